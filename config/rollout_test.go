@@ -64,8 +64,8 @@ func checkTimes(t *testing.T, d appsv1.DeploymentSpec) {
 		{stop, grace, "terminationGracePeriodSeconds must hold the whole stop"},
 		{delay + conversionTimeout, grace, "terminationGracePeriodSeconds must hold the delay and a conversion"},
 		{delay, time.Duration(d.MinReadySeconds)*time.Second + 1, "minReadySeconds must be as long as endpoints take to be known, which is what drainDelay waits for"},
-		{conversionTimeout, server.DefaultReadTimeout, "the server must not end a request that the API server still waits for"},
-		{server.DefaultReadTimeout, server.DefaultWriteTimeout, "an answer must have time after its request was read"},
+		{conversionTimeout, server.ReadTimeout, "the server must not end a request that the API server still waits for"},
+		{server.ReadTimeout, server.WriteTimeout, "an answer must have time after its request was read"},
 		{conversionTimeout, server.DefaultDrainTimeout, "the default drain must let a conversion finish"},
 	} {
 		if order.less >= order.more {

@@ -32,10 +32,6 @@ type Options struct {
 	// it. Defaults: fairlead-webhook and fairlead-webhook-tls.
 	Certificate, SecretName string
 
-	// TrustSecretName is the name of the Secret with the trusted authorities. Default:
-	// fairlead-webhook-trust.
-	TrustSecretName string
-
 	// IssuerName, IssuerKind and IssuerGroup name the issuer. Without a name an authority is created. The
 	// others default to Issuer and cert-manager.io.
 	IssuerName, IssuerKind, IssuerGroup string
@@ -69,27 +65,13 @@ type Options struct {
 	// source. It is called once, when the trust Secret is created. Defaults to nil.
 	FormerAuthorities func(ctx context.Context) []byte
 
-	// Settle is how long after a new authority was observed everywhere its certificate is served: the time
-	// in which API servers read what is stored. Default: 5 seconds.
-	Settle time.Duration
-
-	// TrustTimeout is how long Prepare waits for that publication. Default: 20 seconds.
-	TrustTimeout time.Duration
-
-	// Interval is how often Run reads everything in addition to watching the Secrets. Default: 1 minute.
-	Interval time.Duration
-
 	// PrepareTimeout is how long Prepare retries errors that retrying seldom resolves: a missing
 	// cert-manager, a missing permission, a Certificate that is not ready. Default: 45 seconds.
 	PrepareTimeout time.Duration
 
-	// AttemptTimeout bounds one request to the API server. Default: 10 seconds.
-	AttemptTimeout time.Duration
-
-	// Fallback serves while cert-manager is not installed, and FormerValidity is the validity of what it
-	// or another source signs. Defaults: nil, a missing cert-manager is an error; Validity.
-	Fallback       certs.Source
-	FormerValidity time.Duration
+	// Fallback serves while cert-manager is not installed, certificates of the same Validity. Defaults to
+	// nil: a missing cert-manager is an error.
+	Fallback certs.Source
 
 	// OnChange is called after the bundle has changed; CABundle then returns the new one. It must not
 	// block. Defaults to nil.
@@ -106,6 +88,22 @@ type Options struct {
 }
 
 const (
+	// trustSecretName is the name of the Secret with the trusted authorities.
+	trustSecretName = "fairlead-webhook-trust"
+
+	// interval is how often Run reads everything in addition to watching the Secrets.
+	interval = time.Minute
+
+	// settle is how long after a new authority was observed everywhere its certificate is served: the time
+	// in which API servers read what is stored.
+	settle = 5 * time.Second
+
+	// trustTimeout is how long Prepare waits until the targets have the bundle.
+	trustTimeout = 20 * time.Second
+
+	// attemptTimeout bounds one request to the API server.
+	attemptTimeout = 10 * time.Second
+
 	// leastValidity is the minimum of spec.duration in cert-manager.
 	leastValidity = time.Hour
 
@@ -136,18 +134,12 @@ func (o Options) withDefaults() (Options, error) {
 	text(&o.Namespace, "fairlead-system")
 	text(&o.Certificate, "fairlead-webhook")
 	text(&o.SecretName, "fairlead-webhook-tls")
-	text(&o.TrustSecretName, "fairlead-webhook-trust")
 	text(&o.IssuerKind, "Issuer")
 	text(&o.IssuerGroup, group)
 	text(&o.Service, "fairlead-webhook")
 	span(&o.Validity, 7*24*time.Hour)
 	span(&o.RootValidity, 10*365*24*time.Hour)
-	span(&o.Settle, 5*time.Second)
-	span(&o.TrustTimeout, 20*time.Second)
-	span(&o.Interval, time.Minute)
 	span(&o.PrepareTimeout, 45*time.Second)
-	span(&o.AttemptTimeout, 10*time.Second)
-	span(&o.FormerValidity, o.Validity)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -157,7 +149,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.RootValidity < 10*o.Validity {
 		return o, errors.New("certmanager: Options.RootValidity is less than ten times Validity: certificates would outlive the root that signed them")
 	}
-	if o.SecretName == o.TrustSecretName || o.SecretName == o.rootName() {
+	if o.SecretName == trustSecretName || o.SecretName == o.rootName() {
 		return o, fmt.Errorf("certmanager: webhook.certificates.certManager.secretName is %s, which the operator needs for who is trusted: choose another name", o.SecretName)
 	}
 	return o, nil

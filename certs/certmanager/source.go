@@ -79,7 +79,7 @@ func (s *Source) Prepare(ctx context.Context) error {
 func (s *Source) policy() retry.Policy {
 	return retry.Policy{
 		Clock: s.options.Clock, Log: s.options.Log.WithValues("certificate", s.options.Namespace+"/"+s.options.Certificate),
-		MaxDelay: retryInterval, AttemptTimeout: s.options.AttemptTimeout, BoundedTimeout: s.options.PrepareTimeout,
+		MaxDelay: retryInterval, AttemptTimeout: attemptTimeout, BoundedTimeout: s.options.PrepareTimeout,
 	}
 }
 
@@ -90,7 +90,7 @@ func (s *Source) awaitTrust(ctx context.Context) {
 	if bundle == nil || string(*bundle) == string(pair.Bundle) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.options.TrustTimeout)
+	ctx, cancel := context.WithTimeout(ctx, trustTimeout)
 	defer cancel()
 	var err error
 	switch {
@@ -100,7 +100,7 @@ func (s *Source) awaitTrust(ctx context.Context) {
 		err = retry.Until(ctx, s.policy(), func(ctx context.Context) error { return s.options.Observe(ctx, pair.Bundle) })
 	}
 	if err != nil {
-		s.options.Log.Info("serving a certificate that may not be trusted everywhere yet", "waited", s.options.TrustTimeout.String(), "reason", err.Error())
+		s.options.Log.Info("serving a certificate that may not be trusted everywhere yet", "waited", trustTimeout.String(), "reason", err.Error())
 	}
 }
 
@@ -134,7 +134,7 @@ func (s *Source) Run(ctx context.Context) error {
 	changed := make(chan struct{}, 1)
 	var running sync.WaitGroup
 	defer func() { cancel(); running.Wait() }()
-	for _, name := range []string{s.options.SecretName, s.options.TrustSecretName} {
+	for _, name := range []string{s.options.SecretName, trustSecretName} {
 		running.Go(func() { panics.Go("certificates", func() { s.watchSecret(ctx, name, changed) }) })
 	}
 	endFallback := s.runFallback(ctx, &running)
@@ -160,7 +160,7 @@ func (s *Source) Run(ctx context.Context) error {
 
 // withTimeout bounds one request. A bound on a whole pass would be exceeded where each request is slow.
 func (s *Source) withTimeout(ctx context.Context, f func(context.Context) error) error {
-	bounded, cancel := context.WithTimeout(ctx, s.options.AttemptTimeout)
+	bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	return f(bounded)
 }
@@ -183,13 +183,13 @@ func (s *Source) reportResult(ctx context.Context, err error, seen *retry.Distin
 func (s *Source) pause(waits bool, err error) time.Duration {
 	switch {
 	case waits:
-		return min(retryInterval, s.options.Interval)
+		return retryInterval
 	case s.fallback.Load():
-		return min(fallbackInterval, s.options.Interval)
+		return fallbackInterval
 	case err != nil:
-		return max(s.options.Interval/10, retryInterval)
+		return interval / 10
 	}
-	return s.options.Interval
+	return interval
 }
 
 // runFallback runs the fallback, where it serves, until the returned function is called or ctx ends.
@@ -212,10 +212,10 @@ func (s *Source) runFallback(ctx context.Context, running *sync.WaitGroup) conte
 func (s *Source) watchSecret(ctx context.Context, name string, changed chan<- struct{}) {
 	objectwatch.Run(ctx, objectwatch.Options{
 		Client: s.secrets, Name: name, Changed: changed, Work: "certificates", Clock: s.options.Clock,
-		MinDelay: min(retryInterval, s.options.Interval), MaxDelay: s.options.Interval,
+		MinDelay: retryInterval, MaxDelay: interval,
 		OnError: func(err error) {
 			s.options.Log.Info("the Secret cannot be watched, so changes count only when it is next read",
-				"secret", s.options.Namespace+"/"+name, "interval", s.options.Interval.String(), "reason", err.Error())
+				"secret", s.options.Namespace+"/"+name, "interval", interval.String(), "reason", err.Error())
 		},
 	})
 }

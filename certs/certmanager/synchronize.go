@@ -23,7 +23,7 @@ func (s *Source) synchronize(ctx context.Context, start bool) (waits bool, err e
 	defer s.mu.Unlock()
 	now := s.options.Clock.Now()
 	var ensureErr error
-	if start || now.Sub(s.ensuredAt) >= s.options.Interval || now.Before(s.ensuredAt) {
+	if start || now.Sub(s.ensuredAt) >= interval || now.Before(s.ensuredAt) {
 		if ensureErr = s.withTimeout(ctx, func(ctx context.Context) error { return s.ensureObjects(ctx, start) }); ensureErr == nil {
 			s.ensuredAt = now
 		}
@@ -66,7 +66,7 @@ func (s *Source) useIssued(ctx context.Context, found *keypair.Pair) (waits bool
 	if found.Roots == nil && len(all) > 0 {
 		if err := found.VerifyAgainst(all.certificates(), now); err != nil {
 			return false, fmt.Errorf("secret %s/%s: has no ca.crt, and who is trusted so far would refuse its certificate: %w: have an issuer sign that fills ca.crt, or, where the API server trusts it without, delete the Secret %s and every caBundle",
-				s.options.Namespace, s.options.SecretName, err, s.options.TrustSecretName)
+				s.options.Namespace, s.options.SecretName, err, trustSecretName)
 		}
 	}
 	if len(all) > 0 {
@@ -82,8 +82,8 @@ func (s *Source) useIssued(ctx context.Context, found *keypair.Pair) (waits bool
 // otherSourcesExpiry is when the last certificate expires that another source signs now. It changes rarely,
 // since all replicas write it.
 func (s *Source) otherSourcesExpiry() time.Time {
-	step := s.options.FormerValidity / 4
-	return s.options.Clock.Now().Truncate(step).Add(step + s.options.FormerValidity + skew)
+	step := s.options.Validity / 4
+	return s.options.Clock.Now().Truncate(step).Add(step + s.options.Validity + skew)
 }
 
 // publish sets the bundle that CABundle returns.
@@ -130,7 +130,7 @@ func (s *Source) mustWait(ctx context.Context, found *keypair.Pair, now time.Tim
 		return false
 	case certs.TrustsAll(trustedSoFar, found.Roots):
 		return false
-	case !expires.IsZero() && expires.Before(now.Add(s.options.Interval)):
+	case !expires.IsZero() && expires.Before(now.Add(interval)):
 		s.options.Log.Info("serving a certificate before its authority was seen to be trusted everywhere, since the former one expires", "expires", expires)
 		return false
 	}
@@ -154,7 +154,7 @@ func (s *Source) mustWait(ctx context.Context, found *keypair.Pair, now time.Tim
 	if err := s.observe(ctx, trustedSoFar); errors.Is(err, certs.ErrBundleMissing) {
 		return false
 	}
-	return now.Sub(s.pendingSince) < s.options.Settle
+	return now.Sub(s.pendingSince) < settle
 }
 
 // observe returns nil where every target has the bundle.

@@ -161,7 +161,7 @@ func (s *Source) readIssued(ctx context.Context) (*keypair.Pair, error) {
 // updateTrust adds the authorities of a pair, and those of other sources, to the trust Secret, removes those
 // that are over, and returns the result. After a write conflict it reads again.
 func (s *Source) updateTrust(ctx context.Context, found *keypair.Pair, others []byte) (trust, error) {
-	identity := "secret " + s.options.Namespace + "/" + s.options.TrustSecretName
+	identity := "secret " + s.options.Namespace + "/" + trustSecretName
 	for range maxRaces {
 		all, err := s.updateTrustOnce(ctx, found, others)
 		switch {
@@ -171,7 +171,7 @@ func (s *Source) updateTrust(ctx context.Context, found *keypair.Pair, others []
 			continue
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 			return nil, retry.Bounded(fmt.Errorf("%s: the operator may not use it: allow its service account to create secrets in namespace %s, and to get, update and watch %q (the roles of config/rbac do): %w",
-				identity, s.options.Namespace, s.options.TrustSecretName, err))
+				identity, s.options.Namespace, trustSecretName, err))
 		default:
 			return nil, fmt.Errorf("%s: %w", identity, err)
 		}
@@ -180,13 +180,13 @@ func (s *Source) updateTrust(ctx context.Context, found *keypair.Pair, others []
 }
 
 func (s *Source) updateTrustOnce(ctx context.Context, found *keypair.Pair, others []byte) (trust, error) {
-	secret, err := s.secrets.Get(ctx, s.options.TrustSecretName, metav1.GetOptions{})
+	secret, err := s.secrets.Get(ctx, trustSecretName, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, err
 	}
 	absent := err != nil
 	if absent {
-		secret = newTrustSecret(s.options.Namespace, s.options.TrustSecretName)
+		secret = newTrustSecret(s.options.Namespace, trustSecretName)
 	} else if secret.Labels[common.ManagedByLabel] != common.ManagedBy {
 		return nil, retry.Bounded(fmt.Errorf("%w: it does not carry the label %s=%s, so it is not the operator's to use: delete the Secret, or add the label to let the operator have it",
 			errRefused, common.ManagedByLabel, common.ManagedBy))

@@ -14,8 +14,7 @@
 // object again.
 //
 // The package never creates a target, never writes a bundle that is empty or invalid
-// (kubernetes/kubernetes#123835), and never overwrites the caBundle of another field manager unless
-// Options.TakeOver is set.
+// (kubernetes/kubernetes#123835), and never overwrites the caBundle of another field manager.
 //
 // It needs get, patch and watch on the targets by name, and no list.
 package injection

@@ -66,7 +66,7 @@ func (i *Injector) inject(ctx context.Context, t target, bundle []byte, byWatch 
 		if err := i.budget.allow(t, bundle, writer(t.kind, object, slots)); err != nil {
 			return withheld, retry.Bounded(err)
 		}
-		err = i.apply(ctx, t, t.patch(object, slots, bundle), outcome == replace || i.options.TakeOver)
+		err = i.apply(ctx, t, t.patch(object, slots, bundle), outcome == replace)
 		if isStale(err) {
 			continue
 		}

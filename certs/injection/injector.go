@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -18,6 +19,10 @@ import (
 )
 
 // The results that fairlead_ca_injections_total{target_kind,result} counts.
+// attemptTimeout bounds one pass over all targets: a busy API server may take more than 10 s to apply a
+// caBundle to a large CRD.
+const attemptTimeout = 30 * time.Second
+
 const (
 	written   = "written"
 	unchanged = "unchanged"
@@ -68,7 +73,7 @@ func (i *Injector) Publish(ctx context.Context, bundle []byte) error {
 		return err
 	}
 	pending := i.targets
-	policy := retry.Policy{Clock: i.options.Clock, Log: i.options.Log, AttemptTimeout: i.options.AttemptTimeout, BoundedTimeout: i.options.PublishTimeout}
+	policy := retry.Policy{Clock: i.options.Clock, Log: i.options.Log, AttemptTimeout: attemptTimeout, BoundedTimeout: i.options.PublishTimeout}
 	err := retry.Until(ctx, policy, func(ctx context.Context) error {
 		var err error
 		pending, err = i.injectPending(ctx, pending, bundle)
@@ -95,7 +100,7 @@ func (i *Injector) injectAll(ctx context.Context, bundle []byte, byWatch bool) e
 	if err := validateBundle(bundle); err != nil {
 		return err
 	}
-	bounded, cancel := context.WithTimeout(ctx, i.options.AttemptTimeout)
+	bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	_, err := i.injectInto(bounded, i.targets, bundle, byWatch)
 	return err

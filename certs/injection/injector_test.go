@@ -159,7 +159,7 @@ func TestPublishNamesThePermissionItLacks(t *testing.T) {
 	})
 }
 
-func TestAnotherOwnersBundleIsLeftUnlessTakenOver(t *testing.T) {
+func TestAnotherOwnersBundleIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		objects, theirs, ours := standard(), newBundle(t), newBundle(t)
 		withBundle(t, objects[0].(*unstructured.Unstructured), theirs, "helm")
@@ -171,12 +171,6 @@ func TestAnotherOwnersBundleIsLeftUnlessTakenOver(t *testing.T) {
 		if got := bundles(t, client)[0]; got != string(theirs) {
 			t.Error("the other owner's bundle is gone")
 		}
-		if err := newInjector(t, client, Options{TakeOver: true}).Publish(t.Context(), ours); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(repeated(ours), bundles(t, client)); diff != "" {
-			t.Errorf("bundles (-want +got):\n%s", diff)
-		}
 	})
 }
 
@@ -185,7 +179,7 @@ func TestATargetOfCertManagerIsNeverWritten(t *testing.T) {
 		objects := standard()
 		objects[0].(*unstructured.Unstructured).SetAnnotations(map[string]string{"cert-manager.io/inject-ca-from": "ns/name"})
 		client := newCluster(objects...)
-		err := newInjector(t, client, Options{TakeOver: true}).Publish(t.Context(), newBundle(t))
+		err := newInjector(t, client, Options{}).Publish(t.Context(), newBundle(t))
 		if err == nil || !strings.Contains(err.Error(), "cert-manager.io/inject-ca-from") {
 			t.Errorf("Publish: %v", err)
 		}

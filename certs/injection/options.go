@@ -40,17 +40,9 @@ type Options struct {
 	// three kinds of Fairlead.
 	CRDs []string
 
-	// TakeOver makes the injector overwrite a caBundle that another field manager owns, except in targets
-	// whose annotations name cert-manager. Default: false.
-	TakeOver bool
-
 	// PublishTimeout is how long Publish retries errors that retrying seldom resolves: a missing target, a
 	// missing permission, another owner. Default: 1 minute.
 	PublishTimeout time.Duration
-
-	// AttemptTimeout bounds one pass over all targets. Default: 30 seconds: a busy API server may take
-	// more than 10 to apply a caBundle to a large CRD.
-	AttemptTimeout time.Duration
 
 	// Interval is how often Run checks the targets without an event, and the longest delay before a failed
 	// watch is started again. After a failure it is a tenth at most. Default: 5 minutes.
@@ -103,7 +95,6 @@ func (o Options) withDefaults() (Options, error) {
 	names(&o.Validating, "fairlead-validating")
 	names(&o.CRDs, "externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev", "chaospods.chaos.fairlead.dev")
 	span(&o.PublishTimeout, time.Minute)
-	span(&o.AttemptTimeout, 30*time.Second)
 	span(&o.Interval, 5*time.Minute)
 	span(&o.WriteEvery, time.Minute)
 	if o.WriteBurst <= 0 {

@@ -24,6 +24,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
+// attemptTimeout bounds one pass of requests to the API server.
+const attemptTimeout = 10 * time.Second
+
 // Authority is the certs.Source of this package.
 type Authority struct {
 	options Options
@@ -69,7 +72,7 @@ func (a *Authority) Prepare(ctx context.Context) error {
 	policy := retry.Policy{
 		Clock:          a.options.Clock,
 		Log:            a.options.Log.WithValues("secret", a.String()),
-		AttemptTimeout: a.options.AttemptTimeout,
+		AttemptTimeout: attemptTimeout,
 		BoundedTimeout: a.options.DeniedTimeout,
 	}
 	err := retry.Until(ctx, policy, func(ctx context.Context) error {
@@ -254,7 +257,7 @@ func (a *Authority) refresh(ctx context.Context) error {
 }
 
 func (a *Authority) synchronizeBounded(ctx context.Context) error {
-	bounded, cancel := context.WithTimeout(ctx, a.options.AttemptTimeout)
+	bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	return a.synchronize(bounded)
 }

@@ -65,7 +65,7 @@ func (a *Authority) checkBundle(ctx context.Context) bool {
 	a.mu.Lock()
 	phase, bundle := a.check.phase, a.check.bundle
 	a.mu.Unlock()
-	bounded, cancel := context.WithTimeout(ctx, a.options.AttemptTimeout)
+	bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	err := a.options.Observe(bounded, []byte(bundle))
 

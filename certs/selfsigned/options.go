@@ -57,9 +57,6 @@ type Options struct {
 	// just after the Deployment. Default: 30 seconds.
 	DeniedTimeout time.Duration
 
-	// AttemptTimeout bounds one pass of requests to the API server. Default: 10 seconds.
-	AttemptTimeout time.Duration
-
 	// OnChange is called after the bundle has changed; CABundle then returns the new one. It must not
 	// block. Defaults to nil.
 	OnChange func()
@@ -116,7 +113,6 @@ func (o Options) withDefaults() (Options, error) {
 	span(&o.Interval, min(time.Minute, o.LeafValidity/6))
 	span(&o.Overlap, min(2*time.Minute, o.LeafValidity/3))
 	span(&o.DeniedTimeout, 30*time.Second)
-	span(&o.AttemptTimeout, 10*time.Second)
 	if o.rootCurve == nil {
 		o.rootCurve = elliptic.P384()
 	}

@@ -57,8 +57,6 @@ type Options struct {
 	Suspicions *probe.Suspicions
 	// Freeze has the blackouts of the whole cluster, which hold runs. Defaults to nil: none.
 	Freeze *freeze.Freeze
-	// Now is the clock. Defaults to time.Now.
-	Now func() time.Time
 	// Registerer of metrics. Defaults to nil: metrics are not registered.
 	Registerer prometheus.Registerer
 	// Wrap returns what is called instead of the reconciler, and calls it. Defaults to nil: the reconciler itself.
@@ -85,12 +83,9 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	if o.Ledger == nil || o.Restore == nil {
 		return nil, errors.New("controller " + Name + ": Ledger and Restore are required")
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	reconciler := newReconciler(Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), As: impersonation.New(c.GetClient(), c.GetConfig()).As,
-		Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now, Ledger: o.Ledger, Suspicions: o.Suspicions, Denied: o.Denied, WithoutNodes: o.WithoutNodes,
+		Events: c.GetEventRecorder("fairlead-" + Name), Now: time.Now, Ledger: o.Ledger, Suspicions: o.Suspicions, Denied: o.Denied, WithoutNodes: o.WithoutNodes,
 		Freeze: o.Freeze,
 	})
 	if o.Registerer != nil {

@@ -65,8 +65,6 @@ type Options struct {
 	// OnSuspect is called when failed checks begin or cease to be taken for a fault of this process, with
 	// the cause. It must not block. Defaults to nil: it is not called.
 	OnSuspect func(suspect bool, cause string)
-	// Secrets reads the Secrets that health checks name. Defaults to the cluster's API reader.
-	Secrets client.Reader
 	// DrainPeriod is how long the endpoints of a deleted object are terminating before its Service is
 	// deleted. Defaults to 0.
 	DrainPeriod time.Duration
@@ -100,9 +98,6 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 	if o.Policy == nil || o.Lookup == nil || o.Dial == nil {
 		return nil, errors.New("controller " + Name + ": Policy, Lookup and Dial are required")
 	}
-	if o.Secrets == nil {
-		o.Secrets = c.GetAPIReader()
-	}
 	enqueuer := &controller.Enqueuer{}
 	prober := probe.New(probe.Options{
 		Dial: o.Dial, Workers: o.ProbeWorkers, Notify: enqueuer.Enqueue, Registerer: o.Registerer,
@@ -113,7 +108,7 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 		OnReachable: func(reachable bool) { prober.SetNetworkUnreachable(!reachable) },
 	})
 	reconciler := newReconciler(Reconciler{
-		Client: c.GetClient(), Live: c.GetAPIReader(), Secrets: o.Secrets,
+		Client: c.GetClient(), Live: c.GetAPIReader(), Secrets: c.GetAPIReader(),
 		Events: c.GetEventRecorder("fairlead-" + Name), Now: time.Now,
 		Resolution: tracker, Probes: prober, Policy: o.Policy, DrainPeriod: o.DrainPeriod,
 		Freeze: o.Freeze, WebhookExemptNamespaces: o.WebhookExemptNamespaces,

@@ -81,8 +81,6 @@ type Options struct {
 	ProbeWorkers int
 	// Freeze has the blackouts of the whole cluster, which hold restarts. Defaults to nil: none.
 	Freeze *freeze.Freeze
-	// Now is the clock. Defaults to time.Now.
-	Now func() time.Time
 	// Registerer of metrics. Defaults to nil: metrics are not registered.
 	Registerer prometheus.Registerer
 	// Wrap returns what is called instead of the reconciler, and calls it. Defaults to nil: the reconciler itself.
@@ -104,10 +102,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	if o.Ledger == nil || o.Restore == nil || o.Key == nil || o.Kubernetes == nil || o.Metadata == nil || o.Dial == nil {
 		return nil, errors.New("controller " + Name + ": Ledger, Restore, Key, Kubernetes, Metadata and Dial are required")
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	enqueuer := controller.NewCoalescingEnqueuer(o.Now)
+	enqueuer := controller.NewCoalescingEnqueuer(time.Now)
 	observed, err := sources.New(sources.Options{
 		Client: o.Kubernetes, Metadata: o.Metadata, Cache: c.GetCache(), Key: o.Key, Mode: o.SourcesMode,
 		Interval: o.SourcesInterval, Notify: enqueuer.EnqueueCoalesced, Registerer: o.Registerer,
@@ -120,7 +115,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 		Reference: o.Reference, OnSuspect: o.OnSuspect,
 	})
 	reconciler := newReconciler(Reconciler{
-		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now,
+		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: time.Now,
 		Sources: observed, Probes: withSuspicion{probes, o.Suspicions}, Ledger: o.Ledger, Key: o.Key,
 		Actor: &actor{as: impersonation.New(c.GetClient(), c.GetConfig()).As}, enqueuer: enqueuer, WebhookExemptNamespaces: o.WebhookExemptNamespaces,
 		Freeze: o.Freeze,

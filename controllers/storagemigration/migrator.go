@@ -71,7 +71,7 @@ func (m *Migrator) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-m.Clock.After(pause):
+		case <-time.After(pause):
 		}
 	}
 }
@@ -132,7 +132,7 @@ func (m *Migrator) advance(ctx context.Context, name string, s *state) (string, 
 	if err != nil {
 		return "", m.Interval, err
 	}
-	now := m.Clock.Now()
+	now := time.Now()
 	if !g.same(s.seen) {
 		*s = state{seen: g, since: now, told: s.told}
 	}
@@ -162,7 +162,7 @@ func (m *Migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResou
 	after, left := recordOf(crd).position(g)
 	p := &pass{Migrator: m, goal: g, name: crd.Name, every: len(g.old) > 0, after: after, tally: map[result]int{}}
 	if s.began.IsZero() {
-		s.began = m.Clock.Now()
+		s.began = time.Now()
 	}
 	var err error
 	switch {
@@ -201,7 +201,7 @@ func (m *Migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResou
 	m.metrics.completed(g.kind, true)
 	if p.every || s.rewritten > 0 {
 		m.tell(crd, corev1.EventTypeNormal, "StorageMigrated", fmt.Sprintf("All objects are stored at %s; this leader rewrote %d, and ended %s after it began",
-			g.resource.Version, s.rewritten, m.Clock.Since(s.began).Round(time.Millisecond)))
+			g.resource.Version, s.rewritten, time.Since(s.began).Round(time.Millisecond)))
 	}
 	s.walked, s.began, s.rewritten = false, time.Time{}, 0
 	return "complete", m.Interval, nil

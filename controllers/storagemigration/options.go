@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	recorder "k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
 )
 
 // Name is the name of the controller, and of the field manager of what it writes.
@@ -59,8 +58,6 @@ type Options struct {
 
 	// Events gets what becomes of a CRD. Defaults to nil: none are written.
 	Events recorder.EventRecorder
-	// Clock tells the time. The default is the real one.
-	Clock clock.Clock
 	// Logger gets what happens. Defaults to logr.Discard().
 	Logger logr.Logger
 	// Registerer gets the metrics. Defaults to nil: metrics are not registered.
@@ -87,9 +84,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Healthy == nil {
 		o.Healthy = func(context.Context) error { return nil }
-	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
 	}
 	return o, nil
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,7 +24,7 @@ const maxRaces = 5
 // metadata shows no reason for it.
 func (m *Migrator) rewrite(ctx context.Context, g goal, object *metav1.PartialObjectMetadata, every bool) (result, error) {
 	for range maxRaces {
-		managers, stale := g.managers(object, m.Clock.Now())
+		managers, stale := g.managers(object, time.Now())
 		if !every && !stale {
 			return unchanged, nil
 		}

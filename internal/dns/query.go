@@ -31,7 +31,7 @@ func (l *lookup) query(ctx context.Context, name string, kind uint16) (*dns.Msg,
 		return nil, fmt.Errorf("%w: %w", errNoReply, err)
 	}
 	var silent, failed error
-	for range l.Attempts {
+	for range attempts {
 		for _, server := range l.health.order(servers) {
 			if ctx.Err() != nil || errors.Is(failed, errTooLarge) {
 				break

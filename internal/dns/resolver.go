@@ -18,6 +18,8 @@ import (
 )
 
 const (
+	// attempts is how often every nameserver is queried, in turn with the others.
+	attempts = 2
 	// maxServers limits the nameservers that are queried.
 	maxServers = 8
 	// maxBytes limits what one Lookup reads.
@@ -37,8 +39,6 @@ type Options struct {
 	Timeout time.Duration
 	// Total bounds a Lookup with all its queries. Defaults to 15s.
 	Total time.Duration
-	// Attempts is how often every nameserver is queried, in turn with the others. Defaults to 2.
-	Attempts int
 	// ClusterDomain is the DNS domain of the cluster, which no name may be in. Defaults to cluster.local.
 	ClusterDomain string
 	// Dial connects to a nameserver; network is udp or tcp. Defaults to a net.Dialer.
@@ -66,9 +66,6 @@ func New(o Options) *Resolver {
 	}
 	if o.Total <= 0 {
 		o.Total = 15 * time.Second
-	}
-	if o.Attempts <= 0 {
-		o.Attempts = 2
 	}
 	if o.ClusterDomain == "" {
 		o.ClusterDomain = "cluster.local"

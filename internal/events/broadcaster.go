@@ -20,8 +20,6 @@ type BroadcasterOptions struct {
 	Client eventsv1client.EventsV1Interface
 	// Scheme has the kinds that Events are about. Required.
 	Scheme *runtime.Scheme
-	// Clock is that of the bounds. Defaults to the real clock.
-	Clock clock.PassiveClock
 	// Registerer registers the metric. Defaults to nil.
 	Registerer prometheus.Registerer
 }
@@ -36,10 +34,7 @@ type Broadcaster struct {
 
 // NewBroadcaster returns a Broadcaster. Events are dropped before Run.
 func NewBroadcaster(o BroadcasterOptions) (*Broadcaster, error) {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
-	bounded := newSink(&events.EventSinkImpl{Interface: o.Client}, o.Clock)
+	bounded := newSink(&events.EventSinkImpl{Interface: o.Client}, clock.RealClock{})
 	if o.Registerer != nil {
 		if err := o.Registerer.Register(bounded.dropped); err != nil {
 			return nil, err

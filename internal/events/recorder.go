@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// DefaultWindow is the time in which one Event of a reason on an object is enough.
-	DefaultWindow = 10 * time.Minute
+	// window is the time in which one Event of a reason on an object is enough.
+	window = 10 * time.Minute
 	// queueSize bounds the Events that wait to be written.
 	queueSize = 64
 	// maxRecent bounds the memory of what was recorded in a window.
@@ -44,8 +44,6 @@ type Options struct {
 	Client eventsv1client.EventsGetter
 	// Instance names this replica in the Events. Required by the API server.
 	Instance string
-	// Window is the time in which one Event of a reason on an object is enough. Defaults to DefaultWindow.
-	Window time.Duration
 	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
 	// Logger logs Events that could not be written. Defaults to logr.Discard().
@@ -68,9 +66,6 @@ type Recorder struct {
 
 // New returns a Recorder. Nothing is written before Run.
 func New(o Options) (*Recorder, error) {
-	if o.Window <= 0 {
-		o.Window = DefaultWindow
-	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -110,7 +105,7 @@ func (n *Recorder) isNew(m dedupeKey) bool {
 	defer n.mu.Unlock()
 	if !now.Before(n.until) {
 		clear(n.recent)
-		n.until = now.Truncate(n.Window).Add(n.Window)
+		n.until = now.Truncate(window).Add(window)
 	}
 	if _, recorded := n.recent[m]; recorded {
 		return false
@@ -140,7 +135,7 @@ func (n *Recorder) Run(ctx context.Context) error {
 func (n *Recorder) write(ctx context.Context, notice Event) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	_, err := n.Client.Events(notice.namespace()).Create(ctx, notice.object(n.Instance, n.Clock.Now(), n.Window), metav1.CreateOptions{})
+	_, err := n.Client.Events(notice.namespace()).Create(ctx, notice.object(n.Instance, n.Clock.Now(), window), metav1.CreateOptions{})
 	switch {
 	case err == nil:
 		n.counts.WithLabelValues("written").Inc()

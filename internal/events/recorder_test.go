@@ -104,7 +104,7 @@ func TestAnotherWindowObjectOrReasonIsAnotherEvent(t *testing.T) {
 			replicas[0].Record(about("a", "ConversionFailed"))
 			replicas[0].Record(about("b", "Undecodable"))
 			synctest.Wait()
-			<-time.After(DefaultWindow)
+			<-time.After(window)
 			replicas[0].Record(about("a", "Undecodable"))
 		})
 		if len(events) != 4 {
@@ -175,7 +175,7 @@ func TestAnObjectWithoutANameOrNamespaceGetsNoEvent(t *testing.T) {
 func TestTheEventOfAnObjectWithoutNamespacesIsInDefault(t *testing.T) {
 	notice := about("fairlead-validating", "CABundleLost")
 	notice.Regarding.Namespace, notice.ClusterScoped = "", true
-	if event := notice.object("replica", time.Unix(1e9, 0), DefaultWindow); event.Namespace != metav1.NamespaceDefault || event.Regarding.Namespace != "" {
+	if event := notice.object("replica", time.Unix(1e9, 0), window); event.Namespace != metav1.NamespaceDefault || event.Regarding.Namespace != "" {
 		t.Errorf("%+v", event)
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestTheEventOfAnObjectWithoutNamespacesIsInDefault(t *testing.T) {
 func TestAnEventKeepsToTheLimitsOfTheAPIServer(t *testing.T) {
 	notice := about(strings.Repeat("n", 253), "Undecodable")
 	notice.Note = strings.Repeat("€", 1000)
-	event := notice.object(strings.Repeat("i", 500), time.Unix(1e9, 0), DefaultWindow)
+	event := notice.object(strings.Repeat("i", 500), time.Unix(1e9, 0), window)
 	if len(event.Name) > 253 || event.Name != strings.ToLower(event.Name) || len(event.Note) > 1024 || len(event.ReportingInstance) > 128 ||
 		!strings.HasPrefix(event.Note, "€") || event.Namespace != event.Regarding.Namespace || event.EventTime.IsZero() {
 		t.Errorf("%+v", event)

@@ -42,9 +42,6 @@ func newHandler(o Options, webhook string, r reviewer) *handler {
 	if o.MaxBody <= 0 {
 		o.MaxBody = DefaultMaxBody
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = DefaultTimeout
-	}
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()
 	}
@@ -70,7 +67,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, err, start)
 		return
 	}
-	ctx, cancel := review.WithTimeout(r.Context(), r.URL, h.options.Timeout)
+	ctx, cancel := review.WithTimeout(r.Context(), r.URL, timeout)
 	defer cancel()
 	scratch.Grow(firstPatch)
 	req.scratch = scratch

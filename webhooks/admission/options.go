@@ -19,8 +19,9 @@ const (
 	// DefaultMaxBody is in bytes; it holds an object and its old state at the 1.5 MiB that etcd takes of
 	// either, and the rest of the review.
 	DefaultMaxBody = 4 << 20
-	// DefaultTimeout is the timeoutSeconds of a webhook that sets none.
-	DefaultTimeout = 10 * time.Second
+	// timeout bounds the work on a review; what the request itself allows may be less. It is the
+	// timeoutSeconds of a webhook that sets none.
+	timeout = 10 * time.Second
 )
 
 // Options of a handler.
@@ -30,9 +31,6 @@ type Options struct {
 	Kind schema.GroupVersionKind
 	// MaxBody bounds a review, in bytes. Default DefaultMaxBody.
 	MaxBody int64
-	// Timeout bounds the work on a review; what the request itself allows may be less. Default
-	// DefaultTimeout.
-	Timeout time.Duration
 	// Translator words errors and warnings for an object at Kind that was written at another version of it,
 	// a bare one such as "v1alpha1". It is called only where there are any. Defaults to nil: the words are
 	// those of Kind.

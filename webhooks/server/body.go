@@ -145,7 +145,7 @@ func (b *boundedBody) arrived() (err error) {
 	// Its end cancels the request, so it outlasts whatever is done about that.
 	b.conn.at(working)
 	b.body.slow(nil, 0)
-	b.readBy(time.Now().Add(b.server.options.ReadTimeout))
+	b.readBy(time.Now().Add(ReadTimeout))
 	if cost := b.weight.cost(); cost > lightWork {
 		b.slot, err = b.enter(b.server.work, b.path+" of "+b.source, max(cost, b.server.work.size/int64(b.server.heavy)))
 	} else {

@@ -16,24 +16,23 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Values for a deployment, where Options take a zero literally.
+// DefaultDrainDelay outlasts the removal of an endpoint in common clusters. Options take a zero literally.
+const DefaultDrainDelay = 10 * time.Second
+
+// Timeouts of http.Server.
 const (
-	// DefaultPort is where a Service of a webhook usually points.
-	DefaultPort = 9443
-	// DefaultDrainDelay outlasts the removal of an endpoint in common clusters.
-	DefaultDrainDelay = 10 * time.Second
+	readHeaderTimeout = 5 * time.Second
+	ReadTimeout       = 40 * time.Second // its end cancels the request, so it outlasts a conversion
+	WriteTimeout      = 45 * time.Second
+	// idleTimeout outlasts the 90 s after which an API server closes a connection. A server that closes first loses
+	// the request that its client has just sent on it, and an API server tries no webhook again.
+	idleTimeout = 2 * time.Minute
 )
 
 // Defaults of Options.
 const (
 	// DefaultDrainTimeout is the 30 s that an API server waits for a conversion, and a margin.
-	DefaultDrainTimeout      = 40 * time.Second
-	DefaultReadHeaderTimeout = 5 * time.Second
-	DefaultReadTimeout       = 40 * time.Second // its end cancels the request, so it outlasts a conversion
-	DefaultWriteTimeout      = 45 * time.Second
-	// DefaultIdleTimeout outlasts the 90 s after which an API server closes a connection. A server that closes first
-	// loses the request that its client has just sent on it, and an API server tries no webhook again.
-	DefaultIdleTimeout    = 2 * time.Minute
+	DefaultDrainTimeout   = 40 * time.Second
 	DefaultMaxConnections = 1024
 	DefaultMaxInFlight    = 64
 	DefaultMemory         = 144 << 20
@@ -41,48 +40,41 @@ const (
 
 // Options of a Server.
 type Options struct {
-	// Host is the address to listen on. Default "": all of them.
+	// Host is the address to listen on. Defaults to "": all of them.
 	Host string
-	// Port is the port to listen on; 0 takes a free one, which Addr tells. See DefaultPort.
+	// Port is the port to listen on; 0 takes a free one, which Addr returns.
 	Port int
 
 	// Certificate returns the serving certificate, on every handshake. Required.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// CABundle returns the PEM bundle that clients are told to trust; nil, or nil returned,
-	// where another component tells them.
+	// CABundle returns the PEM bundle that is published to clients; nil, or nil returned,
+	// where another component publishes it.
 	CABundle func() []byte
 	// ServerName is the DNS name that clients use, such as fairlead-webhook.fairlead-system.svc.
 	// Default "": the handshake with itself does not look at the name.
 	ServerName string
 
-	// MinTLSVersion is tls.VersionTLS12 or tls.VersionTLS13. Default TLS 1.3.
+	// MinTLSVersion is tls.VersionTLS12 or tls.VersionTLS13. Defaults to TLS 1.3.
 	MinTLSVersion uint16
-	// CipherSuites for TLS 1.2; those of 1.3 are fixed. Default: Go's choice. Suites that Go calls
+	// CipherSuites for TLS 1.2; those of 1.3 are fixed. Defaults to Go's choice. Suites that Go calls
 	// insecure are refused.
 	CipherSuites []uint16
 
 	// ClientCAs returns the authorities that sign the certificates of callers, on every handshake
-	// and request; nil returned trusts no caller. Default nil: callers need no certificate.
+	// and request; nil returned trusts no caller. Defaults to nil: callers need no certificate.
 	ClientCAs func() *x509.CertPool
 	// ClientNames are the common names or DNS names of which a caller's certificate must have one.
-	// Default: any certificate of ClientCAs.
+	// Defaults to any certificate of ClientCAs.
 	ClientNames []string
 	// Anonymous are the registered paths that answer callers without a certificate all the same.
-	// Default: none.
+	// Defaults to none.
 	Anonymous []string
 
-	// DrainDelay is how long the server goes on answering after it is told to stop, so that
+	// DrainDelay is how long the server goes on serving after its context has ended, so that
 	// no request is sent here any more when it closes; 0 is none. See DefaultDrainDelay.
 	DrainDelay time.Duration
-	// DrainTimeout bounds the wait for requests in flight after that. Default DefaultDrainTimeout.
+	// DrainTimeout bounds the wait for requests in flight after that. Defaults to DefaultDrainTimeout.
 	DrainTimeout time.Duration
-
-	// ReadHeaderTimeout, ReadTimeout, WriteTimeout and IdleTimeout are those of http.Server. Their
-	// defaults are the constants of the same names.
-	ReadHeaderTimeout time.Duration
-	ReadTimeout       time.Duration
-	WriteTimeout      time.Duration
-	IdleTimeout       time.Duration
 
 	// MaxConnections bounds open connections. A further one takes the place of one that has kept the
 	// server waiting for a second or more; while there is none, it waits in the listener's queue. Default
@@ -90,20 +82,20 @@ type Options struct {
 	MaxConnections int
 	// MaxInFlight bounds the requests worked on, for each path. Further ones wait, as a conversion that is
 	// turned away may not be tried again. A request counts from when its body is there until its answer
-	// begins. Default DefaultMaxInFlight.
+	// begins. Defaults to DefaultMaxInFlight.
 	MaxInFlight int
 	// Memory bounds, in bytes and by an estimate, what requests hold that are no small ones: a third of it
 	// is for bodies above 64 KiB, and two thirds for work on requests that may cost more than 1 MiB.
-	// Default DefaultMemory.
+	// Defaults to DefaultMemory.
 	Memory int64
 
-	// Logger is told of start, readiness and stop, and, bounded, of connection errors. Defaults
+	// Logger logs start, readiness and stop, and, within bounds, connection errors. Defaults
 	// to logr.Discard().
 	Logger logr.Logger
-	// Registerer exposes the metrics. Default: they are not exposed.
+	// Registerer exposes the metrics. Defaults to nil: metrics are not registered.
 	Registerer prometheus.Registerer
 
-	// Now tells the time by which certificates are judged. Default: time.Now.
+	// Now is the time that certificates are checked at. Defaults to time.Now.
 	Now func() time.Time
 }
 
@@ -117,16 +109,8 @@ func (o Options) withDefaults() Options {
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()
 	}
-	for value, fallback := range map[*time.Duration]time.Duration{
-		&o.DrainTimeout:      DefaultDrainTimeout,
-		&o.ReadHeaderTimeout: DefaultReadHeaderTimeout,
-		&o.ReadTimeout:       DefaultReadTimeout,
-		&o.WriteTimeout:      DefaultWriteTimeout,
-		&o.IdleTimeout:       DefaultIdleTimeout,
-	} {
-		if *value <= 0 {
-			*value = fallback
-		}
+	if o.DrainTimeout <= 0 {
+		o.DrainTimeout = DefaultDrainTimeout
 	}
 	if o.MaxConnections <= 0 {
 		o.MaxConnections = DefaultMaxConnections
@@ -140,7 +124,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// check says what of the options cannot work.
+// check returns an error for options that cannot work.
 func (o Options) check() error {
 	var errs []error
 	if o.Certificate == nil {
@@ -177,7 +161,7 @@ func (o Options) tlsConfig() *tls.Config {
 		GetCertificate: o.Certificate,
 		MinVersion:     o.MinTLSVersion,
 		CipherSuites:   o.CipherSuites,
-		// The API server speaks HTTP/1.1 to webhooks, so HTTP/2 would only add what can go wrong.
+		// The API server uses HTTP/1.1 for webhooks, so HTTP/2 would only add what can go wrong.
 		NextProtos: []string{"http/1.1"},
 	}
 }

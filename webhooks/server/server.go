@@ -155,10 +155,10 @@ func (s *Server) httpServer(base context.Context) *http.Server {
 			return context.WithValue(ctx, connectionKey{}, connectionOf(c))
 		},
 		Protocols:         &protocols,
-		ReadHeaderTimeout: s.options.ReadHeaderTimeout,
-		ReadTimeout:       s.options.ReadTimeout,
-		WriteTimeout:      s.options.WriteTimeout,
-		IdleTimeout:       s.options.IdleTimeout,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       ReadTimeout,
+		WriteTimeout:      WriteTimeout,
+		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          newErrorLog(s.log, s.metrics.handshakeFailures),
 	}

@@ -26,7 +26,7 @@ func (t *Tracker) process(ctx context.Context, of task) time.Time {
 	answer, err := t.singleflight.do(ctx, e.query)
 	if ctx.Err() != nil || err != nil {
 		// This process stops: the error is not about the name.
-		return t.Now()
+		return time.Now()
 	}
 	if answer.Err != nil {
 		logr.FromContextOrDiscard(ctx).V(1).Info("lookup failed",
@@ -58,7 +58,7 @@ func (t *Tracker) applyAnswer(of task, e *entry, answer dns.Answer) time.Time {
 		return time.Time{}
 	}
 	before := e.name.state
-	e.name.apply(answer, t.Now(), t.Rand())
+	e.name.apply(answer, time.Now(), t.Rand())
 	after := e.name.state
 	matters = after.needsReconcile(before)
 	return after.NextTime

@@ -46,7 +46,7 @@ func (t *Tracker) recordAnswer(a dns.Answer) {
 	lost, ping := false, false
 	if t.Ping == nil {
 		lost = t.reachability.unanswered >= maxUnanswered
-	} else if now := t.Now(); !t.reachability.unreachable.Load() && now.Sub(t.reachability.pinged) >= pingEvery {
+	} else if now := time.Now(); !t.reachability.unreachable.Load() && now.Sub(t.reachability.pinged) >= pingEvery {
 		t.reachability.pinged, ping = now, true
 	}
 	t.reachability.mu.Unlock()
@@ -54,7 +54,7 @@ func (t *Tracker) recordAnswer(a dns.Answer) {
 		t.recordUnreachable()
 	}
 	if ping {
-		t.queue.Set(task{}, t.Now())
+		t.queue.Set(task{}, time.Now())
 	}
 }
 
@@ -62,14 +62,14 @@ func (t *Tracker) recordAnswer(a dns.Answer) {
 func (t *Tracker) ping(ctx context.Context) time.Time {
 	answered := t.Ping(ctx)
 	if ctx.Err() != nil {
-		return t.Now()
+		return time.Now()
 	}
 	if answered {
 		t.recordReply()
 		return time.Time{}
 	}
 	t.recordUnreachable()
-	return t.Now().Add(pingEvery)
+	return time.Now().Add(pingEvery)
 }
 
 // recordUnreachable records that no nameserver replies.
@@ -104,7 +104,7 @@ func (t *Tracker) setUnreachable(lost bool) bool {
 func (t *Tracker) retryTimedOut() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.Now()
+	now := time.Now()
 	for object, entries := range t.objects {
 		for endpoint, e := range entries {
 			if n := e.name; n.ipv4.lastOutcome == dns.Timeout || n.ipv6.lastOutcome == dns.Timeout {

@@ -27,8 +27,6 @@ type Options struct {
 	Ping func(ctx context.Context) bool
 	// Workers is how many names are looked up at once; one namespace gets about half of them. Defaults to 64.
 	Workers int
-	// Now returns the time. Defaults to time.Now.
-	Now func() time.Time
 	// Rand returns a number from 0 to 1, for jitter. Defaults to rand.Float64.
 	Rand func() float64
 	// Notify is called with an object when a State of it changes in more than times. It must not block.
@@ -74,9 +72,6 @@ func New(o Options) *Tracker {
 	if o.Workers <= 0 {
 		o.Workers = 64
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	if o.Rand == nil {
 		o.Rand = func() float64 { return rand.Float64() } //nolint:gosec // Jitter is no secret.
 	}
@@ -91,7 +86,7 @@ func New(o Options) *Tracker {
 		metrics: newMetrics(),
 		objects: map[types.NamespacedName]map[string]*entry{},
 	}
-	t.singleflight = &singleflight{lookup: t.measuredLookup, now: o.Now, calls: map[query]*call{}}
+	t.singleflight = &singleflight{lookup: t.measuredLookup, now: time.Now, calls: map[query]*call{}}
 	t.queue = delayqueue.New(delayqueue.Options[task]{
 		Workers: o.Workers,
 		Process: t.process,
@@ -115,7 +110,7 @@ func (t *Tracker) Run(ctx context.Context) error {
 func (t *Tracker) Set(key types.NamespacedName, names []Name) []State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.Now()
+	now := time.Now()
 	before, after := t.objects[key], make(map[string]*entry, len(names))
 	states := make([]State, 0, len(names))
 	for _, name := range names {

@@ -11,6 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
+// maxChanges is the most changes that an object gets.
+const maxChanges = 4
+
 // MutatorOptions of a Mutator.
 type MutatorOptions struct {
 	// Schema is the OpenAPI schema of the version, as the CRD has it. Required.
@@ -19,8 +22,6 @@ type MutatorOptions struct {
 	Good []map[string]any
 	// Values are worth trying at a field of that name: what else than its limits a rule is about.
 	Values map[string][]any
-	// Changes is the most changes that an object gets. Default 4.
-	Changes int
 	// OutOfBounds is how many of 100 values are drawn without regard for the limits. Default 25.
 	OutOfBounds int
 }
@@ -31,9 +32,6 @@ type Mutator struct{ options MutatorOptions }
 
 // NewMutator makes a mutator.
 func NewMutator(o MutatorOptions) *Mutator {
-	if o.Changes == 0 {
-		o.Changes = 4
-	}
 	if o.OutOfBounds == 0 {
 		o.OutOfBounds = 25
 	}
@@ -48,7 +46,7 @@ func (m *Mutator) Object(c *Choices) map[string]any {
 // Mutate returns a copy of an object that is changed at up to that many places, or nowhere.
 func (m *Mutator) Mutate(c *Choices, obj map[string]any) map[string]any {
 	obj = runtime.DeepCopyJSON(obj)
-	for range c.Of(m.options.Changes + 1) {
+	for range c.Of(maxChanges + 1) {
 		m.change(c, obj)
 	}
 	return obj

@@ -19,6 +19,14 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
+const (
+	// reviewTimeout bounds one review.
+	reviewTimeout = 2 * time.Second
+	// keepAllowed is how long a permission is remembered: the mutating and the validating webhook ask for the
+	// same rights. Refusals never are, so that a right that was just granted counts.
+	keepAllowed = 10 * time.Second
+)
+
 // Reviewer reports whether a user may do something.
 type Reviewer interface {
 	// Allowed fails where that cannot be found out; nothing is allowed then.
@@ -32,11 +40,6 @@ type ReviewerOptions struct {
 	// Local creates LocalSubjectAccessReviews instead, which take the right to in each namespace alone. Default
 	// false.
 	Local bool
-	// Timeout of one review. Default 2s.
-	Timeout time.Duration
-	// Keep is how long a permission is remembered: the mutating and the validating webhook ask for the same
-	// rights. Refusals never are, so that a right that was just granted counts. Default 10s.
-	Keep time.Duration
 	// Most bounds how many permissions are remembered. Default 1024.
 	Most int
 	// Now is the clock. Default time.Now.
@@ -56,12 +59,6 @@ var _ Reviewer = (*reviewer)(nil)
 
 // NewReviewer returns a Reviewer that creates SubjectAccessReviews.
 func NewReviewer(o ReviewerOptions) Reviewer {
-	if o.Timeout <= 0 {
-		o.Timeout = 2 * time.Second
-	}
-	if o.Keep <= 0 {
-		o.Keep = 10 * time.Second
-	}
 	if o.Most <= 0 {
 		o.Most = 1024
 	}
@@ -94,7 +91,7 @@ func (r *reviewer) Allowed(ctx context.Context, user authenticationv1.UserInfo, 
 	}
 	responded := false
 	defer func() { r.breaker.done(responded, r.options.Now()) }() // also where the call panics
-	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
 	sent := r.options.Now()
 	status, err := r.create(ctx, review)
@@ -148,5 +145,5 @@ func (r *reviewer) remember(key [sha256.Size]byte, sent time.Time) {
 	if len(r.allowed) >= r.options.Most {
 		clear(r.allowed)
 	}
-	r.allowed[key] = sent.Add(r.options.Keep)
+	r.allowed[key] = sent.Add(keepAllowed)
 }

@@ -18,17 +18,14 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/metrics"
 )
 
-// DefaultInterval is how soon a change of the file counts. Authorities are added long before a
-// certificate of theirs is used.
-const DefaultInterval = 5 * time.Second
+// interval is how often the file is read. Authorities are added long before a certificate of theirs is used,
+// and reading cannot break as a watch can.
+const interval = 5 * time.Second
 
 // Options of a File.
 type Options struct {
 	// Path is the PEM file. Required.
 	Path string
-	// Interval is how often the file is read. Reading suffices, and cannot die as a watch can.
-	// Default DefaultInterval.
-	Interval time.Duration
 	// Logger is told of changes, and once of each thing wrong. Defaults to logr.Discard().
 	Logger logr.Logger
 	// Registerer exposes the metrics. Default: they are not exposed.
@@ -54,9 +51,6 @@ type File struct {
 func New(o Options) (*File, error) {
 	if o.Path == "" {
 		return nil, errors.New("authorities of the webhooks' clients: no file is given")
-	}
-	if o.Interval <= 0 {
-		o.Interval = DefaultInterval
 	}
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()
@@ -88,7 +82,7 @@ func (f *File) Pool() *x509.CertPool { return f.current.Load().pool }
 
 // Run follows the file until the context ends.
 func (f *File) Run(ctx context.Context) error {
-	ticker := time.NewTicker(f.options.Interval)
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	var complaint string
 	for {

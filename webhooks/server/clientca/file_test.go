@@ -105,7 +105,7 @@ func TestTheFileIsFollowedAndJunkKeepsTheLastGoodAuthorities(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- f.Run(ctx) }()
 		tick := func() {
-			time.Sleep(DefaultInterval) //nolint:forbidigo // the clock of the test's own bubble
+			time.Sleep(interval) //nolint:forbidigo // the clock of the test's own bubble
 			synctest.Wait()
 		}
 		began := f.Pool()
