@@ -26,7 +26,7 @@ func (r right) String() string {
 	return fmt.Sprintf("%s %s.%s %q in %q", r.verb, r.resource, r.group, r.name, r.namespace)
 }
 
-// covers says whether who has r may do other.
+// covers reports whether who has r may do other.
 func (r right) covers(other right) bool {
 	return r.group == other.group && r.resource == other.resource && r.verb == other.verb &&
 		(r.name == "" || r.name == other.name) && (r.namespace == "" || r.namespace == other.namespace)

@@ -28,9 +28,9 @@ type Rights struct {
 type Profile struct {
 	// Webhooks and Controllers say that it serves webhooks and that it reconciles.
 	Webhooks, Controllers bool
-	// ClusterAccess says that its rights to what is in the namespaces that it works in are those of the whole cluster.
+	// ClusterAccess means that its rights to what is in the namespaces that it works in are those of the whole cluster.
 	ClusterAccess bool
-	// Shard says that it reconciles one shard of the cluster.
+	// Shard means that it reconciles one shard of the cluster.
 	Shard bool
 }
 

@@ -25,11 +25,11 @@ type Options struct {
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
 
-	// Namespace of all objects. Default: fairlead-system.
+	// Namespace of all objects. Defaults to fairlead-system.
 	Namespace string
 
 	// Certificate is the name of the Certificate, and SecretName of the Secret that cert-manager writes for
-	// it. Defaults: fairlead-webhook and fairlead-webhook-tls.
+	// it. Defaults to fairlead-webhook and fairlead-webhook-tls.
 	Certificate, SecretName string
 
 	// IssuerName, IssuerKind and IssuerGroup name the issuer. Without a name an authority is created. The
@@ -37,18 +37,18 @@ type Options struct {
 	IssuerName, IssuerKind, IssuerGroup string
 
 	// Service is the Service through which API servers reach the webhooks. The certificate is valid for
-	// <service>.<namespace>.svc and <service>.<namespace>.svc.cluster.local. Default: fairlead-webhook.
+	// <service>.<namespace>.svc and <service>.<namespace>.svc.cluster.local. Defaults to fairlead-webhook.
 	Service string
 
 	// ExtraNames are further DNS names and IP addresses of the certificate, such as localhost.
 	ExtraNames []string
 
 	// Validity of the certificate that is requested; it is renewed after two thirds of it. At least 1 hour,
-	// the minimum of cert-manager. Default: 7 days.
+	// the minimum of cert-manager. Defaults to 7 days.
 	Validity time.Duration
 
 	// RootValidity of the authority that is created; it is replaced after two thirds of it. At least ten
-	// times Validity. Default: 10 years.
+	// times Validity. Defaults to 10 years.
 	RootValidity time.Duration
 
 	// Observe returns nil where every target has the whole bundle, an error that wraps
@@ -66,7 +66,7 @@ type Options struct {
 	FormerAuthorities func(ctx context.Context) []byte
 
 	// PrepareTimeout is how long Prepare retries errors that retrying seldom resolves: a missing
-	// cert-manager, a missing permission, a Certificate that is not ready. Default: 45 seconds.
+	// cert-manager, a missing permission, a Certificate that is not ready. Defaults to 45 seconds.
 	PrepareTimeout time.Duration
 
 	// Fallback serves while cert-manager is not installed, certificates of the same Validity. Defaults to

@@ -153,7 +153,7 @@ func (w *testCluster) writes() []string {
 	return all
 }
 
-// serves says whether the source presents the certificate of the content.
+// serves reports whether the source presents the certificate of the content.
 func serves(source certs.Source, data map[string][]byte) bool {
 	served, err := source.GetCertificate(&tls.ClientHelloInfo{})
 	if err != nil {

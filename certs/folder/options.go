@@ -22,10 +22,10 @@ type Options struct {
 	ServerName string
 
 	// PrepareTimeout is how long Prepare waits for valid files, since the kubelet or cert-manager may
-	// still be writing them. Default: 1 minute.
+	// still be writing them. Defaults to 1 minute.
 	PrepareTimeout time.Duration
 
-	// Interval is how often the files are read, in addition to the watch. Default: 10 seconds.
+	// Interval is how often the files are read, in addition to the watch. Defaults to 10 seconds.
 	Interval time.Duration
 
 	// OnChange is called after the bundle has changed; CABundle then returns the new one. It must not

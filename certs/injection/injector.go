@@ -141,7 +141,7 @@ func (i *Injector) injectInto(ctx context.Context, targets []target, bundle []by
 
 // Observed reads all targets and returns nil where every one trusts all that the bundle trusts, regardless
 // of who wrote it. The error wraps certs.ErrBundleMissing where a target lacks part of it; any other error
-// says why a target could not be read. Nothing is written.
+// why a target could not be read. Nothing is written.
 func (i *Injector) Observed(ctx context.Context, bundle []byte) error {
 	if err := validateBundle(bundle); err != nil {
 		return err

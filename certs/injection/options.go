@@ -32,20 +32,20 @@ type Options struct {
 	// Client reads and patches the targets. It should have a rate limiter of its own.
 	Client dynamic.Interface
 
-	// Mutating and Validating name the webhook configurations. Defaults: fairlead-mutating and
+	// Mutating and Validating name the webhook configurations. Defaults to fairlead-mutating and
 	// fairlead-validating.
 	Mutating, Validating []string
 
-	// CRDs names the CustomResourceDefinitions whose conversion the webhook serves. Default: the
+	// CRDs names the CustomResourceDefinitions whose conversion the webhook serves. Defaults to the
 	// three kinds of Fairlead.
 	CRDs []string
 
 	// PublishTimeout is how long Publish retries errors that retrying seldom resolves: a missing target, a
-	// missing permission, another owner. Default: 1 minute.
+	// missing permission, another owner. Defaults to 1 minute.
 	PublishTimeout time.Duration
 
 	// Interval is how often Run checks the targets without an event, and the longest delay before a failed
-	// watch is started again. After a failure it is a tenth at most. Default: 5 minutes.
+	// watch is started again. After a failure it is a tenth at most. Defaults to 5 minutes.
 	Interval time.Duration
 
 	// OnLoss is called when a target that had the bundle was read without it, once for each loss. It must
@@ -60,11 +60,11 @@ type Options struct {
 
 	// WriteBurst is how often one target may be written in a row, and WriteEvery the time until it may be
 	// written once more: each write of a CRD makes the API server convert all stored objects again.
-	// Defaults: 10 and 1 minute.
+	// Defaults to 10 and 1 minute.
 	WriteBurst int
 	WriteEvery time.Duration
 
-	// Jitter lengthens an interval, so that replicas do not act in step. Default: up to a fifth.
+	// Jitter lengthens an interval, so that replicas do not act in step. Defaults to up to a fifth.
 	Jitter func(time.Duration) time.Duration
 
 	// Clock defaults to the real clock.

@@ -22,26 +22,26 @@ type Options struct {
 	// Client reads and writes the Secret. It should have a rate limiter of its own.
 	Client kubernetes.Interface
 
-	// Namespace and Name are those of the Secret. Defaults: fairlead-system and fairlead-webhook-ca.
+	// Namespace and Name are those of the Secret. Defaults to fairlead-system and fairlead-webhook-ca.
 	Namespace, Name string
 
 	// Service is the Service through which API servers reach the webhooks. The certificate is valid for
-	// <service>.<namespace>.svc and <service>.<namespace>.svc.cluster.local. Default: fairlead-webhook.
+	// <service>.<namespace>.svc and <service>.<namespace>.svc.cluster.local. Defaults to fairlead-webhook.
 	Service string
 
 	// ExtraNames are further DNS names and IP addresses of the certificate, such as localhost.
 	ExtraNames []string
 
 	// RootValidity is how long a root that is created here is valid. Its rotation begins when a tenth of
-	// it is left. At least ten times LeafValidity. Default: 10 years.
+	// it is left. At least ten times LeafValidity. Defaults to 10 years.
 	RootValidity time.Duration
 
 	// LeafValidity is how long a serving certificate is valid; it is renewed after two thirds of
-	// it. Default: 7 days.
+	// it. Defaults to 7 days.
 	LeafValidity time.Duration
 
 	// Interval is how often Run reads the Secret in addition to watching it, and checks the age of the
-	// serving certificate. Default: 1 minute, at most a sixth of LeafValidity.
+	// serving certificate. Defaults to 1 minute, at most a sixth of LeafValidity.
 	Interval time.Duration
 
 	// Observe returns nil where the whole bundle is in every place that clients read it from, an error
@@ -50,11 +50,11 @@ type Options struct {
 	Observe func(ctx context.Context, bundle []byte) error
 
 	// Overlap is, without Observe, how long a root is trusted before replicas sign with it: the time in
-	// which the bundle must reach the clients. Default: 2 minutes, at most a third of LeafValidity.
+	// which the bundle must reach the clients. Defaults to 2 minutes, at most a third of LeafValidity.
 	Overlap time.Duration
 
 	// DeniedTimeout is how long Prepare retries Forbidden and Unauthorized, since roles may be applied
-	// just after the Deployment. Default: 30 seconds.
+	// just after the Deployment. Defaults to 30 seconds.
 	DeniedTimeout time.Duration
 
 	// OnChange is called after the bundle has changed; CABundle then returns the new one. It must not

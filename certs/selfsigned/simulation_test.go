@@ -192,7 +192,7 @@ func (s *simulation) store(secret *corev1.Secret) *corev1.Secret {
 	return s.secret.DeepCopy()
 }
 
-// checkUsable says whether an operator that knows nothing of rotations could use the Secret: the pair is
+// checkUsable fails unless an operator that knows nothing of rotations could use the Secret: the pair is
 // one, and is trusted.
 func (s *simulation) checkUsable(secret *corev1.Secret) error {
 	pair, err := tls.X509KeyPair(secret.Data[certs.CertKey], secret.Data[certs.PrivateKey])

@@ -63,7 +63,7 @@ func NewEvaluator(kind Kind, policy *admissionv1.ValidatingAdmissionPolicy) (*Ev
 type Request struct {
 	// Object is the new state, and Old the one before; nil is a create.
 	Object, Old map[string]any
-	// Version is that of the client's request. Default v1.
+	// Version is that of the client's request. Defaults to v1.
 	Version string
 	// User writes. Rights says what the user may do; nil allows everything.
 	User   string
@@ -73,7 +73,7 @@ type Request struct {
 // Refusal is one rule that a request breaks.
 type Refusal struct {
 	Message string
-	// Failed says that the rule could not be evaluated.
+	// Failed means that the rule could not be evaluated.
 	Failed bool
 }
 
@@ -108,7 +108,7 @@ func (j *Evaluator) Evaluate(ctx context.Context, r Request) []Refusal {
 	return found
 }
 
-// rights returns what a test says.
+// rights is the authorizer of a test.
 type rights func(a authorizer.Attributes) bool
 
 // Authorize allows what the function does, and everything where there is none.

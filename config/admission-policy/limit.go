@@ -114,7 +114,7 @@ func (l *limit) object(s *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-// present says in CEL that what a schema requires is there.
+// present returns the CEL expression that what a schema requires is there.
 func present(s *apiextensionsv1.JSONSchemaProps) string {
 	var there []string
 	for _, name := range slices.Sorted(slices.Values(s.Required)) {
@@ -151,7 +151,7 @@ func or(value *int64, fallback int64) int64 {
 	return *value
 }
 
-// quote writes a text as CEL does, which Go does the same but for the quotes.
+// quote writes a text as CEL does, which Go does in the same way except for the quotes.
 func quote(text string) string {
 	inner := strconv.Quote(text)
 	return "'" + strings.ReplaceAll(strings.ReplaceAll(inner[1:len(inner)-1], `\"`, `"`), "'", `\'`) + "'"

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// head stands above each file of policies.
+// head begins each file of policies.
 const head = `# Made by package config/admission-policy from the CRDs and rules: do not edit. To regenerate it:
 #
 #   go test -trimpath ./config/admission-policy -run TestTheShippedPoliciesAreCurrent -update

@@ -16,7 +16,7 @@ type step struct {
 	keyed bool // values of a map
 }
 
-// path is where a rule stands.
+// path is the place of a rule.
 type path []step
 
 func (p path) child(s step) path { return append(p[:len(p):len(p)], s) }
@@ -37,7 +37,7 @@ func (p path) String() string {
 	return out.String()
 }
 
-// all says in CEL that a rule holds of every value at the place, which the rule calls self. What is
+// all returns the CEL expression that a rule holds of every value at the place, which the rule calls self. What is
 // absent breaks no rule: that something must be there is a rule of what is around it.
 func (p path) all(root, rule string) string {
 	at, depth := root, 0
@@ -65,7 +65,7 @@ func (p path) all(root, rule string) string {
 	return before.String() + "[" + at + "].all(self, " + rule + ")" + after.String()
 }
 
-// unchanged says in CEL that an update leaves the block of the spec alone that holds the place; "" is
+// unchanged returns the CEL expression that an update leaves the block of the spec alone that holds the place; "" is
 // for a rule on the spec as a whole.
 func (p path) unchanged() string {
 	if len(p) < 2 {

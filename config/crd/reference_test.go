@@ -150,7 +150,7 @@ func element(schema *apiextensionsv1.JSONSchemaProps) (*apiextensionsv1.JSONSche
 	return schema, ""
 }
 
-// ofKubernetes says whether an object is a pod template, which the reference of Kubernetes documents.
+// ofKubernetes reports whether an object is a pod template, which the reference of Kubernetes documents.
 func ofKubernetes(schema *apiextensionsv1.JSONSchemaProps) bool {
 	spec, ok := schema.Properties["spec"]
 	return ok && len(spec.Properties["containers"].Type) > 0

@@ -131,7 +131,7 @@ type observation struct {
 	blackoutsUnknown bool
 	// confirmed means that stored is what the API server has: it was just written, or read from there.
 	confirmed bool
-	// requeue is when to reconcile again, besides what the decision says.
+	// requeue is when to reconcile again, besides that of the decision.
 	requeue time.Time
 }
 

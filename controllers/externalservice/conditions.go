@@ -98,7 +98,7 @@ func reasonRank(reason string) int {
 	}, reason)
 }
 
-// leftOutMessage says which addresses of a name that resolves are not published; "" where all are.
+// leftOutMessage returns which addresses of a name that resolves are not published; "" where all are.
 func (e *resolvedEndpoint) leftOutMessage() string {
 	var all []string
 	if n := e.state.Surplus; n > 0 {
@@ -122,7 +122,7 @@ func (e *resolvedEndpoint) leftOutMessage() string {
 	return fmt.Sprintf("endpoint %q: %s: %s", e.Name, e.DNS.Name, strings.Join(all, ", "))
 }
 
-// resolveMessage says why a name does not resolve. It quotes nothing that a nameserver sent.
+// resolveMessage returns why a name does not resolve. It quotes nothing that a nameserver sent.
 func (e *resolvedEndpoint) resolveMessage(reason string) string {
 	name := fmt.Sprintf("endpoint %q: %s ", e.Name, e.DNS.Name)
 	switch reason {

@@ -48,7 +48,7 @@ func stored(random *rand.Rand, wanted []desiredSlice) []*discoveryv1.EndpointSli
 	return out
 }
 
-// placement says in which slice each address stands.
+// placement returns in which slice each address stands.
 func placement(t *testing.T, all []*discoveryv1.EndpointSlice) map[string]string {
 	t.Helper()
 	at := map[string]string{}

@@ -38,7 +38,7 @@ type faultInput struct {
 	ended *networkingv1.FaultStatus
 	// active is the priority that is published without a fault.
 	active *int32
-	// unknown says what must be known before a fault begins, or is empty.
+	// unknown is what must be known before a fault begins, or is empty.
 	unknown string
 	// obstacle returns the outcome of a fault that must not begin or go on, and why; empty where it may.
 	// begins means that it has not begun.
@@ -251,7 +251,7 @@ func (u *statusUpdate) setFaultWhileSuspended(asked string, now time.Time) {
 	}
 }
 
-// faultWords says what a fault does.
+// faultWords returns what a fault does.
 func faultWords(f *networkingv1.FaultStatus) string {
 	switch f.Type {
 	case networkingv1.FaultDrain:
@@ -263,7 +263,7 @@ func faultWords(f *networkingv1.FaultStatus) string {
 	return "no address is published as ready"
 }
 
-// endWords says how a fault ended, and whether its dependants stayed ready.
+// endWords returns how a fault ended, and whether its dependants stayed ready.
 func endWords(f *networkingv1.FaultStatus) string {
 	count := map[networkingv1.DependantReadiness]int{}
 	for _, d := range f.Dependants {

@@ -75,7 +75,7 @@ func (r *Reconciler) inject(ctx context.Context, es *networkingv1.ExternalServic
 	return decided, shown, nil
 }
 
-// faultUnknown says what must be known before a fault begins, or returns "".
+// faultUnknown returns what must be known before a fault begins; "" for nothing.
 func (r *Reconciler) faultUnknown(es *networkingv1.ExternalService, o *observation, now time.Time) string {
 	unknown := ""
 	if es.Spec.HealthCheck != nil {
@@ -176,7 +176,7 @@ func (r *Reconciler) dependants(ctx context.Context, es *networkingv1.ExternalSe
 	return all, disrupted, err
 }
 
-// disruptedBy says which workload loses pods to a ChaosPod or has not recovered yet, or returns "".
+// disruptedBy returns which workload loses pods to a ChaosPod or has not recovered yet; "" for none.
 func (r *Reconciler) disruptedBy(ctx context.Context, namespace string, among map[networkingv1.FaultDependant]bool) (string, error) {
 	var pods chaosv1.ChaosPodList
 	if err := r.Client.List(ctx, &pods, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {

@@ -47,7 +47,7 @@ type observation struct {
 	confirmed bool
 	// claimed is what the ledger has for the policy.
 	claimed []disruption.Claim
-	// requeue is when to reconcile again, besides what the decision says.
+	// requeue is when to reconcile again, besides that of the decision.
 	requeue time.Time
 }
 

@@ -305,7 +305,7 @@ func (c *fakeSources) Observe(_ context.Context, _ types.NamespacedName, wants [
 
 func (c *fakeSources) Forget(types.NamespacedName) { c.wants = nil }
 
-// fakeProbes says what a test does.
+// fakeProbes has the results that a test sets.
 type fakeProbes struct {
 	verdicts map[types.UID]podprobe.Result
 	suspect  bool

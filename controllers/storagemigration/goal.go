@@ -72,7 +72,7 @@ func (g goal) String() string {
 	return fmt.Sprintf("%s stores %s serves %s", g.uid, g.resource.Version, strings.Join(versions, ","))
 }
 
-// same says whether the other is the goal of the same CRD with the same spec.
+// same reports whether the other is the goal of the same CRD with the same spec.
 func (g goal) same(other goal) bool {
 	return g.uid == other.uid && g.generation == other.generation && g.String() == other.String()
 }

@@ -31,14 +31,14 @@ type Migrator struct {
 	said map[string]string // what Status says, by CRD
 }
 
-// state is what this process knows of a CRD.
+// state is what this process has observed of a CRD.
 type state struct {
-	seen  goal      // as it stands
+	seen  goal      // as it is
 	since time.Time // and since when, by this process
 	// left are objects that failed in the last pass, which came to all others; nil where there was
 	// none such.
 	left []string
-	// walked says that a pass came to all objects and left none, so that only the CRD must still be
+	// walked means that a pass came to all objects and left none, so that only the CRD must still be
 	// written.
 	walked bool
 	// began is when the first pass for the goal did, and rewritten how many objects were since.
@@ -76,7 +76,7 @@ func (m *Migrator) Run(ctx context.Context) error {
 	}
 }
 
-// Status says in a few words how far each migration is.
+// Status returns in a few words how far each migration is.
 func (m *Migrator) Status() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -207,7 +207,7 @@ func (m *Migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResou
 	return "complete", m.Interval, nil
 }
 
-// named lists objects, as many as anybody reads.
+// named lists objects, as many as a reader takes in.
 func named(keys []string) string {
 	const most = 5
 	slices.Sort(keys)

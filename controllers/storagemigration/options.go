@@ -27,8 +27,8 @@ const (
 	// maxLeft is how many objects that failed are tried again by themselves. With more of them the
 	// whole pass is made again.
 	maxLeft = 1000
-	// patience is how many failures in a row that may be anybody's pause a pass.
-	patience = 5
+	// maxFailures is how many failures in a row, of a cause that is not known, pause a pass.
+	maxFailures = 5
 )
 
 // Options of a Migrator.
@@ -43,20 +43,20 @@ type Options struct {
 	// Names are those of the CRDs. Required.
 	Names []string
 
-	// Rate is how many objects are rewritten in a second. The default is 20.
+	// Rate is how many objects are rewritten in a second. Defaults to 20.
 	Rate int
-	// Interval is the time between two looks at the CRDs. The default is 1 minute.
+	// Interval is the time between two looks at the CRDs. Defaults to 1 minute.
 	Interval time.Duration
 	// Settle is how long the storage version must have been seen here before a pass begins: with
 	// several API servers, one may store objects at the old version for a moment longer. The
 	// default is 30 seconds.
 	Settle time.Duration
-	// Healthy says why objects should not be rewritten now, such as that conversions fail. It is
-	// asked before each object, and must return soon after ctx has ended. The default is that they always
+	// Healthy returns why objects should not be rewritten now, such as that conversions fail. It is
+	// asked before each object, and must return soon after ctx has ended. Defaults to nil: they always
 	// may.
 	Healthy func(ctx context.Context) error
 
-	// Events gets what becomes of a CRD. Defaults to nil: none are written.
+	// Events records what happens to a CRD. Defaults to nil: none are written.
 	Events recorder.EventRecorder
 	// Logger gets what happens. Defaults to logr.Discard().
 	Logger logr.Logger

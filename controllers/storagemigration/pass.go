@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// errPaused says that a pass stopped on its way, to go on later from where it was.
+// errPaused means that a pass stopped on its way, to go on later from where it was.
 var errPaused = errors.New("paused")
 
 // pass is one walk over all objects of a kind. What a page's workers share is guarded by mu.
@@ -119,7 +119,7 @@ feed:
 	return context.Cause(ctx)
 }
 
-// object rewrites one, and says whether to pause. What fails for reasons of its own is noted.
+// object rewrites one, and reports whether to pause. What fails for reasons of its own is noted.
 func (p *pass) object(ctx context.Context, object *metav1.PartialObjectMetadata) error {
 	if err := p.Healthy(ctx); err != nil {
 		return fmt.Errorf("%w: %w", errPaused, err)
@@ -149,13 +149,13 @@ func (p *pass) object(ctx context.Context, object *metav1.PartialObjectMetadata)
 	if len(p.left) <= maxLeft {
 		p.left = append(p.left, keyOf(object))
 	}
-	if p.row >= patience {
+	if p.row >= maxFailures {
 		return fmt.Errorf("%w after %d failures in a row: %w", errPaused, p.row, p.first)
 	}
 	return nil
 }
 
-// ownFault says that the API server refused an object for what it is. However many of these there are
+// ownFault reports whether the API server refused an object for what it is. However many of these there are
 // in a row, the next may fare better.
 func ownFault(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)

@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Annotation of a CRD says how far the migration of its objects has come.
+// Annotation of a CRD records how far the migration of its objects has come.
 const Annotation = "fairlead.dev/storage-migration"
 
 // record is the content of the annotation.
 type record struct {
 	// Goal is the one that was reached, or is being worked on.
 	Goal string `json:"goal"`
-	// Done says that it was reached.
+	// Done means that it was reached.
 	Done bool `json:"done,omitempty"`
 	// Generation of the CRD during a pass that is not done.
 	Generation int64 `json:"generation,omitempty"`
@@ -41,7 +41,7 @@ func recordOf(crd *apiextensionsv1.CustomResourceDefinition) record {
 	return r
 }
 
-// reached says whether nothing is left to do for the goal.
+// reached reports whether nothing is left to do for the goal.
 func (r record) reached(g goal) bool { return r.Done && r.Goal == g.String() && len(g.old) == 0 }
 
 // position is where a pass for the goal goes on, and what it tries again before; empty for the beginning.

@@ -33,7 +33,7 @@ func Value(user, digest string) string {
 	return string(value)
 }
 
-// Covers says whether the value of an annotation is an approval of what digest names.
+// Covers reports whether the value of an annotation is an approval of what digest names.
 func Covers(value, digest string) bool {
 	if value == "" || len(value) > maxValue || digest == "" {
 		return false

@@ -39,7 +39,7 @@ func withDefaults(spec *chaosv1.ChaosPodSpec) *chaosv1.ChaosPodSpec {
 	return &pod.Spec
 }
 
-// ChaosPodApproved says whether an approval is on pod that covers it as it is now. Unasked are the
+// ChaosPodApproved reports whether an approval is on pod that covers it as it is now. Unasked are the
 // namespaces that the webhooks are not called for: an approval there is never valid.
 func ChaosPodApproved(pod *chaosv1.ChaosPod, unasked ...string) bool {
 	return !slices.Contains(unasked, pod.Namespace) &&

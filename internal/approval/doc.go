@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package approval says what is written on an object about who was found to be entitled to what it
+// Package approval defines what is written on an object about who was found to be entitled to what it
 // does, and whether that covers the object as it is now. Rights are asked for when an object is
 // written, and acted on much later: an approval is how the operator knows, when it acts, that this very
 // content was asked about, and in whose name.

@@ -50,7 +50,7 @@ func RebootPolicyDigest(spec *autorebootv1.RebootPolicySpec) string {
 	return p.digest()
 }
 
-// RebootPolicyApproved says whether an approval is on policy that covers it as it is now. Unasked are
+// RebootPolicyApproved reports whether an approval is on policy that covers it as it is now. Unasked are
 // the namespaces whose writers admission never asks, as the webhook configurations leave them out:
 // an approval there is never valid.
 func RebootPolicyApproved(policy *autorebootv1.RebootPolicy, unasked ...string) bool {

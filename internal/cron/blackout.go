@@ -29,7 +29,7 @@ type Blackout struct {
 
 	// Schedule is a cron expression of five fields, at which a repeated blackout begins.
 	Schedule string `json:"schedule,omitempty"`
-	// TimeZone of Schedule, an IANA name. The default is UTC.
+	// TimeZone of Schedule, an IANA name. Defaults to UTC.
 	TimeZone string `json:"timeZone,omitempty"`
 	// Duration of each, from 1m to 168h.
 	Duration common.Duration `json:"duration,omitempty"`

@@ -19,7 +19,7 @@ const defaultWorkers = 16
 
 // Options of an Agenda.
 type Options[K comparable] struct {
-	// Workers is how many keys are processed at once at most. Default: 16.
+	// Workers is how many keys are processed at once at most. Defaults to 16.
 	Workers int
 	// Process processes a key that is due and returns when it is due next; the zero time removes the key.
 	// It must return soon after ctx has ended. Required.

@@ -20,7 +20,7 @@ const defaultMaxDisrupted = 10
 
 // Options of a Ledger.
 type Options struct {
-	// MaxDisrupted is how many workloads of the cluster may be disrupted at once. The default is 10.
+	// MaxDisrupted is how many workloads of the cluster may be disrupted at once. Defaults to 10.
 	MaxDisrupted int
 	// Wake is called for a holder that waits, to try again. It is called without a lock held, must not block,
 	// and may be called for one that does not wait any more. Defaults to nil: a holder that waits
@@ -66,7 +66,7 @@ func distinct(claims []Claim) map[types.UID]bool {
 	return found
 }
 
-// Wait says that the holder would claim more if others held less: it is woken once they do, and
+// Wait records that the holder would claim more if others held less: it is woken once they do, and
 // must call Do or Forget then, since a slot of the cluster is kept for it until it does. If it
 // still finds no room it says so again, and keeps its place in the line. Naming the workloads it
 // waits for, beside slots of its group and the cluster, spares it from being woken for others.
@@ -246,7 +246,7 @@ func (l *Ledger) view(h Holder, key groupKey, w *waiter) View {
 	return v
 }
 
-// set makes claims those of h, and says what became free by that.
+// set makes claims those of h, and returns what became free by that.
 func (l *Ledger) set(h Holder, key groupKey, claims []Claim) freed {
 	next := distinct(claims)
 	var freed freed

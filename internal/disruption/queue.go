@@ -15,7 +15,7 @@ type waiter struct {
 	group  groupKey
 	// workloads that it waits for; none means that anything that becomes free may help.
 	workloads map[types.UID]bool
-	// needsSlot says that the cluster had no room for it, whatever else it waits for.
+	// needsSlot means that the cluster had no room for it, whatever else it waits for.
 	needsSlot bool
 	// ready means that something became free since its last Do, and woken that Wake was called. A slot of the cluster is
 	// kept for a holder that is woken until its next Do.
@@ -33,7 +33,7 @@ func newWaitQueue() waitQueue { return waitQueue{byHolder: map[Holder]*waiter{}}
 
 func (l *waitQueue) len() int { return len(l.order) }
 
-// endWake ends the wake-up of h, if it has one, and says so.
+// endWake ends the wake-up of h, and reports whether it had one.
 func (l *waitQueue) endWake(h Holder) bool {
 	w := l.byHolder[h]
 	if w == nil {

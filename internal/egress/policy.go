@@ -46,7 +46,7 @@ type Options struct {
 	// ClusterDeny denies addresses of the cluster even to users with the right to publish them.
 	ClusterDeny bool
 	// WebhookExemptNamespaces are namespaces whose writers admission never asks, as the webhook configurations leave
-	// them out: an approval there may be anybody's writing, and opens nothing. Default: none.
+	// them out: any user can write an approval there, and it opens nothing. Defaults to none.
 	WebhookExemptNamespaces []string
 	// Notify is called, from the goroutine of a Ranges, when verdicts may have changed. It must not block. Defaults
 	// to nil: it is not called.

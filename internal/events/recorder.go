@@ -154,7 +154,7 @@ const (
 	maxNote     = 1024
 )
 
-// Event is what an Event says. It must hold no values of an object.
+// Event is the content of an Event. It must hold no values of an object.
 type Event struct {
 	// Regarding is the object, with a name, and with a namespace unless ClusterScoped is set.
 	Regarding corev1.ObjectReference

@@ -11,7 +11,7 @@ import (
 // MaxNamed is how many things of a kind one message names.
 const MaxNamed = 3
 
-// Summarize joins the first of a list, and says how many more there are.
+// Summarize joins the first of a list, and adds how many more there are.
 func Summarize(list []string) string {
 	if len(list) <= MaxNamed {
 		return strings.Join(list, "; ")

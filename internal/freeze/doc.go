@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package freeze knows the blackouts of the whole cluster: those of the operator's configuration, and
+// Package freeze holds the blackouts of the whole cluster: those of the operator's configuration, and
 // those of one ConfigMap that it follows, so that a freeze can be declared without a rollout of the
 // operator.
 //

@@ -24,7 +24,7 @@ import (
 const (
 	// retry is the wait after a read or a watch that failed.
 	retry = 5 * time.Second
-	// readInterval is how often the ConfigMap is read though no watch says that it has changed.
+	// readInterval is how often the ConfigMap is read though no watch event has come.
 	readInterval = 10 * time.Minute
 	// readTimeout bounds one read.
 	readTimeout = 10 * time.Second
@@ -32,7 +32,7 @@ const (
 
 // Options of a Freeze.
 type Options struct {
-	// Configured are blackouts that always hold. The default is none.
+	// Configured are blackouts that always hold. Defaults to none.
 	Configured []cron.Blackout
 	// ConfigMaps of the operator's namespace, and the Name of the one to follow. Without a name, none is.
 	ConfigMaps typedcorev1.ConfigMapInterface
@@ -44,11 +44,11 @@ type Options struct {
 	Logger logr.Logger
 	// Registerer takes the metrics. The default takes none.
 	Registerer prometheus.Registerer
-	// Now is the clock. The default is time.Now.
+	// Now is the clock. Defaults to time.Now.
 	Now func() time.Time
 }
 
-// Freeze knows the blackouts of the cluster. A nil Freeze knows that there are none.
+// Freeze has the blackouts of the cluster. A nil Freeze has none.
 type Freeze struct {
 	Options
 	attempted chan struct{} // closed once the ConfigMap was read, or could not be
@@ -60,7 +60,7 @@ type Freeze struct {
 	wake  []func()
 }
 
-// New makes a Freeze that knows what is configured, and learns the rest when it runs.
+// New returns a Freeze with what is configured. It reads the rest when it runs.
 func New(o Options) (*Freeze, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -184,7 +184,7 @@ func waitFor(ctx context.Context, changed <-chan struct{}, wait time.Duration) {
 	}
 }
 
-// read takes over what the ConfigMap says now. One that does not exist says nothing.
+// read takes over the content of the ConfigMap. One that does not exist counts as empty.
 func (f *Freeze) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -216,7 +216,7 @@ func (f *Freeze) read(ctx context.Context) error {
 	return nil
 }
 
-// setUnreadable keeps the blackouts that are known, and says so.
+// setUnreadable keeps the blackouts that are known, and reports that they may be old.
 func (f *Freeze) setUnreadable(err error) {
 	cause := err.Error()
 	f.mu.Lock()

@@ -27,7 +27,7 @@ const (
 type State struct {
 	// Blackouts of the cluster; nil where there are none.
 	Blackouts *cron.Calendar
-	// Unknown says why the blackouts are not known; nothing may be disrupted then. It is empty where they
+	// Unknown is why the blackouts are not known; nothing may be disrupted then. It is empty where they
 	// are.
 	Unknown string
 }

@@ -48,7 +48,7 @@ type Options struct {
 	RenewDeadline time.Duration
 	// RetryPeriod is the time between renewals, and between attempts without an event.
 	RetryPeriod time.Duration
-	// DrainTimeout bounds how long the work may take to end after it is told to. After it the Lease is left
+	// DrainTimeout bounds how long the work may take to end after its context has ended. After it the Lease is left
 	// to expire. Defaults to RenewDeadline.
 	DrainTimeout time.Duration
 	// LossTimeout bounds how long the work may take to end once the Lease is lost. After it Run returns
@@ -90,7 +90,7 @@ type Elector struct {
 	leading bool
 }
 
-// New returns an Elector, or an error that says which option is invalid.
+// New returns an Elector, or an error that names the option that is invalid.
 func New(o Options) (*Elector, error) {
 	switch {
 	case o.Leases == nil:

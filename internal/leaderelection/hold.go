@@ -21,7 +21,7 @@ import (
 type work struct {
 	stop    context.CancelCauseFunc
 	ended   <-chan error
-	drained <-chan time.Time // nil until the work is told to stop
+	drained <-chan time.Time // nil until the work must stop
 }
 
 // startWork runs lead with a context that outlives ctx: until the work has ended, this replica must

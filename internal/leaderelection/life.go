@@ -185,7 +185,7 @@ func endReason(pod *corev1.Pod) string {
 }
 
 // isHealthy reports whether nothing indicates a problem of a Pod. The node controller removes the condition
-// Ready from the Pods of a node that it does not hear from.
+// Ready from the Pods of a node that stops reporting.
 func isHealthy(pod *corev1.Pod) bool {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodUnknown {
 		return false

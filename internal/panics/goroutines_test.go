@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// safe says why a panic below a goroutine is contained though this package is not called in it, by file and
+// safe is why a panic below a goroutine is contained though this package is not called in it, by file and
 // the beginning of the goroutine.
 var safe = map[string]string{
 	"cmd/fairlead/operator/groups.go err := runContained(":          "runContained calls Try",

@@ -136,7 +136,7 @@ func abortOnDone(ctx context.Context, conn net.Conn) (stop func()) {
 func (plan *checkPlan) tls(to dialTarget) *tls.Config {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: plan.roots, ServerName: to.hostOrIP()}
 	if plan.TLS != nil {
-		c.InsecureSkipVerify = plan.TLS.SkipVerify // asked for by the author of the check
+		c.InsecureSkipVerify = plan.TLS.SkipVerify // set by the author of the check
 		if plan.TLS.ServerName != "" {
 			c.ServerName = plan.TLS.ServerName
 		}

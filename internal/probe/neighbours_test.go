@@ -211,7 +211,7 @@ func TestALossOfOurOwnNetworkLeavesObjectsAsTheyAre(t *testing.T) {
 	}
 }
 
-// lostMore says whether something was healthy before and is not now.
+// lostMore reports whether something was healthy before and is not now.
 func lostMore(before, now string) bool {
 	for i := range before {
 		if before[i] == 'H' && now[i] != 'H' {

@@ -44,7 +44,7 @@ func kindOf(err error) kind {
 	return severest
 }
 
-// Distinct tells errors that were logged from new ones, by their text. The zero value is usable. It is
+// Distinct distinguishes new errors from those that were logged, by their text. The zero value is usable. It is
 // not safe for concurrent use.
 type Distinct struct{ seen map[string]struct{} }
 

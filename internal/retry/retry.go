@@ -14,9 +14,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Policy says how often and for how long to retry. The zero value retries with the defaults.
+// Policy defines how often and for how long to retry. The zero value retries with the defaults.
 type Policy struct {
-	// Clock tells the time and waits. Defaults to the real clock.
+	// Clock is the clock. Defaults to the real clock.
 	Clock clock.Clock
 
 	// Log gets one line for each distinct error that is retried. Not used where OnRetry is set.
@@ -27,12 +27,12 @@ type Policy struct {
 	OnRetry func(err error, delay time.Duration)
 
 	// MinDelay is the delay after the first failure. It doubles up to MaxDelay; each delay is
-	// lengthened by up to a fifth. Equal values give a constant delay. Defaults: 200 ms, and 5 s or
+	// lengthened by up to a fifth. Equal values give a constant delay. Defaults to 200 ms, and 5 s or
 	// MinDelay where that is longer.
 	MinDelay, MaxDelay time.Duration
 
 	// AttemptTimeout bounds one attempt, so that a server which never responds is noticed and named.
-	// Negative means no bound, for an attempt that lasts as long as it succeeds. Default: 10 s.
+	// Negative means no bound, for an attempt that lasts as long as it succeeds. Defaults to 10 s.
 	AttemptTimeout time.Duration
 
 	// BoundedTimeout is how long errors marked by Bounded are retried. Zero returns them at once.

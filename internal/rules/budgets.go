@@ -52,7 +52,7 @@ func Budgets(what string, workloads []Evicted, budgets []policyv1.PodDisruptionB
 	return texts
 }
 
-// neverAllows says why a budget allows no disruption even while all pods are healthy; empty where it does.
+// neverAllows returns why a budget allows no disruption even while all pods are healthy; empty where it does.
 // It may select pods of other workloads too: those that the API server expects count.
 func neverAllows(b *policyv1.PodDisruptionBudget, replicas int) string {
 	pods := max(replicas, int(b.Status.ExpectedPods))

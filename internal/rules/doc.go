@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rules holds the field checks that the kinds share; each kind's own rules stand in a
+// Package rules holds the field checks that the kinds share; each kind's own rules are in a
 // package below it. Webhooks, reconcilers and offline tools all call the same functions.
 //
 // Rules are pure: values in, field errors out. They never read a cluster, a clock or a global.

@@ -78,10 +78,10 @@ func RequestPath(path Path, value *string) field.ErrorList {
 	return field.ErrorList{field.Invalid(path.Field(), *value, "must start with /")}
 }
 
-// Within are the items that there may be, at most; Items tells of the others, which need not be looked at.
+// Within are the items that there may be, at most; Items reports the others, which need not be validated.
 func Within[T any](list []T, most int) []T { return list[:min(len(list), most)] }
 
-// Excessive says that one of the errors is about more items than there may be.
+// Excessive reports whether one of the errors is about more items than there may be.
 func Excessive(errs field.ErrorList) bool {
 	return slices.ContainsFunc(errs, func(err *field.Error) bool { return err.Type == field.ErrorTypeTooMany })
 }

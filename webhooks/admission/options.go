@@ -29,7 +29,7 @@ type Options struct {
 	// Kind is the one kind and version that is admitted; reviews of any other are refused.
 	// Required.
 	Kind schema.GroupVersionKind
-	// MaxBody bounds a review, in bytes. Default DefaultMaxBody.
+	// MaxBody bounds a review, in bytes. Defaults to DefaultMaxBody.
 	MaxBody int64
 	// Translator words errors and warnings for an object at Kind that was written at another version of it,
 	// a bare one such as "v1alpha1". It is called only where there are any. Defaults to nil: the words are

@@ -100,7 +100,7 @@ var reasons = map[int32]metav1.StatusReason{
 	http.StatusRequestEntityTooLarge: metav1.StatusReasonRequestEntityTooLarge,
 }
 
-// Bounds of a refusal: errors told, and bytes of a value shown.
+// Bounds of a refusal: how many errors, and bytes of a value.
 const (
 	maxErrors = 50
 	maxShown  = 256
@@ -150,7 +150,7 @@ const (
 	maxWarnings = 4096
 )
 
-// bounded makes warnings fit for HTTP headers, each once. The last one says how many are missing.
+// bounded makes warnings fit for HTTP headers, each once. The last one counts those that are missing.
 func bounded(warnings []string) []string {
 	const note = "and more warnings, which are left out"
 	if len(warnings) == 0 {

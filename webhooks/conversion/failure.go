@@ -14,10 +14,10 @@ import (
 // for a name.
 const maxIdentity = 253
 
-// Failure is an object that could not be converted, as far as it says what it is. All of it is the
+// Failure is an object that could not be converted, as far as it can be read. All of it is the
 // sender's word.
 type Failure struct {
-	// APIVersion and Kind are those of the object, Desired is the version that was asked for, with the
+	// APIVersion and Kind are those of the object, Desired is the version of the request, with the
 	// group.
 	APIVersion, Kind, Desired string
 	// Namespace, Name and UID are those of the object.

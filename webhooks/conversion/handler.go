@@ -44,16 +44,16 @@ const (
 type Options struct {
 	// Converters convert one kind each. Required: a kind without one is refused.
 	Converters []*hubspoke.Converter
-	// MaxBody bounds a review, in bytes. Default DefaultMaxBody.
+	// MaxBody bounds a review, in bytes. Defaults to DefaultMaxBody.
 	MaxBody int64
 	// Timeout bounds the work on a review; what the request itself allows may be less. Default
 	// DefaultTimeout.
 	Timeout time.Duration
-	// Logger is told of failures. Defaults to logr.Discard().
+	// Logger logs failures. Defaults to logr.Discard().
 	Logger logr.Logger
-	// Registerer exposes the metrics. Default: they are not exposed.
+	// Registerer exposes the metrics. Defaults to nil: metrics are not registered.
 	Registerer prometheus.Registerer
-	// Failed is told of each object that could not be converted. It must not block, and may be called
+	// Failed is called with each object that could not be converted. It must not block, and may be called
 	// from any goroutine. Defaults to nil: it is not called.
 	Failed func(Failure)
 }

@@ -156,7 +156,7 @@ func (k traveler) travel(fill *randfill.Filler, random *rand.Rand, wild bool) (s
 	return bytes.Contains(there, []byte(common.ConversionDataAnnotation)) || bytes.Contains(there, []byte(common.V1Alpha1DataAnnotation)), nil
 }
 
-// alike says that two objects of v1, which their type knows in full, differ in defaults alone: one that is
+// alike reports whether two objects of v1, which their type knows in full, differ in defaults alone: one that is
 // absent and one that stands there mean the same.
 func (k traveler) alike(a, b []byte) bool {
 	var written [2]any
@@ -244,7 +244,7 @@ func parse(raw []byte) (object map[string]any, err error) {
 	return object, decoder.Decode(&object)
 }
 
-// keeps says that all of what was there is there still. Nulls mean nothing, and neither do an empty
+// keeps reports whether all of what was there is there still. Nulls mean nothing, and neither do an empty
 // status and empty metadata.
 func keeps(now, was any) bool {
 	switch was := was.(type) {
@@ -277,7 +277,7 @@ func keeps(now, was any) bool {
 	return now == was
 }
 
-// hollow says that there is nothing in a value.
+// hollow reports whether there is nothing in a value.
 func hollow(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:

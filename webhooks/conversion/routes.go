@@ -66,7 +66,7 @@ func newRoutes(converters []*hubspoke.Converter, m conversionMetrics) routes {
 	return all
 }
 
-// find returns the route of an object that says to be of apiVersion and kind.
+// find returns the route of an object of apiVersion and kind.
 func (r routes) find(apiVersion, kind, desired string) (*route, error) {
 	ways, known := r.from[endpoint{apiVersion, kind}]
 	if !known {

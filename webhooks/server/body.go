@@ -195,7 +195,7 @@ func (b *boundedBody) leave() {
 }
 
 // drain sends a refusal off and drops what is still coming of the body. A connection that is
-// closed on unread bytes is reset, and a caller that was still sending would be told just that
+// closed on unread bytes is reset, and a caller that was still sending would get just that error
 // instead of what to do about its request.
 func (b *boundedBody) drain() {
 	if b.ended || b.request.ContentLength == 0 || b.read == 0 && b.request.Header.Get("Expect") != "" {

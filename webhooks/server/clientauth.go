@@ -32,7 +32,7 @@ const complainEvery = time.Hour
 // maxNamed bounds what is repeated of a certificate's own words.
 const maxNamed = 253
 
-// errCaller marks the refusal of a certificate in what net/http says of a handshake.
+// errCaller marks the refusal of a certificate in the error of net/http about a handshake.
 var errCaller = errors.New("the caller is refused")
 
 // clientAuth decides who may call. One that presents a certificate is judged in the handshake, and again
@@ -107,7 +107,7 @@ func (c *clientAuth) authorize(r *http.Request, path string) error {
 	return err
 }
 
-// verify says what is wrong with a certificate, and of which sort that is.
+// verify returns what is wrong with a certificate, and of which sort that is.
 func (c *clientAuth) verify(chain []*x509.Certificate) (reason string, err error) {
 	leaf, intermediates := chain[0], x509.NewCertPool()
 	for _, certificate := range chain[1:] {

@@ -48,7 +48,7 @@ type connection struct {
 
 	// Guarded by the connections' mutex.
 	pace   pace
-	waited time.Duration // for bytes, at this pace, but for the read that has not ended
+	waited time.Duration // for bytes, at this pace, without the read that has not ended
 	reads  time.Time     // since when that one waits; zero while there is none
 	proven bool          // it brought a review that was answered
 	until  time.Time     // it may be read, as was set last
@@ -85,7 +85,7 @@ func (c *connection) readUntil(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
-// excused puts off a deadline that has passed, and says whether there is more time now.
+// excused extends a deadline that has passed, and reports whether there is more time now.
 func (c *connection) excused() bool {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
@@ -111,7 +111,7 @@ func (c *connection) kept(now time.Time) time.Duration {
 	return c.waited + now.Sub(c.reads)
 }
 
-// pace says what a connection waits for.
+// pace is what a connection waits for.
 type pace int
 
 const (

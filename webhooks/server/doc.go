@@ -5,10 +5,10 @@
 // a handshake with itself against the CA it publishes; on stop it drains: not ready, keep-alives
 // off, wait for the endpoints to go, stop accepting, finish what is in flight.
 //
-// With authorities of clients it answers only callers that present a certificate of theirs, but for
-// the paths that are told to be anonymous.
+// With authorities of clients it answers only callers that present a certificate of theirs, except on
+// the paths that are configured as anonymous.
 //
-// It knows no kind and no review, makes no certificate, and waits for no cache: readiness that
+// It has no code for a kind or a review, makes no certificate, and waits for no cache: readiness that
 // waited for one would keep the API server away from the conversions that the cache needs
 // (kubernetes-sigs/controller-runtime#2322).
 package server

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// errorLog hands the lines of http.Server to the logger: a few each second, as anybody who can
+// errorLog hands the lines of http.Server to the logger: a few each second, as any client that can
 // reach the port can cause them, and the number of those left out.
 type errorLog struct {
 	log        logr.Logger

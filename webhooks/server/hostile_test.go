@@ -129,7 +129,7 @@ func (r *running) siege(ctx context.Context, a attack, there func()) {
 	}
 }
 
-// closed says that the server has hung up. An answer is not read, which would be polite.
+// closed reports whether the server has hung up. An answer is not read, which would be polite.
 func closed(conn net.Conn, a attack) bool {
 	if strings.HasSuffix(a.send, "long") {
 		return false

@@ -21,7 +21,7 @@ var (
 	errStopped    = errors.New("it has stopped")
 )
 
-// readiness is the last verdict of the server about itself.
+// readiness is the result of the last self check.
 type readiness struct {
 	gauge prometheus.Gauge
 	log   logr.Logger
@@ -29,8 +29,8 @@ type readiness struct {
 	mu          sync.Mutex
 	reason      error             // why it is not ready; nil when it is
 	certificate *x509.Certificate // that was proven, where reason is nil
-	closed      bool              // no verdict follows
-	changed     chan struct{}     // closed on the next verdict
+	closed      bool              // no result follows
+	changed     chan struct{}     // closed on the next result
 }
 
 func (r *readiness) init(gauge prometheus.Gauge, log logr.Logger) {
@@ -80,7 +80,7 @@ func (r *readiness) verdict(now time.Time) (changed <-chan struct{}, err error) 
 	return r.changed, err
 }
 
-// Ready says why the server cannot be used, or nil. It costs no handshake.
+// Ready returns why the server cannot be used, or nil. It costs no handshake.
 func (s *Server) Ready() error {
 	_, err := s.readiness.verdict(s.now())
 	if err != nil {

@@ -134,7 +134,7 @@ func leafOf(certificate *tls.Certificate) (*x509.Certificate, error) {
 	return leaf, nil
 }
 
-// current says whether a certificate is valid at a time.
+// current returns an error unless a certificate is valid at a time.
 func current(certificate *x509.Certificate, now time.Time) error {
 	switch {
 	case now.Before(certificate.NotBefore):

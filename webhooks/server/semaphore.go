@@ -22,7 +22,7 @@ const (
 // gate bounds how much is held at once, such as bytes. Callers wait for their turn, and the next turn is
 // that of the caller whose source holds least: many requests of one source wait for each other and not
 // in front of those of another one. Of one source, the one that came last and the one that came first take
-// turns: a crowd that never ends must not stand in front of one that comes once, and no request must wait
+// turns: an endless series must not stay in front of one that comes once, and no request must wait
 // for ever.
 type gate struct {
 	size int64
@@ -108,7 +108,7 @@ func (p *place) leave() {
 	g.grant()
 }
 
-// slow says that the caller goes on at its own pace, and how to end that; it may take so long before it is
+// slow records that the caller goes on at its own pace, and how to end that; it may take so long before it is
 // slow.
 func (p *place) slow(cut func(), allowed time.Duration) {
 	if p == nil {
@@ -119,7 +119,7 @@ func (p *place) slow(cut func(), allowed time.Duration) {
 	p.cut, p.since, p.waited = cut, time.Now().Add(allowed), 0
 }
 
-// wait says that the caller is waited for from now on, or no longer.
+// wait records that the caller is waited for from now on, or no longer.
 func (p *place) wait(begins bool) {
 	if p == nil {
 		return

@@ -29,7 +29,7 @@ type Server struct {
 	now     func() time.Time
 
 	readiness  readiness
-	clientAuth *clientAuth // nil: anybody may call
+	clientAuth *clientAuth // nil: every client may call
 	slots      gates       // of each path: one for each request worked on
 	work       *gate       // memory of requests that are much work, which have no slot
 	heavy      int         // how many of these may be worked on at once
@@ -47,7 +47,7 @@ type Server struct {
 	listenAddr net.Addr
 }
 
-// New makes a server. What is wrong with the options, Start says.
+// New returns a server. Start returns an error for invalid options.
 func New(o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{
@@ -141,7 +141,7 @@ func (s *Server) begin() error {
 }
 
 // maxHeader is in bytes; package net/http reads 4 KiB beyond it. In memory a header may take thirty times
-// that, and anybody may send one. API servers send some hundred bytes.
+// that, and any client may send one. API servers send some hundred bytes.
 const maxHeader = 4 << 10
 
 func (s *Server) httpServer(base context.Context) *http.Server {

@@ -18,7 +18,7 @@ const lightWork = 1 << 20
 // weight is what is known of a body without reading it as JSON.
 type weight struct{ bytes, values int64 }
 
-// signs are what stands before or behind a value or a name. Those within strings count as well: a string
+// signs are what is before or after a value or a name. Those within strings count as well: a string
 // may hold the JSON of a restore annotation.
 var signs = [][]byte{{','}, {':'}, {'{'}, {'['}}
 

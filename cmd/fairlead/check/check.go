@@ -31,15 +31,15 @@ type Options struct {
 	Dynamic    dynamic.Interface
 	// Namespace is the one in which objects are created by a dry run; required. The webhooks must look at it.
 	Namespace string
-	// OperatorNamespace is that of the operator. Default: the one that the CRDs name, or else the one that has
+	// OperatorNamespace is that of the operator. Defaults to the one that the CRDs name, or else the one that has
 	// its Deployments.
 	OperatorNamespace string
-	// Dial connects to the Service of the webhooks, to see the certificate that is served. Default: none, since
+	// Dial connects to the Service of the webhooks, to see the certificate that is served. Defaults to none, since
 	// only pods of the cluster reach it.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Version of this binary, which is compared with that of the operator's images. Default: not compared.
+	// Version of this binary, which is compared with that of the operator's images. Defaults to "": not compared.
 	Version string
-	// Clock judges certificates and the Lease. Default: the real one.
+	// Clock judges certificates and the Lease. Defaults to the real one.
 	Clock clock.WithTicker
 }
 

@@ -77,7 +77,7 @@ func (r *run) checkDryRuns(ctx context.Context) {
 	r.results = append(r.results, results...)
 }
 
-// namespaceLabels are the labels of the namespace of the dry runs. Who may not read it is told the one that the
+// namespaceLabels are the labels of the namespace of the dry runs. Without the right to read it, it is the one that the
 // API server sets, by which the shipped webhooks choose.
 func (r *run) namespaceLabels(ctx context.Context) (labels.Set, error) {
 	namespace, err := r.Kubernetes.CoreV1().Namespaces().Get(ctx, r.Namespace, metav1.GetOptions{})
@@ -140,7 +140,7 @@ func (r *run) ignored(d definition) bool {
 	return len(r.configurations) < 2
 }
 
-// refused tells what a refusal of a dry run means.
+// refused returns what a refusal of a dry run means.
 func (r *run) refused(result Result, d definition, err error) Result {
 	text := err.Error()
 	look := fmt.Sprintf("look at `kubectl -n %s get pods,endpointslices` and at the log of the operator", r.namespace)

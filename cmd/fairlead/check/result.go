@@ -46,9 +46,9 @@ type Result struct {
 	// Object is the kind and the name of what was checked.
 	Object string `json:"object"`
 	Status Status `json:"status"`
-	// Message says what was found.
+	// Message is what was found.
 	Message string `json:"message"`
-	// Remedy says what to do; empty where nothing is to be done.
+	// Remedy is what to do; empty where nothing is to be done.
 	Remedy string `json:"remedy,omitempty"`
 }
 

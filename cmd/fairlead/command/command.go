@@ -23,21 +23,21 @@ import (
 
 // Options of the commands. No flag sets any of them.
 type Options struct {
-	// Output takes what a command returns. The default is the standard output.
+	// Output takes what a command returns. Defaults to the standard output.
 	Output io.Writer
-	// Logs takes the log, and the error that a command ends with. The default is the standard error.
+	// Logs takes the log, and the error that a command ends with. Defaults to the standard error.
 	Logs io.Writer
-	// Dial connects to addresses outside the cluster, after every check. The default is the network.
+	// Dial connects to addresses outside the cluster, after every check. Defaults to the network.
 	Dial func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error)
 	// Reconciles gets a line of JSON whenever a replica begins or ends to lead, or to reconcile an
 	// object. Defaults to nil: none is written.
 	Reconciles io.Writer
-	// Clock tells the time by which certificates are judged. The default is the real one.
+	// Clock is the time that certificates are checked at. Defaults to the real one.
 	Clock clock.WithTicker
 	// Metrics takes the operator's metrics. Defaults to the registry of controller-runtime, which the
 	// metrics server serves, and in which a process can register one operator only.
 	Metrics prometheus.Registerer
-	// Program is how the user calls this binary. The default is fairlead, or kubectl fairlead where it
+	// Program is how the user calls this binary. Defaults to fairlead, or kubectl fairlead where it
 	// was started as a plugin of kubectl.
 	Program string
 }

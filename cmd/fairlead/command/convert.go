@@ -94,7 +94,7 @@ converted, and 2 for a wrong flag, and for an input that cannot be read or holds
 	return command
 }
 
-// vetted says what a cluster would refuse of a converted object.
+// vetted returns what a cluster would refuse of a converted object.
 func vetted(ctx context.Context) func(object []byte) []string {
 	check := sync.OnceValue(func() *vet.Vet { return vet.New(vet.Options{}) })
 	return func(object []byte) (wrong []string) {

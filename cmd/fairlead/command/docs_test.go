@@ -77,7 +77,7 @@ func commandLines(page string) []string {
 	return found
 }
 
-// refused says why a call would not be understood.
+// refused returns why a call would not be understood.
 func refused(line string) error {
 	root := rootCommand(Options{}.withDefaults())
 	root.InitDefaultCompletionCmd()

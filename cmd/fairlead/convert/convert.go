@@ -26,8 +26,8 @@ type Kind struct {
 	Converter   Converter
 	// Types are the Go types of the served versions, which give new fields their order.
 	Types map[string]reflect.Type
-	// Successors name what says the same in another version, by the path of a field and the name of
-	// its sibling: "spec.hosts" is "endpoints". Comments follow them. Default: none.
+	// Successors name the field with the same meaning in another version, by the path of a field and the name of
+	// its sibling: "spec.hosts" is "endpoints". Comments follow them. Defaults to none.
 	Successors map[string]string
 }
 
@@ -45,7 +45,7 @@ type Options struct {
 	// MaxRestore is how large a restore annotation may be that admission takes, in bytes. The default,
 	// 0, is any size.
 	MaxRestore int
-	// Vet says what is wrong with a converted object, given as JSON. Default: nothing is looked for.
+	// Vet returns what is wrong with a converted object, given as JSON. Defaults to nil: nothing is checked.
 	Vet func(object []byte) []string
 }
 

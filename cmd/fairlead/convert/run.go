@@ -29,7 +29,7 @@ type Request struct {
 	Form Form
 	// Write replaces the files instead of writing to Out. Check writes nothing but names.
 	Write, Check bool
-	// AllowEmpty takes an empty standard input, and inputs that hold no document together, for success. Default:
+	// AllowEmpty takes an empty standard input, and inputs that hold no document together, for success. Defaults to
 	// ErrInput, since the command in front of a pipe may have failed.
 	AllowEmpty bool
 }

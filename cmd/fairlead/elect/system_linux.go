@@ -29,7 +29,7 @@ func clock() time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// commandAttributes gives the command a process group of its own, whose leader dies with the thread that
+// commandAttributes gives the command a process group of its own, whose leader ends with the thread that
 // started it: the kernel kills it also where the watchdog cannot.
 func commandAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

@@ -19,7 +19,7 @@ import (
 // not advance while it sleeps.
 const wakeInterval = 200 * time.Millisecond
 
-// watchRequest says which process group the watchdog is to kill, and when. A group of 0 is none.
+// watchRequest names the process group that the watchdog is to kill, and when. A group of 0 is none.
 type watchRequest struct {
 	group    int
 	deadline time.Duration

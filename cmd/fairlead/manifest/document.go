@@ -35,7 +35,7 @@ type Document struct {
 	root       *Node
 }
 
-// Note says where the comments of a removed field went.
+// Note records where the comments of a removed field went.
 type Note struct {
 	Line int
 	Text string
@@ -135,7 +135,7 @@ func (d *Document) Position(path ...any) Position {
 
 // Rewrite returns the text of the part with another value. Fields that are the same keep their lines, and
 // new ones are added in their order. Comments of removed fields go to the fields that replace them, or else
-// stay, and a note says where. The text of the same value is the text of the part.
+// stay, and a note records where. The text of the same value is the text of the part.
 func (d *Document) Rewrite(value any, order *Order) ([]byte, []Note, error) {
 	if d.root.is(value) {
 		return d.text, nil, nil

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Order says where a field belongs among its siblings, and which field replaces another. A nil Order sorts
+// Order defines where a field belongs among its siblings, and which field replaces another. A nil Order sorts
 // by name.
 type Order struct {
 	of         reflect.Type

@@ -50,7 +50,7 @@ func (r apiServerWait) wait(ctx context.Context) error {
 		},
 	}, func(ctx context.Context) error {
 		err := r.ping(ctx)
-		if err != nil && (reason == nil || ctx.Err() == nil) { // an attempt that the limit has cut off says less than the one before
+		if err != nil && (reason == nil || ctx.Err() == nil) { // an attempt that the limit cut off has no reason of its own
 			reason = err
 		}
 		return err
@@ -65,7 +65,7 @@ func (r apiServerWait) wait(ctx context.Context) error {
 		r.server, r.origin, r.limit, cmp.Or(reason, err))
 }
 
-// ping gets the version, which every authenticated user may. A refusal is a response, too, but for 401: then
+// ping gets the version, which every authenticated user may. A refusal is a response, too, except for 401: then
 // nothing else would work.
 func (r apiServerWait) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
@@ -104,7 +104,7 @@ func newIdentity(c *options.Configuration, getenv func(string) string, file stri
 		p.namespace = getenv("POD_NAMESPACE")
 	}
 	if p.namespace == "" {
-		content, err := os.ReadFile(file) //nolint:gosec // a constant, but for the tests
+		content, err := os.ReadFile(file) //nolint:gosec // a constant, except in tests
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return identity{}, fmt.Errorf("namespace of the operator: %w", err)
 		}

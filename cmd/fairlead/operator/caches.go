@@ -36,7 +36,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
 
-// NewScheme knows the types of Kubernetes and every version of ours.
+// NewScheme returns a scheme of the types of Kubernetes and of every version of ours.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -245,7 +245,7 @@ func (a *assembly) newClusterWithEvents(api *rest.Config, namespaces []string, h
 
 // Start runs the caches, and writes Events, until ctx ends.
 func (r *clusterWithEvents) Start(ctx context.Context) error {
-	events, stop := context.WithCancel(context.WithoutCancel(ctx)) // the last reconciles are told, too
+	events, stop := context.WithCancel(context.WithoutCancel(ctx)) // the last reconciles record Events, too
 	written := make(chan error, 1)
 	go func() {
 		written <- panics.Try("events", func() error { return r.events.Run(events) })

@@ -113,7 +113,7 @@ func (c *certificates) republish(ctx context.Context) error {
 	return c.injector.Run(ctx, c.CABundle)
 }
 
-// latest is the bundle as it stands where the source keeps it, for a source that can tell; nil means the
+// latest returns the bundle that the source has stored, for a source that stores one; nil means the
 // one in use.
 func (c *certificates) latest(ctx context.Context) ([]byte, error) {
 	if origin, ok := c.Source.(interface {

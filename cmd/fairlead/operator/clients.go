@@ -135,7 +135,7 @@ func (f *writeFence) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the transport, to close its idle connections.
 func (f *writeFence) WrappedRoundTripper() http.RoundTripper { return f.next }
 
-// isWrite says whether a request changes anything that matters. Events are told after the fact, by a
+// isWrite reports whether a request changes anything that matters. Events are recorded after the fact, by a
 // goroutine that would try again and again.
 func isWrite(r *http.Request) bool {
 	switch r.Method {

@@ -130,7 +130,7 @@ func (i *leaderControllers) newFreeze() (*freeze.Freeze, error) {
 	return made, nil
 }
 
-// reference says whether this process reaches the API server and some nameserver, which no tenant has
+// reference reports whether this process reaches the API server and some nameserver, which no tenant has
 // a say in. Where it reaches both, its own network works.
 func (a *assembly) reference(ctx context.Context) bool {
 	var asking sync.WaitGroup
@@ -145,7 +145,7 @@ func (a *assembly) reference(ctx context.Context) bool {
 	return nameserver && (err == nil || errors.As(err, &refused))
 }
 
-// suspects tells in the log and by an Event on the operator's Lease when the checks of a kind of object
+// suspects reports in the log and by an Event on the operator's Lease when the checks of a kind of object
 // begin and cease to be taken for a fault of this process.
 func (a *assembly) suspects(kind string) func(suspect bool, cause string) {
 	logger := a.Logger.WithName("health checks")

@@ -72,7 +72,7 @@ type group struct {
 
 	mu      sync.Mutex
 	running []string
-	errs    []error // of components that failed after the group was told to stop
+	errs    []error // of components that failed after the group was stopped
 }
 
 func newGroup(ctx context.Context, fail context.CancelCauseFunc) *group {

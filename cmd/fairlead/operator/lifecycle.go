@@ -57,7 +57,7 @@ type parts struct {
 	// demote lets a replica that loses the Lease be a candidate again; otherwise it stops with an error.
 	demote bool
 
-	// skip says why this replica has no such phase. What only that phase would run may be nil.
+	// skip is why this replica has no such phase. What only that phase would run may be nil.
 	skip map[phases.Phase]string
 }
 

@@ -32,7 +32,7 @@ import (
 // (kubernetes-sigs/controller-runtime#2322). A replica that serves none is ready when it could take
 // over, which takes caches: the webhooks that those may need do not wait for this process.
 //
-// What is degraded, such as a CA bundle that the cluster has lost, is told in the body of /readyz and does
+// What is degraded, such as a CA bundle that the cluster has lost, is reported in the body of /readyz and does
 // not make the replica unready: it is so for all replicas at once, and with none behind the Service
 // calls that still work would fail as well. It may be nil.
 func probes(ready, degraded func() error, statusz http.Handler) http.Handler {
@@ -110,7 +110,7 @@ func serveHTTP(name, address, flag string, handler http.Handler, logger logr.Log
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
 		if err := server.Shutdown(ending); err != nil {
-			_ = server.Close() // a profile may run longer than anybody wants to wait for it
+			_ = server.Close() // a profile may run longer than the stop may take
 		}
 		return nil
 	}}
@@ -124,7 +124,7 @@ func listenError(name, address, flag string, err error) error {
 	return fmt.Errorf("%s: %w (the address is set by %s)", name, err, flag)
 }
 
-// metricsServer makes the server of /metrics. Over TLS it lets in only whom the API server knows
+// metricsServer makes the server of /metrics. Over TLS it serves only clients that the API server authenticates
 // and allows to GET the path.
 func metricsServer(c *options.Configuration, api *rest.Config) (component, error) {
 	options := metricsserver.Options{
@@ -165,7 +165,7 @@ func metricsServer(c *options.Configuration, api *rest.Config) (component, error
 		return component{}, fmt.Errorf("metrics server: %w", err)
 	}
 	return component{"metrics server", func(ctx context.Context) error {
-		// The server makes its key before it listens. A port that is taken must be told before the webhooks
+		// The server makes its key before it listens. A port that is taken must be reported before the webhooks
 		// serve, which would have to drain then.
 		var listening net.ListenConfig
 		trial, err := listening.Listen(ctx, "tcp", c.Metrics.BindAddress)

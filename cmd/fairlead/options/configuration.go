@@ -25,7 +25,7 @@ const (
 type Configuration struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// ClientConnection says how the API server is reached.
+	// ClientConnection configures how the API server is reached.
 	ClientConnection ClientConnection `json:"clientConnection,omitempty"`
 
 	// Service names the Service and the namespace through which the API server reaches the webhooks.
@@ -36,7 +36,7 @@ type Configuration struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 
 	// ClusterAccess lets the operator use what lies in no namespace: it discovers the addresses of the
-	// cluster, migrates storage, and asks for rights and writes Events in any namespace. The default is true.
+	// cluster, migrates storage, and asks for rights and writes Events in any namespace. Defaults to true.
 	// False is for an operator that has Roles in Namespaces alone; Egress.ClusterCIDRs must then say where
 	// the cluster is.
 	ClusterAccess bool `json:"clusterAccess"`
@@ -44,28 +44,28 @@ type Configuration struct {
 	// Shard is the part of the namespaces that is reconciled, where others reconcile the rest.
 	Shard Shard `json:"shard,omitempty"`
 
-	// Controllers says how objects are reconciled.
+	// Controllers configures how objects are reconciled.
 	Controllers Controllers `json:"controllers,omitempty"`
 
-	// ExternalServices says how what is outside the cluster is looked up and checked.
+	// ExternalServices configures how what is outside the cluster is looked up and checked.
 	ExternalServices ExternalServices `json:"externalServices,omitempty"`
 
-	// RebootPolicies says how workloads are restarted.
+	// RebootPolicies configures how workloads are restarted.
 	RebootPolicies RebootPolicies `json:"rebootPolicies,omitempty"`
 
-	// Calendar says when nothing is disrupted in the whole cluster.
+	// Calendar configures when nothing is disrupted in the whole cluster.
 	Calendar Calendar `json:"calendar,omitempty"`
 
-	// StorageMigration says how objects that are stored at an old version are rewritten.
+	// StorageMigration configures how objects that are stored at an old version are rewritten.
 	StorageMigration StorageMigration `json:"storageMigration,omitempty"`
 
-	// Egress says which addresses an ExternalService may have.
+	// Egress configures which addresses an ExternalService may have.
 	Egress Egress `json:"egress,omitempty"`
 
 	// Webhook is the server of admission and conversion.
 	Webhook Webhook `json:"webhook,omitempty"`
 
-	// LeaderElection says how replicas agree on the one that reconciles.
+	// LeaderElection configures how replicas agree on the one that reconciles.
 	LeaderElection LeaderElection `json:"leaderElection,omitempty"`
 
 	// Metrics is the server of /metrics.
@@ -81,13 +81,13 @@ type Configuration struct {
 	Logging Logging `json:"logging,omitempty"`
 
 	// GracefulShutdownTimeout bounds the whole of an orderly stop: reconcilers, release of the
-	// Lease, webhook drain, caches. The default is 65s: the drain may take 50, and what is left
+	// Lease, webhook drain, caches. Defaults to 65s: the drain may take 50, and what is left
 	// is for the reconcilers. Without webhooks nothing drains, and less will do. A pod needs a
 	// terminationGracePeriodSeconds above it.
 	GracefulShutdownTimeout metav1.Duration `json:"gracefulShutdownTimeout,omitempty"`
 }
 
-// ClientConnection says how the API server is reached.
+// ClientConnection configures how the API server is reached.
 type ClientConnection struct {
 	// Kubeconfig is the path of a kubeconfig. Empty means KUBECONFIG, the service account of the
 	// pod, or ~/.kube/config, in this order.
@@ -99,7 +99,7 @@ type ClientConnection struct {
 	// Election has a client of its own.
 	QPS float32 `json:"qps,omitempty"`
 
-	// Burst is how many requests may be sent at once where QPS limits them. The default is 200.
+	// Burst is how many requests may be sent at once where QPS limits them. Defaults to 200.
 	Burst int `json:"burst,omitempty"`
 
 	// StartTimeout bounds how long an API server that does not answer is retried at start. The
@@ -113,7 +113,7 @@ type Service struct {
 	// namespace of the service account.
 	Namespace string `json:"namespace,omitempty"`
 
-	// Name is the webhook's Service. The default is fairlead-webhook.
+	// Name is the webhook's Service. Defaults to fairlead-webhook.
 	Name string `json:"name,omitempty"`
 }
 
@@ -129,9 +129,9 @@ type Shard struct {
 	NamespaceSelector string `json:"namespaceSelector,omitempty"`
 }
 
-// Controllers says how objects are reconciled.
+// Controllers configures how objects are reconciled.
 type Controllers struct {
-	// Enabled reconciles, and migrates storage. The default is true; false is for replicas that only
+	// Enabled reconciles, and migrates storage. Defaults to true; false is for replicas that only
 	// serve webhooks, while others reconcile. They take part in no election.
 	Enabled bool `json:"enabled"`
 
@@ -139,26 +139,26 @@ type Controllers struct {
 	// kind: ExternalService (default 10), RebootPolicy (2), ChaosPod (2).
 	Concurrency map[string]int `json:"concurrency,omitempty"`
 
-	// CacheSyncTimeout bounds the first LIST of every kind. The default is 5m: a kind that is
+	// CacheSyncTimeout bounds the first LIST of every kind. Defaults to 5m: a kind that is
 	// stored at its other version is converted object by object, and the two minutes that are
 	// usual are not enough for many objects (kubernetes-sigs/controller-runtime#1786).
 	CacheSyncTimeout metav1.Duration `json:"cacheSyncTimeout,omitempty"`
 
 	// Warmup keeps the caches of replicas that do not lead filled, so that they take over at
-	// once. The default is true; false saves their memory.
+	// once. Defaults to true; false saves their memory.
 	Warmup bool `json:"warmup"`
 }
 
-// StorageMigration says how objects that are stored at an old version are rewritten.
+// StorageMigration configures how objects that are stored at an old version are rewritten.
 type StorageMigration struct {
-	// Enabled turns it on. The default is true.
+	// Enabled turns it on. Defaults to true.
 	Enabled bool `json:"enabled"`
 
-	// Rate is how many objects are rewritten in a second. The default is 20.
+	// Rate is how many objects are rewritten in a second. Defaults to 20.
 	Rate int `json:"rate,omitempty"`
 
 	// Settle is how long a leader must have seen a storage version before it rewrites objects: until
-	// then an API server may not know the CRD, and store at the old version. The default is 30s.
+	// then an API server may not know the CRD, and store at the old version. Defaults to 30s.
 	Settle metav1.Duration `json:"settle,omitempty"`
 }
 
@@ -182,9 +182,9 @@ const (
 	LostDemote = "demote"
 )
 
-// LeaderElection says how replicas agree on the one that reconciles.
+// LeaderElection configures how replicas agree on the one that reconciles.
 type LeaderElection struct {
-	// LeaderElect turns election on. The default is true. Without it every replica reconciles,
+	// LeaderElect turns election on. Defaults to true. Without it every replica reconciles,
 	// and there must be one only.
 	LeaderElect bool `json:"leaderElect"`
 
@@ -198,13 +198,13 @@ type LeaderElection struct {
 	// before another replica can lead, goes on serving webhooks, and rejoins the election.
 	OnLost string `json:"onLost,omitempty"`
 
-	// ResourceName is the Lease. The default is fairlead-manager.
+	// ResourceName is the Lease. Defaults to fairlead-manager.
 	ResourceName string `json:"resourceName,omitempty"`
 
-	// ResourceNamespace is the Lease's namespace. The default is the operator's own.
+	// ResourceNamespace is the Lease's namespace. Defaults to the operator's own.
 	ResourceNamespace string `json:"resourceNamespace,omitempty"`
 
-	// ID names this replica; it must be unique. The default is the host name and a random part.
+	// ID names this replica; it must be unique. Defaults to the host name and a random part.
 	ID string `json:"id,omitempty"`
 
 	// LeaseDuration is how long replicas wait for a silent leader before they take over. The
@@ -212,20 +212,20 @@ type LeaderElection struct {
 	LeaseDuration metav1.Duration `json:"leaseDuration,omitempty"`
 
 	// RenewDeadline is how long after its last renewal a leader that cannot renew stops leading.
-	// The default is 10s; it must be below LeaseDuration, or two would lead.
+	// Defaults to 10s; it must be below LeaseDuration, or two would lead.
 	RenewDeadline metav1.Duration `json:"renewDeadline,omitempty"`
 
-	// RetryPeriod is the time between renewals and between attempts. The default is 2s.
+	// RetryPeriod is the time between renewals and between attempts. Defaults to 2s.
 	RetryPeriod metav1.Duration `json:"retryPeriod,omitempty"`
 }
 
 // Metrics is the server of /metrics.
 type Metrics struct {
-	// BindAddress is where metrics are served. The default is :8443, "0" means not at all.
+	// BindAddress is where metrics are served. Defaults to :8443, "0" means not at all.
 	BindAddress string `json:"bindAddress,omitempty"`
 
 	// Secure serves over TLS and lets in only who the API server authenticates and authorizes
-	// for GET /metrics. The default is true.
+	// for GET /metrics. Defaults to true.
 	Secure bool `json:"secure"`
 
 	// CertDir holds tls.crt and tls.key. Empty means a self-signed certificate in memory.
@@ -234,7 +234,7 @@ type Metrics struct {
 
 // Health is the server of /healthz, /readyz and /statusz.
 type Health struct {
-	// BindAddress is where the probes answer, without TLS. The default is :8081, "0" means not
+	// BindAddress is where the probes answer, without TLS. Defaults to :8081, "0" means not
 	// at all.
 	BindAddress string `json:"bindAddress,omitempty"`
 }
@@ -246,7 +246,7 @@ type Profiling struct {
 	BindAddress string `json:"bindAddress,omitempty"`
 
 	// OnMetrics serves profiles under /debug/pprof/ of the metrics server, behind its
-	// authentication and authorization. The default is false.
+	// authentication and authorization. Defaults to false.
 	OnMetrics bool `json:"onMetrics,omitempty"`
 }
 

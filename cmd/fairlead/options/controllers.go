@@ -17,7 +17,7 @@ import (
 // maxDrainPeriod bounds how long a deletion may be held.
 const maxDrainPeriod = time.Hour
 
-// ExternalServices says how what is outside the cluster is looked up and checked.
+// ExternalServices configures how what is outside the cluster is looked up and checked.
 type ExternalServices struct {
 	// Nameservers answer for DNS names, as address or address:port (53). Empty means those of
 	// /etc/resolv.conf, which is read again when it changes. Search lists never apply.
@@ -27,15 +27,15 @@ type ExternalServices struct {
 	// default is cluster.local.
 	ClusterDomain string `json:"clusterDomain,omitempty"`
 
-	// ResolveWorkers is how many names are looked up at once. The default is 64.
+	// ResolveWorkers is how many names are looked up at once. Defaults to 64.
 	ResolveWorkers int `json:"resolveWorkers,omitempty"`
 
 	// ProbeWorkers is how many health checks run at once; one namespace takes at most half of
-	// them. The default is 1024. A check that hangs holds its place for the check's timeout.
+	// them. Defaults to 1024. A check that hangs holds its place for the check's timeout.
 	ProbeWorkers int `json:"probeWorkers,omitempty"`
 
-	// DrainPeriod is how long the endpoints of a deleted ExternalService stand as terminating
-	// before its Service goes. The default is 5s; 0 does not wait.
+	// DrainPeriod is how long the endpoints of a deleted ExternalService are terminating
+	// before its Service goes. Defaults to 5s; 0 does not wait.
 	DrainPeriod metav1.Duration `json:"drainPeriod,omitempty"`
 }
 
@@ -89,24 +89,24 @@ const (
 	SourcesPoll = "Poll"
 )
 
-// RebootPolicies says how workloads are restarted.
+// RebootPolicies configures how workloads are restarted.
 type RebootPolicies struct {
-	// MaxRestarts is how many workloads of the whole cluster restart at once. The default is 10.
+	// MaxRestarts is how many workloads of the whole cluster restart at once. Defaults to 10.
 	MaxRestarts int `json:"maxRestarts,omitempty"`
 
 	// Sources is how changes of ConfigMaps and Secrets are noticed: Watch, which is the default, or
 	// Poll.
 	Sources string `json:"sources,omitempty"`
 
-	// SourcesPollInterval is the time between two reads of a source under Poll. The default is 30s.
+	// SourcesPollInterval is the time between two reads of a source under Poll. Defaults to 30s.
 	SourcesPollInterval metav1.Duration `json:"sourcesPollInterval,omitempty"`
 
 	// ProbeWorkers is how many checks of Probe triggers run at once; one namespace takes at most half
-	// of them. The default is 256.
+	// of them. Defaults to 256.
 	ProbeWorkers int `json:"probeWorkers,omitempty"`
 
 	// FingerprintSecret is the Secret of the operator's namespace with the key of the fingerprints. It
-	// is made where there is none. The default is fairlead-fingerprint-key.
+	// is made where there is none. Defaults to fairlead-fingerprint-key.
 	FingerprintSecret string `json:"fingerprintSecret,omitempty"`
 }
 
@@ -132,13 +132,13 @@ func (r RebootPolicies) validate(path *field.Path) field.ErrorList {
 	return append(errs, label(path.Child("fingerprintSecret"), r.FingerprintSecret)...)
 }
 
-// Calendar says when nothing is disrupted in the whole cluster: no restart begins, and no chaos.
+// Calendar configures when nothing is disrupted in the whole cluster: no restart begins, and no chaos.
 type Calendar struct {
-	// Blackouts that always hold, at most 100. The default is none.
+	// Blackouts that always hold, at most 100. Defaults to none.
 	Blackouts []cron.Blackout `json:"blackouts,omitempty"`
 
 	// ConfigMap is the ConfigMap of the operator's namespace that adds blackouts, under the key
-	// blackouts, at most 100. It is followed, and need not exist. The default is fairlead-calendar;
+	// blackouts, at most 100. It is followed, and need not exist. Defaults to fairlead-calendar;
 	// "" follows none.
 	ConfigMap string `json:"configMap"`
 }

@@ -26,10 +26,10 @@ const (
 	maxEgressItems = 256
 )
 
-// Egress says which addresses an ExternalService may have. Loopback, link-local, multicast and
-// reserved addresses are closed whatever it says.
+// Egress configures which addresses an ExternalService may have. Loopback, link-local, multicast and
+// reserved addresses are always closed.
 type Egress struct {
-	// Default is what becomes of addresses that no entry is about: Allow, which is the default, or
+	// Default is what happens to addresses that no entry matches: Allow, which is the default, or
 	// Deny.
 	Default string `json:"default,omitempty"`
 
@@ -37,14 +37,14 @@ type Egress struct {
 	// and metadata services of clouds, if its CIDR lies within the range that it opens.
 	Allow []EgressRule `json:"allow,omitempty"`
 
-	// Deny is what may not be used, whatever allow says.
+	// Deny is what may not be used, even where allow has it.
 	Deny []EgressRule `json:"deny,omitempty"`
 
 	// ClusterCIDRs are ranges of the cluster that the operator cannot discover, such as a network
 	// plugin's own ranges of pods.
 	ClusterCIDRs []string `json:"clusterCIDRs,omitempty"`
 
-	// ClusterRanges says what becomes of addresses of the cluster that stand in a spec: Authorize,
+	// ClusterRanges configures what happens to addresses of the cluster in a spec: Authorize,
 	// which is the default, asks for the writer's right to create Services and EndpointSlices; Deny
 	// leaves only what allow opens.
 	ClusterRanges string `json:"clusterRanges,omitempty"`

@@ -62,7 +62,7 @@ func (f *Flags) configuration(load func(path string) (*Configuration, error)) (*
 		}
 	}
 	for _, group := range f.Groups.FlagSets {
-		// The command parses a set of its own that shares these flags: only the flag knows that it
+		// The command parses a set of its own that shares these flags: only the flag records that it
 		// was given, its group does not.
 		group.VisitAll(func(flag *pflag.Flag) {
 			if carry, ok := f.apply[flag.Name]; ok && flag.Changed {

@@ -33,25 +33,25 @@ const (
 
 // Webhook is the server of admission and conversion.
 type Webhook struct {
-	// Enabled serves webhooks, keeps their certificates and publishes their root. The default is
+	// Enabled serves webhooks, keeps their certificates and publishes their root. Defaults to
 	// true; false is for replicas that only reconcile, while others serve.
 	Enabled bool `json:"enabled"`
 
 	// Host is the address to listen on. Empty means all.
 	Host string `json:"host,omitempty"`
 
-	// Port is the port to listen on. The default is 9443.
+	// Port is the port to listen on. Defaults to 9443.
 	Port int `json:"port,omitempty"`
 
-	// MaxBodyBytes bounds the body of a request. The default is 4 MiB: etcd stores 1.5 MiB of an object,
+	// MaxBodyBytes bounds the body of a request. Defaults to 4 MiB: etcd stores 1.5 MiB of an object,
 	// admission is sent an object and its old state, and an API server asks to convert one at a time.
 	MaxBodyBytes int64 `json:"maxBodyBytes,omitempty"`
 
 	// DrainDelay is how long a stopping server goes on accepting, not ready, so that the API
-	// servers have time to learn that the endpoint is gone. The default is 10s.
+	// servers have time to learn that the endpoint is gone. Defaults to 10s.
 	DrainDelay metav1.Duration `json:"drainDelay,omitempty"`
 
-	// DrainTimeout bounds how long requests in flight may take after that. The default is 40s:
+	// DrainTimeout bounds how long requests in flight may take after that. Defaults to 40s:
 	// the API server itself gives a conversion 30 s.
 	DrainTimeout metav1.Duration `json:"drainTimeout,omitempty"`
 
@@ -63,16 +63,16 @@ type Webhook struct {
 	// TLS bounds what is negotiated.
 	TLS TLS `json:"tls,omitempty"`
 
-	// Certificates says where the serving certificate comes from.
+	// Certificates configures where the serving certificate comes from.
 	Certificates Certificates `json:"certificates,omitempty"`
 
-	// Clients says who may call the webhooks.
+	// Clients configures who may call the webhooks.
 	Clients Clients `json:"clients,omitempty"`
 }
 
 // TLS bounds what is negotiated.
 type TLS struct {
-	// MinVersion is VersionTLS12 or VersionTLS13. The default is VersionTLS13.
+	// MinVersion is VersionTLS12 or VersionTLS13. Defaults to VersionTLS13.
 	MinVersion string `json:"minVersion,omitempty"`
 
 	// CipherSuites are the names of the cipher suites for TLS 1.2. Empty means Go's choice; TLS
@@ -80,7 +80,7 @@ type TLS struct {
 	CipherSuites []string `json:"cipherSuites,omitempty"`
 }
 
-// Certificates says where the serving certificate comes from and who publishes its root.
+// Certificates configures where the serving certificate comes from and who publishes its root.
 type Certificates struct {
 	// Source is selfSigned (default), certManager or folder.
 	Source string `json:"source,omitempty"`
@@ -88,7 +88,7 @@ type Certificates struct {
 	// Folder is the path for source folder.
 	Folder string `json:"folder,omitempty"`
 
-	// SecretName is the Secret with the root, for source selfSigned. The default is
+	// SecretName is the Secret with the root, for source selfSigned. Defaults to
 	// fairlead-webhook-ca.
 	SecretName string `json:"secretName,omitempty"`
 
@@ -98,22 +98,22 @@ type Certificates struct {
 	DNSNames []string `json:"dnsNames,omitempty"`
 
 	// Validity is how long a serving certificate is valid, for sources selfSigned and certManager. It
-	// is renewed after two thirds of that. The default is 168h, seven days.
+	// is renewed after two thirds of that. Defaults to 168h, seven days.
 	Validity metav1.Duration `json:"validity,omitempty"`
 
 	// AuthorityValidity is how long the root is valid, for source selfSigned. It is replaced after
-	// 90% of that. The default is 87600h, ten years; at least ten times Validity.
+	// 90% of that. Defaults to 87600h, ten years; at least ten times Validity.
 	AuthorityValidity metav1.Duration `json:"authorityValidity,omitempty"`
 
-	// CertManager says what cert-manager is asked for, for source certManager.
+	// CertManager configures what cert-manager is asked for, for source certManager.
 	CertManager CertManager `json:"certManager,omitempty"`
 
-	// InjectCA publishes the root in the webhook configurations and CRDs. The default is true;
+	// InjectCA publishes the root in the webhook configurations and CRDs. Defaults to true;
 	// false leaves it to another component, such as cert-manager's cainjector.
 	InjectCA bool `json:"injectCA"`
 }
 
-// CertManager says what cert-manager is asked for.
+// CertManager configures what cert-manager is asked for.
 type CertManager struct {
 	// IssuerName is an Issuer or ClusterIssuer that exists. Empty means that an authority is made for
 	// the operator: a self-signed Issuer, a CA certificate, and an Issuer that signs with it.
@@ -122,14 +122,14 @@ type CertManager struct {
 	// IssuerKind is Issuer (default), ClusterIssuer, or the kind of an external issuer.
 	IssuerKind string `json:"issuerKind,omitempty"`
 
-	// IssuerGroup is the issuer's API group. The default is cert-manager.io.
+	// IssuerGroup is the issuer's API group. Defaults to cert-manager.io.
 	IssuerGroup string `json:"issuerGroup,omitempty"`
 
 	// Certificate is the name of the Certificate. It is made where there is none, and used as it is
-	// where it exists. The default is fairlead-webhook.
+	// where it exists. Defaults to fairlead-webhook.
 	Certificate string `json:"certificate,omitempty"`
 
-	// SecretName is the Secret that the Certificate fills. The default is fairlead-webhook-tls.
+	// SecretName is the Secret that the Certificate fills. Defaults to fairlead-webhook-tls.
 	SecretName string `json:"secretName,omitempty"`
 
 	// Fallback uses the source selfSigned where cert-manager is not installed, until it is. The
@@ -137,7 +137,7 @@ type CertManager struct {
 	Fallback bool `json:"fallback,omitempty"`
 }
 
-// Clients says who may call the webhooks. By default every client that reaches the port may: the API server
+// Clients configures who may call the webhooks. By default every client that reaches the port may: the API server
 // authenticates itself only where it was configured to.
 type Clients struct {
 	// CAFile is a PEM file with the authorities of the clients' certificates, followed when it

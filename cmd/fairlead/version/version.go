@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version says what this binary was built from. It knows nothing at run time.
+// Package version holds what this binary was built from. Nothing in it changes at run time.
 package version
 
 import (

@@ -75,7 +75,7 @@ func (c *objectCheck) run(ctx context.Context) {
 	c.reportTemplates()
 }
 
-// reportTemplates replaces the findings of values that are templates by one that says so.
+// reportTemplates replaces the findings of values that are templates by one about that.
 func (c *objectCheck) reportTemplates() {
 	if c.template == "" {
 		return

@@ -96,7 +96,7 @@ func (v *Vet) checkNode(ctx context.Context, d *document, node *manifest.Node, i
 	d.otherKinds++
 }
 
-// typeMessage says what is wrong with a type that is none of ours, and was meant to be.
+// typeMessage returns what is wrong with a type that is none of ours, and was meant to be.
 func (v *Vet) typeMessage(gv schema.GroupVersion, name string) string {
 	var ours, groups []string
 	for _, k := range v.all {

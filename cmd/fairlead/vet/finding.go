@@ -55,7 +55,7 @@ type Finding struct {
 	Field string `json:"field,omitempty"`
 	// StoredField is the field of v1, where that has no counterpart at the written version.
 	StoredField string `json:"storedField,omitempty"`
-	// Message says what is wrong and what to do about it.
+	// Message is what is wrong and what to do about it.
 	Message string `json:"message"`
 }
 
@@ -130,7 +130,7 @@ type Check struct {
 	ID string
 	// Rule is the wider word that the check belongs to.
 	Rule Rule
-	// Text says what is true where there is no finding.
+	// Text is what holds where there is no finding.
 	Text string
 	// message matches the messages of the check; nil for the remaining ones of its rule.
 	message *regexp.Regexp
@@ -214,7 +214,7 @@ func identify(f *Finding) string {
 	return ""
 }
 
-// Disabled reads a list of ids and of rules, which stand for all ids of the rule.
+// Disabled reads a list of ids and of rules, each of which means all ids of the rule.
 func Disabled(names []string) (map[string]bool, error) {
 	off := map[string]bool{}
 	for _, name := range names {

@@ -79,7 +79,7 @@ var types = map[string]string{
 	"object": "an object", "array": "a list", "null": "null",
 }
 
-// wrongTypeMessage says what a value must be, and what it is; or what its format must be, and what it reads.
+// wrongTypeMessage returns what a value must be, and what it is; or what its format must be, and what it reads.
 func wrongTypeMessage(wanted, got string) string {
 	want, known := types[wanted]
 	if !known {

@@ -19,7 +19,7 @@ const maxListed = 12
 // schemas are the schemas of a CRD by version.
 type schemas map[string]*apiextensionsv1.JSONSchemaProps
 
-// readSchemas returns nothing where the CRD cannot be read: crdschema says so.
+// readSchemas returns nothing where the CRD cannot be read: crdschema returns the error.
 func readSchemas(text []byte) schemas {
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := yaml.Unmarshal(text, &crd); err != nil {

@@ -20,19 +20,19 @@ import (
 
 // Options of a Vet.
 type Options struct {
-	// Workers is how many documents are checked at a time. Default: one for each processor.
+	// Workers is how many documents are checked at a time. Defaults to one for each processor.
 	Workers int
-	// MaxDocument bounds a document, in bytes. Default files.DefaultMaxBytes.
+	// MaxDocument bounds a document, in bytes. Defaults to files.DefaultMaxBytes.
 	MaxDocument int
 	// Stored are the served versions of the cluster that has stored the objects: what it adds to them is
 	// checked as well. Defaults to none, for files.
 	Stored map[schema.GroupKind][]string
-	// Disabled are the ids of checks whose findings are not reported. Default: none.
+	// Disabled are the ids of checks whose findings are not reported. Defaults to none.
 	Disabled map[string]bool
-	// AllowEmpty takes a standard input without any document for success. Default: it is an error, since
+	// AllowEmpty takes a standard input without any document for success. Defaults to false: it is an error, since
 	// the command before the pipe may have failed.
 	AllowEmpty bool
-	// Program is how the user calls this one, for messages. Default: fairlead.
+	// Program is how the user calls this one, for messages. Defaults to fairlead.
 	Program string
 }
 

@@ -62,7 +62,7 @@ type Outcome string
 
 // The outcomes of an Action.
 const (
-	// Done says that the API server accepted it.
+	// Done means that the API server accepted it.
 	Done Outcome = "Done"
 	// Blocked was refused by a disruption budget.
 	Blocked Outcome = "Blocked"
@@ -70,7 +70,7 @@ const (
 	Misconfigured Outcome = "Misconfigured"
 	// Forbidden is not allowed to us, or refused by admission.
 	Forbidden Outcome = "Forbidden"
-	// Gone says that no pod of that name has that UID.
+	// Gone means that no pod of that name has that UID.
 	Gone Outcome = "Gone"
 	// Retry failed for now, or it is not known whether it failed: the next decision repeats it.
 	Retry Outcome = "Again"
@@ -167,18 +167,18 @@ type Pod struct {
 	Labels map[string]string
 	// Created is the pod's creationTimestamp.
 	Created time.Time
-	// Running says that its phase is Running.
+	// Running means that its phase is Running.
 	Running bool
 	// ReadySince is when it last became ready; zero while it is not.
 	ReadySince  time.Time
 	Terminating bool
-	// Selected says that the target takes it: target.selector need not match all pods of an owner.
+	// Selected means that the target takes it: target.selector need not match all pods of an owner.
 	Selected bool
 	// Protected means that it must not be killed: a static or mirror pod, or one of the operator.
 	Protected bool
-	// Cordoned says that its node is, or that it is not known whether it is.
+	// Cordoned means that its node is, or that it is not known whether it is.
 	Cordoned bool
-	// Covered says that a PodDisruptionBudget covers it.
+	// Covered means that a PodDisruptionBudget covers it.
 	Covered bool
 }
 
@@ -188,10 +188,10 @@ type Canary struct {
 	Unknown string
 	// Pod is nil where there is none.
 	Pod *Pod
-	// Foreign says that the ChaosPod does not control it.
+	// Foreign means that the ChaosPod does not control it.
 	Foreign bool
 	// Hash is what TemplateHashLabel says.
 	Hash string
-	// Finished says that its phase is Succeeded or Failed.
+	// Finished means that its phase is Succeeded or Failed.
 	Finished bool
 }

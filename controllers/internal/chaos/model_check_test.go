@@ -108,7 +108,7 @@ func (m *model) used(id string) bool {
 	return slices.ContainsFunc(m.stored.Status.Runs, func(run chaosv1.Run) bool { return run.ID == id })
 }
 
-// outside says whether the calendar forbids to kill.
+// outside reports whether the calendar forbids to kill.
 func (m *model) outside() bool {
 	spec, minute := &m.stored.Spec, m.now.Minute()
 	return len(spec.Windows) > 0 && minute%30 >= 20 || len(spec.Blackouts) > 0 && minute >= 15 && minute < 20

@@ -44,12 +44,12 @@ type Controller = runtimecontroller.Controller
 type Options struct {
 	// Reconciler does the work.
 	Reconciler reconcile.Reconciler
-	// Wrap returns what is called in place of the reconciler, and calls it. The default is the
+	// Wrap returns what is called in place of the reconciler, and calls it. Defaults to the
 	// reconciler itself.
 	Wrap func(reconcile.Reconciler) reconcile.Reconciler
-	// Concurrency is how many objects are reconciled at once. The default is 2.
+	// Concurrency is how many objects are reconciled at once. Defaults to 2.
 	Concurrency int
-	// CacheSyncTimeout bounds the first LIST. The default is controller-runtime's, two minutes.
+	// CacheSyncTimeout bounds the first LIST. Defaults to two minutes, as in controller-runtime.
 	CacheSyncTimeout time.Duration
 	// Warmup makes it one that can be warmed up.
 	Warmup bool

@@ -39,7 +39,7 @@ func (m *LastWrite) Record(object client.Object, now time.Time) {
 	m.version, m.at = object.GetResourceVersion(), now
 }
 
-// NewerThan says whether an object, as the cache has it, lacks the status that was written last.
+// NewerThan reports whether an object, as the cache has it, lacks the status that was written last.
 func (m *LastWrite) NewerThan(object client.Object, now time.Time) bool {
 	if m.version == "" || now.Sub(m.at) >= StaleTimeout {
 		return false

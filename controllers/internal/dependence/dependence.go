@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dependence knows which workloads depend on which ExternalServices. Nothing says so but
+// Package dependence finds which workloads depend on which ExternalServices. This is declared only in
 // RebootPolicies: the targets of one depend on each ExternalService that its gates and triggers name.
 package dependence
 
@@ -22,7 +22,7 @@ import (
 // shared reads objects as the cache holds them. They must not be changed.
 const shared = client.UnsafeDisableDeepCopy
 
-// Fault says which fault is injected into an ExternalService now, in the words of its condition; empty
+// Fault returns which fault is injected into an ExternalService now, in the words of its condition; empty
 // for none.
 func Fault(es *networkingv1.ExternalService) string {
 	c := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionFaultInjected)

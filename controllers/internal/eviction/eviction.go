@@ -50,7 +50,7 @@ type Result struct {
 
 // Options of how a pod ends.
 type Options struct {
-	// GracePeriodSeconds that the pod has to stop. The default is the pod's own.
+	// GracePeriodSeconds that the pod has to stop. Defaults to the pod's own.
 	GracePeriodSeconds *int64
 	// DryRun has the API server check the request, and end nothing.
 	DryRun bool
@@ -106,7 +106,7 @@ func budgetOf(err error) string {
 	return ""
 }
 
-// outcomeOf says what a reply means.
+// outcomeOf returns what a reply means.
 func outcomeOf(err error) Outcome {
 	var status apierrors.APIStatus
 	switch {
@@ -128,7 +128,7 @@ func outcomeOf(err error) Outcome {
 	return Retry
 }
 
-// isBudgetError says whether an error is about a disruption budget rather than about rights.
+// isBudgetError reports whether an error is about a disruption budget rather than about rights.
 func isBudgetError(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

@@ -25,12 +25,12 @@ func Ordinal(pod *corev1.Pod) int {
 	return ordinal
 }
 
-// IsFinished says whether a pod has ended for good.
+// IsFinished reports whether a pod has ended for good.
 func IsFinished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// IsReady says whether a pod is.
+// IsReady reports whether a pod is.
 func IsReady(pod *corev1.Pod) bool {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {

@@ -27,7 +27,7 @@ type Workload struct {
 	Version  string // metadata.resourceVersion
 	Template *corev1.PodTemplateSpec
 	Selector *metav1.LabelSelector
-	// KeptByRollout says of a pod's ordinal that a rollout would leave the pod as it is; nil: of none.
+	// KeptByRollout reports whether a rollout would leave the pod of an ordinal as it is; nil: of none.
 	KeptByRollout func(ordinal int) bool
 	// MinReady is how long a pod must be ready to count as available.
 	MinReady time.Duration
@@ -50,7 +50,7 @@ func (w *Workload) addObstacle(reason string, holds bool) {
 	}
 }
 
-// counts are what the status of a workload says.
+// counts are those of the status of a workload.
 type counts struct {
 	observed                         bool // its controller has seen the latest spec
 	desired, all, updated, available int32
@@ -67,7 +67,7 @@ func (w *Workload) setCounts(c counts) {
 	w.Complete = w.Updated && w.Available
 }
 
-// Deployment reads a Deployment; evicts says that its pods would be evicted.
+// Deployment reads a Deployment; evicts means that its pods would be evicted.
 func Deployment(d *appsv1.Deployment, evicts bool) *Workload {
 	w := newWorkload(autorebootv1.TargetDeployment, d, &d.Spec.Template, d.Spec.Selector)
 	w.MinReady = seconds(d.Spec.MinReadySeconds)
@@ -165,7 +165,7 @@ func ReplicaSet(r *appsv1.ReplicaSet) *Workload {
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
 
 // Get reads one workload; it returns nil where there is none. From a cache it reads what must not be
-// changed. Evicts says that its pods would be evicted.
+// changed. Evicts means that its pods would be evicted.
 func Get(ctx context.Context, from client.Reader, key types.NamespacedName, kind autorebootv1.TargetKind, evicts bool) (*Workload, error) {
 	const shared = client.UnsafeDisableDeepCopy
 	var w *Workload

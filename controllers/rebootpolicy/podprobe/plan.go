@@ -93,7 +93,7 @@ func (p *plan) setHTTP(get *autorebootv1.HTTPGet) {
 	}
 }
 
-// isHostLike says that a text cannot be anything but a name, an address or one of them with a port.
+// isHostLike reports whether a text cannot be anything but a name, an address or one of them with a port.
 func isHostLike(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`/\?#@"<>^{|}`+"`", r)

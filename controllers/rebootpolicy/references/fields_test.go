@@ -97,7 +97,7 @@ func walk(typ reflect.Type, steps []int, path string, above map[reflect.Type]boo
 	}
 }
 
-// refers says whether a type names an object, or one that is nothing but a ConfigMap or Secret.
+// refers reports whether a type names an object, or one that is nothing but a ConfigMap or Secret.
 func refers(typ reflect.Type) bool {
 	if typ.Kind() != reflect.Struct {
 		return false

@@ -18,7 +18,7 @@ type Reference struct {
 	Name string
 	// Keys that are used, each once and in order; nil for all of them.
 	Keys []string
-	// Optional says that pods start without it, in every place.
+	// Optional means that pods start without it, in every place.
 	Optional bool
 }
 

@@ -247,7 +247,7 @@ func (r *run) checkSourceMissing(t *target) (admission, bool) {
 	return held(autorebootv1.ReasonSourceMissing, "new pods cannot start without "+firstNames(t.workload.Missing)), len(t.workload.Missing) > 0
 }
 
-// firstNames joins the first names of a list, and says how many more there are.
+// firstNames joins the first names of a list, and adds how many more there are.
 func firstNames(list []string) string {
 	text := strings.Join(list[:min(len(list), maxNamed)], ", ")
 	if more := len(list) - maxNamed; more > 0 {

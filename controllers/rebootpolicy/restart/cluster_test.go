@@ -37,7 +37,7 @@ type simWorkload struct {
 	made       int
 	// broken pods never become ready, looping ones restart, and wedged ones fail their probe.
 	broken, looping, wedged bool
-	// reverts says that its owner takes foreign changes back.
+	// reverts means that its owner takes foreign changes back.
 	reverts bool
 	// budget refuses evictions, twoBudgets makes them impossible to decide.
 	budget, twoBudgets bool
@@ -48,7 +48,7 @@ type source struct {
 	content, change int
 	written         time.Time
 	unknown         bool
-	// unseen says that the process has not looked since it began, and first is when it did; zero where
+	// unseen means that the process has not looked since it began, and first is when it did; zero where
 	// it has seen the latest change itself.
 	unseen bool
 	first  time.Time

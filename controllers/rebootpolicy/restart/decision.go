@@ -35,10 +35,10 @@ type Calendar struct {
 	NextOpen time.Time
 	// BlackoutEnds is when an urgent restart may start next; it is Now outside of blackouts.
 	BlackoutEnds time.Time
-	// Cluster says which blackout of the whole cluster holds and when it ends, or why that is not known, in
+	// Cluster is which blackout of the whole cluster holds and when it ends, or why that is not known, in
 	// the words of a message. It is empty where none holds.
 	Cluster string
-	// Broken says that a window cannot be read: nothing starts.
+	// Broken means that a window cannot be read: nothing starts.
 	Broken bool
 }
 
@@ -65,14 +65,14 @@ type Workload struct {
 	// OnDelete, Partitioned or Terminating. It is empty when normal. For the strategy Evict neither
 	// Paused nor OnDelete nor Partitioned is one.
 	Obstacle string
-	// Complete says that the workload's controller has seen its latest spec, every pod is of the
+	// Complete means that the workload's controller has seen its latest spec, every pod is of the
 	// latest revision, and all desired ones are available. Where the workload itself keeps pods at an
 	// older revision (OnDelete, a partition, paused), those count as of the latest.
 	Complete bool
 	// Updated is Complete whether the pods are available or not: no rollout is under way, but
 	// the workload may be broken.
 	Updated bool
-	// Available says that all desired pods are available, of whatever revision, and AvailablePods how
+	// Available means that all desired pods are available, of whatever revision, and AvailablePods how
 	// many are.
 	Available     bool
 	AvailablePods int32
@@ -92,7 +92,7 @@ type Workload struct {
 	Missing []string
 	// Signals of the triggers about this workload.
 	Signals []Signal
-	// Unselected says that the policy does not target the workload any more, and that it is here for
+	// Unselected means that the policy does not target the workload any more, and that it is here for
 	// its restart in flight alone: without it that restart would end as TargetGone.
 	Unselected bool
 }
@@ -119,7 +119,7 @@ type Signal struct {
 	// Source is such as "Secret/shared-creds"; it is empty where the trigger sees one thing alone.
 	Source string
 
-	// Level says that the signal has no memory: Firing is all (Probe, PodAge). Otherwise the trigger
+	// Level means that the signal has no memory: Firing is all (Probe, PodAge). Otherwise the trigger
 	// fires while Fingerprint differs from the baseline.
 	Level  bool
 	Firing bool
@@ -137,7 +137,7 @@ type Signal struct {
 	// what was later within one second, and is empty where it is not known.
 	Written time.Time
 	Version string
-	// FirstSeen says that Written is merely when the process first saw the source: it may have been
+	// FirstSeen means that Written is merely when the process first saw the source: it may have been
 	// written at any time before. ValuesWritten is when the values there now were written, or later, and
 	// Recorded the latest write that is recorded; both are zero where nothing says so. What removes a
 	// key alone may be later than either.

@@ -90,7 +90,7 @@ func (b *suite) after(d time.Duration) Decision {
 	return b.decide()
 }
 
-// record says what came of the actions.
+// record returns what came of the actions.
 func (b *suite) record(d Decision, outcome Outcome) Decision {
 	results := make([]Result, 0, len(d.Actions))
 	for _, a := range d.Actions {

@@ -142,9 +142,9 @@ type dataFields struct {
 type writeTimes struct {
 	// values is when a manager last set one of them; zero where none is known to have.
 	values time.Time
-	// allKeysSet says that each key that is there has such a manager: only a removal can be later.
+	// allKeysSet means that each key that is there has such a manager: only a removal can be later.
 	allKeysSet bool
-	// exact says that nothing can be later, since every chosen key is there.
+	// exact means that nothing can be later, since every chosen key is there.
 	exact bool
 	// latest is when any manager last set anything.
 	latest time.Time
@@ -192,7 +192,7 @@ func dataFieldsOf(e *metav1.ManagedFieldsEntry) (dataFields, bool) {
 	return fields, json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields) == nil
 }
 
-// ownsAny says whether any of keys, or any key at all where nil, is among the fields.
+// ownsAny reports whether any of keys, or any key at all where nil, is among the fields.
 func (f *dataFields) ownsAny(keys []string, held map[string]bool) bool {
 	if keys == nil {
 		for _, of := range []map[string]json.RawMessage{f.Data, f.BinaryData} {

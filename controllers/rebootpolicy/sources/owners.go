@@ -193,7 +193,7 @@ func (s *Sources) notify(owners []types.NamespacedName) {
 // MaxSelected is how many sources a selector may match.
 const MaxSelected = 64
 
-// ErrTooMany says that a selector matches more than MostSelected sources.
+// ErrTooMany means that a selector matches more than MostSelected sources.
 var ErrTooMany = errors.New("too many sources")
 
 // Select returns the sources of the owner's namespace whose labels match, ordered by name. The owner
@@ -223,7 +223,7 @@ func (s *Sources) Select(ctx context.Context, by types.NamespacedName, kind auto
 	return refs, nil
 }
 
-// addSelector notes a selector of an owner, and says whether events arrive.
+// addSelector records a selector of an owner, and reports whether events arrive.
 func (s *Sources) addSelector(by types.NamespacedName, what selection, selector labels.Selector) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -49,7 +49,7 @@ type State struct {
 	// Written is when what counts was written last, and never earlier: where nothing says when, it is
 	// when it was first seen. It is zero while unknown.
 	Written time.Time
-	// FirstSeen says that Written is merely when this process first saw the source, since a key may have
+	// FirstSeen means that Written is merely when this process first saw the source, since a key may have
 	// been removed at any time before, which is recorded nowhere. Then ValuesWritten is when what is there
 	// now was written, or later, and zero where nothing says so.
 	FirstSeen     bool
@@ -108,9 +108,9 @@ type Options struct {
 	// Mode is Watch, by default, or Poll.
 	Mode Mode
 	// Interval is the time between two notifications of an owner where nothing is watched, and of one
-	// that could not read all it wants. The default is 30s.
+	// that could not read all it wants. Defaults to 30s.
 	Interval time.Duration
-	// MaxSources is how many sources are observed at most. The default is 20000, or about 30 MB.
+	// MaxSources is how many sources are observed at most. Defaults to 20000, or about 30 MB.
 	MaxSources int
 	// Notify is called with an owner for which something may have changed. It must not block, and may be called twice
 	// for the same change. Required.

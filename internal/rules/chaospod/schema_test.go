@@ -93,7 +93,7 @@ func constraints(t testing.TB) []constraint {
 	return out
 }
 
-// spans says that a schema node is a duration.
+// spans reports whether a schema node is a duration.
 func spans(node map[string]any) bool {
 	validations, _ := node["x-kubernetes-validations"].([]any)
 	return slices.ContainsFunc(validations, func(v any) bool {
@@ -165,7 +165,7 @@ func grow(collection any, n int) any {
 	return out
 }
 
-// has says whether the object holds something at a path.
+// has reports whether the object holds something at a path.
 func has(obj map[string]any, path string) bool {
 	var at any = obj
 	for _, key := range strings.Split(path, ".") {

@@ -66,7 +66,7 @@ func target(path rules.Path, t *chaosv1.Target) field.ErrorList {
 	return append(errs, rules.Selector(path.Child("selector"), t.Selector)...)
 }
 
-// targetModes names the members that are set, so that an error tells one wrong target from
+// targetModes names the members that are set, so that an error distinguishes one wrong target from
 // another.
 func targetModes(t *chaosv1.Target) string {
 	var modes []string

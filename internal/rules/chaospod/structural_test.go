@@ -174,7 +174,7 @@ func TestStructuralAgreesOnMutationsOfEveryRule(t *testing.T) {
 	}
 }
 
-// fits says whether a value can be placed: what grows, or lies within a list or a map, must be there
+// fits reports whether a value can be placed: what grows, or lies within a list or a map, must be there
 // already, and the parts that every object has stay.
 func fits(obj map[string]any, path string, value any) bool {
 	switch _, sized := value.(int); {

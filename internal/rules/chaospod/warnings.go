@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// Warnings says what is allowed and yet likely to be a mistake. On an update it speaks only of
+// Warnings returns what is allowed and yet likely to be a mistake. On an update it warns only of
 // what the update brings: a warning repeated at every write is not read.
 func Warnings(obj, old *chaosv1.ChaosPod) []string {
 	return rules.NewWarnings(obj, old, warnings)
@@ -32,12 +32,12 @@ func warnings(obj *chaosv1.ChaosPod) []string {
 	return texts
 }
 
-// forced says whether the action kills at once, without waiting for the node.
+// forced reports whether the action kills at once, without waiting for the node.
 func forced(a *chaosv1.Action) bool {
 	return a != nil && ptr.Deref(a.GracePeriodSeconds, 1) == 0 && ptr.Deref(a.Type, "") == chaosv1.ActionDelete && a.AllowForceDelete
 }
 
-// Evicts says whether a ChaosPod evicts pods.
+// Evicts reports whether a ChaosPod evicts pods.
 func Evicts(spec *chaosv1.ChaosPodSpec) bool {
 	return spec.Action == nil || ptr.Deref(spec.Action.Type, chaosv1.ActionEvict) == chaosv1.ActionEvict
 }

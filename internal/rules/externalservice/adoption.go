@@ -11,7 +11,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
-// AppliedAnnotation stands on the Services of ExternalServices. Its value names what was applied last.
+// AppliedAnnotation is on the Services of ExternalServices. Its value names what was applied last.
 const AppliedAnnotation = "networking.fairlead.dev/applied"
 
 // Adopts reports whether es asks to take over a Service that an earlier ExternalService has left.

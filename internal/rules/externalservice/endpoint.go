@@ -98,7 +98,7 @@ func dnsName(path rules.Path, dns *v1.DNSName) field.ErrorList {
 	return errs
 }
 
-// notAName says why something is no DNS name, in the words of the CRD.
+// notAName returns why something is no DNS name, in the words of the CRD.
 func notAName(name string) string {
 	switch {
 	case aRange.MatchString(name):
@@ -177,7 +177,7 @@ type mostly struct {
 
 func (m mostly) MatchString(text string) bool { return m.plain(text) || m.Regexp.MatchString(text) }
 
-// plain says that there are only lower-case letters and digits, with hyphens between them: surely a match
+// plain reports whether there are only lower-case letters and digits, with hyphens between them: surely a match
 // of labelPattern.
 func plain(text string) bool {
 	for i := range len(text) {
@@ -189,7 +189,7 @@ func plain(text string) bool {
 	return text != ""
 }
 
-// plainName says that there are such labels, with dots between them: surely a match of dnsPattern.
+// plainName reports whether there are such labels, with dots between them: surely a match of dnsPattern.
 func plainName(name string) bool {
 	for label := range strings.SplitSeq(name, ".") {
 		if len(label) > 63 || !plain(label) {

@@ -85,7 +85,7 @@ func httpCheck(path rules.Path, h *v1.HTTPCheck) field.ErrorList {
 	return errs
 }
 
-// checkedPort demands that it is clear which port is checked. Each rule is told by itself: where one was
+// checkedPort demands that it is clear which port is checked. Each rule is reported by itself: where one was
 // broken already, another is no more forgiven than by the CRD.
 func checkedPort(path rules.Path, spec *v1.ExternalServiceSpec) (errs field.ErrorList) {
 	h := spec.HealthCheck

@@ -148,7 +148,7 @@ func healthCheckSemantics(path rules.Path, spec *v1.ExternalServiceSpec) field.E
 	return errs
 }
 
-// requestPath demands what can stand in a request line as it is.
+// requestPath requires what can be in a request line as it is.
 func requestPath(path rules.Path, value *string) field.ErrorList {
 	if value == nil {
 		return nil

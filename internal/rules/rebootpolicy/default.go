@@ -93,7 +93,7 @@ func DefaultMaps(obj *autorebootv1.RebootPolicy) {
 	rules.SetDefault(&spec.HistoryLimit, DefaultHistoryLimit)
 }
 
-// HasProbe says whether any trigger is of type Probe.
+// HasProbe reports whether any trigger is of type Probe.
 func HasProbe(spec *autorebootv1.RebootPolicySpec) bool {
 	for i := range spec.Triggers {
 		if spec.Triggers[i].Type == autorebootv1.TriggerProbe {

@@ -58,7 +58,7 @@ func pick(random *rand.Rand, obj, schema map[string]any, about *rule) (site, boo
 	return sites[random.IntN(len(sites))], true
 }
 
-// optional says whether the place may go without breaking the schema for want of it.
+// optional reports whether the place may go without breaking the schema for want of it.
 func optional(obj map[string]any, s site) bool {
 	list, inList := get(obj, s.at[:len(s.at)-1]).([]any)
 	return !inList || len(list) > 1

@@ -11,7 +11,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// Evicts says whether a policy evicts pods.
+// Evicts reports whether a policy evicts pods.
 func Evicts(spec *autorebootv1.RebootPolicySpec) bool {
 	return spec.Strategy != nil && spec.Strategy.Type == autorebootv1.StrategyEvict
 }

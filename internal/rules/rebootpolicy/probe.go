@@ -48,7 +48,7 @@ func probe(path rules.Path, p *autorebootv1.Probe) field.ErrorList {
 	return append(errs, rules.IntOrPercent(path.Child("minUnhealthy"), p.MinUnhealthy)...)
 }
 
-// oneHandler names the handlers that are set, so that an error tells none from too many.
+// oneHandler names the handlers that are set, so that an error distinguishes none from too many.
 func oneHandler(path rules.Path, p *autorebootv1.Probe) field.ErrorList {
 	var handlers []string
 	for _, h := range []struct {
@@ -86,7 +86,7 @@ func hostPort(path rules.Path, host string, port int32) field.ErrorList {
 	errs := rules.Text(path.Child("host"), host, 0, 253)
 	switch {
 	case port == 0:
-		// What becomes of a port's name that v1alpha1 gives.
+		// What happens to a port's name that v1alpha1 gives.
 		errs = append(errs, field.Invalid(path.Child("port").Field(), port,
 			"must be between 1 and 65535: v1 takes numbers alone, so give the number of a port that has a name"))
 	case port < 0 || port > 65535:
@@ -141,5 +141,5 @@ func requestPath(path rules.Path, target *string) field.ErrorList {
 	return nil
 }
 
-// control tells the characters that a header's value must not hold (RFC 9110, section 5.5).
+// control reports whether a character is one that a header's value must not hold (RFC 9110, section 5.5).
 func control(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }

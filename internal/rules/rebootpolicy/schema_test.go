@@ -153,7 +153,7 @@ func bounds(schema map[string]any, value any) []bound {
 	return out
 }
 
-// spans says that a schema node is a duration.
+// spans reports whether a schema node is a duration.
 func spans(schema map[string]any) bool {
 	return slices.Contains(messages(schema), rules.DurationMessage)
 }

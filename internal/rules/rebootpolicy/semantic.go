@@ -15,7 +15,7 @@ import (
 // Semantic is what schema and CEL cannot say: cron expressions parse and fire, time zones exist,
 // selectors compile and select something, names could exist, spans within which something must
 // happen are longer than nothing, and the annotations by which a user asks for something can be
-// read. It is silent where Structural speaks already.
+// read. It reports nothing where Structural does already.
 func Semantic(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 	spec := &obj.Spec
 	errs := append(rules.Requests(obj.Annotations, autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation), onInjectedFault(obj)...)

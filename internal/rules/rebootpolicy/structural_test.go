@@ -24,7 +24,7 @@ var seed = flag.Uint64("seed", 1, "seed of the generated objects")
 
 var index = regexp.MustCompile(`\[[^\]]*\]`)
 
-// at says whether an error stands at a path, in the schema's notation, or below it.
+// at reports whether an error stands at a path, in the schema's notation, or below it.
 func at(err *field.Error, path string) bool {
 	where := index.ReplaceAllString(err.Field, "[*]")
 	return path == "" || where == path || strings.HasPrefix(where, path+".") || strings.HasPrefix(where, path+"[")

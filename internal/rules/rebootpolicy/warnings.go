@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// Warnings says what is allowed and yet likely to be a mistake. On an update it speaks only of
+// Warnings returns what is allowed and yet likely to be a mistake. On an update it warns only of
 // what the update brings: a warning repeated at every write is not read.
 func Warnings(obj, old *autorebootv1.RebootPolicy) []string {
 	return rules.NewWarnings(obj, old, warnings)
@@ -75,8 +75,8 @@ func probedHost(p *autorebootv1.Probe) (member, name string) {
 	return "", ""
 }
 
-// inCluster tells the names that lead into the cluster, or to the operator itself, wherever they are looked
-// up. It is a hint: the address is judged when it is connected to.
+// inCluster reports whether a name leads into the cluster, or to the operator itself, wherever it is looked
+// up. It is a hint: the address is checked when it is connected to.
 func inCluster(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, ".svc.") || strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, ".cluster.local") ||
@@ -87,7 +87,7 @@ func none(v *intstr.IntOrString) bool {
 	return v != nil && (*v == intstr.FromInt32(0) || *v == intstr.FromString("0%"))
 }
 
-// ignoredAtV1 speaks of what an object written at v1alpha1 says and v1 cannot: conversion keeps it
+// ignoredAtV1 warns of what an object written at v1alpha1 says and v1 cannot: conversion keeps it
 // in an annotation, where nothing acts on it.
 func ignoredAtV1(obj *autorebootv1.RebootPolicy) []string {
 	var kept struct {

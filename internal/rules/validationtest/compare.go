@@ -63,11 +63,11 @@ func NewComparison[T any](t testing.TB, o Options[T]) *Comparison[T] {
 
 // Result is what came of one comparison.
 type Result struct {
-	// Skipped says that the object does not fit the Go type, so that it was not validated.
+	// Skipped means that the object does not fit the Go type, so that it was not validated.
 	Skipped bool
-	// Update says that the object was changed, and Forgiving that the old one was invalid.
+	// Update means that the object was changed, and Forgiving that the old one was invalid.
 	Update, Forgiving bool
-	// Accepted says that the CRD accepts it, or Go where it is forgiving.
+	// Accepted means that the CRD accepts it, or Go where it is forgiving.
 	Accepted bool
 	// Difference is "" where all agree, and otherwise what each says of which object.
 	Difference string

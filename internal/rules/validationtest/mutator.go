@@ -22,7 +22,7 @@ type MutatorOptions struct {
 	Good []map[string]any
 	// Values are worth trying at a field of that name: what else than its limits a rule is about.
 	Values map[string][]any
-	// OutOfBounds is how many of 100 values are drawn without regard for the limits. Default 25.
+	// OutOfBounds is how many of 100 values are drawn without regard for the limits. Defaults to 25.
 	OutOfBounds int
 }
 
@@ -142,7 +142,7 @@ func (l location) set(value any) {
 	fields[l.key] = value
 }
 
-// removable says that the value is a field'l.
+// removable reports whether the value is of a field, and no item of a list.
 func (l location) removable() bool {
 	_, ok := l.holder.(map[string]any)
 	return ok
@@ -153,7 +153,7 @@ func (l location) remove() {
 	delete(fields, l.key)
 }
 
-// collect finds all values at and below one, but for the inside of pod templates, whose schema is not
+// collect finds all values at and below one, except inside of pod templates, whose schema is not
 // ours.
 func collect(all *[]location, l location) {
 	if l.schema == nil || l.key == "template" {

@@ -53,7 +53,7 @@ type Unsynced struct{ *egress.Policy }
 // Synced is false.
 func (Unsynced) Synced() bool { return false }
 
-// Reviewer records what it is asked.
+// Reviewer records the rights that are reviewed.
 type Reviewer struct {
 	mu sync.Mutex
 	// Rights and Users of all calls.

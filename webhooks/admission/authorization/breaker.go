@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// openFor is how long an API server that has not responded is not asked.
+// openFor is how long no review is sent to an API server that has not responded.
 const openFor = time.Second
 
 // apiServerBreaker is a circuit breaker: once the API server has not responded, one request finds out

@@ -40,9 +40,9 @@ type ReviewerOptions struct {
 	// Local creates LocalSubjectAccessReviews instead, which take the right to in each namespace alone. Default
 	// false.
 	Local bool
-	// Most bounds how many permissions are remembered. Default 1024.
+	// Most bounds how many permissions are remembered. Defaults to 1024.
 	Most int
-	// Now is the clock. Default time.Now.
+	// Now is the clock. Defaults to time.Now.
 	Now func() time.Time
 }
 

@@ -138,7 +138,7 @@ func (a *authorizer) fault(ctx context.Context, req admission.Request, obj, old 
 		fmt.Sprintf("update endpointslices.discovery.k8s.io in namespace %q, which the operator would do to inject the fault; ask for that right, or leave the annotation out", req.Namespace))
 }
 
-// require refuses the field where the writer lacks the right. The refusal says what the user may not do.
+// require refuses the field where the writer lacks the right. The refusal names what the user may not do.
 func (a *authorizer) require(ctx context.Context, req admission.Request, path *field.Path, right authorizationv1.ResourceAttributes, refusal string) field.ErrorList {
 	allowed, err := a.reviewer.Allowed(ctx, req.User, right)
 	switch {

@@ -56,7 +56,7 @@ func paths(schema *apiextensionsv1.JSONSchemaProps, at string) []string {
 	return all
 }
 
-// exists says that a schema has a path.
+// exists reports whether a schema has a path.
 func exists(schema *apiextensionsv1.JSONSchemaProps, path string) bool {
 	if path == "" {
 		return true

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package translation tells the author of a v1alpha1 object what the rules say about its v1 form: by
+// Package translation words for the author of a v1alpha1 object what the rules report about its v1 form: by
 // the field that was written, with the value that was written, in the words of v1alpha1.
 //
 // The rules know v1 alone. Admission and vet ask here, each with the object at both versions. A field

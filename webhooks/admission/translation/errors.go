@@ -55,7 +55,7 @@ func (o *Object) Warning(warning string) string {
 	return said
 }
 
-// aside says which field of v1 is meant, with its value, and where to set it.
+// aside returns which field of v1 is meant, with its value, and where to set it.
 func aside(at Field, value any) string {
 	is := ""
 	if text, isText := textOf(value); isText && text != "" {
@@ -70,7 +70,7 @@ func (o *Object) value(at Field, err *field.Error) any {
 	text, isText := textOf(err.BadValue)
 	switch value, there := find(o.view, at.Path); {
 	case isText && (at.Path == "spec.ports."+text || at.Path == "spec.ports["+text+"]"):
-		return text // the key that stands to the left of a value
+		return text // the key to the left of a value
 	case !at.Exact():
 		return field.OmitValueType{}
 	case o.view == nil:
@@ -87,7 +87,7 @@ func (o *Object) value(at Field, err *field.Error) any {
 	return err.BadValue // such as the length of a list
 }
 
-// foreign says that a text is no form of what the author wrote.
+// foreign reports whether a text is no form of what the author wrote.
 func foreign(value any, text string) bool {
 	written, is := value.(string)
 	return is && !strings.Contains(written, text) && !strings.Contains(text, written)
@@ -101,7 +101,7 @@ func textOf(value any) (string, bool) {
 	return "", false
 }
 
-// keyed says that a text is the key of a map, which errors of labels show.
+// keyed reports whether a text is the key of a map, which errors of labels show.
 func keyed(value any, text string) bool {
 	object, _ := value.(map[string]any)
 	_, has := object[text]

@@ -3,7 +3,7 @@
 
 package translation
 
-// StoredOnly says that a table names a field as one that v1 alone has, or one above it.
+// StoredOnly reports whether a table names a field as one that v1 alone has, or one above it.
 func StoredOnly(kind, path string) bool {
 	best := rule{}
 	for _, r := range tables[kind] {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Version is the one that fields are translated to. The rules speak of v1.
+// Version is the one that fields are translated to. The rules are about v1.
 const Version = "v1alpha1"
 
 // Object is an object that was written at v1alpha1.
@@ -20,7 +20,7 @@ type Object struct {
 }
 
 // New makes an Object of its JSON data at v1, which the rules judged, and at v1alpha1. Either may be
-// nil: then less can be told.
+// nil: then less can be translated.
 func New(kind string, stored, view map[string]any) *Object {
 	return &Object{kind: kind, stored: stored, view: view}
 }
@@ -56,13 +56,13 @@ type Field struct {
 	Stored string
 }
 
-// Exact says that v1alpha1 has the field.
+// Exact reports whether v1alpha1 has the field.
 func (f Field) Exact() bool { return f.Stored == "" }
 
 // Field returns what a field of v1 is at v1alpha1.
 func (o *Object) Field(path string) Field {
 	if path == "spec" || !within(path, "spec") {
-		return Field{Path: path} // metadata is common to all versions, and no rule speaks of the status
+		return Field{Path: path} // metadata is common to all versions, and no rule is about the status
 	}
 	best, rest, indexes := rule{}, "", []int(nil)
 	for _, r := range tables[o.kind] {
@@ -83,7 +83,7 @@ func (o *Object) Field(path string) Field {
 	return Field{Path: to, Stored: path}
 }
 
-// locate fills in what stands in braces. Where the object does not say, it returns what is above,
+// locate fills in what is in braces. Where the object does not have it, it returns what is above,
 // and false.
 func (o *Object) locate(to string, indexes []int) (path string, known bool) {
 	for {
@@ -100,7 +100,7 @@ func (o *Object) locate(to string, indexes []int) (path string, known bool) {
 	}
 }
 
-// at returns what stands at names of members, one below the other.
+// at returns the value at names of members, one below the other.
 func at(value any, names ...string) any {
 	for _, name := range names {
 		object, _ := value.(map[string]any)
@@ -119,12 +119,12 @@ func text(value any, names ...string) string {
 	return s
 }
 
-// has says which of the members stand in an object, in the given order.
+// has returns which of the members an object has, in the given order.
 func has(value any, names ...string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return at(value, name) == nil })
 }
 
-// within says that a path is another, or leads inside of it.
+// within reports whether a path is another, or leads inside of it.
 func within(path, above string) bool {
 	inside, ok := strings.CutPrefix(path, above)
 	return ok && (inside == "" || inside[0] == '.' || inside[0] == '[')

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// match says that a path begins with a pattern, and returns what is behind it and the indexes that
+// match reports whether a path begins with a pattern, and returns what is behind it and the indexes that
 // "[*]" stands for.
 func match(path, pattern string) (rest string, indexes []int, ok bool) {
 	for {

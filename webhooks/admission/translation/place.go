@@ -37,7 +37,7 @@ func (o *Object) place(name string, indexes []int) (string, bool) {
 	return "", false
 }
 
-// handler returns where the port of a probe stands. Without a handler it stands nowhere, and with
+// handler returns where the port of a probe is. Without a handler it is nowhere, and with
 // several, which is an error of its own, the first of them counts for conversion too.
 func (o *Object) handler() string {
 	for _, known := range []struct{ stored, written string }{{"tcp", "tcpSocket"}, {"http", "httpGet"}, {"grpc", "grpc"}} {

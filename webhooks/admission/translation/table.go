@@ -4,7 +4,7 @@
 package translation
 
 // rule maps the fields of v1 that begin with from. "[*]" stands for any one index. In to, names in
-// braces stand for what only the object can tell; see places.
+// braces stand for what depends on the object; see places.
 type rule struct {
 	from, to string
 	rest     rest

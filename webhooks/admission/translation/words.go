@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// eitherName is what v1 says of a target: v1alpha1 has no selectors.
+// eitherName is the message of v1 about a target: v1alpha1 has no selectors.
 const eitherName = "set exactly one of name or selector"
 
 // words are what messages of v1 say and what v1alpha1 calls it, by kind. Messages without any of it
@@ -51,7 +51,7 @@ var always = []string{", or write the object at " + Version, ""}
 // which users have not seen.
 var endpointName = regexp.MustCompile(`endpoint "[^"]*"`)
 
-// Words returns a message of v1 as v1alpha1 says it.
+// Words returns a message of v1 in the words of v1alpha1.
 func (o *Object) Words(message string) string {
 	message = strings.NewReplacer(append(words[o.kind], always...)...).Replace(message)
 	return endpointName.ReplaceAllStringFunc(message, func(named string) string {

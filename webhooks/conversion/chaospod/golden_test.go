@@ -91,7 +91,7 @@ func value(t testing.TB, raw []byte) map[string]any {
 	return out
 }
 
-// restores says which restore annotations an object carries.
+// restores returns which restore annotations an object carries.
 func restores(t testing.TB, raw []byte) []string {
 	t.Helper()
 	metadata, _ := value(t, raw)["metadata"].(map[string]any)

@@ -241,7 +241,7 @@ func FuzzConvert(f *testing.F) {
 	})
 }
 
-// alike says that two objects of v1, which its type knows in full, differ in defaults alone.
+// alike reports whether two objects of v1, which its type knows in full, differ in defaults alone.
 func alike(t *testing.T, a, b map[string]any) bool {
 	t.Helper()
 	specs := make([]any, 0, 2)

@@ -43,7 +43,7 @@ type record struct {
 	Partial bool `json:"partial,omitempty"`
 
 	// Dropped is the size of the annotation in full, in bytes, where it did not fit. Then it has nothing else,
-	// and tells admission that something is missing.
+	// and shows admission that something is missing.
 	Dropped int `json:"dropped,omitempty"`
 
 	Hub   json.RawMessage `json:"hub,omitempty"`

@@ -69,7 +69,7 @@ func same(t testing.TB, what string, got, want []byte) {
 	}
 }
 
-// annotated says whether an object carries either restore annotation.
+// annotated reports whether an object carries either restore annotation.
 func annotated(t testing.TB, raw []byte) bool {
 	t.Helper()
 	metadata, _ := tree(t, raw)["metadata"].(object)
@@ -133,7 +133,7 @@ func at(t testing.TB, raw []byte, path string) any {
 	return value
 }
 
-// admitted says what the CRD has against an object.
+// admitted reports what the CRD has against an object.
 func admitted(t testing.TB, raw []byte, version string) {
 	t.Helper()
 	crd, err := os.ReadFile("../../../config/crd/bases/autoreboot.fairlead.dev_rebootpolicies.yaml")

@@ -159,7 +159,7 @@ func FuzzConvertIsTotalAndLossless(f *testing.F) {
 	})
 }
 
-// kept says whether all of what was there is there still, but for nulls, which mean nothing, and
+// kept reports whether all of what was there is there still, but for nulls, which mean nothing, and
 // the metadata, which is not for conversion to keep.
 func kept(now, was any) bool {
 	switch was := was.(type) {
@@ -182,7 +182,7 @@ func kept(now, was any) bool {
 	return now == was
 }
 
-// alike says that two objects of v1, which its type knows in full, differ in defaults alone.
+// alike reports whether two objects of v1, which its type knows in full, differ in defaults alone.
 func alike(a, b []byte) bool {
 	var policies [2]autorebootv1.RebootPolicy
 	for i, raw := range [][]byte{a, b} {

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
-// Append writes a value of the shape, as encoding/json does but for three things: members stand in
+// Append writes a value of the shape, as encoding/json does except for three things: members are in
 // the order of their names, as in an object from the API server; those that would be null are left
 // out; and nothing is escaped for HTML.
 func (s *Shape) Append(out []byte, value reflect.Value) ([]byte, error) {
@@ -101,7 +101,7 @@ func (s *Shape) appendMap(out []byte, value reflect.Value) ([]byte, error) {
 	return object.End(out), nil
 }
 
-// absent says that a member is left out: it would be null, or is empty and left out for that.
+// absent reports whether a member is left out: it would be null, or is empty and left out for that.
 func (m *Member) absent(value reflect.Value) bool {
 	switch m.Shape.Kind {
 	case reflect.Pointer:

@@ -19,7 +19,7 @@ import (
 // maxMembers of a struct are those that a set of bits has room for.
 const maxMembers = 64
 
-// Reading says how well an object was read.
+// Reading is how completely an object was read.
 type Reading int
 
 const (
@@ -28,7 +28,7 @@ const (
 	// Read is an object that was read in full, and would be written otherwise than it stood there:
 	// it has an empty value that is left out, or a time in another notation.
 	Read
-	// Exact is an object that would be written as it was read, but for order, space, escapes, nulls,
+	// Exact is an object that would be written as it was read, except for order, space, escapes, nulls,
 	// and empty values that are always written.
 	Exact
 )
@@ -168,7 +168,7 @@ func (d *decoder) entries(s *Shape, raw jsonindex.Value, into reflect.Value) boo
 		}
 		into.SetMapIndex(key, value)
 	}
-	return into.Len() == raw.Len() // no name stands there twice
+	return into.Len() == raw.Len() // no name is there twice
 }
 
 // labels reads the map that there is most often.

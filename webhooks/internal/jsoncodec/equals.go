@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
-// Equals says that a value is what raw becomes when it is read; null becomes what is not set. No list
+// Equals reports whether a value is what raw becomes when it is read; null becomes what is not set. No list
 // or map is as good as an empty one.
 func (s *Shape) Equals(raw jsonindex.Value, value reflect.Value) bool {
 	kind := raw.Kind()
@@ -70,7 +70,7 @@ func (s *Shape) becomes(raw jsonindex.Value, value reflect.Value) bool {
 	return errOne == nil && errOther == nil && string(one) == string(other)
 }
 
-// IsZero says that nothing is set in a value: it has the JSON of the zero value.
+// IsZero reports whether nothing is set in a value: it has the JSON of the zero value.
 func (s *Shape) IsZero(value reflect.Value) bool {
 	if s.Kind != reflect.Struct {
 		return value.IsZero()
@@ -84,7 +84,7 @@ func (s *Shape) IsZero(value reflect.Value) bool {
 	return true
 }
 
-// Same says that two values of the shape have the same JSON. No value is as good as nil, and a nil
+// Same reports whether two values of the shape have the same JSON. No value is as good as nil, and a nil
 // list differs from an empty one unless both are left out.
 func (s *Shape) Same(a, b reflect.Value) bool {
 	if !a.IsValid() || !b.IsValid() {
@@ -130,7 +130,7 @@ func (s *Shape) Same(a, b reflect.Value) bool {
 	}
 }
 
-// same says that two objects have the same JSON in a member.
+// same reports whether two objects have the same JSON in a member.
 func (m *Member) same(a, b reflect.Value) bool {
 	a, b = m.field(a), m.field(b)
 	if m.omitEmpty {

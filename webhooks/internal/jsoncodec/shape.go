@@ -160,8 +160,8 @@ func (m *Member) Of(object reflect.Value) reflect.Value {
 	return value
 }
 
-// Equals says that the member has what raw becomes when it is read; what is left out for being empty may
-// stand in raw.
+// Equals reports whether the member has what raw becomes when it is read; what is left out for being empty may
+// are in raw.
 func (m *Member) Equals(raw jsonindex.Value, object reflect.Value) bool {
 	return m.Shape.Equals(raw, m.field(object))
 }

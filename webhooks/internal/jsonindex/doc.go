@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsonindex reads a JSON text once, and knows where every value in it begins and ends. So the objects
+// Package jsonindex reads a JSON text once, and records where every value in it begins and ends. So the objects
 // of a review are found without copying them, their metadata travels as bytes, and what is changed about them
 // is compared with the text itself.
 //

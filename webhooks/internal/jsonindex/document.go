@@ -56,7 +56,7 @@ func (d *Document) Release() {
 	documents.Put(d)
 }
 
-// Read reads one JSON value, and returns it. Names that stand twice in an object are left for others
+// Read reads one JSON value, and returns it. Names that are twice in an object are left for others
 // to find. The JSON must not change as long as the document is used.
 func (d *Document) Read(json []byte) (Value, error) {
 	i := indexer{json: json, tokens: d.tokens[:0]}
@@ -89,14 +89,14 @@ func (i *indexer) read() error {
 	return fmt.Errorf("invalid character %q at byte %d", i.json[at], at)
 }
 
-// Pages of memory, in bytes, are as large as the JSON that is read, but for these bounds.
+// Pages of memory, in bytes, are as large as the JSON that is read, within these bounds.
 const leastPage, mostPage = 64, 1024
 
 // arena keeps texts next to each other, as one piece of memory for each would cost more than its
 // content. What of them is kept keeps its page.
 type arena struct{ page strings.Builder }
 
-// keep copies a text; size is that of the JSON that it stands in.
+// keep copies a text; size is that of the JSON that has it.
 func (a *arena) keep(text []byte, size int) string {
 	size = min(max(size, leastPage), mostPage)
 	begin := a.page.Len()

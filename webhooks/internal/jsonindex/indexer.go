@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// indexer reads JSON by the letter (RFC 8259, and UTF-8 alone), and notes where values stand. Its
+// indexer reads JSON by the letter (RFC 8259, and UTF-8 alone), and records where values are. Its
 // functions take the place to begin at and answer the one to go on from, or -1 after fail.
 type indexer struct {
 	json   []byte
@@ -163,7 +163,7 @@ func (i *indexer) text(begin int) int {
 			return i.note(begin, at+1, escaped)
 		case b == '\\':
 			escaped = 1
-			if b := i.at(at + 1); b == '"' || b == '\\' { // which stand close together in JSON in a text
+			if b := i.at(at + 1); b == '"' || b == '\\' { // which are close together in JSON in a text
 				at += 2
 			} else if at = i.escape(at + 1); at < 0 {
 				return -1

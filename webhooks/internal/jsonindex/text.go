@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// plainUntil returns where the first byte from at on stands that is not plain within a string: a quote,
+// plainUntil returns where the first byte from at on is that is not plain within a string: a quote,
 // a backslash, a control character, or no ASCII; the length where there is none. Strings are most of
 // an object, so this looks at eight bytes at a time.
 func plainUntil(json []byte, at int) int {

@@ -17,7 +17,7 @@ type Value struct {
 	at  int32 // among the tokens
 }
 
-// Exists says that there is a value, be it null.
+// Exists reports whether there is a value, be it null.
 func (v Value) Exists() bool { return v.doc != nil }
 
 func (v Value) token() *token { return &v.doc.tokens[v.at] }
@@ -65,7 +65,7 @@ func (v Value) Plain() (content []byte, ok bool) {
 	return v.doc.json[t.begin+1 : t.end-1 : t.end-1], t.size == 0
 }
 
-// Text returns what a string says; ok is false where the value is no string. The texts of a document
+// Text returns the content of a string; ok is false where the value is no string. The texts of a document
 // share memory.
 func (v Value) Text() (text string, ok bool) {
 	if v.Kind() != '"' {
@@ -88,12 +88,12 @@ func (v Value) TextOrEmpty() string {
 	return text
 }
 
-// EqualsText says that the value is a string with this content.
+// EqualsText reports whether the value is a string with this content.
 func (v Value) EqualsText(text string) bool {
 	return v.Kind() == '"' && string(v.content()) == text
 }
 
-// Fields ranges over the members of an object, in the order in which they stand there, names without
+// Fields ranges over the members of an object, in their order, names without
 // their quotes; over none where it is no object.
 func (v Value) Fields() iter.Seq2[[]byte, Value] {
 	return func(yield func(name []byte, value Value) bool) {
@@ -110,7 +110,7 @@ func (v Value) Fields() iter.Seq2[[]byte, Value] {
 	}
 }
 
-// content is what a string says.
+// content is the content of a string.
 func (v Value) content() []byte {
 	if content, ok := v.Plain(); ok {
 		return content

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Timeout is how long an answer may take: at most limit, and at most what the API server says it will
-// wait (the query parameter timeout, which it sends with every webhook call), less a tenth of that,
+// Timeout is how long an answer may take: at most limit, and at most what the API server
+// waits (the query parameter timeout, which it sends with every webhook call), less a tenth of that,
 // so that the answer still reaches it.
 func Timeout(asked *url.URL, limit time.Duration) time.Duration {
 	if patience, err := time.ParseDuration(parameter(asked, "timeout")); err == nil && patience > 0 {
@@ -22,7 +22,7 @@ func Timeout(asked *url.URL, limit time.Duration) time.Duration {
 	return limit
 }
 
-// WithTimeout bounds a request's context by its Timeout. Most requests are answered before anybody waits
+// WithTimeout bounds a request's context by its Timeout. Most requests are answered before a caller waits
 // for that end, so that the timer is made for the first who does.
 func WithTimeout(ctx context.Context, asked *url.URL, limit time.Duration) (context.Context, context.CancelFunc) {
 	limit = Timeout(asked, limit)
@@ -97,7 +97,7 @@ func parameter(asked *url.URL, name string) string {
 	return asked.Query().Get(name)
 }
 
-// TimeoutError is the error of what took longer than this. It says so once it is asked.
+// TimeoutError is the error of what took longer than this. Error formats it only when it is called.
 type TimeoutError time.Duration
 
 func (limit TimeoutError) Error() string {

@@ -16,7 +16,7 @@ import (
 type Envelope struct {
 	// Kind and APIVersion of the review.
 	Kind, APIVersion string
-	// Versions is the field of the registration that says which versions of the review to send.
+	// Versions is the field of the registration with the versions of the review to send.
 	Versions string
 }
 
@@ -63,9 +63,9 @@ func (e Envelope) WithoutUID() error {
 const maxMembers = 64
 
 // Members, Items and String read the envelope around the objects of a review, where everything must
-// be of the type that it should be, and stand there once. Null is as good as nothing.
+// be of the type that it should be, and be there once. Null counts as nothing.
 
-// Members visits the members of an object. A name that stands there twice is an error.
+// Members visits the members of an object. A name that is there twice is an error.
 func Members(object jsonindex.Value, visit func(name []byte, value jsonindex.Value) error) error {
 	if ok, err := must(object, '{', "an object"); !ok {
 		return err
@@ -109,7 +109,7 @@ func mustBeString(value jsonindex.Value) error {
 	return err
 }
 
-// must says that there is something of the kind; the error is that there is something else.
+// must reports whether there is something of the kind; the error is that there is something else.
 func must(v jsonindex.Value, kind byte, what string) (bool, error) {
 	switch is := v.Kind(); {
 	case is == kind:

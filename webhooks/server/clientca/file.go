@@ -26,9 +26,9 @@ const interval = 5 * time.Second
 type Options struct {
 	// Path is the PEM file. Required.
 	Path string
-	// Logger is told of changes, and once of each thing wrong. Defaults to logr.Discard().
+	// Logger logs changes, and each error once. Defaults to logr.Discard().
 	Logger logr.Logger
-	// Registerer exposes the metrics. Default: they are not exposed.
+	// Registerer exposes the metrics. Defaults to nil: metrics are not registered.
 	Registerer prometheus.Registerer
 }
 

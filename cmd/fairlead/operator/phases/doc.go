@@ -3,7 +3,7 @@
 
 // Package phases records how the operator starts: which phases there are, in which order, how
 // long each took and what it is waiting for. Every phase is a line in the log, a metric and a row
-// on /statusz, so that a start that hangs says where.
+// on /statusz, so that it is visible where a start hangs.
 //
 // The order is the design. A webhook server that waits for a cache deadlocks with a cache that
 // needs the webhook server to convert what it lists (kubernetes-sigs/controller-runtime#1685,

@@ -26,7 +26,7 @@ const (
 	Certificates Phase = "certificates"
 	// WebhookServer waits until the webhook server answers itself over TLS.
 	WebhookServer Phase = "webhook-server"
-	// CAPublished waits until the API server knows the root.
+	// CAPublished waits until the API server has the root.
 	CAPublished Phase = "ca-published"
 	// Caches waits until the informers have listed. Objects may be converted meanwhile.
 	Caches Phase = "caches"
@@ -41,7 +41,7 @@ func Order() []Phase {
 	return []Phase{APIServer, Certificates, WebhookServer, CAPublished, Caches, Election, Reconcilers}
 }
 
-// State is where a phase stands.
+// State is the state of a phase.
 type State string
 
 // The states of a phase.
@@ -153,7 +153,7 @@ func (r *Recorder) Progress(phase Phase, format string, args ...any) {
 	r.change(phase, func(row *row) { row.progress = fmt.Sprintf(format, args...) })
 }
 
-// SetInfo adds a line to /statusz that is asked for whenever the page is read, or puts it in the place of
+// SetInfo adds a line to /statusz that is computed whenever the page is read, or puts it in the place of
 // the one of that name. The function must not block.
 func (r *Recorder) SetInfo(name string, tell func() string) {
 	r.mu.Lock()

@@ -39,7 +39,7 @@ type Fact struct {
 	Value string `json:"value"`
 }
 
-// Status returns how the start stands now.
+// Status returns the state of the start.
 func (r *Recorder) Status() Status {
 	now := r.clock.Now()
 	r.mu.Lock()
@@ -56,7 +56,7 @@ func (r *Recorder) Status() Status {
 	}
 	facts := append([]fact(nil), r.facts...)
 	r.mu.Unlock()
-	// Facts are asked for without the lock: they belong to others, and may take locks of theirs.
+	// Facts are computed without the lock: they belong to others, and may take locks of theirs.
 	for _, fact := range facts {
 		status.Facts = append(status.Facts, Fact{Name: fact.name, Value: fact.tell()})
 	}

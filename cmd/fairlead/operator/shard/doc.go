@@ -6,7 +6,7 @@
 // see no others, and no write to another namespace leaves the process.
 //
 // Two shards never work in one namespace: a shard claims a namespace by a Lease in the operator's own
-// namespace, which it deletes once it has let go. A claim belongs to the shard, whichever replica leads it,
+// namespace, which it deletes once it has released the namespace. A claim belongs to the shard, whichever replica leads it,
 // and does not expire: a shard that is down keeps its namespaces until it is back, or until a person deletes
 // its claims.
 package shard

@@ -16,7 +16,7 @@ import (
 
 var errNotOurs = errors.New("the namespace is not reconciled by this shard")
 
-// CheckWrite returns a function to call when a write has ended, or an error that says why it must not be sent.
+// CheckWrite returns a function to call when a write has ended, or an error with the reason why it must not be sent.
 // Writes without a namespace pass.
 func (s *Shard) CheckWrite(r *http.Request) (end func(), err error) {
 	name := requestNamespace(r.URL.Path)

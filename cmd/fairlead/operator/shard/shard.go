@@ -334,7 +334,7 @@ func (s *Shard) set(name string, p phase) {
 	}
 }
 
-// wait notes which shard has the claim, and tells it by an Event when that has been so for a while.
+// wait records which shard has the claim, and reports it by an Event when that has been so for a while.
 func (s *Shard) wait(name, holder string) {
 	s.mu.Lock()
 	e := s.entries[name]

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Status says what the shard has, for /statusz.
+// Status returns what the shard has, for /statusz.
 func (s *Shard) Status() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

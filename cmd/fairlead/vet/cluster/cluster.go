@@ -33,19 +33,19 @@ const (
 type Options struct {
 	// Config is how the API server is reached; required.
 	Config *rest.Config
-	// Name is what findings call the cluster. Default "cluster".
+	// Name is what findings call the cluster. Defaults to "cluster".
 	Name string
-	// Namespace is the one whose objects are checked. Default: all.
+	// Namespace is the one whose objects are checked. Defaults to all.
 	Namespace string
-	// PageSize is how many objects are listed at a time. Default DefaultPageSize.
+	// PageSize is how many objects are listed at a time. Defaults to DefaultPageSize.
 	PageSize int
 	// ConvertTimeout bounds a LIST at a version that is not the stored one. Default
 	// DefaultConvertTimeout.
 	ConvertTimeout time.Duration
 	// MaxUnreadable bounds the objects of a kind and version that are named since they cannot be read;
-	// then no more are asked for. Default DefaultMaxUnreadable.
+	// then no more are asked for. Defaults to DefaultMaxUnreadable.
 	MaxUnreadable int
-	// Disabled are the ids of checks whose findings are not reported. Default: none.
+	// Disabled are the ids of checks whose findings are not reported. Defaults to none.
 	Disabled map[string]bool
 }
 

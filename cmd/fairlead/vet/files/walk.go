@@ -30,18 +30,18 @@ const (
 
 // Options of a walk.
 type Options struct {
-	// Stdin is what "-" reads. Default: nothing.
+	// Stdin is what "-" reads. Defaults to nothing.
 	Stdin io.Reader
-	// MaxFiles bounds how many files are visited. Default DefaultMaxFiles.
+	// MaxFiles bounds how many files are visited. Defaults to DefaultMaxFiles.
 	MaxFiles int
-	// MaxBytes bounds the size of a regular file. Default DefaultMaxBytes.
+	// MaxBytes bounds the size of a regular file. Defaults to DefaultMaxBytes.
 	MaxBytes int64
-	// MaxDepth bounds how deep folders nest. Default DefaultMaxDepth.
+	// MaxDepth bounds how deep folders nest. Defaults to DefaultMaxDepth.
 	MaxDepth int
-	// Shallow leaves out the folders below those that are named. Default: they are read.
+	// Shallow leaves out the folders below those that are named. Defaults to false: they are read.
 	Shallow bool
 	// Exclude are patterns of files that are not read, as path.Match has them; ** is any number of
-	// folders, and a pattern without a slash is compared with each part of a name. Default: none.
+	// folders, and a pattern without a slash is compared with each part of a name. Defaults to none.
 	Exclude []string
 	// Skipped is called for each file that is not read because it is excluded, a patch of a kustomization
 	// or a template of a chart. Defaults to nil.

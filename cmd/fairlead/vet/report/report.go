@@ -20,7 +20,7 @@ const (
 
 // Options of a report.
 type Options struct {
-	// Version of the program, for SARIF. Default: none is named.
+	// Version of the program, for SARIF. Defaults to "": none is named.
 	Version string
 	// Quiet leaves out warnings, unless they are as good as errors, and the summary of Text.
 	Quiet bool
