@@ -18,9 +18,9 @@ import (
 // own choice may be megabytes, and counts as memory of the container.
 const socketBuffer = 64 << 10
 
-// patience is how long a connection may keep the server waiting before another one takes its place. Only the
-// time counts that the server waits for bytes: on a busy machine, the rest is not the caller's fault.
-const patience = time.Second
+// evictAfter is how long a connection may keep the server waiting before another one may replace it. Only the
+// time that the server waits for bytes counts: on a busy machine, the rest is not the caller's fault.
+const evictAfter = time.Second
 
 // connections bounds how many are open. A further one takes the place of one that keeps the server
 // waiting: the port is open to all pods, and those who connect and then send nothing must not keep out
@@ -47,28 +47,28 @@ type connection struct {
 	source string // the caller's address without its port
 
 	// Guarded by the connections' mutex.
-	pace   pace
-	waited time.Duration // for bytes, at this pace, without the read that has not ended
+	state  connState
+	waited time.Duration // for bytes, in this state, without the read that has not ended
 	reads  time.Time     // since when that one waits; zero while there is none
 	proven bool          // it brought a review that was answered
 	until  time.Time     // it may be read, as was set last
 	lost   time.Duration // when that was set
 }
 
-// Read notes how long the server waits. A deadline that passes while this process does not run is put
-// off by as long.
+// Read records how long the server waits. A deadline that passes while this process does not run is
+// extended by as long.
 func (c *connection) Read(p []byte) (int, error) {
-	c.note(true)
-	defer c.note(false)
+	c.recordRead(true)
+	defer c.recordRead(false)
 	for {
 		n, err := c.Conn.Read(p)
-		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) || !c.excused() {
+		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) || !c.extendDeadline() {
 			return n, err
 		}
 	}
 }
 
-// SetReadDeadline notes what is set.
+// SetReadDeadline records what is set.
 func (c *connection) SetReadDeadline(t time.Time) error {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
@@ -85,39 +85,39 @@ func (c *connection) readUntil(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
-// excused extends a deadline that has passed, and reports whether there is more time now.
-func (c *connection) excused() bool {
+// extendDeadline extends a deadline that has passed, and reports whether there is more time now.
+func (c *connection) extendDeadline() bool {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	later := c.until.Add(c.of.lost() - c.lost)
 	return later.After(time.Now()) && c.readUntil(later) == nil
 }
 
-func (c *connection) note(begins bool) {
+func (c *connection) recordRead(begins bool) {
 	now := time.Now()
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	c.waited = c.kept(now)
+	c.waited = c.waitedFor(now)
 	if c.reads = now; !begins {
 		c.reads = time.Time{}
 	}
 }
 
-// kept is how long it has kept the server waiting.
-func (c *connection) kept(now time.Time) time.Duration {
+// waitedFor returns how long the connection has kept the server waiting.
+func (c *connection) waitedFor(now time.Time) time.Duration {
 	if c.reads.IsZero() {
 		return c.waited
 	}
 	return c.waited + now.Sub(c.reads)
 }
 
-// pace is what a connection waits for.
-type pace int
+// connState is what a connection waits for.
+type connState int
 
 const (
-	sending pace = iota // for the caller, in a handshake, a header, a body or an answer
-	idle                // for the caller's next request
-	working             // for the server
+	sending connState = iota // for the caller, in a handshake, a header, a body or an answer
+	idle                     // for the caller's next request
+	working                  // for the server
 )
 
 func bound(listener net.Listener, most int, evicted prometheus.Counter, lost func() time.Duration) *connections {
@@ -136,7 +136,7 @@ func (l *connections) Accept() (net.Conn, error) {
 		_, _ = tcp.SetReadBuffer(socketBuffer), tcp.SetWriteBuffer(socketBuffer) // which a closed connection has no need of
 	}
 	c := &connection{Conn: raw, of: l, source: sourceOf(raw.RemoteAddr().String())}
-	for !l.take(c) {
+	for !l.add(c) {
 		select {
 		case <-l.freed:
 		case <-time.After(evictEvery):
@@ -161,16 +161,16 @@ func sourceOf(address string) string {
 	return address
 }
 
-// take counts a connection, if there is room or room can be made.
-func (l *connections) take(c *connection) bool {
+// add adds a connection, if there is room or another one can be evicted.
+func (l *connections) add(c *connection) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.open) >= l.most {
-		worst := l.worst()
+		worst := l.evictionCandidate()
 		if worst == nil {
 			return false
 		}
-		l.drop(worst)
+		l.remove(worst)
 		l.evicted.Inc()
 		_ = worst.Conn.Close() // its reader gets the error
 	}
@@ -179,32 +179,32 @@ func (l *connections) take(c *connection) bool {
 	return true
 }
 
-// worst is the connection to give up: one that never brought a review rather than one that did, one of the
+// evictionCandidate returns the connection to close: one that never brought a review rather than one that did, one of the
 // source that has most, and the one that has kept the server waiting longest.
-func (l *connections) worst() (worst *connection) {
+func (l *connections) evictionCandidate() (worst *connection) {
 	now := time.Now()
 	for c := range l.open {
-		if c.pace != working && c.kept(now) >= patience && (worst == nil || l.worse(c, worst, now)) {
+		if c.state != working && c.waitedFor(now) >= evictAfter && (worst == nil || l.isWorse(c, worst, now)) {
 			worst = c
 		}
 	}
 	return worst
 }
 
-func (l *connections) worse(c, than *connection, now time.Time) bool {
+func (l *connections) isWorse(c, than *connection, now time.Time) bool {
 	switch {
 	case c.proven != than.proven:
 		return than.proven
-	case c.proven && c.pace != than.pace:
-		return c.pace == sending // to close an idle one may cost a request that is on its way
+	case c.proven && c.state != than.state:
+		return c.state == sending // to close an idle one may cost a request that is on its way
 	case l.from[c.source] != l.from[than.source]:
 		return l.from[c.source] > l.from[than.source]
 	}
-	return c.kept(now) > than.kept(now)
+	return c.waitedFor(now) > than.waitedFor(now)
 }
 
-// drop forgets a connection.
-func (l *connections) drop(c *connection) {
+// remove removes a connection.
+func (l *connections) remove(c *connection) {
 	if _, has := l.open[c]; !has {
 		return
 	}
@@ -220,26 +220,26 @@ func (l *connections) drop(c *connection) {
 
 func (c *connection) Close() error {
 	c.of.mu.Lock()
-	c.of.drop(c)
+	c.of.remove(c)
 	c.of.mu.Unlock()
 	return c.Conn.Close()
 }
 
-// at notes what the connection waits for from now on.
-func (c *connection) at(p pace) {
+// setState sets what the connection waits for from now on.
+func (c *connection) setState(p connState) {
 	if c == nil {
 		return
 	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	c.pace, c.waited = p, 0
+	c.state, c.waited = p, 0
 	if !c.reads.IsZero() { // as it does while a request is worked on, to notice that the caller leaves
 		c.reads = time.Now()
 	}
 }
 
-// prove notes that the connection brought a review.
-func (c *connection) prove() {
+// markProven records that the connection brought a review that was answered.
+func (c *connection) markProven() {
 	if c == nil {
 		return
 	}

@@ -56,11 +56,11 @@ func dial(t *testing.T, l *connections) {
 }
 
 // is sets what a connection does, and for how long it has kept the server waiting.
-func (c *connection) is(p pace, proven bool, source string, ago time.Duration) {
+func (c *connection) is(p connState, proven bool, source string, ago time.Duration) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	c.of.from[c.source]--
-	c.pace, c.proven, c.source, c.waited = p, proven, source, ago
+	c.state, c.proven, c.source, c.waited = p, proven, source, ago
 	c.of.from[c.source]++
 }
 
@@ -74,7 +74,7 @@ func (l *connections) has(c *connection) bool {
 func TestAConnectionAboveTheBoundTakesThePlaceOfTheWorstOne(t *testing.T) {
 	const old = time.Hour
 	type state struct {
-		pace   pace
+		pace   connState
 		proven bool
 		source string
 		ago    time.Duration
@@ -107,7 +107,7 @@ func TestAConnectionAboveTheBoundTakesThePlaceOfTheWorstOne(t *testing.T) {
 
 func TestAConnectionAboveTheBoundWaitsWhileAllOthersWork(t *testing.T) {
 	l, all, further := accepts(t, 1, 1)
-	all[0].at(working)
+	all[0].setState(working)
 	all[0].is(working, false, "a", time.Hour)
 	dial(t, l)
 	eventually(t, "another one waits", func() bool {
@@ -137,17 +137,17 @@ func TestOnlyTheTimeCountsThatTheServerWaitsForBytes(t *testing.T) {
 	now := time.Now()
 	c := &connection{of: &connections{}}
 	c.waited, c.reads = time.Second, now.Add(-time.Minute)
-	if got := c.kept(now); got != time.Minute+time.Second {
+	if got := c.waitedFor(now); got != time.Minute+time.Second {
 		t.Errorf("in a read: %s", got)
 	}
-	c.note(false)
-	before := c.kept(now)
-	if got := c.kept(now.Add(time.Hour)); got != before || before < time.Minute {
+	c.recordRead(false)
+	before := c.waitedFor(now)
+	if got := c.waitedFor(now.Add(time.Hour)); got != before || before < time.Minute {
 		t.Errorf("between two reads: %s, later %s", before, got)
 	}
-	c.note(true)
-	c.at(sending)
-	if got := c.kept(c.reads.Add(time.Second)); got != time.Second {
+	c.recordRead(true)
+	c.setState(sending)
+	if got := c.waitedFor(c.reads.Add(time.Second)); got != time.Second {
 		t.Errorf("at another pace: %s", got)
 	}
 }

@@ -76,9 +76,9 @@ func (s *Server) trackConn(conn net.Conn, state http.ConnState) {
 	case http.StateNew:
 		s.open.Add(1)
 	case http.StateActive:
-		connectionOf(conn).at(sending)
+		connectionOf(conn).setState(sending)
 	case http.StateIdle:
-		connectionOf(conn).at(idle)
+		connectionOf(conn).setState(idle)
 	case http.StateClosed, http.StateHijacked:
 		s.open.Add(-1)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
-// handler is the mux with everything around it that all webhooks need.
+// handler returns the mux behind what all webhooks need: bounds, client certificates, metrics, panics.
 func (s *Server) handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		keepHeaders(r)
@@ -33,19 +33,19 @@ func (s *Server) handler() http.Handler {
 		defer gauge.Dec()
 		start := time.Now()
 		body := s.boundBody(w, r, path)
-		defer body.leave()
+		defer body.release()
 		out := &response{ResponseWriter: w, draining: s.draining.Load, body: body}
 		defer func() {
 			s.metrics.seconds.WithLabelValues(path).Observe(time.Since(start).Seconds())
 			s.metrics.requests.WithLabelValues(path, strconv.Itoa(out.code)).Inc()
 		}()
-		// Before anything is taken that others may need.
+		// First, since what follows takes memory and turns that other callers may need.
 		if err := s.clientAuth.authorize(r, path); err != nil {
 			review.Refuse(http.StatusForbidden, "%s", err).Respond(out)
 			return
 		}
-		if r.ContentLength == 0 { // otherwise the turn is that of the whole body
-			if err := body.arrived(); err != nil { //nolint:contextcheck // it has the context of the request
+		if r.ContentLength == 0 { // other requests wait for their turn once their body is complete
+			if err := body.awaitTurn(); err != nil { //nolint:contextcheck // it has the context of the request
 				review.Refuse(http.StatusServiceUnavailable, "%s", err).Respond(out)
 				return
 			}
@@ -57,20 +57,20 @@ func (s *Server) handler() http.Handler {
 			out.WriteHeader(http.StatusOK)
 		}
 		if out.code >= http.StatusBadRequest {
-			body.leave() // others need not wait for what is dropped
+			body.release() // others need not wait until the rest is discarded
 			body.drain()
 		}
 	})
 }
 
-// unmatched stands for all paths that are not registered.
+// unmatched is the label of all paths that are not registered.
 const unmatched = "unmatched"
 
-// kept are the headers that this server and its handlers look at.
+// kept are the headers that this server and its handlers read.
 var kept = []string{"Connection", "Content-Encoding", "Content-Type", "Expect"}
 
-// keepHeaders forgets the other ones, which may take a hundred times the memory of their text, for as long
-// as a caller takes to send its body.
+// keepHeaders drops the others. They may take a hundred times the memory of their text, for as long as a
+// caller takes to send its body.
 func keepHeaders(r *http.Request) {
 	all := r.Header
 	r.Header = make(http.Header, len(kept))
@@ -81,8 +81,8 @@ func keepHeaders(r *http.Request) {
 	}
 }
 
-// contain keeps a panic to its request. Handlers of reviews contain their own; this is for what
-// slips through.
+// contain recovers a panic. Handlers of reviews recover those of converters and rules; this is for all
+// others.
 func (s *Server) contain(out *response, path string) {
 	p := recover()
 	if p == nil {
@@ -94,13 +94,13 @@ func (s *Server) contain(out *response, path string) {
 	s.metrics.panics.WithLabelValues(path).Inc()
 	s.log.Error(fmt.Errorf("panic: %v", p), "A webhook panicked", "path", path, "stack", string(debug.Stack()))
 	if out.code != 0 {
-		// Half an answer went out already; a cut connection is the only honest end of it.
+		// Part of the response is sent already: only a closed connection shows that it is incomplete.
 		panic(http.ErrAbortHandler) //nolint:forbidigo // net/http offers no other way to do it
 	}
 	review.Refuse(http.StatusInternalServerError, "the webhook panicked; the operator's log has the stack").Respond(out)
 }
 
-// response remembers the code, and closes the connection of an answer given while draining.
+// response records the code, and closes the connection after a response while the server drains.
 type response struct {
 	http.ResponseWriter
 	draining func() bool
@@ -125,6 +125,6 @@ func (r *response) Write(body []byte) (int, error) {
 	if r.code == 0 {
 		r.WriteHeader(http.StatusOK)
 	}
-	r.body.answer(r.code, len(body))
+	r.body.beginResponse(r.code, len(body))
 	return r.ResponseWriter.Write(body)
 }

@@ -373,8 +373,8 @@ func TestAPanicAndACallerThatLeavesGiveEverythingBack(t *testing.T) {
 	r.timely(t, "/review")
 	eventually(t, "nothing is held", func() bool {
 		held := r.bodies.count() + r.work.count()
-		for _, gate := range r.slots.all() {
-			held += gate.count()
+		for _, slots := range r.slots.all() {
+			held += slots.count()
 		}
 		return held == 0 && r.inFlight.Load() == 0
 	})

@@ -152,20 +152,20 @@ const selfPath = "/self-check"
 // all others do.
 func (s *Server) serveSelf(w http.ResponseWriter, r *http.Request) {
 	t := s.boundBody(w, r, selfPath)
-	defer t.leave()
+	defer t.release()
 	if _, err := io.Copy(io.Discard, io.LimitReader(t, smallBody)); err != nil {
 		return // the caller is gone
 	}
-	for path, gate := range s.slots.all() {
+	for path, slots := range s.slots.all() {
 		if path == selfPath {
 			continue // whose turn it is
 		}
-		p, err := gate.enter(r.Context(), t.source, 1, handshakeTimeout*4/5)
+		p, err := slots.acquire(r.Context(), t.source, 1, handshakeTimeout*4/5)
 		if err != nil {
 			review.Refuse(http.StatusServiceUnavailable, "requests to %s get %s", path, err).Respond(w)
 			return
 		}
-		p.leave()
+		p.release()
 	}
 	w.WriteHeader(http.StatusOK)
 }

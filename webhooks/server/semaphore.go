@@ -12,55 +12,54 @@ import (
 )
 
 const (
-	// grace is how long the server waits for a caller before its place is taken for the sake of another one.
-	// It is shorter than slack, which counts where no other one waits.
+	// grace is how long the server waits for a caller before its permit is taken for another one. It is shorter
+	// than slack, which applies where no other one waits.
 	grace = 250 * time.Millisecond
-	// evictEvery is how often those who wait look for something that has become old enough.
+	// evictEvery is how often those who wait look for a caller that can be evicted.
 	evictEvery = 50 * time.Millisecond
 )
 
-// gate bounds how much is held at once, such as bytes. Callers wait for their turn, and the next turn is
-// that of the caller whose source holds least: many requests of one source wait for each other and not
-// in front of those of another one. Of one source, the one that came last and the one that came first take
-// turns: an endless series must not stay in front of one that comes once, and no request must wait
-// for ever.
-type gate struct {
+// semaphore bounds how much is held at once, such as bytes. The next permit goes to the caller whose source
+// holds least: many requests of one source wait for each other, and not in front of those of another one. Of
+// one source, the last and the first to arrive are served in turns: an endless series must not stay in front
+// of a single request, and no request must wait for ever.
+type semaphore struct {
 	size int64
 
-	mu      sync.Mutex
-	used    int64
-	held    map[string]int64 // by source
-	places  map[*place]struct{}
-	waiting []*place // in the order of their arrival
-	oldest  bool     // the next turn is that of the oldest
+	mu       sync.Mutex
+	used     int64
+	bySource map[string]int64 // by source
+	held     map[*permit]struct{}
+	waiting  []*permit // in the order of their arrival
+	oldest   bool      // the next turn is that of the oldest
 }
 
-// place is what a caller has of a gate, or waits for.
-type place struct {
-	gate   *gate
-	source string
-	n      int64
-	turn   chan struct{} // closed when it is granted
+// permit is what a caller has of a semaphore, or waits for.
+type permit struct {
+	semaphore *semaphore
+	source    string
+	n         int64
+	granted   chan struct{} // closed when it is granted
 
-	cut     func()        // ends a caller that is slow; nil while it cannot be ended
-	since   time.Time     // since when it is waited for
-	waited  time.Duration // for how long it was before
+	cut     func()        // ends a caller that is slow; nil while it cannot be evicted
+	since   time.Time     // since when the server waits for it
+	waited  time.Duration // for how long the server waited before that
 	evicted bool
 }
 
-func newGate(size int64) *gate {
-	return &gate{size: size, held: make(map[string]int64), places: make(map[*place]struct{})}
+func newSemaphore(size int64) *semaphore {
+	return &semaphore{size: size, bySource: make(map[string]int64), held: make(map[*permit]struct{})}
 }
 
-// enter waits for n, or for all there is where n is more, but no longer than the wait and the context last.
-func (g *gate) enter(ctx context.Context, source string, n int64, wait time.Duration) (*place, error) {
-	p := &place{gate: g, source: source, n: min(n, g.size), turn: make(chan struct{})}
+// acquire waits for n, or for the whole size where n is more, for no longer than wait and until ctx ends.
+func (g *semaphore) acquire(ctx context.Context, source string, n int64, wait time.Duration) (*permit, error) {
+	p := &permit{semaphore: g, source: source, n: min(n, g.size), granted: make(chan struct{})}
 	g.mu.Lock()
 	g.waiting = append(g.waiting, p)
 	g.grant()
 	g.mu.Unlock()
 	select {
-	case <-p.turn:
+	case <-p.granted:
 		return p, nil
 	default:
 	}
@@ -69,33 +68,33 @@ func (g *gate) enter(ctx context.Context, source string, n int64, wait time.Dura
 	defer tick.Stop()
 	for {
 		select {
-		case <-p.turn:
+		case <-p.granted:
 			return p, nil
 		case <-tick.C:
 			g.evict()
 		case <-end.C:
-			p.leave()
+			p.release()
 			return nil, fmt.Errorf("no turn within %s", wait)
 		case <-ctx.Done():
-			p.leave()
+			p.release()
 			return nil, context.Cause(ctx)
 		}
 	}
 }
 
-// leave gives the place back, or gives up waiting for it. A nil place has nothing to give back.
-func (p *place) leave() {
+// release returns the permit, or ends the wait for it. A nil permit holds nothing.
+func (p *permit) release() {
 	if p == nil {
 		return
 	}
-	g := p.gate
+	g := p.semaphore
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, has := g.places[p]; has {
-		delete(g.places, p)
+	if _, has := g.held[p]; has {
+		delete(g.held, p)
 		g.used -= p.n
-		if g.held[p.source] -= p.n; g.held[p.source] == 0 {
-			delete(g.held, p.source)
+		if g.bySource[p.source] -= p.n; g.bySource[p.source] == 0 {
+			delete(g.bySource, p.source)
 		}
 	} else {
 		for i, other := range g.waiting {
@@ -108,41 +107,41 @@ func (p *place) leave() {
 	g.grant()
 }
 
-// slow records that the caller goes on at its own pace, and how to end that; it may take so long before it is
-// slow.
-func (p *place) slow(cut func(), allowed time.Duration) {
+// allowEviction sets how to end the caller, which counts as slow once the server has waited for it for longer
+// than allowed; nil means that it must not be ended.
+func (p *permit) allowEviction(cut func(), allowed time.Duration) {
 	if p == nil {
 		return
 	}
-	p.gate.mu.Lock()
-	defer p.gate.mu.Unlock()
+	p.semaphore.mu.Lock()
+	defer p.semaphore.mu.Unlock()
 	p.cut, p.since, p.waited = cut, time.Now().Add(allowed), 0
 }
 
-// wait records that the caller is waited for from now on, or no longer.
-func (p *place) wait(begins bool) {
+// setWaiting records that the server begins, or ends, to wait for the caller.
+func (p *permit) setWaiting(begins bool) {
 	if p == nil {
 		return
 	}
-	p.gate.mu.Lock()
-	defer p.gate.mu.Unlock()
+	p.semaphore.mu.Lock()
+	defer p.semaphore.mu.Unlock()
 	now := time.Now()
 	if !begins {
-		p.waited, now = p.kept(now), time.Time{}
+		p.waited, now = p.waitedFor(now), time.Time{}
 	}
 	p.since = now
 }
 
-// kept is how long the server has waited for it.
-func (p *place) kept(now time.Time) time.Duration {
+// waitedFor returns how long the server has waited for the caller.
+func (p *permit) waitedFor(now time.Time) time.Duration {
 	if p.since.IsZero() {
 		return p.waited
 	}
 	return p.waited + now.Sub(p.since)
 }
 
-// grant lets in who is next for as long as there is room.
-func (g *gate) grant() {
+// grant gives permits to those who are next, as long as there is room.
+func (g *semaphore) grant() {
 	for len(g.waiting) > 0 {
 		next := g.next()
 		p := g.waiting[next]
@@ -152,44 +151,44 @@ func (g *gate) grant() {
 		g.waiting = append(g.waiting[:next], g.waiting[next+1:]...)
 		g.oldest = !g.oldest
 		g.used += p.n
-		g.held[p.source] += p.n
-		g.places[p] = struct{}{}
-		close(p.turn)
+		g.bySource[p.source] += p.n
+		g.held[p] = struct{}{}
+		close(p.granted)
 	}
 }
 
-// next is the last, or the first, of those whose source holds least.
-func (g *gate) next() (at int) {
+// next returns the last, or the first, of those whose source holds least.
+func (g *semaphore) next() (at int) {
 	for i, p := range g.waiting {
-		if least := g.held[g.waiting[at].source]; g.held[p.source] < least || g.held[p.source] == least && !g.oldest {
+		if least := g.bySource[g.waiting[at].source]; g.bySource[p.source] < least || g.bySource[p.source] == least && !g.oldest {
 			at = i
 		}
 	}
 	return at
 }
 
-// evict ends as many callers that are slow as the next one needs, from the source that holds most and
-// the slowest first.
-func (g *gate) evict() {
+// evict ends as many slow callers as the next one needs, of the source that holds most and the slowest
+// first.
+func (g *semaphore) evict() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.waiting) == 0 {
 		return
 	}
 	coming := g.size - g.used
-	for p := range g.places {
+	for p := range g.held {
 		if p.evicted {
 			coming += p.n
 		}
 	}
 	now := time.Now()
 	for need := g.waiting[g.next()].n; coming < need; {
-		var worst *place
-		for p := range g.places {
+		var worst *permit
+		for p := range g.held {
 			switch {
-			case p.evicted || p.cut == nil || p.kept(now) < grace:
-			case worst == nil, g.held[p.source] > g.held[worst.source],
-				g.held[p.source] == g.held[worst.source] && p.kept(now) > worst.kept(now):
+			case p.evicted || p.cut == nil || p.waitedFor(now) < grace:
+			case worst == nil, g.bySource[p.source] > g.bySource[worst.source],
+				g.bySource[p.source] == g.bySource[worst.source] && p.waitedFor(now) > worst.waitedFor(now):
 				worst = p
 			}
 		}
@@ -202,47 +201,47 @@ func (g *gate) evict() {
 	}
 }
 
-// places are what one caller has of a gate.
-type places []*place
+// permits are those of one caller.
+type permits []*permit
 
-func (all places) slow(cut func(), allowed time.Duration) {
+func (all permits) allowEviction(cut func(), allowed time.Duration) {
 	for _, p := range all {
-		p.slow(cut, allowed)
+		p.allowEviction(cut, allowed)
 	}
 }
 
-func (all places) wait(begins bool) {
+func (all permits) setWaiting(begins bool) {
 	for _, p := range all {
-		p.wait(begins)
+		p.setWaiting(begins)
 	}
 }
 
-func (all places) leave() {
+func (all permits) release() {
 	for _, p := range all {
-		p.leave()
+		p.release()
 	}
 }
 
-// gates are those of the paths, one for each.
-type gates struct {
+// semaphores are those of the paths, one for each.
+type semaphores struct {
 	size int64
 
 	mu sync.Mutex
-	by map[string]*gate
+	by map[string]*semaphore
 }
 
-// of is the gate of a path, which is a registered one.
-func (g *gates) of(path string) *gate {
+// of returns the semaphore of a registered path.
+func (g *semaphores) of(path string) *semaphore {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.by[path] == nil {
-		g.by[path] = newGate(g.size)
+		g.by[path] = newSemaphore(g.size)
 	}
 	return g.by[path]
 }
 
-// all are the gates by path.
-func (g *gates) all() map[string]*gate {
+// all returns the semaphores by path.
+func (g *semaphores) all() map[string]*semaphore {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return maps.Clone(g.by)

@@ -11,44 +11,44 @@ import (
 	"time"
 )
 
-// enters asks for a place in the background, and waits until the gate knows of that.
-func enters(ctx context.Context, t *testing.T, g *gate, source string, n int64) <-chan *place {
+// enters acquires a permit in the background, and returns once the semaphore has counted the caller.
+func enters(ctx context.Context, t *testing.T, g *semaphore, source string, n int64) <-chan *permit {
 	t.Helper()
 	before := g.count()
-	granted := make(chan *place, 1)
+	granted := make(chan *permit, 1)
 	go func() {
-		p, err := g.enter(ctx, source, n, time.Minute)
+		p, err := g.acquire(ctx, source, n, time.Minute)
 		if err != nil {
 			p = nil
 		}
 		granted <- p
 	}()
-	eventually(t, "the gate knows of another caller", func() bool { return g.count() > before })
+	eventually(t, "the semaphore counts another caller", func() bool { return g.count() > before })
 	return granted
 }
 
-func (g *gate) count() int {
+func (g *semaphore) count() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return len(g.waiting) + len(g.places)
+	return len(g.waiting) + len(g.held)
 }
 
 func TestTheNextTurnIsThatOfTheSourceThatHoldsLeast(t *testing.T) {
-	g := newGate(2)
-	first, err := g.enter(t.Context(), "hostile", 1, time.Minute)
+	g := newSemaphore(2)
+	first, err := g.acquire(t.Context(), "hostile", 1, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := g.enter(t.Context(), "hostile", 1, time.Minute)
+	second, err := g.acquire(t.Context(), "hostile", 1, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var crowd []<-chan *place
+	var crowd []<-chan *permit
 	for range 100 {
 		crowd = append(crowd, enters(t.Context(), t, g, "hostile", 1))
 	}
 	good := enters(t.Context(), t, g, "API server", 1)
-	first.leave()
+	first.release()
 	p := <-good
 	for i, other := range crowd {
 		select {
@@ -57,26 +57,26 @@ func TestTheNextTurnIsThatOfTheSourceThatHoldsLeast(t *testing.T) {
 		default:
 		}
 	}
-	p.leave()
-	second.leave()
+	p.release()
+	second.release()
 	for first, last := 0, len(crowd)-1; first <= last; { // the oldest and the newest take turns
-		var p *place
+		var p *permit
 		select {
 		case p = <-crowd[first]:
 			first++
 		case p = <-crowd[last]:
 			last--
 		}
-		p.leave()
+		p.release()
 	}
-	if g.used != 0 || len(g.held) != 0 || len(g.places) != 0 || len(g.waiting) != 0 {
-		t.Errorf("in the end %d are used by %v", g.used, g.held)
+	if g.used != 0 || len(g.bySource) != 0 || len(g.held) != 0 || len(g.waiting) != 0 {
+		t.Errorf("in the end %d are used by %v", g.used, g.bySource)
 	}
 }
 
 func TestACallerThatGivesUpWaitingHoldsNothing(t *testing.T) {
-	g := newGate(10)
-	p, err := g.enter(t.Context(), "a", 7, time.Minute)
+	g := newSemaphore(10)
+	p, err := g.acquire(t.Context(), "a", 7, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestACallerThatGivesUpWaitingHoldsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gaveUp := make(chan error, 1)
 	go func() {
-		_, err := g.enter(ctx, "b", 100, time.Minute) // as much as there is
+		_, err := g.acquire(ctx, "b", 100, time.Minute) // as much as there is
 		gaveUp <- err
 	}()
 	eventually(t, "it waits", func() bool { return g.count() == 2 })
@@ -92,34 +92,34 @@ func TestACallerThatGivesUpWaitingHoldsNothing(t *testing.T) {
 	if err := <-gaveUp; !errors.Is(err, left) {
 		t.Errorf("error is %v", err)
 	}
-	(<-enters(t.Context(), t, g, "b", 3)).leave()
-	if _, err := g.enter(t.Context(), "b", 4, time.Millisecond); err == nil {
+	(<-enters(t.Context(), t, g, "b", 3)).release()
+	if _, err := g.acquire(t.Context(), "b", 4, time.Millisecond); err == nil {
 		t.Error("there was room for more than there is")
 	}
-	p.leave()
-	p, err = g.enter(t.Context(), "b", 100, time.Minute)
+	p.release()
+	p, err = g.acquire(t.Context(), "b", 100, time.Minute)
 	if err != nil || p.n != 10 {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
 
 func TestSlowCallersMakeRoomForOthersAndWorkingOnesDoNot(t *testing.T) {
-	g := newGate(3)
+	g := newSemaphore(3)
 	var ended atomic.Int32
-	place := func() *place {
-		p, err := g.enter(t.Context(), "hostile", 1, time.Minute)
+	place := func() *permit {
+		p, err := g.acquire(t.Context(), "hostile", 1, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
 	working, slow, young := place(), place(), place()
-	slow.slow(func() { ended.Add(1); go slow.leave() }, 0)
-	young.slow(func() { ended.Add(100); go young.leave() }, time.Hour)
+	slow.allowEviction(func() { ended.Add(1); go slow.release() }, 0)
+	young.allowEviction(func() { ended.Add(100); go young.release() }, time.Hour)
 	good := <-enters(t.Context(), t, g, "API server", 1)
 	if n := ended.Load(); n != 1 {
 		t.Errorf("ended %d; 1 is the slow one, 100 the one that has just begun", n)
 	}
-	good.leave()
-	working.leave()
+	good.release()
+	working.release()
 }

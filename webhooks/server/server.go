@@ -30,10 +30,10 @@ type Server struct {
 
 	readiness  readiness
 	clientAuth *clientAuth // nil: every client may call
-	slots      gates       // of each path: one for each request worked on
-	work       *gate       // memory of requests that are much work, which have no slot
+	slots      semaphores  // of each path: one for each request worked on
+	work       *semaphore  // memory of requests that are much work, which have no slot
 	heavy      int         // how many of these may be worked on at once
-	bodies     *gate       // memory of bodies above smallBody
+	bodies     *semaphore  // memory of bodies above smallBody
 	pauses     pauses.Meter
 	inFlight   atomic.Int64
 	open       atomic.Int64 // connections
@@ -56,10 +56,10 @@ func New(o Options) *Server {
 		mux:     http.NewServeMux(),
 		metrics: newMetrics(o.Registerer, o.Logger),
 		now:     o.Now,
-		slots:   gates{size: int64(o.MaxInFlight), by: make(map[string]*gate)},
-		work:    newGate(o.Memory * 2 / 3),
+		slots:   semaphores{size: int64(o.MaxInFlight), by: make(map[string]*semaphore)},
+		work:    newSemaphore(o.Memory * 2 / 3),
 		heavy:   max(2, runtime.GOMAXPROCS(0)/2),
-		bodies:  newGate(o.Memory / 3),
+		bodies:  newSemaphore(o.Memory / 3),
 		pauses:  pauses.Meter{Every: 100 * time.Millisecond, Least: 400 * time.Millisecond},
 		paths:   make(map[string]bool),
 	}
