@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// scene is a kind with all its policies.
-type scene struct {
+// suite is a kind with all its policies.
+type suite struct {
 	*testing.T
-	kind   Kind
-	judges []*Evaluator
+	kind       Kind
+	evaluators []*Evaluator
 }
 
-func newScene(t *testing.T, name string) *scene {
+func newScene(t *testing.T, name string) *suite {
 	t.Helper()
 	all, err := compiled()
 	if err != nil {
@@ -35,24 +35,24 @@ func newScene(t *testing.T, name string) *scene {
 }
 
 // compiled are the kinds with their policies, which take some time to compile.
-var compiled = sync.OnceValues(func() (map[string]scene, error) {
+var compiled = sync.OnceValues(func() (map[string]suite, error) {
 	kinds, err := Kinds()
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]scene{}
+	all := map[string]suite{}
 	for _, kind := range kinds {
 		policies, err := Policies(kind)
 		if err != nil {
 			return nil, err
 		}
-		s := scene{kind: kind}
+		s := suite{kind: kind}
 		for _, policy := range policies {
 			judge, err := NewEvaluator(kind, policy.Policy)
 			if err != nil {
 				return nil, err
 			}
-			s.judges = append(s.judges, judge)
+			s.evaluators = append(s.evaluators, judge)
 		}
 		all[kind.Name] = s
 	}
@@ -60,7 +60,7 @@ var compiled = sync.OnceValues(func() (map[string]scene, error) {
 })
 
 // object reads a spec, and annotations where there are some.
-func (s *scene) object(spec string, annotations ...string) map[string]any {
+func (s *suite) object(spec string, annotations ...string) map[string]any {
 	s.Helper()
 	var tree any
 	if err := yaml.Unmarshal([]byte(spec), &tree); err != nil {
@@ -94,14 +94,14 @@ func whole(value any) any {
 	return value
 }
 
-// judge asks all policies, and returns their words.
-func (s *scene) judge(r Request) string {
+// evaluate returns the refusals of all policies.
+func (s *suite) evaluate(r Request) string {
 	s.Helper()
 	if r.User == "" {
 		r.User = "ann"
 	}
 	var all []string
-	for _, judge := range s.judges {
+	for _, judge := range s.evaluators {
 		for _, refusal := range judge.Evaluate(s.Context(), r) {
 			if refusal.Failed {
 				s.Errorf("a rule failed: %s", refusal.Message)
@@ -113,7 +113,7 @@ func (s *scene) judge(r Request) string {
 }
 
 // wants compares the words of all policies with what they must say; "" is that they say nothing.
-func (s *scene) wants(what, said, want string) {
+func (s *suite) wants(what, said, want string) {
 	s.Helper()
 	if (said == "") != (want == "") || !strings.Contains(said, want) {
 		s.Errorf("%s: the policies say %q, want %q", what, said, want)

@@ -39,7 +39,7 @@ func TestNoUserApprovesInAnothersNameOrWithoutTheRights(t *testing.T) {
 		"a name that JSON escapes": {s.object(spec, approved, by(`\u003cann\u003e`)), nil, "<ann>", both, ""},
 		"a shortened name":         {s.object(spec, approved, by("x...#1")), nil, strings.Repeat("x", 300), both, ""},
 	} {
-		s.wants(name, s.judge(Request{Object: c.object, Old: c.old, User: c.user, Rights: only(nil, c.rights...)}), c.want)
+		s.wants(name, s.evaluate(Request{Object: c.object, Old: c.old, User: c.user, Rights: only(nil, c.rights...)}), c.want)
 	}
 }
 
@@ -49,11 +49,11 @@ func TestASecretIsReadForThoseWhoMayReadIt(t *testing.T) {
 		return s.object(fmt.Sprintf(`{suspend: %t, ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {http: {}, tls: {caSecretName: %s}}}`, suspend, secret))
 	}
 	const says = "spec.healthCheck.tls.caSecretName"
-	s.wants("new", s.judge(Request{Object: spec("roots", false), Rights: only(nil)}), says)
-	s.wants("new, with the right", s.judge(Request{Object: spec("roots", false), Rights: only(nil, "get secrets roots")}), "")
-	s.wants("another", s.judge(Request{Object: spec("other", false), Old: spec("roots", false), Rights: only(nil, "get secrets roots")}), says)
-	s.wants("resumed", s.judge(Request{Object: spec("roots", false), Old: spec("roots", true), Rights: only(nil)}), says)
-	s.wants("suspended", s.judge(Request{Object: spec("roots", true), Old: spec("roots", false), Rights: only(nil)}), "")
+	s.wants("new", s.evaluate(Request{Object: spec("roots", false), Rights: only(nil)}), says)
+	s.wants("new, with the right", s.evaluate(Request{Object: spec("roots", false), Rights: only(nil, "get secrets roots")}), "")
+	s.wants("another", s.evaluate(Request{Object: spec("other", false), Old: spec("roots", false), Rights: only(nil, "get secrets roots")}), says)
+	s.wants("resumed", s.evaluate(Request{Object: spec("roots", false), Old: spec("roots", true), Rights: only(nil)}), says)
+	s.wants("suspended", s.evaluate(Request{Object: spec("roots", true), Old: spec("roots", false), Rights: only(nil)}), "")
 }
 
 func TestAFaultIsInjectedByThoseWhoMayUpdateEndpointSlices(t *testing.T) {
@@ -74,7 +74,7 @@ func TestAFaultIsInjectedByThoseWhoMayUpdateEndpointSlices(t *testing.T) {
 		"removed":             {s.object(spec), s.object(spec, annotation, one), nil, ""},
 		"emptied":             {s.object(spec, annotation, ""), s.object(spec, annotation, one), nil, ""},
 	} {
-		s.wants(name, s.judge(Request{Object: c.object, Old: c.old, Rights: only(nil, c.rights...)}), c.want)
+		s.wants(name, s.evaluate(Request{Object: c.object, Old: c.old, Rights: only(nil, c.rights...)}), c.want)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestARestartTakesTheRightsOfTheWriter(t *testing.T) {
 		if c.old != "" {
 			r.Old = s.object(c.old)
 		}
-		s.wants(name, s.judge(r), c.want)
+		s.wants(name, s.evaluate(r), c.want)
 	}
 }
 
@@ -129,14 +129,14 @@ func TestWhatIsReadTakesTheRightToReadIt(t *testing.T) {
 		{name: tls, type: CertificateRenewal, certificateRenewal: {secretName: web-tls}},
 		{name: config, type: ConfigChange, configChange: {sources: [{kind: Secret, name: creds}, {kind: ConfigMap, selector: {matchLabels: {app: web}}}]}}]}`
 	all := []string{"patch deployments web", "get secrets web-tls", "get secrets creds", "list configmaps"}
-	s.wants("all rights", s.judge(Request{Object: s.object(spec), Rights: only(nil, all...)}), "")
+	s.wants("all rights", s.evaluate(Request{Object: s.object(spec), Rights: only(nil, all...)}), "")
 	for i, want := range []string{"spec.targets[0]", "spec.triggers[0].certificateRenewal.secretName", "spec.triggers[1].configChange.sources", "spec.triggers[1].configChange.sources"} {
 		rights := append(all[:i:i], all[i+1:]...)
-		s.wants("without "+all[i], s.judge(Request{Object: s.object(spec), Rights: only(nil, rights...)}), want)
+		s.wants("without "+all[i], s.evaluate(Request{Object: s.object(spec), Rights: only(nil, rights...)}), want)
 	}
-	s.wants("keys and optional", s.judge(Request{Object: s.object(strings.Replace(spec, "name: creds", "name: creds, optional: true", 1)), Old: s.object(spec), Rights: only(nil)}), "")
-	s.wants("another Secret", s.judge(Request{Object: s.object(strings.Replace(spec, "name: creds", "name: root", 1)), Old: s.object(spec), Rights: only(nil)}), "sources")
-	s.wants("a claim", s.judge(Request{Object: s.object(spec, approved, by("ann")), Old: s.object(spec), Rights: only(nil)}), "certificateRenewal")
+	s.wants("keys and optional", s.evaluate(Request{Object: s.object(strings.Replace(spec, "name: creds", "name: creds, optional: true", 1)), Old: s.object(spec), Rights: only(nil)}), "")
+	s.wants("another Secret", s.evaluate(Request{Object: s.object(strings.Replace(spec, "name: creds", "name: root", 1)), Old: s.object(spec), Rights: only(nil)}), "sources")
+	s.wants("a claim", s.evaluate(Request{Object: s.object(spec, approved, by("ann")), Old: s.object(spec), Rights: only(nil)}), "certificateRenewal")
 }
 
 func TestChaosTakesTheRightToEndPods(t *testing.T) {
@@ -165,7 +165,7 @@ func TestChaosTakesTheRightToEndPods(t *testing.T) {
 		if c.old != "" {
 			r.Old = s.object(c.old)
 		}
-		s.wants(name, s.judge(r), c.want)
+		s.wants(name, s.evaluate(r), c.want)
 	}
 }
 
@@ -183,9 +183,9 @@ func TestTheLargestObjectStaysWithinTheBoundsOfCost(t *testing.T) {
 	spec := fmt.Sprintf("{serviceAccountName: restarter, targets: [%s], triggers: [%s]}", strings.Join(targets, ", "), strings.Join(triggers, ", "))
 	var asked []string
 	allow := only(&asked)
-	s.judge(Request{Object: s.object(spec), Rights: allow, Version: "v1alpha1"})
+	s.evaluate(Request{Object: s.object(spec), Rights: allow, Version: "v1alpha1"})
 	if len(asked) < askedTargets+askedTriggers {
 		t.Errorf("%d rights were asked about: %q", len(asked), asked)
 	}
-	s.wants("allowed", s.judge(Request{Object: s.object(spec), Version: "v1alpha1"}), "")
+	s.wants("allowed", s.evaluate(Request{Object: s.object(spec), Version: "v1alpha1"}), "")
 }

@@ -31,8 +31,8 @@ func TestWhatComesInAtAnotherVersionIsHeldToTheStoredOne(t *testing.T) {
 	} {
 		s := newScene(t, kind)
 		for spec, want := range cases {
-			s.wants(spec, s.judge(Request{Object: s.object(spec), Version: "v1alpha1"}), want)
-			s.wants("at v1 it is for the schema to say", s.judge(Request{Object: s.object(spec)}), "")
+			s.wants(spec, s.evaluate(Request{Object: s.object(spec), Version: "v1alpha1"}), want)
+			s.wants("at v1 it is for the schema to say", s.evaluate(Request{Object: s.object(spec)}), "")
 		}
 	}
 }
@@ -40,7 +40,7 @@ func TestWhatComesInAtAnotherVersionIsHeldToTheStoredOne(t *testing.T) {
 func TestARuleThatCannotBeEvaluatedRefuses(t *testing.T) {
 	s := newScene(t, "ExternalService")
 	for _, spec := range []string{`{ports: 1}`, `{ports: [{name: sql, port: 5432}], endpoints: {a: b}}`, `{ports: [{name: sql, port: 1}], endpoints: [{name: a, addresses: [192.0.2.1]}], resolution: {minTTL: soon, maxTTL: 1h}}`} {
-		if refusals := s.judges[0].Evaluate(t.Context(), Request{Object: s.object(spec), Version: "v1alpha1", User: "ann"}); len(refusals) == 0 {
+		if refusals := s.evaluators[0].Evaluate(t.Context(), Request{Object: s.object(spec), Version: "v1alpha1", User: "ann"}); len(refusals) == 0 {
 			t.Errorf("%s was accepted", spec)
 		}
 	}
@@ -57,9 +57,9 @@ func TestWhatStoodIsForgiven(t *testing.T) {
 		"less of it":            {strings.Replace(broken, "127.0.0.1", "192.0.2.7", 1), ""},
 		"nothing but a remnant": {broken, ""},
 	} {
-		s.wants(name, s.judge(Request{Object: s.object(c.spec), Old: s.object(broken), Version: "v1alpha1"}), c.want)
+		s.wants(name, s.evaluate(Request{Object: s.object(c.spec), Old: s.object(broken), Version: "v1alpha1"}), c.want)
 	}
-	s.wants("a valid one is not", s.judge(Request{Object: s.object(strings.Replace(service, "192.0.2.1", "127.0.0.1", 1)), Old: s.object(service), Version: "v1alpha1"}), "loopback")
+	s.wants("a valid one is not", s.evaluate(Request{Object: s.object(strings.Replace(service, "192.0.2.1", "127.0.0.1", 1)), Old: s.object(service), Version: "v1alpha1"}), "loopback")
 }
 
 func TestNothingKeepsAnObjectFromBeingRelabeledOrDeleted(t *testing.T) {
@@ -70,12 +70,12 @@ func TestNothingKeepsAnObjectFromBeingRelabeledOrDeleted(t *testing.T) {
 		relabeled := s.object(`{nothing: right}`, "fairlead.dev/conversion-data", strings.Repeat("x", 70_000), approved, "by no user")
 		meta, _ := relabeled["metadata"].(map[string]any)
 		meta["labels"], meta["finalizers"] = map[string]any{"a": "b"}, []any{"example.com/hold"}
-		s.wants(kind+" relabeled", s.judge(Request{Object: relabeled, Old: broken, Version: "v1alpha1", Rights: none}), "")
+		s.wants(kind+" relabeled", s.evaluate(Request{Object: relabeled, Old: broken, Version: "v1alpha1", Rights: none}), "")
 
 		dying := s.object(`{nothing: left}`)
 		meta, _ = dying["metadata"].(map[string]any)
 		meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-		s.wants(kind+" being deleted", s.judge(Request{Object: dying, Old: broken, Version: "v1alpha1", Rights: none}), "")
+		s.wants(kind+" being deleted", s.evaluate(Request{Object: dying, Old: broken, Version: "v1alpha1", Rights: none}), "")
 	}
 }
 
@@ -83,10 +83,10 @@ func TestMarksAreBounded(t *testing.T) {
 	s := newScene(t, "ExternalService")
 	const annotation = "fairlead.dev/v1alpha1-data"
 	large, larger := strings.Repeat("x", 65_537), strings.Repeat("x", 65_538)
-	s.wants("new", s.judge(Request{Object: s.object(service, annotation, large)}), "metadata.annotations[fairlead.dev/v1alpha1-data]: must have at most 65536")
-	s.wants("small", s.judge(Request{Object: s.object(service, annotation, large[:65_536])}), "")
-	s.wants("as it was", s.judge(Request{Object: s.object(strings.Replace(service, "5432", "5433", 1), annotation, large), Old: s.object(service, annotation, large)}), "")
-	s.wants("grown", s.judge(Request{Object: s.object(service, annotation, larger), Old: s.object(service, annotation, large)}), "at most 65536")
+	s.wants("new", s.evaluate(Request{Object: s.object(service, annotation, large)}), "metadata.annotations[fairlead.dev/v1alpha1-data]: must have at most 65536")
+	s.wants("small", s.evaluate(Request{Object: s.object(service, annotation, large[:65_536])}), "")
+	s.wants("as it was", s.evaluate(Request{Object: s.object(strings.Replace(service, "5432", "5433", 1), annotation, large), Old: s.object(service, annotation, large)}), "")
+	s.wants("grown", s.evaluate(Request{Object: s.object(service, annotation, larger), Old: s.object(service, annotation, large)}), "at most 65536")
 
 	for labels, want := range map[string]string{
 		`{team: a, example.com/team: b, app.kubernetes.io/part-of: c}`: "",
@@ -96,16 +96,16 @@ func TestMarksAreBounded(t *testing.T) {
 		`{fairlead.dev/x: y}`:                  "spec.service.labels",
 		`{notkubernetes.io/x: y, a-k8s.io: b}`: "",
 	} {
-		s.wants(labels, s.judge(Request{Object: s.object(strings.TrimSuffix(service, "}") + ", service: {labels: " + labels + "}}")}), want)
+		s.wants(labels, s.evaluate(Request{Object: s.object(strings.TrimSuffix(service, "}") + ", service: {labels: " + labels + "}}")}), want)
 	}
 	for name, want := range map[string]string{"db.example.com": "", "localhost.": "localhost", "a.localhost.": "localhost", "notlocalhost.": "",
 		"0x7f.1": "last label", "1.2.3": "last label", "a.0xff.": "last label", "a1.b2": ""} {
-		s.wants(name, s.judge(Request{Object: s.object(`{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: "` + name + `"}}]}`)}), want)
+		s.wants(name, s.evaluate(Request{Object: s.object(`{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: "` + name + `"}}]}`)}), want)
 	}
 	odd := s.object(service)
 	meta, _ := odd["metadata"].(map[string]any)
 	for name, want := range map[string]string{"a-1": "", "1a": "DNS label", "a.b": "DNS label"} {
 		meta["name"] = name
-		s.wants(name, s.judge(Request{Object: odd}), want)
+		s.wants(name, s.evaluate(Request{Object: odd}), want)
 	}
 }

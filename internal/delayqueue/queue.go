@@ -17,7 +17,7 @@ const wakeInterval = 5 * time.Millisecond
 // defaultWorkers is used where Options.Workers is not positive.
 const defaultWorkers = 16
 
-// Options of an Agenda.
+// Options of a Queue.
 type Options[K comparable] struct {
 	// Workers is how many keys are processed at once at most. Defaults to 16.
 	Workers int

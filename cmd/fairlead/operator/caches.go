@@ -161,22 +161,22 @@ func ownKinds() []schema.GroupVersionKind {
 
 // reportUndecodable creates what reports undecodable objects by Events, and adds what runs for it.
 func (a *assembly) reportUndecodable(p *parts) error {
-	told, err := events.New(events.Options{
+	eventRecorder, err := events.New(events.Options{
 		Client: a.client.EventsV1(), Instance: a.identity.id, Clock: a.Clock,
 		Logger: a.Logger.WithName("notices"), Registerer: a.Metrics,
 	})
 	if err != nil {
 		return fmt.Errorf("notices: %w", err)
 	}
-	a.tell = a.withinRights(told.Record)
+	a.recordEvent = a.withinRights(eventRecorder.Record)
 	a.undecodable = tolerantcache.NewUndecodable(tolerantcache.UndecodableOptions{
 		Logger:        a.Logger.WithName("containment"),
-		OnUndecodable: func(e tolerantcache.Entry) { told.Record(undecodableEvent(e)) },
+		OnUndecodable: func(e tolerantcache.Entry) { eventRecorder.Record(undecodableEvent(e)) },
 	})
 	if err := a.Metrics.Register(a.undecodable); err != nil {
 		return fmt.Errorf("metrics of undecodable objects: %w", err)
 	}
-	p.background = append(p.background, component{"events of broken objects", told.Run})
+	p.background = append(p.background, component{"events of broken objects", eventRecorder.Run})
 	return nil
 }
 

@@ -39,7 +39,7 @@ type certificateClients struct {
 	dynamic    dynamic.Interface
 }
 
-func newCertificates(c *options.Configuration, self identity, clients certificateClients, tell func(events.Event), by clock.WithTicker, metrics prometheus.Registerer, logger logr.Logger) (*certificates, error) {
+func newCertificates(c *options.Configuration, self identity, clients certificateClients, recordEvent func(events.Event), by clock.WithTicker, metrics prometheus.Registerer, logger logr.Logger) (*certificates, error) {
 	all := &certificates{limit: c.ClientConnection.StartTimeout.Duration}
 	// What rarely resolves by waiting gets less time than the phase, so that its own error is reported
 	// and not the timeout of the phase.
@@ -50,7 +50,7 @@ func newCertificates(c *options.Configuration, self identity, clients certificat
 	observer, err := injection.New(injection.Options{
 		Client: clients.dynamic, Mutating: []string{c.Webhook.MutatingConfiguration}, Validating: []string{c.Webhook.ValidatingConfiguration},
 		PublishTimeout: timeout, Latest: all.latest, Interval: min(5*time.Minute, wanted.Validity.Duration),
-		OnLoss: func(loss injection.Loss) { tell(lostBundleEvent(loss, c, self)) },
+		OnLoss: func(loss injection.Loss) { recordEvent(lostBundleEvent(loss, c, self)) },
 		Log:    logger.WithName("ca-injection"), Registerer: metrics,
 	})
 	if err != nil {

@@ -108,7 +108,7 @@ func (i *leaderControllers) newShard() error {
 	}
 	i.shard, err = shard.New(shard.Options{
 		Name: c.Name, Selector: selector, Client: client, Namespace: i.identity.namespace,
-		Tell: i.tell, Logger: i.Logger.WithName("shard"), Registerer: i.metrics,
+		RecordEvent: i.recordEvent, Logger: i.Logger.WithName("shard"), Registerer: i.metrics,
 	})
 	if err != nil {
 		return err

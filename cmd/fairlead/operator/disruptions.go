@@ -50,18 +50,18 @@ func newDisruptions(from cache.Cache, cluster *freeze.Freeze, most int) *disrupt
 }
 
 // addWake adds a function that enqueues holders of the kind of a controller.
-func (d *disruptions) addWake(tell func(disruption.Holder)) {
+func (d *disruptions) addWake(wake func(disruption.Holder)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.wakes = append(d.wakes, tell)
+	d.wakes = append(d.wakes, wake)
 }
 
 func (d *disruptions) wakeAll(h disruption.Holder) {
 	d.mu.Lock()
-	told := slices.Clone(d.wakes)
+	wakes := slices.Clone(d.wakes)
 	d.mu.Unlock()
-	for _, tell := range told {
-		tell(h)
+	for _, wake := range wakes {
+		wake(h)
 	}
 }
 
@@ -113,10 +113,10 @@ func (i *leaderControllers) newFreeze() (*freeze.Freeze, error) {
 		ConfigMaps: client.CoreV1().ConfigMaps(i.identity.namespace),
 		Name:       c.ConfigMap,
 		OnUnreadable: func(cause string) {
-			if i.tell == nil {
+			if i.recordEvent == nil {
 				return
 			}
-			i.tell(events.Event{
+			i.recordEvent(events.Event{
 				Regarding: configMap, Reason: "CalendarUnreadable", Action: "Read",
 				Note: "The blackouts of the cluster cannot be read: what was last known of them stands, and where nothing was, no restart begins: " + cause,
 			})
@@ -162,8 +162,8 @@ func (a *assembly) suspects(kind string) func(suspect bool, cause string) {
 			notice.Reason = kind + "ProbesBelieved"
 			notice.Note = "Failed health checks of " + kind + " objects decide again. They were taken for a fault of the operator's own network: " + cause + "."
 		}
-		if a.tell != nil {
-			a.tell(notice)
+		if a.recordEvent != nil {
+			a.recordEvent(notice)
 		}
 	}
 }

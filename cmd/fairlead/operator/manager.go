@@ -103,7 +103,7 @@ type assembly struct {
 	degraded      func() error                // what is wrong that this replica cannot help being ready by; nil: nothing
 	healthy       func(context.Context) error // whether objects may be rewritten that may need a conversion
 
-	tell        func(events.Event)         // writes an Event
+	recordEvent func(events.Event)         // writes an Event
 	undecodable *tolerantcache.Undecodable // what is stored and does not fit its type
 }
 

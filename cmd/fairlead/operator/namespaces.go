@@ -33,7 +33,7 @@ func (a *assembly) openNamespaces(ctx context.Context) (open, closed []string, e
 		}
 		closed = append(closed, namespace)
 		a.Logger.Error(err, "a namespace is left out: grant the operator its Role there (config/namespaced/rights), or take the namespace out of --namespaces", "namespace", namespace)
-		a.tell(events.Event{
+		a.recordEvent(events.Event{
 			Regarding: leaseOf(a.config, a.identity), Reason: "NamespaceForbidden", Action: "Watch",
 			Note: "The operator has no rights in namespace " + namespace + ", and leaves it out until it has.",
 		})
@@ -72,13 +72,13 @@ func (a *assembly) awaitRights(ctx context.Context, closed []string) error {
 
 // withinRights returns a function that passes on the Events that the operator may write. An operator of some
 // namespaces converts objects of all.
-func (a *assembly) withinRights(tell func(events.Event)) func(events.Event) {
+func (a *assembly) withinRights(record func(events.Event)) func(events.Event) {
 	if a.config.ClusterAccess {
-		return tell
+		return record
 	}
 	return func(e events.Event) {
 		if in := e.Regarding.Namespace; in == a.identity.namespace || in == a.identity.leaseNamespace || slices.Contains(a.config.Namespaces, in) {
-			tell(e)
+			record(e)
 		}
 	}
 }

@@ -27,11 +27,11 @@ const (
 
 // withWebhooks adds what serves webhooks, and returns the readiness of a replica that does.
 func (a *assembly) withWebhooks(p *parts, untyped dynamic.Interface) (ready func() error, err error) {
-	source, err := newCertificates(a.config, a.identity, certificateClients{a.client, untyped}, a.tell, a.Clock, a.Metrics, a.Logger)
+	source, err := newCertificates(a.config, a.identity, certificateClients{a.client, untyped}, a.recordEvent, a.Clock, a.Metrics, a.Logger)
 	if err != nil {
 		return nil, err
 	}
-	failures := conversion.NewFailureRecorder(ownKinds(), a.tell)
+	failures := conversion.NewFailureRecorder(ownKinds(), a.recordEvent)
 	byPath := handlers(a.config.Webhook, a.reviews(), failures.Record, a.Metrics, a.Logger)
 	callers, err := callersOf(a.config, a.Metrics, a.Logger)
 	if err != nil {

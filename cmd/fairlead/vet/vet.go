@@ -118,17 +118,17 @@ func (v *Vet) Run(ctx context.Context, source Source, report func(Object) error)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var (
-		queue = make(chan job)
-		order = make(chan job, 4*v.workers) // which bounds what is in memory at a time
-		tally = newCollector(report, v.disabled)
-		group sync.WaitGroup
-		read  error
+		queue     = make(chan job)
+		order     = make(chan job, 4*v.workers) // which bounds what is in memory at a time
+		collected = newCollector(report, v.disabled)
+		group     sync.WaitGroup
+		read      error
 	)
 	group.Go(func() {
 		defer close(order)
 		defer close(queue)
 		read = source(func(name string, content io.Reader) error {
-			tally.files.Add(1)
+			collected.files.Add(1)
 			return v.split(ctx, name, content, func(j job) error {
 				// A job that was sent is always done, so its result can be waited for in order.
 				select {
@@ -152,7 +152,7 @@ func (v *Vet) Run(ctx context.Context, source Source, report func(Object) error)
 	for j := range order {
 		documents := <-j.done
 		if failed == nil {
-			if failed = tally.add(j.file, documents); failed != nil {
+			if failed = collected.add(j.file, documents); failed != nil {
 				cancel()
 			}
 		}
@@ -162,7 +162,7 @@ func (v *Vet) Run(ctx context.Context, source Source, report func(Object) error)
 		cause = nil
 	}
 	group.Wait()
-	return tally.summary(), errors.Join(read, failed, cause)
+	return collected.summary(), errors.Join(read, failed, cause)
 }
 
 // split cuts a file into jobs.

@@ -14,16 +14,16 @@ import (
 // well, so that an object older than a rule can be edited towards valid; it never forgives a
 // forbidden change.
 func Validate(obj, old *chaosv1.ChaosPod) field.ErrorList {
-	errs := judge(obj, old)
+	errs := violations(obj, old)
 	if old == nil || len(errs) == 0 {
 		return errs
 	}
-	return rules.Ratchet(errs, judge(old, nil))
+	return rules.Ratchet(errs, violations(old, nil))
 }
 
-// judge asks for what an object means only where it has no more of anything than the schema allows: what
-// that costs is bounded by the schema's bounds, and a client that reaches the webhooks may send more.
-func judge(obj, old *chaosv1.ChaosPod) field.ErrorList {
+// violations returns the errors of an object. It runs the semantic rules only where the object has no more of
+// anything than the schema allows: that bounds their cost, and a client that reaches the webhooks may send more.
+func violations(obj, old *chaosv1.ChaosPod) field.ErrorList {
 	errs := Structural(obj, old)
 	if rules.Excessive(errs) {
 		return errs

@@ -14,20 +14,20 @@ import (
 // fault. On an update, where old is not nil, errors that the stored object had already are forgiven, so
 // that it can still be edited towards valid.
 func Validate(obj, old *v1.ExternalService) field.ErrorList {
-	errs := append(judge(obj, old), faultRequest(obj)...)
+	errs := append(violations(obj, old), faultRequest(obj)...)
 	if old == nil || len(errs) == 0 {
 		return errs
 	}
-	return rules.Ratchet(errs, append(judge(old, nil), faultRequest(old)...))
+	return rules.Ratchet(errs, append(violations(old, nil), faultRequest(old)...))
 }
 
 // Publishable applies the rules without which an object cannot be published. A fault that is asked for
 // in a way that cannot be read is refused, and keeps nothing from being published.
-func Publishable(obj *v1.ExternalService) field.ErrorList { return judge(obj, nil) }
+func Publishable(obj *v1.ExternalService) field.ErrorList { return violations(obj, nil) }
 
-// judge asks for what an object means only where it has no more of anything than the schema allows: what
-// that costs is bounded by the schema's bounds, and a client that reaches the webhooks may send more.
-func judge(obj, old *v1.ExternalService) field.ErrorList {
+// violations returns the errors of an object. It runs the semantic rules only where the object has no more of
+// anything than the schema allows: that bounds their cost, and a client that reaches the webhooks may send more.
+func violations(obj, old *v1.ExternalService) field.ErrorList {
 	errs := Structural(obj, old)
 	if rules.Excessive(errs) {
 		return errs

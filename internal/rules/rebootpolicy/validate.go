@@ -13,16 +13,16 @@ import (
 // Validate applies all rules. On an update it forgives the errors that the stored object has as
 // well, so that an object older than a rule can be edited towards valid.
 func Validate(obj, old *autorebootv1.RebootPolicy) field.ErrorList {
-	errs := judge(obj, old)
+	errs := violations(obj, old)
 	if old == nil || len(errs) == 0 {
 		return errs
 	}
-	return rules.Ratchet(errs, judge(old, nil))
+	return rules.Ratchet(errs, violations(old, nil))
 }
 
-// judge asks for what an object means only where it has no more of anything than the schema allows: what
-// that costs is bounded by the schema's bounds, and a client that reaches the webhooks may send more.
-func judge(obj, old *autorebootv1.RebootPolicy) field.ErrorList {
+// violations returns the errors of an object. It runs the semantic rules only where the object has no more of
+// anything than the schema allows: that bounds their cost, and a client that reaches the webhooks may send more.
+func violations(obj, old *autorebootv1.RebootPolicy) field.ErrorList {
 	errs := Structural(obj, old)
 	if rules.Excessive(errs) {
 		return errs

@@ -88,8 +88,8 @@ type row struct {
 }
 
 type fact struct {
-	name string
-	tell func() string
+	name  string
+	value func() string
 }
 
 // New starts recording: the time since now is what /statusz shows.
@@ -155,15 +155,15 @@ func (r *Recorder) Progress(phase Phase, format string, args ...any) {
 
 // SetInfo adds a line to /statusz that is computed whenever the page is read, or puts it in the place of
 // the one of that name. The function must not block.
-func (r *Recorder) SetInfo(name string, tell func() string) {
+func (r *Recorder) SetInfo(name string, value func() string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	told := fact{name: name, tell: tell}
+	added := fact{name: name, value: value}
 	if i := slices.IndexFunc(r.facts, func(one fact) bool { return one.name == name }); i >= 0 {
-		r.facts[i] = told
+		r.facts[i] = added
 		return
 	}
-	r.facts = append(r.facts, told)
+	r.facts = append(r.facts, added)
 }
 
 func (r *Recorder) end(phase Phase, state State, progress string) {

@@ -58,7 +58,7 @@ func (r *Recorder) Status() Status {
 	r.mu.Unlock()
 	// Facts are computed without the lock: they belong to others, and may take locks of theirs.
 	for _, fact := range facts {
-		status.Facts = append(status.Facts, Fact{Name: fact.name, Value: fact.tell()})
+		status.Facts = append(status.Facts, Fact{Name: fact.name, Value: fact.value()})
 	}
 	return status
 }

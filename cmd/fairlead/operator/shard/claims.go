@@ -28,9 +28,9 @@ const (
 	claimPrefix = "fairlead-namespace-"
 	// retryClaim is when a claim of another shard is looked at again, if no watch event has removed it.
 	retryClaim = 15 * time.Second
-	// tellAfter is how long another shard may have a namespace before an Event reports it: a shard that was told
+	// reportAfter is how long another shard may have a namespace before an Event reports it: a shard that was told
 	// of the same change of labels needs a moment.
-	tellAfter = 10 * time.Second
+	reportAfter = 10 * time.Second
 )
 
 func claimName(namespace string) string { return claimPrefix + namespace }

@@ -37,7 +37,7 @@ const (
 	maxDefer = 5 * time.Second
 )
 
-// Options of a Shard. All are required but OnArrive and Tell.
+// Options of a Shard. All are required except OnArrive and RecordEvent.
 type Options struct {
 	// Name of the shard, a label of DNS: what its claims carry.
 	Name string
@@ -49,10 +49,10 @@ type Options struct {
 	// OnArrive is called before the first object of a namespace is reconciled, when the informers have all of
 	// them. Defaults to nil.
 	OnArrive func(ctx context.Context, namespace string) error
-	// Tell writes an Event. Defaults to nil: none is written.
-	Tell       func(events.Event)
-	Logger     logr.Logger
-	Registerer prometheus.Registerer
+	// RecordEvent writes an Event. Defaults to nil: none is written.
+	RecordEvent func(events.Event)
+	Logger      logr.Logger
+	Registerer  prometheus.Registerer
 }
 
 // phase is where a namespace is on its way.
@@ -67,11 +67,11 @@ const (
 
 // entry is a namespace that is, or was until now, the shard's.
 type entry struct {
-	phase  phase
-	since  time.Time
-	holder string // the shard that has the claim, while this one waits
-	told   bool   // that it waits
-	writes int    // that are under way
+	phase    phase
+	since    time.Time
+	holder   string // the shard that has the claim, while this one waits
+	reported bool   // that it waits
+	writes   int    // that are under way
 }
 
 // Shard is the part of the cluster that one term of an operator reconciles.
@@ -330,7 +330,7 @@ func (s *Shard) set(name string, p phase) {
 		p = waiting
 	}
 	if e.phase != p {
-		e.phase, e.since, e.holder, e.told = p, time.Now(), "", false
+		e.phase, e.since, e.holder, e.reported = p, time.Now(), "", false
 	}
 }
 
@@ -339,18 +339,18 @@ func (s *Shard) wait(name, holder string) {
 	s.mu.Lock()
 	e := s.entries[name]
 	e.holder = holder
-	tell := !e.told && time.Since(e.since) > tellAfter
-	e.told = e.told || tell
+	report := !e.reported && time.Since(e.since) > reportAfter
+	e.reported = e.reported || report
 	s.mu.Unlock()
 	s.queue.AddAfter(name, retryClaim)
-	if !tell {
+	if !report {
 		return
 	}
 	note := fmt.Sprintf("Shard %q selects this namespace, which shard %q has claimed: it is reconciled by that one until it is not selected there any more. "+
 		"Where that shard is gone for good, delete its Lease %s in namespace %s.", s.Name, holder, claimName(name), s.Namespace)
 	s.Logger.Info("waiting for a namespace", "namespace", name, "holder", holder, "claim", claimName(name))
-	if s.Tell != nil {
-		s.Tell(events.Event{
+	if s.RecordEvent != nil {
+		s.RecordEvent(events.Event{
 			Regarding:     corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: name},
 			ClusterScoped: true, Reason: "ClaimedByOtherShard", Action: "Claim", Note: note,
 		})
