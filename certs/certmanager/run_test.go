@@ -38,7 +38,7 @@ func TestARenewalUnderTheSameAuthorityIsServedAtOnce(t *testing.T) {
 		w := newTestCluster(t)
 		root := newAuthority(t)
 		source := w.running(root.issue(t, start.Add(time.Hour)))
-		w.targetBundle.Store(nil) // it makes no difference whether anybody can look
+		w.targetBundle.Store(nil) // it makes no difference whether a target can be read
 		next := root.issue(t, start.Add(2*time.Hour))
 		w.fill(next)
 		synctest.Wait()

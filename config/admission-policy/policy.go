@@ -55,7 +55,7 @@ type content struct {
 	validations []admissionv1.Validation
 }
 
-// The conditions under which a policy looks at a request. They are those of the webhooks, but for the
+// The conditions under which a policy looks at a request. They are those of the webhooks, except for the
 // first: an object that is being deleted waits for nothing but its finalizers.
 var (
 	notDeleted               = admissionv1.MatchCondition{Name: "not-being-deleted", Expression: "!has(object.metadata.deletionTimestamp)"}

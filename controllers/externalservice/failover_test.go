@@ -27,7 +27,7 @@ var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 var somePorts = &portSet{digest: "0"}
 
 // parseCandidates reads "0:hhu? 1:h" as two healthy, an unhealthy and an unknown address of priority 0 and
-// a healthy one of priority 1. Each has been so for an hour, but for the unknown, which were just
+// a healthy one of priority 1. Each has been so for an hour, except for the unknown, which were just
 // seen. "!" is one that was never checked and is long overdue, "n" is healthy since a minute ago.
 func parseCandidates(text string) []candidate {
 	var out []candidate

@@ -194,7 +194,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalS
 	return nil
 }
 
-// sameFacts reports whether two statuses are equal but for the times of lookups and checks. These are written
+// sameFacts reports whether two statuses are equal except for the times of lookups and checks. These are written
 // when something else changes.
 func sameFacts(a, b *networkingv1.ExternalServiceStatus) bool {
 	if !slices.EqualFunc(a.Endpoints, b.Endpoints, sameEndpoint) {

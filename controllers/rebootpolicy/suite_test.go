@@ -39,7 +39,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 )
 
-// suite is a reconciler with everything around it in memory, but for the decision, which is the real
+// suite is a reconciler with everything around it in memory, except for the decision, which is the real
 // one. What a real API server does with the writes is for the integration tests.
 type suite struct {
 	testing.TB

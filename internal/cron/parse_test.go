@@ -77,7 +77,7 @@ func drawExpression(r *rand.Rand) string {
 	return strings.Join(texts, " ")
 }
 
-// sameAsPeer compares one expression, and says whether both accept it. Ours refuses two things that the
+// sameAsPeer compares one expression, and reports whether both accept it. Ours refuses two things that the
 // peer reads without a word: an empty item of a list, and an end after a star, as in *-5.
 func sameAsPeer(t *testing.T, expression string) bool {
 	t.Helper()

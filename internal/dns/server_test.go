@@ -177,7 +177,7 @@ func told(servers ...*nameserver) *Resolver {
 	return r
 }
 
-// mute says nothing.
+// mute does not reply.
 func mute(w dns.ResponseWriter, _ *dns.Msg) bool {
 	if conn, ok := dialed.LoadAndDelete(w.RemoteAddr().Network() + w.RemoteAddr().String()); ok {
 		_ = conn.(net.Conn).SetDeadline(time.Unix(1, 0))

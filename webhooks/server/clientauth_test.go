@@ -208,7 +208,7 @@ func TestWithoutAuthoritiesNoCallerNeedsACertificate(t *testing.T) {
 		s.Register("/validate", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("answered")) }))
 	})
 	r.waitReady(t)
-	for name, certificate := range map[string]*tls.Certificate{"none": nil, "anybody's": newAuthority(t).identity(nil)} {
+	for name, certificate := range map[string]*tls.Certificate{"none": nil, "of another authority": newAuthority(t).identity(nil)} {
 		if code, body := r.call("/validate", certificate); code != 200 || body != "answered" {
 			t.Errorf("%s: answered %d %s", name, code, body)
 		}

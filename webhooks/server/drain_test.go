@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/pauses/pausetest"
 )
 
-// slow responds when it is told to, and says whether its context lived until then.
+// slow responds when a test lets it, and reports whether its context lived until then.
 type slow struct {
 	entered chan struct{}
 	leave   chan struct{}

@@ -145,7 +145,7 @@ func current(certificate *x509.Certificate, now time.Time) error {
 	return nil
 }
 
-// selfPath is where the server answers itself. Anybody may ask there, and learns whether it is blocked.
+// selfPath is the path of the self check. Any client may call it, and learns whether the server is blocked.
 const selfPath = "/self-check"
 
 // serveSelf responds once the request could have been worked on, on every path: it waits for its turn as

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// toy says "old" at v1alpha1 what it says as "new" at v1. The versions differ in nothing else.
+// toy has in "old" at v1alpha1 what it has in "new" at v1. The versions differ in nothing else.
 type toy struct{}
 
 const annotation = "example.com/restore"

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// insecureClient trusts anybody: the metrics server signs its certificate itself.
+// insecureClient trusts every certificate: the metrics server signs its certificate itself.
 func insecureClient() *http.Client {
 	return &http.Client{
 		Timeout: 10 * time.Second,

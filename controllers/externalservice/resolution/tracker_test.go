@@ -249,7 +249,7 @@ func TestWithoutAPingThreeSilencesCount(t *testing.T) {
 	})
 }
 
-// A loss that is told of after the recovery would stay: nothing asks the nameservers again.
+// A loss that is reported after the recovery would stay: nothing asks the nameservers again.
 func TestALossIsToldOfBeforeTheRecovery(t *testing.T) {
 	var tracker *Tracker
 	var mu sync.Mutex

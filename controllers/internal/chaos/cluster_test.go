@@ -210,7 +210,7 @@ func (m *model) act(a Action) Result {
 	return result
 }
 
-// killed is told of each pod that a request has killed.
+// killed is called with each pod that a request has killed.
 func (m *model) killed(a Action, o *simOwner) {
 	key := a.RunID + "/" + o.uid
 	if before, ok := m.fell[key]; ok {

@@ -126,7 +126,7 @@ type Signal struct {
 
 	// Fingerprint of what is there now, at most 128 characters; empty where there is no source.
 	Fingerprint string
-	// Unknown says, in one word, why nothing could be seen, such as Forbidden. The baseline then
+	// Unknown is, in one word, why nothing could be seen, such as Forbidden. The baseline then
 	// stays, and nothing fires.
 	Unknown string
 	// Silent lists the changes that become the baseline without firing: a source that appears, or

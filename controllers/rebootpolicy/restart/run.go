@@ -52,7 +52,7 @@ type run struct {
 	fired, changed map[string]bool
 	// settlesAt is when what a trigger has seen counts.
 	settlesAt map[string]time.Time
-	// unobservable says in one word why a trigger cannot be observed.
+	// unobservable returns in one word why a trigger cannot be observed.
 	unobservable   map[string]string
 	longestPending longestPending
 }

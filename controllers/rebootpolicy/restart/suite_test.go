@@ -50,7 +50,7 @@ func newSuite(t *testing.T, names ...string) *suite {
 	}
 	b.decide()
 	if len(b.messages) > 0 {
-		t.Fatalf("the first sight is told of: %v", b.messages)
+		t.Fatalf("the first observation has messages: %v", b.messages)
 	}
 	return b
 }

@@ -29,7 +29,7 @@ var emptyIsAbsent = map[string]bool{"spec.schedule.cron": true, "spec.schedule.t
 
 // walk visits every node of the spec's schema. It leaves out the status, which no admission sees,
 // and the inside of target.template: that is the schema of a pod, which the API server holds, and
-// which Structural leaves alone but for its presence.
+// which Structural leaves alone except for its presence.
 func walk(path string, node map[string]any, visit func(path string, node map[string]any)) {
 	if path == "status" || path == "spec.target.template" || path == "metadata" {
 		return

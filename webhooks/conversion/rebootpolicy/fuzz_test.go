@@ -159,7 +159,7 @@ func FuzzConvertIsTotalAndLossless(f *testing.F) {
 	})
 }
 
-// kept reports whether all of what was there is there still, but for nulls, which mean nothing, and
+// kept reports whether all of what was there is there still, except for nulls, which mean nothing, and
 // the metadata, which is not for conversion to keep.
 func kept(now, was any) bool {
 	switch was := was.(type) {
