@@ -57,6 +57,8 @@ type world struct {
 	now        time.Time
 	crds       []*apiextensionsv1.CustomResourceDefinition
 	deployment *appsv1.Deployment
+	shards     []*appsv1.Deployment // beside it
+	more       bool                 // the list of Deployments goes on
 	config     *corev1.ConfigMap
 	mutating   *admissionregistrationv1.MutatingWebhookConfiguration
 	validating *admissionregistrationv1.ValidatingWebhookConfiguration
@@ -185,6 +187,9 @@ func (w *world) options(t *testing.T) Options {
 	if w.deployment != nil {
 		objects = append(objects, w.deployment)
 	}
+	for _, shard := range w.shards {
+		objects = append(objects, shard)
+	}
 	objects = append(objects, w.config, w.mutating, w.validating, w.lease)
 	if w.secret != nil {
 		objects = append(objects, w.secret)
@@ -201,6 +206,15 @@ func (w *world) options(t *testing.T) Options {
 		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview).DeepCopy()
 		review.Status.Allowed = w.allowed(review.Spec)
 		return true, review, nil
+	})
+	typed.PrependReactor("list", "deployments", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		object, err := typed.Tracker().List(action.GetResource(), appsv1.SchemeGroupVersion.WithKind("Deployment"), action.GetNamespace())
+		if list, ok := object.(*appsv1.DeploymentList); ok {
+			if limit := action.(clienttesting.ListActionImpl).ListOptions.Limit; w.more || int64(len(list.Items)) > limit {
+				list.Items, list.Continue = list.Items[:min(len(list.Items), int(limit))], "more"
+			}
+		}
+		return true, object, err
 	})
 	typed.PrependReactor("*", "*", forbid)
 	var definitions []runtime.Object
@@ -301,6 +315,32 @@ func TestASoundInstallationOfOtherNamesPasses(t *testing.T) {
 	}
 	if err := json.Unmarshal(out.Bytes(), &decoded); err != nil || decoded.Version != 1 || decoded.Summary["ok"] != 22 || !slices.Equal(decoded.Results, report.Results) {
 		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
+func TestEachOfManyShardsIsCheckedAndTheirRightsOnce(t *testing.T) {
+	w := sound(t)
+	for i := range 20 {
+		shard := w.deployment.DeepCopy()
+		name := fmt.Sprintf("shard-%d", i)
+		shard.Name = prefix + "fairlead-" + name
+		c := &shard.Spec.Template.Spec.Containers[0]
+		c.Args = append(c.Args, "--webhooks=false", "--shard="+name, "--shard-namespace-selector=team="+name, "--lease-lock-name=fairlead-"+name)
+		w.shards = append(w.shards, shard)
+	}
+	report := w.run(t)
+	got := text(t, report)
+	for i := range w.shards {
+		if want := fmt.Sprintf("failed: Lease team-system/fairlead-shard-%d: it does not exist", i); !strings.Contains(got, want) {
+			t.Errorf("lacks %q:\n%s", want, got)
+		}
+	}
+	if n := strings.Count(got, "ok: ServiceAccount team-system/team-fairlead-manager: it has all "); n != 2 {
+		t.Errorf("the rights of the manager and of the shards are told %d times:\n%s", n, got)
+	}
+	w.more = true
+	if got := text(t, w.run(t)); !strings.Contains(got, "unchecked: Deployments labeled app.kubernetes.io/name=fairlead: there are more than the 100 that are checked") {
+		t.Errorf("of more Deployments nothing is told:\n%s", got)
 	}
 }
 

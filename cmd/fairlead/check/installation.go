@@ -22,8 +22,8 @@ import (
 const (
 	// selector finds the operator's Deployments, whatever their name.
 	selector = "app.kubernetes.io/name=fairlead"
-	// maxDeployments bounds how many are looked at: one, or two of the split layout.
-	maxDeployments = 10
+	// maxDeployments bounds how many are looked at: one, two of the split layout, and one more for each shard.
+	maxDeployments = 100
 )
 
 // installation is what was found in the cluster.
@@ -100,6 +100,10 @@ func (r *run) findDeployments(ctx context.Context) {
 		}
 		r.namespace = d.Namespace
 		r.deployments = append(r.deployments, deployment{d, r.configurationOf(ctx, d, container)})
+	}
+	if list.Continue != "" {
+		r.add(CheckDeployment, "Deployments labeled "+selector, Unchecked, fmt.Sprintf("there are more than the %d that are checked", maxDeployments),
+			"take the label off those that are not the operator's")
 	}
 	if len(r.deployments) == 0 {
 		r.add(CheckDeployment, "Deployments labeled "+selector, Failed, "there are none that run the operator"+in(r.namespace), remedy)

@@ -28,6 +28,7 @@ const (
 
 // checkRights asks whether each ServiceAccount of the operator may do what the shipped roles let it do.
 func (r *run) checkRights(ctx context.Context) {
+	asked := map[string]bool{} // shards run as one account, and need the same
 	for _, d := range r.deployments {
 		account := cmp.Or(d.Spec.Template.Spec.ServiceAccountName, "default")
 		object := "ServiceAccount " + d.Namespace + "/" + account
@@ -36,6 +37,11 @@ func (r *run) checkRights(ctx context.Context) {
 			r.add(CheckRights, object, Unchecked, brief(err), "")
 			continue
 		}
+		question := fmt.Sprint(object, needed)
+		if asked[question] {
+			continue
+		}
+		asked[question] = true
 		missing, err := r.missing(ctx, "system:serviceaccount:"+d.Namespace+":"+account, d.Namespace, needed)
 		switch {
 		case apierrors.IsForbidden(err):
