@@ -105,7 +105,7 @@ lint: ## Run golangci-lint over every module.
 	@for m in $(MODULES); do echo "== $$m"; (cd $$m && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
 .PHONY: generate
-generate: ## Regenerate deep copies, apply configurations, CRDs and roles.
+generate: ## Regenerate deep copies, apply configurations, CRDs, roles and the schema of the chart's values.
 	@$(CONTROLLER_GEN) object:headerFile=internal/boilerplate.go.txt paths=./api/... paths=./cmd/fairlead/options/...
 	@rm -rf api/*/applyconfiguration && $(CONTROLLER_GEN) applyconfiguration:headerFile=internal/boilerplate.go.txt paths=./api/networking/v1 paths=./api/autoreboot/v1 paths=./api/chaos/v1
 	@$(CONTROLLER_GEN) crd:maxDescLen=400,generateEmbeddedObjectMeta=true paths=./api/networking/... paths=./api/autoreboot/... output:crd:dir=config/crd/bases
@@ -114,6 +114,7 @@ generate: ## Regenerate deep copies, apply configurations, CRDs and roles.
 	  -e '/ (imagePullSecrets|ports):$$/,/list-type: /{/-map-keys:$$/,/list-type: /{/list-type: /!d;s/map$$/atomic/;};}' > $$f.new && mv $$f.new $$f # the API server would write defaults into list items
 	@$(CONTROLLER_GEN) rbac:roleName=fairlead-manager paths=./controllers/... paths=./cmd/fairlead/operator/... paths=./certs/... output:rbac:dir=config/rbac
 	@go test $(GOFLAGS) -count=1 ./config/admission-policy -run TestTheShippedPoliciesAreCurrent -update >/dev/null
+	@go test $(GOFLAGS) -count=1 ./config -run TestTheSchemaOfTheChart -update >/dev/null
 
 .PHONY: verify
 verify: ## Prove that generated files, formatting and modules are current.

@@ -229,6 +229,20 @@ func TestTheChartHasTheObjectsOfTheKustomizations(t *testing.T) {
 				"networkPolicies": true, "admissionPolicies": true, "serviceMonitor": true,
 			},
 		},
+		"shards": {
+			Overlay{Resources: []string{"shards"}},
+			map[string]any{"layout": "split", "shards": []any{"a", "b"}},
+		},
+		"all components, shards, of other names": {
+			Overlay{
+				Namespace: "team-system", NamePrefix: "team-", Resources: []string{"shards"},
+				Components: []string{"certmanager", "network-policy", "admission-policy", "prometheus", "prometheus/certificate", "prometheus/rules", "watch-secrets"},
+			},
+			map[string]any{
+				"layout": "split", "shards": []any{"a", "b"}, "namePrefix": "team-", "certificates": map[string]any{"source": "certManager"},
+				"networkPolicies": true, "admissionPolicies": true, "serviceMonitor": true, "metricsCertificate": true, "prometheusRules": true, "secrets": "wide",
+			},
+		},
 		"other replicas and resources": {
 			Overlay{Resources: []string{"split"}, Patches: []types.Patch{{
 				Target: &types.Selector{ResId: resid.ResId{Gvk: resid.Gvk{Kind: "Deployment"}}},
@@ -261,6 +275,48 @@ func TestTheChartHasTheObjectsOfTheKustomizations(t *testing.T) {
 			}
 			same(t, index(built), objectsOf(t, manifests))
 		})
+	}
+}
+
+// docs/guides/sharding.md tells how kustomize comes to other shards than a and b.
+func TestTheChartHasTheShardsThatItIsTold(t *testing.T) {
+	for _, shards := range [][]any{{"a"}, {"a", "b", "eu-1"}} {
+		copied := t.TempDir()
+		if err := os.CopyFS(copied, os.DirFS(config)); err != nil {
+			t.Fatal(err)
+		}
+		edit := func(file string, from, to string) {
+			t.Helper()
+			file = filepath.Join(copied, "shards", file, "kustomization.yaml")
+			content, err := os.ReadFile(file)
+			if err != nil || !strings.Contains(string(content), from) {
+				t.Fatalf("%s has no %q: %v", file, from, err)
+			}
+			if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(content), from, to)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(shards) == 1 {
+			edit("", "- b\n", "")
+			edit("rest", "(a, b)", "(a)")
+		} else {
+			if err := os.CopyFS(filepath.Join(copied, "shards", "eu-1"), os.DirFS(filepath.Join(config, "shards", "a"))); err != nil {
+				t.Fatal(err)
+			}
+			edit("eu-1", "shard-a", "shard-eu-1")
+			edit("eu-1", "shard=a", "shard=eu-1")
+			edit("", "- b\n", "- b\n- eu-1\n")
+			edit("rest", "(a, b)", "(a, b, eu-1)")
+		}
+		built, err := Build(copied, Overlay{Resources: []string{"shards"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifests, err := render(t, generated(t), "fairlead-system", map[string]any{"layout": "split", "shards": shards})
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, index(built), objectsOf(t, manifests))
 	}
 }
 
@@ -360,25 +416,53 @@ func TestNoNameIsLeftBehindWhereAnOverlayChangesThem(t *testing.T) {
 	}
 }
 
-func TestTheSchemaRefusesWhatTheChartCannotDo(t *testing.T) {
+// Each message says which value is wrong and, where it depends on another, why.
+func TestWhatTheChartCannotDoIsRefusedWithTheReason(t *testing.T) {
 	folder := generated(t)
 	for want, values := range map[string]map[string]any{
-		"replica":     {"replica": 2},
-		"/replicas":   {"replicas": 0},
-		"/layout":     {"layout": "both"},
-		"/secrets":    {"secrets": "all"},
-		"/image":      {"image": map[string]any{"digest": "sha256:1"}},
-		"namePrefix":  {"namePrefix": "Team-"},
-		"source":      {"certificates": map[string]any{"caInjector": true}},
-		"not":         {"serviceMonitor": true, "podMonitor": true},
-		"/podMonitor": {"namespaces": []any{"shop"}, "clusterRole": false, "podMonitor": true},
-		"layout'":     {"namespaces": []any{"shop"}, "layout": "split"},
-		"secrets'":    {"namespaces": []any{"shop"}, "secrets": "wide"},
-		"/clusterR":   {"clusterRole": false},
-		"/clusterC":   {"clusterCIDRs": []any{}},
+		"additional properties 'replica' not allowed":                     {"replica": 2},
+		"at '/replicas': minimum":                                         {"replicas": 0},
+		"at '/layout': value must be one of":                              {"layout": "both"},
+		"at '/secrets': value must be one of":                             {"secrets": "all"},
+		"at '/image/digest': 'sha256:1' does not":                         {"image": map[string]any{"digest": "sha256:1"}},
+		"at '/namePrefix': 'Team-' does not":                              {"namePrefix": "Team-"},
+		"at '/namePrefix': '1-' does not":                                 {"namePrefix": "1-"}, // no name of a Service
+		"at '/clusterCIDRs': minItems":                                    {"clusterCIDRs": []any{}},
+		"at '/shards/0': 'A' does not match":                              {"layout": "split", "shards": []any{"A"}},
+		"at '/shards': items at 0 and 1 are equal":                        {"layout": "split", "shards": []any{"a", "a"}},
+		"at '/configuration': additional properties 'webook' not allowed": {"configuration": map[string]any{"webook": map[string]any{}}},
+		"at '/configuration/webhook/drainDelay': got number, want string": {"configuration": map[string]any{"webhook": map[string]any{"drainDelay": 10}}},
+		"shards: layout must be split, since":                             {"shards": []any{"a"}},
+		"shards: rest is the shard of all":                                {"layout": "split", "shards": []any{"a", "rest"}},
+		"namespaces: layout must be single, since":                        {"namespaces": []any{"shop"}, "layout": "split"},
+		"namespaces: secrets must be narrow, since":                       {"namespaces": []any{"shop"}, "secrets": "wide"},
+		"namespaces: fairlead-system is the operator":                     {"namespaces": []any{"shop", "fairlead-system"}},
+		"clusterRole: false needs namespaces":                             {"clusterRole": false},
+		"clusterRole: false leaves no metrics":                            {"namespaces": []any{"shop"}, "clusterRole": false, "podMonitor": true},
+		"serviceMonitor and podMonitor would":                             {"serviceMonitor": true, "podMonitor": true},
+		"caInjector needs certificates.source":                            {"certificates": map[string]any{"caInjector": true}},
 	} {
-		if _, err := render(t, folder, "fairlead-system", values); err == nil || !strings.Contains(err.Error(), strings.Trim(want, "'")) {
-			t.Errorf("%v: %v, want it to name %s", values, err, want)
+		if _, err := render(t, folder, "fairlead-system", values); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", values, err, want)
+		}
+	}
+}
+
+// `helm upgrade --reuse-values` leaves out every value that the former chart did not have.
+func TestAValueThatIsMissingIsNotTakenForFalse(t *testing.T) {
+	folder := generated(t)
+	content, err := os.ReadFile(filepath.Join(folder, "values.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values map[string]any
+	if err := sigsyaml.Unmarshal(content, &values); err != nil || len(values) < 20 {
+		t.Fatalf("%d values, %v", len(values), err)
+	}
+	for name := range values {
+		_, err := render(t, folder, "fairlead-system", map[string]any{name: nil})
+		if err == nil || !strings.Contains(err.Error(), name+" has no value, not even the default") || !strings.Contains(err.Error(), "--reset-then-reuse-values") {
+			t.Errorf("without %s: %v", name, err)
 		}
 	}
 }

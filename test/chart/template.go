@@ -44,8 +44,15 @@ func template(o object) (string, error) {
 		text = either(".Values.v1Only", sections(other), sections(text))
 	}
 	text = "---\n" + text
-	if o.GetNamespace() == watchedMark { // once for each, with the dot as it is elsewhere
-		text = "{{- range $watched := .Values.namespaces }}{{- with $ }}\n" + text + "{{- end }}{{- end }}\n"
+	each := ""
+	switch {
+	case o.GetNamespace() == watchedMark:
+		each = "$watched := .Values.namespaces"
+	case strings.HasSuffix(o.GetName(), shardMark):
+		each = "$shard := .Values.shards"
+	}
+	if each != "" { // once for each, with the dot as it is elsewhere
+		text = "{{- range " + each + " }}{{- with $ }}\n" + text + "{{- end }}{{- end }}\n"
 	}
 	if o.when != "" {
 		text = "{{- if " + o.when + " }}\n" + text + "{{- end }}\n"
@@ -117,7 +124,8 @@ func body(o *unstructured.Unstructured) (string, error) {
 		indent := strings.Index(line, "-")
 		return fmt.Sprintf("%s{{- toYaml .Values.namespaces | nindent %d }}", line[:indent], indent)
 	})
-	return strings.NewReplacer("namespace: "+watchedMark+"\n", "namespace: {{ $watched | quote }}\n",
+	return strings.NewReplacer(shardsMark, `{{ join ", " .Values.shards }}`, shardMark, "{{ $shard }}",
+		"namespace: "+watchedMark+"\n", "namespace: {{ $watched | quote }}\n",
 		"--namespaces="+watchedMark, `--namespaces={{ join "," .Values.namespaces }}`).Replace(text), nil
 }
 
