@@ -19,9 +19,12 @@ import (
 
 	"math/big"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,6 +41,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -315,6 +319,30 @@ func TestASoundInstallationOfOtherNamesPasses(t *testing.T) {
 	}
 	if err := json.Unmarshal(out.Bytes(), &decoded); err != nil || decoded.Version != 1 || decoded.Summary["ok"] != 22 || !slices.Equal(decoded.Results, report.Results) {
 		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
+// counted counts warnings that client-go would write to the standard error.
+type counted struct{ atomic.Int32 }
+
+func (c *counted) HandleWarningHeader(int, string, string) { c.Add(1) }
+
+func TestWarningsAboutTheSamplesAreNotPrinted(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Warning", `299 - "about the sample"`)
+		http.NotFound(w, nil)
+	}))
+	defer server.Close()
+	printed := &counted{}
+	rest.SetDefaultWarningHandler(printed)
+	defer rest.SetDefaultWarningHandler(rest.WarningLogger{})
+	config := &rest.Config{Host: server.URL}
+	c, err := NewForConfig(config, Options{Namespace: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Run(t.Context()); err == nil || printed.Load() > 0 || config.WarningHandler != nil {
+		t.Errorf("%d warnings, %v", printed.Load(), err)
 	}
 }
 
