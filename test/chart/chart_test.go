@@ -22,7 +22,7 @@ import (
 	"helm.sh/helm/v4/pkg/action"
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
-	"helm.sh/helm/v4/pkg/release"
+	releasev1 "helm.sh/helm/v4/pkg/release/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -65,8 +65,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code) //nolint:forbidigo // of TestMain
 }
 
-// render is what `helm template` prints.
-func render(t *testing.T, folder, namespace string, values map[string]any) (string, error) {
+// installed is the release that `helm template` makes.
+func installed(t *testing.T, folder, namespace string, values map[string]any) (*releasev1.Release, error) {
 	t.Helper()
 	chart, err := loader.Load(folder)
 	if err != nil {
@@ -80,13 +80,19 @@ func render(t *testing.T, folder, namespace string, values map[string]any) (stri
 	install.DryRunStrategy, install.ReleaseName, install.Namespace, install.KubeVersion = action.DryRunClient, "fl", namespace, version
 	made, err := install.Run(chart, values)
 	if err != nil {
+		return nil, err
+	}
+	return made.(*releasev1.Release), nil
+}
+
+// render is what `helm template` prints.
+func render(t *testing.T, folder, namespace string, values map[string]any) (string, error) {
+	t.Helper()
+	made, err := installed(t, folder, namespace, values)
+	if err != nil {
 		return "", err
 	}
-	access, err := release.NewAccessor(made)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return access.Manifest(), nil
+	return made.Manifest, nil
 }
 
 // objectsOf reads manifests.
@@ -572,6 +578,22 @@ func TestArgoCDGetsTheHealthOfEachKind(t *testing.T) {
 		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
 		if !strings.Contains(data["resource.customizations.health."+group+"_"+kind], "obj.status") {
 			t.Errorf("%s of %s has no script", kind, group)
+		}
+	}
+}
+
+// The order of the removal is told to who installs, unless the CRDs are another's.
+func TestTheNotesTellWhenTheCRDsAreToBeDeleted(t *testing.T) {
+	for want, crds := range map[string]map[string]any{
+		"leaves the CRDs": {"keep": true}, "deletes the CRDs after the operator": {"keep": false}, "": {"enabled": false},
+	} {
+		made, err := installed(t, generated(t), "a", map[string]any{"crds": crds})
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := made.Info.Notes
+		if told := strings.Contains(notes, "kubectl delete crd"); told != (want != "") || !strings.Contains(notes, want) || strings.Contains(notes, "\n\n\n") {
+			t.Errorf("%v: %s", crds, notes)
 		}
 	}
 }

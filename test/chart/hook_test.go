@@ -8,9 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v4/pkg/action"
-	"helm.sh/helm/v4/pkg/chart/common"
-	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	releasev1 "helm.sh/helm/v4/pkg/release/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -21,22 +18,12 @@ import (
 // hooks are the objects that `helm test` makes.
 func hooks(t *testing.T, namespace string, values map[string]any) map[string]*unstructured.Unstructured {
 	t.Helper()
-	chart, err := loader.Load(generated(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	version, err := common.ParseKubeVersion("v1.37.0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	install := action.NewInstall(action.NewConfiguration())
-	install.DryRunStrategy, install.ReleaseName, install.Namespace, install.KubeVersion = action.DryRunClient, "fl", namespace, version
-	made, err := install.Run(chart, values)
+	made, err := installed(t, generated(t), namespace, values)
 	if err != nil {
 		t.Fatal(err)
 	}
 	byID := map[string]*unstructured.Unstructured{}
-	for _, h := range made.(*releasev1.Release).Hooks {
+	for _, h := range made.Hooks {
 		if !slices.Equal(h.Events, []releasev1.HookEvent{releasev1.HookTest}) || len(h.DeletePolicies) != 2 {
 			t.Errorf("%s: is a hook of %v, deleted %v", h.Path, h.Events, h.DeletePolicies)
 		}
