@@ -150,7 +150,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, errors.New("certmanager: Options.RootValidity is less than ten times Validity: certificates would outlive the root that signed them")
 	}
 	if o.SecretName == trustSecretName || o.SecretName == o.rootName() {
-		return o, fmt.Errorf("certmanager: webhook.certificates.certManager.secretName is %s, which the operator needs for who is trusted: choose another name", o.SecretName)
+		return o, fmt.Errorf("certmanager: webhook.certificates.certManager.secretName is %s, which the operator keeps the trusted authorities in: choose another name", o.SecretName)
 	}
 	return o, nil
 }

@@ -65,7 +65,7 @@ func (s *Source) useIssued(ctx context.Context, found *keypair.Pair) (waits bool
 	now := s.options.Clock.Now()
 	if found.Roots == nil && len(all) > 0 {
 		if err := found.VerifyAgainst(all.certificates(), now); err != nil {
-			return false, fmt.Errorf("secret %s/%s: has no ca.crt, and who is trusted so far would refuse its certificate: %w: have an issuer sign that fills ca.crt, or, where the API server trusts it without, delete the Secret %s and every caBundle",
+			return false, fmt.Errorf("secret %s/%s: has no ca.crt, and the authorities that are trusted so far would refuse its certificate: %w: have an issuer sign that fills ca.crt, or, where the API server trusts it without, delete the Secret %s and every caBundle",
 				s.options.Namespace, s.options.SecretName, err, trustSecretName)
 		}
 	}

@@ -231,7 +231,7 @@ func newTrustSecret(namespace, name string) *corev1.Secret {
 			Labels:    map[string]string{common.ManagedByLabel: common.ManagedBy},
 			Annotations: map[string]string{
 				certmanagerv1.AllowsInjectionFromSecretAnnotation: "true",
-				"fairlead.dev/description":                        "The authorities by which the webhook's certificate is trusted, and until when. Delete it to trust none but the present one.",
+				"fairlead.dev/description":                        "The authorities by which the webhook's certificate is trusted, and until when. Delete it to trust the present one only.",
 			},
 		},
 		Type: corev1.SecretTypeOpaque,

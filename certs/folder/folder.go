@@ -113,7 +113,7 @@ func (f *Folder) Run(ctx context.Context) error {
 				continue
 			}
 			if seen.Add(err) { // such as an overflow of the queue
-				f.options.Log.Info("watching the certificate folder stumbled", "path", f.options.Path, "reason", err.Error())
+				f.options.Log.Info("watching the certificate folder failed", "path", f.options.Path, "reason", err.Error())
 			}
 			schedule()
 		case <-timer.C():

@@ -69,12 +69,12 @@ func (b *writeBudget) allow(t target, bundle []byte, writer string) error {
 	defer b.mu.Unlock()
 	l, now := b.histories[t], b.clock.Now()
 	if until := l.writtenAt.Add(l.backoff()); l.bundle != nil && sameRoots(l.bundle, bundle) && now.Before(until) {
-		return &withheldError{fmt.Errorf("%s: another one stands there than the CA bundle that was written, which was lost %d times in a row to %s: have it leave caBundle out; until then it is written again after %s",
+		return &withheldError{fmt.Errorf("%s: the CA bundle that was written was removed or replaced %d times in a row, last by %s: remove caBundle from what it applies; until then it is written again after %s",
 			t, l.losses+1, writer, l.backoff()), until}
 	}
 	if tokens := l.tokens.TokensAt(now); tokens < 1 {
 		every := time.Duration(float64(time.Second) / float64(b.refill))
-		return &withheldError{fmt.Errorf("%s: its CA bundle was written too often, lastly over that of %s: it is written once in %s now; find out who else writes it (kubectl get --show-managed-fields)",
+		return &withheldError{fmt.Errorf("%s: its CA bundle was written too often, lastly over that of %s: it is written at most once in %s now; find out who else writes it (kubectl get --show-managed-fields)",
 			t, writer, every), now.Add(time.Duration((1-tokens)*float64(every)) + time.Millisecond)}
 	}
 	return nil

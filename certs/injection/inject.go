@@ -61,7 +61,7 @@ func (i *Injector) inject(ctx context.Context, t target, bundle []byte, byWatch 
 			i.budget.recordPresent(t, bundle)
 			return unchanged, nil
 		case foreign:
-			return failed, retry.Bounded(fmt.Errorf("%s: its annotation %s hands caBundle to cert-manager, which has put in none or another than the webhook's: remove the annotation, or serve the certificate that cert-manager issues", t, annotation))
+			return failed, retry.Bounded(fmt.Errorf("%s: its annotation %s hands caBundle to cert-manager, which has put in none, or another one than the webhook's: remove the annotation, or serve the certificate that cert-manager issues", t, annotation))
 		}
 		if err := i.budget.allow(t, bundle, writer(t.kind, object, slots)); err != nil {
 			return withheld, retry.Bounded(err)
@@ -104,7 +104,7 @@ func (i *Injector) latest(ctx context.Context, t target) ([]byte, error) {
 		err = validateBundle(latest)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: its CA bundle is not the webhook's, and which that is now could not be learned: %w", t, err)
+		return nil, fmt.Errorf("%s: its CA bundle is not the webhook's, and the webhook's present one could not be read: %w", t, err)
 	}
 	return latest, nil
 }
@@ -116,7 +116,7 @@ func (i *Injector) observe(ctx context.Context, t target, bundle []byte) error {
 		return err
 	}
 	if outcome, _ := decide(t.kind, object, slots, bundle); outcome != leave {
-		return fmt.Errorf("%s: the API server took the CA bundle, but another one stands there now, put there by %s: have it leave caBundle out", t, writer(t.kind, object, slots))
+		return fmt.Errorf("%s: the CA bundle was written, and then replaced by %s: remove caBundle from what it applies", t, writer(t.kind, object, slots))
 	}
 	return nil
 }

@@ -163,7 +163,7 @@ func (i *Injector) checkTarget(ctx context.Context, t target, bundle []byte) err
 		return err
 	}
 	if !allInclude(slots, bundle) {
-		return fmt.Errorf("%s: %w; what stands there is of %s", t, certs.ErrBundleMissing, writer(t.kind, object, slots))
+		return fmt.Errorf("%s: %w; the present value was written by %s", t, certs.ErrBundleMissing, writer(t.kind, object, slots))
 	}
 	return nil
 }

@@ -221,7 +221,7 @@ func TestAWriteThatDoesNotStandIsNotBelieved(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		err := newInjector(t, client, Options{}).Publish(ctx, newBundle(t))
-		if err == nil || !strings.Contains(err.Error(), "another one stands there") {
+		if err == nil || !strings.Contains(err.Error(), "was removed or replaced") {
 			t.Errorf("Publish: %v", err)
 		}
 	})

@@ -135,7 +135,7 @@ func TestAWriterThatKeepsTakingTheBundleAwayIsNamedAndAnsweredEverMoreSeldom(t *
 		if first, last := writes[0]-2, writes[5]-writes[4]; first > 12 || last > 2 || last < 1 {
 			t.Errorf("%d writes of the definition in the first hour, %d in the last", first, last)
 		}
-		if log.count(`helm`) == 0 || log.count("have it leave caBundle out") == 0 {
+		if log.count(`helm`) == 0 || log.count("remove caBundle from what it applies") == 0 {
 			t.Errorf("who wipes it is not named: %v", log.text)
 		}
 		cancel()

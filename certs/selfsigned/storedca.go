@@ -208,7 +208,7 @@ func read(secret *corev1.Secret, now time.Time) (*storedCA, error) {
 		return nil, &unusableError{fmt.Sprintf("%s %v", certs.PrivateKey, err), former}
 	}
 	if !certs.Matches(chain[0], signer) {
-		return nil, refuse("%s does not belong to the certificate in %s: put the pair right, or delete the Secret to have a new authority made", certs.PrivateKey, certs.CertKey)
+		return nil, refuse("%s does not belong to the certificate in %s: correct the pair, or delete the Secret to have a new authority made", certs.PrivateKey, certs.CertKey)
 	}
 	if len(authorities(chain)) != len(chain) {
 		return nil, refuse("%s holds a certificate that is not a certificate authority: put an authority there, or delete the Secret to have one made", certs.CertKey)

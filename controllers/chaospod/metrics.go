@@ -44,10 +44,10 @@ func newMetrics() *metrics {
 	}
 	return &metrics{
 		rows:     map[types.NamespacedName]*row{},
-		kills:    of("fairlead_chaospod_kills_total", "Kills that were asked for, by what came of them.", "action", "outcome"),
+		kills:    of("fairlead_chaospod_kills_total", "Kills that were requested, by result.", "action", "outcome"),
 		runs:     of("fairlead_chaospod_runs_total", "Runs that have ended, by their verdict.", "outcome"),
 		recovery: of("fairlead_chaospod_recovery_seconds", "Time from the last kill of a run until its workloads were back."),
-		held:     of("fairlead_chaospod_held_total", "How often a run that was due had to wait, by what for.", "reason"),
+		held:     of("fairlead_chaospod_held_total", "How often a run that was due was held, by reason.", "reason"),
 		active:   of("fairlead_chaospod_active", "Whether a run is under way, its verification included."),
 	}
 }

@@ -191,7 +191,7 @@ func unapproved(object *chaosv1.ChaosPod) string {
 	if object.Annotations[common.ApprovedByAnnotation] != "" {
 		return "annotation " + common.ApprovedByAnnotation + " does not cover the ChaosPod as it is now: it was changed where no admission webhook was called; the next write by a user with the rights to what it does renews it"
 	}
-	return "no user is known to be entitled to what the ChaosPod does: one who is must write it, or set its annotation " + common.ApprovedByAnnotation + " to any value"
+	return "it is not known whether the writer of the ChaosPod has the rights to what it does: a user with these rights must write it, or set its annotation " + common.ApprovedByAnnotation + " to any value"
 }
 
 // forget drops everything that is kept for a ChaosPod.

@@ -19,8 +19,8 @@ import (
 
 // Parts of messages that become events as well.
 const (
-	foreignFieldsSet = "others have set fields of the Service that stay as they are"
-	addressesLeftOut = "there are more addresses than are published of a name"
+	foreignFieldsSet = "fields of the Service that others have set are kept"
+	addressesLeftOut = "a name has more addresses than are published"
 	targetsLeftOut   = "left out since it points into the cluster"
 )
 
@@ -136,7 +136,7 @@ func (e *resolvedEndpoint) resolveMessage(reason string) string {
 		return name + fmt.Sprintf("does not resolve (%s), %s kept", e.state.Cause, kept)
 	case networkingv1.ReasonDenied:
 		if len(e.addresses) > 0 && e.state.Cause != string(dns.Denied) {
-			return name + "leads only to addresses that the egress policy refuses"
+			return name + "resolves only to addresses that the egress policy refuses"
 		}
 		return name + "points into the cluster"
 	case networkingv1.ReasonNXDomain:
@@ -168,7 +168,7 @@ func (u *statusUpdate) setHealthy(es *networkingv1.ExternalService, o *observati
 	all := len(d.published)
 	status, reason, message := metav1.ConditionFalse, networkingv1.ReasonDegraded, ""
 	if all > 0 {
-		message = fmt.Sprintf("%d of %s of priority %d healthy", healthy, events.Plural(all, "address", "addresses"), *d.active)
+		message = fmt.Sprintf("%d of %s of tier %d healthy", healthy, events.Plural(all, "address", "addresses"), *d.active)
 	}
 	switch {
 	case o.uncheckedReason != "":
@@ -186,7 +186,7 @@ func (u *statusUpdate) setHealthy(es *networkingv1.ExternalService, o *observati
 	case healthy == 0:
 		reason = networkingv1.ReasonNoneHealthy
 		if d.panicking {
-			message += ", nor any elsewhere: all are published as ready (panicThresholdPercent)"
+			message += ", and none of other tiers: all are published as ready (panicThresholdPercent)"
 		}
 	case unknown > 0:
 		message += fmt.Sprintf(", %d not checked yet", unknown)
@@ -212,16 +212,16 @@ func (u *statusUpdate) setFailedOver(o *observation, d *decision) {
 		// It stays as it was, like health.
 	case u.status.Fault.Lasts():
 		u.setCondition(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFaultInjected,
-			fmt.Sprintf("priority %d is published because of the fault that is injected", *d.active))
+			fmt.Sprintf("tier %d is published because a fault is injected", *d.active))
 	case d.pendingFailback != nil && d.awaitsRequest:
 		u.setCondition(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending,
-			fmt.Sprintf("priority %d is published although priority %d is healthy again: failback is Manual; set the annotation %s to go back",
+			fmt.Sprintf("tier %d is published although tier %d is healthy again: failback is Manual; set the annotation %s to fail back",
 				*d.active, *d.pendingFailback, networkingv1.FailbackRequestedAnnotation))
 	case d.pendingFailback != nil:
 		u.setCondition(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending,
-			fmt.Sprintf("priority %d is published; priority %d is healthy again and is taken once failbackDelay has passed", *d.active, *d.pendingFailback))
+			fmt.Sprintf("tier %d is published; tier %d is healthy again, and is published once failbackDelay has passed", *d.active, *d.pendingFailback))
 	default:
 		u.setCondition(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonPriorityUnhealthy,
-			fmt.Sprintf("failed over to priority %d: none before it has enough healthy addresses", *d.active))
+			fmt.Sprintf("failed over to tier %d: no more preferred tier has enough healthy addresses", *d.active))
 	}
 }

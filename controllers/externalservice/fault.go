@@ -72,7 +72,7 @@ func (in *faultInput) decide() faultDecision {
 	case err != nil:
 		return in.refuse(err.Error())
 	case in.stored != nil && !request.At.After(in.stored.RequestTime.Time):
-		return in.refuse(fmt.Sprintf("a request with the time %s was acted upon already: a further one must have a later time",
+		return in.refuse(fmt.Sprintf("a request with the time %s has been handled already: a new one needs a later time",
 			in.stored.RequestTime.UTC().Format(time.RFC3339)))
 	case in.now.Before(request.At):
 		return in.postpone("the fault begins at "+request.At.Format(time.RFC3339), request.At)
@@ -241,13 +241,13 @@ func (u *statusUpdate) setFaultWhileSuspended(asked string, now time.Time) {
 	switch f := u.status.Fault; {
 	case f.Lasts():
 		if f.Type == networkingv1.FaultBlackHole { // which reconcileSuspended has undone
-			endFault(f, networkingv1.FaultOutcomeSpecChanged, "the spec is not valid any more", now)
+			endFault(f, networkingv1.FaultOutcomeSpecChanged, "the spec is no longer valid", now)
 			u.setFault(&faultDecision{status: f}, asked)
 		}
 	case asked == "", f != nil && f.Request == asked:
 		u.setFault(&faultDecision{status: f}, asked)
 	default:
-		u.setFault(&faultDecision{status: f, reason: networkingv1.ReasonFaultPending, message: "nothing is done while spec.suspend is true or the spec is not valid"}, asked)
+		u.setFault(&faultDecision{status: f, reason: networkingv1.ReasonFaultPending, message: "no fault begins while spec.suspend is true or the spec is not valid"}, asked)
 	}
 }
 
@@ -257,7 +257,7 @@ func faultWords(f *networkingv1.FaultStatus) string {
 	case networkingv1.FaultDrain:
 		return fmt.Sprintf("nothing of endpoint %q is published", f.Endpoint)
 	case networkingv1.FaultFailOver:
-		return "the next priority is published although no failover is needed"
+		return "the next tier is published although no failover is needed"
 	case networkingv1.FaultBlackHole:
 	}
 	return "no address is published as ready"

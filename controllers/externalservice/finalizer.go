@@ -100,7 +100,7 @@ func (r *Reconciler) unpublish(ctx context.Context, es *networkingv1.ExternalSer
 func (r *Reconciler) reportDraining(ctx context.Context, es *networkingv1.ExternalService) error {
 	update := newStatusUpdate(es, r.Now())
 	update.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonDraining,
-		fmt.Sprintf("deleted: its endpoints are terminating for %s, then its Service goes", r.DrainPeriod))
+		fmt.Sprintf("deleted: its endpoints are terminating for %s, then its Service is deleted", r.DrainPeriod))
 	if update.status.Addresses != nil {
 		update.status.Addresses.Published = 0
 	}

@@ -44,7 +44,7 @@ func (r *Reconciler) inject(ctx context.Context, es *networkingv1.ExternalServic
 	if input.stored == nil || input.stored.Lasts() || input.stored.Request != requested {
 		var err error
 		if input.dependants, disrupted, err = r.dependants(ctx, es); err != nil && input.unknown == "" {
-			input.unknown = "what depends on it cannot be read" // which keeps no fault from ending
+			input.unknown = "its dependants cannot be read" // which keeps no fault from ending
 		}
 	}
 	input.obstacle = func(status *networkingv1.FaultStatus, begins bool) (outcome, why string) {
@@ -128,7 +128,7 @@ func realFailure(o *observation, actual *decision) string {
 	case actual.active == nil:
 		return "there is no address"
 	case *actual.active > lowestPriority(o.endpoints):
-		return fmt.Sprintf("it has failed over to priority %d", *actual.active)
+		return fmt.Sprintf("it has failed over to tier %d", *actual.active)
 	}
 	why := ""
 	for i := range o.endpoints {

@@ -104,7 +104,7 @@ func (r *Reconciler) adoptService(ctx context.Context, es *networkingv1.External
 	service, err := r.applyService(ctx, es, current, "")
 	if err == nil {
 		r.Events.Eventf(es, nil, corev1.EventTypeNormal, eventServiceAdopted, actionPublish,
-			"Service %s was without an owner, and belongs to this ExternalService now", current.Name)
+			"Service %s had no owner, and belongs to this ExternalService now", current.Name)
 	}
 	return service, err
 }

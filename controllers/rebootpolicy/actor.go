@@ -59,7 +59,7 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d restart.Decision
 		}
 		result, err := r.Actor.Do(ctx, o.stored, action, version)
 		if err != nil {
-			ctrllog.FromContext(ctx).Info("A restart did not go on", "restart", action.ID, "kind", action.Workload.Kind,
+			ctrllog.FromContext(ctx).Info("A restart did not progress", "restart", action.ID, "kind", action.Workload.Kind,
 				"workload", action.Workload.Name, "verb", action.Verb, "outcome", result.Outcome, "cause", err.Error())
 		}
 		switch result.Outcome {

@@ -59,7 +59,7 @@ func (o *observation) withConditions(status *autorebootv1.RebootPolicyStatus, pe
 	c.setVerified(messages)
 	c.setStalled(o)
 	c.setIf(*o.policy.Spec.Suspend, autorebootv1.ConditionSuspended, autorebootv1.ReasonSuspended,
-		"no restart starts while spec.suspend is true; one in flight is seen through")
+		"no restart starts while spec.suspend is true; one in flight is completed")
 	c.setIf(len(o.budgetBlocks) > 0, autorebootv1.ConditionDisruptionBudgetBlocks, autorebootv1.ReasonDisruptionBudgetBlocks,
 		events.Summarize(o.budgetBlocks)+"; a restart would be refused as well")
 	return out
@@ -144,7 +144,7 @@ func phaseText(phase autorebootv1.RestartPhase) string {
 	case autorebootv1.PhaseEvicting:
 		return "has its pods evicted"
 	case autorebootv1.PhaseSoaking:
-		return "is available again, and watched for a while"
+		return "is available again, and must stay so for the soak"
 	}
 	return string(phase)
 }

@@ -64,7 +64,7 @@ func TestConditionsThatAreOverGoAndOthersKeepTheirTime(t *testing.T) {
 		Targets:  []autorebootv1.TargetStatus{waits("api", autorebootv1.ReasonCooldown, epoch)},
 		InFlight: []autorebootv1.InFlightRestart{{ID: "1", Kind: autorebootv1.TargetDeployment, Name: "web", Phase: autorebootv1.PhaseSoaking, Triggers: []string{"config"}}},
 	}, "Deployment api waits", nil)
-	if got := conditionOf(first, autorebootv1.ConditionProgressing); got != "True Restarting: Deployment web: is available again, and watched for a while (config)" {
+	if got := conditionOf(first, autorebootv1.ConditionProgressing); got != "True Restarting: Deployment web: is available again, and must stay so for the soak (config)" {
 		t.Errorf("Progressing %s", got)
 	}
 	s.now = epoch.Add(time.Hour)

@@ -153,7 +153,7 @@ func TestTheGateOfAChaosPodOpensWithEvidence(t *testing.T) {
 		"no time":     {gate, survived(func(c *chaosv1.ChaosPod) { c.Status.LastSuccessfulRunTime = nil }), "it is not known when ChaosPod c was last survived"},
 		"at the end":  {"{type: ChaosSurvived, name: c, within: 1h}", survived(nil), ""},
 		"too old":     {"{type: ChaosSurvived, name: c, within: 59m}", survived(nil), "the last run of ChaosPod c that was survived began at " + epoch.Add(-time.Hour).Format(time.RFC3339) + ", more than 59m0s ago"},
-		"to come":     {gate, survived(func(c *chaosv1.ChaosPod) { c.Status.LastSuccessfulRunTime.Time = epoch.Add(time.Hour) }), "the last run of ChaosPod c that was survived began at " + epoch.Add(time.Hour).Format(time.RFC3339) + ", which is to come"},
+		"to come":     {gate, survived(func(c *chaosv1.ChaosPod) { c.Status.LastSuccessfulRunTime.Time = epoch.Add(time.Hour) }), "the last run of ChaosPod c that was survived began at " + epoch.Add(time.Hour).Format(time.RFC3339) + ", which is in the future"},
 		"the default": {"{type: ChaosSurvived, name: c}", survived(func(c *chaosv1.ChaosPod) { c.Status.LastSuccessfulRunTime.Time = epoch.Add(-168 * time.Hour) }), ""},
 		"after the default": {"{type: ChaosSurvived, name: c}", survived(func(c *chaosv1.ChaosPod) {
 			c.Status.LastSuccessfulRunTime.Time = epoch.Add(-168*time.Hour - time.Second)

@@ -33,7 +33,7 @@ func newMetrics(registerer prometheus.Registerer) (metrics, error) {
 		}, []string{"kind", "result"}),
 		pending: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "fairlead_storage_migration_pending_objects",
-			Help: "Objects that the pass under way has not come to yet, by kind.",
+			Help: "Objects that the pass under way has not reached yet, by kind.",
 		}, []string{"kind"}),
 		complete: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "fairlead_storage_migration_complete",

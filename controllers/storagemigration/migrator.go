@@ -185,7 +185,7 @@ func (m *Migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResou
 		if len(p.left) <= maxLeft {
 			s.left = p.left
 		}
-		err := fmt.Errorf("%d of the objects cannot be rewritten (%s): %w; mend or delete them", len(p.left), named(p.left), p.first)
+		err := fmt.Errorf("%d of the objects cannot be rewritten (%s): %w; fix or delete them", len(p.left), named(p.left), p.first)
 		m.tell(crd, corev1.EventTypeWarning, "StorageMigrationFailed", err.Error())
 		return "", m.Interval, err
 	}
@@ -196,7 +196,7 @@ func (m *Migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResou
 		return "", m.Interval, err
 	case !done:
 		s.walked = false
-		return "the CRD has changed, beginning again", min(time.Second, m.Interval), nil
+		return "the CRD has changed; starting again", min(time.Second, m.Interval), nil
 	}
 	m.metrics.completed(g.kind, true)
 	if p.every || s.rewritten > 0 {

@@ -69,7 +69,7 @@ var details = map[Reason]string{
 	ReasonMulticast:      "is a multicast address",
 	ReasonReserved:       "is a reserved address",
 	ReasonTunnel:         "is of a tunnel, or of a deprecated notation of an IPv4 address",
-	ReasonUnsynced:       "cannot be judged before the operator has read the ranges of the cluster",
+	ReasonUnsynced:       "cannot be checked before the operator has read the ranges of the cluster",
 	ReasonRebound:        "is not the address that was asked for",
 	ReasonMetadata:       "is the metadata service of a cloud",
 	ReasonNode:           "is an address of a node",

@@ -225,7 +225,7 @@ func (f *Freeze) setUnreadable(err error) {
 	state, text := f.state, f.text
 	f.mu.Unlock()
 	if news {
-		f.Logger.Error(err, "The ConfigMap with the cluster's blackouts cannot be read: what was last known of them stands", "configMap", f.Name, "known", state.Unknown == "")
+		f.Logger.Error(err, "The ConfigMap with the cluster's blackouts cannot be read: those that were read last stay in force", "configMap", f.Name, "known", state.Unknown == "")
 		if f.OnUnreadable != nil {
 			f.OnUnreadable(cause)
 		}

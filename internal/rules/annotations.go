@@ -37,7 +37,7 @@ func Requests(annotations map[string]string, now, resume string) field.ErrorList
 func token(path Path, token string) field.ErrorList {
 	switch {
 	case token == "":
-		return field.ErrorList{field.Required(path.Field(), "give a token that was not used before, such as the time; to ask for nothing, take the annotation away")}
+		return field.ErrorList{field.Required(path.Field(), "give a token that was not used before, such as the time; to request nothing, remove the annotation")}
 	case utf8.RuneCountInString(token) > maxToken:
 		return field.ErrorList{field.TooLong(path.Field(), "", maxToken)}
 	case strings.ContainsFunc(token, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }):

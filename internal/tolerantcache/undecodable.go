@@ -122,7 +122,7 @@ func (r *Undecodable) update(kind schema.GroupVersionKind, object metav1.Object)
 	if !r.add(entry) {
 		return
 	}
-	r.logger.Error(&UndecodableError{Kind: kind.Kind, Key: entry.Key, Fault: fault}, "A stored object is left as it is until it is mended",
+	r.logger.Error(&UndecodableError{Kind: kind.Kind, Key: entry.Key, Fault: fault}, "A stored object stays unchanged until it is fixed",
 		"kind", kind.Kind, "namespace", entry.Key.Namespace, "name", entry.Key.Name, "uid", entry.UID)
 	r.onUndecodable(entry)
 }
@@ -204,7 +204,7 @@ type UndecodableError struct {
 }
 
 func (e *UndecodableError) Error() string {
-	return fmt.Sprintf("%s %s cannot be decoded: %s; `%s` names what to mend", e.Kind, e.Key, e.Fault, Remedy)
+	return fmt.Sprintf("%s %s cannot be decoded: %s; `%s` names what to fix", e.Kind, e.Key, e.Fault, Remedy)
 }
 
 // maxNamed bounds the objects that the metrics name. All are counted.
@@ -218,7 +218,7 @@ type descriptions struct{ count, named *prometheus.Desc }
 func newDescriptions() descriptions {
 	return descriptions{
 		count: prometheus.NewDesc("fairlead_undecodable_objects",
-			"Stored objects that do not fit their type, by kind. They are left as they are until they are mended.", []string{"kind"}, nil),
+			"Stored objects that do not fit their type, by kind. They stay unchanged until they are fixed.", []string{"kind"}, nil),
 		named: prometheus.NewDesc("fairlead_undecodable_object",
 			"1 for each stored object that does not fit its type; at most 100 are named.", []string{"kind", "namespace", "name"}, nil),
 	}

@@ -239,7 +239,7 @@ func (s *suite) toldOnce(replica *framework.Replica, k kind, name string) error 
 	}
 	lines := 0
 	for line := range bytes.Lines(log) {
-		if bytes.Contains(line, []byte("is left as it is until it is mended")) && bytes.Contains(line, []byte(object.GetUID())) {
+		if bytes.Contains(line, []byte("stays unchanged until it is fixed")) && bytes.Contains(line, []byte(object.GetUID())) {
 			lines++
 		}
 	}

@@ -105,7 +105,7 @@ func TestADemotedReplicaThatIsCutOffStandsAgainWhenItIsBack(t *testing.T) {
 	g.Cut(func(*http.Request) bool { return true })
 	a.demoted(1)
 	s.eventually(func() error {
-		if len(a.entries("cannot stand for election again yet; retrying")) == 0 {
+		if len(a.entries("cannot rejoin the election yet; retrying")) == 0 {
 			return fmt.Errorf("%s does not say that it cannot stand again", a.ID)
 		}
 		return nil

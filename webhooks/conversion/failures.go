@@ -49,7 +49,7 @@ func (r *FailureRecorder) Record(f Failure) {
 			APIVersion: f.APIVersion, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name, UID: types.UID(f.UID),
 		},
 		Reason: "ConversionFailed", Action: "Convert",
-		Note: fmt.Sprintf("This object cannot be converted to %s, so that every list at that version fails. `%s` names what to mend; so does the operator's log.",
+		Note: fmt.Sprintf("This object cannot be converted to %s, so that every list at that version fails. `%s` names what to fix; so does the operator's log.",
 			f.Desired, tolerantcache.Remedy),
 	})
 }

@@ -160,7 +160,7 @@ func (b *boundedBody) acquire(g *semaphore, source string, n int64) (*permit, er
 	p, err := g.acquire(b.request.Context(), source, n, review.Timeout(b.request.URL, 2*longestWait)/2)
 	b.began = b.began.Add(time.Since(start))
 	if err != nil {
-		return nil, review.Refuse(http.StatusServiceUnavailable, "this replica has too much to do, and another one should be asked: %v", err)
+		return nil, review.Refuse(http.StatusServiceUnavailable, "this replica is overloaded; another one should be asked: %v", err)
 	}
 	return p, nil
 }

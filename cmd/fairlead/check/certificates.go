@@ -121,7 +121,7 @@ func (r *run) checkConfiguration(c configuration, d deployment) {
 		service := h.clientConfig.Service
 		if service != nil && (service.Namespace != r.namespace || service.Name != d.configuration.Service.Name) {
 			result = Result{CheckWebhooks, c.object, Failed,
-				fmt.Sprintf("webhook %s leads to Service %s/%s, and the operator serves at %s/%s", h.name, service.Namespace, service.Name, r.namespace, d.configuration.Service.Name),
+				fmt.Sprintf("webhook %s names Service %s/%s, and the operator serves at %s/%s", h.name, service.Namespace, service.Name, r.namespace, d.configuration.Service.Name),
 				"apply the manifests of this installation"}
 		}
 	}

@@ -105,7 +105,7 @@ or the command line is wrong.`,
 	set.StringVar(&f.operatorNamespace, "operator-namespace", "", "Namespace of the operator. Empty: the one that the CRDs name.")
 	set.StringVarP(&f.format, "output", "o", f.format, "Output format. One of: text, json.")
 	set.DurationVar(&f.timeout, "timeout", f.timeout, "How long all checks may take, with --wait all rounds of them.")
-	set.BoolVar(&f.wait, "wait", f.wait, "Check again and again until nothing fails and nothing is unchecked, or the timeout is over.")
+	set.BoolVar(&f.wait, "wait", f.wait, "Repeat the checks until none fails and none is unchecked, or the timeout is over.")
 	complete(command, "output", checkText, checkJSON)
 	_ = command.RegisterFlagCompletionFunc("context", f.contexts) // the flag exists
 	return command

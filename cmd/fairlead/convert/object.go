@@ -118,7 +118,7 @@ func (w *converter) object(object map[string]any, path []any, kind *Kind, versio
 	w.stale(path, label, version)
 	if w.conversion.DropRestore {
 		if dropped := drop(converted, w.conversion.Annotations); len(dropped) > 0 {
-			w.note(path, label, fmt.Sprintf("%s left out, and with it what %s cannot say", strings.Join(dropped, ", "), w.conversion.To))
+			w.note(path, label, fmt.Sprintf("%s left out, and with it what %s cannot express", strings.Join(dropped, ", "), w.conversion.To))
 		}
 	}
 	if w.conversion.Vet != nil {
@@ -163,7 +163,7 @@ func (c *Conversion) object(object map[string]any, kind *Kind) (converted map[st
 			return nil, err
 		}
 		if size > c.MaxRestore {
-			return nil, fmt.Errorf("what %s cannot say takes %d bytes, and the restore annotation may have %d: make the spec smaller, or lose it with --drop-restore",
+			return nil, fmt.Errorf("what %s cannot express takes %d bytes, and the restore annotation may have %d: make the spec smaller, or drop it with --drop-restore",
 				c.To, size, c.MaxRestore)
 		}
 	}

@@ -31,7 +31,7 @@ func (r *Runner) runTerm(ctx context.Context) error {
 	r.Logger.Info("the command runs", "pid", p.pid)
 	lost := r.supervise(ctx, p)
 	r.children.killRemaining(p, func() {
-		r.Logger.Info("what the command started cannot be killed; waiting for it before the Lease is let go", "group", p.pid)
+		r.Logger.Info("processes that the command started cannot be killed; the Lease is released once they have ended", "group", p.pid)
 	})
 	r.send(ctx, watchRequest{})
 	if err := foreground.takeBack(); err != nil {

@@ -69,7 +69,7 @@ func (e *editor) moveComments(b block, written map[string][]string, order *Order
 	var line int
 	note := func(at string) {
 		if len(from) > 0 {
-			e.notes = append(e.notes, Note{line, fmt.Sprintf("comments of what is gone now stand at %s: those of %s", at, strings.Join(from, ", "))})
+			e.notes = append(e.notes, Note{line, fmt.Sprintf("comments of removed fields were moved to %s: those of %s", at, strings.Join(from, ", "))})
 		}
 		from = nil
 	}

@@ -142,7 +142,7 @@ func TestRewriteTouchesOnlyWhatChanges(t *testing.T) {
 
 func TestRewriteSaysWhereCommentsWent(t *testing.T) {
 	_, notes := rewrite(t, "kind: x\nspec:\n  old: a # follows\n  # one\n  gone: b\n  # two\n  lost: c\n  first: d\n", "{kind: x, spec: {first: d, fourth: a}}")
-	want := []Note{{5, "comments of what is gone now stand at spec.first: those of spec.gone, spec.lost"}}
+	want := []Note{{5, "comments of removed fields were moved to spec.first: those of spec.gone, spec.lost"}}
 	if diff := cmp.Diff(want, notes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -110,7 +110,7 @@ func (e *editor) whole(n *Node) ([]string, bool) {
 	}
 	comments = append(comments, e.comments(from, to, 0)...)
 	if len(comments) > 0 {
-		e.notes = append(e.notes, Note{e.number(from), "the comments of the document now stand above it"})
+		e.notes = append(e.notes, Note{e.number(from), "the comments of the document were moved above it"})
 	}
 	lines, ok := e.encode(n, 0)
 	return slices.Concat(out, comments, lines, e.lines[to:]), ok

@@ -159,7 +159,7 @@ func TestWhatCannotBeReadIsNamedWithItsLine(t *testing.T) {
 		"tab":           {"a:\n\tb: 1\n", "not YAML", 12},
 		"JSON":          {"{\"a\": 1,\n \"b\": ]}", "not JSON", 12},
 		"JSON cut off":  {"{\"a\": [1,", "not JSON", 11},
-		"bomb":          {bomb, "aliases of this document stand for more than", 0},
+		"bomb":          {bomb, "aliases of this document expand to more than", 0},
 		"holds itself":  {"a: &a [*a]", "", 11},
 		"deep":          {strings.Repeat("[", 600) + strings.Repeat("]", 600), "deeper", 0},
 		"unknown alias": {"a: *b", "not YAML", 0},

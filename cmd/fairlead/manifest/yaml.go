@@ -166,7 +166,7 @@ func (b *builder) node(from *yaml.Node, depth int) *Node {
 	case depth > maxDepth:
 		b.fail(from, errTooDeep.Error()+"; does an alias hold itself?")
 	case b.aliased > maxAliased:
-		b.fail(from, fmt.Sprintf("the aliases of this document stand for more than %d values; write them out in files of their own", maxAliased))
+		b.fail(from, fmt.Sprintf("the aliases of this document expand to more than %d values; write the values out, in several files", maxAliased))
 	case b.values > maxValues:
 		b.fail(from, errTooMany.Error())
 	case from.Kind == yaml.AliasNode:

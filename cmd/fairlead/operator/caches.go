@@ -187,7 +187,7 @@ func undecodableEvent(e tolerantcache.Entry) events.Event {
 			UID: e.UID, ResourceVersion: e.ResourceVersion,
 		},
 		Reason: "Undecodable", Action: "Decode",
-		Note: fmt.Sprintf("This object is left as it is until it is mended, and so is what was made from it: %s. `%s` names all that is wrong.",
+		Note: fmt.Sprintf("This object, and what was made from it, stays unchanged until it is fixed: %s. `%s` lists all that is wrong.",
 			e.Fault, tolerantcache.Remedy),
 	}
 }

@@ -118,7 +118,7 @@ func (i *leaderControllers) newFreeze() (*freeze.Freeze, error) {
 			}
 			i.recordEvent(events.Event{
 				Regarding: configMap, Reason: "CalendarUnreadable", Action: "Read",
-				Note: "The blackouts of the cluster cannot be read: what was last known of them stands, and where nothing was, no restart begins: " + cause,
+				Note: "The blackouts of the cluster cannot be read: those that were read last stay in force, and a replica that has read none starts no restart: " + cause,
 			})
 		},
 		Logger:     i.Logger.WithName("calendar"),

@@ -106,7 +106,7 @@ func (l *lifecycle) work(ctx context.Context, s *stages, t *termRuntime) error {
 func (l *lifecycle) restartTerm(ctx context.Context, s *stages) *termRuntime {
 	var t *termRuntime
 	err := retry.Until(ctx, retry.Policy{MinDelay: l.pause, MaxDelay: maxPause, AttemptTimeout: -1, OnRetry: func(err error, delay time.Duration) {
-		l.logger.Error(err, "cannot stand for election again yet; retrying", "in", delay)
+		l.logger.Error(err, "cannot rejoin the election yet; retrying", "in", delay)
 	}}, func(ctx context.Context) error {
 		err := l.recorder.Do(ctx, phases.Caches, func(ctx context.Context) (err error) {
 			t, err = l.startTerm(ctx, s)

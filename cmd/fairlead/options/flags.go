@@ -179,7 +179,7 @@ func (f *Flags) externalServices(g group) {
 	flag(g, "probe-workers", func(c *Configuration) *int { return &c.ExternalServices.ProbeWorkers },
 		"Health checks that run at once; one namespace takes at most half of them.")
 	flag(g, "drain-period", func(c *Configuration) *metav1.Duration { return &c.ExternalServices.DrainPeriod },
-		"How long endpoints stand as terminating before the Service of a deleted ExternalService goes.")
+		"How long endpoints are marked as terminating before the Service of a deleted ExternalService is deleted.")
 	flag(g, "cluster-cidrs", func(c *Configuration) *[]string { return &c.Egress.ClusterCIDRs },
 		"Ranges of the cluster that cannot be discovered, separated by commas.")
 	flag(g, "egress-default", func(c *Configuration) *string { return &c.Egress.Default },

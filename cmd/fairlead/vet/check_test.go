@@ -39,7 +39,7 @@ func TestFindingsSayWhereAndWhatAndWhatToDo(t *testing.T) {
 		"a field of the other version": {external + strings.Replace(plainExternal, "{ports", "{hosts: [], ports", 1), []string{
 			"4:8 error unknown-field spec.hosts: unknown field; it exists at networking.fairlead.dev/v1alpha1 alone"}},
 		"a number in quotes": {external + strings.Replace(plainExternal, "5432", "'5432'", 1), []string{
-			"4:28 error schema spec.ports[0].port: must be an integer, not a string; if it stands in quotes, take them away"}},
+			"4:28 error schema spec.ports[0].port: must be an integer, not a string; if it is in quotes, remove them"}},
 		"YAML's own booleans": {external + strings.Replace(plainExternal, "name: a,", "name: y,", 1), []string{
 			"4:55 error schema spec.endpoints[0].name: must be a string, not a boolean; put it in quotes: YAML takes y, n, yes, no, on and off for booleans, too"}},
 		"labels that are no strings": {strings.Replace(external, "{name", "{labels: {b: 1, a: off}, name", 1) + plainExternal, []string{

@@ -102,7 +102,7 @@ func wrongTypeMessage(wanted, got string) string {
 	case wanted == "string" && (got == "integer" || got == "number"):
 		return text + "; put it in quotes"
 	case got == "string" && (wanted == "integer" || wanted == "number" || wanted == "boolean"):
-		return text + "; if it stands in quotes, take them away"
+		return text + "; if it is in quotes, remove them"
 	}
 	return text
 }

@@ -48,7 +48,7 @@ func (r *run) admit(id string) (occurrence, *hold) {
 	c := choice{count: min(r.killCount(ready), r.remainingToday(), chaosv1.MaxStatusVictims)}
 	if r.killCount(ready) == 0 {
 		return occurrence{event: Skipped, reason: chaosv1.ReasonCountZero,
-			message: fmt.Sprintf("count %s of %d ready pods is none", r.count.String(), ready)}, nil
+			message: fmt.Sprintf("count %s of %d ready pods is 0", r.count.String(), ready)}, nil
 	}
 	c.seed = seedOf(r.p.UID, id)
 	fit, held := r.eligibleOwners(nil)
@@ -57,7 +57,7 @@ func (r *run) admit(id string) (occurrence, *hold) {
 	}
 	if r.observed.Others.Free <= 0 {
 		r.waitsForOthers = true
-		return occurrence{}, &hold{reason: chaosv1.ReasonConcurrencyLimit, message: "as many workloads of the cluster are disrupted as may be"}
+		return occurrence{}, &hold{reason: chaosv1.ReasonConcurrencyLimit, message: "as many workloads of the cluster are disrupted as --max-restarts allows"}
 	}
 	c.count = min(c.count, r.observed.Others.Free)
 	var uids []string

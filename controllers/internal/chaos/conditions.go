@@ -173,7 +173,7 @@ func Unproven(p *chaosv1.ChaosPod, within time.Duration, now time.Time) string {
 	case last.IsZero():
 		why = "it is not known when " + name + " was last survived"
 	case last.After(now.Add(clockSlack)):
-		why = fmt.Sprintf("the last run of %s that was survived began at %s, which is to come", name, last.UTC().Format(time.RFC3339))
+		why = fmt.Sprintf("the last run of %s that was survived began at %s, which is in the future", name, last.UTC().Format(time.RFC3339))
 	case now.Sub(last.Time) > within:
 		why = fmt.Sprintf("the last run of %s that was survived began at %s, more than %s ago", name, last.UTC().Format(time.RFC3339), within)
 	default:

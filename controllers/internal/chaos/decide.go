@@ -63,7 +63,7 @@ func (r *run) addCanaryOwner() {
 	owner := Owner{Kind: "ChaosPod", Name: r.p.Name, UID: r.p.UID, Desired: 1}
 	switch c := r.observed.Canary; {
 	case c == nil:
-		owner.Unknown = "the canary was not looked at"
+		owner.Unknown = "the canary was not read"
 	case c.Unknown != "":
 		owner.Unknown = c.Unknown
 	case c.Pod != nil && !c.Foreign:

@@ -226,7 +226,7 @@ func (r *run) nextKillEvent() (occurrence, bool) {
 		o.event = Failed
 		o.message = "no pod could be killed: " + r.victimsText()
 	case counts[chaosv1.VictimSkippedDisruptionBudget] > 0 && counts[chaosv1.VictimSpared] == 0:
-		o.reason, o.message = chaosv1.ReasonBudgetBlocked, "disruption budgets let no pod go: "+r.victimsText()
+		o.reason, o.message = chaosv1.ReasonBudgetBlocked, "disruption budgets allow no eviction: "+r.victimsText()
 	default:
 		o.message = "no pod was killed: " + r.victimsText()
 	}

@@ -189,7 +189,7 @@ func (r *run) checkLimitReached(t *target) (admission, bool) {
 		}
 	}
 	return admission{occurrence: occurrence{event: OverLimit, message: targetText(t.id()) + " has had " + strconv.Itoa(n) + " restarts within " + r.within.String() +
-		": the policy stalls until its spec changes or it is told to resume"}}, n >= r.maxRestarts
+		": the policy stalls until its spec changes or it is resumed"}}, n >= r.maxRestarts
 }
 
 func (r *run) checkOutsideWindow(t *target) (admission, bool) {

@@ -43,7 +43,7 @@ func ParseFault(value string) (FaultRequest, error) {
 	case len(value) > maxFaultRequest:
 		return r, fmt.Errorf("must have at most %d bytes", maxFaultRequest)
 	case len(words) == 0:
-		return r, errors.New("name a fault, such as BlackHole for=10m at=2026-03-02T14:00:00Z; to ask for nothing, remove the annotation")
+		return r, errors.New("name a fault, such as BlackHole for=10m at=2026-03-02T14:00:00Z; to request nothing, remove the annotation")
 	}
 	r.Type = v1.FaultType(words[0])
 	if r.Type != v1.FaultBlackHole && r.Type != v1.FaultDrain && r.Type != v1.FaultFailOver {

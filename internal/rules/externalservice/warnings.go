@@ -53,7 +53,7 @@ func Warnings(obj, _ *v1.ExternalService) []string {
 		warn("spec.resolution.keepLastFor: has no effect while onFailure is KeepLast, which keeps addresses for good; set onFailure to Remove")
 	}
 	if h := spec.HealthCheck; h != nil && h.TLS != nil && ptr.Deref(h.TLS.InsecureSkipVerify, false) {
-		warn("spec.healthCheck.tls.insecureSkipVerify: the check accepts any certificate, also an impostor's")
+		warn("spec.healthCheck.tls.insecureSkipVerify: the check accepts any certificate")
 		if h.TLS.CASecretName != "" {
 			warn("spec.healthCheck.tls.caSecretName: has no effect with insecureSkipVerify")
 		}

@@ -93,7 +93,7 @@ func selects(path rules.Path, s *common.LabelSelector) field.ErrorList {
 		return nil
 	}
 	if len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
-		return field.ErrorList{field.Required(path.Field(), "name at least one label, or, to select all, a matchExpression of a key that no object has with the operator DoesNotExist: an empty selector would select nothing")}
+		return field.ErrorList{field.Required(path.Field(), "name at least one label, or, to select all, a matchExpression with the operator DoesNotExist for a key that no object has: an empty selector would select nothing")}
 	}
 	return rules.SelectorSyntax(path, s)
 }

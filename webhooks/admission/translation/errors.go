@@ -61,7 +61,7 @@ func aside(at Field, value any) string {
 	if text, isText := textOf(value); isText && text != "" {
 		is = fmt.Sprintf(", which is %q", text)
 	}
-	return fmt.Sprintf("%s of v1%s: %s cannot say it and keeps it in annotation %s, so set it at v1",
+	return fmt.Sprintf("%s of v1%s: %s cannot express it and keeps it in annotation %s, so set it at v1",
 		at.Stored, is, Version, common.ConversionDataAnnotation)
 }
 

@@ -123,9 +123,9 @@ func TestErrorsAreToldInTheAuthorsOwnWords(t *testing.T) {
 		"what v1alpha1 cannot say": {kind: "ExternalService", metadata: annotated(`{"deletionPolicy":"Explode","ports":[{"name":"a","port":1}],"endpoints":[{"name":"x","addresses":["192.0.2.1","127.0.0.1"],"priority":5},{"name":"y","addresses":["192.0.2.2"],"priority":3}],"resolution":{"minTTL":"5s","maxTTL":"1s"},"healthCheck":{"tcp":{},"unhealthyInterval":"1x"}}`),
 			spec: "{hosts: [192.0.2.2, 192.0.2.1, 127.0.0.1], ports: {a: 1}, probe: {tcpSocket: {port: 1}, periodSeconds: 10, timeoutSeconds: 2, successThreshold: 2, failureThreshold: 3}}", errs: []string{
 				`spec.hosts[2]: Invalid value: "127.0.0.1": loopback, unspecified, link-local and multicast link-local addresses are not allowed`,
-				`spec: Invalid value: minTTL must not exceed maxTTL (spec.resolution.minTTL of v1, which is "5s": v1alpha1 cannot say it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
-				`spec.probe: Invalid value: must be a duration such as 30s, 5m or 24h: the units are ms, s, m and h (spec.healthCheck.unhealthyInterval of v1, which is "1x": v1alpha1 cannot say it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
-				`spec: Unsupported value: supported values: "Delete", "Orphan" (spec.deletionPolicy of v1, which is "Explode": v1alpha1 cannot say it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
+				`spec: Invalid value: minTTL must not exceed maxTTL (spec.resolution.minTTL of v1, which is "5s": v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
+				`spec.probe: Invalid value: must be a duration such as 30s, 5m or 24h: the units are ms, s, m and h (spec.healthCheck.unhealthyInterval of v1, which is "1x": v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
+				`spec: Unsupported value: supported values: "Delete", "Orphan" (spec.deletionPolicy of v1, which is "Explode": v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
 			}},
 		"a host twice": {kind: "ExternalService", spec: "{hosts: [192.0.2.1, 192.0.2.1], ports: {a: 1}}",
 			warnings: []string{"spec.hosts[1]: 192.0.2.1 is also listed in spec.hosts[0]"}},
@@ -147,7 +147,7 @@ func TestErrorsAreToldInTheAuthorsOwnWords(t *testing.T) {
 		"triggers that v1alpha1 does not show": {kind: "RebootPolicy", metadata: annotated(`{"targets":[{"kind":"Deployment","name":"web"}],"cooldown":"1m","triggers":[{"name":"s","type":"Schedule","schedule":{"cron":"61 * * * *"}},{"name":"up","type":"Probe","probe":{"tcpSocket":{"port":99999}}}]}`),
 			spec: "{target: {apiVersion: apps/v1, kind: Deployment, name: web}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 99999}, periodSeconds: 30, timeoutSeconds: 5, failureThreshold: 5, successThreshold: 1}}}]}", errs: []string{
 				`spec.policies[0].trigger.probe.tcpSocket.port: Invalid value: 99999: must be between 1 and 65535`,
-				`spec.policies: Invalid value: minute "61": takes 0-59, *, lists, ranges and steps (spec.triggers[0].schedule.cron of v1, which is "61 * * * *": v1alpha1 cannot say it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
+				`spec.policies: Invalid value: minute "61": takes 0-59, *, lists, ranges and steps (spec.triggers[0].schedule.cron of v1, which is "61 * * * *": v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
 			}},
 		"a template": {kind: "ChaosPod", spec: "{template: {metadata: {labels: {'-': x}}, spec: {restartPolicy: Never, containers: [{name: A, image: ' x'}]}}, nextStop: '2027-01-01T00:00:00Z'}", errs: []string{
 			`spec.template.metadata.labels: Invalid value: "-": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
@@ -157,7 +157,7 @@ func TestErrorsAreToldInTheAuthorsOwnWords(t *testing.T) {
 		"a workload made a template": {kind: "ChaosPod", metadata: annotated(`{"target":{"workload":{"kind":"Deployment","name":"web"},"selector":{"matchLabels":{"a":"b"}}},"schedule":{"interval":"1h"},"count":"150%"}`),
 			spec: "{template: {spec: {containers: []}}}", errs: []string{
 				`spec.template: Invalid value: a template is required`,
-				`spec: Invalid value: must be a non-negative integer or a percentage 0%-100% (spec.count of v1, which is "150%": v1alpha1 cannot say it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
+				`spec: Invalid value: must be a non-negative integer or a percentage 0%-100% (spec.count of v1, which is "150%": v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
 			}},
 		"no template": {kind: "ChaosPod", spec: "{}", errs: []string{`spec.template: Invalid value: a template is required`}},
 	} {

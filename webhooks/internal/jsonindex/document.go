@@ -84,7 +84,7 @@ func (i *indexer) read() error {
 	case i.reason != "":
 		return fmt.Errorf("%s at byte %d", i.reason, at)
 	case at >= len(i.json):
-		return fmt.Errorf("unexpected EOF: the JSON ends at byte %d in the midst of a value", at)
+		return fmt.Errorf("unexpected EOF: the JSON ends at byte %d within a value", at)
 	}
 	return fmt.Errorf("invalid character %q at byte %d", i.json[at], at)
 }

@@ -76,7 +76,7 @@ func Members(object jsonindex.Value, visit func(name []byte, value jsonindex.Val
 	seen := make([][]byte, 0, maxMembers)
 	for name, value := range object.Fields() {
 		if slices.ContainsFunc(seen, func(other []byte) bool { return bytes.Equal(name, other) }) {
-			return fmt.Errorf("%q stands there twice", name)
+			return fmt.Errorf("%q is given twice", name)
 		}
 		seen = append(seen, name)
 		if err := visit(name, value); err != nil {

@@ -38,10 +38,10 @@ func TestAReviewOfAnotherFormIsRefusedWithItsPlace(t *testing.T) {
 	}
 	for body, says := range map[string]string{
 		`[]`: "the body must be an object", `null`: "the body must be an object", `hello`: "invalid character", `{}{}`: "more after the end",
-		`{"kind":1}`: "/kind must be a string", `{"kind":"ToyReview","kind":"ToyReview"}`: `"kind" stands there twice`,
+		`{"kind":1}`: "/kind must be a string", `{"kind":"ToyReview","kind":"ToyReview"}`: `"kind" is given twice`,
 		review(`{"text":1}`): "/request/text must be a string", review(`{"object":[]}`): "/request/object must be an object",
 		review(`{"object":{"object":{"list":{}}}}`): "/request/object/object/list must be an array", review(`{"list":["a",{}]}`): "/request/list/1 must be a string",
-		review(`{"a~/b":1,"a~/b":1}`): `"a~/b" stands there twice`, review(`{` + strings.Join(many, ",") + `}`): "/request has more than 64 members",
+		review(`{"a~/b":1,"a~/b":1}`): `"a~/b" is given twice`, review(`{` + strings.Join(many, ",") + `}`): "/request has more than 64 members",
 		review(`7`): "/request must be an object", review(`null`): "has no request", review(`{}`): "has no request",
 		`{"kind":"Toy","request":{"x":1}}`: `of kind "Toy"`, `{"kind":"ToyReview","apiVersion":"v2","request":{"x":1}}`: "put v1 into the toy's versions",
 	} {

@@ -192,7 +192,7 @@ func (s *Shard) next(ctx context.Context) bool {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		s.Logger.Error(err, "cannot take over or let go of a namespace yet; retrying", "namespace", name)
+		s.Logger.Error(err, "cannot take over or release a namespace yet; retrying", "namespace", name)
 		s.queue.AddRateLimited(name)
 	default:
 		s.queue.Forget(name)

@@ -37,7 +37,7 @@ func (r *run) byName(ctx context.Context, version string, failed error, take fun
 	case s.webhook != nil:
 		r.finding(vet.Error, fmt.Sprintf("no object can be read at %s, as the conversion webhook does not answer: %s", version, brief(s.webhook)))
 	case len(s.unreadable) > 0:
-		r.finding(vet.Error, fmt.Sprintf("LIST at %s fails for everybody until the objects are mended that cannot be read there: %s", version, brief(failed)))
+		r.finding(vet.Error, fmt.Sprintf("LIST at %s fails for all clients until the objects that cannot be read at it are fixed: %s", version, brief(failed)))
 	default:
 		r.finding(vet.Warning, fmt.Sprintf("LIST at %s fails, though every object can be read by its name: %s", version, brief(failed)))
 	}

@@ -91,7 +91,7 @@ func TestAnObjectThatFailsTheListIsFoundByItsName(t *testing.T) {
 	want := []string{
 		`error ExternalService shop/b: conversion : cannot be read at v1alpha1, and no LIST there succeeds until it can: conversion webhook for networking.fairlead.dev/v1, Kind=ExternalService failed: ExternalService shop/b: too much; correct it with ` +
 			"`kubectl edit externalservices.v1.networking.fairlead.dev -n shop b`, or delete it",
-		`error ExternalService: conversion : LIST at v1alpha1 fails for everybody until the objects are mended that cannot be read there: conversion webhook for networking.fairlead.dev/v1, Kind=ExternalService failed: ExternalService shop/b: too much`,
+		`error ExternalService: conversion : LIST at v1alpha1 fails for all clients until the objects that cannot be read at it are fixed: conversion webhook for networking.fairlead.dev/v1, Kind=ExternalService failed: ExternalService shop/b: too much`,
 	}
 	if diff := cmp.Diff(want, lines); diff != "" || err != nil {
 		t.Errorf("%v, -want +got:\n%s", err, diff)
