@@ -22,13 +22,10 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
-// unpublishFinalizer keeps an object until its slices are drained, or its Service is orphaned. The garbage
-// collector does the rest.
-const unpublishFinalizer = "networking.fairlead.dev/unpublish"
-
-// addFinalizer adds the finalizer, before anything is published.
+// addFinalizer adds the finalizer, before anything is published. Admission has done so where it knows that the namespace
+// is reconciled.
 func (r *Reconciler) addFinalizer(ctx context.Context, es *networkingv1.ExternalService) error {
-	if controllerutil.ContainsFinalizer(es, unpublishFinalizer) {
+	if controllerutil.ContainsFinalizer(es, rules.UnpublishFinalizer) {
 		return nil
 	}
 	return r.changeFinalizer(ctx, es, controllerutil.AddFinalizer)
@@ -38,7 +35,7 @@ func (r *Reconciler) addFinalizer(ctx context.Context, es *networkingv1.External
 func (r *Reconciler) finalize(ctx context.Context, es *networkingv1.ExternalService) (reconcile.Result, error) {
 	r.forget(client.ObjectKeyFromObject(es))
 	rules.Default(es)
-	if !controllerutil.ContainsFinalizer(es, unpublishFinalizer) {
+	if !controllerutil.ContainsFinalizer(es, rules.UnpublishFinalizer) {
 		return reconcile.Result{}, nil
 	}
 	if left, err := r.unpublish(ctx, es); err != nil {
@@ -159,7 +156,7 @@ func (r *Reconciler) orphanService(ctx context.Context, es *networkingv1.Externa
 // replaces as a whole.
 func (r *Reconciler) changeFinalizer(ctx context.Context, es *networkingv1.ExternalService, change func(client.Object, string) bool) error {
 	changed := es.DeepCopy()
-	change(changed, unpublishFinalizer)
+	change(changed, rules.UnpublishFinalizer)
 	if err := r.Client.Patch(ctx, changed, client.MergeFromWithOptions(es, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("write finalizers: %w", err)
 	}

@@ -57,6 +57,9 @@ func (m mutation[T]) review(ctx context.Context, req request) response {
 		maps.Copy(annotations, stamps)
 	}
 	p.annotate(req.object, annotations)
+	if m.Finalizer != "" && req.Operation == admissionv1.Create {
+		p.finalize(req.object, m.Finalizer)
+	}
 	resp := allowed()
 	resp.warnings = kept.Warnings
 	if patch := p.end(); patch != nil {

@@ -161,3 +161,29 @@ func TestAnErrorOfAStampIsTheResponse(t *testing.T) {
 		})
 	}
 }
+
+func TestAFinalizerIsAddedOnceAndOnlyToWhatIsCreated(t *testing.T) {
+	h := Mutating(Options{Kind: toyKind}, Mutator[toy]{Finalizer: "toys.example.com/keep"})
+	with := func(finalizers string) string {
+		return strings.Replace(toyJSON(`{}`), `"name":"car"`, `"name":"car","finalizers":`+finalizers, 1)
+	}
+	for name, test := range map[string]struct{ operation, object, patch string }{
+		"none":      {"CREATE", toyJSON(`{}`), `[{"op":"add","path":"/metadata/finalizers","value":["toys.example.com/keep"]}]`},
+		"null":      {"CREATE", with(`null`), `[{"op":"add","path":"/metadata/finalizers","value":["toys.example.com/keep"]}]`},
+		"empty":     {"CREATE", with(`[]`), `[{"op":"add","path":"/metadata/finalizers/-","value":"toys.example.com/keep"}]`},
+		"another":   {"CREATE", with(`["a/b"]`), `[{"op":"add","path":"/metadata/finalizers/-","value":"toys.example.com/keep"}]`},
+		"the same":  {"CREATE", with(`["a/b","toys.example.com/keep"]`), ``},
+		"an update": {"UPDATE", toyJSON(`{}`), ``},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := ""
+			if test.operation == "UPDATE" {
+				old = test.object
+			}
+			got := answerOf(t, post(h, reviewOf(test.operation, test.object, old)))
+			if !got.Allowed || string(got.Patch) != test.patch {
+				t.Errorf("allowed %t (%v), patch %s\nwant %s", got.Allowed, got.Result, got.Patch, test.patch)
+			}
+		})
+	}
+}

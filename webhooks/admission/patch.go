@@ -265,3 +265,24 @@ func (p *patch) annotate(raw jsonindex.Value, values map[string]string) {
 		p.leave(at)
 	}
 }
+
+// finalize writes the operation that adds a finalizer to an object, unless it has it.
+func (p *patch) finalize(raw jsonindex.Value, finalizer string) {
+	there := raw.Field("metadata").Field("finalizers")
+	for value := range there.Elements() {
+		if text, _ := value.Text(); text == finalizer {
+			return
+		}
+	}
+	p.enter("metadata")
+	p.enter("finalizers")
+	defer p.leave(0)
+	if there.Kind() == '[' {
+		p.enter("-")
+		p.begin("add")
+		p.written = append(jsonindex.Quote(append(p.written, `,"value":`...), finalizer), '}')
+		return
+	}
+	p.begin("add")
+	p.written = append(jsonindex.Quote(append(p.written, `,"value":[`...), finalizer), `]}`...)
+}

@@ -83,7 +83,7 @@ func allowingAll() reviews {
 
 func newCostly(t *testing.T, size int) costly {
 	t.Helper()
-	by := handlers(options.Default().Webhook, allowingAll(), func(conversion.Failure) {}, nil, logr.Discard())
+	by := handlers(options.Default(), allowingAll(), func(conversion.Failure) {}, nil, logr.Discard())
 	begins := rand.IntN(stride) // so that each field is tried now and then
 	t.Logf("of every %d fields, number %d is tried", stride, begins)
 	return costly{size: size, field: begins, by: by}

@@ -62,7 +62,7 @@ func serveAlone() error {
 	}
 	logger := funcr.New(func(prefix, args string) { _, _ = fmt.Fprintln(os.Stderr, prefix, args) }, funcr.Options{})
 	LimitMemory(logger)
-	by := handlers(options.Default().Webhook, allowingAll(), func(conversion.Failure) {}, nil, logger)
+	by := handlers(options.Default(), allowingAll(), func(conversion.Failure) {}, nil, logger)
 	certificate, err := selfMade()
 	if err != nil {
 		return err

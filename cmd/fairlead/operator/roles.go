@@ -32,7 +32,7 @@ func (a *assembly) withWebhooks(p *parts, untyped dynamic.Interface) (ready func
 		return nil, err
 	}
 	failures := conversion.NewFailureRecorder(ownKinds(), a.recordEvent)
-	byPath := handlers(a.config.Webhook, a.reviews(), failures.Record, a.Metrics, a.Logger)
+	byPath := handlers(a.config, a.reviews(), failures.Record, a.Metrics, a.Logger)
 	callers, err := callersOf(a.config, a.Metrics, a.Logger)
 	if err != nil {
 		return nil, err

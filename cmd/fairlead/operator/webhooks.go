@@ -41,11 +41,12 @@ type reviews struct {
 // handlers are all webhooks by path. Admission is registered for v1 alone: with matchPolicy Equivalent the API
 // server converts, and a second registration would only be called as well. Failed is called with each object
 // that could not be converted.
-func handlers(c options.Webhook, r reviews, failed func(conversion.Failure), metrics prometheus.Registerer, logger logr.Logger) map[string]http.Handler {
+func handlers(c *options.Configuration, r reviews, failed func(conversion.Failure), metrics prometheus.Registerer, logger logr.Logger) map[string]http.Handler {
 	ofExternalService, ofRebootPolicy, ofChaosPod := convertexternalservice.New(), convertrebootpolicy.New(), convertchaospod.New()
-	common := admission.Options{MaxBody: c.MaxBodyBytes, Logger: logger.WithName("admission"), Registerer: metrics}
+	common := admission.Options{MaxBody: c.Webhook.MaxBodyBytes, Logger: logger.WithName("admission"), Registerer: metrics}
 	byPath := externalservice.New(externalservice.Options{
 		Handler: common, Converter: ofExternalService, Policy: r.policy, Reviewer: r.reviewer, Services: r.services, Warnings: r.warnings,
+		Finalize: c.ReconcilesEveryNamespace(),
 	})
 	maps.Copy(byPath, rebootpolicy.New(rebootpolicy.Options{
 		Handler: common, Converter: ofRebootPolicy, Policy: r.policy, Reviewer: r.reviewer, Warnings: r.warnings,
@@ -55,7 +56,7 @@ func handlers(c options.Webhook, r reviews, failed func(conversion.Failure), met
 	}))
 	byPath[conversion.Path] = conversion.NewHandler(conversion.Options{
 		Converters: []*hubspoke.Converter{ofExternalService, ofRebootPolicy, ofChaosPod},
-		MaxBody:    c.MaxBodyBytes, Logger: logger.WithName("conversion"), Registerer: metrics, Failed: failed,
+		MaxBody:    c.Webhook.MaxBodyBytes, Logger: logger.WithName("conversion"), Registerer: metrics, Failed: failed,
 	})
 	return byPath
 }

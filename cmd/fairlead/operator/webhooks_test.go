@@ -25,7 +25,7 @@ import (
 )
 
 func TestEveryKindHasItsWebhooksAtV1AndOnePathConverts(t *testing.T) {
-	byPath := handlers(options.Default().Webhook, reviews{}, func(conversion.Failure) {}, nil, logr.Discard())
+	byPath := handlers(options.Default(), reviews{}, func(conversion.Failure) {}, nil, logr.Discard())
 	want := []string{
 		"/convert",
 		"/mutate-autoreboot-fairlead-dev-v1-rebootpolicy", "/mutate-chaos-fairlead-dev-v1-chaospod", "/mutate-networking-fairlead-dev-v1-externalservice",
@@ -37,7 +37,7 @@ func TestEveryKindHasItsWebhooksAtV1AndOnePathConverts(t *testing.T) {
 }
 
 func TestConversionAnswersForEveryKindWithoutAnyCacheOrClient(t *testing.T) {
-	byPath := handlers(options.Default().Webhook, reviews{}, func(conversion.Failure) {}, nil, logr.Discard())
+	byPath := handlers(options.Default(), reviews{}, func(conversion.Failure) {}, nil, logr.Discard())
 	for group, kind := range map[string]string{"networking": "ExternalService", "autoreboot": "RebootPolicy", "chaos": "ChaosPod"} {
 		group += ".fairlead.dev"
 		review := fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"u","desiredAPIVersion":"%s/v1",
@@ -59,6 +59,46 @@ func TestConversionAnswersForEveryKindWithoutAnyCacheOrClient(t *testing.T) {
 			answer.Response.ConvertedObjects[0].APIVersion != group+"/v1" {
 			t.Errorf("%s: %d %s", kind, w.Code, w.Body)
 		}
+	}
+}
+
+// An object with a finalizer that no reconciler looks at could not be deleted.
+func TestANewObjectGetsTheFinalizerWhereEveryNamespaceIsReconciled(t *testing.T) {
+	const review = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","operation":"CREATE","namespace":"shop","name":"a",
+		"kind":{"group":"networking.fairlead.dev","version":"v1","kind":"ExternalService"},
+		"object":{"apiVersion":"networking.fairlead.dev/v1","kind":"ExternalService","metadata":{"namespace":"shop","name":"a"},
+		"spec":{"ports":[{"name":"sql","port":5432}],"endpoints":[{"name":"b","dns":{"name":"db.example.com"}}]}}}}`
+	for name, test := range map[string]struct {
+		change    func(*options.Configuration)
+		finalizes bool
+	}{
+		"by default":            {func(*options.Configuration) {}, true},
+		"some namespaces":       {func(c *options.Configuration) { c.Namespaces = []string{"shop"} }, false},
+		"a shard":               {func(c *options.Configuration) { c.Shard.Name = "one" }, false},
+		"others that reconcile": {func(c *options.Configuration) { c.Controllers.Enabled = false }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := options.Default()
+			test.change(c)
+			byPath := handlers(c, allowingAll(), func(conversion.Failure) {}, nil, logr.Discard())
+			request := httptest.NewRequest("POST", "/mutate-networking-fairlead-dev-v1-externalservice", strings.NewReader(review))
+			request.Header.Set("Content-Type", "application/json")
+			w := httptest.NewRecorder()
+			byPath[request.URL.Path].ServeHTTP(w, request)
+			var answer struct {
+				Response struct {
+					Allowed bool
+					Patch   []byte
+				}
+			}
+			if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || !answer.Response.Allowed {
+				t.Fatalf("%v: %s", err, w.Body)
+			}
+			const added = `{"op":"add","path":"/metadata/finalizers","value":["networking.fairlead.dev/unpublish"]}`
+			if got := strings.Contains(string(answer.Response.Patch), added); got != test.finalizes {
+				t.Errorf("the patch is %s", answer.Response.Patch)
+			}
+		})
 	}
 }
 

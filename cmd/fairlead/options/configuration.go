@@ -259,6 +259,12 @@ type Logging struct {
 	Level string `json:"level,omitempty"`
 }
 
+// ReconcilesEveryNamespace reports whether a process with this configuration reconciles the objects of all namespaces,
+// once it leads.
+func (c *Configuration) ReconcilesEveryNamespace() bool {
+	return c.Controllers.Enabled && len(c.Namespaces) == 0 && c.Shard.Name == ""
+}
+
 // Default returns the configuration of a file that says nothing.
 func Default() *Configuration {
 	return &Configuration{

@@ -11,6 +11,10 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
+// UnpublishFinalizer keeps an object until its slices are drained, or its Service is orphaned. The garbage collector
+// does the rest.
+const UnpublishFinalizer = "networking.fairlead.dev/unpublish"
+
 // AppliedAnnotation is on the Services of ExternalServices. Its value names what was applied last.
 const AppliedAnnotation = "networking.fairlead.dev/applied"
 

@@ -16,6 +16,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/bench/process"
+	"github.com/fairlead-dev/fairlead/test/cluster"
 )
 
 // floorObjects is for how many ExternalServices a plain client does what the operator does for each.
@@ -38,13 +40,28 @@ func (r *run) floor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	used, err := r.apiServer()
+	if err != nil {
+		return err
+	}
 	began := time.Now()
 	if err := each(ctx, n, r.publishPlainly); err != nil {
 		return err
 	}
 	r.result.FloorPublish, r.result.FloorObjects = time.Since(began), n
-	r.say("a plain client published %d in %.1fs", n, time.Since(began).Seconds())
+	now, err := r.apiServer()
+	if err != nil {
+		return err
+	}
+	r.result.FloorProcessor = now - used
+	r.say("a plain client published %d in %.1fs, the API server used %.1fs of a processor", n, time.Since(began).Seconds(), now-used)
 	return r.clean(ctx, n)
+}
+
+// apiServer is how many seconds of a processor the API server has used.
+func (r *run) apiServer() (float64, error) {
+	used, err := process.UsageOf(r.stage.Component(cluster.APIServer).PID())
+	return used.CPU, err
 }
 
 // publishPlainly writes what the operator writes.
@@ -101,7 +118,15 @@ func (r *run) publishPlainly(ctx context.Context, i int) error {
 // clean removes what the plain client made, so that the operator never sees it.
 func (r *run) clean(ctx context.Context, n int) error {
 	rest := r.client.Discovery().RESTClient()
-	err := rest.Delete().AbsPath("/apis/networking.fairlead.dev/v1/namespaces", floorNamespace, "externalservices").Do(ctx).Error()
+	err := each(ctx, n, func(ctx context.Context, i int) error {
+		return rest.Patch(types.MergePatchType).
+			AbsPath("/apis/networking.fairlead.dev/v1/namespaces", floorNamespace, "externalservices", fmt.Sprintf("plain-%d", i)).
+			Body([]byte(`{"metadata":{"finalizers":null}}`)).Do(ctx).Error()
+	})
+	if err != nil {
+		return err
+	}
+	err = rest.Delete().AbsPath("/apis/networking.fairlead.dev/v1/namespaces", floorNamespace, "externalservices").Do(ctx).Error()
 	if err != nil {
 		return err
 	}

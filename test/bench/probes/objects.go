@@ -12,9 +12,13 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 const (
@@ -61,7 +65,10 @@ func (r *run) spec(object int, with map[string]any) map[string]any {
 	return spec
 }
 
-// populate makes the objects, by way of the webhooks of a replica that reconciles none of them.
+// lease is the one that replicas elect their leader by.
+var lease = metav1.ObjectMeta{Namespace: framework.Namespace, Name: "fairlead-manager"}
+
+// populate makes the objects, by way of the webhooks of a replica that does not lead, since another holds the Lease.
 func (r *run) populate(ctx context.Context) error {
 	for i := range namespaces {
 		made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace(i)}}
@@ -69,11 +76,17 @@ func (r *run) populate(ctx context.Context) error {
 			return err
 		}
 	}
-	replica, err := r.stage.StartReplica(ctx, r.nameserver(), "--namespaces=default")
+	leases := r.client.CoordinationV1().Leases(lease.Namespace)
+	_, err := leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: lease, Spec: coordinationv1.LeaseSpec{
+		HolderIdentity: ptr.To("another-holder"), LeaseDurationSeconds: ptr.To(int32(r.Limit.Seconds())), RenewTime: ptr.To(metav1.NowMicro()),
+	}}, metav1.CreateOptions{})
 	if err != nil {
 		return err
 	}
-	defer r.stage.Retire(replica)
+	replica, err := r.stage.StartReplica(ctx, r.nameserver(), "--warmup=false")
+	if err != nil {
+		return err
+	}
 	if err := r.stage.Reachable(ctx); err != nil {
 		return err
 	}
@@ -86,7 +99,11 @@ func (r *run) populate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.floor(ctx)
+	if err := r.floor(ctx); err != nil {
+		return err
+	}
+	r.stage.Retire(replica) // before the Lease can be had
+	return leases.Delete(ctx, lease.Name, metav1.DeleteOptions{})
 }
 
 // each calls do with every number below n, by several writers at a time, until one fails.

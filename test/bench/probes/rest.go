@@ -39,6 +39,10 @@ func (r *run) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	used, err := r.apiServer()
+	if err != nil {
+		return err
+	}
 	began := time.Now()
 	if err := r.lead(ctx); err != nil {
 		return err
@@ -54,8 +58,13 @@ func (r *run) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.result.FirstWritten = after.since(before)
-	r.say("all addresses were published after %.1fs, and ready after %.1fs", r.result.FirstPublish.Seconds(), r.result.FirstReady.Seconds())
+	now, err := r.apiServer()
+	if err != nil {
+		return err
+	}
+	r.result.FirstWritten, r.result.FirstProcessor = after.since(before), now-used
+	r.say("all addresses were published after %.1fs, and ready after %.1fs; the API server used %.1fs of a processor",
+		r.result.FirstPublish.Seconds(), r.result.FirstReady.Seconds(), r.result.FirstProcessor)
 	return nil
 }
 

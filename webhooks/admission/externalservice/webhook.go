@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
 )
 
-// Options of the webhooks. All are required.
+// Options of the webhooks. All are required but Finalize.
 type Options struct {
 	// Handler has the bounds, the logger and the registerer; its Kind and Translator are set here.
 	Handler admission.Options
@@ -33,6 +33,10 @@ type Options struct {
 	Services ServiceReader
 	// Warnings reads what writers are warned of.
 	Warnings *warnings.Reader
+	// Finalize adds the finalizer of the reconciler to an object that is created, which saves the reconciler a write
+	// before it publishes the object. Only a process that reconciles every namespace may: where no reconciler looks,
+	// an object with a finalizer could not be deleted. Defaults to false.
+	Finalize bool
 }
 
 type webhook struct {
@@ -48,12 +52,15 @@ func New(o Options) map[string]http.Handler {
 	handler.Translator = func(version string, object []byte) admission.Translator {
 		return translation.Read(handler.Kind.Kind, o.Converter, version, object)
 	}
-	return admission.Handlers(handler,
-		admission.Mutator[networkingv1.ExternalService]{
-			Keep:    roundtrip.Keeper(o.Converter),
-			Default: rules.DefaultMaps,
-			Stamp:   w.authorizer.Stamp,
-		},
+	mutator := admission.Mutator[networkingv1.ExternalService]{
+		Keep:    roundtrip.Keeper(o.Converter),
+		Default: rules.DefaultMaps,
+		Stamp:   w.authorizer.Stamp,
+	}
+	if o.Finalize {
+		mutator.Finalizer = rules.UnpublishFinalizer
+	}
+	return admission.Handlers(handler, mutator,
 		admission.Validator[networkingv1.ExternalService]{Validate: w.validate})
 }
 
