@@ -23,10 +23,11 @@ type tolerantSerializer struct {
 	runtime.NegotiatedSerializer
 	scheme *runtime.Scheme
 	kind   schema.GroupVersionKind
+	head   []byte
 }
 
 func newSerializer(scheme *runtime.Scheme, kind schema.GroupVersionKind) runtime.NegotiatedSerializer {
-	return &tolerantSerializer{serializer.WithoutConversionCodecFactory{CodecFactory: serializer.NewCodecFactory(scheme)}, scheme, kind}
+	return &tolerantSerializer{serializer.WithoutConversionCodecFactory{CodecFactory: serializer.NewCodecFactory(scheme)}, scheme, kind, headOf(kind)}
 }
 
 func (n *tolerantSerializer) DecoderToVersion(d runtime.Decoder, gv runtime.GroupVersioner) runtime.Decoder {
@@ -40,6 +41,11 @@ type decoder struct {
 
 // Decode returns an error where not even the list itself can be read, as client-go does.
 func (d *decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	if into == nil {
+		if object := d.object(data); object != nil {
+			return object, &d.kind, nil
+		}
+	}
 	decoded, kind, failure := d.whole.Decode(data, defaults, into)
 	if failure == nil {
 		return decoded, kind, nil
