@@ -7,7 +7,7 @@
 // webhooks.
 //
 // A rule with a resource name cannot carry create, since the name of an object that does not
-// exist yet is not known to the authorizer; create therefore stands in a rule of its own. A right that is
+// exist yet is not known to the authorizer; create is therefore in a rule of its own. A right that is
 // new here must also be given to one of the two accounts of config/split, and to the Role of config/namespaced/rights; tests of
 // the manifests say so.
 package controllers
@@ -25,7 +25,7 @@ package controllers
 // +kubebuilder:rbac:groups=chaos.fairlead.dev,resources=chaospods,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=chaos.fairlead.dev,resources=chaospods/status,verbs=update;patch
 
-// What an ExternalService becomes. Server-side apply is patch, and create where nothing stands yet.
+// What an ExternalService becomes. Server-side apply is patch, and create where there is nothing yet.
 //
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=get;list;watch;create;patch;delete

@@ -54,7 +54,7 @@ func (r *Reconciler) decideAndClaim(o *observation, in chaos.Observation) chaos.
 	return d
 }
 
-// releaseClaims claims what the stored status says, and no more.
+// releaseClaims claims what is in the stored status, and no more.
 func (r *Reconciler) releaseClaims(o *observation, d *chaos.Decision) {
 	r.Ledger.Do(holderOf(o.key), "", func(view disruption.View) []disruption.Claim {
 		if d.WaitsForOthers {

@@ -118,7 +118,7 @@ func (r *Reconciler) reconcile(ctx context.Context, stored *chaosv1.ChaosPod) (t
 	return controller.Earliest(o.requeue, requeue), err
 }
 
-// observation is what one reconcile knows of a ChaosPod.
+// observation is what one reconcile has read and found of a ChaosPod.
 type observation struct {
 	key types.NamespacedName
 	now time.Time

@@ -159,7 +159,7 @@ func (v *view) podsOf(ctx context.Context, owners []types.UID, selector labels.S
 }
 
 // selectedOwners adds the workloads whose pods the target's selector matches. Pods without a controller, and those of
-// other kinds such as a Job, are left out: nothing says when these have recovered.
+// other kinds such as a Job, are left out: it cannot be observed when these have recovered.
 func (v *view) selectedOwners(ctx context.Context, add func(workloadName)) error {
 	var pods corev1.PodList
 	options := []client.ListOption{client.InNamespace(v.namespace), client.MatchingLabelsSelector{Selector: v.selector}}

@@ -172,7 +172,7 @@ type Probes interface {
 
 // Policy decides which addresses may be published and checked.
 type Policy interface {
-	// CheckPorts returns the verdict on an address with the ports that it is published with.
+	// CheckPorts decides about an address with the ports that it is published with.
 	CheckPorts(query egress.Query, ports []uint16) egress.Verdict
 }
 

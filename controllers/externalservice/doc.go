@@ -13,7 +13,7 @@
 //  3. state.go has the object state, which this process keeps between reconciles, and the previous state, which
 //     an earlier process has left in slices and status.
 //  4. observe.go sets what is looked up and checked. endpoints.go returns the resolved endpoints: their
-//     addresses, each with the verdict of the egress policy and its health, which damping.go damps. Equal
+//     addresses, each with the decision of the egress policy and its health, which damping.go damps. Equal
 //     addresses of one priority are merged into a candidate.
 //  5. failover.go decides, without side effects: it chooses which priority group of candidates is published, and
 //     which of them are ready.
@@ -28,7 +28,7 @@
 //
 // # Guarantees
 //
-// What a process knows must survive it. A new one takes the health of addresses from slices and status,
+// What a process has observed must survive it. A new one takes the health of addresses from slices and status,
 // changes no slice before it has looked up every name itself, and leaves all of it equal to the byte until a
 // fact changes.
 //

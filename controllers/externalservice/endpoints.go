@@ -211,7 +211,7 @@ func portSetOf(spec *networkingv1.ExternalServiceSpec, own []networkingv1.Endpoi
 }
 
 // portDigest returns what identifies a set of ports. short is in the names of slices, as in every version;
-// where two sets of one object share it, packSlices tells them apart. Both are the same in every process.
+// where two sets of one object share it, packSlices distinguishes them. Both are the same in every process.
 func portDigest(ports []discoveryv1.EndpointPort) (digest, short string) {
 	named, hash := fnv.New32a(), fnv.New64a()
 	var text []byte

@@ -31,7 +31,7 @@ type observation struct {
 	incomplete, policyUnsynced bool
 	// suspect means that failures do not change health now.
 	suspect bool
-	// uncheckedReason is a sentence that says why nothing is checked, or empty.
+	// uncheckedReason is why nothing is checked, as a sentence, or empty.
 	uncheckedReason string
 	// requeueAt is when time alone changes the observation. Zero means never.
 	requeueAt time.Time

@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
-// objectState is what this process knows of one object beyond the API server. It has no lock: no object is
+// objectState is what this process keeps of one object beyond the API server. It has no lock: no object is
 // reconciled twice at the same time.
 type objectState struct {
 	uid       types.UID

@@ -88,7 +88,7 @@ func (r *Reconciler) decideAndClaim(o *observation) restart.Decision {
 	return d
 }
 
-// releaseClaims claims what the stored status says, and no more.
+// releaseClaims claims what is in the stored status, and no more.
 func (r *Reconciler) releaseClaims(o *observation, waits bool) {
 	claims := claimsOf(&o.stored.Status)
 	if maps.Equal(claimSet(o.claimed), claimSet(claims)) {

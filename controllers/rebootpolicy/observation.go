@@ -18,7 +18,7 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-// observation is what one reconcile knows of a policy.
+// observation is what one reconcile has read and found of a policy.
 type observation struct {
 	key types.NamespacedName
 	now time.Time

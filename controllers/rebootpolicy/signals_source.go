@@ -186,7 +186,7 @@ func formerRefs(o *observation, t *autorebootv1.Trigger, w *workload) []sourceRe
 	return out
 }
 
-// union returns all keys of two lists; an empty list stands for every key.
+// union returns all keys of two lists; an empty list means every key.
 func union(a, b []string) []string {
 	if len(a) == 0 || len(b) == 0 {
 		return nil

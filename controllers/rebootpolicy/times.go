@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 )
 
-// calendarSpec is what a spec says about time, parsed once for each generation.
+// calendarSpec is what a spec has about time, parsed once for each generation.
 type calendarSpec struct {
 	generation int64
 	calendar   *cron.Calendar

@@ -31,7 +31,7 @@ func (g goal) managers(of metav1.Object, now time.Time) ([]metav1.ManagedFieldsE
 }
 
 // seed owns a field that everybody sends. With no entry at all the API server would take all fields
-// for those of a manager "before-first-apply", who never lets go of them.
+// for those of a manager "before-first-apply", which never gives them up.
 func (g goal) seed(now time.Time) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
 		Manager:    Name,

@@ -28,7 +28,7 @@ type Migrator struct {
 	state   map[string]*state // by CRD; of Run alone
 
 	mu   sync.Mutex
-	said map[string]string // what Status says, by CRD
+	said map[string]string // what Status returns, by CRD
 }
 
 // state is what this process has observed of a CRD.

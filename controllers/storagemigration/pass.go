@@ -71,7 +71,7 @@ func (p *pass) advanced(ctx context.Context) error {
 	return p.keep(ctx, p.name, record{Goal: p.goal.String(), Generation: p.goal.generation, After: p.after, Left: p.left})
 }
 
-// page rewrites what a page holds, some at a time. Where it is told to pause, what was not come to is
+// page rewrites what a page holds, some at a time. Where it has to pause, what was not reached is
 // come to again.
 func (p *pass) page(ctx context.Context, items []metav1.PartialObjectMetadata, ahead int64) error {
 	var due []*metav1.PartialObjectMetadata

@@ -6,6 +6,6 @@
 // compiles a CRD, object.go applies it to objects. Rules written in Go are compared with it, and manifests
 // are checked before they are sent.
 //
-// It never connects to a cluster, never converts between versions, and knows no kind but the CRD it is
+// It never connects to a cluster, never converts between versions, and has no kind but that of the CRD it is
 // given.
 package crdschema

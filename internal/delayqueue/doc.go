@@ -7,6 +7,6 @@
 //
 // queue.go has the keys, item.go the queues of the tenants, dispatch.go starts workers, heap.go orders.
 //
-// It never processes a key twice at once, never holds more than one item for a key, and knows nothing of
+// It never processes a key twice at once, never holds more than one item for a key, and has no code for
 // what processing does. A call of Process that ignores its context keeps Run from returning.
 package delayqueue

@@ -6,7 +6,7 @@ package delayqueue
 // noIndex is the index of an item that is in no heap.
 const noIndex int32 = -1
 
-// heapItem is ordered by a heap, and knows its index in it.
+// heapItem is ordered by a heap, and has its index in it.
 type heapItem[T any] interface {
 	comparable
 	before(other T) bool

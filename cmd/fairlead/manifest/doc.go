@@ -15,6 +15,6 @@
 //     that moves, comments.go moves the comments of removed fields, encode.go writes what is new, and
 //     order.go decides where it belongs.
 //
-// The package knows no kind, validates no value, opens no file, and never guesses. The size of a document,
+// The package has no code for a kind, validates no value, opens no file, and never guesses. The size of a document,
 // its depth and what its aliases expand to are bounded.
 package manifest

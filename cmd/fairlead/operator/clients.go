@@ -89,7 +89,7 @@ func binary(api *rest.Config) *rest.Config {
 	return api
 }
 
-// writeFence refuses what a replica that does not lead would write. Reconcilers are told to stop when the
+// writeFence refuses what a replica that does not lead would write. Reconcilers are stopped when the
 // Lease is lost; this holds also for one that was stopped in the middle, with its whole process, and
 // goes on after another replica has begun.
 type writeFence struct {

@@ -29,7 +29,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
-// disruptions are what the controllers that disrupt workloads share in one term: one ledger, which knows
+// disruptions are what the controllers that disrupt workloads share in one term: one ledger, which has
 // what all of them have under way before any of them decides, and what holds all of them.
 type disruptions struct {
 	cache  cache.Cache

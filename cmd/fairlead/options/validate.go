@@ -65,7 +65,7 @@ func (c *Configuration) validateRoles() field.ErrorList {
 		"controllers.enabled is false too, so this replica would do nothing: leave out one of --webhooks=false and --controllers=false")}
 }
 
-// validateClusterAccess demands by other ways what the cluster would tell.
+// validateClusterAccess requires by other options what the cluster would be asked for.
 func (c *Configuration) validateClusterAccess() field.ErrorList {
 	if c.ClusterAccess {
 		return nil

@@ -12,6 +12,6 @@
 // with each other.
 //
 // It sends nothing, reads no cluster, and changes no file; package cluster passes it the objects that a cluster has
-// stored. It never checks what only a cluster knows: the rights of the writer, whether an address is the cluster's
+// stored. It never checks what only a cluster can decide: the rights of the writer, whether an address is the cluster's
 // own, and whether the objects exist that an object names.
 package vet

@@ -43,7 +43,7 @@
 //   - The addresses of a Seed that the first answer lacks go at once where it has none of them, and
 //     stay as in a rotation where it has some, and as in a pool where that is an answer of 8 or more:
 //     it is unknown whether there was one. They count as seen at SeedTime.
-//   - An answer that says of itself that it is partial adds, and removes nothing that was seen
+//   - An answer that is marked as partial adds, and removes nothing that was seen
 //     within KeepLastFor.
 //   - "No such record" while the other family resolves removes the addresses when it was said
 //     twice in a row; the second question comes after MinTTL. "No such name" while the other family
@@ -52,5 +52,5 @@
 //     Remove they go KeepLastFor after the family was last resolved, with KeepLast never.
 //
 // At most 100 addresses of a name count, those that were seen last and, among these, the first in
-// order; each family has a right to 50. State.Surplus says how many do not.
+// order; each family has a right to 50. State.Surplus counts those that do not.
 package resolution

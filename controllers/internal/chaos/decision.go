@@ -101,7 +101,7 @@ type Message struct {
 type Observation struct {
 	// Now is the time. Status holds whole seconds; Now need not.
 	Now time.Time
-	// Schedule are what the spec says of time, from TimesOf. Nil is read from the spec.
+	// Schedule is what the spec has about time, from ScheduleOf. Nil is read from the spec.
 	Schedule *Schedule
 	// BlockedBy is why nothing may be done for this object at all: the reason is InvalidSpec or
 	// Forbidden. It is zero when normal. A run under way is still verified.
@@ -190,7 +190,7 @@ type Canary struct {
 	Pod *Pod
 	// Foreign means that the ChaosPod does not control it.
 	Foreign bool
-	// Hash is what TemplateHashLabel says.
+	// Hash is the value of TemplateHashLabel.
 	Hash string
 	// Finished means that its phase is Succeeded or Failed.
 	Finished bool

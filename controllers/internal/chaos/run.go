@@ -152,7 +152,7 @@ func clip(s string, most int) string {
 }
 
 // Record adds the results of actions to the status. p has the status that was stored before they were done; it is not
-// changed. RequeueAt says when something is to be tried again, besides that of Decide.
+// changed. RequeueAt is when something is to be tried again, besides that of Decide.
 //
 // Results that are not recorded, because the process ended or the write failed, are found again by Decide, from the
 // pods that are left.

@@ -20,7 +20,7 @@ import (
 // budgetKind is how the API server calls what refuses an eviction.
 const budgetKind = "PodDisruptionBudget"
 
-// Outcome is what came of ending a pod.
+// Outcome is the result of ending a pod.
 type Outcome string
 
 // The outcomes.
@@ -37,7 +37,7 @@ const (
 	Misconfigured Outcome = "Misconfigured"
 	// Forbidden: the client may not do it, or an admission webhook refuses it.
 	Forbidden Outcome = "Forbidden"
-	// Retry: it failed for now, or what came of it is not known.
+	// Retry: it failed for now, or the result is not known.
 	Retry Outcome = "Again"
 )
 
@@ -72,7 +72,7 @@ func Evict(ctx context.Context, c client.Client, pod types.NamespacedName, uid t
 	return Result{Outcome: outcomeOf(err), Err: err, Budget: budgetOf(err)}
 }
 
-// Delete deletes the pod with that UID, whatever its disruption budget says.
+// Delete deletes the pod with that UID, regardless of its disruption budget.
 func Delete(ctx context.Context, c client.Client, pod types.NamespacedName, uid types.UID, o Options) Result {
 	options := []client.DeleteOption{client.Preconditions{UID: &uid}}
 	if o.GracePeriodSeconds != nil {

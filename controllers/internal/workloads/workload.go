@@ -59,7 +59,7 @@ type counts struct {
 }
 
 // setCounts draws the conclusions. Where a change of the template waits for a hand, which is no obstacle
-// to evicting pods, of what revision they are says nothing about a rollout.
+// to evicting pods, their revisions are no sign of a rollout.
 func (w *Workload) setCounts(c counts) {
 	w.Desired, w.AvailablePods = c.desired, c.available
 	w.Available = c.available >= c.desired

@@ -18,5 +18,5 @@
 //     pod, and is in no template unless a user wrote it there.
 //   - ephemeral containers: no template has any.
 //
-// It is pure, and knows nothing of whether what is referred to exists.
+// It is pure, and does not find out whether what is referred to exists.
 package references

@@ -11,7 +11,7 @@
 //  2. It ends a halt that a user has resumed (decide.go).
 //  3. It advances the restarts in flight (inflight.go).
 //  4. It evaluates the triggers of all other targets (triggers.go).
-//  5. It admits pending restarts, or says why they wait (admit.go).
+//  5. It admits pending restarts, or returns why they wait (admit.go).
 //  6. It summarizes the status (status.go), and returns what is to be done.
 //
 // Record (run.go) adds the results of actions to the status. effects.go has what each transition changes.

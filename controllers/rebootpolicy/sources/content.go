@@ -132,7 +132,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// dataFields is what a managedFields entry says of data: {"f:data":{"f:key":{}}}.
+// dataFields is what a managedFields entry has about data: {"f:data":{"f:key":{}}}.
 type dataFields struct {
 	Data       map[string]json.RawMessage `json:"f:data"`
 	BinaryData map[string]json.RawMessage `json:"f:binaryData"`

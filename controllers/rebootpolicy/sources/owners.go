@@ -45,7 +45,7 @@ type selection struct {
 	selector string
 }
 
-// setViews makes wants all that the owner observes. What it lets go of goes first, and makes room.
+// setViews makes wants all that the owner observes. What it no longer observes is removed first, which makes room.
 func (s *Sources) setViews(by types.NamespacedName, wants []Want) {
 	ids := make([]viewID, len(wants))
 	for i := range wants {
