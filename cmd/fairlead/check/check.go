@@ -60,7 +60,7 @@ func NewForConfig(config *rest.Config, o Options) (*Checker, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // what is asked for at a time is bounded
 	config.Timeout = requestTimeout
-	config.WarningHandler = rest.NoWarnings{} // about the samples, which nobody wrote
+	config.WarningHandler = rest.NoWarnings{} // about the samples, which no user wrote
 	var err error
 	if o.Kubernetes, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, err
