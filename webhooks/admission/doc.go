@@ -17,7 +17,7 @@
 //  7. validate.go: the object, and the stored one, for the validator.
 //  8. externalservice, rebootpolicy or chaospod, webhook.go: the steps of the kind; what is valid is in
 //     internal/rules.
-//  9. authorize.go of the kind: the rights that its writer needs, asked for by package authorization.
+//  9. authorize.go of the kind: the rights that its writer needs, reviewed by package authorization.
 //  10. response.go: the review that goes back, with bounded errors and warnings.
 //
 // Beside these, translator.go words errors for those who wrote another version (package translation),

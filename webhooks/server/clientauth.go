@@ -35,7 +35,7 @@ const maxNamed = 253
 // errCaller marks the refusal of a certificate in the error of net/http about a handshake.
 var errCaller = errors.New("the caller is refused")
 
-// clientAuth decides who may call. One that presents a certificate is judged in the handshake, and again
+// clientAuth decides who may call. The certificate of a caller is verified in the handshake, and again
 // at each request, so that an authority that was taken away counts on open connections too. Without a
 // certificate only the anonymous paths answer: when the API server wants a conversion it has no way to
 // present one (k8s.io/apiextensions-apiserver/pkg/apiserver/conversion, newWebhookConverterFactory).
@@ -70,7 +70,7 @@ func newClientAuth(o Options, now func() time.Time, refused *prometheus.CounterV
 	}
 }
 
-// configure has the handshake ask for a certificate. What it is worth is judged here and not by package
+// configure has the handshake ask for a certificate. It is verified here and not by package
 // tls, which would not say why. Sessions are not resumed: a resumed one would bring its certificate
 // along unseen.
 func (c *clientAuth) configure(config *tls.Config) {

@@ -22,7 +22,7 @@ const (
 // semaphore bounds how much is held at once, such as bytes. The next permit goes to the caller whose source
 // holds least: many requests of one source wait for each other, and not in front of those of another one. Of
 // one source, the last and the first to arrive are served in turns: an endless series must not stay in front
-// of a single request, and no request must wait for ever.
+// of a single request, and no request must wait forever.
 type semaphore struct {
 	size int64
 

@@ -26,8 +26,8 @@ import (
 // attemptTimeout bounds one request; an API server that is slower is of no use.
 const attemptTimeout = 15 * time.Second
 
-// apiServerWait waits until the API server responds, at most for a limit. A process that gives up too late
-// hides a wrong address, one that gives up at once does not survive a restart of the API server.
+// apiServerWait waits until the API server responds, at most for a limit. A limit that is too long
+// hides a wrong address, and one that is too short does not survive a restart of the API server.
 type apiServerWait struct {
 	client   rest.Interface
 	server   string

@@ -146,7 +146,7 @@ func (a *assembly) reference(ctx context.Context) bool {
 }
 
 // suspects reports in the log and by an Event on the operator's Lease when the checks of a kind of object
-// begin and cease to be taken for a fault of this process.
+// begin and end to count as a fault of this process.
 func (a *assembly) suspects(kind string) func(suspect bool, cause string) {
 	logger := a.Logger.WithName("health checks")
 	lease := leaseOf(a.config, a.identity)

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
-// rightsInterval is how often a namespace without rights is looked at again.
+// rightsInterval is how often the rights in a namespace without them are checked again.
 const rightsInterval = time.Minute
 
 // openNamespaces returns the namespaces whose objects are cached; none means all. One in which the operator has no

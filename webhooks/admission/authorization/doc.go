@@ -10,7 +10,7 @@
 //   - needs.go: a right that a field of an object needs, and its refusal.
 //   - entitlement.go: the approval of an object by its needs: stamped when it is mutated, verified when it
 //     is validated.
-//   - review.go: many rights of one request, each asked about once, within one time limit.
+//   - review.go: many rights of one request, each reviewed once, within one time limit.
 //   - reviewer.go: one SubjectAccessReview; breaker.go: what an API server that does not respond costs.
 //
 // It writes nothing, so a dry run needs no exception. It reads the API server live, within a time limit,

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxRights bounds how many rights are asked about for one request.
+	// maxRights bounds how many rights are reviewed for one request.
 	maxRights = 100
 	// reviewsAtOnce bounds the access reviews of one request that are under way.
 	reviewsAtOnce = 8

@@ -19,7 +19,7 @@ type Object struct {
 	view   map[string]any // at v1alpha1
 }
 
-// New makes an Object of its JSON data at v1, which the rules judged, and at v1alpha1. Either may be
+// New makes an Object of its JSON data at v1, which the rules validated, and at v1alpha1. Either may be
 // nil: then less can be translated.
 func New(kind string, stored, view map[string]any) *Object {
 	return &Object{kind: kind, stored: stored, view: view}

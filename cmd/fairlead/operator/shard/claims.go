@@ -26,7 +26,7 @@ const (
 	ShardLabel = "fairlead.dev/shard"
 	// claimPrefix is followed by the namespace in the name of a claim.
 	claimPrefix = "fairlead-namespace-"
-	// retryClaim is when a claim of another shard is looked at again, if no watch event has removed it.
+	// retryClaim is when a claim of another shard is read again, if no watch event has removed it.
 	retryClaim = 15 * time.Second
 	// reportAfter is how long another shard may have a namespace before an Event reports it: a shard that was told
 	// of the same change of labels needs a moment.

@@ -154,7 +154,7 @@ func (f *filter) setPosition(version string) {
 func (f *filter) passes(object runtime.Object, event bool) bool {
 	accessor, err := meta.Accessor(object)
 	if err != nil || accessor.GetNamespace() == "" {
-		return true // for the reflector to judge, or of no namespace
+		return true // which the reflector handles, or an object without a namespace
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -33,7 +33,7 @@ const (
 	// recheck is when a namespace that has left is looked for in the informers a second time: what was on
 	// its way into one then has come.
 	recheck = 10 * time.Second
-	// maxDefer is the longest pause before an object is looked at again whose namespace is not reconciled yet.
+	// maxDefer is the longest pause before an object is filtered again whose namespace is not reconciled yet.
 	maxDefer = 5 * time.Second
 )
 
