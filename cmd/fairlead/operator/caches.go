@@ -68,13 +68,20 @@ func (a *assembly) newCluster(api *rest.Config, namespaces []string, held map[cl
 	if len(watched) == 0 {
 		watched = nil // all of them
 	}
+	interner := newInterner()
+	for kind, by := range held {
+		if by.Transform != nil {
+			by.Transform = interner.after(by.Transform)
+			held[kind] = by
+		}
+	}
 	api = rest.CopyConfig(api)
 	api.Wrap(tolerantcache.Transport)
 	options := cluster.Options{Scheme: a.scheme, Cache: cache.Options{
 		Scheme:            a.scheme,
 		DefaultNamespaces: watched,
 		ByObject:          held,
-		DefaultTransform:  stripUnread,
+		DefaultTransform:  interner.after(stripUnread),
 		// A read of a kind without an informer would list a whole kind in the middle of a reconcile.
 		ReaderFailOnMissingInformer: true,
 	}}
@@ -92,7 +99,12 @@ func stripUnread(object any) (any, error) {
 		return object, nil //nolint:nilerr // the last known state of a deleted object, which was stripped before
 	}
 	accessor.SetManagedFields(nil)
-	delete(accessor.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
+	if annotations := accessor.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" { // else it may be shared
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		if len(annotations) == 0 {
+			accessor.SetAnnotations(nil)
+		}
+	}
 	return object, nil
 }
 
