@@ -34,9 +34,9 @@ type objectState struct {
 	active    *int32
 	panicking bool
 	// unqualified has the priorities without enough healthy addresses at the last decision, and
-	// qualifiedSince when each first had enough after that.
+	// qualifiedSince when each first had enough after that; nil where all always had.
 	unqualified    [numPriorities]bool
-	qualifiedSince [numPriorities]time.Time
+	qualifiedSince *[numPriorities]time.Time
 	// handledFailback is the last request to fail back that was handled.
 	handledFailback string
 	// latestDecision is the latest time of a decision about a fault, endedFault the last fault that this
@@ -64,6 +64,9 @@ func (s *objectState) recordDecision(d *decision, now time.Time, request string)
 	for priority := range s.unqualified {
 		had := d.qualified&(1<<priority) != 0
 		if had && s.unqualified[priority] {
+			if s.qualifiedSince == nil {
+				s.qualifiedSince = &[numPriorities]time.Time{}
+			}
 			s.qualifiedSince[priority] = now
 		}
 		s.unqualified[priority] = !had
@@ -75,7 +78,7 @@ func (s *objectState) recordDecision(d *decision, now time.Time, request string)
 
 // qualifiedSinceAt returns qualifiedSince, with now for those that did not qualify at the last decision.
 func (s *objectState) qualifiedSinceAt(now time.Time) [numPriorities]time.Time {
-	at := s.qualifiedSince
+	at := ptr.Deref(s.qualifiedSince, [numPriorities]time.Time{})
 	for priority, unqualified := range s.unqualified {
 		if unqualified {
 			at[priority] = now
