@@ -78,6 +78,9 @@ func New(c *options.Configuration, o Options) (*Manager, error) {
 		return nil, err
 	}
 	LimitMemory(o.Logger) // before the components that take a share of it
+	if c.Controllers.Enabled {
+		limitGarbage()
+	}
 	a := &assembly{Options: o, config: c, identity: self, api: api, leadershipLog: newLeadershipLog(self.id, o.Reconciles, o.Logger)}
 	l, err := a.assemble()
 	if err != nil {
@@ -136,8 +139,9 @@ func (a *assembly) assemble() (*lifecycle, error) {
 			client: a.client.Discovery().RESTClient(), server: a.api.rest.Host, origin: a.api.origin,
 			limit: a.config.ClientConnection.StartTimeout.Duration, recorder: a.recorder, logger: a.Logger,
 		}.wait,
-		background: []component{{"ranges of the cluster", a.egress.ranges.Run}}, waitForRanges: a.egress.waitForRanges,
-		skip: map[phases.Phase]string{},
+		background:    []component{{"ranges of the cluster", a.egress.ranges.Run}, {"memory", returnMemory(a.Clock)}},
+		waitForRanges: a.egress.waitForRanges,
+		skip:          map[phases.Phase]string{},
 	}
 	if err := a.reportUndecodable(&p); err != nil {
 		return nil, err
