@@ -38,6 +38,9 @@ type Options struct {
 	// Objects is how many suspended ExternalServices there are when starts, a handover and memory are measured
 	// once more; 0 leaves that out.
 	Objects int
+	// Secrets, of 20 KB, and ConfigMaps are how many there are when memory is measured beside that without them; 0
+	// Secrets leave that out.
+	Secrets, ConfigMaps int
 	// Limit is how long all of it may take. The default is 45m; three runs take some four minutes, and 50,000
 	// objects fifteen.
 	Limit time.Duration
@@ -88,6 +91,13 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	}
 	if o.Objects > 0 {
 		rows, err := r.fleet(ctx)
+		if err != nil {
+			return result, err
+		}
+		result.rows = append(result.rows, rows...)
+	}
+	if o.Secrets > 0 { // last, since what was measured before would hold their metadata
+		rows, err := r.sources(ctx)
 		result.rows = append(result.rows, rows...)
 		return result, err
 	}

@@ -50,6 +50,8 @@ func main() {
 	h := handover.Options{Output: os.Stderr}
 	flag.IntVar(&h.Runs, "handover-runs", 3, "how often each start and handover is measured on each side; 0 skips this")
 	flag.IntVar(&h.Objects, "fleet-objects", 50_000, "how many suspended ExternalServices there are when a start, a handover and memory are measured once more; 0 skips this")
+	flag.IntVar(&h.Secrets, "fleet-secrets", 20_000, "how many Secrets of 20 KB there are when memory is measured beside that without them; 0 skips this")
+	flag.IntVar(&h.ConfigMaps, "fleet-configmaps", 15_000, "how many ConfigMaps there are beside these Secrets")
 	l := bench.ListOptions{Output: os.Stderr}
 	flag.Func("list-sizes", "how many ExternalServices are listed, such as 1000,10000, which is the default; 0 skips this", func(text string) (err error) {
 		l.Sizes, err = sizes(text)
@@ -143,9 +145,9 @@ func handing(ctx context.Context, wanted *regexp.Regexp, o handover.Options) ([]
 		o.Runs = 0
 	}
 	if !wanted.MatchString(handover.FleetPrefix) {
-		o.Objects = 0
+		o.Objects, o.Secrets = 0, 0
 	}
-	if o.Runs == 0 && o.Objects == 0 {
+	if o.Runs == 0 && o.Objects == 0 && o.Secrets == 0 {
 		return nil, nil
 	}
 	result, err := handover.Run(ctx, o)
