@@ -66,6 +66,7 @@ func local(ctx context.Context, root string) (err error) {
 	}
 	fmt.Printf("\nready: KUBECONFIG=%s\n\n", s.Kubeconfig())
 	restartHint(s.Kubeconfig())
+	fmt.Printf("  kubectl                 %s\n", s.KubectlPath())
 	fmt.Printf("  probes and start order  %s/statusz\n", replica.Probes)
 	fmt.Printf("  the operator's log      %s\n\nCtrl-C ends all of it.\n", replica.LogPath())
 
