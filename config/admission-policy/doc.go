@@ -6,7 +6,6 @@
 // from the CRDs, adds those on names, annotations and rights that CEL can say, and evaluates policies
 // without a cluster, for tests that hold them to the rules in Go.
 //
-// A policy never refuses what the webhooks accept (except for the rights that a ChaosPod takes, which no
-// webhook checks), never evaluates a delete, a status or an object that
+// A policy never refuses what the webhooks accept, never evaluates a delete, a status or an object that
 // is being deleted, and accepts what is stored already. This package installs nothing.
 package admissionpolicy

@@ -20,7 +20,7 @@ func TestTheReferenceListsEveryRule(t *testing.T) {
 	const path = "../../../docs/reference/rules.md"
 	var page strings.Builder
 	page.WriteString("# Rules of fairlead vet\n\n" +
-		"`go test ./cmd/fairlead/vet -run Reference -update` writes this page. An id stays the same from release to release. `--disable` takes ids and the words of the second column, and so do comments: see [Checking manifests](../guides/vet.md#leaving-something-out).\n\n" +
+		"`go test ./cmd/fairlead/vet -run Reference -update` writes this page. An id stays the same from release to release. `--disable` takes ids and the words of the second column, and so do comments: see [Checking manifests](../guides/vet.md#excluding-files-and-rules).\n\n" +
 		"| id | word | what holds where nothing is found |\n| --- | --- | --- |\n")
 	for _, c := range Checks() {
 		fmt.Fprintf(&page, "| <a id=\"%s\"></a>%s | `%s` | %s |\n", strings.ToLower(c.ID), c.ID, c.Rule, c.Text)
