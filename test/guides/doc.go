@@ -1,14 +1,19 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guides does what guides of docs/guides say, from the first line to the last, and compares what the commands print
-// with what the guide shows. With -update it writes what they print into the guide.
+// Package guides does what the pages of the documentation say, from the first line to the last, and compares what the commands
+// print with what the page shows. With -update it writes what they print into the page. A page that is added is read as well;
+// elsewhere lists the blocks that are not run here, and why.
 //
-// In a block of console, what follows "$ " is a command, with the lines of its heredoc and those after a backslash; what
-// follows it is its output. A command that reads is repeated until it prints that. A comment such as
+// In a block of console, what follows "$ " is a command, with the lines of its heredoc, those after a backslash, and those of a
+// loop; what follows it is its output. A command that reads is repeated until it prints that. Where a block shows no output at
+// all, its commands must succeed. A block of YAML is a kustomization that must build, a configuration of the operator that must
+// load, a spec that must fit what was applied before, or objects that the API server must accept; the first line may name a file
+// that later commands use. A comment such as
 //
 //	<!-- test: refuse 192.0.2.10:5432 -->
 //
-// says what happens outside the cluster at that point: listen, refuse and accept with an address; unready
-// and image-pull with a namespace, whose pods that are made from then on have that fault, until mend.
+// says what happens at that point beside what the reader does: listen, refuse and accept with an address; unready and
+// image-pull with a namespace, whose pods that are made from then on have that fault, until mend; run with a command. The
+// folder of testdata that is called like the page has files that it takes to be there.
 package guides

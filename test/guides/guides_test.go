@@ -4,15 +4,21 @@
 package guides
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,8 +48,25 @@ func TestMain(m *testing.M) { os.Exit(framework.Main(m, 8, func() error { return
 // reads matches the commands that change nothing, and so can be repeated.
 var reads = regexp.MustCompile(`^kubectl (-n \S+ )?(get|describe|events) `)
 
-// Each guide keeps to namespaces of its own.
-func TestWhatTheGuidesSayIsSo(t *testing.T) {
+// pages are README.md, CONTRIBUTING.md and the pages of docs but the decisions, which stay as they were written.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, folder := range []string{root, filepath.Join(root, "docs"), filepath.Join(root, "docs", "guides"), filepath.Join(root, "docs", "reference"), filepath.Join(root, "docs", "reference", "api")} {
+		files, err := filepath.Glob(filepath.Join(folder, "*.md"))
+		must(t, err)
+		for _, file := range files {
+			raw, err := os.ReadFile(file)
+			must(t, err)
+			found[strings.TrimPrefix(file, root+"/")] = string(raw)
+		}
+	}
+	return found
+}
+
+// Every command of a page is run and every manifest checked, unless elsewhere says why not. A page has a folder, and namespaces
+// of its own for those that it calls shop.
+func TestWhatThePagesSayIsSo(t *testing.T) {
 	servers, err := externalnet.Open()
 	must(t, err)
 	defer servers.Close()
@@ -56,55 +79,168 @@ func TestWhatTheGuidesSayIsSo(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	t.Run("guides", func(t *testing.T) { // ends before the cluster does
-		for _, name := range []string{"first-externalservice", "database-failover", "rotated-credential", "lost-pods"} {
-			t.Run(name, func(t *testing.T) {
+	programs := t.TempDir()
+	for _, name := range []string{"fairlead", "kubectl-fairlead"} {
+		path, err := filepath.Abs(filepath.Join(root, "bin", "fairlead"))
+		must(t, err)
+		must(t, os.Symlink(path, filepath.Join(programs, name)))
+	}
+	all := pages(t)
+	longestFirst := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(steps(all[b])), len(steps(all[a]))), cmp.Compare(a, b))
+	})
+	var done atomic.Int32
+	t.Run("pages", func(t *testing.T) { // ends before the cluster does
+		for _, page := range longestFirst {
+			if len(steps(all[page])) == 0 {
+				continue
+			}
+			t.Run(page, func(t *testing.T) {
 				t.Parallel()
-				r := &reader{T: t, Replicas: replicas, servers: servers, at: map[string]*externalnet.Server{}, file: filepath.Join(root, "docs", "guides", name+".md")}
-				r.read()
+				r := &reader{T: t, Replicas: replicas, servers: servers, at: map[string]*externalnet.Server{}, page: page, programs: programs, folder: t.TempDir()}
+				done.Add(r.read(all[page]))
 			})
 		}
 	})
+	if n := done.Load(); n < 150 && !t.Failed() && flag.Lookup("test.run").Value.String() == "" {
+		t.Errorf("%d steps were done: the search is broken", n)
+	}
 	if err := framework.NoComplaints(replicas.Complaints()); err != nil {
 		t.Error(err)
 	}
 }
 
-// reader is one who does what a guide says.
-type reader struct {
-	*testing.T
-	*framework.Replicas
-	servers *externalnet.Servers
-	at      map[string]*externalnet.Server
-	file    string
-}
-
-func (r *reader) read() {
-	raw, err := os.ReadFile(r.file)
-	must(r.T, err)
-	all := steps(string(raw))
-	if len(all) < 5 {
-		r.Fatalf("%s has %d steps", r.file, len(all))
-	}
-	printed := map[int][]string{}
-	for _, s := range all {
-		if s.outside != "" {
-			r.happen(s.outside)
-			continue
-		}
-		if output := r.run(s); !s.shows(output) {
-			printed[s.line] = output
-			if !*update {
-				r.Fatalf("%s:%d: $ %s\nprints\n%s\nand the guide shows\n%s", r.file, s.line, s.command, strings.Join(output, "\n"), strings.Join(s.output, "\n"))
+// What is listed must be there, or the list would excuse a block that another one takes the place of.
+func TestEachBlockThatIsNotRunIsOnce(t *testing.T) {
+	all := pages(t)
+	for page, blocks := range elsewhere {
+		for begins := range blocks {
+			lines := map[int]bool{}
+			for _, s := range steps(all[page]) {
+				if strings.HasPrefix(s.block, begins) && s.block != "" {
+					lines[s.begins] = true
+				}
+			}
+			if len(lines) != 1 {
+				t.Errorf("%s: %d blocks begin with %q, want 1", page, len(lines), begins)
 			}
 		}
 	}
+}
+
+// reader is one who does what a page says.
+type reader struct {
+	*testing.T
+	*framework.Replicas
+	servers  *externalnet.Servers
+	at       map[string]*externalnet.Server
+	page     string
+	programs string // the folder of fairlead and kubectl-fairlead
+	folder   string // the present folder: it has config, and what testdata has for the page
+	last     string // the manifest that was applied last
+}
+
+var shop = regexp.MustCompile(`\bshop\b`)
+
+// base is the name of the page.
+func (r *reader) base() string { return strings.TrimSuffix(filepath.Base(r.page), ".md") }
+
+// own has namespaces of the page's own.
+func (r *reader) own(text string) string {
+	return shop.ReplaceAllLiteralString(text, "shopof-"+strings.ToLower(r.base()))
+}
+
+// read returns how many steps it has done.
+func (r *reader) read(raw string) (done int32) {
+	shown, printed := steps(raw), map[int][]string{}
+	own := steps(r.own(raw))
+	r.prepare(own)
+	for i, s := range own {
+		switch {
+		case r.elsewhere(shown[i]):
+			continue
+		case s.outside != "":
+			r.happen(s.outside)
+		case s.command == "":
+			if err := r.check(s); err != nil {
+				r.Errorf("%s:%d: %v", r.page, s.line, err)
+			}
+		default:
+			if output := r.run(s); !s.shows(output) {
+				printed[s.line] = strings.Split(strings.ReplaceAll(strings.Join(output, "\n"), r.own("shop"), "shop"), "\n")
+				if !*update {
+					r.Fatalf("%s:%d: $ %s\nprints\n%s\nand the page shows\n%s", r.page, s.line, s.command, strings.Join(output, "\n"), strings.Join(s.output, "\n"))
+				}
+			}
+		}
+		done++
+	}
 	if len(printed) > 0 {
-		must(r.T, os.WriteFile(r.file, []byte(rewritten(string(raw), all, printed)), 0o644))
+		must(r.T, os.WriteFile(filepath.Join(root, r.page), []byte(rewritten(raw, shown, printed)), 0o644))
+	}
+	return done
+}
+
+// elsewhere reports whether the block of a step is listed.
+func (r *reader) elsewhere(s step) bool {
+	if wholePages[r.page] != "" {
+		return true
+	}
+	for begins := range elsewhere[r.page] {
+		if s.block != "" && strings.HasPrefix(s.block, begins) {
+			return true
+		}
+	}
+	return false
+}
+
+// prepare fills the folder of the page: with config, with what testdata has for it, and with the files that its blocks name in
+// their first line.
+func (r *reader) prepare(all []step) {
+	config, err := filepath.Abs(filepath.Join(root, "config"))
+	must(r.T, err)
+	must(r.T, os.Symlink(config, filepath.Join(r.folder, "config")))
+	data := filepath.Join("testdata", r.base())
+	err = filepath.WalkDir(data, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if err == nil {
+			r.write(strings.TrimPrefix(path, data+"/"), r.own(string(raw)))
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.Fatal(err)
+	}
+	for _, s := range all {
+		for _, file := range s.files() {
+			r.write(file, strings.ReplaceAll(s.block, filepath.Dir(s.files()[0]), filepath.Dir(file))) // the same for another folder
+		}
 	}
 }
 
-// run returns what a command prints: that which the guide shows, if that comes in time.
+func (r *reader) write(file, text string) {
+	path := filepath.Join(r.folder, filepath.Dir(file))
+	must(r.T, os.MkdirAll(path, 0o755))
+	toConfig, err := filepath.Rel(path, r.folder)
+	must(r.T, err)
+	text = strings.ReplaceAll(text, "<path or URL>", toConfig)
+	must(r.T, os.WriteFile(filepath.Join(path, filepath.Base(file)), []byte(text), 0o600))
+}
+
+// bash returns what a script prints that runs in the page's folder.
+func (r *reader) bash(ctx context.Context, script string) (string, error) {
+	cmd := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", script)
+	cmd.Dir = r.folder
+	cmd.WaitDelay = time.Second
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+r.Kubeconfig(), "KUBECTL_KUBERC=false", "PATH="+r.programs+":"+filepath.Dir(r.KubectlPath())+":"+os.Getenv("PATH"))
+	raw, err := cmd.CombinedOutput()
+	return strings.TrimRight(string(raw), "\n"), err
+}
+
+// run returns what a command prints: that which the page shows, if that comes in time.
 func (r *reader) run(s step) (output []string) {
 	if strings.HasPrefix(s.command, "export KUBECONFIG=") {
 		return nil
@@ -112,22 +248,24 @@ func (r *reader) run(s step) (output []string) {
 	r.Logf("$ %s", s.command)
 	began := time.Now()
 	err := framework.Eventually(r.Context(), patience, func(ctx context.Context) error {
-		cmd := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", s.command)
-		cmd.Env = append(os.Environ(), "KUBECONFIG="+r.Kubeconfig(), "KUBECTL_KUBERC=false", "PATH="+filepath.Dir(r.KubectlPath())+":"+os.Getenv("PATH"))
-		raw, err := cmd.CombinedOutput()
+		text, err := r.bash(ctx, s.command)
 		output = nil
-		if text := strings.TrimRight(string(raw), "\n"); text != "" {
+		if text != "" {
 			output = strings.Split(text, "\n")
-		} else if err != nil {
-			return err // one that is meant prints why
+		}
+		if err != nil && (text == "" || s.quiet) {
+			return fmt.Errorf("%w: %s", err, text) // one that is meant prints why
 		}
 		if reads.MatchString(s.command) && !s.shows(output) && !(*update && time.Since(began) > settling) {
-			return fmt.Errorf("prints\n%s", raw)
+			return fmt.Errorf("prints\n%s", text)
 		}
 		return nil
 	})
 	if err != nil {
-		r.Fatalf("%s:%d: $ %s\n%v\nand the guide shows\n%s", r.file, s.line, s.command, err, strings.Join(s.output, "\n"))
+		r.Fatalf("%s:%d: $ %s\n%v\nand the page shows\n%s", r.page, s.line, s.command, err, strings.Join(s.output, "\n"))
+	}
+	if _, manifest, applied := strings.Cut(s.command, "<<'YAML'\n"); applied {
+		r.last = strings.TrimSuffix(manifest, "YAML")
 	}
 	return output
 }
@@ -150,11 +288,13 @@ func (r *reader) happen(what string) {
 		err = r.breakPods(object, verb)
 	case "mend":
 		err = r.breakPods(object, "")
+	case "run":
+		err = r.try("set -e; %s", object)
 	default:
 		err = fmt.Errorf("unknown")
 	}
 	if err != nil {
-		r.Fatalf("%s: %s: %v", r.file, what, err)
+		r.Fatalf("%s: %s: %v", r.page, what, err)
 	}
 }
 

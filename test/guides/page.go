@@ -9,50 +9,79 @@ import (
 	"strings"
 )
 
-// step is a command of a guide, or something that happens outside.
+// step is a command of a page, a block of another language, or something that happens outside.
 type step struct {
-	line    int    // of the page, from 1
-	outside string // "" for a command
-	command string
-	output  []string // what the page shows, from the line after the command on
+	line     int      // of the page, from 1: the last one of the command, or begins
+	begins   int      // line at which the block begins
+	outside  string   // what happens outside, or ""
+	block    string   // the block that it is in, or is
+	language string   // of the block
+	command  string   // "" for a block that is no console, or shows no command
+	output   []string // what the page shows, from the line after the command on
+	quiet    bool     // the block shows no output at all: its commands must only succeed
 }
 
-var outside = regexp.MustCompile(`^<!-- test: (.+) -->$`)
+var (
+	outside = regexp.MustCompile(`^<!-- test: (.+) -->$`)
+	fence   = regexp.MustCompile("^( *)```(\\w*)")
+)
 
 // steps are those of a page, in order.
 func steps(page string) (found []step) {
-	var block, more bool // within a block of console, within a command of several lines
-	var end string       // of a heredoc
-	for i, line := range strings.Split(page, "\n") {
+	lines := strings.Split(page, "\n")
+	for i := 0; i < len(lines); i++ {
+		if text := outside.FindStringSubmatch(lines[i]); text != nil {
+			found = append(found, step{line: i + 1, outside: text[1]})
+		}
+		opens := fence.FindStringSubmatch(lines[i])
+		if opens == nil {
+			continue
+		}
+		begin := i + 1
+		var body []string
+		for i++; i < len(lines) && !fence.MatchString(lines[i]); i++ {
+			body = append(body, strings.TrimPrefix(lines[i], opens[1]))
+		}
+		block := step{line: begin, begins: begin, block: strings.Join(body, "\n"), language: opens[2]}
+		if all := commands(body, block); block.language == "console" && len(all) > 0 {
+			found = append(found, all...)
+		} else {
+			found = append(found, block)
+		}
+	}
+	return found
+}
+
+// commands are those of a block of console, which begins with one.
+func commands(body []string, block step) (found []step) {
+	var end string // the last line of a command of several lines: "" where the line is, which has no backslash at its end
+	more, quiet := false, true
+	for i, line := range body {
 		switch {
-		case line == "```console":
-			block = true
-		case strings.HasPrefix(line, "```"):
-			block, more, end = false, false, ""
-		case !block:
-			if text := outside.FindStringSubmatch(line); text != nil {
-				found = append(found, step{line: i + 1, outside: text[1]})
-			}
 		case more:
 			last := &found[len(found)-1]
 			last.command += "\n" + line
-			if end == "" {
-				more = strings.HasSuffix(line, `\`)
-			} else {
-				more = line != end
-			}
-			last.line = i + 1
+			last.line++
+			more = end == "" && strings.HasSuffix(line, `\`) || end != "" && strings.TrimSpace(line) != end
 		case strings.HasPrefix(line, "$ "):
-			end = ""
-			if _, word, found := strings.Cut(line, "<<'"); found {
+			if end = ""; strings.HasPrefix(line, "$ for ") {
+				end = "done"
+			} else if _, word, found := strings.Cut(line, "<<'"); found {
 				end, _, _ = strings.Cut(word, "'")
 			}
-			found = append(found, step{line: i + 1, command: line[2:]})
+			s := block
+			s.line, s.command = block.line+1+i, line[2:]
+			found = append(found, s)
 			more = end != "" || strings.HasSuffix(line, `\`)
-		case len(found) > 0:
+		case len(found) == 0:
+			return nil
+		default:
 			last := &found[len(found)-1]
-			last.output = append(last.output, line)
+			last.output, quiet = append(last.output, line), false
 		}
+	}
+	for i := range found {
+		found[i].quiet = quiet
 	}
 	return found
 }
@@ -85,6 +114,9 @@ var volatile = []struct {
 
 // shows reports whether the page shows what the command printed. Events of one second come in any order.
 func (s step) shows(printed []string) bool {
+	if s.quiet {
+		return true
+	}
 	if !strings.Contains(s.command, " events ") {
 		return same(s.output, printed)
 	}

@@ -8,16 +8,18 @@ import (
 	"testing"
 )
 
-const page = "# Title\n\n```console\n$ kubectl apply -f - <<'YAML'\na: 1\nYAML\nobject created\n$ kubectl get \\\n    object\nNAME AGE\nx    5s\n```\n\n<!-- test: refuse 192.0.2.1:80 -->\n\n```yaml\n$ no command\n```\n\n```console\n$ true\n```\n"
+const page = "# Title\n\n```console\n$ kubectl apply -f - <<'YAML'\na: 1\nYAML\nobject created\n$ kubectl get \\\n    object\nNAME AGE\nx    5s\n```\n\n<!-- test: refuse 192.0.2.1:80 -->\n\n```yaml\n$ no command\n```\n\n  ```console\n  $ for a in b; do\n      true\n    done\n  $ true\n  ```\n\n```console\n# as root\n```\n"
 
 func TestAPageIsReadAndWritten(t *testing.T) {
 	all := steps(page)
-	if len(all) != 4 || all[0].command != "kubectl apply -f - <<'YAML'\na: 1\nYAML" || all[1].command != "kubectl get \\\n    object" ||
-		strings.Join(all[1].output, "|") != "NAME AGE|x    5s" || all[2].outside != "refuse 192.0.2.1:80" || all[3].command != "true" {
+	if len(all) != 7 || all[0].command != "kubectl apply -f - <<'YAML'\na: 1\nYAML" || all[1].command != "kubectl get \\\n    object" ||
+		strings.Join(all[1].output, "|") != "NAME AGE|x    5s" || all[1].quiet || all[2].outside != "refuse 192.0.2.1:80" ||
+		all[3].language != "yaml" || all[3].command != "" || all[4].command != "for a in b; do\n    true\n  done" || !all[4].quiet ||
+		all[5].command != "true" || all[5].begins != all[4].begins || all[6].command != "" || all[6].block != "# as root" {
 		t.Fatalf("read %+v", all)
 	}
-	got := rewritten(page, all, map[int][]string{all[0].line: {"object changed", "twice"}, all[1].line: nil, all[3].line: {"done"}})
-	want := strings.NewReplacer("object created", "object changed\ntwice", "NAME AGE\nx    5s\n", "", "$ true", "$ true\ndone").Replace(page)
+	got := rewritten(page, all, map[int][]string{all[0].line: {"object changed", "twice"}, all[1].line: nil, all[5].line: {"done"}})
+	want := strings.NewReplacer("object created", "object changed\ntwice", "NAME AGE\nx    5s\n", "", "  $ true", "  $ true\ndone").Replace(page)
 	if got != want {
 		t.Errorf("wrote\n%s\nwant\n%s", got, want)
 	}

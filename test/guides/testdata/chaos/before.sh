@@ -1,0 +1,9 @@
+kubectl get namespace shop || kubectl create namespace shop
+kubectl apply -f - <<'YAML'
+apiVersion: chaos.fairlead.dev/v1
+kind: ChaosPod
+metadata: {name: payments-api, namespace: shop}
+spec:
+  target: {workload: {kind: Deployment, name: payments-api}}
+  schedule: {cron: "*/30 9-16 * * 1-5", timeZone: Europe/Zurich}
+YAML
