@@ -454,6 +454,28 @@ func TestWhatTheChartCannotDoIsRefusedWithTheReason(t *testing.T) {
 	}
 }
 
+// A chart that depends on this one passes on its global values, and the value that its condition names.
+func TestTheChartMayBeADependency(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "platform")
+	if err := os.CopyFS(filepath.Join(folder, "charts", "fairlead"), os.DirFS(generated(t))); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{
+		"Chart.yaml":  "{apiVersion: v2, name: platform, version: 1.0.0, dependencies: [{name: fairlead, version: 1.2.3, condition: fairlead.enabled}]}",
+		"values.yaml": "{global: {team: a}, fairlead: {enabled: true, namePrefix: team-}}",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, enabled := range []bool{true, false} {
+		manifests, err := render(t, folder, "a", map[string]any{"fairlead": map[string]any{"enabled": enabled}})
+		if err != nil || strings.Contains(manifests, "name: team-fairlead-manager") != enabled {
+			t.Errorf("enabled %t: %v in %d bytes", enabled, err, len(manifests))
+		}
+	}
+}
+
 // `helm upgrade --reuse-values` leaves out every value that the former chart did not have.
 func TestAValueThatIsMissingIsNotTakenForFalse(t *testing.T) {
 	folder := generated(t)
