@@ -27,9 +27,9 @@ func krew(of, from string, sums map[string]string) ([]byte, error) {
 		"spec": map[string]any{
 			"version":          of,
 			"homepage":         "https://" + module,
-			"shortDescription": "Check and convert manifests of Fairlead",
+			"shortDescription": "Check manifests and installations of Fairlead",
 			"description": "Checks manifests of ExternalServices, RebootPolicies and ChaosPods without a\n" +
-				"cluster, by the code that its webhooks run, or what a cluster has stored, and\nconverts them between their versions.\n",
+				"cluster, by the code that its webhooks run, or what a cluster has stored, and\nconverts them between their versions. Checks an installation: CRDs, webhooks,\ncertificates, rights.\n",
 			"platforms": platforms,
 		},
 	})
