@@ -43,7 +43,8 @@ type decoder struct {
 func (d *decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	if into == nil {
 		if object := d.object(data); object != nil {
-			return object, &d.kind, nil
+			of := d.kind
+			return object, &of, nil
 		}
 	}
 	decoded, kind, failure := d.whole.Decode(data, defaults, into)
