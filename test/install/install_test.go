@@ -163,14 +163,16 @@ func TestEachProfileIsComeToByAnUpgradeAndPassesTheCheck(t *testing.T) {
 	s := newSuite(t)
 	s.kubectl("create", "namespace", "shop")
 	s.install("fairlead-system", current, "", nil)
-	for _, profile := range []struct {
+	for n, profile := range []struct {
 		values map[string]any
 		want   []string
 	}{
 		{map[string]any{"namespaces": []any{"shop"}}, []string{"ok: ServiceAccount fairlead-system/fairlead-manager: it has all "}},
+		{map[string]any{"namespaces": []any{"shop"}, "clusterRole": false}, []string{"ok: ServiceAccount fairlead-system/fairlead-manager: it has all "}},
 		{map[string]any{"secrets": "wide", "admissionPolicies": true}, []string{"ok: RebootPolicy at v1alpha1: created by a dry run"}},
 		{map[string]any{"v1Only": true}, []string{"ok: CustomResourceDefinition chaospods.chaos.fairlead.dev: serves v1, stores v1\n", "; the operator is in namespace fairlead-system\n"}},
 		{nil, []string{"ok: ChaosPod at v1alpha1: created by a dry run"}},
+		{map[string]any{"layout": "split", "shards": []any{"a"}, "replicas": 1}, []string{"ok: Lease fairlead-system/fairlead-shard-a: ", "ok: Lease fairlead-system/fairlead-shard-rest: "}},
 	} {
 		if profile.values["v1Only"] == true {
 			text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "install.md"))
@@ -178,15 +180,45 @@ func TestEachProfileIsComeToByAnUpgradeAndPassesTheCheck(t *testing.T) {
 			s.stores("v1")
 			s.run([]string{strings.TrimPrefix(regexp.MustCompile(`(?ms)^\$ for crd in .*?^  done$`).FindString(string(text)), "$ ")})
 		}
+		if profile.values["shards"] != nil {
+			s.kubectl("label", "namespace", "shop", "fairlead.dev/shard=a")
+		}
 		s.upgrade("fairlead-system", current, profile.values == nil, profile.values) // back from v1 alone, as the guide says
+		if profile.values["clusterRole"] == false {
+			s.publish()
+		}
 		output := s.sound()
 		for _, want := range profile.want {
 			if !strings.Contains(output, want) {
 				t.Errorf("%v: lacks %q:\n%s", profile.values, want, output)
 			}
 		}
-		s.helmTest("fairlead-system")
+		address := fmt.Sprintf("192.0.2.%d", n+1)
+		s.apply("{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: billing-db, namespace: shop}, spec: {ports: [{name: http, port: 80}], endpoints: [{name: a, addresses: [" + address + "]}]}}")
+		s.published(address)
+		if profile.values["clusterRole"] != false { // which the chart has no test without
+			s.helmTest("fairlead-system")
+		}
 	}
+}
+
+// publish removes what the operator has written as an authority, and writes it as docs/guides/namespaced.md says.
+func (s *suite) publish() {
+	s.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "namespaced.md"))
+	s.must(err)
+	block := regexp.MustCompile("(?ms)^```console\n(\\$ bundle=.*?)^```").FindStringSubmatch(string(text))
+	if len(block) != 2 {
+		s.Fatal("docs/guides/namespaced.md has no commands that copy the bundle")
+	}
+	s.eventually(func() error { // a pod of before, which may still stop, writes it again
+		s.kubectl("patch", "mutatingwebhookconfiguration", "fairlead-mutating", "--type=json", "-p", `[{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": ""}]`)
+		if output, code := s.check("--namespace=shop"); code != 1 || !strings.Contains(output, "is empty") {
+			return fmt.Errorf("without a bundle the check ends with %d:\n%s", code, output)
+		}
+		return nil
+	})
+	s.run([]string{regexp.MustCompile(`(?m)^\$ `).ReplaceAllString(block[1], "")})
 }
 
 // orphaned is what an ExternalService leaves with deletionPolicy Orphan.
