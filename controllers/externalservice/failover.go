@@ -102,7 +102,7 @@ type decision struct {
 	published []publishedAddress
 	// panicking means that all are ready, since no address of any priority is healthy.
 	panicking bool
-	// pendingFailback is a more preferred tier that qualifies and is not active yet. awaitsRequest means that it
+	// pendingFailback is a more preferred priority that qualifies and is not active yet. awaitsRequest means that it
 	// waits for a request, and not for failbackDelay.
 	pendingFailback *int32
 	awaitsRequest   bool

@@ -28,8 +28,7 @@ func (p *Prober) Set(key types.NamespacedName, check Check, targets []Target) []
 			counts: p.groups.acquire(group), group: group, namespace: p.suspicion.acquireNamespace(key.Namespace),
 		}
 		p.objects[key] = o
-	}
-	if known {
+	} else {
 		p.updateCheck(o, &check)
 	}
 	p.replaceTargets(o, targets)

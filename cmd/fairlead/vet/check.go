@@ -166,7 +166,7 @@ func (c *objectCheck) schemaErrors(errs field.ErrorList) {
 	for _, err := range errs {
 		path, text := fieldOf(err), c.message(err)
 		if wrong := unfitNumber.FindStringSubmatch(err.Detail); wrong != nil {
-			unfit = append(unfit, wrong[1]) // for most of them, a bound of their own says more
+			unfit = append(unfit, wrong[1]) // most of them have a bound of their own, whose message is clearer
 			continue
 		}
 		if path == "" && strings.HasPrefix(err.Detail, "some rules were not checked") {
