@@ -157,10 +157,12 @@ func (c *Controller) Start(ctx context.Context) error {
 	return controller.RunAll(ctx, c.sources.Run, c.probes.Run, c.controller.Start)
 }
 
-// Wake enqueues a policy that waits for others: the ledger calls it. It does not block.
+// Wake enqueues a policy that waits for others: the ledger calls it. It does not block. Like events of workloads, it
+// brings about one reconcile in an interval, which takes all that has become free: a write of the status for each slot
+// costs more than a slot that is kept for as long.
 func (c *Controller) Wake(holder disruption.Holder) {
 	if holder.Kind == disruption.RebootPolicy {
-		c.reconciler.enqueuer.Enqueue(holder.NamespacedName)
+		c.reconciler.enqueuer.EnqueueCoalesced(holder.NamespacedName)
 	}
 }
 

@@ -163,7 +163,7 @@ const (
 	// intervalPerWrite is how many times as long as the last write of the status took a policy is left alone because
 	// of events of workloads: the status of 100 targets with four sources each is 90 KB, and an API server that is
 	// busy takes the longer for it.
-	intervalPerWrite = 50
+	intervalPerWrite = 20
 	// maxInterval limits that.
 	maxInterval = 5 * time.Second
 )

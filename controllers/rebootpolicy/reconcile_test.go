@@ -391,3 +391,22 @@ func TestRestartNowIsActedOnOnce(t *testing.T) {
 		t.Errorf("last token %q", got)
 	}
 }
+
+// Only a Probe trigger has something to look at again when a restart has ended: each reconcile right after a write may
+// be one more write.
+func TestTheEndOfARestartBringsAboutNoReconcileRightAfterIt(t *testing.T) {
+	s := newSuite(t, config, deployment("api", 2, nil)...)
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	s.reconcile()
+	s.advance(time.Minute)
+	s.reconcile()
+	s.completeRollout("api")
+	s.reconcile()
+	s.advance(time.Minute)
+	result := s.reconcile()
+	s.expectCondition(autorebootv1.ConditionVerified, "True Verified")
+	if result.RequeueAfter > 0 && result.RequeueAfter < controller.CoalescingInterval {
+		t.Errorf("reconciled again after %s", result.RequeueAfter)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // writeStatus writes a status that differs from the stored one, upon the version that was read: if the policy has
@@ -35,7 +36,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation, status *au
 	o.policy.Status, o.policy.ResourceVersion = updated.Status, updated.ResourceVersion
 	o.state.lastWrite.Record(updated, r.Now())
 	o.confirmed = true
-	if len(updated.Status.InFlight) < len(before.InFlight) {
+	if len(updated.Status.InFlight) < len(before.InFlight) && rules.HasProbe(&o.policy.Spec) {
 		o.requeueAt(o.now) // the pods of workloads that are not in flight any more are to be checked
 	}
 	r.writeEvents(o, &before, messages)

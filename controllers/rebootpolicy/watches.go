@@ -4,6 +4,7 @@
 package rebootpolicy
 
 import (
+	"context"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -36,7 +37,8 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 		source.Kind(c.GetCache(), &autorebootv1.RebootPolicy{},
 			&handler.TypedEnqueueRequestForObject[*autorebootv1.RebootPolicy]{},
 			predicate.Or[*autorebootv1.RebootPolicy](predicate.TypedGenerationChangedPredicate[*autorebootv1.RebootPolicy]{},
-				controller.AnnotationsChanged[*autorebootv1.RebootPolicy](requestAnnotations()), restartAdded())),
+				controller.AnnotationsChanged[*autorebootv1.RebootPolicy](requestAnnotations()))),
+		source.Kind(c.GetCache(), &autorebootv1.RebootPolicy{}, enqueueSelf(r), restartAdded()),
 		source.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueFor(r, workloadMatcher[*appsv1.Deployment](autorebootv1.TargetDeployment))),
 		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueFor(r, workloadMatcher[*appsv1.StatefulSet](autorebootv1.TargetStatefulSet))),
 		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueFor(r, workloadMatcher[*appsv1.DaemonSet](autorebootv1.TargetDaemonSet))),
@@ -71,6 +73,16 @@ func workloadMatcher[T client.Object](kind autorebootv1.TargetKind) func(T) func
 	return func(object T) func(*watchSet) bool {
 		name, uid, set := object.GetName(), object.GetUID(), labels.Set(object.GetLabels())
 		return func(w *watchSet) bool { return w.matchesWorkload(kind, name, uid, set) }
+	}
+}
+
+// enqueueSelf enqueues a policy whose status has changed. Nearly always that is our own write, which must not bring
+// about another one right after it.
+func enqueueSelf(r *Reconciler) handler.TypedEventHandler[*autorebootv1.RebootPolicy, reconcile.Request] {
+	return handler.TypedFuncs[*autorebootv1.RebootPolicy, reconcile.Request]{
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*autorebootv1.RebootPolicy], _ queue) {
+			r.enqueuer.EnqueueCoalesced(client.ObjectKeyFromObject(e.ObjectNew))
+		},
 	}
 }
 

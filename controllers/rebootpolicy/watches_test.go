@@ -225,11 +225,35 @@ func TestTheCacheDropsWhatIsNotReadOfAWorkload(t *testing.T) {
 
 func TestAPolicyWhoseWritesTakeLongIsLookedAtLessOften(t *testing.T) {
 	for took, want := range map[time.Duration]time.Duration{
-		0: controller.CoalescingInterval, 50 * time.Millisecond: controller.CoalescingInterval + 2500*time.Millisecond, time.Second: maxInterval,
+		0: controller.CoalescingInterval, 50 * time.Millisecond: controller.CoalescingInterval + time.Second, time.Second: maxInterval,
 	} {
 		o := &observation{state: &objectState{writeTook: took}}
 		if got := o.interval(); got != want {
 			t.Errorf("after a write of %s: every %s, want %s", took, got, want)
+		}
+	}
+}
+
+func TestOwnWritesAndFreeSlotsBringAboutOneReconcileInAnInterval(t *testing.T) {
+	now := epoch
+	b, q := newEnqueuer(t, func() time.Time { return now })
+	c := &Controller{reconciler: &Reconciler{enqueuer: b}}
+	policy := &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: policyKey.Namespace, Name: policyKey.Name}}
+	for name, enqueue := range map[string]func(){
+		"a slot": func() { c.Wake(holderOf(policyKey)) },
+		"a write": func() {
+			enqueueSelf(c.reconciler).Update(t.Context(), event.TypedUpdateEvent[*autorebootv1.RebootPolicy]{ObjectOld: policy, ObjectNew: policy}, q)
+		},
+	} {
+		q.now, q.later = 0, nil
+		b.SetInterval(policyKey, controller.CoalescingInterval)
+		enqueue()
+		if q.now != 0 || len(q.later) != 1 || q.later[0] != controller.CoalescingInterval {
+			t.Errorf("%s right after a reconcile: %d at once, later %v", name, q.now, q.later)
+		}
+		now = now.Add(controller.CoalescingInterval)
+		if enqueue(); q.now != 1 {
+			t.Errorf("%s after the interval: %d at once", name, q.now)
 		}
 	}
 }

@@ -44,8 +44,9 @@ type View struct {
 	// Free is how many claims the holder may add to its own. It is negative where what was restored
 	// is more than the cluster may have.
 	Free int
-	// Share is how many claims the holder may have if it uses again the slots that it gives back: the least that a
-	// holder has which waits for a slot of the cluster, and MaxDisrupted where none waits.
+	// Share is how many claims the holder may have if it uses again the slots that it gives back: MaxDisrupted where
+	// none waits for a slot of the cluster. Otherwise it is an equal part of MaxDisrupted for each that has claims or
+	// waits, or the least that one has which waits, if that is more.
 	Share int
 	// Disrupted are the workloads that other holders claim. It must not be changed.
 	Disrupted map[types.UID]bool
@@ -183,15 +184,22 @@ func (l *Ledger) wake(f freed) []Holder {
 // free is how many claims are neither held nor promised to a holder that was woken.
 func (l *Ledger) free() int { return l.MaxDisrupted - l.held - l.queue.woken }
 
-// share is the least that a holder other than h has which waits for a slot.
+// share is View.Share of h. The least alone would have a holder whose claims all end at once give up all slots while
+// another waits without any, and wait for its turn itself; equal parts leave enough for each.
 func (l *Ledger) share(h Holder) int {
-	least := l.MaxDisrupted
+	least, holders := l.MaxDisrupted, len(l.accounts)
+	if l.accounts[h] == nil && l.queue.byHolder[h] == nil {
+		holders++
+	}
 	for _, w := range l.queue.order {
 		if w.needsSlot && w.holder != h {
 			least = min(least, l.claims(w.holder))
 		}
+		if l.accounts[w.holder] == nil {
+			holders++
+		}
 	}
-	return least
+	return max(least, l.MaxDisrupted/holders)
 }
 
 func (l *Ledger) claims(h Holder) int {

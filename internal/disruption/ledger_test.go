@@ -144,6 +144,37 @@ func TestTheShareOfAHolderIsThatOfTheLeastThatWaits(t *testing.T) {
 	}
 }
 
+// A holder whose claims have all ended at once need not give up all slots because another waits without any.
+func TestTheShareOfAHolderIsAtLeastAnEqualPart(t *testing.T) {
+	l, _ := newLedger(10)
+	l.Restore(policy("a"), "", claims("1", "2", "3", "4", "5", "6", "7", "8"))
+	l.Restore(policy("b"), "", claims("9", "10"))
+	wait := func(name string) {
+		l.Do(policy(name), "", func(v View) []Claim { v.Wait("of another reason"); return nil })
+	}
+	share := func() (share int) {
+		l.Do(policy("a"), "", func(v View) []Claim {
+			share = v.Share
+			v.Wait("of another reason")
+			return claims("1", "2", "3", "4", "5", "6", "7", "8")
+		})
+		return share
+	}
+	if got := share(); got != 10 {
+		t.Errorf("%d although none waits", got)
+	}
+	wait("c")
+	if got := share(); got != 3 {
+		t.Errorf("%d of 10 for each of three", got)
+	}
+	for i := range 10 {
+		wait(fmt.Sprint("d", i))
+	}
+	if got := share(); got != 0 {
+		t.Errorf("%d, with more that wait than there are slots", got)
+	}
+}
+
 func TestDefaultsLetTenAtOnceAndWakeNoHolder(t *testing.T) {
 	l := New(Options{})
 	for i := range 12 {
