@@ -33,6 +33,7 @@ var elsewhere = map[string]map[string]string{
 	},
 	"docs/guides/convert.md": {
 		"- repo: local\n": service,
+		"#!/bin/sh\n":     "a file, which kubectl calls with arguments",
 		"$ ln -s ":        "writes to a folder of the machine",
 	},
 	"docs/guides/elect.md":     {"$ fairlead elect ": "runs until it is ended; test/lifecycle has the command under this Role"},

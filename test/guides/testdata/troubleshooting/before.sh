@@ -7,3 +7,11 @@ spec:
   ports: [{name: postgres, port: 5432}]
   endpoints: [{name: primary, addresses: [192.0.2.10]}]
 YAML
+kubectl apply -f - <<'YAML'
+apiVersion: autoreboot.fairlead.dev/v1
+kind: RebootPolicy
+metadata: {name: payments, namespace: shop}
+spec:
+  targets: [{kind: Deployment, name: payments}]
+  triggers: [{name: config, type: ConfigChange, configChange: {}}]
+YAML
