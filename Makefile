@@ -10,6 +10,7 @@ BIN        := $(CURDIR)/bin
 KUBECTL    ?= kubectl
 OVERLAY    ?= config/default
 KUBECONFIG ?=
+KUBERNETES ?=
 
 # Tools, pinned. `go run` builds each once and keeps it in the build cache.
 CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
@@ -28,6 +29,7 @@ GOFLAGS  := -trimpath
 LDFLAGS  := -s -w -X github.com/fairlead-dev/fairlead/cmd/fairlead/version.Version=$(VERSION)
 MODULES  := . test test/cluster test/certmanager test/argocd test/chart test/monitoring test/install
 export CGO_ENABLED = 0
+export FAIRLEAD_KUBERNETES = $(KUBERNETES)
 
 .DEFAULT_GOAL := help
 
@@ -50,7 +52,7 @@ build: ## Build bin/fairlead.
 	@go build $(GOFLAGS) -ldflags "$(LDFLAGS)" -o $(BIN)/fairlead ./cmd/fairlead
 
 .PHONY: control-plane
-control-plane: ## Build etcd, kubectl, kube-apiserver, -controller-manager and -scheduler, and kwok, once, into bin/.
+control-plane: ## Build etcd, kubectl, kube-apiserver, -controller-manager and -scheduler, and kwok, once, into bin/. KUBERNETES=1.36 builds, runs and tests that version.
 	@cd test/cluster && go run $(GOFLAGS) ./cmd/localcluster -build
 
 .PHONY: test

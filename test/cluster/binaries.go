@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -15,6 +16,10 @@ const (
 	etcdModule       = "go.etcd.io/etcd/server/v3"
 	kwokModule       = "sigs.k8s.io/kwok"
 )
+
+// VersionVariable names the minor version of Kubernetes to build, such as 1.36, where that is not the one of controlplane.
+// It has a module of pins of its own in a folder of that name there.
+const VersionVariable = "FAIRLEAD_KUBERNETES"
 
 // The modules of pins, each a folder beside this file.
 const (
@@ -89,6 +94,18 @@ func pinsFolder(root, module string) string { return filepath.Join(root, "test",
 // readPins reads the pins of one module, which must name a version of each of the programs.
 func readPins(root, module string, of []program) (*pins, error) {
 	p := &pins{folder: pinsFolder(root, module)}
+	if wanted := os.Getenv(VersionVariable); wanted != "" && module == controlPlanePins {
+		others, _ := filepath.Glob(filepath.Join(p.folder, "*", "go.mod"))
+		var there []string
+		for _, other := range others {
+			there = append(there, filepath.Base(filepath.Dir(other)))
+		}
+		if !slices.Contains(there, wanted) {
+			return nil, fmt.Errorf("%s is %q, which has no pins in %s: use one of %s, or unset it for the newest",
+				VersionVariable, wanted, p.folder, strings.Join(there, ", "))
+		}
+		p.folder = filepath.Join(p.folder, wanted)
+	}
 	for _, name := range []string{"go.mod", "go.sum"} {
 		b, err := os.ReadFile(filepath.Join(p.folder, name))
 		if err != nil {

@@ -43,7 +43,7 @@ type BuildOptions struct {
 // Build returns a folder with the programs of a control plane. Where KUBEBUILDER_ASSETS is set, that
 // is the folder; kube-scheduler and kwok, which it seldom holds, are then built where they would be
 // without it. Otherwise what is missing there, or was built from other pins, is built from Go
-// modules: some 7 minutes on two cores the first time, a fraction of a second afterwards. Two builds
+// modules, of the version that FAIRLEAD_KUBERNETES names: some 7 minutes on two cores the first time, a fraction of a second afterwards. Two builds
 // at once wait for each other, and a build that is interrupted leaves nothing.
 func Build(ctx context.Context, options BuildOptions) (string, error) {
 	found, err := locate(ctx, options)

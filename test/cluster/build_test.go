@@ -94,6 +94,34 @@ func TestBuildFromOtherPinsBuildsAgain(t *testing.T) {
 	}
 }
 
+func TestAnotherVersionOfKubernetesIsBuiltBesideTheNewest(t *testing.T) {
+	goTool(t, makesOutput)
+	t.Setenv("CALLS", filepath.Join(t.TempDir(), "calls"))
+	root := t.TempDir()
+	for folder, kubernetes := range map[string]string{"": "v1.37.2", "1.36": "v1.36.3"} {
+		folder = filepath.Join(root, "test", "cluster", "controlplane", folder)
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for name, content := range map[string]string{"go.mod": "module x\nrequire k8s.io/kubernetes " + kubernetes + "\n", "go.sum": ""} {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for version, want := range map[string]string{"": "v1.37.2-", "1.36": "v1.36.3-"} {
+		t.Setenv(VersionVariable, version)
+		got, err := Build(t.Context(), BuildOptions{Root: root, Programs: []string{Kubectl}})
+		if err != nil || !strings.HasPrefix(filepath.Base(got), want) {
+			t.Errorf("version %q is in %s, %v", version, got, err)
+		}
+	}
+	t.Setenv(VersionVariable, "1.35")
+	if _, err := Build(t.Context(), BuildOptions{Root: root, Programs: []string{Kubectl}}); err == nil || !strings.Contains(err.Error(), "use one of 1.36, or unset it") {
+		t.Errorf("of a version without pins: %v", err)
+	}
+}
+
 // TestPinsAreShared holds that no module is compiled in more than one version, which doubles the first build.
 func TestPinsAreShared(t *testing.T) {
 	read := func(path string) map[string]string {

@@ -96,8 +96,10 @@ func (o options) outside(ctx context.Context) (int, error) {
 	}
 	began := time.Now()
 	// The node's own versions count, not those that a developer has chosen for tests.
-	if err := os.Unsetenv(cluster.AssetsVariable); err != nil {
-		return 1, err
+	for _, chosen := range []string{cluster.AssetsVariable, cluster.VersionVariable} {
+		if err := os.Unsetenv(chosen); err != nil {
+			return 1, err
+		}
 	}
 	if _, err := cluster.Build(ctx, cluster.BuildOptions{Root: o.root, Programs: node.ControlPlane(), Output: os.Stderr}); err != nil {
 		return 1, err
