@@ -168,7 +168,7 @@ func TestAnIdleConnectionDoesNotHoldUpTheStop(t *testing.T) {
 
 // What the API server calls webhooks by has the default of net/http.
 func TestAnIdleConnectionIsClosedByTheAPIServerAndNotByThisOne(t *testing.T) {
-	if client := http.DefaultTransport.(*http.Transport).IdleConnTimeout; idleTimeout <= client { //nolint:errcheck // it is one
+	if client := http.DefaultTransport.(*http.Transport).IdleConnTimeout; idleTimeout <= client {
 		t.Errorf("an idle connection is closed after %s, and by its client after %s", idleTimeout, client)
 	}
 }

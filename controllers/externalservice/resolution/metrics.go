@@ -54,7 +54,7 @@ func (t *Tracker) measuredLookup(ctx context.Context, q query) dns.Answer {
 	begin := time.Now()
 	answer := t.Lookup(ctx, q.host, q.records)
 	if ctx.Err() == nil {
-		t.metrics.seconds.Observe(time.Now().Sub(begin).Seconds())
+		t.metrics.seconds.Observe(time.Since(begin).Seconds())
 		t.metrics.total.WithLabelValues(string(answer.Outcome())).Inc()
 	}
 	return answer
