@@ -30,6 +30,7 @@ import (
 	chaosv1alpha1 "github.com/fairlead-dev/fairlead/api/chaos/v1alpha1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	networkingv1alpha1 "github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/intern"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/shard"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/panics"
@@ -68,10 +69,10 @@ func (a *assembly) newCluster(api *rest.Config, namespaces []string, held map[cl
 	if len(watched) == 0 {
 		watched = nil // all of them
 	}
-	interner := newInterner()
+	interner := intern.New()
 	for kind, by := range held {
 		if by.Transform != nil {
-			by.Transform = interner.after(by.Transform)
+			by.Transform = interner.After(by.Transform)
 			held[kind] = by
 		}
 	}
@@ -81,7 +82,7 @@ func (a *assembly) newCluster(api *rest.Config, namespaces []string, held map[cl
 		Scheme:            a.scheme,
 		DefaultNamespaces: watched,
 		ByObject:          held,
-		DefaultTransform:  interner.after(stripUnread),
+		DefaultTransform:  interner.After(stripUnread),
 		// A read of a kind without an informer would list a whole kind in the middle of a reconcile.
 		ReaderFailOnMissingInformer: true,
 	}}

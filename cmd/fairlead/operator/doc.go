@@ -21,7 +21,7 @@
 //
 //	webhooks.go, certificates.go      what is served, and the certificates for it
 //	controllers.go, rebootpolicies.go, disruptions.go  the controllers of one term, and what they share
-//	caches.go, namespaces.go, registry.go  their caches, Events and metrics
+//	caches.go, namespaces.go          their caches, and Events
 //	clients.go, apiserver.go          how the API server is reached; writes pass only while this replica leads
 //	egress.go                         the egress policy, its dialer and resolver
 //	servers.go, logger.go, memory.go  probes, metrics, logs, the limit of memory

@@ -1,7 +1,9 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package operator
+// Package intern has the objects of a cache share what is equal in them, which can be most of each: see
+// docs/decisions/2026-11-24-shared-values.md. It never changes a value that another object may have.
+package intern
 
 import (
 	"hash/maphash"
@@ -13,38 +15,39 @@ import (
 )
 
 const (
-	// internSlots is how many values an interner remembers. Objects come in the order of their names, or of their
+	// slotCount is how many values an Interner remembers. Objects come in the order of their names, or of their
 	// changes, so that what they have in common comes back soon.
-	internSlots = 1 << 14
-	// internLeaves is how many strings and numbers a value has at most that is remembered: a large one, such as the
+	slotCount = 1 << 14
+	// maxLeaves is how many strings and numbers a value has at most that is remembered: a large one, such as the
 	// status of a policy with many targets, is its object's own, and would be kept here after it is gone.
-	internLeaves = 64
-	// internBytes of a string count as one.
-	internBytes = 32
+	maxLeaves = 64
+	// leafBytes of a string count as one.
+	leafBytes = 32
 )
 
-// interner has the objects of a cache share the strings, maps, slices and structs that are equal: labels, checks,
+// Interner has the objects of a cache share the strings, maps, slices and structs that are equal: labels, checks,
 // containers and conditions of objects that were made from one template are, and can be most of an object. That is
 // safe because nothing changes what a cache holds. It remembers the last values only, one for each slot, and so takes
 // the same memory whatever it is given.
-type interner struct {
+type Interner struct {
 	seed maphash.Seed
 
 	mu    sync.Mutex
-	slots [internSlots]internSlot
+	slots [slotCount]slot
 }
 
-type internSlot struct {
+type slot struct {
 	hash  uint64
 	value reflect.Value
 }
 
-func newInterner() *interner { return &interner{seed: maphash.MakeSeed()} }
+// New returns an Interner that remembers nothing yet.
+func New() *Interner { return &Interner{seed: maphash.MakeSeed()} }
 
-// after interns what a transformation returns. An informer transforms the objects of its first list twice. Those that
+// After interns what a transformation returns. An informer transforms the objects of its first list twice. Those that
 // have been here share values with objects that are read meanwhile, and must not be written to: the transformation has
 // removed their managedFields, and an object without any is left as it is.
-func (i *interner) after(transform cache.TransformFunc) cache.TransformFunc {
+func (i *Interner) After(transform cache.TransformFunc) cache.TransformFunc {
 	return func(object any) (any, error) {
 		accessor, err := meta.Accessor(object)
 		isNew := err == nil && len(accessor.GetManagedFields()) > 0
@@ -60,7 +63,7 @@ func (i *interner) after(transform cache.TransformFunc) cache.TransformFunc {
 
 // visit interns what a value consists of, and the value itself where it can be replaced. It returns the hash of the
 // value, and how many strings and numbers it has.
-func (i *interner) visit(v reflect.Value) (hash uint64, leaves int) {
+func (i *Interner) visit(v reflect.Value) (hash uint64, leaves int) {
 	switch v.Kind() {
 	case reflect.Bool:
 		if v.Bool() {
@@ -77,7 +80,7 @@ func (i *interner) visit(v reflect.Value) (hash uint64, leaves int) {
 		}
 		return hash, leaves
 	case reflect.String:
-		hash, leaves = maphash.String(i.seed, v.String()), 1+v.Len()/internBytes
+		hash, leaves = maphash.String(i.seed, v.String()), 1+v.Len()/leafBytes
 	case reflect.Pointer:
 		if v.IsNil() || !v.CanSet() { // such as the location of a time
 			return 0, 1
@@ -91,7 +94,7 @@ func (i *interner) visit(v reflect.Value) (hash uint64, leaves int) {
 			v.Set(exact)
 		}
 		if v.Type().Elem().Kind() == reflect.Uint8 {
-			hash, leaves = maphash.Bytes(i.seed, v.Bytes()), 1+v.Len()/internBytes
+			hash, leaves = maphash.Bytes(i.seed, v.Bytes()), 1+v.Len()/leafBytes
 			break
 		}
 		for n := range v.Len() {
@@ -112,7 +115,7 @@ func (i *interner) visit(v reflect.Value) (hash uint64, leaves int) {
 }
 
 // mix adds a part to the hash of a whole.
-func (i *interner) mix(hash *uint64, leaves *int, part reflect.Value) {
+func (i *Interner) mix(hash *uint64, leaves *int, part reflect.Value) {
 	h, n := i.visit(part)
 	*hash = (*hash ^ h) * 0x9e3779b97f4a7c15
 	*hash ^= *hash >> 29
@@ -120,14 +123,14 @@ func (i *interner) mix(hash *uint64, leaves *int, part reflect.Value) {
 }
 
 // replace replaces a value by the equal one that is remembered, or remembers it.
-func (i *interner) replace(v reflect.Value, hash uint64, leaves int) {
-	if !v.CanSet() || leaves > internLeaves || v.Kind() != reflect.Pointer && v.Len() == 0 {
+func (i *Interner) replace(v reflect.Value, hash uint64, leaves int) {
+	if !v.CanSet() || leaves > maxLeaves || v.Kind() != reflect.Pointer && v.Len() == 0 {
 		return
 	}
-	slot := &i.slots[hash%internSlots]
-	if slot.hash == hash && slot.value.IsValid() && slot.value.Type() == v.Type() && reflect.DeepEqual(slot.value.Interface(), v.Interface()) {
-		v.Set(slot.value)
+	at := &i.slots[hash%slotCount]
+	if at.hash == hash && at.value.IsValid() && at.value.Type() == v.Type() && reflect.DeepEqual(at.value.Interface(), v.Interface()) {
+		v.Set(at.value)
 		return
 	}
-	*slot = internSlot{hash, reflect.ValueOf(v.Interface())}
+	*at = slot{hash, reflect.ValueOf(v.Interface())}
 }

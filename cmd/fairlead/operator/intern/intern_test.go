@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package operator
+package intern
 
 import (
 	"encoding/json"
@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
@@ -37,7 +38,7 @@ func decoded(t *testing.T, n int) *networkingv1.ExternalService {
 }
 
 func TestObjectsOfACacheShareWhatIsEqualAndStayWhatTheyWere(t *testing.T) {
-	transform := newInterner().after(stripUnread)
+	transform := New().After(cache.TransformStripManagedFields())
 	var all []*networkingv1.ExternalService
 	for n := range 2 {
 		es := decoded(t, n)
@@ -75,13 +76,13 @@ func TestObjectsOfACacheShareWhatIsEqualAndStayWhatTheyWere(t *testing.T) {
 // An informer transforms the objects of its first list twice. What they share with others, which may be read, must not
 // be written to.
 func TestAnObjectThatWasTransformedIsLeftAlone(t *testing.T) {
-	i := newInterner()
-	transform := i.after(stripUnread)
+	i := New()
+	transform := i.After(cache.TransformStripManagedFields())
 	es := decoded(t, 1)
 	if _, err := transform(es); err != nil {
 		t.Fatal(err)
 	}
-	i.slots = [internSlots]internSlot{} // other objects have come between
+	i.slots = [slotCount]slot{} // other objects have come between
 	if _, err := transform(decoded(t, 2)); err != nil {
 		t.Fatal(err)
 	}
@@ -96,8 +97,8 @@ func TestAnObjectThatWasTransformedIsLeftAlone(t *testing.T) {
 }
 
 func TestAnInternerKeepsNothingLarge(t *testing.T) {
-	i := newInterner()
-	transform := i.after(stripUnread)
+	i := New()
+	transform := i.After(cache.TransformStripManagedFields())
 	for n := range 200 {
 		large := strings.Repeat(fmt.Sprintf("%06d", n), 1<<15)
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"large": large}, ManagedFields: []metav1.ManagedFieldsEntry{{}}}}
