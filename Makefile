@@ -69,7 +69,7 @@ test-unit: ## Run unit tests and the seeds of the fuzz tests, compare the ways t
 	cd test/monitoring && $(GOTESTSUM) $(GOFLAGS)
 
 .PHONY: test-integration
-test-integration: build control-plane ## Run the suites against a real control plane: most of their time they wait, and three run beside each other.
+test-integration: build control-plane ## Run the suites against a real control plane: most of their time they wait, and two run beside each other.
 	@$(MAKE) --no-print-directory -j2 test-beside test-suites
 
 .PHONY: test-beside
@@ -81,7 +81,7 @@ test-beside:
 .PHONY: test-suites
 test-suites: PACKAGES := ./lifecycle ./certificates ./externalservice ./rebootpolicy ./integration ./migration ./crash ./profiles ./...
 test-suites:
-	cd test && $(GOTESTSUM) $(GOFLAGS) -count=1 -p 3 -timeout 60m
+	cd test && $(GOTESTSUM) $(GOFLAGS) -count=1 -p 2 -timeout 60m
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz test for FUZZTIME each.
