@@ -110,7 +110,7 @@ func (s *suite) poisonNamedByVet(store *etcd) {
 	if said := v.about(chaosPods, "whole"); len(said) > 0 {
 		s.Errorf("of a good object: %q", said)
 	}
-	if said := strings.Join(v.about(chaosPods, ""), "\n"); !strings.Contains(said, "LIST at v1alpha1 fails for everybody") {
+	if said := strings.Join(v.about(chaosPods, ""), "\n"); !strings.Contains(said, "LIST at v1alpha1 fails for all clients") {
 		s.Errorf("of the kind: %q", said)
 	}
 }
