@@ -167,7 +167,7 @@ func TestAnObjectThatIsApprovedByNoUserDoesNothing(t *testing.T) {
 		s.must(s.client.Delete(s.Context(), object))
 		return errors.New("the webhook is still called")
 	})
-	if c := s.condition("c", chaosv1.ConditionReady, metav1.ConditionFalse, chaosv1.ReasonForbidden); !strings.Contains(c.Message, "no user is known to be entitled") {
+	if c := s.condition("c", chaosv1.ConditionReady, metav1.ConditionFalse, chaosv1.ReasonForbidden); !strings.Contains(c.Message, "it is not known whether the writer") {
 		t.Errorf("says %q", c.Message)
 	}
 	before := s.pods("web")

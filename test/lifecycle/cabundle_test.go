@@ -190,7 +190,7 @@ func TestAFightOverACABundleIsBounded(t *testing.T) {
 	case <-time.After(45 * time.Second):
 	}
 	written := taken.Load() - 1
-	r.degraded(definitions[2], "in a row to") // while the other writer goes on: once it has ended, the bundle is soon healed
+	r.degraded(definitions[2], "in a row, last by") // while the other writer goes on: once it has ended, the bundle is soon healed
 	cancel()
 	if err := <-rival; err != nil && !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
