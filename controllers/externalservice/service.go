@@ -12,6 +12,7 @@ import (
 	"hash/fnv"
 	"net/netip"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -68,15 +69,29 @@ func (r *Reconciler) publishService(ctx context.Context, es *networkingv1.Extern
 	return r.applyService(ctx, es, current.DeepCopy(), "")
 }
 
+// The API server releases the address of a deleted Service after the deletion has been seen, on a busy machine by
+// some hundred milliseconds. Meanwhile it refuses the address as it does one that another Service has.
+const (
+	releaseTries    = 5
+	releaseInterval = 200 * time.Millisecond
+)
+
 // createService creates the Service with the address that it had before it was deleted, if it can: clients have
 // that address in DNS caches and connection pools. A user with the right to write the status could forge it,
 // but the API server allocates addresses of its Service ranges only.
 func (r *Reconciler) createService(ctx context.Context, es *networkingv1.ExternalService) (*corev1.Service, error) {
 	before, err := netip.ParseAddr(cmp.Or(es.Status.ClusterIP, r.states.clusterIP(client.ObjectKeyFromObject(es), es.UID)))
 	if err == nil && !headless(es) {
-		service, err := r.applyService(ctx, es, nil, before.String())
-		if !apierrors.IsInvalid(err) {
-			return service, err
+		for range releaseTries {
+			service, err := r.applyService(ctx, es, nil, before.String())
+			if !apierrors.IsInvalid(err) {
+				return service, err
+			}
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-time.After(releaseInterval):
+			}
 		}
 	}
 	return r.applyService(ctx, es, nil, "")
