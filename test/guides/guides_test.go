@@ -43,8 +43,6 @@ const (
 
 var update = flag.Bool("update", false, "write what the commands print into the guides")
 
-func TestMain(m *testing.M) { os.Exit(framework.Main(m, 8, func() error { return nil })) }
-
 // reads matches the commands that change nothing, and so can be repeated.
 var reads = regexp.MustCompile(`^kubectl (-n \S+ )?(get|describe|events) `)
 
@@ -69,7 +67,11 @@ func pages(t *testing.T) map[string]string {
 func TestWhatThePagesSayIsSo(t *testing.T) {
 	servers, err := externalnet.Open()
 	must(t, err)
-	defer servers.Close()
+	defer func() {
+		if err := servers.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	replicas, err := framework.OpenReplicas(t.Context(), framework.Options{
 		Root: root, Operator: framework.Outside, Output: os.Stderr, Cluster: cluster.Options{Nodes: 3, PodCIDR: podCIDR},
 	}, "--dns-nameservers="+servers.DNS.Addr().String())
@@ -256,7 +258,7 @@ func (r *reader) run(s step) (output []string) {
 		if err != nil && (text == "" || s.quiet) {
 			return fmt.Errorf("%w: %s", err, text) // one that is meant prints why
 		}
-		if reads.MatchString(s.command) && !s.shows(output) && !(*update && time.Since(began) > settling) {
+		if reads.MatchString(s.command) && !s.shows(output) && (!*update || time.Since(began) <= settling) {
 			return fmt.Errorf("prints\n%s", text)
 		}
 		return nil

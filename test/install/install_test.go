@@ -394,7 +394,7 @@ func (l *load) end(during string) {
 	l.stop()
 	l.ended.Wait()
 	f := figures{Scenario: during, Sent: len(l.took), Failed: l.failed, P50: percentile(l.took, 50), P99: percentile(l.took, 99), Took: time.Since(l.began)}
-	l.suite.figures = append(l.suite.figures, f)
+	l.figures = append(l.figures, f)
 	l.Logf("%s: %d requests, %d failed", during, f.Sent, f.Failed)
 	if f.Failed > 0 || f.Sent < 20 {
 		l.Errorf("%s: %d of %d requests failed, the first with: %v", during, f.Failed, f.Sent, l.first)

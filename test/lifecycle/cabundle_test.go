@@ -169,7 +169,7 @@ func TestAFightOverACABundleIsBounded(t *testing.T) {
 			for event := range stream.ResultChan() {
 				object, ok := event.Object.(*unstructured.Unstructured)
 				if ctx.Err() != nil {
-					return nil // the watch ends with an error then
+					return ctx.Err() // the watch ends with an error of its own then
 				}
 				if !ok {
 					return fmt.Errorf("the watch told %s: %v", event.Type, event.Object)

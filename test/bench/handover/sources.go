@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
@@ -72,7 +71,7 @@ func makeSources(ctx context.Context, api kubernetes.Interface, from, secrets, c
 		making.Go(func() error {
 			meta := metav1.ObjectMeta{Name: fmt.Sprintf("source-%d", i)}
 			if i < secrets {
-				content := bytes.Repeat([]byte{byte(rand.IntN(256))}, secretSize)
+				content := bytes.Repeat([]byte{"0123456789abcdef"[i%16]}, secretSize)
 				secret := &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"content": content}}
 				if _, err := api.CoreV1().Secrets(sourcesNamespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 					return err

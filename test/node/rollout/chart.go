@@ -42,7 +42,7 @@ type ChartOptions struct {
 // step under load, and leaves nothing but what the guide about uninstalling says, and a namespace.
 func Chart(ctx context.Context, n *node.Node, o ChartOptions) ([]Row, error) {
 	figures := filepath.Join(o.Versions, "figures.json")
-	command := exec.CommandContext(ctx, o.Program, "-test.v", "-test.timeout=30m", "-test.run=^TestAnInstallationByChartIsUpgradedRolledBackAndRemoved$") //nolint:gosec // of this checkout
+	command := exec.CommandContext(ctx, o.Program, "-test.v", "-test.timeout=30m", "-test.run=^TestAnInstallationByChartIsUpgradedRolledBackAndRemoved$")
 	command.Dir = filepath.Join(o.Root, "test", "install")
 	command.Env = append(n.Environment(), "HOME="+os.Getenv("HOME"), "TMPDIR="+os.TempDir(),
 		"FAIRLEAD_INSTALL_NODE="+n.Kubeconfig(), "FAIRLEAD_INSTALL_VERSIONS="+o.Versions, "FAIRLEAD_INSTALL_FIGURES="+figures)
