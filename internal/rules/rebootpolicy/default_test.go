@@ -91,7 +91,7 @@ func spec(t *testing.T, text string) *autorebootv1.RebootPolicy {
 	return out
 }
 
-// holds reports whether all of part stands in whole.
+// holds reports whether whole contains all of part.
 func holds(whole, part any) bool {
 	switch part := part.(type) {
 	case map[string]any:

@@ -75,7 +75,7 @@ func probedHost(p *autorebootv1.Probe) (member, name string) {
 	return "", ""
 }
 
-// inCluster reports whether a name leads into the cluster, or to the operator itself, wherever it is looked
+// inCluster reports whether a name resolves into the cluster, or to the operator itself, wherever it is looked
 // up. It is a hint: the address is checked when it is connected to.
 func inCluster(name string) bool {
 	name = strings.ToLower(name)

@@ -117,7 +117,7 @@ func withoutNulls(value any) any {
 	return value
 }
 
-// covers reports whether whatever stands in raw stands in written as well.
+// covers reports whether written contains all that raw contains.
 func covers(written, raw any) bool {
 	switch raw := raw.(type) {
 	case map[string]any:
