@@ -12,6 +12,7 @@ import (
 	"hash/fnv"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -87,6 +88,9 @@ func (r *Reconciler) createService(ctx context.Context, es *networkingv1.Externa
 			if !apierrors.IsInvalid(err) {
 				return service, err
 			}
+			if !isAllocated(err) { // such as one of a cluster from which the object was restored here
+				break
+			}
 			select {
 			case <-ctx.Done():
 				return nil, ctx.Err()
@@ -96,6 +100,9 @@ func (r *Reconciler) createService(ctx context.Context, es *networkingv1.Externa
 	}
 	return r.applyService(ctx, es, nil, "")
 }
+
+// isAllocated reports whether another Service has the address, or had it until now. The API server says so in words only.
+func isAllocated(err error) bool { return strings.Contains(err.Error(), "already allocated") }
 
 // adoptService makes a Service ours, or returns errForeignService. There are two cases: this object created it and
 // its owner reference was removed; or an earlier object orphaned it, and this one requests it. A user without a

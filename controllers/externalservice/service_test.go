@@ -4,8 +4,10 @@
 package externalservice
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -59,23 +61,34 @@ func TestAForeignServiceIsLeftAloneAndNothingIsCheckedMeanwhile(t *testing.T) {
 }
 
 func TestADeletedServiceComesBackWithItsAddress(t *testing.T) {
-	s := newSuite(t, plain)
-	s.reconcileOnce()
-	es := s.object()
-	es.Status.ClusterIP = "10.0.0.77"
-	s.must(s.store.Status().Update(t.Context(), es))
-	s.must(s.store.Delete(t.Context(), mustService(s)))
-	s.reconcileOnce()
-	if got := mustService(s).Spec.ClusterIP; got != "10.0.0.77" {
-		t.Errorf("the Service has %s, want the address that it had", got)
+	const allocated = "failed to allocate IP 10.0.0.77: provided IP is already allocated"
+	for name, tc := range map[string]struct {
+		refusals []string
+		want     string
+		left     int // of the refusals
+	}{
+		"that is free":                 {want: "10.0.0.77"},
+		"that is not released yet":     {refusals: []string{allocated, allocated}, want: "10.0.0.77"},
+		"unless another has it":        {refusals: slices.Repeat([]string{allocated}, releaseTries), want: "10.0.0.1"},
+		"unless it is of no range now": {refusals: []string{"failed to allocate IP 10.0.0.77: provided IP is not in the valid range", allocated}, want: "10.0.0.1", left: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSuite(t, plain)
+				s.reconcileOnce()
+				es := s.object()
+				es.Status.ClusterIP = "10.0.0.77"
+				s.must(s.store.Status().Update(t.Context(), es))
+				s.must(s.store.Delete(t.Context(), mustService(s)))
+				s.refusals = tc.refusals
+				s.reconcileOnce()
+				if got := mustService(s).Spec.ClusterIP; got != tc.want || len(s.refusals) != tc.left {
+					t.Errorf("the Service has %s, want %s; %d refusals are left, want %d", got, tc.want, len(s.refusals), tc.left)
+				}
+				s.wantCondition("Ready", "True Published")
+			})
+		})
 	}
-	s.taken = "10.0.0.77"
-	s.must(s.store.Delete(t.Context(), mustService(s)))
-	s.reconcileOnce()
-	if got := mustService(s).Spec.ClusterIP; got != "10.0.0.1" {
-		t.Errorf("the Service has %s although that is taken", got)
-	}
-	s.wantCondition("Ready", "True Published")
 }
 
 // edited changes the Service behind the reconciler's back.

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -51,8 +52,8 @@ type suite struct {
 	writes []string
 	events []string
 	now    time.Time
-	// taken is an address of Services that is in use.
-	taken string
+	// refusals are what the API server says of a Service that comes with an address, one after another.
+	refusals []string
 }
 
 var objectKey = types.NamespacedName{Namespace: "shop", Name: "db"}
@@ -137,8 +138,10 @@ func (s *suite) fakeApply(ctx context.Context, c client.WithWatch, given runtime
 	case apierrors.IsNotFound(err):
 		object.SetResourceVersion("")
 		object.SetUID(types.UID("of " + object.GetName()))
-		if service, ok := object.(*corev1.Service); ok && s.taken != "" && service.Spec.ClusterIP == s.taken {
-			return apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, service.Name, nil)
+		if service, ok := object.(*corev1.Service); ok && service.Spec.ClusterIP != "" && len(s.refusals) > 0 {
+			why := field.Invalid(field.NewPath("spec", "clusterIPs"), service.Spec.ClusterIPs, s.refusals[0])
+			s.refusals = s.refusals[1:]
+			return apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, service.Name, field.ErrorList{why})
 		}
 		if service, ok := object.(*corev1.Service); ok && service.Spec.ClusterIP == "" {
 			service.Spec.ClusterIP = "10.0.0.1"
