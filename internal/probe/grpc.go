@@ -74,6 +74,9 @@ func checkGRPC(ctx context.Context, plan *checkPlan, conn net.Conn, to dialTarge
 		}
 		return notServing
 	}
+	if end, set := ctx.Deadline(); set && !time.Now().Before(end) {
+		return timedOut // the server knows the deadline, and its response to that may be read before the timer here fires
+	}
 	return wire.outcomeOf(err, len(header)+len(trailer) > 0)
 }
 

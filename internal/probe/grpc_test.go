@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -147,22 +148,55 @@ func TestWhatAGRPCProbeSaysOfAServer(t *testing.T) {
 	}
 }
 
-func TestAnHTTP2ServerThatKnowsNoGRPCIsAProtocolError(t *testing.T) {
+// serveHTTP2 has an HTTP/2 server listen that is none of the gRPC library.
+func serveHTTP2(t *testing.T, handler http.HandlerFunc) (port uint16) {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: http.NotFoundHandler(), Protocols: new(http.Protocols), ReadHeaderTimeout: ample}
+	server := &http.Server{Handler: handler, Protocols: new(http.Protocols), ReadHeaderTimeout: ample}
 	server.Protocols.SetUnencryptedHTTP2(true)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
-	w := &network{}
-	if got := probeOnce(t, w, Check{Kind: KindGRPC}, listener.Addr().(*net.TCPAddr).AddrPort().Port(), "", ample); got != protocolError {
+	t.Cleanup(func() {
+		_ = server.Close()
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	return listener.Addr().(*net.TCPAddr).AddrPort().Port()
+}
+
+func TestAnHTTP2ServerThatKnowsNoGRPCIsAProtocolError(t *testing.T) {
+	port := serveHTTP2(t, http.NotFound)
+	if got := probeOnce(t, &network{}, Check{Kind: KindGRPC}, port, "", ample); got != protocolError {
 		t.Errorf("%s, want ProtocolError", got.reason())
 	}
-	_ = server.Close()
-	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
-		t.Error(err)
+}
+
+// lateContext has a deadline at which it is not done: the timer of a process that gets no processor fires late.
+type lateContext struct{ context.Context }
+
+func (lateContext) Done() <-chan struct{} { return nil }
+func (lateContext) Err() error            { return nil }
+
+func TestAServerThatEndsTheCallAtItsDeadlineHasTimedOut(t *testing.T) {
+	port := serveHTTP2(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/grpc")
+		w.Header().Set("Trailer", "Grpc-Status")
+		time.Sleep(2 * brief) // the time is what the test is about
+		w.Header().Set("Grpc-Status", strconv.Itoa(int(codes.Canceled)))
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), brief)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if got := checkGRPC(lateContext{ctx}, newCheckPlan(&Check{Kind: KindGRPC}), conn, dialTarget{}); got != timedOut {
+		t.Errorf("%s, want Timeout", got.reason())
 	}
 }
 
