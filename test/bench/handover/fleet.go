@@ -115,7 +115,7 @@ func (r *run) atRest(ctx context.Context, name string, s side) (all rested, err 
 			return err
 		}
 		defer replica.Stop()
-		first, err := r.deeds.first(ctx, "begin", began, func(id string) bool { return id == replica.id })
+		first, err := r.log.first(ctx, "begin", began, func(id string) bool { return id == replica.id })
 		if err != nil {
 			return err
 		}
@@ -128,6 +128,10 @@ func (r *run) atRest(ctx context.Context, name string, s side) (all rested, err 
 		all.usage, err = process.UsageOf(replica.PID())
 		return err
 	})
+	if err == nil {
+		_, _ = fmt.Fprintf(r.Output, "handover: %s: first reconcile after %v, memory at most %.0f MiB, %.0f MiB at rest; %.1f s of a processor\n",
+			name, all.first.Round(10*time.Millisecond), all.usage.Peak/mebi, all.usage.Memory/mebi, all.usage.CPU)
+	}
 	return all, err
 }
 

@@ -53,7 +53,7 @@ type run struct {
 	Options
 	stage  *framework.Cluster
 	client client.WithWatch
-	deeds  deeds
+	log    reconcileLog
 	// patience bounds one step.
 	patience time.Duration
 }
@@ -72,36 +72,46 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Limit, fmt.Errorf("not done after %s", o.Limit))
 	defer cancel()
 	r := &run{Options: o, patience: patience}
-	if r.stage, err = framework.Open(ctx, framework.Options{Root: root, Output: o.Output, Operator: framework.Outside}); err != nil {
-		return result, err
+	if o.Runs > 0 || o.Objects > 0 {
+		err = r.onCluster(ctx, func(ctx context.Context) error {
+			if o.Runs > 0 {
+				if result, err = r.measure(ctx); err != nil {
+					return err
+				}
+			}
+			if o.Objects == 0 {
+				return nil
+			}
+			rows, err := r.fleet(ctx)
+			result.rows = append(result.rows, rows...)
+			return err
+		})
+	}
+	if err == nil && o.Secrets > 0 { // on its own cluster: the API server has ten times the memory of the objects
+		err = r.onCluster(ctx, func(ctx context.Context) error {
+			rows, err := r.sources(ctx)
+			result.rows = append(result.rows, rows...)
+			return err
+		})
+	}
+	return result, err
+}
+
+// onCluster measures on a control plane with a few objects, of which nothing is left.
+func (r *run) onCluster(ctx context.Context, measure func(context.Context) error) (err error) {
+	if r.stage, err = framework.Open(ctx, framework.Options{Root: r.Root, Output: r.Output, Operator: framework.Outside}); err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, r.stage.Close()) }()
-	r.deeds = deeds{filepath.Join(r.stage.Folder(), "deeds")}
-	if err := os.Setenv("FAIRLEAD_RECONCILE_LOG", r.deeds.path); err != nil { // processes inherit it
-		return result, err
+	r.log = reconcileLog{filepath.Join(r.stage.Folder(), "reconciles")}
+	if err := os.Setenv("FAIRLEAD_RECONCILE_LOG", r.log.path); err != nil { // processes inherit it
+		return err
 	}
 	defer func() { _ = os.Unsetenv("FAIRLEAD_RECONCILE_LOG") }()
 	if err := r.populate(ctx); err != nil {
-		return result, err
+		return err
 	}
-	if o.Runs > 0 {
-		if result, err = r.measure(ctx); err != nil {
-			return result, err
-		}
-	}
-	if o.Objects > 0 {
-		rows, err := r.fleet(ctx)
-		if err != nil {
-			return result, err
-		}
-		result.rows = append(result.rows, rows...)
-	}
-	if o.Secrets > 0 { // last, since what was measured before would hold their metadata
-		rows, err := r.sources(ctx)
-		result.rows = append(result.rows, rows...)
-		return result, err
-	}
-	return result, nil
+	return measure(ctx)
 }
 
 // populate makes what is reconciled, and everything that only a first start makes.
@@ -197,7 +207,7 @@ func (r *run) starts(ctx context.Context, name string, s side) (all begun, err e
 			if err != nil {
 				return err
 			}
-			first, err := r.deeds.first(ctx, "begin", began, func(id string) bool { return id == replica.id })
+			first, err := r.log.first(ctx, "begin", began, func(id string) bool { return id == replica.id })
 			if err != nil {
 				return err
 			}
@@ -230,7 +240,7 @@ func (r *run) handovers(ctx context.Context, name string, s side, by end) (all [
 				return err
 			}
 			defer leader.Stop()
-			if _, err := r.deeds.first(ctx, "begin", began, func(id string) bool { return id == leader.id }); err != nil {
+			if _, err := r.log.first(ctx, "begin", began, func(id string) bool { return id == leader.id }); err != nil {
 				return err
 			}
 			standby, err := s.start(ctx)
@@ -253,16 +263,16 @@ func (r *run) handovers(ctx context.Context, name string, s side, by end) (all [
 			if err := by(leader.PID()); err != nil {
 				return err
 			}
-			if err := s.bury(ctx, leader); err != nil {
+			if err := s.reportEnd(ctx, leader); err != nil {
 				return err
 			}
-			next, err := r.deeds.first(ctx, "begin", ended, func(id string) bool { return id == standby.id })
+			next, err := r.log.first(ctx, "begin", ended, func(id string) bool { return id == standby.id })
 			if err != nil {
 				return err
 			}
 			all = append(all, next.At.Sub(ended))
 			standby.Stop()
-			return s.bury(ctx, standby)
+			return s.reportEnd(ctx, standby)
 		})
 		if err != nil {
 			return all, err

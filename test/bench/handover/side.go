@@ -35,8 +35,8 @@ type side struct {
 	synced func(ctx context.Context, r *replica, began time.Time) (time.Duration, error)
 	// warm returns when a standby has its caches; nil where it fills none before it leads.
 	warm func(ctx context.Context, r *replica) error
-	// buried tells the cluster that a process has ended; nil where that is not needed.
-	buried func(ctx context.Context, id string) error
+	// onEnd tells the cluster that a process has ended; nil where that is not needed.
+	onEnd func(ctx context.Context, id string) error
 }
 
 // ours is the operator with its defaults.
@@ -80,16 +80,16 @@ func (r *run) forLife() side {
 		}
 		return launch(ctx)
 	}
-	s.buried = func(ctx context.Context, id string) error { return framework.DeletePod(ctx, r.client, id) }
+	s.onEnd = func(ctx context.Context, id string) error { return framework.DeletePod(ctx, r.client, id) }
 	return s
 }
 
-// bury does so.
-func (s side) bury(ctx context.Context, r *replica) error {
-	if s.buried == nil {
+// reportEnd does so.
+func (s side) reportEnd(ctx context.Context, r *replica) error {
+	if s.onEnd == nil {
 		return nil
 	}
-	return s.buried(ctx, r.id)
+	return s.onEnd(ctx, r.id)
 }
 
 // stock builds the peer, and makes the certificate that it finds on disk.
@@ -127,7 +127,7 @@ func (r *run) stock(ctx context.Context, flags ...string) (side, error) {
 		}})
 		return p, err
 	}, synced: func(ctx context.Context, p *replica, began time.Time) (time.Duration, error) {
-		synced, err := r.deeds.first(ctx, "synced", began, func(id string) bool { return id == p.id })
+		synced, err := r.log.first(ctx, "synced", began, func(id string) bool { return id == p.id })
 		return synced.At.Sub(began), err
 	}}, nil
 }

@@ -79,31 +79,19 @@ func run(ctx context.Context, out, only string, o bench.Options, l bench.ListOpt
 		return fmt.Errorf("--only: %w", err)
 	}
 	var all []json.RawMessage
-	handled, err := handlers(ctx, wanted, o)
-	if err != nil {
-		return err
+	for _, measure := range []func() ([]json.RawMessage, error){
+		func() ([]json.RawMessage, error) { return handlers(ctx, wanted, o) },
+		func() ([]json.RawMessage, error) { return listing(ctx, wanted, l) },
+		func() ([]json.RawMessage, error) { return handing(ctx, wanted, h) },
+		func() ([]json.RawMessage, error) { return probing(ctx, wanted, p) },
+		func() ([]json.RawMessage, error) { return restarting(ctx, wanted, s) },
+	} {
+		entries, err := measure()
+		if err != nil {
+			return err
+		}
+		all = append(all, entries...)
 	}
-	all = append(all, handled...)
-	listed, err := listing(ctx, wanted, l)
-	if err != nil {
-		return err
-	}
-	all = append(all, listed...)
-	handed, err := handing(ctx, wanted, h)
-	if err != nil {
-		return err
-	}
-	all = append(all, handed...)
-	probed, err := probing(ctx, wanted, p)
-	if err != nil {
-		return err
-	}
-	all = append(all, probed...)
-	restarted, err := restarting(ctx, wanted, s)
-	if err != nil {
-		return err
-	}
-	all = append(all, restarted...)
 	if len(all) == 0 {
 		return errors.New("--only matches no case")
 	}
@@ -151,11 +139,8 @@ func handing(ctx context.Context, wanted *regexp.Regexp, o handover.Options) ([]
 		return nil, nil
 	}
 	result, err := handover.Run(ctx, o)
-	if err != nil {
-		return nil, err
-	}
 	fmt.Println()
-	if err := result.WriteTable(os.Stdout); err != nil {
+	if err := errors.Join(result.WriteTable(os.Stdout), err); err != nil { // what was measured before it failed took minutes
 		return nil, err
 	}
 	return entriesOf(result.Rows())

@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// deed is one line that a contestant wrote.
-type deed struct {
+// logEntry is one line that a contestant wrote.
+type logEntry struct {
 	Replica string    `json:"replica"`
 	Event   string    `json:"event"`
 	At      time.Time `json:"at"`
 }
 
-// deeds is the file that all of them append to.
-type deeds struct{ path string }
+// reconcileLog is the file that all of them append to.
+type reconcileLog struct{ path string }
 
 // read returns all lines. The last one may be half written.
-func (d deeds) read() ([]deed, error) {
-	file, err := os.Open(d.path)
+func (l reconcileLog) read() ([]logEntry, error) {
+	file, err := os.Open(l.path)
 	if os.IsNotExist(err) {
 		return nil, nil
 	}
@@ -32,10 +32,10 @@ func (d deeds) read() ([]deed, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	var all []deed
+	var all []logEntry
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
-		var one deed
+		var one logEntry
 		if json.Unmarshal(lines.Bytes(), &one) == nil {
 			all = append(all, one)
 		}
@@ -45,13 +45,13 @@ func (d deeds) read() ([]deed, error) {
 
 // first waits for the first event of any process after a time, and returns whose and when. The file's own
 // times count, not how soon they are read.
-func (d deeds) first(ctx context.Context, event string, after time.Time, of func(replica string) bool) (deed, error) {
+func (l reconcileLog) first(ctx context.Context, event string, after time.Time, of func(replica string) bool) (logEntry, error) {
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		all, err := d.read()
+		all, err := l.read()
 		if err != nil {
-			return deed{}, err
+			return logEntry{}, err
 		}
 		for _, one := range all {
 			if one.Event == event && one.At.After(after) && of(one.Replica) {
@@ -60,7 +60,7 @@ func (d deeds) first(ctx context.Context, event string, after time.Time, of func
 		}
 		select {
 		case <-ctx.Done():
-			return deed{}, fmt.Errorf("event %q was not written: %w", event, context.Cause(ctx))
+			return logEntry{}, fmt.Errorf("event %q was not written: %w", event, context.Cause(ctx))
 		case <-ticker.C:
 		}
 	}
