@@ -108,16 +108,16 @@ func (b *builder) build(ctx context.Context, wanted []program) (err error) {
 		return nil
 	}
 	// The folder must be on the same file system as the result, for the rename to be atomic. The
-	// warden removes it, with all that the Go tool keeps in it, however this ends.
-	w, err := newWarden(filepath.Join(b.folder, ".building-"+rand.Text()[:12]))
+	// supervisor removes it, with all that the Go tool keeps in it, however this ends.
+	s, err := newSupervisor(filepath.Join(b.folder, ".building-"+rand.Text()[:12]))
 	if err != nil {
 		return fmt.Errorf("build the control plane: %w", err)
 	}
-	defer func() { err = errors.Join(err, w.close()) }()
+	defer func() { err = errors.Join(err, s.close()) }()
 
 	b.printf("building %s from Go modules into %s: some minutes, once", names(missing), b.folder)
 	for i, p := range missing {
-		if err := b.one(ctx, w, goTool, p, fmt.Sprintf("%s (%d of %d)", p.name, i+1, len(missing))); err != nil {
+		if err := b.one(ctx, s, goTool, p, fmt.Sprintf("%s (%d of %d)", p.name, i+1, len(missing))); err != nil {
 			return err
 		}
 	}
@@ -125,21 +125,21 @@ func (b *builder) build(ctx context.Context, wanted []program) (err error) {
 }
 
 // one builds a program and puts it in its place.
-func (b *builder) one(ctx context.Context, w *warden, goTool string, p program, title string) error {
-	built, from := filepath.Join(w.folder, p.name), b.pins[p.pins]
+func (b *builder) one(ctx context.Context, s *supervisor, goTool string, p program, title string) error {
+	built, from := filepath.Join(s.folder, p.name), b.pins[p.pins]
 	cmd := exec.Command(goTool, "build", "-trimpath", "-ldflags", from.ldflags(p), "-o", built, p.pkg)
 	cmd.Dir = from.folder
 	cmd.Env = append(os.Environ(),
 		// For this machine, whatever is being cross-compiled around us, and by the pins alone.
 		"CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH, "GOFLAGS=", "GOWORK=off",
-		"GOTMPDIR="+w.folder, "PWD="+from.folder)
+		"GOTMPDIR="+s.folder, "PWD="+from.folder)
 	var said ring
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.WaitDelay = time.Second
 
 	began := time.Now()
 	b.printf("  %s %s ...", title, from.versions[p.module])
-	if err := b.await(ctx, w, cmd, title, began); err != nil {
+	if err := b.await(ctx, s, cmd, title, began); err != nil {
 		return fmt.Errorf("build %s %s: %w%s%s", p.pkg, from.versions[p.module], err, remedy(said.String()), said.quoted())
 	}
 	if err := os.Rename(built, filepath.Join(b.folder, p.name)); err != nil {
@@ -153,8 +153,8 @@ func (b *builder) one(ctx context.Context, w *warden, goTool string, p program, 
 }
 
 // await runs cmd to its end and shows signs of life meanwhile.
-func (b *builder) await(ctx context.Context, w *warden, cmd *exec.Cmd, title string, began time.Time) error {
-	p, err := w.start(cmd)
+func (b *builder) await(ctx context.Context, s *supervisor, cmd *exec.Cmd, title string, began time.Time) error {
+	p, err := s.start(cmd)
 	if err != nil {
 		return err
 	}

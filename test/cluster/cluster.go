@@ -52,15 +52,15 @@ type Options struct {
 
 // Cluster is a running control plane. Its methods may be called from any goroutine.
 type Cluster struct {
-	ctx      context.Context // ends when Stop begins
-	cancel   context.CancelFunc
-	options  Options
-	binaries binaries
-	folder   string
-	logs     string
-	warden   *warden
-	pki      *pki
-	admin    User
+	ctx        context.Context // ends when Stop begins
+	cancel     context.CancelFunc
+	options    Options
+	binaries   binaries
+	folder     string
+	logs       string
+	supervisor *supervisor
+	pki        *pki
+	admin      User
 
 	mu         sync.Mutex // guards what follows
 	url        string     // known once the API server has its port
@@ -133,15 +133,15 @@ func (c *Cluster) runAll(ctx context.Context) error {
 	return c.makeNodes(ctx)
 }
 
-// newCluster makes everything that a component needs to find: the folder with its warden, and the
+// newCluster makes everything that a component needs to find: the folder with its supervisor, and the
 // certificates.
 func newCluster(ctx context.Context, options Options, programs binaries) (*Cluster, error) {
 	folder := filepath.Join(os.TempDir(), "fairlead-cluster-"+rand.Text()[:12])
-	w, err := newWarden(folder)
+	s, err := newSupervisor(folder)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{options: options, binaries: programs, folder: folder, warden: w, done: make(chan struct{})}
+	c := &Cluster{options: options, binaries: programs, folder: folder, supervisor: s, done: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(ctx)
 	if err := c.prepare(); err != nil {
 		return nil, errors.Join(err, c.Stop())
@@ -164,7 +164,7 @@ func (c *Cluster) prepare() error {
 
 // Run starts one more program beside the cluster, such as an operator under test, and returns once
 // it is ready. It ends with the cluster, before the control plane does, and whatever happens to the
-// owner: the warden watches it too.
+// owner: the supervisor watches it too.
 func (c *Cluster) Run(ctx context.Context, spec Spec) (*Component, error) {
 	if spec.StartTimeout == 0 {
 		spec.StartTimeout = c.options.StartTimeout
@@ -233,7 +233,7 @@ func (c *Cluster) Stop() error {
 		for _, k := range slices.Backward(components) {
 			k.Stop()
 		}
-		c.stopErr = c.warden.close()
+		c.stopErr = c.supervisor.close()
 	})
 	return c.stopErr
 }

@@ -194,7 +194,7 @@ func (k *Component) launch(ctx context.Context) error {
 	cmd.Dir = k.cluster.folder
 	cmd.Env = append(os.Environ(), k.spec.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	p, err := k.cluster.warden.start(cmd)
+	p, err := k.cluster.supervisor.start(cmd)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
 )
 
-// bare is a cluster without a control plane: folder, warden and certificates only.
+// bare is a cluster without a control plane: folder, supervisor and certificates only.
 func bare(t *testing.T, options Options) *Cluster {
 	t.Helper()
 	if options.StartTimeout == 0 {
@@ -166,42 +166,42 @@ func TestEndInsistsAndTakesGrandchildrenAlong(t *testing.T) {
 
 // The owner's end is the end of the pipe, whatever else is going on; here the pipe ends while the
 // owner, this test, lives on and can watch.
-func TestWardenEndsWhatIgnoresSIGTERM(t *testing.T) {
+func TestSupervisorEndsWhatIgnoresSIGTERM(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "owned")
-	w, err := newWarden(folder)
+	s, err := newSupervisor(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("/bin/sh", "-c", `trap '' TERM; echo >ready; while :; do sleep 1; done`)
 	cmd.Dir = folder
-	p, err := w.start(cmd)
+	p, err := s.start(cmd)
 	if err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, patience, func() error { _, err := os.Stat(filepath.Join(folder, "ready")); return err })
-	if err := w.lines.Close(); err != nil {
+	if err := s.lines.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.cmd.Wait(); err != nil {
-		t.Errorf("the warden: %v", err)
+	if err := s.cmd.Wait(); err != nil {
+		t.Errorf("the supervisor: %v", err)
 	}
 	eventually(t, patience, func() error { return nothingLeft(folder, []int{p.pid()}) })
 }
 
 func TestProcessThatItsOwnerNeverReleasedDoesNotRun(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "owned")
-	w, err := newWarden(folder)
+	s, err := newSupervisor(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A warden that is gone is as good as an owner who dies before it could tell it.
-	if err := w.cmd.Process.Kill(); err != nil {
+	// A supervisor that is gone is as good as an owner who dies before it could tell it.
+	if err := s.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = w.cmd.Wait()
+	_ = s.cmd.Wait()
 	cmd := exec.Command("/bin/sh", "-c", "echo >ran")
 	cmd.Dir = folder
-	if _, err := w.start(cmd); err == nil || !strings.Contains(err.Error(), "tell the warden") {
+	if _, err := s.start(cmd); err == nil || !strings.Contains(err.Error(), "tell the supervisor") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(folder, "ran")); !errors.Is(err, os.ErrNotExist) {

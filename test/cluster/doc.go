@@ -13,7 +13,7 @@
 //	out, err := c.Kubectl(ctx, "get", "namespaces")
 //
 // A cluster owns one temporary folder and its processes. All of it is gone after Stop, after the
-// context given to Start ends, and also when the owning process crashes or is killed: a warden, a
+// context given to Start ends, and also when the owning process crashes or is killed: a supervisor, a
 // shell of a few lines in a session of its own, reads a pipe whose other end only the owner holds,
 // and cleans up at its end. Two clusters may run at once.
 //

@@ -51,7 +51,7 @@ func (c *Cluster) KubectlIO(ctx context.Context, stdin io.Reader, stdout, stderr
 		"KUBECACHEDIR="+filepath.Join(c.folder, "kubectl-cache"),
 		"KUBECTL_KUBERC=false",
 	)
-	p, err := c.warden.start(cmd)
+	p, err := c.supervisor.start(cmd)
 	if err != nil {
 		return err
 	}

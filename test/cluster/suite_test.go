@@ -44,9 +44,9 @@ func ownUntilKilled() int {
 	return 0
 }
 
-// pidsOf lists the processes of a cluster, the warden among them.
+// pidsOf lists the processes of a cluster, the supervisor among them.
 func pidsOf(c *Cluster) []int {
-	pids := []int{c.warden.cmd.Process.Pid}
+	pids := []int{c.supervisor.cmd.Process.Pid}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range c.components {

@@ -22,7 +22,7 @@ type DNS struct {
 	zone
 
 	addr netip.AddrPort
-	tally
+	queryCounter
 
 	switching sync.Mutex // held while the sockets change; guards what follows
 	running   *sockets
@@ -40,7 +40,7 @@ const tries = 20
 
 // ListenDNS starts a nameserver at a free port.
 func ListenDNS() (*DNS, error) {
-	d := &DNS{zone: zone{scripts: map[string]map[uint16]*script{}}, tally: tally{counts: map[tallied]int{}}}
+	d := &DNS{zone: zone{scripts: map[string]map[uint16]*script{}}, queryCounter: queryCounter{counts: map[queryKey]int{}}}
 	var err error
 	for range tries {
 		if err = d.up(netip.MustParseAddrPort("127.0.0.1:0")); err == nil {

@@ -94,7 +94,7 @@ func (s *site) workloadsRun(ctx context.Context) error {
 
 // disruptAndKill has ChaosPods and RebootPolicies disrupt the same workloads, and kills one leader after
 // another, each as soon as a run has been planned: the kill may have been asked for, or not.
-func disruptAndKill(ctx context.Context, a *act) error {
+func disruptAndKill(ctx context.Context, a *attempt) error {
 	record, err := disruptions.Follow(ctx, a.admin, disrupted)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func disruptAndKill(ctx context.Context, a *act) error {
 }
 
 // disrupt makes the policies, waits until they know what they compare with, and then the ChaosPods.
-func (a *act) disrupt(ctx context.Context) error {
+func (a *attempt) disrupt(ctx context.Context) error {
 	for number := range policies {
 		if err := a.apply(ctx, policy(number)); err != nil {
 			return err
@@ -172,7 +172,7 @@ type changes struct {
 	err     error
 }
 
-func (c *changes) begin(ctx context.Context, a *act) {
+func (c *changes) begin(ctx context.Context, a *attempt) {
 	random := rand.New(rand.NewPCG(a.seed, disruptable)) //nolint:gosec // it must be repeatable
 	c.running.Go(func() {
 		for pause(ctx, changeEvery) == nil {
@@ -195,7 +195,7 @@ func (c *changes) ended() error {
 }
 
 // killPlanners kills leaders, each as soon as one of its plans is seen.
-func (a *act) killPlanners(ctx context.Context, record *disruptions.Record, deaths int) error {
+func (a *attempt) killPlanners(ctx context.Context, record *disruptions.Record, deaths int) error {
 	random := rand.New(rand.NewPCG(a.seed, policies)) //nolint:gosec // it must be repeatable
 	for range deaths {
 		leader, err := a.leader(ctx)
@@ -211,7 +211,7 @@ func (a *act) killPlanners(ctx context.Context, record *disruptions.Record, deat
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, a.underWay(ctx))
 		}
-		lost := a.mourn(leader)
+		lost := a.excuseLosses(leader)
 		err = a.killLeader(ctx, leader)
 		lost()
 		if err != nil {
@@ -253,7 +253,7 @@ func (s *site) underWay(ctx context.Context) string {
 }
 
 // calm suspends the ChaosPods, and waits until nothing is under way, pending, or missing.
-func (a *act) calm(ctx context.Context) error {
+func (a *attempt) calm(ctx context.Context) error {
 	kills, _, err := a.disrupters(ctx)
 	if err != nil {
 		return err
@@ -287,7 +287,7 @@ func (a *act) calm(ctx context.Context) error {
 }
 
 // settle judges what was seen.
-func (a *act) settle(ctx context.Context, record *disruptions.Record, began time.Time) error {
+func (a *attempt) settle(ctx context.Context, record *disruptions.Record, began time.Time) error {
 	floors := map[string]int{}
 	for i := range disruptableAt(disruptable) {
 		floors[i.name()] = i.floor()
@@ -324,7 +324,7 @@ func (a *act) settle(ctx context.Context, record *disruptions.Record, began time
 }
 
 // verdicts wants every run survived and every restart verified.
-func (a *act) verdicts(ctx context.Context) error {
+func (a *attempt) verdicts(ctx context.Context) error {
 	kills, restarts, err := a.disrupters(ctx)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ func (s *site) clockOf(r *replica) string { return filepath.Join(s.Folder(), r.I
 
 // stepClocks sets the clock of each replica ahead by days, one after the other, until all have renewed
 // their certificates by it, and then back.
-func stepClocks(ctx context.Context, a *act) error {
+func stepClocks(ctx context.Context, a *attempt) error {
 	w, err := a.watch(ctx)
 	if err != nil {
 		return err

@@ -58,9 +58,9 @@ func hostiles() []hostile {
 	}
 }
 
-// besiege keeps hostile connections open to all replicas beside the load, and opens another one for each that
+// sendHostile keeps hostile connections open to all replicas beside the load, and opens another one for each that
 // is closed.
-func besiege(ctx context.Context, a *act) error {
+func sendHostile(ctx context.Context, a *attempt) error {
 	attack, stop := context.WithCancel(ctx)
 	defer stop()
 	var (

@@ -26,14 +26,14 @@ const outage = 30 * time.Second
 var errNoStandby = errors.New("there is no replica that does not lead")
 
 // restartAPIServer restarts kube-apiserver in order, and then after a crash.
-func restartAPIServer(ctx context.Context, a *act) error {
+func restartAPIServer(ctx context.Context, a *attempt) error {
 	return a.restart(ctx, cluster.APIServer)
 }
 
 // restartEtcd does the same with etcd.
-func restartEtcd(ctx context.Context, a *act) error { return a.restart(ctx, cluster.Etcd) }
+func restartEtcd(ctx context.Context, a *attempt) error { return a.restart(ctx, cluster.Etcd) }
 
-func (a *act) restart(ctx context.Context, name string) error {
+func (a *attempt) restart(ctx context.Context, name string) error {
 	component := a.Component(name)
 	a.printf("restarting %s", name)
 	if err := component.Restart(ctx); err != nil {
@@ -53,16 +53,16 @@ func (a *act) restart(ctx context.Context, name string) error {
 	a.note("%s restarted in order, and killed", name)
 	// A leader that has lost its lease drains for a while before it ends, and is replaced then.
 	return framework.Eventually(ctx, startTimeout, func(ctx context.Context) error {
-		if err := a.revive(ctx); err != nil {
+		if err := a.replaceEnded(ctx); err != nil {
 			return err
 		}
 		return a.ready(replicas)
 	})
 }
 
-// revive runs another replica for each that has ended by itself, as a kubelet does: a leader that could
+// replaceEnded runs another replica for each that has ended by itself, as a kubelet does: a leader that could
 // not renew its lease in time ends.
-func (a *act) revive(ctx context.Context) error {
+func (a *attempt) replaceEnded(ctx context.Context) error {
 	for _, r := range a.running() {
 		if r.PID() == 0 {
 			a.note("%s had ended by itself, and was replaced", r.ID)
@@ -79,9 +79,9 @@ func (a *act) revive(ctx context.Context) error {
 
 // recovered waits until the API server takes requests that call every webhook, and one replica leads. A
 // leader that has ended must not wait for that: the next one may end too, until none is left.
-func (a *act) recovered(ctx context.Context) error {
+func (a *attempt) recovered(ctx context.Context) error {
 	err := framework.Eventually(ctx, startTimeout, func(ctx context.Context) error {
-		if err := a.revive(ctx); err != nil {
+		if err := a.replaceEnded(ctx); err != nil {
 			return err
 		}
 		return probe(ctx, a.site)
@@ -94,7 +94,7 @@ func (a *act) recovered(ctx context.Context) error {
 }
 
 // cutOffFromAPIServer leaves a standby reachable and takes the API server away from it.
-func cutOffFromAPIServer(ctx context.Context, a *act) error {
+func cutOffFromAPIServer(ctx context.Context, a *attempt) error {
 	r, err := a.standby(ctx)
 	if err != nil {
 		return err
@@ -111,22 +111,22 @@ func cutOffFromAPIServer(ctx context.Context, a *act) error {
 }
 
 // refuseConnections takes a standby's ports away, as if it had died, for a while.
-func refuseConnections(ctx context.Context, a *act) error {
+func refuseConnections(ctx context.Context, a *attempt) error {
 	return a.cutOff(ctx, refused, "refused every connection")
 }
 
 // fallSilent has a network between the API server and a standby drop everything.
-func fallSilent(ctx context.Context, a *act) error {
+func fallSilent(ctx context.Context, a *attempt) error {
 	return a.cutOff(ctx, silent, "was not reached by anything")
 }
 
-func (a *act) cutOff(ctx context.Context, mode proxy.Mode, how string) error {
+func (a *attempt) cutOff(ctx context.Context, mode proxy.Mode, how string) error {
 	r, err := a.standby(ctx)
 	if err != nil {
 		return err
 	}
 	a.printf("%s is cut off", r.ID)
-	lost := a.mourn(r)
+	lost := a.excuseLosses(r)
 	began := time.Now()
 	r.webhook.Set(mode)
 	r.probes.Set(mode)
@@ -145,9 +145,9 @@ func (a *act) cutOff(ctx context.Context, mode proxy.Mode, how string) error {
 	return a.inService(ctx, replicas)
 }
 
-// mourn begins to take what is lost with a replica for an explanation. The answer ends that, and says
+// excuseLosses begins to take what is lost with a replica for an explanation. The answer ends that, and says
 // how many calls the replica had, and how many were sent to it later.
-func (a *act) mourn(r *replica) (counted func() (held, missed int)) {
+func (a *attempt) excuseLosses(r *replica) (counted func() (held, missed int)) {
 	before := len(r.webhook.Losses())
 	return func() (held, missed int) {
 		lost := r.webhook.Losses()[before:]
@@ -164,7 +164,7 @@ func (a *act) mourn(r *replica) (counted func() (held, missed int)) {
 }
 
 // standby is a replica that does not lead.
-func (a *act) standby(ctx context.Context) (*replica, error) {
+func (a *attempt) standby(ctx context.Context) (*replica, error) {
 	leader, err := a.leader(ctx)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ const (
 )
 
 // rollOut replaces every replica: a new one is ready before an old one is told to stop.
-func rollOut(ctx context.Context, a *act) error {
+func rollOut(ctx context.Context, a *attempt) error {
 	old := a.running()
 	for _, r := range old {
 		if err := a.start(ctx, whole); err != nil {
@@ -34,7 +34,7 @@ func rollOut(ctx context.Context, a *act) error {
 			return err
 		}
 		a.stop(r)
-		a.orderly(ctx, r)
+		a.endedWell(ctx, r)
 	}
 	a.note("%d replicas replaced, one after the other", len(old))
 	_, err := a.leader(ctx)
@@ -42,14 +42,14 @@ func rollOut(ctx context.Context, a *act) error {
 }
 
 // stopLeaders tells the leader to stop, several times; another replica follows it.
-func stopLeaders(ctx context.Context, a *act) error {
+func stopLeaders(ctx context.Context, a *attempt) error {
 	for range rounds {
 		leader, err := a.leader(ctx)
 		if err != nil {
 			return err
 		}
 		a.stop(leader)
-		a.orderly(ctx, leader)
+		a.endedWell(ctx, leader)
 		if err := a.start(ctx, whole); err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func stopLeaders(ctx context.Context, a *act) error {
 }
 
 // killReconcilers kills the leader, several times, where it is a process that only reconciles.
-func killReconcilers(ctx context.Context, a *act) error {
+func killReconcilers(ctx context.Context, a *attempt) error {
 	for range rounds {
 		leader, err := a.leader(ctx)
 		if err != nil {
@@ -80,14 +80,14 @@ func killReconcilers(ctx context.Context, a *act) error {
 }
 
 // killLeaders kills the leader, several times, at whatever it is doing, answering webhooks included.
-func killLeaders(ctx context.Context, a *act) error {
+func killLeaders(ctx context.Context, a *attempt) error {
 	held, missed := 0, 0
 	for range rounds {
 		leader, err := a.leader(ctx)
 		if err != nil {
 			return err
 		}
-		lost := a.mourn(leader)
+		lost := a.excuseLosses(leader)
 		if err := a.killLeader(ctx, leader); err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func killLeaders(ctx context.Context, a *act) error {
 }
 
 // killLeader kills the leader, runs another process in its place, and waits for another to lead.
-func (a *act) killLeader(ctx context.Context, leader *replica) error {
+func (a *attempt) killLeader(ctx context.Context, leader *replica) error {
 	a.kill(leader)
 	if err := a.start(ctx, leader.role); err != nil {
 		return err
@@ -113,8 +113,8 @@ func (a *act) killLeader(ctx context.Context, leader *replica) error {
 }
 
 // loseLeaseAndExit cuts the leader off from the API server until it has lost its lease.
-func loseLeaseAndExit(ctx context.Context, a *act) error {
-	lost, next, err := a.depose(ctx)
+func loseLeaseAndExit(ctx context.Context, a *attempt) error {
+	lost, next, err := a.cutOffLeader(ctx)
 	if err != nil {
 		return err
 	}
@@ -137,8 +137,8 @@ func loseLeaseAndExit(ctx context.Context, a *act) error {
 }
 
 // loseLeaseAndStay is the same with a leader that goes on answering webhooks, and rejoins the election.
-func loseLeaseAndStay(ctx context.Context, a *act) error {
-	lost, next, err := a.depose(ctx)
+func loseLeaseAndStay(ctx context.Context, a *attempt) error {
+	lost, next, err := a.cutOffLeader(ctx)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func loseLeaseAndStay(ctx context.Context, a *act) error {
 			continue
 		}
 		a.stop(r)
-		a.orderly(ctx, r)
+		a.endedWell(ctx, r)
 	}
 	if again, err := a.leader(ctx); err != nil || again != lost {
 		return fmt.Errorf("%s must lead again: %w", lost.ID, err)
@@ -170,8 +170,8 @@ func loseLeaseAndStay(ctx context.Context, a *act) error {
 	return a.inService(ctx, replicas)
 }
 
-// depose cuts the leader off from the API server until another replica leads.
-func (a *act) depose(ctx context.Context) (lost, next *replica, err error) {
+// cutOffLeader cuts the leader off from the API server until another replica leads.
+func (a *attempt) cutOffLeader(ctx context.Context) (lost, next *replica, err error) {
 	if lost, err = a.leader(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -181,8 +181,8 @@ func (a *act) depose(ctx context.Context) (lost, next *replica, err error) {
 	return lost, next, err
 }
 
-// orderly wants a replica that was told to stop to have ended well.
-func (a *act) orderly(ctx context.Context, r *replica) {
+// endedWell wants a replica that was told to stop to have ended well.
+func (a *attempt) endedWell(ctx context.Context, r *replica) {
 	if err := r.Wait(ctx); err != nil {
 		a.wrong("%s was told to stop, and ended with: %v", r.ID, err)
 	}

@@ -40,7 +40,7 @@ const (
 )
 
 // rotateLeaves waits until every replica has renewed its certificate twice.
-func rotateLeaves(ctx context.Context, a *act) error {
+func rotateLeaves(ctx context.Context, a *attempt) error {
 	w, err := a.watch(ctx)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func rotateLeaves(ctx context.Context, a *act) error {
 
 // rotateAuthority asks for another root, and waits until all replicas show what it signed, and
 // no client trusts the old one any more.
-func rotateAuthority(ctx context.Context, a *act) error {
+func rotateAuthority(ctx context.Context, a *attempt) error {
 	w, err := a.watch(ctx)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func rotateAuthority(ctx context.Context, a *act) error {
 
 // renewIssued has cert-manager issue again, twice: the serving certificate under the same authority,
 // and then the authority and the serving certificate under it.
-func renewIssued(ctx context.Context, a *act) error {
+func renewIssued(ctx context.Context, a *attempt) error {
 	w, err := a.watch(ctx)
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func renewIssued(ctx context.Context, a *act) error {
 }
 
 // issueAgain asks cert-manager for another certificate, as `cmctl renew` does, and waits for it.
-func (a *act) issueAgain(ctx context.Context, name string) error {
+func (a *attempt) issueAgain(ctx context.Context, name string) error {
 	certificate := &unstructured.Unstructured{}
 	certificate.SetGroupVersionKind(schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"})
 	var revision int64

@@ -78,7 +78,7 @@ func Run(ctx context.Context, o Options) ([]Row, error) {
 		if o.Only != nil && !o.Only.MatchString(s.name) {
 			continue
 		}
-		row := play(ctx, o, s)
+		row := runScenario(ctx, o, s)
 		if ctx.Err() != nil {
 			return rows, fmt.Errorf("%s: %w", s.name, context.Cause(ctx))
 		}
@@ -93,15 +93,15 @@ func Run(ctx context.Context, o Options) ([]Row, error) {
 	return rows, nil
 }
 
-// play plays one scenario.
-func play(ctx context.Context, o Options, s scenario) Row {
+// runScenario runs one scenario.
+func runScenario(ctx context.Context, o Options, s scenario) Row {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Limit, fmt.Errorf("not over after %s", o.Limit))
 	defer cancel()
 	_, _ = fmt.Fprintf(o.Output, "%s %s\n", time.Now().Format(clockFormat), s.name)
 	began := time.Now()
-	act := &act{tally: counters.New()}
+	attempt := &attempt{counters: counters.New()}
 	var err error
-	if act.site, err = openSite(ctx, o, s); err != nil {
+	if attempt.site, err = openSite(ctx, o, s); err != nil {
 		return Row{Scenario: s.name, Took: time.Since(began), Faults: []string{"it could not begin: " + err.Error()}}
 	}
 	if s.rare {
@@ -110,24 +110,24 @@ func play(ctx context.Context, o Options, s scenario) Row {
 	if s.rate > 0 {
 		o.Rate = s.rate
 	}
-	act.requests, act.seed = o.Requests, o.Seed
-	err = act.begin(ctx)
+	attempt.requests, attempt.seed = o.Requests, o.Seed
+	err = attempt.begin(ctx)
 	if err == nil {
-		err = act.underLoad(ctx, o, s)
+		err = attempt.underLoad(ctx, o, s)
 	}
-	row := act.row(s)
+	row := attempt.row(s)
 	row.fault(err)
-	act.prove(s, &row)
+	attempt.prove(s, &row)
 	if !row.Sound() {
-		act.logs(o.Output)
+		attempt.logs(o.Output)
 	}
-	row.fault(act.close())
+	row.fault(attempt.close())
 	row.Took = time.Since(began)
 	return row
 }
 
 // begin waits until every replica is where it should be, and reached.
-func (a *act) begin(ctx context.Context) error {
+func (a *attempt) begin(ctx context.Context) error {
 	if err := a.inService(ctx, replicas); err != nil {
 		return err
 	}
@@ -144,17 +144,17 @@ func reachable(ctx context.Context, s *site) error {
 // probe sends one of every request that the load may send first.
 func probe(ctx context.Context, s *site) error {
 	t := counters.New()
-	err := load.Once(ctx, load.Options{Config: s.config, Namespace: namespace, Tally: t})
+	err := load.Once(ctx, load.Options{Config: s.config, Namespace: namespace, Counters: t})
 	if sum := t.Sum(); err == nil && sum.Failed+sum.Unavailable+sum.Deferred > 0 {
 		return errors.New(sum.Reasons[0].Text)
 	}
 	return err
 }
 
-// act is a scenario while it is played.
-type act struct {
+// attempt is one run of a scenario.
+type attempt struct {
 	*site
-	tally    *counters.Counters
+	counters *counters.Counters
 	requests int // that are sent at least
 	seed     uint64
 	notes    []string
@@ -164,25 +164,25 @@ type act struct {
 }
 
 // note says what happened or was proven.
-func (a *act) note(format string, args ...any) {
+func (a *attempt) note(format string, args ...any) {
 	a.notes = append(a.notes, fmt.Sprintf(format, args...))
 	a.printf(format, args...)
 }
 
 // wrong says what must not be.
-func (a *act) wrong(format string, args ...any) {
+func (a *attempt) wrong(format string, args ...any) {
 	a.fault = append(a.fault, fmt.Sprintf(format, args...))
 	a.printf("WRONG: "+format, args...)
 }
 
 // underLoad does what the scenario does while requests are sent: some before it, and some after.
-func (a *act) underLoad(ctx context.Context, o Options, s scenario) error {
+func (a *attempt) underLoad(ctx context.Context, o Options, s scenario) error {
 	loading, stop := context.WithCancel(ctx)
 	defer stop()
 	loaded := make(chan error, 1)
 	go func() {
 		loaded <- load.Run(loading, load.Options{
-			Config: a.config, Namespace: namespace, Tally: a.tally, Seed: o.Seed, Rate: o.Rate,
+			Config: a.config, Namespace: namespace, Counters: a.counters, Seed: o.Seed, Rate: o.Rate,
 		})
 	}()
 	err := a.sent(ctx, o.Requests*before/100)
@@ -190,17 +190,17 @@ func (a *act) underLoad(ctx context.Context, o Options, s scenario) error {
 		err = s.do(ctx, a)
 	}
 	if err == nil {
-		err = a.sent(ctx, max(o.Requests, a.tally.Sent()+o.Requests*after/100))
+		err = a.sent(ctx, max(o.Requests, a.counters.Sent()+o.Requests*after/100))
 	}
 	stop()
 	return errors.Join(err, <-loaded)
 }
 
 // sent waits until so many requests were sent in all.
-func (a *act) sent(ctx context.Context, want int) error {
+func (a *attempt) sent(ctx context.Context, want int) error {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
-	for a.tally.Sent() < want {
+	for a.counters.Sent() < want {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -211,8 +211,8 @@ func (a *act) sent(ctx context.Context, want int) error {
 }
 
 // row is what the load met. Where the control plane stayed, it had no reason to be unavailable.
-func (a *act) row(s scenario) Row {
-	sum := a.tally.Sum()
+func (a *attempt) row(s scenario) Row {
+	sum := a.counters.Sum()
 	row := Row{
 		Scenario: s.name, Sent: sum.Sent, Failed: sum.Failed, Unavailable: sum.Unavailable,
 		P50: sum.P50, P99: sum.P99, Notes: slices.Clone(a.notes), Faults: slices.Clone(a.fault), Reasons: sum.Reasons,
@@ -235,7 +235,7 @@ func (a *act) row(s scenario) Row {
 }
 
 // explain says which requests failed with the replica that was lost, and names those that did not.
-func (a *act) explain(row *Row, failed []counters.Request) {
+func (a *attempt) explain(row *Row, failed []counters.Request) {
 	verdict := failures.Explain(failed, a.losses)
 	row.InTheDead, row.SentToTheDead = len(verdict.Held), len(verdict.Missed)
 	if row.Failed > 0 {
@@ -252,7 +252,7 @@ func (a *act) explain(row *Row, failed []counters.Request) {
 const maxUnexplained = 20
 
 // prove judges what the replicas wrote down, and their logs.
-func (a *act) prove(s scenario, row *Row) {
+func (a *attempt) prove(s scenario, row *Row) {
 	var all []*framework.Replica
 	for _, r := range slices.Concat(a.gone, a.running()) {
 		all = append(all, r.Replica)
@@ -291,7 +291,7 @@ func (a *act) prove(s scenario, row *Row) {
 }
 
 // logs prints the ends of the replicas' logs, without which the cause could not be found.
-func (a *act) logs(w io.Writer) {
+func (a *attempt) logs(w io.Writer) {
 	for _, r := range slices.Concat(a.gone, a.running()) {
 		text, err := r.Logs()
 		if err != nil {

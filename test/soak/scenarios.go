@@ -27,7 +27,7 @@ type scenario struct {
 	// before prepares the cluster, before there is any replica; it may be nil.
 	before func(ctx context.Context, s *site, root string) error
 	// do returns when it is over, and everything is as it should be again.
-	do func(context.Context, *act) error
+	do func(context.Context, *attempt) error
 }
 
 var scenarios = []scenario{
@@ -46,6 +46,6 @@ var scenarios = []scenario{
 	{name: "replica cannot reach the API server", rare: true, do: cutOffFromAPIServer},
 	{name: "replica refuses connections", rare: true, loses: true, do: refuseConnections},
 	{name: "replica behind a silent network", rare: true, loses: true, do: fallSilent},
-	{name: "hostile connections", do: besiege},
+	{name: "hostile connections", do: sendHostile},
 	{name: "chaos and restarts", args: []string{"--max-restarts=30"}, nodes: 3, rate: 20, rare: true, loses: true, before: withWorkloads, do: disruptAndKill},
 }

@@ -110,7 +110,7 @@ func (w *sentinel) run(ctx context.Context) {
 }
 
 // close ends the sentinel and says what it saw.
-func (w *sentinel) close(a *act) {
+func (w *sentinel) close(a *attempt) {
 	w.cancel()
 	<-w.done
 	w.mu.Lock()

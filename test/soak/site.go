@@ -134,7 +134,7 @@ func (s *site) fill(ctx context.Context, o Options, sc scenario) error {
 	return err
 }
 
-// close ends everything. Replicas are killed: how they end does not matter any more, and an orderly end
+// close ends everything. Replicas are killed: how they end does not matter any more, and an endedWell end
 // of all of them takes longer than some rows.
 func (s *site) close() error {
 	var ends sync.WaitGroup

@@ -63,7 +63,7 @@ func TestWhatIsUnavailableFailsUnlessTheControlPlaneWasAway(t *testing.T) {
 	counted := counters.New()
 	counted.Add(counters.Request{Kind: "get v1", Outcome: counters.Unavailable, Reason: "429"})
 	counted.Add(counters.Request{Kind: "get v1", Outcome: counters.Failed, Reason: "EOF"})
-	a := &act{tally: counted}
+	a := &attempt{counters: counted}
 	if row := a.row(scenario{name: "x"}); row.Failed != 2 || len(row.Reasons) != 2 || row.Sound() {
 		t.Errorf("with a control plane that stayed: %+v", row)
 	}
@@ -80,7 +80,7 @@ func TestOnlyWhatFailedWithALostReplicaIsExplainedAndOnlyWhereOneIsLost(t *testi
 	for second := range 3 {
 		counted.Add(counters.Request{Kind: "get v1alpha1", Outcome: counters.Failed, Reason: "EOF", Sent: at(second * 10), Took: time.Second})
 	}
-	a := &act{tally: counted, losses: []proxy.Loss{{Held: true, From: at(0), To: at(1)}, {From: at(10), To: at(10)}, {From: at(5), To: at(6)}}}
+	a := &attempt{counters: counted, losses: []proxy.Loss{{Held: true, From: at(0), To: at(1)}, {From: at(10), To: at(10)}, {From: at(5), To: at(6)}}}
 	row := a.row(scenario{name: "x", loses: true})
 	if row.Failed != 3 || row.InTheDead != 1 || row.SentToTheDead != 1 || row.Sound() || len(row.Faults) != 1 || !strings.Contains(row.Faults[0], "12:00:20.000") {
 		t.Errorf("with a replica that was lost: %+v", row)
@@ -106,7 +106,7 @@ func TestAScenarioThatCannotBePlayedIsARowAndTheNextIsTried(t *testing.T) {
 func TestWaitingForTheLoadEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := (&act{tally: counters.New()}).sent(ctx, 1); err == nil {
+	if err := (&attempt{counters: counters.New()}).sent(ctx, 1); err == nil {
 		t.Error("nothing was sent, and that is no fault")
 	}
 }

@@ -87,8 +87,8 @@ type board struct {
 	workloads map[string]workload
 	policies  map[string]policy
 	before    map[string]workload // when the counts began
-	rolling   tally
-	inFlight  tally
+	rolling   gauge
+	inFlight  gauge
 	pending   int
 	ofOne     int // the most in flight of one policy
 	last      time.Time

@@ -109,7 +109,7 @@ func TestAHaltAndAGapAreTold(t *testing.T) {
 }
 
 func TestAMeanIsOverTime(t *testing.T) {
-	var numbers tally
+	var numbers gauge
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
 	numbers.add(4, at(1))
 	numbers.begin(at(10))
@@ -118,7 +118,7 @@ func TestAMeanIsOverTime(t *testing.T) {
 	if got := numbers.mean(at(20)); math.Abs(got-2.8) > 1e-9 || numbers.most != 10 {
 		t.Errorf("mean %v, most %d, want 2.8 and 10", got, numbers.most)
 	}
-	if got := (&tally{}).mean(time.Time{}); got != 0 {
+	if got := (&gauge{}).mean(time.Time{}); got != 0 {
 		t.Errorf("the mean over no time is %v", got)
 	}
 }

@@ -29,7 +29,7 @@ spec:
 `
 
 // survive has a canary killed once.
-func survive(ctx context.Context, s *scene) error {
+func survive(ctx context.Context, s *environment) error {
 	if err := s.apply(ctx, canary); err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ spec:
 
 // gameDay takes a database away for 20 seconds while the workload that needs it fails its checks and
 // has its configuration changed. Nothing is done to have it back.
-func gameDay(ctx context.Context, s *scene) (err error) {
+func gameDay(ctx context.Context, s *environment) (err error) {
 	address := fmt.Sprintf("198.51.100.%d", 1+os.Getpid()%250) // another one for a demo that runs beside this one
 	if _, err := s.servers.TCP(address + ":5432"); err != nil {
 		return fmt.Errorf("the database: %w (a loopback address stands for it, which takes Linux)", err)
@@ -151,7 +151,7 @@ func gameDay(ctx context.Context, s *scene) (err error) {
 }
 
 // ready fails unless the one address of the database is published as ready, or not.
-func (s *scene) ready(ctx context.Context, want string) error {
+func (s *environment) ready(ctx context.Context, want string) error {
 	out, said, err := s.kubectl(ctx, "", "get", "endpointslices", "-l", "kubernetes.io/service-name=orders-db",
 		"-o", `jsonpath={range .items[*].endpoints[*]}{.addresses[0]} ready: {.conditions.ready}{"\n"}{end}`)
 	if err != nil {
@@ -165,7 +165,7 @@ func (s *scene) ready(ctx context.Context, want string) error {
 
 // verdict fails unless the dependants stayed ready, and the one restart that there was is that of the
 // changed configuration, after the fault.
-func (s *scene) verdict(ctx context.Context) error {
+func (s *environment) verdict(ctx context.Context) error {
 	fault, said, err := s.kubectl(ctx, "", "get", "extsvc", "orders-db", "-o",
 		`jsonpath={.status.fault.endTime} {.status.fault.outcome}{range .status.fault.dependants[*]}; {.kind} {.name}: {.ready}{end}{"\n"}`)
 	if err != nil {

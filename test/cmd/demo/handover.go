@@ -59,7 +59,7 @@ func (w *writer) counts() (sent, failed int, last string, problem error) {
 	return w.sent, w.failed, w.last, w.problem
 }
 
-func handOver(ctx context.Context, s *scene) error {
+func handOver(ctx context.Context, s *environment) error {
 	second, err := s.replica(ctx)
 	if err != nil {
 		return err

@@ -34,8 +34,8 @@ func main() {
 	fmt.Printf("\nall %d steps hold, in %.1f s\n", len(story), time.Since(began).Seconds())
 }
 
-// scene is what the steps play on.
-type scene struct {
+// environment is what the steps use.
+type environment struct {
 	*framework.Cluster
 	servers *externalnet.Servers
 	leader  *framework.Replica
@@ -44,7 +44,7 @@ type scene struct {
 // step is one part of the story: what it claims, and the proof.
 type step struct {
 	claim string
-	prove func(context.Context, *scene) error
+	prove func(context.Context, *environment) error
 }
 
 func tell(ctx context.Context, root string) (err error) {
@@ -60,7 +60,7 @@ func tell(ctx context.Context, root string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	s := &scene{Cluster: opened, servers: servers}
+	s := &environment{Cluster: opened, servers: servers}
 	for i, part := range story {
 		fmt.Printf("\n%d. %s\n", i+1, part.claim)
 		began := time.Now()
@@ -73,7 +73,7 @@ func tell(ctx context.Context, root string) (err error) {
 }
 
 // replica starts one more replica of the operator.
-func (s *scene) replica(ctx context.Context) (*framework.Replica, error) {
+func (s *environment) replica(ctx context.Context) (*framework.Replica, error) {
 	return s.StartReplica(ctx, "--dns-nameservers="+s.servers.DNS.Addr().String())
 }
 
@@ -86,7 +86,7 @@ func show(text string) {
 
 // kubectl runs kubectl, shows the call and what it says, and returns its output and its warnings or
 // complaint. A refusal is no error of the call.
-func (s *scene) kubectl(ctx context.Context, manifest string, args ...string) (out, said string, err error) {
+func (s *environment) kubectl(ctx context.Context, manifest string, args ...string) (out, said string, err error) {
 	var stdout, stderr strings.Builder
 	err = s.KubectlIO(ctx, strings.NewReader(manifest), &stdout, &stderr, args...)
 	shown := "$ kubectl"
@@ -101,7 +101,7 @@ func (s *scene) kubectl(ctx context.Context, manifest string, args ...string) (o
 }
 
 // calls runs kubectl for each list of arguments in turn, until one is refused.
-func (s *scene) calls(ctx context.Context, calls ...[]string) error {
+func (s *environment) calls(ctx context.Context, calls ...[]string) error {
 	for _, args := range calls {
 		if _, said, err := s.kubectl(ctx, "", args...); err != nil {
 			return errors.New(said)
@@ -111,7 +111,7 @@ func (s *scene) calls(ctx context.Context, calls ...[]string) error {
 }
 
 // apply applies manifests in turn, until one is refused.
-func (s *scene) apply(ctx context.Context, manifests ...string) error {
+func (s *environment) apply(ctx context.Context, manifests ...string) error {
 	for _, manifest := range manifests {
 		if _, said, err := s.kubectl(ctx, manifest, "apply", "-f", "-"); err != nil {
 			return errors.New(said)
@@ -121,7 +121,7 @@ func (s *scene) apply(ctx context.Context, manifests ...string) error {
 }
 
 // events shows the events of the objects of a name, and fails unless they have the wanted reasons.
-func (s *scene) events(ctx context.Context, name string, reasons ...string) error {
+func (s *environment) events(ctx context.Context, name string, reasons ...string) error {
 	out, err := s.Kubectl(ctx, "get", "events", "-n", "default", "--field-selector=involvedObject.name="+name,
 		"-o", `jsonpath={range .items[*]}{.reason}: {.message}{"\n"}{end}`)
 	if err != nil {

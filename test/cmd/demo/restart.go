@@ -44,7 +44,7 @@ spec:
 `
 
 // restart changes a Secret twice in a row, and counts what comes of it.
-func restart(ctx context.Context, s *scene) error {
+func restart(ctx context.Context, s *environment) error {
 	if err := s.apply(ctx, workload, policy); err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ spec:
   triggers: [{name: weekly, type: Schedule, schedule: {cron: "0 3 * * 9", timeZone: Europe/Atlantis}}]
 `
 
-func start(ctx context.Context, s *scene) (err error) {
+func start(ctx context.Context, s *environment) (err error) {
 	if s.leader, err = s.replica(ctx); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func start(ctx context.Context, s *scene) (err error) {
 	return nil
 }
 
-func applyOld(ctx context.Context, s *scene) error {
+func applyOld(ctx context.Context, s *environment) error {
 	_, said, err := s.kubectl(ctx, oldPolicy, "apply", "-f", "-")
 	if err != nil {
 		return errors.New(said)
@@ -95,7 +95,7 @@ func applyOld(ctx context.Context, s *scene) error {
 	return expect(said, "Warning:", "initialDelaySeconds")
 }
 
-func readBoth(ctx context.Context, s *scene) error {
+func readBoth(ctx context.Context, s *environment) error {
 	stored, said, err := s.kubectl(ctx, "", "get", "crd", "rebootpolicies.autoreboot.fairlead.dev", "-o", "jsonpath={.status.storedVersions}")
 	if err != nil {
 		return errors.New(said)
@@ -117,7 +117,7 @@ func readBoth(ctx context.Context, s *scene) error {
 	return expect(before, `"initialDelaySeconds":10`, `"comment":"restart when stuck"`, `"name":"payments-api"`)
 }
 
-func refuse(ctx context.Context, s *scene) error {
+func refuse(ctx context.Context, s *environment) error {
 	_, said, err := s.kubectl(ctx, badDatabase, "apply", "-f", "-")
 	if err == nil {
 		return errors.New("the metadata address was accepted")
@@ -132,7 +132,7 @@ func refuse(ctx context.Context, s *scene) error {
 	return expect(said, "spec.triggers[0].schedule.timeZone", "Europe/Atlantis")
 }
 
-func publish(ctx context.Context, s *scene) error {
+func publish(ctx context.Context, s *environment) error {
 	if _, said, err := s.kubectl(ctx, database, "apply", "-f", "-"); err != nil {
 		return errors.New(said)
 	}
@@ -155,7 +155,7 @@ func publish(ctx context.Context, s *scene) error {
 
 // rest applies the same manifest again and touches the Service: the operator sees both, and nothing
 // of its own gets another resource version.
-func rest(ctx context.Context, s *scene) error {
+func rest(ctx context.Context, s *environment) error {
 	versions := func() (string, error) {
 		return s.Kubectl(ctx, "get", "extsvc,endpointslices", "-n", "default",
 			"-o", `jsonpath={range .items[*]}{.kind}/{.metadata.name}@{.metadata.resourceVersion} {end}`)
@@ -184,7 +184,7 @@ func rest(ctx context.Context, s *scene) error {
 	return expect(after, strings.Fields(before)...)
 }
 
-func remove(ctx context.Context, s *scene) error {
+func remove(ctx context.Context, s *environment) error {
 	out, err := s.Kubectl(ctx, "delete", "extsvc", "--all", "-n", "default")
 	if err != nil {
 		return err

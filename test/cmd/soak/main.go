@@ -29,7 +29,7 @@ import (
 func main() {
 	o := soak.Options{Output: os.Stderr}
 	out := flag.String("out", "", "write the figures to this file, as JSON, after each row")
-	only := flag.String("only", "", "play only the scenarios whose name this regular expression matches; the file keeps the rows of all others")
+	only := flag.String("only", "", "run only the scenarios whose name this regular expression matches; the file keeps the rows of all others")
 	list := flag.Bool("list", false, "print the names of the scenarios")
 	flag.StringVar(&o.Root, "root", "..", "the checkout whose manifests and operator are used")
 	flag.StringVar(&o.Operator, "operator", "", "a program to run instead of the checkout's test/cmd/operator")

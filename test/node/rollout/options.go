@@ -35,7 +35,7 @@ type Options struct {
 	Rate float64
 	// Limit bounds how long a scenario goes on. Default 30 min.
 	Limit time.Duration
-	// Only is a regular expression of the scenarios to play. Default: all.
+	// Only is a regular expression of the scenarios to run. Default: all.
 	Only string
 	// Stay keeps the node until the context ends. Default: no.
 	Stay bool

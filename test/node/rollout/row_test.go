@@ -61,7 +61,7 @@ func TestTheTableSaysWhatWasLostAndHowLateKubeProxyWas(t *testing.T) {
 
 func TestAStrictRowMayLoseNothingAndAnotherOnlyWhatCouldNotBeKnown(t *testing.T) {
 	killed := time.Unix(1000, 0)
-	s := &scene{blind: []window{{killed, killed.Add(2 * time.Second)}}}
+	s := &environment{blind: []window{{killed, killed.Add(2 * time.Second)}}}
 	lost := func(strict bool, sent, answered time.Duration) Row {
 		return Row{Scenario: "killed", Strict: strict, Sum: counters.Sum{Sent: 9, Failed: 1,
 			Lost: []counters.Request{{Kind: "get v1", Reason: "refused", Sent: killed.Add(sent), Took: answered - sent}}}}

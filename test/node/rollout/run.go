@@ -27,8 +27,8 @@ import (
 // calm is how long requests flow before and after what is done: what is lost late counts too.
 const calm = 5 * time.Second
 
-// scene is what the scenarios play on.
-type scene struct {
+// environment is what the scenarios use.
+type environment struct {
 	*deployment
 	routes *routes
 	image  string
@@ -43,7 +43,7 @@ func Run(ctx context.Context, n *node.Node, o Options) (rows []Row, err error) {
 	o.setDefaults()
 	only, err := regexp.Compile(o.Only)
 	if err != nil {
-		return nil, fmt.Errorf("the scenarios to play: %w", err)
+		return nil, fmt.Errorf("the scenarios to run: %w", err)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watchers sync.WaitGroup
@@ -55,7 +55,7 @@ func Run(ctx context.Context, n *node.Node, o Options) (rows []Row, err error) {
 		}
 	})
 	began := time.Now()
-	s := &scene{image: One, routes: newRoutes(framework.Namespace, service)}
+	s := &environment{image: One, routes: newRoutes(framework.Namespace, service)}
 	nft, err := lookPath("nft", n.Environment())
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func Run(ctx context.Context, n *node.Node, o Options) (rows []Row, err error) {
 	}
 	_, _ = fmt.Fprintf(o.Output, "Fairlead is deployed with %d replicas after %.1f s\n", single.replicas(), time.Since(began).Seconds())
 	watchers.Go(func() { cancel(s.watchPods(ctx, s.routes)) }) // of two causes, the first counts
-	rows, err = s.playAll(ctx, o, only)
+	rows, err = s.runAll(ctx, o, only)
 	rows = append(slices.Clone(o.Before), rows...)
 	if o.Stay && err == nil {
 		_, _ = fmt.Fprintf(o.Output, "KUBECONFIG=%s\n", n.Kubeconfig())
@@ -79,7 +79,7 @@ func Run(ctx context.Context, n *node.Node, o Options) (rows []Row, err error) {
 	return rows, errors.Join(err, table(o.Output, rows))
 }
 
-func (s *scene) playAll(ctx context.Context, o Options, only *regexp.Regexp) ([]Row, error) {
+func (s *environment) runAll(ctx context.Context, o Options, only *regexp.Regexp) ([]Row, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
 	if err != nil {
 		return nil, err
@@ -92,11 +92,11 @@ func (s *scene) playAll(ctx context.Context, o Options, only *regexp.Regexp) ([]
 			continue
 		}
 		if l != s.layout {
-			parts = slices.Insert(parts, 0, scenario{name: "from one layout to the other on a real node", strict: true, play: divide(o.Root), rounds: 1})
+			parts = slices.Insert(parts, 0, scenario{name: "from one layout to the other on a real node", strict: true, run: divide(o.Root), rounds: 1})
 		}
 		for _, part := range parts {
 			part.namespace = fmt.Sprintf("load-%d", len(rows)) // names of objects repeat from one load to the next
-			row, err := s.perform(ctx, part, config, o)
+			row, err := s.runOne(ctx, part, config, o)
 			rows = append(rows, row)
 			verdicts = append(verdicts, err, s.judge(&row))
 			if err != nil {
@@ -104,15 +104,15 @@ func (s *scene) playAll(ctx context.Context, o Options, only *regexp.Regexp) ([]
 			}
 			_, _ = fmt.Fprintf(o.Output, "%s: %d of %d requests failed\n", row.Scenario, row.Lost(), row.Sent)
 		}
-		if err := s.weigh(ctx, o.Output); err != nil {
+		if err := s.printMemory(ctx, o.Output); err != nil {
 			return rows, errors.Join(append(verdicts, err)...)
 		}
 	}
 	return rows, errors.Join(verdicts...)
 }
 
-// weigh prints what memory the processes of the layout have, after the load.
-func (s *scene) weigh(ctx context.Context, w io.Writer) error {
+// printMemory prints what memory the processes of the layout have, after the load.
+func (s *environment) printMemory(ctx context.Context, w io.Writer) error {
 	pods, err := s.pods(ctx)
 	if err != nil {
 		return err
@@ -130,8 +130,8 @@ func (s *scene) weigh(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// perform plays a scenario under load.
-func (s *scene) perform(ctx context.Context, part scenario, config *rest.Config, o Options) (Row, error) {
+// runOne runs a scenario under load.
+func (s *environment) runOne(ctx context.Context, part scenario, config *rest.Config, o Options) (Row, error) {
 	ctx, end := context.WithTimeoutCause(ctx, o.Limit, fmt.Errorf("not over after %v: on a machine this busy, ask for fewer requests", o.Limit))
 	defer end()
 	row := Row{Scenario: part.name, Strict: part.strict}
@@ -144,13 +144,13 @@ func (s *scene) perform(ctx context.Context, part scenario, config *rest.Config,
 	flowed := make(chan error, 1)
 	began := time.Now()
 	go func() {
-		flowed <- load.Run(flow, load.Options{Config: config, Namespace: part.namespace, Tally: counted, Rate: float32(o.Rate), Seed: uint64(began.Unix())})
+		flowed <- load.Run(flow, load.Options{Config: config, Namespace: part.namespace, Counters: counted, Rate: float32(o.Rate), Seed: uint64(began.Unix())})
 	}()
 	s.routes.take()
 	err := pause(ctx, calm)
 	round := 0
 	for ; err == nil && (round < part.rounds || counted.Sent() < part.atLeast); round++ {
-		err = part.play(ctx, s, &row)
+		err = part.run(ctx, s, &row)
 		_, _ = fmt.Fprintf(o.Output, "%s, round %d: %d requests so far\n", part.name, round+1, counted.Sent())
 	}
 	if err == nil {

@@ -20,8 +20,8 @@ type scenario struct {
 	name string
 	// strict scenarios must not lose a request.
 	strict bool
-	// play does it once, and notes on the row what it saw.
-	play func(context.Context, *scene, *Row) error
+	// run does it once, and notes on the row what it saw.
+	run func(context.Context, *environment, *Row) error
 	// rounds is how often, and at least is how many requests there must be before it is over.
 	rounds, atLeast int
 	// namespace is where the requests' objects live.
@@ -35,23 +35,23 @@ func scenarios(o Options, l *layout) []scenario {
 		suffix += ", split"
 	}
 	all := []scenario{
-		{name: "rolling update" + suffix, strict: true, play: roll, rounds: o.Rollouts, atLeast: o.Requests},
-		{name: "leader's pod deleted" + suffix, strict: true, play: deleteLeader, rounds: 2},
-		{name: "leader's Lease lost" + suffix, strict: true, play: takeLease, rounds: 2},
-		{name: "leader's container killed" + suffix, strict: l == split, play: killLeader, rounds: 3},
+		{name: "rolling update" + suffix, strict: true, run: roll, rounds: o.Rollouts, atLeast: o.Requests},
+		{name: "leader's pod deleted" + suffix, strict: true, run: deleteLeader, rounds: 2},
+		{name: "leader's Lease lost" + suffix, strict: true, run: takeLease, rounds: 2},
+		{name: "leader's container killed" + suffix, strict: l == split, run: killLeader, rounds: 3},
 	}
 	if l == split {
 		all = append(all,
-			scenario{name: "webhook's pod deleted" + suffix, strict: true, play: deleteWebhook, rounds: 2},
-			scenario{name: "webhook's container killed" + suffix, play: killWebhook, rounds: 3})
+			scenario{name: "webhook's pod deleted" + suffix, strict: true, run: deleteWebhook, rounds: 2},
+			scenario{name: "webhook's container killed" + suffix, run: killWebhook, rounds: 3})
 	}
 	return all
 }
 
 // divide goes from the single to the split layout, as docs/guides/high-availability.md says: those that
 // will serve are ready before those that serve go.
-func divide(root string) func(context.Context, *scene, *Row) error {
-	return func(ctx context.Context, s *scene, _ *Row) error {
+func divide(root string) func(context.Context, *environment, *Row) error {
+	return func(ctx context.Context, s *environment, _ *Row) error {
 		s.layout = split
 		image := Repository + ":" + s.image
 		if err := s.apply(ctx, root, image, "--selector=app.kubernetes.io/component=webhook"); err != nil {
@@ -69,7 +69,7 @@ func divide(root string) func(context.Context, *scene, *Row) error {
 }
 
 // roll replaces every replica: by the other image, or by the same one again.
-func roll(ctx context.Context, s *scene, _ *Row) error {
+func roll(ctx context.Context, s *environment, _ *Row) error {
 	restart := s.rolls%3 == 1
 	if s.rolls++; !restart {
 		s.image = map[string]string{One: Two, Two: One}[s.image]
@@ -87,7 +87,7 @@ func roll(ctx context.Context, s *scene, _ *Row) error {
 }
 
 // deleteLeader ends the leader in order, as the drain of a node does.
-func deleteLeader(ctx context.Context, s *scene, _ *Row) error {
+func deleteLeader(ctx context.Context, s *environment, _ *Row) error {
 	leader, err := s.leader(ctx)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func deleteLeader(ctx context.Context, s *scene, _ *Row) error {
 // takeLease gives the Lease to a holder that does not exist, as the leader finds it after it could not
 // renew for too long. If its process ends, then by itself: no pod is deleted, so that only its readiness
 // tells the kubelet, and through it kube-proxy, while it drains.
-func takeLease(ctx context.Context, s *scene, row *Row) error {
+func takeLease(ctx context.Context, s *environment, row *Row) error {
 	leader, err := s.leader(ctx)
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func takeLease(ctx context.Context, s *scene, row *Row) error {
 const orderlyEnd = 25 * time.Second
 
 // leaves waits until the Service does not lead to an address any more, and says how long that took.
-func (s *scene) leaves(ctx context.Context, address string, within time.Duration) string {
+func (s *environment) leaves(ctx context.Context, address string, within time.Duration) string {
 	began := time.Now()
 	err := framework.Eventually(ctx, within, func(context.Context) error {
 		if s.routes.leads(address) {
@@ -152,7 +152,7 @@ func (s *scene) leaves(ctx context.Context, address string, within time.Duration
 }
 
 // webhook is a replica that serves webhooks.
-func (s *scene) webhook(ctx context.Context) (*corev1.Pod, error) {
+func (s *environment) webhook(ctx context.Context) (*corev1.Pod, error) {
 	var list corev1.PodList
 	if err := s.client.List(ctx, &list, client.InNamespace(framework.Namespace), serving); err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (s *scene) webhook(ctx context.Context) (*corev1.Pod, error) {
 }
 
 // deleteWebhook ends a replica of the webhooks in order.
-func deleteWebhook(ctx context.Context, s *scene, _ *Row) error {
+func deleteWebhook(ctx context.Context, s *environment, _ *Row) error {
 	pod, err := s.webhook(ctx)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func deleteWebhook(ctx context.Context, s *scene, _ *Row) error {
 }
 
 // killWebhook kills the process of a replica that serves webhooks and does nothing else.
-func killWebhook(ctx context.Context, s *scene, row *Row) error {
+func killWebhook(ctx context.Context, s *environment, row *Row) error {
 	pod, err := s.webhook(ctx)
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func killWebhook(ctx context.Context, s *scene, row *Row) error {
 }
 
 // killLeader kills the leader's process.
-func killLeader(ctx context.Context, s *scene, row *Row) error {
+func killLeader(ctx context.Context, s *environment, row *Row) error {
 	leader, err := s.leader(ctx)
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func killLeader(ctx context.Context, s *scene, row *Row) error {
 // kill kills the process of a pod, and waits until all are ready again. Nothing can announce that: where
 // it serves webhooks, one new connection in three is refused until the kubelet has noticed and
 // kube-proxy has followed, and the API server tries no other replica.
-func (s *scene) kill(ctx context.Context, victim *corev1.Pod, row *Row) error {
+func (s *environment) kill(ctx context.Context, victim *corev1.Pod, row *Row) error {
 	served := s.routes.leads(victim.Status.PodIP)
 	killed := time.Now()
 	if err := killContainer("/proc", victim.Name); err != nil {

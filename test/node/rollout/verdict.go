@@ -19,7 +19,7 @@ const aftermath = 5 * time.Second
 
 // judge is the verdict on a row. Where a process was killed, what was lost must lie in the time in
 // which it could not be known.
-func (s *scene) judge(row *Row) error {
+func (s *environment) judge(row *Row) error {
 	if row.Strict && row.Lost() > 0 {
 		return fmt.Errorf("%s: %d of %d requests were lost, and none may be", row.Scenario, row.Lost(), row.Sent)
 	}
@@ -37,7 +37,7 @@ func (s *scene) judge(row *Row) error {
 
 // excused says whether a request was on its way in a time in which it could not be known where to send it.
 // On a busy machine it may have been sent seconds before.
-func (s *scene) excused(request counters.Request) bool {
+func (s *environment) excused(request counters.Request) bool {
 	for _, w := range s.blind {
 		if !request.Sent.Add(request.Took).Before(w.from) && !request.Sent.After(w.to.Add(aftermath)) {
 			return true

@@ -38,9 +38,9 @@ func TestPercentiles(t *testing.T) {
 
 func TestEveryRequestIsCounted(t *testing.T) {
 	began := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	tally := New()
+	c := New()
 	add := func(second int, kind string, o Outcome, reason string, took time.Duration) {
-		tally.Add(Request{Kind: kind, Outcome: o, Reason: reason, Sent: began.Add(time.Duration(second) * time.Second), Took: took})
+		c.Add(Request{Kind: kind, Outcome: o, Reason: reason, Sent: began.Add(time.Duration(second) * time.Second), Took: took})
 	}
 	add(0, "create v1", OK, "", 4*time.Millisecond)
 	add(1, "create v1", Failed, "EOF", 6*time.Millisecond)
@@ -62,20 +62,20 @@ func TestEveryRequestIsCounted(t *testing.T) {
 			{Kind: "create v1", Outcome: Failed, Reason: "EOF", Sent: began.Add(3 * time.Second), Took: 8 * time.Millisecond},
 		},
 	}
-	if diff := cmp.Diff(want, tally.Sum()); diff != "" {
+	if diff := cmp.Diff(want, c.Sum()); diff != "" {
 		t.Error(diff)
 	}
-	if tally.Sent() != 5 {
-		t.Errorf("sent %d", tally.Sent())
+	if c.Sent() != 5 {
+		t.Errorf("sent %d", c.Sent())
 	}
 }
 
 func TestReasonsAreBounded(t *testing.T) {
-	tally := New()
+	c := New()
 	for i := range 1000 + maxFailures {
-		tally.Add(Request{Kind: "get", Outcome: Failed, Reason: fmt.Sprint(i)})
+		c.Add(Request{Kind: "get", Outcome: Failed, Reason: fmt.Sprint(i)})
 	}
-	sum := tally.Sum()
+	sum := c.Sum()
 	if len(sum.Lost) != maxFailures {
 		t.Errorf("%d requests are remembered one by one", len(sum.Lost))
 	}

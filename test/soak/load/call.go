@@ -52,7 +52,7 @@ func (l *load) send(ctx context.Context, c *call) {
 	c.answer = l.exchange(context.WithoutCancel(ctx), c)
 	var reason string
 	c.outcome, reason = judge(c.wanted, c.answer)
-	l.options.Tally.Add(counters.Request{Kind: c.kind, Outcome: c.outcome, Reason: reason, Sent: sent, Took: time.Since(sent)})
+	l.options.Counters.Add(counters.Request{Kind: c.kind, Outcome: c.outcome, Reason: reason, Sent: sent, Took: time.Since(sent)})
 	if c.outcome == counters.Unavailable || c.outcome == counters.Deferred {
 		select {
 		case <-ctx.Done():

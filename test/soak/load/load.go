@@ -34,8 +34,8 @@ type Options struct {
 	Config *rest.Config
 	// Namespace is where the objects live. It must exist. Required.
 	Namespace string
-	// Tally counts the requests. Required.
-	Tally *counters.Counters
+	// Counters counts the requests. Required.
+	Counters *counters.Counters
 	// Seed decides what is sent. Default 0.
 	Seed uint64
 	// Workers is how many requests are on their way at most. Default 8.
@@ -57,8 +57,8 @@ type load struct {
 
 // Run sends requests until ctx ends, and returns when the last one was answered.
 func Run(ctx context.Context, o Options) error {
-	if o.Config == nil || o.Namespace == "" || o.Tally == nil {
-		return errors.New("load: Config, Namespace and Tally are required")
+	if o.Config == nil || o.Namespace == "" || o.Counters == nil {
+		return errors.New("load: Config, Namespace and Counters are required")
 	}
 	if o.Workers == 0 {
 		o.Workers = DefaultWorkers

@@ -99,10 +99,10 @@ func plays(t *testing.T, s *shelf, o Options, until int) counters.Sum {
 	server := httptest.NewServer(s)
 	defer server.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	o.Config, o.Namespace, o.Tally, o.Rate = &rest.Config{Host: server.URL}, "soak", counters.New(), 1e5
+	o.Config, o.Namespace, o.Counters, o.Rate = &rest.Config{Host: server.URL}, "soak", counters.New(), 1e5
 	done := make(chan error, 1)
 	go func() { done <- Run(ctx, o) }()
-	for o.Tally.Sent() < until {
+	for o.Counters.Sent() < until {
 		select {
 		case err := <-done:
 			t.Fatalf("the load ended by itself: %v", err)
@@ -113,7 +113,7 @@ func plays(t *testing.T, s *shelf, o Options, until int) counters.Sum {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	return o.Tally.Sum()
+	return o.Counters.Sum()
 }
 
 func TestALoadSendsEveryKindOfRequestAndKeepsItsObjectsFew(t *testing.T) {

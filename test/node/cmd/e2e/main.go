@@ -128,7 +128,7 @@ const chartName = "installation by the chart on a real node"
 func (o options) byChart() (bool, error) {
 	only, err := regexp.Compile(o.rollout.Only)
 	if err != nil {
-		return false, fmt.Errorf("the scenarios to play: %w", err)
+		return false, fmt.Errorf("the scenarios to run: %w", err)
 	}
 	return only.MatchString(chartName), nil
 }

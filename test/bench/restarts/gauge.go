@@ -5,29 +5,29 @@ package restarts
 
 import "time"
 
-// tally is a number that goes up and down.
-type tally struct {
+// gauge is a number that goes up and down.
+type gauge struct {
 	now, most    int
 	area         float64
 	began, since time.Time
 }
 
-func (t *tally) add(n int, at time.Time) {
-	t.area += float64(t.now) * at.Sub(t.since).Seconds()
-	t.since = at
-	t.now += n
-	t.most = max(t.most, t.now)
+func (g *gauge) add(n int, at time.Time) {
+	g.area += float64(g.now) * at.Sub(g.since).Seconds()
+	g.since = at
+	g.now += n
+	g.most = max(g.most, g.now)
 }
 
 // begin forgets what was.
-func (t *tally) begin(at time.Time) {
-	t.began, t.since, t.area, t.most = at, at, 0, t.now
+func (g *gauge) begin(at time.Time) {
+	g.began, g.since, g.area, g.most = at, at, 0, g.now
 }
 
 // mean over the time since the beginning.
-func (t *tally) mean(at time.Time) float64 {
-	t.add(0, at)
-	return perSecond(t.area, at.Sub(t.began))
+func (g *gauge) mean(at time.Time) float64 {
+	g.add(0, at)
+	return perSecond(g.area, at.Sub(g.began))
 }
 
 // perSecond returns 0 where no time has passed.

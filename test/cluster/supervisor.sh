@@ -1,10 +1,10 @@
-# The warden ends what its owner could not. It runs in a session of its own and reads the owner's
+# The supervisor ends what its owner could not. It runs in a session of its own and reads the owner's
 # pipe on standard input:
 #
 #	watch PID     the process group PID belongs to the owner
 #	forget PID    it has ended
 #
-# The end of the input means that the owner is gone, however it went. The warden then ends the
+# The end of the input means that the owner is gone, however it went. The supervisor then ends the
 # groups it still knows, and removes the owner's folder, its first argument.
 
 # A signal to everything at once must not end the one who cleans up: the owner's end is enough.

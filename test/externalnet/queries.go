@@ -20,12 +20,12 @@ type Query struct {
 	Transport string
 }
 
-type tallied struct{ name, kind, transport string }
+type queryKey struct{ name, kind, transport string }
 
-// tally counts queries. It grows with the names that are asked for, not with the queries.
-type tally struct {
+// queryCounter counts queries. It grows with the names that are asked for, not with the queries.
+type queryCounter struct {
 	guard  sync.Mutex // guards what follows
-	counts map[tallied]int
+	counts map[queryKey]int
 	total  int
 	last   []Query
 	hook   func(Query)
@@ -33,30 +33,30 @@ type tally struct {
 
 // OnQuery is called for every query before it is answered, so that the zone can change at that very
 // moment. It must not block. Nil calls nothing.
-func (t *tally) OnQuery(call func(Query)) {
-	t.guard.Lock()
-	defer t.guard.Unlock()
-	t.hook = call
+func (q *queryCounter) OnQuery(call func(Query)) {
+	q.guard.Lock()
+	defer q.guard.Unlock()
+	q.hook = call
 }
 
 // Total is how many queries came in all.
-func (t *tally) Total() int {
-	t.guard.Lock()
-	defer t.guard.Unlock()
-	return t.total
+func (q *queryCounter) Total() int {
+	q.guard.Lock()
+	defer q.guard.Unlock()
+	return q.total
 }
 
 // Count is how many queries came for a name, by type and transport, each of which may be "" for
 // all.
-func (t *tally) Count(name, kind, transport string) int {
-	t.guard.Lock()
-	defer t.guard.Unlock()
+func (q *queryCounter) Count(name, kind, transport string) int {
+	q.guard.Lock()
+	defer q.guard.Unlock()
 	name = strings.TrimSuffix(strings.ToLower(name), ".")
 	total := 0
 	if kind != "" && transport != "" {
-		return t.counts[tallied{name, kind, transport}]
+		return q.counts[queryKey{name, kind, transport}]
 	}
-	for of, count := range t.counts {
+	for of, count := range q.counts {
 		if of.name == name && (kind == "" || of.kind == kind) && (transport == "" || of.transport == transport) {
 			total += count
 		}
@@ -65,20 +65,20 @@ func (t *tally) Count(name, kind, transport string) int {
 }
 
 // Queries are the latest 1000.
-func (t *tally) Queries() []Query {
-	t.guard.Lock()
-	defer t.guard.Unlock()
-	return append([]Query(nil), t.last...)
+func (q *queryCounter) Queries() []Query {
+	q.guard.Lock()
+	defer q.guard.Unlock()
+	return append([]Query(nil), q.last...)
 }
 
-func (t *tally) asked(q Query) {
-	t.guard.Lock()
-	t.counts[tallied{q.Name, q.Type, q.Transport}]++
-	t.total++
-	t.last = latest(t.last, q)
-	hook := t.hook
-	t.guard.Unlock()
+func (q *queryCounter) asked(query Query) {
+	q.guard.Lock()
+	q.counts[queryKey{query.Name, query.Type, query.Transport}]++
+	q.total++
+	q.last = latest(q.last, query)
+	hook := q.hook
+	q.guard.Unlock()
 	if hook != nil {
-		hook(q)
+		hook(query)
 	}
 }
