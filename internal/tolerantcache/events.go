@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A start receives each object as an event of a watch. The decoders of client-go read it six times; those of this file
-// read it twice, and leave to them what is out of the ordinary.
+// The decoders of client-go read each event of a watch six times; those of this file read it twice, and leave to them
+// what is out of the ordinary.
 
 // headOf begins an object of a kind, and no list, as the API server writes it.
 func headOf(kind schema.GroupVersionKind) []byte {
@@ -25,11 +25,11 @@ func headOf(kind schema.GroupVersionKind) []byte {
 
 // object returns the object of the kind that data is and that fits as a whole, without its kind, as client-go does; nil
 // for none.
-func (d *decoder) object(data []byte) runtime.Object {
-	if !bytes.HasPrefix(data, d.head) {
+func (n *tolerantSerializer) object(data []byte) runtime.Object {
+	if !bytes.HasPrefix(data, n.head) {
 		return nil
 	}
-	object, err := d.scheme.New(d.kind)
+	object, err := n.scheme.New(n.kind)
 	if err != nil || jsonv2.Unmarshal(data, object) != nil {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Options of Informers. All but NewInformer are required.
+// Options of Informers. All but Transform and NewInformer are required.
 type Options struct {
 	// Config is that of the cache, and HTTPClient the one of the cache and of these informers, made from a
 	// configuration with Transport.
@@ -29,6 +29,9 @@ type Options struct {
 	Kinds []schema.GroupVersionKind
 	// Undecodable collects the objects that do not decode.
 	Undecodable *Undecodable
+	// Transform makes of each listed object what is kept of it, as the informer does, which transforms it once more.
+	// Defaults to the object as it is.
+	Transform cache.TransformFunc
 	// NewInformer makes the informers of all kinds. Defaults to client-go's.
 	NewInformer func(source cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer
 }
@@ -39,6 +42,7 @@ type Informers struct {
 	scheme      *runtime.Scheme
 	parameters  runtime.ParameterCodec
 	clients     map[schema.GroupVersionKind]rest.Interface
+	transform   cache.TransformFunc
 	undecodable *Undecodable
 }
 
@@ -50,8 +54,11 @@ func NewInformers(o Options) (*Informers, error) {
 	if o.NewInformer == nil {
 		o.NewInformer = cache.NewSharedIndexInformer
 	}
+	if o.Transform == nil {
+		o.Transform = func(object any) (any, error) { return object, nil }
+	}
 	i := &Informers{
-		create: o.NewInformer,
+		create: o.NewInformer, transform: o.Transform,
 		scheme: o.Scheme, parameters: runtime.NewParameterCodec(o.Scheme), undecodable: o.Undecodable,
 		clients: map[schema.GroupVersionKind]rest.Interface{},
 	}
@@ -75,7 +82,10 @@ func (i *Informers) New(source cache.ListerWatcher, example runtime.Object, resy
 	if !tolerant {
 		return i.create(source, example, resync, indexers)
 	}
-	l := &lister{kind: kind, source: cache.ToListerWatcherWithContext(source), client: i.clients[kind], parameters: i.parameters}
+	l := &lister{
+		kind: kind, source: cache.ToListerWatcherWithContext(source), client: i.clients[kind], serializer: newSerializer(i.scheme, kind),
+		parameters: i.parameters, transform: i.transform,
+	}
 	informer := i.create(l.listWatch(), example, resync, indexers)
 	i.undecodable.track(kind, informer)
 	return informer

@@ -50,9 +50,8 @@ func (s *source) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	query := r.URL.Query()
 	switch {
-	case query.Has("sendInitialEvents"): // an API server that streams no lists
-		w.WriteHeader(http.StatusUnprocessableEntity)
-		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
+	case query.Has("sendInitialEvents"), !query.Has("watch") && (r.URL.RawQuery != "" || r.Header.Get("Accept-Encoding") != "identity"):
+		http.Error(w, "want a list of all that there is, in one response that is not compressed: "+r.URL.RawQuery, http.StatusBadRequest)
 	case query.Has("watch"):
 		for {
 			if w.(http.Flusher).Flush(); r.Context().Err() != nil {

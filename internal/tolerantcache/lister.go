@@ -23,23 +23,39 @@ type lister struct {
 	kind       schema.GroupVersionKind
 	source     cache.ListerWithContext
 	client     rest.Interface
+	serializer *tolerantSerializer
 	parameters runtime.ParameterCodec
+	transform  cache.TransformFunc
 
 	mu  sync.Mutex
 	url *url.URL // nil until it is known
 }
 
 // listWatch returns the lister in client-go's form.
-func (l *lister) listWatch() *cache.ListWatch {
-	return &cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}
+func (l *lister) listWatch() cache.ListerWatcher {
+	return listWatch{&cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}}
 }
 
+// listWatch has informers list, and not ask a watch for what there is: see list.go.
+type listWatch struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported is what client-go asks.
+func (listWatch) IsWatchListSemanticsUnSupported() bool { return true }
+
+// list returns all that there is now, in one response and from the API server's memory: of what an earlier leader has
+// written, nothing is missing. The response is not compressed, which would take longer than to send it.
 func (l *lister) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	o.ResourceVersion, o.ResourceVersionMatch, o.Limit, o.Continue = "", "", 0, ""
 	request, err := l.request(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	return request.Do(ctx).Get()
+	response, err := request.SetHeader("Accept-Encoding", "identity").Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Close() }()
+	return l.serializer.readList(response, l.transform)
 }
 
 func (l *lister) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {

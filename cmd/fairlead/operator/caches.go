@@ -213,6 +213,7 @@ func (a *assembly) tolerateUndecodable(api *rest.Config, o *cluster.Options, par
 	}
 	tolerant := tolerantcache.Options{
 		Config: api, HTTPClient: o.HTTPClient, Scheme: a.scheme, Kinds: ownKinds(), Undecodable: a.undecodable,
+		Transform: o.Cache.DefaultTransform,
 	}
 	if part != nil {
 		tolerant.NewInformer = part.NewInformer

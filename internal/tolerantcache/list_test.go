@@ -1,0 +1,184 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tolerantcache
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+)
+
+const listHead = `{"apiVersion":"networking.fairlead.dev/v1","kind":"ExternalServiceList","metadata":{"resourceVersion":"77","continue":"next"},"items":[`
+
+func asItIs(object any) (any, error) { return object, nil }
+
+func readList(t testing.TB, list string) (*internalversion.List, error) {
+	t.Helper()
+	return newSerializer(newScheme(t), networkingv1.GroupVersion.WithKind("ExternalService")).readList(iotest.OneByteReader(strings.NewReader(list)), asItIs)
+}
+
+// plainly decodes a list as client-go does.
+func plainly(t testing.TB, list string) *networkingv1.ExternalServiceList {
+	t.Helper()
+	_, plain := newDecoders(t)
+	decoded, _, err := plain.Decode([]byte(list), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decoded.(*networkingv1.ExternalServiceList)
+}
+
+// wantItems compares the items with those of another list, without the kinds of objects, which client-go leaves out of events.
+func wantItems(t *testing.T, want *networkingv1.ExternalServiceList, got *internalversion.List) {
+	t.Helper()
+	if diff := cmp.Diff(want.ListMeta, got.ListMeta); diff != "" {
+		t.Errorf("metadata, -want +got:\n%s", diff)
+	}
+	if len(got.Items) != len(want.Items) {
+		t.Fatalf("%d items, want %d", len(got.Items), len(want.Items))
+	}
+	for i, object := range got.Items {
+		want.Items[i].GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+		object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+		if diff := cmp.Diff(&want.Items[i], object); diff != "" {
+			t.Errorf("item %d, -want +got:\n%s", i, diff)
+		}
+	}
+}
+
+func TestAListOfWhatFitsDecodesAsEver(t *testing.T) {
+	items := stored("a", goodSpec) + "," + stored("b", goodSpec) + `, {"metadata": {"name": "c"}, "spec": {"suspend":true,"suspend":false}}`
+	for name, list := range map[string]string{
+		"as the API server writes it": listHead + items + "]}",
+		"in another order":            `{"items":[` + items + `],"more":{"items":[1]},"metadata":{"continue":"","resourceVersion":"5"},"kind":"ExternalServiceList","apiVersion":"networking.fairlead.dev/v1"}`,
+		"empty":                       listHead + "]}",
+		"null":                        `{"apiVersion":"networking.fairlead.dev/v1","kind":"ExternalServiceList","metadata":{"resourceVersion":"77"},"items":null}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := readList(t, list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantItems(t, plainly(t, list), got)
+		})
+	}
+}
+
+func TestOneBrokenObjectIsMarkedAndItsNeighborsDecodeAsEver(t *testing.T) {
+	neighbors := plainly(t, listHead+stored("a", goodSpec)+","+stored("c", goodSpec)+"]}")
+	list := listHead + stored("a", goodSpec) + "," + stored("b", `{"deletionPolicy":"Orphan","ports":"secret","suspend":true}`) + "," + stored("c", goodSpec) + "]}"
+	if _, plain := newDecoders(t); plain != nil {
+		if _, _, err := plain.Decode([]byte(list), nil, nil); err == nil {
+			t.Fatal("any client decodes this list: nothing is tested")
+		}
+	}
+	got, err := readList(t, list)
+	if err != nil || len(got.Items) != 3 {
+		t.Fatalf("%v: %d items", err, len(got.Items))
+	}
+	broken := got.Items[1].(*networkingv1.ExternalService)
+	got.Items = append(got.Items[:1:1], got.Items[2])
+	wantItems(t, neighbors, got)
+	if fault := Fault(broken); fault != "spec.ports is a string, which does not fit there" {
+		t.Errorf("fault %q", fault)
+	}
+	if broken.Name != "b" || broken.Namespace != "shop" || broken.UID != "u-b" || broken.ResourceVersion != "7" || broken.Annotations["a"] != "b" {
+		t.Errorf("metadata %+v", broken.ObjectMeta)
+	}
+	if broken.Generation == 3 {
+		t.Error("who mends it with the generation that it has is not noticed")
+	}
+	if broken.Spec.DeletionPolicy == nil || *broken.Spec.DeletionPolicy != "Orphan" || broken.Spec.Suspend == nil || broken.Status.ObservedGeneration != 3 {
+		t.Errorf("what does fit is lost: %+v %+v", broken.Spec, broken.Status)
+	}
+}
+
+func TestAListThatIsNoneIsAnError(t *testing.T) {
+	for list, want := range map[string]string{
+		``:                                         "EOF",
+		`{"apiVersion`:                             "EOF",
+		listHead + stored("a", goodSpec):           "EOF",
+		listHead + `{"spec":"x"}]}`:                "without a name",
+		listHead + `{"spec":5},null]}`:             "without a name",
+		listHead + stored("a", goodSpec) + `]} `:   "",
+		strings.TrimSuffix(listHead, "[") + `"x"}`: "a string where [ should begin",
+		`[]`: "a [ where { should begin",
+		`{"kind":"Status","apiVersion":"v1","status":"Failure"}`: "the API server sent a /v1, Kind=Status",
+		`{"kind":5}`: "cannot unmarshal",
+	} {
+		_, err := readList(t, list)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: error %v, want %q", list, err, want)
+		}
+	}
+}
+
+func TestAListThatEndsTooEarlyIsAnError(t *testing.T) {
+	lost := errors.New("connection lost")
+	response := io.MultiReader(strings.NewReader(listHead+stored("a", goodSpec)+","), iotest.ErrReader(lost))
+	serializer := newSerializer(newScheme(t), networkingv1.GroupVersion.WithKind("ExternalService"))
+	if _, err := serializer.readList(response, asItIs); !errors.Is(err, lost) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestEachListedObjectIsTransformedBeforeTheNextIsRead(t *testing.T) {
+	serializer := newSerializer(newScheme(t), networkingv1.GroupVersion.WithKind("ExternalService"))
+	sent, writer := io.Pipe()
+	transformed := make(chan string)
+	go func() {
+		_, _ = io.WriteString(writer, listHead)
+		for _, name := range []string{"a", "b"} {
+			_, _ = io.WriteString(writer, stored(name, goodSpec)+",")
+			if got := <-transformed; got != name {
+				t.Errorf("%s was transformed, want %s", got, name)
+			}
+		}
+		_ = writer.CloseWithError(io.ErrUnexpectedEOF)
+	}()
+	_, err := serializer.readList(sent, func(object any) (any, error) {
+		transformed <- object.(metav1.Object).GetName()
+		return object, nil
+	})
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The second is what one broken object costs at each list.
+func BenchmarkDecodeAListOfAThousand(b *testing.B) {
+	_, plain := newDecoders(b)
+	serializer := newSerializer(newScheme(b), networkingv1.GroupVersion.WithKind("ExternalService"))
+	good := listHead + strings.Repeat(stored("a", goodSpec)+",", 999)
+	fits, broken := good+stored("z", goodSpec)+"]}", good+stored("z", `{"ports":"x"}`)+"]}"
+	for _, c := range []struct {
+		name, list string
+		decode     func(list string) error
+	}{
+		{"plain", fits, func(list string) error {
+			_, _, err := plain.Decode([]byte(list), nil, &networkingv1.ExternalServiceList{})
+			return err
+		}},
+		{"item by item", fits, func(list string) error { _, err := serializer.readList(strings.NewReader(list), asItIs); return err }},
+		{"item by item, one broken", broken, func(list string) error { _, err := serializer.readList(strings.NewReader(list), asItIs); return err }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := c.decode(c.list); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
