@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -66,6 +67,7 @@ func newSuite(t *testing.T) *suite {
 	if kubeconfig != "" {
 		s.onNode(kubeconfig)
 	} else {
+		t.Parallel() // most of the time it waits for rollouts
 		s.start()
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
@@ -91,6 +93,36 @@ func newSuite(t *testing.T) *suite {
 	return s
 }
 
+// versions writes the charts and programs that all tests share.
+var versions = sync.OnceValues(func() (string, error) {
+	checkout, err := filepath.Abs(root)
+	if err != nil {
+		return "", err
+	}
+	note, err := WriteVersions(context.Background(), checkout, folder, FirstChart)
+	if note != "" {
+		fmt.Fprintln(os.Stderr, note)
+	}
+	return folder, err
+})
+
+// folder is that of the versions.
+var folder string
+
+func TestMain(m *testing.M) {
+	var err error
+	if folder, err = os.MkdirTemp("", "fairlead-install-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(folder); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
 // start starts a control plane of this host.
 func (s *suite) start() {
 	s.Helper()
@@ -100,14 +132,8 @@ func (s *suite) start() {
 	if _, err := os.Stat(filepath.Join(root, "bin", "fairlead")); err != nil {
 		s.Fatalf("%v: run `make build` first", err)
 	}
-	checkout, err := filepath.Abs(root)
+	s.versions, err = versions()
 	s.must(err)
-	s.versions = s.TempDir()
-	note, err := WriteVersions(s.Context(), checkout, s.versions, FirstChart)
-	s.must(err)
-	if note != "" {
-		s.Log(note)
-	}
 	s.local, err = cluster.Start(context.WithoutCancel(s.Context()), cluster.Options{Build: cluster.BuildOptions{Root: root}})
 	s.must(err)
 	s.Cleanup(func() { s.must(s.local.Stop()) })
@@ -153,6 +179,8 @@ func (r renderer) Run(manifests *bytes.Buffer) (*bytes.Buffer, error) {
 
 func (r renderer) change(o *unstructured.Unstructured) error {
 	switch {
+	case r.port != 0 && o.GetKind() == "Deployment": // no proxy of a node has to learn of a pod
+		return unstructured.SetNestedField(o.Object, int64(2), "spec", "minReadySeconds")
 	case r.port != 0 && o.GetKind() == "Service" && strings.HasSuffix(o.GetName(), "fairlead-webhook"):
 		o.Object["spec"] = map[string]any{"type": "ExternalName", "externalName": "localhost"}
 	case o.GetKind() == "CustomResourceDefinition":
