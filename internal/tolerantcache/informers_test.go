@@ -50,8 +50,8 @@ func (s *source) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	query := r.URL.Query()
 	switch {
-	case query.Has("sendInitialEvents"), !query.Has("watch") && (r.URL.RawQuery != "" || r.Header.Get("Accept-Encoding") != "identity"):
-		http.Error(w, "want a list of all that there is, in one response that is not compressed: "+r.URL.RawQuery, http.StatusBadRequest)
+	case query.Has("sendInitialEvents"), !query.Has("watch") && (query.Get("limit") != "50000" || query.Has("resourceVersion") || r.Header.Get("Accept-Encoding") != "identity"):
+		http.Error(w, "want a list of what there is now, not compressed: "+r.URL.RawQuery, http.StatusBadRequest)
 	case query.Has("watch"):
 		for {
 			if w.(http.Flusher).Flush(); r.Context().Err() != nil {
@@ -64,8 +64,10 @@ func (s *source) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
+	case query.Get("continue") == "" && len(s.items) > 0: // a page of one object, and then another one of the rest
+		_, _ = fmt.Fprint(w, listHead+s.items[0]+"]}")
 	default:
-		_, _ = fmt.Fprint(w, strings.Replace(listHead, `,"continue":"next"`, "", 1)+strings.Join(s.items, ",")+"]}")
+		_, _ = fmt.Fprint(w, strings.Replace(listHead, `,"continue":"next"`, "", 1)+strings.Join(s.items[min(1, len(s.items)):], ",")+"]}")
 	}
 }
 

@@ -42,6 +42,7 @@ func (n *tolerantSerializer) readList(response io.Reader, transform cache.Transf
 			if document.PeekKind() == 'n' {
 				return document.SkipValue()
 			}
+			list.Items = nil // as of two members of one name the last is taken
 			return readMembers(document, '[', func() error { return n.readItem(document, transform, list) })
 		default:
 			return document.SkipValue()

@@ -74,6 +74,31 @@ func TestAListOfWhatFitsDecodesAsEver(t *testing.T) {
 	}
 }
 
+// Whatever list client-go decodes is decoded to the same.
+func FuzzAListDecodesAsEver(f *testing.F) {
+	for _, members := range []string{
+		`"items":[` + stored("a", goodSpec) + `]`, `"items":[{},null]`, `"items":[],"items":[{"metadata":{"name":"b"}}]`, `"items":null`, `"items":[{"spec":null}]`,
+		`"metadata":null,"items":[{"kind":"Other"}]`, `"metadata":{"resourceVersion":"5"},"metadata":{"continue":"x"}`, `"Items":[{}],"kind":"ExternalServiceList"`, `"items":[{"metadata":{"name":"\ud800"}}],"x":{"a":[1e400]}`,
+	} {
+		f.Add(members)
+	}
+	_, plain := newDecoders(f)
+	serializer := newSerializer(newScheme(f), networkingv1.GroupVersion.WithKind("ExternalService"))
+	f.Fuzz(func(t *testing.T, members string) {
+		list := `{"apiVersion":"networking.fairlead.dev/v1","kind":"ExternalServiceList",` + members + `}`
+		decoded, _, err := plain.Decode([]byte(list), nil, nil)
+		want, ok := decoded.(*networkingv1.ExternalServiceList)
+		if err != nil || !ok {
+			return
+		}
+		got, err := serializer.readList(strings.NewReader(list), asItIs)
+		if err != nil {
+			t.Fatalf("%s: %v", list, err)
+		}
+		wantItems(t, want, got)
+	})
+}
+
 func TestOneBrokenObjectIsMarkedAndItsNeighborsDecodeAsEver(t *testing.T) {
 	neighbors := plainly(t, listHead+stored("a", goodSpec)+","+stored("c", goodSpec)+"]}")
 	list := listHead + stored("a", goodSpec) + "," + stored("b", `{"deletionPolicy":"Orphan","ports":"secret","suspend":true}`) + "," + stored("c", goodSpec) + "]}"

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -42,10 +43,27 @@ type listWatch struct{ *cache.ListWatch }
 // IsWatchListSemanticsUnSupported is what client-go asks.
 func (listWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
-// list returns all that there is now, in one response and from the API server's memory: of what an earlier leader has
-// written, nothing is missing. The response is not compressed, which would take longer than to send it.
+// pageSize is how many objects a response has at most: more might take the minute after which the API server ends it.
+const pageSize = 50_000
+
+// list returns all that there is now, whatever the API server's memory has: of what an earlier leader has written,
+// nothing is missing. Responses are not compressed, which would take longer than to send them.
 func (l *lister) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	o.ResourceVersion, o.ResourceVersionMatch, o.Limit, o.Continue = "", "", 0, ""
+	o.ResourceVersion, o.ResourceVersionMatch, o.Limit, o.Continue = "", "", pageSize, ""
+	all := &internalversion.List{}
+	for {
+		page, err := l.page(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		all.ListMeta, all.Items = page.ListMeta, append(all.Items, page.Items...)
+		if o.Continue = page.Continue; o.Continue == "" {
+			return all, nil
+		}
+	}
+}
+
+func (l *lister) page(ctx context.Context, o metav1.ListOptions) (*internalversion.List, error) {
 	request, err := l.request(ctx, o)
 	if err != nil {
 		return nil, err
