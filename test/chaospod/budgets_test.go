@@ -4,17 +4,15 @@
 package chaospod
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 func TestAWriterIsWarnedOfABudgetThatAllowsNoEviction(t *testing.T) {
@@ -24,12 +22,12 @@ func TestAWriterIsWarnedOfABudgetThatAllowsNoEviction(t *testing.T) {
 	tries := 0
 	warned := func(words, spec string) {
 		s.Helper()
-		s.eventually(func() error { // replicas learn of the workload a moment later
+		s.Eventually(func() error { // replicas learn of the workload a moment later
 			tries++
-			var told bytes.Buffer
-			s.must(s.replicas.KubectlIO(s.Context(), strings.NewReader(s.manifest(fmt.Sprint("c-", tries), "suspend: true, "+spec+", "+someday)), io.Discard, &told, "-n", s.namespace, "apply", "-f", "-"))
-			if strings.Contains(told.String(), "PodDisruptionBudget") != (words != "") || !strings.Contains(told.String(), words) {
-				return fmt.Errorf("told %q, want %q", told.String(), words)
+			_, told, err := s.Try(s.manifest(fmt.Sprint("c-", tries), "suspend: true, "+spec+", "+someday), "apply", "-f", "-")
+			s.Must(err)
+			if strings.Contains(told, "PodDisruptionBudget") != (words != "") || !strings.Contains(told, words) {
+				return fmt.Errorf("told %q, want %q", told, words)
 			}
 			return nil
 		})
@@ -39,7 +37,7 @@ func TestAWriterIsWarnedOfABudgetThatAllowsNoEviction(t *testing.T) {
 	warned("spec.action.type: Evict kills no pod"+why, "dryRun: false, target: {selector: {matchLabels: {app: web}}}")
 	warned("spec.action.type: Evict finds, as a dry run, that it could kill no pod"+why, web)
 	warned("", "dryRun: false, action: {type: Delete}, "+web)
-	s.merge("policy/v1", "PodDisruptionBudget", "never", "{spec: {minAvailable: 1}}")
+	s.Merge("policy/v1", "PodDisruptionBudget", "never", "{spec: {minAvailable: 1}}")
 	warned("", "dryRun: false, "+web)
 }
 
@@ -47,21 +45,21 @@ func TestAPolicyThatEvictsTellsOfTheBudgetThatRefusedChaos(t *testing.T) {
 	s := newSuite(t)
 	s.run("web", 3, "")
 	s.budget("web", "web", 3, 0)
-	s.make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {targets: [{kind: Deployment, name: web}],
+	s.Make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {targets: [{kind: Deployment, name: web}],
 		triggers: [{name: yearly, type: Schedule, schedule: {cron: "0 0 29 2 *"}}], strategy: {type: Evict}}}`)
 	tells := func(words string) {
 		s.Helper()
-		s.eventually(func() error {
+		s.Eventually(func() error {
 			var p autorebootv1.RebootPolicy
-			if err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "p"}, &p); err != nil {
+			if err := s.Get("p", &p); err != nil {
 				return err
 			}
 			c := meta.FindStatusCondition(p.Status.Conditions, autorebootv1.ConditionDisruptionBudgetBlocks)
 			switch {
 			case !meta.IsStatusConditionTrue(p.Status.Conditions, autorebootv1.ConditionReady), meta.FindStatusCondition(p.Status.Conditions, autorebootv1.ConditionStalled) != nil:
-				return fmt.Errorf("want it ready and not stalled:\n%s", s.yaml(p.Status))
+				return fmt.Errorf("want it ready and not stalled:\n%s", framework.Text(p.Status))
 			case (c != nil) != (words != ""), c != nil && (c.Reason != autorebootv1.ReasonDisruptionBudgetBlocks || !strings.Contains(c.Message, words)):
-				return fmt.Errorf("want %q:\n%s", words, s.yaml(p.Status))
+				return fmt.Errorf("want %q:\n%s", words, framework.Text(p.Status))
 			}
 			return nil
 		})
@@ -74,18 +72,18 @@ func TestAPolicyThatEvictsTellsOfTheBudgetThatRefusedChaos(t *testing.T) {
 	}
 	tells("Deployment web: PodDisruptionBudget web let ChaosPod c evict no pod although 3 pods were ready")
 	// The budget allows one, and the next run finds that out.
-	s.merge("policy/v1", "PodDisruptionBudget", "web", "{spec: {minAvailable: 2}}")
+	s.Merge("policy/v1", "PodDisruptionBudget", "web", "{spec: {minAvailable: 2}}")
 	s.allows("web", 1)
 	s.now("c", "2")
 	s.ended("c", 2, chaosv1.RunSurvived)
 	tells("")
 	// A dry run asks the same question.
-	s.merge("policy/v1", "PodDisruptionBudget", "web", "{spec: {minAvailable: 3}}")
+	s.Merge("policy/v1", "PodDisruptionBudget", "web", "{spec: {minAvailable: 3}}")
 	s.allows("web", 0)
 	s.chaos("d", web+", "+someday)
 	s.now("d", "1")
 	s.ended("d", 1, chaosv1.RunDryRun)
 	tells("PodDisruptionBudget web let ChaosPod d evict no pod")
-	s.must(s.client.Delete(s.Context(), s.object(s.manifest("d", web))))
+	s.Must(s.Client.Delete(s.Context(), s.Object(s.manifest("d", web))))
 	tells("")
 }

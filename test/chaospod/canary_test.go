@@ -26,9 +26,9 @@ const canary = `dryRun: false, target: {template: {metadata: {labels: {app: cana
 func (s *suite) living(name string, but ...types.UID) *corev1.Pod {
 	s.Helper()
 	var pod corev1.Pod
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		pod = corev1.Pod{}
-		if err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &pod); err != nil {
+		if err := s.Get(name, &pod); err != nil {
 			return err
 		}
 		for _, c := range pod.Status.Conditions {
@@ -51,13 +51,13 @@ func TestACanaryIsMadeKilledMadeAgainChangedAndCollected(t *testing.T) {
 	if second.Labels["app"] != "canary" {
 		t.Errorf("labels %v", second.Labels)
 	}
-	s.merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", "{spec: {target: {template: {spec: {containers: [{name: main, image: other}]}}}}}")
+	s.Merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", "{spec: {target: {template: {spec: {containers: [{name: main, image: other}]}}}}}")
 	third := s.living("c", first.UID, second.UID)
 	if third.Spec.Containers[0].Image != "other" {
 		t.Errorf("image %s", third.Spec.Containers[0].Image)
 	}
-	s.must(s.client.Delete(s.Context(), s.object("{apiVersion: "+chaosv1.GroupVersion.String()+", kind: ChaosPod, metadata: {name: c}}")))
-	s.eventually(func() error {
+	s.Must(s.Client.Delete(s.Context(), s.Object("{apiVersion: "+chaosv1.GroupVersion.String()+", kind: ChaosPod, metadata: {name: c}}")))
+	s.Eventually(func() error {
 		if left := s.pods("canary"); len(left) > 0 {
 			return fmt.Errorf("the canary is left: %v", left)
 		}
@@ -67,12 +67,12 @@ func TestACanaryIsMadeKilledMadeAgainChangedAndCollected(t *testing.T) {
 
 func TestAForeignPodOfTheCanarysNameIsLeftAlone(t *testing.T) {
 	s := newSuite(t)
-	foreign := s.make("{apiVersion: v1, kind: Pod, metadata: {name: c}, spec: {containers: [{name: main, image: none}]}}")
+	foreign := s.Make("{apiVersion: v1, kind: Pod, metadata: {name: c}, spec: {containers: [{name: main, image: none}]}}")
 	s.living("c")
-	s.make(s.manifest("c", canary))
+	s.Make(s.manifest("c", canary))
 	s.condition("c", chaosv1.ConditionReady, metav1.ConditionFalse, chaosv1.ReasonCanaryConflict)
 	s.now("c", "1")
-	s.eventually(func() error { // it is looked at again
+	s.Eventually(func() error { // it is looked at again
 		object, err := s.get("c")
 		if err == nil && object.Annotations[chaosv1.RunNowAnnotation] == "" {
 			err = fmt.Errorf("not asked yet")
@@ -82,28 +82,28 @@ func TestAForeignPodOfTheCanarysNameIsLeftAlone(t *testing.T) {
 	if pod := s.living("c"); pod.UID != foreign.GetUID() || len(pod.OwnerReferences) > 0 || len(pod.Labels) > 0 {
 		t.Errorf("the foreign pod is %+v", pod.ObjectMeta)
 	}
-	s.must(s.client.Delete(s.Context(), foreign, client.GracePeriodSeconds(0)))
+	s.Must(s.Client.Delete(s.Context(), foreign, client.GracePeriodSeconds(0)))
 	s.living("c", foreign.GetUID())
 	s.condition("c", chaosv1.ConditionReady, metav1.ConditionTrue, "")
 }
 
 func TestARefusedCanarySaysWhyInTheApiServersWords(t *testing.T) {
 	s := newSuite(t)
-	s.pardoned()
-	s.make(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}, spec: {hard: {pods: "0"}}}`)
-	s.eventually(func() error { // until the quota is known, pods pass
-		o := s.object("{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}}")
-		s.must(s.client.Get(s.Context(), client.ObjectKeyFromObject(o), o))
+	s.Pardon(s.Namespace)
+	s.Make(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}, spec: {hard: {pods: "0"}}}`)
+	s.Eventually(func() error { // until the quota is known, pods pass
+		o := s.Object("{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}}")
+		s.Must(s.Client.Get(s.Context(), client.ObjectKeyFromObject(o), o))
 		if _, known := o.Object["status"].(map[string]any)["used"]; !known {
 			return fmt.Errorf("the quota is not known yet")
 		}
 		return nil
 	})
-	s.make(s.manifest("c", canary))
+	s.Make(s.manifest("c", canary))
 	if c := s.condition("c", chaosv1.ConditionReady, metav1.ConditionFalse, chaosv1.ReasonForbidden); !strings.Contains(c.Message, "exceeded quota: full") {
 		t.Errorf("says %q", c.Message)
 	}
-	s.must(s.client.Delete(s.Context(), s.object("{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}}")))
+	s.Must(s.Client.Delete(s.Context(), s.Object("{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}}")))
 	s.living("c")
 	s.condition("c", chaosv1.ConditionReady, metav1.ConditionTrue, "")
 }
@@ -111,13 +111,13 @@ func TestARefusedCanarySaysWhyInTheApiServersWords(t *testing.T) {
 func TestTheExampleOfControllerRuntimeWorksAtItsVersion(t *testing.T) {
 	s := newSuite(t)
 	at := time.Now().UTC().Truncate(time.Second)
-	s.make(fmt.Sprintf(`{apiVersion: chaos.fairlead.dev/v1alpha1, kind: ChaosPod, metadata: {name: c}, spec: {nextStop: %q,
+	s.Make(fmt.Sprintf(`{apiVersion: chaos.fairlead.dev/v1alpha1, kind: ChaosPod, metadata: {name: c}, spec: {nextStop: %q,
 		template: {metadata: {labels: {app: canary}}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: none}]}}}}`, at.Format(time.RFC3339)))
 	first := s.living("c")
 	s.living("c", first.UID)
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		var old chaosv1alpha1.ChaosPod
-		if err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "c"}, &old); err != nil {
+		if err := s.Get("c", &old); err != nil {
 			return err
 		}
 		if last := old.Status.LastRun; last.IsZero() || !old.Spec.NextStop.Equal(ptr.To(metav1.NewTime(at))) || last.Before(&old.Spec.NextStop) {

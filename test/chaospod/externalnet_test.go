@@ -6,8 +6,6 @@ package chaospod
 import (
 	"context"
 	"fmt"
-	"os"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,27 +17,23 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
-
-// addresses counts those that were given away. Suites that run on this host at the same time should not want
-// the same.
-var addresses atomic.Int64
 
 // external has an ExternalService lead to a server of its own, and waits until that is healthy.
 func (s *suite) external(name string) *externalnet.Server {
 	s.Helper()
-	n := int64(os.Getpid()%120*500) + addresses.Add(1)
-	address := fmt.Sprintf("198.18.%d.%d", n/250, n%250+1)
-	server, err := servers.TCP(address + ":5432")
-	s.must(err)
+	address := s.Servers.Address()
+	server, err := s.Servers.TCP(address + ":5432")
+	s.Must(err)
 	s.Cleanup(server.Close)
-	s.make(fmt.Sprintf(`{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: %s}, spec: {
+	s.Make(fmt.Sprintf(`{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: %s}, spec: {
 		ports: [{name: p, port: 5432}], endpoints: [{name: a, addresses: [%s]}],
 		healthCheck: {tcp: {}, interval: 2s, unhealthyInterval: 2s, timeout: 2s, jitterPercent: 0, healthyThreshold: 1, unhealthyThreshold: 5}}}`, name, address))
 	s.Cleanup(func() { // before the server closes
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), framework.Patience)
 		defer cancel()
-		if err := s.client.DeleteAllOf(ctx, &networkingv1.ExternalService{}, client.InNamespace(s.namespace)); err != nil {
+		if err := s.Client.DeleteAllOf(ctx, &networkingv1.ExternalService{}, client.InNamespace(s.Namespace)); err != nil {
 			s.Errorf("delete all ExternalServices: %v", err)
 		}
 	})
@@ -50,13 +44,13 @@ func (s *suite) external(name string) *externalnet.Server {
 // finds waits for a condition of an ExternalService.
 func (s *suite) finds(name, kind string, status metav1.ConditionStatus, reason string) {
 	s.Helper()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		var es networkingv1.ExternalService
-		if err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &es); err != nil {
+		if err := s.Get(name, &es); err != nil {
 			return err
 		}
 		if c := meta.FindStatusCondition(es.Status.Conditions, kind); c == nil || c.Status != status || c.Reason != reason {
-			return fmt.Errorf("%s: want %s=%s %s:\n%s", name, kind, status, reason, s.yaml(es.Status))
+			return fmt.Errorf("%s: want %s=%s %s:\n%s", name, kind, status, reason, framework.Text(es.Status))
 		}
 		return nil
 	})
@@ -74,11 +68,11 @@ func TestNoPodDiesWhileTheOperatorSuspectsItsOwnNetwork(t *testing.T) {
 	set := func(c externalnet.Behavior) {
 		s.Helper()
 		for _, server := range databases {
-			s.must(server.Set(c))
+			s.Must(server.Set(c))
 		}
 	}
-	s.must(servers.DNS.Down())
-	up := func() error { return servers.DNS.Up() }
+	s.Must(s.Servers.DNS.Down())
+	up := func() error { return s.Servers.DNS.Up() }
 	s.Cleanup(func() {
 		if err := up(); err != nil {
 			s.Error(err)
@@ -94,10 +88,10 @@ func TestNoPodDiesWhileTheOperatorSuspectsItsOwnNetwork(t *testing.T) {
 	s.told("ChaosPod", "c", "ChaosHeld")
 	// Each change of the spec has it look again.
 	for i := range 3 {
-		s.merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", fmt.Sprintf("{spec: {count: %d}}", 1+i%2))
+		s.Merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", fmt.Sprintf("{spec: {count: %d}}", 1+i%2))
 		s.shows("c", func(st *chaosv1.ChaosPodStatus) error {
 			if st.CurrentRun != nil || len(st.Runs) > 0 {
-				t.Fatalf("a run began:\n%s", s.yaml(st))
+				t.Fatalf("a run began:\n%s", framework.Text(st))
 			}
 			if c := meta.FindStatusCondition(st.Conditions, chaosv1.ConditionHeld); c == nil || c.Reason != held.Reason {
 				return fmt.Errorf("not held")
@@ -108,7 +102,7 @@ func TestNoPodDiesWhileTheOperatorSuspectsItsOwnNetwork(t *testing.T) {
 	if died := gone(before, s.pods("web")); len(died) > 0 {
 		t.Fatalf("killed %q", died)
 	}
-	s.must(servers.DNS.Up())
+	s.Must(s.Servers.DNS.Up())
 	up = func() error { return nil }
 	set(externalnet.Behavior{})
 	s.ended("c", 1, chaosv1.RunSurvived)
@@ -122,11 +116,11 @@ func TestAGameDayHoldsTheChaosOfItsDependants(t *testing.T) {
 	s.run("web", 3, "")
 	s.run("other", 3, "")
 	s.external("db")
-	s.make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {targets: [{kind: Deployment, name: web}], dryRun: true,
+	s.Make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {targets: [{kind: Deployment, name: web}], dryRun: true,
 		triggers: [{name: never, type: Schedule, schedule: {cron: "0 0 29 2 *"}}], gates: [{type: ExternalServiceHealthy, name: db}]}}`)
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		var p autorebootv1.RebootPolicy
-		err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "p"}, &p)
+		err := s.Get("p", &p)
 		if err == nil && len(p.Status.Targets) != 1 {
 			err = fmt.Errorf("the policy has no target yet")
 		}
@@ -136,7 +130,7 @@ func TestAGameDayHoldsTheChaosOfItsDependants(t *testing.T) {
 	s.chaos("d", "dryRun: false, target: {workload: {kind: Deployment, name: other}}, "+someday)
 	fault := func(value string) {
 		s.Helper()
-		s.merge(networkingv1.GroupVersion.String(), "ExternalService", "db", fmt.Sprintf("{metadata: {annotations: {%s: %s}}}", networkingv1.InjectFaultAnnotation, value))
+		s.Merge(networkingv1.GroupVersion.String(), "ExternalService", "db", fmt.Sprintf("{metadata: {annotations: {%s: %s}}}", networkingv1.InjectFaultAnnotation, value))
 	}
 	fault(fmt.Sprintf("%q", "BlackHole for=1h at="+time.Now().UTC().Format(time.RFC3339)))
 	s.finds("db", networkingv1.ConditionFaultInjected, metav1.ConditionTrue, "BlackHole")

@@ -31,8 +31,8 @@ func TestAFreezeOfTheClusterHoldsChaosUntilItIsTakenBack(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: framework.Namespace, Name: "fairlead-calendar"},
 		Data:       map[string]string{"blackouts": fmt.Sprintf("- {name: year-end, start: 2020-01-01T00:00:00Z, end: %s}", ends.Format(time.RFC3339))},
 	}
-	s.must(s.client.Create(t.Context(), freeze))
-	defer func() { _ = s.client.Delete(context.WithoutCancel(t.Context()), freeze) }()
+	s.Must(s.Client.Create(t.Context(), freeze))
+	defer func() { _ = s.Client.Delete(context.WithoutCancel(t.Context()), freeze) }()
 	next := func(within bool) {
 		s.Helper()
 		s.shows("c", func(st *chaosv1.ChaosPodStatus) error {
@@ -55,11 +55,11 @@ func TestAFreezeOfTheClusterHoldsChaosUntilItIsTakenBack(t *testing.T) {
 	held()
 	s.told("ChaosPod", "c", "ChaosHeld")
 	// Another spec has it look again.
-	s.merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", "{spec: {safety: {maxPerDay: 7}}}")
+	s.Merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", "{spec: {safety: {maxPerDay: 7}}}")
 	held()
 	s.shows("c", func(st *chaosv1.ChaosPodStatus) error {
 		if st.CurrentRun != nil || len(st.Runs) > 0 {
-			t.Fatalf("a run began within a freeze:\n%s", s.yaml(st))
+			t.Fatalf("a run began within a freeze:\n%s", framework.Text(st))
 		}
 		return nil
 	})
@@ -67,7 +67,7 @@ func TestAFreezeOfTheClusterHoldsChaosUntilItIsTakenBack(t *testing.T) {
 		t.Fatalf("killed %q", died)
 	}
 
-	s.must(client.IgnoreNotFound(s.client.Delete(t.Context(), freeze)))
+	s.Must(client.IgnoreNotFound(s.Client.Delete(t.Context(), freeze)))
 	s.ended("c", 1, chaosv1.RunSurvived)
 	if died := gone(before, s.pods("web")); len(died) != 1 {
 		t.Errorf("killed %q", died)

@@ -4,79 +4,26 @@
 package chaospod
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// patience is how long anything may take on a busy machine.
-const patience = 2 * time.Minute
-
-// pardoned allows errors in the operator's log about this test.
-func (s *suite) pardoned() {
-	pardonsMu.Lock()
-	defer pardonsMu.Unlock()
-	pardons = append(pardons, s.namespace)
-}
-
-func (s *suite) must(err error) {
-	s.Helper()
-	if err != nil {
-		s.Fatal(err)
-	}
-}
-
-func (s *suite) eventually(ask func() error) {
-	s.Helper()
-	s.must(framework.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
-}
-
-func (s *suite) object(manifest string) *unstructured.Unstructured {
-	s.Helper()
-	object := &unstructured.Unstructured{}
-	s.must(yaml.Unmarshal([]byte(manifest), &object.Object))
-	object.SetNamespace(s.namespace)
-	return object
-}
-
-// make creates an object. A webhook that was too late on a busy machine is asked again.
-func (s *suite) make(manifest string) *unstructured.Unstructured {
-	s.Helper()
-	object := s.object(manifest)
-	s.must(retry.OnError(wait.Backoff{Steps: 10, Duration: time.Second}, apierrors.IsInternalError, func() error { return s.client.Create(s.Context(), object) }))
-	return object
-}
-
-// merge patches an object by a merge patch in YAML.
-func (s *suite) merge(apiVersion, kind, name, patch string) {
-	s.Helper()
-	raw, err := yaml.YAMLToJSON([]byte(patch))
-	s.must(err)
-	s.must(s.client.Patch(s.Context(), s.object(fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: %q}}", apiVersion, kind, name)), client.RawPatch(types.MergePatchType, raw)))
-}
-
 // run makes a Deployment with these many pods and labels of its pods, and waits until all are ready.
 func (s *suite) run(name string, replicas int, labels string) {
 	s.Helper()
-	s.make(fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s}, spec: {replicas: %d, selector: {matchLabels: {app: %[1]s}},
+	s.Make(fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s}, spec: {replicas: %d, selector: {matchLabels: {app: %[1]s}},
 		template: {metadata: {labels: {app: %[1]s%[3]s}}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: none}]}}}}`, name, replicas, labels))
 	s.available(name, replicas)
 }
@@ -84,9 +31,9 @@ func (s *suite) run(name string, replicas int, labels string) {
 // available waits until a Deployment has these many pods ready.
 func (s *suite) available(name string, replicas int) {
 	s.Helper()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		var d appsv1.Deployment
-		err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &d)
+		err := s.Get(name, &d)
 		if err == nil && (d.Status.ObservedGeneration < d.Generation || d.Status.AvailableReplicas != int32(replicas) || d.Status.Replicas != int32(replicas)) {
 			err = fmt.Errorf("%s: %+v", name, d.Status)
 		}
@@ -97,15 +44,15 @@ func (s *suite) available(name string, replicas int) {
 // budget creates a PodDisruptionBudget, and waits until it allows so many disruptions.
 func (s *suite) budget(name, app string, minAvailable, allowed int) {
 	s.Helper()
-	s.make(fmt.Sprintf("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: %s}, spec: {minAvailable: %d, selector: {matchLabels: {app: %s}}}}", name, minAvailable, app))
+	s.Make(fmt.Sprintf("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: %s}, spec: {minAvailable: %d, selector: {matchLabels: {app: %s}}}}", name, minAvailable, app))
 	s.allows(name, allowed)
 }
 
 func (s *suite) allows(budget string, allowed int) {
 	s.Helper()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		var b policyv1.PodDisruptionBudget
-		err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: budget}, &b)
+		err := s.Get(budget, &b)
 		if err == nil && (b.Status.ObservedGeneration < b.Generation || b.Status.ObservedGeneration == 0 || b.Status.DisruptionsAllowed != int32(allowed)) {
 			err = fmt.Errorf("budget %s: %+v", budget, b.Status)
 		}
@@ -117,7 +64,7 @@ func (s *suite) allows(budget string, allowed int) {
 func (s *suite) pods(app string) map[types.UID]string {
 	s.Helper()
 	var list corev1.PodList
-	s.must(s.client.List(s.Context(), &list, client.InNamespace(s.namespace), client.MatchingLabels{"app": app}))
+	s.Must(s.Client.List(s.Context(), &list, client.InNamespace(s.Namespace), client.MatchingLabels{"app": app}))
 	pods := map[types.UID]string{}
 	for i := range list.Items {
 		if list.Items[i].DeletionTimestamp == nil {
@@ -144,7 +91,7 @@ const someday = `schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 0s}`
 // chaos creates a ChaosPod, and waits until it is scheduled.
 func (s *suite) chaos(name, spec string) {
 	s.Helper()
-	s.make(s.manifest(name, spec))
+	s.Make(s.manifest(name, spec))
 	s.condition(name, chaosv1.ConditionReady, metav1.ConditionTrue, "")
 }
 
@@ -157,12 +104,12 @@ func (s *suite) now(name, token string) { s.annotate(name, chaosv1.RunNowAnnotat
 
 func (s *suite) annotate(name, annotation, value string) {
 	s.Helper()
-	s.merge(chaosv1.GroupVersion.String(), "ChaosPod", name, fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", annotation, value))
+	s.Merge(chaosv1.GroupVersion.String(), "ChaosPod", name, fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", annotation, value))
 }
 
 func (s *suite) get(name string) (*chaosv1.ChaosPod, error) {
 	var object chaosv1.ChaosPod
-	err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &object)
+	err := s.Get(name, &object)
 	return &object, err
 }
 
@@ -170,7 +117,7 @@ func (s *suite) get(name string) (*chaosv1.ChaosPod, error) {
 func (s *suite) shows(name string, ask func(*chaosv1.ChaosPodStatus) error) *chaosv1.ChaosPodStatus {
 	s.Helper()
 	var last chaosv1.ChaosPodStatus
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		object, err := s.get(name)
 		if err != nil {
 			return err
@@ -179,19 +126,11 @@ func (s *suite) shows(name string, ask func(*chaosv1.ChaosPodStatus) error) *cha
 			return fmt.Errorf("%s: generation %d is not observed yet", name, object.Generation)
 		}
 		if err := ask(&last); err != nil {
-			return fmt.Errorf("%s: %w:\n%s", name, err, s.yaml(last))
+			return fmt.Errorf("%s: %w:\n%s", name, err, framework.Text(last))
 		}
 		return nil
 	})
 	return &last
-}
-
-// yaml is a status as a failure shows it.
-func (s *suite) yaml(status any) string {
-	s.Helper()
-	raw, err := yaml.Marshal(status)
-	s.must(err)
-	return string(raw)
 }
 
 // condition waits for one; with reason "" any will do.
@@ -218,7 +157,7 @@ func (s *suite) ended(name string, n int, outcome chaosv1.RunOutcome) chaosv1.Ru
 		return nil
 	})
 	if len(st.Runs) != n || st.Runs[0].Outcome != outcome {
-		s.Fatalf("%s: want %d runs, the last %s:\n%s", name, n, outcome, s.yaml(st))
+		s.Fatalf("%s: want %d runs, the last %s:\n%s", name, n, outcome, framework.Text(st))
 	}
 	return st.Runs[0]
 }
@@ -226,11 +165,10 @@ func (s *suite) ended(name string, n int, outcome chaosv1.RunOutcome) chaosv1.Ru
 // told waits for an event.
 func (s *suite) told(kind, name, reason string) {
 	s.Helper()
-	s.eventually(func() error {
-		events, err := framework.Told(s.Context(), s.client, s.namespace, kind, name)
-		if err == nil && len(events[reason]) == 0 {
-			err = fmt.Errorf("%s %s has no event %s, but %v", kind, name, reason, slices.Sorted(maps.Keys(events)))
+	s.Eventually(func() error {
+		if events := s.Told(kind, name); len(events[reason]) == 0 {
+			return fmt.Errorf("%s %s has no event %s, but %v", kind, name, reason, slices.Sorted(maps.Keys(events)))
 		}
-		return err
+		return nil
 	})
 }

@@ -20,29 +20,13 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // writer is a user who may write ChaosPods here, and what further rules say.
 func (s *suite) writer(name string, rules ...string) client.Client {
 	s.Helper()
-	user, err := s.replicas.User(name + "@" + s.namespace)
-	s.must(err)
-	c, err := framework.NewClient(user.Kubeconfig)
-	s.must(err)
-	s.grant(name, "{kind: User, name: \""+user.Name+"\"}", append(rules, `{apiGroups: [chaos.fairlead.dev], resources: [chaospods], verbs: ["*"]}`)...)
-	s.eventually(func() error {
-		return client.IgnoreNotFound(c.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "none"}, &chaosv1.ChaosPod{}))
-	})
+	_, c := s.NewWriter(name, &chaosv1.ChaosPod{}, "chaospods.chaos.fairlead.dev", rules...)
 	return c
-}
-
-// grant gives a subject what a Role's rules say.
-func (s *suite) grant(name, subject string, rules ...string) {
-	s.Helper()
-	s.make("{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: " + name + "}, rules: [" + strings.Join(rules, ", ") + "]}")
-	s.make("{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: " + name + `},
-		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: ` + name + "}, subjects: [" + subject + "]}")
 }
 
 func TestAWriterHasNoPodKilledWithoutTheRight(t *testing.T) {
@@ -51,7 +35,7 @@ func TestAWriterHasNoPodKilledWithoutTheRight(t *testing.T) {
 	none := s.writer("none")
 	evicts := s.writer("evicts", `{apiGroups: [""], resources: [pods], verbs: [get]}`, `{apiGroups: [""], resources: [pods/eviction], verbs: [create]}`)
 	create := func(c client.Client, spec string) error {
-		return c.Create(s.Context(), s.object(s.manifest("c", spec)))
+		return c.Create(s.Context(), s.Object(s.manifest("c", spec)))
 	}
 	for spec, want := range map[string]string{
 		web: "may not create pods/eviction", web + ", action: {type: Delete}": "may not delete pods",
@@ -64,14 +48,14 @@ func TestAWriterHasNoPodKilledWithoutTheRight(t *testing.T) {
 	if err := create(evicts, web+", action: {type: Delete}, "+someday); err == nil || !strings.Contains(err.Error(), "may not delete pods") {
 		t.Errorf("evicts may not delete: %v", err)
 	}
-	s.must(create(evicts, web+", dryRun: false, "+someday))
+	s.Must(create(evicts, web+", dryRun: false, "+someday))
 	s.condition("c", chaosv1.ConditionReady, metav1.ConditionTrue, "")
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+chaosv1.RunNowAnnotation+`":"1"}}}`))
-	if err := none.Patch(s.Context(), s.object(s.manifest("c", web)), patch); err == nil || !strings.Contains(err.Error(), "may not create pods/eviction") {
+	if err := none.Patch(s.Context(), s.Object(s.manifest("c", web)), patch); err == nil || !strings.Contains(err.Error(), "may not create pods/eviction") {
 		t.Errorf("run-now without the right: %v", err)
 	}
 	before := s.pods("web")
-	s.must(evicts.Patch(s.Context(), s.object(s.manifest("c", web)), patch))
+	s.Must(evicts.Patch(s.Context(), s.Object(s.manifest("c", web)), patch))
 	s.ended("c", 1, chaosv1.RunSurvived)
 	if died := gone(before, s.pods("web")); len(died) != 1 {
 		t.Errorf("died %q", died)
@@ -80,10 +64,10 @@ func TestAWriterHasNoPodKilledWithoutTheRight(t *testing.T) {
 
 func TestAServiceAccountKillsWhatItMayAndNoMore(t *testing.T) {
 	s := newSuite(t)
-	s.pardoned()
+	s.Pardon(s.Namespace)
 	s.run("web", 3, "")
-	s.make("{apiVersion: v1, kind: ServiceAccount, metadata: {name: killer}}")
-	s.grant("impersonator", "{kind: ServiceAccount, name: fairlead-manager, namespace: fairlead-system}",
+	s.Make("{apiVersion: v1, kind: ServiceAccount, metadata: {name: killer}}")
+	s.Grant("impersonator", "{kind: ServiceAccount, name: fairlead-manager, namespace: fairlead-system}",
 		`{apiGroups: [""], resources: [serviceaccounts], resourceNames: [killer], verbs: [impersonate]}`)
 	s.chaos("c", web+", dryRun: false, serviceAccountName: killer, "+someday)
 	before := s.pods("web")
@@ -95,20 +79,20 @@ func TestAServiceAccountKillsWhatItMayAndNoMore(t *testing.T) {
 	if died := gone(before, s.pods("web")); len(died) > 0 {
 		t.Fatalf("died %q", died)
 	}
-	s.grant("killer", "{kind: ServiceAccount, name: killer, namespace: "+s.namespace+"}", `{apiGroups: [""], resources: [pods/eviction], verbs: [create]}`)
+	s.Grant("killer", "{kind: ServiceAccount, name: killer, namespace: "+s.Namespace+"}", `{apiGroups: [""], resources: [pods/eviction], verbs: [create]}`)
 	s.now("c", "2")
 	s.ended("c", 2, chaosv1.RunSurvived)
 }
 
 func TestNothingDiesInANamespaceThatIsDenied(t *testing.T) {
 	s := newSuite(t)
-	denied := s.object(s.manifest("d", web+", "+someday))
+	denied := s.Object(s.manifest("d", web+", "+someday))
 	denied.SetNamespace("kube-system")
-	s.must(s.client.Create(s.Context(), denied))
-	s.Cleanup(func() { _ = s.client.Delete(context.Background(), denied) })
-	s.eventually(func() error {
+	s.Must(s.Client.Create(s.Context(), denied))
+	s.Cleanup(func() { _ = s.Client.Delete(context.Background(), denied) })
+	s.Eventually(func() error {
 		var d chaosv1.ChaosPod
-		if err := s.client.Get(s.Context(), client.ObjectKeyFromObject(denied), &d); err != nil {
+		if err := s.Client.Get(s.Context(), client.ObjectKeyFromObject(denied), &d); err != nil {
 			return err
 		}
 		c := meta.FindStatusCondition(d.Status.Conditions, chaosv1.ConditionReady)
@@ -124,18 +108,18 @@ func (s *suite) asking(asks bool) {
 	s.Helper()
 	exclude := func(selector *metav1.LabelSelector) {
 		of := &selector.MatchExpressions[0].Values
-		if *of = slices.DeleteFunc(*of, func(name string) bool { return name == s.namespace }); !asks {
-			*of = append(*of, s.namespace)
+		if *of = slices.DeleteFunc(*of, func(name string) bool { return name == s.Namespace }); !asks {
+			*of = append(*of, s.Namespace)
 		}
 	}
 	change := func(object client.Object, change func()) {
 		s.Helper()
-		s.must(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-			if err := s.client.Get(s.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		s.Must(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			if err := s.Client.Get(s.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 				return err
 			}
 			change()
-			return s.client.Update(s.Context(), object)
+			return s.Client.Update(s.Context(), object)
 		}))
 	}
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "fairlead-mutating"}}
@@ -156,15 +140,15 @@ func TestAnObjectThatIsApprovedByNoUserDoesNothing(t *testing.T) {
 	s := newSuite(t)
 	s.run("web", 3, "")
 	s.asking(false)
-	s.eventually(func() error { // until the API server has noticed
-		object := s.object(s.manifest("c", web+", dryRun: false, "+someday))
-		if err := s.client.Create(s.Context(), object); err != nil {
+	s.Eventually(func() error { // until the API server has noticed
+		object := s.Object(s.manifest("c", web+", dryRun: false, "+someday))
+		if err := s.Client.Create(s.Context(), object); err != nil {
 			return err
 		}
 		if object.GetAnnotations()[common.ApprovedByAnnotation] == "" {
 			return nil
 		}
-		s.must(s.client.Delete(s.Context(), object))
+		s.Must(s.Client.Delete(s.Context(), object))
 		return errors.New("the webhook is still called")
 	})
 	if c := s.condition("c", chaosv1.ConditionReady, metav1.ConditionFalse, chaosv1.ReasonForbidden); !strings.Contains(c.Message, "it is not known whether the writer") {
@@ -173,7 +157,7 @@ func TestAnObjectThatIsApprovedByNoUserDoesNothing(t *testing.T) {
 	before := s.pods("web")
 	s.now("c", "1")
 	s.annotate("c", common.ApprovedByAnnotation, "ann sha256:0000") // a forged one
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		c := s.condition("c", chaosv1.ConditionReady, metav1.ConditionFalse, chaosv1.ReasonForbidden)
 		if !strings.Contains(c.Message, "does not cover") {
 			return fmt.Errorf("says %q", c.Message)
@@ -185,9 +169,9 @@ func TestAnObjectThatIsApprovedByNoUserDoesNothing(t *testing.T) {
 	}
 	// Once a user with the rights writes it, the run that was asked for begins.
 	s.asking(true)
-	s.eventually(func() error {
-		object := s.object(s.manifest("c", web))
-		err := s.client.Patch(s.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+common.ApprovedByAnnotation+`":"please"}}}`)))
+	s.Eventually(func() error {
+		object := s.Object(s.manifest("c", web))
+		err := s.Client.Patch(s.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+common.ApprovedByAnnotation+`":"please"}}}`)))
 		if err == nil && !strings.Contains(object.GetAnnotations()[common.ApprovedByAnnotation], "sha256:") {
 			err = errors.New("the webhook is not called yet")
 		}

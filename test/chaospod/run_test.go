@@ -39,8 +39,8 @@ func TestOnePodDiesAndTheWorkloadSurvives(t *testing.T) {
 		s.told(want[0], want[1], want[2])
 	}
 	// The same token asks for nothing, another one for a second run.
-	s.merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", "{metadata: {labels: {a: b}}}")
-	s.merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", "{spec: {dryRun: true}}")
+	s.Merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", "{metadata: {labels: {a: b}}}")
+	s.Merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", "{spec: {dryRun: true}}")
 	before = s.pods("web")
 	s.condition("c", chaosv1.ConditionReady, metav1.ConditionTrue, "")
 	s.now("c", "2")
@@ -66,7 +66,7 @@ func TestABudgetBlocksAndThenAllows(t *testing.T) {
 	if died := gone(before, s.pods("web")); len(died) > 0 {
 		t.Fatalf("killed %q", died)
 	}
-	s.merge("policy/v1", "PodDisruptionBudget", "web", "{spec: {minAvailable: 2}}")
+	s.Merge("policy/v1", "PodDisruptionBudget", "web", "{spec: {minAvailable: 2}}")
 	s.allows("web", 1)
 	s.now("c", "2")
 	s.ended("c", 2, chaosv1.RunSurvived)
@@ -95,14 +95,14 @@ func TestAWorkloadThatDoesNotComeBackSuspendsTheChaosUntilItIsResumed(t *testing
 	s := newSuite(t)
 	s.run("web", 3, "")
 	s.chaos("c", "dryRun: false, "+web+", verification: {recoveryTimeout: 30s}, "+someday)
-	s.make(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}, spec: {hard: {pods: "0"}}}`) // so that no pod comes back
+	s.Make(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}, spec: {hard: {pods: "0"}}}`) // so that no pod comes back
 	s.now("c", "1")
 	s.ended("c", 1, chaosv1.RunRecoveryFailed)
 	s.condition("c", chaosv1.ConditionSurvived, metav1.ConditionFalse, chaosv1.ReasonRecoveryFailed)
 	s.condition("c", chaosv1.ConditionStalled, metav1.ConditionTrue, chaosv1.ReasonRecoveryFailed)
 	s.told("Deployment", "web", "RecoveryFailed")
 	s.told("ChaosPod", "c", "AutoSuspended")
-	s.must(s.client.Delete(s.Context(), s.object("{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}}")))
+	s.Must(s.Client.Delete(s.Context(), s.Object("{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}}")))
 	s.available("web", 3)
 	s.now("c", "2")
 	s.annotate("c", chaosv1.ResumeAnnotation, time.Now().UTC().Add(time.Second).Format(time.RFC3339))
@@ -120,7 +120,7 @@ func TestASelectorTakesOnePodOfEachOwner(t *testing.T) {
 	s.run("web", 2, ", chaos: me")
 	s.run("api", 2, ", chaos: me")
 	s.run("db", 2, "")
-	s.make("{apiVersion: v1, kind: Pod, metadata: {name: alone, labels: {app: alone, chaos: me}}, spec: {containers: [{name: main, image: none}]}}")
+	s.Make("{apiVersion: v1, kind: Pod, metadata: {name: alone, labels: {app: alone, chaos: me}}, spec: {containers: [{name: main, image: none}]}}")
 	s.chaos("c", "dryRun: false, action: {type: Delete}, count: 100%, target: {selector: {matchLabels: {chaos: me}}}, "+someday)
 	before := map[string]map[types.UID]string{}
 	for _, app := range []string{"web", "api", "db", "alone"} {

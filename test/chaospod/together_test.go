@@ -24,38 +24,38 @@ import (
 func TestDisruptionsOfOneWorkloadNeverOverlap(t *testing.T) {
 	s := newSuite(t)
 	s.run("web", 4, "")
-	s.merge("apps/v1", "Deployment", "web", `{spec: {strategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 1}}}}`)
+	s.Merge("apps/v1", "Deployment", "web", `{spec: {strategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 1}}}}`)
 	s.available("web", 4)
 	s.chaos("a", "dryRun: false, "+web+", "+someday)
 	s.chaos("b", "dryRun: false, action: {type: Delete}, "+web+", "+someday)
-	s.make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {targets: [{kind: Deployment, name: web}],
+	s.Make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {targets: [{kind: Deployment, name: web}],
 		triggers: [{name: yearly, type: Schedule, schedule: {cron: "0 0 29 2 *"}}], cooldown: 0s, verification: {soak: 1s, timeout: 2m}}}`)
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		var p autorebootv1.RebootPolicy
-		err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "p"}, &p)
+		err := s.Get("p", &p)
 		if err == nil && !meta.IsStatusConditionTrue(p.Status.Conditions, autorebootv1.ConditionReady) {
 			err = fmt.Errorf("the policy is not ready")
 		}
 		return err
 	})
-	record, err := disruptions.Follow(s.Context(), s.client, s.namespace)
-	s.must(err)
+	record, err := disruptions.Follow(s.Context(), s.Client, s.Namespace)
+	s.Must(err)
 	defer record.Close()
 	s.now("a", "1")
-	s.merge(autorebootv1.GroupVersion.String(), "RebootPolicy", "p", fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", autorebootv1.RestartNowAnnotation, "1"))
+	s.Merge(autorebootv1.GroupVersion.String(), "RebootPolicy", "p", fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", autorebootv1.RestartNowAnnotation, "1"))
 	s.now("b", "1")
 	s.ended("a", 1, chaosv1.RunSurvived)
 	s.ended("b", 1, chaosv1.RunSurvived)
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		var p autorebootv1.RebootPolicy
-		err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "p"}, &p)
+		err := s.Get("p", &p)
 		if err == nil && (len(p.Status.History) != 1 || p.Status.History[0].Result != autorebootv1.ResultSucceeded) {
 			err = fmt.Errorf("%+v", p.Status)
 		}
 		return err
 	})
 	done, err := record.Account(s.Context(), map[string]int{"web": 3})
-	s.must(err)
+	s.Must(err)
 	if done.Kills != 2 || done.Restarts != 1 || done.KillsBy["a"] != 1 || done.KillsBy["b"] != 1 {
 		t.Errorf("want a kill by each ChaosPod, and one restart: %+v", done)
 	}
@@ -68,14 +68,14 @@ func TestARestartWaitsForEvidenceThatItsTargetSurvives(t *testing.T) {
 	s := newSuite(t)
 	s.run("web", 3, "")
 	s.chaos("c", web+", "+someday) // a dry run, by default
-	s.make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {targets: [{kind: Deployment, name: web}],
+	s.Make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {targets: [{kind: Deployment, name: web}],
 		triggers: [{name: yearly, type: Schedule, schedule: {cron: "0 0 29 2 *"}}], cooldown: 0s, verification: {soak: 0s, timeout: 2m},
 		gates: [{type: ChaosSurvived, name: c}]}}`)
 	policy := func(ask func(*autorebootv1.RebootPolicyStatus) error) {
 		s.Helper()
-		s.eventually(func() error {
+		s.Eventually(func() error {
 			var p autorebootv1.RebootPolicy
-			if err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "p"}, &p); err != nil {
+			if err := s.Get("p", &p); err != nil {
 				return err
 			}
 			return ask(&p.Status)
@@ -87,7 +87,7 @@ func TestARestartWaitsForEvidenceThatItsTargetSurvives(t *testing.T) {
 		}
 		return nil
 	})
-	s.merge(autorebootv1.GroupVersion.String(), "RebootPolicy", "p", fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", autorebootv1.RestartNowAnnotation, "1"))
+	s.Merge(autorebootv1.GroupVersion.String(), "RebootPolicy", "p", fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", autorebootv1.RestartNowAnnotation, "1"))
 	held := func(words string) {
 		s.Helper()
 		policy(func(st *autorebootv1.RebootPolicyStatus) error {
@@ -102,7 +102,7 @@ func TestARestartWaitsForEvidenceThatItsTargetSurvives(t *testing.T) {
 	s.now("c", "1")
 	s.ended("c", 1, chaosv1.RunDryRun)
 	held("ChaosPod c has had dry runs alone, which prove nothing")
-	s.merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", "{spec: {dryRun: false}}")
+	s.Merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", "{spec: {dryRun: false}}")
 	s.now("c", "2")
 	s.ended("c", 2, chaosv1.RunSurvived)
 	policy(func(st *autorebootv1.RebootPolicyStatus) error {
@@ -118,10 +118,10 @@ func TestWhatKillsIsStoredBeforehand(t *testing.T) {
 	s.run("web", 3, "")
 	s.chaos("c", "dryRun: false, "+web+", "+someday)
 	object, err := s.get("c")
-	s.must(err)
-	changes, err := s.client.Watch(s.Context(), &chaosv1.ChaosPodList{}, client.InNamespace(s.namespace),
+	s.Must(err)
+	changes, err := s.Client.Watch(s.Context(), &chaosv1.ChaosPodList{}, client.InNamespace(s.Namespace),
 		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: object.ResourceVersion}})
-	s.must(err)
+	s.Must(err)
 	defer changes.Stop()
 	before := s.pods("web")
 	s.now("c", "1")

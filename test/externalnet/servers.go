@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/netip"
+	"os"
 	"sync"
 )
 
@@ -19,8 +20,9 @@ type Servers struct {
 
 	stranger *Authority
 
-	mu      sync.Mutex // guards servers
-	servers []*Server
+	mu       sync.Mutex // guards what follows
+	servers  []*Server
+	returned int // how many addresses
 }
 
 // Open starts a nameserver with an empty zone, and no other server.
@@ -37,7 +39,24 @@ func Open() (*Servers, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Servers{DNS: names, CA: ca, stranger: stranger}, nil
+	// Programs that run on this host at the same time should not want the same addresses.
+	return &Servers{DNS: names, CA: ca, stranger: stranger, returned: os.Getpid() % 120 * 500}, nil
+}
+
+// Address returns an address outside, of 198.18.0.0/16, that it has not returned before.
+func (w *Servers) Address() string {
+	n := w.next()
+	return fmt.Sprintf("198.18.%d.%d", n/250, n%250+1)
+}
+
+// Address6 is Address for 2001:db8::/32.
+func (w *Servers) Address6() string { return fmt.Sprintf("2001:db8::1:%x", w.next()) }
+
+func (w *Servers) next() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.returned++
+	return w.returned
 }
 
 // Close ends every server and returns when none runs any more.

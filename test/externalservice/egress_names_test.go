@@ -17,6 +17,7 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // quickly is a health check and the lookups of tests that wait for both.
@@ -37,7 +38,7 @@ func (s *suite) canaries(port uint16, addresses ...string) []*externalnet.Server
 	for _, address := range addresses {
 		at := netip.MustParseAddr(address)
 		local, err := externalnet.Local(at)
-		s.must(err)
+		s.Must(err)
 		if !known[local] {
 			known[local] = true
 			all = append(all, s.server(s.Servers.TCP(netip.AddrPortFrom(at, port).String())))
@@ -64,7 +65,7 @@ func (s *suite) checkedAgain(servers ...*externalnet.Server) {
 	for i, server := range servers {
 		before[i] = server.Counts().Connections
 	}
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		for i, server := range servers {
 			if now := server.Counts().Connections; now < before[i]+3 {
 				return fmt.Errorf("%s had %d connections, now %d", server.At(), before[i], now)
@@ -91,52 +92,52 @@ func TestANameThatLeadsToAForbiddenAddressIsNeverFollowed(t *testing.T) {
 	}
 	slices.Sort(bad)
 	canaries := s.canaries(canaryPort, bad...)
-	good := s.address()
+	good := s.Servers.Address()
 	server := s.server(s.Servers.TCP(fmt.Sprintf("%s:%d", good, canaryPort)))
-	before := s.samples().Sum("fairlead_externalservice_denied_addresses_total")
+	before := s.Samples().Sum("fairlead_externalservice_denied_addresses_total")
 
 	ports := fmt.Sprintf(`ports: [{name: sql, port: %d}]`, canaryPort)
-	s.must(s.Servers.DNS.Addresses(s.host("mixed"), time.Second, append(bad, good)...))
+	s.Must(s.Servers.DNS.Addresses(s.host("mixed"), time.Second, append(bad, good)...))
 	s.apply("mixed", `{`+ports+`, endpoints: [{name: a, dns: {name: `+s.host("mixed")+`}}], `+quickly+`}`)
 	for name, address := range forbidden {
-		s.must(s.Servers.DNS.Addresses(s.host(name), time.Second, address))
+		s.Must(s.Servers.DNS.Addresses(s.host(name), time.Second, address))
 		s.apply(name, `{`+ports+`, endpoints: [{name: a, dns: {name: `+s.host(name)+`}}], `+quickly+`}`)
 	}
-	s.must(s.Servers.DNS.Addresses(s.host("mapped"), time.Second, mapped))
+	s.Must(s.Servers.DNS.Addresses(s.host("mapped"), time.Second, mapped))
 	s.apply("mapped", `{`+ports+`, endpoints: [{name: a, dns: {name: `+s.host("mapped")+`}}], `+quickly+`}`)
-	s.must(s.Servers.DNS.Reply(s.host("alias"), externalnet.CNAME, externalnet.Reply{Data: []string{"db.shop.svc.cluster.local."}, TTL: time.Second}))
+	s.Must(s.Servers.DNS.Reply(s.host("alias"), externalnet.CNAME, externalnet.Reply{Data: []string{"db.shop.svc.cluster.local."}, TTL: time.Second}))
 	s.apply("alias", `{`+ports+`, endpoints: [{name: a, dns: {name: `+s.host("alias")+`}}], `+quickly+`}`)
 
 	for name, address := range forbidden {
 		status := s.condition(name, networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonDenied)
-		if len(s.slices(name)) > 0 {
-			t.Errorf("%s is published: %s", address, text(s.slices(name)))
+		if len(s.Slices(name)) > 0 {
+			t.Errorf("%s is published: %s", address, framework.Text(s.Slices(name)))
 		}
 		found := status.Endpoints[0].Addresses
 		if len(found) != 1 || found[0].Reason != networkingv1.ProbeDenied || netip.MustParseAddr(found[0].IP).Unmap() != netip.MustParseAddr(address).Unmap() {
-			t.Errorf("%s in the status: %s", address, text(found))
+			t.Errorf("%s in the status: %s", address, framework.Text(found))
 		}
-		s.tells(name, "AddressDenied", 1)
+		s.Tells("ExternalService", name, "AddressDenied", 1)
 	}
 	s.condition("alias", networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonDenied)
 	s.condition("mapped", networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonServFail)
 	for _, name := range []string{"alias", "mapped"} {
-		if len(s.slices(name)) > 0 {
-			t.Errorf("%s is published: %s", name, text(s.slices(name)))
+		if len(s.Slices(name)) > 0 {
+			t.Errorf("%s is published: %s", name, framework.Text(s.Slices(name)))
 		}
 	}
 	s.condition("mixed", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 	s.condition("mixed", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
 	s.publishes("mixed", good)
-	s.tells("mixed", "AddressDenied", 1)
-	if got := s.samples().Sum("fairlead_externalservice_denied_addresses_total") - before; got < float64(len(forbidden)) {
+	s.Tells("ExternalService", "mixed", "AddressDenied", 1)
+	if got := s.Samples().Sum("fairlead_externalservice_denied_addresses_total") - before; got < float64(len(forbidden)) {
 		t.Errorf("denied_addresses_total grew by %v, want at least %d", got, len(forbidden))
 	}
 	s.checkedAgain(server)
 	s.publishes("mixed", good)
-	for _, slice := range s.slices("mixed") {
+	for _, slice := range s.Slices("mixed") {
 		if len(slice.Endpoints) != 1 {
-			t.Errorf("not the good address alone: %s", text(slice.Endpoints))
+			t.Errorf("not the good address alone: %s", framework.Text(slice.Endpoints))
 		}
 	}
 	s.untouched(canaries)
@@ -148,7 +149,7 @@ func (s *suite) known(addresses ...string) {
 	s.Helper()
 	eve := s.newPerson("known")
 	for _, address := range addresses {
-		s.eventually(func() error {
+		s.Eventually(func() error {
 			return expected(eve.create("v1", "known", static("198.51.100.1", address), client.DryRunAll), address)
 		})
 	}
@@ -163,35 +164,35 @@ func TestANameThatIsReboundIsNotFollowed(t *testing.T) {
 	for name, target := range map[string]string{"metadata": "169.254.169.254", "node": node} {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
-			good, steady := s.address(), s.address()
+			good, steady := s.Servers.Address(), s.Servers.Address()
 			s.server(s.Servers.TCP(fmt.Sprintf("%s:%d", good, reboundPort)))
 			server := s.server(s.Servers.TCP(fmt.Sprintf("%s:%d", steady, reboundPort)))
-			s.must(s.Servers.DNS.Reply(s.host(name), externalnet.A,
+			s.Must(s.Servers.DNS.Reply(s.host(name), externalnet.A,
 				externalnet.Reply{Data: []string{good}}, externalnet.Reply{Data: []string{good}}, externalnet.Reply{Data: []string{good}}, externalnet.Reply{Data: []string{target}}))
 			s.apply(name, fmt.Sprintf(`{ports: [{name: sql, port: %d}], endpoints: [{name: a, dns: {name: %s}}, {name: b, addresses: [%s]}], %s}`,
 				reboundPort, s.host(name), steady, quickly))
 			clean := func() error {
-				for _, slice := range s.slices(name) {
-					if strings.Contains(text(slice), target) {
-						t.Fatalf("the slice has %s: %s", target, text(slice))
+				for _, slice := range s.Slices(name) {
+					if strings.Contains(framework.Text(slice), target) {
+						t.Fatalf("the slice has %s: %s", target, framework.Text(slice))
 					}
 				}
 				return nil
 			}
-			s.eventually(func() error {
-				s.must(clean())
+			s.Eventually(func() error {
+				s.Must(clean())
 				status := s.status(name)
 				for _, c := range status.Conditions {
 					if c.Type == networkingv1.ConditionResolved && c.Reason == networkingv1.ReasonDenied {
 						return nil
 					}
 				}
-				return fmt.Errorf("not denied yet: %s", text(status))
+				return fmt.Errorf("not denied yet: %s", framework.Text(status))
 			})
 			s.publishes(name, steady) // what it led to at first is gone with it
-			s.tells(name, "AddressDenied", 1)
+			s.Tells("ExternalService", name, "AddressDenied", 1)
 			s.checkedAgain(server)
-			s.must(clean())
+			s.Must(clean())
 		})
 	}
 	s.untouched(canaries)
@@ -202,10 +203,10 @@ func TestAPublishedAddressThatBecomesANodesIsTakenOut(t *testing.T) {
 	s := newSuite(t)
 	ann := s.newPerson("ann", mayPublish)
 	eve := s.newPerson("eve")
-	later, steady := s.address(), s.address()
+	later, steady := s.Servers.Address(), s.Servers.Address()
 	taken := s.server(s.Servers.TCP(later + ":5432"))
 	server := s.server(s.Servers.TCP(steady + ":5432"))
-	s.must(eve.create("v1", "db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+steady+`, `+later+`]}], `+quickly+`}`))
+	s.Must(eve.create("v1", "db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+steady+`, `+later+`]}], `+quickly+`}`))
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 	s.publishes("db", steady, later)
 
@@ -215,8 +216,8 @@ func TestAPublishedAddressThatBecomesANodesIsTakenOut(t *testing.T) {
 		t.Errorf("the condition does not say why: %s", message)
 	}
 	s.publishes("db", steady)
-	s.tells("db", networkingv1.ReasonPolicyDenied, 1)
-	s.tells("db", "AddressDenied", 1)
+	s.Tells("ExternalService", "db", networkingv1.ReasonPolicyDenied, 1)
+	s.Tells("ExternalService", "db", "AddressDenied", 1)
 	s.checkedAgain(server) // what was under way has ended
 	before := taken.Counts().Connections
 	s.checkedAgain(server)
@@ -225,11 +226,11 @@ func TestAPublishedAddressThatBecomesANodesIsTakenOut(t *testing.T) {
 	}
 
 	// A user without the right changes nothing by touching it; a user with the right does.
-	s.must(eve.update("db", touch))
+	s.Must(eve.update("db", touch))
 	if got := s.approver("db"); got != "" {
 		t.Errorf("approved by %q, who may not", got)
 	}
-	s.must(ann.update("db", touch))
+	s.Must(ann.update("db", touch))
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	s.publishes("db", steady, later)
 	if got := s.approver("db"); got != ann.name {

@@ -39,12 +39,8 @@ egress:
 func governed(t *testing.T) (s *suite, restart func(policy string)) {
 	t.Helper()
 	common := newSuite(t)
-	own, err := framework.Open(suiteContext, framework.Options{Root: root, Operator: framework.Outside, Cluster: cluster.Options{WithoutControllerManager: true}})
-	common.must(err)
-	t.Cleanup(func() { common.must(own.Close()) })
-	s = &suite{T: t, Servers: common.Servers, shared: &shared{Replicas: &framework.Replicas{Cluster: own}, servers: common.Servers}, namespace: "shop"}
-	s.client, err = framework.NewClient(own.Kubeconfig())
-	s.must(err)
+	own := tests.OpenFor(t, framework.Options{Servers: common.Servers, Cluster: cluster.Options{WithoutControllerManager: true}})
+	s = &suite{framework.Test{T: t, Cluster: own, Namespace: "shop"}}
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	var running *framework.Replica
 	restart = func(policy string) {
@@ -52,11 +48,11 @@ func governed(t *testing.T) (s *suite, restart func(policy string)) {
 		if running != nil {
 			own.Retire(running)
 		}
-		s.must(os.WriteFile(file, []byte(policy), 0o600))
-		running, err = own.StartReplica(suiteContext, "--config="+file, "--dns-nameservers="+s.Servers.DNS.Addr().String(),
-			"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s")
-		s.must(err)
-		s.must(own.Reachable(suiteContext))
+		s.Must(os.WriteFile(file, []byte(policy), 0o600))
+		var err error
+		running, err = own.StartReplica(t.Context(), framework.Patient("--config="+file)...)
+		s.Must(err)
+		s.Must(own.Reachable(t.Context()))
 	}
 	return s, restart
 }
@@ -69,7 +65,7 @@ func TestTheConfiguredPolicyDecides(t *testing.T) {
 		return fmt.Sprintf(`{ports: [{name: web, port: %d}], endpoints: [{name: a, addresses: [%q]}]}`, port, address)
 	}
 	for _, namespace := range []string{"shop", "dev"} {
-		s.must(s.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
+		s.Must(s.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	}
 	const path = "spec.endpoints[0].addresses[0]"
 	for name, c := range map[string]struct {
@@ -90,7 +86,7 @@ func TestTheConfiguredPolicyDecides(t *testing.T) {
 	} {
 		object := s.object("v1", name, spec(c.address, c.port))
 		object.SetNamespace(c.namespace)
-		err := s.client.Create(t.Context(), object)
+		err := s.Client.Create(t.Context(), object)
 		if c.refused == "" && err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if c.refused != "" {
@@ -102,13 +98,13 @@ func TestTheConfiguredPolicyDecides(t *testing.T) {
 	s.publishes("named", "203.0.113.10")
 
 	// What the policy opens of the cluster is open to names as well, and nothing else is.
-	s.must(s.Servers.DNS.Addresses("policy.example.com", time.Second, "10.96.55.8", "10.96.56.8", "203.0.113.140", "203.0.113.141", "203.0.113.200", "198.51.100.1"))
-	s.must(s.client.Create(t.Context(), s.object("v1", "resolved", `{ports: [{name: web, port: 7443}], endpoints: [{name: a, dns: {name: policy.example.com}}], `+hasten+`}`)))
+	s.Must(s.Servers.DNS.Addresses("policy.example.com", time.Second, "10.96.55.8", "10.96.56.8", "203.0.113.140", "203.0.113.141", "203.0.113.200", "198.51.100.1"))
+	s.Must(s.Client.Create(t.Context(), s.object("v1", "resolved", `{ports: [{name: web, port: 7443}], endpoints: [{name: a, dns: {name: policy.example.com}}], `+hasten+`}`)))
 	s.publishes("resolved", "10.96.55.8", "203.0.113.140", "203.0.113.141")
 
 	// To suspend an object does not make it immune, whether its address stands in it or came by a name.
 	both := func(name, endpoint string) {
-		s.must(s.client.Create(t.Context(), s.object("v1", name, `{ports: [{name: web, port: 7443}], endpoints: [`+endpoint+`], `+hasten+`}`)))
+		s.Must(s.Client.Create(t.Context(), s.object("v1", name, `{ports: [{name: web, port: 7443}], endpoints: [`+endpoint+`], `+hasten+`}`)))
 	}
 	both("asleep", `{name: a, addresses: [203.0.113.10, 203.0.113.11]}`)
 	both("asleep-by-name", `{name: a, dns: {name: policy.example.com}}`)
@@ -132,14 +128,14 @@ func TestTheConfiguredPolicyDecides(t *testing.T) {
 
 	// Nor does it outlive the approval, which only a write past the webhooks can take away.
 	s.publishes("cluster-by-right", "10.96.56.7")
-	s.kubectl("delete", "mutatingwebhookconfiguration/fairlead-mutating", "validatingwebhookconfiguration/fairlead-validating")
-	s.eventually(func() error {
+	s.Kubectl("delete", "mutatingwebhookconfiguration/fairlead-mutating", "validatingwebhookconfiguration/fairlead-validating")
+	s.Eventually(func() error {
 		var es networkingv1.ExternalService
-		if err := s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "cluster-by-right"}, &es); err != nil {
+		if err := s.Client.Get(t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: "cluster-by-right"}, &es); err != nil {
 			return err
 		}
 		delete(es.Annotations, common.ApprovedByAnnotation)
-		if err := s.client.Update(t.Context(), &es); err != nil {
+		if err := s.Client.Update(t.Context(), &es); err != nil {
 			return err
 		}
 		if es.Annotations[common.ApprovedByAnnotation] != "" {

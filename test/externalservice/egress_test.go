@@ -19,6 +19,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // static is a spec at v1 with two addresses, of which the second one matters.
@@ -30,13 +31,13 @@ func static(outside, address string) string {
 func (s *suite) approver(name string) string {
 	s.Helper()
 	es, err := s.get(name)
-	s.must(err)
+	s.Must(err)
 	value := es.Annotations[common.ApprovedByAnnotation]
 	if value == "" {
 		return ""
 	}
 	var approval struct{ User string }
-	s.must(json.Unmarshal([]byte(value), &approval))
+	s.Must(json.Unmarshal([]byte(value), &approval))
 	return approval.User
 }
 
@@ -44,7 +45,7 @@ func (s *suite) approver(name string) string {
 func (s *suite) absent(name string) {
 	s.Helper()
 	if es, err := s.get(name); !apierrors.IsNotFound(err) {
-		s.Errorf("%s is stored: %v %s", name, err, text(es))
+		s.Errorf("%s is stored: %v %s", name, err, framework.Text(es))
 	}
 }
 
@@ -53,7 +54,7 @@ func TestAnAddressOfTheClusterTakesTheRightToPublishThere(t *testing.T) {
 	s := newSuite(t)
 	eve, ann := s.newPerson("eve"), s.newPerson("ann", mayPublish)
 	node, pod := s.newNode()
-	endpoint := s.address()
+	endpoint := s.Servers.Address()
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: "kubernetes-", Namespace: "default",
@@ -61,7 +62,7 @@ func TestAnAddressOfTheClusterTakesTheRightToPublishThere(t *testing.T) {
 		},
 		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{endpoint}}},
 	}
-	s.must(s.client.Create(t.Context(), slice))
+	s.Must(s.Client.Create(t.Context(), slice))
 	s.afterwards(slice)
 	for name, c := range map[string]struct{ address, detail string }{
 		"service":           {"10.96.7.7", "is in a range of Services"},
@@ -73,13 +74,13 @@ func TestAnAddressOfTheClusterTakesTheRightToPublishThere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, eve, ann := s.in(t), eve.in(t), ann.in(t)
-			spec, outside := static(s.address(), c.address), s.address()
+			spec, outside := static(s.Servers.Address(), c.address), s.Servers.Address()
 			remedy := []string{
 				"Forbidden", c.address, c.detail, fmt.Sprintf("user %q may not create services and endpointslices.discovery.k8s.io", eve.name),
-				s.namespace, "ask for that right", "egress policy",
+				s.Namespace, "ask for that right", "egress policy",
 			}
 			// Replicas learn of nodes and endpoints a moment later.
-			s.eventually(func() error { return expected(eve.create("v1", name, spec, client.DryRunAll), remedy...) })
+			s.Eventually(func() error { return expected(eve.create("v1", name, spec, client.DryRunAll), remedy...) })
 			for what, err := range map[string]error{
 				"dry-run":          eve.create("v1", name, spec, client.DryRunAll),
 				"create":           eve.create("v1", name, spec),
@@ -95,9 +96,9 @@ func TestAnAddressOfTheClusterTakesTheRightToPublishThere(t *testing.T) {
 				}
 			}
 			s.absent(name)
-			s.must(ann.create("v1", name, spec, client.DryRunAll))
+			s.Must(ann.create("v1", name, spec, client.DryRunAll))
 			s.absent(name)
-			s.must(ann.create("v1", name, spec))
+			s.Must(ann.create("v1", name, spec))
 			if got := s.approver(name); got != ann.name {
 				t.Errorf("approved by %q, want %q", got, ann.name)
 			}
@@ -106,7 +107,7 @@ func TestAnAddressOfTheClusterTakesTheRightToPublishThere(t *testing.T) {
 	}
 	t.Run("through v1alpha1 with the right", func(t *testing.T) {
 		s, ann := s.in(t), ann.in(t)
-		s.must(ann.create("v1alpha1", "old", `{hosts: [10.96.0.10], ports: {sql: 5432}}`))
+		s.Must(ann.create("v1alpha1", "old", `{hosts: [10.96.0.10], ports: {sql: 5432}}`))
 		if got := s.approver("old"); got != ann.name {
 			t.Errorf("approved by %q, want %q", got, ann.name)
 		}
@@ -119,10 +120,10 @@ func TestAnApprovalCannotBeForgedAndOutlivesOtherEdits(t *testing.T) {
 	s := newSuite(t)
 	eve, ann := s.newPerson("eve"), s.newPerson("ann", mayPublish)
 	const address, other, path = "10.96.8.8", "10.96.8.9", "spec.endpoints[0].addresses[1]"
-	outside := s.address()
-	s.must(ann.create("v1", "db", static(outside, address)))
+	outside := s.Servers.Address()
+	s.Must(ann.create("v1", "db", static(outside, address)))
 	es, err := s.get("db")
-	s.must(err)
+	s.Must(err)
 	genuine := es.Annotations[common.ApprovedByAnnotation]
 	annotate := func(value string) func(*unstructured.Unstructured) {
 		return func(o *unstructured.Unstructured) {
@@ -136,16 +137,16 @@ func TestAnApprovalCannotBeForgedAndOutlivesOtherEdits(t *testing.T) {
 	}
 
 	// A copy of an approval that does cover these addresses is worth nothing, nor is a made-up one.
-	s.must(expected(forged("copy", static(outside, address), genuine), path, eve.name))
-	s.must(expected(forged("made-up", static(outside, address), `{"user":"system:admin"}`), path, eve.name))
+	s.Must(expected(forged("copy", static(outside, address), genuine), path, eve.name))
+	s.Must(expected(forged("made-up", static(outside, address), `{"user":"system:admin"}`), path, eve.name))
 	s.absent("copy")
 	s.absent("made-up")
 	// Where no right is needed the object is stored, without the annotation.
-	s.must(forged("harmless", static(outside, s.address()), genuine))
+	s.Must(forged("harmless", static(outside, s.Servers.Address()), genuine))
 	if got := s.approver("harmless"); got != "" {
 		t.Errorf("a forged annotation is stored: %q", got)
 	}
-	s.must(expected(eve.update("harmless", func(o *unstructured.Unstructured) {
+	s.Must(expected(eve.update("harmless", func(o *unstructured.Unstructured) {
 		annotate(genuine)(o)
 		o.Object["spec"] = s.object("v1", "x", static(outside, address)).Object["spec"]
 	}), path, eve.name))
@@ -153,7 +154,7 @@ func TestAnApprovalCannotBeForgedAndOutlivesOtherEdits(t *testing.T) {
 	kept := func(what string) {
 		t.Helper()
 		es, err := s.get("db")
-		s.must(err)
+		s.Must(err)
 		if got := es.Annotations[common.ApprovedByAnnotation]; got != genuine {
 			t.Errorf("after %s the approval is %q, want %q", what, got, genuine)
 		}
@@ -162,48 +163,48 @@ func TestAnApprovalCannotBeForgedAndOutlivesOtherEdits(t *testing.T) {
 		"removing the annotation":  func(o *unstructured.Unstructured) { o.SetAnnotations(nil) },
 		"replacing the annotation": annotate(`{"user":"eve"}`),
 		"editing another field": func(o *unstructured.Unstructured) {
-			s.must(unstructured.SetNestedField(o.Object, map[string]any{"labels": map[string]any{"team": "eve"}}, "spec", "service"))
+			s.Must(unstructured.SetNestedField(o.Object, map[string]any{"labels": map[string]any{"team": "eve"}}, "spec", "service"))
 		},
 	} {
-		s.must(eve.update("db", edit))
+		s.Must(eve.update("db", edit))
 		kept(what)
 	}
-	s.must(eve.updateAt("v1alpha1", "db", func(o *unstructured.Unstructured) {
-		s.must(unstructured.SetNestedField(o.Object, int64(60), "spec", "refreshSeconds"))
+	s.Must(eve.updateAt("v1alpha1", "db", func(o *unstructured.Unstructured) {
+		s.Must(unstructured.SetNestedField(o.Object, int64(60), "spec", "refreshSeconds"))
 	}))
 	kept("an edit through v1alpha1")
 
 	// Other addresses or ports, and waking up, ask again.
 	endpoints := func(addresses ...any) func(*unstructured.Unstructured) {
 		return func(o *unstructured.Unstructured) {
-			s.must(unstructured.SetNestedSlice(o.Object, []any{map[string]any{"name": "a", "addresses": addresses}}, "spec", "endpoints"))
+			s.Must(unstructured.SetNestedSlice(o.Object, []any{map[string]any{"name": "a", "addresses": addresses}}, "spec", "endpoints"))
 		}
 	}
-	s.must(expected(eve.update("db", endpoints(outside, other)), path, other))
-	s.must(expected(eve.update("db", func(o *unstructured.Unstructured) {
-		s.must(unstructured.SetNestedSlice(o.Object, []any{map[string]any{"name": "sql", "port": int64(10250)}}, "spec", "ports"))
+	s.Must(expected(eve.update("db", endpoints(outside, other)), path, other))
+	s.Must(expected(eve.update("db", func(o *unstructured.Unstructured) {
+		s.Must(unstructured.SetNestedSlice(o.Object, []any{map[string]any{"name": "sql", "port": int64(10250)}}, "spec", "ports"))
 	}), path, address))
-	s.must(expected(eve.updateAt("v1alpha1", "db", func(o *unstructured.Unstructured) {
-		s.must(unstructured.SetNestedSlice(o.Object, []any{outside, other}, "spec", "hosts"))
+	s.Must(expected(eve.updateAt("v1alpha1", "db", func(o *unstructured.Unstructured) {
+		s.Must(unstructured.SetNestedSlice(o.Object, []any{outside, other}, "spec", "hosts"))
 	}), "spec.hosts[", other))
 	kept("refused edits")
-	s.must(ann.update("db", func(o *unstructured.Unstructured) {
-		s.must(unstructured.SetNestedField(o.Object, true, "spec", "suspend"))
+	s.Must(ann.update("db", func(o *unstructured.Unstructured) {
+		s.Must(unstructured.SetNestedField(o.Object, true, "spec", "suspend"))
 	}))
-	s.must(expected(eve.update("db", func(o *unstructured.Unstructured) {
-		s.must(unstructured.SetNestedField(o.Object, false, "spec", "suspend"))
+	s.Must(expected(eve.update("db", func(o *unstructured.Unstructured) {
+		s.Must(unstructured.SetNestedField(o.Object, false, "spec", "suspend"))
 	}), path, address))
-	s.must(ann.update("db", func(o *unstructured.Unstructured) {
-		s.must(unstructured.SetNestedField(o.Object, false, "spec", "suspend"))
+	s.Must(ann.update("db", func(o *unstructured.Unstructured) {
+		s.Must(unstructured.SetNestedField(o.Object, false, "spec", "suspend"))
 	}))
 	s.publishes("db", outside, address)
 
 	// A user who takes the address out cannot put it back.
-	s.must(eve.update("db", endpoints(outside, s.address())))
+	s.Must(eve.update("db", endpoints(outside, s.Servers.Address())))
 	if got := s.approver("db"); got != "" {
 		t.Errorf("approved by %q, without an address that needs it", got)
 	}
-	s.must(expected(eve.update("db", endpoints(outside, address)), path, address))
+	s.Must(expected(eve.update("db", endpoints(outside, address)), path, address))
 }
 
 func TestHostileConversionDataBringsNoAddressOfTheCluster(t *testing.T) {
@@ -211,23 +212,23 @@ func TestHostileConversionDataBringsNoAddressOfTheCluster(t *testing.T) {
 	s := newSuite(t)
 	eve := s.newPerson("eve")
 	const address = "10.96.0.66"
-	outside := s.address()
+	outside := s.Servers.Address()
 	spec := fmt.Sprintf(`ports: [{name: sql, port: 5432}], endpoints: [{name: a, zone: east, addresses: [%q]}]}`, outside)
-	s.must(eve.create("v1", "db", `{`+spec))
-	s.must(eve.create("v1", "asleep", `{suspend: true, `+spec)) // its view has no status
+	s.Must(eve.create("v1", "db", `{`+spec))
+	s.Must(eve.create("v1", "asleep", `{suspend: true, `+spec)) // its view has no status
 	s.publishes("db", outside)
 	hostile := func(o *unstructured.Unstructured) {
 		annotations := o.GetAnnotations()
 		saved := annotations[common.ConversionDataAnnotation]
 		if !strings.Contains(saved, outside) {
-			t.Fatalf("the view at v1alpha1 carries no address to replace: %s", text(o))
+			t.Fatalf("the view at v1alpha1 carries no address to replace: %s", framework.Text(o))
 		}
 		annotations[common.ConversionDataAnnotation] = strings.ReplaceAll(saved, outside, address)
 		o.SetAnnotations(annotations)
 	}
 	// An update takes from the stored object what v1alpha1 cannot express.
-	s.must(eve.updateAt("v1alpha1", "db", hostile))
-	s.must(eve.updateAt("v1alpha1", "asleep", hostile))
+	s.Must(eve.updateAt("v1alpha1", "db", hostile))
+	s.Must(eve.updateAt("v1alpha1", "asleep", hostile))
 	for _, of := range []string{"db", "asleep"} {
 		view := eve.view("v1alpha1", of)
 		hostile(view)
@@ -235,14 +236,14 @@ func TestHostileConversionDataBringsNoAddressOfTheCluster(t *testing.T) {
 		fresh := s.object("v1alpha1", name, "{}")
 		fresh.SetAnnotations(view.GetAnnotations())
 		fresh.Object["spec"] = view.Object["spec"]
-		s.must(expected(eve.client.Create(t.Context(), fresh), address, "spec.hosts[0]"))
+		s.Must(expected(eve.client.Create(t.Context(), fresh), address, "spec.hosts[0]"))
 		s.absent(name)
 	}
 	var all networkingv1.ExternalServiceList
-	s.must(s.client.List(t.Context(), &all, client.InNamespace(s.namespace)))
+	s.Must(s.Client.List(t.Context(), &all, client.InNamespace(s.Namespace)))
 	for i := range all.Items {
-		if strings.Contains(text(all.Items[i].Spec), address) {
-			t.Errorf("%s has %s: %s", all.Items[i].Name, address, text(all.Items[i].Spec))
+		if strings.Contains(framework.Text(all.Items[i].Spec), address) {
+			t.Errorf("%s has %s: %s", all.Items[i].Name, address, framework.Text(all.Items[i].Spec))
 		}
 	}
 }
@@ -253,16 +254,16 @@ func TestAnApprovalCoversWhatHealthChecksAsk(t *testing.T) {
 	eve, ann := s.newPerson("eve"), s.newPerson("ann", mayPublish)
 	const address = "10.96.7.8"
 	const pace = `interval: 1h, unhealthyInterval: 1h`
-	s.must(ann.create("v1", "db", fmt.Sprintf(`{ports: [{name: sql, port: 5432}, {name: admin, port: 22}], endpoints: [{name: a, addresses: [%q]}], healthCheck: {tcp: {}, port: sql, %s}}`, address, pace)))
+	s.Must(ann.create("v1", "db", fmt.Sprintf(`{ports: [{name: sql, port: 5432}, {name: admin, port: 22}], endpoints: [{name: a, addresses: [%q]}], healthCheck: {tcp: {}, port: sql, %s}}`, address, pace)))
 	approved := s.approver("db")
 	if approved != ann.name {
 		t.Fatalf("approved by %q, want %q", approved, ann.name)
 	}
 	to := func(check string) func(*unstructured.Unstructured) {
 		var parsed map[string]any
-		s.must(yaml.Unmarshal([]byte("{"+check+", "+pace+"}"), &parsed))
+		s.Must(yaml.Unmarshal([]byte("{"+check+", "+pace+"}"), &parsed))
 		return func(o *unstructured.Unstructured) {
-			s.must(unstructured.SetNestedMap(o.Object, parsed, "spec", "healthCheck"))
+			s.Must(unstructured.SetNestedMap(o.Object, parsed, "spec", "healthCheck"))
 		}
 	}
 	for name, check := range map[string]string{
@@ -274,36 +275,36 @@ func TestAnApprovalCoversWhatHealthChecksAsk(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	s.must(eve.update("db", to("tcp: {}, port: sql, healthyThreshold: 3"))) // no more is asked
-	s.must(eve.update("db", func(o *unstructured.Unstructured) { unstructured.RemoveNestedField(o.Object, "spec", "healthCheck") }))
-	s.must(expected(eve.update("db", to("tcp: {}, port: admin")), address, "may not create services"))
+	s.Must(eve.update("db", to("tcp: {}, port: sql, healthyThreshold: 3"))) // no more is asked
+	s.Must(eve.update("db", func(o *unstructured.Unstructured) { unstructured.RemoveNestedField(o.Object, "spec", "healthCheck") }))
+	s.Must(expected(eve.update("db", to("tcp: {}, port: admin")), address, "may not create services"))
 	if got := s.approver("db"); got != approved {
 		t.Errorf("approved by %q, want %q still", got, approved)
 	}
-	s.must(ann.update("db", to("tcp: {}, port: admin")))
+	s.Must(ann.update("db", to("tcp: {}, port: admin")))
 }
 
 func TestAWriterIsWarnedOfAPodOutsideOfTheKnownRanges(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	address, other := s.address(), s.address()
+	address, other := s.Servers.Address(), s.Servers.Address()
 	var pod *unstructured.Unstructured
-	s.eventually(func() error { // its ServiceAccount comes by itself
-		pod = s.parse(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {schedulerName: none, containers: [{name: c, image: none}]}}`)
-		return s.client.Create(t.Context(), pod)
+	s.Eventually(func() error { // its ServiceAccount comes by itself
+		pod = s.Object(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {schedulerName: none, containers: [{name: c, image: none}]}}`)
+		return s.Client.Create(t.Context(), pod)
 	})
-	s.must(s.client.Status().Patch(t.Context(), pod, client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(`{"status": {"podIP": %q, "podIPs": [{"ip": %q}]}}`, address, address)))))
+	s.Must(s.Client.Status().Patch(t.Context(), pod, client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(`{"status": {"podIP": %q, "podIPs": [{"ip": %q}]}}`, address, address)))))
 	tries := 0
-	s.eventually(func() error { // replicas learn of it a moment later
+	s.Eventually(func() error { // replicas learn of it a moment later
 		tries++
-		_, told, err := s.try(s.manifest(fmt.Sprint("db-", tries), static(other, address)))
-		s.must(err)
+		_, told, err := s.Try(s.manifest(fmt.Sprint("db-", tries), static(other, address)), "apply", "-f", "-")
+		s.Must(err)
 		if want := "spec.endpoints[0].addresses[1]: " + address + " is the address of a pod of this cluster"; !strings.Contains(told, want) {
 			return fmt.Errorf("told %q, want %q", told, want)
 		}
 		return nil
 	})
-	if _, told, err := s.try(s.manifest("fine", static(other, s.address()))); err != nil || strings.Contains(told, "pod") {
+	if _, told, err := s.Try(s.manifest("fine", static(other, s.Servers.Address())), "apply", "-f", "-"); err != nil || strings.Contains(told, "pod") {
 		t.Errorf("%v: told %q", err, told)
 	}
 }
@@ -314,17 +315,17 @@ func TestASecretOfAHealthCheckTakesTheRightToReadIt(t *testing.T) {
 	eve := s.newPerson("eve")
 	ann := s.newPerson("ann", `{apiGroups: [""], resources: [secrets], resourceNames: [ca], verbs: [get]}`)
 	trusting := func(secret string) string {
-		return fmt.Sprintf(`{ports: [{name: web, port: 443}], endpoints: [{name: a, addresses: [%q]}], healthCheck: {http: {scheme: HTTPS}, tls: {caSecretName: %s}}}`, s.address(), secret)
+		return fmt.Sprintf(`{ports: [{name: web, port: 443}], endpoints: [{name: a, addresses: [%q]}], healthCheck: {http: {scheme: HTTPS}, tls: {caSecretName: %s}}}`, s.Servers.Address(), secret)
 	}
 	const path = "spec.healthCheck.tls.caSecretName"
-	s.must(expected(eve.create("v1", "web", trusting("ca")), path, `may not get the Secret "ca"`, eve.name, "ask for the right"))
+	s.Must(expected(eve.create("v1", "web", trusting("ca")), path, `may not get the Secret "ca"`, eve.name, "ask for the right"))
 	s.absent("web")
-	s.must(expected(ann.create("v1", "web", trusting("other")), path, `may not get the Secret "other"`, ann.name))
-	s.must(ann.create("v1", "web", trusting("ca")))
+	s.Must(expected(ann.create("v1", "web", trusting("other")), path, `may not get the Secret "other"`, ann.name))
+	s.Must(ann.create("v1", "web", trusting("ca")))
 	label := func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{"note": "reviewed"}) }
-	s.must(eve.update("web", label)) // what stands may stay
-	s.must(expected(eve.update("web", func(o *unstructured.Unstructured) {
-		s.must(unstructured.SetNestedField(o.Object, "other", "spec", "healthCheck", "tls", "caSecretName"))
+	s.Must(eve.update("web", label)) // what stands may stay
+	s.Must(expected(eve.update("web", func(o *unstructured.Unstructured) {
+		s.Must(unstructured.SetNestedField(o.Object, "other", "spec", "healthCheck", "tls", "caSecretName"))
 	}), path, `"other"`))
 }
 
@@ -332,24 +333,24 @@ func TestANameThatAServiceHasIsRefusedAndThatServiceNeverTaken(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	theirs := func(name string) {
-		s.make(`{apiVersion: v1, kind: Service, metadata: {name: ` + name + `, labels: {owner: another}}, spec: {selector: {app: theirs}, ports: [{port: 80}]}}`)
+		s.Make(`{apiVersion: v1, kind: Service, metadata: {name: ` + name + `, labels: {owner: another}}, spec: {selector: {app: theirs}, ports: [{port: 80}]}}`)
 	}
-	outside := s.address()
+	outside := s.Servers.Address()
 	spec := fmt.Sprintf(`{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [%q]}]}`, outside)
 	eve := s.newPerson("eve")
 	theirs("taken")
-	s.must(expected(eve.create("v1", "taken", spec), "metadata.name", `a Service "taken" exists`, "choose another name"))
+	s.Must(expected(eve.create("v1", "taken", spec), "metadata.name", `a Service "taken" exists`, "choose another name"))
 	s.absent("taken")
 
 	// Asleep, the object is stored, and no Service made: another client is first.
-	s.must(eve.create("v1", "late", strings.Replace(spec, "{", "{suspend: true, ", 1)))
+	s.Must(eve.create("v1", "late", strings.Replace(spec, "{", "{suspend: true, ", 1)))
 	theirs("late")
-	s.must(eve.update("late", func(o *unstructured.Unstructured) {
-		s.must(unstructured.SetNestedField(o.Object, false, "spec", "suspend"))
+	s.Must(eve.update("late", func(o *unstructured.Unstructured) {
+		s.Must(unstructured.SetNestedField(o.Object, false, "spec", "suspend"))
 	}))
 	s.condition("late", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonServiceConflict)
 	service := s.service("late")
 	if len(service.OwnerReferences) > 0 || service.Labels[common.ManagedByLabel] != "" || service.Spec.Selector["app"] != "theirs" || len(s.published("late")) > 0 {
-		t.Errorf("a foreign Service was taken: %s", text(service))
+		t.Errorf("a foreign Service was taken: %s", framework.Text(service))
 	}
 }

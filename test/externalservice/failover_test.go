@@ -18,6 +18,7 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // tiers is the spec of an ExternalService on port 7000 with one endpoint for each priority from 0 up;
@@ -33,34 +34,21 @@ func tiers(more string, addresses ...[]string) string {
 // active waits until a priority is published.
 func (s *suite) active(name string, priority int32) {
 	s.Helper()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if got := s.status(name).ActivePriority; got == nil || *got != priority {
-			return fmt.Errorf("%s: the active priority is %s, want %d", name, text(got), priority)
+			return fmt.Errorf("%s: the active priority is %s, want %d", name, framework.Text(got), priority)
 		}
 		return nil
 	})
 }
 
-// holds are all addresses in the slices of a Service, ready or not, sorted.
-func (s *suite) holds(service string) []string {
-	s.Helper()
-	var all []string
-	for _, slice := range s.slices(service) {
-		for _, endpoint := range slice.Endpoints {
-			all = append(all, endpoint.Addresses...)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
 // without waits until a condition is not there.
 func (s *suite) without(name, kind string) {
 	s.Helper()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		for _, condition := range s.status(name).Conditions {
 			if condition.Type == kind {
-				return fmt.Errorf("%s: condition %s is still there: %s", name, kind, text(condition))
+				return fmt.Errorf("%s: condition %s is still there: %s", name, kind, framework.Text(condition))
 			}
 		}
 		return nil
@@ -80,7 +68,7 @@ func TestThePrimaryFailsOverAndIsTakenAgainAfterTheDelay(t *testing.T) {
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 	s.active("db", 0)
 	s.without("db", networkingv1.ConditionFailedOver)
-	if got := s.holds("db"); !slices.Equal(got, addresses[:1]) {
+	if got := s.Addresses("db"); !slices.Equal(got, addresses[:1]) {
 		t.Errorf("the slices hold %q: other priorities are not omitted", got)
 	}
 
@@ -90,8 +78,8 @@ func TestThePrimaryFailsOverAndIsTakenAgainAfterTheDelay(t *testing.T) {
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	s.active("db", 1)
-	s.tells("db", "FailedOver", 1)
-	if got := s.holds("db"); !slices.Equal(got, addresses[1:]) {
+	s.Tells("ExternalService", "db", "FailedOver", 1)
+	if got := s.Addresses("db"); !slices.Equal(got, addresses[1:]) {
 		t.Errorf("the slices hold %q: other priorities are not omitted", got)
 	}
 	if o, err := s.outlook("db", secondary); err != nil || o.zone != "z1" {
@@ -108,13 +96,13 @@ func TestThePrimaryFailsOverAndIsTakenAgainAfterTheDelay(t *testing.T) {
 	}
 	s.publishes("db", primary)
 	o, err := s.outlook("db", primary)
-	s.must(err)
+	s.Must(err)
 	if healthy := time.Since(o.since); healthy < delay { // since is in whole seconds, rounded down
 		t.Errorf("the primary was taken again after it was healthy for %s, want %s at least", healthy, delay)
 	}
 	s.without("db", networkingv1.ConditionFailedOver)
 	s.active("db", 0)
-	s.tells("db", "FailedBack", 1)
+	s.Tells("ExternalService", "db", "FailedBack", 1)
 	if priority, times := s.figure("active_priority", "db"), s.figure("failovers_total", "db"); priority != "0" || times != "1" {
 		t.Errorf("metrics: active priority %q, failovers %q; want 0 and 1", priority, times)
 	}
@@ -206,21 +194,21 @@ func TestWithoutAnyHealthyAddressOnlyPanicPublishes(t *testing.T) {
 	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, servers...)
 	s.publishes("calm")
 	s.condition("calm", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonNoneHealthy)
-	for _, address := range s.holds("calm") {
+	for _, address := range s.Addresses("calm") {
 		if o, err := s.outlook("calm", address); err != nil || !o.in || o.ready || o.serving {
 			t.Errorf("%s: %+v, %v; it is unhealthy, and shall be there as neither ready nor serving", address, o, err)
 		}
 	}
-	if len(s.holds("calm")) == 0 {
+	if len(s.Addresses("calm")) == 0 {
 		t.Error("the slices hold nothing; unhealthy addresses of the active priority shall be there")
 	}
 	s.condition("panics", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonNoneHealthy)
 	s.publishes("panics", addresses[:2]...)
-	if got := s.holds("panics"); !slices.Equal(got, sorted) {
+	if got := s.Addresses("panics"); !slices.Equal(got, sorted) {
 		t.Errorf("the slices hold %q, want all of priority 0 and nothing else: %q", got, sorted)
 	}
 	s.active("panics", 0)
-	s.tells("panics", "PanicEntered", 1)
+	s.Tells("ExternalService", "panics", "PanicEntered", 1)
 
 	s.set(externalnet.Behavior{}, servers[1])
 	s.publishes("panics", addresses[1])
@@ -249,7 +237,7 @@ func TestADrainedEndpointIsOutAtOnce(t *testing.T) {
 	}
 	drain(0, networkingv1.EndpointDrained)
 	// What was observed is done: the next check is minutes away.
-	if got := s.holds("db"); !slices.Equal(got, addresses[1:]) {
+	if got := s.Addresses("db"); !slices.Equal(got, addresses[1:]) {
 		t.Errorf("the slices hold %q while the first endpoint is drained", got)
 	}
 	if n := servers[0].Counts().Connections; n != probes {
@@ -257,7 +245,7 @@ func TestADrainedEndpointIsOutAtOnce(t *testing.T) {
 	}
 	drain(1, networkingv1.EndpointDrained)
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses)
-	if got := s.holds("db"); len(got) != 0 {
+	if got := s.Addresses("db"); len(got) != 0 {
 		t.Errorf("the slices hold %q while everything is drained", got)
 	}
 	drain(0, networkingv1.EndpointActive)
@@ -276,7 +264,7 @@ func TestWhenEverythingFailsAtOnceTheOperatorMistrustsItself(t *testing.T) {
 	for i := range 4 {
 		var addresses []string
 		for range each + 1 {
-			address := s.address()
+			address := s.Servers.Address()
 			addresses = append(addresses, address)
 			servers = append(servers, s.server(s.Servers.HTTP(address+":7000")))
 		}
@@ -291,7 +279,7 @@ func TestWhenEverythingFailsAtOnceTheOperatorMistrustsItself(t *testing.T) {
 	for name, addresses := range all {
 		s.healthy(name, addresses...)
 		s.condition(name, networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
-		before[name] = sliceVersions(s.slices(name))
+		before[name] = sliceVersions(s.Slices(name))
 	}
 
 	s.set(externalnet.Behavior{Status: http.StatusServiceUnavailable}, servers...)
@@ -305,7 +293,7 @@ func TestWhenEverythingFailsAtOnceTheOperatorMistrustsItself(t *testing.T) {
 		seen[i] = server.Counts().Requests
 	}
 	for i, server := range servers {
-		s.eventually(func() error {
+		s.Eventually(func() error {
 			if n := server.Counts().Requests - seen[i]; n < 5 {
 				return fmt.Errorf("%s was asked %d times more, waiting for 5", server.At(), n)
 			}
@@ -316,7 +304,7 @@ func TestWhenEverythingFailsAtOnceTheOperatorMistrustsItself(t *testing.T) {
 		s.condition(name, networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonProbesInconclusive)
 		s.publishes(name, addresses...)
 		s.active(name, 0)
-		if diff := cmp.Diff(before[name], sliceVersions(s.slices(name))); diff != "" {
+		if diff := cmp.Diff(before[name], sliceVersions(s.Slices(name))); diff != "" {
 			t.Errorf("%s: slices were written (-before +now):\n%s", name, diff)
 		}
 	}
@@ -325,10 +313,10 @@ func TestWhenEverythingFailsAtOnceTheOperatorMistrustsItself(t *testing.T) {
 	for name, addresses := range all {
 		s.condition(name, networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 		s.publishes(name, addresses...)
-		if events := s.told(name)["EndpointUnhealthy"]; len(events) != 0 {
-			t.Errorf("%s: addresses became unhealthy: %s", name, text(events))
+		if events := s.Told("ExternalService", name)["EndpointUnhealthy"]; len(events) != 0 {
+			t.Errorf("%s: addresses became unhealthy: %s", name, framework.Text(events))
 		}
-		if diff := cmp.Diff(before[name], sliceVersions(s.slices(name))); diff != "" {
+		if diff := cmp.Diff(before[name], sliceVersions(s.Slices(name))); diff != "" {
 			t.Errorf("%s: slices were written (-before +now):\n%s", name, diff)
 		}
 	}

@@ -33,7 +33,7 @@ func (s *suite) countWrites() *writes {
 	for kind, list := range map[string]client.ObjectList{
 		"slices": &discoveryv1.EndpointSliceList{}, "statuses": &networkingv1.ExternalServiceList{}, "events": &corev1.EventList{},
 	} {
-		s.must(s.client.List(s.Context(), list, client.InNamespace(s.namespace)))
+		s.Must(s.Client.List(s.Context(), list, client.InNamespace(s.Namespace)))
 		changes := s.watch(list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}})
 		go func() {
 			for change := range changes.ResultChan() {
@@ -72,13 +72,13 @@ const flapping = `healthCheck: {http: {path: /}, interval: 1s, unhealthyInterval
 func TestAnEndpointThatFlapsCostsFewWrites(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	address := s.address()
+	address := s.Servers.Address()
 	server := s.scripted(address+":8080", true)
 	s.apply("web", `{ports: [{name: http, port: 8080}], endpoints: [{name: a, addresses: [`+address+`]}], `+flapping+`}`)
 	s.healthy("web", address)
 	w := s.countWrites()
 	server.play(strings.Repeat("-+", 30))
-	s.eventually(server.played)
+	s.Eventually(server.played)
 	// Each of 60 results is a change; before, each was a write of a slice and of a status, and an Event.
 	w.atMost(s, 12, 16, 10)
 	s.publishes("web", address) // it is the last that there is
@@ -90,7 +90,7 @@ func TestAnEndpointThatFlapsCostsFewWrites(t *testing.T) {
 func TestFailoverFromAnEndpointThatFlapsIsPromptAndHolds(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	first, second := s.address(), s.address()
+	first, second := s.Servers.Address(), s.Servers.Address()
 	server := s.scripted(first+":8080", true)
 	s.scripted(second+":8080", true)
 	s.apply("web", fmt.Sprintf(`{ports: [{name: http, port: 8080}], failover: {failbackDelay: 1s},
@@ -99,7 +99,7 @@ func TestFailoverFromAnEndpointThatFlapsIsPromptAndHolds(t *testing.T) {
 	w := s.countWrites()
 	server.play(strings.Repeat("---+++", 8))
 	s.publishes("web", second)
-	s.eventually(server.played)
+	s.Eventually(server.played)
 	// Three falls and two returns count at once; then it is out.
 	w.atMost(s, 16, 24, 24)
 	server.play("-")
@@ -112,9 +112,9 @@ func TestALargePoolSettles(t *testing.T) {
 	host := s.host("pool")
 	var pool []string
 	for range 20 {
-		pool = append(pool, s.address())
+		pool = append(pool, s.Servers.Address())
 	}
-	s.must(s.Servers.DNS.Reply(host, externalnet.A, externalnet.Reply{Data: pool, TTL: 2 * time.Second, Window: 8}))
+	s.Must(s.Servers.DNS.Reply(host, externalnet.A, externalnet.Reply{Data: pool, TTL: 2 * time.Second, Window: 8}))
 	s.apply("pool", named(host, `resolution: {minTTL: 1s, maxTTL: 1h}`))
 	s.publishes("pool", pool...)
 	s.lookups(host, externalnet.A, 4) // by then the name is known to rotate
@@ -123,6 +123,6 @@ func TestALargePoolSettles(t *testing.T) {
 	s.lookups(host, externalnet.A, 15)
 	w.atMost(s, 0, 0, 4) // events of before may be on their way
 	s.publishes("pool", pool...)
-	s.must(s.Servers.DNS.Reply(host, externalnet.A, externalnet.Reply{Data: pool[:10], TTL: 2 * time.Second, Window: 8}))
+	s.Must(s.Servers.DNS.Reply(host, externalnet.A, externalnet.Reply{Data: pool[:10], TTL: 2 * time.Second, Window: 8}))
 	s.publishes("pool", pool[:10]...)
 }

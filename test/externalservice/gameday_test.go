@@ -14,12 +14,13 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // injects asks for a fault from a time on.
 func (s *suite) injects(name, what, span string, at time.Time) {
 	s.Helper()
-	s.kubectl("annotate", "--overwrite", "externalservice", name,
+	s.Kubectl("annotate", "--overwrite", "externalservice", name,
 		fmt.Sprintf("%s=%s for=%s at=%s", networkingv1.InjectFaultAnnotation, what, span, at.UTC().Format(time.RFC3339)))
 }
 
@@ -27,9 +28,9 @@ func (s *suite) injects(name, what, span string, at time.Time) {
 func (s *suite) ended(name, outcome string) *networkingv1.FaultStatus {
 	s.Helper()
 	var last *networkingv1.FaultStatus
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if last = s.status(name).Fault; last == nil || last.EndTime == nil || last.Outcome != outcome {
-			return fmt.Errorf("%s: want a fault that ended with %s: %s", name, outcome, text(last))
+			return fmt.Errorf("%s: want a fault that ended with %s: %s", name, outcome, framework.Text(last))
 		}
 		return nil
 	})
@@ -44,12 +45,12 @@ func TestAGameDay(t *testing.T) {
 	s.apply("db", tiers(`, failover: {failback: Manual}`, addresses[:1], addresses[1:]))
 	s.healthy("db", addresses[0])
 	s.publishes("db", addresses[0])
-	s.make(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 0, selector: {matchLabels: {app: web}},
+	s.Make(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 0, selector: {matchLabels: {app: web}},
 		template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}}}`)
-	s.make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: web}, spec: {targets: [{kind: Deployment, name: web}],
+	s.Make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: web}, spec: {targets: [{kind: Deployment, name: web}],
 		triggers: [{name: daily, type: Schedule, schedule: {cron: "0 3 * * *"}}], gates: [{type: ExternalServiceHealthy, name: db}]}}`)
-	s.eventually(func() error {
-		if targets := s.kubectl("get", "rebootpolicy", "web", "-o", "jsonpath={.status.targets[*].name}"); targets != "web" {
+	s.Eventually(func() error {
+		if targets := s.Kubectl("get", "rebootpolicy", "web", "-o", "jsonpath={.status.targets[*].name}"); targets != "web" {
 			return fmt.Errorf("the policy watches %q", targets)
 		}
 		return nil
@@ -60,16 +61,16 @@ func TestAGameDay(t *testing.T) {
 	s.injects("db", "BlackHole", "30s", began)
 	s.condition("db", networkingv1.ConditionFaultInjected, metav1.ConditionTrue, "BlackHole")
 	s.publishes("db")
-	if old := s.kubectl("get", "externalservices.v1alpha1.networking.fairlead.dev", "db", "-o", "jsonpath={.status.v1..fault.type}"); old != "BlackHole" {
+	if old := s.Kubectl("get", "externalservices.v1alpha1.networking.fairlead.dev", "db", "-o", "jsonpath={.status.v1..fault.type}"); old != "BlackHole" {
 		t.Errorf("at v1alpha1 the fault is %q", old)
 	}
 	f := s.ended("db", networkingv1.FaultOutcomeDeadlineReached)
 	s.publishes("db", addresses[0])
 	if f.DependantsStayedReady != metav1.ConditionTrue || len(f.Dependants) != 1 {
-		t.Errorf("the verdict is %s", text(f))
+		t.Errorf("the verdict is %s", framework.Text(f))
 	}
-	s.tells("db", "FaultInjected", 1)
-	s.tells("db", "FaultEnded", 1)
+	s.Tells("ExternalService", "db", "FaultInjected", 1)
+	s.Tells("ExternalService", "db", "FaultEnded", 1)
 	s.condition("db", networkingv1.ConditionFaultInjected, metav1.ConditionFalse, networkingv1.ReasonFaultEnded)
 
 	// A failover is forced, and withdrawn; failback is Manual, and it returns all the same.
@@ -78,7 +79,7 @@ func TestAGameDay(t *testing.T) {
 	s.active("db", 1)
 	s.publishes("db", addresses[1])
 	s.condition("db", networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFaultInjected)
-	s.kubectl("annotate", "externalservice", "db", networkingv1.InjectFaultAnnotation+"-")
+	s.Kubectl("annotate", "externalservice", "db", networkingv1.InjectFaultAnnotation+"-")
 	s.ended("db", networkingv1.FaultOutcomeWithdrawn)
 	s.publishes("db", addresses[0])
 	s.without("db", networkingv1.ConditionFaultInjected)
@@ -100,7 +101,7 @@ func TestAGameDay(t *testing.T) {
 func TestWhoMayInjectAFault(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.apply("db", `{ports: [{name: p, port: 7000}], endpoints: [{name: a, addresses: [`+s.address()+`]}]}`)
+	s.apply("db", `{ports: [{name: p, port: 7000}], endpoints: [{name: a, addresses: [`+s.Servers.Address()+`]}]}`)
 	may, mayNot := s.newPerson("may", `{apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [update]}`), s.newPerson("may-not")
 	asks := func(p *person, value string) error {
 		return p.update("db", func(object *unstructured.Unstructured) {
@@ -119,8 +120,8 @@ func TestWhoMayInjectAFault(t *testing.T) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-	s.must(asks(may, good))
+	s.Must(asks(may, good))
 	s.ended("db", networkingv1.FaultOutcomeRefused) // it has no health check
-	s.must(asks(mayNot, ""))
+	s.Must(asks(mayNot, ""))
 	s.without("db", networkingv1.ConditionFaultInjected)
 }

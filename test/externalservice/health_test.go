@@ -25,8 +25,8 @@ import (
 func (s *suite) ca(name string) {
 	s.Helper()
 	secret := &corev1.Secret{StringData: map[string]string{"ca.crt": string(s.Servers.CA.PEM())}}
-	secret.Name, secret.Namespace = name, s.namespace
-	s.must(s.client.Create(s.Context(), secret))
+	secret.Name, secret.Namespace = name, s.Namespace
+	s.Must(s.Client.Create(s.Context(), secret))
 }
 
 // checked is the spec of an ExternalService of addresses on port 7000, one endpoint for each, with a
@@ -49,7 +49,7 @@ func endpoints(addresses ...string) string {
 func (s *suite) breaks(name, ip string, server *externalnet.Server, fault externalnet.Behavior, reason string) {
 	s.Helper()
 	well := false
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		o, err := s.outlook(name, ip)
 		switch {
 		case err != nil:
@@ -121,7 +121,7 @@ func TestEveryFaultMakesAnAddressUnhealthyForItsReasonUntilItIsOver(t *testing.T
 			var addresses []string
 			var servers []*externalnet.Server
 			for range len(c.faults) + 1 { // the last one stays well
-				address := s.address()
+				address := s.Servers.Address()
 				addresses = append(addresses, address)
 				servers = append(servers, s.server(c.open(s.Servers, address+":7000")))
 			}
@@ -152,7 +152,7 @@ func TestAProbeAsksForTheNameAndThePathAndFollowsNoRedirect(t *testing.T) {
 	s.ca("ca")
 	opened := map[string]*externalnet.Server{}
 	specs := map[string]string{}
-	canary := s.address() + ":7001"
+	canary := s.Servers.Address() + ":7001"
 	elsewhere := s.server(s.Servers.HTTP(canary))
 	for name, c := range map[string]struct {
 		open  func(at, host string) (*externalnet.Server, error)
@@ -164,8 +164,8 @@ func TestAProbeAsksForTheNameAndThePathAndFollowsNoRedirect(t *testing.T) {
 		"other": {func(at, _ string) (*externalnet.Server, error) { return s.Servers.HTTPS(at, "real.example.org") },
 			`http: {host: shop.example.org}, tls: {caSecretName: ca, serverName: real.example.org}`},
 	} {
-		address := s.address()
-		s.must(s.Servers.DNS.Addresses(s.host(name), time.Minute, address))
+		address := s.Servers.Address()
+		s.Must(s.Servers.DNS.Addresses(s.host(name), time.Minute, address))
 		opened[name] = s.server(c.open(address+":7000", s.host(name)))
 		specs[name] = `{ports: [{name: p, port: 443, targetPort: 7000}], endpoints: [{name: a, dns: {name: ` + s.host(name) + `}}],
 			healthCheck: {` + c.check + `, ` + often + `}}`
@@ -201,7 +201,7 @@ func TestExpectedStatusesAreTheOnlyGoodOnes(t *testing.T) {
 	statuses := []int{200, 204, 299, 301, 401, 404, 500}
 	var addresses []string
 	for _, status := range statuses {
-		address := s.address()
+		address := s.Servers.Address()
 		s.set(externalnet.Behavior{Status: status}, s.server(s.Servers.HTTP(address+":7000")))
 		addresses = append(addresses, address)
 	}
@@ -229,41 +229,41 @@ func TestHealthTurnsOnlyAfterSoManyResultsInARow(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	s.amongMany()
-	address := s.address()
+	address := s.Servers.Address()
 	server := s.scripted(address+":7000", true)
 	s.apply("counted", checked(`http: {}, interval: 2s, unhealthyInterval: 2s, timeout: 2s, jitterPercent: 0, unhealthyThreshold: 3, healthyThreshold: 2`, address))
 	s.healthy("counted", address)
-	s.tells("counted", "Published", 1)
+	s.Tells("ExternalService", "counted", "Published", 1)
 	before := s.versions("counted")
 
 	server.play("--+--+")
-	s.eventually(server.played)
+	s.Eventually(server.played)
 	if diff := cmp.Diff(before, s.versions("counted")); diff != "" {
 		t.Errorf("two failures of three have changed something (-before +now):\n%s", diff)
 	}
 	server.play("---")
 	s.becomes("counted", address, networkingv1.AddressUnhealthy, networkingv1.ProbeUnexpectedStatus)
-	s.must(server.played()) // not before the third
+	s.Must(server.played()) // not before the third
 
 	s.condition("counted", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonNoneHealthy)
-	s.tells("counted", "EndpointUnhealthy", 1)
+	s.Tells("ExternalService", "counted", "EndpointUnhealthy", 1)
 	down := s.versions("counted")
 	server.play("+-+-")
-	s.eventually(server.played)
+	s.Eventually(server.played)
 	if diff := cmp.Diff(down, s.versions("counted")); diff != "" {
 		t.Errorf("one success of two has changed something (-before +now):\n%s", diff)
 	}
 	server.play("++")
 	s.healthy("counted", address)
-	s.must(server.played())
-	s.tells("counted", "EndpointHealthy", 1)
+	s.Must(server.played())
+	s.Tells("ExternalService", "counted", "EndpointHealthy", 1)
 }
 
 func TestTheFirstResultDecidesAlone(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	s.amongMany()
-	good, bad := s.address(), s.address()
+	good, bad := s.Servers.Address(), s.Servers.Address()
 	up, down := s.server(s.Servers.HTTP(good+":7000")), s.server(s.Servers.HTTP(bad+":7000"))
 	s.set(externalnet.Behavior{Status: 500}, down)
 	const slowly = `http: {}, interval: 5m, unhealthyInterval: 5m, timeout: 30s, unhealthyThreshold: 100, healthyThreshold: 100`
@@ -279,15 +279,15 @@ func TestANewAddressIsNotReadyBeforeItsFirstSuccess(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	s.amongMany()
-	host, old, next := s.host("growing"), s.address(), s.address()
+	host, old, next := s.host("growing"), s.Servers.Address(), s.Servers.Address()
 	s.scripted(old+":7000", true)
 	waits := s.scripted(next+":7000", true)
 	release := waits.hold()
-	s.must(s.Servers.DNS.Addresses(host, time.Second, old))
+	s.Must(s.Servers.DNS.Addresses(host, time.Second, old))
 	s.apply("growing", `{ports: [{name: p, port: 7000}], endpoints: [{name: a, dns: {name: `+host+`}}], `+hasten+`,
 		healthCheck: {http: {}, interval: 5m, timeout: 4m, unhealthyInterval: 1s}}`)
 	s.healthy("growing", old)
-	s.must(s.Servers.DNS.Addresses(host, time.Second, old, next))
+	s.Must(s.Servers.DNS.Addresses(host, time.Second, old, next))
 	o := s.becomes("growing", next, networkingv1.AddressUnknown, "")
 	if o.ready || o.serving {
 		t.Errorf("%s was never checked and is %+v", next, o)
@@ -319,7 +319,7 @@ func TestProbesKeepTheirPace(t *testing.T) {
 	}
 	specs, servers := map[string]string{}, map[string]*script{}
 	for name, c := range cases {
-		address := s.address()
+		address := s.Servers.Address()
 		servers[name] = s.scripted(address+":7000", c.good)
 		specs[name] = checked(`http: {}, timeout: 1s, `+c.check, address)
 	}
@@ -349,14 +349,14 @@ func TestCountsSurviveEditsAndLookupsThatDoNotConcernThem(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	s.amongMany()
-	host, address := s.host("kept"), s.address()
-	s.must(s.Servers.DNS.Addresses(host, time.Second, address))
+	host, address := s.host("kept"), s.Servers.Address()
+	s.Must(s.Servers.DNS.Addresses(host, time.Second, address))
 	server := s.scripted(address+":7000", true)
 	s.apply("kept", `{ports: [{name: p, port: 7000}], endpoints: [{name: a, dns: {name: `+host+`}}], `+hasten+`,
 		healthCheck: {http: {}, interval: 5s, timeout: 5s, unhealthyInterval: 5m, unhealthyThreshold: 2, jitterPercent: 0}}`)
 	since := s.becomes("kept", address, networkingv1.AddressHealthy, networkingv1.ProbeConnected).since
 	server.play("-")
-	s.eventually(server.played)
+	s.Eventually(server.played)
 	// Before the second failure the object changes.
 	s.change("kept", func(es *networkingv1.ExternalService) { es.Spec.Endpoints[0].Zone = "west" })
 	s.lookups(host, externalnet.A, 2)
@@ -373,8 +373,8 @@ func TestNothingIsWrittenWhileEverythingIsProbedAndLookedUp(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	s.amongMany()
-	host, named, good, bad := s.host("rest"), s.address(), s.address(), s.address()
-	s.must(s.Servers.DNS.Addresses(host, time.Second, named))
+	host, named, good, bad := s.host("rest"), s.Servers.Address(), s.Servers.Address(), s.Servers.Address()
+	s.Must(s.Servers.DNS.Addresses(host, time.Second, named))
 	s.server(s.Servers.HTTP(named + ":7000"))
 	up, down := s.server(s.Servers.HTTP(good+":7000")), s.server(s.Servers.HTTP(bad+":7000"))
 	s.set(externalnet.Behavior{Status: 500}, down)
@@ -383,13 +383,13 @@ func TestNothingIsWrittenWhileEverythingIsProbedAndLookedUp(t *testing.T) {
 	s.healthy("rest", named, good)
 	s.becomes("rest", bad, networkingv1.AddressUnhealthy, networkingv1.ProbeUnexpectedStatus)
 	s.condition("rest", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonDegraded)
-	s.tells("rest", "EndpointUnhealthy", 1)
-	s.tells("rest", "Published", 1)
+	s.Tells("ExternalService", "rest", "EndpointUnhealthy", 1)
+	s.Tells("ExternalService", "rest", "Published", 1)
 	before := s.versions("rest")
 	// Failing otherwise than before is no news either.
 	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, down)
 	until := up.Counts().Requests + 6
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if n := up.Counts().Requests; n < until {
 			return fmt.Errorf("%d requests, waiting for %d", n, until)
 		}
@@ -420,13 +420,13 @@ func TestNothingThatTheOtherSideSendsIsShown(t *testing.T) {
 		"garbage": {func(at string) { s.blurts(s.listen(at), marker+" "+marker+"\r\n\r\n") }, `http: {}`, networkingv1.ProbeProtocolError},
 		"tls": {func(at string) {
 			certificate, err := s.Servers.CA.Issue(time.Now().Add(time.Hour), marker+".example.org")
-			s.must(err)
+			s.Must(err)
 			s.blurts(tls.NewListener(s.listen(at), &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12}), marker)
 		}, `http: {}, tls: {caSecretName: ca}`, networkingv1.ProbeTLSFailed},
 		"plain": {func(at string) { s.blurts(s.listen(at), marker) }, `http: {}, tls: {caSecretName: ca}`, networkingv1.ProbeTLSFailed},
 		"grpc":  {func(at string) { s.says(s.listen(at), marker) }, `grpc: {}`, networkingv1.ProbeNotServing},
 	} {
-		address := s.address()
+		address := s.Servers.Address()
 		c.open(address + ":7000")
 		specs[name], broken[name] = checked(c.check+`, `+often, address), unwell{address, c.reason}
 	}
@@ -435,30 +435,30 @@ func TestNothingThatTheOtherSideSendsIsShown(t *testing.T) {
 		"inside": networkingv1.ReasonDenied,
 	}
 	for name, target := range map[string]string{"gone": marker + ".example.org.", "inside": marker + ".default.svc.cluster.local."} {
-		s.must(s.Servers.DNS.Reply(s.host(name), externalnet.CNAME, externalnet.Reply{Data: []string{target}}))
+		s.Must(s.Servers.DNS.Reply(s.host(name), externalnet.CNAME, externalnet.Reply{Data: []string{target}}))
 		specs[name] = named(s.host(name), hasten)
 	}
 	s.ca("ca")
 	s.applyAll(specs)
 	for name, reason := range names {
 		s.condition(name, networkingv1.ConditionResolved, metav1.ConditionFalse, reason)
-		s.tells(name, "ResolveFailed", 1)
+		s.Tells("ExternalService", name, "ResolveFailed", 1)
 	}
 	for name, is := range broken {
 		s.becomes(name, is.address, networkingv1.AddressUnhealthy, is.reason)
-		s.tells(name, "EndpointUnhealthy", 1)
+		s.Tells("ExternalService", name, "EndpointUnhealthy", 1)
 	}
 	for what, shown := range map[string]string{
-		"an object": s.kubectl("get", "externalservices,services,endpointslices,events", "-o", "yaml"),
-		"a metric":  s.figures(),
+		"an object": s.Kubectl("get", "externalservices,services,endpointslices,events", "-o", "yaml"),
+		"a metric":  s.Figures(),
 	} {
 		if strings.Contains(strings.ToLower(shown), marker) {
 			t.Errorf("%s holds what the other side has sent:\n%s", what, shown)
 		}
 	}
-	for _, replica := range s.shared.Running() {
+	for _, replica := range s.Running() {
 		lines, err := replica.Logs()
-		s.must(err)
+		s.Must(err)
 		for line := range strings.Lines(lines) {
 			if strings.Contains(strings.ToLower(line), marker) {
 				t.Errorf("%s logs what the other side has sent: %s", replica.ID, line)
@@ -471,7 +471,7 @@ func TestACheckWaitsForItsCertificates(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	s.amongMany()
-	address := s.address()
+	address := s.Servers.Address()
 	s.server(s.Servers.HTTPS(address + ":7000"))
 	s.apply("secure", checked(`http: {}, tls: {caSecretName: ca}, `+often, address))
 	s.condition("secure", networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonCAUnavailable)

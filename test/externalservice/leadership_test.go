@@ -15,15 +15,16 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // stopLeader ends the leader as a rollout does, and returns when another replica leads and there are
 // two again.
 func (s *suite) stopLeader() {
 	s.Helper()
-	s.shared.Leave(s.leader())
-	s.must(s.shared.Fill(suiteContext))
-	s.leader()
+	s.Retire(s.Leader())
+	s.Must(s.Fill(s.Context()))
+	s.Leader()
 }
 
 // picture is all that users see of an ExternalService, and that must not change while nothing
@@ -38,7 +39,7 @@ func (s *suite) pictures(names ...string) map[string]picture {
 	s.Helper()
 	all := map[string]picture{}
 	for _, name := range names {
-		all[name] = picture{s.slices(name), s.status(name).Conditions, s.versions(name)}
+		all[name] = picture{s.Slices(name), s.status(name).Conditions, s.versions(name)}
 	}
 	return all
 }
@@ -48,8 +49,8 @@ func TestAnOutageIsLeftAsItIsByTheNextLeader(t *testing.T) {
 	s.amongMany()
 	addresses, servers := s.tcp(5432, 6)
 	primary, standby, well, ill, found, dormant := servers[0], servers[1], servers[2], servers[3], servers[4], servers[5]
-	s.must(s.Servers.DNS.Addresses(s.host("db"), time.Second, addresses[4]))
-	s.must(s.Servers.DNS.Addresses(s.host("asleep"), time.Second, addresses[5]))
+	s.Must(s.Servers.DNS.Addresses(s.host("db"), time.Second, addresses[4]))
+	s.Must(s.Servers.DNS.Addresses(s.host("asleep"), time.Second, addresses[5]))
 	const checks = `ports: [{name: sql, port: 5432}], ` + quickly
 	s.applyAll(map[string]string{
 		"db":     fmt.Sprintf(`{%s, failover: {failbackDelay: 2s}, endpoints: [{name: a, addresses: [%s]}, {name: b, priority: 1, addresses: [%s]}]}`, checks, addresses[0], addresses[1]),
@@ -64,17 +65,17 @@ func TestAnOutageIsLeftAsItIsByTheNextLeader(t *testing.T) {
 	s.change("asleep", func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(true) })
 
 	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, primary, ill)
-	s.must(s.Servers.DNS.Fail(s.host("db"), externalnet.ServFail))
+	s.Must(s.Servers.DNS.Fail(s.host("db"), externalnet.ServFail))
 	s.condition("db", networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonPriorityUnhealthy)
 	s.publishes("db", addresses[1])
 	s.condition("pool", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonDegraded)
 	s.publishes("pool", addresses[2])
 	s.condition("named", networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonStale)
 	s.publishes("named", addresses[4])
-	s.tells("db", "FailedOver", 1)
-	s.tells("named", "ResolveFailed", 1)
-	s.tells("pool", "EndpointUnhealthy", 1)
-	s.tells("db", "EndpointUnhealthy", 1)
+	s.Tells("ExternalService", "db", "FailedOver", 1)
+	s.Tells("ExternalService", "named", "ResolveFailed", 1)
+	s.Tells("ExternalService", "pool", "EndpointUnhealthy", 1)
+	s.Tells("ExternalService", "db", "EndpointUnhealthy", 1)
 	s.checkedAgain(standby) // what was under way for the object that is suspended has ended
 	probed, asked := dormant.Counts().Connections, s.Servers.DNS.Count(s.host("asleep"), "", "")
 	before := s.pictures(names...)
@@ -83,9 +84,9 @@ func TestAnOutageIsLeftAsItIsByTheNextLeader(t *testing.T) {
 		name string
 		run  func()
 	}{
-		{"the leader is killed", s.killLeader},
+		{"the leader is killed", s.KillLeader},
 		{"the leader stops", s.stopLeader},
-		{"all replicas are restarted", func() { s.restartOperator(nil) }},
+		{"all replicas are restarted", func() { s.Renew(nil) }},
 	} {
 		takeover.run()
 		s.checkedAgain(standby, well, found) // by the new leader
@@ -103,18 +104,18 @@ func TestAnOutageIsLeftAsItIsByTheNextLeader(t *testing.T) {
 
 	// What comes back is taken back.
 	s.set(externalnet.Behavior{}, primary, ill)
-	moved := s.address()
+	moved := s.Servers.Address()
 	s.server(s.Servers.TCP(moved + ":5432"))
-	s.must(s.Servers.DNS.Addresses(s.host("db"), time.Second, moved))
+	s.Must(s.Servers.DNS.Addresses(s.host("db"), time.Second, moved))
 	s.publishes("db", addresses[0])
 	s.publishes("pool", addresses[2], addresses[3])
 	s.publishes("named", moved)
-	s.tells("db", "FailedBack", 1)
-	s.tells("db", "FailedOver", 1)
-	s.eventually(func() error {
+	s.Tells("ExternalService", "db", "FailedBack", 1)
+	s.Tells("ExternalService", "db", "FailedOver", 1)
+	s.Eventually(func() error {
 		for _, c := range s.status("db").Conditions {
 			if c.Type == networkingv1.ConditionFailedOver {
-				return fmt.Errorf("still failed over: %s", text(c))
+				return fmt.Errorf("still failed over: %s", framework.Text(c))
 			}
 		}
 		return nil
@@ -125,7 +126,7 @@ func TestALeaderThatStartsWhileDNSIsDownKeepsEverything(t *testing.T) {
 	s := newSuite(t)
 	s.amongMany()
 	addresses, _ := s.tcp(5432, 3)
-	s.must(s.Servers.DNS.Addresses(s.host("db"), time.Second, addresses[0], addresses[1]))
+	s.Must(s.Servers.DNS.Addresses(s.host("db"), time.Second, addresses[0], addresses[1]))
 	const spec = `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: %s}}], ` + hasten + `%s}`
 	s.applyAll(map[string]string{
 		"checked":   fmt.Sprintf(spec, s.host("db"), `, healthCheck: {tcp: {}, `+often+`}`),
@@ -135,15 +136,15 @@ func TestALeaderThatStartsWhileDNSIsDownKeepsEverything(t *testing.T) {
 		s.condition(name, networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
 		s.publishes(name, addresses[0], addresses[1])
 	}
-	before := map[string][]discoveryv1.EndpointSlice{"checked": s.slices("checked"), "unchecked": s.slices("unchecked")}
+	before := map[string][]discoveryv1.EndpointSlice{"checked": s.Slices("checked"), "unchecked": s.Slices("unchecked")}
 	same := func(when string) {
 		t.Helper()
-		if diff := cmp.Diff(before, map[string][]discoveryv1.EndpointSlice{"checked": s.slices("checked"), "unchecked": s.slices("unchecked")}); diff != "" {
+		if diff := cmp.Diff(before, map[string][]discoveryv1.EndpointSlice{"checked": s.Slices("checked"), "unchecked": s.Slices("unchecked")}); diff != "" {
 			t.Errorf("%s (-before +now):\n%s", when, diff)
 		}
 	}
 	defer s.Servers.DNS.FailAll(externalnet.NoFault)
-	s.restartOperator(func() { s.Servers.DNS.FailAll(externalnet.Silent) })
+	s.Renew(func() { s.Servers.DNS.FailAll(externalnet.Silent) })
 	s.apply("after", fmt.Sprintf(`{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [%s]}]}`, addresses[2]))
 	s.publishes("after", addresses[2])
 	for _, name := range []string{"checked", "unchecked"} {

@@ -16,6 +16,7 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // rapidly is a check by HTTP that every test here has.
@@ -30,7 +31,7 @@ type crowd struct {
 func (s *suite) crowd() *crowd {
 	s.Helper()
 	fleet, err := externalnet.OpenFleet(externalnet.FleetOptions{Protocol: externalnet.FleetHTTP, Workers: 16})
-	s.must(err)
+	s.Must(err)
 	s.Cleanup(func() {
 		if err := fleet.Close(); err != nil {
 			s.Error(err)
@@ -46,7 +47,7 @@ func (c *crowd) fail(addresses ...string) {
 	for _, address := range addresses {
 		all = append(all, netip.MustParseAddr(address))
 	}
-	c.must(c.fleet.Fail(all...))
+	c.Must(c.fleet.Fail(all...))
 }
 
 // spec has one endpoint for each priority from 0 up, all at the crowd's port.
@@ -61,7 +62,7 @@ func (c *crowd) spec(priorities ...[]string) string {
 // suspected is the metric that says whether the operator takes failures for its own.
 func (s *suite) suspected() string {
 	s.Helper()
-	for line := range strings.Lines(s.figures()) {
+	for line := range strings.Lines(s.Figures()) {
 		if value, found := strings.CutPrefix(line, "fairlead_externalservice_probes_inconclusive "); found {
 			return strings.TrimSpace(value)
 		}
@@ -80,13 +81,13 @@ func TestANamespaceThatLosesManyAddressesFreezesNoOther(t *testing.T) {
 	for i := range 3 {
 		var addresses []string
 		for range 60 {
-			addresses = append(addresses, s.address6())
+			addresses = append(addresses, s.Servers.Address6())
 		}
 		theirs = append(theirs, addresses...)
 		specs[fmt.Sprint("vote", i)] = c.spec(addresses)
 	}
 	evil.applyAll(specs)
-	a, b, backup := s.address(), s.address(), s.address()
+	a, b, backup := s.Servers.Address(), s.Servers.Address(), s.Servers.Address()
 	s.apply("fo", c.spec([]string{a, b}, []string{backup}))
 	s.apply("single", c.spec([]string{a}))
 	s.publishes("fo", a, b)
@@ -113,7 +114,7 @@ func TestTheLossOfASiteFailsOver(t *testing.T) {
 	s := newSuite(t)
 	s.alone()
 	c := s.crowd()
-	site, elsewhere := s.address(), s.address()
+	site, elsewhere := s.Servers.Address(), s.Servers.Address()
 	specs := map[string]string{"dc": c.spec([]string{site}, []string{elsewhere})}
 	for i := range 100 {
 		specs[fmt.Sprint("o", i)] = c.spec([]string{site})
@@ -138,21 +139,21 @@ func TestALossOfTheOperatorsNetworkLeavesObjectsAsTheyAre(t *testing.T) {
 	addresses := make([][]string, len(spaces))
 	for i := range spaces {
 		spaces[i] = newSuite(t)
-		addresses[i] = []string{s.address(), s.address(), s.address()}
+		addresses[i] = []string{s.Servers.Address(), s.Servers.Address(), s.Servers.Address()}
 		all = append(all, addresses[i]...)
 		spaces[i].apply("o", c.spec(addresses[i][:2], addresses[i][2:]))
 	}
-	primary, backup := s.address(), s.address()
+	primary, backup := s.Servers.Address(), s.Servers.Address()
 	s.apply("dc", c.spec([]string{primary}, []string{backup}))
 	s.publishes("dc", primary)
 	for i, space := range spaces {
 		space.condition("o", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
-		before[i] = sliceVersions(space.slices("o"))
+		before[i] = sliceVersions(space.Slices("o"))
 	}
 
-	refused := s.address()
+	refused := s.Servers.Address()
 	c.fail(append(all, primary, refused)...)
-	s.must(s.Servers.DNS.Down())
+	s.Must(s.Servers.DNS.Down())
 	t.Cleanup(func() {
 		if err := s.Servers.DNS.Up(); err != nil {
 			t.Error(err)
@@ -173,7 +174,7 @@ func TestALossOfTheOperatorsNetworkLeavesObjectsAsTheyAre(t *testing.T) {
 	for i := range spaces {
 		at := netip.MustParseAddr(addresses[i][0])
 		seen := c.fleet.Count(at)
-		s.eventually(func() error {
+		s.Eventually(func() error {
 			if n := c.fleet.Count(at) - seen; n < 6 {
 				return fmt.Errorf("%s was checked %d times more, waiting for 6", at, n)
 			}
@@ -182,22 +183,22 @@ func TestALossOfTheOperatorsNetworkLeavesObjectsAsTheyAre(t *testing.T) {
 	}
 	for i, space := range spaces {
 		space.publishes("o", addresses[i][:2]...)
-		if diff := cmp.Diff(before[i], sliceVersions(space.slices("o"))); diff != "" {
+		if diff := cmp.Diff(before[i], sliceVersions(space.Slices("o"))); diff != "" {
 			t.Errorf("slices were written (-before +now):\n%s", diff)
 		}
 	}
 	s.warns("ExternalServiceProbesInconclusive")
 
-	s.must(s.Servers.DNS.Up())
+	s.Must(s.Servers.DNS.Up())
 	c.fail()
 	for i, space := range spaces {
 		space.condition("o", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 		space.publishes("o", addresses[i][:2]...)
-		if events := space.told("o")["EndpointUnhealthy"]; len(events) != 0 {
-			t.Errorf("addresses became unhealthy: %s", text(events))
+		if events := space.Told("ExternalService", "o")["EndpointUnhealthy"]; len(events) != 0 {
+			t.Errorf("addresses became unhealthy: %s", framework.Text(events))
 		}
 	}
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if got := s.suspected(); got != "0" {
 			return fmt.Errorf("probes_inconclusive is %s", got)
 		}
@@ -209,9 +210,9 @@ func TestALossOfTheOperatorsNetworkLeavesObjectsAsTheyAre(t *testing.T) {
 // warns waits for an Event on the operator.
 func (s *suite) warns(reason string) {
 	s.Helper()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		var list corev1.EventList
-		if err := s.client.List(s.Context(), &list, client.MatchingFields{"involvedObject.kind": "Lease"}); err != nil {
+		if err := s.Client.List(s.Context(), &list, client.MatchingFields{"involvedObject.kind": "Lease"}); err != nil {
 			return err
 		}
 		for _, event := range list.Items {

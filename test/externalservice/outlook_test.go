@@ -12,14 +12,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
-	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // often has an address checked every second, and believes two failures and one success.
@@ -35,24 +32,22 @@ func (s *suite) applyAll(specs map[string]string) {
 	for name, spec := range specs {
 		manifest.WriteString(s.manifest(name, spec) + "\n---\n")
 	}
-	if _, complaint, err := s.try(manifest.String()); err != nil {
-		s.Fatalf("apply: %v\n%s\nof\n%s", err, complaint, manifest.String())
-	}
+	s.Apply(manifest.String())
 }
 
 // change changes an ExternalService, as a user does, and waits until the operator has seen
 // it.
 func (s *suite) change(name string, edit func(*networkingv1.ExternalService)) {
 	s.Helper()
-	s.must(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	s.Must(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		es, err := s.get(name)
 		if err != nil {
 			return err
 		}
 		edit(es)
-		return s.client.Update(s.Context(), es)
+		return s.Client.Update(s.Context(), es)
 	}))
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		es, err := s.get(name)
 		if err == nil && es.Status.ObservedGeneration != es.Generation {
 			err = fmt.Errorf("%s: generation %d is not observed yet, but %d", name, es.Generation, es.Status.ObservedGeneration)
@@ -88,7 +83,7 @@ func (s *suite) outlook(name, ip string) (outlook, error) {
 			}
 		}
 	}
-	for _, slice := range s.slices(name) {
+	for _, slice := range s.Slices(name) {
 		for _, endpoint := range slice.Endpoints {
 			if slices.Contains(endpoint.Addresses, ip) {
 				o.in, o.zone = true, ptr.Deref(endpoint.Zone, "")
@@ -104,7 +99,7 @@ func (s *suite) outlook(name, ip string) (outlook, error) {
 func (s *suite) becomes(name, ip string, health networkingv1.AddressHealth, reason string) outlook {
 	s.Helper()
 	var last outlook
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		o, err := s.outlook(name, ip)
 		if err != nil {
 			return err
@@ -131,7 +126,7 @@ func (s *suite) healthy(name string, ips ...string) {
 func (s *suite) set(conduct externalnet.Behavior, servers ...*externalnet.Server) {
 	s.Helper()
 	for _, server := range servers {
-		s.must(server.Set(conduct))
+		s.Must(server.Set(conduct))
 	}
 }
 
@@ -139,35 +134,11 @@ func (s *suite) set(conduct externalnet.Behavior, servers ...*externalnet.Server
 func (s *suite) tcp(port, n int) (addresses []string, servers []*externalnet.Server) {
 	s.Helper()
 	for range n {
-		address := s.address()
+		address := s.Servers.Address()
 		addresses = append(addresses, address)
 		servers = append(servers, s.server(s.Servers.TCP(address+":"+strconv.Itoa(port))))
 	}
 	return addresses, servers
-}
-
-// told are the events on an ExternalService, by reason.
-func (s *suite) told(name string) map[string][]eventsv1.Event {
-	s.Helper()
-	events, err := framework.Told(s.Context(), s.client, s.namespace, "ExternalService", name)
-	s.must(err)
-	return events
-}
-
-// tells waits until events of a reason were seen so many times, and returns them. More is an error.
-func (s *suite) tells(name, reason string, times int) []eventsv1.Event {
-	s.Helper()
-	var events []eventsv1.Event
-	s.eventually(func() error {
-		if events = s.told(name)[reason]; len(events) < times {
-			return fmt.Errorf("%s: %d events of reason %s, want %d: %s", name, len(events), reason, times, text(s.told(name)))
-		}
-		return nil
-	})
-	if len(events) > times {
-		s.Errorf("%s: %d events of reason %s, want %d: %s", name, len(events), reason, times, text(events))
-	}
-	return events
 }
 
 // versions are the resource versions of everything that an ExternalService stands for, and how many
@@ -175,14 +146,14 @@ func (s *suite) tells(name, reason string, times int) []eventsv1.Event {
 func (s *suite) versions(name string) map[string]string {
 	s.Helper()
 	es, err := s.get(name)
-	s.must(err)
+	s.Must(err)
 	var service corev1.Service
-	s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &service))
+	s.Must(s.Get(name, &service))
 	versions := map[string]string{"externalservice": es.ResourceVersion, "service": service.ResourceVersion}
-	for key, version := range sliceVersions(s.slices(name)) {
+	for key, version := range sliceVersions(s.Slices(name)) {
 		versions[key] = version
 	}
-	for reason, events := range s.told(name) {
+	for reason, events := range s.Told("ExternalService", name) {
 		versions["event "+reason] = strconv.Itoa(len(events))
 	}
 	return versions
@@ -196,25 +167,11 @@ func sliceVersions(all []discoveryv1.EndpointSlice) map[string]string {
 	return versions
 }
 
-// samples reads the leader's metrics.
-func (s *suite) samples() framework.Samples {
-	s.Helper()
-	return framework.ReadSamples(s.figures())
-}
-
-// figures is the leader's page of metrics.
-func (s *suite) figures() string {
-	s.Helper()
-	page, err := s.shared.Figures(s.Context(), s.namespace)
-	s.must(err)
-	return page
-}
-
 // figure is the value of a metric of an ExternalService, or "" where it has none.
 func (s *suite) figure(metric, name string) string {
 	s.Helper()
-	prefix := fmt.Sprintf("fairlead_externalservice_%s{name=%q,namespace=%q} ", metric, name, s.namespace)
-	for line := range strings.Lines(s.figures()) {
+	prefix := fmt.Sprintf("fairlead_externalservice_%s{name=%q,namespace=%q} ", metric, name, s.Namespace)
+	for line := range strings.Lines(s.Figures()) {
 		if value, found := strings.CutPrefix(line, prefix); found {
 			return strings.TrimSpace(value)
 		}

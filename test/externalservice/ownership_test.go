@@ -5,6 +5,7 @@ package externalservice
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -17,23 +18,24 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 func TestADeletedServiceComesBackWithItsAddress(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.apply("db", plainly(s.address()))
+	s.apply("db", plainly(s.Servers.Address()))
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	before := s.service("db")
-	s.must(s.client.Delete(t.Context(), before))
+	s.Must(s.Client.Delete(t.Context(), before))
 	var after *corev1.Service
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		var list corev1.ServiceList
-		if err := s.client.List(t.Context(), &list); err != nil {
+		if err := s.Client.List(t.Context(), &list); err != nil {
 			return err
 		}
 		for i := range list.Items {
-			if got := &list.Items[i]; got.Namespace == s.namespace && got.Name == "db" && got.UID != before.UID {
+			if got := &list.Items[i]; got.Namespace == s.Namespace && got.Name == "db" && got.UID != before.UID {
 				after = got
 				return nil
 			}
@@ -46,19 +48,19 @@ func TestADeletedServiceComesBackWithItsAddress(t *testing.T) {
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	s.change("db", func(es *networkingv1.ExternalService) { es.Spec.Ports[0].Port = 6543 })
 	if service := s.service("db"); service.Spec.ClusterIP != before.Spec.ClusterIP || service.Spec.Ports[0].Port != 6543 {
-		t.Errorf("after an edit: %s", text(service.Spec))
+		t.Errorf("after an edit: %s", framework.Text(service.Spec))
 	}
 }
 
 func TestAServiceWhoseAddressIsTakenComesBackWithAnother(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.apply("db", plainly(s.address()))
+	s.apply("db", plainly(s.Servers.Address()))
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	s.change("db", func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(true) })
 	before := s.service("db")
-	s.must(s.client.Delete(t.Context(), before))
-	s.make(`{apiVersion: v1, kind: Service, metadata: {name: other}, spec: {clusterIP: "` + before.Spec.ClusterIP + `", ports: [{port: 80}]}}`)
+	s.Must(s.Client.Delete(t.Context(), before))
+	s.Make(`{apiVersion: v1, kind: Service, metadata: {name: other}, spec: {clusterIP: "` + before.Spec.ClusterIP + `", ports: [{port: 80}]}}`)
 	s.change("db", func(es *networkingv1.ExternalService) { es.Spec.Suspend = nil })
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	if after := s.service("db"); after.Spec.ClusterIP == before.Spec.ClusterIP || after.Spec.ClusterIP == "" {
@@ -69,19 +71,19 @@ func TestAServiceWhoseAddressIsTakenComesBackWithAnother(t *testing.T) {
 func TestAServiceOfOursIsRepaired(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.apply("db", plainly(s.address()))
+	s.apply("db", plainly(s.Servers.Address()))
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	before := s.service("db")
-	s.kubectl("patch", "service", "db", "--type=merge", "-p",
+	s.Kubectl("patch", "service", "db", "--type=merge", "-p",
 		`{"metadata":{"ownerReferences":null,"labels":null,"annotations":null},"spec":{"externalIPs":["198.51.100.200"]}}`)
-	s.tells("db", "ServiceAdopted", 1)
+	s.Tells("ExternalService", "db", "ServiceAdopted", 1)
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	after := s.service("db")
 	if after.UID != before.UID || len(after.OwnerReferences) != 1 || after.Labels["app.kubernetes.io/managed-by"] == "" {
-		t.Errorf("the Service is %s", text(after.ObjectMeta))
+		t.Errorf("the Service is %s", framework.Text(after.ObjectMeta))
 	}
 	// What others add stays theirs, and is told.
-	s.tells("db", "ForeignFields", 1)
+	s.Tells("ExternalService", "db", "ForeignFields", 1)
 	if message := s.message("db", networkingv1.ConditionReady); !strings.Contains(message, "externalIPs") {
 		t.Error(message)
 	}
@@ -90,10 +92,10 @@ func TestAServiceOfOursIsRepaired(t *testing.T) {
 func TestAnOrphanIsAdoptedByThoseWhoMayUpdateIt(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	address := s.address()
+	address := s.Servers.Address()
 	s.apply("db", `{deletionPolicy: Orphan, ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+address+`]}]}`)
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
-	service, slices := s.service("db"), s.slices("db")
+	service, slices := s.service("db"), s.Slices("db")
 	s.delete("db")
 	s.vanishes("db")
 
@@ -104,22 +106,22 @@ func TestAnOrphanIsAdoptedByThoseWhoMayUpdateIt(t *testing.T) {
 		return p.client.Create(p.Context(), object)
 	}
 	outsider := s.newPerson("outsider")
-	s.must(expected(outsider.create("v1", "db", spec), networkingv1.AdoptServiceAnnotation))
-	s.must(expected(adopting(outsider), `may not update the Service "db"`))
+	s.Must(expected(outsider.create("v1", "db", spec), networkingv1.AdoptServiceAnnotation))
+	s.Must(expected(adopting(outsider), `may not update the Service "db"`))
 	owner := s.newPerson("owner", `{apiGroups: [""], resources: [services], verbs: [update]}`)
-	s.must(adopting(owner))
+	s.Must(adopting(owner))
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	after := s.service("db")
 	if after.UID != service.UID || after.Spec.ClusterIP != service.Spec.ClusterIP || len(after.OwnerReferences) != 1 {
-		t.Errorf("the Service is %s", text(after))
+		t.Errorf("the Service is %s", framework.Text(after))
 	}
-	if now := s.slices("db"); len(now) != len(slices) || now[0].UID != slices[0].UID {
-		t.Errorf("slices were\n%s\nand are\n%s", text(slices), text(now))
+	if now := s.Slices("db"); len(now) != len(slices) || now[0].UID != slices[0].UID {
+		t.Errorf("slices were\n%s\nand are\n%s", framework.Text(slices), framework.Text(now))
 	}
 	// Who may not update it may edit the rest, and may not begin to ask.
-	s.must(outsider.update("db", touch))
-	s.must(outsider.update("db", func(o *unstructured.Unstructured) { o.SetAnnotations(nil) }))
-	s.must(expected(outsider.update("db", func(o *unstructured.Unstructured) {
+	s.Must(outsider.update("db", touch))
+	s.Must(outsider.update("db", func(o *unstructured.Unstructured) { o.SetAnnotations(nil) }))
+	s.Must(expected(outsider.update("db", func(o *unstructured.Unstructured) {
 		o.SetAnnotations(map[string]string{networkingv1.AdoptServiceAnnotation: "true"})
 	}), `may not update the Service "db"`))
 }
@@ -129,16 +131,16 @@ func TestMoreThanAHundredAddressesAreTold(t *testing.T) {
 	s := newSuite(t)
 	var all []string
 	for i := range 150 {
-		all = append(all, fmt.Sprintf("198.19.%d.%d", s.shared.address%250, i+1))
+		all = append(all, fmt.Sprintf("198.19.%d.%d", os.Getpid()%250, i+1))
 	}
-	s.must(s.Servers.DNS.Addresses(s.host("many"), time.Second, all...))
+	s.Must(s.Servers.DNS.Addresses(s.host("many"), time.Second, all...))
 	s.apply("many", named(s.host("many"), hasten))
 	s.condition("many", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
 	if message := s.message("many", networkingv1.ConditionResolved); !strings.Contains(message, "100 of at least 150 are published") {
 		t.Error(message)
 	}
-	s.tells("many", "AddressesLeftOut", 1)
-	if n := s.samples().Sum("fairlead_externalservice_addresses", fmt.Sprintf("namespace=%q", s.namespace), `name="many"`, `state="LeftOut"`); n != 50 {
+	s.Tells("ExternalService", "many", "AddressesLeftOut", 1)
+	if n := s.Samples().Sum("fairlead_externalservice_addresses", fmt.Sprintf("namespace=%q", s.Namespace), `name="many"`, `state="LeftOut"`); n != 50 {
 		t.Errorf("the metric says %v", n)
 	}
 }
@@ -146,11 +148,11 @@ func TestMoreThanAHundredAddressesAreTold(t *testing.T) {
 func TestAFamilyThatIsSaidNotToExistKeepsItsAddresses(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	host, four, six := s.host("dual"), s.address(), s.address6()
-	s.must(s.Servers.DNS.Addresses(host, time.Second, four, six))
+	host, four, six := s.host("dual"), s.Servers.Address(), s.Servers.Address6()
+	s.Must(s.Servers.DNS.Addresses(host, time.Second, four, six))
 	s.apply("dual", named(host, hasten))
 	s.publishes("dual", four, six)
-	s.must(s.Servers.DNS.Reply(host, externalnet.AAAA, externalnet.Reply{Fault: externalnet.NXDomain}))
+	s.Must(s.Servers.DNS.Reply(host, externalnet.AAAA, externalnet.Reply{Fault: externalnet.NXDomain}))
 	s.condition("dual", networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonStale)
 	s.lookups(host, externalnet.AAAA, 5)
 	s.publishes("dual", four, six)
@@ -162,7 +164,7 @@ func TestAFamilyThatIsSaidNotToExistKeepsItsAddresses(t *testing.T) {
 func TestASpanThatIsTooLongIsRefusedWithItsBound(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	_, complaint, err := s.try(s.manifest("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+s.address()+`]}], healthCheck: {tcp: {}, interval: 9999999h}}`))
+	_, complaint, err := s.Try(s.manifest("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+s.Servers.Address()+`]}], healthCheck: {tcp: {}, interval: 9999999h}}`), "apply", "-f", "-")
 	if err == nil || !strings.Contains(complaint, "interval must be at least 1s and below 292 years") {
 		t.Errorf("%v: %s", err, complaint)
 	}
@@ -171,17 +173,17 @@ func TestASpanThatIsTooLongIsRefusedWithItsBound(t *testing.T) {
 func TestADrainingObjectSaysSo(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.apply("db", plainly(s.address()))
+	s.apply("db", plainly(s.Servers.Address()))
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	changes := s.watch(&networkingv1.ExternalServiceList{})
 	s.delete("db")
-	timeout := time.After(patience)
+	timeout := time.After(framework.Patience)
 	for {
 		select {
 		case change := <-changes.ResultChan():
 			es, is := change.Object.(*networkingv1.ExternalService)
 			if !is {
-				t.Fatalf("the watch ended: %s", text(change))
+				t.Fatalf("the watch ended: %s", framework.Text(change))
 			}
 			ready := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionReady)
 			if ready != nil && ready.Reason == networkingv1.ReasonDraining && es.Status.Addresses.Published == 0 {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fairlead-dev/fairlead/test/framework"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
 // mayPublish is what takes addresses of the cluster.
@@ -34,27 +34,12 @@ type person struct {
 // Role, in YAML.
 func (s *suite) newPerson(name string, rules ...string) *person {
 	s.Helper()
-	user, err := s.shared.User(name + "@" + s.namespace)
-	s.must(err)
-	p := &person{suite: s, name: user.Name}
-	p.client, err = framework.NewClient(user.Kubeconfig)
-	s.must(err)
-	rules = append(rules, `{apiGroups: [networking.fairlead.dev], resources: [externalservices], verbs: ["*"]}`)
-	s.make(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: ` + name + `}, rules: [` + strings.Join(rules, ", ") + `]}`)
-	s.make(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: ` + name + `},
-		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: ` + name + `}, subjects: [{kind: User, name: "` + user.Name + `"}]}`)
-	s.eventually(func() error {
-		return client.IgnoreNotFound(p.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "none"}, s.object("v1", "none", "{}")))
-	})
-	return p
+	user, c := s.NewWriter(name, &networkingv1.ExternalService{}, "externalservices.networking.fairlead.dev", rules...)
+	return &person{s, user, c}
 }
 
 // in is the same suite in a subtest.
-func (s *suite) in(t *testing.T) *suite {
-	sub := *s
-	sub.T = t
-	return &sub
-}
+func (s *suite) in(t *testing.T) *suite { return &suite{s.In(t)} }
 
 func (p *person) in(t *testing.T) *person { return &person{p.suite.in(t), p.name, p.client} }
 
@@ -67,7 +52,7 @@ func (p *person) create(version, name, spec string, options ...client.CreateOpti
 func (p *person) view(version, name string) *unstructured.Unstructured {
 	p.Helper()
 	object := p.object(version, name, "{}")
-	p.must(p.client.Get(p.Context(), client.ObjectKeyFromObject(object), object))
+	p.Must(p.client.Get(p.Context(), client.ObjectKeyFromObject(object), object))
 	return object
 }
 
@@ -93,43 +78,24 @@ func (s *suite) object(version, name, spec string) *unstructured.Unstructured {
 	s.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	var parsed map[string]any
-	s.must(yaml.Unmarshal([]byte(spec), &parsed))
+	s.Must(yaml.Unmarshal([]byte(spec), &parsed))
 	object.Object["spec"] = parsed
 	object.SetAPIVersion("networking.fairlead.dev/" + version)
 	object.SetKind("ExternalService")
-	object.SetNamespace(s.namespace)
+	object.SetNamespace(s.Namespace)
 	object.SetName(name)
-	return object
-}
-
-// make creates an object of the namespace, as the administrator.
-func (s *suite) make(manifest string) *unstructured.Unstructured {
-	s.Helper()
-	object := s.parse(manifest)
-	s.must(s.client.Create(s.Context(), object))
-	return object
-}
-
-// parse reads an object of the namespace from YAML.
-func (s *suite) parse(manifest string) *unstructured.Unstructured {
-	s.Helper()
-	object := &unstructured.Unstructured{}
-	s.must(yaml.Unmarshal([]byte(manifest), &object.Object))
-	if !strings.HasPrefix(object.GetKind(), "Cluster") {
-		object.SetNamespace(s.namespace)
-	}
 	return object
 }
 
 // afterwards deletes an object that is not of the test's namespace.
 func (s *suite) afterwards(object client.Object) {
-	s.Cleanup(func() { _ = s.client.Delete(context.Background(), object) })
+	s.Cleanup(func() { _ = s.Client.Delete(context.Background(), object) })
 }
 
 // newNode joins a node, and returns its address and one of its pods'.
 func (s *suite) newNode() (address, pod string) {
 	s.Helper()
-	address = s.address()
+	address = s.Servers.Address()
 	part := netip.MustParseAddr(address).As4()
 	pods := fmt.Sprintf("172.%d.%d.", 16+part[2]%16, part[3])
 	s.join(address, pods+"0/24")
@@ -139,18 +105,18 @@ func (s *suite) newNode() (address, pod string) {
 // join makes a node with an address that may be in use already.
 func (s *suite) join(address string, podCIDRs ...string) {
 	s.Helper()
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: s.namespace + "-"}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: s.Namespace + "-"}}
 	if len(podCIDRs) > 0 {
 		node.Spec.PodCIDR, node.Spec.PodCIDRs = podCIDRs[0], podCIDRs
 	}
-	s.must(s.client.Create(s.Context(), node))
+	s.Must(s.Client.Create(s.Context(), node))
 	s.afterwards(node)
-	s.eventually(func() error {
-		if err := s.client.Get(s.Context(), client.ObjectKeyFromObject(node), node); err != nil {
+	s.Eventually(func() error {
+		if err := s.Client.Get(s.Context(), client.ObjectKeyFromObject(node), node); err != nil {
 			return err
 		}
 		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: node.Name}, {Type: corev1.NodeInternalIP, Address: address}}
-		return s.client.Status().Update(s.Context(), node)
+		return s.Client.Status().Update(s.Context(), node)
 	})
 }
 
@@ -158,7 +124,7 @@ func (s *suite) join(address string, podCIDRs ...string) {
 func (s *suite) service(name string) *corev1.Service {
 	s.Helper()
 	var service corev1.Service
-	s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &service))
+	s.Must(s.Get(name, &service))
 	return &service
 }
 

@@ -36,22 +36,24 @@ func (s *suite) population() *suite {
 	s.Helper()
 	populate.once.Do(func() {
 		fleet, err := externalnet.OpenFleet(externalnet.FleetOptions{Workers: 16}) // it ends with the process
-		s.must(err)
+		s.Must(err)
 		var addresses []string
 		for range residents {
-			addresses = append(addresses, s.address())
+			addresses = append(addresses, s.Servers.Address())
 		}
 		p := newSuite(s.T)
 		p.apply(everyday, fmt.Sprintf(`{ports: [{name: p, port: %d}],
 			endpoints: [{name: a, addresses: [%s]}, {name: b, addresses: [%s]}],
 			healthCheck: {tcp: {}, interval: 8s, timeout: 8s}}`,
 			fleet.Port(), strings.Join(addresses[:residents/2], ","), strings.Join(addresses[residents/2:], ",")))
-		populate.namespace = p.namespace
+		populate.namespace = p.Namespace
 	})
 	if populate.namespace == "" {
 		s.Fatal("there is no population: see the test that was to make it")
 	}
-	return &suite{T: s.T, Servers: s.Servers, shared: s.shared, client: s.client, namespace: populate.namespace}
+	p := s.in(s.T)
+	p.Namespace = populate.namespace
+	return p
 }
 
 // amongMany waits until the population is there and well. Every test that breaks what is checked
@@ -70,11 +72,11 @@ func (s *suite) alone() {
 	s.Cleanup(func() {
 		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 			var es networkingv1.ExternalService
-			if err := p.client.Get(suiteContext, client.ObjectKey{Namespace: p.namespace, Name: everyday}, &es); err != nil {
+			if err := p.Client.Get(tests.Context, client.ObjectKey{Namespace: p.Namespace, Name: everyday}, &es); err != nil {
 				return err
 			}
 			es.Spec.Suspend = ptr.To(false)
-			return p.client.Update(suiteContext, &es)
+			return p.Client.Update(tests.Context, &es)
 		})
 		if err != nil {
 			s.Errorf("the population stays suspended: %v", err)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // plainly is a spec of one port without a health check.
@@ -27,25 +28,25 @@ func plainly(addresses ...string) string {
 func TestAServiceTurnsHeadlessAndBack(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	address := s.address()
+	address := s.Servers.Address()
 	s.apply("db", plainly(address))
 	for _, turn := range []networkingv1.ServiceType{networkingv1.ServiceClusterIP, networkingv1.ServiceHeadless, networkingv1.ServiceClusterIP} {
 		s.change("db", func(es *networkingv1.ExternalService) { es.Spec.Service = &networkingv1.ServiceTemplate{Type: &turn} })
-		s.eventually(func() error {
+		s.Eventually(func() error {
 			es, err := s.get("db")
 			if err != nil {
 				return err
 			}
 			var service corev1.Service
-			if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(es), &service); err != nil {
+			if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(es), &service); err != nil {
 				return err
 			}
-			all := s.slices("db")
+			all := s.Slices("db")
 			headless := service.Spec.ClusterIP == corev1.ClusterIPNone
 			if headless != (turn == networkingv1.ServiceHeadless) || es.Status.ClusterIP != service.Spec.ClusterIP ||
 				es.Status.ServiceRef == nil || es.Status.ServiceRef.UID != service.UID ||
 				len(all) != 1 || len(all[0].OwnerReferences) != 1 || all[0].OwnerReferences[0].UID != service.UID {
-				return fmt.Errorf("not %s yet: %s, status %s, slices %s", turn, text(service.Spec), text(es.Status), text(all))
+				return fmt.Errorf("not %s yet: %s, status %s, slices %s", turn, framework.Text(service.Spec), framework.Text(es.Status), framework.Text(all))
 			}
 			return nil
 		})
@@ -62,34 +63,34 @@ func TestOneAddressForAnotherTouchesOneSliceOfMany(t *testing.T) {
 	for i := range 3 {
 		e := networkingv1.Endpoint{Name: fmt.Sprintf("e-%d", i)}
 		for range 80 {
-			all = append(all, s.address())
+			all = append(all, s.Servers.Address())
 			e.Addresses = append(e.Addresses, networkingv1.IPAddress(all[len(all)-1]))
 		}
 		endpoints = append(endpoints, e)
 	}
 	es := &networkingv1.ExternalService{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "pool"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "pool"},
 		Spec:       networkingv1.ExternalServiceSpec{Ports: []networkingv1.ServicePort{{Name: "sql", Port: 5432}}, Endpoints: endpoints},
 	}
-	s.must(s.client.Create(t.Context(), es))
+	s.Must(s.Client.Create(t.Context(), es))
 	s.publishes("pool", all...)
-	before := sliceVersions(s.slices("pool"))
+	before := sliceVersions(s.Slices("pool"))
 	if len(before) != 3 {
 		t.Fatalf("%d slices for %d addresses: %v", len(before), len(all), before)
 	}
-	for _, slice := range s.slices("pool") {
+	for _, slice := range s.Slices("pool") {
 		if len(slice.Endpoints) > 100 {
 			t.Errorf("%s has %d endpoints", slice.Name, len(slice.Endpoints))
 		}
 	}
-	fresh := s.address()
+	fresh := s.Servers.Address()
 	all[117] = fresh
 	s.change("pool", func(es *networkingv1.ExternalService) {
 		es.Spec.Endpoints[117/80].Addresses[117%80] = networkingv1.IPAddress(fresh)
 	})
 	s.publishes("pool", all...)
 	touched := 0
-	after := sliceVersions(s.slices("pool"))
+	after := sliceVersions(s.Slices("pool"))
 	for name, version := range after {
 		if before[name] != version {
 			touched++
@@ -103,7 +104,7 @@ func TestOneAddressForAnotherTouchesOneSliceOfMany(t *testing.T) {
 func TestBothFamiliesHaveSlicesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	four, six := s.address(), s.address6()
+	four, six := s.Servers.Address(), s.Servers.Address6()
 	for _, at := range []string{four + ":5432", "[" + six + "]:5432"} {
 		s.server(s.Servers.TCP(at))
 	}
@@ -111,7 +112,7 @@ func TestBothFamiliesHaveSlicesOfTheirOwn(t *testing.T) {
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 	s.publishes("db", four, six)
 	found := map[discoveryv1.AddressType]string{}
-	for _, slice := range s.slices("db") {
+	for _, slice := range s.Slices("db") {
 		found[slice.AddressType] += strings.Join(slice.Endpoints[0].Addresses, ",")
 	}
 	if want := map[discoveryv1.AddressType]string{discoveryv1.AddressTypeIPv4: four, discoveryv1.AddressTypeIPv6: six}; !maps.Equal(found, want) {
@@ -143,15 +144,15 @@ func TestASuspendedObjectIsFrozenAndCatchesUpLater(t *testing.T) {
 		t.Errorf("written while suspended: %v, then %v", before, after)
 	}
 	// An edit is not carried out, nor is damage repaired, before it wakes up.
-	moved := s.address()
+	moved := s.Servers.Address()
 	s.server(s.Servers.TCP(moved + ":5432"))
 	s.change("db", func(es *networkingv1.ExternalService) {
 		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{networkingv1.IPAddress(moved)}
 	})
-	s.must(s.client.Delete(t.Context(), &s.slices("db")[0]))
+	s.Must(s.Client.Delete(t.Context(), &s.Slices("db")[0]))
 	s.checkedAgain(servers[1])
-	if now := s.slices("db"); len(now) > 0 {
-		t.Errorf("published while suspended: %s", text(now))
+	if now := s.Slices("db"); len(now) > 0 {
+		t.Errorf("published while suspended: %s", framework.Text(now))
 	}
 	s.change("db", func(es *networkingv1.ExternalService) { es.Spec.Suspend = nil })
 	s.publishes("db", moved)

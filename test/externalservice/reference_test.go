@@ -23,30 +23,25 @@ import (
 func TestAReplicaThatIsCutOffFromTheAPIServerLeavesObjectsAsTheyAre(t *testing.T) {
 	t.Parallel()
 	common := newSuite(t)
-	own, err := framework.Open(suiteContext, framework.Options{Root: root, Operator: framework.Outside, Cluster: cluster.Options{WithoutControllerManager: true}})
-	common.must(err)
-	t.Cleanup(func() { common.must(own.Close()) })
-	s := &suite{T: t, Servers: common.Servers, shared: &shared{Replicas: &framework.Replicas{Cluster: own}, servers: common.Servers}, namespace: "default"}
-	s.client, err = framework.NewClient(own.Kubeconfig())
-	s.must(err)
+	own := tests.OpenFor(t, framework.Options{Servers: common.Servers, Cluster: cluster.Options{WithoutControllerManager: true}})
+	s := &suite{framework.Test{T: t, Cluster: own, Namespace: "default"}}
 	gateway, err := own.NewGateway(t.TempDir())
-	s.must(err)
+	s.Must(err)
 	t.Cleanup(gateway.Close)
-	_, err = own.StartReplica(suiteContext, "--kubeconfig="+gateway.Kubeconfig, "--dns-nameservers="+s.Servers.DNS.Addr().String(),
-		"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s")
-	s.must(err)
-	s.must(own.Reachable(suiteContext))
+	_, err = own.StartReplica(t.Context(), framework.Patient("--kubeconfig="+gateway.Kubeconfig)...)
+	s.Must(err)
+	s.Must(own.Reachable(t.Context()))
 
 	c := s.crowd()
-	addresses := []string{common.address(), common.address()}
+	addresses := []string{common.Servers.Address(), common.Servers.Address()}
 	s.apply("db", c.spec(addresses))
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
-	before := sliceVersions(s.slices("db"))
+	before := sliceVersions(s.Slices("db"))
 	checkedAgain := func() {
 		s.Helper()
 		at := netip.MustParseAddr(addresses[0])
 		seen := c.fleet.Count(at)
-		s.eventually(func() error {
+		s.Eventually(func() error {
 			if n := c.fleet.Count(at) - seen; n < 6 {
 				return fmt.Errorf("%s was checked %d times more, waiting for 6", at, n)
 			}
@@ -68,7 +63,7 @@ func TestAReplicaThatIsCutOffFromTheAPIServerLeavesObjectsAsTheyAre(t *testing.T
 	gateway.Resume()
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 	s.publishes("db", addresses...)
-	if diff := cmp.Diff(before, sliceVersions(s.slices("db"))); diff != "" {
+	if diff := cmp.Diff(before, sliceVersions(s.Slices("db"))); diff != "" {
 		t.Errorf("slices were written (-before +now):\n%s", diff)
 	}
 

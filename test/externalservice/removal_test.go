@@ -11,13 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // drainPeriod is the one that the replicas of the suite run with.
@@ -27,14 +26,14 @@ const drainPeriod = time.Second
 func (s *suite) delete(name string) {
 	s.Helper()
 	es, err := s.get(name)
-	s.must(err)
-	s.must(s.client.Delete(s.Context(), es))
+	s.Must(err)
+	s.Must(s.Client.Delete(s.Context(), es))
 }
 
 // vanishes waits until an ExternalService is no more.
 func (s *suite) vanishes(name string) {
 	s.Helper()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		es, err := s.get(name)
 		if err == nil {
 			return fmt.Errorf("%s is still there, with finalizers %q", name, es.Finalizers)
@@ -49,16 +48,8 @@ func (s *suite) watchSlices() watch.Interface { return s.watch(&discoveryv1.Endp
 // watch tells of every change of the namespace's objects of a kind from now on.
 func (s *suite) watch(list client.ObjectList, options ...client.ListOption) watch.Interface {
 	s.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", s.shared.Kubeconfig())
-	s.must(err)
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{discoveryv1.AddToScheme, corev1.AddToScheme, networkingv1.AddToScheme} {
-		s.must(add(scheme))
-	}
-	watching, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
-	s.must(err)
-	changes, err := watching.Watch(s.Context(), list, append(options, client.InNamespace(s.namespace))...)
-	s.must(err)
+	changes, err := s.Client.Watch(s.Context(), list, append(options, client.InNamespace(s.Namespace))...)
+	s.Must(err)
 	s.Cleanup(changes.Stop)
 	return changes
 }
@@ -68,18 +59,18 @@ func (s *suite) watch(list client.ObjectList, options ...client.ListOption) watc
 func (s *suite) drains(name string, slices int, changes watch.Interface) (gone time.Time) {
 	s.Helper()
 	terminating := map[string]bool{}
-	timeout := time.After(patience)
+	timeout := time.After(framework.Patience)
 	for slices > 0 {
 		select {
 		case change, open := <-changes.ResultChan():
 			slice, is := change.Object.(*discoveryv1.EndpointSlice)
 			switch {
 			case !open || !is:
-				s.Fatalf("the watch ended: %s", text(change))
+				s.Fatalf("the watch ended: %s", framework.Text(change))
 			case slice.Labels[discoveryv1.LabelServiceName] != name:
 			case change.Type == watch.Deleted:
 				if !terminating[slice.Name] {
-					s.Errorf("%s went without standing as terminating: %s", slice.Name, text(slice.Endpoints))
+					s.Errorf("%s went without standing as terminating: %s", slice.Name, framework.Text(slice.Endpoints))
 				}
 				if gone.IsZero() {
 					gone = time.Now()
@@ -93,9 +84,9 @@ func (s *suite) drains(name string, slices int, changes watch.Interface) (gone t
 		}
 	}
 	s.vanishes(name)
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		var service corev1.Service
-		err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &service)
+		err := s.Get(name, &service)
 		if err == nil {
 			return fmt.Errorf("Service %s is still there", name)
 		}
@@ -118,11 +109,11 @@ func going(slice *discoveryv1.EndpointSlice) bool {
 func TestADeletedObjectDrainsAndThenGoesWithAllThatItMade(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.apply("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: ["`+s.address()+`", "`+s.address6()+`"]}]}`)
+	s.apply("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: ["`+s.Servers.Address()+`", "`+s.Servers.Address6()+`"]}]}`)
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	changes := s.watchSlices()
 	// The time of a deletion is stored in whole seconds: late in a second it lies well back.
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if at := time.Now(); at.Nanosecond() < 700e6 {
 			return fmt.Errorf("early in a second: %s", at)
 		}
@@ -130,7 +121,7 @@ func TestADeletedObjectDrainsAndThenGoesWithAllThatItMade(t *testing.T) {
 	})
 	from := time.Now()
 	s.delete("db")
-	s.tells("db", networkingv1.ReasonDraining, 1)
+	s.Tells("ExternalService", "db", networkingv1.ReasonDraining, 1)
 	if took := s.drains("db", 2, changes).Sub(from); took < drainPeriod {
 		t.Errorf("the slices went after %s, want at least %s", took, drainPeriod)
 	}
@@ -138,14 +129,14 @@ func TestADeletedObjectDrainsAndThenGoesWithAllThatItMade(t *testing.T) {
 
 func TestADeletionWithoutALeaderDrainsAllTheSame(t *testing.T) {
 	s := newSuite(t)
-	s.apply("db", plainly(s.address()))
+	s.apply("db", plainly(s.Servers.Address()))
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	changes := s.watchSlices()
-	s.restartOperator(func() {
+	s.Renew(func() {
 		s.delete("db")
 		es, err := s.get("db")
-		s.must(err)
-		s.eventually(func() error { // the drain period has passed already when a replica leads
+		s.Must(err)
+		s.Eventually(func() error { // the drain period has passed already when a replica leads
 			if left := time.Until(es.DeletionTimestamp.Add(drainPeriod)); left > 0 {
 				return fmt.Errorf("%s are left", left)
 			}
@@ -158,11 +149,11 @@ func TestADeletionWithoutALeaderDrainsAllTheSame(t *testing.T) {
 func TestAnOrphanedServiceKeepsServing(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	address := s.address()
+	address := s.Servers.Address()
 	s.apply("db", `{deletionPolicy: Orphan, ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+address+`]}]}`)
 	s.publishes("db", address)
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
-	service, before := s.service("db"), s.slices("db")
+	service, before := s.service("db"), s.Slices("db")
 	s.delete("db")
 	s.vanishes("db")
 	// What another object makes, and loses again, shows that the garbage collector has come by.
@@ -173,10 +164,10 @@ func TestAnOrphanedServiceKeepsServing(t *testing.T) {
 	s.drains("other", 1, changes)
 	after := s.service("db")
 	if after.UID != service.UID || len(after.OwnerReferences) > 0 {
-		t.Errorf("the Service is another, or owned: %s", text(after.ObjectMeta))
+		t.Errorf("the Service is another, or owned: %s", framework.Text(after.ObjectMeta))
 	}
-	if now := s.slices("db"); text(now) != text(before) {
-		t.Errorf("slices were\n%s\nand are\n%s", text(before), text(now))
+	if now := s.Slices("db"); framework.Text(now) != framework.Text(before) {
+		t.Errorf("slices were\n%s\nand are\n%s", framework.Text(before), framework.Text(now))
 	}
 	s.publishes("db", address)
 }
@@ -185,7 +176,7 @@ func TestANamespaceIsNotHeldUp(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	for name, extra := range map[string]string{"db": "", "kept": "deletionPolicy: Orphan, ", "asleep": "suspend: true, ", "named": ""} {
-		endpoint := `addresses: [` + s.address() + `]`
+		endpoint := `addresses: [` + s.Servers.Address() + `]`
 		if name == "named" {
 			endpoint = `dns: {name: ` + s.host("nowhere") + `}`
 		}
@@ -193,13 +184,13 @@ func TestANamespaceIsNotHeldUp(t *testing.T) {
 	}
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	s.condition("kept", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
-	s.tells("named", "ResolveFailed", 1) // an event that comes too late is refused, and that is logged
-	s.must(s.client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}))
-	s.eventually(func() error {
+	s.Tells("ExternalService", "named", "ResolveFailed", 1) // an event that comes too late is refused, and that is logged
+	s.Must(s.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}}))
+	s.Eventually(func() error {
 		var namespace corev1.Namespace
-		if err := s.client.Get(t.Context(), client.ObjectKey{Name: s.namespace}, &namespace); err != nil {
+		if err := s.Client.Get(t.Context(), client.ObjectKey{Name: s.Namespace}, &namespace); err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		return fmt.Errorf("still there: %s", text(namespace.Status))
+		return fmt.Errorf("still there: %s", framework.Text(namespace.Status))
 	})
 }

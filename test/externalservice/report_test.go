@@ -16,15 +16,16 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // normal ends the test unless the object reads as current to a client that waits for a rollout.
 func (s *suite) normal(name string) {
 	s.Helper()
 	es, err := s.get(name)
-	s.must(err)
+	s.Must(err)
 	if es.Status.ObservedGeneration != es.Generation || !meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionReady) {
-		s.Errorf("%s: not ready at generation %d: %s", name, es.Generation, text(es.Status))
+		s.Errorf("%s: not ready at generation %d: %s", name, es.Generation, framework.Text(es.Status))
 	}
 	for _, c := range es.Status.Conditions {
 		if c.Type == networkingv1.ConditionReconciling || c.Type == networkingv1.ConditionStalled {
@@ -43,63 +44,42 @@ func TestKubectlWaitsAndTellsWithTheOutsideDown(t *testing.T) {
 	addresses, servers := s.tcp(5432, 3)
 	s.apply("db", fmt.Sprintf(`{ports: [{name: sql, port: 5432}], failover: {failbackDelay: 1s},
 		endpoints: [{name: a, addresses: [%s]}, {name: b, priority: 1, addresses: [%s]}], %s}`, addresses[0], addresses[1], quickly))
-	s.kubectl("wait", "--for=condition=Ready", "--timeout="+patience.String(), "externalservice/db")
+	s.Kubectl("wait", "--for=condition=Ready", "--timeout="+framework.Patience.String(), "externalservice/db")
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 	s.normal("db")
 	clusterIP := s.service("db").Spec.ClusterIP
-	s.row("db", map[string]string{"NAME": "db", "READY": "True", "HEALTHY": "True", "CLUSTER-IP": clusterIP, "PUBLISHED": "1", "PRIORITY": "0", "REASON": networkingv1.ReasonPublished})
+	s.Row("extsvc", "db", map[string]string{"NAME": "db", "READY": "True", "HEALTHY": "True", "CLUSTER-IP": clusterIP, "PUBLISHED": "1", "PRIORITY": "0", "REASON": networkingv1.ReasonPublished})
 
 	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, servers[0])
 	s.condition("db", networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonPriorityUnhealthy)
 	s.publishes("db", addresses[1])
-	s.row("db", map[string]string{"READY": "True", "HEALTHY": "True", "PUBLISHED": "1", "PRIORITY": "1"})
+	s.Row("extsvc", "db", map[string]string{"READY": "True", "HEALTHY": "True", "PUBLISHED": "1", "PRIORITY": "1"})
 	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, servers[1])
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonNoneHealthy)
 	s.publishes("db") // none
-	s.row("db", map[string]string{"READY": "True", "HEALTHY": "False", "PUBLISHED": "0", "REASON": networkingv1.ReasonPublished})
+	s.Row("extsvc", "db", map[string]string{"READY": "True", "HEALTHY": "False", "PUBLISHED": "0", "REASON": networkingv1.ReasonPublished})
 	s.normal("db") // that the outside is down is no trouble of the rollout
-	s.kubectl("wait", "--for=condition=Ready", "--timeout="+patience.String(), "externalservice/db")
+	s.Kubectl("wait", "--for=condition=Ready", "--timeout="+framework.Patience.String(), "externalservice/db")
 
 	s.set(externalnet.Behavior{}, servers[0], servers[1])
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 	s.publishes("db", addresses[0])
-	s.row("db", map[string]string{"PRIORITY": "0", "HEALTHY": "True"})
+	s.Row("extsvc", "db", map[string]string{"PRIORITY": "0", "HEALTHY": "True"})
 	// Each of these happened once to each endpoint, and was told once.
 	for reason, times := range map[string]int{networkingv1.ReasonPublished: 1, "FailedOver": 1, "FailedBack": 1, "EndpointUnhealthy": 2, "EndpointHealthy": 2} {
-		s.tells("db", reason, times)
+		s.Tells("ExternalService", "db", reason, times)
 	}
-}
-
-// row waits until `kubectl get extsvc -o wide` says as much of an object.
-func (s *suite) row(name string, wanted map[string]string) {
-	s.Helper()
-	s.eventually(func() error {
-		lines := strings.Split(strings.TrimSpace(s.kubectl("get", "extsvc", name, "-o", "wide")), "\n")
-		if len(lines) != 2 {
-			return fmt.Errorf("kubectl get: %q", lines)
-		}
-		for column, want := range wanted {
-			at := strings.Index(lines[0], column)
-			if at < 0 {
-				return fmt.Errorf("no column %s in %q", column, lines[0])
-			}
-			if got, _, _ := strings.Cut(lines[1][at:]+" ", " "); got != want {
-				return fmt.Errorf("%s is %q, want %q in %q", column, got, want, lines)
-			}
-		}
-		return nil
-	})
 }
 
 func TestAnObjectIsReconcilingUntilItsNameWasLookedUp(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	address := s.address()
-	s.must(s.Servers.DNS.Fail(s.host("db"), externalnet.Silent))
+	address := s.Servers.Address()
+	s.Must(s.Servers.DNS.Fail(s.host("db"), externalnet.Silent))
 	s.apply("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: `+s.host("db")+`}}], `+hasten+`}`)
 	s.condition("db", networkingv1.ConditionReconciling, metav1.ConditionTrue, networkingv1.ReasonResolving)
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses)
-	s.must(s.Servers.DNS.Addresses(s.host("db"), time.Second, address))
+	s.Must(s.Servers.DNS.Addresses(s.host("db"), time.Second, address))
 	s.publishes("db", address)
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	s.normal("db")
@@ -120,12 +100,12 @@ func TestMetricsAreOfBoundedLabelsAndGoWithTheirObject(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	addresses, _ := s.tcp(5432, 1)
-	s.must(s.Servers.DNS.Addresses(s.host("db"), time.Second, addresses[0], "169.254.169.254"))
+	s.Must(s.Servers.DNS.Addresses(s.host("db"), time.Second, addresses[0], "169.254.169.254"))
 	s.apply("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: `+s.host("db")+`}}], `+quickly+`}`)
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 	const prefix = "fairlead_externalservice_"
-	own := fmt.Sprintf("namespace=%q", s.namespace)
-	all := s.samples()
+	own := fmt.Sprintf("namespace=%q", s.Namespace)
+	all := s.Samples()
 	for _, name := range ofObjects {
 		if rows := all.Rows(prefix+name, own); len(rows) == 0 {
 			t.Errorf("no %s%s of the object", prefix, name)
@@ -153,8 +133,8 @@ func TestMetricsAreOfBoundedLabelsAndGoWithTheirObject(t *testing.T) {
 	}
 	s.delete("db")
 	s.vanishes("db")
-	s.eventually(func() error {
-		for row := range s.samples() {
+	s.Eventually(func() error {
+		for row := range s.Samples() {
 			if strings.HasPrefix(row, prefix) && strings.Contains(row, own) {
 				return fmt.Errorf("left behind: %s", row)
 			}

@@ -17,6 +17,7 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // named is the spec of an ExternalService of one name on port 5432; more is further fields of the spec.
@@ -28,7 +29,7 @@ func named(host string, more ...string) string {
 func (s *suite) byFamily(service string) map[discoveryv1.AddressType][]string {
 	s.Helper()
 	found := map[discoveryv1.AddressType][]string{}
-	for _, slice := range s.slices(service) {
+	for _, slice := range s.Slices(service) {
 		for _, endpoint := range slice.Endpoints {
 			found[slice.AddressType] = append(found[slice.AddressType], endpoint.Addresses...)
 		}
@@ -41,7 +42,7 @@ func (s *suite) byFamily(service string) map[discoveryv1.AddressType][]string {
 func (s *suite) lookups(host, kind string, more int) {
 	s.Helper()
 	until := s.Servers.DNS.Count(host, kind, "") + more
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if n := s.Servers.DNS.Count(host, kind, ""); n < until {
 			return fmt.Errorf("%s was asked for %d times, waiting for %d", host, n, until)
 		}
@@ -52,15 +53,15 @@ func (s *suite) lookups(host, kind string, more int) {
 func TestANameLeadsToAllOfItsAddresses(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	four, four2, six := s.address(), s.address(), s.address6()
+	four, four2, six := s.Servers.Address(), s.Servers.Address(), s.Servers.Address6()
 	both, alias, long, service := s.host("both"), s.host("alias"), s.host("long"), s.host("_sql._tcp")
 	dns := s.Servers.DNS
-	s.must(dns.Addresses(both, time.Minute, four2, four, six))
-	s.must(dns.Reply(alias, externalnet.CNAME, externalnet.Reply{Data: []string{s.host("next") + "."}, TTL: time.Minute}))
-	s.must(dns.Reply(s.host("next"), externalnet.CNAME, externalnet.Reply{Data: []string{s.host("last") + "."}, TTL: time.Minute}))
-	s.must(dns.Addresses(s.host("last"), time.Minute, four))
-	s.must(dns.Reply(long, externalnet.A, externalnet.Reply{Data: []string{four, four2}, TTL: time.Minute, Fault: externalnet.Truncated}))
-	s.must(dns.Reply(service, externalnet.SRV, externalnet.Reply{Data: []string{"10 5 6000 " + both + ".", "10 5 6001 " + s.host("last") + "."}, TTL: time.Minute}))
+	s.Must(dns.Addresses(both, time.Minute, four2, four, six))
+	s.Must(dns.Reply(alias, externalnet.CNAME, externalnet.Reply{Data: []string{s.host("next") + "."}, TTL: time.Minute}))
+	s.Must(dns.Reply(s.host("next"), externalnet.CNAME, externalnet.Reply{Data: []string{s.host("last") + "."}, TTL: time.Minute}))
+	s.Must(dns.Addresses(s.host("last"), time.Minute, four))
+	s.Must(dns.Reply(long, externalnet.A, externalnet.Reply{Data: []string{four, four2}, TTL: time.Minute, Fault: externalnet.Truncated}))
+	s.Must(dns.Reply(service, externalnet.SRV, externalnet.Reply{Data: []string{"10 5 6000 " + both + ".", "10 5 6001 " + s.host("last") + "."}, TTL: time.Minute}))
 	s.applyAll(map[string]string{
 		"both": named(both), "alias": named(alias), "long": named(long),
 		"service": `{ports: [{name: sql, port: 5432, targetPort: 5433}], endpoints: [{name: a, dns: {name: ` + service + `, recordType: SRV}}]}`,
@@ -82,7 +83,7 @@ func TestANameLeadsToAllOfItsAddresses(t *testing.T) {
 		t.Error("what was truncated over UDP was not asked for over TCP")
 	}
 	ports := map[string][]int32{}
-	for _, slice := range s.slices("service") {
+	for _, slice := range s.Slices("service") {
 		for _, endpoint := range slice.Endpoints {
 			for _, port := range slice.Ports {
 				ports[endpoint.Addresses[0]] = append(ports[endpoint.Addresses[0]], ptr.Deref(port.Port, 0))
@@ -111,7 +112,7 @@ func TestNamesAreLookedUpAsOftenAsTheirTTLsWithinLimits(t *testing.T) {
 	}
 	specs := map[string]string{}
 	for name, c := range cases {
-		s.must(s.Servers.DNS.Addresses(s.host(name), c.ttl, s.address()))
+		s.Must(s.Servers.DNS.Addresses(s.host(name), c.ttl, s.Servers.Address()))
 		specs[name] = named(s.host(name), `resolution: {`+c.limits+`}`)
 	}
 	began := time.Now()
@@ -133,16 +134,16 @@ func TestNamesAreLookedUpAsOftenAsTheirTTLsWithinLimits(t *testing.T) {
 func TestSlicesFollowWhatANameLeadsTo(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	host, old, next := s.host("db"), s.address(), s.address()
-	s.must(s.Servers.DNS.Addresses(host, time.Second, old))
+	host, old, next := s.host("db"), s.Servers.Address(), s.Servers.Address()
+	s.Must(s.Servers.DNS.Addresses(host, time.Second, old))
 	s.apply("db", named(host, hasten))
 	s.publishes("db", old)
-	s.must(s.Servers.DNS.Addresses(host, time.Second, next))
+	s.Must(s.Servers.DNS.Addresses(host, time.Second, next))
 	s.publishes("db", next)
 	if found := s.byFamily("db"); len(found[discoveryv1.AddressTypeIPv4]) != 1 {
 		t.Errorf("slices hold %v, want %s only", found, next)
 	}
-	s.tells("db", "AddressesChanged", 1)
+	s.Tells("ExternalService", "db", "AddressesChanged", 1)
 }
 
 func TestAddressesStayWhileTheirNameFails(t *testing.T) {
@@ -160,8 +161,8 @@ func TestAddressesStayWhileTheirNameFails(t *testing.T) {
 	}
 	specs, addresses := map[string]string{}, map[string][]string{}
 	for name := range cases {
-		addresses[name] = []string{s.address(), s.address6()}
-		s.must(s.Servers.DNS.Addresses(s.host(name), time.Second, addresses[name]...))
+		addresses[name] = []string{s.Servers.Address(), s.Servers.Address6()}
+		s.Must(s.Servers.DNS.Addresses(s.host(name), time.Second, addresses[name]...))
 		specs[name] = named(s.host(name), hasten)
 	}
 	s.applyAll(specs)
@@ -169,10 +170,10 @@ func TestAddressesStayWhileTheirNameFails(t *testing.T) {
 	for name := range cases {
 		s.condition(name, networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
 		s.publishes(name, addresses[name]...)
-		before[name] = sliceVersions(s.slices(name))
+		before[name] = sliceVersions(s.Slices(name))
 	}
 	for name, c := range cases {
-		s.must(s.Servers.DNS.Fail(s.host(name), c.fault))
+		s.Must(s.Servers.DNS.Fail(s.host(name), c.fault))
 	}
 	for name, c := range cases {
 		s.condition(name, networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonStale)
@@ -185,17 +186,17 @@ func TestAddressesStayWhileTheirNameFails(t *testing.T) {
 			t.Errorf("%s: the reason of the endpoint is %s", name, got)
 		}
 		s.condition(name, networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
-		if diff := cmp.Diff(before[name], sliceVersions(s.slices(name))); diff != "" {
+		if diff := cmp.Diff(before[name], sliceVersions(s.Slices(name))); diff != "" {
 			t.Errorf("%s: slices were written (-before +now):\n%s", name, diff)
 		}
 	}
 	for name := range cases {
-		s.must(s.Servers.DNS.Addresses(s.host(name), time.Second, addresses[name]...))
+		s.Must(s.Servers.DNS.Addresses(s.host(name), time.Second, addresses[name]...))
 	}
 	for name := range cases {
 		s.condition(name, networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
-		s.tells(name, "ResolveFailed", 1)
-		if diff := cmp.Diff(before[name], sliceVersions(s.slices(name))); diff != "" {
+		s.Tells("ExternalService", name, "ResolveFailed", 1)
+		if diff := cmp.Diff(before[name], sliceVersions(s.Slices(name))); diff != "" {
 			t.Errorf("%s: slices were written (-before +now):\n%s", name, diff)
 		}
 	}
@@ -206,27 +207,27 @@ func TestAddressesOfANameThatFailsGoWhenThatIsWanted(t *testing.T) {
 	s := newSuite(t)
 	specs, addresses := map[string]string{}, map[string]string{}
 	for name, policy := range map[string]string{"remove": "Remove", "keep": "KeepLast"} {
-		addresses[name] = s.address()
-		s.must(s.Servers.DNS.Addresses(s.host(name), time.Second, addresses[name]))
+		addresses[name] = s.Servers.Address()
+		s.Must(s.Servers.DNS.Addresses(s.host(name), time.Second, addresses[name]))
 		specs[name] = named(s.host(name), `resolution: {minTTL: 1s, maxTTL: 2s, keepLastFor: 4s, onFailure: `+policy+`}`)
 	}
 	s.applyAll(specs)
 	s.publishes("remove", addresses["remove"])
 	s.publishes("keep", addresses["keep"])
 	for name := range specs {
-		s.must(s.Servers.DNS.Fail(s.host(name), externalnet.ServFail))
+		s.Must(s.Servers.DNS.Fail(s.host(name), externalnet.ServFail))
 	}
 	s.condition("keep", networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonStale)
 	s.condition("remove", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses)
 	s.condition("remove", networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonServFail)
-	if all := s.slices("remove"); len(all) != 0 {
-		t.Errorf("there are still slices: %s", text(all))
+	if all := s.Slices("remove"); len(all) != 0 {
+		t.Errorf("there are still slices: %s", framework.Text(all))
 	}
 	// That they were kept at first is in the event.
-	if event := s.tells("remove", "ResolveFailed", 1)[0]; !strings.Contains(event.Note, "1 address is kept") {
+	if event := s.Tells("ExternalService", "remove", "ResolveFailed", 1)[0]; !strings.Contains(event.Note, "1 address is kept") {
 		t.Errorf("the addresses were not kept at first: %s", event.Note)
 	}
-	s.must(s.Servers.DNS.Addresses(s.host("remove"), time.Second, addresses["remove"]))
+	s.Must(s.Servers.DNS.Addresses(s.host("remove"), time.Second, addresses["remove"]))
 	s.publishes("remove", addresses["remove"])
 	s.condition("remove", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	s.publishes("keep", addresses["keep"])
@@ -235,12 +236,12 @@ func TestAddressesOfANameThatFailsGoWhenThatIsWanted(t *testing.T) {
 func TestAFamilyThatFailsStaysWhileTheOtherMoves(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	host, old, next, six := s.host("db"), s.address(), s.address(), s.address6()
-	s.must(s.Servers.DNS.Addresses(host, time.Second, old, six))
+	host, old, next, six := s.host("db"), s.Servers.Address(), s.Servers.Address(), s.Servers.Address6()
+	s.Must(s.Servers.DNS.Addresses(host, time.Second, old, six))
 	s.apply("db", named(host, hasten))
 	s.publishes("db", old, six)
 	version := func() string {
-		for _, slice := range s.slices("db") {
+		for _, slice := range s.Slices("db") {
 			if slice.AddressType == discoveryv1.AddressTypeIPv6 {
 				return slice.Name + " " + string(slice.UID) + " " + slice.ResourceVersion
 			}
@@ -248,15 +249,15 @@ func TestAFamilyThatFailsStaysWhileTheOtherMoves(t *testing.T) {
 		return "none"
 	}
 	before := version()
-	s.must(s.Servers.DNS.Reply(host, externalnet.AAAA, externalnet.Reply{Fault: externalnet.ServFail}))
+	s.Must(s.Servers.DNS.Reply(host, externalnet.AAAA, externalnet.Reply{Fault: externalnet.ServFail}))
 	s.condition("db", networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonStale)
-	s.must(s.Servers.DNS.Reply(host, externalnet.A, externalnet.Reply{Data: []string{next}, TTL: time.Second}))
+	s.Must(s.Servers.DNS.Reply(host, externalnet.A, externalnet.Reply{Data: []string{next}, TTL: time.Second}))
 	s.publishes("db", next, six)
 	s.lookups(host, externalnet.AAAA, 3)
 	if after := version(); after != before {
 		t.Errorf("the slice of IPv6 was %s and is %s", before, after)
 	}
-	s.must(s.Servers.DNS.Reply(host, externalnet.AAAA, externalnet.Reply{Data: []string{six}, TTL: time.Second}))
+	s.Must(s.Servers.DNS.Reply(host, externalnet.AAAA, externalnet.Reply{Data: []string{six}, TTL: time.Second}))
 	s.condition("db", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
 	if after := version(); after != before {
 		t.Errorf("the slice of IPv6 was %s and is %s once AAAA resolves again", before, after)
@@ -269,49 +270,49 @@ func TestAnswersThatRotateThroughAPoolDoNotChurnSlices(t *testing.T) {
 	host := s.host("pool")
 	var pool []string
 	for range 12 {
-		pool = append(pool, s.address())
+		pool = append(pool, s.Servers.Address())
 	}
 	// An address stays for 2 TTLs and a bit after it was seen last, long enough for a question that has
 	// to be asked twice; and for ten lookups once the name is known to rotate.
 	const ttl = 3 * time.Second
-	s.must(s.Servers.DNS.Reply(host, externalnet.A, externalnet.Reply{Data: pool, TTL: ttl, Window: 8}))
+	s.Must(s.Servers.DNS.Reply(host, externalnet.A, externalnet.Reply{Data: pool, TTL: ttl, Window: 8}))
 	s.apply("pool", named(host, `resolution: {minTTL: 1s, maxTTL: 1h}`))
 	s.publishes("pool", pool...)
 	s.condition("pool", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
-	s.tells("pool", "Published", 1)
-	s.tells("pool", "AddressesChanged", 1)
+	s.Tells("ExternalService", "pool", "Published", 1)
+	s.Tells("ExternalService", "pool", "AddressesChanged", 1)
 	before := s.versions("pool")
 	s.lookups(host, externalnet.A, 4)
 	if diff := cmp.Diff(before, s.versions("pool")); diff != "" {
 		t.Errorf("something was written while answers rotate (-before +now):\n%s", diff)
 	}
 	// Addresses that leave the pool for good do go.
-	s.must(s.Servers.DNS.Reply(host, externalnet.A, externalnet.Reply{Data: pool[:9], TTL: ttl, Window: 8}))
+	s.Must(s.Servers.DNS.Reply(host, externalnet.A, externalnet.Reply{Data: pool[:9], TTL: ttl, Window: 8}))
 	s.publishes("pool", pool[:9]...)
 }
 
 func TestAnExternalServiceIsReadyOnceItsNameExists(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	host, address := s.host("later"), s.address()
+	host, address := s.host("later"), s.Servers.Address()
 	s.apply("later", named(host, hasten))
 	s.condition("later", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses)
 	s.condition("later", networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonNXDomain)
-	s.tells("later", "ResolveFailed", 1)
+	s.Tells("ExternalService", "later", "ResolveFailed", 1)
 	if published := s.published("later"); len(published) > 0 {
 		t.Errorf("%q is published of a name that does not exist", published)
 	}
-	s.must(s.Servers.DNS.Addresses(host, time.Second, address))
-	s.kubectl("wait", "--for=condition=Ready", "--timeout="+patience.String(), "externalservice/later")
+	s.Must(s.Servers.DNS.Addresses(host, time.Second, address))
+	s.Kubectl("wait", "--for=condition=Ready", "--timeout="+framework.Patience.String(), "externalservice/later")
 	s.publishes("later", address)
 }
 
 func TestNamesAreFullyQualified(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	label := "single-" + s.namespace // where search lists apply most often
-	address := s.address()
-	s.must(s.Servers.DNS.Addresses(s.host("dot"), time.Second, address))
+	label := "single-" + s.Namespace // where search lists apply most often
+	address := s.Servers.Address()
+	s.Must(s.Servers.DNS.Addresses(s.host("dot"), time.Second, address))
 	s.applyAll(map[string]string{"label": named(label, hasten), "dot": named(s.host("dot")+".", hasten), "none": named(s.host("none"), hasten)})
 	s.publishes("dot", address)
 	for _, host := range []string{label, s.host("none"), s.host("dot")} {

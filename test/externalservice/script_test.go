@@ -35,9 +35,9 @@ type script struct {
 func (s *suite) listen(at string) net.Listener {
 	s.Helper()
 	local, err := externalnet.LocalPort(netip.MustParseAddrPort(at))
-	s.must(err)
+	s.Must(err)
 	listener, err := net.Listen("tcp4", local.String())
-	s.must(err)
+	s.Must(err)
 	s.Cleanup(func() { _ = listener.Close() })
 	return listener
 }
@@ -139,7 +139,7 @@ func (p *script) failures() int {
 func (p *script) asked(s *suite, n int) []time.Time {
 	s.Helper()
 	var times []time.Time
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		p.mu.Lock()
 		times = append([]time.Time(nil), p.times...)
 		p.mu.Unlock()

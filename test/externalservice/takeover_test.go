@@ -14,27 +14,27 @@ import (
 
 func TestSlicesStayAsTheyAreWhenAnotherReplicaTakesOver(t *testing.T) {
 	s := newSuite(t)
-	one, two := s.address(), s.address()
+	one, two := s.Servers.Address(), s.Servers.Address()
 	for _, address := range []string{one, two} {
 		s.server(s.Servers.TCP(address + ":5432"))
 	}
 	s.apply("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+one+`]}, {name: b, addresses: [`+two+`]}]}`)
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	s.publishes("db", one, two)
-	before := s.slices("db")
+	before := s.Slices("db")
 
 	// What was applied after tells that the new leader has looked.
-	s.killLeader()
+	s.KillLeader()
 	s.apply("after-kill", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+one+`]}]}`)
 	s.publishes("after-kill", one)
-	if diff := cmp.Diff(before, s.slices("db")); diff != "" {
+	if diff := cmp.Diff(before, s.Slices("db")); diff != "" {
 		t.Errorf("after the leader was killed (-before +now):\n%s", diff)
 	}
 
-	s.restartOperator(nil)
+	s.Renew(nil)
 	s.apply("after-restart", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+two+`]}]}`)
 	s.publishes("after-restart", two)
-	if diff := cmp.Diff(before, s.slices("db")); diff != "" {
+	if diff := cmp.Diff(before, s.Slices("db")); diff != "" {
 		t.Errorf("after a restart (-before +now):\n%s", diff)
 	}
 }

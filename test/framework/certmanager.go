@@ -33,14 +33,7 @@ func (s *Cluster) StartCertManager(ctx context.Context, args ...string) error {
 	if err != nil {
 		return err
 	}
-	kubectl := func(ctx context.Context, args ...string) error {
-		_, err := s.Kubectl(ctx, args...)
-		return err
-	}
-	if err := kubectl(ctx, "apply", "--server-side", "-f", filepath.Join(module, "deploy", "crds")); err != nil {
-		return err
-	}
-	if err := Established(ctx, kubectl); err != nil {
+	if err := s.define(ctx, filepath.Join(module, "deploy", "crds")); err != nil {
 		return err
 	}
 	var health string

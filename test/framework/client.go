@@ -6,7 +6,10 @@ package framework
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,6 +18,22 @@ import (
 	chaosv1alpha1 "github.com/fairlead-dev/fairlead/api/chaos/v1alpha1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
+
+// connect makes the administrator's clients.
+func (s *Cluster) connect() (err error) {
+	if s.Config, err = clientcmd.BuildConfigFromFlags("", s.Kubeconfig()); err != nil {
+		return err
+	}
+	s.Config.QPS, s.Config.WarningHandler = -1, rest.NoWarnings{}
+	if s.Kube, err = kubernetes.NewForConfig(s.Config); err != nil {
+		return err
+	}
+	if s.Dynamic, err = dynamic.NewForConfig(s.Config); err != nil {
+		return err
+	}
+	s.Client, err = NewClient(s.Kubeconfig())
+	return err
+}
 
 // NewClient speaks the kinds of Kubernetes and ours at v1, without throttling.
 func NewClient(kubeconfig string) (client.WithWatch, error) {

@@ -13,8 +13,14 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
 // Namespace is where Fairlead is installed.
@@ -34,6 +40,8 @@ type Options struct {
 	Root string
 	// Operator is which program the replicas run. The default is Shipped.
 	Operator Operator
+	// Servers are what the replicas find outside: they run Outside, and have the nameserver. The default is none.
+	Servers *externalnet.Servers
 	// Overlay is the folder of a kustomization to install instead of config/local. Its Service of the webhooks
 	// becomes that of config/local.
 	Overlay string
@@ -46,6 +54,14 @@ type Options struct {
 // Cluster is a control plane with Fairlead installed, and the replicas that were started.
 type Cluster struct {
 	*cluster.Cluster
+	// Servers are those of the options.
+	Servers *externalnet.Servers
+	// Config is the administrator's, of clients without a rate limit. Warnings are dropped.
+	Config *rest.Config
+	// Client, Kube and Dynamic are the administrator's.
+	Client  client.WithWatch
+	Kube    kubernetes.Interface
+	Dynamic dynamic.Interface
 
 	root     string
 	overlay  string
@@ -53,16 +69,19 @@ type Cluster struct {
 	output   io.Writer
 	operator cluster.User
 	balancer *loopback.Balancer
+	args     []string // of replicas that Fill starts
 
 	mu       sync.Mutex // guards what follows
-	replicas []*Replica
+	all      []*Replica
+	replicas []*Replica // behind the Service
+	pardons  []string   // namespaces
 	started  int
 }
 
 // Open starts a control plane and installs Fairlead's manifests. No replica runs yet.
 func Open(ctx context.Context, o Options) (*Cluster, error) {
-	if o.Output == nil {
-		o.Output = io.Discard
+	if o.Servers != nil {
+		o.Operator = Outside
 	}
 	root, err := filepath.Abs(o.Root) // processes run in a folder of their own
 	if err != nil {
@@ -72,7 +91,42 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	s, err := start(ctx, root, o)
+	if err != nil {
+		return nil, err
+	}
+	s.overlay, s.binary, s.Servers = o.Overlay, binary, o.Servers
+	return s.unless(s.install(ctx))
+}
+
+// openBare starts a control plane that has Fairlead's CRDs alone, as they are generated: no conversion, no webhooks,
+// no operator.
+func openBare(ctx context.Context, o Options) (*Cluster, error) {
+	s, err := start(ctx, o.Root, o)
+	if err != nil {
+		return nil, err
+	}
+	return s.unless(s.define(ctx, filepath.Join(o.Root, "config", "crd", "bases")))
+}
+
+// define applies a folder of CRDs, and waits until they are served.
+func (s *Cluster) define(ctx context.Context, folder string) error {
+	kubectl := func(ctx context.Context, args ...string) error {
+		_, err := s.Kubectl(ctx, args...)
+		return err
+	}
+	if err := kubectl(ctx, "apply", "--server-side", "-f", folder); err != nil {
+		return err
+	}
+	return Established(ctx, kubectl)
+}
+
+// start starts a control plane of a checkout, with nothing on it.
+func start(ctx context.Context, root string, o Options) (*Cluster, error) {
 	o.Cluster.Build.Root = root
+	if o.Output == nil {
+		o.Output = io.Discard
+	}
 	if o.Cluster.Output == nil {
 		o.Cluster.Output = o.Output
 	}
@@ -80,16 +134,23 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Cluster{Cluster: c, root: root, overlay: o.Overlay, binary: binary, output: o.Output}
-	if err := s.install(ctx); err != nil {
-		return nil, fmt.Errorf("%w%s", err, closing(c.Stop()))
+	s := &Cluster{Cluster: c, root: root, output: o.Output}
+	return s.unless(s.connect())
+}
+
+// unless closes the cluster on an error.
+func (s *Cluster) unless(err error) (*Cluster, error) {
+	if err != nil {
+		return nil, fmt.Errorf("%w%s", err, closing(s.Close()))
 	}
 	return s, nil
 }
 
 // Close ends the replicas and the control plane; nothing of them is left.
 func (s *Cluster) Close() error {
-	s.balancer.Close()
+	if s.balancer != nil {
+		s.balancer.Close()
+	}
 	return s.Stop()
 }
 

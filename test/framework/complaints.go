@@ -3,7 +3,10 @@
 
 package framework
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // Complaints are the lines of the replicas' logs that tell of a missing permission or a panic,
 // which no test provokes. That nothing can be made in a namespace that is being deleted is no matter of
@@ -24,4 +27,12 @@ func Complaints(replicas ...*Replica) []string {
 		}
 	}
 	return found
+}
+
+// NoComplaints is nil where there are no such lines of the operator's log.
+func NoComplaints(lines []string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	return errors.New("the operator's log holds what it never should:\n" + strings.Join(lines, "\n"))
 }

@@ -5,6 +5,9 @@
 // control plane, and replicas of the real binary as processes, under the shipped ServiceAccount and
 // its roles, behind one webhook Service. `make run`, `make demo` and the suites all run on it.
 //
+// Tests is what the tests of a suite share, and closes it at their end; Test is what one of them has: a namespace of its own,
+// kubectl, a client, and conditions that are waited for.
+//
 // It never reaches into the operator: what it knows, it has from the API server, the probes and
 // the log.
 package framework

@@ -17,6 +17,10 @@ const (
 // Eventually asks until the answer is nil, at most for the given time, and returns the last error. To ask
 // may cost a process or a long list: the longer it has waited, the longer it pauses.
 func Eventually(ctx context.Context, within time.Duration, ask func(context.Context) error) error {
+	return eventually(ctx, within, shortestPause, longestPause, ask)
+}
+
+func eventually(ctx context.Context, within, shortest, longest time.Duration, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	began := time.Now()
@@ -32,7 +36,7 @@ func Eventually(ctx context.Context, within time.Duration, ask func(context.Cont
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("not within %s: %w", within, last)
-		case <-time.After(min(max(shortestPause, time.Since(began)/20), longestPause)):
+		case <-time.After(min(max(shortest, time.Since(began)/20), longest)):
 		}
 	}
 }

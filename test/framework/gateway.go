@@ -18,6 +18,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fairlead-dev/fairlead/test/cluster"
 )
 
 // Gateway is between one replica and the API server, and can be slow or cut. It speaks to the API server
@@ -41,7 +43,22 @@ type Match func(*http.Request) bool
 
 // NewGateway starts one, with its kubeconfig in a folder. The caller closes it.
 func (s *Cluster) NewGateway(folder string) (*Gateway, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", s.Operator().Kubeconfig)
+	proxy, err := NewProxy(s.Operator())
+	if err != nil {
+		return nil, err
+	}
+	g := &Gateway{Kubeconfig: filepath.Join(folder, "gateway.kubeconfig"), proxy: proxy, open: map[*http.Request]context.CancelFunc{}}
+	g.server = NewServer(g)
+	if err := os.WriteFile(g.Kubeconfig, []byte(KubeconfigOf(g.server.URL)), 0o600); err != nil {
+		g.Close()
+		return nil, err
+	}
+	return g, nil
+}
+
+// NewProxy returns one that speaks to the API server as a user, for any caller.
+func NewProxy(user cluster.User) (*httputil.ReverseProxy, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", user.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -53,23 +70,22 @@ func (s *Cluster) NewGateway(folder string) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{Kubeconfig: filepath.Join(folder, "gateway.kubeconfig"), open: map[*http.Request]context.CancelFunc{}}
-	g.proxy = &httputil.ReverseProxy{
+	return &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     transport,
 		FlushInterval: -1, // watches
 		ErrorLog:      log.New(io.Discard, "", 0),
 		// To the replica the API server has gone, not answered.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, //nolint:forbidigo // net/http's way to drop a connection
-	}
-	g.server = httptest.NewUnstartedServer(g)
-	g.server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	g.server.Start()
-	if err := os.WriteFile(g.Kubeconfig, []byte(KubeconfigOf(g.server.URL)), 0o600); err != nil {
-		g.Close()
-		return nil, err
-	}
-	return g, nil
+	}, nil
+}
+
+// NewServer starts one of this host that logs nothing.
+func NewServer(handler http.Handler) *httptest.Server {
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.Start()
+	return server
 }
 
 // KubeconfigOf is a kubeconfig for a server that asks no one who they are.

@@ -4,12 +4,10 @@
 package framework
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -32,12 +30,4 @@ func Main(m *testing.M, parallel int, end func() error) int {
 		code = 1
 	}
 	return code
-}
-
-// NoComplaints is nil where there are no such lines of the operator's log.
-func NoComplaints(lines []string) error {
-	if len(lines) == 0 {
-		return nil
-	}
-	return errors.New("the operator's log holds what it never should:\n" + strings.Join(lines, "\n"))
 }

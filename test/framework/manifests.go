@@ -17,20 +17,12 @@ import (
 // withWebhookPort returns manifests in which the API server finds every webhook on port. A Service
 // of type ExternalName maps no ports, so the references must carry the real one.
 func withWebhookPort(manifests []byte, port int) ([]byte, error) {
+	objects, err := objectsIn(bytes.NewReader(manifests))
+	if err != nil {
+		return nil, fmt.Errorf("read manifests: %w", err)
+	}
 	var out bytes.Buffer
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(object)
-		if errors.Is(err, io.EOF) {
-			return out.Bytes(), nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read manifests: %w", err)
-		}
-		if len(object.Object) == 0 {
-			continue
-		}
+	for _, object := range objects {
 		if object.GetKind() == "Service" && strings.HasSuffix(object.GetName(), "fairlead-webhook") {
 			object.Object["spec"] = map[string]any{
 				"type": "ExternalName", "externalName": "localhost",
@@ -45,6 +37,24 @@ func withWebhookPort(manifests []byte, port int) ([]byte, error) {
 			return nil, err
 		}
 		fmt.Fprintf(&out, "---\n%s", raw)
+	}
+	return out.Bytes(), nil
+}
+
+// objectsIn reads a stream of YAML or JSON. Empty documents are left out.
+func objectsIn(manifests io.Reader) (objects []*unstructured.Unstructured, err error) {
+	for decoder := yaml.NewYAMLOrJSONDecoder(manifests, 4096); ; {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(object)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(object.Object) > 0 {
+			objects = append(objects, object)
+		}
 	}
 }
 

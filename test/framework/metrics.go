@@ -11,9 +11,15 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Page is the replica's page of metrics, as the holder of the token may see it.
+// Page is the replica's page of metrics, as the holder of the token may see it; "" is no one's.
 func (r *Replica) Page(ctx context.Context, token string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -22,7 +28,9 @@ func (r *Replica) Page(ctx context.Context, token string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	request.Header.Set("Authorization", "Bearer "+token)
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
 	// The metrics server signs its own certificate unless it is given one.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}} //nolint:gosec // see above
 	defer transport.CloseIdleConnections()
@@ -82,4 +90,43 @@ func (m Samples) Sum(family string, labels ...string) float64 {
 		total += m[name]
 	}
 	return total
+}
+
+// Figures is the leader's page of metrics, as an account of the namespace may read it.
+func (t *Test) Figures() string {
+	t.Helper()
+	reader := metav1.ObjectMeta{Name: "figures", Namespace: t.Namespace}
+	account := &corev1.ServiceAccount{ObjectMeta: reader}
+	for _, object := range []client.Object{account, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: t.Namespace + "-figures"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "fairlead-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: reader.Name, Namespace: t.Namespace}},
+	}} {
+		t.Must(client.IgnoreAlreadyExists(t.Client.Create(t.Context(), object)))
+	}
+	var token authenticationv1.TokenRequest
+	t.Must(t.Client.SubResource("token").Create(t.Context(), account, &token))
+	var page string
+	t.Eventually(func() error {
+		leader, err := t.leading(t.Context())
+		if err == nil {
+			page, err = leader.Page(t.Context(), token.Status.Token)
+		}
+		return err
+	})
+	return page
+}
+
+// Samples reads the leader's metrics.
+func (t *Test) Samples() Samples {
+	t.Helper()
+	return ReadSamples(t.Figures())
+}
+
+// APIServer reads the API server's metrics.
+func (t *Test) APIServer() Samples {
+	t.Helper()
+	page, err := t.Kube.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+	t.Must(err)
+	return ReadSamples(string(page))
 }

@@ -29,14 +29,10 @@ type Replica struct {
 // its webhooks answer. Further arguments override the usual ones. Several may be started at once.
 func (s *Cluster) StartReplica(ctx context.Context, args ...string) (*Replica, error) {
 	r, err := s.launch(ctx, true, args)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.balance()
 	}
-	s.mu.Lock()
-	s.replicas = append(s.replicas, r)
-	s.mu.Unlock()
-	s.balance()
-	return r, nil
+	return r, err
 }
 
 // Launch runs one more replica, waits for nothing, and leaves it out of the Service: for one that
@@ -57,6 +53,9 @@ func (s *Cluster) launch(ctx context.Context, wait bool, args []string) (*Replic
 		Env:  []string{"POD_NAMESPACE=" + Namespace, "POD_NAME=" + r.ID},
 		Args: func() ([]string, error) {
 			usual, err := r.Arguments(s.operator.Kubeconfig)
+			if s.Servers != nil {
+				usual = append(usual, "--dns-nameservers="+s.Servers.DNS.Addr().String())
+			}
 			return append(usual, args...), err
 		},
 		StartTimeout: startTimeout,
@@ -66,8 +65,16 @@ func (s *Cluster) launch(ctx context.Context, wait bool, args []string) (*Replic
 		spec.Ready = r.Ready
 	}
 	var err error
-	r.Component, err = s.Run(ctx, spec)
-	return r, err
+	if r.Component, err = s.Run(ctx, spec); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, r)
+	if wait {
+		s.replicas = append(s.replicas, r)
+	}
+	return r, nil
 }
 
 // Operator is the shipped ServiceAccount, under whose roles the replicas run.

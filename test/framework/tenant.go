@@ -7,12 +7,9 @@ import (
 	"bytes"
 	"context"
 	"strings"
-	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -23,9 +20,6 @@ func NewNamespace(ctx context.Context, c client.Client) (string, error) {
 	err := c.Create(ctx, namespace)
 	return namespace.Name, err
 }
-
-// kubectlTimeout is how long kubectl may take. The machine may be a busy one.
-const kubectlTimeout = 5 * time.Minute
 
 // KubectlIn runs kubectl as the administrator, and returns what it wrote to both its streams. With a namespace of ""
 // each object of a manifest is in its own.
@@ -60,32 +54,4 @@ func Told(ctx context.Context, c client.Client, namespace, kind, name string) (m
 		}
 	}
 	return events, nil
-}
-
-// Figures returns the leader's page of metrics, as an account of the namespace may read it.
-func (t *Replicas) Figures(ctx context.Context, namespace string) (string, error) {
-	reader := metav1.ObjectMeta{Name: "figures", Namespace: namespace}
-	account := &corev1.ServiceAccount{ObjectMeta: reader}
-	for _, object := range []client.Object{account, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: namespace + "-figures"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "fairlead-metrics-reader"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: reader.Name, Namespace: namespace}},
-	}} {
-		if err := client.IgnoreAlreadyExists(t.Client.Create(ctx, object)); err != nil {
-			return "", err
-		}
-	}
-	var token authenticationv1.TokenRequest
-	if err := t.Client.SubResource("token").Create(ctx, account, &token); err != nil {
-		return "", err
-	}
-	var page string
-	err := Eventually(ctx, startTimeout, func(ctx context.Context) error {
-		leader, err := t.Leader(ctx)
-		if err == nil {
-			page, err = leader.Page(ctx, token.Status.Token)
-		}
-		return err
-	})
-	return page, err
 }

@@ -13,14 +13,22 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 // ServerName is what the API server verifies the webhooks' certificates for.
 const ServerName = "fairlead-webhook." + Namespace + ".svc"
+
+// What carries CA bundles.
+var (
+	CRDs               = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	MutatingWebhooks   = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}
+	ValidatingWebhooks = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
+)
+
+// Definitions are the CRDs of Fairlead's kinds.
+var Definitions = []string{"externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev", "chaospods.chaos.fairlead.dev"}
 
 // Trust are the CA bundles by which the API server trusts the webhooks. It follows them by watches, as the API
 // server does: to read CRDs again and again would take a processor.
@@ -28,21 +36,9 @@ type Trust struct{ stores []cache.Store }
 
 // FollowTrust returns once all bundles are read, and follows them until ctx ends.
 func (s *Cluster) FollowTrust(ctx context.Context) (*Trust, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
-	if err != nil {
-		return nil, err
-	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
 	t := &Trust{}
-	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
-	for _, resource := range []schema.GroupVersionResource{
-		{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
-		{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
-		{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
-	} {
+	factory := dynamicinformer.NewDynamicSharedInformerFactory(s.Dynamic, 0)
+	for _, resource := range []schema.GroupVersionResource{CRDs, MutatingWebhooks, ValidatingWebhooks} {
 		informer := factory.ForResource(resource).Informer()
 		if err := informer.SetTransform(onlyBundles); err != nil {
 			return nil, err

@@ -32,7 +32,6 @@ import (
 )
 
 const (
-	root = "../.."
 	// podCIDR lies in a range that test/externalnet has servers stand for.
 	podCIDR = "198.19.0.0/16"
 	// patience is how long a command may take to print what the guide shows.
@@ -49,14 +48,14 @@ var reads = regexp.MustCompile(`^kubectl (-n \S+ )?(get|describe|events) `)
 // pages are README.md, CONTRIBUTING.md and the pages of docs but the decisions, which stay as they were written.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	found := map[string]string{}
-	for _, folder := range []string{root, filepath.Join(root, "docs"), filepath.Join(root, "docs", "guides"), filepath.Join(root, "docs", "reference"), filepath.Join(root, "docs", "reference", "api")} {
+	s, found := framework.Test{T: t}, map[string]string{}
+	for _, folder := range []string{framework.Root, filepath.Join(framework.Root, "docs"), filepath.Join(framework.Root, "docs", "guides"), filepath.Join(framework.Root, "docs", "reference"), filepath.Join(framework.Root, "docs", "reference", "api")} {
 		files, err := filepath.Glob(filepath.Join(folder, "*.md"))
-		must(t, err)
+		s.Must(err)
 		for _, file := range files {
 			raw, err := os.ReadFile(file)
-			must(t, err)
-			found[strings.TrimPrefix(file, root+"/")] = string(raw)
+			s.Must(err)
+			found[strings.TrimPrefix(file, framework.Root+"/")] = string(raw)
 		}
 	}
 	return found
@@ -65,27 +64,15 @@ func pages(t *testing.T) map[string]string {
 // Every command of a page is run and every manifest checked, unless elsewhere says why not. A page has a folder, and namespaces
 // of its own for those that it calls shop.
 func TestWhatThePagesSayIsSo(t *testing.T) {
-	servers, err := externalnet.Open()
-	must(t, err)
-	defer func() {
-		if err := servers.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	replicas, err := framework.OpenReplicas(t.Context(), framework.Options{
-		Root: root, Operator: framework.Outside, Output: os.Stderr, Cluster: cluster.Options{Nodes: 3, PodCIDR: podCIDR},
-	}, "--dns-nameservers="+servers.DNS.Addr().String())
-	must(t, err)
-	defer func() {
-		if err := replicas.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	s := framework.Test{T: t}
+	var err error
+	s.Cluster, err = tests.OpenReplicas(framework.Options{Cluster: cluster.Options{Nodes: 3, PodCIDR: podCIDR}})
+	s.Must(err)
 	programs := t.TempDir()
 	for _, name := range []string{"fairlead", "kubectl-fairlead"} {
-		path, err := filepath.Abs(filepath.Join(root, "bin", "fairlead"))
-		must(t, err)
-		must(t, os.Symlink(path, filepath.Join(programs, name)))
+		path, err := filepath.Abs(filepath.Join(framework.Root, "bin", "fairlead"))
+		s.Must(err)
+		s.Must(os.Symlink(path, filepath.Join(programs, name)))
 	}
 	all := pages(t)
 	longestFirst := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
@@ -99,16 +86,13 @@ func TestWhatThePagesSayIsSo(t *testing.T) {
 			}
 			t.Run(page, func(t *testing.T) {
 				t.Parallel()
-				r := &reader{T: t, Replicas: replicas, servers: servers, at: map[string]*externalnet.Server{}, page: page, programs: programs, folder: t.TempDir()}
+				r := &reader{Test: s.In(t), at: map[string]*externalnet.Server{}, page: page, programs: programs, folder: t.TempDir()}
 				done.Add(r.read(all[page]))
 			})
 		}
 	})
 	if n := done.Load(); n < 150 && !t.Failed() && flag.Lookup("test.run").Value.String() == "" {
 		t.Errorf("%d steps were done: the search is broken", n)
-	}
-	if err := framework.NoComplaints(replicas.Complaints()); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -132,9 +116,7 @@ func TestEachBlockThatIsNotRunIsOnce(t *testing.T) {
 
 // reader is one who does what a page says.
 type reader struct {
-	*testing.T
-	*framework.Replicas
-	servers  *externalnet.Servers
+	framework.Test
 	at       map[string]*externalnet.Server
 	page     string
 	programs string // the folder of fairlead and kubectl-fairlead
@@ -178,7 +160,7 @@ func (r *reader) read(raw string) (done int32) {
 		done++
 	}
 	if len(printed) > 0 {
-		must(r.T, os.WriteFile(filepath.Join(root, r.page), []byte(rewritten(raw, shown, printed)), 0o644))
+		r.Must(os.WriteFile(filepath.Join(framework.Root, r.page), []byte(rewritten(raw, shown, printed)), 0o644))
 	}
 	return done
 }
@@ -199,9 +181,9 @@ func (r *reader) elsewhere(s step) bool {
 // prepare fills the folder of the page: with config, with what testdata has for it, and with the files that its blocks name in
 // their first line.
 func (r *reader) prepare(all []step) {
-	config, err := filepath.Abs(filepath.Join(root, "config"))
-	must(r.T, err)
-	must(r.T, os.Symlink(config, filepath.Join(r.folder, "config")))
+	config, err := filepath.Abs(filepath.Join(framework.Root, "config"))
+	r.Must(err)
+	r.Must(os.Symlink(config, filepath.Join(r.folder, "config")))
 	data := filepath.Join("testdata", r.base())
 	err = filepath.WalkDir(data, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -225,11 +207,11 @@ func (r *reader) prepare(all []step) {
 
 func (r *reader) write(file, text string) {
 	path := filepath.Join(r.folder, filepath.Dir(file))
-	must(r.T, os.MkdirAll(path, 0o755))
+	r.Must(os.MkdirAll(path, 0o755))
 	toConfig, err := filepath.Rel(path, r.folder)
-	must(r.T, err)
+	r.Must(err)
 	text = strings.ReplaceAll(text, "<path or URL>", toConfig)
-	must(r.T, os.WriteFile(filepath.Join(path, filepath.Base(file)), []byte(text), 0o600))
+	r.Must(os.WriteFile(filepath.Join(path, filepath.Base(file)), []byte(text), 0o600))
 }
 
 // bash returns what a script prints that runs in the page's folder.
@@ -279,7 +261,7 @@ func (r *reader) happen(what string) {
 	switch server := r.at[object]; verb {
 	case "listen":
 		err = framework.Eventually(r.Context(), patience, func(context.Context) (err error) { // another suite may listen there
-			r.at[object], err = r.servers.TCP(object)
+			r.at[object], err = r.Servers.TCP(object)
 			return err
 		})
 	case "refuse":
@@ -339,11 +321,4 @@ func (r *reader) breakPods(namespace, fault string) error {
 		}
 		return nil
 	})
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

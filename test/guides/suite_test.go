@@ -10,4 +10,6 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-func TestMain(m *testing.M) { os.Exit(framework.Main(m, 8, func() error { return nil })) }
+var tests = framework.NewTests(8)
+
+func TestMain(m *testing.M) { os.Exit(tests.Main(m)) }

@@ -10,16 +10,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // What was forbidden is tried again after a minute: this test is the first to begin.
 func TestAServiceAccountRestartsWhatItMayAndNoMore(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.pardoned()
+	s.Pardon(s.Namespace)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))
-	s.make("{apiVersion: v1, kind: ServiceAccount, metadata: {name: restarter}}")
+	s.Make("{apiVersion: v1, kind: ServiceAccount, metadata: {name: restarter}}")
 	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", serviceAccountName: restarter}")
 	s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
 		if len(st.Targets) != 1 {
@@ -28,19 +29,19 @@ func TestAServiceAccountRestartsWhatItMayAndNoMore(t *testing.T) {
 		return nil
 	})
 	// The operator may act as no ServiceAccount but those that it is given.
-	s.grant("impersonator", "{kind: ServiceAccount, name: fairlead-manager, namespace: fairlead-system}",
+	s.Grant("impersonator", "{kind: ServiceAccount, name: fairlead-manager, namespace: fairlead-system}",
 		`{apiGroups: [""], resources: [serviceaccounts], resourceNames: [restarter], verbs: [impersonate]}`)
 	s.secret("creds", "password", "second")
 	s.condition("p", autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ReasonForbidden)
 	s.restarted(deployment, "web", 0)
-	s.grant("restarter", "{kind: ServiceAccount, name: restarter, namespace: "+s.namespace+"}", "{apiGroups: [apps], resources: [deployments], verbs: [get, patch]}")
-	s.eventually(func() error {
+	s.Grant("restarter", "{kind: ServiceAccount, name: restarter, namespace: "+s.Namespace+"}", "{apiGroups: [apps], resources: [deployments], verbs: [get, patch]}")
+	s.Eventually(func() error {
 		policy, err := s.get("p")
 		if err != nil {
 			return err
 		}
 		if h := policy.Status.History; len(h) == 0 || h[0].Result != autorebootv1.ResultSucceeded {
-			return fmt.Errorf("the restart has not succeeded: %s", text(policy.Status))
+			return fmt.Errorf("the restart has not succeeded: %s", framework.Text(policy.Status))
 		}
 		return nil
 	})

@@ -6,13 +6,13 @@ package rebootpolicy
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // always is a window, or a blackout, that never closes.
@@ -39,10 +39,10 @@ func TestAScheduleRestartsOnceEachTimeItFires(t *testing.T) {
 	})
 	// The next minute may be here already.
 	policy, err := s.get("p")
-	s.must(err)
+	s.Must(err)
 	first := policy.Status.History[len(policy.Status.History)-1]
 	if first.Result != autorebootv1.ResultSucceeded || !slices.Equal(first.Triggers, []string{"often"}) {
-		t.Errorf("the first run: %s", text(first))
+		t.Errorf("the first run: %s", framework.Text(first))
 	}
 	if first.StartedTime.Time.Before(began.Truncate(time.Minute).Add(time.Minute)) {
 		t.Errorf("created at %s, and fired at %s, before any minute had begun", began, first.StartedTime)
@@ -68,9 +68,9 @@ func TestARestartWaitsForItsWindowAndNoOtherWaitsForIt(t *testing.T) {
 		t.Errorf("nextAllowedTime is %v, want %s", next, opens)
 	}
 	s.normal("p")
-	s.kubectl("wait", "--for=condition=Ready", "--timeout="+patience.String(), "rebootpolicy/p")
-	s.row("p", map[string]string{"READY": "True", "WAITING-FOR": autorebootv1.ReasonOutsideWindow, "NEXT-WINDOW": opens.Format(time.RFC3339)})
-	s.tells("RebootPolicy", "p", "RestartHeld", 1)
+	s.Kubectl("wait", "--for=condition=Ready", "--timeout="+framework.Patience.String(), "rebootpolicy/p")
+	s.Row("rbp", "p", map[string]string{"READY": "True", "WAITING-FOR": autorebootv1.ReasonOutsideWindow, "NEXT-WINDOW": opens.Format(time.RFC3339)})
+	s.Tells("RebootPolicy", "p", "RestartHeld", 1)
 
 	// A blackout wins over a window.
 	s.set("p", "{windows: "+always+", blackouts: "+always+"}")
@@ -84,25 +84,4 @@ func TestARestartWaitsForItsWindowAndNoOtherWaitsForIt(t *testing.T) {
 	if status := s.without("p", autorebootv1.ConditionRestartPending); status.NextAllowedTime != nil {
 		t.Errorf("nextAllowedTime is %s while a window is open", status.NextAllowedTime)
 	}
-}
-
-// row waits until kubectl get -o wide says as much of a policy.
-func (s *suite) row(name string, wanted map[string]string) {
-	s.Helper()
-	s.eventually(func() error {
-		lines := strings.Split(strings.TrimSpace(s.kubectl("get", "rbp", name, "-o", "wide")), "\n")
-		if len(lines) != 2 {
-			return fmt.Errorf("kubectl get: %q", lines)
-		}
-		for column, want := range wanted {
-			at := strings.Index(lines[0], column)
-			if at < 0 {
-				return fmt.Errorf("no column %s in %q", column, lines[0])
-			}
-			if got, _, _ := strings.Cut(lines[1][at:]+" ", " "); got != want {
-				return fmt.Errorf("%s is %q, want %q in %q", column, got, want, lines)
-			}
-		}
-		return nil
-	})
 }

@@ -22,17 +22,17 @@ import (
 func (s *suite) certificate(until time.Duration) (cert, key string) {
 	s.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	s.must(err)
+	s.Must(err)
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
-	s.must(err)
+	s.Must(err)
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "shop"}, DNSNames: []string{"shop.example.com"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(until),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
-	s.must(err)
+	s.Must(err)
 	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	s.must(err)
+	s.Must(err)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
 }
@@ -53,7 +53,7 @@ func TestACertificateRestartsWhenItIsRenewedAndNotWhenItIsWrittenAgain(t *testin
 	issuer, _ := s.certificate(24 * time.Hour)
 	s.secret("tls", "tls.crt", "subject=/CN=shop\n"+cert+issuer, "tls.key", key, "ca.crt", issuer)
 	s.succeeded("all", 1)
-	s.never(func() error { return s.quiet("p", 0) })
+	s.Never(func() error { return s.quiet("p", 0) })
 
 	// What is no certificate tells nothing.
 	s.secret("tls", "tls.crt", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "tls.key", key)
@@ -64,7 +64,7 @@ func TestACertificateRestartsWhenItIsRenewedAndNotWhenItIsWrittenAgain(t *testin
 		return nil
 	})
 	s.succeeded("all", 2)
-	s.must(s.quiet("p", 0))
+	s.Must(s.quiet("p", 0))
 
 	renewed, key := s.certificate(2 * time.Hour)
 	s.secret("tls", "tls.crt", renewed, "tls.key", key)

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 func TestAChangeRestartsWhateverRefersToItOnceAndNothingElse(t *testing.T) {
@@ -54,29 +55,29 @@ func TestAChangeRestartsWhateverRefersToItOnceAndNothingElse(t *testing.T) {
 		s.restarted(kind, name, 1)
 		own := of(history, name)
 		if len(own) != 1 || own[0].ID != s.restartID(kind, name) || !slices.Equal(own[0].Triggers, []string{"config"}) {
-			t.Errorf("%s carries restart %s, and is recorded as %s", name, s.restartID(kind, name), text(own))
+			t.Errorf("%s carries restart %s, and is recorded as %s", name, s.restartID(kind, name), framework.Text(own))
 		}
-		event := s.tells(kind, name, "RestartStarted", 1)[0]
+		event := s.Tells(kind, name, "RestartStarted", 1)[0]
 		if event.Related == nil || event.Related.Kind != "RebootPolicy" || event.Related.Name != "p" {
-			t.Errorf("RestartStarted on %s is not related to the policy: %s", name, text(event))
+			t.Errorf("RestartStarted on %s is not related to the policy: %s", name, framework.Text(event))
 		}
-		for reason, events := range s.told(kind, name) {
+		for reason, events := range s.Told(kind, name) {
 			if events[0].ReportingController == event.ReportingController && reason != "RestartStarted" {
-				t.Errorf("%s: more is told than that a restart started: %s", name, text(events))
+				t.Errorf("%s: more is told than that a restart started: %s", name, framework.Text(events))
 			}
 		}
 	}
-	s.tells("RebootPolicy", "p", "RestartVerified", 6)
-	if told := s.told("RebootPolicy", "p"); len(told) > 2 { // with what it says of Ready
-		t.Errorf("more is told of the policy than what was verified: %s", text(told))
+	s.Tells("RebootPolicy", "p", "RestartVerified", 6)
+	if told := s.Told("RebootPolicy", "p"); len(told) > 2 { // with what it says of Ready
+		t.Errorf("more is told of the policy than what was verified: %s", framework.Text(told))
 	}
 	s.condition("p", autorebootv1.ConditionVerified, metav1.ConditionTrue, autorebootv1.ReasonVerified)
 	s.without("p", autorebootv1.ConditionRestartPending)
 	s.without("p", autorebootv1.ConditionProgressing)
 	s.normal("p")
 
-	own := []string{fmt.Sprintf("namespace=%q", s.namespace), `policy="p"`}
-	samples := s.samples()
+	own := []string{fmt.Sprintf("namespace=%q", s.Namespace), `policy="p"`}
+	samples := s.Samples()
 	for kind, n := range map[string]float64{deployment: 3, statefulSet: 2, daemonSet: 1} {
 		labels := append(slices.Clone(own), fmt.Sprintf("target_kind=%q", kind), `trigger_type="ConfigChange"`, `result="Succeeded"`)
 		if got := samples.Sum("fairlead_rebootpolicy_restarts_total", labels...); got != n {
@@ -106,17 +107,17 @@ func TestWhatIsThereWhenItIsFirstSeenIsNoChange(t *testing.T) {
 	// A source that was missing, and one that goes away: both are ignored unless asked otherwise.
 	s.secret("late", "password", "first")
 	// A recreated workload of the same name.
-	s.delete("apps/v1", deployment, "web")
+	s.Delete("apps/v1", deployment, "web")
 	s.condition("p", autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ReasonTargetNotFound)
 	s.run(deployment, "web", takes("creds"))
 	s.watching("p", 1)
-	s.delete("v1", "Secret", "late")
+	s.Delete("v1", "Secret", "late")
 
 	// What is a change is one, and the only one.
 	s.secret("extra", "password", "second")
 	s.succeeded("p", 1)
 	s.restarted(deployment, "web", 1)
-	s.never(func() error { return s.quiet("p", 1) })
+	s.Never(func() error { return s.quiet("p", 1) })
 }
 
 func TestOnlyTheKeysThatAreListedCount(t *testing.T) {
@@ -135,9 +136,9 @@ func TestOnlyTheKeysThatAreListedCount(t *testing.T) {
 
 	s.secret("creds", "password", "first", "user", "bob")
 	s.succeeded("all", 1)
-	s.never(func() error { return errors.Join(s.quiet("p", 0), s.quiet("referred", 0)) })
+	s.Never(func() error { return errors.Join(s.quiet("p", 0), s.quiet("referred", 0)) })
 	// Labels are no data.
-	s.merge("v1", "Secret", "creds", "{metadata: {labels: {touched: yes-it-is}}}")
+	s.Merge("v1", "Secret", "creds", "{metadata: {labels: {touched: yes-it-is}}}")
 	s.secret("creds", "password", "second", "user", "bob")
 	s.succeeded("p", 1)
 	s.succeeded("referred", 1)
@@ -161,7 +162,7 @@ func TestABurstOfChangesIsOneRestart(t *testing.T) {
 	}
 	s.succeeded("p", 1)
 	s.restarted(deployment, "web", 1)
-	s.never(func() error { return s.quiet("p", 1) })
+	s.Never(func() error { return s.quiet("p", 1) })
 }
 
 func TestAChangeThatIsTakenBackBeforeTheRestartIsNone(t *testing.T) {
@@ -177,7 +178,7 @@ func TestAChangeThatIsTakenBackBeforeTheRestartIsNone(t *testing.T) {
 	s.without("p", autorebootv1.ConditionRestartPending)
 	s.set("p", "{debounce: {quietPeriod: 0s}}")
 	s.watching("p", 1)
-	s.never(func() error { return s.quiet("p", 0) })
+	s.Never(func() error { return s.quiet("p", 0) })
 	s.restarted(deployment, "web", 0)
 }
 
@@ -190,7 +191,7 @@ func TestASourceThatAppearsOrGoesRestartsWhereThatIsAskedFor(t *testing.T) {
 	s.watching("p", 1)
 	s.configMap("flags", "beta", "on")
 	s.succeeded("p", 1)
-	s.delete("v1", "ConfigMap", "flags")
+	s.Delete("v1", "ConfigMap", "flags")
 	s.succeeded("p", 2)
 	s.restarted(deployment, "web", 2)
 }
@@ -221,10 +222,10 @@ func TestConfigAndTemplateAppliedTogetherAreOneRollout(t *testing.T) {
 	s.available(deployment, "web")
 	history := s.ended("p", 1)
 	if history[0].Result != autorebootv1.ResultSuperseded || history[0].Reason != autorebootv1.ReasonNewerPods {
-		t.Errorf("want %s, %s: %s", autorebootv1.ResultSuperseded, autorebootv1.ReasonNewerPods, text(history))
+		t.Errorf("want %s, %s: %s", autorebootv1.ResultSuperseded, autorebootv1.ReasonNewerPods, framework.Text(history))
 	}
-	s.tells("RebootPolicy", "p", "RestartSuperseded", 1)
-	s.never(func() error { return s.quiet("p", 1) })
+	s.Tells("RebootPolicy", "p", "RestartSuperseded", 1)
+	s.Never(func() error { return s.quiet("p", 1) })
 	s.generation(deployment, "web", 2)
 	if id := s.restartID(deployment, "web"); id != "" {
 		t.Errorf("the workload was restarted by %s", id)

@@ -18,9 +18,9 @@ func TestAnExternalServiceThatMovesRestartsItsClients(t *testing.T) {
 	var addresses []string
 	var servers []*externalnet.Server
 	for range 3 {
-		address := s.address()
+		address := s.Servers.Address()
 		addresses = append(addresses, address)
-		servers = append(servers, s.server(s.shared.servers.TCP(address+":5432")))
+		servers = append(servers, s.server(s.Servers.TCP(address+":5432")))
 	}
 	s.external("db", addresses[0], 5432, metav1.ConditionTrue)
 	s.run(deployment, "web", bare)
@@ -34,10 +34,10 @@ func TestAnExternalServiceThatMovesRestartsItsClients(t *testing.T) {
 	s.policy("over", "{"+targets(deployment, "web")+`, triggers: [{name: over, type: EndpointsChange, endpointsChange: {externalServiceName: db, events: [FailedOver]}}]}`)
 	s.policy("p", "{suspend: true, "+targets(deployment, "web")+`, triggers: [{name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db}}]}`)
 	s.watching("over", 1)
-	s.merge("networking.fairlead.dev/v1", "ExternalService", "db", fmt.Sprintf("{spec: {endpoints: [{name: a, addresses: [%s]}, {name: b, priority: 1, addresses: [%s]}]}}", addresses[1], addresses[2]))
+	s.Merge("networking.fairlead.dev/v1", "ExternalService", "db", fmt.Sprintf("{spec: {endpoints: [{name: a, addresses: [%s]}, {name: b, priority: 1, addresses: [%s]}]}}", addresses[1], addresses[2]))
 	s.healthy("db", metav1.ConditionTrue)
-	s.never(func() error { return s.quiet("over", 0) })
-	s.must(servers[1].Set(externalnet.Behavior{Fault: externalnet.Refuse}))
+	s.Never(func() error { return s.quiet("over", 0) })
+	s.Must(servers[1].Set(externalnet.Behavior{Fault: externalnet.Refuse}))
 	s.succeeded("over", 1)
 	s.restarted(deployment, "web", 2)
 }

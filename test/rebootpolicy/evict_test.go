@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 const evict = "strategy: {type: Evict, evict: {timeout: 3s}}, "
@@ -33,14 +34,14 @@ func (s *suite) watchPods(app string) *herd {
 	s.Helper()
 	h := &herd{pods: map[types.UID]bool{}, seen: map[types.UID]bool{}}
 	var list corev1.PodList
-	s.must(s.client.List(s.Context(), &list, client.InNamespace(s.namespace), client.MatchingLabels{"app": app}))
+	s.Must(s.Client.List(s.Context(), &list, client.InNamespace(s.Namespace), client.MatchingLabels{"app": app}))
 	for i := range list.Items {
 		h.note(watch.Modified, &list.Items[i])
 	}
 	h.fewest = len(list.Items)
-	changes, err := s.client.Watch(s.Context(), &corev1.PodList{}, client.InNamespace(s.namespace), client.MatchingLabels{"app": app},
+	changes, err := s.Client.Watch(s.Context(), &corev1.PodList{}, client.InNamespace(s.Namespace), client.MatchingLabels{"app": app},
 		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
-	s.must(err)
+	s.Must(err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -82,13 +83,13 @@ func (h *herd) figures() (seen, fewest int) {
 // budget creates a PodDisruptionBudget, and waits until it allows so many disruptions.
 func (s *suite) budget(name, app string, minAvailable, allowed int) {
 	s.Helper()
-	s.make(fmt.Sprintf("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: %s}, spec: {minAvailable: %d, selector: {matchLabels: {app: %s}}}}", name, minAvailable, app))
-	s.eventually(func() error {
-		o := s.object("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: " + name + "}}")
-		s.must(s.client.Get(s.Context(), objectKey(o), o))
+	s.Make(fmt.Sprintf("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: %s}, spec: {minAvailable: %d, selector: {matchLabels: {app: %s}}}}", name, minAvailable, app))
+	s.Eventually(func() error {
+		o := s.Object("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: " + name + "}}")
+		s.Must(s.Client.Get(s.Context(), objectKey(o), o))
 		status, ok := o.Object["status"].(map[string]any)
 		if !ok || status["observedGeneration"] == nil || status["disruptionsAllowed"] != int64(allowed) {
-			return fmt.Errorf("budget %s: %s", name, text(status))
+			return fmt.Errorf("budget %s: %s", name, framework.Text(status))
 		}
 		return nil
 	})
@@ -107,7 +108,7 @@ func TestEvictionReplacesEveryPodOnceWithinTheBudgetAndLeavesTheTemplateAlone(t 
 	s.available(deployment, "web")
 	s.available(statefulSet, "manual")
 	s.available(deployment, "paused")
-	s.merge("apps/v1", deployment, "paused", "{spec: {paused: true}}")
+	s.Merge("apps/v1", deployment, "paused", "{spec: {paused: true}}")
 	s.budget("web", "web", 3, 1)
 	s.policy("p", `{targets: [{kind: Deployment, name: web}, {kind: StatefulSet, name: manual}, {kind: Deployment, name: paused}],
 		strategy: {type: Evict}, `+onConfig+"}")
@@ -145,7 +146,7 @@ func TestABudgetThatAllowsNothingIsRespected(t *testing.T) {
 	pods := s.watchPods("web")
 	s.secret("creds", "password", "second")
 	if history := s.ended("p", 1); history[0].Result != autorebootv1.ResultFailed || history[0].Reason != autorebootv1.ReasonEvictionBlocked || !strings.Contains(history[0].Message, "PodDisruptionBudget web") {
-		t.Errorf("want it Failed, EvictionBlocked, by the PodDisruptionBudget web: %s", text(history))
+		t.Errorf("want it Failed, EvictionBlocked, by the PodDisruptionBudget web: %s", framework.Text(history))
 	}
 	s.condition("p", autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonVerificationFailed)
 	if seen, fewest := pods.figures(); seen != 2 || fewest != 2 {
@@ -154,11 +155,11 @@ func TestABudgetThatAllowsNothingIsRespected(t *testing.T) {
 	// The budget gives way while the eviction is tried.
 	s.set("p", "{strategy: {evict: {timeout: 2m}}}")
 	s.rolling("p", autorebootv1.PhaseEvicting)
-	s.merge("policy/v1", "PodDisruptionBudget", "web", "{spec: {minAvailable: 1}}")
-	s.eventually(func() error {
+	s.Merge("policy/v1", "PodDisruptionBudget", "web", "{spec: {minAvailable: 1}}")
+	s.Eventually(func() error {
 		policy, err := s.get("p")
 		if err == nil && (len(policy.Status.History) != 2 || policy.Status.History[0].Result != autorebootv1.ResultSucceeded) {
-			err = fmt.Errorf("want it Succeeded: %s", text(policy.Status))
+			err = fmt.Errorf("want it Succeeded: %s", framework.Text(policy.Status))
 		}
 		return err
 	})
@@ -179,7 +180,7 @@ func TestTwoBudgetsOverOnePodEndTheRestart(t *testing.T) {
 	pods := s.watchPods("web")
 	s.secret("creds", "password", "second")
 	if history := s.ended("p", 1); history[0].Result != autorebootv1.ResultFailed || history[0].Reason != autorebootv1.ReasonEvictionMisconfigured {
-		t.Errorf("want it Failed, EvictionMisconfigured: %s", text(history))
+		t.Errorf("want it Failed, EvictionMisconfigured: %s", framework.Text(history))
 	}
 	s.condition("p", autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonVerificationFailed)
 	if seen, _ := pods.figures(); seen != 2 {
@@ -191,14 +192,14 @@ func TestAWriterIsWarnedOfABudgetThatAllowsNoEviction(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	s.run(deployment, "web", bare, replicas(2))
-	s.make("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: never}, spec: {minAvailable: 2, selector: {matchLabels: {app: web}}}}")
+	s.Make("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: never}, spec: {minAvailable: 2, selector: {matchLabels: {app: web}}}}")
 	tries := 0
 	warned := func(words string, more string) {
 		s.Helper()
-		s.eventually(func() error { // replicas learn of the workload a moment later
+		s.Eventually(func() error { // replicas learn of the workload a moment later
 			tries++
-			_, told, err := s.try(s.manifest(fmt.Sprint("p-", tries), "{suspend: true, "+targets(deployment, "web")+", "+onConfig+more+"}"))
-			s.must(err)
+			_, told, err := s.Try(s.manifest(fmt.Sprint("p-", tries), "{suspend: true, "+targets(deployment, "web")+", "+onConfig+more+"}"), "apply", "-f", "-")
+			s.Must(err)
 			if strings.Contains(told, "PodDisruptionBudget") != (words != "") || !strings.Contains(told, words) {
 				return fmt.Errorf("told %q, want %q", told, words)
 			}
@@ -207,6 +208,6 @@ func TestAWriterIsWarnedOfABudgetThatAllowsNoEviction(t *testing.T) {
 	}
 	warned("spec.strategy.type: Evict restarts no pod of Deployment web: PodDisruptionBudget never never allows it (minAvailable: 2 of 2)", ", strategy: {type: Evict}")
 	warned("", "") // a rollout asks no budget
-	s.merge("policy/v1", "PodDisruptionBudget", "never", "{spec: {minAvailable: 1}}")
+	s.Merge("policy/v1", "PodDisruptionBudget", "never", "{spec: {minAvailable: 1}}")
 	warned("", ", strategy: {type: Evict}")
 }

@@ -24,17 +24,17 @@ import (
 func (s *suite) freeze(blackouts string) {
 	s.Helper()
 	file := filepath.Join(s.TempDir(), "calendar.yaml")
-	s.must(os.WriteFile(file, []byte(text(map[string]any{
+	s.Must(os.WriteFile(file, []byte(framework.Text(map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "fairlead-calendar", "namespace": framework.Namespace},
 		"data": map[string]any{"blackouts": blackouts},
 	})), 0o600))
-	s.kubectl("apply", "-n", framework.Namespace, "-f", file)
+	s.Kubectl("apply", "-n", framework.Namespace, "-f", file)
 }
 
 // thaw takes all of them back.
 func (s *suite) thaw() {
 	s.Helper()
-	s.kubectl("delete", "configmap", "fairlead-calendar", "-n", framework.Namespace, "--ignore-not-found")
+	s.Kubectl("delete", "configmap", "fairlead-calendar", "-n", framework.Namespace, "--ignore-not-found")
 }
 
 // explains waits until the message of a condition holds some words.
@@ -72,9 +72,9 @@ func TestAFreezeOfTheClusterHoldsRestartsUntilItIsTakenBack(t *testing.T) {
 
 	// A mistake in it ends no freeze.
 	s.freeze("- {name: year-end, until: tomorrow}")
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		var list eventsv1.EventList
-		if err := s.client.List(s.Context(), &list, client.InNamespace(framework.Namespace)); err != nil {
+		if err := s.Client.List(s.Context(), &list, client.InNamespace(framework.Namespace)); err != nil {
 			return err
 		}
 		for _, event := range list.Items {
@@ -84,10 +84,10 @@ func TestAFreezeOfTheClusterHoldsRestartsUntilItIsTakenBack(t *testing.T) {
 		}
 		return fmt.Errorf("no Event CalendarUnreadable on the ConfigMap")
 	})
-	if figures := s.figures(); !strings.Contains(figures, "fairlead_calendar_readable 0\n") || !strings.Contains(figures, "fairlead_calendar_blackout 1\n") {
+	if figures := s.Figures(); !strings.Contains(figures, "fairlead_calendar_readable 0\n") || !strings.Contains(figures, "fairlead_calendar_blackout 1\n") {
 		t.Errorf("the metrics do not say that the calendar cannot be read, and that a blackout holds:\n%s", figures)
 	}
-	s.never(func() error {
+	s.Never(func() error {
 		if n := s.read(deployment, "web").GetGeneration(); n != 1 {
 			return fmt.Errorf("restarted within a freeze: generation %d", n)
 		}

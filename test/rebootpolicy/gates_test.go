@@ -17,20 +17,13 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
-
-// address is one outside that no other test has, of 198.18.0.0/16.
-func (s *suite) address() string {
-	s.shared.mu.Lock()
-	defer s.shared.mu.Unlock()
-	s.shared.address++
-	return fmt.Sprintf("198.18.%d.%d", s.shared.address/250, s.shared.address%250+1)
-}
 
 // server ends with the test.
 func (s *suite) server(server *externalnet.Server, err error) *externalnet.Server {
 	s.Helper()
-	s.must(err)
+	s.Must(err)
 	s.Cleanup(server.Close)
 	s.Cleanup(s.forget)
 	return server
@@ -39,10 +32,10 @@ func (s *suite) server(server *externalnet.Server, err error) *externalnet.Serve
 // forget deletes what asks the servers of this test before they close: where those of several tests
 // close at once, the operator would rightly suspect itself, and hold back what the others wait for.
 func (s *suite) forget() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), framework.Patience)
 	defer cancel()
 	for _, kind := range []client.Object{&autorebootv1.RebootPolicy{}, &networkingv1.ExternalService{}} {
-		if err := s.client.DeleteAllOf(ctx, kind, client.InNamespace(s.namespace)); err != nil {
+		if err := s.Client.DeleteAllOf(ctx, kind, client.InNamespace(s.Namespace)); err != nil {
 			s.Errorf("delete all %T: %v", kind, err)
 		}
 	}
@@ -52,7 +45,7 @@ func (s *suite) forget() {
 // found.
 func (s *suite) external(name, address string, port int, status metav1.ConditionStatus) {
 	s.Helper()
-	s.apply(fmt.Sprintf(`{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: %s}, spec: {
+	s.Apply(fmt.Sprintf(`{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: %s}, spec: {
 		ports: [{name: p, port: %d}], endpoints: [{name: a, addresses: [%s]}], failover: {failbackDelay: 1s},
 		healthCheck: {tcp: {}, interval: 1s, unhealthyInterval: 1s, timeout: 1s, jitterPercent: 0, healthyThreshold: 1, unhealthyThreshold: 1}}}`, name, port, address))
 	s.healthy(name, status)
@@ -61,13 +54,13 @@ func (s *suite) external(name, address string, port int, status metav1.Condition
 // healthy waits until an ExternalService is so.
 func (s *suite) healthy(name string, status metav1.ConditionStatus) {
 	s.Helper()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		var es networkingv1.ExternalService
-		if err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &es); err != nil {
+		if err := s.Get(name, &es); err != nil {
 			return err
 		}
 		if c := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionHealthy); c == nil || c.Status != status || c.ObservedGeneration != es.Generation {
-			return fmt.Errorf("%s: want Healthy=%s: %s", name, status, text(es.Status))
+			return fmt.Errorf("%s: want Healthy=%s: %s", name, status, framework.Text(es.Status))
 		}
 		return nil
 	})
@@ -76,9 +69,9 @@ func (s *suite) healthy(name string, status metav1.ConditionStatus) {
 func TestARestartWaitsBehindEveryClosedGate(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	address := s.address()
-	server := s.server(s.shared.servers.TCP(address + ":5432"))
-	s.must(server.Set(externalnet.Behavior{Fault: externalnet.Refuse}))
+	address := s.Servers.Address()
+	server := s.server(s.Servers.TCP(address + ":5432"))
+	s.Must(server.Set(externalnet.Behavior{Fault: externalnet.Refuse}))
 	s.external("db", address, 5432, metav1.ConditionFalse)
 	s.secret("creds", "password", "first")
 	s.workload(deployment, "ledger", bare, faulty("unready"))
@@ -109,7 +102,7 @@ func TestARestartWaitsBehindEveryClosedGate(t *testing.T) {
 		})
 	}
 	closed([]string{"db"}, nil)
-	s.must(server.Set(externalnet.Behavior{}))
+	s.Must(server.Set(externalnet.Behavior{}))
 	s.healthy("db", metav1.ConditionTrue)
 	closed([]string{"ledger"}, []string{"db"})
 	s.reform(deployment, "ledger", "{metadata: {labels: {fault: null}}}")
@@ -117,7 +110,7 @@ func TestARestartWaitsBehindEveryClosedGate(t *testing.T) {
 	closed(nil, []string{"db", "ledger"})
 	s.normal("p")
 	s.restarted(deployment, "web", 0)
-	s.delete("apps/v1", deployment, "month-end")
+	s.Delete("apps/v1", deployment, "month-end")
 	s.succeeded("p", 1)
 	s.restarted(deployment, "web", 1)
 }
@@ -131,8 +124,8 @@ func TestAGateThatCannotBeReadIsClosed(t *testing.T) {
 	s.watching("p", 1)
 	s.secret("creds", "password", "second")
 	s.held("p", "web", autorebootv1.ReasonGateClosed)
-	address := s.address()
-	s.server(s.shared.servers.TCP(address + ":5432"))
+	address := s.Servers.Address()
+	s.server(s.Servers.TCP(address + ":5432"))
 	s.external("absent", address, 5432, metav1.ConditionTrue)
 	s.succeeded("p", 1)
 	s.restarted(deployment, "web", 1)
@@ -168,9 +161,9 @@ func TestTheLimitStopsAPolicyUntilAUserLooks(t *testing.T) {
 	s.secret("creds", "password", "third")
 	status := s.condition("p", autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonLimitReached)
 	if status.Halt == nil || status.Halt.Reason != autorebootv1.ReasonLimitReached || status.Halt.Target.Name != "web" {
-		t.Errorf("halt: %s", text(status.Halt))
+		t.Errorf("halt: %s", framework.Text(status.Halt))
 	}
-	s.tells("RebootPolicy", "p", "LimitReached", 1)
+	s.Tells("RebootPolicy", "p", "LimitReached", 1)
 	s.held("p", "web", autorebootv1.ReasonHalted)
 	s.restarted(deployment, "web", 1)
 	s.resume("p")
@@ -183,9 +176,9 @@ func TestTheLimitStopsAPolicyUntilAUserLooks(t *testing.T) {
 func (s *suite) resume(name string) {
 	s.Helper()
 	policy, err := s.get(name)
-	s.must(err)
+	s.Must(err)
 	if policy.Status.Halt == nil {
-		s.Fatalf("%s has not halted: %s", name, text(policy.Status))
+		s.Fatalf("%s has not halted: %s", name, framework.Text(policy.Status))
 	}
 	// A person takes more than a second to look.
 	s.annotate(name, autorebootv1.ResumeAnnotation, policy.Status.Halt.Time.Add(1e9).UTC().Format("2006-01-02T15:04:05Z07:00"))
@@ -196,8 +189,8 @@ func (s *suite) resume(name string) {
 func TestAnInjectedFaultHoldsRestarts(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	address := s.address()
-	s.server(s.shared.servers.TCP(address + ":5432"))
+	address := s.Servers.Address()
+	s.server(s.Servers.TCP(address + ":5432"))
 	s.external("db", address, 5432, metav1.ConditionTrue)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))
@@ -205,17 +198,17 @@ func TestAnInjectedFaultHoldsRestarts(t *testing.T) {
 	const gate = ", gates: [{type: ExternalServiceHealthy, name: db}]}"
 	s.policy("web", "{"+targets(deployment, "web")+", "+onConfig+gate)
 	s.policy("bold", "{"+targets(deployment, "bold")+", "+onConfig+gate)
-	s.merge("autoreboot.fairlead.dev/v1", "RebootPolicy", "bold", "{metadata: {annotations: {autoreboot.fairlead.dev/on-injected-fault: Restart}}}")
+	s.Merge("autoreboot.fairlead.dev/v1", "RebootPolicy", "bold", "{metadata: {annotations: {autoreboot.fairlead.dev/on-injected-fault: Restart}}}")
 	s.watching("web", 1)
 	s.watching("bold", 1)
-	s.merge("networking.fairlead.dev/v1", "ExternalService", "db", fmt.Sprintf(`{metadata: {annotations: {networking.fairlead.dev/inject-fault: "BlackHole for=10m at=%s"}}}`, time.Now().UTC().Format(time.RFC3339)))
-	s.eventually(func() error {
+	s.Merge("networking.fairlead.dev/v1", "ExternalService", "db", fmt.Sprintf(`{metadata: {annotations: {networking.fairlead.dev/inject-fault: "BlackHole for=10m at=%s"}}}`, time.Now().UTC().Format(time.RFC3339)))
+	s.Eventually(func() error {
 		var es networkingv1.ExternalService
-		if err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "db"}, &es); err != nil {
+		if err := s.Get("db", &es); err != nil {
 			return err
 		}
 		if !es.Status.Fault.Lasts() || es.Status.Addresses.Published > 0 {
-			return fmt.Errorf("no fault: %s", text(es.Status))
+			return fmt.Errorf("no fault: %s", framework.Text(es.Status))
 		}
 		return nil
 	})
@@ -229,7 +222,7 @@ func TestAnInjectedFaultHoldsRestarts(t *testing.T) {
 		return nil
 	})
 	s.restarted(deployment, "web", 0)
-	s.merge("networking.fairlead.dev/v1", "ExternalService", "db", "{metadata: {annotations: {networking.fairlead.dev/inject-fault: null}}}")
+	s.Merge("networking.fairlead.dev/v1", "ExternalService", "db", "{metadata: {annotations: {networking.fairlead.dev/inject-fault: null}}}")
 	s.succeeded("web", 1)
 	s.restarted(deployment, "web", 1)
 }

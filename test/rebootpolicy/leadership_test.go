@@ -44,13 +44,13 @@ func TestNothingIsLostOrDoneTwiceWhileReplicasComeAndGo(t *testing.T) {
 	// The leader is killed in the middle of a rollout: the next one verifies it.
 	s.secret("rolling", "password", "second")
 	s.rolling("rolling", autorebootv1.PhaseRollingOut)
-	s.killLeader()
+	s.KillLeader()
 	s.succeeded("rolling", 1)
 	s.restarted(deployment, "rolling", 1)
-	s.tells("RebootPolicy", "rolling", "RestartVerified", 1)
+	s.Tells("RebootPolicy", "rolling", "RestartVerified", 1)
 
 	// A change while no replica runs is one restart once one does.
-	s.restartOperator(func() {
+	s.Renew(func() {
 		s.secret("changed", "password", "second")
 		s.secret("changed", "password", "third")
 	})
@@ -61,8 +61,8 @@ func TestNothingIsLostOrDoneTwiceWhileReplicasComeAndGo(t *testing.T) {
 	s.held("waiting", "waiting", autorebootv1.ReasonOutsideWindow)
 	s.held("halted", "halted", autorebootv1.ReasonHalted)
 	s.condition("halted", autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonLimitReached)
-	s.tells("RebootPolicy", "halted", "LimitReached", 1)
-	s.never(func() error {
+	s.Tells("RebootPolicy", "halted", "LimitReached", 1)
+	s.Never(func() error {
 		for name, restarts := range map[string]int{"still": 0, "asked": 1, "rolling": 1, "changed": 1} {
 			if err := s.quiet(name, restarts); err != nil {
 				return err

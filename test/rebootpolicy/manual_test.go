@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 func TestRestartNowRestartsEveryTargetOncePerToken(t *testing.T) {
@@ -22,10 +23,10 @@ func TestRestartNowRestartsEveryTargetOncePerToken(t *testing.T) {
 	window, _ := far()
 	s.policy("p", "{"+targets(deployment, "web", "api")+", "+onConfig+", windows: "+window+", debounce: {quietPeriod: 100s}, cooldown: 1h}")
 	s.watching("p", 2)
-	s.kubectl("annotate", "rbp", "p", autorebootv1.RestartNowAnnotation+"=monday")
+	s.Kubectl("annotate", "rbp", "p", autorebootv1.RestartNowAnnotation+"=monday")
 	for _, record := range s.succeeded("p", 2) {
 		if !slices.Equal(record.Triggers, []string{autorebootv1.RestartNowTrigger}) {
-			t.Errorf("%s", text(record))
+			t.Errorf("%s", framework.Text(record))
 		}
 	}
 	status := s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
@@ -35,13 +36,13 @@ func TestRestartNowRestartsEveryTargetOncePerToken(t *testing.T) {
 		return nil
 	})
 	if len(status.InFlight) > 0 {
-		t.Errorf("in flight: %s", text(status.InFlight))
+		t.Errorf("in flight: %s", framework.Text(status.InFlight))
 	}
 	// The same token, taken away and given again, asks for nothing.
-	s.kubectl("annotate", "rbp", "p", autorebootv1.RestartNowAnnotation+"-")
-	s.kubectl("annotate", "rbp", "p", autorebootv1.RestartNowAnnotation+"=monday")
-	s.never(func() error { return s.quiet("p", 2) })
-	s.kubectl("annotate", "rbp", "p", "--overwrite", autorebootv1.RestartNowAnnotation+"=tuesday")
+	s.Kubectl("annotate", "rbp", "p", autorebootv1.RestartNowAnnotation+"-")
+	s.Kubectl("annotate", "rbp", "p", autorebootv1.RestartNowAnnotation+"=monday")
+	s.Never(func() error { return s.quiet("p", 2) })
+	s.Kubectl("annotate", "rbp", "p", "--overwrite", autorebootv1.RestartNowAnnotation+"=tuesday")
 	s.succeeded("p", 4)
 	s.restarted(deployment, "web", 2)
 	s.restarted(deployment, "api", 2)
@@ -91,11 +92,11 @@ func TestADryRunTellsAndDoesNothing(t *testing.T) {
 	s.secret("creds", "password", "second")
 	s.held("p", "web", autorebootv1.ReasonDryRun)
 	s.condition("p", autorebootv1.ConditionRestartPending, metav1.ConditionTrue, autorebootv1.ReasonDryRun)
-	s.tells("RebootPolicy", "p", "RestartPlanned", 1)
+	s.Tells("RebootPolicy", "p", "RestartPlanned", 1)
 	s.normal("p")
-	s.never(func() error {
+	s.Never(func() error {
 		if now := s.read(deployment, "web"); now.GetResourceVersion() != before.GetResourceVersion() {
-			return fmt.Errorf("the workload was written: %s", text(now))
+			return fmt.Errorf("the workload was written: %s", framework.Text(now))
 		}
 		return nil
 	})

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 func TestWorkloadsThatCannotRestartNowWaitWithTheReason(t *testing.T) {
@@ -29,7 +30,7 @@ func TestWorkloadsThatCannotRestartNowWaitWithTheReason(t *testing.T) {
 	for name, kind := range map[string]string{"ready": deployment, "paused": deployment, "manual": statefulSet, "kept": statefulSet, "stuck": deployment} {
 		s.available(kind, name)
 	}
-	s.merge("apps/v1", deployment, "paused", "{spec: {paused: true}}")
+	s.Merge("apps/v1", deployment, "paused", "{spec: {paused: true}}")
 	s.reform(deployment, "stuck", "{metadata: {labels: {fault: image-pull}}}")
 	s.policy("p", `{targets: [{kind: Deployment, selector: {matchLabels: {shop: "yes"}}}, {kind: StatefulSet, selector: {matchLabels: {shop: "yes"}}}], `+onConfig+"}")
 	s.watching("p", 6)
@@ -50,10 +51,10 @@ func TestWorkloadsThatCannotRestartNowWaitWithTheReason(t *testing.T) {
 	s.generation(deployment, "stuck", 2)
 
 	// What waited goes on by itself, and where new pods come by other means nothing is left to do.
-	s.merge("apps/v1", deployment, "paused", "{spec: {paused: false}}")
-	s.merge("apps/v1", deployment, "empty", "{spec: {replicas: 1}}")
-	s.merge("apps/v1", statefulSet, "manual", "{spec: {updateStrategy: {type: RollingUpdate}}}")
-	s.merge("apps/v1", statefulSet, "kept", "{spec: {updateStrategy: {rollingUpdate: {partition: 0}}}}")
+	s.Merge("apps/v1", deployment, "paused", "{spec: {paused: false}}")
+	s.Merge("apps/v1", deployment, "empty", "{spec: {replicas: 1}}")
+	s.Merge("apps/v1", statefulSet, "manual", "{spec: {updateStrategy: {type: RollingUpdate}}}")
+	s.Merge("apps/v1", statefulSet, "kept", "{spec: {updateStrategy: {rollingUpdate: {partition: 0}}}}")
 	s.reform(deployment, "stuck", "{metadata: {labels: {fault: null}}}")
 	history := s.ended("p", 6)
 	for name, want := range map[string]autorebootv1.RestartResult{
@@ -61,12 +62,12 @@ func TestWorkloadsThatCannotRestartNowWaitWithTheReason(t *testing.T) {
 		"kept": autorebootv1.ResultSucceeded, "empty": autorebootv1.ResultSuperseded,
 	} {
 		if own := of(history, name); len(own) != 1 || own[0].Result != want {
-			t.Errorf("%s: want %s, once: %s", name, want, text(own))
+			t.Errorf("%s: want %s, once: %s", name, want, framework.Text(own))
 		}
 	}
 	// The pods of stuck's first template are older than the change, and so it may be either.
 	if own := of(history, "stuck"); len(own) != 1 || own[0].Result == autorebootv1.ResultFailed {
-		t.Errorf("stuck: %s", text(own))
+		t.Errorf("stuck: %s", framework.Text(own))
 	}
 	s.generation(deployment, "paused", 4)
 	s.generation(deployment, "empty", 2)
@@ -86,14 +87,14 @@ func TestAnOwnerThatTakesARestartBackIsNotFought(t *testing.T) {
 
 	s.secret("creds", "password", "second")
 	s.condition("p", autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonTargetReverted)
-	s.tells("RebootPolicy", "p", "TargetReverted", 1)
+	s.Tells("RebootPolicy", "p", "TargetReverted", 1)
 	history := s.ended("p", 1)
 	if history[0].Result != autorebootv1.ResultFailed || history[0].Reason != autorebootv1.ReasonTargetReverted {
-		t.Errorf("want Failed, TargetReverted: %s", text(history))
+		t.Errorf("want Failed, TargetReverted: %s", framework.Text(history))
 	}
 	s.secret("creds", "password", "third")
 	s.held("p", "web", autorebootv1.ReasonHalted)
-	s.never(func() error {
+	s.Never(func() error {
 		// The restart, and its end.
 		if g := s.read(deployment, "web").GetGeneration(); g != 3 {
 			return fmt.Errorf("generation %d, want 3", g)
@@ -111,8 +112,8 @@ func (s *suite) owner(name string) (reverted func() int) {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("apps/v1")
 	list.SetKind("DeploymentList")
-	changes, err := s.client.Watch(s.Context(), list, client.InNamespace(s.namespace))
-	s.must(err)
+	changes, err := s.Client.Watch(s.Context(), list, client.InNamespace(s.Namespace))
+	s.Must(err)
 	times := make(chan int, 1)
 	times <- 0
 	done := make(chan struct{})
@@ -129,7 +130,7 @@ func (s *suite) owner(name string) (reverted func() int) {
 			if err := unstructured.SetNestedStringMap(o.Object, annotations, "spec", "template", "metadata", "annotations"); err != nil {
 				s.Error(err)
 			}
-			if err := s.client.Update(s.Context(), o); err == nil { // else it comes again
+			if err := s.Client.Update(s.Context(), o); err == nil { // else it comes again
 				times <- <-times + 1
 			}
 		}
@@ -152,8 +153,8 @@ func TestAPolicyThatGoesAwayLeavesTheRolloutAlone(t *testing.T) {
 	s.secret("creds", "password", "second")
 	s.rolling("p", autorebootv1.PhaseRollingOut)
 	id := s.restartID(deployment, "web")
-	s.delete(autorebootv1.GroupVersion.String(), "RebootPolicy", "p")
-	s.eventually(func() error {
+	s.Delete(autorebootv1.GroupVersion.String(), "RebootPolicy", "p")
+	s.Eventually(func() error {
 		if _, err := s.get("p"); client.IgnoreNotFound(err) != nil || err == nil {
 			return fmt.Errorf("the policy is still there: %v", err)
 		}
@@ -161,16 +162,16 @@ func TestAPolicyThatGoesAwayLeavesTheRolloutAlone(t *testing.T) {
 	})
 	s.available(deployment, "web")
 	s.secret("creds", "password", "third")
-	s.never(func() error {
+	s.Never(func() error {
 		if now := s.restartID(deployment, "web"); now != id {
 			return fmt.Errorf("the template carries restart %q, want %q", now, id)
 		}
 		return nil
 	})
 	s.restarted(deployment, "web", 1)
-	own := fmt.Sprintf("namespace=%q", s.namespace)
-	s.eventually(func() error {
-		if rows := s.samples().Rows("fairlead_rebootpolicy_pending", own); len(rows) > 0 {
+	own := fmt.Sprintf("namespace=%q", s.Namespace)
+	s.Eventually(func() error {
+		if rows := s.Samples().Rows("fairlead_rebootpolicy_pending", own); len(rows) > 0 {
 			return fmt.Errorf("left behind: %q", rows)
 		}
 		return nil

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // crowd counts what is in flight in a namespace, over every status that any policy ever had: watches
@@ -24,8 +25,8 @@ type crowd struct {
 // watchCrowd ends with the test.
 func (s *suite) watchCrowd() *crowd {
 	s.Helper()
-	changes, err := s.client.Watch(s.Context(), &autorebootv1.RebootPolicyList{}, client.InNamespace(s.namespace))
-	s.must(err)
+	changes, err := s.Client.Watch(s.Context(), &autorebootv1.RebootPolicyList{}, client.InNamespace(s.Namespace))
+	s.Must(err)
 	c := &crowd{inFlight: map[string][]string{}}
 	done := make(chan struct{})
 	go func() {
@@ -156,7 +157,7 @@ func TestTwoPoliciesOnOneWorkloadTakeTurns(t *testing.T) {
 	s.succeeded("a", 1)
 	// It may have been made needless by the first.
 	if history := s.ended("b", 1); history[0].Result == autorebootv1.ResultFailed {
-		t.Errorf("the second failed: %s", text(history))
+		t.Errorf("the second failed: %s", framework.Text(history))
 	}
 	if n := crowd.atOnce(); n != 1 {
 		t.Errorf("%d restarts of the workload at once, want 1", n)
@@ -173,7 +174,7 @@ func TestAChangeInTheMiddleOfARolloutIsOneMoreRestart(t *testing.T) {
 	s.secret("creds", "password", "second")
 	s.rolling("p", autorebootv1.PhaseRollingOut)
 	id := s.restartID(deployment, "web")
-	s.eventually(func() error { // a pod that took what was there before
+	s.Eventually(func() error { // a pod that took what was there before
 		for _, pod := range s.pods("web") {
 			if pod.Annotations[autorebootv1.RestartIDAnnotation] == id {
 				return nil
@@ -184,7 +185,7 @@ func TestAChangeInTheMiddleOfARolloutIsOneMoreRestart(t *testing.T) {
 	s.secret("creds", "password", "third")
 	s.succeeded("p", 2)
 	s.restarted(deployment, "web", 2)
-	s.never(func() error { return s.quiet("p", 2) })
+	s.Never(func() error { return s.quiet("p", 2) })
 }
 
 func TestAWindowThatClosesStopsTheNextWaveAndNotTheOneUnderWay(t *testing.T) {
@@ -201,7 +202,7 @@ func TestAWindowThatClosesStopsTheNextWaveAndNotTheOneUnderWay(t *testing.T) {
 	s.held("p", "web-1", autorebootv1.ReasonOutsideWindow)
 	history := s.succeeded("p", 1)
 	if history[0].Target.Name != "web-0" {
-		t.Errorf("restarted outside of a window: %s", text(history))
+		t.Errorf("restarted outside of a window: %s", framework.Text(history))
 	}
 	s.restarted(deployment, "web-0", 1)
 	s.restarted(deployment, "web-1", 0)

@@ -10,10 +10,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // quick is what every policy here has that does not say otherwise: no test waits for long.
@@ -26,16 +26,16 @@ const onConfig = `triggers: [{name: config, type: ConfigChange, configChange: {}
 // policy applies a RebootPolicy with a spec in YAML, over quick.
 func (s *suite) policy(name, spec string) {
 	s.Helper()
-	s.apply(s.manifest(name, spec))
+	s.Apply(s.manifest(name, spec))
 }
 
 func (s *suite) manifest(name, spec string) string {
 	s.Helper()
 	var all, own map[string]any
-	s.must(yaml.Unmarshal([]byte(quick), &all))
-	s.must(yaml.Unmarshal([]byte(spec), &own))
+	s.Must(yaml.Unmarshal([]byte(quick), &all))
+	s.Must(yaml.Unmarshal([]byte(spec), &own))
 	maps.Copy(all, own)
-	return text(map[string]any{
+	return framework.Text(map[string]any{
 		"apiVersion": autorebootv1.GroupVersion.String(), "kind": "RebootPolicy",
 		"metadata": map[string]any{"name": name}, "spec": all,
 	})
@@ -44,37 +44,37 @@ func (s *suite) manifest(name, spec string) string {
 // get reads a RebootPolicy.
 func (s *suite) get(name string) (*autorebootv1.RebootPolicy, error) {
 	var policy autorebootv1.RebootPolicy
-	err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &policy)
+	err := s.Get(name, &policy)
 	return &policy, err
 }
 
 // set edits the spec of a RebootPolicy by a merge patch in YAML.
 func (s *suite) set(name, spec string) {
 	s.Helper()
-	s.merge(autorebootv1.GroupVersion.String(), "RebootPolicy", name, "{spec: "+spec+"}")
+	s.Merge(autorebootv1.GroupVersion.String(), "RebootPolicy", name, "{spec: "+spec+"}")
 }
 
 // annotate sets an annotation of a RebootPolicy.
 func (s *suite) annotate(name, annotation, value string) {
 	s.Helper()
-	s.merge(autorebootv1.GroupVersion.String(), "RebootPolicy", name, fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", annotation, value))
+	s.Merge(autorebootv1.GroupVersion.String(), "RebootPolicy", name, fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", annotation, value))
 }
 
 // shows waits until the status answers the latest spec, and ask is content with it.
 func (s *suite) shows(name string, ask func(autorebootv1.RebootPolicyStatus) error) autorebootv1.RebootPolicyStatus {
 	s.Helper()
 	var last autorebootv1.RebootPolicyStatus
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		policy, err := s.get(name)
 		if err != nil {
 			return err
 		}
 		last = policy.Status
 		if last.ObservedGeneration != policy.Generation {
-			return fmt.Errorf("%s: generation %d is not observed yet: %s", name, policy.Generation, text(last))
+			return fmt.Errorf("%s: generation %d is not observed yet: %s", name, policy.Generation, framework.Text(last))
 		}
 		if err := ask(last); err != nil {
-			return fmt.Errorf("%s: %w: %s", name, err, text(last))
+			return fmt.Errorf("%s: %w: %s", name, err, framework.Text(last))
 		}
 		return nil
 	})
@@ -145,12 +145,12 @@ func (s *suite) ended(name string, n int) []autorebootv1.RestartRecord {
 		return nil
 	})
 	if len(status.History) > n {
-		s.Fatalf("%s: %d restarts, want %d: %s", name, len(status.History), n, text(status.History))
+		s.Fatalf("%s: %d restarts, want %d: %s", name, len(status.History), n, framework.Text(status.History))
 	}
 	ids := map[string]bool{}
 	for _, record := range status.History {
 		if ids[record.ID] {
-			s.Errorf("%s: two restarts are called %s: %s", name, record.ID, text(status.History))
+			s.Errorf("%s: two restarts are called %s: %s", name, record.ID, framework.Text(status.History))
 		}
 		ids[record.ID] = true
 	}
@@ -163,7 +163,7 @@ func (s *suite) succeeded(name string, n int) []autorebootv1.RestartRecord {
 	history := s.ended(name, n)
 	for _, record := range history {
 		if record.Result != autorebootv1.ResultSucceeded || record.Reason != autorebootv1.ReasonVerified {
-			s.Errorf("%s: want %s, Verified: %s", name, autorebootv1.ResultSucceeded, text(record))
+			s.Errorf("%s: want %s, Verified: %s", name, autorebootv1.ResultSucceeded, framework.Text(record))
 		}
 	}
 	return history
@@ -178,11 +178,11 @@ func (s *suite) quiet(name string, restarts int) error {
 	st := policy.Status
 	for _, target := range st.Targets {
 		if target.Pending != nil {
-			return fmt.Errorf("%s: a restart of %s waits: %s", name, target.Name, text(st))
+			return fmt.Errorf("%s: a restart of %s waits: %s", name, target.Name, framework.Text(st))
 		}
 	}
 	if len(st.InFlight) > 0 || len(st.History) != restarts {
-		return fmt.Errorf("%s: want %d restarts, and none to come: %s", name, restarts, text(st))
+		return fmt.Errorf("%s: want %d restarts, and none to come: %s", name, restarts, framework.Text(st))
 	}
 	return nil
 }
@@ -196,9 +196,9 @@ func of(history []autorebootv1.RestartRecord, target string) []autorebootv1.Rest
 func (s *suite) normal(name string) {
 	s.Helper()
 	policy, err := s.get(name)
-	s.must(err)
+	s.Must(err)
 	if policy.Status.ObservedGeneration != policy.Generation || !meta.IsStatusConditionTrue(policy.Status.Conditions, autorebootv1.ConditionReady) {
-		s.Errorf("%s: not ready at generation %d: %s", name, policy.Generation, text(policy.Status))
+		s.Errorf("%s: not ready at generation %d: %s", name, policy.Generation, framework.Text(policy.Status))
 	}
 	for _, c := range policy.Status.Conditions {
 		if c.Type == "Reconciling" || c.Type == autorebootv1.ConditionStalled {

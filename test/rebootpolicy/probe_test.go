@@ -12,18 +12,18 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // answers opens a port that every pod answers on, by HTTP.
 func (s *suite) answers() *externalnet.Fleet {
 	s.Helper()
 	fleet, err := externalnet.OpenFleet(externalnet.FleetOptions{Protocol: externalnet.FleetHTTP, Workers: 8})
-	s.must(err)
+	s.Must(err)
 	s.Cleanup(func() { _ = fleet.Close() })
 	s.Cleanup(s.forget)
 	return fleet
@@ -53,7 +53,7 @@ func (s *suite) checked(fleet *externalnet.Fleet, ips []netip.Addr, more int) {
 	for _, ip := range ips {
 		before[ip] = fleet.Count(ip)
 	}
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		for _, ip := range ips {
 			if n := fleet.Count(ip) - before[ip]; n < more {
 				return fmt.Errorf("%s was asked %d times more, want %d", ip, n, more)
@@ -103,22 +103,22 @@ func TestPodsThatStopAnsweringAreRestarted(t *testing.T) {
 	s.checked(fleet, sick, 1)
 
 	// One of four is for its own liveness probe to restart.
-	s.must(fleet.Fail(sick[0]))
+	s.Must(fleet.Fail(sick[0]))
 	s.checked(fleet, sick, 5)
-	s.must(s.quiet("p", 0))
+	s.Must(s.quiet("p", 0))
 	s.restarted(deployment, "web", 0)
 
-	s.must(fleet.Fail(sick...))
+	s.Must(fleet.Fail(sick...))
 	history := s.succeeded("p", 1)
 	if !slices.Equal(history[0].Triggers, []string{"stuck"}) {
 		t.Errorf("restarted for %q", history[0].Triggers)
 	}
 	s.restarted(deployment, "web", 1)
-	s.tells(deployment, "web", "RestartStarted", 1)
+	s.Tells(deployment, "web", "RestartStarted", 1)
 	s.checked(fleet, s.ips("web"), 5)
-	s.must(s.quiet("p", 1))
+	s.Must(s.quiet("p", 1))
 	s.restarted(deployment, "web", 1)
-	s.must(s.quiet("well", 0))
+	s.Must(s.quiet("well", 0))
 }
 
 func TestProbesThatFailBehindAClosedGateRestartNothing(t *testing.T) {
@@ -126,8 +126,8 @@ func TestProbesThatFailBehindAClosedGateRestartNothing(t *testing.T) {
 	s := newSuite(t)
 	fleet := s.answers()
 	s.amongWell(fleet)
-	address := s.address()
-	server := s.server(s.shared.servers.TCP(address + ":5432"))
+	address := s.Servers.Address()
+	server := s.server(s.Servers.TCP(address + ":5432"))
 	s.external("db", address, 5432, metav1.ConditionTrue)
 	s.run(deployment, "web", bare, replicas(2), surge(2))
 	s.policy("p", "{"+targets(deployment, "web")+", "+onProbe(fleet.Port())+`, gates: [{type: ExternalServiceHealthy, name: db}]}`)
@@ -136,25 +136,25 @@ func TestProbesThatFailBehindAClosedGateRestartNothing(t *testing.T) {
 	s.checked(fleet, sick, 1)
 
 	// What the pods need is down, and so are they.
-	s.must(server.Set(externalnet.Behavior{Fault: externalnet.Refuse}))
+	s.Must(server.Set(externalnet.Behavior{Fault: externalnet.Refuse}))
 	s.healthy("db", metav1.ConditionFalse)
-	s.must(fleet.Fail(sick...))
-	s.never(func() error {
+	s.Must(fleet.Fail(sick...))
+	s.Never(func() error {
 		if id := s.restartID(deployment, "web"); id != "" {
 			return fmt.Errorf("restarted by %s", id)
 		}
 		return nil
 	})
 	// Both come back: there is nothing to heal.
-	s.must(fleet.Fail())
-	s.must(server.Set(externalnet.Behavior{}))
+	s.Must(fleet.Fail())
+	s.Must(server.Set(externalnet.Behavior{}))
 	s.healthy("db", metav1.ConditionTrue)
 	s.checked(fleet, sick, 5)
-	s.eventually(func() error { return s.quiet("p", 0) })
+	s.Eventually(func() error { return s.quiet("p", 0) })
 	s.restarted(deployment, "web", 0)
 
 	// Pods that do not come back are restarted.
-	s.must(fleet.Fail(sick...))
+	s.Must(fleet.Fail(sick...))
 	s.succeeded("p", 1)
 	s.restarted(deployment, "web", 1)
 }
@@ -170,50 +170,50 @@ func TestTheDeathOfAPodByChaosIsNoProbeFailure(t *testing.T) {
 	s.policy("p", "{"+targets(deployment, "web")+", "+strings.Replace(onProbe(fleet.Port()), "failureThreshold: 2", "failureThreshold: 5", 1)+"}")
 	s.watching("p", 1)
 	s.checked(fleet, s.ips("web"), 1)
-	s.make(`{apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, metadata: {name: c}, spec: {dryRun: false, target: {workload: {kind: Deployment, name: web}},
+	s.Make(`{apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, metadata: {name: c}, spec: {dryRun: false, target: {workload: {kind: Deployment, name: web}},
 		schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 0s}, verification: {soak: 45s}}}`)
 	run := func() *chaosv1.ChaosPodStatus {
 		s.Helper()
 		var c chaosv1.ChaosPod
-		s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "c"}, &c))
+		s.Must(s.Get("c", &c))
 		return &c.Status
 	}
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if status := run(); status.NextRunTime == nil {
-			return fmt.Errorf("not scheduled: %s", text(status))
+			return fmt.Errorf("not scheduled: %s", framework.Text(status))
 		}
 		return nil
 	})
-	s.merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", chaosv1.RunNowAnnotation, "1"))
-	s.eventually(func() error {
+	s.Merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", chaosv1.RunNowAnnotation, "1"))
+	s.Eventually(func() error {
 		if status := run(); status.CurrentRun == nil || status.CurrentRun.ReadyTime == nil {
-			return fmt.Errorf("want a pod killed and replaced: %s", text(status))
+			return fmt.Errorf("want a pod killed and replaced: %s", framework.Text(status))
 		}
 		return nil
 	})
 	sick := s.ips("web")
 	// No pod responds until the others were asked eight times, which would be enough for a restart.
-	s.must(fleet.Fail(sick...))
+	s.Must(fleet.Fail(sick...))
 	s.checked(fleet, s.ips("well-0"), 8)
 	if status := run(); status.CurrentRun == nil {
-		t.Fatalf("the run has ended before: %s", text(status))
+		t.Fatalf("the run has ended before: %s", framework.Text(status))
 	}
-	s.must(s.quiet("p", 0))
-	s.must(fleet.Fail())
-	s.eventually(func() error {
+	s.Must(s.quiet("p", 0))
+	s.Must(fleet.Fail())
+	s.Eventually(func() error {
 		if status := run(); len(status.Runs) != 1 || status.Runs[0].Outcome != chaosv1.RunSurvived {
-			return fmt.Errorf("want the run survived: %s", text(status))
+			return fmt.Errorf("want the run survived: %s", framework.Text(status))
 		}
 		return nil
 	})
 	s.checked(fleet, sick, 3)
-	s.must(s.quiet("p", 0))
+	s.Must(s.quiet("p", 0))
 	s.restarted(deployment, "web", 0)
 	for _, reason := range []string{"RestartHeld", "RestartStarted", "TriggerRecovered"} {
-		s.tells("RebootPolicy", "p", reason, 0)
+		s.Tells("RebootPolicy", "p", reason, 0)
 	}
 	// Afterwards it is.
-	s.must(fleet.Fail(sick...))
+	s.Must(fleet.Fail(sick...))
 	s.succeeded("p", 1)
 	s.restarted(deployment, "web", 1)
 }
@@ -224,7 +224,7 @@ func TestAPolicyOfTheFirstVersionRestartsPodsThatStopAnswering(t *testing.T) {
 	fleet := s.answers()
 	s.amongWell(fleet)
 	s.run(deployment, "web", bare, replicas(2), surge(2))
-	s.apply(fmt.Sprintf(`{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: p}, spec: {
+	s.Apply(fmt.Sprintf(`{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: p}, spec: {
 		target: {apiVersion: apps/v1, kind: Deployment, name: web},
 		policies: [{name: stuck, comment: restart when stuck, trigger: {probe: {httpGet: {path: /healthz, port: %d}, periodSeconds: 1, timeoutSeconds: 1, failureThreshold: 2}}}]}}`, fleet.Port()))
 	// What the first version cannot say, another person says.
@@ -232,14 +232,14 @@ func TestAPolicyOfTheFirstVersionRestartsPodsThatStopAnswering(t *testing.T) {
 	s.watching("p", 1)
 	sick := s.ips("web")
 	s.checked(fleet, sick, 1)
-	s.must(fleet.Fail(sick...))
+	s.Must(fleet.Fail(sick...))
 	history := s.succeeded("p", 1)
 	s.restarted(deployment, "web", 1)
-	old := s.object("{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: p}}")
-	s.must(s.client.Get(s.Context(), objectKey(old), old))
+	old := s.Object("{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: p}}")
+	s.Must(s.Client.Get(s.Context(), objectKey(old), old))
 	status, ok := old.Object["status"].(map[string]any)
 	if want := history[0].CompletedTime.UTC().Format("2006-01-02T15:04:05Z"); !ok || status["lastReboot"] != want {
-		t.Errorf("v1alpha1 says it was last restarted at %v, want %s: %s", status["lastReboot"], want, text(old))
+		t.Errorf("v1alpha1 says it was last restarted at %v, want %s: %s", status["lastReboot"], want, framework.Text(old))
 	}
 }
 
@@ -248,18 +248,18 @@ func TestAHostThatStopsAnsweringRestartsWhatDependsOnIt(t *testing.T) {
 	s := newSuite(t)
 	fleet := s.answers()
 	s.amongWell(fleet)
-	address := s.address()
-	server := s.server(s.shared.servers.HTTP(address + ":8080"))
+	address := s.Servers.Address()
+	server := s.server(s.Servers.HTTP(address + ":8080"))
 	s.run(deployment, "web", bare)
 	s.policy("p", "{"+targets(deployment, "web")+`, triggers: [{name: stuck, type: Probe, probe: {httpGet: {host: `+address+`, port: 8080}, period: 1s, timeout: 1s, failureThreshold: 2}}], cooldown: 1h}`)
 	s.watching("p", 1)
-	s.must(server.Set(externalnet.Behavior{Status: 500}))
+	s.Must(server.Set(externalnet.Behavior{Status: 500}))
 	s.succeeded("p", 1)
 	// It is no better, and cooldown keeps the policy from restarting without end.
 	s.held("p", "web", autorebootv1.ReasonCooldown)
-	s.must(server.Set(externalnet.Behavior{}))
-	s.eventually(func() error { return s.quiet("p", 1) })
-	s.tells("RebootPolicy", "p", "TriggerRecovered", 1)
+	s.Must(server.Set(externalnet.Behavior{}))
+	s.Eventually(func() error { return s.quiet("p", 1) })
+	s.Tells("RebootPolicy", "p", "TriggerRecovered", 1)
 	s.restarted(deployment, "web", 1)
 }
 
@@ -270,11 +270,11 @@ func TestAProbeThatCannotBeMadeIsSaidInACondition(t *testing.T) {
 	probes := func(probe string) string {
 		return "{" + targets(deployment, "web") + ", triggers: [{name: stuck, type: Probe, probe: {" + probe + ", period: 1s, timeout: 1s, failureThreshold: 2}}]}"
 	}
-	if _, told, err := s.try(s.manifest("exec", probes(`exec: {command: ["true"]}`))); err != nil || !strings.Contains(told, "never fires") {
+	if _, told, err := s.Try(s.manifest("exec", probes(`exec: {command: ["true"]}`)), "apply", "-f", "-"); err != nil || !strings.Contains(told, "never fires") {
 		t.Errorf("%v: told %q", err, told)
 	}
-	host := "stuck." + s.namespace + ".example.com"
-	s.must(s.shared.servers.DNS.Addresses(host, time.Second, "169.254.169.254"))
+	host := "stuck." + s.Namespace + ".example.com"
+	s.Must(s.Servers.DNS.Addresses(host, time.Second, "169.254.169.254"))
 	s.policy("denied", probes("tcpSocket: {host: "+host+", port: 80}"))
 	for name, words := range map[string]string{"exec": "commands are not run", "denied": "the egress policy refuses"} {
 		s.condition(name, autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ReasonProbeUnavailable)
@@ -283,9 +283,9 @@ func TestAProbeThatCannotBeMadeIsSaidInACondition(t *testing.T) {
 	s.restarted(deployment, "web", 0)
 
 	// Both get well by themselves, or by an edit.
-	address := s.address()
-	s.server(s.shared.servers.TCP(address + ":80"))
-	s.must(s.shared.servers.DNS.Addresses(host, time.Second, address))
+	address := s.Servers.Address()
+	s.server(s.Servers.TCP(address + ":80"))
+	s.Must(s.Servers.DNS.Addresses(host, time.Second, address))
 	s.watching("denied", 1)
 	s.policy("exec", probes("tcpSocket: {host: "+address+", port: 80}"))
 	s.watching("exec", 1)

@@ -28,30 +28,14 @@ type person struct {
 // Role, in YAML.
 func (s *suite) newPerson(name string, rules ...string) *person {
 	s.Helper()
-	user, err := s.shared.User(name + "@" + s.namespace)
-	s.must(err)
-	p := &person{suite: s, user: user.Name}
-	p.client, err = framework.NewClient(user.Kubeconfig)
-	s.must(err)
-	s.grant(name, "{kind: User, name: \""+user.Name+"\"}", append(rules, `{apiGroups: [autoreboot.fairlead.dev], resources: [rebootpolicies], verbs: ["*"]}`)...)
-	s.eventually(func() error {
-		return client.IgnoreNotFound(p.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "none"}, &autorebootv1.RebootPolicy{}))
-	})
-	return p
-}
-
-// grant gives a subject what a Role's rules say.
-func (s *suite) grant(name, subject string, rules ...string) {
-	s.Helper()
-	s.make("{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: " + name + "}, rules: [" + strings.Join(rules, ", ") + "]}")
-	s.make("{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: " + name + `},
-		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: ` + name + "}, subjects: [" + subject + "]}")
+	user, c := s.NewWriter(name, &autorebootv1.RebootPolicy{}, "rebootpolicies.autoreboot.fairlead.dev", rules...)
+	return &person{s, user, c}
 }
 
 // tries creates a policy as the person.
 func (p *person) tries(name, spec string) error {
 	p.Helper()
-	return p.client.Create(p.Context(), p.object(p.manifest(name, spec)))
+	return p.client.Create(p.Context(), p.Object(p.manifest(name, spec)))
 }
 
 // refused ends the test unless err holds every part.
@@ -86,14 +70,14 @@ func TestNoUserHasDoneWhatTheyMayNotDo(t *testing.T) {
 	s.refused(one.tries("p", listed), "spec.triggers[0].configChange.sources[0]", "may not get secrets", `"creds"`)
 	s.refused(one.tries("p", web+", serviceAccountName: default}"), "spec.serviceAccountName", "may not impersonate serviceaccounts")
 
-	s.must(one.tries("p", web+"}"))
-	s.must(reader.tries("listed", listed))
+	s.Must(one.tries("p", web+"}"))
+	s.Must(reader.tries("listed", listed))
 	s.watching("p", 1)
 	s.watching("listed", 1)
 	// Who may write the policy and nothing else changes nothing of what it does, and when.
 	s.refused(writer.patch("p", `{"spec": {"targets": [{"kind": "Deployment", "name": "other"}]}}`), "spec.targets[0]", `"other"`)
 	s.refused(writer.patch("p", `{"spec": {"cooldown": "2s"}}`), "spec.targets[0]", `"web"`)
-	s.delete(autorebootv1.GroupVersion.String(), "RebootPolicy", "listed")
+	s.Delete(autorebootv1.GroupVersion.String(), "RebootPolicy", "listed")
 	s.secret("creds", "password", "second")
 	s.succeeded("p", 1)
 	s.restarted(deployment, "web", 1)
@@ -169,19 +153,19 @@ func TestAWriteOfTheStatusRestartsNothingElse(t *testing.T) {
 			}
 			forged := fmt.Sprintf(`{"status": {"inFlight": [{"id": "x-%d", "kind": "Deployment", "name": "db", "uid": %q, "phase": %q,
 				"startedTime": %q, "triggers": ["config"]}]}}`, i, uid, phase, time.Now().UTC().Format(time.RFC3339))
-			s.must(mal.client.Status().Patch(t.Context(), mal.policyObject(name), client.RawPatch("application/merge-patch+json", []byte(forged))))
+			s.Must(mal.client.Status().Patch(t.Context(), mal.policyObject(name), client.RawPatch("application/merge-patch+json", []byte(forged))))
 			s.annotate(name, "example.com/touched", phase)
 			if phase == "Planned" {
 				s.shows(name, func(st autorebootv1.RebootPolicyStatus) error {
 					if len(st.InFlight) > 0 {
-						return fmt.Errorf("still in flight: %s", text(st.InFlight))
+						return fmt.Errorf("still in flight: %s", framework.Text(st.InFlight))
 					}
 					return nil
 				})
 			}
 		}
 	}
-	s.never(func() error {
+	s.Never(func() error {
 		if n := s.rollouts(deployment, "db"); n != 1 {
 			return fmt.Errorf("db had %d templates", n)
 		}
@@ -196,5 +180,5 @@ func TestAWriteOfTheStatusRestartsNothingElse(t *testing.T) {
 
 func (s *suite) policyObject(name string) client.Object {
 	s.Helper()
-	return s.object(fmt.Sprintf("{apiVersion: %s, kind: RebootPolicy, metadata: {name: %s}}", autorebootv1.GroupVersion, name))
+	return s.Object(fmt.Sprintf("{apiVersion: %s, kind: RebootPolicy, metadata: {name: %s}}", autorebootv1.GroupVersion, name))
 }

@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // What a new user does first: applies the samples, sees that all is well, changes the ConfigMap as the
@@ -18,15 +20,15 @@ import (
 func TestTheSamplesAreReadyAndRestartWhatTheySay(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.apply(strings.ReplaceAll(s.kubectl("kustomize", root+"/config/samples"), "namespace: default", "namespace: "+s.namespace))
+	s.Apply(strings.ReplaceAll(s.Kubectl("kustomize", framework.Root+"/config/samples"), "namespace: default", "namespace: "+s.Namespace))
 
 	for _, kind := range []string{"ExternalService", "RebootPolicy"} {
 		apiVersion := map[string]string{"ExternalService": "networking.fairlead.dev/v1", "RebootPolicy": "autoreboot.fairlead.dev/v1"}[kind]
-		s.eventually(func() error {
+		s.Eventually(func() error {
 			list := &unstructured.UnstructuredList{}
 			list.SetAPIVersion(apiVersion)
 			list.SetKind(kind + "List")
-			if err := s.client.List(t.Context(), list, client.InNamespace(s.namespace)); err != nil {
+			if err := s.Client.List(t.Context(), list, client.InNamespace(s.Namespace)); err != nil {
 				return err
 			}
 			if len(list.Items) != 2 {
@@ -42,7 +44,7 @@ func TestTheSamplesAreReadyAndRestartWhatTheySay(t *testing.T) {
 	s.available(deployment, "payments-api")
 	s.watching("payments", 1)
 
-	s.kubectl("patch", "configmap", "payments-config", "--type=merge", "-p", `{"data":{"LOG_LEVEL":"debug"}}`)
+	s.Kubectl("patch", "configmap", "payments-config", "--type=merge", "-p", `{"data":{"LOG_LEVEL":"debug"}}`)
 	s.succeeded("payments", 1)
 	s.restarted(deployment, "payments-api", 1)
 }

@@ -42,7 +42,7 @@ func TestNothingShowsWhatASecretHolds(t *testing.T) {
 	s := newSuite(t)
 	var contents []string
 	for i, shape := range []string{"hunter2-%s", "\x1b[31m%s\x1b[0m", "{{ .%s }}", "%%!s(%s)\r\nlevel=error", "`); drop %s", "<script>%s</script>"} {
-		contents = append(contents, fmt.Sprintf(shape, fmt.Sprintf("%s-%d-%d", s.namespace, i, time.Now().UnixNano())))
+		contents = append(contents, fmt.Sprintf(shape, fmt.Sprintf("%s-%d-%d", s.Namespace, i, time.Now().UnixNano())))
 	}
 	data := func(of string) []string {
 		pairs := []string{"round", of}
@@ -51,7 +51,7 @@ func TestNothingShowsWhatASecretHolds(t *testing.T) {
 		}
 		return pairs
 	}
-	first, second := "first-"+s.namespace, "second-"+s.namespace
+	first, second := "first-"+s.Namespace, "second-"+s.Namespace
 	s.secret("creds", data(first)...)
 	s.run(deployment, "web", takes("creds"))
 	s.policy("p", "{"+targets(deployment, "web")+`, triggers: [{name: config, type: ConfigChange, configChange: {}},
@@ -59,15 +59,15 @@ func TestNothingShowsWhatASecretHolds(t *testing.T) {
 	s.condition("p", autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ReasonSourceNotFound) // there is no certificate
 	s.secret("creds", data(second)...)
 	s.succeeded("p", 1)
-	s.tells("RebootPolicy", "p", "RestartVerified", 1)
+	s.Tells("RebootPolicy", "p", "RestartVerified", 1)
 	s.restarted(deployment, "web", 1)
 
 	places := map[string]string{
-		"the policy":   s.kubectl("get", "rbp", "p", "-o", "yaml", "--show-managed-fields"),
-		"v1alpha1":     s.kubectl("get", "rebootpolicies.v1alpha1.autoreboot.fairlead.dev", "p", "-o", "yaml"),
-		"the workload": s.kubectl("get", "deployments,replicasets,pods", "-o", "yaml"),
-		"the events":   s.kubectl("get", "events.events.k8s.io", "-o", "yaml"),
-		"the metrics":  s.figures(),
+		"the policy":   s.Kubectl("get", "rbp", "p", "-o", "yaml", "--show-managed-fields"),
+		"v1alpha1":     s.Kubectl("get", "rebootpolicies.v1alpha1.autoreboot.fairlead.dev", "p", "-o", "yaml"),
+		"the workload": s.Kubectl("get", "deployments,replicasets,pods", "-o", "yaml"),
+		"the events":   s.Kubectl("get", "events.events.k8s.io", "-o", "yaml"),
+		"the metrics":  s.Figures(),
 		"the log":      s.logs(),
 	}
 	for place, shown := range places {
@@ -93,9 +93,9 @@ func TestNothingShowsWhatASecretHolds(t *testing.T) {
 func (s *suite) logs() string {
 	s.Helper()
 	var all strings.Builder
-	for _, replica := range s.shared.Running() {
+	for _, replica := range s.Running() {
 		lines, err := replica.Logs()
-		s.must(err)
+		s.Must(err)
 		all.WriteString(lines)
 	}
 	return all.String()

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 func TestScalingDuringASoakIsNoFailure(t *testing.T) {
@@ -26,10 +27,10 @@ func TestScalingDuringASoakIsNoFailure(t *testing.T) {
 				s.watching("p", 1)
 				s.secret("creds", "password", "second")
 				s.rolling("p", autorebootv1.PhaseSoaking)
-				s.merge("apps/v1", kind, "web", fmt.Sprintf("{spec: {replicas: %d}}", to))
+				s.Merge("apps/v1", kind, "web", fmt.Sprintf("{spec: {replicas: %d}}", to))
 				s.succeeded("p", 1)
 				s.available(kind, "web")
-				s.never(func() error { return s.quiet("p", 1) })
+				s.Never(func() error { return s.quiet("p", 1) })
 				s.generation(kind, "web", 3) // one restart, one change of replicas
 			})
 		}
@@ -48,11 +49,11 @@ func TestPodsThatAreReplacedByHandSupersedeARestart(t *testing.T) {
 	s.held("p", "agent", autorebootv1.ReasonOnDelete)
 	s.held("p", "db", autorebootv1.ReasonPartitioned)
 	for _, app := range []string{"agent", "db"} {
-		s.kubectl("delete", "pod", "-l", "app="+app, "--wait=true")
+		s.Kubectl("delete", "pod", "-l", "app="+app, "--wait=true")
 	}
 	for _, record := range s.ended("p", 2) {
 		if record.Result != autorebootv1.ResultSuperseded || record.Reason != autorebootv1.ReasonNewerPods {
-			t.Errorf("want it Superseded, NewerPods: %s", text(record))
+			t.Errorf("want it Superseded, NewerPods: %s", framework.Text(record))
 		}
 	}
 	s.without("p", autorebootv1.ConditionRestartPending)
@@ -69,7 +70,7 @@ func TestAStatefulSetWithAPartitionTellsWhatIsLeft(t *testing.T) {
 	s.watching("p", 1)
 	s.secret("creds", "password", "second")
 	if history := s.succeeded("p", 1); !strings.Contains(history[0].Message, "db-0") {
-		t.Errorf("want a message that names db-0: %s", text(history))
+		t.Errorf("want a message that names db-0: %s", framework.Text(history))
 	}
 }
 
@@ -86,13 +87,13 @@ func TestNothingIsRestartedThatCouldNotStart(t *testing.T) {
 	s.policy("by-hand", "{"+targets(deployment, "web")+", triggers: [{name: yearly, type: Schedule, schedule: {cron: 0 0 1 1 *}}]}")
 	s.watching("p", 1)
 	s.watching("by-hand", 1)
-	s.delete("v1", "Secret", "required")
-	s.delete("v1", "Secret", "optional")
+	s.Delete("v1", "Secret", "required")
+	s.Delete("v1", "Secret", "optional")
 	s.secret("creds", "password", "second")
 	s.held("p", "web", autorebootv1.ReasonSourceMissing)
 	s.annotate("by-hand", autorebootv1.RestartNowAnnotation, "token")
 	s.held("by-hand", "web", autorebootv1.ReasonSourceMissing)
-	s.never(func() error {
+	s.Never(func() error {
 		if g := s.read(deployment, "web").GetGeneration(); g != 1 {
 			return fmt.Errorf("restarted: generation %d", g)
 		}
@@ -113,11 +114,11 @@ func TestAPipelineWaitsForItsRestartByOneCommand(t *testing.T) {
 	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+"}")
 	s.watching("p", 1)
 	for _, token := range []string{"one", "two"} {
-		s.kubectl("annotate", "--overwrite", "rebootpolicy", "p", autorebootv1.RestartNowAnnotation+"="+token)
-		s.kubectl("wait", "rebootpolicy/p", "--for=jsonpath={.status.verifiedRestartNow}="+token, "--timeout=100s")
+		s.Kubectl("annotate", "--overwrite", "rebootpolicy", "p", autorebootv1.RestartNowAnnotation+"="+token)
+		s.Kubectl("wait", "rebootpolicy/p", "--for=jsonpath={.status.verifiedRestartNow}="+token, "--timeout=100s")
 	}
 	s.succeeded("p", 2)
-	out := s.kubectl("get", "rebootpolicy", "p")
+	out := s.Kubectl("get", "rebootpolicy", "p")
 	for _, column := range []string{"STATE", "VERIFIED", "TARGETS", "Idle"} {
 		if !strings.Contains(out, column) {
 			t.Errorf("kubectl get shows no %s:\n%s", column, out)

@@ -38,15 +38,15 @@ func TestAnUpgradeRollsOnceWhateverHappensToTheOperatorMeanwhile(t *testing.T) {
 	}{
 		{"an orderly handover", func(upgrade func()) {
 			upgrade()
-			s.shared.Leave(s.leader())
-			s.must(s.shared.Fill(suiteContext))
-			s.leader()
+			s.Retire(s.Leader())
+			s.Must(s.Fill(s.Context()))
+			s.Leader()
 		}},
 		{"a crash", func(upgrade func()) {
 			upgrade()
-			s.killLeader()
+			s.KillLeader()
 		}},
-		{"a cold start", func(upgrade func()) { s.restartOperator(upgrade) }},
+		{"a cold start", func(upgrade func()) { s.Renew(upgrade) }},
 	} {
 		those := names[:upgrades[round]]
 		before := s.fingerprints("p")
@@ -73,7 +73,7 @@ func TestAnUpgradeRollsOnceWhateverHappensToTheOperatorMeanwhile(t *testing.T) {
 			return nil
 		})
 		after := map[string]string{}
-		s.eventually(func() error {
+		s.Eventually(func() error {
 			maps.Copy(after, s.fingerprints("p"))
 			for _, name := range those {
 				if after[name] == before[name] {
@@ -110,7 +110,7 @@ func (s *suite) upgrade(name, version string) {
 func (s *suite) fingerprints(name string) map[string]string {
 	s.Helper()
 	policy, err := s.get(name)
-	s.must(err)
+	s.Must(err)
 	all := map[string]string{}
 	for _, target := range policy.Status.Targets {
 		for _, b := range target.Baselines {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // patient is a soak in which a pod that crashes a second after it became ready is seen to.
@@ -31,15 +32,15 @@ func TestARestartThatFailsIsTriedAgainAndThenHaltsThePolicy(t *testing.T) {
 	s.condition("p", autorebootv1.ConditionVerified, metav1.ConditionFalse, autorebootv1.ReasonContainerRestarts)
 	status := s.condition("p", autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonVerificationFailed)
 	if h := status.Halt; h == nil || h.Reason != autorebootv1.ReasonVerificationFailed || h.Target.Name != "bad" {
-		t.Errorf("halt: %s", text(h))
+		t.Errorf("halt: %s", framework.Text(h))
 	}
 	for _, record := range s.ended("p", 2) {
 		if record.Target.Name != "bad" || record.Result != autorebootv1.ResultFailed || record.Reason != autorebootv1.ReasonContainerRestarts {
-			t.Errorf("want it Failed, ContainerRestarts: %s", text(record))
+			t.Errorf("want it Failed, ContainerRestarts: %s", framework.Text(record))
 		}
 	}
-	s.tells("RebootPolicy", "p", "RestartFailed", 2)
-	s.tells(deployment, "bad", "RestartFailed", 2)
+	s.Tells("RebootPolicy", "p", "RestartFailed", 2)
+	s.Tells(deployment, "bad", "RestartFailed", 2)
 	s.held("p", "next", autorebootv1.ReasonHalted)
 	s.restarted(deployment, "bad", 2)
 	s.restarted(deployment, "next", 0)
@@ -49,7 +50,7 @@ func TestARestartThatFailsIsTriedAgainAndThenHaltsThePolicy(t *testing.T) {
 	history := s.ended("p", 4)
 	for _, record := range history[:2] {
 		if record.Result != autorebootv1.ResultSucceeded {
-			t.Errorf("want it Succeeded: %s", text(record))
+			t.Errorf("want it Succeeded: %s", framework.Text(record))
 		}
 	}
 	s.without("p", autorebootv1.ConditionStalled)
@@ -60,7 +61,7 @@ func TestARestartThatFailsIsTriedAgainAndThenHaltsThePolicy(t *testing.T) {
 // crashed waits until every pod of a workload has crashed once, and is back.
 func (s *suite) crashed(name string) {
 	s.Helper()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		for _, pod := range s.pods(name) {
 			if len(pod.Status.ContainerStatuses) == 0 || pod.Status.ContainerStatuses[0].RestartCount == 0 {
 				return fmt.Errorf("pod %s has not crashed yet", pod.Name)
@@ -84,16 +85,16 @@ func TestOneOfManyThatFailsKeepsNoOtherFromItsRestart(t *testing.T) {
 	history := s.ended("p", 10)
 	for _, name := range names {
 		if own := of(history, name); len(own) != 1 || own[0].Result != autorebootv1.ResultSucceeded {
-			t.Errorf("%s: want it Succeeded, once: %s", name, text(own))
+			t.Errorf("%s: want it Succeeded, once: %s", name, framework.Text(own))
 		}
 		s.restarted(deployment, name, 1)
 	}
 	if own := of(history, "bad"); len(own) != 1 || own[0].Result != autorebootv1.ResultFailed {
-		t.Errorf("bad: want it Failed, once: %s", text(own))
+		t.Errorf("bad: want it Failed, once: %s", framework.Text(own))
 	}
 	s.restarted(deployment, "bad", 1)
 	s.without("p", autorebootv1.ConditionStalled)
-	s.never(func() error { return s.quiet("p", 10) })
+	s.Never(func() error { return s.quiet("p", 10) })
 }
 
 func TestARolloutThatDoesNotCompleteInTimeHasFailed(t *testing.T) {
@@ -105,10 +106,10 @@ func TestARolloutThatDoesNotCompleteInTimeHasFailed(t *testing.T) {
 	s.policy("p", `{targets: [{kind: Deployment, name: web}, {kind: Deployment, name: other, wave: 1}], `+onConfig+`, verification: {soak: 1s, timeout: 15s}}`)
 	s.watching("p", 2)
 	// No pod can be added to the namespace.
-	s.make("{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}, spec: {hard: {pods: 2}}}")
-	s.eventually(func() error {
-		quota := s.object("{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}}")
-		s.must(s.client.Get(s.Context(), objectKey(quota), quota))
+	s.Make("{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}, spec: {hard: {pods: 2}}}")
+	s.Eventually(func() error {
+		quota := s.Object("{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}}")
+		s.Must(s.Client.Get(s.Context(), objectKey(quota), quota))
 		if quota.Object["status"] == nil {
 			return fmt.Errorf("the quota is not in force yet")
 		}
@@ -118,25 +119,25 @@ func TestARolloutThatDoesNotCompleteInTimeHasFailed(t *testing.T) {
 	s.condition("p", autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonVerificationFailed)
 	s.condition("p", autorebootv1.ConditionVerified, metav1.ConditionFalse, autorebootv1.ReasonTimedOut)
 	if history := s.ended("p", 1); history[0].Result != autorebootv1.ResultFailed || history[0].Reason != autorebootv1.ReasonTimedOut {
-		t.Errorf("want it Failed, TimedOut: %s", text(history))
+		t.Errorf("want it Failed, TimedOut: %s", framework.Text(history))
 	}
-	s.never(func() error {
+	s.Never(func() error {
 		if id := s.restartID(deployment, "other"); id != "" {
 			return fmt.Errorf("the other workload was restarted by %s", id)
 		}
 		return nil
 	})
 	// Once there is room again, a person says so.
-	s.delete("v1", "ResourceQuota", "full")
+	s.Delete("v1", "ResourceQuota", "full")
 	s.available(deployment, "web")
 	s.resume("p")
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		policy, err := s.get("p")
 		if err != nil {
 			return err
 		}
 		if own := of(policy.Status.History, "other"); len(own) != 1 || own[0].Result != autorebootv1.ResultSucceeded {
-			return fmt.Errorf("the other workload: %s", text(policy.Status))
+			return fmt.Errorf("the other workload: %s", framework.Text(policy.Status))
 		}
 		return nil
 	})
@@ -152,10 +153,10 @@ func TestAWorkloadThatDoesNotStayAvailableHasFailed(t *testing.T) {
 	s.secret("creds", "password", "second")
 	s.rolling("p", autorebootv1.PhaseSoaking)
 	for _, pod := range s.pods("web") {
-		s.merge("v1", "Pod", pod.Name, "{metadata: {labels: {fault: unready}}}")
+		s.Merge("v1", "Pod", pod.Name, "{metadata: {labels: {fault: unready}}}")
 	}
 	if history := s.ended("p", 1); history[0].Result != autorebootv1.ResultFailed || history[0].Reason != autorebootv1.ReasonUnavailable {
-		t.Errorf("want it Failed, Unavailable: %s", text(history))
+		t.Errorf("want it Failed, Unavailable: %s", framework.Text(history))
 	}
 	s.restarted(deployment, "web", 1)
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 const (
@@ -56,15 +57,15 @@ func takes(secret string) string {
 // workload creates one whose pods have a spec in YAML, and waits for nothing.
 func (s *suite) workload(kind, name, pod string, edits ...edit) {
 	s.Helper()
-	o := s.object(fmt.Sprintf(`{apiVersion: apps/v1, kind: %s, metadata: {name: %s, labels: {app: %[2]s}}, spec: {
+	o := s.Object(fmt.Sprintf(`{apiVersion: apps/v1, kind: %s, metadata: {name: %s, labels: {app: %[2]s}}, spec: {
 		selector: {matchLabels: {app: %[2]s}}, template: {metadata: {labels: {app: %[2]s}}, spec: %s}}}`, kind, name, pod))
 	if kind == statefulSet {
 		edits = append(edits, with(name, "spec", "serviceName"))
 	}
 	for _, e := range edits {
-		s.must(e(o))
+		s.Must(e(o))
 	}
-	s.must(s.client.Create(s.Context(), o))
+	s.Must(s.Client.Create(s.Context(), o))
 }
 
 // run is workload, and waits until all of its pods are available.
@@ -77,15 +78,15 @@ func (s *suite) run(kind, name, pod string, edits ...edit) {
 // read reads a workload.
 func (s *suite) read(kind, name string) *unstructured.Unstructured {
 	s.Helper()
-	o := s.object(fmt.Sprintf("{apiVersion: apps/v1, kind: %s, metadata: {name: %s}}", kind, name))
-	s.must(s.client.Get(s.Context(), client.ObjectKeyFromObject(o), o))
+	o := s.Object(fmt.Sprintf("{apiVersion: apps/v1, kind: %s, metadata: {name: %s}}", kind, name))
+	s.Must(s.Client.Get(s.Context(), client.ObjectKeyFromObject(o), o))
 	return o
 }
 
 // available waits until a rollout is complete.
 func (s *suite) available(kind, name string) {
 	s.Helper()
-	s.eventually(func() error { return complete(s.read(kind, name)) })
+	s.Eventually(func() error { return complete(s.read(kind, name)) })
 }
 
 // complete is nil once all pods of a workload are of its latest template, and available.
@@ -119,7 +120,7 @@ func complete(o *unstructured.Unstructured) error {
 func (s *suite) generation(kind, name string, want int64) {
 	s.Helper()
 	if o := s.read(kind, name); o.GetGeneration() != want {
-		s.Errorf("%s %s is at generation %d, want %d: %s", kind, name, o.GetGeneration(), want, text(template(o)))
+		s.Errorf("%s %s is at generation %d, want %d: %s", kind, name, o.GetGeneration(), want, framework.Text(template(o)))
 	}
 }
 
@@ -139,7 +140,7 @@ func (s *suite) restartID(kind, name string) string {
 func (s *suite) pods(app string) []corev1.Pod {
 	s.Helper()
 	var list corev1.PodList
-	s.must(s.client.List(s.Context(), &list, client.InNamespace(s.namespace), client.MatchingLabels{"app": app}))
+	s.Must(s.Client.List(s.Context(), &list, client.InNamespace(s.Namespace), client.MatchingLabels{"app": app}))
 	return list.Items
 }
 
@@ -152,7 +153,7 @@ func (s *suite) rollouts(kind, name string) int {
 	if kind == deployment {
 		list.SetKind("ReplicaSetList")
 	}
-	s.must(s.client.List(s.Context(), list, client.InNamespace(s.namespace)))
+	s.Must(s.Client.List(s.Context(), list, client.InNamespace(s.Namespace)))
 	uid, n := s.read(kind, name).GetUID(), 0
 	for _, item := range list.Items {
 		if owner := metav1.GetControllerOf(&item); owner != nil && owner.UID == uid {
@@ -184,7 +185,7 @@ func (s *suite) restarted(kind, name string, times int) {
 // reform changes the pod template of a workload as its owner does, by a merge patch in YAML.
 func (s *suite) reform(kind, name, patch string) {
 	s.Helper()
-	s.merge("apps/v1", kind, name, "{spec: {template: "+patch+"}}")
+	s.Merge("apps/v1", kind, name, "{spec: {template: "+patch+"}}")
 }
 
 // targets writes workloads as the targets of a policy.
