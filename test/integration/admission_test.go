@@ -108,7 +108,7 @@ func TestKubectlPrintsWarningsOfWhatIsAllowedAndProbablyNotMeant(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sub := *s
 			sub.T = t
-			sub.expect(sub.apply(c.manifest).err, c.warning)
+			sub.Expect(sub.apply(c.manifest).err, c.warning)
 		})
 	}
 }
@@ -119,12 +119,12 @@ func TestTwoPoliciesOnOneWorkloadAreWarnedOf(t *testing.T) {
 	spec := `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`
 	s.apply(chaosPods.object("v1", "first", spec))
 	// The webhook reads the others from a cache, which is a moment behind.
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		answer := s.try("create", "--dry-run=server", "-f", "-", "--", chaosPods.object("v1", "second", spec))
 		if answer.failure != nil || answer.err == "" {
 			return fmt.Errorf("%v %s", answer.failure, answer.err)
 		}
-		s.expect(answer.err, "Warning: spec.target.workload: ChaosPod first acts on Deployment web already")
+		s.Expect(answer.err, "Warning: spec.target.workload: ChaosPod first acts on Deployment web already")
 		return nil
 	})
 }
@@ -133,16 +133,16 @@ func TestADryRunDefaultsAndValidatesAndStoresNothing(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	for _, p := range pairs {
-		s.expect(s.run("create", "--dry-run=server", "-o", "json", "-f", "-", "--", p.object("v1alpha1", "dry", p.old)), `"dry"`, p.group+"/v1alpha1")
+		s.Expect(s.run("create", "--dry-run=server", "-o", "json", "-f", "-", "--", p.object("v1alpha1", "dry", p.old)), `"dry"`, p.group+"/v1alpha1")
 		if answer := s.try("get", p.at("v1"), "dry"); answer.failure == nil {
 			t.Errorf("%s: a dry run stored the object", p.name)
 		}
 	}
-	s.expect(s.run("create", "--dry-run=server", "-o", "json", "-f", "-", "--", externalServices.object("v1", "dry", database)), `"deletionPolicy": "Delete"`)
+	s.Expect(s.run("create", "--dry-run=server", "-o", "json", "-f", "-", "--", externalServices.object("v1", "dry", database)), `"deletionPolicy": "Delete"`)
 	s.refused([]string{"spec.endpoints[0].addresses[0]"},
 		"create", "--dry-run=server", "-f", "-", "--", externalServices.object("v1", "dry", `{ports: [{name: a, port: 80}], endpoints: [{name: x, addresses: [127.0.0.1]}]}`))
 	var es networkingv1.ExternalService
-	if err := s.get("dry", &es); !apierrors.IsNotFound(err) {
+	if err := s.Get("dry", &es); !apierrors.IsNotFound(err) {
 		t.Errorf("a dry run stored the object: %v", err)
 	}
 }
@@ -151,7 +151,7 @@ func TestBothReplicasAnswerWebhooks(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	token := s.metricsToken()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		// Connections are kept and used again; several requests at once open new ones.
 		var asking sync.WaitGroup
 		for i := range 8 {
@@ -162,7 +162,7 @@ func TestBothReplicasAnswerWebhooks(t *testing.T) {
 			})
 		}
 		asking.Wait()
-		for _, replica := range s.shared.replicas {
+		for _, replica := range s.Running() {
 			samples := s.metrics(replica, token)
 			for _, family := range []string{"fairlead_admission_requests_total", "fairlead_conversion_objects_total"} {
 				if samples.Sum(family) == 0 {
@@ -172,7 +172,7 @@ func TestBothReplicasAnswerWebhooks(t *testing.T) {
 		}
 		return nil
 	})
-	for _, replica := range s.shared.replicas {
+	for _, replica := range s.Running() {
 		samples := s.metrics(replica, token)
 		for _, bad := range []string{`result="panic"`, `result="error"`, `result="failed"`} {
 			n := samples.Sum("fairlead_admission_requests_total", bad) + samples.Sum("fairlead_conversion_objects_total", bad)

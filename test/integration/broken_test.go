@@ -90,8 +90,8 @@ func annotate(object map[string]any, key, value string) {
 // would find it in their lists.
 func newBrokenSuite(t *testing.T) (*suite, *etcd, *framework.Replica) {
 	t.Helper()
-	s, st, replica := newOwnSuite(t)
-	return s, s.etcdOf(st.Cluster), replica
+	s, replica := newOwnSuite(t, framework.Outside)
+	return s, s.etcdOf(s.Cluster.Cluster), replica
 }
 
 func TestBrokenObjects(t *testing.T) {
@@ -101,7 +101,7 @@ func TestBrokenObjects(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(damage)) {
 			object := s.stored(k, name)
 			damage[name](object)
-			store.put(k, s.namespace, name, object)
+			store.put(k, s.Namespace, name, object)
 		}
 	}
 	in := func(test func(s *suite)) func(*testing.T) {
@@ -122,7 +122,7 @@ func TestBrokenObjects(t *testing.T) {
 func (s *suite) stored(k kind, name string) map[string]any {
 	return map[string]any{
 		"apiVersion": k.group + "/v1", "kind": k.name, "spec": parse(valid[k.name]), "metadata": map[string]any{
-			"name": name, "namespace": s.namespace, "uid": string(uuid.NewUUID()), "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z",
+			"name": name, "namespace": s.Namespace, "uid": string(uuid.NewUUID()), "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z",
 		},
 	}
 }
@@ -151,7 +151,7 @@ func (s *suite) failNoList(store *etcd) {
 			view.SetName("again-" + name)
 			view.SetUID(uuid.NewUUID())
 			view.SetResourceVersion("")
-			store.put(k, s.namespace, view.GetName(), view.Object)
+			store.put(k, s.Namespace, view.GetName(), view.Object)
 			again := s.view(k, "v1", view.GetName())
 			// Where the API server would refuse a restore annotation, there is none.
 			unrestored := slices.Contains([]string{"larger-annotation", "larger-with-restore", "annotation-of-no-name"}, name)
@@ -167,7 +167,7 @@ func (s *suite) failNoList(store *etcd) {
 func (s *suite) listed(k kind, version string) map[string]*unstructured.Unstructured {
 	s.Helper()
 	var list struct{ Items []map[string]any }
-	s.must(json.Unmarshal([]byte(s.run("get", "--raw", "/apis/"+k.group+"/"+version+"/namespaces/"+s.namespace+"/"+k.resource)), &list))
+	s.Must(json.Unmarshal([]byte(s.run("get", "--raw", "/apis/"+k.group+"/"+version+"/namespaces/"+s.Namespace+"/"+k.resource)), &list))
 	found := map[string]*unstructured.Unstructured{}
 	for _, item := range list.Items {
 		object := &unstructured.Unstructured{Object: item}
@@ -179,14 +179,14 @@ func (s *suite) listed(k kind, version string) map[string]*unstructured.Unstruct
 // watched returns which objects a WATCH begins with: those before the bookmark that ends its initial events.
 func (s *suite) watched(k kind, version string) (names []string) {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.Context(), framework.Patience)
 	defer cancel()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: k.group, Version: version, Kind: k.name + "List"})
-	events, err := s.client.Watch(ctx, list, client.InNamespace(s.namespace), &client.ListOptions{Raw: &metav1.ListOptions{
+	events, err := s.Client.Watch(ctx, list, client.InNamespace(s.Namespace), &client.ListOptions{Raw: &metav1.ListOptions{
 		SendInitialEvents: new(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 	}})
-	s.must(err)
+	s.Must(err)
 	defer events.Stop()
 	for event := range events.ResultChan() {
 		if event.Type == watch.Bookmark {
@@ -194,11 +194,11 @@ func (s *suite) watched(k kind, version string) (names []string) {
 		}
 		object, found := event.Object.(*unstructured.Unstructured)
 		if !found || event.Type != watch.Added && event.Type != watch.Modified {
-			s.Fatalf("WATCH of %s at %s: %s %.300s", k.name, version, event.Type, text(event.Object))
+			s.Fatalf("WATCH of %s at %s: %s %.300s", k.name, version, event.Type, framework.Text(event.Object))
 		}
 		names = append(names, object.GetName())
 	}
-	s.must(ctx.Err())
+	s.Must(ctx.Err())
 	slices.Sort(names)
 	return slices.Compact(names)
 }

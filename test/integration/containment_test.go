@@ -5,11 +5,8 @@ package integration
 
 import (
 	"bytes"
-	"context"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -52,7 +49,7 @@ func TestOneMistypedObjectStopsNoOther(t *testing.T) {
 	for _, k := range []kind{rebootPolicies, chaosPods} {
 		object := s.stored(k, "turned")
 		spoil(k, object)
-		store.put(k, s.namespace, "turned", object)
+		store.put(k, s.Namespace, "turned", object)
 		broken[k] = []string{"turned"}
 	}
 	s.named(replica, reader, broken)
@@ -64,7 +61,7 @@ func TestOneMistypedObjectStopsNoOther(t *testing.T) {
 	s.goesOn("192.0.2.6")
 	s.publishes("gone", "192.0.2.1")
 	s.mend(externalServices, "gone", database)
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if left := s.run("get", "--ignore-not-found", "-o", "name", externalServices.at("v1"), "gone"); left != "" {
 			return fmt.Errorf("%s is still there", strings.TrimSpace(left))
 		}
@@ -78,8 +75,8 @@ func TestOneMistypedObjectStopsNoOther(t *testing.T) {
 	s.run("delete", "lease", "--all", "-n", "fairlead-system")
 	s.ruin(store, externalServices, "found")
 	broken[externalServices] = []string{"turned", "found"}
-	replica, err := s.kubectl.(*framework.Cluster).StartReplica(t.Context(), patient...)
-	s.must(err)
+	replica, err := s.StartReplica(t.Context(), framework.Patient()...)
+	s.Must(err)
 	s.named(replica, reader, broken)
 	s.goesOn("192.0.2.3")
 	s.publishes("turned", "192.0.2.1")
@@ -88,7 +85,7 @@ func TestOneMistypedObjectStopsNoOther(t *testing.T) {
 	// It is mended past the API server, as a restored backup is, and by a user.
 	mended := s.asStored(externalServices, "turned")
 	mended["spec"] = parse(strings.ReplaceAll(database, "192.0.2.1", "192.0.2.4"))
-	store.put(externalServices, s.namespace, "turned", mended)
+	store.put(externalServices, s.Namespace, "turned", mended)
 	s.publishes("turned", "192.0.2.4")
 	s.mend(externalServices, "found", strings.ReplaceAll(database, "192.0.2.1", "192.0.2.5"))
 	s.publishes("found", "192.0.2.5")
@@ -108,15 +105,18 @@ func TestAnObjectThatCannotBeConvertedIsNamedByAnEvent(t *testing.T) {
 	s.publish("newer", database)
 	object := s.view(externalServices, "v1", "newer")
 	object.SetAPIVersion("networking.fairlead.dev/v9")
-	review := text(map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": map[string]any{
+	review := framework.Text(map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": map[string]any{
 		"uid": "u", "desiredAPIVersion": "networking.fairlead.dev/v1alpha1", "objects": []any{object.Object},
 	}})
 	for range 20 {
-		for _, replica := range s.shared.replicas {
-			s.convert(replica, review)
+		for _, replica := range s.Running() {
+			code, answer := s.post(replica, "/convert", review)
+			if code != http.StatusOK || !strings.Contains(answer, `"Failure"`) {
+				s.Fatalf("%s answers %d %s", replica.ID, code, answer)
+			}
 		}
 	}
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		found := s.events("ConversionFailed", externalServices, "newer")
 		if len(found) == 0 || len(found) > 2 { // two where a window ended in between
 			return fmt.Errorf("%d Events", len(found))
@@ -124,31 +124,11 @@ func TestAnObjectThatCannotBeConvertedIsNamedByAnEvent(t *testing.T) {
 		for _, event := range found {
 			if event.Regarding.UID != object.GetUID() || event.Type != "Warning" || !strings.Contains(event.Note, "kubectl fairlead vet --cluster") ||
 				strings.Contains(event.Note, "192.0.2.1") {
-				s.Errorf("Event: %s", text(event))
+				s.Errorf("Event: %s", framework.Text(event))
 			}
 		}
 		return nil
 	})
-}
-
-// convert sends a review to a replica, as an API server does.
-func (s *suite) convert(replica *framework.Replica, review string) {
-	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+replica.Webhook+"/convert", strings.NewReader(review))
-	s.must(err)
-	request.Header.Set("Content-Type", "application/json")
-	// Who serves is not the question here.
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}}
-	defer transport.CloseIdleConnections()
-	response, err := (&http.Client{Transport: transport}).Do(request)
-	s.must(err)
-	defer func() { _ = response.Body.Close() }()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
-	if s.must(err); response.StatusCode != http.StatusOK || !bytes.Contains(answer, []byte(`"Failure"`)) {
-		s.Fatalf("%s answers %d %s", replica.ID, response.StatusCode, answer)
-	}
 }
 
 // goesOn changes what was published, and publishes something new.
@@ -159,7 +139,7 @@ func (s *suite) goesOn(address string) {
 	s.publishes("good", address)
 	s.publish("new-"+strings.ReplaceAll(address, ".", "-"), changed)
 	s.run("patch", rebootPolicies.at("v1"), "good", "--type=merge", "-p", `{"spec":{"cooldown":"`+address[len(address)-1:]+`m"}}`)
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		object := s.view(rebootPolicies, "v1", "good")
 		if observed, generation := field(object, "status.observedGeneration"), field(object, "metadata.generation"); observed != generation {
 			return fmt.Errorf("RebootPolicy good: generation %s of %s is observed", observed, generation)
@@ -171,7 +151,7 @@ func (s *suite) goesOn(address string) {
 // mend gives an object a good spec, as a user does.
 func (s *suite) mend(k kind, name, good string) {
 	s.Helper()
-	s.run("patch", k.at("v1"), name, "--type=merge", "-p", text(map[string]any{"spec": parse(good)}))
+	s.run("patch", k.at("v1"), name, "--type=merge", "-p", framework.Text(map[string]any{"spec": parse(good)}))
 }
 
 // asStored is an object as etcd holds it.
@@ -187,7 +167,7 @@ func (s *suite) ruin(store *etcd, k kind, name string) {
 	s.Helper()
 	object := s.asStored(k, name)
 	spoil(k, object)
-	store.put(k, s.namespace, name, object)
+	store.put(k, s.Namespace, name, object)
 }
 
 func spoil(k kind, object map[string]any) {
@@ -199,7 +179,7 @@ func spoil(k kind, object map[string]any) {
 // named waits until exactly these objects are named: each by a metric, an Event and one line of the log.
 func (s *suite) named(replica *framework.Replica, token string, broken map[kind][]string) {
 	s.Helper()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		metrics := s.metrics(replica, token)
 		for _, k := range kinds {
 			want := float64(len(broken[k]))
@@ -207,7 +187,7 @@ func (s *suite) named(replica *framework.Replica, token string, broken map[kind]
 				return fmt.Errorf("%v broken objects of %s are counted, want %v", got, k.name, want)
 			}
 			for _, name := range broken[k] {
-				if rows := metrics.Rows("fairlead_undecodable_object", fmt.Sprintf("kind=%q", k.name), fmt.Sprintf("namespace=%q", s.namespace), fmt.Sprintf("name=%q", name)); len(rows) != 1 {
+				if rows := metrics.Rows("fairlead_undecodable_object", fmt.Sprintf("kind=%q", k.name), fmt.Sprintf("namespace=%q", s.Namespace), fmt.Sprintf("name=%q", name)); len(rows) != 1 {
 					return fmt.Errorf("metrics of %s %s: %q", k.name, name, rows)
 				}
 				if err := s.toldOnce(replica, k, name); err != nil {
@@ -230,7 +210,7 @@ func (s *suite) toldOnce(replica *framework.Replica, k kind, name string) error 
 	for _, event := range found {
 		if event.Regarding.UID != object.GetUID() || event.Type != "Warning" || !strings.Contains(event.Note, faults[k.name]) ||
 			!strings.Contains(event.Note, "kubectl fairlead vet --cluster") || strings.Contains(event.Note, "secret") {
-			s.Errorf("Event of %s %s: %s", k.name, name, text(event))
+			s.Errorf("Event of %s %s: %s", k.name, name, framework.Text(event))
 		}
 	}
 	log, err := os.ReadFile(replica.LogPath())
@@ -253,7 +233,7 @@ func (s *suite) toldOnce(replica *framework.Replica, k kind, name string) error 
 func (s *suite) events(reason string, k kind, name string) (found []eventsv1.Event) {
 	s.Helper()
 	var list eventsv1.EventList
-	s.must(json.Unmarshal([]byte(s.run("get", "events.v1.events.k8s.io", "-o", "json")), &list))
+	s.Must(json.Unmarshal([]byte(s.run("get", "events.v1.events.k8s.io", "-o", "json")), &list))
 	for _, event := range list.Items {
 		if event.Reason == reason && event.Regarding.Kind == k.name && event.Regarding.Name == name {
 			found = append(found, event)
@@ -266,6 +246,6 @@ func (s *suite) events(reason string, k kind, name string) (found []eventsv1.Eve
 func (s *suite) readerToken() string {
 	s.Helper()
 	s.run("create", "serviceaccount", "reader")
-	s.run("create", "clusterrolebinding", s.namespace+"-reader", "--clusterrole=fairlead-metrics-reader", "--serviceaccount="+s.namespace+":reader")
+	s.run("create", "clusterrolebinding", s.Namespace+"-reader", "--clusterrole=fairlead-metrics-reader", "--serviceaccount="+s.Namespace+":reader")
 	return strings.TrimSpace(s.run("create", "token", "reader"))
 }

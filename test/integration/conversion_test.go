@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // pairs are, for each kind, an object at v1alpha1 that says all that it implies, and an edit through
@@ -97,11 +98,11 @@ func (s *suite) restores(object *unstructured.Unstructured) []string {
 			continue
 		}
 		var saved map[string]json.RawMessage
-		s.must(json.Unmarshal([]byte(value), &saved))
+		s.Must(json.Unmarshal([]byte(value), &saved))
 		for _, side := range []string{"hub", "spoke"} {
 			var form struct{ Spec json.RawMessage }
 			if saved[side] != nil {
-				s.must(json.Unmarshal(saved[side], &form))
+				s.Must(json.Unmarshal(saved[side], &form))
 			}
 			if form.Spec != nil {
 				found = append(found, name)
@@ -147,19 +148,19 @@ func TestApplyingTheSameManifestAgainLeavesItUnchanged(t *testing.T) {
 	for _, p := range pairs {
 		manifest := p.object("v1alpha1", "steady", p.old)
 		s.apply(manifest)
-		s.expect(s.apply(manifest).out, "unchanged")
+		s.Expect(s.apply(manifest).out, "unchanged")
 		s.run("patch", p.at("v1"), "steady", "--type=merge", "-p", p.newEdit)
 		before := s.written(p.kind, "steady")
-		s.expect(s.apply(manifest).out, "unchanged")
+		s.Expect(s.apply(manifest).out, "unchanged")
 		after := s.written(p.kind, "steady")
-		if text(before.Object) != text(after.Object) {
-			t.Errorf("%s: applying what stands there wrote something:\n%s\n%s", p.name, text(before.Object), text(after.Object))
+		if framework.Text(before.Object) != framework.Text(after.Object) {
+			t.Errorf("%s: applying what stands there wrote something:\n%s\n%s", p.name, framework.Text(before.Object), framework.Text(after.Object))
 		}
 	}
 	// Where items of a list got defaults, kubectl sends the list again and says "configured"; the
 	// API server finds nothing to write.
 	for _, object := range s.manifests("good.yaml") {
-		manifest := text(object.Object)
+		manifest := framework.Text(object.Object)
 		s.apply(manifest)
 		generation := s.run("get", "-f", "-", "-o", "jsonpath={.metadata.generation} {.spec}", "--", manifest)
 		s.apply(manifest)
@@ -175,8 +176,8 @@ func TestServerSideApplyAtBothVersionsKeepsEachManagersFields(t *testing.T) {
 	for _, p := range pairs {
 		old := p.object("v1alpha1", "shared", p.old)
 		var extra map[string]any
-		s.must(json.Unmarshal([]byte(p.newEdit), &extra))
-		added := p.object("v1", "shared", text(extra["spec"]))
+		s.Must(json.Unmarshal([]byte(p.newEdit), &extra))
+		added := p.object("v1", "shared", framework.Text(extra["spec"]))
 		s.apply(old, "--server-side", "--field-manager=old-team")
 		s.apply(added, "--server-side", "--field-manager=new-team")
 		s.apply(old, "--server-side", "--field-manager=old-team")
@@ -196,7 +197,7 @@ func TestServerSideApplyAtBothVersionsKeepsEachManagersFields(t *testing.T) {
 func (s *suite) managers(k kind, name string) []string {
 	s.Helper()
 	object := &unstructured.Unstructured{}
-	s.must(json.Unmarshal([]byte(s.run("get", k.at("v1"), name, "-o", "json", "--show-managed-fields")), &object.Object))
+	s.Must(json.Unmarshal([]byte(s.run("get", k.at("v1"), name, "-o", "json", "--show-managed-fields")), &object.Object))
 	var list []string
 	for _, entry := range object.GetManagedFields() {
 		list = append(list, entry.Manager+" "+entry.APIVersion[strings.LastIndexByte(entry.APIVersion, '/')+1:])
@@ -214,7 +215,7 @@ func TestObjectsWithoutSpecAreRefusedByTheSchema(t *testing.T) {
 				t.Errorf("%s at %s without spec was accepted", k.name, version)
 				continue
 			}
-			s.expect(answer.err, "is invalid", "spec")
+			s.Expect(answer.err, "is invalid", "spec")
 			if strings.Contains(answer.err, "conversion") || strings.Contains(answer.err, "Internal") {
 				t.Errorf("%s at %s without spec: the refusal is not about the spec: %s", k.name, version, answer.err)
 			}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // operation is something that a client does to one object at one version.
@@ -24,8 +26,8 @@ type operation struct {
 	do func(s *suite, object *unstructured.Unstructured) error
 }
 
-func create(s *suite, o *unstructured.Unstructured) error { return s.client.Create(s.Context(), o) }
-func remove(s *suite, o *unstructured.Unstructured) error { return s.client.Delete(s.Context(), o) }
+func create(s *suite, o *unstructured.Unstructured) error { return s.Client.Create(s.Context(), o) }
+func remove(s *suite, o *unstructured.Unstructured) error { return s.Client.Delete(s.Context(), o) }
 
 // operations of a client at v1, as the operator is, cost one conversion for each write, which is that
 // of the API server's watch cache for v1alpha1. At v1alpha1 each admission webhook has the object, and
@@ -52,21 +54,21 @@ var operations = []operation{
 }
 
 func (s *suite) read(o *unstructured.Unstructured) error {
-	return s.client.Get(s.Context(), client.ObjectKeyFromObject(o), o)
+	return s.Client.Get(s.Context(), client.ObjectKeyFromObject(o), o)
 }
 
 func (s *suite) readCached(o *unstructured.Unstructured) error {
-	return s.client.Get(s.Context(), client.ObjectKeyFromObject(o), o, &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}})
+	return s.Client.Get(s.Context(), client.ObjectKeyFromObject(o), o, &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}})
 }
 
 // update is of what was read before: reading it is not the update's.
 func (s *suite) update(o *unstructured.Unstructured) error {
 	o.SetAnnotations(map[string]string{"updated": "yes"})
-	return s.client.Update(s.Context(), o)
+	return s.Client.Update(s.Context(), o)
 }
 
 func (s *suite) patch(o *unstructured.Unstructured) error {
-	return s.client.Patch(s.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"patched":"yes"}}}`)))
+	return s.Client.Patch(s.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"patched":"yes"}}}`)))
 }
 
 func (s *suite) applied(o *unstructured.Unstructured) error {
@@ -75,11 +77,11 @@ func (s *suite) applied(o *unstructured.Unstructured) error {
 	wanted.SetNamespace(o.GetNamespace())
 	wanted.SetName(o.GetName())
 	wanted.SetLabels(map[string]string{"applied": "yes"})
-	return s.client.Apply(s.Context(), client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner("counting"), client.ForceOwnership)
+	return s.Client.Apply(s.Context(), client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner("counting"), client.ForceOwnership)
 }
 
 func (s *suite) status(o *unstructured.Unstructured) error {
-	return s.client.Status().Patch(s.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"status":{"lastRunTime":"2026-01-01T00:00:00Z"}}`)))
+	return s.Client.Status().Patch(s.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"status":{"lastRunTime":"2026-01-01T00:00:00Z"}}`)))
 }
 
 // resting returns the conversions of a kind to either version once there are as many as wanted and their
@@ -87,7 +89,7 @@ func (s *suite) status(o *unstructured.Unstructured) error {
 func (s *suite) resting(k kind, wanted int) (toHub, toSpoke int) {
 	s.Helper()
 	since := time.Now()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		up, down := s.conversions(k)
 		if up != toHub || down != toSpoke {
 			toHub, toSpoke, since = up, down, time.Now()
@@ -105,7 +107,7 @@ func (s *suite) resting(k kind, wanted int) (toHub, toSpoke int) {
 func TestAnOperationCostsNoMoreConversionsThanItDid(t *testing.T) {
 	t.Parallel()
 	const count = 5
-	s, _, _ := newOwnSuite(t, "--controllers=false")
+	s, _ := newOwnSuite(t, framework.Outside, "--controllers=false")
 	specs := map[string]string{
 		"v1":       `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`,
 		"v1alpha1": `{template: {spec: {containers: [{name: c, image: nginx}]}}, nextStop: "2027-01-01T00:00:00Z"}`,
@@ -114,8 +116,8 @@ func TestAnOperationCostsNoMoreConversionsThanItDid(t *testing.T) {
 		s.list(chaosPods, version, metav1.ListOptions{}) // its cache is there from now on
 		objects := make([]*unstructured.Unstructured, count)
 		for i := range objects {
-			objects[i] = s.documents([]byte(chaosPods.object(version, fmt.Sprintf("counted-%d", i), spec)))[0]
-			objects[i].SetNamespace(s.namespace)
+			objects[i] = s.Objects(chaosPods.object(version, fmt.Sprintf("counted-%d", i), spec))[0]
+			objects[i].SetNamespace(s.Namespace)
 		}
 		up, down := s.resting(chaosPods, 0)
 		for _, op := range operations {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // badReasons are what each object of testdata/bad.yaml was written for: every cause of the refusal,
@@ -62,7 +64,7 @@ func TestEveryGoodObjectIsAccepted(t *testing.T) {
 	t.Parallel()
 	forBothClusters(t, func(s *suite) {
 		for _, object := range s.manifests("good.yaml") {
-			s.apply(text(object.Object))
+			s.apply(framework.Text(object.Object))
 		}
 	})
 }
@@ -75,8 +77,8 @@ func TestEveryBadObjectIsRefusedForEachReasonItWasWrittenFor(t *testing.T) {
 			s.Fatalf("testdata/bad.yaml has %d objects, and reasons stand here for %d", len(objects), len(badReasons))
 		}
 		for _, object := range objects {
-			object.SetNamespace(s.namespace)
-			err := s.client.Create(s.Context(), object)
+			object.SetNamespace(s.Namespace)
+			err := s.Client.Create(s.Context(), object)
 			if !apierrors.IsInvalid(err) {
 				s.Errorf("%s %s: want it refused as invalid, got %v", object.GetKind(), object.GetName(), err)
 				continue
@@ -118,11 +120,11 @@ func causes(err error) []string {
 func TestSamplesApplyWithoutAnError(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	rendered := s.run("kustomize", root+"/config/samples")
+	rendered := s.run("kustomize", framework.Root+"/config/samples")
 	seen := map[string]bool{}
-	for _, object := range s.documents([]byte(rendered)) {
-		object.SetNamespace(s.namespace)
-		s.apply(text(object.Object))
+	for _, object := range s.Objects(rendered) {
+		object.SetNamespace(s.Namespace)
+		s.apply(framework.Text(object.Object))
 		seen[object.GetAPIVersion()] = true
 	}
 	for _, k := range kinds {
@@ -140,9 +142,9 @@ func TestKindsAreListedByCategoryAndShortName(t *testing.T) {
 	s.apply(externalServices.object("v1", "db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2]}]}`))
 	s.apply(rebootPolicies.object("v1", "restart", `{targets: [{kind: Deployment, name: web}], triggers: [{name: weekly, type: Schedule, schedule: {cron: "0 3 * * 0"}}]}`))
 	s.apply(chaosPods.object("v1", "monkey", `{target: {workload: {kind: Deployment, name: web}}, schedule: {at: "2026-01-01T00:00:00Z", interval: 24h}}`))
-	s.run("wait", "--for=condition=Ready", "--timeout="+patience.String(), "extsvc/db")
+	s.run("wait", "--for=condition=Ready", "--timeout="+framework.Patience.String(), "extsvc/db")
 
-	s.expect(s.run("get", "fairlead", "-A"),
+	s.Expect(s.run("get", "fairlead", "-A"),
 		"externalservice.networking.fairlead.dev/db", "rebootpolicy.autoreboot.fairlead.dev/restart", "chaospod.chaos.fairlead.dev/monkey")
 	for _, c := range []struct {
 		resource string
@@ -158,19 +160,19 @@ func TestKindsAreListedByCategoryAndShortName(t *testing.T) {
 		if diff := cmp.Diff(c.columns, strings.Fields(header)); diff != "" {
 			t.Errorf("columns of %s (-want +got):\n%s", c.resource, diff)
 		}
-		s.expect(row, c.values...)
+		s.Expect(row, c.values...)
 	}
-	s.expect(s.run("get", "extsvc", "-o", "wide"), "PRIORITY", "REASON", "Published")
-	s.expect(s.run("get", externalServices.at("v1alpha1")), "HEALTHY", "RESOLVED", "AGE", "db")
+	s.Expect(s.run("get", "extsvc", "-o", "wide"), "PRIORITY", "REASON", "Published")
+	s.Expect(s.run("get", externalServices.at("v1alpha1")), "HEALTHY", "RESOLVED", "AGE", "db")
 	// NEXT-RUN is the next run, not the time in the spec, which may be long past.
-	s.run("wait", "--for=jsonpath={.status.nextRunTime}", "--timeout="+patience.String(), "chp/monkey")
-	s.expect(s.run("get", chaosPods.at("v1alpha1")), "NEXT-RUN", s.run("get", "chp/monkey", "--output=jsonpath={.status.nextRunTime}"))
+	s.run("wait", "--for=jsonpath={.status.nextRunTime}", "--timeout="+framework.Patience.String(), "chp/monkey")
+	s.Expect(s.run("get", chaosPods.at("v1alpha1")), "NEXT-RUN", s.run("get", "chp/monkey", "--output=jsonpath={.status.nextRunTime}"))
 }
 
 func TestFieldsAreExplained(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.expect(s.run("explain", "externalservice.spec.endpoints"), "VERSION:", "v1", "priority", "<integer>", "dns", "addresses", "-required-")
-	s.expect(s.run("explain", "externalservice.spec.hosts", "--api-version=networking.fairlead.dev/v1alpha1"), "DNS names and IP addresses")
-	s.expect(s.run("explain", "rebootpolicy.spec.triggers"), "configChange", "certificateRenewal")
+	s.Expect(s.run("explain", "externalservice.spec.endpoints"), "VERSION:", "v1", "priority", "<integer>", "dns", "addresses", "-required-")
+	s.Expect(s.run("explain", "externalservice.spec.hosts", "--api-version=networking.fairlead.dev/v1alpha1"), "DNS names and IP addresses")
+	s.Expect(s.run("explain", "rebootpolicy.spec.triggers"), "configChange", "certificateRenewal")
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // etcd is the store behind an API server, written to past it.
@@ -35,16 +36,16 @@ var serving = regexp.MustCompile(`serving client traffic securely.*"address":"(1
 func (s *suite) etcdOf(c *cluster.Cluster) *etcd {
 	s.Helper()
 	log, err := os.ReadFile(c.Component(cluster.Etcd).LogPath())
-	s.must(err)
+	s.Must(err)
 	found := serving.FindSubmatch(log)
 	if found == nil {
 		s.Fatal("etcd does not say where it listens")
 	}
 	file := func(name string) string { return filepath.Join(c.Folder(), "pki", name) }
 	certificate, err := tls.LoadX509KeyPair(file("etcd-client.crt"), file("etcd-client.key"))
-	s.must(err)
+	s.Must(err)
 	ca, err := os.ReadFile(file("etcd-ca.crt"))
-	s.must(err)
+	s.Must(err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
 	return &etcd{t: s.T, url: "https://" + string(found[1]), client: &http.Client{
@@ -58,7 +59,7 @@ func (e *etcd) put(k kind, namespace, name string, object map[string]any) {
 	e.t.Helper()
 	// Bytes are base64 in the gateway's JSON, as in Go's.
 	body, err := json.Marshal(map[string][]byte{
-		"key": fmt.Appendf(nil, "/registry/%s/%s/%s/%s", k.group, k.resource, namespace, name), "value": []byte(text(object)),
+		"key": fmt.Appendf(nil, "/registry/%s/%s/%s/%s", k.group, k.resource, namespace, name), "value": []byte(framework.Text(object)),
 	})
 	if err != nil {
 		e.t.Fatal(err)

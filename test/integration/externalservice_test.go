@@ -10,14 +10,13 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // database is a plain ExternalService of one address.
@@ -34,14 +33,14 @@ func (s *suite) publish(name, spec string) *networkingv1.ExternalService {
 func (s *suite) settled(name string, status metav1.ConditionStatus, reason string) *networkingv1.ExternalService {
 	s.Helper()
 	var es networkingv1.ExternalService
-	s.eventually(func() error {
-		if err := s.get(name, &es); err != nil {
+	s.Eventually(func() error {
+		if err := s.Get(name, &es); err != nil {
 			return err
 		}
 		ready := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionReady)
 		if ready == nil || ready.Status != status || ready.Reason != reason ||
 			ready.ObservedGeneration != es.Generation || es.Status.ObservedGeneration != es.Generation {
-			return fmt.Errorf("%s: want Ready=%s %s at generation %d, status is %s", name, status, reason, es.Generation, text(es.Status))
+			return fmt.Errorf("%s: want Ready=%s %s at generation %d, status is %s", name, status, reason, es.Generation, framework.Text(es.Status))
 		}
 		return nil
 	})
@@ -51,37 +50,16 @@ func (s *suite) settled(name string, status metav1.ConditionStatus, reason strin
 func (s *suite) service(name string) *corev1.Service {
 	s.Helper()
 	var service corev1.Service
-	s.must(s.get(name, &service))
+	s.Must(s.Get(name, &service))
 	return &service
-}
-
-// slices are the EndpointSlices of a Service.
-func (s *suite) slices(service string) []discoveryv1.EndpointSlice {
-	s.Helper()
-	var list discoveryv1.EndpointSliceList
-	s.must(s.client.List(s.Context(), &list, client.InNamespace(s.namespace), client.MatchingLabels{discoveryv1.LabelServiceName: service}))
-	return list.Items
-}
-
-// published are the addresses behind a Service, sorted.
-func (s *suite) published(service string) []string {
-	s.Helper()
-	var addresses []string
-	for _, slice := range s.slices(service) {
-		for _, endpoint := range slice.Endpoints {
-			addresses = append(addresses, endpoint.Addresses...)
-		}
-	}
-	slices.Sort(addresses)
-	return addresses
 }
 
 // publishes waits until exactly these addresses stand behind a Service.
 func (s *suite) publishes(service string, addresses ...string) {
 	s.Helper()
 	slices.Sort(addresses)
-	s.eventually(func() error {
-		if got := s.published(service); !slices.Equal(got, addresses) {
+	s.Eventually(func() error {
+		if got := s.Addresses(service); !slices.Equal(got, addresses) {
 			return fmt.Errorf("%s publishes %q, want %q", service, got, addresses)
 		}
 		return nil
@@ -104,11 +82,11 @@ func TestExternalServiceBecomesAServiceAndSlicesByFamilyAndPorts(t *testing.T) {
 		t.Errorf("Service: labels %v, selector %v", service.Labels, service.Spec.Selector)
 	}
 	if p := service.Spec.Ports; len(p) != 2 || p[0].Port != 5432 || p[0].TargetPort.IntVal != 6000 || *p[0].AppProtocol != "kubernetes.io/postgres" || p[1].Protocol != corev1.ProtocolUDP {
-		t.Errorf("ports of the Service: %s", text(p))
+		t.Errorf("ports of the Service: %s", framework.Text(p))
 	}
 
 	shapes := map[string][]string{}
-	for _, slice := range s.slices("db") {
+	for _, slice := range s.Slices("db") {
 		if owner := metav1.GetControllerOf(&slice); owner == nil || owner.UID != service.UID {
 			t.Errorf("owner of %s: %+v", slice.Name, owner)
 		}
@@ -116,7 +94,7 @@ func TestExternalServiceBecomesAServiceAndSlicesByFamilyAndPorts(t *testing.T) {
 		for _, endpoint := range slice.Endpoints {
 			c := endpoint.Conditions
 			if c.Ready == nil || !*c.Ready || c.Serving == nil || !*c.Serving || c.Terminating == nil || *c.Terminating {
-				t.Errorf("%s: conditions %s", slice.Name, text(c))
+				t.Errorf("%s: conditions %s", slice.Name, framework.Text(c))
 			}
 			shown := endpoint.Addresses[0]
 			if endpoint.Zone != nil {
@@ -128,19 +106,19 @@ func TestExternalServiceBecomesAServiceAndSlicesByFamilyAndPorts(t *testing.T) {
 	want := map[string][]string{
 		"IPv4 sql:6000": {"192.0.2.1 eu-east", "192.0.2.2 eu-east"}, "IPv6 sql:6000": {"2001:db8::1"}, "IPv4 sql:6432": {"192.0.2.3"},
 	}
-	if text(shapes) != text(want) {
-		t.Errorf("EndpointSlices\n got %s\nwant %s", text(shapes), text(want))
+	if framework.Text(shapes) != framework.Text(want) {
+		t.Errorf("EndpointSlices\n got %s\nwant %s", framework.Text(shapes), framework.Text(want))
 	}
 
 	status := es.Status
 	if status.ClusterIP != service.Spec.ClusterIP || status.ServiceRef == nil || status.ServiceRef.UID != service.UID ||
 		status.Addresses == nil || status.Addresses.Published != 4 || status.Addresses.Total != 5 {
-		t.Errorf("status: %s", text(status))
+		t.Errorf("status: %s", framework.Text(status))
 	}
 	if meta.FindStatusCondition(status.Conditions, networkingv1.ConditionStalled) != nil {
-		t.Errorf("Stalled stands while all is well: %s", text(status.Conditions))
+		t.Errorf("Stalled stands while all is well: %s", framework.Text(status.Conditions))
 	}
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if out := s.run("get", "events", "--field-selector=involvedObject.kind=ExternalService"); !strings.Contains(out, "Published") {
 			return fmt.Errorf("no event tells of the publication: %s", out)
 		}
@@ -164,7 +142,7 @@ func TestSlicesHoldAtMostAHundredAddresses(t *testing.T) {
 	}
 	s.publish("large", spec(endpoints))
 	sizes := func() (sizes []int) {
-		for _, slice := range s.slices("large") {
+		for _, slice := range s.Slices("large") {
 			sizes = append(sizes, len(slice.Endpoints))
 		}
 		slices.Sort(sizes)
@@ -174,7 +152,7 @@ func TestSlicesHoldAtMostAHundredAddresses(t *testing.T) {
 		t.Errorf("250 addresses stand in slices of %v", got)
 	}
 	s.publish("large", spec(endpoints[2:]))
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if got := sizes(); !slices.Equal(got, []int{50}) {
 			return fmt.Errorf("50 addresses stand in slices of %v", got)
 		}
@@ -194,12 +172,12 @@ func TestSpecChangesAreFollowedAndObserved(t *testing.T) {
 	s.publishes("db", "192.0.2.2")
 	service := s.service("db")
 	if len(service.Spec.Ports) != 1 || service.Spec.Ports[0].Port != 5433 || service.Labels["tier"] != "two" {
-		t.Errorf("Service: %s %v", text(service.Spec.Ports), service.Labels)
+		t.Errorf("Service: %s %v", framework.Text(service.Spec.Ports), service.Labels)
 	}
 
 	s.run("label", "service/db", "theirs=yes")
 	s.publish("db", `{service: {labels: {team: b}}, ports: [{name: sql, port: 5433}], endpoints: [{name: a, addresses: [192.0.2.2]}]}`)
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		labels := s.service("db").Labels
 		if _, has := labels["tier"]; has || labels["team"] != "b" || labels["theirs"] != "yes" {
 			return fmt.Errorf("a label that was removed should go, a foreign one stay: %v", labels)
@@ -229,8 +207,8 @@ func TestHeadlessSwitchReplacesTheService(t *testing.T) {
 			t.Errorf("headless %t: ClusterIP %s, same Service %t", c.headless, after.Spec.ClusterIP, after.UID == before.UID)
 		}
 		s.publishes("db", "192.0.2.1")
-		s.eventually(func() error {
-			for _, slice := range s.slices("db") {
+		s.Eventually(func() error {
+			for _, slice := range s.Slices("db") {
 				if owner := metav1.GetControllerOf(&slice); owner == nil || owner.UID != after.UID {
 					return fmt.Errorf("%s is owned by %+v, and the Service is %s", slice.Name, owner, after.UID)
 				}
@@ -249,13 +227,13 @@ func TestSuspendFreezesWhatIsPublished(t *testing.T) {
 	s := newSuite(t)
 	s.publish("db", database)
 	s.run("patch", "extsvc", "db", "--type=merge", "-p", `{"spec":{"suspend":true,"endpoints":[{"name":"a","addresses":["192.0.2.7"]}]}}`)
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if es := s.externalService("db"); es.Status.ObservedGeneration != es.Generation {
 			return fmt.Errorf("generation %d, observed %d", es.Generation, es.Status.ObservedGeneration)
 		}
 		return nil
 	})
-	if got := s.published("db"); !slices.Equal(got, []string{"192.0.2.1"}) {
+	if got := s.Addresses("db"); !slices.Equal(got, []string{"192.0.2.1"}) {
 		t.Errorf("a suspended ExternalService published %q", got)
 	}
 	s.run("patch", "extsvc", "db", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
@@ -268,15 +246,15 @@ func TestANameThatLeadsNowhereIsNotReadyAndSaysSo(t *testing.T) {
 	s := newSuite(t)
 	s.apply(externalServices.object("v1", "named", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: db.example.com}}]}`))
 	s.settled("named", metav1.ConditionFalse, networkingv1.ReasonNoAddresses)
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		conditions := s.externalService("named").Status.Conditions
 		if resolved := meta.FindStatusCondition(conditions, networkingv1.ConditionResolved); resolved == nil ||
 			resolved.Status != metav1.ConditionFalse || resolved.Reason != networkingv1.ReasonNXDomain {
-			return fmt.Errorf("conditions %s", text(conditions))
+			return fmt.Errorf("conditions %s", framework.Text(conditions))
 		}
 		return nil
 	})
-	if got := s.published("named"); len(got) > 0 {
+	if got := s.Addresses("named"); len(got) > 0 {
 		t.Errorf("published %q", got)
 	}
 }
@@ -286,21 +264,21 @@ func TestANameThatLeadsNowhereIsNotReadyAndSaysSo(t *testing.T) {
 func TestAnInvalidStoredSpecStallsWithTheReason(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.namespace = "fairlead-system"
+	s.Namespace = "fairlead-system"
 	s.apply(externalServices.object("v1", "stalled", `{service: {labels: {service.kubernetes.io/service-proxy-name: mine}}, ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`))
 	es := s.settled("stalled", metav1.ConditionFalse, networkingv1.ReasonInvalidSpec)
 	stalled := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionStalled)
 	if stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.Reason != networkingv1.ReasonInvalidSpec {
-		t.Fatalf("Stalled: %s", text(es.Status.Conditions))
+		t.Fatalf("Stalled: %s", framework.Text(es.Status.Conditions))
 	}
-	s.expect(stalled.Message, "spec.service.labels[service.kubernetes.io/service-proxy-name]", "reserved")
+	s.Expect(stalled.Message, "spec.service.labels[service.kubernetes.io/service-proxy-name]", "reserved")
 	var service corev1.Service
-	if err := s.get("stalled", &service); !apierrors.IsNotFound(err) {
+	if err := s.Get("stalled", &service); !apierrors.IsNotFound(err) {
 		t.Errorf("an invalid spec was published: %v", err)
 	}
 	es = s.publish("stalled", `{service: {labels: {service.kubernetes.io/service-proxy-name: null}}, ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`)
 	if meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionStalled) != nil {
-		t.Errorf("Stalled stands after the repair: %s", text(es.Status.Conditions))
+		t.Errorf("Stalled stands after the repair: %s", framework.Text(es.Status.Conditions))
 	}
 	s.run("delete", "extsvc", "stalled")
 }

@@ -6,47 +6,19 @@ package integration
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
-
-// newFlooredSuite opens a cluster of its own, since policies hold for a whole cluster, with one replica
-// and the policies of config/admission-policy.
-func newFlooredSuite(t *testing.T) (*suite, *framework.Cluster, *framework.Replica) {
-	t.Helper()
-	opened, err := framework.Open(suiteContext, framework.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{WithoutControllerManager: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &suite{T: t, kubectl: opened}
-	t.Cleanup(func() { s.must(opened.Close()) })
-	s.client, err = framework.NewClient(opened.Kubeconfig())
-	s.must(err)
-	replica, err := opened.StartReplica(suiteContext, patient...)
-	s.must(err)
-	s.must(opened.Reachable(t.Context()))
-	s.makeNamespace()
-	return s, opened, replica
-}
 
 // policies apply the component, first as a dry run of all of it.
 func (s *suite) policies() {
 	s.Helper()
-	overlay := s.TempDir()
-	config, err := filepath.Abs(root + "/config")
-	s.must(err)
-	at, err := filepath.Rel(overlay, config)
-	s.must(err)
-	s.must(os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), fmt.Appendf(nil, "components: [%s/admission-policy]\n", at), 0o600))
-	rendered := s.run("kustomize", overlay)
+	rendered := s.run("kustomize", s.Kustomization("components: [CONFIG/admission-policy]\n"))
 	for _, dry := range []string{"--dry-run=server", "--dry-run=none"} {
 		out := s.run("apply", "--server-side", dry, "-f", "-", "--", rendered)
-		if want := len(s.documents([]byte(rendered))); strings.Count(out, "serverside-applied") != want || want != 20 {
+		if want := len(s.Objects(rendered)); strings.Count(out, "serverside-applied") != want || want != 20 {
 			s.Fatalf("%d objects were rendered, and the API server took\n%s", want, out)
 		}
 	}
@@ -71,7 +43,7 @@ func (s *suite) failing(policy string) {
 		for i := range 3 {
 			patch = append(patch, map[string]any{"op": "replace", "path": fmt.Sprintf("/webhooks/%d/failurePolicy", i), "value": policy})
 		}
-		s.run("patch", configuration, "--type=json", "-p", text(patch))
+		s.run("patch", configuration, "--type=json", "-p", framework.Text(patch))
 	}
 }
 
@@ -88,7 +60,7 @@ func (k kind) annotated(version, name, spec, key, value string) string {
 		panic(err) //nolint:forbidigo // the object is our own
 	}
 	object["metadata"].(map[string]any)["annotations"] = map[string]any{key: value}
-	return text(object)
+	return framework.Text(object)
 }
 
 // smuggled is a v1alpha1 object that carries a v1 spec, as a reader at v1alpha1 gets it of an object
@@ -107,14 +79,14 @@ func (s *suite) smuggled(name, spec string) string {
 	view.SetName(name)
 	view.SetResourceVersion("")
 	view.SetUID("")
-	return text(view.Object)
+	return framework.Text(view.Object)
 }
 
 // Webhooks come to be passed by in three ways, and the floor holds in each. It comes as one test, on a
 // cluster that goes from bad to worse.
 func TestTheFloorHoldsWhileTheWebhooksDoNot(t *testing.T) {
 	t.Parallel()
-	s, opened, replica := newFlooredSuite(t)
+	s, replica := newOwnSuite(t, framework.Shipped) // policies hold for a whole cluster
 	s.run("create", "clusterrole", "writer", "--verb=*", "--resource=externalservices.networking.fairlead.dev,rebootpolicies.autoreboot.fairlead.dev,chaospods.chaos.fairlead.dev")
 	s.run("create", "rolebinding", "ann", "--clusterrole=writer", "--user=ann")
 	create := []string{"create", "-f", "-", "--"}
@@ -127,7 +99,7 @@ func TestTheFloorHoldsWhileTheWebhooksDoNot(t *testing.T) {
 	s.failing("Ignore")
 	s.policies()
 	chaos := chaosPods.object("v1", "bad", `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`)
-	s.eventually(func() error { // the API server takes note of policies in a moment
+	s.Eventually(func() error { // the API server takes note of policies in a moment
 		if s.asUser(append(create[:1:1], "--dry-run=server", "-f", "-", "--", chaos)...).failure == nil {
 			return fmt.Errorf("no policy is in force")
 		}
@@ -148,7 +120,7 @@ func TestTheFloorHoldsWhileTheWebhooksDoNot(t *testing.T) {
 
 	// The webhooks are not called, and conversion still works: the stored form is the floor's to hold.
 	s.failing("")
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		answer := s.try(append(create, smuggled)...)
 		if answer.failure == nil {
 			s.run("delete", "extsvc", "smuggled")
@@ -176,24 +148,24 @@ func TestTheFloorHoldsWhileTheWebhooksDoNot(t *testing.T) {
 			t.Errorf("%s: was accepted: %s", wanted, manifest)
 			continue
 		}
-		s.expect(answer.err, wanted)
+		s.Expect(answer.err, wanted)
 	}
 	s.run("create", "role", "restarts", "--verb=patch", "--resource=deployments.apps", "--resource-name=web")
 	s.run("create", "rolebinding", "restarts", "--role=restarts", "--user=ann")
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		answer := s.asUser(append(create, rebootPolicies.object("v1", "granted", restart))...)
 		return answer.failure
 	})
 
 	// What stood before is relabeled, held and deleted, whatever the floor says of it.
 	outside := *s
-	outside.namespace = "kube-system"
+	outside.Namespace = "kube-system"
 	outside.run(append(create, reserve("unseen"))...)
 	outside.run("delete", "extsvc", "unseen")
 	s.run("delete", "validatingadmissionpolicybinding", "--all")
-	s.eventually(func() error { return s.try(append(create, reserve("invalid"))...).failure })
+	s.Eventually(func() error { return s.try(append(create, reserve("invalid"))...).failure })
 	s.policies()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if s.try("create", "--dry-run=server", "-f", "-", "--", reserve("other")).failure == nil {
 			return fmt.Errorf("the bindings are not in force again")
 		}
@@ -204,22 +176,22 @@ func TestTheFloorHoldsWhileTheWebhooksDoNot(t *testing.T) {
 	s.run("patch", "extsvc", "invalid", "--subresource=status", "--type=merge", "-p", `{"status":{"activePriority":1}}`)
 	s.run("delete", "extsvc", "invalid", "--wait=false")
 	s.run("patch", "extsvc", "invalid", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-	s.run("wait", "--for=delete", "extsvc/invalid", "--timeout="+patience.String())
+	s.run("wait", "--for=delete", "extsvc/invalid", "--timeout="+framework.Patience.String())
 
 	// No replica answers at all. Fail refuses, Ignore leaves it to the floor.
-	s.must(opened.Reinstall(t.Context()))
-	opened.Retire(replica)
-	s.eventually(func() error {
+	s.Must(s.Reinstall(t.Context()))
+	s.Retire(replica)
+	s.Eventually(func() error {
 		answer := s.try("create", "--dry-run=server", "-f", "-", "--", externalServices.object("v1", "closed", database))
 		if answer.failure == nil {
 			return fmt.Errorf("it was accepted while no webhook answers")
 		}
-		s.expect(answer.err, "failed calling webhook")
+		s.Expect(answer.err, "failed calling webhook")
 		return nil
 	})
 	s.run("delete", "extsvc", "before", "--wait=false") // must not be refused
 	s.failing("Ignore")
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		return s.try(append(create, externalServices.object("v1", "open", database))...).failure
 	})
 	s.refused([]string{"fairlead-externalservice-marks", "choose another key"}, append(create, reserve("bad"))...)

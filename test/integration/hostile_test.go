@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // forge returns an object's view at v1alpha1 in which the saved v1 spec was changed, with a digest
@@ -21,9 +22,9 @@ func (s *suite) forge(k kind, name string, change func(hubSpec map[string]any)) 
 	view := s.view(k, "v1alpha1", name)
 	annotations := view.GetAnnotations()
 	var data map[string]any
-	s.must(json.Unmarshal([]byte(annotations[common.ConversionDataAnnotation]), &data))
+	s.Must(json.Unmarshal([]byte(annotations[common.ConversionDataAnnotation]), &data))
 	change(data["hub"].(map[string]any)["spec"].(map[string]any))
-	annotations[common.ConversionDataAnnotation] = text(data)
+	annotations[common.ConversionDataAnnotation] = framework.Text(data)
 	view.SetAnnotations(annotations)
 	return view
 }
@@ -33,7 +34,7 @@ func TestForgedConversionDataIsHeldToTheFullRules(t *testing.T) {
 	s := newSuite(t)
 	spec := `{suspend: true, ports: [{name: sql, port: 5432}], endpoints: [{name: a, zone: eu-east, addresses: [192.0.2.1]}]}`
 	s.apply(externalServices.object("v1", "db", spec))
-	s.eventually(func() error { // or the operator's own write would be in the way
+	s.Eventually(func() error { // or the operator's own write would be in the way
 		if es := s.externalService("db"); es.Status.ObservedGeneration != es.Generation {
 			return fmt.Errorf("generation %d, observed %d", es.Generation, es.Status.ObservedGeneration)
 		}
@@ -70,13 +71,13 @@ func TestForgedConversionDataIsHeldToTheFullRules(t *testing.T) {
 			sub.T = t
 			// An update takes what v1alpha1 cannot express from the stored object alone.
 			forged := sub.forge(externalServices, "db", c.change)
-			sub.expect(sub.try("replace", "-f", "-", "--", text(forged.Object)).err, "Warning: v1 spec (", "stays as it is stored")
+			sub.Expect(sub.try("replace", "-f", "-", "--", framework.Text(forged.Object)).err, "Warning: v1 spec (", "stays as it is stored")
 
 			// A new object has no stored state, and is held to the full rules.
 			forged.SetName("new")
 			forged.SetResourceVersion("")
 			forged.SetUID("")
-			sub.refused(c.wanted, "create", "-f", "-", "--", text(forged.Object))
+			sub.refused(c.wanted, "create", "-f", "-", "--", framework.Text(forged.Object))
 		})
 	}
 	if after := field(s.view(externalServices, "v1", "db"), "spec"); after != before {
@@ -99,7 +100,7 @@ func TestAnObjectThatIsTooLargeToConvertIsRefusedWithTheRemedy(t *testing.T) {
 		triggers = append(triggers, map[string]any{"name": fmt.Sprintf("t-%d", i), "type": "ConfigChange", "configChange": map[string]any{"sources": sources}})
 	}
 	wanted := []string{"is invalid", common.ConversionDataAnnotation, "65536 bytes", "make the spec smaller"}
-	s.refused(wanted, "create", "-f", "-", "--", rebootPolicies.object("v1", "large", text(map[string]any{"targets": targets, "triggers": triggers})))
+	s.refused(wanted, "create", "-f", "-", "--", rebootPolicies.object("v1", "large", framework.Text(map[string]any{"targets": targets, "triggers": triggers})))
 
 	// The same smuggled in through the annotation of a small v1alpha1 object.
 	s.apply(rebootPolicies.object("v1", "small", `{targets: [{kind: Deployment, name: web, wave: 3}], cooldown: 1m, triggers: [{name: up, type: Probe, probe: {tcpSocket: {port: 80}}}]}`))
@@ -107,23 +108,23 @@ func TestAnObjectThatIsTooLargeToConvertIsRefusedWithTheRemedy(t *testing.T) {
 	forged.SetName("new")
 	forged.SetResourceVersion("")
 	forged.SetUID("")
-	s.refused(wanted, "create", "-f", "-", "--", text(forged.Object))
+	s.refused(wanted, "create", "-f", "-", "--", framework.Text(forged.Object))
 }
 
 func TestAHugeAnnotationThatRestoresNothingIsSpentOrRefused(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	p := pairs[1]
-	object := s.documents([]byte(p.object("v1alpha1", "stuffed", p.old)))[0]
+	object := s.Objects(p.object("v1alpha1", "stuffed", p.old))[0]
 	object.SetAnnotations(map[string]string{common.ConversionDataAnnotation: `{"digest":"x","hub":` + strings.Repeat(" ", 200<<10) + `{}}`})
-	answer := s.try("create", "-f", "-", "--", text(object.Object))
+	answer := s.try("create", "-f", "-", "--", framework.Text(object.Object))
 	if answer.failure != nil {
-		s.expect(answer.err, common.ConversionDataAnnotation, "65536 bytes")
+		s.Expect(answer.err, common.ConversionDataAnnotation, "65536 bytes")
 		return
 	}
 	for _, version := range []string{"v1", "v1alpha1"} {
 		stuffed := s.view(rebootPolicies, version, "stuffed")
-		if found := s.restores(stuffed); len(found) > 0 || len(text(stuffed.GetAnnotations())) > 16<<10 {
+		if found := s.restores(stuffed); len(found) > 0 || len(framework.Text(stuffed.GetAnnotations())) > 16<<10 {
 			t.Errorf("at %s the annotation was kept: %v", version, found)
 		}
 	}
@@ -141,7 +142,7 @@ func TestAWorkloadChaosPodNeverBecomesATemplateThroughV1alpha1(t *testing.T) {
 	view := s.view(chaosPods, "v1alpha1", "monkey")
 	view.SetAnnotations(nil)
 	view.Object["spec"] = parse(`{template: ` + template + `}`)
-	s.refused([]string{"is invalid", "spec.template"}, "replace", "-f", "-", "--", text(view.Object))
+	s.refused([]string{"is invalid", "spec.template"}, "replace", "-f", "-", "--", framework.Text(view.Object))
 
 	// Another edit at v1alpha1 leaves the target as it is.
 	s.run("patch", chaosPods.at("v1alpha1"), "monkey", "--type=merge", "-p", `{"metadata":{"labels":{"touched":"yes"}},"spec":{"nextStop":"2027-01-01T00:00:00Z"}}`)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // What kubectl get gave at v1alpha1 can be written back with kubectl replace, again and again, where the
@@ -21,20 +23,20 @@ func TestAnOldExportOfALargeObjectCanBeReplaced(t *testing.T) {
 	object := func(manifest string) {
 		s.Helper()
 		o := &unstructured.Unstructured{}
-		s.must(json.Unmarshal([]byte(manifest), &o.Object))
-		o.SetNamespace(s.namespace)
-		s.must(s.client.Create(s.Context(), o))
+		s.Must(json.Unmarshal([]byte(manifest), &o.Object))
+		o.SetNamespace(s.Namespace)
+		s.Must(s.Client.Create(s.Context(), o))
 	}
 	const sources, targets = 8, 100
 	var taken []any
 	for i := range sources {
 		name := fmt.Sprintf("settings-of-all-workloads-%d", i)
-		object(text(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": map[string]string{"a": "b"}}))
+		object(framework.Text(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": map[string]string{"a": "b"}}))
 		taken = append(taken, map[string]any{"configMapRef": map[string]any{"name": name}})
 	}
 	for i := range targets {
 		labels := map[string]any{"app": "large"}
-		object(text(map[string]any{
+		object(framework.Text(map[string]any{
 			"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": fmt.Sprintf("workload-of-many-%d", i), "labels": labels},
 			"spec": map[string]any{"replicas": 0, "selector": map[string]any{"matchLabels": labels}, "template": map[string]any{
 				"metadata": map[string]any{"labels": labels},
@@ -74,9 +76,9 @@ func TestAnOldExportOfALargeObjectCanBeReplaced(t *testing.T) {
 				}
 				return n >= sources*targets
 			}, 100 << 10},
-		{externalServices, text(map[string]any{"ports": parse(`[{name: sql, port: 5432}]`), "endpoints": endpoints}),
-			func(status map[string]any) bool { return strings.Count(text(status), "9.100.") >= 32*31 }, 60 << 10},
-		{chaosPods, text(map[string]any{"suspend": true, "schedule": parse(`{interval: 1h}`), "target": map[string]any{"selector": map[string]any{"matchExpressions": expressions}}}),
+		{externalServices, framework.Text(map[string]any{"ports": parse(`[{name: sql, port: 5432}]`), "endpoints": endpoints}),
+			func(status map[string]any) bool { return strings.Count(framework.Text(status), "9.100.") >= 32*31 }, 60 << 10},
+		{chaosPods, framework.Text(map[string]any{"suspend": true, "schedule": parse(`{interval: 1h}`), "target": map[string]any{"selector": map[string]any{"matchExpressions": expressions}}}),
 			func(map[string]any) bool { return true }, 30 << 10}, // it has no status of such a size
 	} {
 		s.apply(large.kind.object("v1", "large", large.spec))
@@ -84,21 +86,21 @@ func TestAnOldExportOfALargeObjectCanBeReplaced(t *testing.T) {
 			status, _ := s.view(large.kind, version, "large").Object["status"].(map[string]any)
 			return status
 		}
-		s.eventually(func() error {
+		s.Eventually(func() error {
 			if now := status("v1"); !large.filled(now) {
-				return fmt.Errorf("%s: status of %d bytes: %.500s", large.kind.name, len(text(now)), text(now))
+				return fmt.Errorf("%s: status of %d bytes: %.500s", large.kind.name, len(framework.Text(now)), framework.Text(now))
 			}
 			return nil
 		})
-		export := text(s.exported(large.kind, "v1alpha1", "large").Object)
-		t.Logf("%s: export of %d bytes, status %d, annotations %d", large.kind.name, len(export), len(text(status("v1alpha1"))), len(field(s.view(large.kind, "v1alpha1", "large"), "metadata.annotations")))
+		export := framework.Text(s.exported(large.kind, "v1alpha1", "large").Object)
+		t.Logf("%s: export of %d bytes, status %d, annotations %d", large.kind.name, len(export), len(framework.Text(status("v1alpha1"))), len(field(s.view(large.kind, "v1alpha1", "large"), "metadata.annotations")))
 		if len(export) < large.least {
 			t.Errorf("%s: an export of %d bytes is not large", large.kind.name, len(export))
 		}
 		spec := field(s.view(large.kind, "v1", "large"), "spec")
 		for i, export := range []func() string{
 			func() string { return export }, func() string { return export },
-			func() string { return text(s.exported(large.kind, "v1alpha1", "large").Object) },
+			func() string { return framework.Text(s.exported(large.kind, "v1alpha1", "large").Object) },
 		} {
 			answer := s.try("replace", "-f", "-", "--", export())
 			if answer.failure != nil {
@@ -109,7 +111,7 @@ func TestAnOldExportOfALargeObjectCanBeReplaced(t *testing.T) {
 				t.Errorf("%s: replace %d changed the spec: %.1000s, then %.1000s", large.kind.name, i, spec, after)
 			}
 			if now := status("v1"); !large.filled(now) {
-				t.Errorf("%s: replace %d changed the status: %.1000s", large.kind.name, i, text(now))
+				t.Errorf("%s: replace %d changed the status: %.1000s", large.kind.name, i, framework.Text(now))
 			}
 		}
 	}

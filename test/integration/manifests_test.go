@@ -4,14 +4,10 @@
 package integration
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -24,14 +20,14 @@ import (
 func TestTheDefaultManifestsPassAServersDryRun(t *testing.T) {
 	t.Parallel()
 	s := newBareSuite(t)
-	rendered := s.run("kustomize", root+"/config/default")
+	rendered := s.run("kustomize", framework.Root+"/config/default")
 	// A dry run makes no namespace for what comes after it.
 	s.run("create", "namespace", framework.Namespace)
-	s.namespace = framework.Namespace
+	s.Namespace = framework.Namespace
 	out := s.run("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-", "--", rendered)
-	s.expect(out, "deployment.apps/fairlead-manager", "service/fairlead-webhook", "serviceaccount/fairlead-manager",
+	s.Expect(out, "deployment.apps/fairlead-manager", "service/fairlead-webhook", "serviceaccount/fairlead-manager",
 		"mutatingwebhookconfiguration.admissionregistration.k8s.io/fairlead-mutating", "customresourcedefinition.apiextensions.k8s.io/chaospods.chaos.fairlead.dev")
-	if objects := len(s.documents([]byte(rendered))); strings.Count(out, "serverside-applied (server dry run)") != objects {
+	if objects := len(s.Objects(rendered)); strings.Count(out, "serverside-applied (server dry run)") != objects {
 		t.Errorf("%d objects were rendered; the API server took\n%s", objects, out)
 	}
 }
@@ -39,14 +35,8 @@ func TestTheDefaultManifestsPassAServersDryRun(t *testing.T) {
 func TestTheOptionalComponentsRenderTogether(t *testing.T) {
 	t.Parallel()
 	s := newBareSuite(t)
-	overlay := t.TempDir()
-	config, err := filepath.Abs(root + "/config")
-	s.must(err)
-	at, err := filepath.Rel(overlay, config)
-	s.must(err)
-	s.must(os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), fmt.Appendf(nil,
-		"resources: [%[1]s/default]\ncomponents: [%[1]s/admission-policy, %[1]s/network-policy, %[1]s/prometheus, %[1]s/certmanager, %[1]s/certmanager/cainjector]\n", at), 0o600))
-	s.expect(s.run("kustomize", overlay), "kind: ValidatingAdmissionPolicyBinding", "kind: NetworkPolicy", "kind: ServiceMonitor", "--webhook-certificates=certManager", "inject-ca-from-secret", "kind: Deployment")
+	overlay := s.Kustomization("resources: [CONFIG/default]\ncomponents: [CONFIG/admission-policy, CONFIG/network-policy, CONFIG/prometheus, CONFIG/certmanager, CONFIG/certmanager/cainjector]\n")
+	s.Expect(s.run("kustomize", overlay), "kind: ValidatingAdmissionPolicyBinding", "kind: NetworkPolicy", "kind: ServiceMonitor", "--webhook-certificates=certManager", "inject-ca-from-secret", "kind: Deployment")
 }
 
 // registered are the webhooks of both configurations, as they are shipped and as they stand in
@@ -57,15 +47,15 @@ func (s *suite) registered(t *testing.T) []map[string]any {
 	add := func(objects []*unstructured.Unstructured) {
 		for _, object := range objects {
 			list, _, err := unstructured.NestedSlice(object.Object, "webhooks")
-			s.must(err)
+			s.Must(err)
 			for _, hook := range list {
 				hooks = append(hooks, hook.(map[string]any))
 			}
 		}
 	}
-	add(s.documents([]byte(s.run("kustomize", root+"/config/webhook"))))
+	add(s.Objects(s.run("kustomize", framework.Root+"/config/webhook")))
 	for _, name := range []string{"mutatingwebhookconfiguration/fairlead-mutating", "validatingwebhookconfiguration/fairlead-validating"} {
-		add(s.documents([]byte(s.run("get", name, "-o", "json"))))
+		add(s.Objects(s.run("get", name, "-o", "json")))
 	}
 	if len(hooks) != 12 {
 		t.Fatalf("%d webhooks are shipped and registered, want 2 for each kind, twice", len(hooks))
@@ -88,15 +78,17 @@ func TestEveryWebhookFailsClosedAndNeverLocksTheClusterUp(t *testing.T) {
 		if timeout, ok := hook["timeoutSeconds"].(int64); !ok || timeout < 1 || timeout > 10 {
 			t.Errorf("%s: timeoutSeconds is %v, want 1 to 10", name, hook["timeoutSeconds"])
 		}
-		s.expect(text(hook["namespaceSelector"]), `"kubernetes.io/metadata.name"`, `"NotIn"`, `"kube-system"`, `"`+framework.Namespace+`"`)
+		s.Expect(framework.Text(hook["namespaceSelector"]), `"kubernetes.io/metadata.name"`, `"NotIn"`, `"kube-system"`, `"`+framework.Namespace+`"`)
 		for _, rule := range hook["rules"].([]any) {
 			rule := rule.(map[string]any)
-			if text(rule["apiVersions"]) != `["v1"]` || text(rule["operations"]) != `["CREATE","UPDATE"]` || text(rule["scope"]) != `"Namespaced"` {
-				t.Errorf("%s: rule %s", name, text(rule))
+			if framework.Text(rule["apiVersions"]) != `["v1"]` || framework.Text(rule["operations"]) != `["CREATE","UPDATE"]` || framework.Text(rule["scope"]) != `"Namespaced"` {
+				t.Errorf("%s: rule %s", name, framework.Text(rule))
 			}
 			for _, resource := range rule["resources"].([]any) {
-				if !slices.ContainsFunc(kinds, func(k kind) bool { return k.resource == resource && text(rule["apiGroups"]) == text([]string{k.group}) }) {
-					t.Errorf("%s: rule on %s of %s", name, resource, text(rule["apiGroups"]))
+				if !slices.ContainsFunc(kinds, func(k kind) bool {
+					return k.resource == resource && framework.Text(rule["apiGroups"]) == framework.Text([]string{k.group})
+				}) {
+					t.Errorf("%s: rule on %s of %s", name, resource, framework.Text(rule["apiGroups"]))
 				}
 			}
 		}
@@ -109,7 +101,7 @@ func TestTheServerServesTheRegisteredPathsAndNoOthers(t *testing.T) {
 	paths := map[string]bool{"/convert": true}
 	for _, hook := range s.registered(t) {
 		path, _, err := unstructured.NestedString(hook, "clientConfig", "service", "path")
-		s.must(err)
+		s.Must(err)
 		paths[path] = true
 	}
 	if len(paths) != 7 {
@@ -121,13 +113,13 @@ func TestTheServerServesTheRegisteredPathsAndNoOthers(t *testing.T) {
 			t.Errorf("%s is converted at %q", k.name, path)
 		}
 	}
-	for _, replica := range s.shared.replicas {
+	for _, replica := range s.Running() {
 		for path := range paths {
-			if code := s.post(replica, path); code != http.StatusBadRequest {
+			if code, _ := s.post(replica, path, ""); code != http.StatusBadRequest {
 				t.Errorf("%s: an empty POST to %s is answered with %d, want 400", replica.ID, path, code)
 			}
 			for _, other := range []string{path + "/", strings.Replace(path, "-v1-", "-v1alpha1-", 1), strings.ToUpper(path)} {
-				if code := s.post(replica, other); other != path && code != http.StatusNotFound {
+				if code, _ := s.post(replica, other, ""); other != path && code != http.StatusNotFound {
 					t.Errorf("%s: %s is answered with %d, want 404", replica.ID, other, code)
 				}
 			}
@@ -135,20 +127,21 @@ func TestTheServerServesTheRegisteredPathsAndNoOthers(t *testing.T) {
 	}
 }
 
-// post sends an empty body to a replica's webhook server, and returns the status code. Who serves
-// is not the question here, so the certificate is not verified.
-func (s *suite) post(replica *framework.Replica, path string) int {
+// post sends a body to a replica's webhook server, as an API server does, and returns the status code and the answer. Who
+// serves is not the question here, so the certificate is not verified.
+func (s *suite) post(replica *framework.Replica, path, body string) (int, string) {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.Context(), framework.Patience)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+replica.Webhook+path, bytes.NewReader(nil))
-	s.must(err)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+replica.Webhook+path, strings.NewReader(body))
+	s.Must(err)
 	request.Header.Set("Content-Type", "application/json")
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}}
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(request)
-	s.must(err)
+	s.Must(err)
 	defer func() { _ = response.Body.Close() }()
-	_, _ = io.Copy(io.Discard, response.Body)
-	return response.StatusCode
+	answer, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
+	s.Must(err)
+	return response.StatusCode, string(answer)
 }

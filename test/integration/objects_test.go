@@ -4,16 +4,14 @@
 package integration
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // kind is one of Fairlead's kinds.
@@ -41,7 +39,7 @@ func (k kind) object(version, name, spec string) string {
 	if spec != "" {
 		object["spec"] = parse(spec)
 	}
-	return text(object)
+	return framework.Text(object)
 }
 
 // parse reads YAML that the tests hold themselves.
@@ -53,38 +51,12 @@ func parse(s string) any {
 	return value
 }
 
-// text writes a value as JSON, with sorted keys.
-func text(value any) string {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		panic(err) //nolint:forbidigo // the value is our own
-	}
-	return string(raw)
-}
-
 // manifests reads a file of testdata.
 func (s *suite) manifests(name string) []*unstructured.Unstructured {
 	s.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", name))
-	s.must(err)
-	return s.documents(raw)
-}
-
-func (s *suite) documents(raw []byte) []*unstructured.Unstructured {
-	s.Helper()
-	var objects []*unstructured.Unstructured
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096)
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(object)
-		if errors.Is(err, io.EOF) {
-			return objects
-		}
-		s.must(err)
-		if len(object.Object) > 0 {
-			objects = append(objects, object)
-		}
-	}
+	s.Must(err)
+	return s.Objects(string(raw))
 }
 
 // view reads an object at a version, without what the API server keeps for itself.
@@ -93,7 +65,7 @@ func (s *suite) view(k kind, version, name string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion(k.group + "/" + version)
 	object.SetKind(k.name)
-	s.must(s.get(name, object))
+	s.Must(s.Get(name, object))
 	object.SetManagedFields(nil)
 	return object
 }
@@ -104,13 +76,13 @@ func field(object *unstructured.Unstructured, path string) string {
 	if err != nil || !found {
 		return ""
 	}
-	return text(value)
+	return framework.Text(value)
 }
 
 // sameField wants a part of an object to be what is given in YAML.
 func (s *suite) sameField(object *unstructured.Unstructured, path, wanted string) {
 	s.Helper()
-	if got, want := field(object, path), text(parse(wanted)); got != want {
+	if got, want := field(object, path), framework.Text(parse(wanted)); got != want {
 		s.Errorf("%s of %s %s:\n got %s\nwant %s", path, object.GetAPIVersion(), object.GetName(), got, want)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 const foreignService = `{"apiVersion":"v1","kind":"Service","metadata":{"name":%q,"labels":{"owner":"another"}},"spec":{"selector":{"app":"theirs"},"ports":[{"port":80}]}}`
@@ -27,7 +28,7 @@ func TestTheNameOfAForeignServiceIsRefused(t *testing.T) {
 	s := newSuite(t)
 	s.run("create", "-f", "-", "--", fmt.Sprintf(foreignService, "db"))
 	answer := s.try("apply", "-f", "-", "--", externalServices.object("v1", "db", database))
-	s.expect(answer.err, "metadata.name", `Service "db"`, "choose another name, or delete that Service")
+	s.Expect(answer.err, "metadata.name", `Service "db"`, "choose another name, or delete that Service")
 }
 
 func TestAForeignServiceIsNeverAdoptedAndItsRemovalIsNoticed(t *testing.T) {
@@ -40,12 +41,12 @@ func TestAForeignServiceIsNeverAdoptedAndItsRemovalIsNoticed(t *testing.T) {
 	s.run("patch", "extsvc", "db", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
 	es := s.settled("db", metav1.ConditionFalse, networkingv1.ReasonServiceConflict)
 	ready := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionReady)
-	s.expect(ready.Message, s.namespace+"/db", "delete it, or rename")
-	if es.Status.ServiceRef != nil || len(s.published("db")) > 0 {
-		t.Errorf("published behind a foreign Service: %s %q", text(es.Status), s.published("db"))
+	s.Expect(ready.Message, s.Namespace+"/db", "delete it, or rename")
+	if es.Status.ServiceRef != nil || len(s.Addresses("db")) > 0 {
+		t.Errorf("published behind a foreign Service: %s %q", framework.Text(es.Status), s.Addresses("db"))
 	}
 	if after := s.service("db"); after.ResourceVersion != before.ResourceVersion {
-		t.Errorf("the foreign Service was touched:\n%s\n%s", text(before), text(after))
+		t.Errorf("the foreign Service was touched:\n%s\n%s", framework.Text(before), framework.Text(after))
 	}
 	s.run("delete", "service", "db")
 	s.settled("db", metav1.ConditionTrue, networkingv1.ReasonPublished)
@@ -60,20 +61,20 @@ func TestAServiceThatAppearsInARaceIsLeftToWhoWasFirst(t *testing.T) {
 	created, refused := make([]error, races), make([]error, races)
 	for i := range races {
 		name := fmt.Sprintf("race-%d", i)
-		es, service := &unstructured.Unstructured{}, s.documents([]byte(fmt.Sprintf(foreignService, name)))[0]
-		es.Object = s.documents([]byte(externalServices.object("v1", name, database)))[0].Object
-		es.SetNamespace(s.namespace)
-		service.SetNamespace(s.namespace)
+		es, service := &unstructured.Unstructured{}, s.Objects(fmt.Sprintf(foreignService, name))[0]
+		es.Object = s.Objects(externalServices.object("v1", name, database))[0].Object
+		es.SetNamespace(s.Namespace)
+		service.SetNamespace(s.Namespace)
 		made := make(chan struct{})
 		racing.Go(func() {
 			defer close(made)
-			refused[i] = s.client.Create(t.Context(), es)
+			refused[i] = s.Client.Create(t.Context(), es)
 		})
 		racing.Go(func() {
 			if i%3 > 0 { // a head start for the operator
 				<-made
 			}
-			created[i] = s.client.Create(t.Context(), service)
+			created[i] = s.Client.Create(t.Context(), service)
 		})
 	}
 	racing.Wait()
@@ -82,14 +83,14 @@ func TestAServiceThatAppearsInARaceIsLeftToWhoWasFirst(t *testing.T) {
 		name := fmt.Sprintf("race-%d", i)
 		switch {
 		case refused[i] != nil:
-			s.expect(refused[i].Error(), "metadata.name", name) // admission saw the Service
+			s.Expect(refused[i].Error(), "metadata.name", name) // admission saw the Service
 			if err != nil {
 				t.Errorf("%s: refused, and yet the Service could not be made: %v", name, err)
 			}
 		case err == nil:
 			s.settled(name, metav1.ConditionFalse, networkingv1.ReasonServiceConflict)
 			if service := s.service(name); len(service.OwnerReferences) > 0 || service.Spec.Selector["app"] != "theirs" {
-				t.Errorf("%s: a foreign Service was taken: %s", name, text(service))
+				t.Errorf("%s: a foreign Service was taken: %s", name, framework.Text(service))
 			}
 		case apierrors.IsAlreadyExists(err):
 			ours++
@@ -131,25 +132,25 @@ func TestDriftIsRepaired(t *testing.T) {
 			t.Parallel()
 			s := newSuite(t)
 			s.publish("db", database)
-			c.kubectl(s, s.slices("db")[0].Name)
-			s.eventually(func() error {
+			c.kubectl(s, s.Slices("db")[0].Name)
+			s.Eventually(func() error {
 				var service corev1.Service
-				if err := s.get("db", &service); err != nil {
+				if err := s.Get("db", &service); err != nil {
 					return err
 				}
 				// A selector has Kubernetes' own controller make slices, which it then leaves there, empty.
-				found := slices.DeleteFunc(s.slices("db"), func(slice discoveryv1.EndpointSlice) bool {
+				found := slices.DeleteFunc(s.Slices("db"), func(slice discoveryv1.EndpointSlice) bool {
 					return slice.Labels[discoveryv1.LabelManagedBy] == "endpointslice-controller.k8s.io" && len(slice.Endpoints) == 0
 				})
 				if len(found) != 1 || len(found[0].Endpoints) != 1 {
-					return fmt.Errorf("EndpointSlices: %s", text(found))
+					return fmt.Errorf("EndpointSlices: %s", framework.Text(found))
 				}
 				slice := found[0]
 				owner := metav1.GetControllerOf(&slice)
 				if service.Spec.Ports[0].Port != 5432 || len(service.Spec.Selector) > 0 || service.Labels["app.kubernetes.io/managed-by"] != "fairlead.dev" ||
 					slice.Labels[discoveryv1.LabelManagedBy] != "fairlead.dev" || owner == nil || owner.UID != service.UID ||
 					!slices.Equal(slice.Endpoints[0].Addresses, []string{"192.0.2.1"}) || *slice.Ports[0].Port != 5432 {
-					return fmt.Errorf("not repaired: %s %s", text(service.Spec), text(slice))
+					return fmt.Errorf("not repaired: %s %s", framework.Text(service.Spec), framework.Text(slice))
 				}
 				return nil
 			})
@@ -172,10 +173,10 @@ func TestDeletionTakesAllOfItAway(t *testing.T) {
 	s := newSuite(t)
 	s.publish("db", database)
 	s.run("delete", "extsvc", "db")
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		var service corev1.Service
-		err := s.get("db", &service)
-		if left := s.slices("db"); !apierrors.IsNotFound(err) || len(left) > 0 {
+		err := s.Get("db", &service)
+		if left := s.Slices("db"); !apierrors.IsNotFound(err) || len(left) > 0 {
 			return fmt.Errorf("Service: %v; %d EndpointSlices", err, len(left))
 		}
 		return nil
@@ -187,7 +188,7 @@ func TestOrphanLeavesServiceAndSlicesWithoutAnOwner(t *testing.T) {
 	s := newSuite(t)
 	s.publish("db", database)
 	s.run("patch", "extsvc", "db", "--type=merge", "-p", `{"spec":{"deletionPolicy":"Orphan"}}`)
-	s.run("delete", "extsvc", "db", "--timeout="+patience.String())
+	s.run("delete", "extsvc", "db", "--timeout="+framework.Patience.String())
 	service := s.service("db")
 	if len(service.OwnerReferences) > 0 {
 		t.Errorf("the Service still has an owner: %+v", service.OwnerReferences)
@@ -196,7 +197,7 @@ func TestOrphanLeavesServiceAndSlicesWithoutAnOwner(t *testing.T) {
 
 	// It has no owner now, so a new ExternalService of that name cannot have it.
 	answer := s.try("apply", "-f", "-", "--", externalServices.object("v1", "db", database))
-	s.expect(answer.err, "metadata.name", `Service "db"`)
+	s.Expect(answer.err, "metadata.name", `Service "db"`)
 }
 
 func TestANamespaceOfExternalServicesGoesAway(t *testing.T) {
@@ -205,5 +206,5 @@ func TestANamespaceOfExternalServicesGoesAway(t *testing.T) {
 	s.publish("kept", database)
 	s.run("patch", "extsvc", "kept", "--type=merge", "-p", `{"spec":{"deletionPolicy":"Orphan"}}`)
 	s.publish("db", database)
-	s.run("delete", "namespace", s.namespace, "--timeout="+patience.String())
+	s.run("delete", "namespace", s.Namespace, "--timeout="+framework.Patience.String())
 }

@@ -82,7 +82,7 @@ func TestTheOperatorMayDoNoMoreThanItNeeds(t *testing.T) {
 		{false, []string{"delete", "leases.coordination.k8s.io", "-A"}},
 		{false, []string{"*", "*", "-A"}},
 	} {
-		answer := s.try(append([]string{"--kubeconfig=" + s.shared.Operator().Kubeconfig, "auth", "can-i"}, c.args...)...)
+		answer := s.try(append([]string{"--kubeconfig=" + s.Operator().Kubeconfig, "auth", "can-i"}, c.args...)...)
 		if got := strings.TrimSpace(answer.out); got != map[bool]string{true: "yes", false: "no"}[c.allowed] {
 			t.Errorf("can the operator %s: %q, want allowed %t; %s", strings.Join(c.args, " "), got, c.allowed, answer.err)
 		}

@@ -21,8 +21,8 @@ import (
 // as "<verb> <resource>/<subresource> <name> <status code>".
 func (s *suite) writes() []string {
 	s.Helper()
-	file, err := os.Open(s.shared.AuditLog())
-	s.must(err)
+	file, err := os.Open(s.AuditLog())
+	s.Must(err)
 	defer func() { _ = file.Close() }()
 	var list []string
 	lines := bufio.NewScanner(file)
@@ -34,31 +34,14 @@ func (s *suite) writes() []string {
 
 			ResponseStatus struct{ Code int }
 		}
-		if json.Unmarshal(lines.Bytes(), &event) != nil || event.ObjectRef.Namespace != s.namespace {
+		if json.Unmarshal(lines.Bytes(), &event) != nil || event.ObjectRef.Namespace != s.Namespace {
 			continue
 		}
 		ref := event.ObjectRef
 		list = append(list, fmt.Sprintf("%s %s/%s %s %d", event.Verb, ref.Resource, ref.Subresource, ref.Name, event.ResponseStatus.Code))
 	}
-	s.must(lines.Err())
+	s.Must(lines.Err())
 	return list
-}
-
-// leader is the replica that holds the lease.
-func (s *suite) leader() *framework.Replica {
-	s.Helper()
-	var leader *framework.Replica
-	s.eventually(func() error {
-		holder := s.run("get", "lease", "fairlead-manager", "-n", framework.Namespace, "-o", "jsonpath={.spec.holderIdentity}")
-		for _, replica := range s.shared.replicas {
-			if replica.ID == holder {
-				leader = replica
-				return nil
-			}
-		}
-		return fmt.Errorf("the lease is held by %q", holder)
-	})
-	return leader
 }
 
 // reconciled waits until a replica has finished at least so many reconciliations and has nothing
@@ -66,7 +49,7 @@ func (s *suite) leader() *framework.Replica {
 func (s *suite) reconciled(replica *framework.Replica, token string, atLeast int) int {
 	s.Helper()
 	var done int
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		m := s.metrics(replica, token)
 		done = int(m.Sum("controller_runtime_reconcile_total", `controller="externalservice"`))
 		waiting := m.Sum("workqueue_depth", `name="externalservice"`)
@@ -98,7 +81,7 @@ func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 		}
 	}
 	s.settled("named", "False", "NoAddresses")
-	leader := s.leader()
+	leader := s.Leader()
 	before := s.reconciled(leader, token, len(manifests))
 	written := s.writes()
 	if len(written) < 3*len(manifests)-1 {
@@ -121,19 +104,19 @@ func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 
 	// Two restarts in turn: each time another process reads all of it again.
 	for range 2 {
-		stopped := s.leader()
+		stopped := s.Leader()
 		stopped.Stop()
-		s.eventually(func() error {
-			if s.leader() == stopped {
+		s.Eventually(func() error {
+			if s.Leader() == stopped {
 				return fmt.Errorf("%s still holds the lease", stopped.ID)
 			}
 			return nil
 		})
-		s.must(stopped.Start(t.Context()))
-		s.reconciled(s.leader(), token, s.count())
+		s.Must(stopped.Start(t.Context()))
+		s.reconciled(s.Leader(), token, s.count())
 		s.nothingWrittenSince(written, "a restart")
 	}
-	s.must(s.shared.Reachable(t.Context()))
+	s.Must(s.Reachable(t.Context()))
 	t.Logf("%d reconciliations before the restarts, %d writes, all of them to make what was not there", before, len(written))
 }
 
@@ -164,9 +147,9 @@ func TestReconcilingCausesNoConversions(t *testing.T) {
 	}
 	create := func(manifest string) {
 		s.Helper()
-		object := s.documents([]byte(manifest))[0]
-		object.SetNamespace(s.namespace)
-		s.must(s.client.Create(t.Context(), object))
+		object := s.Objects(manifest)[0]
+		object.SetNamespace(s.Namespace)
+		s.Must(s.Client.Create(t.Context(), object))
 	}
 	const objects = 10
 	before := rest(chaosPods, 0)
@@ -175,9 +158,9 @@ func TestReconcilingCausesNoConversions(t *testing.T) {
 	}
 	for i := range objects {
 		name := fmt.Sprintf("c-%d", i)
-		s.eventually(func() error {
+		s.Eventually(func() error {
 			var c chaosv1.ChaosPod
-			if err := s.get(name, &c); err != nil {
+			if err := s.Get(name, &c); err != nil {
 				return err
 			}
 			if c.Status.ObservedGeneration != c.Generation {
@@ -200,13 +183,13 @@ func TestReconcilingCausesNoConversions(t *testing.T) {
 	rest(externalServices, before+objects+s.ownWrites())
 	// Changes that the operator answers.
 	for i := range objects {
-		s.must(s.client.Delete(t.Context(), s.service(fmt.Sprintf("e-%d", i))))
+		s.Must(s.Client.Delete(t.Context(), s.service(fmt.Sprintf("e-%d", i))))
 	}
 	for i := range objects {
 		name := fmt.Sprintf("e-%d", i)
-		s.eventually(func() error {
+		s.Eventually(func() error {
 			var service corev1.Service
-			if err := s.get(name, &service); err != nil {
+			if err := s.Get(name, &service); err != nil {
 				return err
 			}
 			if es := s.externalService(name); es.Status.ServiceRef.UID != service.UID {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // validating are the webhooks of the registration, as indices.
@@ -23,23 +25,23 @@ func (s *suite) unchecked(do func()) {
 		for _, i := range validating {
 			patch = append(patch, operation(i))
 		}
-		s.run("patch", "validatingwebhookconfiguration", "fairlead-validating", "--type=json", "-p", text(patch))
+		s.run("patch", "validatingwebhookconfiguration", "fairlead-validating", "--type=json", "-p", framework.Text(patch))
 	}
 	probe := func() error {
 		return s.try("create", "--dry-run=server", "-f", "-", "--", externalServices.object("v1", "probe", reserved)).failure
 	}
 	change(func(i int) map[string]any {
-		return map[string]any{"op": "add", "path": fmt.Sprintf("/webhooks/%d%s/-", i, values), "value": s.namespace}
+		return map[string]any{"op": "add", "path": fmt.Sprintf("/webhooks/%d%s/-", i, values), "value": s.Namespace}
 	})
-	s.eventually(probe)
+	s.Eventually(probe)
 	do()
-	shipped := slices.DeleteFunc(s.excluded(), func(namespace string) bool { return namespace == s.namespace })
+	shipped := slices.DeleteFunc(s.excluded(), func(namespace string) bool { return namespace == s.Namespace })
 	change(func(i int) map[string]any {
 		return map[string]any{"op": "replace", "path": fmt.Sprintf("/webhooks/%d%s", i, values), "value": shipped}
 	})
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if probe() == nil {
-			return fmt.Errorf("the validating webhook does not look at %s again", s.namespace)
+			return fmt.Errorf("the validating webhook does not look at %s again", s.Namespace)
 		}
 		return nil
 	})
@@ -50,7 +52,7 @@ func (s *suite) excluded() []string {
 	s.Helper()
 	out := s.run("get", "validatingwebhookconfiguration", "fairlead-validating", "-o", "jsonpath={.webhooks[0].namespaceSelector.matchExpressions[0].values}")
 	var namespaces []string
-	s.must(json.Unmarshal([]byte(out), &namespaces))
+	s.Must(json.Unmarshal([]byte(out), &namespaces))
 	return namespaces
 }
 
@@ -101,8 +103,8 @@ func TestAnInvalidStoredObjectCanAlwaysBeDeleted(t *testing.T) {
 		s.apply(externalServices.object("v1", "held", reserved))
 		s.run("patch", "extsvc", "held", "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/hold"]}}`)
 	})
-	s.run("delete", "extsvc", "doomed", "--timeout="+patience.String())
+	s.run("delete", "extsvc", "doomed", "--timeout="+framework.Patience.String())
 	s.run("delete", "extsvc", "held", "--wait=false")
 	s.run("patch", "extsvc", "held", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-	s.run("wait", "--for=delete", "extsvc/held", "--timeout="+patience.String())
+	s.run("wait", "--for=delete", "extsvc/held", "--timeout="+framework.Patience.String())
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // statuses are the memory of an object of each kind that no reconciler could make up, and members of it
@@ -35,20 +36,20 @@ func TestNoWriteOfAnObjectChangesItsStatus(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	s.run("create", "serviceaccount", "editor")
-	s.run("create", "rolebinding", "edit", "--clusterrole=edit", "--serviceaccount="+s.namespace+":editor")
-	user := "--as=system:serviceaccount:" + s.namespace + ":editor"
+	s.run("create", "rolebinding", "edit", "--clusterrole=edit", "--serviceaccount="+s.Namespace+":editor")
+	user := "--as=system:serviceaccount:" + s.Namespace + ":editor"
 	for _, p := range pairs {
-		s.run("create", "rolebinding", p.name, "--clusterrole=fairlead-"+strings.ToLower(p.name)+"-edit", "--serviceaccount="+s.namespace+":editor")
+		s.run("create", "rolebinding", p.name, "--clusterrole=fairlead-"+strings.ToLower(p.name)+"-edit", "--serviceaccount="+s.Namespace+":editor")
 	}
 	for _, p := range pairs {
 		var newEdit struct{ Spec map[string]any }
-		s.must(json.Unmarshal([]byte(p.newEdit), &newEdit))
+		s.Must(json.Unmarshal([]byte(p.newEdit), &newEdit))
 		told := statuses[p.name]
 		s.apply(p.object("v1alpha1", "told", p.old))
 		s.run("patch", p.at("v1"), "told", "--type=merge", "-p", p.newEdit)
 		exports := map[string]string{}
 		for _, version := range []string{"v1", "v1alpha1"} {
-			exports[version] = text(s.exported(p.kind, version, "told").Object)
+			exports[version] = framework.Text(s.exported(p.kind, version, "told").Object)
 		}
 		s.run("patch", p.at("v1"), "told", "--subresource=status", "--type=merge", "-p", `{"status":`+told.status+`}`)
 		remembered := func(after string) {
@@ -56,12 +57,12 @@ func TestNoWriteOfAnObjectChangesItsStatus(t *testing.T) {
 			status, _ := s.view(p.kind, "v1", "told").Object["status"].(map[string]any)
 			want, _ := parse(told.status).(map[string]any)
 			for name, value := range want {
-				if diff := cmp.Diff(text(value), text(status[name])); diff != "" {
+				if diff := cmp.Diff(framework.Text(value), framework.Text(status[name])); diff != "" {
 					t.Errorf("%s: status.%s after %s:\n%s", p.name, name, after, diff)
 				}
 			}
-			if strings.Contains(text(status), "forged") || strings.Contains(text(status), "6.6.6.6") {
-				t.Errorf("%s: the status after %s is forged: %s", p.name, after, text(status))
+			if strings.Contains(framework.Text(status), "forged") || strings.Contains(framework.Text(status), "6.6.6.6") {
+				t.Errorf("%s: the status after %s is forged: %s", p.name, after, framework.Text(status))
 			}
 		}
 		remembered("it was written")
@@ -76,10 +77,10 @@ func TestNoWriteOfAnObjectChangesItsStatus(t *testing.T) {
 			forged := s.exported(p.kind, version, "told")
 			s.forgeStatus(forged, told.forged)
 			for _, way := range [][]string{{"apply"}, {"apply", "--server-side", "--force-conflicts", "--field-manager=mallory"}, {"replace"}} {
-				s.run(append(append(way, user, "-f", "-"), "--", text(forged.Object))...)
+				s.run(append(append(way, user, "-f", "-"), "--", framework.Text(forged.Object))...)
 				remembered(strings.Join(way, " ") + " of a forged status at " + version)
 			}
-			s.run("patch", p.at(version), "told", user, "--type=merge", "-p", text(map[string]any{
+			s.run("patch", p.at(version), "told", user, "--type=merge", "-p", framework.Text(map[string]any{
 				"metadata": map[string]any{"annotations": forged.GetAnnotations()}, "status": forged.Object["status"]}))
 			remembered("a patch of a forged status at " + version)
 			if answer := s.try("patch", p.at(version), "told", user, "--subresource=status", "--type=merge", "-p", `{"status":`+told.forged+`}`); answer.failure == nil {
@@ -89,9 +90,9 @@ func TestNoWriteOfAnObjectChangesItsStatus(t *testing.T) {
 			// A new object has no status at all but what the operator writes.
 			fresh := forged.DeepCopy()
 			fresh.SetName("fresh-" + version)
-			s.run("create", user, "-f", "-", "--", text(fresh.Object))
+			s.run("create", user, "-f", "-", "--", framework.Text(fresh.Object))
 			for _, read := range []string{"v1", "v1alpha1"} {
-				status := text(s.view(p.kind, read, "fresh-"+version).Object["status"])
+				status := framework.Text(s.view(p.kind, read, "fresh-"+version).Object["status"])
 				if strings.Contains(status, "forged") || strings.Contains(status, "6.6.6.6") || strings.Contains(status, "2026-03-0") {
 					t.Errorf("%s: created at %s with a forged status, and at %s has %s", p.name, version, read, status)
 				}
@@ -134,10 +135,10 @@ func (s *suite) forgeStatus(object *unstructured.Unstructured, status string) {
 	for name, side := range map[string]string{common.ConversionDataAnnotation: "hub", common.V1Alpha1DataAnnotation: "spoke"} {
 		saved := map[string]any{"digest": "x", "partial": true, side: map[string]any{}}
 		if value, has := annotations[name]; has {
-			s.must(json.Unmarshal([]byte(value), &saved))
+			s.Must(json.Unmarshal([]byte(value), &saved))
 		}
 		saved[side].(map[string]any)["status"] = forged
-		annotations[name] = text(saved)
+		annotations[name] = framework.Text(saved)
 	}
 	object.SetAnnotations(annotations)
 }
@@ -180,12 +181,12 @@ func TestAWriteAtOneVersionKeepsTheFieldsOfTheOther(t *testing.T) {
 		stripped := func(name string) string {
 			o := old(name)
 			o.SetAnnotations(nil)
-			return text(o.Object)
+			return framework.Text(o.Object)
 		}
 		plain := func(name string) string { return p.object("v1alpha1", name, p.old) }
 		for way, writes := range map[string]func(name string) []write{
 			"replace-old": func(name string) []write {
-				return []write{{[]string{"replace", "-f", "-", "--", text(old(name).Object)}, changed}}
+				return []write{{[]string{"replace", "-f", "-", "--", framework.Text(old(name).Object)}, changed}}
 			},
 			"replace-bare": func(name string) []write {
 				return []write{{[]string{"replace", "-f", "-", "--", stripped(name)}, lost}}
@@ -193,14 +194,14 @@ func TestAWriteAtOneVersionKeepsTheFieldsOfTheOther(t *testing.T) {
 			"replace-plain": func(name string) []write { return []write{{[]string{"replace", "-f", "-", "--", plain(name)}, lost}} },
 			"apply": func(name string) []write {
 				return []write{
-					{[]string{"apply", "-f", "-", "--", text(old(name).Object)}, changed},
+					{[]string{"apply", "-f", "-", "--", framework.Text(old(name).Object)}, changed},
 					{[]string{"apply", "-f", "-", "--", stripped(name)}, lost},
 					{[]string{"apply", "-f", "-", "--", plain(name)}, nil}, // the annotation is that of the stored object again
 				}
 			},
 			"server-side": func(name string) []write {
 				return []write{
-					{append(slices.Clone(serverSide), text(old(name).Object)), changed},
+					{append(slices.Clone(serverSide), framework.Text(old(name).Object)), changed},
 					// Server-side apply takes nothing away that another manager owns at v1, so there is nothing to keep.
 					{append(slices.Clone(serverSide), stripped(name)), nil},
 				}
@@ -214,17 +215,17 @@ func TestAWriteAtOneVersionKeepsTheFieldsOfTheOther(t *testing.T) {
 			},
 		} {
 			object := &unstructured.Unstructured{}
-			s.must(json.Unmarshal([]byte(p.object("v1", way, text(spec))), &object.Object))
-			object.SetNamespace(s.namespace)
+			s.Must(json.Unmarshal([]byte(p.object("v1", way, framework.Text(spec))), &object.Object))
+			object.SetNamespace(s.Namespace)
 			alone := way == "server-side-alone"
 			if alone {
-				s.run(append(slices.Clone(serverSide), text(object.Object))...)
+				s.run(append(slices.Clone(serverSide), framework.Text(object.Object))...)
 			} else {
-				s.must(s.client.Create(s.Context(), object))
+				s.Must(s.Client.Create(s.Context(), object))
 			}
 			all := writes(way)
 			if !alone {
-				s.must(s.client.Patch(s.Context(), object, client.RawPatch(types.MergePatchType, []byte(later.patch))))
+				s.Must(s.Client.Patch(s.Context(), object, client.RawPatch(types.MergePatchType, []byte(later.patch))))
 			}
 			for i, w := range all {
 				answer := s.try(w.command...)
@@ -272,12 +273,12 @@ func TestAWriteAtV1KeepsWhatOnlyV1alpha1Has(t *testing.T) {
 		serverSide := []string{"apply", "--server-side", "--force-conflicts", "-f", "-", "--"}
 		for _, way := range []string{"replace", "apply", "server-side", "server-side-alone", "patch"} {
 			object := &unstructured.Unstructured{}
-			s.must(json.Unmarshal([]byte(own.kind.object("v1alpha1", way, own.spec)), &object.Object))
-			object.SetNamespace(s.namespace)
+			s.Must(json.Unmarshal([]byte(own.kind.object("v1alpha1", way, own.spec)), &object.Object))
+			object.SetNamespace(s.Namespace)
 			if way == "server-side-alone" {
-				s.run(append(slices.Clone(serverSide), text(object.Object))...)
+				s.run(append(slices.Clone(serverSide), framework.Text(object.Object))...)
 			} else {
-				s.must(s.client.Create(s.Context(), object))
+				s.Must(s.Client.Create(s.Context(), object))
 			}
 			v1 := s.view(own.kind, "v1", way)
 			if _, has := v1.GetAnnotations()[common.V1Alpha1DataAnnotation]; has != own.warned {
@@ -286,24 +287,24 @@ func TestAWriteAtV1KeepsWhatOnlyV1alpha1Has(t *testing.T) {
 			for _, name := range []string{"resourceVersion", "uid", "managedFields"} {
 				unstructured.RemoveNestedField(v1.Object, "metadata", name)
 			}
-			whole := text(v1.Object)
+			whole := framework.Text(v1.Object)
 			v1.SetAnnotations(nil)
 			commands := map[string][][]string{
-				"replace":           {{"replace", "-f", "-", "--", text(v1.Object)}},
-				"apply":             {{"apply", "-f", "-", "--", whole}, {"apply", "-f", "-", "--", text(v1.Object)}},
-				"server-side":       {append(slices.Clone(serverSide), whole), append(slices.Clone(serverSide), text(v1.Object))},
-				"server-side-alone": {append(slices.Clone(serverSide), text(v1.Object))},
+				"replace":           {{"replace", "-f", "-", "--", framework.Text(v1.Object)}},
+				"apply":             {{"apply", "-f", "-", "--", whole}, {"apply", "-f", "-", "--", framework.Text(v1.Object)}},
+				"server-side":       {append(slices.Clone(serverSide), whole), append(slices.Clone(serverSide), framework.Text(v1.Object))},
+				"server-side-alone": {append(slices.Clone(serverSide), framework.Text(v1.Object))},
 				"patch":             {{"patch", own.kind.at("v1"), way, "--type=merge", "-p", `{"metadata":{"annotations":null}}`}},
 			}[way]
 			for i, command := range commands {
 				answer := s.try(command...)
-				s.must(answer.failure)
+				s.Must(answer.failure)
 				last := i == len(commands)-1 && way != "server-side" // which leaves what its other manager owns
 				if said := strings.Contains(answer.err, "Warning: metadata.annotations[fairlead.dev/v1alpha1-data]: stays as it is stored"); said != (own.warned && last) {
 					t.Errorf("%s, %s %d: warned %t:\n%s", own.kind.name, way, i, said, answer.err)
 				}
 			}
-			s.expect(text(s.view(own.kind, "v1alpha1", way).Object["spec"]), own.seen)
+			s.Expect(framework.Text(s.view(own.kind, "v1alpha1", way).Object["spec"]), own.seen)
 		}
 	}
 }
@@ -325,8 +326,8 @@ func TestAnAnnotationThatLeavesNoRoomIsRefused(t *testing.T) {
 	s := newSuite(t)
 	s.run("create", "-f", "-", "--", externalServices.object("v1", "full", `{suspend: true, ports: [{name: http, port: 80}], endpoints: [{name: e, zone: z, addresses: [192.0.2.1]}]}`))
 	large := func(version string, n int) error {
-		patch := text(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"x/y": strings.Repeat("y", n)}}})
-		return s.client.Patch(s.Context(), s.view(externalServices, version, "full"), client.RawPatch(types.MergePatchType, []byte(patch)))
+		patch := framework.Text(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"x/y": strings.Repeat("y", n)}}})
+		return s.Client.Patch(s.Context(), s.view(externalServices, version, "full"), client.RawPatch(types.MergePatchType, []byte(patch)))
 	}
 	for _, version := range []string{"v1", "v1alpha1"} {
 		err := large(version, 253<<10)
@@ -334,12 +335,12 @@ func TestAnAnnotationThatLeavesNoRoomIsRefused(t *testing.T) {
 			t.Errorf("an annotation that leaves no room was accepted at %s", version)
 			continue
 		}
-		s.expect(err.Error(), "is invalid", "metadata.annotations", "x/y (", "shorten")
+		s.Expect(err.Error(), "is invalid", "metadata.annotations", "x/y (", "shorten")
 	}
-	s.must(large("v1", 240<<10))
+	s.Must(large("v1", 240<<10))
 	s.run("patch", externalServices.at("v1alpha1"), "full", "--type=merge", "-p", `{"spec":{"ports":{"http":81}}}`)
 	after := s.view(externalServices, "v1", "full")
 	s.sameField(after, "spec.suspend", "true")
-	s.expect(field(after, "spec.endpoints"), `"zone":"z"`)
+	s.Expect(field(after, "spec.endpoints"), `"zone":"z"`)
 	s.run("delete", externalServices.at("v1alpha1"), "full")
 }

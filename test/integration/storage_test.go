@@ -10,8 +10,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
@@ -20,9 +18,9 @@ import (
 func (s *suite) storeAt(k kind, version string) {
 	s.Helper()
 	definition := &unstructured.Unstructured{}
-	s.must(json.Unmarshal([]byte(s.run("get", "crd", k.definition(), "-o", "json")), &definition.Object))
+	s.Must(json.Unmarshal([]byte(s.run("get", "crd", k.definition(), "-o", "json")), &definition.Object))
 	versions, _, err := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	s.must(err)
+	s.Must(err)
 	var patch []any
 	for i, v := range versions {
 		patch = append(patch, map[string]any{
@@ -30,8 +28,8 @@ func (s *suite) storeAt(k kind, version string) {
 		})
 	}
 	before := s.storageHash(k)
-	s.run("patch", "crd", k.definition(), "--type=json", "-p", text(patch))
-	s.eventually(func() error {
+	s.run("patch", "crd", k.definition(), "--type=json", "-p", framework.Text(patch))
+	s.Eventually(func() error {
 		if s.storageHash(k) == before {
 			return fmt.Errorf("%s is not stored at %s yet", k.name, version)
 		}
@@ -45,7 +43,7 @@ func (s *suite) storageHash(k kind) string {
 	var list struct {
 		Resources []struct{ Name, StorageVersionHash string }
 	}
-	s.must(json.Unmarshal([]byte(s.run("get", "--raw", "/apis/"+k.group+"/v1")), &list))
+	s.Must(json.Unmarshal([]byte(s.run("get", "--raw", "/apis/"+k.group+"/v1")), &list))
 	for _, resource := range list.Resources {
 		if resource.Name == k.resource {
 			return resource.StorageVersionHash
@@ -58,13 +56,7 @@ func (s *suite) storageHash(k kind) string {
 // conversions are how often the API server had objects of a kind converted to v1, and to v1alpha1.
 func (s *suite) conversions(k kind) (toHub, toSpoke int) {
 	s.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", s.kubectl.Kubeconfig())
-	s.must(err)
-	api, err := kubernetes.NewForConfig(config)
-	s.must(err)
-	page, err := api.RESTClient().Get().AbsPath("/metrics").DoRaw(s.Context())
-	s.must(err)
-	samples := framework.ReadSamples(string(page))
+	samples := s.APIServer()
 	between := func(from, to string) int {
 		return int(samples.Sum("apiserver_crd_conversion_webhook_duration_seconds_count",
 			fmt.Sprintf("crd_name=%q", k.definition()), fmt.Sprintf("from_version=%q", from), fmt.Sprintf("to_version=%q", to)))
@@ -80,7 +72,7 @@ func TestAnObjectStoredAtV1alpha1ReadsAtV1(t *testing.T) {
 		s.storeAt(p.kind, "v1alpha1")
 		// The handler learns of the change on its own: what counts is what a read from storage costs.
 		var stored string
-		s.eventually(func() error {
+		s.Eventually(func() error {
 			before, toSpoke := s.conversions(p.kind)
 			stored = fmt.Sprintf("old-%d", before+toSpoke)
 			s.run("create", "-f", "-", "--", p.object("v1alpha1", stored, p.old))
@@ -94,7 +86,7 @@ func TestAnObjectStoredAtV1alpha1ReadsAtV1(t *testing.T) {
 		s.run("patch", p.at("v1"), stored, "--type=merge", "-p", p.newEdit)
 		s.storeAt(p.kind, "v1")
 
-		s.eventually(func() error {
+		s.Eventually(func() error {
 			found := s.list(p.kind, "v1", metav1.ListOptions{})
 			for _, object := range found {
 				if object.GetName() == stored {

@@ -102,15 +102,15 @@ func TestAFieldThatIsTakenBackAtV1IsGoneAtV1alpha1(t *testing.T) {
 		"merge": func(o, without *unstructured.Unstructured) error {
 			with, _ := o.Object["spec"].(map[string]any)
 			less, _ := without.Object["spec"].(map[string]any)
-			return s.client.Patch(s.Context(), o, client.RawPatch(types.MergePatchType, []byte(text(map[string]any{"spec": mergePatch(with, less)}))))
+			return s.Client.Patch(s.Context(), o, client.RawPatch(types.MergePatchType, []byte(framework.Text(map[string]any{"spec": mergePatch(with, less)}))))
 		},
 		// The manifest is converted first, and edited in a second step: a manager that leaves v1alpha1 and
 		// takes back a field at once owns no field of v1 that could be taken away.
 		"apply": func(o, without *unstructured.Unstructured) error {
 			with := without.DeepCopy()
 			with.Object["spec"] = o.Object["spec"]
-			s.must(s.client.Patch(s.Context(), with, client.Apply, client.FieldOwner("one"), client.ForceOwnership))              //nolint:staticcheck // of unstructured objects
-			return s.client.Patch(s.Context(), without.DeepCopy(), client.Apply, client.FieldOwner("one"), client.ForceOwnership) //nolint:staticcheck // of unstructured objects
+			s.Must(s.Client.Patch(s.Context(), with, client.Apply, client.FieldOwner("one"), client.ForceOwnership))              //nolint:staticcheck // of unstructured objects
+			return s.Client.Patch(s.Context(), without.DeepCopy(), client.Apply, client.FieldOwner("one"), client.ForceOwnership) //nolint:staticcheck // of unstructured objects
 		},
 	}
 	for i, w := range whole {
@@ -151,11 +151,11 @@ func (s *suite) takenAtV1(k kind, name, spec, path, way string, take func(o, wit
 	bare := func(name string) *unstructured.Unstructured {
 		bare := &unstructured.Unstructured{Object: map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "spec": less}}
 		bare.SetName(name)
-		bare.SetNamespace(s.namespace)
+		bare.SetNamespace(s.Namespace)
 		bare.SetAnnotations(o.GetAnnotations())
 		return bare.DeepCopy()
 	}
-	never := s.client.Create(s.Context(), bare(name+"-new"))
+	never := s.Client.Create(s.Context(), bare(name+"-new"))
 	taken := take(o.DeepCopy(), bare(name+"-was"))
 	if (never == nil) != (taken == nil) {
 		s.Errorf("%s: spec.%s: an object without it: %v; taken back by %s: %v", k.name, path, never, way, taken)
@@ -175,9 +175,9 @@ func (s *suite) takenAtV1(k kind, name, spec, path, way string, take func(o, wit
 func (s *suite) madeAtV1alpha1(k kind, name, spec string) *unstructured.Unstructured {
 	s.Helper()
 	o := &unstructured.Unstructured{}
-	s.must(json.Unmarshal([]byte(k.object("v1alpha1", name, spec)), &o.Object))
-	o.SetNamespace(s.namespace)
-	s.must(s.client.Patch(s.Context(), o, client.Apply, client.FieldOwner("one"), client.ForceOwnership)) //nolint:staticcheck // of unstructured objects
+	s.Must(json.Unmarshal([]byte(k.object("v1alpha1", name, spec)), &o.Object))
+	o.SetNamespace(s.Namespace)
+	s.Must(s.Client.Patch(s.Context(), o, client.Apply, client.FieldOwner("one"), client.ForceOwnership)) //nolint:staticcheck // of unstructured objects
 	return s.view(k, "v1", name)
 }
 
@@ -185,13 +185,13 @@ func (s *suite) madeAtV1alpha1(k kind, name, spec string) *unstructured.Unstruct
 func (s *suite) takings(k kind, other string) map[string]func(name string, with, without map[string]any) {
 	object := func(version, name string, spec any) *unstructured.Unstructured {
 		o := &unstructured.Unstructured{}
-		s.must(json.Unmarshal([]byte(k.object(version, name, text(spec))), &o.Object))
-		o.SetNamespace(s.namespace)
+		s.Must(json.Unmarshal([]byte(k.object(version, name, framework.Text(spec))), &o.Object))
+		o.SetNamespace(s.Namespace)
 		return o
 	}
 	applied := func(o *unstructured.Unstructured, manager string) {
 		s.Helper()
-		s.must(s.client.Patch(s.Context(), o, client.Apply, client.FieldOwner(manager), client.ForceOwnership)) //nolint:staticcheck // of unstructured objects
+		s.Must(s.Client.Patch(s.Context(), o, client.Apply, client.FieldOwner(manager), client.ForceOwnership)) //nolint:staticcheck // of unstructured objects
 	}
 	return map[string]func(name string, with, without map[string]any){
 		"apply": func(name string, with, without map[string]any) {
@@ -206,30 +206,30 @@ func (s *suite) takings(k kind, other string) map[string]func(name string, with,
 		// What kubectl apply does: it keeps what it applied in an annotation, and sends the difference of three.
 		"client-side": func(name string, with, without map[string]any) {
 			applied := func(spec map[string]any) (o *unstructured.Unstructured, original []byte) {
-				original = []byte(text(object("v1alpha1", name, spec).Object))
+				original = []byte(framework.Text(object("v1alpha1", name, spec).Object))
 				o = object("v1alpha1", name, spec)
 				o.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: string(original)})
 				return o, original
 			}
 			first, original := applied(with)
-			s.must(s.client.Create(s.Context(), first))
+			s.Must(s.Client.Create(s.Context(), first))
 			second, _ := applied(without)
-			current := text(s.view(k, "v1alpha1", name).Object)
-			patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(original, []byte(text(second.Object)), []byte(current))
-			s.must(err)
-			s.must(s.client.Patch(s.Context(), second, client.RawPatch(types.MergePatchType, patch)))
+			current := framework.Text(s.view(k, "v1alpha1", name).Object)
+			patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(original, []byte(framework.Text(second.Object)), []byte(current))
+			s.Must(err)
+			s.Must(s.Client.Patch(s.Context(), second, client.RawPatch(types.MergePatchType, patch)))
 		},
 		"merge": func(name string, with, without map[string]any) {
-			s.must(s.client.Create(s.Context(), object("v1alpha1", name, with)))
-			s.must(s.client.Patch(s.Context(), object("v1alpha1", name, without), client.RawPatch(types.MergePatchType,
-				[]byte(text(map[string]any{"spec": mergePatch(with, without)})))))
+			s.Must(s.Client.Create(s.Context(), object("v1alpha1", name, with)))
+			s.Must(s.Client.Patch(s.Context(), object("v1alpha1", name, without), client.RawPatch(types.MergePatchType,
+				[]byte(framework.Text(map[string]any{"spec": mergePatch(with, without)})))))
 		},
 		"replace": func(name string, with, without map[string]any) {
-			s.must(s.client.Create(s.Context(), object("v1alpha1", name, with)))
-			s.eventually(func() error {
+			s.Must(s.Client.Create(s.Context(), object("v1alpha1", name, with)))
+			s.Eventually(func() error {
 				o := s.view(k, "v1alpha1", name)
 				o.Object["spec"] = object("v1alpha1", name, without).Object["spec"]
-				return s.client.Update(s.Context(), o)
+				return s.Client.Update(s.Context(), o)
 			})
 		},
 	}
@@ -265,7 +265,7 @@ func (s *suite) optional(k kind, version string) map[string]bool {
 			}
 		}
 	}
-	s.must(json.Unmarshal([]byte(s.run("get", "customresourcedefinition", k.definition(), "-o", "json")), &definition))
+	s.Must(json.Unmarshal([]byte(s.run("get", "customresourcedefinition", k.definition(), "-o", "json")), &definition))
 	found := map[string]bool{}
 	for _, served := range definition.Spec.Versions {
 		if served.Name == version {

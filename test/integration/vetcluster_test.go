@@ -33,8 +33,8 @@ type verdict struct {
 // vet runs `fairlead vet --cluster` as a user.
 func (s *suite) vet(kubeconfig string, args ...string) verdict {
 	s.Helper()
-	program, err := filepath.Abs(filepath.Join(root, "bin", "fairlead-operator-outside"))
-	s.must(err)
+	program, err := filepath.Abs(filepath.Join(framework.Root, "bin", "fairlead-operator-outside"))
+	s.Must(err)
 	command := exec.CommandContext(s.Context(), program, append([]string{"vet", "--cluster", "-o", "json", "--kubeconfig", kubeconfig}, args...)...)
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
@@ -43,7 +43,7 @@ func (s *suite) vet(kubeconfig string, args ...string) verdict {
 	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
 		v.code = ended.ExitCode()
 	} else {
-		s.must(err)
+		s.Must(err)
 	}
 	if err := json.Unmarshal(stdout.Bytes(), &v); err != nil {
 		s.Fatalf("vet: %v, exit code %d\n%s\n%s", err, v.code, stderr.String(), stdout.String())
@@ -62,11 +62,9 @@ func (v verdict) about(k kind, name string) (said []string) {
 	return said
 }
 
-func (s *suite) kubeconfig() string { return s.kubectl.Kubeconfig() }
-
 // namedByVet wants a finding for all damage that matters, and none for the rest.
 func (s *suite) namedByVet() {
-	v := s.vet(s.kubeconfig(), "-n", s.namespace)
+	v := s.vet(s.Kubeconfig(), "-n", s.Namespace)
 	if v.code != 1 || v.Unread != "" || v.Summary.Objects < len(kinds)*len(damage) {
 		s.Errorf("exit code %d, %q, %+v", v.code, v.Unread, v.Summary)
 	}
@@ -80,7 +78,7 @@ func (s *suite) namedByVet() {
 			s.Errorf("of %s vet says %q", k.name, said)
 		}
 	}
-	all := s.vet(s.kubeconfig())
+	all := s.vet(s.Kubeconfig())
 	if all.Summary != v.Summary {
 		s.Errorf("in all namespaces %+v, in the one that there is %+v", all.Summary, v.Summary)
 	}
@@ -92,19 +90,19 @@ func (s *suite) poisonNamedByVet(store *etcd) {
 	defer converter.Close()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: converter.Certificate().Raw})
 	config, err := json.Marshal(map[string]any{"url": converter.URL, "caBundle": ca})
-	s.must(err)
+	s.Must(err)
 	s.run("patch", "crd", chaosPods.definition(), "--type=json", "-p", `[{"op":"replace","path":"/spec/conversion/webhook/clientConfig","value":`+string(config)+`}]`)
-	store.put(chaosPods, s.namespace, "poison", s.stored(chaosPods, "poison"))
-	s.eventually(func() error { // the API server takes the converter from the CRD on its own
+	store.put(chaosPods, s.Namespace, "poison", s.stored(chaosPods, "poison"))
+	s.Eventually(func() error { // the API server takes the converter from the CRD on its own
 		answer := s.try("get", chaosPods.at("v1alpha1"), "poison", "-o", "name")
 		if answer.failure == nil || !strings.Contains(answer.err, "poisoned on purpose") {
 			return errors.New(answer.err + answer.out)
 		}
 		return nil
 	})
-	v := s.vet(s.kubeconfig())
+	v := s.vet(s.Kubeconfig())
 	if said := strings.Join(v.about(chaosPods, "poison"), "\n"); v.code != 1 || !strings.Contains(said, "error conversion : cannot be read at v1alpha1") ||
-		!strings.Contains(said, "poisoned on purpose") || !strings.Contains(said, "kubectl edit chaospods.v1.chaos.fairlead.dev -n "+s.namespace+" poison") {
+		!strings.Contains(said, "poisoned on purpose") || !strings.Contains(said, "kubectl edit chaospods.v1.chaos.fairlead.dev -n "+s.Namespace+" poison") {
 		s.Errorf("exit code %d: %s", v.code, said)
 	}
 	if said := v.about(chaosPods, "whole"); len(said) > 0 {
@@ -147,21 +145,21 @@ func failing(name string) func(http.ResponseWriter, *http.Request) {
 
 // namedAsFarAsAllowed runs vet for a user who may list one kind, in one namespace.
 func (s *suite) namedAsFarAsAllowed() {
-	user, err := s.kubectl.(*framework.Cluster).User("auditor")
-	s.must(err)
+	user, err := s.User("auditor")
+	s.Must(err)
 	s.run("create", "role", "auditor", "--verb=list", "--resource="+externalServices.definition())
 	s.run("create", "rolebinding", "auditor", "--role=auditor", "--user=auditor")
-	s.eventually(func() error { // the authorizer learns of it on its own
-		v := s.vet(user.Kubeconfig, "-n", s.namespace)
+	s.Eventually(func() error { // the authorizer learns of it on its own
+		v := s.vet(user.Kubeconfig, "-n", s.Namespace)
 		if len(v.about(externalServices, "texts")) == 0 {
 			return errors.New(v.Unread)
 		}
 		if v.code != 2 || strings.Contains(v.Unread, externalServices.resource) {
 			s.Errorf("exit code %d: %s", v.code, v.Unread)
 		}
-		s.expect(v.Unread, "rebootpolicies.autoreboot.fairlead.dev: nothing of it was checked: list in namespace "+s.namespace+" is needed",
+		s.Expect(v.Unread, "rebootpolicies.autoreboot.fairlead.dev: nothing of it was checked: list in namespace "+s.Namespace+" is needed",
 			"chaospods.chaos.fairlead.dev: nothing of it was checked")
-		s.expect(strings.Join(v.about(externalServices, ""), "\n"), "the CRD may not be read")
+		s.Expect(strings.Join(v.about(externalServices, ""), "\n"), "the CRD may not be read")
 		return nil
 	})
 	if v := s.vet(user.Kubeconfig); v.code != 2 || v.Summary.Objects != 0 {

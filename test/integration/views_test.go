@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // rich is an ExternalService at v1 of which v1alpha1 can say little.
@@ -31,15 +32,15 @@ func TestPatchAndReplaceAtV1alpha1KeepWhatOnlyV1CanSay(t *testing.T) {
 		"replace": func(name string) {
 			old := s.view(externalServices, "v1alpha1", name)
 			old.SetLabels(map[string]string{"touched": "yes"})
-			s.must(unstructured.SetNestedField(old.Object, int64(5433), "spec", "ports", "sql"))
-			s.run("replace", "-f", "-", "--", text(old.Object))
+			s.Must(unstructured.SetNestedField(old.Object, int64(5433), "spec", "ports", "sql"))
+			s.run("replace", "-f", "-", "--", framework.Text(old.Object))
 		},
 	} {
 		s.apply(externalServices.object("v1", verb, rich))
-		s.run("wait", "--for=condition=Ready", "--timeout="+patience.String(), "extsvc/"+verb)
+		s.run("wait", "--for=condition=Ready", "--timeout="+framework.Patience.String(), "extsvc/"+verb)
 		before := s.externalService(verb)
 		write(verb)
-		s.eventually(func() error {
+		s.Eventually(func() error {
 			if after := s.externalService(verb); after.Status.ObservedGeneration != after.Generation || after.Generation == before.Generation {
 				return fmt.Errorf("%s: generation %d observed of %d, was %d", verb, after.Status.ObservedGeneration, after.Generation, before.Generation)
 			}
@@ -51,11 +52,11 @@ func TestPatchAndReplaceAtV1alpha1KeepWhatOnlyV1CanSay(t *testing.T) {
 		}
 		wanted := before.Spec.DeepCopy()
 		wanted.Ports[0].Port = 5433
-		if text(wanted) != text(after.Spec) {
-			t.Errorf("%s: spec\n got %s\nwant %s", verb, text(after.Spec), text(wanted))
+		if framework.Text(wanted) != framework.Text(after.Spec) {
+			t.Errorf("%s: spec\n got %s\nwant %s", verb, framework.Text(after.Spec), framework.Text(wanted))
 		}
-		if after.Status.ClusterIP != before.Status.ClusterIP || text(after.Status.ServiceRef) != text(before.Status.ServiceRef) {
-			t.Errorf("%s: status\n got %s\n was %s", verb, text(after.Status), text(before.Status))
+		if after.Status.ClusterIP != before.Status.ClusterIP || framework.Text(after.Status.ServiceRef) != framework.Text(before.Status.ServiceRef) {
+			t.Errorf("%s: status\n got %s\n was %s", verb, framework.Text(after.Status), framework.Text(before.Status))
 		}
 	}
 }
@@ -77,18 +78,18 @@ func TestReplaceAtV1alpha1KeepsTheStatusOfV1(t *testing.T) {
 		return after
 	}
 	for _, port := range []int64{81, 82} {
-		s.eventually(func() error { // the operator writes the status beside this test
+		s.Eventually(func() error { // the operator writes the status beside this test
 			old := s.view(rebootPolicies, "v1alpha1", "told")
 			policies, _, err := unstructured.NestedSlice(old.Object, "spec", "policies")
-			s.must(err)
-			s.must(unstructured.SetNestedField(policies[0].(map[string]any), port, "trigger", "probe", "tcpSocket", "port"))
-			s.must(unstructured.SetNestedSlice(old.Object, policies, "spec", "policies"))
-			return s.try("replace", "-f", "-", "--", text(old.Object)).failure
+			s.Must(err)
+			s.Must(unstructured.SetNestedField(policies[0].(map[string]any), port, "trigger", "probe", "tcpSocket", "port"))
+			s.Must(unstructured.SetNestedSlice(old.Object, policies, "spec", "policies"))
+			return s.try("replace", "-f", "-", "--", framework.Text(old.Object)).failure
 		})
 		after := remembered()
 		s.sameField(after, "spec.cooldown", "5m")
-		s.expect(field(after, "spec.targets"), `"name":"api"`)
-		s.expect(field(after, "spec.triggers"), fmt.Sprintf(`"port":%d`, port))
+		s.Expect(field(after, "spec.targets"), `"name":"api"`)
+		s.Expect(field(after, "spec.triggers"), fmt.Sprintf(`"port":%d`, port))
 	}
 	// The other way round: a status written through v1alpha1 keeps what it cannot say.
 	s.run("patch", rebootPolicies.at("v1alpha1"), "told", "--subresource=status", "--type=merge", "-p", `{"status":{"lastReboot":"2026-03-02T22:00:00Z"}}`)
@@ -98,7 +99,7 @@ func TestReplaceAtV1alpha1KeepsTheStatusOfV1(t *testing.T) {
 func (s *suite) externalService(name string) *networkingv1.ExternalService {
 	s.Helper()
 	var es networkingv1.ExternalService
-	s.must(s.get(name, &es))
+	s.Must(s.Get(name, &es))
 	return &es
 }
 
@@ -118,8 +119,8 @@ func TestListsOfBothVersionsAreWholeAndAlike(t *testing.T) {
 				if err := json.Unmarshal([]byte(rebootPolicies.object(version, fmt.Sprintf("p-%d", i), spec)), &object.Object); err != nil {
 					t.Error(err)
 				}
-				object.SetNamespace(s.namespace)
-				if err := s.client.Create(t.Context(), object); err != nil {
+				object.SetNamespace(s.Namespace)
+				if err := s.Client.Create(t.Context(), object); err != nil {
 					t.Error(err)
 				}
 			}
@@ -143,11 +144,11 @@ func TestListsOfBothVersionsAreWholeAndAlike(t *testing.T) {
 				if want = "web-" + want[2:] + `"`; object.GetAPIVersion() != "autoreboot.fairlead.dev/"+version {
 					t.Fatalf("LIST at %s holds %s", version, object.GetAPIVersion())
 				}
-				s.expect(field(&object, path), want)
+				s.Expect(field(&object, path), want)
 			}
 		}
 	}
-	if text(names["v1"]) != text(names["v1alpha1"]) {
+	if framework.Text(names["v1"]) != framework.Text(names["v1alpha1"]) {
 		t.Errorf("the versions list different objects: %v and %v", names["v1"], names["v1alpha1"])
 	}
 }
@@ -159,7 +160,7 @@ func (s *suite) list(k kind, version string, options metav1.ListOptions) []unstr
 	for {
 		page := &unstructured.UnstructuredList{}
 		page.SetGroupVersionKind(schema.GroupVersionKind{Group: k.group, Version: version, Kind: k.name + "List"})
-		s.must(s.client.List(s.Context(), page, client.InNamespace(s.namespace), &client.ListOptions{Raw: &options, Limit: options.Limit, Continue: options.Continue}))
+		s.Must(s.Client.List(s.Context(), page, client.InNamespace(s.Namespace), &client.ListOptions{Raw: &options, Limit: options.Limit, Continue: options.Continue}))
 		all = append(all, page.Items...)
 		if options.Continue = page.GetContinue(); options.Continue == "" {
 			return all

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // A user who wrote v1alpha1 has never seen a field of v1: what kubectl prints is what to correct.
@@ -52,10 +54,10 @@ The RebootPolicy "bad" is invalid:
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			// What programs read says the same.
-			object := sub.documents([]byte(manifest))[0]
-			object.SetNamespace(sub.namespace)
+			object := sub.Objects(manifest)[0]
+			object.SetNamespace(sub.Namespace)
 			var refused apierrors.APIStatus
-			if err := sub.client.Create(t.Context(), object); !errors.As(err, &refused) || refused.Status().Details == nil {
+			if err := sub.Client.Create(t.Context(), object); !errors.As(err, &refused) || refused.Status().Details == nil {
 				t.Fatalf("%v", err)
 			}
 			var fields []string
@@ -81,7 +83,7 @@ func TestARefusalAtV1alpha1OfWhatV1AloneCanSayNamesTheFieldOfV1(t *testing.T) {
 	forged.SetResourceVersion("")
 	forged.SetUID("")
 	s.refused([]string{"spec: Invalid value: must be a non-negative integer or a percentage 0%-100%", `(spec.count of v1, which is "150%"`, "so set it at v1)"},
-		"create", "-f", "-", "--", text(forged.Object))
+		"create", "-f", "-", "--", framework.Text(forged.Object))
 	s.refused([]string{"spec.template: Invalid value: the template cannot be filled in or taken away: delete the object and create it again"},
 		"patch", chaosPods.at("v1alpha1"), "monkey", "--type=merge", "-p", `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"nginx"}]}}}}`)
 }
