@@ -9,14 +9,8 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/util/retry"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
-
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // sometime has runs begin by run-now alone.
@@ -33,27 +27,21 @@ type chaos struct {
 
 func (s *suite) chaos(name, spec string) *chaos {
 	s.Helper()
-	s.make(fmt.Sprintf("{apiVersion: %s, kind: ChaosPod, metadata: {name: %s}, spec: {%s, %s}}", chaosv1.GroupVersion, name, sometime, spec))
+	s.Make(fmt.Sprintf("{apiVersion: %s, kind: ChaosPod, metadata: {name: %s}, spec: {%s, %s}}", chaosv1.GroupVersion, name, sometime, spec))
 	return &chaos{suite: s, name: name, ids: map[string]bool{}}
 }
 
 func (c *chaos) status() *chaosv1.ChaosPodStatus {
 	c.Helper()
 	var object chaosv1.ChaosPod
-	c.must(c.client.Get(c.Context(), client.ObjectKey{Namespace: c.namespace, Name: c.name}, &object))
+	c.Must(c.Get(c.name, &object))
 	return &object.Status
 }
 
-// edit merges YAML into the ChaosPod. A webhook that was too late on a busy machine is asked again.
+// edit merges YAML into the ChaosPod.
 func (c *chaos) edit(patch string) {
 	c.Helper()
-	raw, err := yaml.YAMLToJSON([]byte(patch))
-	c.must(err)
-	object := &chaosv1.ChaosPod{}
-	object.Namespace, object.Name = c.namespace, c.name
-	c.must(retry.OnError(wait.Backoff{Steps: 10, Duration: time.Second}, apierrors.IsInternalError, func() error {
-		return c.client.Patch(c.Context(), object, client.RawPatch(types.MergePatchType, raw))
-	}))
+	c.Merge(chaosv1.GroupVersion.String(), "ChaosPod", c.name, patch)
 }
 
 // runs asks for a run, which is the nth.
@@ -65,7 +53,7 @@ func (c *chaos) runs(n int) {
 func (c *chaos) ended(n int) error {
 	c.Helper()
 	if st := c.status(); st.LastRunNow != strconv.Itoa(n) || st.CurrentRun != nil || len(st.Runs) == 0 {
-		return fmt.Errorf("run %d has not ended: %s", n, text(st))
+		return fmt.Errorf("run %d has not ended: %s", n, framework.Text(st))
 	}
 	return nil
 }
@@ -77,7 +65,7 @@ func (c *chaos) concluded(n int, outcome chaosv1.RunOutcome, killed int) {
 	last := st.Runs[0]
 	c.ids[last.ID], c.died = true, c.died+killed
 	if last.Outcome != outcome || last.Killed != int32(killed) || len(c.ids) != n || len(st.Runs) != min(n, chaosv1.MaxStatusRuns) {
-		c.Errorf("%d runs of %d ids, want the last of %d %s with %d killed: %s", len(st.Runs), len(c.ids), n, outcome, killed, text(st))
+		c.Errorf("%d runs of %d ids, want the last of %d %s with %d killed: %s", len(st.Runs), len(c.ids), n, outcome, killed, framework.Text(st))
 	}
 	if st.KilledToday != int32(c.died) && st.KilledDay == time.Now().UTC().Format(time.DateOnly) && last.StartedTime.UTC().Format(time.DateOnly) == st.KilledDay {
 		c.Errorf("%d are counted as killed today, want %d", st.KilledToday, c.died)
@@ -93,7 +81,7 @@ func (c *chaos) concluded(n int, outcome chaosv1.RunOutcome, killed int) {
 // lived fails the test unless there were so many pods of an app in all.
 func (s *suite) lived(app string, want int) {
 	s.Helper()
-	s.eventually(func() error { // the watch may be a little behind
+	s.Eventually(func() error { // the watch may be a little behind
 		if seen := s.herd.size(app); seen < want {
 			return fmt.Errorf("%d pods of %s in all, want %d", seen, app, want)
 		}
@@ -119,9 +107,9 @@ func (s *suite) once(g *gateway) {
 // steady waits until a ChaosPod is scheduled.
 func (c *chaos) steady() {
 	c.Helper()
-	c.eventually(func() error {
+	c.Eventually(func() error {
 		if st := c.status(); st.NextRunTime == nil {
-			return fmt.Errorf("not scheduled: %s", text(st))
+			return fmt.Errorf("not scheduled: %s", framework.Text(st))
 		}
 		return nil
 	})
@@ -137,7 +125,7 @@ func TestWhateverBreaksAtWhicheverRequestARunKillsItsVictimsOnce(t *testing.T) {
 				s.deploy(app, "", "")
 			}
 			for _, budget := range []string{"one", "two"} {
-				s.make(fmt.Sprintf("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: %s}, spec: {minAvailable: 1, selector: {matchLabels: {app: odd}}}}", budget))
+				s.Make(fmt.Sprintf("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: %s}, spec: {minAvailable: 1, selector: {matchLabels: {app: odd}}}}", budget))
 			}
 			g := s.newGateway()
 			replica := s.launch(g, "--leader-elect=false")
@@ -184,7 +172,7 @@ func TestWhateverBreaksAtWhicheverRequestARunKillsItsVictimsOnce(t *testing.T) {
 					}
 					if halt := odd.status().Halt; halt != nil {
 						odd.edit(fmt.Sprintf("{metadata: {annotations: {%s: %q}}}", chaosv1.ResumeAnnotation, halt.Time.Add(time.Second).UTC().Format(time.RFC3339)))
-						return fmt.Errorf("halted: %s", text(halt))
+						return fmt.Errorf("halted: %s", framework.Text(halt))
 					}
 					return nil
 				},
@@ -211,7 +199,7 @@ func TestALeaderThatIsCutOffAtAKillLeavesItsRunToTheNext(t *testing.T) {
 			first := s.launch(g, election...)
 			c.steady()
 			second := s.launch(next, election...)
-			s.eventually(func() error { return second.Ready(t.Context()) })
+			s.Eventually(func() error { return second.Ready(t.Context()) })
 			g.arm(charge{fault: fault, nth: 1, match: func(name string) bool { return name == "POST pods/eviction" }})
 			c.runs(1)
 			s.followed(g, first, second, func() error { return c.ended(1) })

@@ -64,10 +64,10 @@ func (s *suite) breakEach(g *gateway, replica *framework.Replica, fault fault, o
 	}
 	revive := func() {
 		if killed.CompareAndSwap(true, false) {
-			s.must(replica.Start(s.Context()))
+			s.Must(replica.Start(s.Context()))
 		}
 	}
-	s.eventually(g.still)
+	s.Eventually(g.still)
 	defer g.arm(charge{match: func(string) bool { return false }}) // what comes later meets no fault
 	rounds := 0
 	for _, resource := range resources {
@@ -76,11 +76,11 @@ func (s *suite) breakEach(g *gateway, replica *framework.Replica, fault fault, o
 			g.arm(charge{fault: fault, nth: n, match: match, kill: kill})
 			rounds++
 			of.begin(rounds)
-			s.eventually(func() error {
+			s.Eventually(func() error {
 				revive()
 				return of.ended(rounds)
 			})
-			s.eventually(g.still) // the last writes are events that tell of the end
+			s.Eventually(g.still) // the last writes are events that tell of the end
 			revive()
 			if of.check(rounds); s.Failed() {
 				s.Fatalf("%s: write %d to %s (%s); all writes so far: %q", fault, n, resource, g.met(), g.writes())
@@ -98,26 +98,26 @@ func (s *suite) breakEach(g *gateway, replica *framework.Replica, fault fault, o
 // election is of the test's own: its Lease is in its namespace.
 func (s *suite) election() []string {
 	s.Helper()
-	s.make(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: election},
+	s.Make(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: election},
 		rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: ["*"]}]}`)
-	s.make(fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: election},
-		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: election}, subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %q}]}`, s.shared.Operator().Name))
-	return []string{"--lease-lock-namespace=" + s.namespace, "--lease-lock-name=crash",
+	s.Make(fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: election},
+		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: election}, subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %q}]}`, s.Operator().Name))
+	return []string{"--lease-lock-namespace=" + s.Namespace, "--lease-lock-name=crash",
 		"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=5s", "--leader-elect-retry-period=1s"}
 }
 
 // followed waits until the first replica has met a fault and ended, and the second has done what is to be.
 func (s *suite) followed(g *gateway, first, second *framework.Replica, done func() error) {
 	s.Helper()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if g.met() == "" || first.PID() != 0 {
 			return fmt.Errorf("the first replica still leads")
 		}
 		return nil
 	})
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if second.PID() == 0 { // even this one may have lost its Lease on a busy machine
-			s.must(second.Start(s.Context()))
+			s.Must(second.Start(s.Context()))
 		}
 		return done()
 	})
@@ -134,7 +134,7 @@ func TestALeaderThatIsCutOffLeavesItsRestartToTheNext(t *testing.T) {
 			first := s.launch(g, election...)
 			s.watched()
 			second := s.launch(s.newGateway(), election...)
-			s.eventually(func() error { return second.Ready(t.Context()) })
+			s.Eventually(func() error { return second.Ready(t.Context()) })
 			g.arm(charge{fault: fault, nth: 1, match: func(name string) bool { return name == "PATCH deployments" }})
 			s.change("second")
 			s.followed(g, first, second, func() error { return s.ended(1) })
@@ -144,7 +144,7 @@ func TestALeaderThatIsCutOffLeavesItsRestartToTheNext(t *testing.T) {
 					t.Errorf("the API server responds to what came late with %d", code)
 				}
 			}
-			s.eventually(func() error {
+			s.Eventually(func() error {
 				if n := s.told("RebootPolicy", "p")["RestartVerified"]; n != 1 {
 					return fmt.Errorf("%d events RestartVerified, want 1: %v", n, s.told("RebootPolicy", "p"))
 				}

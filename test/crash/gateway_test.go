@@ -8,22 +8,16 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
-	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"time"
 
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-
 	"github.com/fairlead-dev/fairlead/test/cluster"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // fault is what is done to one request.
@@ -76,45 +70,30 @@ var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 // newGateway starts one, for as long as the test runs.
 func (s *suite) newGateway() *gateway {
 	s.Helper()
-	return s.newGatewayFor(s.shared.Operator())
+	return s.newGatewayFor(s.Operator())
 }
 
 // newGatewayFor speaks to the API server as another user.
 func (s *suite) newGatewayFor(user cluster.User) *gateway {
 	s.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", user.Kubeconfig)
-	s.must(err)
-	transport, err := rest.TransportFor(config)
-	s.must(err)
-	target, err := url.Parse(config.Host)
-	s.must(err)
-	g := &gateway{namespace: s.namespace, latest: time.Now()}
-	g.proxy = &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:     transport,
-		FlushInterval: -1, // watches
-		ErrorLog:      log.New(io.Discard, "", 0),
-		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { drop() },
-		ModifyResponse: func(response *http.Response) error {
-			if uid, ends := response.Request.Context().Value(victim{}).(string); ends && response.StatusCode < 300 {
-				g.mu.Lock()
-				defer g.mu.Unlock()
-				g.killed = append(g.killed, uid)
-			}
-			return nil
-		},
+	g := &gateway{namespace: s.Namespace, latest: time.Now()}
+	var err error
+	g.proxy, err = framework.NewProxy(user)
+	s.Must(err)
+	g.proxy.ModifyResponse = func(response *http.Response) error {
+		if uid, ends := response.Request.Context().Value(victim{}).(string); ends && response.StatusCode < 300 {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.killed = append(g.killed, uid)
+		}
+		return nil
 	}
-	server := httptest.NewUnstartedServer(g)
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.Start()
+	server := framework.NewServer(g)
 	s.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	g.kubeconfig = filepath.Join(s.TempDir(), "kubeconfig")
-	s.must(os.WriteFile(g.kubeconfig, fmt.Appendf(nil, "{apiVersion: v1, kind: Config, current-context: c, "+
-		"contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {}}], "+
-		"clusters: [{name: c, cluster: {server: %q}}]}\n", server.URL), 0o600))
+	g.kubeconfig = s.File("kubeconfig", framework.KubeconfigOf(server.URL))
 	return g
 }
 

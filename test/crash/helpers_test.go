@@ -4,24 +4,17 @@
 package crash
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
-
-// patience is how long a condition may take. The machine may be a busy one.
-const patience = 4 * time.Minute
 
 // pods is how many the workload has.
 const pods = 2
@@ -31,9 +24,9 @@ const pods = 2
 func newWorkload(t *testing.T, strategy autorebootv1.StrategyType, slow string) *suite {
 	t.Helper()
 	s := newSuite(t)
-	s.make("{apiVersion: v1, kind: Secret, metadata: {name: creds}, stringData: {password: first}}")
+	s.Make("{apiVersion: v1, kind: Secret, metadata: {name: creds}, stringData: {password: first}}")
 	s.deploy("web", ", annotations: {kwok.fairlead.dev/ready-after: "+slow+"}", "envFrom: [{secretRef: {name: creds}}]")
-	s.make(fmt.Sprintf(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {
+	s.Make(fmt.Sprintf(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {
 		targets: [{kind: Deployment, name: web}], triggers: [{name: config, type: ConfigChange, configChange: {}}], strategy: {type: %s},
 		debounce: {quietPeriod: 0s}, cooldown: 0s, limit: {maxRestarts: 100, within: 1h}, retry: {maxAttempts: 0},
 		verification: {soak: 1s, timeout: 2m}, historyLimit: 50}}`, strategy))
@@ -44,73 +37,32 @@ func newWorkload(t *testing.T, strategy autorebootv1.StrategyType, slow string) 
 // of the template.
 func (s *suite) deploy(name, meta, container string) {
 	s.Helper()
-	s.make(fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s}, spec: {replicas: %d, revisionHistoryLimit: 100,
+	s.Make(fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s}, spec: {replicas: %d, revisionHistoryLimit: 100,
 		selector: {matchLabels: {app: %[1]s}}, template: {metadata: {labels: {app: %[1]s}%[3]s},
 		spec: {containers: [{name: main, image: none, %[4]s}]}}}}`, name, pods, meta, container))
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		d := s.deployment(name)
 		if st := d.Status; st.ObservedGeneration != d.Generation || st.AvailableReplicas != pods || st.Replicas != pods {
-			return fmt.Errorf("not available: %s", text(st))
+			return fmt.Errorf("not available: %s", framework.Text(st))
 		}
 		return nil
 	})
 }
 
-// must ends the test on an error.
-func (s *suite) must(err error) {
-	s.Helper()
-	if err != nil {
-		s.Fatal(err)
-	}
-}
-
-// eventually waits until ask returns nil. Many wait at once, and the processors are for what they wait
-// for: they ask less often than others do.
-func (s *suite) eventually(ask func() error) {
-	s.Helper()
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	ticker := time.NewTicker(200 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		err := ask()
-		if err == nil {
-			return
-		}
-		select {
-		case <-limit.C:
-			s.Fatalf("not within %s: %v", patience, err)
-		case <-s.Context().Done():
-			s.Fatal(err)
-		case <-ticker.C:
-		}
-	}
-}
-
-// make creates an object of the namespace from YAML, as the administrator.
-func (s *suite) make(manifest string) {
-	s.Helper()
-	object := &unstructured.Unstructured{}
-	s.must(yaml.Unmarshal([]byte(manifest), &object.Object))
-	object.SetNamespace(s.namespace)
-	s.must(s.client.Create(s.Context(), object))
-}
-
 // change gives the Secret another value.
 func (s *suite) change(value string) {
 	s.Helper()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "creds", Namespace: s.namespace}, StringData: map[string]string{"password": value}}
-	s.must(s.client.Update(s.Context(), secret))
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "creds", Namespace: s.Namespace}, StringData: map[string]string{"password": value}}
+	s.Must(s.Client.Update(s.Context(), secret))
 }
 
 // launch runs an operator behind a gateway. It reconciles the test's namespace alone, and ends with
 // the test.
 func (s *suite) launch(g *gateway, args ...string) *framework.Replica {
 	s.Helper()
-	replica, err := s.shared.Launch(s.Context(), append([]string{"--kubeconfig=" + g.kubeconfig, "--namespaces=" + s.namespace,
+	replica, err := s.Launch(s.Context(), append([]string{"--kubeconfig=" + g.kubeconfig, "--namespaces=" + s.Namespace,
 		"--webhook-inject-ca=false", "--webhook-drain-delay=0s"}, args...)...)
-	s.must(err)
-	s.shared.remember(replica)
+	s.Must(err)
 	s.Cleanup(replica.Kill)
 	return replica
 }
@@ -118,23 +70,23 @@ func (s *suite) launch(g *gateway, args ...string) *framework.Replica {
 func (s *suite) deployment(name string) *appsv1.Deployment {
 	s.Helper()
 	var d appsv1.Deployment
-	s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &d))
+	s.Must(s.Get(name, &d))
 	return &d
 }
 
 func (s *suite) status() autorebootv1.RebootPolicyStatus {
 	s.Helper()
 	var policy autorebootv1.RebootPolicy
-	s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "p"}, &policy))
+	s.Must(s.Get("p", &policy))
 	return policy.Status
 }
 
 // watched waits until the policy has its baseline.
 func (s *suite) watched() {
 	s.Helper()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if st := s.status(); len(st.Targets) != 1 || len(st.Targets[0].Baselines) == 0 {
-			return fmt.Errorf("no baseline yet: %s", text(st))
+			return fmt.Errorf("no baseline yet: %s", framework.Text(st))
 		}
 		return nil
 	})
@@ -146,9 +98,9 @@ func (s *suite) ended(n int) error {
 	st := s.status()
 	if len(st.History) < n || len(st.InFlight) > 0 || st.Targets[0].Pending != nil {
 		if st.Halt != nil {
-			s.Fatalf("the policy has halted: %s", text(st))
+			s.Fatalf("the policy has halted: %s", framework.Text(st))
 		}
-		return fmt.Errorf("%d restarts have ended, want %d: %s", len(st.History), n, text(st))
+		return fmt.Errorf("%d restarts have ended, want %d: %s", len(st.History), n, framework.Text(st))
 	}
 	return nil
 }
@@ -162,11 +114,11 @@ func (s *suite) restarted(strategy autorebootv1.StrategyType, n int) {
 	for _, record := range st.History {
 		ids[record.ID] = true
 		if record.Result != autorebootv1.ResultSucceeded {
-			s.Errorf("want it Succeeded: %s", text(record))
+			s.Errorf("want it Succeeded: %s", framework.Text(record))
 		}
 	}
 	if len(st.History) != n || len(ids) != n {
-		s.Errorf("%d restarts of %d ids are recorded, want %d: %s", len(st.History), len(ids), n, text(st.History))
+		s.Errorf("%d restarts of %d ids are recorded, want %d: %s", len(st.History), len(ids), n, framework.Text(st.History))
 	}
 	templates := 1
 	if strategy == autorebootv1.StrategyRolloutRestart {
@@ -179,11 +131,11 @@ func (s *suite) restarted(strategy autorebootv1.StrategyType, n int) {
 		s.Errorf("the workload was written %d times, want %d", web.Generation-1, templates-1)
 	}
 	var sets appsv1.ReplicaSetList
-	s.must(s.client.List(s.Context(), &sets, client.InNamespace(s.namespace)))
+	s.Must(s.Client.List(s.Context(), &sets, client.InNamespace(s.Namespace)))
 	if len(sets.Items) != templates {
 		s.Errorf("%d ReplicaSets, want %d", len(sets.Items), templates)
 	}
-	s.eventually(func() error { // the watch may be a little behind
+	s.Eventually(func() error { // the watch may be a little behind
 		if seen := s.herd.size("web"); seen < pods*(1+n) {
 			return fmt.Errorf("%d pods in all, want each of %d replaced %d times", seen, pods, n)
 		}
@@ -209,20 +161,9 @@ func (s *suite) restarted(strategy autorebootv1.StrategyType, n int) {
 // told counts the events about an object, by reason.
 func (s *suite) told(kind, name string) map[string]int {
 	s.Helper()
-	events, err := framework.Told(s.Context(), s.client, s.namespace, kind, name)
-	s.must(err)
 	told := map[string]int{}
-	for reason, all := range events {
+	for reason, all := range s.Told(kind, name) {
 		told[reason] = len(all)
 	}
 	return told
-}
-
-// text writes a value as JSON.
-func text(value any) string {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return err.Error()
-	}
-	return string(raw)
 }

@@ -21,8 +21,8 @@ type herd struct {
 func (s *suite) watchPods() *herd {
 	s.Helper()
 	h := &herd{seen: map[types.UID]string{}}
-	changes, err := s.client.Watch(s.Context(), &corev1.PodList{}, client.InNamespace(s.namespace))
-	s.must(err)
+	changes, err := s.Client.Watch(s.Context(), &corev1.PodList{}, client.InNamespace(s.Namespace))
+	s.Must(err)
 	var work sync.WaitGroup
 	work.Go(func() {
 		for change := range changes.ResultChan() {

@@ -21,10 +21,9 @@ import (
 // shard runs an operator that reconciles the namespaces with a label, and ends with the test.
 func (s *suite) shard(name string) *framework.Replica {
 	s.Helper()
-	replica, err := s.shared.Launch(s.Context(), "--webhooks=false", "--leader-elect=false", "--storage-migration=false",
+	replica, err := s.Launch(s.Context(), "--webhooks=false", "--leader-elect=false", "--storage-migration=false",
 		"--shard="+name, "--shard-namespace-selector=fairlead.dev/shard="+name)
-	s.must(err)
-	s.shared.remember(replica)
+	s.Must(err)
 	s.Cleanup(replica.Kill)
 	return replica
 }
@@ -32,8 +31,8 @@ func (s *suite) shard(name string) *framework.Replica {
 // give labels the test's namespace for a shard.
 func (s *suite) give(shard string) {
 	s.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
-	s.must(s.client.Patch(s.Context(), namespace, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"fairlead.dev/shard":%q}}}`, shard))))
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}}
+	s.Must(s.Client.Patch(s.Context(), namespace, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"fairlead.dev/shard":%q}}}`, shard))))
 }
 
 // While a workload restarts, its namespace goes from shard to shard and back, and the shard that has it is killed.
@@ -43,10 +42,10 @@ func TestANamespaceThatMovesBetweenShardsHasOneRestartForAChange(t *testing.T) {
 		t.Run(string(strategy), func(t *testing.T) {
 			t.Parallel()
 			s := newWorkload(t, strategy, "300ms")
-			rights := filepath.Join(root, "config", "shards")
-			_, err := s.shared.Kubectl(t.Context(), "apply", "--server-side", "-f", filepath.Join(rights, "role.yaml"), "-f", filepath.Join(rights, "role_binding.yaml"))
-			s.must(err)
-			names := []string{s.namespace + "-a", s.namespace + "-b"}
+			rights := filepath.Join(framework.Root, "config", "shards")
+			_, err := s.Cluster.Kubectl(t.Context(), "apply", "--server-side", "-f", filepath.Join(rights, "role.yaml"), "-f", filepath.Join(rights, "role_binding.yaml"))
+			s.Must(err)
+			names := []string{s.Namespace + "-a", s.Namespace + "-b"}
 			running := map[string]*framework.Replica{}
 			for _, name := range names {
 				running[name] = s.shard(name)

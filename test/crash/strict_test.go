@@ -21,11 +21,11 @@ import (
 // configuration.
 func (s *suite) strict() cluster.User {
 	s.Helper()
-	user, err := s.shared.User("strict")
-	s.must(err)
+	user, err := s.User("strict")
+	s.Must(err)
 	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user.Name}}
 	var shipped rbacv1.ClusterRole
-	s.must(s.client.Get(s.Context(), client.ObjectKey{Name: "fairlead-manager"}, &shipped))
+	s.Must(s.Client.Get(s.Context(), client.ObjectKey{Name: "fairlead-manager"}, &shipped))
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "strict"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"configmaps", "secrets"}, Verbs: []string{"get"}},
 	}}
@@ -45,8 +45,8 @@ func (s *suite) strict() cluster.User {
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: shipped.Name},
 		},
 	} {
-		s.must(s.client.Create(s.Context(), object))
-		s.Cleanup(func() { _ = s.client.Delete(context.Background(), object) })
+		s.Must(s.Client.Create(s.Context(), object))
+		s.Cleanup(func() { _ = s.Client.Delete(context.Background(), object) })
 	}
 	return user
 }
@@ -58,13 +58,13 @@ func TestWithoutTheRightToListSecretsNoChangeIsLostEither(t *testing.T) {
 	replica := s.launch(g, "--leader-elect=false", "--sources=Poll", "--sources-poll-interval=1s")
 	s.watched()
 	s.change("while it looks")
-	s.eventually(func() error { return s.ended(1) })
-	s.eventually(g.still)
+	s.Eventually(func() error { return s.ended(1) })
+	s.Eventually(g.still)
 	replica.Kill()
 	s.change("while no replica runs")
 	s.change("twice")
-	s.must(replica.Start(t.Context()))
-	s.eventually(func() error { return s.ended(2) })
-	s.eventually(g.still)
+	s.Must(replica.Start(t.Context()))
+	s.Eventually(func() error { return s.ended(2) })
+	s.Eventually(g.still)
 	s.restarted(autorebootv1.StrategyRolloutRestart, 2)
 }
