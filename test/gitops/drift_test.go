@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
@@ -36,24 +37,24 @@ func TestSamplesAndDocumentedManifestsDoNotDrift(t *testing.T) {
 	s.reconcile()
 	var manifests []*unstructured.Unstructured
 	for i, object := range append(samples(t), documented(t)...) {
-		object.SetNamespace(s.namespace)
+		object.SetNamespace(s.Namespace)
 		object.SetName(fmt.Sprintf("%s-%d", object.GetName(), i))
 		manifests = append(manifests, object)
 	}
 	for _, m := range manifests {
 		text := marshal(t, m)
-		s.kubectl(text, "apply", "-f", "-")
+		s.Apply(text)
 	}
 	for _, m := range manifests {
 		s.reconciled(m)
 	}
 	for _, m := range manifests {
 		text := marshal(t, m)
-		if out := s.kubectl(text, "apply", "-f", "-"); !strings.Contains(out, " unchanged") {
+		if out := s.Apply(text); !strings.Contains(out, " unchanged") {
 			t.Errorf("%s applied again: %s", title(m), out)
 		}
-		if out, err := s.try(text, "diff", "-f", "-"); err != nil {
-			t.Errorf("%s: %v\n%s", title(m), err, out)
+		if _, _, err := s.Try(text, "diff", "-f", "-"); err != nil {
+			t.Errorf("%s: %v", title(m), err)
 		}
 	}
 	s.inSync(manifests)
@@ -64,7 +65,7 @@ func TestServerSideApplyOfTheSameManifestWritesNothing(t *testing.T) {
 	s.reconcile()
 	var manifests []*unstructured.Unstructured
 	for i, object := range append(samples(t), documented(t)...) {
-		object.SetNamespace(s.namespace)
+		object.SetNamespace(s.Namespace)
 		object.SetName(fmt.Sprintf("%s-%d", object.GetName(), i))
 		manifests = append(manifests, object)
 		s.apply(object)
@@ -93,7 +94,7 @@ func TestGeneratedManifestsDoNotDrift(t *testing.T) {
 			for seed := uint64(1); seed < 10*wanted && accepted < wanted; seed++ {
 				m := &unstructured.Unstructured{Object: mutator.Object(validationtest.RandomChoices(seed))}
 				withoutNulls(m.Object)
-				m.SetNamespace(s.namespace)
+				m.SetNamespace(s.Namespace)
 				m.SetName(fmt.Sprintf("g%d-%s", seed, version))
 				delete(m.Object, "status")
 				m.SetAnnotations(nil)
@@ -138,7 +139,7 @@ func (s *suite) apply(m *unstructured.Unstructured) *unstructured.Unstructured {
 	s.Helper()
 	live, err := s.at(m.GetKind(), m.GroupVersionKind().Version).Patch(s.Context(), m.GetName(), types.ApplyPatchType,
 		[]byte(marshal(s.T, m)), metav1.PatchOptions{FieldManager: "argocd-controller"})
-	s.must(err)
+	s.Must(err)
 	return live
 }
 
@@ -151,7 +152,7 @@ func (s *suite) inSync(manifests []*unstructured.Unstructured) {
 		stream.WriteString("---\n" + marshal(s.T, m) + "\n")
 		config := marshal(s.T, m)
 		patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch([]byte(config), []byte(config), []byte(live))
-		s.must(err)
+		s.Must(err)
 		if string(patch) != "{}" {
 			s.Errorf("%s: kubectl and Helm patch it: %s", title(m), patch)
 		}
@@ -171,10 +172,10 @@ type verdict struct{ Object, ClientSide, ServerSideApply string }
 // argoCD compares manifests with the cluster by the program of test/argocd.
 func (s *suite) argoCD(stream []byte, wanted int) []verdict {
 	s.Helper()
-	program, err := filepath.Abs(filepath.Join(root, "bin", "argocd"))
-	s.must(err)
+	program, err := filepath.Abs(filepath.Join(framework.Root, "bin", "argocd"))
+	s.Must(err)
 	build := exec.CommandContext(s.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, ".")
-	build.Dir = filepath.Join(root, "test", "argocd")
+	build.Dir = filepath.Join(framework.Root, "test", "argocd")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		s.Fatalf("build test/argocd: %v\n%s", err, out)
@@ -192,7 +193,7 @@ func (s *suite) argoCD(stream []byte, wanted int) []verdict {
 			Object                      string
 			ClientSide, ServerSideApply json.RawMessage
 		}
-		s.must(json.Unmarshal(line, &v))
+		s.Must(json.Unmarshal(line, &v))
 		verdicts = append(verdicts, verdict{v.Object, string(v.ClientSide), string(v.ServerSideApply)})
 	}
 	if len(verdicts) != wanted {
@@ -203,7 +204,7 @@ func (s *suite) argoCD(stream []byte, wanted int) []verdict {
 
 func samples(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
-	files, err := filepath.Glob(root + "/config/samples/*.yaml")
+	files, err := filepath.Glob(framework.Root + "/config/samples/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,8 +239,8 @@ func documented(t *testing.T) []*unstructured.Unstructured {
 			}
 		}
 	}
-	collect(root + "/README.md")
-	if err := filepath.WalkDir(root+"/docs", func(path string, d fs.DirEntry, err error) error {
+	collect(framework.Root + "/README.md")
+	if err := filepath.WalkDir(framework.Root+"/docs", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".md") {
 			collect(path)
 		}
@@ -258,7 +259,7 @@ func bases(t *testing.T, kind, version string) []map[string]any {
 	t.Helper()
 	found := samples(t)
 	for _, pattern := range []string{"/internal/rules/*/testdata/good.yaml", "/webhooks/conversion/*/testdata/*" + version + "*.yaml"} {
-		files, err := filepath.Glob(root + pattern)
+		files, err := filepath.Glob(framework.Root + pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,7 +293,7 @@ func read(t *testing.T, file string) []*unstructured.Unstructured {
 func schemaOf(t *testing.T, kind, version string) map[string]any {
 	t.Helper()
 	r := resources[kind]
-	text, err := os.ReadFile(fmt.Sprintf("%s/config/crd/bases/%s_%s.yaml", root, r.Group, r.Resource))
+	text, err := os.ReadFile(fmt.Sprintf("%s/config/crd/bases/%s_%s.yaml", framework.Root, r.Group, r.Resource))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,12 +16,14 @@ import (
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	lua "github.com/yuin/gopher-lua"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // health is what Argo CD says of an object by config/argocd/health.lua, run as Argo CD runs it: the object is the
 // global obj, and there are the libraries base, package and table, and a second.
 func health(object map[string]any) (state, message string, err error) {
-	script, err := os.ReadFile(root + "/config/argocd/health.lua")
+	script, err := os.ReadFile(framework.Root + "/config/argocd/health.lua")
 	if err != nil {
 		return "", "", err
 	}
@@ -96,7 +98,7 @@ func healthAgrees(object *unstructured.Unstructured, by status.Status) error {
 
 // Each status that docs/reference/conditions.md tells of, beside each state of Stalled and Suspended.
 func TestHealthInArgoCDIsThatOfKstatus(t *testing.T) {
-	page, err := os.ReadFile(root + "/docs/reference/conditions.md")
+	page, err := os.ReadFile(framework.Root + "/docs/reference/conditions.md")
 	if err != nil {
 		t.Fatal(err)
 	}

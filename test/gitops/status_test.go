@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 var versions = []string{"v1", "v1alpha1"}
@@ -38,12 +40,12 @@ const deployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web
 func TestANewObjectIsInProgressUntilItWasReconciled(t *testing.T) {
 	s := newSuite(t)
 	s.pause()
-	s.kubectl(deployment, "apply", "-f", "-")
+	s.Apply(deployment)
 	var manifests []*unstructured.Unstructured
 	for kind, byVersion := range specs {
 		for version, spec := range byVersion {
 			m := s.manifest(kind, version, "new-"+version, spec)
-			s.kubectl(marshal(t, m), "apply", "-f", "-")
+			s.Apply(marshal(t, m))
 			manifests = append(manifests, m)
 		}
 	}
@@ -59,8 +61,8 @@ func TestANewObjectIsInProgressUntilItWasReconciled(t *testing.T) {
 		for _, version := range versions {
 			s.is(m, version, s.watched(m, version), status.CurrentStatus)
 		}
-		s.kubectl("", "wait", "--for=condition=Ready", "--timeout=1m", at(m, "v1"))
-		s.kubectl("", "wait", "--for=condition=Ready", "--timeout=1m", at(m, "v1alpha1"))
+		s.Kubectl("wait", "--for=condition=Ready", "--timeout=1m", at(m, "v1"))
+		s.Kubectl("wait", "--for=condition=Ready", "--timeout=1m", at(m, "v1alpha1"))
 	}
 }
 
@@ -68,11 +70,11 @@ func TestAConflictWithAServiceFailsAtOnce(t *testing.T) {
 	s := newSuite(t)
 	s.pause() // admission refuses the name where the Service is there first
 	m := s.manifest("ExternalService", "v1", "taken", specs["ExternalService"]["v1"])
-	s.kubectl(marshal(t, m), "apply", "-f", "-")
-	s.kubectl(`{apiVersion: v1, kind: Service, metadata: {name: taken}, spec: {ports: [{port: 80}]}}`, "create", "-f", "-")
+	s.Apply(marshal(t, m))
+	s.KubectlWith(`{apiVersion: v1, kind: Service, metadata: {name: taken}, spec: {ports: [{port: 80}]}}`, "create", "-f", "-")
 	s.reconcile()
 	s.becomes(m, status.FailedStatus)
-	s.kubectl("", "delete", "service", "taken")
+	s.Kubectl("delete", "service", "taken")
 	s.becomes(m, status.CurrentStatus)
 }
 
@@ -84,22 +86,22 @@ func TestASuspendedExternalServiceIsCurrentWhileItsSpecIsPublished(t *testing.T)
 	}
 	apply := func(name string, suspend bool, address string) *unstructured.Unstructured {
 		m := s.manifest("ExternalService", "v1", name, spec(suspend, address))
-		s.kubectl(marshal(t, m), "apply", "-f", "-")
+		s.Apply(marshal(t, m))
 		return m
 	}
 	newborn := apply("newborn", true, "192.0.2.1")
-	s.kubectl("", "wait", "--for=condition=Suspended", "--timeout=1m", at(newborn, "v1"))
+	s.Kubectl("wait", "--for=condition=Suspended", "--timeout=1m", at(newborn, "v1"))
 	s.becomes(newborn, status.InProgressStatus)
 	m := apply("db", false, "192.0.2.1")
 	s.becomes(m, status.CurrentStatus)
 	apply("db", true, "192.0.2.1")
-	s.kubectl("", "wait", "--for=condition=Suspended", "--timeout=1m", at(m, "v1"))
+	s.Kubectl("wait", "--for=condition=Suspended", "--timeout=1m", at(m, "v1"))
 	s.becomes(m, status.CurrentStatus)
 	apply("db", true, "192.0.2.2")
-	s.kubectl("", "wait", "--for=condition=Ready=Unknown", "--timeout=1m", at(m, "v1"))
+	s.Kubectl("wait", "--for=condition=Ready=Unknown", "--timeout=1m", at(m, "v1"))
 	s.becomes(m, status.InProgressStatus)
 	apply("db", false, "192.0.2.2")
-	s.kubectl("", "wait", "--for=condition=Ready", "--timeout=1m", at(m, "v1"))
+	s.Kubectl("wait", "--for=condition=Ready", "--timeout=1m", at(m, "v1"))
 	s.becomes(m, status.CurrentStatus)
 }
 
@@ -112,10 +114,10 @@ func at(m *unstructured.Unstructured, version string) string {
 // watched is what a new watch tells of an object.
 func (s *suite) watched(m *unstructured.Unstructured, version string) *unstructured.Unstructured {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.Context(), framework.Patience)
 	defer cancel()
 	watcher, err := s.at(m.GetKind(), version).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + m.GetName()})
-	s.must(err)
+	s.Must(err)
 	defer watcher.Stop()
 	for event := range watcher.ResultChan() {
 		if object, ok := event.Object.(*unstructured.Unstructured); ok && event.Type == watch.Added {
@@ -138,8 +140,8 @@ func (s *suite) is(m *unstructured.Unstructured, version string, live *unstructu
 func (s *suite) becomes(m *unstructured.Unstructured, want status.Status) {
 	s.Helper()
 	for _, version := range versions {
-		s.eventually(func(ctx context.Context) error {
-			live, err := s.at(m.GetKind(), version).Get(ctx, m.GetName(), metav1.GetOptions{})
+		s.Eventually(func() error {
+			live, err := s.at(m.GetKind(), version).Get(s.Context(), m.GetName(), metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
@@ -154,8 +156,8 @@ func (s *suite) becomes(m *unstructured.Unstructured, want status.Status) {
 // reconciled waits until the latest spec was looked at.
 func (s *suite) reconciled(m *unstructured.Unstructured) {
 	s.Helper()
-	s.eventually(func(ctx context.Context) error {
-		live, err := s.at(m.GetKind(), "v1").Get(ctx, m.GetName(), metav1.GetOptions{})
+	s.Eventually(func() error {
+		live, err := s.at(m.GetKind(), "v1").Get(s.Context(), m.GetName(), metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
