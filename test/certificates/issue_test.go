@@ -22,7 +22,7 @@ func TestACertificateIsIssuedFromNothing(t *testing.T) {
 	for _, r := range s.start(2, issuing, "--webhook-dns-names=webhooks.example.com,192.0.2.7") {
 		leaf := s.serves(r, s.issuance)
 		for _, name := range []string{framework.ServerName, framework.ServerName + ".cluster.local", "webhooks.example.com", "192.0.2.7"} {
-			s.must(leaf.VerifyHostname(name))
+			s.Must(leaf.VerifyHostname(name))
 		}
 		if _, ok := leaf.PublicKey.(*ecdsa.PublicKey); !ok {
 			t.Errorf("the key is a %T", leaf.PublicKey)
@@ -30,7 +30,7 @@ func TestACertificateIsIssuedFromNothing(t *testing.T) {
 	}
 	s.trusted(func() []byte { return s.secret(servingKey, certs.CAKey) })
 
-	made := s.kubectl("get", "issuers,certificates", "-n", framework.Namespace, "-l", "app.kubernetes.io/managed-by=fairlead.dev", "-o", "name")
+	made := s.Kubectl("get", "issuers,certificates", "-n", framework.Namespace, "-l", "app.kubernetes.io/managed-by=fairlead.dev", "-o", "name")
 	for _, want := range []string{
 		"issuer.cert-manager.io/fairlead-webhook\n", "issuer.cert-manager.io/fairlead-webhook-bootstrap\n",
 		"certificate.cert-manager.io/fairlead-webhook\n", "certificate.cert-manager.io/fairlead-webhook-root\n",
@@ -39,7 +39,7 @@ func TestACertificateIsIssuedFromNothing(t *testing.T) {
 			t.Errorf("%q was not made:\n%s", want, made)
 		}
 	}
-	if _, err := s.kube.CoreV1().Secrets(framework.Namespace).Get(t.Context(), "fairlead-webhook-ca", metav1.GetOptions{}); err == nil {
+	if _, err := s.Kube.CoreV1().Secrets(framework.Namespace).Get(t.Context(), "fairlead-webhook-ca", metav1.GetOptions{}); err == nil {
 		t.Error("the operator has made an authority of its own as well")
 	}
 }
@@ -82,12 +82,12 @@ func TestACertificateOfAnotherOwnerIsUsedAsItIsAndRenewed(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	s.installCertManager()
-	s.apply(fmt.Sprintf(theirs, "'*.fairlead-system.svc'"))
+	s.Apply(fmt.Sprintf(theirs, "'*.fairlead-system.svc'"), "--server-side")
 	replicas := s.start(2, issuing)
 	first := s.serves(replicas[0], s.issuance)
 	s.underLoad(func() []*framework.Replica { return replicas }, func() {
 		for renewals, last := 0, first; renewals < 2; renewals++ {
-			s.eventually(func() error {
+			s.Eventually(func() error {
 				leaf, err := framework.Presented(s.Context(), replicas[0].Webhook, nil)
 				if err == nil && leaf.Equal(last) {
 					err = fmt.Errorf("the certificate %x is served still", leaf.SerialNumber)
@@ -106,8 +106,8 @@ func TestACertificateOfAnotherOwnerIsUsedAsItIsAndRenewed(t *testing.T) {
 		t.Errorf("%d authorities are trusted, want the one", got)
 	}
 
-	standing, err := s.client.Resource(certificates).Namespace(framework.Namespace).Get(t.Context(), serving, metav1.GetOptions{})
-	s.must(err)
+	standing, err := s.Dynamic.Resource(certificates).Namespace(framework.Namespace).Get(t.Context(), serving, metav1.GetOptions{})
+	s.Must(err)
 	if standing.GetGeneration() != 1 {
 		t.Errorf("the Certificate was changed: generation %d", standing.GetGeneration())
 	}
@@ -117,7 +117,7 @@ func TestACertificateOfAnotherOwnerIsUsedAsItIsAndRenewed(t *testing.T) {
 		}
 	}
 	for _, own := range []string{"issuer/fairlead-webhook", "issuer/fairlead-webhook-bootstrap", "certificate/fairlead-webhook-root"} {
-		if out, err := s.Kubectl(t.Context(), "get", own, "-n", framework.Namespace); err == nil {
+		if out, err := s.Cluster.Kubectl(t.Context(), "get", own, "-n", framework.Namespace); err == nil {
 			t.Errorf("the operator has made an authority that is not needed:\n%s", out)
 		}
 	}

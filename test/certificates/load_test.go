@@ -65,7 +65,7 @@ func (s *suite) underLoad(replicas func() []*framework.Replica, during func()) {
 	ctx, cancel := context.WithCancel(s.Context())
 	defer cancel()
 	trust, err := s.FollowTrust(ctx)
-	s.must(err)
+	s.Must(err)
 	l := &load{done: map[string]int{}}
 	var clients sync.WaitGroup
 	for worker := range 2 {
@@ -75,7 +75,7 @@ func (s *suite) underLoad(replicas func() []*framework.Replica, during func()) {
 	func() {
 		defer func() { cancel(); clients.Wait() }()
 		during()
-		s.eventually(l.enough)
+		s.Eventually(l.enough)
 	}()
 	s.Logf("requests: %v, failed: %d", l.done, l.failed)
 	for _, failure := range l.failures {
@@ -87,7 +87,7 @@ func (s *suite) underLoad(replicas func() []*framework.Replica, during func()) {
 const pace = 20 * time.Millisecond
 
 func (s *suite) writeAndRead(ctx context.Context, l *load, name string) {
-	objects := s.client.Resource(oldOnes).Namespace("default")
+	objects := s.Dynamic.Resource(oldOnes).Namespace("default")
 	for round := int64(1); ; round++ {
 		object := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "networking.fairlead.dev/v1alpha1", "kind": "ExternalService",

@@ -4,18 +4,13 @@
 package certificates
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
@@ -23,27 +18,11 @@ import (
 // overlay renders the default manifests with components, as a user's overlay does.
 func (s *suite) overlay(components ...string) []*unstructured.Unstructured {
 	s.Helper()
-	folder := s.TempDir()
-	config, err := filepath.Abs(filepath.Join(root, "config"))
-	s.must(err)
-	at, err := filepath.Rel(folder, config)
-	s.must(err)
-	text := fmt.Sprintf("resources: [%s/default]\ncomponents:\n", at)
+	text := "resources: [CONFIG/default]\ncomponents:\n"
 	for _, component := range components {
-		text += fmt.Sprintf("- %s/%s\n", at, component)
+		text += "- CONFIG/" + component + "\n"
 	}
-	s.must(os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(text), 0o600))
-	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(s.kubectl("kustomize", folder)), 4096)
-	var objects []*unstructured.Unstructured
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(object)
-		if errors.Is(err, io.EOF) {
-			return objects
-		}
-		s.must(err)
-		objects = append(objects, object)
-	}
+	return s.Objects(s.Kubectl("kustomize", s.Kustomization(text)))
 }
 
 func TestTheComponentInstallsAnOperatorThatHasItsCertificateIssued(t *testing.T) {
@@ -56,14 +35,14 @@ func TestTheComponentInstallsAnOperatorThatHasItsCertificateIssued(t *testing.T)
 			continue // nodes are needed for it; the cluster has one that leads to this host
 		}
 		raw, err := object.MarshalJSON()
-		s.must(err)
+		s.Must(err)
 		manifests.WriteString("---\n" + string(raw))
 	}
-	s.apply(manifests.String())
-	s.must(s.Reinstall(t.Context())) // the webhooks at the port of this host again
+	s.Apply(manifests.String(), "--server-side")
+	s.Must(s.Reinstall(t.Context())) // the webhooks at the port of this host again
 
-	deployment, err := s.kube.AppsV1().Deployments(framework.Namespace).Get(t.Context(), "fairlead-manager", metav1.GetOptions{})
-	s.must(err)
+	deployment, err := s.Kube.AppsV1().Deployments(framework.Namespace).Get(t.Context(), "fairlead-manager", metav1.GetOptions{})
+	s.Must(err)
 	r := s.start(1, arguments(deployment)...)[0]
 	s.serves(r, s.issuance)
 }
@@ -89,7 +68,7 @@ func TestTheComponentForCertManagersInjectorHandsItEveryTarget(t *testing.T) {
 		}
 		if object.GetKind() == "Deployment" {
 			args, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
-			s.must(err)
+			s.Must(err)
 			for _, want := range []string{issuing, "--webhook-inject-ca=false"} {
 				if !strings.Contains(fmt.Sprint(args), want) {
 					t.Errorf("%s is not among the arguments: %v", want, args)

@@ -18,7 +18,7 @@ const soon = "--kube-api-start-timeout=16s"
 func (s *suite) launch(args ...string) *framework.Replica {
 	s.Helper()
 	r, err := s.Launch(s.Context(), append([]string{issuing, soon}, args...)...)
-	s.must(err)
+	s.Must(err)
 	return r
 }
 
@@ -34,33 +34,26 @@ func TestWhatKeepsACertificateFromBeingIssuedIsTold(t *testing.T) {
 	s := newSuite(t)
 	s.installCertManager()
 	t.Run("an issuer that is not there", func(t *testing.T) {
-		s := s.sub(t)
+		s := s.in(t)
 		s.fails(s.launch("--cert-manager-issuer=absent", "--cert-manager-certificate=fairlead-webhook"),
 			"certificate fairlead-system/fairlead-webhook: is not ready", "absent")
-		s.must(s.client.Resource(certificates).Namespace(framework.Namespace).Delete(t.Context(), serving, metav1.DeleteOptions{}))
+		s.Must(s.Dynamic.Resource(certificates).Namespace(framework.Namespace).Delete(t.Context(), serving, metav1.DeleteOptions{}))
 	})
 	t.Run("a validity that cert-manager does not take", func(t *testing.T) {
-		s := s.sub(t)
+		s := s.in(t)
 		s.fails(s.launch("--webhook-certificates-validity=10m"), "webhook.certificates.validity is 10m0s", "cert-manager takes 1h0m0s at least")
 	})
 	t.Run("a Certificate of another owner without the name", func(t *testing.T) {
-		s := s.sub(t)
-		s.apply(fmt.Sprintf(theirs, "somewhere.example.com"))
+		s := s.in(t)
+		s.Apply(fmt.Sprintf(theirs, "somewhere.example.com"), "--server-side")
 		s.fails(s.launch(), "certificate fairlead-system/fairlead-webhook: refused", `spec.dnsNames lacks \"`+framework.ServerName+`\"`, "add it")
 	})
 	t.Run("a Certificate of another owner that fills another Secret", func(t *testing.T) {
-		s := s.sub(t)
-		s.apply(fmt.Sprintf(theirs, framework.ServerName))
-		s.kubectl("patch", "certificate", serving, "-n", framework.Namespace, "--type=merge", "-p", `{"spec":{"secretName":"elsewhere"}}`)
+		s := s.in(t)
+		s.Apply(fmt.Sprintf(theirs, framework.ServerName), "--server-side")
+		s.Kubectl("patch", "certificate", serving, "-n", framework.Namespace, "--type=merge", "-p", `{"spec":{"secretName":"elsewhere"}}`)
 		s.fails(s.launch(), `spec.secretName is \"elsewhere\", and the operator reads \"fairlead-webhook-tls\"`, "--cert-manager-secret")
 	})
-}
-
-// sub is the suite of a part of the test.
-func (s *suite) sub(t *testing.T) *suite {
-	inner := *s
-	inner.T = t
-	return &inner
 }
 
 func TestACertificateThatIsThereIsServedAlthoughCertManagerIsAway(t *testing.T) {

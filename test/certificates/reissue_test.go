@@ -25,8 +25,8 @@ import (
 func (s *suite) renew(certificate, secret string) {
 	s.Helper()
 	before := s.secret(secret, certs.CertKey)
-	client := s.client.Resource(certificates).Namespace(framework.Namespace)
-	s.eventually(func() error { // another writer of the status may win
+	client := s.Dynamic.Resource(certificates).Namespace(framework.Namespace)
+	s.Eventually(func() error { // another writer of the status may win
 		object, err := client.Get(s.Context(), certificate, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -45,7 +45,7 @@ func (s *suite) renew(certificate, secret string) {
 		_, err = client.UpdateStatus(s.Context(), object, metav1.UpdateOptions{})
 		return err
 	})
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if bytes.Equal(s.secret(secret, certs.CertKey), before) {
 			return fmt.Errorf("certificate %s has not been issued again", certificate)
 		}
@@ -100,8 +100,8 @@ func (s *suite) generations() []int64 {
 	s.Helper()
 	var all []int64
 	for _, t := range targets {
-		object, err := s.client.Resource(t.resource).Get(s.Context(), t.name, metav1.GetOptions{})
-		s.must(err)
+		object, err := s.Dynamic.Resource(t.resource).Get(s.Context(), t.name, metav1.GetOptions{})
+		s.Must(err)
 		all = append(all, object.GetGeneration())
 	}
 	return all
@@ -112,7 +112,7 @@ func TestCertManagersInjectorMayCarryTheBundle(t *testing.T) {
 	s := newSuite(t)
 	s.installCertManager()
 	for _, target := range targets {
-		s.kubectl("annotate", target.resource.Resource, target.name, injectFrom+"="+framework.Namespace+"/"+trustSecret)
+		s.Kubectl("annotate", target.resource.Resource, target.name, injectFrom+"="+framework.Namespace+"/"+trustSecret)
 	}
 	replicas := s.start(2, issuing, "--webhook-inject-ca=false")
 	s.trusted(func() []byte { return s.secret(trustSecret, certs.CAKey) })
@@ -127,8 +127,8 @@ func TestCertManagersInjectorMayCarryTheBundle(t *testing.T) {
 		t.Errorf("%d authorities are trusted after another one was added, want 2", got)
 	}
 	for _, target := range targets {
-		object, err := s.client.Resource(target.resource).Get(t.Context(), target.name, metav1.GetOptions{})
-		s.must(err)
+		object, err := s.Dynamic.Resource(target.resource).Get(t.Context(), target.name, metav1.GetOptions{})
+		s.Must(err)
 		for _, entry := range object.GetManagedFields() {
 			if entry.Manager == "fairlead-ca-injector" {
 				t.Errorf("%s: the operator has written the bundle too", target.name)
@@ -174,7 +174,7 @@ func TestTheFallbackServesUntilCertManagerIsInstalled(t *testing.T) {
 			s.serves(r, s.issuance)
 		}
 	})
-	s.must(framework.Eventually(t.Context(), patience, func(ctx context.Context) error {
+	s.Must(framework.Eventually(t.Context(), framework.Patience, func(ctx context.Context) error {
 		if got := authorities(s.secret(trustSecret, certs.CAKey)); got != 2 {
 			return fmt.Errorf("%d authorities are trusted, want the fallback's and cert-manager's", got)
 		}

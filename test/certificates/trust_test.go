@@ -31,7 +31,7 @@ var targets = []target{
 
 // bundles are all CA bundles that stand in a target now.
 func (s *suite) bundles(ctx context.Context, t target) ([][]byte, error) {
-	object, err := s.client.Resource(t.resource).Get(ctx, t.name, metav1.GetOptions{})
+	object, err := s.Dynamic.Resource(t.resource).Get(ctx, t.name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (s *suite) bundles(ctx context.Context, t target) ([][]byte, error) {
 // trusted waits until every target carries exactly the bundle.
 func (s *suite) trusted(bundle func() []byte) {
 	s.Helper()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		want := bundle()
 		for _, t := range targets {
 			all, err := s.bundles(s.Context(), t)
@@ -86,7 +86,7 @@ func (s *suite) trusted(bundle func() []byte) {
 // secret is one key of a Secret of the operator's namespace; nil where there is none.
 func (s *suite) secret(name, key string) []byte {
 	s.Helper()
-	secret, err := s.kube.CoreV1().Secrets(framework.Namespace).Get(s.Context(), name, metav1.GetOptions{})
+	secret, err := s.Kube.CoreV1().Secrets(framework.Namespace).Get(s.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		return nil
 	}
@@ -106,7 +106,7 @@ func authorities(bundle []byte) int {
 func (s *suite) serves(r *framework.Replica, text func() []byte) *x509.Certificate {
 	s.Helper()
 	var leaf *x509.Certificate
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		chain, err := pemfile.ParseCertificates(text())
 		if err != nil {
 			return err

@@ -20,9 +20,9 @@ func TestAnAPIServerThatIsNotThereEndsTheStartInItsTimeWithTheAddress(t *testing
 	t.Parallel()
 	s := newSuite(t)
 	closed, err := loopback.FreePort()
-	s.must(err)
+	s.Must(err)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, by its backlog, and never answers
-	s.must(err)
+	s.Must(err)
 	defer func() { _ = silent.Close() }()
 	for name, test := range map[string]struct{ server, says string }{
 		"connection refused":            {fmt.Sprintf("https://127.0.0.1:%d", closed), "connection refused"},
@@ -31,10 +31,10 @@ func TestAnAPIServerThatIsNotThereEndsTheStartInItsTimeWithTheAddress(t *testing
 		"its name is not known":         {"https://api.invalid:6443", "api.invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := s.sub(t)
+			s := s.in(t)
 			began := time.Now()
 			kubeconfig := s.writeKubeconfig(test.server)
-			code, output := s.launch("--kube-api-start-timeout=2s", "--kubeconfig="+kubeconfig).ends(patience)
+			code, output := s.launch("--kube-api-start-timeout=2s", "--kubeconfig="+kubeconfig).ends(framework.Patience)
 			s.complains(code, output, test.server, kubeconfig, test.says, "tried for 2s", "--kube-api-start-timeout")
 			if took := time.Since(began); took > 30*time.Second { // the default is a minute
 				t.Errorf("it took %s to give up after 2 s", took)
@@ -50,12 +50,12 @@ func TestAWaitingReplicaIsAliveAndNotReadyAndSaysWhatItWaitsFor(t *testing.T) {
 	everything := func(*http.Request) bool { return true }
 	g.Cut(everything)
 	r := s.launch("--kubeconfig="+g.Kubeconfig, "--leader-elect=false")
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		status, err := r.status()
 		if err != nil {
 			return err
 		}
-		return holds(status.Phases[0].Detail, "does not answer")
+		return framework.Holds(status.Phases[0].Detail, "does not answer")
 	})
 	if _, err := r.Probe(t.Context(), "/healthz"); err != nil {
 		t.Errorf("a replica that waits is not alive: %v", err)
@@ -73,16 +73,16 @@ func TestAnAPIServerThatComesUpLateIsWaitedFor(t *testing.T) {
 	server := s.Component(cluster.APIServer)
 	server.Stop()
 	r := s.launch("--kube-api-start-timeout=3m")
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		status, err := r.status()
 		if err != nil {
 			return err
 		}
-		return holds(status.Phases[0].Detail, "connection refused")
+		return framework.Holds(status.Phases[0].Detail, "connection refused")
 	})
-	s.must(server.Start(t.Context()))
+	s.Must(server.Start(t.Context()))
 	r.reconciles()
-	s.must(r.converts())
+	s.Must(r.converts())
 }
 
 // It is away for less than the Lease lasts.
@@ -91,8 +91,8 @@ func TestARestartOfTheAPIServerIsSurvived(t *testing.T) {
 	s := newSuite(t)
 	r := s.start()
 	r.reconciles()
-	s.must(s.Component(cluster.APIServer).Restart(t.Context()))
-	namespace := s.newNamespace()
+	s.Must(s.Component(cluster.APIServer).Restart(t.Context()))
+	namespace := s.NewNamespace()
 	s.create(namespace, "one")
 	s.reconciled(namespace, "one")
 	if r.PID() == 0 {
@@ -104,44 +104,44 @@ func TestMissingPermissionsAreNamedWithTheRemedy(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	stranger, err := s.ServiceAccount(framework.Namespace, "stranger")
-	s.must(err)
-	code, output := s.launch(impatient, "--kubeconfig="+stranger.Kubeconfig).ends(patience)
+	s.Must(err)
+	code, output := s.launch(impatient, "--kubeconfig="+stranger.Kubeconfig).ends(framework.Patience)
 	s.complains(code, output, "fairlead-system/fairlead-webhook-ca", "may not", "config/rbac", "forbidden")
 
 	// With a certificate from elsewhere it gets as far as the caches.
 	folder := s.folder(s.issue(time.Hour).files())
 	code, output = s.launch("--kubeconfig="+stranger.Kubeconfig, "--cache-sync-timeout=2s", "--webhook-certificates=folder",
-		"--webhook-certificates-folder="+folder, "--webhook-inject-ca=false").ends(patience)
+		"--webhook-certificates-folder="+folder, "--webhook-inject-ca=false").ends(framework.Patience)
 	s.complains(code, output, "fairlead.dev", "may the service account list it", "not synced within 2s")
 }
 
 func TestMissingCRDsAreNamedWithTheRemedy(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	bare, err := cluster.Start(suiteContext, cluster.Options{
-		Build: cluster.BuildOptions{Root: root}, WithoutControllerManager: true,
+	bare, err := cluster.Start(tests.Context, cluster.Options{
+		Build: cluster.BuildOptions{Root: framework.Root}, WithoutControllerManager: true,
 	})
-	s.must(err)
-	defer func() { s.must(bare.Stop()) }()
+	s.Must(err)
+	defer func() { s.Must(bare.Stop()) }()
 	_, err = bare.Kubectl(t.Context(), "create", "namespace", framework.Namespace)
-	s.must(err)
+	s.Must(err)
 
-	code, output := s.launch(impatient, "--kubeconfig="+bare.Kubeconfig()).ends(patience)
-	s.complains(code, output, append(definitions, "fairlead-mutating", "fairlead-validating", "make install")...)
+	code, output := s.launch(impatient, "--kubeconfig="+bare.Kubeconfig()).ends(framework.Patience)
+	s.complains(code, output, append(framework.Definitions, "fairlead-mutating", "fairlead-validating", "make install")...)
 
-	code, output = s.launch("--kubeconfig="+bare.Kubeconfig(), "--webhook-inject-ca=false", "--cache-sync-timeout=2s").ends(patience)
+	code, output = s.launch("--kubeconfig="+bare.Kubeconfig(), "--webhook-inject-ca=false", "--cache-sync-timeout=2s").ends(framework.Patience)
 	s.complains(code, output, "fairlead.dev", "is its CRD installed")
 
 	// A replica that came first finds them when they come.
 	r := s.launch("--kubeconfig="+bare.Kubeconfig(), "--leader-elect=false", "--webhook-inject-ca=false")
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		status, err := r.status()
 		if err != nil {
 			return err
 		}
-		return holds(status.Phases[4].Detail, "waiting for")
+		return framework.Holds(status.Phases[4].Detail, "waiting for")
 	})
-	_, err = bare.Kubectl(t.Context(), "apply", "--server-side", "-f", filepath.Join(root, "config", "crd", "bases"))
-	s.must(err)
+	_, err = bare.Kubectl(t.Context(), "apply", "--server-side", "-f", filepath.Join(framework.Root, "config", "crd", "bases"))
+	s.Must(err)
 	r.reconciles()
 }

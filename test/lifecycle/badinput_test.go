@@ -22,7 +22,7 @@ func TestAConfigurationThatCannotWorkIsOneLineThatNamesTheFieldAndTheRemedy(t *t
 	t.Parallel()
 	s := newSuite(t)
 	file := func(content string) string {
-		return s.writeFile("fairlead.yaml", "apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n"+content)
+		return s.File("fairlead.yaml", "apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n"+content)
 	}
 	for name, test := range map[string]struct {
 		args   []string
@@ -32,8 +32,8 @@ func TestAConfigurationThatCannotWorkIsOneLineThatNamesTheFieldAndTheRemedy(t *t
 		"field given twice":               {[]string{"--config=" + file("logging: {}\nlogging: {}\n")}, []string{"fairlead.yaml", "logging"}},
 		"duration that is none":           {[]string{"--config=" + file("leaderElection:\n  leaseDuration: soon\n")}, []string{"fairlead.yaml", "soon"}},
 		"duration of a flag that is none": {[]string{"--leader-elect-lease-duration=soon"}, []string{"--leader-elect-lease-duration", `"soon"`, "--help"}},
-		"file of another kind":            {[]string{"--config=" + s.writeFile("c.yaml", "apiVersion: v1\nkind: Pod\n")}, []string{"c.yaml", "FairleadConfiguration"}},
-		"file that is no YAML":            {[]string{"--config=" + s.writeFile("c.yaml", "{{{")}, []string{"c.yaml"}},
+		"file of another kind":            {[]string{"--config=" + s.File("c.yaml", "apiVersion: v1\nkind: Pod\n")}, []string{"c.yaml", "FairleadConfiguration"}},
+		"file that is no YAML":            {[]string{"--config=" + s.File("c.yaml", "{{{")}, []string{"c.yaml"}},
 		"file that is not there":          {[]string{"--config=/does/not/exist.yaml"}, []string{"/does/not/exist.yaml", "no such file"}},
 		"unknown flag":                    {[]string{"--webhok-port=1"}, []string{"--webhok-port", "--help"}},
 		"lease not above renew deadline":  {[]string{"--leader-elect-lease-duration=5s"}, []string{"leaderElection.leaseDuration", "renewDeadline, 10s"}},
@@ -43,11 +43,11 @@ func TestAConfigurationThatCannotWorkIsOneLineThatNamesTheFieldAndTheRemedy(t *t
 		"profiles for everybody":          {[]string{"--pprof-bind-address=0.0.0.0:6060"}, []string{"profiling.bindAddress", "loopback"}},
 		"level that would log Secrets":    {[]string{"--log-level=8"}, []string{"logging.level", "1 to 7"}},
 		"kubeconfig that is not there":    {[]string{"--kubeconfig=/does/not/exist"}, []string{"/does/not/exist"}},
-		"kubeconfig of no use":            {[]string{"--kubeconfig=" + s.writeFile("kubeconfig", "{apiVersion: v1, kind: Config, current-context: nowhere}")}, []string{"kubeconfig", "nowhere"}},
+		"kubeconfig of no use":            {[]string{"--kubeconfig=" + s.File("kubeconfig", "{apiVersion: v1, kind: Config, current-context: nowhere}")}, []string{"kubeconfig", "nowhere"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := s.sub(t)
-			code, output := s.launch(test.args...).ends(patience)
+			s := s.in(t)
+			code, output := s.launch(test.args...).ends(framework.Patience)
 			s.complains(code, output, test.wanted...)
 		})
 	}
@@ -60,18 +60,18 @@ func TestAPortInUseIsNamedWithTheFlagThatChoosesAnother(t *testing.T) {
 		"webhook": "--webhook-port=%[2]s", "probes": "--health-probe-bind-address=%[1]s:%[2]s", "metrics": "--metrics-bind-address=%[1]s:%[2]s",
 	} {
 		t.Run(server, func(t *testing.T) {
-			s := s.sub(t)
+			s := s.in(t)
 			taken, err := net.Listen("tcp", "127.0.0.1:0")
-			s.must(err)
+			s.Must(err)
 			defer func() { _ = taken.Close() }()
 			host, port, err := net.SplitHostPort(taken.Addr().String())
-			s.must(err)
+			s.Must(err)
 			given := fmt.Sprintf(flag, host, port)
 			if strings.Contains(given, "%!") {
 				given, _, _ = strings.Cut(given, "%!")
 			}
 			// Nothing is served by then that would have to drain, which would take five minutes.
-			code, output := s.launch("--webhook-drain-delay=5m", "--graceful-shutdown-timeout=10m", given).ends(patience)
+			code, output := s.launch("--webhook-drain-delay=5m", "--graceful-shutdown-timeout=10m", given).ends(framework.Patience)
 			s.complains(code, output, server[:5], port, "another", "process")
 		})
 	}
@@ -86,7 +86,7 @@ func TestACertificateFolderThatCannotBeUsedIsNamedWithTheFileAndTheRemedy(t *tes
 		wanted []string
 	}{
 		"missing":        {"/does/not/exist", []string{"/does/not/exist", "does not exist", "mount"}},
-		"a file":         {s.writeFile("tls.crt", "x"), []string{"not a folder"}},
+		"a file":         {s.File("tls.crt", "x"), []string{"not a folder"}},
 		"empty":          {t.TempDir(), []string{"tls.crt", "does not exist"}},
 		"without a key":  {s.folder(map[string]string{"tls.crt": good.cert, "ca.crt": good.ca}), []string{"tls.key", "does not exist"}},
 		"not PEM":        {s.folder(map[string]string{"tls.crt": "junk", "tls.key": good.key}), []string{"tls.crt", "PEM"}},
@@ -102,8 +102,8 @@ func TestACertificateFolderThatCannotBeUsedIsNamedWithTheFileAndTheRemedy(t *tes
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := s.sub(t)
-			code, output := (&replica{launched[name].Replica, s}).ends(patience)
+			s := s.in(t)
+			code, output := (&replica{launched[name].Replica, s}).ends(framework.Patience)
 			s.complains(code, output, append(test.wanted, "certificate folder "+test.folder)...)
 		})
 	}
@@ -114,7 +114,7 @@ func TestACertificateFolderThatIsFilledLateServes(t *testing.T) {
 	s := newSuite(t)
 	folder := filepath.Join(t.TempDir(), "late")
 	r := s.launch("--webhook-certificates=folder", "--webhook-certificates-folder="+folder, "--webhook-inject-ca=false", "--leader-elect=false")
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		status, err := r.status()
 		if err == nil && status.state("certificates") != "running" {
 			err = fmt.Errorf("the phase certificates is %s", status.state("certificates"))
@@ -123,7 +123,7 @@ func TestACertificateFolderThatIsFilledLateServes(t *testing.T) {
 	})
 	issued := s.issue(time.Hour)
 	s.fill(folder, issued.files())
-	s.must(framework.Eventually(t.Context(), patience, r.Ready))
+	s.Must(framework.Eventually(t.Context(), framework.Patience, r.Ready))
 	if got := r.reaches("ca-published", "skipped").Phases[3].Detail; !strings.Contains(got, "injectCA") {
 		t.Errorf("/statusz does not say why nothing is published: %q", got)
 	}

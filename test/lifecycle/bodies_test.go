@@ -85,7 +85,7 @@ func TestABodyThatIsNoReviewIsRefusedAndHurtsNoOther(t *testing.T) {
 	s := newSuite(t)
 	r := s.start()
 	r.reconciles()
-	s.must(r.sound())
+	s.Must(r.sound())
 	client := s.caller()
 	conversion := string(conversionReview("networking.fairlead.dev/v1", old("x")))
 	for name, test := range map[string]struct {
@@ -123,7 +123,7 @@ func TestABodyThatIsNoReviewIsRefusedAndHurtsNoOther(t *testing.T) {
 			}
 		})
 	}
-	s.must(r.sound())
+	s.Must(r.sound())
 
 	// Endless bodies, many at once: each may cost its limit while it is read, and nothing after.
 	var sending sync.WaitGroup
@@ -139,7 +139,7 @@ func TestABodyThatIsNoReviewIsRefusedAndHurtsNoOther(t *testing.T) {
 		})
 	}
 	sending.Wait()
-	s.must(r.sound())
+	s.Must(r.sound())
 	resident := r.mustMetric("process_resident_memory_bytes")
 	t.Logf("resident after hostile bodies: %.0f MiB", resident/(1<<20))
 	if resident > 400<<20 {
@@ -159,7 +159,7 @@ func TestAReviewOfManyObjectsIsConvertedWhole(t *testing.T) {
 		objects[i] = old(fmt.Sprintf("o-%d", i))
 	}
 	got, err := r.send(s.caller(), "/convert", bytes.NewReader(conversionReview("networking.fairlead.dev/v1", objects...)))
-	s.must(err)
+	s.Must(err)
 	if n := strings.Count(got.body, `"networking.fairlead.dev/v1"`); got.code != http.StatusOK || n != len(objects) {
 		t.Errorf("%d, with %d of %d objects converted: %.300s", got.code, n, len(objects), got.body)
 	}
@@ -171,7 +171,7 @@ func TestTheWebhookPortSpeaksTLS13AndHTTP1Alone(t *testing.T) {
 	r := s.start()
 	plain, err := (&http.Client{Timeout: 10 * time.Second}).Post("http://"+r.Webhook+"/convert", "application/json", strings.NewReader("{}"))
 	if err == nil {
-		s.must(plain.Body.Close())
+		s.Must(plain.Body.Close())
 		if plain.StatusCode != http.StatusBadRequest {
 			t.Errorf("plain HTTP is answered %s", plain.Status)
 		}
@@ -179,17 +179,17 @@ func TestTheWebhookPortSpeaksTLS13AndHTTP1Alone(t *testing.T) {
 	for name, version := range map[string]uint16{"TLS 1.1": tls.VersionTLS11, "TLS 1.2": tls.VersionTLS12} {
 		conn, err := tls.Dial("tcp", r.Webhook, &tls.Config{InsecureSkipVerify: true, MinVersion: version, MaxVersion: version})
 		if err == nil {
-			s.must(conn.Close())
+			s.Must(conn.Close())
 			t.Errorf("%s is accepted", name)
 		} else if !strings.Contains(err.Error(), "protocol version") {
 			t.Errorf("%s is refused with: %v", name, err)
 		}
 	}
 	conn, err := tls.Dial("tcp", r.Webhook, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}})
-	s.must(err)
+	s.Must(err)
 	defer func() { _ = conn.Close() }()
 	if state := conn.ConnectionState(); state.NegotiatedProtocol != "http/1.1" || state.Version != tls.VersionTLS13 {
 		t.Errorf("negotiated %q over %s", state.NegotiatedProtocol, tls.VersionName(state.Version))
 	}
-	s.must(r.sound())
+	s.Must(r.sound())
 }

@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // healing is how long a lost CA bundle may be away on a busy machine. Without a watch it is noticed after
@@ -27,10 +29,10 @@ const healing = time.Minute
 func (s *suite) healed(want []byte) time.Duration {
 	s.Helper()
 	began := time.Now()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		for _, resource := range trusted {
 			for _, name := range resource.names {
-				object, err := s.client.Resource(resource.resource).Get(s.Context(), name, metav1.GetOptions{})
+				object, err := s.Dynamic.Resource(resource.resource).Get(s.Context(), name, metav1.GetOptions{})
 				if err != nil {
 					return err
 				}
@@ -49,12 +51,12 @@ func (s *suite) healed(want []byte) time.Duration {
 // degraded waits until /readyz tells of every part, with status 200.
 func (r *replica) degraded(parts ...string) {
 	r.suite.Helper()
-	r.suite.eventually(func() error {
+	r.suite.Eventually(func() error {
 		body, err := r.Probe(r.suite.Context(), "/readyz")
 		if err != nil {
 			return err
 		}
-		return holds(body, append(parts, "ok\n", "degraded: ")...)
+		return framework.Holds(body, append(parts, "ok\n", "degraded: ")...)
 	})
 }
 
@@ -65,20 +67,20 @@ func TestALostCABundleIsBackWithinSeconds(t *testing.T) {
 	for _, one := range []*replica{r, other} {
 		one.reaches("ca-published", "done")
 	}
-	good := s.bundle(definitions[0])
+	good := s.bundle(framework.Definitions[0])
 	foreign := base64.StdEncoding.EncodeToString([]byte(s.issue(time.Hour).ca))
 	const inWebhook, inDefinition = "/webhooks/0/clientConfig/caBundle", "/spec/conversion/webhook/clientConfig/caBundle"
 
 	for _, c := range []struct{ title, kind, name, patch, by string }{
 		{"taken from a webhook", "validatingwebhookconfiguration", "fairlead-validating", `[{"op":"remove","path":"` + inWebhook + `"}]`, ""},
-		{"taken from a CRD", "crd", definitions[0], `[{"op":"remove","path":"` + inDefinition + `"}]`, ""},
+		{"taken from a CRD", "crd", framework.Definitions[0], `[{"op":"remove","path":"` + inDefinition + `"}]`, ""},
 		{"overwritten in a webhook", "mutatingwebhookconfiguration", "fairlead-mutating", `[{"op":"replace","path":"` + inWebhook + `","value":"` + foreign + `"}]`, "kubectl-patch"},
-		{"overwritten in a CRD", "crd", definitions[1], `[{"op":"replace","path":"` + inDefinition + `","value":"` + foreign + `"}]`, "kubectl-patch"},
+		{"overwritten in a CRD", "crd", framework.Definitions[1], `[{"op":"replace","path":"` + inDefinition + `","value":"` + foreign + `"}]`, "kubectl-patch"},
 	} {
 		t.Run(c.title, func(t *testing.T) {
-			s := s.sub(t)
+			s := s.in(t)
 			before := s.generations()[c.name]
-			s.kubectl("patch", c.kind, c.name, "--type=json", "-p", c.patch)
+			s.Kubectl("patch", c.kind, c.name, "--type=json", "-p", c.patch)
 			took := s.healed(good)
 			t.Logf("healed after %s", took)
 			if took > healing {
@@ -87,8 +89,8 @@ func TestALostCABundleIsBackWithinSeconds(t *testing.T) {
 			if written := s.generations()[c.name] - before; written != 2 {
 				t.Errorf("written %d times, want the loss and the healing", written)
 			}
-			s.eventually(func() error {
-				return holds(s.kubectl("get", "events", "-n", "default", "-o", "wide"), "CABundleLost", c.name, c.by)
+			s.Eventually(func() error {
+				return framework.Holds(s.Kubectl("get", "events", "-n", "default", "-o", "wide"), "CABundleLost", c.name, c.by)
 			})
 		})
 	}
@@ -99,28 +101,28 @@ func TestALostCABundleIsBackWithinSeconds(t *testing.T) {
 		names []string
 	}{
 		{"webhook configurations deleted and installed again", "mutatingwebhookconfiguration,validatingwebhookconfiguration", []string{"fairlead-mutating", "fairlead-validating"}},
-		{"CRDs deleted and installed again", "crd", definitions},
+		{"CRDs deleted and installed again", "crd", framework.Definitions},
 	} {
 		t.Run(c.title, func(t *testing.T) {
-			s := s.sub(t)
+			s := s.in(t)
 			r := &replica{r.Replica, s}
 			if c.kind == "crd" {
-				s.kubectl(append([]string{"delete", c.kind}, c.names...)...)
+				s.Kubectl(append([]string{"delete", c.kind}, c.names...)...)
 			} else {
-				s.kubectl("delete", "mutatingwebhookconfiguration", c.names[0])
-				s.kubectl("delete", "validatingwebhookconfiguration", c.names[1])
+				s.Kubectl("delete", "mutatingwebhookconfiguration", c.names[0])
+				s.Kubectl("delete", "validatingwebhookconfiguration", c.names[1])
 			}
 			r.degraded(c.names...)
 			if got := r.mustMetric(`fairlead_ca_bundle_present{target="` + c.names[0] + `",target_kind="` + kindOf(c.kind) + `"}`); got != 0 {
 				t.Errorf("the metric is %v", got)
 			}
-			s.must(s.Reinstall(t.Context()))
+			s.Must(s.Reinstall(t.Context()))
 			took := s.healed(good)
 			t.Logf("healed after %s", took)
 			if took > healing {
 				t.Errorf("healed after %s", took)
 			}
-			s.eventually(func() error {
+			s.Eventually(func() error {
 				if got := r.mustMetric(`fairlead_ca_bundle_present{target="` + c.names[0] + `",target_kind="` + kindOf(c.kind) + `"}`); got != 1 {
 					return fmt.Errorf("the metric is %v", got)
 				}
@@ -130,9 +132,9 @@ func TestALostCABundleIsBackWithinSeconds(t *testing.T) {
 				}
 				return err
 			})
-			namespace := s.newNamespace()
-			s.eventually(func() error {
-				_, err := s.client.Resource(oldOnes).Namespace(namespace).Create(t.Context(), old("one"), metav1.CreateOptions{})
+			namespace := s.NewNamespace()
+			s.Eventually(func() error {
+				_, err := s.Dynamic.Resource(oldOnes).Namespace(namespace).Create(t.Context(), old("one"), metav1.CreateOptions{})
 				return err
 			})
 			s.reconciled(namespace, "one")
@@ -156,11 +158,11 @@ func TestAFightOverACABundleIsBounded(t *testing.T) {
 	for _, one := range []*replica{r, other} {
 		one.reaches("ca-published", "done")
 	}
-	good := s.bundle(definitions[2])
+	good := s.bundle(framework.Definitions[2])
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	stream, err := s.client.Resource(crds).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + definitions[2]})
-	s.must(err)
+	stream, err := s.Dynamic.Resource(crds).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + framework.Definitions[2]})
+	s.Must(err)
 	defer stream.Stop()
 	var taken atomic.Int32
 	rival := make(chan error, 1)
@@ -177,7 +179,7 @@ func TestAFightOverACABundleIsBounded(t *testing.T) {
 				if bundle, _, _ := unstructured.NestedString(object.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle"); bundle == "" {
 					continue
 				}
-				_, err := s.client.Resource(crds).Patch(ctx, definitions[2], types.MergePatchType,
+				_, err := s.Dynamic.Resource(crds).Patch(ctx, framework.Definitions[2], types.MergePatchType,
 					[]byte(`{"spec":{"conversion":{"webhook":{"clientConfig":{"caBundle":null}}}}}`), metav1.PatchOptions{FieldManager: "rival"})
 				if err != nil {
 					return err
@@ -193,7 +195,7 @@ func TestAFightOverACABundleIsBounded(t *testing.T) {
 	case <-time.After(45 * time.Second):
 	}
 	written := taken.Load() - 1
-	r.degraded(definitions[2], "in a row, last by") // while the other writer goes on: once it has ended, the bundle is soon healed
+	r.degraded(framework.Definitions[2], "in a row, last by") // while the other writer goes on: once it has ended, the bundle is soon healed
 	cancel()
 	if err := <-rival; err != nil && !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
@@ -211,8 +213,8 @@ func TestSplitALostCABundleIsHealedByTheWebhooks(t *testing.T) {
 	a := newSuite(t).split()
 	webhooks := a.webhook()
 	webhooks.reaches("ca-published", "done")
-	good := a.bundle(definitions[0])
-	a.wipe(definitions[0])
+	good := a.bundle(framework.Definitions[0])
+	a.wipe(framework.Definitions[0])
 	took := a.healed(good)
 	t.Logf("healed after %s", took)
 	if took > healing {

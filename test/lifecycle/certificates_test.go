@@ -36,7 +36,7 @@ const (
 var trusted = []struct {
 	resource schema.GroupVersionResource
 	names    []string
-}{{crds, definitions}, {mutating, []string{"fairlead-mutating"}}, {validating, []string{"fairlead-validating"}}}
+}{{crds, framework.Definitions}, {mutating, []string{"fairlead-mutating"}}, {validating, []string{"fairlead-validating"}}}
 
 // trusting are the objects that carry the CA bundle.
 func (s *suite) trusting() []*unstructured.Unstructured {
@@ -44,8 +44,8 @@ func (s *suite) trusting() []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	for _, one := range trusted {
 		for _, name := range one.names {
-			object, err := s.client.Resource(one.resource).Get(s.Context(), name, metav1.GetOptions{})
-			s.must(err)
+			object, err := s.Dynamic.Resource(one.resource).Get(s.Context(), name, metav1.GetOptions{})
+			s.Must(err)
 			all = append(all, object)
 		}
 	}
@@ -63,7 +63,7 @@ func (s *suite) bundles(value any, path string, into map[string][]byte) map[stri
 				config, _ := inner.(map[string]any)
 				encoded, _ := config["caBundle"].(string)
 				decoded, err := base64.StdEncoding.DecodeString(encoded)
-				s.must(err)
+				s.Must(err)
 				into[path] = decoded
 			} else if name != "metadata" {
 				s.bundles(inner, path+"."+name, into)
@@ -79,15 +79,15 @@ func (s *suite) bundles(value any, path string, into map[string][]byte) map[stri
 
 func (s *suite) secret() *corev1.Secret {
 	s.Helper()
-	secret, err := s.kube.CoreV1().Secrets(framework.Namespace).Get(s.Context(), rootSecret, metav1.GetOptions{})
-	s.must(err)
+	secret, err := s.Kube.CoreV1().Secrets(framework.Namespace).Get(s.Context(), rootSecret, metav1.GetOptions{})
+	s.Must(err)
 	return secret
 }
 
 func TestReplicasThatStartAtTheSameInstantShareOneRoot(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.must(s.kube.CoreV1().Secrets(framework.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{
+	s.Must(s.Kube.CoreV1().Secrets(framework.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{
 		FieldSelector: "metadata.name=" + rootSecret,
 	}))
 	var starting sync.WaitGroup
@@ -103,7 +103,7 @@ func TestReplicasThatStartAtTheSameInstantShareOneRoot(t *testing.T) {
 		}
 	}
 	for _, err := range errs {
-		s.must(err)
+		s.Must(err)
 	}
 
 	secret := s.secret()
@@ -122,7 +122,7 @@ func TestReplicasThatStartAtTheSameInstantShareOneRoot(t *testing.T) {
 			continue
 		}
 		serials[conn.ConnectionState().PeerCertificates[0].SerialNumber.String()] = r.ID
-		s.must(conn.Close())
+		s.Must(conn.Close())
 	}
 	if len(serials) != 3 {
 		t.Errorf("%d different serving certificates on 3 replicas: %v", len(serials), serials)
@@ -149,7 +149,7 @@ func (s *suite) ownsBundlesAlone(object *unstructured.Unstructured) {
 	found := false
 	for _, entry := range object.GetManagedFields() {
 		var fields map[string]any
-		s.must(json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields))
+		s.Must(json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields))
 		for _, leaf := range leaves(fields, "") {
 			bundle := strings.HasSuffix(leaf, "/f:clientConfig/f:caBundle")
 			// The name is the key of a webhook in its list, without which no field of it is owned.
@@ -199,7 +199,7 @@ func TestARestartWritesNeitherTheRootNorTheBundles(t *testing.T) {
 	r := s.start()
 	r.reconciles()
 	before := s.versions()
-	s.must(r.Restart(t.Context()))
+	s.Must(r.Restart(t.Context()))
 	r.reconciles()
 	for name, version := range s.versions() {
 		if version != before[name] {
@@ -213,11 +213,11 @@ func TestABundleThatWasWipedIsPublishedAgainByAStart(t *testing.T) {
 	s := newSuite(t)
 	r := s.start()
 	r.reconciles()
-	want := s.bundle(definitions[0])
+	want := s.bundle(framework.Definitions[0])
 	r.Stop()
 
 	// What a user's kubectl replace of the shipped manifests does.
-	for _, definition := range definitions {
+	for _, definition := range framework.Definitions {
 		s.wipe(definition)
 	}
 	for _, object := range s.trusting() {
@@ -228,7 +228,7 @@ func TestABundleThatWasWipedIsPublishedAgainByAStart(t *testing.T) {
 			continue
 		}
 		hooks, _, err := unstructured.NestedSlice(object.Object, "webhooks")
-		s.must(err)
+		s.Must(err)
 		for _, hook := range hooks {
 			unstructured.RemoveNestedField(hook.(map[string]any), "clientConfig", "caBundle")
 		}
@@ -242,7 +242,7 @@ func TestABundleThatWasWipedIsPublishedAgainByAStart(t *testing.T) {
 		}
 	}
 
-	s.must(r.Start(t.Context()))
+	s.Must(r.Start(t.Context()))
 	r.reaches("ca-published", "done")
 	for _, object := range s.trusting() {
 		for path, bundle := range s.bundles(object.Object, object.GetName(), map[string][]byte{}) {
@@ -252,7 +252,7 @@ func TestABundleThatWasWipedIsPublishedAgainByAStart(t *testing.T) {
 		}
 		s.ownsBundlesAlone(object)
 	}
-	namespace := s.newNamespace()
+	namespace := s.NewNamespace()
 	s.create(namespace, "one")
 }
 
@@ -260,8 +260,8 @@ func TestApplyingTheManifestsAgainKeepsTheBundles(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	s.start().reconciles()
-	want := s.bundle(definitions[0])
-	s.must(s.Reinstall(t.Context()))
+	want := s.bundle(framework.Definitions[0])
+	s.Must(s.Reinstall(t.Context()))
 	for _, object := range s.trusting() {
 		for path, bundle := range s.bundles(object.Object, object.GetName(), map[string][]byte{}) {
 			if !bytes.Equal(bundle, want) {
@@ -277,7 +277,7 @@ func TestNoLogHoldsTheRootsKey(t *testing.T) {
 	r := s.start("--log-level=7")
 	r.reconciles()
 	found, err := keyMaterial(logsOf(s.Cluster), s.secret().Data["tls.key"])
-	s.must(err)
+	s.Must(err)
 	for _, problem := range found {
 		t.Error(problem)
 	}

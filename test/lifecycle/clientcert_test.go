@@ -23,8 +23,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/framework"
@@ -40,16 +38,16 @@ type issuer struct {
 func (s *suite) newIssuer() *issuer {
 	s.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	s.must(err)
+	s.Must(err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "webhook clients"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	s.must(err)
+	s.Must(err)
 	root, err := x509.ParseCertificate(der)
-	s.must(err)
+	s.Must(err)
 	return &issuer{root, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
 }
 
@@ -57,15 +55,15 @@ func (s *suite) newIssuer() *issuer {
 func (s *suite) clientOf(i *issuer, name string) (cert, key []byte) {
 	s.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	s.must(err)
+	s.Must(err)
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, i.root, private.Public(), i.key)
-	s.must(err)
+	s.Must(err)
 	raw, err := x509.MarshalPKCS8PrivateKey(private)
-	s.must(err)
+	s.Must(err)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
 }
 
@@ -77,8 +75,8 @@ const guide = "kube-apiserver-webhooks"
 // not 443, and a user for any port must be named so.
 func (s *suite) asGuided(folder string) string {
 	s.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "hardening.md"))
-	s.must(err)
+	text, err := os.ReadFile(filepath.Join(framework.Root, "docs", "guides", "hardening.md"))
+	s.Must(err)
 	written := map[string]bool{}
 	for _, block := range regexp.MustCompile("(?s)```yaml\n# /etc/kubernetes/admission/(\\S+)\n(.*?)```").FindAllSubmatch(text, -1) {
 		content := strings.NewReplacer("/etc/kubernetes/admission", folder, "name: fairlead-webhook.fairlead-system.svc", `name: "*"`).Replace(string(block[2]))
@@ -93,28 +91,21 @@ func (s *suite) asGuided(folder string) string {
 
 func (s *suite) write(path string, parts ...[]byte) {
 	s.Helper()
-	s.must(os.WriteFile(path, bytes.Join(parts, nil), 0o600))
+	s.Must(os.WriteFile(path, bytes.Join(parts, nil), 0o600))
 }
 
 // newGuardedSuite opens a cluster whose API server presents a certificate of an authority.
 func newGuardedSuite(t *testing.T) (s *suite, authority *issuer) {
 	t.Helper()
-	s = &suite{T: t}
+	s = &suite{framework.Test{T: t}}
 	authority = s.newIssuer()
 	folder := t.TempDir()
 	cert, key := s.clientOf(authority, guide)
 	s.write(filepath.Join(folder, "webhook-client.crt"), cert)
 	s.write(filepath.Join(folder, "webhook-client.key"), key)
-	opened, err := framework.Open(suiteContext, framework.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{
+	s.Cluster = tests.OpenFor(t, framework.Options{Cluster: cluster.Options{
 		APIServerFlags: []string{"--admission-control-config-file=" + s.asGuided(folder)}, WithoutControllerManager: true,
 	}})
-	s.must(err)
-	t.Cleanup(func() { s.must(opened.Close()) })
-	s.Cluster = opened
-	s.kube, err = kubernetes.NewForConfig(s.admin())
-	s.must(err)
-	s.client, err = dynamic.NewForConfig(s.admin())
-	s.must(err)
 	return s, authority
 }
 
@@ -122,7 +113,7 @@ func newGuardedSuite(t *testing.T) (s *suite, authority *issuer) {
 func (s *suite) presenting(cert, key []byte) *http.Client {
 	s.Helper()
 	pair, err := tls.X509KeyPair(cert, key)
-	s.must(err)
+	s.Must(err)
 	caller := s.caller()
 	caller.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{pair}
 	return caller
@@ -141,8 +132,8 @@ func TestOnlyTheAPIServerIsAnsweredOnAdmissionPaths(t *testing.T) {
 
 	// Each write takes admission, and conversion both ways.
 	s.create("default", "one")
-	stored, err := s.client.Resource(oldOnes).Namespace("default").Get(t.Context(), "one", metav1.GetOptions{})
-	s.must(err)
+	stored, err := s.Dynamic.Resource(oldOnes).Namespace("default").Get(t.Context(), "one", metav1.GetOptions{})
+	s.Must(err)
 	if stored.GetAPIVersion() != "networking.fairlead.dev/v1alpha1" {
 		t.Errorf("read back at %s", stored.GetAPIVersion())
 	}
@@ -171,19 +162,19 @@ func TestOnlyTheAPIServerIsAnsweredOnAdmissionPaths(t *testing.T) {
 
 	// Another authority takes the place of the first while everything runs, and then stands beside it.
 	s.write(file, stranger.pem)
-	s.eventually(func() error {
-		_, err := s.client.Resource(oldOnes).Namespace("default").Create(t.Context(), old("two"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	s.Eventually(func() error {
+		_, err := s.Dynamic.Resource(oldOnes).Namespace("default").Create(t.Context(), old("two"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil {
 			return fmt.Errorf("the API server is still answered")
 		}
-		return holds(err.Error(), "webhook.clients.caFile")
+		return framework.Holds(err.Error(), "webhook.clients.caFile")
 	})
-	_, err = s.client.Resource(oldOnes).Namespace("default").Get(t.Context(), "one", metav1.GetOptions{})
-	s.must(err)
+	_, err = s.Dynamic.Resource(oldOnes).Namespace("default").Get(t.Context(), "one", metav1.GetOptions{})
+	s.Must(err)
 	s.write(file, []byte("-----BEGIN"))
 	s.write(file, stranger.pem, authority.pem)
-	s.eventually(func() error {
-		_, err := s.client.Resource(oldOnes).Namespace("default").Create(t.Context(), old("two"), metav1.CreateOptions{})
+	s.Eventually(func() error {
+		_, err := s.Dynamic.Resource(oldOnes).Namespace("default").Create(t.Context(), old("two"), metav1.CreateOptions{})
 		return err
 	})
 
@@ -193,5 +184,5 @@ func TestOnlyTheAPIServerIsAnsweredOnAdmissionPaths(t *testing.T) {
 	if text, err := r.Logs(); err != nil || strings.Contains(text, "PRIVATE KEY") {
 		t.Errorf("the log holds a key, or cannot be read: %v", err)
 	}
-	s.must(r.Ready(t.Context()))
+	s.Must(r.Ready(t.Context()))
 }

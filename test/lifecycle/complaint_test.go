@@ -3,9 +3,7 @@
 
 package lifecycle
 
-import (
-	"strings"
-)
+import "strings"
 
 // complains wants a process to have failed with one line, the last of its output, that holds every
 // piece.
@@ -27,5 +25,5 @@ func (s *suite) complains(code int, output string, wanted ...string) {
 			s.Errorf("neither a line of the log nor the complaint: %s", line)
 		}
 	}
-	s.expect(last, wanted...)
+	s.Expect(last, wanted...)
 }

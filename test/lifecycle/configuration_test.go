@@ -23,7 +23,7 @@ import (
 func TestAFileConfiguresAndAFlagOverridesIt(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	file := s.writeFile("fairlead.yaml", `
+	file := s.File("fairlead.yaml", `
 apiVersion: config.fairlead.dev/v1alpha1
 kind: FairleadConfiguration
 webhook:
@@ -40,18 +40,18 @@ logging:
 	if err != nil {
 		t.Errorf("the file's webhook.tls.minVersion has no effect: %v", err)
 	} else {
-		s.must(conn.Close())
+		s.Must(conn.Close())
 	}
 	text, err := r.Logs()
-	s.must(err)
-	s.expect(text, `level=info msg="start: phase done"`)
+	s.Must(err)
+	s.Expect(text, `level=info msg="start: phase done"`)
 	if strings.Contains(text, "level=debug") {
 		t.Error("--log-level does not override the file")
 	}
 	if holder := s.lease().Spec.HolderIdentity; holder == nil || *holder != r.ID {
 		t.Errorf("--lease-lock-name does not override the file: the Lease is held by %v", holder)
 	}
-	if _, err := s.kube.CoordinationV1().Leases(framework.Namespace).Get(t.Context(), "from-file", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := s.Kube.CoordinationV1().Leases(framework.Namespace).Get(t.Context(), "from-file", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the file's Lease was made although a flag named another: %v", err)
 	}
 }
@@ -59,7 +59,7 @@ logging:
 func TestOnlyTheGivenNamespacesAreReconciledWhileWebhooksServeAll(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	watched, second, other := s.newNamespace(), s.newNamespace(), s.newNamespace()
+	watched, second, other := s.NewNamespace(), s.NewNamespace(), s.NewNamespace()
 	r := s.start("--namespaces=" + watched + "," + second)
 	r.reconciles()
 	s.create(other, "not-watched") // through admission and conversion
@@ -67,15 +67,15 @@ func TestOnlyTheGivenNamespacesAreReconciledWhileWebhooksServeAll(t *testing.T) 
 		s.create(namespace, "one")
 		s.reconciled(namespace, "one")
 	}
-	object, err := s.client.Resource(services).Namespace(other).Get(t.Context(), "not-watched", metav1.GetOptions{})
-	s.must(err)
+	object, err := s.Dynamic.Resource(services).Namespace(other).Get(t.Context(), "not-watched", metav1.GetOptions{})
+	s.Must(err)
 	if ready(object) {
 		t.Error("an object outside the given namespaces is Ready")
 	}
 	if policy, _ := object.Object["spec"].(map[string]any)["deletionPolicy"].(string); policy != "Delete" {
 		t.Errorf("an object outside the given namespaces was not defaulted: deletionPolicy %q", policy)
 	}
-	if _, err := s.kube.CoreV1().Services(other).Get(t.Context(), "not-watched", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := s.Kube.CoreV1().Services(other).Get(t.Context(), "not-watched", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("an object outside the given namespaces has a Service: %v", err)
 	}
 }
@@ -93,30 +93,30 @@ func TestMetricsCanBeSwitchedOff(t *testing.T) {
 func TestProfilesAreOptIn(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.kubectl("create", "clusterrole", "profiler", "--verb=get", "--non-resource-url=/debug/pprof/*")
+	s.Kubectl("create", "clusterrole", "profiler", "--verb=get", "--non-resource-url=/debug/pprof/*")
 	profiler := s.token("profiler", "profiler")
 
 	r := s.start()
 	r.reconciles()
-	s.eventually(r.scrapable)
+	s.Eventually(r.scrapable)
 	if code, body, err := r.scrape("/debug/pprof/heap", profiler); err != nil || code != http.StatusNotFound {
 		t.Errorf("by default profiles are answered %d %.100s, %v", code, body, err)
 	}
 	r.Stop()
 
 	port, err := loopback.FreePort()
-	s.must(err)
+	s.Must(err)
 	r = s.start("--pprof-on-metrics", fmt.Sprintf("--pprof-bind-address=127.0.0.1:%d", port))
 	r.reconciles()
-	s.eventually(r.scrapable)
+	s.Eventually(r.scrapable)
 	for token, want := range map[string]int{profiler: http.StatusOK, s.scraper(): http.StatusForbidden, "": http.StatusUnauthorized} {
 		if code, _, err := r.scrape("/debug/pprof/heap", token); err != nil || code != want {
 			t.Errorf("profiles are answered %d, %v; want %d", code, err, want)
 		}
 	}
 	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/cmdline", port))
-	s.must(err)
-	s.must(response.Body.Close())
+	s.Must(err)
+	s.Must(response.Body.Close())
 	if response.StatusCode != http.StatusOK {
 		t.Errorf("on loopback profiles are answered %s", response.Status)
 	}
@@ -126,7 +126,7 @@ func TestHelpListsTheFlagsByGroupAndVersionAnswers(t *testing.T) {
 	t.Parallel()
 	run := func(args ...string) string {
 		var out, problems bytes.Buffer
-		command := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "fairlead"), args...)
+		command := exec.CommandContext(t.Context(), filepath.Join(framework.Root, "bin", "fairlead"), args...)
 		command.Stdout, command.Stderr = &out, &problems
 		if err := command.Run(); err != nil || problems.Len() > 0 {
 			t.Fatalf("fairlead %s: %v %s", strings.Join(args, " "), err, problems.String())
@@ -138,7 +138,7 @@ func TestHelpListsTheFlagsByGroupAndVersionAnswers(t *testing.T) {
 		run("--help"):            {"manager", "version"},
 		run("version"):           {"fairlead "},
 	} {
-		if err := holds(text, wanted...); err != nil {
+		if err := framework.Holds(text, wanted...); err != nil {
 			t.Error(err)
 		}
 	}

@@ -50,7 +50,7 @@ func TestAStartWhoseCachesNeedItsOwnConversionsDoesNotDeadlock(t *testing.T) {
 	s.store("v1alpha1")
 	defer s.store("v1") // changes nothing unless the test ends in between
 	for _, one := range situations {
-		one.namespace = s.newNamespace()
+		one.namespace = s.NewNamespace()
 		s.create(one.namespace, names...)
 	}
 	s.store("v1")
@@ -58,13 +58,13 @@ func TestAStartWhoseCachesNeedItsOwnConversionsDoesNotDeadlock(t *testing.T) {
 
 	for _, one := range situations {
 		t.Run(fmt.Sprintf("leader-elect=%t/warmup=%t/apiserver-restarted=%t", one.elect, one.warmup, one.restarted), func(t *testing.T) {
-			s := s.sub(t)
+			s := s.in(t)
 			s.freeLeases()
 			if one.restarted {
-				s.must(s.Component(cluster.APIServer).Restart(t.Context()))
+				s.Must(s.Component(cluster.APIServer).Restart(t.Context()))
 			} else {
 				// As after a new installation of the CRDs; it also drops all that is cached.
-				s.wipe(definitions[0])
+				s.wipe(framework.Definitions[0])
 			}
 			began := time.Now()
 			r := s.start("--namespaces="+one.namespace, fmt.Sprintf("--leader-elect=%t", one.elect), fmt.Sprintf("--warmup=%t", one.warmup))
@@ -85,15 +85,15 @@ func TestAStartWhoseCachesNeedItsOwnConversionsDoesNotDeadlock(t *testing.T) {
 // store makes a version of ExternalService the one that is stored.
 func (s *suite) store(version string) {
 	s.Helper()
-	object, err := s.client.Resource(crds).Get(s.Context(), definitions[0], metav1.GetOptions{})
-	s.must(err)
+	object, err := s.Dynamic.Resource(crds).Get(s.Context(), framework.Definitions[0], metav1.GetOptions{})
+	s.Must(err)
 	versions, _, err := unstructured.NestedSlice(object.Object, "spec", "versions")
-	s.must(err)
+	s.Must(err)
 	for _, one := range versions {
 		one := one.(map[string]any)
 		one["storage"] = one["name"] == version
 	}
-	s.patch(crds, definitions[0], map[string]any{"spec": map[string]any{"versions": versions}})
+	s.patch(crds, framework.Definitions[0], map[string]any{"spec": map[string]any{"versions": versions}})
 }
 
 // wipe removes the CA bundle of a CRD.

@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // demoting is the mode, with durations that leave time for a busy machine to stop in.
@@ -28,7 +29,7 @@ var demoting = append(electing(12, 5), "--on-lost-lease=demote")
 // demoted waits until a replica has stopped reconciling and goes on serving.
 func (r *replica) demoted(times int) {
 	r.suite.Helper()
-	r.suite.eventually(func() error {
+	r.suite.Eventually(func() error {
 		if r.PID() == 0 {
 			output, _ := r.Logs()
 			r.suite.Fatalf("%s has ended:\n%s", r.ID, output)
@@ -46,7 +47,7 @@ func TestADemotedReplicaServesWebhooksThroughoutAndLeadsAgain(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	g := s.newGateway()
-	namespace := s.newNamespace()
+	namespace := s.NewNamespace()
 	a := s.start(append([]string{"--kubeconfig=" + g.Kubeconfig}, demoting...)...)
 	a.reconciles()
 	// It leaves under load in the end, and closes what has been silent for as long as this: on a busy
@@ -70,7 +71,7 @@ func TestADemotedReplicaServesWebhooksThroughoutAndLeadsAgain(t *testing.T) {
 	s.reconciled(namespace, "two")
 
 	g.Cut(func(*http.Request) bool { return false })
-	s.eventually(func() error { // a candidate again, and warm
+	s.Eventually(func() error { // a candidate again, and warm
 		status, err := a.status()
 		if err == nil && (status.state("election") != "running" || status.state("caches") != "done" || status.state("reconcilers") != "skipped" ||
 			!strings.Contains(status.fact("leader"), b.ID)) {
@@ -78,7 +79,7 @@ func TestADemotedReplicaServesWebhooksThroughoutAndLeadsAgain(t *testing.T) {
 		}
 		return err
 	})
-	s.must(a.Ready(t.Context()))
+	s.Must(a.Ready(t.Context()))
 	pid := a.PID()
 
 	s.Retire(b.Replica)
@@ -104,16 +105,16 @@ func TestADemotedReplicaThatIsCutOffStandsAgainWhenItIsBack(t *testing.T) {
 	a.reconciles()
 	g.Cut(func(*http.Request) bool { return true })
 	a.demoted(1)
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if len(a.entries("cannot rejoin the election yet; retrying")) == 0 {
 			return fmt.Errorf("%s does not say that it cannot stand again", a.ID)
 		}
 		return nil
 	})
-	s.must(a.Ready(t.Context()))
+	s.Must(a.Ready(t.Context()))
 	g.Cut(func(*http.Request) bool { return false })
 	a.reconciles()
-	namespace := s.newNamespace()
+	namespace := s.NewNamespace()
 	s.create(namespace, "one")
 	s.reconciled(namespace, "one")
 }
@@ -122,11 +123,11 @@ func TestFiftyDemotionsLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	port, err := loopback.FreePort()
-	s.must(err)
+	s.Must(err)
 	profiles := fmt.Sprintf("127.0.0.1:%d", port)
 	r := s.start(slices.Concat(demoting, []string{"--leader-elect-retry-period=100ms", "--pprof-bind-address=" + profiles})...)
 	r.reconciles()
-	namespace := s.newNamespace()
+	namespace := s.NewNamespace()
 	s.create(namespace, "one")
 	s.reconciled(namespace, "one")
 
@@ -144,7 +145,7 @@ func TestFiftyDemotionsLeaveNothingBehind(t *testing.T) {
 			late = s.held(profiles)
 		}
 	}
-	s.must(s.kube.CoreV1().Services(namespace).Delete(t.Context(), "one", metav1.DeleteOptions{}))
+	s.Must(s.Kube.CoreV1().Services(namespace).Delete(t.Context(), "one", metav1.DeleteOptions{}))
 	s.reconciled(namespace, "one") // the last term repairs
 	if holder := ptr.Deref(s.lease().Spec.HolderIdentity, ""); holder != r.ID {
 		t.Errorf("the Lease is held by %q", holder)
@@ -166,7 +167,7 @@ func (s *suite) held(profiles string) (h held) {
 	s.Helper()
 	// What ends with the last term takes a moment.
 	var last int
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		text := s.profile(profiles, "/debug/pprof/goroutine?debug=1")
 		before := last
 		if _, err := fmt.Sscanf(text, "goroutine profile: total %d", &last); err != nil {
@@ -182,7 +183,7 @@ func (s *suite) held(profiles string) (h held) {
 	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
 		if value, ok := strings.CutPrefix(lines.Text(), "# HeapAlloc = "); ok {
 			bytes, err := strconv.ParseFloat(value, 64)
-			s.must(err)
+			s.Must(err)
 			h.heap = bytes / (1 << 20)
 		}
 	}
@@ -191,14 +192,14 @@ func (s *suite) held(profiles string) (h held) {
 
 func (s *suite) profile(at, path string) string {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.Context(), framework.Patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+path, nil)
-	s.must(err)
+	s.Must(err)
 	response, err := http.DefaultClient.Do(request)
-	s.must(err)
+	s.Must(err)
 	defer func() { _ = response.Body.Close() }()
 	content, err := io.ReadAll(io.LimitReader(response.Body, 16<<20))
-	s.must(err)
+	s.Must(err)
 	return string(content)
 }

@@ -35,7 +35,7 @@ func (s *suite) traffic(namespace string, clients int) *traffic {
 	var running sync.WaitGroup
 	load.end = func() { cancel(); running.Wait() }
 	s.Cleanup(load.end)
-	resource := s.client.Resource(oldOnes).Namespace(namespace)
+	resource := s.Dynamic.Resource(oldOnes).Namespace(namespace)
 	for client := range clients {
 		running.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
@@ -67,7 +67,7 @@ func (s *suite) traffic(namespace string, clients int) *traffic {
 func (s *suite) flows(load *traffic, more int64) {
 	s.Helper()
 	target := load.sent.Load() + more
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if sent := load.sent.Load(); sent < target {
 			return fmt.Errorf("%d of %d requests were answered; failed: %d, the first with %v", sent, target, load.failed.Load(), load.first.Load())
 		}
@@ -80,14 +80,14 @@ const conversionsServed = `fairlead_webhook_requests_total{code="200",path="/con
 func TestARolloutUnderAStreamOfConversionsFailsNoRequest(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	namespace := s.newNamespace()
+	namespace := s.NewNamespace()
 	// Some sixty looks of the balancer at /readyz, of which a busy machine skips most.
 	replicas := []*replica{s.start("--webhook-drain-delay=3s"), s.start("--webhook-drain-delay=3s")}
 	s.create(namespace, "one")
 	load := s.traffic(namespace, 4)
 	for _, r := range replicas {
 		s.flows(load, 100)
-		s.eventually(func() error { // or its end would prove nothing
+		s.Eventually(func() error { // or its end would prove nothing
 			if served, err := r.metric(conversionsServed); err != nil || served == 0 {
 				return fmt.Errorf("%s has served %v conversions (%v)", r.ID, served, err)
 			}
@@ -95,13 +95,13 @@ func TestARolloutUnderAStreamOfConversionsFailsNoRequest(t *testing.T) {
 		})
 		began := time.Now()
 		r.Stop()
-		if code, output := r.ends(patience); code != 0 {
+		if code, output := r.ends(framework.Patience); code != 0 {
 			t.Errorf("%s ended with code %d:\n%s", r.ID, code, output)
 		}
 		t.Logf("%s stopped in %d ms under load", r.ID, time.Since(began).Milliseconds())
 		s.flows(load, 100)
-		s.must(r.Start(t.Context()))
-		s.must(framework.Eventually(t.Context(), patience, r.Ready))
+		s.Must(r.Start(t.Context()))
+		s.Must(framework.Eventually(t.Context(), framework.Patience, r.Ready))
 	}
 	s.flows(load, max(0, 500-load.sent.Load()))
 	load.end()
@@ -129,8 +129,8 @@ func TestASlowRequestInFlightFinishesAfterTheReplicaHasStoppedAccepting(t *testi
 		problems <- err
 	}()
 	_, err := writer.Write(body[:len(body)/2])
-	s.must(err)
-	s.eventually(func() error {
+	s.Must(err)
+	s.Eventually(func() error {
 		if n, err := r.metric(inFlight); err != nil || n != 1 {
 			return fmt.Errorf("%v requests in flight (%v)", n, err)
 		}
@@ -138,7 +138,7 @@ func TestASlowRequestInFlightFinishesAfterTheReplicaHasStoppedAccepting(t *testi
 	})
 	ended := make(chan struct{})
 	go func() { defer close(ended); r.Stop() }()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		conn, err := net.Dial("tcp", r.Webhook)
 		if err != nil {
 			return nil //nolint:nilerr // a refusal is what is waited for
@@ -152,13 +152,13 @@ func TestASlowRequestInFlightFinishesAfterTheReplicaHasStoppedAccepting(t *testi
 	default:
 	}
 	_, err = io.Copy(writer, bytes.NewReader(body[len(body)/2:]))
-	s.must(err)
-	s.must(writer.Close())
+	s.Must(err)
+	s.Must(writer.Close())
 	got := <-answers
-	s.must(<-problems)
-	s.must(converted(got))
+	s.Must(<-problems)
+	s.Must(converted(got))
 	<-ended
-	if code, output := r.ends(patience); code != 0 {
+	if code, output := r.ends(framework.Patience); code != 0 {
 		t.Errorf("ended with code %d:\n%s", code, output)
 	}
 }

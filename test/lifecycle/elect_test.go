@@ -40,14 +40,14 @@ type elector struct {
 func (s *suite) elect(id, kubeconfig, file string) *elector {
 	s.Helper()
 	logs, err := os.Create(filepath.Join(s.TempDir(), id+".log"))
-	s.must(err)
+	s.Must(err)
 	e := &elector{id: id, logs: logs, ended: make(chan struct{})}
-	e.cmd = exec.Command(filepath.Join(root, "bin", "fairlead"), "elect", "--kubeconfig="+kubeconfig, "--id="+id,
+	e.cmd = exec.Command(filepath.Join(framework.Root, "bin", "fairlead"), "elect", "--kubeconfig="+kubeconfig, "--id="+id,
 		"--lease-lock-namespace="+framework.Namespace, "--lease-lock-name="+turnLease, "--on-lost-lease=demote",
 		"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=5s", "--leader-elect-retry-period=500ms", "--grace=2s",
 		"--", "sh", "-c", once, file)
 	e.cmd.Stdout, e.cmd.Stderr = logs, logs
-	s.must(e.cmd.Start())
+	s.Must(e.cmd.Start())
 	go func() { defer close(e.ended); _ = e.cmd.Wait() }()
 	s.Cleanup(func() {
 		_ = e.cmd.Process.Kill()
@@ -64,8 +64,8 @@ func (s *suite) elect(id, kubeconfig, file string) *elector {
 func (s *suite) turns() string {
 	s.Helper()
 	user, err := s.ServiceAccount(framework.Namespace, "turn-taker")
-	s.must(err)
-	if _, err := s.Kubectl(s.Context(), "get", "rolebinding", "turn-create", "-n", framework.Namespace); err == nil {
+	s.Must(err)
+	if _, err := s.Cluster.Kubectl(s.Context(), "get", "rolebinding", "turn-create", "-n", framework.Namespace); err == nil {
 		return user.Kubeconfig // an earlier test on the cluster made them
 	}
 	for _, args := range [][]string{
@@ -75,7 +75,7 @@ func (s *suite) turns() string {
 		{"create", "rolebinding", "turn", "--role=turn", "--serviceaccount=" + framework.Namespace + ":turn-taker"},
 		{"create", "rolebinding", "turn-create", "--role=turn-create", "--serviceaccount=" + framework.Namespace + ":turn-taker"},
 	} {
-		s.kubectl(append(args, "-n", framework.Namespace)...)
+		s.Kubectl(append(args, "-n", framework.Namespace)...)
 	}
 	return user.Kubeconfig
 }
@@ -93,7 +93,7 @@ func TestElectNeverRunsACommandTwiceHoweverItsHolderEnds(t *testing.T) {
 		return strings.Count(string(content), "runs\n")
 	}
 	running := func(before int) time.Time {
-		s.eventually(func() error {
+		s.Eventually(func() error {
 			if got := runs(); got <= before {
 				return fmt.Errorf("the command ran %d times, and %d before", got, before)
 			}
@@ -107,23 +107,23 @@ func TestElectNeverRunsACommandTwiceHoweverItsHolderEnds(t *testing.T) {
 	}
 	running(0)
 	for round, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGKILL} {
-		lease, err := s.kube.CoordinationV1().Leases(framework.Namespace).Get(t.Context(), turnLease, metav1.GetOptions{})
-		s.must(err)
+		lease, err := s.Kube.CoordinationV1().Leases(framework.Namespace).Get(t.Context(), turnLease, metav1.GetOptions{})
+		s.Must(err)
 		holder := candidates[ptr.Deref(lease.Spec.HolderIdentity, "")]
 		if holder == nil {
 			t.Fatalf("the Lease is held by %q", ptr.Deref(lease.Spec.HolderIdentity, ""))
 		}
 		ended, before := time.Now(), runs()
-		s.must(holder.cmd.Process.Signal(end))
+		s.Must(holder.cmd.Process.Signal(end))
 		id := fmt.Sprintf("next-%d", round)
 		candidates[id] = s.elect(id, kubeconfig, file)
 		t.Logf("%s to the holder: the command runs again after %d ms, with a lease of 8 s", end, running(before).Sub(ended).Milliseconds())
 		if end == syscall.SIGSTOP {
-			s.must(holder.cmd.Process.Signal(syscall.SIGCONT)) // it finds that it lost, and is a candidate again
+			s.Must(holder.cmd.Process.Signal(syscall.SIGCONT)) // it finds that it lost, and is a candidate again
 		}
 	}
 	content, err := os.ReadFile(file)
-	s.must(err)
+	s.Must(err)
 	if strings.Contains(string(content), "twice") {
 		t.Errorf("the command ran twice at once:\n%s", content)
 	}
@@ -147,15 +147,15 @@ func TestElectEndsOnWhatCannotSucceed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), framework.Patience)
 			defer cancel()
-			cmd := exec.CommandContext(ctx, filepath.Join(root, "bin", "fairlead"), "elect", "--kubeconfig="+c.kubeconfig,
+			cmd := exec.CommandContext(ctx, filepath.Join(framework.Root, "bin", "fairlead"), "elect", "--kubeconfig="+c.kubeconfig,
 				"--lease-lock-namespace="+c.namespace, "--lease-lock-name="+c.lease, "--", "sh", "-c", `echo "token $FAIRLEAD_FENCING_TOKEN of $FAIRLEAD_LEASE_NAMESPACE/$FAIRLEAD_LEASE_NAME"`)
 			output, _ := cmd.CombinedOutput() // the code is what counts
 			if code := cmd.ProcessState.ExitCode(); code != c.code {
 				t.Errorf("exit code %d, want %d:\n%s", code, c.code, output)
 			}
-			if err := holds(string(output), c.wanted...); err != nil {
+			if err := framework.Holds(string(output), c.wanted...); err != nil {
 				t.Error(err)
 			}
 			if ran := strings.Contains(string(output), "token "); ran != (c.code == 0) {
@@ -170,10 +170,10 @@ func (s *suite) reader() string {
 	s.Helper()
 	const name = "turn-reader"
 	user, err := s.ServiceAccount(framework.Namespace, name)
-	s.must(err)
-	if _, err := s.Kubectl(s.Context(), "get", "role", name, "-n", framework.Namespace); err != nil {
-		s.kubectl("create", "role", name, "-n", framework.Namespace, "--verb=get,watch", "--resource=leases.coordination.k8s.io")
-		s.kubectl("create", "rolebinding", name, "-n", framework.Namespace, "--role="+name, "--serviceaccount="+framework.Namespace+":"+name)
+	s.Must(err)
+	if _, err := s.Cluster.Kubectl(s.Context(), "get", "role", name, "-n", framework.Namespace); err != nil {
+		s.Kubectl("create", "role", name, "-n", framework.Namespace, "--verb=get,watch", "--resource=leases.coordination.k8s.io")
+		s.Kubectl("create", "rolebinding", name, "-n", framework.Namespace, "--role="+name, "--serviceaccount="+framework.Namespace+":"+name)
 	}
 	return user.Kubeconfig
 }

@@ -31,8 +31,8 @@ func electing(lease, renew int) []string {
 
 func (s *suite) lease() *coordinationv1.Lease {
 	s.Helper()
-	lease, err := s.kube.CoordinationV1().Leases(framework.Namespace).Get(s.Context(), leaseName, metav1.GetOptions{})
-	s.must(err)
+	lease, err := s.Kube.CoordinationV1().Leases(framework.Namespace).Get(s.Context(), leaseName, metav1.GetOptions{})
+	s.Must(err)
 	return lease
 }
 
@@ -42,9 +42,9 @@ func (s *suite) holdLease(holder string) {
 	now := metav1.NowMicro()
 	spec := coordinationv1.LeaseSpec{HolderIdentity: ptr.To(holder), LeaseDurationSeconds: ptr.To(int32(60)), RenewTime: &now, AcquireTime: &now}
 	raw, err := json.Marshal(map[string]any{"spec": spec})
-	s.must(err)
-	_, err = s.kube.CoordinationV1().Leases(framework.Namespace).Patch(s.Context(), leaseName, types.MergePatchType, raw, metav1.PatchOptions{})
-	s.must(err)
+	s.Must(err)
+	_, err = s.Kube.CoordinationV1().Leases(framework.Namespace).Patch(s.Context(), leaseName, types.MergePatchType, raw, metav1.PatchOptions{})
+	s.Must(err)
 }
 
 // leadership wants one replica to lead and reconcile and the other to wait, whichever way one asks.
@@ -52,7 +52,7 @@ func (s *suite) leadership(leader, standby *replica) {
 	s.Helper()
 	leader.reconciles()
 	for r, want := range map[*replica]float64{leader: 1, standby: 0} {
-		s.eventually(func() error {
+		s.Eventually(func() error {
 			if got, err := r.metric("fairlead_leader"); err != nil || got != want {
 				return fmt.Errorf("%s: fairlead_leader is %v, want %v (%v)", r.ID, got, want, err)
 			}
@@ -60,7 +60,7 @@ func (s *suite) leadership(leader, standby *replica) {
 		})
 	}
 	standby.reaches("election", "running")
-	s.eventually(func() error { // it hears of the leader a moment after it has begun to wait
+	s.Eventually(func() error { // it hears of the leader a moment after it has begun to wait
 		status, err := standby.status()
 		if err == nil && (status.leads() || status.state("reconcilers") != "pending" || !strings.Contains(status.fact("leader"), leader.ID)) {
 			err = fmt.Errorf("the standby shows leader %q and reconcilers %s", status.fact("leader"), status.state("reconcilers"))
@@ -80,17 +80,17 @@ func TestOfTwoReplicasBothAnswerWebhooksAndOneReconciles(t *testing.T) {
 	b := s.start()
 	s.leadership(a, b)
 	for _, r := range []*replica{a, b} {
-		s.must(r.converts())
+		s.Must(r.converts())
 	}
-	namespace := s.newNamespace()
+	namespace := s.NewNamespace()
 	s.create(namespace, "one")
 	s.reconciled(namespace, "one")
-	s.eventually(func() error { return s.announced("LeaderElected", a.ID) })
+	s.Eventually(func() error { return s.announced("LeaderElected", a.ID) })
 }
 
 // announced looks for an Event about the Lease.
 func (s *suite) announced(reason, replica string) error {
-	events, err := s.kube.CoreV1().Events(framework.Namespace).List(s.Context(), metav1.ListOptions{})
+	events, err := s.Kube.CoreV1().Events(framework.Namespace).List(s.Context(), metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (s *suite) announced(reason, replica string) error {
 func TestAReleasedLeaseIsTakenAtOnceByAStandbyThatIsWarm(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	namespace := s.newNamespace()
+	namespace := s.NewNamespace()
 	leader := s.start(patient...)
 	leader.reconciles()
 	standby := s.start(patient...)
@@ -138,9 +138,9 @@ func TestAReleasedLeaseIsTakenAtOnceByAStandbyThatIsWarm(t *testing.T) {
 		if took > 30*time.Second {
 			t.Errorf("the standby reconciles %s after the leader was told to stop", took)
 		}
-		s.eventually(func() error { return s.announced("LeaderStopped", leader.ID) })
+		s.Eventually(func() error { return s.announced("LeaderStopped", leader.ID) })
 
-		s.must(leader.Start(t.Context()))
+		s.Must(leader.Start(t.Context()))
 		leader, standby = standby, leader
 		standby.reaches("election", "running")
 	}
@@ -149,7 +149,7 @@ func TestAReleasedLeaseIsTakenAtOnceByAStandbyThatIsWarm(t *testing.T) {
 func TestAKilledLeaderIsFollowedWithinTheLease(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	namespace := s.newNamespace()
+	namespace := s.NewNamespace()
 	a := s.start(electing(12, 9)...)
 	a.reconciles()
 	b := s.start(electing(12, 9)...)
@@ -157,7 +157,7 @@ func TestAKilledLeaderIsFollowedWithinTheLease(t *testing.T) {
 	killed := time.Now()
 	a.Kill()
 	s.Retire(a.Replica) // as the node would
-	s.must(b.converts())
+	s.Must(b.converts())
 	b.reconciles()
 	took := time.Since(killed)
 	t.Logf("took over %d ms after SIGKILL, with a lease of 12 s", took.Milliseconds())
@@ -186,13 +186,13 @@ func TestALostLeaseStopsReconcilersAtOnceDrainsTheWebhookAndEndsTheProcess(t *te
 			g := s.newGateway()
 			r := s.start(append([]string{"--kubeconfig=" + g.Kubeconfig, "--webhook-drain-delay=20s"}, test.durations...)...)
 			r.reconciles()
-			namespace := s.newNamespace()
+			namespace := s.NewNamespace()
 			s.create(namespace, "one")
 			s.reconciled(namespace, "one")
 
 			lost := time.Now()
 			test.lose(s, g)
-			s.eventually(func() error {
+			s.Eventually(func() error {
 				if value, err := r.metric("fairlead_leader"); err != nil || value != 0 {
 					return fmt.Errorf("fairlead_leader is %v (%v)", value, err)
 				}
@@ -204,22 +204,22 @@ func TestALostLeaseStopsReconcilersAtOnceDrainsTheWebhookAndEndsTheProcess(t *te
 				t.Errorf("reconcilers were told to stop %s after the loss", took)
 			}
 			// What a reconciler would repair at once, no replica repairs any more.
-			s.must(s.kube.CoreV1().Services(namespace).Delete(t.Context(), "one", metav1.DeleteOptions{}))
-			s.eventually(func() error { // drains: not ready, and answers
+			s.Must(s.Kube.CoreV1().Services(namespace).Delete(t.Context(), "one", metav1.DeleteOptions{}))
+			s.Eventually(func() error { // drains: not ready, and answers
 				if _, err := r.Probe(t.Context(), "/readyz"); err == nil || !strings.Contains(err.Error(), "draining") {
 					return fmt.Errorf("/readyz: %v", err)
 				}
 				return nil
 			})
-			s.must(r.converts())
+			s.Must(r.converts())
 
-			code, output := r.ends(patience)
+			code, output := r.ends(framework.Patience)
 			s.complains(code, output, "leader election lost")
-			s.expect(output, test.reason)
+			s.Expect(output, test.reason)
 			if len(r.entries("Webhook server stopped")) != 1 {
 				t.Errorf("the webhook server was not stopped in order:\n%s", output)
 			}
-			if _, err := s.kube.CoreV1().Services(namespace).Get(t.Context(), "one", metav1.GetOptions{}); err == nil {
+			if _, err := s.Kube.CoreV1().Services(namespace).Get(t.Context(), "one", metav1.GetOptions{}); err == nil {
 				t.Error("a reconciler wrote after the Lease was lost")
 			}
 		})
@@ -230,18 +230,18 @@ func TestWithoutElectionAReplicaReconcilesAtOnceWithoutTheLease(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	now := metav1.NowMicro()
-	_, err := s.kube.CoordinationV1().Leases(framework.Namespace).Create(t.Context(), &coordinationv1.Lease{
+	_, err := s.Kube.CoordinationV1().Leases(framework.Namespace).Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: leaseName},
 		Spec: coordinationv1.LeaseSpec{
 			HolderIdentity: ptr.To("another"), LeaseDurationSeconds: ptr.To(int32(3600)), RenewTime: &now, AcquireTime: &now,
 		},
 	}, metav1.CreateOptions{})
-	s.must(err)
+	s.Must(err)
 	r := s.start("--leader-elect=false")
 	if got := r.reconciles().state("election"); got != "skipped" {
 		t.Errorf("the election is %s", got)
 	}
-	namespace := s.newNamespace()
+	namespace := s.NewNamespace()
 	s.create(namespace, "one")
 	s.reconciled(namespace, "one")
 	if holder := ptr.Deref(s.lease().Spec.HolderIdentity, ""); holder != "another" {

@@ -4,17 +4,14 @@
 package lifecycle
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
-
-	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 func TestAStartWithFewObjectsIsShort(t *testing.T) {
 	s := newSuite(t)
-	namespace := s.newNamespace()
+	namespace := s.NewNamespace()
 	began := time.Now() // before the process: the times of /statusz begin a little later
 	r := s.start()
 	s.create(namespace, "one")
@@ -24,13 +21,13 @@ func TestAStartWithFewObjectsIsShort(t *testing.T) {
 	for _, p := range status.Phases {
 		after[p.Phase] = later + p.AfterSeconds + p.Seconds
 	}
-	s.must(framework.Eventually(t.Context(), patience, func(context.Context) error {
+	s.Eventually(func() error {
 		reconciles, err := r.metric(`controller_runtime_reconcile_total{controller="externalservice",result="success"}`)
 		if err == nil && reconciles == 0 {
 			err = fmt.Errorf("nothing has been reconciled")
 		}
 		return err
-	}))
+	})
 	t.Logf("process start to webhook serving %.0f ms (target 150), CA published %.0f ms, caches synced %.0f ms, reconciling %.0f ms (target 500); resident %.0f MiB",
 		1000*after["webhook-server"], 1000*after["ca-published"], 1000*after["caches"], 1000*after["reconcilers"],
 		r.mustMetric("process_resident_memory_bytes")/(1<<20))

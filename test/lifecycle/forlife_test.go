@@ -25,28 +25,26 @@ var lifelong = []string{"--leader-elect-mode=forLife", "--leader-elect-retry-per
 // looks after them: what happens to them is what the test does.
 func (s *suite) bear() string {
 	s.Helper()
-	admin, err := framework.NewClient(s.Kubeconfig())
-	s.must(err)
 	name := s.NextReplica()
 	s.Cleanup(func() {
-		if err := framework.DeletePod(suiteContext, admin, name); err != nil {
+		if err := framework.DeletePod(tests.Context, s.Client, name); err != nil {
 			s.Errorf("bury %s: %v", name, err)
 		}
 	})
-	s.must(framework.CreatePod(s.Context(), admin, name))
+	s.Must(framework.CreatePod(s.Context(), s.Client, name))
 	return name
 }
 
 func (s *suite) setPod(name, status string) {
 	s.Helper()
-	_, err := s.kube.CoreV1().Pods(framework.Namespace).Patch(s.Context(), name, types.StrategicMergePatchType, []byte(status), metav1.PatchOptions{}, "status")
-	s.must(err)
+	_, err := s.Kube.CoreV1().Pods(framework.Namespace).Patch(s.Context(), name, types.StrategicMergePatchType, []byte(status), metav1.PatchOptions{}, "status")
+	s.Must(err)
 }
 
 func (s *suite) setNode(name string, ready corev1.ConditionStatus) {
 	s.Helper()
 	now := time.Now().UTC().Format(time.RFC3339)
-	s.kubectl("patch", "node", framework.NodeOf(name), "--subresource=status", "-p", fmt.Sprintf(
+	s.Kubectl("patch", "node", framework.NodeOf(name), "--subresource=status", "-p", fmt.Sprintf(
 		`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":"Test","lastHeartbeatTime":%q,"lastTransitionTime":%q}]}}`, ready, now, now))
 }
 
@@ -85,7 +83,7 @@ func (r *replica) waits(looks int) {
 func TestALeaderForLifeIsReplacedWhenItsPodIsAndNotBefore(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	namespace := s.newNamespace()
+	namespace := s.NewNamespace()
 	leader, standby := s.pair()
 	owners := s.lease().OwnerReferences
 	if len(owners) != 1 || owners[0].Kind != "Pod" || owners[0].Name != leader.ID {
@@ -100,7 +98,7 @@ func TestALeaderForLifeIsReplacedWhenItsPodIsAndNotBefore(t *testing.T) {
 		t.Error("the lock has changed while its holder did not run")
 	}
 	restarted := time.Now()
-	s.must(leader.Start(t.Context()))
+	s.Must(leader.Start(t.Context()))
 	leader.reconciles()
 	t.Logf("a restarted container reconciles %d ms after its start", time.Since(restarted).Milliseconds())
 	s.create(namespace, "one")
@@ -110,7 +108,7 @@ func TestALeaderForLifeIsReplacedWhenItsPodIsAndNotBefore(t *testing.T) {
 	leader.Kill()
 	standby.waits(2)
 	deleted := time.Now()
-	s.must(s.kube.CoreV1().Pods(framework.Namespace).Delete(t.Context(), leader.ID, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}))
+	s.Must(s.Kube.CoreV1().Pods(framework.Namespace).Delete(t.Context(), leader.ID, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}))
 	standby.reconciles()
 	t.Logf("the other one reconciles %d ms after the Pod was deleted", time.Since(deleted).Milliseconds())
 	s.create(namespace, "two")
@@ -134,9 +132,9 @@ func TestALockForLifeThatAnAdministratorDeletesIsMadeAgain(t *testing.T) {
 	s := newSuite(t)
 	leader, standby := s.pair()
 	for range 5 {
-		s.must(s.kube.CoordinationV1().Leases(framework.Namespace).Delete(t.Context(), leaseName, metav1.DeleteOptions{}))
-		s.eventually(func() error {
-			_, err := s.kube.CoordinationV1().Leases(framework.Namespace).Get(t.Context(), leaseName, metav1.GetOptions{})
+		s.Must(s.Kube.CoordinationV1().Leases(framework.Namespace).Delete(t.Context(), leaseName, metav1.DeleteOptions{}))
+		s.Eventually(func() error {
+			_, err := s.Kube.CoordinationV1().Leases(framework.Namespace).Get(t.Context(), leaseName, metav1.GetOptions{})
 			return err
 		})
 	}
@@ -155,7 +153,7 @@ func TestAnEvictedLeaderForLifeIsReplaced(t *testing.T) {
 	evicted := time.Now()
 	standby.reconciles()
 	t.Logf("the other one reconciles %d ms after the eviction, while the Pod still exists", time.Since(evicted).Milliseconds())
-	if _, err := s.kube.CoreV1().Pods(framework.Namespace).Get(t.Context(), leader.ID, metav1.GetOptions{}); err != nil {
+	if _, err := s.Kube.CoreV1().Pods(framework.Namespace).Get(t.Context(), leader.ID, metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
 	if owners := s.lease().OwnerReferences; len(owners) != 1 || owners[0].Name != standby.ID {
@@ -171,19 +169,19 @@ func TestALeaderForLifeOnALostNodeIsReplacedOnceAnAdministratorSaysThatTheNodeIs
 	node := framework.NodeOf(leader.ID)
 	s.setNode(leader.ID, corev1.ConditionUnknown)
 	s.setPod(leader.ID, `{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`)
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		status, err := standby.status()
 		if err != nil {
 			return err
 		}
-		return holds(status.fact("leader"), leader.ID, "is not ready", "kubectl taint node "+node+" node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
+		return framework.Holds(status.fact("leader"), leader.ID, "is not ready", "kubectl taint node "+node+" node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
 	})
-	s.eventually(func() error { return s.announced("LeaderStuck", leader.ID) })
+	s.Eventually(func() error { return s.announced("LeaderStuck", leader.ID) })
 	standby.waits(4)
 
-	s.kubectl("delete", "pod", leader.ID, "-n", framework.Namespace, "--wait=false")
+	s.Kubectl("delete", "pod", leader.ID, "-n", framework.Namespace, "--wait=false")
 	standby.waits(4) // it may run on, as far as anybody knows
-	s.kubectl("taint", "node", node, "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
+	s.Kubectl("taint", "node", node, "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
 	standby.reconciles()
 }
 
@@ -191,8 +189,8 @@ func TestALeaderForLifeWhosePodIsDeletedByForceStopsAndSaysWhy(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	leader, standby := s.pair()
-	s.must(s.kube.CoreV1().Pods(framework.Namespace).Delete(t.Context(), leader.ID, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}))
-	code, output := leader.ends(patience)
+	s.Must(s.Kube.CoreV1().Pods(framework.Namespace).Delete(t.Context(), leader.ID, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}))
+	code, output := leader.ends(framework.Patience)
 	s.complains(code, output, "leader election lost")
 	standby.reconciles()
 	if !strings.Contains(output, "own Pod is gone") && !strings.Contains(output, "held by another replica") {
@@ -203,9 +201,9 @@ func TestALeaderForLifeWhosePodIsDeletedByForceStopsAndSaysWhy(t *testing.T) {
 func TestWithoutAPodElectionForLifeEndsTheStartWithTheRemedy(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	code, output := s.launch(lifelong...).ends(patience)
+	code, output := s.launch(lifelong...).ends(framework.Patience)
 	s.complains(code, output, "there is no Pod "+framework.Namespace+"/replica-", "POD_NAME", "--leader-elect-mode=lease")
-	if _, err := s.kube.CoordinationV1().Leases(framework.Namespace).Get(t.Context(), leaseName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := s.Kube.CoordinationV1().Leases(framework.Namespace).Get(t.Context(), leaseName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("it has taken the lock all the same: %v", err)
 	}
 }

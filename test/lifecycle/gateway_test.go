@@ -5,8 +5,6 @@ package lifecycle
 
 import (
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/test/framework"
@@ -16,7 +14,7 @@ import (
 func (s *suite) newGateway() *framework.Gateway {
 	s.Helper()
 	g, err := s.NewGateway(s.TempDir())
-	s.must(err)
+	s.Must(err)
 	s.Cleanup(g.Close)
 	return g
 }
@@ -24,15 +22,7 @@ func (s *suite) newGateway() *framework.Gateway {
 // writeKubeconfig makes one for a server that does not authenticate.
 func (s *suite) writeKubeconfig(server string) string {
 	s.Helper()
-	return s.writeFile("kubeconfig", framework.KubeconfigOf(server))
-}
-
-// writeFile makes a file for the test and returns its path.
-func (s *suite) writeFile(name, content string) string {
-	s.Helper()
-	path := filepath.Join(s.TempDir(), name)
-	s.must(os.WriteFile(path, []byte(content), 0o600))
-	return path
+	return s.File("kubeconfig", framework.KubeconfigOf(server))
 }
 
 // firstReads are the reads that fill the caches of our kinds, as LIST or as WATCH from the start.

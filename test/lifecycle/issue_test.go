@@ -35,7 +35,7 @@ func (s *suite) issueFor(expires time.Duration, name string) issued {
 	s.Helper()
 	newKey := func() *ecdsa.PrivateKey {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		s.must(err)
+		s.Must(err)
 		return key
 	}
 	rootKey, key := newKey(), newKey()
@@ -45,15 +45,15 @@ func (s *suite) issueFor(expires time.Duration, name string) issued {
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	rootDER, err := x509.CreateCertificate(rand.Reader, root, root, rootKey.Public(), rootKey)
-	s.must(err)
+	s.Must(err)
 	leafDER, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(expires),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}, root, key.Public(), rootKey)
-	s.must(err)
+	s.Must(err)
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	s.must(err)
+	s.Must(err)
 	encode := func(kind string, der []byte) string {
 		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 	}
@@ -71,10 +71,10 @@ func (s *suite) folder(files map[string]string) string {
 // fill writes files, tls.crt last: a pair is complete with it.
 func (s *suite) fill(folder string, files map[string]string) {
 	s.Helper()
-	s.must(os.MkdirAll(folder, 0o700))
+	s.Must(os.MkdirAll(folder, 0o700))
 	for _, name := range []string{"ca.crt", "tls.key", "tls.crt"} {
 		if content, ok := files[name]; ok {
-			s.must(os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
+			s.Must(os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
 		}
 	}
 }

@@ -44,15 +44,15 @@ type metricsAuthority struct {
 func (s *suite) newMetricsAuthority() *metricsAuthority {
 	s.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	s.must(err)
+	s.Must(err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Fairlead metrics"}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	s.must(err)
+	s.Must(err)
 	ca, err := x509.ParseCertificate(raw)
-	s.must(err)
+	s.Must(err)
 	a := &metricsAuthority{s: s, folder: s.TempDir(), key: key, ca: ca, serial: 1}
 	a.sign()
 	return a
@@ -63,16 +63,16 @@ func (a *metricsAuthority) sign() {
 	a.s.Helper()
 	a.serial++
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	a.s.must(err)
+	a.s.Must(err)
 	raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: big.NewInt(a.serial), DNSNames: []string{"metrics.fairlead.dev"}, NotBefore: time.Now().Add(-time.Hour),
 		NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}, a.ca, key.Public(), a.key)
-	a.s.must(err)
+	a.s.Must(err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	a.s.must(err)
+	a.s.Must(err)
 	for name, block := range map[string]*pem.Block{"tls.key": {Type: "PRIVATE KEY", Bytes: private}, "tls.crt": {Type: "CERTIFICATE", Bytes: raw}} {
-		a.s.must(os.WriteFile(filepath.Join(a.folder, name), pem.EncodeToMemory(block), 0o600))
+		a.s.Must(os.WriteFile(filepath.Join(a.folder, name), pem.EncodeToMemory(block), 0o600))
 	}
 }
 
@@ -86,7 +86,7 @@ func (a *metricsAuthority) scrape(r *replica, token string) (int64, string, erro
 		return 0, "", err
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
-	response, err := (&http.Client{Timeout: patience, Transport: transport}).Do(request)
+	response, err := (&http.Client{Timeout: framework.Patience, Transport: transport}).Do(request)
 	if err != nil {
 		return 0, "", err
 	}
@@ -102,11 +102,11 @@ func TestAMonitorReadsMetricsByItsTokenAndVerifiesTheEndpoint(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	for _, name := range []string{"service_account", "role_binding", "token"} {
-		s.kubectl("apply", "-f", filepath.Join(root, "config", "prometheus", "reader", name+".yaml"))
+		s.Kubectl("apply", "-f", filepath.Join(framework.Root, "config", "prometheus", "reader", name+".yaml"))
 	}
 	var token []byte
-	s.eventually(func() error {
-		text := s.kubectl("get", "secret", "fairlead-metrics-reader", "-n", framework.Namespace, "-o", "jsonpath={.data.token}")
+	s.Eventually(func() error {
+		text := s.Kubectl("get", "secret", "fairlead-metrics-reader", "-n", framework.Namespace, "-o", "jsonpath={.data.token}")
 		var err error
 		if token, err = base64.StdEncoding.DecodeString(text); err == nil && len(token) == 0 {
 			err = fmt.Errorf("the Secret has no token yet")
@@ -116,26 +116,26 @@ func TestAMonitorReadsMetricsByItsTokenAndVerifiesTheEndpoint(t *testing.T) {
 	authority := s.newMetricsAuthority()
 	r := s.start("--metrics-cert-dir=" + authority.folder)
 	r.reconciles()
-	namespace := s.newNamespace()
+	namespace := s.NewNamespace()
 	s.create(namespace, "db")
 	s.reconciled(namespace, "db")
 	var serial int64
 	var page string
-	s.eventually(func() (err error) {
+	s.Eventually(func() (err error) {
 		serial, page, err = authority.scrape(r, string(token))
 		return err
 	})
 	if serial != authority.serial {
 		t.Errorf("serves the certificate %d, not %d", serial, authority.serial)
 	}
-	if code := s.kubectl("auth", "can-i", "--list", "--as=system:serviceaccount:"+framework.Namespace+":fairlead-metrics-reader"); strings.Contains(code, "secrets") {
+	if code := s.Kubectl("auth", "can-i", "--list", "--as=system:serviceaccount:"+framework.Namespace+":fairlead-metrics-reader"); strings.Contains(code, "secrets") {
 		t.Errorf("the token can do more than read metrics:\n%s", code)
 	}
 	if _, _, err := authority.scrape(r, "forged"); err == nil {
 		t.Error("answers a forged token")
 	}
 	authority.sign()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		serial, _, err := authority.scrape(r, string(token))
 		if err == nil && serial != authority.serial {
 			err = fmt.Errorf("serves the certificate %d, not %d", serial, authority.serial)
@@ -148,7 +148,7 @@ func TestAMonitorReadsMetricsByItsTokenAndVerifiesTheEndpoint(t *testing.T) {
 // checkLabels compares the labels of what was scraped with docs/reference/metrics.md.
 func checkLabels(t *testing.T, page string) {
 	t.Helper()
-	reference, err := os.ReadFile(filepath.Join(root, "docs", "reference", "metrics.md"))
+	reference, err := os.ReadFile(filepath.Join(framework.Root, "docs", "reference", "metrics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,16 +24,12 @@ type replica struct {
 	suite *suite
 }
 
-// lasting are durations of the election that neither a busy machine nor an API server that restarts
-// exceeds. Tests of the election choose their own.
-var lasting = []string{"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s"}
-
 // start runs a replica behind the Service and returns once its webhooks answer. It ends with the
 // test.
 func (s *suite) start(args ...string) *replica {
 	s.Helper()
-	r, err := s.StartReplica(s.Context(), slices.Concat([]string{"--webhook-drain-delay=0s"}, lasting, args)...)
-	s.must(err)
+	r, err := s.StartReplica(s.Context(), framework.Patient(append([]string{"--webhook-drain-delay=0s"}, args...)...)...)
+	s.Must(err)
 	s.Cleanup(func() { s.Retire(r) })
 	return &replica{r, s}
 }
@@ -43,7 +38,7 @@ func (s *suite) start(args ...string) *replica {
 func (s *suite) launch(args ...string) *replica {
 	s.Helper()
 	r, err := s.Launch(s.Context(), append([]string{"--webhook-drain-delay=0s"}, args...)...)
-	s.must(err)
+	s.Must(err)
 	s.Cleanup(r.Stop)
 	return &replica{r, s}
 }
@@ -96,7 +91,7 @@ func (r *replica) status() (status, error) {
 func (r *replica) reaches(phase, state string) status {
 	r.suite.Helper()
 	var last status
-	r.suite.eventually(func() (err error) {
+	r.suite.Eventually(func() (err error) {
 		if last, err = r.status(); err != nil {
 			return err
 		}
@@ -121,7 +116,7 @@ func (r *replica) ends(within time.Duration) (code int, output string) {
 	defer cancel()
 	err := r.Wait(ctx)
 	output, logErr := r.Logs()
-	r.suite.must(logErr)
+	r.suite.Must(logErr)
 	if err == nil {
 		return 0, output
 	}
@@ -139,7 +134,7 @@ type entry map[string]any
 func (r *replica) entries(message string) []entry {
 	r.suite.Helper()
 	text, err := r.Logs()
-	r.suite.must(err)
+	r.suite.Must(err)
 	var found []entry
 	for line := range strings.Lines(text) {
 		var e entry
@@ -152,7 +147,7 @@ func (r *replica) entries(message string) []entry {
 
 // insecure is for servers whose certificate is their own affair.
 var insecure = &http.Client{
-	Timeout:   patience,
+	Timeout:   framework.Patience,
 	Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},
 }
 
@@ -198,9 +193,9 @@ func (r *replica) metric(series string) (float64, error) {
 // mustMetric is metric where a failure ends the test.
 func (r *replica) mustMetric(series string) float64 {
 	r.suite.Helper()
-	r.suite.eventually(r.scrapable)
+	r.suite.Eventually(r.scrapable)
 	value, err := r.metric(series)
-	r.suite.must(err)
+	r.suite.Must(err)
 	return value
 }
 
@@ -217,11 +212,11 @@ func (s *suite) token(account, role string) string {
 	if token, ok := tokens.Load(key); ok {
 		return token.(string)
 	}
-	s.kubectl("create", "serviceaccount", account, "-n", framework.Namespace)
+	s.Kubectl("create", "serviceaccount", account, "-n", framework.Namespace)
 	if role != "" {
-		s.kubectl("create", "clusterrolebinding", account, "--clusterrole="+role, "--serviceaccount="+framework.Namespace+":"+account)
+		s.Kubectl("create", "clusterrolebinding", account, "--clusterrole="+role, "--serviceaccount="+framework.Namespace+":"+account)
 	}
-	token := strings.TrimSpace(s.kubectl("create", "token", account, "-n", framework.Namespace, "--duration=1h"))
+	token := strings.TrimSpace(s.Kubectl("create", "token", account, "-n", framework.Namespace, "--duration=1h"))
 	tokens.Store(key, token)
 	return token
 }

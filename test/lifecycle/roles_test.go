@@ -4,11 +4,9 @@
 package lifecycle
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"path/filepath"
 	"slices"
@@ -17,9 +15,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
@@ -33,55 +29,39 @@ type split struct {
 
 func (s *suite) split() *split {
 	s.Helper()
-	s.must(s.applyRights(filepath.Join(root, "config", "split")))
+	s.applyRights(filepath.Join(framework.Root, "config", "split"))
 	s.Cleanup(func() {
-		s.must(s.Reinstall(context.WithoutCancel(s.Context())))
+		s.Must(s.Reinstall(context.WithoutCancel(s.Context())))
 		for _, of := range []string{"clusterrole,clusterrolebinding", "role,rolebinding,serviceaccount"} {
-			_, err := s.Kubectl(context.WithoutCancel(s.Context()), "delete", of, "--all-namespaces", "--selector=app.kubernetes.io/component=webhook")
-			s.must(err)
+			_, err := s.Cluster.Kubectl(context.WithoutCancel(s.Context()), "delete", of, "--all-namespaces", "--selector=app.kubernetes.io/component=webhook")
+			s.Must(err)
 		}
 	})
 	a := &split{suite: s}
 	for account, to := range map[string]*string{"fairlead-webhook": &a.webhooksAs, "fairlead-manager": &a.reconcilersAs} {
 		user, err := s.ServiceAccount(framework.Namespace, account)
-		s.must(err)
+		s.Must(err)
 		*to = user.Kubeconfig
 	}
 	return a
 }
 
 // applyRights applies the accounts, roles and bindings of a folder of manifests.
-func (s *suite) applyRights(folder string) error {
-	rendered := s.kubectl("kustomize", folder)
-	var rights bytes.Buffer
-	for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(rendered), 4096); ; {
-		object := &unstructured.Unstructured{}
-		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return fmt.Errorf("%s: %w", folder, err)
+func (s *suite) applyRights(folder string) {
+	s.Helper()
+	var rights strings.Builder
+	for _, object := range s.Objects(s.Kubectl("kustomize", folder)) {
+		if group := object.GroupVersionKind().Group; group == "rbac.authorization.k8s.io" || object.GetKind() == "ServiceAccount" {
+			rights.WriteString("---\n" + framework.Text(object.Object) + "\n")
 		}
-		if group := object.GroupVersionKind().Group; group != "rbac.authorization.k8s.io" && object.GetKind() != "ServiceAccount" {
-			continue
-		}
-		raw, err := object.MarshalJSON()
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(&rights, "---\n%s", raw)
 	}
-	var problems bytes.Buffer
-	err := s.KubectlIO(s.Context(), &rights, io.Discard, &problems, "apply", "--server-side", "--force-conflicts", "-f", "-")
-	if err != nil {
-		return fmt.Errorf("%w: %s", err, problems.String())
-	}
-	return nil
+	s.Apply(rights.String(), "--server-side", "--force-conflicts")
 }
 
 // reconciler runs a replica without webhooks, which is behind no Service.
 func (a *split) reconciler(args ...string) *replica {
 	a.Helper()
-	return a.launch(slices.Concat(lasting, []string{"--kubeconfig=" + a.reconcilersAs, "--webhooks=false", "--sources=Poll"}, args)...)
+	return a.launch(framework.Patient(append([]string{"--kubeconfig=" + a.reconcilersAs, "--webhooks=false", "--sources=Poll"}, args...)...)...)
 }
 
 // webhook runs a replica without reconcilers, and returns when it serves.
@@ -103,7 +83,7 @@ func (a *split) alongside(load *traffic, namespace, name string) {
 		for i := 0; ctx.Err() == nil; i++ {
 			// An annotation: admission looks at it, and no other client writes it.
 			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/turn":"%d"}}}`, i)
-			_, err := a.client.Resource(services).Namespace(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+			_, err := a.Dynamic.Resource(services).Namespace(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 			if ctx.Err() != nil {
 				return
 			}
@@ -123,14 +103,14 @@ func (a *split) alongside(load *traffic, namespace, name string) {
 // eventuallyReady waits for /readyz.
 func (r *replica) eventuallyReady() {
 	r.suite.Helper()
-	r.suite.eventually(func() error { return r.Ready(r.suite.Context()) })
+	r.suite.Eventually(func() error { return r.Ready(r.suite.Context()) })
 }
 
 // skips wants phases to be none of the replica's.
 func (r *replica) skips(reason string, phases ...string) {
 	r.suite.Helper()
 	shown, err := r.status()
-	r.suite.must(err)
+	r.suite.Must(err)
 	for _, p := range shown.Phases {
 		if want := slices.Contains(phases, p.Phase); want != (p.State == "skipped") || want && !strings.Contains(p.Detail, reason) {
 			r.suite.Errorf("%s: phase %s is %s: %s", r.ID, p.Phase, p.State, p.Detail)
@@ -140,9 +120,9 @@ func (r *replica) skips(reason string, phases ...string) {
 
 // listens says whether anybody takes connections where webhooks would be.
 func (r *replica) listens() bool {
-	conn, err := (&net.Dialer{Timeout: patience}).DialContext(r.suite.Context(), "tcp", r.Webhook)
+	conn, err := (&net.Dialer{Timeout: framework.Patience}).DialContext(r.suite.Context(), "tcp", r.Webhook)
 	if err == nil {
-		r.suite.must(conn.Close())
+		r.suite.Must(conn.Close())
 		return true
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
@@ -155,7 +135,7 @@ func (r *replica) listens() bool {
 func (r *replica) permitted() {
 	r.suite.Helper()
 	text, err := r.Logs()
-	r.suite.must(err)
+	r.suite.Must(err)
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, "orbidden") || strings.Contains(line, "cannot list") {
 			r.suite.Errorf("%s lacks a right: %.500s", r.ID, line)

@@ -93,15 +93,15 @@ func TestARotationOfTheRootFailsNoCallAndWritesEachDefinitionTwice(t *testing.T)
 	for _, r := range replicas {
 		r.reaches("ca-published", "done")
 	}
-	namespace := s.newNamespace()
-	s.must(s.Reachable(t.Context()))
+	namespace := s.NewNamespace()
+	s.Must(s.Reachable(t.Context()))
 	s.create(namespace, "patched")
 	before, was := s.generations(), s.secret()
 
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	trust, err := s.FollowTrust(ctx)
-	s.must(err)
+	s.Must(err)
 	var handshakes, applies calls
 	var calling sync.WaitGroup
 	for _, r := range replicas {
@@ -109,7 +109,7 @@ func TestARotationOfTheRootFailsNoCallAndWritesEachDefinitionTwice(t *testing.T)
 			handshakes.keep(ctx, 500*time.Millisecond, func(ctx context.Context) error { return trust.Handshake(ctx, r.Webhook) })
 		})
 	}
-	manifest := s.writeFile("old.yaml", `
+	manifest := s.File("old.yaml", `
 apiVersion: networking.fairlead.dev/v1alpha1
 kind: ExternalService
 metadata: {name: applied, namespace: `+namespace+`}
@@ -117,7 +117,7 @@ spec: {hosts: [192.0.2.20], ports: {http: 80}}
 `)
 	calling.Go(func() {
 		applies.keep(ctx, 2*time.Second, func(ctx context.Context) error {
-			_, err := s.Kubectl(ctx, "apply", "--server-side", "-f", manifest)
+			_, err := s.Cluster.Kubectl(ctx, "apply", "--server-side", "-f", manifest)
 			return err
 		})
 	})
@@ -127,7 +127,7 @@ spec: {hosts: [192.0.2.20], ports: {http: 80}}
 		updates.keep(ctx, 100*time.Millisecond, func(ctx context.Context) error {
 			n++
 			patch := fmt.Appendf(nil, `{"metadata":{"labels":{"n":"%d"}}}`, n)
-			_, err := s.client.Resource(oldOnes).Namespace(namespace).Patch(ctx, "patched", types.MergePatchType, patch, metav1.PatchOptions{})
+			_, err := s.Dynamic.Resource(oldOnes).Namespace(namespace).Patch(ctx, "patched", types.MergePatchType, patch, metav1.PatchOptions{})
 			return err
 		})
 	})
@@ -135,8 +135,8 @@ spec: {hosts: [192.0.2.20], ports: {http: 80}}
 	defer stop()
 
 	began := time.Now()
-	s.kubectl("annotate", "secret", rootSecret, "-n", framework.Namespace, rotate+"=2026-11-21")
-	s.eventually(func() error {
+	s.Kubectl("annotate", "secret", rootSecret, "-n", framework.Namespace, rotate+"=2026-11-21")
+	s.Eventually(func() error {
 		secret := s.secret()
 		if secret.Annotations[rotated] != "2026-11-21" {
 			return fmt.Errorf("no replica has begun: %v", secret.Annotations)
@@ -147,7 +147,7 @@ spec: {hosts: [192.0.2.20], ports: {http: 80}}
 		return nil
 	})
 	t.Logf("the next root signs after %s", time.Since(began).Round(time.Millisecond))
-	s.must(framework.Eventually(t.Context(), 2*patience, func(context.Context) error {
+	s.Must(framework.Eventually(t.Context(), 2*framework.Patience, func(context.Context) error {
 		if phase, there := s.secret().Annotations[rotation]; there {
 			return fmt.Errorf("the rotation goes on: %s", phase)
 		}
@@ -187,12 +187,12 @@ func TestABundleThatAnotherManagerAppliesIsNamedAndNotFoughtOver(t *testing.T) {
 				"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": map[string]any{"name": object.GetName()},
 				"spec": map[string]any{"conversion": object.Object["spec"].(map[string]any)["conversion"]},
 			}}
-			_, err := s.client.Resource(crds).Apply(s.Context(), object.GetName(), applied, metav1.ApplyOptions{FieldManager: manager, Force: force})
-			s.must(err)
+			_, err := s.Dynamic.Resource(crds).Apply(s.Context(), object.GetName(), applied, metav1.ApplyOptions{FieldManager: manager, Force: force})
+			s.Must(err)
 		},
 		"by update, as Helm does": func(s *suite, object *unstructured.Unstructured) {
-			_, err := s.client.Resource(crds).Update(s.Context(), object, metav1.UpdateOptions{FieldManager: "helm"})
-			s.must(err)
+			_, err := s.Dynamic.Resource(crds).Update(s.Context(), object, metav1.UpdateOptions{FieldManager: "helm"})
+			s.Must(err)
 		},
 	} {
 		t.Run(title, func(t *testing.T) {
@@ -201,18 +201,18 @@ func TestABundleThatAnotherManagerAppliesIsNamedAndNotFoughtOver(t *testing.T) {
 			r := s.start()
 			r.reconciles()
 			r.Stop()
-			name := definitions[2]
+			name := framework.Definitions[2]
 			good := s.bundle(name)
 			foreign := s.issue(time.Hour).ca
-			object, err := s.client.Resource(crds).Get(t.Context(), name, metav1.GetOptions{})
-			s.must(err)
-			s.must(unstructured.SetNestedField(object.Object, base64.StdEncoding.EncodeToString([]byte(foreign)), "spec", "conversion", "webhook", "clientConfig", "caBundle"))
+			object, err := s.Dynamic.Resource(crds).Get(t.Context(), name, metav1.GetOptions{})
+			s.Must(err)
+			s.Must(unstructured.SetNestedField(object.Object, base64.StdEncoding.EncodeToString([]byte(foreign)), "spec", "conversion", "webhook", "clientConfig", "caBundle"))
 			object.SetManagedFields(nil)
 			take(s, object)
 			defer s.wipe(name)
 
 			late := s.launch("--leader-elect=false", impatient)
-			code, output := late.ends(patience)
+			code, output := late.ends(framework.Patience)
 			manager := "argocd-controller"
 			if strings.Contains(title, "Helm") {
 				manager = "helm"

@@ -26,7 +26,7 @@ import (
 func (s *suite) sharded() *split {
 	s.Helper()
 	a := s.split()
-	s.must(s.applyRights(filepath.Join(root, "config", "shards")))
+	s.applyRights(filepath.Join(framework.Root, "config", "shards"))
 	return a
 }
 
@@ -43,16 +43,16 @@ func (s *suite) label(namespace, shard string) {
 	if shard == "" {
 		value = "null"
 	}
-	_, err := s.kube.CoreV1().Namespaces().Patch(s.Context(), namespace, types.MergePatchType,
+	_, err := s.Kube.CoreV1().Namespaces().Patch(s.Context(), namespace, types.MergePatchType,
 		fmt.Appendf(nil, `{"metadata":{"labels":{"fairlead.dev/shard":%s}}}`, value), metav1.PatchOptions{})
-	s.must(err)
+	s.Must(err)
 }
 
 // claimed waits until a shard has a namespace, or none has it.
 func (s *suite) claimed(namespace, shard string) {
 	s.Helper()
-	s.eventually(func() error {
-		lease, err := s.kube.CoordinationV1().Leases(framework.Namespace).Get(s.Context(), "fairlead-namespace-"+namespace, metav1.GetOptions{})
+	s.Eventually(func() error {
+		lease, err := s.Kube.CoordinationV1().Leases(framework.Namespace).Get(s.Context(), "fairlead-namespace-"+namespace, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) && shard == "" {
 			return nil
 		}
@@ -70,18 +70,18 @@ func (s *suite) claimed(namespace, shard string) {
 func (s *suite) published(namespace string) map[string]string {
 	s.Helper()
 	found := map[string]string{}
-	slices, err := s.kube.DiscoveryV1().EndpointSlices(namespace).List(s.Context(), metav1.ListOptions{})
-	s.must(err)
+	slices, err := s.Kube.DiscoveryV1().EndpointSlices(namespace).List(s.Context(), metav1.ListOptions{})
+	s.Must(err)
 	for _, slice := range slices.Items {
 		found["slice "+slice.Name] = slice.ResourceVersion
 	}
-	made, err := s.kube.CoreV1().Services(namespace).List(s.Context(), metav1.ListOptions{})
-	s.must(err)
+	made, err := s.Kube.CoreV1().Services(namespace).List(s.Context(), metav1.ListOptions{})
+	s.Must(err)
 	for _, service := range made.Items {
 		found["service "+service.Name] = service.ResourceVersion
 	}
-	objects, err := s.client.Resource(services).Namespace(namespace).List(s.Context(), metav1.ListOptions{})
-	s.must(err)
+	objects, err := s.Dynamic.Resource(services).Namespace(namespace).List(s.Context(), metav1.ListOptions{})
+	s.Must(err)
 	for _, object := range objects.Items {
 		found["object "+object.GetName()] = object.GetResourceVersion()
 	}
@@ -91,11 +91,11 @@ func (s *suite) published(namespace string) map[string]string {
 // repoint gives an ExternalService another address and waits until it is published.
 func (s *suite) repoint(namespace, name, address string) {
 	s.Helper()
-	_, err := s.client.Resource(oldOnes).Namespace(namespace).Patch(s.Context(), name, types.MergePatchType,
+	_, err := s.Dynamic.Resource(oldOnes).Namespace(namespace).Patch(s.Context(), name, types.MergePatchType,
 		fmt.Appendf(nil, `{"spec":{"hosts":[%q]}}`, address), metav1.PatchOptions{})
-	s.must(err)
-	s.eventually(func() error {
-		slices, err := s.kube.DiscoveryV1().EndpointSlices(namespace).List(s.Context(), metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + name})
+	s.Must(err)
+	s.Eventually(func() error {
+		slices, err := s.Kube.DiscoveryV1().EndpointSlices(namespace).List(s.Context(), metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + name})
 		if err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func TestShardsReconcileTheirNamespacesAndHandThemOverWithoutAWrite(t *testing.T
 		r.reconciles()
 	}
 
-	moving, other := s.newNamespace(), s.newNamespace()
+	moving, other := s.NewNamespace(), s.NewNamespace()
 	s.label(moving, "a")
 	s.create(moving, "one", "two")
 	s.create(other, "one")
@@ -166,7 +166,7 @@ func TestShardsReconcileTheirNamespacesAndHandThemOverWithoutAWrite(t *testing.T
 	s.label(moving, "a")
 	s.pause(3 * time.Second) // for a claim that must not change
 	s.claimed(moving, "b")
-	s.must(s.kube.CoordinationV1().Leases(framework.Namespace).Delete(t.Context(), "fairlead-shard-b", metav1.DeleteOptions{})) // as if it had expired
+	s.Must(s.Kube.CoordinationV1().Leases(framework.Namespace).Delete(t.Context(), "fairlead-shard-b", metav1.DeleteOptions{})) // as if it had expired
 	second = s.shard("b", "fairlead.dev/shard=b")
 	s.claimed(moving, "a")
 	s.repoint(moving, "one", "192.0.2.34")
@@ -180,7 +180,7 @@ func TestShardsThatSelectOneNamespaceDoNotShareIt(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t).sharded()
 	s.webhook()
-	namespace := s.newNamespace()
+	namespace := s.NewNamespace()
 	s.label(namespace, "a")
 	first := s.shard("a", "fairlead.dev/shard=a")
 	first.reconciles()
@@ -189,14 +189,14 @@ func TestShardsThatSelectOneNamespaceDoNotShareIt(t *testing.T) {
 	before := s.published(namespace)
 	intruder := s.shard("b", "fairlead.dev/shard in (a, b)")
 	intruder.reconciles()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if text := intruder.reaches("caches", "done").fact("shard"); !strings.Contains(text, "a has "+namespace) {
 			return errors.New(text)
 		}
 		return nil
 	})
-	s.eventually(func() error {
-		events, err := s.kube.EventsV1().Events("default").List(s.Context(), metav1.ListOptions{FieldSelector: "reason=ClaimedByOtherShard"})
+	s.Eventually(func() error {
+		events, err := s.Kube.EventsV1().Events("default").List(s.Context(), metav1.ListOptions{FieldSelector: "reason=ClaimedByOtherShard"})
 		if err != nil || len(events.Items) == 0 {
 			return fmt.Errorf("no event: %w", errors.Join(err))
 		}
@@ -211,7 +211,7 @@ func TestShardsThatSelectOneNamespaceDoNotShareIt(t *testing.T) {
 	first.Stop()
 	s.label(namespace, "b")
 	s.claimed(namespace, "a")
-	s.must(s.kube.CoordinationV1().Leases(framework.Namespace).Delete(context.WithoutCancel(t.Context()), "fairlead-namespace-"+namespace, metav1.DeleteOptions{}))
+	s.Must(s.Kube.CoordinationV1().Leases(framework.Namespace).Delete(context.WithoutCancel(t.Context()), "fairlead-namespace-"+namespace, metav1.DeleteOptions{}))
 	s.claimed(namespace, "b")
 	s.repoint(namespace, "one", "192.0.2.36")
 	intruder.permitted()

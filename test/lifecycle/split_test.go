@@ -17,12 +17,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 func TestSplitAKilledReconcilerFailsNoRequestAndAnotherOneGoesOn(t *testing.T) {
 	t.Parallel()
 	a := newSuite(t).split()
-	namespace := a.newNamespace()
+	namespace := a.NewNamespace()
 	// Reconcilers first: neither waits for the other to be there.
 	leader := a.reconciler(electing(12, 9)...)
 	leader.eventuallyReady()
@@ -42,7 +44,7 @@ func TestSplitAKilledReconcilerFailsNoRequestAndAnotherOneGoesOn(t *testing.T) {
 	for _, r := range servers {
 		r.reaches("caches", "done")
 		r.skips("controllers.enabled is false", "election", "reconcilers")
-		a.must(r.converts())
+		a.Must(r.converts())
 	}
 
 	a.create(namespace, "one", "two")
@@ -73,8 +75,8 @@ func TestSplitAKilledReconcilerFailsNoRequestAndAnotherOneGoesOn(t *testing.T) {
 
 	// No replica reconciles now, and writes succeed as ever.
 	standby.Stop()
-	a.must(a.kube.CoreV1().Services(namespace).Delete(t.Context(), "one", metav1.DeleteOptions{}))
-	meanwhile := a.newNamespace()
+	a.Must(a.Kube.CoreV1().Services(namespace).Delete(t.Context(), "one", metav1.DeleteOptions{}))
+	meanwhile := a.NewNamespace()
 	a.create(meanwhile, "one")
 	load = a.traffic(meanwhile, 2)
 	a.flows(load, 200)
@@ -82,7 +84,7 @@ func TestSplitAKilledReconcilerFailsNoRequestAndAnotherOneGoesOn(t *testing.T) {
 	if load.failed.Load() > 0 {
 		t.Errorf("without reconcilers %d of %d requests failed, the first with: %v", load.failed.Load(), load.sent.Load(), load.first.Load())
 	}
-	if _, err := a.kube.CoreV1().Services(namespace).Get(t.Context(), "one", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := a.Kube.CoreV1().Services(namespace).Get(t.Context(), "one", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a replica reconciles without a reconciler: %v", err)
 	}
 	if holder := ptr.Deref(a.lease().Spec.HolderIdentity, ""); holder != "" {
@@ -97,7 +99,7 @@ func TestSplitAKilledReconcilerFailsNoRequestAndAnotherOneGoesOn(t *testing.T) {
 func TestSplitIsComeToAndLeftWithoutAFailedRequest(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	namespace := s.newNamespace()
+	namespace := s.NewNamespace()
 	leaving := "--webhook-drain-delay=3s" // under load, with a balancer that looks now and then
 	together := s.start(leaving)
 	together.reconciles()
@@ -115,7 +117,7 @@ func TestSplitIsComeToAndLeftWithoutAFailedRequest(t *testing.T) {
 	a.reconciled(namespace, "split")
 	a.flows(load, 100)
 
-	a.must(a.Reinstall(t.Context()))
+	a.Must(a.Reinstall(t.Context()))
 	together = a.start(leaving)
 	reconcilers.Stop()
 	together.reconciles()
@@ -136,9 +138,9 @@ func TestSplitIsComeToAndLeftWithoutAFailedRequest(t *testing.T) {
 func TestSplitTheManifestsAreWhatAnAPIServerTakes(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	apply := []string{"apply", "--server-side", "--dry-run=server", "--force-conflicts", "-o", "name", "-k", filepath.Join(root, "config", "split")}
-	all := strings.Fields(s.kubectl(apply...))
-	added := strings.Fields(s.kubectl(append(apply, "--selector=app.kubernetes.io/component=webhook")...))
+	apply := []string{"apply", "--server-side", "--dry-run=server", "--force-conflicts", "-o", "name", "-k", filepath.Join(framework.Root, "config", "split")}
+	all := strings.Fields(s.Kubectl(apply...))
+	added := strings.Fields(s.Kubectl(append(apply, "--selector=app.kubernetes.io/component=webhook")...))
 	for _, want := range []string{"deployment.apps/fairlead-manager", "service/fairlead-webhook", "configmap/"} {
 		if !slices.ContainsFunc(all, func(name string) bool { return strings.HasPrefix(name, want) }) {
 			t.Errorf("%s is not among %q", want, all)
@@ -160,17 +162,17 @@ func TestSplitTheManifestsAreWhatAnAPIServerTakes(t *testing.T) {
 func TestSplitReconcilersWhoseCachesNeedConversionsWaitForWebhooksThatDoNotWait(t *testing.T) {
 	t.Parallel()
 	a := newSuite(t).split()
-	namespace := a.newNamespace()
+	namespace := a.NewNamespace()
 	writer := a.webhook()
 	a.store("v1alpha1")
 	defer a.store("v1") // changes nothing unless the test ends in between
 	a.create(namespace, "a", "b")
 	a.store("v1")
 	a.Retire(writer.Replica)
-	a.wipe(definitions[0]) // as after a new installation of the CRDs; it also drops all that is cached
+	a.wipe(framework.Definitions[0]) // as after a new installation of the CRDs; it also drops all that is cached
 
 	r := a.reconciler("--namespaces=" + namespace)
-	a.eventually(func() error {
+	a.Eventually(func() error {
 		status, err := r.status()
 		if err == nil && (status.state("caches") != "running" || !strings.Contains(status.Phases[4].Detail, "ExternalService")) {
 			err = fmt.Errorf("%s does not wait for ExternalServices yet: %+v", r.ID, status.Phases)
@@ -190,19 +192,19 @@ func TestSplitReconcilersWhoseCachesNeedConversionsWaitForWebhooksThatDoNotWait(
 func TestSplitWebhooksWarnOfOverlapsAndServeWhereTheyCannotKnowThem(t *testing.T) {
 	t.Parallel()
 	a := &split{suite: newSuite(t)}
-	namespace := a.newNamespace()
+	namespace := a.NewNamespace()
 	g := a.newGateway()
 	g.Hold(firstReads)
 	r := a.webhook("--kubeconfig=" + g.Kubeconfig)
-	a.eventually(func() error {
+	a.Eventually(func() error {
 		if g.Held() == 0 {
 			return errors.New("no cache has asked the API server yet")
 		}
 		return nil
 	})
 	r.reaches("caches", "running")
-	a.must(r.Ready(t.Context()))
-	a.must(a.Reachable(t.Context()))
+	a.Must(r.Ready(t.Context()))
+	a.Must(a.Reachable(t.Context()))
 	warned := func(name string) string {
 		object := fmt.Sprintf(`{"apiVersion": "chaos.fairlead.dev/v1", "kind": "ChaosPod", "metadata": {"name": %q, "namespace": %q},
 			"spec": {"target": {"workload": {"kind": "Deployment", "name": "cart"}}, "schedule": {"cron": "0 9 * * 1"}}}`, name, namespace)
@@ -220,5 +222,5 @@ func TestSplitWebhooksWarnOfOverlapsAndServeWhereTheyCannotKnowThem(t *testing.T
 	}
 	g.Resume()
 	r.reaches("caches", "done")
-	a.expect(warned("third"), "Warning:", "ChaosPod first")
+	a.Expect(warned("third"), "Warning:", "ChaosPod first")
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // phases of the start, in the order that cannot deadlock.
@@ -52,8 +54,8 @@ func TestTheStartShowsItsPhasesInOrderOnStatuszInTheLogAndInMetrics(t *testing.T
 		"/statusz": append([]string{"PHASE", "TOOK", "leader"}, phases...), "/healthz": {"ok"}, "/readyz": {"ok"},
 	} {
 		text, err := r.Probe(t.Context(), path)
-		s.must(err)
-		s.expect(text, wanted...)
+		s.Must(err)
+		s.Expect(text, wanted...)
 	}
 }
 
@@ -61,7 +63,7 @@ func TestMetricsAreForThoseWhomTheAPIServerAuthorizes(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	r := s.start()
-	s.eventually(r.scrapable)
+	s.Eventually(r.scrapable)
 	for name, test := range map[string]struct {
 		token string
 		codes []int
@@ -83,8 +85,8 @@ func TestMetricsAreForThoseWhomTheAPIServerAuthorizes(t *testing.T) {
 		})
 	}
 	plain, err := http.Get(strings.Replace(r.Metrics, "https:", "http:", 1) + "/metrics")
-	s.must(err)
-	s.must(plain.Body.Close())
+	s.Must(err)
+	s.Must(plain.Body.Close())
 	if plain.StatusCode != http.StatusBadRequest {
 		t.Errorf("without TLS metrics are answered %s", plain.Status)
 	}
@@ -101,7 +103,7 @@ func TestWebhooksAnswerAndAreReadyWhileCachesAreStillFilling(t *testing.T) {
 			g := s.newGateway()
 			g.Hold(firstReads)
 			r := s.start("--kubeconfig="+g.Kubeconfig, fmt.Sprintf("--leader-elect=%t", elect))
-			s.eventually(func() error {
+			s.Eventually(func() error {
 				if g.Held() == 0 {
 					return fmt.Errorf("no cache has asked the API server yet")
 				}
@@ -116,8 +118,8 @@ func TestWebhooksAnswerAndAreReadyWhileCachesAreStillFilling(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			s.must(r.converts())
-			namespace := s.newNamespace()
+			s.Must(r.converts())
+			namespace := s.NewNamespace()
 			s.create(namespace, "early") // admission and conversion, through the API server
 			if got := r.reaches("caches", "running").Phases[4].Detail; !strings.Contains(got, "waiting for") {
 				t.Errorf("/statusz does not say what the caches wait for: %q", got)
@@ -143,7 +145,7 @@ func TestACacheThatNeverFillsEndsTheProcessWithTheNameOfItsKind(t *testing.T) {
 			g.Hold(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, resource) })
 			// Long enough for the other kinds on a busy machine: the first that is late is named.
 			r := s.launch("--kubeconfig="+g.Kubeconfig, "--cache-sync-timeout=20s")
-			code, output := r.ends(patience)
+			code, output := r.ends(framework.Patience)
 			s.complains(code, output, kind, "not synced within 20s", "CRD", "--cache-sync-timeout")
 		})
 	}

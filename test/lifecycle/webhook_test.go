@@ -23,11 +23,11 @@ import (
 // bundle is the CA bundle that stands in a CRD.
 func (s *suite) bundle(crd string) []byte {
 	s.Helper()
-	object, err := s.client.Resource(crds).Get(s.Context(), crd, metav1.GetOptions{})
-	s.must(err)
+	object, err := s.Dynamic.Resource(crds).Get(s.Context(), crd, metav1.GetOptions{})
+	s.Must(err)
 	encoded, _, _ := unstructured.NestedString(object.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
 	decoded, err := base64.StdEncoding.DecodeString(encoded)
-	s.must(err)
+	s.Must(err)
 	return decoded
 }
 
@@ -35,7 +35,7 @@ func (s *suite) bundle(crd string) []byte {
 func (s *suite) caller() *http.Client {
 	s.Helper()
 	roots := x509.NewCertPool()
-	if bundle := s.bundle(definitions[0]); !roots.AppendCertsFromPEM(bundle) {
+	if bundle := s.bundle(framework.Definitions[0]); !roots.AppendCertsFromPEM(bundle) {
 		s.Fatalf("the published bundle holds no certificate: %q", bundle)
 	}
 	transport := &http.Transport{
@@ -43,9 +43,9 @@ func (s *suite) caller() *http.Client {
 		ForceAttemptHTTP2: true, // the server must not offer it
 		DisableKeepAlives: true,
 		// For "Expect: 100-continue": an answer to the head alone must not race with the body.
-		ExpectContinueTimeout: patience,
+		ExpectContinueTimeout: framework.Patience,
 	}
-	return &http.Client{Transport: transport, Timeout: patience}
+	return &http.Client{Transport: transport, Timeout: framework.Patience}
 }
 
 // conversionReview asks for ExternalServices at another version.
