@@ -43,7 +43,7 @@ func TestAnUpgradeOverFourGenerationsLosesNothing(t *testing.T) {
 	s.owns("v1alpha1", "late", "ann")
 
 	s.define("v1alpha1", "v1 served storage")
-	s.eventually(func() error { return s.noneOf("v1alpha1", "first", "shared", "late") })
+	s.Eventually(func() error { return s.noneOf("v1alpha1", "first", "shared", "late") })
 	s.complete(m)
 
 	// The API server now lets the old version go; it refuses that as long as the list names it.
@@ -93,7 +93,7 @@ func TestARollBackIsAMigrationToo(t *testing.T) {
 func (s *suite) view(name string) *unstructured.Unstructured {
 	s.Helper()
 	object := &unstructured.Unstructured{}
-	s.must(json.Unmarshal([]byte(s.kubectl("", "get", s.plural+".v1.toys.example.com", name, "-o", "json", "--show-managed-fields")), &object.Object))
+	s.Must(json.Unmarshal([]byte(s.Kubectl("get", s.plural+".v1.toys.example.com", name, "-o", "json", "--show-managed-fields")), &object.Object))
 	return object
 }
 

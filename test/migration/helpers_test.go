@@ -14,40 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 
 	"github.com/fairlead-dev/fairlead/controllers/storagemigration"
-	"github.com/fairlead-dev/fairlead/test/framework"
 )
-
-func (s *suite) must(err error) {
-	s.Helper()
-	if err != nil {
-		s.Fatal(err)
-	}
-}
-
-func (s *suite) eventually(ask func() error) {
-	s.Helper()
-	s.must(framework.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
-}
-
-// kubectl applies or runs something as the administrator.
-func (s *suite) kubectl(stdin string, args ...string) string {
-	s.Helper()
-	out, err := s.try(stdin, args...)
-	s.must(err)
-	return out
-}
-
-func (s *suite) try(stdin string, args ...string) (string, error) {
-	out, problems, err := s.KubectlIn(s.Context(), "", stdin, args...)
-	if err != nil {
-		err = fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, problems)
-	}
-	return out, err
-}
 
 func (s *suite) definition() string { return s.plural + ".toys.example.com" }
 
@@ -61,21 +31,21 @@ func (s *suite) define(versions ...string) {
 		all = append(all, fmt.Sprintf(`{"name": %q, "served": %v, "storage": %v, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}`,
 			name, strings.Contains(rest, "served"), strings.Contains(rest, "storage")))
 	}
-	s.kubectl(fmt.Sprintf(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": %q},
+	s.Apply(fmt.Sprintf(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": %q},
 		"spec": {"group": "toys.example.com", "scope": "Namespaced", "names": {"plural": %q, "kind": %q}, "versions": [%s]}}`,
-		s.definition(), s.plural, "Kind"+s.plural, strings.Join(all, ",")), "apply", "--server-side", "--force-conflicts", "-f", "-")
-	s.kubectl("", "wait", "--for=condition=Established", "--timeout=1m", "crd", s.definition())
+		s.definition(), s.plural, "Kind"+s.plural, strings.Join(all, ",")), "--server-side", "--force-conflicts")
+	s.Kubectl("wait", "--for=condition=Established", "--timeout=1m", "crd", s.definition())
 	// The handler learns of a CRD on its own. What a write is stored at shows when it has.
 	for _, version := range versions {
 		if at, rest, _ := strings.Cut(version, " "); strings.Contains(rest, "storage") {
 			n := 0
-			s.eventually(func() error {
+			s.Eventually(func() error {
 				n++
 				name := fmt.Sprintf("settled-%d-%d", time.Now().UnixNano(), n)
-				if _, err := s.try(s.object(at, name, "none"), "create", "-f", "-"); err != nil {
+				if _, _, err := s.Try(s.object(at, name, "none"), "create", "-f", "-"); err != nil {
 					return err
 				}
-				defer s.kubectl("", "delete", "--wait=false", s.plural+"."+at+".toys.example.com", name)
+				defer s.Kubectl("delete", "--wait=false", s.plural+"."+at+".toys.example.com", name)
 				if stored := s.storedAt(name); stored != at {
 					return fmt.Errorf("stored at %s, want %s", stored, at)
 				}
@@ -93,32 +63,32 @@ func (s *suite) object(version, name, owner string) string {
 // owns has a manager apply an object with a field of its own.
 func (s *suite) owns(version, name, manager string) {
 	s.Helper()
-	s.kubectl(s.object(version, name, manager), "apply", "--server-side", "--field-manager="+manager, "-f", "-")
+	s.Apply(s.object(version, name, manager), "--server-side", "--field-manager="+manager)
 }
 
 // storedAt is the version that stands in etcd.
 func (s *suite) storedAt(name string) string {
 	s.Helper()
 	raw, err := s.Stored(s.Context(), "/registry/toys.example.com/"+s.plural+"/default/"+name)
-	s.must(err)
+	s.Must(err)
 	var object struct {
 		APIVersion string `json:"apiVersion"`
 	}
-	s.must(json.Unmarshal(raw, &object))
+	s.Must(json.Unmarshal(raw, &object))
 	return strings.TrimPrefix(object.APIVersion, "toys.example.com/")
 }
 
 func (s *suite) crd() *apiextensionsv1.CustomResourceDefinition {
 	s.Helper()
 	crd, err := s.crds.Get(s.Context(), s.definition(), metav1.GetOptions{})
-	s.must(err)
+	s.Must(err)
 	return crd
 }
 
 // storedVersions waits until the CRD names exactly these.
 func (s *suite) storedVersions(want ...string) {
 	s.Helper()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if got := s.crd().Status.StoredVersions; strings.Join(got, " ") != strings.Join(want, " ") {
 			return fmt.Errorf("status.storedVersions is %v, want %v; the CRD says %q", got, want, s.crd().Annotations[storagemigration.Annotation])
 		}
@@ -129,7 +99,7 @@ func (s *suite) storedVersions(want ...string) {
 // complete waits until the migration says that it is.
 func (s *suite) complete(m *storagemigration.Migrator) {
 	s.Helper()
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if status := m.Status(); status != s.definition()+": complete" {
 			return fmt.Errorf("the migration says %q", status)
 		}
@@ -140,20 +110,18 @@ func (s *suite) complete(m *storagemigration.Migrator) {
 // migrator is one for the test's CRD. It is quick, but for what a test sets.
 func (s *suite) migrator(edit func(*storagemigration.Options)) (*storagemigration.Migrator, *prometheus.Registry) {
 	s.Helper()
-	objects, err := metadata.NewForConfig(s.config)
-	s.must(err)
-	migrations, err := dynamic.NewForConfig(s.config)
-	s.must(err)
+	objects, err := metadata.NewForConfig(s.Config)
+	s.Must(err)
 	registry := prometheus.NewRegistry()
 	o := storagemigration.Options{
-		Definitions: s.crds, Objects: objects, Migrations: migrations, Names: []string{s.definition()},
+		Definitions: s.crds, Objects: objects, Migrations: s.Dynamic, Names: []string{s.definition()},
 		Rate: 1000, Interval: 200 * time.Millisecond, Settle: 200 * time.Millisecond, Registerer: registry,
 	}
 	if edit != nil {
 		edit(&o)
 	}
 	m, err := storagemigration.New(o)
-	s.must(err)
+	s.Must(err)
 	return m, registry
 }
 
@@ -182,7 +150,7 @@ func (s *suite) runs(m *storagemigration.Migrator) (stop func()) {
 func (s *suite) count(registry *prometheus.Registry, result string) int {
 	s.Helper()
 	families, err := registry.Gather()
-	s.must(err)
+	s.Must(err)
 	total := 0.0
 	for _, family := range families {
 		if family.GetName() != "fairlead_storage_migration_objects_total" {

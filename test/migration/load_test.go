@@ -58,9 +58,9 @@ func (w *upgradeSuite) makesBusy() {
 		for i := range busyEach {
 			version, spec := k.busySpec(i)
 			object, err := k.object(version, busyName(i), fmt.Sprintf(spec, 1))
-			w.must(err)
+			w.Must(err)
 			_, err = w.of(k, version).Create(w.Context(), object, metav1.CreateOptions{})
-			w.must(err)
+			w.Must(err)
 		}
 	}
 }
@@ -165,7 +165,7 @@ func (l *load) ends() {
 		for i := range busyEach {
 			version, _ := k.busySpec(i)
 			object, err := l.of(k, version).Get(l.Context(), busyName(i), metav1.GetOptions{})
-			l.must(err)
+			l.Must(err)
 			acked := l.acked[k.name+" "+busyName(i)]
 			// A write that was not answered may have been taken nevertheless.
 			n, err := strconv.Atoi(object.GetAnnotations()[counter])
@@ -175,7 +175,7 @@ func (l *load) ends() {
 			}
 			total += n / busyEach
 			var want map[string]any
-			l.must(json.Unmarshal([]byte(k.edit(i, n)), &want))
+			l.Must(json.Unmarshal([]byte(k.edit(i, n)), &want))
 			if !holds(object.Object["spec"], want["spec"]) {
 				l.Errorf("%s %s does not have what write %d said: %v, want %v", k.name, object.GetName(), n, object.Object["spec"], want["spec"])
 			}

@@ -26,7 +26,7 @@ func (s *suite) many(n int) {
 		for i := from; i < min(n, from+100); i++ {
 			list = append(list, s.object("v1alpha1", fmt.Sprintf("o-%05d", i), "ann"))
 		}
-		s.kubectl(`{"apiVersion": "v1", "kind": "List", "items": [`+strings.Join(list, ",")+`]}`, "create", "-f", "-")
+		s.KubectlWith(`{"apiVersion": "v1", "kind": "List", "items": [`+strings.Join(list, ",")+`]}`, "create", "-f", "-")
 	}
 }
 
@@ -51,7 +51,7 @@ func TestAPassThatEndsGoesOnWhereItWas(t *testing.T) {
 		}
 	})
 	stop := s.runs(first)
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if asked.Load() <= 700 {
 			return fmt.Errorf("%d objects", asked.Load())
 		}
@@ -123,15 +123,15 @@ func TestFailingConversionsPauseTheMigration(t *testing.T) {
 	// readers until it answers.
 	s.patch(`{"spec": {"conversion": {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"],
 		"clientConfig": {"url": "https://127.0.0.1:1/convert"}}}}}`)
-	s.eventually(func() error {
-		if _, err := s.try("", "get", s.plural+".v1.toys.example.com", "o-00000"); err == nil {
+	s.Eventually(func() error {
+		if _, _, err := s.Try("", "get", s.plural+".v1.toys.example.com", "o-00000"); err == nil {
 			return errors.New("the webhook is not asked yet")
 		}
 		return nil
 	})
 	m, counted := s.migrator(nil)
 	s.runs(m)
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if status := m.Status(); !strings.Contains(status, "conversion webhook") {
 			return fmt.Errorf("the migration says %q", status)
 		}
@@ -155,21 +155,21 @@ func TestObjectsThatAreRefusedHoldUpNoOther(t *testing.T) {
 	s.define("v1alpha1 served storage", "v1 served")
 	s.many(12)
 	s.define("v1alpha1 served", "v1 served storage")
-	s.kubectl(`{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "refusals"}, "spec": {
+	s.KubectlWith(`{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "refusals"}, "spec": {
 		"matchConstraints": {"resourceRules": [{"apiGroups": ["toys.example.com"], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["refusals"]}]},
 		"validations": [{"expression": "object.metadata.name < 'o-00003' || object.metadata.name > 'o-00009'", "message": "is a historic monument"}]}}
 	`, "apply", "-f", "-")
-	s.kubectl(`{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "refusals"},
+	s.KubectlWith(`{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "refusals"},
 		"spec": {"policyName": "refusals", "validationActions": ["Deny"]}}`, "apply", "-f", "-")
-	s.eventually(func() error {
-		if _, err := s.try("", "label", s.plural+".v1.toys.example.com", "o-00005", "try=1", "--dry-run=server"); err == nil {
+	s.Eventually(func() error {
+		if _, _, err := s.Try("", "label", s.plural+".v1.toys.example.com", "o-00005", "try=1", "--dry-run=server"); err == nil {
 			return errors.New("the policy does not hold yet")
 		}
 		return nil
 	})
 	m, counted := s.migrator(nil)
 	s.runs(m)
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if status := m.Status(); !strings.Contains(status, ": 7 of the objects") || !strings.Contains(status, "is a historic monument") {
 			return fmt.Errorf("the migration says %q", status)
 		}
@@ -178,7 +178,7 @@ func TestObjectsThatAreRefusedHoldUpNoOther(t *testing.T) {
 	if got := s.count(counted, "rewritten"); got != 5 {
 		t.Errorf("%d of the other 5 are rewritten", got)
 	}
-	s.kubectl("", "delete", "validatingadmissionpolicybinding", "refusals")
+	s.Kubectl("delete", "validatingadmissionpolicybinding", "refusals")
 	s.storedVersions("v1")
 }
 
@@ -186,7 +186,7 @@ func TestObjectsThatAreRefusedHoldUpNoOther(t *testing.T) {
 func TestAMigrationOfTheAPIServerIsDeferredTo(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t, "deferrals")
-	served, err := s.try("", "get", "--raw", "/apis/storagemigration.k8s.io")
+	served, _, err := s.Try("", "get", "--raw", "/apis/storagemigration.k8s.io")
 	if err != nil {
 		// This API server has none, which is what Options.Migrations must bear with, too.
 		s.define("v1alpha1 served storage", "v1 served")
@@ -197,24 +197,24 @@ func TestAMigrationOfTheAPIServerIsDeferredTo(t *testing.T) {
 		return
 	}
 	var group metav1.APIGroup
-	s.must(json.Unmarshal([]byte(served), &group))
+	s.Must(json.Unmarshal([]byte(served), &group))
 	t.Logf("the API server prefers %s", group.PreferredVersion.GroupVersion)
 	// kube-controller-manager may carry it out at once: it does not end before its status can be written.
-	s.kubectl(`{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "deferrals"}, "spec": {
+	s.KubectlWith(`{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "deferrals"}, "spec": {
 		"matchConstraints": {"resourceRules": [{"apiGroups": ["storagemigration.k8s.io"], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["storageversionmigrations/status"]}]},
 		"validations": [{"expression": "false"}]}}
 	`, "apply", "-f", "-")
-	s.kubectl(`{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "deferrals"},
+	s.KubectlWith(`{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "deferrals"},
 		"spec": {"policyName": "deferrals", "validationActions": ["Deny"]}}`, "apply", "-f", "-")
 	s.define("v1alpha1 served storage", "v1 served")
 	s.define("v1alpha1 served", "v1 served storage")
 	migrate := func(plural string) {
-		s.kubectl(`{"apiVersion": "`+group.PreferredVersion.GroupVersion+`", "kind": "StorageVersionMigration", "metadata": {"name": "`+plural+`"},
+		s.KubectlWith(`{"apiVersion": "`+group.PreferredVersion.GroupVersion+`", "kind": "StorageVersionMigration", "metadata": {"name": "`+plural+`"},
 			"spec": {"resource": {"group": "toys.example.com", "resource": "`+plural+`"}}}`, "create", "-f", "-")
 	}
 	migrate("absentees")
-	s.eventually(func() error {
-		if _, err := s.try("", "patch", "storageversionmigrations", "absentees", "--subresource=status", "--type=merge",
+	s.Eventually(func() error {
+		if _, _, err := s.Try("", "patch", "storageversionmigrations", "absentees", "--subresource=status", "--type=merge",
 			`--patch={"status": {"resourceVersion": "1"}}`, "--dry-run=server"); err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
 			return fmt.Errorf("the policy does not hold yet: %w", err)
 		}
@@ -223,18 +223,18 @@ func TestAMigrationOfTheAPIServerIsDeferredTo(t *testing.T) {
 	migrate("deferrals")
 	m, _ := s.migrator(nil)
 	s.runs(m)
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		if status := m.Status(); !strings.HasSuffix(status, "left to StorageVersionMigration deferrals") {
 			return fmt.Errorf("the migration says %q", status)
 		}
 		return nil
 	})
-	s.kubectl("", "delete", "storageversionmigrations", "deferrals", "absentees")
+	s.Kubectl("delete", "storageversionmigrations", "deferrals", "absentees")
 	s.storedVersions("v1")
 }
 
 func (s *suite) patch(body string) {
 	s.Helper()
 	_, err := s.crds.Patch(s.Context(), s.definition(), types.MergePatchType, []byte(body), metav1.PatchOptions{})
-	s.must(err)
+	s.Must(err)
 }

@@ -6,8 +6,6 @@ package migration
 import (
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -28,13 +26,13 @@ func TestAnUpgradeChangesTheStoredVersionAndNothingElse(t *testing.T) {
 	t.Parallel()
 	w := newUpgradeSuite(t)
 	for i := range 3 {
-		w.kubectl("", "create", "deployment", fmt.Sprintf("web-%d", i+1), "-n", namespace, "--image=nginx", "--replicas=0")
+		w.Kubectl("create", "deployment", fmt.Sprintf("web-%d", i+1), "-n", namespace, "--image=nginx", "--replicas=0")
 	}
 	w.yesterday()
 	w.makesBusy()
 	before := w.atRest()
 	w.allStoredAt("v1alpha1", none)
-	w.eventually(func() error {
+	w.Eventually(func() error {
 		for name, generation := range w.generations() {
 			if generation != 1 {
 				return fmt.Errorf("deployment %s has generation %d", name, generation)
@@ -45,15 +43,15 @@ func TestAnUpgradeChangesTheStoredVersionAndNothingElse(t *testing.T) {
 	deployments := w.generations()
 
 	w.retires()
-	w.must(w.Reinstall(w.Context()))
+	w.Must(w.Reinstall(w.Context()))
 	w.floor()
 	w.starts(migrating...)
 	w.starts(migrating...)
-	w.must(w.Reachable(w.Context()))
+	w.Must(w.Reachable(w.Context()))
 	users := w.loads()
 	w.migrated("upgrade", "v1", func() {
 		w.midway()
-		next := w.kills(w.leads())
+		next := w.kills(w.Leader())
 		t.Logf("the leader was killed, and %s goes on", next.ID)
 		w.starts(migrating...)
 		w.namesStuck()
@@ -69,7 +67,7 @@ func TestAnUpgradeChangesTheStoredVersionAndNothingElse(t *testing.T) {
 	w.retires()
 	w.starts(migrating...)
 	w.starts(migrating...)
-	w.must(w.Reachable(w.Context()))
+	w.Must(w.Reachable(w.Context()))
 	users = w.loads()
 	w.migrated("roll-back", "v1alpha1", nil)
 	users.ends()
@@ -82,19 +80,13 @@ func TestAnUpgradeChangesTheStoredVersionAndNothingElse(t *testing.T) {
 // floor applies the policies that hold while no webhook answers.
 func (w *upgradeSuite) floor() {
 	w.Helper()
-	overlay := w.TempDir()
-	config, err := filepath.Abs(filepath.Join(root, "config"))
-	w.must(err)
-	at, err := filepath.Rel(overlay, config)
-	w.must(err)
-	w.must(os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), fmt.Appendf(nil, "components: [%s/admission-policy]\n", at), 0o600))
-	w.kubectl(w.kubectl("", "kustomize", overlay), "apply", "--server-side", "-f", "-")
+	w.Apply(w.Kubectl("kustomize", w.Kustomization("components: [CONFIG/admission-policy]\n")), "--server-side")
 }
 
 // midway waits until the leader has noted that it came past the first page of a kind.
 func (w *upgradeSuite) midway() {
 	w.Helper()
-	w.eventually(func() error {
+	w.Eventually(func() error {
 		crd, err := w.crds.Get(w.Context(), kinds[0].definition(), metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -124,7 +116,7 @@ func (w *upgradeSuite) migrated(what, version string, meanwhile func()) {
 	w.Logf("%s: %s until all is stored at %s, with a second of settling for each leader", what, time.Since(began).Round(100*time.Millisecond), version)
 	for _, k := range kinds {
 		list, err := w.of(k, "v1").List(w.Context(), metav1.ListOptions{})
-		w.must(err)
+		w.Must(err)
 		patches, conversions := w.calls(k)
 		w.Logf("%s: %d objects of kind %s; the API server took %d patches and %d conversions, those of users included",
 			what, len(list.Items), k.name, patches-before[k.name].patches, conversions-before[k.name].conversions)
@@ -143,7 +135,7 @@ func stuck(k kind) []string { return k.stuck }
 // whole pass: the rest is done.
 func (w *upgradeSuite) namesStuck() {
 	w.Helper()
-	w.eventually(func() error {
+	w.Eventually(func() error {
 		notes := w.told("StorageMigrationFailed")
 		for _, k := range kinds {
 			if !slices.ContainsFunc(notes, k.namesStuck) {
@@ -169,7 +161,7 @@ func (w *upgradeSuite) deletesStuck() {
 	w.Helper()
 	for _, k := range kinds {
 		for _, name := range k.stuck {
-			w.must(w.of(k, "v1").Delete(w.Context(), name, metav1.DeleteOptions{}))
+			w.Must(w.of(k, "v1").Delete(w.Context(), name, metav1.DeleteOptions{}))
 		}
 	}
 }

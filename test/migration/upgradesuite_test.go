@@ -6,7 +6,6 @@ package migration
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -14,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/ptr"
 
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
@@ -24,30 +21,14 @@ import (
 const namespace = "default"
 
 // upgradeSuite is a control plane of a test's own, with Fairlead's CRDs and the shipped operator.
-type upgradeSuite struct {
-	*suite
-	objects  dynamic.Interface
-	kube     kubernetes.Interface
-	replicas []*framework.Replica
-}
+type upgradeSuite struct{ *suite }
 
 func newUpgradeSuite(t *testing.T) *upgradeSuite {
 	t.Helper()
-	st, err := framework.Open(t.Context(), framework.Options{Root: root, Output: os.Stderr})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &upgradeSuite{suite: suiteOn(t, st, "")}
-	w.objects, err = dynamic.NewForConfig(w.config)
-	w.must(err)
-	w.kube, err = kubernetes.NewForConfig(w.config)
-	w.must(err)
+	w := &upgradeSuite{suiteOn(t, tests.OpenFor(t, framework.Options{}), "")}
 	t.Cleanup(func() {
-		for _, problem := range framework.Complaints(w.replicas...) {
+		for _, problem := range w.Complaints() {
 			t.Error(problem)
-		}
-		if err := st.Close(); err != nil {
-			t.Error(err)
 		}
 	})
 	return w
@@ -55,17 +36,14 @@ func newUpgradeSuite(t *testing.T) *upgradeSuite {
 
 // of reaches the objects of a kind at a version.
 func (w *upgradeSuite) of(k kind, version string) dynamic.ResourceInterface {
-	return w.objects.Resource(k.at(version)).Namespace(namespace)
+	return w.Dynamic.Resource(k.at(version)).Namespace(namespace)
 }
 
 // starts runs one more replica, until the test ends.
 func (w *upgradeSuite) starts(args ...string) *framework.Replica {
 	w.Helper()
-	// No lease is lost because the machine is busy; a test that kills a leader frees it.
-	r, err := w.StartReplica(w.Context(), append([]string{
-		"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s"}, args...)...)
-	w.must(err)
-	w.replicas = append(w.replicas, r)
+	r, err := w.StartReplica(w.Context(), framework.Patient(args...)...)
+	w.Must(err)
 	return r
 }
 
@@ -74,7 +52,7 @@ func (w *upgradeSuite) stores(version string) {
 	w.Helper()
 	for _, k := range kinds {
 		crd, err := w.crds.Get(w.Context(), k.definition(), metav1.GetOptions{})
-		w.must(err)
+		w.Must(err)
 		var patch []any
 		for i := range crd.Spec.Versions {
 			patch = append(patch, map[string]any{
@@ -82,9 +60,9 @@ func (w *upgradeSuite) stores(version string) {
 			})
 		}
 		raw, err := json.Marshal(patch)
-		w.must(err)
+		w.Must(err)
 		_, err = w.crds.Patch(w.Context(), k.definition(), types.JSONPatchType, raw, metav1.PatchOptions{})
-		w.must(err)
+		w.Must(err)
 	}
 }
 
@@ -93,7 +71,7 @@ func (w *upgradeSuite) settled(version string) {
 	w.Helper()
 	for _, k := range kinds {
 		n := 0
-		w.eventually(func() error {
+		w.Eventually(func() error {
 			n++
 			object, err := k.object("v1alpha1", fmt.Sprintf("settled-%s-%d", version, n), fmt.Sprintf(k.old, 1))
 			if err != nil {
@@ -123,9 +101,9 @@ func key(k kind, name string) string {
 func (w *upgradeSuite) stored(k kind, name string) *unstructured.Unstructured {
 	w.Helper()
 	raw, err := w.Stored(w.Context(), key(k, name))
-	w.must(err)
+	w.Must(err)
 	object := &unstructured.Unstructured{}
-	w.must(json.Unmarshal(raw, &object.Object))
+	w.Must(json.Unmarshal(raw, &object.Object))
 	return object
 }
 
@@ -133,7 +111,7 @@ func (w *upgradeSuite) stored(k kind, name string) *unstructured.Unstructured {
 func (w *upgradeSuite) only(version string) {
 	w.Helper()
 	for _, k := range kinds {
-		w.eventually(func() error {
+		w.Eventually(func() error {
 			crd, err := w.crds.Get(w.Context(), k.definition(), metav1.GetOptions{})
 			if err != nil {
 				return err
@@ -149,8 +127,8 @@ func (w *upgradeSuite) only(version string) {
 // told are the notes of the events that the migration made.
 func (w *upgradeSuite) told(reason string) []string {
 	w.Helper()
-	events, err := w.kube.EventsV1().Events("").List(w.Context(), metav1.ListOptions{FieldSelector: "reason=" + reason})
-	w.must(err)
+	events, err := w.Kube.EventsV1().Events("").List(w.Context(), metav1.ListOptions{FieldSelector: "reason=" + reason})
+	w.Must(err)
 	var notes []string
 	for _, event := range events.Items {
 		notes = append(notes, event.Note)
@@ -158,50 +136,19 @@ func (w *upgradeSuite) told(reason string) []string {
 	return notes
 }
 
-// samples are the API server's own metrics.
-func (w *upgradeSuite) samples() framework.Samples {
-	w.Helper()
-	page, err := w.kube.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(w.Context())
-	w.must(err)
-	return framework.ReadSamples(string(page))
-}
-
 // calls are how many patches of objects a kind took, and how many conversions.
 func (w *upgradeSuite) calls(k kind) (patches, conversions int) {
 	w.Helper()
-	page := w.samples()
+	page := w.APIServer()
 	patches = int(page.Sum("apiserver_request_total", `resource="`+k.resource+`"`, `verb="PATCH"`, `subresource=""`))
 	conversions = int(page.Sum("apiserver_crd_conversion_webhook_duration_seconds_count", `crd_name="`+k.definition()+`"`))
 	return patches, conversions
 }
 
-// leads waits for the replica that holds the lease and reconciles.
-func (w *upgradeSuite) leads() *framework.Replica {
-	w.Helper()
-	var leader *framework.Replica
-	w.eventually(func() error {
-		lease, err := w.kube.CoordinationV1().Leases(framework.Namespace).Get(w.Context(), "fairlead-manager", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		holder := ptr.Deref(lease.Spec.HolderIdentity, "")
-		for _, r := range w.replicas {
-			if r.ID == holder {
-				leader = r
-				return r.Started(w.Context())
-			}
-		}
-		return fmt.Errorf("the lease is held by %q", holder)
-	})
-	return leader
-}
-
 // retires stops all replicas that run.
 func (w *upgradeSuite) retires() {
-	for _, r := range w.replicas {
-		if r.PID() != 0 {
-			w.Retire(r)
-		}
+	for _, r := range w.Running() {
+		w.Retire(r)
 	}
 }
 
@@ -209,9 +156,9 @@ func (w *upgradeSuite) retires() {
 func (w *upgradeSuite) kills(leader *framework.Replica) *framework.Replica {
 	w.Helper()
 	leader.Kill()
-	w.kubectl("", "delete", "lease", "fairlead-manager", "-n", framework.Namespace)
+	w.Kubectl("delete", "lease", "fairlead-manager", "-n", framework.Namespace)
 	w.Retire(leader)
-	next := w.leads()
+	next := w.Leader()
 	if next == leader {
 		w.Fatalf("%s leads and was killed", leader.ID)
 	}

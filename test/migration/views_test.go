@@ -46,7 +46,7 @@ func (w *upgradeSuite) views() (views, error) {
 func (w *upgradeSuite) atRest() views {
 	w.Helper()
 	last, since := views{}, time.Now()
-	w.eventually(func() error {
+	w.Eventually(func() error {
 		now, err := w.views()
 		if err != nil {
 			return err
@@ -106,7 +106,7 @@ func (w *upgradeSuite) allStoredAt(version string, but func(k kind) []string) {
 	w.Helper()
 	for _, k := range kinds {
 		list, err := w.of(k, "v1").List(w.Context(), metav1.ListOptions{})
-		w.must(err)
+		w.Must(err)
 		counts, wanted := map[string]int{}, 0
 		for _, object := range list.Items {
 			if slices.Contains(but(k), object.GetName()) {
@@ -125,7 +125,7 @@ func (w *upgradeSuite) allStoredAt(version string, but func(k kind) []string) {
 func (w *upgradeSuite) generations() map[string]int64 {
 	w.Helper()
 	var list unstructured.UnstructuredList
-	w.must(json.Unmarshal([]byte(w.kubectl("", "get", "deployments", "-n", namespace, "-o", "json")), &list))
+	w.Must(json.Unmarshal([]byte(w.Kubectl("get", "deployments", "-n", namespace, "-o", "json")), &list))
 	all := map[string]int64{}
 	for _, item := range list.Items {
 		all[item.GetName()] = item.GetGeneration()

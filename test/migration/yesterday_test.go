@@ -23,21 +23,21 @@ func (w *upgradeSuite) yesterday() {
 	for _, k := range kinds {
 		_, err := w.crds.Patch(w.Context(), k.definition(), "application/merge-patch+json",
 			[]byte(`{"status": {"storedVersions": ["v1alpha1"]}}`), metav1.PatchOptions{}, "status")
-		w.must(err)
+		w.Must(err)
 	}
 	w.starts("--storage-migration=false")
-	w.must(w.Reachable(w.Context()))
-	w.kubectl("", "delete", "validatingwebhookconfiguration,mutatingwebhookconfiguration", "-l", "app.kubernetes.io/name=fairlead")
+	w.Must(w.Reachable(w.Context()))
+	w.Kubectl("delete", "validatingwebhookconfiguration,mutatingwebhookconfiguration", "-l", "app.kubernetes.io/name=fairlead")
 	w.settled("v1alpha1")
 	for _, k := range kinds {
 		for i := range k.count {
-			w.must(w.good(k, i))
+			w.Must(w.good(k, i))
 		}
 		for name, spec := range k.refused {
 			object, err := k.object("v1alpha1", name, spec)
-			w.must(err)
+			w.Must(err)
 			_, err = w.of(k, "v1alpha1").Apply(w.Context(), name, object, metav1.ApplyOptions{FieldManager: "kubectl"})
-			w.must(err)
+			w.Must(err)
 		}
 		for name, body := range k.foreign {
 			w.puts(k, name, body)
@@ -85,11 +85,11 @@ func nameOf(i int) string { return fmt.Sprintf("o-%05d", i) }
 func (w *upgradeSuite) puts(k kind, name, body string) {
 	w.Helper()
 	object, err := k.whole("v1alpha1", name, body)
-	w.must(err)
+	w.Must(err)
 	object.SetUID(uuid.NewUUID())
 	object.SetGeneration(1)
 	object.SetCreationTimestamp(metav1.Unix(1_700_000_000, 0))
 	raw, err := json.Marshal(object.Object)
-	w.must(err)
-	w.must(w.Store(w.Context(), key(k, name), raw))
+	w.Must(err)
+	w.Must(w.Store(w.Context(), key(k, name), raw))
 }
