@@ -46,16 +46,16 @@ func (r request) String() string {
 func (s *suite) requests() []request {
 	s.Helper()
 	log, err := os.Open(s.AuditLog())
-	s.must(err)
+	s.Must(err)
 	defer func() { _ = log.Close() }()
 	var all []request
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var r request
-		s.must(json.Unmarshal(lines.Bytes(), &r))
+		s.Must(json.Unmarshal(lines.Bytes(), &r))
 		all = append(all, r)
 	}
-	s.must(lines.Err())
+	s.Must(lines.Err())
 	return all
 }

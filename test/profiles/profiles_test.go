@@ -84,10 +84,10 @@ func TestNamespacedV1Only(t *testing.T) {
 func run(t *testing.T, p profile) *suite {
 	t.Helper()
 	t.Parallel()
-	s := open(t, p)
-	s.apply("{apiVersion: v1, kind: Secret, metadata: {name: creds}, stringData: {password: first}}")
-	s.apply(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}},
-		spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: none, envFrom: [{secretRef: {name: creds}}]}]}}}}`)
+	s := newSuite(t, p)
+	s.Apply("{apiVersion: v1, kind: Secret, metadata: {name: creds}, stringData: {password: first}}", "--server-side")
+	s.Apply(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}},
+		spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: none, envFrom: [{secretRef: {name: creds}}]}]}}}}`, "--server-side")
 	s.shows("2", "{.status.availableReplicas}", "deployment/web")
 	s.externalService()
 	s.rebootPolicy()
@@ -101,25 +101,25 @@ func run(t *testing.T, p profile) *suite {
 
 func (s *suite) externalService() {
 	s.Helper()
-	s.apply("{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: database}, spec: {" + database + "}}")
+	s.Apply("{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: database}, spec: {"+database+"}}", "--server-side")
 	s.shows("True", ready, "externalservice/database")
 	s.shows("5432", "{.spec.ports[0].port}", "service/database")
 	s.shows("192.0.2.20", "{.items[*].endpoints[*].addresses[*]}", "endpointslices", "--selector=kubernetes.io/service-name=database")
 	if !s.profile.has("v1-only") {
 		s.shows("192.0.2.20", "{.spec.hosts[0]}", "externalservices.v1alpha1.networking.fairlead.dev", "database")
 	}
-	s.kubectl("-n", watched, "delete", "externalservice", "database")
+	s.Kubectl("delete", "externalservice", "database")
 	s.gone("externalservice/database", "service/database")
 }
 
 func (s *suite) rebootPolicy() {
 	s.Helper()
-	s.apply("{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: web}, spec: {" + restarts + "}}")
+	s.Apply("{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: web}, spec: {"+restarts+"}}", "--server-side")
 	s.shows("Watching", reason, "rebootpolicy/web")
-	s.apply("{apiVersion: v1, kind: Secret, metadata: {name: creds}, stringData: {password: second}}")
+	s.Apply("{apiVersion: v1, kind: Secret, metadata: {name: creds}, stringData: {password: second}}", "--server-side")
 	s.shows("Succeeded", "{.status.history[0].result}", "rebootpolicy/web")
 	s.shows("2", "{.metadata.generation}", "deployment/web")
-	s.kubectl("-n", watched, "delete", "rebootpolicy", "web")
+	s.Kubectl("delete", "rebootpolicy", "web")
 	s.gone("rebootpolicy/web")
 }
 
@@ -127,14 +127,14 @@ func (s *suite) chaosPods() {
 	s.Helper()
 	s.shows("2", "{.status.availableReplicas}", "deployment/web")
 	for name, spec := range map[string]string{"evicts": kills, "deletes": kills + ", action: {type: Delete}", "canary": canary} {
-		s.apply("{apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, metadata: {name: " + name + "}, spec: {" + spec + "}}")
+		s.Apply("{apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, metadata: {name: "+name+"}, spec: {"+spec+"}}", "--server-side")
 		s.shows("True", ready, "chaospod/"+name)
 		if name == "canary" {
 			s.shows("Running", "{.status.phase}", "pod/canary")
 		}
-		s.kubectl("-n", watched, "annotate", "chaospod", name, "chaos.fairlead.dev/run-now=1")
+		s.Kubectl("annotate", "chaospod", name, "chaos.fairlead.dev/run-now=1")
 		s.shows("Survived", "{.status.runs[0].outcome}", "chaospod/"+name)
-		s.kubectl("-n", watched, "delete", "chaospod", name)
+		s.Kubectl("delete", "chaospod", name)
 		s.gone("chaospod/"+name, "pod/canary")
 		s.shows("2", "{.status.availableReplicas}", "deployment/web")
 	}
@@ -143,11 +143,11 @@ func (s *suite) chaosPods() {
 // metrics are read as Prometheus reads them.
 func (s *suite) metrics() {
 	s.Helper()
-	s.kubectl("-n", watched, "create", "serviceaccount", "scraper")
-	s.kubectl("create", "clusterrolebinding", "scraper", "--clusterrole=fairlead-metrics-reader", "--serviceaccount="+watched+":scraper")
-	token := strings.TrimSpace(s.kubectl("-n", watched, "create", "token", "scraper"))
+	s.Kubectl("create", "serviceaccount", "scraper")
+	s.Kubectl("create", "clusterrolebinding", "scraper", "--clusterrole=fairlead-metrics-reader", "--serviceaccount="+watched+":scraper")
+	token := strings.TrimSpace(s.Kubectl("create", "token", "scraper"))
 	for _, replica := range s.replicas {
-		s.eventually(func() error {
+		s.Eventually(func() error {
 			page, err := replica.Page(s.Context(), token)
 			if err == nil && !strings.Contains(page, "fairlead_") {
 				err = errors.New("no metric of Fairlead's")
@@ -174,7 +174,7 @@ func (s *suite) permitted() {
 	if len(all) < 50 {
 		s.Errorf("the audit log has %d requests of the operator only", len(all))
 	}
-	if err := framework.NoComplaints(framework.Complaints(s.replicas...)); err != nil {
+	if err := framework.NoComplaints(s.Complaints()); err != nil {
 		s.Error(err)
 	}
 }
@@ -183,12 +183,12 @@ func (s *suite) permitted() {
 // objects in others alone.
 func (s *suite) staysInItsNamespaces(but ...string) {
 	s.Helper()
-	s.kubectl("-n", other, "create", "-f", s.file("{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: database}, spec: {"+database+"}}"))
+	s.Kubectl("-n", other, "create", "-f", s.File("manifest.yaml", "{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: database}, spec: {"+database+"}}"))
 	s.externalService() // which takes longer than a reconcile of the other would
-	if made := s.kubectl("-n", other, "get", "services,endpointslices", "-o", "name"); made != "" {
+	if made := s.Kubectl("-n", other, "get", "services,endpointslices", "-o", "name"); made != "" {
 		s.Errorf("made in a namespace that it does not work in: %s", made)
 	}
-	if status := s.kubectl("-n", other, "get", "externalservice", "database", "-o", "jsonpath={.status.conditions}{.metadata.annotations}{.metadata.finalizers}"); status != "" {
+	if status := s.Kubectl("-n", other, "get", "externalservice", "database", "-o", "jsonpath={.status.conditions}{.metadata.annotations}{.metadata.finalizers}"); status != "" {
 		s.Errorf("written in a namespace that it does not work in: %s", status)
 	}
 	outside := map[string]bool{}
@@ -210,19 +210,19 @@ func (s *suite) staysInItsNamespaces(but ...string) {
 // servesOneVersion wants reads to need no operator, and the old version to be unknown.
 func (s *suite) servesOneVersion() {
 	s.Helper()
-	s.apply("{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: stays}, spec: {" + database + "}}")
+	s.Apply("{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: stays}, spec: {"+database+"}}", "--server-side")
 	s.shows("True", ready, "externalservice/stays")
 	for _, replica := range s.replicas {
 		s.Retire(replica)
 	}
-	if got := s.kubectl("get", "externalservices,rebootpolicies,chaospods", "-A", "-o", "name"); !strings.Contains(got, "/stays") {
+	if got := s.Kubectl("get", "externalservices,rebootpolicies,chaospods", "-A", "-o", "name"); !strings.Contains(got, "/stays") {
 		s.Errorf("without an operator there is %q", got)
 	}
-	if _, err := s.Kubectl(s.Context(), "get", "externalservices.v1alpha1.networking.fairlead.dev", "-A"); err == nil {
+	if _, _, err := s.Try("", "get", "externalservices.v1alpha1.networking.fairlead.dev", "-A"); err == nil {
 		s.Error("v1alpha1 is served")
 	}
-	for _, crd := range definitions {
-		if got := s.kubectl("get", "crd", crd, "-o", "jsonpath={.spec.conversion}{.status.storedVersions}"); got != `{"strategy":"None"}["v1"]` {
+	for _, crd := range framework.Definitions {
+		if got := s.Kubectl("get", "crd", crd, "-o", "jsonpath={.spec.conversion}{.status.storedVersions}"); got != `{"strategy":"None"}["v1"]` {
 			s.Errorf("%s: %s", crd, got)
 		}
 	}
@@ -250,7 +250,7 @@ func (s *suite) may(account string, want bool, rights ...string) {
 			}
 		}
 		review.Spec.ResourceAttributes = what
-		s.must(s.client.Create(s.Context(), review))
+		s.Must(s.Client.Create(s.Context(), review))
 		if review.Status.Allowed != want {
 			s.Errorf("%s may %s: %t", account, text, review.Status.Allowed)
 		}

@@ -18,19 +18,19 @@ import (
 // A tenant who deletes its namespace deletes the operator's Role in it.
 func TestANamespaceWithoutItsRoleHoldsUpNoOtherAndIsWatchedOnceItIsThere(t *testing.T) {
 	t.Parallel()
-	s := open(t, profile{layout: "default", namespaced: true})
+	s := newSuite(t, profile{layout: "default", namespaced: true})
 	args := append(s.arguments("fairlead-manager"), "--namespaces="+other) // beside those of the Deployment
 	s.Retire(s.replicas[0])
 	s.serve(args...)
 	leader := s.replicas[1]
-	s.eventually(func() error { return leader.Started(s.Context()) })
-	s.eventually(s.reachable)
+	s.Eventually(func() error { return leader.Started(s.Context()) })
+	s.Eventually(s.reachable)
 	s.externalService()
-	if events := s.kubectl("-n", framework.Namespace, "get", "events", "--field-selector=reason=NamespaceForbidden", "-o", "jsonpath={.items[*].note}{.items[*].message}"); !strings.Contains(events, "namespace "+other) {
+	if events := s.Kubectl("-n", framework.Namespace, "get", "events", "--field-selector=reason=NamespaceForbidden", "-o", "jsonpath={.items[*].note}{.items[*].message}"); !strings.Contains(events, "namespace "+other) {
 		t.Errorf("told: %q", events)
 	}
-	s.kubectl("-n", other, "apply", "--server-side", "-k", filepath.Join(root, "config", "namespaced", "rights"))
-	s.eventually(func() error {
+	s.Kubectl("-n", other, "apply", "--server-side", "-k", filepath.Join(framework.Root, "config", "namespaced", "rights"))
+	s.Eventually(func() error {
 		if text, err := leader.Logs(); err != nil || !strings.Contains(text, "has rights in namespace "+other) {
 			return errors.Join(err, errors.New("the leader has not ended"))
 		}
@@ -38,10 +38,10 @@ func TestANamespaceWithoutItsRoleHoldsUpNoOtherAndIsWatchedOnceItIsThere(t *test
 	})
 	s.Retire(leader)
 	s.serve(args...)
-	s.eventually(func() error { return s.replicas[2].Started(s.Context()) })
-	s.kubectl("-n", other, "create", "-f", s.file("{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: database}, spec: {"+database+"}}"))
-	s.eventually(func() error {
-		made, err := s.Kubectl(s.Context(), "-n", other, "get", "service", "database", "-o", "name")
+	s.Eventually(func() error { return s.replicas[2].Started(s.Context()) })
+	s.Kubectl("-n", other, "create", "-f", s.File("manifest.yaml", "{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: database}, spec: {"+database+"}}"))
+	s.Eventually(func() error {
+		made, _, err := s.Try("", "-n", other, "get", "service", "database", "-o", "name")
 		if err == nil && made == "" {
 			err = errors.New("no Service yet")
 		}
@@ -52,21 +52,21 @@ func TestANamespaceWithoutItsRoleHoldsUpNoOtherAndIsWatchedOnceItIsThere(t *test
 // As docs/guides/install.md tells: a cluster that had both versions comes to one, and goes back.
 func TestACRDComesToOneVersionAndGoesBack(t *testing.T) {
 	t.Parallel()
-	s := open(t, profile{layout: "default"})
-	s.apply("{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: stays}, spec: {" + database + "}}")
+	s := newSuite(t, profile{layout: "default"})
+	s.Apply("{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: stays}, spec: {"+database+"}}", "--server-side")
 	s.shows("True", ready, "externalservice/stays")
-	for _, crd := range definitions {
-		s.kubectl("patch", "crd", crd, "--type=json", "-p", `[
+	for _, crd := range framework.Definitions {
+		s.Kubectl("patch", "crd", crd, "--type=json", "-p", `[
 			{"op": "test", "path": "/spec/versions/1/name", "value": "v1alpha1"}, {"op": "remove", "path": "/spec/versions/1"},
 			{"op": "replace", "path": "/spec/conversion", "value": {"strategy": "None"}}]`)
 	}
 	s.install(profile{layout: "default", components: []string{"v1-only"}})
-	s.apply("{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: later}, spec: {" + database + "}}")
+	s.Apply("{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: later}, spec: {"+database+"}}", "--server-side")
 	s.shows("True", ready, "externalservice/later")
-	if _, err := s.Kubectl(s.Context(), "get", "externalservices.v1alpha1.networking.fairlead.dev", "-A"); err == nil {
+	if _, _, err := s.Try("", "get", "externalservices.v1alpha1.networking.fairlead.dev", "-A"); err == nil {
 		t.Error("v1alpha1 is served")
 	}
-	s.eventually(func() error {
+	s.Eventually(func() error {
 		body, err := s.replicas[0].Probe(s.Context(), "/readyz")
 		if err == nil && strings.Contains(body, "degraded") {
 			err = errors.New(body)
@@ -81,33 +81,32 @@ func TestACRDComesToOneVersionAndGoesBack(t *testing.T) {
 // As docs/guides/namespaced.md says: each has namespaces of its own, and neither converts.
 func TestTwoOperatorsShareAClusterAndNoNamespace(t *testing.T) {
 	t.Parallel()
-	first := open(t, profile{layout: "default", namespaced: true, components: []string{"v1-only"}})
+	first := newSuite(t, profile{layout: "default", namespaced: true, components: []string{"v1-only"}})
 	second := *first
-	second.profile.second, second.replicas = true, nil
+	second.profile.second = true
 	first.install(second.profile)
 	user, err := first.ServiceAccount("team-system", "team-fairlead-manager")
-	first.must(err)
-	replica, err := first.Launch(suiteContext, append(second.arguments("fairlead-manager"), "--kubeconfig="+user.Kubeconfig, "--service-namespace=team-system")...)
-	first.must(err)
-	second.replicas = []*framework.Replica{replica}
+	first.Must(err)
+	replica, err := first.Launch(t.Context(), append(second.arguments("fairlead-manager"), "--kubeconfig="+user.Kubeconfig, "--service-namespace=team-system")...)
+	first.Must(err)
 	_, port, _ := strings.Cut(replica.Webhook, ":")
 	for _, kind := range []string{"mutating", "validating"} {
 		var patch []string
 		for i := range 3 {
 			patch = append(patch, fmt.Sprintf(`{"op": "replace", "path": "/webhooks/%d/clientConfig/service/port", "value": %s}`, i, port))
 		}
-		first.kubectl("patch", kind+"webhookconfiguration", "team-fairlead-"+kind, "--type=json", "-p", "["+strings.Join(patch, ",")+"]")
+		first.Kubectl("patch", kind+"webhookconfiguration", "team-fairlead-"+kind, "--type=json", "-p", "["+strings.Join(patch, ",")+"]")
 	}
-	first.eventually(func() error { return replica.Started(t.Context()) })
+	first.Eventually(func() error { return replica.Started(t.Context()) })
 
-	manifest := first.file("{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: database}, spec: {" + database + "}}")
+	manifest := first.File("manifest.yaml", "{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: database}, spec: {"+database+"}}")
 	for _, namespace := range []string{watched, other} {
-		first.eventually(func() error { // until the API server knows the second authority
-			_, err := first.Kubectl(t.Context(), "-n", namespace, "apply", "--server-side", "-f", manifest)
+		first.Eventually(func() error { // until the API server knows the second authority
+			_, _, err := first.Try("", "-n", namespace, "apply", "--server-side", "-f", manifest)
 			return err
 		})
-		first.eventually(func() error {
-			_, err := first.Kubectl(t.Context(), "-n", namespace, "get", "service", "database")
+		first.Eventually(func() error {
+			_, _, err := first.Try("", "-n", namespace, "get", "service", "database")
 			return err
 		})
 	}
@@ -121,17 +120,16 @@ func TestTwoOperatorsShareAClusterAndNoNamespace(t *testing.T) {
 	if got := slices.Sorted(maps.Keys(in)); !slices.Equal(got, want) {
 		t.Errorf("Services are made by %q, want %q", got, want)
 	}
-	if pods := first.kubectl("get", "leases", "-A", "--field-selector=metadata.name=fairlead-manager", "-o", "jsonpath={.items[*].metadata.namespace}"); pods != "fairlead-system team-system" {
+	if pods := first.Kubectl("get", "leases", "-A", "--field-selector=metadata.name=fairlead-manager", "-o", "jsonpath={.items[*].metadata.namespace}"); pods != "fairlead-system team-system" {
 		t.Errorf("Leases are in %q", pods)
 	}
 	first.permitted()
-	second.permitted()
 }
 
 // install applies another profile over the one that is there.
 func (s *suite) install(p profile) {
 	s.Helper()
 	folder := s.TempDir()
-	s.must(p.overlay(folder))
-	s.must(s.InstallOverlay(s.Context(), folder))
+	s.Must(p.overlay(folder))
+	s.Must(s.InstallOverlay(s.Context(), folder))
 }

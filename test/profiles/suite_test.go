@@ -4,19 +4,13 @@
 package profiles
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,21 +20,12 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-const (
-	// root is the checkout.
-	root = "../.."
-	// patience is how long anything may take on a busy machine.
-	patience = 3 * time.Minute
-	// watched is the namespace that every profile works in, and other is one that no one names.
-	watched, other = "shop", "bank"
-)
+// watched is the namespace that every profile works in, and other is one that no one names.
+const watched, other = "shop", "bank"
 
-var suiteContext, closing = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+var tests = framework.NewTests(2) // a control plane takes a processor
 
-// A control plane takes a processor.
-func TestMain(m *testing.M) {
-	os.Exit(framework.Main(m, 2, func() error { closing(); return nil }))
-}
+func TestMain(m *testing.M) { os.Exit(tests.Main(m)) }
 
 // profile is a way to install.
 type profile struct {
@@ -62,7 +47,7 @@ func (p profile) has(component string) bool { return slices.Contains(p.component
 
 // overlay writes the kustomization of the profile to a folder.
 func (p profile) overlay(folder string) error {
-	config, err := filepath.Abs(filepath.Join(root, "config"))
+	config, err := filepath.Abs(filepath.Join(framework.Root, "config"))
 	if err != nil {
 		return err
 	}
@@ -96,47 +81,33 @@ func (p profile) overlay(folder string) error {
 
 // suite is a control plane with what a profile renders.
 type suite struct {
-	*testing.T
-	*framework.Cluster
+	framework.Test
 	profile  profile
-	client   client.WithWatch
 	replicas []*framework.Replica
 }
 
-// open installs the profile and runs the operator as its Deployments would.
-func open(t *testing.T, p profile) *suite {
+// newSuite installs the profile and runs the operator as its Deployments would.
+func newSuite(t *testing.T, p profile) *suite {
 	t.Helper()
 	folder, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
+	if err == nil {
+		err = p.overlay(folder)
 	}
-	if err := p.overlay(folder); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	audit, err := filepath.Abs("testdata/audit-policy.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &suite{T: t, profile: p}
-	s.Cluster, err = framework.Open(suiteContext, framework.Options{
-		Root: root, Overlay: folder, Output: os.Stderr, Cluster: cluster.Options{Nodes: 2, AuditPolicy: audit},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	s.client, err = framework.NewClient(s.Kubeconfig())
-	s.must(err)
+	own := tests.OpenFor(t, framework.Options{Overlay: folder, Cluster: cluster.Options{Nodes: 2, AuditPolicy: audit}})
+	s := &suite{Test: framework.Test{T: t, Cluster: own, Namespace: watched}, profile: p}
 	if p.layout == "split" {
 		user, err := s.ServiceAccount(framework.Namespace, "fairlead-webhook")
-		s.must(err)
+		s.Must(err)
 		s.serve(append(s.arguments("fairlead-webhook"), "--kubeconfig="+user.Kubeconfig)...)
-		reconciler, err := s.Launch(suiteContext, s.arguments("fairlead-manager")...)
-		s.must(err)
+		reconciler, err := s.Launch(s.Context(), s.arguments("fairlead-manager")...)
+		s.Must(err)
 		s.replicas = append(s.replicas, reconciler)
 	} else {
 		s.serve(s.arguments("fairlead-manager")...)
@@ -144,14 +115,14 @@ func open(t *testing.T, p profile) *suite {
 	if p.has("namespaced/without-cluster-role") {
 		s.publish()
 	}
-	s.eventually(s.reachable)
+	s.Eventually(s.reachable)
 	return s
 }
 
 func (s *suite) serve(args ...string) {
 	s.Helper()
-	replica, err := s.StartReplica(suiteContext, args...)
-	s.must(err)
+	replica, err := s.StartReplica(s.Context(), args...)
+	s.Must(err)
 	s.replicas = append(s.replicas, replica)
 }
 
@@ -160,7 +131,7 @@ func (s *suite) arguments(name string) []string {
 	s.Helper()
 	var d appsv1.Deployment
 	namespace, prefix, _ := s.profile.names()
-	s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: prefix + name}, &d))
+	s.Must(s.Client.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: prefix + name}, &d))
 	pod := d.Spec.Template.Spec
 	if pod.ServiceAccountName != prefix+name {
 		s.Fatalf("Deployment %s runs as %s", d.Name, pod.ServiceAccountName)
@@ -170,32 +141,29 @@ func (s *suite) arguments(name string) []string {
 		s.Fatalf("arguments %q do not begin with %q", args, want)
 	}
 	var c corev1.ConfigMap
-	s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: pod.Volumes[0].ConfigMap.Name}, &c))
-	file := filepath.Join(s.TempDir(), "config.yaml")
-	s.must(os.WriteFile(file, []byte(c.Data["config.yaml"]), 0o600))
+	s.Must(s.Client.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: pod.Volumes[0].ConfigMap.Name}, &c))
+	file := s.File("config.yaml", c.Data["config.yaml"])
 	return append(append([]string{"--config=" + file}, args[2:]...), "--sources-poll-interval=1s")
 }
 
 // publish copies the authority to where API servers look for it, as docs/guides/namespaced.md tells an administrator.
 func (s *suite) publish() {
 	s.Helper()
-	bundle := s.kubectl("-n", framework.Namespace, "get", "secret", "fairlead-webhook-ca", "-o", `jsonpath={.data.ca\.crt}`)
+	bundle := s.Kubectl("-n", framework.Namespace, "get", "secret", "fairlead-webhook-ca", "-o", `jsonpath={.data.ca\.crt}`)
 	patch := func(path string) string { return fmt.Sprintf(`{"op": "add", "path": %q, "value": %q}`, path, bundle) }
 	var webhooks []string
 	for i := range 3 {
 		webhooks = append(webhooks, patch(fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", i)))
 	}
 	for _, kind := range []string{"mutating", "validating"} {
-		s.kubectl("patch", kind+"webhookconfiguration", "fairlead-"+kind, "--type=json", "-p", "["+strings.Join(webhooks, ",")+"]")
+		s.Kubectl("patch", kind+"webhookconfiguration", "fairlead-"+kind, "--type=json", "-p", "["+strings.Join(webhooks, ",")+"]")
 	}
-	for _, crd := range definitions {
+	for _, crd := range framework.Definitions {
 		if !s.profile.has("v1-only") {
-			s.kubectl("patch", "crd", crd, "--type=json", "-p", "["+patch("/spec/conversion/webhook/clientConfig/caBundle")+"]")
+			s.Kubectl("patch", "crd", crd, "--type=json", "-p", "["+patch("/spec/conversion/webhook/clientConfig/caBundle")+"]")
 		}
 	}
 }
-
-var definitions = []string{"externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev", "chaospods.chaos.fairlead.dev"}
 
 // reachable is nil once the API server reaches the webhooks for each kind.
 func (s *suite) reachable() error {
@@ -204,55 +172,20 @@ func (s *suite) reachable() error {
 		"{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: r}, spec: {" + restarts + "}}",
 		"{apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, metadata: {name: r}, spec: {" + kills + "}}",
 	} {
-		if _, err := s.try(manifest, "create", "--dry-run=server"); err != nil {
+		if _, _, err := s.Try(manifest, "create", "--dry-run=server", "-f", "-"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *suite) must(err error) {
-	s.Helper()
-	if err != nil {
-		s.Fatal(err)
-	}
-}
-
-func (s *suite) eventually(ask func() error) {
-	s.Helper()
-	s.must(framework.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
-}
-
-func (s *suite) kubectl(args ...string) string {
-	s.Helper()
-	out, err := s.Kubectl(s.Context(), args...)
-	s.must(err)
-	return out
-}
-
-// try gives a manifest of the watched namespace to kubectl, and returns what it printed.
-func (s *suite) try(manifest string, args ...string) (string, error) {
-	var out, problems bytes.Buffer
-	err := s.KubectlIO(s.Context(), strings.NewReader(manifest), &out, io.MultiWriter(&problems, &out), append([]string{"-n", watched, "-f", "-"}, args...)...)
-	if err != nil {
-		err = fmt.Errorf("%w: %s", err, problems.String())
-	}
-	return out.String(), err
-}
-
-func (s *suite) apply(manifest string) {
-	s.Helper()
-	_, err := s.try(manifest, "apply", "--server-side")
-	s.must(err)
-}
-
 // shows waits until a field of an object has a value.
 func (s *suite) shows(want, path string, object ...string) {
 	s.Helper()
-	s.eventually(func() error {
-		got, err := s.Kubectl(s.Context(), append([]string{"-n", watched, "get", "-o", "jsonpath=" + path}, object...)...)
+	s.Eventually(func() error {
+		got, _, err := s.Try("", append([]string{"get", "-o", "jsonpath=" + path}, object...)...)
 		if err == nil && got != want {
-			all, _ := s.Kubectl(s.Context(), append([]string{"-n", watched, "get", "-o", "yaml"}, object...)...)
+			all, _, _ := s.Try("", append([]string{"get", "-o", "yaml"}, object...)...)
 			err = fmt.Errorf("%s of %q is %q, want %q:\n%s", path, object, got, want, all)
 		}
 		return err
@@ -263,20 +196,12 @@ func (s *suite) shows(want, path string, object ...string) {
 func (s *suite) gone(objects ...string) {
 	s.Helper()
 	for _, object := range objects {
-		s.eventually(func() error {
-			got, err := s.Kubectl(s.Context(), "-n", watched, "get", object, "--ignore-not-found", "-o", "name")
+		s.Eventually(func() error {
+			got, _, err := s.Try("", "get", object, "--ignore-not-found", "-o", "name")
 			if err == nil && got != "" {
 				err = fmt.Errorf("%s is still there", object)
 			}
 			return err
 		})
 	}
-}
-
-// file holds a manifest.
-func (s *suite) file(manifest string) string {
-	s.Helper()
-	path := filepath.Join(s.TempDir(), "manifest.yaml")
-	s.must(os.WriteFile(path, []byte(manifest), 0o600))
-	return path
 }
