@@ -29,9 +29,6 @@ const (
 	memory = 2 * time.Second
 )
 
-// definitions are the objects whose conversion calls the webhooks.
-var definitions = []string{"externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev", "chaospods.chaos.fairlead.dev"}
-
 // published is what the API server is told to trust, at one moment.
 type published struct {
 	at time.Time
@@ -232,7 +229,7 @@ func (s *site) published(ctx context.Context) (published, error) {
 	for _, hook := range mutating.Webhooks {
 		p.bundles[hook.Name] = string(hook.ClientConfig.CABundle)
 	}
-	for _, name := range definitions {
+	for _, name := range framework.Definitions {
 		definition := &unstructured.Unstructured{}
 		definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
 		if err := s.admin.Get(ctx, client.ObjectKey{Name: name}, definition); err != nil {

@@ -13,9 +13,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fairlead-dev/fairlead/test/bench/process"
 )
@@ -138,12 +135,8 @@ func (r *run) atRest(ctx context.Context, name string, s side) (all rested, err 
 // list lists the objects as a start does, from the API server's cache, and throws them away: no start takes less.
 func (r *run) list(ctx context.Context) (took time.Duration, err error) {
 	err = r.within(ctx, "list of many objects", func(ctx context.Context) error {
-		api, err := r.unlimited()
-		if err != nil {
-			return err
-		}
 		began := time.Now()
-		body, err := api.Discovery().RESTClient().Get().AbsPath("/apis/networking.fairlead.dev/v1/externalservices").Param("resourceVersion", "0").Stream(ctx)
+		body, err := r.stage.Kube.Discovery().RESTClient().Get().AbsPath("/apis/networking.fairlead.dev/v1/externalservices").Param("resourceVersion", "0").Stream(ctx)
 		if err != nil {
 			return err
 		}
@@ -153,16 +146,6 @@ func (r *run) list(ctx context.Context) (took time.Duration, err error) {
 		return err
 	})
 	return took, err
-}
-
-// unlimited is a client that sends what it is told to as fast as it can.
-func (r *run) unlimited() (kubernetes.Interface, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", r.stage.Kubeconfig())
-	if err != nil {
-		return nil, err
-	}
-	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
-	return kubernetes.NewForConfig(config)
 }
 
 // fill makes the objects, some 4.5 KB each as they are stored.
@@ -175,10 +158,7 @@ func (r *run) fill(ctx context.Context) error {
 	if err := r.stage.Reachable(ctx); err != nil {
 		return err
 	}
-	api, err := r.unlimited()
-	if err != nil {
-		return err
-	}
+	api := r.stage.Kube
 	for n := range fleetNamespaces {
 		namespace := map[string]any{"metadata": map[string]any{"name": fleetNamespace(n), "labels": map[string]any{"fairlead.dev/shard": string(rune('a' + n%3))}}}
 		body, err := json.Marshal(namespace)

@@ -51,9 +51,8 @@ type Options struct {
 // run is one measurement.
 type run struct {
 	Options
-	stage  *framework.Cluster
-	client client.WithWatch
-	log    reconcileLog
+	stage *framework.Cluster
+	log   reconcileLog
 	// patience bounds one step.
 	patience time.Duration
 }
@@ -116,9 +115,6 @@ func (r *run) onCluster(ctx context.Context, measure func(context.Context) error
 
 // populate makes what is reconciled, and everything that only a first start makes.
 func (r *run) populate(ctx context.Context) (err error) {
-	if r.client, err = framework.NewClient(r.stage.Kubeconfig()); err != nil {
-		return err
-	}
 	replica, err := r.stage.StartReplica(ctx)
 	if err != nil {
 		return err
@@ -302,7 +298,7 @@ func (r *run) within(ctx context.Context, what string, do func(context.Context) 
 // free deletes the Lease that a former process left.
 func (r *run) free(ctx context.Context, s side) error {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: framework.Namespace, Name: s.lease}}
-	return client.IgnoreNotFound(r.client.Delete(ctx, lease))
+	return client.IgnoreNotFound(r.stage.Client.Delete(ctx, lease))
 }
 
 // settle gives the standby time to fill what it keeps warm, and both to renew at least once.

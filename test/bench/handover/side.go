@@ -75,12 +75,12 @@ func (r *run) forLife() side {
 	s := ours(r.stage, "--leader-elect-mode=forLife")
 	launch := s.start
 	s.start = func(ctx context.Context) (*replica, error) {
-		if err := framework.CreatePod(ctx, r.client, r.stage.NextReplica()); err != nil {
+		if err := framework.CreatePod(ctx, r.stage.Client, r.stage.NextReplica()); err != nil {
 			return nil, err
 		}
 		return launch(ctx)
 	}
-	s.onEnd = func(ctx context.Context, id string) error { return framework.DeletePod(ctx, r.client, id) }
+	s.onEnd = func(ctx context.Context, id string) error { return framework.DeletePod(ctx, r.stage.Client, id) }
 	return s
 }
 

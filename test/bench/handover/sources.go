@@ -35,10 +35,7 @@ func (r *run) sources(ctx context.Context) ([]Row, error) {
 	if err := r.stage.KubectlIO(ctx, nil, io.Discard, r.Output, "apply", "--server-side", "-f", rights); err != nil {
 		return nil, err
 	}
-	api, err := r.unlimited()
-	if err != nil {
-		return nil, err
-	}
+	api := r.stage.Kube
 	if err := r.makePolicies(ctx, api); err != nil {
 		return nil, fmt.Errorf("make %d policies: %w", sourcesPolicies, err)
 	}

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fairlead-dev/fairlead/test/bench/subject"
 	"github.com/fairlead-dev/fairlead/test/cluster"
@@ -55,13 +53,8 @@ func (r *run) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", r.stage.Kubeconfig())
-	if err != nil {
-		return err
-	}
-	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
-	r.client, err = kubernetes.NewForConfig(config)
-	return err
+	r.client = r.stage.Kube
+	return nil
 }
 
 // close ends what runs, the operator before what it looks at.

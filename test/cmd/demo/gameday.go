@@ -63,7 +63,7 @@ spec:
 // has its configuration changed. Nothing is done to have it back.
 func gameDay(ctx context.Context, s *environment) (err error) {
 	address := fmt.Sprintf("198.51.100.%d", 1+os.Getpid()%250) // another one for a demo that runs beside this one
-	if _, err := s.servers.TCP(address + ":5432"); err != nil {
+	if _, err := s.Servers.TCP(address + ":5432"); err != nil {
 		return fmt.Errorf("the database: %w (a loopback address stands for it, which takes Linux)", err)
 	}
 	checks, err := externalnet.OpenFleet(externalnet.FleetOptions{Protocol: externalnet.FleetHTTP, Workers: 4})

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
@@ -64,19 +63,10 @@ func handOver(ctx context.Context, s *environment) error {
 	if err != nil {
 		return err
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
-	if err != nil {
-		return err
-	}
-	config.QPS = -1
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return err
-	}
 	load := &writer{}
 	loadCtx, stop := context.WithCancel(ctx)
 	var writing sync.WaitGroup
-	writing.Go(func() { load.run(loadCtx, client.Resource(oldServices)) })
+	writing.Go(func() { load.run(loadCtx, s.Dynamic.Resource(oldServices)) })
 	defer writing.Wait()
 	defer stop()
 

@@ -37,8 +37,7 @@ func main() {
 // environment is what the steps use.
 type environment struct {
 	*framework.Cluster
-	servers *externalnet.Servers
-	leader  *framework.Replica
+	leader *framework.Replica
 }
 
 // step is one part of the story: what it claims, and the proof.
@@ -55,12 +54,12 @@ func tell(ctx context.Context, root string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, servers.Close()) }()
-	opened, err := framework.Open(ctx, framework.Options{Root: root, Operator: framework.Outside, Output: os.Stderr, Cluster: cluster.Options{Nodes: 1}})
+	opened, err := framework.Open(ctx, framework.Options{Root: root, Servers: servers, Output: os.Stderr, Cluster: cluster.Options{Nodes: 1}})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	s := &environment{Cluster: opened, servers: servers}
+	s := &environment{Cluster: opened}
 	for i, part := range story {
 		fmt.Printf("\n%d. %s\n", i+1, part.claim)
 		began := time.Now()
@@ -74,7 +73,7 @@ func tell(ctx context.Context, root string) (err error) {
 
 // replica starts one more replica of the operator.
 func (s *environment) replica(ctx context.Context) (*framework.Replica, error) {
-	return s.StartReplica(ctx, "--dns-nameservers="+s.servers.DNS.Addr().String())
+	return s.StartReplica(ctx)
 }
 
 // show prints what a reader should see of a step.
