@@ -24,7 +24,7 @@ const (
 	// counter is the annotation that counts the writes.
 	counter = "load.example.com/writes"
 	// pace is the time between two writes of one user.
-	pace = 100 * time.Millisecond
+	pace = 250 * time.Millisecond
 )
 
 // load is users who write all the while, one for each kind.

@@ -32,52 +32,46 @@ var inCluster = []string{
 	"/customresourcedefinitions", "/mutatingwebhookconfigurations", "/validatingwebhookconfigurations", "/tokenreviews", "/subjectaccessreviews",
 }
 
-func TestDefault(t *testing.T) {
-	s := run(t, profile{layout: "default"})
-	s.may("fairlead-manager", true, "get secrets in bank", "patch deployments.apps in bank", "list nodes")
-	s.may("fairlead-manager", false, "list secrets in shop", "list secrets", "impersonate serviceaccounts in shop")
-}
-
-func TestWatchSecrets(t *testing.T) {
-	s := run(t, profile{layout: "default", components: []string{"watch-secrets"}})
-	s.may("fairlead-manager", true, "list secrets", "watch secrets in bank")
-	if !slices.ContainsFunc(s.requests(), func(r request) bool { return r.Verb == "watch" && r.place() == "/secrets" }) {
-		t.Error("Secrets are not watched")
+// Each profile has a control plane of its own.
+func TestEachProfileTakesEachKindThroughItsLife(t *testing.T) {
+	for _, c := range framework.Sample(framework.NewSampler(t), 3, []struct {
+		name    string
+		profile profile
+		check   func(*suite)
+	}{
+		{"default", profile{layout: "default"}, func(s *suite) {
+			s.may("fairlead-manager", true, "get secrets in bank", "patch deployments.apps in bank", "list nodes")
+			s.may("fairlead-manager", false, "list secrets in shop", "list secrets", "impersonate serviceaccounts in shop")
+		}},
+		{"watch-secrets", profile{layout: "default", components: []string{"watch-secrets"}}, func(s *suite) {
+			s.may("fairlead-manager", true, "list secrets", "watch secrets in bank")
+			if !slices.ContainsFunc(s.requests(), func(r request) bool { return r.Verb == "watch" && r.place() == "/secrets" }) {
+				s.Error("Secrets are not watched")
+			}
+		}},
+		{"split", profile{layout: "split"}, func(s *suite) {
+			s.may("fairlead-webhook", false, "get secrets in bank", "list secrets", "create pods in bank", "patch services in bank", "patch deployments.apps in bank")
+			s.may("fairlead-manager", false, "list secrets", "patch mutatingwebhookconfigurations.admissionregistration.k8s.io")
+			for _, account := range []string{"fairlead-webhook", "fairlead-manager"} {
+				if !slices.ContainsFunc(s.requests(), func(r request) bool { return strings.HasSuffix(r.User.Username, ":"+account) }) {
+					s.Errorf("%s sends no request", account)
+				}
+			}
+		}},
+		{"v1 only", profile{layout: "default", components: []string{"v1-only"}}, (*suite).servesOneVersion},
+		{"namespaced", profile{layout: "default", namespaced: true}, func(s *suite) { s.staysInItsNamespaces(inCluster...) }},
+		{"namespaced, without a ClusterRole", profile{layout: "default", namespaced: true, components: []string{"namespaced/without-cluster-role"}}, func(s *suite) {
+			s.staysInItsNamespaces()
+			s.may("fairlead-manager", false, "create tokenreviews.authentication.k8s.io", "create subjectaccessreviews.authorization.k8s.io",
+				"patch customresourcedefinitions.apiextensions.k8s.io", "patch mutatingwebhookconfigurations.admissionregistration.k8s.io")
+		}},
+		{"namespaced, v1 only", profile{layout: "default", namespaced: true, components: []string{"v1-only"}}, func(s *suite) {
+			s.staysInItsNamespaces(inCluster...)
+			s.servesOneVersion()
+		}},
+	}) {
+		t.Run(c.name, func(t *testing.T) { c.check(run(t, c.profile)) })
 	}
-}
-
-func TestSplit(t *testing.T) {
-	s := run(t, profile{layout: "split"})
-	s.may("fairlead-webhook", false, "get secrets in bank", "list secrets", "create pods in bank", "patch services in bank", "patch deployments.apps in bank")
-	s.may("fairlead-manager", false, "list secrets", "patch mutatingwebhookconfigurations.admissionregistration.k8s.io")
-	for _, account := range []string{"fairlead-webhook", "fairlead-manager"} {
-		if !slices.ContainsFunc(s.requests(), func(r request) bool { return strings.HasSuffix(r.User.Username, ":"+account) }) {
-			t.Errorf("%s sends no request", account)
-		}
-	}
-}
-
-func TestV1Only(t *testing.T) {
-	s := run(t, profile{layout: "default", components: []string{"v1-only"}})
-	s.servesOneVersion()
-}
-
-func TestNamespaced(t *testing.T) {
-	s := run(t, profile{layout: "default", namespaced: true})
-	s.staysInItsNamespaces(inCluster...)
-}
-
-func TestNamespacedWithoutAClusterRole(t *testing.T) {
-	s := run(t, profile{layout: "default", namespaced: true, components: []string{"namespaced/without-cluster-role"}})
-	s.staysInItsNamespaces()
-	s.may("fairlead-manager", false, "create tokenreviews.authentication.k8s.io", "create subjectaccessreviews.authorization.k8s.io",
-		"patch customresourcedefinitions.apiextensions.k8s.io", "patch mutatingwebhookconfigurations.admissionregistration.k8s.io")
-}
-
-func TestNamespacedV1Only(t *testing.T) {
-	s := run(t, profile{layout: "default", namespaced: true, components: []string{"v1-only"}})
-	s.staysInItsNamespaces(inCluster...)
-	s.servesOneVersion()
 }
 
 // run takes an object of each kind through its life, and sees that no request of the operator was forbidden.
