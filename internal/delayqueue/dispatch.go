@@ -43,7 +43,7 @@ func (q *Queue[K]) collectDue(now time.Duration) {
 func (q *Queue[K]) dispatch(ctx context.Context, now time.Duration) {
 	for e := q.next(ctx); e != nil; e = q.next(ctx) {
 		late := now - e.at
-		q.workers.Go(func() { panics.Go("agenda", func() { q.work(ctx, e, late) }) })
+		q.workers.Go(func() { panics.Go("delay queue", func() { q.work(ctx, e, late) }) })
 	}
 }
 
@@ -82,7 +82,7 @@ const afterPanic = time.Minute
 
 // process calls Process, and returns when the key is due next, also after a panic.
 func (q *Queue[K]) process(ctx context.Context, key K) (next time.Time) {
-	if panics.Try("agenda", func() error { next = q.Process(ctx, key); return nil }) != nil {
+	if panics.Try("delay queue", func() error { next = q.Process(ctx, key); return nil }) != nil {
 		return time.Now().Add(afterPanic)
 	}
 	return next

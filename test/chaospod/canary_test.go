@@ -89,7 +89,7 @@ func TestAForeignPodOfTheCanarysNameIsLeftAlone(t *testing.T) {
 
 func TestARefusedCanarySaysWhyInTheApiServersWords(t *testing.T) {
 	s := newSuite(t)
-	s.Pardon(s.Namespace)
+	s.MayBeRefusedIn(s.Namespace)
 	s.Make(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}, spec: {hard: {pods: "0"}}}`)
 	s.Eventually(func() error { // until the quota is known, pods pass
 		o := s.Object("{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}}")

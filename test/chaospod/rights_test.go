@@ -64,7 +64,7 @@ func TestAWriterHasNoPodKilledWithoutTheRight(t *testing.T) {
 
 func TestAServiceAccountKillsWhatItMayAndNoMore(t *testing.T) {
 	s := newSuite(t)
-	s.Pardon(s.Namespace)
+	s.MayBeRefusedIn(s.Namespace)
 	s.run("web", 3, "")
 	s.Make("{apiVersion: v1, kind: ServiceAccount, metadata: {name: killer}}")
 	s.Grant("impersonator", "{kind: ServiceAccount, name: fairlead-manager, namespace: fairlead-system}",

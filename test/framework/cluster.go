@@ -71,11 +71,11 @@ type Cluster struct {
 	balancer *loopback.Balancer
 	args     []string // of replicas that Fill starts
 
-	mu       sync.Mutex // guards what follows
-	all      []*Replica
-	replicas []*Replica // behind the Service
-	pardons  []string   // namespaces
-	started  int
+	mu        sync.Mutex // guards what follows
+	all       []*Replica
+	replicas  []*Replica // behind the Service
+	refusable []string   // namespaces
+	started   int
 }
 
 // Open starts a control plane and installs Fairlead's manifests. No replica runs yet.

@@ -40,19 +40,19 @@ func (s *Cluster) Running() []*Replica {
 	return slices.Clone(s.replicas)
 }
 
-// Pardon says that the operator is rightly refused in a namespace, and may say so.
-func (s *Cluster) Pardon(namespace string) {
+// MayBeRefusedIn says that the operator is rightly refused in a namespace, and may say so.
+func (s *Cluster) MayBeRefusedIn(namespace string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pardons = append(s.pardons, namespace)
+	s.refusable = append(s.refusable, namespace)
 }
 
-// Complaints are those of all replicas that ever ran, but for those about namespaces that were pardoned.
+// Complaints are those of all replicas that ever ran, but for those about namespaces where it may be refused.
 func (s *Cluster) Complaints() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.DeleteFunc(Complaints(s.all...), func(line string) bool {
-		return slices.ContainsFunc(s.pardons, func(namespace string) bool { return strings.Contains(line, namespace) })
+		return slices.ContainsFunc(s.refusable, func(namespace string) bool { return strings.Contains(line, namespace) })
 	})
 }
 

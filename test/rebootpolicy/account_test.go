@@ -17,7 +17,7 @@ import (
 func TestAServiceAccountRestartsWhatItMayAndNoMore(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.Pardon(s.Namespace)
+	s.MayBeRefusedIn(s.Namespace)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))
 	s.Make("{apiVersion: v1, kind: ServiceAccount, metadata: {name: restarter}}")

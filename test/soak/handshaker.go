@@ -38,11 +38,11 @@ type published struct {
 	written int64
 }
 
-// sentinel opens new connections to every replica all the time, and verifies each as the API server
+// handshaker opens new connections to every replica all the time, and verifies each as the API server
 // would: by every bundle that stands anywhere, and by those that stood there a moment ago. The API
 // server keeps its connections, so that a certificate that no new client would trust may go unnoticed by
 // it.
-type sentinel struct {
+type handshaker struct {
 	site   *site
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -57,9 +57,9 @@ type sentinel struct {
 	signer     map[string]string          // key of the root that signed the last one, by replica
 }
 
-// watch starts a sentinel that lives until Close is called or ctx ends.
-func (s *site) watch(ctx context.Context) (*sentinel, error) {
-	w := &sentinel{site: s, done: make(chan struct{}), refusals: map[string]int{}, serials: map[string]map[string]bool{}, signer: map[string]string{}}
+// watch starts a handshaker that works until Close is called or ctx ends.
+func (s *site) watch(ctx context.Context) (*handshaker, error) {
+	w := &handshaker{site: s, done: make(chan struct{}), refusals: map[string]int{}, serials: map[string]map[string]bool{}, signer: map[string]string{}}
 	var err error
 	if w.first, err = s.published(ctx); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (s *site) watch(ctx context.Context) (*sentinel, error) {
 }
 
 // shows waits until every replica has shown so many certificates.
-func (w *sentinel) shows(ctx context.Context, want int) error {
+func (w *handshaker) shows(ctx context.Context, want int) error {
 	return framework.Eventually(ctx, renewedWithin, func(context.Context) error {
 		if n := w.leaves(); n < want {
 			return fmt.Errorf("a replica has shown %d certificates, not %d", n, want)
@@ -87,7 +87,7 @@ func (w *sentinel) shows(ctx context.Context, want int) error {
 	})
 }
 
-func (w *sentinel) run(ctx context.Context) {
+func (w *handshaker) run(ctx context.Context) {
 	defer close(w.done)
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -106,8 +106,8 @@ func (w *sentinel) run(ctx context.Context) {
 	}
 }
 
-// close ends the sentinel and says what it saw.
-func (w *sentinel) close(a *attempt) {
+// close ends the handshaker and says what it saw.
+func (w *handshaker) close(a *attempt) {
 	w.cancel()
 	<-w.done
 	w.mu.Lock()
@@ -119,7 +119,7 @@ func (w *sentinel) close(a *attempt) {
 		w.handshakes, w.now.written-w.first.written)
 }
 
-func (w *sentinel) follow(now published) {
+func (w *handshaker) follow(now published) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.past = append(w.past, w.now)
@@ -130,7 +130,7 @@ func (w *sentinel) follow(now published) {
 }
 
 // look opens a connection and verifies it.
-func (w *sentinel) look(ctx context.Context, r *replica) {
+func (w *handshaker) look(ctx context.Context, r *replica) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	dialer := tls.Dialer{Config: &tls.Config{
@@ -177,7 +177,7 @@ func verify(state tls.ConnectionState, bundle, name string) error {
 }
 
 // leaves is the least number of different certificates that a replica has shown.
-func (w *sentinel) leaves() int {
+func (w *handshaker) leaves() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	least := -1
@@ -190,7 +190,7 @@ func (w *sentinel) leaves() int {
 }
 
 // signers are the roots that signed what the replicas show now, and how often each.
-func (w *sentinel) signers() map[string]int {
+func (w *handshaker) signers() map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := map[string]int{}
@@ -202,7 +202,7 @@ func (w *sentinel) signers() map[string]int {
 }
 
 // trusted is how many certificates each published bundle has now.
-func (w *sentinel) trusted() map[string]int {
+func (w *handshaker) trusted() map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := map[string]int{}
