@@ -60,12 +60,12 @@ func TestEachProfileTakesEachKindThroughItsLife(t *testing.T) {
 		}},
 		{"v1 only", profile{layout: "default", components: []string{"v1-only"}}, (*suite).servesOneVersion},
 		{"namespaced", profile{layout: "default", namespaced: true}, func(s *suite) { s.staysInItsNamespaces(inCluster...) }},
-		{"namespaced, without a ClusterRole", profile{layout: "default", namespaced: true, components: []string{"namespaced/without-cluster-role"}}, func(s *suite) {
+		{"namespaced without a ClusterRole", profile{layout: "default", namespaced: true, components: []string{"namespaced/without-cluster-role"}}, func(s *suite) {
 			s.staysInItsNamespaces()
 			s.may("fairlead-manager", false, "create tokenreviews.authentication.k8s.io", "create subjectaccessreviews.authorization.k8s.io",
 				"patch customresourcedefinitions.apiextensions.k8s.io", "patch mutatingwebhookconfigurations.admissionregistration.k8s.io")
 		}},
-		{"namespaced, v1 only", profile{layout: "default", namespaced: true, components: []string{"v1-only"}}, func(s *suite) {
+		{"namespaced with v1 only", profile{layout: "default", namespaced: true, components: []string{"v1-only"}}, func(s *suite) {
 			s.staysInItsNamespaces(inCluster...)
 			s.servesOneVersion()
 		}},
