@@ -7,6 +7,8 @@ import (
 	"os"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
@@ -36,4 +38,12 @@ func newSuite(t *testing.T) *suite {
 func newSerialSuite(t *testing.T) *suite {
 	t.Helper()
 	return &suite{framework.NewTest(t, open(t))}
+}
+
+// Make creates an object from YAML. A webhook that was too late on a busy machine is called again.
+func (s *suite) Make(manifest string) *unstructured.Unstructured {
+	s.Helper()
+	object := s.Object(manifest)
+	s.Must(framework.Retry(func() error { return s.Client.Create(s.Context(), object) }))
+	return object
 }

@@ -38,10 +38,10 @@ func (c *chaos) status() *chaosv1.ChaosPodStatus {
 	return &object.Status
 }
 
-// edit merges YAML into the ChaosPod.
+// edit merges YAML into the ChaosPod. A webhook that was too late on a busy machine is called again.
 func (c *chaos) edit(patch string) {
 	c.Helper()
-	c.Merge(chaosv1.GroupVersion.String(), "ChaosPod", c.name, patch)
+	c.Must(framework.Retry(func() error { return c.TryMerge(chaosv1.GroupVersion.String(), "ChaosPod", c.name, patch) }))
 }
 
 // runs asks for a run, which is the nth.

@@ -45,28 +45,32 @@ func (t *Test) Objects(manifests string) []*unstructured.Unstructured {
 	return objects
 }
 
-// write ends the test on an error. A webhook that was too late on a busy machine is called again.
-func (t *Test) write(write func() error) {
-	t.Helper()
-	t.Must(retry.OnError(wait.Backoff{Steps: 10, Duration: time.Second}, apierrors.IsInternalError, write))
+// Retry calls write again, at most nine times, where it ends in an internal error: a webhook may be too late on a busy
+// machine.
+func Retry(write func() error) error {
+	return retry.OnError(wait.Backoff{Steps: 10, Duration: time.Second}, apierrors.IsInternalError, write)
 }
 
 // Make creates an object from YAML.
 func (t *Test) Make(manifest string) *unstructured.Unstructured {
 	t.Helper()
 	object := t.Object(manifest)
-	t.write(func() error { return t.Client.Create(t.Context(), object) })
+	t.Must(t.Client.Create(t.Context(), object))
 	return object
 }
 
 // Merge edits an object by a merge patch in YAML.
 func (t *Test) Merge(apiVersion, kind, name, patch string) {
 	t.Helper()
+	t.Must(t.TryMerge(apiVersion, kind, name, patch))
+}
+
+// TryMerge is Merge, and returns the API server's error.
+func (t *Test) TryMerge(apiVersion, kind, name, patch string) error {
+	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(patch))
 	t.Must(err)
-	t.write(func() error {
-		return t.Client.Patch(t.Context(), t.named(apiVersion, kind, name), client.RawPatch(types.MergePatchType, raw))
-	})
+	return t.Client.Patch(t.Context(), t.named(apiVersion, kind, name), client.RawPatch(types.MergePatchType, raw))
 }
 
 // Delete deletes an object, and waits for nothing.
