@@ -160,7 +160,9 @@ func serveHTTP2(t *testing.T, handler http.HandlerFunc) (port uint16) {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	t.Cleanup(func() {
-		_ = server.Close()
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
 		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}

@@ -29,8 +29,8 @@ type Options struct {
 	Kinds []schema.GroupVersionKind
 	// Undecodable collects the objects that do not decode.
 	Undecodable *Undecodable
-	// Transform makes of each listed object what is kept of it, as the informer does, which transforms it once more.
-	// Defaults to the object as it is.
+	// Transform is applied to each object of a list as soon as it is decoded; the informer applies its own to the result.
+	// Defaults to none.
 	Transform cache.TransformFunc
 	// NewInformer makes the informers of all kinds. Defaults to client-go's.
 	NewInformer func(source cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer

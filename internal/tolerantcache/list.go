@@ -4,7 +4,6 @@
 package tolerantcache
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -18,7 +17,7 @@ import (
 
 // A start lists each kind. To send 20,000 objects takes the API server half of the processor time as a list of what it
 // takes as events of a watch, and client-go holds a list three times while it decodes it: as it was sent, as objects,
-// and as it is kept. Here each object is decoded, and made what is kept of it, while the next ones arrive.
+// and as it is kept. Here each object is decoded and transformed while the next ones arrive.
 
 // readList decodes a list of the kind from a response. An object that does not decode is decoded as far as possible.
 func (n *tolerantSerializer) readList(response io.Reader, transform cache.TransformFunc) (*internalversion.List, error) {
@@ -99,7 +98,7 @@ func (n *tolerantSerializer) readItem(document *jsontext.Decoder, transform cach
 	}
 	object, ok := kept.(runtime.Object)
 	if !ok {
-		return errors.New("what is kept of an object is none")
+		return fmt.Errorf("the transformation returned a %T, which is no object", kept)
 	}
 	list.Items = append(list.Items, object)
 	return nil

@@ -34,14 +34,14 @@ type lister struct {
 
 // listWatch returns the lister in client-go's form.
 func (l *lister) listWatch() cache.ListerWatcher {
-	return listWatch{&cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}}
+	return withoutWatchList{&cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}}
 }
 
-// listWatch has informers list, and not ask a watch for what there is: see list.go.
-type listWatch struct{ *cache.ListWatch }
+// withoutWatchList has an informer list first, where client-go would receive the objects as events of a watch: see list.go.
+type withoutWatchList struct{ *cache.ListWatch }
 
-// IsWatchListSemanticsUnSupported is what client-go asks.
-func (listWatch) IsWatchListSemanticsUnSupported() bool { return true }
+// IsWatchListSemanticsUnSupported is how client-go's informers ask for that.
+func (withoutWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 
 // pageSize is how many objects a response has at most: more might take the minute after which the API server ends it.
 const pageSize = 50_000

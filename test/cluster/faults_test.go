@@ -58,7 +58,7 @@ func crashLoop(t *testing.T, c *Cluster, namespace string) {
 	label(t, c, namespace, FaultLabel+"-")
 	pod = await(t, c, namespace, ready)
 	if n := pod.Status.ContainerStatuses[0].RestartCount; n <= restarts {
-		t.Errorf("%d restarts, %d before it was mended", n, restarts)
+		t.Errorf("%d restarts, %d before it was repaired", n, restarts)
 	}
 	label(t, c, namespace, FaultLabel+"="+FaultCrashLoop) // on a pod that runs already
 	await(t, c, namespace, waits("Running", "CrashLoopBackOff", pod.Status.ContainerStatuses[0].RestartCount+1))

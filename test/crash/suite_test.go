@@ -19,7 +19,7 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(tests.Main(m)) }
 
-// openCluster opens the cluster that all tests share. One replica answers admission and reconciles a namespace
+// openCluster opens the cluster that all tests share. One replica serves admission and reconciles a namespace
 // that is not there; those that are broken belong to a test each.
 func openCluster() (*framework.Cluster, error) {
 	c, err := tests.Open(framework.Options{Cluster: cluster.Options{Nodes: 3}})

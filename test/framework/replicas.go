@@ -47,7 +47,7 @@ func (s *Cluster) MayBeRefusedIn(namespace string) {
 	s.refusable = append(s.refusable, namespace)
 }
 
-// Complaints are those of all replicas that ever ran, but for those about namespaces where it may be refused.
+// Complaints are those of all replicas that ever ran, without those about namespaces in which the operator may be refused.
 func (s *Cluster) Complaints() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

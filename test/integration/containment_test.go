@@ -56,7 +56,7 @@ func TestOneMistypedObjectStopsNoOther(t *testing.T) {
 	s.goesOn("192.0.2.2")
 	s.publishes("turned", "192.0.2.1")
 
-	// What is to go stays until it is mended: whether its Service is to go with it cannot be read.
+	// What is to go stays until it is repaired: whether its Service is to go with it cannot be read.
 	s.run("delete", "--wait=false", externalServices.at("v1"), "gone")
 	s.goesOn("192.0.2.6")
 	s.publishes("gone", "192.0.2.1")
@@ -82,10 +82,10 @@ func TestOneMistypedObjectStopsNoOther(t *testing.T) {
 	s.publishes("turned", "192.0.2.1")
 	s.publishes("found", "192.0.2.1")
 
-	// It is mended past the API server, as a restored backup is, and by a user.
-	mended := s.asStored(externalServices, "turned")
-	mended["spec"] = parse(strings.ReplaceAll(database, "192.0.2.1", "192.0.2.4"))
-	store.put(externalServices, s.Namespace, "turned", mended)
+	// It is repaired past the API server, as a restored backup is, and by a user.
+	repaired := s.asStored(externalServices, "turned")
+	repaired["spec"] = parse(strings.ReplaceAll(database, "192.0.2.1", "192.0.2.4"))
+	store.put(externalServices, s.Namespace, "turned", repaired)
 	s.publishes("turned", "192.0.2.4")
 	s.mend(externalServices, "found", strings.ReplaceAll(database, "192.0.2.1", "192.0.2.5"))
 	s.publishes("found", "192.0.2.5")
@@ -112,7 +112,7 @@ func TestAnObjectThatCannotBeConvertedIsNamedByAnEvent(t *testing.T) {
 		for _, replica := range s.Running() {
 			code, answer := s.post(replica, "/convert", review)
 			if code != http.StatusOK || !strings.Contains(answer, `"Failure"`) {
-				s.Fatalf("%s answers %d %s", replica.ID, code, answer)
+				s.Fatalf("%s returns %d %s", replica.ID, code, answer)
 			}
 		}
 	}

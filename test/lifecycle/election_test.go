@@ -205,7 +205,7 @@ func TestALostLeaseStopsReconcilersAtOnceDrainsTheWebhookAndEndsTheProcess(t *te
 			}
 			// What a reconciler would repair at once, no replica repairs any more.
 			s.Must(s.Kube.CoreV1().Services(namespace).Delete(t.Context(), "one", metav1.DeleteOptions{}))
-			s.Eventually(func() error { // drains: not ready, and answers
+			s.Eventually(func() error { // drains: not ready, and still serves
 				if _, err := r.Probe(t.Context(), "/readyz"); err == nil || !strings.Contains(err.Error(), "draining") {
 					return fmt.Errorf("/readyz: %v", err)
 				}
