@@ -86,7 +86,8 @@ func (i *Informers) New(source cache.ListerWatcher, example runtime.Object, resy
 		kind: kind, source: cache.ToListerWatcherWithContext(source), client: i.clients[kind], serializer: newSerializer(i.scheme, kind),
 		parameters: i.parameters, transform: i.transform,
 	}
-	informer := i.create(l.listWatch(), example, resync, indexers)
+	l.ListWatch = l.listWatch()
+	informer := i.create(l, example, resync, indexers)
 	i.undecodable.track(kind, informer)
 	return informer
 }

@@ -21,38 +21,42 @@ import (
 
 // lister lists and watches what its source would, with a client that decodes item by item.
 type lister struct {
-	kind       schema.GroupVersionKind
-	source     cache.ListerWithContext
-	client     rest.Interface
-	serializer *tolerantSerializer
-	parameters runtime.ParameterCodec
-	transform  cache.TransformFunc
+	*cache.ListWatch // of its methods, for client-go
+	kind             schema.GroupVersionKind
+	source           cache.ListerWithContext
+	client           rest.Interface
+	serializer       *tolerantSerializer
+	parameters       runtime.ParameterCodec
+	transform        cache.TransformFunc
 
 	mu  sync.Mutex
 	url *url.URL // nil until it is known
 }
 
-// listWatch returns the lister in client-go's form.
-func (l *lister) listWatch() cache.ListerWatcher {
-	return withoutWatchList{&cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}}
+func (l *lister) listWatch() *cache.ListWatch {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return l.ListNamespaces(ctx, o, nil)
+		},
+		WatchFuncWithContext: l.watch,
+	}
 }
 
-// withoutWatchList has an informer list first, where client-go would receive the objects as events of a watch: see list.go.
-type withoutWatchList struct{ *cache.ListWatch }
-
-// IsWatchListSemanticsUnSupported is how client-go's informers ask for that.
-func (withoutWatchList) IsWatchListSemanticsUnSupported() bool { return true }
+// IsWatchListSemanticsUnSupported has client-go's informers list first, where they would receive the objects as events of
+// a watch: see list.go.
+func (l *lister) IsWatchListSemanticsUnSupported() bool { return true }
 
 // pageSize is how many objects a response has at most: more might take the minute after which the API server ends it.
 const pageSize = 50_000
 
-// list returns all that there is now, whatever the API server's memory has: of what an earlier leader has written,
-// nothing is missing. Responses are not compressed, which would take longer than to send them.
-func (l *lister) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+// ListNamespaces returns all that there is now, whatever the API server's memory has: of what an earlier leader has written,
+// nothing is missing. Objects of namespaces that do not pass are not decoded; nil lets all pass. Responses are not
+// compressed, which would take longer than to send them.
+func (l *lister) ListNamespaces(ctx context.Context, o metav1.ListOptions, passes func(namespace string) bool) (runtime.Object, error) {
 	o.ResourceVersion, o.ResourceVersionMatch, o.Limit, o.Continue = "", "", pageSize, ""
 	all := &internalversion.List{}
 	for {
-		page, err := l.page(ctx, o)
+		page, err := l.page(ctx, o, passes)
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +67,7 @@ func (l *lister) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 	}
 }
 
-func (l *lister) page(ctx context.Context, o metav1.ListOptions) (*internalversion.List, error) {
+func (l *lister) page(ctx context.Context, o metav1.ListOptions, passes func(namespace string) bool) (*internalversion.List, error) {
 	request, err := l.request(ctx, o)
 	if err != nil {
 		return nil, err
@@ -73,7 +77,7 @@ func (l *lister) page(ctx context.Context, o metav1.ListOptions) (*internalversi
 		return nil, err
 	}
 	defer func() { _ = response.Close() }()
-	return l.serializer.readList(response, l.transform)
+	return l.serializer.readList(response, l.transform, passes)
 }
 
 func (l *lister) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {

@@ -100,11 +100,12 @@ func stripUnread(object any) (any, error) {
 		return object, nil //nolint:nilerr // the last known state of a deleted object, which was stripped before
 	}
 	accessor.SetManagedFields(nil)
-	if annotations := accessor.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" { // else it may be shared
+	annotations := accessor.GetAnnotations()
+	if annotations[corev1.LastAppliedConfigAnnotation] != "" { // else it may be shared
 		delete(annotations, corev1.LastAppliedConfigAnnotation)
-		if len(annotations) == 0 {
-			accessor.SetAnnotations(nil)
-		}
+	}
+	if len(annotations) == 0 {
+		accessor.SetAnnotations(nil)
 	}
 	return object, nil
 }

@@ -128,9 +128,17 @@ func (i *Interner) replace(v reflect.Value, hash uint64, leaves int) {
 		return
 	}
 	at := &i.slots[hash%slotCount]
-	if at.hash == hash && at.value.IsValid() && at.value.Type() == v.Type() && reflect.DeepEqual(at.value.Interface(), v.Interface()) {
+	if at.hash == hash && at.value.IsValid() && at.value.Type() == v.Type() && equal(at.value, v) {
 		v.Set(at.value)
 		return
 	}
 	*at = slot{hash, reflect.ValueOf(v.Interface())}
+}
+
+// equal compares values of one type.
+func equal(a, b reflect.Value) bool {
+	if a.Kind() == reflect.String { // most are, and this allocates nothing
+		return a.String() == b.String()
+	}
+	return reflect.DeepEqual(a.Interface(), b.Interface())
 }

@@ -48,8 +48,25 @@ func newFilter(source cache.ListerWatcher, example runtime.Object, known func(co
 	return &filter{source: cache.ToListerWatcherWithContext(source), example: example, known: known, changed: make(chan struct{})}
 }
 
-func (f *filter) listWatch() *cache.ListWatch {
-	return &cache.ListWatch{ListWithContextFunc: f.list, WatchFuncWithContext: f.watch}
+// namespacesLister is a source that spends nothing on the objects of other namespaces.
+type namespacesLister interface {
+	ListNamespaces(ctx context.Context, o metav1.ListOptions, passes func(namespace string) bool) (runtime.Object, error)
+}
+
+// filtered is a filter in client-go's form.
+type filtered struct {
+	*cache.ListWatch
+	source any
+}
+
+// IsWatchListSemanticsUnSupported reports whether an informer lists first, as it would with the source.
+func (f filtered) IsWatchListSemanticsUnSupported() bool {
+	source, ok := f.source.(interface{ IsWatchListSemanticsUnSupported() bool })
+	return ok && source.IsWatchListSemanticsUnSupported()
+}
+
+func (f *filter) listWatch() cache.ListerWatcher {
+	return filtered{&cache.ListWatch{ListWithContextFunc: f.list, WatchFuncWithContext: f.watch}, f.source}
 }
 
 // reset lets the namespaces pass that the shard has now.
@@ -71,7 +88,7 @@ func (f *filter) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 	if err := f.reset(ctx); err != nil {
 		return nil, err
 	}
-	list, err := f.source.ListWithContext(ctx, o)
+	list, err := f.listSource(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +98,7 @@ func (f *filter) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 	}
 	kept := all[:0]
 	for _, object := range all {
-		if f.passes(object, false) {
+		if accessor, err := meta.Accessor(object); err != nil || f.passesNamespace(accessor.GetNamespace()) {
 			kept = append(kept, object)
 		}
 	}
@@ -96,6 +113,13 @@ func (f *filter) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 		f.setPosition(accessor.GetResourceVersion())
 	}
 	return list, nil
+}
+
+func (f *filter) listSource(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if source, ok := f.source.(namespacesLister); ok {
+		return source.ListNamespaces(ctx, o, f.passesNamespace)
+	}
+	return f.source.ListWithContext(ctx, o)
 }
 
 func (f *filter) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
@@ -149,9 +173,16 @@ func (f *filter) setPosition(version string) {
 	f.position = version
 }
 
-// passes reports whether an object is of a namespace that passes, and an event also newer than the list that the
+// passesNamespace reports whether the objects of a namespace pass, or those without one.
+func (f *filter) passesNamespace(namespace string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return namespace == "" || f.members[namespace] != nil
+}
+
+// passes reports whether an event is about an object of a namespace that passes, and newer than the list that the
 // namespace arrived with.
-func (f *filter) passes(object runtime.Object, event bool) bool {
+func (f *filter) passes(object runtime.Object) bool {
 	accessor, err := meta.Accessor(object)
 	if err != nil || accessor.GetNamespace() == "" {
 		return true // which the reflector handles, or an object without a namespace
@@ -159,7 +190,7 @@ func (f *filter) passes(object runtime.Object, event bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.members[accessor.GetNamespace()]
-	return m != nil && (!event || m.passes(accessor.GetName(), version(accessor.GetResourceVersion())))
+	return m != nil && m.passes(accessor.GetName(), version(accessor.GetResourceVersion()))
 }
 
 // arrive adds the objects of a namespace to the informer, and returns once it has them.

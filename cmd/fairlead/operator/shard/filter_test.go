@@ -121,13 +121,51 @@ func (s *server) informer(t *testing.T, namespaces ...string) *filter {
 		known[n] = true
 	}
 	f := newFilter(s.listWatch(), &corev1.ConfigMap{}, func(context.Context) (map[string]bool, error) { return known, nil })
-	f.informer = cache.NewSharedIndexInformer(noWatchList{f.listWatch()}, &corev1.ConfigMap{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	f.informer = cache.NewSharedIndexInformer(f.listWatch(), &corev1.ConfigMap{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); f.informer.RunWithContext(ctx) }()
 	t.Cleanup(func() { cancel(); <-ended })
 	cache.WaitForCacheSync(ctx.Done(), f.informer.HasSynced)
 	return f
+}
+
+// skipping is a source that leaves out the objects of other namespaces itself.
+type skipping struct {
+	noWatchList
+	skipped int
+}
+
+func (s *skipping) ListNamespaces(ctx context.Context, o metav1.ListOptions, passes func(namespace string) bool) (runtime.Object, error) {
+	list, err := s.ListWithContext(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	all := list.(*corev1.ConfigMapList)
+	all.Items = slices.DeleteFunc(all.Items, func(c corev1.ConfigMap) bool {
+		if passes(c.Namespace) {
+			return false
+		}
+		s.skipped++
+		return true
+	})
+	return all, nil
+}
+
+func TestAListThatCanSkipOtherNamespacesDoes(t *testing.T) {
+	s := &server{objects: map[string]*corev1.ConfigMap{}}
+	for _, key := range []string{"a/one", "b/one", "c/one"} {
+		s.write(key)
+	}
+	source := &skipping{noWatchList: s.listWatch().(noWatchList)}
+	f := newFilter(source, &corev1.ConfigMap{}, func(context.Context) (map[string]bool, error) { return map[string]bool{"b": true}, nil })
+	list, err := f.list(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := list.(*corev1.ConfigMapList).Items; len(all) != 1 || all[0].Namespace != "b" || source.skipped != 2 {
+		t.Errorf("%d skipped, and the list has %v", source.skipped, all)
+	}
 }
 
 // has compares what an informer holds, as namespace/name@version.

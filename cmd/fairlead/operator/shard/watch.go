@@ -70,7 +70,7 @@ func (w *filteredWatch) send(event watch.Event) bool {
 
 // forward passes an event on, and reports whether the watch continues.
 func (w *filteredWatch) forward(event watch.Event) bool {
-	passes := event.Type == watch.Bookmark || event.Type == watch.Error || w.filter.passes(event.Object, true)
+	passes := event.Type == watch.Bookmark || event.Type == watch.Error || w.filter.passes(event.Object)
 	if passes && !w.send(event) {
 		return false
 	}
