@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fairlead-dev/fairlead/test/bench/process"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 const (
@@ -22,8 +23,8 @@ const (
 	FleetPrefix = "fleet/"
 	// fleetWriters make them.
 	fleetWriters = 16
-	// fleetNamespaces hold them, a third for each of three shards.
-	fleetNamespaces = 30
+	// FleetNamespaces hold them, a third for each of the shards a, b and c.
+	FleetNamespaces = 30
 	// fleetPatience bounds a step with them.
 	fleetPatience = 5 * time.Minute
 	// fleetRest is how long a process has been at rest when its memory is read.
@@ -112,7 +113,7 @@ func (r *run) atRest(ctx context.Context, name string, s side) (all rested, err 
 			return err
 		}
 		defer replica.Stop()
-		first, err := r.log.first(ctx, "begin", began, func(id string) bool { return id == replica.id })
+		first, err := r.log.First(ctx, "begin", began, func(id string) bool { return id == replica.id })
 		if err != nil {
 			return err
 		}
@@ -158,9 +159,15 @@ func (r *run) fill(ctx context.Context) error {
 	if err := r.stage.Reachable(ctx); err != nil {
 		return err
 	}
-	api := r.stage.Kube
-	for n := range fleetNamespaces {
-		namespace := map[string]any{"metadata": map[string]any{"name": fleetNamespace(n), "labels": map[string]any{"fairlead.dev/shard": string(rune('a' + n%3))}}}
+	return Fill(ctx, r.stage, r.Objects, FleetObject, r.Output)
+}
+
+// Fill makes the namespaces and, in turn in each of them, the ExternalServices that object returns. Progress is written
+// to output.
+func Fill(ctx context.Context, stage *framework.Cluster, objects int, object func(n int) map[string]any, output io.Writer) error {
+	api := stage.Kube
+	for n := range FleetNamespaces {
+		namespace := map[string]any{"metadata": map[string]any{"name": FleetNamespace(n), "labels": map[string]any{"fairlead.dev/shard": string(rune('a' + n%3))}}}
 		body, err := json.Marshal(namespace)
 		if err != nil {
 			return err
@@ -171,28 +178,30 @@ func (r *run) fill(ctx context.Context) error {
 	}
 	filling, ctx := errgroup.WithContext(ctx)
 	filling.SetLimit(fleetWriters)
-	for i := range r.Objects {
+	for i := range objects {
 		if ctx.Err() != nil {
 			break
 		}
 		if i > 0 && i%5000 == 0 {
-			_, _ = fmt.Fprintf(r.Output, "handover: %d of %d objects made\n", i, r.Objects)
+			_, _ = fmt.Fprintf(output, "%d of %d objects made\n", i, objects)
 		}
 		filling.Go(func() error {
-			body, err := json.Marshal(fleetObject(i))
+			body, err := json.Marshal(object(i))
 			if err != nil {
 				return err
 			}
-			return api.Discovery().RESTClient().Post().AbsPath("/apis/networking.fairlead.dev/v1/namespaces", fleetNamespace(i%fleetNamespaces), "externalservices").
+			return api.Discovery().RESTClient().Post().AbsPath("/apis/networking.fairlead.dev/v1/namespaces", FleetNamespace(i%FleetNamespaces), "externalservices").
 				SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Error()
 		})
 	}
 	return filling.Wait()
 }
 
-func fleetNamespace(n int) string { return fmt.Sprintf("fleet-%d", n) }
+// FleetNamespace is the name of one of them.
+func FleetNamespace(n int) string { return fmt.Sprintf("fleet-%d", n) }
 
-func fleetObject(i int) map[string]any {
+// FleetObject is a suspended ExternalService.
+func FleetObject(i int) map[string]any {
 	var endpoints []any
 	for priority := range 3 {
 		addresses := make([]string, 4)

@@ -52,7 +52,7 @@ type Options struct {
 type run struct {
 	Options
 	stage *framework.Cluster
-	log   reconcileLog
+	log   ReconcileLog
 	// patience bounds one step.
 	patience time.Duration
 }
@@ -102,8 +102,8 @@ func (r *run) onCluster(ctx context.Context, measure func(context.Context) error
 		return err
 	}
 	defer func() { err = errors.Join(err, r.stage.Close()) }()
-	r.log = reconcileLog{filepath.Join(r.stage.Folder(), "reconciles")}
-	if err := os.Setenv("FAIRLEAD_RECONCILE_LOG", r.log.path); err != nil { // processes inherit it
+	r.log = ReconcileLog{filepath.Join(r.stage.Folder(), "reconciles")}
+	if err := os.Setenv("FAIRLEAD_RECONCILE_LOG", r.log.Path); err != nil { // processes inherit it
 		return err
 	}
 	defer func() { _ = os.Unsetenv("FAIRLEAD_RECONCILE_LOG") }()
@@ -203,7 +203,7 @@ func (r *run) starts(ctx context.Context, name string, s side) (all begun, err e
 			if err != nil {
 				return err
 			}
-			first, err := r.log.first(ctx, "begin", began, func(id string) bool { return id == replica.id })
+			first, err := r.log.First(ctx, "begin", began, func(id string) bool { return id == replica.id })
 			if err != nil {
 				return err
 			}
@@ -236,7 +236,7 @@ func (r *run) handovers(ctx context.Context, name string, s side, by end) (all [
 				return err
 			}
 			defer leader.Stop()
-			if _, err := r.log.first(ctx, "begin", began, func(id string) bool { return id == leader.id }); err != nil {
+			if _, err := r.log.First(ctx, "begin", began, func(id string) bool { return id == leader.id }); err != nil {
 				return err
 			}
 			standby, err := s.start(ctx)
@@ -262,7 +262,7 @@ func (r *run) handovers(ctx context.Context, name string, s side, by end) (all [
 			if err := s.reportEnd(ctx, leader); err != nil {
 				return err
 			}
-			next, err := r.log.first(ctx, "begin", ended, func(id string) bool { return id == standby.id })
+			next, err := r.log.First(ctx, "begin", ended, func(id string) bool { return id == standby.id })
 			if err != nil {
 				return err
 			}

@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// logEntry is one line that a contestant wrote.
-type logEntry struct {
+// LogEntry is one line that a process wrote.
+type LogEntry struct {
 	Replica string    `json:"replica"`
 	Event   string    `json:"event"`
 	At      time.Time `json:"at"`
 }
 
-// reconcileLog is the file that all of them append to.
-type reconcileLog struct{ path string }
+// ReconcileLog is the file at Path that processes append to: their FAIRLEAD_RECONCILE_LOG.
+type ReconcileLog struct{ Path string }
 
 // read returns all lines. The last one may be half written.
-func (l reconcileLog) read() ([]logEntry, error) {
-	file, err := os.Open(l.path)
+func (l ReconcileLog) read() ([]LogEntry, error) {
+	file, err := os.Open(l.Path)
 	if os.IsNotExist(err) {
 		return nil, nil
 	}
@@ -32,10 +32,10 @@ func (l reconcileLog) read() ([]logEntry, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	var all []logEntry
+	var all []LogEntry
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
-		var one logEntry
+		var one LogEntry
 		if json.Unmarshal(lines.Bytes(), &one) == nil {
 			all = append(all, one)
 		}
@@ -43,15 +43,15 @@ func (l reconcileLog) read() ([]logEntry, error) {
 	return all, lines.Err()
 }
 
-// first waits for the first event of any process after a time, and returns whose and when. The file's own
+// First waits for the first event of any process after a time, and returns it. The file's own
 // times count, not how soon they are read.
-func (l reconcileLog) first(ctx context.Context, event string, after time.Time, of func(replica string) bool) (logEntry, error) {
+func (l ReconcileLog) First(ctx context.Context, event string, after time.Time, of func(replica string) bool) (LogEntry, error) {
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
 	for {
 		all, err := l.read()
 		if err != nil {
-			return logEntry{}, err
+			return LogEntry{}, err
 		}
 		for _, one := range all {
 			if one.Event == event && one.At.After(after) && of(one.Replica) {
@@ -60,7 +60,7 @@ func (l reconcileLog) first(ctx context.Context, event string, after time.Time, 
 		}
 		select {
 		case <-ctx.Done():
-			return logEntry{}, fmt.Errorf("event %q was not written: %w", event, context.Cause(ctx))
+			return LogEntry{}, fmt.Errorf("event %q was not written: %w", event, context.Cause(ctx))
 		case <-ticker.C:
 		}
 	}

@@ -23,13 +23,13 @@ func TestTheFirstDeedOfAnotherAfterATimeCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 11, 21, 12, 0, 1, 0, time.UTC)
-	got, err := reconcileLog{path}.first(t.Context(), "begin", at, func(replica string) bool { return replica != "a" })
+	got, err := ReconcileLog{path}.First(t.Context(), "begin", at, func(replica string) bool { return replica != "a" })
 	if err != nil || got.At.Sub(at) != 700*time.Millisecond {
 		t.Errorf("got %+v, %v, want the one at 700 ms", got, err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := (reconcileLog{path}).first(ended, "synced", at, func(string) bool { return true }); err == nil {
+	if _, err := (ReconcileLog{path}).First(ended, "synced", at, func(string) bool { return true }); err == nil {
 		t.Error("an event that was not written was found")
 	}
 }

@@ -127,7 +127,7 @@ func (r *run) stock(ctx context.Context, flags ...string) (side, error) {
 		}})
 		return p, err
 	}, synced: func(ctx context.Context, p *replica, began time.Time) (time.Duration, error) {
-		synced, err := r.log.first(ctx, "synced", began, func(id string) bool { return id == p.id })
+		synced, err := r.log.First(ctx, "synced", began, func(id string) bool { return id == p.id })
 		return synced.At.Sub(began), err
 	}}, nil
 }

@@ -16,8 +16,8 @@ import (
 
 func TestEveryAddressIsItsOwnAndStandsForOneOfLoopback(t *testing.T) {
 	seen := make(map[netip.Addr]bool, addresses)
-	for object := range addresses / perObject {
-		for _, ip := range own(object) {
+	for object := range addresses / PerObject {
+		for _, ip := range Own(object) {
 			local, err := externalnet.Local(ip)
 			if err != nil || seen[local] {
 				t.Fatalf("%s of object %d: %s, %v", ip, object, local, err)

@@ -79,7 +79,7 @@ func (r *run) fault() ([]*failure, error) {
 		all := make([]*failure, len(r.watched))
 		addresses := make([]netip.Addr, len(all))
 		for i, object := range r.watched {
-			addresses[i] = own(object)[random.IntN(perObject)]
+			addresses[i] = Own(object)[random.IntN(PerObject)]
 			all[i] = &failure{address: addresses[i], before: r.http.Count(addresses[i])}
 		}
 		if err := r.http.Fail(addresses...); err != nil {

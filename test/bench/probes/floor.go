@@ -85,7 +85,7 @@ func (r *run) publishPlainly(ctx context.Context, i int) error {
 	}
 	now := metav1.Now()
 	status := networkingv1.EndpointStatus{Name: "all"}
-	for _, ip := range own(i) {
+	for _, ip := range Own(i) {
 		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
 			Addresses:  []string{ip.String()},
 			Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true), Serving: ptr.To(true), Terminating: ptr.To(false)},
@@ -100,7 +100,7 @@ func (r *run) publishPlainly(ctx context.Context, i int) error {
 	body, err := json.Marshal(map[string]any{"status": networkingv1.ExternalServiceStatus{
 		ObservedGeneration: 1, ActivePriority: ptr.To(int32(0)),
 		ServiceRef: &networkingv1.ServiceReference{Name: name, UID: types.UID("a uid of the usual length of 36")},
-		Addresses:  &networkingv1.AddressCounts{Total: perObject, Healthy: perObject, Published: perObject},
+		Addresses:  &networkingv1.AddressCounts{Total: PerObject, Healthy: PerObject, Published: PerObject},
 		Endpoints:  []networkingv1.EndpointStatus{status},
 		Conditions: []metav1.Condition{
 			{Type: networkingv1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Published", Message: "5 addresses are published", LastTransitionTime: now},

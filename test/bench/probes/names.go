@@ -43,7 +43,7 @@ func (r *run) names(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.until(ctx, 100*time.Millisecond, func() (bool, error) { return r.board.readyNow() >= known+n*perObject, nil }); err != nil {
+	if err := r.until(ctx, 100*time.Millisecond, func() (bool, error) { return r.board.readyNow() >= known+n*PerObject, nil }); err != nil {
 		return fmt.Errorf("publish the names: %w (%s)", err, r.board)
 	}
 	if err := r.settle(ctx); err != nil {
@@ -58,7 +58,7 @@ func (r *run) names(ctx context.Context) error {
 		return err
 	}
 	// The board forgets no address: those from before stay ready on it.
-	if err := r.until(ctx, 100*time.Millisecond, func() (bool, error) { return r.board.readyNow() >= known+2*n*perObject, nil }); err != nil {
+	if err := r.until(ctx, 100*time.Millisecond, func() (bool, error) { return r.board.readyNow() >= known+2*n*PerObject, nil }); err != nil {
 		return fmt.Errorf("publish the other addresses: %w (%s)", err, r.board)
 	}
 	r.result.NamesMoved = time.Since(began)
@@ -79,7 +79,7 @@ func hostname(i int) string { return fmt.Sprintf("name-%d.example.com", i) }
 // resolve has every name resolve to addresses that no other object has, shifted by so many objects.
 func (r *run) resolve(n, by int) error {
 	for i := range n {
-		if err := r.dns.Addresses(hostname(i), ttl, texts(own(r.Objects+by+i))...); err != nil {
+		if err := r.dns.Addresses(hostname(i), ttl, texts(Own(r.Objects+by+i))...); err != nil {
 			return err
 		}
 	}

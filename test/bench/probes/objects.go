@@ -35,11 +35,11 @@ func address(i int) netip.Addr {
 	return netip.AddrFrom4([4]byte{198, byte(18 + i/250/256), byte(i / 250 % 256), byte(1 + i%250)})
 }
 
-// own are the addresses of an object.
-func own(object int) []netip.Addr {
-	all := make([]netip.Addr, perObject)
+// Own are the addresses of an object, which no other has.
+func Own(object int) []netip.Addr {
+	all := make([]netip.Addr, PerObject)
 	for i := range all {
-		all[i] = address(object*perObject + i)
+		all[i] = address(object*PerObject + i)
 	}
 	return all
 }
@@ -58,7 +58,7 @@ func (r *run) spec(object int, with map[string]any) map[string]any {
 	spec := map[string]any{
 		"service":     map[string]any{"type": "Headless"},
 		"ports":       []any{map[string]any{"name": "main", "port": port}},
-		"endpoints":   []any{map[string]any{"name": "all", "addresses": own(object)}},
+		"endpoints":   []any{map[string]any{"name": "all", "addresses": Own(object)}},
 		"healthCheck": check,
 	}
 	maps.Copy(spec, with)

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// perObject is how many addresses an ExternalService has.
-	perObject = 5
+	// PerObject is how many addresses an ExternalService has.
+	PerObject = 5
 	// watched is how many ExternalServices have an address that is made to fail.
 	watched = 100
 	// interval of the checks; the API adds up to a tenth.
@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	if o.Output == nil {
 		o.Output = io.Discard
 	}
-	if most := addresses/perObject - 2*mostNames; o.Objects < 0 || o.Objects > most {
+	if most := addresses/PerObject - 2*mostNames; o.Objects < 0 || o.Objects > most {
 		return Result{}, fmt.Errorf("probes: %d objects: there are addresses for 1 to %d", o.Objects, most)
 	}
 	r := &run{Options: o, result: Result{objects: o.Objects}}

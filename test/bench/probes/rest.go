@@ -47,7 +47,7 @@ func (r *run) publish(ctx context.Context) error {
 	if err := r.lead(ctx); err != nil {
 		return err
 	}
-	all := r.Objects * perObject
+	all := r.Objects * PerObject
 	err = r.until(ctx, 100*time.Millisecond, func() (bool, error) { return !r.board.serves(all).IsZero(), nil })
 	if err != nil {
 		return fmt.Errorf("%w (%s)", err, r.board)

@@ -116,7 +116,7 @@ func per(n float64, of int) float64 { return n / float64(max(of, 1)) }
 func (r *Result) WriteTable(w io.Writer, objects int) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%d ExternalServices with %d addresses, checked every %s to a tenth more; watched at rest for %.0fs.\n\n",
-		objects, objects*perObject, interval, r.Window.Seconds())
+		objects, objects*PerObject, interval, r.Window.Seconds())
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, row := range r.Rows() {
 		if _, err := fmt.Fprintf(table, "%-41s\t%.3f\t%s\t%s\t\n", row.Name, row.Value, row.Unit, row.target); err != nil {
