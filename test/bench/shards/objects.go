@@ -16,6 +16,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/test/bench/handover"
 	"github.com/fairlead-dev/fairlead/test/bench/probes"
+	"github.com/fairlead-dev/fairlead/test/bench/process"
 )
 
 const (
@@ -44,12 +45,24 @@ func (r *run) object(n int) map[string]any {
 }
 
 // populate makes all objects while one leader reconciles them, waits until it has nothing more to do, and stops it: those
-// that are measured find all of it published.
+// that are measured find all of it published. The memory of that leader is read before there are objects.
 func (r *run) populate(ctx context.Context) error {
 	l, err := r.start(ctx, "")
 	if err != nil {
 		return err
 	}
+	if err := r.within(ctx, "start a leader", time.Second, func() (bool, error) { return l.Started(ctx) == nil, nil }); err != nil {
+		return err
+	}
+	if err := pause(ctx, rest); err != nil {
+		return err
+	}
+	used, err := process.UsageOf(l.PID())
+	if err != nil {
+		return err
+	}
+	r.empty = used.Memory
+	r.say("a leader without objects: %.1f MiB", r.empty/mebi)
 	if err := handover.Fill(ctx, r.stage, r.Objects, r.object, r.Output); err != nil {
 		return err
 	}

@@ -72,6 +72,7 @@ func (r *run) three(ctx context.Context) error {
 	r.result.add("cpu-cores", "cores", most(func(u usage) float64 { return u.cores }), r.one.cores, "<= 0.45 of one leader")
 	r.result.add("memory-settled", "MiB", most(func(u usage) float64 { return u.memory / mebi }), r.one.memory/mebi, "about 0.33 of one leader")
 	r.result.add("memory-peak", "MiB", most(func(u usage) float64 { return u.peak / mebi }), r.one.peak/mebi, "about 0.33 of one leader")
+	r.result.add("memory-of-objects", "MiB", most(func(u usage) float64 { return u.memory - r.empty })/mebi, (r.one.memory-r.empty)/mebi, "<= 0.45 of one leader")
 	r.result.add("take-over-writes", "objects", float64(written), 0, "0")
 	return nil
 }

@@ -39,6 +39,8 @@ type run struct {
 	// running are the leaders by the names of their shards; that of one leader of all is "".
 	running map[string]*leader
 	one     usage
+	// empty is the memory of a leader that has no objects, in bytes.
+	empty float64
 	// versions of what there was before the next step, by kind.
 	versions map[string]versions
 }
