@@ -18,15 +18,10 @@ import (
 
 // campaign waits until this replica holds the Lease. It returns nil when ctx ended first.
 func (e *Elector) campaign(ctx context.Context) (*term, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	var watching sync.WaitGroup
-	defer watching.Wait()
-	defer cancel()
-	leases := make(chan *coordinationv1.Lease)
-	watching.Go(func() { panics.Go("election", func() { e.watchLease(ctx, leases) }) })
-
-	var seen observedLease
-	alarm := e.Clock.NewTimer(e.LeaseDuration)
+	leases, stop := e.follow(ctx)
+	defer stop()
+	seen := e.takeObserved()
+	alarm := e.Clock.NewTimer(seen.expiresIn(e.Clock.Now(), e.LeaseDuration))
 	defer alarm.Stop()
 	for {
 		select {
@@ -51,6 +46,50 @@ func (e *Elector) campaign(ctx context.Context) (*term, error) {
 		}
 		resetTimer(alarm, wait)
 	}
+}
+
+// follow sends what watchLease reads, until ctx ends or stop is called, which waits for the watch to end.
+func (e *Elector) follow(ctx context.Context) (leases <-chan *coordinationv1.Lease, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	read := make(chan *coordinationv1.Lease)
+	watching.Go(func() { panics.Go("election", func() { e.watchLease(ctx, read) }) })
+	return read, func() { cancel(); watching.Wait() }
+}
+
+// Observe follows the Lease until stop is called or ctx ends. The next Run counts the time without a renewal from here:
+// a process that fills its caches first takes over from a leader that has crashed as soon as one that had none to fill.
+func (e *Elector) Observe(ctx context.Context) (stop func()) {
+	if e.Life != nil { // a lock for life does not expire
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	leases, end := e.follow(ctx)
+	var observing sync.WaitGroup
+	observing.Go(func() {
+		defer end()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case lease := <-leases:
+				e.mu.Lock()
+				e.observed = e.observed.update(lease, e.Clock.Now())
+				e.mu.Unlock()
+				e.observeHolder(holder(lease))
+			}
+		}
+	})
+	return func() { cancel(); observing.Wait() }
+}
+
+// takeObserved returns what Observe has seen, once: what another one has seen is older than the term that ends.
+func (e *Elector) takeObserved() observedLease {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	seen := e.observed
+	e.observed = observedLease{}
+	return seen
 }
 
 // afterFailedAttempt returns what is known after an attempt that failed. Where another candidate was faster
@@ -87,11 +126,9 @@ func (e *Elector) campaignForLife(ctx context.Context) (*term, error) {
 		cancel()
 		return nil, err
 	}
-	var watching sync.WaitGroup
-	defer watching.Wait()
 	defer cancel()
-	leases := make(chan *coordinationv1.Lease)
-	watching.Go(func() { panics.Go("election", func() { e.watchLease(ctx, leases) }) })
+	leases, stop := e.follow(ctx)
+	defer stop()
 
 	var seen observedLease
 	var before *metav1.OwnerReference

@@ -84,10 +84,11 @@ type Elector struct {
 	pending   sync.WaitGroup
 	wallClock func() time.Time // the time written into the Lease
 
-	mu      sync.Mutex
-	leader  string
-	stuck   string // why a leader that seems not to work is not replaced
-	leading bool
+	mu       sync.Mutex
+	leader   string
+	stuck    string // why a leader that seems not to work is not replaced
+	leading  bool
+	observed observedLease // by Observe, for the next Run
 }
 
 // New returns an Elector, or an error that names the option that is invalid.

@@ -145,6 +145,62 @@ func TestAStandbyTakesOverFromASilentLeaderWhenTheLeaseRunsOutAndNotBefore(t *te
 	leads(t, b)
 }
 
+// A candidate that observes the Lease while its caches are filled.
+func TestTheTimeOfASilentLeaderCountsFromTheFirstObservation(t *testing.T) {
+	const filling = 9 * time.Second
+	for name, renews := range map[string]bool{"silent": false, "renewed meanwhile": true} {
+		t.Run(name, func(t *testing.T) {
+			s, clock := &server{}, newClock()
+			other, err := New(options(s, clock, "other"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			held, err := other.acquire(t.Context(), nil, 15)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := New(options(s, clock, "b"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			stop := e.Observe(t.Context())
+			eventually(t, "b has seen the Lease", func() bool { return e.Status() == "other" && s.watched() == 1 })
+			clock.Step(filling)
+			left := 15*time.Second - filling
+			if renews {
+				if _, err := other.renew(t.Context(), *held); err != nil {
+					t.Fatal(err)
+				}
+				seen := func() time.Time { e.mu.Lock(); defer e.mu.Unlock(); return e.observed.since }
+				eventually(t, "b has seen the renewal", func() bool { return seen().Equal(clock.Now()) })
+				left = 15 * time.Second
+			}
+			stop()
+			ctx, cancel := context.WithCancel(t.Context())
+			leading, ended := make(chan struct{}), make(chan error, 1)
+			go func() {
+				ended <- e.Run(ctx, func(ctx context.Context) error { close(leading); <-ctx.Done(); return nil })
+			}()
+			eventually(t, "b follows the Lease again", func() bool { return s.watched() == 1 && clock.HasWaiters() })
+			clock.Step(left - time.Millisecond)
+			eventually(t, "b waits", clock.HasWaiters)
+			if s.holder() != "other" {
+				t.Fatal("taken over before the Lease ran out")
+			}
+			clock.Step(time.Millisecond)
+			select {
+			case <-leading:
+			case <-time.After(time.Minute):
+				t.Fatalf("it never leads: %s", e.Status())
+			}
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestALeaderThatCannotRenewStopsAtTheDeadline(t *testing.T) {
 	refuses := func(context.Context, string) error { return apierrors.NewInternalError(errors.New("etcd is gone")) }
 	over := make(chan struct{})

@@ -217,6 +217,11 @@ func (p *process) run(ctx context.Context) {
 	defer close(p.gone)
 	defer p.end()
 	for ctx.Err() == nil {
+		if plan := p.machine.simulation.plan; p.machine.index%2 == 0 && !plan.life { // it fills its caches first
+			stop := p.Observe(ctx)
+			sleep(ctx, plan.lease/2)
+			stop()
+		}
 		err := p.Run(ctx, p.lead)
 		if p.isDead() {
 			return

@@ -54,6 +54,8 @@ type parts struct {
 	// elect waits to be elected, runs lead, and returns when lead has ended and the Lease is
 	// released, or lost. Nil: no election.
 	elect func(ctx context.Context, lead func(context.Context) error) error
+	// observe follows the election until its result is called, while a term starts. Nil: no election.
+	observe func(ctx context.Context) (stop func())
 	// demote lets a replica that loses the Lease be a candidate again; otherwise it stops with an error.
 	demote bool
 

@@ -176,7 +176,7 @@ func (a *assembly) assemble() (*lifecycle, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.elect, a.check = elector.Run, elector.Check
+		l.elect, l.observe, a.check = elector.Run, elector.Observe, elector.Check
 		a.recorder.SetInfo("leader", elector.Status)
 		a.recorder.SetInfo("identity", func() string { return a.identity.id })
 	}

@@ -42,6 +42,9 @@ type termRuntime struct {
 // startTerm creates a term, starts its cache and warms its reconcilers. Its result must be given to stopTerm,
 // also after an error.
 func (l *lifecycle) startTerm(ctx context.Context, s *stages) (*termRuntime, error) {
+	if l.observe != nil {
+		defer l.observe(ctx)()
+	}
 	made, err := l.term(ctx)
 	if err != nil {
 		return nil, err
