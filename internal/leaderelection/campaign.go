@@ -66,21 +66,22 @@ func (e *Elector) Observe(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	leases, end := e.follow(ctx)
 	var observing sync.WaitGroup
-	observing.Go(func() {
-		defer end()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case lease := <-leases:
-				e.mu.Lock()
-				e.observed = e.observed.update(lease, e.Clock.Now())
-				e.mu.Unlock()
-				e.observeHolder(holder(lease))
-			}
+	observing.Go(func() { panics.Go("election", func() { e.observe(ctx, leases) }) })
+	return func() { cancel(); observing.Wait(); end() }
+}
+
+func (e *Elector) observe(ctx context.Context, leases <-chan *coordinationv1.Lease) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case lease := <-leases:
+			e.mu.Lock()
+			e.observed = e.observed.update(lease, e.Clock.Now())
+			e.mu.Unlock()
+			e.observeHolder(holder(lease))
 		}
-	})
-	return func() { cancel(); observing.Wait() }
+	}
 }
 
 // takeObserved returns what Observe has seen, once: what another one has seen is older than the term that ends.
