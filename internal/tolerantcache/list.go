@@ -24,7 +24,7 @@ import (
 // takes as events of a watch, and client-go holds a list three times while it decodes it: as it was sent, as objects,
 // and as it is kept. Here each object is decoded and transformed while the next ones arrive, without what is unread.
 
-// readSize is how much of a response is read at once: each read is a request for more to the API server.
+// readSize is how many bytes of a response are read at once: after each read HTTP/2 sends the API server a window update.
 const readSize = 128 << 10
 
 // listReader decodes a list of one kind.

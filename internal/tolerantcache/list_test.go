@@ -212,7 +212,9 @@ func TestEachListedObjectIsTransformedBeforeTheNextIsRead(t *testing.T) {
 				t.Errorf("%s was transformed, want %s", got, name)
 			}
 		}
-		_ = writer.CloseWithError(io.ErrUnexpectedEOF) // which never fails
+		if err := writer.CloseWithError(io.ErrUnexpectedEOF); err != nil {
+			t.Error(err)
+		}
 	}()
 	_, err := serializer.readList(sent, func(object any) (any, error) {
 		transformed <- object.(metav1.Object).GetName()
