@@ -217,6 +217,7 @@ func TestConfigAndTemplateAppliedTogetherAreOneRollout(t *testing.T) {
 	s.run(deployment, "web", "{containers: [{name: main, image: none, envFrom: [{configMapRef: {name: settings}}]}]}", replicas(2))
 	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", debounce: {quietPeriod: 10s}}")
 	s.watching("p", 1)
+	s.Never(func() error { return s.quiet("p", 0) }) // two writes within a second might be one that removes a key
 	s.configMap("settings", "color", "blue")
 	s.reform(deployment, "web", "{metadata: {annotations: {checksum: blue}}}")
 	s.available(deployment, "web")

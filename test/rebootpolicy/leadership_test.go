@@ -20,7 +20,7 @@ func TestNothingIsLostOrDoneTwiceWhileReplicasComeAndGo(t *testing.T) {
 		s.secret(name, "password", "first")
 		edits := []edit{replicas(2)}
 		if name == "rolling" {
-			edits = append(edits, slow("4s"))
+			edits = append(edits, slow(longRollout))
 		}
 		s.workload(deployment, name, takes(name), edits...)
 	}

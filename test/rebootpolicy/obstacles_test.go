@@ -147,7 +147,7 @@ func TestAPolicyThatGoesAwayLeavesTheRolloutAlone(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	s.secret("creds", "password", "first")
-	s.run(deployment, "web", takes("creds"), slow("2s"), replicas(2))
+	s.run(deployment, "web", takes("creds"), slow(longRollout), replicas(2))
 	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+"}")
 	s.watching("p", 1)
 	s.secret("creds", "password", "second")

@@ -36,6 +36,9 @@ func replicas(n int64) edit { return with(n, "spec", "replicas") }
 // labeled gives the workload, not its pods, a label.
 func labeled(key, value string) edit { return with(value, "metadata", "labels", key) }
 
+// longRollout is for tests that look for a rollout in a status, which a busy operator may write once in 6 s.
+const longRollout = "10s"
+
 // slow has every pod take so long until it is ready.
 func slow(span string) edit {
 	return with(span, "spec", "template", "metadata", "annotations", "kwok.fairlead.dev/ready-after")
