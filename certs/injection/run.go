@@ -42,7 +42,7 @@ func (i *Injector) Run(ctx context.Context, bundle func() []byte) error {
 			continue
 		case <-i.triggered:
 		case <-events:
-			byWatch = true
+			byWatch = failures == 0 // otherwise this is the retry of a pass that may replace an own bundle
 		case <-timer.C():
 		}
 		pause := i.options.Interval

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,9 +45,11 @@ func (l *losses) count() int {
 	return len(l.all)
 }
 
-// run runs injectors until the test's bubble ends.
-func run(t *testing.T, bundle []byte, injectors ...*Injector) {
+// run runs injectors until the test's bubble ends. The bundle is what they publish until another one is stored.
+func run(t *testing.T, bundle []byte, injectors ...*Injector) *atomic.Pointer[[]byte] {
 	t.Helper()
+	var wanted atomic.Pointer[[]byte]
+	wanted.Store(&bundle)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	t.Cleanup(func() { cancel(); running.Wait() })
@@ -55,13 +58,14 @@ func run(t *testing.T, bundle []byte, injectors ...*Injector) {
 			t.Fatal(err)
 		}
 		running.Go(func() {
-			if err := injector.Run(ctx, func() []byte { return bundle }); err != nil {
+			if err := injector.Run(ctx, func() []byte { return *wanted.Load() }); err != nil {
 				t.Error(err)
 			}
 		})
 		injector.Trigger()
 	}
 	pass(time.Hour)
+	return &wanted
 }
 
 func TestALostBundleIsHealedWithinSecondsAndToldOfOnce(t *testing.T) {
@@ -129,6 +133,33 @@ func TestAWatchTakesNoTrustAwayThatAnotherReplicaHasAdded(t *testing.T) {
 		}
 		pass(time.Minute)
 		if diff := cmp.Diff(repeated(both), bundles(t, client)); diff != "" {
+			t.Errorf("bundles (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// The writes of the other targets are events of a watch, by which an own bundle is not replaced. They must not end the
+// retries of the target whose write has failed.
+func TestAWriteThatFailedIsRetriedAlthoughAWatchSignals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		objects, bundle := standard(), newBundle(t)
+		for _, object := range objects {
+			withBundle(t, object.(*unstructured.Unstructured), bundle, FieldOwner)
+		}
+		client := newCluster(objects...)
+		injector := newInjector(t, client, Options{})
+		wanted := run(t, bundle, injector)
+		failing := true
+		client.PrependReactor("patch", crdKind.resource.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+			failed := failing
+			failing = false
+			return failed, nil, context.DeadlineExceeded
+		})
+		both := slices.Concat(bundle, newBundle(t))
+		wanted.Store(&both)
+		injector.Trigger()
+		pass(10 * time.Second)
+		if diff := cmp.Diff(repeated(both), bundles(t, client)); diff != "" || failing {
 			t.Errorf("bundles (-want +got):\n%s", diff)
 		}
 	})

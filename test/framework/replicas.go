@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/utils/ptr"
@@ -45,6 +46,23 @@ func (s *Cluster) MayBeRefusedIn(namespace string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refusable = append(s.refusable, namespace)
+}
+
+// shownLines bounds what a failed test shows of each log.
+const shownLines = 100
+
+// showLogs shows the end of the log of each replica that ever ran.
+func (s *Cluster) showLogs(t *testing.T) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, replica := range s.all {
+		logs, err := replica.Logs()
+		if err != nil {
+			t.Error(err)
+		}
+		lines := slices.Collect(strings.Lines(logs))
+		t.Logf("the log of %s:\n%s", replica.ID, strings.Join(lines[max(0, len(lines)-shownLines):], ""))
+	}
 }
 
 // Complaints are those of all replicas that ever ran, without those about namespaces in which the operator may be refused.

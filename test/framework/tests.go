@@ -125,7 +125,8 @@ func (t *Tests) shared(c *Cluster, err error) (*Cluster, error) {
 	return c, err
 }
 
-// OpenFor opens a cluster for one test, with which it ends. Its logs are the test's to look at.
+// OpenFor opens a cluster for one test, with which it ends. Its logs are the test's to look at, and are
+// shown where it fails.
 func (t *Tests) OpenFor(test *testing.T, o Options) *Cluster {
 	test.Helper()
 	c, err := Open(t.Context, own(o))
@@ -133,6 +134,9 @@ func (t *Tests) OpenFor(test *testing.T, o Options) *Cluster {
 		test.Fatal(err)
 	}
 	test.Cleanup(func() {
+		if test.Failed() {
+			c.showLogs(test)
+		}
 		if err := c.Close(); err != nil {
 			test.Error(err)
 		}
