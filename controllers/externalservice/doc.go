@@ -7,21 +7,21 @@
 //
 // # Steps of a reconcile
 //
-//  1. reconcile.go has the steps in order; suspended.go replaces them for an object that is suspended or not
-//     valid, and finalizer.go for one that is being deleted.
-//  2. service.go creates or updates the Service.
-//  3. state.go has the object state, which this process keeps between reconciles, and the previous state, which
+//  1. reconcile.go has the steps in order, and publication.go what each does; suspended.go replaces them for an object
+//     that is suspended or not valid, and finalizer.go for one that is being deleted.
+//  2. state.go has the object state, which this process keeps between reconciles, and the previous state, which
 //     an earlier process has left in slices and status.
-//  4. observe.go sets what is looked up and checked. endpoints.go returns the resolved endpoints: their
+//  3. observe.go sets what is looked up and checked. endpoints.go returns the resolved endpoints: their
 //     addresses, each with the decision of the egress policy and its health, which damping.go damps. Equal
 //     addresses of one priority are merged into a candidate.
-//  5. failover.go decides, without side effects: it chooses which priority group of candidates is published, and
-//     which of them are ready.
-//  6. inject.go and fault.go change that decision while a fault is injected.
-//  7. endpointslices.go packs the published addresses into slices, moving as few as it can, and writes those
-//     that differ.
-//  8. status.go and conditions.go make the status, which is written where a fact has changed, and events.go the
-//     events of that change.
+//  4. failover.go decides, without side effects: it chooses which priority group of candidates is published, and
+//     which of them are ready. inject.go and fault.go change that decision while a fault is injected.
+//     packing.go packs the published addresses into slices, moving as few as it can.
+//  5. slicewriter.go takes traffic off the addresses that fitness.go says must not have it.
+//  6. service.go creates or updates the Service.
+//  7. slicewriter.go writes the other slices that differ. endpointslices.go has how they look in the API.
+//  8. status.go and conditions.go make the status, which is written where a fact has changed, refusals.go what the API
+//     server refused in it, and events.go the events of that change.
 //
 // controller.go has the options and watches. Lookups and checks run on their own, in the package resolution and in
 // internal/probe, and enqueue the object when their results change.
@@ -31,6 +31,10 @@
 // What a process has observed must survive it. A new one takes the health of addresses from slices and status,
 // changes no slice before it has looked up every name itself, and leaves all of it equal to the byte until a
 // fact changes.
+//
+// A write that the API server refuses stops no other one. An address that must not take traffic is taken off before
+// anything is added, whatever becomes of the Service; one that could take traffic stays until what replaces it is there.
+// The condition Ready has the words of the refusal, and what differs from the spec is tried again every 30 seconds.
 //
 // Writes are server-side applies of one field owner. Fields that others have set on our Service, and that apply
 // would leave, are removed first. The package never touches a Service or EndpointSlice of another owner, never

@@ -4,19 +4,13 @@
 package externalservice
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
-	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	discoveryv1ac "k8s.io/client-go/applyconfigurations/discovery/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -25,9 +19,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 )
-
-// errForeignSlice does not happen by accident: the names of our slices have a digest in them.
-var errForeignSlice = errors.New("an EndpointSlice of this name exists and is not ours: delete it")
 
 // currentSlices returns our EndpointSlices of a Service. They are the cache's own and must not be changed. The
 // API server stores no endpoint without an address.
@@ -44,34 +35,6 @@ func (r *Reconciler) currentSlices(ctx context.Context, namespace, service strin
 	return current, nil
 }
 
-// publishSlices applies the EndpointSlices of a Service that differ, in the order given, and then deletes our
-// others. It returns whether any was written.
-func (r *Reconciler) publishSlices(ctx context.Context, service *corev1.Service, current []*discoveryv1.EndpointSlice, wanted []desiredSlice, state *objectState) (wrote bool, err error) {
-	for i := range wanted {
-		was := findSlice(current, wanted[i].name)
-		if was != nil && sliceMatches(was, service, &wanted[i]) {
-			continue
-		}
-		if err := r.applySlice(ctx, service, &wanted[i], was, state); err != nil {
-			return wrote, err
-		}
-		wrote = true
-	}
-	for _, leftover := range current {
-		isWanted := func(s desiredSlice) bool { return s.name == leftover.Name }
-		if slices.ContainsFunc(wanted, isWanted) || leftover.DeletionTimestamp != nil {
-			continue
-		}
-		err := r.Client.Delete(ctx, leftover.DeepCopy(), client.Preconditions{UID: &leftover.UID, ResourceVersion: &leftover.ResourceVersion})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return wrote, fmt.Errorf("remove EndpointSlice %s: %w", leftover.Name, err)
-		}
-		state.recordSliceWrite(leftover.Name, "", r.Now())
-		wrote = true
-	}
-	return wrote, nil
-}
-
 func findSlice(current []*discoveryv1.EndpointSlice, name string) *discoveryv1.EndpointSlice {
 	if i := slices.IndexFunc(current, func(c *discoveryv1.EndpointSlice) bool { return c.Name == name }); i >= 0 {
 		return current[i]
@@ -79,20 +42,10 @@ func findSlice(current []*discoveryv1.EndpointSlice, name string) *discoveryv1.E
 	return nil
 }
 
-func (r *Reconciler) applySlice(ctx context.Context, service *corev1.Service, s *desiredSlice, current *discoveryv1.EndpointSlice, state *objectState) error {
-	version := onlyCreate
-	if current != nil {
-		version = current.ResourceVersion
+func findDesired(all []desiredSlice, name string) *desiredSlice {
+	if i := slices.IndexFunc(all, func(s desiredSlice) bool { return s.name == name }); i >= 0 {
+		return &all[i]
 	}
-	wanted := sliceConfiguration(service, s).WithResourceVersion(version)
-	err := r.apply(ctx, wanted)
-	if current == nil && apierrors.IsConflict(err) {
-		err = r.reclaimSlice(ctx, service, s, wanted)
-	}
-	if err != nil {
-		return fmt.Errorf("apply EndpointSlice %s: %w", s.name, err)
-	}
-	state.recordSliceWrite(s.name, ptr.Deref(wanted.ResourceVersion, ""), r.Now())
 	return nil
 }
 
@@ -142,6 +95,10 @@ func sliceLabels(service string) map[string]string {
 	}
 }
 
+func sliceOwner(service *corev1.Service) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: "v1", Kind: "Service", Name: service.Name, UID: service.UID, Controller: ptr.To(true)}
+}
+
 func sliceMatches(current *discoveryv1.EndpointSlice, service *corev1.Service, s *desiredSlice) bool {
 	return current.Labels[discoveryv1.LabelServiceName] == service.Name &&
 		current.Labels[discoveryv1.LabelManagedBy] == common.ManagedBy &&
@@ -150,208 +107,4 @@ func sliceMatches(current *discoveryv1.EndpointSlice, service *corev1.Service, s
 		current.AddressType == s.family &&
 		apiequality.Semantic.DeepEqual(current.Ports, s.ports) &&
 		apiequality.Semantic.DeepEqual(current.Endpoints, s.endpoints)
-}
-
-// maxSliceEndpoints limits the addresses of one EndpointSlice, as kube-controller-manager's
-// --max-endpoints-per-slice does by default.
-const maxSliceEndpoints = 100
-
-// desiredSlice is an EndpointSlice to apply.
-type desiredSlice struct {
-	name      string
-	family    discoveryv1.AddressType
-	ports     []discoveryv1.EndpointPort
-	endpoints []discoveryv1.Endpoint
-	// hasNew means that an address was not in this slice before.
-	hasNew bool
-}
-
-// packSlices returns the slices that published addresses need. An EndpointSlice has one family and one set of
-// ports. An address stays in its slice: the proxy of every node reads every slice that changes. New addresses
-// go into slices with room, first into those that change anyway.
-//
-// Slices with new addresses come first, so that an address that moves is always in one. Slices of current that
-// are not returned are to be deleted.
-func packSlices(name string, current []*discoveryv1.EndpointSlice, publish []publishedAddress) []desiredSlice {
-	var out []desiredSlice
-	names := map[string]bool{}
-	for len(publish) > 0 {
-		// Candidates are ordered by ports and then by address, IPv4 first.
-		first, end := &publish[0], 1
-		for end < len(publish) && publish[end].ports.digest == first.ports.digest && publish[end].ip.Is4() == first.ip.Is4() {
-			end++
-		}
-		g := newGroup(name, publish[:end], names)
-		g.keepPlaced(current)
-		g.consolidate()
-		g.placeNew()
-		out = append(out, g.slices()...)
-		publish = publish[end:]
-	}
-	slices.SortStableFunc(out, func(a, b desiredSlice) int {
-		switch {
-		case a.hasNew && !b.hasNew:
-			return -1
-		case b.hasNew && !a.hasNew:
-			return 1
-		}
-		return strings.Compare(a.name, b.name)
-	})
-	return out
-}
-
-// sliceGroup is the addresses that may share slices.
-type sliceGroup struct {
-	prefix  string
-	wanted  map[netip.Addr]*publishedAddress
-	placed  map[netip.Addr]bool
-	order   []publishedAddress
-	planned []*plannedSlice
-}
-
-// plannedSlice is a slice of a group.
-type plannedSlice struct {
-	index     int
-	addresses []netip.Addr
-	// changed means that the slice is written anyway, and hasNew that an address is new to it.
-	changed, hasNew bool
-}
-
-// newGroup names the slices of a group by the short digest of their ports. names are the prefixes in use: of
-// two groups with the same short digest the second has the long one.
-func newGroup(name string, publish []publishedAddress, names map[string]bool) *sliceGroup {
-	family := "ipv6"
-	if publish[0].ip.Is4() {
-		family = "ipv4"
-	}
-	prefix := name + "-" + family + "-" + publish[0].ports.shortDigest + "-"
-	if names[prefix] {
-		prefix = name + "-" + family + "-" + publish[0].ports.digest + "-"
-	}
-	names[prefix] = true
-	g := &sliceGroup{
-		prefix: prefix,
-		wanted: make(map[netip.Addr]*publishedAddress, len(publish)),
-		placed: make(map[netip.Addr]bool, len(publish)),
-		order:  publish,
-	}
-	for i := range publish {
-		g.wanted[publish[i].ip] = &publish[i]
-	}
-	return g
-}
-
-// keepPlaced keeps the addresses of current slices that are still wanted. Two slices may have the same address
-// for a moment; which of them keeps it must not depend on the order of the cache.
-func (g *sliceGroup) keepPlaced(current []*discoveryv1.EndpointSlice) {
-	found := map[*plannedSlice]*discoveryv1.EndpointSlice{}
-	for _, c := range current {
-		suffix, ours := strings.CutPrefix(c.Name, g.prefix)
-		index, err := strconv.Atoi(suffix)
-		if ours && err == nil && index >= 0 && strconv.Itoa(index) == suffix {
-			planned := &plannedSlice{index: index}
-			found[planned] = c
-			g.planned = append(g.planned, planned)
-		}
-	}
-	slices.SortFunc(g.planned, func(a, b *plannedSlice) int { return cmp.Compare(a.index, b.index) })
-	for _, planned := range g.planned {
-		for i := range found[planned].Endpoints {
-			e := &found[planned].Endpoints[i]
-			ip, err := netip.ParseAddr(e.Addresses[0])
-			want := g.wanted[ip]
-			if err != nil || want == nil || g.placed[ip] || len(planned.addresses) == maxSliceEndpoints {
-				planned.changed = true
-				continue
-			}
-			g.placed[ip] = true
-			planned.addresses = append(planned.addresses, ip)
-			planned.changed = planned.changed || ptr.Deref(e.Conditions.Ready, true) != want.ready
-		}
-	}
-}
-
-// consolidate drops the smallest slices while there are more than twice as many as needed: a few addresses
-// must not stay spread over many slices.
-func (g *sliceGroup) consolidate() {
-	needed := (len(g.order) + maxSliceEndpoints - 1) / maxSliceEndpoints
-	for len(g.planned) > 2*needed {
-		smallest := 0
-		for i, planned := range g.planned {
-			if len(planned.addresses) <= len(g.planned[smallest].addresses) {
-				smallest = i
-			}
-		}
-		for _, ip := range g.planned[smallest].addresses {
-			g.placed[ip] = false
-		}
-		g.planned = slices.Delete(g.planned, smallest, smallest+1)
-	}
-}
-
-// placeNew places the addresses that are in no slice.
-func (g *sliceGroup) placeNew() {
-	for i := range g.order {
-		ip := g.order[i].ip
-		if g.placed[ip] {
-			continue
-		}
-		p := g.sliceWithRoom()
-		p.addresses, p.changed, p.hasNew = append(p.addresses, ip), true, true
-		g.placed[ip] = true
-	}
-}
-
-// sliceWithRoom returns one that changes anyway, or else the one with most room, or a new one.
-func (g *sliceGroup) sliceWithRoom() *plannedSlice {
-	var best *plannedSlice
-	for _, planned := range g.planned {
-		switch {
-		case len(planned.addresses) >= maxSliceEndpoints:
-		case best == nil, planned.changed && !best.changed, planned.changed == best.changed && !planned.changed && len(planned.addresses) < len(best.addresses):
-			best = planned
-		}
-	}
-	if best != nil {
-		return best
-	}
-	free := 0
-	for slices.ContainsFunc(g.planned, func(planned *plannedSlice) bool { return planned.index == free }) {
-		free++
-	}
-	best = &plannedSlice{index: free}
-	g.planned = append(g.planned, best)
-	return best
-}
-
-// slices returns the planned slices that have addresses.
-func (g *sliceGroup) slices() []desiredSlice {
-	family := discoveryv1.AddressTypeIPv6
-	if g.order[0].ip.Is4() {
-		family = discoveryv1.AddressTypeIPv4
-	}
-	out := make([]desiredSlice, 0, len(g.planned))
-	for _, planned := range g.planned {
-		if len(planned.addresses) == 0 {
-			continue
-		}
-		s := desiredSlice{
-			name: g.prefix + strconv.Itoa(planned.index), family: family, ports: g.order[0].ports.ports, hasNew: planned.hasNew,
-			endpoints: make([]discoveryv1.Endpoint, 0, len(planned.addresses)),
-		}
-		for _, ip := range planned.addresses {
-			s.endpoints = append(s.endpoints, sliceEndpoint(g.wanted[ip]))
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
-// sliceEndpoint sets all conditions: to kube-proxy a ready that is not set means ready.
-func sliceEndpoint(p *publishedAddress) discoveryv1.Endpoint {
-	return discoveryv1.Endpoint{
-		Addresses:  []string{p.ip.String()},
-		Zone:       optional(p.zone),
-		Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(p.ready), Serving: ptr.To(p.ready), Terminating: ptr.To(false)},
-	}
 }

@@ -5,6 +5,7 @@ package externalservice
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -21,6 +22,9 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
+
+// deletionRetry is how often the steps of a deletion are tried again that the API server refuses.
+const deletionRetry = 10 * time.Second
 
 // addFinalizer adds the finalizer, before anything is published. Admission has done so where it knows that the namespace
 // is reconciled.
@@ -39,15 +43,29 @@ func (r *Reconciler) finalize(ctx context.Context, es *networkingv1.ExternalServ
 		return reconcile.Result{}, nil
 	}
 	if left, err := r.unpublish(ctx, es); err != nil {
-		return reconcile.Result{}, err
+		return r.reportRefusedDeletion(ctx, es, err)
 	} else if left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
 	if err := r.changeFinalizer(ctx, es, controllerutil.RemoveFinalizer); client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, err
+		return r.reportRefusedDeletion(ctx, es, err)
 	}
 	r.states.dropDrain(client.ObjectKeyFromObject(es))
 	return reconcile.Result{}, nil
+}
+
+// reportRefusedDeletion writes what keeps a deleted object from being unpublished, in the words of the API server.
+func (r *Reconciler) reportRefusedDeletion(ctx context.Context, es *networkingv1.ExternalService, err error) (reconcile.Result, error) {
+	var refused refusals
+	if refused.add(err); len(refused.errs) == 0 {
+		return reconcile.Result{}, err
+	}
+	update := newStatusUpdate(es, r.Now())
+	update.setRefused(&refused)
+	if err := r.writeStatus(ctx, es, update); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: deletionRetry}, nil
 }
 
 // unpublish drains or orphans the Service, and returns how long the finalizer must stay.
@@ -107,6 +125,7 @@ func (r *Reconciler) reportDraining(ctx context.Context, es *networkingv1.Extern
 // drainSlices makes all endpoints terminating: proxies and load balancers send no new connections there, and those
 // that know terminating endpoints let established ones end. It returns whether any slice was written.
 func (r *Reconciler) drainSlices(ctx context.Context, service *corev1.Service, current []*discoveryv1.EndpointSlice) (wrote bool, err error) {
+	var errs []error
 	for _, c := range current {
 		if owner := metav1.GetControllerOf(c); owner == nil || owner.UID != service.UID || c.DeletionTimestamp != nil {
 			continue
@@ -123,13 +142,13 @@ func (r *Reconciler) drainSlices(ctx context.Context, service *corev1.Service, c
 			continue
 		}
 		wanted := sliceConfiguration(service, &s).WithResourceVersion(c.ResourceVersion)
-		err := r.apply(ctx, wanted)
-		if err != nil && !apierrors.IsNotFound(err) {
-			return wrote, fmt.Errorf("drain EndpointSlice %s: %w", c.Name, err)
+		if err := r.apply(ctx, wanted); err != nil && !apierrors.IsNotFound(err) {
+			errs = append(errs, fmt.Errorf("drain EndpointSlice %s: %w", c.Name, err))
+			continue
 		}
 		wrote = true
 	}
-	return wrote, nil
+	return wrote, errors.Join(errs...)
 }
 
 // orphanService removes our owner reference from the Service. Its EndpointSlices belong to it, and stay.

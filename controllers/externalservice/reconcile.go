@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -95,10 +94,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return result, nil
 }
 
-// publish reconciles an object that is not being deleted.
+// publish reconciles an object that is not being deleted. Its steps are in the order of their urgency: what takes traffic
+// off an address or ends a fault, what is added, and the status, which has the words of each that the API server refused.
+// None waits for the success of another, except that slices need a Service.
 func (r *Reconciler) publish(ctx context.Context, es *networkingv1.ExternalService) (reconcile.Result, error) {
-	key, now := client.ObjectKeyFromObject(es), r.Now()
-	update := newStatusUpdate(es, now)
+	update := newStatusUpdate(es, r.Now())
 	rules.Default(es)
 	if errs := rules.Publishable(es); len(errs) > 0 {
 		return r.reconcileSuspended(ctx, es, update, func() { update.setInvalid(errs) })
@@ -106,90 +106,38 @@ func (r *Reconciler) publish(ctx context.Context, es *networkingv1.ExternalServi
 	if *es.Spec.Suspend && !es.Status.Fault.Lasts() { // a fault ends first
 		return r.reconcileSuspended(ctx, es, update, update.setSuspended)
 	}
-	if err := r.addFinalizer(ctx, es); err != nil {
-		return reconcile.Result{}, err
+	p, err := r.newPublication(ctx, es, update)
+	if err != nil {
+		return r.conflictResult(ctx, es, update, err)
 	}
-	service, err := r.publishService(ctx, es)
+	hold, due := p.decide(ctx)
+	if !hold {
+		p.withdraw(ctx)
+	}
+	if err := p.protect(ctx); err != nil {
+		return r.conflictResult(ctx, es, update, err)
+	}
+	if hold {
+		return p.hold(ctx, due)
+	}
+	if due := p.postponeUntil(); p.now.Before(due) {
+		return p.hold(ctx, due)
+	}
+	p.extend(ctx)
+	return p.report(ctx)
+}
+
+// conflictResult is what a reconcile returns whose Service has another owner, or is being replaced.
+func (r *Reconciler) conflictResult(ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate, err error) (reconcile.Result, error) {
 	switch {
 	case errors.Is(err, errForeignService):
-		r.forget(key)
+		r.forget(client.ObjectKeyFromObject(es))
 		update.setConflict(es)
 		return reconcile.Result{RequeueAfter: conflictRetry}, r.writeStatus(ctx, es, update)
 	case errors.Is(err, errReplacing):
 		return reconcile.Result{RequeueAfter: replaceRetry}, nil
-	case err != nil:
-		return reconcile.Result{}, err
 	}
-	return r.publishEndpoints(ctx, es, service, update)
-}
-
-// publishEndpoints observes the addresses, decides which to publish, and writes slices and status.
-func (r *Reconciler) publishEndpoints(ctx context.Context, es *networkingv1.ExternalService, service *corev1.Service, update *statusUpdate) (reconcile.Result, error) {
-	key, now := client.ObjectKeyFromObject(es), r.Now()
-	current, err := r.currentSlices(ctx, service.Namespace, service.Name)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	state, isNew := r.states.get(key, es.UID, now)
-	if isNew { // also where another object has taken the name
-		r.Resolution.Forget(key)
-		r.Probes.Forget(key)
-	}
-	state.clusterIP = service.Spec.ClusterIP
-	observed := r.observe(ctx, es, current, state)
-	age := now.Sub(state.firstSeen)
-	if observed.incomplete {
-		if age >= firstStatusDelay && es.Status.ObservedGeneration != es.Generation {
-			update.setIncomplete(service, &observed)
-			err = r.writeStatus(ctx, es, update)
-		}
-		return r.incompleteResult(es, &observed, age), err
-	}
-	if state.cacheStale(current, now) {
-		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil
-	}
-	decided := decide(candidatesOf(observed.endpoints), r.failoverInput(es, &observed, state))
-	if due := state.awaitFirstProbes(current, &observed, &decided); now.Before(due) {
-		return reconcile.Result{RequeueAfter: due.Sub(now)}, nil
-	}
-	fault, shown, err := r.inject(ctx, es, &observed, &decided, state)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	requeueAt := controller.Earliest(shown.requeueAt, observed.requeueAt, fault.requeueAt)
-	wanted := packSlices(es.Name, current, shown.published)
-	faultChanges := fault.inEffect || es.Status.Fault.Lasts() || fault.status != es.Status.Fault
-	if due := state.postponeUntil(es, service, current, wanted, &observed, &shown, now); now.Before(due) && !faultChanges {
-		return controller.RequeueAt(now, requeueAt, due), nil
-	}
-	wrote, err := r.publishSlices(ctx, service, current, wanted, state)
-	if wrote {
-		writeDamping.add(&state.sliceWriteRate, 1, now)
-	}
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	state.recordDecision(&decided, now, failbackRequest(es))
-	r.metrics.record(key, &observed, &shown, es.Spec.HealthCheck != nil, fault.status)
-	update.setFault(&fault, es.Annotations[networkingv1.InjectFaultAnnotation])
-	update.setPublished(es, service, &observed, &shown, len(wanted))
-	update.status.LastHandledFailback = state.handledFailback
-	if due := state.statusWriteRate.at.Add(writeDamping.delay(&state.statusWriteRate, now)); now.Before(due) && onlyTextDiffers(&es.Status, &update.status) {
-		return controller.RequeueAt(now, requeueAt, due), nil
-	}
-	return controller.RequeueAt(now, requeueAt), r.writeStatus(ctx, es, update)
-}
-
-// incompleteResult returns when to reconcile again while the observation is incomplete. A lookup that ends
-// enqueues the object.
-func (r *Reconciler) incompleteResult(es *networkingv1.ExternalService, o *observation, age time.Duration) reconcile.Result {
-	switch {
-	case age < firstStatusDelay && es.Status.ObservedGeneration != es.Generation:
-		return reconcile.Result{RequeueAfter: firstStatusDelay - age}
-	case o.policyUnsynced:
-		return reconcile.Result{RequeueAfter: unsyncedRetry}
-	}
-	return reconcile.Result{}
+	return reconcile.Result{}, err
 }
 
 // apply applies an object as our field owner.

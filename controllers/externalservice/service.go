@@ -39,35 +39,83 @@ var (
 	errReplacing      = errors.New("the Service is being replaced")
 )
 
-// publishService creates or updates the Service and returns it. The error is errForeignService where another
-// owner's has its name, and errReplacing where ours is deleted first, since clusterIP is immutable.
-func (r *Reconciler) publishService(ctx context.Context, es *networkingv1.ExternalService) (*corev1.Service, error) {
+// foundService is the Service that has the name of an object.
+type foundService struct {
+	// service is nil where there is none, or where none is looked for since most likely there is none (assumed).
+	service *corev1.Service
+	assumed bool
+	// ours means that its EndpointSlices are ours. One that is to be adopted (adopt) may not be ours yet.
+	ours, adopt bool
+}
+
+// findService reads the Service of an object. The error is errForeignService where another owner's has its name.
+func (r *Reconciler) findService(ctx context.Context, es *networkingv1.ExternalService) (foundService, error) {
 	current := &corev1.Service{}
 	err := r.Client.Get(ctx, client.ObjectKeyFromObject(es), current)
 	if apierrors.IsNotFound(err) {
-		if es.Status.ObservedGeneration <= 0 && !r.states.has(client.ObjectKeyFromObject(es), es.UID) { // most likely there is none
-			if service, err := r.createService(ctx, es); !apierrors.IsConflict(err) {
-				return service, err
-			}
+		if es.Status.ObservedGeneration <= 0 && !r.states.has(client.ObjectKeyFromObject(es), es.UID) {
+			return foundService{assumed: true}, nil
 		}
 		// The cache has only Services with our label.
 		err = r.Live.Get(ctx, client.ObjectKeyFromObject(es), current)
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		return r.createService(ctx, es)
+		return foundService{}, nil
 	case err != nil:
-		return nil, fmt.Errorf("read Service: %w", err)
-	case !metav1.IsControlledBy(current, es):
-		return r.adoptService(ctx, es)
+		return foundService{}, fmt.Errorf("read Service: %w", err)
+	case metav1.IsControlledBy(current, es):
+		return foundService{service: current, ours: true}, nil
+	}
+	return r.findOrphan(ctx, es)
+}
+
+// findOrphan returns a Service that is to be made ours, or errForeignService. There are two cases: this object created it
+// and its owner reference was removed; or an earlier object orphaned it, and this one requests it. A user without a
+// right to Services may have one to the status, so that the Service itself must show who created it.
+func (r *Reconciler) findOrphan(ctx context.Context, es *networkingv1.ExternalService) (foundService, error) {
+	current := &corev1.Service{} // with its field managers, which the cache leaves out
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(es), current); err != nil {
+		return foundService{}, fmt.Errorf("read Service: %w", err)
+	}
+	ref := es.Status.ServiceRef
+	lost := ref != nil && ref.UID == current.UID && wasApplied(current)
+	if metav1.GetControllerOf(current) != nil || !current.DeletionTimestamp.IsZero() || !lost && !(rules.Adopts(es) && rules.IsOrphan(current)) {
+		return foundService{}, errForeignService
+	}
+	return foundService{service: current, ours: lost, adopt: true}, nil
+}
+
+// ensureService creates or updates the Service and returns it. The error is errReplacing where ours is deleted first,
+// since clusterIP is immutable.
+func (r *Reconciler) ensureService(ctx context.Context, es *networkingv1.ExternalService, found foundService) (*corev1.Service, error) {
+	current := found.service
+	switch {
+	case current == nil:
+		service, err := r.createService(ctx, es)
+		if !found.assumed || !apierrors.IsConflict(err) {
+			return service, err
+		}
+		if found, err = r.findService(ctx, es); err != nil {
+			return nil, err
+		}
+		return r.ensureService(ctx, es, found)
 	case !current.DeletionTimestamp.IsZero():
+		if len(current.Finalizers) > 0 {
+			return nil, fmt.Errorf("the Service is being deleted, and cannot be created again while its finalizers %q keep it", current.Finalizers)
+		}
 		return nil, errReplacing
 	case headless(es) != (current.Spec.ClusterIP == corev1.ClusterIPNone):
 		return nil, r.removeService(ctx, current)
-	case serviceMatches(current, es):
+	case !found.adopt && serviceMatches(current, es):
 		return current, nil
 	}
-	return r.applyService(ctx, es, current.DeepCopy(), "")
+	service, err := r.applyService(ctx, es, current.DeepCopy(), "")
+	if err == nil && found.adopt {
+		r.Events.Eventf(es, nil, corev1.EventTypeNormal, eventServiceAdopted, actionPublish,
+			"Service %s had no owner, and belongs to this ExternalService now", current.Name)
+	}
+	return service, err
 }
 
 // The API server releases the address of a deleted Service after the deletion has been seen, on a busy machine by
@@ -103,33 +151,6 @@ func (r *Reconciler) createService(ctx context.Context, es *networkingv1.Externa
 
 // isAllocated reports whether another Service has the address, or had it until now. The API server says so in words only.
 func isAllocated(err error) bool { return strings.Contains(err.Error(), "already allocated") }
-
-// adoptService makes a Service ours, or returns errForeignService. There are two cases: this object created it and
-// its owner reference was removed; or an earlier object orphaned it, and this one requests it. A user without a
-// right to Services may have one to the status, so that the Service itself must show who created it.
-func (r *Reconciler) adoptService(ctx context.Context, es *networkingv1.ExternalService) (*corev1.Service, error) {
-	current := &corev1.Service{} // with its field managers, which the cache leaves out
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(es), current); err != nil {
-		return nil, fmt.Errorf("read Service: %w", err)
-	}
-	ref := es.Status.ServiceRef
-	switch {
-	case metav1.GetControllerOf(current) != nil || !current.DeletionTimestamp.IsZero():
-		return nil, errForeignService
-	case ref != nil && ref.UID == current.UID && wasApplied(current), rules.Adopts(es) && rules.IsOrphan(current):
-	default:
-		return nil, errForeignService
-	}
-	if headless(es) != (current.Spec.ClusterIP == corev1.ClusterIPNone) {
-		return nil, r.removeService(ctx, current)
-	}
-	service, err := r.applyService(ctx, es, current, "")
-	if err == nil {
-		r.Events.Eventf(es, nil, corev1.EventTypeNormal, eventServiceAdopted, actionPublish,
-			"Service %s had no owner, and belongs to this ExternalService now", current.Name)
-	}
-	return service, err
-}
 
 // wasApplied reports whether the operator created a Service, whatever others have changed since.
 func wasApplied(service *corev1.Service) bool {

@@ -52,6 +52,9 @@ type objectState struct {
 	sliceWrites map[string]sliceWrite
 	// statusWrite is the last write of the status.
 	statusWrite controller.LastWrite
+	// refused is how many reconciles in a row had a write that failed, and refusal the errors of the last one.
+	refused int
+	refusal string
 }
 
 // recordDecision stores a decision.

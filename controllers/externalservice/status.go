@@ -4,6 +4,7 @@
 package externalservice
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -75,23 +76,31 @@ func (u *statusUpdate) removeCondition(kind string) {
 	meta.RemoveStatusCondition(&u.status.Conditions, kind)
 }
 
-// setPublished sets what is published now, and what was observed.
-func (u *statusUpdate) setPublished(es *networkingv1.ExternalService, service *corev1.Service, o *observation, d *decision, sliceCount int) {
+// setPublished sets that the spec is published.
+func (u *statusUpdate) setPublished(service *corev1.Service, o *observation, d *decision, sliceCount int) {
+	u.status.PublishedSpec = u.spec
+	u.setReady(o, d, service, sliceCount)
+}
+
+// setObserved sets what was observed, and what is published of it now.
+func (u *statusUpdate) setObserved(es *networkingv1.ExternalService, service *corev1.Service, o *observation, d *decision) {
 	u.removeCondition(networkingv1.ConditionReconciling)
 	u.setService(service)
-	u.status.PublishedSpec = u.spec
 	u.status.ActivePriority = d.active
 	u.status.Endpoints = endpointStatuses(&es.Status, o.endpoints, es.Spec.HealthCheck != nil)
 	u.setAddressCounts(o, d, es.Spec.HealthCheck != nil)
-	u.setReady(o, d, service, sliceCount)
 	u.setResolved(o)
 	u.setHealthy(es, o, d)
 	u.setFailedOver(o, d)
 }
 
+// setService sets the Service; nil is one that does not exist yet, or could not be read.
 func (u *statusUpdate) setService(service *corev1.Service) {
+	if service == nil {
+		return
+	}
 	u.status.ServiceRef = &networkingv1.ServiceReference{Name: service.Name, UID: service.UID}
-	u.status.ClusterIP = service.Spec.ClusterIP
+	u.status.ClusterIP = cmp.Or(service.Spec.ClusterIP, u.status.ClusterIP) // one that could not be read has none
 }
 
 func (u *statusUpdate) setAddressCounts(o *observation, d *decision, checked bool) {

@@ -54,6 +54,8 @@ type suite struct {
 	now    time.Time
 	// refusals are what the API server says of a Service that comes with an address, one after another.
 	refusals []string
+	// refuse returns the error of a write, as "verb Kind name".
+	refuse func(write string) error
 }
 
 var objectKey = types.NamespacedName{Namespace: "shop", Name: "db"}
@@ -72,15 +74,21 @@ func newSuite(t testing.TB, spec string) *suite {
 		WithIndex(&discoveryv1.EndpointSlice{}, byService, serviceOf).Build(), interceptor.Funcs{
 		Apply: s.fakeApply,
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-			s.recordWrite("patch", o)
+			if err := s.recordWrite("patch", o); err != nil {
+				return err
+			}
 			return c.Patch(ctx, o, p, opts...)
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
-			s.recordWrite("patch "+sub, o)
+			if err := s.recordWrite("patch "+sub, o); err != nil {
+				return err
+			}
 			return c.SubResource(sub).Patch(ctx, o, p, opts...)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, _ ...client.DeleteOption) error {
-			s.recordWrite("delete", o)
+			if err := s.recordWrite("delete", o); err != nil {
+				return err
+			}
 			return c.Delete(ctx, o)
 		},
 	})
@@ -109,9 +117,15 @@ func (s *suite) must(err error) {
 	}
 }
 
-func (s *suite) recordWrite(verb string, o client.Object) {
+// recordWrite returns the error of a write that is refused.
+func (s *suite) recordWrite(verb string, o client.Object) error {
 	kind := strings.TrimPrefix(fmt.Sprintf("%T", o), "*v1.")
-	s.writes = append(s.writes, fmt.Sprintf("%s %s %s", verb, kind, o.GetName()))
+	write := fmt.Sprintf("%s %s %s", verb, kind, o.GetName())
+	s.writes = append(s.writes, write)
+	if s.refuse == nil {
+		return nil
+	}
+	return s.refuse(write)
 }
 
 // fakeApply does what matters here of server-side apply: the whole object is ours, a version must be
@@ -132,7 +146,9 @@ func (s *suite) fakeApply(ctx context.Context, c client.WithWatch, given runtime
 	if err := json.Unmarshal(data, object); err != nil {
 		return err
 	}
-	s.recordWrite("apply", object)
+	if err := s.recordWrite("apply", object); err != nil {
+		return err
+	}
 	err = c.Get(ctx, client.ObjectKeyFromObject(object), current)
 	switch {
 	case apierrors.IsNotFound(err):

@@ -41,8 +41,12 @@ func (r *Reconciler) reconcileSuspended(ctx context.Context, es *networkingv1.Ex
 		setReason()
 		return reconcile.Result{RequeueAfter: unsyncedRetry}, r.writeStatus(ctx, es, update)
 	}
-	if err := r.removeDenied(ctx, es, filtered, wanted, state); err != nil {
-		return reconcile.Result{}, err
+	var refused refusals
+	for _, err := range r.removeDenied(ctx, es, filtered, wanted, state) {
+		refused.add(err)
+	}
+	if refused.stale || refused.terminating {
+		return controller.ResultOf(controller.ErrStale)
 	}
 	if len(filter.refused) > 0 || update.hasReadyReason(networkingv1.ReasonPolicyDenied) {
 		update.status.PublishedSpec = "" // not all of it
@@ -50,23 +54,28 @@ func (r *Reconciler) reconcileSuspended(ctx context.Context, es *networkingv1.Ex
 	setReason()
 	update.setFaultWhileSuspended(es.Annotations[networkingv1.InjectFaultAnnotation], r.Now())
 	update.setDenied(filter)
+	if len(refused.errs) > 0 {
+		update.setRefused(&refused)
+		return reconcile.Result{RequeueAfter: maxRefusalRetry}, r.writeStatus(ctx, es, update)
+	}
 	return reconcile.Result{}, r.writeStatus(ctx, es, update)
 }
 
-// removeDenied writes what is left of the slices that had denied addresses.
-func (r *Reconciler) removeDenied(ctx context.Context, es *networkingv1.ExternalService, filtered []*discoveryv1.EndpointSlice, wanted []desiredSlice, state *objectState) error {
+// removeDenied writes what is left of the slices that had denied addresses, and returns the errors of that.
+func (r *Reconciler) removeDenied(ctx context.Context, es *networkingv1.ExternalService, filtered []*discoveryv1.EndpointSlice, wanted []desiredSlice, state *objectState) []error {
 	if len(filtered) == 0 {
 		return nil
 	}
 	service := &corev1.Service{}
 	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(es), service); err != nil {
-		return client.IgnoreNotFound(err) // the slices go with it
+		return []error{client.IgnoreNotFound(err)} // the slices go with it
 	}
 	if !metav1.IsControlledBy(service, es) {
 		return nil
 	}
-	_, err := r.publishSlices(ctx, service, filtered, wanted, state)
-	return err
+	writer := r.newSliceWriter(service, filtered, fitness{}, state)
+	writer.extend(ctx, wanted)
+	return writer.errs
 }
 
 // stopChecks stops lookups and checks of an object, and keeps its state: verdicts of the policy may change.

@@ -38,6 +38,9 @@ const (
 	// ReasonNoAddresses: there is no address to publish, since no name resolved yet or all
 	// endpoints are drained.
 	ReasonNoAddresses = "NoAddresses"
+	// ReasonWriteRefused: the API server refuses a write, such as by a quota or an admission policy. The message
+	// has its words; everything else is done.
+	ReasonWriteRefused = "WriteRefused"
 	// ReasonDraining: the object was deleted, and its endpoints are terminating.
 	ReasonDraining = "Draining"
 	// ReasonInvalidSpec: the stored spec breaks a rule.

@@ -1,0 +1,162 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// errForeignSlice does not happen by accident: the names of our slices have a digest in them.
+var errForeignSlice = errors.New("an EndpointSlice of this name exists and is not ours: delete it")
+
+// withdrawalTimeout bounds a write that takes an address out of service and puts another one into it. After that the
+// address is taken out alone.
+const withdrawalTimeout = 5 * time.Second
+
+// sliceWriter writes the EndpointSlices of one Service: first those that take traffic off an address (withdraw), then the
+// others (extend). The error of a write stops no other one.
+type sliceWriter struct {
+	*Reconciler
+	service *corev1.Service
+	state   *objectState
+	// held are the slices as they are, by name: those of the cache, and what was written since.
+	held  map[string]*discoveryv1.EndpointSlice
+	fit   fitness
+	wrote bool
+	// errs are the errors of writes, and extended tells that all that add something have succeeded.
+	errs     []error
+	extended bool
+}
+
+func (r *Reconciler) newSliceWriter(service *corev1.Service, current []*discoveryv1.EndpointSlice, fit fitness, state *objectState) *sliceWriter {
+	w := &sliceWriter{Reconciler: r, service: service, state: state, fit: fit, held: make(map[string]*discoveryv1.EndpointSlice, len(current)), extended: true}
+	for _, slice := range current {
+		if slice.DeletionTimestamp == nil {
+			w.held[slice.Name] = slice
+		}
+	}
+	return w
+}
+
+// names returns the names of the slices that are there, in order.
+func (w *sliceWriter) names() []string { return slices.Sorted(maps.Keys(w.held)) }
+
+// withdraw takes traffic off the addresses that must not have it, in the slices that the Service owns.
+func (w *sliceWriter) withdraw(ctx context.Context, wanted []desiredSlice) {
+	for _, name := range w.names() {
+		held := w.held[name]
+		if owner := metav1.GetControllerOf(held); owner == nil || owner.UID != w.service.UID || !w.fit.isViolatedBy(held) {
+			continue
+		}
+		w.add(w.withdrawFrom(ctx, held, findDesired(wanted, name)))
+	}
+}
+
+// withdrawFrom takes traffic off the unfit addresses of a slice. It writes the slice as it is wanted, if no other address
+// loses traffic by that. Where that is refused, or too slow, the unfit addresses are made not ready alone: what refuses
+// an address that is added does not keep one in service that has failed.
+func (w *sliceWriter) withdrawFrom(ctx context.Context, held *discoveryv1.EndpointSlice, wanted *desiredSlice) error {
+	left := w.fit.without(held)
+	useful := slices.ContainsFunc(left.endpoints, func(e discoveryv1.Endpoint) bool { return isReady(&e) })
+	switch {
+	case wanted != nil && !w.fit.movesAway(held, wanted):
+		bounded, cancel := context.WithTimeout(ctx, withdrawalTimeout)
+		err := w.apply(bounded, wanted)
+		cancel()
+		if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			return err
+		}
+	case wanted == nil && !useful:
+		if err := w.delete(ctx, held); err == nil || apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	err := w.apply(ctx, left)
+	if err != nil && !apierrors.IsConflict(err) && !useful {
+		return w.delete(ctx, held) // a policy that refuses a change may allow this
+	}
+	return err
+}
+
+// extend writes what is wanted, slices with new addresses first, and then removes what is not wanted any more. Where
+// something that was to be added is missing, addresses that could take traffic stay until it is there.
+func (w *sliceWriter) extend(ctx context.Context, wanted []desiredSlice) {
+	for i := range wanted {
+		if held := w.held[wanted[i].name]; held != nil && sliceMatches(held, w.service, &wanted[i]) {
+			continue
+		}
+		err := w.apply(ctx, &wanted[i])
+		w.add(err)
+		w.extended = w.extended && err == nil
+	}
+	for _, name := range w.names() {
+		if findDesired(wanted, name) != nil {
+			continue
+		}
+		held := w.held[name]
+		if left := w.fit.only(held); !w.extended && len(left.endpoints) > 0 {
+			if len(left.endpoints) < len(held.Endpoints) {
+				w.add(w.apply(ctx, left))
+			}
+			continue
+		}
+		w.add(w.delete(ctx, held))
+	}
+}
+
+func (w *sliceWriter) add(err error) {
+	if err != nil {
+		w.errs = append(w.errs, err)
+	}
+}
+
+// apply writes a slice as given, and stores it as it is then.
+func (w *sliceWriter) apply(ctx context.Context, s *desiredSlice) error {
+	version := onlyCreate
+	held := w.held[s.name]
+	if held != nil {
+		version = held.ResourceVersion
+	}
+	wanted := sliceConfiguration(w.service, s).WithResourceVersion(version)
+	err := w.Reconciler.apply(ctx, wanted)
+	if held == nil && apierrors.IsConflict(err) {
+		err = w.reclaimSlice(ctx, w.service, s, wanted)
+	}
+	if err != nil {
+		return fmt.Errorf("apply EndpointSlice %s: %w", s.name, err)
+	}
+	w.wrote = true
+	w.state.recordSliceWrite(s.name, ptr.Deref(wanted.ResourceVersion, ""), w.Now())
+	w.held[s.name] = &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.service.Namespace, Name: s.name, UID: ptr.Deref(wanted.UID, ""), ResourceVersion: ptr.Deref(wanted.ResourceVersion, ""),
+			Labels: sliceLabels(w.service.Name), OwnerReferences: []metav1.OwnerReference{sliceOwner(w.service)},
+		},
+		AddressType: s.family, Ports: s.ports, Endpoints: s.endpoints,
+	}
+	return nil
+}
+
+func (w *sliceWriter) delete(ctx context.Context, held *discoveryv1.EndpointSlice) error {
+	err := w.Client.Delete(ctx, held.DeepCopy(), client.Preconditions{UID: &held.UID, ResourceVersion: &held.ResourceVersion})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete EndpointSlice %s: %w", held.Name, err)
+	}
+	w.wrote = true
+	w.state.recordSliceWrite(held.Name, "", w.Now())
+	delete(w.held, held.Name)
+	return nil
+}
