@@ -72,17 +72,23 @@ func installed(t *testing.T, folder, namespace string, values map[string]any) (*
 	if err != nil {
 		t.Fatal(err)
 	}
+	made, err := installAction(t, namespace).Run(chart, values)
+	if err != nil {
+		return nil, err
+	}
+	return made.(*releasev1.Release), nil
+}
+
+// installAction is `helm template`.
+func installAction(t *testing.T, namespace string) *action.Install {
+	t.Helper()
 	version, err := common.ParseKubeVersion("v1.37.0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	install := action.NewInstall(action.NewConfiguration())
 	install.DryRunStrategy, install.ReleaseName, install.Namespace, install.KubeVersion = action.DryRunClient, "fl", namespace, version
-	made, err := install.Run(chart, values)
-	if err != nil {
-		return nil, err
-	}
-	return made.(*releasev1.Release), nil
+	return install
 }
 
 // render is what `helm template` prints.

@@ -1,3 +1,19 @@
+{{- /* Refuses values that lack one of the defaults, or have a null in its place, at any depth. Helm takes a default away
+for a key that is left blank, and all that the chart before did not have for --reuse-values: `keep: true` would silently
+be false. In resources, which are fields of a container, a null takes out the default as Helm documents. */ -}}
+{{- define "fairlead.present" -}}
+{{- range $name, $default := .defaults }}
+{{- $path := print $.path $name }}
+{{- $value := index $.values $name }}
+{{- if kindIs "invalid" $value }}
+{{- fail (printf "%s has no value, not even the default. Where it is null, which a blank is, leave it out or set it; where the values are of an older chart, give --reset-then-reuse-values in place of --reuse-values" $path) }}
+{{- end }}
+{{- if and (kindIs "map" $default) (kindIs "map" $value) (ne $path "resources") }}
+{{- include "fairlead.present" (dict "defaults" $default "values" $value "path" (print $path ".")) }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
 {{- define "fairlead.image" -}}
 {{- with .Values.image -}}
 {{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
@@ -80,7 +96,7 @@ cert-manager.io/inject-ca-from-secret: {{ .Release.Namespace }}/fairlead-webhook
 
 {{- define "fairlead.definition" -}}
 {{- include "fairlead.injection" . -}}
-{{- if .Values.crds.keep }}
+{{- if ne (toString .Values.crds.keep) "false" }}
 helm.sh/resource-policy: keep
 {{- end }}
 {{- end -}}
