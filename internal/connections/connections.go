@@ -1,12 +1,14 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package connections
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"net"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -18,17 +20,20 @@ import (
 // own choice may be megabytes, and counts as memory of the container.
 const socketBuffer = 64 << 10
 
+// retryEvery is how often a connection above the bound looks for one that can be evicted.
+const retryEvery = 50 * time.Millisecond
+
 // evictAfter is how long a connection may keep the server waiting before another one may replace it. Only the
 // time that the server waits for bytes counts: on a busy machine, the rest is not the caller's fault.
 const evictAfter = time.Second
 
-// connections bounds how many are open. A further one takes the place of one that keeps the server
+// Listener bounds how many connections are open. A further one takes the place of one that keeps the server
 // waiting: the port is open to all pods, and those who connect and then send nothing must not keep out
 // those who do send. Connections whose request is being worked on are left alone; while there is no other
 // one that is slow, further ones wait.
-type connections struct {
+type Listener struct {
 	net.Listener
-	most    int
+	max     int
 	evicted prometheus.Counter
 	freed   chan struct{} // has room for one: some connection was closed
 	closed  chan struct{}
@@ -36,28 +41,28 @@ type connections struct {
 	lost    func() time.Duration // for how long this process has not run
 
 	mu   sync.Mutex
-	open map[*connection]struct{}
+	open map[*Conn]struct{}
 	from map[string]int // open ones by source
 }
 
-// connection is one of them.
-type connection struct {
+// Conn is one of them.
+type Conn struct {
 	net.Conn
-	of     *connections
+	of     *Listener
 	source string // the caller's address without its port
 
-	// Guarded by the connections' mutex.
-	state  connState
+	// Guarded by the listener's mutex.
+	state  State
 	waited time.Duration // for bytes, in this state, without the read that has not ended
 	reads  time.Time     // since when that one waits; zero while there is none
-	proven bool          // it brought a review that was answered
+	proven bool          // it brought a request that its server wants more of
 	until  time.Time     // it may be read, as was set last
 	lost   time.Duration // when that was set
 }
 
 // Read records how long the server waits. A deadline that passes while this process does not run is
 // extended by as long.
-func (c *connection) Read(p []byte) (int, error) {
+func (c *Conn) Read(p []byte) (int, error) {
 	c.recordRead(true)
 	defer c.recordRead(false)
 	for {
@@ -69,31 +74,31 @@ func (c *connection) Read(p []byte) (int, error) {
 }
 
 // SetReadDeadline records what is set.
-func (c *connection) SetReadDeadline(t time.Time) error {
+func (c *Conn) SetReadDeadline(t time.Time) error {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	return c.readUntil(t)
 }
 
 // SetDeadline is SetReadDeadline and SetWriteDeadline.
-func (c *connection) SetDeadline(t time.Time) error {
+func (c *Conn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
-func (c *connection) readUntil(t time.Time) error {
+func (c *Conn) readUntil(t time.Time) error {
 	c.until, c.lost = t, c.of.lost()
 	return c.Conn.SetReadDeadline(t)
 }
 
 // extendDeadline extends a deadline that has passed, and reports whether there is more time now.
-func (c *connection) extendDeadline() bool {
+func (c *Conn) extendDeadline() bool {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	later := c.until.Add(c.of.lost() - c.lost)
 	return later.After(time.Now()) && c.readUntil(later) == nil
 }
 
-func (c *connection) recordRead(begins bool) {
+func (c *Conn) recordRead(begins bool) {
 	now := time.Now()
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
@@ -104,30 +109,45 @@ func (c *connection) recordRead(begins bool) {
 }
 
 // waitedFor returns how long the connection has kept the server waiting.
-func (c *connection) waitedFor(now time.Time) time.Duration {
+func (c *Conn) waitedFor(now time.Time) time.Duration {
 	if c.reads.IsZero() {
 		return c.waited
 	}
 	return c.waited + now.Sub(c.reads)
 }
 
-// connState is what a connection waits for.
-type connState int
+// State is what a connection waits for.
+type State int
 
 const (
-	sending connState = iota // for the caller, in a handshake, a header, a body or an answer
-	idle                     // for the caller's next request
-	working                  // for the server
+	Sending State = iota // for the caller, in a handshake, a header, a body or an answer
+	Idle                 // for the caller's next request
+	Working              // for the server
 )
 
-func bound(listener net.Listener, most int, evicted prometheus.Counter, lost func() time.Duration) *connections {
-	return &connections{
-		Listener: listener, most: most, evicted: evicted, lost: lost, freed: make(chan struct{}, 1), closed: make(chan struct{}),
-		open: make(map[*connection]struct{}), from: make(map[string]int),
+// Options configure a Listener.
+type Options struct {
+	// Max is how many connections are open at once.
+	Max int
+	// Evicted counts those that were closed for another one. Required.
+	Evicted prometheus.Counter
+	// Lost returns for how long this process has not run, by which deadlines of reads are extended. Defaults to
+	// never.
+	Lost func() time.Duration
+}
+
+// Bound returns a listener that bounds the connections of another one.
+func Bound(listener net.Listener, o Options) *Listener {
+	if o.Lost == nil {
+		o.Lost = func() time.Duration { return 0 }
+	}
+	return &Listener{
+		Listener: listener, max: o.Max, evicted: o.Evicted, lost: o.Lost, freed: make(chan struct{}, 1), closed: make(chan struct{}),
+		open: make(map[*Conn]struct{}), from: make(map[string]int),
 	}
 }
 
-func (l *connections) Accept() (net.Conn, error) {
+func (l *Listener) Accept() (net.Conn, error) {
 	raw, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
@@ -135,11 +155,11 @@ func (l *connections) Accept() (net.Conn, error) {
 	if tcp, ok := raw.(*net.TCPConn); ok {
 		_, _ = tcp.SetReadBuffer(socketBuffer), tcp.SetWriteBuffer(socketBuffer) // which a closed connection has no need of
 	}
-	c := &connection{Conn: raw, of: l, source: sourceOf(raw.RemoteAddr().String())}
+	c := &Conn{Conn: raw, of: l, source: Source(raw.RemoteAddr().String())}
 	for !l.add(c) {
 		select {
 		case <-l.freed:
-		case <-time.After(evictEvery):
+		case <-time.After(retryEvery):
 		case <-l.closed:
 			_ = raw.Close()
 			return nil, net.ErrClosed
@@ -148,13 +168,13 @@ func (l *connections) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-func (l *connections) Close() error {
+func (l *Listener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()
 }
 
-// sourceOf is an address without its port.
-func sourceOf(address string) string {
+// Source is an address without its port.
+func Source(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host
 	}
@@ -162,10 +182,10 @@ func sourceOf(address string) string {
 }
 
 // add adds a connection, if there is room or another one can be evicted.
-func (l *connections) add(c *connection) bool {
+func (l *Listener) add(c *Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.open) >= l.most {
+	if len(l.open) >= l.max {
 		worst := l.evictionCandidate()
 		if worst == nil {
 			return false
@@ -179,24 +199,24 @@ func (l *connections) add(c *connection) bool {
 	return true
 }
 
-// evictionCandidate returns the connection to close: one that never brought a review rather than one that did, one of the
+// evictionCandidate returns the connection to close: one that is not proven rather than one that is, one of the
 // source that has most, and the one that has kept the server waiting longest.
-func (l *connections) evictionCandidate() (worst *connection) {
+func (l *Listener) evictionCandidate() (worst *Conn) {
 	now := time.Now()
 	for c := range l.open {
-		if c.state != working && c.waitedFor(now) >= evictAfter && (worst == nil || l.isWorse(c, worst, now)) {
+		if c.state != Working && c.waitedFor(now) >= evictAfter && (worst == nil || l.isWorse(c, worst, now)) {
 			worst = c
 		}
 	}
 	return worst
 }
 
-func (l *connections) isWorse(c, than *connection, now time.Time) bool {
+func (l *Listener) isWorse(c, than *Conn, now time.Time) bool {
 	switch {
 	case c.proven != than.proven:
 		return than.proven
 	case c.proven && c.state != than.state:
-		return c.state == sending // to close an idle one may cost a request that is on its way
+		return c.state == Sending // to close an idle one may cost a request that is on its way
 	case l.from[c.source] != l.from[than.source]:
 		return l.from[c.source] > l.from[than.source]
 	}
@@ -204,7 +224,7 @@ func (l *connections) isWorse(c, than *connection, now time.Time) bool {
 }
 
 // remove removes a connection.
-func (l *connections) remove(c *connection) {
+func (l *Listener) remove(c *Conn) {
 	if _, has := l.open[c]; !has {
 		return
 	}
@@ -218,28 +238,28 @@ func (l *connections) remove(c *connection) {
 	}
 }
 
-func (c *connection) Close() error {
+func (c *Conn) Close() error {
 	c.of.mu.Lock()
 	c.of.remove(c)
 	c.of.mu.Unlock()
 	return c.Conn.Close()
 }
 
-// setState sets what the connection waits for from now on.
-func (c *connection) setState(p connState) {
+// SetState sets what the connection waits for from now on.
+func (c *Conn) SetState(state State) {
 	if c == nil {
 		return
 	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	c.state, c.waited = p, 0
+	c.state, c.waited = state, 0
 	if !c.reads.IsZero() { // as it does while a request is worked on, to notice that the caller leaves
 		c.reads = time.Now()
 	}
 }
 
-// markProven records that the connection brought a review that was answered.
-func (c *connection) markProven() {
+// MarkProven records that the connection brought a request that its server wants more of: it is evicted last.
+func (c *Conn) MarkProven() {
 	if c == nil {
 		return
 	}
@@ -248,11 +268,35 @@ func (c *connection) markProven() {
 	c.proven = true
 }
 
-// connectionOf is the connection below TLS; nil where it is another server's.
-func connectionOf(conn net.Conn) *connection {
+// Of is the connection below TLS; nil where it is another server's.
+func Of(conn net.Conn) *Conn {
 	if secured, ok := conn.(*tls.Conn); ok {
 		conn = secured.NetConn()
 	}
-	c, _ := conn.(*connection)
+	c, _ := conn.(*Conn)
 	return c
+}
+
+// contextKey is for the connection in the context of its requests.
+type contextKey struct{}
+
+// Context is http.Server.ConnContext of a server with this listener.
+func Context(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, contextKey{}, Of(conn))
+}
+
+// FromContext returns the connection of a request; nil, which all methods take, where it is another server's.
+func FromContext(ctx context.Context) *Conn {
+	c, _ := ctx.Value(contextKey{}).(*Conn)
+	return c
+}
+
+// Track is http.Server.ConnState of a server with this listener.
+func Track(conn net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateActive:
+		Of(conn).SetState(Sending)
+	case http.StateIdle:
+		Of(conn).SetState(Idle)
+	}
 }

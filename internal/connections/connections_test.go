@@ -1,10 +1,11 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package connections
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"sync/atomic"
@@ -16,15 +17,15 @@ import (
 
 // accepts opens n connections to a listener of so many, and returns them as the server sees them. Further
 // ones come through the channel.
-func accepts(t *testing.T, most, n int) (l *connections, all []*connection, further <-chan *connection) {
+func accepts(t *testing.T, most, n int) (l *Listener, all []*Conn, further <-chan *Conn) {
 	t.Helper()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l = bound(inner, most, prometheus.NewCounter(prometheus.CounterOpts{Name: "evicted"}), func() time.Duration { return 0 })
+	l = Bound(inner, Options{Max: most, Evicted: prometheus.NewCounter(prometheus.CounterOpts{Name: "evicted"})})
 	t.Cleanup(func() { closing(t, l) })
-	accepted := make(chan *connection)
+	accepted := make(chan *Conn)
 	go func() {
 		defer close(accepted)
 		for {
@@ -32,7 +33,7 @@ func accepts(t *testing.T, most, n int) (l *connections, all []*connection, furt
 			if err != nil {
 				return
 			}
-			accepted <- conn.(*connection)
+			accepted <- conn.(*Conn)
 		}
 	}()
 	for range n {
@@ -46,7 +47,7 @@ func accepts(t *testing.T, most, n int) (l *connections, all []*connection, furt
 	return l, all, accepted
 }
 
-func dial(t *testing.T, l *connections) {
+func dial(t *testing.T, l *Listener) {
 	t.Helper()
 	conn, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
@@ -56,7 +57,7 @@ func dial(t *testing.T, l *connections) {
 }
 
 // is sets what a connection does, and for how long it has kept the server waiting.
-func (c *connection) is(p connState, proven bool, source string, ago time.Duration) {
+func (c *Conn) is(p State, proven bool, source string, ago time.Duration) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	c.of.from[c.source]--
@@ -64,7 +65,7 @@ func (c *connection) is(p connState, proven bool, source string, ago time.Durati
 	c.of.from[c.source]++
 }
 
-func (l *connections) has(c *connection) bool {
+func (l *Listener) has(c *Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, has := l.open[c]
@@ -74,7 +75,7 @@ func (l *connections) has(c *connection) bool {
 func TestAConnectionAboveTheBoundTakesThePlaceOfTheWorstOne(t *testing.T) {
 	const old = time.Hour
 	type state struct {
-		pace   connState
+		pace   State
 		proven bool
 		source string
 		ago    time.Duration
@@ -82,12 +83,12 @@ func TestAConnectionAboveTheBoundTakesThePlaceOfTheWorstOne(t *testing.T) {
 	for name, test := range map[string]struct {
 		states []state // the first one must go
 	}{
-		"oldest":                  {[]state{{sending, false, "a", 2 * old}, {sending, false, "a", old}}},
-		"never proven":            {[]state{{idle, false, "a", old}, {sending, true, "a", 2 * old}, {idle, true, "a", 3 * old}}},
-		"no idle one":             {[]state{{sending, true, "a", old}, {idle, true, "a", 2 * old}}},
-		"of the crowd":            {[]state{{sending, false, "crowd", old}, {working, false, "crowd", 0}, {sending, false, "b", 2 * old}}},
-		"no working one":          {[]state{{idle, true, "a", 2 * time.Second}, {working, false, "crowd", old}, {working, false, "crowd", old}}},
-		"none that has just come": {[]state{{sending, false, "a", 2 * time.Second}, {sending, false, "crowd", -old}, {sending, false, "crowd", -old}}},
+		"oldest":                  {[]state{{Sending, false, "a", 2 * old}, {Sending, false, "a", old}}},
+		"never proven":            {[]state{{Idle, false, "a", old}, {Sending, true, "a", 2 * old}, {Idle, true, "a", 3 * old}}},
+		"no idle one":             {[]state{{Sending, true, "a", old}, {Idle, true, "a", 2 * old}}},
+		"of the crowd":            {[]state{{Sending, false, "crowd", old}, {Working, false, "crowd", 0}, {Sending, false, "b", 2 * old}}},
+		"no working one":          {[]state{{Idle, true, "a", 2 * time.Second}, {Working, false, "crowd", old}, {Working, false, "crowd", old}}},
+		"none that has just come": {[]state{{Sending, false, "a", 2 * time.Second}, {Sending, false, "crowd", -old}, {Sending, false, "crowd", -old}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, all, further := accepts(t, len(test.states), len(test.states))
@@ -107,8 +108,8 @@ func TestAConnectionAboveTheBoundTakesThePlaceOfTheWorstOne(t *testing.T) {
 
 func TestAConnectionAboveTheBoundWaitsWhileAllOthersWork(t *testing.T) {
 	l, all, further := accepts(t, 1, 1)
-	all[0].setState(working)
-	all[0].is(working, false, "a", time.Hour)
+	all[0].SetState(Working)
+	all[0].is(Working, false, "a", time.Hour)
 	dial(t, l)
 	eventually(t, "another one waits", func() bool {
 		select {
@@ -124,7 +125,7 @@ func TestAConnectionAboveTheBoundWaitsWhileAllOthersWork(t *testing.T) {
 	if !open {
 		t.Fatal("the second connection was not accepted in its turn")
 	}
-	second.is(working, false, "a", 0)
+	second.is(Working, false, "a", 0)
 	dial(t, l)
 	closing(t, l)
 	if _, open := <-further; open {
@@ -135,7 +136,7 @@ func TestAConnectionAboveTheBoundWaitsWhileAllOthersWork(t *testing.T) {
 
 func TestOnlyTheTimeCountsThatTheServerWaitsForBytes(t *testing.T) {
 	now := time.Now()
-	c := &connection{of: &connections{}}
+	c := &Conn{of: &Listener{}}
 	c.waited, c.reads = time.Second, now.Add(-time.Minute)
 	if got := c.waitedFor(now); got != time.Minute+time.Second {
 		t.Errorf("in a read: %s", got)
@@ -146,7 +147,7 @@ func TestOnlyTheTimeCountsThatTheServerWaitsForBytes(t *testing.T) {
 		t.Errorf("between two reads: %s, later %s", before, got)
 	}
 	c.recordRead(true)
-	c.setState(sending)
+	c.SetState(Sending)
 	if got := c.waitedFor(c.reads.Add(time.Second)); got != time.Second {
 		t.Errorf("at another pace: %s", got)
 	}
@@ -175,5 +176,21 @@ func TestADeadlineLeavesOutTheTimeInWhichTheProcessDidNotRun(t *testing.T) {
 	lost.Add(int64(time.Hour))
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("%v, where the read was to end", err)
+	}
+}
+
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it never came to this: %s", what)
+		}
+	}
+}
+
+func closing(t testing.TB, c io.Closer) {
+	t.Helper()
+	if err := c.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		t.Log(err)
 	}
 }

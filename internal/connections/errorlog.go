@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package connections
 
 import (
 	"bytes"
@@ -17,20 +17,27 @@ import (
 // errorLog hands the lines of http.Server to the logger: a few each second, as any client that can
 // reach the port can cause them, and the number of those left out.
 type errorLog struct {
-	log        logr.Logger
-	handshakes prometheus.Counter
+	LogOptions
 
 	mu      sync.Mutex
 	limiter *rate.Limiter
 	dropped int
 }
 
-func newErrorLog(log logr.Logger, handshakes prometheus.Counter) *stdlog.Logger {
-	return stdlog.New(&errorLog{
-		log:        log,
-		handshakes: handshakes,
-		limiter:    rate.NewLimiter(rate.Every(time.Second), 10),
-	}, "", 0)
+// LogOptions configure the log of a server's connections.
+type LogOptions struct {
+	Logger logr.Logger
+	// Message begins each line, such as "Webhook connection error".
+	Message string
+	// Handshakes counts those of TLS that failed. Defaults to nil: they are not counted.
+	Handshakes prometheus.Counter
+	// Ignore is an error that is logged elsewhere. Defaults to nil: none is.
+	Ignore error
+}
+
+// NewErrorLog returns what http.Server.ErrorLog is set to.
+func NewErrorLog(o LogOptions) *stdlog.Logger {
+	return stdlog.New(&errorLog{LogOptions: o, limiter: rate.NewLimiter(rate.Every(time.Second), 10)}, "", 0)
 }
 
 // handshakePrefix is how net/http begins the line about a failed handshake. It tells of them in no
@@ -39,11 +46,11 @@ var handshakePrefix = []byte("http: TLS handshake error")
 
 // Write takes one line.
 func (l *errorLog) Write(line []byte) (int, error) {
-	if bytes.HasPrefix(line, handshakePrefix) {
-		l.handshakes.Inc()
+	if l.Handshakes != nil && bytes.HasPrefix(line, handshakePrefix) {
+		l.Handshakes.Inc()
 	}
-	if bytes.Contains(line, []byte(errCaller.Error())) {
-		return len(line), nil // logged with its reason, and less often
+	if l.Ignore != nil && bytes.Contains(line, []byte(l.Ignore.Error())) {
+		return len(line), nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,9 +60,9 @@ func (l *errorLog) Write(line []byte) (int, error) {
 	}
 	message := string(bytes.TrimSpace(line[:min(len(line), 1024)]))
 	if l.dropped > 0 {
-		l.log.Info("Webhook connection error", "error", message, "leftOutBefore", l.dropped)
+		l.Logger.Info(l.Message, "error", message, "leftOutBefore", l.dropped)
 	} else {
-		l.log.Info("Webhook connection error", "error", message)
+		l.Logger.Info(l.Message, "error", message)
 	}
 	l.dropped = 0
 	return len(line), nil

@@ -1,20 +1,19 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package connections
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 func TestTheErrorLogIsBounded(t *testing.T) {
 	var lines []string
 	sink := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
-	log := newErrorLog(sink, prometheus.NewCounter(prometheus.CounterOpts{Name: "x"}))
+	log := NewErrorLog(LogOptions{Logger: sink, Message: "connection error"})
 	for range 500 {
 		log.Print(strings.Repeat("noise ", 1000))
 	}

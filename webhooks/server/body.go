@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
+
+	"github.com/fairlead-dev/fairlead/internal/connections"
 )
 
 const (
@@ -44,7 +46,7 @@ type boundedBody struct {
 	server        *Server
 	request       *http.Request
 	control       *http.ResponseController
-	conn          *connection
+	conn          *connections.Conn
 	path, source  string
 
 	began    time.Time     // without the time that it waited
@@ -61,17 +63,14 @@ type boundedBody struct {
 }
 
 func (s *Server) boundBody(w http.ResponseWriter, r *http.Request, path string) *boundedBody {
-	conn, _ := r.Context().Value(connectionKey{}).(*connection)
+	conn := connections.FromContext(r.Context())
 	b := &boundedBody{
 		ReadCloser: r.Body, server: s, request: r, control: http.NewResponseController(w), conn: conn,
-		path: path, source: sourceOf(r.RemoteAddr), began: time.Now(), lost: s.pauses.Lost(), granted: smallBody,
+		path: path, source: connections.Source(r.RemoteAddr), began: time.Now(), lost: s.pauses.Lost(), granted: smallBody,
 	}
 	b.extendReadDeadline()
 	return b
 }
-
-// connectionKey is for the connection in the context of a request.
-type connectionKey struct{}
 
 // extendReadDeadline sets the time by which more of the body must be there.
 func (b *boundedBody) extendReadDeadline() {
@@ -143,7 +142,7 @@ func (b *boundedBody) reserve() error {
 func (b *boundedBody) awaitTurn() (err error) {
 	b.complete = true
 	// The end of this deadline cancels the request, so it outlasts the work.
-	b.conn.setState(working)
+	b.conn.SetState(connections.Working)
 	b.body.allowEviction(nil, 0)
 	b.setReadDeadline(time.Now().Add(ReadTimeout))
 	if cost := b.weight.cost(); cost > lightWork {
@@ -171,9 +170,9 @@ func (b *boundedBody) beginResponse(code, size int) {
 	b.slot = nil
 	b.body.allowEviction(b.abort, time.Duration(size)*time.Second/leastPace)
 	if code < http.StatusBadRequest {
-		b.conn.markProven()
+		b.conn.MarkProven()
 	}
-	b.conn.setState(sending)
+	b.conn.SetState(connections.Sending)
 	_ = b.control.SetWriteDeadline(time.Now().Add(slack + time.Duration(size)*time.Second/leastPace))
 	if b.aborted.Load() {
 		b.abort()

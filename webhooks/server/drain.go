@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/connections"
 )
 
 // maxQuiet bounds the silence that a drain waits for.
@@ -76,9 +78,9 @@ func (s *Server) trackConn(conn net.Conn, state http.ConnState) {
 	case http.StateNew:
 		s.open.Add(1)
 	case http.StateActive:
-		connectionOf(conn).setState(sending)
+		connections.Of(conn).SetState(connections.Sending)
 	case http.StateIdle:
-		connectionOf(conn).setState(idle)
+		connections.Of(conn).SetState(connections.Idle)
 	case http.StateClosed, http.StateHijacked:
 		s.open.Add(-1)
 	}

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"net"
 	"syscall"
+
+	"github.com/fairlead-dev/fairlead/internal/connections"
 )
 
 // listen opens the port.
@@ -25,7 +27,9 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	s.mu.Unlock()
 	secured := s.options.tlsConfig()
 	s.clientAuth.configure(secured)
-	return tls.NewListener(bound(listener, s.options.MaxConnections, s.metrics.evicted, s.pauses.Lost), secured), nil
+	return tls.NewListener(connections.Bound(listener, connections.Options{
+		Max: s.options.MaxConnections, Evicted: s.metrics.evicted, Lost: s.pauses.Lost,
+	}), secured), nil
 }
 
 // explain adds to an error of listening what to do about it.

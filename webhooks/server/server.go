@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/fairlead-dev/fairlead/internal/connections"
 	"github.com/fairlead-dev/fairlead/internal/pauses"
 )
 
@@ -148,18 +149,19 @@ func (s *Server) httpServer(base context.Context) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	return &http.Server{
-		Handler:     s.handler(),
-		ConnState:   s.trackConn,
-		BaseContext: func(net.Listener) context.Context { return base },
-		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, connectionKey{}, connectionOf(c))
-		},
+		Handler:           s.handler(),
+		ConnState:         s.trackConn,
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ConnContext:       connections.Context,
 		Protocols:         &protocols,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       ReadTimeout,
 		WriteTimeout:      WriteTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          newErrorLog(s.log, s.metrics.handshakeFailures),
+		ErrorLog: connections.NewErrorLog(connections.LogOptions{
+			Logger: s.log, Message: "Webhook connection error", Handshakes: s.metrics.handshakeFailures,
+			Ignore: errCaller, // logged with its reason, and less often
+		}),
 	}
 }

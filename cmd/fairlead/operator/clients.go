@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -79,6 +81,14 @@ func (c *connection) withoutLimit() *rest.Config {
 	unlimited := rest.CopyConfig(c.rest)
 	unlimited.QPS = -1
 	return unlimited
+}
+
+// ownConnections has requests share no connection with those of another configuration: over HTTP/2, client-go sends
+// all requests of equal configurations through one, and what floods it delays the rest.
+func ownConnections(api *rest.Config) *rest.Config {
+	api = rest.CopyConfig(api)
+	api.Dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	return api
 }
 
 // binary asks for protobuf, which the kinds of Kubernetes can be read in and ours cannot.

@@ -110,3 +110,19 @@ func TestAWatchThatIsEndedEndsAndAListThatIsCutOffFails(t *testing.T) {
 	}
 	_ = response.Body.Close()
 }
+
+// What floods one must not delay the other: client-go shares the transport of equal configurations.
+func TestOwnConnectionsAreNotThoseOfAnotherClient(t *testing.T) {
+	api := &rest.Config{Host: "https://127.0.0.1:1", TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	var transports []http.RoundTripper
+	for _, config := range []*rest.Config{api, rest.CopyConfig(api), ownConnections(api)} {
+		transport, err := rest.TransportFor(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		transports = append(transports, transport)
+	}
+	if transports[0] != transports[1] || transports[2] == transports[0] {
+		t.Errorf("shared %t, own %t", transports[0] == transports[1], transports[2] != transports[0])
+	}
+}

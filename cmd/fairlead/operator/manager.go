@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -26,6 +27,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/leaderelection"
+	"github.com/fairlead-dev/fairlead/internal/metrics"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
@@ -196,21 +198,31 @@ func (a *assembly) reviews() reviews {
 
 // servers are the listeners beside the webhook's.
 func (a *assembly) servers(ready func() error) ([]component, error) {
-	var servers []component
+	var servers []httpServer
 	if at := a.config.Health.BindAddress; at != options.Off {
-		servers = append(servers, serveHTTP("probe server", at, "--health-probe-bind-address", probes(ready, a.degraded, a.recorder), a.Logger))
+		servers = append(servers, httpServer{name: "probe server", address: at, flag: "--health-probe-bind-address", handler: probes(ready, a.degraded, a.recorder)})
 	}
 	if a.config.Metrics.BindAddress != options.Off {
-		metrics, err := metricsServer(a.config, a.api.withoutLimit())
+		server, err := metricsServer(a.config, a.api.withoutLimit(), a.Metrics, a.Logger)
 		if err != nil {
 			return nil, err
 		}
-		servers = append(servers, metrics)
+		servers = append(servers, server)
 	}
 	if at := a.config.Profiling.BindAddress; at != "" && at != options.Off {
-		servers = append(servers, serveHTTP("pprof server", at, "--pprof-bind-address", profilesMux(), a.Logger))
+		servers = append(servers, httpServer{name: "pprof server", address: at, flag: "--pprof-bind-address", handler: profilesMux()})
 	}
-	return servers, nil
+	evicted, err := metrics.Counter(a.Metrics, "fairlead_evicted_connections_total",
+		"Connections of the servers beside the webhook's that were closed for keeping them waiting while there was no room for another one.", "server")
+	if err != nil {
+		return nil, err
+	}
+	var run []component
+	for _, server := range servers {
+		server.logger, server.evicted = a.Logger, evicted.WithLabelValues(strings.TrimSuffix(server.name, " server"))
+		run = append(run, server.component())
+	}
+	return run, nil
 }
 
 func (a *assembly) elector(drain time.Duration) (*leaderelection.Elector, error) {

@@ -173,14 +173,14 @@ func TestAnAddressInUseIsNamedWithTheFlag(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = taken.Close() })
 	at := taken.Addr().String()
-	probe := serveHTTP("probe server", at, "--health-probe-bind-address", http.NotFoundHandler(), logr.Discard())
+	probe := httpServer{name: "probe server", address: at, flag: "--health-probe-bind-address", handler: http.NotFoundHandler()}
 	c := options.Default()
 	c.Metrics = options.Metrics{BindAddress: at}
-	metrics, err := metricsServer(c, &rest.Config{})
+	metrics, err := metricsServer(c, &rest.Config{}, nil, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for flag, part := range map[string]component{"--health-probe-bind-address": probe, "--metrics-bind-address": metrics} {
+	for flag, part := range map[string]httpServer{"--health-probe-bind-address": probe, "--metrics-bind-address": metrics} {
 		err := part.run(context.Background())
 		if err == nil || !strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), "in use") || !strings.Contains(err.Error(), flag) {
 			t.Errorf("error %v", err)
@@ -197,7 +197,7 @@ func TestMetricsAreRefusedToWhoIsNotAuthenticatedAndSpeakOnlyModernTLS(t *testin
 	_ = free.Close()
 	c := options.Default()
 	c.Metrics.BindAddress, c.Profiling.OnMetrics = at, true
-	server, err := metricsServer(c, &rest.Config{Host: "https://127.0.0.1:1"})
+	server, err := metricsServer(c, &rest.Config{Host: "https://127.0.0.1:1"}, nil, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestMetricsAreRefusedToWhoIsNotAuthenticatedAndSpeakOnlyModernTLS(t *testin
 func TestAMetricsCertificateThatIsNotThereIsAnError(t *testing.T) {
 	c := options.Default()
 	c.Metrics.CertDir = t.TempDir()
-	if _, err := metricsServer(c, &rest.Config{}); err == nil || !strings.Contains(err.Error(), c.Metrics.CertDir) {
+	if _, err := metricsServer(c, &rest.Config{}, nil, logr.Discard()); err == nil || !strings.Contains(err.Error(), c.Metrics.CertDir) {
 		t.Errorf("error %v", err)
 	}
 }

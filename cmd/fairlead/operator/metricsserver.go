@@ -1,0 +1,145 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	certutil "k8s.io/client-go/util/cert"
+	cliflag "k8s.io/component-base/cli/flag"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/delegatedauth"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
+)
+
+// metricsServer makes the server of /metrics. Over TLS it serves only clients that the API server authenticates
+// and allows to GET the path. The reviews have a connection of their own.
+func metricsServer(c *options.Configuration, api *rest.Config, registerer prometheus.Registerer, logger logr.Logger) (httpServer, error) {
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(ctrlmetrics.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
+	if c.Profiling.OnMetrics {
+		for path, handler := range profiles() {
+			mux.Handle(path, handler)
+		}
+	}
+	server := httpServer{
+		name: "metrics server", address: c.Metrics.BindAddress, flag: "--metrics-bind-address", handler: mux, logger: logger,
+	}
+	if !c.Metrics.Secure {
+		return server, nil
+	}
+	client, err := kubernetes.NewForConfig(ownConnections(api))
+	if err != nil {
+		return server, fmt.Errorf("metrics server: %w", err)
+	}
+	filter, err := delegatedauth.New(delegatedauth.Options{Client: client, Logger: logger, Metrics: registerer})
+	if err != nil {
+		return server, fmt.Errorf("metrics server: %w", err)
+	}
+	server.handler = filter.Wrap(mux)
+	server.tls, err = metricsTLS(c, logger)
+	return server, err
+}
+
+// metricsTLS returns what makes the configuration of TLS: with the certificate of a folder, which is followed, or with
+// a self-signed one.
+func metricsTLS(c *options.Configuration, logger logr.Logger) (func(context.Context) (*tls.Config, error), error) {
+	version, err := cliflag.TLSVersion(c.Webhook.TLS.MinVersion)
+	if err != nil {
+		return nil, fmt.Errorf("metrics server: %w", err)
+	}
+	// HTTP/2 serves scrapers nothing and has cost servers much (CVE-2023-44487).
+	config := &tls.Config{MinVersion: version, NextProtos: []string{"http/1.1"}} //nolint:gosec // 1.2 at least, which the configuration is checked for
+	if c.Metrics.CertDir == "" {
+		return func(context.Context) (*tls.Config, error) {
+			certificate, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{{127, 0, 0, 1}}, nil)
+			if err != nil {
+				return nil, fmt.Errorf("self-signed certificate: %w", err)
+			}
+			pair, err := tls.X509KeyPair(certificate, key)
+			config.Certificates = []tls.Certificate{pair}
+			return config, err
+		}, nil
+	}
+	certificate, key := filepath.Join(c.Metrics.CertDir, "tls.crt"), filepath.Join(c.Metrics.CertDir, "tls.key")
+	for _, file := range []string{certificate, key} {
+		if _, err := os.Stat(file); err != nil {
+			return nil, fmt.Errorf("metrics certificate: %w; correct --metrics-cert-dir, or leave it out for a self-signed one", err)
+		}
+	}
+	return func(ctx context.Context) (*tls.Config, error) {
+		watcher, err := certwatcher.New(certificate, key)
+		if err != nil {
+			return nil, fmt.Errorf("metrics certificate: %w", err)
+		}
+		go func() { // until ctx ends
+			if err := watcher.Start(ctx); err != nil {
+				logger.Error(err, "The certificate of the metrics server is not followed")
+			}
+		}()
+		config.GetCertificate = watcher.GetCertificate
+		return config, nil
+	}, nil
+}
+
+// swappableRegistry exposes the metrics of the current term. Each term has a registry of its own, since a metric
+// that stays registered would collide with that of the next term, and keep what it was made from.
+type swappableRegistry struct {
+	current atomic.Pointer[prometheus.Registry]
+}
+
+var _ prometheus.Collector = (*swappableRegistry)(nil)
+
+// set replaces the registry; nil exposes nothing.
+func (e *swappableRegistry) set(r *prometheus.Registry) { e.current.Store(r) }
+
+// Describe sends nothing: what is collected changes.
+func (e *swappableRegistry) Describe(chan<- *prometheus.Desc) {}
+
+// Collect collects what the registry does.
+func (e *swappableRegistry) Collect(metrics chan<- prometheus.Metric) {
+	if r := e.current.Load(); r != nil {
+		r.Collect(metrics)
+	}
+}
+
+// deleteQueueDepth deletes the series of workqueue_depth of queues that have ended. controller-runtime counts
+// up and down in one gauge for all queues of a name: what was queued when a term ended would be added
+// to the depth of every later one.
+func deleteQueueDepth(in prometheus.Registerer, queues ...string) {
+	// The vector belongs to controller-runtime; to register an equal one returns it in the error.
+	like := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Subsystem: ctrlmetrics.WorkQueueSubsystem, Name: ctrlmetrics.DepthKey,
+		Help: "Current depth of workqueue by workqueue and priority",
+	}, []string{"name", "controller", "priority"})
+	err := in.Register(like)
+	if err == nil { // it is not there, and need not be
+		in.Unregister(like)
+		return
+	}
+	var there prometheus.AlreadyRegisteredError
+	if !errors.As(err, &there) {
+		return
+	}
+	if depth, ok := there.ExistingCollector.(*prometheus.GaugeVec); ok {
+		for _, name := range queues {
+			depth.DeletePartialMatch(prometheus.Labels{"name": name})
+		}
+	}
+}
