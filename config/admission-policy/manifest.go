@@ -33,6 +33,7 @@ var reasons = map[string]string{
 # them have themselves. The webhook asks the same questions, and more of them: an expression may ask two,
 # and a policy 28. Only what a request adds is asked about, or all of it where an object begins to act.`,
 	"reads": `What the operator would read for the writer. A policy of its own, since each may ask 28 questions.`,
+	"gates": `What the operator would read to open and close gates, and show in the status.`,
 }
 
 // Manifest writes a policy and its binding as YAML.

@@ -44,7 +44,7 @@ var extras = map[string][]struct {
 	content func() content
 }{
 	"ExternalService": {{"marks", externalServiceNames}, {"rights", externalServiceRights}},
-	"RebootPolicy":    {{"marks", annotationsOnly}, {"rights", rebootPolicyRights}, {"reads", rebootPolicyReads}},
+	"RebootPolicy":    {{"marks", annotationsOnly}, {"rights", rebootPolicyRights}, {"reads", rebootPolicyReads}, {"gates", rebootPolicyGates}},
 	"ChaosPod":        {{"marks", annotationsOnly}, {"rights", chaosPodRights}},
 }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
 // Remedies, in the words of package webhooks/admission/authorization.
@@ -16,13 +18,21 @@ const (
 	anotherTarget  = "; ask for that right, or name another target"
 	withoutTrigger = "; ask for that right, or leave the trigger out"
 	withoutSource  = "; ask for that right, or leave the source out"
+	withoutGate    = "; ask for that right, or leave the gate out"
 )
+
+// askingPolicy defines what all questions about a RebootPolicy need.
+func (c *content) askingPolicy() {
+	c.asking([]sleep{{field: "suspend"}, {field: "dryRun"}},
+		command{annotation: autorebootv1.RestartNowAnnotation}, command{annotation: autorebootv1.ResumeAnnotation},
+		command{autorebootv1.OnInjectedFaultAnnotation, autorebootv1.OnInjectedFaultRestart})
+}
 
 // rebootPolicyRights are what it takes to restart the targets. Of an update only what is new is asked
 // about, unless the policy begins to act with it.
 func rebootPolicyRights() content {
 	c := content{}
-	c.asking([]string{"suspend", "dryRun"}, autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation)
+	c.askingPolicy()
 	c.approval()
 	c.define("account", "object.spec.?serviceAccountName.orValue('')")
 	c.define("otherAccount", "variables.asked || oldObject.spec.?serviceAccountName.orValue('') != variables.account")
@@ -56,10 +66,10 @@ func rebootPolicyRights() content {
 // reading is the verb that shows one object, or those of a namespace.
 func reading(name string) string { return "(" + name + " == '' ? 'list' : 'get')" }
 
-// rebootPolicyReads are what it takes to have ConfigMaps and Secrets observed.
+// rebootPolicyReads are what it takes to have ConfigMaps, Secrets and ExternalServices observed.
 func rebootPolicyReads() content {
 	c := content{}
-	c.asking([]string{"suspend", "dryRun"}, autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation)
+	c.askingPolicy()
 	c.define("triggers", "object.spec.?triggers.orValue([])")
 	c.define("before", "oldObject == null ? [] : oldObject.spec.?triggers.orValue([])")
 	for i := range askedTriggers {
@@ -73,6 +83,31 @@ func rebootPolicyReads() content {
 		c.requireRight(fmt.Sprintf("spec.triggers[%d].configChange.sources: you may not read one of these, which the operator would read%s", i, withoutSource),
 			"size(variables.sources%[1]d) > %[2]d || variables.sources%[1]d.all(s, (!variables.asked && variables.before.exists(t, t.?configChange.?sources.orValue([]).exists(o, o.?kind == s.?kind && o.?name == s.?name && o.?selector == s.?selector))) || %[3]s)",
 			i, askedSources, may(reading(name), "", "s.kind.lowerAscii() + 's'", "", name))
+		c.define(fmt.Sprintf("external%d", i), "size(variables.triggers) > %d ? %s.?endpointsChange.?externalServiceName.orValue('') : ''", i, trigger)
+		c.requireRight(fmt.Sprintf("spec.triggers[%d].endpointsChange.externalServiceName: you may not get this ExternalService, which the operator would read%s", i, withoutTrigger),
+			"variables.external%[1]d == '' || (!variables.asked && variables.before.exists(t, t.?endpointsChange.?externalServiceName.orValue('') == variables.external%[1]d)) || %[2]s",
+			i, may("'get'", networkingv1.GroupVersion.Group, "'externalservices'", "", fmt.Sprintf("variables.external%d", i)))
+	}
+	return c
+}
+
+// rebootPolicyGates are what it takes to have gates observed. A gate of a type that is not listed here is refused.
+func rebootPolicyGates() content {
+	c := content{}
+	c.askingPolicy()
+	c.define("gates", "object.spec.?gates.orValue([])")
+	c.define("before", "oldObject == null ? [] : oldObject.spec.?gates.orValue([])")
+	for i := range askedGates {
+		gate := fmt.Sprintf("variables.gates[%d]", i)
+		name := gate + ".?name.orValue('')"
+		c.define(fmt.Sprintf("gate%d", i), "size(variables.gates) > %d && (variables.asked || !variables.before.exists(o, o.?type == %[2]s.?type && o.?kind == %[2]s.?kind && o.?name == %[2]s.?name && o.?selector == %[2]s.?selector))", i, gate)
+		may := func(verb, group, resource, name string) string { return may("'"+verb+"'", group, resource, "", name) }
+		c.requireRight(fmt.Sprintf("spec.gates[%d]: you may not read what decides whether this gate is open, and the operator shows it only to those who may%s", i, withoutGate),
+			"!variables.gate%[1]d || (%[2]s.type == '%[3]s' ? %[4]s : %[2]s.type == '%[5]s' ? %[6]s : %[2]s.type == '%[7]s' ? %[8]s : %[2]s.type == '%[9]s' && %[10]s)", i, gate,
+			autorebootv1.GateNoPods, may("list", "", "'pods'", ""),
+			autorebootv1.GateExternalServiceHealthy, may("get", networkingv1.GroupVersion.Group, "'externalservices'", name),
+			autorebootv1.GateWorkloadAvailable, may("get", "apps", gate+".?kind.orValue('').lowerAscii() + 's'", name),
+			autorebootv1.GateChaosSurvived, may("get", chaosv1.GroupVersion.Group, "'chaospods'", name))
 	}
 	return c
 }

@@ -19,19 +19,38 @@ const (
 	askedTargets  = 16
 	askedTriggers = 12
 	askedSources  = 2 // of one trigger
+	askedGates    = 16
 )
+
+// sleep is a field that keeps an object from acting while it is true.
+type sleep struct {
+	field string
+	// byDefault is what the field is where it is absent: where no webhook is called, no default is stored.
+	byDefault bool
+}
+
+// command is an annotation that makes an object act whenever it changes to a value.
+type command struct {
+	annotation string
+	// value that has the object act; "" for any.
+	value string
+}
 
 // asking defines what all questions need: whether the object begins to act with this request, so that
 // what it does already is asked about as well, and what the annotation claims.
-func (c *content) asking(sleeps []string, orders ...string) {
+func (c *content) asking(sleeps []sleep, commands ...command) {
 	c.define("given", "object.metadata.?annotations[?%s].orValue('')", quote(common.ApprovedByAnnotation))
 	c.define("stood", "oldObject == null ? '' : oldObject.metadata.?annotations[?%s].orValue('')", quote(common.ApprovedByAnnotation))
 	woken := []string{"oldObject == null", "variables.claimed"}
-	for _, field := range sleeps {
-		woken = append(woken, fmt.Sprintf("(oldObject.spec.?%[1]s.orValue(false) && !object.spec.?%[1]s.orValue(false))", field))
+	for _, s := range sleeps {
+		woken = append(woken, fmt.Sprintf("(oldObject.spec.?%[1]s.orValue(%[2]t) && !object.spec.?%[1]s.orValue(%[2]t))", s.field, s.byDefault))
 	}
-	for _, name := range orders {
-		woken = append(woken, fmt.Sprintf("!(object.metadata.?annotations[?%[1]s].orValue('') in ['', oldObject.metadata.?annotations[?%[1]s].orValue('')])", quote(name)))
+	for _, o := range commands {
+		acts := "!= ''"
+		if o.value != "" {
+			acts = "== " + quote(o.value)
+		}
+		woken = append(woken, fmt.Sprintf("(object.metadata.?annotations[?%[1]s].orValue('') %[2]s && object.metadata.?annotations[?%[1]s] != oldObject.metadata.?annotations[?%[1]s])", quote(o.annotation), acts))
 	}
 	c.define("claimed", "variables.given != '' && variables.given != variables.stood")
 	c.define("asked", "%s", strings.Join(woken, " || "))
@@ -65,7 +84,7 @@ func may(verb, group, resource, subresource, name string) string {
 // may read it.
 func externalServiceRights() content {
 	c := content{}
-	c.asking([]string{"suspend"})
+	c.asking([]sleep{{field: "suspend"}})
 	c.approval()
 	const approving = "metadata.annotations[" + common.ApprovedByAnnotation + "]: you may not create %s in this namespace, so you cannot publish addresses of the cluster; ask for that right, or take these addresses out of spec.endpoints"
 	c.requireRight(fmt.Sprintf(approving, "services"), "!variables.claimed || %s", may("'create'", "", "'services'", "", ""))
@@ -79,6 +98,10 @@ func externalServiceRights() content {
 	c.define("injects", "!(object.%s in ['', oldObject == null ? '' : oldObject.%s])", fault, fault)
 	c.requireRight("metadata.annotations["+networkingv1.InjectFaultAnnotation+"]: you may not update endpointslices.discovery.k8s.io in this namespace, which the operator would do to inject the fault; ask for that right, or leave the annotation out",
 		"!variables.injects || %s", may("'update'", "discovery.k8s.io", "'endpointslices'", "", ""))
+	const adopt = "metadata.?annotations[?'" + networkingv1.AdoptServiceAnnotation + "'].orValue('') == 'true'"
+	c.define("adopts", "object.%[1]s && (variables.asked || !(oldObject.%[1]s))", adopt)
+	c.requireRight("metadata.annotations["+networkingv1.AdoptServiceAnnotation+"]: you may not update the Service of this name, which the operator would take over; ask for the right to update it, or leave the annotation out",
+		"!variables.adopts || %s", may("'update'", "", "'services'", "", "object.metadata.?name.orValue('')"))
 	return c
 }
 
@@ -86,7 +109,7 @@ func externalServiceRights() content {
 // do so.
 func chaosPodRights() content {
 	c := content{}
-	c.asking([]string{"suspend", "dryRun"}, chaosv1.RunNowAnnotation, chaosv1.ResumeAnnotation)
+	c.asking([]sleep{{field: "suspend"}, {field: "dryRun", byDefault: true}}, command{annotation: chaosv1.RunNowAnnotation}, command{annotation: chaosv1.ResumeAnnotation})
 	c.approval()
 	c.define("deletes", "object.spec.?action.?type.orValue('Evict') == 'Delete'")
 	c.define("makes", "has(object.spec.target) && has(object.spec.target.template)")
@@ -102,5 +125,7 @@ func chaosPodRights() content {
 		"!variables.new || variables.account != '' || variables.deletes || %s", may("'create'", "", "'pods'", "eviction", ""))
 	c.requireRight("spec.target.template: you may not create pods in this namespace"+remedy+"target",
 		"!variables.new || variables.account != '' || !variables.makes || %s", may("'create'", "", "'pods'", "", ""))
+	c.requireRight("spec.target: you may not read pods in this namespace, and the operator shows them only to those who may; ask for that right, or choose another target",
+		"!variables.new || variables.makes || %s", may("(variables.account == '' ? 'get' : 'list')", "", "'pods'", "", ""))
 	return c
 }

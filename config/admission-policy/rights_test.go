@@ -139,6 +139,46 @@ func TestWhatIsReadTakesTheRightToReadIt(t *testing.T) {
 	s.wants("a claim", s.evaluate(Request{Object: s.object(spec, approved, by("ann")), Old: s.object(spec), Rights: only(nil)}), "certificateRenewal")
 }
 
+func TestAGateTakesTheRightToReadWhatItIsAbout(t *testing.T) {
+	s := newScene(t, "RebootPolicy")
+	with := func(gates string) map[string]any {
+		return s.object(strings.TrimSuffix(policy, "}") + ", gates: [" + gates + "]}")
+	}
+	patch := []string{"patch deployments web", "patch statefulsets"}
+	for name, c := range map[string]struct{ gate, right, other string }{
+		"pods":            {"{type: NoPods, selector: {matchLabels: {app: job}}}", "list pods", "get pods"},
+		"ExternalService": {"{type: ExternalServiceHealthy, name: db}", "get externalservices db", "get externalservices"},
+		"workload":        {"{type: WorkloadAvailable, kind: DaemonSet, name: agent}", "get daemonsets agent", "get deployments agent"},
+		"ChaosPod":        {"{type: ChaosSurvived, name: drill}", "get chaospods drill", "get s drill"},
+	} {
+		s.wants(name, s.evaluate(Request{Object: with(c.gate), Rights: only(nil, append(patch, c.right)...)}), "")
+		s.wants(name+", without", s.evaluate(Request{Object: with(c.gate), Rights: only(nil, append(patch, c.other)...)}), "spec.gates[0]: you may not read")
+		s.wants(name+", that stood", s.evaluate(Request{Object: with(c.gate), Old: with(c.gate), Rights: only(nil)}), "")
+		s.wants(name+", added", s.evaluate(Request{Object: with(c.gate), Old: s.object(policy), Rights: only(nil)}), "spec.gates[0]: you may not read")
+	}
+	gates := strings.Repeat("{type: ChaosSurvived, name: drill}, ", askedGates)
+	s.wants("as many as there may be", s.evaluate(Request{Object: with(gates), Rights: only(nil, append(patch, "get chaospods drill")...)}), "")
+}
+
+func TestAServiceIsTakenOverForThoseWhoMayUpdateIt(t *testing.T) {
+	s := newScene(t, "ExternalService")
+	const spec, annotation = `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`, "networking.fairlead.dev/adopt-service"
+	const says = "you may not update the Service"
+	s.wants("new", s.evaluate(Request{Object: s.object(spec, annotation, "true"), Rights: only(nil)}), says)
+	s.wants("with the right", s.evaluate(Request{Object: s.object(spec, annotation, "true"), Rights: only(nil, "update services one")}), "")
+	s.wants("added", s.evaluate(Request{Object: s.object(spec, annotation, "true"), Old: s.object(spec), Rights: only(nil)}), says)
+	s.wants("that stood", s.evaluate(Request{Object: s.object(spec, annotation, "true"), Old: s.object(spec, annotation, "true"), Rights: only(nil)}), "")
+	s.wants("another value", s.evaluate(Request{Object: s.object(spec, annotation, "no"), Rights: only(nil)}), "")
+}
+
+func TestAPolicyThatRestartsForFaultsTakesItsRights(t *testing.T) {
+	s := newScene(t, "RebootPolicy")
+	const annotation = "autoreboot.fairlead.dev/on-injected-fault"
+	s.wants("set", s.evaluate(Request{Object: s.object(policy, annotation, "Restart"), Old: s.object(policy), Rights: only(nil)}), "spec.targets[0]: you may not patch")
+	s.wants("that stood", s.evaluate(Request{Object: s.object(policy, annotation, "Restart"), Old: s.object(policy, annotation, "Restart"), Rights: only(nil)}), "")
+	s.wants("held", s.evaluate(Request{Object: s.object(policy, annotation, "Hold"), Old: s.object(policy, annotation, "Restart"), Rights: only(nil)}), "")
+}
+
 func TestChaosTakesTheRightToEndPods(t *testing.T) {
 	s := newScene(t, "ChaosPod")
 	of := func(rest string) string {
@@ -148,20 +188,23 @@ func TestChaosTakesTheRightToEndPods(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec, old, right, want string
 	}{
-		"evict":            {of(""), "", "create pods/eviction", ""},
+		"evict":            {of(""), "", "create pods/eviction,get pods", ""},
+		"evict, blindly":   {of(""), "", "create pods/eviction", "may not read pods"},
 		"evict, without":   {of(""), "", "delete pods", "may not create pods/eviction"},
-		"delete":           {of(", action: {type: Delete}"), "", "delete pods", ""},
+		"delete":           {of(", action: {type: Delete}"), "", "delete pods,get pods", ""},
 		"delete, without":  {of(", action: {type: Delete}"), "", "create pods/eviction", "may not delete pods"},
 		"canary, without":  {canary, "", "delete pods", "may not create pods in"},
 		"canary, killing":  {canary, "", "create pods", "may not delete pods in"},
-		"account":          {of(", serviceAccountName: robot"), "", "impersonate serviceaccounts robot", ""},
+		"account":          {of(", serviceAccountName: robot"), "", "impersonate serviceaccounts robot,list pods", ""},
+		"account, blindly": {of(", serviceAccountName: robot"), "", "impersonate serviceaccounts robot,get pods", "may not read pods"},
 		"account, without": {of(", serviceAccountName: robot"), "", "create pods/eviction", "may not impersonate"},
 		"another account":  {of(", serviceAccountName: robot"), of(", serviceAccountName: maid"), "", "may not impersonate"},
 		"count":            {of(", count: 2"), of(""), "", ""},
 		"for earnest":      {of(", dryRun: false"), of(", dryRun: true"), "", "may not create pods/eviction"},
-		"another target":   {strings.Replace(of(""), "web", "api", 1), of(""), "", "may not create pods/eviction"},
+		"for earnest, where no default is stored": {of(", dryRun: false"), of(""), "", "may not create pods/eviction"},
+		"another target": {strings.Replace(of(""), "web", "api", 1), of(""), "", "may not create pods/eviction"},
 	} {
-		r := Request{Object: s.object(c.spec), Rights: only(nil, c.right)}
+		r := Request{Object: s.object(c.spec), Rights: only(nil, strings.Split(c.right, ",")...)}
 		if c.old != "" {
 			r.Old = s.object(c.old)
 		}

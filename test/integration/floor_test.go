@@ -6,6 +6,8 @@ package integration
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +20,7 @@ func (s *suite) policies() {
 	rendered := s.run("kustomize", s.Kustomization("components: [CONFIG/admission-policy]\n"))
 	for _, dry := range []string{"--dry-run=server", "--dry-run=none"} {
 		out := s.run("apply", "--server-side", dry, "-f", "-", "--", rendered)
-		if want := len(s.Objects(rendered)); strings.Count(out, "serverside-applied") != want || want != 20 {
+		if want := len(s.Objects(rendered)); strings.Count(out, "serverside-applied") != want || want != 22 {
 			s.Fatalf("%d objects were rendered, and the API server took\n%s", want, out)
 		}
 	}
@@ -155,6 +157,13 @@ func TestTheFloorHoldsWhileTheWebhooksDoNot(t *testing.T) {
 	s.Eventually(func() error {
 		answer := s.asUser(append(create, rebootPolicies.object("v1", "granted", restart))...)
 		return answer.failure
+	})
+
+	// The policies ask for the same rights as the webhook, of what they can know.
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(rightsCases())), func(name string) bool { return rightsCases()[name].webhookOnly })
+	s.writeWithRights(framework.Sample(framework.NewSampler(t), 24, names), func(_ rightsCase, missing need, said string) bool {
+		return strings.Contains(said, "ValidatingAdmissionPolicy") && strings.Contains(said, "may not") &&
+			strings.Contains(said, fieldAtV1(missing.path))
 	})
 
 	// What stood before is relabeled, held and deleted, whatever the floor says of it.

@@ -43,8 +43,14 @@ func (a *authorizer) Validate(ctx context.Context, req admission.Request, obj, o
 	return warnings, append(errs, a.hosts(req, obj, old)...)
 }
 
-// starts reports whether obj is no longer suspended, or no longer a dry run.
+// starts reports whether obj is no longer suspended, no longer a dry run, or restarts from now on for injected faults as
+// well.
 func starts(obj, old *autorebootv1.RebootPolicy) bool {
 	return ptr.Deref(old.Spec.Suspend, false) && !ptr.Deref(obj.Spec.Suspend, false) ||
-		ptr.Deref(old.Spec.DryRun, false) && !ptr.Deref(obj.Spec.DryRun, false)
+		ptr.Deref(old.Spec.DryRun, false) && !ptr.Deref(obj.Spec.DryRun, false) ||
+		restartsForFaults(obj) && !restartsForFaults(old)
+}
+
+func restartsForFaults(obj *autorebootv1.RebootPolicy) bool {
+	return obj.Annotations[autorebootv1.OnInjectedFaultAnnotation] == autorebootv1.OnInjectedFaultRestart
 }

@@ -4,11 +4,10 @@
 package rebootpolicy
 
 import (
-	"strings"
-
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
@@ -36,15 +35,7 @@ func needs(spec *autorebootv1.RebootPolicySpec, namespace string) []authorizatio
 		n.trigger(at.Child("triggers").Index(i), &spec.Triggers[i])
 	}
 	for i := range spec.Gates {
-		g, path := &spec.Gates[i], at.Child("gates").Index(i)
-		switch g.Type {
-		case autorebootv1.GateNoPods:
-			n.Add(path, withoutGate, "list", "", "pods", "", "")
-		case autorebootv1.GateExternalServiceHealthy:
-			n.Add(path, withoutGate, "get", networkingv1.GroupVersion.Group, "externalservices", "", g.Name)
-		default:
-			n.Add(path, withoutGate, "get", "apps", resourceOf(g.Kind), "", g.Name)
-		}
+		n.gate(at.Child("gates").Index(i), &spec.Gates[i])
 	}
 	return n.List
 }
@@ -78,7 +69,7 @@ func (n *collector) trigger(path *field.Path, t *autorebootv1.Trigger) {
 		for i := range c.Sources {
 			s := &c.Sources[i]
 			name := nameOf(s.Name, s.Selector)
-			n.Add(path.Child("configChange", "sources").Index(i), withoutSource, reading(name), "", strings.ToLower(string(s.Kind))+"s", "", name)
+			n.Add(path.Child("configChange", "sources").Index(i), withoutSource, reading(name), "", sourceOf(s.Kind), "", name)
 		}
 	}
 	if c := t.CertificateRenewal; c != nil {
@@ -93,8 +84,48 @@ func (n *collector) trigger(path *field.Path, t *autorebootv1.Trigger) {
 	}
 }
 
-// resourceOf returns the resource of a kind of apps/v1.
-func resourceOf(kind autorebootv1.TargetKind) string { return strings.ToLower(string(kind)) + "s" }
+// gate adds the right to read what decides whether a gate is open: the policy's status shows it. A type that is
+// not listed here takes every right, so that one which is added without its right is open to administrators alone.
+func (n *collector) gate(path *field.Path, g *autorebootv1.Gate) {
+	switch g.Type {
+	case autorebootv1.GateNoPods:
+		n.Add(path, withoutGate, "list", "", "pods", "", "")
+	case autorebootv1.GateExternalServiceHealthy:
+		n.Add(path, withoutGate, "get", networkingv1.GroupVersion.Group, "externalservices", "", g.Name)
+	case autorebootv1.GateWorkloadAvailable:
+		n.Add(path, withoutGate, "get", "apps", resourceOf(g.Kind), "", g.Name)
+	case autorebootv1.GateChaosSurvived:
+		n.Add(path, withoutGate, "get", chaosv1.GroupVersion.Group, "chaospods", "", g.Name)
+	default:
+		n.Add(path, withoutGate, "*", "*", "*", "", "")
+	}
+}
+
+// resourceOf returns the resource of a kind of apps/v1; every resource for a kind that is not listed here.
+func resourceOf(kind autorebootv1.TargetKind) string {
+	switch kind {
+	case autorebootv1.TargetDeployment:
+		return "deployments"
+	case autorebootv1.TargetStatefulSet:
+		return "statefulsets"
+	case autorebootv1.TargetDaemonSet:
+		return "daemonsets"
+	default:
+		return "*"
+	}
+}
+
+// sourceOf returns the resource of a kind of source; every resource for a kind that is not listed here.
+func sourceOf(kind autorebootv1.SourceKind) string {
+	switch kind {
+	case autorebootv1.SourceConfigMap:
+		return "configmaps"
+	case autorebootv1.SourceSecret:
+		return "secrets"
+	default:
+		return "*"
+	}
+}
 
 // nameOf returns the one object that is meant, or "" for any: which objects a selector matches is decided by
 // those who set their labels.

@@ -98,9 +98,11 @@ func TestEveryPartOfAPolicyTakesItsRights(t *testing.T) {
 		"gates": {
 			autorebootv1.RebootPolicySpec{Gates: []autorebootv1.Gate{
 				{Type: "NoPods", Selector: anyApp}, {Type: "WorkloadAvailable", Kind: "Deployment", Name: "ledger"}, {Type: "ExternalServiceHealthy", Name: "db"},
+				{Type: "ChaosSurvived", Name: "drill"}, {Type: "AddedLater", Name: "x"},
 			}},
 			map[string]string{
 				"list pods": "spec.gates[0]", "get deployments.apps ledger": "spec.gates[1]", "get externalservices.networking.fairlead.dev db": "spec.gates[2]",
+				"get chaospods.chaos.fairlead.dev drill": "spec.gates[3]", "* *.*": "spec.gates[4]",
 			},
 		},
 	} {

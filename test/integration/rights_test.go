@@ -1,0 +1,384 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fairlead-dev/fairlead/config/crd"
+	"github.com/fairlead-dev/fairlead/test/framework"
+)
+
+// need is a right, as in "get secrets creds" or "patch deployments.apps" for all of them, the field that needs it, and
+// how the webhook names it where that is not its usual wording.
+type need struct{ right, path, words string }
+
+// rightsCase is an object that needs these rights of its writer and no others.
+type rightsCase struct {
+	kind          kind
+	version, spec string
+	annotations   map[string]string
+	needs         []need
+	// stored means that the administrator has stored the object without the annotations, which the writer adds.
+	stored bool
+	// webhookOnly are rights that no policy of the API server reviews: it does not know the addresses of the cluster.
+	webhookOnly bool
+}
+
+const weekly = `{name: weekly, type: Schedule, schedule: {cron: "0 3 * * 0"}}`
+
+// restartOf is a RebootPolicy at v1 of the Deployment web, with further fields, and what they need.
+func restartOf(more string, needs ...need) rightsCase {
+	if !strings.Contains(more, "targets:") {
+		more, needs = "targets: [{kind: Deployment, name: web}], "+more, append(needs, need{right: "patch deployments.apps web", path: "spec.targets[0]"})
+	}
+	if !strings.Contains(more, "triggers:") {
+		more += ", triggers: [" + weekly + "]"
+	}
+	return rightsCase{kind: rebootPolicies, version: "v1", spec: "{" + more + "}", needs: needs}
+}
+
+// triggeredBy is a RebootPolicy at v1 with one trigger, and what that needs.
+func triggeredBy(trigger string, needs ...need) rightsCase {
+	return restartOf("triggers: ["+trigger+"]", needs...)
+}
+
+// gatedBy is a RebootPolicy at v1 with one gate, and what that needs.
+func gatedBy(gate, right string) rightsCase {
+	return restartOf("gates: [{"+gate+"}]", need{right: right, path: "spec.gates[0]"})
+}
+
+// killing is a ChaosPod at v1, and what it needs.
+func killing(more string, needs ...need) rightsCase {
+	return rightsCase{kind: chaosPods, version: "v1", spec: "{schedule: {interval: 1h}, " + more + "}", needs: needs}
+}
+
+// publishing is an ExternalService at v1 with one annotation.
+func publishing(annotation, value, right, words string) rightsCase {
+	return rightsCase{
+		kind: externalServices, version: "v1", annotations: map[string]string{annotation: value},
+		spec:  `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`,
+		needs: []need{{right, "metadata.annotations[" + annotation + "]", words}},
+	}
+}
+
+// commanded is an object of the administrator's, to which a writer who has these rights adds an annotation.
+func commanded(c rightsCase, annotation, value string) rightsCase {
+	c.stored, c.annotations = true, map[string]string{annotation: value}
+	return c
+}
+
+var (
+	evicting = need{right: "create pods/eviction", path: "spec.action.type"}
+	seeing   = need{right: "get pods", path: "spec.target"}
+	creating = []need{
+		{"create services", "addresses[0]", "may not create services in"},
+		{"create endpointslices.discovery.k8s.io", "addresses[0]", "may not create endpointslices.discovery.k8s.io in"},
+	}
+)
+
+// rightsCases has each field and value of testdata/rights.txt that needs a right.
+func rightsCases() map[string]rightsCase {
+	const source, action, canary = "spec.triggers[0].configChange.sources[0]", "spec.action.type", "template: {spec: {containers: [{name: c, image: nginx}]}}"
+	configured := func(source string) string {
+		return "{name: config, type: ConfigChange, configChange: {sources: [{" + source + "}]}}"
+	}
+	cases := map[string]rightsCase{
+		"target-selector":       restartOf("targets: [{kind: Deployment, selector: {matchLabels: {app: web}}}]", need{right: "patch deployments.apps", path: "spec.targets[0]"}),
+		"strategy-evict":        restartOf("targets: [{kind: Deployment, name: web}], strategy: {type: Evict}", need{right: "create pods/eviction", path: "spec.strategy.type"}, need{right: "get pods", path: "spec.strategy.type"}),
+		"account":               restartOf("targets: [{kind: Deployment, name: web}], serviceAccountName: robot", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}, need{right: "get deployments.apps web", path: "spec.targets[0]"}),
+		"account-of-a-selector": restartOf("targets: [{kind: StatefulSet, selector: {matchLabels: {app: web}}}], serviceAccountName: robot, strategy: {type: Evict}", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}, need{right: "list statefulsets.apps", path: "spec.targets[0]"}),
+		"source-configmap":      triggeredBy(configured("kind: ConfigMap, name: conf"), need{right: "get configmaps conf", path: source}),
+		"source-secret":         triggeredBy(configured("kind: Secret, name: creds"), need{right: "get secrets creds", path: source}),
+		"source-selector":       triggeredBy(configured("kind: Secret, selector: {matchLabels: {app: web}}"), need{right: "list secrets", path: source}),
+		"source-configmaps":     triggeredBy(configured("kind: ConfigMap, selector: {matchLabels: {app: web}}"), need{right: "list configmaps", path: source}),
+		"certificate":           triggeredBy("{name: tls, type: CertificateRenewal, certificateRenewal: {secretName: tls}}", need{right: "get secrets tls", path: "spec.triggers[0].certificateRenewal.secretName"}),
+		"endpoints-change":      triggeredBy("{name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db}}", need{right: "get externalservices.networking.fairlead.dev db", path: "spec.triggers[0].endpointsChange.externalServiceName"}),
+		"probe-exec": {kind: rebootPolicies, version: "v1alpha1", spec: `{target: {kind: Deployment, name: web}, policies: [{name: run, trigger: {probe: {exec: {command: [/check]}}}}]}`,
+			needs: []need{{right: "patch deployments.apps web", path: "spec.target"}, {right: "create pods/exec", path: "probe.exec"}}},
+		"gate-no-pods":           gatedBy("type: NoPods, selector: {matchLabels: {app: job}}", "list pods"),
+		"gate-external-service":  gatedBy("type: ExternalServiceHealthy, name: db", "get externalservices.networking.fairlead.dev db"),
+		"gate-chaos-survived":    gatedBy("type: ChaosSurvived, name: drill", "get chaospods.chaos.fairlead.dev drill"),
+		"kill-selector":          killing("target: {selector: {matchLabels: {app: web}}}", evicting, seeing),
+		"kill-delete":            killing("target: {workload: {kind: Deployment, name: web}}, action: {type: Delete}", need{right: "delete pods", path: action}, seeing),
+		"kill-template":          killing("target: {"+canary+"}", evicting, need{right: "create pods", path: "spec.target.template"}),
+		"kill-account":           killing("target: {selector: {matchLabels: {app: web}}}, serviceAccountName: robot", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}, need{right: "list pods", path: "spec.target"}),
+		"kill-account-template":  killing("target: {"+canary+"}, serviceAccountName: robot", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}),
+		"kill-template-v1alpha1": {kind: chaosPods, version: "v1alpha1", spec: "{" + canary + ", nextStop: 2030-01-01T00:00:00Z}", needs: []need{{right: "delete pods", path: "spec"}, {right: "create pods", path: "spec"}}},
+		"adopt":                  publishing("networking.fairlead.dev/adopt-service", "true", "update services adopt", `may not update the Service "adopt"`),
+		"fault":                  publishing("networking.fairlead.dev/inject-fault", "BlackHole for=10m at=2026-03-02T14:00:00Z", "update endpointslices.discovery.k8s.io", "may not update endpointslices"),
+		"authority":              {kind: externalServices, version: "v1", spec: `{ports: [{name: web, port: 443}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {http: {}, tls: {caSecretName: roots}}}`, needs: []need{{"get secrets roots", "spec.healthCheck.tls.caSecretName", `may not get the Secret "roots"`}}},
+		"cluster-address":        {kind: externalServices, version: "v1", spec: `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [10.96.7.7]}]}`, needs: creating, webhookOnly: true},
+		"cluster-address-v1alpha1": {kind: externalServices, version: "v1alpha1", spec: `{hosts: [10.96.7.7], ports: {sql: 5432}}`, webhookOnly: true, needs: []need{
+			{creating[0].right, "spec.hosts[0]", creating[0].words}, {creating[1].right, "spec.hosts[0]", creating[1].words},
+		}},
+	}
+	for name, command := range map[string]struct{ annotation, value string }{
+		"restart-now":       {"autoreboot.fairlead.dev/restart-now", "now"},
+		"resume":            {"autoreboot.fairlead.dev/resume", "2026-03-02T14:00:00Z"},
+		"on-injected-fault": {"autoreboot.fairlead.dev/on-injected-fault", "Restart"},
+	} {
+		cases[name] = commanded(cases["target-selector"], command.annotation, command.value)
+	}
+	cases["run-now"] = commanded(cases["kill-delete"], "chaos.fairlead.dev/run-now", "now")
+	cases["resume-kills"] = commanded(cases["kill-delete"], "chaos.fairlead.dev/resume", "2026-03-02T14:00:00Z")
+	for _, workload := range []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"} {
+		name, resource := strings.ToLower(workload), strings.ToLower(workload)+"s.apps"
+		cases["kill-"+name] = killing("target: {workload: {kind: "+workload+", name: web}}", evicting, seeing)
+		if workload == "ReplicaSet" {
+			continue // is restarted by its Deployment
+		}
+		cases["target-"+name] = restartOf("targets: [{kind: "+workload+", name: web}]", need{right: "patch " + resource + " web", path: "spec.targets[0]"})
+		cases["gate-"+name] = gatedBy("type: WorkloadAvailable, kind: "+workload+", name: ledger", "get "+resource+" ledger")
+		cases["target-"+name+"-v1alpha1"] = rightsCase{kind: rebootPolicies, version: "v1alpha1",
+			spec:  "{target: {kind: " + workload + ", name: web}, policies: [{name: http, trigger: {probe: {httpGet: {port: 80}}}}]}",
+			needs: []need{{right: "patch " + resource + " web", path: "spec.target"}}}
+	}
+	return cases
+}
+
+// TestEachFieldNeedsARightOrNone keeps a field, a value of one or an annotation from being added without a look at what
+// it lends to its writer.
+func TestEachFieldNeedsARightOrNone(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/rights.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, cases, unused := map[string]bool{}, rightsCases(), rightsCases()
+	for line := range strings.Lines(string(raw)) {
+		words := strings.Fields(line)
+		if words[0] == "#" {
+			continue
+		}
+		known[words[0]] = true
+		for _, name := range words[1:] {
+			if _, has := cases[name]; !has && name != "-" {
+				t.Errorf("testdata/rights.txt names case %q for %s, which rightsCases does not have", name, words[0])
+			}
+			delete(unused, name)
+		}
+	}
+	for _, field := range append(fieldsOfSpecs(t), annotationNames(t)...) {
+		if !known[field] {
+			t.Errorf("testdata/rights.txt lacks %q: name the case of rightsCases with the rights that it needs of its writer, or -", field)
+		}
+		delete(known, field)
+	}
+	for field := range known {
+		t.Errorf("testdata/rights.txt has %q, which no API type has", field)
+	}
+	for name := range unused {
+		t.Errorf("no field of testdata/rights.txt needs the rights of case %q", name)
+	}
+}
+
+// fieldsOfSpecs returns the fields of the specs of all kinds at all versions, with the values of enumerations. A
+// selector, a window and a pod template are one field each.
+func fieldsOfSpecs(t *testing.T) (fields []string) {
+	t.Helper()
+	var add func(path string, node apiextensionsv1.JSONSchemaProps)
+	add = func(path string, node apiextensionsv1.JSONSchemaProps) {
+		_, isSelector := node.Properties["matchExpressions"]
+		_, isWindow := node.Properties["duration"]
+		_, isTemplate := node.Properties["metadata"]
+		switch {
+		case len(node.Properties) > 0 && !isSelector && !isWindow && !isTemplate:
+			for name, member := range node.Properties {
+				add(path+"."+name, member)
+			}
+		case node.Items != nil:
+			add(path+"[]", *node.Items.Schema)
+		case node.AdditionalProperties != nil && node.AdditionalProperties.Schema != nil:
+			add(path+"{}", *node.AdditionalProperties.Schema)
+		case len(node.Enum) > 0:
+			for _, value := range node.Enum {
+				fields = append(fields, path+"="+strings.Trim(string(value.Raw), `"`))
+			}
+		default:
+			fields = append(fields, path)
+		}
+	}
+	for _, k := range kinds {
+		raw, err := crd.Definition(k.group, k.resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var definition apiextensionsv1.CustomResourceDefinition
+		if err := yaml.Unmarshal(raw, &definition); err != nil {
+			t.Fatal(err)
+		}
+		for _, version := range definition.Spec.Versions {
+			add(k.name+"/"+version.Name+":spec", version.Schema.OpenAPIV3Schema.Properties["spec"])
+		}
+	}
+	return fields
+}
+
+// annotationConstant is a constant of the API packages that names an annotation.
+var annotationConstant = regexp.MustCompile(`Annotation\s+=\s+"(.+)"|Annotation = "(.+)"`)
+
+// annotationNames returns the annotations of the API packages.
+func annotationNames(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob("../../api/*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	deeper, err := filepath.Glob("../../api/*/*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(files, deeper...) {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range annotationConstant.FindAllSubmatch(raw, -1) {
+			names = append(names, "annotation:"+string(found[1])+string(found[2]))
+		}
+	}
+	return names
+}
+
+func TestAWriterNeedsExactlyTheRightsToWhatAnObjectDoes(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.writeWithRights(framework.Sample(framework.NewSampler(t), 24, slices.Sorted(maps.Keys(rightsCases()))), func(c rightsCase, missing need, said string) bool {
+		words := missing.words
+		if words == "" {
+			words = wordsOf(missing.right)
+		}
+		return strings.Contains(said, missing.path) && strings.Contains(said, words)
+	})
+}
+
+// writeWithRights writes the cases: each as a user who has its rights alone, who succeeds, and as users who lack one of
+// them, who are refused in words that name it.
+func (s *suite) writeWithRights(names []string, isNamed func(c rightsCase, missing need, said string) bool) {
+	s.Helper()
+	type write struct {
+		writer  string
+		c       rightsCase
+		name    string
+		missing *need
+	}
+	var writes []write
+	cases := rightsCases()
+	for _, name := range names {
+		c := cases[name]
+		all := s.newWriterWith(name, c, c.needs)
+		writes = append(writes, write{all, c, name, nil})
+		for i := range c.needs {
+			without := s.newWriterWith(fmt.Sprintf("%s-%d", name, i), c, slices.Delete(slices.Clone(c.needs), i, i+1))
+			writes = append(writes, write{without, c, name, &c.needs[i]})
+		}
+		if c.stored {
+			c.annotations = nil
+			s.Must(framework.Retry(func() error { return s.writeAs("", c, name, false) }))
+		}
+	}
+	for _, w := range writes {
+		check := func() error {
+			err := s.writeAs(w.writer, w.c, w.name, true)
+			switch {
+			case w.missing == nil && err != nil:
+				return fmt.Errorf("%s, by a user with all of its rights: %w", w.name, err)
+			case w.missing != nil && err == nil:
+				return fmt.Errorf("%s: was accepted without the right to %s", w.name, w.missing.right)
+			case w.missing != nil && !isNamed(w.c, *w.missing, err.Error()):
+				return fmt.Errorf("%s, without the right to %s at %s: %w", w.name, w.missing.right, w.missing.path, err)
+			}
+			return nil
+		}
+		err := check()
+		for deadline := time.Now().Add(5 * time.Second); err != nil && time.Now().Before(deadline); err = check() {
+			time.Sleep(100 * time.Millisecond) // the API server learns of a Role in a moment
+		}
+		if err != nil {
+			s.Error(err)
+		}
+	}
+}
+
+// newWriterWith returns a user who may write the kind of a case, and has these rights.
+func (s *suite) newWriterWith(name string, c rightsCase, needs []need) string {
+	s.Helper()
+	user := name + "@" + s.Namespace
+	rules := []string{"{apiGroups: [" + c.kind.group + "], resources: [" + c.kind.resource + "], verbs: [create, patch]}"}
+	for _, n := range needs {
+		words := append(strings.Fields(n.right), "")
+		resource, group, _ := strings.Cut(words[1], ".")
+		rules = append(rules, fmt.Sprintf("{apiGroups: [%q], resources: [%q], verbs: [%q], resourceNames: [%s]}", group, resource, words[0], words[2]))
+	}
+	s.Grant("rights-"+name, "{kind: User, apiGroup: rbac.authorization.k8s.io, name: "+user+"}", rules...)
+	return user
+}
+
+// writeAs creates the object of a case, or adds its annotations to the stored one, as a user; "" is the administrator.
+func (s *suite) writeAs(user string, c rightsCase, name string, dryRun bool) error {
+	s.Helper()
+	config := rest.CopyConfig(s.Config)
+	config.Impersonate.UserName = user
+	all, err := dynamic.NewForConfig(config)
+	s.Must(err)
+	object := s.Object(c.kind.object(c.version, name, c.spec))
+	object.SetAnnotations(c.annotations)
+	resource := all.Resource(schema.GroupVersionResource{Group: c.kind.group, Version: c.version, Resource: c.kind.resource}).Namespace(s.Namespace)
+	var dry []string
+	if dryRun {
+		dry = []string{metav1.DryRunAll}
+	}
+	if c.stored && c.annotations != nil {
+		patch := framework.Text(map[string]any{"metadata": map[string]any{"annotations": c.annotations}})
+		_, err = resource.Patch(s.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{DryRun: dry})
+		return err
+	}
+	_, err = resource.Create(s.Context(), object, metav1.CreateOptions{DryRun: dry})
+	return err
+}
+
+// wordsOf returns how a refusal names a right.
+func wordsOf(right string) string {
+	words := strings.Fields(right)
+	resource, group, _ := strings.Cut(words[1], ".")
+	if resource, sub, has := strings.Cut(words[1], "/"); has {
+		return fmt.Sprintf("may not %s %s/%s in all of namespace", words[0], resource, sub)
+	}
+	if group != "" {
+		resource += "." + group
+	}
+	if len(words) > 2 {
+		return fmt.Sprintf("may not %s %s %q in namespace", words[0], resource, words[2])
+	}
+	return fmt.Sprintf("may not %s %s in all of namespace", words[0], resource)
+}
+
+// fieldAtV1 returns how the policies of the API server, which look at what is stored, name a field.
+func fieldAtV1(path string) string {
+	switch path {
+	case "spec.target", "spec":
+		return "spec."
+	case "probe.exec":
+		return "spec.triggers[*].probe.exec"
+	}
+	before, _, _ := strings.Cut(path, ".sources[")
+	return before
+}
