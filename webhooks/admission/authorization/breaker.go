@@ -35,6 +35,13 @@ func (b *apiServerBreaker) allow(now time.Time) bool {
 	return true
 }
 
+// abandon takes the place of done for a request that its caller ended: it says nothing about the API server.
+func (b *apiServerBreaker) abandon() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.trying = false
+}
+
 func (b *apiServerBreaker) done(responded bool, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

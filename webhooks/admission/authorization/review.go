@@ -6,6 +6,7 @@ package authorization
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,8 +19,10 @@ import (
 const (
 	// maxRights bounds how many rights are reviewed for one request.
 	maxRights = 100
-	// reviewsAtOnce bounds the access reviews of one request that are under way.
-	reviewsAtOnce = 8
+	// reviewsAtOnce bounds the access reviews of one request that are under way. An authorizer outside of the cluster
+	// may take 0.6s for each (Azure RBAC, projectcapsule/capsule-proxy#1028), and maxRights must be had in
+	// reviewsTimeout.
+	reviewsAtOnce = 40
 	// reviewsTimeout bounds all access reviews of one request together: the API server waits 5s for the
 	// webhook.
 	reviewsTimeout = 3 * time.Second
@@ -33,8 +36,9 @@ func (e tooMany) Error() string {
 		e.needed, maxRights)
 }
 
-// review returns which of the rights the user lacks, in their order. It asks about several at a time and
-// each once, and fails with the first that cannot be found out: nothing is allowed then.
+// review returns which of the rights the user lacks, in their order. Where several objects of one resource are named,
+// the right to all of them is asked about first: most users have it, and an authorizer may be slow or charge by the
+// question. It fails with the first question that is not answered: nothing is allowed then.
 func review(ctx context.Context, reviewer Reviewer, user authenticationv1.UserInfo, rights []authorizationv1.ResourceAttributes) ([]authorizationv1.ResourceAttributes, error) {
 	rights = distinct(rights)
 	if len(rights) > maxRights {
@@ -43,13 +47,60 @@ func review(ctx context.Context, reviewer Reviewer, user authenticationv1.UserIn
 	ctx, cancel := context.WithTimeout(ctx, reviewsTimeout)
 	defer cancel()
 
+	unnamed, _, err := ask(ctx, reviewer, user, namespaceWide(rights))
+	if err != nil {
+		return nil, unanswered{0, len(rights), err}
+	}
+	named := slices.DeleteFunc(slices.Clone(rights), func(right authorizationv1.ResourceAttributes) bool {
+		right.Name = ""
+		return unnamed[right]
+	})
+	allowed, answered, err := ask(ctx, reviewer, user, named)
+	if err != nil {
+		return nil, unanswered{len(rights) - len(named) + answered, len(rights), err}
+	}
+	return slices.DeleteFunc(named, func(right authorizationv1.ResourceAttributes) bool { return allowed[right] }), nil
+}
+
+// unanswered is the error of questions that were not all answered.
+type unanswered struct {
+	answered, asked int
+	cause           error
+}
+
+func (e unanswered) Error() string {
+	return fmt.Sprintf("the authorizer answered %d of %d questions about rights: %v", e.answered, e.asked, e.cause)
+}
+
+func (e unanswered) Unwrap() error { return e.cause }
+
+// namespaceWide returns the right to all objects of each resource of which the rights name several. To an authorizer
+// an empty name is all of them (authorization.k8s.io/v1, ResourceAttributes).
+func namespaceWide(rights []authorizationv1.ResourceAttributes) (wide []authorizationv1.ResourceAttributes) {
+	named := map[authorizationv1.ResourceAttributes]int{}
+	for _, right := range rights {
+		if right.Name == "" {
+			continue
+		}
+		right.Name = ""
+		if named[right]++; named[right] == 2 {
+			wide = append(wide, right)
+		}
+	}
+	return wide
+}
+
+// ask returns which of the rights the user has, several asked about at a time, and how many questions were answered.
+// It ends with the first failure.
+func ask(ctx context.Context, reviewer Reviewer, user authenticationv1.UserInfo, rights []authorizationv1.ResourceAttributes) (allowed map[authorizationv1.ResourceAttributes]bool, answered int, failure error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	var (
 		mu      sync.Mutex
 		next    int
-		failure error
-		allowed = make([]bool, len(rights))
 		workers sync.WaitGroup
 	)
+	allowed = make(map[authorizationv1.ResourceAttributes]bool, len(rights))
 	take := func() int { // returns -1 where nothing is left to do
 		mu.Lock()
 		defer mu.Unlock()
@@ -64,7 +115,11 @@ func review(ctx context.Context, reviewer Reviewer, user authenticationv1.UserIn
 			for i := take(); i >= 0; i = take() {
 				yes, err := tryAllowed(ctx, reviewer, user, rights[i])
 				mu.Lock()
-				if allowed[i] = yes; err != nil && failure == nil {
+				switch {
+				case err == nil:
+					answered++
+					allowed[rights[i]] = yes
+				case failure == nil:
 					failure = err
 					cancel()
 				}
@@ -73,16 +128,7 @@ func review(ctx context.Context, reviewer Reviewer, user authenticationv1.UserIn
 		})
 	}
 	workers.Wait()
-	if failure != nil {
-		return nil, failure
-	}
-	var lacking []authorizationv1.ResourceAttributes
-	for i, right := range rights {
-		if !allowed[i] {
-			lacking = append(lacking, right)
-		}
-	}
-	return lacking, nil
+	return allowed, answered, failure
 }
 
 // tryAllowed turns a panic into an error: no handler above these goroutines would.

@@ -51,8 +51,19 @@ type reviewer struct {
 
 	breaker apiServerBreaker
 
-	mu      sync.Mutex
-	allowed map[[sha256.Size]byte]time.Time // until when
+	mu       sync.Mutex
+	allowed  map[[sha256.Size]byte]time.Time // until when
+	underWay map[[sha256.Size]byte]*question
+}
+
+// question is a review that is under way. Others who ask the same wait for its answer: a GitOps controller writes many
+// objects at a time. A refusal is shared no longer than that.
+type question struct {
+	answered chan struct{} // closed after the fields below are set
+	allowed  bool
+	err      error
+	// abandoned means that the request which asked has ended, and the others ask themselves.
+	abandoned bool
 }
 
 var _ Reviewer = (*reviewer)(nil)
@@ -65,7 +76,7 @@ func NewReviewer(o ReviewerOptions) Reviewer {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &reviewer{options: o, allowed: map[[sha256.Size]byte]time.Time{}}
+	return &reviewer{options: o, allowed: map[[sha256.Size]byte]time.Time{}, underWay: map[[sha256.Size]byte]*question{}}
 }
 
 func (r *reviewer) Allowed(ctx context.Context, user authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error) {
@@ -83,24 +94,79 @@ func (r *reviewer) Allowed(ctx context.Context, user authenticationv1.UserInfo, 
 		return false, err
 	}
 	key := sha256.Sum256(spec)
-	if r.remembers(key) {
-		return true, nil
+	for {
+		q, isFirst := r.join(key)
+		switch {
+		case q == nil:
+			return true, nil
+		case isFirst:
+			return r.answer(ctx, key, q, review)
+		}
+		select {
+		case <-q.answered:
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+		if !q.abandoned {
+			return q.allowed, q.err
+		}
 	}
+}
+
+// join returns the question that is under way, or a new one that the caller answers first; nil where the permission is
+// remembered.
+func (r *reviewer) join(key [sha256.Size]byte) (q *question, isFirst bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.options.Now().Before(r.allowed[key]) {
+		return nil, false
+	}
+	if q = r.underWay[key]; q != nil {
+		return q, false
+	}
+	q = &question{answered: make(chan struct{}), abandoned: true}
+	r.underWay[key] = q
+	return q, true
+}
+
+// answer reviews for all who wait for a question.
+func (r *reviewer) answer(ctx context.Context, key [sha256.Size]byte, q *question, review *authorizationv1.SubjectAccessReview) (bool, error) {
+	defer func() {
+		r.mu.Lock()
+		delete(r.underWay, key)
+		r.mu.Unlock()
+		close(q.answered)
+	}()
+	sent := r.options.Now()
+	q.allowed, q.err = r.review(ctx, review)
+	q.abandoned = ctx.Err() != nil // and true where the review panics
+	if q.allowed {
+		r.remember(key, sent)
+	}
+	return q.allowed, q.err
+}
+
+// review sends a review, unless the API server has not responded a moment ago.
+func (r *reviewer) review(ctx context.Context, review *authorizationv1.SubjectAccessReview) (bool, error) {
 	if !r.breaker.allow(r.options.Now()) {
 		return false, errors.New("SubjectAccessReview: the API server did not answer a moment ago")
 	}
 	responded := false
-	defer func() { r.breaker.done(responded, r.options.Now()) }() // also where the call panics
-	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
+	defer func() { // also where the call panics
+		if !responded && ctx.Err() != nil {
+			r.breaker.abandon()
+			return
+		}
+		r.breaker.done(responded, r.options.Now())
+	}()
+	limited, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
-	sent := r.options.Now()
-	status, err := r.create(ctx, review)
+	status, err := r.create(limited, review)
 	responded = err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("SubjectAccessReview: %w", err)
 	case status.Allowed && !status.Denied:
-		r.remember(key, sent)
 		return true, nil
 	case status.EvaluationError != "" && !status.Denied:
 		return false, errors.New("SubjectAccessReview: " + status.EvaluationError)
@@ -123,12 +189,6 @@ func (r *reviewer) create(ctx context.Context, review *authorizationv1.SubjectAc
 		return authorizationv1.SubjectAccessReviewStatus{}, err
 	}
 	return reviewed.Status, nil
-}
-
-func (r *reviewer) remembers(key [sha256.Size]byte) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.options.Now().Before(r.allowed[key])
 }
 
 // remember removes what has expired, or else everything, where there is no room.

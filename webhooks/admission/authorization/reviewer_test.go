@@ -226,3 +226,82 @@ func TestAPanicWhileItIsSilentLeavesTheNextRequestToAsk(t *testing.T) {
 		t.Errorf("the API server was asked %d times", calls)
 	}
 }
+
+// slow is a client of an API server that takes a second for each answer, which is a refusal.
+type slow struct {
+	silent
+	answers *int
+}
+
+func (s slow) AuthorizationV1() authorizationclient.AuthorizationV1Interface { return s }
+
+func (s slow) SubjectAccessReviews() authorizationclient.SubjectAccessReviewInterface { return s }
+
+func (s slow) Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, _ metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
+	select {
+	case <-time.After(time.Second):
+		*s.answers++
+		return review, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func TestAnEqualQuestionWaitsForTheAnswerThatIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answers int
+		r := NewReviewer(ReviewerOptions{Client: slow{answers: &answers}})
+		abandoned, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			_, err := r.Allowed(abandoned, userOf(ann), publishing("shop")[0])
+			ended <- err
+		}()
+		synctest.Wait()
+		results := make(chan error, 20)
+		for range 20 {
+			go func() {
+				allowed, err := r.Allowed(t.Context(), userOf(ann), publishing("shop")[0])
+				if allowed {
+					err = errors.New("allowed")
+				}
+				results <- err
+			}()
+		}
+		synctest.Wait()
+		cancel() // the first to ask ends, and the others still get their answer
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("the request that was abandoned: %v", err)
+		}
+		for range 20 {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+		if answers != 1 {
+			t.Errorf("20 equal questions were asked %d times", answers)
+		}
+		if _, err := r.Allowed(t.Context(), userOf(ann), publishing("shop")[0]); err != nil || answers != 2 {
+			t.Errorf("%v after %d answers: a refusal was remembered", err, answers)
+		}
+		if _, err := r.Allowed(t.Context(), userOf(eve), publishing("shop")[0]); err != nil || answers != 3 {
+			t.Errorf("%v after %d answers: a refusal was shared with another user", err, answers)
+		}
+	})
+}
+
+// One user's request that ends early is no sign that the API server is silent, and shuts no other user out.
+func TestARequestThatEndsEarlyKeepsNoOtherFromAsking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answers int
+		r := NewReviewer(ReviewerOptions{Client: slow{answers: &answers}})
+		short, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		if _, err := r.Allowed(short, userOf(eve), publishing("shop")[0]); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v", err)
+		}
+		if _, err := r.Allowed(t.Context(), userOf(ann), publishing("shop")[0]); err != nil {
+			t.Error(err)
+		}
+	})
+}
