@@ -45,6 +45,7 @@ var layouts = []struct {
 var options = []struct{ when, component string }{
 	{".Values.networkPolicies", "network-policy"},
 	{".Values.admissionPolicies", "admission-policy"},
+	{".Values.flowSchemas", "flow-schema"},
 	{"or .Values.serviceMonitor .Values.podMonitor", "prometheus/reader"}, // before those that it is a part of
 	{".Values.serviceMonitor", "prometheus"},
 	{".Values.podMonitor", "prometheus/pod-monitor"},
@@ -223,6 +224,8 @@ func fileOf(kind string) string {
 		return "webhooks.yaml"
 	case slices.Contains([]string{"ServiceMonitor", "PodMonitor", "PrometheusRule", "Certificate", "Issuer", "Secret"}, kind):
 		return "monitoring.yaml"
+	case kind == "FlowSchema":
+		return "flow-schemas.yaml"
 	case strings.HasPrefix(kind, "ValidatingAdmissionPolicy"):
 		return "admission-policies.yaml"
 	}

@@ -205,17 +205,17 @@ func TestTheChartHasTheObjectsOfTheKustomizations(t *testing.T) {
 			map[string]any{"layout": "split", "certificates": map[string]any{"source": "certManager", "caInjector": true}},
 		},
 		"all components": {
-			Overlay{Resources: []string{"default"}, Components: []string{"network-policy", "admission-policy", "prometheus", "prometheus/certificate", "prometheus/rules", "watch-secrets"}},
-			map[string]any{"networkPolicies": true, "admissionPolicies": true, "serviceMonitor": true, "metricsCertificate": true, "prometheusRules": true, "secrets": "wide"},
+			Overlay{Resources: []string{"default"}, Components: []string{"network-policy", "admission-policy", "flow-schema", "prometheus", "prometheus/certificate", "prometheus/rules", "watch-secrets"}},
+			map[string]any{"networkPolicies": true, "admissionPolicies": true, "flowSchemas": true, "serviceMonitor": true, "metricsCertificate": true, "prometheusRules": true, "secrets": "wide"},
 		},
 		"all components, split, of other names": {
 			Overlay{
 				Namespace: "team-system", NamePrefix: "team-", Resources: []string{"split"},
-				Components: []string{"certmanager", "network-policy", "admission-policy", "prometheus/pod-monitor", "prometheus/certificate", "prometheus/rules", "watch-secrets"},
+				Components: []string{"certmanager", "network-policy", "admission-policy", "flow-schema", "prometheus/pod-monitor", "prometheus/certificate", "prometheus/rules", "watch-secrets"},
 			},
 			map[string]any{
 				"layout": "split", "namePrefix": "team-", "certificates": map[string]any{"source": "certManager"},
-				"networkPolicies": true, "admissionPolicies": true, "podMonitor": true, "metricsCertificate": true, "prometheusRules": true, "secrets": "wide",
+				"networkPolicies": true, "admissionPolicies": true, "flowSchemas": true, "podMonitor": true, "metricsCertificate": true, "prometheusRules": true, "secrets": "wide",
 			},
 		},
 		"v1 alone": {
@@ -233,12 +233,12 @@ func TestTheChartHasTheObjectsOfTheKustomizations(t *testing.T) {
 		"some namespaces, v1 alone, of other names": {
 			Overlay{
 				Namespace: "team-system", NamePrefix: "team-", Resources: []string{"default"}, Namespaces: []string{"shop"},
-				Components:   []string{"v1-only", "network-policy", "admission-policy", "prometheus"},
+				Components:   []string{"v1-only", "network-policy", "admission-policy", "flow-schema", "prometheus"},
 				ClusterCIDRs: []string{"192.0.2.0/24", "2001:db8::/32"},
 			},
 			map[string]any{
 				"namePrefix": "team-", "namespaces": []any{"shop"}, "v1Only": true, "clusterCIDRs": []any{"192.0.2.0/24", "2001:db8::/32"},
-				"networkPolicies": true, "admissionPolicies": true, "serviceMonitor": true,
+				"networkPolicies": true, "admissionPolicies": true, "flowSchemas": true, "serviceMonitor": true,
 			},
 		},
 		"shards": {
@@ -248,11 +248,11 @@ func TestTheChartHasTheObjectsOfTheKustomizations(t *testing.T) {
 		"all components, shards, of other names": {
 			Overlay{
 				Namespace: "team-system", NamePrefix: "team-", Resources: []string{"shards"},
-				Components: []string{"certmanager", "network-policy", "admission-policy", "prometheus", "prometheus/certificate", "prometheus/rules", "watch-secrets"},
+				Components: []string{"certmanager", "network-policy", "admission-policy", "flow-schema", "prometheus", "prometheus/certificate", "prometheus/rules", "watch-secrets"},
 			},
 			map[string]any{
 				"layout": "split", "shards": []any{"a", "b"}, "namePrefix": "team-", "certificates": map[string]any{"source": "certManager"},
-				"networkPolicies": true, "admissionPolicies": true, "serviceMonitor": true, "metricsCertificate": true, "prometheusRules": true, "secrets": "wide",
+				"networkPolicies": true, "admissionPolicies": true, "flowSchemas": true, "serviceMonitor": true, "metricsCertificate": true, "prometheusRules": true, "secrets": "wide",
 			},
 		},
 		"other replicas and resources": {
@@ -395,10 +395,10 @@ func TestNoNameIsLeftBehindWhereAnOverlayChangesThem(t *testing.T) {
 	kept := regexp.MustCompile(`fairlead-(manager|fingerprint-key|calendar|webhook(-ca|-trust|-tls|-root|-bootstrap)?)|-fairlead-dev-v1-`)
 	// So does the Secret that cert-manager, or a user, makes.
 	foreign := regexp.MustCompile(`secretName: fairlead-metrics-(tls|ca)$|name: fairlead-metrics-tls$|github.com/fairlead-dev/`)
-	all := []string{"certmanager", "network-policy", "admission-policy", "prometheus", "prometheus/certificate", "prometheus/rules", "watch-secrets"}
+	all := []string{"certmanager", "network-policy", "admission-policy", "flow-schema", "prometheus", "prometheus/certificate", "prometheus/rules", "watch-secrets"}
 	for layout, overlay := range map[string]Overlay{
 		"default": {Resources: []string{"default"}, Components: all}, "split": {Resources: []string{"split"}, Components: all},
-		"namespaced": {Resources: []string{"default"}, Components: all[:6], Namespaces: []string{"shop"}},
+		"namespaced": {Resources: []string{"default"}, Components: all[:7], Namespaces: []string{"shop"}},
 	} {
 		overlay.Namespace, overlay.NamePrefix = "elsewhere", "team-"
 		built, err := Build(config, overlay)

@@ -79,6 +79,11 @@ func Build(config string, o Overlay) ([]*unstructured.Unstructured, error) {
 		if err := yaml.Unmarshal(content, &object.Object); err != nil {
 			return nil, fmt.Errorf("%s: %w", resource.CurId(), err)
 		}
+		if object.GetKind() == "FlowSchema" {
+			// kustomize knows no flowcontrol.apiserver.k8s.io/v1, takes the kind for namespaced, and the API server
+			// takes the namespace out again.
+			object.SetNamespace("")
+		}
 		objects = append(objects, object)
 	}
 	return objects, nil

@@ -14,6 +14,46 @@ be false. In resources, which are fields of a container, a null takes out the de
 {{- end }}
 {{- end -}}
 
+{{- /* Refuses to install beside another installation: two write each other's CA bundles and reconcile the same objects.
+What calls a Service that is gone, or is of this release, is no other installation: a release may move, and its prefix
+may change. `helm template` finds nothing in the cluster and refuses nothing. */ -}}
+{{- define "fairlead.alone" -}}
+{{- range $crd := list "externalservices.networking.fairlead.dev" "rebootpolicies.autoreboot.fairlead.dev" "chaospods.chaos.fairlead.dev" }}
+{{- $definition := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" $crd }}
+{{- $client := dig "spec" "conversion" "webhook" "clientConfig" dict $definition }}
+{{- include "fairlead.own" (dict "root" $ "client" $client "what" (print "CustomResourceDefinition " $crd)) }}
+{{- end }}
+{{- range $configuration := (lookup "admissionregistration.k8s.io/v1" "MutatingWebhookConfiguration" "" "").items }}
+{{- if eq (dig "metadata" "labels" "app.kubernetes.io/name" "" $configuration) "fairlead" }}
+{{- $hook := first $configuration.webhooks }}
+{{- $shared := empty $.Values.namespaces }}
+{{- $theirs := list }}
+{{- range dig "namespaceSelector" "matchExpressions" list $hook }}
+{{- if eq .operator "In" }}{{- $theirs = .values }}{{- end }}
+{{- end }}
+{{- if not $theirs }}{{- $shared = true }}{{- end }}
+{{- range $theirs }}{{- if has . $.Values.namespaces }}{{- $shared = true }}{{- end }}{{- end }}
+{{- if $shared }}
+{{- include "fairlead.own" (dict "root" $ "client" $hook.clientConfig "what" (print "MutatingWebhookConfiguration " $configuration.metadata.name)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "fairlead.own" -}}
+{{- $release := .root.Release }}
+{{- with .client.service }}
+{{- if not (and (eq .namespace $release.Namespace) (eq .name (print $.root.Values.namePrefix "fairlead-webhook"))) }}
+{{- with lookup "v1" "Service" .namespace .name }}
+{{- $of := .metadata.annotations | default dict }}
+{{- if not (and (eq (get $of "meta.helm.sh/release-name") $release.Name) (eq (get $of "meta.helm.sh/release-namespace") $release.Namespace)) }}
+{{- fail (printf "another installation of Fairlead is in this cluster: %s calls its Service %s/%s. A cluster has one installation: upgrade that one, or uninstall it first, which keeps the CRDs and their objects, and then install with --take-ownership (docs/guides/install.md#one-installation-in-a-cluster)" $.what .metadata.namespace .metadata.name) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
 {{- define "fairlead.image" -}}
 {{- with .Values.image -}}
 {{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
