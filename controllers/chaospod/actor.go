@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -100,7 +99,7 @@ func (r *Reconciler) runAction(ctx context.Context, o *observation, action chaos
 // of the pod at the same time: the next reconcile finds out whether the victim still exists.
 var outcomes = map[eviction.Outcome]chaos.Outcome{
 	eviction.Done: chaos.Done, eviction.Gone: chaos.Gone, eviction.Replaced: chaos.Retry, eviction.Blocked: chaos.Blocked,
-	eviction.Misconfigured: chaos.Misconfigured, eviction.Forbidden: chaos.Forbidden, eviction.Retry: chaos.Retry,
+	eviction.Misconfigured: chaos.Misconfigured, eviction.Refused: chaos.Forbidden, eviction.Retry: chaos.Retry,
 }
 
 // createCanary creates the canary. An existing pod of its name is left as it is, whatever owns it: the next
@@ -128,8 +127,8 @@ func createCanary(ctx context.Context, c client.Client, o *observation, action c
 	switch {
 	case err == nil:
 		return chaos.Done, nil
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return chaos.Forbidden, err // quota, Pod Security, or a template that makes no valid pod
+	case controller.IsRefused(err):
+		return chaos.Forbidden, err // quota, Pod Security, a policy, or a template that makes no valid pod
 	}
 	return chaos.Retry, err
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/eviction"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
 const (
@@ -33,6 +34,8 @@ const (
 	restartOwner = "fairlead-restart"
 	// restartedAt is the annotation of kubectl rollout restart.
 	restartedAt = "kubectl.kubernetes.io/restartedAt"
+	// maxRefusal is the length of the API server's words in the status, in bytes.
+	maxRefusal = 512
 )
 
 // act runs the actions of a decision one after the other, and returns their results.
@@ -48,13 +51,8 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d restart.Decision
 		if ctx.Err() != nil {
 			return results, ctx.Err()
 		}
-		uid := action.Workload.UID
-		if refused, ok := o.state.refused[uid]; ok && o.now.Before(refused.Until) {
-			o.reportRefusal(refused)
-			continue
-		}
 		version := ""
-		if w := o.workload(uid); w != nil {
+		if w := o.workload(action.Workload.UID); w != nil {
 			version = w.Version
 		}
 		result, err := r.Actor.Do(ctx, o.stored, action, version)
@@ -63,28 +61,19 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d restart.Decision
 				"workload", action.Workload.Name, "verb", action.Verb, "outcome", result.Outcome, "cause", err.Error())
 		}
 		switch result.Outcome {
-		case restart.Forbidden:
-			refused := o.state.refused[uid]
-			refused.Record(o.now, o.forbiddenText(action, err))
-			o.state.refused[uid] = refused
-			o.reportRefusal(refused)
+		case restart.Refused:
+			result.Reason, result.Message = o.refusal(action, err)
 		case restart.Retry:
 			o.requeueAt(o.now.Add(actRetry))
-		case restart.Done, restart.Gone:
-			delete(o.state.refused, uid)
+		case restart.Done, restart.Blocked, restart.Misconfigured, restart.Gone:
 		}
 		results = append(results, result)
 	}
 	return results, nil
 }
 
-func (o *observation) reportRefusal(refused controller.Refusal) {
-	o.addProblem(autorebootv1.ReasonForbidden, refused.Message)
-	o.requeueAt(refused.Until)
-}
-
-// forbiddenText returns whose rights an action lacks.
-func (o *observation) forbiddenText(action restart.Action, err error) string {
+// refusal returns why the API server refused an action, as a reason and in its words.
+func (o *observation) refusal(action restart.Action, err error) (reason, message string) {
 	who := "the operator"
 	if name := o.policy.Spec.ServiceAccountName; name != "" {
 		who = "ServiceAccount " + name
@@ -93,13 +82,19 @@ func (o *observation) forbiddenText(action restart.Action, err error) string {
 	if action.Verb == restart.Evict {
 		what = fmt.Sprintf("evict the pods of %s %s", action.Workload.Kind, action.Workload.Name)
 	}
+	reason = autorebootv1.ReasonWriteRefused
+	if apierrors.IsForbidden(err) {
+		reason = autorebootv1.ReasonForbidden
+	}
 	switch {
 	case err == nil:
-		return fmt.Sprintf("%s may not %s", who, what)
+		message = fmt.Sprintf("%s may not %s", who, what)
 	case strings.Contains(err.Error(), "impersonate"):
-		return fmt.Sprintf("the operator may not impersonate %s: grant it that verb on the resource serviceaccounts of namespace %s", who, o.key.Namespace)
+		message = fmt.Sprintf("the operator may not impersonate %s: grant it that verb on the resource serviceaccounts of namespace %s", who, o.key.Namespace)
+	default:
+		message = fmt.Sprintf("%s may not %s: %s", who, what, err)
 	}
-	return fmt.Sprintf("%s may not %s, or an admission webhook forbids it", who, what)
+	return reason, events.Truncate(message, maxRefusal)
 }
 
 // recordResults stores the results of the actions, and returns when to reconcile again.
@@ -210,8 +205,8 @@ func annotate(ctx context.Context, c client.Client, namespace string, action res
 		return restart.Done, ptr.Deref(generation(), 0), nil
 	case apierrors.IsNotFound(err):
 		return restart.Gone, 0, err
-	case apierrors.IsForbidden(err):
-		return restart.Forbidden, 0, err
+	case controller.IsRefused(err):
+		return restart.Refused, 0, err
 	}
 	return restart.Retry, 0, err
 }
@@ -225,8 +220,8 @@ func evictionOutcome(outcome eviction.Outcome) restart.Outcome {
 		return restart.Blocked
 	case eviction.Misconfigured:
 		return restart.Misconfigured
-	case eviction.Forbidden:
-		return restart.Forbidden
+	case eviction.Refused:
+		return restart.Refused
 	case eviction.Replaced, eviction.Retry:
 	}
 	return restart.Retry

@@ -101,7 +101,11 @@ func TestWhatAnnotatingComesTo(t *testing.T) {
 	}{
 		"conflict":       {apierrors.NewConflict(deployments, "api", errors.New("changed")), "41", restart.Retry},
 		"gone":           {apierrors.NewNotFound(deployments, "api"), "41", restart.Gone},
-		"forbidden":      {apierrors.NewForbidden(deployments, "api", errors.New("no")), "41", restart.Forbidden},
+		"forbidden":      {apierrors.NewForbidden(deployments, "api", errors.New("no")), "41", restart.Refused},
+		"a policy":       {apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "api", nil), "41", restart.Refused},
+		"a webhook":      {apierrors.NewInternalError(errors.New(`failed calling webhook "a": no`)), "41", restart.Refused},
+		"a broken store": {apierrors.NewInternalError(errors.New("etcd is away")), "41", restart.Retry},
+		"an overload":    {apierrors.NewTooManyRequests("later", 1), "41", restart.Retry},
 		"out of reach":   {errors.New("connection refused"), "41", restart.Retry},
 		"was not looked": {nil, "", restart.Retry},
 	} {
@@ -130,7 +134,7 @@ func TestEvictNamesThePodThatWasSeen(t *testing.T) {
 func TestWhatAnEvictionMeansForARestart(t *testing.T) {
 	for outcome, want := range map[eviction.Outcome]restart.Outcome{
 		eviction.Done: restart.Done, eviction.Gone: restart.Done, eviction.Replaced: restart.Retry, eviction.Blocked: restart.Blocked,
-		eviction.Misconfigured: restart.Misconfigured, eviction.Forbidden: restart.Forbidden, eviction.Retry: restart.Retry,
+		eviction.Misconfigured: restart.Misconfigured, eviction.Refused: restart.Refused, eviction.Retry: restart.Retry,
 	} {
 		if got := evictionOutcome(outcome); got != want {
 			t.Errorf("%s means %s, want %s", outcome, got, want)

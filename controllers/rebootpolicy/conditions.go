@@ -5,6 +5,7 @@ package rebootpolicy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,6 +25,9 @@ type conditions struct {
 	status     *autorebootv1.RebootPolicyStatus
 	generation int64
 	now        metav1.Time
+	// problem is the reason why not all that the spec names is watched and can be restarted; empty where it is.
+	problem  string
+	messages []string
 }
 
 func (c *conditions) set(kind string, status metav1.ConditionStatus, reason, message string) {
@@ -53,9 +57,10 @@ func (o *observation) withConditions(status *autorebootv1.RebootPolicyStatus, pe
 	out.ObservedGeneration = o.policy.Generation
 	out.NextAllowedTime = o.nextAllowed()
 	c := &conditions{status: out, generation: o.policy.Generation, now: metav1.NewTime(o.now)}
+	c.problem, c.messages = worstProblem(append(refusals(out), o.problems...))
 	c.setReady(o)
 	c.setRestartPending(o, pending)
-	c.setProgressing()
+	c.setProgressing(o)
 	c.setVerified(messages)
 	c.setStalled(o)
 	c.setIf(*o.policy.Spec.Suspend, autorebootv1.ConditionSuspended, autorebootv1.ReasonSuspended,
@@ -63,6 +68,25 @@ func (o *observation) withConditions(status *autorebootv1.RebootPolicyStatus, pe
 	c.setIf(len(o.budgetBlocks) > 0, autorebootv1.ConditionDisruptionBudgetBlocks, autorebootv1.ReasonDisruptionBudgetBlocks,
 		events.Summarize(o.budgetBlocks)+"; a restart would be refused as well")
 	return out
+}
+
+// refusals returns what the API server refuses of the restarts that wait or are in flight.
+func refusals(status *autorebootv1.RebootPolicyStatus) []problem {
+	var all []problem
+	add := func(refusal *autorebootv1.Refusal) {
+		if refusal != nil {
+			all = append(all, problem{refusal.Reason, refusal.Message})
+		}
+	}
+	for i := range status.Targets {
+		if pending := status.Targets[i].Pending; pending != nil {
+			add(pending.Refusal)
+		}
+	}
+	for i := range status.InFlight {
+		add(status.InFlight[i].Refusal)
+	}
+	return all
 }
 
 // nextAllowed returns when windows and blackouts next allow a restart; nil while they do, and if they never do.
@@ -75,10 +99,10 @@ func (o *observation) nextAllowed() *metav1.Time {
 }
 
 // setReady sets whether everything that the spec names is watched. A restart that waits or has failed does not
-// make it false.
+// make it false, unless the API server refuses it.
 func (c *conditions) setReady(o *observation) {
-	if reason, messages := o.worstProblem(); reason != "" {
-		c.set(autorebootv1.ConditionReady, metav1.ConditionFalse, reason, events.Summarize(messages))
+	if c.problem != "" {
+		c.set(autorebootv1.ConditionReady, metav1.ConditionFalse, c.problem, events.Summarize(c.messages))
 		return
 	}
 	message := fmt.Sprintf("%s by %s", events.Plural(o.selectedCount(), "workload is watched", "workloads are watched"),
@@ -106,10 +130,15 @@ func (c *conditions) setRestartPending(o *observation, message string) {
 		}
 	}
 	if longest == nil {
-		c.clear(autorebootv1.ConditionRestartPending)
+		if !slices.ContainsFunc(c.status.InFlight, func(f autorebootv1.InFlightRestart) bool { return restart.IsRefusedPlan(&f) }) {
+			c.clear(autorebootv1.ConditionRestartPending) // otherwise it waits until it is not refused
+		}
 		return
 	}
-	if message == "" {
+	switch refusal := longest.Pending.Refusal; {
+	case refusal != nil && refusal.Reason == longest.Pending.Reason:
+		message = refusal.Message
+	case message == "":
 		message = fmt.Sprintf("%s %s waits", longest.Kind, longest.Name)
 	}
 	if o.blockedBy != "" {
@@ -122,13 +151,24 @@ func (c *conditions) setRestartPending(o *observation, message string) {
 }
 
 // setProgressing sets what is being restarted.
-func (c *conditions) setProgressing() {
+func (c *conditions) setProgressing(o *observation) {
 	var all []string
 	for i := range c.status.InFlight {
 		f := &c.status.InFlight[i]
+		if restart.IsRefusedPlan(f) {
+			continue
+		}
 		what := phaseText(f.Phase)
 		if f.BlockedBy != "" {
 			what += ", which the PodDisruptionBudget " + f.BlockedBy + " refuses"
+		}
+		if f.Refusal != nil {
+			what += ", but " + f.Refusal.Message
+		}
+		if w := o.workload(f.UID); w != nil {
+			if stopped := w.Stopped(f); stopped != "" {
+				what += ", but " + stopped
+			}
 		}
 		all = append(all, fmt.Sprintf("%s %s: %s (%s)", f.Kind, f.Name, what, strings.Join(f.Triggers, ", ")))
 	}
@@ -170,7 +210,6 @@ func (c *conditions) setVerified(messages []restart.Message) {
 
 // setStalled sets why a user must act, and how.
 func (c *conditions) setStalled(o *observation) {
-	reason, messages := o.worstProblem()
 	switch halt := c.status.Halt; {
 	case o.invalid != "":
 		c.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonInvalidSpec, o.invalid)
@@ -179,8 +218,8 @@ func (c *conditions) setStalled(o *observation) {
 			"%s %s: %s; to go on, change the spec, or set the annotation %s to the present time (RFC 3339)",
 			halt.Target.Kind, halt.Target.Name, haltText(halt), autorebootv1.ResumeAnnotation))
 	default:
-		c.setIf(reason == autorebootv1.ReasonForbidden || reason == autorebootv1.ReasonTooManyTargets,
-			autorebootv1.ConditionStalled, reason, events.Summarize(messages))
+		c.setIf(slices.Contains([]string{autorebootv1.ReasonForbidden, autorebootv1.ReasonWriteRefused, autorebootv1.ReasonTooManyTargets}, c.problem),
+			autorebootv1.ConditionStalled, c.problem, events.Summarize(c.messages))
 	}
 }
 

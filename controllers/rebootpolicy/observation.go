@@ -61,13 +61,13 @@ func (o *observation) addProblem(reason, message string) {
 }
 
 // worstProblem returns the most severe reason with all its messages: a condition has one reason.
-func (o *observation) worstProblem() (reason string, messages []string) {
+func worstProblem(problems []problem) (reason string, messages []string) {
 	for _, reason := range []string{
-		autorebootv1.ReasonInvalidSpec, autorebootv1.ReasonForbidden, autorebootv1.ReasonTooManyTargets,
+		autorebootv1.ReasonInvalidSpec, autorebootv1.ReasonForbidden, autorebootv1.ReasonWriteRefused, autorebootv1.ReasonTooManyTargets,
 		autorebootv1.ReasonTargetNotFound, autorebootv1.ReasonSourceNotFound, autorebootv1.ReasonProbeUnavailable,
 	} {
-		for _, p := range o.problems {
-			if p.reason == reason {
+		for _, p := range problems {
+			if p.reason == reason && !slices.Contains(messages, p.message) {
 				messages = append(messages, p.message)
 			}
 		}
@@ -145,10 +145,6 @@ type objectState struct {
 	stable map[string]stableFingerprint
 	// disrupted are the workloads that other objects disrupted at the last decision.
 	disrupted map[types.UID]bool
-	// refused are the workloads that may not be restarted. A restart is tried again at once when the spec
-	// changes or one of the values in requested.
-	refused   map[types.UID]controller.Refusal
-	requested []string
 	// unrecorded are results of actions that the next reconcile records.
 	unrecorded []restart.Result
 	// lastWrite is that of the status, and writeTook how long it took.
@@ -161,16 +157,11 @@ func requestAnnotations() []string {
 	return []string{autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation, autorebootv1.OnInjectedFaultAnnotation, common.ApprovedByAnnotation}
 }
 
-// stateOf returns the state of a policy, without what an earlier spec or request left there.
+// stateOf returns the state of a policy, without what an earlier spec left there.
 func (r *Reconciler) stateOf(policy *autorebootv1.RebootPolicy) *objectState {
 	s := r.states.Get(policy)
-	requested := controller.AnnotationValues(policy, requestAnnotations())
-	newSpec := s.calendar == nil || s.calendar.generation != policy.Generation
-	if newSpec {
+	if s.calendar == nil || s.calendar.generation != policy.Generation {
 		s.calendar, s.stable = parseCalendar(policy), map[string]stableFingerprint{}
-	}
-	if newSpec || !slices.Equal(requested, s.requested) {
-		s.requested, s.refused = requested, map[types.UID]controller.Refusal{}
 	}
 	return s
 }

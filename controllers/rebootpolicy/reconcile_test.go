@@ -6,6 +6,7 @@ package rebootpolicy
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -219,30 +222,67 @@ func TestAProcessThatEndsAfterActingRestartsOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsForbiddenIsSaidAndNotTriedAllTheTime(t *testing.T) {
-	s := newSuite(t, config, deployment("api", 2, nil)...)
-	s.edit(func(p *autorebootv1.RebootPolicy) { p.Spec.ServiceAccountName = "deployer" })
-	s.reconcile()
-	s.changeSource("Secret/creds", "hmac:2")
-	s.reconcile()
-	s.advance(time.Minute)
-	s.doer.outcome = restart.Forbidden
-	s.reconcile()
-	s.expectActions("Annotate api " + theRestart)
-	s.expectCondition(autorebootv1.ConditionReady, "False Forbidden")
-	for range 5 {
-		s.advance(time.Second)
-		s.reconcile()
+func TestWhatIsRefusedIsSaidAndTriedOnceAMinute(t *testing.T) {
+	for reason, refusal := range map[string]error{
+		autorebootv1.ReasonForbidden:    apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "api", errors.New("denied by policy x")),
+		autorebootv1.ReasonWriteRefused: &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusUnprocessableEntity, Message: "denied by policy x"}},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			s := newSuite(t, config, deployment("api", 2, nil)...)
+			s.edit(func(p *autorebootv1.RebootPolicy) { p.Spec.ServiceAccountName = "deployer" })
+			s.reconcile()
+			s.changeSource("Secret/creds", "hmac:2")
+			s.reconcile()
+			s.advance(time.Minute)
+			s.doer.outcome, s.doer.err = restart.Refused, refusal
+			told := func() {
+				t.Helper()
+				s.expectCondition(autorebootv1.ConditionReady, "False "+reason)
+				s.expectCondition(autorebootv1.ConditionStalled, "True "+reason)
+				s.expectCondition(autorebootv1.ConditionRestartPending, "True "+reason)
+				s.expectCondition(autorebootv1.ConditionProgressing, "")
+				for _, c := range s.object().Status.Conditions {
+					if c.Type != autorebootv1.ConditionSuspended && !strings.Contains(c.Message, "ServiceAccount deployer may not patch Deployment api: ") || !strings.Contains(c.Message, "denied by policy x") {
+						t.Errorf("%s says %q", c.Type, c.Message)
+					}
+				}
+				if st := s.object().Status; st.State != autorebootv1.StatePending || len(st.History) > 0 || st.Targets[0].Attempts > 0 {
+					t.Errorf("state %s, history %+v, %d attempts", st.State, st.History, st.Targets[0].Attempts)
+				}
+				if held := s.ledger.Snapshot().Held[disruption.RebootPolicy]; held != 0 {
+					t.Errorf("the ledger holds %d for what was not begun", held)
+				}
+			}
+			for hour := range 60 {
+				s.reconcile()
+				s.expectActions(fmt.Sprintf("Annotate api abcdef01-%d", hour+1))
+				told()
+				for range 5 {
+					s.advance(10 * time.Second)
+					s.reconcile()
+				}
+				s.expectActions()
+				told()
+				s.advance(11 * time.Second)
+			}
+			events := 0
+			for _, event := range s.all {
+				if strings.HasPrefix(event, "RestartRefused RebootPolicy") {
+					events++
+				}
+			}
+			if events != 1 {
+				t.Errorf("told %d times: %q", events, s.all)
+			}
+			s.doer.outcome, s.doer.err = "", nil
+			s.reconcile()
+			s.expectActions("Annotate api abcdef01-61")
+			s.advance(time.Second)
+			s.reconcile()
+			s.expectCondition(autorebootv1.ConditionReady, "True Watching")
+			s.expectCondition(autorebootv1.ConditionStalled, "")
+		})
 	}
-	s.expectActions()
-	s.expectCondition(autorebootv1.ConditionReady, "False Forbidden")
-	s.doer.outcome = ""
-	s.advance(10 * time.Second)
-	s.reconcile()
-	s.expectActions("Annotate api " + theRestart)
-	s.advance(time.Second)
-	s.reconcile()
-	s.expectCondition(autorebootv1.ConditionReady, "True Watching")
 }
 
 func TestADeletedPolicyIsForgottenEverywhere(t *testing.T) {

@@ -160,7 +160,7 @@ func TestAnExternalServiceThatIsMissingIsNoted(t *testing.T) {
 			t.Errorf("signal %+v", signal)
 		}
 	}
-	if reason, messages := seen.worstProblem(); reason != autorebootv1.ReasonSourceNotFound || messages[0] != "trigger moved: ExternalService db does not exist" {
+	if reason, messages := worstProblem(seen.problems); reason != autorebootv1.ReasonSourceNotFound || messages[0] != "trigger moved: ExternalService db does not exist" {
 		t.Errorf("%s: %q", reason, messages)
 	}
 }

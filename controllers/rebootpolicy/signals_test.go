@@ -122,7 +122,7 @@ func TestReferencedAndListedSourcesAreOneSignalEach(t *testing.T) {
 	if gone := signals[1]; gone.Fingerprint != "" || gone.Unknown != "" {
 		t.Errorf("a source that is missing: %+v", gone)
 	}
-	if reason, messages := seen.worstProblem(); reason != autorebootv1.ReasonSourceNotFound || len(messages) != 1 || messages[0] != "trigger config: Secret gone does not exist" {
+	if reason, messages := worstProblem(seen.problems); reason != autorebootv1.ReasonSourceNotFound || len(messages) != 1 || messages[0] != "trigger config: Secret gone does not exist" {
 		t.Errorf("%s: %q", reason, messages)
 	}
 }
@@ -175,7 +175,7 @@ func TestSourcesThatCannotBeReadAreNoted(t *testing.T) {
 			if got := seen.signalsOf("config")[0]; got.Unknown != test.unknown || got.Fingerprint != "" {
 				t.Errorf("signal %+v", got)
 			}
-			if reason, messages := seen.worstProblem(); reason != test.reason || strings.Join(messages, "") != test.message {
+			if reason, messages := worstProblem(seen.problems); reason != test.reason || strings.Join(messages, "") != test.message {
 				t.Errorf("%s: %q", reason, messages)
 			}
 		})
@@ -205,7 +205,7 @@ func TestSelectedSources(t *testing.T) {
 	if got := seen.signalsOf("config"); len(got) == 0 || got[0].Unknown == "" {
 		t.Errorf("the selector cannot be followed: %+v", got)
 	}
-	if reason, _ := seen.worstProblem(); reason != autorebootv1.ReasonTooManyTargets {
+	if reason, _ := worstProblem(seen.problems); reason != autorebootv1.ReasonTooManyTargets {
 		t.Errorf("reason %s", reason)
 	}
 }
@@ -276,7 +276,7 @@ func TestAProbeThatNeverFiresIsToldByTheCondition(t *testing.T) {
 	} {
 		s := newSuite(t, probed, deployment("api", 1, nil)...)
 		s.checks.verdicts = map[types.UID]podprobe.Result{"uid-api": {Checked: 1, Unknown: 1, Unsupported: unsupported}}
-		if reason, messages := s.observe().worstProblem(); reason != want || want != "" && !strings.Contains(events.Summarize(messages), `"wedged"`) {
+		if reason, messages := worstProblem(s.observe().problems); reason != want || want != "" && !strings.Contains(events.Summarize(messages), `"wedged"`) {
 			t.Errorf("%q: Ready has %q, %q; want %q", unsupported, reason, messages, want)
 		}
 	}
@@ -318,7 +318,7 @@ func TestSignalsHaveABound(t *testing.T) {
 	if total > maxBaselines || left != 40-maxBaselines/maxSignals {
 		t.Errorf("%d sources, %d workloads left alone", total, left)
 	}
-	reason, messages := s.worstProblem()
+	reason, messages := worstProblem(s.problems)
 	if said := strings.Join(messages, "\n"); reason != autorebootv1.ReasonTooManyTargets || !strings.Contains(said, "not watched: 64;") ||
 		!strings.Contains(said, "more than 1000 sources") || !strings.Contains(said, fmt.Sprintf("left alone:  %d;", maxBaselines/maxSignals)) {
 		t.Errorf("reason %s: %q", reason, messages)

@@ -4,6 +4,7 @@
 package rebootpolicy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -324,6 +325,7 @@ type fakeActor struct {
 	*suite
 	done    []string
 	outcome restart.Outcome
+	err     error // of outcome; nil for any
 	// dies ends the process after an action, before its result is recorded.
 	dies bool
 }
@@ -337,7 +339,7 @@ func (a *fakeActor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, a
 		a.Errorf("%s is not in the status that is stored", action.ID)
 	}
 	if a.outcome != "" {
-		return result, errors.New("refused")
+		return result, cmp.Or(a.err, errors.New("refused"))
 	}
 	var d appsv1.Deployment
 	a.must(a.store.Get(ctx, types.NamespacedName{Namespace: policy.Namespace, Name: action.Workload.Name}, &d))

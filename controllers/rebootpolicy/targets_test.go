@@ -54,7 +54,7 @@ triggers: [{name: old, type: PodAge, podAge: {max: 24h}}]
 	if got := names(seen.workloads); got != "1 c, 2 a, 2 b" {
 		t.Errorf("targets %s", got)
 	}
-	reason, messages := seen.worstProblem()
+	reason, messages := worstProblem(seen.problems)
 	want := "StatefulSet gone does not exist; no DaemonSet matches the selector of spec.targets[3]"
 	if reason != autorebootv1.ReasonTargetNotFound || strings.Join(messages, "; ") != want {
 		t.Errorf("%s: %q", reason, messages)
@@ -105,7 +105,7 @@ func TestBeyondTheBoundWhatIsWatchedStays(t *testing.T) {
 	if len(got) != maxTargets || got[maxTargets-1] != last || got[0].Name != "w000" {
 		t.Errorf("%d targets, from %s to %s", len(got), got[0].Name, got[len(got)-1].Name)
 	}
-	if reason, messages := s.worstProblem(); reason != autorebootv1.ReasonTooManyTargets || !strings.HasPrefix(messages[0], "102 workloads match") {
+	if reason, messages := worstProblem(s.problems); reason != autorebootv1.ReasonTooManyTargets || !strings.HasPrefix(messages[0], "102 workloads match") {
 		t.Errorf("%s: %q", reason, messages)
 	}
 }

@@ -63,6 +63,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &autorebootv1.RebootPolicySpecApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("RebootPolicyStatus"):
 		return &autorebootv1.RebootPolicyStatusApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("Refusal"):
+		return &autorebootv1.RefusalApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("RestartRecord"):
 		return &autorebootv1.RestartRecordApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("RestartTarget"):

@@ -34,6 +34,9 @@ const (
 	ReasonProbeUnavailable = "ProbeUnavailable"
 	// ReasonForbidden says that the operator may not read or restart what the policy names.
 	ReasonForbidden = "Forbidden"
+	// ReasonWriteRefused says that the API server refuses a restart, as by an admission policy, a webhook or a quota. It is a
+	// reason of RestartPending as well.
+	ReasonWriteRefused = "WriteRefused"
 	// ReasonTooManyTargets says that the policy matches more than it can watch; the rest is left
 	// alone.
 	ReasonTooManyTargets = "TooManyTargets"

@@ -264,6 +264,11 @@ type InFlightRestart struct {
 	// +required
 	Phase RestartPhase `json:"phase"`
 
+	// since is when the first of its triggers asked.
+	//
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+
 	// startedTime is when the restart was decided on.
 	//
 	// +optional
@@ -298,6 +303,19 @@ type InFlightRestart struct {
 	// +optional
 	Desired *int32 `json:"desired,omitempty"`
 
+	// partition is how many pods the workload's partition kept as they were when the restart was decided on. More than
+	// these are not kept by a partition that is raised later: the restart is not verified without them.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Partition *int32 `json:"partition,omitempty"`
+
+	// refusal is why the API server refused the latest eviction, other than for a disruption budget, or the latest try to
+	// begin the restart. Until evictions are allowed, verification.timeout does not pass. It is absent when normal.
+	//
+	// +optional
+	Refusal *Refusal `json:"refusal,omitempty"`
+
 	// unavailableTime is since when fewer pods are available in the soak. It is absent when normal.
 	//
 	// +optional
@@ -310,6 +328,26 @@ type InFlightRestart struct {
 	// +listType=atomic
 	// +optional
 	Triggers []string `json:"triggers,omitempty"`
+}
+
+// Refusal is a request that the API server refused, such as by a policy, a webhook, a quota or a missing right.
+type Refusal struct {
+	// time is when it was refused. It is tried again a minute later.
+	//
+	// +required
+	Time metav1.Time `json:"time"`
+
+	// reason is Forbidden, or WriteRefused for every other refusal.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
+	// message says what was refused, in the words of the API server.
+	//
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // RestartResult is how a restart ended.

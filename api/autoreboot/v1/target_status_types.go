@@ -137,6 +137,12 @@ type PendingRestart struct {
 	// +optional
 	WrittenTime *metav1.Time `json:"writtenTime,omitempty"`
 
+	// refusal is why the API server refused the restart when it was last tried. The restart was not begun then: no
+	// attempt counts.
+	//
+	// +optional
+	Refusal *Refusal `json:"refusal,omitempty"`
+
 	// reason is why it may not start yet, such as OutsideWindow.
 	//
 	// +kubebuilder:validation:MaxLength=128

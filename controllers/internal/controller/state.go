@@ -55,9 +55,10 @@ func (s *States[S]) Len() int {
 }
 
 const (
-	// refusalBackoff is the wait after an action that was forbidden. It doubles up to maxRefusalBackoff.
+	// refusalBackoff is the wait after an action that was forbidden. It doubles up to maxRefusalBackoff, within which
+	// what was allowed meanwhile is done.
 	refusalBackoff    = 10 * time.Second
-	maxRefusalBackoff = 30 * time.Minute
+	maxRefusalBackoff = time.Minute
 )
 
 // Refusal is an action that was forbidden. It is repeated after a backoff only: no event says when it becomes

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
 // budgetKind is how the API server calls what refuses an eviction.
@@ -35,8 +37,8 @@ const (
 	Blocked Outcome = "Blocked"
 	// Misconfigured: several disruption budgets match the pod, so that it can never be evicted.
 	Misconfigured Outcome = "Misconfigured"
-	// Forbidden: the client may not do it, or an admission webhook refuses it.
-	Forbidden Outcome = "Forbidden"
+	// Refused: a right is missing, or an admission policy, a webhook or a quota is against it.
+	Refused Outcome = "Refused"
 	// Retry: it failed for now, or the result is not known.
 	Retry Outcome = "Again"
 )
@@ -120,10 +122,10 @@ func outcomeOf(err error) Outcome {
 		return Blocked
 	case apierrors.IsForbidden(err) && isBudgetError(err):
 		return Blocked // a budget that is not up to date, or has let too many go
-	case apierrors.IsForbidden(err):
-		return Forbidden
 	case errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError && strings.Contains(status.Status().Message, budgetKind):
 		return Misconfigured
+	case controller.IsRefused(err):
+		return Refused
 	}
 	return Retry
 }

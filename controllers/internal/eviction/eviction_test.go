@@ -34,7 +34,11 @@ func TestWhatEvictingComesTo(t *testing.T) {
 		"a busy API server":        {apierrors.NewTooManyRequests("too many requests", 1), Retry},
 		"two budgets":              {of(http.StatusInternalServerError, "", "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."), Misconfigured},
 		"a broken API server":      {of(http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd is away"), Retry},
-		"no right to":              {apierrors.NewForbidden(schema.GroupResource{Resource: "pods/eviction"}, "p", errors.New("no")), Forbidden},
+		"no right to":              {apierrors.NewForbidden(schema.GroupResource{Resource: "pods/eviction"}, "p", errors.New("no")), Refused},
+		"a policy":                 {apierrors.NewInvalid(schema.GroupKind{Group: "policy", Kind: "Eviction"}, "p", nil), Refused},
+		"a webhook with 400":       {of(http.StatusBadRequest, metav1.StatusReasonBadRequest, `admission webhook "a" denied the request: no`), Refused},
+		"a webhook with 429":       {of(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, `admission webhook "a" denied the request: no`), Refused},
+		"a webhook with 500":       {of(http.StatusInternalServerError, "", `admission webhook "a" denied the request: no`), Refused},
 		"a budget that is behind":  {apierrors.NewForbidden(schema.GroupResource{Group: "policy", Resource: "poddisruptionbudget"}, "b", errors.New("pdb disruptions allowed is negative")), Blocked},
 		"outcome unknown":          {context.DeadlineExceeded, Retry},
 	} {

@@ -58,10 +58,14 @@ type counts struct {
 	manual                           bool  // a change of the template rolls nothing out by itself
 }
 
-// setCounts draws the conclusions. Where a change of the template waits for a hand, which is no obstacle
-// to evicting pods, their revisions are no sign of a rollout.
+// setCounts draws the conclusions. Where a change of the template waits for a user, which is no obstacle
+// to evicting pods, their revisions are no sign of a rollout. Outdated has no such exception: it proves that a rollout
+// has ended, and not that another may begin.
 func (w *Workload) setCounts(c counts) {
 	w.Desired, w.AvailablePods = c.desired, c.available
+	if c.observed {
+		w.Outdated = ptr.To(max(c.all, c.desired) - min(c.updated, c.desired))
+	}
 	w.Available = c.available >= c.desired
 	w.Updated = c.observed && (c.manual || c.updated >= c.toUpdate && c.all <= max(c.updated, c.desired))
 	w.Complete = w.Updated && w.Available
@@ -109,6 +113,7 @@ func StatefulSet(s *appsv1.StatefulSet, evicts bool) *Workload {
 		}
 		w.MaxUnavailable = unavailable(most, intstr.FromInt32(1), desired, true)
 	}
+	w.Partition = min(partition, desired)
 	if partition > 0 && !evicts {
 		first := 0
 		if s.Spec.Ordinals != nil {

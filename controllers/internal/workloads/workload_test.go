@@ -122,3 +122,49 @@ func TestADaemonSetIsReadOffItsStatus(t *testing.T) {
 		})
 	}
 }
+
+// outdated is -1 where it is not known.
+func outdated(w *Workload) int32 { return ptr.Deref(w.Outdated, -1) }
+
+func TestPodsOfAnOlderRevisionCountWhateverKeepsThem(t *testing.T) {
+	deployment := func(change func(*appsv1.Deployment)) *Workload {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To(int32(4))}}
+		d.Status = appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 5, UpdatedReplicas: 1, AvailableReplicas: 4}
+		change(d)
+		return Deployment(d, false)
+	}
+	statefulSet := func(change func(*appsv1.StatefulSet)) *Workload {
+		s := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(int32(4))}}
+		s.Status = appsv1.StatefulSetStatus{ObservedGeneration: 2, Replicas: 4, UpdatedReplicas: 1, AvailableReplicas: 4}
+		change(s)
+		return StatefulSet(s, false)
+	}
+	for name, test := range map[string]struct {
+		workload        *Workload
+		want, partition int32
+	}{
+		"rolls out":       {deployment(func(*appsv1.Deployment) {}), 4, 0},
+		"paused":          {deployment(func(d *appsv1.Deployment) { d.Spec.Paused = true }), 4, 0},
+		"not seen yet":    {deployment(func(d *appsv1.Deployment) { d.Generation = 3 }), -1, 0},
+		"ended":           {deployment(func(d *appsv1.Deployment) { d.Status.Replicas, d.Status.UpdatedReplicas = 4, 4 }), 0, 0},
+		"one pod too few": {deployment(func(d *appsv1.Deployment) { d.Status.Replicas, d.Status.UpdatedReplicas = 3, 3 }), 1, 0},
+		"one pod more":    {deployment(func(d *appsv1.Deployment) { d.Status.Replicas, d.Status.UpdatedReplicas = 5, 4 }), 1, 0},
+		"by hand": {statefulSet(func(s *appsv1.StatefulSet) {
+			s.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType
+		}), 3, 0},
+		"partitioned": {statefulSet(func(s *appsv1.StatefulSet) {
+			s.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: ptr.To(int32(3))}
+		}), 3, 3},
+		"partitioned for good": {statefulSet(func(s *appsv1.StatefulSet) {
+			s.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: ptr.To(int32(9))}
+		}), 3, 4},
+		"a DaemonSet by hand": {DaemonSet(&appsv1.DaemonSet{
+			Spec:   appsv1.DaemonSetSpec{UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}},
+			Status: appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: 2, CurrentNumberScheduled: 2, UpdatedNumberScheduled: 1, NumberAvailable: 2},
+		}, false), 1, 0},
+	} {
+		if got := outdated(test.workload); got != test.want || test.workload.Partition != test.partition {
+			t.Errorf("%s: %d outdated and %d kept by a partition, want %d and %d", name, got, test.workload.Partition, test.want, test.partition)
+		}
+	}
+}

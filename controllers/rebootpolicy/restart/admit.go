@@ -40,7 +40,7 @@ func heldUntil(reason, message string, until time.Time) admission {
 // it yields. Whether the restart is still needed comes first, then what only a user can change.
 func (r *run) admit(t *target) admission {
 	checks := []func(*target) (admission, bool){
-		r.checkSuperseded, r.checkSuspendedOrHalted, r.checkObstacle, r.checkDebouncing, r.checkRolloutInProgress, r.checkBackoff, r.checkCooldown,
+		r.checkSuperseded, r.checkSuspendedOrHalted, r.checkObstacle, r.checkRefused, r.checkDebouncing, r.checkRolloutInProgress, r.checkBackoff, r.checkCooldown,
 		r.checkLimitReached, r.checkOutsideWindow, r.checkGateClosed, r.checkProbesInconclusive, r.checkSourceMissing, r.checkLowerWave,
 		r.checkChaosActive, r.checkConcurrencyLimit, r.checkDryRun,
 	}
@@ -72,8 +72,20 @@ func (r *run) checkObstacle(t *target) (admission, bool) {
 	return held(clip(t.workload.Obstacle, maxFingerprint), "the workload is "+t.workload.Obstacle), true
 }
 
+// checkRefused holds a restart that the API server refused, until it is tried again.
+func (r *run) checkRefused(t *target) (admission, bool) {
+	refusal := t.Pending.Refusal
+	until := r.refusedUntil(refusal)
+	if until.IsZero() || t.requested.now {
+		return admission{}, false
+	}
+	v := held(refusal.Reason, refusal.Message)
+	v.until = until
+	return v, true
+}
+
 func (r *run) checkDebouncing(t *target) (admission, bool) {
-	if t.requested.now || t.retryPending() {
+	if t.requested.now || t.isOwed() {
 		return admission{}, false
 	}
 	until := t.Pending.Changed.Add(r.quiet)
@@ -83,12 +95,12 @@ func (r *run) checkDebouncing(t *target) (admission, bool) {
 	return heldUntil(autorebootv1.ReasonDebouncing, "for further changes", until), until.After(r.now)
 }
 
-// checkSuperseded drops a restart for changes that every pod is newer than. One that failed is dropped only once
-// every pod is newer than its failure, and the workload is complete.
+// checkSuperseded drops a restart for changes that every pod is newer than. One that failed or was refused is dropped
+// only once every pod is newer than that, and the workload is complete.
 func (r *run) checkSuperseded(t *target) (admission, bool) {
 	q, w := &t.requested, t.workload
-	retry := t.retryPending()
-	if q.level || q.now || q.undated || !retry && !q.edge || retry && !w.Complete || r.stateOf(t) == Halted {
+	owed, since := t.isOwed(), t.owedSince()
+	if q.level || q.now || q.undated || !owed && !q.edge || owed && !w.Complete || r.stateOf(t) == Halted {
 		return admission{}, false
 	}
 	all := w.Pods
@@ -101,7 +113,7 @@ func (r *run) checkSuperseded(t *target) (admission, bool) {
 		if pod.Terminating {
 			continue
 		}
-		if slices.ContainsFunc(q.dated, func(s *Signal) bool { return !pod.createdAfter(s) }) || retry && !pod.Created.After(t.LastRestartTime.Time) {
+		if slices.ContainsFunc(q.dated, func(s *Signal) bool { return !pod.createdAfter(s) }) || owed && !pod.Created.After(since) {
 			return admission{}, false
 		}
 		pods++
@@ -165,7 +177,8 @@ func (r *run) checkBackoff(t *target) (admission, bool) {
 	for i := range r.targets {
 		other := &r.targets[i]
 		// A retry in flight has not shown yet that another restart will succeed.
-		retrying := other.Attempts > 0 && r.inFlight(other.id()) != nil
+		f := r.inFlight(other.id())
+		retrying := f != nil && isRetry(other, f)
 		if (other.retryPending() || retrying) && !other.workload.Unselected && other.id() != t.id() {
 			return held(autorebootv1.ReasonBackoff, "the restart of "+targetText(other.id())+" failed and is to be tried again first"), true
 		}
@@ -174,7 +187,7 @@ func (r *run) checkBackoff(t *target) (admission, bool) {
 }
 
 func (r *run) checkCooldown(t *target) (admission, bool) {
-	if t.retryPending() || t.requested.now || t.LastRestartTime == nil {
+	if t.isOwed() || t.requested.now || t.LastRestartTime == nil {
 		return admission{}, false
 	}
 	until := t.LastRestartTime.Add(r.cooldown)
@@ -257,21 +270,26 @@ func firstNames(list []string) string {
 }
 
 // checkLowerWave holds a target while one of a lower wave restarts, or waits to for a trigger that both share. A
-// target that cannot be restarted as it is, such as one scaled to zero, does not count: it would hold the others
-// forever. Targets that wait do not hold one that has priority.
+// target that cannot be restarted as it is, such as one scaled to zero or refused, does not count: it would hold the
+// others forever. Targets that wait do not hold one that has priority.
 func (r *run) checkLowerWave(t *target) (admission, bool) {
 	for i := range r.targets {
 		other := &r.targets[i]
 		if other.workload.Wave >= t.workload.Wave {
 			continue
 		}
-		waits := other.Pending != nil && !r.hasPriority(t) && other.workload.Obstacle == "" && len(other.workload.Missing) == 0 && !other.workload.Unselected &&
+		waits := other.Pending != nil && !r.hasPriority(t) && other.isRestartable() && !other.workload.Unselected &&
 			slices.ContainsFunc(other.Pending.Triggers, func(name string) bool { return slices.Contains(t.Pending.Triggers, name) })
 		if waits || r.inFlight(other.id()) != nil {
 			return held(autorebootv1.ReasonLowerWave, "for "+targetText(other.id())+" of a lower wave"), true
 		}
 	}
 	return admission{}, false
+}
+
+// isRestartable reports whether nothing about the workload itself keeps its restart from being begun, as far as is known.
+func (t *target) isRestartable() bool {
+	return t.workload.Obstacle == "" && len(t.workload.Missing) == 0 && (t.Pending == nil || t.Pending.Refusal == nil)
 }
 
 func (r *run) checkChaosActive(t *target) (admission, bool) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
@@ -39,8 +40,9 @@ type simWorkload struct {
 	broken, looping, wedged bool
 	// reverts means that its owner takes foreign changes back.
 	reverts bool
-	// budget refuses evictions, twoBudgets makes them impossible to decide.
-	budget, twoBudgets bool
+	// budget refuses evictions, twoBudgets makes them impossible to decide, and refusing is admission that refuses
+	// every change.
+	budget, twoBudgets, refusing bool
 }
 
 // source is what a trigger watches. change counts up with each change, also with one back.
@@ -196,11 +198,15 @@ func (w *simCluster) view(s *simWorkload, token string) Workload {
 		v.Obstacle = autorebootv1.ReasonScaledToZero
 	}
 	v.Updated, v.Available = true, true
+	v.Outdated = ptr.To(int32(max(s.desired-len(s.pods), 0)))
 	for i := range s.pods {
 		p := &s.pods[i]
 		ready := s.ready(p, w.now)
 		v.Pods = append(v.Pods, Pod{Name: p.name, UID: types.UID(s.uid + p.name), Created: p.created, Ready: ready, Restarts: p.restarts})
 		v.Updated = v.Updated && p.revision == s.revision
+		if p.revision != s.revision {
+			*v.Outdated++
+		}
 		v.Available = v.Available && ready
 	}
 	v.Available = v.Available && len(s.pods) >= s.desired
@@ -238,6 +244,10 @@ func (w *simCluster) do(a Action) Result {
 	for _, s := range w.workloads {
 		if s.name != a.Workload.Name || s.uid != string(a.Workload.UID) {
 			continue
+		}
+		if s.refusing {
+			result.Outcome, result.Reason, result.Message = Refused, autorebootv1.ReasonWriteRefused, "denied by policy no-restarts"
+			return result
 		}
 		if a.Verb == Evict {
 			result.Outcome = w.evict(s, a)

@@ -69,6 +69,11 @@ type Workload struct {
 	// latest revision, and all desired ones are available. Where the workload itself keeps pods at an
 	// older revision (OnDelete, a partition, paused), those count as of the latest.
 	Complete bool
+	// Outdated is how many pods are not of the latest revision, or are missing from those desired; nil while the
+	// workload's controller has not seen its latest spec. Those that the workload itself keeps at an older revision count.
+	Outdated *int32
+	// Partition is how many pods a StatefulSet's partition keeps as they are.
+	Partition int32
 	// Updated is Complete whether the pods are available or not: no rollout is under way, but
 	// the workload may be broken.
 	Updated bool
@@ -200,7 +205,7 @@ type Action struct {
 
 // Message is the content of an event about the policy and the workload.
 type Message struct {
-	// Reason is one of RestartPlanned, RestartHeld, RestartStarted, RestartVerified, RestartFailed,
+	// Reason is one of RestartPlanned, RestartHeld, RestartRefused, RestartStarted, RestartVerified, RestartFailed,
 	// RestartSuperseded, TriggerFired, TriggerRecovered, TargetReverted, LimitReached.
 	Reason  string
 	Warning bool
@@ -223,8 +228,8 @@ const (
 	Blocked Outcome = "Blocked"
 	// Misconfigured: the API server cannot decide, as for a pod with two disruption budgets.
 	Misconfigured Outcome = "Misconfigured"
-	// Forbidden: the client may not do it.
-	Forbidden Outcome = "Forbidden"
+	// Refused: a right is missing, or an admission policy, a webhook or a quota is against it.
+	Refused Outcome = "Refused"
 	// Gone: the workload does not exist, or is another one of its name.
 	Gone Outcome = "Gone"
 	// Retry: it failed for now, as with a conflict. The next decision repeats it.
@@ -239,4 +244,6 @@ type Result struct {
 	Generation int64
 	// Budget is the PodDisruptionBudget that blocked an eviction; empty where it is not known.
 	Budget string
+	// Reason and Message are why it was Refused: Forbidden or WriteRefused, and the words of the API server.
+	Reason, Message string
 }

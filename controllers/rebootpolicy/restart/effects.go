@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
@@ -117,7 +118,8 @@ func (r *run) halt(t *target, reason, id string) {
 func (r *run) plan(t *target, _ occurrence) {
 	f := autorebootv1.InFlightRestart{
 		ID: r.nextID(), Kind: t.Kind, Name: t.Name, UID: t.UID, Phase: autorebootv1.PhasePlanned,
-		StartedTime: r.timestampPtr(), PhaseTime: r.timestampPtr(), Triggers: t.Pending.Triggers,
+		Since: t.Pending.Since.DeepCopy(), StartedTime: r.timestampPtr(), PhaseTime: r.timestampPtr(), Triggers: t.Pending.Triggers,
+		Partition: ptr.To(t.workload.Partition), Refusal: t.Pending.Refusal,
 	}
 	if token := r.policy.Annotations[autorebootv1.RestartNowAnnotation]; slices.Contains(f.Triggers, autorebootv1.RestartNowTrigger) && len(token) <= maxToken {
 		r.status.LastRestartNow = token
@@ -149,13 +151,39 @@ func (r *run) evicting(t *target, _ occurrence) {
 }
 
 func (r *run) startPhase(t *target, f *autorebootv1.InFlightRestart, phase autorebootv1.RestartPhase) {
-	f.Phase, f.PhaseTime = phase, r.timestampPtr()
+	f.Phase, f.PhaseTime, f.Refusal = phase, r.timestampPtr(), nil
 	r.addMessage(Message{Reason: "RestartStarted", Target: t.id(), Text: "restart " + f.ID + " of " + targetText(t.id()) + " has started because of " + triggersText(f.Triggers)})
+}
+
+// refused takes a plan back, of which nothing was done: the restart waits again, for the same triggers.
+func (r *run) refused(t *target, o occurrence) {
+	f := r.inFlight(t.id())
+	r.addRefusedMessage(t, f.Refusal, o)
+	since := r.timestamp
+	if f.Since != nil {
+		since = *f.Since
+	}
+	t.Pending = &autorebootv1.PendingRestart{Triggers: f.Triggers, Since: since, Changed: since, Reason: o.reason, Refusal: r.refusalOf(o)}
+	if n := len(t.RecentRestarts); n > 0 && f.StartedTime != nil && t.RecentRestarts[n-1].Equal(f.StartedTime) {
+		t.RecentRestarts = t.RecentRestarts[:n-1]
+	}
+	r.dropInFlight(f.ID)
+}
+
+func (r *run) refusalOf(o occurrence) *autorebootv1.Refusal {
+	return &autorebootv1.Refusal{Time: r.timestamp, Reason: clip(o.reason, maxFingerprint), Message: clip(o.message, maxRecord)}
+}
+
+// addRefusedMessage tells of a refusal once, and again where the API server has other words for it.
+func (r *run) addRefusedMessage(t *target, before *autorebootv1.Refusal, o occurrence) {
+	if before == nil || before.Message != clip(o.message, maxRecord) {
+		r.addMessage(Message{Reason: "RestartRefused", Warning: true, Target: t.id(), Text: o.message})
+	}
 }
 
 func (r *run) soak(t *target, _ occurrence) {
 	f := r.inFlight(t.id())
-	f.Phase, f.PhaseTime, f.BlockedTime, f.BlockedBy = autorebootv1.PhaseSoaking, r.timestampPtr(), nil, ""
+	f.Phase, f.PhaseTime, f.BlockedTime, f.BlockedBy, f.Refusal = autorebootv1.PhaseSoaking, r.timestampPtr(), nil, "", nil
 	desired := t.workload.Desired
 	f.Desired = &desired
 }
@@ -229,14 +257,18 @@ func (r *run) endRestart(t *target, result autorebootv1.RestartResult, o occurre
 		ID: f.ID, Triggers: f.Triggers, Target: t.id(), Result: result, Reason: o.reason, Message: clip(o.message, maxRecord),
 		StartedTime: f.StartedTime, CompletedTime: r.timestampPtr(),
 	}
-	r.status.InFlight = slices.DeleteFunc(r.status.InFlight, func(other autorebootv1.InFlightRestart) bool { return other.ID == record.ID })
-	if len(r.status.InFlight) == 0 {
-		r.status.InFlight = nil
-	}
+	r.dropInFlight(record.ID)
 	r.ended++
 	t.LastRestartTime, r.status.LastRestartTime = r.timestampPtr(), r.timestampPtr()
 	r.addHistory(record)
 	return record
+}
+
+func (r *run) dropInFlight(id string) {
+	r.status.InFlight = slices.DeleteFunc(r.status.InFlight, func(f autorebootv1.InFlightRestart) bool { return f.ID == id })
+	if len(r.status.InFlight) == 0 {
+		r.status.InFlight = nil
+	}
 }
 
 func (r *run) attemptsReset(t *target, _ occurrence) { t.Attempts = 0 }

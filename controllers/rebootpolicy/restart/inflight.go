@@ -5,6 +5,7 @@ package restart
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,9 +15,9 @@ import (
 
 // The time until something is tried again that no event reports.
 const (
-	retryInterval     = 5 * time.Second
-	blockedInterval   = 10 * time.Second
-	forbiddenInterval = time.Minute
+	retryInterval   = 5 * time.Second
+	blockedInterval = 10 * time.Second
+	refusedInterval = time.Minute
 )
 
 // unavailableFor is how long too few pods may be available during a soak: a readiness probe may fail once, and a new
@@ -70,11 +71,11 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 	case autorebootv1.PhaseRollingOut:
 		// Every pod is of the revision that carries the id. Their age does not count: it is measured by the clock
 		// of another machine.
-		if w.Complete && w.Generation >= f.Generation {
+		if w.Complete && w.Generation >= f.Generation && w.isReplaced(f) {
 			return occurrence{event: PodsReplaced}, true
 		}
 	case autorebootv1.PhaseEvicting:
-		if w.Available && w.allPodsNewAndReady(started) {
+		if w.Available && w.Desired > 0 && w.allPodsNewAndReady(started) {
 			return occurrence{event: PodsReplaced}, true
 		}
 		if f.BlockedTime != nil && !r.now.Before(f.BlockedTime.Add(r.evictTimeout)) {
@@ -87,13 +88,43 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 	case autorebootv1.PhaseSoaking:
 		return r.nextSoakEvent(t, f)
 	}
-	if !r.now.Before(started.Add(r.timeout)) {
+	if ends, ok := r.deadline(f); w.Unselected && !r.now.Before(started.Add(r.timeout)) || ok && !r.now.Before(ends) {
 		if w.Unselected {
 			return occurrence{event: TargetGone, reason: autorebootv1.ReasonTargetGone}, true
 		}
-		return r.failure(t, autorebootv1.ReasonTimedOut), true
+		o := r.failure(t, autorebootv1.ReasonTimedOut)
+		o.message = w.Stopped(f)
+		return o, true
 	}
 	return occurrence{}, false
+}
+
+// isReplaced reports whether every pod is of the latest revision, but for those that a partition kept when the restart
+// was decided on. A rollout that is paused, or has its partition raised, while it is under way proves nothing.
+func (w *Workload) isReplaced(f *autorebootv1.InFlightRestart) bool {
+	return w.Desired > 0 && w.Outdated != nil && *w.Outdated <= w.pastPartition(f)
+}
+
+// pastPartition returns how many pods a partition keeps now and kept when the restart was decided on.
+func (w *Workload) pastPartition(f *autorebootv1.InFlightRestart) int32 {
+	if f.Partition == nil { // stored by a version without this field
+		return w.Partition
+	}
+	return min(w.Partition, *f.Partition)
+}
+
+// Stopped returns what in the spec of the workload keeps its restart from its end, in the words of a message; empty
+// where nothing does.
+func (w *Workload) Stopped(f *autorebootv1.InFlightRestart) string {
+	switch kept := w.pastPartition(f); {
+	case f.Phase == autorebootv1.PhasePlanned, f.Phase == autorebootv1.PhaseSoaking && w.Desired > 0:
+		return ""
+	case w.Obstacle != "":
+		return "the workload is " + w.Obstacle
+	case f.Phase == autorebootv1.PhaseRollingOut && w.Partition > kept:
+		return "the workload is " + autorebootv1.ReasonPartitioned + ": its partition keeps " + strconv.Itoa(int(w.Partition)) + " pods, not " + strconv.Itoa(int(kept))
+	}
+	return ""
 }
 
 // nextSoakEvent returns the next event of a restart that soaks, if any. Too few pods may be available for
@@ -101,6 +132,13 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 // verification.timeout. Nothing is verified before all are available.
 func (r *run) nextSoakEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence, bool) {
 	w, ends := t.workload, timeOf(f.PhaseTime).Add(r.soakTime)
+	if w.Desired == 0 { // nothing is left to observe
+		until := latest(ends, timeOf(f.StartedTime).Add(r.timeout))
+		r.requeueAt(until)
+		o := r.failure(t, autorebootv1.ReasonTimedOut)
+		o.message = w.Stopped(f)
+		return o, !r.now.Before(until)
+	}
 	short := w.podsMissing(f)
 	if short <= 0 {
 		f.UnavailableTime = nil
@@ -190,13 +228,38 @@ func (r *run) failure(t *target, reason string) occurrence {
 	return o
 }
 
+// deadline returns when a restart that has not ended has failed; none while the API server refuses its evictions. What
+// was refused before does not count.
+func (r *run) deadline(f *autorebootv1.InFlightRestart) (time.Time, bool) {
+	began := timeOf(f.StartedTime)
+	if f.Phase == autorebootv1.PhaseEvicting {
+		began = latest(began, timeOf(f.PhaseTime))
+	}
+	return began.Add(r.timeout), f.Phase != autorebootv1.PhaseEvicting || f.Refusal == nil
+}
+
+// refusedUntil returns when what was refused is tried again; zero where it may be now. A time in the future is that of
+// another clock, and holds nothing.
+func (r *run) refusedUntil(refusal *autorebootv1.Refusal) time.Time {
+	if refusal == nil || refusal.Time.After(r.now) {
+		return time.Time{}
+	}
+	if until := refusal.Time.Add(refusedInterval); until.After(r.now) {
+		return until
+	}
+	return time.Time{}
+}
+
 // requeueInFlight sets when a restart in flight may change by time alone.
 func (r *run) requeueInFlight(f *autorebootv1.InFlightRestart) {
 	if f.Phase == autorebootv1.PhaseSoaking {
 		r.requeueAt(timeOf(f.PhaseTime).Add(r.soakTime))
 		return
 	}
-	r.requeueAt(timeOf(f.StartedTime).Add(r.timeout))
+	if ends, ok := r.deadline(f); ok {
+		r.requeueAt(ends)
+	}
+	r.requeueAt(r.refusedUntil(f.Refusal))
 	if f.Phase == autorebootv1.PhasePlanned {
 		r.requeueAt(r.now.Add(retryInterval))
 	}
@@ -218,6 +281,7 @@ func (r *run) actions() []Action {
 		}
 		action := Action{Verb: Annotate, ID: f.ID, Workload: w, Started: timeOf(f.StartedTime)}
 		switch {
+		case f.Phase == autorebootv1.PhaseEvicting && !r.refusedUntil(f.Refusal).IsZero():
 		case f.Phase == autorebootv1.PhaseEvicting, f.Phase == autorebootv1.PhasePlanned && r.evict:
 			action.Verb = Evict
 			for _, pod := range w.podsToEvict(action.Started, scaledValue(r.maxUnavailable, int(w.Desired))) {

@@ -56,7 +56,7 @@ func TestAPlannedRestartIsRepeatedWithTheSameValues(t *testing.T) {
 }
 
 func TestNotRecordedIsNotAnError(t *testing.T) {
-	for outcome, again := range map[Outcome]time.Duration{Retry: retryInterval, Forbidden: forbiddenInterval, Blocked: retryInterval} {
+	for outcome, again := range map[Outcome]time.Duration{Retry: retryInterval, Blocked: retryInterval} {
 		b := newSuite(t)
 		b.change("new")
 		b.decide()

@@ -83,6 +83,10 @@ func (m *model) checkPlan(o Observation, d Decision, f autorebootv1.InFlightRest
 			}
 		}
 	}
+	v := verdict{starts: m.starts[f.UID], abandoned: m.abandoned[f.UID]}
+	v.asked, v.restarted = m.asked[f.UID]
+	v.latest, v.ended = m.ended[f.UID]
+	m.before[f.UID] = v
 	last, retried := m.ended[f.UID]
 	retried = retried && last.Result == autorebootv1.ResultFailed
 	m.checkCause(f, retried)
@@ -158,7 +162,7 @@ func (m *model) runUntilIdle() {
 		m.sources[i].unknown = false
 	}
 	for _, s := range m.workloads {
-		s.broken, s.looping, s.reverts, s.budget, s.twoBudgets, s.wedged = false, false, false, false, false, false
+		s.broken, s.looping, s.reverts, s.budget, s.twoBudgets, s.refusing, s.wedged = false, false, false, false, false, false, false
 		s.desired = max(s.desired, 1)
 		if s.uid == "" {
 			m.createPod(s)

@@ -35,7 +35,7 @@ func eventKinds() []string {
 		"pass", "pass", "pass", "pass", "pass", "pass", "pass", "pass",
 		"change", "change", "change back", "tick", "wedge", "heal", "break", "mend", "loop", "deploy", "revert", "budget", "two budgets",
 		"blackout", "gate", "suspect", "suspend", "dry run", "edit", "resume", "restart now", "recreate", "delete", "scale", "group", "free", "busy", "unknown",
-		"withdraw", "drop trigger",
+		"withdraw", "drop trigger", "refuse",
 	}
 }
 
@@ -70,7 +70,32 @@ type model struct {
 	// shown are the changes that the operator last saw.
 	shown     [4]int
 	abandoned map[types.UID]bool
-	failure   error
+	// before is what the judge knew of a workload before its latest restart was planned.
+	before  map[types.UID]verdict
+	failure error
+}
+
+// verdict is what the judge remembers of one workload.
+type verdict struct {
+	asked            [4]int
+	restarted, ended bool
+	latest           autorebootv1.RestartRecord
+	starts           []time.Time
+	abandoned        bool
+}
+
+// forgetPlan has the judge forget a plan that was refused: nothing was done.
+func (m *model) forgetPlan(uid types.UID) {
+	v := m.before[uid]
+	delete(m.asked, uid)
+	delete(m.ended, uid)
+	if v.restarted {
+		m.asked[uid] = v.asked
+	}
+	if v.ended {
+		m.ended[uid] = v.latest
+	}
+	m.starts[uid], m.abandoned[uid] = v.starts, v.abandoned
 }
 
 func newModel(seed uint64, seen map[string]int) *model {
@@ -99,7 +124,7 @@ func newModel(seed uint64, seen map[string]int) *model {
 		p.Spec.Strategy = &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict, Evict: &autorebootv1.EvictStrategy{Timeout: d("2m")}}
 	}
 	m := &model{policy: p, seen: seen, told: map[string]int{}, asked: map[types.UID][4]int{}, ended: map[types.UID]autorebootv1.RestartRecord{},
-		starts: map[types.UID][]time.Time{}, lapsed: map[types.UID]bool{}, abandoned: map[types.UID]bool{}}
+		starts: map[types.UID][]time.Time{}, lapsed: map[types.UID]bool{}, abandoned: map[types.UID]bool{}, before: map[types.UID]verdict{}}
 	m.simCluster = simCluster{now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), free: 3, busy: map[types.UID]bool{}, rollouts: map[string]int{}, reverted: map[string]bool{}}
 	for i := range m.sources {
 		m.sources[i].written = m.now.Add(-time.Hour)
@@ -146,7 +171,7 @@ func (m *model) event(s step) {
 	case "break":
 		target.broken = true
 	case "mend":
-		target.broken, target.looping, target.reverts, target.budget, target.twoBudgets = false, false, false, false, false
+		target.broken, target.looping, target.reverts, target.budget, target.twoBudgets, target.refusing = false, false, false, false, false, false
 	case "loop":
 		target.looping = true
 	case "deploy":
@@ -156,6 +181,8 @@ func (m *model) event(s step) {
 		target.reverts = true
 	case "budget":
 		target.budget = true
+	case "refuse":
+		target.refusing = !target.refusing
 	case "two budgets":
 		target.twoBudgets = true
 	case "blackout":
@@ -346,6 +373,13 @@ func (m *model) store(d Decision) {
 	var status autorebootv1.RebootPolicyStatus
 	if err := json.Unmarshal([]byte(m.bytes(d.Status)), &status); err != nil {
 		m.fail("%v", err)
+	}
+	for _, f := range m.policy.Status.InFlight {
+		if slices.ContainsFunc(status.Targets, func(t autorebootv1.TargetStatus) bool {
+			return t.UID == f.UID && t.Pending != nil && t.Pending.Refusal != nil && t.LastRestartID == f.ID
+		}) {
+			m.forgetPlan(f.UID)
+		}
 	}
 	m.policy.Status = status
 }

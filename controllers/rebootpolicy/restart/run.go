@@ -4,6 +4,7 @@
 package restart
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -110,6 +111,31 @@ func (t *target) retryPending() bool {
 	return t.Pending != nil && t.LastRestartTime != nil && !t.Pending.Since.After(t.LastRestartTime.Time)
 }
 
+// isRetry is retryPending of a restart in flight.
+func isRetry(t *target, f *autorebootv1.InFlightRestart) bool {
+	if f.Since == nil { // stored by a version without this field
+		return t.Attempts > 0
+	}
+	return t.LastRestartTime != nil && !f.Since.After(t.LastRestartTime.Time)
+}
+
+// isOwed reports whether the baselines have moved already to what the pending restart is for: it failed, or was refused.
+func (t *target) isOwed() bool {
+	return t.retryPending() || t.Pending != nil && t.Pending.Refusal != nil
+}
+
+// owedSince returns from when on a pod holds what the pending restart is owed for.
+func (t *target) owedSince() time.Time {
+	var since time.Time
+	if t.retryPending() {
+		since = t.LastRestartTime.Time
+	}
+	if t.Pending != nil && t.Pending.Refusal != nil {
+		since = latest(since, t.Pending.Refusal.Time.Time)
+	}
+	return since
+}
+
 // hasPriority reports whether other targets wait for this one, whatever their wave: it failed, and is tried again
 // before anything else is restarted.
 func (r *run) hasPriority(t *target) bool { return r.haltOnFailure && t.retryPending() }
@@ -182,23 +208,36 @@ func (r *run) recordAll(results []Result) Decision {
 	for i := range r.status.Targets {
 		r.targets[i] = target{TargetStatus: &r.status.Targets[i]}
 	}
-	evicted := map[string]bool{}
-	for _, result := range results {
-		if result.Action.Verb == Evict && result.Outcome == Done {
-			evicted[result.Action.ID] = true
+	for _, result := range inOrder(results) {
+		if t, f := r.find(result.Action.ID); f != nil {
+			r.recordOne(t, f, result, func(outcome Outcome) bool {
+				return slices.ContainsFunc(results, func(other Result) bool {
+					return other.Action.ID == result.Action.ID && other.Action.Verb == Evict && other.Outcome == outcome
+				})
+			})
 		}
 	}
-	for _, result := range results {
-		t, f := r.find(result.Action.ID)
-		if f == nil {
-			continue
-		}
-		r.recordOne(t, f, result, evicted[result.Action.ID])
-	}
+	r.status.State = policyState(&r.status)
 	return r.decision()
 }
 
-func (r *run) recordOne(t *target, f *autorebootv1.InFlightRestart, result Result, evicted bool) {
+// inOrder returns first the results of what was done: a restart that has begun cannot be refused any more.
+func inOrder(results []Result) []Result {
+	ordered := slices.Clone(results)
+	slices.SortStableFunc(ordered, func(a, b Result) int {
+		switch {
+		case a.Outcome == b.Outcome || a.Outcome != Done && b.Outcome != Done:
+			return 0
+		case a.Outcome == Done:
+			return -1
+		}
+		return 1
+	})
+	return ordered
+}
+
+// recordOne records one result. Others reports whether an eviction of the same restart had an outcome.
+func (r *run) recordOne(t *target, f *autorebootv1.InFlightRestart, result Result, others func(Outcome) bool) {
 	annotate := result.Action.Verb == Annotate
 	switch result.Outcome {
 	case Done:
@@ -212,13 +251,16 @@ func (r *run) recordOne(t *target, f *autorebootv1.InFlightRestart, result Resul
 		}
 		r.apply(t, occurrence{event: EvictionStarted})
 		f.BlockedTime, f.BlockedBy = nil, ""
+		if f.Refusal != nil && !others(Refused) {
+			f.Refusal, f.PhaseTime = nil, r.timestampPtr() // verification.timeout goes on
+		}
 	case Blocked:
 		if annotate {
 			r.requeueAt(r.now.Add(retryInterval))
 			return
 		}
 		r.apply(t, occurrence{event: EvictionStarted})
-		if f.BlockedTime == nil && !evicted {
+		if f.BlockedTime == nil && !others(Done) {
 			f.BlockedTime = r.timestampPtr()
 		}
 		if f.BlockedTime != nil && result.Budget != "" {
@@ -229,11 +271,27 @@ func (r *run) recordOne(t *target, f *autorebootv1.InFlightRestart, result Resul
 		r.apply(t, r.failure(t, autorebootv1.ReasonEvictionMisconfigured))
 	case Gone:
 		r.apply(t, occurrence{event: TargetGone, reason: autorebootv1.ReasonTargetGone})
-	case Forbidden:
-		r.requeueAt(r.now.Add(forbiddenInterval))
+	case Refused:
+		r.recordRefusal(t, f, result)
 	case Retry:
 		r.requeueAt(r.now.Add(retryInterval))
 	}
+}
+
+// recordRefusal has a restart that was not begun wait again, so that it holds no other and no attempt counts. One whose
+// first pods are evicted goes on once the API server allows it.
+func (r *run) recordRefusal(t *target, f *autorebootv1.InFlightRestart, result Result) {
+	o := occurrence{event: StartRefused, reason: cmp.Or(result.Reason, autorebootv1.ReasonWriteRefused), message: result.Message}
+	if f.Phase == autorebootv1.PhasePlanned {
+		if isRetry(t, f) {
+			o.event = RetryRefused
+		}
+		r.apply(t, o)
+	} else {
+		r.addRefusedMessage(t, f.Refusal, o)
+		f.Refusal, f.BlockedTime, f.BlockedBy = r.refusalOf(o), nil, ""
+	}
+	r.requeueAt(r.now.Add(refusedInterval))
 }
 
 func (r *run) find(id string) (*target, *autorebootv1.InFlightRestart) {

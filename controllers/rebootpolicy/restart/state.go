@@ -52,6 +52,9 @@ const (
 	Annotated Event = "Annotated"
 	// EvictionStarted: evictions were requested.
 	EvictionStarted Event = "EvictionStarted"
+	// StartRefused: the API server refused to begin the restart. RetryRefused: the same of the retry of a failed restart.
+	StartRefused Event = "StartRefused"
+	RetryRefused Event = "RetryRefused"
 	// PodsReplaced: every pod is new and available.
 	PodsReplaced Event = "PodsReplaced"
 	// Verified: the soak is over.
@@ -103,6 +106,8 @@ func Transitions() []Transition {
 
 		{[]State{Planned}, Annotated, RollingOut, (*run).annotated},
 		{[]State{Planned}, EvictionStarted, Evicting, (*run).evicting},
+		{[]State{Planned}, StartRefused, Pending, (*run).refused},
+		{[]State{Planned}, RetryRefused, BackingOff, (*run).refused},
 		{[]State{RollingOut, Evicting}, PodsReplaced, Soaking, (*run).soak},
 		{[]State{Soaking}, Verified, Idle, (*run).verified},
 

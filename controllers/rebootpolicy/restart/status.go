@@ -82,22 +82,16 @@ func (r *run) reportTriggers() {
 func (r *run) summarize() {
 	st := &r.status
 	st.WatchedTargets = 0
-	waits, asked := false, false
+	asked := false
 	for i := range r.targets {
 		t := &r.targets[i]
 		if !t.workload.Unselected {
 			st.WatchedTargets++
 		}
-		waits = waits || t.Pending != nil
 		asked = asked || t.Attempts > r.maxAttempts || t.Pending != nil && slices.Contains(t.Pending.Triggers, autorebootv1.RestartNowTrigger)
 	}
-	phase := autorebootv1.RestartPhase("")
 	for i := range st.InFlight {
-		f := &st.InFlight[i]
-		asked = asked || slices.Contains(f.Triggers, autorebootv1.RestartNowTrigger)
-		if phase == "" || slices.Index(phases(), f.Phase) < slices.Index(phases(), phase) {
-			phase = f.Phase
-		}
+		asked = asked || slices.Contains(st.InFlight[i].Triggers, autorebootv1.RestartNowTrigger)
 	}
 	if r.restartNowDone && !asked {
 		st.VerifiedRestartNow = st.LastRestartNow
@@ -105,20 +99,39 @@ func (r *run) summarize() {
 			st.VerifiedRestartNow = token
 		}
 	}
+	st.State = policyState(st)
+}
+
+// policyState returns what is to be known first of a policy: the halt, or the earliest phase of its restarts.
+func policyState(st *autorebootv1.RebootPolicyStatus) autorebootv1.PolicyState {
+	waits := slices.ContainsFunc(st.Targets, func(t autorebootv1.TargetStatus) bool { return t.Pending != nil })
+	phase := autorebootv1.RestartPhase("")
+	for i := range st.InFlight {
+		switch f := &st.InFlight[i]; {
+		case IsRefusedPlan(f):
+			waits = true
+		case phase == "", slices.Index(phases(), f.Phase) < slices.Index(phases(), phase):
+			phase = f.Phase
+		}
+	}
 	switch {
 	case st.Halt != nil:
-		st.State = autorebootv1.StateHalted
+		return autorebootv1.StateHalted
 	case phase == autorebootv1.PhasePlanned || phase == autorebootv1.PhaseRollingOut:
-		st.State = autorebootv1.StateRollingOut
+		return autorebootv1.StateRollingOut
 	case phase != "":
-		st.State = autorebootv1.PolicyState(phase)
+		return autorebootv1.PolicyState(phase)
 	case waits:
-		st.State = autorebootv1.StatePending
+		return autorebootv1.StatePending
 	case len(st.History) > 0 && st.History[0].Result == autorebootv1.ResultFailed:
-		st.State = autorebootv1.StateFailed
-	default:
-		st.State = autorebootv1.StateIdle
+		return autorebootv1.StateFailed
 	}
+	return autorebootv1.StateIdle
+}
+
+// IsRefusedPlan reports whether a restart is tried that the API server refused before: until it is allowed, it waits.
+func IsRefusedPlan(f *autorebootv1.InFlightRestart) bool {
+	return f.Phase == autorebootv1.PhasePlanned && f.Refusal != nil
 }
 
 // phases returns the phases in the order of a restart.

@@ -40,7 +40,7 @@ func newSuite(t *testing.T, names ...string) *suite {
 	for _, name := range names {
 		b.o.Workloads = append(b.o.Workloads, Workload{
 			Kind: autorebootv1.TargetDeployment, Name: name, UID: types.UID("uid-" + name), Generation: 1, Desired: 2,
-			Complete: true, Updated: true, Available: true,
+			Complete: true, Updated: true, Available: true, Outdated: new(int32),
 			Pods: []Pod{
 				{Name: name + "-1", Created: noon().Add(-time.Hour), Ready: true},
 				{Name: name + "-2", Created: noon().Add(-time.Hour), Ready: true},

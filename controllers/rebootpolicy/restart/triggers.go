@@ -187,11 +187,11 @@ func (r *run) evaluateTarget(t *target, q request) {
 	}
 }
 
-// wantedTriggers returns the triggers that ask, and those of a failed restart: its baselines have moved already, so
-// that only a level trigger can recover.
+// wantedTriggers returns the triggers that ask, and those of a restart that failed or was refused: its baselines have
+// moved already, so that only a level trigger can recover.
 func (r *run) wantedTriggers(t *target, q request) []string {
 	wanted := slices.Clone(q.triggers)
-	if t.retryPending() {
+	if t.isOwed() {
 		for _, name := range t.Pending.Triggers {
 			_, specified := r.order[name]
 			if !specified || slices.Contains(wanted, name) || (r.isLevel(name) && q.observed[name]) {

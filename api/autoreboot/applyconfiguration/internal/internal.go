@@ -263,10 +263,19 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+    - name: partition
+      type:
+        scalar: numeric
     - name: phase
       type:
         namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.RestartPhase
     - name: phaseTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: refusal
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Refusal
+    - name: since
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: startedTime
@@ -305,6 +314,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: reason
       type:
         scalar: string
+    - name: refusal
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Refusal
     - name: since
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
@@ -516,6 +528,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: watchedTargets
       type:
         scalar: numeric
+- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Refusal
+  map:
+    fields:
+    - name: message
+      type:
+        scalar: string
+    - name: reason
+      type:
+        scalar: string
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.RestartPhase
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.RestartRecord

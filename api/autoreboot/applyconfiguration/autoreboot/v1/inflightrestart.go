@@ -26,6 +26,8 @@ type InFlightRestartApplyConfiguration struct {
 	UID *types.UID `json:"uid,omitempty"`
 	// phase is Planned, RollingOut, Evicting or Soaking.
 	Phase *autorebootv1.RestartPhase `json:"phase,omitempty"`
+	// since is when the first of its triggers asked.
+	Since *metav1.Time `json:"since,omitempty"`
 	// startedTime is when the restart was decided on.
 	StartedTime *metav1.Time `json:"startedTime,omitempty"`
 	// generation of the workload that carries this restart: if a later one does not, its owner has
@@ -40,6 +42,12 @@ type InFlightRestartApplyConfiguration struct {
 	// desired is how many pods the workload should have had when the soak began: those that are added
 	// later are not what was restarted.
 	Desired *int32 `json:"desired,omitempty"`
+	// partition is how many pods the workload's partition kept as they were when the restart was decided on. More than
+	// these are not kept by a partition that is raised later: the restart is not verified without them.
+	Partition *int32 `json:"partition,omitempty"`
+	// refusal is why the API server refused the latest eviction, other than for a disruption budget, or the latest try to
+	// begin the restart. Until evictions are allowed, verification.timeout does not pass. It is absent when normal.
+	Refusal *RefusalApplyConfiguration `json:"refusal,omitempty"`
 	// unavailableTime is since when fewer pods are available in the soak. It is absent when normal.
 	UnavailableTime *metav1.Time `json:"unavailableTime,omitempty"`
 	// triggers are the names of those that asked for it; RestartNow is the annotation.
@@ -92,6 +100,14 @@ func (b *InFlightRestartApplyConfiguration) WithPhase(value autorebootv1.Restart
 	return b
 }
 
+// WithSince sets the Since field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Since field is set to the value of the last call.
+func (b *InFlightRestartApplyConfiguration) WithSince(value metav1.Time) *InFlightRestartApplyConfiguration {
+	b.Since = &value
+	return b
+}
+
 // WithStartedTime sets the StartedTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the StartedTime field is set to the value of the last call.
@@ -137,6 +153,22 @@ func (b *InFlightRestartApplyConfiguration) WithBlockedBy(value string) *InFligh
 // If called multiple times, the Desired field is set to the value of the last call.
 func (b *InFlightRestartApplyConfiguration) WithDesired(value int32) *InFlightRestartApplyConfiguration {
 	b.Desired = &value
+	return b
+}
+
+// WithPartition sets the Partition field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Partition field is set to the value of the last call.
+func (b *InFlightRestartApplyConfiguration) WithPartition(value int32) *InFlightRestartApplyConfiguration {
+	b.Partition = &value
+	return b
+}
+
+// WithRefusal sets the Refusal field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Refusal field is set to the value of the last call.
+func (b *InFlightRestartApplyConfiguration) WithRefusal(value *RefusalApplyConfiguration) *InFlightRestartApplyConfiguration {
+	b.Refusal = value
 	return b
 }
 

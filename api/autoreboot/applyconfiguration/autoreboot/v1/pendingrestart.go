@@ -25,6 +25,9 @@ type PendingRestartApplyConfiguration struct {
 	Fingerprint *string `json:"fingerprint,omitempty"`
 	// writtenTime is explained at fingerprint.
 	WrittenTime *metav1.Time `json:"writtenTime,omitempty"`
+	// refusal is why the API server refused the restart when it was last tried. The restart was not begun then: no
+	// attempt counts.
+	Refusal *RefusalApplyConfiguration `json:"refusal,omitempty"`
 	// reason is why it may not start yet, such as OutsideWindow.
 	Reason *string `json:"reason,omitempty"`
 }
@@ -74,6 +77,14 @@ func (b *PendingRestartApplyConfiguration) WithFingerprint(value string) *Pendin
 // If called multiple times, the WrittenTime field is set to the value of the last call.
 func (b *PendingRestartApplyConfiguration) WithWrittenTime(value metav1.Time) *PendingRestartApplyConfiguration {
 	b.WrittenTime = &value
+	return b
+}
+
+// WithRefusal sets the Refusal field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Refusal field is set to the value of the last call.
+func (b *PendingRestartApplyConfiguration) WithRefusal(value *RefusalApplyConfiguration) *PendingRestartApplyConfiguration {
+	b.Refusal = value
 	return b
 }
 
