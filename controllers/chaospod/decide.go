@@ -97,9 +97,15 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation, d *chaos.D
 	if err := r.Client.Status().Update(ctx, updated); err != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
+	r.ownWrites.Record(updated)
+	lost := before.ObservedGeneration <= 0 && o.state.lastWrite != (controller.LastWrite{})
 	o.stored = updated
 	o.state.lastWrite.Record(updated, r.Now())
 	o.confirmed = true
+	if lost {
+		r.Events.Eventf(o.stored, nil, controller.EventType(true), "StatusLost", actionSchedule, "%s",
+			"another writer removed the status: runs that were due or under way are forgotten, and the runs of the day are counted from 0")
+	}
 	r.writeEvents(o, &before, d.Messages)
 	return nil
 }

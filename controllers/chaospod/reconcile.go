@@ -59,12 +59,13 @@ type Reconciler struct {
 	enqueuer   *controller.CoalescingEnqueuer
 	watchIndex *controller.WatchIndex[*watchSet]
 	states     *controller.States[objectState]
+	ownWrites  *controller.OwnWrites
 	metrics    *metrics
 }
 
 func newReconciler(r Reconciler) *Reconciler {
 	r.enqueuer, r.watchIndex = controller.NewCoalescingEnqueuer(r.Now), &controller.WatchIndex[*watchSet]{}
-	r.states, r.metrics = &controller.States[objectState]{}, newMetrics()
+	r.states, r.metrics, r.ownWrites = &controller.States[objectState]{}, newMetrics(), &controller.OwnWrites{}
 	enqueueAll := func() { r.watchIndex.EnqueueAll(r.enqueuer) }
 	r.Freeze.Subscribe(enqueueAll)
 	r.Suspicions.Subscribe(enqueueAll)
@@ -199,6 +200,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.watchIndex.Forget(key)
 	r.Ledger.Forget(holderOf(key))
 	r.states.Forget(key)
+	r.ownWrites.Forget(key)
 	r.metrics.drop(key)
 	r.enqueuer.Forget(key)
 }

@@ -28,7 +28,8 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 	for _, from := range []source.Source{
 		source.Kind(c.GetCache(), &chaosv1.ChaosPod{}, &handler.TypedEnqueueRequestForObject[*chaosv1.ChaosPod]{},
 			predicate.Or(predicate.TypedGenerationChangedPredicate[*chaosv1.ChaosPod]{},
-				controller.AnnotationsChanged[*chaosv1.ChaosPod](requestAnnotations()), runChanged())),
+				controller.AnnotationsChanged[*chaosv1.ChaosPod](requestAnnotations()),
+				controller.StatusChangedByOthers(r.ownWrites, func(p *chaosv1.ChaosPod) any { return &p.Status }))),
 		source.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueFor(r, workloadMatcher[*appsv1.Deployment]("Deployment"))),
 		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueFor(r, workloadMatcher[*appsv1.StatefulSet]("StatefulSet"))),
 		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueFor(r, workloadMatcher[*appsv1.DaemonSet]("DaemonSet"))),
@@ -55,19 +56,6 @@ func workloadMatcher[T client.Object](kind string) func(T) func(*watchSet) bool 
 	return func(object T) func(*watchSet) bool {
 		name, uid := workloadName{kind, object.GetName()}, object.GetUID()
 		return func(w *watchSet) bool { return w.workloads[name] || w.owners[uid] }
-	}
-}
-
-// runChanged passes a status with another run under way: another writer may have added it.
-func runChanged() predicate.TypedPredicate[*chaosv1.ChaosPod] {
-	id := func(object *chaosv1.ChaosPod) string {
-		if run := object.Status.CurrentRun; run != nil {
-			return run.ID
-		}
-		return ""
-	}
-	return predicate.TypedFuncs[*chaosv1.ChaosPod]{
-		UpdateFunc: func(e event.TypedUpdateEvent[*chaosv1.ChaosPod]) bool { return id(e.ObjectOld) != id(e.ObjectNew) },
 	}
 }
 

@@ -51,6 +51,7 @@ type Reconciler struct {
 	watchIndex  *controller.WatchIndex[*watchSet]
 	podVersions *podCreationVersions
 	states      *controller.States[objectState]
+	ownWrites   *controller.OwnWrites
 	metrics     *metrics
 }
 
@@ -59,7 +60,7 @@ func newReconciler(r Reconciler) *Reconciler {
 		r.enqueuer = controller.NewCoalescingEnqueuer(r.Now)
 	}
 	r.watchIndex, r.podVersions = &controller.WatchIndex[*watchSet]{}, &podCreationVersions{}
-	r.states, r.metrics = &controller.States[objectState]{}, newMetrics(r.Now)
+	r.states, r.metrics, r.ownWrites = &controller.States[objectState]{}, newMetrics(r.Now), &controller.OwnWrites{}
 	return &r
 }
 
@@ -180,6 +181,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Probes.Forget(key)
 	r.Ledger.Forget(holderOf(key))
 	r.states.Forget(key)
+	r.ownWrites.Forget(key)
 	r.metrics.drop(key)
 	r.enqueuer.Forget(key)
 }

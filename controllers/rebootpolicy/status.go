@@ -30,6 +30,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation, status *au
 	if err := r.Client.Status().Update(ctx, updated); err != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
+	r.ownWrites.Record(updated)
+	lost := before.ObservedGeneration <= 0 && o.state.lastWrite != (controller.LastWrite{})
 	o.state.writeTook = r.Now().Sub(began)
 	o.stored = updated
 	o.policy = o.policy.DeepCopy()
@@ -38,6 +40,10 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation, status *au
 	o.confirmed = true
 	if len(updated.Status.InFlight) < len(before.InFlight) && rules.HasProbe(&o.policy.Spec) {
 		o.requeueAt(o.now) // the pods of workloads that are not in flight any more are to be checked
+	}
+	if lost {
+		r.Events.Eventf(o.stored, nil, corev1.EventTypeWarning, "StatusLost", actionWatch, "%s",
+			"another writer removed the status: what is there now is the baseline, and what changed before it restarts nothing")
 	}
 	r.writeEvents(o, &before, messages)
 	return nil

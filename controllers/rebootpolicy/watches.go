@@ -38,7 +38,8 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 			&handler.TypedEnqueueRequestForObject[*autorebootv1.RebootPolicy]{},
 			predicate.Or[*autorebootv1.RebootPolicy](predicate.TypedGenerationChangedPredicate[*autorebootv1.RebootPolicy]{},
 				controller.AnnotationsChanged[*autorebootv1.RebootPolicy](requestAnnotations()))),
-		source.Kind(c.GetCache(), &autorebootv1.RebootPolicy{}, enqueueSelf(r), restartAdded()),
+		source.Kind(c.GetCache(), &autorebootv1.RebootPolicy{}, enqueueSelf(r),
+			controller.StatusChangedByOthers(r.ownWrites, func(p *autorebootv1.RebootPolicy) any { return &p.Status })),
 		source.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueFor(r, workloadMatcher[*appsv1.Deployment](autorebootv1.TargetDeployment))),
 		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueFor(r, workloadMatcher[*appsv1.StatefulSet](autorebootv1.TargetStatefulSet))),
 		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueFor(r, workloadMatcher[*appsv1.DaemonSet](autorebootv1.TargetDaemonSet))),
@@ -76,24 +77,13 @@ func workloadMatcher[T client.Object](kind autorebootv1.TargetKind) func(T) func
 	}
 }
 
-// enqueueSelf enqueues a policy whose status has changed. Nearly always that is our own write, which must not bring
-// about another one right after it.
+// enqueueSelf enqueues a policy whose status another writer has changed: what was removed is written again, and a restart
+// in flight of a workload that the approved spec does not select is removed. An own write may pass as well, and must not
+// bring about another one right after it.
 func enqueueSelf(r *Reconciler) handler.TypedEventHandler[*autorebootv1.RebootPolicy, reconcile.Request] {
 	return handler.TypedFuncs[*autorebootv1.RebootPolicy, reconcile.Request]{
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*autorebootv1.RebootPolicy], _ queue) {
 			r.enqueuer.EnqueueCoalesced(client.ObjectKeyFromObject(e.ObjectNew))
-		},
-	}
-}
-
-// restartAdded passes a status with a restart in flight that it did not have before. If another writer added it,
-// and the approved spec does not select the workload, it is removed.
-func restartAdded() predicate.TypedPredicate[*autorebootv1.RebootPolicy] {
-	return predicate.TypedFuncs[*autorebootv1.RebootPolicy]{
-		UpdateFunc: func(e event.TypedUpdateEvent[*autorebootv1.RebootPolicy]) bool {
-			return slices.ContainsFunc(e.ObjectNew.Status.InFlight, func(f autorebootv1.InFlightRestart) bool {
-				return !slices.ContainsFunc(e.ObjectOld.Status.InFlight, func(old autorebootv1.InFlightRestart) bool { return old.ID == f.ID })
-			})
 		},
 	}
 }

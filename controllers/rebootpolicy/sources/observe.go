@@ -5,8 +5,10 @@ package sources
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-dev/fairlead/internal/panics"
@@ -67,6 +69,11 @@ func (s *Sources) refresh(ctx context.Context, ref Ref) error {
 	}
 }
 
+// errShown is a source that a read did not find and that the watch shows. Either it was deleted a moment ago, and an event
+// will say so, or the reply was not the API server's: a proxy that has lost it replies with 404 to everything. Taking
+// that for a deletion would make what comes back the baseline.
+var errShown = errors.New("a read did not find the object, and the watch shows it")
+
 // readOnce reads a source for all that wait for it. However it ends, they continue: a source is untrusted input, and a
 // panic in a parser must not block every later Observe.
 func (s *Sources) readOnce(ctx context.Context, ref Ref, o *object, wants map[viewKey]Want, done chan struct{}) error {
@@ -77,7 +84,9 @@ func (s *Sources) readOnce(ctx context.Context, ref Ref, o *object, wants map[vi
 	broken := panics.Try("sources", func() error {
 		found, failed = s.reader.read(ctx, ref)
 		s.metrics.read(ref.Kind, failed)
-		shown = failed == nil && s.isInWatch(ctx, ref)
+		if shown = (failed == nil || apierrors.IsNotFound(failed)) && s.isInWatch(ctx, ref); shown && failed != nil {
+			failed = errShown
+		}
 		results = s.evaluate(found, wants)
 		return nil
 	})

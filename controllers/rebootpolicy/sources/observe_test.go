@@ -388,3 +388,27 @@ func TestASourceThatTheWatchNeverShowedIsPolled(t *testing.T) {
 	}
 	s.expectReads(ref, 3)
 }
+
+// A proxy that has lost the API server replies with 404 to everything.
+func TestASourceThatAReadDoesNotFindAndTheWatchShowsIsUnknown(t *testing.T) {
+	s := newSuite(t, Watch)
+	ref := secret("a")
+	s.write(ref, "k", "1", epoch)
+	first := s.observe(alice, want("a"))[0]
+	s.fail = apierrors.NewNotFound(corev1.Resource("secrets"), "a")
+	s.write(ref, "k", "2", epoch.Add(time.Minute))
+	s.events.OnUpdate(meta(ref, 101, nil), meta(ref, 102, nil))
+	if got := s.observe(alice, want("a"))[0]; got.Missing || got.Unknown != Unreadable {
+		t.Errorf("got %+v of a source that exists", got)
+	}
+	s.fail = nil
+	if got := s.observe(alice, want("a"))[0]; got.Missing || got.Unknown != "" || got.Fingerprint == first.Fingerprint {
+		t.Errorf("got %+v, want the change", got)
+	}
+	// What is deleted indeed is gone once the watch says so.
+	s.remove(ref)
+	s.events.OnDelete(meta(ref, 103, nil))
+	if got := s.observe(alice, want("a"))[0]; !got.Missing {
+		t.Errorf("got %+v of a source that is gone", got)
+	}
+}

@@ -212,7 +212,7 @@ func TestSourcesArePolledUntilTheWatchHasBegun(t *testing.T) {
 func TestAnOwnerThatCouldNotReadIsNotifiedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSuite(t, Watch)
-		c := &fakeCache{synced: make(chan struct{}), handlers: map[string]toolscache.ResourceEventHandler{}}
+		c := &fakeCache{synced: make(chan struct{}), handlers: map[string]toolscache.ResourceEventHandler{}, absent: s.isAbsent}
 		close(c.synced)
 		s.Cache = c
 		defer running(t, s)()

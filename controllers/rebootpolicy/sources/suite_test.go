@@ -115,6 +115,13 @@ func (w *fakeAPI) remove(ref Ref) {
 	delete(w.objects, ref)
 }
 
+// isAbsent is what a watch shows that is not behind.
+func (w *fakeAPI) isAbsent(key types.NamespacedName) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.objects[secret(key.Name)] == nil && w.objects[Ref{autorebootv1.SourceConfigMap, shop, key.Name}] == nil
+}
+
 func (w *fakeAPI) readCount(ref Ref) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -174,7 +181,8 @@ func newSuite(t testing.TB, mode Mode) *suite {
 	}
 	s := &suite{t: t, clock: epoch, fakeAPI: &fakeAPI{
 		version: 100, objects: map[Ref]*content{}, labels: map[Ref]labels.Set{}, reads: map[Ref]int{}}}
-	s.Sources = newSources(Options{Key: key, Mode: mode, Notify: s.notify, Now: s.now, Cache: &fakeCache{}}, s.fakeAPI)
+	current := &fakeCache{absent: s.isAbsent}
+	s.Sources = newSources(Options{Key: key, Mode: mode, Notify: s.notify, Now: s.now, Cache: current}, s.fakeAPI)
 	s.events = &handler{s.Sources, autorebootv1.SourceSecret}
 	if mode == Watch {
 		s.startWatching()
