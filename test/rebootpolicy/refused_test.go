@@ -18,7 +18,7 @@ import (
 // denial is one way in which the API server refuses a write in the namespace of a test.
 type denial struct {
 	name, reason, words string
-	// put has it in force once it returns, and lift ends it.
+	// put creates it, for the namespace of the test alone, and lift ends it.
 	put, lift func(*suite)
 }
 
@@ -37,7 +37,6 @@ func policyDenial(name, reason, groups, versions, resources, operation, match st
 			validations: [{expression: "false", message: "not on my watch", reason: %[7]s}]}}`, s.Namespace, groups, versions, resources, operation, match, reason))
 		s.Apply(fmt.Sprintf(`{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: %[1]s},
 			spec: {policyName: %[1]s, validationActions: [Deny]}}`, s.Namespace))
-		s.Cleanup(func() { d.lift(s) })
 	}
 	d.lift = func(s *suite) {
 		s.Helper()
@@ -56,7 +55,6 @@ func webhookDenial(name, groups, versions, resources, operation, match string) d
 			clientConfig: {url: "https://localhost:1/deny"}, namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[1]s}},
 			matchConditions: [{name: target, expression: %[6]q}],
 			rules: [{apiGroups: [%[2]q], apiVersions: [%[3]q], resources: [%[4]q], operations: [%[5]s]}]}]}`, s.Namespace, groups, versions, resources, operation, match))
-		s.Cleanup(func() { d.lift(s) })
 	}
 	d.lift = func(s *suite) {
 		s.Helper()
@@ -68,7 +66,7 @@ func webhookDenial(name, groups, versions, resources, operation, match string) d
 // restartDenials refuse the patch of Deployment web alone, and evictions of its pods alone.
 func restartDenials() (patches, evictions []denial) {
 	const web, pod = `object.metadata.name == "web"`, `object.metadata.name.startsWith("web-")`
-	for _, reason := range []string{"Invalid", "Forbidden", "Unauthorized", "RequestEntityTooLarge"} {
+	for _, reason := range []string{"Invalid", "Forbidden", "RequestEntityTooLarge"} {
 		patches = append(patches, policyDenial("policy "+reason, reason, "apps", "v1", "deployments", "UPDATE", web))
 		evictions = append(evictions, policyDenial("policy "+reason, reason, "", "v1", "pods/eviction", "CREATE", pod))
 	}

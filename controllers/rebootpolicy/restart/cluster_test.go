@@ -43,6 +43,9 @@ type simWorkload struct {
 	// budget refuses evictions, twoBudgets makes them impossible to decide, and refusing is admission that refuses
 	// every change.
 	budget, twoBudgets, refusing bool
+	// paused has its controller replace no pod. revisions are those that carry each restart.
+	paused    bool
+	revisions map[string]int
 }
 
 // source is what a trigger watches. change counts up with each change, also with one back.
@@ -83,6 +86,8 @@ type simCluster struct {
 	// rollouts by restart id, and reverted ids.
 	rollouts map[string]int
 	reverted map[string]bool
+	// evicts is the strategy.
+	evicts bool
 }
 
 func (w *simCluster) podOf(s *simWorkload) simPod {
@@ -97,7 +102,7 @@ func (w *simCluster) podOf(s *simWorkload) simPod {
 
 func (w *simCluster) createPod(s *simWorkload) {
 	w.born++
-	s.uid, s.generation, s.revision, s.restartID, s.pods = fmt.Sprintf("uid-%d", w.born), 1, 1, "", nil
+	s.uid, s.generation, s.revision, s.restartID, s.pods, s.revisions = fmt.Sprintf("uid-%d", w.born), 1, 1, "", nil, nil
 	for range s.desired {
 		p := w.podOf(s)
 		p.ready = w.now
@@ -142,6 +147,9 @@ func (w *simCluster) reconcile(s *simWorkload) {
 		if s.looping && s.ready(&s.pods[i], w.now) {
 			s.pods[i].restarts++
 		}
+	}
+	if s.paused {
+		return
 	}
 	for i := range s.pods {
 		p := &s.pods[i]
@@ -194,8 +202,11 @@ func (w *simCluster) view(s *simWorkload, token string) Workload {
 		Kind: autorebootv1.TargetDeployment, Name: s.name, UID: types.UID(s.uid), Wave: s.wave,
 		Generation: s.generation, RestartID: s.restartID, Desired: int32(s.desired),
 	}
-	if s.desired == 0 {
+	switch {
+	case s.desired == 0:
 		v.Obstacle = autorebootv1.ReasonScaledToZero
+	case s.paused && !w.evicts:
+		v.Obstacle = autorebootv1.ReasonPaused
 	}
 	v.Updated, v.Available = true, true
 	v.Outdated = ptr.To(int32(max(s.desired-len(s.pods), 0)))
@@ -203,7 +214,7 @@ func (w *simCluster) view(s *simWorkload, token string) Workload {
 		p := &s.pods[i]
 		ready := s.ready(p, w.now)
 		v.Pods = append(v.Pods, Pod{Name: p.name, UID: types.UID(s.uid + p.name), Created: p.created, Ready: ready, Restarts: p.restarts})
-		v.Updated = v.Updated && p.revision == s.revision
+		v.Updated = v.Updated && (p.revision == s.revision || s.paused)
 		if p.revision != s.revision {
 			*v.Outdated++
 		}
@@ -263,6 +274,10 @@ func (w *simCluster) do(a Action) Result {
 			s.restartID, s.restarted = a.ID, at
 			s.generation++
 			s.revision++
+			if s.revisions == nil {
+				s.revisions = map[string]int{}
+			}
+			s.revisions[a.ID] = s.revision
 			w.rollouts[a.ID+" of "+s.uid]++
 		}
 		result.Outcome, result.Generation = Done, s.generation

@@ -96,6 +96,22 @@ func (m *model) checkPlan(o Observation, d Decision, f autorebootv1.InFlightRest
 	delete(m.abandoned, f.UID)
 }
 
+// checkVerified sees that a restart is verified only when every pod is new.
+func (m *model) checkVerified(n Message) {
+	s := m.workload(n.Target.Name)
+	if s == nil || n.Ended == nil || n.Ended.Result != autorebootv1.ResultSucceeded {
+		return
+	}
+	if s.desired == 0 {
+		m.fail("%s is verified without a pod", n.Ended.ID)
+	}
+	for _, p := range s.pods {
+		if revision := s.revisions[n.Ended.ID]; p.revision < revision || revision == 0 && p.created.Before(n.Ended.StartedTime.Time) {
+			m.fail("%s is verified, and pod %s is older", n.Ended.ID, p.name)
+		}
+	}
+}
+
 // checkCause sees that no change restarts a workload twice, but by a retry.
 func (m *model) checkCause(f autorebootv1.InFlightRestart, retried bool) {
 	before, restarted := m.asked[f.UID]
@@ -162,7 +178,7 @@ func (m *model) runUntilIdle() {
 		m.sources[i].unknown = false
 	}
 	for _, s := range m.workloads {
-		s.broken, s.looping, s.reverts, s.budget, s.twoBudgets, s.refusing, s.wedged = false, false, false, false, false, false, false
+		s.broken, s.looping, s.reverts, s.budget, s.twoBudgets, s.refusing, s.wedged, s.paused = false, false, false, false, false, false, false, false
 		s.desired = max(s.desired, 1)
 		if s.uid == "" {
 			m.createPod(s)

@@ -35,7 +35,7 @@ func eventKinds() []string {
 		"pass", "pass", "pass", "pass", "pass", "pass", "pass", "pass",
 		"change", "change", "change back", "tick", "wedge", "heal", "break", "mend", "loop", "deploy", "revert", "budget", "two budgets",
 		"blackout", "gate", "suspect", "suspend", "dry run", "edit", "resume", "restart now", "recreate", "delete", "scale", "group", "free", "busy", "unknown",
-		"withdraw", "drop trigger", "refuse",
+		"withdraw", "drop trigger", "refuse", "pause",
 	}
 }
 
@@ -126,6 +126,7 @@ func newModel(seed uint64, seen map[string]int) *model {
 	m := &model{policy: p, seen: seen, told: map[string]int{}, asked: map[types.UID][4]int{}, ended: map[types.UID]autorebootv1.RestartRecord{},
 		starts: map[types.UID][]time.Time{}, lapsed: map[types.UID]bool{}, abandoned: map[types.UID]bool{}, before: map[types.UID]verdict{}}
 	m.simCluster = simCluster{now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), free: 3, busy: map[types.UID]bool{}, rollouts: map[string]int{}, reverted: map[string]bool{}}
+	m.evicts = p.Spec.Strategy.Type == autorebootv1.StrategyEvict
 	for i := range m.sources {
 		m.sources[i].written = m.now.Add(-time.Hour)
 	}
@@ -181,6 +182,9 @@ func (m *model) event(s step) {
 		target.reverts = true
 	case "budget":
 		target.budget = true
+	case "pause":
+		target.paused = !target.paused
+		target.generation++
 	case "refuse":
 		target.refusing = !target.refusing
 	case "two budgets":
@@ -358,6 +362,7 @@ func (m *model) checkRepeatable(o Observation, d Decision) {
 
 func (m *model) store(d Decision) {
 	for _, n := range d.Messages {
+		m.checkVerified(n)
 		if s := m.workload(n.Target.Name); s != nil && (n.Reason == "TriggerRecovered" || n.Reason == "TriggerFired") {
 			// Pods that came and went of themselves may have read what has changed back since.
 			m.lapsed[types.UID(s.uid)] = n.Reason == "TriggerRecovered"
@@ -365,6 +370,9 @@ func (m *model) store(d Decision) {
 		if n.Ended != nil {
 			// An id may be given again once nothing remembers it: no workload, no record.
 			key := fmt.Sprint(n.Ended.ID, n.Ended.Target, n.Ended.StartedTime)
+			if s := m.workload(n.Target.Name); s != nil {
+				key += s.uid
+			}
 			if m.told[key]++; m.told[key] > 1 {
 				m.fail("%s ended twice", n.Ended.ID)
 			}

@@ -158,9 +158,8 @@ func (r *run) evaluateTarget(t *target, q request) {
 			r.apply(t, o)
 		case t.Pending != nil:
 			r.apply(t, occurrence{event: Recovered, removed: t.removedTriggers(wanted, q)})
-		default:
-			r.resetAttempts(t)
 		}
+		r.resetAttempts(t)
 		return
 	}
 	o := occurrence{event: Fired, triggers: wanted, changed: q.written}
