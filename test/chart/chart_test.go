@@ -369,6 +369,9 @@ func TestAReleaseNamesItsImageAndIsReproducible(t *testing.T) {
 		if err != nil || !strings.Contains(manifests, "image: \"registry.example.com/fairlead@"+digest+"\"") {
 			t.Errorf("the chart does not pull by digest, or %v", err)
 		}
+		if about, err := os.Stat(filepath.Join(out, "install.yaml")); err != nil || about.Mode().Perm()&0o044 != 0o044 {
+			t.Errorf("install.yaml may be read by its owner alone: %v", err)
+		}
 		installed, err := os.ReadFile(filepath.Join(out, "install.yaml"))
 		if err != nil || !strings.Contains(string(installed), "image: registry.example.com/fairlead:v1.2.3@"+digest+"\n") {
 			t.Errorf("install.yaml does not pull by digest, or %v", err)

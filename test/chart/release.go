@@ -52,7 +52,7 @@ func Release(config, out, version, image, digest string) error {
 	if err != nil {
 		return fmt.Errorf("install.yaml: %w", err)
 	}
-	return os.WriteFile(filepath.Join(out, "install.yaml"), manifests, 0o600)
+	return os.WriteFile(filepath.Join(out, "install.yaml"), manifests, 0o644) //nolint:gosec // all may read what is released
 }
 
 // setImage writes what is released into the defaults of the chart.

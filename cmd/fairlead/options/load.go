@@ -4,6 +4,7 @@
 package options
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,7 +46,10 @@ func Parse(name string, content []byte) (*Configuration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuration file %s: %w", name, err)
 	}
-	lines := findLines(content)
+	lines, second := findLines(content)
+	if second > 0 {
+		return nil, fmt.Errorf("configuration file %s:%d: a second document begins, which would have no effect: put all fields into one", name, second)
+	}
 	var header struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
@@ -91,18 +95,22 @@ func decodeError(name string, lines fieldLines, err error) error {
 // fieldLines are the lines of a file's fields, by path such as "webhook.tls.minVersion".
 type fieldLines map[string]int
 
-// findLines finds the line of every field. A file that does not parse has none; the decoder that
-// comes after says what is wrong with it.
-func findLines(content []byte) fieldLines {
-	found := fieldLines{}
-	var document yaml3.Node
-	if err := yaml3.Unmarshal(content, &document); err != nil {
-		return found
+// findLines finds the line of every field, and that of a second document, 0 where there is none. A file that does not
+// parse has none; the decoder that comes after says what is wrong with it.
+func findLines(content []byte) (found fieldLines, second int) {
+	found = fieldLines{}
+	documents := yaml3.NewDecoder(bytes.NewReader(content))
+	var document, other yaml3.Node
+	if err := documents.Decode(&document); err != nil {
+		return found, 0
 	}
 	for _, root := range document.Content {
 		found.walk("", root)
 	}
-	return found
+	if err := documents.Decode(&other); err == nil {
+		second = other.Line
+	}
+	return found, second
 }
 
 // walk visits mappings and sequences. It does not follow aliases, so it ends on any document.

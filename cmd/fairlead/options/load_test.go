@@ -73,6 +73,7 @@ func TestAWrongFileIsRefusedWithItsPlace(t *testing.T) {
 		"not a duration":          {header + "gracefulShutdownTimeout: soon\n", []string{"c.yaml", "soon"}},
 		"given twice":             {header + "namespaces: [a]\nnamespaces: [b]\n", []string{"c.yaml", "line 4", "namespaces"}},
 		"not YAML":                {header + "webhook: [\n", []string{"c.yaml", "line"}},
+		"a second document":       {header + "---\nwebhook: {port: 1}\n", []string{"c.yaml:3", "a second document"}},
 		"not an object":           {"- 1\n", []string{"c.yaml", "not an object"}},
 		"empty":                   {"", []string{"c.yaml", APIVersion, Kind}},
 		"another version":         {"apiVersion: config.fairlead.dev/v9\nkind: FairleadConfiguration\n", []string{"v9", APIVersion}},

@@ -114,10 +114,10 @@ func (c *Configuration) validateShard(path *field.Path) field.ErrorList {
 
 func (c ClientConnection) validate(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if c.QPS == 0 {
-		errs = append(errs, field.Invalid(path.Child("qps"), c.QPS, "must not be 0; -1 means no limit"))
+	if c.QPS <= 0 && c.QPS != -1 {
+		errs = append(errs, field.Invalid(path.Child("qps"), c.QPS, "must be above 0; -1 means no limit"))
 	}
-	if c.QPS > 0 && c.Burst < 1 {
+	if c.Burst < 0 || c.QPS > 0 && c.Burst == 0 {
 		errs = append(errs, field.Invalid(path.Child("burst"), c.Burst, "must be at least 1"))
 	}
 	return append(errs, positive(path.Child("startTimeout"), c.StartTimeout)...)

@@ -30,6 +30,8 @@ func TestEveryRuleRefusesWithThePathOfTheField(t *testing.T) {
 		"calendar.blackouts":                  func(c *Configuration) { c.Calendar.Blackouts = []cron.Blackout{{Name: "year-end"}} },
 		"calendar.configMap":                  func(c *Configuration) { c.Calendar.ConfigMap = "A" },
 		"clientConnection.qps":                func(c *Configuration) { c.ClientConnection.QPS = 0 },
+		"-1 means no limit":                   func(c *Configuration) { c.ClientConnection.QPS = -5 },
+		"clientConnection.burst: Invalid":     func(c *Configuration) { c.ClientConnection.Burst = -1 },
 		"clientConnection.burst":              func(c *Configuration) { c.ClientConnection.QPS, c.ClientConnection.Burst = 50, 0 },
 		"clientConnection.startTimeout":       func(c *Configuration) { c.ClientConnection.StartTimeout = duration(0) },
 		"service.name":                        func(c *Configuration) { c.Service.Name = "" },
