@@ -43,13 +43,13 @@ func holderOf(key types.NamespacedName) disruption.Holder {
 func (r *Reconciler) decideAndClaim(o *observation, in chaos.Observation) chaos.Decision {
 	var d chaos.Decision
 	r.Ledger.Do(holderOf(o.key), "", func(view disruption.View) []disruption.Claim {
-		stored := claimsOf(&o.stored.Status)
-		in.Others = chaos.Others{Free: view.Beyond(stored), Disrupted: view.Disrupted}
+		stored := chaos.ClaimsOf(&o.stored.Status)
+		in.Others = chaos.Others{Free: view.Beyond(stored), Full: view.Full, Disrupted: view.Disrupted}
 		d = chaos.Decide(o.stored, in)
 		if d.WaitsForOthers {
 			view.Wait(d.WaitsFor...)
 		}
-		return slices.Concat(stored, claimsOf(&d.Status))
+		return slices.Concat(stored, chaos.ClaimsOf(&d.Status))
 	})
 	return d
 }
@@ -60,7 +60,7 @@ func (r *Reconciler) releaseClaims(o *observation, d *chaos.Decision) {
 		if d.WaitsForOthers {
 			view.Wait(d.WaitsFor...)
 		}
-		return claimsOf(&o.stored.Status)
+		return chaos.ClaimsOf(&o.stored.Status)
 	})
 }
 
@@ -72,17 +72,9 @@ func Restore(ctx context.Context, from client.Reader, ledger Ledger, among ...cl
 		return fmt.Errorf("list ChaosPods: %w", err)
 	}
 	for i := range all.Items {
-		ledger.Restore(holderOf(client.ObjectKeyFromObject(&all.Items[i])), "", claimsOf(&all.Items[i].Status))
+		ledger.Restore(holderOf(client.ObjectKeyFromObject(&all.Items[i])), "", chaos.ClaimsOf(&all.Items[i].Status))
 	}
 	return nil
-}
-
-func claimsOf(status *chaosv1.ChaosPodStatus) []disruption.Claim {
-	var claims []disruption.Claim
-	for _, uid := range chaos.ClaimsOf(status) {
-		claims = append(claims, disruption.Claim{UID: uid})
-	}
-	return claims
 }
 
 // writeStatus writes a status that differs from the stored one, upon the version that was read: if the ChaosPod has

@@ -172,6 +172,7 @@ func (r *Reconciler) stateOf(object *chaosv1.ChaosPod) *objectState {
 func (r *Reconciler) begin(stored *chaosv1.ChaosPod) *observation {
 	o := &observation{key: client.ObjectKeyFromObject(stored), now: r.Now(), stored: stored, spec: stored.DeepCopy(), state: r.stateOf(stored)}
 	rules.Default(o.spec)
+	rules.Clamp(&o.spec.Spec)
 	refused := o.state.refused
 	switch errs := rules.Validate(o.spec, nil); {
 	case len(errs) > 0:

@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
+	"github.com/fairlead-dev/fairlead/internal/disruption"
 )
 
 // blackoutGrace is how long a fault goes on in a new process that has not read the cluster's blackouts yet.
@@ -187,12 +188,16 @@ func (r *Reconciler) disruptedBy(ctx context.Context, namespace string, among ma
 		claims := chaos.ClaimsOf(status)
 		for j := 0; len(claims) > 0 && j < len(status.CurrentRun.Victims); j++ {
 			owner := status.CurrentRun.Victims[j].Owner
-			if owner != nil && slices.Contains(claims, owner.UID) && among[networkingv1.FaultDependant{Kind: owner.Kind, Name: owner.Name}] {
+			if owner != nil && isClaimed(claims, owner.UID) && among[networkingv1.FaultDependant{Kind: owner.Kind, Name: owner.Name}] {
 				return fmt.Sprintf("ChaosPod %s disrupts %s %s", pods.Items[i].Name, owner.Kind, owner.Name), nil
 			}
 		}
 	}
 	return "", nil
+}
+
+func isClaimed(claims []disruption.Claim, uid types.UID) bool {
+	return slices.ContainsFunc(claims, func(c disruption.Claim) bool { return c.UID == uid })
 }
 
 func (r *Reconciler) dependantReadiness(ctx context.Context, namespace string, t *autorebootv1.TargetStatus) networkingv1.DependantReadiness {

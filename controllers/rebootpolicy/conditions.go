@@ -112,6 +112,7 @@ func (c *conditions) setReady(o *observation) {
 	} else if !calendar.Broken && (!calendar.Window || calendar.Blackout) && calendar.NextOpen.IsZero() {
 		message += "; no restart ever starts: no window is open outside of the blackouts"
 	}
+	message = strings.Join(append([]string{message}, o.clamped...), "; ")
 	c.set(autorebootv1.ConditionReady, metav1.ConditionTrue, autorebootv1.ReasonWatching, message)
 }
 

@@ -69,7 +69,9 @@ func (r *Reconciler) decideAndClaim(o *observation) restart.Decision {
 	var d restart.Decision
 	r.Ledger.Do(holderOf(o.key), groupOf(o.policy), func(view disruption.View) []disruption.Claim {
 		stored, in := claimsOf(&o.stored.Status), o.decisionInput()
-		in.Others = restart.Others{Group: view.Group, Free: view.Beyond(stored), Share: view.Share, Disrupted: view.Disrupted}
+		in.Others = restart.Others{
+			Group: view.Group, Free: view.Beyond(stored), Full: view.Full, Share: view.Share, Disrupted: view.Disrupted, Lapsed: view.Lapsed,
+		}
 		d = restart.Decide(o.effectivePolicy(), in)
 		disrupted := map[types.UID]bool{}
 		for _, w := range o.workloads {
@@ -130,11 +132,12 @@ func groupOf(policy *autorebootv1.RebootPolicy) string {
 	return ""
 }
 
-// claimsOf returns the workloads that a status has in flight.
+// claimsOf returns the workloads that a status has in flight. One that soaks and is available takes no slot.
 func claimsOf(status *autorebootv1.RebootPolicyStatus) []disruption.Claim {
 	claims := make([]disruption.Claim, 0, len(status.InFlight))
 	for i := range status.InFlight {
-		claims = append(claims, disruption.Claim{UID: status.InFlight[i].UID})
+		f := &status.InFlight[i]
+		claims = append(claims, disruption.Claim{UID: f.UID, Soaking: restart.IsSoaking(f)})
 	}
 	return claims
 }

@@ -40,6 +40,8 @@ type observation struct {
 	watchedSources map[sources.Ref]bool
 	// problems are reasons of Ready=False.
 	problems []problem
+	// clamped are messages about durations of the spec that are above their upper bounds.
+	clamped []string
 	// budgetBlocks describe the targets whose disruption budgets allow no eviction.
 	budgetBlocks []string
 

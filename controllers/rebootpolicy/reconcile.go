@@ -117,10 +117,12 @@ func (r *Reconciler) begin(stored *autorebootv1.RebootPolicy) *observation {
 	o := &observation{
 		key: client.ObjectKeyFromObject(stored), now: r.Now(), stored: stored, policy: policy, state: r.stateOf(policy),
 	}
+	approved := approval.RebootPolicyApproved(policy, r.WebhookExemptNamespaces...) // of the spec as it was written
+	o.clamped = rules.Clamp(&policy.Spec)
 	if errs := rules.Validate(policy, nil); len(errs) > 0 {
 		o.blockedBy, o.invalid = autorebootv1.ReasonInvalidSpec, errs.ToAggregate().Error()
 		o.addProblem(o.blockedBy, o.invalid)
-	} else if !approval.RebootPolicyApproved(policy, r.WebhookExemptNamespaces...) {
+	} else if !approved {
 		o.blockedBy = autorebootv1.ReasonForbidden
 		o.addProblem(o.blockedBy, r.unapproved(policy))
 	}

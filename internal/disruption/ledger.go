@@ -5,6 +5,7 @@ package disruption
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -15,17 +16,24 @@ const (
 	ChaosPod     = "ChaosPod"
 )
 
-// defaultMaxDisrupted is used where Options.Most is not positive.
+// defaultMaxDisrupted is used where Options.MaxDisrupted is not positive.
 const defaultMaxDisrupted = 10
 
 // Options of a Ledger.
 type Options struct {
-	// MaxDisrupted is how many workloads of the cluster may be disrupted at once. Defaults to 10.
+	// MaxDisrupted is how many slots the cluster has: how many workloads may be disrupted at once, without those whose
+	// slot has lapsed. A namespace may have as many disrupted, with those. Defaults to 10.
 	MaxDisrupted int
+	// SlotTimeout is how long a disruption has its slot whatever its namespace has: see Ledger.lapse. Defaults to 2m.
+	SlotTimeout time.Duration
 	// Wake is called for a holder that waits, to try again. It is called without a lock held, must not block,
 	// and may be called for one that does not wait any more. Defaults to nil: a holder that waits
 	// must then try by itself.
 	Wake func(Holder)
+	// Now measures how long a slot has been held. Defaults to time.Now.
+	Now func() time.Time
+	// AfterFunc calls a function once a time has passed, unless it is stopped before. Defaults to time.AfterFunc.
+	AfterFunc func(after time.Duration, call func()) (stop func() bool)
 }
 
 // Holder is an object that disrupts workloads.
@@ -35,49 +43,11 @@ type Holder struct {
 }
 
 // Claim is a workload that a holder disrupts.
-type Claim struct{ UID types.UID }
-
-// View is what a holder may do. It is true until the function that it was given to returns.
-type View struct {
-	// Group is how many claims other holders have in the same namespace and group; 0 without a group.
-	Group int
-	// Free is how many claims the holder may add to its own. It is negative where what was restored
-	// is more than the cluster may have.
-	Free int
-	// Share is how many claims the holder may have if it uses again the slots that it gives back: MaxDisrupted where
-	// none waits for a slot of the cluster. Otherwise it is an equal part of MaxDisrupted for each that has claims or
-	// waits, or the least that one has which waits, if that is more.
-	Share int
-	// Disrupted are the workloads that other holders claim. It must not be changed.
-	Disrupted map[types.UID]bool
-
-	own  int // claims that the holder has
-	wait *waiter
-}
-
-// Beyond returns how many claims the holder may have beyond standing ones. It is more than Free where the
-// holder has claimed in advance what it may not come to use, as when it decides a second time.
-func (v View) Beyond(standing []Claim) int { return v.Free + v.own - len(distinct(standing)) }
-
-func distinct(claims []Claim) map[types.UID]bool {
-	found := make(map[types.UID]bool, len(claims))
-	for _, c := range claims {
-		found[c.UID] = true
-	}
-	return found
-}
-
-// Wait records that the holder would claim more if others held less: it is woken once they do, and
-// must call Do or Forget then, since a slot of the cluster is kept for it until it does. If it
-// still finds no room it says so again, and keeps its place in the line. Naming the workloads it
-// waits for, beside slots of its group and the cluster, spares it from being woken for others.
-func (v View) Wait(workloads ...types.UID) {
-	if v.wait.workloads == nil {
-		v.wait.workloads = make(map[types.UID]bool, len(workloads))
-	}
-	for _, uid := range workloads {
-		v.wait.workloads[uid] = true
-	}
+type Claim struct {
+	UID types.UID
+	// Soaking means that the workload has recovered and is observed: no other holder may disrupt it, and it takes no
+	// slot.
+	Soaking bool
 }
 
 // groupKey names a group; groups of two namespaces have nothing in common.
@@ -86,7 +56,19 @@ type groupKey struct{ namespace, name string }
 // account is what one holder has.
 type account struct {
 	group  groupKey
-	claims map[types.UID]bool
+	claims map[types.UID]*claim
+}
+
+// count returns how many claims do not soak, and how many have a slot; none for a nil account.
+func (a *account) count() (disrupted, slots int) {
+	if a == nil {
+		return 0, 0
+	}
+	for _, c := range a.claims {
+		disrupted += number(!c.soaking)
+		slots += number(c.hasSlot())
+	}
+	return disrupted, slots
 }
 
 // Ledger keeps the claims. All methods may be called from anywhere, but not from within Do.
@@ -96,10 +78,12 @@ type Ledger struct {
 	mu       sync.Mutex
 	accounts map[Holder]*account
 	// claimants count the holders of each workload: after Restore there may be two.
-	claimants map[types.UID]int
-	groups    map[groupKey]int
-	held      int
-	queue     waitQueue
+	claimants  map[types.UID]int
+	groups     map[groupKey]int
+	namespaces map[string]*tally
+	held       int // slots of all namespaces
+	queue      waitQueue
+	stopTimer  func() bool // of scheduleLapse; nil while no slot is waited for
 }
 
 // New makes an empty Ledger.
@@ -107,15 +91,25 @@ func New(o Options) *Ledger {
 	if o.MaxDisrupted <= 0 {
 		o.MaxDisrupted = defaultMaxDisrupted
 	}
+	if o.SlotTimeout <= 0 {
+		o.SlotTimeout = defaultSlotTimeout
+	}
 	if o.Wake == nil {
 		o.Wake = func(Holder) {}
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.AfterFunc == nil {
+		o.AfterFunc = func(after time.Duration, call func()) func() bool { return time.AfterFunc(after, call).Stop }
+	}
 	return &Ledger{
-		Options:   o,
-		accounts:  map[Holder]*account{},
-		claimants: map[types.UID]int{},
-		groups:    map[groupKey]int{},
-		queue:     newWaitQueue(),
+		Options:    o,
+		accounts:   map[Holder]*account{},
+		claimants:  map[types.UID]int{},
+		groups:     map[groupKey]int{},
+		namespaces: map[string]*tally{},
+		queue:      newWaitQueue(),
 	}
 }
 
@@ -132,6 +126,7 @@ func (l *Ledger) Do(h Holder, group string, f func(View) []Claim) {
 func (l *Ledger) do(h Holder, key groupKey, f func(View) []Claim) []Holder {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	next := l.wake(l.lapse()) // before h looks: those that wait for the slots of others come first
 	woken := l.queue.endWake(h)
 	before := l.claims(h)
 	w := &waiter{holder: h, group: key}
@@ -147,7 +142,7 @@ func (l *Ledger) do(h Holder, key groupKey, f func(View) []Claim) []Holder {
 	}
 	// The slot that was kept for one that was woken is free for the next, if it was not taken.
 	freed.slot = freed.slot || woken
-	return l.wake(freed)
+	return append(next, l.wake(freed)...)
 }
 
 // Restore sets the claims of h as they were before the process began, whatever the limits are.
@@ -174,14 +169,17 @@ func (l *Ledger) forget(h Holder) []Holder {
 	return l.wake(freed)
 }
 
+// wake marks those who may have a use for what became free, and returns those who are to be woken.
 func (l *Ledger) wake(f freed) []Holder {
 	if f.slot || len(f.workloads) > 0 || f.group.name != "" {
 		l.queue.markReady(f)
 	}
-	return l.queue.wakeNext(l.free())
+	next := l.queue.wakeNext(l.free(), l.roomOf)
+	l.scheduleLapse()
+	return next
 }
 
-// free is how many claims are neither held nor promised to a holder that was woken.
+// free is how many slots are neither held nor promised to a holder that was woken.
 func (l *Ledger) free() int { return l.MaxDisrupted - l.held - l.queue.woken }
 
 // share is View.Share of h. The least alone would have a holder whose claims all end at once give up all slots while
@@ -193,7 +191,8 @@ func (l *Ledger) share(h Holder) int {
 	}
 	for _, w := range l.queue.order {
 		if w.needsSlot && w.holder != h {
-			least = min(least, l.claims(w.holder))
+			_, slots := l.accounts[w.holder].count()
+			least = min(least, slots)
 		}
 		if l.accounts[w.holder] == nil {
 			holders++
@@ -209,24 +208,6 @@ func (l *Ledger) claims(h Holder) int {
 	return 0
 }
 
-// Snapshot is what a ledger holds.
-type Snapshot struct {
-	MaxDisrupted int
-	Held         map[string]int // claims by kind of holder
-	Waiting      int            // holders in line
-}
-
-// Snapshot counts, for metrics.
-func (l *Ledger) Snapshot() Snapshot {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := Snapshot{MaxDisrupted: l.MaxDisrupted, Held: map[string]int{}, Waiting: l.queue.len()}
-	for h, a := range l.accounts {
-		s.Held[h.Kind] += len(a.claims)
-	}
-	return s
-}
-
 func keyOf(h Holder, group string) groupKey {
 	if group == "" {
 		return groupKey{}
@@ -234,59 +215,82 @@ func keyOf(h Holder, group string) groupKey {
 	return groupKey{h.Namespace, group}
 }
 
-func (l *Ledger) view(h Holder, key groupKey, w *waiter) View {
-	v := View{Free: l.free(), Share: l.share(h), Disrupted: make(map[types.UID]bool, len(l.claimants)), own: l.claims(h), wait: w}
-	own := l.accounts[h]
-	for uid, n := range l.claimants {
-		if own != nil && own.claims[uid] {
-			n--
-		}
-		if n > 0 {
-			v.Disrupted[uid] = true
-		}
-	}
-	if key.name != "" {
-		v.Group = l.groups[key]
-		if own != nil && own.group == key {
-			v.Group -= len(own.claims)
-		}
-	}
-	return v
-}
-
 // set makes claims those of h, and returns what became free by that.
 func (l *Ledger) set(h Holder, key groupKey, claims []Claim) freed {
-	next := distinct(claims)
+	old := l.accounts[h]
+	next := l.account(old, key, claims)
+	l.add(h.Namespace, old, -1)
+	l.add(h.Namespace, next, 1)
 	var freed freed
-	if old := l.accounts[h]; old != nil {
-		l.held -= len(old.claims)
-		if l.groups[old.group] -= len(old.claims); l.groups[old.group] <= 0 {
-			delete(l.groups, old.group)
-		}
-		if old.group != key || len(next) < len(old.claims) {
+	if old != nil {
+		if old.group != key || len(next.claims) < len(old.claims) {
 			freed.group = old.group
 		}
-		freed.slot = len(next) < len(old.claims)
+		disrupted, slots := old.count()
+		nowDisrupted, nowSlots := next.count()
+		freed.slot = nowSlots < slots || nowDisrupted < disrupted
 		for uid := range old.claims {
-			if !next[uid] {
+			if next.claims[uid] == nil {
 				freed.workloads = append(freed.workloads, uid)
-			}
-			if l.claimants[uid]--; l.claimants[uid] == 0 {
-				delete(l.claimants, uid)
 			}
 		}
 	}
 	delete(l.accounts, h)
-	if len(next) == 0 {
-		return freed
-	}
-	l.accounts[h] = &account{group: key, claims: next}
-	l.held += len(next)
-	if key.name != "" {
-		l.groups[key] += len(next)
-	}
-	for uid := range next {
-		l.claimants[uid]++
+	if len(next.claims) > 0 {
+		l.accounts[h] = next
 	}
 	return freed
+}
+
+// account returns what a holder has with some claims. One that it had already keeps its slot for as long as before.
+func (l *Ledger) account(old *account, key groupKey, claims []Claim) *account {
+	next := &account{group: key, claims: make(map[types.UID]*claim, len(claims))}
+	for _, c := range claims {
+		made := &claim{since: l.Now(), soaking: c.Soaking}
+		if old != nil && old.claims[c.UID] != nil {
+			made.since, made.lapsed = old.claims[c.UID].since, old.claims[c.UID].lapsed
+		}
+		if other := next.claims[c.UID]; other != nil {
+			made.soaking = made.soaking && other.soaking
+		}
+		next.claims[c.UID] = made
+	}
+	return next
+}
+
+// add adds an account to all sums, or takes it out of them.
+func (l *Ledger) add(namespace string, a *account, sign int) {
+	if a == nil || len(a.claims) == 0 {
+		return
+	}
+	t := l.namespaces[namespace]
+	if t == nil {
+		t = &tally{}
+		l.namespaces[namespace] = t
+	}
+	for uid, c := range a.claims {
+		t.claims += sign
+		t.disrupted += sign * number(!c.soaking)
+		t.slots += sign * number(c.hasSlot())
+		l.held += sign * number(c.hasSlot())
+		if l.claimants[uid] += sign; l.claimants[uid] == 0 {
+			delete(l.claimants, uid)
+		}
+	}
+	if t.claims == 0 {
+		delete(l.namespaces, namespace)
+	}
+	if a.group.name == "" {
+		return
+	}
+	if l.groups[a.group] += sign * len(a.claims); l.groups[a.group] == 0 {
+		delete(l.groups, a.group)
+	}
+}
+
+func number(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -29,7 +30,7 @@ func (r *recorder) take() []string {
 func claims(uids ...types.UID) []Claim {
 	var list []Claim
 	for _, uid := range uids {
-		list = append(list, Claim{uid})
+		list = append(list, Claim{UID: uid})
 	}
 	return list
 }
@@ -68,14 +69,15 @@ func TestViewCountsWhatOthersHold(t *testing.T) {
 	elsewhere := policy("d")
 	elsewhere.Namespace = "other"
 	l.Restore(elsewhere, "g", claims("4"))
+	const full = "as many workloads of the cluster are disrupted as --max-restarts allows (5), most of them in namespace other, shop"
+	none := map[types.UID]bool{}
 	for name, want := range map[string]View{
-		"a": {own: 2, Group: 1, Free: 0, Share: 5, Disrupted: map[types.UID]bool{"3": true, "4": true}},
-		"b": {own: 1, Group: 2, Free: 0, Share: 5, Disrupted: map[types.UID]bool{"1": true, "2": true, "3": true, "4": true}},
-		"c": {own: 1, Group: 3, Free: 0, Share: 5, Disrupted: map[types.UID]bool{"1": true, "2": true, "3": true, "4": true}},
+		"a": {Group: 1, Free: 0, Full: full, Lapsed: none, Share: 5, Disrupted: map[types.UID]bool{"3": true, "4": true}},
+		"b": {Group: 2, Free: 0, Full: full, Lapsed: none, Share: 5, Disrupted: map[types.UID]bool{"1": true, "2": true, "3": true, "4": true}},
+		"c": {Group: 3, Free: 0, Full: full, Lapsed: none, Share: 5, Disrupted: map[types.UID]bool{"1": true, "2": true, "3": true, "4": true}},
 	} {
 		l.Do(policy(name), "g", func(v View) []Claim {
-			v.wait = nil
-			if diff := cmp.Diff(want, v, cmp.AllowUnexported(View{})); diff != "" {
+			if diff := cmp.Diff(want, v, cmpopts.IgnoreUnexported(View{})); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
 			switch name {
@@ -183,7 +185,7 @@ func TestDefaultsLetTenAtOnceAndWakeNoHolder(t *testing.T) {
 		}
 	}
 	letGo(l, "0", "")
-	want := Snapshot{MaxDisrupted: 10, Held: map[string]int{RebootPolicy: 9}, Waiting: 2}
+	want := Snapshot{MaxDisrupted: 10, Held: map[string]int{RebootPolicy: 9}, Waiting: 2, Slots: map[string]int{"shop": 9}, Lapsed: map[string]int{"shop": 0}}
 	if diff := cmp.Diff(want, l.Snapshot()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -279,10 +281,10 @@ func TestLedgerIsEmptyOnceAllAreForgotten(t *testing.T) {
 	for i := range 50 {
 		l.Forget(policy(fmt.Sprint(i)))
 	}
-	if diff := cmp.Diff(Snapshot{MaxDisrupted: 2, Held: map[string]int{}}, l.Snapshot()); diff != "" {
+	if diff := cmp.Diff(Snapshot{MaxDisrupted: 2, Held: map[string]int{}, Slots: map[string]int{}, Lapsed: map[string]int{}}, l.Snapshot()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if n := len(l.accounts) + len(l.claimants) + len(l.groups) + len(l.queue.byHolder) + l.held + l.queue.woken; n != 0 {
+	if n := len(l.accounts) + len(l.claimants) + len(l.groups) + len(l.namespaces) + len(l.queue.byHolder) + l.held + l.queue.woken; n != 0 {
 		t.Errorf("%d things are left behind", n)
 	}
 }

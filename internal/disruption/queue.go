@@ -88,20 +88,44 @@ func (l *waitQueue) markReady(f freed) {
 	}
 }
 
-// wakeNext are the first that are ready, as many as there are slots.
-func (l *waitQueue) wakeNext(slots int) []Holder {
-	var next []Holder
+// wakeNext returns those that are ready and to be woken, as many as there are slots: always the one whose namespace has
+// the fewest slots, those that were woken included, and among several the one that has waited longest. roomOf returns how
+// many more workloads of a namespace may be disrupted, and how many slots it has.
+func (l *waitQueue) wakeNext(slots int, roomOf func(namespace string) (room, slots int)) []Holder {
+	if slots <= 0 {
+		return nil
+	}
+	promised := map[string]int{}
 	for _, w := range l.order {
-		if len(next) >= slots {
+		promised[w.holder.Namespace] += number(w.woken)
+	}
+	var next []Holder
+	for ; slots > 0; slots-- {
+		var first *waiter
+		fewest := 0
+		for _, w := range l.order {
+			if !w.ready || w.woken {
+				continue
+			}
+			room, has := roomOf(w.holder.Namespace)
+			if has += promised[w.holder.Namespace]; room > promised[w.holder.Namespace] && (first == nil || has < fewest) {
+				first, fewest = w, has
+			}
+		}
+		if first == nil {
 			break
 		}
-		if w.ready && !w.woken {
-			w.woken = true
-			l.woken++
-			next = append(next, w.holder)
-		}
+		first.woken = true
+		l.woken++
+		promised[first.holder.Namespace]++
+		next = append(next, first.holder)
 	}
 	return next
+}
+
+// needsSlot reports whether a holder waits for a slot of the cluster.
+func (l *waitQueue) needsSlot() bool {
+	return slices.ContainsFunc(l.order, func(w *waiter) bool { return w.needsSlot })
 }
 
 // freed is what became free at once.

@@ -254,10 +254,10 @@ type EvictStrategy struct {
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
-	// timeout bounds the time that one pod's eviction is tried while a budget refuses it. The
-	// default is 10m.
+	// timeout bounds the time that one pod's eviction is tried while a budget refuses it, at most
+	// 24h. The default is 10m.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be at most 24h"
 	// +optional
 	Timeout *common.Duration `json:"timeout,omitempty"`
 }

@@ -163,15 +163,16 @@ const (
 
 // Verification decides whether a restart succeeded.
 type Verification struct {
-	// timeout is how long the workload may take to be available again. The default is 15m.
+	// timeout is how long the workload may take to be available again, at most 24h. The default is
+	// 15m.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be at most 24h"
 	// +optional
 	Timeout *common.Duration `json:"timeout,omitempty"`
 
-	// soak is how long it must then stay available. The default is 2m.
+	// soak is how long it must then stay available, at most 24h. The default is 2m.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be at most 24h"
 	// +optional
 	Soak *common.Duration `json:"soak,omitempty"`
 

@@ -96,16 +96,16 @@ const (
 // Verification says how the target proves that it survived: its ready pods are back to their
 // number before the run, in time, and stay so.
 type Verification struct {
-	// recoveryTimeout is the time that the target has to recover. The default is 10m.
+	// recoveryTimeout is the time that the target has to recover, at most 24h. The default is 10m.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be at most 24h"
 	// +optional
 	RecoveryTimeout *common.Duration `json:"recoveryTimeout,omitempty"`
 
-	// soak is how long it must then stay so. The default is 30s, except with target.template, where it
-	// is 0s.
+	// soak is how long it must then stay so, at most 24h. The default is 30s, except with
+	// target.template, where it is 0s.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be at most 24h"
 	// +optional
 	Soak *common.Duration `json:"soak,omitempty"`
 

@@ -147,7 +147,10 @@ func (i *leaderControllers) reconcilers(ctx context.Context) ([]reconciler, erro
 	if err != nil {
 		return nil, err
 	}
-	shared := newDisruptions(i.cluster.GetCache(), cluster, i.config.RebootPolicies.MaxRestarts)
+	shared := newDisruptions(i.cluster.GetCache(), cluster, i.config.RebootPolicies)
+	if err := i.metrics.Register(shared.ledger); err != nil {
+		return nil, fmt.Errorf("metrics of disruptions: %w", err)
+	}
 	if i.shard != nil {
 		i.shard.OnArrive = shared.restoreNamespace
 	}

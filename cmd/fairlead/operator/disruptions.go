@@ -43,9 +43,9 @@ type disruptions struct {
 	wakes    []func(disruption.Holder)
 }
 
-func newDisruptions(from cache.Cache, cluster *freeze.Freeze, most int) *disruptions {
+func newDisruptions(from cache.Cache, cluster *freeze.Freeze, c options.RebootPolicies) *disruptions {
 	d := &disruptions{cache: from, freeze: cluster}
-	d.ledger = disruption.New(disruption.Options{MaxDisrupted: most, Wake: d.wakeAll})
+	d.ledger = disruption.New(disruption.Options{MaxDisrupted: c.MaxRestarts, SlotTimeout: c.SlotTimeout.Duration, Wake: d.wakeAll})
 	return d
 }
 

@@ -94,6 +94,11 @@ type RebootPolicies struct {
 	// MaxRestarts is how many workloads of the whole cluster restart at once. Defaults to 10.
 	MaxRestarts int `json:"maxRestarts,omitempty"`
 
+	// SlotTimeout is how long a restart or kill counts for MaxRestarts at least. Of those that last longer, a namespace
+	// has a quarter of MaxRestarts counted, and none after an hour, so that what cannot end holds up no other
+	// namespace. Defaults to 2m.
+	SlotTimeout metav1.Duration `json:"slotTimeout,omitempty"`
+
 	// Sources is how changes of ConfigMaps and Secrets are noticed: Watch, which is the default, or
 	// Poll.
 	Sources string `json:"sources,omitempty"`
@@ -113,6 +118,7 @@ type RebootPolicies struct {
 func defaultRebootPolicies() RebootPolicies {
 	return RebootPolicies{
 		MaxRestarts:         10,
+		SlotTimeout:         duration(2 * time.Minute),
 		Sources:             SourcesWatch,
 		SourcesPollInterval: duration(30 * time.Second),
 		ProbeWorkers:        256,
@@ -122,6 +128,9 @@ func defaultRebootPolicies() RebootPolicies {
 
 func (r RebootPolicies) validate(path *field.Path) field.ErrorList {
 	errs := within(path.Child("maxRestarts"), r.MaxRestarts, 1, 1000)
+	if d := r.SlotTimeout.Duration; d < time.Second || d > time.Hour {
+		errs = append(errs, field.Invalid(path.Child("slotTimeout"), d.String(), "must be from 1s to 1h"))
+	}
 	if r.Sources != SourcesWatch && r.Sources != SourcesPoll {
 		errs = append(errs, field.NotSupported(path.Child("sources"), r.Sources, []string{SourcesWatch, SourcesPoll}))
 	}

@@ -25,6 +25,7 @@ func TestEveryRuleRefusesWithThePathOfTheField(t *testing.T) {
 		"storageMigration.rate":               func(c *Configuration) { c.StorageMigration.Rate = 0 },
 		"storageMigration.settle":             func(c *Configuration) { c.StorageMigration.Settle = duration(0) },
 		"rebootPolicies.sourcesPollInterval":  func(c *Configuration) { c.RebootPolicies.SourcesPollInterval = duration(time.Millisecond) },
+		"rebootPolicies.slotTimeout":          func(c *Configuration) { c.RebootPolicies.SlotTimeout = duration(time.Millisecond) },
 		"rebootPolicies.probeWorkers":         func(c *Configuration) { c.RebootPolicies.ProbeWorkers = 1 },
 		"rebootPolicies.fingerprintSecret":    func(c *Configuration) { c.RebootPolicies.FingerprintSecret = "No" },
 		"calendar.blackouts":                  func(c *Configuration) { c.Calendar.Blackouts = []cron.Blackout{{Name: "year-end"}} },

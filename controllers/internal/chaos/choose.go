@@ -57,7 +57,7 @@ func (r *run) admit(id string) (occurrence, *hold) {
 	}
 	if r.observed.Others.Free <= 0 {
 		r.waitsForOthers = true
-		return occurrence{}, &hold{reason: chaosv1.ReasonConcurrencyLimit, message: "as many workloads of the cluster are disrupted as --max-restarts allows"}
+		return occurrence{}, &hold{reason: chaosv1.ReasonConcurrencyLimit, message: r.observed.Others.Full}
 	}
 	c.count = min(c.count, r.observed.Others.Free)
 	var uids []string

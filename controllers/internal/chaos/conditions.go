@@ -6,6 +6,7 @@ package chaos
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -109,7 +110,7 @@ func (r *run) setReady() {
 		case r.schedule.calendar.NextOpen(r.now).IsZero():
 			message = "no run ever begins: no window is open outside of the blackouts"
 		}
-		r.set(chaosv1.ConditionReady, metav1.ConditionTrue, reason, message)
+		r.set(chaosv1.ConditionReady, metav1.ConditionTrue, reason, strings.Join(append([]string{message}, r.clamped...), "; "))
 	}
 }
 

@@ -14,10 +14,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
+	"github.com/fairlead-dev/fairlead/internal/disruption"
 )
 
 // Decide returns what follows from an observation. p is the stored object; it is not changed. The same arguments give
@@ -26,16 +26,21 @@ func Decide(p *chaosv1.ChaosPod, o Observation) Decision { return newRun(p, o).d
 
 // ClaimsOf returns the owners that a status disrupts; a dry run disrupts none. An owner whose budget kept a pod alive
 // is claimed while another of its pods may replace it.
-func ClaimsOf(status *chaosv1.ChaosPodStatus) []types.UID {
-	if status.CurrentRun == nil || status.CurrentRun.DryRun {
+func ClaimsOf(status *chaosv1.ChaosPodStatus) []disruption.Claim {
+	c := status.CurrentRun
+	if c == nil || c.DryRun {
 		return nil
 	}
-	var claims []types.UID
-	for i := range status.CurrentRun.Victims {
-		v := &status.CurrentRun.Victims[i]
-		replaced := v.Outcome == chaosv1.VictimSkippedDisruptionBudget && status.CurrentRun.Phase != chaosv1.RunVerifying
-		if v.Owner != nil && (v.Outcome == chaosv1.VictimPending || isDead(v.Outcome) || replaced) && !slices.Contains(claims, v.Owner.UID) {
-			claims = append(claims, v.Owner.UID)
+	var claims []disruption.Claim
+	for i := range c.Victims {
+		v := &c.Victims[i]
+		replaced := v.Outcome == chaosv1.VictimSkippedDisruptionBudget && c.Phase != chaosv1.RunVerifying
+		if v.Owner == nil || v.Outcome != chaosv1.VictimPending && !isDead(v.Outcome) && !replaced {
+			continue
+		}
+		claim := disruption.Claim{UID: v.Owner.UID, Soaking: c.Phase == chaosv1.RunVerifying && c.ReadyTime != nil}
+		if !slices.Contains(claims, claim) {
+			claims = append(claims, claim)
 		}
 	}
 	return claims

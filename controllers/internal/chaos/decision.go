@@ -129,9 +129,11 @@ type Obstacle struct{ Reason, Message string }
 
 // Others is what the ledger of disruptions has for other objects.
 type Others struct {
-	// Free is how many more workloads the whole cluster may have disrupted; what this object claims has
+	// Free is how many more workloads the cluster and the namespace may have disrupted; what this object claims has
 	// been subtracted already.
 	Free int
+	// Full is why there is no room, in the words of a message.
+	Full string
 	// Disrupted are the workloads that a RebootPolicy or another ChaosPod disrupts.
 	Disrupted map[types.UID]bool
 }

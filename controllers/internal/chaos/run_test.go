@@ -16,6 +16,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/disruption"
 )
 
 func TestARunIsPlannedStoredKilledAndVerified(t *testing.T) {
@@ -32,7 +33,7 @@ func TestARunIsPlannedStoredKilledAndVerified(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	b.expectCondition(chaosv1.ConditionRunning, "True/Killing")
-	if got := ClaimsOf(&b.p.Status); !slices.Equal(got, []types.UID{"uid-api"}) {
+	if got := ClaimsOf(&b.p.Status); !slices.Equal(got, []disruption.Claim{{UID: "uid-api"}}) {
 		t.Errorf("claims %v", got)
 	}
 	b.answer(d, Done)

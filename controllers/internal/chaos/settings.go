@@ -37,11 +37,14 @@ type settings struct {
 
 	// unreadable is what in the spec is invalid: nothing is killed then.
 	unreadable string
+	// clamped are messages about durations that are above their upper bounds.
+	clamped []string
 }
 
 func settingsOf(p *chaosv1.ChaosPod) settings {
 	whole := &chaosv1.ChaosPod{Spec: *p.Spec.DeepCopy()}
 	rules.Default(whole)
+	clamped := rules.Clamp(&whole.Spec)
 	spec := &whole.Spec
 	s := settings{
 		suspend: *spec.Suspend, dryRun: *spec.DryRun,
@@ -50,6 +53,7 @@ func settingsOf(p *chaosv1.ChaosPod) settings {
 		recoveryTimeout:  durationOr(spec.Verification.RecoveryTimeout, rules.DefaultRecoveryTimeout),
 		soak:             durationOr(spec.Verification.Soak, "0s"), // as Default leaves it with target.template
 		haltOnFailure:    *spec.Verification.OnFailure != chaosv1.FailureContinue,
+		clamped:          clamped,
 	}
 	if *spec.Action.Type == chaosv1.ActionDelete {
 		s.verb = Delete

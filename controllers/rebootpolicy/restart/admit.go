@@ -306,20 +306,48 @@ func (r *run) checkConcurrencyLimit(t *target) (admission, bool) {
 		}
 	}
 	limit, own, free := scaledValue(r.maxTargets, selected), len(r.status.InFlight), others.Free
-	if own < others.Share {
-		free += r.ended
+	if r.slots() < others.Share {
+		free += r.released
 	}
 	switch {
 	case own >= limit:
 		return held(autorebootv1.ReasonConcurrencyLimit, "for another restart to end"), true
 	case r.evict && scaledValue(r.maxUnavailable, int(t.workload.Desired)) == 0:
 		return held(autorebootv1.ReasonConcurrencyLimit, "strategy.evict.maxUnavailable lets no pod be evicted"), true
-	case own+others.Group >= limit, r.started >= free:
-		v := held(autorebootv1.ReasonConcurrencyLimit, "for restarts of other policies to end")
-		v.waitsForOthers = true
-		return v, true
+	case own+others.Group >= limit:
+		return heldByOthers("for restarts of other policies of its group to end"), true
+	case r.started >= free && others.Full != "":
+		return heldByOthers(others.Full), true
+	case r.started >= free:
+		return heldByOthers("for restarts of other policies to end"), true
 	}
 	return admission{}, false
+}
+
+func heldByOthers(message string) admission {
+	v := held(autorebootv1.ReasonConcurrencyLimit, message)
+	v.waitsForOthers = true
+	return v
+}
+
+// slots returns how many slots of the cluster the restarts in flight have.
+func (r *run) slots() int {
+	n := 0
+	for i := range r.status.InFlight {
+		if r.hasSlot(&r.status.InFlight[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *run) hasSlot(f *autorebootv1.InFlightRestart) bool {
+	return !IsSoaking(f) && !r.observed.Others.Lapsed[f.UID]
+}
+
+// IsSoaking reports whether a restart has made its workload available again, and only observes it.
+func IsSoaking(f *autorebootv1.InFlightRestart) bool {
+	return f.Phase == autorebootv1.PhaseSoaking && f.UnavailableTime == nil
 }
 
 func (r *run) checkDryRun(*target) (admission, bool) {

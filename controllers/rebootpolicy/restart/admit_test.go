@@ -4,6 +4,7 @@
 package restart
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -97,27 +98,35 @@ func TestReasonsAreJudgedInTheirOrder(t *testing.T) {
 	}
 }
 
-// One write of the status ends a restart and plans the next. Where another object waits for a slot and has fewer, the
-// slot is its.
-func TestTheSlotOfARestartThatEndsIsUsedAgain(t *testing.T) {
+// One write of the status has a restart soak, which gives its slot back, and plans the next. Where another object waits
+// for a slot and has fewer, the slot is its.
+func TestTheSlotOfARestartThatSoaksIsUsedAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		free, share int
+		lapsed      bool
 		starts      bool
 	}{
-		"no other waits":                {0, 10, true},
-		"others have as many":           {0, 1, true},
-		"another has none":              {0, 0, false},
-		"more is in flight than may be": {-1, 10, false},
-		"there is room":                 {1, 0, true},
+		"no other waits":                {0, 10, false, true},
+		"others have as many":           {0, 1, false, true},
+		"another has none":              {0, 0, false, false},
+		"more is in flight than may be": {-1, 10, false, false},
+		"there is room":                 {1, 0, false, true},
+		"its slot had lapsed":           {0, 10, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newSuite(t, "a", "b")
+			most := intstr.FromInt32(2)
+			b.p.Spec.Concurrency = &autorebootv1.Concurrency{MaxTargets: &most}
+			b.o.Others.Free = 1
 			b.start()
-			b.after(time.Minute)
-			b.o.Others.Free, b.o.Others.Share = c.free, c.share
-			d := b.after(2 * time.Minute)
-			if len(d.Status.History) != 1 || len(d.Actions) != 0 != c.starts || d.WaitsForOthers == c.starts {
-				t.Errorf("%d ended, actions %+v, pending: %s", len(d.Status.History), d.Actions, d.PendingMessage)
+			b.o.Others.Free, b.o.Others.Share, b.o.Others.Full = c.free, c.share, "the cluster is full"
+			b.o.Others.Lapsed = map[types.UID]bool{"uid-a": c.lapsed}
+			d := b.after(time.Minute)
+			if len(d.Status.InFlight) == 0 || d.Status.InFlight[0].Phase != autorebootv1.PhaseSoaking {
+				t.Fatalf("in flight: %+v", d.Status.InFlight)
+			}
+			if len(d.Actions) != 0 != c.starts || d.WaitsForOthers == c.starts || !c.starts && !strings.Contains(d.PendingMessage, "the cluster is full") {
+				t.Errorf("actions %+v, pending: %s", d.Actions, d.PendingMessage)
 			}
 		})
 	}

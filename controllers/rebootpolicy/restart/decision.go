@@ -46,13 +46,18 @@ type Calendar struct {
 type Others struct {
 	// Group is how many restarts of other policies of the same concurrency group are in flight.
 	Group int
-	// Free is how many more restarts the cluster allows; those that the policy has in flight are subtracted already.
+	// Free is how many more restarts the cluster and the namespace allow; those that the policy has in flight, and that do
+	// not soak, are subtracted already.
 	Free int
+	// Full is why there is no room, in the words of a message.
+	Full string
 	// Share is how many restarts the policy may have in flight by using the slots of those that end in the same
 	// decision: others that wait for a slot of the cluster have no fewer.
 	Share int
 	// Disrupted are the workloads that another policy or a ChaosPod disrupts.
 	Disrupted map[types.UID]bool
+	// Lapsed are the workloads in flight that take no room any more: their end makes none.
+	Lapsed map[types.UID]bool
 }
 
 // Workload is the observed state of one target.

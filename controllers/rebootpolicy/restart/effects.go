@@ -183,9 +183,17 @@ func (r *run) addRefusedMessage(t *target, before *autorebootv1.Refusal, o occur
 
 func (r *run) soak(t *target, _ occurrence) {
 	f := r.inFlight(t.id())
+	r.release(f)
 	f.Phase, f.PhaseTime, f.BlockedTime, f.BlockedBy, f.Refusal = autorebootv1.PhaseSoaking, r.timestampPtr(), nil, "", nil
 	desired := t.workload.Desired
 	f.Desired = &desired
+}
+
+// release counts the slot that a restart gives back.
+func (r *run) release(f *autorebootv1.InFlightRestart) {
+	if r.hasSlot(f) {
+		r.released++
+	}
 }
 
 func (r *run) verified(t *target, o occurrence) {
@@ -257,8 +265,8 @@ func (r *run) endRestart(t *target, result autorebootv1.RestartResult, o occurre
 		ID: f.ID, Triggers: f.Triggers, Target: t.id(), Result: result, Reason: o.reason, Message: clip(o.message, maxRecord),
 		StartedTime: f.StartedTime, CompletedTime: r.timestampPtr(),
 	}
+	r.release(f)
 	r.dropInFlight(record.ID)
-	r.ended++
 	t.LastRestartTime, r.status.LastRestartTime = r.timestampPtr(), r.timestampPtr()
 	r.addHistory(record)
 	return record

@@ -33,8 +33,8 @@ func (m *model) check(o Observation, d Decision) {
 	most := int(m.policy.Spec.Concurrency.MaxTargets.IntVal)
 	inFlight := len(d.Status.InFlight)
 	free := max(o.Others.Free, 0)
-	if inFlight <= o.Others.Share { // the slots of those that have ended
-		free = max(o.Others.Free+len(stored)-(inFlight-len(planned)), 0)
+	if slots := slotsOf(d.Status.InFlight); slots <= o.Others.Share { // the slots of those that have ended or soak
+		free = max(o.Others.Free+max(slotsOf(m.policy.Status.InFlight)-(slots-len(planned)), 0), 0)
 	}
 	if len(planned) > 0 && (inFlight+m.group > most || len(planned) > free) {
 		m.fail("%d are planned with %d in flight, %d of the group, %d free and a share of %d", len(planned), inFlight, m.group, o.Others.Free, o.Others.Share)

@@ -254,7 +254,7 @@ func (m *model) reconcile(crash string) time.Time {
 			}
 		}
 	}
-	o.Others.Free, o.Others.Share = max(m.free-len(m.policy.Status.InFlight), 0), m.share
+	o.Others.Free, o.Others.Share = max(m.free-slotsOf(m.policy.Status.InFlight), 0), m.share
 	before := m.bytes(m.policy)
 	d := m.decide(m.policy, o)
 	if m.bytes(m.policy) != before {
@@ -328,6 +328,16 @@ func (m *model) bytes(v any) string {
 	return string(data)
 }
 
+// slotsOf returns how many slots of the cluster the restarts of a list have.
+func slotsOf(list []autorebootv1.InFlightRestart) (n int) {
+	for i := range list {
+		if !IsSoaking(&list[i]) {
+			n++
+		}
+	}
+	return n
+}
+
 // without returns how many restarts of a list are not in another.
 func without(list, other []autorebootv1.InFlightRestart) (n int) {
 	for i := range list {
@@ -342,11 +352,12 @@ func without(list, other []autorebootv1.InFlightRestart) (n int) {
 func (m *model) checkRepeatable(o Observation, d Decision) {
 	p := m.policy.DeepCopy()
 	p.Status = d.Status
-	// What is planned is in the ledger. What ended leaves it, and its slot is this policy's unless others have fewer.
-	planned, ended := without(p.Status.InFlight, m.policy.Status.InFlight), without(m.policy.Status.InFlight, p.Status.InFlight)
+	// What is planned is in the ledger. What ended or soaks leaves it, and its slot is this policy's unless others have
+	// fewer.
+	planned := without(p.Status.InFlight, m.policy.Status.InFlight)
 	o.Others.Free -= planned
-	if len(p.Status.InFlight) < o.Others.Share {
-		o.Others.Free += ended
+	if slots := slotsOf(p.Status.InFlight); slots < o.Others.Share {
+		o.Others.Free += max(slotsOf(m.policy.Status.InFlight)-(slots-planned), 0)
 	}
 	again := Decide(p, o)
 	if a, b := m.bytes(d.Status), m.bytes(again.Status); a != b {

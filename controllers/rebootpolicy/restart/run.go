@@ -43,10 +43,11 @@ type run struct {
 	targets   []target
 	workloads map[autorebootv1.RestartTarget]*Workload
 
-	messages       []Message
-	requeue        time.Time
-	started, ended int
-	waitsForOthers bool
+	messages []Message
+	requeue  time.Time
+	// started is how many restarts have begun, and released how many slots of the cluster were given back.
+	started, released int
+	waitsForOthers    bool
 	// restartNowDone means that a restart which RestartNow asked for was verified, or not needed.
 	restartNowDone bool
 	// fired and moved are the triggers that asked for a restart, and those whose sources changed.

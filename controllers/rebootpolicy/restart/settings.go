@@ -47,6 +47,7 @@ type settings struct {
 func settingsOf(p *autorebootv1.RebootPolicy) settings {
 	whole := &autorebootv1.RebootPolicy{Spec: *p.Spec.DeepCopy()}
 	rules.Default(whole)
+	rules.Clamp(&whole.Spec)
 	spec := &whole.Spec
 	s := settings{
 		suspend: *spec.Suspend, dryRun: *spec.DryRun,

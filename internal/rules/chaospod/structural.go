@@ -144,9 +144,8 @@ func verification(path rules.Path, v *chaosv1.Verification) field.ErrorList {
 	if v == nil {
 		return nil
 	}
-	_, _, errs := rules.OptionalDuration(path.Child("recoveryTimeout"), v.RecoveryTimeout)
-	_, _, soakErrs := rules.OptionalDuration(path.Child("soak"), v.Soak)
-	errs = append(errs, soakErrs...)
+	errs := rules.ClaimDuration(path.Child("recoveryTimeout"), v.RecoveryTimeout)
+	errs = append(errs, rules.ClaimDuration(path.Child("soak"), v.Soak)...)
 	if v.OnFailure != nil {
 		errs = append(errs, rules.Enum(path.Child("onFailure"), *v.OnFailure, chaosv1.FailureSuspend, chaosv1.FailureContinue)...)
 	}

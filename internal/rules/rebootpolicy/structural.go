@@ -84,7 +84,7 @@ func strategy(path rules.Path, s *autorebootv1.Strategy) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Field(), s.Type, "evict needs type Evict"))
 	}
 	errs = append(errs, rules.IntOrPercent(path.Child("evict", "maxUnavailable"), s.Evict.MaxUnavailable)...)
-	return append(errs, optionalDuration(path.Child("evict", "timeout"), s.Evict.Timeout)...)
+	return append(errs, rules.ClaimDuration(path.Child("evict", "timeout"), s.Evict.Timeout)...)
 }
 
 func debounce(path rules.Path, d *autorebootv1.Debounce) field.ErrorList {
@@ -185,8 +185,8 @@ func verification(path rules.Path, v *autorebootv1.Verification) field.ErrorList
 	if v == nil {
 		return nil
 	}
-	errs := optionalDuration(path.Child("timeout"), v.Timeout)
-	errs = append(errs, optionalDuration(path.Child("soak"), v.Soak)...)
+	errs := rules.ClaimDuration(path.Child("timeout"), v.Timeout)
+	errs = append(errs, rules.ClaimDuration(path.Child("soak"), v.Soak)...)
 	if n := v.MaxContainerRestarts; n != nil && *n < 0 {
 		errs = append(errs, field.Invalid(path.Child("maxContainerRestarts").Field(), *n, "must not be negative"))
 	}

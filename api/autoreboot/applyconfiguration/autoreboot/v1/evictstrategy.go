@@ -19,8 +19,8 @@ type EvictStrategyApplyConfiguration struct {
 	// restart: a number, or a percentage of the desired pods, rounded down but never below one
 	// unless it is 0 itself, which evicts nothing. The default is 1.
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-	// timeout bounds the time that one pod's eviction is tried while a budget refuses it. The
-	// default is 10m.
+	// timeout bounds the time that one pod's eviction is tried while a budget refuses it, at most
+	// 24h. The default is 10m.
 	Timeout *common.Duration `json:"timeout,omitempty"`
 }
 

@@ -15,9 +15,10 @@ import (
 //
 // Verification decides whether a restart succeeded.
 type VerificationApplyConfiguration struct {
-	// timeout is how long the workload may take to be available again. The default is 15m.
+	// timeout is how long the workload may take to be available again, at most 24h. The default is
+	// 15m.
 	Timeout *common.Duration `json:"timeout,omitempty"`
-	// soak is how long it must then stay available. The default is 2m.
+	// soak is how long it must then stay available, at most 24h. The default is 2m.
 	Soak *common.Duration `json:"soak,omitempty"`
 	// maxContainerRestarts is how many restarts of containers are forgiven from the start of the
 	// restart to the end of the soak. The default is 0.

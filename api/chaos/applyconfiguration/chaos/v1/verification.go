@@ -16,10 +16,10 @@ import (
 // Verification says how the target proves that it survived: its ready pods are back to their
 // number before the run, in time, and stay so.
 type VerificationApplyConfiguration struct {
-	// recoveryTimeout is the time that the target has to recover. The default is 10m.
+	// recoveryTimeout is the time that the target has to recover, at most 24h. The default is 10m.
 	RecoveryTimeout *common.Duration `json:"recoveryTimeout,omitempty"`
-	// soak is how long it must then stay so. The default is 30s, except with target.template, where it
-	// is 0s.
+	// soak is how long it must then stay so, at most 24h. The default is 30s, except with
+	// target.template, where it is 0s.
 	Soak *common.Duration `json:"soak,omitempty"`
 	// onFailure is Suspend, which stops all further runs, or Continue. The default is Suspend.
 	OnFailure *chaosv1.FailurePolicy `json:"onFailure,omitempty"`

@@ -1,0 +1,42 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// MaxClaim is the upper bound of each duration for which an object keeps others from the workloads that it disrupts.
+const MaxClaim = 24 * time.Hour
+
+// maxClaimText is MaxClaim as the schema writes it.
+const maxClaimText = common.Duration("24h")
+
+// ClaimDuration checks a duration that may be absent, with the upper bound MaxClaim.
+func ClaimDuration(path Path, d *common.Duration) field.ErrorList {
+	if d == nil {
+		return nil
+	}
+	errs := append(Text(path, string(*d), 0, 32), Pattern(path, string(*d), durationPattern, DurationMessage)...)
+	if span, err := d.Parse(); len(errs) == 0 && (err != nil || span > MaxClaim) {
+		errs = append(errs, field.Invalid(path.Field(), string(*d), "must be at most "+string(maxClaimText)))
+	}
+	return errs
+}
+
+// ClampClaim lowers a duration above MaxClaim to it, and returns what it did, for a condition or a warning; nil for a
+// duration within the bound. Objects that were stored before there was a bound may have such a one.
+func ClampClaim(path Path, d **common.Duration) []string {
+	if *d == nil || (*d).Or(0) <= MaxClaim {
+		return nil
+	}
+	bound := maxClaimText
+	text := path.Field().String() + ": " + string(**d) + " counts as " + string(bound) + ", which is the most that may be written"
+	*d = &bound
+	return []string{text}
+}
