@@ -88,7 +88,7 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 	case autorebootv1.PhaseSoaking:
 		return r.nextSoakEvent(t, f)
 	}
-	if ends, ok := r.deadline(f); w.Unselected && !r.now.Before(started.Add(r.timeout)) || ok && !r.now.Before(ends) {
+	if !r.now.Before(r.deadline(f)) {
 		if w.Unselected {
 			return occurrence{event: TargetGone, reason: autorebootv1.ReasonTargetGone}, true
 		}
@@ -228,14 +228,17 @@ func (r *run) failure(t *target, reason string) occurrence {
 	return o
 }
 
-// deadline returns when a restart that has not ended has failed; none while the API server refuses its evictions. What
-// was refused before does not count.
-func (r *run) deadline(f *autorebootv1.InFlightRestart) (time.Time, bool) {
+// deadline returns when a restart that has not ended has failed. The time in which the API server refuses its evictions
+// does not count: each refusal moves the deadline.
+func (r *run) deadline(f *autorebootv1.InFlightRestart) time.Time {
 	began := timeOf(f.StartedTime)
 	if f.Phase == autorebootv1.PhaseEvicting {
 		began = latest(began, timeOf(f.PhaseTime))
+		if f.Refusal != nil {
+			began = latest(began, f.Refusal.Time.Add(refusedInterval))
+		}
 	}
-	return began.Add(r.timeout), f.Phase != autorebootv1.PhaseEvicting || f.Refusal == nil
+	return began.Add(r.timeout)
 }
 
 // refusedUntil returns when what was refused is tried again; zero where it may be now. A time in the future is that of
@@ -256,9 +259,7 @@ func (r *run) requeueInFlight(f *autorebootv1.InFlightRestart) {
 		r.requeueAt(timeOf(f.PhaseTime).Add(r.soakTime))
 		return
 	}
-	if ends, ok := r.deadline(f); ok {
-		r.requeueAt(ends)
-	}
+	r.requeueAt(r.deadline(f))
 	r.requeueAt(r.refusedUntil(f.Refusal))
 	if f.Phase == autorebootv1.PhasePlanned {
 		r.requeueAt(r.now.Add(retryInterval))

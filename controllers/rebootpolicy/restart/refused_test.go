@@ -131,6 +131,24 @@ func TestARefusalInTheMidstOfEvictionsStopsTheClock(t *testing.T) {
 	}
 }
 
+// What was refused once and is not tried any more, since a new pod never becomes ready, has an end.
+func TestARefusalThatIsOverDoesNotKeepARestartWithoutAnEnd(t *testing.T) {
+	b := newSuite(t)
+	b.p.Spec.Strategy = &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict}
+	b.start()
+	w := b.workload(0)
+	w.Pods[0] = Pod{Name: "api-3", UID: "api-3", Created: b.o.Now.Add(time.Second), Ready: true}
+	b.refuse(b.after(2 * time.Second))
+	w.Pods[0].Ready, w.Available = false, false
+	if d := b.after(2 * time.Minute); len(d.Actions) > 0 || d.RequeueAt.IsZero() {
+		t.Fatalf("actions %+v, again at %s", d.Actions, d.RequeueAt)
+	}
+	b.after(15 * time.Minute)
+	if h := b.p.Status.History; len(h) != 1 || h[0].Reason != autorebootv1.ReasonTimedOut {
+		t.Errorf("history %+v, in flight %+v", h, b.p.Status.InFlight)
+	}
+}
+
 func TestAnEvictionThatWasDoneOutweighsOneThatWasRefused(t *testing.T) {
 	b := newSuite(t)
 	b.p.Spec.Strategy = &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict, Evict: &autorebootv1.EvictStrategy{MaxUnavailable: ptr.To(intstr.FromString("100%"))}}
