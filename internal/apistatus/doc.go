@@ -4,7 +4,7 @@
 // Package apistatus tells what the API server says from what a proxy or a load balancer in front of it says.
 //
 // client-go makes a NotFound of every response 404, also of the page of a proxy that has no backend for a moment.
-// Whoever takes that for the absence of an object takes away what exists. IsAbsent accepts a Status of the API
+// Code that takes that for the absence of an object removes what exists. IsAbsent accepts a Status of the API
 // server about that very object alone, and Transport turns a 404 of something else into an error that is no
 // NotFound.
 //

@@ -5,7 +5,6 @@ package apistatus
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"net/http"
 
@@ -20,7 +19,14 @@ const (
 	maxStatus = 64 << 10
 )
 
-// Transport returns an error for a response 404 that is not the API server's: it has neither the header of the API
+// ForeignResponseError is that of a response that is not the API server's.
+type ForeignResponseError struct{ Method, Path string }
+
+func (e *ForeignResponseError) Error() string {
+	return e.Method + " " + e.Path + ": 404 that is not of the API server: a proxy or a load balancer in front of it responded"
+}
+
+// Transport returns a ForeignResponseError for a response 404 that is not the API server's: it has neither the header of the API
 // server nor a Status for a body. Such a response says nothing about any object.
 func Transport(next http.RoundTripper) http.RoundTripper { return &transport{next} }
 
@@ -39,7 +45,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	decoded, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
 	if status, ok := decoded.(*metav1.Status); err != nil || !ok || !isFailure(status) {
-		return nil, fmt.Errorf("%s %s: 404 that is not of the API server: a proxy or a load balancer in front of it responded", r.Method, r.URL.Path)
+		return nil, &ForeignResponseError{r.Method, r.URL.Path}
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	return response, nil

@@ -6,5 +6,6 @@
 // operator.
 //
 // It fails closed. While the ConfigMap cannot be read, the last blackouts that were read apply; where there
-// are none, nothing may be disrupted.
+// are none, nothing may be disrupted. A freeze ends by a ConfigMap that was read, or by its deletion: as the watch
+// shows it, or as the API server says it for two minutes. One read that does not find it lifts nothing.
 package freeze

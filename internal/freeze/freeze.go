@@ -11,9 +11,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/fairlead-dev/fairlead/internal/cron"
@@ -28,6 +27,9 @@ const (
 	readInterval = 10 * time.Minute
 	// readTimeout bounds one read.
 	readTimeout = 10 * time.Second
+	// absenceTimeout is how long the API server must say that a ConfigMap which was read does not exist, and
+	// nothing else, where no watch has shown its deletion.
+	absenceTimeout = 2 * time.Minute
 )
 
 // Options of a Freeze.
@@ -51,13 +53,15 @@ type Options struct {
 // Freeze has the blackouts of the cluster. A nil Freeze has none.
 type Freeze struct {
 	Options
+	began     time.Time     // of the clock that is never set
 	attempted chan struct{} // closed once the ConfigMap was read, or could not be
 
-	mu    sync.Mutex // guards what follows
-	state State
-	text  string // that the state was read from
-	cause string // why the ConfigMap cannot be read; empty where it was
-	wake  []func()
+	mu      sync.Mutex // guards what follows
+	state   State
+	text    string // that the state was read from
+	cause   string // why the ConfigMap cannot be read; empty where it was
+	absence absence
+	wake    []func()
 }
 
 // New returns a Freeze with what is configured. It reads the rest when it runs.
@@ -69,7 +73,7 @@ func New(o Options) (*Freeze, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Freeze{Options: o, attempted: make(chan struct{}), state: State{Blackouts: configured}}
+	f := &Freeze{Options: o, began: time.Now(), attempted: make(chan struct{}), state: State{Blackouts: configured}}
 	if o.Name == "" {
 		close(f.attempted)
 	} else {
@@ -151,14 +155,11 @@ func (f *Freeze) Run(ctx context.Context) error {
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		for ctx.Err() == nil {
-			if err := panics.Try("calendar", func() error { return objectwatch.Watch(ctx, f.ConfigMaps, f.Name, changed) }); err != nil {
+			if err := panics.Try("calendar", func() error { return f.watch(ctx, changed) }); err != nil {
 				f.Logger.V(1).Info("The ConfigMap with the cluster's blackouts is not watched", "configMap", f.Name, "cause", err.Error())
 			}
 			waitFor(ctx, nil, retry)
-			select {
-			case changed <- struct{}{}: // without a watch it is read at this pace
-			default:
-			}
+			objectwatch.Signal(changed) // without a watch it is read at this pace
 		}
 	})
 	defer watching.Wait()
@@ -184,14 +185,24 @@ func waitFor(ctx context.Context, changed <-chan struct{}, wait time.Duration) {
 	}
 }
 
-// read takes over the content of the ConfigMap. One that does not exist counts as empty.
+func (f *Freeze) watch(ctx context.Context, changed chan<- struct{}) error {
+	return objectwatch.Follow(ctx, f.ConfigMaps, f.Name, func(event watch.EventType) {
+		f.mu.Lock()
+		f.absence.observe(event)
+		f.mu.Unlock()
+		objectwatch.Signal(changed)
+	})
+}
+
+// read takes over the content of the ConfigMap. One that is known not to exist counts as empty.
 func (f *Freeze) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	declared, err := f.ConfigMaps.Get(ctx, f.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		declared = &corev1.ConfigMap{}
-	} else if err != nil {
+	f.mu.Lock()
+	declared, err = f.absence.judge(declared, err, f.Name, time.Since(f.began))
+	f.mu.Unlock()
+	if err != nil {
 		return err
 	}
 	more, err := Blackouts(declared)

@@ -41,7 +41,7 @@ func (e *Elector) hold(ctx context.Context, t term, lead func(context.Context) e
 	requests, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	renewals := make(chan renewalResult, 1)
-	renewing := false
+	renewing, sent := false, time.Time{}
 
 	stopped := ctx.Done()
 	deadline := e.Clock.NewTimer(e.untilDeadline(t))
@@ -72,12 +72,13 @@ func (e *Elector) hold(ctx context.Context, t term, lead func(context.Context) e
 			return fmt.Errorf("election: %s still run %s after they were told to stop: the Lease %s is left to run out", e.Work, e.DrainTimeout, e.lease())
 
 		case <-next.C():
-			renewing = true
+			renewing, sent = true, e.Clock.Now()
 			go func(t term) { renewals <- e.renewOnce(requests, t) }(t)
 
 		case done := <-renewals:
 			renewing = false
-			resetTimer(next, e.RetryPeriod)
+			// From one request to the next: after one that hung there is no time to lose.
+			resetTimer(next, max(0, e.RetryPeriod-e.Clock.Since(sent)))
 			switch {
 			case done.err == nil:
 				t = done.term

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
+	"github.com/fairlead-dev/fairlead/internal/apistatus"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
@@ -37,7 +38,7 @@ type term struct {
 
 func (e *Elector) getLease(ctx context.Context) (*coordinationv1.Lease, error) {
 	lease, err := e.leases.Get(ctx, e.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if apistatus.IsAbsent(err, coordinationv1.Resource("leases"), e.Name) {
 		return nil, nil
 	}
 	return lease, err

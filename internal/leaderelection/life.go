@@ -13,10 +13,11 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/fairlead-dev/fairlead/internal/apistatus"
 )
 
 // lifeDurationSeconds is the leaseDurationSeconds of a Lease for life: 68 years. A replica that elects by
@@ -76,7 +77,7 @@ func (e *Elector) ownPodReference(ctx context.Context) (*metav1.OwnerReference, 
 func (e *Elector) getPod(ctx context.Context, name string) (*corev1.Pod, error) {
 	return withTimeout(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*corev1.Pod, error) {
 		pod, err := e.Life.Pods.Pods(e.Namespace).Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
+		if apistatus.IsAbsent(err, corev1.Resource("pods"), name) {
 			return nil, nil
 		}
 		return pod, err
@@ -86,7 +87,7 @@ func (e *Elector) getPod(ctx context.Context, name string) (*corev1.Pod, error) 
 func (e *Elector) getNode(ctx context.Context, name string) (*corev1.Node, error) {
 	return withTimeout(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*corev1.Node, error) {
 		node, err := e.Life.Nodes.Nodes().Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
+		if apistatus.IsAbsent(err, corev1.Resource("nodes"), name) {
 			return nil, nil
 		}
 		return node, err

@@ -9,9 +9,9 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/fairlead-dev/fairlead/internal/objectwatch"
 )
 
 // watchLease sends the Lease whenever it changes, nil where there is none, until ctx ends. It reads and then
@@ -45,7 +45,7 @@ func (e *Elector) watchLeaseOnce(ctx context.Context, leases chan<- *coordinatio
 	if !send(ctx, leases, lease) {
 		return nil
 	}
-	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, e.Name).String()}
+	options := objectwatch.ListOptions(e.Name)
 	if lease != nil {
 		options.ResourceVersion = lease.ResourceVersion
 	}
@@ -66,7 +66,7 @@ func (e *Elector) watchLeaseOnce(ctx context.Context, leases chan<- *coordinatio
 				return apierrors.FromObject(event.Object)
 			}
 			lease, ok := event.Object.(*coordinationv1.Lease)
-			if !ok || lease.Name != e.Name {
+			if !ok || event.Type == watch.Bookmark || lease.Name != e.Name {
 				continue
 			}
 			if event.Type == watch.Deleted {

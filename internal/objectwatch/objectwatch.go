@@ -5,6 +5,7 @@ package objectwatch
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -71,31 +72,53 @@ func Run(ctx context.Context, o Options) {
 // the object. It never blocks: changed needs room for one signal, and is not sent another while one is
 // pending. It returns nil where ctx ends or the API server closes the watch.
 func Watch(ctx context.Context, client Watcher, name string, changed chan<- struct{}) error {
-	events, err := client.Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})
+	return Follow(ctx, client, name, func(watch.EventType) { Signal(changed) })
+}
+
+// Signal sends to a channel with room for one signal, unless one is pending.
+func Signal(changed chan<- struct{}) {
+	select {
+	case changed <- struct{}{}:
+	default:
+	}
+}
+
+// Follow calls onEvent when the watch starts, with an empty type, and with the type of each event of the object. It
+// returns as Watch does.
+func Follow(ctx context.Context, client Watcher, name string, onEvent func(watch.EventType)) error {
+	events, err := client.Watch(ctx, ListOptions(name))
 	if err != nil {
 		return err
 	}
 	defer events.Stop()
-	notify(changed)
+	onEvent("")
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case event, open := <-events.ResultChan():
-			if !open {
+			switch {
+			case !open:
 				return nil
-			}
-			if event.Type == watch.Error {
+			case event.Type == watch.Error:
 				return apierrors.FromObject(event.Object)
+			case event.Type != watch.Bookmark:
+				onEvent(event.Type)
 			}
-			notify(changed)
 		}
 	}
 }
 
-func notify(changed chan<- struct{}) {
-	select {
-	case changed <- struct{}{}:
-	default:
+// timeout of a watch is that of the API server for who names none. It takes some random time more, so that not all end
+// at once.
+const timeout = 30 * time.Minute
+
+// ListOptions are those of the watch of one object. They ask for bookmarks, without which silence could not be told
+// from a watch that the network has lost.
+func ListOptions(name string) metav1.ListOptions {
+	seconds := int64((timeout + rand.N(timeout)) / time.Second) //nolint:gosec // no secret depends on it
+	return metav1.ListOptions{
+		FieldSelector:       fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),
+		AllowWatchBookmarks: true, TimeoutSeconds: &seconds,
 	}
 }

@@ -18,13 +18,16 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 )
 
 func TestAWatchSignalsItsStartAndEachEvent(t *testing.T) {
 	client, stream := fake.NewClientset(), watch.NewFake()
 	selector := ""
+	var asked metav1.ListOptions
 	client.PrependWatchReactor("secrets", func(action clienttesting.Action) (bool, watch.Interface, error) {
 		selector = action.(clienttesting.WatchAction).GetWatchRestrictions().Fields.String()
+		asked = action.(clienttesting.WatchActionImpl).GetListOptions()
 		return true, stream, nil
 	})
 	changed, ended := make(chan struct{}, 1), make(chan error, 1)
@@ -32,6 +35,15 @@ func TestAWatchSignalsItsStartAndEachEvent(t *testing.T) {
 	<-changed
 	if selector != "metadata.name=ca" {
 		t.Errorf("the field selector is %q", selector)
+	}
+	if limit := time.Duration(ptr.Deref(asked.TimeoutSeconds, 0)) * time.Second; !asked.AllowWatchBookmarks || limit < timeout || limit > 2*timeout {
+		t.Errorf("the watch has bookmarks: %v, and ends after %s", asked.AllowWatchBookmarks, limit)
+	}
+	stream.Action(watch.Bookmark, &corev1.Secret{})
+	select {
+	case <-changed:
+		t.Error("a bookmark is a signal")
+	default:
 	}
 	stream.Modify(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "ca"}})
 	<-changed

@@ -40,6 +40,8 @@ type Options struct {
 	Root string
 	// Operator is which program the replicas run. The default is Shipped.
 	Operator Operator
+	// Env is added to the environment of the replicas, as NAME=value. The default is none.
+	Env []string
 	// Servers are what the replicas find outside: they run Outside, and have the nameserver. The default is none.
 	Servers *externalnet.Servers
 	// Overlay is the folder of a kustomization to install instead of config/local. Its Service of the webhooks
@@ -65,6 +67,7 @@ type Cluster struct {
 
 	root     string
 	overlay  string
+	env      []string
 	binary   string
 	output   io.Writer
 	operator cluster.User
@@ -95,7 +98,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.overlay, s.binary, s.Servers = o.Overlay, binary, o.Servers
+	s.overlay, s.env, s.binary, s.Servers = o.Overlay, o.Env, binary, o.Servers
 	return s.unless(s.install(ctx))
 }
 

@@ -50,7 +50,7 @@ func (s *Cluster) launch(ctx context.Context, wait bool, args []string) (*Replic
 	spec := cluster.Spec{
 		Name: "fairlead-" + name,
 		Path: s.binary,
-		Env:  []string{"POD_NAMESPACE=" + Namespace, "POD_NAME=" + r.ID},
+		Env:  append([]string{"POD_NAMESPACE=" + Namespace, "POD_NAME=" + r.ID}, s.env...),
 		Args: func() ([]string, error) {
 			usual, err := r.Arguments(s.operator.Kubeconfig)
 			if s.Servers != nil {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
@@ -34,6 +35,9 @@ type Options struct {
 	Reconciles io.Writer
 	// Clock is the time that certificates are checked at. Defaults to the real one.
 	Clock clock.WithTicker
+	// Silence is how long nothing may arrive from the API server on a watch, and half of it in response to another request. Defaults to
+	// 150 seconds: the API server sends a bookmark each minute, and ends a request after one.
+	Silence time.Duration
 	// Metrics takes the operator's metrics. Defaults to the registry of controller-runtime, which the
 	// metrics server serves, and in which a process can register one operator only.
 	Metrics prometheus.Registerer

@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/version"
+	"github.com/fairlead-dev/fairlead/internal/apitransport"
 )
 
 // What --on-lost-lease may be.
@@ -143,6 +144,9 @@ func (f *electFlags) runner(o Options, command []string) (_ *elect.Runner, stop 
 		}
 	}
 	api.UserAgent, api.QPS = "fairlead-elect/"+version.Get().Version, -1
+	if api, _, err = apitransport.ForConfig(api, apitransport.Options{Patience: f.retry}); err != nil {
+		return nil, nil, err
+	}
 	client, err := kubernetes.NewForConfig(api)
 	if err != nil {
 		return nil, nil, err

@@ -53,7 +53,7 @@ The flags that most often differ between clusters: --config, --namespaces, --sou
 			panics.Contain()
 			operator, err := operator.New(configuration, operator.Options{
 				Logger: logger, Version: version.Get().Version, Dial: o.Dial, Reconciles: o.Reconciles, Clock: o.Clock,
-				Metrics: o.Metrics,
+				Metrics: o.Metrics, Silence: o.Silence,
 			})
 			if err != nil {
 				return err

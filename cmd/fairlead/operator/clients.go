@@ -4,11 +4,8 @@
 package operator
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,23 +17,33 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
+	"github.com/fairlead-dev/fairlead/internal/apitransport"
 )
 
 // connection is how the API server is reached.
 type connection struct {
-	rest   *rest.Config
-	origin string // where it was found, for errors
+	rest   *rest.Config // of all clients but the election's
+	origin string       // where it was found, for errors
+
+	found     *rest.Config // as it was found
+	transport *apitransport.Transport
+	metrics   *apitransport.Metrics
+	silence   time.Duration // of watches; 0 for the default
 }
 
 // connect finds the API server: the kubeconfig that was named, KUBECONFIG, the pod's service
 // account, or ~/.kube/config. It reads files and sends nothing.
-func connect(c options.ClientConnection, userAgent string) (*connection, error) {
-	found, err := locate(c.Kubeconfig)
+func connect(c options.ClientConnection, userAgent string, silence time.Duration) (*connection, error) {
+	api, err := locate(c.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	found.rest.UserAgent = userAgent
-	return found, nil
+	api.found.UserAgent = userAgent
+	api.metrics, api.silence = apitransport.NewMetrics(), silence
+	if api.rest, api.transport, err = apitransport.ForConfig(api.found, apitransport.Options{Silence: silence, Metrics: api.metrics}); err != nil {
+		return nil, fmt.Errorf("%s: %w", api.origin, err)
+	}
+	return api, nil
 }
 
 func locate(kubeconfig string) (*connection, error) {
@@ -49,7 +56,7 @@ func locate(kubeconfig string) (*connection, error) {
 	}
 	switch inside, err := rest.InClusterConfig(); {
 	case err == nil:
-		return &connection{inside, "service account of the pod"}, nil
+		return &connection{found: inside, origin: "service account of the pod"}, nil
 	case !errors.Is(err, rest.ErrNotInCluster):
 		return nil, fmt.Errorf("service account of the pod: %w", err)
 	}
@@ -65,7 +72,7 @@ func fromFile(rules *clientcmd.ClientConfigLoadingRules, origin string) (*connec
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", origin, err)
 	}
-	return &connection{loaded, origin}, nil
+	return &connection{found: loaded, origin: origin}, nil
 }
 
 // forControllers is the configuration of the reconcilers' client.
@@ -75,20 +82,31 @@ func (c *connection) forControllers(by options.ClientConnection) *rest.Config {
 	return limited
 }
 
-// withoutLimit is the configuration for election, certificates and the metrics server, which send
-// little and must not queue behind reconcilers.
+// separate is withoutLimit for clients that share no connection: what floods one, or holds it back since it has died
+// silently, must neither cost the Lease nor delay others. patience is that of apitransport.Options.
+func (c *connection) separate(patience time.Duration) (*rest.Config, error) {
+	api, _, err := apitransport.ForConfig(c.found, apitransport.Options{Patience: patience, Silence: c.silence, Metrics: c.metrics})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.origin, err)
+	}
+	api.QPS = -1
+	return api, nil
+}
+
+// status is where the API server is, and what is wrong on the way to it.
+func (c *connection) status() string {
+	if problem := c.transport.Status(); problem != "" {
+		return c.rest.Host + ": " + problem
+	}
+	return c.rest.Host
+}
+
+// withoutLimit is the configuration for certificates and the metrics server, which send little and must not queue
+// behind reconcilers.
 func (c *connection) withoutLimit() *rest.Config {
 	unlimited := rest.CopyConfig(c.rest)
 	unlimited.QPS = -1
 	return unlimited
-}
-
-// ownConnections has requests share no connection with those of another configuration: over HTTP/2, client-go sends
-// all requests of equal configurations through one, and what floods it delays the rest.
-func ownConnections(api *rest.Config) *rest.Config {
-	api = rest.CopyConfig(api)
-	api.Dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
-	return api
 }
 
 // binary asks for protobuf, which the kinds of Kubernetes can be read in and ours cannot.
@@ -154,41 +172,4 @@ func isWrite(r *http.Request) bool {
 	default:
 		return false
 	}
-}
-
-// watchEndTransport has a watch that we end end, where it would fail otherwise. client-go makes an event of
-// the failure, and the filter that controller-runtime puts around watches of metadata waits for ever
-// for a receiver (k8s.io/apimachinery/pkg/watch, filteredWatch): a goroutine and its buffers
-// for each such watch of each term.
-type watchEndTransport struct{ next http.RoundTripper }
-
-func endWatches(api *rest.Config) *rest.Config {
-	api = rest.CopyConfig(api)
-	api.Wrap(func(next http.RoundTripper) http.RoundTripper { return &watchEndTransport{next} })
-	return api
-}
-
-func (w *watchEndTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := w.next.RoundTrip(r)
-	// Only a watch: a list that ends early must fail.
-	if err == nil && r.URL.Query().Has("watch") {
-		response.Body = &watchBody{response.Body, r.Context()}
-	}
-	return response, err
-}
-
-// WrappedRoundTripper lets client-go find the transport, to close its idle connections.
-func (w *watchEndTransport) WrappedRoundTripper() http.RoundTripper { return w.next }
-
-type watchBody struct {
-	io.ReadCloser
-	ctx context.Context // that of the request
-}
-
-func (b *watchBody) Read(into []byte) (int, error) {
-	n, err := b.ReadCloser.Read(into)
-	if err != nil && !errors.Is(err, io.EOF) && b.ctx.Err() != nil {
-		err = io.EOF
-	}
-	return n, err
 }

@@ -41,7 +41,7 @@ type leaderControllers struct {
 // controllersConfig returns the configuration of the controllers' clients, which write only while this
 // replica leads.
 func (a *assembly) controllersConfig() *rest.Config {
-	return fenceWrites(endWatches(a.api.forControllers(a.config.ClientConnection)), leaderCheck(a.check))
+	return fenceWrites(a.api.forControllers(a.config.ClientConnection), leaderCheck(a.check))
 }
 
 // objectsConfig is controllersConfig for what reconciles objects: of a shard, it writes to its namespaces alone.

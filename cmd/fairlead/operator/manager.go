@@ -50,6 +50,8 @@ type Options struct {
 	// Reconciles receives a line of JSON whenever this replica begins or ends to lead, or to reconcile an
 	// object. Defaults to nil: none is written.
 	Reconciles io.Writer
+	// Silence is that of apitransport.Options.
+	Silence time.Duration
 	// Clock is what the validity of certificates is compared with. Leader election measures elapsed time
 	// and needs none. Defaults to the real clock.
 	Clock clock.WithTicker
@@ -75,7 +77,7 @@ func New(c *options.Configuration, o Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	api, err := connect(c.ClientConnection, "fairlead-manager/"+o.Version)
+	api, err := connect(c.ClientConnection, "fairlead-manager/"+o.Version, o.Silence)
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +121,9 @@ func (a *assembly) assemble() (*lifecycle, error) {
 	}
 	if err := a.Metrics.Register(panics.Metric()); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
 		return nil, fmt.Errorf("metrics of panics: %w", err)
+	}
+	if err := a.Metrics.Register(a.api.metrics); err != nil {
+		return nil, fmt.Errorf("metrics of the connections to the API server: %w", err)
 	}
 	if a.scheme, err = NewScheme(); err != nil {
 		return nil, err
@@ -182,7 +187,7 @@ func (a *assembly) assemble() (*lifecycle, error) {
 		a.recorder.SetInfo("leader", elector.Status)
 		a.recorder.SetInfo("identity", func() string { return a.identity.id })
 	}
-	a.recorder.SetInfo("API server", func() string { return a.api.rest.Host })
+	a.recorder.SetInfo("API server", a.api.status)
 	return l, nil
 }
 
@@ -203,7 +208,11 @@ func (a *assembly) servers(ready func() error) ([]component, error) {
 		servers = append(servers, httpServer{name: "probe server", address: at, flag: "--health-probe-bind-address", handler: probes(ready, a.degraded, a.recorder)})
 	}
 	if a.config.Metrics.BindAddress != options.Off {
-		server, err := metricsServer(a.config, a.api.withoutLimit(), a.Metrics, a.Logger)
+		api, err := a.api.separate(0)
+		if err != nil {
+			return nil, err
+		}
+		server, err := metricsServer(a.config, api, a.Metrics, a.Logger)
 		if err != nil {
 			return nil, err
 		}
@@ -228,8 +237,16 @@ func (a *assembly) servers(ready func() error) ([]component, error) {
 func (a *assembly) elector(drain time.Duration) (*leaderelection.Elector, error) {
 	e := a.config.LeaderElection
 	logger := a.Logger.WithName("election")
+	api, err := a.api.separate(e.RetryPeriod.Duration)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(api)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.api.origin, err)
+	}
 	elector := leaderelection.Options{
-		Leases: a.client.CoordinationV1(), Namespace: a.identity.leaseNamespace, Name: e.ResourceName, Identity: a.identity.id,
+		Leases: client.CoordinationV1(), Namespace: a.identity.leaseNamespace, Name: e.ResourceName, Identity: a.identity.id,
 		LeaseDuration: e.LeaseDuration.Duration, RenewDeadline: e.RenewDeadline.Duration, RetryPeriod: e.RetryPeriod.Duration,
 		DrainTimeout: drain,
 		Announce:     leaderelection.Events(a.client.EventsV1(), a.identity.id, a.identity.pod, logger),
@@ -237,7 +254,7 @@ func (a *assembly) elector(drain time.Duration) (*leaderelection.Elector, error)
 	}
 	if e.Mode == options.ElectionForLife {
 		elector.Life = &leaderelection.Life{
-			Pods: a.client.CoreV1(), Nodes: a.client.CoreV1(),
+			Pods: client.CoreV1(), Nodes: client.CoreV1(),
 			Pod: a.identity.pod, UID: types.UID(os.Getenv("POD_UID")),
 		}
 	}

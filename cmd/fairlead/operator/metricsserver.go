@@ -44,7 +44,7 @@ func metricsServer(c *options.Configuration, api *rest.Config, registerer promet
 	if !c.Metrics.Secure {
 		return server, nil
 	}
-	client, err := kubernetes.NewForConfig(ownConnections(api))
+	client, err := kubernetes.NewForConfig(api)
 	if err != nil {
 		return server, fmt.Errorf("metrics server: %w", err)
 	}

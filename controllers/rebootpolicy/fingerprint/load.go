@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/apistatus"
 )
 
 const (
@@ -35,7 +36,7 @@ func Load(ctx context.Context, client kubernetes.Interface, namespace, name stri
 	}
 	secrets := client.CoreV1().Secrets(namespace)
 	stored, err := secrets.Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if apistatus.IsAbsent(err, corev1.Resource("secrets"), name) {
 		stored, err = secrets.Create(ctx, newSecret(namespace, name), metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) { // another replica was first
 			stored, err = secrets.Get(ctx, name, metav1.GetOptions{})

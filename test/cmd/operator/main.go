@@ -10,6 +10,8 @@
 //
 // Where FAIRLEAD_CLOCK names a file that holds a duration, such as 144h or -2h, the clock by which it
 // judges certificates goes ahead or behind by that much, from when the file is there.
+//
+// FAIRLEAD_SILENCE is how long nothing may arrive from the API server on a watch, such as 20s.
 package main
 
 import (
@@ -37,6 +39,14 @@ func main() {
 	}
 	if path := os.Getenv("FAIRLEAD_CLOCK"); path != "" {
 		options.Clock = stepped{path: path}
+	}
+	if text := os.Getenv("FAIRLEAD_SILENCE"); text != "" {
+		silence, err := time.ParseDuration(text)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "operator: FAIRLEAD_SILENCE:", err)
+			os.Exit(1)
+		}
+		options.Silence = silence
 	}
 	os.Exit(command.Execute(os.Args[1:], options))
 }

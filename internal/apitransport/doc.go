@@ -1,0 +1,14 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apitransport is the HTTP transport of clients that reach the API server through proxies, load balancers and
+// networks which fail without closing a connection.
+//
+//   - A request that waits too long for a response has the next ones sent over a new connection (transport.go). It
+//     goes on waiting itself: an API server that is slow is not asked twice.
+//   - A watch that nothing arrives on for longer than the API server is ever silent is ended, so that its client
+//     starts it again (watch.go). The API server sends a bookmark each minute, to who asks for them.
+//   - A 404 that is not the API server's is an error (internal/apistatus).
+//
+// The package never retries a request, and never changes one.
+package apitransport
