@@ -25,21 +25,30 @@ const (
 // errUnconfirmed is returned for a ConfigMap that one read does not find.
 var errUnconfirmed = errors.New("the API server says that it does not exist, but no watch has shown that it was deleted")
 
-// absence decides whether the ConfigMap is absent. One read does not: a load balancer may have sent it elsewhere.
+// absence decides whether the ConfigMap is absent. One read does not: a load balancer may have sent it elsewhere. No number
+// of reads does while a watch shows the ConfigMap.
 type absence struct {
 	existence existence
+	shown     bool          // by the watch that runs
 	deleted   bool          // as the watch has shown last
 	denied    bool          // by each read since
 	since     time.Duration // of the first of these
+	version   string        // that was read
+	unread    string        // the version that the watch has shown and that was not read
 }
 
-// observe takes over an event of the watch.
-func (a *absence) observe(event watch.EventType) {
-	switch event {
+// observe takes over an event of the watch. An empty one is its start or its end.
+func (a *absence) observe(event watch.Event) {
+	switch event.Type {
+	case "":
+		a.shown = false
 	case watch.Deleted:
-		a.deleted = true
+		a.shown, a.deleted = false, true
 	case watch.Added, watch.Modified:
-		a.deleted, a.denied = false, false
+		a.shown, a.deleted, a.denied = true, false, false
+		if shown, ok := event.Object.(*corev1.ConfigMap); ok && shown.ResourceVersion != a.version {
+			a.unread = shown.ResourceVersion
+		}
 	}
 }
 
@@ -48,14 +57,16 @@ func (a *absence) observe(event watch.EventType) {
 func (a *absence) judge(read *corev1.ConfigMap, err error, name string, now time.Duration) (*corev1.ConfigMap, error) {
 	switch {
 	case err == nil:
-		*a = absence{existence: present}
+		*a = absence{existence: present, shown: a.shown, version: read.ResourceVersion}
 		return read, nil
 	case !apistatus.IsAbsent(err, corev1.Resource("configmaps"), name):
 		a.denied = false
 		return nil, err
-	case a.existence != present || a.deleted:
+	case a.deleted, a.existence != present && a.unread == "":
 		*a = absence{existence: absent}
 		return &corev1.ConfigMap{}, nil
+	case a.shown:
+		return nil, errUnconfirmed
 	case !a.denied:
 		a.denied, a.since = true, now
 	case now-a.since >= absenceTimeout:

@@ -186,12 +186,14 @@ func waitFor(ctx context.Context, changed <-chan struct{}, wait time.Duration) {
 }
 
 func (f *Freeze) watch(ctx context.Context, changed chan<- struct{}) error {
-	return objectwatch.Follow(ctx, f.ConfigMaps, f.Name, func(event watch.EventType) {
+	observe := func(event watch.Event) {
 		f.mu.Lock()
 		f.absence.observe(event)
 		f.mu.Unlock()
 		objectwatch.Signal(changed)
-	})
+	}
+	defer observe(watch.Event{})
+	return objectwatch.Follow(ctx, f.ConfigMaps, f.Name, observe)
 }
 
 // read takes over the content of the ConfigMap. One that is known not to exist counts as empty.
@@ -233,7 +235,7 @@ func (f *Freeze) setUnreadable(err error) {
 	f.mu.Lock()
 	news := f.cause != cause
 	f.cause = cause
-	state, text := f.state, f.text
+	state, text, changed := f.state, f.text, f.absence.unread != ""
 	f.mu.Unlock()
 	if news {
 		f.Logger.Error(err, "The ConfigMap with the cluster's blackouts cannot be read: those that were read last stay in force", "configMap", f.Name, "known", state.Unknown == "")
@@ -241,7 +243,7 @@ func (f *Freeze) setUnreadable(err error) {
 			f.OnUnreadable(cause)
 		}
 	}
-	if state.Unknown != "" {
+	if state.Unknown != "" || changed {
 		state.Unknown = "ConfigMap " + f.Name + " cannot be read: " + cause
 	}
 	f.set(state, text)

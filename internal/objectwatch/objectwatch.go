@@ -72,7 +72,7 @@ func Run(ctx context.Context, o Options) {
 // the object. It never blocks: changed needs room for one signal, and is not sent another while one is
 // pending. It returns nil where ctx ends or the API server closes the watch.
 func Watch(ctx context.Context, client Watcher, name string, changed chan<- struct{}) error {
-	return Follow(ctx, client, name, func(watch.EventType) { Signal(changed) })
+	return Follow(ctx, client, name, func(watch.Event) { Signal(changed) })
 }
 
 // Signal sends to a channel with room for one signal, unless one is pending.
@@ -83,15 +83,15 @@ func Signal(changed chan<- struct{}) {
 	}
 }
 
-// Follow calls onEvent when the watch starts, with an empty type, and with the type of each event of the object. It
-// returns as Watch does.
-func Follow(ctx context.Context, client Watcher, name string, onEvent func(watch.EventType)) error {
+// Follow calls onEvent with an empty event when the watch starts, and with each event of the object. It returns as Watch
+// does.
+func Follow(ctx context.Context, client Watcher, name string, onEvent func(watch.Event)) error {
 	events, err := client.Watch(ctx, ListOptions(name))
 	if err != nil {
 		return err
 	}
 	defer events.Stop()
-	onEvent("")
+	onEvent(watch.Event{})
 	for {
 		select {
 		case <-ctx.Done():
@@ -103,7 +103,7 @@ func Follow(ctx context.Context, client Watcher, name string, onEvent func(watch
 			case event.Type == watch.Error:
 				return apierrors.FromObject(event.Object)
 			case event.Type != watch.Bookmark:
-				onEvent(event.Type)
+				onEvent(event)
 			}
 		}
 	}

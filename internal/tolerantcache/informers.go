@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Options of Informers. All but Transform and NewInformer are required.
+// Options of Informers. All but Transform, OnPage and NewInformer are required.
 type Options struct {
 	// Config is that of the cache, and HTTPClient the one of the cache and of these informers, made from a
 	// configuration with Transport.
@@ -32,6 +32,9 @@ type Options struct {
 	// Transform is applied to each object of a list as soon as it is decoded; the informer applies its own to the result.
 	// Defaults to none.
 	Transform cache.TransformFunc
+	// OnPage is called with how many objects of a kind a list has read so far, after each page but the last. It must not
+	// block. Defaults to nothing.
+	OnPage func(kind string, objects int)
 	// NewInformer makes the informers of all kinds. Defaults to client-go's.
 	NewInformer func(source cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer
 }
@@ -43,6 +46,7 @@ type Informers struct {
 	parameters  runtime.ParameterCodec
 	clients     map[schema.GroupVersionKind]rest.Interface
 	transform   cache.TransformFunc
+	onPage      func(kind string, objects int)
 	undecodable *Undecodable
 }
 
@@ -57,8 +61,11 @@ func NewInformers(o Options) (*Informers, error) {
 	if o.Transform == nil {
 		o.Transform = func(object any) (any, error) { return object, nil }
 	}
+	if o.OnPage == nil {
+		o.OnPage = func(string, int) {}
+	}
 	i := &Informers{
-		create: o.NewInformer, transform: o.Transform,
+		create: o.NewInformer, transform: o.Transform, onPage: o.OnPage,
 		scheme: o.Scheme, parameters: runtime.NewParameterCodec(o.Scheme), undecodable: o.Undecodable,
 		clients: map[schema.GroupVersionKind]rest.Interface{},
 	}
@@ -84,7 +91,7 @@ func (i *Informers) New(source cache.ListerWatcher, example runtime.Object, resy
 	}
 	l := &lister{
 		kind: kind, source: cache.ToListerWatcherWithContext(source), client: i.clients[kind], serializer: newSerializer(i.scheme, kind),
-		parameters: i.parameters, transform: i.transform,
+		parameters: i.parameters, transform: i.transform, onPage: i.onPage,
 	}
 	l.ListWatch = l.listWatch()
 	informer := i.create(l, example, resync, indexers)

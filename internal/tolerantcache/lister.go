@@ -6,10 +6,14 @@ package tolerantcache
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"sync"
+	"sync/atomic"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,6 +32,8 @@ type lister struct {
 	serializer       *tolerantSerializer
 	parameters       runtime.ParameterCodec
 	transform        cache.TransformFunc
+	onPage           func(kind string, objects int)
+	size             atomic.Int64 // of pages, once one was cut off
 
 	mu  sync.Mutex
 	url *url.URL // nil until it is known
@@ -46,28 +52,53 @@ func (l *lister) listWatch() *cache.ListWatch {
 // a watch: see list.go.
 func (l *lister) IsWatchListSemanticsUnSupported() bool { return true }
 
-// pageSize is how many objects a response has at most: more might take the minute after which the API server ends it.
-const pageSize = 50_000
+const (
+	// pageSize is how many objects a response has at most: more might take the minute after which the API server ends it.
+	pageSize = 50_000
+	// smallPageSize is that of the first page after one that was cut off, and least the smallest.
+	smallPageSize, least = 5_000, 500
+	// pageTimeout is longer than the API server takes for a response.
+	pageTimeout = 75 * time.Second
+)
 
 // ListNamespaces returns all that there is now, whatever the API server's memory has: of what an earlier leader has written,
 // nothing is missing. Objects of namespaces that do not pass are not decoded; nil lets all pass. Responses are not
 // compressed, which would take longer than to send them.
+//
+// What was read is kept where a later page is cut off, as by an API server or a network that is slow. Smaller ones follow, for
+// this list and those to come; all are of one resource version.
 func (l *lister) ListNamespaces(ctx context.Context, o metav1.ListOptions, passes func(namespace string) bool) (runtime.Object, error) {
-	o.ResourceVersion, o.ResourceVersionMatch, o.Limit, o.Continue = "", "", pageSize, ""
+	o.ResourceVersion, o.ResourceVersionMatch, o.Continue = "", "", ""
 	all := &internalversion.List{}
 	for {
-		page, err := l.page(ctx, o, passes)
-		if err != nil {
-			return nil, err
+		if o.Limit = l.size.Load(); o.Limit == 0 {
+			o.Limit = pageSize
 		}
-		all.ListMeta, all.Items = page.ListMeta, append(all.Items, page.Items...)
-		if o.Continue = page.Continue; o.Continue == "" {
-			return all, nil
+		page, err := l.page(ctx, o, passes)
+		switch {
+		case err == nil:
+			all.ListMeta, all.Items = page.ListMeta, append(all.Items, page.Items...)
+			if o.Continue = page.Continue; o.Continue == "" {
+				return all, nil
+			}
+			l.onPage(l.kind.Kind, len(all.Items))
+		case ctx.Err() != nil || !isCutOff(err) || o.Limit <= least:
+			return nil, err
+		default:
+			l.size.Store(max(least, min(smallPageSize, o.Limit/2)))
 		}
 	}
 }
 
+// isCutOff reports whether a smaller page may succeed where this one failed: the API server did not refuse it.
+func isCutOff(err error) bool {
+	var status apierrors.APIStatus
+	return !errors.As(err, &status) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
+}
+
 func (l *lister) page(ctx context.Context, o metav1.ListOptions, passes func(namespace string) bool) (*internalversion.List, error) {
+	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
+	defer cancel()
 	request, err := l.request(ctx, o)
 	if err != nil {
 		return nil, err

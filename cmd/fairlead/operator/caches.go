@@ -31,6 +31,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	networkingv1alpha1 "github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/intern"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/shard"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/panics"
@@ -214,7 +215,7 @@ func (a *assembly) tolerateUndecodable(api *rest.Config, o *cluster.Options, par
 	}
 	tolerant := tolerantcache.Options{
 		Config: api, HTTPClient: o.HTTPClient, Scheme: a.scheme, Kinds: ownKinds(), Undecodable: a.undecodable,
-		Transform: o.Cache.DefaultTransform,
+		Transform: o.Cache.DefaultTransform, OnPage: a.showPage,
 	}
 	if part != nil {
 		tolerant.NewInformer = part.NewInformer
@@ -232,6 +233,12 @@ func (a *assembly) tolerateUndecodable(api *rest.Config, o *cluster.Options, par
 		return tolerantcache.Client(made), nil
 	}
 	return nil
+}
+
+// showPage shows how far a list has come that takes several responses.
+func (a *assembly) showPage(kind string, objects int) {
+	a.recorder.Progress(phases.Caches, "waiting for %s: %d objects so far", kind, objects)
+	a.Logger.Info("The cache is being filled", "kind", kind, "objects", objects)
 }
 
 // clusterWithEvents is a cluster whose Events are bounded; those of controller-runtime have no bound, and do
