@@ -144,6 +144,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()
 	request := requestOf(r.Method, r.URL)
+	r.Header.Del("Accept-Encoding") // an API server compresses watches, too, whose events could not be told apart
 	forwarded := struckRequest{Request: request}
 	if struck := p.strike(r, request); struck != nil {
 		forwarded.delay = struck.fault.Delay
