@@ -20,6 +20,7 @@ type body struct {
 	ctx     context.Context // that of the request
 	proxy   *Proxy
 	request Request
+	began   time.Time
 	read    func(*bufio.Reader) ([]byte, error) // the next piece: one event of a watch
 	rest    []byte
 }
@@ -29,7 +30,7 @@ const pieceSize = 4 << 10
 
 func (p *Proxy) newBody(response *http.Response, request Request) *body {
 	b := &body{
-		Closer: response.Body, from: bufio.NewReaderSize(response.Body, pieceSize), ctx: response.Request.Context(), proxy: p, request: request,
+		Closer: response.Body, from: bufio.NewReaderSize(response.Body, pieceSize), ctx: response.Request.Context(), proxy: p, request: request, began: time.Now(),
 	}
 	switch {
 	case request.Verb != "watch":
@@ -80,7 +81,7 @@ func (b *body) Read(into []byte) (int, error) {
 // pass waits for as long as faults hold a piece back, and reports whether it passes then.
 func (b *body) pass(size int) (bool, error) {
 	for {
-		mute, lose, rate := b.proxy.bodyFaults(b.request)
+		mute, lose, rate := b.proxy.bodyFaults(b.request, b.began)
 		var lifted <-chan struct{}
 		wait := time.Duration(0)
 		switch {
@@ -107,15 +108,15 @@ func (b *body) pass(size int) (bool, error) {
 	}
 }
 
-// bodyFaults are the faults that hold now for the bodies of a request.
-func (p *Proxy) bodyFaults(r Request) (mute *Active, lose bool, rate int) {
+// bodyFaults are the faults that hold now for the body of a request.
+func (p *Proxy) bodyFaults(r Request, began time.Time) (mute *Active, lose bool, rate int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, a := range p.faults {
 		if !a.fault.Match(r) {
 			continue
 		}
-		if r.Verb == "watch" {
+		if r.Verb == "watch" && (!a.fault.Old || began.Before(a.added)) {
 			if a.fault.Lose {
 				a.struck++
 				lose = true

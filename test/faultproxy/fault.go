@@ -28,6 +28,8 @@ type Fault struct {
 	Mute bool
 	// Lose loses the events of watches, also those of watches that were open before.
 	Lose bool
+	// Old restricts Mute and Lose to the watches that are open when the fault is added. Defaults to all.
+	Old bool
 	// Rate bounds bodies to so many bytes a second. Defaults to no bound.
 	Rate int
 }
@@ -36,6 +38,7 @@ type Fault struct {
 type Active struct {
 	fault  Fault
 	proxy  *Proxy
+	added  time.Time
 	struck int           // guarded by the proxy
 	lifted chan struct{} // closed once it is lifted
 }

@@ -90,7 +90,7 @@ func (p *Proxy) Close() {
 
 // Add switches a fault on.
 func (p *Proxy) Add(f Fault) *Active {
-	a := &Active{fault: f, proxy: p, lifted: make(chan struct{})}
+	a := &Active{fault: f, proxy: p, added: time.Now(), lifted: make(chan struct{})}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.faults = append(p.faults, a)
