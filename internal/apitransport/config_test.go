@@ -4,14 +4,19 @@
 package apitransport
 
 import (
+	"compress/gzip"
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 )
 
 func TestConfigurationsShareNoConnectionAndKeepTheirCredentials(t *testing.T) {
@@ -53,4 +58,68 @@ func TestConfigurationsShareNoConnectionAndKeepTheirCredentials(t *testing.T) {
 	if len(from) != 2 || len(tokens) != 1 || !tokens["Bearer secret once"] {
 		t.Errorf("%d connections, credentials %v", len(from), tokens)
 	}
+}
+
+// An informer lists by a watch, whose first events an API server compresses, and sees what comes later.
+func TestAnInformerSeesACompressedWatchOverHTTP2(t *testing.T) {
+	event := func(kind, name, annotations string) string {
+		return `{"type":"` + kind + `","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"` + name +
+			`","namespace":"a","resourceVersion":"7"` + annotations + `}}}` + "\n"
+	}
+	later := make(chan string)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !r.URL.Query().Has("watch") || r.ProtoMajor != 2 || r.Header.Get("Accept-Encoding") != "gzip" {
+			http.Error(w, r.URL.String(), http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Encoding", "gzip")
+		compressed := gzip.NewWriter(w)
+		send := func(text string) {
+			_, _ = compressed.Write([]byte(text))
+			_ = compressed.Flush()
+			_ = http.NewResponseController(w).Flush()
+		}
+		send(event("ADDED", "first", "") + event("BOOKMARK", "", `,"annotations":{"k8s.io/initial-events-end":"true"}`))
+		for {
+			select {
+			case text := <-later:
+				send(text)
+			case <-r.Context().Done():
+				return
+			}
+		}
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	api, _, err := ForConfig(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(api)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	factory := informers.NewSharedInformerFactory(client, 0)
+	configMaps := factory.Core().V1().ConfigMaps()
+	names := make(chan string, 10)
+	_, err = configMaps.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(object any) {
+		names <- object.(*corev1.ConfigMap).Name //nolint:errcheck,forcetypeassert // an informer of ConfigMaps
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory.StartWithContext(ctx)
+	if got := <-names; got != "first" {
+		t.Errorf("the first object is %q", got)
+	}
+	later <- event("ADDED", "second", "")
+	if got := <-names; got != "second" {
+		t.Errorf("the next object is %q", got)
+	}
+	cancel()
+	factory.Shutdown()
 }
