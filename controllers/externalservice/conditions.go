@@ -40,15 +40,19 @@ func (u *statusUpdate) setReady(o *observation, d *decision, service *corev1.Ser
 		return
 	}
 	u.removeCondition(networkingv1.ConditionStalled)
-	if len(d.published) == 0 {
+	if len(d.wanted()) == 0 {
 		u.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses,
 			"no endpoint that is Active has addresses: the Service has no endpoints")
 		return
 	}
-	message := fmt.Sprintf("%s in %s behind Service %s", events.Plural(len(d.published), "address", "addresses"),
+	message := fmt.Sprintf("%s in %s behind Service %s", events.Plural(len(d.wanted()), "address", "addresses"),
 		events.Plural(sliceCount, "EndpointSlice", "EndpointSlices"), service.Name)
 	if ready := d.readyCount(); ready < len(d.published) {
-		message += fmt.Sprintf(", %d of them ready", ready)
+		message += fmt.Sprintf(", %d of them ready", ready+len(d.outgoing))
+	}
+	if n := len(d.outgoing); n > 0 {
+		message += fmt.Sprintf("; %s until what replaces them is looked up and checked",
+			events.Plural(n, "address that the spec does not choose any more stays", "addresses that the spec does not choose any more stay"))
 	}
 	if fields := foreignFields(service); len(fields) > 0 {
 		message += "; " + foreignFieldsSet + ": " + strings.Join(fields, ", ")
@@ -132,6 +136,10 @@ func (e *resolvedEndpoint) resolveMessage(reason string) string {
 		kept := events.Plural(e.state.Kept, "last address is", "last addresses are")
 		if e.state.Failed != "" {
 			return name + fmt.Sprintf("resolves, except for its %s records (%s), of which %s kept", e.state.Failed, e.state.Cause, kept)
+		}
+		if e.state.ResolvedTime.IsZero() {
+			return name + fmt.Sprintf("has never resolved (%s): what it replaces is kept, %s", e.state.Cause,
+				events.Plural(e.state.Kept, "address", "addresses"))
 		}
 		return name + fmt.Sprintf("does not resolve (%s), %s kept", e.state.Cause, kept)
 	case networkingv1.ReasonDenied:

@@ -155,7 +155,7 @@ type Resolution interface {
 	// Set replaces the names of an object, and returns the state of each, in order.
 	Set(key types.NamespacedName, names []resolution.Name) []resolution.State
 	// ResolvedTime returns when a name last resolved. A lookup that changes nothing enqueues nothing.
-	ResolvedTime(key types.NamespacedName, endpoint string) time.Time
+	ResolvedTime(key types.NamespacedName, name resolution.Name) time.Time
 	// Forget drops the names of an object.
 	Forget(key types.NamespacedName)
 }

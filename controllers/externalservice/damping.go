@@ -40,8 +40,13 @@ var (
 	writeDamping = damping{halfLife: time.Minute, threshold: 8, minDelay: 5 * time.Second, maxDelay: time.Minute}
 )
 
-// firstProbeHold limits how long addresses that were never checked hold back slices and status.
-const firstProbeHold = time.Second
+const (
+	// firstProbeHold limits how long an address that was never checked holds back slices and status.
+	firstProbeHold = time.Second
+	// maxHold limits how long slices and status of an object wait for first lookups and checks, however many there
+	// are one after another.
+	maxHold = 2 * time.Second
+)
 
 // maxUnhealthyHold limits how long a flapping address stays published while it fails, where no other is there.
 const maxUnhealthyHold = 30 * time.Second
@@ -76,11 +81,15 @@ func (d *damping) calmAt(rate *changeRate, now time.Time) time.Time {
 	return now.Add(time.Duration(float64(d.halfLife)*math.Log2(level/d.threshold)) + time.Second)
 }
 
-// addressKey identifies an address of an endpoint.
+// addressKey identifies what is checked.
 type addressKey struct {
-	endpoint string
-	ip       netip.Addr
-	srvPort  uint16
+	ip   netip.Addr
+	port uint16
+	host string
+}
+
+func (e *resolvedEndpoint) keyOf(a *address) addressKey {
+	return addressKey{a.ip, a.ports.probePort, e.defaultHost()}
 }
 
 // flapState is the history of an address that has become unhealthy in this process.
@@ -106,7 +115,7 @@ func dampFlaps(all []resolvedEndpoint, state *objectState, now time.Time) (reque
 	steady := false
 	forEachActive(all, func(e *resolvedEndpoint, a *address) {
 		if a.health.Falls > 0 {
-			at := addressKey{e.Name, a.ip, a.srvPort}
+			at := e.keyOf(a)
 			f := state.flaps[at].observe(&a.health, now)
 			if next == nil {
 				next = map[addressKey]*flapState{}
@@ -124,7 +133,7 @@ func dampFlaps(all []resolvedEndpoint, state *objectState, now time.Time) (reque
 		return requeueAt
 	}
 	forEachActive(all, func(e *resolvedEndpoint, a *address) {
-		if f := next[addressKey{e.Name, a.ip, a.srvPort}]; f != nil {
+		if f := next[e.keyOf(a)]; f != nil {
 			requeueAt = controller.Earliest(requeueAt, f.apply(a, steady, now))
 		}
 	})
@@ -183,10 +192,9 @@ func (s *objectState) postponeUntil(es *networkingv1.ExternalService, service *c
 }
 
 // awaitFirstProbes returns until when slices and status wait for the first checks of addresses that are new, or
-// zero: an object that is new, or whose name resolves to other addresses, is then written once, and what takes
-// traffic goes on until its successors can. Another priority, and an address that must not take traffic any more,
-// do not wait.
-func (s *objectState) awaitFirstProbes(current []*discoveryv1.EndpointSlice, o *observation, d *decision) (due time.Time) {
+// zero: an object that is new, or whose name resolves to other addresses, is then written once. Another priority, and
+// an address that must not take traffic any more, do not wait.
+func (s *objectState) awaitFirstProbes(current []*discoveryv1.EndpointSlice, o *observation, d *decision, now time.Time) (due time.Time) {
 	if o.suspect || d.panicking || s.active != nil && !ptr.Equal(d.active, s.active) {
 		return time.Time{}
 	}
@@ -195,10 +203,18 @@ func (s *objectState) awaitFirstProbes(current []*discoveryv1.EndpointSlice, o *
 			due = until
 		}
 	})
-	if _, wrongly := traffic(current, o, d); wrongly {
+	if _, wrongly := traffic(current, o, d); wrongly || !now.Before(due) {
 		return time.Time{}
 	}
-	return due
+	return controller.Earliest(due, s.holdEnd(now))
+}
+
+// holdEnd returns until when slices and status may wait, which they do from now on.
+func (s *objectState) holdEnd(now time.Time) time.Time {
+	if s.heldSince.IsZero() {
+		s.heldSince = now
+	}
+	return s.heldSince.Add(maxHold)
 }
 
 func sameSlices(service *corev1.Service, current []*discoveryv1.EndpointSlice, wanted []desiredSlice) bool {
@@ -223,7 +239,7 @@ func traffic(current []*discoveryv1.EndpointSlice, o *observation, d *decision) 
 			}
 		}
 	}
-	for _, p := range d.published {
+	for _, p := range d.wanted() {
 		ready[p.ip] = ready[p.ip] || p.ready
 	}
 	for _, c := range current {

@@ -11,11 +11,12 @@
 //     that is suspended or not valid, and finalizer.go for one that is being deleted.
 //  2. state.go has the object state, which this process keeps between reconciles, and the previous state, which
 //     an earlier process has left in slices and status.
-//  3. observe.go sets what is looked up and checked. endpoints.go returns the resolved endpoints: their
-//     addresses, each with the decision of the egress policy and its health, which damping.go damps. Equal
-//     addresses of one priority are merged into a candidate.
+//  3. observe.go sets what is looked up and checked. names.go has the names, and what each begins with;
+//     endpoints.go returns the resolved endpoints: their addresses, each with the decision of the egress policy and
+//     its health, which damping.go damps. Equal addresses of one priority are merged into a candidate.
 //  4. failover.go decides, without side effects: it chooses which priority group of candidates is published, and
-//     which of them are ready. inject.go and fault.go change that decision while a fault is injected.
+//     which of them are ready. inject.go and fault.go change that decision while a fault is injected;
+//     otherwise outgoing.go keeps what is ready until what replaces it was looked up and checked.
 //     packing.go packs the published addresses into slices, moving as few as it can.
 //  5. slicewriter.go takes traffic off the addresses that fitness.go says must not have it.
 //  6. service.go creates or updates the Service.
@@ -29,8 +30,8 @@
 // # Guarantees
 //
 // What a process has observed must survive it. A new one takes the health of addresses from slices and status,
-// changes no slice before it has looked up every name itself, and leaves all of it equal to the byte until a
-// fact changes.
+// and leaves all of it equal to the byte until a fact changes. What is not known takes nothing away: a name that
+// was not looked up yet, or has never resolved, and an address that was never checked.
 //
 // A write that the API server refuses stops no other one. An address that must not take traffic is taken off before
 // anything is added, whatever becomes of the Service; one that could take traffic stays until what replaces it is there.

@@ -18,7 +18,6 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
-	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
@@ -55,53 +54,6 @@ type portSet struct {
 	// digest identifies the set, and shortDigest is in the names of its slices.
 	digest, shortDigest string
 	probePort           uint16
-}
-
-// resolutionNames returns the DNS names to look up. Those of drained endpoints are among them, so that making
-// one Active again waits for no lookup. Unless seeded, each has the addresses of the status as its seed.
-func resolutionNames(es *networkingv1.ExternalService, seeded bool) []resolution.Name {
-	var out []resolution.Name
-	for i := range es.Spec.Endpoints {
-		e := &es.Spec.Endpoints[i]
-		if e.DNS == nil {
-			continue
-		}
-		r := es.Spec.Resolution
-		name := resolution.Name{
-			Endpoint: e.Name, Host: e.DNS.Name, Records: *e.DNS.RecordType,
-			MinTTL: r.MinTTL.Or(0), MaxTTL: r.MaxTTL.Or(0), KeepLastFor: r.KeepLastFor.Or(0), OnFailure: *r.OnFailure,
-		}
-		if !seeded {
-			name.Seed, name.SeedTime = nameSeed(statusOf(&es.Status, e.Name), e.DNS)
-		}
-		out = append(out, name)
-	}
-	return out
-}
-
-func statusOf(status *networkingv1.ExternalServiceStatus, endpoint string) *networkingv1.EndpointStatus {
-	for i := range status.Endpoints {
-		if status.Endpoints[i].Name == endpoint {
-			return &status.Endpoints[i]
-		}
-	}
-	return nil
-}
-
-// nameSeed returns the addresses of a name in the status, if that is of the same name.
-func nameSeed(status *networkingv1.EndpointStatus, name *networkingv1.DNSName) ([]dns.Address, time.Time) {
-	if status == nil || status.DNSName != name.Name || status.ResolvedTime == nil {
-		return nil, time.Time{}
-	}
-	services := *name.RecordType == networkingv1.RecordSRV
-	var seed []dns.Address
-	for _, a := range status.Addresses {
-		ip, err := netip.ParseAddr(a.IP)
-		if err == nil && (a.Port > 0) == services {
-			seed = append(seed, dns.Address{IP: ip, Port: uint16(a.Port)})
-		}
-	}
-	return seed, status.ResolvedTime.Time
 }
 
 // resolveEndpoints returns the endpoints with their addresses: those of the spec, and those of names (states,
@@ -279,7 +231,12 @@ func candidatesOf(all []resolvedEndpoint) []candidate {
 
 // compare orders candidates; equal ones are merged.
 func (c *candidate) compare(other *candidate) int {
-	return cmp.Or(cmp.Compare(c.priority, other.priority), strings.Compare(c.ports.digest, other.ports.digest), c.ip.Compare(other.ip))
+	return cmp.Or(cmp.Compare(c.priority, other.priority), c.compareAddress(other))
+}
+
+// compareAddress orders candidates of one priority.
+func (c *candidate) compareAddress(other *candidate) int {
+	return cmp.Or(strings.Compare(c.ports.digest, other.ports.digest), c.ip.Compare(other.ip))
 }
 
 // merge keeps the better health of two endpoints with the same address, since the earlier time of both.

@@ -100,6 +100,8 @@ type decision struct {
 	active *int32
 	// published are the candidates of that priority.
 	published []publishedAddress
+	// outgoing are addresses that are ready and not among these, and stay so until their successors are checked.
+	outgoing []publishedAddress
 	// panicking means that all are ready, since no address of any priority is healthy.
 	panicking bool
 	// pendingFailback is a more preferred priority that qualifies and is not active yet. awaitsRequest means that it

@@ -34,7 +34,7 @@ func fitnessOf(o *observation, d *decision, faulty bool) fitness {
 			}
 		}
 	}
-	for _, p := range d.published {
+	for _, p := range d.wanted() {
 		key := publishedKey{p.ip, p.ports.digest}
 		f.byKey[key] = p.ready || f.byKey[key] && !faulty
 		f.wanted[key] = p.ready

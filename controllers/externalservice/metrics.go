@@ -10,8 +10,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
@@ -47,8 +49,8 @@ type objectRow struct {
 type endpointRow struct {
 	name    string
 	checked bool
-	healthy float64 // share, from 0 to 1
-	named   bool
+	healthy float64              // share, from 0 to 1
+	dns     networkingv1.DNSName // zero for static addresses
 	denied  []deniedAddress
 }
 
@@ -112,7 +114,7 @@ func (m *metrics) record(key types.NamespacedName, o *observation, d *decision, 
 }
 
 func (r *objectRow) add(s *resolvedEndpoint, checked bool) {
-	e := endpointRow{name: s.Name, checked: checked && !s.drained, named: s.state != nil}
+	e := endpointRow{name: s.Name, checked: checked && !s.drained, dns: ptr.Deref(s.DNS, networkingv1.DNSName{})}
 	healthy, counted := 0, 0
 	if s.state != nil {
 		r.leftOut += s.state.Surplus
@@ -173,10 +175,10 @@ func (m *metrics) countFaultEvent(event string) {
 }
 
 func (m *metrics) resolved(key types.NamespacedName, e *endpointRow) time.Time {
-	if !e.named {
+	if e.dns.Name == "" {
 		return time.Time{}
 	}
-	return m.resolution.ResolvedTime(key, e.name)
+	return m.resolution.ResolvedTime(key, resolution.Name{Host: e.dns.Name, Records: ptr.Deref(e.dns.RecordType, "")})
 }
 
 // Describe sends what Collect may.

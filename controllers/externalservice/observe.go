@@ -41,13 +41,18 @@ type observation struct {
 func (r *Reconciler) observe(ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, state *objectState) observation {
 	key := client.ObjectKeyFromObject(es)
 	var o observation
-	states := r.Resolution.Set(key, resolutionNames(es, state.namesSeeded))
-	state.namesSeeded = true
+	var seeds map[string]nameSeed
+	isEdited := state.seededGeneration != es.Generation
+	if isEdited {
+		seeds = nameSeeds(es, current, r.Now())
+		state.seededGeneration = es.Generation
+	}
+	states := r.Resolution.Set(key, resolutionNames(es, seeds))
 	o.endpoints, o.policyUnsynced = resolveEndpoints(es, states, r.Policy)
 	o.incomplete = o.policyUnsynced || awaitsLookup(o.endpoints)
 
 	var previous *previousState
-	if !state.decided || es.Spec.HealthCheck != nil && !state.targetsSeeded {
+	if !state.decided || es.Spec.HealthCheck != nil && (isEdited || !state.targetsSeeded) {
 		previous = previousStateOf(es, current, o.endpoints)
 	}
 	if !state.decided {
@@ -103,7 +108,7 @@ func setTargets(probes Probes, key types.NamespacedName, how probe.Check, all []
 	targets := make([]probe.Target, 0, n)
 	forEachActive(all, func(e *resolvedEndpoint, a *address) {
 		target := probe.Target{
-			Endpoint: e.Name, IP: a.ip, Port: a.ports.probePort, Host: e.defaultHost(), Authorized: e.approved,
+			IP: a.ip, Port: a.ports.probePort, Host: e.defaultHost(), Authorized: e.approved,
 		}
 		if previous != nil {
 			target.Seed = previous.healthSeed(e, a)

@@ -76,36 +76,48 @@ func (r *Reconciler) newPublication(ctx context.Context, es *networkingv1.Extern
 // until something is enqueued.
 func (p *publication) decide(ctx context.Context) (hold bool, due time.Time) {
 	p.observed = p.observe(ctx, p.es, p.current, p.state)
-	if p.observed.incomplete {
+	if p.observed.policyUnsynced || p.observed.incomplete && p.now.Before(p.state.holdEnd(p.now)) {
 		return true, p.incompleteUntil()
 	}
 	if p.state.cacheStale(p.current, p.now) {
 		return true, p.now.Add(controller.StaleRetry)
 	}
 	p.decided = decide(candidatesOf(p.observed.endpoints), p.failoverInput(p.es, &p.observed, p.state))
-	if due := p.state.awaitFirstProbes(p.current, &p.observed, &p.decided); p.now.Before(due) {
+	if due := p.state.awaitFirstProbes(p.current, &p.observed, &p.decided, p.now); p.now.Before(due) {
 		return true, due
 	}
+	p.state.heldSince = time.Time{}
 	var err error
 	if p.fault, p.shown, err = p.inject(ctx, p.es, &p.observed, &p.decided, p.state); err != nil {
 		p.refusals.add(err)
 		return true, time.Time{}
 	}
-	p.wanted = packSlices(p.es.Name, p.current, p.shown.published)
+	if !p.fault.inEffect {
+		p.keepReady(p.es, p.current, &p.observed, &p.shown, p.state)
+	}
+	p.wanted = packSlices(p.es.Name, p.current, p.shown.wanted())
+	if p.observed.incomplete && p.isPublished() { // until the lookup ends there is nothing to tell
+		return true, p.shown.requeueAt
+	}
 	return false, time.Time{}
 }
 
-// incompleteUntil returns when to reconcile again while the observation is incomplete, or zero. A lookup that ends
-// enqueues the object.
+// isPublished reports whether the spec is published as far as it is known.
+func (p *publication) isPublished() bool {
+	return p.es.Status.ObservedGeneration == p.es.Generation && p.service != nil && sameSlices(p.service, p.current, p.wanted)
+}
+
+// incompleteUntil returns when to reconcile again while the observation is incomplete. A lookup that ends enqueues the
+// object.
 func (p *publication) incompleteUntil() time.Time {
-	age := p.now.Sub(p.state.firstSeen)
+	first := p.state.firstSeen.Add(firstStatusDelay)
 	switch {
-	case age < firstStatusDelay && p.es.Status.ObservedGeneration != p.es.Generation:
-		return p.now.Add(firstStatusDelay - age)
+	case p.now.Before(first) && p.es.Status.ObservedGeneration != p.es.Generation:
+		return first
 	case p.observed.policyUnsynced:
 		return p.now.Add(unsyncedRetry)
 	}
-	return time.Time{}
+	return p.state.holdEnd(p.now)
 }
 
 // withdraw takes traffic off addresses, whatever becomes of the Service and of what is added.

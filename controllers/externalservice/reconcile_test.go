@@ -5,6 +5,7 @@ package externalservice
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -199,7 +200,7 @@ func TestNothingIsChangedBeforeEveryNameWasLookedUp(t *testing.T) {
 	s.wantEvents("AddressesChanged")
 }
 
-func TestSeedsAreOfTheVeryNameAndKind(t *testing.T) {
+func TestANameBeginsWithItsAddressesAndAnotherWithThoseThatItReplaces(t *testing.T) {
 	s := newSuite(t, byName)
 	s.names.answers["db.example.com"] = []string{"192.0.2.1"}
 	s.reconcileOnce()
@@ -208,15 +209,33 @@ func TestSeedsAreOfTheVeryNameAndKind(t *testing.T) {
 	if got := s.names.set[0].Seed; len(got) != 1 || got[0].IP.String() != "192.0.2.1" || s.names.set[0].SeedTime.IsZero() {
 		t.Errorf("seed %v", got)
 	}
-	for what, change := range map[string]func(*networkingv1.DNSName){
-		"another name":        func(d *networkingv1.DNSName) { d.Name = "other.example.com" },
-		"another record type": func(d *networkingv1.DNSName) { d.RecordType = ptr.To(networkingv1.RecordSRV) },
+	for what, test := range map[string]struct {
+		change   func(*networkingv1.Endpoint)
+		resolved bool
+		want     string
+	}{
+		"another endpoint":    {func(e *networkingv1.Endpoint) { e.Name = "renamed" }, true, "192.0.2.1"},
+		"a dot at the end":    {func(e *networkingv1.Endpoint) { e.DNS.Name += "." }, true, "192.0.2.1"},
+		"another name":        {func(e *networkingv1.Endpoint) { e.DNS.Name = "other.example.com" }, false, "192.0.2.1"},
+		"both":                {func(e *networkingv1.Endpoint) { e.Name, e.DNS.Name = "renamed", "other.example.com" }, false, "192.0.2.1"},
+		"another record type": {func(e *networkingv1.Endpoint) { e.DNS.RecordType = ptr.To(networkingv1.RecordSRV) }, false, "192.0.2.1:5432"},
 	} {
 		es := s.object()
 		rules.Default(es)
-		change(es.Spec.Endpoints[0].DNS)
-		if got := resolutionNames(es, false)[0].Seed; len(got) > 0 {
-			t.Errorf("%s: seed %v", what, got)
+		test.change(&es.Spec.Endpoints[0])
+		current, err := s.currentSlices(t.Context(), es.Namespace, es.Name)
+		s.must(err)
+		var got []string
+		name := resolutionNames(es, nameSeeds(es, current, s.now))[0]
+		for _, a := range name.Seed {
+			text := a.IP.String()
+			if a.Port > 0 {
+				text = netip.AddrPortFrom(a.IP, a.Port).String()
+			}
+			got = append(got, text)
+		}
+		if strings.Join(got, " ") != test.want || name.SeedTime.IsZero() == test.resolved {
+			t.Errorf("%s: the name begins with %q, resolved at %s", what, got, name.SeedTime)
 		}
 	}
 }

@@ -26,8 +26,10 @@ type objectState struct {
 	firstSeen time.Time
 	// clusterIP is that of the Service when it was last seen: a cached status may not have it yet.
 	clusterIP string
-	// namesSeeded and targetsSeeded mean that Resolution and Probes have got their seeds.
-	namesSeeded, targetsSeeded bool
+	// seededGeneration is that of the spec whose names Resolution has got the seeds of, and targetsSeeded means that
+	// Probes has got its own.
+	seededGeneration int64
+	targetsSeeded    bool
 	// decided means that active and panicking are those of a decision of this process, and not of the previous
 	// state.
 	decided   bool
@@ -46,6 +48,10 @@ type objectState struct {
 	confirmedFault string
 	// flaps are the addresses that have become unhealthy in this process.
 	flaps map[addressKey]*flapState
+	// heldSince is since when slices and status wait for first lookups and checks; zero where they do not.
+	heldSince time.Time
+	// outgoingSince is since when addresses that are ready are kept until their successors are checked.
+	outgoingSince map[publishedKey]time.Time
 	// sliceWriteRate and statusWriteRate are how often slices and status were written lately.
 	sliceWriteRate, statusWriteRate changeRate
 	// sliceWrites are the writes of slices that the cache does not show yet.
@@ -310,8 +316,7 @@ func slicePortDigest(slice *discoveryv1.EndpointSlice) string {
 func (p *previousState) healthSeed(e *resolvedEndpoint, a *address) *probe.Seed {
 	var stored networkingv1.AddressHealth
 	var since time.Time
-	wanted := networkingv1.AddressStatus{IP: a.ip.String(), Port: int32(a.srvPort)}
-	if status := sameAddress(statusOf(p.status, e.Name), &wanted, 0); status != nil {
+	if status := p.storedAddress(e.Name, a); status != nil {
 		stored = status.Health
 		if status.Since != nil {
 			since = status.Since.Time
@@ -335,4 +340,30 @@ func (p *previousState) healthSeed(e *resolvedEndpoint, a *address) *probe.Seed 
 		since = time.Time{}
 	}
 	return &probe.Seed{State: state, Since: since}
+}
+
+// storedAddress returns an address of the status that has a health: that of the endpoint, or else of any other, since
+// an endpoint may have been renamed. Only SRV records have a port there; one without is of any.
+func (p *previousState) storedAddress(endpoint string, a *address) *networkingv1.AddressStatus {
+	ip, port := a.ip.String(), int32(a.srvPort)
+	var best *networkingv1.AddressStatus
+	bestRank := 0
+	for i := range p.status.Endpoints {
+		e := &p.status.Endpoints[i]
+		for j := range e.Addresses {
+			is, rank := &e.Addresses[j], 1
+			switch {
+			case is.IP != ip, is.Health == "", is.Port != port && is.Port != 0 && port != 0:
+				continue
+			case is.Port == port && e.Name == endpoint:
+				rank = 3
+			case is.Port == port:
+				rank = 2
+			}
+			if rank > bestRank {
+				best, bestRank = is, rank
+			}
+		}
+	}
+	return best
 }

@@ -312,10 +312,10 @@ func (n *fakeResolution) Set(_ types.NamespacedName, names []resolution.Name) []
 	}
 	states := make([]resolution.State, 0, len(names))
 	for _, name := range names {
-		if _, known := n.seeds[name.Endpoint]; !known {
-			n.seeds[name.Endpoint] = name.Seed
+		if _, known := n.seeds[name.Host]; !known {
+			n.seeds[name.Host] = name.Seed
 		}
-		state := resolution.State{Endpoint: name.Endpoint, Addresses: n.seeds[name.Endpoint], ResolvedTime: name.SeedTime}
+		state := resolution.State{Addresses: n.seeds[name.Host], ResolvedTime: name.SeedTime}
 		if answer, ok := n.answers[name.Host]; ok {
 			state.Surplus, state.Denied, state.Failed, state.Kept = n.left.Surplus, n.left.Denied, n.left.Failed, n.left.Kept
 			state.LookedUp, state.Reason, state.ResolvedTime = true, networkingv1.ReasonResolved, epoch
@@ -334,7 +334,7 @@ func (n *fakeResolution) Set(_ types.NamespacedName, names []resolution.Name) []
 
 func (n *fakeResolution) Forget(types.NamespacedName) { n.set = nil }
 
-func (n *fakeResolution) ResolvedTime(types.NamespacedName, string) time.Time { return epoch }
+func (n *fakeResolution) ResolvedTime(types.NamespacedName, resolution.Name) time.Time { return epoch }
 
 func parseAddress(text string) dns.Address {
 	if at, err := netip.ParseAddrPort(text); err == nil {
@@ -359,7 +359,7 @@ func (h *fakeProbes) Set(_ types.NamespacedName, check probe.Check, targets []pr
 	h.targets, h.check = targets, check
 	out := make([]probe.Health, 0, len(targets))
 	for _, target := range targets {
-		key := fmt.Sprint(target.Endpoint, target.IP)
+		key := target.IP.String()
 		health, known := h.known[key]
 		if !known {
 			health = probe.Health{State: networkingv1.AddressUnknown, Since: h.now()}
@@ -379,8 +379,8 @@ func (h *fakeProbes) Set(_ types.NamespacedName, check probe.Check, targets []pr
 func (h *fakeProbes) Forget(types.NamespacedName)        { h.targets, h.known = nil, nil }
 func (h *fakeProbes) IsFrozen(types.NamespacedName) bool { return h.suspect }
 
-// setHealth gives an address of an endpoint a state.
-func (h *fakeProbes) setHealth(endpoint, ip string, state networkingv1.AddressHealth) {
+// setHealth gives an address a state. That it is of an endpoint is for the reader.
+func (h *fakeProbes) setHealth(_, ip string, state networkingv1.AddressHealth) {
 	reason := networkingv1.ProbeConnected
 	if state == networkingv1.AddressUnhealthy {
 		reason = networkingv1.ProbeRefused
@@ -388,11 +388,11 @@ func (h *fakeProbes) setHealth(endpoint, ip string, state networkingv1.AddressHe
 	if h.known == nil {
 		h.known = map[string]probe.Health{}
 	}
-	before := h.known[fmt.Sprint(endpoint, ip)]
+	before := h.known[ip]
 	if before.State == networkingv1.AddressHealthy && state == networkingv1.AddressUnhealthy {
 		before.Falls++
 	}
-	h.known[fmt.Sprint(endpoint, ip)] = probe.Health{State: state, Since: h.now(), LastProbe: h.now(), Reason: reason, Falls: before.Falls}
+	h.known[ip] = probe.Health{State: state, Since: h.now(), LastProbe: h.now(), Reason: reason, Falls: before.Falls}
 }
 
 // fakePolicy refuses the addresses in it.

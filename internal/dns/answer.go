@@ -60,6 +60,8 @@ type Answer struct {
 	IPv4, IPv6 FamilyAnswer
 	// Denied is how many targets of SRV records were left out since they are in a domain of the cluster.
 	Denied int
+	// Queries is how many queries were sent, to any nameserver.
+	Queries int
 	// Err is the detail of a failure. It may quote what a server sent, and is for logs at debug level only.
 	Err error
 }

@@ -179,7 +179,7 @@ func (l *lookup) lookupTargets(ctx context.Context, services []service) map[stri
 	for range min(targetsAtOnce, len(names)) {
 		workers.Go(func() {
 			for i := range work {
-				results[i] = l.lookupAddresses(ctx, names[i]) // which contains panics
+				results[i] = l.lookupTarget(ctx, names[i]) // which contains panics
 			}
 		})
 	}

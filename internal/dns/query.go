@@ -22,6 +22,7 @@ type lookup struct {
 	*Resolver
 
 	bytesLeft atomic.Int64
+	queries   atomic.Int64
 }
 
 // query queries the servers in turn until one answers. The error wraps errNoReply if none of them replied.
@@ -31,16 +32,22 @@ func (l *lookup) query(ctx context.Context, name string, kind uint16) (*dns.Msg,
 		return nil, fmt.Errorf("%w: %w", errNoReply, err)
 	}
 	var silent, failed error
+	var silentServers []netip.AddrPort
 	for range attempts {
-		for _, server := range l.health.order(servers) {
+		for _, server := range l.silences.order(servers, name) {
 			if ctx.Err() != nil || errors.Is(failed, errTooLarge) {
 				break
 			}
 			reply, err := l.queryServer(ctx, server, name, kind)
-			if ctx.Err() == nil {
-				l.health.record(server, !errors.Is(err, errNoReply))
+			switch {
+			case !errors.Is(err, errNoReply):
+				l.silences.recordReply(server, name)
+			case ctx.Err() == nil:
+				l.silences.recordSilence(server, name)
+				silentServers = append(silentServers, server)
 			}
 			if err == nil {
+				l.askRoot(ctx, silentServers)
 				return reply, nil
 			}
 			err = fmt.Errorf("%s %q at %s: %w", dns.TypeToString[kind], name, server, err)
@@ -128,6 +135,7 @@ func (l *lookup) exchange(ctx context.Context, server netip.AddrPort, question *
 	if err != nil {
 		return nil, fmt.Errorf("question: %w", err)
 	}
+	l.queries.Add(1)
 	reply, err := l.withConn(ctx, "udp", server, func(conn net.Conn) (*dns.Msg, error) {
 		return l.exchangeUDP(conn, out, question)
 	})

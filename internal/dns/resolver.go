@@ -52,7 +52,8 @@ type Resolver struct {
 	Options
 
 	nameservers *nameservers
-	health      *serverHealth
+	silences    *silences
+	targets     targetAnswers
 	domains     []string
 }
 
@@ -82,7 +83,7 @@ func New(o Options) *Resolver {
 	return &Resolver{
 		Options:     o,
 		nameservers: newNameservers(o),
-		health:      &serverHealth{now: o.Now},
+		silences:    &silences{now: o.Now},
 		domains:     clusterDomains(o.ClusterDomain),
 	}
 }
@@ -101,6 +102,7 @@ func (r *Resolver) Lookup(ctx context.Context, name string, records networkingv1
 	} else {
 		a = l.lookupAddresses(ctx, full)
 	}
+	a.Queries = int(l.queries.Load())
 	if a.Err != nil {
 		a.Err = fmt.Errorf("look up %q: %w", name, a.Err)
 	}

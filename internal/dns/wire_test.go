@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/netip"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -229,24 +228,6 @@ func TestTheNextServerIsAskedWhenOneFails(t *testing.T) {
 				t.Errorf("alone it was asked %d times, want twice for each family", n)
 			}
 		})
-	}
-}
-
-func TestAServerThatIsSilentIsAskedLastForAWhile(t *testing.T) {
-	var now atomic.Int64
-	first, second := serve(t).with(mute), serve(t, "db.example.com. 60 A 192.0.2.1")
-	r := told(first, second)
-	r.health.now = func() time.Time { return time.Unix(now.Load(), 0) }
-	for _, step := range []struct{ at, asked int }{{0, 1}, {1, 1}, {29, 1}, {31, 2}} {
-		now.Store(int64(step.at))
-		l := &lookup{Resolver: r}
-		l.bytesLeft.Store(maxBytes)
-		if _, err := l.query(t.Context(), "db.example.com.", dns.TypeA); err != nil {
-			t.Fatal(err)
-		}
-		if got := len(first.asked()); got != step.asked {
-			t.Errorf("at %ds the silent server was asked %d times, want %d", step.at, got, step.asked)
-		}
 	}
 }
 

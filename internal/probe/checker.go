@@ -57,6 +57,14 @@ func (plan *checkPlan) usesTLS() bool {
 	return plan.Kind == KindHTTP && plan.HTTP.HTTPS || plan.Kind == KindGRPC && plan.TLS != nil
 }
 
+// usesHost reports whether a probe sends the DNS name of its target, or verifies it.
+func (plan *checkPlan) usesHost() bool {
+	if plan.usesTLS() && (plan.TLS == nil || plan.TLS.ServerName == "") {
+		return true
+	}
+	return plan.Kind == KindHTTP && plan.HTTP.Host == "" || plan.Kind == KindGRPC && plan.GRPC.Authority == ""
+}
+
 // dialTarget is the part of a target that a probe needs.
 type dialTarget struct {
 	egress.Query

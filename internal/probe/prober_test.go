@@ -122,7 +122,6 @@ func TestCountsSurviveWhatDoesNotChangeTheQuestion(t *testing.T) {
 		c := standard
 		c.Timeout, c.JitterPercent, c.HealthyThreshold = time.Second, 1, 1
 		other := to(2)
-		other.Endpoint = "secondary"
 		authorized := to(1)
 		authorized.Authorized = true
 		s.since(&s.notified)
@@ -143,6 +142,9 @@ func TestAnotherQuestionKeepsTheHealthAndIsAskedSoon(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			runSuite(t, 0.5, Options{}, func(s *suite) {
 				c, at := standard, to(1)
+				if name == "host" {
+					c.Kind = KindHTTP // TCP sends no name
+				}
 				s.Set(key("db"), c, []Target{at})
 				s.advance(time.Second)
 				s.fail(syscall.ECONNREFUSED, ip(1))
@@ -212,10 +214,10 @@ func TestAResultThatCameAfterAChangeIsNotCounted(t *testing.T) {
 		s.mu.Lock()
 		s.hangs[ip(1)] = false
 		s.mu.Unlock()
-		at.Host = "db.example.com"
+		at.Port = 5433
 		s.Set(key("db"), standard, []Target{at})
 		s.advance(2 * time.Second)
-		s.want("probes", &s.probes, "0s 198.18.0.1:5432", "2s 198.18.0.1:5432")
+		s.want("probes", &s.probes, "0s 198.18.0.1:5432", "2s 198.18.0.1:5433")
 		if got := s.Set(key("db"), standard, []Target{at}); states(got) != "H" {
 			t.Errorf("%+v, want Healthy", got)
 		}

@@ -136,6 +136,9 @@ func (p *Prober) decide(t *target) []types.NamespacedName {
 	return append(p.updateSuspect(), t.object.key)
 }
 
+// maxDestinationRate is how often a second one namespace probes one address and port, however many objects name it.
+const maxDestinationRate = 50
+
 // nextProbe returns when a target that was probed at start is due again. The lock is held.
 func (p *Prober) nextProbe(t *target, start time.Time) time.Time {
 	pace := t.object.timing
@@ -145,6 +148,9 @@ func (p *Prober) nextProbe(t *target, start time.Time) time.Time {
 		if t.count > 0 {
 			wait = min(wait, pace.interval)
 		}
+	}
+	if t.object.group == "" { // a group is no destination
+		wait = max(wait, time.Duration(t.destination.targets)*time.Second/maxDestinationRate)
 	}
 	return start.Add(wait + time.Duration(p.Rand()*float64(pace.jitterPercent)/100*float64(wait)))
 }

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
-// Set replaces the targets of an object and their check, and returns the health of each, in order. Targets with the
-// same endpoint, address and port keep their health and count, also with other intervals and thresholds. With
-// another request, port or host they keep their health only. It is cheap where nothing changed.
+// Set replaces the targets of an object and their check, and returns the health of each, in order. Targets that send
+// the same to the same address and port are one, and keep their health and count, also with other intervals and
+// thresholds. With another request, port or host they keep their health only. It is cheap where nothing changed.
 func (p *Prober) Set(key types.NamespacedName, check Check, targets []Target) []Health {
 	if len(targets) == 0 {
 		p.Forget(key)
@@ -33,9 +35,9 @@ func (p *Prober) Set(key types.NamespacedName, check Check, targets []Target) []
 	}
 	p.replaceTargets(o, targets)
 	changed := p.updateSuspect()
-	all := make([]Health, len(o.targets))
-	for i, t := range o.targets {
-		all[i] = t.health()
+	all := make([]Health, len(targets))
+	for i := range targets {
+		all[i] = o.targets[o.positions[i]].health()
 	}
 	p.mu.Unlock()
 	p.notify(changed)
@@ -80,54 +82,92 @@ func (p *Prober) updateCheck(o *object, check *Check) {
 }
 
 // replaceTargets replaces the targets of an object.
-func (p *Prober) replaceTargets(o *object, targets []Target) {
-	if slices.EqualFunc(o.targets, targets, func(t *target, wanted Target) bool { return t.isSame(&wanted) }) {
-		for i := range targets {
-			p.updateTarget(o.targets[i], &targets[i])
-		}
+func (p *Prober) replaceTargets(o *object, wanted []Target) {
+	if o.hasExactly(wanted) {
 		return
 	}
-	kept := newTargetPool(o.targets)
-	next := make([]*target, len(targets))
-	// Equal targets first: a port may have moved from one target to another.
-	for i := range targets {
-		next[i] = kept.take(targets[i].Endpoint, targets[i].IP, targets[i].Port)
-	}
-	for i := range targets {
-		if next[i] == nil {
-			next[i] = kept.take(targets[i].Endpoint, targets[i].IP, anyPort)
+	unique := o.setPositions(wanted)
+	former := newTargetPool(o.targets)
+	next := make([]*target, len(unique))
+	for _, as := range []func(a, b identity) bool{identity.equal, identity.hasSameRequest, identity.hasSamePort, identity.hasSameAddress} {
+		for i, first := range unique {
+			if next[i] == nil {
+				next[i] = former.take(o.plan.identity(&wanted[first]), as)
+			}
 		}
+	}
+	for i, first := range unique {
 		if next[i] == nil {
-			next[i] = p.addTarget(o, &targets[i])
+			next[i] = p.addTarget(o, &wanted[first])
 		} else {
-			p.updateTarget(next[i], &targets[i])
+			p.updateTarget(next[i], o.plan.identity(&wanted[first]))
 		}
+		p.inheritHealth(next[i], former.healthy)
 	}
-	for _, t := range kept.remaining() {
+	for _, t := range former.remaining() {
 		p.dropTarget(t)
 	}
 	o.targets = next
 }
 
-func (t *target) isSame(wanted *Target) bool {
-	return t.ip == wanted.IP && t.port == wanted.Port && t.endpoint == wanted.Endpoint
+// hasExactly reports whether the targets are those that were set last.
+func (o *object) hasExactly(wanted []Target) bool {
+	if len(o.positions) != len(wanted) {
+		return false
+	}
+	for i := range wanted {
+		if o.targets[o.positions[i]].identity != o.plan.identity(&wanted[i]) {
+			return false
+		}
+	}
+	return true
 }
 
-// updateTarget updates what may change of a target.
-func (p *Prober) updateTarget(t *target, wanted *Target) {
-	if t.port != wanted.Port || t.host != wanted.Host {
+// setPositions has equal targets share a position, and returns the index of the first one of each.
+func (o *object) setPositions(wanted []Target) []int {
+	o.positions = make([]int32, len(wanted))
+	position := make(map[identity]int32, len(wanted))
+	unique := make([]int, 0, len(wanted))
+	for i := range wanted {
+		is := o.plan.identity(&wanted[i])
+		at, ok := position[is]
+		if !ok {
+			at = int32(len(unique))
+			position[is] = at
+			unique = append(unique, i)
+		}
+		o.positions[i] = at
+	}
+	return unique
+}
+
+// updateTarget changes what is probed of a target.
+func (p *Prober) updateTarget(t *target, is identity) {
+	if t.port != is.port || t.host != is.host {
 		share := t.suspicionShare()
 		p.suspicion.update(t.object.counts, t.destination, share, suspicionShare{})
 		p.suspicion.releaseDestination(t.destination)
-		t.port, t.host, t.authorized = wanted.Port, wanted.Host, wanted.Authorized
+		t.identity = is
 		t.destination = p.suspicion.acquireDestination(t.object.namespace, t.destinationKey())
 		p.suspicion.update(t.object.counts, t.destination, suspicionShare{}, share)
 		p.restartCount(t)
 	}
-	if t.authorized != wanted.Authorized {
-		t.authorized = wanted.Authorized
+	if t.authorized != is.authorized {
+		t.authorized = is.authorized
 		p.schedule(t, p.promptTime(t.object))
 	}
+}
+
+// inheritHealth gives a target without any result the health of one that is probed at the same address and port by
+// another name: what is healthy by one name stays so by another until a probe fails.
+func (p *Prober) inheritHealth(t *target, healthy map[targetAddress]int64) {
+	since, ok := healthy[t.address()]
+	if !ok || t.condition != unknown || t.count != 0 || t.isNotProbed() {
+		return
+	}
+	before := t.suspicionShare()
+	t.condition, t.since = conditionOf(networkingv1.AddressHealthy), since
+	p.suspicion.update(t.object.counts, t.destination, before, t.suspicionShare())
 }
 
 // restartCount keeps the health of a target and restarts its count.
@@ -140,11 +180,7 @@ func (p *Prober) restartCount(t *target) {
 }
 
 func (p *Prober) addTarget(o *object, wanted *Target) *target {
-	t := &target{
-		object: o, endpoint: wanted.Endpoint, host: wanted.Host,
-		ip: wanted.IP, port: wanted.Port, authorized: wanted.Authorized,
-		since: p.Now().UnixNano(),
-	}
+	t := &target{object: o, identity: o.plan.identity(wanted), since: p.Now().UnixNano()}
 	at := time.Time{}
 	if wanted.Seed != nil {
 		t.condition = conditionOf(wanted.Seed.State)
@@ -175,42 +211,58 @@ func (p *Prober) dropTarget(t *target) {
 
 // targetPool holds the previous targets of an object.
 type targetPool struct {
-	byAddress map[poolKey][]*target
+	byIP map[netip.Addr][]*target
+	// healthy has since when an address and port is healthy, by whichever host.
+	healthy map[targetAddress]int64
 }
 
-type poolKey struct {
-	endpoint string
-	ip       netip.Addr
+// targetAddress is what a target connects to.
+type targetAddress struct {
+	id   string
+	ip   netip.Addr
+	port uint16
 }
 
-// anyPort matches every port.
-const anyPort = 0
+func (is identity) address() targetAddress { return targetAddress{is.id, is.ip, is.port} }
+
+func (is identity) equal(other identity) bool { return is == other }
+
+func (is identity) hasSameRequest(other identity) bool {
+	return is.hasSamePort(other) && is.host == other.host
+}
+
+func (is identity) hasSamePort(other identity) bool {
+	return is.hasSameAddress(other) && is.port == other.port
+}
+
+func (is identity) hasSameAddress(other identity) bool { return is.id == other.id && is.ip == other.ip }
 
 func newTargetPool(all []*target) targetPool {
-	p := targetPool{byAddress: make(map[poolKey][]*target, len(all))}
+	p := targetPool{byIP: make(map[netip.Addr][]*target, len(all)), healthy: map[targetAddress]int64{}}
 	for _, t := range all {
-		at := poolKey{t.endpoint, t.ip}
-		p.byAddress[at] = append(p.byAddress[at], t)
+		p.byIP[t.ip] = append(p.byIP[t.ip], t)
+		if t.state() == networkingv1.AddressHealthy {
+			p.healthy[t.address()] = t.since
+		}
 	}
 	return p
 }
 
-// take removes a target and returns it, or nil.
-func (p targetPool) take(endpoint string, ip netip.Addr, port uint16) *target {
-	at := poolKey{endpoint, ip}
-	left := p.byAddress[at]
-	i := slices.IndexFunc(left, func(t *target) bool { return port == anyPort || t.port == port })
+// take removes a target that is as wanted and returns it, or nil.
+func (p targetPool) take(wanted identity, as func(a, b identity) bool) *target {
+	left := p.byIP[wanted.ip]
+	i := slices.IndexFunc(left, func(t *target) bool { return as(t.identity, wanted) })
 	if i < 0 {
 		return nil
 	}
 	t := left[i]
-	p.byAddress[at] = slices.Delete(left, i, i+1)
+	p.byIP[wanted.ip] = slices.Delete(left, i, i+1)
 	return t
 }
 
 func (p targetPool) remaining() []*target {
 	var all []*target
-	for _, targets := range p.byAddress {
+	for _, targets := range p.byIP {
 		all = append(all, targets...)
 	}
 	return all

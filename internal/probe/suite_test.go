@@ -4,9 +4,12 @@
 package probe
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"net/netip"
 	"strings"
 	"sync"
@@ -70,8 +73,16 @@ func (s *suite) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
 		return nil, err
 	}
 	here, there := net.Pipe()
-	_ = there.Close()
+	go serveHTTP(there)
 	return here, nil
+}
+
+// serveHTTP responds to one request, unless the probe sends none.
+func serveHTTP(conn net.Conn) {
+	defer func() { _ = conn.Close() }()
+	if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+		_, _ = io.WriteString(conn, "HTTP/1.1 204 No Content\r\n\r\n")
+	}
 }
 
 // advance lets the bubble's clock run.
@@ -120,7 +131,7 @@ func key(name string) types.NamespacedName {
 
 func ip(n int) netip.Addr { return netip.AddrFrom4([4]byte{198, 18, byte(n >> 8), byte(n)}) }
 
-func to(n int) Target { return Target{Endpoint: "primary", IP: ip(n), Port: 5432} }
+func to(n int) Target { return Target{IP: ip(n), Port: 5432} }
 
 func seeded(n int, s State) Target {
 	t := to(n)

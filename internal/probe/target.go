@@ -18,10 +18,11 @@ type State = networkingv1.AddressHealth
 
 // Target is one address of an object.
 type Target struct {
-	// Endpoint is the name of the endpoint that has the address.
-	Endpoint string
-	IP       netip.Addr
-	Port     uint16
+	// ID distinguishes what has the same address at different times, such as pods by their UID. Targets of another
+	// ID share nothing. Defaults to "": the address is all that there is.
+	ID   string
+	IP   netip.Addr
+	Port uint16
 	// Host is the DNS name of the address: the default of the Host header, of the server name and of the
 	// authority. Empty for a static address. A target without IP is looked up by it before each probe.
 	Host string
@@ -53,10 +54,12 @@ type Health struct {
 
 // object has targets, such as an ExternalService.
 type object struct {
-	key       types.NamespacedName
-	timing    timing
-	plan      *checkPlan
+	key    types.NamespacedName
+	timing timing
+	plan   *checkPlan
+	// targets are different from each other. The target of the i-th Target of the last Set is positions[i].
 	targets   []*target
+	positions []int32
 	counts    *targetCounts
 	namespace *namespace
 	group     string
@@ -71,13 +74,9 @@ type object struct {
 // target is a Target with its results. There may be 50,000: it has no timer, no closure and no copy of the check,
 // and times are numbers.
 type target struct {
-	object     *object
-	endpoint   string
-	host       string
-	ip         netip.Addr
-	port       uint16
-	authorized bool
-	removed    bool
+	object *object
+	identity
+	removed bool
 	// awaitsReference means that its last failure waits for the reference.
 	awaitsReference bool
 	result          outcome
@@ -90,6 +89,25 @@ type target struct {
 	due              time.Duration
 	// firstFailure is the number of the result that began the current failures.
 	firstFailure uint64
+}
+
+// identity is what is probed. Targets that are equal in it are one.
+type identity struct {
+	id string
+	ip netip.Addr
+	// host is empty where neither the check nor the lookup of the address uses it.
+	host       string
+	port       uint16
+	authorized bool
+}
+
+// identity returns what a Target is probed as.
+func (plan *checkPlan) identity(t *Target) identity {
+	is := identity{id: t.ID, ip: t.IP, host: t.Host, port: t.Port, authorized: t.Authorized}
+	if t.IP.IsValid() && !plan.usesHost() {
+		is.host = ""
+	}
+	return is
 }
 
 // destinationKey returns the key of the target's destination.

@@ -157,3 +157,24 @@ func TestALeaderThatStartsWhileDNSIsDownKeepsEverything(t *testing.T) {
 	}
 	same("with DNS up again")
 }
+
+func TestANameThatFailsAfterARestartKeepsItsAddressesForAsLongAsAfterItsLastSuccess(t *testing.T) {
+	s := newSuite(t)
+	host, address := s.host("db"), s.Servers.Address()
+	s.Must(s.Servers.DNS.Addresses(host, time.Second, address))
+	s.apply("db", named(host, `resolution: {minTTL: 1s, maxTTL: 2s, keepLastFor: 6s, onFailure: Remove}`))
+	s.publishes("db", address)
+	published := time.Now()
+	s.Eventually(func() error { // the status has had no reason to change since
+		if since := time.Since(published); since < 7*time.Second {
+			return fmt.Errorf("published for %s, which is shorter than keepLastFor", since)
+		}
+		return nil
+	})
+	s.Renew(func() { s.Must(s.Servers.DNS.Fail(host, externalnet.ServFail)) })
+	s.condition("db", networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonStale)
+	if got := s.published("db"); len(got) != 1 {
+		t.Errorf("%q is published after the first lookup that failed", got)
+	}
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses)
+}

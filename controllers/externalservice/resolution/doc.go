@@ -5,7 +5,7 @@
 // keeps their addresses while lookups fail, and notifies when that changes. It looks up nothing that was not Set,
 // writes nothing, and leaves it to the egress policy which addresses are allowed.
 //
-// tracker.go has the names and their queue, lookup.go one lookup, namestate.go and family.go what its answer
+// tracker.go has the names and their queue, budget.go what a namespace may cause, lookup.go one lookup, namestate.go and family.go what its answer
 // changes, without clock or network, and reachability.go whether the nameservers reply.
 //
 // # When a name is looked up
@@ -20,6 +20,7 @@
 //
 // New names are looked up at once, and many at 500 a second. Names with a Seed have a queue of their own, so that
 // a start of the process does not delay new names. Equal lookups at the same time, or within a second, are one.
+// A namespace may cause 1000 queries a second: where its names cause more, their next lookups are later.
 //
 // # What a failing nameserver does
 //
@@ -42,7 +43,8 @@
 //     the pool settles as one set of addresses. What the pool has given up goes after that.
 //   - The addresses of a Seed that the first answer lacks go at once where it has none of them, and
 //     stay as in a rotation where it has some, and as in a pool where that is an answer of 8 or more:
-//     it is unknown whether there was one. They count as seen at SeedTime.
+//     it is unknown whether there was one. They count as seen at SeedTime. Those of a Seed without a
+//     SeedTime stay until the name resolves.
 //   - An answer that is marked as partial adds, and removes nothing that was seen
 //     within KeepLastFor.
 //   - "No such record" while the other family resolves removes the addresses when it was said

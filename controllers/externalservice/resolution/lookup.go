@@ -23,14 +23,14 @@ func (t *Tracker) process(ctx context.Context, of task) time.Time {
 	if e == nil {
 		return time.Time{}
 	}
-	answer, err := t.singleflight.do(ctx, e.query)
+	answer, err := t.singleflight.do(ctx, of.query)
 	if ctx.Err() != nil || err != nil {
 		// This process stops: the error is not about the name.
 		return time.Now()
 	}
 	if answer.Err != nil {
 		logr.FromContextOrDiscard(ctx).V(1).Info("lookup failed",
-			"externalService", of.object.String(), "endpoint", of.endpoint, "error", answer.Err.Error())
+			"externalService", of.object.String(), "name", of.query.host, "error", answer.Err.Error())
 	}
 	t.recordAnswer(answer)
 	return t.applyAnswer(of, e, answer)
@@ -40,7 +40,7 @@ func (t *Tracker) process(ctx context.Context, of task) time.Time {
 func (t *Tracker) entryOf(of task) *entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.objects[of.object][of.endpoint]
+	return t.objects[of.object][of.query]
 }
 
 // applyAnswer applies an answer unless the name was replaced meanwhile: its replacement is in the queue, which
@@ -54,11 +54,14 @@ func (t *Tracker) applyAnswer(of task, e *entry, answer dns.Answer) time.Time {
 	}()
 	t.mu.Lock()
 	defer t.mu.Unlock() // also where an answer causes a panic; and before Notify is called
-	if t.objects[of.object][of.endpoint] != e {
+	if t.objects[of.object][of.query] != e {
 		return time.Time{}
 	}
 	before := e.name.state
-	e.name.apply(answer, time.Now(), t.Rand())
+	now := time.Now()
+	e.name.apply(answer, now, t.Rand())
+	t.budgets.charge(of.object.Namespace, answer.Queries, now)
+	e.name.state.NextTime = t.budgets.earliest(of.object.Namespace, e.name.state.NextTime)
 	after := e.name.state
 	matters = after.needsReconcile(before)
 	return after.NextTime
@@ -94,7 +97,8 @@ type finishedCall struct {
 	at    time.Time
 }
 
-// do looks up a query, or waits for the call that does already. It fails only if the context ends.
+// do looks up a query, or waits for the call that does already, whose answer then counts no queries. It fails only if
+// the context ends.
 func (s *singleflight) do(ctx context.Context, q query) (dns.Answer, error) {
 	s.mu.Lock()
 	s.evict()
@@ -102,7 +106,9 @@ func (s *singleflight) do(ctx context.Context, q query) (dns.Answer, error) {
 		s.mu.Unlock()
 		select {
 		case <-other.done:
-			return other.answer, other.err
+			shared := other.answer
+			shared.Queries = 0
+			return shared, other.err
 		case <-ctx.Done():
 			return dns.Answer{}, ctx.Err()
 		}

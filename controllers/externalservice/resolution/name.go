@@ -12,10 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/dns"
 )
 
-// Name is a DNS name of an object.
+// Name is a DNS name of an object. Names of the same Host and Records are one; the first one's other fields count.
 type Name struct {
-	// Endpoint identifies it within the object; of two with the same endpoint the first counts.
-	Endpoint string
 	// Host is the name to look up, always fully qualified.
 	Host string
 	// Records to look up. Defaults to RecordAddress.
@@ -27,16 +25,15 @@ type Name struct {
 	KeepLastFor time.Duration
 	// OnFailure is KeepLast, which keeps them as long as it takes, or Remove. Defaults to KeepLast.
 	OnFailure networkingv1.ResolutionFailurePolicy
-	// Seed is the addresses that an earlier process has found, and SeedTime when it last did. They count only
-	// for a name that is new to this process.
+	// Seed is the addresses that an earlier process has found, and SeedTime when the name last resolved. They count
+	// only for a name that is new to the object in this process. Without a SeedTime the name has never resolved, and
+	// the addresses are those of what it replaces: they stay until it resolves, whatever OnFailure says.
 	Seed     []dns.Address
 	SeedTime time.Time
 }
 
 // State is what is known of a name.
 type State struct {
-	// Endpoint is that of the Name.
-	Endpoint string
 	// Addresses are sorted and unique, at most 100. They must not be changed.
 	Addresses []dns.Address
 	// ResolvedTime is when the name last resolved, in at least one family. Zero means never.

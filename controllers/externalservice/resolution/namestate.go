@@ -25,7 +25,7 @@ type nameState struct {
 
 // newNameState returns the state of a name that was not looked up yet.
 func newNameState(n Name) *nameState {
-	r := &nameState{settings: n.settings(), state: State{Endpoint: n.Endpoint}}
+	r := &nameState{settings: n.settings()}
 	var ipv4, ipv6 []dns.Address
 	for _, address := range n.Seed {
 		if address.IP.Is4() {
@@ -135,7 +135,7 @@ func (n *nameState) updateState(now time.Time) {
 		if !f.isKept() || (whole == dns.Resolved && f.lastOutcome == dns.NXDomain) {
 			continue
 		}
-		if n.removeExpired {
+		if n.removeExpired && !f.lastResolved.IsZero() {
 			expires := f.lastResolved.Add(n.keepFor)
 			f.expire(expires, now)
 			if f.count() == 0 {

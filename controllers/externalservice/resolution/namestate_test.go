@@ -130,7 +130,7 @@ func TestAnswersBecomeAddresses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := epoch
-			r := newNameState(Name{Endpoint: "e", MinTTL: 30 * time.Second, MaxTTL: time.Hour, KeepLastFor: 24 * time.Hour,
+			r := newNameState(Name{MinTTL: 30 * time.Second, MaxTTL: time.Hour, KeepLastFor: 24 * time.Hour,
 				Seed: addresses(test.seed), SeedTime: now.Add(-30 * time.Second)})
 			if got := format(r.state.Addresses); got != test.seed || r.state.Reason != "" || r.state.LookedUp {
 				t.Errorf("before the first lookup: %q, %q, settled %t", got, r.state.Reason, r.state.LookedUp)
@@ -261,5 +261,26 @@ func TestNoMoreThanAHundredAddressesCount(t *testing.T) {
 	}
 	if known > 4*maxAddresses {
 		t.Errorf("%d addresses are remembered", known)
+	}
+}
+
+func TestANameThatHasNeverResolvedTakesNothingAway(t *testing.T) {
+	for _, outcome := range []string{"NXDomain", "ServFail", "Timeout", "Denied"} {
+		for _, policy := range []networkingv1.ResolutionFailurePolicy{networkingv1.ResolutionKeepLast, networkingv1.ResolutionRemove} {
+			now := epoch
+			n := newNameState(Name{MinTTL: time.Second, MaxTTL: time.Minute, KeepLastFor: time.Minute, OnFailure: policy, Seed: addresses("a v6")})
+			for range 500 {
+				n.apply(dns.Answer{IPv4: part(outcome, 0), IPv6: part(outcome, 0)}, now, 0)
+				if got := format(n.state.Addresses); got != "a v6" || !n.state.ResolvedTime.IsZero() || n.state.Kept != 2 {
+					t.Fatalf("%s, %s: %q after %s, resolved at %s", outcome, policy, got, now.Sub(epoch), n.state.ResolvedTime)
+				}
+				now = n.state.NextTime
+			}
+			n.apply(dns.Answer{IPv4: part("b", time.Minute), IPv6: part("NXDomain", 0)}, now, 0)
+			n.apply(dns.Answer{IPv4: part("b", time.Minute), IPv6: part("NXDomain", 0)}, n.state.NextTime, 0)
+			if got := format(n.state.Addresses); got != "b" {
+				t.Errorf("%s, %s: %q once it resolves, want b", outcome, policy, got)
+			}
+		}
 	}
 }

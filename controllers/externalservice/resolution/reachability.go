@@ -106,11 +106,11 @@ func (t *Tracker) retryTimedOut() {
 	defer t.mu.Unlock()
 	now := time.Now()
 	for object, entries := range t.objects {
-		for endpoint, e := range entries {
+		for q, e := range entries {
 			if n := e.name; n.ipv4.lastOutcome == dns.Timeout || n.ipv6.lastOutcome == dns.Timeout {
 				if at := t.seededNames.next(now); at.Before(n.state.NextTime) {
 					n.state.NextTime = at
-					t.queue.Set(task{object, endpoint}, at)
+					t.queue.Set(task{object, q}, at)
 				}
 			}
 		}

@@ -111,7 +111,7 @@ func key(name string) types.NamespacedName {
 }
 
 func named(host string) Name {
-	return Name{Endpoint: "primary", Host: host, MinTTL: 30 * time.Second, MaxTTL: time.Hour, KeepLastFor: 24 * time.Hour}
+	return Name{Host: host, MinTTL: 30 * time.Second, MaxTTL: time.Hour, KeepLastFor: 24 * time.Hour}
 }
 
 // wait lets time pass and everything settle.

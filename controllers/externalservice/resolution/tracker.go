@@ -50,21 +50,22 @@ type Tracker struct {
 	registerErr  error
 
 	mu      sync.Mutex
-	objects map[types.NamespacedName]map[string]*entry
+	objects map[types.NamespacedName]map[query]*entry
 	// newNames and seededNames pace first lookups: of names without a Seed, and of those with one.
 	newNames, seededNames pacer
+	// budgets bound the queries of each namespace.
+	budgets budgets
 }
 
 // task is a name of an object in the queue. The zero task is the ping.
 type task struct {
-	object   types.NamespacedName
-	endpoint string
+	object types.NamespacedName
+	query  query
 }
 
 // entry is a name of an object. One that was replaced is not changed any more.
 type entry struct {
-	query query
-	name  *nameState
+	name *nameState
 }
 
 // New returns a Tracker without names.
@@ -84,7 +85,7 @@ func New(o Options) *Tracker {
 	t := &Tracker{
 		Options: o,
 		metrics: newMetrics(),
-		objects: map[types.NamespacedName]map[string]*entry{},
+		objects: map[types.NamespacedName]map[query]*entry{},
 	}
 	t.singleflight = &singleflight{lookup: t.measuredLookup, now: time.Now, calls: map[query]*call{}}
 	t.queue = delayqueue.New(delayqueue.Options[task]{
@@ -105,25 +106,26 @@ func (t *Tracker) Run(ctx context.Context) error {
 	return t.queue.Run(ctx)
 }
 
-// Set replaces the names of an object, and returns the state of each, in order. Names with the same endpoint, host
-// and records as before keep their state. Setting the same names again changes nothing.
+// Set replaces the names of an object, and returns the state of each, in order. Names of the same host and records as
+// before keep their state. Setting the same names again changes nothing.
 func (t *Tracker) Set(key types.NamespacedName, names []Name) []State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
-	before, after := t.objects[key], make(map[string]*entry, len(names))
+	before, after := t.objects[key], make(map[query]*entry, len(names))
 	states := make([]State, 0, len(names))
 	for _, name := range names {
-		e, ok := after[name.Endpoint]
+		q := name.query()
+		e, ok := after[q]
 		if !ok {
-			e = t.ensureEntry(key, name, before[name.Endpoint], now)
-			after[name.Endpoint] = e
+			e = t.ensureEntry(task{key, q}, name, before[q], now)
+			after[q] = e
 		}
 		states = append(states, e.name.state)
 	}
-	for endpoint := range before {
-		if _, ok := after[endpoint]; !ok {
-			t.queue.Remove(task{key, endpoint})
+	for q := range before {
+		if _, ok := after[q]; !ok {
+			t.queue.Remove(task{key, q})
 		}
 	}
 	if len(after) == 0 {
@@ -134,21 +136,21 @@ func (t *Tracker) Set(key types.NamespacedName, names []Name) []State {
 	return states
 }
 
-// ensureEntry returns the entry of a name: e if it is of the same query, or else a new one.
-func (t *Tracker) ensureEntry(key types.NamespacedName, name Name, e *entry, now time.Time) *entry {
-	if e != nil && e.query == name.query() {
+// ensureEntry returns the entry of a name: e, or a new one where there is none.
+func (t *Tracker) ensureEntry(of task, name Name, e *entry, now time.Time) *entry {
+	if e != nil {
 		if e.name.updateSettings(name.settings(), now) {
-			t.queue.Set(task{key, name.Endpoint}, e.name.state.NextTime)
+			t.queue.Set(of, e.name.state.NextTime)
 		}
 		return e
 	}
-	e = &entry{query: name.query(), name: newNameState(name)}
+	e = &entry{name: newNameState(name)}
 	at := &t.newNames
 	if len(name.Seed) > 0 {
 		at = &t.seededNames
 	}
-	e.name.state.NextTime = at.next(now)
-	t.queue.Set(task{key, name.Endpoint}, e.name.state.NextTime)
+	e.name.state.NextTime = t.budgets.earliest(of.object.Namespace, at.next(now))
+	t.queue.Set(of, e.name.state.NextTime)
 	return e
 }
 
@@ -156,10 +158,10 @@ func (t *Tracker) ensureEntry(key types.NamespacedName, name Name, e *entry, now
 func (t *Tracker) Forget(key types.NamespacedName) { t.Set(key, nil) }
 
 // ResolvedTime returns when a name of an object last resolved, or zero.
-func (t *Tracker) ResolvedTime(key types.NamespacedName, endpoint string) time.Time {
+func (t *Tracker) ResolvedTime(key types.NamespacedName, name Name) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if e := t.objects[key][endpoint]; e != nil {
+	if e := t.objects[key][name.query()]; e != nil {
 		return e.name.state.ResolvedTime
 	}
 	return time.Time{}

@@ -24,7 +24,7 @@ func TestANameIsFollowed(t *testing.T) {
 		f := newSuite(t, Options{})
 		f.setAnswer("db.example.com", "a")
 		name := named("db.example.com")
-		if s := f.Set(key("db"), []Name{name})[0]; s.LookedUp || s.Reason != "" || s.Endpoint != "primary" || !s.NextTime.Equal(time.Now()) {
+		if s := f.Set(key("db"), []Name{name})[0]; s.LookedUp || s.Reason != "" || !s.NextTime.Equal(time.Now()) {
 			t.Errorf("before: %+v", s)
 		}
 		wait(10 * time.Millisecond)
@@ -60,8 +60,8 @@ func TestNamesKeepTheirStateWhileTheyAreTheSame(t *testing.T) {
 		f := newSuite(t, Options{})
 		f.setAnswer("a.example.com", "a")
 		f.setAnswer("b.example.com", "b")
+		f.setAnswer("c.example.com", "c")
 		first, second := named("a.example.com"), named("b.example.com")
-		second.Endpoint = "backup"
 		f.Set(key("db"), []Name{first, second})
 		wait(10 * time.Millisecond)
 		second.MinTTL, second.Seed = time.Minute, addresses("z")
@@ -69,7 +69,7 @@ func TestNamesKeepTheirStateWhileTheyAreTheSame(t *testing.T) {
 		if format(states[0].Addresses) != "b" || format(states[1].Addresses) != "a" {
 			t.Errorf("got %q, %q", format(states[0].Addresses), format(states[1].Addresses))
 		}
-		first.Host, first.Seed = "b.example.com", addresses("s")
+		first.Host, first.Seed = "c.example.com", addresses("s")
 		states = f.Set(key("db"), []Name{first})
 		if s := states[0]; s.LookedUp || format(s.Addresses) != "s" {
 			t.Errorf("another host: %+v, want the seed", s)
@@ -83,7 +83,7 @@ func TestNamesKeepTheirStateWhileTheyAreTheSame(t *testing.T) {
 		if s := f.Set(key("db"), []Name{first})[0]; format(s.Addresses) != "s" {
 			t.Errorf("SRV: %q", format(s.Addresses))
 		}
-		if n := f.lookupCount("b.example.com"); n != 2 {
+		if n := f.lookupCount("c.example.com"); n != 2 {
 			t.Errorf("%d lookups, want one of each kind", n)
 		}
 	})

@@ -108,7 +108,7 @@ func (p *plan) targets(pods []Pod) (all []probe.Target, without int) {
 			without++
 			continue
 		}
-		all = append(all, probe.Target{Endpoint: string(pod.UID), IP: pod.IP, Port: p.port, Authorized: true})
+		all = append(all, probe.Target{ID: string(pod.UID), IP: pod.IP, Port: p.port, Authorized: true})
 	}
 	return all, without
 }

@@ -1,0 +1,195 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/utils/ptr"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
+	"github.com/fairlead-dev/fairlead/internal/dns"
+)
+
+// resolutionNames returns the DNS names to look up. Those of drained endpoints are among them, so that making
+// one Active again waits for no lookup. seeds, which may be nil, has the addresses that each endpoint begins with.
+func resolutionNames(es *networkingv1.ExternalService, seeds map[string]nameSeed) []resolution.Name {
+	var out []resolution.Name
+	for i := range es.Spec.Endpoints {
+		e := &es.Spec.Endpoints[i]
+		if e.DNS == nil {
+			continue
+		}
+		r, seed := es.Spec.Resolution, seeds[e.Name]
+		out = append(out, resolution.Name{
+			Host: e.DNS.Name, Records: *e.DNS.RecordType,
+			MinTTL: r.MinTTL.Or(0), MaxTTL: r.MaxTTL.Or(0), KeepLastFor: r.KeepLastFor.Or(0), OnFailure: *r.OnFailure,
+			Seed: seed.addresses, SeedTime: seed.resolved,
+		})
+	}
+	return out
+}
+
+// nameSeed is the addresses that a name begins with, and when it last resolved; zero means never.
+type nameSeed struct {
+	addresses []dns.Address
+	resolved  time.Time
+}
+
+// nameSeeds returns the seeds of the names that a spec has, by endpoint.
+//
+// A name of the status begins with its addresses there, whichever endpoint had it. One that is new takes over what
+// it replaces until it resolves: the addresses that its endpoint had, and those that are ready in the slices and that
+// the spec does not have any more. Otherwise a name that does not resolve would take addresses away.
+func nameSeeds(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, now time.Time) map[string]nameSeed {
+	seeds := map[string]nameSeed{}
+	claimed := staticAddresses(&es.Spec)
+	var replacing []*networkingv1.Endpoint
+	for i := range es.Spec.Endpoints {
+		e := &es.Spec.Endpoints[i]
+		if e.DNS == nil {
+			continue
+		}
+		status := statusOfName(&es.Status, e.DNS)
+		if status == nil {
+			replacing = append(replacing, e)
+			continue
+		}
+		seed := nameSeed{resolved: resolvedTime(status, now)}
+		for _, a := range status.Addresses {
+			seed.add(a.IP, uint16(a.Port), claimed)
+		}
+		seeds[e.Name] = seed
+	}
+	ready := readyPorts(current)
+	for _, e := range replacing {
+		seed := nameSeed{}
+		if status := statusOf(&es.Status, e.Name); status != nil {
+			for _, a := range status.Addresses {
+				if ports := ready[a.IP]; a.Health != "" || len(ports) > 0 {
+					seed.addAll(a.IP, e.DNS, append(ports, uint16(a.Port)), claimed)
+				}
+			}
+		}
+		seeds[e.Name] = seed
+	}
+	if heir := heirOf(replacing, es.Status.ActivePriority); heir != nil {
+		seed := seeds[heir.Name]
+		for ip, ports := range ready {
+			seed.addAll(ip, heir.DNS, ports, claimed)
+		}
+		seeds[heir.Name] = seed
+	}
+	return seeds
+}
+
+// heirOf returns the endpoint that takes over what no other does: an Active one, of the active priority where there
+// is one.
+func heirOf(all []*networkingv1.Endpoint, active *int32) *networkingv1.Endpoint {
+	var heir *networkingv1.Endpoint
+	for _, e := range all {
+		if *e.State == networkingv1.EndpointDrained {
+			continue
+		}
+		if heir == nil || ptr.Equal(e.Priority, active) && !ptr.Equal(heir.Priority, active) {
+			heir = e
+		}
+	}
+	return heir
+}
+
+// add adds an address, and claims it.
+func (s *nameSeed) add(ip string, port uint16, claimed map[string]bool) {
+	if parsed, err := netip.ParseAddr(ip); err == nil {
+		s.addresses = append(s.addresses, dns.Address{IP: parsed, Port: port})
+		claimed[ip] = true
+	}
+}
+
+// addAll adds an address as a name has it, unless it is claimed: with each of the ports that are known for SRV
+// records, and else without.
+func (s *nameSeed) addAll(ip string, name *networkingv1.DNSName, ports []uint16, claimed map[string]bool) {
+	switch {
+	case claimed[ip]:
+	case *name.RecordType != networkingv1.RecordSRV:
+		s.add(ip, 0, claimed)
+	default:
+		for _, port := range ports {
+			if port > 0 {
+				s.add(ip, port, claimed)
+			}
+		}
+	}
+}
+
+// staticAddresses returns the addresses that the spec has itself.
+func staticAddresses(spec *networkingv1.ExternalServiceSpec) map[string]bool {
+	all := map[string]bool{}
+	for i := range spec.Endpoints {
+		for _, text := range spec.Endpoints[i].Addresses {
+			if ip, err := netip.ParseAddr(string(text)); err == nil {
+				all[ip.String()] = true
+			}
+		}
+	}
+	return all
+}
+
+// readyPorts returns the addresses that are ready in slices, each with the first port of each slice.
+func readyPorts(current []*discoveryv1.EndpointSlice) map[string][]uint16 {
+	ready := map[string][]uint16{}
+	for _, slice := range current {
+		port := int32(0)
+		if len(slice.Ports) > 0 {
+			port = ptr.Deref(slice.Ports[0].Port, 0)
+		}
+		for i := range slice.Endpoints {
+			if e := &slice.Endpoints[i]; ptr.Deref(e.Conditions.Ready, true) {
+				ready[e.Addresses[0]] = append(ready[e.Addresses[0]], uint16(port))
+			}
+		}
+	}
+	return ready
+}
+
+// statusOf returns the status of an endpoint by its name, or nil.
+func statusOf(status *networkingv1.ExternalServiceStatus, endpoint string) *networkingv1.EndpointStatus {
+	for i := range status.Endpoints {
+		if status.Endpoints[i].Name == endpoint {
+			return &status.Endpoints[i]
+		}
+	}
+	return nil
+}
+
+// statusOfName returns the status of a DNS name, or nil. SRV records have ports.
+func statusOfName(status *networkingv1.ExternalServiceStatus, name *networkingv1.DNSName) *networkingv1.EndpointStatus {
+	services := *name.RecordType == networkingv1.RecordSRV
+	for i := range status.Endpoints {
+		e := &status.Endpoints[i]
+		if e.DNSName == "" || !strings.EqualFold(strings.TrimSuffix(e.DNSName, "."), strings.TrimSuffix(name.Name, ".")) {
+			continue
+		}
+		if len(e.Addresses) == 0 || (e.Addresses[0].Port > 0) == services {
+			return e
+		}
+	}
+	return nil
+}
+
+// resolvedTime returns when a name of the status last resolved, as far as is known: until now where it had not
+// failed, since its time is written with other changes only. It is zero where it never did.
+func resolvedTime(status *networkingv1.EndpointStatus, now time.Time) time.Time {
+	switch {
+	case status.ResolvedTime == nil:
+		return time.Time{}
+	case status.Reason == networkingv1.ReasonResolved || status.ResolvedTime.After(now):
+		return now
+	}
+	return status.ResolvedTime.Time
+}
