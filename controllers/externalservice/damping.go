@@ -97,8 +97,9 @@ type flapState struct {
 	// falls is probe.Health.Falls.
 	falls uint16
 	rate  changeRate
-	// effective is the damped health.
+	// effective is the damped health, and changed when it became that.
 	effective probe.Health
+	changed   time.Time
 }
 
 // dampFlaps damps the health of addresses that flap: each change is a write of slices and status, and every
@@ -156,20 +157,20 @@ func (f *flapState) apply(a *address, steady bool, now time.Time) (requeueAt tim
 	found, delay := a.health, flapDamping.delay(&f.rate, now)
 	switch {
 	case f.effective.Since.IsZero(), found.State == f.effective.State && !a.flapping:
-		f.effective = found
+		f.effective, f.changed = found, a.changed
 	case found.State == f.effective.State: // time and reason stay: there is nothing to write
 	case found.State == networkingv1.AddressHealthy && f.effective.State == networkingv1.AddressUnhealthy && steady:
-		requeueAt = found.Since.Add(delay)
+		requeueAt = a.changed.Add(delay)
 	case found.State == networkingv1.AddressUnhealthy && f.effective.State == networkingv1.AddressHealthy && !steady:
-		requeueAt = found.Since.Add(min(delay, maxUnhealthyHold))
+		requeueAt = a.changed.Add(min(delay, maxUnhealthyHold))
 	default:
-		f.effective = found
+		f.effective, f.changed = found, a.changed
 	}
 	if !requeueAt.IsZero() && !now.Before(requeueAt) {
-		f.effective, requeueAt = found, time.Time{}
+		f.effective, f.changed, requeueAt = found, a.changed, time.Time{}
 	}
 	f.effective.LastProbe = found.LastProbe
-	a.health = f.effective
+	a.health, a.changed = f.effective, f.changed
 	return requeueAt
 }
 
@@ -199,7 +200,7 @@ func (s *objectState) awaitFirstProbes(current []*discoveryv1.EndpointSlice, o *
 		return time.Time{}
 	}
 	forEachActive(o.endpoints, func(_ *resolvedEndpoint, a *address) {
-		if until := a.health.Since.Add(firstProbeHold); a.health.State == networkingv1.AddressUnknown && until.After(due) {
+		if until := a.changed.Add(firstProbeHold); a.health.State == networkingv1.AddressUnknown && until.After(due) {
 			due = until
 		}
 	})

@@ -43,6 +43,9 @@ type address struct {
 	deniedReason egress.Reason
 	deniedDetail string // the rest of a sentence that begins with the address
 	health       probe.Health
+	// changed is when health became what it is, by the clock as it is now: what health says was taken by the clock
+	// as it was then.
+	changed time.Time
 	// flapping means that health is damped.
 	flapping bool
 }
@@ -212,7 +215,7 @@ func candidatesOf(all []resolvedEndpoint) []candidate {
 	forEachActive(all, func(*resolvedEndpoint, *address) { n++ })
 	found := make([]named, 0, n)
 	forEachActive(all, func(e *resolvedEndpoint, a *address) {
-		found = append(found, named{candidate{e.priority, a.ip, a.ports, e.Zone, a.health.State, a.health.Since}, e.Name})
+		found = append(found, named{candidate{e.priority, a.ip, a.ports, e.Zone, a.health.State, a.changed}, e.Name})
 	})
 	slices.SortFunc(found, func(a, b named) int {
 		return cmp.Or(a.compare(&b.candidate), strings.Compare(a.endpoint, b.endpoint))

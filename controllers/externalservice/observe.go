@@ -78,7 +78,7 @@ func (r *Reconciler) observe(ctx context.Context, es *networkingv1.ExternalServi
 		}
 		roots = ca.roots
 	}
-	setTargets(r.Probes, key, checkOf(es.Spec.HealthCheck, roots), o.endpoints, previous)
+	setTargets(r.Probes, key, checkOf(es.Spec.HealthCheck, roots), o.endpoints, previous, r.Now())
 	state.targetsSeeded = true
 	o.requeueAt = controller.Earliest(o.requeueAt, dampFlaps(o.endpoints, state, r.Now()))
 	o.suspect = r.Probes.IsFrozen(key)
@@ -102,7 +102,7 @@ func inheritsSuspicion(es *networkingv1.ExternalService, all []resolvedEndpoint)
 
 // setTargets has the addresses checked, and sets the health of each. Addresses that are new to the prober
 // begin with that of the previous state.
-func setTargets(probes Probes, key types.NamespacedName, how probe.Check, all []resolvedEndpoint, previous *previousState) {
+func setTargets(probes Probes, key types.NamespacedName, how probe.Check, all []resolvedEndpoint, previous *previousState, now time.Time) {
 	n := 0
 	forEachActive(all, func(*resolvedEndpoint, *address) { n++ })
 	targets := make([]probe.Target, 0, n)
@@ -119,6 +119,7 @@ func setTargets(probes Probes, key types.NamespacedName, how probe.Check, all []
 	forEachActive(all, func(_ *resolvedEndpoint, a *address) {
 		if len(health) > 0 {
 			a.health, health = health[0], health[1:]
+			a.changed = now.Add(-a.health.Age)
 		}
 	})
 }
@@ -136,9 +137,10 @@ func (r *Reconciler) keepHealth(es *networkingv1.ExternalService, current []*dis
 		if seed := left.healthSeed(e, a); seed != nil {
 			a.health = probe.Health{State: seed.State, Since: seed.Since}
 		}
-		if a.health.Since.IsZero() {
+		if a.health.Since.IsZero() || a.health.Since.After(now) {
 			a.health.Since = now
 		}
+		a.changed = a.health.Since
 	})
 }
 

@@ -371,6 +371,7 @@ func (h *fakeProbes) Set(_ types.NamespacedName, check probe.Check, targets []pr
 			}
 			h.known[key] = health
 		}
+		health.Age = h.now().Sub(health.Since)
 		out = append(out, health)
 	}
 	return out

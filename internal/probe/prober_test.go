@@ -36,7 +36,7 @@ func TestOneNewTargetIsProbedRightAwayAndThenEveryInterval(t *testing.T) {
 		s.want("probes", &s.probes, "0s 198.18.0.1:5432", "10.5s 198.18.0.1:5432", "21s 198.18.0.1:5432", "31.5s 198.18.0.1:5432")
 		s.want("notified", &s.notified, "db")
 		got = s.Set(key("db"), c, []Target{to(1)})
-		want := []Health{{State: networkingv1.AddressHealthy, Since: s.began, LastProbe: s.began.Add(31500 * time.Millisecond), Reason: networkingv1.ProbeConnected}}
+		want := []Health{{State: networkingv1.AddressHealthy, Since: s.began, Age: 35 * time.Second, LastProbe: s.began.Add(31500 * time.Millisecond), Reason: networkingv1.ProbeConnected}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("later (-want +got):\n%s", diff)
 		}

@@ -131,7 +131,7 @@ func (p *Prober) decide(t *target) []types.NamespacedName {
 	if t.condition == was {
 		return nil
 	}
-	t.since = t.lastProbe
+	t.since, t.changed = t.lastProbe, time.Since(p.startTime)
 	p.suspicion.update(t.object.counts, t.destination, share, t.suspicionShare())
 	return append(p.updateSuspect(), t.object.key)
 }

@@ -35,9 +35,9 @@ func (p *Prober) Set(key types.NamespacedName, check Check, targets []Target) []
 	}
 	p.replaceTargets(o, targets)
 	changed := p.updateSuspect()
-	all := make([]Health, len(targets))
+	all, now := make([]Health, len(targets)), time.Since(p.startTime)
 	for i := range targets {
-		all[i] = o.targets[o.positions[i]].health()
+		all[i] = o.targets[o.positions[i]].health(now)
 	}
 	p.mu.Unlock()
 	p.notify(changed)
@@ -160,13 +160,13 @@ func (p *Prober) updateTarget(t *target, is identity) {
 
 // inheritHealth gives a target without any result the health of one that is probed at the same address and port by
 // another name: what is healthy by one name stays so by another until a probe fails.
-func (p *Prober) inheritHealth(t *target, healthy map[targetAddress]int64) {
-	since, ok := healthy[t.address()]
+func (p *Prober) inheritHealth(t *target, healthy map[targetAddress]*target) {
+	other, ok := healthy[t.address()]
 	if !ok || t.condition != unknown || t.count != 0 || t.isNotProbed() {
 		return
 	}
 	before := t.suspicionShare()
-	t.condition, t.since = conditionOf(networkingv1.AddressHealthy), since
+	t.condition, t.since, t.changed = other.condition, other.since, other.changed
 	p.suspicion.update(t.object.counts, t.destination, before, t.suspicionShare())
 }
 
@@ -180,12 +180,14 @@ func (p *Prober) restartCount(t *target) {
 }
 
 func (p *Prober) addTarget(o *object, wanted *Target) *target {
-	t := &target{object: o, identity: o.plan.identity(wanted), since: p.Now().UnixNano()}
+	now := p.Now()
+	t := &target{object: o, identity: o.plan.identity(wanted), since: now.UnixNano(), changed: time.Since(p.startTime)}
 	at := time.Time{}
 	if wanted.Seed != nil {
 		t.condition = conditionOf(wanted.Seed.State)
 		if !wanted.Seed.Since.IsZero() {
 			t.since = wanted.Seed.Since.UnixNano()
+			t.changed -= max(now.Sub(wanted.Seed.Since), 0)
 		}
 		at = p.randomTime(o.timing.interval)
 	}
@@ -212,8 +214,8 @@ func (p *Prober) dropTarget(t *target) {
 // targetPool holds the previous targets of an object.
 type targetPool struct {
 	byIP map[netip.Addr][]*target
-	// healthy has since when an address and port is healthy, by whichever host.
-	healthy map[targetAddress]int64
+	// healthy has a healthy target of an address and port, by whichever host.
+	healthy map[targetAddress]*target
 }
 
 // targetAddress is what a target connects to.
@@ -238,11 +240,11 @@ func (is identity) hasSamePort(other identity) bool {
 func (is identity) hasSameAddress(other identity) bool { return is.id == other.id && is.ip == other.ip }
 
 func newTargetPool(all []*target) targetPool {
-	p := targetPool{byIP: make(map[netip.Addr][]*target, len(all)), healthy: map[targetAddress]int64{}}
+	p := targetPool{byIP: make(map[netip.Addr][]*target, len(all)), healthy: map[targetAddress]*target{}}
 	for _, t := range all {
 		p.byIP[t.ip] = append(p.byIP[t.ip], t)
 		if t.state() == networkingv1.AddressHealthy {
-			p.healthy[t.address()] = t.since
+			p.healthy[t.address()] = t
 		}
 	}
 	return p

@@ -43,6 +43,8 @@ type Health struct {
 	State State
 	// Since is when State became what it is, or when the target was first seen.
 	Since time.Time
+	// Age is how long ago that was, also where the clock was set since then: compare it, and show Since.
+	Age time.Duration
 	// LastProbe is when the last result came; zero before the first.
 	LastProbe time.Time
 	// Reason is the last result (networkingv1.Probe...), or empty.
@@ -84,9 +86,10 @@ type target struct {
 	destination *destination
 	// planVersion changes with the request, so that results of an earlier one are dropped.
 	planVersion uint32
-	// since and lastProbe are wall clock times, due counts from Prober.startTime.
+	// since and lastProbe are wall clock times. changed, which is the same time as since, and due count from
+	// Prober.startTime.
 	since, lastProbe int64
-	due              time.Duration
+	changed, due     time.Duration
 	// firstFailure is the number of the result that began the current failures.
 	firstFailure uint64
 }
@@ -131,8 +134,9 @@ func (t *target) setCounter(c counter) {
 // the first failure and the probe. succeeded is the object's last success before the probe.
 func (t *target) isConfirmed(succeeded uint64) bool { return succeeded > t.firstFailure }
 
-func (t *target) health() Health {
-	return Health{State: t.state(), Since: moment(t.since), LastProbe: moment(t.lastProbe), Reason: t.result.reason(), Falls: t.falls}
+// health returns the health of a target. now counts from Prober.startTime.
+func (t *target) health(now time.Duration) Health {
+	return Health{State: t.state(), Since: moment(t.since), Age: now - t.changed, LastProbe: moment(t.lastProbe), Reason: t.result.reason(), Falls: t.falls}
 }
 
 // isNotProbed reports whether the target cannot be probed, for a reason that is not its own.

@@ -1,0 +1,402 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
+	"github.com/fairlead-dev/fairlead/internal/dns"
+	"github.com/fairlead-dev/fairlead/internal/egress"
+	"github.com/fairlead-dev/fairlead/internal/probe"
+)
+
+// outside is the world that an operator looks at: which addresses accept, and what the names lead to.
+type outside struct {
+	mu    sync.Mutex
+	down  map[string]bool
+	leads map[string]string // of a name, its addresses, or how its lookups end
+	// takes is how long a check or a lookup takes.
+	takes time.Duration
+}
+
+func (o *outside) set(change func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	change()
+}
+
+func (o *outside) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
+	o.mu.Lock()
+	down, takes := o.down[to.IP.String()], o.takes
+	o.mu.Unlock()
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if down {
+		return nil, syscall.ECONNREFUSED
+	}
+	here, there := net.Pipe()
+	return here, there.Close()
+}
+
+func (o *outside) lookup(ctx context.Context, name string, _ networkingv1.RecordType) dns.Answer {
+	o.mu.Lock()
+	leads, takes := o.leads[strings.TrimSuffix(name, ".")], o.takes
+	o.mu.Unlock()
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+		leads = string(dns.Timeout)
+	}
+	part := dns.FamilyAnswer{Outcome: dns.Outcome(leads)}
+	if strings.Contains(leads, ".") {
+		part = dns.FamilyAnswer{Outcome: dns.Resolved, TTL: 10 * time.Second}
+		for text := range strings.FieldsSeq(leads) {
+			part.Addresses = append(part.Addresses, dns.Address{IP: netip.MustParseAddr(text)})
+		}
+	}
+	six := part
+	if part.Outcome == dns.Resolved {
+		six = dns.FamilyAnswer{Outcome: dns.NXDomain, TTL: 10 * time.Second}
+	}
+	return dns.Answer{IPv4: part, IPv6: six}
+}
+
+// life is an object and the processes that reconcile it one after another, in a synctest bubble. What a process knows
+// passes to the next one through the JSON of the objects.
+type life struct {
+	*suite
+	*outside
+
+	// skew is how far the clock was off by which the times of probes were taken, compared with the clock now.
+	skew    time.Duration
+	wake    chan struct{}
+	due     time.Time
+	stop    func()
+	checked bool // after each reconcile
+	gap     string
+}
+
+func (l *life) clock() time.Time { return time.Now().Add(l.skew) }
+
+// begin starts a process.
+func (l *life) begin() {
+	l.restart()
+	notify := func(types.NamespacedName) {
+		select {
+		case l.wake <- struct{}{}:
+		default:
+		}
+	}
+	jitter := func() float64 { return 0.5 } // a history can be repeated
+	prober := probe.New(probe.Options{Dial: l.dial, Notify: notify, Now: l.clock, Rand: jitter})
+	tracker := resolution.New(resolution.Options{Lookup: l.lookup, Notify: notify, Rand: jitter})
+	l.Reconciler = newReconciler(Reconciler{
+		Client: l.store, Live: l.store, Secrets: l.store, Events: (*fakeRecorder)(l.suite), Now: time.Now,
+		Resolution: tracker, Probes: prober, Policy: l.policy,
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	for _, run := range []func(context.Context) error{tracker.Run, prober.Run} {
+		running.Go(func() { _ = run(ctx) })
+	}
+	l.stop = func() {
+		cancel()
+		running.Wait()
+	}
+	l.due = time.Now()
+}
+
+// live reconciles for a time.
+func (l *life) live(d time.Duration) {
+	end := time.Now().Add(d)
+	for {
+		next := end
+		if !l.due.IsZero() && l.due.Before(end) {
+			next = l.due
+		}
+		timer := time.NewTimer(time.Until(next))
+		select {
+		case <-l.wake:
+		case <-timer.C:
+			if next.Equal(end) {
+				return
+			}
+		}
+		timer.Stop()
+		l.reconcileNow()
+	}
+}
+
+func (l *life) reconcileNow() {
+	before := l.ready()
+	result := l.reconcileOnce()
+	l.due = time.Time{}
+	if result.RequeueAfter > 0 {
+		l.due = time.Now().Add(result.RequeueAfter)
+	}
+	if l.checked && len(before) > 0 && len(l.ready()) == 0 && l.gap == "" {
+		l.gap = fmt.Sprintf("after %s nothing is ready any more, and %v was", time.Since(bubbleEpoch), before)
+	}
+}
+
+var bubbleEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// ready returns the addresses that are ready.
+func (l *life) ready() []string {
+	var all []string
+	for each := range strings.FieldsSeq(l.published()) {
+		if ip, ok := strings.CutSuffix(each, "+"); ok {
+			all = append(all, ip)
+		}
+	}
+	return slices.Compact(all)
+}
+
+// The object of a history has two tiers of the addresses a1, a2 and b1, in one of several forms that mean the same.
+const (
+	lawA1, lawA2, lawB1 = "192.0.2.1", "192.0.2.2", "198.51.100.1"
+	lawRest             = `ports: [{name: sql, port: 5432}]
+resolution: {minTTL: 1s, maxTTL: 30s}
+healthCheck: {tcp: {}, interval: 5s, unhealthyInterval: 5s, timeout: 2s, jitterPercent: 0, healthyThreshold: 1, unhealthyThreshold: 2}
+failover: {failbackDelay: 1m}
+endpoints:
+`
+)
+
+// sameForms are specs that lead to the same addresses, tiers and checks.
+var sameForms = []string{
+	`- {name: a, addresses: [192.0.2.1, 192.0.2.2]}
+- {name: b, priority: 1, addresses: [198.51.100.1]}`,
+	`- {name: x, priority: 1, addresses: [198.51.100.1]}
+- {name: y, addresses: [192.0.2.2, 192.0.2.1]}`,
+	`- {name: b, addresses: [192.0.2.1]}
+- {name: a, addresses: [192.0.2.2]}
+- {name: c, priority: 1, addresses: [198.51.100.1]}`,
+	`- {name: a, dns: {name: a.example.com}}
+- {name: b, priority: 1, dns: {name: b.example.com}}`,
+	`- {name: b, dns: {name: alias.example.com}}
+- {name: a, priority: 1, addresses: [198.51.100.1]}`,
+	`- {name: a, dns: {name: one.example.com}}
+- {name: two, dns: {name: a.example.com.}}
+- {name: b, priority: 1, dns: {name: b.example.com.}}`,
+}
+
+// brokenForms name what does not resolve in the place of something that did.
+var brokenForms = []string{
+	`- {name: a, dns: {name: typo.example.com}}
+- {name: b, priority: 1, addresses: [198.51.100.1]}`,
+	`- {name: other, dns: {name: typo.example.com}}
+- {name: b, priority: 1, dns: {name: b.example.com}}`,
+	`- {name: typo, dns: {name: typo.example.com}}
+- {name: typo-too, priority: 1, dns: {name: b.typo.example.com}}`,
+}
+
+// otherForms have other addresses, tiers or states, all of which accept.
+var otherForms = []string{
+	`- {name: a, addresses: [203.0.113.1]}
+- {name: b, priority: 1, addresses: [192.0.2.1]}`,
+	`- {name: a, state: Drained, addresses: [192.0.2.1, 192.0.2.2]}
+- {name: b, addresses: [198.51.100.1]}`,
+	`- {name: a, priority: 3, addresses: [192.0.2.1]}`,
+	`- {name: new, dns: {name: new.example.com}}
+- {name: b, priority: 1, addresses: [192.0.2.2]}`,
+}
+
+func lawLeads() map[string]string {
+	return map[string]string{
+		"a.example.com": lawA1 + " " + lawA2, "alias.example.com": lawA2 + " " + lawA1, "one.example.com": lawA1, "b.example.com": lawB1,
+		"new.example.com": "203.0.113.2 203.0.113.3", "typo.example.com": "NXDomain", "b.typo.example.com": "ServFail",
+	}
+}
+
+func parseSpec(t testing.TB, text string) (spec networkingv1.ExternalServiceSpec) {
+	t.Helper()
+	if err := yaml.UnmarshalStrict([]byte(text), &spec); err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
+// step is one step of a history.
+type step struct {
+	what  string
+	value int
+	wait  time.Duration
+}
+
+func (s step) String() string { return fmt.Sprintf("%s(%d) %s", s.what, s.value, s.wait) }
+
+// take does what a step says, and lives until the next one.
+func (l *life) take(s step) {
+	edit := func(forms []string) {
+		text := lawRest + forms[s.value%len(forms)]
+		l.edit(func(es *networkingv1.ExternalService) { es.Spec = parseSpec(l.TB, text) })
+		l.due = time.Now()
+	}
+	names := []string{"a.example.com", "alias.example.com", "b.example.com", "one.example.com"}
+	switch s.what {
+	case "same":
+		edit(sameForms)
+	case "broken":
+		edit(brokenForms)
+	case "other":
+		edit(otherForms)
+	case "restart":
+		l.stop()
+		l.begin()
+	case "fail":
+		outcomes := []string{"Timeout", "ServFail", "NXDomain"}
+		l.set(func() { l.leads[names[s.value%len(names)]] = outcomes[s.value%len(outcomes)] })
+	case "resolve":
+		l.set(func() { l.leads = lawLeads() })
+	case "suspend":
+		l.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = new(true) })
+		l.reconcileNow()
+		l.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = new(false) })
+		l.due = time.Now()
+	case "clock":
+		l.skew = []time.Duration{0, time.Hour, -time.Hour, 10 * time.Minute}[s.value%4]
+	case "down":
+		all := [][]string{{lawA1, lawA2}, {lawA1}, {lawA2}, {lawB1}}[s.value%4]
+		l.set(func() {
+			for _, ip := range all {
+				l.down[ip] = !l.down[ip]
+			}
+		})
+	case "twice":
+		before := len(l.writes)
+		l.reconcileNow()
+		l.reconcileNow()
+		middle := len(l.writes)
+		l.reconcileNow()
+		if len(l.writes) > middle && l.gap == "" && before < middle {
+			l.gap = fmt.Sprintf("the third reconcile in a row wrote %v", l.writes[middle:])
+		}
+	}
+	l.live(s.wait)
+}
+
+func drawHistory(rt *rapid.T, kinds ...string) []step {
+	waits := []time.Duration{0, 10 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, time.Minute, 5 * time.Minute}
+	return rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) step {
+		return step{rapid.SampledFrom(kinds).Draw(rt, "what"), rapid.IntRange(0, 11).Draw(rt, "value"), rapid.SampledFrom(waits).Draw(rt, "wait")}
+	}), 1, 12).Draw(rt, "history")
+}
+
+// liveThrough lives through a history, and returns what has been and what is in the end.
+func liveThrough(t *testing.T, takes time.Duration, first string, history []step, noGaps bool) (gap string, ready []string, conditions string) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &outside{down: map[string]bool{}, leads: lawLeads(), takes: takes}
+		l := &life{suite: newSuite(t, lawRest+first), outside: o, wake: make(chan struct{}, 1), checked: noGaps}
+		l.begin()
+		l.live(time.Minute)
+		for _, s := range history {
+			l.take(s)
+		}
+		// The world is at rest: so is the object, in the end.
+		l.set(func() { l.leads = lawLeads() })
+		l.live(20 * time.Minute)
+		l.writes = nil
+		l.live(10 * time.Minute)
+		if len(l.writes) > 0 && l.gap == "" {
+			l.gap = fmt.Sprintf("with the world at rest for 20 minutes it wrote %v", l.writes)
+		}
+		l.stop()
+		gap, ready = l.gap, l.ready()
+		for _, c := range l.object().Status.Conditions {
+			if c.Reason == networkingv1.ReasonInvalidSpec {
+				t.Error(c.Message)
+			}
+			conditions += fmt.Sprintf("%s=%s/%s ", c.Type, c.Status, c.Reason)
+		}
+	})
+	return gap, ready, conditions
+}
+
+// Laws 1, 3, 4, 6, 8 and 9: while every address accepts, whatever is edited, fails to resolve, restarts, is suspended
+// and resumed, or happens to the clock, something is ready at any time, and in the end the object is at rest.
+func TestLawNothingUnknownTakesAnAddressAway(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		history := drawHistory(rt, "same", "broken", "other", "restart", "fail", "resolve", "suspend", "clock", "twice")
+		takes := rapid.SampledFrom([]time.Duration{time.Millisecond, 1500 * time.Millisecond}).Draw(rt, "takes")
+		gap, ready, conditions := liveThrough(t, takes, sameForms[0], history, true)
+		if gap != "" || len(ready) == 0 {
+			rt.Fatalf("%s; in the end %v, %s", gap, ready, conditions)
+		}
+	})
+}
+
+// Law 2: forms that lead to the same are the same, whatever fails meanwhile.
+func TestLawANameInTheSpecIsOnlyAName(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		history := drawHistory(rt, "same", "down", "restart", "same")
+		plain := slices.DeleteFunc(slices.Clone(history), func(s step) bool { return s.what == "same" && s.wait == 0 })
+		for i := range plain {
+			if plain[i].what == "same" {
+				plain[i].what = "nothing"
+			}
+		}
+		_, renamed, _ := liveThrough(t, time.Millisecond, sameForms[0], history, false)
+		_, kept, _ := liveThrough(t, time.Millisecond, sameForms[0], plain, false)
+		if !slices.Equal(renamed, kept) {
+			rt.Fatalf("with edits %v, without %v", renamed, kept)
+		}
+	})
+}
+
+// Law 3: a process that forgets everything at any time ends where one that does not ends.
+func TestLawForgettingIsHarmless(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		history := drawHistory(rt, "same", "other", "down", "fail", "resolve", "restart", "restart")
+		whole := slices.Clone(history)
+		for i := range whole {
+			if whole[i].what == "restart" {
+				whole[i].what = "nothing"
+			}
+		}
+		_, restarted, forgetful := liveThrough(t, time.Millisecond, sameForms[0], history, false)
+		_, kept, mindful := liveThrough(t, time.Millisecond, sameForms[0], whole, false)
+		if !slices.Equal(restarted, kept) {
+			rt.Fatalf("with restarts %v %s, without %v %s", restarted, forgetful, kept, mindful)
+		}
+	})
+}
+
+// Law 8: a clock that is off by up to an hour, or set between any two steps, changes nothing in the end, and no wait
+// exceeds its bound.
+func TestLawClocks(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		history := drawHistory(rt, "same", "down", "restart", "clock", "clock")
+		right := slices.Clone(history)
+		for i := range right {
+			if right[i].what == "clock" {
+				right[i].what = "nothing"
+			}
+		}
+		_, skewed, conditions := liveThrough(t, time.Millisecond, sameForms[0], history, false)
+		_, kept, expected := liveThrough(t, time.Millisecond, sameForms[0], right, false)
+		if !slices.Equal(skewed, kept) {
+			rt.Fatalf("with another clock %v %s, with the right one %v %s", skewed, conditions, kept, expected)
+		}
+	})
+}
