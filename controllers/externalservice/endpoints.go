@@ -204,25 +204,21 @@ type candidate struct {
 }
 
 // candidatesOf returns the addresses that may be published, ordered by priority, ports and address, each
-// once: an address is healthy if the check of any endpoint that has it succeeds. The zone is that of the
-// endpoint whose name sorts first, so that the order in the spec makes no difference.
+// once: an address is healthy if the check of any endpoint that has it succeeds. The zone is the one that sorts
+// first, so that neither the order in the spec nor the names of endpoints make a difference.
 func candidatesOf(all []resolvedEndpoint) []candidate {
-	type named struct {
-		candidate
-		endpoint string
-	}
 	n := 0
 	forEachActive(all, func(*resolvedEndpoint, *address) { n++ })
-	found := make([]named, 0, n)
+	found := make([]candidate, 0, n)
 	forEachActive(all, func(e *resolvedEndpoint, a *address) {
-		found = append(found, named{candidate{e.priority, a.ip, a.ports, e.Zone, a.health.State, a.changed}, e.Name})
+		found = append(found, candidate{e.priority, a.ip, a.ports, e.Zone, a.health.State, a.changed})
 	})
-	slices.SortFunc(found, func(a, b named) int {
-		return cmp.Or(a.compare(&b.candidate), strings.Compare(a.endpoint, b.endpoint))
+	slices.SortFunc(found, func(a, b candidate) int {
+		return cmp.Or(a.compare(&b), compareZones(a.zone, b.zone))
 	})
 	out := make([]candidate, 0, len(found))
 	for i := range found {
-		next := &found[i].candidate
+		next := &found[i]
 		if last := len(out) - 1; last >= 0 && out[last].compare(next) == 0 {
 			out[last].merge(next)
 			continue
@@ -230,6 +226,14 @@ func candidatesOf(all []resolvedEndpoint) []candidate {
 		out = append(out, *next)
 	}
 	return out
+}
+
+// compareZones orders zones, with none last.
+func compareZones(a, b string) int {
+	if (a == "") != (b == "") {
+		return -strings.Compare(a, b)
+	}
+	return strings.Compare(a, b)
 }
 
 // compare orders candidates; equal ones are merged.

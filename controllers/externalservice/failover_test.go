@@ -334,7 +334,7 @@ func endpointWith(name string, priority int32, zone string, health networkingv1.
 	e := resolvedEndpoint{Endpoint: &networkingv1.Endpoint{Name: name, Priority: ptr.To(priority), Zone: zone}, priority: priority}
 	for _, ip := range ips {
 		e.addresses = append(e.addresses, address{
-			ip: netip.MustParseAddr(ip), ports: somePorts, health: probe.Health{State: health, Since: epoch},
+			ip: netip.MustParseAddr(ip), ports: somePorts, health: probe.Health{State: health, Since: epoch}, changed: epoch,
 		})
 	}
 	return e
@@ -356,8 +356,11 @@ func TestMembersDoNotDependOnTheOrderOfTheSpec(t *testing.T) {
 		{priority: 1, ip: netip.MustParseAddr("192.0.2.1"), zone: "north", health: networkingv1.AddressHealthy, since: epoch},
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 30 {
+	for round := range 30 {
 		random.Shuffle(len(sites), func(i, j int) { sites[i], sites[j] = sites[j], sites[i] })
+		for i := range sites { // nor on its names
+			sites[i].Name = string(rune('a' + (i+round)%len(sites)))
+		}
 		if diff := cmp.Diff(want, candidatesOf(sites), compareCandidates); diff != "" {
 			t.Fatalf("candidates (-want +got):\n%s", diff)
 		}
@@ -366,7 +369,7 @@ func TestMembersDoNotDependOnTheOrderOfTheSpec(t *testing.T) {
 
 func TestAnAddressOfTwoEndpointsIsHealthyForAsLongAsEitherSays(t *testing.T) {
 	sites := []resolvedEndpoint{endpointWith("a", 0, "", networkingv1.AddressHealthy, "192.0.2.1"), endpointWith("b", 0, "", networkingv1.AddressHealthy, "192.0.2.1")}
-	sites[0].addresses[0].health.Since = epoch.Add(time.Hour)
+	sites[0].addresses[0].changed = epoch.Add(time.Hour)
 	if got := candidatesOf(sites); len(got) != 1 || !got[0].since.Equal(epoch) {
 		t.Errorf("got %+v", got)
 	}
