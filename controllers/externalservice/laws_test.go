@@ -5,6 +5,7 @@ package externalservice
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net"
 	"net/netip"
@@ -296,6 +297,21 @@ func (l *life) take(s step) {
 	l.live(s.wait)
 }
 
+// lawChecks is how many histories a law is checked on, unless the flag rapid.checks says otherwise.
+const lawChecks = "15"
+
+func checkLaw(t *testing.T, law func(*rapid.T)) {
+	t.Helper()
+	isSet := false
+	flag.Visit(func(f *flag.Flag) { isSet = isSet || f.Name == "rapid.checks" })
+	if !isSet {
+		if err := flag.Set("rapid.checks", lawChecks); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rapid.Check(t, law)
+}
+
 func drawHistory(rt *rapid.T, kinds ...string) []step {
 	waits := []time.Duration{0, 10 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, time.Minute, 5 * time.Minute}
 	return rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) step {
@@ -336,7 +352,7 @@ func liveThrough(t *testing.T, takes time.Duration, first string, history []step
 // Laws 1, 3, 4, 6, 8 and 9: while every address accepts, whatever is edited, fails to resolve, restarts, is suspended
 // and resumed, or happens to the clock, something is ready at any time, and in the end the object is at rest.
 func TestLawNothingUnknownTakesAnAddressAway(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	checkLaw(t, func(rt *rapid.T) {
 		history := drawHistory(rt, "same", "broken", "other", "restart", "fail", "resolve", "suspend", "clock", "twice")
 		takes := rapid.SampledFrom([]time.Duration{time.Millisecond, 1500 * time.Millisecond}).Draw(rt, "takes")
 		gap, ready, conditions := liveThrough(t, takes, sameForms[0], history, true)
@@ -348,7 +364,7 @@ func TestLawNothingUnknownTakesAnAddressAway(t *testing.T) {
 
 // Law 2: forms that lead to the same are the same, whatever fails meanwhile.
 func TestLawANameInTheSpecIsOnlyAName(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	checkLaw(t, func(rt *rapid.T) {
 		history := drawHistory(rt, "same", "down", "restart", "same")
 		plain := slices.DeleteFunc(slices.Clone(history), func(s step) bool { return s.what == "same" && s.wait == 0 })
 		for i := range plain {
@@ -366,7 +382,7 @@ func TestLawANameInTheSpecIsOnlyAName(t *testing.T) {
 
 // Law 3: a process that forgets everything at any time ends where one that does not ends.
 func TestLawForgettingIsHarmless(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	checkLaw(t, func(rt *rapid.T) {
 		history := drawHistory(rt, "same", "other", "down", "fail", "resolve", "restart", "restart")
 		whole := slices.Clone(history)
 		for i := range whole {
@@ -385,7 +401,7 @@ func TestLawForgettingIsHarmless(t *testing.T) {
 // Law 8: a clock that is off by up to an hour, or set between any two steps, changes nothing in the end, and no wait
 // exceeds its bound.
 func TestLawClocks(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	checkLaw(t, func(rt *rapid.T) {
 		history := drawHistory(rt, "same", "down", "restart", "clock", "clock")
 		right := slices.Clone(history)
 		for i := range right {
