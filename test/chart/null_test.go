@@ -18,14 +18,14 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// schema is what the test reads of a JSON Schema.
-type schema struct {
-	Properties map[string]*schema
-	Items      *schema
+// valueSchema is what the test reads of a JSON Schema.
+type valueSchema struct {
+	Properties map[string]*valueSchema
+	Items      *valueSchema
 }
 
 // valuePaths are the paths of all values that the schema names, with 0 for an item of a list, in order.
-func valuePaths(of *schema, below []string) (paths [][]string) {
+func valuePaths(of *valueSchema, below []string) (paths [][]string) {
 	for _, name := range slices.Sorted(maps.Keys(of.Properties)) {
 		path := append(slices.Clone(below), name)
 		paths = append(append(paths, path), valuePaths(of.Properties[name], path)...)
@@ -68,7 +68,7 @@ func with(values map[string]any, path []string, value any, missing bool) map[str
 // charts that depend on this one, differ in whether the template finds a null or nothing at all.
 func TestNoValueOfNullDeletesDisablesOrOpensAnything(t *testing.T) {
 	folder := generated(t)
-	var of schema
+	var of valueSchema
 	content, err := os.ReadFile(filepath.Join(folder, "values.schema.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ const (
 // run sends the requests that one of a number is, and ends with the last.
 func (f *flood) run(ctx context.Context, url string, request func(n int64, r *http.Request)) {
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{
-		MaxConnsPerHost: floodConnections, MaxIdleConnsPerHost: floodConnections, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // of the test
+		MaxConnsPerHost: floodConnections, MaxIdleConnsPerHost: floodConnections, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
 	defer client.CloseIdleConnections()
 	var senders sync.WaitGroup

@@ -1,0 +1,104 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/fake"
+)
+
+var resources = map[string]schema.GroupVersionResource{
+	"CustomResourceDefinition":     {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+	"MutatingWebhookConfiguration": {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
+	"Service":                      {Version: "v1", Resource: "services"},
+}
+
+// inCluster are the objects that a template finds by lookup.
+type inCluster struct{ *fake.FakeDynamicClient }
+
+func (c inCluster) GetClientFor(_, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
+	return c.Resource(resources[kind]), kind == "Service", nil
+}
+
+// calling is an object of a kind that calls a Service of a release.
+func calling(kind, name, namespace string, watched ...any) *unstructured.Unstructured {
+	client := map[string]any{"service": map[string]any{"namespace": namespace, "name": "fairlead-webhook"}}
+	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"conversion": map[string]any{"webhook": map[string]any{"clientConfig": client}}}}}
+	if kind == "MutatingWebhookConfiguration" {
+		terms := []any{map[string]any{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": []any{"kube-system"}}}
+		if watched != nil {
+			terms = append(terms, map[string]any{"key": "kubernetes.io/metadata.name", "operator": "In", "values": watched})
+		}
+		o.Object = map[string]any{"webhooks": []any{map[string]any{"clientConfig": client, "namespaceSelector": map[string]any{"matchExpressions": terms}}}}
+	}
+	o.SetGroupVersionKind(resources[kind].GroupVersion().WithKind(kind))
+	o.SetName(name)
+	o.SetLabels(map[string]string{"app.kubernetes.io/name": "fairlead"})
+	return o
+}
+
+// serviceOf is the Service of a release's webhooks.
+func serviceOf(release, namespace string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Service"}}
+	o.SetName("fairlead-webhook")
+	o.SetNamespace(namespace)
+	if release != "" {
+		o.SetAnnotations(map[string]string{"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": namespace})
+	}
+	return o
+}
+
+// The release fl in the namespace own is installed or upgraded in a cluster with these objects.
+func TestASecondInstallationInAClusterIsRefused(t *testing.T) {
+	const crd = "rebootpolicies.autoreboot.fairlead.dev"
+	v1Only := func(prefix string, namespaces ...any) map[string]any {
+		return map[string]any{"namePrefix": prefix, "v1Only": true, "namespaces": namespaces, "crds": map[string]any{"enabled": false}}
+	}
+	for name, test := range map[string]struct {
+		objects []runtime.Object
+		values  map[string]any
+		refused string
+	}{
+		"an empty cluster":          {nil, nil, ""},
+		"its own":                   {[]runtime.Object{calling("CustomResourceDefinition", crd, "own"), calling("MutatingWebhookConfiguration", "a", "own"), serviceOf("fl", "own")}, nil, ""},
+		"its own of another prefix": {[]runtime.Object{calling("CustomResourceDefinition", crd, "own"), serviceOf("fl", "own")}, map[string]any{"namePrefix": "team-"}, ""},
+		"kustomize's, taken over":   {[]runtime.Object{calling("CustomResourceDefinition", crd, "own"), serviceOf("", "own")}, nil, ""},
+		"a release that moved":      {[]runtime.Object{calling("CustomResourceDefinition", crd, "old")}, nil, ""},
+		"another release":           {[]runtime.Object{calling("CustomResourceDefinition", crd, "old"), serviceOf("fl", "old")}, nil, "CustomResourceDefinition " + crd + " calls its Service old/fairlead-webhook"},
+		"another one by kustomize":  {[]runtime.Object{calling("CustomResourceDefinition", crd, "old"), serviceOf("", "old")}, map[string]any{"crds": map[string]any{"enabled": false}}, "CustomResourceDefinition"},
+		"webhooks for all":          {[]runtime.Object{calling("MutatingWebhookConfiguration", "a", "old"), serviceOf("fl", "old")}, v1Only("b-", "shop"), "MutatingWebhookConfiguration a"},
+		"webhooks for the same":     {[]runtime.Object{calling("MutatingWebhookConfiguration", "a", "old", "shop"), serviceOf("fl", "old")}, v1Only("b-", "bank", "shop"), "MutatingWebhookConfiguration a"},
+		"webhooks for one of all":   {[]runtime.Object{calling("MutatingWebhookConfiguration", "a", "old", "shop"), serviceOf("fl", "old")}, v1Only("b-"), "MutatingWebhookConfiguration a"},
+		"webhooks for others":       {[]runtime.Object{calling("MutatingWebhookConfiguration", "a", "old", "shop"), serviceOf("fl", "old")}, v1Only("b-", "bank"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lists := map[schema.GroupVersionResource]string{}
+			for kind, resource := range resources {
+				lists[resource] = kind + "List"
+			}
+			chart, err := loader.Load(generated(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			values, err := util.ToRenderValues(chart, test.values, common.ReleaseOptions{Name: "fl", Namespace: "own", Revision: 1}, common.DefaultCapabilities)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = engine.RenderWithClientProvider(chart, values, inCluster{fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists, test.objects...)})
+			if refused := err != nil; refused != (test.refused != "") || refused && (!strings.Contains(err.Error(), test.refused) || !strings.Contains(err.Error(), "another installation of Fairlead is in this cluster")) {
+				t.Errorf("%v, want %q", err, test.refused)
+			}
+		})
+	}
+}
