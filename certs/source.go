@@ -10,7 +10,7 @@ import (
 )
 
 // Source provides the serving certificate of the webhook server. GetCertificate and CABundle are safe for
-// concurrent use. Prepare and then Run are called once each.
+// concurrent use. Prepare is called until it succeeds, and then Run once.
 type Source interface {
 	// Prepare returns nil once a first certificate and, where the source has one, its CA bundle are
 	// available. Its error names what is missing and what to do about it.

@@ -107,8 +107,9 @@ const (
 	// leastValidity is the minimum of spec.duration in cert-manager.
 	leastValidity = time.Hour
 
-	// skew is how long after its expiry a certificate still counts, for clocks that are late.
-	skew = 5 * time.Minute
+	// skew is how long after its expiry a certificate still counts: the tolerated difference between the clocks of two
+	// replicas, each of which may be wrong by an hour.
+	skew = 2 * time.Hour
 
 	// retryInterval is how soon a pending state is read again.
 	retryInterval = time.Second

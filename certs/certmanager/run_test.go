@@ -17,7 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
 // running is a source that serves the content, which every target trusts.
@@ -187,6 +190,32 @@ func TestAPairThatCannotBeUsedLeavesTheLastGoodOne(t *testing.T) {
 		}
 		if counted(t, registry, certs.ReloadFailed) == 0 { // a fake watch tells of other names too, so perhaps more than once
 			t.Error("the failure was not counted")
+		}
+	})
+}
+
+func TestWhatIsServedStaysTrustedThoughBothSecretsAreDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTestCluster(t)
+		before, after := newAuthority(t), newAuthority(t)
+		source := w.running(before.issue(t, start.Add(time.Hour)))
+		secrets := w.kube.CoreV1().Secrets(namespace)
+		w.must(secrets.Delete(t.Context(), "fairlead-webhook-tls", metav1.DeleteOptions{}))
+		w.must(secrets.Delete(t.Context(), trustSecretName, metav1.DeleteOptions{}))
+		pass(time.Second)
+		next := after.issue(t, start.Add(time.Hour))
+		w.fill(next)
+		pass(time.Second)
+		if serves(source, next) {
+			t.Error("it is served before a target trusts it")
+		}
+		if roots, err := pemfile.ParseCertificates(source.CABundle()); err != nil || !certs.Contains(roots, before.certificate) || !certs.Contains(roots, after.certificate) {
+			t.Errorf("the bundle has %d authorities, %v", len(roots), err)
+		}
+		w.setTargetBundle(source.CABundle())
+		pass(10 * time.Second)
+		if !serves(source, next) {
+			t.Error("it is not served though every target trusts it")
 		}
 	})
 }

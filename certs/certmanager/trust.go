@@ -199,7 +199,13 @@ func (s *Source) updateTrustOnce(ctx context.Context, found *keypair.Pair, other
 	if authorities, err := pemfile.ParseCertificates(others); err == nil {
 		all = all.with(authorities, s.otherSourcesExpiry())
 	}
-	all = all.with(found.Roots, found.Served.Leaf.NotAfter.Add(skew)).without(s.options.Clock.Now(), found.Roots)
+	inUse := found.Roots
+	// What is served is trusted for as long as it is served, also where the Secret was deleted or emptied.
+	if served := s.served.Load(); served != nil && !served.Same(found) {
+		all = all.with(served.Roots, served.Served.Leaf.NotAfter.Add(skew))
+		inUse = slices.Concat(inUse, served.Roots)
+	}
+	all = all.with(found.Roots, found.Served.Leaf.NotAfter.Add(skew)).without(s.options.Clock.Now(), inUse)
 	if len(all) == 0 {
 		return nil, nil // the issuer has no root, and never had
 	}

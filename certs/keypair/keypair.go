@@ -86,6 +86,9 @@ func Parse(c Contents, serverName string, now time.Time) (*Pair, error) {
 	for _, one := range chain {
 		found.Served.Certificate = append(found.Served.Certificate, one.Raw)
 	}
+	if err := Handshake(found.Served, nil, serverName, now); err != nil {
+		return nil, keyError(certs.PrivateKey, "no client can be served with it: %w: issue the certificate for another kind of key, such as ECDSA P-256 or RSA of 2048 bits", err)
+	}
 	if len(c.CA) == 0 { // issuers without a known root leave it empty
 		return found, nil
 	}

@@ -135,3 +135,36 @@ func TestTheFirstRootToExpireCounts(t *testing.T) {
 		t.Errorf("without a root: %v", err)
 	}
 }
+
+// A key of P-224 parses and belongs to its certificate, and each handshake with it fails.
+func TestAPairThatTLSCannotServeIsRefused(t *testing.T) {
+	root := (*signer)(nil).make(t, authority)
+	for name, test := range map[string]struct {
+		curve elliptic.Curve
+		want  string
+	}{
+		"P-224": {elliptic.P224(), "tls.key: no client can be served with it"},
+		"P-256": {elliptic.P256(), ""},
+		"P-384": {elliptic.P384(), ""},
+		"P-521": {elliptic.P521(), ""},
+	} {
+		key, err := ecdsa.GenerateKey(test.curve, rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		template := &x509.Certificate{Subject: pkix.Name{CommonName: "x"}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour)}
+		serving(template)
+		der, err := x509.CreateCertificate(rand.Reader, template, root.certificate, key.Public(), root.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		certificate, err := x509.ParseCertificate(der)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Parse((&signer{certificate, key}).contents(t, root.certificate), serverName, now)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+	}
+}

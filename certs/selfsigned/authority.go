@@ -18,6 +18,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/certs/internal/rotation"
+	"github.com/fairlead-dev/fairlead/certs/keypair"
 	"github.com/fairlead-dev/fairlead/internal/metrics"
 	"github.com/fairlead-dev/fairlead/internal/objectwatch"
 	"github.com/fairlead-dev/fairlead/internal/panics"
@@ -38,6 +39,7 @@ type Authority struct {
 	// What handshakes and handlers read: no lock, never half-changed.
 	served atomic.Pointer[tls.Certificate]
 	bundle atomic.Pointer[[]byte]
+	usable atomic.Pointer[x509.Certificate] // the last root whose certificates clients take
 
 	mu          sync.Mutex  // guards what follows, also while the Secret is read
 	stored      *storedCA   // as last read
@@ -106,6 +108,24 @@ func (a *Authority) CABundle() []byte {
 
 // String returns the Secret's namespace and name.
 func (a *Authority) String() string { return a.options.Namespace + "/" + a.options.Name }
+
+// checkSigner returns why no client could be served with certificates of a root that is new here: its key may be of a
+// kind that TLS has no use for, or its constraints may exclude the name of the webhooks. Such a root replaces none.
+func (a *Authority) checkSigner(found *storedCA) error {
+	if usable := a.usable.Load(); usable != nil && usable.Equal(found.signer.certificate()) {
+		return nil
+	}
+	now := a.options.Clock.Now()
+	signed, err := sign(found.signer, a.options.names(), now, a.options.LeafValidity)
+	if err == nil {
+		err = keypair.Handshake(signed.certificate, found.trustedRoots(), a.options.names()[0], now)
+	}
+	if err != nil {
+		return fmt.Errorf("secret %s: %s: no client can be served with what it signs: %w: put another authority there, or delete the Secret to have one made", a, certs.CertKey, err)
+	}
+	a.usable.Store(found.signer.certificate())
+	return nil
+}
 
 // use applies the content of the Secret: first the bundle, then the root that signs.
 func (a *Authority) use(found *storedCA) error {

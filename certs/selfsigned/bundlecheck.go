@@ -104,6 +104,9 @@ func (a *Authority) Latest(ctx context.Context) ([]byte, error) {
 		return nil, a.explain(err)
 	}
 	found, err := read(secret, a.options.Clock.Now())
+	if err == nil {
+		err = a.checkSigner(found)
+	}
 	if err != nil {
 		return a.CABundle(), nil //nolint:nilerr // Run logs it; the last valid bundle stays in use
 	}

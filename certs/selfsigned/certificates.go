@@ -33,8 +33,8 @@ func (r *root) certificate() *x509.Certificate { return r.chain[0] }
 
 func (r *root) expiry() time.Time { return r.certificate().NotAfter }
 
-// createRoot creates a root that is valid from now.
-func createRoot(curve elliptic.Curve, now time.Time, validity, skew time.Duration) (*root, error) {
+// createRoot creates a root that is valid from now, and was for as long as it is backdated.
+func createRoot(curve elliptic.Curve, now time.Time, validity, backdate time.Duration) (*root, error) {
 	key, err := ecdsa.GenerateKey(curve, rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make the root's key: %w", err)
@@ -43,7 +43,7 @@ func createRoot(curve elliptic.Curve, now time.Time, validity, skew time.Duratio
 	// authorities that reuse them cannot be distinguished.
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: "fairlead-webhook-ca", Organization: []string{"fairlead.dev"}},
-		NotBefore:             now.Add(-skew),
+		NotBefore:             now.Add(-backdate),
 		NotAfter:              now.Add(validity),
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 		BasicConstraintsValid: true,

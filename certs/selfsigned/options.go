@@ -75,9 +75,13 @@ type Options struct {
 	rootCurve elliptic.Curve
 }
 
-// skew is the tolerated clock skew: certificates are backdated by it, and a former root stays trusted for
-// as much longer than its certificates are valid.
-func (o Options) skew() time.Duration { return min(5*time.Minute, o.LeafValidity/10) }
+// skew is the tolerated difference between the clocks of two replicas: a former root stays trusted for as much longer
+// than its certificates are valid. Each clock may be wrong by an hour.
+func (o Options) skew() time.Duration { return min(2*time.Hour, o.LeafValidity/10) }
+
+// backdate is how long before its creation a root, and with it each of its certificates, is valid: API servers and other
+// replicas whose clocks are behind would otherwise refuse it.
+func (o Options) backdate() time.Duration { return min(24*time.Hour, o.RootValidity/10) }
 
 // delays are how long a rotation waits for what it cannot observe.
 func (o Options) delays() rotation.Delays {

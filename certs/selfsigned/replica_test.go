@@ -75,8 +75,12 @@ func (s *simulation) startReplica(id string, options Options, by replicaOptions)
 		s.t.Fatal(err)
 	}
 	r.running.Go(func() {
-		if r.authority.Prepare(ctx) != nil {
-			return
+		for r.authority.Prepare(ctx) != nil { // as the operator attempts it
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Minute):
+			}
 		}
 		r.running.Go(func() { _ = r.authority.Run(ctx) })
 		r.running.Go(func() { _ = injector.Run(ctx, r.authority.CABundle) })

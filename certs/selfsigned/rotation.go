@@ -139,7 +139,7 @@ func (o Options) transition(h *storedCA, row rotation.Transition, now time.Time)
 	case rotation.MarkObserved:
 		record.Observed = true
 	case rotation.CreateRoot:
-		next, err := createRoot(o.rootCurve, now, o.RootValidity, o.skew())
+		next, err := createRoot(o.rootCurve, now, o.RootValidity, o.backdate())
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +180,7 @@ func (o Options) transition(h *storedCA, row rotation.Transition, now time.Time)
 // withNewRoot returns the Secret with a new root that signs at once, since no other root could. The former
 // roots stay trusted until what they signed has expired.
 func (o Options) withNewRoot(secret *corev1.Secret, former []*x509.Certificate, reason string, now time.Time) (*corev1.Secret, error) {
-	made, err := createRoot(o.rootCurve, now, o.RootValidity, o.skew())
+	made, err := createRoot(o.rootCurve, now, o.RootValidity, o.backdate())
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ package selfsigned
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -113,6 +114,53 @@ func TestARootThatIsNoLongerTrustedStopsSigningAtOnce(t *testing.T) {
 			t.Errorf("the new root does not sign: %v", err)
 		}
 	})
+}
+
+// Such a root passes for an authority, and no client is served with what it signs.
+func TestARootWhoseCertificatesNoClientTakesReplacesNone(t *testing.T) {
+	for title, change := range map[string]func(*x509.Certificate){
+		"for other names": func(c *x509.Certificate) {
+			c.PermittedDNSDomains, c.PermittedDNSDomainsCritical = []string{"example.com"}, true
+		},
+		"for clients":         func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} },
+		"valid for a year on": func(c *x509.Certificate) { c.NotBefore = c.NotBefore.AddDate(1, 0, 0) },
+	} {
+		t.Run(title, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := newCluster(t)
+				source := prepared(t, Options{Client: client})
+				running(t, source)
+				synctest.Wait()
+				first, bundle := leafOf(t, source), source.CABundle()
+				made, secret := rootAt(t, time.Now())
+				template := *made.certificate()
+				change(&template)
+				certificate, err := create(&template, &template, made.key.Public(), made.key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				secret.ResourceVersion = stored(t, client).ResourceVersion
+				secret.Data[certs.CertKey] = certs.EncodeCertificates(certificate)
+				secret.Data[certs.CAKey] = secret.Data[certs.CertKey]
+				update(t, client.CoreV1().Secrets(namespace).Update, secret)
+				pass(10 * time.Minute)
+				latest, err := source.Latest(t.Context())
+				if err != nil || !bytes.Equal(latest, bundle) || !bytes.Equal(source.CABundle(), bundle) || !leafOf(t, source).Equal(first) {
+					t.Errorf("it is in use; %v", err)
+				}
+			})
+		})
+	}
+}
+
+// The clocks of the API server and of the other replicas may be behind that of the replica which makes the root.
+func TestARootIsValidForClocksThatAreADayBehind(t *testing.T) {
+	client := newCluster(t)
+	prepared(t, Options{Client: client, Clock: skewedClock{by: 23 * time.Hour}})
+	leaf := leafOf(t, prepared(t, Options{Client: client}))
+	if leaf.NotBefore.After(time.Now()) {
+		t.Errorf("valid from %s", leaf.NotBefore)
+	}
 }
 
 func TestADeletedSecretIsMadeAgainAndTheOldRootStaysTrusted(t *testing.T) {

@@ -94,7 +94,7 @@ func newSimulation(t *testing.T, options Options) *simulation {
 		began: time.Now(), links: map[string]bool{}, parsed: map[string][]*x509.Certificate{},
 		arrived: make(chan struct{}, 1),
 	}
-	first, err := createRoot(options.rootCurve, time.Now(), options.RootValidity, options.skew())
+	first, err := createRoot(options.rootCurve, time.Now(), options.RootValidity, options.backdate())
 	if err != nil {
 		t.Fatal(err)
 	}

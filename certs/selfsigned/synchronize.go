@@ -34,6 +34,9 @@ func (a *Authority) synchronize(ctx context.Context) error {
 		if err != nil {
 			return a.explain(err)
 		}
+		if err := a.checkSigner(found); err != nil {
+			return err
+		}
 		return a.use(found)
 	}
 	return fmt.Errorf("secret %s: %d writes in a row were overtaken by others", a, maxRaces)

@@ -1,0 +1,155 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certmanager
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/internal/pemfile"
+)
+
+// The steps of a history: what cert-manager, an administrator and time do to two replicas.
+const (
+	renew        = "cert-manager renews"
+	reissue      = "cert-manager issues from another authority"
+	corrupt      = "the serving Secret is corrupted"
+	deleteTLS    = "the serving Secret is deleted"
+	deleteTrust  = "the trust Secret is deleted"
+	emptyTrust   = "the trust Secret is emptied"
+	unreadable   = "targets cannot be read"
+	published    = "the bundle reaches the targets"
+	restart      = "a replica restarts"
+	secondPasses = "a second passes"
+	minutePasses = "a minute passes"
+)
+
+// No step makes a target meet a certificate that it does not trust; when the world is at rest, what cert-manager has
+// issued is served by every replica.
+func TestLawsOfWhatCertManagerIssues(t *testing.T) {
+	steps := []string{renew, reissue, corrupt, deleteTLS, deleteTrust, emptyTrust, unreadable, published, restart, secondPasses, minutePasses}
+	rapid.Check(t, func(r *rapid.T) {
+		history := rapid.SliceOfN(rapid.SampledFrom(steps), 1, 25).Draw(r, "history")
+		var failure string
+		synctest.Test(t, func(t *testing.T) { failure = playIssued(t, history) })
+		if failure != "" {
+			r.Fatal(failure)
+		}
+	})
+}
+
+// playIssued plays a history, and returns which law it broke; empty for none.
+func playIssued(t *testing.T, history []string) string {
+	w := newTestCluster(t)
+	issuer := newAuthority(t)
+	issued := issuer.issue(t, time.Now().Add(24*time.Hour))
+	// As the operator's own injector does, which writes what it is given.
+	publishes := func(o *Options) {
+		o.Publish = func(_ context.Context, bundle []byte) error {
+			w.setTargetBundle(bundle)
+			return nil
+		}
+	}
+	replicas := []*Source{w.running(issued, publishes), w.source(publishes)}
+	w.must(replicas[1].Prepare(t.Context()))
+	w.run(replicas[1])
+	secrets := w.kube.CoreV1().Secrets(namespace)
+	publish := func() {
+		// Any replica's injector writes; each writes what it has.
+		for _, one := range replicas {
+			if bundle := one.CABundle(); bundle != nil {
+				w.setTargetBundle(bundle)
+			}
+		}
+	}
+	last := *w.targetBundle.Load()
+	for n, step := range history {
+		if carried := w.targetBundle.Load(); carried != nil {
+			last = *carried
+		}
+		switch step {
+		case renew:
+			issued = issuer.issue(t, time.Now().Add(24*time.Hour))
+			w.fill(issued)
+		case reissue:
+			issuer = newAuthority(t)
+			issued = issuer.issue(t, time.Now().Add(24*time.Hour))
+			w.fill(issued)
+		case corrupt:
+			w.fill(map[string][]byte{certs.CertKey: issued[certs.CertKey], certs.PrivateKey: []byte("junk"), certs.CAKey: issued[certs.CAKey]})
+		case deleteTLS:
+			_ = secrets.Delete(t.Context(), "fairlead-webhook-tls", metav1.DeleteOptions{})
+		case deleteTrust:
+			_ = secrets.Delete(t.Context(), trustSecretName, metav1.DeleteOptions{})
+		case emptyTrust:
+			if secret, err := secrets.Get(t.Context(), trustSecretName, metav1.GetOptions{}); err == nil {
+				secret.Data = nil
+				_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{})
+				w.must(err)
+			}
+		case unreadable:
+			w.targetBundle.Store(nil)
+		case published:
+			w.setTargetBundle(last)
+			publish()
+		case restart:
+			replicas[n%2] = w.source(publishes)
+			if replicas[n%2].Prepare(t.Context()) == nil {
+				w.run(replicas[n%2])
+			}
+		case secondPasses:
+			pass(time.Second)
+		case minutePasses:
+			pass(time.Minute)
+		}
+		synctest.Wait()
+		if carried := w.targetBundle.Load(); carried != nil {
+			last = *carried
+		}
+		for i, one := range replicas {
+			if err := acceptedBy(one, last); err != nil {
+				return fmt.Sprintf("after %q (step %d) replica %d: %v", step, n, i, err)
+			}
+		}
+	}
+	w.fill(issued)
+	for range 10 {
+		w.setTargetBundle(last)
+		publish()
+		pass(time.Minute)
+		last = *w.targetBundle.Load()
+	}
+	for i, one := range replicas {
+		if !serves(one, issued) {
+			return fmt.Sprintf("replica %d does not serve what was issued last", i)
+		}
+	}
+	return ""
+}
+
+// acceptedBy returns why a client with a bundle refuses what a source serves; nil where it serves nothing yet.
+func acceptedBy(source *Source, bundle []byte) error {
+	served, err := source.GetCertificate(nil)
+	if err != nil {
+		return nil //nolint:nilerr // it is not ready
+	}
+	roots, err := pemfile.ParseCertificates(bundle)
+	if err != nil {
+		return err
+	}
+	pool := x509.NewCertPool()
+	for _, one := range roots {
+		pool.AddCert(one)
+	}
+	_, err = served.Leaf.Verify(x509.VerifyOptions{Roots: pool, CurrentTime: time.Now()})
+	return err
+}

@@ -1,0 +1,52 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package keypair
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"time"
+)
+
+// handshakeTimeout bounds a handshake, which takes a millisecond or so.
+const handshakeTimeout = 10 * time.Second
+
+// Handshake returns why no client could be served with the certificate, or nil: the one of a key that parses may be one
+// that TLS has no use for, such as one of P-224. It connects a client and a server of this process. Where roots are
+// given, the client trusts these alone and wants the name; otherwise it accepts any certificate.
+func Handshake(served *tls.Certificate, roots []*x509.Certificate, serverName string, now time.Time) error {
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
+	defer cancel()
+	at := func() time.Time { return now }
+	trusts := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: serverName, Time: at}
+	if trusts.InsecureSkipVerify = len(roots) == 0; !trusts.InsecureSkipVerify {
+		trusts.RootCAs = x509.NewCertPool()
+		for _, one := range roots {
+			trusts.RootCAs.AddCert(one)
+		}
+	}
+	ours, theirs := net.Pipe()
+	server := tls.Server(ours, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*served}, Time: at})
+	client := tls.Client(theirs, trusts)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- server.HandshakeContext(ctx)
+		_ = ours.Close() // or the client waits for the answer that was not sent
+	}()
+	err := client.HandshakeContext(ctx)
+	_ = theirs.Close()
+	if refused := <-ended; refused != nil && !certificateRefused(err) {
+		return refused // it says more than the alert that the client has received
+	}
+	return err
+}
+
+// certificateRefused reports whether the client refused the certificate; the server has the alert alone then.
+func certificateRefused(err error) bool {
+	var invalid *tls.CertificateVerificationError
+	return errors.As(err, &invalid)
+}
