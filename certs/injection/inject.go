@@ -36,6 +36,10 @@ func (i *Injector) inject(ctx context.Context, t target, bundle []byte, byWatch 
 		case err != nil:
 			return failed, err
 		}
+		if err := i.checkService(t, slots); err != nil {
+			i.reportLoss(t, object.GetUID(), nil, "it calls another Service now")
+			return withheld, err
+		}
 		known := false
 		outcome, annotation := decide(t.kind, object, slots, bundle)
 		if outcome != leave && i.options.Latest != nil {
@@ -81,6 +85,23 @@ func (i *Injector) inject(ctx context.Context, t target, bundle []byte, byWatch 
 		return written, nil
 	}
 	return failed, fmt.Errorf("%s: changed %d times in a row between reading and writing", t, maxRaces)
+}
+
+// foreignError is a target that calls the webhooks of another installation. Only a change of the target resolves it.
+type foreignError struct{ error }
+
+func (e *foreignError) Unwrap() error { return e.error }
+
+// checkService returns a *foreignError where a slot calls another Service: with our bundle, API servers would refuse
+// the certificate that is served there.
+func (i *Injector) checkService(t target, slots []slot) error {
+	own := i.options.Service
+	for _, one := range slots {
+		if other := one.service; other.Name != "" && own.Name != "" && other != own {
+			return &foreignError{retry.Bounded(fmt.Errorf("%s: calls Service %s and not %s, so it belongs to another installation, and its CA bundle is not written: remove one of the two installations, or apply the manifests of this one to take the object over", t, other, own))}
+		}
+	}
+	return nil
 }
 
 // reportLoss records that the target lacks the bundle, and reports it once where it had it before. A nil

@@ -18,16 +18,16 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
-// The results that fairlead_ca_injections_total{target_kind,result} counts.
 // attemptTimeout bounds one pass over all targets: a busy API server may take more than 10 s to apply a
 // caBundle to a large CRD.
 const attemptTimeout = 30 * time.Second
 
+// The results that fairlead_ca_injections_total{target_kind,result} counts.
 const (
 	written   = "written"
 	unchanged = "unchanged"
 	failed    = "failed"
-	withheld  = "withheld" // not written, since another writer keeps changing it
+	withheld  = "withheld" // not written, since another writer keeps changing it, or it calls another Service
 )
 
 // Injector keeps the CA bundle in its targets. Any number of replicas may run one: all write the same
@@ -49,7 +49,7 @@ func New(options Options) (*Injector, error) {
 		return nil, err
 	}
 	injections, err := metrics.Counter(options.Registerer, "fairlead_ca_injections_total",
-		"How often a target was looked at and the CA bundle written, found unchanged, failed to get there, or withheld as another manager keeps changing it.", "target_kind", "result")
+		"How often a target was looked at and the CA bundle written, found unchanged, failed to get there, or withheld as another manager keeps changing it or the target calls another Service.", "target_kind", "result")
 	if err != nil {
 		return nil, err
 	}
@@ -162,64 +162,11 @@ func (i *Injector) checkTarget(ctx context.Context, t target, bundle []byte) err
 	if err != nil {
 		return err
 	}
+	if i.checkService(t, slots) != nil {
+		return nil // it calls the webhooks of others, who publish their own authority
+	}
 	if !allInclude(slots, bundle) {
 		return fmt.Errorf("%s: %w; the present value was written by %s", t, certs.ErrBundleMissing, writer(t.kind, object, slots))
 	}
 	return nil
-}
-
-// health is whether each target had the bundle when it was last read, and if not, why.
-type health struct {
-	present *prometheus.GaugeVec
-	mu      sync.Mutex
-	missing map[target]error
-}
-
-func newHealth(present *prometheus.GaugeVec) *health {
-	return &health{present: present, missing: map[target]error{}}
-}
-
-// errBeingPutBack is reported until the outcome of writing the bundle is known.
-var errBeingPutBack = errors.New("its CA bundle is missing, and is being put back")
-
-func (h *health) set(t target, present bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	gauge := h.present.WithLabelValues(t.kind.name, t.name)
-	switch _, known := h.missing[t]; {
-	case present:
-		gauge.Set(1)
-		delete(h.missing, t)
-	case !known:
-		gauge.Set(0)
-		h.missing[t] = errBeingPutBack
-	}
-}
-
-// recordResult records the outcome of an attempt. An error is ignored for a target that had the bundle when
-// it was last read: perhaps only the API server was unavailable.
-func (h *health) recordResult(t target, err error) {
-	if err == nil {
-		h.set(t, true)
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if _, known := h.missing[t]; known {
-		h.missing[t] = err
-	}
-}
-
-// Missing returns nil where every target had the bundle when it was last read. The error names each that did
-// not, and why. It sends no request.
-func (i *Injector) Missing() error {
-	i.health.mu.Lock()
-	defer i.health.mu.Unlock()
-	var errs []error
-	for _, t := range i.targets {
-		if err, missing := i.health.missing[t]; missing {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
 }

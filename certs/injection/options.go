@@ -40,6 +40,10 @@ type Options struct {
 	// three kinds of Fairlead.
 	CRDs []string
 
+	// Service is that of the webhooks whose CA is published. A target that calls another Service belongs to another
+	// installation, and is never written. Defaults to none: the Service is not compared.
+	Service types.NamespacedName
+
 	// PublishTimeout is how long Publish retries errors that retrying seldom resolves: a missing target, a
 	// missing permission, another owner. Defaults to 1 minute.
 	PublishTimeout time.Duration

@@ -6,6 +6,7 @@ package injection
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -73,11 +74,23 @@ func (i *Injector) Run(ctx context.Context, bundle func() []byte) error {
 // retryDelay is how long to wait after a failure: longer after each, and no longer than until the budget
 // allows the first write that it withholds.
 func (i *Injector) retryDelay(err error, failures int) time.Duration {
+	if isForeign(err) {
+		return i.options.Interval // its watch tells when that changes
+	}
 	pause := min(minInterval<<min(failures-1, 12), i.options.Interval/10)
 	if until := firstAllowedAt(err); !until.IsZero() {
 		pause = min(max(until.Sub(i.options.Clock.Now()), 0), i.options.Interval)
 	}
 	return pause
+}
+
+// isForeign reports whether all that failed are targets of another installation.
+func isForeign(err error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(joined.Unwrap(), func(one error) bool { return !isForeign(one) })
+	}
+	var foreign *foreignError
+	return errors.As(err, &foreign)
 }
 
 // firstAllowedAt is when the first of the withheld writes is allowed; zero where there is any other error.

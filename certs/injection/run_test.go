@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -190,6 +191,41 @@ func TestATargetThatWasDeletedIsMissedAndHealedWhenItIsBack(t *testing.T) {
 		}
 		if diff := cmp.Diff(repeated(bundle), bundles(t, client)); diff != "" {
 			t.Errorf("bundles (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// API servers would refuse the certificate that is served at the other Service.
+func TestATargetThatCallsAnotherServiceIsNeverWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		objects := standard()
+		client, bundle, told := newCluster(objects...), newBundle(t), &losses{}
+		injector := newInjector(t, client, Options{OnLoss: told.add, Service: types.NamespacedName{Namespace: "second", Name: "fairlead-webhook"}})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if err := injector.Publish(ctx, bundle); err == nil || !strings.Contains(err.Error(), "another installation") {
+			t.Errorf("published: %v", err)
+		}
+		go func() { _ = injector.Run(ctx, func() []byte { return bundle }) }()
+		injector.Trigger()
+		pass(time.Hour)
+		if n := patches(client); n != 0 {
+			t.Errorf("%d patches", n)
+		}
+		if err := injector.Missing(); err == nil || strings.Count(err.Error(), "belongs to another installation") != len(objects) {
+			t.Errorf("missing: %v", err)
+		}
+		if err := injector.Observed(ctx, bundle); err != nil {
+			t.Errorf("a rotation waits for the targets of others: %v", err)
+		}
+		mine := newWebhooks(mutatingKind, "fairlead-mutating", "a.x.dev", "b.x.dev")
+		for _, webhook := range mine.Object["webhooks"].([]any) {
+			webhook.(map[string]any)["clientConfig"].(map[string]any)["service"].(map[string]any)["namespace"] = "second"
+		}
+		store(t, client, mine)
+		pass(soon)
+		if got := bundles(t, client); !slices.Contains(got, encoded(bundle)) {
+			t.Errorf("what is our own now has no bundle: %q", got)
 		}
 	})
 }

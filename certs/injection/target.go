@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // kind is one of the kinds of targets.
@@ -33,10 +34,12 @@ type kind struct {
 	maxBackoff time.Duration
 }
 
-// slot is one field for a bundle: the name of the webhook, empty for a CRD, and its current value.
+// slot is one field for a bundle: the name of the webhook, empty for a CRD, its current value, and the Service that is
+// called with it, empty where a URL is.
 type slot struct {
 	webhook string
 	current []byte
+	service types.NamespacedName
 }
 
 // target is one object that must have the bundle.
@@ -98,11 +101,16 @@ func webhookSlots(object *unstructured.Unstructured) ([]slot, error) {
 		if err != nil {
 			return nil, err
 		}
-		current, err := bundleAt(webhook, "clientConfig", "caBundle")
+		client, _, err := unstructured.NestedMap(webhook, "clientConfig")
 		if err != nil {
 			return nil, fmt.Errorf("webhook %q: %w", name, err)
 		}
-		found = append(found, slot{name, current})
+		one, err := slotAt(client)
+		if err != nil {
+			return nil, fmt.Errorf("webhook %q: %w", name, err)
+		}
+		one.webhook = name
+		found = append(found, one)
 	}
 	if len(found) == 0 {
 		return nil, errors.New("has no webhooks: install the webhook configurations again (make install)")
@@ -122,11 +130,15 @@ func crdSlots(object *unstructured.Unstructured) ([]slot, error) {
 	if strategy != "Webhook" {
 		return nil, fmt.Errorf("has conversion strategy %q, so its versions are relabelled and not converted: install the CRDs with the strategy Webhook (make install)", strategy)
 	}
-	current, err := bundleAt(object.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+	client, _, err := unstructured.NestedMap(object.Object, "spec", "conversion", "webhook", "clientConfig")
 	if err != nil {
 		return nil, err
 	}
-	return []slot{{current: current}}, nil
+	one, err := slotAt(client)
+	if err != nil {
+		return nil, err
+	}
+	return []slot{one}, nil
 }
 
 // servedVersions counts the versions at which a CRD serves its objects.
@@ -141,12 +153,19 @@ func servedVersions(crd *unstructured.Unstructured) int {
 	return count
 }
 
-func bundleAt(object map[string]any, path ...string) ([]byte, error) {
-	encoded, _, err := unstructured.NestedString(object, path...)
+// slotAt returns the slot of a clientConfig, which may be nil.
+func slotAt(client map[string]any) (slot, error) {
+	encoded, _, err := unstructured.NestedString(client, "caBundle")
 	if err != nil {
-		return nil, err
+		return slot{}, err
 	}
-	return base64.StdEncoding.DecodeString(encoded)
+	current, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return slot{}, err
+	}
+	namespace, _, _ := unstructured.NestedString(client, "service", "namespace") // the API server has checked them
+	name, _, _ := unstructured.NestedString(client, "service", "name")
+	return slot{current: current, service: types.NamespacedName{Namespace: namespace, Name: name}}, nil
 }
 
 // patch is what is applied: the bundle in the slots, with the UID and resourceVersion that were read. The
