@@ -26,17 +26,17 @@ import (
 // watch enqueues ChaosPods when they change, and when something that they have read changes.
 func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 	for _, from := range []source.Source{
-		source.Kind(c.GetCache(), &chaosv1.ChaosPod{}, &handler.TypedEnqueueRequestForObject[*chaosv1.ChaosPod]{},
+		controller.Kind(c.GetCache(), &chaosv1.ChaosPod{}, &handler.TypedEnqueueRequestForObject[*chaosv1.ChaosPod]{},
 			predicate.Or(predicate.TypedGenerationChangedPredicate[*chaosv1.ChaosPod]{},
 				controller.AnnotationsChanged[*chaosv1.ChaosPod](requestAnnotations()),
 				controller.StatusChangedByOthers(r.ownWrites, func(p *chaosv1.ChaosPod) any { return &p.Status }))),
-		source.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueFor(r, workloadMatcher[*appsv1.Deployment]("Deployment"))),
-		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueFor(r, workloadMatcher[*appsv1.StatefulSet]("StatefulSet"))),
-		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueFor(r, workloadMatcher[*appsv1.DaemonSet]("DaemonSet"))),
-		source.Kind(c.GetCache(), &corev1.Pod{}, enqueueFor(r, func(pod *corev1.Pod) func(*watchSet) bool {
+		controller.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueFor(r, workloadMatcher[*appsv1.Deployment]("Deployment"))),
+		controller.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueFor(r, workloadMatcher[*appsv1.StatefulSet]("StatefulSet"))),
+		controller.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueFor(r, workloadMatcher[*appsv1.DaemonSet]("DaemonSet"))),
+		controller.Kind(c.GetCache(), &corev1.Pod{}, enqueueFor(r, func(pod *corev1.Pod) func(*watchSet) bool {
 			return func(w *watchSet) bool { return w.matchesPod(pod) }
 		})),
-		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, enqueueFor(r, func(*networkingv1.ExternalService) func(*watchSet) bool {
+		controller.OptionalKind(c.GetCache(), &networkingv1.ExternalService{}, enqueueFor(r, func(*networkingv1.ExternalService) func(*watchSet) bool {
 			return func(*watchSet) bool { return true } // observe finds out whether the target depends on it
 		}), faultChanged()),
 		r.enqueuer.Source(),

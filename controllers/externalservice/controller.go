@@ -204,16 +204,16 @@ func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, enq
 		return fmt.Errorf("index EndpointSlices by Service: %w", err)
 	}
 	for _, from := range []source.Source{
-		source.Kind(c.GetCache(), &networkingv1.ExternalService{},
+		controller.Kind(c.GetCache(), &networkingv1.ExternalService{},
 			&handler.TypedEnqueueRequestForObject[*networkingv1.ExternalService]{},
 			predicate.Or[*networkingv1.ExternalService](
 				predicate.TypedGenerationChangedPredicate[*networkingv1.ExternalService]{},
 				annotationChanged())),
-		source.Kind(c.GetCache(), &corev1.Service{}, handler.TypedEnqueueRequestsFromMapFunc(
+		controller.Kind(c.GetCache(), &corev1.Service{}, handler.TypedEnqueueRequestsFromMapFunc(
 			func(_ context.Context, service *corev1.Service) []reconcile.Request {
 				return request(service.Namespace, service.Name)
 			})),
-		source.Kind(c.GetCache(), &discoveryv1.EndpointSlice{}, handler.TypedEnqueueRequestsFromMapFunc(
+		controller.Kind(c.GetCache(), &discoveryv1.EndpointSlice{}, handler.TypedEnqueueRequestsFromMapFunc(
 			func(_ context.Context, slice *discoveryv1.EndpointSlice) []reconcile.Request {
 				return requestsOf(slice)
 			})),

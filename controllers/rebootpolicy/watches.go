@@ -34,27 +34,27 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // watch enqueues policies when they change, and when something that they have read changes.
 func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 	for _, from := range []source.Source{
-		source.Kind(c.GetCache(), &autorebootv1.RebootPolicy{},
+		controller.Kind(c.GetCache(), &autorebootv1.RebootPolicy{},
 			&handler.TypedEnqueueRequestForObject[*autorebootv1.RebootPolicy]{},
 			predicate.Or[*autorebootv1.RebootPolicy](predicate.TypedGenerationChangedPredicate[*autorebootv1.RebootPolicy]{},
 				controller.AnnotationsChanged[*autorebootv1.RebootPolicy](requestAnnotations()))),
-		source.Kind(c.GetCache(), &autorebootv1.RebootPolicy{}, enqueueSelf(r),
+		controller.Kind(c.GetCache(), &autorebootv1.RebootPolicy{}, enqueueSelf(r),
 			controller.StatusChangedByOthers(r.ownWrites, func(p *autorebootv1.RebootPolicy) any { return &p.Status })),
-		source.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueFor(r, workloadMatcher[*appsv1.Deployment](autorebootv1.TargetDeployment))),
-		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueFor(r, workloadMatcher[*appsv1.StatefulSet](autorebootv1.TargetStatefulSet))),
-		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueFor(r, workloadMatcher[*appsv1.DaemonSet](autorebootv1.TargetDaemonSet))),
-		source.Kind(c.GetCache(), workloads.ReplicaSets(), enqueueFor(r, func(rs *metav1.PartialObjectMetadata) func(*watchSet) bool {
+		controller.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueFor(r, workloadMatcher[*appsv1.Deployment](autorebootv1.TargetDeployment))),
+		controller.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueFor(r, workloadMatcher[*appsv1.StatefulSet](autorebootv1.TargetStatefulSet))),
+		controller.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueFor(r, workloadMatcher[*appsv1.DaemonSet](autorebootv1.TargetDaemonSet))),
+		controller.Kind(c.GetCache(), workloads.ReplicaSets(), enqueueFor(r, func(rs *metav1.PartialObjectMetadata) func(*watchSet) bool {
 			owner := workloads.ControllerOf(rs)
 			return func(w *watchSet) bool { return w.owners[owner] }
 		}), ownerChanged()),
-		source.Kind(c.GetCache(), &corev1.Pod{}, r.podVersions.recordThen(r.watchIndex, enqueueFor(r, func(pod *corev1.Pod) func(*watchSet) bool {
+		controller.Kind(c.GetCache(), &corev1.Pod{}, r.podVersions.recordThen(r.watchIndex, enqueueFor(r, func(pod *corev1.Pod) func(*watchSet) bool {
 			owner, set := workloads.ControllerOf(pod), labels.Set(pod.Labels)
 			return func(w *watchSet) bool { return w.matchesPod(owner, set) }
 		})), podChanged()),
-		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, enqueueFor(r, func(es *networkingv1.ExternalService) func(*watchSet) bool {
+		controller.OptionalKind(c.GetCache(), &networkingv1.ExternalService{}, enqueueFor(r, func(es *networkingv1.ExternalService) func(*watchSet) bool {
 			return func(w *watchSet) bool { return w.externalServices[es.Name] }
 		})),
-		source.Kind(c.GetCache(), &chaosv1.ChaosPod{}, enqueueFor(r, func(chaos *chaosv1.ChaosPod) func(*watchSet) bool {
+		controller.OptionalKind(c.GetCache(), &chaosv1.ChaosPod{}, enqueueFor(r, func(chaos *chaosv1.ChaosPod) func(*watchSet) bool {
 			return func(w *watchSet) bool { return w.chaosPods[chaos.Name] || w.matchesBlocked(chaos.Status.Blocked) }
 		})),
 		r.enqueuer.Source(),

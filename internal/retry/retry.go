@@ -37,6 +37,10 @@ type Policy struct {
 
 	// BoundedTimeout is how long errors marked by Bounded are retried. Zero returns them at once.
 	BoundedTimeout time.Duration
+
+	// Forever retries until ctx ends, whatever mark an error has: for an attempt that nothing else waits for.
+	// Defaults to false.
+	Forever bool
 }
 
 func (p Policy) withDefaults() Policy {
@@ -83,10 +87,11 @@ func Until(ctx context.Context, policy Policy, attempt func(context.Context) err
 		}
 		last = err
 		now := policy.Clock.Now()
-		switch kindOf(err) {
-		case final:
+		switch mark := kindOf(err); {
+		case policy.Forever:
+		case mark == final:
 			return err
-		case bounded:
+		case mark == bounded:
 			if boundedSince.IsZero() {
 				boundedSince = now
 			}

@@ -5,6 +5,7 @@ package certificates
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -49,6 +50,24 @@ func (s *suite) start(count int, args ...string) []*framework.Replica {
 	}
 	s.Must(s.Reachable(s.Context()))
 	return all
+}
+
+// lacks waits until the replica goes on without a certificate, for a reason that holds every text.
+func (s *suite) lacks(r *framework.Replica, texts ...string) {
+	s.Helper()
+	s.Eventually(func() error {
+		all, err := r.Phases(s.Context())
+		if err != nil {
+			return err
+		}
+		for _, p := range all {
+			if p.Phase == "certificates" && p.State == "late" {
+				return framework.Holds(p.Detail, texts...)
+			}
+		}
+		return fmt.Errorf("%s has no late phase: %+v", r.ID, all)
+	})
+	r.Stop()
 }
 
 // fails waits for a replica that was launched to end by itself with all of the texts in its log.

@@ -25,7 +25,7 @@ func (s *suite) launch(args ...string) *framework.Replica {
 func TestAMissingCertManagerIsNamedWithItsRemedies(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.fails(s.launch(), "cert-manager is not installed in this cluster", "does not serve cert-manager.io/v1",
+	s.lacks(s.launch(), "cert-manager is not installed in this cluster", "does not serve cert-manager.io/v1",
 		"install cert-manager", "selfSigned", "--cert-manager-fallback")
 }
 
@@ -35,7 +35,7 @@ func TestWhatKeepsACertificateFromBeingIssuedIsTold(t *testing.T) {
 	s.installCertManager()
 	t.Run("an issuer that is not there", func(t *testing.T) {
 		s := s.in(t)
-		s.fails(s.launch("--cert-manager-issuer=absent", "--cert-manager-certificate=fairlead-webhook"),
+		s.lacks(s.launch("--cert-manager-issuer=absent", "--cert-manager-certificate=fairlead-webhook"),
 			"certificate fairlead-system/fairlead-webhook: is not ready", "absent")
 		s.Must(s.Dynamic.Resource(certificates).Namespace(framework.Namespace).Delete(t.Context(), serving, metav1.DeleteOptions{}))
 	})
@@ -46,13 +46,13 @@ func TestWhatKeepsACertificateFromBeingIssuedIsTold(t *testing.T) {
 	t.Run("a Certificate of another owner without the name", func(t *testing.T) {
 		s := s.in(t)
 		s.Apply(fmt.Sprintf(theirs, "somewhere.example.com"), "--server-side")
-		s.fails(s.launch(), "certificate fairlead-system/fairlead-webhook: refused", `spec.dnsNames lacks \"`+framework.ServerName+`\"`, "add it")
+		s.lacks(s.launch(), "certificate fairlead-system/fairlead-webhook: refused", `spec.dnsNames lacks "`+framework.ServerName+`"`, "add it")
 	})
 	t.Run("a Certificate of another owner that fills another Secret", func(t *testing.T) {
 		s := s.in(t)
 		s.Apply(fmt.Sprintf(theirs, framework.ServerName), "--server-side")
 		s.Kubectl("patch", "certificate", serving, "-n", framework.Namespace, "--type=merge", "-p", `{"spec":{"secretName":"elsewhere"}}`)
-		s.fails(s.launch(), `spec.secretName is \"elsewhere\", and the operator reads \"fairlead-webhook-tls\"`, "--cert-manager-secret")
+		s.lacks(s.launch(), `spec.secretName is "elsewhere", and the operator reads "fairlead-webhook-tls"`, "--cert-manager-secret")
 	})
 }
 

@@ -105,14 +105,13 @@ func TestMissingPermissionsAreNamedWithTheRemedy(t *testing.T) {
 	s := newSuite(t)
 	stranger, err := s.ServiceAccount(framework.Namespace, "stranger")
 	s.Must(err)
-	code, output := s.launch(impatient, "--kubeconfig="+stranger.Kubeconfig).ends(framework.Patience)
-	s.complains(code, output, "fairlead-system/fairlead-webhook-ca", "may not", "config/rbac", "forbidden")
+	s.launch(impatient, "--kubeconfig="+stranger.Kubeconfig).reachesLate("certificates", "fairlead-system/fairlead-webhook-ca", "may not", "config/rbac", "forbidden")
 
 	// With a certificate from elsewhere it gets as far as the caches.
 	folder := s.folder(s.issue(time.Hour).files())
-	code, output = s.launch("--kubeconfig="+stranger.Kubeconfig, "--cache-sync-timeout=2s", "--webhook-certificates=folder",
-		"--webhook-certificates-folder="+folder, "--webhook-inject-ca=false").ends(framework.Patience)
-	s.complains(code, output, "fairlead.dev", "may the service account list it", "not synced within 2s")
+	s.launch("--kubeconfig="+stranger.Kubeconfig, "--cache-sync-timeout=2s", "--webhook-certificates=folder",
+		"--webhook-certificates-folder="+folder, "--webhook-inject-ca=false").
+		reachesLate("caches", "fairlead.dev", "may the service account list it", "not synced within 2s")
 }
 
 func TestMissingCRDsAreNamedWithTheRemedy(t *testing.T) {
@@ -126,11 +125,8 @@ func TestMissingCRDsAreNamedWithTheRemedy(t *testing.T) {
 	_, err = bare.Kubectl(t.Context(), "create", "namespace", framework.Namespace)
 	s.Must(err)
 
-	code, output := s.launch(impatient, "--kubeconfig="+bare.Kubeconfig()).ends(framework.Patience)
-	s.complains(code, output, append(framework.Definitions, "fairlead-mutating", "fairlead-validating", "make install")...)
-
-	code, output = s.launch("--kubeconfig="+bare.Kubeconfig(), "--webhook-inject-ca=false", "--cache-sync-timeout=2s").ends(framework.Patience)
-	s.complains(code, output, "fairlead.dev", "is its CRD installed")
+	s.launch(impatient, "--kubeconfig="+bare.Kubeconfig()).
+		reachesLate("ca-published", append(framework.Definitions, "fairlead-mutating", "fairlead-validating", "make install")...)
 
 	// A replica that came first finds them when they come.
 	r := s.launch("--kubeconfig="+bare.Kubeconfig(), "--leader-elect=false", "--webhook-inject-ca=false")
@@ -139,7 +135,7 @@ func TestMissingCRDsAreNamedWithTheRemedy(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return framework.Holds(status.Phases[4].Detail, "waiting for")
+		return framework.Holds(status.Phases[4].Detail, "does not serve", "install its CRD")
 	})
 	_, err = bare.Kubectl(t.Context(), "apply", "--server-side", "-f", filepath.Join(framework.Root, "config", "crd", "bases"))
 	s.Must(err)

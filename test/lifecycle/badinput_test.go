@@ -103,8 +103,7 @@ func TestACertificateFolderThatCannotBeUsedIsNamedWithTheFileAndTheRemedy(t *tes
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
-			code, output := (&replica{launched[name].Replica, s}).ends(framework.Patience)
-			s.complains(code, output, append(test.wanted, "certificate folder "+test.folder)...)
+			(&replica{launched[name].Replica, s}).reachesLate("certificates", append(test.wanted, "certificate folder "+test.folder)...)
 		})
 	}
 }
@@ -114,13 +113,7 @@ func TestACertificateFolderThatIsFilledLateServes(t *testing.T) {
 	s := newSuite(t)
 	folder := filepath.Join(t.TempDir(), "late")
 	r := s.launch("--webhook-certificates=folder", "--webhook-certificates-folder="+folder, "--webhook-inject-ca=false", "--leader-elect=false")
-	s.Eventually(func() error {
-		status, err := r.status()
-		if err == nil && status.state("certificates") != "running" {
-			err = fmt.Errorf("the phase certificates is %s", status.state("certificates"))
-		}
-		return err
-	})
+	r.reachesLate("certificates", folder, "does not exist")
 	issued := s.issue(time.Hour)
 	s.fill(folder, issued.files())
 	s.Must(framework.Eventually(t.Context(), framework.Patience, r.Ready))

@@ -212,12 +212,11 @@ func TestABundleThatAnotherManagerAppliesIsNamedAndNotFoughtOver(t *testing.T) {
 			defer s.wipe(name)
 
 			late := s.launch("--leader-elect=false", impatient)
-			code, output := late.ends(framework.Patience)
 			manager := "argocd-controller"
 			if strings.Contains(title, "Helm") {
 				manager = "helm"
 			}
-			s.complains(code, output, name, "another field manager", manager)
+			late.reachesLate("ca-published", name, "another field manager", manager)
 			if got := s.bundle(name); string(got) != foreign || slices.Equal(got, good) {
 				t.Errorf("the other manager's bundle was replaced: %q", got)
 			}

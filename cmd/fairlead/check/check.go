@@ -86,7 +86,7 @@ func (c *Checker) Run(ctx context.Context) (Report, error) {
 		return Report{Results: []Result{}}, err
 	}
 	for _, step := range []func(context.Context){
-		r.findDefinitions, r.findDeployments, r.checkDefinitions, r.checkDeployments, r.checkWebhooks,
+		r.findDefinitions, r.findDeployments, r.findOthers, r.checkDefinitions, r.checkDeployments, r.checkWebhooks,
 		r.checkCertificates, r.checkDryRuns, r.checkLeases, r.checkRights, r.checkVersions,
 	} {
 		step(ctx)

@@ -110,6 +110,26 @@ func (r *run) findDeployments(ctx context.Context) {
 	}
 }
 
+// findOthers looks for operators of other namespaces that reconcile the same objects.
+func (r *run) findOthers(ctx context.Context) {
+	list, err := r.Kubernetes.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: maxDeployments})
+	if err != nil || r.namespace == "" {
+		return // a user who may not list them can check this one
+	}
+	for i := range list.Items {
+		d := &list.Items[i]
+		container := managerContainer(d)
+		if container == nil || d.Namespace == r.namespace {
+			continue
+		}
+		if c := r.configurationOf(ctx, d, container); c.Controllers.Enabled && c.ReconcilesEveryNamespace() {
+			r.add(CheckDeployment, "Deployment "+d.Namespace+"/"+d.Name, Failed,
+				"it is of another installation that reconciles all namespaces, as the one of namespace "+r.namespace+" may: only the one whose Service the CRDs call reconciles",
+				"remove one of the two installations, or give each namespaces of its own")
+		}
+	}
+}
+
 func in(namespace string) string {
 	if namespace == "" {
 		return " in all namespaces"

@@ -123,30 +123,34 @@ func waitForInformers(ctx context.Context, informers cache.Informers, scheme *ru
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return fmt.Errorf("the cache of %s has not synced within %s: %w; is its CRD installed, may the service account list it, and do conversions answer? --cache-sync-timeout gives it more time", name, limit, err)
+			if isNotServed(err) {
+				return fmt.Errorf("the API server does not serve %s: install its CRD: %w", name, err)
+			}
+			return fmt.Errorf("the cache of %s has not synced within %s: %w; may the service account list it, and do conversions answer? --cache-sync-timeout gives it more time", name, limit, err)
 		}
 	}
 	return nil
 }
 
-// waitForInformer retries while the kind is not known: CRDs may be installed with the operator. It waits
-// for the informer itself, since to get one from a cache that is only about to run does not wait.
+// maxUnserved is how long a kind that the API server does not serve is waited for in one attempt: CRDs may be installed
+// with the operator.
+const maxUnserved = 5 * time.Second
+
+// waitForInformer waits for the informer itself, since to get one from a cache that is only about to run does not wait.
 func waitForInformer(ctx context.Context, informers cache.Informers, kind client.Object, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	began := time.Now()
 	var informer cache.Informer
-	var last error
 	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
-		informer, last = informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
-		if last == nil || isNotServed(last) {
-			return last == nil, nil
+		var err error
+		informer, err = informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+		if err != nil && (!isNotServed(err) || time.Since(began) > maxUnserved) {
+			return false, err
 		}
-		return false, last
+		return err == nil, nil
 	})
 	if err != nil {
-		if last != nil && !errors.Is(last, err) {
-			return fmt.Errorf("%w (%w)", last, err)
-		}
 		return err
 	}
 	select {
@@ -230,7 +234,7 @@ func (a *assembly) tolerateUndecodable(api *rest.Config, o *cluster.Options, par
 		if err != nil {
 			return nil, err
 		}
-		return tolerantcache.Client(made), nil
+		return servedKinds{tolerantcache.Client(made), ownKinds()}, nil
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
@@ -29,8 +30,9 @@ import (
 type certificates struct {
 	certs.Source
 	injector *injection.Injector // nil: another component publishes the root
-	limit    time.Duration       // for each phase of the start
+	limit    time.Duration       // for one attempt of a phase of the start
 	absent   string              // why there is nothing to publish
+	tried    bool                // whether publish was attempted; republish goes on from there
 }
 
 // certificateClients are what certificates need of the API server.
@@ -40,15 +42,16 @@ type certificateClients struct {
 }
 
 func newCertificates(c *options.Configuration, self identity, clients certificateClients, recordEvent func(events.Event), by clock.WithTicker, metrics prometheus.Registerer, logger logr.Logger) (*certificates, error) {
-	all := &certificates{limit: c.ClientConnection.StartTimeout.Duration}
-	// What rarely resolves by waiting gets less time than the phase, so that its own error is reported
-	// and not the timeout of the phase.
-	timeout := all.limit * 3 / 4
+	all := &certificates{limit: c.ClientConnection.StartTimeout.Duration / 3}
+	// What rarely resolves by waiting gets less time than the attempt, so that its own error is reported
+	// and not the timeout of the attempt.
+	timeout := all.limit / 2
 	onChange := func() {}
 	wanted := c.Webhook.Certificates
 	// A replica that does not write the bundle may still look where it has got to.
 	observer, err := injection.New(injection.Options{
 		Client: clients.dynamic, Mutating: []string{c.Webhook.MutatingConfiguration}, Validating: []string{c.Webhook.ValidatingConfiguration},
+		Service:        types.NamespacedName{Namespace: self.namespace, Name: c.Service.Name},
 		PublishTimeout: timeout, Latest: all.latest, Interval: min(5*time.Minute, wanted.Validity.Duration),
 		OnLoss: func(loss injection.Loss) { recordEvent(lostBundleEvent(loss, c, self)) },
 		Log:    logger.WithName("ca-injection"), Registerer: metrics,
@@ -90,7 +93,7 @@ func lostBundleEvent(loss injection.Loss, c *options.Configuration, self identit
 	return event
 }
 
-// Prepare is that of the source, bounded.
+// Prepare is one attempt at that of the source.
 func (c *certificates) Prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
@@ -98,12 +101,20 @@ func (c *certificates) Prepare(ctx context.Context) error {
 }
 
 // publish puts the root where the API server looks for it. A source without a root of its own,
-// such as a folder without ca.crt, leaves that to the component that filled the folder.
+// such as a folder without ca.crt, leaves that to the component that filled the folder. After the first attempt
+// republish writes, and publish returns how far it has got.
 func (c *certificates) publish(ctx context.Context) error {
 	bundle := c.CABundle()
+	if _, err := c.GetCertificate(nil); err != nil {
+		return err
+	}
 	if bundle == nil {
 		return nil
 	}
+	if c.tried {
+		return c.injector.Missing()
+	}
+	c.tried = true
 	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
 	return c.injector.Publish(ctx, bundle)

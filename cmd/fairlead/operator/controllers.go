@@ -5,8 +5,10 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,9 +19,11 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/shard"
@@ -78,16 +82,18 @@ func (a *assembly) term(ctx context.Context) (*term, error) {
 	if err != nil {
 		return nil, err
 	}
+	idle := func(context.Context) error { return nil }
+	reconcilers = append(reconcilers, reconciler{name: "claim", warm: idle, start: a.claim.hold})
 	if len(closed) > 0 {
 		reconcilers = append(reconcilers, reconciler{
-			name: "rights", warm: func(context.Context) error { return nil }, start: func(ctx context.Context) error { return a.awaitRights(ctx, closed) },
+			name: "rights", warm: idle, start: func(ctx context.Context) error { return a.awaitRights(ctx, closed) },
 		})
 	}
 	a.metrics.set(registry)
 	t := &term{caches: []component{{"caches", made.Start}}, sync: i.syncAdmission, reconcilers: reconcilers, end: i.end}
 	if i.shard != nil {
 		t.caches = append(t.caches, component{"shard", i.shard.Run})
-		t.reconcilers = append(t.reconcilers, reconciler{name: "claims of the shard", warm: func(context.Context) error { return nil }, start: i.shard.Lead})
+		t.reconcilers = append(t.reconcilers, reconciler{name: "claims of the shard", warm: idle, start: i.shard.Lead})
 	}
 	return t, nil
 }
@@ -147,7 +153,7 @@ func (i *leaderControllers) reconcilers(ctx context.Context) ([]reconciler, erro
 	if err != nil {
 		return nil, err
 	}
-	shared := newDisruptions(i.cluster.GetCache(), cluster, i.config.RebootPolicies)
+	shared := newDisruptions(i.cluster, cluster, i.config.RebootPolicies, i.Logger.WithName("disruptions"))
 	if err := i.metrics.Register(shared.ledger); err != nil {
 		return nil, fmt.Errorf("metrics of disruptions: %w", err)
 	}
@@ -185,7 +191,7 @@ func (i *leaderControllers) reconcilers(ctx context.Context) ([]reconciler, erro
 	kinds := append(slices.Collect(maps.Keys(externalservice.Cache())), client.Object(&networkingv1.ExternalService{}))
 	warm := func(ctx context.Context) error {
 		// The controller waits for the same, but its error names a kind at random and no remedy.
-		if err := i.waitForInformers(ctx, phase, kinds); err != nil {
+		if err := i.waitForInformers(ctx, phase, &networkingv1.ExternalService{}, kinds); err != nil {
 			return err
 		}
 		return built.Warmup(ctx)
@@ -200,7 +206,7 @@ func (i *leaderControllers) reconcilers(ctx context.Context) ([]reconciler, erro
 		{name: externalservice.Name, warm: warm, start: built.Start},
 		{name: rebootpolicy.Name, warm: func(ctx context.Context) error { return restarts.warm(ctx, phase) }, start: restarts.start},
 		{name: chaospod.Name, start: runs.Start, warm: func(ctx context.Context) error {
-			if err := i.waitForInformers(ctx, phase, chaospod.Kinds()); err != nil {
+			if err := i.waitForInformers(ctx, phase, &chaosv1.ChaosPod{}, chaospod.Kinds()); err != nil {
 				return err
 			}
 			return runs.Warmup(ctx)
@@ -221,14 +227,21 @@ func (i *leaderControllers) syncAdmission(ctx context.Context) error {
 	if !i.config.Webhook.Enabled {
 		return nil
 	}
-	if err := i.waitForInformers(ctx, phases.Caches, admissionKinds()); err != nil {
+	if err := i.waitForInformers(ctx, phases.Caches, nil, admissionKinds()); err != nil {
 		return err
 	}
 	i.warnings.SetCaches(i.cluster.GetCache(), i.cluster.GetCache())
 	return nil
 }
 
-func (i *leaderControllers) waitForInformers(ctx context.Context, phase phases.Phase, kinds []client.Object) error {
+// waitForInformers waits for the informers of the kinds that the controller of a kind reads; nil for admission. One of our
+// kinds that it only refers to is not waited for where its CRD is not installed.
+func (i *leaderControllers) waitForInformers(ctx context.Context, phase phases.Phase, of client.Object, kinds []client.Object) error {
+	kinds = slices.DeleteFunc(slices.Clone(kinds), func(kind client.Object) bool {
+		gvk, err := apiutil.GVKForObject(kind, i.scheme)
+		return err == nil && slices.Contains(ownKinds(), gvk) && reflect.TypeOf(kind) != reflect.TypeOf(of) &&
+			errors.Is(checkServed(i.cluster, kind), errNotServed)
+	})
 	return waitForInformers(ctx, i.cluster.GetCache(), i.scheme, kinds, i.config.Controllers.CacheSyncTimeout.Duration,
 		func(kind string) { i.recorder.Progress(phase, "waiting for %s", kind) })
 }

@@ -10,12 +10,13 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
@@ -27,24 +28,26 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 	"github.com/fairlead-dev/fairlead/internal/probe"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
 // disruptions are what the controllers that disrupt workloads share in one term: one ledger, which has
 // what all of them have under way before any of them decides, and what holds all of them.
 type disruptions struct {
-	cache  cache.Cache
-	freeze *freeze.Freeze // the blackouts of the whole cluster
-	ledger *disruption.Ledger
+	cluster cluster.Cluster
+	logger  logr.Logger
+	freeze  *freeze.Freeze // the blackouts of the whole cluster
+	ledger  *disruption.Ledger
 	// suspicions are those of the health checks of all kinds.
 	suspicions probe.Suspicions
 
 	mu       sync.Mutex
-	restored bool
+	restored map[string]bool // the kinds, by name
 	wakes    []func(disruption.Holder)
 }
 
-func newDisruptions(from cache.Cache, cluster *freeze.Freeze, c options.RebootPolicies) *disruptions {
-	d := &disruptions{cache: from, freeze: cluster}
+func newDisruptions(from cluster.Cluster, blackouts *freeze.Freeze, c options.RebootPolicies, logger logr.Logger) *disruptions {
+	d := &disruptions{cluster: from, logger: logger, freeze: blackouts, restored: map[string]bool{}}
 	d.ledger = disruption.New(disruption.Options{MaxDisrupted: c.MaxRestarts, SlotTimeout: c.SlotTimeout.Duration, Wake: d.wakeAll})
 	return d
 }
@@ -65,26 +68,48 @@ func (d *disruptions) wakeAll(h disruption.Holder) {
 	}
 }
 
-// restore fills the ledger from the status of all objects, once: a controller that starts later must not
-// take away what another has claimed since.
+// disruptiveKinds are the kinds with claims in the ledger, each with what restores these.
+var disruptiveKinds = []struct {
+	name    string
+	kind    client.Object
+	restore func(ctx context.Context, from client.Reader, ledger *disruption.Ledger, among ...client.ListOption) error
+}{
+	{"RebootPolicy", &autorebootv1.RebootPolicy{}, func(ctx context.Context, from client.Reader, ledger *disruption.Ledger, among ...client.ListOption) error {
+		return rebootpolicy.Restore(ctx, from, ledger, among...)
+	}},
+	{"ChaosPod", &chaosv1.ChaosPod{}, func(ctx context.Context, from client.Reader, ledger *disruption.Ledger, among ...client.ListOption) error {
+		return chaospod.Restore(ctx, from, ledger, among...)
+	}},
+}
+
+// restore fills the ledger from the status of all objects, once for each kind: a controller that starts later must not
+// take away what another has claimed since. Of a kind whose CRD is not installed nothing is under way; it is restored by
+// its own controller. While a kind cannot be read, what is under way is not known, and restore waits.
 func (d *disruptions) restore(ctx context.Context) error {
+	return retry.Until(ctx, retry.Policy{Log: d.logger, MaxDelay: maxPause, AttemptTimeout: -1, Forever: true}, d.restoreKinds)
+}
+
+func (d *disruptions) restoreKinds(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.restored {
-		return nil
-	}
-	for _, kind := range []client.Object{&autorebootv1.RebootPolicy{}, &chaosv1.ChaosPod{}} {
-		if _, err := d.cache.GetInformer(ctx, kind); err != nil { // this waits until they have been listed
+	for _, one := range disruptiveKinds {
+		if d.restored[one.name] {
+			continue
+		}
+		switch err := checkServed(d.cluster, one.kind); {
+		case errors.Is(err, errNotServed):
+			continue
+		case err != nil:
 			return fmt.Errorf("list what is under way: %w", err)
 		}
+		if _, err := d.cluster.GetCache().GetInformer(ctx, one.kind); err != nil { // this waits until they have been listed
+			return fmt.Errorf("list what is under way: %w", err)
+		}
+		if err := one.restore(ctx, d.cluster.GetCache(), d.ledger); err != nil {
+			return err
+		}
+		d.restored[one.name] = true
 	}
-	if err := rebootpolicy.Restore(ctx, d.cache, d.ledger); err != nil {
-		return err
-	}
-	if err := chaospod.Restore(ctx, d.cache, d.ledger); err != nil {
-		return err
-	}
-	d.restored = true
 	return nil
 }
 
@@ -92,12 +117,13 @@ func (d *disruptions) restore(ctx context.Context) error {
 func (d *disruptions) restoreNamespace(ctx context.Context, namespace string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.restored {
-		return nil
+	var errs []error
+	for _, one := range disruptiveKinds {
+		if d.restored[one.name] {
+			errs = append(errs, one.restore(ctx, d.cluster.GetCache(), d.ledger, client.InNamespace(namespace)))
+		}
 	}
-	return errors.Join(
-		rebootpolicy.Restore(ctx, d.cache, d.ledger, client.InNamespace(namespace)),
-		chaospod.Restore(ctx, d.cache, d.ledger, client.InNamespace(namespace)))
+	return errors.Join(errs...)
 }
 
 // newFreeze returns the blackouts of the whole cluster.

@@ -4,7 +4,7 @@
 // Package operator assembles the operator and owns the order in which it starts and stops. It reconciles,
 // converts and decides nothing itself.
 //
-// The start (lifecycle.go): the API server responds, certificates, webhook server, CA bundle published, caches,
+// The start (lifecycle.go), in which a phase that fails is late and attempted again while the next ones begin: the API server responds, certificates, webhook server, CA bundle published, caches,
 // election, reconcilers. Webhooks never wait for a cache, and caches wait for webhooks that are served; the
 // manager of controller-runtime starts both at once (kubernetes-sigs/controller-runtime#1685, #2322).
 //
@@ -22,7 +22,9 @@
 //	webhooks.go, certificates.go      what is served, and the certificates for it
 //	controllers.go, rebootpolicies.go, disruptions.go  the controllers of one term, and what they share
 //	caches.go, namespaces.go          their caches, and Events
+//	claim.go                          which of several installations reconciles
 //	clients.go, apiserver.go          how the API server is reached; writes pass only while this replica leads
 //	egress.go                         the egress policy, its dialer and resolver
 //	servers.go, logger.go, memory.go  probes, metrics, logs, the limit of memory
+//	servedkinds.go, clockoffset.go    kinds whose CRD is missing, and a clock that is wrong
 package operator

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/internal/leaderelection"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
 // run runs until its context ends. To return before that is an error.
@@ -34,14 +35,14 @@ type parts struct {
 	background    []component               // needs the API server alone; stopped with the caches
 	waitForRanges func(ctx context.Context) // waits for the ranges of the cluster, for a while; may be nil
 
-	prepare func(ctx context.Context) error // returns when there is a certificate
+	prepare func(ctx context.Context) error // returns when there is a certificate; called until it succeeds
 	refresh run                             // keeps it fresh
 
 	webhook run                             // serves, and drains when its context ends
-	ready   func(ctx context.Context) error // returns when it serves
+	ready   func(ctx context.Context) error // returns when it serves; called until it succeeds
 
-	publish   func(ctx context.Context) error
-	republish run // keeps the root published
+	publish   func(ctx context.Context) error // returns when the root is published; called until it succeeds
+	republish run                             // keeps the root published, and publishes it where the first attempt failed
 
 	// warningCache fills what admission warns from, where no term does, and records the phase of the caches.
 	// Nothing waits for it. Nil with term.
@@ -50,6 +51,10 @@ type parts struct {
 	// term makes what reconciles, before the election and again after every demotion.
 	term   func(ctx context.Context) (*term, error)
 	warmup bool // warm its reconcilers before they are elected
+
+	// claim returns nil once this installation is the one that reconciles, and is called while it leads. Until then it
+	// calls waiting with the reason. Nil: it is.
+	claim func(ctx context.Context, waiting func(error)) error
 
 	// elect waits to be elected, runs lead, and returns when lead has ended and the Lease is
 	// released, or lost. Nil: no election.
@@ -69,7 +74,8 @@ type lifecycle struct {
 	recorder      *phases.Recorder
 	logger        logr.Logger
 	leadershipLog *leadershipLog // may be nil
-	pause         time.Duration  // after the first failed attempt to start another term
+	pause         time.Duration  // after the first failed attempt of a phase
+	patience      time.Duration  // with which the election waits for caches; 0 means without a bound
 
 	// stopTimeout bounds the whole stop, workTimeout the reconcilers' share of it.
 	stopTimeout, workTimeout time.Duration
@@ -112,11 +118,20 @@ func (l *lifecycle) Run(ctx context.Context) error {
 	return failure
 }
 
-// start goes through the phases. A phase that is interrupted because ctx ended, or because a part
-// that was started before has failed, returns with that reason and not with its own.
+// start goes through the phases. It ends with the API server that never responds: nothing can be served without one. A
+// later phase whose first attempt fails is late: it is attempted until it succeeds, and the start goes on, since what
+// one phase lacks must not take from the cluster what the others give, and a process that runs bears the same. A phase
+// that is interrupted because ctx ended, or because a part that was started before has failed, returns with that reason.
 func (l *lifecycle) start(ctx context.Context, s *stages) error {
 	s.servers.Go(l.servers...)
-	var started *termRuntime
+	err := l.recorder.Do(ctx, phases.APIServer, l.reachable)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	s.caches.Go(l.background...)
 	waitForRanges := sync.OnceFunc(func() {
 		if l.waitForRanges != nil {
 			l.waitForRanges(ctx)
@@ -124,64 +139,96 @@ func (l *lifecycle) start(ctx context.Context, s *stages) error {
 	})
 	for _, step := range []struct {
 		phase phases.Phase
-		do    func(context.Context) error
+		do    func()
 	}{
-		{phases.APIServer, func(ctx context.Context) error {
-			if err := l.reachable(ctx); err != nil {
-				return err
-			}
-			s.caches.Go(l.background...)
-			return nil
+		{phases.Certificates, func() {
+			l.attempt(ctx, s.certificates, "certificates", phases.Certificates, l.prepare, l.refresh)
 		}},
-		{phases.Certificates, func(ctx context.Context) error {
-			if err := l.prepare(ctx); err != nil {
-				return err
-			}
-			s.certificates.Go(component{"certificates", l.refresh})
-			return nil
-		}},
-		{phases.WebhookServer, func(ctx context.Context) error {
+		{phases.WebhookServer, func() {
 			waitForRanges()
 			s.webhook.Go(component{"webhook server", l.webhook})
-			return l.ready(ctx)
+			l.attempt(ctx, s.webhook, "self check", phases.WebhookServer, l.ready, untilDone)
 		}},
-		{phases.CAPublished, func(ctx context.Context) error {
-			if err := l.publish(ctx); err != nil {
-				return err
-			}
+		{phases.CAPublished, func() {
+			l.attempt(ctx, s.certificates, "CA bundle", phases.CAPublished, l.publish, untilDone)
 			s.certificates.Go(component{"CA injection", l.republish})
-			return nil
 		}},
-		{phases.Caches, func(ctx context.Context) error {
-			var err error
+		{phases.Caches, func() {
 			waitForRanges()
-			started, err = l.startTerm(ctx, s)
-			return err
+			l.startWork(ctx, s)
 		}},
 	} {
 		if reason, ok := l.skip[step.phase]; ok {
 			l.recorder.Skip(step.phase, reason)
 			continue
 		}
-		if step.phase == phases.Caches && l.warningCache != nil {
-			s.caches.Go(component{"caches of admission", l.warningCache})
-			continue
-		}
-		err := l.recorder.Do(ctx, step.phase, step.do)
+		step.do()
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if reason, ok := l.skip[phases.Reconcilers]; ok {
+	return nil
+}
+
+// attempt attempts a phase in a group until it succeeds, and then runs what follows from it. It returns after the first
+// attempt, or when ctx ends.
+func (l *lifecycle) attempt(ctx context.Context, in *group, name string, phase phases.Phase, try, follow run) {
+	attempted := make(chan struct{})
+	first := sync.OnceFunc(func() { close(attempted) })
+	end := l.recorder.Begin(phase)
+	in.Go(component{name, func(ctx context.Context) error {
+		defer first()
+		if !l.persist(ctx, phase, "", try, first) {
+			return nil
+		}
+		end(nil)
+		first()
+		return follow(ctx)
+	}})
+	select {
+	case <-attempted:
+	case <-ctx.Done():
+	}
+}
+
+// persist attempts a part of a phase until it succeeds, and records that it is late meanwhile; attempted is called after
+// each failure. It returns false where ctx has ended.
+func (l *lifecycle) persist(ctx context.Context, phase phases.Phase, part string, try run, attempted func()) bool {
+	err := retry.Until(ctx, retry.Policy{MinDelay: l.pause, MaxDelay: maxPause, AttemptTimeout: -1, Forever: true, OnRetry: func(err error, _ time.Duration) {
+		l.recorder.SetLate(phase, part, err)
+		attempted()
+	}}, func(ctx context.Context) error { return runContained(ctx, component{part, try}) })
+	l.recorder.SetLate(phase, part, nil)
+	return err == nil
+}
+
+// maxPause is the longest pause between two attempts of a phase.
+const maxPause = 15 * time.Second
+
+// untilDone is what follows from a phase that has nothing to run.
+func untilDone(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+// startWork starts the caches, the election and the reconcilers, or the caches of admission alone.
+func (l *lifecycle) startWork(ctx context.Context, s *stages) {
+	reason, none := l.skip[phases.Reconcilers]
+	if none {
 		l.recorder.Skip(phases.Election, reason)
 		l.recorder.Skip(phases.Reconcilers, reason)
-		return nil
 	}
-	s.work.Go(component{"reconcilers", func(ctx context.Context) error { return l.work(ctx, s, started) }})
-	return nil
+	if l.warningCache != nil {
+		s.caches.Go(component{"caches of admission", l.warningCache})
+	}
+	if none {
+		return
+	}
+	var started *termRuntime
+	l.attempt(ctx, s.work, "reconcilers", phases.Caches, func(ctx context.Context) (err error) {
+		started, err = l.tryTerm(ctx, s)
+		return err
+	}, func(ctx context.Context) error { return l.work(ctx, s, started) })
 }
 
 // stop ends the stages in their order, whether or not ctx has ended. What does not end in time is left behind, and named.

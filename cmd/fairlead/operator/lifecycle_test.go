@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -250,14 +251,8 @@ func TestAPartThatFailsStopsEverythingAndIsTheError(t *testing.T) {
 	}{
 		"the API server":     {func(l *staged) { l.reachable = failing }, "api-server: address"},
 		"the probes":         {func(l *staged) { l.servers = []component{{"probes", failing}}; l.reachable = waits }, "address"},
-		"the certificate":    {func(l *staged) { l.prepare = failing }, "certificates: address"},
 		"the webhook server": {func(l *staged) { l.webhook = failing; l.ready = waits }, "address"},
-		"publishing":         {func(l *staged) { l.publish = failing }, "ca-published: address"},
-		"making controllers": {func(l *staged) { l.lifecycle.term = func(context.Context) (*term, error) { return nil, broken } }, "caches: address"},
 		"the cache":          {func(l *staged) { l.caches = []component{{"cache", failing}}; l.sync = waits }, "address"},
-		"syncing":            {func(l *staged) { l.sync = failing }, "caches: address"},
-		"warming":            {func(l *staged) { l.reconcilers = one(failing, waits) }, "caches: address"},
-		"warming, cold":      {func(l *staged) { l.warmup = false; l.reconcilers = one(failing, waits) }, "reconcilers: address"},
 		"a reconciler":       {func(l *staged) { l.reconcilers = one(func(context.Context) error { return nil }, failing) }, "address"},
 		"the election": {func(l *staged) {
 			l.elect = func(context.Context, func(context.Context) error) error { return broken }
@@ -293,6 +288,146 @@ func TestAPartThatFailsStopsEverythingAndIsTheError(t *testing.T) {
 				t.Errorf("parts are left behind: %q", d.read())
 			}
 		})
+	}
+}
+
+// A process that runs bears each of these, so a start must, too. What is late is done without a restart.
+func TestAPhaseThatFailsIsLateAndTheStartGoesOn(t *testing.T) {
+	broken := errors.New("no such CRD")
+	for name, test := range map[string]struct {
+		change func(l *staged, d *callLog, fails func(next run) run)
+		phase  int
+		part   string
+	}{
+		"the certificate": {func(l *staged, d *callLog, fails func(run) run) {
+			l.prepare, l.webhook = fails(l.prepare), d.runs("webhook")
+		}, 1, ""},
+		"the webhook server": {func(l *staged, _ *callLog, fails func(run) run) { l.ready = fails(l.ready) }, 2, ""},
+		"publishing":         {func(l *staged, _ *callLog, fails func(run) run) { l.publish = fails(l.publish) }, 3, ""},
+		"making controllers": {func(l *staged, _ *callLog, fails func(run) run) {
+			made := l.lifecycle.term
+			l.lifecycle.term = func(ctx context.Context) (*term, error) {
+				if err := fails(func(context.Context) error { return nil })(ctx); err != nil {
+					return nil, err
+				}
+				return made(ctx)
+			}
+		}, 4, ""},
+		"syncing": {func(l *staged, _ *callLog, fails func(run) run) {
+			l.sync = fails(l.sync)
+			l.reconcilers = one(untilStarted, l.reconcilers[0].start)
+		}, 4, "warnings of admission"},
+		"warming": {func(l *staged, _ *callLog, fails func(run) run) {
+			other := one(fails(untilStarted), untilDone)[0]
+			other.name = "chaospod"
+			l.reconcilers = append(l.reconcilers, other)
+		}, 4, "chaospod"},
+		"warming, cold": {func(l *staged, _ *callLog, fails func(run) run) {
+			other := one(fails(untilStarted), untilDone)[0]
+			other.name = "chaospod"
+			l.warmup, l.reconcilers = false, append(l.reconcilers, other)
+		}, 6, "chaospod"},
+		"a panic": {func(l *staged, _ *callLog, fails func(run) run) {
+			l.publish = fails(func(context.Context) error { panic(broken) }) //nolint:forbidigo // what it tests
+		}, 3, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, d := fakes(t)
+			var mended atomic.Bool
+			l.pause = time.Millisecond
+			test.change(l, d, func(next run) run {
+				return func(ctx context.Context) error {
+					if !mended.Load() {
+						return broken
+					}
+					if name == "a panic" {
+						return nil
+					}
+					return next(ctx)
+				}
+			})
+			ctx, cancel := context.WithCancel(context.Background())
+			done := ran(ctx, l)
+			if name != "making controllers" {
+				d.await(t, "+reconcile")
+			}
+			awaitState(t, l.recorder, test.phase, phases.Late)
+			row, degraded := l.recorder.Status().Phases[test.phase], l.recorder.LateError()
+			if !strings.Contains(row.Detail, broken.Error()) || degraded == nil || !strings.Contains(degraded.Error(), test.part) || !strings.Contains(degraded.Error(), broken.Error()) {
+				t.Errorf("row %+v, degraded: %v", row, degraded)
+			}
+			mended.Store(true)
+			awaitState(t, l.recorder, test.phase, phases.Done)
+			d.await(t, "+reconcile")
+			if err := l.recorder.LateError(); err != nil {
+				t.Errorf("degraded: %v", err)
+			}
+			cancel()
+			if err := result(t, done); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func untilStarted(context.Context) error { return nil }
+
+// awaitState waits until a phase is in a state.
+func awaitState(t *testing.T, recorder *phases.Recorder, phase int, want phases.State) {
+	t.Helper()
+	for limit := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		row := recorder.Status().Phases[phase]
+		if row.State == want {
+			return
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("%s is %s, not %s: %s", row.Phase, row.State, want, row.Detail)
+		}
+	}
+}
+
+func TestAnElectionDoesNotWaitForACacheThatHangs(t *testing.T) {
+	l, d := fakes(t)
+	l.patience = time.Millisecond
+	l.reconcilers = append(l.reconcilers, reconciler{"chaospod", untilDone, untilDone})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := ran(ctx, l)
+	d.await(t, "+reconcile")
+	if err := l.recorder.LateError(); err == nil || !strings.Contains(err.Error(), "chaospod: not done within 1ms") {
+		t.Errorf("degraded: %v", err)
+	}
+	cancel()
+	if err := result(t, done); err != nil {
+		t.Error(err)
+	}
+}
+
+// Two installations would restart each workload twice.
+func TestALeaderReconcilesNothingThatAnotherInstallationReconciles(t *testing.T) {
+	l, d := fakes(t)
+	freed := make(chan struct{})
+	l.lifecycle.claim = func(ctx context.Context, waiting func(error)) error {
+		waiting(errors.New("another installation reconciles"))
+		d.write("waiting")
+		select {
+		case <-freed:
+		case <-ctx.Done():
+		}
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := ran(ctx, l)
+	d.await(t, "waiting")
+	awaitState(t, l.recorder, 6, phases.Late)
+	if slices.Contains(d.read(), "+reconcile") {
+		t.Error("it reconciles")
+	}
+	close(freed)
+	d.await(t, "+reconcile")
+	awaitState(t, l.recorder, 6, phases.Done)
+	cancel()
+	if err := result(t, done); err != nil {
+		t.Error(err)
 	}
 }
 

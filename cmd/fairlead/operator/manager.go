@@ -81,11 +81,16 @@ func New(c *options.Configuration, o Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	offset, err := newClockOffset(o.Clock, o.Metrics, o.Logger.WithName("clock"))
+	if err != nil {
+		return nil, err
+	}
+	api.rest.Wrap(offset.wrap)
 	LimitMemory(o.Logger) // before the components that take a share of it
 	if c.Controllers.Enabled {
 		limitGarbage()
 	}
-	a := &assembly{Options: o, config: c, identity: self, api: api, leadershipLog: newLeadershipLog(self.id, o.Reconciles, o.Logger)}
+	a := &assembly{Options: o, config: c, identity: self, api: api, offset: offset, leadershipLog: newLeadershipLog(self.id, o.Reconciles, o.Logger)}
 	l, err := a.assemble()
 	if err != nil {
 		return nil, err
@@ -99,6 +104,7 @@ type assembly struct {
 	config        *options.Configuration
 	identity      identity
 	api           *connection
+	offset        *clockOffset
 	scheme        *runtime.Scheme
 	client        kubernetes.Interface // without a limit
 	recorder      *phases.Recorder
@@ -107,7 +113,8 @@ type assembly struct {
 	leadershipLog *leadershipLog
 	metrics       *swappableRegistry          // those of reconcilers
 	check         func() error                // nil where reconcilers may write; a nil check always allows it
-	degraded      func() error                // what is wrong that this replica cannot help being ready by; nil: nothing
+	claim         *claim                      // nil where this replica has no reconcilers
+	bundles       func() error                // which objects lack the CA bundle; nil where another component writes it
 	healthy       func(context.Context) error // whether objects may be rewritten that may need a conversion
 
 	recordEvent func(events.Event)         // writes an Event
@@ -116,7 +123,7 @@ type assembly struct {
 
 func (a *assembly) assemble() (*lifecycle, error) {
 	var err error
-	if a.recorder, err = phases.New(phases.Options{Logger: a.Logger, Metrics: a.Metrics, Version: a.Version}); err != nil {
+	if a.recorder, err = phases.New(phases.Options{Logger: a.Logger, Metrics: a.Metrics, Version: a.Version, OnLate: a.reportLate}); err != nil {
 		return nil, err
 	}
 	if err := a.Metrics.Register(panics.Metric()); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
@@ -162,7 +169,7 @@ func (a *assembly) assemble() (*lifecycle, error) {
 		ready = a.withoutWebhooks(&p)
 	}
 	if a.config.Controllers.Enabled {
-		if err := a.withControllers(&p); err != nil {
+		if err := a.withControllers(&p, untyped); err != nil {
 			return nil, err
 		}
 	} else {
@@ -175,6 +182,7 @@ func (a *assembly) assemble() (*lifecycle, error) {
 	stop := a.config.GracefulShutdownTimeout.Duration
 	l := &lifecycle{
 		parts: p, recorder: a.recorder, logger: a.Logger, leadershipLog: a.leadershipLog, pause: time.Second, stopTimeout: stop,
+		patience: min(a.config.ClientConnection.StartTimeout.Duration, a.config.Controllers.CacheSyncTimeout.Duration),
 		// At least some seconds, also where the drain is allowed all the time there is.
 		workTimeout: max(stop-drain, min(stop, 5*time.Second)),
 	}
@@ -188,7 +196,44 @@ func (a *assembly) assemble() (*lifecycle, error) {
 		a.recorder.SetInfo("identity", func() string { return a.identity.id })
 	}
 	a.recorder.SetInfo("API server", a.api.status)
+	a.recorder.SetInfo("clock", a.offset.status)
+	a.offset.report = a.reportOffset
 	return l, nil
+}
+
+// degraded returns what is wrong that makes no replica unready; nil where nothing is.
+func (a *assembly) degraded() error {
+	errs := []error{a.recorder.LateError(), a.offset.err()}
+	if a.bundles != nil {
+		errs = append(errs, a.bundles())
+	}
+	return errors.Join(errs...)
+}
+
+// lateReasons are the reasons of the Events about late phases: of one reason, one Event is written in ten minutes.
+var lateReasons = map[phases.Phase]string{
+	phases.Certificates: "CertificateUnavailable", phases.WebhookServer: "WebhooksUnavailable", phases.CAPublished: "CABundleNotPublished",
+	phases.Caches: "CachesNotSynced", phases.Reconcilers: "NotReconciling",
+}
+
+// reportLate reports by an Event on the operator's Lease that the start goes on without a part of a phase.
+func (a *assembly) reportLate(phase phases.Phase, part string, reason error) {
+	what := string(phase)
+	if part != "" {
+		what += " (" + part + ")"
+	}
+	a.recordEvent(events.Event{
+		Regarding: leaseOf(a.config, a.identity), Reason: lateReasons[phase], Action: "Start",
+		Note: "The start went on without " + what + ", which is attempted again: " + reason.Error(),
+	})
+}
+
+// reportOffset reports by an Event on the operator's Lease that the clock is wrong, or the API server's.
+func (a *assembly) reportOffset(message string) {
+	a.recordEvent(events.Event{
+		Regarding: leaseOf(a.config, a.identity), Reason: "ClockSkewed", Action: "Compare",
+		Note: a.identity.id + ": " + message + ". Until then schedules, windows and the age of changes are off by as much.",
+	})
 }
 
 // reviews is what admission consults about writers.

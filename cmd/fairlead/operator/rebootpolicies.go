@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
@@ -106,7 +107,7 @@ func (r *rebootPolicies) warm(ctx context.Context, phase phases.Phase) error {
 	if err := r.create(key); err != nil {
 		return err
 	}
-	if err := r.leader.waitForInformers(ctx, phase, rebootpolicy.Kinds(sourcesMode(r.leader.config))); err != nil {
+	if err := r.leader.waitForInformers(ctx, phase, &autorebootv1.RebootPolicy{}, rebootpolicy.Kinds(sourcesMode(r.leader.config))); err != nil {
 		return err
 	}
 	return r.controller.Warmup(ctx)

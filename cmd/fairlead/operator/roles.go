@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
@@ -43,14 +45,18 @@ func (a *assembly) withWebhooks(p *parts, untyped dynamic.Interface) (ready func
 	}
 	a.healthy = failures.Healthy
 	p.prepare, p.refresh = source.Prepare, source.Run
-	p.webhook, p.ready = webhook.Start, webhook.WaitReady
+	p.webhook, p.ready = webhook.Start, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, source.limit)
+		defer cancel()
+		return webhook.WaitReady(ctx)
+	}
 	if callers != nil {
 		p.background = append(p.background, component{"authorities of the webhooks' clients", callers.Run})
 	}
 	if source.injector != nil {
 		p.publish, p.republish = source.publish, source.republish
-		a.degraded = source.injector.Missing
-		a.recorder.SetInfo("CA bundle", func() string { return oneLine(a.degraded()) })
+		a.bundles = source.injector.Missing
+		a.recorder.SetInfo("CA bundle", func() string { return oneLine(a.bundles()) })
 	} else {
 		p.skip[phases.CAPublished] = source.absent
 	}
@@ -70,12 +76,18 @@ func (a *assembly) withoutWebhooks(p *parts) (ready func() error) {
 }
 
 // withControllers adds what is created for each term.
-func (a *assembly) withControllers(p *parts) error {
+func (a *assembly) withControllers(p *parts, untyped dynamic.Interface) error {
 	a.metrics = &swappableRegistry{}
 	if err := a.Metrics.Register(a.metrics); err != nil {
 		return fmt.Errorf("metrics of reconcilers: %w", err)
 	}
 	p.term = a.term
+	a.claim = &claim{
+		definitions: untyped.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")),
+		own:         types.NamespacedName{Namespace: a.identity.namespace, Name: a.config.Service.Name},
+		clock:       a.Clock, logger: a.Logger.WithName("claim"),
+	}
+	p.claim = a.claim.wait
 	p.warmup = a.config.Controllers.Warmup
 	p.demote = a.config.LeaderElection.OnLost == options.LostDemote
 	return nil
@@ -93,7 +105,7 @@ func (a *assembly) withoutControllers(p *parts) {
 func readyToLead(status phases.Status) error {
 	for _, row := range status.Phases {
 		switch row.State {
-		case phases.Done, phases.Skipped:
+		case phases.Done, phases.Skipped, phases.Late:
 		case phases.Running:
 			if row.Phase == phases.Election || row.Phase == phases.Reconcilers {
 				return nil

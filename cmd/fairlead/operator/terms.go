@@ -7,11 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/internal/leaderelection"
-	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
 // reconciler is a controller. Warm starts its sources and returns when they have synced; Start
@@ -37,6 +39,14 @@ type termRuntime struct {
 	reconciling    context.Context
 	endReconciling context.CancelFunc
 	informers      *group
+	warmups        map[string]*warmup // of reconcilers, by their names; nil until they are warmed
+}
+
+// warmup is a part of a term that is attempted until it succeeds, whatever becomes of the other parts: a kind whose CRD
+// is missing, or that may not be listed, takes nothing from the other kinds.
+type warmup struct {
+	name            string
+	attempted, done chan struct{} // closed after the first attempt, and after the one that succeeded
 }
 
 // startTerm creates a term, starts its cache and warms its reconcilers. Its result must be given to stopTerm,
@@ -52,13 +62,20 @@ func (l *lifecycle) startTerm(ctx context.Context, s *stages) (*termRuntime, err
 	t := &termRuntime{term: made, informers: s.newCacheGroup()}
 	t.reconciling, t.endReconciling = context.WithCancel(s.reconciling)
 	t.informers.Go(made.caches...)
-	if err := made.sync(ctx); err != nil {
+	admission := l.startWarmup(t, phases.Caches, "warnings of admission", made.sync)
+	if err := l.awaitAttempts(ctx, phases.Caches, admission); err != nil || !l.warmup {
 		return t, err
 	}
-	if l.warmup {
-		return t, l.warm(ctx, t)
+	return t, l.warm(ctx, t, phases.Caches)
+}
+
+// tryTerm is startTerm, which stops the term after an error, so that it can be attempted again.
+func (l *lifecycle) tryTerm(ctx context.Context, s *stages) (*termRuntime, error) {
+	t, err := l.startTerm(ctx, s)
+	if err != nil && ctx.Err() == nil {
+		err = errors.Join(err, l.stopTerm(ctx, t))
 	}
-	return t, nil
+	return t, err
 }
 
 // stopTerm stops a term and waits for it, within ctx.
@@ -104,30 +121,18 @@ func (l *lifecycle) work(ctx context.Context, s *stages, t *termRuntime) error {
 	}
 }
 
-// restartTerm is startTerm for a replica that serves webhooks meanwhile: it retries what would end a start.
-// It returns nil where ctx has ended.
-func (l *lifecycle) restartTerm(ctx context.Context, s *stages) *termRuntime {
-	var t *termRuntime
-	err := retry.Until(ctx, retry.Policy{MinDelay: l.pause, MaxDelay: maxPause, AttemptTimeout: -1, OnRetry: func(err error, delay time.Duration) {
-		l.logger.Error(err, "cannot rejoin the election yet; retrying", "in", delay)
-	}}, func(ctx context.Context) error {
-		err := l.recorder.Do(ctx, phases.Caches, func(ctx context.Context) (err error) {
-			t, err = l.startTerm(ctx, s)
-			return err
-		})
-		if err != nil && ctx.Err() == nil {
-			err = errors.Join(err, l.stopTerm(ctx, t))
-		}
+// restartTerm starts another term. It returns nil where ctx has ended.
+func (l *lifecycle) restartTerm(ctx context.Context, s *stages) (t *termRuntime) {
+	end := l.recorder.Begin(phases.Caches)
+	if !l.persist(ctx, phases.Caches, "", func(ctx context.Context) (err error) {
+		t, err = l.tryTerm(ctx, s)
 		return err
-	})
-	if err != nil {
+	}, func() {}) {
 		return nil
 	}
+	end(nil)
 	return t
 }
-
-// maxPause is the longest pause between two attempts to start a term.
-const maxPause = 15 * time.Second
 
 // reconcile runs the reconcilers until leading ends, and returns when the last has ended.
 func (l *lifecycle) reconcile(leading context.Context, s *stages, t *termRuntime) error {
@@ -139,7 +144,7 @@ func (l *lifecycle) reconcile(leading context.Context, s *stages, t *termRuntime
 		if l.warmup {
 			return nil // it was done with the caches
 		}
-		return l.warm(ctx, t)
+		return l.warm(ctx, t, phases.Reconcilers)
 	})
 	if t.reconciling.Err() != nil {
 		return nil
@@ -147,32 +152,83 @@ func (l *lifecycle) reconcile(leading context.Context, s *stages, t *termRuntime
 	if err != nil {
 		return err
 	}
+	if l.claim != nil {
+		err := l.claim(t.reconciling, func(err error) { l.recorder.SetLate(phases.Reconcilers, "", err) })
+		if err != nil || t.reconciling.Err() != nil {
+			return err
+		}
+		l.recorder.SetLate(phases.Reconcilers, "", nil)
+	}
 	l.leadershipLog.write(leadershipEntry{Event: eventLead})
 	defer l.leadershipLog.write(leadershipEntry{Event: eventUnlead})
 	group := newGroup(t.reconciling, s.fail) //nolint:contextcheck // ends with leading, see above
 	for _, r := range t.reconcilers {
-		group.Go(component{r.name, r.start})
+		group.Go(component{r.name, func(ctx context.Context) error {
+			select {
+			case <-t.warmups[r.name].done:
+				return r.start(ctx)
+			case <-ctx.Done():
+				return nil
+			}
+		}})
 	}
 	<-t.reconciling.Done()
 	group.Wait()
 	return nil
 }
 
-// warm starts the sources of all reconcilers, under the context in which they will live, and
-// waits for them within ctx.
-func (l *lifecycle) warm(ctx context.Context, t *termRuntime) error {
-	results := make(chan error, len(t.reconcilers))
+// warm starts the sources of all reconcilers and waits within ctx until each was attempted. After the patience it goes on:
+// to lead some kinds is better than to lead none.
+func (l *lifecycle) warm(ctx context.Context, t *termRuntime, phase phases.Phase) error {
+	t.warmups = map[string]*warmup{}
 	for _, r := range t.reconcilers {
-		go func() { results <- runContained(t.reconciling, component{r.name, r.warm}) }()
+		t.warmups[r.name] = l.startWarmup(t, phase, r.name, r.warm)
 	}
-	for range t.reconcilers {
-		select {
-		case err := <-results:
-			if err != nil {
-				return err
+	return l.awaitAttempts(ctx, phase, slices.Collect(maps.Values(t.warmups))...)
+}
+
+// startWarmup attempts a part of a term under the context in which it will live.
+func (l *lifecycle) startWarmup(t *termRuntime, phase phases.Phase, name string, try run) *warmup {
+	w := &warmup{name: name, attempted: make(chan struct{}), done: make(chan struct{})}
+	first := sync.OnceFunc(func() { close(w.attempted) })
+	t.informers.Go(component{name, func(ctx context.Context) error {
+		defer first()
+		l.persist(t.reconciling, phase, name, func(ctx context.Context) error { //nolint:contextcheck // the sources end with the leadership
+			err := try(ctx)
+			if err == nil {
+				close(w.done)
 			}
+			return err
+		}, first)
+		first()
+		return untilDone(ctx)
+	}})
+	return w
+}
+
+// awaitAttempts waits until each was attempted, at most for the patience, and records those that are late then.
+func (l *lifecycle) awaitAttempts(ctx context.Context, phase phases.Phase, all ...*warmup) error {
+	var late <-chan time.Time
+	if l.patience > 0 {
+		timer := time.NewTimer(l.patience)
+		defer timer.Stop()
+		late = timer.C
+	}
+	for _, w := range all {
+		select {
+		case <-w.attempted:
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-late:
+			closed := make(chan time.Time)
+			close(closed)
+			late = closed // for those that follow
+			l.recorder.SetLate(phase, w.name, fmt.Errorf("not done within %s", l.patience))
+			select {
+			case <-w.done: // meanwhile
+				l.recorder.SetLate(phase, w.name, nil)
+			default:
+			}
 		}
 	}
 	return nil

@@ -5,8 +5,11 @@ package phases
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,6 +54,8 @@ const (
 	Done    State = "done"
 	Skipped State = "skipped"
 	Failed  State = "failed"
+	// Late is a phase that the start went on without. It is still attempted.
+	Late State = "late"
 )
 
 // Options configure a Recorder.
@@ -63,6 +68,9 @@ type Options struct {
 	Version string
 	// Clock is the clock. Nil means the real one.
 	Clock clock.PassiveClock
+	// OnLate is called when a part of a phase becomes late, and for each other reason that it has. It must not
+	// block. Nil means that it is not called.
+	OnLate func(phase Phase, part string, reason error)
 }
 
 // Recorder records the phases of one start. Its methods may be called at the same time.
@@ -71,6 +79,8 @@ type Recorder struct {
 	version string
 	clock   clock.PassiveClock
 	seconds *prometheus.GaugeVec
+	late    *prometheus.GaugeVec
+	onLate  func(Phase, string, error)
 	started time.Time
 
 	mu    sync.Mutex
@@ -85,6 +95,7 @@ type row struct {
 	took     time.Duration
 	begun    time.Time
 	progress string
+	late     map[string]error // why parts of it are late, by name
 }
 
 type fact struct {
@@ -97,17 +108,26 @@ func New(o Options) (*Recorder, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	r := &Recorder{logger: o.Logger, version: o.Version, clock: o.Clock, started: o.Clock.Now()}
-	for _, phase := range Order() {
-		r.rows = append(r.rows, row{phase: phase, state: Pending})
+	if o.OnLate == nil {
+		o.OnLate = func(Phase, string, error) {}
 	}
+	r := &Recorder{logger: o.Logger, version: o.Version, clock: o.Clock, onLate: o.OnLate, started: o.Clock.Now()}
+	for _, phase := range Order() {
+		r.rows = append(r.rows, row{phase: phase, state: Pending, late: map[string]error{}})
+	}
+	r.late = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "fairlead_startup_phase_late",
+		Help: "1 for a phase of the start that the start went on without, and that is still attempted. Otherwise it is 0 or absent.",
+	}, []string{"phase"})
 	r.seconds = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "fairlead_startup_phase_seconds",
 		Help: "How long each phase of the start took, in seconds. A phase that has not ended is absent.",
 	}, []string{"phase"})
 	if o.Metrics != nil {
-		if err := o.Metrics.Register(r.seconds); err != nil {
-			return nil, fmt.Errorf("startup metrics: %w", err)
+		for _, metric := range []prometheus.Collector{r.seconds, r.late} {
+			if err := o.Metrics.Register(metric); err != nil {
+				return nil, fmt.Errorf("startup metrics: %w", err)
+			}
 		}
 	}
 	return r, nil
@@ -151,6 +171,61 @@ func (r *Recorder) Skip(phase Phase, reason string) {
 // Progress shows what a running phase is waiting for.
 func (r *Recorder) Progress(phase Phase, format string, args ...any) {
 	r.change(phase, func(row *row) { row.progress = fmt.Sprintf(format, args...) })
+}
+
+// SetLate records that the start goes on without a part of a phase, and why. The part is empty where the phase has
+// only one. A nil reason means that the part is no longer late.
+func (r *Recorder) SetLate(phase Phase, part string, reason error) {
+	news, cleared := false, false
+	r.change(phase, func(row *row) {
+		before, was := row.late[part]
+		if reason == nil {
+			delete(row.late, part)
+			cleared = was
+		} else {
+			row.late[part] = reason
+			news = !was || before.Error() != reason.Error()
+		}
+		value := 0.0
+		if len(row.late) > 0 {
+			value = 1
+		}
+		r.late.WithLabelValues(string(phase)).Set(value)
+	})
+	switch {
+	case news:
+		r.logger.Error(reason, "start: going on without this phase, which is attempted again", "phase", phase, "part", part)
+		r.onLate(phase, part, reason)
+	case cleared:
+		r.logger.Info("start: a late phase is done", "phase", phase, "part", part)
+	}
+}
+
+// LateError returns nil where no part of any phase is late. Otherwise it names each with its reason, in the order of the
+// phases.
+func (r *Recorder) LateError() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var errs []error
+	for _, row := range r.rows {
+		if reason := row.lateReason(); reason != "" {
+			errs = append(errs, fmt.Errorf("the start went on without %s: %s", row.phase, reason))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// lateReason joins the reasons of the parts that are late; empty where none is.
+func (r *row) lateReason() string {
+	reasons := make([]string, 0, len(r.late))
+	for _, part := range slices.Sorted(maps.Keys(r.late)) {
+		reason := strings.ReplaceAll(r.late[part].Error(), "\n", "; ")
+		if part != "" {
+			reason = part + ": " + reason
+		}
+		reasons = append(reasons, reason)
+	}
+	return strings.Join(reasons, "; ")
 }
 
 // SetInfo adds a line to /statusz that is computed whenever the page is read, or puts it in the place of

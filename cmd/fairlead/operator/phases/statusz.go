@@ -45,12 +45,15 @@ func (r *Recorder) Status() Status {
 	r.mu.Lock()
 	status := Status{Version: r.version, Seconds: now.Sub(r.started).Seconds(), Facts: []Fact{}}
 	for _, row := range r.rows {
-		took := row.took
-		if row.state == Running {
+		took, state, detail := row.took, row.state, row.progress
+		if state == Running {
 			took = now.Sub(row.begun)
 		}
+		if reason := row.lateReason(); reason != "" {
+			state, detail = Late, reason
+		}
 		status.Phases = append(status.Phases, PhaseStatus{
-			Phase: row.phase, State: row.state, Detail: row.progress,
+			Phase: row.phase, State: state, Detail: detail,
 			AfterSeconds: row.after.Seconds(), Seconds: took.Seconds(),
 		})
 	}

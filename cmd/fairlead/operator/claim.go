@@ -1,0 +1,128 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	"github.com/fairlead-dev/fairlead/internal/objectwatch"
+	"github.com/fairlead-dev/fairlead/internal/panics"
+)
+
+// claimInterval is how often the CRDs are read beside the watches.
+const claimInterval = 5 * time.Minute
+
+// claim decides which of several installations in a cluster reconciles: the one whose Service the CRDs call for
+// conversion. Two that reconcile the same objects would restart each workload twice, and kill twice as many pods. CRDs
+// without conversion name none, nor do they tell an operator that may not read them; then it reconciles.
+type claim struct {
+	definitions dynamic.ResourceInterface
+	own         types.NamespacedName // the Service of this installation's webhooks
+	clock       clock.WithTicker
+	logger      logr.Logger
+}
+
+// foreignClaim is that another installation reconciles.
+type foreignClaim struct {
+	definition string
+	service    types.NamespacedName
+	own        types.NamespacedName
+}
+
+func (f *foreignClaim) Error() string {
+	return fmt.Sprintf("CustomResourceDefinition %s calls Service %s and not %s: another installation of Fairlead reconciles, and this one does not; remove one of the two, or apply the CRDs of this one", f.definition, f.service, f.own)
+}
+
+// check returns nil where this installation reconciles, a *foreignClaim where another does, and any other error where that
+// is not known.
+func (c *claim) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	for _, name := range crdNames() {
+		object, err := c.definitions.Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+			continue
+		case err != nil:
+			return fmt.Errorf("whether another installation reconciles: CustomResourceDefinition %s: %w", name, err)
+		}
+		path := []string{"spec", "conversion", "webhook", "clientConfig", "service"}
+		namespace, _, _ := unstructured.NestedString(object.Object, append(path, "namespace")...) // the API server has checked them
+		service, found, _ := unstructured.NestedString(object.Object, append(path, "name")...)
+		if by := (types.NamespacedName{Namespace: namespace, Name: service}); found && by != c.own {
+			return &foreignClaim{name, by, c.own}
+		}
+	}
+	return nil
+}
+
+// hold returns an error once another installation reconciles, so that this process ends and its next start waits.
+func (c *claim) hold(ctx context.Context) error {
+	return c.follow(ctx, func(err error) bool {
+		var foreign *foreignClaim
+		return errors.As(err, &foreign)
+	})
+}
+
+// wait returns nil once this installation reconciles, and calls waiting with the reason meanwhile.
+func (c *claim) wait(ctx context.Context, waiting func(error)) error {
+	return c.follow(ctx, func(err error) bool {
+		if err != nil {
+			waiting(err)
+		}
+		return err == nil
+	})
+}
+
+// follow checks whenever a CRD changes until the result is final, which it returns, or ctx ends.
+func (c *claim) follow(ctx context.Context, isFinal func(error) bool) error {
+	if err := c.check(ctx); isFinal(err) {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	changed := make(chan struct{}, 1)
+	var watching sync.WaitGroup
+	defer func() { cancel(); watching.Wait() }()
+	for _, name := range crdNames() {
+		watching.Go(func() {
+			panics.Go("claim", func() { c.watch(ctx, name, changed) })
+		})
+	}
+	timer := c.clock.NewTicker(claimInterval)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		case <-timer.C():
+		}
+		if err := c.check(ctx); isFinal(err) && ctx.Err() == nil {
+			return err
+		}
+	}
+}
+
+func (c *claim) watch(ctx context.Context, name string, changed chan<- struct{}) {
+	objectwatch.Run(ctx, objectwatch.Options{
+		Client: c.definitions, Name: name, Changed: changed, Work: "claim",
+		Clock: c.clock, MinDelay: time.Second, MaxDelay: claimInterval,
+		OnError: func(err error) {
+			c.logger.Info("a CRD cannot be watched, so that another installation is noticed only when it is next read",
+				"name", name, "interval", claimInterval.String(), "reason", err.Error())
+		},
+	})
+}

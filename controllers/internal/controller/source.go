@@ -1,0 +1,32 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// Kind is a source of events of a kind, which has synced when the informer of that kind has. That of controller-runtime
+// waits for the informers of all kinds: one that may not be listed would stop every controller.
+func Kind[T client.Object](from cache.Cache, of T, handle handler.TypedEventHandler[T, reconcile.Request], predicates ...predicate.TypedPredicate[T]) source.SyncingSource {
+	return source.Kind(ownInformer{from}, of, handle, predicates...)
+}
+
+// OptionalKind is Kind for a kind of ours that a controller only refers to: its controller does not wait for it, and its
+// events begin when its CRD has been installed.
+func OptionalKind[T client.Object](from cache.Cache, of T, handle handler.TypedEventHandler[T, reconcile.Request], predicates ...predicate.TypedPredicate[T]) source.Source {
+	return struct{ source.Source }{Kind(from, of, handle, predicates...)}
+}
+
+// ownInformer is a cache whose GetInformer has waited for the one informer that matters to the caller.
+type ownInformer struct{ cache.Cache }
+
+func (ownInformer) WaitForCacheSync(ctx context.Context) bool { return ctx.Err() == nil }

@@ -1,0 +1,262 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-dev/fairlead/test/framework"
+)
+
+// late waits until a phase is late, for a reason that holds every text, and is told wherever it should be.
+func (r *replica) late(phase string, texts ...string) {
+	r.suite.Helper()
+	r.reachesLate(phase, texts...)
+	r.suite.Eventually(func() error {
+		if got, err := r.metric(fmt.Sprintf("fairlead_startup_phase_late{phase=%q}", phase)); err != nil || got != 1 {
+			return fmt.Errorf("the metric of the late phase %s is %v, %v", phase, got, err)
+		}
+		return framework.Holds(r.suite.Kubectl("get", "events", "--all-namespaces", "-o", "wide"), "without "+phase)
+	})
+}
+
+// reachesLate waits until a phase is late, for a reason that holds every text.
+func (r *replica) reachesLate(phase string, texts ...string) {
+	r.suite.Helper()
+	r.suite.Eventually(func() error {
+		status, err := r.status()
+		if err != nil {
+			return err
+		}
+		if got := status.state(phase); got != "late" {
+			return fmt.Errorf("phase %s is %s: %+v", phase, got, status.Phases)
+		}
+		i := slices.Index(phases, phase)
+		return framework.Holds(status.Phases[i].Detail, texts...)
+	})
+}
+
+// whole waits until every phase is done and nothing is degraded, in the same process.
+func (r *replica) whole() {
+	r.suite.Helper()
+	r.suite.Eventually(func() error {
+		if err := r.Started(r.suite.Context()); err != nil {
+			return err
+		}
+		body, err := r.Probe(r.suite.Context(), "/readyz")
+		if err == nil && strings.Contains(body, "degraded") {
+			err = fmt.Errorf("/readyz: %s", body)
+		}
+		return err
+	})
+}
+
+// lack is something that the start needs, and that is missing, refused or wrong.
+type lack struct {
+	title string
+	make  func(s *suite)
+	mend  func(s *suite)
+	args  []string
+	phase string   // that is late
+	texts []string // of its reason
+	kind  bool     // whether ExternalServices cannot be reconciled meanwhile
+}
+
+// lacks are all of them.
+func (s *suite) lacks(account string) (all []lack) {
+	reinstall := func(s *suite) { s.Must(s.Reinstall(s.Context())) }
+	for _, name := range framework.Definitions {
+		all = append(all, lack{
+			title: "no " + name, phase: "caches", texts: []string{"does not serve", "install its CRD"}, kind: name == framework.Definitions[0],
+			make: func(s *suite) { s.Kubectl("delete", "crd", name) }, mend: reinstall,
+		})
+	}
+	for _, name := range []string{"fairlead-mutating", "fairlead-validating"} {
+		kind := strings.TrimPrefix(name, "fairlead-") + "webhookconfiguration"
+		all = append(all, lack{
+			title: "no " + name, phase: "ca-published", texts: []string{name, "does not exist"},
+			make: func(s *suite) { s.Kubectl("delete", kind, name) }, mend: reinstall,
+		})
+	}
+	const bundle = "/spec/conversion/webhook/clientConfig/caBundle"
+	name := framework.Definitions[2]
+	all = append(all, lack{
+		title: "a bundle of another manager", phase: "ca-published", texts: []string{name, "another field manager"},
+		make: func(s *suite) {
+			foreign := base64.StdEncoding.EncodeToString([]byte(s.issue(time.Hour).ca))
+			s.Kubectl("patch", "crd", name, "--type=json", "--field-manager=rival", "-p", `[{"op":"add","path":"`+bundle+`","value":"`+foreign+`"}]`)
+		},
+		mend: func(s *suite) {
+			s.Kubectl("patch", "crd", name, "--type=json", "-p", `[{"op":"remove","path":"`+bundle+`"}]`)
+		},
+	}, lack{
+		title: "a Secret of another owner", phase: "certificates", texts: []string{rootSecret, "not the operator's to use"},
+		make: func(s *suite) {
+			s.Kubectl("label", "secret", rootSecret, "-n", framework.Namespace, "app.kubernetes.io/managed-by=helm", "--overwrite")
+		},
+		mend: func(s *suite) { s.Kubectl("delete", "secret", rootSecret, "-n", framework.Namespace) },
+	}, lack{
+		title: "a folder that is not mounted", phase: "certificates", texts: []string{"does not exist", "mount"},
+		args: []string{"--webhook-certificates=folder", "--webhook-certificates-folder=" + filepath.Join(s.TempDir(), "late")},
+		make: func(*suite) {},
+	}, lack{
+		title: "no cert-manager", phase: "certificates", texts: []string{"cert-manager is not installed"},
+		args: []string{"--webhook-certificates=certManager"}, make: func(*suite) {},
+	})
+	for _, right := range []struct{ role, resource, phase, text string }{
+		{"role", "secrets", "certificates", rootSecret},
+		{"clusterrole", "customresourcedefinitions", "ca-published", "may not use it"},
+		{"clusterrole", "validatingwebhookconfigurations", "ca-published", "may not use it"},
+		{"clusterrole", "rebootpolicies", "caches", "RebootPolicy"},
+		{"clusterrole", "chaospods", "caches", "ChaosPod"},
+	} {
+		all = append(all, lack{
+			title: "no right to " + right.resource, phase: right.phase, texts: []string{right.text}, args: []string{"--kubeconfig=" + account, "--cache-sync-timeout=3s"},
+			make: func(s *suite) {
+				s.revoke(right.role, right.resource)
+				if right.resource == "secrets" { // reading one that is there is a right of the cluster's role
+					s.Kubectl("delete", "secret", rootSecret, "-n", framework.Namespace)
+				}
+			},
+			mend: func(s *suite) { s.applyRights(filepath.Join(framework.Root, "config", "default")) },
+		})
+	}
+	return all
+}
+
+// revoke takes the rules about a resource from the operator's roles.
+func (s *suite) revoke(kind, resource string) {
+	s.Helper()
+	rbac := s.Kube.RbacV1()
+	if kind == "clusterrole" {
+		role, err := rbac.ClusterRoles().Get(s.Context(), "fairlead-manager", metav1.GetOptions{})
+		s.Must(err)
+		for i := range role.Rules {
+			role.Rules[i].Resources = slices.DeleteFunc(role.Rules[i].Resources, func(r string) bool { return r == resource })
+		}
+		role.Rules = slices.DeleteFunc(role.Rules, isEmpty)
+		_, err = rbac.ClusterRoles().Update(s.Context(), role, metav1.UpdateOptions{})
+		s.Must(err)
+		return
+	}
+	role, err := rbac.Roles(framework.Namespace).Get(s.Context(), "fairlead-manager", metav1.GetOptions{})
+	s.Must(err)
+	for i := range role.Rules {
+		role.Rules[i].Resources = slices.DeleteFunc(role.Rules[i].Resources, func(r string) bool { return r == resource })
+	}
+	role.Rules = slices.DeleteFunc(role.Rules, isEmpty)
+	_, err = rbac.Roles(framework.Namespace).Update(s.Context(), role, metav1.UpdateOptions{})
+	s.Must(err)
+}
+
+func isEmpty(rule rbacv1.PolicyRule) bool { return len(rule.Resources) == 0 }
+
+// A process that runs bears the loss of any one of these, and so does a start: it serves and reconciles what it can, says
+// what is missing, and is whole without a restart once the thing is there.
+func TestAStartGoesOnWithoutWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.applyRights(filepath.Join(framework.Root, "config", "default"))
+	user, err := s.ServiceAccount(framework.Namespace, "fairlead-manager")
+	s.Must(err)
+	first := s.start("--leader-elect=false")
+	first.reconciles()
+	namespace := s.NewNamespace()
+	s.create(namespace, "one")
+	s.reconciled(namespace, "one")
+	first.Stop()
+	t.Cleanup(func() { s.Must(s.Reinstall(context.WithoutCancel(t.Context()))) })
+
+	for _, l := range framework.Sample(framework.NewSampler(t), 4, s.lacks(user.Kubeconfig)) {
+		t.Run(l.title, func(t *testing.T) {
+			s := s.in(t)
+			l.make(s)
+			s.Kubectl("delete", "service", "one", "-n", namespace, "--ignore-not-found")
+			r := s.launch(append([]string{impatient, "--leader-elect=false"}, l.args...)...)
+			r.late(l.phase, l.texts...)
+			r.reaches("reconcilers", "done")
+			if !l.kind {
+				s.Eventually(func() error {
+					_, err := s.Kube.CoreV1().Services(namespace).Get(t.Context(), "one", metav1.GetOptions{})
+					return err
+				})
+			}
+			if l.mend != nil {
+				l.mend(s)
+				r.whole()
+			}
+			if l.kind { // its objects went with it
+				s.Eventually(func() error {
+					_, err := s.Dynamic.Resource(oldOnes).Namespace(namespace).Create(t.Context(), old("one"), metav1.CreateOptions{})
+					if apierrors.IsAlreadyExists(err) {
+						return nil
+					}
+					return err
+				})
+				s.reconciled(namespace, "one")
+			}
+			r.Stop()
+		})
+	}
+}
+
+// While the CRDs call the Service of another installation, this one writes nothing to them and reconciles nothing. When
+// they are its own, it does both without a restart; when they no longer are, it ends its term.
+func TestASecondInstallationLeavesTheFirstAlone(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	first := s.start("--leader-elect=false")
+	first.reconciles()
+	versions := s.generations()
+	namespace := s.NewNamespace()
+	s.create(namespace, "one")
+	s.reconciled(namespace, "one")
+
+	const second = "fairlead-second"
+	s.Kubectl("create", "namespace", second)
+	t.Cleanup(func() {
+		s.Must(s.Reinstall(context.WithoutCancel(t.Context())))
+		_, _ = s.Cluster.Kubectl(context.WithoutCancel(t.Context()), "delete", "namespace", second, "--wait=false")
+	})
+	other := s.launch("--kubeconfig="+s.Kubeconfig(), "--service-namespace="+second, "--leader-elect=false", impatient, "--mutating-configuration=second-mutating", "--validating-configuration=second-validating")
+	other.late("ca-published", framework.Definitions[0], "Service "+framework.Namespace+"/fairlead-webhook", "another installation")
+	other.late("reconcilers", "another installation of Fairlead reconciles")
+	for range 20 {
+		s.create(namespace, fmt.Sprintf("more-%d", time.Now().UnixNano()))
+	}
+	for name, generation := range s.generations() {
+		if generation != versions[name] {
+			t.Errorf("%s was written: generation %d, and before %d", name, generation, versions[name])
+		}
+	}
+
+	first.Stop()
+	for _, name := range framework.Definitions {
+		_, err := s.Dynamic.Resource(crds).Patch(t.Context(), name, types.JSONPatchType,
+			[]byte(`[{"op":"replace","path":"/spec/conversion/webhook/clientConfig/service/namespace","value":"`+second+`"}]`), metav1.PatchOptions{})
+		s.Must(err)
+	}
+	s.Kubectl("delete", "service", "one", "-n", namespace)
+	other.reaches("reconcilers", "done")
+	s.Eventually(func() error {
+		_, err := s.Kube.CoreV1().Services(namespace).Get(t.Context(), "one", metav1.GetOptions{})
+		return err
+	})
+	s.Must(s.Reinstall(t.Context()))
+	if code, output := other.ends(framework.Patience); code != 1 || !strings.Contains(output, "another installation of Fairlead reconciles") {
+		t.Errorf("it ended with %d:\n%s", code, output)
+	}
+}
