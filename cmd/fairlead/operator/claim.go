@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	"github.com/fairlead-dev/fairlead/internal/apistatus"
 	"github.com/fairlead-dev/fairlead/internal/objectwatch"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
@@ -34,6 +36,8 @@ type claim struct {
 	clock       clock.WithTicker
 	logger      logr.Logger
 }
+
+var definitionResource = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
 // foreignClaim is that another installation reconciles.
 type foreignClaim struct {
@@ -54,7 +58,7 @@ func (c *claim) check(ctx context.Context) error {
 	for _, name := range crdNames() {
 		object, err := c.definitions.Get(ctx, name, metav1.GetOptions{})
 		switch {
-		case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		case apistatus.IsAbsent(err, definitionResource.GroupResource(), name), apierrors.IsForbidden(err):
 			continue
 		case err != nil:
 			return fmt.Errorf("whether another installation reconciles: CustomResourceDefinition %s: %w", name, err)

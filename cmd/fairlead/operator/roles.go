@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -83,7 +82,7 @@ func (a *assembly) withControllers(p *parts, untyped dynamic.Interface) error {
 	}
 	p.term = a.term
 	a.claim = &claim{
-		definitions: untyped.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")),
+		definitions: untyped.Resource(definitionResource),
 		own:         types.NamespacedName{Namespace: a.identity.namespace, Name: a.config.Service.Name},
 		clock:       a.Clock, logger: a.Logger.WithName("claim"),
 	}

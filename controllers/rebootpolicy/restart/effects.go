@@ -174,7 +174,7 @@ func (r *run) refusalOf(o occurrence) *autorebootv1.Refusal {
 	return &autorebootv1.Refusal{Time: r.timestamp, Reason: clip(o.reason, maxFingerprint), Message: clip(o.message, maxRecord)}
 }
 
-// addRefusedMessage tells of a refusal once, and again where the API server has other words for it.
+// addRefusedMessage reports a refusal once, and again where the API server has other words for it.
 func (r *run) addRefusedMessage(t *target, before *autorebootv1.Refusal, o occurrence) {
 	if before == nil || before.Message != clip(o.message, maxRecord) {
 		r.addMessage(Message{Reason: "RestartRefused", Warning: true, Target: t.id(), Text: o.message})

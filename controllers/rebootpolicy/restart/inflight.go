@@ -99,7 +99,7 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 	return occurrence{}, false
 }
 
-// isReplaced reports whether every pod is of the latest revision, but for those that a partition kept when the restart
+// isReplaced reports whether every pod is of the latest revision, except for those that a partition kept when the restart
 // was decided on. A rollout that is paused, or has its partition raised, while it is under way proves nothing.
 func (w *Workload) isReplaced(f *autorebootv1.InFlightRestart) bool {
 	return w.Desired > 0 && w.Outdated != nil && *w.Outdated <= w.pastPartition(f)
