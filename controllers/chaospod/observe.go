@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -85,7 +84,7 @@ func (r *Reconciler) observe(ctx context.Context, o *observation, live bool) cha
 func (r *Reconciler) canary(ctx context.Context, o *observation, v *view) *chaos.Canary {
 	r.watchIndex.Set(o.key, &watchSet{pod: o.key.Name})
 	var pod corev1.Pod
-	if err := v.from.Get(ctx, o.key, &pod); apierrors.IsNotFound(err) {
+	if err := v.from.Get(ctx, o.key, &pod); isAbsent(err) {
 		return &chaos.Canary{}
 	} else if err != nil {
 		return &chaos.Canary{Unknown: "the pod " + o.key.Name + " cannot be read: " + err.Error()}

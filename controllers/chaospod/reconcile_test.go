@@ -13,8 +13,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
@@ -383,6 +385,41 @@ func TestTheVerdictOnARunIsFromWhatTheApiServerHas(t *testing.T) {
 	s.now = s.now.Add(30 * time.Second)
 	s.reconcile()
 	if st := s.object().Status; st.CurrentRun != nil || len(st.Runs) != 1 || st.Runs[0].Outcome != chaosv1.RunSurvived {
+		t.Errorf("%+v", st)
+	}
+}
+
+// A proxy that has lost the API server responds with 404 and a page of its own.
+func TestThePageOfAProxyIsNotTheEndOfAWorkload(t *testing.T) {
+	s := newSuite(t, one)
+	s.requestRun()
+	s.reconcile()
+	for _, object := range workload("api") {
+		if pod, ok := object.(*corev1.Pod); ok && len(s.killed) == 1 && pod.Name == s.killed[0] {
+			pod.Name, pod.UID = "api-1-z", "uid-api-1-z"
+			s.must(s.store.Create(t.Context(), pod))
+		}
+	}
+	s.reconcile()
+	s.Live = interceptor.NewClient(s.store, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+			if _, ok := into.(*appsv1.Deployment); ok {
+				return apierrors.NewGenericServerResponse(404, "get", schema.GroupResource{Group: "apps", Resource: "deployments"}, key.Name, "<html>", 0, true)
+			}
+			return c.Get(ctx, key, into, opts...)
+		},
+	})
+	s.now = s.now.Add(40 * time.Second)
+	s.reconcile()
+	if st := s.object().Status; st.CurrentRun == nil || len(st.Runs) > 0 {
+		t.Fatalf("the run has ended: %+v", st.Runs)
+	}
+	s.Live = s.store
+	s.now = s.now.Add(40 * time.Second)
+	s.reconcile()
+	s.now = s.now.Add(40 * time.Second)
+	s.reconcile()
+	if st := s.object().Status; len(st.Runs) != 1 || st.Runs[0].Outcome != chaosv1.RunSurvived {
 		t.Errorf("%+v", st)
 	}
 }

@@ -44,6 +44,12 @@ type view struct {
 	budgets      []labels.Selector
 }
 
+// isAbsent reports whether an object does not exist according to the API server or the cache. The page of a proxy says
+// nothing: a run that took it for the end of its workload would end, with its victims dead.
+func isAbsent(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err)
+}
+
 // targetKinds are the workloads that are read from the cache.
 var targetKinds = map[string]autorebootv1.TargetKind{
 	"Deployment": autorebootv1.TargetDeployment, "StatefulSet": autorebootv1.TargetStatefulSet, "DaemonSet": autorebootv1.TargetDaemonSet,
@@ -59,7 +65,7 @@ func (v *view) read(ctx context.Context, name workloadName) (*workloads.Workload
 		return workloads.Get(ctx, v.from, key, targetKinds[name.kind], true)
 	}
 	var set appsv1.ReplicaSet
-	if err := v.live.Get(ctx, key, &set); apierrors.IsNotFound(err) {
+	if err := v.live.Get(ctx, key, &set); isAbsent(err) {
 		return nil, nil
 	} else if err != nil {
 		return nil, fmt.Errorf("read ReplicaSet %s: %w", name.name, err)
@@ -196,7 +202,7 @@ func (v *view) selectedOwners(ctx context.Context, add func(workloadName)) error
 // topOwner returns the Deployment that controls a ReplicaSet, or the ReplicaSet itself.
 func (v *view) topOwner(ctx context.Context, name workloadName) (workloadName, error) {
 	set := workloads.ReplicaSets()
-	if err := v.from.Get(ctx, types.NamespacedName{Namespace: v.namespace, Name: name.name}, set); apierrors.IsNotFound(err) {
+	if err := v.from.Get(ctx, types.NamespacedName{Namespace: v.namespace, Name: name.name}, set); isAbsent(err) {
 		return name, nil
 	} else if err != nil {
 		return name, fmt.Errorf("read ReplicaSet %s: %w", name.name, err)

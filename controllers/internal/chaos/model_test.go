@@ -291,6 +291,10 @@ func (m *model) reconcile(s step) time.Time {
 	if m.random.IntN(6) == 0 { // it costs more than all the rest
 		m.checkRepeatable(object, o, d)
 	}
+	if m.random.IntN(20) == 0 {
+		m.checkUnknown(object, o)
+		m.checkCaution(object, o)
+	}
 	if !d.RequeueAt.IsZero() && !d.RequeueAt.After(m.now) {
 		m.fail("told to come back in the past, at %s", d.RequeueAt)
 	}
@@ -392,7 +396,10 @@ func (m *model) store(status chaosv1.ChaosPodStatus) {
 		return
 	}
 	stored := *m.stored
-	stored.Status = *status.DeepCopy()
+	stored.Status = chaosv1.ChaosPodStatus{}
+	if err := json.Unmarshal([]byte(m.bytes(status)), &stored.Status); err != nil {
+		m.fail("%v", err)
+	}
 	m.stored = &stored
 	m.version++
 	if c := m.stored.Status.CurrentRun; c != nil {

@@ -192,7 +192,7 @@ func Get(ctx context.Context, from client.Reader, key types.NamespacedName, kind
 			w = DaemonSet(&set, evicts)
 		}
 	}
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err) { // which the page of a proxy is
 		return nil, nil
 	}
 	if err != nil {
