@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -148,6 +150,40 @@ func (c *Controller) EnqueueAll() {
 	for _, key := range c.reconciler.states.keys() {
 		c.enqueuer.Enqueue(key)
 	}
+}
+
+// EnqueueAddresses has the objects reconciled that have one of these addresses, since verdicts about them have changed.
+// It reads the cache, and does not block.
+func (c *Controller) EnqueueAddresses(addresses []netip.Addr) {
+	var all networkingv1.ExternalServiceList
+	if err := c.reconciler.Client.List(context.Background(), &all, client.UnsafeDisableDeepCopy); err != nil {
+		c.EnqueueAll() // the cache has not synced, or no longer knows the kind
+		return
+	}
+	moved := make(map[string]bool, len(addresses))
+	for _, ip := range addresses {
+		moved[ip.String()] = true
+	}
+	for i := range all.Items {
+		if hasAddress(&all.Items[i], moved) {
+			c.enqueuer.Enqueue(client.ObjectKeyFromObject(&all.Items[i]))
+		}
+	}
+}
+
+// hasAddress reports whether one of the addresses is in the spec, or was found for a name.
+func hasAddress(es *networkingv1.ExternalService, addresses map[string]bool) bool {
+	for i := range es.Spec.Endpoints {
+		if slices.ContainsFunc(es.Spec.Endpoints[i].Addresses, func(ip networkingv1.IPAddress) bool { return addresses[string(ip)] }) {
+			return true
+		}
+	}
+	for i := range es.Status.Endpoints {
+		if slices.ContainsFunc(es.Status.Endpoints[i].Addresses, func(a networkingv1.AddressStatus) bool { return addresses[a.IP] }) {
+			return true
+		}
+	}
+	return false
 }
 
 // Resolution keeps the addresses of DNS names.

@@ -92,7 +92,12 @@ func resolveEndpoints(es *networkingv1.ExternalService, states []resolution.Stat
 		}
 		for j := range s.addresses {
 			a := &s.addresses[j]
-			verdict := policy.CheckPorts(egress.Query{Namespace: es.Namespace, IP: a.ip, Authorized: s.approved}, a.ports.numbers)
+			q := egress.Query{Namespace: es.Namespace, IP: a.ip, Authorized: s.approved}
+			verdict := policy.CheckPorts(q, a.ports.numbers)
+			if verdict.Reason == egress.ReasonPodsUnknown && wasAllowed(&es.Status, a.ip) {
+				q.Held = true
+				verdict = policy.CheckPorts(q, a.ports.numbers)
+			}
 			if !verdict.Allowed {
 				a.deniedReason, a.deniedDetail = verdict.Reason, verdict.Detail
 				unsynced = unsynced || verdict.Reason == egress.ReasonUnsynced
@@ -101,6 +106,18 @@ func resolveEndpoints(es *networkingv1.ExternalService, states []resolution.Stat
 		all = append(all, s)
 	}
 	return all, unsynced
+}
+
+// wasAllowed reports whether the status has the address, of whichever endpoint, and the policy had not denied it.
+func wasAllowed(status *networkingv1.ExternalServiceStatus, ip netip.Addr) bool {
+	for i := range status.Endpoints {
+		for _, a := range status.Endpoints[i].Addresses {
+			if a.IP == ip.String() && a.Reason != networkingv1.ProbeDenied {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // awaitsLookup reports whether this process has not looked up some name of an Active endpoint yet.

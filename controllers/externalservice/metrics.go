@@ -124,7 +124,7 @@ func (r *objectRow) add(s *resolvedEndpoint, checked bool) {
 		switch {
 		case a.deniedReason != "":
 			r.deny++
-			if a.deniedReason != egress.ReasonUnsynced { // which is not about the address
+			if !a.deniedReason.IsUnknown() { // which is not about the address
 				e.denied = append(e.denied, deniedAddress{a.ip.String(), a.deniedReason})
 			}
 			continue

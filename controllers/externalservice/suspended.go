@@ -106,7 +106,7 @@ type deniedFilter struct {
 // allows reports whether the policy allows an address with its ports. Only static ones can be approved.
 func (filter *deniedFilter) allows(ip netip.Addr, ports []uint16) bool {
 	static := slices.ContainsFunc(egress.StaticAddresses(&filter.es.Spec), func(s egress.Static) bool { return s.IP == ip })
-	verdict := filter.policy.CheckPorts(egress.Query{Namespace: filter.es.Namespace, IP: ip, Authorized: filter.approved && static}, ports)
+	verdict := filter.policy.CheckPorts(egress.Query{Namespace: filter.es.Namespace, IP: ip, Authorized: filter.approved && static, Held: true}, ports)
 	switch {
 	case verdict.Allowed:
 		return true

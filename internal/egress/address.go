@@ -16,6 +16,9 @@ var (
 	nat64Local  = netip.MustParsePrefix("64:ff9b:1::/48")  // RFC 8215
 	siteLocal   = netip.MustParsePrefix("fec0::/10")       // RFC 3879
 	discarded   = netip.MustParsePrefix("100::/64")        // RFC 6666
+
+	// sharedAddresses are what clouds give pods where private addresses are scarce (RFC 6598).
+	sharedAddresses = netip.MustParsePrefix("100.64.0.0/10")
 )
 
 // metadata is the metadata services that are not link-local, and what clouds serve with them.

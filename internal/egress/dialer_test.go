@@ -87,7 +87,7 @@ func TestTheSocketIsCheckedAgainAgainstThePolicyOfThatMoment(t *testing.T) {
 	if err := control(t.Context(), "tcp4", "10.244.0.7:443", nil); err != nil {
 		t.Errorf("outside: %v", err)
 	}
-	p.update(cluster()) // a node joined, and this is a pod on it now
+	p.update(discovery{ranges: cluster()}) // a node joined, and this is a pod on it now
 	for address, want := range map[string]Reason{
 		"10.244.0.7:443":     ReasonPod,
 		"[2001:db8::1]:443":  ReasonRebound,

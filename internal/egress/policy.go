@@ -20,6 +20,11 @@ type Query struct {
 	// Authorized means that the address is in the spec, and that its author has the right to publish addresses of
 	// the cluster. It is never true for an address from DNS.
 	Authorized bool
+	// Held means that the object has the address already, and was allowed to: what is not known takes nothing away.
+	Held bool
+	// OwnPod means that the address was read from a pod which the operator checks for an object of the pod's namespace:
+	// what a policy says about the rights of writers does not concern it.
+	OwnPod bool
 }
 
 // Verdict is the decision about a Query.
@@ -48,6 +53,9 @@ type Options struct {
 	// WebhookExemptNamespaces are namespaces whose writers admission never asks, as the webhook configurations leave
 	// them out: any user can write an approval there, and it opens nothing. Defaults to none.
 	WebhookExemptNamespaces []string
+	// NotifyAddresses is called, like Notify, with addresses outside of the ranges of the cluster that became a pod's, or
+	// are one's no longer.
+	NotifyAddresses func([]netip.Addr)
 	// Notify is called, from the goroutine of a Ranges, when verdicts may have changed. It must not block. Defaults
 	// to nil: it is not called.
 	Notify func()
@@ -64,7 +72,7 @@ type Policy struct {
 func NewPolicy(o Options) *Policy {
 	o.Allow, o.Deny = cloneRules(o.Allow), cloneRules(o.Deny)
 	p := &Policy{options: o}
-	p.cluster.Store(p.withConfigured(nil))
+	p.cluster.Store(p.withConfigured(discovery{}))
 	return p
 }
 
@@ -107,7 +115,7 @@ func (p *Policy) Check(q Query) Verdict {
 	return Verdict{true, reason, details[reason]}
 }
 
-// IsInCluster reports whether an address is in a range of the cluster, allowed or not. It is true while the ranges are
+// IsInCluster reports whether an address is in a range of the cluster or a pod's, allowed or not. It is true while the ranges are
 // not known.
 func (p *Policy) IsInCluster(ip netip.Addr) bool {
 	cluster := p.cluster.Load()
@@ -115,42 +123,52 @@ func (p *Policy) IsInCluster(ip netip.Addr) bool {
 		return true
 	}
 	f := formsOf(ip)
-	for _, ip := range f.list() {
-		for _, ranges := range [2]*rangeSet{cluster.server, cluster.others} {
-			if _, in := ranges.find(ip); in {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.list(), func(ip netip.Addr) bool {
+		return cluster.isInRange(ip) || cluster.pods != nil && cluster.pods.has(ip)
+	})
 }
 
 // closedReason returns the range of the cluster or of a metadata service that denies ip; "" if none does, and
 // ReasonAuthorized if the user's right allows it.
 func (p *Policy) closedReason(cluster *clusterRanges, q Query, ip netip.Addr) Reason {
 	for _, ranges := range [3]*rangeSet{metadata, cluster.server, cluster.others} {
-		found, in := ranges.find(ip)
-		switch {
-		case !in || allows(p.options.Allow, q, ip, found.Prefix.Bits()):
-		case found.Reason.InCluster() && q.Authorized && !p.options.ClusterDeny && !slices.Contains(p.options.WebhookExemptNamespaces, q.Namespace):
-			return ReasonAuthorized
-		default:
-			return found.Reason
+		if found, in := ranges.find(ip); in {
+			if closed := p.closedBy(found, q, ip); closed != "" {
+				return closed
+			}
 		}
+	}
+	if found, isPod := cluster.findPod(ip, q.Held); isPod {
+		return p.closedBy(found, q, ip)
 	}
 	return ""
 }
 
+// closedBy is closedReason for one range that contains ip.
+func (p *Policy) closedBy(found Range, q Query, ip netip.Addr) Reason {
+	switch {
+	case allows(p.options.Allow, q, ip, found.Prefix.Bits()):
+		return ""
+	case !found.Reason.InCluster() || !q.Authorized,
+		!q.OwnPod && (p.options.ClusterDeny || slices.Contains(p.options.WebhookExemptNamespaces, q.Namespace)):
+		return found.Reason
+	case found.Reason == ReasonPodsUnknown:
+		return "" // it may be outside as well, where DefaultDeny decides
+	}
+	return ReasonAuthorized
+}
+
 func deny(reason Reason) Verdict { return Verdict{Reason: reason, Detail: details[reason]} }
 
-// withConfigured returns the discovered and the configured ranges.
-func (p *Policy) withConfigured(discovered []Range) *clusterRanges {
-	ranges := make([]Range, 0, len(discovered)+len(p.options.ClusterCIDRs))
-	ranges = append(ranges, discovered...)
+// withConfigured returns what is discovered, with the configured ranges.
+func (p *Policy) withConfigured(discovered discovery) *clusterRanges {
+	ranges := make([]Range, 0, len(discovered.ranges)+len(p.options.ClusterCIDRs))
+	ranges = append(ranges, discovered.ranges...)
 	for _, cidr := range p.options.ClusterCIDRs {
 		ranges = append(ranges, Range{cidr, ReasonClusterCIDR})
 	}
-	return newClusterRanges(ranges)
+	discovered.ranges = ranges
+	return newClusterRanges(discovered)
 }
 
 // clearRanges removes the ranges until the next update.
@@ -160,8 +178,8 @@ func (p *Policy) clearRanges() {
 	p.cluster.Store(nil)
 }
 
-// update replaces the discovered ranges, and reports whether that is a change.
-func (p *Policy) update(discovered []Range) bool {
+// update replaces what is discovered, and reports whether that is a change.
+func (p *Policy) update(discovered discovery) bool {
 	next := p.withConfigured(discovered)
 	p.updateMu.Lock()
 	if before := p.cluster.Load(); before != nil && before.equal(next) {

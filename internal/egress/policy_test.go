@@ -31,7 +31,7 @@ func cluster() []Range {
 
 func policyOf(o Options) *Policy {
 	p := NewPolicy(o)
-	p.update(cluster())
+	p.update(discovery{ranges: cluster()})
 	return p
 }
 
@@ -253,13 +253,13 @@ func TestNothingIsAllowedBeforeTheRangesAreKnown(t *testing.T) {
 	if got := p.Check(Query{IP: netip.MustParseAddr("127.0.0.1")}); got.Reason != ReasonLoopback {
 		t.Errorf("what nothing lifts needs no ranges: %+v", got)
 	}
-	if !p.update(nil) || !p.Synced() || !p.Check(outside).Allowed || notified != 1 {
+	if !p.update(discovery{}) || !p.Synced() || !p.Check(outside).Allowed || notified != 1 {
 		t.Errorf("synced %t, notified %d times", p.Synced(), notified)
 	}
-	if p.update(nil) || notified != 1 {
+	if p.update(discovery{}) || notified != 1 {
 		t.Errorf("the same ranges again were a change; notified %d times", notified)
 	}
-	if !p.update(cluster()) || notified != 2 {
+	if !p.update(discovery{ranges: cluster()}) || notified != 2 {
 		t.Errorf("other ranges were none; notified %d times", notified)
 	}
 }

@@ -6,10 +6,14 @@ package egress
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -35,21 +39,29 @@ type RangesOptions struct {
 	Recheck time.Duration
 	// Retry is the wait after that check has failed. Defaults to 2s.
 	Retry time.Duration
+	// PodsTimeout is how long nothing is decided because pods have not been read. After it, private addresses are
+	// denied until they are, unless the ranges of pods are known. Defaults to 10s.
+	PodsTimeout time.Duration
 	// Logger defaults to logr.Discard().
 	Logger logr.Logger
+	// Registerer of the metrics. Defaults to none.
+	Registerer prometheus.Registerer
 }
 
 // Ranges updates a Policy with the ranges of the cluster: addresses and pod ranges of nodes, the ranges of Services,
-// and the API server. It runs on every replica, since the webhooks use the policy as well.
+// the API server, and the addresses that pods have now. It runs on every replica, since the webhooks use the policy as well.
 type Ranges struct {
 	options RangesOptions
 	dirty   chan struct{}
 	synced  chan struct{}
 	watches sync.WaitGroup
+	pods    *podAddresses
+	moved   *addressQueue
 
 	mu                sync.Mutex
 	informers         []*rangeInformer
 	serviceCIDRsKnown bool // whether there are ServiceCIDRs is known
+	podsTried         bool // pods have been read, or could not be in time
 }
 
 // NewRanges returns a Ranges. From now on the policy denies everything, until Run has read all ranges.
@@ -66,11 +78,35 @@ func NewRanges(o RangesOptions) (*Ranges, error) {
 	if o.Retry <= 0 {
 		o.Retry = 2 * time.Second
 	}
+	if o.PodsTimeout <= 0 {
+		o.PodsTimeout = 10 * time.Second
+	}
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()
 	}
 	o.Policy.clearRanges()
-	return &Ranges{options: o, dirty: make(chan struct{}, 1), synced: make(chan struct{})}, nil
+	r := &Ranges{options: o, dirty: make(chan struct{}, 1), synced: make(chan struct{}), moved: newAddressQueue()}
+	if !o.WithoutCluster {
+		r.pods = newPodAddresses(r.podMoved)
+	}
+	if o.Registerer != nil {
+		if err := o.Registerer.Register(podsKnown(o.Policy)); err != nil {
+			return nil, fmt.Errorf("ranges of the cluster: %w", err)
+		}
+	}
+	return r, nil
+}
+
+func podsKnown(policy *Policy) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "fairlead_egress_pods_known",
+		Help: "Whether the addresses or the ranges of pods are known: 1; otherwise 0, and new private addresses are denied.",
+	}, func() float64 {
+		if cluster := policy.cluster.Load(); cluster != nil && !cluster.podsUnknown {
+			return 1
+		}
+		return 0
+	})
 }
 
 // Synced returns a channel that is closed once the policy has all ranges.
@@ -82,6 +118,7 @@ func (r *Ranges) Run(ctx context.Context) error {
 	defer r.watches.Wait()
 	defer cancel()
 	if r.options.WithoutCluster {
+		r.podsTried = true
 		r.setServiceCIDRsKnown()
 		r.updatePolicy(ctx)
 		return nil
@@ -92,6 +129,11 @@ func (r *Ranges) Run(ctx context.Context) error {
 		}
 	}
 	r.watches.Go(func() { panics.Go("egress ranges", func() { r.watchServiceCIDRs(ctx) }) })
+	r.watches.Go(func() {
+		panics.Go("egress ranges", func() { podReflector(r.options.Client, r.pods).RunWithContext(ctx) })
+	})
+	r.watches.Go(func() { panics.Go("egress ranges", func() { r.waitForPods(ctx) }) })
+	r.watches.Go(func() { panics.Go("egress ranges", func() { r.notifyOfPods(ctx) }) })
 	r.updatePolicy(ctx)
 	return nil
 }
@@ -117,6 +159,60 @@ func (r *Ranges) startInformer(ctx context.Context, start func(kubernetes.Interf
 		}
 	})
 	return nil
+}
+
+// waitForPods has the policy decide once pods have been read, or cannot be in time, and again once they are.
+func (r *Ranges) waitForPods(ctx context.Context) {
+	tried := func() {
+		r.mu.Lock()
+		r.podsTried = true
+		r.mu.Unlock()
+		r.markDirty()
+	}
+	select {
+	case <-ctx.Done():
+		return
+	case <-r.pods.firstRead:
+	case <-time.After(r.options.PodsTimeout):
+		r.options.Logger.Info("Pods cannot be read, and their addresses are not known; may the service account list pods in all namespaces? Until they are read, private addresses are denied unless nodes have podCIDRs or egress.clusterCIDRs has the ranges of pods",
+			"waited", r.options.PodsTimeout.String())
+		tried()
+	}
+	select {
+	case <-ctx.Done():
+	case <-r.pods.firstRead:
+		tried()
+	}
+}
+
+// podMoved is called with an address that became a pod's, or is one's no longer. Within a range it changes no verdict.
+func (r *Ranges) podMoved(ip netip.Addr) {
+	if cluster := r.options.Policy.cluster.Load(); cluster != nil && r.pods.areKnown() && !cluster.isInRange(ip) {
+		r.moved.add(ip)
+	}
+}
+
+// notifyOfPods notifies of addresses of pods, collected for Settle.
+func (r *Ranges) notifyOfPods(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.moved.filled:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(r.options.Settle):
+		}
+		addresses, all := r.moved.take()
+		switch o := r.options.Policy.options; {
+		case all && o.Notify != nil:
+			o.Notify()
+		case !all && o.NotifyAddresses != nil:
+			o.NotifyAddresses(addresses)
+		}
+	}
 }
 
 // watchServiceCIDRs watches ServiceCIDRs as soon as the API server has them (Kubernetes 1.33).
@@ -187,12 +283,12 @@ func (r *Ranges) updatePolicy(ctx context.Context) {
 			default:
 			}
 		}
-		ranges, complete := r.collect()
+		discovered, complete := r.collect()
 		if !complete {
 			continue
 		}
-		if r.options.Policy.update(ranges) {
-			r.options.Logger.V(1).Info("The ranges of the cluster changed", "ranges", len(ranges))
+		if r.options.Policy.update(discovered) {
+			r.options.Logger.V(1).Info("The ranges of the cluster changed", "ranges", len(discovered.ranges))
 		}
 		if first {
 			first = false
@@ -201,18 +297,23 @@ func (r *Ranges) updatePolicy(ctx context.Context) {
 	}
 }
 
-// collect returns the ranges of all informers. complete is false while one has not synced.
-func (r *Ranges) collect() (ranges []Range, complete bool) {
+// collect returns what is known of the cluster. complete is false while an informer has not synced.
+func (r *Ranges) collect() (discovered discovery, complete bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.serviceCIDRsKnown {
-		return nil, false
+	if !r.serviceCIDRsKnown || !r.podsTried {
+		return discovery{}, false
 	}
+	discovered.pods = r.pods
 	for _, f := range r.informers {
 		if !f.informer.HasSynced() {
-			return nil, false
+			return discovery{}, false
 		}
-		ranges = f.appendRanges(ranges)
+		discovered.ranges = f.appendRanges(discovered.ranges)
 	}
-	return append(ranges, hostRanges(r.options.Host)...), true
+	hasRanges := len(r.options.Policy.options.ClusterCIDRs) > 0 ||
+		slices.ContainsFunc(discovered.ranges, func(known Range) bool { return known.Reason == ReasonPod })
+	discovered.podsUnknown = !hasRanges && (r.pods == nil || !r.pods.areKnown())
+	discovered.ranges = append(discovered.ranges, hostRanges(r.options.Host)...)
+	return discovered, true
 }

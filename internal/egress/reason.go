@@ -37,12 +37,14 @@ const (
 	ReasonMetadata Reason = "Metadata"
 	// ReasonNode: an address of a node.
 	ReasonNode Reason = "Node"
-	// ReasonPod: a pod's address.
+	// ReasonPod: in a range of pods, or the address of a pod.
 	ReasonPod Reason = "Pod"
 	// ReasonService: the virtual address of a Service.
 	ReasonService Reason = "Service"
 	// ReasonAPIServer: the API server.
 	ReasonAPIServer Reason = "APIServer"
+	// ReasonPodsUnknown: a private address, of which it is not known whether it is a pod's. It takes nothing away.
+	ReasonPodsUnknown Reason = "PodsUnknown"
 	// ReasonClusterCIDR: one of the policy's clusterCIDRs.
 	ReasonClusterCIDR Reason = "ClusterCIDR"
 	// ReasonDeniedByPolicy: a deny rule. No allow rule lifts it.
@@ -73,7 +75,8 @@ var details = map[Reason]string{
 	ReasonRebound:        "is not the address that was asked for",
 	ReasonMetadata:       "is the metadata service of a cloud",
 	ReasonNode:           "is an address of a node",
-	ReasonPod:            "is in a range of pods",
+	ReasonPod:            "is an address of pods",
+	ReasonPodsUnknown:    "is a private address, and may be that of a pod: the operator can neither read pods nor find out their ranges",
 	ReasonService:        "is in a range of Services",
 	ReasonAPIServer:      "is the API server",
 	ReasonClusterCIDR:    "is in a range that the egress policy counts as the cluster's",
@@ -83,10 +86,13 @@ var details = map[Reason]string{
 	ReasonAuthorized:     "is in the cluster, and its writer may publish it",
 }
 
-// InCluster reports whether the reason is that the address is in the cluster.
+// IsUnknown reports whether the reason is that something is not known. What is published stays then, and nothing new is.
+func (r Reason) IsUnknown() bool { return r == ReasonUnsynced || r == ReasonPodsUnknown }
+
+// InCluster reports whether the reason is that the address is in the cluster, or may be.
 func (r Reason) InCluster() bool {
 	switch r {
-	case ReasonNode, ReasonPod, ReasonService, ReasonAPIServer, ReasonClusterCIDR:
+	case ReasonNode, ReasonPod, ReasonPodsUnknown, ReasonService, ReasonAPIServer, ReasonClusterCIDR:
 		return true
 	}
 	return false

@@ -21,26 +21,56 @@ type rangeSet struct {
 	v4, v6 []Range
 }
 
+// discovery is what was read of where the cluster is.
+type discovery struct {
+	ranges []Range
+	// pods have the addresses that pods have now; nil where they are not read.
+	pods *podAddresses
+	// podsUnknown means that neither the ranges nor the addresses of pods are known.
+	podsUnknown bool
+}
+
 // clusterRanges are those of the cluster. The API server's are apart: they are within those of Services or nodes, and
 // a rule that allows these does not mean the API server.
 type clusterRanges struct {
 	server, others *rangeSet
+	pods           *podAddresses
+	podsUnknown    bool
 }
 
-func newClusterRanges(ranges []Range) *clusterRanges {
+func newClusterRanges(discovered discovery) *clusterRanges {
 	var server, others []Range
-	for _, r := range ranges {
+	for _, r := range discovered.ranges {
 		if r.Reason == ReasonAPIServer {
 			server = append(server, r)
 		} else {
 			others = append(others, r)
 		}
 	}
-	return &clusterRanges{newRangeSet(server), newRangeSet(others)}
+	return &clusterRanges{newRangeSet(server), newRangeSet(others), discovered.pods, discovered.podsUnknown}
 }
 
 func (c *clusterRanges) equal(other *clusterRanges) bool {
-	return c.server.equal(other.server) && c.others.equal(other.others)
+	return c.server.equal(other.server) && c.others.equal(other.others) &&
+		c.pods == other.pods && c.podsUnknown == other.podsUnknown
+}
+
+// findPod returns the address itself where a pod has it, or may have it.
+func (c *clusterRanges) findPod(ip netip.Addr, held bool) (Range, bool) {
+	switch {
+	case c.pods != nil && c.pods.has(ip):
+		return Range{netip.PrefixFrom(ip, ip.BitLen()), ReasonPod}, true
+	case c.podsUnknown && !held && (ip.IsPrivate() || sharedAddresses.Contains(ip)):
+		return Range{netip.PrefixFrom(ip, 0), ReasonPodsUnknown}, true
+	}
+	return Range{}, false
+}
+
+// isInRange reports whether a range of the cluster contains ip.
+func (c *clusterRanges) isInRange(ip netip.Addr) bool {
+	_, isServer := c.server.find(ip)
+	_, isOther := c.others.find(ip)
+	return isServer || isOther
 }
 
 // newRangeSet sorts ranges and drops those within a wider one, and those without a valid prefix.

@@ -66,7 +66,7 @@ func TestRangesWithoutAPrefixAreLeftOut(t *testing.T) {
 
 func BenchmarkCheck(b *testing.B) {
 	p := NewPolicy(Options{Deny: []Rule{{CIDRs: cidrs("192.0.2.0/24", "198.51.100.0/24", "2001:db8:ff::/48")}}})
-	p.update(many(5000))
+	p.update(discovery{ranges: many(5000)})
 	for name, address := range map[string]string{
 		"outside": "203.0.113.9", "node": "10.0.58.149", "pod": "100.83.135.9", "outside6": "2001:db8::9", "pod6": "fd01:10::9",
 	} {
@@ -85,6 +85,6 @@ func BenchmarkUpdate(b *testing.B) {
 	ranges := many(5000)
 	b.ReportAllocs()
 	for b.Loop() {
-		p.update(ranges)
+		p.update(discovery{ranges: ranges})
 	}
 }

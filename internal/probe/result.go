@@ -23,7 +23,7 @@ func (p *Prober) probe(ctx context.Context, t *target) time.Time {
 	plan, version, timeout := t.object.plan, t.planVersion, t.object.timing.timeout
 	succeeded := t.object.lastSuccess
 	to := dialTarget{
-		Query: egress.Query{Namespace: t.object.key.Namespace, IP: t.ip, Port: t.port, Authorized: t.authorized},
+		Query: egress.Query{Namespace: t.object.key.Namespace, IP: t.ip, Port: t.port, Authorized: t.authorized, Held: true},
 		host:  t.host,
 	}
 	start := time.Now()

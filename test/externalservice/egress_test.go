@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -282,31 +281,6 @@ func TestAnApprovalCoversWhatHealthChecksAsk(t *testing.T) {
 		t.Errorf("approved by %q, want %q still", got, approved)
 	}
 	s.Must(ann.update("db", to("tcp: {}, port: admin")))
-}
-
-func TestAWriterIsWarnedOfAPodOutsideOfTheKnownRanges(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	address, other := s.Servers.Address(), s.Servers.Address()
-	var pod *unstructured.Unstructured
-	s.Eventually(func() error { // its ServiceAccount comes by itself
-		pod = s.Object(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {schedulerName: none, containers: [{name: c, image: none}]}}`)
-		return s.Client.Create(t.Context(), pod)
-	})
-	s.Must(s.Client.Status().Patch(t.Context(), pod, client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(`{"status": {"podIP": %q, "podIPs": [{"ip": %q}]}}`, address, address)))))
-	tries := 0
-	s.Eventually(func() error { // replicas learn of it a moment later
-		tries++
-		_, told, err := s.Try(s.manifest(fmt.Sprint("db-", tries), static(other, address)), "apply", "-f", "-")
-		s.Must(err)
-		if want := "spec.endpoints[0].addresses[1]: " + address + " is the address of a pod of this cluster"; !strings.Contains(told, want) {
-			return fmt.Errorf("told %q, want %q", told, want)
-		}
-		return nil
-	})
-	if _, told, err := s.Try(s.manifest("fine", static(other, s.Servers.Address())), "apply", "-f", "-"); err != nil || strings.Contains(told, "pod") {
-		t.Errorf("%v: told %q", err, told)
-	}
 }
 
 func TestASecretOfAHealthCheckTakesTheRightToReadIt(t *testing.T) {

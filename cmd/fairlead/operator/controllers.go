@@ -141,6 +141,7 @@ func (i *leaderControllers) wrap(kind string) func(reconcile.Reconciler) reconci
 func (i *leaderControllers) end() {
 	i.assembly.metrics.set(nil)
 	i.egress.policyChanged.Store(nil)
+	i.egress.addressesChanged.Store(nil)
 	i.warnings.DropCaches()
 	i.undecodable.Clear()
 	deleteQueueDepth(i.Metrics, externalservice.Name, rebootpolicy.Name, chaospod.Name)
@@ -182,8 +183,9 @@ func (i *leaderControllers) reconcilers(ctx context.Context) ([]reconciler, erro
 	if err != nil {
 		return nil, err
 	}
-	again := built.EnqueueAll
+	again, moved := built.EnqueueAll, built.EnqueueAddresses
 	i.egress.policyChanged.Store(&again)
+	i.egress.addressesChanged.Store(&moved)
 	phase := phases.Caches
 	if !c.Warmup {
 		phase = phases.Reconcilers

@@ -13,7 +13,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -66,7 +65,6 @@ type costly struct {
 type allowing struct{}
 
 func (allowing) Synced() bool                                         { return true }
-func (allowing) IsInCluster(netip.Addr) bool                          { return true }
 func (allowing) CheckPorts(egress.Query, []uint16) (v egress.Verdict) { return v }
 func (allowing) Allowed(context.Context, authenticationv1.UserInfo, authorizationv1.ResourceAttributes) (bool, error) {
 	return true, nil

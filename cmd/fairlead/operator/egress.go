@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -35,10 +36,11 @@ type egressStack struct {
 	dialer   *egress.Dialer
 	logger   logr.Logger
 
-	policyChanged atomic.Pointer[func()] // enqueues all objects: the policy may decide otherwise now
+	policyChanged    atomic.Pointer[func()]             // enqueues all objects: the policy may decide otherwise now
+	addressesChanged atomic.Pointer[func([]netip.Addr)] // enqueues the objects that have one of the addresses
 }
 
-func newEgressStack(c *options.Configuration, self identity, api *rest.Config, dial func(context.Context, string, netip.AddrPort) (net.Conn, error), logger logr.Logger) (*egressStack, error) {
+func newEgressStack(c *options.Configuration, self identity, api *rest.Config, dial func(context.Context, string, netip.AddrPort) (net.Conn, error), logger logr.Logger, metrics prometheus.Registerer) (*egressStack, error) {
 	o := &egressStack{logger: logger.WithName("egress")}
 	policy, err := egressOptions(c.Egress, self)
 	if err != nil {
@@ -49,12 +51,17 @@ func newEgressStack(c *options.Configuration, self identity, api *rest.Config, d
 			(*again)()
 		}
 	}
+	policy.NotifyAddresses = func(addresses []netip.Addr) {
+		if again := o.addressesChanged.Load(); again != nil {
+			(*again)(addresses)
+		}
+	}
 	o.policy = egress.NewPolicy(policy)
 	client, err := kubernetes.NewForConfig(binary(api))
 	if err != nil {
 		return nil, err
 	}
-	o.ranges, err = egress.NewRanges(egress.RangesOptions{Policy: o.policy, Client: client, Host: api.Host, WithoutCluster: !c.ClusterAccess, Logger: o.logger})
+	o.ranges, err = egress.NewRanges(egress.RangesOptions{Policy: o.policy, Client: client, Host: api.Host, WithoutCluster: !c.ClusterAccess, Logger: o.logger, Registerer: metrics})
 	if err != nil {
 		return nil, err
 	}

@@ -143,7 +143,7 @@ func (a *assembly) assemble() (*lifecycle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.api.origin, err)
 	}
-	if a.egress, err = newEgressStack(a.config, a.identity, unlimited, a.Dial, a.Logger); err != nil {
+	if a.egress, err = newEgressStack(a.config, a.identity, unlimited, a.Dial, a.Logger, a.Metrics); err != nil {
 		return nil, err
 	}
 	a.warnings = warnings.NewReader(warnings.Options{Client: a.client, Logger: a.Logger.WithName("admission")})

@@ -45,7 +45,7 @@ func handlers(c *options.Configuration, r reviews, failed func(conversion.Failur
 	ofExternalService, ofRebootPolicy, ofChaosPod := convertexternalservice.New(), convertrebootpolicy.New(), convertchaospod.New()
 	common := admission.Options{MaxBody: c.Webhook.MaxBodyBytes, Logger: logger.WithName("admission"), Registerer: metrics}
 	byPath := externalservice.New(externalservice.Options{
-		Handler: common, Converter: ofExternalService, Policy: r.policy, Reviewer: r.reviewer, Services: r.services, Warnings: r.warnings,
+		Handler: common, Converter: ofExternalService, Policy: r.policy, Reviewer: r.reviewer, Services: r.services,
 		Finalize: c.ReconcilesEveryNamespace(),
 	})
 	maps.Copy(byPath, rebootpolicy.New(rebootpolicy.Options{

@@ -20,17 +20,18 @@ import (
 // authorized query would open the API server as well.
 func (c *Checks) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
 	asked := to
-	asked.Authorized = false
+	asked.Authorized, asked.Held = false, false
 	conn, err := c.Dial(ctx, asked)
 	refusal, refused := errors.AsType[*egress.DeniedError](err)
 	if !refused {
 		return conn, err
 	}
 	switch refusal.Verdict.Reason {
-	case egress.ReasonUnsynced:
-		return nil, fmt.Errorf("check %s: the ranges of the cluster are not known yet: %w", to.IP, probe.ErrLocal)
+	case egress.ReasonUnsynced, egress.ReasonPodsUnknown:
+		return nil, fmt.Errorf("check %s: it is not known yet where the cluster is: %w", to.IP, probe.ErrLocal)
 	case egress.ReasonPod, egress.ReasonNode, egress.ReasonClusterCIDR:
 		if to.Authorized {
+			to.OwnPod = true
 			return c.Dial(ctx, to)
 		}
 	}

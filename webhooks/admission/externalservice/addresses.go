@@ -6,7 +6,6 @@ package externalservice
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -23,8 +22,6 @@ import (
 type Policy interface {
 	// Synced reports whether the ranges of the cluster are known.
 	Synced() bool
-	// IsInCluster reports whether an address is known to be the cluster's.
-	IsInCluster(ip netip.Addr) bool
 	// CheckPorts returns whether an address may be published with all of its ports.
 	CheckPorts(q egress.Query, ports []uint16) egress.Verdict
 }
@@ -43,13 +40,13 @@ func (c checkedAddress) path() *field.Path {
 }
 
 // check checks all static addresses. Texts that are no address are left to the rules of the kind.
-func (a *authorizer) check(req admission.Request, obj *networkingv1.ExternalService) []checkedAddress {
+func (a *authorizer) check(req admission.Request, obj, old *networkingv1.ExternalService) []checkedAddress {
 	var all []checkedAddress
 	for _, static := range egress.StaticAddresses(&obj.Spec) {
 		if !static.IP.IsValid() {
 			continue
 		}
-		q := egress.Query{Namespace: req.Namespace, IP: static.IP}
+		q := egress.Query{Namespace: req.Namespace, IP: static.IP, Held: wasThere(checkedAddress{Static: static}, obj, old)}
 		c := checkedAddress{Static: static, any: a.policy.CheckPorts(q, static.Ports)}
 		q.Authorized = true
 		c.entitled = a.policy.CheckPorts(q, static.Ports)
@@ -88,7 +85,7 @@ func (a *authorizer) addresses(ctx context.Context, req admission.Request, obj, 
 		}
 		return nil, field.ErrorList{field.InternalError(field.NewPath("spec", "endpoints"), authorization.ErrUnsynced)}
 	}
-	denied, inCluster := split(a.check(req, obj))
+	denied, inCluster := split(a.check(req, obj, old))
 	errs := refusals(denied, obj, old)
 	if same && !claimed {
 		return unapproved(obj, inCluster), errs

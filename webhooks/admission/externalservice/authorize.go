@@ -41,7 +41,7 @@ func (a *authorizer) Stamp(ctx context.Context, req admission.Request, obj, old 
 	case !a.policy.Synced():
 		return nil, authorization.RetryLater(req, authorization.ErrUnsynced)
 	}
-	if _, inCluster := split(a.check(req, obj)); len(inCluster) == 0 {
+	if _, inCluster := split(a.check(req, obj, old)); len(inCluster) == 0 {
 		return authorization.Stamp(""), nil
 	}
 	lacking, err := a.lacking(ctx, req)

@@ -15,7 +15,6 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/roundtrip"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/translation"
-	"github.com/fairlead-dev/fairlead/webhooks/admission/warnings"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
 )
 
@@ -31,8 +30,6 @@ type Options struct {
 	Reviewer authorization.Reviewer
 	// Services reads the Services of the cluster.
 	Services ServiceReader
-	// Warnings reads what writers are warned of.
-	Warnings *warnings.Reader
 	// Finalize adds the finalizer of the reconciler to an object that is created, which saves the reconciler a write
 	// before it publishes the object. Only a process that reconciles every namespace may: where no reconciler looks,
 	// an object with a finalizer could not be deleted. Defaults to false.
@@ -66,7 +63,6 @@ func New(o Options) map[string]http.Handler {
 
 func (w *webhook) validate(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) ([]string, field.ErrorList) {
 	warnings := rules.Warnings(obj, old)
-	warnings = append(warnings, w.podAddresses(ctx, obj)...)
 
 	errs := rules.Validate(obj, old)
 	errs = append(errs, roundtrip.Validate(w.options.Converter, req, obj, old)...)
