@@ -47,6 +47,9 @@ func rebootPolicyRights() content {
 	c.define("executes", "object.spec.?triggers.orValue([]).exists(t, t.?probe.?exec.hasValue() && (variables.asked || !oldObject.spec.?triggers.orValue([]).exists(o, o.?probe.?exec == t.?probe.?exec)))")
 	c.requireRight("spec.triggers[*].probe.exec: you may not create pods/exec in this namespace"+withoutTrigger,
 		"!variables.executes || %s", may("'create'", "", "'pods'", "exec", ""))
+	c.define("foreign", "object.spec.?triggers.orValue([]).filter(t, t.?probe.?httpGet.?host.orValue('') != '' && !(oldObject != null && oldObject.spec.?triggers.orValue([]).exists(o, o.?probe.?httpGet == t.?probe.?httpGet)))")
+	c.requireRight("spec.triggers[*].probe.httpGet.headers: Authorization, Cookie and Proxy-Authorization are not sent to another host than the pods; leave the header or host out",
+		"!variables.foreign.exists(t, t.probe.httpGet.?headers.orValue([]).exists(h, h.name.trim().lowerAscii() in ['authorization', 'cookie', 'proxy-authorization']))")
 	c.define("targets", "object.spec.?targets.orValue([])")
 	// One kind, name and selector after another; what stood before is left out, and so costs nothing.
 	for i := range askedTargets {

@@ -171,6 +171,21 @@ func TestAServiceIsTakenOverForThoseWhoMayUpdateIt(t *testing.T) {
 	s.wants("another value", s.evaluate(Request{Object: s.object(spec, annotation, "no"), Rights: only(nil)}), "")
 }
 
+func TestNoCredentialsAreSentToAnotherHost(t *testing.T) {
+	s := newScene(t, "RebootPolicy")
+	probing := func(probe string) map[string]any {
+		return s.object(strings.Replace(policy, "triggers: [", "cooldown: 10m, triggers: [{name: web, type: Probe, probe: {httpGet: {"+probe+"}}}, ", 1))
+	}
+	const says = "are not sent to another host than the pods"
+	patch := only(nil, "patch deployments web", "patch statefulsets")
+	foreign := probing("host: api.example.com, port: 443, headers: [{name: cOOkie, value: x}]")
+	s.wants("a cookie", s.evaluate(Request{Object: foreign, Rights: patch}), says)
+	s.wants("a token", s.evaluate(Request{Object: probing("host: 192.0.2.1, port: 80, headers: [{name: Accept, value: x}, {name: authorization, value: x}]"), Old: s.object(policy), Rights: patch}), says)
+	s.wants("that stood", s.evaluate(Request{Object: foreign, Old: foreign, Rights: patch}), "")
+	s.wants("to its pods", s.evaluate(Request{Object: probing("port: 80, headers: [{name: Authorization, value: x}]"), Rights: patch}), "")
+	s.wants("other headers", s.evaluate(Request{Object: probing("host: 192.0.2.1, port: 80, headers: [{name: Accept, value: x}]"), Rights: patch}), "")
+}
+
 func TestAPolicyThatRestartsForFaultsTakesItsRights(t *testing.T) {
 	s := newScene(t, "RebootPolicy")
 	const annotation = "autoreboot.fairlead.dev/on-injected-fault"
