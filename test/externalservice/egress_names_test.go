@@ -173,7 +173,7 @@ func TestANameThatIsReboundIsNotFollowed(t *testing.T) {
 				reboundPort, s.host(name), steady, quickly))
 			clean := func() error {
 				for _, slice := range s.Slices(name) {
-					if strings.Contains(framework.Text(slice), target) {
+					if strings.Contains(framework.Text(slice), `"`+target+`"`) {
 						t.Fatalf("the slice has %s: %s", target, framework.Text(slice))
 					}
 				}
