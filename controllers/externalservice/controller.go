@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -36,6 +37,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 	"github.com/fairlead-dev/fairlead/internal/probe"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
 // Name of the controller in logs, metrics and events.
@@ -127,7 +129,7 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := watch(ctx, c, reconciling, enqueuer); err != nil {
+	if err := watch(ctx, c, reconciling, reconciler.states, enqueuer); err != nil {
 		return nil, err
 	}
 	return &Controller{controller: reconciling, reconciler: reconciler, tracker: tracker, prober: prober, enqueuer: enqueuer}, nil
@@ -235,7 +237,7 @@ func Cache() map[client.Object]cache.ByObject {
 }
 
 // watch enqueues objects when they, their Services or their slices change.
-func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, enqueuer *controller.Enqueuer) error {
+func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, states *stateStore, enqueuer *controller.Enqueuer) error {
 	if err := c.GetCache().IndexField(ctx, &discoveryv1.EndpointSlice{}, byService, serviceOf); err != nil {
 		return fmt.Errorf("index EndpointSlices by Service: %w", err)
 	}
@@ -244,7 +246,7 @@ func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, enq
 			&handler.TypedEnqueueRequestForObject[*networkingv1.ExternalService]{},
 			predicate.Or[*networkingv1.ExternalService](
 				predicate.TypedGenerationChangedPredicate[*networkingv1.ExternalService]{},
-				annotationChanged())),
+				annotationChanged(), removed(states))),
 		controller.Kind(c.GetCache(), &corev1.Service{}, handler.TypedEnqueueRequestsFromMapFunc(
 			func(_ context.Context, service *corev1.Service) []reconcile.Request {
 				return request(service.Namespace, service.Name)
@@ -278,6 +280,20 @@ func annotationChanged() predicate.TypedPredicate[*networkingv1.ExternalService]
 				}
 			}
 			return false
+		},
+	}
+}
+
+// removed passes updates by which others have taken away what we wrote to the object itself, or may have: our finalizer,
+// and facts of the status. Neither changes the generation; a replace of a manifest removes the one, and who may write the
+// status the other.
+func removed(states *stateStore) predicate.TypedPredicate[*networkingv1.ExternalService] {
+	return predicate.TypedFuncs[*networkingv1.ExternalService]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*networkingv1.ExternalService]) bool {
+			if e.ObjectNew.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(e.ObjectNew, rules.UnpublishFinalizer) {
+				return controllerutil.ContainsFinalizer(e.ObjectOld, rules.UnpublishFinalizer)
+			}
+			return !sameFacts(&e.ObjectOld.Status, &e.ObjectNew.Status) && !states.wroteStatus(e.ObjectNew)
 		},
 	}
 }

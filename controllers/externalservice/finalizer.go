@@ -68,22 +68,34 @@ func (r *Reconciler) reportRefusedDeletion(ctx context.Context, es *networkingv1
 	return reconcile.Result{RequeueAfter: deletionRetry}, nil
 }
 
-// unpublish drains or orphans the Service, and returns how long the finalizer must stay.
+// unpublish drains and deletes the Service, or orphans it, and returns how long the finalizer must stay.
 func (r *Reconciler) unpublish(ctx context.Context, es *networkingv1.ExternalService) (time.Duration, error) {
-	if *es.Spec.DeletionPolicy == networkingv1.DeletionOrphan {
-		return 0, r.orphanService(ctx, es)
-	}
-	// A user who deletes with --cascade=orphan wants everything to stay as it is.
-	if r.DrainPeriod <= 0 || slices.Contains(es.Finalizers, metav1.FinalizerOrphanDependents) {
-		return 0, nil
-	}
 	service := &corev1.Service{}
-	switch err := r.Client.Get(ctx, client.ObjectKeyFromObject(es), service); {
+	switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(es), service); {
 	case apierrors.IsNotFound(err):
 		return 0, nil // also where the namespace is deleted
 	case err != nil:
 		return 0, fmt.Errorf("read Service: %w", err)
-	case !metav1.IsControlledBy(service, es) || service.DeletionTimestamp != nil:
+	case !rules.BelongsTo(service, es) || service.DeletionTimestamp != nil:
+		return 0, nil
+	}
+	// A user who deletes with --cascade=orphan wants everything to stay as it is.
+	if *es.Spec.DeletionPolicy == networkingv1.DeletionOrphan || slices.Contains(es.Finalizers, metav1.FinalizerOrphanDependents) {
+		return 0, r.orphanService(ctx, es, service)
+	}
+	if left, err := r.drain(ctx, es, service); err != nil || left > 0 {
+		return left, err
+	}
+	err := r.Client.Delete(ctx, service, client.Preconditions{UID: &service.UID})
+	if client.IgnoreNotFound(err) != nil {
+		return 0, fmt.Errorf("delete Service: %w", err)
+	}
+	return 0, nil
+}
+
+// drain makes the endpoints terminating, and returns how long they must stay so.
+func (r *Reconciler) drain(ctx context.Context, es *networkingv1.ExternalService, service *corev1.Service) (time.Duration, error) {
+	if r.DrainPeriod <= 0 {
 		return 0, nil
 	}
 	current, err := r.currentSlices(ctx, service.Namespace, service.Name)
@@ -99,16 +111,17 @@ func (r *Reconciler) unpublish(ctx context.Context, es *networkingv1.ExternalSer
 	case wrote:
 		r.states.recordDrain(key, es.UID, r.Now())
 	}
-	if err := r.reportDraining(ctx, es); err != nil {
-		return 0, err
-	}
 	// The deletion may have waited for a leader, and its time is in whole seconds: the drain begins when the
 	// slices were written, unless an earlier process has done that.
 	began := es.DeletionTimestamp.Time
 	if since := r.states.drainStart(key, es.UID); since.After(began) {
 		began = since
 	}
-	return began.Add(r.DrainPeriod).Sub(r.Now()), nil
+	left := began.Add(r.DrainPeriod).Sub(r.Now())
+	if left <= 0 {
+		return 0, nil
+	}
+	return left, r.reportDraining(ctx, es)
 }
 
 // reportDraining writes that the object takes no traffic any more.
@@ -151,21 +164,9 @@ func (r *Reconciler) drainSlices(ctx context.Context, service *corev1.Service, c
 	return wrote, errors.Join(errs...)
 }
 
-// orphanService removes our owner reference from the Service. Its EndpointSlices belong to it, and stay.
-func (r *Reconciler) orphanService(ctx context.Context, es *networkingv1.ExternalService) error {
-	service := &corev1.Service{}
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(es), service)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read Service: %w", err)
-	}
-	if !metav1.IsControlledBy(service, es) {
-		return nil
-	}
-	orphan := desiredService(es).WithResourceVersion(service.ResourceVersion)
-	if err := r.apply(ctx, orphan); err != nil {
+// orphanService removes the mark of the owner from the Service. Its EndpointSlices belong to it, and stay.
+func (r *Reconciler) orphanService(ctx context.Context, es *networkingv1.ExternalService, service *corev1.Service) error {
+	if err := r.apply(ctx, desiredService(es).WithResourceVersion(service.ResourceVersion)); err != nil {
 		return fmt.Errorf("disown Service: %w", err)
 	}
 	return nil

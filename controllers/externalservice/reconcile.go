@@ -72,8 +72,7 @@ func newReconciler(r Reconciler) *Reconciler {
 	return &r
 }
 
-// Reconcile brings the Service and the EndpointSlices of one ExternalService to what its spec says. The
-// garbage collector removes them with the object.
+// Reconcile brings the Service and the EndpointSlices of one ExternalService to what its spec says.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	es := &networkingv1.ExternalService{}
 	if err := r.Client.Get(ctx, req.NamespacedName, es); err != nil {
@@ -132,7 +131,7 @@ func (r *Reconciler) conflictResult(ctx context.Context, es *networkingv1.Extern
 	switch {
 	case errors.Is(err, errForeignService):
 		r.forget(client.ObjectKeyFromObject(es))
-		update.setConflict(es)
+		update.setConflict(es, errors.Is(err, errOrphanedService))
 		return reconcile.Result{RequeueAfter: conflictRetry}, r.writeStatus(ctx, es, update)
 	case errors.Is(err, errReplacing):
 		return reconcile.Result{RequeueAfter: replaceRetry}, nil

@@ -16,12 +16,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,7 +36,9 @@ const onlyCreate = "1"
 
 var (
 	errForeignService = errors.New("a Service of this name exists and is not ours")
-	errReplacing      = errors.New("the Service is being replaced")
+	// errOrphanedService is an errForeignService that an object may adopt.
+	errOrphanedService = fmt.Errorf("%w: an earlier ExternalService has orphaned it", errForeignService)
+	errReplacing       = errors.New("the Service is being replaced")
 )
 
 // foundService is the Service that has the name of an object.
@@ -52,38 +54,50 @@ type foundService struct {
 func (r *Reconciler) findService(ctx context.Context, es *networkingv1.ExternalService) (foundService, error) {
 	current := &corev1.Service{}
 	err := r.Client.Get(ctx, client.ObjectKeyFromObject(es), current)
-	if apierrors.IsNotFound(err) {
-		if es.Status.ObservedGeneration <= 0 && !r.states.has(client.ObjectKeyFromObject(es), es.UID) {
-			return foundService{assumed: true}, nil
-		}
-		// The cache has only Services with our label.
-		err = r.Live.Get(ctx, client.ObjectKeyFromObject(es), current)
+	switch {
+	case err == nil && rules.BelongsTo(current, es):
+		return foundService{service: current, ours: true}, nil
+	case apierrors.IsNotFound(err) && es.Status.ObservedGeneration <= 0 && !r.states.has(client.ObjectKeyFromObject(es), es.UID):
+		return foundService{assumed: true}, nil
 	}
+	// The cache has only Services with our label, and without their field managers.
+	live := &corev1.Service{}
+	err = r.Live.Get(ctx, client.ObjectKeyFromObject(es), live)
 	switch {
 	case apierrors.IsNotFound(err):
 		return foundService{}, nil
 	case err != nil:
 		return foundService{}, fmt.Errorf("read Service: %w", err)
-	case metav1.IsControlledBy(current, es):
-		return foundService{service: current, ours: true}, nil
+	case rules.BelongsTo(live, es):
+		return foundService{service: live, ours: true}, nil
 	}
-	return r.findOrphan(ctx, es)
+	return r.findOrphan(ctx, es, live)
 }
 
-// findOrphan returns a Service that is to be made ours, or errForeignService. There are two cases: this object created it
-// and its owner reference was removed; or an earlier object orphaned it, and this one requests it. A user without a
-// right to Services may have one to the status, so that the Service itself must show who created it.
-func (r *Reconciler) findOrphan(ctx context.Context, es *networkingv1.ExternalService) (foundService, error) {
-	current := &corev1.Service{} // with its field managers, which the cache leaves out
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(es), current); err != nil {
-		return foundService{}, fmt.Errorf("read Service: %w", err)
-	}
-	ref := es.Status.ServiceRef
-	lost := ref != nil && ref.UID == current.UID && wasApplied(current)
-	if metav1.GetControllerOf(current) != nil || !current.DeletionTimestamp.IsZero() || !lost && !(rules.Adopts(es) && rules.IsOrphan(current)) {
+// findOrphan returns a Service that is to be made ours, or errForeignService. There are three cases: this object created it
+// and the marks of that were removed; an earlier object that is no more did not orphan it; or it did, and this one requests
+// it. A user without a right to Services may have one to the status, so that the Service itself or a slice must show who
+// created it.
+func (r *Reconciler) findOrphan(ctx context.Context, es *networkingv1.ExternalService, live *corev1.Service) (foundService, error) {
+	if metav1.GetControllerOf(live) != nil || !live.DeletionTimestamp.IsZero() {
 		return foundService{}, errForeignService
 	}
-	return foundService{service: current, ours: lost, adopt: true}, nil
+	lost := false
+	if ref := es.Status.ServiceRef; ref != nil && ref.UID == live.UID {
+		current, err := r.currentSlices(ctx, es.Namespace, es.Name)
+		if err != nil {
+			return foundService{}, err
+		}
+		lost = wasApplied(live) || slices.ContainsFunc(current, func(s *discoveryv1.EndpointSlice) bool { return metav1.IsControlledBy(s, live) })
+	}
+	switch orphan := rules.IsOrphan(live); {
+	case lost, rules.IsAbandoned(live, es), orphan && rules.Adopts(es):
+	case orphan:
+		return foundService{}, errOrphanedService
+	default:
+		return foundService{}, errForeignService
+	}
+	return foundService{service: live, ours: lost, adopt: true}, nil
 }
 
 // ensureService creates or updates the Service and returns it. The error is errReplacing where ours is deleted first,
@@ -113,7 +127,7 @@ func (r *Reconciler) ensureService(ctx context.Context, es *networkingv1.Externa
 	service, err := r.applyService(ctx, es, current.DeepCopy(), "")
 	if err == nil && found.adopt {
 		r.Events.Eventf(es, nil, corev1.EventTypeNormal, eventServiceAdopted, actionPublish,
-			"Service %s had no owner, and belongs to this ExternalService now", current.Name)
+			"Service %s belongs to this ExternalService now", current.Name)
 	}
 	return service, err
 }
@@ -169,9 +183,8 @@ func (r *Reconciler) removeService(ctx context.Context, current *corev1.Service)
 
 // applyService creates or updates the Service. A new one gets clusterIP, unless that is empty.
 func (r *Reconciler) applyService(ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service, clusterIP string) (*corev1.Service, error) {
-	wanted := desiredService(es).WithResourceVersion(onlyCreate).WithOwnerReferences(metav1ac.OwnerReference().
-		WithAPIVersion(networkingv1.GroupVersion.String()).WithKind("ExternalService").
-		WithName(es.Name).WithUID(es.UID).WithController(true).WithBlockOwnerDeletion(true))
+	wanted := desiredService(es).WithResourceVersion(onlyCreate).
+		WithAnnotations(map[string]string{rules.OwnerAnnotation: string(es.UID)})
 	if clusterIP != "" {
 		wanted.Spec.WithClusterIP(clusterIP)
 	}
@@ -228,7 +241,7 @@ func (r *Reconciler) removeForeignFields(ctx context.Context, es *networkingv1.E
 	return nil
 }
 
-// desiredService returns the Service without its owner. It has no selector, since its EndpointSlices are ours, and
+// desiredService returns the Service without the mark of its owner. It has no selector, since its EndpointSlices are ours, and
 // both address families where the cluster has them.
 func desiredService(es *networkingv1.ExternalService) *corev1ac.ServiceApplyConfiguration {
 	spec := corev1ac.ServiceSpec().
@@ -277,7 +290,8 @@ func headless(es *networkingv1.ExternalService) bool {
 // serviceMatches reports whether applying would change nothing. Labels and annotations of others may stay.
 func serviceMatches(current *corev1.Service, es *networkingv1.ExternalService) bool {
 	wanted := desiredService(es)
-	return containsAll(current.Labels, wanted.Labels) && containsAll(current.Annotations, wanted.Annotations) &&
+	return !metav1.IsControlledBy(current, es) && current.Annotations[rules.OwnerAnnotation] == string(es.UID) &&
+		containsAll(current.Labels, wanted.Labels) && containsAll(current.Annotations, wanted.Annotations) &&
 		current.Spec.Type == *wanted.Spec.Type && len(current.Spec.Selector) == 0 && portsMatch(current, wanted)
 }
 

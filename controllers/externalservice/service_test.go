@@ -104,20 +104,38 @@ func TestAServiceOfOursIsOursAgainWhateverWasTakenOff(t *testing.T) {
 	s := newSuite(t, plain)
 	s.reconcileOnce()
 	edited(s, func(service *corev1.Service) {
-		service.OwnerReferences, service.Labels = nil, nil
+		service.Labels, service.Annotations, service.ManagedFields = nil, nil, nil
 	})
+	s.restart()
 	s.reconcileOnce()
 	s.wantEvents(eventServiceAdopted)
 	s.wantCondition("Ready", "True Published")
-	if service := mustService(s); len(service.OwnerReferences) != 1 || len(service.Labels) != 1 {
-		t.Errorf("owners %v, labels %v", service.OwnerReferences, service.Labels)
+	if service := mustService(s); service.Annotations[rules.OwnerAnnotation] != "1" || len(service.Labels) != 1 {
+		t.Errorf("annotations %v, labels %v", service.Annotations, service.Labels)
 	}
-	// The UID of the status alone is no proof: who may write the status may not write Services.
-	edited(s, func(service *corev1.Service) {
-		service.OwnerReferences, service.Annotations, service.ManagedFields = nil, nil, nil
-	})
+	// The UID of the status alone is no proof: who may write the status may not write Services or slices.
+	edited(s, func(service *corev1.Service) { service.Annotations, service.ManagedFields = nil, nil })
+	for _, slice := range sliceList(s) {
+		s.must(s.store.Delete(t.Context(), &slice))
+	}
 	s.reconcileOnce()
 	s.wantCondition("Ready", "False ServiceConflict")
+}
+
+// The garbage collector deletes what has an owner reference without regard to finalizers of the owner.
+func TestAServiceLosesTheOwnerReferenceOfAnEarlierVersion(t *testing.T) {
+	s := newSuite(t, plain)
+	s.reconcileOnce()
+	edited(s, func(service *corev1.Service) {
+		delete(service.Annotations, rules.OwnerAnnotation)
+		service.OwnerReferences = []metav1.OwnerReference{{APIVersion: "networking.fairlead.dev/v1", Kind: "ExternalService", Name: "db", UID: "1", Controller: ptr.To(true)}}
+	})
+	s.reconcileOnce()
+	s.wantEvents()
+	if service := mustService(s); len(service.OwnerReferences) > 0 || service.Annotations[rules.OwnerAnnotation] != "1" {
+		t.Errorf("owners %v, annotations %v", service.OwnerReferences, service.Annotations)
+	}
+	s.reconcileUnchanged("without an owner reference")
 }
 
 func TestAnOrphanIsAdoptedWhereTheObjectAsksForIt(t *testing.T) {
@@ -133,12 +151,13 @@ func TestAnOrphanIsAdoptedWhereTheObjectAsksForIt(t *testing.T) {
 		"of a controller that is there": {true, func(service *corev1.Service) {
 			service.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Other", Name: "x", UID: "x", Controller: ptr.To(true)}}
 		}, false},
+		"restored with the object": {false, func(service *corev1.Service) { service.Annotations[rules.OwnerAnnotation] = "0" }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSuite(t, plain)
 			s.reconcileOnce()
 			edited(s, func(service *corev1.Service) {
-				service.OwnerReferences = nil
+				delete(service.Annotations, rules.OwnerAnnotation)
 				test.change(service)
 			})
 			es := s.object() // as if it were another object by the same name
@@ -154,6 +173,10 @@ func TestAnOrphanIsAdoptedWhereTheObjectAsksForIt(t *testing.T) {
 				want = "True Published"
 			}
 			s.wantCondition("Ready", want)
+			_, _, message := s.ready()
+			if names := strings.Contains(message, networkingv1.AdoptServiceAnnotation); names != (name == "not asked for") {
+				t.Error(message)
+			}
 		})
 	}
 }

@@ -238,6 +238,14 @@ func (s *stateStore) recordStatusWrite(es *networkingv1.ExternalService, now tim
 	}
 }
 
+// wroteStatus reports whether the last write of the status by this process made this version of the object.
+func (s *stateStore) wroteStatus(es *networkingv1.ExternalService) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.byKey[client.ObjectKeyFromObject(es)]
+	return m != nil && m.uid == es.UID && m.statusWrite.Is(es)
+}
+
 // statusCacheStale reports whether an object of the cache lacks the last status that this process wrote. A
 // write based on it would fail with a conflict, and one that restores the status before would be left out.
 func (s *stateStore) statusCacheStale(es *networkingv1.ExternalService, now time.Time) bool {

@@ -132,7 +132,7 @@ func (u *statusUpdate) setIncomplete(service *corev1.Service, o *observation) {
 }
 
 // setConflict sets that a Service of another owner has the name.
-func (u *statusUpdate) setConflict(es *networkingv1.ExternalService) {
+func (u *statusUpdate) setConflict(es *networkingv1.ExternalService, orphaned bool) {
 	const message = "nothing is looked up or checked while the Service cannot be published"
 	u.status.ServiceRef, u.status.ClusterIP, u.status.ActivePriority = nil, "", nil
 	u.status.Addresses, u.status.Endpoints, u.status.PublishedSpec = nil, nil, ""
@@ -141,7 +141,7 @@ func (u *statusUpdate) setConflict(es *networkingv1.ExternalService) {
 		endFault(f, networkingv1.FaultOutcomeSpecChanged, "the Service is not that of this ExternalService any more", u.now.Time)
 		u.setFault(&faultDecision{status: f}, es.Annotations[networkingv1.InjectFaultAnnotation])
 	}
-	u.setStalled(networkingv1.ReasonServiceConflict, conflictMessage(es))
+	u.setStalled(networkingv1.ReasonServiceConflict, conflictMessage(es, orphaned))
 	if slices.ContainsFunc(es.Spec.Endpoints, func(e networkingv1.Endpoint) bool { return e.DNS != nil }) {
 		u.setCondition(networkingv1.ConditionResolved, metav1.ConditionUnknown, networkingv1.ReasonUnknown, message)
 	} else {
@@ -154,7 +154,11 @@ func (u *statusUpdate) setConflict(es *networkingv1.ExternalService) {
 	}
 }
 
-func conflictMessage(es *networkingv1.ExternalService) string {
+func conflictMessage(es *networkingv1.ExternalService, orphaned bool) string {
+	if orphaned {
+		return fmt.Sprintf("Service %s/%s was orphaned by an earlier ExternalService, and is left alone: annotate this one with %s: \"true\" to take it over, delete it, or rename one of the two",
+			es.Namespace, es.Name, networkingv1.AdoptServiceAnnotation)
+	}
 	return fmt.Sprintf("Service %s/%s exists and was not made for this ExternalService; it is left alone: delete it, or rename one of the two", es.Namespace, es.Name)
 }
 

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -21,6 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/internal/events"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
 // reconcileSuspended leaves an object as it is, except for addresses that the egress policy denies: neither
@@ -70,7 +70,7 @@ func (r *Reconciler) removeDenied(ctx context.Context, es *networkingv1.External
 	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(es), service); err != nil {
 		return []error{client.IgnoreNotFound(err)} // the slices go with it
 	}
-	if !metav1.IsControlledBy(service, es) {
+	if !rules.BelongsTo(service, es) {
 		return nil
 	}
 	writer := r.newSliceWriter(service, filtered, fitness{}, state)

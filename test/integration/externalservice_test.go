@@ -16,6 +16,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
@@ -74,9 +75,8 @@ func TestExternalServiceBecomesAServiceAndSlicesByFamilyAndPorts(t *testing.T) {
     {name: own, addresses: [192.0.2.3], ports: [{name: sql, port: 6432}]}, {name: out, addresses: [192.0.2.9], state: Drained}]}`)
 
 	service := s.service("db")
-	owner := metav1.GetControllerOf(service)
-	if owner == nil || owner.UID != es.UID || owner.Kind != "ExternalService" {
-		t.Errorf("owner of the Service: %+v", owner)
+	if owner := service.Annotations[rules.OwnerAnnotation]; owner != string(es.UID) || len(service.OwnerReferences) > 0 {
+		t.Errorf("owner of the Service: %q, %+v", owner, service.OwnerReferences)
 	}
 	if service.Labels["team"] != "payments" || service.Labels[common.ManagedByLabel] != common.ManagedBy || len(service.Spec.Selector) > 0 {
 		t.Errorf("Service: labels %v, selector %v", service.Labels, service.Spec.Selector)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
@@ -89,7 +90,7 @@ func TestAServiceThatAppearsInARaceIsLeftToWhoWasFirst(t *testing.T) {
 			}
 		case err == nil:
 			s.settled(name, metav1.ConditionFalse, networkingv1.ReasonServiceConflict)
-			if service := s.service(name); len(service.OwnerReferences) > 0 || service.Spec.Selector["app"] != "theirs" {
+			if service := s.service(name); service.Annotations[rules.OwnerAnnotation] != "" || service.Spec.Selector["app"] != "theirs" {
 				t.Errorf("%s: a foreign Service was taken: %s", name, framework.Text(service))
 			}
 		case apierrors.IsAlreadyExists(err):
@@ -190,8 +191,8 @@ func TestOrphanLeavesServiceAndSlicesWithoutAnOwner(t *testing.T) {
 	s.run("patch", "extsvc", "db", "--type=merge", "-p", `{"spec":{"deletionPolicy":"Orphan"}}`)
 	s.run("delete", "extsvc", "db", "--timeout="+framework.Patience.String())
 	service := s.service("db")
-	if len(service.OwnerReferences) > 0 {
-		t.Errorf("the Service still has an owner: %+v", service.OwnerReferences)
+	if owner := service.Annotations[rules.OwnerAnnotation]; owner != "" || len(service.OwnerReferences) > 0 {
+		t.Errorf("the Service still has an owner: %q, %+v", owner, service.OwnerReferences)
 	}
 	s.publishes("db", "192.0.2.1")
 

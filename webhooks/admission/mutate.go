@@ -57,7 +57,8 @@ func (m mutation[T]) review(ctx context.Context, req request) response {
 		maps.Copy(annotations, stamps)
 	}
 	p.annotate(req.object, annotations)
-	if m.Finalizer != "" && req.Operation == admissionv1.Create {
+	// An update may have lost it: a replace by a manifest has no finalizers. None can be added to a deleted object.
+	if m.Finalizer != "" && req.SubResource == "" && req.object.Field("metadata").Field("deletionTimestamp").Kind() != '"' {
 		p.finalize(req.object, m.Finalizer)
 	}
 	resp := allowed()

@@ -162,7 +162,7 @@ func TestAnErrorOfAStampIsTheResponse(t *testing.T) {
 	}
 }
 
-func TestAFinalizerIsAddedOnceAndOnlyToWhatIsCreated(t *testing.T) {
+func TestAFinalizerIsAddedOnceAndNotToWhatIsDeleted(t *testing.T) {
 	h := Mutating(Options{Kind: toyKind}, Mutator[toy]{Finalizer: "toys.example.com/keep"})
 	with := func(finalizers string) string {
 		return strings.Replace(toyJSON(`{}`), `"name":"car"`, `"name":"car","finalizers":`+finalizers, 1)
@@ -173,7 +173,8 @@ func TestAFinalizerIsAddedOnceAndOnlyToWhatIsCreated(t *testing.T) {
 		"empty":     {"CREATE", with(`[]`), `[{"op":"add","path":"/metadata/finalizers/-","value":"toys.example.com/keep"}]`},
 		"another":   {"CREATE", with(`["a/b"]`), `[{"op":"add","path":"/metadata/finalizers/-","value":"toys.example.com/keep"}]`},
 		"the same":  {"CREATE", with(`["a/b","toys.example.com/keep"]`), ``},
-		"an update": {"UPDATE", toyJSON(`{}`), ``},
+		"an update": {"UPDATE", toyJSON(`{}`), `[{"op":"add","path":"/metadata/finalizers","value":["toys.example.com/keep"]}]`},
+		"deleted":   {"UPDATE", strings.Replace(toyJSON(`{}`), `"name":"car"`, `"name":"car","deletionTimestamp":"2026-11-25T00:00:00Z"`, 1), ``},
 	} {
 		t.Run(name, func(t *testing.T) {
 			old := ""

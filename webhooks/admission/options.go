@@ -57,7 +57,7 @@ type Mutator[T any] struct {
 	// value removes the annotation, regardless of who wrote it. It sees obj with its defaults, and old as a
 	// Validator does.
 	Stamp func(ctx context.Context, req Request, obj, old *T) (map[string]string, error)
-	// Finalizer is added to an object that is created. Defaults to none.
+	// Finalizer is added to an object that is created, or updated without it, unless it is deleted. Defaults to none.
 	Finalizer string
 }
 

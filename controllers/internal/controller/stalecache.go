@@ -39,6 +39,11 @@ func (m *LastWrite) Record(object client.Object, now time.Time) {
 	m.version, m.at = object.GetResourceVersion(), now
 }
 
+// Is reports whether the write made this version of the object.
+func (m *LastWrite) Is(object client.Object) bool {
+	return m.version != "" && m.version == object.GetResourceVersion()
+}
+
 // NewerThan reports whether an object, as the cache has it, lacks the status that was written last.
 func (m *LastWrite) NewerThan(object client.Object, now time.Time) bool {
 	if m.version == "" || now.Sub(m.at) >= StaleTimeout {

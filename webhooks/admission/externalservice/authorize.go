@@ -122,9 +122,13 @@ func (a *authorizer) adoption(ctx context.Context, req admission.Request, obj, o
 	if obj.Name == "" {
 		return field.ErrorList{field.Forbidden(path, "the Service to take over has a name, so that this object needs one instead of generateName")}
 	}
-	return a.require(ctx, req, path,
-		authorizationv1.ResourceAttributes{Namespace: req.Namespace, Verb: "update", Version: "v1", Resource: "services", Name: obj.Name},
+	return a.require(ctx, req, path, updateService(req, obj),
 		fmt.Sprintf("update the Service %q in namespace %q, which the operator would take over; ask for the right to update it, or leave the annotation out", obj.Name, req.Namespace))
+}
+
+// updateService is the right to update the Service of an object.
+func updateService(req admission.Request, obj *networkingv1.ExternalService) authorizationv1.ResourceAttributes {
+	return authorizationv1.ResourceAttributes{Namespace: req.Namespace, Verb: "update", Version: "v1", Resource: "services", Name: obj.Name}
 }
 
 // fault requires the right to update EndpointSlices, which an injected fault does. To end one needs no right.

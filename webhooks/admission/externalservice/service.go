@@ -52,8 +52,10 @@ func (a *authorizer) service(ctx context.Context, req admission.Request, obj, ol
 		return "", nil
 	case err != nil:
 		return fmt.Sprintf("metadata.name: whether a Service %q exists already could not be found out: %v", obj.Name, err), nil
-	case obj.UID != "" && metav1.IsControlledBy(service, obj), rules.Adopts(obj) && rules.IsOrphan(service):
+	case obj.UID != "" && rules.BelongsTo(service, obj), rules.Adopts(obj) && rules.IsOrphan(service):
 		return "", nil
+	case rules.IsAbandoned(service, obj):
+		return a.abandoned(ctx, req, obj, old)
 	case !service.DeletionTimestamp.IsZero() || ofEarlier(service, obj):
 		return fmt.Sprintf("metadata.name: a Service %q from before is still being removed; this object is published once it is gone", obj.Name), nil
 	}
@@ -66,6 +68,16 @@ func (a *authorizer) service(ctx context.Context, req admission.Request, obj, ol
 		return "metadata.name: " + detail, nil
 	}
 	return "", field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"), detail)}
+}
+
+// abandoned requires the right to update a Service that an ExternalService of this name has left without orphaning it, such
+// as one that was restored from a backup before the object: the reconciler takes it over.
+func (a *authorizer) abandoned(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) (string, field.ErrorList) {
+	if old != nil {
+		return "", nil
+	}
+	return "", a.require(ctx, req, field.NewPath("metadata", "name"), updateService(req, obj),
+		fmt.Sprintf("update the Service %q in namespace %q, which an earlier object of this name has left and the operator would take over; ask for the right to update it, choose another name, or delete that Service first", obj.Name, req.Namespace))
 }
 
 // ofEarlier reports whether a Service belongs to an object of the same name that was deleted: garbage

@@ -39,6 +39,8 @@ func TestWhoMayUpdateAServiceMayHaveItAdopted(t *testing.T) {
 	foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"}}
 	owned := orphan.DeepCopy()
 	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Other", Name: "x", UID: "x", Controller: ptr.To(true)}}
+	restored := orphan.DeepCopy()
+	restored.Annotations[rules.OwnerAnnotation] = "u-0"
 	for name, test := range map[string]struct {
 		user     string
 		service  *corev1.Service
@@ -48,6 +50,9 @@ func TestWhoMayUpdateAServiceMayHaveItAdopted(t *testing.T) {
 		"an orphan":                     {ann, orphan, asking(with()), nil, ""},
 		"no right to update it":         {eve, orphan, asking(with()), nil, `may not update the Service "db"`},
 		"an orphan that is not asked":   {ann, orphan, with(), nil, networkingv1.AdoptServiceAnnotation},
+		"restored before its object":    {ann, restored, with(), nil, ""},
+		"restored, and no right":        {eve, restored, with(), nil, `metadata.name: Forbidden: user "eve" may not update the Service "db"`},
+		"restored, and edited later":    {eve, restored, with("192.0.2.1"), with(), ""},
 		"a foreign Service":             {ann, foreign, asking(with()), nil, "is left alone"},
 		"a Service of another owner":    {ann, owned, asking(with()), nil, "is left alone"},
 		"there is no Service":           {ann, nil, asking(with()), nil, ""},

@@ -31,7 +31,7 @@ type Options struct {
 	// Services reads the Services of the cluster.
 	Services ServiceReader
 	// Finalize adds the finalizer of the reconciler to an object that is created, which saves the reconciler a write
-	// before it publishes the object. Only a process that reconciles every namespace may: where no reconciler looks,
+	// before it publishes the object, and to one that is updated without it, as by a replace. Only a process that reconciles every namespace may: where no reconciler looks,
 	// an object with a finalizer could not be deleted. Defaults to false.
 	Finalize bool
 }
