@@ -30,6 +30,10 @@ package controllers
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=get;list;watch;create;patch;delete
 
+// What Kubernetes makes of a selector that stood on the Service of an ExternalService is removed with the selector.
+//
+// +kubebuilder:rbac:groups="",resources=endpoints,verbs=get;delete
+
 // What a RebootPolicy restarts: two annotations on the pod template of a workload, or evictions. A policy
 // with serviceAccountName needs neither, but the right to impersonate that ServiceAccount, which is not
 // here: with it for every ServiceAccount of the cluster the operator could do whatever any of them may.

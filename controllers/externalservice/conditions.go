@@ -19,14 +19,15 @@ import (
 
 // Parts of messages that become events as well.
 const (
-	foreignFieldsSet = "fields of the Service that others have set are kept"
-	addressesLeftOut = "a name has more addresses than are published"
-	targetsLeftOut   = "left out since it points into the cluster"
+	foreignFieldsSet   = "fields of the Service that others have set are kept"
+	foreignSlicesFound = "EndpointSlices of others take traffic of the Service, unchecked"
+	addressesLeftOut   = "a name has more addresses than are published"
+	targetsLeftOut     = "left out since it points into the cluster"
 )
 
 // setReady sets whether the Service and its slices are as the spec says. Unhealthy addresses do not make it
 // false.
-func (u *statusUpdate) setReady(o *observation, d *decision, service *corev1.Service, sliceCount int) {
+func (u *statusUpdate) setReady(o *observation, d *decision, service *corev1.Service, sliceCount int, foreignSlices []string) {
 	var refused []string
 	for i := range o.endpoints {
 		for j := range o.endpoints[i].addresses {
@@ -56,6 +57,9 @@ func (u *statusUpdate) setReady(o *observation, d *decision, service *corev1.Ser
 	}
 	if fields := foreignFields(service); len(fields) > 0 {
 		message += "; " + foreignFieldsSet + ": " + strings.Join(fields, ", ")
+	}
+	if len(foreignSlices) > 0 {
+		message += "; " + foreignSlicesFound + ": " + events.Summarize(foreignSlices)
 	}
 	u.setCondition(networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished, message)
 }

@@ -18,6 +18,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -223,17 +224,27 @@ var (
 // byService indexes EndpointSlices by their Service.
 const byService = "metadata.labels.service-name"
 
-// Cache returns what the cache holds for the controller: of Services and EndpointSlices only its own, so
-// that memory does not grow with the cluster.
+// Cache returns what the cache holds for the controller: of Services only its own, and of EndpointSlices all but those that
+// Kubernetes makes of selectors, so that memory does not grow with the cluster. The others are few: our own, those that are
+// made by hand, and those that mirror v1/Endpoints.
 func Cache() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&corev1.Service{}: {
 			Label: labels.SelectorFromSet(labels.Set{common.ManagedByLabel: common.ManagedBy}),
 		},
 		&discoveryv1.EndpointSlice{}: {
-			Label: labels.SelectorFromSet(labels.Set{discoveryv1.LabelManagedBy: common.ManagedBy}),
+			Label: labels.NewSelector().Add(notSelected()),
 		},
 	}
+}
+
+// notSelected selects EndpointSlices that are not made of a selector.
+func notSelected() labels.Requirement {
+	requirement, err := labels.NewRequirement(discoveryv1.LabelManagedBy, selection.NotIn, []string{selectedBy})
+	if err != nil {
+		return labels.Requirement{} // both are constants
+	}
+	return *requirement
 }
 
 // watch enqueues objects when they, their Services or their slices change.

@@ -19,7 +19,8 @@
 //     otherwise outgoing.go keeps what is ready until what replaces it was looked up and checked.
 //     packing.go packs the published addresses into slices, moving as few as it can.
 //  5. slicewriter.go takes traffic off the addresses that fitness.go says must not have it.
-//  6. service.go creates or updates the Service.
+//  6. service.go creates or updates the Service, and selector.go removes what Kubernetes made of a selector that others
+//     put on it.
 //  7. slicewriter.go writes the other slices that differ. endpointslices.go has how they look in the API.
 //  8. status.go and conditions.go make the status, which is written where a fact has changed, refusals.go what the API
 //     server refused in it, and events.go the events of that change.

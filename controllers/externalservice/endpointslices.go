@@ -20,19 +20,32 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// currentSlices returns our EndpointSlices of a Service. They are the cache's own and must not be changed. The
-// API server stores no endpoint without an address.
+// currentSlices returns our EndpointSlices of a Service, as slicesOf does.
 func (r *Reconciler) currentSlices(ctx context.Context, namespace, service string) ([]*discoveryv1.EndpointSlice, error) {
+	current, _, err := r.slicesOf(ctx, namespace, service)
+	return current, err
+}
+
+// slicesOf returns our EndpointSlices of a Service, and the names of those of others that have endpoints, in order. The
+// slices are the cache's own and must not be changed. The API server stores no endpoint without an address.
+func (r *Reconciler) slicesOf(ctx context.Context, namespace, service string) (current []*discoveryv1.EndpointSlice, foreign []string, err error) {
 	var list discoveryv1.EndpointSliceList
-	err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{byService: service}, client.UnsafeDisableDeepCopy)
+	err = r.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{byService: service}, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return nil, fmt.Errorf("list EndpointSlices: %w", err)
+		return nil, nil, fmt.Errorf("list EndpointSlices: %w", err)
 	}
-	current := make([]*discoveryv1.EndpointSlice, 0, len(list.Items))
+	current = make([]*discoveryv1.EndpointSlice, 0, len(list.Items))
 	for i := range list.Items {
-		current = append(current, &list.Items[i])
+		slice := &list.Items[i]
+		switch {
+		case slice.Labels[discoveryv1.LabelManagedBy] == common.ManagedBy:
+			current = append(current, slice)
+		case len(slice.Endpoints) > 0:
+			foreign = append(foreign, slice.Name)
+		}
 	}
-	return current, nil
+	slices.Sort(foreign)
+	return current, foreign, nil
 }
 
 func findSlice(current []*discoveryv1.EndpointSlice, name string) *discoveryv1.EndpointSlice {

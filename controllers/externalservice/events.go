@@ -31,6 +31,8 @@ const (
 	eventAddressesLeftOut  = "AddressesLeftOut"
 	eventForeignFields     = "ForeignFields"
 	eventServiceAdopted    = "ServiceAdopted"
+	eventServiceReverted   = "ServiceReverted"
+	eventForeignEndpoints  = "ForeignEndpoints"
 )
 
 // Actions of events.
@@ -60,6 +62,7 @@ func transitions(before, after *networkingv1.ExternalServiceStatus) []transition
 	out = append(out, faultTransitions(before, after)...)
 	out = append(out, priorityTransitions(before, after)...)
 	out = append(out, messageTransition(before, after, networkingv1.ConditionReady, foreignFieldsSet, transition{eventForeignFields, actionPublish, "", true, ""})...)
+	out = append(out, messageTransition(before, after, networkingv1.ConditionReady, foreignSlicesFound, transition{eventForeignEndpoints, actionPublish, "", true, ""})...)
 	out = append(out, messageTransition(before, after, networkingv1.ConditionResolved, addressesLeftOut, transition{eventAddressesLeftOut, actionResolve, "", true, ""})...)
 	out = append(out, messageTransition(before, after, networkingv1.ConditionResolved, targetsLeftOut, transition{eventAddressDenied, actionVet, "", true, ""})...)
 	for _, of := range []func(was, is *networkingv1.EndpointStatus) (transition, bool){deniedTransition, resolveFailed, addressesChanged, unhealthyTransition, healthyTransition} {

@@ -33,9 +33,11 @@ type publication struct {
 	found  foundService
 	// service is the one that the slices belong to, or nil. unread means that it could not be read, and is known by the
 	// status.
-	service  *corev1.Service
-	unread   bool
-	current  []*discoveryv1.EndpointSlice
+	service *corev1.Service
+	unread  bool
+	current []*discoveryv1.EndpointSlice
+	// foreign are the names of EndpointSlices of others.
+	foreign  []string
 	observed observation
 	// decided is what to publish, and shown the same under the fault. wanted are the slices that shown needs.
 	decided, shown decision
@@ -43,6 +45,8 @@ type publication struct {
 	wanted         []desiredSlice
 	writer         *sliceWriter
 	refusals       refusals
+	// selectedDue is when to look again for what was made of a selector.
+	selectedDue time.Time
 }
 
 // newPublication reads what there is. A Service that cannot be read is the one of the status as far as its slices say so.
@@ -61,7 +65,7 @@ func (r *Reconciler) newPublication(ctx context.Context, es *networkingv1.Extern
 	case p.unread && ref != nil:
 		p.service = &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: es.Namespace, Name: es.Name, UID: ref.UID}}
 	}
-	if p.current, err = r.currentSlices(ctx, es.Namespace, es.Name); err != nil {
+	if p.current, p.foreign, err = r.slicesOf(ctx, es.Namespace, es.Name); err != nil {
 		return nil, err
 	}
 	var isNew bool
@@ -242,9 +246,9 @@ func (p *publication) report(ctx context.Context) (reconcile.Result, error) {
 	p.update.setObserved(p.es, p.service, &p.observed, &p.shown)
 	p.update.status.LastHandledFailback = p.state.handledFailback
 	if !p.refusals.any() {
-		p.update.setPublished(p.service, &p.observed, &p.shown, len(p.wanted))
+		p.update.setPublished(p.service, &p.observed, &p.shown, len(p.wanted), p.foreign)
 	}
-	requeueAt := controller.Earliest(p.shown.requeueAt, p.observed.requeueAt, p.fault.requeueAt)
+	requeueAt := controller.Earliest(p.shown.requeueAt, p.observed.requeueAt, p.fault.requeueAt, p.selectedDue)
 	if due := p.state.statusWriteRate.at.Add(writeDamping.delay(&p.state.statusWriteRate, p.now)); p.now.Before(due) && !p.refusals.any() && onlyTextDiffers(&p.es.Status, &p.update.status) {
 		return controller.RequeueAt(p.now, requeueAt, due), nil
 	}

@@ -116,11 +116,12 @@ func (r *Reconciler) publish(ctx context.Context, es *networkingv1.ExternalServi
 	if err := p.protect(ctx); err != nil {
 		return r.conflictResult(ctx, es, update, err)
 	}
+	p.selectedDue = p.removeSelected(ctx)
 	if hold {
-		return p.hold(ctx, due)
+		return p.hold(ctx, controller.Earliest(due, p.selectedDue))
 	}
 	if due := p.postponeUntil(); p.now.Before(due) {
-		return p.hold(ctx, due)
+		return p.hold(ctx, controller.Earliest(due, p.selectedDue))
 	}
 	p.extend(ctx)
 	return p.report(ctx)

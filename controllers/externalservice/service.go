@@ -124,12 +124,38 @@ func (r *Reconciler) ensureService(ctx context.Context, es *networkingv1.Externa
 	case !found.adopt && serviceMatches(current, es):
 		return current, nil
 	}
-	service, err := r.applyService(ctx, es, current.DeepCopy(), "")
-	if err == nil && found.adopt {
+	service, err := r.applyWithAddress(ctx, es, current)
+	if err != nil {
+		return nil, err
+	}
+	if found.adopt {
 		r.Events.Eventf(es, nil, corev1.EventTypeNormal, eventServiceAdopted, actionPublish,
 			"Service %s belongs to this ExternalService now", current.Name)
 	}
-	return service, err
+	if fields := revertedFields(current, es); len(fields) > 0 {
+		r.Events.Eventf(es, nil, corev1.EventTypeWarning, eventServiceReverted, actionPublish,
+			"others have changed fields of Service %s that the ExternalService decides about, which are as before: %s", current.Name, strings.Join(fields, ", "))
+	}
+	return service, nil
+}
+
+// revertedFields returns the fields that others have changed since the Service was applied as it is wanted now.
+func revertedFields(current *corev1.Service, es *networkingv1.ExternalService) []string {
+	wanted := desiredService(es)
+	if current.Annotations[rules.AppliedAnnotation] != wanted.Annotations[rules.AppliedAnnotation] {
+		return nil // the spec has changed
+	}
+	var fields []string
+	if current.Spec.Type != *wanted.Spec.Type {
+		fields = append(fields, "type")
+	}
+	if len(current.Spec.Selector) > 0 {
+		fields = append(fields, "selector")
+	}
+	if !portsMatch(current, wanted) {
+		fields = append(fields, "ports")
+	}
+	return fields
 }
 
 // The API server releases the address of a deleted Service after the deletion has been seen, on a busy machine by
@@ -139,28 +165,40 @@ const (
 	releaseInterval = 200 * time.Millisecond
 )
 
-// createService creates the Service with the address that it had before it was deleted, if it can: clients have
-// that address in DNS caches and connection pools. A user with the right to write the status could forge it,
-// but the API server allocates addresses of its Service ranges only.
+// createService creates the Service.
 func (r *Reconciler) createService(ctx context.Context, es *networkingv1.ExternalService) (*corev1.Service, error) {
+	return r.applyWithAddress(ctx, es, nil)
+}
+
+// applyWithAddress creates or updates the Service. One that has no address gets the one that it had before it was deleted,
+// or made an ExternalName, if it can: clients have that address in DNS caches and connection pools. A user with the right to
+// write the status could forge it, but the API server allocates addresses of its Service ranges only.
+func (r *Reconciler) applyWithAddress(ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service) (*corev1.Service, error) {
+	apply := func(address string) (*corev1.Service, error) {
+		if current == nil {
+			return r.applyService(ctx, es, nil, address)
+		}
+		return r.applyService(ctx, es, current.DeepCopy(), address)
+	}
 	before, err := netip.ParseAddr(cmp.Or(es.Status.ClusterIP, r.states.clusterIP(client.ObjectKeyFromObject(es), es.UID)))
-	if err == nil && !headless(es) {
-		for range releaseTries {
-			service, err := r.applyService(ctx, es, nil, before.String())
-			if !apierrors.IsInvalid(err) {
-				return service, err
-			}
-			if !isAllocated(err) { // such as one of a cluster from which the object was restored here
-				break
-			}
-			select {
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			case <-time.After(releaseInterval):
-			}
+	if err != nil || headless(es) || current != nil && current.Spec.ClusterIP != "" {
+		return apply("")
+	}
+	for range releaseTries {
+		service, err := apply(before.String())
+		if !apierrors.IsInvalid(err) {
+			return service, err
+		}
+		if !isAllocated(err) { // such as one of a cluster from which the object was restored here
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(releaseInterval):
 		}
 	}
-	return r.applyService(ctx, es, nil, "")
+	return apply("")
 }
 
 // isAllocated reports whether another Service has the address, or had it until now. The API server says so in words only.
@@ -181,7 +219,7 @@ func (r *Reconciler) removeService(ctx context.Context, current *corev1.Service)
 	return errReplacing
 }
 
-// applyService creates or updates the Service. A new one gets clusterIP, unless that is empty.
+// applyService creates or updates the Service. One without an address gets clusterIP, unless that is empty.
 func (r *Reconciler) applyService(ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service, clusterIP string) (*corev1.Service, error) {
 	wanted := desiredService(es).WithResourceVersion(onlyCreate).
 		WithAnnotations(map[string]string{rules.OwnerAnnotation: string(es.UID)})
@@ -228,10 +266,11 @@ func (r *Reconciler) removeForeignFields(ctx context.Context, es *networkingv1.E
 	if len(current.Spec.Selector) == 0 && portsMatch(current, wanted) {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": current.ResourceVersion},
-		"spec":     map[string]any{"selector": nil, "ports": wanted.Spec.Ports},
-	})
+	metadata := map[string]any{"resourceVersion": current.ResourceVersion}
+	if len(current.Spec.Selector) > 0 {
+		metadata["annotations"] = map[string]any{rules.SelectorRemovedAnnotation: r.Now().UTC().Format(time.RFC3339)}
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata, "spec": map[string]any{"selector": nil, "ports": wanted.Spec.Ports}})
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -197,4 +199,65 @@ func TestFieldsThatOthersHaveSetAreTold(t *testing.T) {
 	edited(s, func(service *corev1.Service) { service.Spec.ExternalIPs, service.Spec.SessionAffinity = nil, "" })
 	s.reconcileOnce()
 	s.wantEvents()
+}
+
+func TestWhatWasMadeOfASelectorIsRemovedWithIt(t *testing.T) {
+	s := newSuite(t, plain)
+	s.settle()
+	edited(s, func(service *corev1.Service) { service.Spec.Selector = map[string]string{"app": "rogue"} })
+	s.reconcileOnce()
+	s.wantEvents(eventServiceReverted)
+	service := mustService(s)
+	if len(service.Spec.Selector) > 0 || !slices.Contains(s.writes, "patch Service db") {
+		t.Fatalf("selector %v, writes %q", service.Spec.Selector, s.writes)
+	}
+	edited(s, func(service *corev1.Service) { // a server-side apply leaves it, unlike the one here
+		service.Annotations[rules.SelectorRemovedAnnotation] = s.now.UTC().Format(time.RFC3339)
+	})
+	// Their controllers are late, and this process ends meanwhile.
+	owner := []metav1.OwnerReference{sliceOwner(service)}
+	slice := func(name, by string, owner []metav1.OwnerReference) *discoveryv1.EndpointSlice {
+		return &discoveryv1.EndpointSlice{
+			ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: name, OwnerReferences: owner, Labels: map[string]string{
+				discoveryv1.LabelServiceName: service.Name, discoveryv1.LabelManagedBy: by,
+			}},
+			AddressType: discoveryv1.AddressTypeIPv4,
+			Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.1.0.1"}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true), Serving: ptr.To(true), Terminating: ptr.To(false)}}},
+		}
+	}
+	s.must(s.store.Create(t.Context(), slice("pods", selectedBy, owner)))
+	s.must(s.store.Create(t.Context(), &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name, Labels: map[string]string{endpointsManagedBy: "endpoint-controller"}}})) //nolint:staticcheck // what Kubernetes still makes
+	s.restart()
+	if again := s.reconcileOnce().RequeueAfter; again != selectorInterval {
+		t.Errorf("looks again after %s", again)
+	}
+	s.wantPublished("192.0.2.1+ 192.0.2.2+")
+	s.advance(selectorAftermath)
+	s.reconcileOnce()
+	if annotations := mustService(s).Annotations; annotations[rules.SelectorRemovedAnnotation] != "" {
+		t.Errorf("annotations %v", annotations)
+	}
+	s.reconcileUnchanged("all is removed")
+
+	// What is made by hand is told, and left.
+	s.must(s.store.Create(t.Context(), slice("by-hand", "a-person", nil)))
+	s.reconcileOnce()
+	s.wantEvents(eventForeignEndpoints)
+	if _, _, message := s.ready(); !strings.HasSuffix(message, foreignSlicesFound+": by-hand") {
+		t.Error(message)
+	}
+	s.reconcileUnchanged("told")
+}
+
+func TestAServiceThatWasAnExternalNameHasItsAddressAgain(t *testing.T) {
+	s := newSuite(t, plain)
+	s.settle()
+	edited(s, func(service *corev1.Service) {
+		service.Spec.Type, service.Spec.ExternalName, service.Spec.ClusterIP = corev1.ServiceTypeExternalName, "example.com", ""
+	})
+	s.reconcileOnce()
+	s.wantEvents(eventServiceReverted)
+	if !slices.Contains(s.writes, "apply Service db") || s.applied.Spec.ClusterIP != "10.0.0.1" {
+		t.Errorf("writes %q, applied %+v", s.writes, s.applied.Spec)
+	}
 }

@@ -77,9 +77,9 @@ func (u *statusUpdate) removeCondition(kind string) {
 }
 
 // setPublished sets that the spec is published.
-func (u *statusUpdate) setPublished(service *corev1.Service, o *observation, d *decision, sliceCount int) {
+func (u *statusUpdate) setPublished(service *corev1.Service, o *observation, d *decision, sliceCount int, foreignSlices []string) {
 	u.status.PublishedSpec = u.spec
-	u.setReady(o, d, service, sliceCount)
+	u.setReady(o, d, service, sliceCount, foreignSlices)
 }
 
 // setObserved sets what was observed, and what is published of it now.

@@ -56,6 +56,8 @@ type suite struct {
 	refusals []string
 	// refuse returns the error of a write, as "verb Kind name".
 	refuse func(write string) error
+	// applied is the Service as it was applied last.
+	applied corev1.Service
 }
 
 var objectKey = types.NamespacedName{Namespace: "shop", Name: "db"}
@@ -145,6 +147,9 @@ func (s *suite) fakeApply(ctx context.Context, c client.WithWatch, given runtime
 	}
 	if err := json.Unmarshal(data, object); err != nil {
 		return err
+	}
+	if service, ok := object.(*corev1.Service); ok {
+		service.DeepCopyInto(&s.applied)
 	}
 	if err := s.recordWrite("apply", object); err != nil {
 		return err

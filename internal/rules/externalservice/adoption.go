@@ -21,6 +21,9 @@ const (
 	// the garbage collector deletes what has one without regard to finalizers of the owner, so that a foreground
 	// deletion would delete a Service that is to be orphaned, or drained first.
 	OwnerAnnotation = "networking.fairlead.dev/owner-uid"
+	// SelectorRemovedAnnotation is on a Service that had a selector which was removed, since when, until what Kubernetes
+	// made of it is gone.
+	SelectorRemovedAnnotation = "networking.fairlead.dev/selector-removed"
 )
 
 // BelongsTo reports whether a Service is that of es. Earlier versions set an owner reference.
