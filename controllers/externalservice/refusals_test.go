@@ -4,19 +4,23 @@
 package externalservice
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
 // standby has its second tier on another port, and so in another slice.
@@ -167,6 +171,33 @@ func TestAnObjectWhoseServiceIsRefusedSaysSo(t *testing.T) {
 	s.refuse = nil
 	s.settle()
 	s.wantPublished("192.0.2.1+")
+	s.wantCondition("Ready", "True Published")
+}
+
+// unreadable is an API server that responds to no read.
+type unreadable struct{ client.Reader }
+
+func (unreadable) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "db", errors.New(refusal))
+}
+
+// Its slices say by their owner that they are those of the Service in the status.
+func TestAnAddressThatFailsIsTakenOffAlthoughTheServiceCannotBeRead(t *testing.T) {
+	s := newSuite(t, standby)
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.health.setHealth("b", "198.51.100.1", up)
+	s.settle()
+	edited(s, func(service *corev1.Service) { delete(service.Annotations, rules.OwnerAnnotation) })
+	live := s.Live
+	s.Live = unreadable{live}
+	s.health.setHealth("a", "192.0.2.1", down)
+	s.reconcileOnce()
+	s.wantPublished("")
+	s.wantCondition("Ready", "False WriteRefused")
+	s.Live = live
+	s.settle()
+	s.wantPublished("198.51.100.1+")
 	s.wantCondition("Ready", "True Published")
 }
 

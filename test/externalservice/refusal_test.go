@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,11 +19,13 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
@@ -44,9 +47,10 @@ const operatorUser = `request.userInfo.username.endsWith(":fairlead-manager")`
 
 // refusers make a write of the operator be refused in the namespace, and return what allows it again.
 var refusers = map[string]func(*suite, refusedWrite) (allow func()){
-	"a policy":  (*suite).refuseByPolicy,
-	"a webhook": (*suite).refuseByWebhook,
-	"a quota":   (*suite).refuseByQuota,
+	"a policy":        (*suite).refuseByPolicy,
+	"a webhook":       (*suite).refuseByWebhook,
+	"a quota":         (*suite).refuseByQuota,
+	"a missing right": (*suite).refuseByRight,
 }
 
 func (s *suite) refuseByPolicy(w refusedWrite) func() {
@@ -104,6 +108,25 @@ func (s *suite) refuseByQuota(w refusedWrite) func() {
 	return func() { s.Kubectl("delete", "resourcequota", "small") }
 }
 
+// refuseByRight takes a verb from the operator's role. A server-side apply is a patch.
+func (s *suite) refuseByRight(w refusedWrite) func() {
+	s.Helper()
+	var role rbacv1.ClusterRole
+	s.Must(s.Client.Get(s.Context(), client.ObjectKey{Name: "fairlead-manager"}, &role))
+	before := role.DeepCopy()
+	verb := map[string]string{"CREATE": "create", "UPDATE": "patch", "DELETE": "delete"}[w.verb]
+	for i := range role.Rules {
+		if rule := &role.Rules[i]; slices.Contains(rule.Resources, w.resource) {
+			rule.Verbs = slices.DeleteFunc(rule.Verbs, func(v string) bool { return v == verb })
+		}
+	}
+	s.Must(s.Client.Update(s.Context(), &role))
+	return func() {
+		before.ResourceVersion = ""
+		s.Must(s.Client.Update(s.Context(), before))
+	}
+}
+
 // operatorWrites are the writes of the controller for an object that is published already.
 var operatorWrites = []refusedWrite{
 	{"", "v1", "services", "UPDATE", ""},
@@ -139,52 +162,73 @@ func TestARefusedWriteStopsNothingElse(t *testing.T) {
 			t.Parallel()
 			s := newSuite(t)
 			s.MayBeRefusedIn(s.Namespace)
-			primary, backup, port := s.Servers.Address(), s.Servers.Address(), 7001
-			if test.write.resource == "endpointslices" && test.write.verb == "UPDATE" {
-				port = 7000 // then both have the same slice
-			}
-			down := s.server(s.Servers.TCP(primary + ":7000"))
-			s.server(s.Servers.TCP(fmt.Sprintf("%s:%d", backup, port)))
-			spec := fmt.Sprintf(`ports: [{name: p, port: 7000}], healthCheck: {tcp: {}, %s}, endpoints: [{name: p0, addresses: [%s]},
-				{name: p1, priority: 1, addresses: [%s], ports: [{name: p, port: %d}]}]`, often, primary, backup, port)
-			s.apply("db", `{`+spec+`}`)
-			s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
-			s.healthy("db", primary)
-			s.publishes("db", primary)
-
-			allow := refusers[test.refuser](s, test.write)
-			s.Eventually(func() error { return s.isRefused(test) })
-			s.set(externalnet.Behavior{Fault: externalnet.Refuse}, down)
-			s.apply("db", `{service: {labels: {team: db}}, `+spec+`}`)
-			ofStatus := strings.HasSuffix(test.write.resource, "/status")
-			want := []string{backup}
-			if test.write.verb == "CREATE" {
-				want = nil
-			}
-			s.publishes("db", want...)
-			if test.write.resource != "services" {
-				s.Eventually(func() error {
-					if got := s.service("db").Labels["team"]; got != "db" {
-						return fmt.Errorf("the Service has team=%q", got)
-					}
-					return nil
-				})
-			}
-			if port != 7000 { // what may not be changed is deleted
-				s.tellsRefusal("db", test.refuser, ofStatus)
-			}
-
-			allow()
-			s.publishes("db", backup)
-			s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
-			s.active("db", 1)
-			if got := s.service("db").Labels["team"]; got != "db" {
-				t.Errorf("the Service has team=%q", got)
-			}
-			if all := s.Slices("db"); len(all) != 1 || int(*all[0].Ports[0].Port) != port {
-				t.Errorf("slices %s", framework.Text(all))
-			}
+			s.failsOverAlthoughRefused(test)
 		})
+	}
+}
+
+// The right is missing in the whole cluster, which is therefore one of its own.
+func TestAMissingRightStopsNothingElse(t *testing.T) {
+	t.Parallel()
+	common := newSuite(t)
+	own := tests.OpenFor(t, framework.Options{Servers: common.Servers, Cluster: cluster.Options{WithoutControllerManager: true}})
+	_, err := own.StartReplica(t.Context(), framework.Patient()...)
+	common.Must(err)
+	common.Must(own.Reachable(t.Context()))
+	for _, write := range framework.Sample(framework.NewSampler(t), 1, operatorWrites) {
+		t.Run(write.String(), func(t *testing.T) {
+			s := &suite{framework.NewTest(t, own)}
+			s.failsOverAlthoughRefused(refusalCase{"a missing right", write})
+		})
+	}
+}
+
+// failsOverAlthoughRefused publishes an object whose tiers have slices of their own, has a write refused, and then edits
+// the object and fails its primary.
+func (s *suite) failsOverAlthoughRefused(test refusalCase) {
+	s.Helper()
+	primary, backup, port := s.Servers.Address(), s.Servers.Address(), 7001
+	if test.write.resource == "endpointslices" && test.write.verb == "UPDATE" {
+		port = 7000 // then both have the same slice
+	}
+	down := s.server(s.Servers.TCP(primary + ":7000"))
+	s.server(s.Servers.TCP(fmt.Sprintf("%s:%d", backup, port)))
+	spec := fmt.Sprintf(`ports: [{name: p, port: 7000}], healthCheck: {tcp: {}, %s}, endpoints: [{name: p0, addresses: [%s]},
+		{name: p1, priority: 1, addresses: [%s], ports: [{name: p, port: %d}]}]`, often, primary, backup, port)
+	s.apply("db", `{`+spec+`}`)
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	s.healthy("db", primary)
+	s.publishes("db", primary)
+
+	allow := refusers[test.refuser](s, test.write)
+	s.Eventually(func() error { return s.isRefused(test) })
+	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, down)
+	s.apply("db", `{service: {labels: {team: db}}, `+spec+`}`)
+	labeled := func() error {
+		if got := s.service("db").Labels["team"]; got != "db" {
+			return fmt.Errorf("the Service has team=%q", got)
+		}
+		return nil
+	}
+	if test.write.verb == "CREATE" || port == 7000 && test.refuser == "a missing right" {
+		s.publishes("db") // who may not patch a slice may not apply a new one
+	} else {
+		s.publishes("db", backup)
+	}
+	if test.write.resource != "services" {
+		s.Eventually(labeled)
+	}
+	if port != 7000 || test.refuser == "a missing right" { // what may not be changed is deleted, and created
+		s.tellsRefusal("db", test.refuser, strings.HasSuffix(test.write.resource, "/status"))
+	}
+
+	allow()
+	s.publishes("db", backup)
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	s.active("db", 1)
+	s.Must(labeled())
+	if all := s.Slices("db"); len(all) != 1 || int(*all[0].Ports[0].Port) != port {
+		s.Errorf("slices %s", framework.Text(all))
 	}
 }
 
@@ -193,8 +237,11 @@ func TestARefusedWriteStopsNothingElse(t *testing.T) {
 func (s *suite) tellsRefusal(name, refuser string, ofStatus bool) {
 	s.Helper()
 	words := refusedWords
-	if refuser == "a quota" {
+	switch refuser {
+	case "a quota":
 		words = "exceeded quota: small"
+	case "a missing right":
+		words = "forbidden: User"
 	}
 	if !ofStatus {
 		s.condition(name, networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonWriteRefused)
@@ -216,7 +263,7 @@ func (s *suite) isRefused(test refusalCase) error {
 	operator, err := framework.NewClient(s.Operator().Kubeconfig)
 	s.Must(err)
 	err = s.dryRun(operator, test.write)
-	if err == nil || !strings.Contains(err.Error(), refusedWords) {
+	if err == nil || !strings.Contains(err.Error(), refusedWords) && test.refuser != "a missing right" {
 		return fmt.Errorf("%s is not refused yet: %w", test.write, err)
 	}
 	return nil
