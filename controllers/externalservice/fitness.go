@@ -85,7 +85,8 @@ func (f *fitness) filter(slice *discoveryv1.EndpointSlice, by func(fit, known bo
 		}
 		ready = ready && isReady(&e)
 		e.Conditions = discoveryv1.EndpointConditions{
-			Ready: &ready, Serving: ptr.To(ready && ptr.Deref(e.Conditions.Serving, true)), Terminating: ptr.To(ptr.Deref(e.Conditions.Terminating, false)),
+			Ready: &ready, Serving: ptr.To(ready && ptr.Deref(e.Conditions.Serving, true)),
+			Terminating: ptr.To(ptr.Deref(e.Conditions.Terminating, false)),
 		}
 		left.endpoints = append(left.endpoints, e)
 	}

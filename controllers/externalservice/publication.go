@@ -249,7 +249,8 @@ func (p *publication) report(ctx context.Context) (reconcile.Result, error) {
 		p.update.setPublished(p.service, &p.observed, &p.shown, len(p.wanted), p.foreign)
 	}
 	requeueAt := controller.Earliest(p.shown.requeueAt, p.observed.requeueAt, p.fault.requeueAt, p.selectedDue)
-	if due := p.state.statusWriteRate.at.Add(writeDamping.delay(&p.state.statusWriteRate, p.now)); p.now.Before(due) && !p.refusals.any() && onlyTextDiffers(&p.es.Status, &p.update.status) {
+	due := p.state.statusWriteRate.at.Add(writeDamping.delay(&p.state.statusWriteRate, p.now))
+	if p.now.Before(due) && !p.refusals.any() && onlyTextDiffers(&p.es.Status, &p.update.status) {
 		return controller.RequeueAt(p.now, requeueAt, due), nil
 	}
 	return p.finish(ctx, true, requeueAt)

@@ -128,7 +128,9 @@ func (r *Reconciler) publish(ctx context.Context, es *networkingv1.ExternalServi
 }
 
 // conflictResult is what a reconcile returns whose Service has another owner, or is being replaced.
-func (r *Reconciler) conflictResult(ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate, err error) (reconcile.Result, error) {
+func (r *Reconciler) conflictResult(
+	ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate, err error,
+) (reconcile.Result, error) {
 	switch {
 	case errors.Is(err, errForeignService):
 		r.forget(client.ObjectKeyFromObject(es))

@@ -41,8 +41,13 @@ type sliceWriter struct {
 	extended bool
 }
 
-func (r *Reconciler) newSliceWriter(service *corev1.Service, current []*discoveryv1.EndpointSlice, fit fitness, state *objectState) *sliceWriter {
-	w := &sliceWriter{Reconciler: r, service: service, state: state, fit: fit, held: make(map[string]*discoveryv1.EndpointSlice, len(current)), extended: true}
+func (r *Reconciler) newSliceWriter(
+	service *corev1.Service, current []*discoveryv1.EndpointSlice, fit fitness, state *objectState,
+) *sliceWriter {
+	w := &sliceWriter{
+		Reconciler: r, service: service, state: state, fit: fit, extended: true,
+		held: make(map[string]*discoveryv1.EndpointSlice, len(current)),
+	}
 	for _, slice := range current {
 		if slice.DeletionTimestamp == nil {
 			w.held[slice.Name] = slice
