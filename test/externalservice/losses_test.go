@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -95,7 +96,10 @@ func (s *suite) isWhole(name, clusterIP, address string) error {
 	if err != nil {
 		return err
 	}
-	service, status := s.service(name), &es.Status
+	service, status := &corev1.Service{}, &es.Status
+	if err := s.Get(name, service); err != nil {
+		return err
+	}
 	all := s.Slices(name)
 	switch {
 	case !slices.Contains(es.Finalizers, rules.UnpublishFinalizer):

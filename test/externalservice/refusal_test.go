@@ -120,6 +120,7 @@ func (s *suite) refuseByRight(w refusedWrite) func() {
 			rule.Verbs = slices.DeleteFunc(rule.Verbs, func(v string) bool { return v == verb })
 		}
 	}
+	role.Rules = slices.DeleteFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return len(rule.Verbs) == 0 })
 	s.Must(s.Client.Update(s.Context(), &role))
 	return func() {
 		before.ResourceVersion = ""
