@@ -22,10 +22,15 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/eviction"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
+	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
-// actRetry is the wait after an action that failed for now.
-const actRetry = time.Second
+const (
+	// actRetry is the wait after an action that failed for now.
+	actRetry = time.Second
+	// maxRefusal is the length of the API server's words in the status, in bytes.
+	maxRefusal = 512
+)
 
 // act runs the actions of a decision one after the other, and returns their results. The ChaosPod is confirmed
 // before each: one that was suspended in between kills no more.
@@ -146,5 +151,5 @@ func forbiddenText(object *chaosv1.ChaosPod, action chaos.Action, err error) str
 	if err == nil {
 		return fmt.Sprintf("%s may not %s", who, what)
 	}
-	return fmt.Sprintf("%s may not %s: %v", who, what, err)
+	return events.Truncate(fmt.Sprintf("%s may not %s: %v", who, what, err), maxRefusal)
 }

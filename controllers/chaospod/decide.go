@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
@@ -84,21 +85,42 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation, d *chaos.D
 		return nil
 	}
 	before := o.stored.Status
+	if err := r.storeStatus(ctx, o, &d.Status); err != nil {
+		return err
+	}
+	r.writeEvents(o, &before, d.Messages)
+	return nil
+}
+
+// restoreStatus writes again what another writer removed of the status since this process has stored or read it. It
+// comes before a decision, which would otherwise begin with a ChaosPod that has never run.
+func (r *Reconciler) restoreStatus(ctx context.Context, o *observation) error {
+	if seen := o.state.seen; seen != nil {
+		if status, lost := chaos.RestoreStatus(&o.stored.Status, seen); len(lost) > 0 {
+			if err := r.storeStatus(ctx, o, status); err != nil {
+				return err
+			}
+			r.Events.Eventf(o.stored, nil, controller.EventType(true), "StatusLost", actionSchedule,
+				"another writer removed %s from the status: it was written again", strings.Join(lost, ", "))
+		}
+	}
+	o.state.seen = o.stored.Status.DeepCopy()
+	return nil
+}
+
+// storeStatus writes a status upon the version that was read.
+func (r *Reconciler) storeStatus(ctx context.Context, o *observation, status *chaosv1.ChaosPodStatus) error {
 	updated := o.stored.DeepCopy()
-	updated.Status = *d.Status.DeepCopy()
-	if err := r.Client.Status().Update(ctx, updated); err != nil {
+	updated.Status = *status.DeepCopy()
+	err := r.Client.Status().Update(ctx, updated)
+	if err := o.state.refusedStatus.Check(ctx, err, o.stored, r.Events, r.Now(), actionSchedule); err != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
 	r.ownWrites.Record(updated)
-	lost := before.ObservedGeneration <= 0 && o.state.lastWrite != (controller.LastWrite{})
 	o.stored = updated
+	o.state.seen = updated.Status.DeepCopy()
 	o.state.lastWrite.Record(updated, r.Now())
 	o.confirmed = true
-	if lost {
-		r.Events.Eventf(o.stored, nil, controller.EventType(true), "StatusLost", actionSchedule, "%s",
-			"another writer removed the status: runs that were due or under way are forgotten, and the runs of the day are counted from 0")
-	}
-	r.writeEvents(o, &before, d.Messages)
 	return nil
 }
 

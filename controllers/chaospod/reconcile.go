@@ -98,6 +98,9 @@ func (r *Reconciler) reconcile(ctx context.Context, stored *chaosv1.ChaosPod) (t
 	if o.state.lastWrite.NewerThan(stored, o.now) {
 		return time.Time{}, controller.ErrStale
 	}
+	if err := r.restoreStatus(ctx, o); err != nil {
+		return time.Time{}, err
+	}
 	decision, err := r.decide(ctx, o)
 	if err != nil {
 		return time.Time{}, err
@@ -147,6 +150,9 @@ type objectState struct {
 	refused   controller.Refusal
 	requested []string
 	lastWrite controller.LastWrite
+	// seen is the status as it was stored or read last; nil before the first reconcile.
+	seen          *chaosv1.ChaosPodStatus
+	refusedStatus controller.RefusedStatus
 }
 
 // requestAnnotations are those by which a user requests something, or is approved.

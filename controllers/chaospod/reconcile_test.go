@@ -473,3 +473,60 @@ func TestAVictimThatTheSpecDoesNotTakeLives(t *testing.T) {
 		t.Errorf("killed %q; %+v", s.killed, run)
 	}
 }
+
+// A status that was cleared by a user with the right to it must not free what it holds.
+func TestAStatusThatIsRemovedHasNothingKilled(t *testing.T) {
+	for name, remove := range map[string]func(*chaosv1.ChaosPodStatus){
+		"all":          func(st *chaosv1.ChaosPodStatus) { *st = chaosv1.ChaosPodStatus{} },
+		"the token":    func(st *chaosv1.ChaosPodStatus) { st.LastRunNow = "" },
+		"the run":      func(st *chaosv1.ChaosPodStatus) { st.CurrentRun = nil },
+		"its victims":  func(st *chaosv1.ChaosPodStatus) { st.CurrentRun.Victims = nil },
+		"both":         func(st *chaosv1.ChaosPodStatus) { st.LastRunNow, st.CurrentRun = "", nil },
+		"all it holds": func(st *chaosv1.ChaosPodStatus) { st.LastRunNow, st.CurrentRun, st.KilledDay = "", nil, "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSuite(t, one)
+			s.requestRun()
+			s.reconcile()
+			before := s.object()
+			taken := before.DeepCopy()
+			remove(&taken.Status)
+			s.must(s.store.Status().Update(t.Context(), taken))
+			for range 3 {
+				s.now = s.now.Add(time.Second)
+				s.reconcile()
+			}
+			st := s.object().Status
+			if len(s.killed) != 1 || st.CurrentRun == nil || st.CurrentRun.ID != before.Status.CurrentRun.ID || st.KilledToday != 1 || st.LastRunNow != "1" {
+				t.Errorf("killed %q; %+v", s.killed, st)
+			}
+			if got := strings.Count(strings.Join(s.events, " "), "StatusLost"); got != 1 {
+				t.Errorf("told %q", s.events)
+			}
+		})
+	}
+}
+
+func TestAStatusThatTheAPIServerRefusesIsToldOnceAndTriedAgain(t *testing.T) {
+	s := newSuite(t, one)
+	s.requestRun()
+	accepts := s.Client
+	s.Client = interceptor.NewClient(s.store, interceptor.Funcs{SubResourceUpdate: func(context.Context, client.Client, string, client.Object, ...client.SubResourceUpdateOption) error {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "chaospods"}, "c", errors.New("denied by policy x"))
+	}})
+	for range 5 {
+		result, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
+		if err != nil || result.RequeueAfter < 10*time.Second || result.RequeueAfter > time.Minute {
+			t.Fatalf("%+v, %v", result, err)
+		}
+		s.now = s.now.Add(result.RequeueAfter)
+	}
+	if got := strings.Count(strings.Join(s.events, " "), "WriteRefused"); got != 1 || len(s.killed) > 0 {
+		t.Errorf("told %q, killed %q", s.events, s.killed)
+	}
+	s.Client = accepts
+	s.reconcile()
+	if len(s.killed) != 1 {
+		t.Errorf("killed %q", s.killed)
+	}
+}

@@ -152,6 +152,8 @@ type objectState struct {
 	// lastWrite is that of the status, and writeTook how long it took.
 	lastWrite controller.LastWrite
 	writeTook time.Duration
+
+	refusedStatus controller.RefusedStatus
 }
 
 // requestAnnotations are those by which a user requests something, or is approved.

@@ -27,7 +27,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation, status *au
 	updated := o.stored.DeepCopy()
 	updated.Status = *status
 	began := r.Now()
-	if err := r.Client.Status().Update(ctx, updated); err != nil {
+	err := r.Client.Status().Update(ctx, updated)
+	if err := o.state.refusedStatus.Check(ctx, err, o.stored, r.Events, r.Now(), actionWatch); err != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
 	r.ownWrites.Record(updated)

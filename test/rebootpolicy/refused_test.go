@@ -15,63 +15,24 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// denial is one way in which the API server refuses a write in the namespace of a test.
-type denial struct {
-	name, reason, words string
-	// put creates it, for the namespace of the test alone, and lift ends it.
-	put, lift func(*suite)
-}
-
-// policyDenial is a ValidatingAdmissionPolicy, which refuses with the status of its reason: 422 for Invalid.
-func policyDenial(name, reason, groups, versions, resources, operation, match string) denial {
-	d := denial{name: name, reason: autorebootv1.ReasonWriteRefused, words: "not on my watch"}
-	if reason == "Forbidden" {
-		d.reason = autorebootv1.ReasonForbidden
-	}
-	d.put = func(s *suite) {
-		s.Helper()
-		s.Apply(fmt.Sprintf(`{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: %[1]s},
-			spec: {failurePolicy: Fail, matchConstraints: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[1]s}},
-			resourceRules: [{apiGroups: [%[2]q], apiVersions: [%[3]q], resources: [%[4]q], operations: [%[5]s]}]},
-			matchConditions: [{name: target, expression: %[6]q}],
-			validations: [{expression: "false", message: "not on my watch", reason: %[7]s}]}}`, s.Namespace, groups, versions, resources, operation, match, reason))
-		s.Apply(fmt.Sprintf(`{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: %[1]s},
-			spec: {policyName: %[1]s, validationActions: [Deny]}}`, s.Namespace))
-	}
-	d.lift = func(s *suite) {
-		s.Helper()
-		s.Kubectl("delete", "--ignore-not-found", "validatingadmissionpolicy/"+s.Namespace, "validatingadmissionpolicybinding/"+s.Namespace)
-	}
-	return d
-}
-
-// webhookDenial is a webhook that cannot be called, which the API server reports with status 500.
-func webhookDenial(name, groups, versions, resources, operation, match string) denial {
-	d := denial{name: name, reason: autorebootv1.ReasonWriteRefused, words: "failed calling webhook"}
-	d.put = func(s *suite) {
-		s.Helper()
-		s.Apply(fmt.Sprintf(`{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: %[1]s}, webhooks: [{
-			name: deny.example.com, failurePolicy: Fail, sideEffects: None, admissionReviewVersions: [v1], timeoutSeconds: 1,
-			clientConfig: {url: "https://localhost:1/deny"}, namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[1]s}},
-			matchConditions: [{name: target, expression: %[6]q}],
-			rules: [{apiGroups: [%[2]q], apiVersions: [%[3]q], resources: [%[4]q], operations: [%[5]s]}]}]}`, s.Namespace, groups, versions, resources, operation, match))
-	}
-	d.lift = func(s *suite) {
-		s.Helper()
-		s.Kubectl("delete", "--ignore-not-found", "validatingwebhookconfiguration/"+s.Namespace)
-	}
-	return d
-}
-
 // restartDenials refuse the patch of Deployment web alone, and evictions of its pods alone.
-func restartDenials() (patches, evictions []denial) {
+func restartDenials() (patches, evictions []framework.Denial) {
 	const web, pod = `object.metadata.name == "web"`, `object.metadata.name.startsWith("web-")`
+	patch := framework.Write{Group: "apps", Version: "v1", Resource: "deployments", Operation: "UPDATE"}
+	evict := framework.Write{Version: "v1", Resource: "pods/eviction", Operation: "CREATE"}
 	for _, reason := range []string{"Invalid", "Forbidden", "RequestEntityTooLarge"} {
-		patches = append(patches, policyDenial("policy "+reason, reason, "apps", "v1", "deployments", "UPDATE", web))
-		evictions = append(evictions, policyDenial("policy "+reason, reason, "", "v1", "pods/eviction", "CREATE", pod))
+		patches = append(patches, framework.PolicyDenial(reason, patch, web))
+		evictions = append(evictions, framework.PolicyDenial(reason, evict, pod))
 	}
-	return append(patches, webhookDenial("webhook", "apps", "v1", "deployments", "UPDATE", web)),
-		append(evictions, webhookDenial("webhook", "", "v1", "pods/eviction", "CREATE", pod))
+	return append(patches, framework.WebhookDenial(patch, web)), append(evictions, framework.WebhookDenial(evict, pod))
+}
+
+// reasonOf is the reason of a condition about a denial.
+func reasonOf(d framework.Denial) string {
+	if d.Name == "policy Forbidden" || d.Name == "right" {
+		return autorebootv1.ReasonForbidden
+	}
+	return autorebootv1.ReasonWriteRefused
 }
 
 // TestARestartThatTheAPIServerRefusesIsToldAndHoldsNothing refuses the restart of one of three workloads in each way.
@@ -80,16 +41,16 @@ func TestARestartThatTheAPIServerRefusesIsToldAndHoldsNothing(t *testing.T) {
 	patches, evictions := restartDenials()
 	sampler := framework.NewSampler(t)
 	for _, d := range framework.Sample(sampler, 2, patches) {
-		t.Run("patch/"+d.name, func(t *testing.T) { refuses(t, d, "", "may not patch Deployment web: ") })
+		t.Run("patch/"+d.Name, func(t *testing.T) { refuses(t, d, "", "may not patch Deployment web: ") })
 	}
 	for _, d := range framework.Sample(sampler, 2, evictions) {
-		t.Run("evict/"+d.name, func(t *testing.T) {
+		t.Run("evict/"+d.Name, func(t *testing.T) {
 			refuses(t, d, "strategy: {type: Evict}, ", "may not evict the pods of Deployment web: ")
 		})
 	}
 }
 
-func refuses(t *testing.T, d denial, strategy, what string) {
+func refuses(t *testing.T, d framework.Denial, strategy, what string) {
 	t.Parallel()
 	s := newSuite(t)
 	s.MayBeRefusedIn(s.Namespace)
@@ -102,7 +63,7 @@ func refuses(t *testing.T, d denial, strategy, what string) {
 	s.policy("other", "{"+targets(deployment, "foreign")+", "+strategy+onConfig+"}")
 	s.watching("p", 3)
 	s.watching("other", 1)
-	d.put(s)
+	d.Put(&s.Test)
 	s.Eventually(func() error { return s.isDenied(d, strategy != "") })
 	s.secret("creds", "password", "second")
 
@@ -116,11 +77,11 @@ func refuses(t *testing.T, d denial, strategy, what string) {
 	if len(of(status.History, "web")) > 0 || len(of(status.History, "beside")) != 1 || len(of(status.History, "later")) != 1 {
 		t.Errorf("history %s", framework.Text(status.History))
 	}
-	status = s.held("p", "web", d.reason)
+	status = s.held("p", "web", reasonOf(d))
 	for _, kind := range []string{autorebootv1.ConditionReady, autorebootv1.ConditionRestartPending, autorebootv1.ConditionStalled} {
 		c := meta.FindStatusCondition(status.Conditions, kind)
-		if c == nil || c.Reason != d.reason || !strings.Contains(c.Message, what) || !strings.Contains(c.Message, d.words) || c.ObservedGeneration != 1 {
-			t.Errorf("%s: %s, want %q and %q", kind, framework.Text(c), what, d.words)
+		if c == nil || c.Reason != reasonOf(d) || !strings.Contains(c.Message, what) || !strings.Contains(c.Message, d.Words) || c.ObservedGeneration != 1 {
+			t.Errorf("%s: %s, want %q and %q", kind, framework.Text(c), what, d.Words)
 		}
 	}
 	if status.State != autorebootv1.StatePending {
@@ -133,7 +94,7 @@ func refuses(t *testing.T, d denial, strategy, what string) {
 	}
 	s.Tells("RebootPolicy", "p", "RestartRefused", 1)
 
-	d.lift(s)
+	d.Lift(&s.Test)
 	s.set("p", "{concurrency: {maxTargets: 100%}}")
 	s.succeeded("p", 3)
 	s.without("p", autorebootv1.ConditionStalled)
@@ -142,7 +103,7 @@ func refuses(t *testing.T, d denial, strategy, what string) {
 }
 
 // isDenied returns an error until the API server refuses what d is to refuse.
-func (s *suite) isDenied(d denial, evicts bool) error {
+func (s *suite) isDenied(d framework.Denial, evicts bool) error {
 	s.Helper()
 	args := []string{"annotate", "--dry-run=server", "deployment", "web", "denied=yet"}
 	if evicts {
@@ -151,8 +112,8 @@ func (s *suite) isDenied(d denial, evicts bool) error {
 		args = []string{"create", "--raw", "/api/v1/namespaces/" + s.Namespace + "/pods/" + pod + "/eviction?dryRun=All", "-f", s.File("eviction.json", body)}
 	}
 	_, told, err := s.Try("", args...)
-	if err == nil || !strings.Contains(told, d.words) {
-		return fmt.Errorf("%s is not in force yet: %q", d.name, told)
+	if err == nil || !strings.Contains(told, d.Words) {
+		return fmt.Errorf("%s is not in force yet: %q", d.Name, told)
 	}
 	return nil
 }

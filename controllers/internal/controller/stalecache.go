@@ -67,13 +67,17 @@ func ConfirmStored(ctx context.Context, from client.Reader, stored, live client.
 }
 
 // ResultOf is what a reconcile that failed returns: an object that has changed meanwhile, or whose cache
-// is behind, is reconciled again soon, and one whose namespace is going is left alone.
+// is behind, is reconciled again soon, one whose status is refused after a backoff, and one whose namespace is going is
+// left alone.
 func ResultOf(err error) (reconcile.Result, error) {
+	var refused *refusedStatusError
 	switch {
 	case apierrors.IsConflict(err), errors.Is(err, ErrStale):
 		return reconcile.Result{RequeueAfter: StaleRetry}, nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return reconcile.Result{}, nil
+	case errors.As(err, &refused):
+		return reconcile.Result{RequeueAfter: refused.retryAfter}, nil
 	}
 	return reconcile.Result{}, err
 }

@@ -1,0 +1,45 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/recorder"
+)
+
+// reasonWriteRefused is the reason of the event of a status that is refused.
+const reasonWriteRefused = "WriteRefused"
+
+// RefusedStatus is a status that the API server refuses to store, such as by an admission policy. Nothing is done that is
+// not in a stored status, and no condition can tell why. The zero value is none.
+type RefusedStatus struct{ refusal Refusal }
+
+// refusedStatusError is a refusal that ResultOf tries again after a backoff.
+type refusedStatusError struct {
+	error
+	retryAfter time.Duration
+}
+
+func (e *refusedStatusError) Unwrap() error { return e.error }
+
+// Check returns the error of a write of a status, which may be nil. The first of refusals in a row is told by an event of
+// the object, in the words of the API server.
+func (s *RefusedStatus) Check(ctx context.Context, err error, object client.Object, to recorder.EventRecorder, now time.Time, action string) error {
+	if !IsRefused(err) {
+		if err == nil {
+			*s = RefusedStatus{}
+		}
+		return err
+	}
+	if s.refusal.Until.IsZero() {
+		to.Eventf(object, nil, EventType(true), reasonWriteRefused, action, "%s", Note(err.Error()))
+	}
+	s.refusal.Record(now, "")
+	ctrllog.FromContext(ctx).Error(err, "The status was refused, and nothing is done meanwhile", "retry", s.refusal.Until)
+	return &refusedStatusError{err, s.refusal.Until.Sub(now)}
+}
