@@ -4,6 +4,7 @@
 package framework
 
 import (
+	"cmp"
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
@@ -25,14 +26,15 @@ func Long() bool { return os.Getenv(LongVariable) != "" }
 // Sampler draws the same from the same seed in the same test.
 type Sampler struct{ random *rand.Rand }
 
+// Seed returns the seed of samples, a number.
+func Seed() string {
+	return cmp.Or(os.Getenv(SeedVariable), time.Now().UTC().Format("20060102"))
+}
+
 // NewSampler returns the sampler of a test, whose log says how to repeat it.
 func NewSampler(t testing.TB) *Sampler {
 	t.Helper()
-	text := os.Getenv(SeedVariable)
-	if text == "" {
-		text = time.Now().UTC().Format("20060102")
-	}
-	seed, err := strconv.ParseUint(text, 10, 64)
+	seed, err := strconv.ParseUint(Seed(), 10, 64)
 	if err != nil {
 		t.Fatalf("%s: %v", SeedVariable, err)
 	}
