@@ -69,7 +69,7 @@ func TestAnAddressOfTheClusterTakesTheRightToPublishThere(t *testing.T) {
 		"api-server":        {"10.96.0.1", "is the API server"},
 		"behind-api-server": {endpoint, "is the API server"},
 		"node":              {node, "is an address of a node"},
-		"pod":               {pod, "is in a range of pods"},
+		"pod":               {pod, "is an address of pods"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, eve, ann := s.in(t), eve.in(t), ann.in(t)
