@@ -61,8 +61,8 @@ func admissionKinds() []client.Object {
 }
 
 // newCluster makes the cache and the clients of the reconcilers, for some namespaces or, where there are none, for all.
-// It asks the API server which of the kinds are namespaced. A shard's caches hold its namespaces alone.
-func (a *assembly) newCluster(api *rest.Config, namespaces []string, held map[client.Object]cache.ByObject, part *shard.Shard) (cluster.Cluster, error) {
+// It asks the API server which of the kinds are namespaced, until ctx ends. A shard's caches hold its namespaces alone.
+func (a *assembly) newCluster(ctx context.Context, api *rest.Config, namespaces []string, held map[client.Object]cache.ByObject, part *shard.Shard) (cluster.Cluster, error) {
 	watched := map[string]cache.Config{}
 	for _, namespace := range namespaces {
 		watched[namespace] = cache.Config{}
@@ -79,7 +79,8 @@ func (a *assembly) newCluster(api *rest.Config, namespaces []string, held map[cl
 	}
 	api = rest.CopyConfig(api)
 	api.Wrap(tolerantcache.Transport)
-	options := cluster.Options{Scheme: a.scheme, Cache: cache.Options{
+	discovery := newRetryingMapper(ctx, a.config.Controllers.CacheSyncTimeout.Duration, a.Logger.WithName("discovery"))
+	options := cluster.Options{Scheme: a.scheme, MapperProvider: discovery, Cache: cache.Options{
 		Scheme:            a.scheme,
 		DefaultNamespaces: watched,
 		ByObject:          held,
@@ -253,8 +254,8 @@ type clusterWithEvents struct {
 }
 
 // newClusterWithEvents makes the cluster of the reconcilers.
-func (a *assembly) newClusterWithEvents(api *rest.Config, namespaces []string, held map[client.Object]cache.ByObject, metrics prometheus.Registerer, part *shard.Shard) (cluster.Cluster, error) {
-	made, err := a.newCluster(api, namespaces, held, part)
+func (a *assembly) newClusterWithEvents(ctx context.Context, api *rest.Config, namespaces []string, held map[client.Object]cache.ByObject, metrics prometheus.Registerer, part *shard.Shard) (cluster.Cluster, error) {
+	made, err := a.newCluster(ctx, api, namespaces, held, part)
 	if err != nil {
 		return nil, err
 	}

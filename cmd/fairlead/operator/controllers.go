@@ -70,7 +70,7 @@ func (a *assembly) term(ctx context.Context) (*term, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := a.newClusterWithEvents(i.objectsConfig(), open, held, registry, i.shard)
+	made, err := a.newClusterWithEvents(ctx, i.objectsConfig(), open, held, registry, i.shard)
 	if err != nil {
 		return nil, err
 	}

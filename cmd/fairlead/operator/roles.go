@@ -147,7 +147,7 @@ func (a *assembly) runWarningCache(ctx context.Context) error {
 
 // serveWarningCache runs one cache until ctx ends or it fails.
 func (a *assembly) serveWarningCache(ctx context.Context, filled func()) error {
-	made, err := a.newCluster(a.api.withoutLimit(), a.config.Namespaces, nil, nil)
+	made, err := a.newCluster(ctx, a.api.withoutLimit(), a.config.Namespaces, nil, nil)
 	if err != nil {
 		return err
 	}
