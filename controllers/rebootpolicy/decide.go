@@ -22,11 +22,9 @@ import (
 // decide returns what to do, once it is in the stored status: nothing else is ever done.
 func (r *Reconciler) decide(ctx context.Context, o *observation) (restart.Decision, error) {
 	messages := o.recordPostponed()
-	d := r.decideAndClaim(o)
-	if missing, err := r.checkRequiredSources(ctx, o, &d); err != nil {
+	d, err := r.decideOnWhatExists(ctx, o)
+	if err != nil {
 		return d, err
-	} else if missing {
-		d = r.decideAndClaim(o)
 	}
 	o.requeueAt(d.RequeueAt)
 	messages = append(messages, d.Messages...)
@@ -36,6 +34,22 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) (restart.Decisi
 	o.state.unrecorded = nil
 	r.releaseClaims(o, d.WaitsForOthers)
 	return d, nil
+}
+
+// decideOnWhatExists decides until what each restart that starts depends on was seen to exist. Each workload is looked at
+// once: where one waits, another one may start.
+func (r *Reconciler) decideOnWhatExists(ctx context.Context, o *observation) (restart.Decision, error) {
+	for {
+		d := r.decideAndClaim(o)
+		missing, err := r.checkRequiredSources(ctx, o, &d)
+		if err != nil {
+			return d, err
+		}
+		absent, err := r.checkLevelPods(ctx, o, &d)
+		if err != nil || !missing && !absent {
+			return d, err
+		}
+	}
 }
 
 // effectivePolicy returns the policy to decide about. One that is blocked starts nothing, and keeps the triggers

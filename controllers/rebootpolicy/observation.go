@@ -130,6 +130,21 @@ func (o *observation) workload(uid types.UID) *workload {
 	return nil
 }
 
+// starting returns the workloads whose restarts a decision starts.
+func (o *observation) starting(d *restart.Decision) (workloads []*workload) {
+	started := map[string]bool{}
+	for i := range o.policy.Status.InFlight {
+		started[o.policy.Status.InFlight[i].ID] = true
+	}
+	for i := range d.Status.InFlight {
+		f := &d.Status.InFlight[i]
+		if w := o.workload(f.UID); w != nil && !started[f.ID] {
+			workloads = append(workloads, w)
+		}
+	}
+	return workloads
+}
+
 // decisionInput returns what package restart decides from.
 func (o *observation) decisionInput() restart.Observation {
 	in := restart.Observation{Now: o.now, Gates: o.gates, Calendar: o.calendar, Suspect: o.suspect}
@@ -147,6 +162,8 @@ type objectState struct {
 	stable map[string]stableFingerprint
 	// disrupted are the workloads that other objects disrupted at the last decision.
 	disrupted map[types.UID]bool
+	// absent are pods that the cache has and the API server has not, and until when they count as absent.
+	absent map[types.UID]time.Time
 	// unrecorded are results of actions that the next reconcile records.
 	unrecorded []restart.Result
 	// lastWrite is that of the status, and writeTook how long it took.
@@ -167,5 +184,6 @@ func (r *Reconciler) stateOf(policy *autorebootv1.RebootPolicy) *objectState {
 	if s.calendar == nil || s.calendar.generation != policy.Generation {
 		s.calendar, s.stable = parseCalendar(policy), map[string]stableFingerprint{}
 	}
+	s.forgetAbsent(r.Now())
 	return s
 }

@@ -47,16 +47,10 @@ func (o *observation) awaitedSources() []sourceRef {
 // checkRequiredSources looks for the sources that the pods of each restart which is about to start need, and
 // reports whether any is missing. Sources that a watch shows are not read again.
 func (r *Reconciler) checkRequiredSources(ctx context.Context, o *observation, d *restart.Decision) (bool, error) {
-	started := map[string]bool{}
-	for i := range o.policy.Status.InFlight {
-		started[o.policy.Status.InFlight[i].ID] = true
-	}
 	missing, known := false, map[sources.Ref]bool{}
 	maps.Copy(known, o.watchedSources)
-	for i := range d.Status.InFlight {
-		f := &d.Status.InFlight[i]
-		w := o.workload(f.UID)
-		if started[f.ID] || w == nil || w.requiredChecked {
+	for _, w := range o.starting(d) {
+		if w.requiredChecked {
 			continue
 		}
 		w.requiredChecked = true

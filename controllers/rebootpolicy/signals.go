@@ -139,7 +139,7 @@ func (r *Reconciler) probeSignals(o *observation) {
 	var wants []podprobe.Want
 	o.eachProbe(func(t *autorebootv1.Trigger, w *workload) {
 		if checked(w) {
-			wants = append(wants, podprobe.Want{Trigger: t.Name, Workload: w.UID, Probe: t.Probe, Pods: podsToCheck(w)})
+			wants = append(wants, podprobe.Want{Trigger: t.Name, Workload: w.UID, Probe: t.Probe, Pods: o.podsToCheck(w)})
 		}
 	})
 	r.Probes.Set(o.key, wants)
@@ -172,12 +172,12 @@ func (o *observation) eachProbe(do func(*autorebootv1.Trigger, *workload)) {
 	}
 }
 
-// podsToCheck returns the pods that are not terminating.
-func podsToCheck(w *workload) []podprobe.Pod {
+// podsToCheck returns the pods that exist and are not terminating.
+func (o *observation) podsToCheck(w *workload) []podprobe.Pod {
 	pods := make([]podprobe.Pod, 0, len(w.Pods))
 	for i := range w.Pods {
 		p := &w.Pods[i]
-		if p.Terminating {
+		if !o.state.counts(p) {
 			continue
 		}
 		ip, err := netip.ParseAddr(w.ips[i])

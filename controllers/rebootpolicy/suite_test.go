@@ -222,7 +222,7 @@ func deployment(name string, replicas int, set map[string]string) []client.Objec
 	objects := []client.Object{
 		&appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: uid, Generation: 1, Labels: set},
-			Spec:       appsv1.DeploymentSpec{Replicas: ptr.To(int32(replicas))},
+			Spec:       appsv1.DeploymentSpec{Replicas: ptr.To(int32(replicas)), Selector: &metav1.LabelSelector{}},
 			Status: appsv1.DeploymentStatus{
 				ObservedGeneration: 1, Replicas: int32(replicas), UpdatedReplicas: int32(replicas), AvailableReplicas: int32(replicas),
 			},

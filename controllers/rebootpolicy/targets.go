@@ -31,6 +31,8 @@ type workload struct {
 	workloads.Workload
 	// requiredChecked means that Missing is complete.
 	requiredChecked bool
+	// podsChecked means that the API server was asked which of Pods exist.
+	podsChecked bool
 	// ips are the addresses of Pods, in the same order.
 	ips []string
 }

@@ -93,7 +93,7 @@ func (o *observation) podAgeSignals(t *autorebootv1.Trigger) {
 		signal := restart.Signal{Trigger: t.Name, Level: true}
 		var oldest time.Time
 		for i := range w.Pods {
-			if p := &w.Pods[i]; !p.Terminating {
+			if p := &w.Pods[i]; o.state.counts(p) {
 				oldest = controller.Earliest(oldest, p.Created)
 			}
 		}
