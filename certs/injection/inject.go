@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fairlead-dev/fairlead/internal/apistatus"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
@@ -27,7 +28,7 @@ func (i *Injector) inject(ctx context.Context, t target, bundle []byte, byWatch 
 	for range maxRaces {
 		object, slots, err := i.read(ctx, t)
 		switch {
-		case apierrors.IsNotFound(err):
+		case isAbsent(t, err):
 			i.reportLoss(t, "", nil, "it was deleted")
 			return failed, err
 		case err != nil && object != nil:
@@ -169,6 +170,11 @@ func (i *Injector) apply(ctx context.Context, t target, patch *unstructured.Unst
 	return err
 }
 
+// isAbsent reports whether the API server says that the target itself does not exist.
+func isAbsent(t target, err error) bool {
+	return apistatus.IsAbsent(err, t.kind.resource.GroupResource(), t.name)
+}
+
 // isStale reports whether the target changed between reading and writing. A conflict of field managers has
 // the same status, and is not stale.
 func isStale(err error) bool { return apierrors.IsConflict(err) && !isOwnershipConflict(err) }
@@ -190,7 +196,7 @@ func isOwnershipConflict(err error) bool {
 // explain adds the target, and the remedy where it is known.
 func explain(t target, err error) error {
 	switch {
-	case apierrors.IsNotFound(err):
+	case isAbsent(t, err):
 		return retry.Bounded(fmt.Errorf("%s: does not exist: install the CRDs and the webhook configurations first (make install): %w", t, err))
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return retry.Bounded(fmt.Errorf("%s: the operator may not use it: allow its service account to get and patch it by name, and to watch it (the roles of config/rbac do): %w", t, err))

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-dev/fairlead/certs/internal/rotation"
+	"github.com/fairlead-dev/fairlead/internal/apistatus"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
@@ -28,7 +29,7 @@ func (a *Authority) synchronize(ctx context.Context) error {
 	defer a.mu.Unlock()
 	for range maxRaces {
 		found, err := a.ensureRoot(ctx)
-		if isWriteConflict(err) {
+		if a.isWriteConflict(err) {
 			continue // another replica wrote first
 		}
 		if err != nil {
@@ -45,7 +46,7 @@ func (a *Authority) synchronize(ctx context.Context) error {
 // ensureRoot reads the Secret, creates a root where none is usable, and makes a transition that is due.
 func (a *Authority) ensureRoot(ctx context.Context) (*storedCA, error) {
 	secret, err := a.secrets.Get(ctx, a.options.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if apistatus.IsAbsent(err, corev1.Resource("secrets"), a.options.Name) {
 		a.options.Log.Info("making a certificate authority", "secret", a.String())
 		return a.writeNewRoot(ctx, newSecret(a.options.Namespace, a.options.Name), a.formerRoots(), "the Secret is new")
 	}
@@ -118,13 +119,9 @@ func (a *Authority) logTransition(row rotation.Transition, written, before *stor
 
 // isWriteConflict reports whether another replica created, changed or deleted the Secret between reading
 // and writing.
-func isWriteConflict(err error) bool {
-	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
-		return true
-	}
-	var status apierrors.APIStatus // a missing namespace is "not found" too, and no race
-	return apierrors.IsNotFound(err) && errors.As(err, &status) &&
-		status.Status().Details != nil && status.Status().Details.Kind == "secrets"
+func (a *Authority) isWriteConflict(err error) bool {
+	// A missing namespace is "not found" too, and no race.
+	return apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || apistatus.IsAbsent(err, corev1.Resource("secrets"), a.options.Name)
 }
 
 // explain adds the Secret's name, and the remedy where it is known.

@@ -20,6 +20,7 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/internal/apistatus"
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
@@ -221,8 +222,11 @@ type caBundle struct {
 	roots []byte
 	// problem is the rest of a sentence that begins with the Secret, or empty.
 	problem string
-	due     time.Time
-	used    time.Time
+	// denied means that the API server said that the Secret does not exist, or may not be read. It takes two reads for
+	// the roots to be dropped for that: a load balancer may have sent one of them elsewhere.
+	denied bool
+	due    time.Time
+	used   time.Time
 }
 
 // get returns the bundle of a Secret, which is read if that is due.
@@ -242,8 +246,9 @@ func (b *caBundles) get(ctx context.Context, secret types.NamespacedName) caBund
 	read := b.read(ctx, secret)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if before, ok := b.bundles[secret]; ok && read.roots == nil && read.problem == "" {
-		read.roots, read.problem = before.roots, before.problem // it could not be read
+	before, ok := b.bundles[secret]
+	if ok && (read.roots == nil && read.problem == "" || read.denied && !before.denied && before.roots != nil) {
+		read.roots, read.problem = before.roots, before.problem
 	} else if read.roots == nil && read.problem == "" {
 		read.problem = "cannot be read"
 	}
@@ -256,7 +261,7 @@ func (b *caBundles) get(ctx context.Context, secret types.NamespacedName) caBund
 	return read
 }
 
-// read reads the Secret. Neither roots nor a problem means that the API server did not respond.
+// read reads the Secret. Neither roots nor a problem means that the API server did not respond to that.
 func (b *caBundles) read(ctx context.Context, secret types.NamespacedName) caBundle {
 	ctx, cancel := context.WithTimeout(ctx, caReadTimeout)
 	defer cancel()
@@ -267,10 +272,10 @@ func (b *caBundles) read(ctx context.Context, secret types.NamespacedName) caBun
 	}
 	pem := object.Data[caKey]
 	switch {
-	case apierrors.IsNotFound(err):
-		return caBundle{problem: "does not exist", due: after(caRetry)}
+	case apistatus.IsAbsent(err, corev1.Resource("secrets"), secret.Name):
+		return caBundle{denied: true, problem: "does not exist", due: after(caRetry)}
 	case apierrors.IsForbidden(err):
-		return caBundle{problem: "may not be read: grant the operator's service account get on it", due: after(caRetry)}
+		return caBundle{denied: true, problem: "may not be read: grant the operator's service account get on it", due: after(caRetry)}
 	case err != nil:
 		return caBundle{due: after(caRetry)}
 	case len(pem) == 0:

@@ -108,7 +108,25 @@ func TestASecretIsReadAboutEveryMinuteAndItsLastGoodContentsKept(t *testing.T) {
 		t.Errorf("after %d reads: %+v", secrets.reads, got)
 	}
 	now = now.Add(time.Minute)
-	secrets.err = apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "ca")
+	secrets.err = apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "shop")
+	if got := of(); got.problem != "" || len(got.roots) == 0 {
+		t.Errorf("an absence of something else: %+v", got)
+	}
+	for _, once := range []error{apierrors.NewNotFound(corev1.Resource("secrets"), "ca"), apierrors.NewForbidden(corev1.Resource("secrets"), "ca", nil)} {
+		for _, err := range []error{once, nil} {
+			now = now.Add(2 * time.Minute)
+			secrets.err = err
+			if got := of(); got.problem != "" || len(got.roots) == 0 {
+				t.Errorf("after %v once, and then %v: %+v", once, err, got)
+			}
+		}
+	}
+	now = now.Add(2 * time.Minute)
+	secrets.err = apierrors.NewNotFound(corev1.Resource("secrets"), "ca")
+	if got := of(); got.problem != "" || got.due.Sub(now) > caRetry*6/5 {
+		t.Errorf("a Secret that one read does not find: %+v", got)
+	}
+	now = now.Add(2 * caRetry)
 	if got := of(); !strings.Contains(got.problem, "does not exist") || got.roots != nil {
 		t.Errorf("a Secret that is gone: %+v", got)
 	}

@@ -27,6 +27,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/apistatus"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
@@ -64,7 +65,7 @@ func (r *Reconciler) findService(ctx context.Context, es *networkingv1.ExternalS
 	live := &corev1.Service{}
 	err = r.Live.Get(ctx, client.ObjectKeyFromObject(es), live)
 	switch {
-	case apierrors.IsNotFound(err):
+	case apistatus.IsAbsent(err, corev1.Resource("services"), es.Name):
 		return foundService{}, nil
 	case err != nil:
 		return foundService{}, fmt.Errorf("read Service: %w", err)

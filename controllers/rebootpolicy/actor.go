@@ -11,8 +11,10 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -24,6 +26,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/eviction"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	"github.com/fairlead-dev/fairlead/internal/apistatus"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
@@ -203,7 +206,7 @@ func annotate(ctx context.Context, c client.Client, namespace string, action res
 	switch {
 	case err == nil:
 		return restart.Done, ptr.Deref(generation(), 0), nil
-	case apierrors.IsNotFound(err):
+	case apistatus.IsAbsent(err, schema.GroupResource{Group: appsv1.GroupName, Resource: strings.ToLower(string(w.Kind)) + "s"}, w.Name):
 		return restart.Gone, 0, err
 	case controller.IsRefused(err):
 		return restart.Refused, 0, err

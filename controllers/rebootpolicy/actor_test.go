@@ -101,6 +101,7 @@ func TestWhatAnnotatingComesTo(t *testing.T) {
 	}{
 		"conflict":       {apierrors.NewConflict(deployments, "api", errors.New("changed")), "41", restart.Retry},
 		"gone":           {apierrors.NewNotFound(deployments, "api"), "41", restart.Gone},
+		"another gone":   {apierrors.NewNotFound(deployments, "web"), "41", restart.Retry},
 		"forbidden":      {apierrors.NewForbidden(deployments, "api", errors.New("no")), "41", restart.Refused},
 		"a policy":       {apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "api", nil), "41", restart.Refused},
 		"a webhook":      {apierrors.NewInternalError(errors.New(`failed calling webhook "a": no`)), "41", restart.Refused},

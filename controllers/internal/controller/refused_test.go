@@ -29,6 +29,8 @@ func TestWhatOutlastsARequestIsARefusal(t *testing.T) {
 		"a policy":              {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil), true},
 		"wrapped":               {fmt.Errorf("write: %w", of(http.StatusUnprocessableEntity, "no")), true},
 		"a webhook with 400":    {of(http.StatusBadRequest, `admission webhook "a" denied the request: no`), true},
+		"a webhook with 404":    {of(http.StatusNotFound, `admission webhook "a" denied the request: no`), true},
+		"a webhook with 409":    {of(http.StatusConflict, `admission webhook "a" denied the request: no`), true},
 		"a webhook with 429":    {of(http.StatusTooManyRequests, `admission webhook "a" denied the request: no`), true},
 		"a webhook with 500":    {of(http.StatusInternalServerError, `admission webhook "a" denied the request: no`), true},
 		"a webhook that failed": {apierrors.NewInternalError(errors.New(`failed calling webhook "a": connection refused`)), true},

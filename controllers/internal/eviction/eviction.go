@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/internal/apistatus"
 )
 
 // budgetKind is how the API server calls what refuses an eviction.
@@ -71,7 +72,7 @@ func Evict(ctx context.Context, c client.Client, pod types.NamespacedName, uid t
 			Preconditions: &metav1.Preconditions{UID: &uid}, GracePeriodSeconds: o.GracePeriodSeconds,
 		},
 	}, options...)
-	return Result{Outcome: outcomeOf(err), Err: err, Budget: budgetOf(err)}
+	return Result{Outcome: outcomeOf(err, pod.Name), Err: err, Budget: budgetOf(err)}
 }
 
 // Delete deletes the pod with that UID, regardless of its disruption budget.
@@ -84,7 +85,7 @@ func Delete(ctx context.Context, c client.Client, pod types.NamespacedName, uid 
 		options = append(options, client.DryRunAll)
 	}
 	err := c.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, options...)
-	return Result{Outcome: outcomeOf(err), Err: err}
+	return Result{Outcome: outcomeOf(err, pod.Name), Err: err}
 }
 
 // budgetOf returns the name of the disruption budget that refused an eviction. The API server has no field for it: its
@@ -108,16 +109,12 @@ func budgetOf(err error) string {
 	return ""
 }
 
-// outcomeOf returns what a reply means.
-func outcomeOf(err error) Outcome {
+// outcomeOf returns what a reply to a request about a pod means.
+func outcomeOf(err error, pod string) Outcome {
 	var status apierrors.APIStatus
 	switch {
 	case err == nil:
 		return Done
-	case apierrors.IsNotFound(err):
-		return Gone
-	case apierrors.IsConflict(err):
-		return Replaced
 	case apierrors.IsTooManyRequests(err) && apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause):
 		return Blocked
 	case apierrors.IsForbidden(err) && isBudgetError(err):
@@ -126,6 +123,10 @@ func outcomeOf(err error) Outcome {
 		return Misconfigured
 	case controller.IsRefused(err):
 		return Refused
+	case apistatus.IsAbsent(err, corev1.Resource("pods"), pod):
+		return Gone
+	case apierrors.IsConflict(err):
+		return Replaced
 	}
 	return Retry
 }

@@ -29,6 +29,10 @@ func TestWhatEvictingComesTo(t *testing.T) {
 	}{
 		"done":                     {nil, Done},
 		"gone already":             {apierrors.NewNotFound(pods, "p"), Gone},
+		"absence of another":       {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "p"), Retry},
+		"the page of a proxy":      {apierrors.NewGenericServerResponse(http.StatusNotFound, "create", pods, "p", "<html>", 0, true), Retry},
+		"a webhook with 404":       {of(http.StatusNotFound, "", `admission webhook "a" denied the request: no`), Refused},
+		"a webhook with 409":       {of(http.StatusConflict, metav1.StatusReasonConflict, `admission webhook "a" denied the request: no`), Refused},
 		"another pod by that name": {apierrors.NewConflict(pods, "p", errors.New("Precondition failed: UID in precondition")), Replaced},
 		"a budget":                 {budget, Blocked},
 		"a busy API server":        {apierrors.NewTooManyRequests("too many requests", 1), Retry},
@@ -43,7 +47,7 @@ func TestWhatEvictingComesTo(t *testing.T) {
 		"outcome unknown":          {context.DeadlineExceeded, Retry},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := outcomeOf(test.err); got != test.want {
+			if got := outcomeOf(test.err, "p"); got != test.want {
 				t.Errorf("%s, want %s", got, test.want)
 			}
 			if got, want := budgetOf(test.err), map[string]string{"a budget": "db", "a budget that is behind": "b"}[name]; got != want {
