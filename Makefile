@@ -30,6 +30,9 @@ LDFLAGS  := -s -w -X github.com/fairlead-dev/fairlead/cmd/fairlead/version.Versi
 MODULES  := . test test/cluster test/certmanager test/argocd test/chart test/monitoring test/install
 export CGO_ENABLED = 0
 export FAIRLEAD_KUBERNETES = $(KUBERNETES)
+# What rapid generates has the seed of the samples, so that a run can be repeated; a long run draws its own.
+export RAPID_SEED       ?= $(or $(FAIRLEAD_TEST_SEED),$(shell date -u +%Y%m%d))
+export RAPID_NOFAILFILE ?= true
 
 .DEFAULT_GOAL := help
 
@@ -60,6 +63,7 @@ test: test-unit test-integration ## Run every test. Long matrices take a sample,
 
 .PHONY: test-long
 test-long: export FAIRLEAD_TEST_LONG = 1
+test-long: export RAPID_SEED = 0
 test-long: test ## Run every test with the whole of every matrix.
 
 .PHONY: test-unit

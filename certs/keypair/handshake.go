@@ -10,6 +10,8 @@ import (
 	"errors"
 	"net"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // handshakeTimeout bounds a handshake, which takes a millisecond or so.
@@ -34,7 +36,7 @@ func Handshake(served *tls.Certificate, roots []*x509.Certificate, serverName st
 	client := tls.Client(theirs, trusts)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- server.HandshakeContext(ctx)
+		ended <- panics.Try("TLS handshake", func() error { return server.HandshakeContext(ctx) })
 		_ = ours.Close() // or the client waits for the answer that was not sent
 	}()
 	err := client.HandshakeContext(ctx)

@@ -20,7 +20,6 @@ import (
 var safe = map[string]string{
 	"cmd/fairlead/operator/groups.go err := runContained(":          "runContained calls Try",
 	"cmd/fairlead/operator/groups.go g.wait.Wait()":                 "only waits",
-	"cmd/fairlead/operator/terms.go results <- runContained(":       "runContained calls Try",
 	"cmd/fairlead/operator/roles.go ended <- runContained(":         "runContained calls Try",
 	"cmd/fairlead/operator/servers.go served <- server.Serve(":      "net/http recovers below each connection",
 	"webhooks/server/server.go served <- httpServer.Serve(":         "net/http recovers below each connection",
@@ -39,6 +38,8 @@ var safe = map[string]string{
 	"webhooks/server/server.go s.watch(":                            "reads only the replica's own certificate",
 	"webhooks/server/server.go s.pauses.Run(":                       "only looks at the clock",
 	"internal/probe/prober.go p.pauses.Run(":                        "only looks at the clock",
+	"internal/apitransport/transport.go t.replace(":                 "only exchanges which connection is used next",
+	"internal/apitransport/watch.go b.silent.Store(":                "only counts, and closes a body",
 }
 
 // Commands and tests are ended by a panic as by any other defect: nothing of others runs in their process.

@@ -26,6 +26,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/delegatedauth"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // metricsServer makes the server of /metrics. Over TLS it serves only clients that the API server authenticates
@@ -88,11 +89,11 @@ func metricsTLS(c *options.Configuration, logger logr.Logger) (func(context.Cont
 		if err != nil {
 			return nil, fmt.Errorf("metrics certificate: %w", err)
 		}
-		go func() { // until ctx ends
+		go panics.Go("certificate of the metrics server", func() { // until ctx ends
 			if err := watcher.Start(ctx); err != nil {
 				logger.Error(err, "The certificate of the metrics server is not followed")
 			}
-		}()
+		})
 		config.GetCertificate = watcher.GetCertificate
 		return config, nil
 	}, nil

@@ -58,7 +58,7 @@ func play(r *rapid.T, keeps law) {
 	for _, s := range steps {
 		m.event(s)
 		o := m.observe(m.policy.Annotations[autorebootv1.RestartNowAnnotation])
-		o.Others.Free, o.Others.Share = max(m.free-len(m.policy.Status.InFlight), 0), m.share
+		o.Others.Free, o.Others.Share = max(m.free-slotsOf(m.policy.Status.InFlight), 0), m.share
 		if err := keeps(m, o); err != nil {
 			r.Fatalf("%s: %v", m.now.Format(time.TimeOnly), err)
 		}
@@ -208,8 +208,8 @@ func onAndOffIsNothing(m *model, o Observation) error {
 		p := m.policy.DeepCopy()
 		p.Status = between.Status
 		free := o
-		if len(p.Status.InFlight) < o.Others.Share { // the slots of those that have ended
-			free.Others.Free += without(m.policy.Status.InFlight, p.Status.InFlight)
+		if left := slotsOf(p.Status.InFlight); left < o.Others.Share { // the slots of those that have ended or soak
+			free.Others.Free += max(slotsOf(m.policy.Status.InFlight)-left, 0)
 		}
 		after := Decide(p, free)
 		if a, b := m.withoutIDs(&direct.Status), m.withoutIDs(&after.Status); a != b {
