@@ -6,7 +6,8 @@
 //
 // The steps for one target: inject.go reads it, decide.go compares it with the bundle and the field
 // managers, budget.go allows the write, inject.go applies it and reads the target again. run.go repeats
-// that on changes and at an interval; health.go reports the targets that lack the bundle.
+// that on changes and at an interval; health.go reports the targets that lack the bundle, and published.go what the
+// targets trust by the operator.
 //
 // It writes by server-side apply with a field manager that owns caBundle and nothing else, so that manifests
 // without caBundle never conflict with it (kubernetes/kubernetes#108081). It writes only what differs: each

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 )
@@ -336,4 +337,33 @@ func counts(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 		}
 	}
 	return found
+}
+
+// What other managers wrote, what another installation has and what is not there is not the operator's to keep.
+func TestPublishedIsWhatTheInjectorWrote(t *testing.T) {
+	ours, foreign := newBundle(t), newBundle(t)
+	objects := standard()
+	client := newCluster(
+		withBundle(t, objects[0].(*unstructured.Unstructured), ours, FieldOwner),
+		withBundle(t, objects[1].(*unstructured.Unstructured), foreign, "kubectl"))
+	injector := newInjector(t, client, Options{})
+	if got, err := injector.Published(t.Context()); err != nil || string(got) != string(ours) {
+		t.Errorf("published: %q, %v", got, err)
+	}
+	client.PrependReactor("get", "mutatingwebhookconfigurations", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewInternalError(errors.New("etcd"))
+	})
+	if _, err := injector.Published(t.Context()); err == nil {
+		t.Error("what is published is known although a target could not be read")
+	}
+	client.PrependReactor("get", "mutatingwebhookconfigurations", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(mutatingKind.resource.GroupResource(), "fairlead-mutating", errors.New("no role"))
+	})
+	if got, err := injector.Published(t.Context()); err != nil || string(got) != string(ours) {
+		t.Errorf("published: %q, %v", got, err)
+	}
+	other := newInjector(t, client, Options{Service: types.NamespacedName{Namespace: "second", Name: "fairlead-webhook"}})
+	if got, err := other.Published(t.Context()); err != nil || len(got) > 0 {
+		t.Errorf("published by another installation: %q, %v", got, err)
+	}
 }

@@ -47,6 +47,14 @@ type Authority struct {
 	serving     *leaf       // the certificate that is served
 	phaseSeen   phaseSeen   // of the current phase
 	check       bundleCheck // whether clients have the bundle
+
+	published publication // by Prepare alone
+}
+
+// publication is a bundle that Prepare has published, and when.
+type publication struct {
+	bundle string
+	at     time.Time
 }
 
 var _ certs.Source = (*Authority)(nil)
@@ -69,7 +77,7 @@ func New(options Options) (*Authority, error) {
 
 // Prepare reads the root from the Secret, or creates it, and signs a first serving certificate. It retries
 // a server that does not respond until ctx ends, missing permissions for DeniedTimeout, and a Secret that
-// is not the operator's not at all.
+// is not the operator's not at all. A root that had to be created at once is published first.
 func (a *Authority) Prepare(ctx context.Context) error {
 	policy := retry.Policy{
 		Clock:          a.options.Clock,
@@ -87,7 +95,43 @@ func (a *Authority) Prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("prepare the webhook's certificate: %w", err)
 	}
-	return nil
+	return a.awaitTrust(ctx)
+}
+
+// awaitTrust publishes a root that had to be created at once, and returns when clients have had the time to read it:
+// until then other replicas serve what they trust. A client that refuses the bundle does not hold up the others.
+func (a *Authority) awaitTrust(ctx context.Context) error {
+	bundle, waits := a.untrustedBundle()
+	if !waits {
+		return nil
+	}
+	if a.published.bundle != bundle {
+		err := a.options.Publish(ctx, []byte(bundle))
+		if err != nil && ctx.Err() != nil {
+			return fmt.Errorf("prepare the webhook's certificate: its root is not trusted yet: %w", err)
+		}
+		if err != nil {
+			a.options.Log.Error(err, "serving a certificate of a root that not every client trusts", "secret", a.String())
+		}
+		a.published = publication{bundle, a.options.Clock.Now()}
+	}
+	timer := a.options.Clock.NewTimer(a.published.at.Add(a.delays.Settle).Sub(a.options.Clock.Now()))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("prepare the webhook's certificate: its root was published a moment ago: %w", ctx.Err())
+	case <-timer.C():
+		return nil
+	}
+}
+
+// untrustedBundle returns the bundle where other roots were trusted before the one that signs, and clients may not trust
+// that yet.
+func (a *Authority) untrustedBundle() (string, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	waits := a.options.Publish != nil && a.stored.status.Phase == rotation.Signing && !a.isSignerTrusted(a.options.Clock.Now())
+	return string(a.stored.bundle()), waits
 }
 
 // GetCertificate returns the serving certificate for any server name.

@@ -21,7 +21,7 @@ import (
 )
 
 // maxFormerRoots bounds the former roots that stay trusted.
-const maxFormerRoots = 4
+const maxFormerRoots = 8
 
 // root is a certificate that signs, and its key.
 type root struct {

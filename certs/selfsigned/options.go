@@ -49,6 +49,15 @@ type Options struct {
 	// could not be read. A root signs only once it was observed. Defaults to nil: Overlap is used.
 	Observe func(ctx context.Context, bundle []byte) error
 
+	// Publish writes the bundle to those places. Prepare calls it for a root that had to be created at once, before this
+	// replica serves a certificate of it: others may serve one that clients trust. Defaults to nil: it is served at once.
+	Publish func(ctx context.Context, bundle []byte) error
+
+	// Published returns, as PEM, the authorities that were published there. It is called before a root is created, whose
+	// bundle keeps them: a replica that cannot read the Secret may still serve certificates of a root that is in no
+	// Secret any more. Defaults to nil: only the roots that this replica knows are kept.
+	Published func(ctx context.Context) ([]byte, error)
+
 	// Overlap is, without Observe, how long a root is trusted before replicas sign with it: the time in
 	// which the bundle must reach the clients. Defaults to 2 minutes, at most a third of LeafValidity.
 	Overlap time.Duration

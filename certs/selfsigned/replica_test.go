@@ -7,11 +7,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing/synctest"
 	"time"
 
@@ -32,6 +34,7 @@ type replica struct {
 	disconnectedUntil time.Time
 
 	authority *Authority
+	prepared  atomic.Bool // its webhook server runs
 	cancel    context.CancelFunc
 	running   sync.WaitGroup
 }
@@ -71,6 +74,7 @@ func (s *simulation) startReplica(id string, options Options, by replicaOptions)
 	}
 	options.Client, options.Clock, options.Log = replicaKube{replica: r}, at, by.log
 	options.Observe, options.OnChange = injector.Observed, injector.Trigger
+	options.Publish, options.Published = injector.Publish, injector.Published
 	if r.authority, err = New(options); err != nil {
 		s.t.Fatal(err)
 	}
@@ -82,10 +86,24 @@ func (s *simulation) startReplica(id string, options Options, by replicaOptions)
 			case <-time.After(time.Minute):
 			}
 		}
+		r.prepared.Store(true)
 		r.running.Go(func() { _ = r.authority.Run(ctx) })
 		r.running.Go(func() { _ = injector.Run(ctx, r.authority.CABundle) })
 	})
 	return r
+}
+
+// served is the certificate that clients are presented; nil before Prepare has succeeded.
+func (r *replica) served() *x509.Certificate {
+	if !r.prepared.Load() {
+		return nil
+	}
+	served, err := r.authority.GetCertificate(nil)
+	if err != nil {
+		r.simulation.t.Error(err)
+		return nil
+	}
+	return served.Leaf
 }
 
 // stop ends the replica at whatever it is doing.
@@ -161,11 +179,11 @@ func (s *simulation) unsettled(replicas []*replica) error {
 		}
 	}
 	for _, r := range replicas {
-		leaf, err := r.authority.GetCertificate(nil)
-		if err != nil {
-			return err
+		leaf := r.served()
+		if leaf == nil {
+			return fmt.Errorf("%s does not serve", r.id)
 		}
-		if err := s.signedBy(leaf.Leaf, bundle, time.Now()); err != nil || !bytes.Equal(r.authority.CABundle(), bundle) {
+		if err := s.signedBy(leaf, bundle, time.Now()); err != nil || !bytes.Equal(r.authority.CABundle(), bundle) {
 			return fmt.Errorf("%s is behind: %w", r.id, err)
 		}
 	}

@@ -211,11 +211,11 @@ func (s *schedule) checkCertificates() {
 		if r.crashed {
 			continue
 		}
-		served, err := r.authority.GetCertificate(nil)
-		if err != nil {
-			continue // it does not serve yet
+		served := r.served()
+		if served == nil {
+			continue
 		}
-		if err := s.checkAccepted(served.Leaf, s.lag); err != nil {
+		if err := s.checkAccepted(served, s.lag); err != nil {
 			s.fail("the certificate of %s is refused: %v", r.id, err)
 		}
 	}

@@ -30,6 +30,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/certs/injection"
 	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
@@ -86,6 +87,12 @@ var (
 	}
 )
 
+// ownedFields are the managed fields of the injector: in a CRD, and in a webhook configuration.
+var ownedFields = map[bool]string{
+	true:  `{"f:spec":{"f:conversion":{"f:webhook":{"f:clientConfig":{"f:caBundle":{}}}}}}`,
+	false: `{"f:webhooks":{"k:{\"name\":\"one\"}":{"f:clientConfig":{"f:caBundle":{}}}}}`,
+}
+
 // newSimulation has a root that is trusted everywhere.
 func newSimulation(t *testing.T, options Options) *simulation {
 	t.Helper()
@@ -108,6 +115,9 @@ func newSimulation(t *testing.T, options Options) *simulation {
 		object.SetName(kind)
 		object.SetUID(types.UID(kind))
 		object.SetResourceVersion("1")
+		object.SetManagedFields([]metav1.ManagedFieldsEntry{{
+			Manager: injection.FieldOwner, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(ownedFields[kind == "crd"]),
+		}})
 		setBundle(object, bundle)
 		s.targets[kind] = &simulatedTarget{object: object, history: []bundleVersion{{bundle: bundle}}}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/certs/internal/rotation"
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
+	"github.com/fairlead-dev/fairlead/internal/pemfile"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
@@ -79,8 +80,17 @@ func (a *Authority) ensureRoot(ctx context.Context) (*storedCA, error) {
 	return written, nil
 }
 
-// writeNewRoot writes a root that signs at once.
+// writeNewRoot writes a root that signs at once. What is published stays trusted: another replica may serve a
+// certificate of a root that neither the Secret nor this replica knows.
 func (a *Authority) writeNewRoot(ctx context.Context, secret *corev1.Secret, former []*x509.Certificate, reason string) (*storedCA, error) {
+	if a.options.Published != nil {
+		bundle, err := a.options.Published(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("no authority is made before those that are trusted so far can be read: %w", err)
+		}
+		published, _ := pemfile.ParseCertificates(bundle) // what does not parse is not trusted either
+		former = append(former, authorities(published)...)
+	}
 	made, err := a.options.withNewRoot(secret, former, reason, a.options.Clock.Now())
 	if err != nil {
 		return nil, err

@@ -173,7 +173,7 @@ func (s certificateSources) selfSigned() (certs.Source, error) {
 		OnChange: s.onChange, Clock: s.clock, Log: s.logger, Registerer: s.metrics,
 	}
 	if c.InjectCA {
-		options.Observe = s.observer.Observed
+		options.Observe, options.Publish, options.Published = s.observer.Observed, s.observer.Publish, s.observer.Published
 	}
 	return selfsigned.New(options)
 }
