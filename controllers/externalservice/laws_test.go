@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
@@ -95,6 +96,15 @@ type life struct {
 	stop    func()
 	checked bool // after each reconcile
 	gap     string
+	// trace is what each reconcile did.
+	trace []trace
+}
+
+// trace is what one reconcile tried to write, and the addresses that are ready after it.
+type trace struct {
+	at    time.Duration // since the history began
+	tried []string
+	ready []string
 }
 
 func (l *life) clock() time.Time { return time.Now().Add(l.skew) }
@@ -149,8 +159,9 @@ func (l *life) live(d time.Duration) {
 }
 
 func (l *life) reconcileNow() {
-	before := l.ready()
+	before, wrote := l.ready(), len(l.writes)
 	result := l.reconcileOnce()
+	l.trace = append(l.trace, trace{time.Since(bubbleEpoch), slices.Clone(l.writes[wrote:]), l.ready()})
 	l.due = time.Time{}
 	if result.RequeueAfter > 0 {
 		l.due = time.Now().Add(result.RequeueAfter)
@@ -158,6 +169,17 @@ func (l *life) reconcileNow() {
 	if l.checked && len(before) > 0 && len(l.ready()) == 0 && l.gap == "" {
 		l.gap = fmt.Sprintf("after %s nothing is ready any more, and %v was", time.Since(bubbleEpoch), before)
 	}
+}
+
+// readyAt returns the addresses that were ready at a time.
+func (l *life) readyAt(at time.Duration) (ready []string) {
+	for i := range l.trace {
+		if l.trace[i].at > at {
+			break
+		}
+		ready = l.trace[i].ready
+	}
+	return ready
 }
 
 var bubbleEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -238,6 +260,9 @@ func parseSpec(t testing.TB, text string) (spec networkingv1.ExternalServiceSpec
 	return spec
 }
 
+// day is longer than any history.
+const day = 24 * time.Hour
+
 // step is one step of a history.
 type step struct {
 	what  string
@@ -274,6 +299,25 @@ func (l *life) take(s step) {
 		l.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = new(true) })
 		l.reconcileNow()
 		l.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = new(false) })
+		l.due = time.Now()
+	case "rename":
+		edit(sameForms[:3])
+	case "drain":
+		l.edit(func(es *networkingv1.ExternalService) {
+			if e := &es.Spec.Endpoints[s.value%len(es.Spec.Endpoints)]; ptr.Deref(e.State, "") == networkingv1.EndpointDrained {
+				e.State = nil
+			} else {
+				e.State = new(networkingv1.EndpointDrained)
+			}
+		})
+		l.due = time.Now()
+	case "deny":
+		ip := []string{lawA1, lawA2, lawB1, "203.0.113.1"}[s.value%4]
+		if _, denied := l.policy[ip]; denied {
+			delete(l.policy, ip)
+		} else {
+			l.policy[ip] = egress.ReasonDeniedByPolicy
+		}
 		l.due = time.Now()
 	case "clock":
 		l.skew = []time.Duration{0, time.Hour, -time.Hour, 10 * time.Minute}[s.value%4]
@@ -321,9 +365,16 @@ func drawHistory(rt *rapid.T, kinds ...string) []step {
 
 // liveThrough lives through a history, and returns what has been and what is in the end.
 func liveThrough(t *testing.T, takes time.Duration, first string, history []step, noGaps bool) (gap string, ready []string, conditions string) {
+	l, conditions := liveFrom(t, takes, lawRest+first, history, func(l *life) { l.checked = noGaps })
+	return l.gap, l.readyAt(day), conditions
+}
+
+// liveFrom lives through a history of an object that begins with a spec, until the world was at rest for half an hour.
+func liveFrom(t *testing.T, takes time.Duration, spec string, history []step, prepare func(*life)) (l *life, conditions string) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &outside{down: map[string]bool{}, leads: lawLeads(), takes: takes}
-		l := &life{suite: newSuite(t, lawRest+first), outside: o, wake: make(chan struct{}, 1), checked: noGaps}
+		l = &life{suite: newSuite(t, spec), outside: o, wake: make(chan struct{}, 1)}
+		prepare(l)
 		l.begin()
 		l.live(time.Minute)
 		for _, s := range history {
@@ -338,7 +389,6 @@ func liveThrough(t *testing.T, takes time.Duration, first string, history []step
 			l.gap = fmt.Sprintf("with the world at rest for 20 minutes it wrote %v", l.writes)
 		}
 		l.stop()
-		gap, ready = l.gap, l.ready()
 		for _, c := range l.object().Status.Conditions {
 			if c.Reason == networkingv1.ReasonInvalidSpec {
 				t.Error(c.Message)
@@ -346,7 +396,7 @@ func liveThrough(t *testing.T, takes time.Duration, first string, history []step
 			conditions += fmt.Sprintf("%s=%s/%s ", c.Type, c.Status, c.Reason)
 		}
 	})
-	return gap, ready, conditions
+	return l, conditions
 }
 
 // Laws 1, 3, 4, 6, 8 and 9: while every address accepts, whatever is edited, fails to resolve, restarts, is suspended
@@ -376,6 +426,21 @@ func TestLawANameInTheSpecIsOnlyAName(t *testing.T) {
 		_, kept, _ := liveThrough(t, time.Millisecond, sameForms[0], plain, false)
 		if !slices.Equal(renamed, kept) {
 			rt.Fatalf("with edits %v, without %v", renamed, kept)
+		}
+	})
+}
+
+// Law 2: what a user was entitled to publish stays published under other names.
+func TestLawAnApprovalIsOfNoNames(t *testing.T) {
+	checkLaw(t, func(rt *rapid.T) {
+		history := drawHistory(rt, "rename", "rename", "restart", "suspend", "twice")
+		l, conditions := liveFrom(t, time.Millisecond, lawRest+sameForms[0], history, func(l *life) {
+			l.edit(approvedBy("ann"))
+			l.policy[lawA1], l.policy[lawA2], l.policy[lawB1] = egress.ReasonPod, egress.ReasonNode, egress.ReasonPod
+			l.checked = true
+		})
+		if ready := l.readyAt(day); l.gap != "" || !slices.Equal(ready, []string{lawA1, lawA2}) {
+			rt.Fatalf("%s; in the end %v, %s", l.gap, ready, conditions)
 		}
 	})
 }

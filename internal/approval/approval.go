@@ -42,6 +42,15 @@ func Covers(value, digest string) bool {
 	return json.Unmarshal([]byte(value), &given) == nil && given.Digest == digest
 }
 
+// WithDigest is the value of an approval by the same user of what digest names; "" where the value is none.
+func WithDigest(value, digest string) string {
+	var given approval
+	if len(value) > maxValue || json.Unmarshal([]byte(value), &given) != nil {
+		return ""
+	}
+	return Value(given.User, digest)
+}
+
 // shortened is a name of bounded length that is still of one user only.
 func shortened(user string) string {
 	if len(user) <= maxUser {

@@ -22,6 +22,9 @@ func TestNoOtherTextIsAnApproval(t *testing.T) {
 			t.Errorf("%s is taken for an approval", name)
 		}
 	}
+	if value := WithDigest("no approval", "sha256:1"); value != "" {
+		t.Errorf("no approval becomes %s", value)
+	}
 	if Covers(Value("ann", ""), "") {
 		t.Error("nothing is approved, and taken for something")
 	}
@@ -37,6 +40,9 @@ func TestAnApprovalIsBoundedAndOfOneUser(t *testing.T) {
 			t.Errorf("%.40q and %.40q have the same approval", user, other)
 		}
 		seen[value] = user
+		if other := WithDigest(WithDigest(value, "sha256:2"), digest); other != value {
+			t.Errorf("%.40q: with another digest and back it is %.200s", user, other)
+		}
 		if len(value) > maxValue || !Covers(value, digest) || Covers(value, "sha256:2") {
 			t.Errorf("%.40q: %d bytes, %.200s", user, len(value), value)
 		}

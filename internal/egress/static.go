@@ -4,18 +4,12 @@
 package egress
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"k8s.io/utils/ptr"
 
-	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/internal/approval"
 )
 
 // Static is an address of a spec.
@@ -79,39 +73,4 @@ func (p *Policy) CheckPorts(q Query, ports []uint16) Verdict {
 		}
 	}
 	return verdict
-}
-
-// Digest identifies what of a spec is approved: the static addresses with their endpoints and ports, in any order. It
-// is "" where there are none.
-func Digest(spec *networkingv1.ExternalServiceSpec) string {
-	var parts []string
-	for i := range spec.Endpoints {
-		e := &spec.Endpoints[i]
-		if len(e.Addresses) == 0 {
-			continue
-		}
-		addresses := slices.Clone(e.Addresses)
-		slices.Sort(addresses)
-		part, err := json.Marshal([]any{e.Name, portsOf(spec, e), slices.Compact(addresses)})
-		if err != nil {
-			return "" // strings and numbers always marshal
-		}
-		parts = append(parts, string(part))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	slices.Sort(parts)
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
-	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
-// Approval returns the value of the annotation that approves the static addresses of es, as they are now, for user.
-func Approval(es *networkingv1.ExternalService, user string) string {
-	return approval.Value(user, Digest(&es.Spec))
-}
-
-// Approved reports whether es has an approval of its static addresses as they are now.
-func Approved(es *networkingv1.ExternalService) bool {
-	return approval.Covers(es.Annotations[common.ApprovedByAnnotation], Digest(&es.Spec))
 }

@@ -4,10 +4,14 @@
 package egress
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
@@ -61,7 +65,20 @@ func TestAnApprovalIsOfTheAddressesAndTheirPorts(t *testing.T) {
 		"one port more": {func(s *networkingv1.ExternalServiceSpec) {
 			s.Ports = append(s.Ports, networkingv1.ServicePort{Name: "x", Port: 10250})
 		}, false},
-		"endpoint's own name":   {func(s *networkingv1.ExternalServiceSpec) { s.Endpoints[0].Name = "z" }, false},
+		"name of an endpoint": {func(s *networkingv1.ExternalServiceSpec) { s.Endpoints[0].Name = "z" }, true},
+		"names exchanged": {func(s *networkingv1.ExternalServiceSpec) {
+			s.Endpoints[0].Name, s.Endpoints[1].Name = s.Endpoints[1].Name, s.Endpoints[0].Name
+		}, true},
+		"an endpoint in two": {func(s *networkingv1.ExternalServiceSpec) {
+			s.Endpoints[2].DNS, s.Endpoints[2].Addresses = nil, s.Endpoints[0].Addresses[1:]
+			s.Endpoints[0].Addresses = s.Endpoints[0].Addresses[:1]
+		}, true},
+		"an address twice": {func(s *networkingv1.ExternalServiceSpec) {
+			s.Endpoints[2].DNS, s.Endpoints[2].Addresses = nil, s.Endpoints[0].Addresses[:1]
+		}, true},
+		"an address at another port too": {func(s *networkingv1.ExternalServiceSpec) {
+			s.Endpoints[1].Addresses = append(s.Endpoints[1].Addresses, "192.0.2.1")
+		}, false},
 		"no addresses any more": {func(s *networkingv1.ExternalServiceSpec) { s.Endpoints = s.Endpoints[2:] }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,6 +88,105 @@ func TestAnApprovalIsOfTheAddressesAndTheirPorts(t *testing.T) {
 				t.Errorf("approved: %t, want %t", !test.holds, test.holds)
 			}
 		})
+	}
+}
+
+// formerApproval is what an earlier version has written on pointing: it covered the names of endpoints too.
+const formerApproval = `{"user":"ann","digest":"sha256:837edbf830a56f47f5dcc19091c587dd6a85eac5f454e9753c5fbca34ed778a9"}`
+
+func TestAnApprovalOutlivesVersions(t *testing.T) {
+	for name, test := range map[string]struct {
+		value string
+		holds bool
+	}{
+		"that covered names": {formerApproval, true},
+		"of today":           {`{"user":"ann","digest":"sha256:083a9199975f3fd707bd9ec856e181dc00e6ed6d89c83b19e8cba7378e24a166"}`, true},
+		"of something else":  {strings.Replace(formerApproval, "sha256:", "sha256:0", 1), false},
+	} {
+		es := pointing()
+		es.Annotations = map[string]string{common.ApprovedByAnnotation: test.value}
+		if Approved(es) != test.holds {
+			t.Errorf("%s: approved %t; today's is %s", name, !test.holds, Approval(es, "ann"))
+		}
+		if kept := KeptApproval(es, es); test.holds && kept != test.value {
+			t.Errorf("%s: an unchanged object keeps %s", name, kept)
+		}
+	}
+}
+
+// Admission puts an approval into today's form as soon as the former one no longer covers the object.
+func TestAFormerApprovalIsRestatedForOtherNames(t *testing.T) {
+	old, renamed, other := pointing(), pointing(), pointing()
+	old.Annotations = map[string]string{common.ApprovedByAnnotation: formerApproval}
+	renamed.Spec.Endpoints[0].Name = "z"
+	renamed.Annotations = old.Annotations
+	if Approved(renamed) {
+		t.Error("the former form covers other names")
+	}
+	if got := KeptApproval(renamed, old); got != Approval(pointing(), "ann") {
+		t.Errorf("renamed, it keeps %s", got)
+	}
+	other.Spec.Endpoints[0].Addresses[0] = "192.0.2.9"
+	if got := KeptApproval(other, old); got != "" {
+		t.Errorf("with another address it keeps %s", got)
+	}
+	old.Annotations = nil
+	if got := KeptApproval(renamed, old); got != "" {
+		t.Errorf("without an approval it keeps %s", got)
+	}
+}
+
+// drawSpec draws a spec that publishes pairs of an address and a port, and no others.
+func drawSpec(rt *rapid.T, pairs [][2]int) *networkingv1.ExternalServiceSpec {
+	spec := &networkingv1.ExternalServiceSpec{Ports: []networkingv1.ServicePort{{Name: "sql", Port: 5432}}}
+	for _, pair := range rapid.Permutation(pairs).Draw(rt, "order") {
+		ip := networkingv1.IPAddress(fmt.Sprintf("192.0.2.%d", pair[0]))
+		last := len(spec.Endpoints) - 1
+		if last >= 0 && spec.Endpoints[last].Ports[0].Port == int32(pair[1]) && rapid.Bool().Draw(rt, "together") {
+			spec.Endpoints[last].Addresses = append(spec.Endpoints[last].Addresses, ip)
+			continue
+		}
+		spec.Endpoints = append(spec.Endpoints, networkingv1.Endpoint{
+			Name:      rapid.StringMatching("[a-z]{1,3}").Draw(rt, "name"),
+			Addresses: []networkingv1.IPAddress{ip},
+			Ports:     []networkingv1.EndpointPort{{Name: "sql", Port: int32(pair[1])}},
+		})
+	}
+	return spec
+}
+
+// A name in the spec is only a name: specs have one digest exactly if they publish the same.
+func TestLawADigestIsOfWhatIsPublished(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		draw := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) [2]int {
+			return [2]int{rapid.IntRange(1, 3).Draw(rt, "address"), rapid.IntRange(1, 2).Draw(rt, "port")}
+		}), 0, 5)
+		set := func(pairs [][2]int) [][2]int {
+			slices.SortFunc(pairs, func(a, b [2]int) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) })
+			return slices.Compact(pairs)
+		}
+		pairs, others := draw.Draw(rt, "pairs"), draw.Draw(rt, "others")
+		one, two, other := drawSpec(rt, pairs), drawSpec(rt, pairs), drawSpec(rt, others)
+		if Digest(one) != Digest(two) {
+			rt.Fatalf("%+v and %+v have two digests", one.Endpoints, two.Endpoints)
+		}
+		if same := slices.Equal(set(pairs), set(others)); (Digest(one) == Digest(other)) != same {
+			rt.Fatalf("%+v and %+v: publish the same %t", one.Endpoints, other.Endpoints, same)
+		}
+	})
+}
+
+func TestAnAddressIsOneHoweverItIsWritten(t *testing.T) {
+	of := func(address networkingv1.IPAddress) string {
+		es := pointing()
+		es.Spec.Endpoints[0].Addresses[0] = address
+		return Digest(&es.Spec)
+	}
+	if of("2001:db8::1") != of("2001:DB8:0::1") {
+		t.Error("two spellings of one address have two digests")
+	}
+	if of("::ffff:192.0.2.1") == of("192.0.2.1") {
+		t.Error("an address of another family has the same digest")
 	}
 }
 

@@ -75,7 +75,7 @@ func split(all []checkedAddress) (denied, inCluster []checkedAddress) {
 func (a *authorizer) addresses(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) ([]string, field.ErrorList) {
 	same := unchanged(obj, old)
 	given := authorization.Approval(obj)
-	claimed := given != "" && given != authorization.Approval(old)
+	claimed := given != "" && given != kept(obj, old)
 	if len(egress.StaticAddresses(&obj.Spec)) == 0 {
 		return nil, nil // there is nothing to approve
 	}

@@ -40,6 +40,14 @@ func TestWritersGetOnlyTheAddressesTheyMayPublish(t *testing.T) {
 	stored := approvedBy(ann, with(inside))
 	annotation := "metadata.annotations[" + common.ApprovedByAnnotation + "]"
 	rename := func(es *networkingv1.ExternalService) { es.Spec.Endpoints[0].DNS.Name = "db.example.org" }
+	renameEndpoint := func(es *networkingv1.ExternalService) { es.Spec.Endpoints[1].Name = "pinned" }
+	split := func(es *networkingv1.ExternalService) {
+		all := es.Spec.Endpoints[1].Addresses
+		es.Spec.Endpoints[1].Addresses = all[:1]
+		es.Spec.Endpoints = append(es.Spec.Endpoints, networkingv1.Endpoint{Name: "more", Addresses: all[1:]})
+	}
+	two := approvedBy(ann, with(inside, "10.0.0.12"))
+	former := claiming(formerApproval, with(inside))
 	for name, test := range map[string]struct {
 		user     string
 		obj, old *networkingv1.ExternalService
@@ -89,6 +97,18 @@ func TestWritersGetOnlyTheAddressesTheyMayPublish(t *testing.T) {
 		"shrinks what was approved, without":                {user: eve, obj: with(inside), old: approvedBy(ann, with(inside, "10.0.0.12")), refused: address},
 		"update of a stale approval":                        {user: eve, obj: claiming(authorization.Approval(approvedBy(ann, with(outside))), with(inside)), old: claiming(authorization.Approval(approvedBy(ann, with(outside))), with(inside)), warns: address},
 
+		"an endpoint renamed by another":           {user: eve, obj: edited(stored, renameEndpoint), old: stored, approver: ann},
+		"an endpoint renamed, and approval forged": {user: eve, obj: approvedBy(eve, edited(stored, renameEndpoint)), old: stored, approver: ann},
+		"an endpoint split by another":             {user: eve, obj: edited(two, split), old: two, approver: ann},
+		"an endpoint renamed, and another port": {user: eve, obj: edited(edited(stored, renameEndpoint), func(es *networkingv1.ExternalService) { es.Spec.Ports[0].Port = 22 }), old: stored,
+			refused: address},
+		"an endpoint renamed that was never approved":    {user: eve, obj: edited(with(inside), renameEndpoint), old: with(inside), warns: address},
+		"an endpoint renamed, approval of a former form": {user: eve, obj: edited(former, renameEndpoint), old: former, approver: ann},
+		"another address beside approval of a former form": {user: eve, obj: edited(former, func(es *networkingv1.ExternalService) { es.Spec.Endpoints[1].Addresses[0] = "10.0.0.12" }), old: former,
+			refused: address},
+		"former approval put back for another name": {user: eve, obj: edited(former, renameEndpoint), old: former,
+			others: func(es *networkingv1.ExternalService) { claiming(formerApproval, es) }, refused: annotation},
+
 		"resume, without":       {user: eve, obj: stored, old: suspended(approvedBy(ann, with(inside))), refused: address},
 		"resume, with":          {user: bea, obj: stored, old: suspended(approvedBy(ann, with(inside))), approver: bea},
 		"resume, same user":     {user: ann, obj: stored, old: suspended(approvedBy(ann, with(inside))), approver: ann},
@@ -124,6 +144,25 @@ func TestWritersGetOnlyTheAddressesTheyMayPublish(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// formerApproval is what an earlier version has written on with(inside): it covered the names of endpoints too.
+const formerApproval = `{"user":"` + ann + `","digest":"sha256:531a32f834340c3bef759fd145501fd6f2930b84452654e05bc3e79c08b4584e"}`
+
+func TestAnApprovalOfAFormerFormStays(t *testing.T) {
+	former := claiming(formerApproval, with(inside))
+	for name, edit := range map[string]func(*networkingv1.ExternalService){
+		"nothing": func(*networkingv1.ExternalService) {},
+		"a label": func(es *networkingv1.ExternalService) { es.Labels = map[string]string{"a": "b"} },
+		"dropped": stripped,
+	} {
+		s := newSuite()
+		s.rights.Err = errors.New("must not be asked")
+		got, warnings, errs, err := s.admit(t, request(eve, true), edited(former, edit), former, nil)
+		if err != nil || len(errs)+len(warnings) > 0 || authorization.Approval(got) != formerApproval {
+			t.Errorf("%s: %s, %v, %v, %v", name, authorization.Approval(got), warnings, errs, err)
+		}
 	}
 }
 

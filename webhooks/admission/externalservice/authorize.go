@@ -35,7 +35,7 @@ func (a *authorizer) Stamp(ctx context.Context, req admission.Request, obj, old 
 	case req.SubResource != "":
 		return nil, nil
 	case !obj.DeletionTimestamp.IsZero(), same && egress.Approved(old):
-		return authorization.Stamp(authorization.Approval(old)), nil
+		return authorization.Stamp(kept(obj, old)), nil
 	case len(egress.StaticAddresses(&obj.Spec)) == 0, same && !a.policy.Synced():
 		return authorization.Stamp(""), nil
 	case !a.policy.Synced():
@@ -164,6 +164,15 @@ func caSecret(es *networkingv1.ExternalService) string {
 // unchanged reports whether obj publishes the static addresses that old published.
 func unchanged(obj, old *networkingv1.ExternalService) bool {
 	return old != nil && !resumed(obj, old) && !checksOtherwise(obj, old) && egress.Digest(&obj.Spec) == egress.Digest(&old.Spec)
+}
+
+// kept returns the approval that obj has without a right of its writer: that of old, which covers obj if obj publishes
+// what old published and old was approved.
+func kept(obj, old *networkingv1.ExternalService) string {
+	if unchanged(obj, old) && egress.Approved(old) {
+		return egress.KeptApproval(obj, old)
+	}
+	return authorization.Approval(old)
 }
 
 // checksOtherwise reports whether the health check of obj sends something else to the static addresses than
