@@ -46,10 +46,6 @@ func steps() []step {
 		{"status", killsWeb, framework.Write{Group: chaosv1.GroupVersion.Group, Version: "v1", Resource: "chaospods/status", Operation: "UPDATE"}, named, "", "", func(s *suite) error {
 			return s.try("", "patch", "chaospod", "c", "--subresource=status", "--type=merge", "--dry-run=server", "-p", `{"status": {"lastRunNow": "probe"}}`)
 		}},
-		{"event", killsWeb, framework.Write{Group: "events.k8s.io", Version: "v1", Resource: "events", Operation: "CREATE"}, "true", "", "", func(s *suite) error {
-			return s.try(`{apiVersion: events.k8s.io/v1, kind: Event, metadata: {name: probe}, eventTime: "2026-01-01T00:00:00.000000Z", reportingController: example.com/probe,
-				reportingInstance: probe, action: Probe, reason: Probe, type: Normal, regarding: {kind: Namespace, name: none}}`, "create", "--dry-run=server", "-f", "-")
-		}},
 	}
 }
 
@@ -118,7 +114,6 @@ func (s *suite) refusesKill(d denied) {
 	switch d.step.name {
 	case "status":
 		s.tells("c", d.Words)
-	case "event":
 	default:
 		s.ended("c", 1, chaosv1.RunFailed)
 		s.saysRefused("c", d.Words)
@@ -126,9 +121,7 @@ func (s *suite) refusesKill(d denied) {
 			s.Errorf("%d events RunFailed", len(told))
 		}
 	}
-	if d.step.name == "event" {
-		s.ended("c", 1, chaosv1.RunSurvived)
-	} else if died := gone(before, s.pods("web")); len(died) > 0 {
+	if died := gone(before, s.pods("web")); len(died) > 0 {
 		s.Fatalf("killed %q", died)
 	}
 	s.now("other", "1")
@@ -138,7 +131,6 @@ func (s *suite) refusesKill(d denied) {
 	switch d.step.name {
 	case "status":
 		s.ended("c", 1, chaosv1.RunSurvived)
-	case "event":
 	default:
 		s.Eventually(func() error {
 			if err := d.probe(s); err != nil && d.Denial.Name != "right" {
