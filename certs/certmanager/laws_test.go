@@ -62,6 +62,16 @@ func playIssued(t *testing.T, history []string) string {
 	replicas := []*Source{w.running(issued, publishes), w.source(publishes)}
 	w.must(replicas[1].Prepare(t.Context()))
 	w.run(replicas[1])
+	prepared := []bool{true, true}
+	// As the operator does, which attempts a phase of its start again until it succeeds.
+	prepare := func() {
+		for i, one := range replicas {
+			if !prepared[i] && one.Prepare(t.Context()) == nil {
+				prepared[i] = true
+				w.run(one)
+			}
+		}
+	}
 	secrets := w.kube.CoreV1().Secrets(namespace)
 	publish := func() {
 		// Any replica's injector writes; each writes what it has.
@@ -102,15 +112,13 @@ func playIssued(t *testing.T, history []string) string {
 			w.setTargetBundle(last)
 			publish()
 		case restart:
-			replicas[n%2] = w.source(publishes)
-			if replicas[n%2].Prepare(t.Context()) == nil {
-				w.run(replicas[n%2])
-			}
+			replicas[n%2], prepared[n%2] = w.source(publishes), false
 		case secondPasses:
 			pass(time.Second)
 		case minutePasses:
 			pass(time.Minute)
 		}
+		prepare()
 		synctest.Wait()
 		if carried := w.targetBundle.Load(); carried != nil {
 			last = *carried
@@ -123,6 +131,7 @@ func playIssued(t *testing.T, history []string) string {
 	}
 	w.fill(issued)
 	for range 10 {
+		prepare()
 		w.setTargetBundle(last)
 		publish()
 		pass(time.Minute)

@@ -79,7 +79,7 @@ func (a *assembly) newCluster(ctx context.Context, api *rest.Config, namespaces 
 	}
 	api = rest.CopyConfig(api)
 	api.Wrap(tolerantcache.Transport)
-	discovery := newRetryingMapper(ctx, a.config.Controllers.CacheSyncTimeout.Duration, a.Logger.WithName("discovery"))
+	discovery := newRetryingMapper(ctx, min(discoveryTimeout, a.config.Controllers.CacheSyncTimeout.Duration), a.Logger.WithName("discovery"))
 	options := cluster.Options{Scheme: a.scheme, MapperProvider: discovery, Cache: cache.Options{
 		Scheme:            a.scheme,
 		DefaultNamespaces: watched,

@@ -19,6 +19,10 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
+// discoveryTimeout is for how long the API server is asked again what it serves, unless the caches are given less. What
+// needs the caches is attempted again then, and the log says so.
+const discoveryTimeout = 30 * time.Second
+
 // retryingMapper asks the API server again what it serves where the answer was none, within a limit. A cache that gets
 // none ends, and the process with it: one answer of a proxy that has no backend would be enough.
 type retryingMapper struct {
