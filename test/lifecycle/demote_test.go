@@ -106,7 +106,7 @@ func TestADemotedReplicaThatIsCutOffStandsAgainWhenItIsBack(t *testing.T) {
 	g.Cut(func(*http.Request) bool { return true })
 	a.demoted(1)
 	s.Eventually(func() error {
-		if len(a.entries("cannot rejoin the election yet; retrying")) == 0 {
+		if len(a.entries("start: going on without this phase, which is attempted again")) == 0 {
 			return fmt.Errorf("%s does not say that it cannot stand again", a.ID)
 		}
 		return nil
