@@ -113,6 +113,9 @@ func (r *Reconciler) storeStatus(ctx context.Context, o *observation, status *ch
 	updated := o.stored.DeepCopy()
 	updated.Status = *status.DeepCopy()
 	err := r.Client.Status().Update(ctx, updated)
+	if err != nil && !controller.IsRefused(err) {
+		o.state.seen = nil // what is read next may be this write, whose answer was lost, and not that of another writer
+	}
 	if err := o.state.refusedStatus.Check(ctx, err, o.stored, r.Events, r.Now(), actionSchedule); err != nil {
 		return fmt.Errorf("write status: %w", err)
 	}

@@ -507,6 +507,33 @@ func TestAStatusThatIsRemovedHasNothingKilled(t *testing.T) {
 	}
 }
 
+func TestAWriteOfTheStatusWhoseAnswerIsLostIsNotTakenForThatOfAnotherWriter(t *testing.T) {
+	for lost := range 6 {
+		s := newSuite(t, one)
+		s.requestRun()
+		accepts, n := s.Client, 0
+		s.Client = interceptor.NewClient(s.store, interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, object client.Object, o ...client.SubResourceUpdateOption) error {
+			err := c.SubResource(sub).Update(ctx, object, o...)
+			if n++; n == lost+1 {
+				err = errors.Join(err, errors.New("EOF"))
+			}
+			return err
+		}})
+		for range 8 {
+			s.now = s.now.Add(10 * time.Second)
+			_, _ = s.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}) // the lost answer is its error
+		}
+		s.Client = accepts
+		st := s.object().Status
+		if len(s.killed) != 1 || st.KilledToday != 1 {
+			t.Errorf("answer %d lost: killed %q; %+v", lost, s.killed, st)
+		}
+		if told := strings.Join(s.events, " "); strings.Contains(told, "StatusLost") {
+			t.Errorf("answer %d lost: told %q", lost, told)
+		}
+	}
+}
+
 func TestAStatusThatTheAPIServerRefusesIsToldOnceAndTriedAgain(t *testing.T) {
 	s := newSuite(t, one)
 	s.requestRun()
