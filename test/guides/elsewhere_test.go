@@ -56,6 +56,7 @@ var elsewhere = map[string]map[string]string{
 	"docs/guides/install.md": {
 		"$ docker build ":                               noEngine,
 		"$ helm install ":                               "test/install installs the chart by the library of helm",
+		"$ helm uninstall ":                             "test/chart renders the chart for a release that moved",
 		"$ kubectl apply --server-side -k .\n":          replaces,
 		"$ kubectl apply --server-side -f dist/install": replaces,
 		"$ for crd in ":                                 "test/install runs it",
