@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -54,7 +55,7 @@ var _ http.RoundTripper = (*Transport)(nil)
 type connections struct {
 	http.RoundTripper
 	began    time.Time
-	waiting  int
+	used     int // by requests whose responses are not read yet
 	replaced bool
 }
 
@@ -106,11 +107,27 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil && errors.Is(r.Context().Err(), context.DeadlineExceeded) {
 		t.replace(over)
 	}
-	t.end(r, over, err)
-	if err == nil && r.URL.Query().Has("watch") {
+	t.end(r, err)
+	if err != nil {
+		t.release(over)
+		return nil, err
+	}
+	if r.URL.Query().Has("watch") {
 		response.Body = t.newWatchBody(response.Body, r, func() { t.replace(over) })
 	}
-	return response, err
+	response.Body = &usingBody{response.Body, sync.OnceFunc(func() { t.release(over) })}
+	return response, nil
+}
+
+// usingBody is a body whose connection is in use until it is closed.
+type usingBody struct {
+	io.ReadCloser
+	release func()
+}
+
+func (b *usingBody) Close() error {
+	defer b.release()
+	return b.ReadCloser.Close()
 }
 
 // WrappedRoundTripper lets client-go find the transport, to close its idle connections.
@@ -124,25 +141,36 @@ func (t *Transport) begin(r *http.Request) *connections {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.waiting[r] = time.Now()
-	t.current.waiting++
+	t.current.used++
 	return t.current
 }
 
-func (t *Transport) end(r *http.Request, over *connections, err error) {
+// end is called with the header of the response, or the error.
+func (t *Transport) end(r *http.Request, err error) {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	delete(t.waiting, r)
-	over.waiting--
-	unused := over.replaced && over.waiting == 0
 	var foreign *apistatus.ForeignResponseError
 	if errors.As(err, &foreign) {
 		t.failure, t.failed = foreign.Error(), time.Now()
 		t.Metrics.foreign.Inc()
 	}
-	t.mu.Unlock()
-	if unused {
-		utilnet.CloseIdleConnectionsFor(over.RoundTripper)
+}
+
+// release closes connections that were replaced once their last request has ended: a transport keeps its idle ones for
+// a minute and a half. It forgets a request shortly after its body is closed, and until then takes the connection for
+// one in use.
+func (t *Transport) release(over *connections) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	over.used--
+	if over.replaced && over.used == 0 {
+		time.AfterFunc(forgottenAfter, func() { utilnet.CloseIdleConnectionsFor(over.RoundTripper) })
 	}
 }
+
+// forgottenAfter is how long after its end a transport has forgotten a request.
+const forgottenAfter = time.Second
 
 // replace has later requests sent over new connections. Those that wait keep theirs: an answer that is late is one.
 func (t *Transport) replace(silent *connections) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -104,9 +105,12 @@ func (b *bench) get(ctx context.Context, path string) (string, *http.Response, e
 // over fails the test unless a request is answered over a connection.
 func (b *bench) over(want string) {
 	b.Helper()
-	if got, _, err := b.get(b.Context(), "/version"); err != nil || got != want {
+	got, response, err := b.get(b.Context(), "/version")
+	if err != nil || got != want {
 		b.Errorf("over connection %q, want %q: %v", got, want, err)
+		return
 	}
+	_ = response.Body.Close()
 }
 
 func TestAConnectionThatDiedSilentlyIsReplacedAfterOneRequest(t *testing.T) {
@@ -129,6 +133,7 @@ func TestAConnectionThatDiedSilentlyIsReplacedAfterOneRequest(t *testing.T) {
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			b.Errorf("the request that waits: %v", err)
 		}
+		<-time.After(2 * forgottenAfter)
 		if b.Status() != "" || len(b.closed) != 1 || b.closed[0] != 1 || b.metric("fairlead_apiserver_connections_replaced_total") != 1 {
 			b.Errorf("status %q, closed %v, replaced %v", b.Status(), b.closed, b.metric("fairlead_apiserver_connections_replaced_total"))
 		}
@@ -166,6 +171,36 @@ func TestASlowServerGetsOneConnectionInATimeAndItsAnswersArrive(t *testing.T) {
 		}
 		if b.late = 0; b.Status() != "" {
 			b.Errorf("status %q", b.Status())
+		}
+	})
+}
+
+// A response that is still read, be it a list or a watch, keeps its connection.
+func TestAReplacedConnectionIsClosedOnceNothingIsReadFromIt(t *testing.T) {
+	run(t, func(b *bench) {
+		<-time.After(time.Minute)
+		b.body = func() io.ReadCloser { return io.NopCloser(strings.NewReader("[]")) }
+		var reading []*http.Response
+		for _, path := range []string{"/api/v1/pods", "/api/v1/pods?watch=true"} {
+			_, response, err := b.get(b.Context(), path)
+			if err != nil {
+				b.Fatal(err)
+			}
+			reading = append(reading, response)
+		}
+		b.replace(b.current)
+		for _, response := range reading {
+			<-time.After(2 * forgottenAfter)
+			if len(b.closed) > 0 {
+				b.Error("closed while a response is read")
+			}
+			for range 2 { // to close twice is allowed
+				_ = response.Body.Close()
+			}
+		}
+		<-time.After(2 * forgottenAfter)
+		if !slices.Equal(b.closed, []int{1}) {
+			b.Errorf("closed %v", b.closed)
 		}
 	})
 }
@@ -208,6 +243,10 @@ func TestAWatchThatFallsSilentEndsAndTheNextGoesOverAnotherConnection(t *testing
 		}
 		if err := response.Body.Close(); err != nil {
 			b.Error(err)
+		}
+		<-time.After(2 * forgottenAfter)
+		if !slices.Equal(b.closed, []int{1}) {
+			b.Errorf("closed %v", b.closed)
 		}
 		b.body = nil
 		b.over("2")

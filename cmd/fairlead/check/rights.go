@@ -79,8 +79,7 @@ func (d deployment) rights() ([]authorizationv1.ResourceAttributes, error) {
 			}
 		}
 	}
-	// Without injection an administrator may have left out all that applies to the whole cluster.
-	if c.ClusterAccess || c.Webhook.Certificates.InjectCA {
+	if c.HasClusterRole() {
 		add(roles.Cluster, metav1.NamespaceAll)
 	}
 	add(roles.Watched, c.Namespaces[:min(len(c.Namespaces), maxNamespaces)]...)

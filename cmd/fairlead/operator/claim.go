@@ -29,7 +29,8 @@ const claimInterval = 5 * time.Minute
 
 // claim decides which of several installations in a cluster reconciles: the one whose Service the CRDs call for
 // conversion. Two that reconcile the same objects would restart each workload twice, and kill twice as many pods. CRDs
-// without conversion name none, nor do they tell an operator that may not read them; then it reconciles.
+// without conversion name none, nor do they tell an operator that may not read them; then it reconciles. One that has no
+// rights in the whole cluster does not ask.
 type claim struct {
 	definitions dynamic.ResourceInterface
 	own         types.NamespacedName // the Service of this installation's webhooks

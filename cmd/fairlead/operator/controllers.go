@@ -83,7 +83,9 @@ func (a *assembly) term(ctx context.Context) (*term, error) {
 		return nil, err
 	}
 	idle := func(context.Context) error { return nil }
-	reconcilers = append(reconcilers, reconciler{name: "claim", warm: idle, start: a.claim.hold})
+	if a.claim != nil {
+		reconcilers = append(reconcilers, reconciler{name: "claim", warm: idle, start: a.claim.hold})
+	}
 	if len(closed) > 0 {
 		reconcilers = append(reconcilers, reconciler{
 			name: "rights", warm: idle, start: func(ctx context.Context) error { return a.awaitRights(ctx, closed) },

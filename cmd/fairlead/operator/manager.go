@@ -113,7 +113,7 @@ type assembly struct {
 	leadershipLog *leadershipLog
 	metrics       *swappableRegistry          // those of reconcilers
 	check         func() error                // nil where reconcilers may write; a nil check always allows it
-	claim         *claim                      // nil where this replica has no reconcilers
+	claim         *claim                      // nil where this replica has no reconcilers, or no right to CRDs
 	bundles       func() error                // which objects lack the CA bundle; nil where another component writes it
 	healthy       func(context.Context) error // whether objects may be rewritten that may need a conversion
 

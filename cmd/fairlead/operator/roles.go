@@ -81,12 +81,14 @@ func (a *assembly) withControllers(p *parts, untyped dynamic.Interface) error {
 		return fmt.Errorf("metrics of reconcilers: %w", err)
 	}
 	p.term = a.term
-	a.claim = &claim{
-		definitions: untyped.Resource(definitionResource),
-		own:         types.NamespacedName{Namespace: a.identity.namespace, Name: a.config.Service.Name},
-		clock:       a.Clock, logger: a.Logger.WithName("claim"),
+	if a.config.HasClusterRole() {
+		a.claim = &claim{
+			definitions: untyped.Resource(definitionResource),
+			own:         types.NamespacedName{Namespace: a.identity.namespace, Name: a.config.Service.Name},
+			clock:       a.Clock, logger: a.Logger.WithName("claim"),
+		}
+		p.claim = a.claim.wait
 	}
-	p.claim = a.claim.wait
 	p.warmup = a.config.Controllers.Warmup
 	p.demote = a.config.LeaderElection.OnLost == options.LostDemote
 	return nil

@@ -265,6 +265,12 @@ func (c *Configuration) ReconcilesEveryNamespace() bool {
 	return c.Controllers.Enabled && len(c.Namespaces) == 0 && c.Shard.Name == ""
 }
 
+// HasClusterRole reports whether the operator has rights to what lies in no namespace. One that neither uses the cluster
+// nor publishes its CA bundle may have none (config/namespaced/without-cluster-role).
+func (c *Configuration) HasClusterRole() bool {
+	return c.ClusterAccess || c.Webhook.Certificates.InjectCA
+}
+
 // Default returns the configuration of a file that says nothing.
 func Default() *Configuration {
 	return &Configuration{
