@@ -32,10 +32,9 @@ import (
 // kubelet runs the containers of pods as processes of this host. Pods are bound to no node, so that the API server
 // removes one at once that is deleted; its process is told to stop then.
 type kubelet struct {
-	t        *testing.T
-	cluster  *cluster.Cluster
-	kube     kubernetes.Interface
-	balancer *loopback.Balancer
+	t       *testing.T
+	cluster *cluster.Cluster
+	kube    kubernetes.Interface
 	// programs are the binaries of images.
 	programs map[string]string
 	folder   string
@@ -44,8 +43,9 @@ type kubelet struct {
 	stops   sync.WaitGroup
 	alive   atomic.Int32 // processes, also those that are told to stop
 
-	mu   sync.Mutex           // guards what follows
-	logs []*cluster.Component // of all that ever ran
+	mu        sync.Mutex           // guards what follows
+	logs      []*cluster.Component // of all that ever ran
+	balancers map[string]*loopback.Balancer
 }
 
 // container is a process.
@@ -55,9 +55,12 @@ type container struct {
 	ended           chan error
 }
 
-func newKubelet(t *testing.T, c *cluster.Cluster, kube kubernetes.Interface, balancer *loopback.Balancer, programs map[string]string) *kubelet {
+func newKubelet(t *testing.T, c *cluster.Cluster, kube kubernetes.Interface, programs map[string]string) *kubelet {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	k := &kubelet{t: t, cluster: c, kube: kube, balancer: balancer, programs: programs, folder: t.TempDir(), running: map[types.UID]*container{}}
+	k := &kubelet{
+		t: t, cluster: c, kube: kube, programs: programs, folder: t.TempDir(),
+		running: map[types.UID]*container{}, balancers: map[string]*loopback.Balancer{},
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -79,8 +82,26 @@ func newKubelet(t *testing.T, c *cluster.Cluster, kube kubernetes.Interface, bal
 			k.stops.Go(c.Stop)
 		}
 		k.stops.Wait()
+		for _, b := range k.balancers {
+			b.Close()
+		}
 	})
 	return k
+}
+
+// port is that of this host on which the webhooks of the release in a namespace are reached.
+func (k *kubelet) port(namespace string) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	b := k.balancers[namespace]
+	if b == nil {
+		var err error
+		if b, err = loopback.Listen(context.WithoutCancel(k.t.Context()), loopback.Options{ProbeTimeout: 10 * time.Second}); err != nil {
+			return 0, err
+		}
+		k.balancers[namespace] = b
+	}
+	return b.Port(), nil
 }
 
 // synchronize starts, probes and stops what the pods ask for.
@@ -90,7 +111,7 @@ func (k *kubelet) synchronize(ctx context.Context) error {
 		return err
 	}
 	present := map[types.UID]bool{}
-	var backends []loopback.Backend
+	backends := map[string][]loopback.Backend{}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		program := k.programs[pod.Spec.Containers[0].Image]
@@ -112,7 +133,7 @@ func (k *kubelet) synchronize(ctx context.Context) error {
 			k.mu.Unlock()
 		}
 		if c.webhook != "" && pod.Labels["fairlead.dev/webhooks"] == "true" {
-			backends = append(backends, loopback.Backend{Address: c.webhook, Readyz: c.readyz})
+			backends[pod.Namespace] = append(backends[pod.Namespace], loopback.Backend{Address: c.webhook, Readyz: c.readyz})
 		}
 		if err := k.report(ctx, pod, c); err != nil {
 			return fmt.Errorf("pod %s: %w", pod.Name, err)
@@ -125,7 +146,11 @@ func (k *kubelet) synchronize(ctx context.Context) error {
 		delete(k.running, uid)
 		k.stops.Go(c.Stop)
 	}
-	k.balancer.SetBackends(backends...)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for namespace, b := range k.balancers {
+		b.SetBackends(backends[namespace]...)
+	}
 	return nil
 }
 

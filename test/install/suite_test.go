@@ -18,9 +18,11 @@ import (
 	"time"
 
 	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/cli"
 	"helm.sh/helm/v4/pkg/kube"
+	releasev1 "helm.sh/helm/v4/pkg/release/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,7 +34,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
 )
 
 const (
@@ -55,9 +56,8 @@ type suite struct {
 	output  func(prefix string) string
 	figures []figures
 	// Without a node:
-	local    *cluster.Cluster
-	kubelet  *kubelet
-	balancer *loopback.Balancer
+	local   *cluster.Cluster
+	kubelet *kubelet
 }
 
 func newSuite(t *testing.T) *suite {
@@ -80,12 +80,9 @@ func newSuite(t *testing.T) *suite {
 	if kubeconfig != "" {
 		return s
 	}
-	s.balancer, err = loopback.Listen(context.WithoutCancel(t.Context()), loopback.Options{ProbeTimeout: 10 * time.Second})
-	s.must(err)
-	t.Cleanup(s.balancer.Close)
 	program, err := filepath.Abs(filepath.Join(root, "bin", "fairlead"))
 	s.must(err)
-	s.kubelet = newKubelet(t, s.local, s.kube, s.balancer, map[string]string{
+	s.kubelet = newKubelet(t, s.local, s.kube, map[string]string{
 		"fairlead:" + current: program,
 		"fairlead:" + former:  Program(s.versions, former),
 	})
@@ -223,11 +220,14 @@ func (s *suite) helm(namespace string) *action.Configuration {
 }
 
 // renderer changes what the chart renders, where storage is not "" the version that CRDs store.
-func (s *suite) renderer(storage string) renderer {
-	if s.balancer == nil {
+func (s *suite) renderer(namespace, storage string) renderer {
+	s.Helper()
+	if s.kubelet == nil {
 		return renderer{0, storage}
 	}
-	return renderer{s.balancer.Port(), storage}
+	port, err := s.kubelet.port(namespace)
+	s.must(err)
+	return renderer{port, storage}
 }
 
 // values are what a test needs: no settling of a storage version, and on this host less delay than for the proxies of nodes.
@@ -245,14 +245,29 @@ func (s *suite) values(more map[string]any) map[string]any {
 
 func (s *suite) install(namespace, version, storage string, more map[string]any) {
 	s.Helper()
+	_, err := s.release(namespace, version, storage, action.DryRunNone, more)
+	s.must(s.told(err))
+}
+
+// release is `helm install`, or `helm template` with action.DryRunClient, and returns the manifests.
+func (s *suite) release(namespace, version, storage string, dryRun action.DryRunStrategy, more map[string]any) (string, error) {
+	s.Helper()
 	loaded, err := loader.Load(Chart(s.versions, version))
 	s.must(err)
 	install := action.NewInstall(s.helm(namespace))
 	install.ReleaseName, install.Namespace, install.CreateNamespace = "fairlead", namespace, true
 	install.TakeOwnership = true // of CRDs that another release has left
-	install.WaitStrategy, install.Timeout, install.PostRenderer = kube.StatusWatcherStrategy, patience, s.renderer(storage)
-	_, err = install.RunWithContext(s.Context(), loaded, s.values(more))
-	s.must(s.told(err))
+	install.DryRunStrategy = dryRun
+	server, err := s.kube.Discovery().ServerVersion() // which a dry run does not ask for
+	s.must(err)
+	install.KubeVersion, err = common.ParseKubeVersion(server.GitVersion)
+	s.must(err)
+	install.WaitStrategy, install.Timeout, install.PostRenderer = kube.StatusWatcherStrategy, patience, s.renderer(namespace, storage)
+	made, err := install.RunWithContext(s.Context(), loaded, s.values(more))
+	if err != nil {
+		return "", err
+	}
+	return made.(*releasev1.Release).Manifest, nil //nolint:forcetypeassert // of a chart v2
 }
 
 // told adds what the operator wrote to an error.
@@ -266,13 +281,18 @@ func (s *suite) told(err error) error {
 
 func (s *suite) upgrade(namespace, version string, force bool, more map[string]any) {
 	s.Helper()
+	s.must(s.told(s.tryUpgrade(namespace, version, force, more)))
+}
+
+func (s *suite) tryUpgrade(namespace, version string, force bool, more map[string]any) error {
+	s.Helper()
 	loaded, err := loader.Load(Chart(s.versions, version))
 	s.must(err)
 	upgrade := action.NewUpgrade(s.helm(namespace))
 	upgrade.Namespace, upgrade.ForceConflicts = namespace, force
-	upgrade.WaitStrategy, upgrade.Timeout, upgrade.PostRenderer = kube.StatusWatcherStrategy, patience, s.renderer("")
+	upgrade.WaitStrategy, upgrade.Timeout, upgrade.PostRenderer = kube.StatusWatcherStrategy, patience, s.renderer(namespace, "")
 	_, err = upgrade.RunWithContext(s.Context(), "fairlead", loaded, s.values(more))
-	s.must(s.told(err))
+	return err
 }
 
 func (s *suite) rollback(namespace string, revision int) {
