@@ -33,3 +33,7 @@ type Source interface {
 // ErrBundleMissing marks an object that was read and lacks part of a CA bundle. An error about a bundle
 // that does not wrap it means only that an object could not be read.
 var ErrBundleMissing = errors.New("does not carry all of the CA bundle")
+
+// ErrTrustedNowhere marks that objects were read, and that each of them lacks part of a CA bundle: API servers
+// would refuse whatever its authorities sign.
+var ErrTrustedNowhere = errors.New("no object carries all of the CA bundle")

@@ -52,8 +52,8 @@ type Options struct {
 	RootValidity time.Duration
 
 	// Observe returns nil where every target has the whole bundle, an error that wraps
-	// certs.ErrBundleMissing where a target lacks part of it, and any other error where a target could not
-	// be read. Defaults to nil: what cert-manager issues is served at once.
+	// certs.ErrBundleMissing where a target lacks part of it, and certs.ErrTrustedNowhere too where all do that could
+	// be read; any other error where a target could not be read. Defaults to nil: what cert-manager issues is served at once.
 	Observe func(ctx context.Context, bundle []byte) error
 
 	// Publish writes the bundle to every target. Prepare calls it where other authorities are trusted too,

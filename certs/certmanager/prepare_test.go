@@ -5,13 +5,15 @@ package certmanager
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -39,7 +41,7 @@ func TestPrepareAsksForTheWholeChainAndWaitsForTheSecret(t *testing.T) {
 			"patch issuers/fairlead-webhook-bootstrap", "patch certificates/fairlead-webhook-root",
 			"patch issuers/fairlead-webhook", "patch certificates/fairlead-webhook",
 		}
-		if diff := cmp.Diff(want, w.writes()); diff != "" {
+		if diff := gocmp.Diff(want, w.writes()); diff != "" {
 			t.Errorf("writes (-want +got):\n%s", diff)
 		}
 		standing, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), "fairlead-webhook-trust", metav1.GetOptions{})
@@ -55,7 +57,7 @@ func TestANamedIssuerNeedsNoAuthority(t *testing.T) {
 		w := newTestCluster(t)
 		w.fill(newAuthority(t).issue(t, start.Add(time.Hour)))
 		w.must(w.source(func(o *Options) { o.IssuerName, o.IssuerKind = "corporate", "ClusterIssuer" }).Prepare(t.Context()))
-		if diff := cmp.Diff([]string{"create secrets/fairlead-webhook-trust", "patch certificates/fairlead-webhook"}, w.writes()); diff != "" {
+		if diff := gocmp.Diff([]string{"create secrets/fairlead-webhook-trust", "patch certificates/fairlead-webhook"}, w.writes()); diff != "" {
 			t.Errorf("writes (-want +got):\n%s", diff)
 		}
 	})
@@ -244,5 +246,45 @@ func TestOptionsThatContradictThemselvesAreRefused(t *testing.T) {
 		if _, err := New(options); err == nil {
 			t.Errorf("%s: accepted", title)
 		}
+	}
+}
+
+// A replica that restarts after another authority was issued, before cert-manager's CA injector has published it: the
+// other replicas go on with the former certificate, and no request may come here.
+func TestARestartedReplicaIsNotReadyWhileNoTargetTrustsItsCertificate(t *testing.T) {
+	for title, test := range map[string]struct {
+		observed error // in place of what the targets carry
+		ready    bool
+	}{
+		"no target trusts it":            {nil, false},
+		"one of them does":               {certs.ErrBundleMissing, true},
+		"whether one does is not known":  {errors.New("the targets may not be read"), true},
+		"those that can be read do not":  {errors.Join(certs.ErrTrustedNowhere, certs.ErrBundleMissing, errors.New("one may not be read")), false},
+		"the API server does not answer": {context.DeadlineExceeded, true},
+	} {
+		t.Run(title, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newTestCluster(t)
+				before, after := newAuthority(t), newAuthority(t)
+				next := after.issue(t, start.Add(time.Hour))
+				w.setTargetBundle(certs.EncodeCertificates(before.certificate))
+				w.running(before.issue(t, start.Add(time.Hour)))
+				w.fill(next)
+				pass(time.Second)
+				restarted := w.source(func(o *Options) {
+					o.Observe = func(ctx context.Context, bundle []byte) error {
+						return cmp.Or(test.observed, w.observe(ctx, bundle))
+					}
+				})
+				if err := restarted.Prepare(t.Context()); (err == nil) != test.ready {
+					t.Errorf("Prepare: %v", err)
+				}
+				test.observed = nil
+				w.setTargetBundle(certs.EncodeCertificates(before.certificate, after.certificate))
+				if err := restarted.Prepare(t.Context()); err != nil || !serves(restarted, next) {
+					t.Errorf("once it is published: %v", err)
+				}
+			})
+		})
 	}
 }

@@ -55,7 +55,8 @@ func New(options Options) (*Source, error) {
 
 // Prepare requests a certificate from cert-manager, or finds the existing one, and waits for it. It retries
 // a server that does not respond until ctx ends, and other errors for PrepareTimeout. An existing
-// certificate is served although cert-manager is unavailable.
+// certificate is served although cert-manager is unavailable, and not while no target trusts it that could be read:
+// other replicas may serve one that is trusted.
 func (s *Source) Prepare(ctx context.Context) error {
 	err := retry.Until(ctx, s.policy(), func(ctx context.Context) error {
 		_, err := s.synchronize(ctx, true)
@@ -66,8 +67,9 @@ func (s *Source) Prepare(ctx context.Context) error {
 	})
 	switch {
 	case err == nil:
-		s.awaitTrust(ctx)
-		return nil
+		if err = s.awaitTrust(ctx); err == nil {
+			return nil
+		}
 	case errors.Is(err, errNotInstalled) && s.options.Fallback != nil:
 		s.options.Log.Info("the fallback serves until cert-manager is installed", "reason", err.Error())
 		s.fallback.Store(true)
@@ -85,10 +87,10 @@ func (s *Source) policy() retry.Policy {
 
 // awaitTrust waits until the targets trust the certificate before it is served, where they trust others
 // that are served already. The only replica publishes later, once it can be reached.
-func (s *Source) awaitTrust(ctx context.Context) {
+func (s *Source) awaitTrust(ctx context.Context) error {
 	pair, bundle := s.served.Load(), s.bundle.Load()
 	if bundle == nil || string(*bundle) == string(pair.Bundle) {
-		return
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, trustTimeout)
 	defer cancel()
@@ -99,9 +101,13 @@ func (s *Source) awaitTrust(ctx context.Context) {
 	case s.options.Observe != nil:
 		err = retry.Until(ctx, s.policy(), func(ctx context.Context) error { return s.options.Observe(ctx, pair.Bundle) })
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, certs.ErrTrustedNowhere):
+		return fmt.Errorf("the certificate is not served before an API server would accept it: %w", err)
+	case err != nil:
 		s.options.Log.Info("serving a certificate that may not be trusted everywhere yet", "waited", trustTimeout.String(), "reason", err.Error())
 	}
+	return nil
 }
 
 // GetCertificate returns the current certificate, for any server name.

@@ -84,7 +84,7 @@ func (w *testCluster) source(change ...func(*Options)) *Source {
 	return source
 }
 
-// observe is what an injector finds in the targets.
+// observe is what an injector finds in the targets, which all carry the same.
 func (w *testCluster) observe(_ context.Context, bundle []byte) error {
 	carried := w.targetBundle.Load()
 	if carried == nil {
@@ -95,7 +95,7 @@ func (w *testCluster) observe(_ context.Context, bundle []byte) error {
 		return err
 	}
 	if !certs.TrustsAll(*carried, wanted) {
-		return fmt.Errorf("targets: %w", certs.ErrBundleMissing)
+		return fmt.Errorf("targets: %w: %w", certs.ErrTrustedNowhere, certs.ErrBundleMissing)
 	}
 	return nil
 }

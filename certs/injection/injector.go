@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -140,8 +141,9 @@ func (i *Injector) injectInto(ctx context.Context, targets []target, bundle []by
 }
 
 // Observed reads all targets and returns nil where every one trusts all that the bundle trusts, regardless
-// of who wrote it. The error wraps certs.ErrBundleMissing where a target lacks part of it; any other error
-// why a target could not be read. Nothing is written.
+// of who wrote it. The error wraps certs.ErrBundleMissing where a target lacks part of it, and
+// certs.ErrTrustedNowhere too where each that could be read does; any other error says why a target could not be
+// read. Nothing is written.
 func (i *Injector) Observed(ctx context.Context, bundle []byte) error {
 	if err := validateBundle(bundle); err != nil {
 		return err
@@ -154,7 +156,10 @@ func (i *Injector) Observed(ctx context.Context, bundle []byte) error {
 		})
 	}
 	reading.Wait()
-	return errors.Join(errs...)
+	if slices.Contains(errs, nil) || !errors.Is(errors.Join(errs...), certs.ErrBundleMissing) {
+		return errors.Join(errs...)
+	}
+	return errors.Join(append([]error{certs.ErrTrustedNowhere}, errs...)...)
 }
 
 func (i *Injector) checkTarget(ctx context.Context, t target, bundle []byte) error {
@@ -163,7 +168,7 @@ func (i *Injector) checkTarget(ctx context.Context, t target, bundle []byte) err
 		return err
 	}
 	if i.checkService(t, slots) != nil {
-		return nil // it calls the webhooks of others, who publish their own authority
+		return nil //nolint:nilerr // it calls the webhooks of others, who publish their own authority
 	}
 	if !allInclude(slots, bundle) {
 		return fmt.Errorf("%s: %w; the present value was written by %s", t, certs.ErrBundleMissing, writer(t.kind, object, slots))

@@ -33,8 +33,11 @@ func TestObservedNamesWhatDoesNotTrustTheBundleAndWhoseBundleThatIs(t *testing.T
 		t.Errorf("all trust it: %v", err)
 	}
 	err := injector.Observed(t.Context(), both)
-	if !errors.Is(err, certs.ErrBundleMissing) {
+	if !errors.Is(err, certs.ErrBundleMissing) || errors.Is(err, certs.ErrTrustedNowhere) {
 		t.Errorf("one does not trust all of it: %v", err)
+	}
+	if err := injector.Observed(t.Context(), newBundle(t)); !errors.Is(err, certs.ErrTrustedNowhere) {
+		t.Errorf("none trusts it: %v", err)
 	}
 	for _, part := range []string{"CustomResourceDefinition foos.x.dev", `"argocd-controller"`} {
 		if err == nil || !strings.Contains(err.Error(), part) {

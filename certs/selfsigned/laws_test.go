@@ -98,7 +98,7 @@ func playLaws(t *testing.T, offsets []int64, history []lawStep, seed uint64) str
 	if err != nil {
 		return err.Error()
 	}
-	l := &laws{simulation: newSimulation(t, options), offsets: offsets, options: options, random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // it is to be repeated
+	l := &laws{simulation: newSimulation(t, options), offsets: offsets, options: options, random: rand.New(rand.NewPCG(seed, 0))}
 	l.lag = options.delays().Settle * 3 / 4
 	for i := range offsets {
 		l.replicas = append(l.replicas, l.launch(i))

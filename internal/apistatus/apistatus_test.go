@@ -98,7 +98,7 @@ func TestWhatIsNoNotFoundIsNoAbsence(t *testing.T) {
 	t.Parallel()
 	configMaps := corev1.Resource("configmaps")
 	for _, err := range []error{
-		nil, errors.New("404"), apierrors.NewForbidden(configMaps, "a", errors.New("no")), apierrors.NewGone("it"),
+		nil, errors.New("404"), apierrors.NewForbidden(configMaps, "a", errors.New("no")), apierrors.NewResourceExpired("it"),
 		apierrors.NewNotFound(schema.GroupResource{Resource: "ConfigMap"}, "a"), // of a cache
 	} {
 		if IsAbsent(err, configMaps, "a") {

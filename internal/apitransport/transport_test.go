@@ -95,11 +95,20 @@ func (b *bench) get(ctx context.Context, path string) (string, *http.Response, e
 	if err != nil {
 		b.Fatal(err)
 	}
-	response, err := b.Transport.RoundTrip(r)
+	response, err := b.RoundTrip(r)
 	if err != nil {
 		return "", nil, err
 	}
 	return response.Header.Get("Over"), response, nil
+}
+
+// fails returns the error of a request whose response is not read.
+func (b *bench) fails(ctx context.Context, path string) error {
+	_, response, err := b.get(ctx, path)
+	if err == nil {
+		_ = response.Body.Close()
+	}
+	return err
 }
 
 // over fails the test unless a request is answered over a connection.
@@ -120,10 +129,7 @@ func TestAConnectionThatDiedSilentlyIsReplacedAfterOneRequest(t *testing.T) {
 		b.dead[1] = true
 		waiting, stop := context.WithCancel(b.Context())
 		ended := make(chan error, 1)
-		go func() {
-			_, _, err := b.get(waiting, "/api/v1/pods")
-			ended <- err
-		}()
+		go func() { ended <- b.fails(waiting, "/api/v1/pods") }()
 		<-time.After(DefaultPatience + time.Second)
 		b.over("2")
 		if got := b.Status(); got != "no response to GET /api/v1/pods for 4s" {
@@ -146,7 +152,7 @@ func TestARequestThatTimesOutSoonerReplacesTheConnectionToo(t *testing.T) {
 		b.dead[1] = true
 		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
 		defer cancel()
-		if _, _, err := b.get(ctx, "/version"); !errors.Is(err, context.DeadlineExceeded) {
+		if err := b.fails(ctx, "/version"); !errors.Is(err, context.DeadlineExceeded) {
 			b.Errorf("got %v", err)
 		}
 		b.over("2")
@@ -159,7 +165,7 @@ func TestASlowServerGetsOneConnectionInATimeAndItsAnswersArrive(t *testing.T) {
 		var all sync.WaitGroup
 		for range 20 {
 			all.Go(func() {
-				if _, _, err := b.get(b.Context(), "/version"); err != nil {
+				if err := b.fails(b.Context(), "/version"); err != nil {
 					b.Error(err)
 				}
 			})
@@ -180,22 +186,22 @@ func TestAReplacedConnectionIsClosedOnceNothingIsReadFromIt(t *testing.T) {
 	run(t, func(b *bench) {
 		<-time.After(time.Minute)
 		b.body = func() io.ReadCloser { return io.NopCloser(strings.NewReader("[]")) }
-		var reading []*http.Response
+		var reading []io.Closer
 		for _, path := range []string{"/api/v1/pods", "/api/v1/pods?watch=true"} {
 			_, response, err := b.get(b.Context(), path)
 			if err != nil {
 				b.Fatal(err)
 			}
-			reading = append(reading, response)
+			reading = append(reading, response.Body)
 		}
 		b.replace(b.current)
-		for _, response := range reading {
+		for _, body := range reading {
 			<-time.After(2 * forgottenAfter)
 			if len(b.closed) > 0 {
 				b.Error("closed while a response is read")
 			}
 			for range 2 { // to close twice is allowed
-				_ = response.Body.Close()
+				_ = body.Close()
 			}
 		}
 		<-time.After(2 * forgottenAfter)
@@ -294,7 +300,7 @@ func TestAWatchThatIsEndedEndsAndAListThatIsCutOffFails(t *testing.T) {
 			}
 			cancel()
 			_ = from.Close()                                                                                   // as net/http does
-			if _, err := io.ReadAll(response.Body); !errors.Is(err, want) && !(want == io.EOF && err == nil) { //nolint:errorlint // of this test
+			if _, err := io.ReadAll(response.Body); !errors.Is(err, want) && (want != io.EOF || err != nil) { //nolint:errorlint // of this test
 				b.Errorf("%s ends by %v", path, err)
 			}
 			_ = response.Body.Close()
@@ -312,7 +318,7 @@ func TestAForeignResponseIsCountedAndShown(t *testing.T) {
 			b.Fatal(err)
 		}
 		b.Transport = foreign
-		if _, _, err := b.get(b.Context(), "/version"); err == nil {
+		if err := b.fails(b.Context(), "/version"); err == nil {
 			b.Error("the page of a proxy is an answer")
 		}
 		if b.metric("fairlead_apiserver_foreign_responses_total") != 1 || !strings.HasSuffix(b.Status(), "responded, 0s ago") {

@@ -119,6 +119,7 @@ func (c *Conn) waitedFor(now time.Time) time.Duration {
 // State is what a connection waits for.
 type State int
 
+// What a connection may wait for.
 const (
 	Sending State = iota // for the caller, in a handshake, a header, a body or an answer
 	Idle                 // for the caller's next request
@@ -147,6 +148,7 @@ func Bound(listener net.Listener, o Options) *Listener {
 	}
 }
 
+// Accept implements net.Listener. It waits while Options.Max connections are open, of which none can be closed.
 func (l *Listener) Accept() (net.Conn, error) {
 	raw, err := l.Listener.Accept()
 	if err != nil {
@@ -168,6 +170,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
+// Close implements net.Listener. Connections stay open.
 func (l *Listener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()
@@ -238,6 +241,7 @@ func (l *Listener) remove(c *Conn) {
 	}
 }
 
+// Close implements net.Conn.
 func (c *Conn) Close() error {
 	c.of.mu.Lock()
 	c.of.remove(c)

@@ -119,7 +119,9 @@ func (w *world) start() {
 func (w *world) stop() {
 	if w.end != nil {
 		w.end()
-		<-w.ended
+		if err := <-w.ended; err != nil {
+			w.t.Error(err)
+		}
 	}
 }
 

@@ -307,7 +307,7 @@ func TestNoEditThatKeepsAddressAndPortLeavesAServiceWithoutAReadyAddress(t *test
 			s.neverResolved(name)
 		}
 	}
-	time.Sleep(6 * time.Second) // longer than a check may take: nothing is to happen
+	<-time.After(6 * time.Second) // longer than a check may take: nothing is to happen
 	for _, name := range names {
 		if found := g.of(name); len(found) > 0 {
 			t.Errorf("%s: no address was ready for %s; from %s to %s", name, found, all[name].from, all[name].to)

@@ -375,7 +375,7 @@ func untilStarted(context.Context) error { return nil }
 // awaitState waits until a phase is in a state.
 func awaitState(t *testing.T, recorder *phases.Recorder, phase int, want phases.State) {
 	t.Helper()
-	for limit := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	for limit := time.Now().Add(time.Minute); ; <-time.After(time.Millisecond) {
 		row := recorder.Status().Phases[phase]
 		if row.State == want {
 			return
@@ -406,7 +406,7 @@ func TestAnElectionDoesNotWaitForACacheThatHangs(t *testing.T) {
 func TestALeaderReconcilesNothingThatAnotherInstallationReconciles(t *testing.T) {
 	l, d := fakes(t)
 	freed := make(chan struct{})
-	l.lifecycle.claim = func(ctx context.Context, waiting func(error)) error {
+	l.claim = func(ctx context.Context, waiting func(error)) error {
 		waiting(errors.New("another installation reconciles"))
 		d.write("waiting")
 		select {

@@ -66,7 +66,7 @@ func metricsTLS(c *options.Configuration, logger logr.Logger) (func(context.Cont
 		return nil, fmt.Errorf("metrics server: %w", err)
 	}
 	// HTTP/2 serves scrapers nothing and has cost servers much (CVE-2023-44487).
-	config := &tls.Config{MinVersion: version, NextProtos: []string{"http/1.1"}} //nolint:gosec // 1.2 at least, which the configuration is checked for
+	config := &tls.Config{MinVersion: version, NextProtos: []string{"http/1.1"}} // 1.2 at least, which the configuration is checked for
 	if c.Metrics.CertDir == "" {
 		return func(context.Context) (*tls.Config, error) {
 			certificate, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{{127, 0, 0, 1}}, nil)

@@ -212,7 +212,8 @@ type LeaderElection struct {
 	LeaseDuration metav1.Duration `json:"leaseDuration,omitempty"`
 
 	// RenewDeadline is how long after its last renewal a leader that cannot renew stops leading.
-	// Defaults to 10s; it must be below LeaseDuration, or two would lead.
+	// Defaults to 10s; it must be below LeaseDuration, or two would lead. The next renewal begins after the response to
+	// the last: a replica whose requests take half of it cannot lead.
 	RenewDeadline metav1.Duration `json:"renewDeadline,omitempty"`
 
 	// RetryPeriod is the time between renewals and between attempts. Defaults to 2s.

@@ -74,7 +74,7 @@ func (b *budget) ofSource(source string) *rate.Limiter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if limiter, has := b.sources.Get(source); has {
-		return limiter.(*rate.Limiter) //nolint:forcetypeassert // nothing else is put there
+		return limiter.(*rate.Limiter) //nolint:errcheck,forcetypeassert // nothing else is put there
 	}
 	limiter := rate.NewLimiter(sourceRate, sourceBurst)
 	b.sources.Add(source, limiter, time.Minute)

@@ -126,11 +126,11 @@ func (f *Filter) decide(r *http.Request) *refusal {
 	}
 	key := f.key(token, r.Method, r.URL.Path)
 	until, known := f.allowed.Get(key)
-	if known && f.clock.Now().Before(until.(time.Time)) { //nolint:forcetypeassert // nothing else is put there
+	if known && f.clock.Now().Before(until.(time.Time)) { //nolint:errcheck,forcetypeassert // nothing else is put there
 		return nil
 	}
 	if no, has := f.refusals.Get(key); has {
-		return no.(*refusal) //nolint:forcetypeassert // nothing else is put there
+		return no.(*refusal) //nolint:errcheck,forcetypeassert // nothing else is put there
 	}
 	release, has := f.budget.take(connections.Source(r.RemoteAddr), known)
 	if !has {
