@@ -20,8 +20,6 @@ const handshakeTimeout = 10 * time.Second
 // Handshake returns why no client could be served with the certificate, or nil: the one of a key that parses may be one
 // that TLS has no use for, such as one of P-224. It connects a client and a server of this process. Where roots are
 // given, the client trusts these alone and wants the name; otherwise it accepts any certificate.
-//
-//nolint:contextcheck // nothing is waited for
 func Handshake(served *tls.Certificate, roots []*x509.Certificate, serverName string, now time.Time) error {
 	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
 	defer cancel()

@@ -102,7 +102,8 @@ func (u *statusUpdate) setResolved(o *observation) {
 // reasonRank orders reasons: the condition has the worst one of all endpoints.
 func reasonRank(reason string) int {
 	return 1 + slices.Index([]string{
-		"", networkingv1.ReasonStale, networkingv1.ReasonTimeout, networkingv1.ReasonServFail, networkingv1.ReasonNXDomain, networkingv1.ReasonDenied,
+		"", networkingv1.ReasonStale, networkingv1.ReasonTimeout, networkingv1.ReasonServFail,
+		networkingv1.ReasonTruncated, networkingv1.ReasonAliasLoop, networkingv1.ReasonNXDomain, networkingv1.ReasonDenied,
 	}, reason)
 }
 
@@ -120,6 +121,12 @@ func (e *resolvedEndpoint) leftOutMessage() string {
 	}
 	if denied > 0 {
 		all = append(all, fmt.Sprintf("the egress policy refuses %d of %s", denied, events.Plural(len(e.addresses), "address", "addresses")))
+	}
+	if n := e.state.UnusedTargets; n > 0 {
+		all = append(all, fmt.Sprintf("%s: 16 of %d SRV targets of the lowest priority are used, those with the greatest weight", addressesLeftOut, 16+n))
+	}
+	if e.state.Partial {
+		all = append(all, "the answer is not complete: it was truncated, and the DNS server cannot be reached by TCP on port 53, or an SRV target does not resolve; what it lacks is kept")
 	}
 	if n := e.state.Denied; n > 0 {
 		all = append(all, fmt.Sprintf("%s, each %s", events.Plural(n, "SRV target is refused", "SRV targets are refused"), targetsLeftOut))
@@ -155,6 +162,10 @@ func (e *resolvedEndpoint) resolveMessage(reason string) string {
 		return name + "does not exist, or has no record of the type"
 	case networkingv1.ReasonServFail:
 		return name + "does not resolve: the DNS server failed"
+	case networkingv1.ReasonTruncated:
+		return name + "does not resolve: the answer does not fit into a datagram, and the DNS server cannot be reached by TCP on port 53"
+	case networkingv1.ReasonAliasLoop:
+		return name + "does not resolve: its aliases form a loop, or are more than 16"
 	case networkingv1.ReasonTimeout:
 		return name + "does not resolve: no DNS server answered in time"
 	}

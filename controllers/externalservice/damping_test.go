@@ -216,11 +216,11 @@ func TestWhatOfAnAnswerIsLeftOutIsTold(t *testing.T) {
 	s := newSuite(t, byName)
 	s.names.answers["db.example.com"] = []string{"192.0.2.1", "192.0.2.2"}
 	s.policy["192.0.2.2"] = "Denied"
-	s.names.left = resolution.State{Surplus: 50, Denied: 1}
+	s.names.left = resolution.State{Surplus: 50, Denied: 1, UnusedTargets: 8, Partial: true}
 	s.reconcileOnce()
 	s.wantCondition("Resolved", "True Resolved")
 	message := meta.FindStatusCondition(s.object().Status.Conditions, networkingv1.ConditionResolved).Message
-	for _, part := range []string{"1 name resolves; ", "2 of at least 52 are published", "the egress policy refuses 1 of 2 addresses", "1 SRV target is refused"} {
+	for _, part := range []string{"1 name resolves; ", "2 of at least 52 are published", "the egress policy refuses 1 of 2 addresses", "1 SRV target is refused", "16 of 24 SRV targets", "the answer is not complete: "} {
 		if !strings.Contains(message, part) {
 			t.Errorf("%q lacks %q", message, part)
 		}
@@ -229,6 +229,12 @@ func TestWhatOfAnAnswerIsLeftOutIsTold(t *testing.T) {
 	s.reconcileUnchanged("told")
 
 	s.names.reasons["db.example.com"] = networkingv1.ReasonStale
+	for reason, part := range map[string]string{networkingv1.ReasonTruncated: "cannot be reached by TCP on port 53", networkingv1.ReasonAliasLoop: "its aliases form a loop"} {
+		e := &resolvedEndpoint{Endpoint: &s.object().Spec.Endpoints[0]}
+		if message := e.resolveMessage(reason); !strings.Contains(message, part) {
+			t.Error(message)
+		}
+	}
 	s.names.left = resolution.State{Failed: "AAAA", Kept: 1}
 	s.reconcileOnce()
 	message = meta.FindStatusCondition(s.object().Status.Conditions, networkingv1.ConditionResolved).Message

@@ -323,6 +323,7 @@ func (n *fakeResolution) Set(_ types.NamespacedName, names []resolution.Name) []
 		state := resolution.State{Addresses: n.seeds[name.Host], ResolvedTime: name.SeedTime}
 		if answer, ok := n.answers[name.Host]; ok {
 			state.Surplus, state.Denied, state.Failed, state.Kept = n.left.Surplus, n.left.Denied, n.left.Failed, n.left.Kept
+			state.UnusedTargets, state.Partial = n.left.UnusedTargets, n.left.Partial
 			state.LookedUp, state.Reason, state.ResolvedTime = true, networkingv1.ReasonResolved, epoch
 			state.Addresses = nil
 			for _, text := range answer {

@@ -107,7 +107,7 @@ func TestAnInformerSeesACompressedWatchOverHTTP2(t *testing.T) {
 	configMaps := factory.Core().V1().ConfigMaps()
 	names := make(chan string, 10)
 	_, err = configMaps.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(object any) {
-		names <- object.(*corev1.ConfigMap).Name //nolint:forcetypeassert // an informer of ConfigMaps
+		names <- object.(*corev1.ConfigMap).Name
 	}})
 	if err != nil {
 		t.Fatal(err)

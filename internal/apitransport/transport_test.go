@@ -188,7 +188,7 @@ func TestAReplacedConnectionIsClosedOnceNothingIsReadFromIt(t *testing.T) {
 		b.body = func() io.ReadCloser { return io.NopCloser(strings.NewReader("[]")) }
 		var reading []io.Closer
 		for _, path := range []string{"/api/v1/pods", "/api/v1/pods?watch=true"} {
-			_, response, err := b.get(b.Context(), path)
+			_, response, err := b.get(b.Context(), path) //nolint:bodyclose // it is closed below
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -299,7 +299,7 @@ func TestAWatchThatIsEndedEndsAndAListThatIsCutOffFails(t *testing.T) {
 				b.Fatal(err)
 			}
 			cancel()
-			_ = from.Close()                                                                                   // as net/http does
+			_ = from.Close()                                                                                  // as net/http does
 			if _, err := io.ReadAll(response.Body); !errors.Is(err, want) && (want != io.EOF || err != nil) { //nolint:errorlint // of this test
 				b.Errorf("%s ends by %v", path, err)
 			}

@@ -22,6 +22,11 @@ const (
 	NXDomain Outcome = networkingv1.ReasonNXDomain
 	// ServFail means that a nameserver replied, but none with a usable answer.
 	ServFail Outcome = networkingv1.ReasonServFail
+	// Truncated means that an answer did not fit into a datagram, nor could the nameserver be queried by TCP, and that
+	// the datagram had no address.
+	Truncated Outcome = networkingv1.ReasonTruncated
+	// AliasLoop means that the name's aliases do not end.
+	AliasLoop Outcome = networkingv1.ReasonAliasLoop
 	// Timeout means that no nameserver replied, or there is none.
 	Timeout Outcome = networkingv1.ReasonTimeout
 	// Denied means that the name or an alias of it is in a domain of the cluster.
@@ -60,6 +65,8 @@ type Answer struct {
 	IPv4, IPv6 FamilyAnswer
 	// Denied is how many targets of SRV records were left out since they are in a domain of the cluster.
 	Denied int
+	// Unused is how many targets of SRV records were left out since there are more than 16.
+	Unused int
 	// Queries is how many queries were sent, to any nameserver.
 	Queries int
 	// Err is the detail of a failure. It may quote what a server sent, and is for logs at debug level only.
@@ -68,7 +75,7 @@ type Answer struct {
 
 // Outcome returns that of both families together: Resolved if one is, else the most specific one.
 func (a Answer) Outcome() Outcome {
-	for _, o := range []Outcome{Resolved, Denied, ServFail, Timeout} {
+	for _, o := range []Outcome{Resolved, Denied, AliasLoop, Truncated, ServFail, Timeout} {
 		if a.IPv4.Outcome == o || a.IPv6.Outcome == o {
 			return o
 		}

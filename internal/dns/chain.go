@@ -13,17 +13,22 @@ import (
 	"github.com/miekg/dns"
 )
 
-// maxLinks limits the CNAME and DNAME records of a chain, and ends loops.
-const maxLinks = 8
+// maxLinks limits the CNAME and DNAME records of a chain, and ends loops. Large CDNs have chains of nine; other
+// resolvers follow eight (systemd) to sixteen (BIND).
+const maxLinks = 16
 
 // errDenied is a name in a domain of the cluster.
 var errDenied = errors.New("points into the cluster")
+
+// errAliases is a chain that does not end.
+var errAliases = fmt.Errorf("more than %d aliases, or a loop", maxLinks)
 
 // chainResult is the end of a chain: records of the queried type, or none.
 type chainResult struct {
 	records []dns.RR
 	ttl     time.Duration
-	cut     bool
+	// cut means that a nameserver could not send all records.
+	cut bool
 	// noName means that the response for the name or an alias was NXDOMAIN.
 	noName bool
 }
@@ -52,6 +57,9 @@ func (l *lookup) resolveChain(ctx context.Context, name string, kind uint16) (ch
 		if err != nil || len(f.records) > 0 {
 			return f, err
 		}
+		if reply.Truncated && c.links == before {
+			return chainResult{}, fmt.Errorf("%w, without a record that counts", errTruncated)
+		}
 		// A server may return an alias without what it points to.
 		if c.links == before || reply.Rcode == dns.RcodeNameError || negativeTTL(reply, c.at) >= 0 {
 			return chainResult{ttl: max(shorter(c.ttl, negativeTTL(reply, c.at)), 0), noName: reply.Rcode == dns.RcodeNameError}, nil
@@ -61,11 +69,8 @@ func (l *lookup) resolveChain(ctx context.Context, name string, kind uint16) (ch
 
 // follow follows the aliases in one response.
 func (c *chain) follow(reply *dns.Msg, kind uint16, inside func(string) bool) (chainResult, error) {
-	records := reply.Answer
-	f := chainResult{cut: len(records) > maxRecords}
-	if f.cut {
-		records = records[:maxRecords]
-	}
+	records := reply.Answer[:min(len(reply.Answer), maxRecords)]
+	f := chainResult{cut: reply.Truncated}
 	for {
 		for _, record := range records {
 			h := record.Header()
@@ -86,7 +91,7 @@ func (c *chain) follow(reply *dns.Msg, kind uint16, inside func(string) bool) (c
 			return f, fmt.Errorf("alias %q %w", next, errDenied)
 		}
 		if c.links++; c.links > maxLinks {
-			return f, fmt.Errorf("more than %d aliases, or a loop, at %q", maxLinks, next)
+			return f, fmt.Errorf("%w, at %q", errAliases, next)
 		}
 		c.at, c.ttl = next, shorter(c.ttl, ttl)
 	}

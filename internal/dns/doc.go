@@ -12,7 +12,7 @@
 // cluster is denied before it is queried. Addresses are for the egress policy to check.
 //
 // It is a stub resolver: it trusts its nameservers and follows the aliases that they leave open, but it never queries
-// the name's own servers, and never uses a truncated message or an additional section. It keeps nothing but the
-// addresses of SRV targets, for their own TTL. Each lookup is bounded in time, bytes, records and aliases. What a server sent is in Answer.Err only, which is for logs at debug
-// level.
+// the name's own servers, and never uses an additional section, nor a truncated message unless the nameserver cannot be
+// queried by TCP. It keeps nothing but the addresses of SRV targets, for their own TTL. Each lookup is bounded in time,
+// bytes, records and aliases. What a server sent is in Answer.Err only, which is for logs at debug level.
 package dns

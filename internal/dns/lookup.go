@@ -85,6 +85,10 @@ func outcomeOf(err error) Outcome {
 		return Denied
 	case errors.Is(err, errNoReply):
 		return Timeout
+	case errors.Is(err, errAliases):
+		return AliasLoop
+	case errors.Is(err, errTruncated):
+		return Truncated
 	default:
 		return ServFail
 	}
@@ -111,7 +115,7 @@ func (l *lookup) lookupServices(ctx context.Context, name string) Answer {
 	if err != nil {
 		return bothFamilies(outcomeOf(err), 0, err)
 	}
-	services, cut := preferred(f.records)
+	services, unused := preferred(f.records)
 	if len(services) == 0 {
 		return bothFamilies(NXDomain, f.ttl, nil)
 	}
@@ -120,8 +124,9 @@ func (l *lookup) lookupServices(ctx context.Context, name string) Answer {
 		IPv4: merge(services, answers, f.ttl, func(a Answer) FamilyAnswer { return a.IPv4 }),
 		IPv6: merge(services, answers, f.ttl, func(a Answer) FamilyAnswer { return a.IPv6 }),
 	}
-	a.IPv4.Partial = a.IPv4.Partial || f.cut || cut
-	a.IPv6.Partial = a.IPv6.Partial || f.cut || cut
+	a.Unused = unused
+	a.IPv4.Partial = a.IPv4.Partial || f.cut
+	a.IPv6.Partial = a.IPv6.Partial || f.cut
 	errs := make([]error, 0, len(answers))
 	for _, each := range answers {
 		errs = append(errs, each.Err)
@@ -133,9 +138,9 @@ func (l *lookup) lookupServices(ctx context.Context, name string) Answer {
 	return a
 }
 
-// preferred returns the targets of the lowest priority, those with the greatest weight first, and whether there are
-// more than maxTargets. A target of "." means that there is no such service (RFC 2782); port 0 is none.
-func preferred(records []dns.RR) (services []service, cut bool) {
+// preferred returns the targets of the lowest priority, those with the greatest weight first, and how many more than
+// maxTargets there are. A target of "." means that there is no such service (RFC 2782); port 0 is none.
+func preferred(records []dns.RR) (services []service, unused int) {
 	lowest := -1
 	for _, record := range records {
 		r, ok := record.(*dns.SRV)
@@ -153,10 +158,8 @@ func preferred(records []dns.RR) (services []service, cut bool) {
 		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.target, b.target), cmp.Compare(a.port, b.port))
 	})
 	services = slices.Compact(services)
-	if len(services) > maxTargets {
-		return services[:maxTargets], true
-	}
-	return services, false
+	used := min(len(services), maxTargets)
+	return services[:used], len(services) - used
 }
 
 // lookupTargets looks up the addresses of the targets, each name once.
@@ -191,7 +194,7 @@ func (l *lookup) lookupTargets(ctx context.Context, services []service) map[stri
 }
 
 // merge merges one family of all targets. With addresses of some targets, the answer is partial if others failed;
-// without any, it is the least specific failure.
+// without any, it is the most specific failure.
 func merge(services []service, answers map[string]Answer, ttl time.Duration, family func(Answer) FamilyAnswer) FamilyAnswer {
 	count := map[Outcome]int{}
 	resolved, missing := FamilyAnswer{Outcome: Resolved, TTL: ttl}, ttl
@@ -207,19 +210,18 @@ func merge(services []service, answers map[string]Answer, ttl time.Duration, fam
 			}
 		case NXDomain:
 			missing = min(missing, part.TTL)
-		case ServFail, Timeout, Denied:
+		case ServFail, Truncated, AliasLoop, Timeout, Denied:
 		}
 	}
-	failed := count[ServFail]+count[Timeout] > 0
+	failures := []Outcome{AliasLoop, Truncated, ServFail, Timeout} // the most specific first
+	failed := slices.IndexFunc(failures, func(o Outcome) bool { return count[o] > 0 })
 	switch {
 	case count[Resolved] > 0:
-		resolved.Partial = resolved.Partial || failed
+		resolved.Partial = resolved.Partial || failed >= 0
 		resolved.Addresses = sorted(resolved.Addresses)
 		return resolved
-	case count[Timeout] > 0 && count[ServFail] == 0:
-		return FamilyAnswer{Outcome: Timeout}
-	case failed:
-		return FamilyAnswer{Outcome: ServFail}
+	case failed >= 0:
+		return FamilyAnswer{Outcome: failures[failed]}
 	case count[Denied] > 0:
 		return FamilyAnswer{Outcome: Denied, TTL: ttl}
 	default:

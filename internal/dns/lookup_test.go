@@ -53,10 +53,10 @@ func TestLookupFollowsRecords(t *testing.T) {
 		"mixed.example.com. 5 A 192.0.2.1", "mixed.example.com. 5 AAAA ::ffff:192.0.2.1",
 		"old.example.com. 4294967295 A 192.0.2.1",
 	)
-	for i := range 9 {
+	for i := range 17 {
 		s.add(t, fmt.Sprintf("c%d.example.com. 9 CNAME c%d.example.com.", i, i+1))
 	}
-	s.add(t, "c9.example.com. 9 A 192.0.2.1")
+	s.add(t, "c17.example.com. 9 A 192.0.2.1")
 	for name, want := range map[string]struct{ four, six FamilyAnswer }{
 		"both.example.com":             {resolved(30, "192.0.2.1", "192.0.2.2"), resolved(200, "2001:db8::1")},
 		"BOTH.example.com.":            {resolved(30, "192.0.2.1", "192.0.2.2"), resolved(200, "2001:db8::1")},
@@ -65,9 +65,9 @@ func TestLookupFollowsRecords(t *testing.T) {
 		"none.example.com":             {missing(90), missing(90)},
 		"dangling.example.com":         {missing(70), missing(70)},
 		"c1.example.com":               {resolved(9, "192.0.2.1"), failed(NXDomain, 9)},
-		"c0.example.com":               {failed(ServFail, 0), failed(ServFail, 0)},
-		"loop.example.com":             {failed(ServFail, 0), failed(ServFail, 0)},
-		"self.example.com":             {failed(ServFail, 0), failed(ServFail, 0)},
+		"c0.example.com":               {failed(AliasLoop, 0), failed(AliasLoop, 0)},
+		"loop.example.com":             {failed(AliasLoop, 0), failed(AliasLoop, 0)},
+		"self.example.com":             {failed(AliasLoop, 0), failed(AliasLoop, 0)},
 		"nul.example.com":              {failed(ServFail, 0), failed(ServFail, 0)},
 		"inner.example.com":            {failed(Denied, 0), failed(Denied, 0)},
 		"deep.example.com":             {failed(Denied, 0), failed(Denied, 0)},
@@ -200,8 +200,8 @@ func TestServicesLeadToTheTargetsOfTheLowestPriority(t *testing.T) {
 		"_in._tcp.example.com":        {failed(Denied, 100), failed(Denied, 100)},
 		"_half._tcp.example.com":      {resolved(90, "192.0.2.3:80"), failed(Denied, 100)},
 		"_gone._tcp.example.com":      {failed(NXDomain, 30), failed(NXDomain, 30)},
-		"_bad._tcp.example.com":       {failed(ServFail, 0), failed(ServFail, 0)},
-		"_some._tcp.example.com":      {partial, failed(ServFail, 0)},
+		"_bad._tcp.example.com":       {failed(AliasLoop, 0), failed(AliasLoop, 0)},
+		"_some._tcp.example.com":      {partial, failed(AliasLoop, 0)},
 		"_x._tcp.shop.svc":            {failed(Denied, 0), failed(Denied, 0)},
 		"_x._tcp.shop.svc.cluster.io": {failed(NXDomain, 0), failed(NXDomain, 0)},
 	} {
@@ -225,9 +225,10 @@ func TestNoMoreThanSixteenTargetsAreFollowed(t *testing.T) {
 	for i := range 40 {
 		s.add(t, fmt.Sprintf("_db._tcp.example.com. 100 SRV 0 %d 80 t%d.example.com.", i, i), fmt.Sprintf("t%d.example.com. 60 A 192.0.2.%d", i, i))
 	}
-	got := resolver(s).Lookup(context.Background(), "_db._tcp.example.com", networkingv1.RecordSRV).IPv4
-	if len(got.Addresses) != 16 || !got.Partial {
-		t.Fatalf("%d addresses, partial %t; want the 16 heaviest, partial", len(got.Addresses), got.Partial)
+	answer := resolver(s).Lookup(context.Background(), "_db._tcp.example.com", networkingv1.RecordSRV)
+	got := answer.IPv4
+	if len(got.Addresses) != 16 || got.Partial || answer.Unused != 24 {
+		t.Fatalf("%d addresses, partial %t, %d unused; want the 16 heaviest, and 24 unused", len(got.Addresses), got.Partial, answer.Unused)
 	}
 	if got.Addresses[0].IP.String() != "192.0.2.24" {
 		t.Errorf("the lightest is %s, want that of weight 24", got.Addresses[0].IP)

@@ -26,7 +26,7 @@ const (
 )
 
 // parse parses a message as the answer to a question. One with the right ID that cannot be parsed is an error of its
-// own: the server replied.
+// own: the server replied. One that is truncated is returned with errTruncated.
 func parse(message []byte, question *dns.Msg) (*dns.Msg, error) {
 	if len(message) < headerLen || binary.BigEndian.Uint16(message) != question.Id {
 		return nil, errForeign
@@ -37,7 +37,7 @@ func parse(message []byte, question *dns.Msg) (*dns.Msg, error) {
 		return nil, errForeign
 	}
 	if reply.Truncated {
-		return nil, errTruncated
+		return reply, errTruncated
 	}
 	if err != nil {
 		return nil, fmt.Errorf("unreadable answer: %w", err)

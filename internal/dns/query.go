@@ -25,7 +25,8 @@ type lookup struct {
 	queries   atomic.Int64
 }
 
-// query queries the servers in turn until one answers. The error wraps errNoReply if none of them replied.
+// query queries the servers in turn until one answers, and then again without EDNS0: some servers refuse a query with
+// it as malformed or by SERVFAIL, and some firewalls drop it. The error wraps errNoReply if none of them replied.
 func (l *lookup) query(ctx context.Context, name string, kind uint16) (*dns.Msg, error) {
 	servers, err := l.nameservers.list()
 	if err != nil {
@@ -33,12 +34,12 @@ func (l *lookup) query(ctx context.Context, name string, kind uint16) (*dns.Msg,
 	}
 	var silent, failed error
 	var silentServers []netip.AddrPort
-	for range attempts {
+	for attempt := range attempts {
 		for _, server := range l.silences.order(servers, name) {
 			if ctx.Err() != nil || errors.Is(failed, errTooLarge) {
 				break
 			}
-			reply, err := l.queryServer(ctx, server, name, kind)
+			reply, err := l.queryServer(ctx, server, newQuestion(name, kind, attempt == 0))
 			switch {
 			case !errors.Is(err, errNoReply):
 				l.silences.recordReply(server, name)
@@ -68,16 +69,9 @@ func (l *lookup) query(ctx context.Context, name string, kind uint16) (*dns.Msg,
 	}
 }
 
-// queryServer queries one server. An answer is NOERROR or NXDOMAIN. A server without EDNS0 is queried again without
-// it.
-func (l *lookup) queryServer(ctx context.Context, server netip.AddrPort, name string, kind uint16) (*dns.Msg, error) {
-	reply, err := l.exchange(ctx, server, newQuestion(name, kind, true))
-	if err == nil && (reply.Rcode == dns.RcodeFormatError || reply.Rcode == dns.RcodeNotImplemented || reply.Rcode == dns.RcodeBadVers) {
-		reply, err = l.exchange(ctx, server, newQuestion(name, kind, false))
-		if errors.Is(err, errNoReply) {
-			err = errors.New("format error, and no answer to the question without EDNS0")
-		}
-	}
+// queryServer queries one server. An answer is NOERROR or NXDOMAIN.
+func (l *lookup) queryServer(ctx context.Context, server netip.AddrPort, question *dns.Msg) (*dns.Msg, error) {
+	reply, err := l.exchange(ctx, server, question)
 	switch {
 	case err != nil:
 		return nil, err
@@ -129,7 +123,8 @@ func newQuestion(name string, kind uint16, extended bool) *dns.Msg {
 	return question
 }
 
-// exchange queries one server by UDP, and by TCP if the answer was truncated.
+// exchange queries one server by UDP, and by TCP if the answer was truncated. Where TCP fails, as behind a firewall that
+// lets pass UDP alone, it returns what the truncated answer has.
 func (l *lookup) exchange(ctx context.Context, server netip.AddrPort, question *dns.Msg) (*dns.Msg, error) {
 	out, err := question.Pack()
 	if err != nil {
@@ -142,14 +137,18 @@ func (l *lookup) exchange(ctx context.Context, server netip.AddrPort, question *
 	if !errors.Is(err, errTruncated) {
 		return reply, err
 	}
+	truncated := reply
 	reply, err = l.withConn(ctx, "tcp", server, func(conn net.Conn) (*dns.Msg, error) {
 		return l.exchangeTCP(conn, out, question)
 	})
-	if err != nil {
-		// The server replied by UDP: this is not errNoReply.
-		return nil, fmt.Errorf("truncated by UDP, and by TCP: %v", err) //nolint:errorlint // It must not count as no reply.
+	switch {
+	case err == nil || errors.Is(err, errTooLarge):
+		return reply, err
+	case truncated != nil && len(truncated.Answer) > 0:
+		return truncated, nil
+	default:
+		return nil, fmt.Errorf("%w by UDP, and by TCP: %v", errTruncated, err) //nolint:errorlint // The server replied by UDP: this is not errNoReply.
 	}
-	return reply, nil
 }
 
 // withConn calls talk with a new connection, from a random port, until Timeout.

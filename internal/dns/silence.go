@@ -114,7 +114,7 @@ func (l *lookup) askRoot(ctx context.Context, silent []netip.AddrPort) {
 		if !l.silences.mayAskRoot(server) {
 			continue
 		}
-		if _, err := l.queryServer(ctx, server, ".", dns.TypeNS); errors.Is(err, errNoReply) && ctx.Err() == nil {
+		if _, err := l.queryServer(ctx, server, newQuestion(".", dns.TypeNS, false)); errors.Is(err, errNoReply) && ctx.Err() == nil {
 			l.silences.recordDown(server)
 		}
 	}

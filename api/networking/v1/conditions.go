@@ -60,6 +60,10 @@ const (
 	ReasonNXDomain = "NXDomain"
 	// ReasonServFail: the DNS server failed.
 	ReasonServFail = "ServFail"
+	// ReasonTruncated: the answer did not fit into a datagram, and the DNS server could not be queried by TCP.
+	ReasonTruncated = "Truncated"
+	// ReasonAliasLoop: the name's aliases form a loop, or are more than 16.
+	ReasonAliasLoop = "AliasLoop"
 	// ReasonTimeout: the DNS server did not answer in time.
 	ReasonTimeout = "Timeout"
 	// ReasonDenied: every address of the answer is refused by the egress policy.

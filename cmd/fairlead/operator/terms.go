@@ -153,7 +153,7 @@ func (l *lifecycle) reconcile(leading context.Context, s *stages, t *termRuntime
 		return err
 	}
 	if l.claim != nil {
-		err := l.claim(t.reconciling, func(err error) { l.recorder.SetLate(phases.Reconcilers, "", err) })
+		err := l.claim(t.reconciling, func(err error) { l.recorder.SetLate(phases.Reconcilers, "", err) }) //nolint:contextcheck // ends with leading, see above
 		if err != nil || t.reconciling.Err() != nil {
 			return err
 		}

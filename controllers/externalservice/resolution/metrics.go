@@ -31,7 +31,7 @@ func newMetrics() metrics {
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2, 4, 8, 16},
 		}),
 	}
-	for _, result := range []dns.Outcome{dns.Resolved, dns.NXDomain, dns.ServFail, dns.Timeout, dns.Denied} {
+	for _, result := range []dns.Outcome{dns.Resolved, dns.NXDomain, dns.ServFail, dns.Truncated, dns.AliasLoop, dns.Timeout, dns.Denied} {
 		m.total.WithLabelValues(string(result))
 	}
 	return m

@@ -53,6 +53,10 @@ type State struct {
 	Surplus int
 	// Denied is how many targets of SRV records in the last answer are in a domain of the cluster.
 	Denied int
+	// UnusedTargets is how many targets of SRV records in the last answer are not used, since it has more than 16.
+	UnusedTargets int
+	// Partial means that the last answer may have lacked addresses, which are kept as of a name that does not resolve.
+	Partial bool
 	// LookedUp means that a lookup has ended in this process.
 	LookedUp bool
 	// ExpiresAt is when the first addresses are removed unless the name resolves before. Zero means never.
@@ -63,6 +67,7 @@ type State struct {
 func (s State) needsReconcile(before State) bool {
 	return s.LookedUp != before.LookedUp || s.Reason != before.Reason || s.Cause != before.Cause ||
 		s.Failed != before.Failed || s.Kept != before.Kept || s.Surplus != before.Surplus || s.Denied != before.Denied ||
+		s.UnusedTargets != before.UnusedTargets || s.Partial != before.Partial ||
 		!s.ExpiresAt.Equal(before.ExpiresAt) || !slices.Equal(s.Addresses, before.Addresses)
 }
 

@@ -147,7 +147,7 @@ func TestLookupsOfTheSameNameAreShared(t *testing.T) {
 			}
 		}
 		want := map[string]float64{
-			"Resolved": 1, "NXDomain": 0, "ServFail": 0, "Timeout": 0, "Denied": 0,
+			"Resolved": 1, "NXDomain": 0, "ServFail": 0, "Truncated": 0, "AliasLoop": 0, "Timeout": 0, "Denied": 0,
 			"fairlead_externalservice_resolve_seconds": 1,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
