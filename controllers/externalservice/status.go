@@ -268,9 +268,11 @@ func addressStatus(was *networkingv1.EndpointStatus, e *resolvedEndpoint, i int,
 	if before == nil || before.Health != is.Health {
 		return is
 	}
-	// The reason changes with the health only: one that is unhealthy may time out now and be refused then.
 	if before.Since != nil && (is.Health == networkingv1.AddressUnknown || before.Since.Equal(is.Since)) {
-		is.Since, is.Reason = before.Since, before.Reason
+		is.Since = before.Since
+		if is.Health != networkingv1.AddressUnhealthy || is.Reason == "" { // else the prober says which reason lasts
+			is.Reason = before.Reason
+		}
 	}
 	return is
 }

@@ -199,17 +199,17 @@ func TestTheRequestIsFixed(t *testing.T) {
 		ip   netip.Addr
 		want string
 	}{
-		"an address":       {HTTP{}, "", outside, "GET / HTTP/1.1\r\nHost: 192.0.2.7" + rest},
-		"an IPv6 address":  {HTTP{Path: "/x"}, "", six, "GET /x HTTP/1.1\r\nHost: [2001:db8::7]" + rest},
-		"a name":           {HTTP{Path: "/x?y=z&a=%20"}, "db.example.com", six, "GET /x?y=z&a=%20 HTTP/1.1\r\nHost: db.example.com" + rest},
+		"an address":       {HTTP{}, "", outside, "GET / HTTP/1.1\r\nHost: 192.0.2.7:8080" + rest},
+		"an IPv6 address":  {HTTP{Path: "/x"}, "", six, "GET /x HTTP/1.1\r\nHost: [2001:db8::7]:8080" + rest},
+		"a name":           {HTTP{Path: "/x?y=z&a=%20"}, "db.example.com", six, "GET /x?y=z&a=%20 HTTP/1.1\r\nHost: db.example.com:8080" + rest},
 		"the check's host": {HTTP{Host: "www.example.com:81"}, "db.example.com", six, "GET / HTTP/1.1\r\nHost: www.example.com:81" + rest},
 		"a path that would end the line": {HTTP{Path: "/ HTTP/1.1\r\nX: y\u00e9#f"}, "db.example.com", six,
-			"GET /%20HTTP/1.1%0D%0AX:%20y%C3%A9%23f HTTP/1.1\r\nHost: db.example.com" + rest},
-		"no leading slash": {HTTP{Path: "x"}, "db.example.com", six, "GET /x HTTP/1.1\r\nHost: db.example.com" + rest},
+			"GET /%20HTTP/1.1%0D%0AX:%20y%C3%A9%23f HTTP/1.1\r\nHost: db.example.com:8080" + rest},
+		"no leading slash": {HTTP{Path: "x"}, "db.example.com", six, "GET /x HTTP/1.1\r\nHost: db.example.com:8080" + rest},
 		"headers": {HTTP{Headers: []Header{{"X-Check", "deep, \"very\""}, {"X-Other", ""}}}, "", outside,
-			"GET / HTTP/1.1\r\nHost: 192.0.2.7\r\nUser-Agent: fairlead-probe/1\r\nX-Check: deep, \"very\"\r\nX-Other: \r\nAccept: */*\r\nConnection: close\r\n\r\n"},
+			"GET / HTTP/1.1\r\nHost: 192.0.2.7:8080\r\nUser-Agent: fairlead-probe/1\r\nX-Check: deep, \"very\"\r\nX-Other: \r\nAccept: */*\r\nConnection: close\r\n\r\n"},
 		"what is accepted": {HTTP{Headers: []Header{{"accept", "text/plain"}}}, "", outside,
-			"GET / HTTP/1.1\r\nHost: 192.0.2.7\r\nUser-Agent: fairlead-probe/1\r\naccept: text/plain\r\nConnection: close\r\n\r\n"},
+			"GET / HTTP/1.1\r\nHost: 192.0.2.7:8080\r\nUser-Agent: fairlead-probe/1\r\naccept: text/plain\r\nConnection: close\r\n\r\n"},
 		"a header that would end the line": {HTTP{Headers: []Header{{"X", "y\r\nZ: z"}}}, "", outside, ""},
 		"a header's name that would, too":  {HTTP{Headers: []Header{{"X: y\r\nZ", "z"}}}, "", outside, ""},
 		"a header of the connection":       {HTTP{Headers: []Header{{"tRansfer-encoding", "chunked"}}}, "", outside, ""},
@@ -340,5 +340,19 @@ func TestAPanicAtOneAddressIsNoResultOfIt(t *testing.T) {
 	a.lookup = func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{bad}, nil }
 	if got := a.check(t.Context(), newCheckPlan(&Check{}), dialTarget{host: "db.example.com"}, time.Minute); got != local {
 		t.Errorf("%s", got.reason())
+	}
+}
+
+func TestThePortOfTheSchemeIsNotInTheHost(t *testing.T) {
+	for want, of := range map[string]struct {
+		port  uint16
+		https bool
+	}{"a": {80, false}, "a:80": {80, true}, "a:443": {443, false}} {
+		if got := hostHeader("a", of.port, of.https); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if got := hostHeader("2001:db8::7", 443, true); got != "[2001:db8::7]" {
+		t.Error(got)
 	}
 }

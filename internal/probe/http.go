@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -63,7 +64,7 @@ func (r *readerPool) put(reader *bufio.Reader) {
 func (c *checker) checkHTTP(plan *checkPlan, conn net.Conn, to dialTarget) outcome {
 	host := plan.HTTP.Host
 	if host == "" {
-		host = bracketed(to.hostOrIP())
+		host = hostHeader(to.hostOrIP(), to.Port, plan.HTTP.HTTPS)
 	}
 	request := "GET " + plan.path + " HTTP/1.1\r\nHost: " + host +
 		"\r\nUser-Agent: " + userAgent + "\r\n" + plan.headers + "Connection: close\r\n\r\n"
@@ -95,6 +96,14 @@ func (plan *checkPlan) statusOutcome(status int) outcome {
 		}
 	}
 	return unexpectedStatus
+}
+
+// hostHeader returns the Host header for a server: without the port that its scheme has by default (RFC 9110, section 7.2).
+func hostHeader(name string, port uint16, https bool) string {
+	if port == 80 && !https || port == 443 && https {
+		return bracketed(name)
+	}
+	return bracketed(name) + ":" + strconv.Itoa(int(port))
 }
 
 // isPlain reports whether a text can be in a header without ending it.

@@ -113,6 +113,35 @@ func TestFailuresInARowAndTheWayBack(t *testing.T) {
 	})
 }
 
+// One that times out now and is refused then keeps its reason, so that no status is written at each probe.
+func TestTheReasonOfAnUnhealthyTargetIsThatOfItsLastFailuresInARow(t *testing.T) {
+	runSuite(t, 0.5, Options{}, func(s *suite) {
+		key, ip := types.NamespacedName{Namespace: "shop", Name: "db"}, netip.MustParseAddr("192.0.2.1")
+		check := Check{Kind: KindTCP, Interval: time.Second, UnhealthyInterval: time.Second, Timeout: time.Second, HealthyThreshold: 2, UnhealthyThreshold: 2}
+		fails := func(err error) Health {
+			s.mu.Lock()
+			s.down[ip] = err
+			s.mu.Unlock()
+			<-time.After(time.Second)
+			synctest.Wait()
+			return s.Set(key, check, []Target{{IP: ip, Port: 80}})[0]
+		}
+		s.Set(key, check, []Target{{IP: ip, Port: 80}})
+		for i, step := range []struct {
+			err  error
+			want string
+		}{
+			{syscall.ECONNREFUSED, "Refused"}, {syscall.ECONNREFUSED, "Refused"},
+			{syscall.ECONNRESET, "Refused"}, {syscall.ECONNREFUSED, "Refused"}, {syscall.ECONNRESET, "Refused"}, {nil, "Refused"},
+			{syscall.ECONNRESET, "Refused"}, {syscall.ECONNRESET, "Refused"}, {syscall.ECONNRESET, "Reset"}, {syscall.ECONNREFUSED, "Reset"},
+		} {
+			if got := fails(step.err); got.State != "Unhealthy" || got.Reason != step.want {
+				t.Errorf("step %d: %s for %q, want Unhealthy for %q", i, got.State, got.Reason, step.want)
+			}
+		}
+	})
+}
+
 func TestCountsSurviveWhatDoesNotChangeTheQuestion(t *testing.T) {
 	runSuite(t, 0, Options{}, func(s *suite) {
 		s.Set(key("db"), standard, []Target{to(1)})

@@ -97,11 +97,12 @@ func (p *Prober) recordNotProbed(t *target, result outcome, succeeded uint64) []
 func (p *Prober) countResult(t *target, result outcome, succeeded uint64) []types.NamespacedName {
 	before, frozen := t.suspicionShare(), p.healthFrozen(t.object)
 	t.result, t.lastProbe = result, p.Now().UnixNano()
+	otherFailure := t.recordFailure()
 	p.addResult(t, result == connected)
 	p.suspicion.update(t.object.counts, t.destination, before, t.suspicionShare())
 	// The suspicion is updated with this failure, before the failure decides.
 	changed := p.updateSuspect()
-	if p.healthFrozen(t.object) != frozen {
+	if p.healthFrozen(t.object) != frozen || otherFailure {
 		changed = append(changed, t.object.key)
 	}
 	if t.count < 0 && result != denied && !t.isConfirmed(succeeded) {

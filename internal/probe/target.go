@@ -82,6 +82,9 @@ type target struct {
 	// awaitsReference means that its last failure waits for the reference.
 	awaitsReference bool
 	result          outcome
+	// failure is that of an unhealthy target, and others counts the failures in a row that were of another kind.
+	failure outcome
+	others  uint8
 	counter
 	destination *destination
 	// planVersion changes with the request, so that results of an earlier one are dropped.
@@ -136,7 +139,36 @@ func (t *target) isConfirmed(succeeded uint64) bool { return succeeded > t.first
 
 // health returns the health of a target. now counts from Prober.startTime.
 func (t *target) health(now time.Duration) Health {
-	return Health{State: t.state(), Since: moment(t.since), Age: now - t.changed, LastProbe: moment(t.lastProbe), Reason: t.result.reason(), Falls: t.falls}
+	return Health{State: t.state(), Since: moment(t.since), Age: now - t.changed, LastProbe: moment(t.lastProbe), Reason: t.reason(), Falls: t.falls}
+}
+
+// settledFailures is how many failures of another kind in a row become the reason of an unhealthy target. One that times
+// out now and is refused then keeps its reason.
+const settledFailures = 3
+
+// recordFailure records of which kind a failure is, and reports whether the reason of an unhealthy target has changed.
+func (t *target) recordFailure() bool {
+	switch {
+	case t.condition != unhealthy:
+		t.failure, t.others = t.result, 0
+		return false
+	case t.result == connected, t.result == t.failure:
+		t.others = 0
+		return false
+	}
+	if t.others++; t.others < settledFailures {
+		return false
+	}
+	t.failure, t.others = t.result, 0
+	return true
+}
+
+// reason returns how the last probe ended, and that of an unhealthy target how its probes fail.
+func (t *target) reason() string {
+	if t.condition == unhealthy && !t.isNotProbed() {
+		return t.failure.reason()
+	}
+	return t.result.reason()
 }
 
 // isNotProbed reports whether the target cannot be probed, for a reason that is not its own.
