@@ -43,7 +43,7 @@ func (u *statusUpdate) setReady(o *observation, d *decision, service *corev1.Ser
 	u.removeCondition(networkingv1.ConditionStalled)
 	if len(d.wanted()) == 0 {
 		u.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses,
-			"no endpoint that is Active has addresses: the Service has no endpoints")
+			"no endpoint that is Active has addresses: the Service has no endpoints"+unreachableMessage(o))
 		return
 	}
 	message := fmt.Sprintf("%s in %s behind Service %s", events.Plural(len(d.wanted()), "address", "addresses"),
@@ -55,6 +55,7 @@ func (u *statusUpdate) setReady(o *observation, d *decision, service *corev1.Ser
 		message += fmt.Sprintf("; %s until what replaces them is looked up and checked",
 			events.Plural(n, "address that the spec does not choose any more stays", "addresses that the spec does not choose any more stay"))
 	}
+	message += unreachableMessage(o)
 	if fields := foreignFields(service); len(fields) > 0 {
 		message += "; " + foreignFieldsSet + ": " + strings.Join(fields, ", ")
 	}
@@ -62,6 +63,20 @@ func (u *statusUpdate) setReady(o *observation, d *decision, service *corev1.Ser
 		message += "; " + foreignSlicesFound + ": " + events.Summarize(foreignSlices)
 	}
 	u.setCondition(networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished, message)
+}
+
+// unreachableMessage returns what of the endpoints is left out since the Service lacks its family, or "".
+func unreachableMessage(o *observation) string {
+	var all []string
+	for i := range o.endpoints {
+		if e := &o.endpoints[i]; e.unreachable > 0 && !e.drained {
+			all = append(all, fmt.Sprintf("endpoint %q: %s left out", e.Name, events.Plural(e.unreachable, "address is", "addresses are")))
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "; of a family that the Service lacks (spec.ipFamilies): " + events.Summarize(all)
 }
 
 // setResolved sets whether every name resolves. Drained endpoints do not count.

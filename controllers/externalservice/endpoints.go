@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/utils/ptr"
 
@@ -32,6 +33,8 @@ type resolvedEndpoint struct {
 	// state of the DNS name; nil for static addresses.
 	state     *resolution.State
 	addresses []address
+	// unreachable is how many more it has of a family that the Service lacks.
+	unreachable int
 }
 
 // address is one address of an endpoint.
@@ -106,6 +109,30 @@ func resolveEndpoints(es *networkingv1.ExternalService, states []resolution.Stat
 		all = append(all, s)
 	}
 	return all, unsynced
+}
+
+// familiesOf returns the address families by which clients reach a Service: kube-proxy ignores EndpointSlices of another.
+// It is nil for a headless one, whose clients use what its DNS name has; the API server gives it both families wherever it
+// runs.
+func familiesOf(service *corev1.Service) []corev1.IPFamily {
+	if service.Spec.ClusterIP == corev1.ClusterIPNone {
+		return nil
+	}
+	return service.Spec.IPFamilies
+}
+
+// dropUnreachable drops the addresses of families that the Service lacks: they are healthy or not for no client. No
+// families mean that they are not known.
+func dropUnreachable(all []resolvedEndpoint, families []corev1.IPFamily) {
+	if len(families) == 0 {
+		return
+	}
+	four, six := slices.Contains(families, corev1.IPv4Protocol), slices.Contains(families, corev1.IPv6Protocol)
+	for i := range all {
+		found := len(all[i].addresses)
+		all[i].addresses = slices.DeleteFunc(all[i].addresses, func(a address) bool { return a.ip.Is4() && !four || !a.ip.Is4() && !six })
+		all[i].unreachable = found - len(all[i].addresses)
+	}
 }
 
 // wasAllowed reports whether the status has the address, of whichever endpoint, and the policy had not denied it.

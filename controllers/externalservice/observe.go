@@ -50,6 +50,7 @@ func (r *Reconciler) observe(ctx context.Context, es *networkingv1.ExternalServi
 	}
 	states := r.Resolution.Set(key, resolutionNames(es, seeds))
 	o.endpoints, o.policyUnsynced = resolveEndpoints(es, states, r.Policy)
+	dropUnreachable(o.endpoints, state.families)
 	o.incomplete = o.policyUnsynced || awaitsLookup(o.endpoints)
 
 	var previous *previousState

@@ -73,6 +73,9 @@ func (r *Reconciler) newPublication(ctx context.Context, es *networkingv1.Extern
 		r.Resolution.Forget(key)
 		r.Probes.Forget(key)
 	}
+	if p.found.ours {
+		p.state.families = familiesOf(p.service)
+	}
 	return p, nil
 }
 

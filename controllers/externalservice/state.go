@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -26,6 +27,8 @@ type objectState struct {
 	firstSeen time.Time
 	// clusterIP is that of the Service when it was last seen: a cached status may not have it yet.
 	clusterIP string
+	// families are those of the Service when it was last seen, and nil where they decide nothing.
+	families []corev1.IPFamily
 	// seededGeneration is that of the spec whose names Resolution has got the seeds of, and targetsSeeded means that
 	// Probes has got its own.
 	seededGeneration int64
