@@ -63,6 +63,8 @@ func schemaOf(t *testing.T, of reflect.Type) map[string]any {
 	switch of {
 	case reflect.TypeFor[metav1.Duration]():
 		return map[string]any{"type": "string", "pattern": `^(0|([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+)$`}
+	case reflect.TypeFor[options.Level]():
+		return map[string]any{"type": []any{"string", "integer"}}
 	case reflect.TypeFor[metav1.Time]():
 		return map[string]any{"type": "string"}
 	}

@@ -4,6 +4,7 @@
 package options
 
 import (
+	"encoding/json"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -257,7 +258,20 @@ type Logging struct {
 	Format string `json:"format,omitempty"`
 
 	// Level is error, info (default), debug, or a number from 1 to 7 for ever more detail.
-	Level string `json:"level,omitempty"`
+	Level Level `json:"level,omitempty"`
+}
+
+// Level is a string, or a number in a file.
+type Level string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *Level) UnmarshalJSON(value []byte) error {
+	var number json.Number
+	if err := json.Unmarshal(value, &number); err == nil {
+		*l = Level(number)
+		return nil
+	}
+	return json.Unmarshal(value, (*string)(l))
 }
 
 // ReconcilesEveryNamespace reports whether a process with this configuration reconciles the objects of all namespaces,

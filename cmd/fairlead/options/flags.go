@@ -299,7 +299,7 @@ func (f *Flags) logging(g group) {
 	flag(g, "log-format", func(c *Configuration) *string { return &c.Logging.Format },
 		"Log format. One of: json, text.")
 	const level = "log-level"
-	at := func(c *Configuration) *string { return &c.Logging.Level }
+	at := func(c *Configuration) *string { return (*string)(&c.Logging.Level) }
 	// -v is what every component of Kubernetes calls it.
 	g.set.StringVarP(at(g.flags.given), level, "v", *at(g.flags.given),
 		"Log level: error, info, debug, or a number from 1 to 7 for ever more detail.")

@@ -62,7 +62,7 @@ leaderElection: {leaderElect: false, resourceName: ours}
 func TestTheLevelIsCalledVAsWell(t *testing.T) {
 	for args, want := range map[string]string{"-v=2": "2", "-v 7": "7", "-v=error": "error", "--log-level=debug": "debug"} {
 		got, err := parseFlags(t, "logging: {level: info}\n", strings.Fields(args)...)
-		if err != nil || got.Logging.Level != want {
+		if err != nil || string(got.Logging.Level) != want {
 			t.Errorf("%s: %+v, %v", args, got, err)
 		}
 	}

@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	yaml3 "go.yaml.in/yaml/v3"
@@ -65,7 +67,7 @@ func Parse(name string, content []byte) (*Configuration, error) {
 	configuration := Default()
 	unknown, err := kjson.UnmarshalStrict(asJSON, configuration)
 	if err != nil {
-		return nil, decodeError(name, lines, err)
+		return nil, decodeError(name, asJSON, lines, err)
 	}
 	var problems []error
 	for _, strict := range unknown {
@@ -84,12 +86,41 @@ func Parse(name string, content []byte) (*Configuration, error) {
 }
 
 // decodeError words a decoding error with the field's path and line.
-func decodeError(name string, lines fieldLines, err error) error {
+func decodeError(name string, asJSON []byte, lines fieldLines, err error) error {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) && wrong.Field != "" {
 		return fmt.Errorf("configuration file %s: %s: cannot be a %s", lines.at(name, wrong.Field), wrong.Field, wrong.Value)
 	}
-	return fmt.Errorf("configuration file %s: %s", name, strings.TrimPrefix(err.Error(), "json: "))
+	detail := strings.TrimPrefix(err.Error(), "json: ")
+	if wrong := undecodable(asJSON); wrong != "" { // such as a duration, of which the decoder says no field
+		return fmt.Errorf("configuration file %s: %s: %s", lines.at(name, wrong), wrong, detail)
+	}
+	return fmt.Errorf("configuration file %s: %s", name, detail)
+}
+
+// undecodable returns the path of the innermost field that does not decode by itself, or "".
+func undecodable(asJSON []byte) string {
+	var object map[string]any
+	if err := json.Unmarshal(asJSON, &object); err != nil {
+		return ""
+	}
+	var path []string
+	for wrong := true; wrong; {
+		wrong = false
+		for _, key := range slices.Sorted(maps.Keys(object)) {
+			alone := map[string]any{key: object[key]}
+			for _, outer := range slices.Backward(path) {
+				alone = map[string]any{outer: alone}
+			}
+			content, err := json.Marshal(alone)
+			if err != nil || kjson.UnmarshalCaseSensitivePreserveInts(content, &Configuration{}) != nil {
+				path, wrong = append(path, key), true
+				object, _ = object[key].(map[string]any)
+				break
+			}
+		}
+	}
+	return strings.Join(path, ".")
 }
 
 // fieldLines are the lines of a file's fields, by path such as "webhook.tls.minVersion".

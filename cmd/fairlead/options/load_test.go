@@ -26,6 +26,7 @@ webhook:
   drainDelay: 12s
   certificates: {source: folder, folder: /certs, injectCA: false}
 leaderElection: {leaderElect: false}
+logging: {level: 4}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -40,6 +41,7 @@ leaderElection: {leaderElect: false}
 	want.Webhook.Certificates.Folder = "/certs"
 	want.Webhook.Certificates.InjectCA = false
 	want.LeaderElection.LeaderElect = false
+	want.Logging.Level = "4"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -70,7 +72,8 @@ func TestAWrongFileIsRefusedWithItsPlace(t *testing.T) {
 		"unknown field, nested":   {header + "webhook:\n  port: 1\n  tls:\n    minversion: VersionTLS12\n", []string{"c.yaml:6", `unknown field "webhook.tls.minversion"`}},
 		"two unknown fields":      {header + "a: 1\nb: 2\n", []string{"c.yaml:3", "c.yaml:4"}},
 		"wrong type":              {header + "webhook:\n  port: many\n", []string{"c.yaml:4", "webhook.port", "cannot be a string"}},
-		"not a duration":          {header + "gracefulShutdownTimeout: soon\n", []string{"c.yaml", "soon"}},
+		"not a duration":          {header + "gracefulShutdownTimeout: soon\n", []string{"c.yaml:3: gracefulShutdownTimeout: ", "soon"}},
+		"a duration of no unit":   {header + "namespaces: [a]\nleaderElection:\n  leaseDuration: 15s\n  renewDeadline: 10\n", []string{"c.yaml:6: leaderElection.renewDeadline: "}},
 		"given twice":             {header + "namespaces: [a]\nnamespaces: [b]\n", []string{"c.yaml", "line 4", "namespaces"}},
 		"not YAML":                {header + "webhook: [\n", []string{"c.yaml", "line"}},
 		"a second document":       {header + "---\nwebhook: {port: 1}\n", []string{"c.yaml:3", "a second document"}},

@@ -288,7 +288,7 @@ func (l Logging) Verbosity() (int, error) {
 	case "debug":
 		return 1, nil
 	}
-	n, err := strconv.Atoi(l.Level)
+	n, err := strconv.Atoi(string(l.Level))
 	if err != nil || n < 1 || n > maxLevel {
 		return 0, fmt.Errorf("must be error, info, debug, or a number from 1 to %d (0 is info): above it, client-go would log Secrets", maxLevel)
 	}
