@@ -67,12 +67,12 @@ func (r *replica) whole() {
 // lack is something that the start needs, and that is missing, refused or wrong.
 type lack struct {
 	title string
-	make  func(s *suite)
-	mend  func(s *suite)
-	args  []string
-	phase string   // that is late
-	texts []string // of its reason
-	kind  bool     // whether ExternalServices cannot be reconciled meanwhile
+	// remove takes it away, and restore puts it back.
+	remove, restore func(s *suite)
+	args            []string
+	phase           string   // that is late
+	texts           []string // of its reason
+	kind            bool     // whether ExternalServices cannot be reconciled meanwhile
 }
 
 // lacks are all of them.
@@ -81,40 +81,47 @@ func (s *suite) lacks(account string) (all []lack) {
 	for _, name := range framework.Definitions {
 		all = append(all, lack{
 			title: "no " + name, phase: "caches", texts: []string{"does not serve", "install its CRD"}, kind: name == framework.Definitions[0],
-			make: func(s *suite) { s.Kubectl("delete", "crd", name) }, mend: reinstall,
+			remove: func(s *suite) {
+				r := s.start("--leader-elect=false") // without which finalizers hold the objects, and these the CRD
+				r.reconciles()
+				s.Kubectl("delete", name, "--all", "--all-namespaces")
+				r.Stop()
+				s.Kubectl("delete", "crd", name)
+			},
+			restore: reinstall,
 		})
 	}
 	for _, name := range []string{"fairlead-mutating", "fairlead-validating"} {
 		kind := strings.TrimPrefix(name, "fairlead-") + "webhookconfiguration"
 		all = append(all, lack{
 			title: "no " + name, phase: "ca-published", texts: []string{name, "does not exist"},
-			make: func(s *suite) { s.Kubectl("delete", kind, name) }, mend: reinstall,
+			remove: func(s *suite) { s.Kubectl("delete", kind, name) }, restore: reinstall,
 		})
 	}
 	const bundle = "/spec/conversion/webhook/clientConfig/caBundle"
 	name := framework.Definitions[2]
 	all = append(all, lack{
 		title: "a bundle of another manager", phase: "ca-published", texts: []string{name, "another field manager"},
-		make: func(s *suite) {
+		remove: func(s *suite) {
 			foreign := base64.StdEncoding.EncodeToString([]byte(s.issue(time.Hour).ca))
 			s.Kubectl("patch", "crd", name, "--type=json", "--field-manager=rival", "-p", `[{"op":"add","path":"`+bundle+`","value":"`+foreign+`"}]`)
 		},
-		mend: func(s *suite) {
+		restore: func(s *suite) {
 			s.Kubectl("patch", "crd", name, "--type=json", "-p", `[{"op":"remove","path":"`+bundle+`"}]`)
 		},
 	}, lack{
 		title: "a Secret of another owner", phase: "certificates", texts: []string{rootSecret, "not the operator's to use"},
-		make: func(s *suite) {
+		remove: func(s *suite) {
 			s.Kubectl("label", "secret", rootSecret, "-n", framework.Namespace, "app.kubernetes.io/managed-by=helm", "--overwrite")
 		},
-		mend: func(s *suite) { s.Kubectl("delete", "secret", rootSecret, "-n", framework.Namespace) },
+		restore: func(s *suite) { s.Kubectl("delete", "secret", rootSecret, "-n", framework.Namespace) },
 	}, lack{
 		title: "a folder that is not mounted", phase: "certificates", texts: []string{"does not exist", "mount"},
-		args: []string{"--webhook-certificates=folder", "--webhook-certificates-folder=" + filepath.Join(s.TempDir(), "late")},
-		make: func(*suite) {},
+		args:   []string{"--webhook-certificates=folder", "--webhook-certificates-folder=" + filepath.Join(s.TempDir(), "late")},
+		remove: func(*suite) {},
 	}, lack{
 		title: "no cert-manager", phase: "certificates", texts: []string{"cert-manager is not installed"},
-		args: []string{"--webhook-certificates=certManager"}, make: func(*suite) {},
+		args: []string{"--webhook-certificates=certManager"}, remove: func(*suite) {},
 	})
 	for _, right := range []struct{ role, resource, phase, text string }{
 		{"role", "secrets", "certificates", rootSecret},
@@ -125,13 +132,13 @@ func (s *suite) lacks(account string) (all []lack) {
 	} {
 		all = append(all, lack{
 			title: "no right to " + right.resource, phase: right.phase, texts: []string{right.text}, args: []string{"--kubeconfig=" + account, "--cache-sync-timeout=3s"},
-			make: func(s *suite) {
+			remove: func(s *suite) {
 				s.revoke(right.role, right.resource)
 				if right.resource == "secrets" { // reading one that is there is a right of the cluster's role
 					s.Kubectl("delete", "secret", rootSecret, "-n", framework.Namespace)
 				}
 			},
-			mend: func(s *suite) { s.applyRights(filepath.Join(framework.Root, "config", "default")) },
+			restore: func(s *suite) { s.applyRights(filepath.Join(framework.Root, "config", "default")) },
 		})
 	}
 	return all
@@ -183,7 +190,7 @@ func TestAStartGoesOnWithoutWhatIsMissing(t *testing.T) {
 	for _, l := range framework.Sample(framework.NewSampler(t), 4, s.lacks(user.Kubeconfig)) {
 		t.Run(l.title, func(t *testing.T) {
 			s := s.in(t)
-			l.make(s)
+			l.remove(s)
 			s.Kubectl("delete", "service", "one", "-n", namespace, "--ignore-not-found")
 			r := s.launch(append([]string{impatient, "--leader-elect=false"}, l.args...)...)
 			r.late(l.phase, l.texts...)
@@ -194,8 +201,8 @@ func TestAStartGoesOnWithoutWhatIsMissing(t *testing.T) {
 					return err
 				})
 			}
-			if l.mend != nil {
-				l.mend(s)
+			if l.restore != nil {
+				l.restore(s)
 				r.whole()
 			}
 			if l.kind { // its objects went with it
