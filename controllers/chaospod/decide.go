@@ -22,18 +22,17 @@ import (
 // decide returns what to do, once it is in the stored status: nothing else is ever done. A decision that kills or
 // is about to, or that ends a run, is made again from what the API server has.
 func (r *Reconciler) decide(ctx context.Context, o *observation) (chaos.Decision, error) {
-	d := r.decideAndClaim(o, r.observe(ctx, o, false))
-	if kills(&d) || o.stored.Status.CurrentRun != nil && d.Status.CurrentRun == nil {
+	before := o.stored.Status.CurrentRun
+	live := isKilling(before) // a cache may not have its victims yet
+	d := r.decideAndClaim(o, r.observe(ctx, o, live))
+	if !live && (len(d.Actions) > 0 || isKilling(d.Status.CurrentRun) || before != nil && d.Status.CurrentRun == nil) {
 		d = r.decideAndClaim(o, r.observe(ctx, o, true))
 	}
 	return d, r.writeStatus(ctx, o, &d)
 }
 
-// kills reports whether a decision acts, or has victims that may still be killed.
-func kills(d *chaos.Decision) bool {
-	run := d.Status.CurrentRun
-	return len(d.Actions) > 0 || run != nil && run.Phase != chaosv1.RunVerifying
-}
+// isKilling reports whether a run has victims that may still be killed.
+func isKilling(run *chaosv1.CurrentRun) bool { return run != nil && run.Phase != chaosv1.RunVerifying }
 
 func holderOf(key types.NamespacedName) disruption.Holder {
 	return disruption.Holder{Kind: disruption.ChaosPod, NamespacedName: key}

@@ -6,6 +6,7 @@ package chaospod
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,8 +30,8 @@ const shared = client.UnsafeDisableDeepCopy
 func (r *Reconciler) observe(ctx context.Context, o *observation, live bool) chaos.Observation {
 	cluster := r.Freeze.State()
 	o.blackoutsUnknown = cluster.Unknown != ""
-	in := chaos.Observation{Now: o.now, Schedule: o.state.schedule.With(cluster.Blackouts), BlockedBy: o.blockedBy, Suspect: r.Suspicions.Any()}
-	v := &view{from: r.Client, live: r.Live, isLive: live, namespace: o.key.Namespace, nodes: map[string]bool{}, withoutNodes: r.WithoutNodes, targets: map[workloadName]bool{}}
+	in := chaos.Observation{Now: o.now, Schedule: o.state.schedule.With(cluster.Blackouts), BlockedBy: o.blockedBy, Cached: !live, Suspect: r.Suspicions.Any()}
+	v := &view{from: r.Client, live: r.Live, isLive: live, namespace: o.key.Namespace, nodes: map[string]chaos.Fact{}, withoutNodes: r.WithoutNodes, targets: map[workloadName]bool{}}
 	if live {
 		v.from = r.Live
 	}
@@ -148,11 +149,9 @@ func (v *view) pod(ctx context.Context, p *corev1.Pod) chaos.Pod {
 	if !v.isLive {
 		return observed // the cache does not have the rest
 	}
-	observed.Protected = isStatic(p)
+	observed.Protected = chaos.FactOf(isStatic(p))
 	observed.Cordoned = v.isCordoned(ctx, p.Spec.NodeName)
-	for _, budget := range v.budgets {
-		observed.Covered = observed.Covered || budget.Matches(labels.Set(p.Labels))
-	}
+	observed.Covered = chaos.FactOf(slices.ContainsFunc(v.budgets, func(budget labels.Selector) bool { return budget.Matches(labels.Set(p.Labels)) }))
 	return observed
 }
 
@@ -183,17 +182,28 @@ func isStatic(p *corev1.Pod) bool {
 	return owner != nil && owner.Kind == "Node"
 }
 
-// isCordoned reports whether a node is unschedulable, or cannot be read: its pods are not killed.
-func (v *view) isCordoned(ctx context.Context, name string) bool {
+// drainTaints are the taints of nodes that are being emptied without being cordoned: by Cluster Autoscaler, by Karpenter,
+// and those of which a user says that they are shut down.
+var drainTaints = []string{"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", corev1.TaintNodeOutOfService}
+
+// isCordoned reports whether a node is cordoned or being emptied. A node that does not exist any more counts.
+func (v *view) isCordoned(ctx context.Context, name string) chaos.Fact {
 	if name == "" || v.withoutNodes {
-		return false // without a node it is not ready either
+		return chaos.False // without a node it is not ready either
 	}
 	if known, ok := v.nodes[name]; ok {
 		return known
 	}
 	var node corev1.Node
-	err := v.from.Get(ctx, types.NamespacedName{Name: name}, &node)
-	v.nodes[name] = err != nil || node.Spec.Unschedulable || !node.DeletionTimestamp.IsZero()
+	switch err := v.from.Get(ctx, types.NamespacedName{Name: name}, &node); {
+	case isAbsent(err):
+		v.nodes[name] = chaos.True
+	case err != nil:
+		v.nodes[name] = chaos.Unknown
+	default:
+		v.nodes[name] = chaos.FactOf(node.Spec.Unschedulable || !node.DeletionTimestamp.IsZero() ||
+			slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return slices.Contains(drainTaints, t.Key) }))
+	}
 	return v.nodes[name]
 }
 

@@ -38,7 +38,7 @@ type view struct {
 	// observed, and none of whose pods is killed.
 	targets map[workloadName]bool
 	// nodes caches isCordoned.
-	nodes map[string]bool
+	nodes map[string]chaos.Fact
 	// withoutNodes means that no node is read.
 	withoutNodes bool
 	budgets      []labels.Selector

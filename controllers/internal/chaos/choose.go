@@ -131,49 +131,65 @@ func (r *run) checkTarget() *hold {
 }
 
 // eligibleOwners returns the owners that have eligible pods, with these alone. If there are none, it returns the most
-// important reason. Owners and pods for which without returns true are left out.
+// important reason, with what is not known. Owners and pods for which without returns true are left out.
 func (r *run) eligibleOwners(without func(owner *Owner, pod *Pod) bool) ([]Owner, *hold) {
 	var all []Owner
 	reasons := map[string][]string{}
 	for i := range r.owners {
-		owner := &r.owners[i]
-		if held := r.checkOwner(owner); held != nil {
-			reasons[held.reason] = append(reasons[held.reason], held.message)
-			if held.reason == chaosv1.ReasonRestartInProgress {
-				r.waitsFor = append(r.waitsFor, *owner)
-			}
+		left, held := r.eligiblePods(&r.owners[i], without)
+		if held == nil {
+			all = append(all, left)
 			continue
 		}
-		left := *owner
-		left.Pods = nil
-		spared := map[string]int{}
-		for j := range owner.Pods {
-			pod := &owner.Pods[j]
-			if why := r.ineligible(owner, pod); why != "" {
-				spared[why]++
-			} else if without == nil || !without(owner, pod) {
-				left.Pods = append(left.Pods, *pod)
-			}
+		reasons[held.reason] = append(reasons[held.reason], held.message)
+		if held.reason == chaosv1.ReasonRestartInProgress {
+			r.waitsFor = append(r.waitsFor, left)
 		}
-		if len(left.Pods) == 0 {
-			reasons[chaosv1.ReasonNoCandidate] = append(reasons[chaosv1.ReasonNoCandidate], ownerText(owner)+" has no pod that may die"+counted(spared))
-			continue
-		}
-		all = append(all, left)
 	}
 	if len(all) > 0 {
 		r.waitsFor = nil
 		return all, nil
 	}
+	unknown := reasons[chaosv1.ReasonUnknown]
 	for _, reason := range []string{
 		chaosv1.ReasonRestartInProgress, chaosv1.ReasonFaultInjected, chaosv1.ReasonUnstable, chaosv1.ReasonTooFewReady, chaosv1.ReasonUnknown, chaosv1.ReasonNoCandidate,
 	} {
-		if messages := reasons[reason]; len(messages) > 0 {
-			r.waitsForOthers = r.waitsForOthers || reason == chaosv1.ReasonRestartInProgress
-			return nil, &hold{reason: reason, message: events.Summarize(messages)}
+		messages := reasons[reason]
+		if len(messages) == 0 {
+			continue
 		}
+		r.waitsForOthers = r.waitsForOthers || reason == chaosv1.ReasonRestartInProgress
+		message := events.Summarize(messages)
+		if reason != chaosv1.ReasonUnknown && len(unknown) > 0 {
+			message += "; " + events.Summarize(unknown)
+		}
+		return nil, &hold{reason: reason, message: message}
 	}
 	return nil, &hold{reason: chaosv1.ReasonNoTarget, message: "the target has no pods"}
+}
+
+// eligiblePods returns an owner with its eligible pods alone, or why it has none.
+func (r *run) eligiblePods(owner *Owner, without func(owner *Owner, pod *Pod) bool) (Owner, *hold) {
+	left := *owner
+	left.Pods = nil
+	if held := r.checkOwner(owner); held != nil {
+		return left, held
+	}
+	reason, spared := chaosv1.ReasonNoCandidate, map[string]int{}
+	for j := range owner.Pods {
+		pod := &owner.Pods[j]
+		if why, known := r.ineligible(owner, pod); why != "" {
+			if spared[why]++; !known {
+				reason = chaosv1.ReasonUnknown
+			}
+		} else if without == nil || !without(owner, pod) {
+			left.Pods = append(left.Pods, *pod)
+		}
+	}
+	if len(left.Pods) == 0 {
+		return left, &hold{reason: reason, message: ownerText(owner) + " has no pod that may die" + counted(spared)}
+	}
+	return left, nil
 }
 
 // checkOwner returns why no pod of an owner may be killed.
@@ -194,29 +210,47 @@ func (r *run) checkOwner(owner *Owner) *hold {
 	return nil
 }
 
-// ineligible returns why a pod may not be killed, or "" if it may.
-func (r *run) ineligible(owner *Owner, pod *Pod) string {
+// ineligible returns why a pod may not be killed, or "" if it may. known is false if that is because a fact could not be
+// read.
+func (r *run) ineligible(owner *Owner, pod *Pod) (why string, known bool) {
 	switch {
 	case !pod.Selected:
-		return "not selected by the target"
+		return "not selected by the target", true
 	case !pod.Running, !pod.ready():
-		return "not ready"
-	case pod.Protected:
-		return "protected"
-	case pod.Cordoned:
-		return "on a cordoned node"
+		return "not ready", true
+	case r.minAge > 0 && pod.Created.After(r.now.Add(clockSlack)):
+		return fmt.Sprintf("younger than filter.minAge (%s), since the operator's clock is behind", r.minAge), true
 	case pod.Created.IsZero(), r.now.Sub(pod.Created) < r.minAge && r.minAge > 0:
 		r.requeueAfter(pod.Created, r.minAge)
-		return fmt.Sprintf("younger than filter.minAge (%s)", r.minAge)
+		return fmt.Sprintf("younger than filter.minAge (%s)", r.minAge), true
 	case r.now.Sub(pod.ReadySince) < owner.MinReady && owner.MinReady > 0:
 		r.requeueAfter(pod.ReadySince, owner.MinReady)
-		return "ready for less than minReadySeconds"
-	case r.requireBudget && !pod.Covered:
-		return "without a PodDisruptionBudget"
+		return "ready for less than minReadySeconds", true
 	case r.exclude != nil && r.exclude.Matches(labels.Set(pod.Labels)):
-		return "excluded by filter.exclude"
+		return "excluded by filter.exclude", true
 	}
-	return ""
+	return r.forbidden(pod)
+}
+
+// forbidden returns which fact that a cache lacks keeps a pod alive, or "" if none does.
+func (r *run) forbidden(pod *Pod) (why string, known bool) {
+	for _, f := range []struct {
+		is, forbids  Fact
+		why, unknown string
+	}{
+		{pod.Protected, True, "protected", "not known to be unprotected"},
+		{pod.Cordoned, True, "on a cordoned or draining node", "on a node that could not be read"},
+		{pod.Covered, False, "without a PodDisruptionBudget", "not known to have a PodDisruptionBudget"},
+	} {
+		switch {
+		case f.forbids == False && !r.requireBudget:
+		case f.is == f.forbids:
+			return f.why, true
+		case f.is == Unknown && !r.observed.Cached:
+			return f.unknown, false
+		}
+	}
+	return "", true
 }
 
 // counted lists how many pods there are for each reason, as the end of a sentence.
@@ -268,7 +302,7 @@ func (r *run) pickVictims(seed string, fit []Owner, n int) []chaosv1.Victim {
 			Name: pod.Name, UID: pod.UID, Node: clip(pod.Node, maxName), Outcome: chaosv1.VictimPending,
 			Owner: &chaosv1.VictimOwner{Kind: owner.Kind, Name: owner.Name, UID: owner.UID},
 		}
-		v.ReadyBefore = int32(r.owner(&v).ready(nil))
+		v.ReadyBefore = min(int32(r.owner(&v).ready(nil)), owner.Desired)
 		victims = append(victims, v)
 	}
 	return victims

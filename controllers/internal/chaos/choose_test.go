@@ -37,8 +37,8 @@ func TestWhatHoldsARun(t *testing.T) {
 		"the day's limit":    {func(b *suite) { b.p.Status.KilledDay, b.p.Status.KilledToday = "2026-03-02", 8 }, "DailyLimit", "8 have died"},
 		"young pods":         {func(b *suite) { each(b, func(p *Pod) { p.Created = b.o.Now.Add(5 * time.Minute) }) }, "NoCandidate", "younger than filter.minAge (10m0s)"},
 		"pods not available": {func(b *suite) { b.o.Owners[0].MinReady = 2 * time.Hour }, "NoCandidate", "ready for less than minReadySeconds"},
-		"cordoned nodes":     {func(b *suite) { each(b, func(p *Pod) { p.Cordoned = true }) }, "NoCandidate", "on a cordoned node"},
-		"protected pods":     {func(b *suite) { each(b, func(p *Pod) { p.Protected = true }) }, "NoCandidate", "protected"},
+		"cordoned nodes":     {func(b *suite) { each(b, func(p *Pod) { p.Cordoned = True }) }, "NoCandidate", "on a cordoned or draining node"},
+		"protected pods":     {func(b *suite) { each(b, func(p *Pod) { p.Protected = True }) }, "NoCandidate", "protected"},
 		"other pods":         {func(b *suite) { each(b, func(p *Pod) { p.Selected = false }) }, "NoCandidate", "not selected by the target"},
 		"pods not running":   {func(b *suite) { each(b, func(p *Pod) { p.Running = false }) }, "NoCandidate", "not ready"},
 		"dying pods":         {func(b *suite) { each(b, func(p *Pod) { p.Terminating = true }) }, "TooFewReady", "0 of 4"},
@@ -50,7 +50,7 @@ func TestWhatHoldsARun(t *testing.T) {
 		}, "NoCandidate", "Deployment api has no pod that may die: 4 excluded by filter.exclude"},
 		"no budget": {func(b *suite) {
 			b.edit(func(s *chaosv1.ChaosPodSpec) { s.Safety = &chaosv1.Safety{RequireDisruptionBudget: ptr.To(true)} })
-			each(b, func(p *Pod) { p.Covered = false })
+			each(b, func(p *Pod) { p.Covered = False })
 		}, "NoCandidate", "without a PodDisruptionBudget"},
 	} {
 		for _, asked := range []bool{false, true} {

@@ -31,6 +31,7 @@ type simOwner struct {
 	wanted, made, budget                         int
 	pods                                         []simPod
 	broken, rolling, unknown, forbidden, faulted bool
+	minReady                                     time.Duration
 }
 
 // repair has its pods ready from now on.
@@ -103,7 +104,7 @@ func (c *simCluster) all() []*simOwner {
 func (c *simCluster) views() []Owner {
 	var views []Owner
 	for _, o := range c.all() {
-		v := Owner{Kind: "Deployment", Name: o.name, UID: types.UID(o.uid), Desired: int32(o.wanted)}
+		v := Owner{Kind: "Deployment", Name: o.name, UID: types.UID(o.uid), Desired: int32(o.wanted), MinReady: o.minReady}
 		if o.rolling {
 			v.Unstable = "rolls out"
 		}
@@ -116,7 +117,7 @@ func (c *simCluster) views() []Owner {
 		for _, p := range o.pods {
 			pod := Pod{
 				Name: p.name, UID: p.uid, Node: fmt.Sprintf("n%d", p.node), Created: p.created, Running: true, Terminating: !p.ends.IsZero(),
-				Selected: true, Cordoned: p.node == c.cordoned && c.cordoned > 0, Covered: o.budget > 0, Labels: map[string]string{},
+				Selected: true, Protected: False, Cordoned: FactOf(p.node == c.cordoned && c.cordoned > 0), Covered: FactOf(o.budget > 0), Labels: map[string]string{},
 			}
 			if p.node == c.excluded {
 				pod.Labels["chaos"] = "off"

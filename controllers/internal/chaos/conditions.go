@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
 // maxCondition keeps a message readable in `kubectl describe`, in bytes.
@@ -43,6 +44,9 @@ func (r *run) wasHeld() (reason, message string, held bool) {
 func (r *run) hold(h *hold) {
 	r.held = h
 	r.requeueAt(h.until)
+	if h.until.IsZero() {
+		r.requeueAt(r.now.Add(heldInterval))
+	}
 	if reason, _, held := r.wasHeld(); !held || reason != h.reason {
 		what := "a run is due and held"
 		if c := r.status.CurrentRun; c != nil {
@@ -96,6 +100,8 @@ func (r *run) setReady() {
 		no(chaosv1.ReasonNoTarget, r.observed.Missing)
 	case len(r.owners) == 0:
 		no(chaosv1.ReasonNoTarget, "the target has no pods")
+	case !slices.ContainsFunc(r.owners, func(owner Owner) bool { return owner.Unknown == "" }):
+		r.set(chaosv1.ConditionReady, metav1.ConditionUnknown, chaosv1.ReasonUnknown, ownerText(&r.owners[0])+": "+r.owners[0].Unknown)
 	default:
 		reason, message := chaosv1.ReasonScheduled, "no run is due within sight"
 		switch next := r.status.NextRunTime; {
@@ -119,6 +125,9 @@ func (r *run) setRunConditions() {
 	switch c := r.status.CurrentRun; {
 	case c == nil:
 		r.clear(chaosv1.ConditionRunning)
+	case c.Phase == chaosv1.RunVerifying && len(r.unread) > 0:
+		r.set(chaosv1.ConditionRunning, metav1.ConditionTrue, chaosv1.ReasonVerifying,
+			"run "+c.ID+" cannot be verified yet: "+events.Summarize(r.unread)+": "+r.victimsText())
 	case c.Phase == chaosv1.RunVerifying && c.ReadyTime != nil:
 		r.set(chaosv1.ConditionRunning, metav1.ConditionTrue, chaosv1.ReasonVerifying,
 			"run "+c.ID+" has recovered, and must stay so until "+c.ReadyTime.Add(r.soak).UTC().Format(time.RFC3339)+": "+r.victimsText())
@@ -151,9 +160,11 @@ func (r *run) setSurvived() {
 			return
 		}
 	}
-	if meta.FindStatusCondition(r.status.Conditions, chaosv1.ConditionSurvived) == nil {
-		r.set(chaosv1.ConditionSurvived, metav1.ConditionUnknown, chaosv1.ReasonNoRun, "no run was verified yet")
+	if c := meta.FindStatusCondition(r.status.Conditions, chaosv1.ConditionSurvived); c != nil {
+		c.ObservedGeneration = r.status.ObservedGeneration
+		return
 	}
+	r.set(chaosv1.ConditionSurvived, metav1.ConditionUnknown, chaosv1.ReasonNoRun, "no run was verified yet")
 }
 
 // Unproven returns why the status of a ChaosPod does not show that its target survives the loss of a pod, as a message;

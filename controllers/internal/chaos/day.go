@@ -6,6 +6,8 @@ package chaos
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 )
 
@@ -13,40 +15,44 @@ import (
 // one was written before the clock was set back.
 const clockSlack = time.Minute
 
-// correctFutureTimes sets times in the future to now: what counts from them would otherwise wait for the clock. It also
-// sets fields that a status written by hand may lack.
-func (r *run) correctFutureTimes() {
+// correctFutureTimes sets times in the future to now: what counts from them would otherwise wait for the clock. It
+// returns by how much the latest one was ahead. It also sets fields that a status written by hand may lack.
+func (r *run) correctFutureTimes() (ahead time.Duration) {
 	st := &r.status
-	if st.DueAfter != nil && st.DueAfter.After(r.now.Add(clockSlack)) {
-		st.DueAfter = r.timestampPtr()
+	times := []*metav1.Time{st.DueAfter}
+	if st.Halt != nil {
+		times = append(times, &st.Halt.Time) // else a user's annotation of today would come before it
 	}
-	if st.Halt != nil && st.Halt.Time.After(r.now.Add(clockSlack)) {
-		st.Halt.Time = r.timestamp // else a human's answer of today would come before it
+	if c := st.CurrentRun; c != nil {
+		r.completeRun(c)
+		times = append(times, c.StartedTime, c.KilledTime, c.KillingTime, c.ReadyTime)
 	}
-	c := st.CurrentRun
-	if c == nil {
-		return
+	for _, at := range times {
+		if at != nil && at.After(r.now.Add(clockSlack)) {
+			ahead = max(ahead, at.Sub(r.now))
+			*at = r.timestamp
+		}
 	}
-	if c.StartedTime == nil || c.StartedTime.After(r.now.Add(clockSlack)) {
+	return ahead
+}
+
+// completeRun sets the fields of a run that it cannot be without.
+func (r *run) completeRun(c *chaosv1.CurrentRun) {
+	if c.StartedTime == nil {
 		c.StartedTime = r.timestampPtr()
 	}
-	if c.KilledTime == nil && c.Phase == chaosv1.RunVerifying || c.KilledTime != nil && c.KilledTime.After(r.now.Add(clockSlack)) {
+	if c.KilledTime == nil && c.Phase == chaosv1.RunVerifying {
 		c.KilledTime = r.timestampPtr()
-	}
-	if c.KillingTime != nil && c.KillingTime.After(r.now.Add(clockSlack)) {
-		c.KillingTime = r.timestampPtr()
-	}
-	if c.ReadyTime != nil && c.ReadyTime.After(r.now.Add(clockSlack)) {
-		c.ReadyTime = r.timestampPtr()
 	}
 	if c.Phase != chaosv1.RunKilling && c.Phase != chaosv1.RunVerifying {
 		c.Phase = chaosv1.RunPlanned
 	}
 	for i := range c.Victims {
-		if v := &c.Victims[i]; v.Owner == nil {
+		v := &c.Victims[i]
+		if v.Owner == nil {
 			v.Owner = &chaosv1.VictimOwner{}
 		}
-		if v := &c.Victims[i]; v.Outcome == "" {
+		if v.Outcome == "" {
 			v.Outcome = chaosv1.VictimPending
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -47,7 +48,7 @@ func ClaimsOf(status *chaosv1.ChaosPodStatus) []disruption.Claim {
 }
 
 func (r *run) decide() Decision {
-	r.addCanaryOwner()
+	r.setOwners()
 	r.trackSpec()
 	r.resume()
 	r.advance()
@@ -59,10 +60,11 @@ func (r *run) decide() Decision {
 	return r.decision()
 }
 
-// addCanaryOwner makes the canary its own owner.
-func (r *run) addCanaryOwner() {
-	r.owners = r.observed.Owners
+// setOwners sets the owners in an order of their own: that of a cache differs from one look to the next. A canary is
+// its own owner.
+func (r *run) setOwners() {
 	if r.template == nil {
+		r.owners = slices.SortedFunc(slices.Values(r.observed.Owners), func(a, b Owner) int { return strings.Compare(ownerText(&a), ownerText(&b)) })
 		return
 	}
 	owner := Owner{Kind: "ChaosPod", Name: r.p.Name, UID: r.p.UID, Desired: 1}
@@ -81,7 +83,8 @@ func (r *run) addCanaryOwner() {
 }
 
 // trackSpec records a new spec. Runs that were due before it was observed do not start, except that of schedule.at,
-// which was probably meant to be now. An annotation run-now that the object was created with asks for nothing.
+// which was probably meant to be now. An annotation run-now that the object was created with requests nothing: an object
+// that was restored from a backup has one as well.
 func (r *run) trackSpec() {
 	st := &r.status
 	if st.DueAfter != nil && st.ObservedGeneration == r.p.Generation {
@@ -90,6 +93,12 @@ func (r *run) trackSpec() {
 	if st.DueAfter == nil {
 		if token, ok := r.runNowToken(); ok {
 			st.LastRunNow = token
+			r.addMessage(Message{Reason: "ChaosMissed", Text: "the value " + strconv.Quote(token) + " of annotation " + chaosv1.RunNowAnnotation +
+				", with which the ChaosPod was created, requests no run: set another value"})
+		}
+	} else if reason, _, held := r.wasHeld(); held && st.CurrentRun == nil && !isCalendarReason(reason) {
+		if _, asked := r.runNowToken(); !asked {
+			r.addMessage(Message{Reason: "ChaosMissed", Text: "the run that was held (" + reason + ") is not made up for: the spec was changed"})
 		}
 	}
 	after := r.timestampPtr()

@@ -112,6 +112,9 @@ type Observation struct {
 	// Unknown is why the target cannot be read, in the words of a message: nothing is killed. Owners may
 	// then lack some.
 	Unknown string
+	// Cached means that it was read from a cache, which lacks facts of pods: they are taken for what allows a kill. The
+	// decision shows only whether to observe from the API server; no action of it is done.
+	Cached bool
 	// Suspect means that so many checks fail at once that the operator itself is probably at fault.
 	Suspect bool
 	// Owners are what the target's pods belong to, each once: the Deployment itself and not its
@@ -176,12 +179,30 @@ type Pod struct {
 	Terminating bool
 	// Selected means that the target takes it: target.selector need not match all pods of an owner.
 	Selected bool
-	// Protected means that it must not be killed: a static or mirror pod, or one of the operator.
-	Protected bool
-	// Cordoned means that its node is, or that it is not known whether it is.
-	Cordoned bool
-	// Covered means that a PodDisruptionBudget covers it.
-	Covered bool
+	// Protected: it must not be killed, such as a static or mirror pod.
+	Protected Fact
+	// Cordoned: its node is cordoned, or is being emptied.
+	Cordoned Fact
+	// Covered: a PodDisruptionBudget covers it.
+	Covered Fact
+}
+
+// Fact is what is known of something that an observation may lack.
+type Fact int8
+
+// The values of a Fact. What is Unknown is never killed for.
+const (
+	Unknown Fact = iota
+	True
+	False
+)
+
+// FactOf returns a fact that is known.
+func FactOf(is bool) Fact {
+	if is {
+		return True
+	}
+	return False
 }
 
 // Canary is the pod that has the canary's name.

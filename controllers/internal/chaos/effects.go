@@ -112,8 +112,6 @@ func (r *run) timedOut(o occurrence) {
 	r.halt(o, r.status.Runs[0].ID)
 }
 
-func (r *run) targetGone(o occurrence) { r.failed(o) }
-
 func (r *run) halt(o occurrence, id string) {
 	r.status.Halt = &chaosv1.Halt{Reason: o.reason, Message: clip(o.message, maxMessage), Time: halt.Began(r.now, r.p.Annotations[chaosv1.ResumeAnnotation]),
 		Generation: r.p.Generation, RunID: id}

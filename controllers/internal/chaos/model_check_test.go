@@ -74,7 +74,7 @@ func (m *model) survived(p *chaosv1.ChaosPod, o Observation, d Decision) {
 		return before != nil && run.ID == before.ID && run.Outcome == chaosv1.RunSurvived
 	})
 	soak, err := p.Spec.Verification.Soak.Parse()
-	if i < 0 || soak == 0 || m.canary != nil {
+	if i < 0 || soak == 0 || m.canary != nil || m.skew != 0 {
 		return
 	}
 	since := o.Now.Add(-soak)
@@ -110,7 +110,7 @@ func (m *model) used(id string) bool {
 
 // outside reports whether the calendar forbids to kill.
 func (m *model) outside() bool {
-	spec, minute := &m.stored.Spec, m.now.Minute()
+	spec, minute := &m.stored.Spec, m.clock().Minute()
 	return len(spec.Windows) > 0 && minute%30 >= 20 || len(spec.Blackouts) > 0 && minute >= 15 && minute < 20
 }
 
@@ -165,7 +165,7 @@ func (m *model) chosen(p *chaosv1.ChaosPod, o Observation, c *chaosv1.CurrentRun
 		m.fail("%s is chosen and was not seen", v.Name)
 	default:
 		pod := owner.Pods[j]
-		if pod.ReadySince.IsZero() || pod.Terminating || pod.Cordoned || pod.Labels["chaos"] == "off" || age > 0 && o.Now.Sub(pod.Created) < age || *spec.Safety.RequireDisruptionBudget && !pod.Covered {
+		if pod.ReadySince.IsZero() || pod.Terminating || pod.Cordoned != False || pod.Labels["chaos"] == "off" || age > 0 && o.Now.Sub(pod.Created) < age || *spec.Safety.RequireDisruptionBudget && pod.Covered != True {
 			m.fail("%s is chosen, and may not die: %+v", v.Name, pod)
 		}
 	}

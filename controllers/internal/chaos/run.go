@@ -4,6 +4,7 @@
 package chaos
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -40,7 +41,9 @@ type run struct {
 	day         string
 	killedToday int32
 
-	held           *hold
+	held *hold
+	// unread are the owners that a run which is verified waits for since they cannot be read.
+	unread         []string
 	actions        []Action
 	messages       []Message
 	requeue        time.Time
@@ -75,7 +78,10 @@ func newRun(p *chaosv1.ChaosPod, o Observation) *run {
 		r.schedule = ScheduleOf(p)
 	}
 	p.Status.DeepCopyInto(&r.status)
-	r.correctFutureTimes()
+	if ahead := r.correctFutureTimes(); ahead > 0 {
+		r.addMessage(Message{Reason: "ClockSkew", Warning: true, Text: fmt.Sprintf(
+			"a time in the status is %s in the future, and counts as now: the clock of this replica is behind that of an earlier one, or was set back", ahead.Round(time.Second))})
+	}
 	r.countDay()
 	return r
 }

@@ -239,7 +239,7 @@ func TestWhatStopsARunThatIsPlanned(t *testing.T) {
 		"a blackout":  {func(b *suite) { b.o.Schedule = ScheduleOf(b.p, common.Window{Schedule: "* * * * *", Duration: "1h"}) }, "Blackout"},
 		"a fault":     {func(b *suite) { b.o.Owners[0].Fault = "a fault" }, "FaultInjected"},
 		"too few":     {func(b *suite) { each(b, func(p *Pod) { p.ReadySince = time.Time{} }) }, "TooFewReady"},
-		"not for now": {func(b *suite) { each(b, func(p *Pod) { p.Cordoned = true }) }, "NoCandidate"},
+		"not for now": {func(b *suite) { each(b, func(p *Pod) { p.Cordoned = True }) }, "NoCandidate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newSuite(t)

@@ -340,7 +340,7 @@ func TestWhatIsDoneAboutACanary(t *testing.T) {
 		"another template":        {func(_ *suite, _ *Pod, c *Canary) { c.Hash = "old" }, DeleteCanary, "True/Scheduled"},
 		"it has finished":         {func(_ *suite, _ *Pod, c *Canary) { c.Finished = true }, DeleteCanary, "True/Scheduled"},
 		"it has finished at once": {func(b *suite, p *Pod, c *Canary) { c.Finished, p.Created = true, b.o.Now }, "", "True/Scheduled"},
-		"it cannot be read":       {func(_ *suite, _ *Pod, c *Canary) { c.Unknown, c.Pod = "timed out", nil }, "", "True/Scheduled"},
+		"it cannot be read":       {func(_ *suite, _ *Pod, c *Canary) { c.Unknown, c.Pod = "timed out", nil }, "", "Unknown/Unknown"},
 		"there is none":           {func(_ *suite, _ *Pod, c *Canary) { c.Pod = nil }, CreateCanary, "True/Scheduled"},
 		"none, and suspended": {func(b *suite, _ *Pod, c *Canary) {
 			c.Pod = nil

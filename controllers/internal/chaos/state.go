@@ -38,7 +38,8 @@ const (
 	Failed     Event = "Failed"
 	// DryRunEnded: all victims of a dry run are decided.
 	DryRunEnded Event = "DryRunEnded"
-	// EvictionMisconfigured: the eviction API could not decide. The run ends, and the ChaosPod halts.
+	// EvictionMisconfigured: the eviction API can decide about no workload of the target. The run ends, and the
+	// ChaosPod halts.
 	EvictionMisconfigured Event = "EvictionMisconfigured"
 	// Recovered: all owners have as many ready pods as before.
 	Recovered Event = "Recovered"
@@ -46,7 +47,7 @@ const (
 	// Continue.
 	TimedOut          Event = "TimedOut"
 	TimedOutTolerated Event = "TimedOutTolerated"
-	// TargetGone: an owner is deleted, so that the run proves nothing.
+	// TargetGone: an owner is deleted or scaled down, so that the run proves nothing.
 	TargetGone Event = "TargetGone"
 	// Resumed: a user ended the halt.
 	Resumed Event = "Resumed"
@@ -72,12 +73,12 @@ func Transitions() []Transition {
 		{open, NoneKilled, Idle, (*run).noneKilled},
 		{open, Failed, Idle, (*run).failed},
 		{open, DryRunEnded, Idle, (*run).dryRunEnded},
-		{[]State{Killing, Verifying}, EvictionMisconfigured, Halted, (*run).evictionMisconfigured},
+		{[]State{Killing}, EvictionMisconfigured, Halted, (*run).evictionMisconfigured},
 
 		{[]State{Verifying}, Recovered, Idle, (*run).recovered},
 		{[]State{Verifying}, TimedOut, Halted, (*run).timedOut},
 		{[]State{Verifying}, TimedOutTolerated, Idle, (*run).unrecovered},
-		{[]State{Verifying}, TargetGone, Idle, (*run).targetGone},
+		{[]State{Verifying}, TargetGone, Idle, (*run).failed},
 
 		{[]State{Halted}, Resumed, Idle, (*run).resumed},
 	}

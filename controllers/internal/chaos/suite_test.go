@@ -54,7 +54,7 @@ func (b *suite) owner(name string, pods int) Owner {
 // pod is one that may die.
 func (b *suite) pod(name string) Pod {
 	born := b.o.Now.Add(-time.Hour)
-	return Pod{Name: name, UID: types.UID("uid-" + name), Node: "n1", Created: born, Running: true, ReadySince: born, Selected: true, Covered: true}
+	return Pod{Name: name, UID: types.UID("uid-" + name), Node: "n1", Created: born, Running: true, ReadySince: born, Selected: true, Protected: False, Cordoned: False, Covered: True}
 }
 
 // decide decides and stores.

@@ -21,6 +21,9 @@ const (
 	killTimeout = 2 * time.Minute
 	// maxHold is how long a run that has started is held at most: it keeps others from its workloads.
 	maxHold = 10 * time.Minute
+	// heldInterval is how often a run that is held is looked at again: some holds end without an event, such as that of
+	// a node which was uncordoned.
+	heldInterval = 30 * time.Second
 	// retryInterval is the time until something is tried again that no event reports.
 	retryInterval = time.Second
 	// stepsAtOnce bounds how many phases a run passes in one decision.
@@ -92,8 +95,10 @@ func (r *run) updateVictims() {
 		if held := r.checkOwner(owner); reason == "" && held != nil {
 			reason = held.reason
 		}
-		if reason == "" && r.ineligible(owner, pod) != "" {
-			reason = chaosv1.ReasonNoCandidate
+		if why, known := r.ineligible(owner, pod); reason == "" && why != "" {
+			if reason = chaosv1.ReasonNoCandidate; !known {
+				reason = chaosv1.ReasonUnknown
+			}
 		}
 		switch {
 		case reason != "":
@@ -147,8 +152,6 @@ func (r *run) stopReason() string {
 func (r *run) finalStopReason() string {
 	c := r.status.CurrentRun
 	switch {
-	case slices.ContainsFunc(c.Victims, isMisconfigured):
-		return chaosv1.ReasonEvictionMisconfigured
 	case r.isDeleting():
 		return chaosv1.ReasonDeleting
 	case r.suspend:
@@ -164,7 +167,7 @@ func (r *run) finalStopReason() string {
 }
 
 // replaceBlocked chooses others for victims that disruption budgets kept alive: other pods of the same owners, or of
-// owners that have lost none. They are Pending in the status that is stored before they are killed.
+// owners that have lost none. If several budgets match a pod, its owner is left out. They are Pending in the status that is stored before they are killed.
 func (r *run) replaceBlocked() {
 	c := r.status.CurrentRun
 	open := min(r.missingVictims(), chaosv1.MaxStatusVictims-len(c.Victims))
@@ -194,7 +197,7 @@ func (r *run) missingVictims() int {
 	c := r.status.CurrentRun
 	n := int(c.Count)
 	for i := range c.Victims {
-		if c.Victims[i].Outcome != chaosv1.VictimSkippedDisruptionBudget {
+		if c.Victims[i].Outcome != chaosv1.VictimSkippedDisruptionBudget && !isMisconfigured(c.Victims[i]) {
 			n--
 		}
 	}
@@ -218,7 +221,7 @@ func (r *run) nextKillEvent() (occurrence, bool) {
 		return o, false
 	case !c.DryRun && r.deadCount() > 0:
 		o.event = Killed
-	case slices.ContainsFunc(c.Victims, isMisconfigured):
+	case r.isMisconfigured():
 		o.event, o.reason, o.message = EvictionMisconfigured, chaosv1.ReasonEvictionMisconfigured, r.misconfiguredText()
 	case c.DryRun:
 		o.event = DryRunEnded
@@ -231,6 +234,22 @@ func (r *run) nextKillEvent() (occurrence, bool) {
 		o.message = "no pod was killed: " + r.victimsText()
 	}
 	return o, true
+}
+
+// isMisconfigured reports whether the eviction API can decide about no workload of the target: the pods of one that it
+// cannot decide about keep no other workload from the next run.
+func (r *run) isMisconfigured() bool {
+	failed := map[types.UID]bool{}
+	for _, v := range r.status.CurrentRun.Victims {
+		if !isMisconfigured(v) {
+			return false
+		}
+		failed[v.Owner.UID] = true
+	}
+	isOther := func(owner Owner) bool {
+		return !failed[owner.UID] && (owner.Unknown != "" || slices.ContainsFunc(owner.Pods, func(pod Pod) bool { return pod.Selected }))
+	}
+	return len(failed) > 0 && r.observed.Unknown == "" && !slices.ContainsFunc(r.owners, isOther)
 }
 
 // deadCount returns how many victims were killed.
@@ -254,17 +273,24 @@ func isMisconfigured(v chaosv1.Victim) bool {
 	return v.Reason == chaosv1.ReasonEvictionMisconfigured && v.Outcome == chaosv1.VictimFailed
 }
 
-// nextVerifyEvent returns the event of a run that is verified, if any. Recovery comes before a timeout: the owners may
-// have recovered in time while there was no reconcile.
-func (r *run) nextVerifyEvent() (occurrence, bool) {
+// recovery is how far the owners of the victims have recovered, in words.
+type recovery struct {
+	// gone are deleted or scaled down, short have too few pods ready, and unread cannot be read.
+	gone, short, unread []string
+	// back is when the last pod became ready again after readyTime; zero for none.
+	back time.Time
+	// soak is how long they must stay ready.
+	soak time.Duration
+}
+
+// checkRecovery looks at the owners of the victims that died.
+func (r *run) checkRecovery(ends time.Time) recovery {
 	c := r.status.CurrentRun
 	dead := map[types.UID]bool{}
 	for i := range c.Victims {
 		dead[c.Victims[i].UID] = isDead(c.Victims[i].Outcome)
 	}
-	var gone, short []string
-	var back time.Time
-	ends := c.KilledTime.Add(r.recoveryTimeout)
+	found := recovery{soak: r.soak}
 	for i := range c.Victims {
 		v := &c.Victims[i]
 		if !isDead(v.Outcome) {
@@ -274,65 +300,91 @@ func (r *run) nextVerifyEvent() (occurrence, bool) {
 		name := v.Owner.Kind + " " + v.Owner.Name
 		switch {
 		case r.isUnknown(owner):
-			short = append(short, name+" cannot be read")
+			found.unread = append(found.unread, name+" cannot be read")
 		case owner == nil || owner.Desired == 0:
-			gone = append(gone, name)
+			found.gone = append(found.gone, name+" was deleted or scaled to zero")
+		case owner.Desired < v.ReadyBefore && c.ReadyTime == nil: // fewer pods are no proof that a lost one is replaced
+			found.gone = append(found.gone, fmt.Sprintf("%s was scaled from %d to %d", name, v.ReadyBefore, owner.Desired))
 		default:
-			wanted := int(min(v.ReadyBefore, owner.Desired))
-			switch ready, available, relapse := owner.ready(dead), r.available(owner, dead), r.readyAgainSince(owner, wanted, dead); {
-			case ready < wanted:
-				short = append(short, fmt.Sprintf("%s has %d of %d pods ready", name, ready, wanted))
-			case available < wanted:
-				short = append(short, fmt.Sprintf("%s has %d of %d pods ready for %s", name, available, wanted, owner.MinReady))
-			case relapse.After(ends):
-				short = append(short, name+" did not keep its pods ready")
-			case relapse.After(back):
-				back = relapse
-			}
+			r.checkReady(&found, owner, int(min(v.ReadyBefore, owner.Desired)), dead, ends)
 		}
 	}
+	return found
+}
+
+// checkReady looks at the pods of one owner.
+func (r *run) checkReady(found *recovery, owner *Owner, wanted int, dead map[types.UID]bool, ends time.Time) {
+	ready, relapse := owner.ready(dead), r.readyAgainSince(owner, wanted, dead)
+	available, ahead := r.available(owner, dead)
+	if ahead {
+		found.soak = max(found.soak, owner.MinReady)
+	}
+	switch name := ownerText(owner); {
+	case ready < wanted:
+		found.short = append(found.short, fmt.Sprintf("%s has %d of %d pods ready", name, ready, wanted))
+	case available < wanted:
+		found.short = append(found.short, fmt.Sprintf("%s has %d of %d pods ready for %s", name, available, wanted, owner.MinReady))
+	case relapse.After(ends):
+		found.short = append(found.short, name+" did not keep its pods ready")
+	case relapse.After(found.back):
+		found.back = relapse
+	}
+}
+
+// nextVerifyEvent returns the event of a run that is verified, if any. Recovery comes before a timeout: the owners may
+// have recovered in time while there was no reconcile. Owners that cannot be read have neither failed nor recovered: the
+// run waits for them.
+func (r *run) nextVerifyEvent() (occurrence, bool) {
+	c := r.status.CurrentRun
+	ends := c.KilledTime.Add(r.recoveryTimeout)
+	found := r.checkRecovery(ends)
 	switch {
-	case len(short) > 0:
+	case len(found.short)+len(found.unread) > 0: // what was not seen to stay ready soaks again
 		c.ReadyTime = nil
 	case c.ReadyTime == nil:
 		c.ReadyTime = r.timestampPtr()
-	case !back.IsZero():
-		c.ReadyTime = ptr.To(stampOf(back))
+	case !found.back.IsZero():
+		c.ReadyTime = ptr.To(stampOf(found.back))
 	}
+	wait := func(until time.Time) (occurrence, bool) {
+		r.requeueAt(until)
+		return occurrence{}, false
+	}
+	r.unread = found.unread
 	switch {
-	case len(short) > 0 && r.now.Before(ends):
-		r.requeueAt(ends)
-		return occurrence{}, false
-	case len(short) > 0 && !r.haltOnFailure:
-		return occurrence{event: TimedOutTolerated, reason: chaosv1.ReasonRecoveryFailed, message: events.Summarize(short)}, true
-	case len(short) > 0:
-		return occurrence{event: TimedOut, reason: chaosv1.ReasonRecoveryFailed, message: events.Summarize(short)}, true
-	case len(gone) == 0 && r.now.Before(c.ReadyTime.Add(r.soak)):
-		r.requeueAt(c.ReadyTime.Add(r.soak))
-		return occurrence{}, false
-	case slices.ContainsFunc(c.Victims, isMisconfigured):
-		return occurrence{event: EvictionMisconfigured, reason: chaosv1.ReasonEvictionMisconfigured, message: r.misconfiguredText()}, true
-	case len(gone) > 0:
-		return occurrence{event: TargetGone, reason: chaosv1.ReasonTargetGone, message: "deleted or scaled to zero before it recovered: " + events.Summarize(gone)}, true
+	case len(found.short) > 0 && r.now.Before(ends):
+		return wait(ends)
+	case len(found.short) > 0 && !r.haltOnFailure:
+		return occurrence{event: TimedOutTolerated, reason: chaosv1.ReasonRecoveryFailed, message: events.Summarize(found.short)}, true
+	case len(found.short) > 0:
+		return occurrence{event: TimedOut, reason: chaosv1.ReasonRecoveryFailed, message: events.Summarize(found.short)}, true
+	case len(found.unread) > 0:
+		return wait(r.now.Add(heldInterval))
+	case len(found.gone) > 0:
+		return occurrence{event: TargetGone, reason: chaosv1.ReasonTargetGone, message: "before it recovered, " + events.Summarize(found.gone)}, true
+	case r.now.Before(c.ReadyTime.Add(found.soak)):
+		return wait(c.ReadyTime.Add(found.soak))
 	}
 	return occurrence{event: Recovered, reason: chaosv1.ReasonRecovered, message: "died: " + r.victimsText()}, true
 }
 
-// available returns how many pods have been ready for minReadySeconds, without some.
-func (r *run) available(owner *Owner, without map[types.UID]bool) int {
-	n := 0
+// available returns how many pods have been ready for minReadySeconds, without some. One that is ready since a time in the
+// future counts, and ahead is true: the clock is behind, so that its age is not known.
+func (r *run) available(owner *Owner, without map[types.UID]bool) (n int, ahead bool) {
 	for i := range owner.Pods {
 		pod := &owner.Pods[i]
 		if !pod.ready() || without[pod.UID] {
 			continue
 		}
-		if r.now.Sub(pod.ReadySince) < owner.MinReady && owner.MinReady > 0 {
+		if age := r.now.Sub(pod.ReadySince); age >= 0 && age < owner.MinReady {
 			r.requeueAfter(pod.ReadySince, owner.MinReady)
 			continue
+		} else if age < 0 && owner.MinReady > 0 {
+			ahead = true
 		}
 		n++
 	}
-	return n
+	return n, ahead
 }
 
 // readyAgainSince returns when the last pod became ready again that was not ready after readyTime, and that its owner
