@@ -249,12 +249,11 @@ func (r *Reconciler) applyService(ctx context.Context, es *networkingv1.External
 	applied := &corev1.Service{ObjectMeta: metav1.ObjectMeta{
 		Name: es.Name, Namespace: es.Namespace, UID: ptr.Deref(wanted.UID, ""),
 	}}
+	if current != nil {
+		applied.Spec = *current.Spec.DeepCopy() // what others have set stays
+	}
 	if wanted.Spec != nil {
 		applied.Spec.ClusterIP = ptr.Deref(wanted.Spec.ClusterIP, "")
-	}
-	if current != nil {
-		applied.Spec.ExternalIPs, applied.Spec.SessionAffinity = current.Spec.ExternalIPs, current.Spec.SessionAffinity
-		applied.Spec.InternalTrafficPolicy, applied.Spec.PublishNotReadyAddresses = current.Spec.InternalTrafficPolicy, current.Spec.PublishNotReadyAddresses
 	}
 	return applied, nil
 }
@@ -358,6 +357,8 @@ func foreignFields(service *corev1.Service) []string {
 		"sessionAffinity":          service.Spec.SessionAffinity != "" && service.Spec.SessionAffinity != corev1.ServiceAffinityNone,
 		"internalTrafficPolicy":    ptr.Deref(service.Spec.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster) != corev1.ServiceInternalTrafficPolicyCluster,
 		"publishNotReadyAddresses": service.Spec.PublishNotReadyAddresses,
+		"trafficDistribution":      ptr.Deref(service.Spec.TrafficDistribution, "") != "",
+		"ipFamilyPolicy":           ptr.Deref(service.Spec.IPFamilyPolicy, corev1.IPFamilyPolicyPreferDualStack) != corev1.IPFamilyPolicyPreferDualStack,
 	} {
 		if set {
 			all = append(all, name)

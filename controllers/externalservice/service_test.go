@@ -188,11 +188,12 @@ func TestFieldsThatOthersHaveSetAreTold(t *testing.T) {
 	s.reconcileOnce()
 	edited(s, func(service *corev1.Service) {
 		service.Spec.ExternalIPs, service.Spec.SessionAffinity = []string{"8.8.8.8"}, corev1.ServiceAffinityClientIP
+		service.Spec.TrafficDistribution, service.Spec.IPFamilyPolicy = new("PreferSameZone"), new(corev1.IPFamilyPolicySingleStack)
 	})
 	s.reconcileOnce()
 	s.wantEvents(eventForeignFields)
 	message := meta.FindStatusCondition(s.object().Status.Conditions, networkingv1.ConditionReady).Message
-	if !strings.HasSuffix(message, foreignFieldsSet+": externalIPs, sessionAffinity") {
+	if !strings.HasSuffix(message, foreignFieldsSet+": externalIPs, ipFamilyPolicy, sessionAffinity, trafficDistribution") {
 		t.Error(message)
 	}
 	s.reconcileUnchanged("told")
