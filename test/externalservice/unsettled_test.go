@@ -19,7 +19,7 @@ func TestNamesThatNeverSettleKeepNothingElseFromBeingPublished(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	s.amongMany()
-	s.Test.Patience = 30 * time.Second // several times the bound, and shorter than the names go on
+	s.Patience = 30 * time.Second // several times the bound, and shorter than the names go on
 	address := s.Servers.Address()
 	s.server(s.Servers.HTTP(address + ":7000"))
 	endpoints := []string{`{name: static, addresses: [` + address + `]}`}

@@ -142,7 +142,7 @@ type struckRequest struct {
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	defer context.AfterFunc(p.ctx, cancel)()
+	defer context.AfterFunc(p.ctx, cancel)() //nolint:contextcheck // both end it
 	request := requestOf(r.Method, r.URL)
 	r.Header.Del("Accept-Encoding") // an API server compresses watches, too, whose events could not be told apart
 	forwarded := struckRequest{Request: request}

@@ -310,7 +310,7 @@ func (s *suite) writeWithRights(names []string, isNamed func(c rightsCase, missi
 		}
 		err := check()
 		for deadline := time.Now().Add(5 * time.Second); err != nil && time.Now().Before(deadline); err = check() {
-			time.Sleep(100 * time.Millisecond) // the API server learns of a Role in a moment
+			<-time.After(100 * time.Millisecond) // the API server learns of a Role in a moment
 		}
 		if err != nil {
 			s.Error(err)
