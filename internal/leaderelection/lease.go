@@ -150,13 +150,20 @@ type observedLease struct {
 	known bool
 	lease *coordinationv1.Lease // nil where there is none
 	since time.Time
+	// free is when one that was deleted would have expired.
+	free time.Time
 }
 
 // update returns the observation after the Lease was read. A Lease with the same spec was not renewed, and
-// its time continues.
+// its time continues. That it was deleted does not mean that its holder has stopped: it makes the Lease again.
 func (s observedLease) update(lease *coordinationv1.Lease, now time.Time) observedLease {
 	next := observedLease{known: true, lease: lease, since: now}
-	if s.known && s.lease != nil && lease != nil && equality.Semantic.DeepEqual(s.lease.Spec, lease.Spec) {
+	switch {
+	case lease == nil && s.lease == nil:
+		next.free = s.free
+	case lease == nil:
+		next.free = now.Add(s.expiresIn(now, 0))
+	case s.lease != nil && equality.Semantic.DeepEqual(s.lease.Spec, lease.Spec):
 		next.since = s.since
 	}
 	return next
@@ -167,6 +174,9 @@ func (s observedLease) update(lease *coordinationv1.Lease, now time.Time) observ
 func (s observedLease) expiresIn(now time.Time, unknown time.Duration) time.Duration {
 	if !s.known {
 		return unknown
+	}
+	if s.lease == nil {
+		return max(0, s.free.Sub(now))
 	}
 	if holder(s.lease) == "" {
 		return 0

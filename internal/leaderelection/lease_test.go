@@ -4,6 +4,7 @@
 package leaderelection
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -26,18 +27,22 @@ func TestALeaseIsFreeByTheClockOfTheOneThatWatchesIt(t *testing.T) {
 		seen []*coordinationv1.Lease // one second apart
 		want time.Duration           // at the last
 	}{
-		"never seen":                      {nil, time.Minute},
-		"there is none":                   {[]*coordinationv1.Lease{nil}, 0},
-		"released":                        {[]*coordinationv1.Lease{held("", now)}, 0},
-		"no holder at all":                {[]*coordinationv1.Lease{{}}, 0},
-		"held":                            {[]*coordinationv1.Lease{held("a", now)}, 15 * time.Second},
-		"held by a clock of the past":     {[]*coordinationv1.Lease{held("a", now.Add(-time.Hour))}, 15 * time.Second},
-		"held by a clock of the future":   {[]*coordinationv1.Lease{held("a", now.Add(time.Hour))}, 15 * time.Second},
-		"not renewed":                     {[]*coordinationv1.Lease{held("a", now), held("a", now), held("a", now)}, 13 * time.Second},
-		"renewed":                         {[]*coordinationv1.Lease{held("a", now), held("a", now.Add(1))}, 15 * time.Second},
-		"touched, not renewed":            {[]*coordinationv1.Lease{held("a", now), labeled}, 14 * time.Second},
-		"deleted and held again":          {[]*coordinationv1.Lease{held("a", now), nil, held("a", now)}, 15 * time.Second},
-		"another holder at the same time": {[]*coordinationv1.Lease{held("a", now), held("b", now)}, 15 * time.Second},
+		"never seen":                       {nil, time.Minute},
+		"there is none":                    {[]*coordinationv1.Lease{nil}, 0},
+		"released":                         {[]*coordinationv1.Lease{held("", now)}, 0},
+		"no holder at all":                 {[]*coordinationv1.Lease{{}}, 0},
+		"held":                             {[]*coordinationv1.Lease{held("a", now)}, 15 * time.Second},
+		"held by a clock of the past":      {[]*coordinationv1.Lease{held("a", now.Add(-time.Hour))}, 15 * time.Second},
+		"held by a clock of the future":    {[]*coordinationv1.Lease{held("a", now.Add(time.Hour))}, 15 * time.Second},
+		"not renewed":                      {[]*coordinationv1.Lease{held("a", now), held("a", now), held("a", now)}, 13 * time.Second},
+		"renewed":                          {[]*coordinationv1.Lease{held("a", now), held("a", now.Add(1))}, 15 * time.Second},
+		"touched, not renewed":             {[]*coordinationv1.Lease{held("a", now), labeled}, 14 * time.Second},
+		"deleted":                          {[]*coordinationv1.Lease{held("a", now), held("a", now), nil, nil}, 12 * time.Second},
+		"deleted after it had expired":     {append(slices.Repeat([]*coordinationv1.Lease{held("a", now)}, 20), nil), 0},
+		"deleted after it was released":    {[]*coordinationv1.Lease{held("a", now), held("", now), nil}, 0},
+		"deleted, and made by another one": {[]*coordinationv1.Lease{held("a", now), nil, held("b", now)}, 15 * time.Second},
+		"deleted and held again":           {[]*coordinationv1.Lease{held("a", now), nil, held("a", now)}, 15 * time.Second},
+		"another holder at the same time":  {[]*coordinationv1.Lease{held("a", now), held("b", now)}, 15 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var seen observedLease
