@@ -52,13 +52,18 @@ type FamilyAnswer struct {
 	Addresses []Address
 	// TTL is the shortest of all records of the chain, or the negative TTL of RFC 2308. 0 where neither is given.
 	TTL time.Duration
-	// Partial means that there may be more addresses: the answer was truncated, or a target of an SRV record could
-	// not be looked up.
+	// Partial means that there may be more addresses, of which nothing is known: the answer was truncated, or a target
+	// of an SRV record could not be looked up.
 	Partial bool
+	// Former are the last addresses of targets that could not be looked up now. They are not in Addresses.
+	Former []Address
 	// NoName means that the response was NXDOMAIN, and not only without records (RFC 2308). Where the other family
 	// resolves, one of the two responses is wrong.
 	NoName bool
 }
+
+// IsIncomplete reports whether the answer lacks addresses, or may lack some.
+func (a FamilyAnswer) IsIncomplete() bool { return a.Partial || len(a.Former) > 0 }
 
 // Answer is the result of a Lookup.
 type Answer struct {

@@ -108,6 +108,14 @@ type service struct {
 	weight uint16
 }
 
+// appendTo appends the addresses of a target, with its port.
+func (s *service) appendTo(all []Address, part FamilyAnswer) []Address {
+	for _, address := range part.Addresses {
+		all = append(all, Address{IP: address.IP, Port: s.port})
+	}
+	return all
+}
+
 // lookupServices looks up SRV records, and then the addresses of their targets. A target in a domain of the cluster is
 // left out; the answer is Denied if there is no other.
 func (l *lookup) lookupServices(ctx context.Context, name string) Answer {
@@ -121,8 +129,8 @@ func (l *lookup) lookupServices(ctx context.Context, name string) Answer {
 	}
 	answers := l.lookupTargets(ctx, services)
 	a := Answer{
-		IPv4: merge(services, answers, f.ttl, func(a Answer) FamilyAnswer { return a.IPv4 }),
-		IPv6: merge(services, answers, f.ttl, func(a Answer) FamilyAnswer { return a.IPv6 }),
+		IPv4: l.merge(services, answers, f.ttl, func(a Answer) FamilyAnswer { return a.IPv4 }),
+		IPv6: l.merge(services, answers, f.ttl, func(a Answer) FamilyAnswer { return a.IPv6 }),
 	}
 	a.Unused = unused
 	a.IPv4.Partial = a.IPv4.Partial || f.cut
@@ -193,9 +201,9 @@ func (l *lookup) lookupTargets(ctx context.Context, services []service) map[stri
 	return answers
 }
 
-// merge merges one family of all targets. With addresses of some targets, the answer is partial if others failed;
+// merge merges one family of all targets. With addresses of some targets, it has the former ones of those that failed;
 // without any, it is the most specific failure.
-func merge(services []service, answers map[string]Answer, ttl time.Duration, family func(Answer) FamilyAnswer) FamilyAnswer {
+func (l *lookup) merge(services []service, answers map[string]Answer, ttl time.Duration, family func(Answer) FamilyAnswer) FamilyAnswer {
 	count := map[Outcome]int{}
 	resolved, missing := FamilyAnswer{Outcome: Resolved, TTL: ttl}, ttl
 	for _, s := range services {
@@ -205,20 +213,21 @@ func merge(services []service, answers map[string]Answer, ttl time.Duration, fam
 		case Resolved:
 			resolved.TTL = min(resolved.TTL, part.TTL)
 			resolved.Partial = resolved.Partial || part.Partial
-			for _, address := range part.Addresses {
-				resolved.Addresses = append(resolved.Addresses, Address{IP: address.IP, Port: s.port})
-			}
+			resolved.Addresses = s.appendTo(resolved.Addresses, part)
 		case NXDomain:
 			missing = min(missing, part.TTL)
-		case ServFail, Truncated, AliasLoop, Timeout, Denied:
+		case ServFail, Truncated, AliasLoop, Timeout:
+			former, known := l.targets.last(s.target)
+			resolved.Partial = resolved.Partial || !known
+			resolved.Former = s.appendTo(resolved.Former, family(former))
+		case Denied:
 		}
 	}
 	failures := []Outcome{AliasLoop, Truncated, ServFail, Timeout} // the most specific first
 	failed := slices.IndexFunc(failures, func(o Outcome) bool { return count[o] > 0 })
 	switch {
 	case count[Resolved] > 0:
-		resolved.Partial = resolved.Partial || failed >= 0
-		resolved.Addresses = sorted(resolved.Addresses)
+		resolved.Addresses, resolved.Former = sorted(resolved.Addresses), sorted(resolved.Former)
 		return resolved
 	case failed >= 0:
 		return FamilyAnswer{Outcome: failures[failed]}

@@ -13,7 +13,7 @@ import (
 const maxTargetAnswers = 4096
 
 // targetAnswers keeps the addresses of targets of SRV records for their own TTL: SRV records often have a shorter one,
-// and up to 16 targets. The zero value is ready for use.
+// and up to 16 targets. What is older is what a target that fails has had. The zero value is ready for use.
 type targetAnswers struct {
 	mu    sync.Mutex
 	until map[string]time.Time
@@ -31,6 +31,14 @@ func (t *targetAnswers) get(target string, now time.Time) (Answer, bool) {
 	a := t.kept[target]
 	a.IPv4.TTL, a.IPv6.TTL = min(a.IPv4.TTL, left), min(a.IPv6.TTL, left)
 	return a, true
+}
+
+// last returns the last answer about a target, however old.
+func (t *targetAnswers) last(target string) (Answer, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a, has := t.kept[target]
+	return a, has
 }
 
 // put keeps an answer in which neither family failed.

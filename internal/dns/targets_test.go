@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miekg/dns"
+
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
@@ -48,5 +50,25 @@ func TestOnlySoManyTargetsAreKept(t *testing.T) {
 	}
 	if len(kept.kept) > maxTargetAnswers || len(kept.until) != len(kept.kept) {
 		t.Errorf("%d answers are kept", len(kept.kept))
+	}
+}
+
+// What was taken out of DNS goes, although another target does not resolve.
+func TestATargetThatFailsKeepsItsOwnAddressesAlone(t *testing.T) {
+	s := serve(t, "_db._tcp.example.com. 1 SRV 0 1 5432 a.example.com.", "_db._tcp.example.com. 1 SRV 0 1 5432 b.example.com.",
+		"a.example.com. 1 A 192.0.2.1", "b.example.com. 1 A 192.0.2.2")
+	now := time.Unix(1000, 0)
+	r := New(Options{Nameservers: told(s).Nameservers, Now: func() time.Time { return now }})
+	first := r.Lookup(t.Context(), "_db._tcp.example.com", networkingv1.RecordSRV).IPv4
+	if first.IsIncomplete() || len(first.Addresses) != 2 {
+		t.Errorf("at first %+v", first)
+	}
+	s.with(func(w dns.ResponseWriter, query *dns.Msg) bool {
+		return query.Question[0].Name == "b.example.com." && rcode(dns.RcodeServerFailure)(w, query)
+	})
+	now = now.Add(time.Minute)
+	got := r.Lookup(t.Context(), "_db._tcp.example.com", networkingv1.RecordSRV).IPv4
+	if got.Partial || len(got.Addresses) != 1 || len(got.Former) != 1 || got.Former[0] != first.Addresses[1] {
+		t.Errorf("then %+v, of %+v", got, first)
 	}
 }

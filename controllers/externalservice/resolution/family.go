@@ -109,7 +109,7 @@ func (f *family) applyAddresses(p dns.FamilyAnswer, s settings, interval time.Du
 		inherited := each.seeded && f.seedConfirmed
 		held := (rotates || inherited) && now.Before(each.keepUntil) ||
 			(isPool || isLarge && inherited) && each.missedAnswers <= maxMissed && (each.seeded || now.Sub(each.seen) < maxAbsence)
-		if p.Partial {
+		if p.Partial || slices.Contains(p.Former, each.address) {
 			held = now.Sub(each.seen) < max(s.keepFor, hold)
 		}
 		each.inUse = each.inUse && held

@@ -50,7 +50,7 @@ func (n *nameState) apply(a dns.Answer, now time.Time, at float64) {
 	if resolved {
 		a.IPv4, a.IPv6 = n.ipv4.correctNoName(a.IPv4), n.ipv6.correctNoName(a.IPv6)
 	}
-	n.state.Denied, n.state.UnusedTargets, n.state.Partial = a.Denied, a.Unused, a.IPv4.Partial || a.IPv6.Partial
+	n.state.Denied, n.state.UnusedTargets, n.state.Partial = a.Denied, a.Unused, a.IPv4.IsIncomplete() || a.IPv6.IsIncomplete()
 	n.ipv4.lastOutcome, n.ipv6.lastOutcome = a.IPv4.Outcome, a.IPv6.Outcome
 	interval := n.interval(a)
 	if resolved {

@@ -51,6 +51,8 @@ func part(text string, ttl time.Duration) dns.FamilyAnswer {
 		}
 	}
 	p := dns.FamilyAnswer{Outcome: dns.Resolved, TTL: ttl}
+	text, former, _ := strings.Cut(text, " without ")
+	p.Former = addresses(former)
 	p.Addresses = addresses(strings.TrimPrefix(text, "partial "))
 	p.Partial = strings.HasPrefix(text, "partial ")
 	return p
@@ -99,6 +101,9 @@ func TestAnswersBecomeAddresses(t *testing.T) {
 		}},
 		"a partial answer removes nothing": {"", []step{
 			{"a b", nx, "a b", ""}, {"partial c", nx, "a b c", ""}, {"partial c", nx, "a b c", ""}, {"c", nx, "c", ""},
+		}},
+		"of a target that fails the former addresses stay": {"", []step{
+			{"a b c", nx, "a b c", ""}, {"a without b", nx, "a b", ""}, {"a without b", nx, "a b", ""}, {"a", nx, "a", ""},
 		}},
 		"a failing family keeps its addresses while the other moves": {"", []step{
 			{"a", "v6", "a v6", "Resolved"}, {"b", bad, "b v6", "Stale"}, {"c", none, "c v6", "Stale"}, {"c", "w6", "c w6", "Resolved"},
