@@ -39,8 +39,9 @@
 //     lookups within 20 TTLs; one such return may be a failover and its failback.
 //   - A rotation that goes on is a pool: an answer of 8 addresses or more, some of which came back in
 //     two lookups within 20 TTLs, or a smaller one with such a return in four. There an address stays
-//     until 10 answers in a row lacked it, for an hour at most where 2 TTLs are not longer, so that
-//     the pool settles as one set of addresses. What the pool has given up goes after that.
+//     until 10 answers in a row lacked it, or 5 times as many as it takes to see the pool once, for an
+//     hour at most where 2 TTLs are not longer, so that the pool settles as one set of addresses. What
+//     the pool has given up goes after that.
 //   - The addresses of a Seed that the first answer lacks go at once where it has none of them, and
 //     stay as in a rotation where it has some, and as in a pool where that is an answer of 8 or more:
 //     it is unknown whether there was one. They count as seen at SeedTime. Those of a Seed without a

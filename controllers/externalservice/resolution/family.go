@@ -18,10 +18,12 @@ const (
 	poolSize = 8
 	// returnWindow is for how many TTLs an address that left is remembered, to notice that it returns.
 	returnWindow = 20
-	// maxMissed is in how many answers in a row an address of a pool may be missing, and maxAbsence for how
-	// long.
-	maxMissed  = 10
-	maxAbsence = time.Hour
+	// maxMissed is in how many answers in a row an address of a pool may be missing at least, and maxAbsence for how
+	// long at most. Where answers are small, it may be in maxMissedRounds times as many as it takes to see the pool once:
+	// of 20 addresses that come two at a time, one is missing in ten answers in a row every third time.
+	maxMissed       = 10
+	maxMissedRounds = 5
+	maxAbsence      = time.Hour
 	// poolReturns is in how many lookups addresses must have returned for a small answer to be one of a pool, and
 	// not of a failover and its failback.
 	poolReturns = 4
@@ -101,6 +103,7 @@ func (f *family) applyAddresses(p dns.FamilyAnswer, s settings, interval time.Du
 	isLarge := len(p.Addresses) >= poolSize
 	rotates := isLarge || cameBack(2)
 	isPool := cameBack(poolReturns) || isLarge && cameBack(2)
+	mayMiss := max(maxMissed, maxMissedRounds*f.count()/max(1, len(found)))
 	for i := range fresh {
 		each := &fresh[i]
 		if each.inLastAnswer {
@@ -108,7 +111,7 @@ func (f *family) applyAddresses(p dns.FamilyAnswer, s settings, interval time.Du
 		}
 		inherited := each.seeded && f.seedConfirmed
 		held := (rotates || inherited) && now.Before(each.keepUntil) ||
-			(isPool || isLarge && inherited) && each.missedAnswers <= maxMissed && (each.seeded || now.Sub(each.seen) < maxAbsence)
+			(isPool || isLarge && inherited) && each.missedAnswers <= mayMiss && (each.seeded || now.Sub(each.seen) < maxAbsence)
 		if p.Partial || slices.Contains(p.Former, each.address) {
 			held = now.Sub(each.seen) < max(s.keepFor, hold)
 		}

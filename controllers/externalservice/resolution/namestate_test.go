@@ -5,6 +5,7 @@ package resolution
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"strings"
@@ -266,6 +267,29 @@ func TestNoMoreThanAHundredAddressesCount(t *testing.T) {
 	}
 	if known > 4*maxAddresses {
 		t.Errorf("%d addresses are remembered", known)
+	}
+}
+
+func TestAPoolThatComesInSmallAnswersIsPublishedWhole(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 0))
+	pool := make([]dns.Address, 20)
+	for i := range pool {
+		pool[i].IP = netip.AddrFrom4([4]byte{198, 18, 0, byte(i)})
+	}
+	r := newNameState(Name{MaxTTL: time.Hour})
+	changes, before := 0, 0
+	for i := range 500 {
+		random.Shuffle(len(pool), func(i, j int) { pool[i], pool[j] = pool[j], pool[i] })
+		answer := sorted(slices.Clone(pool[:2]))
+		r.apply(dns.Answer{IPv4: dns.FamilyAnswer{Outcome: dns.Resolved, Addresses: answer, TTL: 5 * time.Second}, IPv6: part("NXDomain", 0)},
+			epoch.Add(time.Duration(i)*5*time.Second), 0)
+		if n := len(r.state.Addresses); i >= 100 && n != before {
+			changes++
+		}
+		before = len(r.state.Addresses)
+	}
+	if before < 18 || changes > 20 {
+		t.Errorf("%d of 20 addresses in the end, %d changes in 400 lookups", before, changes)
 	}
 }
 
