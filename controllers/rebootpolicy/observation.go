@@ -31,7 +31,9 @@ type observation struct {
 	blockedBy, invalid string
 
 	workloads []*workload
-	gates     []string
+	// unselected are the workloads of the status that exist, and that the spec does not select.
+	unselected map[types.UID]bool
+	gates      []string
 	calendar  restart.Calendar
 	suspect   bool
 	// sourceCount is how many ConfigMaps and Secrets are observed, and watchedSources those that a watch
@@ -91,22 +93,35 @@ func (o *observation) inFlight(uid types.UID) bool {
 
 // targetStatus returns what the status has of a workload; the zero value where it has nothing.
 func (o *observation) targetStatus(w *workload) autorebootv1.TargetStatus {
-	for i := range o.policy.Status.Targets {
-		if t := &o.policy.Status.Targets[i]; t.UID == w.UID && t.Kind == w.Kind {
-			return *t
+	for _, all := range [][]autorebootv1.TargetStatus{o.policy.Status.Targets, o.policy.Status.UnselectedTargets} {
+		for i := range all {
+			if t := &all[i]; t.UID == w.UID && t.Kind == w.Kind {
+				return *t
+			}
 		}
 	}
 	return autorebootv1.TargetStatus{}
 }
 
-// baseline returns the stored fingerprint of a source for a trigger.
-func (o *observation) baseline(w *workload, trigger, source string) (string, bool) {
+// baseline returns the stored fingerprint of a source for a trigger. Until the decision after a trigger was renamed, it is
+// stored under the former name.
+func (o *observation) baseline(w *workload, trigger, source string) (fingerprint string, found bool) {
 	for _, b := range o.targetStatus(w).Baselines {
-		if b.Trigger == trigger && b.Source == source {
+		switch {
+		case b.Source != source:
+		case b.Trigger == trigger:
 			return b.Fingerprint, true
+		case !o.hasTrigger(b.Trigger):
+			fingerprint, found = b.Fingerprint, true
 		}
 	}
-	return "", false
+	return fingerprint, found
+}
+
+// hasTrigger reports whether the spec has a trigger of a name, or it is that of the annotation.
+func (o *observation) hasTrigger(name string) bool {
+	return name == autorebootv1.RestartNowTrigger ||
+		slices.ContainsFunc(o.policy.Spec.Triggers, func(t autorebootv1.Trigger) bool { return t.Name == name })
 }
 
 // selectedCount returns how many workloads the spec selects.
@@ -147,7 +162,7 @@ func (o *observation) starting(d *restart.Decision) (workloads []*workload) {
 
 // decisionInput returns what package restart decides from.
 func (o *observation) decisionInput() restart.Observation {
-	in := restart.Observation{Now: o.now, Gates: o.gates, Calendar: o.calendar, Suspect: o.suspect}
+	in := restart.Observation{Now: o.now, Gates: o.gates, Calendar: o.calendar, Suspect: o.suspect, Unselected: o.unselected}
 	for _, w := range o.workloads {
 		in.Workloads = append(in.Workloads, w.Workload.Workload)
 	}

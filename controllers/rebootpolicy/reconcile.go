@@ -146,6 +146,9 @@ func (r *Reconciler) observe(ctx context.Context, o *observation) (err error) {
 	if o.workloads, err = r.findTargets(ctx, o); err != nil {
 		return err
 	}
+	if err := r.findUnselected(ctx, o); err != nil {
+		return err
+	}
 	r.enqueuer.SetInterval(o.key, o.interval())
 	if err := r.readPods(ctx, o); err != nil {
 		return err

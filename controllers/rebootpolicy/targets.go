@@ -105,6 +105,24 @@ func (r *Reconciler) unselectedInFlight(ctx context.Context, o *observation, sel
 	return out, nil
 }
 
+// findUnselected sets which workloads of the status exist, and are selected no more: what they are owed is kept.
+func (r *Reconciler) findUnselected(ctx context.Context, o *observation) error {
+	o.unselected = map[types.UID]bool{}
+	for _, t := range slices.Concat(o.policy.Status.Targets, o.policy.Status.UnselectedTargets) {
+		if o.workload(t.UID) != nil {
+			continue
+		}
+		w, err := r.getWorkload(ctx, o.key.Namespace, t.Kind, t.Name, false)
+		if err != nil {
+			return err
+		}
+		if w != nil && w.UID == t.UID {
+			o.unselected[t.UID] = true
+		}
+	}
+	return nil
+}
+
 // limitTargets keeps as many workloads as a policy may watch, first those that it watches already: a new
 // workload must not end a restart in flight.
 func (o *observation) limitTargets(all []*workload) []*workload {

@@ -26,6 +26,10 @@ const (
 	changeConfig kind = "change"
 	// toggleSuspend suspends an object and resumes it, with nothing between.
 	toggleSuspend kind = "toggle"
+	// relabel takes the label away by which a RebootPolicy selects its Deployment, and puts it back.
+	relabel kind = "relabel"
+	// renameTrigger gives the trigger of a RebootPolicy another name.
+	renameTrigger kind = "rename"
 	// runChaos asks a ChaosPod for a run.
 	runChaos kind = "run"
 	// disturbPath has the path to the API server treat requests as fault says, for a while.
@@ -61,6 +65,8 @@ func (m move) String() string {
 		text += fmt.Sprintf(" %s for %s", refusals[m.Which%len(refusals)].name, m.Lasts)
 	case toggleSuspend:
 		text += " " + toggled[m.Which%len(toggled)].name
+	case relabel, renameTrigger:
+		text += " of " + restarted[m.Which%len(restarted)]
 	}
 	return text
 }
@@ -79,7 +85,7 @@ func (h history) String() string {
 
 // weighted repeats a kind that is to be drawn more often.
 var weighted = []kind{
-	editSpec, editSpec, replaceObjects, failPrimary, recoverPrimary, changeConfig, changeConfig, toggleSuspend, runChaos, disturbPath, disturbPath, disturbPath, refuseWrites, refuseWrites, freezeCluster, killLeader,
+	editSpec, editSpec, replaceObjects, failPrimary, recoverPrimary, changeConfig, changeConfig, toggleSuspend, relabel, renameTrigger, runChaos, disturbPath, disturbPath, disturbPath, refuseWrites, refuseWrites, freezeCluster, killLeader,
 }
 
 // histories draws a history of some moves.

@@ -98,7 +98,7 @@ func (w *world) policiesAtRest(ctx context.Context) error {
 	for i := range list.Items {
 		p, st := &list.Items[i], &list.Items[i].Status
 		known := len(st.Targets) == 1 && st.Targets[0].Pending == nil && slices.ContainsFunc(st.Targets[0].Baselines, func(b autorebootv1.Baseline) bool {
-			return b.Trigger == "config"
+			return b.Trigger == p.Spec.Triggers[0].Name
 		})
 		if st.ObservedGeneration != p.Generation || !known || len(st.InFlight) > 0 || st.Halt != nil || !meta.IsStatusConditionTrue(st.Conditions, autorebootv1.ConditionReady) {
 			errs = append(errs, fmt.Errorf("RebootPolicy %s at generation %d: %s", p.Name, p.Generation, framework.Text(st)))

@@ -10,9 +10,11 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
@@ -88,6 +90,10 @@ func (p *player) make(ctx context.Context, m move) error {
 		return p.change(ctx)
 	case toggleSuspend:
 		return p.toggle(ctx, m.Which)
+	case relabel:
+		return p.relabel(ctx, restarted[m.Which%len(restarted)])
+	case renameTrigger:
+		return p.rename(ctx, restarted[m.Which%len(restarted)])
 	case runChaos:
 		p.asked++
 		return p.patch(ctx, &chaosv1.ChaosPod{ObjectMeta: metav1.ObjectMeta{Name: "kills"}}, fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}}}`, chaosv1.RunNowAnnotation, p.asked))
@@ -171,14 +177,40 @@ func (p *player) toggle(ctx context.Context, which int) error {
 	return nil
 }
 
-// replaceSpec writes the present variant of "steady".
+// relabel has a RebootPolicy select its Deployment no more, and select it again.
+func (p *player) relabel(ctx context.Context, name string) error {
+	for _, value := range []string{"null", fmt.Sprintf("%q", name)} {
+		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err := p.patch(ctx, deployment, fmt.Sprintf(`{"metadata":{"labels":{"restart":%s}}}`, value)); err != nil {
+			return err
+		}
+		if err := pause(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rename gives the trigger of a RebootPolicy a name that it never had.
+func (p *player) rename(ctx context.Context, name string) error {
+	p.names[name]++
+	return p.replace(ctx, p.policyOf(name))
+}
+
+// replaceSpec writes the present variant of "steady". It is an update: by server-side apply, a field that another manager
+// wrote as well, as the move "replace" does, would stay.
 func (p *player) replaceSpec(ctx context.Context) error {
 	object, err := p.object(p.steadyManifest())
 	if err != nil {
 		return err
 	}
-	return framework.Retry(func() error {
-		return p.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("user"), client.ForceOwnership)
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		live := object.DeepCopy()
+		if err := p.Client.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {
+			return err
+		}
+		live.Object["spec"] = object.DeepCopy().Object["spec"]
+		return p.Client.Update(ctx, live)
 	})
 }
 

@@ -42,13 +42,15 @@ type world struct {
 	// changes are how often the ConfigMap of "web" changed, and changedAt is when it last did.
 	changes   int
 	changedAt time.Time
+	// names are how often the trigger of each RebootPolicy was renamed.
+	names map[string]int
 	// asked is how many runs of the ChaosPod "kills" were asked for.
 	asked int
 }
 
 // newWorld makes the objects, and waits until the operator has published and observed all.
 func newWorld(ctx context.Context, c *framework.Cluster) (*world, error) {
-	w := &world{Cluster: c}
+	w := &world{Cluster: c, names: map[string]int{}}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "h-"}}
 	if err := c.Client.Create(ctx, namespace); err != nil {
 		return w, err
@@ -90,10 +92,13 @@ func (w *world) host() string { return "steady." + w.namespace + ".example.com" 
 
 func ip(s *externalnet.Server) string { return s.At().Addr().String() }
 
+// restarted are the Deployments that a RebootPolicy of the same name selects.
+var restarted = []string{"web", "calm"}
+
 // workloads are two Deployments, each with a ConfigMap. Only that of "web" ever changes.
 func (w *world) workloads() []string {
 	var all []string
-	for _, name := range []string{"web", "calm"} {
+	for _, name := range restarted {
 		all = append(all,
 			fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {turn: '0'}}", name),
 			fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s, labels: {restart: %[1]s}}, spec: {replicas: %d, revisionHistoryLimit: 100,
@@ -105,7 +110,7 @@ func (w *world) workloads() []string {
 
 // kinds are the objects of Fairlead, as their manifests have them now.
 func (w *world) kinds() []string {
-	return []string{w.steadyManifest(), w.movingManifest(), policyOf("web"), policyOf("calm"), w.chaosOf("kills", "web", false, "{cron: '0 0 29 2 *'}"),
+	return []string{w.steadyManifest(), w.movingManifest(), w.policyOf("web"), w.policyOf("calm"), w.chaosOf("kills", "web", false, "{cron: '0 0 29 2 *'}"),
 		w.chaosOf("dry", "calm", true, "{interval: 15s}")}
 }
 
@@ -138,10 +143,10 @@ func (w *world) movingManifest() string {
 		healthCheck: {tcp: {}, interval: 1s, timeout: 1s}}}`, port, ip(w.primary), ip(w.standby))
 }
 
-func policyOf(name string) string {
+func (w *world) policyOf(name string) string {
 	return fmt.Sprintf(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: %s}, spec: {
-		targets: [{kind: Deployment, selector: {matchLabels: {restart: %[1]s}}}], triggers: [{name: config, type: ConfigChange, configChange: {}}],
-		debounce: {quietPeriod: 0s}, cooldown: 0s, limit: {maxRestarts: 100, within: 1h}, verification: {soak: 0s, timeout: 5m}}}`, name)
+		targets: [{kind: Deployment, selector: {matchLabels: {restart: %[1]s}}}], triggers: [{name: config-%d, type: ConfigChange, configChange: {}}],
+		debounce: {quietPeriod: 0s}, cooldown: 0s, limit: {maxRestarts: 100, within: 1h}, verification: {soak: 0s, timeout: 5m}}}`, name, w.names[name])
 }
 
 func (w *world) chaosOf(name, target string, dry bool, schedule string) string {

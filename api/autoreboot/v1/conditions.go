@@ -75,6 +75,8 @@ const (
 	ReasonPartitioned = "Partitioned"
 	// ReasonSourceMissing says that a ConfigMap or Secret is missing that new pods could not start without.
 	ReasonSourceMissing = "SourceMissing"
+	// ReasonSourceUnknown says that nothing which asked for the restart can be observed now.
+	ReasonSourceUnknown = "SourceUnknown"
 	// ReasonTerminating says that the workload is being deleted.
 	ReasonTerminating = "Terminating"
 	// ReasonProbesInconclusive says that so many checks fail at once that the operator itself is the
@@ -112,6 +114,9 @@ const (
 	ReasonEvictionMisconfigured = "EvictionMisconfigured"
 	// ReasonTargetGone says that the workload was deleted or recreated.
 	ReasonTargetGone = "TargetGone"
+	// ReasonUnselected says that the policy does not select the workload any more, and its restart was not begun or has timed
+	// out: the workload is owed it where it is selected again.
+	ReasonUnselected = "Unselected"
 	// ReasonStartingDeadline says that a scheduled run could not start in time.
 	ReasonStartingDeadline = "StartingDeadline"
 )

@@ -97,6 +97,16 @@ type RebootPolicyStatus struct {
 	// +optional
 	Targets []TargetStatus `json:"targets,omitempty"`
 
+	// unselectedTargets are workloads that the policy watched and does not select any more, while they exist: what each
+	// was last restarted for, and the restart that it is owed. Both count where the policy selects the workload again.
+	//
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	// +optional
+	UnselectedTargets []TargetStatus `json:"unselectedTargets,omitempty"`
+
 	// history holds the restarts that have ended, the latest first, at most historyLimit.
 	//
 	// +kubebuilder:validation:MaxItems=50

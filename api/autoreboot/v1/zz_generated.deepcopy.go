@@ -720,6 +720,13 @@ func (in *RebootPolicyStatus) DeepCopyInto(out *RebootPolicyStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.UnselectedTargets != nil {
+		in, out := &in.UnselectedTargets, &out.UnselectedTargets
+		*out = make([]TargetStatus, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
 	if in.History != nil {
 		in, out := &in.History, &out.History
 		*out = make([]RestartRecord, len(*in))

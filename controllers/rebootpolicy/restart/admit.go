@@ -40,7 +40,7 @@ func heldUntil(reason, message string, until time.Time) admission {
 // it yields. Whether the restart is still needed comes first, then what only a user can change.
 func (r *run) admit(t *target) admission {
 	checks := []func(*target) (admission, bool){
-		r.checkSuperseded, r.checkSuspendedOrHalted, r.checkObstacle, r.checkRefused, r.checkDebouncing, r.checkRolloutInProgress, r.checkBackoff, r.checkCooldown,
+		r.checkSuperseded, r.checkSuspendedOrHalted, r.checkObstacle, r.checkSourceUnknown, r.checkRefused, r.checkDebouncing, r.checkRolloutInProgress, r.checkBackoff, r.checkCooldown,
 		r.checkLimitReached, r.checkOutsideWindow, r.checkGateClosed, r.checkProbesInconclusive, r.checkSourceMissing, r.checkLowerWave,
 		r.checkChaosActive, r.checkConcurrencyLimit, r.checkDryRun,
 	}
@@ -70,6 +70,12 @@ func (r *run) checkObstacle(t *target) (admission, bool) {
 		return admission{}, false
 	}
 	return held(clip(t.workload.Obstacle, maxFingerprint), "the workload is "+t.workload.Obstacle), true
+}
+
+// checkSourceUnknown holds a restart none of whose triggers can be observed now: it may not be needed any more.
+func (r *run) checkSourceUnknown(t *target) (admission, bool) {
+	name := t.Pending.Triggers[0]
+	return held(autorebootv1.ReasonSourceUnknown, "what trigger "+name+" watches is not known: "+r.unobservable[name]), !t.isOwed() && len(t.requested.triggers) == 0
 }
 
 // checkRefused holds a restart that the API server refused, until it is tried again.

@@ -54,6 +54,7 @@ func (r *run) signals(w *Workload) []*Signal {
 // a source that is not in the spec any more is dropped.
 func (r *run) updateBaselines(t *target) {
 	t.signals = r.signals(t.workload)
+	r.adoptRenamed(t)
 	old := make(map[[2]string]autorebootv1.Baseline, len(t.Baselines))
 	for _, b := range t.Baselines {
 		old[[2]string{b.Trigger, b.Source}] = b
@@ -63,7 +64,7 @@ func (r *run) updateBaselines(t *target) {
 	complete := map[string]bool{}
 	for _, s := range t.signals {
 		if s.Unknown != "" {
-			if r.unobservable[s.Trigger] == "" {
+			if r.unobservable[s.Trigger] == "" && !t.workload.Unselected {
 				r.unobservable[s.Trigger] = clip(s.Unknown, maxFingerprint)
 			}
 			complete[s.Trigger] = false
@@ -87,7 +88,7 @@ func (r *run) updateBaselines(t *target) {
 			b = autorebootv1.Baseline{Trigger: s.Trigger, Source: s.Source}
 		case !ok:
 			b = baselineOf(s)
-		case b.Fingerprint != s.fingerprint() && s.isSilent(b.Fingerprint):
+		case b.Fingerprint != s.fingerprint() && s.isSilent(b.Fingerprint) && !(s.Incomparable && r.isOwedFor(t, s, &b)):
 			b = baselineOf(s)
 			r.changed[s.Trigger] = true
 		case b.Fingerprint == s.fingerprint() && s.Keys != "" && (b.Keys == "" || s.Recorded.After(timeOf(b.WrittenTime).Add(refreshAfter))):
@@ -97,9 +98,12 @@ func (r *run) updateBaselines(t *target) {
 		}
 		baselines = append(baselines, b)
 	}
+	unknown := t.hasUnknownSource()
 	for _, b := range t.Baselines {
 		_, specified := r.order[b.Trigger]
-		if _, left := old[[2]string{b.Trigger, b.Source}]; left && specified && !complete[b.Trigger] && len(baselines) < maxBaselines {
+		// One of a trigger that was renamed stays until the sources of all are known.
+		kept := specified && !complete[b.Trigger] || !specified && unknown
+		if _, left := old[[2]string{b.Trigger, b.Source}]; left && kept && len(baselines) < maxBaselines {
 			baselines = append(baselines, b)
 		}
 	}
@@ -107,6 +111,86 @@ func (r *run) updateBaselines(t *target) {
 		return cmp.Or(strings.Compare(a.Trigger, b.Trigger), strings.Compare(a.Source, b.Source))
 	})
 	t.Baselines = baselines
+}
+
+// adoptRenamed gives baselines of a trigger that the spec does not have any more to the trigger that has the same source
+// now, which is the same under another name: what it was last restarted for, and what it is owed.
+func (r *run) adoptRenamed(t *target) {
+	renamed := map[string][]string{}
+	for _, s := range t.signals {
+		if s.Level {
+			r.adoptLevel(t, s, renamed)
+			continue
+		}
+		if s.Trigger == autorebootv1.RestartNowTrigger || t.baseline(s) != nil {
+			continue
+		}
+		for i := range t.Baselines {
+			b := &t.Baselines[i]
+			if _, specified := r.order[b.Trigger]; !specified && b.Source == s.Source {
+				renamed[b.Trigger] = append(renamed[b.Trigger], s.Trigger)
+				b.Trigger = s.Trigger
+				break
+			}
+		}
+	}
+	if len(renamed) == 0 {
+		return
+	}
+	if t.Pending != nil {
+		t.Pending.Triggers = r.renameTriggers(t.Pending.Triggers, renamed)
+	}
+	if f := r.inFlight(t.id()); f != nil {
+		f.Triggers = r.renameTriggers(f.Triggers, renamed)
+	}
+}
+
+// adoptLevel gives the place of a trigger without baselines, which asked and which the spec does not have any more, to a new
+// one of that sort.
+func (r *run) adoptLevel(t *target, s *Signal, renamed map[string][]string) {
+	if slices.ContainsFunc(r.policy.Status.Triggers, func(known autorebootv1.TriggerStatus) bool { return known.Name == s.Trigger }) {
+		return
+	}
+	var asked []string
+	if t.Pending != nil {
+		asked = t.Pending.Triggers
+	}
+	if f := r.inFlight(t.id()); f != nil {
+		asked = f.Triggers
+	}
+	for _, name := range asked {
+		_, specified := r.order[name]
+		if !specified && renamed[name] == nil && !slices.ContainsFunc(t.Baselines, func(b autorebootv1.Baseline) bool { return b.Trigger == name }) {
+			renamed[name] = []string{s.Trigger}
+			return
+		}
+	}
+}
+
+// renameTriggers returns a list of triggers under the names that they have now, in their order and each once.
+func (r *run) renameTriggers(old []string, renamed map[string][]string) []string {
+	var names []string
+	for _, name := range old {
+		if now := renamed[name]; now != nil {
+			names = append(names, now...)
+		} else {
+			names = append(names, name)
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return r.order[a] - r.order[b] })
+	return slices.Compact(names)
+}
+
+// isOwedFor reports whether a target may be owed a restart for a source of which other keys count now, so that its content
+// cannot be compared with the baseline: one is pending, or the source was written while none could become pending.
+func (r *run) isOwedFor(t *target, s *Signal, b *autorebootv1.Baseline) bool {
+	if t.Pending != nil && slices.Contains(t.Pending.Triggers, s.Trigger) {
+		return true
+	}
+	unknown := slices.ContainsFunc(r.policy.Status.Triggers, func(known autorebootv1.TriggerStatus) bool {
+		return known.Name == s.Trigger && known.State == autorebootv1.TriggerUnknown
+	})
+	return (unknown || t.isBack || r.inFlight(t.id()) != nil) && s.Recorded.After(timeOf(b.WrittenTime))
 }
 
 // setBaselines makes the current fingerprints the baselines: of one signal, or of all if it is nil.
@@ -119,6 +203,12 @@ func (r *run) setBaselines(t *target, only *Signal) {
 			*b = baselineOf(s)
 		}
 	}
+}
+
+// hasUnknownSource reports whether a source without a baseline cannot be read: that of a trigger which was renamed may be
+// its.
+func (t *target) hasUnknownSource() bool {
+	return slices.ContainsFunc(t.signals, func(s *Signal) bool { return s.Unknown != "" && !s.Level && t.baseline(s) == nil })
 }
 
 func (t *target) baseline(s *Signal) *autorebootv1.Baseline {

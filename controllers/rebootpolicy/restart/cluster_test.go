@@ -14,6 +14,9 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
+// configSource is the source of the trigger ConfigChange.
+const configSource = "ConfigMap/a"
+
 // simPod is a pod of the simulated cluster. reads is what it found in each source as it was made.
 type simPod struct {
 	name     string
@@ -43,6 +46,8 @@ type simWorkload struct {
 	// budget refuses evictions, twoBudgets makes them impossible to decide, and refusing is admission that refuses
 	// every change.
 	budget, twoBudgets, refusing bool
+	// unselected is one that no label has the policy select.
+	unselected bool
 	// paused has its controller replace no pod. revisions are those that carry each restart.
 	paused    bool
 	revisions map[string]int
@@ -88,6 +93,9 @@ type simCluster struct {
 	reverted map[string]bool
 	// evicts is the strategy.
 	evicts bool
+	// names are those of the triggers, and keys is which keys of the ConfigMap count.
+	names [4]string
+	keys  int
 }
 
 func (w *simCluster) podOf(s *simWorkload) simPod {
@@ -189,10 +197,17 @@ func (w *simCluster) observe(token string) Observation {
 	for uid := range w.busy {
 		o.Others.Disrupted[uid] = true
 	}
+	o.Unselected = map[types.UID]bool{}
 	for _, s := range w.workloads {
-		if s.uid != "" {
-			o.Workloads = append(o.Workloads, w.view(s, token))
+		switch {
+		case s.uid == "":
+			continue
+		case s.unselected:
+			o.Unselected[types.UID(s.uid)] = true
 		}
+		view := w.view(s, token)
+		view.Unselected = s.unselected
+		o.Workloads = append(o.Workloads, view)
 	}
 	return o
 }
@@ -223,10 +238,10 @@ func (w *simCluster) view(s *simWorkload, token string) Workload {
 	v.Available = v.Available && len(s.pods) >= s.desired
 	v.Complete = v.Updated && v.Available && len(s.pods) == s.desired
 	v.Signals = []Signal{
-		w.signal("config", "ConfigMap/a", 0, true),
-		w.signal("plain", "", 1, false),
-		{Trigger: "tick", Fingerprint: "run-" + strconv.Itoa(w.tick), Deadline: w.tickEnds},
-		{Trigger: "probe", Level: true, Firing: s.wedged},
+		w.signal(w.names[0], configSource, 0, true),
+		w.signal(w.names[1], "ExternalService/db/AddressesChanged", 1, false),
+		{Trigger: w.names[2], Source: "0 3 * * * UTC", Fingerprint: "run-" + strconv.Itoa(w.tick), Deadline: w.tickEnds},
+		{Trigger: w.names[3], Level: true, Firing: s.wedged},
 		{Trigger: autorebootv1.RestartNowTrigger, Fingerprint: token},
 	}
 	return v
@@ -235,6 +250,7 @@ func (w *simCluster) view(s *simWorkload, token string) Workload {
 func (w *simCluster) signal(trigger, name string, i int, dated bool) Signal {
 	s := Signal{Trigger: trigger, Source: name, Fingerprint: fmt.Sprintf("content-%d", w.sources[i].content)}
 	if src := &w.sources[i]; dated {
+		s.Fingerprint = strconv.Itoa(w.keys) + "/" + s.Fingerprint
 		if src.unseen {
 			src.unseen, src.first = false, w.now
 		}

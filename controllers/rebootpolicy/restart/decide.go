@@ -14,7 +14,8 @@ import (
 // Decide returns what follows from an observation. p is the stored object; it is not changed. The same arguments give
 // the same bytes.
 //
-// The observation must be complete: the status of a workload that is missing from it is dropped.
+// The observation must be complete: the status of a workload that is missing from it is dropped. That of a workload which
+// is not selected any more is kept apart while the workload exists.
 func Decide(p *autorebootv1.RebootPolicy, o Observation) Decision {
 	return newRun(p, o).decide()
 }
@@ -26,8 +27,8 @@ func (r *run) decide() Decision {
 	r.advance()
 	r.evaluateTriggers()
 	r.startPending()
+	r.keepUnselected()
 	r.summarize()
-	r.dropUnselected()
 	r.reportTriggers()
 	d := r.decision()
 	d.Actions = r.actions()
@@ -55,8 +56,11 @@ func (r *run) dropGone() {
 // trackTargets gives each workload its target in the status, with baselines.
 func (r *run) trackTargets() {
 	known := make(map[autorebootv1.RestartTarget]autorebootv1.TargetStatus, len(r.status.Targets))
-	for _, t := range r.status.Targets {
-		known[targetOf(t.Kind, t.Name)] = t
+	former := slices.Concat(r.status.Targets, r.status.UnselectedTargets)
+	for _, t := range former {
+		if id := targetOf(t.Kind, t.Name); known[id].UID == "" {
+			known[id] = t
+		}
 	}
 	r.status.Targets = make([]autorebootv1.TargetStatus, 0, len(r.workloads))
 	r.targets = make([]target, 0, len(r.workloads))
@@ -73,7 +77,15 @@ func (r *run) trackTargets() {
 		}
 		status.UID = w.UID
 		r.status.Targets = append(r.status.Targets, status)
-		r.targets = append(r.targets, target{workload: w, isNew: fresh})
+		back := slices.ContainsFunc(r.status.UnselectedTargets, func(t autorebootv1.TargetStatus) bool { return t.UID == w.UID })
+		r.targets = append(r.targets, target{workload: w, isNew: fresh, isBack: back})
+		delete(known, id)
+	}
+	r.status.UnselectedTargets = nil
+	for _, t := range former {
+		if _, left := known[targetOf(t.Kind, t.Name)]; left && r.observed.Unselected[t.UID] {
+			r.status.UnselectedTargets = append(r.status.UnselectedTargets, t)
+		}
 	}
 	for i := range r.targets {
 		r.targets[i].TargetStatus = &r.status.Targets[i]
@@ -127,13 +139,7 @@ func (r *run) startPending() {
 		}
 	}
 	slices.SortStableFunc(queue, func(a, b *target) int {
-		if first := r.hasPriority(a); first != r.hasPriority(b) {
-			if first {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(cmp.Compare(a.workload.Wave, b.workload.Wave), a.Pending.Since.Compare(b.Pending.Since.Time))
+		return cmp.Or(cmp.Compare(orderFirst(r.hasPriority(a)), orderFirst(r.hasPriority(b))), cmp.Compare(a.workload.Wave, b.workload.Wave), a.Pending.Since.Compare(b.Pending.Since.Time))
 	})
 	// A target over its limit halts the policy, also for those before it in the queue.
 	for _, t := range queue {
@@ -155,18 +161,46 @@ func (r *run) startPending() {
 	}
 }
 
-// dropUnselected drops targets that the spec does not select, and whose restart has ended.
-func (r *run) dropUnselected() {
-	kept := r.status.Targets[:0]
+// keepUnselected keeps apart what is known of workloads that exist and that the spec does not select: what each was last
+// restarted for, and what it is owed. Where there is no room for all, those that are owed a restart come first.
+func (r *run) keepUnselected() {
+	apart, room := r.status.UnselectedTargets, maxPolicyBaselines
+	var kept []autorebootv1.TargetStatus
+	r.targets = slices.DeleteFunc(r.targets, func(t target) bool {
+		if t.workload.Unselected && r.inFlight(t.id()) == nil {
+			apart = append(apart, *t.TargetStatus)
+			return true
+		}
+		kept = append(kept, *t.TargetStatus)
+		room -= len(t.Baselines)
+		return false
+	})
 	for i := range r.targets {
-		if t := &r.targets[i]; !t.workload.Unselected || r.inFlight(t.id()) != nil {
-			kept = append(kept, *t.TargetStatus)
+		r.targets[i].TargetStatus = &kept[i]
+	}
+	slices.SortFunc(apart, func(a, b autorebootv1.TargetStatus) int {
+		return cmp.Or(cmp.Compare(orderFirst(a.Pending != nil), orderFirst(b.Pending != nil)), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	r.status.Targets, r.status.UnselectedTargets = kept, nil
+	for i := range apart[:min(len(apart), maxTargets)] {
+		t := &apart[i]
+		if room -= len(t.Baselines); room < 0 {
+			break
+		}
+		r.status.UnselectedTargets = append(r.status.UnselectedTargets, *t)
+		selected := slices.ContainsFunc(r.policy.Status.Targets, func(old autorebootv1.TargetStatus) bool { return old.UID == t.UID })
+		if selected && t.Pending != nil {
+			id := targetOf(t.Kind, t.Name)
+			r.addMessage(Message{Reason: "RestartHeld", Target: id, Text: "the restart of " + targetText(id) + " for " +
+				triggersText(t.Pending.Triggers) + " waits: the policy does not select the workload any more"})
 		}
 	}
-	r.status.Targets = kept
-	if len(kept) == 0 {
-		r.status.Targets = nil
-	}
-	r.targets = nil
 	r.trimHistory()
+}
+
+func orderFirst(first bool) int {
+	if first {
+		return 0
+	}
+	return 1
 }

@@ -17,6 +17,8 @@ type Observation struct {
 	Now time.Time
 	// Workloads are the targets that exist, each once, at most 100, ordered by wave, kind and name.
 	Workloads []Workload
+	// Unselected are workloads of the status that exist and that the policy does not select any more.
+	Unselected map[types.UID]bool
 	// Gates that are closed, as messages such as `ExternalService billing-db is not Healthy`.
 	Gates []string
 	// Calendar of windows and blackouts.

@@ -218,6 +218,11 @@ func inParentheses(message string) string {
 // failed makes the retry pending: its triggers may not fire again.
 func (r *run) failed(t *target, o occurrence) {
 	record := r.fail(t, o)
+	r.keepPending(t, &record)
+}
+
+// keepPending has the restart of a record wait again.
+func (r *run) keepPending(t *target, record *autorebootv1.RestartRecord) {
 	since := r.timestamp
 	if record.StartedTime != nil && record.StartedTime.Before(&since) {
 		since = *record.StartedTime
@@ -247,15 +252,27 @@ func (r *run) fail(t *target, o occurrence) autorebootv1.RestartRecord {
 	if o.reason == autorebootv1.ReasonTargetReverted {
 		r.addMessage(Message{Reason: "TargetReverted", Warning: true, Target: t.id(), Text: "restart " + record.ID + " of " + targetText(t.id()) + " was reverted by the workload's owner (Argo CD, Flux, Helm?): use the strategy Evict"})
 	}
-	r.addMessage(Message{Reason: "RestartFailed", Warning: true, Target: t.id(), Text: "restart " + record.ID + " of " + targetText(t.id()) + " failed: " + o.reason + inParentheses(record.Message), Ended: &record})
+	r.addFailedMessage(t, &record)
 	return record
+}
+
+func (r *run) addFailedMessage(t *target, record *autorebootv1.RestartRecord) {
+	r.addMessage(Message{Reason: "RestartFailed", Warning: true, Target: t.id(), Text: "restart " + record.ID + " of " + targetText(t.id()) + " failed: " +
+		record.Reason + inParentheses(record.Message), Ended: record})
 }
 
 // targetGone drops everything: a workload of the same name has baselines of its own.
 func (r *run) targetGone(t *target, o occurrence) {
 	record := r.endRestart(t, autorebootv1.ResultFailed, o)
 	*t.TargetStatus = autorebootv1.TargetStatus{Kind: t.Kind, Name: t.Name, LastRestartID: record.ID}
-	r.addMessage(Message{Reason: "RestartFailed", Warning: true, Target: t.id(), Text: "restart " + record.ID + " of " + targetText(t.id()) + " failed: " + o.reason, Ended: &record})
+	r.addFailedMessage(t, &record)
+}
+
+// unselected ends a restart of a workload that is not selected any more: what it was for is owed where it is selected again.
+func (r *run) unselected(t *target, o occurrence) {
+	record := r.endRestart(t, autorebootv1.ResultFailed, o)
+	r.addFailedMessage(t, &record)
+	r.keepPending(t, &record)
 }
 
 // endRestart moves a restart from inFlight to history.
@@ -286,8 +303,10 @@ func (r *run) resumed(*target, occurrence) { r.clearHalt() }
 // clearHalt ends a halt. Earlier failures and restarts do not count any more, or the policy would halt again at once.
 func (r *run) clearHalt() {
 	r.status.Halt = nil
-	for i := range r.status.Targets {
-		r.status.Targets[i].Attempts, r.status.Targets[i].RecentRestarts = 0, nil
+	for _, all := range [][]autorebootv1.TargetStatus{r.status.Targets, r.status.UnselectedTargets} {
+		for i := range all {
+			all[i].Attempts, all[i].RecentRestarts = 0, nil
+		}
 	}
 }
 

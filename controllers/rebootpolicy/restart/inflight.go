@@ -62,7 +62,7 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 	case autorebootv1.PhasePlanned:
 		switch {
 		case w.Unselected && w.RestartID != f.ID:
-			return occurrence{event: TargetGone, reason: autorebootv1.ReasonTargetGone}, true // nothing was done yet
+			return occurrence{event: Unselected, reason: autorebootv1.ReasonUnselected}, true // nothing was done yet
 		case w.RestartID == f.ID:
 			return occurrence{event: Annotated, generation: w.Generation}, true
 		case r.evict && w.allPodsNew(started):
@@ -90,7 +90,7 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 	}
 	if !r.now.Before(r.deadline(f)) {
 		if w.Unselected {
-			return occurrence{event: TargetGone, reason: autorebootv1.ReasonTargetGone}, true
+			return occurrence{event: Unselected, reason: autorebootv1.ReasonUnselected}, true
 		}
 		o := r.failure(t, autorebootv1.ReasonTimedOut)
 		o.message = w.Stopped(f)

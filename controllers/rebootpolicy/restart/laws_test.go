@@ -22,13 +22,11 @@ type law func(m *model, o Observation) error
 
 // laws are those that can be seen at one state. Repeated decisions, forgetful processes, lost changes and waits that never
 // end are seen by the model itself, in each of its histories.
-//
-// The histories rename no trigger, change no keys of a source, take no target's label away and delete no policy: what a
-// pending restart is owed for is lost then.
 func laws() map[string]law {
 	return map[string]law{
 		"unknown takes nothing away and starts nothing": unknownStartsNothing,
 		"the order of a list is only an order":          orderIsNothing,
+		"a name in the spec is only a name":             nameIsNothing,
 		"a refusal stays where it is":                   refusalStays,
 		"on and off is nothing":                         onAndOffIsNothing,
 		"more caution is never sooner":                  cautionIsNeverSooner,
@@ -107,7 +105,7 @@ func unknownStartsNothing(m *model, o Observation) error {
 			continue // the workload is gone
 		}
 		after := &d.Status.Targets[at]
-		if m.bytes(after.Baselines) != m.bytes(before.Baselines) {
+		if !maps.Equal(fingerprints(after), fingerprints(before.TargetStatus)) {
 			return fmt.Errorf("%s: the baselines of what is unknown have moved", before.Name)
 		}
 		if began[before.UID] && !before.isOwed() && before.LastRestartTime.Equal(after.LastRestartTime) {
@@ -125,6 +123,15 @@ func unknownStartsNothing(m *model, o Observation) error {
 		}
 	}
 	return nil
+}
+
+// fingerprints returns the baselines of a target by their sources: a trigger that was renamed has the same.
+func fingerprints(t *autorebootv1.TargetStatus) map[string]string {
+	all := map[string]string{}
+	for _, b := range t.Baselines {
+		all[b.Source] = b.Fingerprint
+	}
+	return all
 }
 
 // soaks reports whether the pods of a restart were seen to be new already.
@@ -147,6 +154,27 @@ func orderIsNothing(m *model, o Observation) error {
 	slices.Reverse(renumbered.Spec.Triggers)
 	if again = Decide(renumbered, o); !maps.Equal(planned(m.policy, &d), planned(m.policy, &again)) || len(d.Actions) != len(again.Actions) {
 		return fmt.Errorf("triggers in another order: %+v, not %+v", again.Actions, d.Actions)
+	}
+	return nil
+}
+
+// nameIsNothing renames each trigger in turn.
+func nameIsNothing(m *model, o Observation) error {
+	d := Decide(m.policy, o)
+	for i := range m.policy.Spec.Triggers {
+		name := &m.policy.Spec.Triggers[i].Name
+		renamed := m.policy.DeepCopy()
+		renamed.Spec.Triggers[i].Name = "renamed"
+		again := Decide(renamed, edited(o, func(w *Workload) {
+			for j := range w.Signals {
+				if w.Signals[j].Trigger == *name {
+					w.Signals[j].Trigger = "renamed"
+				}
+			}
+		}))
+		if !maps.Equal(planned(m.policy, &d), planned(m.policy, &again)) || len(d.Actions) != len(again.Actions) || !d.RequeueAt.Equal(again.RequeueAt) {
+			return fmt.Errorf("%s under another name: %+v at %s, not %+v at %s", *name, again.Actions, again.RequeueAt, d.Actions, d.RequeueAt)
+		}
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (m *model) checkPlan(o Observation, d Decision, f autorebootv1.InFlightRest
 		m.fail("%s is planned through a closed gate", f.ID)
 	case m.busy[f.UID]:
 		m.fail("%s is planned for a workload that is disrupted", f.ID)
-	case m.suspect && len(f.Triggers) == 1 && f.Triggers[0] == "probe":
+	case m.suspect && len(f.Triggers) == 1 && f.Triggers[0] == m.names[3]:
 		m.fail("%s is planned because of checks that are suspect", f.ID)
 	case d.Status.Halt != nil:
 		m.fail("%s is planned though the policy is halted", f.ID)
@@ -116,7 +116,7 @@ func (m *model) checkVerified(n Message) {
 func (m *model) checkCause(f autorebootv1.InFlightRestart, retried bool) {
 	before, restarted := m.asked[f.UID]
 	if restarted && !retried {
-		for i, name := range []string{"config", "plain", "tick", autorebootv1.RestartNowTrigger} {
+		for i, name := range []string{m.names[0], m.names[1], m.names[2], autorebootv1.RestartNowTrigger} {
 			if slices.Contains(f.Triggers, name) && before[i] == m.shown[i] {
 				m.fail("%s: %s restarts %s twice for one change", f.ID, name, f.Name)
 			}
@@ -178,7 +178,7 @@ func (m *model) runUntilIdle() {
 		m.sources[i].unknown = false
 	}
 	for _, s := range m.workloads {
-		s.broken, s.looping, s.reverts, s.budget, s.twoBudgets, s.refusing, s.wedged, s.paused = false, false, false, false, false, false, false, false
+		s.broken, s.looping, s.reverts, s.budget, s.twoBudgets, s.refusing, s.wedged, s.paused, s.unselected = false, false, false, false, false, false, false, false, false
 		s.desired = max(s.desired, 1)
 		if s.uid == "" {
 			m.createPod(s)
@@ -228,10 +228,10 @@ func (m *model) checkFinalState() {
 		switch {
 		case t.Pending != nil:
 			m.fail("%s still waits: %+v", t.Name, t.Pending)
-		case t.Attempts > *m.policy.Spec.Retry.MaxAttempts, m.lapsed[t.UID], m.abandoned[t.UID]:
+		case t.Attempts > *m.policy.Spec.Retry.MaxAttempts, m.lapsed[t.UID], m.excused[t.UID], m.abandoned[t.UID]:
 			continue
 		}
-		for i, name := range []string{"config", "plain"} {
+		for i, name := range m.names[:2] {
 			for _, b := range t.Baselines {
 				for _, p := range s.pods {
 					if b.Trigger == name && p.reads[i] != m.sources[i].content && m.asked[t.UID][i] > 0 {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -35,7 +37,7 @@ func eventKinds() []string {
 		"pass", "pass", "pass", "pass", "pass", "pass", "pass", "pass",
 		"change", "change", "change back", "tick", "wedge", "heal", "break", "mend", "loop", "deploy", "revert", "budget", "two budgets",
 		"blackout", "gate", "suspect", "suspend", "dry run", "edit", "resume", "restart now", "recreate", "delete", "scale", "group", "free", "busy", "unknown",
-		"withdraw", "drop trigger", "refuse", "pause",
+		"withdraw", "drop trigger", "refuse", "pause", "rename", "keys", "label",
 	}
 }
 
@@ -67,6 +69,8 @@ type model struct {
 	ended  map[types.UID]autorebootv1.RestartRecord
 	starts map[types.UID][]time.Time
 	lapsed map[types.UID]bool
+	// excused are workloads for which other keys began to count while the operator could not know of a change.
+	excused map[types.UID]bool
 	// shown are the changes that the operator last saw.
 	shown     [4]int
 	abandoned map[types.UID]bool
@@ -103,9 +107,10 @@ func newModel(seed uint64, seen map[string]int) *model {
 	d := func(s common.Duration) *common.Duration { return &s }
 	p := &autorebootv1.RebootPolicy{}
 	p.Namespace, p.Name, p.UID, p.Generation = "shop", "payments", "0123abcd-0000", 1
+	names := [4]string{"config", "plain", "tick", "probe"}
 	p.Spec.Triggers = []autorebootv1.Trigger{
-		{Name: "config", Type: autorebootv1.TriggerConfigChange}, {Name: "plain", Type: autorebootv1.TriggerEndpointsChange},
-		{Name: "tick", Type: autorebootv1.TriggerSchedule}, {Name: "probe", Type: autorebootv1.TriggerProbe},
+		{Name: names[0], Type: autorebootv1.TriggerConfigChange}, {Name: names[1], Type: autorebootv1.TriggerEndpointsChange},
+		{Name: names[2], Type: autorebootv1.TriggerSchedule}, {Name: names[3], Type: autorebootv1.TriggerProbe},
 	}
 	most := intstr.FromInt32(1 + random.Int32N(3))
 	attempts := random.Int32N(4)
@@ -124,8 +129,8 @@ func newModel(seed uint64, seen map[string]int) *model {
 		p.Spec.Strategy = &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict, Evict: &autorebootv1.EvictStrategy{Timeout: d("2m")}}
 	}
 	m := &model{policy: p, seen: seen, told: map[string]int{}, asked: map[types.UID][4]int{}, ended: map[types.UID]autorebootv1.RestartRecord{},
-		starts: map[types.UID][]time.Time{}, lapsed: map[types.UID]bool{}, abandoned: map[types.UID]bool{}, before: map[types.UID]verdict{}}
-	m.simCluster = simCluster{now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), free: 3, busy: map[types.UID]bool{}, rollouts: map[string]int{}, reverted: map[string]bool{}}
+		starts: map[types.UID][]time.Time{}, lapsed: map[types.UID]bool{}, excused: map[types.UID]bool{}, abandoned: map[types.UID]bool{}, before: map[types.UID]verdict{}}
+	m.simCluster = simCluster{now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), free: 3, busy: map[types.UID]bool{}, rollouts: map[string]int{}, reverted: map[string]bool{}, names: names}
 	m.evicts = p.Spec.Strategy.Type == autorebootv1.StrategyEvict
 	for i := range m.sources {
 		m.sources[i].written = m.now.Add(-time.Hour)
@@ -229,12 +234,68 @@ func (m *model) event(s step) {
 		}
 	case "unknown":
 		src.unknown = !src.unknown
+	case "rename":
+		m.rename(s.which % len(m.policy.Spec.Triggers))
+	case "keys":
+		m.changeKeys()
+	case "label":
+		target.unselected = !target.unselected
 	case "drop trigger":
 		if s.which == 0 && len(m.policy.Spec.Triggers) == 4 {
 			m.policy.Generation++
 			m.policy.Spec.Triggers = m.policy.Spec.Triggers[:3]
 		}
 	}
+}
+
+// rename gives a trigger another name, as one edit of the spec.
+func (m *model) rename(i int) {
+	m.policy.Generation++
+	name := m.names[i] + "-2"
+	if old, renamed := strings.CutSuffix(m.names[i], "-2"); renamed {
+		name = old
+	}
+	m.names[i], m.policy.Spec.Triggers[i].Name = name, name
+}
+
+// changeKeys has other keys of the ConfigMap count. What the operator has not stored, it cannot know to be owed then: that
+// the content changed while no process ran, or within the second of the baseline.
+func (m *model) changeKeys() {
+	m.policy.Generation++
+	m.keys++
+	unknown := slices.ContainsFunc(m.policy.Status.Triggers, func(s autorebootv1.TriggerStatus) bool {
+		return s.Name == m.names[0] && s.State == autorebootv1.TriggerUnknown
+	})
+	selected := len(m.policy.Status.Targets)
+	for i, t := range slices.Concat(m.policy.Status.Targets, m.policy.Status.UnselectedTargets) {
+		inFlight := slices.ContainsFunc(m.policy.Status.InFlight, func(f autorebootv1.InFlightRestart) bool { return f.UID == t.UID })
+		for _, b := range t.Baselines {
+			known := t.Pending != nil && slices.Contains(t.Pending.Triggers, b.Trigger) ||
+				(inFlight || unknown || i >= selected) && m.sources[0].written.After(timeOf(b.WrittenTime))
+			if b.Source == configSource && !known {
+				m.excused[t.UID] = m.excused[t.UID] || !strings.HasSuffix(b.Fingerprint, fmt.Sprintf("/content-%d", m.sources[0].content))
+			}
+		}
+	}
+}
+
+// observe returns what the shell does: it compares the keys that count with those of the baselines.
+func (m *model) observe(token string) Observation {
+	o := m.simCluster.observe(token)
+	o.Workloads = slices.DeleteFunc(o.Workloads, func(w Workload) bool {
+		return w.Unselected && !slices.ContainsFunc(m.policy.Status.InFlight, func(f autorebootv1.InFlightRestart) bool { return f.UID == w.UID })
+	})
+	for i := range o.Workloads {
+		w := &o.Workloads[i]
+		for _, t := range slices.Concat(m.policy.Status.Targets, m.policy.Status.UnselectedTargets) {
+			for _, b := range t.Baselines {
+				if keys, _, _ := strings.Cut(b.Fingerprint, "/"); t.UID == w.UID && b.Source == configSource {
+					w.Signals[0].Incomparable = keys != strconv.Itoa(m.keys)
+				}
+			}
+		}
+	}
+	return o
 }
 
 // reconcile is one reconciliation. It says when to come back.

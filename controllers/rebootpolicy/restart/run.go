@@ -17,6 +17,8 @@ import (
 const (
 	maxTargets     = 100
 	maxBaselines   = 64
+	// maxPolicyBaselines is how many all workloads of a policy may have, those that it does not select any more included.
+	maxPolicyBaselines = 1000
 	maxRecent      = 100
 	maxHistory     = 50
 	maxFingerprint = 128
@@ -67,8 +69,8 @@ type target struct {
 	signals []*Signal
 	// requested is what they ask for, where it is not in flight.
 	requested request
-	// isNew means that it was not in the status before.
-	isNew bool
+	// isNew means that it was not in the status before, isBack that it was there as one that is not selected.
+	isNew, isBack bool
 }
 
 // occurrence is an event with its details.

@@ -68,6 +68,8 @@ const (
 	Reverted Event = "Reverted"
 	// TargetGone: the workload is deleted, or another one has its name.
 	TargetGone Event = "TargetGone"
+	// Unselected: the policy does not select the workload any more, and its restart was not done or has timed out.
+	Unselected Event = "Unselected"
 	// AttemptsReset: the target was healthy for long enough that its failures do not count any more.
 	AttemptsReset Event = "AttemptsReset"
 	// Resumed: a user ended the halt. ResumedRetry: the same while the retry of a failed restart is
@@ -116,6 +118,7 @@ func Transitions() []Transition {
 		{inFlight, FailedAndHalted, Halted, (*run).failedAndHalted},
 		{[]State{RollingOut, Soaking}, Reverted, Halted, (*run).reverted},
 		{inFlight, TargetGone, Idle, (*run).targetGone},
+		{[]State{Planned, RollingOut, Evicting}, Unselected, BackingOff, (*run).unselected},
 
 		{[]State{Idle, GivenUp}, AttemptsReset, Idle, (*run).attemptsReset},
 		{[]State{Halted}, Resumed, Pending, (*run).resumed},

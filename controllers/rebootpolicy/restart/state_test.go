@@ -236,6 +236,7 @@ func descriptions() map[string]string {
 		"FailedAndHalted":  "The same with `onFailure: Halt`; or the eviction API cannot decide.",
 		"Reverted":         "The workload's owner took the annotation away.",
 		"TargetGone":       "The workload is gone, or another one of its name.",
+		"Unselected":       "The policy does not select the workload any more, and the restart was not begun or has timed out: it is owed where the workload is selected again.",
 		"AttemptsReset":    "No trigger asked for `retry.resetAfter`, and it is healthy.",
 		"Resumed":          "A user acted, and it is asked for.",
 		"ResumedRetry":     "A user acted, and its retry is pending.",

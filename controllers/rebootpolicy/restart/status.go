@@ -171,8 +171,8 @@ func (r *run) nextID() string {
 	for i := range r.status.Targets {
 		see(r.status.Targets[i].LastRestartID)
 	}
-	for i := range r.policy.Status.Targets {
-		see(r.policy.Status.Targets[i].LastRestartID)
+	for _, t := range slices.Concat(r.policy.Status.Targets, r.policy.Status.UnselectedTargets) {
+		see(t.LastRestartID)
 	}
 	for i := range r.status.History {
 		see(r.status.History[i].ID)

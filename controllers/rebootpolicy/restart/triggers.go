@@ -186,17 +186,18 @@ func (r *run) evaluateTarget(t *target, q request) {
 	}
 }
 
-// wantedTriggers returns the triggers that ask, and those of a restart that failed or was refused: its baselines have
-// moved already, so that only a level trigger can recover.
+// wantedTriggers returns the triggers that ask, those that asked and cannot be observed, and those of a restart that failed
+// or was refused: its baselines have moved already, so that only a level trigger can recover.
 func (r *run) wantedTriggers(t *target, q request) []string {
 	wanted := slices.Clone(q.triggers)
-	if t.isOwed() {
+	if t.Pending != nil {
 		for _, name := range t.Pending.Triggers {
 			_, specified := r.order[name]
-			if !specified || slices.Contains(wanted, name) || (r.isLevel(name) && q.observed[name]) {
-				continue
+			owed := t.isOwed() && !(r.isLevel(name) && q.observed[name])
+			specified = specified || owed && t.hasUnknownSource() // it may have another name now
+			if specified && !slices.Contains(wanted, name) && (owed || q.unobservable[name]) {
+				wanted = append(wanted, name)
 			}
-			wanted = append(wanted, name)
 		}
 	}
 	slices.SortFunc(wanted, func(a, b string) int { return r.order[a] - r.order[b] })

@@ -519,6 +519,15 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: unselectedTargets
+      type:
+        list:
+          elementType:
+            namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.TargetStatus
+          elementRelationship: associative
+          keys:
+          - kind
+          - name
     - name: v1alpha1
       type:
         namedType: __untyped_atomic_

@@ -51,6 +51,9 @@ type RebootPolicyStatusApplyConfiguration struct {
 	// targets are the workloads that the policy watches, at most 100: what each was last restarted
 	// for, and what it waits for.
 	Targets []TargetStatusApplyConfiguration `json:"targets,omitempty"`
+	// unselectedTargets are workloads that the policy watched and does not select any more, while they exist: what each
+	// was last restarted for, and the restart that it is owed. Both count where the policy selects the workload again.
+	UnselectedTargets []TargetStatusApplyConfiguration `json:"unselectedTargets,omitempty"`
 	// history holds the restarts that have ended, the latest first, at most historyLimit.
 	History []RestartRecordApplyConfiguration `json:"history,omitempty"`
 	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion
@@ -176,6 +179,19 @@ func (b *RebootPolicyStatusApplyConfiguration) WithTargets(values ...*TargetStat
 			panic("nil value passed to WithTargets")
 		}
 		b.Targets = append(b.Targets, *values[i])
+	}
+	return b
+}
+
+// WithUnselectedTargets adds the given value to the UnselectedTargets field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the UnselectedTargets field.
+func (b *RebootPolicyStatusApplyConfiguration) WithUnselectedTargets(values ...*TargetStatusApplyConfiguration) *RebootPolicyStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithUnselectedTargets")
+		}
+		b.UnselectedTargets = append(b.UnselectedTargets, *values[i])
 	}
 	return b
 }
