@@ -26,6 +26,9 @@ type observation struct {
 	// changed in place.
 	stored, policy *autorebootv1.RebootPolicy
 	state          *objectState
+	// statusLost means that another writer removed the status, and succeeds that the policy was created again and goes on
+	// where the former one of its name ended.
+	statusLost, succeeds bool
 	// blockedBy is why no trigger is read and nothing starts: InvalidSpec or Forbidden; empty for a policy
 	// that is valid and approved. invalid are the rules that the spec breaks.
 	blockedBy, invalid string
@@ -34,8 +37,8 @@ type observation struct {
 	// unselected are the workloads of the status that exist, and that the spec does not select.
 	unselected map[types.UID]bool
 	gates      []string
-	calendar  restart.Calendar
-	suspect   bool
+	calendar   restart.Calendar
+	suspect    bool
 	// sourceCount is how many ConfigMaps and Secrets are observed, and watchedSources those that a watch
 	// shows to exist.
 	sourceCount    int
@@ -162,7 +165,7 @@ func (o *observation) starting(d *restart.Decision) (workloads []*workload) {
 
 // decisionInput returns what package restart decides from.
 func (o *observation) decisionInput() restart.Observation {
-	in := restart.Observation{Now: o.now, Gates: o.gates, Calendar: o.calendar, Suspect: o.suspect, Unselected: o.unselected}
+	in := restart.Observation{Now: o.now, Gates: o.gates, Calendar: o.calendar, Suspect: o.suspect, Unselected: o.unselected, StatusLost: o.statusLost}
 	for _, w := range o.workloads {
 		in.Workloads = append(in.Workloads, w.Workload.Workload)
 	}

@@ -51,6 +51,7 @@ type Reconciler struct {
 	watchIndex  *controller.WatchIndex[*watchSet]
 	podVersions *podCreationVersions
 	states      *controller.States[objectState]
+	former      *formerPolicies
 	ownWrites   *controller.OwnWrites
 	metrics     *metrics
 }
@@ -61,6 +62,7 @@ func newReconciler(r Reconciler) *Reconciler {
 	}
 	r.watchIndex, r.podVersions = &controller.WatchIndex[*watchSet]{}, &podCreationVersions{}
 	r.states, r.metrics, r.ownWrites = &controller.States[objectState]{}, newMetrics(r.Now), &controller.OwnWrites{}
+	r.former = &formerPolicies{}
 	return &r
 }
 
@@ -69,11 +71,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	policy := &autorebootv1.RebootPolicy{}
 	if err := r.Client.Get(ctx, req.NamespacedName, policy); err != nil {
 		if apierrors.IsNotFound(err) {
+			r.former.setDeleted(req.NamespacedName, r.Now())
 			r.forget(req.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !policy.DeletionTimestamp.IsZero() {
+		r.former.setDeleted(req.NamespacedName, r.Now())
 		r.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
@@ -116,6 +120,12 @@ func (r *Reconciler) begin(stored *autorebootv1.RebootPolicy) *observation {
 	rules.Default(policy)
 	o := &observation{
 		key: client.ObjectKeyFromObject(stored), now: r.Now(), stored: stored, policy: policy, state: r.stateOf(policy),
+	}
+	o.statusLost = stored.Status.ObservedGeneration <= 0 && o.state.lastWrite != (controller.LastWrite{})
+	if status := r.former.statusFor(stored, o.now); status != nil {
+		policy.Status, o.succeeds = *status, true
+	} else {
+		r.former.record(stored)
 	}
 	approved := approval.RebootPolicyApproved(policy, r.WebhookExemptNamespaces...) // of the spec as it was written
 	o.clamped = rules.Clamp(&policy.Spec)

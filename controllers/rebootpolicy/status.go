@@ -32,9 +32,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation, status *au
 		return fmt.Errorf("write status: %w", err)
 	}
 	r.ownWrites.Record(updated)
-	lost := before.ObservedGeneration <= 0 && o.state.lastWrite != (controller.LastWrite{})
 	o.state.writeTook = r.Now().Sub(began)
 	o.stored = updated
+	r.former.record(updated)
 	o.policy = o.policy.DeepCopy()
 	o.policy.Status, o.policy.ResourceVersion = updated.Status, updated.ResourceVersion
 	o.state.lastWrite.Record(updated, r.Now())
@@ -42,7 +42,13 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation, status *au
 	if len(updated.Status.InFlight) < len(before.InFlight) && rules.HasProbe(&o.policy.Spec) {
 		o.requeueAt(o.now) // the pods of workloads that are not in flight any more are to be checked
 	}
-	if lost {
+	if o.succeeds {
+		o.succeeds = false
+		r.Events.Eventf(o.stored, nil, corev1.EventTypeNormal, "StatusKept", actionWatch, "%s",
+			"a policy of this name was deleted a moment ago: what it had in flight and what its targets are owed goes on")
+	}
+	if o.statusLost {
+		o.statusLost = false
 		r.Events.Eventf(o.stored, nil, corev1.EventTypeWarning, "StatusLost", actionWatch, "%s",
 			"another writer removed the status: what is there now is the baseline, and what changed before it restarts nothing")
 	}

@@ -48,6 +48,23 @@ func TestRestartNowRestartsEveryTargetOncePerToken(t *testing.T) {
 	s.restarted(deployment, "api", 2)
 }
 
+// TestRestartNowActsWhereItIsThereAtFirst creates a policy with the annotation: a pipeline waits for its token.
+func TestRestartNowActsWhereItIsThereAtFirst(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.run(deployment, "web", bare)
+	object := s.Object(s.manifest("p", "{"+targets(deployment, "web")+", "+onConfig+"}"))
+	object.SetAnnotations(map[string]string{autorebootv1.RestartNowAnnotation: "monday"})
+	s.Must(s.Client.Create(s.Context(), object))
+	s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
+		if st.LastRestartNow != "monday" || st.VerifiedRestartNow != "monday" {
+			return fmt.Errorf("lastRestartNow is %q, verifiedRestartNow %q", st.LastRestartNow, st.VerifiedRestartNow)
+		}
+		return nil
+	})
+	s.restarted(deployment, "web", 1)
+}
+
 func TestRestartNowWaitsForABlackoutAllTheSame(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)

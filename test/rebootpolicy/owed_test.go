@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
@@ -16,8 +19,12 @@ func TestARestartThatWaitsSurvivesWhatTheSpecAndLabelsAreChangedTo(t *testing.T)
 	t.Parallel()
 	const source = "{name: %s, type: ConfigChange, configChange: {discovery: Explicit, sources: [{kind: Secret, name: %s%s}]}}"
 	for name, change := range map[string]func(s *suite, name string){
-		"renamed":  func(s *suite, name string) { s.set(name, "{triggers: ["+fmt.Sprintf(source, "settings", name, "")+"]}") },
-		"narrowed": func(s *suite, name string) { s.set(name, "{triggers: ["+fmt.Sprintf(source, "config", name, ", keys: [password]")+"]}") },
+		"renamed": func(s *suite, name string) {
+			s.set(name, "{triggers: ["+fmt.Sprintf(source, "settings", name, "")+"]}")
+		},
+		"narrowed": func(s *suite, name string) {
+			s.set(name, "{triggers: ["+fmt.Sprintf(source, "config", name, ", keys: [password]")+"]}")
+		},
 		"relabeled": func(s *suite, name string) {
 			s.Merge("apps/v1", deployment, name, "{metadata: {labels: {restart: null}}}")
 			s.shows(name, func(st autorebootv1.RebootPolicyStatus) error {
@@ -52,4 +59,24 @@ func TestARestartThatWaitsSurvivesWhatTheSpecAndLabelsAreChangedTo(t *testing.T)
 			s.restarted(deployment, name, 1)
 		})
 	}
+}
+
+// TestAPolicyThatIsReplacedByForceGoesOn deletes a policy and creates it again while one of its targets rolls out and the
+// other waits for it.
+func TestAPolicyThatIsReplacedByForceGoesOn(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "first", takes("creds"), slow("5s"))
+	s.run(deployment, "second", takes("creds"))
+	manifest := s.manifest("p", "{targets: [{kind: Deployment, name: first}, {kind: Deployment, name: second, wave: 1}], "+onConfig+"}")
+	s.Apply(manifest)
+	s.watching("p", 2)
+	s.secret("creds", "password", "second")
+	s.rolling("p", autorebootv1.PhaseRollingOut)
+	s.Must(s.Client.Delete(s.Context(), s.Object(manifest), client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	s.Must(s.Client.Create(s.Context(), s.Object(manifest)))
+	s.succeeded("p", 2)
+	s.restarted(deployment, "first", 1)
+	s.restarted(deployment, "second", 1)
 }

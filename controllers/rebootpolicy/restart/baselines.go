@@ -83,8 +83,8 @@ func (r *run) updateBaselines(t *target) {
 		b, ok := old[key]
 		delete(old, key)
 		switch {
-		case !ok && s.Trigger == autorebootv1.RestartNowTrigger && !t.isNew:
-			// There was no annotation before.
+		case !ok && s.Trigger == autorebootv1.RestartNowTrigger && (!t.isNew || r.hasNewToken()):
+			// There was no annotation before, or the target appears with it.
 			b = autorebootv1.Baseline{Trigger: s.Trigger, Source: s.Source}
 		case !ok:
 			b = baselineOf(s)
@@ -111,6 +111,12 @@ func (r *run) updateBaselines(t *target) {
 		return cmp.Or(strings.Compare(a.Trigger, b.Trigger), strings.Compare(a.Source, b.Source))
 	})
 	t.Baselines = baselines
+}
+
+// hasNewToken reports whether the annotation asks for a restart that no target has had.
+func (r *run) hasNewToken() bool {
+	token, st := r.policy.Annotations[autorebootv1.RestartNowAnnotation], &r.status
+	return token != "" && len(token) <= maxToken && token != st.LastRestartNow && token != st.VerifiedRestartNow && !r.observed.StatusLost
 }
 
 // adoptRenamed gives baselines of a trigger that the spec does not have any more to the trigger that has the same source

@@ -19,6 +19,8 @@ type Observation struct {
 	Workloads []Workload
 	// Unselected are workloads of the status that exist and that the policy does not select any more.
 	Unselected map[types.UID]bool
+	// StatusLost means that another writer removed the status: what it had is not known.
+	StatusLost bool
 	// Gates that are closed, as messages such as `ExternalService billing-db is not Healthy`.
 	Gates []string
 	// Calendar of windows and blackouts.

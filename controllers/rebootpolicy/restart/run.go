@@ -15,16 +15,16 @@ import (
 
 // The limits of the status in the schema.
 const (
-	maxTargets     = 100
-	maxBaselines   = 64
+	maxTargets   = 100
+	maxBaselines = 64
 	// maxPolicyBaselines is how many all workloads of a policy may have, those that it does not select any more included.
 	maxPolicyBaselines = 1000
-	maxRecent      = 100
-	maxHistory     = 50
-	maxFingerprint = 128
-	maxToken       = 256
-	maxRecord      = 512
-	maxName        = 253
+	maxRecent          = 100
+	maxHistory         = 50
+	maxFingerprint     = 128
+	maxToken           = 256
+	maxRecord          = 512
+	maxName            = 253
 )
 
 // maxNamed is how many names one message lists.
