@@ -1,0 +1,299 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
+)
+
+// fieldCase shows that fields of the spec act. There are Deployments web and api of three pods each, with the label app.
+type fieldCase struct {
+	fields []string
+	spec   string
+	acts   func(s *suite)
+}
+
+const kills = "dryRun: false, verification: {soak: 0s}, " + web + ", "
+
+// fieldCases have each field of the spec at least once.
+func fieldCases() []fieldCase {
+	return slices.Concat(scheduleCases(), targetCases(), safetyCases(), verificationCases())
+}
+
+func scheduleCases() []fieldCase {
+	return []fieldCase{
+		{[]string{"suspend"}, "suspend: true, " + kills + someday, func(s *suite) {
+			s.now("c", "1")
+			s.condition("c", chaosv1.ConditionSuspended, metav1.ConditionTrue, chaosv1.ReasonSuspended)
+			s.edit("suspend: false")
+			s.kills("web", 1)
+		}},
+		{[]string{"dryRun"}, "dryRun: true, " + web + ", " + someday, func(s *suite) {
+			before := s.pods("web")
+			s.now("c", "1")
+			s.ended("c", 1, chaosv1.RunDryRun)
+			if died := gone(before, s.pods("web")); len(died) > 0 {
+				s.Errorf("killed %q", died)
+			}
+		}},
+		{[]string{"schedule.cron", "schedule.timeZone"}, kills + `schedule: {cron: "30 3 1 1 *", timeZone: Asia/Kolkata}`, func(s *suite) {
+			if next := s.next(); next.Hour() != 22 || next.Minute() != 0 {
+				s.Errorf("the next run is due at %s", next)
+			}
+		}},
+		{[]string{"schedule.interval"}, kills + "filter: {minAge: 0s}, schedule: {interval: 10s, jitterPercent: 0}", func(s *suite) { s.diesOf("web") }},
+		{[]string{"schedule.at"}, kills + fmt.Sprintf("filter: {minAge: 0s}, schedule: {at: %q}", time.Now().Add(3*time.Second).UTC().Format(time.RFC3339)), func(s *suite) { s.diesOf("web") }},
+		{[]string{"schedule.jitterPercent"}, kills + `schedule: {cron: "0 0 1 1 *", jitterPercent: 50}`, func(s *suite) {
+			if next := s.next(); next.Minute() == 0 && next.Second() == 0 && next.Hour() == 0 {
+				s.Errorf("the next run is due at %s, without jitter", next)
+			}
+		}},
+		{[]string{"schedule.startingDeadline"}, kills + "filter: {minAge: 168h}, schedule: {interval: 30s, startingDeadline: 1s, jitterPercent: 0}", func(s *suite) {
+			s.shows("c", func(st *chaosv1.ChaosPodStatus) error {
+				if len(st.Runs) == 0 || !strings.HasPrefix(st.Runs[0].Message, "held until its starting deadline: ") {
+					return fmt.Errorf("no run has missed its deadline")
+				}
+				return nil
+			})
+		}},
+		{[]string{"windows"}, kills + someday + `, windows: [{schedule: "0 0 29 2 *", duration: 1h}]`, func(s *suite) { s.holds(chaosv1.ReasonOutsideWindow, "") }},
+		{[]string{"blackouts"}, kills + someday + `, blackouts: [{schedule: "* * * * *", duration: 1h}]`, func(s *suite) { s.holds(chaosv1.ReasonBlackout, "") }},
+	}
+}
+
+func targetCases() []fieldCase {
+	return []fieldCase{
+		{[]string{"target.workload.kind", "target.workload.name"}, "dryRun: false, target: {workload: {kind: Deployment, name: api}}, verification: {soak: 0s}, " + someday, func(s *suite) {
+			s.kills("api", 1)
+			s.kills("web", 0)
+		}},
+		{[]string{"target.selector"}, "dryRun: false, target: {selector: {matchLabels: {app: api}}}, verification: {soak: 0s}, " + someday, func(s *suite) {
+			s.kills("api", 1)
+			s.kills("web", 0)
+		}},
+		{[]string{"target.template"}, canary, func(s *suite) { s.living("c") }},
+		{[]string{"count"}, "dryRun: false, count: 2, target: {selector: {matchExpressions: [{key: app, operator: Exists}]}}, verification: {soak: 0s}, " + someday, func(s *suite) {
+			s.kills("web", 1)
+			s.kills("api", 1)
+		}},
+		{[]string{"filter.minAge"}, kills + `schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 100h}`, func(s *suite) {
+			s.holds(chaosv1.ReasonNoCandidate, "younger than filter.minAge (100h0m0s)")
+		}},
+		{[]string{"filter.exclude"}, kills + `schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 0s, exclude: {matchLabels: {app: web}}}`, func(s *suite) {
+			s.holds(chaosv1.ReasonNoCandidate, "3 excluded by filter.exclude")
+		}},
+		{[]string{"serviceAccountName"}, "serviceAccountName: nobody, " + kills + someday, func(s *suite) {
+			s.MayBeRefusedIn(s.Namespace)
+			s.now("c", "1")
+			if run := s.ended("c", 1, chaosv1.RunFailed); run.Reason != chaosv1.ReasonForbidden {
+				s.Errorf("%+v", run)
+			}
+		}},
+	}
+}
+
+func safetyCases() []fieldCase {
+	return []fieldCase{
+		{[]string{"safety.minReady"}, kills + "safety: {minReady: 3}, " + someday, func(s *suite) { s.holds(chaosv1.ReasonTooFewReady, "3 must stay so") }},
+		{[]string{"safety.maxPerDay"}, kills + "safety: {maxPerDay: 1}, " + someday, func(s *suite) {
+			s.kills("web", 1)
+			s.available("web", 3)
+			s.annotate("c", chaosv1.RunNowAnnotation, "2")
+			s.condition("c", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonDailyLimit)
+		}},
+		{[]string{"safety.requireStable"}, kills + "safety: {requireStable: true}, " + someday, func(s *suite) {
+			s.Merge("apps/v1", "Deployment", "web", "{spec: {template: {spec: {nodeSelector: {no: node}}}}}")
+			s.Eventually(func() error {
+				var d appsv1.Deployment
+				if err := s.Get("web", &d); err != nil || d.Status.ObservedGeneration < d.Generation {
+					return fmt.Errorf("the rollout has not begun: %v", err)
+				}
+				return nil
+			})
+			s.holds(chaosv1.ReasonUnstable, "rolls out")
+			s.edit("safety: {requireStable: false}")
+			s.kills("web", 1)
+		}},
+		{[]string{"safety.requireDisruptionBudget"}, kills + "safety: {requireDisruptionBudget: true}, " + someday, func(s *suite) {
+			s.holds(chaosv1.ReasonNoCandidate, "3 without a PodDisruptionBudget")
+			s.budget("web", "web", 2, 1)
+			s.dies("web", 1) // which no watch tells
+		}},
+		{[]string{"action.type"}, "action: {type: Delete}, " + kills + someday, func(s *suite) {
+			s.budget("web", "web", 3, 0)
+			s.kills("web", 1)
+		}},
+		{[]string{"action.gracePeriodSeconds"}, "action: {gracePeriodSeconds: 17}, " + kills + someday, func(s *suite) { s.ends("web", 17) }},
+		{[]string{"action.allowForceDelete"}, "action: {type: Delete, gracePeriodSeconds: 0, allowForceDelete: true}, " + kills + someday, func(s *suite) { s.ends("web", 0) }},
+	}
+}
+
+func verificationCases() []fieldCase {
+	fails := func(s *suite) {
+		s.Helper()
+		s.MayBeRefusedIn(s.Namespace)
+		s.Make(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}, spec: {hard: {pods: "0"}}}`)
+		s.now("c", "1")
+		s.ended("c", 1, chaosv1.RunRecoveryFailed)
+	}
+	return []fieldCase{
+		{[]string{"verification.recoveryTimeout"}, "dryRun: false, verification: {recoveryTimeout: 4s}, " + web + ", " + someday, func(s *suite) {
+			fails(s)
+			s.condition("c", chaosv1.ConditionStalled, metav1.ConditionTrue, chaosv1.ReasonRecoveryFailed)
+		}},
+		{[]string{"verification.onFailure"}, "dryRun: false, verification: {recoveryTimeout: 4s, onFailure: Continue}, " + web + ", " + someday, func(s *suite) {
+			fails(s)
+			if object, err := s.get("c"); err != nil || object.Status.Halt != nil {
+				s.Errorf("%v: %+v", err, object.Status.Halt)
+			}
+		}},
+		{[]string{"verification.soak"}, "dryRun: false, verification: {soak: 4s}, " + web + ", " + someday, func(s *suite) {
+			s.now("c", "1")
+			run := s.ended("c", 1, chaosv1.RunSurvived)
+			if took := run.CompletedTime.Sub(run.StartedTime.Time); took < 4*time.Second {
+				s.Errorf("verified after %s", took)
+			}
+		}},
+	}
+}
+
+// TestEachFieldOfTheSpecActs takes each field once. Nothing is injected.
+func TestEachFieldOfTheSpecActs(t *testing.T) {
+	t.Parallel()
+	for _, c := range framework.Sample(framework.NewSampler(t), 6, fieldCases()) {
+		t.Run(strings.Join(c.fields, " "), func(t *testing.T) {
+			s := newSuite(t)
+			s.run("web", 3, "")
+			s.run("api", 3, "")
+			if strings.Contains(c.spec, "serviceAccountName") {
+				s.Make("{apiVersion: v1, kind: ServiceAccount, metadata: {name: nobody}}")
+			}
+			s.Make(s.manifest("c", c.spec))
+			s.shows("c", func(*chaosv1.ChaosPodStatus) error { return nil })
+			c.acts(s)
+		})
+	}
+}
+
+// The schema is what there is; a field that is added later has to get a case.
+func TestEachFieldOfTheSpecHasACase(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../../config/crd/bases/chaos.fairlead.dev_chaospods.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(data, &crd); err != nil {
+		t.Fatal(err)
+	}
+	has := map[string]bool{}
+	for _, c := range fieldCases() {
+		for _, field := range c.fields {
+			has[field] = true
+		}
+	}
+	fields := map[string]bool{}
+	for _, version := range crd.Spec.Versions {
+		if version.Name == chaosv1.GroupVersion.Version {
+			addFields(fields, "", version.Schema.OpenAPIV3Schema.Properties["spec"])
+		}
+	}
+	if lacking := slices.DeleteFunc(slices.Sorted(maps.Keys(fields)), func(field string) bool { return has[field] }); len(lacking) > 0 || len(fields) < 20 {
+		t.Errorf("of %d fields these have no case: %q", len(fields), lacking)
+	}
+}
+
+// addFields adds the paths of a schema. Lists, selectors and templates count as one field each.
+func addFields(fields map[string]bool, path string, schema apiextensionsv1.JSONSchemaProps) {
+	_, isSelector := schema.Properties["matchLabels"]
+	if _, isTemplate := schema.Properties["metadata"]; len(schema.Properties) == 0 || isSelector || isTemplate {
+		fields[strings.TrimPrefix(path, ".")] = true
+		return
+	}
+	for name, property := range schema.Properties {
+		addFields(fields, path+"."+name, property)
+	}
+}
+
+func (s *suite) edit(spec string) {
+	s.Helper()
+	s.Merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", "{spec: {"+spec+"}}")
+}
+
+// next returns when the next run is due.
+func (s *suite) next() time.Time {
+	s.Helper()
+	st := s.shows("c", func(st *chaosv1.ChaosPodStatus) error {
+		if st.NextRunTime == nil {
+			return fmt.Errorf("no run is due")
+		}
+		return nil
+	})
+	return st.NextRunTime.UTC()
+}
+
+// holds requests a run, and waits until it is held.
+func (s *suite) holds(reason, words string) {
+	s.Helper()
+	s.now("c", "1")
+	if c := s.condition("c", chaosv1.ConditionHeld, metav1.ConditionTrue, reason); !strings.Contains(c.Message, words) {
+		s.Errorf("says %q, want %q", c.Message, words)
+	}
+}
+
+// kills requests a run, or sees the one that was requested, and demands that it kills so many pods of an app.
+func (s *suite) kills(app string, n int) {
+	s.Helper()
+	s.now("c", "1")
+	s.dies(app, n)
+}
+
+// dies demands that the first run kills so many pods of an app.
+func (s *suite) dies(app string, n int) {
+	s.Helper()
+	s.ended("c", 1, chaosv1.RunSurvived)
+	if died := len(s.Told("Deployment", app)["PodEvicted"]) + len(s.Told("Deployment", app)["PodDeleted"]); died != n {
+		s.Errorf("of %s %d died, want %d", app, died, n)
+	}
+}
+
+// diesOf waits until a pod of an app has died, whatever becomes of it.
+func (s *suite) diesOf(app string) {
+	s.Helper()
+	s.told("Deployment", app, "PodEvicted")
+}
+
+// ends demands that a pod is killed with a grace period.
+func (s *suite) ends(app string, seconds int64) {
+	s.Helper()
+	pods, err := s.Client.Watch(s.Context(), &corev1.PodList{}, client.InNamespace(s.Namespace), client.MatchingLabels{"app": app})
+	s.Must(err)
+	defer pods.Stop()
+	s.now("c", "1")
+	for change := range pods.ResultChan() {
+		if pod, ok := change.Object.(*corev1.Pod); ok && pod.DeletionTimestamp != nil {
+			if got := *pod.DeletionGracePeriodSeconds; got != seconds {
+				s.Errorf("pod %s ends within %d s, want %d", pod.Name, got, seconds)
+			}
+			return
+		}
+	}
+	s.Fatalf("the watch has ended")
+}
