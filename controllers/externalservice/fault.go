@@ -55,6 +55,8 @@ type faultDecision struct {
 	inEffect bool
 	// reason and message say why the requested fault is not in the status; empty where it is.
 	reason, message string
+	// unstored means that the fault begins or ends by this decision. Nothing else is decided until its status is stored.
+	unstored bool
 	// requeueAt is when time alone changes the decision. Zero means never.
 	requeueAt time.Time
 }
@@ -108,13 +110,13 @@ func (in *faultInput) begin(request *rules.FaultRequest) faultDecision {
 		return faultDecision{status: f}
 	}
 	f.StartTime, f.Dependants = statusTime(in.now), in.dependants[:min(len(in.dependants), maxDependants)]
-	return faultDecision{status: f, requeueAt: in.now.Add(controller.StaleRetry)}
+	return faultDecision{status: f, unstored: true}
 }
 
 // proceed continues a fault or ends it.
 func (in *faultInput) proceed() faultDecision {
 	if in.ended != nil && in.ended.Request == in.stored.Request {
-		return faultDecision{status: in.ended, requeueAt: in.now.Add(controller.StaleRetry)}
+		return faultDecision{status: in.ended, unstored: true}
 	}
 	f := in.stored.DeepCopy()
 	f.Dependants = mergeDependants(f.Dependants, in.dependants)
@@ -123,7 +125,7 @@ func (in *faultInput) proceed() faultDecision {
 		return faultDecision{status: f, inEffect: true, requeueAt: controller.Earliest(f.Deadline.Time, in.now.Add(faultInterval))}
 	}
 	endFault(f, outcome, why, in.now)
-	return faultDecision{status: f, requeueAt: in.now.Add(controller.StaleRetry)} // another may have been requested
+	return faultDecision{status: f, unstored: true} // another may have been requested
 }
 
 // endReason returns why a fault ends, or "".

@@ -50,7 +50,7 @@ func (r *Reconciler) finalize(ctx context.Context, es *networkingv1.ExternalServ
 	if err := r.changeFinalizer(ctx, es, controllerutil.RemoveFinalizer); client.IgnoreNotFound(err) != nil {
 		return r.reportRefusedDeletion(ctx, es, err)
 	}
-	r.states.dropDrain(client.ObjectKeyFromObject(es))
+	r.states.dropDeleted(client.ObjectKeyFromObject(es))
 	return reconcile.Result{}, nil
 }
 

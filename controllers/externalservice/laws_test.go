@@ -17,9 +17,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/yaml"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
@@ -96,6 +99,16 @@ type life struct {
 	stop    func()
 	checked bool // after each reconcile
 	gap     string
+	// refuser is what refuses writes, or nil, and afterReconcile is called after each reconcile.
+	refuser        *refuser
+	afterReconcile func()
+	// ended is called once a history has ended, and before the world is at rest.
+	ended func()
+	// orphaned means that a Service is left, or will be, of an object that was deleted, and objects counts those created since.
+	orphaned bool
+	objects  int
+	// backoff is how long a reconcile that has failed waits in the queue.
+	backoff workqueue.TypedRateLimiter[types.NamespacedName]
 	// trace is what each reconcile did.
 	trace []trace
 }
@@ -123,7 +136,7 @@ func (l *life) begin() {
 	tracker := resolution.New(resolution.Options{Lookup: l.lookup, Notify: notify, Rand: jitter})
 	l.Reconciler = newReconciler(Reconciler{
 		Client: l.store, Live: l.store, Secrets: l.store, Events: (*fakeRecorder)(l.suite), Now: time.Now,
-		Resolution: tracker, Probes: prober, Policy: l.policy,
+		Resolution: tracker, Probes: prober, Policy: l.policy, DrainPeriod: 5 * time.Second,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -134,7 +147,20 @@ func (l *life) begin() {
 		cancel()
 		running.Wait()
 	}
+	l.backoff = workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](5*time.Millisecond, 1000*time.Second)
+	if l.refuser != nil {
+		l.refuser.isStatusTold, l.refuser.streak = false, 0
+	}
 	l.due = time.Now()
+}
+
+// stored returns the object, or nil.
+func (l *life) stored() *networkingv1.ExternalService {
+	es := &networkingv1.ExternalService{}
+	if err := l.store.Get(l.Context(), objectKey, es); err != nil {
+		return nil
+	}
+	return es
 }
 
 // live reconciles for a time.
@@ -160,14 +186,44 @@ func (l *life) live(d time.Duration) {
 
 func (l *life) reconcileNow() {
 	before, wrote := l.ready(), len(l.writes)
-	result := l.reconcileOnce()
+	result, err := l.Reconcile(l.Context(), reconcile.Request{NamespacedName: objectKey})
 	l.trace = append(l.trace, trace{time.Since(bubbleEpoch), slices.Clone(l.writes[wrote:]), l.ready()})
-	l.due = time.Time{}
-	if result.RequeueAfter > 0 {
+	switch l.due = (time.Time{}); {
+	case err != nil:
+		l.due = time.Now().Add(l.backoff.When(objectKey))
+	case result.RequeueAfter > 0:
 		l.due = time.Now().Add(result.RequeueAfter)
+		fallthrough
+	default:
+		l.backoff.Forget(objectKey)
+	}
+	if l.afterReconcile != nil {
+		l.afterReconcile()
 	}
 	if l.checked && len(before) > 0 && len(l.ready()) == 0 && l.gap == "" {
 		l.gap = fmt.Sprintf("after %s nothing is ready any more, and %v was", time.Since(bubbleEpoch), before)
+	}
+}
+
+// end has nothing refused, suspended or deleted any more.
+func (l *life) end() {
+	if l.refuser != nil {
+		l.refuser.set(0)
+	}
+	es := l.stored()
+	if es != nil && !es.DeletionTimestamp.IsZero() {
+		l.live(2 * time.Minute)
+		es = l.stored()
+	}
+	switch {
+	case es == nil:
+		l.createObject(lawRest+sameForms[0], false)
+	case ptr.Deref(es.Spec.Suspend, false):
+		l.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = nil })
+		l.due = time.Now()
+	}
+	if l.ended != nil {
+		l.ended()
 	}
 }
 
@@ -272,8 +328,25 @@ type step struct {
 
 func (s step) String() string { return fmt.Sprintf("%s(%d) %s", s.what, s.value, s.wait) }
 
-// take does what a step says, and lives until the next one.
+// take does what a step says, and lives until the next one. What is to be done to an object that is gone is left out.
 func (l *life) take(s step) {
+	if l.stored() != nil || s.what == "create" || s.what == "restart" || l.refuser != nil && (s.what == "refuse" || s.what == "lift") {
+		l.do(s)
+	}
+	l.live(s.wait)
+	if l.refuser == nil || s.wait < time.Minute {
+		return
+	}
+	switch es := l.stored(); {
+	case es != nil && es.DeletionTimestamp.IsZero():
+		l.refuser.checkRest()
+	case s.wait > time.Minute:
+		l.refuser.checkDeleted()
+	}
+}
+
+// do does what a step says.
+func (l *life) do(s step) {
 	edit := func(forms []string) {
 		text := lawRest + forms[s.value%len(forms)]
 		l.edit(func(es *networkingv1.ExternalService) { es.Spec = parseSpec(l.TB, text) })
@@ -328,6 +401,16 @@ func (l *life) take(s step) {
 				l.down[ip] = !l.down[ip]
 			}
 		})
+	case "refuse":
+		l.refuser.set(s.value)
+	case "lift":
+		l.refuser.set(0)
+	case "pause":
+		l.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = new(!ptr.Deref(es.Spec.Suspend, false)) })
+		l.due = time.Now()
+	case "strip":
+		l.edit(func(es *networkingv1.ExternalService) { es.Finalizers = nil })
+		l.due = time.Now()
 	case "twice":
 		before := len(l.writes)
 		l.reconcileNow()
@@ -337,8 +420,13 @@ func (l *life) take(s step) {
 		if len(l.writes) > middle && l.gap == "" && before < middle {
 			l.gap = fmt.Sprintf("the third reconcile in a row wrote %v", l.writes[middle:])
 		}
+	case "fault":
+		l.injectFault([]string{"BlackHole", "FailOver", "Drain endpoint=a"}[s.value%3])
+	case "delete":
+		l.deleteObject(s.value%2 == 1)
+	case "create":
+		l.createObject(lawRest+sameForms[s.value%len(sameForms)], s.value%2 == 1)
 	}
-	l.live(s.wait)
 }
 
 // lawChecks is how many histories a law is checked on, unless the flag rapid.checks says otherwise.
@@ -359,7 +447,7 @@ func checkLaw(t *testing.T, law func(*rapid.T)) {
 func drawHistory(rt *rapid.T, kinds ...string) []step {
 	waits := []time.Duration{0, 10 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, time.Minute, 5 * time.Minute}
 	return rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) step {
-		return step{rapid.SampledFrom(kinds).Draw(rt, "what"), rapid.IntRange(0, 11).Draw(rt, "value"), rapid.SampledFrom(waits).Draw(rt, "wait")}
+		return step{rapid.SampledFrom(kinds).Draw(rt, "what"), rapid.IntRange(0, 191).Draw(rt, "value"), rapid.SampledFrom(waits).Draw(rt, "wait")}
 	}), 1, 12).Draw(rt, "history")
 }
 
@@ -374,6 +462,7 @@ func liveFrom(t *testing.T, takes time.Duration, spec string, history []step, pr
 	synctest.Test(t, func(t *testing.T) {
 		o := &outside{down: map[string]bool{}, leads: lawLeads(), takes: takes}
 		l = &life{suite: newSuite(t, spec), outside: o, wake: make(chan struct{}, 1)}
+		l.collectsGarbage = true
 		prepare(l)
 		l.begin()
 		l.live(time.Minute)
@@ -382,6 +471,7 @@ func liveFrom(t *testing.T, takes time.Duration, spec string, history []step, pr
 		}
 		// The world is at rest: so is the object, in the end.
 		l.set(func() { l.leads = lawLeads() })
+		l.end()
 		l.live(20 * time.Minute)
 		l.writes = nil
 		l.live(10 * time.Minute)
@@ -389,7 +479,9 @@ func liveFrom(t *testing.T, takes time.Duration, spec string, history []step, pr
 			l.gap = fmt.Sprintf("with the world at rest for 20 minutes it wrote %v", l.writes)
 		}
 		l.stop()
-		for _, c := range l.object().Status.Conditions {
+		all := l.object().Status.Conditions
+		slices.SortFunc(all, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
+		for _, c := range all {
 			if c.Reason == networkingv1.ReasonInvalidSpec {
 				t.Error(c.Message)
 			}

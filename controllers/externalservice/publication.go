@@ -277,8 +277,8 @@ func (p *publication) finish(ctx context.Context, write bool, requeueAt time.Tim
 	}
 	if write && !f.stale && !f.terminating {
 		err := p.writeStatus(ctx, p.es, p.update)
-		if f.add(err); err != nil && !f.stale && !f.terminating && state.refused == 0 { // the status cannot tell
-			p.Events.Eventf(p.es, nil, corev1.EventTypeWarning, networkingv1.ReasonWriteRefused, actionPublish, "%s", controller.Note(err.Error()))
+		if f.add(err); err == nil && p.fault.unstored {
+			requeueAt = controller.Earliest(requeueAt, p.now.Add(controller.StaleRetry))
 		}
 	}
 	switch {
@@ -291,7 +291,7 @@ func (p *publication) finish(ctx context.Context, write bool, requeueAt time.Tim
 		}
 		requeueAt = controller.Earliest(requeueAt, p.now.Add(retryAfter(state.refused)))
 		state.refused++
-	case !f.stale:
+	case write && !f.stale: // nothing was held back
 		state.refused, state.refusal = 0, ""
 	}
 	if f.stale {

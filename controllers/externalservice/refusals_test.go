@@ -248,3 +248,70 @@ func sliceList(s *suite) []discoveryv1.EndpointSlice {
 	s.must(s.store.List(s.Context(), &list))
 	return list.Items
 }
+
+func (s *suite) toldOfRefusals() int {
+	return strings.Count(strings.Join(s.events, "\n"), networkingv1.ReasonWriteRefused+": ")
+}
+
+// No condition can tell that the status is refused.
+func TestARefusedStatusIsToldOnceWhateverIsDoneToTheObject(t *testing.T) {
+	for name, do := range map[string]func(*suite){
+		"edited":    func(s *suite) { s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = "x" }) },
+		"suspended": func(s *suite) { s.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(true) }) },
+		"invalid":   func(s *suite) { s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports = nil }) },
+		"deleted":   func(s *suite) { s.must(s.store.Delete(s.Context(), s.object())) },
+		"held": func(s *suite) {
+			s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = "x" })
+			s.reconcileOnce()
+			state, _ := s.states.get(objectKey, s.object().UID, s.now)
+			state.recordSliceWrite("another", "1000000", s.now)
+			s.reconcileOnce()
+			clear(state.sliceWrites)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSuite(t, plain)
+			s.settle()
+			s.refuses("patch status ExternalService")
+			s.events = nil
+			do(s)
+			for range 4 {
+				if again := s.reconcileOnce().RequeueAfter; again > time.Minute {
+					t.Errorf("tries again after %s", again)
+				}
+			}
+			if n := s.toldOfRefusals(); n != 1 || !strings.Contains(s.events[0], refusal) {
+				t.Errorf("%d events tell it: %q", n, s.events)
+			}
+		})
+	}
+}
+
+// Another refusal came first, and its condition was stored.
+func TestAStatusThatIsRefusedAfterAnotherWriteIsTold(t *testing.T) {
+	s := newSuite(t, plain)
+	s.settle()
+	s.refuses("apply Service")
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = "x" })
+	s.reconcileOnce()
+	s.events = nil
+	s.refuses("")
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = "y" })
+	s.reconcileOnce()
+	if n := s.toldOfRefusals(); n != 1 {
+		t.Errorf("%d events tell it: %q", n, s.events)
+	}
+}
+
+// A fault begins once its status is stored, which no event but the write itself tells.
+func TestAFaultWhoseStatusIsRefusedWaitsForTheBackoff(t *testing.T) {
+	s := newHealthySuite(t, tiered, both)
+	s.refuses("patch status ExternalService")
+	s.requestFault("BlackHole")
+	for range 3 {
+		if again := s.reconcileOnce().RequeueAfter; again < minRefusalRetry {
+			t.Errorf("tries again after %s", again)
+		}
+	}
+	s.wantPublished("192.0.2.1+")
+}

@@ -105,6 +105,14 @@ type stateStore struct {
 	byKey map[types.NamespacedName]*objectState
 	// drains are those of deleted objects whose slices this process has written as terminating.
 	drains map[types.NamespacedName]drainRecord
+	// refusedStatuses are those that the API server refuses to store, also of objects that are being deleted.
+	refusedStatuses map[types.NamespacedName]refusedStatus
+}
+
+// refusedStatus is the refused status of an object, which may be another one of the same name.
+type refusedStatus struct {
+	uid types.UID
+	controller.RefusedStatus
 }
 
 // drainRecord is since when the slices of a deleted object are terminating.
@@ -174,11 +182,35 @@ func (s *stateStore) drainStart(key types.NamespacedName, uid types.UID) time.Ti
 	return time.Time{}
 }
 
-// dropDrain drops an object that is deleted.
-func (s *stateStore) dropDrain(key types.NamespacedName) {
+// dropDeleted drops an object that is deleted.
+func (s *stateStore) dropDeleted(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.drains, key)
+	delete(s.refusedStatuses, key)
+}
+
+// refusedStatus returns the refusals of an object's status, of which there may be none.
+func (s *stateStore) refusedStatus(es *networkingv1.ExternalService) controller.RefusedStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if refused := s.refusedStatuses[client.ObjectKeyFromObject(es)]; refused.uid == es.UID {
+		return refused.RefusedStatus
+	}
+	return controller.RefusedStatus{}
+}
+
+func (s *stateStore) setRefusedStatus(es *networkingv1.ExternalService, refused controller.RefusedStatus) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if refused == (controller.RefusedStatus{}) {
+		delete(s.refusedStatuses, client.ObjectKeyFromObject(es))
+		return
+	}
+	if s.refusedStatuses == nil {
+		s.refusedStatuses = map[types.NamespacedName]refusedStatus{}
+	}
+	s.refusedStatuses[client.ObjectKeyFromObject(es)] = refusedStatus{es.UID, refused}
 }
 
 // keys returns all objects.

@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -188,19 +189,29 @@ func (u *statusUpdate) setSuspended() {
 		"the spec is not published while spec.suspend is true; what was published before stays as it is")
 }
 
-// writeStatus writes a status that differs in more than times, and records events of what has changed.
+// writeStatus writes a status that differs in more than times, and records events of what has changed. An event tells the
+// first of refusals in a row: the status cannot.
 func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate) error {
 	if r.states.statusCacheStale(es, r.Now()) {
 		return controller.ErrStale
 	}
 	if sameFacts(&es.Status, &update.status) {
+		r.states.setRefusedStatus(es, controller.RefusedStatus{})
 		return nil
 	}
 	updated := es.DeepCopy()
 	updated.Status = update.status
-	patch := client.MergeFromWithOptions(es, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Status().Patch(ctx, updated, patch); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
+	err := r.Client.Status().Patch(ctx, updated, client.MergeFromWithOptions(es, client.MergeFromWithOptimisticLock{}))
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		err = fmt.Errorf("write status: %w", err)
+	}
+	refused := r.states.refusedStatus(es)
+	err = refused.Check(ctx, err, es, r.Events, r.Now(), actionPublish)
+	if r.states.setRefusedStatus(es, refused); err != nil {
+		return err
 	}
 	r.states.recordStatusWrite(updated, r.Now())
 	r.recordEvents(es, transitions(&es.Status, &update.status))

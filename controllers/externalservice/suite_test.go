@@ -58,6 +58,10 @@ type suite struct {
 	refuse func(write string) error
 	// applied is the Service as it was applied last.
 	applied corev1.Service
+	// created is how many Services and slices were created.
+	created int
+	// collectsGarbage has the slices of a Service go with it.
+	collectsGarbage bool
 }
 
 var objectKey = types.NamespacedName{Namespace: "shop", Name: "db"}
@@ -90,6 +94,9 @@ func newSuite(t testing.TB, spec string) *suite {
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, _ ...client.DeleteOption) error {
 			if err := s.recordWrite("delete", o); err != nil {
 				return err
+			}
+			if service, ok := o.(*corev1.Service); ok && s.collectsGarbage {
+				defer s.collectGarbage(ctx, c, service.UID)
 			}
 			return c.Delete(ctx, o)
 		},
@@ -130,6 +137,18 @@ func (s *suite) recordWrite(verb string, o client.Object) error {
 	return s.refuse(write)
 }
 
+// collectGarbage removes the slices of a Service that is deleted.
+func (s *suite) collectGarbage(ctx context.Context, c client.Client, owner types.UID) {
+	s.Helper()
+	var list discoveryv1.EndpointSliceList
+	s.must(c.List(ctx, &list))
+	for i := range list.Items {
+		if of := metav1.GetControllerOf(&list.Items[i]); of != nil && of.UID == owner {
+			s.must(c.Delete(ctx, &list.Items[i]))
+		}
+	}
+}
+
 // fakeApply does what matters here of server-side apply: the whole object is ours, a version must be
 // the present one, and no object has "1".
 func (s *suite) fakeApply(ctx context.Context, c client.WithWatch, given runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
@@ -158,7 +177,8 @@ func (s *suite) fakeApply(ctx context.Context, c client.WithWatch, given runtime
 	switch {
 	case apierrors.IsNotFound(err):
 		object.SetResourceVersion("")
-		object.SetUID(types.UID("of " + object.GetName()))
+		s.created++
+		object.SetUID(types.UID(fmt.Sprintf("%d of %s", s.created, object.GetName())))
 		if service, ok := object.(*corev1.Service); ok && service.Spec.ClusterIP != "" && len(s.refusals) > 0 {
 			why := field.Invalid(field.NewPath("spec", "clusterIPs"), service.Spec.ClusterIPs, s.refusals[0])
 			s.refusals = s.refusals[1:]

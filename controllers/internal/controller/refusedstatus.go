@@ -15,8 +15,8 @@ import (
 // reasonWriteRefused is the reason of the event of a status that is refused.
 const reasonWriteRefused = "WriteRefused"
 
-// RefusedStatus is a status that the API server refuses to store, such as by an admission policy. Nothing is done that is
-// not in a stored status, and no condition can tell why. The zero value is none.
+// RefusedStatus is a status that the API server refuses to store, such as by an admission policy. No condition can tell
+// why. The zero value is none.
 type RefusedStatus struct{ refusal Refusal }
 
 // refusedStatusError is a refusal that ResultOf tries again after a backoff.
@@ -40,6 +40,6 @@ func (s *RefusedStatus) Check(ctx context.Context, err error, object client.Obje
 		to.Eventf(object, nil, EventType(true), reasonWriteRefused, action, "%s", Note(err.Error()))
 	}
 	s.refusal.Record(now, "")
-	ctrllog.FromContext(ctx).Error(err, "The status was refused, and nothing is done meanwhile", "retry", s.refusal.Until)
+	ctrllog.FromContext(ctx).Error(err, "The status was refused", "retry", s.refusal.Until)
 	return &refusedStatusError{err, s.refusal.Until.Sub(now)}
 }
