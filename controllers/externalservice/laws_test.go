@@ -29,6 +29,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
 	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
+	"github.com/fairlead-dev/fairlead/internal/freeze"
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
@@ -93,12 +94,17 @@ type life struct {
 	*outside
 
 	// skew is how far the clock was off by which the times of probes were taken, compared with the clock now.
-	skew    time.Duration
+	skew time.Duration
+	// node is how far the clock of the node is off that a process runs on.
+	node    time.Duration
 	wake    chan struct{}
 	due     time.Time
 	stop    func()
 	checked bool // after each reconcile
 	gap     string
+	// rest is the spec without its endpoints, and freeze has the blackouts of the cluster.
+	rest   string
+	freeze *freeze.Freeze
 	// refuser is what refuses writes, or nil, and afterReconcile is called after each reconcile.
 	refuser        *refuser
 	afterReconcile func()
@@ -120,11 +126,12 @@ type trace struct {
 	ready []string
 }
 
-func (l *life) clock() time.Time { return time.Now().Add(l.skew) }
+func (l *life) clock() time.Time { return time.Now().Add(l.node + l.skew) }
 
 // begin starts a process.
 func (l *life) begin() {
 	l.restart()
+	node := l.node
 	notify := func(types.NamespacedName) {
 		select {
 		case l.wake <- struct{}{}:
@@ -135,8 +142,10 @@ func (l *life) begin() {
 	prober := probe.New(probe.Options{Dial: l.dial, Notify: notify, Now: l.clock, Rand: jitter})
 	tracker := resolution.New(resolution.Options{Lookup: l.lookup, Notify: notify, Rand: jitter})
 	l.Reconciler = newReconciler(Reconciler{
-		Client: l.store, Live: l.store, Secrets: l.store, Events: (*fakeRecorder)(l.suite), Now: time.Now,
+		Client: l.store, Live: l.store, Secrets: l.store, Events: (*fakeRecorder)(l.suite),
+		Now:        func() time.Time { return time.Now().Add(node) },
 		Resolution: tracker, Probes: prober, Policy: l.policy, DrainPeriod: 5 * time.Second,
+		Freeze: l.freeze,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -340,7 +349,7 @@ func (l *life) take(s step) {
 	switch es := l.stored(); {
 	case es != nil && es.DeletionTimestamp.IsZero():
 		l.refuser.checkRest()
-	case s.wait > time.Minute:
+	case s.wait >= 5*time.Minute:
 		l.refuser.checkDeleted()
 	}
 }
@@ -348,7 +357,7 @@ func (l *life) take(s step) {
 // do does what a step says.
 func (l *life) do(s step) {
 	edit := func(forms []string) {
-		text := lawRest + forms[s.value%len(forms)]
+		text := l.rest + forms[s.value%len(forms)]
 		l.edit(func(es *networkingv1.ExternalService) { es.Spec = parseSpec(l.TB, text) })
 		l.due = time.Now()
 	}
@@ -362,6 +371,10 @@ func (l *life) do(s step) {
 		edit(otherForms)
 	case "restart":
 		l.stop()
+		l.begin()
+	case "leader":
+		l.stop()
+		l.node = []time.Duration{0, time.Hour, -time.Hour, 10 * time.Minute}[s.value%4]
 		l.begin()
 	case "fail":
 		outcomes := []string{"Timeout", "ServFail", "NXDomain"}
@@ -446,6 +459,9 @@ func checkLaw(t *testing.T, law func(*rapid.T)) {
 
 func drawHistory(rt *rapid.T, kinds ...string) []step {
 	waits := []time.Duration{0, 10 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, time.Minute, 5 * time.Minute}
+	for i := range waits[1:] { // no step is at the time of a check, which either may come before
+		waits[i+1] += time.Duration(2*i+1) * 61 * time.Microsecond
+	}
 	return rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) step {
 		return step{rapid.SampledFrom(kinds).Draw(rt, "what"), rapid.IntRange(0, 191).Draw(rt, "value"), rapid.SampledFrom(waits).Draw(rt, "wait")}
 	}), 1, 12).Draw(rt, "history")
@@ -461,11 +477,11 @@ func liveThrough(t *testing.T, takes time.Duration, first string, history []step
 func liveFrom(t *testing.T, takes time.Duration, spec string, history []step, prepare func(*life)) (l *life, conditions string) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &outside{down: map[string]bool{}, leads: lawLeads(), takes: takes}
-		l = &life{suite: newSuite(t, spec), outside: o, wake: make(chan struct{}, 1)}
+		l = &life{suite: newSuite(t, spec), outside: o, wake: make(chan struct{}, 1), rest: lawRest}
 		l.collectsGarbage = true
 		prepare(l)
 		l.begin()
-		l.live(time.Minute)
+		l.live(time.Minute + 31*time.Millisecond)
 		for _, s := range history {
 			l.take(s)
 		}
@@ -570,6 +586,24 @@ func TestLawClocks(t *testing.T) {
 		_, kept, expected := liveThrough(t, time.Millisecond, sameForms[0], right, false)
 		if !slices.Equal(skewed, kept) {
 			rt.Fatalf("with another clock %v %s, with the right one %v %s", skewed, conditions, kept, expected)
+		}
+	})
+}
+
+// Law 8: leaders whose clocks are up to an hour apart end where one leader ends, and no wait exceeds its bound.
+func TestLawLeadersWithOtherClocks(t *testing.T) {
+	checkLaw(t, func(rt *rapid.T) {
+		history := drawHistory(rt, "same", "down", "leader", "leader", "fault", "deny", "pause")
+		right := slices.Clone(history)
+		for i := range right {
+			if right[i].what == "leader" {
+				right[i].what = "restart"
+			}
+		}
+		_, skewed, conditions := liveThrough(t, time.Millisecond, sameForms[0], history, false)
+		_, kept, expected := liveThrough(t, time.Millisecond, sameForms[0], right, false)
+		if !slices.Equal(skewed, kept) {
+			rt.Fatalf("with other clocks %v %s, with the right one %v %s", skewed, conditions, kept, expected)
 		}
 	})
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/egress"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
@@ -314,4 +315,21 @@ func TestAFaultWhoseStatusIsRefusedWaitsForTheBackoff(t *testing.T) {
 		}
 	}
 	s.wantPublished("192.0.2.1+")
+}
+
+// What is left of the slice is not ready, so that its deletion takes nothing else away.
+func TestADeniedAddressOfASuspendedObjectGoesByADeletion(t *testing.T) {
+	s := newSuite(t, `{ports: [{name: sql, port: 5432}], healthCheck: {tcp: {}}, endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2]}]}`)
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.health.setHealth("a", "192.0.2.2", down)
+	s.settle()
+	s.wantPublished("192.0.2.1+ 192.0.2.2")
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(true) })
+	s.settle()
+	s.refuses("apply EndpointSlice")
+	s.policy["192.0.2.1"] = egress.ReasonDeniedByPolicy
+	s.reconcileOnce()
+	s.wantPublished("")
+	s.wantCondition("Ready", "False WriteRefused")
 }

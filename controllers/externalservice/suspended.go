@@ -34,7 +34,10 @@ func (r *Reconciler) reconcileSuspended(ctx context.Context, es *networkingv1.Ex
 	if state.cacheStale(current, r.Now()) {
 		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil
 	}
-	filter := &deniedFilter{es: es, policy: r.Policy, approved: egress.Approved(es), restoreHealthy: es.Status.Fault.Lasts() && es.Status.Fault.Type == networkingv1.FaultBlackHole}
+	filter := &deniedFilter{
+		es: es, policy: r.Policy, approved: egress.Approved(es), fit: fitness{byKey: map[publishedKey]bool{}},
+		restoreHealthy: es.Status.Fault.Lasts() && es.Status.Fault.Type == networkingv1.FaultBlackHole,
+	}
 	wanted, filtered := filter.slices(current)
 	filter.checkRecorded()
 	if filter.unsynced {
@@ -42,7 +45,7 @@ func (r *Reconciler) reconcileSuspended(ctx context.Context, es *networkingv1.Ex
 		return reconcile.Result{RequeueAfter: unsyncedRetry}, r.writeStatus(ctx, es, update)
 	}
 	var refused refusals
-	for _, err := range r.removeDenied(ctx, es, filtered, wanted, state) {
+	for _, err := range r.removeDenied(ctx, es, filtered, wanted, filter.fit, state) {
 		refused.add(err)
 	}
 	if refused.stale || refused.terminating {
@@ -62,7 +65,9 @@ func (r *Reconciler) reconcileSuspended(ctx context.Context, es *networkingv1.Ex
 }
 
 // removeDenied writes what is left of the slices that had denied addresses, and returns the errors of that.
-func (r *Reconciler) removeDenied(ctx context.Context, es *networkingv1.ExternalService, filtered []*discoveryv1.EndpointSlice, wanted []desiredSlice, state *objectState) []error {
+func (r *Reconciler) removeDenied(
+	ctx context.Context, es *networkingv1.ExternalService, filtered []*discoveryv1.EndpointSlice, wanted []desiredSlice, fit fitness, state *objectState,
+) []error {
 	if len(filtered) == 0 {
 		return nil
 	}
@@ -73,7 +78,8 @@ func (r *Reconciler) removeDenied(ctx context.Context, es *networkingv1.External
 	if !rules.BelongsTo(service, es) {
 		return nil
 	}
-	writer := r.newSliceWriter(service, filtered, fitness{}, state)
+	writer := r.newSliceWriter(service, filtered, fit, state)
+	writer.withdraw(ctx, wanted)
 	writer.extend(ctx, wanted)
 	return writer.errs
 }
@@ -97,6 +103,8 @@ type deniedFilter struct {
 	// refused are sentences about addresses, each once.
 	refused  []string
 	unsynced bool
+	// fit has the denied addresses of slices.
+	fit fitness
 	// restoreHealthy means that a fault has made addresses not ready: those that are healthy in the status are
 	// made ready again.
 	restoreHealthy bool
@@ -124,14 +132,15 @@ func (filter *deniedFilter) allows(ip netip.Addr, ports []uint16) bool {
 func (filter *deniedFilter) slices(current []*discoveryv1.EndpointSlice) (wanted []desiredSlice, filtered []*discoveryv1.EndpointSlice) {
 	for _, held := range current {
 		left := desiredSlice{name: held.Name, family: held.AddressType, ports: held.Ports}
-		ports, restored := numbersOf(held), false
+		ports, digest, restored := numbersOf(held), slicePortDigest(held), false
 		for _, e := range held.Endpoints {
-			ip, err := netip.ParseAddr(e.Addresses[0])
-			if err != nil || !filter.allows(ip, ports) {
+			key, ok := keyOf(&e, digest)
+			if !ok || !filter.allows(key.ip, ports) {
+				filter.fit.byKey[key] = false
 				continue
 			}
 			ready := ptr.Deref(e.Conditions.Ready, true)
-			if !ready && filter.restoreHealthy && filter.wasHealthy(ip) {
+			if !ready && filter.restoreHealthy && filter.wasHealthy(key.ip) {
 				ready, restored = true, true
 				e.Conditions.Serving = nil
 			}

@@ -1,0 +1,80 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/fairlead-dev/fairlead/internal/cron"
+	"github.com/fairlead-dev/fairlead/internal/freeze"
+)
+
+// cautions are the rests of specs that fail back with more caution than lawRest.
+var cautions = map[string]string{
+	"a longer failbackDelay": strings.Replace(lawRest, "failbackDelay: 1m", "failbackDelay: 7m", 1),
+	"failback by request":    strings.Replace(lawRest, "failbackDelay: 1m", "failback: Manual", 1),
+}
+
+// Law 7: with more caution no failback comes earlier, and none is added.
+func TestLawMoreCautionFailsBackNoSooner(t *testing.T) {
+	checkLaw(t, func(rt *rapid.T) {
+		history := drawHistory(rt, "down", "down", "same", "restart", "nothing")
+		caution := rapid.SampledFrom(slices.Sorted(maps.Keys(cautions))).Draw(rt, "caution")
+		requireNoSooner(rt, eventFailedBack, timesOf(t, eventFailedBack, history, lawRest), timesOf(t, eventFailedBack, history, cautions[caution]))
+	})
+}
+
+// Law 7: with a blackout no fault begins earlier, and none is added.
+func TestLawABlackoutBeginsNoFaultSooner(t *testing.T) {
+	checkLaw(t, func(rt *rapid.T) {
+		history := drawHistory(rt, "down", "fault", "fault", "restart", "nothing")
+		from, lasts := rapid.IntRange(0, 10).Draw(rt, "from"), rapid.IntRange(1, 10).Draw(rt, "lasts")
+		start := metav1.NewTime(bubbleEpoch.Add(time.Duration(from) * time.Minute))
+		end := metav1.NewTime(start.Add(time.Duration(lasts) * time.Minute))
+		frozen, err := freeze.New(freeze.Options{Configured: []cron.Blackout{{Name: "release", Start: &start, End: &end}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		held := timesOf(t, eventFaultInjected, history, lawRest, func(l *life) { l.freeze = frozen })
+		requireNoSooner(rt, eventFaultInjected, timesOf(t, eventFaultInjected, history, lawRest), held)
+		for _, at := range held {
+			if at >= start.Sub(bubbleEpoch) && at < end.Sub(bubbleEpoch) {
+				rt.Fatalf("a fault begins at %s, in the blackout from %s to %s", at, start, end)
+			}
+		}
+	})
+}
+
+// timesOf returns when events of a reason were recorded in a history of an object with the rest of a spec.
+func timesOf(t *testing.T, reason string, history []step, rest string, prepare ...func(*life)) (times []time.Duration) {
+	liveFrom(t, time.Millisecond, rest+sameForms[0], history, func(l *life) {
+		l.rest = rest
+		for _, prepares := range prepare {
+			prepares(l)
+		}
+		l.afterReconcile = func() {
+			if slices.ContainsFunc(l.events, func(e string) bool { return strings.HasPrefix(e, reason+":") }) {
+				times = append(times, time.Since(bubbleEpoch))
+			}
+			l.events = nil
+		}
+	})
+	return times
+}
+
+// requireNoSooner requires that what was done with more caution was done no sooner and no more often.
+func requireNoSooner(rt *rapid.T, what string, plain, cautious []time.Duration) {
+	for i, at := range cautious {
+		if i >= len(plain) || at < plain[i] {
+			rt.Fatalf("%s is at %v with more caution, and at %v without", what, cautious, plain)
+		}
+	}
+}
