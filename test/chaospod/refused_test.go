@@ -77,13 +77,13 @@ func denials() []denied {
 func TestAWriteThatTheAPIServerRefusesIsToldAndStopsNothingElse(t *testing.T) {
 	t.Parallel()
 	for _, d := range framework.Sample(framework.NewSampler(t), 4, denials()) {
-		t.Run(d.step.name+" by "+d.Denial.Name, func(t *testing.T) {
+		t.Run(d.name+" by "+d.Name, func(t *testing.T) {
 			s := newSuite(t)
 			s.MayBeRefusedIn(s.Namespace)
 			s.run("web", 3, "")
 			s.run("api", 3, "")
 			s.chaos("other", "dryRun: false, target: {workload: {kind: Deployment, name: api}}, verification: {soak: 0s}, "+someday)
-			if d.step.name == "canary" {
+			if d.name == "canary" {
 				s.refusesCanary(d)
 			} else {
 				s.refusesKill(d)
@@ -101,17 +101,17 @@ func TestAWriteThatTheAPIServerRefusesIsToldAndStopsNothingElse(t *testing.T) {
 
 func (s *suite) refusesKill(d denied) {
 	s.Helper()
-	if d.Denial.Name == "right" {
+	if d.Name == "right" {
 		d.Put(&s.Test) // the ServiceAccount
 	}
 	s.chaos("c", d.spec)
 	before := s.pods("web")
-	if d.Denial.Name != "right" {
+	if d.Name != "right" {
 		d.Put(&s.Test)
 	}
 	s.denies(d)
 	s.now("c", "1")
-	switch d.step.name {
+	switch d.name {
 	case "status":
 		s.tells("c", d.Words)
 	default:
@@ -128,12 +128,12 @@ func (s *suite) refusesKill(d denied) {
 	s.ended("other", 1, chaosv1.RunSurvived)
 
 	d.Lift(&s.Test)
-	switch d.step.name {
+	switch d.name {
 	case "status":
 		s.ended("c", 1, chaosv1.RunSurvived)
 	default:
 		s.Eventually(func() error {
-			if err := d.probe(s); err != nil && d.Denial.Name != "right" {
+			if err := d.probe(s); err != nil && d.Name != "right" {
 				return err
 			}
 			return nil
@@ -153,7 +153,7 @@ func (s *suite) refusesCanary(d denied) {
 	s.denies(d)
 	s.Make(s.manifest("c", d.spec))
 	s.saysRefused("c", d.Words)
-	if d.Denial.Name != "quota" { // no pod of any kind comes back
+	if d.Name != "quota" { // no pod of any kind comes back
 		s.now("other", "1")
 		s.ended("other", 1, chaosv1.RunSurvived)
 	}
@@ -192,7 +192,7 @@ func (s *suite) denies(d denied) {
 	s.Helper()
 	s.Eventually(func() error {
 		if err := d.probe(s); err == nil || !strings.Contains(err.Error(), d.Words) {
-			return fmt.Errorf("%s by %s is not in force yet: %v", d.step.name, d.Denial.Name, err)
+			return fmt.Errorf("%s by %s is not in force yet: %v", d.name, d.Name, err)
 		}
 		return nil
 	})

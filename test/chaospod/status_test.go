@@ -22,12 +22,13 @@ import (
 type removal struct{ object, name, kind, patch string }
 
 // removals remove the whole status of each object, each of its members, and parts of these, by each verb that can.
-func removals(objects map[string]*chaosv1.ChaosPodStatus) []removal {
+func (s *suite) removals(objects map[string]*chaosv1.ChaosPodStatus) []removal {
+	s.Helper()
 	var all []removal
 	for _, object := range slices.Sorted(maps.Keys(objects)) {
 		all = append(all, removal{object, "all", "replace", ""}, removal{object, "all", "merge", `{"status": null}`},
 			removal{object, "all", "json", `[{"op": "remove", "path": "/status"}]`})
-		for _, member := range members(objects[object]) {
+		for _, member := range s.members(objects[object]) {
 			all = append(all, removal{object, member, "merge", fmt.Sprintf(`{"status": {%q: null}}`, member)},
 				removal{object, member, "json", fmt.Sprintf(`[{"op": "remove", "path": "/status/%s"}]`, member)})
 		}
@@ -41,11 +42,9 @@ func removals(objects map[string]*chaosv1.ChaosPodStatus) []removal {
 }
 
 // members are those that a status has.
-func members(status *chaosv1.ChaosPodStatus) []string {
+func (s *suite) members(status *chaosv1.ChaosPodStatus) []string {
 	var all map[string]any
-	if err := json.Unmarshal([]byte(framework.Text(status)), &all); err != nil {
-		panic(err)
-	}
+	s.Must(json.Unmarshal([]byte(framework.Text(status)), &all))
 	return slices.Sorted(maps.Keys(all))
 }
 
@@ -106,7 +105,7 @@ func TestAStatusThatAnotherWriterRemovesIsWrittenAgain(t *testing.T) {
 	pods := s.pods("running")
 	maps.Copy(pods, s.pods("ended"))
 	maps.Copy(pods, s.pods("halted"))
-	for _, r := range framework.Sample(sampler, 10, removals(want)) {
+	for _, r := range framework.Sample(sampler, 10, s.removals(want)) {
 		s.remove(r)
 		s.Eventually(func() error {
 			object, err := s.get(r.object)
