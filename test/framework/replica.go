@@ -30,9 +30,17 @@ type Replica struct {
 func (s *Cluster) StartReplica(ctx context.Context, args ...string) (*Replica, error) {
 	r, err := s.launch(ctx, true, args)
 	if err == nil {
-		s.balance()
+		s.Serve(r)
 	}
 	return r, err
+}
+
+// Serve puts a replica behind the Service, which sends requests to those that are ready.
+func (s *Cluster) Serve(r *Replica) {
+	s.mu.Lock()
+	s.replicas = append(s.replicas, r)
+	s.mu.Unlock()
+	s.balance()
 }
 
 // Launch runs one more replica, waits for nothing, and leaves it out of the Service: for one that
@@ -71,9 +79,6 @@ func (s *Cluster) launch(ctx context.Context, wait bool, args []string) (*Replic
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = append(s.all, r)
-	if wait {
-		s.replicas = append(s.replicas, r)
-	}
 	return r, nil
 }
 

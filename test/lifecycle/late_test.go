@@ -206,6 +206,7 @@ func TestAStartGoesOnWithoutWhatIsMissing(t *testing.T) {
 				r.whole()
 			}
 			if l.kind { // its objects went with it
+				s.Serve(r.Replica)
 				s.Eventually(func() error {
 					_, err := s.Dynamic.Resource(oldOnes).Namespace(namespace).Create(t.Context(), old("one"), metav1.CreateOptions{})
 					if apierrors.IsAlreadyExists(err) {
@@ -215,7 +216,7 @@ func TestAStartGoesOnWithoutWhatIsMissing(t *testing.T) {
 				})
 				s.reconciled(namespace, "one")
 			}
-			r.Stop()
+			s.Retire(r.Replica)
 		})
 	}
 }
