@@ -37,19 +37,20 @@
 // # Suspicion
 //
 // Where much fails at once, the fault is probably here: a node that lost its network must not unpublish everything.
-// This process is suspect when more than half of all addresses that were healthy have failed once or twice, and at
-// least three ExternalServices have no healthy address left that does not fail. It remains so until at most half of
-// them fail, or fewer than three ExternalServices have none. It is suspect as well while SetNetworkUnreachable says
-// so. While it is suspect failures do not count: what is healthy stays Healthy, and what is unknown Unknown. Denials
-// by the egress policy are not part of a suspicion, and count at once, since they are certain. After a suspicion, an
-// address that goes on failing becomes Unhealthy with its next failure. With Options.RequireThreshold, addresses that
-// only ever failed are part of a suspicion, too, since nothing says how they were before; and with Options.Group,
-// objects of the same group are one.
+// Destinations count, which are a host and port within a namespace, and each namespace has one vote. This process is
+// suspect when more than half of all destinations that were healthy have failed once or twice, three objects have
+// nothing left, three different hosts and ports fail, and more than half of the namespaces say so: at least three, or
+// all where there are fewer. A namespace says so where more than half of its destinations fail and an object of its
+// own has nothing left. When much begins to fail, a reference is asked that no tenant has a say in, the API server and
+// the nameservers (Options.Reference): while that is out of reach, or SetNetworkUnreachable says so, this process is
+// suspect without an end. Otherwise a suspicion ends after a time, and takes five times as long to be repeated.
 //
-// It takes three ExternalServices, since one that loses all of its many addresses is no evidence against this process,
-// and since a small cluster must be able to fail over; and only ones without an address left, since one that reaches
-// others of its addresses shows that the network works: the loss of a data center that holds more than half of all
-// addresses is failed over. The price: where a disaster takes most addresses of three or more ExternalServices that
-// have no alternative, their addresses stay published for as long as it lasts, and nothing else fails over meanwhile.
-// That is the design's choice: publishing what is down loses nothing that was not lost already.
+// While it lasts, failures do not change the health of an object of which no address succeeds: a success shows that the
+// network works. Denials by the egress policy are not part of a suspicion, and count at once, since they are certain.
+// With Options.RequireThreshold, addresses that only ever failed are part of it, too, since nothing says how they were
+// before; and with Options.Group, objects of the same group are one.
+//
+// The price: where a disaster takes all addresses of objects without an alternative, they stay published until the
+// suspicion ends. Publishing what is down loses nothing that was not lost already
+// (docs/decisions/2026-11-22-suspicion.md).
 package probe
