@@ -158,7 +158,7 @@ func (o Options) finish(ctx context.Context, digest string) error {
 
 func (o Options) write(files map[string][]byte) error {
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(o.Out, name), content, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(o.Out, name), content, 0o644); err != nil { //nolint:gosec // they are published
 			return err
 		}
 	}
