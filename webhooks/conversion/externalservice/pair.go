@@ -37,6 +37,7 @@ func New() *hubspoke.Converter {
 		HasImplied:   hasImplied,
 		OverlayHub:   overlayHub,
 		OverlaySpoke: overlaySpoke,
+		HubUnions:    []hubspoke.Union{{Path: []string{"spec", "healthCheck"}, Members: []string{"tcp", "http", "grpc"}}},
 	})
 }
 

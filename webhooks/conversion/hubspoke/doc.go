@@ -14,6 +14,8 @@
 //   - Totality (direction.go, tree.go). Content that is unknown or of the wrong type is saved and restored
 //     rather than refused: one object that does not convert makes every LIST of its version fail
 //     (open-telemetry/opentelemetry-operator#4288).
+//   - Unions (union.go). Server-side apply converts objects of which it has taken parts away, and leaves null for an
+//     object whose members are all gone.
 //   - The status (status.go). It is stored in the status of the other version, where the API server protects
 //     it, and never in an annotation.
 //   - A bound. Annotations of an object are limited to 256 KiB together, and a converted object above that can

@@ -5,6 +5,7 @@ package hubspoke
 
 import (
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -36,6 +37,8 @@ func (c *Converter) fast(out []byte, object jsonindex.Value, toVersion string) (
 	case toVersion == c.hub && e.apiVersion.EqualsText(c.apiVersions[c.spoke]):
 		convert = c.fastToHub
 	case toVersion != c.spoke || !e.apiVersion.EqualsText(c.apiVersions[c.hub]):
+		return Converted{}, false
+	case slices.ContainsFunc(c.hubUnions, func(u Union) bool { return u.isEmptied(e.body.spec.value) }):
 		return Converted{}, false
 	}
 	scratch, saved := review.Buffer(), jsonindex.NewDocument()

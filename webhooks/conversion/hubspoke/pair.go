@@ -49,6 +49,9 @@ type Pair[H, S any] struct {
 	// Bulk lists large parts that both forms have with the same bytes. They are not saved in the restore
 	// annotation, and taken from the view.
 	Bulk []Bulk
+
+	// HubUnions lists the parts of the hub form of which exactly one member is set. Defaults to none.
+	HubUnions []Union
 }
 
 // Bulk names one part by its path in each form, such as {"spec", "target", "template"}.
@@ -60,6 +63,8 @@ type Converter struct {
 	apiVersions map[string]string // by bare version
 	toHub       func(source) result
 	toSpoke     func(source) result
+
+	hubUnions []Union
 
 	fastToHub   func(e envelope, scratch []byte, saved *jsonindex.Document) (fastResult, bool)
 	fastToSpoke func(e envelope, scratch []byte, saved *jsonindex.Document) (fastResult, bool)
@@ -100,6 +105,7 @@ func New[H, S any](p Pair[H, S]) *Converter {
 		apiVersions: map[string]string{p.Hub: p.Group + "/" + p.Hub, p.Spoke: p.Group + "/" + p.Spoke},
 		toHub:       up.convert,
 		toSpoke:     down.convert,
+		hubUnions:   p.HubUnions,
 
 		fastToHub:   up.fast,
 		fastToSpoke: down.fast,
