@@ -93,7 +93,7 @@ func (l *writeHistory) recordWrite(bundle []byte, now time.Time) {
 	} else {
 		l.losses = 0
 	}
-	l.bundle, l.writtenAt, l.missing = bundle, now, false
+	l.bundle, l.writtenAt, l.missing, l.hadBundle = bundle, now, false, true
 	l.tokens.AllowN(now, 1)
 }
 

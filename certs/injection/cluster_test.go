@@ -113,13 +113,20 @@ func own(object *unstructured.Unstructured, kind *kind, slots []slot, owner stri
 
 func targetOf(t *testing.T, object *unstructured.Unstructured) target {
 	t.Helper()
+	kind := kindOf(object)
+	if kind == nil {
+		t.Fatalf("no target is of kind %s", object.GetKind())
+	}
+	return target{kind, object.GetName()}
+}
+
+func kindOf(object *unstructured.Unstructured) *kind {
 	for _, kind := range []*kind{crdKind, mutatingKind, validatingKind} {
 		if kind.name == object.GetKind() {
-			return target{kind, object.GetName()}
+			return kind
 		}
 	}
-	t.Fatalf("no target is of kind %s", object.GetKind())
-	return target{}
+	return nil
 }
 
 // merge applies the fields that the injector sends: maps by key, webhooks by name.
@@ -173,6 +180,12 @@ func newCluster(objects ...runtime.Object) *fake.FakeDynamicClient {
 			}
 		}
 		merge(object.Object, applied.Object)
+		kind := kindOf(object)
+		slots, err := kind.slots(object)
+		if err != nil {
+			return true, nil, err
+		}
+		own(object, kind, slots, patch.PatchOptions.FieldManager)
 		version, _ := strconv.Atoi(object.GetResourceVersion())
 		object.SetResourceVersion(strconv.Itoa(version + 1))
 		return true, object, client.Tracker().Update(resource, object, "")

@@ -21,10 +21,20 @@ import (
 // maxRaces bounds how often a target that changed between reading and writing is read again at once.
 const maxRaces = 5
 
-// inject writes the bundle to the target and returns the result to count. Where a watch is the reason, the
-// bundle of another replica is kept if it trusts all that ours trusts, as that of a replica with another
-// source does during a rolling update, or if Latest does not tell which is newer.
-func (i *Injector) inject(ctx context.Context, t target, bundle []byte, byWatch bool) (string, error) {
+// reason is why a target is looked at.
+type reason int
+
+const (
+	byChange reason = iota // the bundle has changed, or the process has started
+	byTime                 // the interval has passed
+	byWatch                // the target has changed
+)
+
+// inject writes the bundle to the target and returns the result to count. Only a bundle that has changed takes away what
+// another replica has added to it: that of a replica with another source trusts more than ours during a rolling update,
+// and API servers would refuse its certificate until it has written again. A watch is no reason to replace the bundle of
+// another replica where Latest does not tell which is newer.
+func (i *Injector) inject(ctx context.Context, t target, bundle []byte, why reason) (string, error) {
 	for range maxRaces {
 		object, slots, err := i.read(ctx, t)
 		switch {
@@ -53,7 +63,7 @@ func (i *Injector) inject(ctx context.Context, t target, bundle []byte, byWatch 
 				outcome, annotation = decide(t.kind, object, slots, bundle)
 			}
 		}
-		if byWatch && outcome == replace && isOwnBundle(t.kind, object, slots, bundle) && (!known || allInclude(slots, bundle)) {
+		if outcome == replace && isOwnBundle(t.kind, object, slots, bundle) && (why == byWatch && !known || why != byChange && allInclude(slots, bundle)) {
 			return unchanged, nil
 		}
 		if allInclude(slots, bundle) {

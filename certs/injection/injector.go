@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -94,7 +95,8 @@ func (i *Injector) Trigger() {
 	}
 }
 
-func (i *Injector) injectAll(ctx context.Context, bundle []byte, byWatch bool) error {
+// injectAll tries each target once. Those in changing that have the bundle afterwards are removed from there.
+func (i *Injector) injectAll(ctx context.Context, bundle []byte, why reason, changing map[target]bool) error {
 	if bundle == nil {
 		return nil
 	}
@@ -103,18 +105,24 @@ func (i *Injector) injectAll(ctx context.Context, bundle []byte, byWatch bool) e
 	}
 	bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	_, err := i.injectInto(bounded, i.targets, bundle, byWatch)
+	failed, err := i.injectInto(bounded, i.targets, bundle, func(t target) reason {
+		if changing[t] {
+			return byChange
+		}
+		return why
+	})
+	maps.DeleteFunc(changing, func(t target, _ bool) bool { return !slices.Contains(failed, t) })
 	return err
 }
 
-// injectPending is injectInto without a watch as the reason.
+// injectPending is injectInto for a bundle that has changed.
 func (i *Injector) injectPending(ctx context.Context, targets []target, bundle []byte) ([]target, error) {
-	return i.injectInto(ctx, targets, bundle, false)
+	return i.injectInto(ctx, targets, bundle, func(target) reason { return byChange })
 }
 
 // injectInto tries each target once, all concurrently, and returns those that failed. In sequence they would
 // take most of a first start: the API server takes some 200 ms to write a CRD.
-func (i *Injector) injectInto(ctx context.Context, targets []target, bundle []byte, byWatch bool) ([]target, error) {
+func (i *Injector) injectInto(ctx context.Context, targets []target, bundle []byte, why func(target) reason) ([]target, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	errs := make([]error, len(targets))
@@ -123,7 +131,7 @@ func (i *Injector) injectInto(ctx context.Context, targets []target, bundle []by
 		injecting.Go(func() {
 			result := failed
 			errs[n] = panics.Try("CA injection", func() (err error) {
-				result, err = i.inject(ctx, t, bundle, byWatch)
+				result, err = i.inject(ctx, t, bundle, why(t))
 				return err
 			})
 			i.injections.WithLabelValues(t.kind.name, result).Inc()

@@ -30,11 +30,12 @@ func (i *Injector) Run(ctx context.Context, bundle func() []byte) error {
 	started := false
 	var seen retry.Distinct
 	failures := 0
+	changing := map[target]bool{} // targets that the bundle which has changed did not reach yet
 	timer := i.options.Clock.NewTimer(i.options.Jitter(i.options.Interval))
 	defer timer.Stop()
 	events, watchAgain := changed, (<-chan time.Time)(nil) // watches are ignored for minInterval after a pass
 	for {
-		byWatch := false
+		why := byTime
 		select {
 		case <-ctx.Done():
 			return nil
@@ -42,8 +43,11 @@ func (i *Injector) Run(ctx context.Context, bundle func() []byte) error {
 			events, watchAgain = changed, nil
 			continue
 		case <-i.triggered:
+			for _, t := range i.targets {
+				changing[t] = true
+			}
 		case <-events:
-			byWatch = failures == 0 // otherwise this is the retry of a pass that may replace an own bundle
+			why = byWatch
 		case <-timer.C():
 		}
 		pause := i.options.Interval
@@ -54,7 +58,7 @@ func (i *Injector) Run(ctx context.Context, bundle func() []byte) error {
 				watching.Go(func() { panics.Go("CA injection", func() { i.watchTarget(ctx, t, changed) }) })
 			}
 		}
-		err := i.injectAll(ctx, wanted, byWatch)
+		err := i.injectAll(ctx, wanted, why, changing)
 		switch {
 		case err == nil:
 			seen.Reset()

@@ -139,6 +139,29 @@ func TestAWatchTakesNoTrustAwayThatAnotherReplicaHasAdded(t *testing.T) {
 	})
 }
 
+// Such an update may take longer than the interval. API servers would refuse the certificate of the new replica until it
+// has written again.
+func TestTheIntervalTakesNoTrustAwayEither(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, bundle := newCluster(standard()...), newBundle(t)
+		injector := newInjector(t, client, Options{Latest: func(context.Context) ([]byte, error) { return bundle, nil }})
+		run(t, bundle, injector)
+		both := slices.Concat(newBundle(t), bundle)
+		for _, object := range standard() {
+			store(t, client, withBundle(t, object.(*unstructured.Unstructured), both, FieldOwner))
+		}
+		pass(3 * time.Hour)
+		if diff := cmp.Diff(repeated(both), bundles(t, client)); diff != "" {
+			t.Errorf("bundles (-want +got):\n%s", diff)
+		}
+		injector.Trigger() // the bundle has changed
+		pass(time.Second)
+		if diff := cmp.Diff(repeated(bundle), bundles(t, client)); diff != "" {
+			t.Errorf("bundles (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // The writes of the other targets are events of a watch, by which an own bundle is not replaced. They must not end the
 // retries of the target whose write has failed.
 func TestAWriteThatFailedIsRetriedAlthoughAWatchSignals(t *testing.T) {
