@@ -122,6 +122,17 @@ func TestBothFamiliesHaveSlicesOfTheirOwn(t *testing.T) {
 	if !slices.Equal(service.Spec.IPFamilies, []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}) {
 		t.Errorf("the Service has %v", service.Spec.IPFamilies)
 	}
+
+	// As in a cluster with one family.
+	s.Kubectl("patch", "service", "db", "-n", s.Namespace, "-p", `{"spec": {"ipFamilyPolicy": "SingleStack", "ipFamilies": ["IPv4"], "clusterIPs": ["`+service.Spec.ClusterIP+`"]}}`)
+	s.publishes("db", four)
+	s.Eventually(func() error {
+		if message := s.message("db", networkingv1.ConditionReady); !strings.Contains(message, `endpoint "a": 1 address is left out`) {
+			return fmt.Errorf("the condition says %q", message)
+		}
+		return nil
+	})
+	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 }
 
 func TestASuspendedObjectIsFrozenAndCatchesUpLater(t *testing.T) {
