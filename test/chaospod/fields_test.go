@@ -99,7 +99,7 @@ func targetCases() []fieldCase {
 		{[]string{"filter.exclude"}, kills + `schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 0s, exclude: {matchLabels: {app: web}}}`, func(s *suite) {
 			s.holds(chaosv1.ReasonNoCandidate, "3 excluded by filter.exclude")
 		}},
-		{[]string{"serviceAccountName"}, "serviceAccountName: nobody, " + kills + someday, func(s *suite) {
+		{[]string{"serviceAccountName"}, "serviceAccountName: guest, " + kills + someday, func(s *suite) {
 			s.MayBeRefusedIn(s.Namespace)
 			s.now("c", "1")
 			if run := s.ended("c", 1, chaosv1.RunFailed); run.Reason != chaosv1.ReasonForbidden {
@@ -183,7 +183,7 @@ func TestEachFieldOfTheSpecActs(t *testing.T) {
 			s.run("web", 3, "")
 			s.run("api", 3, "")
 			if strings.Contains(c.spec, "serviceAccountName") {
-				s.Make("{apiVersion: v1, kind: ServiceAccount, metadata: {name: nobody}}")
+				s.Make("{apiVersion: v1, kind: ServiceAccount, metadata: {name: guest}}")
 			}
 			s.Make(s.manifest("c", c.spec))
 			s.shows("c", func(*chaosv1.ChaosPodStatus) error { return nil })
