@@ -102,7 +102,7 @@ func TestWhatAGRPCProbeSaysOfAServer(t *testing.T) {
 		"hangs in the call":               {serve: hangs, timeout: brief, want: timedOut},
 		"over TLS":                        {tls: &TLS{RootPEM: ca.pem}, host: "db.example.com", serve: serving, options: []grpc.ServerOption{overTLS}, want: connected},
 		"over TLS, not serving":           {tls: &TLS{RootPEM: ca.pem}, serve: not, options: []grpc.ServerOption{overTLS}, want: notServing},
-		"TLS for another name":            {tls: &TLS{RootPEM: ca.pem}, host: "other.example.com", serve: serving, options: []grpc.ServerOption{overTLS}, want: tlsFailed},
+		"TLS for another name":            {tls: &TLS{RootPEM: ca.pem}, host: "other.example.com", serve: serving, options: []grpc.ServerOption{overTLS}, want: certificateMismatch},
 		"plain, asked over TLS":           {tls: &TLS{SkipVerify: true}, serve: serving, want: tlsFailed},
 		"TLS, asked plainly":              {serve: serving, options: []grpc.ServerOption{overTLS}, want: reset},
 		"roots that are none":             {tls: &TLS{RootPEM: []byte("-----BEGIN")}, serve: serving, want: tlsFailed},

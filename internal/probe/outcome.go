@@ -5,10 +5,13 @@ package probe
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
 	"os"
+	"slices"
 	"syscall"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
@@ -26,6 +29,10 @@ const (
 	timedOut
 	unreachable
 	tlsFailed
+	certificateExpired
+	certificateUntrusted
+	certificateMismatch
+	clientCertificateRequired
 	unexpectedStatus
 	notServing
 	protocolError
@@ -51,6 +58,14 @@ func (o outcome) reason() string {
 		return networkingv1.ProbeUnreachable
 	case tlsFailed:
 		return networkingv1.ProbeTLSFailed
+	case certificateExpired:
+		return networkingv1.ProbeCertificateExpired
+	case certificateUntrusted:
+		return networkingv1.ProbeCertificateUntrusted
+	case certificateMismatch:
+		return networkingv1.ProbeCertificateMismatch
+	case clientCertificateRequired:
+		return networkingv1.ProbeClientCertificateRequired
 	case unexpectedStatus:
 		return networkingv1.ProbeUnexpectedStatus
 	case notServing:
@@ -102,9 +117,36 @@ func outcomeOf(err error, otherwise outcome) outcome {
 	case errors.As(err, &network) && network.Timeout():
 		return timedOut
 	case errors.As(err, &operation) && operation.Op == remoteAlert:
-		return tlsFailed
+		return alertOutcome(operation.Err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return reset
+	}
+	return verificationOutcome(err, otherwise)
+}
+
+// clientCertificateAlerts are those of TLS 1.3 and 1.2 by which a server refuses a client without a certificate.
+var clientCertificateAlerts = []string{tls.AlertError(116).Error(), tls.AlertError(42).Error()}
+
+// alertOutcome returns the outcome of an alert. Its text is crypto/tls's for the number that the server sent.
+func alertOutcome(alert error) outcome {
+	if slices.Contains(clientCertificateAlerts, alert.Error()) {
+		return clientCertificateRequired
+	}
+	return tlsFailed
+}
+
+// verificationOutcome returns the outcome of a certificate that was refused. Other errors are otherwise.
+func verificationOutcome(err error, otherwise outcome) outcome {
+	var invalid x509.CertificateInvalidError
+	var authority x509.UnknownAuthorityError
+	var name x509.HostnameError
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return certificateExpired
+	case errors.As(err, &authority):
+		return certificateUntrusted
+	case errors.As(err, &name):
+		return certificateMismatch
 	}
 	return otherwise
 }

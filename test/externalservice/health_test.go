@@ -82,9 +82,9 @@ func TestEveryFaultMakesAnAddressUnhealthyForItsReasonUntilItIsOver(t *testing.T
 		{externalnet.Behavior{Delay: slow}, networkingv1.ProbeTimeout},
 	}
 	certificates := []fault{
-		{externalnet.Behavior{Fault: externalnet.WrongName}, networkingv1.ProbeTLSFailed},
-		{externalnet.Behavior{Fault: externalnet.Expired}, networkingv1.ProbeTLSFailed},
-		{externalnet.Behavior{Fault: externalnet.UnknownIssuer}, networkingv1.ProbeTLSFailed},
+		{externalnet.Behavior{Fault: externalnet.WrongName}, networkingv1.ProbeCertificateMismatch},
+		{externalnet.Behavior{Fault: externalnet.Expired}, networkingv1.ProbeCertificateExpired},
+		{externalnet.Behavior{Fault: externalnet.UnknownIssuer}, networkingv1.ProbeCertificateUntrusted},
 		{externalnet.Behavior{Fault: externalnet.Garbage}, networkingv1.ProbeTLSFailed},
 	}
 	garbage := fault{externalnet.Behavior{Fault: externalnet.Garbage}, networkingv1.ProbeProtocolError}
@@ -385,9 +385,11 @@ func TestNothingIsWrittenWhileEverythingIsProbedAndLookedUp(t *testing.T) {
 	s.condition("rest", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonDegraded)
 	s.Tells("ExternalService", "rest", "EndpointUnhealthy", 1)
 	s.Tells("ExternalService", "rest", "Published", 1)
-	before := s.versions("rest")
-	// Failing otherwise than before is no news either.
+	// Failing otherwise than before is in the status, and no Event.
 	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, down)
+	s.becomes("rest", bad, networkingv1.AddressUnhealthy, networkingv1.ProbeRefused)
+	s.Tells("ExternalService", "rest", "EndpointUnhealthy", 1)
+	before := s.versions("rest")
 	until := up.Counts().Requests + 6
 	s.Eventually(func() error {
 		if n := up.Counts().Requests; n < until {
@@ -422,7 +424,7 @@ func TestNothingThatTheOtherSideSendsIsShown(t *testing.T) {
 			certificate, err := s.Servers.CA.Issue(time.Now().Add(time.Hour), marker+".example.org")
 			s.Must(err)
 			s.blurts(tls.NewListener(s.listen(at), &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12}), marker)
-		}, `http: {}, tls: {caSecretName: ca}`, networkingv1.ProbeTLSFailed},
+		}, `http: {}, tls: {caSecretName: ca}`, networkingv1.ProbeCertificateMismatch},
 		"plain": {func(at string) { s.blurts(s.listen(at), marker) }, `http: {}, tls: {caSecretName: ca}`, networkingv1.ProbeTLSFailed},
 		"grpc":  {func(at string) { s.says(s.listen(at), marker) }, `grpc: {}`, networkingv1.ProbeNotServing},
 	} {

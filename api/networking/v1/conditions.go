@@ -115,8 +115,16 @@ const (
 	ProbeTimeout = "Timeout"
 	// ProbeUnreachable: there is no way to the address.
 	ProbeUnreachable = "Unreachable"
-	// ProbeTLSFailed: the TLS handshake or the verification of the certificate failed.
+	// ProbeTLSFailed: the TLS handshake failed, or the verification of the certificate for another reason than the next.
 	ProbeTLSFailed = "TLSFailed"
+	// ProbeCertificateExpired: the certificate has expired, or is not valid yet.
+	ProbeCertificateExpired = "CertificateExpired"
+	// ProbeCertificateUntrusted: no authority that is trusted has signed the certificate.
+	ProbeCertificateUntrusted = "CertificateUntrusted"
+	// ProbeCertificateMismatch: the certificate is for other names.
+	ProbeCertificateMismatch = "CertificateMismatch"
+	// ProbeClientCertificateRequired: the server requires a client certificate, which checks do not have.
+	ProbeClientCertificateRequired = "ClientCertificateRequired"
 	// ProbeUnexpectedStatus: HTTP answered with a status that is not an expected one.
 	ProbeUnexpectedStatus = "UnexpectedStatus"
 	// ProbeNotServing: the gRPC health service answered something else than SERVING.
