@@ -47,6 +47,13 @@ type ChaosPodStatus struct {
 	// +optional
 	LastSuccessfulRunTime *metav1.Time `json:"lastSuccessfulRunTime,omitempty"`
 
+	// verifiedTarget is a digest of spec.target in the last run that was verified, with defaults. The
+	// condition Survived and lastSuccessfulRunTime show nothing about another target.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	VerifiedTarget string `json:"verifiedTarget,omitempty"`
+
 	// currentRun is the run under way. It is written before the first pod dies, so that a
 	// restarted operator deletes no pod twice.
 	//
@@ -196,6 +203,12 @@ type CurrentRun struct {
 	//
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
+
+	// targetDigest is a digest of the spec.target that the victims were chosen by, with defaults.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	TargetDigest string `json:"targetDigest,omitempty"`
 
 	// dryRun says that nothing dies in this run.
 	//

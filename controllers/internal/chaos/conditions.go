@@ -146,6 +146,10 @@ func (r *run) setRunConditions() {
 // setSurvived sets the result of the last run that killed. That of a run which is not in the status any more stays in
 // the condition.
 func (r *run) setSurvived() {
+	if of := r.status.VerifiedTarget; of != "" && of != r.targetDigest {
+		r.set(chaosv1.ConditionSurvived, metav1.ConditionUnknown, chaosv1.ReasonNoRun, "no run was verified since spec.target was changed")
+		return
+	}
 	for i := range r.status.Runs {
 		switch run := &r.status.Runs[i]; run.Outcome {
 		case chaosv1.RunSurvived:
@@ -172,6 +176,10 @@ func (r *run) setSurvived() {
 // victims, prove nothing.
 func Unproven(p *chaosv1.ChaosPod, within time.Duration, now time.Time) string {
 	st, name := &p.Status, "ChaosPod "+p.Name
+	s := settingsOf(p)
+	if isVerified(st) && (st.VerifiedTarget != s.targetDigest && st.VerifiedTarget != "" || st.VerifiedTarget == "" && st.ObservedGeneration != p.Generation) {
+		return name + " has had no run that was verified since its spec.target was changed"
+	}
 	verdict := meta.FindStatusCondition(st.Conditions, chaosv1.ConditionSurvived)
 	why := ""
 	switch last := st.LastSuccessfulRunTime; {

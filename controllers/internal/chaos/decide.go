@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
@@ -49,6 +50,7 @@ func ClaimsOf(status *chaosv1.ChaosPodStatus) []disruption.Claim {
 
 func (r *run) decide() Decision {
 	r.setOwners()
+	r.adoptTarget()
 	r.trackSpec()
 	r.resume()
 	r.advance()
@@ -109,6 +111,28 @@ func (r *run) trackSpec() {
 		st.DueAfter = after
 	}
 	st.ObservedGeneration = r.p.Generation
+}
+
+// adoptTarget records the target of a verdict, and of a run, that an earlier version of the operator has stored. If the
+// spec was changed since, it may be another one.
+func (r *run) adoptTarget() {
+	st := &r.status
+	switch {
+	case st.VerifiedTarget != "" || !isVerified(st):
+	case st.ObservedGeneration == r.p.Generation:
+		st.VerifiedTarget = r.targetDigest
+	default:
+		st.VerifiedTarget = "unknown"
+	}
+	if c := st.CurrentRun; c != nil && c.TargetDigest == "" && c.Generation == r.p.Generation {
+		c.TargetDigest = r.targetDigest
+	}
+}
+
+// isVerified reports whether a status has the verdict of a run.
+func isVerified(st *chaosv1.ChaosPodStatus) bool {
+	c := meta.FindStatusCondition(st.Conditions, chaosv1.ConditionSurvived)
+	return c != nil && c.Status != metav1.ConditionUnknown
 }
 
 // runNowToken returns the annotation run-now, and whether it asks for a run.
@@ -256,10 +280,13 @@ func (r *run) invalid() string {
 const canaryRetry = 10 * time.Second
 
 // TemplateHash returns the value of TemplateHashLabel for a template.
-func TemplateHash(template *corev1.PodTemplateSpec) string {
-	data, err := json.Marshal(template)
+func TemplateHash(template *corev1.PodTemplateSpec) string { return digestOf(template) }
+
+// digestOf returns a digest of a part of a spec.
+func digestOf(part any) string {
+	data, err := json.Marshal(part)
 	if err != nil {
-		return "unknown" // a template that was read from JSON always becomes some
+		return "unknown" // a part that was read from JSON always becomes some
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])

@@ -15,7 +15,7 @@ import (
 
 func (r *run) plan(o occurrence) {
 	c := &chaosv1.CurrentRun{
-		ID: o.id, Phase: chaosv1.RunPlanned, StartedTime: r.timestampPtr(), KillingTime: r.timestampPtr(), Generation: r.p.Generation, DryRun: r.dryRun,
+		ID: o.id, Phase: chaosv1.RunPlanned, StartedTime: r.timestampPtr(), KillingTime: r.timestampPtr(), Generation: r.p.Generation, TargetDigest: r.targetDigest, DryRun: r.dryRun,
 		Count: int32(o.chosen.count), Seed: o.chosen.seed, Candidates: int32(o.chosen.candidates), CandidatesDigest: o.chosen.digest,
 		Victims: o.chosen.victims,
 	}
@@ -138,6 +138,9 @@ func (r *run) endRun(outcome chaosv1.RunOutcome, o occurrence) chaosv1.Run {
 	}
 	if !c.DryRun {
 		run.Killed = int32(r.deadCount())
+	}
+	if outcome == chaosv1.RunSurvived || outcome == chaosv1.RunRecoveryFailed {
+		r.status.VerifiedTarget = c.TargetDigest
 	}
 	r.status.Blocked = r.blocked()
 	r.status.CurrentRun = nil

@@ -172,3 +172,58 @@ func TestEachConditionIsOfTheLatestGeneration(t *testing.T) {
 		}
 	}
 }
+
+func TestAVerdictIsAboutItsTarget(t *testing.T) {
+	b := newSuite(t)
+	b.kill()
+	b.replaced("new")
+	b.after(time.Second)
+	within := 24 * time.Hour
+	b.expectCondition(chaosv1.ConditionSurvived, "True/Recovered")
+	if why := Unproven(b.p, within, b.o.Now); why != "" {
+		t.Fatal(why)
+	}
+	of := func(name string) func(*chaosv1.ChaosPodSpec) {
+		return func(s *chaosv1.ChaosPodSpec) { s.Target.Workload.Name = name }
+	}
+	b.edit(of("web"))
+	if why := Unproven(b.p, within, b.o.Now); !strings.Contains(why, "since its spec.target was changed") {
+		t.Errorf("before it was looked at: %q", why)
+	}
+	for range 2 {
+		b.after(time.Second)
+		b.expectCondition(chaosv1.ConditionSurvived, "Unknown/NoRun")
+	}
+	if why := Unproven(b.p, within, b.o.Now); why == "" {
+		t.Error("the verdict about another target counts")
+	}
+	b.edit(of("api"))
+	b.after(time.Second)
+	b.expectCondition(chaosv1.ConditionSurvived, "True/Recovered")
+	if why := Unproven(b.p, within, b.o.Now); why != "" {
+		t.Error(why)
+	}
+
+	b.p.Status.VerifiedTarget = "" // by an earlier version of the operator
+	if b.after(time.Second); b.p.Status.VerifiedTarget == "" || Unproven(b.p, within, b.o.Now) != "" {
+		t.Errorf("%+v", b.p.Status)
+	}
+	b.p.Status.VerifiedTarget = ""
+	b.edit(of("web"))
+	if why := Unproven(b.p, within, b.o.Now); why == "" {
+		t.Error("nothing is known of the target of the verdict")
+	}
+	b.after(time.Second)
+	b.expectCondition(chaosv1.ConditionSurvived, "Unknown/NoRun")
+}
+
+func TestTheVerdictOfARunUnderWayIsAboutTheTargetThatItBeganWith(t *testing.T) {
+	b := newSuite(t)
+	b.kill()
+	b.edit(func(s *chaosv1.ChaosPodSpec) { s.Target.Workload.Name = "web" })
+	b.replaced("new")
+	if b.after(time.Second); b.last().Outcome != chaosv1.RunSurvived {
+		t.Errorf("%+v", b.last())
+	}
+	b.expectCondition(chaosv1.ConditionSurvived, "Unknown/NoRun")
+}

@@ -24,6 +24,8 @@ type settings struct {
 	grace    *int64
 	count    intstr.IntOrString
 	template *corev1.PodTemplateSpec
+	// targetDigest is the digest of spec.target.
+	targetDigest string
 
 	minAge  time.Duration
 	exclude labels.Selector // nil excludes nothing
@@ -48,7 +50,7 @@ func settingsOf(p *chaosv1.ChaosPod) settings {
 	spec := &whole.Spec
 	s := settings{
 		suspend: *spec.Suspend, dryRun: *spec.DryRun,
-		verb: Evict, grace: spec.Action.GracePeriodSeconds, count: *spec.Count, template: spec.Target.Template,
+		verb: Evict, grace: spec.Action.GracePeriodSeconds, count: *spec.Count, template: spec.Target.Template, targetDigest: digestOf(spec.Target),
 		startingDeadline: durationOr(spec.Schedule.StartingDeadline, rules.DefaultStartingDeadline),
 		recoveryTimeout:  durationOr(spec.Verification.RecoveryTimeout, rules.DefaultRecoveryTimeout),
 		soak:             durationOr(spec.Verification.Soak, "0s"), // as Default leaves it with target.template

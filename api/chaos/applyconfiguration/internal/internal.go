@@ -184,6 +184,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: v1alpha1
       type:
         namedType: __untyped_atomic_
+    - name: verifiedTarget
+      type:
+        scalar: string
 - name: com.github.fairlead-dev.fairlead.api.chaos.v1.CurrentRun
   map:
     fields:
@@ -226,6 +229,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: startedTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: targetDigest
+      type:
+        scalar: string
     - name: victims
       type:
         list:

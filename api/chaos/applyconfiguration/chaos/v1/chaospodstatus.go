@@ -28,6 +28,9 @@ type ChaosPodStatusApplyConfiguration struct {
 	LastRunTime *apismetav1.Time `json:"lastRunTime,omitempty"`
 	// lastSuccessfulRunTime is when the last run began that the target survived.
 	LastSuccessfulRunTime *apismetav1.Time `json:"lastSuccessfulRunTime,omitempty"`
+	// verifiedTarget is a digest of spec.target in the last run that was verified, with defaults. The
+	// condition Survived and lastSuccessfulRunTime show nothing about another target.
+	VerifiedTarget *string `json:"verifiedTarget,omitempty"`
 	// currentRun is the run under way. It is written before the first pod dies, so that a
 	// restarted operator deletes no pod twice.
 	CurrentRun *CurrentRunApplyConfiguration `json:"currentRun,omitempty"`
@@ -103,6 +106,14 @@ func (b *ChaosPodStatusApplyConfiguration) WithLastRunTime(value apismetav1.Time
 // If called multiple times, the LastSuccessfulRunTime field is set to the value of the last call.
 func (b *ChaosPodStatusApplyConfiguration) WithLastSuccessfulRunTime(value apismetav1.Time) *ChaosPodStatusApplyConfiguration {
 	b.LastSuccessfulRunTime = &value
+	return b
+}
+
+// WithVerifiedTarget sets the VerifiedTarget field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the VerifiedTarget field is set to the value of the last call.
+func (b *ChaosPodStatusApplyConfiguration) WithVerifiedTarget(value string) *ChaosPodStatusApplyConfiguration {
+	b.VerifiedTarget = &value
 	return b
 }
 

@@ -35,6 +35,8 @@ type CurrentRunApplyConfiguration struct {
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
 	// generation of the spec that the victims were chosen by. Once it is another, no more die.
 	Generation *int64 `json:"generation,omitempty"`
+	// targetDigest is a digest of the spec.target that the victims were chosen by, with defaults.
+	TargetDigest *string `json:"targetDigest,omitempty"`
 	// dryRun says that nothing dies in this run.
 	DryRun *bool `json:"dryRun,omitempty"`
 	// count is how many pods are to die.
@@ -119,6 +121,14 @@ func (b *CurrentRunApplyConfiguration) WithReadyTime(value metav1.Time) *Current
 // If called multiple times, the Generation field is set to the value of the last call.
 func (b *CurrentRunApplyConfiguration) WithGeneration(value int64) *CurrentRunApplyConfiguration {
 	b.Generation = &value
+	return b
+}
+
+// WithTargetDigest sets the TargetDigest field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TargetDigest field is set to the value of the last call.
+func (b *CurrentRunApplyConfiguration) WithTargetDigest(value string) *CurrentRunApplyConfiguration {
+	b.TargetDigest = &value
 	return b
 }
 
