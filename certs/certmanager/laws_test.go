@@ -6,6 +6,8 @@ package certmanager
 import (
 	"context"
 	"crypto/x509"
+	"errors"
+	"flag"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -33,9 +35,19 @@ const (
 	minutePasses = "a minute passes"
 )
 
+// lawChecks is how many histories the laws are checked on, unless the flag rapid.checks says otherwise.
+const lawChecks = "30"
+
 // No step makes a target meet a certificate that it does not trust; when the world is at rest, what cert-manager has
 // issued is served by every replica.
 func TestLawsOfWhatCertManagerIssues(t *testing.T) {
+	isSet := false
+	flag.Visit(func(f *flag.Flag) { isSet = isSet || f.Name == "rapid.checks" })
+	if !isSet {
+		if err := flag.Set("rapid.checks", lawChecks); err != nil {
+			t.Fatal(err)
+		}
+	}
 	steps := []string{renew, reissue, corrupt, deleteTLS, deleteTrust, emptyTrust, unreadable, published, restart, secondPasses, minutePasses}
 	rapid.Check(t, func(r *rapid.T) {
 		history := rapid.SliceOfN(rapid.SampledFrom(steps), 1, 25).Draw(r, "history")
@@ -50,6 +62,7 @@ func TestLawsOfWhatCertManagerIssues(t *testing.T) {
 // playIssued plays a history, and returns which law it broke; empty for none.
 func playIssued(t *testing.T, history []string) string {
 	w := newTestCluster(t)
+	w.setTargetBundle(nil)
 	issuer := newAuthority(t)
 	issued := issuer.issue(t, time.Now().Add(24*time.Hour))
 	// As the operator's own injector does, which writes what it is given.
@@ -57,6 +70,12 @@ func playIssued(t *testing.T, history []string) string {
 		o.Publish = func(_ context.Context, bundle []byte) error {
 			w.setTargetBundle(bundle)
 			return nil
+		}
+		o.Published = func(context.Context) ([]byte, error) {
+			if carried := w.targetBundle.Load(); carried != nil {
+				return *carried, nil
+			}
+			return nil, errors.New("targets cannot be read")
 		}
 	}
 	replicas := []*Source{w.running(issued, publishes), w.source(publishes)}
@@ -66,10 +85,15 @@ func playIssued(t *testing.T, history []string) string {
 	// As the operator does, which attempts a phase of its start again until it succeeds.
 	prepare := func() {
 		for i, one := range replicas {
-			if !prepared[i] && one.Prepare(t.Context()) == nil {
+			if prepared[i] {
+				continue
+			}
+			attempt, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			if one.Prepare(attempt) == nil {
 				prepared[i] = true
 				w.run(one)
 			}
+			cancel()
 		}
 	}
 	secrets := w.kube.CoreV1().Secrets(namespace)

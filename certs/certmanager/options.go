@@ -65,6 +65,10 @@ type Options struct {
 	// source. It is called once, when the trust Secret is created. Defaults to nil.
 	FormerAuthorities func(ctx context.Context) []byte
 
+	// Published returns, as PEM, the authorities that targets trust now. It is called where a replica starts and the trust
+	// Secret has none: other replicas may serve by one that no Secret has any more. Its error is retried. Defaults to nil.
+	Published func(ctx context.Context) ([]byte, error)
+
 	// PrepareTimeout is how long Prepare retries errors that retrying seldom resolves: a missing
 	// cert-manager, a missing permission, a Certificate that is not ready. Defaults to 45 seconds.
 	PrepareTimeout time.Duration

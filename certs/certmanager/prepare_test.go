@@ -222,6 +222,40 @@ func TestReplicasOfAnotherSourceStayTrusted(t *testing.T) {
 	})
 }
 
+// Another replica may serve by an authority that was in the trust Secret, which was deleted or emptied.
+func TestAReplicaThatFindsNoTrustKeepsWhatIsPublished(t *testing.T) {
+	for title, content := range map[string]map[string][]byte{"deleted": nil, "emptied": {"other": []byte("x")}} {
+		t.Run(title, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newTestCluster(t)
+				if content != nil {
+					secret := newTrustSecret(namespace, trustSecretName)
+					secret.Data = content
+					_, err := w.kube.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{})
+					w.must(err)
+				}
+				before := certs.EncodeCertificates(newAuthority(t).certificate)
+				data, unreadable := newAuthority(t).issue(t, start.Add(time.Hour)), errors.New("targets cannot be read")
+				w.fill(data)
+				source := w.source(func(o *Options) {
+					o.Publish = func(context.Context, []byte) error { return nil }
+					o.Published = func(context.Context) ([]byte, error) { return before, unreadable }
+				})
+				attempt, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if err := source.Prepare(attempt); err == nil || source.CABundle() != nil {
+					t.Errorf("prepared, although it is not known what is published: %v", err)
+				}
+				unreadable = nil
+				w.must(source.Prepare(t.Context()))
+				if both := append(bytes.Clone(before), data[certs.CAKey]...); !bytes.Equal(source.CABundle(), both) {
+					t.Error("not both authorities are trusted")
+				}
+			})
+		})
+	}
+}
+
 func TestAReplicaThatIsAlonePublishesOnlyWhenItCanBeReached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTestCluster(t)

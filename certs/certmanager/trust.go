@@ -195,6 +195,13 @@ func (s *Source) updateTrustOnce(ctx context.Context, found *keypair.Pair, other
 	if absent && s.options.FormerAuthorities != nil && found.Roots != nil {
 		others = append(bytes.Clone(others), s.options.FormerAuthorities(ctx)...)
 	}
+	if len(all) == 0 && s.options.Published != nil && s.served.Load() == nil {
+		published, err := s.options.Published(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("the authorities that are trusted now cannot be read, and are not replaced: %w", err)
+		}
+		others = append(bytes.Clone(others), published...)
+	}
 	// Those that do not parse were never published either.
 	if authorities, err := pemfile.ParseCertificates(others); err == nil {
 		all = all.with(authorities, s.otherSourcesExpiry())

@@ -190,7 +190,7 @@ func (s certificateSources) certManager() (certs.Source, error) {
 	}
 	options.FormerAuthorities = s.former
 	if c.InjectCA {
-		options.Publish = s.observer.Publish
+		options.Publish, options.Published = s.observer.Publish, s.observer.Published
 	}
 	if c.CertManager.Fallback {
 		var err error
