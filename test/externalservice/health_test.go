@@ -173,8 +173,8 @@ func TestAProbeAsksForTheNameAndThePathAndFollowsNoRedirect(t *testing.T) {
 	s.set(externalnet.Behavior{Redirect: "http://" + canary + "/"}, opened["plain"])
 	s.applyAll(specs)
 	for name, want := range map[string]externalnet.Request{
-		"plain":  {Method: "GET", Host: s.host("plain"), Path: "/live?deep=1"},
-		"secure": {Method: "GET", Host: s.host("secure"), Path: "/", ServerName: s.host("secure")},
+		"plain":  {Method: "GET", Host: s.host("plain") + ":7000", Path: "/live?deep=1"},
+		"secure": {Method: "GET", Host: s.host("secure") + ":7000", Path: "/", ServerName: s.host("secure")},
 		"grpc":   {Method: "/grpc.health.v1.Health/Check", Host: s.host("grpc"), Path: "shop", ServerName: s.host("grpc")},
 		"other":  {Method: "GET", Host: "shop.example.org", Path: "/", ServerName: "real.example.org"},
 	} {

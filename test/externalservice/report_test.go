@@ -113,7 +113,7 @@ func TestMetricsAreOfBoundedLabelsAndGoWithTheirObject(t *testing.T) {
 	}
 	for _, name := range ofAll {
 		rows := slices.Concat(all.Rows(prefix+name), all.Rows(prefix+name+"_count"))
-		if len(rows) == 0 || len(rows) > 50 {
+		if len(rows) == 0 || len(rows) > 100 {
 			t.Errorf("%d rows of %s%s", len(rows), prefix, name)
 		}
 	}
