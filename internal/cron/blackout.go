@@ -69,7 +69,11 @@ func (b *Blackout) interval() (interval, error) {
 	case once == repeats:
 		return nil, errors.New("needs either start and end, or schedule and duration")
 	case repeats:
-		return newWindow(common.Window{Schedule: b.Schedule, TimeZone: ptr.To(b.TimeZone), Duration: b.Duration})
+		w, err := newWindow(common.Window{Schedule: b.Schedule, TimeZone: ptr.To(b.TimeZone), Duration: b.Duration})
+		if err == nil {
+			w.repeats = true
+		}
+		return w, err
 	case b.Start == nil || b.End == nil:
 		return nil, errors.New("needs start and end")
 	case !b.Start.Before(b.End):

@@ -119,3 +119,49 @@ func TestABlackoutThatIsNotSureIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A window counts a local time that comes twice once; a blackout holds both times.
+func TestABlackoutHoldsThroughTheHourThatComesTwice(t *testing.T) {
+	const berlin, lordHowe = "Europe/Berlin", "Australia/Lord_Howe"
+	for name, c := range map[string]struct {
+		schedule, zone string
+		duration       common.Duration
+		from, to       string // it holds at each minute from one to before the other
+		open           string // and not then
+	}{
+		"the whole day of 25 hours":         {"0 0 * * *", berlin, "24h", "2026-10-24T22:00:00Z", "2026-10-26T23:00:00Z", ""},
+		"always, in quarters":               {"*/15 * * * *", berlin, "15m", "2026-10-24T23:00:00Z", "2026-10-25T04:00:00Z", ""},
+		"within the hour":                   {"0 2 * * *", berlin, "15m", "2026-10-25T00:00:00Z", "2026-10-25T01:15:00Z", "2026-10-25T01:15:00Z"},
+		"until the end of the hour":         {"45 2 * * *", berlin, "15m", "2026-10-25T00:45:00Z", "2026-10-25T02:00:00Z", "2026-10-25T02:00:00Z"},
+		"before the hour":                   {"0 1 * * *", berlin, "1h", "2026-10-24T23:00:00Z", "2026-10-25T00:00:00Z", ""},
+		"half an hour of Lord Howe":         {"*/10 * * * *", lordHowe, "10m", "2026-04-04T14:00:00Z", "2026-04-04T17:00:00Z", ""},
+		"across the hour that is left out":  {"0 1 * * *", berlin, "2h", "2026-03-29T00:00:00Z", "2026-03-29T02:00:00Z", "2026-03-29T02:00:00Z"},
+		"a day without a change of clock":   {"0 2 * * *", berlin, "15m", "2026-10-26T01:00:00Z", "2026-10-26T01:15:00Z", "2026-10-26T01:15:00Z"},
+		"over several days with the change": {"0 0 * * 6", berlin, "48h", "2026-10-23T22:00:00Z", "2026-10-25T23:00:00Z", "2026-10-25T23:00:00Z"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calendar, err := NewCalendar(nil, []common.Window{{Schedule: c.schedule, TimeZone: &c.zone, Duration: c.duration}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			of := func(text string) time.Time {
+				at, err := time.Parse(time.RFC3339, text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return at
+			}
+			for at := of(c.from); at.Before(of(c.to)); at = at.Add(time.Minute) {
+				if moment := calendar.At(at); !moment.Blackout || !moment.Until.IsZero() && !moment.Until.After(at) {
+					t.Fatalf("%s: %+v", at, moment)
+				}
+				if next := calendar.NextOutsideBlackout(at); !next.IsZero() && next.Before(of(c.to)) && c.open != "" {
+					t.Fatalf("%s: the blackout ends at %s", at, next)
+				}
+			}
+			if c.open != "" && calendar.At(of(c.open)).Blackout {
+				t.Errorf("it holds at %s", c.open)
+			}
+		})
+	}
+}

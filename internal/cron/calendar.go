@@ -33,26 +33,28 @@ func (m Moment) Open() bool { return m.Window && !m.Blackout }
 // it would have allowed is unknown, so the caller must do nothing then.
 //
 // Without windows the Calendar is open outside of blackouts. A window is open from the time its schedule
-// fires until its duration has elapsed. Windows that overlap or touch are one.
+// fires until its duration has elapsed. Windows that overlap or touch are one. A blackout also holds while the clock
+// repeats an hour of it, until it has shown the blackout's end for the last time.
 func NewCalendar(windows, blackouts []common.Window) (*Calendar, error) {
-	open, err := newIntervals("windows", windows)
+	open, err := newIntervals("windows", windows, false)
 	if err != nil {
 		return nil, err
 	}
-	closed, err := newIntervals("blackouts", blackouts)
+	closed, err := newIntervals("blackouts", blackouts, true)
 	if err != nil {
 		return nil, err
 	}
 	return &Calendar{windows: open, blackouts: closed}, nil
 }
 
-func newIntervals(name string, windows []common.Window) (intervals, error) {
+func newIntervals(name string, windows []common.Window, repeats bool) (intervals, error) {
 	u := make(intervals, 0, len(windows))
 	for i := range windows {
 		w, err := newWindow(windows[i])
 		if err != nil {
 			return nil, fmt.Errorf("%s[%d]: %w", name, i, err)
 		}
+		w.repeats = repeats
 		u = append(u, namedInterval{interval: w})
 	}
 	return u, nil

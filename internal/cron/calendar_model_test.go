@@ -98,6 +98,9 @@ func (m *days) generate(t *testing.T, mark inside, count int, walls []wall, r *r
 		}
 		for n, from := range fired {
 			to := int(from) + int(span/time.Minute)
+			if mark == inBlackout {
+				to = w.lastBefore(int(from), to)
+			}
 			if n+1 < len(fired) {
 				to = min(to, int(fired[n+1]))
 			}
@@ -108,6 +111,22 @@ func (m *days) generate(t *testing.T, mark inside, count int, walls []wall, r *r
 		windows = append(windows, common.Window{Schedule: e.text, Duration: common.Duration(length), TimeZone: &w.name})
 	}
 	return windows
+}
+
+// lastBefore returns when the clock has shown for the last time what it shows before the end of a blackout of these minutes.
+func (w wall) lastBefore(from, to int) int {
+	const margin = 3 * 60
+	last := min(to+margin, len(w.local))
+	if n := sort.SearchInts(w.changes, from+1); n == len(w.changes) || w.changes[n] >= last {
+		return to
+	}
+	end := w.local[from] + int32(to-from)
+	for i := to; i < last; i++ {
+		if w.local[i] < end {
+			to = i + 1
+		}
+	}
+	return to
 }
 
 // read lists the changes of what generate has marked.

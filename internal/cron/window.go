@@ -17,10 +17,17 @@ const (
 	longest  = 168 * time.Hour
 )
 
+// longestRepeat is more than any clock is ever set back, but for a change of the date line.
+const longestRepeat = 3 * time.Hour
+
 // window is open from each firing of its schedule for its length in elapsed time.
 type window struct {
 	*Schedule
 	length time.Duration
+
+	// repeats has it stay open through local times that come twice, until the clock has shown its end for the last
+	// time: what a blackout is to prevent must not happen in between.
+	repeats bool
 
 	// daily: without a clock change it is open from the first firing of a day to the last. always:
 	// also from one day to the next. Both only save steps.
@@ -47,18 +54,46 @@ func newWindow(w common.Window) (*window, error) {
 
 // openUntil returns an instant until which the window is open at least from t on, or t where it is closed.
 func (w *window) openUntil(t, horizon time.Time) time.Time {
-	fired := w.Latest(t.Add(-w.length), t)
+	fired := w.latest(t)
 	if fired.IsZero() {
 		return t
 	}
 	if unbroken := w.unbroken(fired, horizon); unbroken.After(fired) {
 		fired = w.Latest(fired.Add(-time.Second), unbroken)
 	}
-	return fired.Add(w.length)
+	return w.end(fired)
 }
 
 // isOpen reports whether the window is open at t.
-func (w *window) isOpen(t time.Time) bool { return !w.Latest(t.Add(-w.length), t).IsZero() }
+func (w *window) isOpen(t time.Time) bool { return !w.latest(t).IsZero() }
+
+// latest returns the last firing after which the window is open at t; zero where it is closed.
+func (w *window) latest(t time.Time) time.Time {
+	if !w.repeats {
+		return w.Latest(t.Add(-w.length), t)
+	}
+	if fired := w.Latest(t.Add(-w.length-longestRepeat), t); !fired.IsZero() && w.end(fired).After(t) {
+		return fired
+	}
+	return time.Time{}
+}
+
+// end returns when the window closes that opened at a firing.
+func (w *window) end(fired time.Time) time.Time {
+	end := fired.Add(w.length)
+	if !w.repeats {
+		return end
+	}
+	offset, until := w.clock.offset(fired.Unix())
+	for local := end.Unix() + offset; until <= end.Add(longestRepeat).Unix(); {
+		changed := until
+		offset, until = w.clock.offset(changed)
+		if last := local - offset; last > changed && last > end.Unix() {
+			end = time.Unix(last, 0).In(end.Location())
+		}
+	}
+	return end
+}
 
 // next returns the first time after t at which the window begins.
 func (w *window) next(t time.Time) time.Time { return w.Next(t) }
