@@ -25,6 +25,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/eviction"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
 	"github.com/fairlead-dev/fairlead/internal/events"
@@ -35,8 +36,6 @@ const (
 	actRetry = time.Second
 	// restartOwner is the field owner of the two annotations, and of nothing else.
 	restartOwner = "fairlead-restart"
-	// restartedAt is the annotation of kubectl rollout restart.
-	restartedAt = "kubectl.kubernetes.io/restartedAt"
 	// maxRefusal is the length of the API server's words in the status, in bytes.
 	maxRefusal = 512
 )
@@ -181,7 +180,7 @@ func annotate(ctx context.Context, c client.Client, namespace string, action res
 	}
 	template := corev1ac.PodTemplateSpec().WithAnnotations(map[string]string{
 		autorebootv1.RestartIDAnnotation: action.ID,
-		restartedAt:                      action.Started.UTC().Format(time.RFC3339),
+		workloads.RestartedAtAnnotation:  action.Started.UTC().Format(time.RFC3339),
 	})
 	var wanted runtime.ApplyConfiguration
 	var generation func() *int64

@@ -131,7 +131,13 @@ func restartCounts(all []corev1.ContainerStatus) []corev1.ContainerStatus {
 // samePod reports whether two pods lead to the same decisions.
 func samePod(a, b *corev1.Pod) bool {
 	return a.UID == b.UID && a.Status.Phase == b.Status.Phase && a.Status.PodIP == b.Status.PodIP &&
-		workloads.IsReady(a) == workloads.IsReady(b) && workloads.Restarts(a) == workloads.Restarts(b) &&
+		workloads.IsReady(a) == workloads.IsReady(b) && sameRestarts(a, b) &&
 		a.DeletionTimestamp.IsZero() == b.DeletionTimestamp.IsZero() &&
 		workloads.ControllerOf(a) == workloads.ControllerOf(b) && maps.Equal(a.Labels, b.Labels)
+}
+
+func sameRestarts(a, b *corev1.Pod) bool {
+	total, beforeReady := workloads.Restarts(a)
+	totalNow, beforeReadyNow := workloads.Restarts(b)
+	return total == totalNow && beforeReady == beforeReadyNow
 }

@@ -82,8 +82,9 @@ func (w *workload) addPods(pods []corev1.Pod, versions *podCreationVersions) {
 		}
 		pod := restart.Pod{
 			Name: p.Name, UID: p.UID, Created: p.CreationTimestamp.Time, Version: versions.createdAt(p.UID), Ready: workloads.IsReady(p),
-			Terminating: !p.DeletionTimestamp.IsZero(), Restarts: workloads.Restarts(p),
+			Terminating: !p.DeletionTimestamp.IsZero(),
 		}
+		pod.Restarts, pod.RestartsBeforeReady = workloads.Restarts(p)
 		if w.KeptByRollout != nil && w.KeptByRollout(workloads.Ordinal(p)) {
 			w.Kept = append(w.Kept, pod)
 			continue

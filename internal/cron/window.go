@@ -17,7 +17,7 @@ const (
 	longest  = 168 * time.Hour
 )
 
-// longestRepeat is more than any clock is ever set back, but for a change of the date line.
+// longestRepeat is more than any clock is ever set back, except by a change of the date line.
 const longestRepeat = 3 * time.Hour
 
 // window is open from each firing of its schedule for its length in elapsed time.

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // TestARestartThatWaitsSurvivesWhatTheSpecAndLabelsAreChangedTo changes a Secret while no window is open, and then what the
@@ -78,5 +79,27 @@ func TestAPolicyThatIsReplacedByForceGoesOn(t *testing.T) {
 	s.Must(s.Client.Create(s.Context(), s.Object(manifest)))
 	s.succeeded("p", 2)
 	s.restarted(deployment, "first", 1)
+	s.restarted(deployment, "second", 1)
+}
+
+// TestADeployDuringARestartIsVerifiedAsThatOne replaces a template while its restart rolls out, as a pipeline does.
+func TestADeployDuringARestartIsVerifiedAsThatOne(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "first", takes("creds"), slow("5s"))
+	s.run(deployment, "second", takes("creds"))
+	s.policy("p", "{targets: [{kind: Deployment, name: first}, {kind: Deployment, name: second, wave: 1}], "+onConfig+"}")
+	s.watching("p", 2)
+	s.secret("creds", "password", "second")
+	s.rolling("p", autorebootv1.PhaseRollingOut)
+	// A deploy knows nothing of the annotations.
+	s.Merge("apps/v1", deployment, "first", `{spec: {template: {metadata: {annotations: {autoreboot.fairlead.dev/restart-id: null, kubectl.kubernetes.io/restartedAt: null}},
+		spec: {containers: [{name: main, image: other, envFrom: [{secretRef: {name: creds}}]}]}}}}`)
+	history := s.succeeded("p", 2)
+	if own := of(history, "first"); len(own) != 1 || own[0].Message == "" {
+		t.Errorf("%s", framework.Text(history))
+	}
+	s.without("p", autorebootv1.ConditionStalled)
 	s.restarted(deployment, "second", 1)
 }

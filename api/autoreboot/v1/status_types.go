@@ -320,6 +320,20 @@ type InFlightRestart struct {
 	// +optional
 	Partition *int32 `json:"partition,omitempty"`
 
+	// template stands for the pod template as it was when the restart was decided on, without the annotations of a restart.
+	// Where it is back without them, the owner of the workload has reverted the restart; any other template is a new revision.
+	//
+	// +kubebuilder:validation:MaxLength=32
+	// +optional
+	Template string `json:"template,omitempty"`
+
+	// containerRestarts is how often containers of the new pods had restarted when the soak began, as far as that may have been
+	// before their pods were first ready: those are forgiven.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	ContainerRestarts int32 `json:"containerRestarts,omitempty"`
+
 	// refusal is why the API server refused the latest eviction, other than for a disruption budget, or the latest try to
 	// begin the restart. Until evictions are allowed, verification.timeout does not pass. It is absent when normal.
 	//

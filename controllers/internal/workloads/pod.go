@@ -6,8 +6,10 @@ package workloads
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// noticedWithin is how long after the end of a container the kubelet has its pod be unready.
+const noticedWithin = 2 * time.Second
 
 // Ordinal is which of a StatefulSet's pods this is: they are named by it.
 func Ordinal(pod *corev1.Pod) int {
@@ -40,15 +45,67 @@ func IsReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// Restarts of all containers of a pod.
-func Restarts(pod *corev1.Pod) int32 {
-	total := int32(0)
-	for _, all := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for i := range all {
-			total += all[i].RestartCount
+// Restarts returns how often the containers of a pod restarted, and how many of these may have been before the pod was first
+// ready. Those of init containers and sidecars do not count: the pod is not ready without them. Nor do those of a container
+// that a resize restarts, unless it is backing off. A container without a probe is ready as soon as it runs.
+func Restarts(pod *corev1.Pod) (total, beforeReady int32) {
+	crashed := hasCrashed(pod)
+	for i := range pod.Status.ContainerStatuses {
+		c := &pod.Status.ContainerStatuses[i]
+		spec := containerOf(pod, c.Name)
+		if restartsForResize(spec) && !isBackingOff(c) {
+			continue
+		}
+		total += c.RestartCount
+		if !crashed && (spec.ReadinessProbe != nil || spec.StartupProbe != nil) {
+			beforeReady += c.RestartCount
 		}
 	}
-	return total
+	return total, beforeReady
+}
+
+// containerOf returns the spec of a container; an empty one where the pod has none of that name.
+func containerOf(pod *corev1.Pod, name string) *corev1.Container {
+	for i := range pod.Spec.Containers {
+		if c := &pod.Spec.Containers[i]; c.Name == name {
+			return c
+		}
+	}
+	return &corev1.Container{}
+}
+
+// restartsForResize reports whether a container restarts where its resources are changed in place.
+func restartsForResize(c *corev1.Container) bool {
+	return slices.ContainsFunc(c.ResizePolicy, func(p corev1.ContainerResizePolicy) bool { return p.RestartPolicy == corev1.RestartContainer })
+}
+
+func isBackingOff(c *corev1.ContainerStatus) bool {
+	return c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff"
+}
+
+// hasCrashed reports whether a pod has been ready and is not any more, and one of its containers ended at that time or later.
+// Both times are those of the kubelet. A pod that was never ready has not crashed: its start may take several tries.
+func hasCrashed(pod *corev1.Pod) bool {
+	unready := time.Time{}
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse {
+			unready = c.LastTransitionTime.Time
+		}
+	}
+	started := pod.CreationTimestamp.Time
+	if pod.Status.StartTime != nil {
+		started = pod.Status.StartTime.Time
+	}
+	if !unready.After(started) {
+		return false
+	}
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		ended := c.LastTerminationState.Terminated
+		if c.State.Terminated != nil {
+			ended = c.State.Terminated
+		}
+		return ended != nil && !ended.FinishedAt.Add(noticedWithin).Before(unready)
+	})
 }
 
 // ControllerOf is the UID of what controls an object; "" where nothing does.

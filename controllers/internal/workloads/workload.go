@@ -5,7 +5,10 @@ package workloads
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"maps"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -36,11 +39,28 @@ type Workload struct {
 func newWorkload(kind autorebootv1.TargetKind, object metav1.Object, template *corev1.PodTemplateSpec, selector *metav1.LabelSelector) *Workload {
 	w := &Workload{Version: object.GetResourceVersion(), Template: template, Selector: selector}
 	w.Kind, w.Name, w.UID, w.Generation = kind, object.GetName(), object.GetUID(), object.GetGeneration()
-	w.RestartID = template.Annotations[autorebootv1.RestartIDAnnotation]
+	w.RestartID, w.Workload.Template = template.Annotations[autorebootv1.RestartIDAnnotation], identityOf(template)
 	if object.GetDeletionTimestamp() != nil {
 		w.Obstacle = autorebootv1.ReasonTerminating
 	}
 	return w
+}
+
+// RestartedAtAnnotation is that of `kubectl rollout restart`.
+const RestartedAtAnnotation = "kubectl.kubernetes.io/restartedAt"
+
+// identityOf returns a hash of a pod template without the annotations of a restart; empty where it cannot be encoded.
+func identityOf(template *corev1.PodTemplateSpec) string {
+	same := *template
+	same.Annotations = maps.Clone(template.Annotations)
+	delete(same.Annotations, autorebootv1.RestartIDAnnotation)
+	delete(same.Annotations, RestartedAtAnnotation)
+	data, err := same.Marshal()
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
 }
 
 // addObstacle notes the first obstacle.

@@ -96,6 +96,8 @@ type Workload struct {
 	// template.
 	Generation int64
 	RestartID  string
+	// Template stands for the pod template without the annotations of a restart; empty where it is not known.
+	Template string
 	// Desired is how many pods it should have.
 	Desired int32
 	// Pods that the workload owns and that have not finished. Kept are those that a rollout leaves as
@@ -121,8 +123,9 @@ type Pod struct {
 	Version, AbsentAt string
 	Ready             bool
 	Terminating       bool
-	// Restarts of all its containers together.
-	Restarts int32
+	// Restarts of its containers together, except those of init containers and those of a resize.
+	// RestartsBeforeReady are those which may have been before the pod was first ready.
+	Restarts, RestartsBeforeReady int32
 }
 
 // Signal is what one trigger sees of one source for one workload. A trigger of several sources has

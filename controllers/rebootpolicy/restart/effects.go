@@ -119,7 +119,7 @@ func (r *run) plan(t *target, _ occurrence) {
 	f := autorebootv1.InFlightRestart{
 		ID: r.nextID(), Kind: t.Kind, Name: t.Name, UID: t.UID, Phase: autorebootv1.PhasePlanned,
 		Since: t.Pending.Since.DeepCopy(), StartedTime: r.timestampPtr(), PhaseTime: r.timestampPtr(), Triggers: t.Pending.Triggers,
-		Partition: ptr.To(t.workload.Partition), Refusal: t.Pending.Refusal,
+		Partition: ptr.To(t.workload.Partition), Template: t.workload.Template, Refusal: t.Pending.Refusal,
 	}
 	if token := r.policy.Annotations[autorebootv1.RestartNowAnnotation]; slices.Contains(f.Triggers, autorebootv1.RestartNowTrigger) && len(token) <= maxToken {
 		r.status.LastRestartNow = token
@@ -186,7 +186,7 @@ func (r *run) soak(t *target, _ occurrence) {
 	r.release(f)
 	f.Phase, f.PhaseTime, f.BlockedTime, f.BlockedBy, f.Refusal = autorebootv1.PhaseSoaking, r.timestampPtr(), nil, "", nil
 	desired := t.workload.Desired
-	f.Desired = &desired
+	f.Desired, f.ContainerRestarts = &desired, t.workload.restartsBeforeReady(f)
 }
 
 // release counts the slot that a restart gives back.

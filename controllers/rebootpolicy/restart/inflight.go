@@ -51,11 +51,10 @@ func (r *run) advance() {
 func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence, bool) {
 	w := t.workload
 	started := timeOf(f.StartedTime)
-	// Neither before the annotation was observed, nor in an older view, is a missing annotation a revert.
-	if f.Phase != autorebootv1.PhasePlanned && f.Generation > 0 && w.Generation >= f.Generation && w.RestartID != f.ID {
+	if w.isReverted(f) {
 		return r.failure(t, autorebootv1.ReasonTargetReverted), true
 	}
-	if f.Phase != autorebootv1.PhasePlanned && w.containerRestarts(started) > r.maxContainerRestarts {
+	if f.Phase != autorebootv1.PhasePlanned && w.containerRestarts(f) > r.maxContainerRestarts {
 		return r.failure(t, autorebootv1.ReasonContainerRestarts), true
 	}
 	switch f.Phase {
@@ -97,6 +96,14 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 		return o, true
 	}
 	return occurrence{}, false
+}
+
+// isReverted reports whether the template is the one from before the restart again. Any other without the annotation is a
+// new revision, whose pods are made after the restart began as well: it goes on with them. Neither before the annotation was
+// observed, nor in an older view, is a missing annotation a revert.
+func (w *Workload) isReverted(f *autorebootv1.InFlightRestart) bool {
+	missing := f.Phase != autorebootv1.PhasePlanned && f.Generation > 0 && w.Generation >= f.Generation && w.RestartID != f.ID
+	return missing && (f.Template == "" || f.Template == w.Template)
 }
 
 // isReplaced reports whether every pod is of the latest revision, except for those that a partition kept when the restart
@@ -142,7 +149,7 @@ func (r *run) nextSoakEvent(t *target, f *autorebootv1.InFlightRestart) (occurre
 	short := w.podsMissing(f)
 	if short <= 0 {
 		f.UnavailableTime = nil
-		return occurrence{event: Verified, message: w.keptPodsText()}, !r.now.Before(ends)
+		return occurrence{event: Verified, message: w.verifiedText(f)}, !r.now.Before(ends)
 	}
 	if f.UnavailableTime == nil {
 		f.UnavailableTime = r.timestampPtr()
@@ -192,6 +199,14 @@ func (w *Workload) podsStarting(f *autorebootv1.InFlightRestart) int32 {
 	return n
 }
 
+// verifiedText returns what is to be known of a restart that was verified; empty where nothing is.
+func (w *Workload) verifiedText(f *autorebootv1.InFlightRestart) string {
+	if f.Generation > 0 && w.RestartID != f.ID {
+		return "by a newer revision of the workload, which replaced the pods as well"
+	}
+	return w.keptPodsText()
+}
+
 // keptPodsText names the pods that a restart did not replace; empty where there are none.
 func (w *Workload) keptPodsText() string {
 	if len(w.Kept) == 0 || w.RestartID == "" {
@@ -228,10 +243,21 @@ func (r *run) failure(t *target, reason string) occurrence {
 	return o
 }
 
-// deadline returns when a restart that has not ended has failed. The time in which the API server refuses its evictions
-// does not count: each refusal moves the deadline.
+// deadline returns when a restart that has not ended has failed. Each pod that is made moves it, since the one before is
+// available then: a rollout that goes on has not failed, but it has no more time than one whose pods each take
+// verification.timeout. The time in which the API server refuses its evictions does not count: each refusal moves it.
 func (r *run) deadline(f *autorebootv1.InFlightRestart) time.Time {
 	began := timeOf(f.StartedTime)
+	if w := r.workloads[targetOf(f.Kind, f.Name)]; w != nil && f.Phase != autorebootv1.PhasePlanned {
+		most := began.Add(r.timeout * time.Duration(max(w.Desired-1, 0)))
+		if newest := w.newestPod(); newest.After(began) {
+			began = newest
+		}
+		if began.After(most) {
+			began = most
+		}
+		began = latest(began, timeOf(f.StartedTime))
+	}
 	if f.Phase == autorebootv1.PhaseEvicting {
 		began = latest(began, timeOf(f.PhaseTime))
 		if f.Refusal != nil {
@@ -348,12 +374,28 @@ func (w *Workload) allPodsNewAndReady(started time.Time) bool {
 	return ready >= int(w.Desired) && w.allPodsNew(started)
 }
 
-// containerRestarts returns the restarts of containers in the new pods.
-func (w *Workload) containerRestarts(started time.Time) int64 {
-	var n int64
+// containerRestarts returns how often containers of the new pods restarted since the pods were first ready, as far as that
+// can be told: restarts that may have been earlier count where they were after the soak began.
+func (w *Workload) containerRestarts(f *autorebootv1.InFlightRestart) int64 {
+	n := int64(0)
 	for i := range w.Pods {
-		if pod := &w.Pods[i]; !pod.Created.Before(started) {
-			n += int64(pod.Restarts)
+		if pod := &w.Pods[i]; !pod.Created.Before(timeOf(f.StartedTime)) {
+			n += int64(pod.Restarts - pod.RestartsBeforeReady)
+		}
+	}
+	if f.Phase == autorebootv1.PhaseSoaking {
+		n += int64(max(w.restartsBeforeReady(f)-f.ContainerRestarts, 0))
+	}
+	return n
+}
+
+// restartsBeforeReady returns the restarts of containers that may have been before their pods were first ready, of pods that
+// were made from the start of a restart on and before its soak.
+func (w *Workload) restartsBeforeReady(f *autorebootv1.InFlightRestart) int32 {
+	n := int32(0)
+	for i := range w.Pods {
+		if pod := &w.Pods[i]; !pod.Created.Before(timeOf(f.StartedTime)) && !pod.Created.After(timeOf(f.PhaseTime)) {
+			n += pod.RestartsBeforeReady
 		}
 	}
 	return n

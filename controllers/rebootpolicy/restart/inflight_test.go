@@ -81,9 +81,25 @@ func TestFailures(t *testing.T) {
 		}, autorebootv1.ReasonUnavailable},
 		"containers restart": {func(b *suite) {
 			b.workload(0).Complete = false
-			b.workload(0).Pods = []Pod{{Created: b.o.Now, Ready: true, Restarts: 1}}
+			b.workload(0).Pods = []Pod{{Created: b.o.Now, Restarts: 1}}
 			b.after(time.Second)
 		}, autorebootv1.ReasonContainerRestarts},
+		"containers restart in the soak": {func(b *suite) {
+			b.workload(0).Pods = []Pod{{Created: b.o.Now, Ready: true, Restarts: 1, RestartsBeforeReady: 1}}
+			b.after(time.Second)
+			b.workload(0).Pods[0].Restarts, b.workload(0).Pods[0].RestartsBeforeReady = 2, 2
+			b.after(time.Second)
+		}, autorebootv1.ReasonContainerRestarts},
+		"containers of a pod that was made in the soak restart": {func(b *suite) {
+			b.workload(0).Pods = []Pod{{Created: b.o.Now, Ready: true}}
+			b.after(time.Second)
+			b.workload(0).Pods = append(b.workload(0).Pods, Pod{Created: b.o.Now.Add(time.Second), Restarts: 1})
+			b.after(2 * time.Second)
+		}, autorebootv1.ReasonContainerRestarts},
+		"the owner reverts to a template that is known": {func(b *suite) {
+			b.p.Status.InFlight[0].Template, b.workload(0).Template, b.workload(0).RestartID = "old", "old", ""
+			b.after(time.Second)
+		}, autorebootv1.ReasonTargetReverted},
 		"the owner reverts": {func(b *suite) { b.workload(0).RestartID = ""; b.after(time.Second) }, autorebootv1.ReasonTargetReverted},
 		"gone":              {func(b *suite) { b.o.Workloads = nil; b.after(time.Second) }, autorebootv1.ReasonTargetGone},
 		"recreated":         {func(b *suite) { b.workload(0).UID = "other"; b.after(time.Second) }, autorebootv1.ReasonTargetGone},
@@ -105,6 +121,77 @@ func TestFailures(t *testing.T) {
 				t.Errorf("a successor is restarted: %+v", b.target(0))
 			}
 		})
+	}
+}
+
+func TestARestartBeforeAPodIsFirstReadyIsForgiven(t *testing.T) {
+	b := newSuite(t)
+	b.start()
+	b.workload(0).Complete = false
+	b.workload(0).Pods = []Pod{{Created: b.o.Now, Restarts: 3, RestartsBeforeReady: 3}}
+	b.after(time.Second)
+	b.workload(0).Pods[0].Ready, b.workload(0).Complete = true, true
+	b.after(time.Second)
+	if b.after(5 * time.Minute); len(b.p.Status.History) != 1 || b.p.Status.History[0].Result != autorebootv1.ResultSucceeded {
+		t.Errorf("%+v", b.p.Status)
+	}
+}
+
+func TestADeployDuringARestartIsNoRevert(t *testing.T) {
+	for name, during := range map[string]func(b *suite){
+		"in the rollout": func(*suite) {},
+		"in the soak":    func(b *suite) { b.after(time.Second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newSuite(t)
+			b.workload(0).Template = "old"
+			b.start()
+			during(b)
+			w := b.workload(0)
+			w.Template, w.RestartID, w.Generation, w.Complete = "new", "", w.Generation+1, false
+			b.after(time.Second)
+			w.Complete = true
+			b.after(time.Second)
+			if b.after(5 * time.Minute); b.p.Status.Halt != nil || len(b.p.Status.History) != 1 || b.p.Status.History[0].Result != autorebootv1.ResultSucceeded {
+				t.Errorf("%+v", b.p.Status)
+			}
+			if h := b.p.Status.History; len(h) == 1 && h[0].Message == "" {
+				t.Error("the record says nothing of the other revision")
+			}
+		})
+	}
+}
+
+func TestARolloutThatGoesOnHasNotTimedOut(t *testing.T) {
+	b := newSuite(t)
+	b.start()
+	w := b.workload(0)
+	w.Complete, w.Available, w.Desired = false, false, 4
+	timeout := settingsOf(b.p).timeout
+	for range 3 {
+		if b.after(timeout - time.Second); len(b.p.Status.History) > 0 {
+			t.Fatalf("it failed while it went on: %+v", b.p.Status.History)
+		}
+		w.Pods = append(w.Pods, Pod{Created: b.o.Now.Truncate(time.Second)})
+		b.decide()
+	}
+	if b.after(timeout); len(b.p.Status.History) != 1 || b.p.Status.History[0].Reason != autorebootv1.ReasonTimedOut {
+		t.Errorf("%+v", b.p.Status)
+	}
+}
+
+func TestPodsThatComeAndGoDoNotHoldForEver(t *testing.T) {
+	b := newSuite(t)
+	b.start()
+	w := b.workload(0)
+	w.Complete, w.Available, w.Desired = false, false, 3
+	timeout := settingsOf(b.p).timeout
+	for range 4 {
+		w.Pods = []Pod{{Created: b.o.Now.Truncate(time.Second)}}
+		b.after(timeout - time.Minute)
+	}
+	if len(b.p.Status.History) != 1 || b.p.Status.History[0].Reason != autorebootv1.ReasonTimedOut {
+		t.Errorf("%+v", b.p.Status)
 	}
 }
 

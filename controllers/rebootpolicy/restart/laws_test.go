@@ -118,7 +118,7 @@ func unknownStartsNothing(m *model, o Observation) error {
 		}
 	}
 	for _, trigger := range d.Status.Triggers {
-		if len(o.Workloads) > 0 && trigger.State == autorebootv1.TriggerIdle {
+		if slices.ContainsFunc(o.Workloads, func(w Workload) bool { return !w.Unselected }) && trigger.State == autorebootv1.TriggerIdle {
 			return fmt.Errorf("trigger %s is unknown, and called idle", trigger.Name)
 		}
 	}

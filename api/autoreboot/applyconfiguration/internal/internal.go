@@ -248,6 +248,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: blockedTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: containerRestarts
+      type:
+        scalar: numeric
     - name: desired
       type:
         scalar: numeric
@@ -281,6 +284,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: startedTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: template
+      type:
+        scalar: string
     - name: triggers
       type:
         list:

@@ -45,6 +45,12 @@ type InFlightRestartApplyConfiguration struct {
 	// partition is how many pods the workload's partition kept as they were when the restart was decided on. More than
 	// these are not kept by a partition that is raised later: the restart is not verified without them.
 	Partition *int32 `json:"partition,omitempty"`
+	// template stands for the pod template as it was when the restart was decided on, without the annotations of a restart.
+	// Where it is back without them, the owner of the workload has reverted the restart; any other template is a new revision.
+	Template *string `json:"template,omitempty"`
+	// containerRestarts is how often containers of the new pods had restarted when the soak began, as far as that may have been
+	// before their pods were first ready: those are forgiven.
+	ContainerRestarts *int32 `json:"containerRestarts,omitempty"`
 	// refusal is why the API server refused the latest eviction, other than for a disruption budget, or the latest try to
 	// begin the restart. Until evictions are allowed, verification.timeout does not pass. It is absent when normal.
 	Refusal *RefusalApplyConfiguration `json:"refusal,omitempty"`
@@ -161,6 +167,22 @@ func (b *InFlightRestartApplyConfiguration) WithDesired(value int32) *InFlightRe
 // If called multiple times, the Partition field is set to the value of the last call.
 func (b *InFlightRestartApplyConfiguration) WithPartition(value int32) *InFlightRestartApplyConfiguration {
 	b.Partition = &value
+	return b
+}
+
+// WithTemplate sets the Template field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Template field is set to the value of the last call.
+func (b *InFlightRestartApplyConfiguration) WithTemplate(value string) *InFlightRestartApplyConfiguration {
+	b.Template = &value
+	return b
+}
+
+// WithContainerRestarts sets the ContainerRestarts field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ContainerRestarts field is set to the value of the last call.
+func (b *InFlightRestartApplyConfiguration) WithContainerRestarts(value int32) *InFlightRestartApplyConfiguration {
+	b.ContainerRestarts = &value
 	return b
 }
 
