@@ -4,7 +4,6 @@
 package keypair
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -21,8 +20,6 @@ const handshakeTimeout = 10 * time.Second
 // that TLS has no use for, such as one of P-224. It connects a client and a server of this process. Where roots are
 // given, the client trusts these alone and wants the name; otherwise it accepts any certificate.
 func Handshake(served *tls.Certificate, roots []*x509.Certificate, serverName string, now time.Time) error {
-	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
-	defer cancel()
 	at := func() time.Time { return now }
 	trusts := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: serverName, Time: at}
 	if trusts.InsecureSkipVerify = len(roots) == 0; !trusts.InsecureSkipVerify {
@@ -32,14 +29,17 @@ func Handshake(served *tls.Certificate, roots []*x509.Certificate, serverName st
 		}
 	}
 	ours, theirs := net.Pipe()
+	if err := errors.Join(ours.SetDeadline(time.Now().Add(handshakeTimeout)), theirs.SetDeadline(time.Now().Add(handshakeTimeout))); err != nil {
+		return err
+	}
 	server := tls.Server(ours, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*served}, Time: at})
 	client := tls.Client(theirs, trusts)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- panics.Try("TLS handshake", func() error { return server.HandshakeContext(ctx) })
+		ended <- panics.Try("TLS handshake", func() error { return server.Handshake() }) //nolint:noctx // the pipe has a deadline
 		_ = ours.Close() // or the client waits for the answer that was not sent
 	}()
-	err := client.HandshakeContext(ctx)
+	err := client.Handshake() //nolint:noctx // as above
 	_ = theirs.Close()
 	if refused := <-ended; refused != nil && !certificateRefused(err) {
 		return refused // it says more than the alert that the client has received

@@ -9,8 +9,8 @@
 //
 //  1. reconcile.go has the steps in order, and publication.go what each does; suspended.go replaces them for an object
 //     that is suspended or not valid, and finalizer.go for one that is being deleted.
-//  2. state.go has the object state, which this process keeps between reconciles, and the previous state, which
-//     an earlier process has left in slices and status.
+//  2. state.go has the object state, which this process keeps between reconciles, and previous.go the previous state,
+//     which an earlier process has left in slices and status.
 //  3. observe.go sets what is looked up and checked. names.go has the names, and what each begins with;
 //     endpoints.go returns the resolved endpoints: their addresses, each with the decision of the egress policy and
 //     its health, which damping.go damps. Equal addresses of one priority are merged into a candidate.
