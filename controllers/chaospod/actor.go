@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -39,6 +40,7 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d chaos.Decision) 
 		return nil, nil // the status alone of a ChaosPod that is blocked must not kill anything
 	}
 	var results []chaos.Result
+	isRefused := false
 	for _, action := range d.Actions {
 		if action.RunID != "" && r.Suspicions.Any() {
 			break // since the decision
@@ -54,17 +56,21 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d chaos.Decision) 
 		}
 		switch result.Outcome {
 		case chaos.Forbidden:
-			o.state.refused.Record(o.now, forbiddenText(o.stored, action, err))
+			isRefused, result.Reason = true, refusalReason(err)
+			o.state.refused.Record(o.now, refusalText(o.stored, action, err))
+			o.state.refusedReason = result.Reason
 			o.requeueAt(o.now.Add(actRetry))
 		case chaos.Retry:
 			o.requeueAt(o.now.Add(actRetry))
 		case chaos.Done:
-			o.state.refused = controller.Refusal{}
+			if !isRefused {
+				o.state.refused = controller.Refusal{}
+			}
 		case chaos.Blocked, chaos.Misconfigured, chaos.Gone:
 		}
 		r.metrics.countKill(o.key, &result)
 		results = append(results, result)
-		if result.Outcome == chaos.Forbidden || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			break
 		}
 	}
@@ -138,8 +144,16 @@ func createCanary(ctx context.Context, c client.Client, o *observation, action c
 	return chaos.Retry, err
 }
 
-// forbiddenText returns whose rights an action lacks, with the API server's message.
-func forbiddenText(object *chaosv1.ChaosPod, action chaos.Action, err error) string {
+// refusalReason returns why an action was refused: because a right is missing, or for another reason.
+func refusalReason(err error) string {
+	if err == nil || apierrors.IsForbidden(err) {
+		return chaosv1.ReasonForbidden
+	}
+	return chaosv1.ReasonWriteRefused
+}
+
+// refusalText returns what was refused to whom, with the API server's message.
+func refusalText(object *chaosv1.ChaosPod, action chaos.Action, err error) string {
 	who := "the operator"
 	if name := object.Spec.ServiceAccountName; name != "" && action.Verb != chaos.DeleteCanary {
 		who = "ServiceAccount " + name
@@ -148,8 +162,11 @@ func forbiddenText(object *chaosv1.ChaosPod, action chaos.Action, err error) str
 		chaos.Evict: "evict pod " + action.Pod, chaos.Delete: "delete pod " + action.Pod,
 		chaos.DeleteCanary: "delete the canary " + action.Pod, chaos.CreateCanary: "create the canary",
 	}[action.Verb]
-	if err == nil {
+	switch {
+	case err == nil:
 		return fmt.Sprintf("%s may not %s", who, what)
+	case apierrors.IsForbidden(err):
+		return events.Truncate(fmt.Sprintf("%s may not %s: %v", who, what, err), maxRefusal)
 	}
-	return events.Truncate(fmt.Sprintf("%s may not %s: %v", who, what, err), maxRefusal)
+	return events.Truncate(fmt.Sprintf("%s could not %s: %v", who, what, err), maxRefusal)
 }

@@ -131,6 +131,8 @@ type observation struct {
 	state        *objectState
 	// blockedBy is why nothing may be done; zero for a ChaosPod that is valid, approved and not refused.
 	blockedBy chaos.Obstacle
+	// refused is why an action was refused that may be tried again by now.
+	refused chaos.Obstacle
 	// blackoutsUnknown means that the blackouts of the cluster are not known: nothing is killed.
 	blackoutsUnknown bool
 	// confirmed means that stored is what the API server has: it was just written, or read from there.
@@ -145,11 +147,12 @@ func (o *observation) requeueAt(at time.Time) { o.requeue = controller.Earliest(
 type objectState struct {
 	generation int64
 	schedule   *chaos.Schedule
-	// refused is an action that is forbidden. It is tried again at once when the spec changes or one of the values
-	// in requested.
-	refused   controller.Refusal
-	requested []string
-	lastWrite controller.LastWrite
+	// refused is an action that is forbidden, for the reason refusedReason. It is tried again at once when the spec
+	// changes or one of the values in requested.
+	refused       controller.Refusal
+	refusedReason string
+	requested     []string
+	lastWrite     controller.LastWrite
 	// seen is the status as it was stored or read last; nil before the first reconcile.
 	seen          *chaosv1.ChaosPodStatus
 	refusedStatus controller.RefusedStatus
@@ -188,8 +191,10 @@ func (r *Reconciler) begin(stored *chaosv1.ChaosPod) *observation {
 	case !approval.ChaosPodApproved(stored, r.Denied...):
 		o.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonForbidden, Message: unapproved(stored)}
 	case o.now.Before(refused.Until):
-		o.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonForbidden, Message: refused.Message}
+		o.blockedBy = chaos.Obstacle{Reason: o.state.refusedReason, Message: refused.Message}
 		o.requeueAt(refused.Until)
+	case refused.Message != "":
+		o.refused = chaos.Obstacle{Reason: o.state.refusedReason, Message: refused.Message}
 	}
 	return o
 }

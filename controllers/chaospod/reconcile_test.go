@@ -557,3 +557,29 @@ func TestAStatusThatTheAPIServerRefusesIsToldOnceAndTriedAgain(t *testing.T) {
 		t.Errorf("killed %q", s.killed)
 	}
 }
+
+// What is refused is tried again, and told once.
+func TestACanaryThatIsRefusedIsToldOnce(t *testing.T) {
+	for reason, refusal := range map[string]error{
+		chaosv1.ReasonForbidden:    apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "c", errors.New("exceeded quota")),
+		chaosv1.ReasonWriteRefused: apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "c", nil),
+	} {
+		s := newSuite(t, "{dryRun: false, target: {template: {spec: {containers: [{name: main, image: none}]}}}, schedule: {interval: 1h}}")
+		tries := 0
+		s.As = func(string, string) (client.Client, error) {
+			return interceptor.NewClient(s.store, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+				tries++
+				return refusal
+			}}), nil
+		}
+		for range 40 {
+			s.reconcile()
+			s.now = s.now.Add(5 * time.Second)
+		}
+		s.expectCondition(chaosv1.ConditionReady, reason)
+		told := slices.DeleteFunc(slices.Clone(s.events), func(event string) bool { return event != reason })
+		if tries < 4 || len(told) != 1 || slices.Contains(s.events[1:], chaosv1.ReasonScheduled) {
+			t.Errorf("%s: after %d tries told %q", reason, tries, s.events)
+		}
+	}
+}

@@ -116,7 +116,7 @@ func (s *suite) refusesKill(d denied) {
 		s.tells("c", d.Words)
 	default:
 		s.ended("c", 1, chaosv1.RunFailed)
-		s.saysRefused("c", d.Words)
+		s.saysRefused("c", d)
 		if told := s.Told("ChaosPod", "c")["RunFailed"]; len(told) > 1 {
 			s.Errorf("%d events RunFailed", len(told))
 		}
@@ -152,7 +152,7 @@ func (s *suite) refusesCanary(d denied) {
 	d.Put(&s.Test)
 	s.denies(d)
 	s.Make(s.manifest("c", d.spec))
-	s.saysRefused("c", d.Words)
+	s.saysRefused("c", d)
 	if d.Name != "quota" { // no pod of any kind comes back
 		s.now("other", "1")
 		s.ended("other", 1, chaosv1.RunSurvived)
@@ -163,15 +163,25 @@ func (s *suite) refusesCanary(d denied) {
 	s.now("c", "1")
 	s.ended("c", 1, chaosv1.RunSurvived)
 	s.living("c", first.UID)
+	s.Tells("ChaosPod", "c", d.reason(), 1) // however often it was tried
+}
+
+// reason returns that of the conditions.
+func (d denied) reason() string {
+	if d.Name == "webhook" || d.Name == "policy Invalid" {
+		return chaosv1.ReasonWriteRefused
+	}
+	return chaosv1.ReasonForbidden
 }
 
 // saysRefused waits until the conditions have the words of the API server, and demands that they are bounded.
-func (s *suite) saysRefused(name, words string) {
+func (s *suite) saysRefused(name string, d denied) {
 	s.Helper()
+	reason, words := d.reason(), d.Words
 	s.shows(name, func(st *chaosv1.ChaosPodStatus) error {
 		for _, kind := range []string{chaosv1.ConditionReady, chaosv1.ConditionStalled} {
 			c := meta.FindStatusCondition(st.Conditions, kind)
-			if c == nil || c.Reason != chaosv1.ReasonForbidden || !strings.Contains(c.Message, words) || len(c.Message) > 512 {
+			if c == nil || c.Reason != reason || !strings.Contains(c.Message, words) || len(c.Message) > 512 {
 				return fmt.Errorf("%s does not say %q", kind, words)
 			}
 		}

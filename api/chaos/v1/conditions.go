@@ -34,6 +34,9 @@ const (
 	ReasonCanaryConflict = "CanaryConflict"
 	// ReasonForbidden: the operator may not do this to the target.
 	ReasonForbidden = "Forbidden"
+	// ReasonWriteRefused: the API server refuses what the ChaosPod does for another reason than a missing right, such as a
+	// pod that it calls invalid, or a webhook that cannot be called; also a reason of Stalled.
+	ReasonWriteRefused = "WriteRefused"
 	// ReasonInvalidSpec: the spec does not pass the rules; also a reason of Stalled.
 	ReasonInvalidSpec = "InvalidSpec"
 )

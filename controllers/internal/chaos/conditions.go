@@ -58,6 +58,9 @@ func (r *run) hold(h *hold) {
 
 // setConditions sets the conditions of the status.
 func (r *run) setConditions() {
+	if r.observed.BlockedBy.Reason == "" && len(r.actions) > 0 {
+		r.observed.BlockedBy = r.observed.Refused // else Ready would be true until the answer
+	}
 	r.setReady()
 	switch {
 	case r.held != nil:

@@ -68,7 +68,7 @@ const (
 	Blocked Outcome = "Blocked"
 	// Misconfigured cannot be decided by the API server, as for a pod with two disruption budgets.
 	Misconfigured Outcome = "Misconfigured"
-	// Forbidden is not allowed to us, or refused by admission.
+	// Forbidden is not allowed to us, or refused by admission or as invalid.
 	Forbidden Outcome = "Forbidden"
 	// Gone means that no pod of that name has that UID.
 	Gone Outcome = "Gone"
@@ -82,6 +82,8 @@ type Result struct {
 	Outcome Outcome
 	// Budget is the PodDisruptionBudget that Blocked an eviction; empty where it is not known.
 	Budget string
+	// Reason of Forbidden, as of the condition Ready. Defaults to Forbidden.
+	Reason string
 }
 
 // Message is the content of an event about the ChaosPod, and about the pod and its owner where it names them.
@@ -106,6 +108,8 @@ type Observation struct {
 	// BlockedBy is why nothing may be done for this object at all: the reason is InvalidSpec or
 	// Forbidden. It is zero when normal. A run under way is still verified.
 	BlockedBy Obstacle
+	// Refused is why an action was refused that is tried again: conditions keep it meanwhile. It is zero when normal.
+	Refused Obstacle
 	// Missing is why there is no target, in the words of a message such as "Deployment api does not
 	// exist". It is empty where the target exists, and for target.template.
 	Missing string

@@ -4,6 +4,7 @@
 package chaos
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -220,7 +221,7 @@ func (r *run) recordOne(v *chaosv1.Victim, result Result) {
 	case Misconfigured:
 		v.Outcome, v.Reason = chaosv1.VictimFailed, chaosv1.ReasonEvictionMisconfigured
 	case Forbidden:
-		v.Outcome, v.Reason = chaosv1.VictimFailed, chaosv1.ReasonForbidden
+		v.Outcome, v.Reason = chaosv1.VictimFailed, cmp.Or(result.Reason, chaosv1.ReasonForbidden)
 	}
 }
 
