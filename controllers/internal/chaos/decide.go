@@ -66,7 +66,8 @@ func (r *run) decide() Decision {
 // its own owner.
 func (r *run) setOwners() {
 	if r.template == nil {
-		r.owners = slices.SortedFunc(slices.Values(r.observed.Owners), func(a, b Owner) int { return strings.Compare(ownerText(&a), ownerText(&b)) })
+		byName := func(a, b Owner) int { return strings.Compare(ownerText(&a), ownerText(&b)) }
+		r.owners = slices.SortedFunc(slices.Values(r.observed.Owners), byName)
 		return
 	}
 	owner := Owner{Kind: "ChaosPod", Name: r.p.Name, UID: r.p.UID, Desired: 1}

@@ -6,9 +6,9 @@
 // machine, whose table of transitions is in state.go.
 //
 // Decide (decide.go) takes these steps, in this order: it records a new spec and a resumed halt (decide.go),
-// advances the run under way (victims.go), starts a run that is due (decide.go, schedule.go, choose.go), maintains
-// the canary (decide.go), and sets the conditions (conditions.go). Record (run.go) adds the results of actions;
-// effects.go has what each transition changes, day.go the count of a day.
+// advances the run under way (victims.go, recovery.go), starts a run that is due (decide.go, schedule.go, choose.go),
+// maintains the canary (decide.go), and sets the conditions (conditions.go). Record (run.go) adds the results of
+// actions; effects.go has what each transition changes, day.go the count of a day.
 //
 // A run with its victims is in the stored status.currentRun before any of them is killed: Decide returns kills only
 // of victims in the status that it returns, and a pod that replaces another victim is stored in the same way first.

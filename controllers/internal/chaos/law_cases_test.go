@@ -115,8 +115,9 @@ func TestATargetThatIsScaledDownProvesNothing(t *testing.T) {
 	b := newSuite(t)
 	b.kill()
 	b.o.Owners[0].Desired = 3
-	if b.after(time.Second); b.last().Outcome != chaosv1.RunFailed || !strings.Contains(b.last().Message, "Deployment api was scaled from 4 to 3") {
-		t.Errorf("%+v", b.last())
+	b.after(time.Second)
+	if run := b.last(); run.Outcome != chaosv1.RunFailed || !strings.Contains(run.Message, "Deployment api was scaled from 4 to 3") {
+		t.Errorf("%+v", run)
 	}
 	b.expectCondition(chaosv1.ConditionSurvived, "Unknown/NoRun")
 
@@ -157,8 +158,9 @@ func TestWhatIsNotMadeUpForIsTold(t *testing.T) {
 	b.o.Owners[0].Unstable = "rolls out"
 	b.after(10 * time.Minute)
 	b.edit(func(s *chaosv1.ChaosPodSpec) { s.Verification.RecoveryTimeout = ptr.To(common.Duration("3m")) })
-	if d := b.after(time.Second); len(d.Messages) != 1 || d.Messages[0].Reason != "ChaosMissed" || !strings.Contains(d.Messages[0].Text, "Unstable") {
-		t.Errorf("a held run and a new spec: %+v", d.Messages)
+	told := b.after(time.Second).Messages
+	if len(told) != 1 || told[0].Reason != "ChaosMissed" || !strings.Contains(told[0].Text, "Unstable") {
+		t.Errorf("a held run and a new spec: %+v", told)
 	}
 }
 

@@ -4,15 +4,12 @@
 package chaos
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
-	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
 const (
@@ -271,145 +268,6 @@ func isPending(v chaosv1.Victim) bool { return v.Outcome == chaosv1.VictimPendin
 
 func isMisconfigured(v chaosv1.Victim) bool {
 	return v.Reason == chaosv1.ReasonEvictionMisconfigured && v.Outcome == chaosv1.VictimFailed
-}
-
-// recovery is how far the owners of the victims have recovered, in words.
-type recovery struct {
-	// gone are deleted or scaled down, short have too few pods ready, and unread cannot be read.
-	gone, short, unread []string
-	// back is when the last pod became ready again after readyTime; zero for none.
-	back time.Time
-	// soak is how long they must stay ready.
-	soak time.Duration
-}
-
-// checkRecovery looks at the owners of the victims that died.
-func (r *run) checkRecovery(ends time.Time) recovery {
-	c := r.status.CurrentRun
-	dead := map[types.UID]bool{}
-	for i := range c.Victims {
-		dead[c.Victims[i].UID] = isDead(c.Victims[i].Outcome)
-	}
-	found := recovery{soak: r.soak}
-	for i := range c.Victims {
-		v := &c.Victims[i]
-		if !isDead(v.Outcome) {
-			continue
-		}
-		owner := r.owner(v)
-		name := v.Owner.Kind + " " + v.Owner.Name
-		switch {
-		case r.isUnknown(owner):
-			found.unread = append(found.unread, name+" cannot be read")
-		case owner == nil || owner.Desired == 0:
-			found.gone = append(found.gone, name+" was deleted or scaled to zero")
-		case owner.Desired < v.ReadyBefore && c.ReadyTime == nil: // fewer pods are no proof that a lost one is replaced
-			found.gone = append(found.gone, fmt.Sprintf("%s was scaled from %d to %d", name, v.ReadyBefore, owner.Desired))
-		default:
-			r.checkReady(&found, owner, int(min(v.ReadyBefore, owner.Desired)), dead, ends)
-		}
-	}
-	return found
-}
-
-// checkReady looks at the pods of one owner.
-func (r *run) checkReady(found *recovery, owner *Owner, wanted int, dead map[types.UID]bool, ends time.Time) {
-	ready, relapse := owner.ready(dead), r.readyAgainSince(owner, wanted, dead)
-	available, ahead := r.available(owner, dead)
-	if ahead {
-		found.soak = max(found.soak, owner.MinReady)
-	}
-	switch name := ownerText(owner); {
-	case ready < wanted:
-		found.short = append(found.short, fmt.Sprintf("%s has %d of %d pods ready", name, ready, wanted))
-	case available < wanted:
-		found.short = append(found.short, fmt.Sprintf("%s has %d of %d pods ready for %s", name, available, wanted, owner.MinReady))
-	case relapse.After(ends):
-		found.short = append(found.short, name+" did not keep its pods ready")
-	case relapse.After(found.back):
-		found.back = relapse
-	}
-}
-
-// nextVerifyEvent returns the event of a run that is verified, if any. Recovery comes before a timeout: the owners may
-// have recovered in time while there was no reconcile. Owners that cannot be read have neither failed nor recovered: the
-// run waits for them.
-func (r *run) nextVerifyEvent() (occurrence, bool) {
-	c := r.status.CurrentRun
-	ends := c.KilledTime.Add(r.recoveryTimeout)
-	found := r.checkRecovery(ends)
-	switch {
-	case len(found.short)+len(found.unread) > 0: // what was not seen to stay ready soaks again
-		c.ReadyTime = nil
-	case c.ReadyTime == nil:
-		c.ReadyTime = r.timestampPtr()
-	case !found.back.IsZero():
-		c.ReadyTime = ptr.To(stampOf(found.back))
-	}
-	wait := func(until time.Time) (occurrence, bool) {
-		r.requeueAt(until)
-		return occurrence{}, false
-	}
-	r.unread = found.unread
-	switch {
-	case len(found.short) > 0 && r.now.Before(ends):
-		return wait(ends)
-	case len(found.short) > 0 && !r.haltOnFailure:
-		return occurrence{event: TimedOutTolerated, reason: chaosv1.ReasonRecoveryFailed, message: events.Summarize(found.short)}, true
-	case len(found.short) > 0:
-		return occurrence{event: TimedOut, reason: chaosv1.ReasonRecoveryFailed, message: events.Summarize(found.short)}, true
-	case len(found.unread) > 0:
-		return wait(r.now.Add(heldInterval))
-	case len(found.gone) > 0:
-		return occurrence{event: TargetGone, reason: chaosv1.ReasonTargetGone, message: "before it recovered, " + events.Summarize(found.gone)}, true
-	case r.now.Before(c.ReadyTime.Add(found.soak)):
-		return wait(c.ReadyTime.Add(found.soak))
-	}
-	return occurrence{event: Recovered, reason: chaosv1.ReasonRecovered, message: "died: " + r.victimsText()}, true
-}
-
-// available returns how many pods have been ready for minReadySeconds, without some. One that is ready since a time in the
-// future counts, and ahead is true: the clock is behind, so that its age is not known.
-func (r *run) available(owner *Owner, without map[types.UID]bool) (n int, ahead bool) {
-	for i := range owner.Pods {
-		pod := &owner.Pods[i]
-		if !pod.ready() || without[pod.UID] {
-			continue
-		}
-		if age := r.now.Sub(pod.ReadySince); age >= 0 && age < owner.MinReady {
-			r.requeueAfter(pod.ReadySince, owner.MinReady)
-			continue
-		} else if age < 0 && owner.MinReady > 0 {
-			ahead = true
-		}
-		n++
-	}
-	return n, ahead
-}
-
-// readyAgainSince returns when the last pod became ready again that was not ready after readyTime, and that its owner
-// needs; zero for none. It shows what happened while there was no reconcile. Pods that were created since have replaced
-// others, as in a rollout.
-func (r *run) readyAgainSince(owner *Owner, wanted int, without map[types.UID]bool) time.Time {
-	var last time.Time
-	since := r.status.CurrentRun.ReadyTime
-	if since == nil {
-		return last
-	}
-	for i := range owner.Pods {
-		pod := &owner.Pods[i]
-		switch {
-		case !pod.ready() || without[pod.UID]:
-		case !pod.ReadySince.After(since.Time), pod.ReadySince.After(r.now), pod.Created.After(since.Time):
-			wanted--
-		case pod.ReadySince.After(last):
-			last = pod.ReadySince
-		}
-	}
-	if wanted <= 0 {
-		return time.Time{}
-	}
-	return last
 }
 
 // addKills adds the actions that kill the pending victims.
