@@ -19,6 +19,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
+	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
 // lastApplied is kubectl's copy of a whole object in an annotation of it.
@@ -79,15 +80,27 @@ func stripPod(in any) (any, error) {
 		return in, nil
 	}
 	labels := pod.Labels
+	total, beforeReady := workloads.Restarts(pod)
 	pod.ObjectMeta = identity(&pod.ObjectMeta)
 	pod.Labels = labels // the gate NoPods selects by them
 	pod.Spec = corev1.PodSpec{}
-	pod.Status = corev1.PodStatus{
-		Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, Conditions: readyCondition(pod.Status.Conditions),
-		ContainerStatuses:     restartCounts(pod.Status.ContainerStatuses),
-		InitContainerStatuses: restartCounts(pod.Status.InitContainerStatuses),
-	}
+	pod.Status = corev1.PodStatus{Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, Conditions: keptConditions(pod.Status.Conditions)}
+	setRestarts(pod, total-beforeReady, beforeReady)
 	return pod, nil
+}
+
+// probedContainer is a container whose restarts may have been before its pod was first ready.
+var probedContainer = corev1.Container{Name: "probed", ReadinessProbe: &corev1.Probe{}}
+
+// setRestarts has a pod without containers have restarted so often, as workloads.Restarts returns it.
+func setRestarts(pod *corev1.Pod, ready, beforeReady int32) {
+	if ready > 0 {
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: ready}}
+	}
+	if beforeReady > 0 {
+		pod.Spec.Containers = []corev1.Container{probedContainer}
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: probedContainer.Name, RestartCount: beforeReady})
+	}
 }
 
 func identity(of *metav1.ObjectMeta) metav1.ObjectMeta {
@@ -101,9 +114,9 @@ func identity(of *metav1.ObjectMeta) metav1.ObjectMeta {
 	return kept
 }
 
-// readyCondition returns only the condition Ready, and none where there were none, as in a pod that was just
-// created.
-func readyCondition(all []corev1.PodCondition) []corev1.PodCondition {
+// keptConditions returns only the condition Ready, and why the pod cannot be scheduled. It returns none where there were none,
+// as in a pod that was just created.
+func keptConditions(all []corev1.PodCondition) []corev1.PodCondition {
 	if len(all) == 0 {
 		return nil
 	}
@@ -113,25 +126,18 @@ func readyCondition(all []corev1.PodCondition) []corev1.PodCondition {
 			ready.Status = all[i].Status
 		}
 	}
-	return []corev1.PodCondition{ready}
-}
-
-// restartCounts returns the sum over all containers.
-func restartCounts(all []corev1.ContainerStatus) []corev1.ContainerStatus {
-	total := int32(0)
-	for i := range all {
-		total += all[i].RestartCount
+	kept := []corev1.PodCondition{ready}
+	if c := workloads.Unschedulable(all); c != nil {
+		kept = append(kept, corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: events.Truncate(c.Message, maxRefusal)})
 	}
-	if total == 0 {
-		return nil
-	}
-	return []corev1.ContainerStatus{{RestartCount: total}}
+	return kept
 }
 
 // samePod reports whether two pods lead to the same decisions.
 func samePod(a, b *corev1.Pod) bool {
 	return a.UID == b.UID && a.Status.Phase == b.Status.Phase && a.Status.PodIP == b.Status.PodIP &&
 		workloads.IsReady(a) == workloads.IsReady(b) && sameRestarts(a, b) &&
+		(workloads.Unschedulable(a.Status.Conditions) == nil) == (workloads.Unschedulable(b.Status.Conditions) == nil) &&
 		a.DeletionTimestamp.IsZero() == b.DeletionTimestamp.IsZero() &&
 		workloads.ControllerOf(a) == workloads.ControllerOf(b) && maps.Equal(a.Labels, b.Labels)
 }

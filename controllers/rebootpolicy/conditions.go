@@ -62,6 +62,9 @@ func (o *observation) withConditions(status *autorebootv1.RebootPolicyStatus, pe
 	c.setRestartPending(o, pending)
 	c.setProgressing(o)
 	c.setVerified(messages)
+	if verified := meta.FindStatusCondition(out.Conditions, autorebootv1.ConditionVerified); verified != nil {
+		verified.ObservedGeneration = c.generation // the verdict on the latest restart is still that, whatever was edited since
+	}
 	c.setStalled(o)
 	c.setIf(*o.policy.Spec.Suspend, autorebootv1.ConditionSuspended, autorebootv1.ReasonSuspended,
 		"no restart starts while spec.suspend is true; one in flight is completed")

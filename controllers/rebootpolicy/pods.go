@@ -85,6 +85,9 @@ func (w *workload) addPods(pods []corev1.Pod, versions *podCreationVersions) {
 			Terminating: !p.DeletionTimestamp.IsZero(),
 		}
 		pod.Restarts, pod.RestartsBeforeReady = workloads.Restarts(p)
+		if c := workloads.Unschedulable(p.Status.Conditions); c != nil && w.Shortage.Reason == "" {
+			w.Shortage = restart.Shortage{Reason: autorebootv1.ReasonUnschedulable, Message: "pod " + p.Name + ": " + c.Message}
+		}
 		if w.KeptByRollout != nil && w.KeptByRollout(workloads.Ordinal(p)) {
 			w.Kept = append(w.Kept, pod)
 			continue

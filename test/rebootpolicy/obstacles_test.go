@@ -5,8 +5,10 @@ package rebootpolicy
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
@@ -176,4 +178,42 @@ func TestAPolicyThatGoesAwayLeavesTheRolloutAlone(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestARestartWaitsForRoomInTheWordsOfKubernetes has a workload whose pods a quota refuses, and one whose pods find no node.
+func TestARestartWaitsForRoomInTheWordsOfKubernetes(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.secret("creds", "password", "first")
+	s.Make("{apiVersion: v1, kind: ResourceQuota, metadata: {name: few}, spec: {hard: {pods: 5}}}")
+	s.workload(deployment, "homeless", takes("creds"), with(map[string]any{"disk": "none"}, "spec", "template", "spec", "nodeSelector"))
+	s.Eventually(func() error {
+		if n := len(s.pods("homeless")); n != 1 {
+			return fmt.Errorf("%d pods", n)
+		}
+		return nil
+	})
+	s.workload(deployment, "crowded", takes("creds"), replicas(6))
+	s.policy("p", "{"+targets(deployment, "homeless", "crowded")+", "+onConfig+"}")
+	s.watching("p", 2)
+	s.secret("creds", "password", "second")
+	s.held("p", "homeless", autorebootv1.ReasonUnschedulable)
+	s.held("p", "crowded", autorebootv1.ReasonReplicaFailure)
+	s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
+		c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionRestartPending)
+		if c == nil || !strings.Contains(c.Message, "exceeded quota") && !strings.Contains(c.Message, "nodes are available") {
+			return fmt.Errorf("want the words of Kubernetes")
+		}
+		return nil
+	})
+	s.generation(deployment, "crowded", 1)
+	s.annotate("p", autorebootv1.RestartNowAnnotation, "monday")
+	s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
+		if len(st.InFlight) != 2 || st.LastRestartNow != "monday" {
+			return fmt.Errorf("want both in flight")
+		}
+		return nil
+	})
+	s.generation(deployment, "crowded", 2)
+	s.generation(deployment, "homeless", 2)
 }

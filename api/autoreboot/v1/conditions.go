@@ -65,6 +65,10 @@ const (
 	ReasonLowerWave = "LowerWave"
 	// ReasonRolloutInProgress waits for a rollout that another user or controller began.
 	ReasonRolloutInProgress = "RolloutInProgress"
+	// ReasonReplicaFailure and ReasonUnschedulable say that the workload has fewer pods than it should: they are refused, as by
+	// a quota, or find no node. The message has the words of Kubernetes.
+	ReasonReplicaFailure = "ReplicaFailure"
+	ReasonUnschedulable  = "Unschedulable"
 	// ReasonPaused waits for the workload's spec.paused to be false.
 	ReasonPaused = "Paused"
 	// ReasonScaledToZero says that the workload has no pods to restart.

@@ -45,6 +45,16 @@ func IsReady(pod *corev1.Pod) bool {
 	return false
 }
 
+// Unschedulable returns the condition that says why a pod cannot be scheduled; nil where it can, or nothing says so.
+func Unschedulable(conditions []corev1.PodCondition) *corev1.PodCondition {
+	for i := range conditions {
+		if c := &conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return c
+		}
+	}
+	return nil
+}
+
 // Restarts returns how often the containers of a pod restarted, and how many of these may have been before the pod was first
 // ready. Those of init containers and sidecars do not count: the pod is not ready without them. Nor do those of a container
 // that a resize restarts, unless it is backing off. A container without a probe is ready as soon as it runs.

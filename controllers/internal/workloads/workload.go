@@ -103,6 +103,14 @@ func Deployment(d *appsv1.Deployment, evicts bool) *Workload {
 		all: d.Status.Replicas, updated: d.Status.UpdatedReplicas, available: d.Status.AvailableReplicas,
 		manual: d.Spec.Paused,
 	})
+	for i := range d.Status.Conditions {
+		switch c := &d.Status.Conditions[i]; {
+		case c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue:
+			w.Shortage = restart.Shortage{Reason: autorebootv1.ReasonReplicaFailure, Message: c.Message}
+		case c.Type == appsv1.DeploymentProgressing:
+			w.Stalled, w.Progressed = c.Status == corev1.ConditionFalse, c.LastUpdateTime.Time
+		}
+	}
 	if rolling := d.Spec.Strategy.RollingUpdate; rolling != nil {
 		w.MaxUnavailable = unavailable(rolling.MaxUnavailable, intstr.FromString("25%"), desired, false)
 	}

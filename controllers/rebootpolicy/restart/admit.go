@@ -91,7 +91,8 @@ func (r *run) checkRefused(t *target) (admission, bool) {
 }
 
 func (r *run) checkDebouncing(t *target) (admission, bool) {
-	if t.requested.now || t.isOwed() {
+	scheduled := !slices.ContainsFunc(t.Pending.Triggers, func(name string) bool { return r.types[name] != autorebootv1.TriggerSchedule })
+	if t.requested.now || t.isOwed() || scheduled { // a schedule does not change again in a moment
 		return admission{}, false
 	}
 	until := t.Pending.Changed.Add(r.quiet)
@@ -143,6 +144,9 @@ func (p *Pod) createdAfter(s *Signal) bool {
 	return err == nil && order >= 0
 }
 
+// progressDeadline is how long a rollout may make no pod before it has come to a standstill: the default of a Deployment.
+const progressDeadline = 10 * time.Minute
+
 // checkRolloutInProgress holds a restart during a rollout that another user or controller started. A workload that
 // is updated but not available is broken, and not held: the restart may repair it.
 func (r *run) checkRolloutInProgress(t *target) (admission, bool) {
@@ -158,18 +162,38 @@ func (r *run) checkRolloutInProgress(t *target) (admission, bool) {
 	if w.Complete || (w.Updated && (t.requested.level || t.requested.now || t.retryPending())) {
 		return admission{}, false
 	}
-	until := newest.Add(r.timeout)
-	// Our own rollout that never ended does not hold its retry.
-	ours := t.retryPending() && w.RestartID == t.LastRestartID && w.RestartID != ""
-	if ours && !newest.After(t.LastRestartTime.Time) {
+	if s := &w.Shortage; s.Reason != "" {
+		return held(s.Reason, "the workload has fewer pods than it should: "+clip(s.Message, maxRecord)), !t.requested.now
+	}
+	// Our own rollout that never ended does not hold its retry, and no other that has come to a standstill holds anything:
+	// what the restart is for may be the remedy.
+	ours := w.RestartID == t.LastRestartID && w.RestartID != "" && t.LastRestartTime != nil
+	if w.Stalled || ours && t.retryPending() && !newest.After(t.LastRestartTime.Time) {
 		return admission{}, false
 	}
-	v := held(autorebootv1.ReasonRolloutInProgress, "a rollout is in progress")
+	until := w.standstill()
 	if w.Updated || ours || (r.evict && w.Available) {
-		v.until = until
-		return v, until.After(r.now)
+		until = until.Add(r.timeout)
+	} else {
+		until = until.Add(max(r.timeout, progressDeadline))
 	}
-	return v, true
+	if ours {
+		until = latest(until, t.LastRestartTime.Add(r.timeout))
+	}
+	v := held(autorebootv1.ReasonRolloutInProgress, "a rollout is in progress")
+	if w.isChanging() {
+		return v, true
+	}
+	v.until = until
+	return v, until.After(r.now)
+}
+
+// standstill returns since when a rollout that has not ended may have come to a standstill.
+func (w *Workload) standstill() time.Time { return latest(w.newestPod(), w.Progressed) }
+
+// isChanging reports whether the workload's controller has not seen its latest spec, or a pod is about to end.
+func (w *Workload) isChanging() bool {
+	return w.Outdated == nil || slices.ContainsFunc(w.Pods, func(p Pod) bool { return p.Terminating })
 }
 
 func (r *run) checkBackoff(t *target) (admission, bool) {

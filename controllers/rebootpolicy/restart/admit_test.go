@@ -33,7 +33,9 @@ func obstacles() []obstacle {
 		{autorebootv1.ReasonDebouncing, 10 * time.Second, func(b *suite) {
 			b.target(1).Pending.Since, b.workload(1).Signals[0].Written = *stampOf(b.o.Now.Add(-time.Minute)), b.o.Now.Add(-5*time.Second)
 		}},
-		{autorebootv1.ReasonRolloutInProgress, 0, func(b *suite) { b.workload(1).Complete, b.workload(1).Updated = false, false }},
+		{autorebootv1.ReasonRolloutInProgress, 15 * time.Minute, func(b *suite) {
+			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Progressed = false, false, b.o.Now
+		}},
 		{autorebootv1.ReasonBackoff, 0, func(b *suite) {
 			b.target(0).LastRestartTime = stampOf(b.o.Now)
 			b.target(0).Pending = &autorebootv1.PendingRestart{Triggers: []string{"config"}, Since: *stampOf(b.o.Now), Changed: *stampOf(b.o.Now), Reason: "Paused"}
@@ -52,7 +54,7 @@ func obstacles() []obstacle {
 		{autorebootv1.ReasonLowerWave, 0, func(b *suite) {
 			b.target(0).Pending = b.target(1).Pending.DeepCopy()
 			b.workload(0).Signals[0] = b.workload(1).Signals[0]
-			b.workload(0).Complete, b.workload(0).Updated = false, false
+			b.workload(0).Complete, b.workload(0).Updated, b.workload(0).Outdated = false, false, nil
 		}},
 		{autorebootv1.ReasonChaosActive, 0, func(b *suite) { b.o.Others.Disrupted = map[types.UID]bool{"uid-b": true} }},
 		{autorebootv1.ReasonConcurrencyLimit, 0, func(b *suite) { b.o.Others.Free = 0 }},
@@ -172,6 +174,28 @@ func TestSeveralReasonsOfTheirOwn(t *testing.T) {
 		"a workload that is not available yet": {func(b *suite) {
 			b.workload(1).Complete, b.workload(1).Available, b.workload(1).Pods[0].Created = false, false, b.o.Now.Add(-5*time.Minute)
 		}, autorebootv1.ReasonRolloutInProgress, 10 * time.Minute, false},
+		"pods that a quota refuses": {func(b *suite) {
+			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Shortage = false, false, Shortage{autorebootv1.ReasonReplicaFailure, "exceeded quota"}
+		}, autorebootv1.ReasonReplicaFailure, 0, false},
+		"pods that find no node": {func(b *suite) {
+			b.workload(1).Complete, b.workload(1).Shortage = false, Shortage{autorebootv1.ReasonUnschedulable, "0/3 nodes are available"}
+		}, autorebootv1.ReasonUnschedulable, 0, false},
+		"pods that a quota refuses, and the annotation": {func(b *suite) {
+			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Shortage = false, false, Shortage{autorebootv1.ReasonReplicaFailure, "exceeded quota"}
+			b.workload(1).Signals = append(b.workload(1).Signals, Signal{Trigger: autorebootv1.RestartNowTrigger, Fingerprint: "token"})
+		}, "", 0, false},
+		"a rollout that has passed its progress deadline": {func(b *suite) {
+			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Progressed, b.workload(1).Stalled = false, false, b.o.Now, true
+		}, "", 0, false},
+		"a rollout that makes no pod any more": {func(b *suite) {
+			b.workload(1).Complete, b.workload(1).Updated = false, false
+		}, "", 0, false},
+		"a rollout whose controller has not seen the latest spec": {func(b *suite) {
+			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Outdated = false, false, nil
+		}, autorebootv1.ReasonRolloutInProgress, 0, false},
+		"a rollout that waits for a pod to end": {func(b *suite) {
+			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Pods[0].Terminating = false, false, true
+		}, autorebootv1.ReasonRolloutInProgress, 0, false},
 		"no target at once": {func(b *suite) {
 			v := intstr.FromString("0%")
 			b.p.Spec.Concurrency = &autorebootv1.Concurrency{MaxTargets: &v}
@@ -187,7 +211,7 @@ func TestSeveralReasonsOfTheirOwn(t *testing.T) {
 			b.advance(300 * time.Millisecond)
 		}, autorebootv1.ReasonRolloutInProgress, 700 * time.Millisecond, false},
 		"a lower wave that waits for something else": {func(b *suite) {
-			b.workload(0).Signals[1].Fingerprint = "tuesday"
+			b.workload(0).Signals[1].Fingerprint, b.target(0).LastRestartTime = "tuesday", stampOf(b.o.Now)
 		}, "", 0, false},
 		"a lower wave whose source is missing": {func(b *suite) {
 			b.workload(0).Signals[0] = b.workload(1).Signals[0]

@@ -190,7 +190,7 @@ func (r *run) renameTriggers(old []string, renamed map[string][]string) []string
 // isOwedFor reports whether a target may be owed a restart for a source of which other keys count now, so that its content
 // cannot be compared with the baseline: one is pending, or the source was written while none could become pending.
 func (r *run) isOwedFor(t *target, s *Signal, b *autorebootv1.Baseline) bool {
-	if t.Pending != nil && slices.Contains(t.Pending.Triggers, s.Trigger) {
+	if t.isPendingFor(s.Trigger) {
 		return true
 	}
 	unknown := slices.ContainsFunc(r.policy.Status.Triggers, func(known autorebootv1.TriggerStatus) bool {

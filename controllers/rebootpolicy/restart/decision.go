@@ -86,6 +86,12 @@ type Workload struct {
 	// Updated is Complete whether the pods are available or not: no rollout is under way, but
 	// the workload may be broken.
 	Updated bool
+	// Shortage is why the workload has fewer pods than it should, and the zero value where nothing says so.
+	Shortage Shortage
+	// Stalled means that its rollout has passed its progress deadline. Progressed is when the rollout last went on, as far
+	// as the workload says so.
+	Stalled    bool
+	Progressed time.Time
 	// Available means that all desired pods are available, of whatever revision, and AvailablePods how
 	// many are.
 	Available     bool
@@ -112,6 +118,9 @@ type Workload struct {
 	// its restart in flight alone: without it that restart would end as TargetGone.
 	Unselected bool
 }
+
+// Shortage is why pods are missing: a reason of RestartPending, and the words of Kubernetes.
+type Shortage struct{ Reason, Message string }
 
 // Pod is one pod of a workload.
 type Pod struct {

@@ -81,6 +81,20 @@ func (r *run) supersede(t *target, o occurrence) {
 	r.resetAttempts(t)
 }
 
+// skip records times of a schedule that fell into a suspension or a dry run.
+func (r *run) skip(t *target, signals []*Signal) {
+	var triggers []string
+	for _, s := range signals {
+		triggers = append(triggers, s.Trigger)
+		r.fired[s.Trigger] = true
+	}
+	reason, words := autorebootv1.ReasonSuspended, "is skipped: the policy is suspended, and was due for "
+	if r.dryRun {
+		reason, words = autorebootv1.ReasonDryRun, "would be due if dryRun were false, for "
+	}
+	r.recordSuperseded(t, slices.Compact(triggers), reason, words+triggersText(slices.Compact(triggers)))
+}
+
 // recordSuperseded records a restart that was never started.
 func (r *run) recordSuperseded(t *target, triggers []string, reason, words string) {
 	record := autorebootv1.RestartRecord{

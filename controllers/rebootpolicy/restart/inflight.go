@@ -92,7 +92,9 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 			return occurrence{event: Unselected, reason: autorebootv1.ReasonUnselected}, true
 		}
 		o := r.failure(t, autorebootv1.ReasonTimedOut)
-		o.message = w.Stopped(f)
+		if o.message = w.Stopped(f); o.message == "" && w.Shortage.Reason != "" {
+			o.message = w.Shortage.Reason + ": " + w.Shortage.Message
+		}
 		return o, true
 	}
 	return occurrence{}, false

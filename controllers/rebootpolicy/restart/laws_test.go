@@ -229,6 +229,9 @@ func owes(st *autorebootv1.RebootPolicyStatus, a Action) bool {
 func onAndOffIsNothing(m *model, o Observation) error {
 	direct := Decide(m.policy, o)
 	for name, hold := range holds() {
+		if (name == "suspend" || name == "dry run") && m.isDue(o) {
+			continue // a time of a schedule between the two is not owed
+		}
 		held := m.policy.DeepCopy()
 		in := o
 		hold(held, &in)
@@ -245,6 +248,18 @@ func onAndOffIsNothing(m *model, o Observation) error {
 		}
 	}
 	return nil
+}
+
+// isDue reports whether a schedule asks that did not before.
+func (m *model) isDue(o Observation) bool {
+	r := newRun(m.policy, o)
+	r.dropGone()
+	r.trackTargets()
+	return slices.ContainsFunc(r.targets, func(t target) bool {
+		return slices.ContainsFunc(t.signals, func(s *Signal) bool {
+			return s.Trigger == m.names[2] && !t.isPendingFor(s.Trigger) && t.baseline(s).Fingerprint != s.Fingerprint
+		})
+	})
 }
 
 // withoutIDs leaves out the ids of restarts: that of a workload that is gone may be given again.

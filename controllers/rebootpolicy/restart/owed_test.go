@@ -157,3 +157,77 @@ func TestATriggerThatIsRemovedIsOwedNothing(t *testing.T) {
 		t.Errorf("%+v, %v", b.target(0).Pending, b.messages)
 	}
 }
+
+// A change in a suspension or a dry run is owed afterwards; a time of a schedule is not.
+func TestAScheduleInASuspensionIsNotMadeUpFor(t *testing.T) {
+	on, off := true, false
+	for name, set := range map[string]func(b *suite, to *bool){
+		autorebootv1.ReasonSuspended: func(b *suite, to *bool) { b.p.Spec.Suspend = to },
+		autorebootv1.ReasonDryRun:    func(b *suite, to *bool) { b.p.Spec.DryRun = to },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newSuite(t)
+			set(b, &on)
+			b.workload(0).Signals[1].Fingerprint = "tuesday"
+			b.after(time.Minute)
+			if h := b.p.Status.History; len(h) != 1 || h[0].Result != autorebootv1.ResultSuperseded || h[0].Reason != name {
+				t.Fatalf("%+v", h)
+			}
+			b.change("new")
+			b.after(time.Minute)
+			set(b, &off)
+			b.o.Others.Free = 0
+			if b.after(time.Minute); b.target(0).Pending == nil || len(b.target(0).Pending.Triggers) != 1 || b.target(0).Pending.Triggers[0] != "config" {
+				t.Errorf("%+v", b.target(0).Pending)
+			}
+			b.workload(0).Signals[1].Fingerprint = "wednesday"
+			if b.after(time.Minute); len(b.target(0).Pending.Triggers) != 2 {
+				t.Errorf("%+v", b.target(0).Pending)
+			}
+		})
+	}
+}
+
+func TestASuspensionLeavesAScheduleThatWaitsAlready(t *testing.T) {
+	on, off := true, false
+	b := newSuite(t)
+	b.o.Others.Free = 0
+	b.workload(0).Signals[1].Fingerprint = "tuesday"
+	b.decide()
+	b.p.Spec.Suspend = &on
+	b.after(time.Minute)
+	b.p.Spec.Suspend, b.o.Others.Free = &off, 1
+	if d := b.after(time.Minute); len(d.Actions) != 1 {
+		t.Error(d.PendingMessage)
+	}
+}
+
+// A deadline below debounce.quietPeriod let no run start.
+func TestAScheduleIsNotDebounced(t *testing.T) {
+	b := newSuite(t)
+	b.workload(0).Signals[1].Fingerprint, b.workload(0).Signals[1].Deadline = "tuesday", b.o.Now.Add(5*time.Second)
+	if d := b.decide(); len(d.Actions) != 1 {
+		t.Error(d.PendingMessage)
+	}
+}
+
+// A corrected source was held for ever by the rollout that the one before had broken.
+func TestARolloutOfAFailedRestartDoesNotHoldTheCorrection(t *testing.T) {
+	b := newSuite(t)
+	goOn, none := autorebootv1.FailureContinue, int32(0)
+	b.p.Spec.Verification = &autorebootv1.Verification{OnFailure: &goOn}
+	b.p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: &none}
+	b.start()
+	w := b.workload(0)
+	w.Complete, w.Updated, w.Available = false, false, false
+	w.Pods = append(w.Pods, Pod{Name: "api-3", Created: b.o.Now})
+	b.timeOut()
+	if len(b.p.Status.History) != 1 || b.target(0).Pending != nil {
+		t.Fatalf("%+v", b.p.Status)
+	}
+	b.change("corrected")
+	b.decide()
+	if d := b.after(20 * time.Minute); len(d.Actions) != 1 {
+		t.Error(d.PendingMessage)
+	}
+}

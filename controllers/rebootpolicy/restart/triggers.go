@@ -28,8 +28,9 @@ type request struct {
 	fingerprint string
 	// urgent is when the restart may start outside of windows; zero for never.
 	urgent time.Time
-	// expired are signals whose deadline has passed.
-	expired []*Signal
+	// expired are signals whose deadline has passed, skipped are times of a schedule in a suspension or a dry run: a change
+	// is owed afterwards, and a time of a schedule is not.
+	expired, skipped []*Signal
 }
 
 func (r *run) requestOf(t *target) request {
@@ -49,6 +50,10 @@ func (r *run) requestOf(t *target) request {
 		} else {
 			b := t.baseline(s)
 			if b == nil || b.Fingerprint == s.fingerprint() || s.isWithdrawn() {
+				continue
+			}
+			if (r.suspend || r.dryRun) && r.types[s.Trigger] == autorebootv1.TriggerSchedule && !t.isPendingFor(s.Trigger) {
+				q.skipped = append(q.skipped, s)
 				continue
 			}
 			if !s.Deadline.IsZero() {
@@ -143,8 +148,11 @@ func (r *run) evaluateTriggers() {
 }
 
 func (r *run) evaluateTarget(t *target, q request) {
-	for _, s := range q.expired {
+	for _, s := range slices.Concat(q.expired, q.skipped) {
 		r.setBaselines(t, s)
+	}
+	if len(q.skipped) > 0 {
+		r.skip(t, q.skipped)
 	}
 	wanted := r.wantedTriggers(t, q)
 	if len(wanted) == 0 {
@@ -184,6 +192,11 @@ func (r *run) evaluateTarget(t *target, q request) {
 		o.event = PartlyRecovered
 		r.apply(t, o)
 	}
+}
+
+// isPendingFor reports whether a trigger asks for the restart that is pending.
+func (t *target) isPendingFor(trigger string) bool {
+	return t.Pending != nil && slices.Contains(t.Pending.Triggers, trigger)
 }
 
 // wantedTriggers returns the triggers that ask, those that asked and cannot be observed, and those of a restart that failed
