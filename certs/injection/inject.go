@@ -63,7 +63,8 @@ func (i *Injector) inject(ctx context.Context, t target, bundle []byte, why reas
 				outcome, annotation = decide(t.kind, object, slots, bundle)
 			}
 		}
-		if outcome == replace && isOwnBundle(t.kind, object, slots, bundle) && (why == byWatch && !known || why != byChange && allInclude(slots, bundle)) {
+		keeps := why == byWatch && !known || why != byChange && allInclude(slots, bundle)
+		if outcome == replace && keeps && isOwnBundle(t.kind, object, slots, bundle) {
 			return unchanged, nil
 		}
 		if allInclude(slots, bundle) {

@@ -28,7 +28,8 @@ func TestLawMoreCautionFailsBackNoSooner(t *testing.T) {
 	checkLaw(t, func(rt *rapid.T) {
 		history := drawHistory(rt, "down", "down", "same", "restart", "nothing")
 		caution := rapid.SampledFrom(slices.Sorted(maps.Keys(cautions))).Draw(rt, "caution")
-		requireNoSooner(rt, eventFailedBack, timesOf(t, eventFailedBack, history, lawRest), timesOf(t, eventFailedBack, history, cautions[caution]))
+		plain, cautious := timesOf(t, eventFailedBack, history, lawRest), timesOf(t, eventFailedBack, history, cautions[caution])
+		requireNoSooner(rt, eventFailedBack, plain, cautious)
 	})
 }
 

@@ -25,7 +25,9 @@ import (
 const statusWrite = "patch status ExternalService"
 
 // refusable are the beginnings of the writes that an API server may refuse.
-var refusable = []string{"apply Service", "apply EndpointSlice", "delete EndpointSlice", "patch ExternalService", "delete Service", statusWrite}
+var refusable = []string{
+	"apply Service", "apply EndpointSlice", "delete EndpointSlice", "patch ExternalService", "delete Service", statusWrite,
+}
 
 // waysToRefuse are how it does so: by a quota, by an admission policy, and by a webhook that fails.
 var waysToRefuse = []error{
@@ -106,7 +108,8 @@ func (r *refuser) check() {
 		return
 	}
 	c := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionReady)
-	if c == nil || c.Reason != networkingv1.ReasonWriteRefused || !strings.Contains(c.Message, refusal) || c.ObservedGeneration != es.Generation {
+	if c == nil || c.Reason != networkingv1.ReasonWriteRefused || !strings.Contains(c.Message, refusal) ||
+		c.ObservedGeneration != es.Generation {
 		r.fail("%v was refused at generation %d, and Ready is %+v", refused, es.Generation, c)
 	}
 }
