@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -207,14 +208,14 @@ func TestWhatARequestSays(t *testing.T) {
 		change func(*autorebootv1.HTTPGet)
 		want   string
 	}{
-		"the least": {func(*autorebootv1.HTTPGet) {}, "GET / HTTP/1.1|Host: 10.244.0.9|User-Agent: fairlead-probe/1|Accept: */*|Connection: close"},
+		"the least": {func(*autorebootv1.HTTPGet) {}, "GET / HTTP/1.1|Host: 10.244.0.9:PORT|User-Agent: fairlead-probe/1|Accept: */*|Connection: close"},
 		"path and query": {func(h *autorebootv1.HTTPGet) { h.Path = ptr.To("/deep?x=1") },
-			"GET /deep?x=1 HTTP/1.1|Host: 10.244.0.9|User-Agent: fairlead-probe/1|Accept: */*|Connection: close"},
+			"GET /deep?x=1 HTTP/1.1|Host: 10.244.0.9:PORT|User-Agent: fairlead-probe/1|Accept: */*|Connection: close"},
 		"headers": {func(h *autorebootv1.HTTPGet) {
 			h.Headers = []autorebootv1.HTTPHeader{{Name: "X-Check", Value: "deep, very"}, {Name: "host", Value: "shop.example.com:81"}, {Name: "Accept", Value: "text/plain"}}
 		}, "GET / HTTP/1.1|Host: shop.example.com:81|User-Agent: fairlead-probe/1|X-Check: deep, very|Accept: text/plain|Connection: close"},
 		"a host": {func(h *autorebootv1.HTTPGet) { h.Host = "db.example.com" },
-			"GET / HTTP/1.1|Host: db.example.com|User-Agent: fairlead-probe/1|Accept: */*|Connection: close"},
+			"GET / HTTP/1.1|Host: db.example.com:PORT|User-Agent: fairlead-probe/1|Accept: */*|Connection: close"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			said := make(chan string, 1)
@@ -231,7 +232,7 @@ func TestWhatARequestSays(t *testing.T) {
 			if got := newProbeCluster(clusterPolicy(t)).check(t, p, []Pod{{UID: "1", IP: podIP}}); got != (Result{Checked: 1}) {
 				t.Fatalf("%+v", got)
 			}
-			if diff := cmp.Diff(tc.want, <-said); diff != "" {
+			if diff := cmp.Diff(strings.Replace(tc.want, "PORT", strconv.Itoa(int(port)), 1), <-said); diff != "" {
 				t.Errorf("request (-want +got):\n%s", diff)
 			}
 		})
