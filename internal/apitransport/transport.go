@@ -15,6 +15,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 const (
@@ -165,7 +166,9 @@ func (t *Transport) release(over *connections) {
 	defer t.mu.Unlock()
 	over.used--
 	if over.replaced && over.used == 0 {
-		time.AfterFunc(forgottenAfter, func() { utilnet.CloseIdleConnectionsFor(over.RoundTripper) })
+		time.AfterFunc(forgottenAfter, func() {
+			panics.Go("connections", func() { utilnet.CloseIdleConnectionsFor(over.RoundTripper) })
+		})
 	}
 }
 

@@ -150,7 +150,10 @@ func (r *run) nextSoakEvent(t *target, f *autorebootv1.InFlightRestart) (occurre
 	}
 	short := w.podsMissing(f)
 	if short <= 0 {
-		f.UnavailableTime = nil
+		if f.UnavailableTime != nil { // it soaks on, without a slot
+			r.release(f)
+			f.UnavailableTime = nil
+		}
 		return occurrence{event: Verified, message: w.verifiedText(f)}, !r.now.Before(ends)
 	}
 	if f.UnavailableTime == nil {

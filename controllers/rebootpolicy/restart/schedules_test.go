@@ -44,8 +44,8 @@ func shrink(seed uint64, steps []step) []step {
 func TestGeneratedSchedulesBreakNoRule(t *testing.T) {
 	const schedules = 600
 	seen := map[string]int{}
-	// The last ones take transitions that are rare.
-	seeds := []uint64{schedules: 1738, 1834, 3062, 4164, 5447}
+	// The last ones take transitions that are rare; 3180 has a slot that is free again in the middle of a decision.
+	seeds := []uint64{schedules: 1738, 1834, 3062, 4164, 5447, 3180}
 	for seed := range uint64(schedules) {
 		seeds[seed] = seed
 	}
