@@ -214,6 +214,12 @@ func TestARestartWaitsForRoomInTheWordsOfKubernetes(t *testing.T) {
 		}
 		return nil
 	})
-	s.generation(deployment, "crowded", 2)
-	s.generation(deployment, "homeless", 2)
+	for _, name := range []string{"crowded", "homeless"} { // the status comes before the patch
+		s.Eventually(func() error {
+			if generation := s.read(deployment, name).GetGeneration(); generation != 2 {
+				return fmt.Errorf("%s is at generation %d", name, generation)
+			}
+			return nil
+		})
+	}
 }

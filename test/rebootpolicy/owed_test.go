@@ -21,7 +21,7 @@ func TestARestartThatWaitsSurvivesWhatTheSpecAndLabelsAreChangedTo(t *testing.T)
 	const source = "{name: %s, type: ConfigChange, configChange: {discovery: Explicit, sources: [{kind: Secret, name: %s%s}]}}"
 	for name, change := range map[string]func(s *suite, name string){
 		"renamed": func(s *suite, name string) {
-			s.set(name, "{triggers: ["+fmt.Sprintf(source, "settings", name, "")+"]}")
+			s.set(name, "{triggers: ["+fmt.Sprintf(source, "configuration", name, "")+"]}")
 		},
 		"narrowed": func(s *suite, name string) {
 			s.set(name, "{triggers: ["+fmt.Sprintf(source, "config", name, ", keys: [password]")+"]}")
