@@ -125,7 +125,7 @@ func (c *lawCluster) start(n int) {
 	r.wanted.Store(&bundle)
 	running.Go(func() {
 		for r.Publish(ctx, bundle) != nil && ctx.Err() == nil { // the operator goes on without, and attempts it again
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 		}
 		r.Trigger() // as a source does whose bundle has changed from none
 		_ = r.Run(ctx, func() []byte { return *r.wanted.Load() })
@@ -276,7 +276,7 @@ func (c *lawCluster) allow() {
 
 // isQuiet reports whether every target has the bundle of the first source, after a pass in which nothing failed.
 func (c *lawCluster) isQuiet() bool {
-	time.Sleep(2 * time.Minute)
+	<-time.After(2 * time.Minute)
 	for _, r := range c.replicas[:2] {
 		if r.Missing() != nil {
 			return false
@@ -348,11 +348,11 @@ func playLaws(t *testing.T, authorities [][]byte, history []lawStep) string {
 	}()
 	c.start(0)
 	c.start(1)
-	time.Sleep(time.Minute)
+	<-time.After(time.Minute)
 	for _, s := range history {
 		c.attempts = 0
 		c.do(s)
-		time.Sleep(s.Span)
+		<-time.After(s.Span)
 		synctest.Wait()
 		if s.Span >= 10*time.Minute {
 			c.checkTold()
@@ -368,7 +368,7 @@ func playLaws(t *testing.T, authorities [][]byte, history []lawStep) string {
 	for n := range standard() {
 		c.do(lawStep{What: stepInstall, Target: n})
 	}
-	time.Sleep(3 * time.Hour)
+	<-time.After(3 * time.Hour)
 	synctest.Wait()
 	if c.isLeftToOthers() {
 		return c.failure
@@ -379,7 +379,7 @@ func playLaws(t *testing.T, authorities [][]byte, history []lawStep) string {
 		}
 	}
 	c.client.ClearActions()
-	time.Sleep(2 * time.Hour)
+	<-time.After(2 * time.Hour)
 	synctest.Wait()
 	if n := patches(c.client); n > 0 {
 		c.fail("with the world at rest, %d writes", n)

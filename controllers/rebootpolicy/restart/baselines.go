@@ -88,7 +88,7 @@ func (r *run) updateBaselines(t *target) {
 			b = autorebootv1.Baseline{Trigger: s.Trigger, Source: s.Source}
 		case !ok:
 			b = baselineOf(s)
-		case b.Fingerprint != s.fingerprint() && s.isSilent(b.Fingerprint) && !(s.Incomparable && r.isOwedFor(t, s, &b)):
+		case b.Fingerprint != s.fingerprint() && s.isSilent(b.Fingerprint) && (!s.Incomparable || !r.isOwedFor(t, s, &b)):
 			b = baselineOf(s)
 			r.changed[s.Trigger] = true
 		case b.Fingerprint == s.fingerprint() && s.Keys != "" && (b.Keys == "" || s.Recorded.After(timeOf(b.WrittenTime).Add(refreshAfter))):

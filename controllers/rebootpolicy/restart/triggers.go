@@ -206,7 +206,7 @@ func (r *run) wantedTriggers(t *target, q request) []string {
 	if t.Pending != nil {
 		for _, name := range t.Pending.Triggers {
 			_, specified := r.order[name]
-			owed := t.isOwed() && !(r.isLevel(name) && q.observed[name])
+			owed := t.isOwed() && (!r.isLevel(name) || !q.observed[name])
 			specified = specified || owed && t.hasUnknownSource() // it may have another name now
 			if specified && !slices.Contains(wanted, name) && (owed || q.unobservable[name]) {
 				wanted = append(wanted, name)
