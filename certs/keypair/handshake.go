@@ -37,7 +37,8 @@ func Handshake(served *tls.Certificate, roots []*x509.Certificate, serverName st
 	ended := make(chan error, 1)
 	go func() {
 		ended <- panics.Try("TLS handshake", func() error { return server.Handshake() }) //nolint:noctx // the pipe has a deadline
-		_ = ours.Close()                                                                 // or the client waits for the answer that was not sent
+		// Or the client waits for the answer that was not sent.
+		_ = ours.Close()
 	}()
 	err := client.Handshake() //nolint:noctx // as above
 	_ = theirs.Close()

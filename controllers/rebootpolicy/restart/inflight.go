@@ -4,7 +4,6 @@
 package restart
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
@@ -175,55 +174,6 @@ func (w *Workload) podsWanted(f *autorebootv1.InFlightRestart) int32 {
 	return min(w.Desired, *f.Desired)
 }
 
-// podsMissing returns how many pods too few are available.
-func (w *Workload) podsMissing(f *autorebootv1.InFlightRestart) int32 {
-	if w.Available || w.Generation < f.Generation {
-		return 0 // or a view from before the restart
-	}
-	available := w.AvailablePods
-	if f.Generation == 0 { // after evictions the age of the workload's status is not known: its pods must agree
-		ready := int32(0)
-		for i := range w.Pods {
-			if pod := &w.Pods[i]; pod.Ready && !pod.Terminating && !pod.Created.Before(timeOf(f.StartedTime)) {
-				ready++
-			}
-		}
-		available = max(available, ready)
-	}
-	return w.podsWanted(f) - available
-}
-
-// podsStarting returns how many pods were created after the soak began and are not ready.
-func (w *Workload) podsStarting(f *autorebootv1.InFlightRestart) int32 {
-	n := int32(0)
-	for i := range w.Pods {
-		if pod := &w.Pods[i]; !pod.Ready && !pod.Terminating && pod.Created.After(timeOf(f.PhaseTime)) {
-			n++
-		}
-	}
-	return n
-}
-
-// verifiedText returns what is to be known of a restart that was verified; empty where nothing is.
-func (w *Workload) verifiedText(f *autorebootv1.InFlightRestart) string {
-	if f.Generation > 0 && w.RestartID != f.ID {
-		return "by a newer revision of the workload, which replaced the pods as well"
-	}
-	return w.keptPodsText()
-}
-
-// keptPodsText names the pods that a restart did not replace; empty where there are none.
-func (w *Workload) keptPodsText() string {
-	if len(w.Kept) == 0 || w.RestartID == "" {
-		return ""
-	}
-	var names []string
-	for i := range w.Kept {
-		names = append(names, w.Kept[i].Name)
-	}
-	return "the partition keeps these pods as they were: " + firstNames(names)
-}
-
 func latest(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
@@ -325,96 +275,6 @@ func (r *run) actions() []Action {
 		}
 	}
 	return actions
-}
-
-// podsToEvict returns the pods to evict now, first those that are not ready. Counting old pods and new ones that are
-// ready, no more than allowed may be missing of those desired.
-func (w *Workload) podsToEvict(started time.Time, allowed int) []*Pod {
-	var old []*Pod
-	present := 0
-	for i := range w.Pods {
-		pod := &w.Pods[i]
-		switch {
-		case pod.Terminating:
-		case pod.Created.Before(started):
-			old = append(old, pod)
-			present++
-		case pod.Ready:
-			present++
-		}
-	}
-	slices.SortStableFunc(old, func(a, b *Pod) int {
-		switch {
-		case a.Ready != b.Ready && a.Ready:
-			return 1
-		case a.Ready != b.Ready:
-			return -1
-		default:
-			return a.Created.Compare(b.Created)
-		}
-	})
-	missing := max(int(w.Desired)-present, 0)
-	return old[:min(max(allowed-missing, 0), len(old))]
-}
-
-// allPodsNew reports whether no pod is left from before the restart.
-func (w *Workload) allPodsNew(started time.Time) bool {
-	for i := range w.Pods {
-		if pod := &w.Pods[i]; !pod.Terminating && pod.Created.Before(started) {
-			return false
-		}
-	}
-	return true
-}
-
-// allPodsNewAndReady reports whether no pod is left from before the restart, and as many as desired are ready: the
-// workload's status and its pods come from two caches, of which either may be behind.
-func (w *Workload) allPodsNewAndReady(started time.Time) bool {
-	ready := 0
-	for i := range w.Pods {
-		if pod := &w.Pods[i]; pod.Ready && !pod.Terminating {
-			ready++
-		}
-	}
-	return ready >= int(w.Desired) && w.allPodsNew(started)
-}
-
-// containerRestarts returns how often containers of the new pods restarted since the pods were first ready, as far as that
-// can be told: restarts that may have been earlier count where they were after the soak began.
-func (w *Workload) containerRestarts(f *autorebootv1.InFlightRestart) int64 {
-	n := int64(0)
-	for i := range w.Pods {
-		if pod := &w.Pods[i]; !pod.Created.Before(timeOf(f.StartedTime)) {
-			n += int64(pod.Restarts - pod.RestartsBeforeReady)
-		}
-	}
-	if f.Phase == autorebootv1.PhaseSoaking {
-		n += int64(max(w.restartsBeforeReady(f)-f.ContainerRestarts, 0))
-	}
-	return n
-}
-
-// restartsBeforeReady returns the restarts of containers that may have been before their pods were first ready, of pods that
-// were made from the start of a restart on and before its soak.
-func (w *Workload) restartsBeforeReady(f *autorebootv1.InFlightRestart) int32 {
-	n := int32(0)
-	for i := range w.Pods {
-		if pod := &w.Pods[i]; !pod.Created.Before(timeOf(f.StartedTime)) && !pod.Created.After(timeOf(f.PhaseTime)) {
-			n += pod.RestartsBeforeReady
-		}
-	}
-	return n
-}
-
-// newestPod returns when the newest pod was created; zero without pods.
-func (w *Workload) newestPod() time.Time {
-	var at time.Time
-	for i := range w.Pods {
-		if pod := &w.Pods[i]; !pod.Terminating && pod.Created.After(at) {
-			at = pod.Created
-		}
-	}
-	return at
 }
 
 func timeOf(t *metav1.Time) time.Time {
