@@ -138,7 +138,7 @@ func (e *resolvedEndpoint) leftOutMessage() string {
 		all = append(all, fmt.Sprintf("the egress policy refuses %d of %s", denied, events.Plural(len(e.addresses), "address", "addresses")))
 	}
 	if n := e.state.UnusedTargets; n > 0 {
-		all = append(all, fmt.Sprintf("%s: 16 of %d SRV targets of the lowest priority are used, those with the greatest weight", addressesLeftOut, 16+n))
+		all = append(all, fmt.Sprintf("%s: %d of %d SRV targets of the lowest priority are used, those with the greatest weight", addressesLeftOut, dns.MaxTargets, dns.MaxTargets+n))
 	}
 	if e.state.Partial {
 		all = append(all, "the answer is not complete: it was truncated, and the DNS server cannot be reached by TCP on port 53, or an SRV target does not resolve; what it lacks is kept")
@@ -180,7 +180,7 @@ func (e *resolvedEndpoint) resolveMessage(reason string) string {
 	case networkingv1.ReasonTruncated:
 		return name + "does not resolve: the answer does not fit into a datagram, and the DNS server cannot be reached by TCP on port 53"
 	case networkingv1.ReasonAliasLoop:
-		return name + "does not resolve: its aliases form a loop, or are more than 16"
+		return name + fmt.Sprintf("does not resolve: its aliases form a loop, or are more than %d", dns.MaxAliases)
 	case networkingv1.ReasonTimeout:
 		return name + "does not resolve: no DNS server answered in time"
 	}

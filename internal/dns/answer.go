@@ -70,7 +70,7 @@ type Answer struct {
 	IPv4, IPv6 FamilyAnswer
 	// Denied is how many targets of SRV records were left out since they are in a domain of the cluster.
 	Denied int
-	// Unused is how many targets of SRV records were left out since there are more than 16.
+	// Unused is how many targets of SRV records were left out since there are more than MaxTargets.
 	Unused int
 	// Queries is how many queries were sent, to any nameserver.
 	Queries int

@@ -13,15 +13,15 @@ import (
 	"github.com/miekg/dns"
 )
 
-// maxLinks limits the CNAME and DNAME records of a chain, and ends loops. Large CDNs have chains of nine; other
+// MaxAliases limits the CNAME and DNAME records of a chain, and ends loops. Large CDNs have chains of nine; other
 // resolvers follow eight (systemd) to sixteen (BIND).
-const maxLinks = 16
+const MaxAliases = 16
 
 // errDenied is a name in a domain of the cluster.
 var errDenied = errors.New("points into the cluster")
 
 // errAliases is a chain that does not end.
-var errAliases = fmt.Errorf("more than %d aliases, or a loop", maxLinks)
+var errAliases = fmt.Errorf("more than %d aliases, or a loop", MaxAliases)
 
 // chainResult is the end of a chain: records of the queried type, or none.
 type chainResult struct {
@@ -90,7 +90,7 @@ func (c *chain) follow(reply *dns.Msg, kind uint16, inside func(string) bool) (c
 		if inside(next) {
 			return f, fmt.Errorf("alias %q %w", next, errDenied)
 		}
-		if c.links++; c.links > maxLinks {
+		if c.links++; c.links > MaxAliases {
 			return f, fmt.Errorf("%w, at %q", errAliases, next)
 		}
 		c.at, c.ttl = next, shorter(c.ttl, ttl)

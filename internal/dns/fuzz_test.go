@@ -59,7 +59,7 @@ func FuzzAnswer(f *testing.F) {
 			if r.isInCluster(c.at) {
 				t.Errorf("followed into the cluster: %q", c.at)
 			}
-			if c.links > maxLinks+1 || len(found.records) > maxRecords {
+			if c.links > MaxAliases+1 || len(found.records) > maxRecords {
 				t.Errorf("%d links, %d records", c.links, len(found.records))
 			}
 			if found.ttl < 0 && err == nil {
@@ -70,7 +70,7 @@ func FuzzAnswer(f *testing.F) {
 					t.Errorf("%s is not of its family", ip)
 				}
 			}
-			if services, _ := preferred(found.records); len(services) > maxTargets {
+			if services, _ := preferred(found.records); len(services) > MaxTargets {
 				t.Errorf("%d targets", len(services))
 			}
 			if ttl := negativeTTL(reply, c.at); ttl < -1 {

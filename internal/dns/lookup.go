@@ -95,8 +95,8 @@ func outcomeOf(err error) Outcome {
 }
 
 const (
-	// maxTargets limits the SRV records whose targets are looked up.
-	maxTargets = 16
+	// MaxTargets limits the SRV records whose targets are looked up.
+	MaxTargets = 16
 	// targetsAtOnce limits how many of them are looked up at the same time.
 	targetsAtOnce = 4
 )
@@ -147,7 +147,7 @@ func (l *lookup) lookupServices(ctx context.Context, name string) Answer {
 }
 
 // preferred returns the targets of the lowest priority, those with the greatest weight first, and how many more than
-// maxTargets there are. A target of "." means that there is no such service (RFC 2782); port 0 is none.
+// MaxTargets there are. A target of "." means that there is no such service (RFC 2782); port 0 is none.
 func preferred(records []dns.RR) (services []service, unused int) {
 	lowest := -1
 	for _, record := range records {
@@ -166,7 +166,7 @@ func preferred(records []dns.RR) (services []service, unused int) {
 		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.target, b.target), cmp.Compare(a.port, b.port))
 	})
 	services = slices.Compact(services)
-	used := min(len(services), maxTargets)
+	used := min(len(services), MaxTargets)
 	return services[:used], len(services) - used
 }
 
