@@ -156,18 +156,24 @@ func (i *Injector) Observed(ctx context.Context, bundle []byte) error {
 	if err := validateBundle(bundle); err != nil {
 		return err
 	}
-	errs := make([]error, len(i.targets))
-	var reading sync.WaitGroup
-	for n, t := range i.targets {
-		reading.Go(func() {
-			errs[n] = panics.Try("CA injection", func() error { return i.checkTarget(ctx, t, bundle) })
-		})
-	}
-	reading.Wait()
+	errs := i.readEach(func(_ int, t target) error { return i.checkTarget(ctx, t, bundle) })
 	if slices.Contains(errs, nil) || !errors.Is(errors.Join(errs...), certs.ErrBundleMissing) {
 		return errors.Join(errs...)
 	}
 	return errors.Join(append([]error{certs.ErrTrustedNowhere}, errs...)...)
+}
+
+// readEach calls read for each target, all concurrently, and returns its errors in the order of the targets.
+func (i *Injector) readEach(read func(n int, t target) error) []error {
+	errs := make([]error, len(i.targets))
+	var reading sync.WaitGroup
+	for n, t := range i.targets {
+		reading.Go(func() {
+			errs[n] = panics.Try("CA injection", func() error { return read(n, t) })
+		})
+	}
+	reading.Wait()
+	return errs
 }
 
 func (i *Injector) checkTarget(ctx context.Context, t target, bundle []byte) error {

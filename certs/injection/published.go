@@ -7,11 +7,8 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // Published returns, as PEM, the authorities that API servers trust by what the injector of any replica wrote; nil where
@@ -19,17 +16,10 @@ import (
 // error of reading fails it, since the authorities are then not known. Nothing is written.
 func (i *Injector) Published(ctx context.Context) ([]byte, error) {
 	found := make([][]byte, len(i.targets))
-	errs := make([]error, len(i.targets))
-	var reading sync.WaitGroup
-	for n, t := range i.targets {
-		reading.Go(func() {
-			errs[n] = panics.Try("CA injection", func() (err error) {
-				found[n], err = i.publishedIn(ctx, t)
-				return err
-			})
-		})
-	}
-	reading.Wait()
+	errs := i.readEach(func(n int, t target) (err error) {
+		found[n], err = i.publishedIn(ctx, t)
+		return err
+	})
 	return slices.Concat(found...), errors.Join(errs...)
 }
 
