@@ -36,7 +36,9 @@
 //   - In a rotation, an address stays for 2 TTLs after it was last seen, a little more so that
 //     two lookups fit in, and goes with the next lookup after that. A rotation is an answer of 8
 //     addresses or more, or a name of which addresses were seen to leave and come back in two
-//     lookups within 20 TTLs; one such return may be a failover and its failback.
+//     lookups within 20 TTLs; one such return may be a failover and its failback. Where there is one
+//     address at a time out of two, it takes returns in six lookups: the name of a database flips
+//     while one server takes over from the other, and the one that was left refuses writes.
 //   - A rotation that goes on is a pool: an answer of 8 addresses or more, some of which came back in
 //     two lookups within 20 TTLs, or a smaller one with such a return in four. There an address stays
 //     until 10 answers in a row lacked it, or 5 times as many as it takes to see the pool once, for an

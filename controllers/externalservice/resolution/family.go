@@ -24,9 +24,13 @@ const (
 	maxMissed       = 10
 	maxMissedRounds = 5
 	maxAbsence      = time.Hour
-	// poolReturns is in how many lookups addresses must have returned for a small answer to be one of a pool, and
-	// not of a failover and its failback.
-	poolReturns = 4
+	// rotationReturns is in how many lookups addresses must have returned for a small answer to be one of a rotation,
+	// and poolReturns for it to be one of a pool, and not of a failover and its failback.
+	rotationReturns = 2
+	poolReturns     = 4
+	// pairReturns is in how many where there is one address at a time out of two: the name of a database flips while a
+	// server takes over from the other, and the one that was left refuses writes.
+	pairReturns = 6
 	// minNegatives is after how many answers without records in a row addresses are removed.
 	minNegatives = 2
 )
@@ -56,7 +60,7 @@ type family struct {
 	// seedConfirmed means that an answer had an address of the seed.
 	seedConfirmed bool
 	// returns are the times of the last lookups in which an address returned, the latest first.
-	returns [poolReturns]time.Time
+	returns [pairReturns]time.Time
 	// surplus is how many addresses were found beyond maxAddresses.
 	surplus int
 }
@@ -97,12 +101,17 @@ func (f *family) applyAddresses(p dns.FamilyAnswer, s settings, interval time.Du
 		f.returns[0] = now
 	}
 	cameBack := func(times int) bool {
-		at := f.returns[times-1]
-		return !at.IsZero() && now.Sub(at) <= window
+		return times == 0 || !f.returns[times-1].IsZero() && now.Sub(f.returns[times-1]) <= window
 	}
 	isLarge := len(p.Addresses) >= poolSize
-	rotates := isLarge || cameBack(2)
-	isPool := cameBack(poolReturns) || isLarge && cameBack(2)
+	rotationAfter, poolAfter := rotationReturns, poolReturns
+	switch {
+	case isLarge:
+		rotationAfter, poolAfter = 0, rotationReturns
+	case len(found) == 1 && len(fresh) == 2:
+		rotationAfter, poolAfter = pairReturns, pairReturns
+	}
+	rotates, isPool := cameBack(rotationAfter), cameBack(poolAfter)
 	mayMiss := max(maxMissed, maxMissedRounds*f.count()/max(1, len(found)))
 	for i := range fresh {
 		each := &fresh[i]

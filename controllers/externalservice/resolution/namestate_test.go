@@ -81,14 +81,15 @@ func TestAnswersBecomeAddresses(t *testing.T) {
 			{"a b c", nx, "a b c", ""}, {"a b", nx, "a b", ""},
 		}},
 		"two records that take turns are united once that shows": {"", []step{
-			{"a", nx, "a", ""}, {"b", nx, "b", ""}, {"a", nx, "a", ""}, {"b", nx, "a b", ""}, {"a", nx, "a b", ""}, {"b", nx, "a b", ""},
+			{"a", nx, "a", ""}, {"b", nx, "b", ""}, {"a", nx, "a", ""}, {"b", nx, "b", ""}, {"a", nx, "a", ""}, {"b", nx, "b", ""},
+			{"a", nx, "a", ""}, {"b", nx, "a b", ""}, {"a", nx, "a b", ""}, {"b", nx, "a b", ""}, {"b", nx, "a b", ""},
 		}},
 		"three that take turns as well": {"", []step{
 			{"a", nx, "a", ""}, {"b", nx, "b", ""}, {"c", nx, "c", ""}, {"a", nx, "a", ""}, {"b", nx, "a b", ""},
 			{"c", nx, "a b c", ""}, {"a", nx, "a b c", ""}, {"b", nx, "a b c", ""},
 		}},
 		"an address leaves a rotation after two lookups without it": {"", []step{
-			{"a", nx, "a", ""}, {"b", nx, "b", ""}, {"a", nx, "a", ""}, {"b", nx, "a b", ""},
+			{"a", nx, "a", ""}, {"b", nx, "b", ""}, {"c", nx, "c", ""}, {"a", nx, "a", ""}, {"b", nx, "a b", ""},
 			{"b", nx, "a b", ""}, {"b", nx, "b", ""},
 		}},
 		"a large answer is a choice out of a pool": {"", []step{

@@ -5,6 +5,7 @@ package resolution
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,6 +76,30 @@ func TestAnAddressThatLeavesAPoolWithALongTTLIsNotHeldForTenOfIt(t *testing.T) {
 	}
 	if !slices.Equal(r.state.Addresses, pool[:8]) {
 		t.Errorf("%s after 4 hours without the others", format(r.state.Addresses))
+	}
+}
+
+// The name of a database's writer flips between two servers while one fails over to the other, since its nameservers do
+// not change at the same time: it has one address at a time, and the one that it left refuses writes.
+func TestANameThatFlipsBetweenTwoAddressesHasTheOneOfItsLastAnswer(t *testing.T) {
+	r, now := newNameState(Name{MinTTL: time.Second, MaxTTL: time.Hour}), epoch
+	for i, address := range strings.Fields("a a b a b b a b b b") {
+		r.apply(dns.Answer{IPv4: part(address, 5*time.Second), IPv6: part("NXDomain", 0)}, now, 0)
+		if got := format(r.state.Addresses); got != address {
+			t.Errorf("lookup %d: %q is published, and the answer is %q", i, got, address)
+		}
+		now = r.state.NextTime
+	}
+}
+
+func TestAPoolThatGivesOneAddressAtATimeSettles(t *testing.T) {
+	r, now := newNameState(Name{MinTTL: time.Second, MaxTTL: time.Hour}), epoch
+	for i := range 60 {
+		r.apply(dns.Answer{IPv4: part(string("abc"[i%3]), 5*time.Second), IPv6: part("NXDomain", 0)}, now, 0)
+		if got := format(r.state.Addresses); i > 20 && got != "a b c" {
+			t.Fatalf("lookup %d: %q of a pool of three", i, got)
+		}
+		now = r.state.NextTime
 	}
 }
 
