@@ -69,10 +69,14 @@ func checkGRPC(ctx context.Context, plan *checkPlan, conn net.Conn, to dialTarge
 	}
 	_ = client.Close() // it can only say that it is closed already
 	if err == nil {
-		if answer.GetStatus() == healthv1.HealthCheckResponse_SERVING {
+		switch answer.GetStatus() {
+		case healthv1.HealthCheckResponse_SERVING:
 			return connected
+		case healthv1.HealthCheckResponse_SERVICE_UNKNOWN:
+			return serviceUnknown
+		default:
+			return notServing
 		}
-		return notServing
 	}
 	if end, set := ctx.Deadline(); set && !time.Now().Before(end) {
 		return timedOut // the server knows the deadline, and its response to that may be read before the timer here fires
@@ -89,7 +93,7 @@ func (c *recordingConn) outcomeOf(err error, answered bool) outcome {
 	case code == codes.DeadlineExceeded && !answered:
 		return timedOut
 	case answered && http2:
-		return notServing
+		return codeOutcome(code)
 	case failure == nil:
 		return protocolError
 	}
@@ -98,6 +102,21 @@ func (c *recordingConn) outcomeOf(err error, answered bool) outcome {
 		return word
 	}
 	return c.earlyEnd()
+}
+
+// codeOutcome returns the outcome of a code that the server sent. The codes are those of the health checking protocol
+// (https://grpc.io/docs/guides/health-checking) and, for a server without it, those of its library.
+func codeOutcome(code codes.Code) outcome {
+	switch code {
+	case codes.NotFound:
+		return serviceUnknown
+	case codes.Unimplemented:
+		return healthServiceMissing
+	case codes.Unavailable:
+		return notServing
+	default:
+		return unexpectedStatus
+	}
 }
 
 // presetCredentials are those of a connection whose handshake is complete: there its errors can be told apart.

@@ -35,6 +35,8 @@ const (
 	clientCertificateRequired
 	unexpectedStatus
 	notServing
+	serviceUnknown
+	healthServiceMissing
 	protocolError
 	denied
 	// unresolved: the name of a target has no address.
@@ -70,6 +72,10 @@ func (o outcome) reason() string {
 		return networkingv1.ProbeUnexpectedStatus
 	case notServing:
 		return networkingv1.ProbeNotServing
+	case serviceUnknown:
+		return networkingv1.ProbeServiceUnknown
+	case healthServiceMissing:
+		return networkingv1.ProbeHealthServiceMissing
 	case protocolError:
 		return networkingv1.ProbeProtocolError
 	case denied:

@@ -94,8 +94,8 @@ func TestEveryFaultMakesAnAddressUnhealthyForItsReasonUntilItIsOver(t *testing.T
 	}
 	health := []fault{
 		{externalnet.Behavior{Fault: externalnet.NotServing}, networkingv1.ProbeNotServing},
-		{externalnet.Behavior{Fault: externalnet.ServiceUnknown}, networkingv1.ProbeNotServing},
-		{externalnet.Behavior{Fault: externalnet.Unimplemented}, networkingv1.ProbeNotServing},
+		{externalnet.Behavior{Fault: externalnet.ServiceUnknown}, networkingv1.ProbeServiceUnknown},
+		{externalnet.Behavior{Fault: externalnet.Unimplemented}, networkingv1.ProbeHealthServiceMissing},
 	}
 	for name, c := range map[string]struct {
 		check  string

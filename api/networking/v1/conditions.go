@@ -125,10 +125,15 @@ const (
 	ProbeCertificateMismatch = "CertificateMismatch"
 	// ProbeClientCertificateRequired: the server requires a client certificate, which checks do not have.
 	ProbeClientCertificateRequired = "ClientCertificateRequired"
-	// ProbeUnexpectedStatus: HTTP answered with a status that is not an expected one.
+	// ProbeUnexpectedStatus: the HTTP status is not an expected one, or the gRPC call ended with another code than those
+	// below, such as Unauthenticated.
 	ProbeUnexpectedStatus = "UnexpectedStatus"
-	// ProbeNotServing: the gRPC health service answered something else than SERVING.
+	// ProbeNotServing: the gRPC health service reports another status than SERVING, or that the server is unavailable.
 	ProbeNotServing = "NotServing"
+	// ProbeServiceUnknown: the gRPC health service does not know the service that it was asked for.
+	ProbeServiceUnknown = "ServiceUnknown"
+	// ProbeHealthServiceMissing: the gRPC server does not implement grpc.health.v1.Health.
+	ProbeHealthServiceMissing = "HealthServiceMissing"
 	// ProbeProtocolError: the answer was not of the protocol.
 	ProbeProtocolError = "ProtocolError"
 	// ProbeDenied: the egress policy refuses the address.

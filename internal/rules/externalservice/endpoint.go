@@ -16,6 +16,9 @@ import (
 
 var (
 	dnsPattern = mostly{plainName, regexp.MustCompile(`^([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9])?\.)*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.?$`)}
+	// inClusterPattern is that of the name of a Service in the cluster, with svc as its last label, its third, or a later
+	// one: db.shop.svc and db.shop.svc.example.org, but not db.svc.example.org.
+	inClusterPattern = regexp.MustCompile(`[.]svc([.]cluster[.]local)?[.]?$|^[^.]+[.].*[.]svc[.]`)
 
 	withPort  = regexp.MustCompile(`^([0-9.]+|\[.*\]):[0-9]*$`)
 	beyondHex = regexp.MustCompile(`[g-zG-Z]`)
@@ -89,7 +92,7 @@ func dnsName(path rules.Path, dns *v1.DNSName) field.ErrorList {
 	} else if !dnsPattern.MatchString(name) {
 		errs = append(errs, field.Invalid(at.Field(), name, notAName(name)))
 	}
-	if strings.HasSuffix(name, ".svc") || strings.Contains(name, ".svc.") || name == "localhost" || strings.HasSuffix(name, ".localhost") {
+	if strings.Contains(name, ".svc") && inClusterPattern.MatchString(name) || name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		errs = append(errs, field.Invalid(at.Field(), name, "in-cluster and localhost names are not allowed"))
 	}
 	if dns.RecordType != nil {

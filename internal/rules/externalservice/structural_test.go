@@ -101,10 +101,10 @@ func relations() []mutation {
 		"spec.healthCheck.unhealthyInterval", "spec.failover.failbackDelay"} {
 		out = append(out, put(endless, "2562048h", path), put("", "0s", path), put(rules.DurationMessage, "", path), put(rules.DurationMessage, "-1s", path), put(rules.DurationMessage, "1d", path))
 	}
-	for _, value := range []string{"a.svc", "a.svc.cluster.local", "localhost", "db.localhost", "a.svc."} {
+	for _, value := range []string{"a.svc", "a.svc.cluster.local", "a.b.svc.cluster.local", "a.b.svc.example.org", "_x._tcp.a.b.svc.example.org", "localhost", "db.localhost", "a.svc."} {
 		out = append(out, put(inCluster, value, name))
 	}
-	for _, value := range []string{"localhost.", "svc", "a.svcs", "mysvc.example.com", "0x7f.1", "192.0.2.01", "1.2.3", "example.com.",
+	for _, value := range []string{"localhost.", "svc", "a.svcs", "a.svc.example.org", "svc.example.org", "svc.svc.example.org", "mysvc.example.com", "0x7f.1", "192.0.2.01", "1.2.3", "example.com.",
 		"_sql._tcp.example.com", "a..b", ".", "-a.b", "UPPER.example.com", "xn--bcher-kva.example", "a b.example.com"} {
 		out = append(out, put("", value, name))
 	}
