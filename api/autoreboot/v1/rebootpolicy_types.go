@@ -27,7 +27,7 @@ import (
 // +kubebuilder:printcolumn:name="Next-Window",type=string,JSONPath=`.status.nextAllowedTime`
 // +kubebuilder:printcolumn:name="Last-Restart",type=date,JSONPath=`.status.lastRestartTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be at most 52 characters"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",fieldPath=".metadata",message="name must be at most 52 characters"
 type RebootPolicy struct {
 	metav1.TypeMeta `json:",inline"`
 

@@ -100,7 +100,7 @@ type ChaosPodSpec struct {
 // +kubebuilder:printcolumn:name="Next-Run",type=string,JSONPath=`.status.nextRunTime`
 // +kubebuilder:printcolumn:name="Last-Run",type=date,JSONPath=`.status.lastRunTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be at most 52 characters"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",fieldPath=".metadata",message="name must be at most 52 characters"
 type ChaosPod struct {
 	metav1.TypeMeta `json:",inline"`
 

@@ -35,7 +35,7 @@ const AdoptServiceAnnotation = "networking.fairlead.dev/adopt-service"
 // +kubebuilder:printcolumn:name="Priority",type=integer,JSONPath=`.status.activePriority`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be at most 52 characters"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",fieldPath=".metadata",message="name must be at most 52 characters"
 type ExternalService struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata of the object. The name becomes the name of the Service.

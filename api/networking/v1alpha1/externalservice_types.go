@@ -18,7 +18,7 @@ import (
 // +kubebuilder:printcolumn:name="Healthy",type=boolean,JSONPath=`.status.healthy`
 // +kubebuilder:printcolumn:name="Resolved",type=date,JSONPath=`.status.lastResolved`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be at most 52 characters"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",fieldPath=".metadata",message="name must be at most 52 characters"
 type ExternalService struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata of the object. The name becomes the name of the Service.
