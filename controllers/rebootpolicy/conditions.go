@@ -151,7 +151,7 @@ func (c *conditions) setRestartPending(o *observation, message string) {
 	if others > 0 {
 		message += fmt.Sprintf(" (and %s)", events.Plural(others, "more workload waits", "more workloads wait"))
 	}
-	c.set(autorebootv1.ConditionRestartPending, metav1.ConditionTrue, longest.Pending.Reason, message)
+	c.set(autorebootv1.ConditionRestartPending, metav1.ConditionTrue, longest.Pending.Reason, message+o.clockSkew)
 }
 
 // setProgressing sets what is being restarted.
@@ -176,7 +176,7 @@ func (c *conditions) setProgressing(o *observation) {
 		}
 		all = append(all, fmt.Sprintf("%s %s: %s (%s)", f.Kind, f.Name, what, strings.Join(f.Triggers, ", ")))
 	}
-	c.setIf(len(all) > 0, autorebootv1.ConditionProgressing, autorebootv1.ReasonRestarting, events.Summarize(all))
+	c.setIf(len(all) > 0, autorebootv1.ConditionProgressing, autorebootv1.ReasonRestarting, events.Summarize(all)+o.clockSkew)
 }
 
 func phaseText(phase autorebootv1.RestartPhase) string {
@@ -220,7 +220,7 @@ func (c *conditions) setStalled(o *observation) {
 	case halt != nil:
 		c.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, halt.Reason, fmt.Sprintf(
 			"%s %s: %s; to go on, change the spec, or set the annotation %s to the present time (RFC 3339)",
-			halt.Target.Kind, halt.Target.Name, haltText(halt), autorebootv1.ResumeAnnotation))
+			halt.Target.Kind, halt.Target.Name, haltText(halt), autorebootv1.ResumeAnnotation)+o.clockSkew)
 	default:
 		c.setIf(slices.Contains([]string{autorebootv1.ReasonForbidden, autorebootv1.ReasonWriteRefused, autorebootv1.ReasonTooManyTargets}, c.problem),
 			autorebootv1.ConditionStalled, c.problem, events.Summarize(c.messages))

@@ -4,6 +4,7 @@
 package rebootpolicy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -27,6 +28,7 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) (restart.Decisi
 		return d, err
 	}
 	o.requeueAt(d.RequeueAt)
+	o.setClockSkew(&d)
 	messages = append(messages, d.Messages...)
 	if err := r.writeStatus(ctx, o, o.withConditions(&d.Status, d.PendingMessage, messages), messages); err != nil {
 		return d, err
@@ -34,6 +36,18 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) (restart.Decisi
 	o.state.unrecorded = nil
 	r.releaseClaims(o, d.WaitsForOthers)
 	return d, nil
+}
+
+// setClockSkew keeps in mind that times of the status were in the future for as long as anything waits.
+func (o *observation) setClockSkew(d *restart.Decision) {
+	o.state.clockSkew = cmp.Or(d.ClockSkew, o.state.clockSkew)
+	waits := slices.ContainsFunc(d.Status.Targets, func(t autorebootv1.TargetStatus) bool { return t.Pending != nil })
+	if !waits && len(d.Status.InFlight) == 0 && d.Status.Halt == nil {
+		o.state.clockSkew = ""
+	}
+	if o.clockSkew = o.state.clockSkew; o.clockSkew != "" {
+		o.clockSkew = "; " + o.clockSkew
+	}
 }
 
 // decideOnWhatExists decides until what each restart that starts depends on was seen to exist. Each workload is looked at

@@ -47,6 +47,8 @@ type observation struct {
 	problems []problem
 	// clamped are messages about durations of the spec that are above their upper bounds.
 	clamped []string
+	// clockSkew is added to messages about what waits.
+	clockSkew string
 	// budgetBlocks describe the targets whose disruption budgets allow no eviction.
 	budgetBlocks []string
 
@@ -184,6 +186,8 @@ type objectState struct {
 	absent map[types.UID]time.Time
 	// unrecorded are results of actions that the next reconcile records.
 	unrecorded []restart.Result
+	// clockSkew is a message about times of the status that were in the future, as long as anything waits.
+	clockSkew string
 	// lastWrite is that of the status, and writeTook how long it took.
 	lastWrite controller.LastWrite
 	writeTook time.Duration

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -449,4 +451,31 @@ func TestTheEndOfARestartBringsAboutNoReconcileRightAfterIt(t *testing.T) {
 	if result.RequeueAfter > 0 && result.RequeueAfter < controller.CoalescingInterval {
 		t.Errorf("reconciled again after %s", result.RequeueAfter)
 	}
+}
+
+func TestAClockThatWasAheadIsToldWhileARestartWaits(t *testing.T) {
+	s := newSuite(t, config, deployment("api", 2, nil)...)
+	s.reconcile()
+	s.advance(time.Hour)
+	s.changeSource("Secret/creds", "hmac:2")
+	s.reconcile()
+	s.restart()
+	s.now = epoch.Add(time.Minute)
+	s.reconcile()
+	expectTold := func(kind string) {
+		t.Helper()
+		if c := meta.FindStatusCondition(s.object().Status.Conditions, kind); c == nil || !strings.Contains(c.Message, "in the future, and counts as now") {
+			t.Errorf("%s is %+v", kind, c)
+		}
+	}
+	expectTold(autorebootv1.ConditionRestartPending)
+	if !slices.ContainsFunc(s.all, func(e string) bool { return strings.HasPrefix(e, "ClockSkew RebootPolicy") }) {
+		t.Errorf("told %q", s.all)
+	}
+	s.advance(time.Second)
+	s.expectNoWrite("what waits is told as before")
+	s.advance(15 * time.Second)
+	s.reconcile()
+	s.expectActions("Annotate api " + theRestart)
+	expectTold(autorebootv1.ConditionProgressing)
 }

@@ -199,6 +199,8 @@ type Decision struct {
 	// PendingMessage is about the restart that waits longest, for the condition RestartPending, whose reason is in
 	// Status. It is empty while none waits.
 	PendingMessage string
+	// ClockSkew is a message about times of the status that are in the future; empty where none is.
+	ClockSkew string
 	// WaitsForOthers means that a restart waits only for a slot of the group or the cluster, or for a workload that
 	// another object disrupts.
 	WaitsForOthers bool
@@ -226,7 +228,7 @@ type Action struct {
 
 // Message is the content of an event about the policy and the workload.
 type Message struct {
-	// Reason is one of RestartPlanned, RestartHeld, RestartRefused, RestartStarted, RestartVerified, RestartFailed,
+	// Reason is one of RestartPlanned, RestartHeld, RestartRefused, RestartStarted, RestartVerified, RestartFailed, ClockSkew,
 	// RestartSuperseded, TriggerFired, TriggerRecovered, TargetReverted, LimitReached.
 	Reason  string
 	Warning bool

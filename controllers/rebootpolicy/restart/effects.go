@@ -28,8 +28,9 @@ func (r *run) fire(t *target, o occurrence) {
 	} else if len(o.added) > 0 && r.timestamp.After(t.Pending.Changed.Time) {
 		t.Pending.Changed = r.timestamp
 	}
-	if o.changed.After(t.Pending.Changed.Time) {
-		t.Pending.Changed = metav1.NewTime(o.changed)
+	// The times of sources are those of the API server, whose clock may be ahead.
+	if changed := earliest(o.changed, r.timestamp.Time); changed.After(t.Pending.Changed.Time) {
+		t.Pending.Changed = metav1.NewTime(changed)
 	}
 	t.Pending.Triggers = o.triggers
 	for _, name := range o.triggers {

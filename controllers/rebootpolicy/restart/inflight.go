@@ -181,6 +181,13 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // failure returns the event for a restart that failed.
 func (r *run) failure(t *target, reason string) occurrence {
 	o := occurrence{event: Failed, reason: reason}
@@ -222,10 +229,9 @@ func (r *run) deadline(f *autorebootv1.InFlightRestart) time.Time {
 	return began.Add(r.timeout)
 }
 
-// refusedUntil returns when what was refused is tried again; zero where it may be now. A time in the future is that of
-// another clock, and holds nothing.
+// refusedUntil returns when what was refused is tried again; zero where it may be now.
 func (r *run) refusedUntil(refusal *autorebootv1.Refusal) time.Time {
-	if refusal == nil || refusal.Time.After(r.now) {
+	if refusal == nil {
 		return time.Time{}
 	}
 	if until := refusal.Time.Add(refusedInterval); until.After(r.now) {

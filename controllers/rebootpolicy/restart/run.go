@@ -59,6 +59,8 @@ type run struct {
 	// unobservable returns in one word why a trigger cannot be observed.
 	unobservable   map[string]string
 	longestPending longestPending
+	// clockSkew is a message about times of the status that were in the future.
+	clockSkew string
 }
 
 // target is a target of the status, and its workload if it exists.
@@ -95,6 +97,7 @@ func newRun(p *autorebootv1.RebootPolicy, o Observation) *run {
 		settlesAt: map[string]time.Time{},
 	}
 	p.Status.DeepCopyInto(&r.status)
+	r.correctFutureTimes()
 	for i := range o.Workloads[:min(len(o.Workloads), maxTargets)] {
 		w := &o.Workloads[i]
 		r.workloads[targetOf(w.Kind, w.Name)] = w
@@ -194,7 +197,7 @@ func (r *run) requeueAt(at time.Time) {
 func (r *run) addMessage(n Message) { r.messages = append(r.messages, n) }
 
 func (r *run) decision() Decision {
-	return Decision{Status: r.status, Messages: r.messages, RequeueAt: r.requeue, WaitsForOthers: r.waitsForOthers}
+	return Decision{Status: r.status, Messages: r.messages, RequeueAt: r.requeue, WaitsForOthers: r.waitsForOthers, ClockSkew: r.clockSkew}
 }
 
 // Record adds the results of actions to the status. p has the status that was stored before they were done; it is not

@@ -186,7 +186,7 @@ func (r *run) evaluateTarget(t *target, q request) {
 	}
 	o.removed = t.removedTriggers(wanted, q)
 	switch {
-	case len(o.added) > 0 || q.written.After(t.Pending.Changed.Time):
+	case len(o.added) > 0 || q.written.After(latest(t.Pending.Changed.Time, timeOf(t.Pending.WrittenTime))):
 		r.apply(t, o)
 	case !slices.Equal(wanted, t.Pending.Triggers):
 		o.event = PartlyRecovered

@@ -1,0 +1,102 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+// clockSlack is how far a time of the status may be in the future: the clocks of two leaders differ by less. A later one was
+// written before the clock was set back, or by a leader whose clock was ahead.
+const clockSlack = 10 * time.Second
+
+// futureTimes sets times that are in the future to now.
+type futureTimes struct {
+	now   metav1.Time
+	after time.Time
+	// ahead is how far the latest of them was in the future.
+	ahead time.Duration
+}
+
+func (c *futureTimes) correct(times ...*metav1.Time) {
+	for _, at := range times {
+		if at != nil && at.After(c.after) {
+			c.ahead = max(c.ahead, at.Sub(c.now.Time))
+			*at = c.now
+		}
+	}
+}
+
+// correctFutureTimes sets times of the status that are in the future to now: what counts from them would otherwise wait until
+// the clock has caught up.
+func (r *run) correctFutureTimes() {
+	c := &futureTimes{now: r.timestamp, after: r.now.Add(clockSlack)}
+	st := &r.status
+	c.correct(st.LastRestartTime)
+	if st.Halt != nil {
+		c.correct(&st.Halt.Time) // else an annotation of now would come before it
+	}
+	for i := range st.History {
+		c.correct(st.History[i].StartedTime, st.History[i].CompletedTime)
+	}
+	for i := range st.InFlight {
+		f := &st.InFlight[i]
+		c.correct(f.StartedTime, f.PhaseTime, f.BlockedTime, f.UnavailableTime)
+		c.correctRefusal(f.Refusal)
+	}
+	for _, all := range [][]autorebootv1.TargetStatus{st.Targets, st.UnselectedTargets} {
+		for i := range all {
+			c.correctTarget(&all[i], r.inFlight(targetOf(all[i].Kind, all[i].Name)))
+		}
+	}
+	if c.ahead == 0 {
+		return
+	}
+	r.clockSkew = fmt.Sprintf("a time in the status is %s in the future, and counts as now: the clock of this replica is behind that of an earlier one, "+
+		"or was set back", c.ahead.Round(time.Second))
+	r.addMessage(Message{Reason: "ClockSkew", Warning: true, Text: r.clockSkew})
+}
+
+// correctTarget corrects the times of a target. What was asked for after its latest restart stays later than that: it is no
+// retry.
+func (c *futureTimes) correctTarget(t *autorebootv1.TargetStatus, f *autorebootv1.InFlightRestart) {
+	var asked []*metav1.Time
+	if t.Pending != nil {
+		asked = append(asked, &t.Pending.Since)
+	}
+	if f != nil && f.Since != nil {
+		asked = append(asked, f.Since)
+	}
+	var later []*metav1.Time
+	for _, since := range asked {
+		if t.LastRestartTime != nil && since.After(t.LastRestartTime.Time) {
+			later = append(later, since)
+		}
+	}
+	c.correct(t.LastRestartTime)
+	c.correct(asked...)
+	for _, since := range later {
+		if !since.After(t.LastRestartTime.Time) {
+			*since = metav1.NewTime(t.LastRestartTime.Add(time.Second))
+		}
+	}
+	if t.Pending != nil {
+		c.correct(&t.Pending.Changed)
+		c.correctRefusal(t.Pending.Refusal)
+	}
+	for i := range t.RecentRestarts {
+		c.correct(&t.RecentRestarts[i])
+	}
+}
+
+func (c *futureTimes) correctRefusal(refusal *autorebootv1.Refusal) {
+	if refusal != nil {
+		c.correct(&refusal.Time)
+	}
+}

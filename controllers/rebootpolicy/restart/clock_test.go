@@ -1,0 +1,119 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// A leader whose clock was ahead has written each time of the status. Under one whose clock is right nothing waits for longer
+// than its own bound, and the difference is told.
+func TestAStoredTimeInTheFutureHoldsNothingBeyondItsBound(t *testing.T) {
+	started := func(b *suite) bool { return len(b.p.Status.InFlight) > 0 }
+	failedWith := func(reason string) func(b *suite) bool {
+		return func(b *suite) bool { return len(b.p.Status.History) > 0 && b.p.Status.History[0].Reason == reason }
+	}
+	change := func(b *suite) {
+		b.change("new")
+		for i := range b.o.Workloads {
+			b.o.Workloads[i].Signals[0].Written = noon() // by the clock of the API server
+		}
+	}
+	verify := func(b *suite) {
+		b.start()
+		b.after(time.Second)
+		b.after(2 * time.Minute)
+	}
+	for name, c := range map[string]struct {
+		ahead, right func(b *suite) // what is done under the clock that is ahead, and under the one that is right
+		within       time.Duration
+		done         func(b *suite) bool
+	}{
+		"quietPeriod": {func(b *suite) { change(b); b.decide() }, nil, 15 * time.Second, started},
+		"maxDelay": {func(b *suite) {
+			b.p.Spec.Debounce = &autorebootv1.Debounce{QuietPeriod: ptr.To(common.Duration("1h")), MaxDelay: ptr.To(common.Duration("1m"))}
+			change(b)
+			b.decide()
+		}, nil, time.Minute, started},
+		"cooldown": {verify, change, 10 * time.Minute, started},
+		"the backoff of a retry": {func(b *suite) {
+			b.start()
+			b.timeOut()
+			b.workload(0).Complete, b.workload(0).Available = true, true
+		}, nil, 10 * time.Minute, started},
+		"resetAfter": {func(b *suite) {
+			b.start()
+			b.timeOut()
+			b.workload(0).Complete, b.workload(0).Available = true, true
+			b.after(2 * time.Minute)
+			b.target(0).Pending, b.p.Status.InFlight = nil, nil
+		}, nil, time.Hour, func(b *suite) bool { return b.target(0).Attempts == 0 }},
+		"limit": {func(b *suite) {
+			b.p.Spec.Limit = &autorebootv1.Limit{MaxRestarts: 1, Within: "1h"}
+			verify(b)
+		}, func(b *suite) { b.advance(time.Hour); change(b) }, time.Minute, started},
+		"a halt that a user ends now": {func(b *suite) {
+			b.p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: new(int32)}
+			b.start()
+			b.timeOut()
+		}, func(b *suite) {
+			b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: b.o.Now.Format(time.RFC3339)}
+		}, time.Second, func(b *suite) bool { return b.p.Status.Halt == nil }},
+		"verification.timeout": {func(b *suite) { b.start(); b.workload(0).Complete = false }, nil, 15 * time.Minute, failedWith(autorebootv1.ReasonTimedOut)},
+		"verification.soak": {func(b *suite) {
+			b.start()
+			b.after(time.Second)
+		}, nil, 2 * time.Minute, func(b *suite) bool { return slices.Contains(b.messages, "RestartVerified") }},
+		"the pods that are missing in a soak": {func(b *suite) {
+			b.start()
+			b.after(time.Second)
+			b.workload(0).Available, b.workload(0).AvailablePods = false, 1
+			b.decide()
+		}, nil, unavailableFor, failedWith(autorebootv1.ReasonUnavailable)},
+		"evict.timeout": {func(b *suite) {
+			b.p.Spec.Strategy = &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict}
+			change(b)
+			b.decide()
+			b.record(b.after(time.Minute), Blocked)
+		}, nil, 10 * time.Minute, failedWith(autorebootv1.ReasonEvictionBlocked)},
+		"a refusal": {func(b *suite) {
+			change(b)
+			b.decide()
+			b.record(b.after(time.Minute), Refused)
+		}, nil, refusedInterval, started},
+	} {
+		for _, ahead := range []time.Duration{2 * time.Minute, 10 * time.Minute, time.Hour, 24 * time.Hour} {
+			t.Run(name+" under a clock that was ahead by "+ahead.String(), func(t *testing.T) {
+				b := newSuite(t)
+				b.advance(ahead)
+				c.ahead(b)
+				b.o.Now, b.messages = noon().Add(time.Second), nil
+				d := b.decide()
+				if !strings.Contains(d.ClockSkew, "in the future") || !slices.Contains(b.messages, "ClockSkew") {
+					t.Errorf("the difference is not told: %q, %v", d.ClockSkew, b.messages)
+				}
+				if c.right != nil {
+					c.right(b)
+					d = b.decide()
+				}
+				began := b.o.Now
+				for !c.done(b) {
+					if d.RequeueAt.IsZero() || d.RequeueAt.Sub(began) > c.within {
+						t.Fatalf("after %s it waits until %s: %s %+v", b.o.Now.Sub(began), d.RequeueAt, d.PendingMessage, b.p.Status)
+					}
+					b.o.Now = d.RequeueAt
+					d = b.decide()
+				}
+			})
+		}
+	}
+}
