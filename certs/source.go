@@ -28,6 +28,9 @@ type Source interface {
 	// of authorities does, since each change makes the API server convert all stored objects again. Nil
 	// means that another component distributes the bundle. The caller must not modify the bytes.
 	CABundle() []byte
+
+	// Err returns why what was last read is not in use; nil where it is, or Run has read nothing yet.
+	Err() error
 }
 
 // ErrBundleMissing marks an object that was read and lacks part of a CA bundle. An error about a bundle

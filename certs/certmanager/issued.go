@@ -31,8 +31,8 @@ func (s *Source) explainUnusable(ctx context.Context, err error) error {
 	if issuer := s.issuerProblem(ctx, certificate.Spec.IssuerRef); issuer != "" {
 		ready += "; " + issuer
 	}
-	return retry.Bounded(fmt.Errorf("certificate %s/%s: %s (kubectl describe certificate -n %s %s says more): %w",
-		s.options.Namespace, s.options.Certificate, ready, s.options.Namespace, s.options.Certificate, err))
+	return retry.Bounded(fmt.Errorf("%w; certificate %s/%s: %s (kubectl describe certificate -n %s %s says more)",
+		err, s.options.Namespace, s.options.Certificate, ready, s.options.Namespace, s.options.Certificate))
 }
 
 // conditionSummary puts the conditions of a Certificate into one line.

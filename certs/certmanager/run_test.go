@@ -172,7 +172,8 @@ func TestAPairThatCannotBeUsedLeavesTheLastGoodOne(t *testing.T) {
 		w := newTestCluster(t)
 		root, registry := newAuthority(t), prometheus.NewRegistry()
 		good := root.issue(t, start.Add(time.Hour))
-		source := w.running(good, func(o *Options) { o.Registerer = registry })
+		var told []error
+		source := w.running(good, func(o *Options) { o.Registerer, o.OnFailure = registry, func(err error) { told = append(told, err) } })
 		next := root.issue(t, start.Add(time.Hour))
 		half := map[string][]byte{certs.CertKey: next[certs.CertKey], certs.PrivateKey: good[certs.PrivateKey], certs.CAKey: good[certs.CAKey]}
 		w.fill(half)
@@ -180,8 +181,14 @@ func TestAPairThatCannotBeUsedLeavesTheLastGoodOne(t *testing.T) {
 		if !serves(source, good) {
 			t.Error("the last good one is not served")
 		}
+		if err := source.Err(); err == nil || len(told) != 1 || err.Error() != told[0].Error() || !strings.Contains(err.Error(), certs.PrivateKey) {
+			t.Errorf("%v is wrong, and %v was told", err, told)
+		}
 		w.fill(next)
 		synctest.Wait()
+		if err := source.Err(); err != nil {
+			t.Errorf("still %v", err)
+		}
 		if !serves(source, next) {
 			t.Error("the whole pair is not served")
 		}
@@ -315,6 +322,7 @@ func (s *fakeFallback) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, e
 	return s.served, nil
 }
 func (s *fakeFallback) CABundle() []byte { return s.bundle }
+func (s *fakeFallback) Err() error       { return nil }
 
 func TestTheFallbackServesUntilWhatIsIssuedIsTrusted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

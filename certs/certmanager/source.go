@@ -26,6 +26,7 @@ type Source struct {
 	options Options
 	secrets corev1client.SecretInterface
 	metrics *certs.Metrics
+	reads   *certs.Reads
 
 	// What handshakes and handlers read: no lock, never half-changed.
 	served   atomic.Pointer[keypair.Pair]
@@ -50,7 +51,10 @@ func New(options Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{options: options, secrets: options.Client.CoreV1().Secrets(options.Namespace), metrics: metrics}, nil
+	return &Source{
+		options: options, secrets: options.Client.CoreV1().Secrets(options.Namespace),
+		metrics: metrics, reads: certs.NewReads(metrics, options.Log, options.OnFailure),
+	}, nil
 }
 
 // Prepare requests a certificate from cert-manager, or finds the existing one, and waits for it. It retries
@@ -147,7 +151,6 @@ func (s *Source) Run(ctx context.Context) error {
 
 	timer := s.options.Clock.NewTimer(0)
 	defer timer.Stop()
-	var seen retry.Distinct
 	for {
 		select {
 		case <-ctx.Done():
@@ -159,7 +162,9 @@ func (s *Source) Run(ctx context.Context) error {
 		if !s.fallback.Load() {
 			endFallback()
 		}
-		s.reportResult(ctx, err, &seen)
+		if ctx.Err() == nil && !(s.fallback.Load() && errors.Is(err, errNotInstalled)) { // that is as it was at the start
+			s.reads.Record(err, "what cert-manager issues could not be taken up; the last good certificate stays in use")
+		}
 		timer.Reset(s.pause(waits, err))
 	}
 }
@@ -171,18 +176,12 @@ func (s *Source) withTimeout(ctx context.Context, f func(context.Context) error)
 	return f(bounded)
 }
 
-// reportResult counts and logs errors, each distinct one once.
-func (s *Source) reportResult(ctx context.Context, err error, seen *retry.Distinct) {
-	switch {
-	case err == nil:
-		seen.Reset()
-	case ctx.Err() != nil, s.fallback.Load() && errors.Is(err, errNotInstalled): // as it was at the start
-	default:
-		s.metrics.CountReload(certs.ReloadFailed)
-		if seen.Add(err) {
-			s.options.Log.Error(err, "what cert-manager issues could not be taken up; the last good certificate stays in use")
-		}
+// Err returns why what cert-manager issued last is not in use, and that of the fallback while it serves.
+func (s *Source) Err() error {
+	if s.fallback.Load() {
+		return errors.Join(s.reads.Err(), s.options.Fallback.Err())
 	}
+	return s.reads.Err()
 }
 
 // pause is the time until everything is read again.

@@ -21,6 +21,7 @@ import (
 type Folder struct {
 	options Options
 	metrics *certs.Metrics
+	reads   *certs.Reads
 	current atomic.Pointer[keypair.Pair]
 }
 
@@ -36,7 +37,7 @@ func New(options Options) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Folder{options: options, metrics: metrics}, nil
+	return &Folder{options: options, metrics: metrics, reads: certs.NewReads(metrics, options.Log, options.OnFailure)}, nil
 }
 
 // Prepare waits until the folder holds a valid certificate, at most for Options.PrepareTimeout. Its error
@@ -73,6 +74,9 @@ func (f *Folder) CABundle() []byte {
 	}
 	return nil
 }
+
+// Err returns why the folder as it was last read is not in use.
+func (f *Folder) Err() error { return f.reads.Err() }
 
 // Run loads every change of the folder until ctx ends. A watch that fails is started again at every
 // interval.
@@ -123,22 +127,18 @@ func (f *Folder) Run(ctx context.Context) error {
 				// below reports what is wrong with it.
 				_ = watcher.Add(f.options.Path)
 			}
-			timer.Reset(f.refresh(&seen))
+			timer.Reset(f.refresh())
 		}
 	}
 }
 
 // refresh reads the folder and returns when to read it next.
-func (f *Folder) refresh(seen *retry.Distinct) time.Duration {
+func (f *Folder) refresh() time.Duration {
 	found, err := load(f.options.Path, f.options.ServerName, f.options.Clock.Now())
+	f.reads.Record(err, "the certificate folder cannot be used; the last good certificate stays in use")
 	if err != nil {
-		f.metrics.CountReload(certs.ReloadFailed)
-		if seen.Add(err) {
-			f.options.Log.Error(err, "the certificate folder cannot be used; the last good certificate stays in use")
-		}
 		return min(retryInterval, f.options.Interval)
 	}
-	seen.Reset()
 	f.use(found)
 	return f.options.Interval
 }

@@ -133,6 +133,9 @@ func TestAHalfWrittenPairIsWaitedOut(t *testing.T) {
 	if !serves(folder, first) {
 		t.Error("the last good certificate is not served")
 	}
+	if err := folder.Err(); err == nil || !strings.Contains(err.Error(), certs.PrivateKey) {
+		t.Errorf("%v is told", err)
+	}
 	write(t, filepath.Join(path, certs.PrivateKey), next[certs.PrivateKey])
 	eventually(t, "the whole pair", func() bool { return serves(folder, next) })
 	if got := count(t, registry, certs.ReloadChanged); got != 1 {

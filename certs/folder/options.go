@@ -32,6 +32,10 @@ type Options struct {
 	// block. Defaults to nil.
 	OnChange func()
 
+	// OnFailure is called with each new reason why what was read cannot be used, while the last good certificate stays
+	// in use. It must not block. Defaults to nil.
+	OnFailure func(error)
+
 	// Clock defaults to the real clock.
 	Clock clock.Clock
 

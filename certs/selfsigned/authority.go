@@ -34,6 +34,7 @@ type Authority struct {
 	delays  rotation.Delays
 	secrets corev1client.SecretInterface
 	metrics *certs.Metrics
+	reads   *certs.Reads
 	phases  *prometheus.GaugeVec
 
 	// What handshakes and handlers read: no lock, never half-changed.
@@ -70,6 +71,7 @@ func New(options Options) (*Authority, error) {
 	if a.metrics, err = certs.NewMetrics(options.Registerer); err != nil {
 		return nil, err
 	}
+	a.reads = certs.NewReads(a.metrics, options.Log, options.OnFailure)
 	a.phases, err = metrics.Gauge(options.Registerer, "fairlead_ca_rotation_phase",
 		"1 for the phase that the rotation of the root is in, and 0 for the others.", "phase")
 	return a, err
@@ -259,7 +261,6 @@ func (a *Authority) Run(ctx context.Context) error {
 		panics.Go("certificates", func() { a.watchSecret(ctx, changed) })
 	}()
 
-	var seen retry.Distinct
 	for pause := a.untilNextWake(nil); ; {
 		timer := a.options.Clock.NewTimer(pause)
 		select {
@@ -271,17 +272,15 @@ func (a *Authority) Run(ctx context.Context) error {
 			timer.Stop()
 		}
 		err := a.refresh(ctx)
-		if err == nil {
-			seen.Reset()
-		} else if ctx.Err() == nil {
-			a.metrics.CountReload(certs.ReloadFailed)
-			if seen.Add(err) {
-				a.options.Log.Error(err, "the webhook's certificate authority could not be read; the last good one stays in use")
-			}
+		if ctx.Err() == nil {
+			a.reads.Record(err, "the webhook's certificate authority could not be read; the last good one stays in use")
 		}
 		pause = a.untilNextWake(err)
 	}
 }
+
+// Err returns why the authority as it was last read is not in use.
+func (a *Authority) Err() error { return a.reads.Err() }
 
 // minInterval is the least time between two reads without an event.
 const minInterval = 100 * time.Millisecond

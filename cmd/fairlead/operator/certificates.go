@@ -66,7 +66,8 @@ func newCertificates(c *options.Configuration, self identity, clients certificat
 		all.absent = "webhook.certificates.injectCA is false"
 	}
 
-	m := certificateSources{c, self, clients, timeout, onChange, logger.WithName("certificates"), by, metrics, observer}
+	onFailure := func(err error) { recordEvent(certificateFailureEvent(err, c, self)) }
+	m := certificateSources{c, self, clients, timeout, onChange, onFailure, logger.WithName("certificates"), by, metrics, observer}
 	switch wanted.Source {
 	case options.SourceFolder:
 		all.Source, err = m.folder()
@@ -91,6 +92,14 @@ func lostBundleEvent(loss injection.Loss, c *options.Configuration, self identit
 		event.Note = loss.Kind + " " + loss.Name + ": " + loss.Message
 	}
 	return event
+}
+
+// certificateFailureEvent is the Event on the operator's Lease about a certificate that a replica does not serve.
+func certificateFailureEvent(err error, c *options.Configuration, self identity) events.Event {
+	return events.Event{
+		Regarding: leaseOf(c, self), Reason: "CertificateNotUsed", Action: "Read",
+		Note: self.id + ": the last good certificate stays in use: " + err.Error(),
+	}
 }
 
 // Prepare is one attempt at that of the source.
@@ -146,21 +155,22 @@ func serverName(c *options.Configuration, self identity) string {
 
 // certificateSources makes the source of certificates that the configuration names.
 type certificateSources struct {
-	config   *options.Configuration
-	identity identity
-	clients  certificateClients
-	timeout  time.Duration // of what rarely resolves by waiting
-	onChange func()
-	logger   logr.Logger
-	clock    clock.WithTicker
-	metrics  prometheus.Registerer
-	observer *injection.Injector
+	config    *options.Configuration
+	identity  identity
+	clients   certificateClients
+	timeout   time.Duration // of what rarely resolves by waiting
+	onChange  func()
+	onFailure func(error)
+	logger    logr.Logger
+	clock     clock.WithTicker
+	metrics   prometheus.Registerer
+	observer  *injection.Injector
 }
 
 func (s certificateSources) folder() (certs.Source, error) {
 	return folder.New(folder.Options{
 		Path: s.config.Webhook.Certificates.Folder, ServerName: serverName(s.config, s.identity), PrepareTimeout: s.timeout,
-		OnChange: s.onChange, Clock: s.clock, Log: s.logger, Registerer: s.metrics,
+		OnChange: s.onChange, OnFailure: s.onFailure, Clock: s.clock, Log: s.logger, Registerer: s.metrics,
 	})
 }
 
@@ -170,7 +180,7 @@ func (s certificateSources) selfSigned() (certs.Source, error) {
 		Client: s.clients.kubernetes, Namespace: s.identity.namespace, Name: c.SecretName,
 		Service: s.config.Service.Name, ExtraNames: c.DNSNames, DeniedTimeout: s.timeout / 2,
 		LeafValidity: c.Validity.Duration, RootValidity: c.AuthorityValidity.Duration,
-		OnChange: s.onChange, Clock: s.clock, Log: s.logger, Registerer: s.metrics,
+		OnChange: s.onChange, OnFailure: s.onFailure, Clock: s.clock, Log: s.logger, Registerer: s.metrics,
 	}
 	if c.InjectCA {
 		options.Observe, options.Publish, options.Published = s.observer.Observed, s.observer.Publish, s.observer.Published
@@ -186,7 +196,7 @@ func (s certificateSources) certManager() (certs.Source, error) {
 		IssuerName: c.CertManager.IssuerName, IssuerKind: c.CertManager.IssuerKind, IssuerGroup: c.CertManager.IssuerGroup,
 		Service: s.config.Service.Name, ExtraNames: c.DNSNames, PrepareTimeout: s.timeout,
 		Validity: c.Validity.Duration, RootValidity: c.AuthorityValidity.Duration, Observe: s.observer.Observed,
-		OnChange: s.onChange, Clock: s.clock, Log: s.logger, Registerer: s.metrics,
+		OnChange: s.onChange, OnFailure: s.onFailure, Clock: s.clock, Log: s.logger, Registerer: s.metrics,
 	}
 	options.FormerAuthorities = s.former
 	if c.InjectCA {

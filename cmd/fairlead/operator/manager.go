@@ -114,6 +114,7 @@ type assembly struct {
 	metrics       *swappableRegistry          // those of reconcilers
 	check         func() error                // nil where reconcilers may write; a nil check always allows it
 	claim         *claim                      // nil where this replica has no reconcilers, or no right to CRDs
+	certificate   func() error                // why the certificate that was last read is not served; nil without webhooks
 	bundles       func() error                // which objects lack the CA bundle; nil where another component writes it
 	healthy       func(context.Context) error // whether objects may be rewritten that may need a conversion
 
@@ -204,6 +205,9 @@ func (a *assembly) assemble() (*lifecycle, error) {
 // degraded returns what is wrong that makes no replica unready; nil where nothing is.
 func (a *assembly) degraded() error {
 	errs := []error{a.recorder.LateError(), a.offset.err()}
+	if a.certificate != nil {
+		errs = append(errs, a.certificate())
+	}
 	if a.bundles != nil {
 		errs = append(errs, a.bundles())
 	}

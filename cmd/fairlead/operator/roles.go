@@ -52,6 +52,8 @@ func (a *assembly) withWebhooks(p *parts, untyped dynamic.Interface) (ready func
 	if callers != nil {
 		p.background = append(p.background, component{"authorities of the webhooks' clients", callers.Run})
 	}
+	a.certificate = source.Err
+	a.recorder.SetInfo("certificate", func() string { return oneLine(source.Err()) })
 	if source.injector != nil {
 		p.publish, p.republish = source.publish, source.republish
 		a.bundles = source.injector.Missing
