@@ -13,7 +13,6 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
-	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
@@ -39,10 +38,10 @@ type observation struct {
 	gates      []string
 	calendar   restart.Calendar
 	suspect    bool
-	// sourceCount is how many ConfigMaps and Secrets are observed, and watchedSources those that a watch
-	// shows to exist.
-	sourceCount    int
-	watchedSources map[sources.Ref]bool
+	// sourceCount is how many ConfigMaps and Secrets are observed, and required what is missing of those that pods need, by
+	// idOf, as far as that is known.
+	sourceCount int
+	required    map[string][]string
 	// problems are reasons of Ready=False.
 	problems []problem
 	// clamped are messages about durations of the spec that are above their upper bounds.

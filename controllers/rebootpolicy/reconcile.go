@@ -120,6 +120,7 @@ func (r *Reconciler) begin(stored *autorebootv1.RebootPolicy) *observation {
 	rules.Default(policy)
 	o := &observation{
 		key: client.ObjectKeyFromObject(stored), now: r.Now(), stored: stored, policy: policy, state: r.stateOf(policy),
+		required: map[string][]string{},
 	}
 	o.statusLost = stored.Status.ObservedGeneration <= 0 && o.state.lastWrite != (controller.LastWrite{})
 	if status := r.former.statusFor(stored, o.now); status != nil {

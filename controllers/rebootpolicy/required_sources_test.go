@@ -43,9 +43,10 @@ func TestOnlyASourceThatIsKnownToBeMissingHoldsARestart(t *testing.T) {
 		"out of reach":        {errors.New("connection refused"), false, true},
 	} {
 		r := &Reconciler{Live: failingReader{err: c.err}}
-		exists, err := r.exists(t.Context(), sources.Ref{Kind: autorebootv1.SourceSecret, Namespace: "shop", Name: "creds"})
-		if (err != nil) != c.again || exists != c.exists {
-			t.Errorf("%s: exists %t, %v", name, exists, err)
+		want := sources.Want{Ref: sources.Ref{Kind: autorebootv1.SourceSecret, Namespace: "shop", Name: "creds"}}
+		missing, err := r.readRequired(t.Context(), &want)
+		if (err != nil) != c.again || !c.again && (len(missing) == 0) != c.exists {
+			t.Errorf("%s: missing %q, %v", name, missing, err)
 		}
 	}
 }
@@ -56,16 +57,16 @@ func TestASourceThatIsWatchedIsNotReadForARestart(t *testing.T) {
 		{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "creds"}}},
 	}}}}}
 	for name, c := range map[string]struct {
-		there   map[sources.Ref]bool
+		there   map[string][]string
 		missing bool
 	}{
-		"watched":     {map[sources.Ref]bool{{Kind: autorebootv1.SourceSecret, Namespace: "shop", Name: "creds"}: true}, false},
-		"another one": {map[sources.Ref]bool{{Kind: autorebootv1.SourceSecret, Namespace: "shop", Name: "other"}: true}, true},
-		"none":        {nil, true},
+		"watched":     {map[string][]string{"Secret/creds": nil}, false},
+		"another one": {map[string][]string{"Secret/other": nil}, true},
+		"none":        {map[string][]string{}, true},
 	} {
 		r := &Reconciler{Live: failingReader{err: apierrors.NewNotFound(corev1.Resource("secrets"), "creds")}}
 		w := &workload{Workload: workloads.Workload{Workload: restart.Workload{UID: "uid-api"}, Template: template}}
-		s := &observation{key: policyKey, policy: &autorebootv1.RebootPolicy{}, workloads: []*workload{w}, watchedSources: c.there}
+		s := &observation{key: policyKey, policy: &autorebootv1.RebootPolicy{}, workloads: []*workload{w}, required: c.there}
 		var d restart.Decision
 		d.Status.InFlight = []autorebootv1.InFlightRestart{{ID: "1", UID: "uid-api"}}
 		missing, err := r.checkRequiredSources(t.Context(), s, &d)

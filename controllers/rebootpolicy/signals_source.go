@@ -33,7 +33,7 @@ type sourceRef struct {
 	listed, mustExist bool
 	// former means that only its baseline refers to it any more.
 	former bool
-	// required means that it is observed only because a restart waits for it to exist.
+	// required means that no trigger observes it here, and pods of the workload need it.
 	required bool
 }
 
@@ -54,26 +54,23 @@ func (r *Reconciler) sourceSignals(ctx context.Context, o *observation) error {
 			}
 		}
 	}
-	all = append(all, o.awaitedSources()...)
+	all = append(all, o.requiredRefs(all)...)
 	wants, at := distinctWants(all)
-	o.sourceCount = len(wants)
+	o.sourceCount = sourceCount(wants)
 	states, err := r.Sources.Observe(ctx, o.key, wants)
 	if err != nil {
 		return fmt.Errorf("observe sources: %w", err)
 	}
-	o.watchedSources = map[sources.Ref]bool{}
 	for i := range all {
 		from, state := &all[i], &states[at[i]]
-		if state.Watched {
-			o.watchedSources[from.want.Ref] = true
+		if state.Watched { // for pods that need it whatever keys it has
+			o.required[nameOf(&from.want)] = nil
 		}
 		if state.Err != nil {
 			ctrllog.FromContext(ctx).V(1).Info("A source is unknown", "source", nameOf(&from.want), "reason", state.Unknown, "error", state.Err.Error())
 		}
 		if from.required {
-			if from.workload.requiredChecked = true; state.Missing {
-				from.workload.Missing = append(from.workload.Missing, nameOf(&from.want))
-			}
+			o.addRequired(&from.want, state)
 			continue
 		}
 		if from.former && !state.Missing && state.Unknown == "" {
@@ -82,6 +79,7 @@ func (r *Reconciler) sourceSignals(ctx context.Context, o *observation) error {
 		o.addSourceProblem(from, state)
 		from.workload.Signals = append(from.workload.Signals, r.signalOf(o, from, state))
 	}
+	o.setAwaited()
 	return nil
 }
 
@@ -205,6 +203,20 @@ func certificateSource(o *observation, t *autorebootv1.Trigger, w *workload) sou
 	}
 }
 
+// sourceCount returns how many ConfigMaps and Secrets are observed.
+func sourceCount(wants []sources.Want) int {
+	distinct := map[sources.Ref]bool{}
+	for i := range wants {
+		distinct[wants[i].Ref] = true
+	}
+	return len(distinct)
+}
+
+// idOf returns the name of a source and its keys, which are in order.
+func idOf(w *sources.Want) string {
+	return strings.Join(append([]string{nameOf(w)}, w.Keys...), "\x00")
+}
+
 func nameOf(w *sources.Want) string { return string(w.Kind) + "/" + w.Name }
 
 // distinctWants returns what to observe, each once, and its index for each source.
@@ -213,7 +225,7 @@ func distinctWants(all []sourceRef) (wants []sources.Want, at []int) {
 	for i := range all {
 		w := all[i].want
 		slices.Sort(w.Keys)
-		id := strings.Join(append([]string{nameOf(&w), w.Certificate}, w.Keys...), "\x00")
+		id := w.Certificate + "\x00" + idOf(&w)
 		n, ok := index[id]
 		if !ok {
 			n = len(wants)

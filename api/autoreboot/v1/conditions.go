@@ -77,7 +77,8 @@ const (
 	ReasonOnDelete = "OnDelete"
 	// ReasonPartitioned says that the StatefulSet's partition keeps every pod as it is.
 	ReasonPartitioned = "Partitioned"
-	// ReasonSourceMissing says that a ConfigMap or Secret is missing that new pods could not start without.
+	// ReasonSourceMissing says that a ConfigMap or Secret, or a key of one, is missing that new pods could not start
+	// without.
 	ReasonSourceMissing = "SourceMissing"
 	// ReasonSourceUnknown says that nothing which asked for the restart can be observed now.
 	ReasonSourceUnknown = "SourceUnknown"

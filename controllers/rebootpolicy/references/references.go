@@ -20,6 +20,8 @@ type Reference struct {
 	Keys []string
 	// Optional means that pods start without it, in every place.
 	Optional bool
+	// RequiredKeys are those without which no pod starts, each once and in order.
+	RequiredKeys []string
 }
 
 // Of returns what the template refers to, ordered by kind and name.
@@ -57,10 +59,15 @@ func (f collector) addAll(kind autorebootv1.SourceKind, name string, optional *b
 func (f collector) addKeys(kind autorebootv1.SourceKind, name string, optional *bool, keys ...string) {
 	_, known := f[id{kind, name}]
 	r := f.reference(kind, name, optional)
-	if r == nil || known && r.Keys == nil {
+	if r == nil {
 		return
 	}
-	r.Keys = append(r.Keys, keys...)
+	if optional == nil || !*optional {
+		r.RequiredKeys = append(r.RequiredKeys, keys...)
+	}
+	if !known || r.Keys != nil {
+		r.Keys = append(r.Keys, keys...)
+	}
 }
 
 // reference finds or makes a reference; nil is one to nothing.
@@ -82,7 +89,8 @@ func (f collector) sorted() []Reference {
 	all := make([]Reference, 0, len(f))
 	for _, r := range f {
 		slices.Sort(r.Keys)
-		r.Keys = slices.Compact(r.Keys)
+		slices.Sort(r.RequiredKeys)
+		r.Keys, r.RequiredKeys = slices.Compact(r.Keys), slices.Compact(r.RequiredKeys)
 		all = append(all, *r)
 	}
 	slices.SortFunc(all, func(a, b Reference) int {

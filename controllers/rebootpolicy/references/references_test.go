@@ -48,14 +48,14 @@ func TestOf(t *testing.T) {
 		"a template that refers to nothing": {want: []references.Reference{}},
 		"an environment variable uses one key": {
 			spec: corev1.PodSpec{Containers: []corev1.Container{{Env: []corev1.EnvVar{{Name: "plain", Value: "x"}, configEnv("c", "k"), secretEnv("s", "k", nil)}}}},
-			want: []references.Reference{{Kind: configMap, Name: "c", Keys: []string{"k"}}, {Kind: secret, Name: "s", Keys: []string{"k"}}},
+			want: []references.Reference{{Kind: configMap, Name: "c", Keys: []string{"k"}, RequiredKeys: []string{"k"}}, {Kind: secret, Name: "s", Keys: []string{"k"}, RequiredKeys: []string{"k"}}},
 		},
 		"variables of several containers join, each key once and in order": {
 			spec: corev1.PodSpec{
 				InitContainers: []corev1.Container{{Env: []corev1.EnvVar{secretEnv("s", "z", nil)}}, {RestartPolicy: &always, Env: []corev1.EnvVar{secretEnv("s", "m", nil)}}},
 				Containers:     []corev1.Container{{Env: []corev1.EnvVar{secretEnv("s", "a", nil), secretEnv("s", "z", nil)}}},
 			},
-			want: []references.Reference{{Kind: secret, Name: "s", Keys: []string{"a", "m", "z"}}},
+			want: []references.Reference{{Kind: secret, Name: "s", Keys: []string{"a", "m", "z"}, RequiredKeys: []string{"a", "m", "z"}}},
 		},
 		"a whole environment wins over a key, whichever comes first": {
 			spec: corev1.PodSpec{Containers: []corev1.Container{
@@ -63,14 +63,15 @@ func TestOf(t *testing.T) {
 				{EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: named("b")}}}},
 				{Env: []corev1.EnvVar{configEnv("b", "k")}},
 			}},
-			want: []references.Reference{{Kind: configMap, Name: "b"}, {Kind: secret, Name: "a"}},
+			want: []references.Reference{{Kind: configMap, Name: "b", RequiredKeys: []string{"k"}}, {Kind: secret, Name: "a", RequiredKeys: []string{"k"}}},
 		},
 		"a volume uses all keys, or those of its items": {
 			spec: corev1.PodSpec{Volumes: []corev1.Volume{
 				secretVolume("all", nil), secretVolume("some", nil, "b", "a"),
 				{VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: named("c"), Items: []corev1.KeyToPath{{Key: "x", Path: "y"}}}}},
 			}},
-			want: []references.Reference{{Kind: configMap, Name: "c", Keys: []string{"x"}}, {Kind: secret, Name: "all"}, {Kind: secret, Name: "some", Keys: []string{"a", "b"}}},
+			want: []references.Reference{{Kind: configMap, Name: "c", Keys: []string{"x"}, RequiredKeys: []string{"x"}}, {Kind: secret, Name: "all"},
+				{Kind: secret, Name: "some", Keys: []string{"a", "b"}, RequiredKeys: []string{"a", "b"}}},
 		},
 		"a projected volume refers to each of its sources": {
 			spec: corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
@@ -79,7 +80,7 @@ func TestOf(t *testing.T) {
 				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}},
 				{DownwardAPI: &corev1.DownwardAPIProjection{}},
 			}}}}}},
-			want: []references.Reference{{Kind: configMap, Name: "c", Optional: true}, {Kind: secret, Name: "s", Keys: []string{"k"}}},
+			want: []references.Reference{{Kind: configMap, Name: "c", Optional: true}, {Kind: secret, Name: "s", Keys: []string{"k"}, RequiredKeys: []string{"k"}}},
 		},
 		"optional only where every place says so": {
 			spec: corev1.PodSpec{Volumes: []corev1.Volume{
@@ -89,9 +90,13 @@ func TestOf(t *testing.T) {
 			}},
 			want: []references.Reference{{Kind: secret, Name: "both", Optional: true}, {Kind: secret, Name: "once"}, {Kind: secret, Name: "silent"}},
 		},
+		"a key is required where one place says so": {
+			spec: corev1.PodSpec{Containers: []corev1.Container{{Env: []corev1.EnvVar{secretEnv("s", "may", &yes), secretEnv("s", "must", nil), secretEnv("s", "once", &yes), secretEnv("s", "once", &no)}}}},
+			want: []references.Reference{{Kind: secret, Name: "s", Keys: []string{"may", "must", "once"}, RequiredKeys: []string{"must", "once"}}},
+		},
 		"a ConfigMap and a Secret of the same name are two": {
 			spec: corev1.PodSpec{Containers: []corev1.Container{{Env: []corev1.EnvVar{configEnv("same", "a"), secretEnv("same", "b", &yes)}}}},
-			want: []references.Reference{{Kind: configMap, Name: "same", Keys: []string{"a"}}, {Kind: secret, Name: "same", Keys: []string{"b"}, Optional: true}},
+			want: []references.Reference{{Kind: configMap, Name: "same", Keys: []string{"a"}, RequiredKeys: []string{"a"}}, {Kind: secret, Name: "same", Keys: []string{"b"}, Optional: true}},
 		},
 		"what pulls images does not count": {
 			spec: corev1.PodSpec{ImagePullSecrets: []corev1.LocalObjectReference{named("pull")}},

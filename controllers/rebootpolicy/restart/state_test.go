@@ -197,7 +197,7 @@ func reasons() []string {
 		"`OutsideWindow`: none of `windows` is open, and `ignoreWindowsBefore` does not allow it yet; or a window or blackout cannot be read.",
 		"`GateClosed`: one of `gates`: an ExternalService that is not healthy, a workload that is not available, pods that have not finished, a ChaosPod without recent evidence that its target survives; or a fault that is injected into an ExternalService that a gate or trigger names.",
 		"`ProbesInconclusive`: only Probe triggers ask, and so many checks fail at once that the operator itself is the likely fault.",
-		"`SourceMissing`: a ConfigMap or Secret does not exist that is not optional to the workload's pods: new ones would not start.",
+		"`SourceMissing`: a ConfigMap or Secret does not exist, or lacks a key, that is not optional to the workload's pods: new ones would not start. Keys are those of `secretKeyRef` and `configMapKeyRef`, and of the `items` of volumes.",
 		"`LowerWave`: a target of a lower wave restarts, or waits to for a trigger that this one has too. One that cannot be restarted as it is, is refused, or was given up, holds no other target.",
 		"`ChaosActive`: a ChaosPod or another policy disrupts the workload.",
 		"`ConcurrencyLimit`: `concurrency.maxTargets`, its group, or the operator's cap for the cluster.",

@@ -42,7 +42,7 @@ func (s *Sources) evaluate(found *content, wants map[viewKey]Want) map[viewKey]v
 		}
 		seen := viewResult{state: s.fingerprint(found, &want)}
 		if seen.state.Unknown == "" {
-			seen.state.Version, seen.state.Keys = found.version, s.keysOf(found, &want, keys)
+			seen.state.Version, seen.state.Keys, seen.state.AbsentKeys = found.version, s.keysOf(found, &want, keys), found.absent(want.Keys)
 		}
 		seen.writeTimes = found.writeTimes(keys)
 		results[key] = seen
@@ -81,6 +81,18 @@ func (s *Sources) keysOf(found *content, want *Want, keys []string) string {
 	}
 	_, sum, _ := strings.Cut(s.Key.Sum("keys", parts...), ":")
 	return sum[:min(len(sum), 8)]
+}
+
+// absent returns the keys that do not exist, in order and with commas between them.
+func (c *content) absent(keys []string) string {
+	var absent []string
+	for _, key := range keys {
+		if _, ok := c.data[key]; !ok {
+			absent = append(absent, key)
+		}
+	}
+	slices.Sort(absent)
+	return strings.Join(absent, ", ")
 }
 
 // leafOf returns the first certificate of a file, which by the TLS convention is the leaf.

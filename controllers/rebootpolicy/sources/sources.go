@@ -58,6 +58,8 @@ type State struct {
 	Recorded time.Time
 	// Keys is a hash of the names of the keys that count and exist; empty while unknown.
 	Keys string
+	// AbsentKeys are those of Want.Keys that the source does not have, in order and with commas between them.
+	AbsentKeys string
 	// Version is the source's resourceVersion when that was read: what counts was written at it or
 	// before. It is empty while unknown, and where the source is missing.
 	Version string
