@@ -105,8 +105,13 @@ func TestNothingIsRestartedForPodsThatCannotBeListed(t *testing.T) {
 
 func TestAProbeOfAPodThatDoesNotExistRestartsNothing(t *testing.T) {
 	s, settle := agedSuite(t, target+`triggers: [{name: wedged, type: Probe, probe: {tcpSocket: {port: 80}}}]`+"\n"+`debounce: {quietPeriod: 1s}`)
-	for _, w := range s.observe().workloads {
-		s.checks.verdicts[w.UID] = podprobe.Result{Firing: true}
+	for _, result := range []podprobe.Result{{Checked: 1}, {Checked: 1, Unhealthy: 1, Firing: true}} {
+		for _, w := range s.observe().workloads {
+			s.checks.verdicts[w.UID] = result
+		}
+		if !result.Firing {
+			s.reconcile()
+		}
 	}
 	s.liveWithout("api")
 	s.reconcile()

@@ -75,7 +75,7 @@ func (o *observation) limitSignals() {
 	for i, w := range o.workloads {
 		levels := 0
 		for j := range w.Signals {
-			if w.Signals[j].Level {
+			if s := &w.Signals[j]; s.Level && s.Source == "" {
 				levels++
 			}
 		}
@@ -144,19 +144,49 @@ func (r *Reconciler) probeSignals(o *observation) {
 	})
 	r.Probes.Set(o.key, wants)
 	o.eachProbe(func(t *autorebootv1.Trigger, w *workload) {
-		signal := restart.Signal{Trigger: t.Name, Level: true}
+		signal := restart.Signal{Trigger: t.Name, Source: "Probe/" + podprobe.IdentityOf(t.Probe), Level: true}
 		if checked(w) {
-			result := r.Probes.Result(o.key, t.Name, w.UID)
-			signal.Firing, signal.Unknown = result.Firing, result.Unsupported
-			switch result.Unsupported {
-			case podprobe.ExecUnsupported:
-				o.addProblem(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf("trigger %q never fires: commands are not run; use httpGet, tcpSocket or grpc", t.Name))
-			case networkingv1.ProbeDenied:
-				o.addProblem(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf("trigger %q does not fire: the egress policy refuses what it asks", t.Name))
-			}
+			o.addResult(&signal, w, r.Probes.Result(o.key, t.Name, w.UID))
 		}
 		w.Signals = append(w.Signals, signal)
 	})
+}
+
+const (
+	// answered is the fingerprint of a check that succeeds for any pod.
+	answered = "Answered"
+	// neverAnswered is why a check that fails is unknown: it may be the check that is wrong, or the network in between.
+	neverAnswered = "NeverAnswered"
+)
+
+// addResult adds the result of a check. One that has not succeeded since the latest restart for it does not fire: a restart
+// would heal nothing.
+func (o *observation) addResult(signal *restart.Signal, w *workload, result podprobe.Result) {
+	signal.Firing, signal.Unknown = result.Firing, result.Unsupported
+	if result.HasHealthy() {
+		signal.Fingerprint = answered
+	} else if _, before := o.baseline(w, signal.Trigger, signal.Source); !before && result.Firing {
+		signal.Firing, signal.Unknown = false, neverAnswered
+	}
+	why := ""
+	switch signal.Unknown {
+	case podprobe.ExecUnsupported:
+		why = "never fires: commands are not run; use httpGet, tcpSocket or grpc"
+	case networkingv1.ProbeDenied:
+		why = "does not fire: the egress policy refuses what it asks"
+	case neverAnswered:
+		if o.suspect {
+			return // the network of this process is the reason
+		}
+		since := "never answered"
+		if o.targetStatus(w).LastRestartTime != nil {
+			since = "not answered since its latest restart"
+		}
+		why = fmt.Sprintf("does not fire for %s %s, which has %s: look whether anything listens there, and whether a NetworkPolicy lets the operator in", w.Kind, w.Name, since)
+	}
+	if why != "" {
+		o.addProblem(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf("trigger %q %s", signal.Trigger, why))
+	}
 }
 
 // eachProbe calls do for each Probe trigger and workload.

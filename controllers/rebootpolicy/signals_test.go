@@ -232,6 +232,16 @@ func TestProbesAreCheckedOnlyWhileTheyMayDecide(t *testing.T) {
 	failing := map[types.UID]podprobe.Result{"uid-api": {Checked: 1, Unhealthy: 1, Firing: true}}
 	s := newSuite(t, probed, deployment("api", 1, nil)...)
 	s.checks.verdicts = failing
+	never := s.observe()
+	if got := never.signalsOf("wedged")[0]; got.Firing || got.Unknown != neverAnswered {
+		t.Errorf("a probe that has never succeeded: %+v", got)
+	}
+	if reason, messages := worstProblem(never.problems); reason != autorebootv1.ReasonProbeUnavailable || !strings.Contains(messages[0], "never answered") {
+		t.Errorf("%s %q", reason, messages)
+	}
+	s.checks.verdicts = map[types.UID]podprobe.Result{"uid-api": {Checked: 1}}
+	s.reconcile()
+	s.checks.verdicts = failing
 	if got := s.observe().signalsOf("wedged")[0]; !got.Level || !got.Firing {
 		t.Errorf("signal %+v", got)
 	}

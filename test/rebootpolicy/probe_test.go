@@ -63,6 +63,19 @@ func (s *suite) checked(fleet *externalnet.Fleet, ips []netip.Addr, more int) {
 	})
 }
 
+// answered waits until the status of a policy remembers of each target that its check has succeeded.
+func (s *suite) answered(name string) {
+	s.Helper()
+	s.shows(name, func(st autorebootv1.RebootPolicyStatus) error {
+		for _, target := range st.Targets {
+			if !slices.ContainsFunc(target.Baselines, func(b autorebootv1.Baseline) bool { return b.Fingerprint == "Answered" }) {
+				return fmt.Errorf("%s has not answered", target.Name)
+			}
+		}
+		return nil
+	})
+}
+
 func onProbe(port uint16) string {
 	return fmt.Sprintf(`triggers: [{name: stuck, type: Probe, probe: {httpGet: {path: /healthz, port: %d}, period: 1s, timeout: 1s, failureThreshold: 2}}]`, port)
 }
@@ -101,6 +114,7 @@ func TestPodsThatStopAnsweringAreRestarted(t *testing.T) {
 	s.watching("p", 1)
 	sick := s.ips("web")
 	s.checked(fleet, sick, 1)
+	s.answered("p")
 
 	// One of four is for its own liveness probe to restart.
 	s.Must(fleet.Fail(sick[0]))
@@ -134,6 +148,7 @@ func TestProbesThatFailBehindAClosedGateRestartNothing(t *testing.T) {
 	s.watching("p", 1)
 	sick := s.ips("web")
 	s.checked(fleet, sick, 1)
+	s.answered("p")
 
 	// What the pods need is down, and so are they.
 	s.Must(server.Set(externalnet.Behavior{Fault: externalnet.Refuse}))
@@ -232,6 +247,7 @@ func TestAPolicyOfTheFirstVersionRestartsPodsThatStopAnswering(t *testing.T) {
 	s.watching("p", 1)
 	sick := s.ips("web")
 	s.checked(fleet, sick, 1)
+	s.answered("p")
 	s.Must(fleet.Fail(sick...))
 	history := s.succeeded("p", 1)
 	s.restarted(deployment, "web", 1)
@@ -251,16 +267,51 @@ func TestAHostThatStopsAnsweringRestartsWhatDependsOnIt(t *testing.T) {
 	address := s.Servers.Address()
 	server := s.server(s.Servers.HTTP(address + ":8080"))
 	s.run(deployment, "web", bare)
-	s.policy("p", "{"+targets(deployment, "web")+`, triggers: [{name: stuck, type: Probe, probe: {httpGet: {host: `+address+`, port: 8080}, period: 1s, timeout: 1s, failureThreshold: 2}}], cooldown: 1h}`)
-	s.watching("p", 1)
+	s.policy("p", "{"+targets(deployment, "web")+`, triggers: [{name: stuck, type: Probe, probe: {httpGet: {host: `+address+`, port: 8080}, period: 1s, timeout: 1s, failureThreshold: 2}}]}`)
+	s.answered("p")
 	s.Must(server.Set(externalnet.Behavior{Status: 500}))
 	s.succeeded("p", 1)
-	// It is no better, and cooldown keeps the policy from restarting without end.
-	s.held("p", "web", autorebootv1.ReasonCooldown)
+	// It is no better, and another restart would not help.
+	s.condition("p", autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ReasonProbeUnavailable)
+	s.explains("p", autorebootv1.ConditionReady, "not answered since its latest restart")
+	s.Never(func() error { return s.quiet("p", 1) })
 	s.Must(server.Set(externalnet.Behavior{}))
-	s.Eventually(func() error { return s.quiet("p", 1) })
-	s.Tells("RebootPolicy", "p", "TriggerRecovered", 1)
+	s.watching("p", 1)
+	s.answered("p")
 	s.restarted(deployment, "web", 1)
+	s.Must(server.Set(externalnet.Behavior{Status: 500}))
+	s.succeeded("p", 2)
+	s.restarted(deployment, "web", 2)
+}
+
+// TestAProbeThatNeverAnsweredRestartsNothing has nothing listen where the probe asks, as after a typing error or behind a
+// NetworkPolicy. The other trigger of the policy goes on.
+func TestAProbeThatNeverAnsweredRestartsNothing(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	fleet := s.answers()
+	s.amongWell(fleet)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "web", takes("creds"), replicas(2), surge(2))
+	sick := s.ips("web")
+	s.Must(fleet.Fail(sick...))
+	probe := strings.TrimSuffix(onProbe(fleet.Port()), "]")
+	s.policy("p", "{"+targets(deployment, "web")+", "+probe+", {name: config, type: ConfigChange, configChange: {}}]}")
+	s.condition("p", autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ReasonProbeUnavailable)
+	s.explains("p", autorebootv1.ConditionReady, `trigger "stuck" does not fire for Deployment web, which has never answered`)
+	s.checked(fleet, sick, 5)
+	s.Must(s.quiet("p", 0))
+
+	s.Must(fleet.Fail())
+	s.watching("p", 1)
+	s.answered("p")
+	s.Must(fleet.Fail(sick...))
+	if history := s.succeeded("p", 1); !slices.Equal(history[0].Triggers, []string{"stuck"}) {
+		t.Errorf("restarted for %q", history[0].Triggers)
+	}
+	s.secret("creds", "password", "second")
+	s.succeeded("p", 2)
+	s.restarted(deployment, "web", 2)
 }
 
 func TestAProbeThatCannotBeMadeIsSaidInACondition(t *testing.T) {

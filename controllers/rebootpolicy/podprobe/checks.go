@@ -42,8 +42,8 @@ type Options struct {
 	Now func() time.Time
 	// Rand returns a number from 0 up to but not including 1, concurrently. Defaults to that of math/rand/v2.
 	Rand func() float64
-	// Notify is called with a policy when Firing or Unsupported of one of its results changed, except by Set, and when
-	// IsSuspect changed while one fires. It must not block, nor call Set or Forget. Defaults to nil: it is not called.
+	// Notify is called with a policy when Firing or Unsupported of one of its results changed, or a pod is healthy for the first
+	// time, except by Set, and when IsSuspect changed while one fires. It must not block, nor call Set or Forget. Defaults to nil: it is not called.
 	Notify func(policy types.NamespacedName)
 	// Reference and OnSuspect are those of package probe. A restart for nothing harms more than a late one, so that
 	// failures may be held back for an hour.
@@ -141,15 +141,15 @@ func (c *Checks) onProbeChange(key types.NamespacedName) {
 	}
 }
 
-// The name of a prober's key is the policy's, the trigger's and the workload's UID, or for a host
-// that all workloads share, none and then the host. None of the first three holds a slash.
+// The name of a prober's key is the policy's, the trigger's with the identity of its check, and the workload's UID, or for a
+// host that all workloads share, none and then the host. None of the first three holds a slash.
 
-func podsKey(policy types.NamespacedName, trigger string, workload types.UID) types.NamespacedName {
-	return types.NamespacedName{Namespace: policy.Namespace, Name: policy.Name + "/" + trigger + "/" + string(workload)}
+func podsKey(policy types.NamespacedName, asked string, workload types.UID) types.NamespacedName {
+	return types.NamespacedName{Namespace: policy.Namespace, Name: policy.Name + "/" + asked + "/" + string(workload)}
 }
 
-func hostKey(policy types.NamespacedName, trigger, host string) types.NamespacedName {
-	return types.NamespacedName{Namespace: policy.Namespace, Name: policy.Name + "/" + trigger + "//" + host}
+func hostKey(policy types.NamespacedName, asked, host string) types.NamespacedName {
+	return types.NamespacedName{Namespace: policy.Namespace, Name: policy.Name + "/" + asked + "//" + host}
 }
 
 // group is what counts once when this process suspects itself: the workload or the host.

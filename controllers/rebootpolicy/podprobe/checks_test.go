@@ -43,6 +43,9 @@ func TestASuccessBreaksTheRowAndTwoEndIt(t *testing.T) {
 		s.Set(policy("p"), of(newProbe(), pods(1)))
 		s.advance(time.Second)
 		s.expect("at first", Result{Checked: 1})
+		if got := s.notified(); !slices.Equal(got, []string{"p"}) {
+			t.Errorf("notified %v of the first success, want p", got)
+		}
 		for range 3 { // two failures and a success
 			s.fail(syscall.ETIMEDOUT, ip(1))
 			s.advance(20 * time.Second)
@@ -196,6 +199,7 @@ func TestNotifiesOnlyWhereTheOutcomeMayHaveChanged(t *testing.T) {
 	withSuite(t, func(s *suite) {
 		s.Set(policy("p"), of(newProbe(), pods(1, 2, 3)))
 		s.advance(time.Second)
+		s.notified() // of the first success
 		s.fail(syscall.ECONNREFUSED, ip(1))
 		s.advance(time.Minute)
 		if got := s.notified(); len(got) > 0 {

@@ -12,7 +12,7 @@
 // Each pod is checked at once, or within a period if there are many, and then every period. It is unhealthy after
 // failureThreshold failures in a row, and healthy with its first success ever, and later after successThreshold
 // successes in a row. A pod is identified by its UID and its IP: its health is kept when other pods come and go, and
-// when the period changes. When the check itself changes, the health is kept and counting starts from zero.
+// when the period changes. When the check itself changes, no pod has a result: what it asks now may never have succeeded.
 //
 // # Firing
 //

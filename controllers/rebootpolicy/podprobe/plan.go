@@ -4,6 +4,9 @@
 package podprobe
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"math"
 	"net/netip"
 	"strings"
@@ -36,6 +39,19 @@ type plan struct {
 	port         uint16
 	minUnhealthy intstr.IntOrString
 	unsupported  string
+}
+
+// IdentityOf returns a short hash of what a probe asks, whatever its thresholds and times are.
+func IdentityOf(p *autorebootv1.Probe) string {
+	if p == nil {
+		return ""
+	}
+	asked, err := json.Marshal(autorebootv1.Probe{Exec: p.Exec, HTTPGet: p.HTTPGet, TCPSocket: p.TCPSocket, GRPC: p.GRPC})
+	if err != nil {
+		return "" // a Probe was JSON before
+	}
+	sum := sha256.Sum256(asked)
+	return hex.EncodeToString(sum[:8])
 }
 
 // planOf returns the plan of a probe that has its defaults, or of none.

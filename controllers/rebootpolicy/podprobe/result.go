@@ -23,6 +23,9 @@ type Result struct {
 	Unsupported string
 }
 
+// HasHealthy reports whether the check succeeds for any pod.
+func (v Result) HasHealthy() bool { return v.Checked > v.Unhealthy+v.Unknown }
+
 // check is one of a policy's checks; its results are the prober's.
 type check struct {
 	policy types.NamespacedName
@@ -36,8 +39,8 @@ type check struct {
 
 // notifiedState is the part of a result whose changes are notified.
 type notifiedState struct {
-	firing, held bool
-	unsupported  string
+	firing, held, responded bool
+	unsupported             string
 }
 
 // Result returns the current result. It is zero where nothing is Set, and not Firing where no pod was given.
@@ -68,7 +71,7 @@ func (c *Checks) resultOf(about *check) Result {
 
 func (c *Checks) notifiedStateOf(about *check) notifiedState {
 	v := c.resultOf(about)
-	return notifiedState{firing: v.Firing, held: v.Firing && c.prober.IsFrozen(about.key), unsupported: v.Unsupported}
+	return notifiedState{firing: v.Firing, held: v.Firing && c.prober.IsFrozen(about.key), responded: about.notified.responded || v.HasHealthy(), unsupported: v.Unsupported}
 }
 
 // requiredUnhealthy returns how many of some pods must be unhealthy.

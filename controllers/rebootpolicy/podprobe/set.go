@@ -61,17 +61,18 @@ func (c *Checks) Forget(policy types.NamespacedName) { c.Set(policy, nil) }
 func (c *Checks) start(policy types.NamespacedName, want *Want, kept map[types.NamespacedName]*check) *check {
 	p := planOf(want.Probe)
 	about := &check{policy: policy, minUnhealthy: p.minUnhealthy, unsupported: p.unsupported}
+	asked := want.Trigger + " " + IdentityOf(want.Probe)
 	switch {
 	case p.unsupported != "":
 		about.podsWithoutIP = len(want.Pods)
 	case p.host != "":
-		about.key = hostKey(policy, want.Trigger, p.host)
+		about.key = hostKey(policy, asked, p.host)
 		if begun, ok := kept[about.key]; ok {
 			return begun
 		}
 		c.prober.Set(about.key, p.Check, p.hostTarget())
 	default:
-		about.key = podsKey(policy, want.Trigger, want.Workload)
+		about.key = podsKey(policy, asked, want.Workload)
 		targets, without := p.targets(want.Pods)
 		about.podsWithoutIP = without
 		c.prober.Set(about.key, p.Check, targets)

@@ -38,7 +38,7 @@ func (r *run) signals(w *Workload) []*Signal {
 		if n := len(kept); n > 0 && kept[n-1].Trigger == s.Trigger && kept[n-1].Source == s.Source {
 			continue
 		}
-		if !s.Level && s.Unknown == "" {
+		if s.hasBaseline() && s.Unknown == "" {
 			if remembered == maxBaselines {
 				r.unobservable[s.Trigger] = tooManySources
 				continue
@@ -73,7 +73,7 @@ func (r *run) updateBaselines(t *target) {
 		if _, ok := complete[s.Trigger]; !ok {
 			complete[s.Trigger] = true
 		}
-		if s.Level {
+		if !s.hasBaseline() {
 			continue
 		}
 		if !s.SettlesAt.IsZero() {
@@ -83,6 +83,11 @@ func (r *run) updateBaselines(t *target) {
 		b, ok := old[key]
 		delete(old, key)
 		switch {
+		case s.Level && s.Fingerprint != "":
+			b = baselineOf(s)
+		case s.Level && !ok:
+			continue
+		case s.Level:
 		case !ok && s.Trigger == autorebootv1.RestartNowTrigger && (!t.isNew || r.hasNewToken()):
 			// There was no annotation before, or the target appears with it.
 			b = autorebootv1.Baseline{Trigger: s.Trigger, Source: s.Source}
@@ -126,9 +131,8 @@ func (r *run) adoptRenamed(t *target) {
 	for _, s := range t.signals {
 		if s.Level {
 			r.adoptLevel(t, s, renamed)
-			continue
 		}
-		if s.Trigger == autorebootv1.RestartNowTrigger || t.baseline(s) != nil {
+		if s.Trigger == autorebootv1.RestartNowTrigger || !s.hasBaseline() || t.baseline(s) != nil {
 			continue
 		}
 		for i := range t.Baselines {
@@ -211,6 +215,14 @@ func (r *run) setBaselines(t *target, only *Signal) {
 	}
 }
 
+// dropAnswers forgets that the checks of the triggers of a restart have succeeded: what the restart does not heal is not
+// restarted for again.
+func (r *run) dropAnswers(t *target, f *autorebootv1.InFlightRestart) {
+	t.Baselines = slices.DeleteFunc(t.Baselines, func(b autorebootv1.Baseline) bool {
+		return r.isLevel(b.Trigger) && slices.Contains(f.Triggers, b.Trigger)
+	})
+}
+
 // hasUnknownSource reports whether a source without a baseline cannot be read: that of a trigger which was renamed may be
 // its.
 func (t *target) hasUnknownSource() bool {
@@ -225,6 +237,9 @@ func (t *target) baseline(s *Signal) *autorebootv1.Baseline {
 	}
 	return nil
 }
+
+// hasBaseline reports whether the status remembers something of the signal.
+func (s *Signal) hasBaseline() bool { return !s.Level || s.Source != "" }
 
 func (s *Signal) fingerprint() string { return clip(s.Fingerprint, maxFingerprint) }
 

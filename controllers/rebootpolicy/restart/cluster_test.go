@@ -241,7 +241,7 @@ func (w *simCluster) view(s *simWorkload, token string) Workload {
 		w.signal(w.names[0], configSource, 0, true),
 		w.signal(w.names[1], "ExternalService/db/AddressesChanged", 1, false),
 		{Trigger: w.names[2], Source: "0 3 * * * UTC", Fingerprint: "run-" + strconv.Itoa(w.tick), Deadline: w.tickEnds},
-		{Trigger: w.names[3], Level: true, Firing: s.wedged},
+		{Trigger: w.names[3], Source: checkSource, Level: true, Firing: s.wedged},
 		{Trigger: autorebootv1.RestartNowTrigger, Fingerprint: token},
 	}
 	return v

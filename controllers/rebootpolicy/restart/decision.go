@@ -146,7 +146,8 @@ type Signal struct {
 	Source string
 
 	// Level means that the signal has no memory: Firing is all (Probe, PodAge). Otherwise the trigger
-	// fires while Fingerprint differs from the baseline.
+	// fires while Fingerprint differs from the baseline. One with a Source, which is a check, has the Fingerprint while the
+	// check succeeds, and a baseline once it has succeeded since the latest restart for it.
 	Level  bool
 	Firing bool
 

@@ -298,6 +298,7 @@ func (r *run) endRestart(t *target, result autorebootv1.RestartResult, o occurre
 		StartedTime: f.StartedTime, CompletedTime: r.timestampPtr(),
 	}
 	r.release(f)
+	r.dropAnswers(t, f)
 	r.dropInFlight(record.ID)
 	t.LastRestartTime, r.status.LastRestartTime = r.timestampPtr(), r.timestampPtr()
 	r.addHistory(record)

@@ -105,7 +105,14 @@ func unknownStartsNothing(m *model, o Observation) error {
 			continue // the workload is gone
 		}
 		after := &d.Status.Targets[at]
-		if !maps.Equal(fingerprints(after), fingerprints(before.TargetStatus)) {
+		then, now := fingerprints(before.TargetStatus), fingerprints(after)
+		restarts := slices.ContainsFunc(m.policy.Status.InFlight, func(f autorebootv1.InFlightRestart) bool { return f.UID == before.UID })
+		probed := slices.ContainsFunc(m.policy.Spec.Triggers, func(t autorebootv1.Trigger) bool { return t.Type == autorebootv1.TriggerProbe })
+		if restarts || !probed { // a restart that ends wants another success
+			delete(then, checkSource)
+			delete(now, checkSource)
+		}
+		if !maps.Equal(now, then) {
 			return fmt.Errorf("%s: the baselines of what is unknown have moved", before.Name)
 		}
 		if began[before.UID] && !before.isOwed() && before.LastRestartTime.Equal(after.LastRestartTime) {

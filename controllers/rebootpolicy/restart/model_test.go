@@ -294,8 +294,29 @@ func (m *model) observe(token string) Observation {
 				}
 			}
 		}
+		m.probe(w)
 	}
 	return o
+}
+
+// checkSource is the check of the probe.
+const checkSource = "Probe/check"
+
+// probe has the probe of a workload say what the reconciler reads: nothing of one in flight, and nothing certain of a check
+// that has not succeeded since the latest restart for it.
+func (m *model) probe(w *Workload) {
+	probe := &w.Signals[slices.IndexFunc(w.Signals, func(s Signal) bool { return s.Source == checkSource })]
+	succeeded := func(t autorebootv1.TargetStatus) bool {
+		return t.UID == w.UID && slices.ContainsFunc(t.Baselines, func(b autorebootv1.Baseline) bool { return b.Source == checkSource })
+	}
+	switch {
+	case slices.ContainsFunc(m.policy.Status.InFlight, func(f autorebootv1.InFlightRestart) bool { return f.UID == w.UID }):
+		probe.Firing = false
+	case !probe.Firing:
+		probe.Fingerprint = "Answered"
+	case !slices.ContainsFunc(slices.Concat(m.policy.Status.Targets, m.policy.Status.UnselectedTargets), succeeded):
+		probe.Firing, probe.Unknown = false, "NeverAnswered"
+	}
 }
 
 // reconcile is one reconciliation. It says when to come back.
