@@ -92,10 +92,14 @@ func (r *Reconciler) canary(ctx context.Context, o *observation, v *view) *chaos
 	}
 	observed := v.pod(ctx, &pod)
 	observed.Selected = true
-	return &chaos.Canary{
+	c := &chaos.Canary{
 		Pod: &observed, Foreign: workloads.ControllerOf(&pod) != o.stored.UID,
 		Hash: pod.Labels[chaosv1.TemplateHashLabel], Finished: workloads.IsFinished(&pod),
 	}
+	if unscheduled := workloads.Unschedulable(pod.Status.Conditions); unscheduled != nil {
+		c.Unschedulable = unscheduled.Message
+	}
+	return c
 }
 
 // watchedWorkloads returns the workloads of the target and those whose pods are victims of the run under way, each
@@ -120,11 +124,12 @@ func (r *Reconciler) watchedWorkloads(ctx context.Context, o *observation, v *vi
 		}
 		add(name)
 	case t.Selector != nil:
+		var others map[string]int
 		if v.selector, err = t.Selector.Selector(); err == nil {
-			err = v.selectedOwners(ctx, add)
+			others, err = v.selectedOwners(ctx, add)
 		}
 		if err == nil && len(names) == 0 {
-			missing = "no pod of a workload matches spec.target.selector"
+			missing = noneSelected(others)
 		}
 	}
 	for _, name := range names {

@@ -6,7 +6,9 @@ package chaospod
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +21,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/chaos"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
+	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
 // workloadName names a workload in the ChaosPod's namespace.
@@ -164,29 +167,34 @@ func (v *view) podsOf(ctx context.Context, owners []types.UID, selector labels.S
 	return all, nil
 }
 
-// selectedOwners adds the workloads whose pods the target's selector matches. Pods without a controller, and those of
-// other kinds such as a Job, are left out: it cannot be observed when these have recovered.
-func (v *view) selectedOwners(ctx context.Context, add func(workloadName)) error {
+// selectedOwners adds the workloads whose pods the target's selector matches, and counts the pods that are left out by what
+// controls them. These are pods without a controller, and those of other kinds such as a Job: it cannot be observed when
+// these have recovered.
+func (v *view) selectedOwners(ctx context.Context, add func(workloadName)) (others map[string]int, err error) {
 	var pods corev1.PodList
 	options := []client.ListOption{client.InNamespace(v.namespace), client.MatchingLabelsSelector{Selector: v.selector}}
 	if !v.isLive {
 		options = append(options, shared)
 	}
 	if err := v.from.List(ctx, &pods, options...); err != nil {
-		return fmt.Errorf("list the pods of spec.target.selector: %w", err)
+		return nil, fmt.Errorf("list the pods of spec.target.selector: %w", err)
 	}
-	sets := map[string]workloadName{}
+	sets, others := map[string]workloadName{}, map[string]int{}
 	for i := range pods.Items {
 		owner := metav1.GetControllerOfNoCopy(&pods.Items[i])
-		if owner == nil || owner.APIVersion != appsv1.SchemeGroupVersion.String() || workloads.IsFinished(&pods.Items[i]) {
+		switch {
+		case workloads.IsFinished(&pods.Items[i]):
+			continue
+		case owner == nil:
+			others["no controller"]++
 			continue
 		}
-		name := workloadName{owner.Kind, owner.Name}
-		if owner.Kind == "ReplicaSet" {
+		name := nameOfOwner(owner)
+		if name.kind == "ReplicaSet" {
 			if _, known := sets[owner.Name]; !known {
 				top, err := v.topOwner(ctx, name)
 				if err != nil {
-					return err
+					return nil, err
 				}
 				sets[owner.Name] = top
 			}
@@ -194,9 +202,33 @@ func (v *view) selectedOwners(ctx context.Context, add func(workloadName)) error
 		}
 		if _, known := targetKinds[name.kind]; known || name.kind == "ReplicaSet" {
 			add(name)
+		} else {
+			others[name.kind+" "+name.name]++
 		}
 	}
-	return nil
+	return others, nil
+}
+
+// nameOfOwner returns the name of a controller. The kind of one that is not of apps/v1 has the group too, as in
+// Rollout.argoproj.io.
+func nameOfOwner(owner *metav1.OwnerReference) workloadName {
+	if owner.APIVersion == appsv1.SchemeGroupVersion.String() {
+		return workloadName{owner.Kind, owner.Name}
+	}
+	group, _, _ := strings.Cut(owner.APIVersion, "/")
+	return workloadName{owner.Kind + "." + group, owner.Name}
+}
+
+// noneSelected returns why a selector selects no workload.
+func noneSelected(others map[string]int) string {
+	if len(others) == 0 {
+		return "no pod matches spec.target.selector"
+	}
+	var counts []string
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		counts = append(counts, fmt.Sprintf("%d of %s", others[name], name))
+	}
+	return "spec.target.selector matches no pod of a Deployment, StatefulSet, DaemonSet or ReplicaSet, but " + events.Summarize(counts)
 }
 
 // topOwner returns the Deployment that controls a ReplicaSet, or the ReplicaSet itself.
@@ -208,7 +240,7 @@ func (v *view) topOwner(ctx context.Context, name workloadName) (workloadName, e
 		return name, fmt.Errorf("read ReplicaSet %s: %w", name.name, err)
 	}
 	if owner := metav1.GetControllerOfNoCopy(set); owner != nil {
-		return workloadName{owner.Kind, owner.Name}, nil
+		return nameOfOwner(owner), nil
 	}
 	return name, nil
 }

@@ -227,9 +227,7 @@ func (s *suite) next() time.Time {
 func (s *suite) holds(reason, words string) {
 	s.Helper()
 	s.now("c", "1")
-	if c := s.condition("c", chaosv1.ConditionHeld, metav1.ConditionTrue, reason); !strings.Contains(c.Message, words) {
-		s.Errorf("says %q, want %q", c.Message, words)
-	}
+	s.says("c", chaosv1.ConditionHeld, metav1.ConditionTrue, reason, words)
 }
 
 // kills requests a run, or sees the one that was requested, and demands that it kills so many pods of an app.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -145,6 +146,18 @@ func (s *suite) condition(name, kind string, status metav1.ConditionStatus, reas
 		return nil
 	})
 	return found
+}
+
+// says waits for a condition whose message has words.
+func (s *suite) says(name, kind string, status metav1.ConditionStatus, reason, words string) {
+	s.Helper()
+	s.shows(name, func(st *chaosv1.ChaosPodStatus) error {
+		c := meta.FindStatusCondition(st.Conditions, kind)
+		if c == nil || c.Status != status || c.Reason != reason || !strings.Contains(c.Message, words) {
+			return fmt.Errorf("want %s=%s %s: %s", kind, status, reason, words)
+		}
+		return nil
+	})
 }
 
 // ended waits until so many runs have, and returns the latest.

@@ -32,6 +32,8 @@ const (
 	ReasonNoTarget = "NoTarget"
 	// ReasonCanaryConflict: another pod has the name of the canary of target.template.
 	ReasonCanaryConflict = "CanaryConflict"
+	// ReasonUnschedulable: no node takes the canary.
+	ReasonUnschedulable = "Unschedulable"
 	// ReasonForbidden: the operator may not do this to the target.
 	ReasonForbidden = "Forbidden"
 	// ReasonWriteRefused: the API server refuses what the ChaosPod does for another reason than a missing right, such as a

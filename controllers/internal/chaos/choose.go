@@ -204,6 +204,8 @@ func (r *run) checkOwner(owner *Owner) *hold {
 		return &hold{reason: chaosv1.ReasonFaultInjected, message: ownerText(owner) + " depends on what is broken on purpose: " + owner.Fault}
 	case r.requireStable && owner.Unstable != "":
 		return &hold{reason: chaosv1.ReasonUnstable, message: ownerText(owner) + " " + owner.Unstable}
+	case owner.Desired == 0:
+		return &hold{reason: chaosv1.ReasonTooFewReady, message: ownerText(owner) + " is scaled to zero"}
 	case ready-1 < floor:
 		return &hold{reason: chaosv1.ReasonTooFewReady, message: fmt.Sprintf("%s has %d of %d pods ready, and %d must stay so", ownerText(owner), ready, owner.Desired, floor)}
 	}

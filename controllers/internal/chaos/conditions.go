@@ -97,6 +97,8 @@ func (r *run) setReady() {
 		no(chaosv1.ReasonInvalidSpec, r.invalid())
 	case r.template != nil && c != nil && c.Foreign && c.Pod != nil:
 		no(chaosv1.ReasonCanaryConflict, "pod "+c.Pod.Name+" is not the ChaosPod's: it is left alone, and the canary is not made")
+	case r.template != nil && c != nil && c.Unschedulable != "":
+		no(chaosv1.ReasonUnschedulable, "pod "+c.Pod.Name+", the canary, is on no node: "+c.Unschedulable)
 	case r.observed.Unknown != "":
 		r.set(chaosv1.ConditionReady, metav1.ConditionUnknown, chaosv1.ReasonUnknown, r.observed.Unknown)
 	case r.observed.Missing != "":

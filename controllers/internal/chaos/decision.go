@@ -219,6 +219,8 @@ type Canary struct {
 	Foreign bool
 	// Hash is the value of TemplateHashLabel.
 	Hash string
+	// Unschedulable is why no node takes it, in the words of the scheduler; empty if one does.
+	Unschedulable string
 	// Finished means that its phase is Succeeded or Failed.
 	Finished bool
 }

@@ -1,0 +1,41 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+)
+
+// TestATargetWithoutAPodToKillIsToldInWords has targets that look alike: no pod of them may ever die.
+func TestATargetWithoutAPodToKillIsToldInWords(t *testing.T) {
+	s := newSuite(t)
+	const of = "dryRun: false, verification: {soak: 0s}, " + someday + ", target: "
+	s.run("web", 0, "")
+	s.Make("{apiVersion: v1, kind: Pod, metadata: {name: alone, labels: {part: shop}}, spec: {containers: [{name: main, image: none}]}}")
+	s.Make("{apiVersion: batch/v1, kind: Job, metadata: {name: report}, spec: {template: {metadata: {labels: {part: shop}}, spec: {restartPolicy: Never, nodeSelector: {no: node}, containers: [{name: main, image: none}]}}}}")
+	s.Make(`{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: canary-1, ownerReferences: [{apiVersion: argoproj.io/v1alpha1, kind: Rollout, name: canary, uid: 5d1c9d6e-0000-4000-8000-000000000000, controller: true}]},
+		spec: {replicas: 2, selector: {matchLabels: {app: canary}}, template: {metadata: {labels: {app: canary, part: shop}}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: none}]}}}}`)
+
+	s.chaos("zero", of+"{workload: {kind: Deployment, name: web}}")
+	s.now("zero", "1")
+	s.says("zero", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonTooFewReady, "Deployment web is scaled to zero")
+	s.Make(s.manifest("none", of+"{selector: {matchLabels: {part: none}}}"))
+	s.says("none", chaosv1.ConditionReady, metav1.ConditionFalse, chaosv1.ReasonNoTarget, "no pod matches spec.target.selector")
+	s.Make(s.manifest("others", of+"{selector: {matchLabels: {part: shop}}}"))
+	s.says("others", chaosv1.ConditionReady, metav1.ConditionFalse, chaosv1.ReasonNoTarget,
+		"matches no pod of a Deployment, StatefulSet, DaemonSet or ReplicaSet, but 1 of Job report; 2 of Rollout.argoproj.io canary; 1 of no controller")
+}
+
+func TestACanaryThatNoNodeTakesIsNotReady(t *testing.T) {
+	s := newSuite(t)
+	s.Make(s.manifest("c", `target: {template: {spec: {nodeSelector: {no: node}, terminationGracePeriodSeconds: 1, containers: [{name: main, image: none}]}}}, `+someday))
+	s.says("c", chaosv1.ConditionReady, metav1.ConditionFalse, chaosv1.ReasonUnschedulable, "didn't match Pod's node affinity/selector")
+	s.edit("target: {template: {spec: {nodeSelector: null}}}")
+	s.living("c")
+	s.condition("c", chaosv1.ConditionReady, metav1.ConditionTrue, chaosv1.ReasonScheduled)
+}
