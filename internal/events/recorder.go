@@ -162,16 +162,23 @@ type Event struct {
 	ClusterScoped bool
 	// Reason and Action are in CamelCase, Note is a sentence.
 	Reason, Action, Note string
+	// PerNote makes an Event of its own of each Note of a reason, such as where the note is a mistake that was made instead
+	// of another one. By default the first note of a window is the only one.
+	PerNote bool
 }
 
 // dedupeKey identifies Events of which one in a window is enough.
 type dedupeKey struct {
-	kind, namespace, name, uid, reason string
+	kind, namespace, name, uid, reason, note string
 }
 
 func (n *Event) dedupeKey() dedupeKey {
 	r := n.Regarding
-	return dedupeKey{r.Kind, r.Namespace, r.Name, string(r.UID), n.Reason}
+	key := dedupeKey{kind: r.Kind, namespace: r.Namespace, name: r.Name, uid: string(r.UID), reason: n.Reason}
+	if n.PerNote {
+		key.note = n.Note
+	}
+	return key
 }
 
 // namespace is that of the Event.
@@ -180,7 +187,7 @@ func (n *Event) namespace() string { return cmp.Or(n.Regarding.Namespace, metav1
 // object is the Event, named after its dedupeKey and the window.
 func (n *Event) object(instance string, at time.Time, window time.Duration) *eventsv1.Event {
 	m := n.dedupeKey()
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d", []string{m.kind, m.namespace, m.name, m.uid, m.reason}, at.Truncate(window).Unix()))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d", []string{m.kind, m.namespace, m.name, m.uid, m.reason, m.note}, at.Truncate(window).Unix()))
 	return &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: n.namespace(), Name: strings.ToLower(m.kind) + "." + hex.EncodeToString(sum[:12]),

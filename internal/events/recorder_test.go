@@ -6,6 +6,7 @@ package events
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -108,6 +109,25 @@ func TestAnotherWindowObjectOrReasonIsAnotherEvent(t *testing.T) {
 			replicas[0].Record(about("a", "Undecodable"))
 		})
 		if len(events) != 4 {
+			t.Errorf("Events: %v", events)
+		}
+	})
+}
+
+func TestAnotherNoteIsAnotherEventWhereThatIsAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events, _ := written(t, 2, func(replicas []*Recorder) {
+			for _, replica := range replicas {
+				for _, note := range []string{"one", "two", "one"} {
+					each, first := about("a", "Unreadable"), about("b", "Undecodable")
+					each.Note, first.Note, each.PerNote = note, note, true
+					replica.Record(each)
+					replica.Record(first)
+				}
+			}
+		})
+		slices.Sort(events)
+		if want := []string{"a Unreadable", "a Unreadable", "b Undecodable"}; !slices.Equal(events, want) {
 			t.Errorf("Events: %v", events)
 		}
 	})

@@ -227,3 +227,12 @@ func TestWithoutAConfigMapOnlyTheConfigurationCounts(t *testing.T) {
 		t.Error("a blackout from nowhere")
 	}
 }
+
+func TestANameIsWhatIsWritten(t *testing.T) {
+	for written, want := range map[string]string{"on": "on", "no": "no", "007": "007", `"on"`: "on", "1e3": "1e3", "year-end": "year-end"} {
+		all, err := Blackouts(&corev1.ConfigMap{Data: map[string]string{Key: "- {name: " + written + `, start: "2000-01-01T00:00:00Z", end: "2000-01-03T00:00:00Z"}`}})
+		if err != nil || len(all) != 1 || all[0].Name != want {
+			t.Errorf("%s: %v, %v", written, all, err)
+		}
+	}
+}

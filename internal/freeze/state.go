@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
@@ -73,5 +74,22 @@ func Blackouts(declared *corev1.ConfigMap) ([]cron.Blackout, error) {
 	if err := yaml.UnmarshalStrict([]byte(text), &all); err != nil {
 		return nil, fmt.Errorf("data.%s: %w", Key, err)
 	}
+	nameAsWritten(all, text)
 	return all, nil
+}
+
+// nameAsWritten sets the names of blackouts to what their text has: on, 007 and 1e3 are names too, which sigs.k8s.io/yaml
+// reads as values of other types and returns as true, 7 and 1000.
+func nameAsWritten(all []cron.Blackout, text string) {
+	var written []struct {
+		Name yamlv3.Node `yaml:"name"`
+	}
+	if yamlv3.Unmarshal([]byte(text), &written) != nil || len(written) != len(all) {
+		return
+	}
+	for i := range written {
+		if name := &written[i].Name; name.Kind == yamlv3.ScalarNode && name.Tag != "!!null" {
+			all[i].Name = name.Value
+		}
+	}
 }

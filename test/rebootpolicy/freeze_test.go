@@ -58,8 +58,8 @@ func TestAFreezeOfTheClusterHoldsRestartsUntilItIsTakenBack(t *testing.T) {
 	s.watching("p", 1)
 
 	ends := time.Now().UTC().Add(48 * time.Hour).Truncate(time.Second)
-	declared := fmt.Sprintf("- {name: year-end, start: 2020-01-01T00:00:00Z, end: %s}", ends.Format(time.RFC3339))
-	words := "the cluster's blackout year-end ends at " + ends.Format(time.RFC3339)
+	declared := fmt.Sprintf("- {name: on, start: 2020-01-01T00:00:00Z, end: %s}", ends.Format(time.RFC3339))
+	words := "the cluster's blackout on ends at " + ends.Format(time.RFC3339)
 	s.freeze(declared)
 	s.explains("p", autorebootv1.ConditionReady, words)
 	s.secret("creds", "password", "second")
@@ -70,20 +70,25 @@ func TestAFreezeOfTheClusterHoldsRestartsUntilItIsTakenBack(t *testing.T) {
 	}
 	s.normal("p")
 
-	// A mistake in it ends no freeze.
-	s.freeze("- {name: year-end, until: tomorrow}")
-	s.Eventually(func() error {
-		var list eventsv1.EventList
-		if err := s.Client.List(s.Context(), &list, client.InNamespace(framework.Namespace)); err != nil {
-			return err
-		}
-		for _, event := range list.Items {
-			if event.Reason == "CalendarUnreadable" && event.Regarding.Name == "fairlead-calendar" && strings.Contains(event.Note, `unknown field "until"`) {
-				return nil
+	// A mistake in it ends no freeze, and neither does another one after it.
+	for _, mistake := range []struct{ declared, words string }{
+		{"- {name: year-end, until: tomorrow}", `unknown field "until"`},
+		{"- {name: year-end}", "needs either start and end, or schedule and duration"},
+	} {
+		s.freeze(mistake.declared)
+		s.Eventually(func() error {
+			var list eventsv1.EventList
+			if err := s.Client.List(s.Context(), &list, client.InNamespace(framework.Namespace)); err != nil {
+				return err
 			}
-		}
-		return fmt.Errorf("no Event CalendarUnreadable on the ConfigMap")
-	})
+			for _, event := range list.Items {
+				if event.Reason == "CalendarUnreadable" && event.Regarding.Name == "fairlead-calendar" && strings.Contains(event.Note, mistake.words) {
+					return nil
+				}
+			}
+			return fmt.Errorf("no Event CalendarUnreadable on the ConfigMap says %s", mistake.words)
+		})
+	}
 	if figures := s.Figures(); !strings.Contains(figures, "fairlead_calendar_readable 0\n") || !strings.Contains(figures, "fairlead_calendar_blackout 1\n") {
 		t.Errorf("the metrics do not say that the calendar cannot be read, and that a blackout holds:\n%s", figures)
 	}

@@ -143,7 +143,7 @@ func (i *leaderControllers) newFreeze() (*freeze.Freeze, error) {
 				return
 			}
 			i.recordEvent(events.Event{
-				Regarding: configMap, Reason: "CalendarUnreadable", Action: "Read",
+				Regarding: configMap, Reason: "CalendarUnreadable", Action: "Read", PerNote: true,
 				Note: "The blackouts of the cluster cannot be read: those that were read last stay in force, and a replica that has read none starts no restart: " + cause,
 			})
 		},
