@@ -27,7 +27,7 @@ PACKAGES       := ./...
 # One set of flags for every build, so that all share the build cache.
 GOFLAGS  := -trimpath
 LDFLAGS  := -s -w -X github.com/fairlead-dev/fairlead/cmd/fairlead/version.Version=$(VERSION)
-MODULES  := . test test/cluster test/certmanager test/argocd test/chart test/monitoring test/install
+MODULES  := . test test/cluster test/certmanager test/argocd test/chart test/definitions test/monitoring test/install
 export CGO_ENABLED = 0
 export FAIRLEAD_KUBERNETES = $(KUBERNETES)
 # What rapid generates has the seed of the samples, so that a run can be repeated; a long run draws its own.
@@ -67,9 +67,10 @@ test-long: export RAPID_SEED = 0
 test-long: test ## Run every test with the whole of every matrix.
 
 .PHONY: test-unit
-test-unit: ## Run unit tests and the seeds of the fuzz tests, compare the ways to install, and test the alerts.
+test-unit: ## Run unit tests and the seeds of the fuzz tests, compare the ways to install, validate the CRDs as the oldest API server does, and test the alerts.
 	$(GOTESTSUM) $(GOFLAGS) -timeout 20m
 	cd test/chart && $(GOTESTSUM) $(GOFLAGS)
+	cd test/definitions && $(GOTESTSUM) $(GOFLAGS)
 	cd test/monitoring && $(GOTESTSUM) $(GOFLAGS)
 
 .PHONY: test-integration

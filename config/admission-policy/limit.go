@@ -35,6 +35,9 @@ func limitOf(s *apiextensionsv1.JSONSchemaProps) (*limit, error) {
 	switch {
 	case s.XIntOrString:
 		l.add("an integer or a percentage", "(type(self) == int || type(self) == string && size(self) <= %d)", or(s.MaxLength, 32))
+		if s.Pattern != "" {
+			l.add("", "(type(self) == int || self.matches(%s))", quote(s.Pattern))
+		}
 	case s.Type == "string":
 		l.text(s)
 	case s.Type == "integer":

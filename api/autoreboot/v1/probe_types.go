@@ -72,7 +72,8 @@ type Probe struct {
 	//
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=5
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : self.matches('^(100|[1-9]?[0-9])%$')",message="must be a non-negative integer or a percentage 0%-100%"
+	// +kubebuilder:validation:Pattern=`^(100|[1-9]?[0-9])%$`
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be a non-negative integer or a percentage 0%-100%"
 	// +optional
 	MinUnhealthy *intstr.IntOrString `json:"minUnhealthy,omitempty"`
 }

@@ -87,7 +87,8 @@ type HTTPGet struct {
 	//
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=15
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 65535 : self.matches('^[a-z0-9-]+$')",message="must be a port number from 1 to 65535, or the name of a port"
+	// +kubebuilder:validation:Pattern=`^[a-z0-9-]+$`
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 1 && self <= 65535",message="must be a port number from 1 to 65535, or the name of a port"
 	// +required
 	Port intstr.IntOrString `json:"port"`
 
@@ -142,7 +143,8 @@ type TCPSocket struct {
 	//
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=15
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 65535 : self.matches('^[a-z0-9-]+$')",message="must be a port number from 1 to 65535, or the name of a port"
+	// +kubebuilder:validation:Pattern=`^[a-z0-9-]+$`
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 1 && self <= 65535",message="must be a port number from 1 to 65535, or the name of a port"
 	// +required
 	Port intstr.IntOrString `json:"port"`
 }

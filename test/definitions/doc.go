@@ -1,0 +1,7 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package definitions validates the CRDs as the API server of the oldest promised version of Kubernetes does, whose
+// estimate of what a CEL rule costs differs from today's. It is a module of its own: a module links one version of
+// k8s.io/apiextensions-apiserver.
+package definitions
