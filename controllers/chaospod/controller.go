@@ -41,6 +41,9 @@ type Options struct {
 	Warmup bool
 	// Logger defaults to logr.Discard().
 	Logger logr.Logger
+	// Now returns the time by the clock of the API server, which times of pods and writes are compared with. Defaults to
+	// time.Now.
+	Now func() time.Time
 
 	// Denied are namespaces in which no pod is ever killed: the operator's own, and those that no admission webhook
 	// is called for. Defaults to none.
@@ -83,9 +86,12 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	if o.Ledger == nil || o.Restore == nil {
 		return nil, errors.New("controller " + Name + ": Ledger and Restore are required")
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	reconciler := newReconciler(Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), As: impersonation.New(c.GetClient(), c.GetConfig()).As,
-		Events: c.GetEventRecorder("fairlead-" + Name), Now: time.Now, Ledger: o.Ledger, Suspicions: o.Suspicions, Denied: o.Denied, WithoutNodes: o.WithoutNodes,
+		Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now, Ledger: o.Ledger, Suspicions: o.Suspicions, Denied: o.Denied, WithoutNodes: o.WithoutNodes,
 		Freeze: o.Freeze,
 	})
 	if o.Registerer != nil {

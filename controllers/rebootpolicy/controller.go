@@ -47,6 +47,9 @@ type Options struct {
 	Warmup bool
 	// Logger defaults to logr.Discard().
 	Logger logr.Logger
+	// Now returns the time by the clock of the API server, which times of pods and writes are compared with. Defaults to
+	// time.Now.
+	Now func() time.Time
 
 	// WebhookExemptNamespaces are namespaces that no admission webhook is called for. Policies there have no
 	// approval, and restart nothing. Defaults to none.
@@ -102,10 +105,13 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	if o.Ledger == nil || o.Restore == nil || o.Key == nil || o.Kubernetes == nil || o.Metadata == nil || o.Dial == nil {
 		return nil, errors.New("controller " + Name + ": Ledger, Restore, Key, Kubernetes, Metadata and Dial are required")
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	enqueuer := controller.NewCoalescingEnqueuer(time.Now)
 	observed, err := sources.New(sources.Options{
 		Client: o.Kubernetes, Metadata: o.Metadata, Cache: c.GetCache(), Key: o.Key, Mode: o.SourcesMode,
-		Interval: o.SourcesInterval, Notify: enqueuer.EnqueueCoalesced, Registerer: o.Registerer,
+		Interval: o.SourcesInterval, Notify: enqueuer.EnqueueCoalesced, Registerer: o.Registerer, Now: o.Now,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sources of RebootPolicies: %w", err)
@@ -115,7 +121,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 		Reference: o.Reference, OnSuspect: o.OnSuspect,
 	})
 	reconciler := newReconciler(Reconciler{
-		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: time.Now,
+		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now,
 		Sources: observed, Probes: withSuspicion{probes, o.Suspicions}, Ledger: o.Ledger, Key: o.Key,
 		Actor: &actor{as: impersonation.New(c.GetClient(), c.GetConfig()).As}, enqueuer: enqueuer, WebhookExemptNamespaces: o.WebhookExemptNamespaces,
 		Freeze: o.Freeze,

@@ -284,6 +284,12 @@ type InFlightRestart struct {
 	// +optional
 	StartedTime *metav1.Time `json:"startedTime,omitempty"`
 
+	// podsCreatedBefore is when the restart was decided on, by the clock of the API server, or a second after the newest pod was
+	// created: the restart replaces the pods that were created before.
+	//
+	// +optional
+	PodsCreatedBefore *metav1.Time `json:"podsCreatedBefore,omitempty"`
+
 	// generation of the workload that carries this restart: if a later one does not, its owner has
 	// taken the restart back.
 	//

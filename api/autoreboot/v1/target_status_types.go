@@ -137,6 +137,12 @@ type PendingRestart struct {
 	// +optional
 	WrittenTime *metav1.Time `json:"writtenTime,omitempty"`
 
+	// podsCreatedBefore is, where the restart failed or was refused, when that was by the clock of the API server: the restart
+	// is not needed any more once all pods were created later.
+	//
+	// +optional
+	PodsCreatedBefore *metav1.Time `json:"podsCreatedBefore,omitempty"`
+
 	// refusal is why the API server refused the restart when it was last tried. The restart was not begun then: no
 	// attempt counts.
 	//

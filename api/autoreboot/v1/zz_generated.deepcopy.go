@@ -347,6 +347,10 @@ func (in *InFlightRestart) DeepCopyInto(out *InFlightRestart) {
 		in, out := &in.StartedTime, &out.StartedTime
 		*out = (*in).DeepCopy()
 	}
+	if in.PodsCreatedBefore != nil {
+		in, out := &in.PodsCreatedBefore, &out.PodsCreatedBefore
+		*out = (*in).DeepCopy()
+	}
 	if in.PhaseTime != nil {
 		in, out := &in.PhaseTime, &out.PhaseTime
 		*out = (*in).DeepCopy()
@@ -418,6 +422,10 @@ func (in *PendingRestart) DeepCopyInto(out *PendingRestart) {
 	in.Changed.DeepCopyInto(&out.Changed)
 	if in.WrittenTime != nil {
 		in, out := &in.WrittenTime, &out.WrittenTime
+		*out = (*in).DeepCopy()
+	}
+	if in.PodsCreatedBefore != nil {
+		in, out := &in.PodsCreatedBefore, &out.PodsCreatedBefore
 		*out = (*in).DeepCopy()
 	}
 	if in.Refusal != nil {

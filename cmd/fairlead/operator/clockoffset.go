@@ -18,8 +18,7 @@ import (
 
 const (
 	// maxOffset is the offset of the clock from which on it is reported, and agreedOffset the one below which it no
-	// longer is. Certificates are backdated by a day and rotations allow for an hour; schedules, windows and the age of
-	// a change are off by all of it.
+	// longer is. Certificates are backdated by a day and rotations allow for an hour.
 	maxOffset    = 10 * time.Second
 	agreedOffset = 5 * time.Second
 )
@@ -35,6 +34,9 @@ type clockOffset struct {
 	mu       sync.Mutex
 	offset   time.Duration // positive where this clock is ahead
 	reported bool
+	// correction is what Now subtracts: what the latest responses prove this clock to be ahead by. It is within their
+	// precision of a second, and stays where it is while a response agrees with it.
+	correction time.Duration
 }
 
 func newClockOffset(by clock.PassiveClock, registerer prometheus.Registerer, logger logr.Logger) (*clockOffset, error) {
@@ -70,14 +72,11 @@ func (t *datedTransport) WrappedRoundTripper() http.RoundTripper { return t.next
 
 // observe records a response with a date, which is that of some moment between sending and receiving, in whole seconds.
 func (c *clockOffset) observe(sent, received, date time.Time) {
-	offset := time.Duration(0)
-	if ahead := sent.Round(0).Sub(date.Add(time.Second)); ahead > 0 {
-		offset = ahead
-	} else if behind := date.Sub(received.Round(0)); behind > 0 {
-		offset = -behind
-	}
+	sent, received = sent.Round(0), received.Round(0)
+	offset := offsetFrom(sent, received, date)
 	c.mu.Lock()
 	c.offset = offset
+	c.correction += offsetFrom(sent.Add(-c.correction), received.Add(-c.correction), date)
 	was := c.reported
 	c.reported = offset.Abs() >= maxOffset || was && offset.Abs() >= agreedOffset
 	is, message := c.reported, describeOffset(offset)
@@ -90,6 +89,23 @@ func (c *clockOffset) observe(sent, received, date time.Time) {
 	case was && !is:
 		c.logger.Info("The clock of this process and that of the API server agree again")
 	}
+}
+
+// offsetFrom returns by how much a clock is certainly ahead by which a response with a date was sent for and received.
+func offsetFrom(sent, received, date time.Time) time.Duration {
+	if ahead := sent.Sub(date.Add(time.Second)); ahead > 0 {
+		return ahead
+	}
+	return min(received.Sub(date), 0)
+}
+
+// Now returns the time by the clock of the API server, within about a second. Pods, writes and deletions have its times, and
+// what is compared with them, or left in a status for another replica, must be by the same clock.
+func (c *clockOffset) Now() time.Time {
+	now := c.clock.Now().Round(0)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return now.Add(-c.correction)
 }
 
 func describeOffset(offset time.Duration) string {

@@ -48,6 +48,39 @@ func TestTheOffsetOfTheClockIsWhatIsCertain(t *testing.T) {
 	}
 }
 
+func TestTheTimeOfTheAPIServerFollowsItsResponses(t *testing.T) {
+	began := time.Date(2026, 11, 25, 12, 0, 0, 500e6, time.UTC)
+	own := clocktesting.NewFakePassiveClock(began)
+	offset, err := newClockOffset(own, prometheus.NewRegistry(), logr.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		title     string
+		ahead     time.Duration // of this clock, compared with that of the API server
+		took      time.Duration // the request
+		tolerance time.Duration
+	}{
+		{"a clock that agrees", 0, 0, 0},
+		{"a clock that differs by less than the precision of a date", 400 * time.Millisecond, 0, 400 * time.Millisecond},
+		{"a clock that is ahead", 90 * time.Second, 0, time.Second},
+		{"a slow response says less", 90 * time.Second, 10 * time.Second, time.Second},
+		{"a clock that is set back", -45 * time.Second, 0, time.Second},
+		{"a clock that is ahead by a day", 24 * time.Hour, 0, time.Second},
+		{"a clock that is right again", 0, 0, time.Second},
+	} {
+		for range 20 {
+			began = began.Add(1370 * time.Millisecond)
+			now := began.Add(test.ahead)
+			own.SetTime(now)
+			offset.observe(now.Add(-test.took), now, began.Add(-test.took/2).Truncate(time.Second))
+		}
+		if got := offset.Now().Sub(began).Abs(); got > test.tolerance {
+			t.Errorf("%s: off by %s", test.title, got)
+		}
+	}
+}
+
 func TestTheOffsetOfTheClockIsReadFromResponses(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))

@@ -258,6 +258,7 @@ func (i *leaderControllers) chaosPods(shared *disruptions) (*chaospod.Controller
 		CacheSyncTimeout: c.CacheSyncTimeout.Duration,
 		Warmup:           true, // when to warm is decided by the lifecycle
 		Logger:           i.Logger,
+		Now:              i.offset.Now,
 		Denied:           webhookExemptNamespaces(i.identity),
 		WithoutNodes:     !i.config.ClusterAccess,
 		Ledger:           shared.ledger,

@@ -236,7 +236,7 @@ func (a *assembly) reportLate(phase phases.Phase, part string, reason error) {
 func (a *assembly) reportOffset(message string) {
 	a.recordEvent(events.Event{
 		Regarding: leaseOf(a.config, a.identity), Reason: "ClockSkewed", Action: "Compare",
-		Note: a.identity.id + ": " + message + ". Until then schedules, windows and the age of changes are off by as much.",
+		Note: a.identity.id + ": " + message + ". Restarts and chaos go by the clock of the API server meanwhile, and certificates by this one.",
 	})
 }
 

@@ -67,6 +67,7 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 		CacheSyncTimeout:        c.CacheSyncTimeout.Duration,
 		Warmup:                  true, // when to warm is decided by the lifecycle
 		Logger:                  a.Logger,
+		Now:                     a.offset.Now,
 		WebhookExemptNamespaces: webhookExemptNamespaces(a.identity),
 		Ledger:                  r.disruptions.ledger,
 		Restore:                 r.disruptions.restore,

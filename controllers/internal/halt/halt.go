@@ -11,6 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// moment is within what time an annotation is observed.
+const moment = 10 * time.Second
+
 // Began returns the time of a halt that begins now: the next second, where the annotation was set in this one and
 // so before the halt.
 func Began(now time.Time, annotation string) metav1.Time {
@@ -23,10 +26,16 @@ func Began(now time.Time, annotation string) metav1.Time {
 
 // IsEnded reports whether the annotation ends a halt of that time, as it does from the halt's second on: a script
 // may set it as soon as it sees the halt. For an annotation that names a later time than now, it returns that time.
+// The time of a halt may be in the future where the clock of a former leader was ahead: an annotation that was set a moment
+// ago ends it then.
 func IsEnded(began metav1.Time, annotation string, now time.Time) (ended bool, later time.Time) {
 	at, err := parse(annotation)
+	from := began.Time
+	if from.After(now.Add(time.Second)) { // Began returns the next second at most
+		from = now.Add(-moment)
+	}
 	switch {
-	case err != nil || at.Before(began.Time):
+	case err != nil || at.Before(from):
 		return false, time.Time{}
 	case at.After(now):
 		return false, at

@@ -28,6 +28,8 @@ func TestAnAnnotationEndsAHaltThatCameBeforeIt(t *testing.T) {
 		"set for later, before":           {at(time.Hour), at(time.Hour), time.Hour, true, 0},
 		"in another zone":                 {"", began.Add(time.Minute).In(time.FixedZone("", 3600)).Format(time.RFC3339), time.Minute, true, 0},
 		"with a fraction":                 {at(0), began.Format(time.RFC3339Nano), time.Hour, false, 0},
+		"set now, for a halt to come":     {"", at(-time.Minute), -time.Minute, true, 0},
+		"set long ago, for one to come":   {"", at(-2 * time.Minute), -time.Minute, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ended, later := IsEnded(Began(began, c.before), c.after, began.Add(c.now))

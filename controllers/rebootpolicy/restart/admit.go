@@ -157,7 +157,11 @@ func (r *run) checkRolloutInProgress(t *target) (admission, bool) {
 	}
 	// The age of a pod that was created within this second does not distinguish it from its successor.
 	if r.evict && !newest.Before(r.timestamp.Time) {
-		return heldUntil(autorebootv1.ReasonRolloutInProgress, "a pod was just made", r.timestamp.Add(time.Second)), true
+		message := "a pod was just made"
+		if r.isFuture(newest) {
+			message = "the newest pod was made at " + newest.UTC().Format(time.RFC3339) + ", which is in the future: its successor could not be told from it"
+		}
+		return heldUntil(autorebootv1.ReasonRolloutInProgress, message, latest(newest, r.timestamp.Time).Add(time.Second)), true
 	}
 	if w.Complete || (w.Updated && (t.requested.level || t.requested.now || t.retryPending())) {
 		return admission{}, false
@@ -168,10 +172,13 @@ func (r *run) checkRolloutInProgress(t *target) (admission, bool) {
 	// Our own rollout that never ended does not hold its retry, and no other that has come to a standstill holds anything:
 	// what the restart is for may be the remedy.
 	ours := w.RestartID == t.LastRestartID && w.RestartID != "" && t.LastRestartTime != nil
-	if w.Stalled || ours && t.retryPending() && !newest.After(t.LastRestartTime.Time) {
+	if w.Stalled || ours && t.retryPending() && !newest.After(t.owedSince()) {
 		return admission{}, false
 	}
 	until := w.standstill()
+	if r.isFuture(until) { // by a clock that is ahead
+		until = t.Pending.Since.Time
+	}
 	if w.Updated || ours || (r.evict && w.Available) {
 		until = until.Add(r.timeout)
 	} else {

@@ -16,17 +16,20 @@ import (
 // written before the clock was set back, or by a leader whose clock was ahead.
 const clockSlack = 10 * time.Second
 
+// isFuture reports whether a time is by a clock that is ahead of this one.
+func (r *run) isFuture(at time.Time) bool { return at.After(r.now.Add(clockSlack)) }
+
 // futureTimes sets times that are in the future to now.
 type futureTimes struct {
-	now   metav1.Time
-	after time.Time
+	now      metav1.Time
+	isFuture func(time.Time) bool
 	// ahead is how far the latest of them was in the future.
 	ahead time.Duration
 }
 
 func (c *futureTimes) correct(times ...*metav1.Time) {
 	for _, at := range times {
-		if at != nil && at.After(c.after) {
+		if at != nil && c.isFuture(at.Time) {
 			c.ahead = max(c.ahead, at.Sub(c.now.Time))
 			*at = c.now
 		}
@@ -36,7 +39,7 @@ func (c *futureTimes) correct(times ...*metav1.Time) {
 // correctFutureTimes sets times of the status that are in the future to now: what counts from them would otherwise wait until
 // the clock has caught up.
 func (r *run) correctFutureTimes() {
-	c := &futureTimes{now: r.timestamp, after: r.now.Add(clockSlack)}
+	c := &futureTimes{now: r.timestamp, isFuture: r.isFuture}
 	st := &r.status
 	c.correct(st.LastRestartTime)
 	if st.Halt != nil {
@@ -93,6 +96,18 @@ func (c *futureTimes) correctTarget(t *autorebootv1.TargetStatus, f *autorebootv
 	for i := range t.RecentRestarts {
 		c.correct(&t.RecentRestarts[i])
 	}
+}
+
+// afterPods returns when the next pod of a workload may be created: all that exist are older. Without the workload, as where a
+// result is recorded, it is now.
+func (r *run) afterPods(w *Workload) *metav1.Time {
+	at := r.timestamp
+	if w != nil {
+		if newest := w.newestPod(); !newest.Before(at.Time) {
+			at = metav1.NewTime(newest.Add(time.Second))
+		}
+	}
+	return &at
 }
 
 func (c *futureTimes) correctRefusal(refusal *autorebootv1.Refusal) {

@@ -117,3 +117,59 @@ func TestAStoredTimeInTheFutureHoldsNothingBeyondItsBound(t *testing.T) {
 		}
 	}
 }
+
+func TestAPodOfTheFutureHoldsNoRolloutBeyondItsBound(t *testing.T) {
+	b := newSuite(t)
+	w := b.workload(0)
+	w.Complete, w.Updated, w.Available, w.Outdated = false, false, false, ptr.To(int32(1))
+	w.Pods[1].Created, w.Pods[1].Ready = noon().Add(24*time.Hour), false
+	b.change("new")
+	b.decide()
+	d := b.after(time.Minute)
+	b.expectPending(d, 0, autorebootv1.ReasonRolloutInProgress, 14*time.Minute)
+	if b.after(14 * time.Minute); len(b.p.Status.InFlight) == 0 {
+		t.Errorf("%+v", b.target(0).Pending)
+	}
+}
+
+func TestAnEvictionDoesNotBeginBeforeItsPodsCanBeTold(t *testing.T) {
+	b := newSuite(t)
+	b.p.Spec.Strategy = &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict}
+	b.workload(0).Pods[1].Created = noon().Add(time.Hour)
+	b.change("new")
+	b.decide()
+	d := b.after(time.Minute)
+	b.expectPending(d, 0, autorebootv1.ReasonRolloutInProgress, 59*time.Minute+time.Second)
+	if !strings.Contains(d.PendingMessage, "in the future") {
+		t.Error(d.PendingMessage)
+	}
+	if d = b.after(59*time.Minute + time.Second); len(d.Actions) == 0 {
+		t.Error(d.PendingMessage)
+	}
+}
+
+// Each pod is evicted once, although the restart began under a clock that was ahead, or behind.
+func TestAClockThatIsSetEvictsNoPodTwice(t *testing.T) {
+	for _, by := range []time.Duration{-90 * time.Second, 90 * time.Second, time.Hour} {
+		b := newSuite(t)
+		b.p.Spec.Strategy = &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict}
+		b.change("new")
+		b.decide()
+		evicted := 0
+		d := b.after(time.Minute)
+		for range 10 {
+			for _, a := range d.Actions {
+				evicted++
+				a.Pod.Created, a.Pod.UID = b.o.Now.Truncate(time.Second), a.Pod.UID+"+"
+			}
+			b.record(d, Done)
+			if f := b.p.Status.InFlight; len(f) > 0 && evicted == 1 {
+				*f[0].StartedTime, *f[0].PhaseTime = *stampOf(f[0].StartedTime.Add(by)), *stampOf(f[0].PhaseTime.Add(by))
+			}
+			d = b.after(5 * time.Second)
+		}
+		if evicted != 2 {
+			t.Errorf("the clock was set by %s: %d evictions of two pods", by, evicted)
+		}
+	}
+}

@@ -135,6 +135,7 @@ func (r *run) plan(t *target, _ occurrence) {
 		ID: r.nextID(), Kind: t.Kind, Name: t.Name, UID: t.UID, Phase: autorebootv1.PhasePlanned,
 		Since: t.Pending.Since.DeepCopy(), StartedTime: r.timestampPtr(), PhaseTime: r.timestampPtr(), Triggers: t.Pending.Triggers,
 		Partition: ptr.To(t.workload.Partition), Template: t.workload.Template, Refusal: t.Pending.Refusal,
+		PodsCreatedBefore: r.afterPods(t.workload),
 	}
 	if token := r.policy.Annotations[autorebootv1.RestartNowAnnotation]; slices.Contains(f.Triggers, autorebootv1.RestartNowTrigger) && len(token) <= maxToken {
 		r.status.LastRestartNow = token
@@ -178,7 +179,9 @@ func (r *run) refused(t *target, o occurrence) {
 	if f.Since != nil {
 		since = *f.Since
 	}
-	t.Pending = &autorebootv1.PendingRestart{Triggers: f.Triggers, Since: since, Changed: since, Reason: o.reason, Refusal: r.refusalOf(o)}
+	t.Pending = &autorebootv1.PendingRestart{
+		Triggers: f.Triggers, Since: since, Changed: since, Reason: o.reason, Refusal: r.refusalOf(o), PodsCreatedBefore: f.PodsCreatedBefore,
+	}
 	if n := len(t.RecentRestarts); n > 0 && f.StartedTime != nil && t.RecentRestarts[n-1].Equal(f.StartedTime) {
 		t.RecentRestarts = t.RecentRestarts[:n-1]
 	}
@@ -243,7 +246,7 @@ func (r *run) keepPending(t *target, record *autorebootv1.RestartRecord) {
 		since = *record.StartedTime
 	}
 	t.Pending = &autorebootv1.PendingRestart{
-		Triggers: record.Triggers, Since: since, Changed: since, Reason: autorebootv1.ReasonBackoff,
+		Triggers: record.Triggers, Since: since, Changed: since, Reason: autorebootv1.ReasonBackoff, PodsCreatedBefore: r.afterPods(t.workload),
 	}
 }
 

@@ -49,7 +49,6 @@ func (r *run) advance() {
 // recovered in time while there was no reconcile.
 func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence, bool) {
 	w := t.workload
-	started := timeOf(f.StartedTime)
 	if w.isReverted(f) {
 		return r.failure(t, autorebootv1.ReasonTargetReverted), true
 	}
@@ -63,7 +62,7 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 			return occurrence{event: Unselected, reason: autorebootv1.ReasonUnselected}, true // nothing was done yet
 		case w.RestartID == f.ID:
 			return occurrence{event: Annotated, generation: w.Generation}, true
-		case r.evict && w.allPodsNew(started):
+		case r.evict && w.allPodsNew(f):
 			return occurrence{event: EvictionStarted}, true
 		}
 	case autorebootv1.PhaseRollingOut:
@@ -73,7 +72,7 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 			return occurrence{event: PodsReplaced}, true
 		}
 	case autorebootv1.PhaseEvicting:
-		if w.Available && w.Desired > 0 && w.allPodsNewAndReady(started) {
+		if w.Available && w.Desired > 0 && w.allPodsNewAndReady(f) {
 			return occurrence{event: PodsReplaced}, true
 		}
 		if f.BlockedTime != nil && !r.now.Before(f.BlockedTime.Add(r.evictTimeout)) {
@@ -272,7 +271,7 @@ func (r *run) actions() []Action {
 		case f.Phase == autorebootv1.PhaseEvicting && !r.refusedUntil(f.Refusal).IsZero():
 		case f.Phase == autorebootv1.PhaseEvicting, f.Phase == autorebootv1.PhasePlanned && r.evict:
 			action.Verb = Evict
-			for _, pod := range w.podsToEvict(action.Started, scaledValue(r.maxUnavailable, int(w.Desired))) {
+			for _, pod := range w.podsToEvict(f, scaledValue(r.maxUnavailable, int(w.Desired))) {
 				action.Pod = pod
 				actions = append(actions, action)
 			}

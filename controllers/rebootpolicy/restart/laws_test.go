@@ -31,6 +31,7 @@ func laws() map[string]law {
 		"on and off is nothing":                         onAndOffIsNothing,
 		"more caution is never sooner":                  cautionIsNeverSooner,
 		"every wait has a name":                         waitsHaveNames,
+		"clocks hold nothing and repeat nothing":        clocksHoldNothing,
 	}
 }
 

@@ -92,6 +92,7 @@ func (m *model) checkPlan(o Observation, d Decision, f autorebootv1.InFlightRest
 	m.checkCause(f, retried)
 	m.checkPace(f, now, last, retried)
 	m.starts[f.UID] = append(m.starts[f.UID], m.now)
+	m.planned[f.ID+string(f.UID)] = m.now.Truncate(time.Second)
 	delete(m.ended, f.UID)
 	delete(m.abandoned, f.UID)
 }
@@ -106,7 +107,7 @@ func (m *model) checkVerified(n Message) {
 		m.fail("%s is verified without a pod", n.Ended.ID)
 	}
 	for _, p := range s.pods {
-		if revision := s.revisions[n.Ended.ID]; p.revision < revision || revision == 0 && p.created.Before(n.Ended.StartedTime.Time) {
+		if revision := s.revisions[n.Ended.ID]; p.revision < revision || revision == 0 && p.created.Before(m.planned[n.Ended.ID+s.uid]) {
 			m.fail("%s is verified, and pod %s is older", n.Ended.ID, p.name)
 		}
 	}
@@ -126,6 +127,9 @@ func (m *model) checkCause(f autorebootv1.InFlightRestart, retried bool) {
 }
 
 func (m *model) checkPace(f autorebootv1.InFlightRestart, now bool, last autorebootv1.RestartRecord, retried bool) {
+	if m.clockSet {
+		return
+	}
 	limit := 0
 	for _, at := range m.starts[f.UID] {
 		if at.Add(time.Hour).After(m.now) {
@@ -135,7 +139,8 @@ func (m *model) checkPace(f autorebootv1.InFlightRestart, now bool, last autoreb
 	if limit >= int(m.policy.Spec.Limit.MaxRestarts) {
 		m.fail("%s: %d restarts within the hour", f.ID, limit+1)
 	}
-	if last.CompletedTime == nil || now {
+	if last.CompletedTime == nil || now || last.Reason == autorebootv1.ReasonUnselected { // that is no failed attempt
+
 		return
 	}
 	wait := 2 * time.Minute

@@ -75,7 +75,11 @@ type model struct {
 	shown     [4]int
 	abandoned map[types.UID]bool
 	// before is what the judge knew of a workload before its latest restart was planned.
-	before  map[types.UID]verdict
+	before map[types.UID]verdict
+	// clockSet means that the operator's clock was behind: it does not know how long ago anything was.
+	clockSet bool
+	// planned is when each restart of a workload was decided on.
+	planned map[string]time.Time
 	failure error
 }
 
@@ -129,7 +133,7 @@ func newModel(seed uint64, seen map[string]int) *model {
 		p.Spec.Strategy = &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict, Evict: &autorebootv1.EvictStrategy{Timeout: d("2m")}}
 	}
 	m := &model{policy: p, seen: seen, told: map[string]int{}, asked: map[types.UID][4]int{}, ended: map[types.UID]autorebootv1.RestartRecord{},
-		starts: map[types.UID][]time.Time{}, lapsed: map[types.UID]bool{}, excused: map[types.UID]bool{}, abandoned: map[types.UID]bool{}, before: map[types.UID]verdict{}}
+		starts: map[types.UID][]time.Time{}, lapsed: map[types.UID]bool{}, excused: map[types.UID]bool{}, abandoned: map[types.UID]bool{}, before: map[types.UID]verdict{}, planned: map[string]time.Time{}}
 	m.simCluster = simCluster{now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), free: 3, busy: map[types.UID]bool{}, rollouts: map[string]int{}, reverted: map[string]bool{}, names: names}
 	m.evicts = p.Spec.Strategy.Type == autorebootv1.StrategyEvict
 	for i := range m.sources {
@@ -358,7 +362,7 @@ func (m *model) reconcile(crash string) time.Time {
 	}
 	var results []Result
 	for _, a := range d.Actions {
-		if a.Verb == Evict && !a.Pod.Created.Before(a.Started) {
+		if a.Verb == Evict && !a.Pod.Created.Before(m.planned[a.ID+string(a.Workload.UID)]) {
 			m.fail("%s: a pod that is new already is evicted", a.ID)
 		}
 		results = append(results, m.do(a))

@@ -10,6 +10,15 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
+// isNew reports whether a pod was created after a restart had been decided on.
+func (p *Pod) isNew(f *autorebootv1.InFlightRestart) bool {
+	before := f.PodsCreatedBefore
+	if before == nil { // stored by a version without this field
+		before = f.StartedTime
+	}
+	return !p.Created.Before(timeOf(before))
+}
+
 // podsMissing returns how many pods too few are available.
 func (w *Workload) podsMissing(f *autorebootv1.InFlightRestart) int32 {
 	if w.Available || w.Generation < f.Generation {
@@ -19,7 +28,7 @@ func (w *Workload) podsMissing(f *autorebootv1.InFlightRestart) int32 {
 	if f.Generation == 0 { // after evictions the age of the workload's status is not known: its pods must agree
 		ready := int32(0)
 		for i := range w.Pods {
-			if pod := &w.Pods[i]; pod.Ready && !pod.Terminating && !pod.Created.Before(timeOf(f.StartedTime)) {
+			if pod := &w.Pods[i]; pod.Ready && !pod.Terminating && pod.isNew(f) {
 				ready++
 			}
 		}
@@ -61,14 +70,14 @@ func (w *Workload) keptPodsText() string {
 
 // podsToEvict returns the pods to evict now, first those that are not ready. Counting old pods and new ones that are
 // ready, no more than allowed may be missing of those desired.
-func (w *Workload) podsToEvict(started time.Time, allowed int) []*Pod {
+func (w *Workload) podsToEvict(f *autorebootv1.InFlightRestart, allowed int) []*Pod {
 	var old []*Pod
 	present := 0
 	for i := range w.Pods {
 		pod := &w.Pods[i]
 		switch {
 		case pod.Terminating:
-		case pod.Created.Before(started):
+		case !pod.isNew(f):
 			old = append(old, pod)
 			present++
 		case pod.Ready:
@@ -90,9 +99,9 @@ func (w *Workload) podsToEvict(started time.Time, allowed int) []*Pod {
 }
 
 // allPodsNew reports whether no pod is left from before the restart.
-func (w *Workload) allPodsNew(started time.Time) bool {
+func (w *Workload) allPodsNew(f *autorebootv1.InFlightRestart) bool {
 	for i := range w.Pods {
-		if pod := &w.Pods[i]; !pod.Terminating && pod.Created.Before(started) {
+		if pod := &w.Pods[i]; !pod.Terminating && !pod.isNew(f) {
 			return false
 		}
 	}
@@ -101,14 +110,14 @@ func (w *Workload) allPodsNew(started time.Time) bool {
 
 // allPodsNewAndReady reports whether no pod is left from before the restart, and as many as desired are ready: the
 // workload's status and its pods come from two caches, of which either may be behind.
-func (w *Workload) allPodsNewAndReady(started time.Time) bool {
+func (w *Workload) allPodsNewAndReady(f *autorebootv1.InFlightRestart) bool {
 	ready := 0
 	for i := range w.Pods {
 		if pod := &w.Pods[i]; pod.Ready && !pod.Terminating {
 			ready++
 		}
 	}
-	return ready >= int(w.Desired) && w.allPodsNew(started)
+	return ready >= int(w.Desired) && w.allPodsNew(f)
 }
 
 // containerRestarts returns how often containers of the new pods restarted since the pods were first ready, as far as that
@@ -116,7 +125,7 @@ func (w *Workload) allPodsNewAndReady(started time.Time) bool {
 func (w *Workload) containerRestarts(f *autorebootv1.InFlightRestart) int64 {
 	n := int64(0)
 	for i := range w.Pods {
-		if pod := &w.Pods[i]; !pod.Created.Before(timeOf(f.StartedTime)) {
+		if pod := &w.Pods[i]; pod.isNew(f) {
 			n += int64(pod.Restarts - pod.RestartsBeforeReady)
 		}
 	}
@@ -131,7 +140,7 @@ func (w *Workload) containerRestarts(f *autorebootv1.InFlightRestart) int64 {
 func (w *Workload) restartsBeforeReady(f *autorebootv1.InFlightRestart) int32 {
 	n := int32(0)
 	for i := range w.Pods {
-		if pod := &w.Pods[i]; !pod.Created.Before(timeOf(f.StartedTime)) && !pod.Created.After(timeOf(f.PhaseTime)) {
+		if pod := &w.Pods[i]; pod.isNew(f) && !pod.Created.After(timeOf(f.PhaseTime)) {
 			n += pod.RestartsBeforeReady
 		}
 	}

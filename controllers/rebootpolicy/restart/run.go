@@ -130,9 +130,12 @@ func (t *target) isOwed() bool {
 	return t.retryPending() || t.Pending != nil && t.Pending.Refusal != nil
 }
 
-// owedSince returns from when on a pod holds what the pending restart is owed for.
+// owedSince returns after when a pod that is created holds what the pending restart is owed for.
 func (t *target) owedSince() time.Time {
-	var since time.Time
+	if t.Pending != nil && t.Pending.PodsCreatedBefore != nil {
+		return t.Pending.PodsCreatedBefore.Time
+	}
+	var since time.Time // as a version without this field stored it
 	if t.retryPending() {
 		since = t.LastRestartTime.Time
 	}

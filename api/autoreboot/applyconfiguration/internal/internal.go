@@ -275,6 +275,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: phaseTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: podsCreatedBefore
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: refusal
       type:
         namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Refusal
@@ -317,6 +320,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: fingerprint
       type:
         scalar: string
+    - name: podsCreatedBefore
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: reason
       type:
         scalar: string

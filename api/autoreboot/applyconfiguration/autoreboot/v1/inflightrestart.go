@@ -30,6 +30,9 @@ type InFlightRestartApplyConfiguration struct {
 	Since *metav1.Time `json:"since,omitempty"`
 	// startedTime is when the restart was decided on.
 	StartedTime *metav1.Time `json:"startedTime,omitempty"`
+	// podsCreatedBefore is when the restart was decided on, by the clock of the API server, or a second after the newest pod was
+	// created: the restart replaces the pods that were created before.
+	PodsCreatedBefore *metav1.Time `json:"podsCreatedBefore,omitempty"`
 	// generation of the workload that carries this restart: if a later one does not, its owner has
 	// taken the restart back.
 	Generation *int64 `json:"generation,omitempty"`
@@ -119,6 +122,14 @@ func (b *InFlightRestartApplyConfiguration) WithSince(value metav1.Time) *InFlig
 // If called multiple times, the StartedTime field is set to the value of the last call.
 func (b *InFlightRestartApplyConfiguration) WithStartedTime(value metav1.Time) *InFlightRestartApplyConfiguration {
 	b.StartedTime = &value
+	return b
+}
+
+// WithPodsCreatedBefore sets the PodsCreatedBefore field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PodsCreatedBefore field is set to the value of the last call.
+func (b *InFlightRestartApplyConfiguration) WithPodsCreatedBefore(value metav1.Time) *InFlightRestartApplyConfiguration {
+	b.PodsCreatedBefore = &value
 	return b
 }
 

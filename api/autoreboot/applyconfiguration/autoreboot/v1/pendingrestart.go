@@ -25,6 +25,9 @@ type PendingRestartApplyConfiguration struct {
 	Fingerprint *string `json:"fingerprint,omitempty"`
 	// writtenTime is explained at fingerprint.
 	WrittenTime *metav1.Time `json:"writtenTime,omitempty"`
+	// podsCreatedBefore is, where the restart failed or was refused, when that was by the clock of the API server: the restart
+	// is not needed any more once all pods were created later.
+	PodsCreatedBefore *metav1.Time `json:"podsCreatedBefore,omitempty"`
 	// refusal is why the API server refused the restart when it was last tried. The restart was not begun then: no
 	// attempt counts.
 	Refusal *RefusalApplyConfiguration `json:"refusal,omitempty"`
@@ -77,6 +80,14 @@ func (b *PendingRestartApplyConfiguration) WithFingerprint(value string) *Pendin
 // If called multiple times, the WrittenTime field is set to the value of the last call.
 func (b *PendingRestartApplyConfiguration) WithWrittenTime(value metav1.Time) *PendingRestartApplyConfiguration {
 	b.WrittenTime = &value
+	return b
+}
+
+// WithPodsCreatedBefore sets the PodsCreatedBefore field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PodsCreatedBefore field is set to the value of the last call.
+func (b *PendingRestartApplyConfiguration) WithPodsCreatedBefore(value metav1.Time) *PendingRestartApplyConfiguration {
+	b.PodsCreatedBefore = &value
 	return b
 }
 
