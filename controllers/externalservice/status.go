@@ -176,17 +176,32 @@ func (u *statusUpdate) setStalled(reason, message string) {
 	u.setCondition(networkingv1.ConditionStalled, metav1.ConditionTrue, reason, message)
 }
 
-// setSuspended sets that nothing is done. Ready stays as it was where it is about this spec.
+// setSuspended sets that nothing is done. What is about this spec stays as it was, and is of this generation.
 func (u *statusUpdate) setSuspended() {
 	u.removeCondition(networkingv1.ConditionReconciling)
+	u.keepCondition(networkingv1.ConditionFailedOver)
 	ready := meta.FindStatusCondition(u.status.Conditions, networkingv1.ConditionReady)
 	if ready != nil && ready.Reason != networkingv1.ReasonSuspended && u.spec != "" && u.spec == u.status.PublishedSpec {
-		u.setCondition(networkingv1.ConditionReady, ready.Status, ready.Reason, ready.Message)
+		for _, kind := range []string{networkingv1.ConditionReady, networkingv1.ConditionResolved, networkingv1.ConditionHealthy} {
+			u.keepCondition(kind)
+		}
 		return
+	}
+	for _, kind := range []string{networkingv1.ConditionResolved, networkingv1.ConditionHealthy} {
+		if meta.FindStatusCondition(u.status.Conditions, kind) != nil {
+			u.setCondition(kind, metav1.ConditionUnknown, networkingv1.ReasonSuspended, "nothing is looked up or checked while spec.suspend is true")
+		}
 	}
 	u.removeCondition(networkingv1.ConditionStalled)
 	u.setCondition(networkingv1.ConditionReady, metav1.ConditionUnknown, networkingv1.ReasonSuspended,
 		"the spec is not published while spec.suspend is true; what was published before stays as it is")
+}
+
+// keepCondition has a condition be of this generation.
+func (u *statusUpdate) keepCondition(kind string) {
+	if c := meta.FindStatusCondition(u.status.Conditions, kind); c != nil {
+		u.setCondition(kind, c.Status, c.Reason, c.Message)
+	}
 }
 
 // writeStatus writes a status that differs in more than times, and records events of what has changed. An event tells the

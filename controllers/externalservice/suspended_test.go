@@ -139,6 +139,37 @@ func TestASuspendedObjectTellsWhetherItsSpecIsPublished(t *testing.T) {
 	}
 }
 
+func TestEachConditionOfASuspendedObjectIsOfItsGeneration(t *testing.T) {
+	s := newSuite(t, tiered)
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", down)
+	s.health.setHealth("b", "198.51.100.1", up)
+	s.reconcileOnce()
+	expectCurrent := func(step string, healthy metav1.ConditionStatus) {
+		t.Helper()
+		s.reconcileOnce()
+		es := s.object()
+		for _, c := range es.Status.Conditions {
+			if c.ObservedGeneration != es.Generation {
+				t.Errorf("%s: %s is of generation %d, not %d", step, c.Type, c.ObservedGeneration, es.Generation)
+			}
+		}
+		if c := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionHealthy); c == nil || c.Status != healthy {
+			t.Errorf("%s: Healthy is %+v, want %s", step, c, healthy)
+		}
+		if !meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionFailedOver) {
+			t.Errorf("%s: not FailedOver any more, though the same is published", step)
+		}
+		s.reconcileUnchanged(step)
+	}
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(true) })
+	expectCurrent("suspended", metav1.ConditionTrue)
+	s.edit(func(es *networkingv1.ExternalService) {
+		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.77"}
+	})
+	expectCurrent("edited while suspended", metav1.ConditionUnknown)
+}
+
 func TestANewbornThatIsSuspendedSaysSo(t *testing.T) {
 	s := newSuite(t, plain)
 	s.edit(func(es *networkingv1.ExternalService) {
