@@ -417,3 +417,25 @@ func TestTwoBudgetsForAPodHaltThePolicy(t *testing.T) {
 		t.Errorf("halt %+v, history %+v", h, b.p.Status.History)
 	}
 }
+
+func TestAWorkloadThatIsMadeAgainHasNotFailed(t *testing.T) {
+	for name, failed := range map[string]bool{"after it failed": true, "in flight": false} {
+		t.Run(name, func(t *testing.T) {
+			onFailure := autorebootv1.FailureContinue
+			b := newSuite(t)
+			b.p.Spec.Verification = &autorebootv1.Verification{OnFailure: &onFailure}
+			b.p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: new(int32)}
+			b.start()
+			if failed {
+				if b.timeOut(); b.p.Status.State != autorebootv1.StateFailed {
+					t.Fatal(b.p.Status.State)
+				}
+			}
+			w := b.workload(0)
+			w.UID, w.RestartID, w.Complete, w.Available = "another", "", true, true
+			if b.after(time.Second); b.p.Status.State != autorebootv1.StateIdle || b.p.Status.History[0].Result != autorebootv1.ResultFailed {
+				t.Errorf("%s: %+v", b.p.Status.State, b.p.Status.History)
+			}
+		})
+	}
+}

@@ -123,10 +123,21 @@ func policyState(st *autorebootv1.RebootPolicyStatus) autorebootv1.PolicyState {
 		return autorebootv1.PolicyState(phase)
 	case waits:
 		return autorebootv1.StatePending
-	case len(st.History) > 0 && st.History[0].Result == autorebootv1.ResultFailed:
+	case hasFailed(st):
 		return autorebootv1.StateFailed
 	}
 	return autorebootv1.StateIdle
+}
+
+// hasFailed reports whether the latest restart failed, and its workload was not deleted since: one of the same name has not
+// failed.
+func hasFailed(st *autorebootv1.RebootPolicyStatus) bool {
+	if len(st.History) == 0 || st.History[0].Result != autorebootv1.ResultFailed {
+		return false
+	}
+	return slices.ContainsFunc(slices.Concat(st.Targets, st.UnselectedTargets), func(t autorebootv1.TargetStatus) bool {
+		return targetOf(t.Kind, t.Name) == st.History[0].Target && t.LastRestartTime != nil
+	})
 }
 
 // IsRefusedPlan reports whether a restart is tried that the API server refused before: until it is allowed, it waits.
