@@ -74,6 +74,9 @@ func TestAPolicyThatIsCreatedAgainStartsAnew(t *testing.T) {
 			s.must(s.store.Create(s.Context(), policy))
 			s.reconcile()
 			s.expectCondition(autorebootv1.ConditionRestartPending, "")
+			if !slices.ContainsFunc(s.all, func(e string) bool { return strings.HasPrefix(e, "PodsOutdated RebootPolicy") }) {
+				t.Errorf("what is owed is not told: %q", s.all)
+			}
 		})
 	}
 }

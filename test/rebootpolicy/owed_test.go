@@ -5,7 +5,9 @@ package rebootpolicy
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -102,4 +104,22 @@ func TestADeployDuringARestartIsVerifiedAsThatOne(t *testing.T) {
 	}
 	s.without("p", autorebootv1.ConditionStalled)
 	s.restarted(deployment, "second", 1)
+}
+
+// What a policy was owed that is not known any more, as after its deletion under another leader, is told by the pods.
+func TestANewPolicyNamesWorkloadsThatAreOlderThanTheirConfiguration(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "older", takes("creds"))
+	s.secret("creds", "password", "second")
+	time.Sleep(time.Second) // times of the API are whole seconds
+	s.run(deployment, "newer", takes("creds"))
+	s.policy("p", "{targets: [{kind: Deployment, name: older}, {kind: Deployment, name: newer}], "+onConfig+"}")
+	s.watching("p", 2)
+	if told := s.Tells("RebootPolicy", "p", "PodsOutdated", 1); !strings.Contains(told[0].Note, "Deployment older") {
+		t.Errorf("told %s", framework.Text(told))
+	}
+	s.restarted(deployment, "older", 0)
+	s.restarted(deployment, "newer", 0)
 }

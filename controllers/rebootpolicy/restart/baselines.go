@@ -93,9 +93,13 @@ func (r *run) updateBaselines(t *target) {
 			b = autorebootv1.Baseline{Trigger: s.Trigger, Source: s.Source}
 		case !ok:
 			b = baselineOf(s)
+			r.reportOutdated(t, s)
 		case b.Fingerprint != s.fingerprint() && s.isSilent(b.Fingerprint) && (!s.Incomparable || !r.isOwedFor(t, s, &b)):
 			b = baselineOf(s)
 			r.changed[s.Trigger] = true
+			if s.Incomparable {
+				r.reportOutdated(t, s)
+			}
 		case b.Fingerprint == s.fingerprint() && s.Keys != "" && (b.Keys == "" || s.Recorded.After(timeOf(b.WrittenTime).Add(refreshAfter))):
 			// It was stored by a version without these fields; or the source was written again, and a key that is
 			// removed later must not count as that write.
@@ -116,6 +120,23 @@ func (r *run) updateBaselines(t *target) {
 		return cmp.Or(strings.Compare(a.Trigger, b.Trigger), strings.Compare(a.Source, b.Source))
 	})
 	t.Baselines = baselines
+}
+
+// reportOutdated reports that a source which becomes the baseline was written after pods were created: they may lack what it
+// has, and are not restarted for it. A policy whose status is lost with what it was owed, as by a deletion, says so by this.
+func (r *run) reportOutdated(t *target, s *Signal) {
+	dated := *s
+	if s.FirstSeen {
+		dated.Written = s.ValuesWritten
+	}
+	if s.Fingerprint == "" || dated.Written.IsZero() || t.workload.Unselected {
+		return
+	}
+	old := func(p Pod) bool { return !p.Terminating && !p.createdAfter(&dated) }
+	if slices.ContainsFunc(t.workload.Pods, old) {
+		r.addMessage(Message{Reason: "PodsOutdated", Target: t.id(), Text: targetText(t.id()) + " has pods that are older than the content of " + s.Source +
+			", which is the baseline now: they are not restarted for it, unless by the annotation " + autorebootv1.RestartNowAnnotation})
+	}
 }
 
 // hasNewToken reports whether the annotation asks for a restart that no target has had.

@@ -229,7 +229,7 @@ type Action struct {
 
 // Message is the content of an event about the policy and the workload.
 type Message struct {
-	// Reason is one of RestartPlanned, RestartHeld, RestartRefused, RestartStarted, RestartVerified, RestartFailed, ClockSkew,
+	// Reason is one of RestartPlanned, RestartHeld, RestartRefused, RestartStarted, RestartVerified, RestartFailed, ClockSkew, PodsOutdated,
 	// RestartSuperseded, TriggerFired, TriggerRecovered, TargetReverted, LimitReached.
 	Reason  string
 	Warning bool

@@ -32,6 +32,7 @@ func laws() map[string]law {
 		"more caution is never sooner":                  cautionIsNeverSooner,
 		"every wait has a name":                         waitsHaveNames,
 		"clocks hold nothing and repeat nothing":        clocksHoldNothing,
+		"debts are kept or told":                        debtsAreKeptOrTold,
 	}
 }
 
