@@ -102,3 +102,14 @@ func sameAsPeer(t *testing.T, expression string) bool {
 	}
 	return true
 }
+
+func TestLongStepsMatchTheFirstValueAlone(t *testing.T) {
+	for expression, want := range map[string]string{
+		"*/61 * * * *": "*/61", "*/59 * * * *": "", "0,*/60 */24 * * *": "*/60 */24", "10-20/30 * * * *": "10-20/30", "5/30 * * * *": "",
+		"* * * * */7": "*/7", "@daily": "", "nonsense": "",
+	} {
+		if got := strings.Join(LongSteps(expression), " "); got != want {
+			t.Errorf("%s: %q, want %q", expression, got, want)
+		}
+	}
+}

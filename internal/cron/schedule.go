@@ -170,6 +170,26 @@ func (c *cronField) parse(text string) (set uint64, star bool, err error) {
 	return set, star, nil
 }
 
+// LongSteps returns the items of an expression whose step is longer than the range that it steps through, such as */61 of
+// minutes: they match the first value of the range alone. It returns none of an expression that cannot be parsed.
+func LongSteps(expression string) []string {
+	texts := strings.Fields(expression)
+	if len(texts) != len(cronFields) {
+		return nil
+	}
+	var long []string
+	for i := range cronFields {
+		for item := range strings.SplitSeq(texts[i], ",") {
+			span, every, stepped := strings.Cut(item, "/")
+			low, high, ok := cronFields[i].span(span, stepped)
+			if step, err := strconv.Atoi(every); stepped && ok && err == nil && step > high-low {
+				long = append(long, item)
+			}
+		}
+	}
+	return long
+}
+
 // span parses a star, a value or a range. A value with a step begins a range to the end.
 func (c *cronField) span(text string, stepped bool) (low, high int, ok bool) {
 	if text == "*" || text == "?" {

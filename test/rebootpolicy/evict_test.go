@@ -208,6 +208,14 @@ func TestAWriterIsWarnedOfABudgetThatAllowsNoEviction(t *testing.T) {
 	}
 	warned("spec.strategy.type: Evict restarts no pod of Deployment web: PodDisruptionBudget never never allows it (minAvailable: 2 of 2)", ", strategy: {type: Evict}")
 	warned("", "") // a rollout asks no budget
+	s.run(deployment, "lone", bare)
+	lone := "spec.strategy.type: Evict leaves Deployment lone, of one replica, without a pod"
+	s.Eventually(func() error {
+		tries++
+		_, told, err := s.Try(s.manifest(fmt.Sprint("p-", tries), "{suspend: true, "+targets(deployment, "lone")+", "+onConfig+`, strategy: {type: Evict}, windows: [{schedule: "*/61 * * * *", duration: 1h}]}`), "apply", "-f", "-")
+		s.Must(err)
+		return framework.Holds(told, lone, "spec.windows[0].schedule: the step of */61 is longer than its range")
+	})
 	s.Merge("policy/v1", "PodDisruptionBudget", "never", "{spec: {minAvailable: 1}}")
 	warned("", ", strategy: {type: Evict}")
 }

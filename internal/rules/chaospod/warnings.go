@@ -29,7 +29,7 @@ func warnings(obj *chaosv1.ChaosPod) []string {
 	if count := spec.Count; count != nil && (*count == intstr.FromInt32(0) || *count == intstr.FromString("0%")) {
 		texts = append(texts, fmt.Sprintf("spec.count: %s never kills anything; use spec.suspend to pause", count.String()))
 	}
-	return texts
+	return append(texts, rules.LongSteps(map[string]string{"spec.schedule.cron": spec.Schedule.Cron}, spec.Windows, spec.Blackouts)...)
 }
 
 // forced reports whether the action kills at once, without waiting for the node.

@@ -55,7 +55,19 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 	if calendar, err := cron.NewCalendar(obj.Spec.Windows, obj.Spec.Blackouts); err == nil && calendar.NextOpen(anyTime()).IsZero() {
 		warn(specPath.Child("blackouts"), "they cover all of spec.windows: no restart ever starts; use spec.suspend to pause")
 	}
+	texts = append(texts, rules.LongSteps(schedules(&obj.Spec), obj.Spec.Windows, obj.Spec.Blackouts)...)
 	return append(texts, ignoredAtV1(obj)...)
+}
+
+// schedules returns the expressions of the Schedule triggers, by their paths.
+func schedules(spec *autorebootv1.RebootPolicySpec) map[string]string {
+	all := map[string]string{}
+	for i := range spec.Triggers {
+		if s := spec.Triggers[i].Schedule; s != nil {
+			all[fmt.Sprintf("spec.triggers[%d].schedule.cron", i)] = s.Cron
+		}
+	}
+	return all
 }
 
 // anyTime is where the search for an open window begins. Windows and blackouts come again and again, so

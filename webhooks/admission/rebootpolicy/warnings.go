@@ -22,14 +22,16 @@ func (w *webhook) overlaps(ctx context.Context, obj *autorebootv1.RebootPolicy) 
 	return rules.Overlaps(obj, others.Items)
 }
 
-// budgets warns of PodDisruptionBudgets that never allow what obj evicts.
+// budgets warns of PodDisruptionBudgets that never allow what obj evicts, and of Deployments that have no pod meanwhile.
 func (w *webhook) budgets(ctx context.Context, obj *autorebootv1.RebootPolicy) []string {
 	if !rules.Evicts(&obj.Spec) {
 		return nil
 	}
-	return w.options.Warnings.Budgets(ctx, obj.Namespace, "spec.strategy.type: Evict restarts no pod", func(evicted *commonrules.Evicted, set labels.Set) bool {
+	evicts := func(evicted *commonrules.Evicted, set labels.Set) bool {
 		return selects(&obj.Spec, autorebootv1.TargetKind(evicted.Kind), evicted.Name, set)
-	})
+	}
+	return append(w.options.Warnings.Budgets(ctx, obj.Namespace, "spec.strategy.type: Evict restarts no pod", evicts),
+		w.options.Warnings.LonePods(ctx, obj.Namespace, "spec.strategy.type: Evict", evicts)...)
 }
 
 // selects reports whether a target of a spec is this workload.

@@ -36,6 +36,18 @@ func (r *Reader) Budgets(ctx context.Context, namespace, what string, selects fu
 	return rules.Budgets(what, evicted, list.Items)
 }
 
+// LonePods warns of Deployments of one replica, whose only pod an object evicts: nothing takes its place before. Selects is
+// called as by Budgets; what begins each warning.
+func (r *Reader) LonePods(ctx context.Context, namespace, what string, selects func(*rules.Evicted, labels.Set) bool) []string {
+	var texts []string
+	for _, w := range r.evicted(ctx, namespace, selects) {
+		if w.Kind == "Deployment" && w.Replicas == 1 {
+			texts = append(texts, what+" leaves Deployment "+w.Name+", of one replica, without a pod until the next one is ready; a RolloutRestart by the Deployment's default strategy starts that one first")
+		}
+	}
+	return texts
+}
+
 // evicted returns the workloads of a namespace that are selected now. ReplicaSets are not among them: only
 // their metadata is cached.
 func (r *Reader) evicted(ctx context.Context, namespace string, selects func(*rules.Evicted, labels.Set) bool) []rules.Evicted {
