@@ -60,12 +60,14 @@ type Reconciler struct {
 	watchIndex *controller.WatchIndex[*watchSet]
 	states     *controller.States[objectState]
 	ownWrites  *controller.OwnWrites
+	deaths     *deaths
 	metrics    *metrics
 }
 
 func newReconciler(r Reconciler) *Reconciler {
 	r.enqueuer, r.watchIndex = controller.NewCoalescingEnqueuer(r.Now), &controller.WatchIndex[*watchSet]{}
 	r.states, r.metrics, r.ownWrites = &controller.States[objectState]{}, newMetrics(), &controller.OwnWrites{}
+	r.deaths = &deaths{}
 	enqueueAll := func() { r.watchIndex.EnqueueAll(r.enqueuer) }
 	r.Freeze.Subscribe(enqueueAll)
 	r.Suspicions.Subscribe(enqueueAll)
@@ -94,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // reconcile runs the steps, and returns when to run them again.
 func (r *Reconciler) reconcile(ctx context.Context, stored *chaosv1.ChaosPod) (time.Time, error) {
-	o := r.begin(stored)
+	o := r.begin(r.deaths.restore(stored))
 	if o.state.lastWrite.NewerThan(stored, o.now) {
 		return time.Time{}, controller.ErrStale
 	}
@@ -117,6 +119,7 @@ func (r *Reconciler) reconcile(ctx context.Context, stored *chaosv1.ChaosPod) (t
 		}
 		requeue = controller.Earliest(requeue, recorded.RequeueAt)
 	}
+	r.deaths.record(o.stored)
 	r.releaseClaims(o, &decision)
 	r.metrics.record(o.key, &o.stored.Status)
 	return controller.Earliest(o.requeue, requeue), err

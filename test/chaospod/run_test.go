@@ -134,3 +134,17 @@ func TestASelectorTakesOnePodOfEachOwner(t *testing.T) {
 		}
 	}
 }
+
+func TestAChaosPodThatIsReplacedKillsNoMorePodsThatDay(t *testing.T) {
+	s := newSuite(t)
+	s.run("web", 3, "")
+	const spec = "dryRun: false, safety: {maxPerDay: 1}, verification: {soak: 0s}, " + web + ", " + someday
+	s.chaos("c", spec)
+	s.now("c", "1")
+	s.ended("c", 1, chaosv1.RunSurvived)
+	s.available("web", 3)
+	s.Delete(chaosv1.GroupVersion.String(), "ChaosPod", "c")
+	s.chaos("c", spec)
+	s.now("c", "2")
+	s.says("c", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonDailyLimit, "1 have died")
+}

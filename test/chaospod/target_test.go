@@ -28,7 +28,7 @@ func TestATargetWithoutAPodToKillIsToldInWords(t *testing.T) {
 	s.says("none", chaosv1.ConditionReady, metav1.ConditionFalse, chaosv1.ReasonNoTarget, "no pod matches spec.target.selector")
 	s.Make(s.manifest("others", of+"{selector: {matchLabels: {part: shop}}}"))
 	s.says("others", chaosv1.ConditionReady, metav1.ConditionFalse, chaosv1.ReasonNoTarget,
-		"matches no pod of a Deployment, StatefulSet, DaemonSet or ReplicaSet, but 1 of Job report; 2 of Rollout.argoproj.io canary; 1 of no controller")
+		"matches no pod of a Deployment, StatefulSet, DaemonSet or ReplicaSet, but 1 of Job.batch report; 2 of Rollout.argoproj.io canary; 1 of no controller")
 }
 
 func TestACanaryThatNoNodeTakesIsNotReady(t *testing.T) {
