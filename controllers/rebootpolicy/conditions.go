@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
@@ -115,7 +116,7 @@ func (c *conditions) setReady(o *observation) {
 	} else if !calendar.Broken && (!calendar.Window || calendar.Blackout) && calendar.NextOpen.IsZero() {
 		message += "; no restart ever starts: no window is open outside of the blackouts"
 	}
-	message = strings.Join(append([]string{message}, o.clamped...), "; ")
+	message = strings.Join(slices.Concat([]string{message}, o.sourceless, o.clamped), "; ")
 	c.set(autorebootv1.ConditionReady, metav1.ConditionTrue, autorebootv1.ReasonWatching, message)
 }
 
@@ -193,11 +194,16 @@ func phaseText(phase autorebootv1.RestartPhase) string {
 	return string(phase)
 }
 
-// setVerified sets the result of the latest restart. A restart that was not needed has none.
+// setVerified sets the result of the latest restart. A restart that was not needed has none; where it was the retry of one
+// that failed, that failure is over.
 func (c *conditions) setVerified(messages []restart.Message) {
 	for i := range messages {
 		ended := messages[i].Ended
-		if ended == nil || ended.Result == autorebootv1.ResultSuperseded {
+		if ended == nil {
+			continue
+		}
+		if ended.Result == autorebootv1.ResultSuperseded {
+			c.endFailure(ended)
 			continue
 		}
 		status, what := metav1.ConditionFalse, "failed"
@@ -212,15 +218,33 @@ func (c *conditions) setVerified(messages []restart.Message) {
 	}
 }
 
+// endFailure ends the verdict that the latest restart failed, where it was of the same workload.
+func (c *conditions) endFailure(superseded *autorebootv1.RestartRecord) {
+	verdict := meta.FindStatusCondition(c.status.Conditions, autorebootv1.ConditionVerified)
+	if verdict == nil || verdict.Status != metav1.ConditionFalse || superseded.Reason != autorebootv1.ReasonNewerPods {
+		return
+	}
+	for i := range c.status.History {
+		record := &c.status.History[i]
+		if record.Result == autorebootv1.ResultSuperseded {
+			continue
+		}
+		if record.Target == superseded.Target {
+			c.set(autorebootv1.ConditionVerified, metav1.ConditionUnknown, autorebootv1.ReasonNewerPods, fmt.Sprintf(
+				"restart %s of %s %s failed; since then another rollout has replaced the pods", record.ID, record.Target.Kind, record.Target.Name))
+		}
+		return
+	}
+}
+
 // setStalled sets why a user must act, and how.
 func (c *conditions) setStalled(o *observation) {
-	switch halt := c.status.Halt; {
+	switch h := c.status.Halt; {
 	case o.invalid != "":
 		c.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonInvalidSpec, o.invalid)
-	case halt != nil:
-		c.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, halt.Reason, fmt.Sprintf(
-			"%s %s: %s; to go on, change the spec, or set the annotation %s to the present time (RFC 3339)",
-			halt.Target.Kind, halt.Target.Name, haltText(halt), autorebootv1.ResumeAnnotation)+o.clockSkew)
+	case h != nil:
+		c.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, h.Reason, fmt.Sprintf("%s %s: %s%s; %s", h.Target.Kind, h.Target.Name, haltText(h), o.askedFor(c.status, h.Target),
+			halt.Remedy(autorebootv1.ResumeAnnotation, h.Time, o.policy.Annotations[autorebootv1.ResumeAnnotation], o.now))+o.clockSkew)
 	default:
 		c.setIf(slices.Contains([]string{autorebootv1.ReasonForbidden, autorebootv1.ReasonWriteRefused, autorebootv1.ReasonTooManyTargets}, c.problem),
 			autorebootv1.ConditionStalled, c.problem, events.Summarize(c.messages))
@@ -237,4 +261,29 @@ func haltText(halt *autorebootv1.Halt) string {
 		return fmt.Sprintf("restart %s failed", halt.RestartID)
 	}
 	return fmt.Sprintf("restart %s ended with %s", halt.RestartID, halt.Reason)
+}
+
+// askedFor returns which triggers ask for the restart of a target that waits, as the end of a sentence, with the sources that
+// have changed since its last restart: a source that changes without end is to be found by its name.
+func (o *observation) askedFor(status *autorebootv1.RebootPolicyStatus, target autorebootv1.RestartTarget) string {
+	i := slices.IndexFunc(status.Targets, func(t autorebootv1.TargetStatus) bool { return t.Kind == target.Kind && t.Name == target.Name })
+	if i < 0 || status.Targets[i].Pending == nil {
+		return ""
+	}
+	t := &status.Targets[i]
+	text := "; the restart that waits is for " + strings.Join(t.Pending.Triggers, ", ")
+	var changed []string
+	if w := o.workload(t.UID); w != nil {
+		for j := range w.Signals {
+			s := &w.Signals[j]
+			known, ok := o.baseline(w, s.Trigger, s.Source)
+			if ok && !s.Level && s.Unknown == "" && s.Source != "" && s.Fingerprint != known && slices.Contains(t.Pending.Triggers, s.Trigger) {
+				changed = append(changed, s.Source)
+			}
+		}
+	}
+	if len(changed) > 0 {
+		text += " (" + events.Summarize(changed) + ")"
+	}
+	return text
 }

@@ -44,6 +44,8 @@ type observation struct {
 	required    map[string][]string
 	// problems are reasons of Ready=False.
 	problems []problem
+	// sourceless are messages about triggers that watch no source.
+	sourceless []string
 	// clamped are messages about durations of the spec that are above their upper bounds.
 	clamped []string
 	// clockSkew is added to messages about what waits.

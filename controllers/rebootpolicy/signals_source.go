@@ -45,8 +45,12 @@ func (r *Reconciler) sourceSignals(ctx context.Context, o *observation) error {
 		switch {
 		case t.ConfigChange != nil:
 			listed := r.listedSources(ctx, o, t)
+			watched := len(all)
 			for _, w := range o.workloads {
 				all = append(all, configSources(o, t, w, listed)...)
+			}
+			if len(all) == watched && len(o.workloads) > 0 {
+				o.sourceless = append(o.sourceless, "trigger "+t.Name+" watches nothing, since "+whySourceless(t.ConfigChange))
 			}
 		case t.CertificateRenewal != nil:
 			for _, w := range o.workloads {
@@ -81,6 +85,18 @@ func (r *Reconciler) sourceSignals(ctx context.Context, o *observation) error {
 	}
 	o.setAwaited()
 	return nil
+}
+
+// whySourceless returns why a ConfigChange that has targets has no source.
+func whySourceless(c *autorebootv1.ConfigChange) string {
+	var reasons []string
+	if *c.Discovery == autorebootv1.DiscoveryReferenced {
+		reasons = append(reasons, "no target refers to a ConfigMap or Secret")
+	}
+	if len(c.Sources) > 0 {
+		reasons = append(reasons, "no source matches its selectors")
+	}
+	return strings.Join(reasons, " and ")
 }
 
 // listedSources returns the sources that a spec lists by name or by labels.

@@ -37,13 +37,14 @@ type workload struct {
 	ips []string
 }
 
-// findTargets returns the workloads of a policy, each once with its lowest wave, ordered by wave, kind and
-// name. What is missing, or too much, becomes a problem.
+// findTargets returns the workloads of a policy, each once, ordered by wave, kind and name. A workload has the wave of the
+// target that names it, whatever selectors match it, and otherwise the lowest of their waves. What is missing, or too much,
+// becomes a problem.
 func (r *Reconciler) findTargets(ctx context.Context, o *observation) ([]*workload, error) {
 	if o.blockedBy != "" {
 		return r.statusTargets(ctx, o)
 	}
-	found := map[types.UID]*workload{}
+	found, named := map[types.UID]*workload{}, map[types.UID]bool{}
 	for i := range o.policy.Spec.Targets {
 		t := &o.policy.Spec.Targets[i]
 		matched, err := r.match(ctx, o.policy.Namespace, t, o.evicts())
@@ -55,8 +56,9 @@ func (r *Reconciler) findTargets(ctx context.Context, o *observation) ([]*worklo
 		}
 		for _, w := range matched {
 			w.Wave = *t.Wave
-			if known := found[w.UID]; known == nil || w.Wave < known.Wave {
-				found[w.UID] = w
+			known, byName := found[w.UID], t.Selector == nil
+			if known == nil || byName || !named[w.UID] && w.Wave < known.Wave {
+				found[w.UID], named[w.UID] = w, byName
 			}
 		}
 	}
@@ -133,11 +135,15 @@ func (o *observation) limitTargets(all []*workload) []*workload {
 	slices.SortFunc(all, compareTargets)
 	if excess := len(all) - maxTargets; excess > 0 {
 		slices.SortStableFunc(all, func(a, b *workload) int { return cmp.Compare(orderFirst(watched[a.UID]), orderFirst(watched[b.UID])) })
+		var left []string
+		for _, w := range all[maxTargets:] {
+			left = append(left, string(w.Kind)+" "+w.Name)
+		}
 		all = all[:maxTargets]
 		slices.SortFunc(all, compareTargets)
 		o.addProblem(autorebootv1.ReasonTooManyTargets, fmt.Sprintf(
-			"%d workloads match, and a policy watches at most %d: %s left alone; make the selectors narrower, or spread them over several policies",
-			maxTargets+excess, maxTargets, events.Plural(excess, "is", "are")))
+			"%d workloads match, and a policy watches at most %d: %s left alone (%s); make the selectors narrower, or spread them over several policies",
+			maxTargets+excess, maxTargets, events.Plural(excess, "is", "are"), events.Summarize(left)))
 	}
 	return all
 }

@@ -35,7 +35,7 @@ func names(all []*workload) string {
 	return strings.Join(out, ", ")
 }
 
-func TestTargetsAreOrderedAndCountOnceWithTheirLowestWave(t *testing.T) {
+func TestTargetsAreOrderedAndCountOnceWithTheWaveOfTheirName(t *testing.T) {
 	part := map[string]string{"part": "shop"}
 	var objects []client.Object
 	for _, name := range []string{"c", "b", "a"} {
@@ -45,13 +45,13 @@ func TestTargetsAreOrderedAndCountOnceWithTheirLowestWave(t *testing.T) {
 	s := newSuite(t, `
 targets:
 - {kind: Deployment, selector: {matchLabels: {part: shop}}, wave: 2}
-- {kind: Deployment, name: c, wave: 1}
+- {kind: Deployment, name: c, wave: 3}
 - {kind: StatefulSet, name: gone}
 - {kind: DaemonSet, selector: {matchLabels: {part: shop}}}
 triggers: [{name: old, type: PodAge, podAge: {max: 24h}}]
 `, objects...)
 	seen := s.observe()
-	if got := names(seen.workloads); got != "1 c, 2 a, 2 b" {
+	if got := names(seen.workloads); got != "2 a, 2 b, 3 c" {
 		t.Errorf("targets %s", got)
 	}
 	reason, messages := worstProblem(seen.problems)
@@ -105,7 +105,7 @@ func TestBeyondTheBoundWhatIsWatchedStays(t *testing.T) {
 	if len(got) != maxTargets || got[maxTargets-1] != last || got[0].Name != "w000" {
 		t.Errorf("%d targets, from %s to %s", len(got), got[0].Name, got[len(got)-1].Name)
 	}
-	if reason, messages := worstProblem(s.problems); reason != autorebootv1.ReasonTooManyTargets || !strings.HasPrefix(messages[0], "102 workloads match") {
+	if reason, messages := worstProblem(s.problems); reason != autorebootv1.ReasonTooManyTargets || !strings.HasPrefix(messages[0], "102 workloads match") || !strings.Contains(messages[0], "2 are left alone (Deployment w") {
 		t.Errorf("%s: %q", reason, messages)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
@@ -142,9 +143,9 @@ func (r *run) setRunConditions() {
 		r.set(chaosv1.ConditionRunning, metav1.ConditionTrue, chaosv1.ReasonKilling, "run "+c.ID+": "+r.victimsText())
 	}
 	r.setSurvived()
-	if halt := r.status.Halt; halt != nil {
-		r.set(chaosv1.ConditionStalled, metav1.ConditionTrue, halt.Reason, fmt.Sprintf(
-			"run %s: %s; to go on, change the spec, or set the annotation %s to the present time (RFC 3339)", halt.RunID, halt.Message, chaosv1.ResumeAnnotation))
+	if h := r.status.Halt; h != nil {
+		r.set(chaosv1.ConditionStalled, metav1.ConditionTrue, h.Reason, fmt.Sprintf("run %s: %s; %s", h.RunID, h.Message,
+			halt.Remedy(chaosv1.ResumeAnnotation, h.Time, r.p.Annotations[chaosv1.ResumeAnnotation], r.now)))
 	}
 }
 

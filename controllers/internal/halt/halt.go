@@ -6,6 +6,7 @@
 package halt
 
 import (
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,6 +42,31 @@ func IsEnded(began metav1.Time, annotation string, now time.Time) (ended bool, l
 		return false, at
 	}
 	return true, time.Time{}
+}
+
+// ignored returns why an annotation that is set does not end a halt; empty where none is set, or it does.
+func ignored(began metav1.Time, annotation string, now time.Time) string {
+	at, err := parse(annotation)
+	switch {
+	case annotation == "":
+	case err != nil:
+		return fmt.Sprintf("its value %.64q is no such time", annotation)
+	case at.Before(began.Time):
+		return "its value " + at.Format(time.RFC3339) + " lies before the halt, which began at " + began.UTC().Format(time.RFC3339)
+	case at.After(now):
+		return "its value " + at.Format(time.RFC3339) + " lies in the future, and ends the halt then"
+	}
+	return ""
+}
+
+// Remedy returns how a user ends a halt of that time, as a part of a message, and why the annotation does not do so that is
+// set.
+func Remedy(name string, began metav1.Time, annotation string, now time.Time) string {
+	text := "to go on, change the spec, or set the annotation " + name + " to the present time (RFC 3339)"
+	if why := ignored(began, annotation, now); why != "" {
+		text += "; " + why
+	}
+	return text
 }
 
 // parse returns the time of an annotation in RFC 3339.

@@ -6,6 +6,8 @@ package halt
 import (
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestAnAnnotationEndsAHaltThatCameBeforeIt(t *testing.T) {
@@ -37,5 +39,20 @@ func TestAnAnnotationEndsAHaltThatCameBeforeIt(t *testing.T) {
 				t.Errorf("ended %v, later %v", ended, later)
 			}
 		})
+	}
+}
+
+func TestARemedyNamesWhatTheAnnotationLacks(t *testing.T) {
+	began := metav1.NewTime(time.Date(2026, 11, 24, 5, 0, 7, 0, time.UTC))
+	now := began.Add(time.Minute)
+	const rule = "to go on, change the spec, or set the annotation resume to the present time (RFC 3339)"
+	for value, want := range map[string]string{
+		"": rule, "now": rule + `; its value "now" is no such time`,
+		"2026-11-24T04:00:00Z": rule + "; its value 2026-11-24T04:00:00Z lies before the halt, which began at 2026-11-24T05:00:07Z",
+		"2026-11-24T06:00:00Z": rule + "; its value 2026-11-24T06:00:00Z lies in the future, and ends the halt then",
+	} {
+		if got := Remedy("resume", began, value, now); got != want {
+			t.Errorf("%s: %q", value, got)
+		}
 	}
 }

@@ -1,0 +1,84 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
+)
+
+func TestATriggerThatWatchesNothingIsTold(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.run(deployment, "web", bare)
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+"}")
+	s.watching("p", 1)
+	s.explains("p", autorebootv1.ConditionReady, "trigger config watches nothing, since no target refers to a ConfigMap or Secret")
+	s.set("p", "{triggers: [{name: chosen, type: ConfigChange, configChange: {discovery: Explicit, sources: [{kind: Secret, selector: {matchLabels: {restart: web}}}]}}]}")
+	s.explains("p", autorebootv1.ConditionReady, "trigger chosen watches nothing, since no source matches its selectors")
+}
+
+func TestAWorkloadThatIsNamedHasTheWaveOfItsName(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.secret("creds", "password", "first")
+	s.fleet(2, "creds")
+	s.policy("p", `{targets: [{kind: Deployment, name: web-0, wave: 1}, {kind: Deployment, selector: {matchExpressions: [{key: app, operator: Exists}]}}], `+onConfig+"}")
+	s.watching("p", 2)
+	s.secret("creds", "password", "second")
+	if last := s.succeeded("p", 2)[0]; last.Target.Name != "web-0" || last.StartedTime.Before(s.succeeded("p", 2)[1].CompletedTime) {
+		t.Errorf("the last restart is %s", framework.Text(last))
+	}
+}
+
+// TestAHaltNamesWhatChangesAndWhyItGoesOn has one Secret that is written again and again, and a user who sets the annotation
+// to times that do not end the halt.
+func TestAHaltNamesWhatChangesAndWhyItGoesOn(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.secret("noisy", "password", "first")
+	s.secret("calm", "password", "first")
+	s.run(deployment, "web", "{containers: [{name: main, image: none, envFrom: [{secretRef: {name: noisy}}, {secretRef: {name: calm}}]}]}")
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", limit: {maxRestarts: 1, within: 1h}}")
+	s.watching("p", 1)
+	s.secret("noisy", "password", "second")
+	s.succeeded("p", 1)
+	s.secret("noisy", "password", "third")
+	halt := s.condition("p", autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonLimitReached).Halt
+	s.explains("p", autorebootv1.ConditionStalled, "limit.maxRestarts is used up; the restart that waits is for config (Secret/noisy)")
+	for words, at := range map[string]time.Time{"lies before the halt": halt.Time.Add(-time.Hour), "lies in the future": halt.Time.Add(time.Hour)} {
+		s.annotate("p", autorebootv1.ResumeAnnotation, at.UTC().Format(time.RFC3339))
+		s.explains("p", autorebootv1.ConditionStalled, words)
+	}
+	s.resume("p")
+	s.succeeded("p", 2)
+	s.without("p", autorebootv1.ConditionStalled)
+}
+
+func TestAFailureIsOverOnceAnotherRolloutHasReplacedThePods(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "web", takes("creds"), faulty("crash-once"))
+	s.crashed("web")
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", retry: {maxAttempts: 3, backoff: 1h}, verification: {"+patient+"}}")
+	s.watching("p", 1)
+	s.secret("creds", "password", "second")
+	failed := s.condition("p", autorebootv1.ConditionVerified, metav1.ConditionFalse, autorebootv1.ReasonContainerRestarts)
+	s.Eventually(func() error { // times of the API are whole seconds
+		if since := time.Since(failed.LastRestartTime.Time); since < 2*time.Second {
+			return fmt.Errorf("it failed %s ago", since)
+		}
+		return nil
+	})
+	s.reform(deployment, "web", "{metadata: {labels: {fault: null}}}")
+	s.condition("p", autorebootv1.ConditionVerified, metav1.ConditionUnknown, autorebootv1.ReasonNewerPods)
+	s.explains("p", autorebootv1.ConditionVerified, "since then another rollout has replaced the pods")
+}
