@@ -197,9 +197,9 @@ func resolveFailed(was, is *networkingv1.EndpointStatus) (transition, bool) {
 
 func isResolved(reason string) bool { return reason == "" || reason == networkingv1.ReasonResolved }
 
-// addressesChanged is a name that resolves to other addresses than before.
+// addressesChanged is a name that resolves to other addresses than before, or other addresses in the spec.
 func addressesChanged(was, is *networkingv1.EndpointStatus) (transition, bool) {
-	if is.DNSName == "" || was == nil || was.DNSName != is.DNSName || was.ResolvedTime == nil {
+	if was == nil || was.DNSName != is.DNSName || is.DNSName != "" && was.ResolvedTime == nil {
 		return transition{}, false
 	}
 	added, removed := 0, 0
@@ -216,8 +216,12 @@ func addressesChanged(was, is *networkingv1.EndpointStatus) (transition, bool) {
 	if added+removed == 0 {
 		return transition{}, false
 	}
-	return transition{eventAddressesChanged, actionResolve,
-		fmt.Sprintf("endpoint %q: %s resolves to %s (%d added, %d removed)", is.Name, is.DNSName, events.Plural(len(is.Addresses), "address", "addresses"), added, removed), false, is.Name}, true
+	name, action := "the spec has", actionPublish
+	if is.DNSName != "" {
+		name, action = is.DNSName+" resolves to", actionResolve
+	}
+	return transition{eventAddressesChanged, action, fmt.Sprintf("endpoint %q: %s %s (%d added, %d removed)",
+		is.Name, name, events.Plural(len(is.Addresses), "address", "addresses"), added, removed), false, is.Name}, true
 }
 
 // recordEvents records transitions as events of the object, and counts them.

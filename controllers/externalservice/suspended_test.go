@@ -184,3 +184,26 @@ func TestANewbornThatIsSuspendedSaysSo(t *testing.T) {
 		t.Errorf("status %+v", status)
 	}
 }
+
+func TestAnEditOfAddressesIsAnEventOnceItIsPublished(t *testing.T) {
+	s := newSuite(t, plain)
+	s.reconcileOnce()
+	s.wantEvents("Published")
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.9"} })
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.9+")
+	s.wantEvents("AddressesChanged")
+
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(true) })
+	s.reconcileOnce()
+	s.reconcileOnce()
+	s.wantEvents("Suspended")
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.8"} })
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.9+")
+	s.wantEvents()
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = nil })
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.8+")
+	s.wantEvents("Published", "AddressesChanged")
+}
