@@ -79,14 +79,23 @@ func stripPod(in any) (any, error) {
 	if !ok {
 		return in, nil
 	}
-	labels := pod.Labels
+	labels, finalizers := pod.Labels, keptFinalizers(pod)
 	total, beforeReady := workloads.Restarts(pod)
 	pod.ObjectMeta = identity(&pod.ObjectMeta)
+	pod.Finalizers = finalizers
 	pod.Labels = labels // the gate NoPods selects by them
 	pod.Spec = corev1.PodSpec{}
 	pod.Status = corev1.PodStatus{Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, Conditions: keptConditions(pod.Status.Conditions)}
 	setRestarts(pod, total-beforeReady, beforeReady)
 	return pod, nil
+}
+
+// keptFinalizers returns those of a pod that is being deleted: it exists until they are gone.
+func keptFinalizers(pod *corev1.Pod) []string {
+	if pod.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return pod.Finalizers
 }
 
 // probedContainer is a container whose restarts may have been before its pod was first ready.
@@ -138,7 +147,7 @@ func samePod(a, b *corev1.Pod) bool {
 	return a.UID == b.UID && a.Status.Phase == b.Status.Phase && a.Status.PodIP == b.Status.PodIP &&
 		workloads.IsReady(a) == workloads.IsReady(b) && sameRestarts(a, b) &&
 		(workloads.Unschedulable(a.Status.Conditions) == nil) == (workloads.Unschedulable(b.Status.Conditions) == nil) &&
-		a.DeletionTimestamp.IsZero() == b.DeletionTimestamp.IsZero() &&
+		a.DeletionTimestamp.IsZero() == b.DeletionTimestamp.IsZero() && slices.Equal(keptFinalizers(a), keptFinalizers(b)) &&
 		workloads.ControllerOf(a) == workloads.ControllerOf(b) && maps.Equal(a.Labels, b.Labels)
 }
 

@@ -84,6 +84,9 @@ func (w *workload) addPods(pods []corev1.Pod, versions *podCreationVersions) {
 			Name: p.Name, UID: p.UID, Created: p.CreationTimestamp.Time, Version: versions.createdAt(p.UID), Ready: workloads.IsReady(p),
 			Terminating: !p.DeletionTimestamp.IsZero(),
 		}
+		if finalizers := keptFinalizers(p); len(finalizers) > 0 {
+			pod.Finalizer = finalizers[0]
+		}
 		pod.Restarts, pod.RestartsBeforeReady = workloads.Restarts(p)
 		if c := workloads.Unschedulable(p.Status.Conditions); c != nil && w.Shortage.Reason == "" {
 			w.Shortage = restart.Shortage{Reason: autorebootv1.ReasonUnschedulable, Message: "pod " + p.Name + ": " + c.Message}

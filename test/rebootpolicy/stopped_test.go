@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -121,4 +122,24 @@ func TestARolloutThatStaysPausedFailsWithThatReason(t *testing.T) {
 	if history := s.ended("p", 1); history[0].Message != "the workload is Paused" {
 		t.Errorf("message %q", history[0].Message)
 	}
+}
+
+func TestARolloutThatAFinalizerOfAPodKeepsFromItsEndNamesIt(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.secret("creds", "password", "first")
+	s.run(statefulSet, "db", takes("creds"), replicas(2))
+	s.policy("p", "{targets: [{kind: StatefulSet, name: db}], "+onConfig+"}")
+	s.watching("p", 1)
+	s.Merge("v1", "Pod", "db-1", "{metadata: {finalizers: [example.com/guard]}}")
+	s.secret("creds", "password", "second")
+	s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
+		c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionProgressing)
+		if c == nil || !strings.Contains(c.Message, "pod db-1 is being deleted, and exists until its finalizer example.com/guard is removed") {
+			return fmt.Errorf("Progressing is %+v", c)
+		}
+		return nil
+	})
+	s.Merge("v1", "Pod", "db-1", "{metadata: {finalizers: null}}")
+	s.succeeded("p", 1)
 }

@@ -187,7 +187,11 @@ func (r *run) checkRolloutInProgress(t *target) (admission, bool) {
 	if ours {
 		until = latest(until, t.LastRestartTime.Add(r.timeout))
 	}
-	v := held(autorebootv1.ReasonRolloutInProgress, "a rollout is in progress")
+	message := "a rollout is in progress"
+	if text := w.finalizerText(); text != "" {
+		message += ": " + text
+	}
+	v := held(autorebootv1.ReasonRolloutInProgress, message)
 	if w.isChanging() {
 		return v, true
 	}

@@ -132,6 +132,8 @@ type Pod struct {
 	Version, AbsentAt string
 	Ready             bool
 	Terminating       bool
+	// Finalizer is the first of a pod that is being deleted: it exists until its finalizers are gone.
+	Finalizer string
 	// Restarts of its containers together, except those of init containers and those of a resize.
 	// RestartsBeforeReady are those which may have been before the pod was first ready.
 	Restarts, RestartsBeforeReady int32

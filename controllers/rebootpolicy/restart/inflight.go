@@ -120,8 +120,8 @@ func (w *Workload) pastPartition(f *autorebootv1.InFlightRestart) int32 {
 	return min(w.Partition, *f.Partition)
 }
 
-// Stopped returns what in the spec of the workload keeps its restart from its end, in the words of a message; empty
-// where nothing does.
+// Stopped returns what in the spec of the workload, or which finalizer of a pod, keeps its restart from its end, in the words of
+// a message; empty where nothing does.
 func (w *Workload) Stopped(f *autorebootv1.InFlightRestart) string {
 	switch kept := w.pastPartition(f); {
 	case f.Phase == autorebootv1.PhasePlanned, f.Phase == autorebootv1.PhaseSoaking && w.Desired > 0:
@@ -131,7 +131,7 @@ func (w *Workload) Stopped(f *autorebootv1.InFlightRestart) string {
 	case f.Phase == autorebootv1.PhaseRollingOut && w.Partition > kept:
 		return "the workload is " + autorebootv1.ReasonPartitioned + ": its partition keeps " + strconv.Itoa(int(w.Partition)) + " pods, not " + strconv.Itoa(int(kept))
 	}
-	return ""
+	return w.finalizerText()
 }
 
 // nextSoakEvent returns the next event of a restart that soaks, if any. Too few pods may be available for

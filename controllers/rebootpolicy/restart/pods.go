@@ -147,6 +147,17 @@ func (w *Workload) restartsBeforeReady(f *autorebootv1.InFlightRestart) int32 {
 	return n
 }
 
+// finalizerText names the first pod that is being deleted and has a finalizer, in the words of a message: a pod of its name,
+// or on its node, is made only once it is gone.
+func (w *Workload) finalizerText() string {
+	for i := range w.Pods {
+		if pod := &w.Pods[i]; pod.Terminating && pod.Finalizer != "" {
+			return "pod " + pod.Name + " is being deleted, and exists until its finalizer " + pod.Finalizer + " is removed"
+		}
+	}
+	return ""
+}
+
 // newestPod returns when the newest pod was created; zero without pods.
 func (w *Workload) newestPod() time.Time {
 	var at time.Time

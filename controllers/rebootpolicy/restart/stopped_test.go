@@ -120,3 +120,34 @@ func TestAWorkloadThatIsScaledToZeroInItsSoakIsNotVerified(t *testing.T) {
 		t.Errorf("history %+v", h)
 	}
 }
+
+func TestAPodThatAFinalizerKeepsIsNamed(t *testing.T) {
+	const want = "pod api-1 is being deleted, and exists until its finalizer example.com/guard is removed"
+	keep := func(b *suite) {
+		w := b.workload(0)
+		w.Complete, w.Updated, w.Available = false, false, false
+		w.Pods[0].Terminating, w.Pods[0].Finalizer = true, "example.com/guard"
+	}
+	t.Run("in flight", func(t *testing.T) {
+		b := newSuite(t)
+		b.start()
+		b.after(time.Second)
+		keep(b)
+		b.p.Status.InFlight[0].Phase = autorebootv1.PhaseRollingOut
+		if got := b.workload(0).Stopped(&b.p.Status.InFlight[0]); got != want {
+			t.Errorf("it waits for %q", got)
+		}
+		if b.after(15 * time.Minute); b.p.Status.History[0].Message != want {
+			t.Errorf("%+v", b.p.Status.History)
+		}
+	})
+	t.Run("before a restart", func(t *testing.T) {
+		b := newSuite(t)
+		keep(b)
+		b.change("new")
+		b.decide()
+		if d := b.after(time.Hour); !strings.HasSuffix(d.PendingMessage, want) {
+			t.Error(d.PendingMessage)
+		}
+	})
+}
