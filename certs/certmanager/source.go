@@ -162,7 +162,7 @@ func (s *Source) Run(ctx context.Context) error {
 		if !s.fallback.Load() {
 			endFallback()
 		}
-		if ctx.Err() == nil && !(s.fallback.Load() && errors.Is(err, errNotInstalled)) { // that is as it was at the start
+		if ctx.Err() == nil && (!s.fallback.Load() || !errors.Is(err, errNotInstalled)) { // that is as it was at the start
 			s.reads.Record(err, "what cert-manager issues could not be taken up; the last good certificate stays in use")
 		}
 		timer.Reset(s.pause(waits, err))

@@ -189,7 +189,9 @@ func TestAnEditOfAddressesIsAnEventOnceItIsPublished(t *testing.T) {
 	s := newSuite(t, plain)
 	s.reconcileOnce()
 	s.wantEvents("Published")
-	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.9"} })
+	s.edit(func(es *networkingv1.ExternalService) {
+		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.9"}
+	})
 	s.reconcileOnce()
 	s.wantPublished("192.0.2.9+")
 	s.wantEvents("AddressesChanged")
@@ -197,7 +199,9 @@ func TestAnEditOfAddressesIsAnEventOnceItIsPublished(t *testing.T) {
 	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(true) })
 	s.reconcileOnce()
 	s.wantEvents()
-	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.8"} })
+	s.edit(func(es *networkingv1.ExternalService) {
+		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.8"}
+	})
 	s.reconcileOnce()
 	s.wantPublished("192.0.2.9+")
 	s.wantEvents("Suspended")
