@@ -55,7 +55,7 @@ func stripWorkload(in any) (any, error) {
 	if !ok {
 		return in, nil
 	}
-	object.SetManagedFields(nil)
+	workloads.StripManagedFields(object)
 	if annotations := object.GetAnnotations(); annotations[lastApplied] != "" {
 		annotations = maps.Clone(annotations)
 		delete(annotations, lastApplied)

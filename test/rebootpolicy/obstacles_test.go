@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -222,4 +223,25 @@ func TestARestartWaitsForRoomInTheWordsOfKubernetes(t *testing.T) {
 			return nil
 		})
 	}
+}
+
+// A controller of progressive delivery scales the workload to zero for good, and runs its pods elsewhere.
+func TestAWorkloadThatAnotherControllerScaledToZeroNamesIt(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "web", takes("creds"))
+	s.policy("p", "{targets: [{kind: Deployment, name: web}], "+onConfig+"}")
+	s.watching("p", 1)
+	web := s.Object("{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}")
+	s.Must(s.Client.Patch(s.Context(), web, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`)), client.FieldOwner("flagger")))
+	s.secret("creds", "password", "second")
+	s.held("p", "web", autorebootv1.ReasonScaledToZero)
+	s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
+		c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionRestartPending)
+		if c == nil || !strings.Contains(c.Message, "the workload is ScaledToZero by flagger") {
+			return fmt.Errorf("RestartPending is %+v", c)
+		}
+		return nil
+	})
 }

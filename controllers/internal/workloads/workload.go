@@ -43,6 +43,9 @@ func newWorkload(kind autorebootv1.TargetKind, object metav1.Object, template *c
 	if object.GetDeletionTimestamp() != nil {
 		w.Obstacle = autorebootv1.ReasonTerminating
 	}
+	if isScaledToZero(object) {
+		w.ScaledBy = scalerOf(object)
+	}
 	return w
 }
 

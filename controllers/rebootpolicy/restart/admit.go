@@ -69,7 +69,7 @@ func (r *run) checkObstacle(t *target) (admission, bool) {
 	if t.workload.Obstacle == "" {
 		return admission{}, false
 	}
-	return held(clip(t.workload.Obstacle, maxFingerprint), "the workload is "+t.workload.Obstacle), true
+	return held(clip(t.workload.Obstacle, maxFingerprint), t.workload.obstacleText()), true
 }
 
 // checkSourceUnknown holds a restart none of whose triggers can be observed now: it may not be needed any more.

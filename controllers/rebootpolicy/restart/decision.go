@@ -74,6 +74,8 @@ type Workload struct {
 	// OnDelete, Partitioned or Terminating. It is empty when normal. For the strategy Evict neither
 	// Paused nor OnDelete nor Partitioned is one.
 	Obstacle string
+	// ScaledBy is the field manager that scaled it to zero, as far as that is known.
+	ScaledBy string
 	// Complete means that the workload's controller has seen its latest spec, every pod is of the
 	// latest revision, and all desired ones are available. Where the workload itself keeps pods at an
 	// older revision (OnDelete, a partition, paused), those count as of the latest.

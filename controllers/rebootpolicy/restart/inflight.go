@@ -127,11 +127,21 @@ func (w *Workload) Stopped(f *autorebootv1.InFlightRestart) string {
 	case f.Phase == autorebootv1.PhasePlanned, f.Phase == autorebootv1.PhaseSoaking && w.Desired > 0:
 		return ""
 	case w.Obstacle != "":
-		return "the workload is " + w.Obstacle
+		return w.obstacleText()
 	case f.Phase == autorebootv1.PhaseRollingOut && w.Partition > kept:
 		return "the workload is " + autorebootv1.ReasonPartitioned + ": its partition keeps " + strconv.Itoa(int(w.Partition)) + " pods, not " + strconv.Itoa(int(kept))
 	}
 	return w.finalizerText()
+}
+
+// obstacleText returns the obstacle in the words of a message. Another controller may have scaled the workload to zero for good,
+// and run its pods elsewhere.
+func (w *Workload) obstacleText() string {
+	text := "the workload is " + w.Obstacle
+	if w.Obstacle == autorebootv1.ReasonScaledToZero && w.ScaledBy != "" {
+		text += " by " + w.ScaledBy
+	}
+	return text
 }
 
 // nextSoakEvent returns the next event of a restart that soaks, if any. Too few pods may be available for
