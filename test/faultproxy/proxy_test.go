@@ -51,7 +51,7 @@ func newBench(t *testing.T) *bench {
 		}
 		w.Header().Set("Content-Type", r.Header.Get("Accept"))
 		for {
-			w.(http.Flusher).Flush() //nolint:forcetypeassert // net/http's writer
+			w.(http.Flusher).Flush()
 			select {
 			case <-r.Context().Done():
 				return

@@ -4,6 +4,7 @@
 package rebootpolicy
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -113,7 +114,13 @@ func TestANewPolicyNamesWorkloadsThatAreOlderThanTheirConfiguration(t *testing.T
 	s.secret("creds", "password", "first")
 	s.run(deployment, "older", takes("creds"))
 	s.secret("creds", "password", "second")
-	time.Sleep(time.Second) // times of the API are whole seconds
+	written := time.Now()
+	s.Eventually(func() error {
+		if time.Since(written) <= time.Second { // times of the API are whole seconds
+			return errors.New("the pods would be as old as the Secret")
+		}
+		return nil
+	})
 	s.run(deployment, "newer", takes("creds"))
 	s.policy("p", "{targets: [{kind: Deployment, name: older}, {kind: Deployment, name: newer}], "+onConfig+"}")
 	s.watching("p", 2)
