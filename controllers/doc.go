@@ -52,6 +52,10 @@ package controllers
 // +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=get
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=list
 
+// Whether the ServiceAccount exists that a RebootPolicy or ChaosPod acts as.
+//
+// +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get
+
 // What a RebootPolicy looks at: what is in a ConfigMap or Secret is read where a policy, or a pod template
 // that it targets, names it. Secrets are not listed, and changes are found by reading again
 // (--sources=Poll); config/watch-secrets grants list and watch of Secrets as well.

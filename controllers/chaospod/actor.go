@@ -84,8 +84,12 @@ func (r *Reconciler) runAction(ctx context.Context, o *observation, action chaos
 	if action.Verb == chaos.DeleteCanary {
 		account = "" // the operator's own pod
 	}
-	c, err := r.As(o.key.Namespace, account)
+	c, err := r.As(ctx, o.key.Namespace, account)
 	if err != nil {
+		if controller.IsRefused(err) {
+			result.Outcome = chaos.Forbidden
+			return result, err
+		}
 		return result, fmt.Errorf("client for ServiceAccount %s: %w", account, err)
 	}
 	pod := types.NamespacedName{Namespace: o.key.Namespace, Name: action.Pod}

@@ -90,7 +90,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 		o.Now = time.Now
 	}
 	reconciler := newReconciler(Reconciler{
-		Client: c.GetClient(), Live: c.GetAPIReader(), As: impersonation.New(c.GetClient(), c.GetConfig()).As,
+		Client: c.GetClient(), Live: c.GetAPIReader(), As: impersonation.New(c.GetClient(), c.GetAPIReader(), c.GetConfig()).As,
 		Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now, Ledger: o.Ledger, Suspicions: o.Suspicions, Denied: o.Denied, WithoutNodes: o.WithoutNodes,
 		Freeze: o.Freeze,
 	})

@@ -40,7 +40,7 @@ type Reconciler struct {
 	// Live reads from the API server.
 	Live client.Reader
 	// As returns a client that acts as a ServiceAccount, or as the operator where the name is empty.
-	As func(namespace, serviceAccount string) (client.Client, error)
+	As func(ctx context.Context, namespace, serviceAccount string) (client.Client, error)
 	// Events are written about ChaosPods, victims and their owners.
 	Events recorder.EventRecorder
 	// Now is the clock.

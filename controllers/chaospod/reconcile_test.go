@@ -158,7 +158,9 @@ func TestASuspicionThatBeginsBeforeTheFirstKillHoldsTheRun(t *testing.T) {
 		}
 		return c.Get(ctx, key, into, opts...)
 	}})
-	s.As = func(string, string) (client.Client, error) { return nil, errors.New("this process has ended") }
+	s.As = func(context.Context, string, string) (client.Client, error) {
+		return nil, errors.New("this process has ended")
+	}
 	_, _ = s.Reconcile(ctx, reconcile.Request{NamespacedName: key})
 	planned := s.object().Status.CurrentRun
 	if planned == nil || len(s.killed) > 0 {
@@ -566,7 +568,7 @@ func TestACanaryThatIsRefusedIsToldOnce(t *testing.T) {
 	} {
 		s := newSuite(t, "{dryRun: false, target: {template: {spec: {containers: [{name: main, image: none}]}}}, schedule: {interval: 1h}}")
 		tries := 0
-		s.As = func(string, string) (client.Client, error) {
+		s.As = func(context.Context, string, string) (client.Client, error) {
 			return interceptor.NewClient(s.store, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
 				tries++
 				return refusal

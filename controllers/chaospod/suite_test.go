@@ -86,7 +86,7 @@ func (s *suite) restart() {
 	s.Reconciler = newReconciler(Reconciler{
 		Client: interceptor.NewClient(s.store, interceptor.Funcs{Get: s.cached}), Live: s.store, Ledger: ledger, Events: s,
 		Now: func() time.Time { return s.now }, Denied: []string{"kube-system"}, Suspicions: &probe.Suspicions{},
-		As: func(string, string) (client.Client, error) {
+		As: func(context.Context, string, string) (client.Client, error) {
 			return interceptor.NewClient(s.store, interceptor.Funcs{SubResourceCreate: s.evict}), nil
 		},
 	})

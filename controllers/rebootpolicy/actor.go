@@ -145,7 +145,7 @@ func (o *observation) recordPostponed() []restart.Message {
 // actor restarts workloads through the API server, as the ServiceAccount that a policy names.
 type actor struct {
 	// as returns a client that acts as a ServiceAccount, or as the operator where the name is empty.
-	as func(namespace, serviceAccount string) (client.Client, error)
+	as func(ctx context.Context, namespace, serviceAccount string) (client.Client, error)
 }
 
 var _ Actor = (*actor)(nil)
@@ -154,8 +154,12 @@ var _ Actor = (*actor)(nil)
 // changed since, an annotation is a conflict.
 func (a *actor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, action restart.Action, version string) (restart.Result, error) {
 	result := restart.Result{Action: action, Outcome: restart.Retry}
-	c, err := a.as(policy.Namespace, policy.Spec.ServiceAccountName)
+	c, err := a.as(ctx, policy.Namespace, policy.Spec.ServiceAccountName)
 	if err != nil {
+		if controller.IsRefused(err) {
+			result.Outcome = restart.Refused
+			return result, err
+		}
 		return result, fmt.Errorf("client for ServiceAccount %s: %w", policy.Spec.ServiceAccountName, err)
 	}
 	switch {

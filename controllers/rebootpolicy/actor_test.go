@@ -56,7 +56,7 @@ func (w *fakeAPI) actor() *actor {
 			return w.err
 		},
 	})
-	return &actor{as: func(namespace, account string) (client.Client, error) {
+	return &actor{as: func(_ context.Context, namespace, account string) (client.Client, error) {
 		w.as = namespace + "/" + account
 		return api, nil
 	}}

@@ -123,7 +123,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	reconciler := newReconciler(Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now,
 		Sources: observed, Probes: withSuspicion{probes, o.Suspicions}, Ledger: o.Ledger, Key: o.Key,
-		Actor: &actor{as: impersonation.New(c.GetClient(), c.GetConfig()).As}, enqueuer: enqueuer, WebhookExemptNamespaces: o.WebhookExemptNamespaces,
+		Actor: &actor{as: impersonation.New(c.GetClient(), c.GetAPIReader(), c.GetConfig()).As}, enqueuer: enqueuer, WebhookExemptNamespaces: o.WebhookExemptNamespaces,
 		Freeze: o.Freeze,
 	})
 	enqueueAll := func() { reconciler.watchIndex.EnqueueAll(enqueuer) }

@@ -57,3 +57,23 @@ func TestAServiceAccountRestartsWhatItMayAndNoMore(t *testing.T) {
 		})
 	}
 }
+
+// The API server lets a ServiceAccount be impersonated that does not exist any more, with all that it was granted.
+func TestADeletedServiceAccountRestartsNothing(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.MayBeRefusedIn(s.Namespace)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "web", takes("creds"))
+	s.Make("{apiVersion: v1, kind: ServiceAccount, metadata: {name: restarter}}")
+	s.Grant("impersonator", "{kind: ServiceAccount, name: fairlead-manager, namespace: fairlead-system}",
+		`{apiGroups: [""], resources: [serviceaccounts], resourceNames: [restarter], verbs: [impersonate]}`)
+	s.Grant("restarter", "{kind: ServiceAccount, name: restarter, namespace: "+s.Namespace+"}", "{apiGroups: [apps], resources: [deployments], verbs: [get, patch]}")
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", serviceAccountName: restarter}")
+	s.watching("p", 1)
+	s.Delete("v1", "ServiceAccount", "restarter")
+	s.secret("creds", "password", "second")
+	s.condition("p", autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ReasonForbidden)
+	s.explains("p", autorebootv1.ConditionReady, "the ServiceAccount does not exist")
+	s.restarted(deployment, "web", 0)
+}

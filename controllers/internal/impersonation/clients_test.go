@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
@@ -15,23 +18,30 @@ import (
 func TestClientsOfServiceAccountsAreKeptWithinABound(t *testing.T) {
 	made := map[string]int{}
 	own := fake.NewClientBuilder().Build()
-	c := New(own, nil)
+	live := fake.NewClientBuilder()
+	for _, name := range append(numbers(maxClients+1), "busy") {
+		live.WithObjects(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}})
+	}
+	c := New(own, live.Build(), nil)
 	c.make = func(user string) (client.Client, error) {
 		made[user]++
 		return fake.NewClientBuilder().Build(), nil
 	}
-	if got, err := c.As("shop", ""); err != nil || got != own {
+	if got, err := c.As(t.Context(), "shop", ""); err != nil || got != own {
 		t.Errorf("without a ServiceAccount: %v, %v", got, err)
 	}
 	for i := range maxClients + 1 {
 		for _, account := range []string{fmt.Sprint(i), "busy"} {
-			if _, err := c.As("shop", account); err != nil {
+			if _, err := c.As(t.Context(), "shop", account); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if _, err := c.As("shop", "0"); err != nil {
+	if _, err := c.As(t.Context(), "shop", "0"); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := c.As(t.Context(), "shop", "deleted"); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "does not exist") {
+		t.Errorf("a ServiceAccount that does not exist: %v", err)
 	}
 	if len(c.byUser) != maxClients || c.recent.Len() != maxClients {
 		t.Errorf("%d clients are kept", len(c.byUser))
@@ -46,4 +56,11 @@ func TestClientsOfServiceAccountsAreKeptWithinABound(t *testing.T) {
 			t.Errorf("acts as %s", user)
 		}
 	}
+}
+
+func numbers(n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprint(i))
+	}
+	return names
 }
