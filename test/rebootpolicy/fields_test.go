@@ -241,10 +241,12 @@ func probeCases() []fieldCase {
 			address := s.Servers.Address()
 			server := s.server(s.Servers.GRPC(address + ":7000"))
 			probes(s, "grpc: {host: "+address+", port: 7000, service: shop}, "+often)
-			s.asked(server)
-			if got := server.Counts().Latest[0].Path; got != "shop" {
-				s.Errorf("asked about %q", got)
-			}
+			s.Eventually(func() error {
+				if latest := server.Counts().Latest; len(latest) == 0 || latest[0].Path != "shop" {
+					return fmt.Errorf("requests %+v", latest)
+				}
+				return nil
+			})
 		}},
 		{fields: []string{"triggers.probe.tcpSocket.host", "triggers.probe.tcpSocket.port"}, spec: suspended, acts: func(s *suite) {
 			address := s.Servers.Address()
