@@ -4,8 +4,10 @@
 package chaospod
 
 import (
+	"fmt"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
@@ -23,7 +25,14 @@ func TestATargetWithoutAPodToKillIsToldInWords(t *testing.T) {
 
 	s.chaos("zero", of+"{workload: {kind: Deployment, name: web}}")
 	s.now("zero", "1")
-	s.says("zero", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonTooFewReady, "Deployment web is scaled to zero")
+	s.says("zero", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonTooFewReady, "Deployment web is scaled to zero; to withdraw the request, remove annotation chaos.fairlead.dev/run-now")
+	s.Merge(chaosv1.GroupVersion.String(), "ChaosPod", "zero", "{metadata: {annotations: {chaos.fairlead.dev/run-now: null}}}")
+	s.shows("zero", func(st *chaosv1.ChaosPodStatus) error {
+		if held := meta.FindStatusCondition(st.Conditions, chaosv1.ConditionHeld); held != nil {
+			return fmt.Errorf("still held: %s", held.Message)
+		}
+		return nil
+	})
 	s.Make(s.manifest("none", of+"{selector: {matchLabels: {part: none}}}"))
 	s.says("none", chaosv1.ConditionReady, metav1.ConditionFalse, chaosv1.ReasonNoTarget, "no pod matches spec.target.selector")
 	s.Make(s.manifest("others", of+"{selector: {matchLabels: {part: shop}}}"))

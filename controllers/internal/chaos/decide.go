@@ -181,6 +181,9 @@ func (r *run) start() {
 	case late && !asked:
 		r.recordMissed(r.schedule.latestDue(r.now), held)
 	case held != nil:
+		if asked && (!due || late) { // it waits as long as the hold lasts
+			held.message += "; to withdraw the request, remove annotation " + chaosv1.RunNowAnnotation
+		}
 		r.hold(held)
 		if due && !late {
 			r.requeueAt(ends)
