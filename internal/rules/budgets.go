@@ -40,7 +40,7 @@ func Budgets(what string, workloads []Evicted, budgets []policyv1.PodDisruptionB
 				continue
 			}
 			covering = append(covering, b.Name)
-			if why := neverAllows(b, w.Replicas); why != "" {
+			if why := neverAllows(b, w); why != "" {
 				texts = append(texts, fmt.Sprintf("%s of %s %s: PodDisruptionBudget %s never allows it (%s)", what, w.Kind, w.Name, b.Name, why))
 			}
 		}
@@ -52,10 +52,35 @@ func Budgets(what string, workloads []Evicted, budgets []policyv1.PodDisruptionB
 	return texts
 }
 
+// ProtectsUnready warns of PodDisruptionBudgets that keep a workload as it is once too few of its pods are ready: each
+// eviction is refused, also of the pods that are not ready.
+func ProtectsUnready(what string, workloads []Evicted, budgets []policyv1.PodDisruptionBudget) []string {
+	var texts []string
+	for i := range workloads {
+		w := &workloads[i]
+		for j := range budgets {
+			b := &budgets[j]
+			selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+			if err != nil || !selector.Matches(k8slabels.Set(w.Labels)) || neverAllows(b, w) != "" {
+				continue
+			}
+			if p := b.Spec.UnhealthyPodEvictionPolicy; p == nil || *p != policyv1.AlwaysAllow {
+				texts = append(texts, fmt.Sprintf("%s of %s %s: PodDisruptionBudget %s allows no eviction of pods that are not ready while too few are; set its spec.unhealthyPodEvictionPolicy to AlwaysAllow",
+					what, w.Kind, w.Name, b.Name))
+			}
+		}
+	}
+	return texts
+}
+
 // neverAllows returns why a budget allows no disruption even while all pods are healthy; empty where it does.
-// It may select pods of other workloads too: those that the API server expects count.
-func neverAllows(b *policyv1.PodDisruptionBudget, replicas int) string {
-	pods := max(replicas, int(b.Status.ExpectedPods))
+// It may select pods of other workloads too: those that the API server expects count. Of a DaemonSet, which has no scale, the
+// API server can count none (kubernetes/kubernetes#106309).
+func neverAllows(b *policyv1.PodDisruptionBudget, w *Evicted) string {
+	if w.Kind == "DaemonSet" && (b.Spec.MaxUnavailable != nil || b.Spec.MinAvailable != nil && b.Spec.MinAvailable.Type == intstr.String) {
+		return "for a DaemonSet, only minAvailable as a number works"
+	}
+	pods := max(w.Replicas, int(b.Status.ExpectedPods))
 	scaled := func(v *intstr.IntOrString) (int, bool) {
 		n, err := intstr.GetScaledValueFromIntOrPercent(v, pods, true)
 		return n, err == nil

@@ -57,3 +57,44 @@ func TestBudgetsThatNeverAllowAnEvictionAreWarnedOf(t *testing.T) {
 		}
 	}
 }
+
+func TestABudgetThatCountsNoPodsOfADaemonSetIsWarnedOf(t *testing.T) {
+	percent, number := intstr.FromString("50%"), intstr.FromInt32(1)
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
+	for name, test := range map[string]struct {
+		spec policyv1.PodDisruptionBudgetSpec
+		want bool
+	}{
+		"maxUnavailable":        {policyv1.PodDisruptionBudgetSpec{Selector: selector, MaxUnavailable: &number}, true},
+		"maxUnavailable in %":   {policyv1.PodDisruptionBudgetSpec{Selector: selector, MaxUnavailable: &percent}, true},
+		"minAvailable in %":     {policyv1.PodDisruptionBudgetSpec{Selector: selector, MinAvailable: &percent}, true},
+		"minAvailable":          {policyv1.PodDisruptionBudgetSpec{Selector: selector, MinAvailable: &number}, false},
+		"one of other pods too": {policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}, MaxUnavailable: &number}, true},
+	} {
+		got := Budgets("Evict restarts no pod", []Evicted{{Kind: "DaemonSet", Name: "agent", Labels: map[string]string{"app": "agent"}, Replicas: 3}},
+			[]policyv1.PodDisruptionBudget{{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: test.spec}})
+		const words = "Evict restarts no pod of DaemonSet agent: PodDisruptionBudget b never allows it (for a DaemonSet, only minAvailable as a number works)"
+		if all := strings.Join(got, "\n"); (all == words) != test.want || !test.want && all != "" {
+			t.Errorf("%s: %q", name, all)
+		}
+	}
+}
+
+func TestABudgetThatProtectsUnreadyPodsIsWarnedOf(t *testing.T) {
+	always, healthy, most := policyv1.AlwaysAllow, policyv1.IfHealthyBudget, intstr.FromInt32(1)
+	for name, test := range map[string]struct {
+		how  *policyv1.UnhealthyPodEvictionPolicyType
+		app  string
+		want bool
+	}{
+		"the default": {nil, "web", true}, "the same": {&healthy, "web", true}, "always": {&always, "web", false}, "another": {nil, "db", false},
+	} {
+		b := policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: policyv1.PodDisruptionBudgetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": test.app}}, MaxUnavailable: &most, UnhealthyPodEvictionPolicy: test.how,
+		}}
+		got := ProtectsUnready("Evict restarts no pod", []Evicted{{Kind: "Deployment", Name: "web", Labels: map[string]string{"app": "web"}, Replicas: 3}}, []policyv1.PodDisruptionBudget{b})
+		if all := strings.Join(got, "\n"); (all != "") != test.want || test.want && !strings.Contains(all, "unhealthyPodEvictionPolicy to AlwaysAllow") {
+			t.Errorf("%s: %q", name, all)
+		}
+	}
+}

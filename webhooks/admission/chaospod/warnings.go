@@ -6,6 +6,7 @@ package chaospod
 import (
 	"context"
 
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
@@ -38,7 +39,10 @@ func (w *webhook) budgets(ctx context.Context, obj *chaosv1.ChaosPod) []string {
 			selector = compiled
 		}
 	}
-	return w.options.Warnings.Budgets(ctx, obj.Namespace, what, func(evicted *commonrules.Evicted, _ labels.Set) bool {
+	rule := func(all []commonrules.Evicted, budgets []policyv1.PodDisruptionBudget) []string {
+		return commonrules.Budgets(what, all, budgets)
+	}
+	return w.options.Warnings.Budgets(ctx, obj.Namespace, rule, func(evicted *commonrules.Evicted, _ labels.Set) bool {
 		return workload != nil && evicted.Kind == string(workload.Kind) && evicted.Name == workload.Name || selector.Matches(labels.Set(evicted.Labels))
 	})
 }

@@ -6,6 +6,8 @@ package rebootpolicy
 import (
 	"context"
 
+	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -22,16 +24,42 @@ func (w *webhook) overlaps(ctx context.Context, obj *autorebootv1.RebootPolicy) 
 	return rules.Overlaps(obj, others.Items)
 }
 
-// budgets warns of PodDisruptionBudgets that never allow what obj evicts, and of Deployments that have no pod meanwhile.
+// budgets warns of PodDisruptionBudgets that never allow what obj evicts, of those that protect what it is to restart because it
+// is stuck, and of Deployments that have no pod meanwhile.
 func (w *webhook) budgets(ctx context.Context, obj *autorebootv1.RebootPolicy) []string {
 	if !rules.Evicts(&obj.Spec) {
 		return nil
 	}
+	rule := func(all []commonrules.Evicted, budgets []policyv1.PodDisruptionBudget) []string {
+		texts := commonrules.Budgets("spec.strategy.type: Evict restarts no pod", all, budgets)
+		if rules.HasProbe(&obj.Spec) {
+			texts = append(texts, commonrules.ProtectsUnready("spec.strategy.type: Evict restarts no pod", all, budgets)...)
+		}
+		return texts
+	}
 	evicts := func(evicted *commonrules.Evicted, set labels.Set) bool {
 		return selects(&obj.Spec, autorebootv1.TargetKind(evicted.Kind), evicted.Name, set)
 	}
-	return append(w.options.Warnings.Budgets(ctx, obj.Namespace, "spec.strategy.type: Evict restarts no pod", evicts),
-		w.options.Warnings.LonePods(ctx, obj.Namespace, "spec.strategy.type: Evict", evicts)...)
+	return append(w.options.Warnings.Budgets(ctx, obj.Namespace, rule, evicts), w.options.Warnings.LonePods(ctx, obj.Namespace, "spec.strategy.type: Evict", evicts)...)
+}
+
+// rollouts warns of targets whose rollout may never end.
+func (w *webhook) rollouts(ctx context.Context, obj *autorebootv1.RebootPolicy) []string {
+	var deployments appsv1.DeploymentList
+	if rules.Evicts(&obj.Spec) || !w.options.Warnings.ListCluster(ctx, obj.Namespace, &appsv1.Deployment{}, &deployments) {
+		return nil
+	}
+	var texts []string
+	for i := range deployments.Items {
+		d := &deployments.Items[i]
+		if !selects(&obj.Spec, autorebootv1.TargetDeployment, d.Name, d.Labels) {
+			continue
+		}
+		if text := commonrules.Rollout(d); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }
 
 // selects reports whether a target of a spec is this workload.

@@ -58,6 +58,7 @@ func New(o Options) map[string]http.Handler {
 func (w *webhook) validate(ctx context.Context, req admission.Request, obj, old *autorebootv1.RebootPolicy) ([]string, field.ErrorList) {
 	warnings := rules.Warnings(obj, old)
 	warnings = append(warnings, w.budgets(ctx, obj)...)
+	warnings = append(warnings, w.rollouts(ctx, obj)...)
 	warnings = append(warnings, w.overlaps(ctx, obj)...)
 
 	errs := rules.Validate(obj, old)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
@@ -16,12 +17,15 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
+// BudgetRule returns the warnings about workloads and the PodDisruptionBudgets of their namespace.
+type BudgetRule func([]rules.Evicted, []policyv1.PodDisruptionBudget) []string
+
 // budgetsTimeout bounds the read of PodDisruptionBudgets.
 const budgetsTimeout = time.Second
 
-// Budgets warns of PodDisruptionBudgets that never allow the eviction of what an object selects. Selects is
-// called with each workload and its own labels; what begins each warning.
-func (r *Reader) Budgets(ctx context.Context, namespace, what string, selects func(*rules.Evicted, labels.Set) bool) []string {
+// Budgets warns by rule of the PodDisruptionBudgets of what an object selects. Selects is called with each workload and its
+// own labels.
+func (r *Reader) Budgets(ctx context.Context, namespace string, rule BudgetRule, selects func(*rules.Evicted, labels.Set) bool) []string {
 	evicted := r.evicted(ctx, namespace, selects)
 	if len(evicted) == 0 {
 		return nil
@@ -33,7 +37,7 @@ func (r *Reader) Budgets(ctx context.Context, namespace, what string, selects fu
 		r.options.Logger.V(1).Info("no warnings of PodDisruptionBudgets", "namespace", namespace, "reason", err.Error())
 		return nil
 	}
-	return rules.Budgets(what, evicted, list.Items)
+	return rule(evicted, list.Items)
 }
 
 // LonePods warns of Deployments of one replica, whose only pod an object evicts: nothing takes its place before. Selects is
