@@ -84,8 +84,8 @@ func stripPod(in any) (any, error) {
 	pod.ObjectMeta = identity(&pod.ObjectMeta)
 	pod.Finalizers = finalizers
 	pod.Labels = labels // the gate NoPods selects by them
-	pod.Spec = corev1.PodSpec{}
-	pod.Status = corev1.PodStatus{Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, Conditions: keptConditions(pod.Status.Conditions)}
+	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName}
+	pod.Status = corev1.PodStatus{Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, Conditions: keptConditions(pod)}
 	setRestarts(pod, total-beforeReady, beforeReady)
 	return pod, nil
 }
@@ -123,16 +123,20 @@ func identity(of *metav1.ObjectMeta) metav1.ObjectMeta {
 	return kept
 }
 
-// keptConditions returns only the condition Ready, and why the pod cannot be scheduled. It returns none where there were none,
+// maxWaitsFor is the length of what a pod that is not ready waits for, in bytes.
+const maxWaitsFor = 256
+
+// keptConditions returns only the condition Ready, with what the pod waits for, and why the pod cannot be scheduled. It returns none where there were none,
 // as in a pod that was just created.
-func keptConditions(all []corev1.PodCondition) []corev1.PodCondition {
+func keptConditions(pod *corev1.Pod) []corev1.PodCondition {
+	all := pod.Status.Conditions
 	if len(all) == 0 {
 		return nil
 	}
 	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionUnknown}
 	for i := range all {
 		if all[i].Type == corev1.PodReady {
-			ready.Status = all[i].Status
+			ready.Status, ready.Message = all[i].Status, events.Truncate(workloads.WaitsFor(pod), maxWaitsFor)
 		}
 	}
 	kept := []corev1.PodCondition{ready}

@@ -165,7 +165,11 @@ func (c *conditions) setProgressing(o *observation) {
 		}
 		what := phaseText(f.Phase)
 		if f.BlockedBy != "" {
-			what += ", which the PodDisruptionBudget " + f.BlockedBy + " refuses"
+			budget := f.BlockedBy
+			if w := o.workload(f.UID); w != nil {
+				budget = w.BlockedText(f)
+			}
+			what += ", which is refused by the PodDisruptionBudget " + budget
 		}
 		if f.Refusal != nil {
 			what += ", but " + f.Refusal.Message
@@ -173,6 +177,9 @@ func (c *conditions) setProgressing(o *observation) {
 		if w := o.workload(f.UID); w != nil {
 			if stopped := w.Stopped(f); stopped != "" {
 				what += ", but " + stopped
+			}
+			if lost := w.LostText(); lost != "" {
+				what += ", without " + lost
 			}
 		}
 		all = append(all, fmt.Sprintf("%s %s: %s (%s)", f.Kind, f.Name, what, strings.Join(f.Triggers, ", ")))

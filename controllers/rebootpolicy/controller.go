@@ -84,6 +84,9 @@ type Options struct {
 	ProbeWorkers int
 	// Freeze has the blackouts of the whole cluster, which hold restarts. Defaults to nil: none.
 	Freeze *freeze.Freeze
+	// WithoutNodes reads no nodes, so that a pod on a node that is not ready fails a restart until its own end is overdue.
+	// For an operator without the right to get nodes. Defaults to false.
+	WithoutNodes bool
 	// Registerer of metrics. Defaults to nil: metrics are not registered.
 	Registerer prometheus.Registerer
 	// Wrap returns what is called instead of the reconciler, and calls it. Defaults to nil: the reconciler itself.
@@ -124,7 +127,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now,
 		Sources: observed, Probes: withSuspicion{probes, o.Suspicions}, Ledger: o.Ledger, Key: o.Key,
 		Actor: &actor{as: impersonation.New(c.GetClient(), c.GetAPIReader(), c.GetConfig()).As}, enqueuer: enqueuer, WebhookExemptNamespaces: o.WebhookExemptNamespaces,
-		Freeze: o.Freeze,
+		Freeze: o.Freeze, WithoutNodes: o.WithoutNodes,
 	})
 	enqueueAll := func() { reconciler.watchIndex.EnqueueAll(enqueuer) }
 	o.Freeze.Subscribe(enqueueAll)

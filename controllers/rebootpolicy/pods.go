@@ -82,7 +82,13 @@ func (w *workload) addPods(pods []corev1.Pod, versions *podCreationVersions) {
 		}
 		pod := restart.Pod{
 			Name: p.Name, UID: p.UID, Created: p.CreationTimestamp.Time, Version: versions.createdAt(p.UID), Ready: workloads.IsReady(p),
-			Terminating: !p.DeletionTimestamp.IsZero(),
+			Terminating: !p.DeletionTimestamp.IsZero(), Node: p.Spec.NodeName,
+		}
+		if !pod.Ready {
+			pod.WaitsFor = workloads.WaitsFor(p)
+		}
+		if pod.Terminating {
+			pod.Ends = p.DeletionTimestamp.Time
 		}
 		if finalizers := keptFinalizers(p); len(finalizers) > 0 {
 			pod.Finalizer = finalizers[0]

@@ -43,6 +43,8 @@ type Reconciler struct {
 	Freeze *freeze.Freeze
 	// Actor restarts workloads.
 	Actor Actor
+	// WithoutNodes reads no nodes: which are lost is not known.
+	WithoutNodes bool
 	// WebhookExemptNamespaces are namespaces that no admission webhook is called for: nothing is restarted
 	// there.
 	WebhookExemptNamespaces []string
@@ -51,6 +53,7 @@ type Reconciler struct {
 	watchIndex  *controller.WatchIndex[*watchSet]
 	podVersions *podCreationVersions
 	states      *controller.States[objectState]
+	nodes       *nodes
 	former      *formerPolicies
 	ownWrites   *controller.OwnWrites
 	metrics     *metrics
@@ -62,7 +65,7 @@ func newReconciler(r Reconciler) *Reconciler {
 	}
 	r.watchIndex, r.podVersions = &controller.WatchIndex[*watchSet]{}, &podCreationVersions{}
 	r.states, r.metrics, r.ownWrites = &controller.States[objectState]{}, newMetrics(r.Now), &controller.OwnWrites{}
-	r.former = &formerPolicies{}
+	r.former, r.nodes = &formerPolicies{}, &nodes{}
 	return &r
 }
 
@@ -162,6 +165,9 @@ func (r *Reconciler) observe(ctx context.Context, o *observation) (err error) {
 	}
 	r.enqueuer.SetInterval(o.key, o.interval())
 	if err := r.readPods(ctx, o); err != nil {
+		return err
+	}
+	if err := r.findLostPods(ctx, o); err != nil {
 		return err
 	}
 	if o.budgetBlocks, err = r.budgetBlocks(ctx, o); err != nil {

@@ -9,9 +9,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -122,4 +125,30 @@ func TestAnInformerSeesACompressedWatchOverHTTP2(t *testing.T) {
 	}
 	cancel()
 	factory.Shutdown()
+}
+
+// A disruption budget that is still being processed asks for 10 s, and client-go would ask it ten times.
+func TestAnEvictionThatIsRefusedIsAskedForOnce(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = w.Write([]byte(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "TooManyRequests", "code": 429, "details": {
+			"retryAfterSeconds": 1, "causes": [{"reason": "DisruptionBudget", "message": "The disruption budget b is still being processed by the server."}]}}`))
+	}))
+	defer server.Close()
+	api, _, err := ForConfig(&rest.Config{Host: server.URL}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(api)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = client.PolicyV1().Evictions("a").Evict(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "a"}})
+	if !apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) || asked.Load() != 1 {
+		t.Errorf("asked %d times: %v", asked.Load(), err)
+	}
 }

@@ -9,6 +9,7 @@
 //   - A watch that nothing arrives on for longer than the API server is ever silent is ended, so that its client
 //     starts it again (watch.go). The API server sends a bookmark each minute, to who asks for them.
 //   - A 404 that is not the API server's is an error (internal/apistatus).
+//   - An eviction that is refused is not sent again by client-go: its caller decides when.
 //
 // The package never retries a request, and never changes one.
 package apitransport

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -112,6 +113,10 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		t.release(over)
 		return nil, err
+	}
+	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/eviction") {
+		// client-go would wait ten times for as long as a disruption budget asks for, which is 100 s, and hold a worker.
+		response.Header.Del("Retry-After")
 	}
 	if r.URL.Query().Has("watch") {
 		response.Body = t.newWatchBody(response.Body, r, func() { t.replace(over) })

@@ -245,3 +245,47 @@ func TestAWorkloadThatAnotherControllerScaledToZeroNamesIt(t *testing.T) {
 		return nil
 	})
 }
+
+// TestARolloutThatCannotEndIsToldBeforeAndAfter has a volume that two pods may not share, a quota that lets no pod more in, and
+// pods that do not share a node with as many replicas as there are nodes.
+func TestARolloutThatCannotEndIsToldBeforeAndAfter(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "crowded", takes("creds"))
+	s.run(deployment, "apart", takes("creds"), replicas(3), surge(1), with([]any{map[string]any{
+		"topologyKey": "kubernetes.io/hostname", "labelSelector": map[string]any{"matchLabels": map[string]any{"app": "apart"}},
+	}}, "spec", "template", "spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"))
+	s.policy("p", "{"+targets(deployment, "apart", "crowded")+", "+onConfig+", concurrency: {maxTargets: 1}, verification: {soak: 1s, timeout: 8s, onFailure: Continue}}")
+	s.watching("p", 2)
+	s.secret("creds", "password", "second")
+	s.Eventually(func() error { // the pod that finds no node is there
+		if n := len(s.pods("apart")); n != 4 {
+			return fmt.Errorf("%d pods", n)
+		}
+		return nil
+	})
+	s.Make("{apiVersion: v1, kind: ResourceQuota, metadata: {name: few}, spec: {hard: {pods: 5}}}")
+	for name, words := range map[string][2]string{"apart": {"Unschedulable: pod apart-", "nodes are available"}, "crowded": {"ReplicaFailure: ", "exceeded quota"}} {
+		s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
+			for _, record := range of(st.History, name) {
+				if record.Reason == autorebootv1.ReasonTimedOut && strings.Contains(record.Message, words[0]) && strings.Contains(record.Message, words[1]) {
+					return nil
+				}
+			}
+			return fmt.Errorf("%s: want %q", name, words)
+		})
+	}
+
+	s.workload(deployment, "db", "{containers: [{name: main, image: none}], volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]}")
+	tries := 0
+	s.Eventually(func() error { // replicas learn of the workload a moment later
+		tries++
+		_, told, err := s.Try(s.manifest(fmt.Sprint("w-", tries), "{suspend: true, "+targets(deployment, "db")+", "+onConfig+"}"), "apply", "-f", "-")
+		s.Must(err)
+		if !strings.Contains(told, "PersistentVolumeClaim data is ReadWriteOnce") {
+			return fmt.Errorf("told %q", told)
+		}
+		return nil
+	})
+}

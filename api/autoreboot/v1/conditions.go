@@ -108,6 +108,9 @@ const (
 	ReasonNewerPods = "NewerPods"
 	// ReasonTimedOut says that the workload was not available in time.
 	ReasonTimedOut = "TimedOut"
+	// ReasonNodeUnreachable says that a rollout waited for nothing but pods that could neither become ready nor end, such as on
+	// a node that is not ready.
+	ReasonNodeUnreachable = "NodeUnreachable"
 	// ReasonContainerRestarts says that containers restarted more often than is forgiven.
 	ReasonContainerRestarts = "ContainerRestarts"
 	// ReasonUnavailable says that the workload did not stay available through the soak.

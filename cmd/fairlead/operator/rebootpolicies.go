@@ -83,6 +83,7 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 		OnSuspect:               r.disruptions.suspicions.OnSuspect("RebootPolicy", a.suspects("RebootPolicy")),
 		ProbeWorkers:            settings.ProbeWorkers,
 		Freeze:                  r.disruptions.freeze,
+		WithoutNodes:            !a.config.ClusterAccess,
 		Registerer:              a.metrics,
 		Wrap:                    tolerantcache.IgnoreUndecodable("RebootPolicy", a.wrap("RebootPolicy")),
 	})

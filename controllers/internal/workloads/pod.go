@@ -55,6 +55,23 @@ func Unschedulable(conditions []corev1.PodCondition) *corev1.PodCondition {
 	return nil
 }
 
+// WaitsFor returns why a pod is not ready, in the words of its containers; empty where it is, or nothing says so.
+func WaitsFor(pod *corev1.Pod) string {
+	for _, all := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range all {
+			if waiting := all[i].State.Waiting; waiting != nil && waiting.Reason != "" {
+				return strings.TrimSuffix("container "+all[i].Name+": "+waiting.Reason+": "+waiting.Message, ": ")
+			}
+		}
+	}
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status != corev1.ConditionTrue {
+			return c.Message
+		}
+	}
+	return ""
+}
+
 // Restarts returns how often the containers of a pod restarted, and how many of these may have been before the pod was first
 // ready. Those of init containers and sidecars do not count: the pod is not ready without them. Nor do those of a container
 // that a resize restarts, unless it is backing off. A container without a probe is ready as soon as it runs.

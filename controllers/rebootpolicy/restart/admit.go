@@ -36,11 +36,11 @@ func heldUntil(reason, message string, until time.Time) admission {
 	return v
 }
 
-// admit returns Start, or the result of the first check that applies. Each check bears the name of the reason that
-// it yields. Whether the restart is still needed comes first, then what only a user can change.
+// admit returns Start, or the result of the first check that applies, for a restart that is still needed. Each check bears the
+// name of the reason that it yields. What only a user can change comes first.
 func (r *run) admit(t *target) admission {
 	checks := []func(*target) (admission, bool){
-		r.checkSuperseded, r.checkSuspendedOrHalted, r.checkObstacle, r.checkSourceUnknown, r.checkRefused, r.checkDebouncing, r.checkRolloutInProgress, r.checkBackoff, r.checkCooldown,
+		r.checkSuspendedOrHalted, r.checkObstacle, r.checkSourceUnknown, r.checkRefused, r.checkDebouncing, r.checkRolloutInProgress, r.checkBackoff, r.checkCooldown,
 		r.checkLimitReached, r.checkOutsideWindow, r.checkGateClosed, r.checkProbesInconclusive, r.checkSourceMissing, r.checkLowerWave,
 		r.checkChaosActive, r.checkConcurrencyLimit, r.checkDryRun,
 	}
@@ -204,7 +204,7 @@ func (w *Workload) standstill() time.Time { return latest(w.newestPod(), w.Progr
 
 // isChanging reports whether the workload's controller has not seen its latest spec, or a pod is about to end.
 func (w *Workload) isChanging() bool {
-	return w.Outdated == nil || slices.ContainsFunc(w.Pods, func(p Pod) bool { return p.Terminating })
+	return w.Outdated == nil || slices.ContainsFunc(w.Pods, func(p Pod) bool { return p.Terminating && p.Lost == "" })
 }
 
 func (r *run) checkBackoff(t *target) (admission, bool) {

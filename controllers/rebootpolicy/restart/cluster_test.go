@@ -19,12 +19,13 @@ const configSource = "ConfigMap/a"
 
 // simPod is a pod of the simulated cluster. reads is what it found in each source as it was made.
 type simPod struct {
-	name     string
-	created  time.Time
-	ready    time.Time
-	revision int
-	reads    [2]int
-	restarts int32
+	name        string
+	created     time.Time
+	ready       time.Time
+	revision    int
+	reads       [2]int
+	restarts    int32
+	terminating bool
 }
 
 // simWorkload is a workload with its controller and its owner.
@@ -46,6 +47,8 @@ type simWorkload struct {
 	// budget refuses evictions, twoBudgets makes them impossible to decide, and refusing is admission that refuses
 	// every change.
 	budget, twoBudgets, refusing bool
+	// lost is one whose first pod is on a node that is not ready: it can neither become ready nor end.
+	lost bool
 	// unselected is one that no label has the policy select.
 	unselected bool
 	// paused has its controller replace no pod. revisions are those that carry each restart.
@@ -110,7 +113,7 @@ func (w *simCluster) podOf(s *simWorkload) simPod {
 
 func (w *simCluster) createPod(s *simWorkload) {
 	w.born++
-	s.uid, s.generation, s.revision, s.restartID, s.pods, s.revisions = fmt.Sprintf("uid-%d", w.born), 1, 1, "", nil, nil
+	s.uid, s.generation, s.revision, s.restartID, s.pods, s.revisions, s.lost = fmt.Sprintf("uid-%d", w.born), 1, 1, "", nil, nil, false
 	for range s.desired {
 		p := w.podOf(s)
 		p.ready = w.now
@@ -119,7 +122,15 @@ func (w *simCluster) createPod(s *simWorkload) {
 }
 
 func (s *simWorkload) ready(p *simPod, now time.Time) bool {
-	return !p.ready.After(now) && !s.broken
+	return !p.ready.After(now) && !s.broken && !s.isLost(p)
+}
+
+// isLost reports whether a pod can neither become ready nor end. Where there are three, its controller spares one.
+func (s *simWorkload) isLost(p *simPod) bool { return s.lost && p == &s.pods[0] }
+
+// isTerminating reports whether a lost pod is being deleted: its successor is made once its node is back.
+func (s *simWorkload) isTerminating(p *simPod) bool {
+	return s.isLost(p) && (p.terminating || p.revision != s.revision && !s.paused)
 }
 
 // advance lets time go by for controllers, owners and containers.
@@ -156,20 +167,26 @@ func (w *simCluster) reconcile(s *simWorkload) {
 			s.pods[i].restarts++
 		}
 	}
+	if len(s.pods) > 0 && s.pods[0].terminating && !s.lost {
+		s.pods[0] = w.podOf(s)
+	}
 	if s.paused {
 		return
 	}
 	for i := range s.pods {
 		p := &s.pods[i]
-		if p.revision == s.revision && !s.ready(p, w.now) {
+		if p.revision == s.revision && !s.ready(p, w.now) && !(s.isLost(p) && len(s.pods) >= 3) {
 			return // One at a time.
 		}
 	}
 	for i := range s.pods {
-		if s.pods[i].revision != s.revision {
-			s.pods[i] = w.podOf(s)
-			return
+		if s.pods[i].revision == s.revision || s.isLost(&s.pods[i]) && len(s.pods) >= 3 {
+			continue
 		}
+		if !s.isLost(&s.pods[i]) {
+			s.pods[i] = w.podOf(s)
+		}
+		return
 	}
 }
 
@@ -229,6 +246,13 @@ func (w *simCluster) view(s *simWorkload, token string) Workload {
 		p := &s.pods[i]
 		ready := s.ready(p, w.now)
 		v.Pods = append(v.Pods, Pod{Name: p.name, UID: types.UID(s.uid + p.name), Created: p.created, Ready: ready, Restarts: p.restarts})
+		if s.isLost(p) {
+			pod := &v.Pods[i]
+			pod.Node, pod.Lost, pod.Terminating = "node-7", "which is not ready", s.isTerminating(p)
+		}
+		if ready {
+			v.AvailablePods++
+		}
 		v.Updated = v.Updated && (p.revision == s.revision || s.paused)
 		if p.revision != s.revision {
 			*v.Outdated++
@@ -311,6 +335,10 @@ func (w *simCluster) evict(s *simWorkload, a Action) Outcome {
 		}
 		if s.budget {
 			return Blocked
+		}
+		if s.isLost(&s.pods[i]) {
+			s.pods[i].terminating = true
+			continue
 		}
 		s.pods[i] = w.podOf(s)
 	}

@@ -141,6 +141,14 @@ func (r *run) startPending() {
 	slices.SortStableFunc(queue, func(a, b *target) int {
 		return cmp.Or(cmp.Compare(orderFirst(r.hasPriority(a)), orderFirst(r.hasPriority(b))), cmp.Compare(a.workload.Wave, b.workload.Wave), a.Pending.Since.Compare(b.Pending.Since.Time))
 	})
+	// What is not needed any more holds no other target.
+	queue = slices.DeleteFunc(queue, func(t *target) bool {
+		v, superseded := r.checkSuperseded(t)
+		if superseded {
+			r.apply(t, v.occurrence)
+		}
+		return superseded
+	})
 	// A target over its limit halts the policy, also for those before it in the queue.
 	for _, t := range queue {
 		if v := r.admit(t); v.event == OverLimit {

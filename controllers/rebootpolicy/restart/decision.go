@@ -133,9 +133,16 @@ type Pod struct {
 	// yet. Each is empty where it is not known.
 	Version, AbsentAt string
 	Ready             bool
-	Terminating       bool
+	// Terminating means that it is being deleted, and Ends when its grace period is over.
+	Terminating bool
+	Ends        time.Time
 	// Finalizer is the first of a pod that is being deleted: it exists until its finalizers are gone.
 	Finalizer string
+	// WaitsFor is why it is not ready, in the words of Kubernetes; empty where nothing says so.
+	WaitsFor string
+	// Node is where it runs, and Lost why it can neither become ready nor end there, in the words of a message such as
+	// "which is not ready". Lost is empty when normal.
+	Node, Lost string
 	// Restarts of its containers together, except those of init containers and those of a resize.
 	// RestartsBeforeReady are those which may have been before the pod was first ready.
 	Restarts, RestartsBeforeReady int32

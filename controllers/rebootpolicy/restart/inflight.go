@@ -4,6 +4,7 @@
 package restart
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -68,17 +69,17 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 	case autorebootv1.PhaseRollingOut:
 		// Every pod is of the revision that carries the id. Their age does not count: it is measured by the clock
 		// of another machine.
-		if w.Complete && w.Generation >= f.Generation && w.isReplaced(f) {
+		if w.Generation >= f.Generation && (w.Complete && w.isReplaced(f) || w.isReplacedButLost(f)) {
 			return occurrence{event: PodsReplaced}, true
 		}
 	case autorebootv1.PhaseEvicting:
-		if w.Available && w.Desired > 0 && w.allPodsNewAndReady(f) {
+		if w.Desired > 0 && (w.Available || w.isAvailableButLost()) && w.allPodsNewAndReady(f) {
 			return occurrence{event: PodsReplaced}, true
 		}
 		if f.BlockedTime != nil && !r.now.Before(f.BlockedTime.Add(r.evictTimeout)) {
 			o := r.failure(t, autorebootv1.ReasonEvictionBlocked)
 			if f.BlockedBy != "" {
-				o.message = "by the PodDisruptionBudget " + f.BlockedBy
+				o.message = "by the PodDisruptionBudget " + w.BlockedText(f)
 			}
 			return o, true
 		}
@@ -89,10 +90,11 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 		if w.Unselected {
 			return occurrence{event: Unselected, reason: autorebootv1.ReasonUnselected}, true
 		}
-		o := r.failure(t, autorebootv1.ReasonTimedOut)
-		if o.message = w.Stopped(f); o.message == "" && w.Shortage.Reason != "" {
-			o.message = w.Shortage.Reason + ": " + w.Shortage.Message
+		if f.Phase == autorebootv1.PhaseRollingOut && w.waitsForLost() {
+			return occurrence{event: NodeLost, reason: autorebootv1.ReasonNodeUnreachable, message: w.LostText()}, true
 		}
+		o := r.failure(t, autorebootv1.ReasonTimedOut)
+		o.message = cmp.Or(w.Stopped(f), w.shortageText(), w.LostText(), w.unreadyText())
 		return o, true
 	}
 	return occurrence{}, false
@@ -156,7 +158,7 @@ func (r *run) nextSoakEvent(t *target, f *autorebootv1.InFlightRestart) (occurre
 		o.message = w.Stopped(f)
 		return o, !r.now.Before(until)
 	}
-	short := w.podsMissing(f)
+	short := w.podsMissing(f) - w.lostPods()
 	if short <= 0 {
 		if f.UnavailableTime != nil { // it soaks on, without a slot
 			r.release(f)
@@ -172,7 +174,9 @@ func (r *run) nextSoakEvent(t *target, f *autorebootv1.InFlightRestart) (occurre
 		until = latest(until, latest(ends, timeOf(f.StartedTime).Add(r.timeout)))
 	}
 	r.requeueAt(until)
-	return r.failure(t, autorebootv1.ReasonUnavailable), !r.now.Before(until)
+	o := r.failure(t, autorebootv1.ReasonUnavailable)
+	o.message = cmp.Or(w.shortageText(), w.LostText(), w.unreadyText())
+	return o, !r.now.Before(until)
 }
 
 // podsWanted returns how many pods must be available: the smaller of those desired now and when the soak began.

@@ -91,7 +91,12 @@ func waits(st *autorebootv1.RebootPolicyStatus, uid types.UID, trigger string) b
 
 // lacksContent reports whether a workload has a pod without what the source has.
 func (m *model) lacksContent(s *simWorkload) bool {
-	return slices.ContainsFunc(s.pods, func(p simPod) bool { return p.reads[0] != m.sources[0].content })
+	for i := range s.pods {
+		if p := &s.pods[i]; p.reads[0] != m.sources[0].content && !s.isTerminating(p) {
+			return true
+		}
+	}
+	return false
 }
 
 // targetIn returns the target of a workload; an empty one where there is none.

@@ -106,7 +106,10 @@ func (m *model) checkVerified(n Message) {
 	if s.desired == 0 {
 		m.fail("%s is verified without a pod", n.Ended.ID)
 	}
-	for _, p := range s.pods {
+	for i, p := range s.pods {
+		if s.isLost(&s.pods[i]) {
+			continue // which the message says
+		}
 		if revision := s.revisions[n.Ended.ID]; p.revision < revision || revision == 0 && p.created.Before(m.planned[n.Ended.ID+s.uid]) {
 			m.fail("%s is verified, and pod %s is older", n.Ended.ID, p.name)
 		}
@@ -183,7 +186,7 @@ func (m *model) runUntilIdle() {
 		m.sources[i].unknown = false
 	}
 	for _, s := range m.workloads {
-		s.broken, s.looping, s.reverts, s.budget, s.twoBudgets, s.refusing, s.wedged, s.paused, s.unselected = false, false, false, false, false, false, false, false, false
+		s.broken, s.looping, s.reverts, s.budget, s.twoBudgets, s.refusing, s.wedged, s.paused, s.unselected, s.lost = false, false, false, false, false, false, false, false, false, false
 		s.desired = max(s.desired, 1)
 		if s.uid == "" {
 			m.createPod(s)

@@ -49,6 +49,10 @@ func schedule(seed uint64) []step {
 	for i := range steps {
 		steps[i] = step{whats[random.IntN(len(whats))], random.IntN(8), spans[random.IntN(len(spans))], crashes[random.IntN(len(crashes))]}
 	}
+	if seed%8 == 1 { // in the others each seed has the history that it had before there were nodes
+		lost := step{"lose", random.IntN(8), 0, ""}
+		steps = slices.Insert(steps, random.IntN(len(steps)), lost)
+	}
 	return steps
 }
 
@@ -181,7 +185,9 @@ func (m *model) event(s step) {
 	case "break":
 		target.broken = true
 	case "mend":
-		target.broken, target.looping, target.reverts, target.budget, target.twoBudgets, target.refusing = false, false, false, false, false, false
+		target.broken, target.looping, target.reverts, target.budget, target.twoBudgets, target.refusing, target.lost = false, false, false, false, false, false, false
+	case "lose":
+		target.lost = len(target.pods) > 0 && target.uid != ""
 	case "loop":
 		target.looping = true
 	case "deploy":

@@ -5,6 +5,7 @@ package restart
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -53,7 +54,7 @@ func (w *Workload) verifiedText(f *autorebootv1.InFlightRestart) string {
 	if f.Generation > 0 && w.RestartID != f.ID {
 		return "by a newer revision of the workload, which replaced the pods as well"
 	}
-	return w.keptPodsText()
+	return strings.Join(slices.DeleteFunc([]string{w.keptPodsText(), w.LostText()}, func(s string) bool { return s == "" }), "; ")
 }
 
 // keptPodsText names the pods that a restart did not replace; empty where there are none.
@@ -71,12 +72,14 @@ func (w *Workload) keptPodsText() string {
 // podsToEvict returns the pods to evict now, first those that are not ready. Counting old pods and new ones that are
 // ready, no more than allowed may be missing of those desired.
 func (w *Workload) podsToEvict(f *autorebootv1.InFlightRestart, allowed int) []*Pod {
-	var old []*Pod
+	var old, lost []*Pod
 	present := 0
 	for i := range w.Pods {
 		pod := &w.Pods[i]
 		switch {
 		case pod.Terminating:
+		case pod.Lost != "" && !pod.isNew(f):
+			lost = append(lost, pod) // it ends once its node is back
 		case !pod.isNew(f):
 			old = append(old, pod)
 			present++
@@ -94,8 +97,37 @@ func (w *Workload) podsToEvict(f *autorebootv1.InFlightRestart, allowed int) []*
 			return a.Created.Compare(b.Created)
 		}
 	})
-	missing := max(int(w.Desired)-present, 0)
-	return old[:min(max(allowed-missing, 0), len(old))]
+	missing := max(int(w.Desired-w.lostPods())-present, 0)
+	return append(lost, old[:min(max(allowed-missing, 0), len(old))]...)
+}
+
+// shortageText returns why pods are missing; empty where nothing says so.
+func (w *Workload) shortageText() string {
+	if w.Shortage.Reason == "" {
+		return ""
+	}
+	return w.Shortage.Reason + ": " + w.Shortage.Message
+}
+
+// unreadyText returns what the first pod that is not ready waits for; empty where nothing says so.
+func (w *Workload) unreadyText() string {
+	for i := range w.Pods {
+		if p := &w.Pods[i]; !p.Ready && !p.Terminating && p.WaitsFor != "" {
+			return "pod " + p.Name + " is not ready: " + p.WaitsFor
+		}
+	}
+	return ""
+}
+
+// BlockedText returns the disruption budget that refuses evictions, and what to do about one that protects what is stuck.
+func (w *Workload) BlockedText(f *autorebootv1.InFlightRestart) string {
+	switch unready := func(p Pod) bool { return !p.Ready && !p.Terminating && p.Lost == "" }; {
+	case w.Kind == autorebootv1.TargetDaemonSet:
+		return f.BlockedBy + ", which can allow evictions of a DaemonSet only by minAvailable as a number"
+	case slices.ContainsFunc(w.Pods, unready):
+		return f.BlockedBy + ", which protects pods that are not ready as well unless its spec.unhealthyPodEvictionPolicy is AlwaysAllow"
+	}
+	return f.BlockedBy
 }
 
 // allPodsNew reports whether no pod is left from before the restart.
@@ -117,7 +149,7 @@ func (w *Workload) allPodsNewAndReady(f *autorebootv1.InFlightRestart) bool {
 			ready++
 		}
 	}
-	return ready >= int(w.Desired) && w.allPodsNew(f)
+	return ready >= int(w.Desired-w.lostPods()) && w.allPodsNew(f)
 }
 
 // containerRestarts returns how often containers of the new pods restarted since the pods were first ready, as far as that

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 )
 
 // runModel runs a schedule, and returns what it broke.
@@ -45,7 +46,7 @@ func TestGeneratedSchedulesBreakNoRule(t *testing.T) {
 	const schedules = 600
 	seen := map[string]int{}
 	// The last ones take transitions that are rare; 3180 has a slot that is free again in the middle of a decision.
-	seeds := []uint64{schedules: 1738, 1834, 3062, 4164, 5447, 3180}
+	seeds := []uint64{schedules: 1738, 1834, 3062, 4164, 5447, 5721, 3180}
 	for seed := range uint64(schedules) {
 		seeds[seed] = seed
 	}
@@ -67,5 +68,14 @@ func TestGeneratedSchedulesBreakNoRule(t *testing.T) {
 				t.Errorf("no schedule took %s from %s", row.Event, from)
 			}
 		}
+	}
+}
+
+// TestALimitHoldsAtOnceWhatARetryHeld has a retry that is not needed any more, which held the restart that is over its limit.
+func TestALimitHoldsAtOnceWhatARetryHeld(t *testing.T) {
+	steps := []step{{what: "change", span: time.Second}, {what: "pass", span: 16 * time.Second}, {what: "pause"}, {what: "pass", span: time.Minute},
+		{what: "pass", span: time.Minute}, {what: "change"}, {what: "pass", span: 3 * time.Minute}}
+	if err := runModel(0, steps, map[string]int{}); err != nil {
+		t.Error(err)
 	}
 }

@@ -64,6 +64,8 @@ const (
 	// FailedAndGivenUp is the last failure with onFailure Continue, FailedAndHalted the one with Halt.
 	FailedAndGivenUp Event = "FailedAndGivenUp"
 	FailedAndHalted  Event = "FailedAndHalted"
+	// NodeLost: the rollout waits for nothing but pods that can neither become ready nor end.
+	NodeLost Event = "NodeLost"
 	// Reverted: the workload's owner removed the annotation.
 	Reverted Event = "Reverted"
 	// TargetGone: the workload is deleted, or another one has its name.
@@ -116,6 +118,7 @@ func Transitions() []Transition {
 		{inFlight, Failed, BackingOff, (*run).failed},
 		{inFlight, FailedAndGivenUp, GivenUp, (*run).failedAndGivenUp},
 		{inFlight, FailedAndHalted, Halted, (*run).failedAndHalted},
+		{[]State{RollingOut}, NodeLost, Idle, (*run).nodeLost},
 		{[]State{RollingOut, Soaking}, Reverted, Halted, (*run).reverted},
 		{inFlight, TargetGone, Idle, (*run).targetGone},
 		{[]State{Planned, RollingOut, Evicting}, Unselected, BackingOff, (*run).unselected},

@@ -232,6 +232,7 @@ func descriptions() map[string]string {
 		"PodsReplaced":     "Every pod is new, and all are available.",
 		"Verified":         "It stayed available through the soak.",
 		"Failed":           "It was not verified, and will be tried again.",
+		"NodeLost":         "Its rollout waits for nothing but pods that can neither become ready nor end, such as on a node that is not ready. The workload's controller goes on with it once they can.",
 		"FailedAndGivenUp": "It failed once more than `retry.maxAttempts` allows, with `onFailure: Continue`.",
 		"FailedAndHalted":  "The same with `onFailure: Halt`; or the eviction API cannot decide.",
 		"Reverted":         "The workload's owner took the annotation away.",

@@ -1,0 +1,94 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"strconv"
+	"time"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+// lostPods returns how many of the pods that are desired are lost: a restart does without them. A DaemonSet desires none on a
+// node that is not ready. They are no more than half of the pods, since a restart that is verified by the smaller part proves
+// little.
+func (w *Workload) lostPods() int32 {
+	lost, others := int32(0), int32(0)
+	for i := range w.Pods {
+		switch p := &w.Pods[i]; {
+		case p.Lost != "":
+			lost++
+		case !p.Terminating:
+			others++
+		}
+	}
+	lost = min(lost, max(w.Desired-others, 0))
+	if 2*lost > w.Desired {
+		return 0
+	}
+	return lost
+}
+
+// IsLate reports whether a pod is neither ready nor new, or should have ended.
+func (p *Pod) IsLate(now time.Time, after time.Duration) bool {
+	if p.Terminating {
+		return now.After(p.Ends)
+	}
+	return !p.Ready && now.After(p.Created.Add(after))
+}
+
+// LostText names the pods that are lost, with their nodes; empty where none is.
+func (w *Workload) LostText() string {
+	var all []string
+	for i := range w.Pods {
+		if p := &w.Pods[i]; p.Lost != "" {
+			all = append(all, "pod "+p.Name+" on node "+p.Node+", "+p.Lost)
+		}
+	}
+	if len(all) <= 1 {
+		return firstNames(all)
+	}
+	return strconv.Itoa(len(all)) + " pods do not count: " + firstNames(all)
+}
+
+// isAvailableButLost reports whether pods are lost, and all others are available.
+func (w *Workload) isAvailableButLost() bool {
+	lost := w.lostPods()
+	return lost > 0 && w.AvailablePods >= w.Desired-lost
+}
+
+// isReplacedButLost is isReplaced without the pods that are lost: the other ones are of the latest revision and available.
+func (w *Workload) isReplacedButLost(f *autorebootv1.InFlightRestart) bool {
+	if w.Outdated == nil || !w.isAvailableButLost() {
+		return false
+	}
+	outdated := int32(0)
+	for i := range w.Pods {
+		if p := &w.Pods[i]; p.Lost != "" && (p.Terminating || !p.isNew(f)) {
+			outdated++
+		}
+	}
+	return *w.Outdated <= w.pastPartition(f)+min(outdated, w.lostPods())
+}
+
+// waitsForLost reports whether nothing but pods that are lost keeps a rollout from its end: no other one is unready.
+func (w *Workload) waitsForLost() bool {
+	lost := false
+	for i := range w.Pods {
+		switch p := &w.Pods[i]; {
+		case p.Lost != "":
+			lost = true
+		case !p.Ready:
+			return false
+		}
+	}
+	return lost
+}
+
+// nodeLost ends a restart whose rollout waits for a node. That is no failure of the rollout, which the workload's controller
+// goes on with once the node is back or removed.
+func (r *run) nodeLost(t *target, o occurrence) {
+	record := r.endRestart(t, autorebootv1.ResultFailed, o)
+	r.addFailedMessage(t, &record)
+}
