@@ -81,8 +81,26 @@ func (o *observation) scheduleSignals(t *autorebootv1.Trigger) {
 		o.requeueAt(signal.RequeueAt)
 	}
 	for _, w := range o.workloads {
-		w.Signals = append(w.Signals, signal)
+		w.Signals = append(w.Signals, o.afterClockChange(signal, w))
 	}
+}
+
+// maxSetBack is how far a clock may be set back so that the runs which then come again are those that were done.
+const maxSetBack = 24 * time.Hour
+
+// afterClockChange returns the signal of a schedule for a workload that was restarted for a later run already, since the clock was
+// ahead: what comes again is not done again. A run that is later by far was never due, and does not hold up those that are.
+func (o *observation) afterClockChange(signal restart.Signal, w *workload) restart.Signal {
+	done, _ := o.baseline(w, signal.Trigger, signal.Source)
+	parsed := o.state.calendar.schedules[signal.Trigger]
+	switch {
+	case parsed == nil || done <= signal.Fingerprint:
+	case done <= parsed.Key(o.now.Add(maxSetBack)):
+		signal.Fingerprint, signal.Deadline = done, time.Time{}
+	default:
+		signal.Incomparable = true
+	}
+	return signal
 }
 
 // podAgeSignals adds signals that fire once the oldest pod of a workload is old enough.

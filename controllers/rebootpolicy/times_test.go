@@ -87,3 +87,42 @@ func TestNothingRestartsWhileTheBlackoutsOfTheClusterAreNotKnown(t *testing.T) {
 		t.Errorf("%q", c.Message)
 	}
 }
+
+func TestAScheduleIsNotRunAgainWhereTheClockIsSetBack(t *testing.T) {
+	const nightly = `targets: [{kind: Deployment, name: api}]
+triggers: [{name: nightly, type: Schedule, schedule: {cron: "0 3 * * *"}}]
+cooldown: 0s
+verification: {soak: 1s}
+`
+	at := func(day, hour, minute int) time.Time {
+		return time.Date(2026, time.March, day, hour, minute, 0, 0, time.UTC)
+	}
+	for name, c := range map[string]struct{ first, back, next time.Time }{
+		"by an hour": {at(3, 3, 10), at(3, 2, 10), at(3, 3, 5)},
+		"by a year":  {at(2, 3, 10).AddDate(1, 0, 0), at(3, 2, 10), time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSuite(t, nightly, deployment("api", 2, nil)...)
+			s.reconcile()
+			run := func(now time.Time, want int) {
+				t.Helper()
+				s.now = now
+				for range 3 {
+					s.reconcile()
+					s.completeRollout("api")
+					s.advance(2 * time.Second)
+				}
+				s.reconcile()
+				if got := len(s.doer.done); got != want {
+					t.Errorf("%s: %d restarts, want %d", now, got, want)
+				}
+			}
+			run(c.first, 1)
+			run(c.back, 1)
+			if !c.next.IsZero() {
+				run(c.next, 1)
+			}
+			run(at(4, 3, 10), 2)
+		})
+	}
+}

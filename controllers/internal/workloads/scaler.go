@@ -57,5 +57,5 @@ func setsReplicas(fields *metav1.FieldsV1) bool {
 			Replicas json.RawMessage `json:"f:replicas"`
 		} `json:"f:spec"`
 	}
-	return json.Unmarshal(fields.Raw, &set) == nil && set.Spec.Replicas != nil
+	return json.Unmarshal(fields.GetRawBytes(), &set) == nil && set.Spec.Replicas != nil
 }

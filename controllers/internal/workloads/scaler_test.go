@@ -15,7 +15,7 @@ import (
 func TestWhoScaledAWorkloadToZeroIsKnownWithoutItsManagedFields(t *testing.T) {
 	entry := func(manager, fields string, minute int) metav1.ManagedFieldsEntry {
 		at := metav1.Date(2026, 11, 25, 12, minute, 0, 0, time.UTC)
-		return metav1.ManagedFieldsEntry{Manager: manager, Time: &at, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+		return metav1.ManagedFieldsEntry{Manager: manager, Time: &at, FieldsV1: metav1.NewFieldsV1(fields)}
 	}
 	const replicas = `{"f:spec":{"f:replicas":{}}}`
 	status := entry("kube-controller-manager", `{"f:status":{"f:replicas":{}}}`, 9)
