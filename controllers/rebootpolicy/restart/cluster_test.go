@@ -125,8 +125,11 @@ func (s *simWorkload) ready(p *simPod, now time.Time) bool {
 	return !p.ready.After(now) && !s.broken && !s.isLost(p)
 }
 
-// isLost reports whether a pod can neither become ready nor end. Where there are three, its controller spares one.
+// isLost reports whether a pod can neither become ready nor end.
 func (s *simWorkload) isLost(p *simPod) bool { return s.lost && p == &s.pods[0] }
+
+// isSpared reports whether the controller goes on without a lost pod, as it may where there are three.
+func (s *simWorkload) isSpared(p *simPod) bool { return s.isLost(p) && len(s.pods) >= 3 }
 
 // isTerminating reports whether a lost pod is being deleted: its successor is made once its node is back.
 func (s *simWorkload) isTerminating(p *simPod) bool {
@@ -175,12 +178,12 @@ func (w *simCluster) reconcile(s *simWorkload) {
 	}
 	for i := range s.pods {
 		p := &s.pods[i]
-		if p.revision == s.revision && !s.ready(p, w.now) && !(s.isLost(p) && len(s.pods) >= 3) {
+		if p.revision == s.revision && !s.ready(p, w.now) && !s.isSpared(p) {
 			return // One at a time.
 		}
 	}
 	for i := range s.pods {
-		if s.pods[i].revision == s.revision || s.isLost(&s.pods[i]) && len(s.pods) >= 3 {
+		if s.pods[i].revision == s.revision || s.isSpared(&s.pods[i]) {
 			continue
 		}
 		if !s.isLost(&s.pods[i]) {
