@@ -46,8 +46,9 @@ type refuser struct {
 	// is not of the status.
 	refused []string
 	streak  int
-	// isStatusTold means that an event has told that the status is refused, since it last was not.
+	// isStatusTold means that an event has told that the status of object number toldOf is refused, since it last was not.
 	isStatusTold bool
+	toldOf       int
 	// attempts are the times of the reconciles that had a write refused.
 	attempts []time.Time
 }
@@ -90,6 +91,9 @@ func (r *refuser) check() {
 	}
 	isStatusRefused := slices.ContainsFunc(refused, func(w string) bool { return strings.HasPrefix(w, statusWrite) })
 	told := strings.Count(events, networkingv1.ReasonWriteRefused+": ")
+	if r.toldOf != r.objects { // an object that was created since tells it for itself
+		r.toldOf, r.isStatusTold = r.objects, false
+	}
 	if isStatusRefused {
 		if r.isStatusTold && told > 0 || !r.isStatusTold && (told != 1 || !strings.Contains(events, refusal)) {
 			r.fail("%v was refused, after an event: %v; the events are %q", refused, r.isStatusTold, events)
