@@ -293,16 +293,18 @@ func probeCases() []fieldCase {
 			s.amongWell(s.answers())
 			address := s.Servers.Address()
 			server := s.server(s.Servers.HTTP(address + ":7000"))
-			s.Must(server.Set(externalnet.Behavior{Delay: 1500 * time.Millisecond}))
 			window, _ := far()
 			s.set("p", "{windows: "+window+"}")
 			probes(s, "httpGet: {host: "+address+", port: 7000}, period: 2s, timeout: 1s, failureThreshold: 1, successThreshold: 3")
+			s.answered("p")
+			before := server.Counts().Requests
+			s.Must(server.Set(externalnet.Behavior{Delay: 1500 * time.Millisecond}))
 			s.held("p", "web", autorebootv1.ReasonOutsideWindow)
-			if n := server.Counts().Requests; n > 4 { // by default it takes five failures
+			if n := server.Counts().Requests - before; n > 4 { // by default it takes five failures
 				s.Errorf("%d requests until it fired", n)
 			}
 			s.Must(server.Set(externalnet.Behavior{}))
-			before := server.Counts().Requests
+			before = server.Counts().Requests
 			s.Eventually(func() error { return s.quiet("p", 0) })
 			if n := server.Counts().Requests - before; n < 3 {
 				s.Errorf("%d requests until it recovered", n)
@@ -314,6 +316,7 @@ func probeCases() []fieldCase {
 			probes(s, fmt.Sprintf("httpGet: {port: %d}, %s, minUnhealthy: 1", fleet.Port(), often))
 			sick := s.ips("web")
 			s.checked(fleet, sick, 1)
+			s.answered("p")
 			s.Must(fleet.Fail(sick[0]))
 			s.succeeded("p", 1)
 			s.restarted(deployment, "web", 1)
