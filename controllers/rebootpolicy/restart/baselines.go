@@ -125,14 +125,15 @@ func (r *run) updateBaselines(t *target) {
 // reportOutdated reports that a source which becomes the baseline was written after pods were created: they may lack what it
 // has, and are not restarted for it. A policy whose status is lost with what it was owed, as by a deletion, says so by this.
 func (r *run) reportOutdated(t *target, s *Signal) {
-	dated := *s
+	written := s.Written
 	if s.FirstSeen {
-		dated.Written = s.ValuesWritten
+		written = s.ValuesWritten
 	}
-	if s.Fingerprint == "" || dated.Written.IsZero() || t.workload.Unselected {
+	if s.Fingerprint == "" || written.IsZero() || t.workload.Unselected {
 		return
 	}
-	old := func(p Pod) bool { return !p.Terminating && !p.createdAfter(&dated) }
+	// Pods of the same second are usually those of an installation, which came after its configuration.
+	old := func(p Pod) bool { return !p.Terminating && p.Created.Before(written.UTC().Truncate(time.Second)) }
 	if slices.ContainsFunc(t.workload.Pods, old) {
 		r.addMessage(Message{Reason: "PodsOutdated", Target: t.id(), Text: targetText(t.id()) + " has pods that are older than the content of " + s.Source +
 			", which is the baseline now: they are not restarted for it, unless by the annotation " + autorebootv1.RestartNowAnnotation})

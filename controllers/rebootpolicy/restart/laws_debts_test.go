@@ -39,7 +39,7 @@ func policyIsMadeAgain(m *model, o Observation) error {
 		if s.uid == "" || s.unselected || m.sources[0].unknown {
 			continue
 		}
-		older := slices.ContainsFunc(s.pods, func(p simPod) bool { return !p.created.After(m.sources[0].written) })
+		older := slices.ContainsFunc(s.pods, func(p simPod) bool { return p.created.Before(m.sources[0].written) })
 		told := slices.ContainsFunc(d.Messages, func(n Message) bool { return n.Reason == "PodsOutdated" && n.Target.Name == s.name })
 		switch {
 		case m.lacksContent(s) && !told && !began[types.UID(s.uid)]:
@@ -89,10 +89,10 @@ func waits(st *autorebootv1.RebootPolicyStatus, uid types.UID, trigger string) b
 	})
 }
 
-// lacksContent reports whether a workload has a pod without what the source has.
+// lacksContent reports whether a workload has a pod without what the source has, and from a second before.
 func (m *model) lacksContent(s *simWorkload) bool {
 	for i := range s.pods {
-		if p := &s.pods[i]; p.reads[0] != m.sources[0].content && !s.isTerminating(p) {
+		if p := &s.pods[i]; p.reads[0] != m.sources[0].content && p.created.Before(m.sources[0].written) && !s.isTerminating(p) {
 			return true
 		}
 	}
