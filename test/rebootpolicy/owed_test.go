@@ -107,20 +107,27 @@ func TestADeployDuringARestartIsVerifiedAsThatOne(t *testing.T) {
 	s.restarted(deployment, "second", 1)
 }
 
+// nextSecond waits until the times of the API, which are whole seconds, differ from those before.
+func (s *suite) nextSecond() {
+	s.Helper()
+	began := time.Now()
+	s.Eventually(func() error {
+		if time.Since(began) <= time.Second {
+			return errors.New("the same second")
+		}
+		return nil
+	})
+}
+
 // What a policy was owed that is not known any more, as after its deletion under another leader, is told by the pods.
 func TestANewPolicyNamesWorkloadsThatAreOlderThanTheirConfiguration(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "older", takes("creds"))
+	s.nextSecond()
 	s.secret("creds", "password", "second")
-	written := time.Now()
-	s.Eventually(func() error {
-		if time.Since(written) <= time.Second { // times of the API are whole seconds
-			return errors.New("the pods would be as old as the Secret")
-		}
-		return nil
-	})
+	s.nextSecond()
 	s.run(deployment, "newer", takes("creds"))
 	s.policy("p", "{targets: [{kind: Deployment, name: older}, {kind: Deployment, name: newer}], "+onConfig+"}")
 	s.watching("p", 2)
