@@ -250,7 +250,7 @@ func (c *conditions) setStalled(o *observation) {
 	case o.invalid != "":
 		c.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonInvalidSpec, o.invalid)
 	case h != nil:
-		c.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, h.Reason, fmt.Sprintf("%s %s: %s%s; %s", h.Target.Kind, h.Target.Name, haltText(h), o.askedFor(c.status, h.Target),
+		c.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, h.Reason, fmt.Sprintf("%s %s: %s%s; %s", h.Target.Kind, h.Target.Name, haltText(h), o.askedFor(c.status, h),
 			halt.Remedy(autorebootv1.ResumeAnnotation, h.Time, o.policy.Annotations[autorebootv1.ResumeAnnotation], o.now))+o.clockSkew)
 	default:
 		c.setIf(slices.Contains([]string{autorebootv1.ReasonForbidden, autorebootv1.ReasonWriteRefused, autorebootv1.ReasonTooManyTargets}, c.problem),
@@ -270,11 +270,11 @@ func haltText(halt *autorebootv1.Halt) string {
 	return fmt.Sprintf("restart %s ended with %s", halt.RestartID, halt.Reason)
 }
 
-// askedFor returns which triggers ask for the restart of a target that waits, as the end of a sentence, with the sources that
-// have changed since its last restart: a source that changes without end is to be found by its name.
-func (o *observation) askedFor(status *autorebootv1.RebootPolicyStatus, target autorebootv1.RestartTarget) string {
-	i := slices.IndexFunc(status.Targets, func(t autorebootv1.TargetStatus) bool { return t.Kind == target.Kind && t.Name == target.Name })
-	if i < 0 || status.Targets[i].Pending == nil {
+// askedFor returns which triggers ask for the restart for which a limit is used up, as the end of a sentence, with the sources
+// that have changed since the last restart of its target: a source that changes without end is to be found by its name.
+func (o *observation) askedFor(status *autorebootv1.RebootPolicyStatus, h *autorebootv1.Halt) string {
+	i := slices.IndexFunc(status.Targets, func(t autorebootv1.TargetStatus) bool { return t.Kind == h.Target.Kind && t.Name == h.Target.Name })
+	if h.Reason != autorebootv1.ReasonLimitReached || i < 0 || status.Targets[i].Pending == nil {
 		return ""
 	}
 	t := &status.Targets[i]

@@ -68,8 +68,11 @@ var elsewhere = map[string]map[string]string{
 		"$ helm install ": "test/install installs the chart by the library of helm",
 		"$ bundle=":       "test/profiles publishes the authority of such an installation",
 	},
-	"docs/guides/service-meshes.md":  {"$ nc ": "runs in a pod of a mesh"},
-	"docs/guides/sharding.md":        {"$ kubectl apply --server-side -k config/shards\n": replaces},
+	"docs/guides/service-meshes.md": {"$ nc ": "runs in a pod of a mesh"},
+	"docs/guides/sharding.md": {
+		"$ kubectl apply --server-side -k config/shards\n":                replaces,
+		"$ kubectl -n fairlead-system scale deployment fairlead-manager ": "the replicas are processes of this host, and not pods",
+	},
 	"docs/guides/troubleshooting.md": {"$ kubectl -n fairlead-system port-forward ": "the replicas are processes of this host, and not pods"},
 	"docs/guides/vet.md": {
 		"$ fairlead vet --cluster --context=production\n": "shows objects that no API server stores any more; test/integration puts such into etcd",
