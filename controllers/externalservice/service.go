@@ -160,9 +160,9 @@ func revertedFields(current *corev1.Service, es *networkingv1.ExternalService) [
 }
 
 // The API server releases the address of a deleted Service after the deletion has been seen, on a busy machine by
-// some hundred milliseconds. Meanwhile it refuses the address as it does one that another Service has.
+// more than a second. Meanwhile it refuses the address as it does one that another Service has.
 const (
-	releaseTries    = 5
+	releaseTries    = 10
 	releaseInterval = 200 * time.Millisecond
 )
 
