@@ -9,10 +9,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/apistatus"
 )
 
 const (
@@ -65,7 +65,7 @@ func (r *Reconciler) findLostPods(ctx context.Context, o *observation) error {
 func (r *Reconciler) readNode(ctx context.Context, name string) string {
 	var node corev1.Node
 	err := r.Live.Get(ctx, client.ObjectKey{Name: name}, &node)
-	if apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err) {
+	if apistatus.IsAbsent(err, corev1.Resource("nodes"), name) {
 		return "which does not exist"
 	}
 	if err != nil {

@@ -35,8 +35,7 @@ func Budgets(what string, workloads []Evicted, budgets []policyv1.PodDisruptionB
 		var covering []string
 		for j := range budgets {
 			b := &budgets[j]
-			selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-			if err != nil || !selector.Matches(k8slabels.Set(w.Labels)) {
+			if !covers(b, w) {
 				continue
 			}
 			covering = append(covering, b.Name)
@@ -60,8 +59,7 @@ func ProtectsUnready(what string, workloads []Evicted, budgets []policyv1.PodDis
 		w := &workloads[i]
 		for j := range budgets {
 			b := &budgets[j]
-			selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-			if err != nil || !selector.Matches(k8slabels.Set(w.Labels)) || neverAllows(b, w) != "" {
+			if !covers(b, w) || neverAllows(b, w) != "" {
 				continue
 			}
 			if p := b.Spec.UnhealthyPodEvictionPolicy; p == nil || *p != policyv1.AlwaysAllow {
@@ -71,6 +69,12 @@ func ProtectsUnready(what string, workloads []Evicted, budgets []policyv1.PodDis
 		}
 	}
 	return texts
+}
+
+// covers reports whether a budget selects the pods of a workload.
+func covers(b *policyv1.PodDisruptionBudget, w *Evicted) bool {
+	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+	return err == nil && selector.Matches(k8slabels.Set(w.Labels))
 }
 
 // neverAllows returns why a budget allows no disruption even while all pods are healthy; empty where it does.

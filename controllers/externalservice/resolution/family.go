@@ -104,14 +104,8 @@ func (f *family) applyAddresses(p dns.FamilyAnswer, s settings, interval time.Du
 		return times == 0 || !f.returns[times-1].IsZero() && now.Sub(f.returns[times-1]) <= window
 	}
 	isLarge := len(p.Addresses) >= poolSize
-	rotationAfter, poolAfter := rotationReturns, poolReturns
-	switch {
-	case isLarge:
-		rotationAfter, poolAfter = 0, rotationReturns
-	case len(found) == 1 && len(fresh) == 2:
-		rotationAfter, poolAfter = pairReturns, pairReturns
-	}
-	rotates, isPool := cameBack(rotationAfter), cameBack(poolAfter)
+	rotation, pool := returnsOf(len(found), len(fresh))
+	rotates, isPool := cameBack(rotation), cameBack(pool)
 	mayMiss := max(maxMissed, maxMissedRounds*f.count()/max(1, len(found)))
 	for i := range fresh {
 		each := &fresh[i]
@@ -130,6 +124,18 @@ func (f *family) applyAddresses(p dns.FamilyAnswer, s settings, interval time.Du
 		return !each.inUse && now.Sub(each.seen) > window
 	})
 	f.trim()
+}
+
+// returnsOf returns in how many lookups addresses must have returned for an answer to be one of a rotation, and for it to be
+// one of a pool. known is how many addresses there were within returnWindow.
+func returnsOf(found, known int) (rotation, pool int) {
+	switch {
+	case found >= poolSize:
+		return 0, rotationReturns
+	case found == 1 && known == 2:
+		return pairReturns, pairReturns
+	}
+	return rotationReturns, poolReturns
 }
 
 // missing returns the sighting as one that the last answer did not have.
