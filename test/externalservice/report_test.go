@@ -76,8 +76,21 @@ func TestAnObjectIsReconcilingUntilItsNameWasLookedUp(t *testing.T) {
 	s := newSuite(t)
 	address := s.Servers.Address()
 	s.Must(s.Servers.DNS.Fail(s.host("db"), externalnet.Silent))
+	changes := s.watch(&networkingv1.ExternalServiceList{}) // the condition stands until the lookup times out, after seconds
 	s.apply("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: `+s.host("db")+`}}], `+hasten+`}`)
-	s.condition("db", networkingv1.ConditionReconciling, metav1.ConditionTrue, networkingv1.ReasonResolving)
+	for seen := false; !seen; {
+		select {
+		case change := <-changes.ResultChan():
+			es, is := change.Object.(*networkingv1.ExternalService)
+			if !is {
+				s.Fatalf("the watch ended: %s", framework.Text(change))
+			}
+			reconciling := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionReconciling)
+			seen = reconciling != nil && reconciling.Status == metav1.ConditionTrue && reconciling.Reason == networkingv1.ReasonResolving
+		case <-time.After(framework.Patience):
+			s.Fatalf("never reconciling: %s", framework.Text(s.status("db")))
+		}
+	}
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses)
 	s.Must(s.Servers.DNS.Addresses(s.host("db"), time.Second, address))
 	s.publishes("db", address)

@@ -247,6 +247,17 @@ func (s *suite) install(namespace, version, storage string, more map[string]any)
 	s.Helper()
 	_, err := s.release(namespace, version, storage, action.DryRunNone, more)
 	s.must(s.told(err))
+	s.trusts(namespace)
+}
+
+// trusts waits until the API server converts objects of every kind: it reads the CA bundle of a CRD by a watch, which
+// on a busy machine takes seconds longer than the rollout.
+func (s *suite) trusts(namespace string) {
+	s.Helper()
+	s.eventually(func() error {
+		_, err := s.tryKubectl(strings.ReplaceAll(objects, "namespace: shop", "namespace: "+namespace), "apply", "--server-side", "--dry-run=server", "-f", "-")
+		return err
+	})
 }
 
 // release is `helm install`, or `helm template` with action.DryRunClient, and returns the manifests.
@@ -345,14 +356,20 @@ func (s *suite) apply(manifests string) {
 
 func (s *suite) kubectlWith(stdin string, args ...string) string {
 	s.Helper()
+	output, err := s.tryKubectl(stdin, args...)
+	s.must(err)
+	return output
+}
+
+func (s *suite) tryKubectl(stdin string, args ...string) (string, error) {
 	var output, problems bytes.Buffer
 	command := exec.CommandContext(s.Context(), filepath.Join(s.programs, cluster.Kubectl), args...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+s.kubeconfig, "KUBECTL_KUBERC=false")
 	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(stdin), &output, &problems
 	if err := command.Run(); err != nil {
-		s.Fatalf("kubectl %s: %v: %s", strings.Join(args, " "), err, problems.String())
+		return "", fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, problems.String())
 	}
-	return output.String()
+	return output.String(), nil
 }
 
 // eventually asks until the answer is nil.
