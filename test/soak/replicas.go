@@ -5,7 +5,6 @@ package soak
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 )
@@ -112,8 +111,8 @@ func (a *attempt) killLeader(ctx context.Context, leader *replica) error {
 	return a.inService(ctx, replicas)
 }
 
-// loseLeaseAndExit cuts the leader off from the API server until it has lost its lease.
-func loseLeaseAndExit(ctx context.Context, a *attempt) error {
+// loseLease cuts the leader off from the API server until it has lost its lease.
+func loseLease(ctx context.Context, a *attempt) error {
 	lost, next, err := a.cutOffLeader(ctx)
 	if err != nil {
 		return err
@@ -133,40 +132,6 @@ func loseLeaseAndExit(ctx context.Context, a *attempt) error {
 		return err
 	}
 	a.note("%s could not reach the API server, drained and ended with exit code %d; %s leads", lost.ID, code, next.ID)
-	return a.inService(ctx, replicas)
-}
-
-// loseLeaseAndStay is the same with a leader that goes on answering webhooks, and rejoins the election.
-func loseLeaseAndStay(ctx context.Context, a *attempt) error {
-	lost, next, err := a.cutOffLeader(ctx)
-	if err != nil {
-		return err
-	}
-	pid := lost.PID()
-	lost.api.Set(open)
-	if err := a.inService(ctx, replicas); err != nil {
-		return err
-	}
-	// It must be able to lead again: the two others go.
-	for _, r := range a.running() {
-		if r == lost {
-			continue
-		}
-		a.stop(r)
-		a.endedWell(ctx, r)
-	}
-	if again, err := a.leader(ctx); err != nil || again != lost {
-		return fmt.Errorf("%s must lead again: %w", lost.ID, err)
-	}
-	if now := lost.PID(); pid == 0 || now != pid {
-		a.wrong("%s was to go on, and is process %d instead of %d", lost.ID, now, pid)
-	}
-	for range replicas - 1 {
-		if err := a.start(ctx, whole); err != nil {
-			return err
-		}
-	}
-	a.note("%s could not reach the API server, left the lead to %s, went on answering, and led again later", lost.ID, next.ID)
 	return a.inService(ctx, replicas)
 }
 

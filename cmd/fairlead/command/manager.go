@@ -38,7 +38,7 @@ SIGTERM or SIGINT stops in order: reconcilers, the Lease, the webhooks after the
 signal ends the process at once. /statusz of the probe server shows the phases of the start.
 
 The flags that most often differ between clusters: --config, --namespaces, --sources, --egress-default,
---dns-nameservers, --cluster-cidrs, --max-restarts, --webhook-certificates, --on-lost-lease, --log-level.`,
+--dns-nameservers, --cluster-cidrs, --max-restarts, --webhook-certificates, --log-level.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			configuration, err := flags.Configuration()
@@ -72,7 +72,6 @@ The flags that most often differ between clusters: --config, --namespaces, --sou
 	for name, values := range map[string][]string{
 		"log-level": {"error", "info", "debug"}, "log-format": {"json", "text"},
 		"webhook-certificates": {options.SourceSelfSigned, options.SourceCertManager, options.SourceFolder},
-		"on-lost-lease":        {options.LostExit, options.LostDemote},
 		"leader-elect-mode":    {options.ElectionLease, options.ElectionForLife},
 		"egress-default":       {options.EgressAllow, options.EgressDeny},
 		"sources":              {options.SourcesWatch, options.SourcesPoll},

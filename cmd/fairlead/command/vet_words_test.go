@@ -249,7 +249,6 @@ func TestCommandLinesAreHelpedWith(t *testing.T) {
 		"formats of version":        {[]string{"__complete", "version", "-o", ""}, 0, []string{"text\njson\n"}},
 		"levels":                    {[]string{"__complete", "manager", "--log-level", ""}, 0, []string{"error\ninfo\ndebug\n"}},
 		"certificates":              {[]string{"__complete", "manager", "--webhook-certificates", ""}, 0, []string{"selfSigned\n"}},
-		"a lost lease":              {[]string{"__complete", "manager", "--on-lost-lease", ""}, 0, []string{"exit\ndemote\n"}},
 		"a lost lease of a command": {[]string{"__complete", "elect", "--on-lost-lease", ""}, 0, []string{"exit\ndemote\n"}},
 		"versions of TLS":           {[]string{"__complete", "manager", "--webhook-tls-min-version", ""}, 0, []string{"VersionTLS12\nVersionTLS13\n"}},
 		"egress":                    {[]string{"__complete", "manager", "--egress-default", ""}, 0, []string{"llow\n"}},

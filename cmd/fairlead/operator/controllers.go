@@ -34,8 +34,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
 
-// leaderControllers builds the controllers of one term.
-type leaderControllers struct {
+// controllerBuilder builds the controllers.
+type controllerBuilder struct {
 	*assembly
 	cluster cluster.Cluster
 	metrics prometheus.Registerer
@@ -49,36 +49,36 @@ func (a *assembly) controllersConfig() *rest.Config {
 }
 
 // objectsConfig is controllersConfig for what reconciles objects: of a shard, it writes to its namespaces alone.
-func (i *leaderControllers) objectsConfig() *rest.Config {
-	if i.shard == nil {
-		return i.controllersConfig()
+func (b *controllerBuilder) objectsConfig() *rest.Config {
+	if b.shard == nil {
+		return b.controllersConfig()
 	}
-	return fenceWrites(i.controllersConfig(), i.shard.CheckWrite)
+	return fenceWrites(b.controllersConfig(), b.shard.CheckWrite)
 }
 
-// term creates the cache, the clients and the controllers. All of them discover their kinds at the API
-// server.
-func (a *assembly) term(ctx context.Context) (*term, error) {
+// controllers creates the cache, the clients and the controllers. All of them discover their kinds at the API
+// server, so that it may fail and be called again: their metrics have a registry of their own.
+func (a *assembly) controllers(ctx context.Context) (*controllers, error) {
 	held := externalservice.Cache()
 	maps.Copy(held, rebootpolicy.Cache(sourcesMode(a.config)))
 	registry := prometheus.NewRegistry()
-	i := &leaderControllers{assembly: a, metrics: registry}
-	if err := i.newShard(); err != nil {
+	b := &controllerBuilder{assembly: a, metrics: registry}
+	if err := b.newShard(); err != nil {
 		return nil, err
 	}
 	open, closed, err := a.openNamespaces(ctx)
 	if err != nil {
 		return nil, err
 	}
-	made, err := a.newClusterWithEvents(ctx, i.objectsConfig(), open, held, registry, i.shard)
+	made, err := a.newClusterWithEvents(ctx, b.objectsConfig(), open, held, registry, b.shard)
 	if err != nil {
 		return nil, err
 	}
-	i.cluster = made
+	b.cluster = made
 	if err := rebootpolicy.Index(ctx, made.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
-	reconcilers, err := i.reconcilers(ctx)
+	reconcilers, err := b.reconcilers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -91,18 +91,20 @@ func (a *assembly) term(ctx context.Context) (*term, error) {
 			name: "rights", warm: idle, start: func(ctx context.Context) error { return a.awaitRights(ctx, closed) },
 		})
 	}
-	a.metrics.set(registry)
-	t := &term{caches: []component{{"caches", made.Start}}, sync: i.syncAdmission, reconcilers: reconcilers, end: i.end}
-	if i.shard != nil {
-		t.caches = append(t.caches, component{"shard", i.shard.Run})
-		t.reconcilers = append(t.reconcilers, reconciler{name: "claims of the shard", warm: idle, start: i.shard.Lead})
+	all := &controllers{caches: []component{{"caches", made.Start}}, sync: b.syncAdmission, reconcilers: reconcilers}
+	if b.shard != nil {
+		all.caches = append(all.caches, component{"shard", b.shard.Run})
+		all.reconcilers = append(all.reconcilers, reconciler{name: "claims of the shard", warm: idle, start: b.shard.Lead})
 	}
-	return t, nil
+	if err := a.Metrics.Register(registry); err != nil {
+		return nil, fmt.Errorf("metrics of the controllers: %w", err)
+	}
+	return all, nil
 }
 
 // newShard makes the shard, where the configuration has one.
-func (i *leaderControllers) newShard() error {
-	c := i.config.Shard
+func (b *controllerBuilder) newShard() error {
+	c := b.config.Shard
 	if c.Name == "" {
 		return nil
 	}
@@ -110,84 +112,74 @@ func (i *leaderControllers) newShard() error {
 	if err != nil {
 		return fmt.Errorf("shard.namespaceSelector: %w", err)
 	}
-	client, err := kubernetes.NewForConfig(binary(i.controllersConfig()))
+	client, err := kubernetes.NewForConfig(binary(b.controllersConfig()))
 	if err != nil {
-		return fmt.Errorf("%s: %w", i.api.origin, err)
+		return fmt.Errorf("%s: %w", b.api.origin, err)
 	}
-	i.shard, err = shard.New(shard.Options{
-		Name: c.Name, Selector: selector, Client: client, Namespace: i.identity.namespace,
-		RecordEvent: i.recordEvent, Logger: i.Logger.WithName("shard"), Registerer: i.metrics,
+	b.shard, err = shard.New(shard.Options{
+		Name: c.Name, Selector: selector, Client: client, Namespace: b.identity.namespace,
+		RecordEvent: b.recordEvent, Logger: b.Logger.WithName("shard"), Registerer: b.metrics,
 	})
 	if err != nil {
 		return err
 	}
-	i.recorder.SetInfo("shard", i.shard.Status)
+	b.recorder.SetInfo("shard", b.shard.Status)
 	return nil
 }
 
 // wrap returns what to put around the reconciler of a kind; nil for nothing.
-func (i *leaderControllers) wrap(kind string) func(reconcile.Reconciler) reconcile.Reconciler {
-	logged := i.leadershipLog.wrap(kind)
-	if i.shard == nil {
+func (b *controllerBuilder) wrap(kind string) func(reconcile.Reconciler) reconcile.Reconciler {
+	logged := b.leadershipLog.wrap(kind)
+	if b.shard == nil {
 		return logged
 	}
 	return func(inner reconcile.Reconciler) reconcile.Reconciler {
 		if logged != nil {
 			inner = logged(inner)
 		}
-		return i.shard.Wrap(inner)
+		return b.shard.Wrap(inner)
 	}
-}
-
-// end drops all references to the term.
-func (i *leaderControllers) end() {
-	i.assembly.metrics.set(nil)
-	i.egress.policyChanged.Store(nil)
-	i.egress.addressesChanged.Store(nil)
-	i.warnings.DropCaches()
-	i.undecodable.Clear()
-	deleteQueueDepth(i.Metrics, externalservice.Name, rebootpolicy.Name, chaospod.Name)
 }
 
 // reconcilers returns the controllers.
-func (i *leaderControllers) reconcilers(ctx context.Context) ([]reconciler, error) {
-	c, es := i.config.Controllers, i.config.ExternalServices
-	cluster, err := i.newFreeze()
+func (b *controllerBuilder) reconcilers(ctx context.Context) ([]reconciler, error) {
+	c, es := b.config.Controllers, b.config.ExternalServices
+	cluster, err := b.newFreeze()
 	if err != nil {
 		return nil, err
 	}
-	shared := newDisruptions(i.cluster, cluster, i.config.RebootPolicies, i.Logger.WithName("disruptions"))
-	if err := i.metrics.Register(shared.ledger); err != nil {
+	shared := newDisruptions(b.cluster, cluster, b.config.RebootPolicies, b.Logger.WithName("disruptions"))
+	if err := b.metrics.Register(shared.ledger); err != nil {
 		return nil, fmt.Errorf("metrics of disruptions: %w", err)
 	}
-	if i.shard != nil {
-		i.shard.OnArrive = shared.restoreNamespace
+	if b.shard != nil {
+		b.shard.OnArrive = shared.restoreNamespace
 	}
-	built, err := externalservice.New(ctx, i.cluster, externalservice.Options{
+	built, err := externalservice.New(ctx, b.cluster, externalservice.Options{
 		Concurrency:             c.Concurrency["ExternalService"],
 		CacheSyncTimeout:        c.CacheSyncTimeout.Duration,
 		Warmup:                  true, // when to warm is decided by the lifecycle
-		Logger:                  i.Logger,
-		Policy:                  i.egress.policy,
-		Lookup:                  i.egress.resolver.Lookup,
-		Ping:                    i.egress.resolver.Reachable,
-		Dial:                    i.egress.dialer.Dial,
-		Reference:               i.reference,
-		OnSuspect:               shared.suspicions.OnSuspect("ExternalService", i.suspects("ExternalService")),
+		Logger:                  b.Logger,
+		Policy:                  b.egress.policy,
+		Lookup:                  b.egress.resolver.Lookup,
+		Ping:                    b.egress.resolver.Reachable,
+		Dial:                    b.egress.dialer.Dial,
+		Reference:               b.reference,
+		OnSuspect:               shared.suspicions.OnSuspect("ExternalService", b.suspects("ExternalService")),
 		DrainPeriod:             es.DrainPeriod.Duration,
 		Freeze:                  cluster,
-		WebhookExemptNamespaces: webhookExemptNamespaces(i.identity),
+		WebhookExemptNamespaces: webhookExemptNamespaces(b.identity),
 		ResolveWorkers:          es.ResolveWorkers,
 		ProbeWorkers:            es.ProbeWorkers,
-		Registerer:              i.metrics,
-		Wrap:                    tolerantcache.IgnoreUndecodable("ExternalService", i.wrap("ExternalService")),
+		Registerer:              b.metrics,
+		Wrap:                    tolerantcache.IgnoreUndecodable("ExternalService", b.wrap("ExternalService")),
 	})
 	if err != nil {
 		return nil, err
 	}
 	again, moved := built.EnqueueAll, built.EnqueueAddresses
-	i.egress.policyChanged.Store(&again)
-	i.egress.addressesChanged.Store(&moved)
+	b.egress.policyChanged.Store(&again)
+	b.egress.addressesChanged.Store(&moved)
 	phase := phases.Caches
 	if !c.Warmup {
 		phase = phases.Reconcilers
@@ -195,13 +187,13 @@ func (i *leaderControllers) reconcilers(ctx context.Context) ([]reconciler, erro
 	kinds := append(slices.Collect(maps.Keys(externalservice.Cache())), client.Object(&networkingv1.ExternalService{}))
 	warm := func(ctx context.Context) error {
 		// The controller waits for the same, but its error names a kind at random and no remedy.
-		if err := i.waitForInformers(ctx, phase, &networkingv1.ExternalService{}, kinds); err != nil {
+		if err := b.waitForInformers(ctx, phase, &networkingv1.ExternalService{}, kinds); err != nil {
 			return err
 		}
 		return built.Warmup(ctx)
 	}
-	restarts := i.rebootPolicies(shared)
-	runs, err := i.chaosPods(shared)
+	restarts := b.rebootPolicies(shared)
+	runs, err := b.chaosPods(shared)
 	if err != nil {
 		return nil, err
 	}
@@ -210,14 +202,14 @@ func (i *leaderControllers) reconcilers(ctx context.Context) ([]reconciler, erro
 		{name: externalservice.Name, warm: warm, start: built.Start},
 		{name: rebootpolicy.Name, warm: func(ctx context.Context) error { return restarts.warm(ctx, phase) }, start: restarts.start},
 		{name: chaospod.Name, start: runs.Start, warm: func(ctx context.Context) error {
-			if err := i.waitForInformers(ctx, phase, &chaosv1.ChaosPod{}, chaospod.Kinds()); err != nil {
+			if err := b.waitForInformers(ctx, phase, &chaosv1.ChaosPod{}, chaospod.Kinds()); err != nil {
 				return err
 			}
 			return runs.Warmup(ctx)
 		}},
 	}
-	if i.config.StorageMigration.Enabled && i.config.ClusterAccess {
-		migrates, err := i.storageMigration()
+	if b.config.StorageMigration.Enabled && b.config.ClusterAccess {
+		migrates, err := b.storageMigration()
 		if err != nil {
 			return nil, err
 		}
@@ -227,46 +219,46 @@ func (i *leaderControllers) reconcilers(ctx context.Context) ([]reconciler, erro
 }
 
 // syncAdmission waits for what admission reads from the cache, where there is admission.
-func (i *leaderControllers) syncAdmission(ctx context.Context) error {
-	if !i.config.Webhook.Enabled {
+func (b *controllerBuilder) syncAdmission(ctx context.Context) error {
+	if !b.config.Webhook.Enabled {
 		return nil
 	}
-	if err := i.waitForInformers(ctx, phases.Caches, nil, admissionKinds()); err != nil {
+	if err := b.waitForInformers(ctx, phases.Caches, nil, admissionKinds()); err != nil {
 		return err
 	}
-	i.warnings.SetCaches(i.cluster.GetCache(), i.cluster.GetCache())
+	b.warnings.SetCaches(b.cluster.GetCache(), b.cluster.GetCache())
 	return nil
 }
 
 // waitForInformers waits for the informers of the kinds that the controller of a kind reads; nil for admission. One of our
 // kinds that it only refers to is not waited for where its CRD is not installed.
-func (i *leaderControllers) waitForInformers(ctx context.Context, phase phases.Phase, of client.Object, kinds []client.Object) error {
+func (b *controllerBuilder) waitForInformers(ctx context.Context, phase phases.Phase, of client.Object, kinds []client.Object) error {
 	kinds = slices.DeleteFunc(slices.Clone(kinds), func(kind client.Object) bool {
-		gvk, err := apiutil.GVKForObject(kind, i.scheme)
+		gvk, err := apiutil.GVKForObject(kind, b.scheme)
 		return err == nil && slices.Contains(ownKinds(), gvk) && reflect.TypeOf(kind) != reflect.TypeOf(of) &&
-			errors.Is(checkServed(i.cluster, kind), errNotServed)
+			errors.Is(checkServed(b.cluster, kind), errNotServed)
 	})
-	return waitForInformers(ctx, i.cluster.GetCache(), i.scheme, kinds, i.config.Controllers.CacheSyncTimeout.Duration,
-		func(kind string) { i.recorder.Progress(phase, "waiting for %s", kind) })
+	return waitForInformers(ctx, b.cluster.GetCache(), b.scheme, kinds, b.config.Controllers.CacheSyncTimeout.Duration,
+		func(kind string) { b.recorder.Progress(phase, "waiting for %s", kind) })
 }
 
 // chaosPods returns the controller of ChaosPods.
-func (i *leaderControllers) chaosPods(shared *disruptions) (*chaospod.Controller, error) {
-	c := i.config.Controllers
-	made, err := chaospod.New(i.cluster, chaospod.Options{
+func (b *controllerBuilder) chaosPods(shared *disruptions) (*chaospod.Controller, error) {
+	c := b.config.Controllers
+	made, err := chaospod.New(b.cluster, chaospod.Options{
 		Concurrency:      c.Concurrency["ChaosPod"],
 		CacheSyncTimeout: c.CacheSyncTimeout.Duration,
 		Warmup:           true, // when to warm is decided by the lifecycle
-		Logger:           i.Logger,
-		Now:              i.offset.Now,
-		Denied:           webhookExemptNamespaces(i.identity),
-		WithoutNodes:     !i.config.ClusterAccess,
+		Logger:           b.Logger,
+		Now:              b.offset.Now,
+		Denied:           webhookExemptNamespaces(b.identity),
+		WithoutNodes:     !b.config.ClusterAccess,
 		Ledger:           shared.ledger,
 		Restore:          shared.restore,
 		Freeze:           shared.freeze,
 		Suspicions:       &shared.suspicions,
-		Registerer:       i.metrics,
-		Wrap:             tolerantcache.IgnoreUndecodable("ChaosPod", i.wrap("ChaosPod")),
+		Registerer:       b.metrics,
+		Wrap:             tolerantcache.IgnoreUndecodable("ChaosPod", b.wrap("ChaosPod")),
 	})
 	if err != nil {
 		return nil, err
@@ -283,29 +275,29 @@ func crdNames() []string {
 }
 
 // storageMigration returns what rewrites objects that are stored at an old version.
-func (i *leaderControllers) storageMigration() (reconciler, error) {
-	api := i.controllersConfig()
+func (b *controllerBuilder) storageMigration() (reconciler, error) {
+	api := b.controllersConfig()
 	crds, err := apiextensionsclient.NewForConfig(api)
 	if err != nil {
-		return reconciler{}, fmt.Errorf("%s: %w", i.api.origin, err)
+		return reconciler{}, fmt.Errorf("%s: %w", b.api.origin, err)
 	}
 	objects, err := metadata.NewForConfig(api)
 	if err != nil {
-		return reconciler{}, fmt.Errorf("%s: %w", i.api.origin, err)
+		return reconciler{}, fmt.Errorf("%s: %w", b.api.origin, err)
 	}
 	migrations, err := dynamic.NewForConfig(api)
 	if err != nil {
-		return reconciler{}, fmt.Errorf("%s: %w", i.api.origin, err)
+		return reconciler{}, fmt.Errorf("%s: %w", b.api.origin, err)
 	}
 	made, err := storagemigration.New(storagemigration.Options{
 		Definitions: crds.CustomResourceDefinitions(), Objects: objects, Migrations: migrations, Names: crdNames(),
-		Rate: i.config.StorageMigration.Rate, Settle: i.config.StorageMigration.Settle.Duration, Healthy: i.healthy,
-		Events: i.cluster.GetEventRecorder(storagemigration.Name),
-		Logger: i.Logger.WithName("storage-migration"), Registerer: i.metrics,
+		Rate: b.config.StorageMigration.Rate, Settle: b.config.StorageMigration.Settle.Duration, Healthy: b.healthy,
+		Events: b.cluster.GetEventRecorder(storagemigration.Name),
+		Logger: b.Logger.WithName("storage-migration"), Registerer: b.metrics,
 	})
 	if err != nil {
 		return reconciler{}, err
 	}
-	i.recorder.SetInfo("storage migration", made.Status)
+	b.recorder.SetInfo("storage migration", made.Status)
 	return reconciler{name: storagemigration.Name, warm: func(context.Context) error { return nil }, start: made.Run}, nil
 }

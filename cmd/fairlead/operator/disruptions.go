@@ -31,7 +31,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
-// disruptions are what the controllers that disrupt workloads share in one term: one ledger, which has
+// disruptions are what the controllers that disrupt workloads share: one ledger, which has
 // what all of them have under way before any of them decides, and what holds all of them.
 type disruptions struct {
 	cluster cluster.Cluster
@@ -127,28 +127,28 @@ func (d *disruptions) restoreNamespace(ctx context.Context, namespace string) er
 }
 
 // newFreeze returns the blackouts of the whole cluster.
-func (i *leaderControllers) newFreeze() (*freeze.Freeze, error) {
-	client, err := kubernetes.NewForConfig(binary(i.controllersConfig()))
+func (b *controllerBuilder) newFreeze() (*freeze.Freeze, error) {
+	client, err := kubernetes.NewForConfig(binary(b.controllersConfig()))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", i.api.origin, err)
+		return nil, fmt.Errorf("%s: %w", b.api.origin, err)
 	}
-	c := i.config.Calendar
-	configMap := corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: i.identity.namespace, Name: c.ConfigMap}
+	c := b.config.Calendar
+	configMap := corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: b.identity.namespace, Name: c.ConfigMap}
 	made, err := freeze.New(freeze.Options{
 		Configured: c.Blackouts,
-		ConfigMaps: client.CoreV1().ConfigMaps(i.identity.namespace),
+		ConfigMaps: client.CoreV1().ConfigMaps(b.identity.namespace),
 		Name:       c.ConfigMap,
 		OnUnreadable: func(cause string) {
-			if i.recordEvent == nil {
+			if b.recordEvent == nil {
 				return
 			}
-			i.recordEvent(events.Event{
+			b.recordEvent(events.Event{
 				Regarding: configMap, Reason: "CalendarUnreadable", Action: "Read", PerNote: true,
 				Note: "The blackouts of the cluster cannot be read: those that were read last stay in force, and a replica that has read none starts no restart: " + cause,
 			})
 		},
-		Logger:     i.Logger.WithName("calendar"),
-		Registerer: i.metrics,
+		Logger:     b.Logger.WithName("calendar"),
+		Registerer: b.metrics,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("calendar: %w", err)

@@ -15,49 +15,34 @@ import (
 
 // stages are the groups that stop one after another, the last named here first.
 type stages struct {
-	servers, caches, certificates, webhook, work *group
+	servers, caches *group
+	// informers are those of the controllers. They outlive the reconcilers, since admission reads them until its server
+	// has drained.
+	informers                   *group
+	certificates, webhook, work *group
 
-	// reconciling is the context of the sources and workers of all terms.
+	// reconciling is the context of the sources and workers of the reconcilers.
 	reconciling    context.Context
 	endReconciling context.CancelFunc
 	fail           context.CancelCauseFunc
-
-	mu        sync.Mutex
-	informers *group // of the latest term
 }
 
 // newStages returns the groups. They outlive ctx, each until it is stopped; fail is called with the first
 // error of any.
 func newStages(ctx context.Context, fail context.CancelCauseFunc) *stages {
 	base := context.WithoutCancel(ctx)
-	s := &stages{fail: fail, informers: newGroup(base, fail)}
+	s := &stages{fail: fail}
 	s.reconciling, s.endReconciling = context.WithCancel(base)
-	for _, g := range []**group{&s.servers, &s.caches, &s.certificates, &s.webhook, &s.work} {
+	for _, g := range []**group{&s.servers, &s.caches, &s.informers, &s.certificates, &s.webhook, &s.work} {
 		*g = newGroup(base, fail)
 	}
 	return s
 }
 
-// newCacheGroup creates the group for the informers of a term. They outlive its reconcilers, since admission
-// reads them until its server has drained.
-func (s *stages) newCacheGroup() *group {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.informers = newGroup(s.caches.ctx, s.fail)
-	return s.informers
-}
-
-// cacheGroup returns the group of the latest term.
-func (s *stages) cacheGroup() *group {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.informers
-}
-
 // stopErrors returns the errors of components that failed while they stopped.
 func (s *stages) stopErrors() []error {
 	var errs []error
-	for _, g := range []*group{s.work, s.webhook, s.certificates, s.cacheGroup(), s.caches, s.servers} {
+	for _, g := range []*group{s.work, s.webhook, s.certificates, s.informers, s.caches, s.servers} {
 		errs = append(errs, g.late()...)
 	}
 	return errs

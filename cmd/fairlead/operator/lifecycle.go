@@ -44,13 +44,13 @@ type parts struct {
 	publish   func(ctx context.Context) error // returns when the root is published; called until it succeeds
 	republish run                             // keeps the root published, and publishes it where the first attempt failed
 
-	// warningCache fills what admission warns from, where no term does, and records the phase of the caches.
-	// Nothing waits for it. Nil with term.
+	// warningCache fills what admission warns from, where no controllers do, and records the phase of the caches.
+	// Nothing waits for it. Nil with controllers.
 	warningCache run
 
-	// term makes what reconciles, before the election and again after every demotion.
-	term   func(ctx context.Context) (*term, error)
-	warmup bool // warm its reconcilers before they are elected
+	// controllers makes what reconciles, before the election; called until it succeeds.
+	controllers func(ctx context.Context) (*controllers, error)
+	warmup      bool // warm the reconcilers before this replica is elected
 
 	// claim returns nil once this installation is the one that reconciles, and is called while it leads. Until then it
 	// calls waiting with the reason. Nil: it is.
@@ -59,10 +59,8 @@ type parts struct {
 	// elect waits to be elected, runs lead, and returns when lead has ended and the Lease is
 	// released, or lost. Nil: no election.
 	elect func(ctx context.Context, lead func(context.Context) error) error
-	// observe follows the election until its result is called, while a term starts. Nil: no election.
+	// observe follows the election until its result is called, while the caches are filled. Nil: no election.
 	observe func(ctx context.Context) (stop func())
-	// demote lets a replica that loses the Lease be a candidate again; otherwise it stops with an error.
-	demote bool
 
 	// skip is why this replica has no such phase. What only that phase would run may be nil.
 	skip map[phases.Phase]string
@@ -224,9 +222,9 @@ func (l *lifecycle) startWork(ctx context.Context, s *stages) {
 	if none {
 		return
 	}
-	var started *termRuntime
+	var started *controllers
 	l.attempt(ctx, s.work, "reconcilers", phases.Caches, func(ctx context.Context) (err error) {
-		started, err = l.tryTerm(ctx, s)
+		started, err = l.startControllers(ctx, s)
 		return err
 	}, func(ctx context.Context) error { return l.work(ctx, s, started) })
 }
@@ -248,7 +246,7 @@ func (l *lifecycle) stop(ctx context.Context, s *stages) error {
 	end(working, s.work)
 	end(ctx, s.webhook)
 	end(ctx, s.certificates)
-	end(ctx, s.cacheGroup())
+	end(ctx, s.informers)
 	end(ctx, s.caches)
 	end(ctx, s.servers)
 	return errors.Join(append(errs, s.stopErrors()...)...)

@@ -78,10 +78,10 @@ func (d *callLog) does(name string) func(context.Context) error {
 	}
 }
 
-// staged is a lifecycle, and the term that it makes every time.
+// staged is a lifecycle, and the controllers that it makes.
 type staged struct {
 	*lifecycle
-	*term
+	made *controllers
 }
 
 // fakes is a lifecycle of parts that only write in the diary. Each phase waits for the part that
@@ -93,27 +93,26 @@ func fakes(t *testing.T) (*staged, *callLog) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := &term{
+	made := &controllers{
 		caches: []component{{"cache", func(ctx context.Context) error { d.await(t, "+republish"); return d.runs("cache")(ctx) }}},
 		sync:   func(context.Context) error { d.await(t, "+cache"); d.write("synced"); return nil },
 		reconcilers: []reconciler{
 			{"externalservice", d.does("warmed"), d.runs("reconcile")},
 		},
-		end: func() { d.write("forgotten") },
 	}
 	l := &lifecycle{
 		recorder: recorder, logger: logr.Discard(), stopTimeout: 20 * time.Second, workTimeout: 20 * time.Second,
 		parts: parts{
-			servers:   []component{{"probes", d.runs("probes")}},
-			reachable: func(context.Context) error { d.await(t, "+probes"); return nil },
-			prepare:   d.does("certificate"),
-			refresh:   d.runs("refresh"),
-			webhook:   func(ctx context.Context) error { d.await(t, "+refresh"); return d.runs("webhook")(ctx) },
-			ready:     func(context.Context) error { d.await(t, "+webhook"); d.write("ready"); return nil },
-			publish:   d.does("published"),
-			republish: d.runs("republish"),
-			warmup:    true,
-			term:      func(context.Context) (*term, error) { return made, nil },
+			servers:     []component{{"probes", d.runs("probes")}},
+			reachable:   func(context.Context) error { d.await(t, "+probes"); return nil },
+			prepare:     d.does("certificate"),
+			refresh:     d.runs("refresh"),
+			webhook:     func(ctx context.Context) error { d.await(t, "+refresh"); return d.runs("webhook")(ctx) },
+			ready:       func(context.Context) error { d.await(t, "+webhook"); d.write("ready"); return nil },
+			publish:     d.does("published"),
+			republish:   d.runs("republish"),
+			warmup:      true,
+			controllers: func(context.Context) (*controllers, error) { return made, nil },
 			elect: func(ctx context.Context, lead func(context.Context) error) error {
 				d.write("elected")
 				err := lead(ctx)
@@ -207,7 +206,7 @@ func TestTheElectionIsObservedWhileTheCachesAreFilled(t *testing.T) {
 func TestNothingToPublishIsAPhaseThatIsSkipped(t *testing.T) {
 	l, d := fakes(t)
 	l.publish, l.skip = nil, map[phases.Phase]string{phases.CAPublished: "cert-manager does"}
-	l.caches = []component{{"cache", d.runs("cache")}}
+	l.made.caches = []component{{"cache", d.runs("cache")}}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := ran(ctx, l)
 	d.await(t, "+reconcile")
@@ -241,6 +240,31 @@ func TestALostLeaseEndsTheReconcilersThenTheWebhooksAndIsTheError(t *testing.T) 
 	}
 }
 
+func TestWorkThatOutlivesTheLeaseEndsTheProcessWithoutAnyDrain(t *testing.T) {
+	l, d := fakes(t)
+	over := make(chan struct{})
+	t.Cleanup(func() { close(over) })
+	l.made.reconcilers = one(d.does("warmed"), func(context.Context) error {
+		d.write("+stuck")
+		<-over
+		return nil
+	})
+	l.elect = func(ctx context.Context, lead func(context.Context) error) error {
+		leading, stop := context.WithCancelCause(ctx)
+		go func() { _ = lead(leading) }()
+		d.await(t, "+stuck")
+		stop(leaderelection.ErrLost)
+		return fmt.Errorf("%w, and the reconcilers still run: %w", leaderelection.ErrLost, leaderelection.ErrStillRunning)
+	}
+	err := result(t, ran(context.Background(), l))
+	if !errors.Is(err, leaderelection.ErrStillRunning) || !strings.Contains(err.Error(), "process must end") {
+		t.Errorf("error %v", err)
+	}
+	if slices.Contains(d.read(), "-webhook") {
+		t.Error("it drained while what must end went on")
+	}
+}
+
 func TestAPartThatFailsStopsEverythingAndIsTheError(t *testing.T) {
 	broken := errors.New("address :9443 is in use")
 	failing := func(context.Context) error { return broken }
@@ -252,8 +276,8 @@ func TestAPartThatFailsStopsEverythingAndIsTheError(t *testing.T) {
 		"the API server":     {func(l *staged) { l.reachable = failing }, "api-server: address"},
 		"the probes":         {func(l *staged) { l.servers = []component{{"probes", failing}}; l.reachable = waits }, "address"},
 		"the webhook server": {func(l *staged) { l.webhook = failing; l.ready = waits }, "address"},
-		"the cache":          {func(l *staged) { l.caches = []component{{"cache", failing}}; l.sync = waits }, "address"},
-		"a reconciler":       {func(l *staged) { l.reconcilers = one(func(context.Context) error { return nil }, failing) }, "address"},
+		"the cache":          {func(l *staged) { l.made.caches = []component{{"cache", failing}}; l.made.sync = waits }, "address"},
+		"a reconciler":       {func(l *staged) { l.made.reconcilers = one(func(context.Context) error { return nil }, failing) }, "address"},
 		"the election": {func(l *staged) {
 			l.elect = func(context.Context, func(context.Context) error) error { return broken }
 		}, "address"},
@@ -305,27 +329,27 @@ func TestAPhaseThatFailsIsLateAndTheStartGoesOn(t *testing.T) {
 		"the webhook server": {func(l *staged, _ *callLog, fails func(run) run) { l.ready = fails(l.ready) }, 2, ""},
 		"publishing":         {func(l *staged, _ *callLog, fails func(run) run) { l.publish = fails(l.publish) }, 3, ""},
 		"making controllers": {func(l *staged, _ *callLog, fails func(run) run) {
-			made := l.lifecycle.term
-			l.lifecycle.term = func(ctx context.Context) (*term, error) {
+			create := l.controllers
+			l.controllers = func(ctx context.Context) (*controllers, error) {
 				if err := fails(func(context.Context) error { return nil })(ctx); err != nil {
 					return nil, err
 				}
-				return made(ctx)
+				return create(ctx)
 			}
 		}, 4, ""},
 		"syncing": {func(l *staged, _ *callLog, fails func(run) run) {
-			l.sync = fails(l.sync)
-			l.reconcilers = one(untilStarted, l.reconcilers[0].start)
+			l.made.sync = fails(l.made.sync)
+			l.made.reconcilers = one(untilStarted, l.made.reconcilers[0].start)
 		}, 4, "warnings of admission"},
 		"warming": {func(l *staged, _ *callLog, fails func(run) run) {
 			other := one(fails(untilStarted), untilDone)[0]
 			other.name = "chaospod"
-			l.reconcilers = append(l.reconcilers, other)
+			l.made.reconcilers = append(l.made.reconcilers, other)
 		}, 4, "chaospod"},
 		"warming, cold": {func(l *staged, _ *callLog, fails func(run) run) {
 			other := one(fails(untilStarted), untilDone)[0]
 			other.name = "chaospod"
-			l.warmup, l.reconcilers = false, append(l.reconcilers, other)
+			l.warmup, l.made.reconcilers = false, append(l.made.reconcilers, other)
 		}, 6, "chaospod"},
 		"a panic": {func(l *staged, _ *callLog, fails func(run) run) {
 			l.publish = fails(func(context.Context) error { panic(broken) }) //nolint:forbidigo // what it tests
@@ -389,7 +413,7 @@ func awaitState(t *testing.T, recorder *phases.Recorder, phase int, want phases.
 func TestAnElectionDoesNotWaitForACacheThatHangs(t *testing.T) {
 	l, d := fakes(t)
 	l.patience = time.Millisecond
-	l.reconcilers = append(l.reconcilers, reconciler{"chaospod", untilDone, untilDone})
+	l.made.reconcilers = append(l.made.reconcilers, reconciler{"chaospod", untilDone, untilDone})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := ran(ctx, l)
 	d.await(t, "+reconcile")
@@ -439,8 +463,8 @@ func TestToldToStopInTheMiddleOfAPhaseIsNoError(t *testing.T) {
 		"certificate": func(l *staged, waits run) { l.prepare = waits },
 		"webhook":     func(l *staged, waits run) { l.ready = waits },
 		"publishing":  func(l *staged, waits run) { l.publish = waits },
-		"syncing":     func(l *staged, waits run) { l.sync = waits },
-		"warming":     func(l *staged, waits run) { l.reconcilers = one(waits, waits) },
+		"syncing":     func(l *staged, waits run) { l.made.sync = waits },
+		"warming":     func(l *staged, waits run) { l.made.reconcilers = one(waits, waits) },
 		"election": func(l *staged, waits run) {
 			l.elect = func(ctx context.Context, _ func(context.Context) error) error { _ = waits(ctx); return nil }
 		},
@@ -468,7 +492,7 @@ func TestAReconcilerThatDoesNotEndIsNamedAndTheWebhooksAreStillDrained(t *testin
 	l.workTimeout = time.Millisecond
 	hung := make(chan struct{})
 	t.Cleanup(func() { close(hung) })
-	l.reconcilers = one(d.does("warmed"), func(context.Context) error {
+	l.made.reconcilers = one(d.does("warmed"), func(context.Context) error {
 		d.write("+hung")
 		<-hung
 		return nil

@@ -111,7 +111,6 @@ type assembly struct {
 	warnings      *warnings.Reader
 	egress        *egressStack
 	leadershipLog *leadershipLog
-	metrics       *swappableRegistry          // those of reconcilers
 	check         func() error                // nil where reconcilers may write; a nil check always allows it
 	claim         *claim                      // nil where this replica has no reconcilers, or no right to CRDs
 	certificate   func() error                // why the certificate that was last read is not served; nil without webhooks
@@ -170,9 +169,7 @@ func (a *assembly) assemble() (*lifecycle, error) {
 		ready = a.withoutWebhooks(&p)
 	}
 	if a.config.Controllers.Enabled {
-		if err := a.withControllers(&p, untyped); err != nil {
-			return nil, err
-		}
+		a.withControllers(&p, untyped)
 	} else {
 		a.withoutControllers(&p)
 	}

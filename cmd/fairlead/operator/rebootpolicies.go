@@ -29,14 +29,14 @@ const keyRetry = 10 * time.Second
 // that is broken stops restarts alone: webhooks and the other kinds go on, since the whole cluster
 // depends on them.
 type rebootPolicies struct {
-	leader      *leaderControllers
+	builder     *controllerBuilder
 	logger      logr.Logger
 	disruptions *disruptions
 	controller  *rebootpolicy.Controller
 }
 
-func (i *leaderControllers) rebootPolicies(shared *disruptions) *rebootPolicies {
-	return &rebootPolicies{leader: i, logger: i.Logger.WithName(rebootpolicy.Name), disruptions: shared}
+func (b *controllerBuilder) rebootPolicies(shared *disruptions) *rebootPolicies {
+	return &rebootPolicies{builder: b, logger: b.Logger.WithName(rebootpolicy.Name), disruptions: shared}
 }
 
 func sourcesMode(c *options.Configuration) sources.Mode {
@@ -51,7 +51,7 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 	if r.controller != nil {
 		return nil
 	}
-	a := r.leader
+	a := r.builder
 	c, settings := a.config.Controllers, a.config.RebootPolicies
 	limited := a.objectsConfig()
 	typed, err := kubernetes.NewForConfig(binary(limited))
@@ -96,7 +96,7 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 }
 
 func (r *rebootPolicies) key(ctx context.Context) (*fingerprint.Key, error) {
-	return fingerprint.Load(ctx, r.leader.client, r.leader.identity.namespace, r.leader.config.RebootPolicies.FingerprintSecret)
+	return fingerprint.Load(ctx, r.builder.client, r.builder.identity.namespace, r.builder.config.RebootPolicies.FingerprintSecret)
 }
 
 // warm fills the caches. Without a key there is nothing to fill yet.
@@ -109,7 +109,7 @@ func (r *rebootPolicies) warm(ctx context.Context, phase phases.Phase) error {
 	if err := r.create(key); err != nil {
 		return err
 	}
-	if err := r.leader.waitForInformers(ctx, phase, &autorebootv1.RebootPolicy{}, rebootpolicy.Kinds(sourcesMode(r.leader.config))); err != nil {
+	if err := r.builder.waitForInformers(ctx, phase, &autorebootv1.RebootPolicy{}, rebootpolicy.Kinds(sourcesMode(r.builder.config))); err != nil {
 		return err
 	}
 	return r.controller.Warmup(ctx)

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/controllers/storagemigration"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion"
@@ -76,13 +75,9 @@ func (a *assembly) withoutWebhooks(p *parts) (ready func() error) {
 	return func() error { return readyToLead(a.recorder.Status()) }
 }
 
-// withControllers adds what is created for each term.
-func (a *assembly) withControllers(p *parts, untyped dynamic.Interface) error {
-	a.metrics = &swappableRegistry{}
-	if err := a.Metrics.Register(a.metrics); err != nil {
-		return fmt.Errorf("metrics of reconcilers: %w", err)
-	}
-	p.term = a.term
+// withControllers adds what reconciles.
+func (a *assembly) withControllers(p *parts, untyped dynamic.Interface) {
+	p.controllers = a.controllers
 	if a.config.HasClusterRole() {
 		a.claim = &claim{
 			definitions: untyped.Resource(definitionResource),
@@ -92,8 +87,6 @@ func (a *assembly) withControllers(p *parts, untyped dynamic.Interface) error {
 		p.claim = a.claim.wait
 	}
 	p.warmup = a.config.Controllers.Warmup
-	p.demote = a.config.LeaderElection.OnLost == options.LostDemote
-	return nil
 }
 
 // withoutControllers is withControllers for a replica that only serves webhooks.
@@ -104,7 +97,7 @@ func (a *assembly) withoutControllers(p *parts) {
 }
 
 // readyToLead returns nil where a replica without webhooks could take over: the start has come to the election,
-// so its caches are filled, unless warmup is off. One that was demoted fills new ones first.
+// so its caches are filled, unless warmup is off.
 func readyToLead(status phases.Status) error {
 	for _, row := range status.Phases {
 		switch row.State {

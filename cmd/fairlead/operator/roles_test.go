@@ -5,7 +5,6 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,7 +32,7 @@ func TestAReplicaWithoutWebhooksOnlyReconciles(t *testing.T) {
 	l, d := fakes(t)
 	l.skip = map[phases.Phase]string{phases.Certificates: "elsewhere", phases.WebhookServer: "elsewhere", phases.CAPublished: "elsewhere"}
 	l.prepare, l.refresh, l.webhook, l.ready, l.publish, l.republish = nil, nil, nil, nil, nil, nil
-	l.caches = []component{{"cache", d.runs("cache")}}
+	l.made.caches = []component{{"cache", d.runs("cache")}}
 	l.background = []component{{"ranges", func(ctx context.Context) error { d.await(t, "+probes"); return d.runs("ranges")(ctx) }}}
 	l.waitForRanges = func(context.Context) { d.await(t, "+ranges"); d.write("settled") }
 	ctx, cancel := context.WithCancel(context.Background())
@@ -53,8 +52,7 @@ func TestAReplicaWithoutWebhooksOnlyReconciles(t *testing.T) {
 		t.Error(err)
 	}
 	want = []string{"-reconcile", "released", "-cache", "-ranges", "-probes"}
-	got := slices.DeleteFunc(d.read()[before:], func(entry string) bool { return entry == "forgotten" })
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, d.read()[before:]); diff != "" {
 		t.Errorf("stop, -want +got:\n%s", diff)
 	}
 }
@@ -76,7 +74,7 @@ func TestAReplicaWithoutControllersOnlyServes(t *testing.T) {
 			l, d := fakes(t)
 			l.skip = map[phases.Phase]string{phases.Election: "elsewhere", phases.Reconcilers: "elsewhere"}
 			l.warningCache = func(ctx context.Context) error { d.await(t, "+republish"); return onlook(d)(ctx) }
-			l.lifecycle.term = func(context.Context) (*term, error) { d.write("a term"); return l.term, nil }
+			l.controllers = func(context.Context) (*controllers, error) { d.write("controllers"); return l.made, nil }
 			l.elect = func(context.Context, func(context.Context) error) error { d.write("elected"); return nil }
 			ctx, cancel := context.WithCancel(context.Background())
 			done := ran(ctx, l)
@@ -128,14 +126,6 @@ func TestWithoutWebhooksAReplicaIsReadyWhenItCouldTakeOver(t *testing.T) {
 	elected(nil)
 	recorder.Begin(phases.Reconcilers)
 	expect("as the leader", "")
-
-	recorder.Skip(phases.Reconcilers, "the Lease was lost")
-	filled = recorder.Begin(phases.Caches)
-	expect("demoted", "caches is running")
-	filled(errors.New("no route to host"))
-	expect("demoted, and it cannot stand again", "no route to host")
-	recorder.Begin(phases.Caches)(nil)
-	expect("a candidate again", "")
 }
 
 // assembled makes a lifecycle from a configuration. Nothing is sent anywhere.
@@ -225,8 +215,8 @@ func TestEachRoleIsAssembledFromWhatItNeedsAlone(t *testing.T) {
 			if elects := l.elect != nil; elects != test.elects {
 				t.Errorf("takes part in the election: %v", elects)
 			}
-			if reconciles := l.term != nil; reconciles != test.reconciles || (l.warningCache != nil) == reconciles {
-				t.Errorf("has terms: %v, looks on: %v", reconciles, l.warningCache != nil)
+			if reconciles := l.controllers != nil; reconciles != test.reconciles || (l.warningCache != nil) == reconciles {
+				t.Errorf("has controllers: %v, a cache for warnings alone: %v", reconciles, l.warningCache != nil)
 			}
 			if l.workTimeout.String() != test.work {
 				t.Errorf("reconcilers have %s to end", l.workTimeout)

@@ -176,11 +176,6 @@ const (
 	ElectionLease = "lease"
 	// ElectionForLife elects by a lock that its holder's Pod owns.
 	ElectionForLife = "forLife"
-
-	// LostExit ends the process where the lease is lost.
-	LostExit = "exit"
-	// LostDemote stops only what needs the lease.
-	LostDemote = "demote"
 )
 
 // LeaderElection configures how replicas agree on the one that reconciles.
@@ -193,11 +188,6 @@ type LeaderElection struct {
 	// is not. A lock for life is the same Lease, owned by the leader's Pod: it goes when the Pod does,
 	// and no clock decides.
 	Mode string `json:"mode,omitempty"`
-
-	// OnLost is exit (default) or demote: what a leader does that loses its lease. To exit drains
-	// the webhook server and ends the process with an error. To demote stops reconcilers and caches
-	// before another replica can lead, goes on serving webhooks, and rejoins the election.
-	OnLost string `json:"onLost,omitempty"`
 
 	// ResourceName is the Lease. Defaults to fairlead-manager.
 	ResourceName string `json:"resourceName,omitempty"`
@@ -338,7 +328,6 @@ func Default() *Configuration {
 		LeaderElection: LeaderElection{
 			LeaderElect:   true,
 			Mode:          ElectionLease,
-			OnLost:        LostExit,
 			ResourceName:  "fairlead-manager",
 			LeaseDuration: duration(15 * time.Second),
 			RenewDeadline: duration(10 * time.Second),

@@ -264,8 +264,6 @@ func (f *Flags) election(g group) {
 		"Elect the one replica that reconciles. Without election there must be one replica only.")
 	flag(g, "leader-elect-mode", func(c *Configuration) *string { return &c.LeaderElection.Mode },
 		"How: "+ElectionLease+", renewed again and again, or "+ElectionForLife+", a lock that goes with the pod.")
-	flag(g, "on-lost-lease", func(c *Configuration) *string { return &c.LeaderElection.OnLost },
-		"What a leader does that loses its lease: "+LostExit+", or "+LostDemote+", which goes on serving webhooks.")
 	flag(g, "lease-lock-name", func(c *Configuration) *string { return &c.LeaderElection.ResourceName },
 		"Name of the Lease.")
 	flag(g, "lease-lock-namespace", func(c *Configuration) *string { return &c.LeaderElection.ResourceNamespace },

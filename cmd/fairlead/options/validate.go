@@ -163,9 +163,6 @@ func (l LeaderElection) validate(path *field.Path) field.ErrorList {
 	if modes := []string{ElectionLease, ElectionForLife}; !slices.Contains(modes, l.Mode) {
 		errs = append(errs, field.NotSupported(path.Child("mode"), l.Mode, modes))
 	}
-	if ways := []string{LostExit, LostDemote}; !slices.Contains(ways, l.OnLost) {
-		errs = append(errs, field.NotSupported(path.Child("onLost"), l.OnLost, ways))
-	}
 	errs = append(errs, subdomain(path.Child("resourceName"), l.ResourceName)...)
 	if l.ResourceNamespace != "" {
 		errs = append(errs, label(path.Child("resourceNamespace"), l.ResourceNamespace)...)
