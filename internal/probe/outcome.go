@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"syscall"
+	"time"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/egress"
@@ -94,6 +95,16 @@ const HostUnresolved = "HostUnresolved"
 
 // ErrLocal is in the error of a Dial that failed for a reason about this process only. Such a result does not count.
 var ErrLocal = errors.New("not possible at the moment")
+
+// withPause returns the outcome of a probe during which this process did not run for a time. A timeout is local where that
+// was more than a quarter of it, and otherwise counts: on a node under load, some pause falls into each probe that may take
+// a minute, and an address that hangs would never be Unhealthy.
+func (o outcome) withPause(paused, timeout time.Duration) outcome {
+	if o == timedOut && paused > timeout/4 {
+		return local
+	}
+	return o
+}
 
 // isNotProbed reports whether nothing was sent: with Options.RequireThreshold that is no failure.
 func (o outcome) isNotProbed() bool { return o == denied || o == unresolved }

@@ -293,6 +293,26 @@ func TestATimeoutDuringAPauseOfTheProcessIsNotCounted(t *testing.T) {
 	}
 }
 
+func TestATimeoutCountsUnlessMuchOfItWasAPauseOfTheProcess(t *testing.T) {
+	for _, c := range []struct {
+		result          outcome
+		paused, timeout time.Duration
+		want            outcome
+	}{
+		{timedOut, 0, 2 * time.Second, timedOut},
+		{timedOut, 600 * time.Millisecond, 2 * time.Second, local},
+		{timedOut, time.Minute, 2 * time.Second, local},
+		{timedOut, 600 * time.Millisecond, time.Minute, timedOut},
+		{timedOut, 16 * time.Second, time.Minute, local},
+		{connected, time.Minute, 2 * time.Second, connected},
+		{refused, time.Minute, 2 * time.Second, refused},
+	} {
+		if got := c.result.withPause(c.paused, c.timeout); got != c.want {
+			t.Errorf("%s within %s, with a pause of %s: %s, want %s", c.result.reason(), c.timeout, c.paused, got.reason(), c.want.reason())
+		}
+	}
+}
+
 func TestWhatIsGoneIsNotProbed(t *testing.T) {
 	runSuite(t, 0, Options{}, func(s *suite) {
 		s.hangs[ip(3)] = true

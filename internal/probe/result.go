@@ -37,9 +37,7 @@ func (p *Prober) probe(ctx context.Context, t *target) time.Time {
 
 	lost := p.pauses.Lost()
 	result := p.checker.check(ctx, plan, to, timeout)
-	if result == timedOut && p.pauses.Lost() > lost {
-		result = local // the time passed while this process did not run
-	}
+	result = result.withPause(p.pauses.Lost()-lost, timeout)
 	if ctx.Err() != nil {
 		// This process stops: the result is not about the target.
 		return start
