@@ -113,6 +113,9 @@ func (r *run) setReady() {
 		switch next := r.status.NextRunTime; {
 		case next != nil:
 			message = "the next run is due at " + next.UTC().Format(time.RFC3339)
+			if limit := r.checkDailyLimit(); limit != nil {
+				message += "; " + limit.message
+			}
 		case r.suspend:
 			message = "no run is due while spec.suspend is true"
 		case r.status.Halt != nil:

@@ -55,6 +55,17 @@ func TestARunIsPlannedStoredKilledAndVerified(t *testing.T) {
 	}
 }
 
+// An interval of ten minutes whose next run is tomorrow would otherwise look like a fault.
+func TestReadySaysThatTheNextRunWaitsForAnotherDay(t *testing.T) {
+	b := newSuite(t)
+	b.p.Status.KilledDay, b.p.Status.KilledToday = "2026-03-02", 8
+	b.decide()
+	want := "the next run is due at 2026-03-03T00:00:00Z; safety.maxPerDay is used up: 8 have died on 2026-03-02"
+	if got := b.message(chaosv1.ConditionReady); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestAPodThatIsReadyForAMomentIsNoRecovery(t *testing.T) {
 	b := newSuite(t)
 	b.o.Owners[0].MinReady = 20 * time.Second

@@ -29,6 +29,9 @@ func warnings(obj *chaosv1.ChaosPod) []string {
 	if count := spec.Count; count != nil && (*count == intstr.FromInt32(0) || *count == intstr.FromString("0%")) {
 		texts = append(texts, fmt.Sprintf("spec.count: %s never kills anything; use spec.suspend to pause", count.String()))
 	}
+	if count, workload := spec.Count, spec.Target.Workload; count != nil && count.IntVal > 1 && workload != nil {
+		texts = append(texts, fmt.Sprintf("spec.count: a run kills one pod of %s %s at most, not %s", workload.Kind, workload.Name, count.String()))
+	}
 	return append(texts, rules.LongSteps(map[string]string{"spec.schedule.cron": spec.Schedule.Cron}, spec.Windows, spec.Blackouts)...)
 }
 

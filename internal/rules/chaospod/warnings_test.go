@@ -30,6 +30,7 @@ func TestWarningsNameWhatIsLikelyAMistake(t *testing.T) {
 		{"an eviction from a StatefulSet", stateful, nil, nil},
 		{"a count of nothing", place(t, good[workload], "spec.count", "0%"), nil, []string{"never kills"}},
 		{"a new count of nothing", place(t, good[workload], "spec.count", int64(0)), good[workload], []string{"never kills"}},
+		{"a count of more than one, of a workload", place(t, good[workload], "spec.count", int64(2)), nil, []string{"one pod of Deployment"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var old *chaosv1.ChaosPod
