@@ -23,7 +23,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/eviction"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
-	"github.com/fairlead-dev/fairlead/internal/events"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 const (
@@ -170,7 +170,7 @@ func refusalText(object *chaosv1.ChaosPod, action chaos.Action, err error) strin
 	case err == nil:
 		return fmt.Sprintf("%s may not %s", who, what)
 	case apierrors.IsForbidden(err):
-		return events.Truncate(fmt.Sprintf("%s may not %s: %v", who, what, err), maxRefusal)
+		return text.Truncate(fmt.Sprintf("%s may not %s: %v", who, what, err), maxRefusal)
 	}
-	return events.Truncate(fmt.Sprintf("%s could not %s: %v", who, what, err), maxRefusal)
+	return text.Truncate(fmt.Sprintf("%s could not %s: %v", who, what, err), maxRefusal)
 }

@@ -37,10 +37,10 @@ func (r *Reconciler) writeEvents(o *observation, before *chaosv1.ChaosPodStatus,
 		if pod != nil {
 			related = pod
 		}
-		r.Events.Eventf(o.stored, related, kind, m.Reason, actionRun, "%s", controller.Note(m.Text))
+		r.Events.Eventf(o.stored, related, kind, m.Reason, actionRun, "%s", m.Text)
 		for _, about := range []*corev1.ObjectReference{pod, owner} {
 			if about != nil {
-				r.Events.Eventf(about, o.stored, kind, m.Reason, actionRun, "%s", controller.Note("ChaosPod "+o.key.Name+": "+m.Text))
+				r.Events.Eventf(about, o.stored, kind, m.Reason, actionRun, "%s", "ChaosPod "+o.key.Name+": "+m.Text)
 			}
 		}
 	}

@@ -5,11 +5,11 @@ package externalservice
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 const (
@@ -76,11 +76,7 @@ const maxRequest = 256
 
 // failbackRequest returns the annotation that requests a failback.
 func failbackRequest(es *networkingv1.ExternalService) string {
-	request := es.Annotations[networkingv1.FailbackRequestedAnnotation]
-	if len(request) > maxRequest {
-		request = strings.ToValidUTF8(request[:maxRequest], "")
-	}
-	return request
+	return text.Truncate(es.Annotations[networkingv1.FailbackRequestedAnnotation], maxRequest)
 }
 
 // lowestPriority returns the lowest priority that has an endpoint which is not drained.

@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 const (
@@ -106,7 +107,7 @@ func (in *faultInput) begin(request *rules.FaultRequest) faultDecision {
 		_, why = in.obstacle(f, true)
 	}
 	if why != "" {
-		f.Outcome, f.Message, f.EndTime = networkingv1.FaultOutcomeRefused, events.Truncate(why, maxMessage), statusTime(in.now)
+		f.Outcome, f.Message, f.EndTime = networkingv1.FaultOutcomeRefused, text.Truncate(why, maxMessage), statusTime(in.now)
 		return faultDecision{status: f}
 	}
 	f.StartTime, f.Dependants = statusTime(in.now), in.dependants[:min(len(in.dependants), maxDependants)]
@@ -144,7 +145,7 @@ func (in *faultInput) endReason(f *networkingv1.FaultStatus) (outcome, why strin
 
 // endFault sets that a fault has ended.
 func endFault(f *networkingv1.FaultStatus, outcome, why string, now time.Time) {
-	f.Outcome, f.Message, f.EndTime = outcome, events.Truncate(why, maxMessage), statusTime(now)
+	f.Outcome, f.Message, f.EndTime = outcome, text.Truncate(why, maxMessage), statusTime(now)
 	f.DependantsStayedReady = metav1.ConditionTrue
 	if len(f.Dependants) == 0 {
 		f.DependantsStayedReady = metav1.ConditionUnknown

@@ -24,7 +24,7 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
-	"github.com/fairlead-dev/fairlead/internal/events"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 // maxMessage limits messages, in bytes, so that `kubectl describe` stays readable.
@@ -66,7 +66,7 @@ func specDigest(spec networkingv1.ExternalServiceSpec) string {
 
 func (u *statusUpdate) setCondition(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&u.status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: events.Truncate(message, maxMessage),
+		Type: kind, Status: status, Reason: reason, Message: text.Truncate(message, maxMessage),
 		ObservedGeneration: u.generation, LastTransitionTime: u.now,
 	})
 }

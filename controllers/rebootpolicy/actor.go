@@ -28,7 +28,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
-	"github.com/fairlead-dev/fairlead/internal/events"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 const (
@@ -96,7 +96,7 @@ func (o *observation) refusal(action restart.Action, err error) (reason, message
 	default:
 		message = fmt.Sprintf("%s may not %s: %s", who, what, err)
 	}
-	return reason, events.Truncate(message, maxRefusal)
+	return reason, text.Truncate(message, maxRefusal)
 }
 
 // recordResults stores the results of the actions, and returns when to reconcile again.

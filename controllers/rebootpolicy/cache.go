@@ -19,7 +19,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
-	"github.com/fairlead-dev/fairlead/internal/events"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 // lastApplied is kubectl's copy of a whole object in an annotation of it.
@@ -136,12 +136,12 @@ func keptConditions(pod *corev1.Pod) []corev1.PodCondition {
 	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionUnknown}
 	for i := range all {
 		if all[i].Type == corev1.PodReady {
-			ready.Status, ready.Message = all[i].Status, events.Truncate(workloads.WaitsFor(pod), maxWaitsFor)
+			ready.Status, ready.Message = all[i].Status, text.Truncate(workloads.WaitsFor(pod), maxWaitsFor)
 		}
 	}
 	kept := []corev1.PodCondition{ready}
 	if c := workloads.Unschedulable(all); c != nil {
-		kept = append(kept, corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: events.Truncate(c.Message, maxRefusal)})
+		kept = append(kept, corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: text.Truncate(c.Message, maxRefusal)})
 	}
 	return kept
 }

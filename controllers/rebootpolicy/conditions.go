@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/events"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 // maxMessage keeps a message readable in `kubectl describe`, in bytes.
@@ -33,7 +34,7 @@ type conditions struct {
 
 func (c *conditions) set(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&c.status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: events.Truncate(message, maxMessage),
+		Type: kind, Status: status, Reason: reason, Message: text.Truncate(message, maxMessage),
 		ObservedGeneration: c.generation, LastTransitionTime: c.now,
 	})
 }

@@ -93,15 +93,15 @@ func (r *Reconciler) writeEvents(o *observation, before *autorebootv1.RebootPoli
 		kind := controller.EventType(m.Warning)
 		target := o.reference(m.Target)
 		if target == nil {
-			r.Events.Eventf(o.stored, nil, kind, m.Reason, actionRestart, "%s", controller.Note(m.Text))
+			r.Events.Eventf(o.stored, nil, kind, m.Reason, actionRestart, "%s", m.Text)
 			continue
 		}
 		started := m.Reason == "RestartStarted"
 		if m.Warning || !started {
-			r.Events.Eventf(o.stored, target, kind, m.Reason, actionRestart, "%s", controller.Note(m.Text))
+			r.Events.Eventf(o.stored, target, kind, m.Reason, actionRestart, "%s", m.Text)
 		}
 		if m.Warning || started {
-			r.Events.Eventf(target, o.stored, kind, m.Reason, actionRestart, "%s", controller.Note("RebootPolicy "+o.key.Name+": "+m.Text))
+			r.Events.Eventf(target, o.stored, kind, m.Reason, actionRestart, "%s", "RebootPolicy "+o.key.Name+": "+m.Text)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
+
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 // errorLog hands the lines of http.Server to the logger: a few each second, as any client that can
@@ -58,7 +60,7 @@ func (l *errorLog) Write(line []byte) (int, error) {
 		l.dropped++
 		return len(line), nil
 	}
-	message := string(bytes.TrimSpace(line[:min(len(line), 1024)]))
+	message := text.Truncate(string(bytes.TrimSpace(line)), 1024)
 	if l.dropped > 0 {
 		l.Logger.Info(l.Message, "error", message, "leftOutBefore", l.dropped)
 	} else {

@@ -135,20 +135,3 @@ func TestEventsAreBoundedForEachObjectEachNamespaceAndOverall(t *testing.T) {
 		})
 	}
 }
-
-func TestWhatIsCutIsValidAndTellsThatItIs(t *testing.T) {
-	for text, want := range map[string]string{
-		"":              "",
-		"short":         "short",
-		"exactly ten":   "exactly...",
-		"äöüäöü":        "äöü...", // 12 bytes
-		"0123456€":      "0123456€",
-		"012345€7":      "012345€7",
-		"01234€€":       "01234...",
-		"bad \xff byte": "bad \uFFFD...",
-	} {
-		if got := Truncate(text, 10); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}

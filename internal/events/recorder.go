@@ -22,6 +22,8 @@ import (
 	eventsv1client "k8s.io/client-go/kubernetes/typed/events/v1"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
+
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 const (
@@ -194,22 +196,11 @@ func (n *Event) object(instance string, at time.Time, window time.Duration) *eve
 		},
 		EventTime:           metav1.NewMicroTime(at),
 		ReportingController: "fairlead.dev/manager",
-		ReportingInstance:   Truncate(instance, maxInstance),
+		ReportingInstance:   text.Truncate(instance, maxInstance),
 		Action:              n.Action,
 		Reason:              n.Reason,
-		Note:                Truncate(n.Note, maxNote),
+		Note:                text.Truncate(n.Note, maxNote),
 		Type:                corev1.EventTypeWarning,
 		Regarding:           n.Regarding,
 	}
-}
-
-// Truncate returns text as valid UTF-8 of at most limit bytes, which must be more than 3. What is cut off
-// ends in three dots. The API server replaces invalid UTF-8, and a client that compares the two would write
-// for ever.
-func Truncate(text string, limit int) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) > limit {
-		text = strings.ToValidUTF8(text[:limit-3], "") + "..."
-	}
-	return text
 }

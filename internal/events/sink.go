@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
+
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 // Bounds of what controllers write: in a burst, and per second in the long run.
@@ -71,7 +73,7 @@ func (s *boundedSink) allow(event *eventsv1.Event) bool {
 
 // Create writes an Event. A dropped one is returned as written: the recorder must not retry it.
 func (s *boundedSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	event.Note = Truncate(event.Note, maxNote)
+	event.Note = text.Truncate(event.Note, maxNote)
 	if !s.allow(event) {
 		return event, nil
 	}

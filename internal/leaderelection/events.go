@@ -5,7 +5,6 @@ package leaderelection
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -16,6 +15,7 @@ import (
 	eventsv1client "k8s.io/client-go/kubernetes/typed/events/v1"
 
 	"github.com/fairlead-dev/fairlead/internal/panics"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 const (
@@ -48,10 +48,10 @@ func Events(client eventsv1client.EventsGetter, identity, pod string, logger log
 			ObjectMeta:          metav1.ObjectMeta{Namespace: lease.Namespace, GenerateName: lease.Name + "-"},
 			EventTime:           metav1.NowMicro(),
 			ReportingController: "fairlead.dev/manager",
-			ReportingInstance:   truncated(identity, 128),
+			ReportingInstance:   text.Truncate(identity, 128),
 			Action:              "Elect",
 			Reason:              reason,
-			Note:                truncated(note, 1024),
+			Note:                text.Truncate(note, 1024),
 			Type:                corev1.EventTypeNormal,
 			Regarding: corev1.ObjectReference{
 				APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease",
@@ -65,12 +65,4 @@ func Events(client eventsv1client.EventsGetter, identity, pod string, logger log
 			logger.Error(err, "cannot write an Event about the election", "reason", reason)
 		}
 	}
-}
-
-// truncated cuts a string to the limits of the API server for Events.
-func truncated(s string, limit int) string {
-	if len(s) > limit {
-		return strings.ToValidUTF8(s[:limit], "") // not in the middle of a character
-	}
-	return s
 }

@@ -54,9 +54,3 @@ func gauge(t *testing.T, registry *prometheus.Registry, name string) float64 {
 	t.Fatalf("no metric %s", name)
 	return 0
 }
-
-func TestTruncatedKeepsWholeCharacters(t *testing.T) {
-	if got := truncated("aé", 2); got != "a" {
-		t.Errorf("%q", got)
-	}
-}

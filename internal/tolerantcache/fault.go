@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	kjson "sigs.k8s.io/json"
+
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 const (
@@ -44,10 +46,7 @@ func locate(object []byte, decodes func(document []byte) bool) string {
 	if path == "" {
 		return "the whole of it does not decode"
 	}
-	if len(path) > maxPath {
-		path = strings.ToValidUTF8(path[:maxPath], "") + "..."
-	}
-	return path + " is " + jsonType(value) + ", which does not fit there"
+	return text.Truncate(path, maxPath) + " is " + jsonType(value) + ", which does not fit there"
 }
 
 // locateWithin descends to the deepest value that fails by itself. An object or list that fails although it

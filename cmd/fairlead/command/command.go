@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/version"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 // Options of the commands. No flag sets any of them.
@@ -66,8 +67,8 @@ func Execute(args []string, o Options) int {
 	root := rootCommand(o)
 	root.SetArgs(args)
 	if err := root.Execute(); err != nil {
-		if text := oneLine(err); text != "" {
-			_, _ = fmt.Fprintln(o.Logs, o.Program+":", text)
+		if line := text.OneLine(err.Error()); line != "" {
+			_, _ = fmt.Fprintln(o.Logs, o.Program+":", line)
 		}
 		if coded := (*exit)(nil); errors.As(err, &coded) {
 			return coded.code
@@ -151,16 +152,4 @@ func program(path string) string {
 		return "kubectl fairlead"
 	}
 	return "fairlead"
-}
-
-// oneLine joins an error of several lines, such as one about several objects, so that a user who greps
-// a log or reads a termination message finds all of it.
-func oneLine(err error) string {
-	var parts []string
-	for line := range strings.Lines(err.Error()) {
-		if line = strings.TrimSpace(line); line != "" {
-			parts = append(parts, line)
-		}
-	}
-	return strings.Join(parts, "; ")
 }

@@ -18,6 +18,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/internal/events"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 // choice is which pods a run kills, and from how many they were chosen.
@@ -301,7 +302,7 @@ func (r *run) pickVictims(seed string, fit []Owner, n int) []chaosv1.Victim {
 		owner := &owners[i]
 		pod := slices.MinFunc(owner.Pods, func(a, b Pod) int { return compareByHash(seed, a.UID, b.UID) })
 		v := chaosv1.Victim{
-			Name: pod.Name, UID: pod.UID, Node: clip(pod.Node, maxName), Outcome: chaosv1.VictimPending,
+			Name: pod.Name, UID: pod.UID, Node: text.Truncate(pod.Node, maxName), Outcome: chaosv1.VictimPending,
 			Owner: &chaosv1.VictimOwner{Kind: owner.Kind, Name: owner.Name, UID: owner.UID},
 		}
 		v.ReadyBefore = min(int32(r.owner(&v).ready(nil)), owner.Desired)

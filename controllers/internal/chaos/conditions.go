@@ -16,6 +16,7 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
 	"github.com/fairlead-dev/fairlead/internal/events"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 // maxCondition keeps a message readable in `kubectl describe`, in bytes.
@@ -23,7 +24,7 @@ const maxCondition = 1024
 
 func (r *run) set(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&r.status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: clip(message, maxCondition),
+		Type: kind, Status: status, Reason: reason, Message: text.Truncate(message, maxCondition),
 		ObservedGeneration: r.status.ObservedGeneration, LastTransitionTime: r.timestamp,
 	})
 }

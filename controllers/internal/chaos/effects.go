@@ -11,6 +11,7 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
 	"github.com/fairlead-dev/fairlead/internal/events"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 func (r *run) plan(o occurrence) {
@@ -56,7 +57,7 @@ func (r *run) skipped(o occurrence) {
 		due := stampOf(o.slot.due)
 		r.status.DueAfter = &due
 	}
-	run := chaosv1.Run{ID: o.id, Outcome: chaosv1.RunNoVictim, Reason: o.reason, Message: clip(o.message, maxMessage), CompletedTime: r.timestampPtr()}
+	run := chaosv1.Run{ID: o.id, Outcome: chaosv1.RunNoVictim, Reason: o.reason, Message: text.Truncate(o.message, maxMessage), CompletedTime: r.timestampPtr()}
 	r.addRun(run)
 	r.addMessage(Message{Reason: "ChaosMissed", Text: "run " + run.ID + " killed nothing: " + o.message, Ended: &run})
 }
@@ -113,7 +114,7 @@ func (r *run) timedOut(o occurrence) {
 }
 
 func (r *run) halt(o occurrence, id string) {
-	r.status.Halt = &chaosv1.Halt{Reason: o.reason, Message: clip(o.message, maxMessage), Time: halt.Began(r.now, r.p.Annotations[chaosv1.ResumeAnnotation]),
+	r.status.Halt = &chaosv1.Halt{Reason: o.reason, Message: text.Truncate(o.message, maxMessage), Time: halt.Began(r.now, r.p.Annotations[chaosv1.ResumeAnnotation]),
 		Generation: r.p.Generation, RunID: id}
 	r.addMessage(Message{Reason: "AutoSuspended", Warning: true, Text: "no further run begins after run " + id + ": " + o.message +
 		"; to go on, change the spec, or set the annotation " + chaosv1.ResumeAnnotation + " to the present time (RFC 3339)"})
@@ -133,7 +134,7 @@ func (r *run) resumed(occurrence) {
 func (r *run) endRun(outcome chaosv1.RunOutcome, o occurrence) chaosv1.Run {
 	c := r.status.CurrentRun
 	run := chaosv1.Run{
-		ID: c.ID, Outcome: outcome, Reason: o.reason, Message: clip(o.message, maxMessage),
+		ID: c.ID, Outcome: outcome, Reason: o.reason, Message: text.Truncate(o.message, maxMessage),
 		StartedTime: c.StartedTime, CompletedTime: r.timestampPtr(), Seed: c.Seed, Candidates: c.Candidates, CandidatesDigest: c.CandidatesDigest,
 	}
 	if !c.DryRun {

@@ -7,12 +7,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 // The bounds of what the status holds.
@@ -151,13 +151,6 @@ func (r *run) isUnknown(owner *Owner) bool {
 	return owner.Unknown != ""
 }
 
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most-3], "") + "..."
-}
-
 // Record adds the results of actions to the status. p has the status that was stored before they were done; it is not
 // changed. RequeueAt is when something is to be tried again, besides that of Decide.
 //
@@ -212,7 +205,7 @@ func (r *run) recordOne(v *chaosv1.Victim, result Result) {
 	case Gone:
 		r.recordDeath(v, chaosv1.VictimGone)
 	case Blocked:
-		v.Outcome, v.BlockedBy = chaosv1.VictimSkippedDisruptionBudget, clip(result.Budget, maxName)
+		v.Outcome, v.BlockedBy = chaosv1.VictimSkippedDisruptionBudget, text.Truncate(result.Budget, maxName)
 		message := "a PodDisruptionBudget keeps pod " + v.Name + " alive"
 		if v.BlockedBy != "" {
 			message = "PodDisruptionBudget " + v.BlockedBy + " keeps pod " + v.Name + " alive"

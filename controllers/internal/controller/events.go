@@ -9,15 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
-
-	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
 // MaxEvents is how many events of one reason the write of one status causes. The status has the rest.
 const MaxEvents = 10
-
-// maxNote is how many bytes the API server allows for the note of an event.
-const maxNote = 1024
 
 // EventType returns the type of an event.
 func EventType(warning bool) string {
@@ -27,9 +22,6 @@ func EventType(warning bool) string {
 	return corev1.EventTypeNormal
 }
 
-// Note returns the note of an event, in the length that the API server allows.
-func Note(message string) string { return events.Truncate(message, maxNote) }
-
 // WriteReadyEvent writes an event where the status or the reason of the condition Ready has changed.
 func WriteReadyEvent(to recorder.EventRecorder, object client.Object, before, after []metav1.Condition, action string) {
 	const ready = "Ready"
@@ -37,5 +29,5 @@ func WriteReadyEvent(to recorder.EventRecorder, object client.Object, before, af
 	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {
 		return
 	}
-	to.Eventf(object, nil, EventType(is.Status != metav1.ConditionTrue), is.Reason, action, "%s", Note(is.Message))
+	to.Eventf(object, nil, EventType(is.Status != metav1.ConditionTrue), is.Reason, action, "%s", is.Message)
 }

@@ -37,7 +37,7 @@ func (s *RefusedStatus) Check(ctx context.Context, err error, object client.Obje
 		return err
 	}
 	if s.refusal.Until.IsZero() {
-		to.Eventf(object, nil, EventType(true), reasonWriteRefused, action, "%s", Note(err.Error()))
+		to.Eventf(object, nil, EventType(true), reasonWriteRefused, action, "%s", err.Error())
 	}
 	s.refusal.Record(now, "")
 	ctrllog.FromContext(ctx).Error(err, "The status was refused", "retry", s.refusal.Until)

@@ -41,7 +41,7 @@ func New(format string, to io.Writer, o Options) (Report, error) {
 	var r Report
 	switch format {
 	case Text:
-		r = &text{to: to, quiet: o.Quiet}
+		r = &lines{to: to, quiet: o.Quiet}
 	case JSON:
 		r = &document{to: to}
 	case SARIF:

@@ -162,11 +162,11 @@ func TestWhatAClusterHasStandsOnNoLine(t *testing.T) {
 
 func TestAFindingStaysOnItsLine(t *testing.T) {
 	var out bytes.Buffer
-	r := &text{to: &out, quiet: true}
+	r := &lines{to: &out, quiet: true}
 	if err := r.Object(vet.Object{File: "f", Findings: []vet.Finding{{Severity: vet.Error, Line: 1, Column: 2, Field: "a", StoredField: "b", Message: "x\ny"}}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := out.String(); got != "f:1:2: error: document: a: x y (b at v1)\n" {
+	if got := out.String(); got != "f:1:2: error: document: a: x; y (b at v1)\n" {
 		t.Errorf("%q", got)
 	}
 }

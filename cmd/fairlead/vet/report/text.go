@@ -9,36 +9,37 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
-// text writes a line for each finding, as compilers do.
-type text struct {
+// lines writes a line for each finding, as compilers do.
+type lines struct {
 	to    io.Writer
 	quiet bool
 }
 
-func (t *text) Object(o vet.Object) error {
+func (l *lines) Object(o vet.Object) error {
 	for i := range o.Findings {
 		f := &o.Findings[i]
 		parts := []string{string(f.Severity), o.Label()}
 		if f.Field != "" {
 			parts = append(parts, f.Field)
 		}
-		said := oneLine(message(f))
+		said := text.OneLine(message(f))
 		if f.ID != "" {
 			said += " [" + f.ID + "]"
 		}
 		parts = append(parts, said)
-		if _, err := fmt.Fprintf(t.to, "%s: %s\n", location(o.File, f), strings.Join(parts, ": ")); err != nil {
+		if _, err := fmt.Fprintf(l.to, "%s: %s\n", location(o.File, f), strings.Join(parts, ": ")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *text) End(s vet.Summary, unread error) error {
+func (l *lines) End(s vet.Summary, unread error) error {
 	nothing := unread != nil && s.Documents+s.Objects+s.Skipped == 0
-	if t.quiet || nothing {
+	if l.quiet || nothing {
 		return nil
 	}
 	where := count(s.Files, "file", "files")
@@ -60,11 +61,6 @@ func (t *text) End(s vet.Summary, unread error) error {
 		line += fmt.Sprintf("; %s not all said at another version, which keeps the rest in an annotation, of %d bytes at most",
 			count(s.Restored, "object is", "objects are"), s.LargestRestore)
 	}
-	_, err := fmt.Fprintln(t.to, line)
+	_, err := fmt.Fprintln(l.to, line)
 	return err
-}
-
-// oneLine keeps a finding on its line, whatever a value in it holds.
-func oneLine(message string) string {
-	return strings.Join(strings.FieldsFunc(message, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
 }
