@@ -50,7 +50,7 @@ func TestNamespacedTheOperatorHasTheGeneratedRightsInSomeNamespacesAndNoOthers(t
 		// The addresses of the cluster are configured, and storage is not migrated.
 		"nodes: get": true, "nodes: list": true, "nodes: watch": true,
 		"servicecidrs: get": true, "servicecidrs: list": true, "servicecidrs: watch": true,
-		"storageversionmigrations: list": true, "customresourcedefinitions/status: patch": true,
+		"customresourcedefinitions/status: patch": true,
 	}
 	if diff := cmp.Diff(want, without); diff != "" {
 		t.Errorf("does without (-want +got):\n%s", diff)

@@ -93,7 +93,6 @@ package controllers
 // takes out of their status, and whether the API server migrates by itself.
 //
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,resourceNames=externalservices.networking.fairlead.dev;rebootpolicies.autoreboot.fairlead.dev;chaospods.chaos.fairlead.dev,verbs=patch
-// +kubebuilder:rbac:groups=storagemigration.k8s.io,resources=storageversionmigrations,verbs=list
 
 // In the operator's own namespace: the blackouts of the whole cluster, the lease of the leader, and the
 // authority and the key of fingerprints that the replicas share.

@@ -16,11 +16,10 @@
 //
 // # Pace
 //
-// Objects are listed by their metadata in pages, and rewritten at a bounded rate. How far a pass has
-// come is kept in an annotation of the CRD, page by page, and a new leader goes on from there.
-// A pass pauses while conversions fail, since each of its writes may need one, and leaves a kind alone
-// while a StorageVersionMigration of the API server's own is at it.
+// Objects are listed by their metadata in pages, and rewritten one after the other at a bounded rate. A pass pauses
+// while conversions fail, since each of its writes may need one, and goes on from there; a new leader begins again.
+// An annotation of the CRD holds what was reached.
 //
-// It writes no CRD but those that it is given, nothing of an object but managedFields, and
+// It writes no CRD except those that it is given, nothing of an object except managedFields, and
 // nothing at all once there is nothing to do.
 package storagemigration

@@ -62,7 +62,15 @@ func goalOf(crd *apiextensionsv1.CustomResourceDefinition) (goal, error) {
 	return g, nil
 }
 
-// String identifies the goal: a pass that reached it need not be made again. It holds the CRD's
+// Annotation of a CRD holds the goal that its objects have reached.
+const Annotation = "fairlead.dev/storage-migration"
+
+// reached reports whether nothing is left to do.
+func (g goal) reached(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return crd.Annotations[Annotation] == g.String() && len(g.old) == 0
+}
+
+// String identifies the goal: where it was reached, no object need be rewritten for it again. It holds the CRD's
 // UID, since one that was deleted and made again from a backup has other objects.
 func (g goal) String() string {
 	versions := make([]string, 0, len(g.served))

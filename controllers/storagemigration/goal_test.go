@@ -47,18 +47,17 @@ func TestAGoalIsReachedOnlyWithNothingStoredAtAnOldVersion(t *testing.T) {
 		note string
 		want bool
 	}{
-		"noted":                     {definition([]string{"v1"}, both...), `{"goal":"one stores v1 serves v1,v1alpha1","done":true}`, true},
-		"noted, and old again":      {definition([]string{"v1alpha1", "v1"}, both...), `{"goal":"one stores v1 serves v1,v1alpha1","done":true}`, false},
-		"noted for another storage": {definition([]string{"v1"}, both...), `{"goal":"one stores v1alpha1 serves v1,v1alpha1","done":true}`, false},
-		"noted before one went":     {definition([]string{"v1"}, "v1alpha1", "v1 served storage"), `{"goal":"one stores v1 serves v1,v1alpha1","done":true}`, false},
-		"noted of a former object":  {definition([]string{"v1"}, both...), `{"goal":"two stores v1 serves v1,v1alpha1","done":true}`, false},
-		"under way":                 {definition([]string{"v1"}, both...), `{"goal":"one stores v1 serves v1,v1alpha1","after":"a/b"}`, false},
-		"junk":                      {definition([]string{"v1"}, both...), `{`, false},
+		"noted":                     {definition([]string{"v1"}, both...), "one stores v1 serves v1,v1alpha1", true},
+		"noted, and old again":      {definition([]string{"v1alpha1", "v1"}, both...), "one stores v1 serves v1,v1alpha1", false},
+		"noted for another storage": {definition([]string{"v1"}, both...), "one stores v1alpha1 serves v1,v1alpha1", false},
+		"noted before one went":     {definition([]string{"v1"}, "v1alpha1", "v1 served storage"), "one stores v1 serves v1,v1alpha1", false},
+		"noted of a former object":  {definition([]string{"v1"}, both...), "two stores v1 serves v1,v1alpha1", false},
+		"another text":              {definition([]string{"v1"}, both...), "{", false},
 		"nothing":                   {definition([]string{"v1"}, both...), "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.crd.Annotations = map[string]string{Annotation: c.note}
-			if got := recordOf(c.crd).reached(goalAt(t, c.crd)); got != c.want {
+			if got := goalAt(t, c.crd).reached(c.crd); got != c.want {
 				t.Errorf("reached: %v, want %v", got, c.want)
 			}
 		})
@@ -82,24 +81,6 @@ func TestObjectsAreRewrittenThroughThePreferredVersionWhateverIsStored(t *testin
 		}
 		if want := []string{"v1", "v1beta2", "v1beta1", "v1alpha1"}; !cmp.Equal(through, want) || g.resource.Version != storage {
 			t.Errorf("stored at %s, objects are rewritten through %v, want %s and %v", g.resource.Version, through, storage, want)
-		}
-	}
-}
-
-func TestAPassGoesOnOnlyWhereTheDefinitionIsAsItWas(t *testing.T) {
-	crd := definition([]string{"v1alpha1", "v1"}, "v1alpha1 served", "v1 served storage")
-	g := goalAt(t, crd)
-	kept := record{Goal: g.String(), Generation: 3, After: "shop/db", Left: []string{"shop/api"}}
-	if after, left := kept.position(g); after != "shop/db" || !cmp.Equal(left, kept.Left) {
-		t.Errorf("goes on after %q, with %q to try again", after, left)
-	}
-	for name, other := range map[string]record{
-		"another generation": {Goal: g.String(), Generation: 2, After: "shop/db", Left: kept.Left},
-		"another goal":       {Goal: "one stores v1alpha1 serves v1,v1alpha1", Generation: 3, After: "shop/db"},
-		"done":               {Goal: g.String(), Generation: 3, After: "shop/db", Done: true},
-	} {
-		if after, left := other.position(g); after != "" || left != nil {
-			t.Errorf("%s: goes on after %q, with %q to try again, want the beginning", name, after, left)
 		}
 	}
 }
@@ -143,25 +124,5 @@ func TestManagersOfVersionsThatAreNotServedGo(t *testing.T) {
 				t.Errorf("stale %v, want %v; managers (-want +got):\n%s", stale, c.stale, diff)
 			}
 		})
-	}
-}
-
-func TestOnlyMigrationsThatHaveNotEndedAreDeferredTo(t *testing.T) {
-	with := func(kind, status string) map[string]any {
-		return map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": kind, "status": status}}}}
-	}
-	for name, c := range map[string]struct {
-		migration map[string]any
-		want      bool
-	}{
-		"new":       {map[string]any{}, false},
-		"running":   {with("Running", "True"), false},
-		"not done":  {with("Succeeded", "False"), false},
-		"succeeded": {with("Succeeded", "True"), true},
-		"failed":    {with("Failed", "True"), true},
-	} {
-		if got := ended(c.migration); got != c.want {
-			t.Errorf("%s: ended %v, want %v", name, got, c.want)
-		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	recorder "k8s.io/client-go/tools/events"
 )
@@ -20,13 +19,10 @@ import (
 const Name = "fairlead-storage-migration"
 
 const (
-	// pageSize is how many objects are listed, and then rewritten, before the position is kept.
+	// pageSize is how many objects are listed at once.
 	pageSize = 500
-	// workers is how many objects are rewritten at once.
-	workers = 4
-	// maxLeft is how many objects that failed are tried again by themselves. With more of them the
-	// whole pass is made again.
-	maxLeft = 1000
+	// maxFailed is how many objects that failed are attempted again by themselves. With more of them all are.
+	maxFailed = 1000
 	// maxFailures is how many failures in a row, of a cause that is not known, pause a pass.
 	maxFailures = 5
 )
@@ -37,9 +33,6 @@ type Options struct {
 	Definitions apiextensionsclient.CustomResourceDefinitionInterface
 	// Objects lists objects by their metadata, and patches them. Required.
 	Objects metadata.Interface
-	// Migrations looks for StorageVersionMigrations of the API server's own. The default is that
-	// there are none.
-	Migrations dynamic.Interface
 	// Names are those of the CRDs. Required.
 	Names []string
 

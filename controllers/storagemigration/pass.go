@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,22 +15,36 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// errPaused means that a pass stopped on its way, to go on later from where it was.
+// errPaused means that a pass ended on its way, to go on later from where it was.
 var errPaused = errors.New("paused")
 
-// pass is one walk over all objects of a kind. What a page's workers share is guarded by mu.
+// pass goes over objects of a kind, one after the other.
 type pass struct {
 	*Migrator
-	goal  goal
-	name  string // of the CRD
-	every bool   // rewrite all, not only those whose managedFields need it
-	after string // the last object that was come to, as namespace/name
+	*migration
+	every bool // rewrite all, not only those whose managedFields need it
+	inRow int  // failures of a cause that is not known
+}
 
-	mu    sync.Mutex
-	left  []string // those that failed, maxLeft+1 at most
-	first error    // of them
-	row   int      // failures in a row
-	tally map[result]int
+// run comes to all objects, or, where an earlier pass has come to all, to those that failed. It fails where it must
+// pause.
+func (p *pass) run(ctx context.Context) error {
+	p.failure = nil
+	if p.walked && len(p.failed) > maxFailed {
+		p.walked, p.failed = false, nil // too many to know them all
+	}
+	if !p.walked {
+		return p.walk(ctx)
+	}
+	failed := p.failed
+	p.failed = nil
+	for i, key := range failed {
+		if err := p.again(ctx, key); err != nil {
+			p.failed = append(p.failed, failed[i:]...)
+			return err
+		}
+	}
+	return nil
 }
 
 // walk goes over all objects that come after p.after, in the order in which they are listed.
@@ -45,81 +59,44 @@ func (p *pass) walk(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("list %s: %w", p.goal.resource.GroupResource(), err)
 		}
-		ahead := int64(0)
+		remaining := len(page.Items)
 		if page.RemainingItemCount != nil {
-			ahead = *page.RemainingItemCount
+			remaining += int(*page.RemainingItemCount)
 		}
-		if err := p.page(ctx, page.Items, ahead); err != nil {
-			return err
+		for i := range page.Items {
+			p.metrics.pending.WithLabelValues(p.goal.kind).Set(float64(remaining - i))
+			key := keyOf(&page.Items[i])
+			if key <= p.after {
+				continue
+			}
+			if err := p.object(ctx, &page.Items[i]); err != nil {
+				return err
+			}
+			p.after = key
 		}
 		if options.Continue = page.Continue; options.Continue == "" {
 			p.metrics.pending.DeleteLabelValues(p.goal.kind)
+			p.walked, p.after = true, ""
 			return nil
 		}
-		if err := p.advanced(ctx); err != nil {
-			return fmt.Errorf("keep the position: %w", err)
-		}
 	}
 }
 
-// advanced keeps how far the pass has come, and what it left behind. Where that is too much to keep, the
-// position stays before it: a pass that goes on from there must come to all of it again.
-func (p *pass) advanced(ctx context.Context) error {
-	if len(p.left) > maxKept {
+// again rewrites an object that failed in an earlier pass.
+func (p *pass) again(ctx context.Context, key string) error {
+	namespace, name, _ := strings.Cut(key, "/")
+	object, err := p.objectsOf(p.goal.through[0], namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
 		return nil
+	case err != nil:
+		return p.fail(key, err)
+	default:
+		return p.object(ctx, object)
 	}
-	return p.keep(ctx, p.name, record{Goal: p.goal.String(), Generation: p.goal.generation, After: p.after, Left: p.left})
 }
 
-// page rewrites what a page holds, some at a time. Where it has to pause, what was not reached is
-// come to again.
-func (p *pass) page(ctx context.Context, items []metav1.PartialObjectMetadata, ahead int64) error {
-	var due []*metav1.PartialObjectMetadata
-	for i := range items {
-		if p.after == "" || keyOf(&items[i]) > p.after {
-			due = append(due, &items[i])
-		}
-	}
-	p.metrics.pending.WithLabelValues(p.goal.kind).Set(float64(ahead) + float64(len(due)))
-	if err := p.objects(ctx, due); err != nil {
-		return err
-	}
-	p.metrics.pending.WithLabelValues(p.goal.kind).Set(float64(ahead))
-	if len(due) > 0 {
-		p.after = keyOf(due[len(due)-1])
-	}
-	return nil
-}
-
-// objects rewrites some, by a few workers. It fails where the pass must pause.
-func (p *pass) objects(ctx context.Context, due []*metav1.PartialObjectMetadata) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	next := make(chan *metav1.PartialObjectMetadata)
-	var working sync.WaitGroup
-	for range min(workers, len(due)) {
-		working.Go(func() {
-			for object := range next {
-				if err := p.object(ctx, object); err != nil {
-					stop(err)
-				}
-			}
-		})
-	}
-feed:
-	for _, object := range due {
-		select {
-		case next <- object:
-		case <-ctx.Done():
-			break feed
-		}
-	}
-	close(next)
-	working.Wait()
-	return context.Cause(ctx)
-}
-
-// object rewrites one, and reports whether to pause. What fails for reasons of its own is noted.
+// object rewrites one. It fails where the pass must pause; what fails for reasons of its own is noted.
 func (p *pass) object(ctx context.Context, object *metav1.PartialObjectMetadata) error {
 	if err := p.Healthy(ctx); err != nil {
 		return fmt.Errorf("%w: %w", errPaused, err)
@@ -130,34 +107,39 @@ func (p *pass) object(ctx context.Context, object *metav1.PartialObjectMetadata)
 		return err
 	})
 	if ctx.Err() != nil {
-		return nil // it will be come to again
+		return context.Cause(ctx)
 	}
 	p.metrics.objects.WithLabelValues(p.goal.kind, string(outcome)).Inc()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.tally[outcome]++
-	if err == nil {
-		p.row = 0
-		return nil
+	if err != nil {
+		return p.fail(keyOf(object), err)
 	}
-	if !ownFault(err) {
-		p.row++
-	}
-	if p.first == nil {
-		p.first = fmt.Errorf("%s %s: %w", p.goal.kind, keyOf(object), err)
-	}
-	if len(p.left) <= maxLeft {
-		p.left = append(p.left, keyOf(object))
-	}
-	if p.row >= maxFailures {
-		return fmt.Errorf("%w after %d failures in a row: %w", errPaused, p.row, p.first)
+	p.inRow = 0
+	if outcome == rewritten {
+		p.rewritten++
 	}
 	return nil
 }
 
-// ownFault reports whether the API server refused an object for what it is. However many of these there are
-// in a row, the next may fare better.
-func ownFault(err error) bool {
+// fail notes that an object could not be rewritten. It fails after some in a row.
+func (p *pass) fail(key string, err error) error {
+	if p.failure == nil {
+		p.failure = fmt.Errorf("%s %s: %w", p.goal.kind, key, err)
+	}
+	if len(p.failed) <= maxFailed {
+		p.failed = append(p.failed, key)
+	}
+	if isRefusal(err) {
+		return nil
+	}
+	if p.inRow++; p.inRow >= maxFailures {
+		return fmt.Errorf("%w after %d failures in a row: %w", errPaused, p.inRow, p.failure)
+	}
+	return nil
+}
+
+// isRefusal reports whether the API server refused an object for what it is. However many of these there are in a row,
+// the next may fare better.
+func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 

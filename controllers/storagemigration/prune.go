@@ -36,7 +36,7 @@ func (m *Migrator) prune(ctx context.Context, name string, g goal) (bool, error)
 		if err != nil {
 			return false, fmt.Errorf("take %v out of status.storedVersions: %w", now.old, err)
 		}
-		return true, m.keep(ctx, name, record{Goal: g.String(), Done: true})
+		return true, m.annotate(ctx, name, g)
 	}
 	return false, fmt.Errorf("CRD %s changed %d times in a row between reading and writing", name, maxRaces)
 }
@@ -52,5 +52,15 @@ func (m *Migrator) pruneStatus(ctx context.Context, crd *apiextensionsv1.CustomR
 		return err
 	}
 	_, err = m.Definitions.Patch(ctx, crd.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: Name}, "status")
+	return err
+}
+
+// annotate notes that the goal is reached. An annotation alone makes the API server convert nothing.
+func (m *Migrator) annotate(ctx context.Context, name string, g goal) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{Annotation: g.String()}}})
+	if err != nil {
+		return err
+	}
+	_, err = m.Definitions.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: Name})
 	return err
 }

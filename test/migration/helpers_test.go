@@ -114,7 +114,7 @@ func (s *suite) migrator(edit func(*storagemigration.Options)) (*storagemigratio
 	s.Must(err)
 	registry := prometheus.NewRegistry()
 	o := storagemigration.Options{
-		Definitions: s.crds, Objects: objects, Migrations: s.Dynamic, Names: []string{s.definition()},
+		Definitions: s.crds, Objects: objects, Names: []string{s.definition()},
 		Rate: 1000, Interval: 200 * time.Millisecond, Settle: 200 * time.Millisecond, Registerer: registry,
 	}
 	if edit != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -285,12 +284,8 @@ func (b *controllerBuilder) storageMigration() (reconciler, error) {
 	if err != nil {
 		return reconciler{}, fmt.Errorf("%s: %w", b.api.origin, err)
 	}
-	migrations, err := dynamic.NewForConfig(api)
-	if err != nil {
-		return reconciler{}, fmt.Errorf("%s: %w", b.api.origin, err)
-	}
 	made, err := storagemigration.New(storagemigration.Options{
-		Definitions: crds.CustomResourceDefinitions(), Objects: objects, Migrations: migrations, Names: crdNames(),
+		Definitions: crds.CustomResourceDefinitions(), Objects: objects, Names: crdNames(),
 		Rate: b.config.StorageMigration.Rate, Settle: b.config.StorageMigration.Settle.Duration, Healthy: b.healthy,
 		Events: b.cluster.GetEventRecorder(storagemigration.Name),
 		Logger: b.Logger.WithName("storage-migration"), Registerer: b.metrics,
