@@ -18,10 +18,26 @@ import (
 
 // campaign waits until this replica holds the Lease. It returns nil when ctx ended first.
 func (e *Elector) campaign(ctx context.Context) (*term, error) {
+	acquirableIn := func(seen observedLease) time.Duration { return seen.expiresIn(e.Clock.Now(), e.LeaseDuration) }
+	duration, owners := int32(e.LeaseDuration/time.Second), []metav1.OwnerReference(nil)
+	if e.Life != nil {
+		self, err := e.ownPodReference(ctx)
+		if err != nil || self == nil {
+			return nil, err
+		}
+		duration, owners = lifeDurationSeconds, append(owners, *self)
+		acquirableIn = func(seen observedLease) time.Duration {
+			wait, err := e.acquirableIn(ctx, seen, self)
+			if err != nil && ctx.Err() == nil {
+				e.Logger.Error(err, "cannot tell whether the leader still runs; retrying", "lease", e.lease(), "period", e.RetryPeriod)
+			}
+			return wait
+		}
+	}
 	leases, stop := e.follow(ctx)
 	defer stop()
 	seen := e.takeObserved()
-	alarm := e.Clock.NewTimer(seen.expiresIn(e.Clock.Now(), e.LeaseDuration))
+	alarm := e.Clock.NewTimer(acquirableIn(seen))
 	defer alarm.Stop()
 	for {
 		select {
@@ -32,17 +48,17 @@ func (e *Elector) campaign(ctx context.Context) (*term, error) {
 			e.observeHolder(holder(lease))
 		case <-alarm.C():
 		}
-		wait := seen.expiresIn(e.Clock.Now(), e.LeaseDuration)
+		wait := acquirableIn(seen)
 		if wait == 0 {
 			won, err := withTimeout(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*term, error) {
-				return e.acquire(ctx, seen.lease, int32(e.LeaseDuration/time.Second))
+				return e.acquire(ctx, seen.lease, duration, owners...)
 			})
 			if err == nil {
 				e.observeHolder(e.Identity)
 				return won, nil
 			}
 			seen = e.afterFailedAttempt(ctx, seen, err)
-			wait = max(e.RetryPeriod, seen.expiresIn(e.Clock.Now(), e.LeaseDuration))
+			wait = max(e.RetryPeriod, acquirableIn(seen))
 		}
 		resetTimer(alarm, wait)
 	}
@@ -115,74 +131,4 @@ func (e *Elector) afterFailedAttempt(ctx context.Context, seen observedLease, er
 // jittered lengthens a duration by up to a fifth, so that replicas do not act in step.
 func jittered(d time.Duration) time.Duration {
 	return d + time.Duration(rand.Float64()*0.2*float64(d)) //nolint:gosec // no secret depends on it
-}
-
-const reasonStuck = "LeaderStuck"
-
-// campaignForLife waits until this replica's Pod holds the Lease. It returns nil when ctx ended first.
-func (e *Elector) campaignForLife(ctx context.Context) (*term, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	self, err := e.ownPodReference(ctx)
-	if err != nil || self == nil {
-		cancel()
-		return nil, err
-	}
-	defer cancel()
-	leases, stop := e.follow(ctx)
-	defer stop()
-
-	var seen observedLease
-	var before *metav1.OwnerReference
-	reported := ""
-	alarm := e.Clock.NewTimer(e.RetryPeriod)
-	defer alarm.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil, nil
-		case lease := <-leases:
-			seen = seen.update(lease, e.Clock.Now())
-			e.observeHolder(holder(lease))
-		case <-alarm.C():
-		}
-		if seen.lease != nil { // released: it has no owner
-			before = podOwner(seen.lease)
-		}
-		found, err := e.canTakeOver(ctx, seen, before, self)
-		switch {
-		case err != nil && ctx.Err() == nil:
-			e.Logger.Error(err, "cannot tell whether the leader still runs; retrying", "lease", e.lease(), "period", e.RetryPeriod)
-		case found.allowed:
-			won, err := withTimeout(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*term, error) {
-				return e.acquire(ctx, seen.lease, lifeDurationSeconds, *self)
-			})
-			if err == nil {
-				if found.reason != "" {
-					e.Logger.Info("the lock was taken from another one", "lease", e.lease(), "holder", holder(seen.lease), "reason", found.reason)
-				}
-				e.observeHolder(e.Identity)
-				return won, nil
-			}
-			seen = e.afterFailedAttempt(ctx, seen, err)
-		case found.stuck != reported:
-			reported = found.stuck
-			e.reportStuck(ctx, seen.lease, reported)
-		}
-		resetTimer(alarm, e.RetryPeriod)
-	}
-}
-
-// reportStuck reports in the log, an Event and the status why the leader is not replaced; an empty text
-// clears it.
-func (e *Elector) reportStuck(ctx context.Context, lease *coordinationv1.Lease, text string) {
-	e.mu.Lock()
-	e.stuck = text
-	e.mu.Unlock()
-	if text == "" {
-		return
-	}
-	e.Logger.Info("the leader seems not to work, and is not replaced", "lease", e.lease(), "leader", holder(lease), "reason", text)
-	if lease != nil {
-		e.announce(ctx, term{lease: lease}, reasonStuck, text)
-	}
 }

@@ -86,7 +86,6 @@ type Elector struct {
 
 	mu       sync.Mutex
 	leader   string
-	stuck    string // why a leader that seems not to work is not replaced
 	leading  bool
 	observed observedLease // by Observe, for the next Run
 }
@@ -148,11 +147,7 @@ func New(o Options) (*Elector, error) {
 func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) error {
 	defer e.pending.Wait()
 	e.Logger.Info("taking part in the election", "lease", e.lease(), "identity", e.Identity, "forLife", e.Life != nil)
-	campaign, hold := e.campaign, e.hold
-	if e.Life != nil {
-		campaign, hold = e.campaignForLife, e.holdForLife
-	}
-	term, err := campaign(ctx)
+	term, err := e.campaign(ctx)
 	if err != nil || term == nil {
 		return err
 	}
@@ -160,7 +155,7 @@ func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) err
 	e.guard.allow(*term)
 	e.setLeading(true)
 	defer e.setLeading(false)
-	err = hold(ctx, *term, lead)
+	err = e.hold(ctx, *term, lead)
 	// Work that is still running must not pass Check any more.
 	e.guard.revoke()
 	e.announce(ctx, *term, reasonStopped, e.Identity+" stopped leading")
@@ -176,8 +171,6 @@ func (e *Elector) Status() string {
 		return e.Identity + " (this replica)"
 	case e.leader == "":
 		return "none yet"
-	case e.stuck != "":
-		return e.leader + ": " + e.stuck
 	default:
 		return e.leader
 	}
@@ -200,9 +193,6 @@ func (e *Elector) observeHolder(holder string) {
 	e.mu.Lock()
 	changed := e.leader != holder
 	e.leader = holder
-	if changed {
-		e.stuck = ""
-	}
 	e.mu.Unlock()
 	if changed && holder != "" {
 		e.metrics.transitions.Inc()

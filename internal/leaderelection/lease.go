@@ -150,6 +150,8 @@ type observedLease struct {
 	known bool
 	lease *coordinationv1.Lease // nil where there is none
 	since time.Time
+	// owner is the Pod that owned the Lease when it was last read; nil where none did.
+	owner *metav1.OwnerReference
 	// free is when one that was deleted would have expired.
 	free time.Time
 }
@@ -157,7 +159,10 @@ type observedLease struct {
 // update returns the observation after the Lease was read. A Lease with the same spec was not renewed, and
 // its time continues. That it was deleted does not mean that its holder has stopped: it makes the Lease again.
 func (s observedLease) update(lease *coordinationv1.Lease, now time.Time) observedLease {
-	next := observedLease{known: true, lease: lease, since: now}
+	next := observedLease{known: true, lease: lease, since: now, owner: podOwner(lease)}
+	if lease == nil {
+		next.owner = s.owner
+	}
 	switch {
 	case lease == nil && s.lease == nil:
 		next.free = s.free

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -24,12 +23,11 @@ import (
 // renewal thus never acquires it, and both modes exclude each other during a change of mode.
 const lifeDurationSeconds = math.MaxInt32
 
-// Life is the Pod that this replica runs in, and the clients that read other Pods.
+// Life is the Pod that this replica runs in.
 type Life struct {
-	// Pods and Nodes are the clients. Pods are read in the namespace of the Lease, which must be that of
-	// the Pod: an owner is always in the same namespace.
-	Pods  corev1client.PodsGetter
-	Nodes corev1client.NodesGetter
+	// Pods is the client. Pods are read in the namespace of the Lease, which must be that of the Pod: an owner is
+	// always in the same namespace.
+	Pods corev1client.PodsGetter
 	// Pod is the name of the Pod that this process runs in.
 	Pod string
 	// UID is that of the Pod. Empty means the UID of the Pod that has the name now.
@@ -43,8 +41,8 @@ func (l *Life) validate() error {
 	switch {
 	case l == nil:
 		return nil
-	case l.Pods == nil || l.Nodes == nil:
-		return errors.New("election for life: no client of Pods and Nodes")
+	case l.Pods == nil:
+		return errors.New("election for life: no client of Pods")
 	case l.Pod == "":
 		return errors.New("election for life: it is not known which Pod this is; " + remedy)
 	default:
@@ -84,16 +82,6 @@ func (e *Elector) getPod(ctx context.Context, name string) (*corev1.Pod, error) 
 	})
 }
 
-func (e *Elector) getNode(ctx context.Context, name string) (*corev1.Node, error) {
-	return withTimeout(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*corev1.Node, error) {
-		node, err := e.Life.Nodes.Nodes().Get(ctx, name, metav1.GetOptions{})
-		if apistatus.IsAbsent(err, corev1.Resource("nodes"), name) {
-			return nil, nil
-		}
-		return node, err
-	})
-}
-
 // isPod reports whether an owner is a Pod.
 func isPod(owner metav1.OwnerReference) bool { return owner.APIVersion == "v1" && owner.Kind == "Pod" }
 
@@ -110,102 +98,59 @@ func podOwner(lease *coordinationv1.Lease) *metav1.OwnerReference {
 	return nil
 }
 
-// decision is whether a Lease for life may be acquired.
-type decision struct {
-	allowed bool
-	// reason is why a Lease that is held may be acquired.
-	reason string
-	// stuck is why a leader that seems not to work is not replaced, and what an administrator can do.
-	stuck string
-}
+// errPodGone means that this replica's own Pod is gone, as after a deletion by force: other replicas assume
+// that the process has ended.
+var errPodGone = errors.New("this replica's own Pod is gone")
 
-// canTakeOver decides whether the Lease may be acquired. before is its owner when it was last held.
-func (e *Elector) canTakeOver(ctx context.Context, seen observedLease, before *metav1.OwnerReference, self *metav1.OwnerReference) (decision, error) {
-	owner := podOwner(seen.lease)
+// acquirableIn returns after what time the Lease may be acquired for life: 0 is now, and the retry period where its
+// owner still runs. self is this replica's Pod.
+func (e *Elector) acquirableIn(ctx context.Context, seen observedLease, self *metav1.OwnerReference) (time.Duration, error) {
 	switch {
 	case !seen.known:
-		return decision{}, nil
-	case seen.lease == nil && before != nil && before.UID != self.UID:
-		// The garbage collector deletes it once the Pod is gone. Where a user does, the holder creates
-		// it again.
-		return e.canReplacePod(ctx, *before)
-	case holder(seen.lease) == "":
-		return decision{allowed: true}, nil
-	case owner == nil:
-		// Held by a replica that elects by renewal, and stops by itself.
-		return decision{allowed: seen.expiresIn(e.Clock.Now(), e.LeaseDuration) == 0, reason: "it was not renewed"}, nil
-	case owner.UID == self.UID:
-		return decision{allowed: true, reason: "it is of this very Pod, whose container was restarted"}, nil
-	default:
-		return e.canReplacePod(ctx, *owner)
+		return e.RetryPeriod, nil
+	case seen.owner == nil: // released, or held by a replica that elects by renewal
+		return seen.expiresIn(e.Clock.Now(), e.RetryPeriod), nil
+	case seen.owner.UID == self.UID: // the container was restarted
+		return 0, nil
 	}
+	// The garbage collector deletes the Lease with its Pod. Where a user does, the holder creates it again.
+	ended, err := e.hasEnded(ctx, *seen.owner)
+	if err == nil && ended {
+		return 0, nil
+	}
+	return e.RetryPeriod, err
 }
 
-// canReplacePod decides whether a Pod can no longer run. Where that is unknown, it can.
-func (e *Elector) canReplacePod(ctx context.Context, owner metav1.OwnerReference) (decision, error) {
+// hasEnded reports whether a Pod is gone, or in a phase that is final: the kubelet reports those when the containers
+// have ended.
+func (e *Elector) hasEnded(ctx context.Context, owner metav1.OwnerReference) (bool, error) {
 	pod, err := e.getPod(ctx, owner.Name)
 	if err != nil {
-		return decision{}, fmt.Errorf("read Pod %s/%s, which leads: %w", e.Namespace, owner.Name, err)
+		return false, fmt.Errorf("read Pod %s/%s, which leads: %w", e.Namespace, owner.Name, err)
 	}
-	switch {
-	case pod == nil || pod.UID != owner.UID:
-		return decision{allowed: true, reason: "its Pod " + owner.Name + " is gone"}, nil
-	case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
-		// These phases are final, and the kubelet reports them when the containers have ended.
-		return decision{allowed: true, reason: fmt.Sprintf("its Pod %s has ended: %s", owner.Name, endReason(pod))}, nil
-	case isHealthy(pod) || pod.Spec.NodeName == "":
-		return decision{}, nil
-	}
-	node, err := e.getNode(ctx, pod.Spec.NodeName)
-	if err != nil {
-		return decision{}, fmt.Errorf("read Node %s of Pod %s/%s, which leads: %w", pod.Spec.NodeName, e.Namespace, owner.Name, err)
-	}
-	leaving := pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodUnknown
-	switch {
-	case leaving && node == nil:
-		return decision{allowed: true, reason: fmt.Sprintf("Node %s of its Pod %s is gone", pod.Spec.NodeName, owner.Name)}, nil
-	case leaving && slices.ContainsFunc(node.Spec.Taints, isOutOfService):
-		return decision{allowed: true, reason: fmt.Sprintf("Node %s of its Pod %s is out of service", node.Name, owner.Name)}, nil
-	case node != nil && !isNodeReady(node):
-		return decision{stuck: fmt.Sprintf(
-			"Node %s is not ready, and Pod %s may still run on it: no other replica leads until that is certain. Once the machine is off: kubectl delete pod %s -n %s, and kubectl taint node %s %s=nodeshutdown:NoExecute",
-			node.Name, owner.Name, owner.Name, e.Namespace, node.Name, corev1.TaintNodeOutOfService)}, nil
-	case pod.DeletionTimestamp != nil && e.Clock.Now().After(pod.DeletionTimestamp.Add(time.Minute)):
-		return decision{stuck: fmt.Sprintf(
-			"Pod %s should have ended at %s and may still run: no other replica leads until that is certain. See kubectl describe pod %s -n %s",
-			owner.Name, pod.DeletionTimestamp.UTC().Format(time.RFC3339), owner.Name, e.Namespace)}, nil
-	}
-	return decision{}, nil
+	return pod == nil || pod.UID != owner.UID || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded, nil
 }
 
-func endReason(pod *corev1.Pod) string {
-	if pod.Status.Reason != "" {
-		return pod.Status.Reason // such as Evicted
-	}
-	return string(pod.Status.Phase)
-}
-
-// isHealthy reports whether nothing indicates a problem of a Pod. The node controller removes the condition
-// Ready from the Pods of a node that stops reporting.
-func isHealthy(pod *corev1.Pod) bool {
-	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodUnknown {
-		return false
-	}
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
+// confirm returns the term while its Lease is this replica's. One that was deleted is created again as long as the Pod
+// exists: candidates look at the Pod before they acquire it.
+func (e *Elector) confirm(ctx context.Context, t term) (term, error) {
+	lease, err := e.getLease(ctx)
+	if err == nil && lease == nil {
+		owner := podOwner(t.lease)
+		var ended bool
+		if ended, err = e.hasEnded(ctx, *owner); err == nil && ended {
+			return t, errPodGone
+		}
+		if err == nil {
+			lease, err = e.writeLease(ctx, nil, t.lease.Spec, *owner)
 		}
 	}
-	return false
-}
-
-func isNodeReady(node *corev1.Node) bool {
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
-		}
+	switch {
+	case err != nil:
+		return t, err
+	case !t.isHeld(e.Identity, lease):
+		return t, fmt.Errorf("%w: %q", ErrTaken, holder(lease))
 	}
-	return false
+	t.lease = lease
+	return t, nil
 }
-
-func isOutOfService(taint corev1.Taint) bool { return taint.Key == corev1.TaintNodeOutOfService }

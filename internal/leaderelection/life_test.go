@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,7 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// pods is a cluster's Pods and Nodes; the Lease is the server's.
+// pods is a cluster's Pods; the Lease is the server's.
 func pods(t *testing.T, names ...string) kubernetes.Interface {
 	t.Helper()
 	client := fake.NewClientset()
@@ -32,13 +31,7 @@ func pods(t *testing.T, names ...string) kubernetes.Interface {
 				Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
 			},
 		}
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + name}, Status: corev1.NodeStatus{
-			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
-		}}
 		if _, err := client.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,27 +40,8 @@ func pods(t *testing.T, names ...string) kubernetes.Interface {
 
 func lifeOptions(s *server, clock *clocktesting.FakeClock, client kubernetes.Interface, pod, identity string) Options {
 	o := options(s, clock, identity)
-	o.Life = &Life{Pods: client.CoreV1(), Nodes: client.CoreV1(), Pod: pod, UID: types.UID("uid-" + pod)}
+	o.Life = &Life{Pods: client.CoreV1(), Pod: pod, UID: types.UID("uid-" + pod)}
 	return o
-}
-
-func change(t *testing.T, client kubernetes.Interface, name string, edit func(*corev1.Pod, *corev1.Node)) {
-	t.Helper()
-	pod, err := client.CoreV1().Pods("fairlead-system").Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	node, err := client.CoreV1().Nodes().Get(t.Context(), "node-"+name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	edit(pod, node)
-	if _, err := client.CoreV1().Pods("fairlead-system").Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestALeaderForLifeOwnsItsLockByItsPodRenewsNothingAndReleases(t *testing.T) {
@@ -79,7 +53,7 @@ func TestALeaderForLifeOwnsItsLockByItsPodRenewsNothingAndReleases(t *testing.T)
 		t.Fatalf("the lock is owned by %+v: %+v", owner, s.lease.Spec)
 	}
 	b := start(t, lifeOptions(s, clock, client, "b", "b-1"))
-	eventually(t, "b follows", func() bool { return b.Status() == "a-1" && s.watched() == 2 })
+	eventually(t, "b follows", func() bool { return b.Status() == "a-1" && s.watched() == 1 })
 	before := s.updated()
 	for range 100 {
 		clock.Step(time.Hour)
@@ -101,77 +75,44 @@ func TestALeaderForLifeOwnsItsLockByItsPodRenewsNothingAndReleases(t *testing.T)
 	}
 }
 
-func TestWhetherALockForLifeIsTakenDependsOnWhatIsKnownOfItsPod(t *testing.T) {
-	away := func(pod *corev1.Pod, node *corev1.Node) {
-		pod.Status.Conditions[0].Status, node.Status.Conditions[0].Status = corev1.ConditionFalse, corev1.ConditionUnknown
-	}
-	leaving := func(pod *corev1.Pod) {
-		pod.DeletionTimestamp, pod.Finalizers = &metav1.Time{Time: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)}, []string{"test/keep"}
-	}
+func TestALockForLifeIsTakenOnlyWhereItsPodIsGoneOrHasEnded(t *testing.T) {
 	for name, test := range map[string]struct {
-		edit  func(*corev1.Pod, *corev1.Node)
-		gone  string // the object to delete
+		edit  func(*corev1.Pod) // nil: it is deleted
 		taken bool
-		says  string
 	}{
-		"it runs":         {func(*corev1.Pod, *corev1.Node) {}, "", false, ""},
-		"it is not ready": {func(pod *corev1.Pod, _ *corev1.Node) { pod.Status.Conditions[0].Status = corev1.ConditionFalse }, "", false, ""},
-		"evicted": {func(pod *corev1.Pod, _ *corev1.Node) {
-			pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
-		}, "", true, ""},
-		"it has succeeded":    {func(pod *corev1.Pod, _ *corev1.Node) { pod.Status.Phase = corev1.PodSucceeded }, "", true, ""},
-		"the Pod is gone":     {func(*corev1.Pod, *corev1.Node) {}, "pod", true, ""},
-		"another of its name": {func(pod *corev1.Pod, _ *corev1.Node) { pod.UID = "other" }, "", true, ""},
-		"node away":           {away, "", false, "kubectl taint node node-a node.kubernetes.io/out-of-service"},
-		"node away, terminating": {func(pod *corev1.Pod, node *corev1.Node) {
-			away(pod, node)
-			leaving(pod)
-		}, "", false, "no other replica leads until that is certain"},
-		"node out of service, but not terminating": {func(pod *corev1.Pod, node *corev1.Node) {
-			away(pod, node)
-			node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService}}
-		}, "", false, "kubectl delete pod a"},
-		"node out of service": {func(pod *corev1.Pod, node *corev1.Node) {
-			away(pod, node)
-			leaving(pod)
-			node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService}}
-		}, "", true, ""},
-		"node gone": {func(pod *corev1.Pod, node *corev1.Node) {
-			away(pod, node)
-			leaving(pod)
-		}, "node", true, ""},
-		"node gone, phase unknown": {func(pod *corev1.Pod, _ *corev1.Node) { pod.Status.Phase = corev1.PodUnknown }, "node", true, ""},
-		"terminating for long":     {func(pod *corev1.Pod, _ *corev1.Node) { leaving(pod) }, "", false, "should have ended at"},
+		"it runs":         {func(*corev1.Pod) {}, false},
+		"it is not ready": {func(pod *corev1.Pod) { pod.Status.Conditions[0].Status = corev1.ConditionFalse }, false},
+		"its node is away": {func(pod *corev1.Pod) {
+			pod.Status.Phase = corev1.PodUnknown
+			pod.DeletionTimestamp, pod.Finalizers = &metav1.Time{Time: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)}, []string{"test/keep"}
+		}, false},
+		"it was evicted":       {func(pod *corev1.Pod) { pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted" }, true},
+		"it succeeded":         {func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded }, true},
+		"it is gone":           {nil, true},
+		"another has its name": {func(pod *corev1.Pod) { pod.UID = "other" }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, clock, client := &server{}, newClock(), pods(t, "a", "b")
 			holds(t, s, clock, client, "a")
-			change(t, client, "a", test.edit)
-			switch test.gone {
-			case "pod":
-				if err := client.CoreV1().Pods("fairlead-system").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
-					t.Fatal(err)
-				}
-			case "node":
-				if err := client.CoreV1().Nodes().Delete(t.Context(), "node-a", metav1.DeleteOptions{}); err != nil {
-					t.Fatal(err)
-				}
+			all := client.CoreV1().Pods("fairlead-system")
+			pod, err := all.Get(t.Context(), "a", metav1.GetOptions{})
+			switch {
+			case err != nil:
+			case test.edit == nil:
+				err = all.Delete(t.Context(), "a", metav1.DeleteOptions{})
+			default:
+				test.edit(pod)
+				_, err = all.Update(t.Context(), pod, metav1.UpdateOptions{})
 			}
-			notes := make(chan string, 10)
-			o := lifeOptions(s, clock, client, "b", "b-1")
-			o.Announce = func(_ context.Context, _ *coordinationv1.Lease, reason, note string) { notes <- reason + ": " + note }
-			b := start(t, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := start(t, lifeOptions(s, clock, client, "b", "b-1"))
 			if test.taken {
 				leads(t, b)
 				return
 			}
-			eventually(t, "b waits", func() bool { return strings.HasPrefix(b.Status(), "a-0") && s.watched() == 1 })
-			if test.says != "" {
-				if note := <-notes; !strings.Contains(note, test.says) || !strings.HasPrefix(note, reasonStuck) {
-					t.Errorf("announced %q", note)
-				}
-				eventually(t, "the status says so", func() bool { return strings.Contains(b.Status(), test.says) })
-			}
+			eventually(t, "b waits", func() bool { return b.Status() == "a-0" && s.watched() == 1 })
 			for range 3 {
 				clock.Step(time.Hour)
 				eventually(t, "b waits again", clock.HasWaiters)
@@ -213,10 +154,13 @@ func TestALockForLifeThatAUserDeletesIsMadeAgainAndNotTaken(t *testing.T) {
 	a := start(t, lifeOptions(s, clock, client, "a", "a-1"))
 	ctx := leads(t, a)
 	b := start(t, lifeOptions(s, clock, client, "b", "b-1"))
-	eventually(t, "both follow", func() bool { return b.Status() == "a-1" && s.watched() == 2 })
+	eventually(t, "b follows", func() bool { return b.Status() == "a-1" && s.watched() == 1 })
 	for range 20 {
 		s.remove()
-		eventually(t, "the lock is made again", func() bool { return s.holder() == "a-1" })
+		eventually(t, "the lock is made again", func() bool { clock.Step(time.Second); return s.holder() != "" })
+		if s.holder() != "a-1" {
+			t.Fatalf("taken by %q", s.holder())
+		}
 	}
 	if ctx.Err() != nil || b.Check() == nil || podOwner(s.lease) == nil {
 		t.Errorf("a: %v, b leads %v", context.Cause(ctx), b.Check() == nil)
@@ -227,12 +171,11 @@ func TestALeaderForLifeWhosePodWasDeletedByForceStops(t *testing.T) {
 	s, clock, client := &server{}, newClock(), pods(t, "a")
 	a := start(t, lifeOptions(s, clock, client, "a", "a-1"))
 	ctx := leads(t, a)
-	eventually(t, "it follows", func() bool { return s.watched() == 1 })
 	if err := client.CoreV1().Pods("fairlead-system").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.remove() // as the garbage collector does
-	<-ctx.Done()
+	eventually(t, "it stops", func() bool { clock.Step(time.Second); return ctx.Err() != nil })
 	if cause := context.Cause(ctx); !errors.Is(cause, ErrLost) || !errors.Is(cause, errPodGone) || a.Check() == nil {
 		t.Errorf("cause %v", cause)
 	}

@@ -195,7 +195,7 @@ func (m *machine) launch() {
 		Clock: m.clock, Elapsed: m.clock.elapsed,
 	}
 	if w.plan.life {
-		o.Life = &Life{Pods: podClient{m: m}, Nodes: nodeClient{m: m}, Pod: pod, UID: uid}
+		o.Life = &Life{Pods: podClient{m: m}, Pod: pod, UID: uid}
 	}
 	e, err := New(o)
 	if err != nil {
@@ -322,5 +322,4 @@ func (m *machine) newPod() {
 	name, uid := m.pod, m.uid
 	m.mu.Unlock()
 	m.simulation.store.setPod(name, uid, func(*corev1.Pod) {})
-	m.simulation.store.setNode("node-"+name, func(*corev1.Node) {})
 }

@@ -315,14 +315,10 @@ func (m *machine) runFault(ctx context.Context, f fault) {
 			pod.DeletionTimestamp = &now
 			pod.Status.Conditions[0].Status = corev1.ConditionFalse
 		})
-		m.simulation.store.setNode("node-"+pod, func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionUnknown })
 		until()
-		// An administrator has switched the machine off, and sets the taint.
+		// An administrator has switched the machine off, and taints the node: Kubernetes deletes its Pods.
 		m.kill()
-		m.simulation.store.setNode("node-"+pod, func(node *corev1.Node) {
-			node.Status.Conditions[0].Status = corev1.ConditionUnknown
-			node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute}}
-		})
+		m.simulation.store.deletePod(pod)
 		m.newPod()
 	}
 	m.launch()

@@ -20,7 +20,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// store is the API server's storage: a Lease, with optimistic locks, and Pods and Nodes.
+// store is the API server's storage: a Lease, with optimistic locks, and Pods.
 type store struct {
 	mu      sync.Mutex
 	version int
@@ -28,11 +28,10 @@ type store struct {
 	history []watch.Event // by version, from 1
 	changed chan struct{}
 	pods    map[string]*corev1.Pod
-	nodes   map[string]*corev1.Node
 }
 
 func newStore() *store {
-	return &store{changed: make(chan struct{}), pods: map[string]*corev1.Pod{}, nodes: map[string]*corev1.Node{}}
+	return &store{changed: make(chan struct{}), pods: map[string]*corev1.Pod{}}
 }
 
 func (s *store) recordLocked(event watch.EventType, lease *coordinationv1.Lease) *coordinationv1.Lease {
@@ -107,7 +106,6 @@ func (s *store) setPod(name string, uid types.UID, change func(*corev1.Pod)) {
 	if old := s.pods[name]; old != nil && old.UID == uid {
 		pod = old.DeepCopy()
 	}
-	pod.Spec.NodeName = "node-" + name
 	change(pod)
 	s.pods[name] = pod
 }
@@ -118,17 +116,7 @@ func (s *store) deletePod(name string) {
 	delete(s.pods, name)
 }
 
-func (s *store) setNode(name string, change func(*corev1.Node)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{
-		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
-	}}
-	change(node)
-	s.nodes[name] = node
-}
-
-// leaseClient, podClient and nodeClient are the clients of one replica.
+// leaseClient and podClient are the clients of one replica.
 type leaseClient struct {
 	coordinationv1client.LeaseInterface // what is not overridden is not used
 	m                                   *machine
@@ -168,24 +156,5 @@ func (c podClient) Get(ctx context.Context, name string, _ metav1.GetOptions) (*
 			return pod.DeepCopy(), nil
 		}
 		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, name)
-	})
-}
-
-type nodeClient struct {
-	corev1client.NodeInterface
-	m *machine
-}
-
-func (c nodeClient) Nodes() corev1client.NodeInterface { return c }
-
-func (c nodeClient) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.Node, error) {
-	return roundTrip(ctx, c.m, func() (*corev1.Node, error) {
-		s := c.m.simulation.store
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if node := s.nodes[name]; node != nil {
-			return node.DeepCopy(), nil
-		}
-		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "nodes"}, name)
 	})
 }

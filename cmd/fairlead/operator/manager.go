@@ -299,10 +299,7 @@ func (a *assembly) elector(drain time.Duration) (*leaderelection.Elector, error)
 		Metrics:      a.Metrics, Logger: logger,
 	}
 	if e.Mode == options.ElectionForLife {
-		elector.Life = &leaderelection.Life{
-			Pods: client.CoreV1(), Nodes: client.CoreV1(),
-			Pod: a.identity.pod, UID: types.UID(os.Getenv("POD_UID")),
-		}
+		elector.Life = &leaderelection.Life{Pods: client.CoreV1(), Pod: a.identity.pod, UID: types.UID(os.Getenv("POD_UID"))}
 	}
 	return leaderelection.New(elector)
 }

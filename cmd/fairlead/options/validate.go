@@ -79,7 +79,7 @@ func (c *Configuration) validateClusterAccess() field.ErrorList {
 		errs = append(errs, field.Required(field.NewPath("egress", "clusterCIDRs"), because+"name the ranges of nodes, pods and Services, and the addresses of the API servers"))
 	}
 	if c.LeaderElection.LeaderElect && c.LeaderElection.Mode == ElectionForLife {
-		errs = append(errs, field.Invalid(field.NewPath("leaderElection", "mode"), c.LeaderElection.Mode, because+"forLife reads nodes; set lease"))
+		errs = append(errs, field.Invalid(field.NewPath("leaderElection", "mode"), c.LeaderElection.Mode, because+"forLife reads the pod of the leader, for which there is no Role; set lease"))
 	}
 	return errs
 }
