@@ -46,8 +46,9 @@ func Convert(o Options) *cobra.Command {
 		Long: `Convert manifests to another version of the API, without a cluster, by the code of the webhook.
 
 Files may hold several documents and lists, in YAML or JSON; of a folder it is all .yaml, .yml and
-.json files below it. Objects that are not Fairlead's pass through byte for byte. Fields that both
-versions have keep their comments, their order and their style.
+.json files below it. Documents without an object to convert pass through byte for byte. In the
+others, fields that both versions have keep their comments, their order and their quotes, and the
+formatting is normalized.
 
 A note says where a result would be refused by a cluster. What the other version cannot say is kept in an annotation, ` + common.ConversionDataAnnotation + ` or
 ` + common.V1Alpha1DataAnnotation + `: converting back gives the same object again.

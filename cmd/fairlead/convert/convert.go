@@ -4,7 +4,6 @@
 package convert
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -134,7 +133,7 @@ func (c *Conversion) Text(text []byte, form Form) (Result, error) {
 	}
 	out := Result{JSON: true}
 	for _, part := range parts {
-		if !blank(part.Text) {
+		if !part.Empty() {
 			out.Documents++
 		}
 		if form == AsIs && !c.mentionsGroup(part.Text) {
@@ -155,17 +154,6 @@ func (c *Conversion) Text(text []byte, form Form) (Result, error) {
 	return out, nil
 }
 
-// blank reports whether a text has only empty lines, comments and markers of documents.
-func blank(text []byte) bool {
-	for line := range bytes.Lines(text) {
-		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")))
-		if len(line) > 0 && line[0] != '#' && string(line) != "---" && string(line) != "..." {
-			return false
-		}
-	}
-	return true
-}
-
 // mentionsGroup reports whether a document may have an object of a known group. Others are not parsed, and may be
 // no YAML, such as a template.
 func (c *Conversion) mentionsGroup(text []byte) bool {
@@ -183,12 +171,11 @@ func (c *Conversion) part(part manifest.Part, form Form, out *Result) ([]byte, e
 		out.JSON = false
 		return part.Text, nil
 	}
-	out.JSON = out.JSON && document.JSON()
-	w := converter{conversion: c, document: document, out: out}
-	value, order := w.value(document.Value(), nil)
-	text, notes, err := document.Rewrite(value, order)
+	out.JSON = out.JSON && document.IsJSON()
+	w := converter{conversion: c, out: out}
+	text, notes, err := document.Rewrite(w.value(document.Root))
 	if err != nil {
-		out.Failed = append(out.Failed, Finding{Position: document.Position(), Object: w.first, Text: err.Error()})
+		out.Failed = append(out.Failed, Finding{Position: document.Root.Position, Object: w.first, Text: err.Error()})
 		return part.Text, nil //nolint:nilerr // it was found, and the others are converted
 	}
 	for _, note := range notes {

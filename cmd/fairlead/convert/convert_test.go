@@ -44,7 +44,7 @@ func TestTextNamesTheObjectThatFails(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"a failure":           {old + "metadata: {name: a, namespace: shop}\nspec: {old: fail}\n", "Toy shop/a: cannot be said"},
 		"a panic":             {old + "metadata: {generateName: a-}\nspec: {old: panic}\n", "Toy a-*: the converter panicked"},
-		"another object":      {old + "spec: {old: other}\n", "Toy without a name: the converter answered no Toy of v1"},
+		"another object":      {old + "spec: {old: other}\n", "Toy without a name: the converter returned no Toy of v1"},
 		"an unknown kind":     {"apiVersion: toys.example.com/v1\nkind: Doll\n", "has no kind \"Doll\"; its kinds are Elder, Toy"},
 		"no kind":             {"apiVersion: toys.example.com/v1\n", "has no kind \"\""},
 		"an unknown version":  {"apiVersion: toys.example.com/v2\nkind: Toy\n", "no version \"v2\"; Toy is served at v1 and v1alpha1"},

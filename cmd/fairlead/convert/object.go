@@ -4,9 +4,12 @@
 package convert
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -16,133 +19,126 @@ import (
 // converter converts the objects of one document.
 type converter struct {
 	conversion *Conversion
-	document   *manifest.Document
 	out        *Result
 	first      string // the first object that was converted
 }
 
-// value returns what a value becomes, and the order of its fields. Failures are in the result.
-func (w *converter) value(value any, path []any) (any, *manifest.Order) {
-	object, ok := value.(map[string]any)
-	if !ok {
-		return value, nil
-	}
-	apiVersion, _ := object["apiVersion"].(string)
-	kind, _ := object["kind"].(string)
+// value returns the node that a node becomes. Failures are in the result.
+func (w *converter) value(n *manifest.Node) *manifest.Node {
+	apiVersion, kind := n.Text("apiVersion"), n.Text("kind")
 	group, version, grouped := strings.Cut(apiVersion, "/")
 	switch {
 	case apiVersion == "v1" && kind == "List":
-		return w.list(object, path, nil, "")
+		return w.list(n, nil, "")
 	case !grouped || !slices.Contains(w.conversion.groups, group):
-		return value, nil
+		return n
 	}
 	single, list := strings.CutSuffix(kind, "List")
 	known := w.conversion.kinds[group+"/"+single]
 	if known == nil {
-		w.fail(path, object, fmt.Errorf("%s has no kind %.100q; its kinds are %s", group, kind, w.conversion.kindsOf(group)))
-		return value, nil
+		w.fail(n, fmt.Errorf("%s has no kind %.100q; its kinds are %s", group, kind, w.conversion.kindsOf(group)))
+		return n
 	}
-	if known.Types[version] == nil || known.Types[w.conversion.To] == nil {
-		unserved := version
-		if known.Types[version] != nil {
-			unserved = w.conversion.To
+	for _, wanted := range []string{version, w.conversion.To} {
+		if known.Types[wanted] == nil {
+			served := strings.Join(slices.Sorted(maps.Keys(known.Types)), " and ")
+			w.fail(n, fmt.Errorf("%s has no version %.100q; %s is served at %s", group, wanted, single, served))
+			return n
 		}
-		w.fail(path, object, fmt.Errorf("%s has no version %.100q; %s is served at %s", group, unserved, single,
-			strings.Join(slices.Sorted(maps.Keys(known.Types)), " and ")))
-		return value, nil
 	}
 	if list {
-		return w.list(object, path, known, version)
+		return w.list(n, known, version)
 	}
-	return w.object(object, path, known, version)
+	return w.object(n, known, version)
 }
 
 // list converts the items of a list, and of a list of one kind also its version.
-func (w *converter) list(object map[string]any, path []any, kind *Kind, version string) (any, *manifest.Order) {
-	out := maps.Clone(object)
-	if kind != nil && version != w.conversion.To {
-		out["apiVersion"] = kind.Group + "/" + w.conversion.To
-		w.stale(path, kind.Kind+"List", version)
+func (w *converter) list(n *manifest.Node, kind *Kind, version string) *manifest.Node {
+	out := &manifest.Node{Position: n.Position, Kind: manifest.Mapping}
+	for _, m := range n.Members {
+		switch {
+		case m.Key == "apiVersion" && kind != nil && version != w.conversion.To:
+			m.Value = &manifest.Node{Value: kind.Group + "/" + w.conversion.To}
+			w.stale(n, kind.Kind+"List", version)
+		case m.Key == "items" && m.Value.Kind == manifest.Sequence:
+			items := &manifest.Node{Kind: manifest.Sequence}
+			for _, item := range m.Value.Items {
+				items.Items = append(items.Items, w.item(item, kind, version))
+			}
+			m.Value = items
+		}
+		out.Members = append(out.Members, m)
 	}
-	items, ok := object["items"].([]any)
-	if !ok {
-		return out, nil
-	}
-	orders := make([]*manifest.Order, len(items))
-	converted := make([]any, len(items))
-	for i, item := range items {
-		converted[i], orders[i] = w.item(item, append(slices.Clone(path), "items", i), kind, version)
-	}
-	out["items"] = converted
-	return out, manifest.OrderOfList(func(i int) *manifest.Order { return orders[i] })
+	return out
 }
 
 // item converts an item, which need not repeat the type that its list has.
-func (w *converter) item(item any, path []any, kind *Kind, version string) (any, *manifest.Order) {
-	object, ok := item.(map[string]any)
-	if !ok || kind == nil {
-		return w.value(item, path)
+func (w *converter) item(n *manifest.Node, kind *Kind, version string) *manifest.Node {
+	if n.Kind != manifest.Mapping || kind == nil {
+		return w.value(n)
 	}
-	typed := maps.Clone(object)
-	implied := map[string]any{"apiVersion": kind.Group + "/" + version, "kind": kind.Kind}
-	for name, value := range implied {
-		if typed[name] == nil {
-			typed[name] = value
-		} else {
-			delete(implied, name)
+	typed := &manifest.Node{Position: n.Position, Kind: manifest.Mapping, Members: slices.Clone(n.Members)}
+	var implied []string
+	for _, member := range [][2]string{{"apiVersion", kind.Group + "/" + version}, {"kind", kind.Kind}} {
+		if value := n.Get(member[0]); value == nil || value.Kind == manifest.Scalar && value.Value == nil {
+			implied = append(implied, member[0])
+			typed.Remove(member[0])
+			typed.Members = append(typed.Members, manifest.Member{Key: member[0], Value: &manifest.Node{Value: member[1]}})
 		}
 	}
-	value, order := w.value(typed, path)
-	if converted, ok := value.(map[string]any); ok {
-		for name := range implied {
-			converted = without(converted, name)
-		}
-		return converted, order
+	converted := w.value(typed)
+	if converted == typed {
+		return n
 	}
-	return value, order
+	for _, name := range implied {
+		converted.Remove(name)
+	}
+	return converted
 }
 
-func (w *converter) object(object map[string]any, path []any, kind *Kind, version string) (any, *manifest.Order) {
+func (w *converter) object(n *manifest.Node, kind *Kind, version string) *manifest.Node {
 	if version == w.conversion.To {
-		return object, nil
+		return n
 	}
-	converted, err := w.conversion.object(object, kind)
+	converted, err := w.conversion.object(n, kind)
 	if err != nil {
-		w.fail(path, object, err)
-		return object, nil
+		w.fail(n, err)
+		return n
 	}
-	label := kind.Kind + " " + name(object)
+	label := kind.Kind + " " + name(n)
 	if w.first == "" {
 		w.first = label
 	}
-	w.stale(path, label, version)
+	w.stale(n, label, version)
 	if w.conversion.DropRestore {
 		if dropped := drop(converted, w.conversion.Annotations); len(dropped) > 0 {
-			w.note(path, label, fmt.Sprintf("%s left out, and with it what %s cannot express", strings.Join(dropped, ", "), w.conversion.To))
+			w.note(n, label, fmt.Sprintf("%s left out, and with it what %s cannot express", strings.Join(dropped, ", "), w.conversion.To))
 		}
 	}
 	if w.conversion.Vet != nil {
-		if raw, err := json.Marshal(converted); err == nil {
-			w.noteVet(path, label, w.conversion.Vet(raw))
+		if raw, err := json.Marshal(converted.Exact()); err == nil {
+			w.noteVet(n, label, w.conversion.Vet(raw))
 		}
 	}
-	return converted, manifest.OrderOf(kind.Types[w.conversion.To], kind.Successors)
+	converted.Successors = kind.Successors
+	return converted
 }
 
 // noteVet notes what a cluster would refuse, which converters let through: a webhook has to.
-func (w *converter) noteVet(path []any, label string, wrong []string) {
-	switch len(wrong) {
-	case 0:
-	case 1:
-		w.note(path, label, "the result does not pass vet: "+wrong[0])
-	default:
-		w.note(path, label, fmt.Sprintf("the result does not pass vet: %s; and %d more", wrong[0], len(wrong)-1))
+func (w *converter) noteVet(n *manifest.Node, label string, wrong []string) {
+	if len(wrong) == 0 {
+		return
 	}
+	text := "the result does not pass vet: " + wrong[0]
+	if more := len(wrong) - 1; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	w.note(n, label, text)
 }
 
-// object converts one object. What a converter may answer beyond that, such as empty parts, is noise in
+// object converts one object. What a converter may return beyond that, such as empty parts, is noise in
 // a manifest.
-func (c *Conversion) object(object map[string]any, kind *Kind) (converted map[string]any, err error) {
+func (c *Conversion) object(object *manifest.Node, kind *Kind) (converted *manifest.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the converter panicked, which is a bug of fairlead: %v", p)
@@ -151,7 +147,7 @@ func (c *Conversion) object(object map[string]any, kind *Kind) (converted map[st
 	if err := checkMetadata(object); err != nil {
 		return nil, err
 	}
-	raw, err := json.Marshal(object)
+	raw, err := json.Marshal(object.Exact())
 	if err != nil {
 		return nil, err
 	}
@@ -171,94 +167,104 @@ func (c *Conversion) object(object map[string]any, kind *Kind) (converted map[st
 	if err != nil {
 		return nil, err
 	}
-	value, err := manifest.Decode(answer)
+	converted, err = manifest.ParseJSON(answer)
 	if err != nil {
-		return nil, fmt.Errorf("the converter answered no JSON: %w", err)
+		return nil, fmt.Errorf("the converter returned no JSON: %w", err)
 	}
-	converted, ok := value.(map[string]any)
-	if !ok || converted["apiVersion"] != kind.Group+"/"+c.To || converted["kind"] != object["kind"] {
-		return nil, fmt.Errorf("the converter answered no %s of %s", kind.Kind, c.To)
+	if converted.Text("apiVersion") != kind.Group+"/"+c.To || converted.Text("kind") != object.Text("kind") {
+		return nil, fmt.Errorf("the converter returned no %s of %s", kind.Kind, c.To)
 	}
 	for _, part := range []string{"metadata", "status"} {
-		if _, had := object[part]; !had && empty(converted[part]) {
-			converted = without(converted, part)
+		if object.Get(part) == nil && isEmpty(converted.Get(part)) {
+			converted.Remove(part)
 		}
 	}
-	return converted, nil
+	return converted, sortFields(converted, answer, kind.Types[c.To])
 }
 
-// checkMetadata refuses metadata that a converter would not give back whole.
-func checkMetadata(object map[string]any) error {
-	metadata, ok := object["metadata"].(map[string]any)
-	if !ok && object["metadata"] != nil {
-		return fmt.Errorf("metadata must be an object")
+// sortFields puts the fields of a converted object in the order of its Go type.
+func sortFields(object *manifest.Node, raw []byte, of reflect.Type) error {
+	typed := reflect.New(of).Interface()
+	if err := json.Unmarshal(raw, typed); err != nil {
+		return err
 	}
-	annotations, ok := metadata["annotations"].(map[string]any)
-	if !ok && metadata["annotations"] != nil {
-		return fmt.Errorf("metadata.annotations must be an object")
+	raw, err := json.Marshal(typed)
+	if err != nil {
+		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(annotations)) {
-		if _, text := annotations[name].(string); !text {
-			return fmt.Errorf("metadata.annotations[%.100q] must be a string; put it in quotes", name)
+	sorted, err := manifest.ParseJSON(raw)
+	if err != nil {
+		return err
+	}
+	object.SortLike(sorted)
+	return nil
+}
+
+// checkMetadata refuses metadata that a converter would not return whole.
+func checkMetadata(object *manifest.Node) error {
+	metadata := object.Get("metadata")
+	if !isEmpty(metadata) && metadata.Kind != manifest.Mapping {
+		return errors.New("metadata must be an object")
+	}
+	annotations := metadata.Get("annotations")
+	if isEmpty(annotations) {
+		return nil
+	}
+	if annotations.Kind != manifest.Mapping {
+		return errors.New("metadata.annotations must be an object")
+	}
+	for _, m := range annotations.Members {
+		if _, text := m.Value.Value.(string); !text {
+			return fmt.Errorf("metadata.annotations[%.100q] must be a string; put it in quotes", m.Key)
 		}
 	}
 	return nil
 }
 
-func empty(value any) bool {
-	members, ok := value.(map[string]any)
-	return value == nil || ok && len(members) == 0
+// isEmpty reports whether a node is missing, null, or a mapping without members.
+func isEmpty(n *manifest.Node) bool {
+	return n == nil || n.Kind == manifest.Scalar && n.Value == nil || n.Kind == manifest.Mapping && len(n.Members) == 0
 }
 
-func without(object map[string]any, name string) map[string]any {
-	out := maps.Clone(object)
-	delete(out, name)
-	return out
-}
-
-// drop takes annotations out of a converted object, which has no other reference.
-func drop(object map[string]any, names []string) (dropped []string) {
-	metadata, _ := object["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
+// drop removes annotations from a converted object.
+func drop(object *manifest.Node, names []string) (dropped []string) {
+	metadata := object.Get("metadata")
+	annotations := metadata.Get("annotations")
 	for _, name := range names {
-		if _, has := annotations[name]; has {
-			delete(annotations, name)
+		if annotations.Get(name) != nil {
+			annotations.Remove(name)
 			dropped = append(dropped, name)
 		}
 	}
-	if len(dropped) > 0 && len(annotations) == 0 {
-		delete(metadata, "annotations")
+	if len(dropped) > 0 && len(annotations.Members) == 0 {
+		metadata.Remove("annotations")
 	}
 	return dropped
 }
 
-func name(object map[string]any) string {
-	metadata, _ := object["metadata"].(map[string]any)
-	text := func(key string) string { s, _ := metadata[key].(string); return s }
-	name := text("name")
-	if name == "" && text("generateName") != "" {
-		name = text("generateName") + "*"
+func name(object *manifest.Node) string {
+	metadata := object.Get("metadata")
+	name := metadata.Text("name")
+	if generate := metadata.Text("generateName"); name == "" && generate != "" {
+		name = generate + "*"
 	}
-	if name == "" {
-		name = "without a name"
-	}
-	if namespace := text("namespace"); namespace != "" {
+	name = cmp.Or(name, "without a name")
+	if namespace := metadata.Text("namespace"); namespace != "" {
 		name = namespace + "/" + name
 	}
 	return fmt.Sprintf("%.400s", name)
 }
 
-func (w *converter) stale(path []any, object, version string) {
-	w.out.Stale = append(w.out.Stale, Finding{w.document.Position(path...), object, "is at " + version + ", not at " + w.conversion.To})
+func (w *converter) stale(n *manifest.Node, object, version string) {
+	w.out.Stale = append(w.out.Stale, Finding{n.Position, object, "is at " + version + ", not at " + w.conversion.To})
 }
 
-func (w *converter) note(path []any, object, text string) {
-	w.out.Notes = append(w.out.Notes, Finding{w.document.Position(path...), object, text})
+func (w *converter) note(n *manifest.Node, object, text string) {
+	w.out.Notes = append(w.out.Notes, Finding{n.Position, object, text})
 }
 
-func (w *converter) fail(path []any, object map[string]any, err error) {
-	kind, _ := object["kind"].(string)
-	w.out.Failed = append(w.out.Failed, Finding{w.document.Position(path...), fmt.Sprintf("%.100s %s", kind, name(object)), err.Error()})
+func (w *converter) fail(n *manifest.Node, err error) {
+	w.out.Failed = append(w.out.Failed, Finding{n.Position, fmt.Sprintf("%.100s %s", n.Text("kind"), name(n)), err.Error()})
 }
 
 func (c *Conversion) kindsOf(group string) string {

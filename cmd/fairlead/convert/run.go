@@ -56,7 +56,7 @@ func (c *Conversion) Run(ctx context.Context, r Request) error {
 		if err := w.file(file); err != nil {
 			w.unread++
 			var at manifest.Position
-			if syntax := (*manifest.SyntaxError)(nil); errors.As(err, &syntax) {
+			if syntax := (*manifest.Problem)(nil); errors.As(err, &syntax) {
 				at = syntax.Position
 			}
 			w.message(file, at, "error: ", err.Error())

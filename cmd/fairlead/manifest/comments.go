@@ -4,114 +4,130 @@
 package manifest
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
-// quoteState follows quotes from line to line, to tell a comment from text that looks like one.
-type quoteState struct{ open byte }
-
-// comment returns where a comment begins in a line, or -1.
-func (q *quoteState) comment(line string) int {
-	for i := 0; i < len(line); i++ {
-		c := line[i]
-		switch {
-		case q.open == '"' && c == '\\', q.open == '\'' && c == '\'' && strings.HasPrefix(line[i+1:], "'"):
-			i++
-		case q.open != 0:
-			if c == q.open {
-				q.open = 0
-			}
-		case (c == '"' || c == '\'') && opensQuote(line[:i]):
-			q.open = c
-		case c == '#' && (i == 0 || line[i-1] == ' ' || line[i-1] == '\t'):
-			return i
+// comments returns the comments of some nodes and of all below them, except those of values that the document has
+// elsewhere.
+func (w *writer) comments(nodes ...*yaml.Node) (all string) {
+	for _, n := range nodes {
+		if n != nil && !w.placed[n] {
+			all = joinComments(all, n.HeadComment, n.LineComment, w.comments(n.Content...), n.FootComment)
 		}
 	}
-	return -1
+	return strings.Trim(all, "\n")
 }
 
-// opensQuote reports whether a quote after this text opens a scalar, unlike that of "it's".
-func opensQuote(before string) bool {
-	return before == "" || strings.IndexByte(" \t[{,", before[len(before)-1]) >= 0
+// joinComments joins those that are not empty. The blank line that one begins with stays.
+func joinComments(comments ...string) string {
+	return strings.Join(slices.DeleteFunc(comments, func(c string) bool { return c == "" }), "\n")
 }
 
-// comments returns the comments of some lines, each on a line of its own.
-func (e *editor) comments(from, to, indent int) (out []string) {
-	var quotes quoteState
-	for i := from; i < to; i++ {
-		if e.inScalar[i] || e.moved[i] {
-			continue
-		}
-		line := strings.TrimRight(e.lines[i], "\r\n")
-		if at := quotes.comment(line); at >= 0 {
-			out = append(out, strings.Repeat(" ", indent)+strings.TrimRight(line[at:], " \t")+e.eol)
-		}
-	}
-	return out
-}
-
-// entryComments returns the comments of an entry, those before it unchanged.
-func (e *editor) entryComments(at entry, indent int) (out []string) {
-	lead := e.lines[at.lead:at.line]
-	if slices.ContainsFunc(lead, commentOnly) {
-		out = slices.Clone(lead)
-	}
-	return append(out, e.comments(at.line, at.end, indent)...)
-}
-
-// moveComments puts the comments of removed entries before the field that replaces them, or else before
-// the next entry that is kept. It returns those after which no entry is kept.
-func (e *editor) moveComments(b block, written map[string][]string, order *Order) (left []string) {
-	moved := map[string][]string{}
+// moveComments puts the comments of removed members before the field that replaces them, or else before the next
+// member that is kept, or at the end.
+func (w *writer) moveComments(out *yaml.Node, keys map[string]*yaml.Node, n *Node, at place) {
+	var left string
 	var from []string // the fields whose comments are left
 	var line int
-	note := func(at string) {
+	note := func(to string) {
 		if len(from) > 0 {
-			e.notes = append(e.notes, Note{line, fmt.Sprintf("comments of removed fields were moved to %s: those of %s", at, strings.Join(from, ", "))})
+			w.notes = append(w.notes, Note{line, fmt.Sprintf("comments of removed fields were moved to %s: those of %s", to, strings.Join(from, ", "))})
 		}
 		from = nil
 	}
-	for _, at := range b.entries {
-		name := at.key.Value
-		if _, stays := written[name]; stays {
-			note(order.fieldPath(name))
-			moved[name], left = append(moved[name], left...), nil
+	values := n.byKey()
+	for i := range n.was.Members {
+		m := &n.was.Members[i]
+		if m.merged {
 			continue
 		}
-		comments := e.entryComments(at, b.indent)
-		successor := order.successor(name)
+		if key := keys[m.Key]; key != nil {
+			if values[m.Key].isNew() && !w.placed[m.Value.layout] {
+				layout := *m.Value.layout
+				if key.LineComment == "" {
+					key.LineComment, layout.LineComment = layout.LineComment, ""
+				}
+				key.HeadComment = joinComments(key.HeadComment, w.comments(&layout))
+			}
+			note(join(at.path, m.Key))
+			key.HeadComment, left = joinComments(left, key.HeadComment), ""
+			continue
+		}
+		comments := w.comments(m.layout, m.Value.layout)
+		if comments != "" && strings.HasPrefix(m.layout.HeadComment, "\n") {
+			comments = "\n" + comments
+		}
+		successor := keys[at.successors[join(at.path, m.Key)]]
 		switch {
-		case len(comments) == 0:
-		case written[successor] != nil:
-			moved[successor] = append(moved[successor], comments...)
+		case comments == "":
+		case successor != nil:
+			successor.HeadComment = joinComments(comments, successor.HeadComment)
 		default:
 			if len(from) == 0 {
-				line = e.number(at.line)
+				line = m.Line
 			}
-			from = append(from, order.fieldPath(name))
-			left = append(left, comments...)
+			from = append(from, join(at.path, m.Key))
+			left = joinComments(left, comments)
 		}
 	}
-	note("the end of " + order.fieldPath(""))
-	for name, lines := range moved {
-		written[name] = slices.Concat(lines, written[name])
+	if last := len(out.Content) - 2; last >= 0 && left != "" {
+		note("the end of " + cmp.Or(at.path, "the object"))
+		foot := &out.Content[last].FootComment
+		*foot = joinComments(*foot, "\n"+strings.TrimPrefix(left, "\n"))
 	}
-	if len(left) > 0 && !blank(left[0]) {
-		left = slices.Insert(left, 0, e.eol) // they are not about what is above them
-	}
-	return left
 }
 
-// fieldPath returns the path of a field.
-func (o *Order) fieldPath(name string) string {
-	path := name
-	if o != nil && o.path != "" {
-		path = strings.Trim(o.path+"."+name, ".")
+// lostComments returns the comments that a new text does not have.
+func lostComments(before string, text []byte) (lost []string) {
+	document, err := decodeDocument(yaml.NewDecoder(bytes.NewReader(text)))
+	if err != nil {
+		return nil // the caller reads it again
 	}
-	if path = strings.ReplaceAll(path, ".[]", "[]"); path == "" {
-		return "the object"
+	has := map[string]int{}
+	for line := range strings.SplitSeq(new(writer).comments(document), "\n") {
+		has[line]++
 	}
-	return path
+	for line := range strings.SplitSeq(before, "\n") {
+		if has[line]--; has[line] < 0 && line != "" {
+			lost = append(lost, line)
+		}
+	}
+	return lost
+}
+
+// lostAnchors notes the anchors below a node of which the new document has fewer, or fewer aliases. Its values are the
+// same without them, and have to be changed in several places from then on.
+func (d *Document) lostAnchors(n *yaml.Node, before, after map[string]int) (notes []Note) {
+	at := d.line - 1 + n.Line
+	switch name := n.Anchor; {
+	case name == "":
+	case after["&"+name] == 0:
+		notes = append(notes, Note{at, fmt.Sprintf("the anchor &%s is gone: its value is written out in each place", name)})
+	case after["*"+name] < before["*"+name]:
+		notes = append(notes, Note{at, fmt.Sprintf("of the aliases of &%s not all are kept: its value is written out in their place", name)})
+	}
+	for _, child := range n.Content {
+		notes = append(notes, d.lostAnchors(child, before, after)...)
+	}
+	return notes
+}
+
+// countAnchors counts anchors as &name, and aliases as *name.
+func countAnchors(n *yaml.Node, counts map[string]int) map[string]int {
+	switch {
+	case n.Kind == yaml.AliasNode:
+		counts["*"+n.Value]++
+	case n.Anchor != "":
+		counts["&"+n.Anchor]++
+	}
+	for _, child := range n.Content {
+		countAnchors(child, counts)
+	}
+	return counts
 }

@@ -8,12 +8,13 @@
 //   - yaml.go and json.go read a Part into Nodes as kubectl reads it: plain scalars have their meaning in
 //     YAML 1.1, so that `off` is false and `0777` is 511. What kubectl ignores silently, such as a key
 //     that is given twice, is a Problem with its position.
-//   - document.go gives a document another value. Comments, blank lines, the order of fields, quotes and
-//     line ends stay, and a field that did not change keeps its lines, byte for byte. The new text is read
-//     again, with kubectl's own library, and compared with the value before it is returned.
-//   - editor.go finds the lines of each field, mapping.go edits them, moved.go keeps the lines of a value
-//     that moves, comments.go moves the comments of removed fields, encode.go writes what is new, and
-//     order.go decides where it belongs.
+//   - document.go gives a document another value. The new text is read again, with kubectl's own library, and
+//     compared with the value before it is returned. A document of the same value keeps its text, byte for byte.
+//   - merge.go gives a Node another value, and places new members among those that stay.
+//   - edit.go decodes a document of YAML into the nodes of the library, and encodes them again. Markers, line ends and
+//     blank lines stay, and the indentation becomes even.
+//   - writer.go makes the library's nodes of the new value out of those of the text, which have comments, quotes and
+//     anchors. comments.go moves the comments of removed fields.
 //
 // The package has no code for a kind, validates no value, opens no file, and never guesses. The size of a document,
 // its depth and what its aliases expand to are bounded.

@@ -8,8 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"regexp"
 	"sort"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -157,33 +157,58 @@ func (r *jsonReader) problem(err error) *Problem {
 	return p
 }
 
-// formatJSON writes a node like an example: on one line, or indented as it is there.
-func formatJSON(n *Node, example []byte) ([]byte, error) {
-	var out bytes.Buffer
-	n.writeJSON(&out)
-	indent, many := indentation(example)
-	if !many {
-		return out.Bytes(), nil
+// ParseJSON returns the node of one JSON value.
+func ParseJSON(raw []byte) (*Node, error) {
+	values := readJSON(Part{Text: raw, Line: 1})
+	switch {
+	case len(values) != 1:
+		return nil, errors.New("not JSON: no value, or several")
+	case values[0].Err != nil:
+		return nil, errors.New(values[0].Err.Message)
 	}
-	value := jsontext.Value(out.Bytes())
-	if err := value.Indent(jsontext.WithIndent(indent), jsontext.AllowInvalidUTF8(true)); err != nil {
-		return nil, err
-	}
-	if bytes.Contains(example, []byte("\r\n")) {
-		value = bytes.ReplaceAll(value, []byte("\n"), []byte("\r\n"))
-	}
-	return value, nil
+	return values[0].Root, nil
 }
 
-// indentation returns one step of the indentation of a JSON text, and whether it has several lines.
-func indentation(text []byte) (string, bool) {
-	_, rest, many := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
-	if !many {
-		return "", false
+// encodeJSON returns the node as JSON, in its order.
+func (n *Node) encodeJSON(options ...jsontext.Options) ([]byte, error) {
+	var out bytes.Buffer
+	err := n.writeJSON(jsontext.NewEncoder(&out, append(options, jsontext.AllowInvalidUTF8(true))...))
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}
+
+func (n *Node) writeJSON(to *jsontext.Encoder) error {
+	switch n.Kind {
+	case Mapping:
+		err := to.WriteToken(jsontext.BeginObject)
+		for i := range n.Members {
+			err = errors.Join(err, to.WriteToken(jsontext.String(n.Members[i].Key)), n.Members[i].Value.writeJSON(to))
+		}
+		return errors.Join(err, to.WriteToken(jsontext.EndObject))
+	case Sequence:
+		err := to.WriteToken(jsontext.BeginArray)
+		for _, item := range n.Items {
+			err = errors.Join(err, item.writeJSON(to))
+		}
+		return errors.Join(err, to.WriteToken(jsontext.EndArray))
 	}
-	indent := string(rest[:len(rest)-len(bytes.TrimLeft(rest, " \t"))])
-	if strings.Trim(indent, " ") != "" && strings.Trim(indent, "\t") != "" || indent == "" {
-		indent = "  "
+	raw, err := json.Marshal(n.Value)
+	return errors.Join(err, to.WriteValue(raw))
+}
+
+var firstJSONIndent = regexp.MustCompile(`^\{\s*\n([ \t]+)`)
+
+// jsonLike writes a node like an example: on one line, or indented as it is there.
+func (n *Node) jsonLike(example []byte) ([]byte, error) {
+	if !bytes.Contains(example, []byte("\n")) {
+		return n.encodeJSON()
 	}
-	return indent, true
+	indent := "  "
+	if found := firstJSONIndent.FindSubmatch(example); found != nil {
+		indent = string(found[1])
+	}
+	text, err := n.encodeJSON(jsontext.WithIndent(indent))
+	if bytes.Contains(example, []byte("\r\n")) {
+		text = bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
+	}
+	return text, err
 }

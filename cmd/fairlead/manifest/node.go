@@ -5,6 +5,7 @@ package manifest
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,8 +37,12 @@ type Node struct {
 	Items []*Node
 	// Problems of this very node.
 	Problems []Problem
+	// Successors are, by the path of a field below this node such as "spec.hosts", the names of the siblings that
+	// replace it in Rewrite. Comments follow them.
+	Successors map[string]string
 
 	layout *yaml.Node // nil in JSON, and where the value is new
+	was    *Node      // the node of which it has the next value
 }
 
 // Member is a key of a mapping, the position of the key, and its value.
@@ -45,6 +50,9 @@ type Member struct {
 	Position
 	Key   string
 	Value *Node
+
+	layout *yaml.Node // of the key; nil in JSON, and where the member is new
+	merged bool       // a merge key brings it
 }
 
 // Problem is an error in the text of a document.
@@ -56,6 +64,8 @@ type Problem struct {
 	Key     string
 	Message string
 }
+
+func (p *Problem) Error() string { return p.Message }
 
 // Get returns the value of a key, or nil.
 func (n *Node) Get(key string) *Node {
@@ -70,15 +80,6 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// byKey returns the members by their keys.
-func (n *Node) byKey() map[string]*Node {
-	members := make(map[string]*Node, len(n.Members))
-	for i := range n.Members {
-		members[n.Members[i].Key] = n.Members[i].Value
-	}
-	return members
-}
-
 // Text returns the string under a key, or "".
 func (n *Node) Text(key string) string {
 	if value := n.Get(key); value != nil {
@@ -88,9 +89,34 @@ func (n *Node) Text(key string) string {
 	return ""
 }
 
+// Remove removes a member.
+func (n *Node) Remove(key string) {
+	n.Members = slices.DeleteFunc(n.Members, func(m Member) bool { return m.Key == key })
+}
+
+// SortLike sorts members in the order that another node has them in, and those that it does not have after them.
+func (n *Node) SortLike(other *Node) {
+	index := make(map[string]int, len(other.Members))
+	for i := range other.Members {
+		index[other.Members[i].Key] = i - len(other.Members)
+	}
+	slices.SortStableFunc(n.Members, func(a, b Member) int { return index[a.Key] - index[b.Key] })
+	for i := range n.Members {
+		if at, has := index[n.Members[i].Key]; has {
+			n.Members[i].Value.SortLike(other.Members[at+len(other.Members)].Value)
+		}
+	}
+	for i := range min(len(n.Items), len(other.Items)) {
+		n.Items[i].SortLike(other.Items[i])
+	}
+}
+
 // Data returns the value as the API machinery decodes JSON, with int64 and float64 for numbers. The caller
 // may change it.
 func (n *Node) Data() any { return n.data(parseNumber) }
+
+// Exact returns the value with json.Number for numbers, digit by digit.
+func (n *Node) Exact() any { return n.data(func(number json.Number) any { return number }) }
 
 func (n *Node) data(number func(json.Number) any) any {
 	switch n.Kind {
@@ -112,9 +138,6 @@ func (n *Node) data(number func(json.Number) any) any {
 	}
 	return n.Value
 }
-
-// exactNumber keeps a number digit by digit.
-func exactNumber(number json.Number) any { return number }
 
 func parseNumber(number json.Number) any {
 	if whole, err := strconv.ParseInt(number.String(), 10, 64); err == nil {
@@ -161,61 +184,57 @@ func join(path, key string) string {
 // Find returns the position of the field of a path, such as spec.endpoints[0].addresses[1]. For a field
 // that does not exist it returns the position of the nearest one above it, and false.
 func (n *Node) Find(path string) (Position, bool) {
-	at := n.Position
-	for path != "" {
-		next, position, rest := n.step(path)
-		if next == nil {
-			return at, false
-		}
-		n, at, path = next, position, rest
-	}
-	return at, true
+	at, found := n.find(path)
+	return at.Position, found != nil
 }
 
 // ScalarAt returns the scalar of a path, as Data does; false where there is none.
 func (n *Node) ScalarAt(path string) (any, bool) {
-	for path != "" {
-		next, _, rest := n.step(path)
-		if next == nil {
-			return nil, false
-		}
-		n, path = next, rest
-	}
-	if n.Kind != Scalar {
+	_, found := n.find(path)
+	if found == nil || found.Kind != Scalar {
 		return nil, false
 	}
-	return n.Data(), true
+	return found.Data(), true
+}
+
+// find returns the nearest member above the field of a path, or its own, and the value of the field.
+func (n *Node) find(path string) (at Member, found *Node) {
+	at = Member{Position: n.Position, Value: n}
+	for path != "" {
+		next, rest := at.Value.step(path)
+		if next.Value == nil {
+			return at, nil
+		}
+		at, path = next, rest
+	}
+	return at, at.Value
 }
 
 // step goes down by one member or item. Keys may have dots themselves, so the longest one that the
 // path begins with is meant.
-func (n *Node) step(path string) (next *Node, at Position, rest string) {
-	if inside, bracket := strings.CutPrefix(path, "["); bracket {
-		if n.Kind == Sequence {
-			number, rest, _ := strings.Cut(inside, "]")
-			if i, err := strconv.Atoi(number); err == nil && i >= 0 && i < len(n.Items) {
-				return n.Items[i], n.Items[i].Position, rest
-			}
-			return nil, at, ""
+func (n *Node) step(path string) (next Member, rest string) {
+	inside, bracket := strings.CutPrefix(path, "[")
+	if bracket && n.Kind == Sequence {
+		number, rest, _ := strings.Cut(inside, "]")
+		if i, err := strconv.Atoi(number); err == nil && i >= 0 && i < len(n.Items) {
+			return Member{Position: n.Items[i].Position, Value: n.Items[i]}, rest
 		}
-		return n.longestKey(inside, func(after string) (string, bool) { return strings.CutPrefix(after, "]") })
+		return next, ""
 	}
-	return n.longestKey(strings.TrimPrefix(path, "."), func(after string) (string, bool) {
-		return after, after == "" || after[0] == '.' || after[0] == '['
-	})
-}
-
-func (n *Node) longestKey(path string, ends func(after string) (rest string, ok bool)) (next *Node, at Position, rest string) {
-	length := -1
+	path = strings.TrimPrefix(path, ".")
 	for i := range n.Members {
 		m := &n.Members[i]
 		after, begins := strings.CutPrefix(path, m.Key)
-		if !begins || len(m.Key) <= length {
-			continue
+		ends := after == "" || after[0] == '.' || after[0] == '['
+		if bracket {
+			after, begins = strings.CutPrefix(inside, m.Key)
+			if begins {
+				after, ends = strings.CutPrefix(after, "]")
+			}
 		}
-		if left, ok := ends(after); ok {
-			next, at, rest, length = m.Value, m.Position, left, len(m.Key)
+		if begins && ends && (next.Value == nil || len(m.Key) > len(next.Key)) {
+			next, rest = *m, after
 		}
 	}
-	return next, at, rest
+	return next, rest
 }

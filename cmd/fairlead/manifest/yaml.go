@@ -73,29 +73,26 @@ func looksLikeJSON(text []byte) bool {
 func readYAML(p Part) []Reading {
 	var values []Reading
 	for decoder := yaml.NewDecoder(bytes.NewReader(p.Text)); ; {
-		root, err := decodeNode(decoder)
+		document, err := decodeDocument(decoder)
 		switch {
 		case errors.Is(err, io.EOF):
 			return values
 		case err != nil:
 			return append(values, Reading{Err: syntaxError(p, err)})
-		case root == nil:
+		case len(document.Content) == 0:
 			continue
 		}
 		b := builder{above: p.Line - 1}
-		node := b.node(root, 0)
+		node := b.node(document.Content[0], 0)
 		values = append(values, Reading{Root: node, Err: b.err})
 	}
 }
 
-// decodeNode returns the root of the next document; nil where it is empty.
-func decodeNode(decoder *yaml.Decoder) (root *yaml.Node, err error) {
+// decodeDocument returns the next document, which has no content where it is empty.
+func decodeDocument(decoder *yaml.Decoder) (document *yaml.Node, err error) {
 	defer recovered(&err)
-	var document yaml.Node
-	if err := decoder.Decode(&document); err != nil || len(document.Content) == 0 {
-		return nil, err
-	}
-	return document.Content[0], nil
+	document = new(yaml.Node)
+	return document, decoder.Decode(document)
 }
 
 // recovered returns a panic of a YAML library as an error.
@@ -147,8 +144,9 @@ func tabColumn(p Part, number int) int {
 
 // builder makes Nodes of those of the YAML library.
 type builder struct {
-	above   int // lines of the file above the part
-	inAlias int // how many aliases lead to the current node
+	above   int  // lines of the file above the part
+	expand  bool // write aliases and merge keys out in the layout
+	inAlias int  // how many aliases lead to the current node
 	values  int
 	aliased int
 	err     *Problem
@@ -171,9 +169,15 @@ func (b *builder) node(from *yaml.Node, depth int) *Node {
 		b.fail(from, errTooMany.Error())
 	case from.Kind == yaml.AliasNode:
 		b.inAlias++
-		target := b.node(from.Alias, depth+1)
+		target := *b.node(from.Alias, depth+1)
 		b.inAlias--
-		return target // with its position: problems are corrected where the value is written
+		target.layout = from
+		if b.expand {
+			written := *from.Alias
+			written.HeadComment, written.LineComment, written.FootComment = from.HeadComment, from.LineComment, from.FootComment
+			target.layout = &written
+		}
+		return &target // with its position: problems are corrected where the value is written
 	case from.Kind == yaml.MappingNode:
 		n.Kind = Mapping
 		b.mapping(n, from, depth)
@@ -186,7 +190,27 @@ func (b *builder) node(from *yaml.Node, depth int) *Node {
 	default:
 		b.scalar(n, from)
 	}
+	if b.expand {
+		n.expand()
+	}
 	return n
+}
+
+// expand writes out what aliases and merge keys directly in a node bring.
+func (n *Node) expand() {
+	n.layout.Anchor, n.layout.Content = "", nil
+	for i := range n.Members {
+		m := &n.Members[i]
+		m.merged = false
+		if m.layout.Kind == yaml.AliasNode {
+			m.layout = m.layout.Alias
+		}
+		m.layout.Anchor = ""
+		n.layout.Content = append(n.layout.Content, m.layout, m.Value.layout)
+	}
+	for _, item := range n.Items {
+		n.layout.Content = append(n.layout.Content, item.layout)
+	}
 }
 
 func (b *builder) at(from *yaml.Node) Position { return Position{b.above + from.Line, from.Column} }
@@ -210,7 +234,7 @@ func (b *builder) mapping(n *Node, from *yaml.Node, depth int) {
 			n.Problems = append(n.Problems, Problem{Position: b.at(name), Rule: "syntax", Message: "a key must be a string"})
 			continue
 		}
-		m := Member{Position: b.at(name), Key: key, Value: b.node(value, depth+1)}
+		m := Member{Position: b.at(name), Key: key, Value: b.node(value, depth+1), layout: name}
 		if first, twice := given[key]; twice {
 			n.Problems = append(n.Problems, duplicateKey(m, first))
 		} else {
@@ -251,7 +275,7 @@ func (b *builder) merge(n *Node, index map[string]int, value *yaml.Node, depth i
 		}
 		for _, m := range source.Members {
 			if !taken[m.Key] {
-				taken[m.Key] = true
+				taken[m.Key], m.merged = true, true
 				n.set(index, m)
 			}
 		}
