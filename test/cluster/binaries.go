@@ -30,8 +30,6 @@ const (
 // program is one that Build can build. Its package must be a tool of the go.mod in pins.
 type program struct {
 	name, pkg, module, pins string
-	// seldom is set for what a folder made for envtest does not hold: it is built even so.
-	seldom bool
 }
 
 var programs = []program{
@@ -39,8 +37,8 @@ var programs = []program{
 	{name: Kubectl, pkg: kubernetesModule + "/cmd/kubectl", module: kubernetesModule, pins: controlPlanePins},
 	{name: APIServer, pkg: kubernetesModule + "/cmd/kube-apiserver", module: kubernetesModule, pins: controlPlanePins},
 	{name: ControllerManager, pkg: kubernetesModule + "/cmd/kube-controller-manager", module: kubernetesModule, pins: controlPlanePins},
-	{name: Scheduler, pkg: kubernetesModule + "/cmd/kube-scheduler", module: kubernetesModule, pins: controlPlanePins, seldom: true},
-	{name: Kwok, pkg: kwokModule + "/cmd/kwok", module: kwokModule, pins: kwokPins, seldom: true},
+	{name: Scheduler, pkg: kubernetesModule + "/cmd/kube-scheduler", module: kubernetesModule, pins: controlPlanePins},
+	{name: Kwok, pkg: kwokModule + "/cmd/kwok", module: kwokModule, pins: kwokPins},
 }
 
 // selected returns the programs of those names, in the order of the table: the quick ones first, so

@@ -4,11 +4,19 @@
 package cluster
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"context"
+	"crypto/sha512"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -222,16 +230,12 @@ func TestBuildErrorsSayTheRemedy(t *testing.T) {
 			want:    []string{`"kube-nothing"`, "kube-apiserver"},
 		},
 		{
-			name: "assets without a program",
+			name: "assets without any program",
 			prepare: func(t *testing.T) {
-				folder := t.TempDir()
-				t.Setenv(AssetsVariable, folder)
-				if err := os.WriteFile(filepath.Join(folder, Etcd), nil, 0o700); err != nil {
-					t.Fatal(err)
-				}
+				t.Setenv(AssetsVariable, t.TempDir())
 			},
 			options: BuildOptions{Programs: []string{Etcd, ControllerManager}},
-			want:    []string{AssetsVariable, "kube-controller-manager", "unset"},
+			want:    []string{AssetsVariable, "etcd, kube-controller-manager", "unset"},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -263,7 +267,7 @@ func TestAssetsAreUsedInsteadOfBuilding(t *testing.T) {
 	}
 }
 
-func TestAssetsThatLackWhatOnlyNodesNeedHaveThatBuilt(t *testing.T) {
+func TestWhatAssetsLackIsBuilt(t *testing.T) {
 	goTool(t, makesOutput)
 	calls := filepath.Join(t.TempDir(), "calls")
 	t.Setenv("CALLS", calls)
@@ -285,6 +289,72 @@ func TestAssetsThatLackWhatOnlyNodesNeedHaveThatBuilt(t *testing.T) {
 	}
 	if b, err := os.ReadFile(calls); err != nil || string(b) != "sigs.k8s.io/kwok/cmd/kwok\n" {
 		t.Errorf("calls %q, %v", b, err)
+	}
+}
+
+// archive serves an index of setup-envtest, with one archive of a version that has etcd, kube-apiserver and kubectl.
+func archive(t *testing.T, version string) (index string) {
+	t.Helper()
+	var packed bytes.Buffer
+	zipped := gzip.NewWriter(&packed)
+	files := tar.NewWriter(zipped)
+	for _, name := range []string{Etcd, APIServer, Kubectl} {
+		content := []byte("#!/bin/sh\necho downloaded\n")
+		err := errors.Join(
+			files.WriteHeader(&tar.Header{Name: "controller-tools/envtest/" + name, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(content))}),
+			func() error { _, err := files.Write(content); return err }())
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(files.Close(), zipped.Close()); err != nil {
+		t.Fatal(err)
+	}
+	name := fmt.Sprintf("envtest-%s-%s-%s.tar.gz", version, runtime.GOOS, runtime.GOARCH)
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/"+name {
+			_, _ = w.Write(packed.Bytes())
+			return
+		}
+		_, _ = fmt.Fprintf(w, "releases:\n  %s:\n    %s: {hash: %x, selfLink: %s/%s}\n", version, name, sha512.Sum512(packed.Bytes()), server.URL, name)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + "/index.yaml"
+}
+
+// setup-envtest is the real one; what it downloads comes from this host.
+func TestPrebuiltProgramsAreDownloadedAndTheRestIsBuilt(t *testing.T) {
+	for _, variable := range []string{"GOMODCACHE", "GOCACHE"} { // HOME is another one
+		out, err := exec.Command("go", "env", variable).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(variable, strings.TrimSpace(string(out)))
+	}
+	t.Setenv(AssetsVariable, "")
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_DATA_HOME", "")
+	t.Setenv(IndexVariable, archive(t, "v1.37.9"))
+	var output bytes.Buffer
+	options := BuildOptions{Folder: t.TempDir(), Programs: []string{Etcd, APIServer, Kubectl}, Prebuilt: true, Output: &output}
+	for _, index := range []string{os.Getenv(IndexVariable), "http://127.0.0.1:1/gone"} { // the second time it is on the machine
+		t.Setenv(IndexVariable, index)
+		folder, err := Build(t.Context(), options)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, output.String())
+		}
+		if said, err := exec.Command(filepath.Join(folder, APIServer)).Output(); err != nil || string(said) != "downloaded\n" || !strings.Contains(folder, "1.37.9") {
+			t.Errorf("%s: %q, %v", folder, said, err)
+		}
+	}
+
+	goTool(t, makesOutput) // which has no setup-envtest
+	t.Setenv("CALLS", filepath.Join(t.TempDir(), "calls"))
+	options.Programs = []string{Etcd}
+	folder, err := Build(t.Context(), options)
+	if err != nil || folder != options.Folder || !strings.Contains(output.String(), "no prebuilt programs, so that all of them are built") {
+		t.Errorf("%s: %v\n%s", folder, err, output.String())
 	}
 }
 

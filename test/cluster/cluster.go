@@ -26,6 +26,8 @@ type Options struct {
 	// WithoutControllerManager leaves out kube-controller-manager: then nothing is collected after
 	// its owner, no namespace finishes terminating, and no ServiceAccount is made.
 	WithoutControllerManager bool
+	// Staged has Start return once the API server is ready. Complete builds and starts the rest.
+	Staged bool
 	// Nodes is how many simulated nodes there are: node-1, node-2 and so on. With at least one,
 	// kube-scheduler and KWOK run too, so that pods start, fail and end as their labels say (see
 	// README.md). It needs kube-controller-manager. Default 0, at most 2000.
@@ -87,16 +89,13 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if options.Build.Output == nil {
 		options.Build.Output = options.Output
 	}
-	if options.Build.Programs == nil {
-		options.Build.Programs = []string{Etcd, APIServer, Kubectl}
-		if !options.WithoutControllerManager {
-			options.Build.Programs = append(options.Build.Programs, ControllerManager)
-		}
-		if options.Nodes > 0 {
-			options.Build.Programs = append(options.Build.Programs, Scheduler, Kwok)
-		}
+	build := options.Build
+	if options.Staged {
+		build.Programs = []string{Etcd, APIServer, Kubectl}
+	} else if build.Programs == nil {
+		build.Programs = options.programs()
 	}
-	programs, err := locate(ctx, options.Build)
+	programs, err := locate(ctx, build)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +103,11 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.runAll(ctx); err != nil {
+	err = c.runAll(ctx, etcd(c), apiServer(c))
+	if err == nil && !options.Staged {
+		err = c.runRest(ctx, programs)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start the local cluster: %w", err), c.Stop())
 	}
 	// The owner of this goroutine is ctx, and it ends with Stop.
@@ -113,24 +116,52 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	return c, nil
 }
 
-// runAll starts the components, each once the one before it is ready.
-func (c *Cluster) runAll(ctx context.Context) error {
-	specs := []Spec{etcd(c), apiServer(c)}
+// Complete builds and starts what a staged start has left out, and returns once all of it is ready.
+func (c *Cluster) Complete(ctx context.Context) error {
+	build := c.options.Build
+	build.Programs = c.options.programs()
+	programs, err := locate(ctx, build)
+	if err != nil {
+		return err
+	}
+	return c.runRest(ctx, programs)
+}
+
+// programs are those that a cluster with these options needs.
+func (o Options) programs() []string {
+	names := []string{Etcd, APIServer, Kubectl}
+	if !o.WithoutControllerManager {
+		names = append(names, ControllerManager)
+	}
+	if o.Nodes > 0 {
+		names = append(names, Scheduler, Kwok)
+	}
+	return names
+}
+
+// runRest starts what is not the API server, nor under it.
+func (c *Cluster) runRest(ctx context.Context, programs binaries) error {
+	var specs []Spec
 	if !c.options.WithoutControllerManager {
-		specs = append(specs, controllerManager(c))
+		specs = append(specs, controllerManager(c, programs))
 	}
 	if c.options.Nodes > 0 {
-		specs = append(specs, scheduler(c), kwok(c))
+		specs = append(specs, scheduler(c, programs), kwok(c, programs))
 	}
+	if err := c.runAll(ctx, specs...); err != nil || c.options.Nodes == 0 {
+		return err
+	}
+	return c.makeNodes(ctx)
+}
+
+// runAll starts components, each once the one before it is ready.
+func (c *Cluster) runAll(ctx context.Context, specs ...Spec) error {
 	for _, spec := range specs {
 		if _, err := c.Run(ctx, spec); err != nil {
 			return err
 		}
 	}
-	if c.options.Nodes == 0 {
-		return nil
-	}
-	return c.makeNodes(ctx)
+	return nil
 }
 
 // newCluster makes everything that a component needs to find: the folder with its supervisor, and the

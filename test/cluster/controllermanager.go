@@ -10,10 +10,10 @@ import (
 // ControllerManager is the name of the component, and of its program.
 const ControllerManager = "kube-controller-manager"
 
-func controllerManager(c *Cluster) Spec {
+func controllerManager(c *Cluster, programs binaries) Spec {
 	return Spec{
 		Name: ControllerManager,
-		Path: c.binaries.path(ControllerManager),
+		Path: programs.path(ControllerManager),
 		Env:  noProxy,
 		Args: func() ([]string, error) {
 			// Its real identity: the rights it has here are those it has everywhere.

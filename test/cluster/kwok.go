@@ -45,11 +45,11 @@ const defaultPodCIDR = "10.244.0.0/16"
 //go:embed stages/*.yaml
 var stages embed.FS
 
-func kwok(c *Cluster) Spec {
+func kwok(c *Cluster, programs binaries) Spec {
 	var port int // of the last attempt
 	return Spec{
 		Name: Kwok,
-		Path: c.binaries.path(Kwok),
+		Path: programs.path(Kwok),
 		// What the user keeps in ~/.kwok is not for us.
 		Env: append([]string{"KWOK_WORKDIR=" + c.folder}, noProxy...),
 		Args: func() ([]string, error) {

@@ -28,7 +28,7 @@ func (b binaries) path(name string) string {
 	return filepath.Join(b.folder, name)
 }
 
-// locate is Build for who wants to know where each program is.
+// locate is Build, and returns where each program is.
 func locate(ctx context.Context, options BuildOptions) (binaries, error) {
 	if options.Output == nil {
 		options.Output = io.Discard
@@ -42,20 +42,33 @@ func locate(ctx context.Context, options BuildOptions) (binaries, error) {
 	}
 	given := os.Getenv(AssetsVariable)
 	if given == "" {
-		folder, err := buildMissing(ctx, options, wanted)
-		return binaries{folder: folder}, err
+		b, err := newBuilder(options, wanted)
+		if err != nil || len(b.missing(wanted)) == 0 {
+			return binaries{folder: b.folder}, err
+		}
+		if options.Prebuilt {
+			if given, err = b.prebuilt(ctx); err != nil {
+				b.printf("no prebuilt programs, so that all of them are built: %v", err)
+			}
+		}
+		if given == "" {
+			return binaries{folder: b.folder}, b.build(ctx, wanted)
+		}
 	}
 	folder, lacking, err := assets(given, wanted)
 	if err != nil || len(lacking) == 0 {
 		return binaries{folder: folder}, err
 	}
-	built, err := buildMissing(ctx, options, lacking)
+	b, err := newBuilder(options, lacking)
+	if err == nil && len(b.missing(lacking)) > 0 {
+		err = b.build(ctx, lacking)
+	}
 	if err != nil {
 		return binaries{}, err
 	}
 	found := binaries{folder: folder, paths: map[string]string{}}
 	for _, p := range lacking {
-		found.paths[p.name] = filepath.Join(built, p.name)
+		found.paths[p.name] = filepath.Join(b.folder, p.name)
 	}
 	return found, nil
 }
@@ -67,33 +80,31 @@ func assets(folder string, wanted []program) (absolute string, lacking []program
 		return "", nil, fmt.Errorf("%s: %w", AssetsVariable, err)
 	}
 	for _, p := range wanted {
-		_, err := exec.LookPath(filepath.Join(folder, p.name))
-		switch {
-		case err == nil:
-		case p.seldom:
-			lacking = append(lacking, p)
-		default:
-			return "", nil, fmt.Errorf("%s is %s, which has no program %s (%w): put it there (setup-envtest does not "+
-				"bring kube-controller-manager), or unset %s and it is built", AssetsVariable, folder, p.name, err, AssetsVariable)
+		if _, missing := exec.LookPath(filepath.Join(folder, p.name)); missing != nil {
+			lacking, err = append(lacking, p), missing
 		}
+	}
+	if len(lacking) == len(wanted) {
+		return "", nil, fmt.Errorf("%s is %s, which has none of the programs %s (%w): correct it, or unset it and they are built",
+			AssetsVariable, folder, names(wanted), err)
 	}
 	return folder, lacking, nil
 }
 
-// buildMissing builds those of the programs that are not there yet, and returns their folder.
-func buildMissing(ctx context.Context, options BuildOptions, wanted []program) (string, error) {
+// newBuilder returns what builds the programs. It is not nil after an error.
+func newBuilder(options BuildOptions, wanted []program) (*builder, error) {
+	b := &builder{options: options, pins: map[string]*pins{}, folder: options.Folder}
 	root, err := findRoot(options.Root)
 	if err != nil {
-		return "", err
+		return b, err
 	}
-	b := &builder{options: options, pins: map[string]*pins{}, folder: options.Folder}
 	for _, module := range []string{controlPlanePins, kwokPins} {
 		of := slices.DeleteFunc(slices.Clone(wanted), func(p program) bool { return p.pins != module })
 		if len(of) == 0 && module != controlPlanePins { // whose version of Kubernetes the folder is called after
 			continue
 		}
 		if b.pins[module], err = readPins(root, module, of); err != nil {
-			return "", err
+			return b, err
 		}
 	}
 	if b.folder == "" {
@@ -101,10 +112,7 @@ func buildMissing(ctx context.Context, options BuildOptions, wanted []program) (
 			b.pins[controlPlanePins].versions[kubernetesModule]+"-"+runtime.GOOS+"-"+runtime.GOARCH)
 	}
 	if b.folder, err = filepath.Abs(b.folder); err != nil {
-		return "", fmt.Errorf("build the control plane: %w", err)
+		return b, fmt.Errorf("build the control plane: %w", err)
 	}
-	if len(b.missing(wanted)) == 0 {
-		return b.folder, nil
-	}
-	return b.folder, b.build(ctx, wanted)
+	return b, nil
 }

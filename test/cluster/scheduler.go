@@ -13,11 +13,11 @@ import (
 // Scheduler is the name of the component, and of its program.
 const Scheduler = "kube-scheduler"
 
-func scheduler(c *Cluster) Spec {
+func scheduler(c *Cluster, programs binaries) Spec {
 	var port int // of the last attempt
 	return Spec{
 		Name: Scheduler,
-		Path: c.binaries.path(Scheduler),
+		Path: programs.path(Scheduler),
 		Env:  noProxy,
 		Args: func() ([]string, error) {
 			// Its real identity: the rights it has here are those it has everywhere.

@@ -41,8 +41,10 @@ func main() {
 
 // local runs everything here.
 func local(ctx context.Context, root string) (err error) {
-	say("starting a control plane (the first time it is built, which takes some minutes)")
-	s, err := framework.Open(ctx, framework.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{Nodes: 1}})
+	say("starting a control plane: the first time, what setup-envtest cannot download is built")
+	s, err := framework.Open(ctx, framework.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{
+		Nodes: 1, Staged: true, Build: cluster.BuildOptions{Prebuilt: true},
+	}})
 	if err != nil {
 		return err
 	}
@@ -61,7 +63,15 @@ func local(ctx context.Context, root string) (err error) {
 		return err
 	}
 	fmt.Println(indent(status))
-	if err := samples(ctx, s.KubectlIO, root); err != nil {
+	if err := samples(ctx, s.KubectlIO, root, external); err != nil {
+		return err
+	}
+	say("ExternalServices can be used: export KUBECONFIG=" + s.Kubeconfig())
+	say("starting what runs workloads")
+	if err := s.Complete(ctx); err != nil {
+		return err
+	}
+	if err := samples(ctx, s.KubectlIO, root, workloads); err != nil {
 		return err
 	}
 	fmt.Printf("\nready: KUBECONFIG=%s\n\n", s.Kubeconfig())
@@ -85,20 +95,29 @@ func local(ctx context.Context, root string) (err error) {
 	}
 }
 
-// samples applies config/samples, waits for those that are reconciled, and shows what came of it. It
-// names each object that it waits for and shows: a cluster may hold many others.
-func samples(ctx context.Context, kubectl framework.Kubectl, root string) error {
-	say("applying config/samples")
-	folder := filepath.Join(root, "config", "samples")
-	for _, args := range [][]string{
+// external applies config/samples and shows the ExternalServices. Each object is named: a cluster may hold many others.
+func external(folder string) [][]string {
+	return [][]string{
 		{"apply", "-k", folder},
-		{"wait", "-n", "default", "--for=condition=Ready", "--timeout=60s",
-			"externalservice/billing-db", "externalservice/mail-relay", "rebootpolicy/payments", "rebootpolicy/payments-worker"},
-		{"rollout", "status", "-n", "default", "--timeout=60s", "deployment/payments-api"},
-		{"get", "-k", folder},
+		{"wait", "-n", "default", "--for=condition=Ready", "--timeout=60s", "externalservice/billing-db", "externalservice/mail-relay"},
+		{"get", "-n", "default", "externalservice/billing-db", "externalservice/mail-relay"},
 		{"get", "-n", "default", "service/billing-db", "service/mail-relay"},
 		{"get", "-n", "default", "endpointslices", "-l", "kubernetes.io/service-name in (billing-db, mail-relay)"},
-	} {
+	}
+}
+
+// workloads waits for what is restarted and shows it all.
+func workloads(folder string) [][]string {
+	return [][]string{
+		{"wait", "-n", "default", "--for=condition=Ready", "--timeout=60s", "rebootpolicy/payments", "rebootpolicy/payments-worker"},
+		{"rollout", "status", "-n", "default", "--timeout=60s", "deployment/payments-api"},
+		{"get", "-k", folder},
+	}
+}
+
+// samples runs kubectl on config/samples, and shows what it prints.
+func samples(ctx context.Context, kubectl framework.Kubectl, root string, commands func(folder string) [][]string) error {
+	for _, args := range commands(filepath.Join(root, "config", "samples")) {
 		var out bytes.Buffer
 		// An API server that has just been given a caBundle serves some kinds only seconds later.
 		err := framework.Eventually(ctx, 2*time.Minute, func(ctx context.Context) error {

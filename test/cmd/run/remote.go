@@ -70,8 +70,10 @@ func remote(ctx context.Context, root, kubeconfig string) error {
 	if err := framework.Eventually(ctx, time.Minute, replica.Ready); err != nil {
 		return fmt.Errorf("the operator's webhooks do not answer: %w", err)
 	}
-	if err := samples(ctx, kubectl, root); err != nil {
-		return err
+	for _, commands := range []func(string) [][]string{external, workloads} {
+		if err := samples(ctx, kubectl, root, commands); err != nil {
+			return err
+		}
 	}
 	fmt.Printf("\nready: KUBECONFIG=%s\n\n", kubeconfig)
 	restartHint(kubeconfig)
@@ -96,7 +98,7 @@ func withdraw(ctx context.Context, kubectl framework.Kubectl) {
 func client(ctx context.Context, root, kubeconfig string) (framework.Kubectl, error) {
 	path, err := exec.LookPath("kubectl")
 	if err != nil {
-		folder, err := cluster.Build(ctx, cluster.BuildOptions{Root: root, Programs: []string{cluster.Kubectl}, Output: os.Stderr})
+		folder, err := cluster.Build(ctx, cluster.BuildOptions{Root: root, Programs: []string{cluster.Kubectl}, Prebuilt: true, Output: os.Stderr})
 		if err != nil {
 			return nil, err
 		}
