@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/cron"
@@ -29,6 +30,46 @@ func NewWarnings[T any](obj, old *T, warnings func(*T) []string) []string {
 		}
 	}
 	return fresh
+}
+
+// anyTime is where a search for an open window begins. Windows and blackouts come again and again, so that any time
+// does, and the same spec has the same warnings at all times.
+var anyTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// NeverOpen warns of blackouts that cover all windows. what is that which never begins.
+func NeverOpen(windows, blackouts []common.Window, what string) []string {
+	calendar, err := cron.NewCalendar(windows, blackouts)
+	if err != nil || !calendar.NextOpen(anyTime).IsZero() {
+		return nil
+	}
+	return []string{"spec.blackouts: they cover all of spec.windows: " + what + "; use spec.suspend to pause"}
+}
+
+// NeverInTime warns of a schedule of which ten runs in a row may not begin within their starting deadline, by windows and
+// blackouts. The bound is for specs whose windows take long to search.
+func NeverInTime(path, schedule, zone string, deadline common.Duration, windows, blackouts []common.Window) []string {
+	within, err := deadline.Parse()
+	if err != nil {
+		return nil
+	}
+	runs, err := cron.Parse(schedule, zone)
+	if err != nil {
+		return nil
+	}
+	calendar, err := cron.NewCalendar(windows, blackouts)
+	if err != nil {
+		return nil
+	}
+	after := anyTime
+	for range 10 {
+		due := runs.Next(after)
+		open := calendar.NextOpen(due)
+		if due.IsZero() || open.IsZero() || open.Before(due.Add(within)) {
+			return nil
+		}
+		after = open.Add(-within) // no earlier run can wait for it
+	}
+	return []string{fmt.Sprintf("%s: windows and blackouts forbid ten runs in a row, within a startingDeadline of %s", path, deadline)}
 }
 
 // LongSteps warns of the schedules of a spec whose steps are longer than their range. Those beside windows and

@@ -18,6 +18,10 @@ func TestWarningsNameWhatIsLikelyAMistake(t *testing.T) {
 	good := validationtest.Objects(t, "testdata/good.yaml")
 	forced := map[string]any{"type": "Delete", "gracePeriodSeconds": int64(0), "allowForceDelete": true}
 	stateful := place(t, good[workload], "spec.target.workload", map[string]any{"kind": "StatefulSet", "name": "db"})
+	window := func(schedule, duration string) []any {
+		return []any{map[string]any{"schedule": schedule, "duration": duration}}
+	}
+	nightly, always, byDay := window("0 2 * * *", "1h"), window("0 0 * * *", "24h"), map[string]any{"cron": "0 12 * * *"}
 	for _, c := range []struct {
 		name     string
 		obj, old map[string]any
@@ -30,6 +34,10 @@ func TestWarningsNameWhatIsLikelyAMistake(t *testing.T) {
 		{"an eviction from a StatefulSet", stateful, nil, nil},
 		{"a count of nothing", place(t, good[workload], "spec.count", "0%"), nil, []string{"never kills"}},
 		{"a new count of nothing", place(t, good[workload], "spec.count", int64(0)), good[workload], []string{"never kills"}},
+		{"no pod to spare", place(t, good[workload], "spec.safety.minReady", "100%"), nil, []string{"spec.safety.minReady: 100%"}},
+		{"blackouts over all windows", place(t, place(t, good[workload], "spec.windows", nightly), "spec.blackouts", always), nil, []string{"spec.blackouts: they cover"}},
+		{"runs by day, and a window by night", place(t, place(t, good[workload], "spec.windows", nightly), "spec.schedule", byDay), nil,
+			[]string{"spec.schedule.cron: windows and blackouts forbid ten runs in a row, within a startingDeadline of 5m"}},
 		{"a count of more than one, of a workload", place(t, good[workload], "spec.count", int64(2)), nil, []string{"one pod of Deployment"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -7,14 +7,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/autoreboot/v1alpha1"
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/internal/cron"
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
@@ -52,8 +51,12 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 	if c := obj.Spec.Concurrency; c != nil && none(c.MaxTargets) {
 		warn(specPath.Child("concurrency", "maxTargets"), "%s never restarts a target; use spec.suspend to pause", c.MaxTargets)
 	}
-	if calendar, err := cron.NewCalendar(obj.Spec.Windows, obj.Spec.Blackouts); err == nil && calendar.NextOpen(anyTime()).IsZero() {
-		warn(specPath.Child("blackouts"), "they cover all of spec.windows: no restart ever starts; use spec.suspend to pause")
+	texts = append(texts, rules.NeverOpen(obj.Spec.Windows, obj.Spec.Blackouts, "no restart ever starts")...)
+	for i := range obj.Spec.Triggers {
+		if s := obj.Spec.Triggers[i].Schedule; s != nil {
+			path := fmt.Sprintf("spec.triggers[%d].schedule.cron", i)
+			texts = append(texts, rules.NeverInTime(path, s.Cron, ptr.Deref(s.TimeZone, ""), s.StartingDeadline, obj.Spec.Windows, obj.Spec.Blackouts)...)
+		}
 	}
 	texts = append(texts, rules.LongSteps(schedules(&obj.Spec), obj.Spec.Windows, obj.Spec.Blackouts)...)
 	return append(texts, ignoredAtV1(obj)...)
@@ -69,10 +72,6 @@ func schedules(spec *autorebootv1.RebootPolicySpec) map[string]string {
 	}
 	return all
 }
-
-// anyTime is where the search for an open window begins. Windows and blackouts come again and again, so
-// that any time does, and the same spec has the same warnings at all times.
-func anyTime() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // probedHost returns which member of a probe names a host, and what it names.
 func probedHost(p *autorebootv1.Probe) (member, name string) {

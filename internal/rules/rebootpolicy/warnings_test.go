@@ -35,6 +35,33 @@ func TestWarningsNameTheFieldOnceAndAreNotRepeated(t *testing.T) {
 	}
 }
 
+func TestSchedulesOutsideTheWindowsAreWarnedOf(t *testing.T) {
+	window := func(schedule, duration string) []common.Window {
+		return []common.Window{{Schedule: schedule, Duration: common.Duration(duration)}}
+	}
+	for name, c := range map[string]struct {
+		schedule autorebootv1.ScheduleTrigger
+		windows  []common.Window
+		warned   bool
+	}{
+		"no window":               {autorebootv1.ScheduleTrigger{Cron: "0 12 * * *", StartingDeadline: "10m"}, nil, false},
+		"no deadline":             {autorebootv1.ScheduleTrigger{Cron: "0 12 * * *"}, window("0 2 * * *", "1h"), false},
+		"by day":                  {autorebootv1.ScheduleTrigger{Cron: "0 12 * * *", StartingDeadline: "10m"}, window("0 2 * * *", "1h"), true},
+		"until the window":        {autorebootv1.ScheduleTrigger{Cron: "0 12 * * *", StartingDeadline: "15h"}, window("0 2 * * *", "1h"), false},
+		"inside":                  {autorebootv1.ScheduleTrigger{Cron: "30 2 * * *", StartingDeadline: "10m"}, window("0 2 * * *", "1h"), false},
+		"in the zone":             {autorebootv1.ScheduleTrigger{Cron: "30 2 * * *", TimeZone: ptr.To("Asia/Tokyo"), StartingDeadline: "10m"}, window("0 2 * * *", "1h"), true},
+		"often, and rarely":       {autorebootv1.ScheduleTrigger{Cron: "*/5 * * * *", StartingDeadline: "1m"}, window("0 2 1 1 *", "1h"), false},
+		"just before":             {autorebootv1.ScheduleTrigger{Cron: "59 1 * * *", StartingDeadline: "2m"}, window("0 2 * * *", "1h"), false},
+		"as late as the deadline": {autorebootv1.ScheduleTrigger{Cron: "59 1 * * *", StartingDeadline: "1m"}, window("0 2 * * *", "1h"), true},
+	} {
+		obj := &autorebootv1.RebootPolicy{Spec: autorebootv1.RebootPolicySpec{Windows: c.windows, Triggers: []autorebootv1.Trigger{{Name: "s", Schedule: &c.schedule}}}}
+		got := Warnings(obj, nil)
+		if (len(got) == 1) != c.warned || c.warned && !strings.HasPrefix(got[0], "spec.triggers[0].schedule.cron: windows and blackouts forbid ten runs in a row") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 func TestProbesOfNamesInTheClusterAreWarnedOf(t *testing.T) {
 	for name, warned := range map[string]bool{
 		"ledger.shop.svc": true, "ledger.shop.svc.cluster.local": true, "10-0-0-1.shop.pod.cluster.local": true, "ledger.shop.svc.example.internal": true,
