@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/randfill"
+
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
 // A pod has about every shape that a Kubernetes type can have, and ChaosPod holds one.
@@ -47,4 +49,14 @@ func TestDecodeReadsAPodAsEncodingJSONDoes(t *testing.T) {
 			t.Fatalf("seed %d, pod %d (-want +got):\n%s", seed, i, diff)
 		}
 	}
+}
+
+// read reads JSON.
+func read(t *testing.T, text string) jsonindex.Value {
+	t.Helper()
+	v, err := jsonindex.NewDocument().Read([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }

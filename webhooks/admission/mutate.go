@@ -6,12 +6,13 @@ package admission
 import (
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -43,23 +44,11 @@ func (m mutation[T]) review(ctx context.Context, req request) response {
 	if wrong != nil {
 		return req.invalid(field.ErrorList{wrong})
 	}
-	if err := m.defaults(p, req, obj); err != nil {
+	if err := m.mutate(ctx, req, obj, kept.Annotations); err != nil {
 		return refused(req.Request, err)
 	}
-	annotations := kept.Annotations
-	if m.Stamp != nil {
-		stamps, err := m.Stamp(ctx, req.Request, obj, m.objects.stored(req, m.log))
-		if err != nil {
-			return refused(req.Request, err)
-		}
-		annotations = make(map[string]string, len(kept.Annotations)+len(stamps))
-		maps.Copy(annotations, kept.Annotations)
-		maps.Copy(annotations, stamps)
-	}
-	p.annotate(req.object, annotations)
-	// An update may have lost it: a replace by a manifest has no finalizers. None can be added to a deleted object.
-	if m.Finalizer != "" && req.SubResource == "" && req.object.Field("metadata").Field("deletionTimestamp").Kind() != '"' {
-		p.finalize(req.object, m.Finalizer)
+	if err := p.diff(m.objects.shape, req.object, reflect.ValueOf(obj).Elem()); err != nil {
+		return refused(req.Request, fmt.Errorf("defect in the defaulter of %s: %w", m.kind.Kind, err))
 	}
 	resp := allowed()
 	resp.warnings = kept.Warnings
@@ -95,20 +84,48 @@ func withSpec(object jsonindex.Value, spec []byte) []byte {
 	return written.End(out)
 }
 
-// defaults sets what obj leaves unset, and writes that as operations on the object as it was sent.
-func (m mutation[T]) defaults(p *patch, req request, obj *T) error {
-	if m.Default == nil {
-		return nil
+// mutate sets in obj what it leaves unset, the annotations that are kept or stamped, and the finalizer.
+func (m mutation[T]) mutate(ctx context.Context, req request, obj *T, kept map[string]string) error {
+	object, err := meta.Accessor(obj)
+	if err != nil {
+		return err
 	}
-	m.Default(obj)
-	if !keepsReserved(req.object, obj) {
+	if m.Default != nil {
+		m.Default(obj)
+	}
+	if !keepsReserved(req.object, object) {
 		return fmt.Errorf("defect in the defaulter of %s: it changed an annotation %s*, which belongs to Fairlead itself",
 			m.kind.Kind, reservedPrefix)
 	}
-	if err := p.diff(m.objects.shape, req.object, reflect.ValueOf(obj).Elem()); err != nil {
-		return fmt.Errorf("defect in the defaulter of %s: %w", m.kind.Kind, err)
+	var stamps map[string]string
+	if m.Stamp != nil {
+		if stamps, err = m.Stamp(ctx, req.Request, obj, m.objects.stored(req, m.log)); err != nil {
+			return err
+		}
+	}
+	annotate(object, kept)
+	annotate(object, stamps)
+	// An update may have lost it: a replace by a manifest has no finalizers. None can be added to a deleted object.
+	if m.Finalizer != "" && object.GetDeletionTimestamp() == nil && !slices.Contains(object.GetFinalizers(), m.Finalizer) {
+		object.SetFinalizers(append(object.GetFinalizers(), m.Finalizer))
 	}
 	return nil
+}
+
+// annotate sets annotations of an object; an empty value removes one.
+func annotate(object metav1.Object, values map[string]string) {
+	annotations := object.GetAnnotations()
+	for name, value := range values {
+		switch {
+		case value == "":
+			delete(annotations, name)
+		case annotations == nil:
+			annotations = map[string]string{name: value}
+		default:
+			annotations[name] = value
+		}
+	}
+	object.SetAnnotations(annotations)
 }
 
 // reservedPrefix is of the annotations that no defaulter may change: conversion restores from them what a
@@ -116,12 +133,8 @@ func (m mutation[T]) defaults(p *patch, req request, obj *T) error {
 const reservedPrefix = "fairlead.dev/"
 
 // keepsReserved reports whether an object has the reserved annotations of its document, and no others.
-func keepsReserved(document jsonindex.Value, obj any) bool {
-	typed, ok := obj.(metav1.Object)
-	if !ok {
-		return true
-	}
-	annotations := typed.GetAnnotations()
+func keepsReserved(document jsonindex.Value, object metav1.Object) bool {
+	annotations := object.GetAnnotations()
 	more := 0
 	for name := range annotations {
 		if strings.HasPrefix(name, reservedPrefix) {

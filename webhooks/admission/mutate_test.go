@@ -169,7 +169,7 @@ func TestAFinalizerIsAddedOnceAndNotToWhatIsDeleted(t *testing.T) {
 	}
 	for name, test := range map[string]struct{ operation, object, patch string }{
 		"none":      {"CREATE", toyJSON(`{}`), `[{"op":"add","path":"/metadata/finalizers","value":["toys.example.com/keep"]}]`},
-		"null":      {"CREATE", with(`null`), `[{"op":"add","path":"/metadata/finalizers","value":["toys.example.com/keep"]}]`},
+		"null":      {"CREATE", with(`null`), `[{"op":"replace","path":"/metadata/finalizers","value":["toys.example.com/keep"]}]`},
 		"empty":     {"CREATE", with(`[]`), `[{"op":"add","path":"/metadata/finalizers/-","value":"toys.example.com/keep"}]`},
 		"another":   {"CREATE", with(`["a/b"]`), `[{"op":"add","path":"/metadata/finalizers/-","value":"toys.example.com/keep"}]`},
 		"the same":  {"CREATE", with(`["a/b","toys.example.com/keep"]`), ``},
@@ -187,4 +187,76 @@ func TestAFinalizerIsAddedOnceAndNotToWhatIsDeleted(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAStampReachesTheAnnotationsFromAnywhere(t *testing.T) {
+	const a, b = "fairlead.dev/a", "fairlead.dev/b"
+	for name, test := range map[string]struct {
+		metadata string
+		values   map[string]string
+		want     map[string]any // the annotations afterwards; nil where nothing is to do
+	}{
+		"nothing to stamp":       {`{"annotations":{"fairlead.dev/a":"1"}}`, nil, nil},
+		"no annotations yet":     {`{"name":"x"}`, map[string]string{a: "1", b: "2"}, map[string]any{a: "1", b: "2"}},
+		"no metadata yet":        {`null`, map[string]string{a: "1"}, map[string]any{a: "1"}},
+		"null annotations":       {`{"annotations":null}`, map[string]string{a: "1"}, map[string]any{a: "1"}},
+		"empty annotations":      {`{"annotations":{}}`, map[string]string{a: "1"}, map[string]any{a: "1"}},
+		"one more":               {`{"annotations":{"x":"2"}}`, map[string]string{a: "1"}, map[string]any{a: "1", "x": "2"}},
+		"another value":          {`{"annotations":{"fairlead.dev/a":"0"}}`, map[string]string{a: `"1"`}, map[string]any{a: `"1"`}},
+		"the same value":         {`{"annotations":{"fairlead.dev/a":"1"}}`, map[string]string{a: "1"}, nil},
+		"removed":                {`{"annotations":{"fairlead.dev/a":"forged","x":"2"}}`, map[string]string{a: ""}, map[string]any{"x": "2"}},
+		"removed, the only one":  {`{"annotations":{"fairlead.dev/a":"forged"}}`, map[string]string{a: ""}, map[string]any{}},
+		"an empty one as well":   {`{"annotations":{"fairlead.dev/a":"","x":"2"}}`, map[string]string{a: ""}, map[string]any{"x": "2"}},
+		"absent and to be so":    {`{"annotations":{"x":"2"}}`, map[string]string{a: ""}, nil},
+		"none and none to be":    {`{}`, map[string]string{a: ""}, nil},
+		"one set, one removed":   {`{"annotations":{"fairlead.dev/a":"1"}}`, map[string]string{a: "", b: "2"}, map[string]any{b: "2"}},
+		"none but one to remove": {`{}`, map[string]string{a: "", b: "2"}, map[string]any{b: "2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := Mutating(Options{Kind: toyKind}, Mutator[toy]{Stamp: func(context.Context, Request, *toy, *toy) (map[string]string, error) {
+				return test.values, nil
+			}})
+			object := strings.Replace(toyJSON(`{}`), `{"name":"car","namespace":"shop"}`, test.metadata, 1)
+			got := answerOf(t, post(h, reviewOf("CREATE", object, "")))
+			if after := annotationsAfter(t, object, got.Patch); got.Allowed && test.want == nil && after == nil {
+				return
+			} else if diff := cmp.Diff(any(test.want), after); diff != "" || !got.Allowed {
+				t.Errorf("%s, %v (-want +got):\n%s", got.Patch, got.Result, diff)
+			}
+		})
+	}
+}
+
+func TestAStampAndADefaultAreBothWritten(t *testing.T) {
+	h := Mutating(Options{Kind: toyKind}, Mutator[toy]{
+		Default: func(o *toy) { o.Annotations = map[string]string{"color": "red"} },
+		Stamp: func(context.Context, Request, *toy, *toy) (map[string]string, error) {
+			return map[string]string{"fairlead.dev/approved-by": "ann"}, nil
+		},
+	})
+	got := answerOf(t, post(h, reviewOf("CREATE", toyJSON(`{}`), "")))
+	if diff := cmp.Diff(map[string]any{"color": "red", "fairlead.dev/approved-by": "ann"}, annotationsAfter(t, toyJSON(`{}`), got.Patch)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", got.Patch, diff)
+	}
+}
+
+// annotationsAfter returns the annotations of an object after a patch; nil where there is no patch.
+func annotationsAfter(t *testing.T, object string, encoded []byte) any {
+	t.Helper()
+	if encoded == nil {
+		return nil
+	}
+	patch, err := jsonpatch.DecodePatch(encoded)
+	if err != nil {
+		t.Fatalf("%s: %v", encoded, err)
+	}
+	after, err := patch.Apply([]byte(object))
+	if err != nil {
+		t.Fatalf("%s: %v", encoded, err)
+	}
+	var patched struct{ Metadata struct{ Annotations any } }
+	if err := json.Unmarshal(after, &patched); err != nil {
+		t.Fatal(err)
+	}
+	return patched.Metadata.Annotations
 }

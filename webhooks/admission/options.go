@@ -53,8 +53,8 @@ type Mutator[T any] struct {
 	// nor shortens a list, and it leaves annotations of fairlead.dev alone; the handler refuses the object
 	// otherwise, as that is a defect in the defaulter.
 	Default func(obj *T)
-	// Stamp returns the annotations that this webhook alone decides about, with their values; an empty
-	// value removes the annotation, regardless of who wrote it. It sees obj with its defaults, and old as a
+	// Stamp returns the annotations of fairlead.dev that this webhook alone decides about, with their values; an
+	// empty value removes the annotation, regardless of who wrote it. It sees obj with its defaults, and old as a
 	// Validator does.
 	Stamp func(ctx context.Context, req Request, obj, old *T) (map[string]string, error)
 	// Finalizer is added to an object that is created, or updated without it, unless it is deleted. Defaults to none.

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/fairlead-dev/fairlead/webhooks/internal/jsoncodec"
 	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
@@ -40,7 +41,7 @@ func (p *patch) end() []byte {
 }
 
 // diff writes the operations that make the object of a document this one. It fails where that would remove
-// something.
+// something other than a reserved annotation.
 func (p *patch) diff(s *jsoncodec.Shape, document jsonindex.Value, now reflect.Value) error {
 	for s.Kind == reflect.Pointer && !now.IsNil() {
 		s, now = s.Elem, now.Elem()
@@ -69,9 +70,9 @@ func (p *patch) object(s *jsoncodec.Shape, document jsonindex.Value, now reflect
 	p.parts = s.Parts(p.parts, document)
 	for i := range s.Members {
 		m, was := &s.Members[i], p.parts[begin+i]
-		switch is := m.Of(now); {
-		case is.IsValid():
-			if err := p.member(m.Shape, m.Name, was, is); err != nil {
+		switch {
+		case m.Of(now).IsValid(), was.Exists() && m.Shape.Kind == reflect.Map:
+			if err := p.member(m.Shape, m.Name, was, m.Field(now)); err != nil {
 				return err
 			}
 		case was.Exists() && !m.Equals(was, now):
@@ -128,7 +129,9 @@ func (p *patch) entries(s *jsoncodec.Shape, document jsonindex.Value, now reflec
 	}
 	for _, name := range slices.Sorted(maps.Keys(was)) {
 		if _, stays := is[name]; !stays && was[name].Kind() != 'n' {
-			return p.removed(name)
+			if err := p.removed(name); err != nil {
+				return err
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(is)) {
@@ -139,9 +142,20 @@ func (p *patch) entries(s *jsoncodec.Shape, document jsonindex.Value, now reflec
 	return nil
 }
 
+// reservedPath is where the annotations begin that a webhook may remove.
+var reservedPath = []byte("/metadata/annotations/" + strings.ReplaceAll(reservedPrefix, "/", "~1"))
+
+// removed writes the operation that removes a member. It fails for any but a reserved annotation.
 func (p *patch) removed(name string) error {
+	at := len(p.path)
 	p.enter(name)
-	return fmt.Errorf("it removed %s", p.path)
+	if !bytes.HasPrefix(p.path, reservedPath) {
+		return fmt.Errorf("it removed %s", p.path)
+	}
+	p.begin("remove")
+	p.written = append(p.written, '}')
+	p.leave(at)
+	return nil
 }
 
 func (p *patch) list(s *jsoncodec.Shape, document jsonindex.Value, now reflect.Value) error {
@@ -232,57 +246,3 @@ func (p *patch) enter(name string) {
 }
 
 func (p *patch) leave(length int) { p.path = p.path[:length] }
-
-// annotate writes the operations that give an object annotations with these values; an empty value removes
-// the annotation.
-func (p *patch) annotate(raw jsonindex.Value, values map[string]string) {
-	p.enter("metadata")
-	p.enter("annotations")
-	defer p.leave(0)
-	there := raw.Field("metadata").Field("annotations")
-	missing := there.Kind() != '{'
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		value, given := values[name], there.Field(name)
-		was, _ := given.Text()
-		if value == was && (value != "" || !given.Exists()) {
-			continue
-		}
-		if value != "" && missing {
-			// Adding to a map that is not there is an error, and so is to add it twice.
-			p.begin("add")
-			p.written = append(p.written, `,"value":{}}`...)
-			missing = false
-		}
-		at := len(p.path)
-		p.enter(name)
-		if value == "" {
-			p.begin("remove")
-		} else {
-			p.begin("add")
-			p.written = jsonindex.Quote(append(p.written, `,"value":`...), value)
-		}
-		p.written = append(p.written, '}')
-		p.leave(at)
-	}
-}
-
-// finalize writes the operation that adds a finalizer to an object, unless it has it.
-func (p *patch) finalize(raw jsonindex.Value, finalizer string) {
-	there := raw.Field("metadata").Field("finalizers")
-	for value := range there.Elements() {
-		if text, _ := value.Text(); text == finalizer {
-			return
-		}
-	}
-	p.enter("metadata")
-	p.enter("finalizers")
-	defer p.leave(0)
-	if there.Kind() == '[' {
-		p.enter("-")
-		p.begin("add")
-		p.written = append(jsonindex.Quote(append(p.written, `,"value":`...), finalizer), '}')
-		return
-	}
-	p.begin("add")
-	p.written = append(jsonindex.Quote(append(p.written, `,"value":[`...), finalizer), `]}`...)
-}

@@ -49,7 +49,7 @@ func (s *Shape) appendStruct(out []byte, value reflect.Value) ([]byte, error) {
 	separator := byte('{')
 	for i := range s.Members {
 		m := &s.Members[i]
-		part := m.field(value)
+		part := m.Field(value)
 		if m.absent(part) {
 			continue
 		}

@@ -103,7 +103,7 @@ func (d *decoder) object(s *Shape, raw jsonindex.Value, into reflect.Value) bool
 		if m.Shape.skipped || value.Kind() == 'n' {
 			continue
 		}
-		field := m.field(into)
+		field := m.Field(into)
 		if !d.read(m.Shape, value, field) {
 			return false
 		}

@@ -132,7 +132,7 @@ func (s *Shape) Same(a, b reflect.Value) bool {
 
 // same reports whether two objects have the same JSON in a member.
 func (m *Member) same(a, b reflect.Value) bool {
-	a, b = m.field(a), m.field(b)
+	a, b = m.Field(a), m.Field(b)
 	if m.omitEmpty {
 		without, also := empty(a), empty(b)
 		if without || also {

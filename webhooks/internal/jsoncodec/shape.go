@@ -153,7 +153,7 @@ func (m *Member) Of(object reflect.Value) reflect.Value {
 	if !object.IsValid() {
 		return reflect.Value{}
 	}
-	value := m.field(object)
+	value := m.Field(object)
 	if m.omitEmpty && empty(value) {
 		return reflect.Value{}
 	}
@@ -163,10 +163,11 @@ func (m *Member) Of(object reflect.Value) reflect.Value {
 // Equals reports whether the member has what raw becomes when it is read; what is left out for being empty may
 // are in raw.
 func (m *Member) Equals(raw jsonindex.Value, object reflect.Value) bool {
-	return m.Shape.Equals(raw, m.field(object))
+	return m.Shape.Equals(raw, m.Field(object))
 }
 
-func (m *Member) field(object reflect.Value) reflect.Value {
+// Field returns the member's value, also where it is left out of the JSON.
+func (m *Member) Field(object reflect.Value) reflect.Value {
 	if len(m.index) == 1 {
 		return object.Field(m.index[0])
 	}
