@@ -15,9 +15,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 )
@@ -71,6 +74,22 @@ func TestRepeatsAreASeriesWhateverTheVersionOfTheObject(t *testing.T) {
 	list, err := client.EventsV1().Events("shop").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != 1 || list.Items[0].Regarding.ResourceVersion != "" || list.Items[0].Series == nil {
 		t.Errorf("%v: %+v", err, list.Items)
+	}
+}
+
+// client-go logs each Event that is refused as an error, and the deletion of a namespace refuses one for each object.
+func TestANamespaceThatIsDeletedTakesNoEventsWithoutAnError(t *testing.T) {
+	refused := apierrors.NewForbidden(eventsv1.Resource("events"), "a", errors.New("no right"))
+	terminating := apierrors.NewForbidden(eventsv1.Resource("events"), "a", errors.New("it is being terminated"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	for _, c := range []struct{ answer, want error }{{terminating, nil}, {refused, refused}, {nil, nil}} {
+		client := fake.NewClientset()
+		client.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) { return true, &eventsv1.Event{}, c.answer })
+		s := newSink(&events.EventSinkImpl{Interface: client.EventsV1()}, clocktesting.NewFakePassiveClock(time.Now()))
+		_, err := s.Create(t.Context(), &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}})
+		if !errors.Is(err, c.want) {
+			t.Errorf("%v: %v, want %v", c.answer, err, c.want)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
@@ -71,13 +72,18 @@ func (s *boundedSink) allow(event *eventsv1.Event) bool {
 	return true
 }
 
-// Create writes an Event. A dropped one is returned as written: the recorder must not retry it.
+// Create writes an Event. A dropped one is returned as written: the recorder must not retry it. Nor does it log as an error
+// that a namespace which is being deleted takes none.
 func (s *boundedSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	event.Note = text.Truncate(event.Note, maxNote)
 	if !s.allow(event) {
 		return event, nil
 	}
-	return s.to.Create(ctx, event)
+	written, err := s.to.Create(ctx, event)
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return event, nil
+	}
+	return written, err
 }
 
 // Update is Create for an existing Event.
