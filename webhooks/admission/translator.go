@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Translator words what is wrong with an object for a user who wrote it at another version than the
-// webhooks see: by the fields that were written, and with their values.
+// Translator names what is wrong with an object for a user who wrote it at another version than the
+// webhooks see: by the fields that were written.
 type Translator interface {
 	// Error returns an error with the path that the field has at the version that was written.
 	Error(err *field.Error) *field.Error
@@ -26,7 +26,7 @@ func (h *handler) withTranslator(req request) request {
 	return req
 }
 
-// invalid refuses the object in the words of the version that was written.
+// invalid refuses the object by the fields of the version that was written.
 func (r request) invalid(errs field.ErrorList) response {
 	if r.translator == nil {
 		return invalid(r.Request, errs)
@@ -41,7 +41,7 @@ func (r request) invalid(errs field.ErrorList) response {
 	return invalid(r.Request, own)
 }
 
-// warnings returns warnings in the words of the version that was written.
+// warnings returns warnings by the fields of the version that was written.
 func (r request) warnings(given []string) []string {
 	if r.translator == nil || len(given) == 0 {
 		return given

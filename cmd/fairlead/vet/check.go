@@ -154,8 +154,8 @@ func (c *objectCheck) find(known translation.Field) Finding {
 func (c *objectCheck) translator() *translation.Object {
 	if c.written == nil {
 		var stored map[string]any
-		_ = json.Unmarshal(c.atHub, &stored) // a converter wrote it; without it messages have less detail
-		c.written = translation.New(c.Kind, stored, c.data)
+		_ = json.Unmarshal(c.atHub, &stored) // a converter wrote it; without it fewer paths are known
+		c.written = translation.New(c.Kind, stored)
 	}
 	return c.written
 }

@@ -73,20 +73,22 @@ func TestFindingsSayWhereAndWhatAndWhatToDo(t *testing.T) {
 		"a port of v1alpha1": {externalAlpha + "spec: {hosts: [a.example.com], ports: {sql: 5432, UP: 1}}\n", []string{
 			`4:51 error rule spec.ports.UP: "UP": must be lower-case letters, digits and hyphens, with a letter or digit at both ends`}},
 		"a probe of v1alpha1": {externalAlpha + "spec: {hosts: [a.example.com], ports: {a: 1, b: 2}, probe: {tcpSocket: {port: 3}, periodSeconds: 1, timeoutSeconds: 2}}\n", []string{
-			"4:73 error rule spec.probe.tcpSocket.port: 3: must be the number of one of spec.ports",
-			"4:101 error rule spec.probe.timeoutSeconds: 2: timeoutSeconds must not exceed periodSeconds"}},
+			"4:73 error rule spec.probe.tcpSocket.port: healthCheck.port is required with more than one port",
+			`4:101 error rule spec.probe.timeoutSeconds: "2s": timeout must not exceed interval`}},
+		"a period of v1alpha1 that cannot be read": {externalAlpha + "spec: {hosts: [a.example.com], ports: {a: 1}, probe: {tcpSocket: {port: 1}, periodSeconds: x, timeoutSeconds: 20}}\n", []string{
+			"4:77 error schema spec.probe.periodSeconds: must be an integer, not a string; if it is in quotes, remove them"}},
 		"two handlers at v1alpha1": {externalAlpha + "spec: {hosts: [a.example.com], ports: {a: 1}, probe: {tcpSocket: {port: 1}, grpc: {port: 1}}}\n", []string{
-			"4:47 error rule spec.probe: set exactly one of tcpSocket, httpGet, grpc"}},
+			"4:47 error rule spec.probe: set exactly one of tcp, http, grpc"}},
 		"policies of v1alpha1": {rebootAlpha + "spec:\n  target: {kind: Deployment, name: a}\n  policies:\n  - name: p\n    trigger: {probe: {httpGet: {port: http}, periodSeconds: 3, timeoutSeconds: 5}}\n", []string{
-			`8:33 error rule spec.policies[0].trigger.probe.httpGet.port: "http": must be between 1 and 65535: v1 takes numbers alone, so give the number of a port that has a name`,
-			"8:64 error schema spec.policies[0].trigger.probe.timeoutSeconds: 5: timeoutSeconds must not exceed periodSeconds"}},
+			`8:33 error rule spec.policies[0].trigger.probe.httpGet.port: must be between 1 and 65535: v1 takes numbers alone, so give the number of a port that has a name`,
+			`8:64 error schema spec.policies[0].trigger.probe.timeoutSeconds: "5s": timeoutSeconds must not exceed periodSeconds`}},
 		"a template of v1alpha1": {chaosAlpha + "spec:\n  template:\n    spec:\n      restartPolicy: Never\n      containers: []\n", []string{
 			"8:7 error rule spec.template.spec.containers: is required: a pod needs at least one container"}},
 		"what v1alpha1 cannot name": {strings.Replace(rebootAlpha, "name: a", "name: a, annotations: {fairlead.dev/conversion-data: '"+
 			`{"digest":"x","partial":true,"hub":{"spec":{"cooldown":"1x","targets":[{"kind":"Deployment","name":"a"}]}}}`+"'}", 1) +
 			"spec: {target: {kind: Deployment, name: a}}\n", []string{
 			"4:1 error rule spec.policies: must have at least 1 item",
-			"4:1 error rule spec: must be a duration such as 30s, 5m or 24h: the units are ms, s, m and h | spec.cooldown"}},
+			`4:1 error rule spec: "1x": must be a duration such as 30s, 5m or 24h: the units are ms, s, m and h | spec.cooldown`}},
 		"text that is no object":   {"just words\n", nil},
 		"a template of another":    {"{{ if .Values.x }}\na: {{ x }}\n", []string{"2:1 warning syntax : looks like a Helm template: run `helm template . | fairlead vet -` instead (skipped: it does not mention fairlead.dev)"}},
 		"broken and ours":          {external + "spec: {\n", []string{"4:1 error syntax : not YAML: did not find expected node content"}},

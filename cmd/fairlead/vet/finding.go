@@ -168,7 +168,7 @@ var checks = []Check{
 	{"FL1202", RuleSchema, "Values have the type that the schema says.", regexp.MustCompile(`must be (a|an) (string|integer|number|boolean|object|list|null), not|need a unit|of the wrong type|must be a whole number$`)},
 	{"FL1203", RuleSchema, "A value is one of those that are supported.", regexp.MustCompile(`is not supported`)},
 	{"FL1204", RuleSchema, "Texts, lists and maps are not too long.", regexp.MustCompile(`too long|too many|must have at most|at most \d+ characters`)},
-	{"FL1205", RuleSchema, "Items of a list differ in what tells them apart.", regexp.MustCompile(`is used by|is listed twice|must be unique|may be listed once|same number`)},
+	{"FL1205", RuleSchema, "Items of a list differ in what tells them apart.", regexp.MustCompile(`is used by|is listed twice|must be unique|may be listed once`)},
 	{"FL1206", RuleSchema, "Names, addresses and labels are allowed.", regexp.MustCompile(`not allowed|is reserved`)},
 	{"FL1207", RuleSchema, "A DNS name can be looked up.", regexp.MustCompile(`DNS name|use addresses for an IP|last label`)},
 	{"FL1208", RuleSchema, "An IP address is one, in canonical form.", regexp.MustCompile(`IP address|canonical form`)},

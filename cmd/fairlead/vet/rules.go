@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/fairlead-dev/fairlead/internal/crdschema"
-	"github.com/fairlead-dev/fairlead/webhooks/admission/translation"
 )
 
 // checkSchema checks against the CRD at the written version, and fills in its defaults.
@@ -121,11 +120,13 @@ func (c *objectCheck) ruleErrors(errs field.ErrorList) {
 
 // toWritten returns an error and its position at the written version.
 func (c *objectCheck) toWritten(err *field.Error) (Finding, *field.Error) {
-	known := translation.Field{Path: fieldOf(err)}
+	at := c.findHubField(fieldOf(err))
+	own := *err
 	if c.version != hub {
-		err, known = c.translator().Own(err)
+		own = *c.translator().Error(err)
+		own.Detail = err.Detail // the finding has the field of v1
 	}
-	return c.find(known), err
+	return at, &own
 }
 
 func (c *objectCheck) addRuleError(at Finding, err *field.Error) {
@@ -137,7 +138,9 @@ func (c *objectCheck) addRuleError(at Finding, err *field.Error) {
 // compared with a default.
 func (c *objectCheck) comparedWithDefault(at Finding, err *field.Error) bool {
 	for path := range c.mistyped {
-		if parentPath(path) == parentPath(at.Field) && path != at.Field && strings.Contains(err.Detail, path[strings.LastIndexByte(path, '.')+1:]) {
+		named := strings.Contains(err.Detail, path[strings.LastIndexByte(path, '.')+1:]) ||
+			c.version != hub && strings.Contains(err.Detail, "must not exceed") // by the name that v1 has for it
+		if named && parentPath(path) == parentPath(at.Field) && path != at.Field {
 			return true
 		}
 	}
@@ -219,6 +222,10 @@ func (c *objectCheck) refined(at Finding, err *field.Error) bool {
 	for i := range c.Findings {
 		f := &c.Findings[i]
 		same := f.Message == err.Detail || err.Type == field.ErrorTypeDuplicate && f.Message == c.message(err)
+		if member, _, _ := strings.Cut(f.Message, " "); at.Field == f.Field+"."+member { // in the words of its version
+			own := *err
+			own.Detail, err, same = f.Message, &own, true
+		}
 		if f.Rule == RuleSchema && same && isBelow(at.Field, f.Field) {
 			f.Field, f.Line, f.Column, f.Message = at.Field, at.Line, at.Column, c.message(err)
 			c.reported[at.Field] = append(c.reported[at.Field], f.Message)
@@ -244,9 +251,6 @@ func (c *objectCheck) findingFor(severity Severity, rule Rule, text string) Find
 		f = Finding{Field: path, Line: at.Line, Column: at.Column}
 	default:
 		f = c.findHubField(path)
-		if c.version != hub {
-			rest = c.translator().Words(rest)
-		}
 	}
 	f.Severity, f.Rule, f.Message = severity, rule, rest
 	return f

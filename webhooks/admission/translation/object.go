@@ -4,9 +4,16 @@
 package translation
 
 import (
+	"cmp"
 	"encoding/json"
-	"slices"
+	"fmt"
+	"reflect"
+	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // Version is the one that fields are translated to. The rules are about v1.
@@ -16,36 +23,45 @@ const Version = "v1alpha1"
 type Object struct {
 	kind   string
 	stored map[string]any // at v1
-	view   map[string]any // at v1alpha1
 }
 
-// New makes an Object of its JSON data at v1, which the rules validated, and at v1alpha1. Either may be
-// nil: then less can be translated.
-func New(kind string, stored, view map[string]any) *Object {
-	return &Object{kind: kind, stored: stored, view: view}
+// New returns an Object of its data at v1, which the rules validated. With nil, fewer paths are known.
+func New(kind string, stored map[string]any) *Object {
+	return &Object{kind: kind, stored: stored}
 }
 
-// Converter converts objects of one kind, in JSON, to one of its versions.
-type Converter interface {
-	Convert(raw []byte, toVersion string) ([]byte, error)
-}
-
-// Read makes an Object of one at v1 that was written at another version. What cannot be read, or
-// converted, is not there for the Object.
-func Read(kind string, converter Converter, version string, stored []byte) *Object {
-	o := New(kind, decode(stored), nil)
-	if view, err := converter.Convert(stored, version); err == nil {
-		o.view = decode(view)
-	}
+// Read returns an Object of its JSON at v1.
+func Read(kind string, stored []byte) *Object {
+	o := New(kind, nil)
+	_ = json.Unmarshal(stored, &o.stored) // the rules have read it; without it fewer paths are known
 	return o
 }
 
-func decode(raw []byte) map[string]any {
-	var object map[string]any
-	if json.Unmarshal(raw, &object) != nil {
-		return nil
+// Error returns an error of a v1 field with the path that v1alpha1 has for it. Where v1alpha1 has no such field,
+// the message names the one of v1.
+func (o *Object) Error(err *field.Error) *field.Error {
+	own := *err
+	if own.Field != "<nil>" {
+		at := o.Field(err.Field)
+		own.Field, own.Detail = at.Path, strings.TrimPrefix(own.Detail+at.aside(), " ")
+		if v := reflect.ValueOf(own.BadValue); own.Field != err.Field && v.IsValid() && v.IsZero() {
+			own.BadValue = field.OmitValueType{} // it is empty at v1 alone
+		}
 	}
-	return object
+	return &own
+}
+
+// Warning returns a warning, which begins with the path of a v1 field, with the path that v1alpha1 has for it.
+func (o *Object) Warning(warning string) string {
+	path, text, ok := strings.Cut(warning, ": ")
+	if written, alpha := strings.CutPrefix(path, Version+" "); alpha && ok {
+		return written + ": " + text // of what conversion keeps for v1alpha1
+	}
+	if !ok || strings.Contains(path, " ") {
+		return warning
+	}
+	at := o.Field(path)
+	return at.Path + ": " + text + at.aside()
 }
 
 // Field is a field of v1 as the author of the object knows it.
@@ -58,6 +74,15 @@ type Field struct {
 
 // Exact reports whether v1alpha1 has the field.
 func (f Field) Exact() bool { return f.Stored == "" }
+
+// aside returns the text that names the field of v1, and where to set it.
+func (f Field) aside() string {
+	if f.Exact() {
+		return ""
+	}
+	return fmt.Sprintf(" (%s of v1: %s cannot express it and keeps it in annotation %s, so set it at v1)", f.Stored, Version,
+		common.ConversionDataAnnotation)
+}
 
 // Field returns what a field of v1 is at v1alpha1.
 func (o *Object) Field(path string) Field {
@@ -72,15 +97,35 @@ func (o *Object) Field(path string) Field {
 	}
 	to, known := o.locate(best.to, indexes)
 	switch {
-	case best.rest == keep && known:
+	case known && best.rest == keep:
 		return Field{Path: to + rest}
-	case best.rest == whole && known, best.rest == block && rest == "" && known:
+	case known && best.rest == exact && rest == "":
 		return Field{Path: to}
 	}
-	if to == "" {
-		to = "spec"
+	return Field{Path: cmp.Or(to, "spec"), Stored: path}
+}
+
+// match reports whether a path begins with a pattern, and returns what is behind it and the indexes that
+// "[*]" stands for.
+func match(path, pattern string) (rest string, indexes []int, ok bool) {
+	for {
+		part, more, starred := strings.Cut(pattern, "[*]")
+		path, ok = strings.CutPrefix(path, part)
+		if !ok {
+			return "", nil, false
+		}
+		if !starred {
+			return path, indexes, path == "" || path[0] == '.' || path[0] == '['
+		}
+		inside, behind, closed := strings.Cut(path, "]")
+		number, open := strings.CutPrefix(inside, "[")
+		i, err := strconv.Atoi(number)
+		if !closed || !open || err != nil || i < 0 {
+			return "", nil, false
+		}
+		indexes = append(indexes, i)
+		path, pattern = behind, more
 	}
-	return Field{Path: to, Stored: path}
 }
 
 // locate fills in what is in braces. Where the object does not have it, it returns what is above,
@@ -117,11 +162,6 @@ func list(value any, names ...string) []any {
 func text(value any, names ...string) string {
 	s, _ := at(value, names...).(string)
 	return s
-}
-
-// has returns which of the members an object has, in the given order.
-func has(value any, names ...string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return at(value, name) == nil })
 }
 
 // within reports whether a path is another, or leads inside of it.

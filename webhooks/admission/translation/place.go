@@ -77,7 +77,10 @@ func (o *Object) host(endpoint, address int) (string, bool) {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(priority(endpoints[a]), priority(endpoints[b])) })
 	before := 0
 	for _, i := range order {
-		dns := min(1, len(has(endpoints[i], "dns")))
+		dns := 0
+		if at(endpoints[i], "dns") != nil {
+			dns = 1
+		}
 		shown := dns + len(list(endpoints[i], "addresses"))
 		if i != endpoint {
 			before += shown
