@@ -99,10 +99,10 @@ func (o Options) desiredObjects() []desired {
 }
 
 // object is what is applied. It has no status.
-func (w desired) object(namespace string) (*unstructured.Unstructured, error) {
+func (d desired) object(namespace string) (*unstructured.Unstructured, error) {
 	var spec map[string]any
 	var err error
-	switch typed := w.spec.(type) {
+	switch typed := d.spec.(type) {
 	case certmanagerv1.CertificateSpec:
 		spec, err = runtime.DefaultUnstructuredConverter.ToUnstructured(&typed)
 	case certmanagerv1.IssuerSpec:
@@ -112,10 +112,10 @@ func (w desired) object(namespace string) (*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-	object.SetAPIVersion(w.kind.resource.GroupVersion().String())
-	object.SetKind(w.kind.name)
+	object.SetAPIVersion(d.kind.resource.GroupVersion().String())
+	object.SetKind(d.kind.name)
 	object.SetNamespace(namespace)
-	object.SetName(w.name)
+	object.SetName(d.name)
 	object.SetLabels(map[string]string{common.ManagedByLabel: common.ManagedBy})
 	return object, nil
 }

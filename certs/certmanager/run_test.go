@@ -24,15 +24,15 @@ import (
 )
 
 // running is a source that serves the content, which every target trusts.
-func (w *testCluster) running(data map[string][]byte, change ...func(*Options)) *Source {
-	w.Helper()
-	w.fill(data)
-	source := w.source(change...)
-	w.must(source.Prepare(w.Context()))
-	w.setTargetBundle(data[certs.CAKey])
-	w.run(source)
+func (t *testCluster) running(data map[string][]byte, change ...func(*Options)) *Source {
+	t.Helper()
+	t.fill(data)
+	source := t.source(change...)
+	t.must(source.Prepare(t.Context()))
+	t.setTargetBundle(data[certs.CAKey])
+	t.run(source)
 	synctest.Wait()
-	w.changes.Store(0)
+	t.changes.Store(0)
 	return source
 }
 
@@ -311,18 +311,18 @@ type fakeFallback struct {
 	runs   chan bool
 }
 
-func (s *fakeFallback) Prepare(context.Context) error { return nil }
-func (s *fakeFallback) Run(ctx context.Context) error {
-	s.runs <- true
+func (f *fakeFallback) Prepare(context.Context) error { return nil }
+func (f *fakeFallback) Run(ctx context.Context) error {
+	f.runs <- true
 	<-ctx.Done()
-	s.runs <- false
+	f.runs <- false
 	return nil
 }
-func (s *fakeFallback) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	return s.served, nil
+func (f *fakeFallback) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return f.served, nil
 }
-func (s *fakeFallback) CABundle() []byte { return s.bundle }
-func (s *fakeFallback) Err() error       { return nil }
+func (f *fakeFallback) CABundle() []byte { return f.bundle }
+func (f *fakeFallback) Err() error       { return nil }
 
 func TestTheFallbackServesUntilWhatIsIssuedIsTrusted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

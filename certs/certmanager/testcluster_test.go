@@ -65,28 +65,28 @@ func newTestCluster(t *testing.T) *testCluster {
 	return w
 }
 
-func (w *testCluster) installed() bool { return len(w.kube.Resources) > 0 }
+func (t *testCluster) installed() bool { return len(t.kube.Resources) > 0 }
 
-func (w *testCluster) install() {
-	w.kube.Resources = []*metav1.APIResourceList{{GroupVersion: certmanagerv1.SchemeGroupVersion.String()}}
+func (t *testCluster) install() {
+	t.kube.Resources = []*metav1.APIResourceList{{GroupVersion: certmanagerv1.SchemeGroupVersion.String()}}
 }
 
-func (w *testCluster) uninstall() { w.kube.Resources = nil }
+func (t *testCluster) uninstall() { t.kube.Resources = nil }
 
-func (w *testCluster) source(change ...func(*Options)) *Source {
-	w.Helper()
-	options := Options{Client: w.kube, Dynamic: w.dynamic, OnChange: func() { w.changes.Add(1) }, Observe: w.observe}
+func (t *testCluster) source(change ...func(*Options)) *Source {
+	t.Helper()
+	options := Options{Client: t.kube, Dynamic: t.dynamic, OnChange: func() { t.changes.Add(1) }, Observe: t.observe}
 	for _, one := range change {
 		one(&options)
 	}
 	source, err := New(options)
-	w.must(err)
+	t.must(err)
 	return source
 }
 
 // observe is what an injector finds in the targets, which all carry the same.
-func (w *testCluster) observe(_ context.Context, bundle []byte) error {
-	carried := w.targetBundle.Load()
+func (t *testCluster) observe(_ context.Context, bundle []byte) error {
+	carried := t.targetBundle.Load()
 	if carried == nil {
 		return errors.New("targets cannot be read")
 	}
@@ -100,42 +100,42 @@ func (w *testCluster) observe(_ context.Context, bundle []byte) error {
 	return nil
 }
 
-func (w *testCluster) setTargetBundle(bundle []byte) { w.targetBundle.Store(&bundle) }
+func (t *testCluster) setTargetBundle(bundle []byte) { t.targetBundle.Store(&bundle) }
 
-func (w *testCluster) must(err error) {
-	w.Helper()
+func (t *testCluster) must(err error) {
+	t.Helper()
 	if err != nil {
-		w.Fatal(err)
+		t.Fatal(err)
 	}
 }
 
 // fill puts content into the serving Secret, as cert-manager does.
-func (w *testCluster) fill(data map[string][]byte) {
-	w.Helper()
+func (t *testCluster) fill(data map[string][]byte) {
+	t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "fairlead-webhook-tls"}, Data: data}
-	secrets := w.kube.CoreV1().Secrets(namespace)
-	_, err := secrets.Create(w.Context(), secret, metav1.CreateOptions{})
+	secrets := t.kube.CoreV1().Secrets(namespace)
+	_, err := secrets.Create(t.Context(), secret, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		_, err = secrets.Update(w.Context(), secret, metav1.UpdateOptions{})
+		_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{})
 	}
-	w.must(err)
+	t.must(err)
 }
 
 // put makes an object of cert-manager as another owner does.
-func (w *testCluster) put(kind kind, name string, spec, status map[string]any) {
-	w.Helper()
+func (t *testCluster) put(kind kind, name string, spec, status map[string]any) {
+	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec, "status": status}}
 	object.SetAPIVersion(kind.resource.GroupVersion().String())
 	object.SetKind(kind.name)
 	object.SetNamespace(namespace)
 	object.SetName(name)
-	w.must(w.dynamic.Tracker().Create(kind.resource, object, namespace))
+	t.must(t.dynamic.Tracker().Create(kind.resource, object, namespace))
 }
 
 // writes are the writes to anything so far, as verb resource/name.
-func (w *testCluster) writes() []string {
+func (t *testCluster) writes() []string {
 	var all []string
-	for _, action := range slices.Concat(w.kube.Actions(), w.dynamic.Actions()) {
+	for _, action := range slices.Concat(t.kube.Actions(), t.dynamic.Actions()) {
 		name := ""
 		switch action := action.(type) {
 		case clienttesting.PatchAction:
@@ -164,15 +164,15 @@ func serves(source certs.Source, data map[string][]byte) bool {
 }
 
 // run runs the source until the test ends.
-func (w *testCluster) run(source *Source) {
-	w.Helper()
-	ctx, cancel := context.WithCancel(w.Context())
+func (t *testCluster) run(source *Source) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- source.Run(ctx) }()
-	w.Cleanup(func() {
+	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
-			w.Errorf("Run: %v", err)
+			t.Errorf("Run: %v", err)
 		}
 	})
 }

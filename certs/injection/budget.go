@@ -52,8 +52,8 @@ func newWriteBudget(o Options) *writeBudget {
 }
 
 // backoff is how long the target is not written again after its last write.
-func (l *writeHistory) backoff() time.Duration {
-	return min(initialBackoff<<min(l.losses, 12), l.maxBackoff)
+func (w *writeHistory) backoff() time.Duration {
+	return min(initialBackoff<<min(w.losses, 12), w.maxBackoff)
 }
 
 // withheldError is a write that the budget does not allow yet.
@@ -87,14 +87,14 @@ func (b *writeBudget) recordWrite(t target, bundle []byte) {
 }
 
 // recordWrite records a write of the bundle by this replica or another.
-func (l *writeHistory) recordWrite(bundle []byte, now time.Time) {
-	if l.bundle != nil && sameRoots(l.bundle, bundle) {
-		l.losses++
+func (w *writeHistory) recordWrite(bundle []byte, now time.Time) {
+	if w.bundle != nil && sameRoots(w.bundle, bundle) {
+		w.losses++
 	} else {
-		l.losses = 0
+		w.losses = 0
 	}
-	l.bundle, l.writtenAt, l.missing, l.hadBundle = bundle, now, false, true
-	l.tokens.AllowN(now, 1)
+	w.bundle, w.writtenAt, w.missing, w.hadBundle = bundle, now, false, true
+	w.tokens.AllowN(now, 1)
 }
 
 // recordPresent records that the target has the bundle. Where it did not before, another replica has written
@@ -125,9 +125,9 @@ func (b *writeBudget) recordMissing(t target, bundle []byte) bool {
 }
 
 // resetIfStable forgets the losses of a bundle that has lasted.
-func (l *writeHistory) resetIfStable(now time.Time) {
-	if !l.missing && !now.Before(l.writtenAt.Add(max(stableAfter, 2*l.backoff()))) {
-		l.losses = 0
+func (w *writeHistory) resetIfStable(now time.Time) {
+	if !w.missing && !now.Before(w.writtenAt.Add(max(stableAfter, 2*w.backoff()))) {
+		w.losses = 0
 	}
 }
 

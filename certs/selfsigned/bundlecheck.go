@@ -33,11 +33,11 @@ type bundleCheck struct {
 }
 
 // propagationOf returns what was observed of the stored bundle in its phase.
-func (l *bundleCheck) propagationOf(h *storedCA) rotation.Propagation {
-	if l.phase != h.phaseID() || l.bundle != string(h.bundle()) {
+func (b *bundleCheck) propagationOf(h *storedCA) rotation.Propagation {
+	if b.phase != h.phaseID() || b.bundle != string(h.bundle()) {
 		return rotation.Unknown
 	}
-	return l.propagation
+	return b.propagation
 }
 
 // nextCheck reports whether a check is due now, and otherwise when the next one is. The zero time means

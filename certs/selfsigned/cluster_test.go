@@ -85,17 +85,17 @@ type hookedSecrets struct {
 	afterGet func(context.Context) error
 }
 
-func (g hookedClient) CoreV1() corev1client.CoreV1Interface {
-	return hookedCore{g.Interface.CoreV1(), g.afterGet}
+func (h hookedClient) CoreV1() corev1client.CoreV1Interface {
+	return hookedCore{h.Interface.CoreV1(), h.afterGet}
 }
 
-func (g hookedCore) Secrets(namespace string) corev1client.SecretInterface {
-	return hookedSecrets{g.CoreV1Interface.Secrets(namespace), g.afterGet}
+func (h hookedCore) Secrets(namespace string) corev1client.SecretInterface {
+	return hookedSecrets{h.CoreV1Interface.Secrets(namespace), h.afterGet}
 }
 
-func (g hookedSecrets) Get(ctx context.Context, name string, o metav1.GetOptions) (*corev1.Secret, error) {
-	secret, err := g.SecretInterface.Get(ctx, name, o)
-	if hookErr := g.afterGet(ctx); hookErr != nil {
+func (h hookedSecrets) Get(ctx context.Context, name string, o metav1.GetOptions) (*corev1.Secret, error) {
+	secret, err := h.SecretInterface.Get(ctx, name, o)
+	if hookErr := h.afterGet(ctx); hookErr != nil {
 		return nil, hookErr
 	}
 	return secret, err

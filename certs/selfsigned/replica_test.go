@@ -45,7 +45,7 @@ type skewedClock struct {
 	by time.Duration
 }
 
-func (o skewedClock) Now() time.Time { return o.RealClock.Now().Add(o.by) }
+func (s skewedClock) Now() time.Time { return s.RealClock.Now().Add(s.by) }
 
 // replicaOptions are what differs between replicas.
 type replicaOptions struct {

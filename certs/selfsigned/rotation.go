@@ -22,8 +22,8 @@ type phaseSeen struct {
 }
 
 // phaseID identifies one phase of one rotation.
-func (h *storedCA) phaseID() string {
-	return fmt.Sprintf("%s %s %s", h.status.Phase, h.status.Since, h.status.Root)
+func (s *storedCA) phaseID() string {
+	return fmt.Sprintf("%s %s %s", s.status.Phase, s.status.Since, s.status.Root)
 }
 
 // trackPhase records when a phase is read for the first time.

@@ -55,13 +55,13 @@ func TestNoScheduleMakesAClientMeetACertificateThatItDoesNotTrust(t *testing.T) 
 // counts are what the schedules did.
 type counts struct{ Steps, Rotations, Crashes, Disconnections, Deleted, Writes int }
 
-func (t *counts) add(s *schedule) {
-	t.Steps += s.counts.Steps
-	t.Rotations += s.counts.Rotations
-	t.Crashes += s.counts.Crashes
-	t.Disconnections += s.counts.Disconnections
-	t.Deleted += s.counts.Deleted
-	t.Writes += s.counts.Writes
+func (c *counts) add(s *schedule) {
+	c.Steps += s.counts.Steps
+	c.Rotations += s.counts.Rotations
+	c.Crashes += s.counts.Crashes
+	c.Disconnections += s.counts.Disconnections
+	c.Deleted += s.counts.Deleted
+	c.Writes += s.counts.Writes
 }
 
 // schedule is one course of events.

@@ -290,17 +290,17 @@ type replicaTargets struct {
 	kind    string
 }
 
-func (c replicaKube) CoreV1() corev1client.CoreV1Interface { return replicaCore{replica: c.replica} }
+func (r replicaKube) CoreV1() corev1client.CoreV1Interface { return replicaCore{replica: r.replica} }
 func (c replicaCore) Secrets(string) corev1client.SecretInterface {
 	return replicaSecrets{replica: c.replica}
 }
-func (c replicaSecrets) do(ctx context.Context, what string, do func() error) error {
-	return c.replica.simulation.do(ctx, c.replica, what, do)
+func (r replicaSecrets) do(ctx context.Context, what string, do func() error) error {
+	return r.replica.simulation.do(ctx, r.replica, what, do)
 }
 
-func (c replicaSecrets) Get(ctx context.Context, _ string, _ metav1.GetOptions) (response *corev1.Secret, err error) {
-	s := c.replica.simulation
-	err = c.do(ctx, "get Secret", func() error {
+func (r replicaSecrets) Get(ctx context.Context, _ string, _ metav1.GetOptions) (response *corev1.Secret, err error) {
+	s := r.replica.simulation
+	err = r.do(ctx, "get Secret", func() error {
 		if s.secret == nil {
 			return apierrors.NewNotFound(secretsResource.GroupResource(), name)
 		}
@@ -310,9 +310,9 @@ func (c replicaSecrets) Get(ctx context.Context, _ string, _ metav1.GetOptions) 
 	return response, err
 }
 
-func (c replicaSecrets) Create(ctx context.Context, secret *corev1.Secret, _ metav1.CreateOptions) (response *corev1.Secret, err error) {
-	s := c.replica.simulation
-	err = c.do(ctx, "create Secret", func() error {
+func (r replicaSecrets) Create(ctx context.Context, secret *corev1.Secret, _ metav1.CreateOptions) (response *corev1.Secret, err error) {
+	s := r.replica.simulation
+	err = r.do(ctx, "create Secret", func() error {
 		if s.secret != nil {
 			return apierrors.NewAlreadyExists(secretsResource.GroupResource(), name)
 		}
@@ -322,9 +322,9 @@ func (c replicaSecrets) Create(ctx context.Context, secret *corev1.Secret, _ met
 	return response, err
 }
 
-func (c replicaSecrets) Update(ctx context.Context, secret *corev1.Secret, _ metav1.UpdateOptions) (response *corev1.Secret, err error) {
-	s := c.replica.simulation
-	err = c.do(ctx, "update Secret to "+secret.Annotations[RotationAnnotation], func() error {
+func (r replicaSecrets) Update(ctx context.Context, secret *corev1.Secret, _ metav1.UpdateOptions) (response *corev1.Secret, err error) {
+	s := r.replica.simulation
+	err = r.do(ctx, "update Secret to "+secret.Annotations[RotationAnnotation], func() error {
 		switch {
 		case s.secret == nil:
 			return apierrors.NewNotFound(secretsResource.GroupResource(), name)
@@ -340,45 +340,45 @@ func (c replicaSecrets) Update(ctx context.Context, secret *corev1.Secret, _ met
 	return response, err
 }
 
-func (c replicaSecrets) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
-	s := c.replica.simulation
+func (r replicaSecrets) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	s := r.replica.simulation
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.replica.crashed || time.Now().Before(c.replica.disconnectedUntil) {
+	if r.replica.crashed || time.Now().Before(r.replica.disconnectedUntil) {
 		return nil, errDisconnected
 	}
-	s.watchers[c.replica] = watch.NewFakeWithChanSize(1000, false)
-	return s.watchers[c.replica], nil
+	s.watchers[r.replica] = watch.NewFakeWithChanSize(1000, false)
+	return s.watchers[r.replica], nil
 }
 
-func (c replicaDynamic) Resource(resource schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+func (r replicaDynamic) Resource(resource schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	for kind, known := range targetKinds {
 		if known == resource {
-			return replicaTargets{replica: c.replica, kind: kind}
+			return replicaTargets{replica: r.replica, kind: kind}
 		}
 	}
 	return nil
 }
 
-func (c replicaTargets) Get(ctx context.Context, _ string, _ metav1.GetOptions, _ ...string) (response *unstructured.Unstructured, err error) {
-	s := c.replica.simulation
-	err = s.do(ctx, c.replica, "get "+c.kind, func() error {
-		response = s.targets[c.kind].object.DeepCopy()
+func (r replicaTargets) Get(ctx context.Context, _ string, _ metav1.GetOptions, _ ...string) (response *unstructured.Unstructured, err error) {
+	s := r.replica.simulation
+	err = s.do(ctx, r.replica, "get "+r.kind, func() error {
+		response = s.targets[r.kind].object.DeepCopy()
 		return nil
 	})
 	return response, err
 }
 
-func (c replicaTargets) Patch(ctx context.Context, _ string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*unstructured.Unstructured, error) {
-	s := c.replica.simulation
-	return nil, s.do(ctx, c.replica, "patch "+c.kind, func() error {
-		target := s.targets[c.kind]
+func (r replicaTargets) Patch(ctx context.Context, _ string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*unstructured.Unstructured, error) {
+	s := r.replica.simulation
+	return nil, s.do(ctx, r.replica, "patch "+r.kind, func() error {
+		target := s.targets[r.kind]
 		applied := &unstructured.Unstructured{}
 		if err := json.Unmarshal(data, &applied.Object); err != nil {
 			return err
 		}
 		if applied.GetResourceVersion() != target.object.GetResourceVersion() {
-			return apierrors.NewConflict(targetKinds[c.kind].GroupResource(), c.kind, errors.New("changed"))
+			return apierrors.NewConflict(targetKinds[r.kind].GroupResource(), r.kind, errors.New("changed"))
 		}
 		bundle := bundleIn(applied)
 		last := &target.history[len(target.history)-1]

@@ -31,22 +31,22 @@ type storedCA struct {
 
 // trustedRoots are all roots that clients must trust. The newest comes first, as it does once it signs, so
 // that the bytes are the same before and after.
-func (h *storedCA) trustedRoots() []*x509.Certificate {
+func (s *storedCA) trustedRoots() []*x509.Certificate {
 	var all []*x509.Certificate
-	if h.next != nil {
-		all = append(all, h.next.chain...)
+	if s.next != nil {
+		all = append(all, s.next.chain...)
 	}
-	all = append(all, h.signer.chain...)
-	return append(all, h.trusted...)
+	all = append(all, s.signer.chain...)
+	return append(all, s.trusted...)
 }
 
-func (h *storedCA) bundle() []byte { return certs.EncodeCertificates(h.trustedRoots()...) }
+func (s *storedCA) bundle() []byte { return certs.EncodeCertificates(s.trustedRoots()...) }
 
 // formerExpiry is when the last of the former roots expires.
-func (h *storedCA) formerExpiry() time.Time {
+func (s *storedCA) formerExpiry() time.Time {
 	var last time.Time
-	for _, one := range h.trusted {
-		if h.status.isFormer(one) && one.NotAfter.After(last) {
+	for _, one := range s.trusted {
+		if s.status.isFormer(one) && one.NotAfter.After(last) {
 			last = one.NotAfter
 		}
 	}
@@ -54,21 +54,21 @@ func (h *storedCA) formerExpiry() time.Time {
 }
 
 // rotationReason is why another root is due; empty where none is.
-func (h *storedCA) rotationReason(now time.Time) string {
-	certificate := h.signer.certificate()
+func (s *storedCA) rotationReason(now time.Time) string {
+	certificate := s.signer.certificate()
 	life := certificate.NotAfter.Sub(certificate.NotBefore)
 	if now.After(certificate.NotAfter.Add(-life / 10)) {
 		return "90% of its lifetime has passed; it expires at " + certificate.NotAfter.Format(time.RFC3339)
 	}
-	if asked := h.secret.Annotations[RotateAnnotation]; asked != "" && asked != h.secret.Annotations[RotatedAnnotation] {
+	if asked := s.secret.Annotations[RotateAnnotation]; asked != "" && asked != s.secret.Annotations[RotatedAnnotation] {
 		return "the annotation " + RotateAnnotation + " asks for it"
 	}
 	return ""
 }
 
 // rotationDueAt is when the age of the root makes another one due.
-func (h *storedCA) rotationDueAt() time.Time {
-	certificate := h.signer.certificate()
+func (s *storedCA) rotationDueAt() time.Time {
+	certificate := s.signer.certificate()
 	return certificate.NotAfter.Add(-certificate.NotAfter.Sub(certificate.NotBefore) / 10)
 }
 

@@ -198,35 +198,35 @@ func newFailoverModel(seed uint64) *failoverModel {
 	return w
 }
 
-func (w *failoverModel) addAddress(priority int32) {
-	ip := netip.AddrFrom4([4]byte{192, 0, byte(priority), byte(w.IntN(8))})
-	if !slices.ContainsFunc(w.candidates, func(m candidate) bool { return m.ip == ip }) {
-		w.candidates = append(w.candidates, candidate{priority: priority, ip: ip, ports: somePorts, health: networkingv1.AddressUnknown, since: w.now})
+func (f *failoverModel) addAddress(priority int32) {
+	ip := netip.AddrFrom4([4]byte{192, 0, byte(priority), byte(f.IntN(8))})
+	if !slices.ContainsFunc(f.candidates, func(m candidate) bool { return m.ip == ip }) {
+		f.candidates = append(f.candidates, candidate{priority: priority, ip: ip, ports: somePorts, health: networkingv1.AddressUnknown, since: f.now})
 	}
-	slices.SortFunc(w.candidates, func(a, b candidate) int { return a.compare(&b) })
+	slices.SortFunc(f.candidates, func(a, b candidate) int { return a.compare(&b) })
 }
 
 // step lets some time pass and something happen, as the prober would let it.
-func (w *failoverModel) step() {
-	w.now = w.now.Add(time.Duration(w.IntN(60)) * time.Second)
-	switch w.IntN(12) {
+func (f *failoverModel) step() {
+	f.now = f.now.Add(time.Duration(f.IntN(60)) * time.Second)
+	switch f.IntN(12) {
 	case 0:
-		w.addAddress(int32(w.IntN(3)))
+		f.addAddress(int32(f.IntN(3)))
 	case 1:
-		if len(w.candidates) > 1 {
-			i := w.IntN(len(w.candidates))
-			w.candidates = slices.Delete(w.candidates, i, i+1)
+		if len(f.candidates) > 1 {
+			i := f.IntN(len(f.candidates))
+			f.candidates = slices.Delete(f.candidates, i, i+1)
 		}
 	case 2:
-		w.unsure = !w.unsure
+		f.unsure = !f.unsure
 	default:
-		m := &w.candidates[w.IntN(len(w.candidates))]
+		m := &f.candidates[f.IntN(len(f.candidates))]
 		next := networkingv1.AddressHealthy
-		if w.IntN(2) == 0 && (!w.unsure || m.health == networkingv1.AddressUnhealthy) {
+		if f.IntN(2) == 0 && (!f.unsure || m.health == networkingv1.AddressUnhealthy) {
 			next = networkingv1.AddressUnhealthy
 		}
 		if m.health != next {
-			m.health, m.since = next, w.now
+			m.health, m.since = next, f.now
 		}
 	}
 }

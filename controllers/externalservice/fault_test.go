@@ -36,50 +36,50 @@ func newFaultSuite(t *testing.T) *faultSuite {
 }
 
 // restarts has another process decide from now on.
-func (d *faultSuite) restarts() {
-	d.faultInput = faultInput{now: d.now, requested: d.requested, dependants: d.dependants, obstacle: func(*networkingv1.FaultStatus, bool) (string, string) { return d.outcome, d.why }}
+func (s *faultSuite) restarts() {
+	s.faultInput = faultInput{now: s.now, requested: s.requested, dependants: s.dependants, obstacle: func(*networkingv1.FaultStatus, bool) (string, string) { return s.outcome, s.why }}
 }
 
 // decideOnce decides. stores says that the status is written.
-func (d *faultSuite) decideOnce(stores bool) faultDecision {
-	d.faultInput.stored = d.stored
-	was := d.stored.Lasts()
-	f := d.decide()
+func (s *faultSuite) decideOnce(stores bool) faultDecision {
+	s.faultInput.stored = s.stored
+	was := s.stored.Lasts()
+	f := s.decide()
 	if f.inEffect && !was {
-		d.Error("a fault has an effect that is not stored")
+		s.Error("a fault has an effect that is not stored")
 	}
-	if d.now.After(d.latestDecision) {
-		d.latestDecision = d.now
+	if s.now.After(s.latestDecision) {
+		s.latestDecision = s.now
 	}
 	if was && !f.inEffect {
-		d.ended = f.status
+		s.ended = f.status
 	}
 	if stores {
-		d.stored = f.status.DeepCopy()
+		s.stored = f.status.DeepCopy()
 	}
 	return f
 }
 
-func (d *faultSuite) advance(span time.Duration) { d.now = d.now.Add(span) }
+func (s *faultSuite) advance(span time.Duration) { s.now = s.now.Add(span) }
 
 // wantLasting demands that the fault has an effect, or that it ended as said.
-func (d *faultSuite) wantLasting(outcome string) {
-	d.Helper()
-	f := d.decideOnce(true)
+func (s *faultSuite) wantLasting(outcome string) {
+	s.Helper()
+	f := s.decideOnce(true)
 	switch {
 	case outcome == "" && !f.inEffect:
-		d.Errorf("the fault has no effect: %+v", f.status)
+		s.Errorf("the fault has no effect: %+v", f.status)
 	case outcome != "" && (f.inEffect || f.status == nil || f.status.Outcome != outcome):
-		d.Errorf("effect %v, want %s: %+v", f.inEffect, outcome, f.status)
+		s.Errorf("effect %v, want %s: %+v", f.inEffect, outcome, f.status)
 	}
 }
 
-func (d *faultSuite) begins() {
-	d.Helper()
-	if f := d.decideOnce(true); f.inEffect || !f.status.Lasts() {
-		d.Fatalf("does not begin: %+v", f)
+func (s *faultSuite) begins() {
+	s.Helper()
+	if f := s.decideOnce(true); f.inEffect || !f.status.Lasts() {
+		s.Fatalf("does not begin: %+v", f)
 	}
-	d.wantLasting("")
+	s.wantLasting("")
 }
 
 func TestAFaultEndsAtItsDeadlineInAnyProcess(t *testing.T) {

@@ -34,25 +34,25 @@ type refusals struct {
 }
 
 // add adds the error of a write, which may be nil.
-func (f *refusals) add(err error) {
+func (r *refusals) add(err error) {
 	switch {
 	case err == nil:
 	case apierrors.IsConflict(err), errors.Is(err, controller.ErrStale):
-		f.stale = true
+		r.stale = true
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		f.terminating = true
+		r.terminating = true
 	default:
-		f.errs = append(f.errs, err)
+		r.errs = append(r.errs, err)
 	}
 }
 
 // any reports whether any write has failed.
-func (f *refusals) any() bool { return f.stale || f.terminating || len(f.errs) > 0 }
+func (r *refusals) any() bool { return r.stale || r.terminating || len(r.errs) > 0 }
 
 // isReported reports whether the condition has the errors. An error that may pass by itself is in it from the second
 // reconcile on that has one; earlier is the number of those before.
-func (f *refusals) isReported(earlier int) bool {
-	for _, err := range f.errs {
+func (r *refusals) isReported(earlier int) bool {
+	for _, err := range r.errs {
 		if earlier > 0 || !isTransient(err) {
 			return true
 		}
@@ -72,9 +72,9 @@ func retryAfter(failed int) time.Duration {
 }
 
 // message returns the errors in the words of the API server.
-func (f *refusals) message() string {
-	words := make([]string, len(f.errs))
-	for i, err := range f.errs {
+func (r *refusals) message() string {
+	words := make([]string, len(r.errs))
+	for i, err := range r.errs {
 		words[i] = err.Error()
 	}
 	return events.Summarize(words)

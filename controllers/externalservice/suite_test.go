@@ -313,12 +313,12 @@ func (s *suite) advance(d time.Duration) { s.now = s.now.Add(d) }
 
 type fakeRecorder suite
 
-func (s *fakeRecorder) Eventf(_, _ runtime.Object, _, reason, _, note string, args ...any) {
-	s.events = append(s.events, reason+": "+fmt.Sprintf(note, args...))
+func (f *fakeRecorder) Eventf(_, _ runtime.Object, _, reason, _, note string, args ...any) {
+	f.events = append(f.events, reason+": "+fmt.Sprintf(note, args...))
 }
 
-func (s *fakeRecorder) AnnotatedEventf(_, _ runtime.Object, _ map[string]string, _, reason, _, note string, args ...any) {
-	s.events = append(s.events, reason+": "+fmt.Sprintf(note, args...))
+func (f *fakeRecorder) AnnotatedEventf(_, _ runtime.Object, _ map[string]string, _, reason, _, note string, args ...any) {
+	f.events = append(f.events, reason+": "+fmt.Sprintf(note, args...))
 }
 
 // fakeResolution returns the addresses that a test sets. A name without an answer was not looked up yet.
@@ -330,26 +330,26 @@ type fakeResolution struct {
 	left    resolution.State // what else is known of every name
 }
 
-func (n *fakeResolution) Set(_ types.NamespacedName, names []resolution.Name) []resolution.State {
-	n.set = names
-	if n.seeds == nil {
-		n.seeds = map[string][]dns.Address{}
+func (f *fakeResolution) Set(_ types.NamespacedName, names []resolution.Name) []resolution.State {
+	f.set = names
+	if f.seeds == nil {
+		f.seeds = map[string][]dns.Address{}
 	}
 	states := make([]resolution.State, 0, len(names))
 	for _, name := range names {
-		if _, known := n.seeds[name.Host]; !known {
-			n.seeds[name.Host] = name.Seed
+		if _, known := f.seeds[name.Host]; !known {
+			f.seeds[name.Host] = name.Seed
 		}
-		state := resolution.State{Addresses: n.seeds[name.Host], ResolvedTime: name.SeedTime}
-		if answer, ok := n.answers[name.Host]; ok {
-			state.Surplus, state.Denied, state.Failed, state.Kept = n.left.Surplus, n.left.Denied, n.left.Failed, n.left.Kept
-			state.UnusedTargets, state.Partial = n.left.UnusedTargets, n.left.Partial
+		state := resolution.State{Addresses: f.seeds[name.Host], ResolvedTime: name.SeedTime}
+		if answer, ok := f.answers[name.Host]; ok {
+			state.Surplus, state.Denied, state.Failed, state.Kept = f.left.Surplus, f.left.Denied, f.left.Failed, f.left.Kept
+			state.UnusedTargets, state.Partial = f.left.UnusedTargets, f.left.Partial
 			state.LookedUp, state.Reason, state.ResolvedTime = true, networkingv1.ReasonResolved, epoch
 			state.Addresses = nil
 			for _, text := range answer {
 				state.Addresses = append(state.Addresses, parseAddress(text))
 			}
-			if reason := n.reasons[name.Host]; reason != "" {
+			if reason := f.reasons[name.Host]; reason != "" {
 				state.Reason, state.Cause = reason, networkingv1.ReasonTimeout
 			}
 		}
@@ -358,9 +358,9 @@ func (n *fakeResolution) Set(_ types.NamespacedName, names []resolution.Name) []
 	return states
 }
 
-func (n *fakeResolution) Forget(types.NamespacedName) { n.set = nil }
+func (f *fakeResolution) Forget(types.NamespacedName) { f.set = nil }
 
-func (n *fakeResolution) ResolvedTime(types.NamespacedName, resolution.Name) time.Time { return epoch }
+func (f *fakeResolution) ResolvedTime(types.NamespacedName, resolution.Name) time.Time { return epoch }
 
 func parseAddress(text string) dns.Address {
 	if at, err := netip.ParseAddrPort(text); err == nil {
@@ -378,48 +378,48 @@ type fakeProbes struct {
 	suspect bool
 }
 
-func (h *fakeProbes) Set(_ types.NamespacedName, check probe.Check, targets []probe.Target) []probe.Health {
-	if h.known == nil {
-		h.known = map[string]probe.Health{}
+func (f *fakeProbes) Set(_ types.NamespacedName, check probe.Check, targets []probe.Target) []probe.Health {
+	if f.known == nil {
+		f.known = map[string]probe.Health{}
 	}
-	h.targets, h.check = targets, check
+	f.targets, f.check = targets, check
 	out := make([]probe.Health, 0, len(targets))
 	for _, target := range targets {
 		key := target.IP.String()
-		health, known := h.known[key]
+		health, known := f.known[key]
 		if !known {
-			health = probe.Health{State: networkingv1.AddressUnknown, Since: h.now()}
+			health = probe.Health{State: networkingv1.AddressUnknown, Since: f.now()}
 			if seed := target.Seed; seed != nil {
 				health.State = seed.State
 				if !seed.Since.IsZero() {
 					health.Since = seed.Since
 				}
 			}
-			h.known[key] = health
+			f.known[key] = health
 		}
-		health.Age = h.now().Sub(health.Since)
+		health.Age = f.now().Sub(health.Since)
 		out = append(out, health)
 	}
 	return out
 }
 
-func (h *fakeProbes) Forget(types.NamespacedName)        { h.targets, h.known = nil, nil }
-func (h *fakeProbes) IsFrozen(types.NamespacedName) bool { return h.suspect }
+func (f *fakeProbes) Forget(types.NamespacedName)        { f.targets, f.known = nil, nil }
+func (f *fakeProbes) IsFrozen(types.NamespacedName) bool { return f.suspect }
 
 // setHealth gives an address a state. That it is of an endpoint is for the reader.
-func (h *fakeProbes) setHealth(_, ip string, state networkingv1.AddressHealth) {
+func (f *fakeProbes) setHealth(_, ip string, state networkingv1.AddressHealth) {
 	reason := networkingv1.ProbeConnected
 	if state == networkingv1.AddressUnhealthy {
 		reason = networkingv1.ProbeRefused
 	}
-	if h.known == nil {
-		h.known = map[string]probe.Health{}
+	if f.known == nil {
+		f.known = map[string]probe.Health{}
 	}
-	before := h.known[ip]
+	before := f.known[ip]
 	if before.State == networkingv1.AddressHealthy && state == networkingv1.AddressUnhealthy {
 		before.Falls++
 	}
-	h.known[ip] = probe.Health{State: state, Since: h.now(), LastProbe: h.now(), Reason: reason, Falls: before.Falls}
+	f.known[ip] = probe.Health{State: state, Since: f.now(), LastProbe: f.now(), Reason: reason, Falls: before.Falls}
 }
 
 // fakePolicy refuses the addresses in it.

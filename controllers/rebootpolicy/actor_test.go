@@ -39,25 +39,25 @@ type fakeAPI struct {
 	as      string
 }
 
-func (w *fakeAPI) actor() *actor {
+func (f *fakeAPI) actor() *actor {
 	api := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
 		Apply: func(_ context.Context, _ client.WithWatch, given runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			w.options.ApplyOptions(opts)
+			f.options.ApplyOptions(opts)
 			var err error
-			if w.applied, err = json.Marshal(given); err != nil || w.err != nil {
-				return errors.Join(err, w.err)
+			if f.applied, err = json.Marshal(given); err != nil || f.err != nil {
+				return errors.Join(err, f.err)
 			}
 			return json.Unmarshal([]byte(`{"metadata":{"generation":7}}`), given)
 		},
 		SubResourceCreate: func(_ context.Context, _ client.Client, sub string, o, body client.Object, _ ...client.SubResourceCreateOption) error {
 			if _, ok := o.(*corev1.Pod); ok && sub == "eviction" {
-				w.evicted, _ = body.(*policyv1.Eviction)
+				f.evicted, _ = body.(*policyv1.Eviction)
 			}
-			return w.err
+			return f.err
 		},
 	})
 	return &actor{as: func(_ context.Context, namespace, account string) (client.Client, error) {
-		w.as = namespace + "/" + account
+		f.as = namespace + "/" + account
 		return api, nil
 	}}
 }

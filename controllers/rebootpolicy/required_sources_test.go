@@ -24,8 +24,8 @@ type failingReader struct {
 	err error
 }
 
-func (a failingReader) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
-	return a.err
+func (f failingReader) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return f.err
 }
 
 func TestOnlyASourceThatIsKnownToBeMissingHoldsARestart(t *testing.T) {

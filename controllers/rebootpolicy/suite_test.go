@@ -256,13 +256,13 @@ func pod(name string, by []metav1.OwnerReference) *corev1.Pod {
 
 type fakeEvents suite
 
-func (s *fakeEvents) Eventf(regarding, related runtime.Object, _, reason, _, note string, args ...any) {
+func (f *fakeEvents) Eventf(regarding, related runtime.Object, _, reason, _, note string, args ...any) {
 	text := fmt.Sprintf("%s %s/%s: ", reason, kindOf(regarding), kindOf(related)) + fmt.Sprintf(note, args...)
-	s.events, s.all = append(s.events, text), append(s.all, text)
+	f.events, f.all = append(f.events, text), append(f.all, text)
 }
 
-func (s *fakeEvents) AnnotatedEventf(regarding, related runtime.Object, _ map[string]string, kind, reason, action, note string, args ...any) {
-	s.Eventf(regarding, related, kind, reason, action, note, args...)
+func (f *fakeEvents) AnnotatedEventf(regarding, related runtime.Object, _ map[string]string, kind, reason, action, note string, args ...any) {
+	f.Eventf(regarding, related, kind, reason, action, note, args...)
 }
 
 func kindOf(object runtime.Object) string {
@@ -283,19 +283,19 @@ type fakeSources struct {
 	wants    []sources.Want
 }
 
-func (c *fakeSources) Select(_ context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector) ([]sources.Ref, error) {
+func (f *fakeSources) Select(_ context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector) ([]sources.Ref, error) {
 	var refs []sources.Ref
-	for _, name := range c.selected[selector.String()] {
+	for _, name := range f.selected[selector.String()] {
 		refs = append(refs, sources.Ref{Kind: kind, Namespace: by.Namespace, Name: name})
 	}
-	return refs, c.err
+	return refs, f.err
 }
 
-func (c *fakeSources) Observe(_ context.Context, _ types.NamespacedName, wants []sources.Want) ([]sources.State, error) {
-	c.wants = wants
+func (f *fakeSources) Observe(_ context.Context, _ types.NamespacedName, wants []sources.Want) ([]sources.State, error) {
+	f.wants = wants
 	states := make([]sources.State, 0, len(wants))
 	for i := range wants {
-		state, ok := c.states[nameOf(&wants[i])]
+		state, ok := f.states[nameOf(&wants[i])]
 		if !ok {
 			state.Missing = true
 		}
@@ -304,7 +304,7 @@ func (c *fakeSources) Observe(_ context.Context, _ types.NamespacedName, wants [
 	return states, nil
 }
 
-func (c *fakeSources) Forget(types.NamespacedName) { c.wants = nil }
+func (f *fakeSources) Forget(types.NamespacedName) { f.wants = nil }
 
 // fakeProbes has the results that a test sets.
 type fakeProbes struct {
@@ -313,12 +313,12 @@ type fakeProbes struct {
 	wants    []podprobe.Want
 }
 
-func (h *fakeProbes) Set(_ types.NamespacedName, wants []podprobe.Want) { h.wants = wants }
-func (h *fakeProbes) Result(_ types.NamespacedName, _ string, workload types.UID) podprobe.Result {
-	return h.verdicts[workload]
+func (f *fakeProbes) Set(_ types.NamespacedName, wants []podprobe.Want) { f.wants = wants }
+func (f *fakeProbes) Result(_ types.NamespacedName, _ string, workload types.UID) podprobe.Result {
+	return f.verdicts[workload]
 }
-func (h *fakeProbes) IsSuspect(types.NamespacedName) bool { return h.suspect }
-func (h *fakeProbes) Forget(types.NamespacedName)         { h.wants = nil }
+func (f *fakeProbes) IsSuspect(types.NamespacedName) bool { return f.suspect }
+func (f *fakeProbes) Forget(types.NamespacedName)         { f.wants = nil }
 
 // fakeActor annotates workloads, and fails the test where the restart is not in the stored status.
 type fakeActor struct {

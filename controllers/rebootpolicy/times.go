@@ -50,12 +50,12 @@ func parseCalendar(policy *autorebootv1.RebootPolicy) *calendarSpec {
 }
 
 // at returns what windows and blackouts say, those of the cluster included, and until when.
-func (t *calendarSpec) at(now time.Time, cluster freeze.State) (c restart.Calendar, until time.Time) {
+func (s *calendarSpec) at(now time.Time, cluster freeze.State) (c restart.Calendar, until time.Time) {
 	message := cluster.Message(now)
-	if cluster.Unknown != "" || t.broken {
+	if cluster.Unknown != "" || s.broken {
 		return restart.Calendar{Broken: true, Cluster: message}, cluster.Blackouts.At(now).Until
 	}
-	calendar := t.calendar.And(cluster.Blackouts)
+	calendar := s.calendar.And(cluster.Blackouts)
 	moment := calendar.At(now)
 	c = restart.Calendar{
 		Window: moment.Window, Blackout: moment.Blackout, Cluster: message,

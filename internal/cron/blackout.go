@@ -98,18 +98,18 @@ func (c *Calendar) Blackout(t time.Time) string {
 // oneTime is open once.
 type oneTime struct{ start, end time.Time }
 
-func (s oneTime) isOpen(t time.Time) bool { return !t.Before(s.start) && t.Before(s.end) }
+func (o oneTime) isOpen(t time.Time) bool { return !t.Before(o.start) && t.Before(o.end) }
 
-func (s oneTime) openUntil(t, _ time.Time) time.Time {
-	if s.isOpen(t) {
-		return s.end
+func (o oneTime) openUntil(t, _ time.Time) time.Time {
+	if o.isOpen(t) {
+		return o.end
 	}
 	return t
 }
 
-func (s oneTime) next(t time.Time) time.Time {
-	if s.start.After(t) {
-		return s.start
+func (o oneTime) next(t time.Time) time.Time {
+	if o.start.After(t) {
+		return o.start
 	}
 	return time.Time{}
 }

@@ -83,7 +83,7 @@ type days struct {
 }
 
 // generate makes windows up and marks the minutes that they cover.
-func (m *days) generate(t *testing.T, mark inside, count int, walls []wall, r *rand.Rand) []common.Window {
+func (d *days) generate(t *testing.T, mark inside, count int, walls []wall, r *rand.Rand) []common.Window {
 	t.Helper()
 	var windows []common.Window
 	for len(windows) < count {
@@ -104,8 +104,8 @@ func (m *days) generate(t *testing.T, mark inside, count int, walls []wall, r *r
 			if n+1 < len(fired) {
 				to = min(to, int(fired[n+1]))
 			}
-			for i := int(from); i < min(to, len(m.state)); i++ {
-				m.state[i] |= mark
+			for i := int(from); i < min(to, len(d.state)); i++ {
+				d.state[i] |= mark
 			}
 		}
 		windows = append(windows, common.Window{Schedule: e.text, Duration: common.Duration(length), TimeZone: &w.name})
@@ -130,31 +130,31 @@ func (w wall) lastBefore(from, to int) int {
 }
 
 // read lists the changes of what generate has marked.
-func (m *days) read(always bool) {
-	for i := range m.state {
+func (d *days) read(always bool) {
+	for i := range d.state {
 		if always {
-			m.state[i] |= inWindow
+			d.state[i] |= inWindow
 		}
-		if i == 0 || m.state[i] == m.state[i-1] {
+		if i == 0 || d.state[i] == d.state[i-1] {
 			continue
 		}
-		m.changes = append(m.changes, i)
-		if m.state[i] == inWindow {
-			m.opens = append(m.opens, i)
+		d.changes = append(d.changes, i)
+		if d.state[i] == inWindow {
+			d.opens = append(d.opens, i)
 		}
-		if m.state[i-1]&^m.state[i]&inBlackout != 0 {
-			m.ends = append(m.ends, i)
+		if d.state[i-1]&^d.state[i]&inBlackout != 0 {
+			d.ends = append(d.ends, i)
 		}
 	}
 }
 
 // after returns the first of a list after a minute, if it is within five years.
-func (m *days) after(list []int, minute int, at time.Time) time.Time {
+func (d *days) after(list []int, minute int, at time.Time) time.Time {
 	n := sort.SearchInts(list, minute+1)
 	if n == len(list) {
 		return time.Time{}
 	}
-	found := m.first.Add(time.Duration(list[n]) * time.Minute)
+	found := d.first.Add(time.Duration(list[n]) * time.Minute)
 	if found.After(at.AddDate(5, 0, 0)) {
 		return time.Time{}
 	}
@@ -163,18 +163,18 @@ func (m *days) after(list []int, minute int, at time.Time) time.Time {
 
 // instants returns when to ask: anywhere in the years that the model covers, and close to
 // changes. The first days are left out, since the model does not know what had begun before them.
-func (m *days) instants(r *rand.Rand) []time.Time {
-	from, to := 8*24*60, int(m.first.AddDate(5, 0, 0).Sub(m.first)/time.Minute)-1
+func (d *days) instants(r *rand.Rand) []time.Time {
+	from, to := 8*24*60, int(d.first.AddDate(5, 0, 0).Sub(d.first)/time.Minute)-1
 	var at []time.Time
 	for range 300 {
-		at = append(at, m.first.Add(time.Duration(from+r.IntN(to-from))*time.Minute+time.Duration(r.Int64N(int64(time.Minute)))))
+		at = append(at, d.first.Add(time.Duration(from+r.IntN(to-from))*time.Minute+time.Duration(r.Int64N(int64(time.Minute)))))
 	}
 	for range 100 {
-		if len(m.changes) == 0 {
+		if len(d.changes) == 0 {
 			break
 		}
-		if i := m.changes[r.IntN(len(m.changes))] - r.IntN(2); i >= from && i < to {
-			at = append(at, m.first.Add(time.Duration(i)*time.Minute))
+		if i := d.changes[r.IntN(len(d.changes))] - r.IntN(2); i >= from && i < to {
+			at = append(at, d.first.Add(time.Duration(i)*time.Minute))
 		}
 	}
 	return at

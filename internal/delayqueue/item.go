@@ -32,8 +32,8 @@ type item[K comparable] struct {
 	requeued, removed bool
 }
 
-func (e *item[K]) before(o *item[K]) bool { return e.at < o.at }
-func (e *item[K]) moved(to int32)         { e.index = to }
+func (i *item[K]) before(o *item[K]) bool { return i.at < o.at }
+func (i *item[K]) moved(to int32)         { i.index = to }
 
 // tenant has the ready items of one tenant in the order in which they became due.
 type tenant[K comparable] struct {
@@ -45,24 +45,24 @@ type tenant[K comparable] struct {
 }
 
 // before orders the tenant with the fewest workers first, and then the one that waits longest.
-func (s *tenant[K]) before(o *tenant[K]) bool {
-	if s.running != o.running {
-		return s.running < o.running
+func (t *tenant[K]) before(o *tenant[K]) bool {
+	if t.running != o.running {
+		return t.running < o.running
 	}
-	return s.first.at < o.first.at
+	return t.first.at < o.first.at
 }
 
-func (s *tenant[K]) moved(to int32) { s.index = to }
+func (t *tenant[K]) moved(to int32) { t.index = to }
 
 // reorder updates the position of a tenant after its workers or first item have changed. The lock is held.
-func (s *tenant[K]) reorder(q *Queue[K]) {
+func (t *tenant[K]) reorder(q *Queue[K]) {
 	switch {
-	case s.first == nil && s.index != noIndex:
-		q.ready.remove(s.index)
-	case s.first != nil && s.index == noIndex:
-		q.ready.add(s)
-	case s.first != nil:
-		q.ready.fix(s.index)
+	case t.first == nil && t.index != noIndex:
+		q.ready.remove(t.index)
+	case t.first != nil && t.index == noIndex:
+		q.ready.add(t)
+	case t.first != nil:
+		q.ready.fix(t.index)
 	}
 }
 

@@ -41,18 +41,18 @@ type processed struct {
 	lines []string
 }
 
-func (j *processed) add(key string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.lines = append(j.lines, fmt.Sprintf("%s %s", time.Since(j.began), key))
+func (p *processed) add(key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lines = append(p.lines, fmt.Sprintf("%s %s", time.Since(p.began), key))
 }
 
-func (j *processed) want(t *testing.T, want ...string) {
+func (p *processed) want(t *testing.T, want ...string) {
 	t.Helper()
 	synctest.Wait()
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if diff := cmp.Diff(want, j.lines); diff != "" {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if diff := cmp.Diff(want, p.lines); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
 	}
 }

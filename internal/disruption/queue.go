@@ -31,17 +31,17 @@ type waitQueue struct {
 
 func newWaitQueue() waitQueue { return waitQueue{byHolder: map[Holder]*waiter{}} }
 
-func (l *waitQueue) len() int { return len(l.order) }
+func (q *waitQueue) len() int { return len(q.order) }
 
 // endWake ends the wake-up of h, and reports whether it had one.
-func (l *waitQueue) endWake(h Holder) bool {
-	w := l.byHolder[h]
+func (q *waitQueue) endWake(h Holder) bool {
+	w := q.byHolder[h]
 	if w == nil {
 		return false
 	}
 	woken := w.woken
 	if woken {
-		l.woken--
+		q.woken--
 	}
 	w.ready, w.woken = false, false
 	return woken
@@ -49,31 +49,31 @@ func (l *waitQueue) endWake(h Holder) bool {
 
 // add lets w wait. It keeps its place unless it got something since: otherwise a holder that asks for
 // more than there is would be overtaken for ever.
-func (l *waitQueue) add(w *waiter, progressed bool) {
-	old := l.byHolder[w.holder]
+func (q *waitQueue) add(w *waiter, progressed bool) {
+	old := q.byHolder[w.holder]
 	if old != nil && !progressed {
 		*old = *w
 		return
 	}
 	if old != nil {
-		l.remove(w.holder)
+		q.remove(w.holder)
 	}
-	l.order = append(l.order, w)
-	l.byHolder[w.holder] = w
+	q.order = append(q.order, w)
+	q.byHolder[w.holder] = w
 }
 
-func (l *waitQueue) remove(h Holder) {
-	w := l.byHolder[h]
+func (q *waitQueue) remove(h Holder) {
+	w := q.byHolder[h]
 	if w == nil {
 		return
 	}
-	delete(l.byHolder, h)
-	l.order = slices.DeleteFunc(l.order, func(other *waiter) bool { return other == w })
+	delete(q.byHolder, h)
+	q.order = slices.DeleteFunc(q.order, func(other *waiter) bool { return other == w })
 }
 
 // markReady marks those who may have a use for what became free.
-func (l *waitQueue) markReady(f freed) {
-	for _, w := range l.order {
+func (q *waitQueue) markReady(f freed) {
+	for _, w := range q.order {
 		switch {
 		case w.ready:
 		case f.slot && w.needsSlot:
@@ -91,19 +91,19 @@ func (l *waitQueue) markReady(f freed) {
 // wakeNext returns those that are ready and to be woken, as many as there are slots: always the one whose namespace has
 // the fewest slots, those that were woken included, and among several the one that has waited longest. roomOf returns how
 // many more workloads of a namespace may be disrupted, and how many slots it has.
-func (l *waitQueue) wakeNext(slots int, roomOf func(namespace string) (room, slots int)) []Holder {
+func (q *waitQueue) wakeNext(slots int, roomOf func(namespace string) (room, slots int)) []Holder {
 	if slots <= 0 {
 		return nil
 	}
 	promised := map[string]int{}
-	for _, w := range l.order {
+	for _, w := range q.order {
 		promised[w.holder.Namespace] += number(w.woken)
 	}
 	var next []Holder
 	for ; slots > 0; slots-- {
 		var first *waiter
 		fewest := 0
-		for _, w := range l.order {
+		for _, w := range q.order {
 			if !w.ready || w.woken {
 				continue
 			}
@@ -116,7 +116,7 @@ func (l *waitQueue) wakeNext(slots int, roomOf func(namespace string) (room, slo
 			break
 		}
 		first.woken = true
-		l.woken++
+		q.woken++
 		promised[first.holder.Namespace]++
 		next = append(next, first.holder)
 	}
@@ -124,8 +124,8 @@ func (l *waitQueue) wakeNext(slots int, roomOf func(namespace string) (room, slo
 }
 
 // needsSlot reports whether a holder waits for a slot of the cluster.
-func (l *waitQueue) needsSlot() bool {
-	return slices.ContainsFunc(l.order, func(w *waiter) bool { return w.needsSlot })
+func (q *waitQueue) needsSlot() bool {
+	return slices.ContainsFunc(q.order, func(w *waiter) bool { return w.needsSlot })
 }
 
 // freed is what became free at once.

@@ -94,8 +94,8 @@ func newRangeInformer[T metav1.Object, L runtime.Object](c kubernetes.Interface,
 }
 
 // onChange calls changed when ranges have changed. Nodes are written every few minutes without that.
-func (f *rangeInformer) onChange(changed func()) error {
-	_, err := f.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+func (r *rangeInformer) onChange(changed func()) error {
+	_, err := r.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { changed() },
 		UpdateFunc: func(before, after any) {
 			was, okBefore := before.(*objectRanges)
@@ -110,8 +110,8 @@ func (f *rangeInformer) onChange(changed func()) error {
 }
 
 // appendRanges appends the ranges of all objects.
-func (f *rangeInformer) appendRanges(ranges []Range) []Range {
-	for _, obj := range f.informer.GetStore().List() {
+func (r *rangeInformer) appendRanges(ranges []Range) []Range {
+	for _, obj := range r.informer.GetStore().List() {
 		if h, ok := obj.(*objectRanges); ok {
 			ranges = append(ranges, h.ranges...)
 		}

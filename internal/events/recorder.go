@@ -89,63 +89,63 @@ func New(o Options) (*Recorder, error) {
 
 // Record queues an Event. It never blocks: an Event is dropped where the queue is full, or one of its reason
 // on its object was recorded in this window.
-func (n *Recorder) Record(notice Event) {
-	if (notice.Regarding.Namespace == "") != notice.ClusterScoped || notice.Regarding.Name == "" || !n.isNew(notice.dedupeKey()) {
+func (r *Recorder) Record(notice Event) {
+	if (notice.Regarding.Namespace == "") != notice.ClusterScoped || notice.Regarding.Name == "" || !r.isNew(notice.dedupeKey()) {
 		return
 	}
 	select {
-	case n.queue <- notice:
+	case r.queue <- notice:
 	default:
-		n.counts.WithLabelValues("dropped").Inc()
+		r.counts.WithLabelValues("dropped").Inc()
 	}
 }
 
 // isNew reports whether nothing with the key was recorded in this window.
-func (n *Recorder) isNew(m dedupeKey) bool {
-	now := n.Clock.Now()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !now.Before(n.until) {
-		clear(n.recent)
-		n.until = now.Truncate(window).Add(window)
+func (r *Recorder) isNew(m dedupeKey) bool {
+	now := r.Clock.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !now.Before(r.until) {
+		clear(r.recent)
+		r.until = now.Truncate(window).Add(window)
 	}
-	if _, recorded := n.recent[m]; recorded {
+	if _, recorded := r.recent[m]; recorded {
 		return false
 	}
-	if len(n.recent) >= maxRecent {
-		n.counts.WithLabelValues("dropped").Inc()
+	if len(r.recent) >= maxRecent {
+		r.counts.WithLabelValues("dropped").Inc()
 		return false
 	}
-	n.recent[m] = struct{}{}
+	r.recent[m] = struct{}{}
 	return true
 }
 
 // Run writes Events until ctx ends.
-func (n *Recorder) Run(ctx context.Context) error {
+func (r *Recorder) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case notice := <-n.queue:
-			if n.limiter.Wait(ctx) == nil {
-				n.write(ctx, notice)
+		case notice := <-r.queue:
+			if r.limiter.Wait(ctx) == nil {
+				r.write(ctx, notice)
 			}
 		}
 	}
 }
 
-func (n *Recorder) write(ctx context.Context, notice Event) {
+func (r *Recorder) write(ctx context.Context, notice Event) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	_, err := n.Client.Events(notice.namespace()).Create(ctx, notice.object(n.Instance, n.Clock.Now(), window), metav1.CreateOptions{})
+	_, err := r.Client.Events(notice.namespace()).Create(ctx, notice.object(r.Instance, r.Clock.Now(), window), metav1.CreateOptions{})
 	switch {
 	case err == nil:
-		n.counts.WithLabelValues("written").Inc()
+		r.counts.WithLabelValues("written").Inc()
 	case apierrors.IsAlreadyExists(err):
-		n.counts.WithLabelValues("present").Inc()
+		r.counts.WithLabelValues("present").Inc()
 	default:
-		n.counts.WithLabelValues("failed").Inc()
-		n.Logger.Info("An Event could not be written", "kind", notice.Regarding.Kind, "namespace", notice.Regarding.Namespace,
+		r.counts.WithLabelValues("failed").Inc()
+		r.Logger.Info("An Event could not be written", "kind", notice.Regarding.Kind, "namespace", notice.Regarding.Namespace,
 			"name", notice.Regarding.Name, "reason", notice.Reason, "error", err.Error())
 	}
 }
@@ -174,33 +174,33 @@ type dedupeKey struct {
 	kind, namespace, name, uid, reason, note string
 }
 
-func (n *Event) dedupeKey() dedupeKey {
-	r := n.Regarding
-	key := dedupeKey{kind: r.Kind, namespace: r.Namespace, name: r.Name, uid: string(r.UID), reason: n.Reason}
-	if n.PerNote {
-		key.note = n.Note
+func (e *Event) dedupeKey() dedupeKey {
+	r := e.Regarding
+	key := dedupeKey{kind: r.Kind, namespace: r.Namespace, name: r.Name, uid: string(r.UID), reason: e.Reason}
+	if e.PerNote {
+		key.note = e.Note
 	}
 	return key
 }
 
 // namespace is that of the Event.
-func (n *Event) namespace() string { return cmp.Or(n.Regarding.Namespace, metav1.NamespaceDefault) }
+func (e *Event) namespace() string { return cmp.Or(e.Regarding.Namespace, metav1.NamespaceDefault) }
 
 // object is the Event, named after its dedupeKey and the window.
-func (n *Event) object(instance string, at time.Time, window time.Duration) *eventsv1.Event {
-	m := n.dedupeKey()
+func (e *Event) object(instance string, at time.Time, window time.Duration) *eventsv1.Event {
+	m := e.dedupeKey()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d", []string{m.kind, m.namespace, m.name, m.uid, m.reason, m.note}, at.Truncate(window).Unix()))
 	return &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: n.namespace(), Name: strings.ToLower(m.kind) + "." + hex.EncodeToString(sum[:12]),
+			Namespace: e.namespace(), Name: strings.ToLower(m.kind) + "." + hex.EncodeToString(sum[:12]),
 		},
 		EventTime:           metav1.NewMicroTime(at),
 		ReportingController: "fairlead.dev/manager",
 		ReportingInstance:   text.Truncate(instance, maxInstance),
-		Action:              n.Action,
-		Reason:              n.Reason,
-		Note:                text.Truncate(n.Note, maxNote),
+		Action:              e.Action,
+		Reason:              e.Reason,
+		Note:                text.Truncate(e.Note, maxNote),
 		Type:                corev1.EventTypeWarning,
-		Regarding:           n.Regarding,
+		Regarding:           e.Regarding,
 	}
 }

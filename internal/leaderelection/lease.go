@@ -158,36 +158,36 @@ type observedLease struct {
 
 // update returns the observation after the Lease was read. A Lease with the same spec was not renewed, and
 // its time continues. That it was deleted does not mean that its holder has stopped: it makes the Lease again.
-func (s observedLease) update(lease *coordinationv1.Lease, now time.Time) observedLease {
+func (o observedLease) update(lease *coordinationv1.Lease, now time.Time) observedLease {
 	next := observedLease{known: true, lease: lease, since: now, owner: podOwner(lease)}
 	if lease == nil {
-		next.owner = s.owner
+		next.owner = o.owner
 	}
 	switch {
-	case lease == nil && s.lease == nil:
-		next.free = s.free
+	case lease == nil && o.lease == nil:
+		next.free = o.free
 	case lease == nil:
-		next.free = now.Add(s.expiresIn(now, 0))
-	case s.lease != nil && equality.Semantic.DeepEqual(s.lease.Spec, lease.Spec):
-		next.since = s.since
+		next.free = now.Add(o.expiresIn(now, 0))
+	case o.lease != nil && equality.Semantic.DeepEqual(o.lease.Spec, lease.Spec):
+		next.since = o.since
 	}
 	return next
 }
 
 // expiresIn returns how long to wait before the Lease may be acquired: zero where it is not held, otherwise
 // its own duration after the last observed renewal. Where no Lease was read yet it returns unknown.
-func (s observedLease) expiresIn(now time.Time, unknown time.Duration) time.Duration {
-	if !s.known {
+func (o observedLease) expiresIn(now time.Time, unknown time.Duration) time.Duration {
+	if !o.known {
 		return unknown
 	}
-	if s.lease == nil {
-		return max(0, s.free.Sub(now))
+	if o.lease == nil {
+		return max(0, o.free.Sub(now))
 	}
-	if holder(s.lease) == "" {
+	if holder(o.lease) == "" {
 		return 0
 	}
-	duration := time.Duration(ptr.Deref(s.lease.Spec.LeaseDurationSeconds, 0)) * time.Second
-	return max(0, s.since.Add(duration).Sub(now))
+	duration := time.Duration(ptr.Deref(o.lease.Spec.LeaseDurationSeconds, 0)) * time.Second
+	return max(0, o.since.Add(duration).Sub(now))
 }
 
 // unlimited is longer than any process runs.
@@ -202,29 +202,29 @@ type writeGuard struct {
 }
 
 // allow extends the guard for the validity of a term that was written.
-func (f *writeGuard) allow(t term) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.allowed, f.until = true, unlimited
+func (w *writeGuard) allow(t term) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.allowed, w.until = true, unlimited
 	if t.validity < unlimited-t.sent {
-		f.until = t.sent + t.validity
+		w.until = t.sent + t.validity
 	}
 }
 
-func (f *writeGuard) revoke() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.allowed = false
+func (w *writeGuard) revoke() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.allowed = false
 }
 
-func (f *writeGuard) check(now time.Duration) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (w *writeGuard) check(now time.Duration) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	switch {
-	case !f.allowed:
+	case !w.allowed:
 		return ErrNotLeading
-	case now >= f.until:
-		return fmt.Errorf("%w: its Lease should have been renewed %s ago", ErrNotLeading, (now - f.until).Round(time.Millisecond))
+	case now >= w.until:
+		return fmt.Errorf("%w: its Lease should have been renewed %s ago", ErrNotLeading, (now - w.until).Round(time.Millisecond))
 	default:
 		return nil
 	}

@@ -73,11 +73,11 @@ type dialTarget struct {
 }
 
 // hostOrIP returns the DNS name, or else the address.
-func (p dialTarget) hostOrIP() string {
-	if p.host != "" {
-		return p.host
+func (d dialTarget) hostOrIP() string {
+	if d.host != "" {
+		return d.host
 	}
-	return p.IP.String()
+	return d.IP.String()
 }
 
 // checker runs probes.

@@ -132,7 +132,7 @@ var (
 
 func (presetAuthInfo) AuthType() string { return "done" }
 
-func (d presetCredentials) ClientHandshake(_ context.Context, _ string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (p presetCredentials) ClientHandshake(_ context.Context, _ string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return conn, presetAuthInfo{credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}}, nil
 }
 
@@ -140,14 +140,14 @@ func (presetCredentials) ServerHandshake(net.Conn) (net.Conn, credentials.AuthIn
 	return nil, nil, errors.New("probing: a probe is a client")
 }
 
-func (d presetCredentials) Info() credentials.ProtocolInfo {
-	if d.secure {
+func (p presetCredentials) Info() credentials.ProtocolInfo {
+	if p.secure {
 		return credentials.ProtocolInfo{SecurityProtocol: "tls"}
 	}
 	return credentials.ProtocolInfo{SecurityProtocol: "insecure"}
 }
 
-func (d presetCredentials) Clone() credentials.TransportCredentials { return d }
+func (p presetCredentials) Clone() credentials.TransportCredentials { return p }
 
 func (presetCredentials) OverrideServerName(string) error { return nil }
 

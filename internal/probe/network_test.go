@@ -48,7 +48,7 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-func (w *network) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
+func (n *network) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
 	if to.IP != outside {
 		return nil, fmt.Errorf("refused by policy: %w", egress.ErrDenied)
 	}
@@ -56,8 +56,8 @@ func (w *network) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dial: %w", err)
 	}
-	w.opened.Add(1)
-	return &countedConn{Conn: conn, network: w}, nil
+	n.opened.Add(1)
+	return &countedConn{Conn: conn, network: n}, nil
 }
 
 // nothingLeft demands that what was started since is gone: connections now, goroutines soon, since

@@ -236,23 +236,23 @@ type suspicionBudget struct {
 }
 
 // account accounts for the time that passed, during a suspicion or not.
-func (a *suspicionBudget) account(now time.Time, used bool) {
-	passed := now.Sub(a.at)
+func (s *suspicionBudget) account(now time.Time, used bool) {
+	passed := now.Sub(s.at)
 	if used {
-		a.left = max(a.left-passed, 0)
+		s.left = max(s.left-passed, 0)
 	} else {
-		a.left = min(a.left+passed/recoveryFactor, a.limit)
+		s.left = min(s.left+passed/recoveryFactor, s.limit)
 	}
-	a.at = now
+	s.at = now
 }
 
 // allows reports whether a suspicion may begin, or go on. One that has used up its budget must not begin again at
 // once.
-func (a *suspicionBudget) allows(on bool) bool {
+func (s *suspicionBudget) allows(on bool) bool {
 	if on {
-		return a.left > 0
+		return s.left > 0
 	}
-	return a.left >= a.limit/10
+	return s.left >= s.limit/10
 }
 
 // Suspicions is whether any Prober of this process is suspect: actions that harm workloads wait then. Its zero value

@@ -95,18 +95,18 @@ type totals struct {
 	namespaces, failingNamespaces, newlyFailingNamespaces int
 }
 
-func (c *totals) add(n *namespace, sign int) {
-	c.members += sign * n.members
-	c.failing += sign * n.failing
-	c.recent += sign * n.recent
-	c.failedObjects += sign * n.failedObjects
-	c.newlyFailed += sign * n.newlyFailed
+func (t *totals) add(n *namespace, sign int) {
+	t.members += sign * n.members
+	t.failing += sign * n.failing
+	t.recent += sign * n.recent
+	t.failedObjects += sign * n.failedObjects
+	t.newlyFailed += sign * n.newlyFailed
 	if n.members > 0 {
-		c.namespaces += sign
+		t.namespaces += sign
 	}
 	fails, newly := n.isFailing()
-	c.failingNamespaces += sign * int(toInt(fails))
-	c.newlyFailingNamespaces += sign * int(toInt(newly))
+	t.failingNamespaces += sign * int(toInt(fails))
+	t.newlyFailingNamespaces += sign * int(toInt(newly))
 }
 
 // suspicion sums all namespaces. The cost of a change does not depend on their number.

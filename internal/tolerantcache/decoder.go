@@ -27,8 +27,8 @@ func newSerializer(scheme *runtime.Scheme, kind schema.GroupVersionKind) *tolera
 	return &tolerantSerializer{serializer.WithoutConversionCodecFactory{CodecFactory: serializer.NewCodecFactory(scheme)}, scheme, kind, headOf(kind)}
 }
 
-func (n *tolerantSerializer) DecoderToVersion(d runtime.Decoder, gv runtime.GroupVersioner) runtime.Decoder {
-	return &decoder{n, n.NegotiatedSerializer.DecoderToVersion(d, gv)}
+func (t *tolerantSerializer) DecoderToVersion(d runtime.Decoder, gv runtime.GroupVersioner) runtime.Decoder {
+	return &decoder{t, t.NegotiatedSerializer.DecoderToVersion(d, gv)}
 }
 
 type decoder struct {
@@ -59,28 +59,28 @@ func (d *decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into ru
 }
 
 // item decodes one object, as far as possible where it does not decode as a whole.
-func (n *tolerantSerializer) item(raw []byte) (runtime.Object, error) {
-	object, err := n.scheme.New(n.kind)
+func (t *tolerantSerializer) item(raw []byte) (runtime.Object, error) {
+	object, err := t.scheme.New(t.kind)
 	if err != nil {
 		return nil, err
 	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, object); err == nil {
 		return object, nil
 	}
-	return n.decodePartially(raw)
+	return t.decodePartially(raw)
 }
 
 // decodePartially decodes metadata, spec and status as far as possible, and sets the fault. The rest is for
 // code that must count the object even so, such as the ledger of restarts in flight; it must not be acted
 // on.
-func (n *tolerantSerializer) decodePartially(raw []byte) (runtime.Object, error) {
-	made, err := n.scheme.New(n.kind)
+func (t *tolerantSerializer) decodePartially(raw []byte) (runtime.Object, error) {
+	made, err := t.scheme.New(t.kind)
 	if err != nil {
 		return nil, err
 	}
 	object, ok := made.(metav1.Object)
 	if !ok {
-		return nil, errors.New(n.kind.Kind + " has no metadata")
+		return nil, errors.New(t.kind.Kind + " has no metadata")
 	}
 	var members map[string]json.RawMessage
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &members); err != nil {
@@ -93,11 +93,11 @@ func (n *tolerantSerializer) decodePartially(raw []byte) (runtime.Object, error)
 		}
 	}
 	if object.GetName() == "" || object.GetResourceVersion() == "" {
-		return nil, errors.New(n.kind.Kind + " without a name or a resourceVersion")
+		return nil, errors.New(t.kind.Kind + " without a name or a resourceVersion")
 	}
-	made.GetObjectKind().SetGroupVersionKind(n.kind)
+	made.GetObjectKind().SetGroupVersionKind(t.kind)
 	setFault(object, locate(raw, func(document []byte) bool {
-		trial, err := n.scheme.New(n.kind)
+		trial, err := t.scheme.New(t.kind)
 		return err == nil && kjson.UnmarshalCaseSensitivePreserveInts(document, trial) == nil
 	}))
 	return made, nil

@@ -25,11 +25,11 @@ func headOf(kind schema.GroupVersionKind) []byte {
 
 // object returns the object of the kind that data is and that fits as a whole, without its kind, as client-go does; nil
 // for none.
-func (n *tolerantSerializer) object(data []byte) runtime.Object {
-	if !bytes.HasPrefix(data, n.head) {
+func (t *tolerantSerializer) object(data []byte) runtime.Object {
+	if !bytes.HasPrefix(data, t.head) {
 		return nil
 	}
-	object, err := n.scheme.New(n.kind)
+	object, err := t.scheme.New(t.kind)
 	if err != nil || jsonv2.Unmarshal(data, object) != nil {
 		return nil
 	}
@@ -38,8 +38,8 @@ func (n *tolerantSerializer) object(data []byte) runtime.Object {
 }
 
 // SupportedMediaTypes are those of client-go, with a decoder of events for JSON.
-func (n *tolerantSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
-	all := slices.Clone(n.NegotiatedSerializer.SupportedMediaTypes())
+func (t *tolerantSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
+	all := slices.Clone(t.NegotiatedSerializer.SupportedMediaTypes())
 	for i := range all {
 		if of := all[i].StreamSerializer; of != nil && all[i].MediaType == runtime.ContentTypeJSON {
 			stream := *of

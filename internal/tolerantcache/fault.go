@@ -31,12 +31,12 @@ func member(name string) wrapper {
 	return wrapper{"{" + string(quoted) + ":", "}"}
 }
 
-func (n wrapper) in(outer wrapper) wrapper {
-	return wrapper{outer.before + n.before, n.after + outer.after}
+func (w wrapper) in(outer wrapper) wrapper {
+	return wrapper{outer.before + w.before, w.after + outer.after}
 }
 
-func (n wrapper) wrap(value []byte) []byte {
-	return slices.Concat([]byte(n.before), value, []byte(n.after))
+func (w wrapper) wrap(value []byte) []byte {
+	return slices.Concat([]byte(w.before), value, []byte(w.after))
 }
 
 // locate returns the path of the first value that does not decode, and its type. The message of the decoder

@@ -79,10 +79,10 @@ type reportedEntries struct {
 	seen []string
 }
 
-func (t *reportedEntries) record(e Entry) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.seen = append(t.seen, e.Kind.Kind+" "+e.Key.String()+" "+string(e.UID)+": "+e.Fault)
+func (r *reportedEntries) record(e Entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = append(r.seen, e.Kind.Kind+" "+e.Key.String()+" "+string(e.UID)+": "+e.Fault)
 }
 
 // newCache fills a cache of one namespace from a source.

@@ -40,17 +40,17 @@ type listReader struct {
 
 // readList decodes a list of the kind from a response, except for objects of namespaces that do not pass. An object that
 // does not decode is decoded as far as possible.
-func (n *tolerantSerializer) readList(response io.Reader, transform cache.TransformFunc, passes func(namespace string) bool) (*internalversion.List, error) {
+func (t *tolerantSerializer) readList(response io.Reader, transform cache.TransformFunc, passes func(namespace string) bool) (*internalversion.List, error) {
 	r := &listReader{
-		tolerantSerializer: n, transform: transform, passes: passes,
+		tolerantSerializer: t, transform: transform, passes: passes,
 		document: jsontext.NewDecoder(bufio.NewReaderSize(response, readSize), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
 	}
 	err := readMembers(r.document, '{', r.readMember)
-	if of := r.header.GroupVersionKind(); err == nil && of != n.kind.GroupVersion().WithKind(n.kind.Kind+"List") {
+	if of := r.header.GroupVersionKind(); err == nil && of != t.kind.GroupVersion().WithKind(t.kind.Kind+"List") {
 		err = fmt.Errorf("the API server sent a %s", of)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list of %s: %w", n.kind.Kind, err)
+		return nil, fmt.Errorf("list of %s: %w", t.kind.Kind, err)
 	}
 	return &r.list, nil
 }

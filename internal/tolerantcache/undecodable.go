@@ -71,28 +71,28 @@ func NewUndecodable(o UndecodableOptions) *Undecodable {
 }
 
 // Entries returns the objects that do not decode, sorted by kind, namespace and name.
-func (r *Undecodable) Entries() []Entry {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.SortedFunc(maps.Values(r.objects), func(a, b Entry) int {
+func (u *Undecodable) Entries() []Entry {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.SortedFunc(maps.Values(u.objects), func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Key.Namespace, b.Key.Namespace), cmp.Compare(a.Key.Name, b.Key.Name))
 	})
 }
 
 // Clear removes all objects, when the informers that hold them have ended. What was reported is not reported
 // again by the next informers.
-func (r *Undecodable) Clear() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	clear(r.objects)
-	r.count.Store(0)
+func (u *Undecodable) Clear() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	clear(u.objects)
+	u.count.Store(0)
 }
 
 // track adds an event handler to an informer that updates the objects.
-func (r *Undecodable) track(kind schema.GroupVersionKind, informer cache.SharedIndexInformer) {
+func (u *Undecodable) track(kind schema.GroupVersionKind, informer cache.SharedIndexInformer) {
 	seen := func(object any) {
 		if o, ok := object.(metav1.Object); ok {
-			r.update(kind, o)
+			u.update(kind, o)
 		}
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -103,65 +103,65 @@ func (r *Undecodable) track(kind schema.GroupVersionKind, informer cache.SharedI
 				object = last.Obj
 			}
 			if o, ok := object.(metav1.Object); ok {
-				r.remove(kind, keyOf(o))
+				u.remove(kind, keyOf(o))
 			}
 		},
 	})
 	if err != nil { // never for a new informer
-		r.logger.Error(err, "objects that cannot be decoded will not be named", "kind", kind.Kind)
+		u.logger.Error(err, "objects that cannot be decoded will not be named", "kind", kind.Kind)
 	}
 }
 
-func (r *Undecodable) update(kind schema.GroupVersionKind, object metav1.Object) {
+func (u *Undecodable) update(kind schema.GroupVersionKind, object metav1.Object) {
 	fault := Fault(object)
 	if fault == "" {
-		r.removeFixed(kind, keyOf(object))
+		u.removeFixed(kind, keyOf(object))
 		return
 	}
 	entry := Entry{Kind: kind, Key: keyOf(object), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(), Fault: fault}
-	if !r.add(entry) {
+	if !u.add(entry) {
 		return
 	}
-	r.logger.Error(&UndecodableError{Kind: kind.Kind, Key: entry.Key, Fault: fault}, "A stored object stays unchanged until it is fixed",
+	u.logger.Error(&UndecodableError{Kind: kind.Kind, Key: entry.Key, Fault: fault}, "A stored object stays unchanged until it is fixed",
 		"kind", kind.Kind, "namespace", entry.Key.Namespace, "name", entry.Key.Name, "uid", entry.UID)
-	r.onUndecodable(entry)
+	u.onUndecodable(entry)
 }
 
 // add adds the object and reports whether it must be reported.
-func (r *Undecodable) add(entry Entry) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.objects[objectKey{entry.Kind.GroupKind(), entry.Key}] = entry
-	r.count.Store(int64(len(r.objects)))
-	if r.reported[entry.UID] == entry.Fault {
+func (u *Undecodable) add(entry Entry) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.objects[objectKey{entry.Kind.GroupKind(), entry.Key}] = entry
+	u.count.Store(int64(len(u.objects)))
+	if u.reported[entry.UID] == entry.Fault {
 		return false
 	}
-	if len(r.reported) >= maxReported {
-		clear(r.reported)
+	if len(u.reported) >= maxReported {
+		clear(u.reported)
 	}
-	r.reported[entry.UID] = entry.Fault
+	u.reported[entry.UID] = entry.Fault
 	return true
 }
 
-func (r *Undecodable) removeFixed(kind schema.GroupVersionKind, key types.NamespacedName) {
-	if r.remove(kind, key) {
-		r.logger.Info("A stored object can be decoded again", "kind", kind.Kind, "namespace", key.Namespace, "name", key.Name)
+func (u *Undecodable) removeFixed(kind schema.GroupVersionKind, key types.NamespacedName) {
+	if u.remove(kind, key) {
+		u.logger.Info("A stored object can be decoded again", "kind", kind.Kind, "namespace", key.Namespace, "name", key.Name)
 	}
 }
 
 // remove removes the object and reports whether it was there.
-func (r *Undecodable) remove(kind schema.GroupVersionKind, key types.NamespacedName) bool {
-	if r.count.Load() == 0 {
+func (u *Undecodable) remove(kind schema.GroupVersionKind, key types.NamespacedName) bool {
+	if u.count.Load() == 0 {
 		return false
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	at := objectKey{kind.GroupKind(), key}
-	entry, ok := r.objects[at]
+	entry, ok := u.objects[at]
 	if ok {
-		delete(r.reported, entry.UID)
-		delete(r.objects, at)
-		r.count.Store(int64(len(r.objects)))
+		delete(u.reported, entry.UID)
+		delete(u.objects, at)
+		u.count.Store(int64(len(u.objects)))
 	}
 	return ok
 }
@@ -225,26 +225,26 @@ func newDescriptions() descriptions {
 }
 
 // Describe implements prometheus.Collector.
-func (r *Undecodable) Describe(to chan<- *prometheus.Desc) {
-	to <- r.descriptions.count
-	to <- r.descriptions.named
+func (u *Undecodable) Describe(to chan<- *prometheus.Desc) {
+	to <- u.descriptions.count
+	to <- u.descriptions.named
 }
 
 // Collect implements prometheus.Collector.
-func (r *Undecodable) Collect(to chan<- prometheus.Metric) {
+func (u *Undecodable) Collect(to chan<- prometheus.Metric) {
 	collect := func(desc *prometheus.Desc, value float64, labels ...string) {
 		if metric, err := prometheus.NewConstMetric(desc, prometheus.GaugeValue, value, labels...); err == nil {
 			to <- metric
 		}
 	}
 	counts := map[string]int{}
-	for i, entry := range r.Entries() {
+	for i, entry := range u.Entries() {
 		counts[entry.Kind.Kind]++
 		if i < maxNamed {
-			collect(r.descriptions.named, 1, entry.Kind.Kind, entry.Key.Namespace, entry.Key.Name)
+			collect(u.descriptions.named, 1, entry.Kind.Kind, entry.Key.Namespace, entry.Key.Name)
 		}
 	}
 	for kind, count := range counts {
-		collect(r.descriptions.count, float64(count), kind)
+		collect(u.descriptions.count, float64(count), kind)
 	}
 }

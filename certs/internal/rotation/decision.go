@@ -77,16 +77,16 @@ type Decision struct {
 }
 
 // Decide returns which event the facts amount to in a state.
-func (p Delays) Decide(s State, f Facts) Decision {
+func (d Delays) Decide(s State, f Facts) Decision {
 	switch s.Phase {
 	case Publishing:
-		return p.publishing(s, f)
+		return d.publishing(s, f)
 	case Observed:
-		return p.observed(s, f)
+		return d.observed(s, f)
 	case Signing:
-		return p.signing(s, f)
+		return d.signing(s, f)
 	case Retiring:
-		end := s.Since.Add(p.LeafLifetime)
+		end := s.Since.Add(d.LeafLifetime)
 		if f.FormerExpiry.Before(end) {
 			end = f.FormerExpiry
 		}
@@ -99,41 +99,41 @@ func (p Delays) Decide(s State, f Facts) Decision {
 	}
 }
 
-func (p Delays) publishing(s State, f Facts) Decision {
+func (d Delays) publishing(s State, f Facts) Decision {
 	switch {
 	case !f.Now.Before(f.Expiry):
 		return Decision{Event: Expired}
 	case f.Propagation == Complete:
 		return Decision{Event: Propagated}
 	case f.Unobservable:
-		return recheckBy(f.Expiry, eventAt(s.Since.Add(p.Overlap), Propagated, f))
+		return recheckBy(f.Expiry, eventAt(s.Since.Add(d.Overlap), Propagated, f))
 	}
 	return Decision{CheckBundle: true, RecheckAt: f.Expiry}
 }
 
 // observed requires another check at the end: what was published may have been reverted.
-func (p Delays) observed(s State, f Facts) Decision {
+func (d Delays) observed(s State, f Facts) Decision {
 	switch {
 	case !f.Now.Before(f.Expiry):
 		return Decision{Event: Expired}
 	case f.Propagation == Missing:
 		return Decision{Event: Withdrawn}
 	}
-	decision := recheckBy(f.Expiry, eventAt(s.Since.Add(p.Settle), Settled, f))
+	decision := recheckBy(f.Expiry, eventAt(s.Since.Add(d.Settle), Settled, f))
 	if decision.Event == Settled && f.Propagation != Complete && !f.Unobservable {
 		return Decision{CheckBundle: true, RecheckAt: f.Expiry}
 	}
 	return decision
 }
 
-func (p Delays) signing(s State, f Facts) Decision {
+func (d Delays) signing(s State, f Facts) Decision {
 	switch {
 	case s.Observed:
-		return eventAt(s.Since.Add(p.ReplicaSync), ReplicasSynced, f)
+		return eventAt(s.Since.Add(d.ReplicaSync), ReplicasSynced, f)
 	case f.Propagation == Complete, !f.Now.Before(f.FormerExpiry): // after that no replica signs with another one
 		return Decision{Event: Propagated}
 	case f.Unobservable:
-		return recheckBy(f.FormerExpiry, eventAt(s.Since.Add(p.Overlap), Propagated, f))
+		return recheckBy(f.FormerExpiry, eventAt(s.Since.Add(d.Overlap), Propagated, f))
 	}
 	return Decision{CheckBundle: true, RecheckAt: f.FormerExpiry}
 }

@@ -24,46 +24,46 @@ type converter struct {
 }
 
 // value returns the node that a node becomes. Failures are in the result.
-func (w *converter) value(n *manifest.Node) *manifest.Node {
+func (c *converter) value(n *manifest.Node) *manifest.Node {
 	apiVersion, kind := n.Text("apiVersion"), n.Text("kind")
 	group, version, grouped := strings.Cut(apiVersion, "/")
 	switch {
 	case apiVersion == "v1" && kind == "List":
-		return w.list(n, nil, "")
-	case !grouped || !slices.Contains(w.conversion.groups, group):
+		return c.list(n, nil, "")
+	case !grouped || !slices.Contains(c.conversion.groups, group):
 		return n
 	}
 	single, list := strings.CutSuffix(kind, "List")
-	known := w.conversion.kinds[group+"/"+single]
+	known := c.conversion.kinds[group+"/"+single]
 	if known == nil {
-		w.fail(n, fmt.Errorf("%s has no kind %.100q; its kinds are %s", group, kind, w.conversion.kindsOf(group)))
+		c.fail(n, fmt.Errorf("%s has no kind %.100q; its kinds are %s", group, kind, c.conversion.kindsOf(group)))
 		return n
 	}
-	for _, wanted := range []string{version, w.conversion.To} {
+	for _, wanted := range []string{version, c.conversion.To} {
 		if known.Types[wanted] == nil {
 			served := strings.Join(slices.Sorted(maps.Keys(known.Types)), " and ")
-			w.fail(n, fmt.Errorf("%s has no version %.100q; %s is served at %s", group, wanted, single, served))
+			c.fail(n, fmt.Errorf("%s has no version %.100q; %s is served at %s", group, wanted, single, served))
 			return n
 		}
 	}
 	if list {
-		return w.list(n, known, version)
+		return c.list(n, known, version)
 	}
-	return w.object(n, known, version)
+	return c.object(n, known, version)
 }
 
 // list converts the items of a list, and of a list of one kind also its version.
-func (w *converter) list(n *manifest.Node, kind *Kind, version string) *manifest.Node {
+func (c *converter) list(n *manifest.Node, kind *Kind, version string) *manifest.Node {
 	out := &manifest.Node{Position: n.Position, Kind: manifest.Mapping}
 	for _, m := range n.Members {
 		switch {
-		case m.Key == "apiVersion" && kind != nil && version != w.conversion.To:
-			m.Value = &manifest.Node{Value: kind.Group + "/" + w.conversion.To}
-			w.stale(n, kind.Kind+"List", version)
+		case m.Key == "apiVersion" && kind != nil && version != c.conversion.To:
+			m.Value = &manifest.Node{Value: kind.Group + "/" + c.conversion.To}
+			c.stale(n, kind.Kind+"List", version)
 		case m.Key == "items" && m.Value.Kind == manifest.Sequence:
 			items := &manifest.Node{Kind: manifest.Sequence}
 			for _, item := range m.Value.Items {
-				items.Items = append(items.Items, w.item(item, kind, version))
+				items.Items = append(items.Items, c.item(item, kind, version))
 			}
 			m.Value = items
 		}
@@ -73,9 +73,9 @@ func (w *converter) list(n *manifest.Node, kind *Kind, version string) *manifest
 }
 
 // item converts an item, which need not repeat the type that its list has.
-func (w *converter) item(n *manifest.Node, kind *Kind, version string) *manifest.Node {
+func (c *converter) item(n *manifest.Node, kind *Kind, version string) *manifest.Node {
 	if n.Kind != manifest.Mapping || kind == nil {
-		return w.value(n)
+		return c.value(n)
 	}
 	typed := &manifest.Node{Position: n.Position, Kind: manifest.Mapping, Members: slices.Clone(n.Members)}
 	var implied []string
@@ -86,7 +86,7 @@ func (w *converter) item(n *manifest.Node, kind *Kind, version string) *manifest
 			typed.Members = append(typed.Members, manifest.Member{Key: member[0], Value: &manifest.Node{Value: member[1]}})
 		}
 	}
-	converted := w.value(typed)
+	converted := c.value(typed)
 	if converted == typed {
 		return n
 	}
@@ -96,28 +96,28 @@ func (w *converter) item(n *manifest.Node, kind *Kind, version string) *manifest
 	return converted
 }
 
-func (w *converter) object(n *manifest.Node, kind *Kind, version string) *manifest.Node {
-	if version == w.conversion.To {
+func (c *converter) object(n *manifest.Node, kind *Kind, version string) *manifest.Node {
+	if version == c.conversion.To {
 		return n
 	}
-	converted, err := w.conversion.object(n, kind)
+	converted, err := c.conversion.object(n, kind)
 	if err != nil {
-		w.fail(n, err)
+		c.fail(n, err)
 		return n
 	}
 	label := kind.Kind + " " + name(n)
-	if w.first == "" {
-		w.first = label
+	if c.first == "" {
+		c.first = label
 	}
-	w.stale(n, label, version)
-	if w.conversion.DropRestore {
-		if dropped := drop(converted, w.conversion.Annotations); len(dropped) > 0 {
-			w.note(n, label, fmt.Sprintf("%s left out, and with it what %s cannot express", strings.Join(dropped, ", "), w.conversion.To))
+	c.stale(n, label, version)
+	if c.conversion.DropRestore {
+		if dropped := drop(converted, c.conversion.Annotations); len(dropped) > 0 {
+			c.note(n, label, fmt.Sprintf("%s left out, and with it what %s cannot express", strings.Join(dropped, ", "), c.conversion.To))
 		}
 	}
-	if w.conversion.Vet != nil {
+	if c.conversion.Vet != nil {
 		if raw, err := json.Marshal(converted.Exact()); err == nil {
-			w.noteVet(n, label, w.conversion.Vet(raw))
+			c.noteVet(n, label, c.conversion.Vet(raw))
 		}
 	}
 	converted.Successors = kind.Successors
@@ -125,7 +125,7 @@ func (w *converter) object(n *manifest.Node, kind *Kind, version string) *manife
 }
 
 // noteVet notes what a cluster would refuse, which converters let through: a webhook has to.
-func (w *converter) noteVet(n *manifest.Node, label string, wrong []string) {
+func (c *converter) noteVet(n *manifest.Node, label string, wrong []string) {
 	if len(wrong) == 0 {
 		return
 	}
@@ -133,7 +133,7 @@ func (w *converter) noteVet(n *manifest.Node, label string, wrong []string) {
 	if more := len(wrong) - 1; more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
-	w.note(n, label, text)
+	c.note(n, label, text)
 }
 
 // object converts one object. What a converter may return beyond that, such as empty parts, is noise in
@@ -255,16 +255,16 @@ func name(object *manifest.Node) string {
 	return fmt.Sprintf("%.400s", name)
 }
 
-func (w *converter) stale(n *manifest.Node, object, version string) {
-	w.out.Stale = append(w.out.Stale, Finding{n.Position, object, "is at " + version + ", not at " + w.conversion.To})
+func (c *converter) stale(n *manifest.Node, object, version string) {
+	c.out.Stale = append(c.out.Stale, Finding{n.Position, object, "is at " + version + ", not at " + c.conversion.To})
 }
 
-func (w *converter) note(n *manifest.Node, object, text string) {
-	w.out.Notes = append(w.out.Notes, Finding{n.Position, object, text})
+func (c *converter) note(n *manifest.Node, object, text string) {
+	c.out.Notes = append(c.out.Notes, Finding{n.Position, object, text})
 }
 
-func (w *converter) fail(n *manifest.Node, err error) {
-	w.out.Failed = append(w.out.Failed, Finding{n.Position, fmt.Sprintf("%.100s %s", n.Text("kind"), name(n)), err.Error()})
+func (c *converter) fail(n *manifest.Node, err error) {
+	c.out.Failed = append(c.out.Failed, Finding{n.Position, fmt.Sprintf("%.100s %s", n.Text("kind"), name(n)), err.Error()})
 }
 
 func (c *Conversion) kindsOf(group string) string {

@@ -74,7 +74,7 @@ var errEmpty = errors.New("nothing was read: there is no document; give --allow-
 type silentError struct{ error }
 
 func (silentError) Error() string   { return "" }
-func (q silentError) Unwrap() error { return q.error }
+func (s silentError) Unwrap() error { return s.error }
 
 func (r *Request) check() error {
 	switch {
@@ -108,96 +108,96 @@ type run struct {
 	written    int
 }
 
-func (w *run) file(path string) error {
-	text, err := load(path, w.Stdin)
+func (r *run) file(path string) error {
+	text, err := load(path, r.Stdin)
 	if err != nil {
 		return err
 	}
-	w.read += len(text)
-	result, err := w.conversion.Text(text, w.Form)
+	r.read += len(text)
+	result, err := r.conversion.Text(text, r.Form)
 	if err != nil {
 		return err
 	}
-	w.documents += result.Documents
-	if path == Stdin && len(bytes.TrimSpace(text)) == 0 && !w.AllowEmpty {
+	r.documents += result.Documents
+	if path == Stdin && len(bytes.TrimSpace(text)) == 0 && !r.AllowEmpty {
 		return errEmpty
 	}
 	for _, failure := range result.Failed {
-		w.message(path, failure.Position, "error: ", failure.String())
+		r.message(path, failure.Position, "error: ", failure.String())
 	}
-	w.failed += len(result.Failed)
-	w.stale += len(result.Stale)
-	if w.Check {
+	r.failed += len(result.Failed)
+	r.stale += len(result.Stale)
+	if r.Check {
 		for _, found := range result.Stale {
-			_, _ = fmt.Fprintf(&w.out, "%s:%d:%d: %s\n", displayName(path), found.Line, found.Column, found)
+			_, _ = fmt.Fprintf(&r.out, "%s:%d:%d: %s\n", displayName(path), found.Line, found.Column, found)
 		}
 		return nil
 	}
 	for _, note := range result.Notes {
-		w.message(path, note.Position, "note: ", note.String())
+		r.message(path, note.Position, "note: ", note.String())
 	}
 	switch {
-	case !w.Write:
-		w.append(result)
+	case !r.Write:
+		r.append(result)
 	case result.Changed && len(result.Failed) == 0:
 		if err := replace(path, text, result.Text); err != nil {
 			return err
 		}
-		w.written++
-		_, _ = fmt.Fprintln(&w.out, displayName(path))
+		r.written++
+		_, _ = fmt.Fprintln(&r.out, displayName(path))
 	}
 	return nil
 }
 
 // append puts a text behind those before it, as documents of one stream.
-func (w *run) append(result Result) {
+func (r *run) append(result Result) {
 	if len(result.Text) == 0 {
 		return
 	}
-	if w.out.Len() > 0 {
-		if !bytes.HasSuffix(w.out.Bytes(), []byte("\n")) {
-			w.out.WriteByte('\n')
+	if r.out.Len() > 0 {
+		if !bytes.HasSuffix(r.out.Bytes(), []byte("\n")) {
+			r.out.WriteByte('\n')
 		}
-		stream := w.Form == JSON || w.Form == AsIs && result.JSON && w.json
+		stream := r.Form == JSON || r.Form == AsIs && result.JSON && r.json
 		if !stream && !bytes.HasPrefix(result.Text, []byte("---")) {
-			w.out.WriteString("---\n")
+			r.out.WriteString("---\n")
 		}
 	}
-	w.json = result.JSON
-	w.out.Write(result.Text)
+	r.json = result.JSON
+	r.out.Write(result.Text)
 }
 
 // finish writes the output, and returns the error of the run.
-func (w *run) finish() error {
-	bad := w.failed+w.unread > 0
-	if !bad || w.Check || w.Write {
-		if _, err := w.Out.Write(w.out.Bytes()); err != nil {
+func (r *run) finish() error {
+	bad := r.failed+r.unread > 0
+	if !bad || r.Check || r.Write {
+		if _, err := r.Out.Write(r.out.Bytes()); err != nil {
 			return fmt.Errorf("%wwrite: %w", silentError{ErrInput}, err)
 		}
 	}
 	nothing := ""
-	if bad && !w.Check && w.written == 0 {
+	if bad && !r.Check && r.written == 0 {
 		nothing = "; nothing was written"
 	}
 	switch {
-	case w.unread == 0 && w.documents == 0 && !w.AllowEmpty:
+	case r.unread == 0 && r.documents == 0 && !r.AllowEmpty:
 		return fmt.Errorf("%w%w", silentError{ErrInput}, errEmpty)
-	case w.unread > 0:
-		return fmt.Errorf("%w%s could not be read or written%s", silentError{ErrInput}, count(w.unread, "file"), nothing)
-	case w.failed > 0:
-		return fmt.Errorf("%w%s could not be converted%s", silentError{ErrFound}, count(w.failed, "object"), nothing)
-	case w.Check && w.stale > 0:
-		return fmt.Errorf("%w%s not at %s; convert --to %[3]s --write", silentError{ErrFound}, count(w.stale, "object"), w.conversion.To)
+	case r.unread > 0:
+		return fmt.Errorf("%w%s could not be read or written%s", silentError{ErrInput}, count(r.unread, "file"), nothing)
+	case r.failed > 0:
+		return fmt.Errorf("%w%s could not be converted%s", silentError{ErrFound}, count(r.failed, "object"), nothing)
+	case r.Check && r.stale > 0:
+		return fmt.Errorf("%w%s not at %s; convert --to %[3]s --write", silentError{ErrFound}, count(r.stale, "object"), r.conversion.To)
 	}
 	return nil
 }
 
-func (w *run) message(path string, at manifest.Position, what, text string) {
+func (r *run) message(path string, at manifest.Position, what, text string) {
 	place := displayName(path)
 	if at.Line > 0 {
 		place = fmt.Sprintf("%s:%d:%d", place, at.Line, at.Column)
 	}
-	_, _ = fmt.Fprintf(w.Messages, "%s: %s%s\n", place, what, text)
+	_, _ = fmt.Fprintf(r.Messages, "%s: %s%s\n", place, what, text)
 }
 
 func displayName(path string) string {

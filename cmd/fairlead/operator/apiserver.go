@@ -38,18 +38,18 @@ type apiServerWait struct {
 	logger   logr.Logger
 }
 
-func (r apiServerWait) wait(ctx context.Context) error {
-	bounded, cancel := context.WithTimeout(ctx, r.limit)
+func (a apiServerWait) wait(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, a.limit)
 	defer cancel()
 	var reason error
 	err := retry.Until(bounded, retry.Policy{
-		MinDelay: cmp.Or(r.first, 100*time.Millisecond), MaxDelay: 5 * time.Second, AttemptTimeout: -1,
+		MinDelay: cmp.Or(a.first, 100*time.Millisecond), MaxDelay: 5 * time.Second, AttemptTimeout: -1,
 		OnRetry: func(err error, _ time.Duration) {
-			r.recorder.Progress(phases.APIServer, "%s does not answer: %v", r.server, err)
-			r.logger.Info("the API server does not answer yet", "server", r.server, "reason", err.Error())
+			a.recorder.Progress(phases.APIServer, "%s does not answer: %v", a.server, err)
+			a.logger.Info("the API server does not answer yet", "server", a.server, "reason", err.Error())
 		},
 	}, func(ctx context.Context) error {
-		err := r.ping(ctx)
+		err := a.ping(ctx)
 		if err != nil && (reason == nil || ctx.Err() == nil) { // an attempt that the limit cut off has no reason of its own
 			reason = err
 		}
@@ -62,15 +62,15 @@ func (r apiServerWait) wait(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	return fmt.Errorf("the API server %s (%s) does not answer, tried for %s: %w; check its address, or allow it more time with --kube-api-start-timeout",
-		r.server, r.origin, r.limit, cmp.Or(reason, err))
+		a.server, a.origin, a.limit, cmp.Or(reason, err))
 }
 
 // ping gets the version, which every authenticated user may. A refusal is a response, too, except for 401: then
 // nothing else would work.
-func (r apiServerWait) ping(ctx context.Context) error {
+func (a apiServerWait) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	err := r.client.Get().AbsPath("/version").MaxRetries(0).Do(ctx).Error()
+	err := a.client.Get().AbsPath("/version").MaxRetries(0).Do(ctx).Error()
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		switch code := status.Status().Code; {

@@ -271,18 +271,18 @@ func (a *assembly) newClusterWithEvents(ctx context.Context, api *rest.Config, n
 }
 
 // Start runs the caches, and writes Events, until ctx ends.
-func (r *clusterWithEvents) Start(ctx context.Context) error {
+func (c *clusterWithEvents) Start(ctx context.Context) error {
 	events, stop := context.WithCancel(context.WithoutCancel(ctx)) // the last reconciles record Events, too
 	written := make(chan error, 1)
 	go func() {
-		written <- panics.Try("events", func() error { return r.events.Run(events) })
+		written <- panics.Try("events", func() error { return c.events.Run(events) })
 	}()
-	err := r.Cluster.Start(ctx)
+	err := c.Cluster.Start(ctx)
 	stop()
 	return errors.Join(err, <-written)
 }
 
 // GetEventRecorder returns the recorder of a controller.
-func (r *clusterWithEvents) GetEventRecorder(name string) recorder.EventRecorder {
-	return r.events.Recorder(name)
+func (c *clusterWithEvents) GetEventRecorder(name string) recorder.EventRecorder {
+	return c.events.Recorder(name)
 }

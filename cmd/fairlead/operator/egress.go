@@ -75,14 +75,14 @@ func newEgressStack(c *options.Configuration, self identity, api *rest.Config, d
 }
 
 // waitForRanges waits for the ranges of the cluster, at most for rangesTimeout.
-func (o *egressStack) waitForRanges(ctx context.Context) {
+func (e *egressStack) waitForRanges(ctx context.Context) {
 	timer := time.NewTimer(rangesTimeout)
 	defer timer.Stop()
 	select {
-	case <-o.ranges.Synced():
+	case <-e.ranges.Synced():
 	case <-ctx.Done():
 	case <-timer.C:
-		o.logger.Info("The ranges of the cluster are not known yet; until they are, ExternalServices with addresses are refused for now", "waited", rangesTimeout.String())
+		e.logger.Info("The ranges of the cluster are not known yet; until they are, ExternalServices with addresses are refused for now", "waited", rangesTimeout.String())
 	}
 }
 

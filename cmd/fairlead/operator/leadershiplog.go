@@ -49,34 +49,34 @@ func newLeadershipLog(replica string, to io.Writer, logger logr.Logger) *leaders
 }
 
 // write writes a line by one call of Write, so that replicas may append to one file.
-func (w *leadershipLog) write(d leadershipEntry) {
-	if w == nil || w.to == nil {
+func (l *leadershipLog) write(d leadershipEntry) {
+	if l == nil || l.to == nil {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	d.Replica, d.At = w.replica, w.now().Format(time.RFC3339Nano)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d.Replica, d.At = l.replica, l.now().Format(time.RFC3339Nano)
 	line, err := json.Marshal(d)
 	if err == nil {
-		_, err = w.to.Write(append(line, '\n'))
+		_, err = l.to.Write(append(line, '\n'))
 	}
 	if err != nil {
-		w.logger.Error(err, "cannot note what is reconciled: the record has a gap", "event", d.Event)
+		l.logger.Error(err, "cannot note what is reconciled: the record has a gap", "event", d.Event)
 	}
 }
 
 // wrap returns what to put around the reconciler of a kind; nil where nothing is written.
-func (w *leadershipLog) wrap(kind string) func(reconcile.Reconciler) reconcile.Reconciler {
-	if w == nil || w.to == nil {
+func (l *leadershipLog) wrap(kind string) func(reconcile.Reconciler) reconcile.Reconciler {
+	if l == nil || l.to == nil {
 		return nil
 	}
 	return func(inner reconcile.Reconciler) reconcile.Reconciler {
 		return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 			d := leadershipEntry{Kind: kind, Namespace: request.Namespace, Name: request.Name}
 			d.Event = eventBegin
-			w.write(d)
+			l.write(d)
 			d.Event = eventEnd
-			defer w.write(d) // after a panic too
+			defer l.write(d) // after a panic too
 			return inner.Reconcile(ctx, request)
 		})
 	}

@@ -28,52 +28,52 @@ type callLog struct {
 	written chan struct{}
 }
 
-func (d *callLog) write(entry string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.entries = append(d.entries, entry)
-	close(d.written)
-	d.written = make(chan struct{})
+func (c *callLog) write(entry string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries = append(c.entries, entry)
+	close(c.written)
+	c.written = make(chan struct{})
 }
 
-func (d *callLog) read() []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.entries)
+func (c *callLog) read() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.entries)
 }
 
 // await returns when the entry is there.
-func (d *callLog) await(t *testing.T, entry string) {
+func (c *callLog) await(t *testing.T, entry string) {
 	t.Helper()
 	limit := time.After(time.Minute)
 	for {
-		d.mu.Lock()
-		there, written := slices.Contains(d.entries, entry), d.written
-		d.mu.Unlock()
+		c.mu.Lock()
+		there, written := slices.Contains(c.entries, entry), c.written
+		c.mu.Unlock()
 		if there {
 			return
 		}
 		select {
 		case <-written:
 		case <-limit:
-			t.Fatalf("never %q: %q", entry, d.read())
+			t.Fatalf("never %q: %q", entry, c.read())
 		}
 	}
 }
 
 // runs writes when a part begins and ends.
-func (d *callLog) runs(name string) run {
+func (c *callLog) runs(name string) run {
 	return func(ctx context.Context) error {
-		d.write("+" + name)
+		c.write("+" + name)
 		<-ctx.Done()
-		d.write("-" + name)
+		c.write("-" + name)
 		return nil
 	}
 }
 
-func (d *callLog) does(name string) func(context.Context) error {
+func (c *callLog) does(name string) func(context.Context) error {
 	return func(context.Context) error {
-		d.write(name)
+		c.write(name)
 		return nil
 	}
 }

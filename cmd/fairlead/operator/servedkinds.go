@@ -25,29 +25,29 @@ type servedKinds struct {
 	optional []schema.GroupVersionKind
 }
 
-func (c servedKinds) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	err := c.Client.Get(ctx, key, object, options...)
-	if kind, absent := c.isAbsent(err); absent {
+func (s servedKinds) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	err := s.Client.Get(ctx, key, object, options...)
+	if kind, absent := s.isAbsent(err); absent {
 		return apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, key.Name)
 	}
 	return err
 }
 
-func (c servedKinds) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	err := c.Client.List(ctx, list, options...)
-	if _, absent := c.isAbsent(err); absent {
+func (s servedKinds) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	err := s.Client.List(ctx, list, options...)
+	if _, absent := s.isAbsent(err); absent {
 		return nil
 	}
 	return err
 }
 
 // isAbsent reports whether a read failed because no informer has the kind, as the API server does not serve it.
-func (c servedKinds) isAbsent(err error) (schema.GroupVersionKind, bool) {
+func (s servedKinds) isAbsent(err error) (schema.GroupVersionKind, bool) {
 	var uncached *cache.ErrResourceNotCached
-	if !errors.As(err, &uncached) || !slices.Contains(c.optional, uncached.GVK) {
+	if !errors.As(err, &uncached) || !slices.Contains(s.optional, uncached.GVK) {
 		return schema.GroupVersionKind{}, false
 	}
-	_, err = c.RESTMapper().RESTMapping(uncached.GVK.GroupKind(), uncached.GVK.Version)
+	_, err = s.RESTMapper().RESTMapping(uncached.GVK.GroupKind(), uncached.GVK.Version)
 	return uncached.GVK, err != nil && isNotServed(err)
 }
 

@@ -145,7 +145,7 @@ func findLines(content []byte) (found fieldLines, second int) {
 }
 
 // walk visits mappings and sequences. It does not follow aliases, so it ends on any document.
-func (p fieldLines) walk(path string, node *yaml3.Node) {
+func (f fieldLines) walk(path string, node *yaml3.Node) {
 	switch node.Kind {
 	case yaml3.MappingNode:
 		for i := 0; i+1 < len(node.Content); i += 2 {
@@ -154,21 +154,21 @@ func (p fieldLines) walk(path string, node *yaml3.Node) {
 			if path != "" {
 				field = path + "." + field
 			}
-			p[field] = key.Line
-			p.walk(field, value)
+			f[field] = key.Line
+			f.walk(field, value)
 		}
 	case yaml3.SequenceNode:
 		for i, item := range node.Content {
 			element := fmt.Sprintf("%s[%d]", path, i)
-			p[element] = item.Line
-			p.walk(element, item)
+			f[element] = item.Line
+			f.walk(element, item)
 		}
 	}
 }
 
 // at returns "file:line" of a field, or the file alone where the line is not known.
-func (p fieldLines) at(file, field string) string {
-	if line, ok := p[field]; ok {
+func (f fieldLines) at(file, field string) string {
+	if line, ok := f[field]; ok {
 		return fmt.Sprintf("%s:%d", file, line)
 	}
 	return file

@@ -57,13 +57,13 @@ type webhookRules[T any] struct {
 }
 
 // validate is what the webhooks do to an object that is created. The error is that of decoding.
-func (t webhookRules[T]) validate(raw []byte) (admissionResult, error) {
+func (w webhookRules[T]) validate(raw []byte) (admissionResult, error) {
 	obj := new(T)
 	if err := jsonv2.Unmarshal(raw, obj); err != nil {
 		return admissionResult{}, err
 	}
-	t.Default(obj)
-	return admissionResult{obj, t.Validate(obj, nil), t.Warnings(obj, nil)}, nil
+	w.Default(obj)
+	return admissionResult{obj, w.Validate(obj, nil), w.Warnings(obj, nil)}, nil
 }
 
 func kinds() []*kind {

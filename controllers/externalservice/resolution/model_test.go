@@ -23,12 +23,12 @@ type dnsModel struct {
 	failing   [2]dns.Outcome
 }
 
-func (w *dnsModel) pool(six bool) []dns.Address {
+func (d *dnsModel) pool(six bool) []dns.Address {
 	var set []dns.Address
-	for range w.IntN(4) * w.IntN(60) {
-		ip := netip.AddrFrom4([4]byte{198, 18, byte(w.IntN(2)), byte(w.IntN(256))})
+	for range d.IntN(4) * d.IntN(60) {
+		ip := netip.AddrFrom4([4]byte{198, 18, byte(d.IntN(2)), byte(d.IntN(256))})
 		if six {
-			ip = netip.AddrFrom16([16]byte{0x20, 1, 14: byte(w.IntN(2)), 15: byte(w.IntN(256))})
+			ip = netip.AddrFrom16([16]byte{0x20, 1, 14: byte(d.IntN(2)), 15: byte(d.IntN(256))})
 		}
 		set = append(set, dns.Address{IP: ip})
 	}
@@ -37,23 +37,23 @@ func (w *dnsModel) pool(six bool) []dns.Address {
 }
 
 // change changes the servers at random, most of the time not at all.
-func (w *dnsModel) change() {
-	switch w.IntN(12) {
+func (d *dnsModel) change() {
+	switch d.IntN(12) {
 	case 0:
-		w.four = w.pool(false)
+		d.four = d.pool(false)
 	case 1:
-		w.six = w.pool(true)
+		d.six = d.pool(true)
 	case 2:
-		w.subset = !w.subset
+		d.subset = !d.subset
 	case 3:
-		w.failing[w.IntN(2)] = []dns.Outcome{dns.ServFail, dns.Timeout, dns.Denied, dns.NXDomain}[w.IntN(4)]
+		d.failing[d.IntN(2)] = []dns.Outcome{dns.ServFail, dns.Timeout, dns.Denied, dns.NXDomain}[d.IntN(4)]
 	case 4, 5:
-		w.failing = [2]dns.Outcome{}
+		d.failing = [2]dns.Outcome{}
 	}
 }
 
-func (w *dnsModel) part(set []dns.Address, failing dns.Outcome) dns.FamilyAnswer {
-	ttl := time.Duration(w.IntN(200)) * time.Second
+func (d *dnsModel) part(set []dns.Address, failing dns.Outcome) dns.FamilyAnswer {
+	ttl := time.Duration(d.IntN(200)) * time.Second
 	if failing != "" {
 		return dns.FamilyAnswer{Outcome: failing, TTL: ttl}
 	}
@@ -61,16 +61,16 @@ func (w *dnsModel) part(set []dns.Address, failing dns.Outcome) dns.FamilyAnswer
 		return dns.FamilyAnswer{Outcome: dns.NXDomain, TTL: ttl}
 	}
 	set = slices.Clone(set)
-	if w.subset {
-		w.Shuffle(len(set), func(i, j int) { set[i], set[j] = set[j], set[i] })
-		set = set[:1+w.IntN(len(set))]
+	if d.subset {
+		d.Shuffle(len(set), func(i, j int) { set[i], set[j] = set[j], set[i] })
+		set = set[:1+d.IntN(len(set))]
 		slices.SortFunc(set, dns.Address.Compare)
 	}
-	return dns.FamilyAnswer{Outcome: dns.Resolved, TTL: ttl, Addresses: set, Partial: w.IntN(10) == 0}
+	return dns.FamilyAnswer{Outcome: dns.Resolved, TTL: ttl, Addresses: set, Partial: d.IntN(10) == 0}
 }
 
-func (w *dnsModel) answer() dns.Answer {
-	return dns.Answer{IPv4: w.part(w.four, w.failing[0]), IPv6: w.part(w.six, w.failing[1])}
+func (d *dnsModel) answer() dns.Answer {
+	return dns.Answer{IPv4: d.part(d.four, d.failing[0]), IPv6: d.part(d.six, d.failing[1])}
 }
 
 // ofFamily returns the addresses of one family.

@@ -82,28 +82,28 @@ func newSuite(t *testing.T, o Options) *suite {
 	return f
 }
 
-func (f *suite) setAnswer(name, where string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.leads[name] = where
+func (s *suite) setAnswer(name, where string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leads[name] = where
 }
 
-func (f *suite) lookupCount(name string) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.lookups[name]
+func (s *suite) lookupCount(name string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lookups[name]
 }
 
-func (f *suite) notifications(name string) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.notified[name]
+func (s *suite) notifications(name string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.notified[name]
 }
 
-func (f *suite) changes() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return fmt.Sprint(f.reachable)
+func (s *suite) changes() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fmt.Sprint(s.reachable)
 }
 
 func key(name string) types.NamespacedName {

@@ -18,8 +18,8 @@ import (
 )
 
 // message returns what a condition says.
-func (b *suite) message(kind string) string {
-	if c := meta.FindStatusCondition(b.p.Status.Conditions, kind); c != nil {
+func (s *suite) message(kind string) string {
+	if c := meta.FindStatusCondition(s.p.Status.Conditions, kind); c != nil {
 		return c.Message
 	}
 	return ""

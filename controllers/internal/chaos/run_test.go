@@ -104,10 +104,10 @@ func soaks(t *testing.T) *suite {
 }
 
 // replaced has a new pod take the place of one that died.
-func (b *suite) replaced(name string) {
-	pod := b.pod(name)
-	pod.Created, pod.ReadySince = b.o.Now.Add(-5*time.Second), b.o.Now
-	b.o.Owners[0].Pods = append(b.o.Owners[0].Pods, pod)
+func (s *suite) replaced(name string) {
+	pod := s.pod(name)
+	pod.Created, pod.ReadySince = s.o.Now.Add(-5*time.Second), s.o.Now
+	s.o.Owners[0].Pods = append(s.o.Owners[0].Pods, pod)
 }
 
 func TestATargetThatIsReadyMustStaySo(t *testing.T) {

@@ -43,111 +43,111 @@ func newSuite(t *testing.T) *suite {
 	return b
 }
 
-func (b *suite) owner(name string, pods int) Owner {
+func (s *suite) owner(name string, pods int) Owner {
 	o := Owner{Kind: "Deployment", Name: name, UID: types.UID("uid-" + name), Desired: int32(pods)}
 	for i := range pods {
-		o.Pods = append(o.Pods, b.pod(fmt.Sprintf("%s-%d", name, i)))
+		o.Pods = append(o.Pods, s.pod(fmt.Sprintf("%s-%d", name, i)))
 	}
 	return o
 }
 
 // pod is one that may die.
-func (b *suite) pod(name string) Pod {
-	born := b.o.Now.Add(-time.Hour)
+func (s *suite) pod(name string) Pod {
+	born := s.o.Now.Add(-time.Hour)
 	return Pod{Name: name, UID: types.UID("uid-" + name), Node: "n1", Created: born, Running: true, ReadySince: born, Selected: true, Protected: False, Cordoned: False, Covered: True}
 }
 
 // decide decides and stores.
-func (b *suite) decide() Decision {
-	b.t.Helper()
-	d := Decide(b.p, b.o)
-	b.p.Status = d.Status
+func (s *suite) decide() Decision {
+	s.t.Helper()
+	d := Decide(s.p, s.o)
+	s.p.Status = d.Status
 	for _, n := range d.Messages {
-		b.notices = append(b.notices, n.Reason)
+		s.notices = append(s.notices, n.Reason)
 	}
 	return d
 }
 
-func (b *suite) after(d time.Duration) Decision {
-	b.t.Helper()
-	b.o.Now = b.o.Now.Add(d)
-	return b.decide()
+func (s *suite) after(d time.Duration) Decision {
+	s.t.Helper()
+	s.o.Now = s.o.Now.Add(d)
+	return s.decide()
 }
 
 // edit changes the spec.
-func (b *suite) edit(change func(*chaosv1.ChaosPodSpec)) {
-	change(&b.p.Spec)
-	b.p.Generation++
+func (s *suite) edit(change func(*chaosv1.ChaosPodSpec)) {
+	change(&s.p.Spec)
+	s.p.Generation++
 }
 
 // answer records what came of all actions.
-func (b *suite) answer(d Decision, outcome Outcome) Decision {
-	b.t.Helper()
+func (s *suite) answer(d Decision, outcome Outcome) Decision {
+	s.t.Helper()
 	var results []Result
 	for _, a := range d.Actions {
 		results = append(results, Result{Action: a, Outcome: outcome})
 	}
-	r := Record(b.p, results, b.o.Now)
-	b.p.Status = r.Status
+	r := Record(s.p, results, s.o.Now)
+	s.p.Status = r.Status
 	for _, n := range r.Messages {
-		b.notices = append(b.notices, n.Reason)
+		s.notices = append(s.notices, n.Reason)
 	}
 	return r
 }
 
 // kill runs until the first run's victims are dead, and takes them out of the view.
-func (b *suite) kill() Decision {
-	b.t.Helper()
-	d := b.after(10 * time.Minute)
+func (s *suite) kill() Decision {
+	s.t.Helper()
+	d := s.after(10 * time.Minute)
 	if len(d.Actions) == 0 {
-		b.t.Fatalf("nothing dies: %+v", b.p.Status)
+		s.t.Fatalf("nothing dies: %+v", s.p.Status)
 	}
-	r := b.answer(d, Done)
+	r := s.answer(d, Done)
 	for _, a := range d.Actions {
-		b.remove(a.UID)
+		s.remove(a.UID)
 	}
 	return r
 }
 
-func (b *suite) remove(uid types.UID) {
-	for i := range b.o.Owners {
+func (s *suite) remove(uid types.UID) {
+	for i := range s.o.Owners {
 		var left []Pod
-		for _, pod := range b.o.Owners[i].Pods {
+		for _, pod := range s.o.Owners[i].Pods {
 			if pod.UID != uid {
 				left = append(left, pod)
 			}
 		}
-		b.o.Owners[i].Pods = left
+		s.o.Owners[i].Pods = left
 	}
 }
 
-func (b *suite) reason(kind string) string {
-	c := meta.FindStatusCondition(b.p.Status.Conditions, kind)
+func (s *suite) reason(kind string) string {
+	c := meta.FindStatusCondition(s.p.Status.Conditions, kind)
 	if c == nil {
 		return ""
 	}
 	return string(c.Status) + "/" + c.Reason
 }
 
-func (b *suite) expectCondition(kind, reason string) {
-	b.t.Helper()
-	if got := b.reason(kind); got != reason {
-		b.t.Errorf("%s is %q, want %q", kind, got, reason)
+func (s *suite) expectCondition(kind, reason string) {
+	s.t.Helper()
+	if got := s.reason(kind); got != reason {
+		s.t.Errorf("%s is %q, want %q", kind, got, reason)
 	}
 }
 
 // last is the run that ended last.
-func (b *suite) last() chaosv1.Run {
-	b.t.Helper()
-	if len(b.p.Status.Runs) == 0 {
-		b.t.Fatalf("no run has ended: %+v", b.p.Status)
+func (s *suite) last() chaosv1.Run {
+	s.t.Helper()
+	if len(s.p.Status.Runs) == 0 {
+		s.t.Fatalf("no run has ended: %+v", s.p.Status)
 	}
-	return b.p.Status.Runs[0]
+	return s.p.Status.Runs[0]
 }
 
-func (b *suite) outcomes() []chaosv1.VictimOutcome {
+func (s *suite) outcomes() []chaosv1.VictimOutcome {
 	var all []chaosv1.VictimOutcome
-	if c := b.p.Status.CurrentRun; c != nil {
+	if c := s.p.Status.CurrentRun; c != nil {
 		for _, v := range c.Victims {
 			all = append(all, v.Outcome)
 		}

@@ -71,36 +71,36 @@ func NewCoalescingEnqueuer(now func() time.Time) *CoalescingEnqueuer {
 
 // SetInterval sets the least time from now, when the object is reconciled for whatever reason, until it is reconciled
 // because of events in its namespace.
-func (r *CoalescingEnqueuer) SetInterval(key types.NamespacedName, interval time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.last[key], r.intervals[key] = r.now(), interval
+func (c *CoalescingEnqueuer) SetInterval(key types.NamespacedName, interval time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last[key], c.intervals[key] = c.now(), interval
 }
 
 // EnqueueCoalesced enqueues an object because a workload or a pod has changed: at once after some quiet, and
 // once at the end of each quiet time while they come in masses.
-func (r *CoalescingEnqueuer) EnqueueCoalesced(key types.NamespacedName) {
-	r.mu.Lock()
-	now, interval := r.now(), cmp.Or(r.intervals[key], CoalescingInterval)
-	wait := r.last[key].Add(interval).Sub(now)
+func (c *CoalescingEnqueuer) EnqueueCoalesced(key types.NamespacedName) {
+	c.mu.Lock()
+	now, interval := c.now(), cmp.Or(c.intervals[key], CoalescingInterval)
+	wait := c.last[key].Add(interval).Sub(now)
 	if wait <= 0 {
-		r.last[key] = now
+		c.last[key] = now
 	}
-	r.mu.Unlock()
-	r.EnqueueAfter(key, min(wait, interval))
+	c.mu.Unlock()
+	c.EnqueueAfter(key, min(wait, interval))
 }
 
 // Forget drops an object.
-func (r *CoalescingEnqueuer) Forget(key types.NamespacedName) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.last, key)
-	delete(r.intervals, key)
+func (c *CoalescingEnqueuer) Forget(key types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.last, key)
+	delete(c.intervals, key)
 }
 
 // Len returns how many objects have been enqueued and not forgotten.
-func (r *CoalescingEnqueuer) Len() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.last)
+func (c *CoalescingEnqueuer) Len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.last)
 }

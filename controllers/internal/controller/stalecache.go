@@ -35,21 +35,21 @@ type LastWrite struct {
 }
 
 // Record records a write that has just succeeded.
-func (m *LastWrite) Record(object client.Object, now time.Time) {
-	m.version, m.at = object.GetResourceVersion(), now
+func (l *LastWrite) Record(object client.Object, now time.Time) {
+	l.version, l.at = object.GetResourceVersion(), now
 }
 
 // Is reports whether the write made this version of the object.
-func (m *LastWrite) Is(object client.Object) bool {
-	return m.version != "" && m.version == object.GetResourceVersion()
+func (l *LastWrite) Is(object client.Object) bool {
+	return l.version != "" && l.version == object.GetResourceVersion()
 }
 
 // NewerThan reports whether an object, as the cache has it, lacks the status that was written last.
-func (m *LastWrite) NewerThan(object client.Object, now time.Time) bool {
-	if m.version == "" || now.Sub(m.at) >= StaleTimeout {
+func (l *LastWrite) NewerThan(object client.Object, now time.Time) bool {
+	if l.version == "" || now.Sub(l.at) >= StaleTimeout {
 		return false
 	}
-	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), m.version)
+	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), l.version)
 	return err == nil && order < 0
 }
 

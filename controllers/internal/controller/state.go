@@ -70,8 +70,8 @@ type Refusal struct {
 }
 
 // Record extends the backoff after the action was forbidden once more.
-func (f *Refusal) Record(now time.Time, message string) {
-	f.Until = now.Add(min(refusalBackoff<<f.tries, maxRefusalBackoff))
-	f.tries = min(f.tries+1, 10)
-	f.Message = message
+func (r *Refusal) Record(now time.Time, message string) {
+	r.Until = now.Add(min(refusalBackoff<<r.tries, maxRefusalBackoff))
+	r.tries = min(r.tries+1, 10)
+	r.Message = message
 }

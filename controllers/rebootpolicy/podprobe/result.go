@@ -24,7 +24,7 @@ type Result struct {
 }
 
 // HasHealthy reports whether the check succeeds for any pod.
-func (v Result) HasHealthy() bool { return v.Checked > v.Unhealthy+v.Unknown }
+func (r Result) HasHealthy() bool { return r.Checked > r.Unhealthy+r.Unknown }
 
 // check is one of a policy's checks; its results are the prober's.
 type check struct {

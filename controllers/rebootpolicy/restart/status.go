@@ -21,9 +21,9 @@ type longestPending struct {
 	text  string
 }
 
-func (w *longestPending) add(t *target, v admission) {
-	if w.text == "" || t.Pending.Since.Time.Before(w.since) {
-		w.since, w.text = t.Pending.Since.Time, v.message
+func (l *longestPending) add(t *target, v admission) {
+	if l.text == "" || t.Pending.Since.Time.Before(l.since) {
+		l.since, l.text = t.Pending.Since.Time, v.message
 	}
 }
 

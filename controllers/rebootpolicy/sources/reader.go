@@ -30,9 +30,9 @@ type apiReader struct {
 
 var _ reader = (*apiReader)(nil)
 
-func (l *apiReader) read(ctx context.Context, ref Ref) (*content, error) {
+func (a *apiReader) read(ctx context.Context, ref Ref) (*content, error) {
 	if ref.Kind == autorebootv1.SourceConfigMap {
-		found, err := l.client.CoreV1().ConfigMaps(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		found, err := a.client.CoreV1().ConfigMaps(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 		if err != nil {
 			return nil, err
 		}
@@ -45,7 +45,7 @@ func (l *apiReader) read(ctx context.Context, ref Ref) (*content, error) {
 		}
 		return contentOf(&found.ObjectMeta, data), nil
 	}
-	found, err := l.client.CoreV1().Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	found, err := a.client.CoreV1().Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +56,8 @@ func contentOf(meta *metav1.ObjectMeta, data map[string][]byte) *content {
 	return &content{version: meta.ResourceVersion, fields: meta.ManagedFields, data: data}
 }
 
-func (l *apiReader) list(ctx context.Context, from scope, selector labels.Selector, most int64) ([]string, error) {
-	list, err := l.metadata.Resource(resource(from.kind)).Namespace(from.namespace).
+func (a *apiReader) list(ctx context.Context, from scope, selector labels.Selector, most int64) ([]string, error) {
+	list, err := a.metadata.Resource(resource(from.kind)).Namespace(from.namespace).
 		List(ctx, metav1.ListOptions{LabelSelector: selector.String(), Limit: most})
 	if err != nil {
 		return nil, err

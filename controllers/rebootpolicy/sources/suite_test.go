@@ -53,11 +53,11 @@ type fakeAPI struct {
 
 var _ reader = (*fakeAPI)(nil)
 
-func (w *fakeAPI) read(_ context.Context, ref Ref) (*content, error) {
-	w.mu.Lock()
-	w.reads[ref]++
-	found, err, during := w.objects[ref], w.fail, w.during
-	w.mu.Unlock()
+func (f *fakeAPI) read(_ context.Context, ref Ref) (*content, error) {
+	f.mu.Lock()
+	f.reads[ref]++
+	found, err, during := f.objects[ref], f.fail, f.during
+	f.mu.Unlock()
 	if during != nil {
 		during(ref)
 	}
@@ -70,30 +70,30 @@ func (w *fakeAPI) read(_ context.Context, ref Ref) (*content, error) {
 	return found, nil
 }
 
-func (w *fakeAPI) list(_ context.Context, from scope, selector labels.Selector, most int64) ([]string, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.lists++
+func (f *fakeAPI) list(_ context.Context, from scope, selector labels.Selector, most int64) ([]string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lists++
 	var names []string
-	for ref, set := range w.labels {
+	for ref, set := range f.labels {
 		if ref.Kind == from.kind && ref.Namespace == from.namespace && selector.Matches(set) && int64(len(names)) < most {
 			names = append(names, ref.Name)
 		}
 	}
-	return names, w.fail
+	return names, f.fail
 }
 
 // write sets one key of a source, as a manager whose write is recorded at a time.
-func (w *fakeAPI) write(ref Ref, key, value string, at time.Time) {
-	w.put(ref, at, func(data map[string][]byte) { data[key] = []byte(value) })
+func (f *fakeAPI) write(ref Ref, key, value string, at time.Time) {
+	f.put(ref, at, func(data map[string][]byte) { data[key] = []byte(value) })
 }
 
 // put changes the data of a source. Nothing that was handed out changes.
-func (w *fakeAPI) put(ref Ref, at time.Time, change func(map[string][]byte)) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (f *fakeAPI) put(ref Ref, at time.Time, change func(map[string][]byte)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	next := &content{data: map[string][]byte{}}
-	if before := w.objects[ref]; before != nil {
+	if before := f.objects[ref]; before != nil {
 		for key, value := range before.data {
 			next.data[key] = value
 		}
@@ -103,29 +103,29 @@ func (w *fakeAPI) put(ref Ref, at time.Time, change func(map[string][]byte)) {
 	if !at.IsZero() {
 		next.fields = []metav1.ManagedFieldsEntry{owns(at, sorted(next.data)...)}
 	}
-	w.version++
-	next.version = strconv.Itoa(w.version)
-	w.objects[ref] = next
+	f.version++
+	next.version = strconv.Itoa(f.version)
+	f.objects[ref] = next
 }
 
-func (w *fakeAPI) remove(ref Ref) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.version++
-	delete(w.objects, ref)
+func (f *fakeAPI) remove(ref Ref) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.version++
+	delete(f.objects, ref)
 }
 
 // isAbsent is what a watch shows that is not behind.
-func (w *fakeAPI) isAbsent(key types.NamespacedName) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.objects[secret(key.Name)] == nil && w.objects[Ref{autorebootv1.SourceConfigMap, shop, key.Name}] == nil
+func (f *fakeAPI) isAbsent(key types.NamespacedName) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.objects[secret(key.Name)] == nil && f.objects[Ref{autorebootv1.SourceConfigMap, shop, key.Name}] == nil
 }
 
-func (w *fakeAPI) readCount(ref Ref) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.reads[ref]
+func (f *fakeAPI) readCount(ref Ref) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.reads[ref]
 }
 
 func sorted(data map[string][]byte) []string {
