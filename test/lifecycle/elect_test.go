@@ -43,7 +43,7 @@ func (s *suite) elect(id, kubeconfig, file string) *elector {
 	s.Must(err)
 	e := &elector{id: id, logs: logs, ended: make(chan struct{})}
 	e.cmd = exec.Command(filepath.Join(framework.Root, "bin", "fairlead"), "elect", "--kubeconfig="+kubeconfig, "--id="+id,
-		"--lease-lock-namespace="+framework.Namespace, "--lease-lock-name="+turnLease, "--on-lost-lease=demote",
+		"--lease-lock-namespace="+framework.Namespace, "--lease-lock-name="+turnLease,
 		"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=5s", "--leader-elect-retry-period=500ms", "--grace=2s",
 		"--", "sh", "-c", once, file)
 	e.cmd.Stdout, e.cmd.Stderr = logs, logs
@@ -119,7 +119,11 @@ func TestElectNeverRunsACommandTwiceHoweverItsHolderEnds(t *testing.T) {
 		candidates[id] = s.elect(id, kubeconfig, file)
 		t.Logf("%s to the holder: the command runs again after %d ms, with a lease of 8 s", end, running(before).Sub(ended).Milliseconds())
 		if end == syscall.SIGSTOP {
-			s.Must(holder.cmd.Process.Signal(syscall.SIGCONT)) // it finds that it lost, and is a candidate again
+			s.Must(holder.cmd.Process.Signal(syscall.SIGCONT)) // it finds that it lost
+			<-holder.ended
+			if code := holder.cmd.ProcessState.ExitCode(); code != 124 {
+				t.Errorf("the exit code of one that lost the Lease is %d, want 124", code)
+			}
 		}
 	}
 	content, err := os.ReadFile(file)

@@ -1,16 +1,18 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build unix
+//go:build linux
 
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
@@ -23,18 +25,11 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/apitransport"
 )
 
-// What --on-lost-lease may be.
-const (
-	lostExit   = "exit"
-	lostDemote = "demote"
-)
-
 // electFlags are those of the manager, by the same names, and a few of its own.
 type electFlags struct {
 	kubeconfig, namespace, name, id string
 	lease, renew, retry, grace      time.Duration
-	lost                            string
-	quiet, helper                   bool
+	quiet, guard                    bool
 }
 
 // electing is a list, since not every system has the command.
@@ -63,22 +58,14 @@ The command finds its Lease and a fencing token in its environment: FAIRLEAD_LEA
 FAIRLEAD_LEASE_NAME, FAIRLEAD_LEASE_HOLDER, FAIRLEAD_LEASE_TRANSITIONS, FAIRLEAD_FENCING_TOKEN.`,
 		Example: "  " + o.Program + " elect --lease-lock-name=importer -- /opt/shop/importer --follow",
 		Args: func(command *cobra.Command, args []string) error {
-			if f.helper || len(args) > 0 && command.ArgsLenAtDash() == 0 {
+			if f.guard || len(args) > 0 && command.ArgsLenAtDash() == 0 {
 				return nil
 			}
 			return &exit{elect.CodeFailed, errors.New("give the command after --, as in `" + o.Program + " elect --lease-lock-name=NAME -- COMMAND`")}
 		},
 		RunE: func(command *cobra.Command, args []string) error {
-			if f.helper {
-				code, err := elect.HelperMain(args)
-				return &exit{code, err}
-			}
-			g, stop, err := f.runner(o, args)
-			if err != nil {
-				return &exit{elect.Code(err), fmt.Errorf("elect: %w", err)}
-			}
-			defer stop()
-			switch code, err := g.Run(command.Context()); {
+			code, err := f.run(command.Context(), o, args)
+			switch {
 			case err != nil:
 				return &exit{code, fmt.Errorf("elect: %w", err)}
 			case code != 0:
@@ -92,7 +79,6 @@ FAIRLEAD_LEASE_NAME, FAIRLEAD_LEASE_HOLDER, FAIRLEAD_LEASE_TRANSITIONS, FAIRLEAD
 		return &exit{elect.CodeFailed, fmt.Errorf("%w; `%s elect --help` lists the flags", err, o.Program)}
 	})
 	f.declare(command)
-	complete(command, "on-lost-lease", lostExit, lostDemote)
 	return command
 }
 
@@ -106,72 +92,71 @@ func (f *electFlags) declare(command *cobra.Command) {
 	set.DurationVar(&f.renew, "leader-elect-renew-deadline", usual.RenewDeadline.Duration, "How long after the last renewal the command gets SIGTERM.")
 	set.DurationVar(&f.retry, "leader-elect-retry-period", usual.RetryPeriod.Duration, "Time between renewals, and between attempts.")
 	set.DurationVar(&f.grace, "grace", 3*time.Second, fmt.Sprintf("How long the command may take to end after SIGTERM when the Lease is lost. With the renew deadline at most the lease duration less %s.", elect.Margin))
-	set.StringVar(&f.lost, "on-lost-lease", lostExit, "What follows on a lost Lease: "+lostExit+", or "+lostDemote+", to wait and run the command again.")
 	set.BoolVar(&f.quiet, "quiet", false, "Log errors only.")
-	set.BoolVar(&f.helper, "helper", false, "Serve another process of elect. For internal use.")
-	_ = set.MarkHidden("helper") // it exists
+	set.BoolVar(&f.guard, "guard", false, "Start the command for another process of elect. For internal use.")
+	_ = set.MarkHidden("guard") // it exists
 	// What follows the command is its own, also where it looks like a flag.
 	set.SetInterspersed(false)
 }
 
-// runner assembles what the flags say. It sends nothing.
-func (f *electFlags) runner(o Options, command []string) (_ *elect.Runner, stop func(), err error) {
-	switch {
-	case f.name == "":
-		return nil, nil, errors.New("--lease-lock-name is required: the Lease that candidates share")
-	case f.lost != lostExit && f.lost != lostDemote:
-		return nil, nil, fmt.Errorf("--on-lost-lease %q: must be %s or %s", f.lost, lostExit, lostDemote)
-	}
+// run is elect, or its guard.
+func (f *electFlags) run(ctx context.Context, o Options, command []string) (int, error) {
 	logging := options.Default().Logging
 	if logging.Format = "text"; f.quiet {
 		logging.Level = "error"
 	}
 	logger, err := operator.NewLogger(logging, o.Logs)
 	if err != nil {
-		return nil, nil, err
+		return elect.CodeFailed, err
+	}
+	if f.guard {
+		return elect.GuardMain(logger, command)
 	}
 	operator.UseLogger(logger)
+	r, err := f.runner(logger, command)
+	if err != nil {
+		return elect.Code(err), err
+	}
+	return r.Run(ctx)
+}
+
+// runner assembles what the flags say. It sends nothing.
+func (f *electFlags) runner(logger logr.Logger, command []string) (*elect.Runner, error) {
+	if f.name == "" {
+		return nil, errors.New("--lease-lock-name is required: the Lease that candidates share")
+	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
 	found := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{})
 	api, err := found.ClientConfig()
 	if err != nil {
-		return nil, nil, fmt.Errorf("find the cluster: %w", err)
+		return nil, fmt.Errorf("find the cluster: %w", err)
 	}
 	if f.namespace == "" {
 		if f.namespace, _, err = found.Namespace(); err != nil {
-			return nil, nil, fmt.Errorf("namespace of the Lease: %w; give one with --lease-lock-namespace", err)
+			return nil, fmt.Errorf("namespace of the Lease: %w; give one with --lease-lock-namespace", err)
 		}
 	}
 	api.UserAgent, api.QPS = "fairlead-elect/"+version.Get().Version, -1
 	if api, _, err = apitransport.ForConfig(api, apitransport.Options{Patience: f.retry}); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	client, err := kubernetes.NewForConfig(api)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if f.id == "" {
 		host, err := os.Hostname()
 		if err != nil {
-			return nil, nil, fmt.Errorf("identity: %w; give one with --id", err)
+			return nil, fmt.Errorf("identity: %w; give one with --id", err)
 		}
 		f.id = host + "_" + string(uuid.NewUUID())
 	}
-	self, err := elect.Self()
-	if err != nil {
-		return nil, nil, err
-	}
-	signals, stop := elect.Notify()
-	g, err := elect.New(elect.Options{
+	return elect.New(elect.Options{
 		Leases: client.CoordinationV1(), Namespace: f.namespace, Name: f.name, Identity: f.id,
-		LeaseDuration: f.lease, RenewDeadline: f.renew, RetryPeriod: f.retry, Grace: f.grace, Demote: f.lost == lostDemote,
-		Command: command, Helper: []string{self, "elect", "--helper", "--"},
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals, Logger: logger,
+		LeaseDuration: f.lease, RenewDeadline: f.renew, RetryPeriod: f.retry, Grace: f.grace,
+		Command: command, Logger: logger,
+		// This path is of the running program also where its file was replaced.
+		Guard: []string{"/proc/self/exe", "elect", "--guard", fmt.Sprintf("--quiet=%t", f.quiet), "--"},
 	})
-	if err != nil {
-		stop()
-		return nil, nil, err
-	}
-	return g, stop, nil
 }

@@ -1,11 +1,11 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build !unix
+//go:build !linux
 
 package command
 
 import "github.com/spf13/cobra"
 
-// electing returns none: `fairlead elect` takes process groups and their signals.
+// electing returns none: `fairlead elect` needs what only Linux does when a parent dies.
 func electing(Options) []*cobra.Command { return nil }

@@ -1,6 +1,8 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package command
 
 import (
@@ -35,13 +37,12 @@ func TestElectSaysWhatIsWrongByItsExitCodeAndInOneLine(t *testing.T) {
 		"nothing after --":       {[]string{"--lease-lock-name=turn", "--"}, 125, []string{"after --"}},
 		"no Lease":               {[]string{kubeconfig, "--", "true"}, 125, []string{"--lease-lock-name"}},
 		"unknown flag":           {[]string{"--lease-lock-nam=turn", "--", "true"}, 125, []string{"--lease-lock-nam", "elect --help"}},
-		"unknown policy":         {[]string{kubeconfig, "--lease-lock-name=turn", "--on-lost-lease=stay", "--", "true"}, 125, []string{"stay", "exit or demote"}},
 		"missing kubeconfig":     {[]string{"--kubeconfig=" + kubeconfig + ".no", "--lease-lock-name=turn", "--", "true"}, 125, []string{"kubeconfig.no"}},
 		"a grace that is long":   {[]string{kubeconfig, "--lease-lock-name=turn", "--grace=5s", "--", "true"}, 125, []string{"grace 5s", "at most 4s", "15s"}},
 		"durations that clash":   {[]string{kubeconfig, "--lease-lock-name=turn", "--leader-elect-lease-duration=5s", "--", "true"}, 125, []string{"lease duration 5s", "renew deadline, 10s"}},
 		"no such command":        {[]string{kubeconfig, "--lease-lock-name=turn", "--", "fairlead-has-no-such-command"}, 127, []string{"fairlead-has-no-such-command", "not found"}},
 		"a command that is none": {[]string{kubeconfig, "--lease-lock-name=turn", "--", t.TempDir()}, 126, []string{"is a directory"}},
-		"a helper by hand":       {[]string{"--helper", "--", "exec"}, 125, []string{"internal"}},
+		"a guard by hand":        {[]string{"--guard", "--", "true"}, 125, []string{"internal"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := runCommand(t, append([]string{"elect"}, test.args...)...)

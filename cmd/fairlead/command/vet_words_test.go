@@ -238,20 +238,19 @@ func TestCommandLinesAreHelpedWith(t *testing.T) {
 		code int
 		want []string
 	}{
-		"a slip":                    {[]string{"versoin"}, 1, []string{"kubectl fairlead: unknown command \"versoin\"; did you mean \"version\"?\n"}}, //nolint:misspell // on purpose
-		"--version":                 {[]string{"--version"}, 0, []string{"fairlead "}},
-		"groups":                    {[]string{"--help"}, 0, []string{"Check manifests, objects and the installation:", "Run:", "kubectl fairlead [command]"}},
-		"examples as a plugin":      {[]string{"vet", "--help"}, 0, []string{"  kubectl fairlead vet deploy/"}},
-		"a flag as a plugin":        {[]string{"vet", "--fix"}, 2, []string{"kubectl fairlead: ", "`kubectl fairlead vet --help`"}},
-		"formats":                   {[]string{"__complete", "vet", "-o", ""}, 0, []string{"text\njson\nsarif\njunit\n"}},
-		"rules":                     {[]string{"__complete", "vet", "--disable", ""}, 0, []string{"FL1502\t"}},
-		"contexts":                  {[]string{"__complete", "vet", "--cluster", "--context", ""}, 0, []string{"production\nstaging\n"}},
-		"formats of version":        {[]string{"__complete", "version", "-o", ""}, 0, []string{"text\njson\n"}},
-		"levels":                    {[]string{"__complete", "manager", "--log-level", ""}, 0, []string{"error\ninfo\ndebug\n"}},
-		"certificates":              {[]string{"__complete", "manager", "--webhook-certificates", ""}, 0, []string{"selfSigned\n"}},
-		"a lost lease of a command": {[]string{"__complete", "elect", "--on-lost-lease", ""}, 0, []string{"exit\ndemote\n"}},
-		"versions of TLS":           {[]string{"__complete", "manager", "--webhook-tls-min-version", ""}, 0, []string{"VersionTLS12\nVersionTLS13\n"}},
-		"egress":                    {[]string{"__complete", "manager", "--egress-default", ""}, 0, []string{"llow\n"}},
+		"a slip":               {[]string{"versoin"}, 1, []string{"kubectl fairlead: unknown command \"versoin\"; did you mean \"version\"?\n"}}, //nolint:misspell // on purpose
+		"--version":            {[]string{"--version"}, 0, []string{"fairlead "}},
+		"groups":               {[]string{"--help"}, 0, []string{"Check manifests, objects and the installation:", "Run:", "kubectl fairlead [command]"}},
+		"examples as a plugin": {[]string{"vet", "--help"}, 0, []string{"  kubectl fairlead vet deploy/"}},
+		"a flag as a plugin":   {[]string{"vet", "--fix"}, 2, []string{"kubectl fairlead: ", "`kubectl fairlead vet --help`"}},
+		"formats":              {[]string{"__complete", "vet", "-o", ""}, 0, []string{"text\njson\nsarif\njunit\n"}},
+		"rules":                {[]string{"__complete", "vet", "--disable", ""}, 0, []string{"FL1502\t"}},
+		"contexts":             {[]string{"__complete", "vet", "--cluster", "--context", ""}, 0, []string{"production\nstaging\n"}},
+		"formats of version":   {[]string{"__complete", "version", "-o", ""}, 0, []string{"text\njson\n"}},
+		"levels":               {[]string{"__complete", "manager", "--log-level", ""}, 0, []string{"error\ninfo\ndebug\n"}},
+		"certificates":         {[]string{"__complete", "manager", "--webhook-certificates", ""}, 0, []string{"selfSigned\n"}},
+		"versions of TLS":      {[]string{"__complete", "manager", "--webhook-tls-min-version", ""}, 0, []string{"VersionTLS12\nVersionTLS13\n"}},
+		"egress":               {[]string{"__complete", "manager", "--egress-default", ""}, 0, []string{"llow\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := plugin(test.args...)

@@ -4,17 +4,18 @@
 // Package elect runs a command only while this process holds a Lease.
 //
 // Package leaderelection acquires and renews the Lease. This package adds what no context can do, to end
-// another process in time:
+// another process in time. Two processes do that, each of which also ends the command where the other one is
+// stopped or killed:
 //
-//   - The command has ended before another process may take the Lease: it gets SIGTERM at the renew deadline
-//     and SIGKILL a grace later, which New keeps below the lease duration (lease.go, term.go).
-//   - Both times are on a clock that cannot be set and that, where the system has one, also runs while the
-//     machine sleeps (system_linux.go).
-//   - A second process, the watchdog, kills the command where this one cannot, because it was killed or
-//     stopped. It gets the deadline with each renewal, and the command starts only when it is watched
-//     (watchdog.go).
-//   - The Lease is released when the command and everything that it started have ended, and not before
-//     (process.go).
+//   - The guard starts the command, as its child. It gets the times by which the command must have ended with
+//     each renewal, sends SIGTERM at the renew deadline and SIGKILL a grace later, and kills the command at once
+//     where the process that renews the Lease dies (guard.go). New keeps the last of these below the lease
+//     duration.
+//   - The process that renews the Lease kills the guard after the same time, or once another one holds the Lease.
+//     The kernel kills the command with its guard (runner.go).
+//   - Both times are on a clock that cannot be set and that also runs while the machine sleeps. The Lease is
+//     released when the command and everything that it started have ended, and not before (children.go).
 //
-// The package never decides who holds the Lease, and starts nothing while that is unknown.
+// The package never decides who holds the Lease, and starts nothing while that is unknown. It needs the signal on
+// the death of a parent and the adoption of orphans, which are Linux's: on other systems it is empty.
 package elect

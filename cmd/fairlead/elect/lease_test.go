@@ -1,6 +1,8 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package elect
 
 import (
@@ -21,32 +23,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/utils/ptr"
-
-	"github.com/fairlead-dev/fairlead/internal/leaderelection"
 )
 
-func TestOrdersFollowTheTimeSinceTheLastRenewal(t *testing.T) {
-	var now time.Duration
-	deadline := newLeaseDeadline(func() time.Duration { return now }, 10*time.Second, 3*time.Second)
-	if got, _ := deadline.due(); got != kill {
-		t.Errorf("before any renewal: %v", got)
-	}
-	deadline.extend(100 * time.Second)
-	deadline.extend(90 * time.Second) // an answer that comes late shortens nothing
+func TestTheActionFollowsTheTimeSinceTheLastRenewal(t *testing.T) {
+	times := request{TerminateAt: 110 * time.Second, KillAt: 113 * time.Second}
 	for _, test := range []struct {
-		at   time.Duration
-		want action
-		wait time.Duration
+		times request
+		at    time.Duration
+		want  action
+		wait  time.Duration
 	}{
-		{100 * time.Second, keepRunning, 10 * time.Second},
-		{110*time.Second - 1, keepRunning, 1},
-		{110 * time.Second, terminate, 3 * time.Second},
-		{113*time.Second - 1, terminate, 1},
-		{113 * time.Second, kill, 0},
-		{time.Hour, kill, 0},
+		{request{}, time.Nanosecond, kill, forever}, // before any renewal
+		{times, 100 * time.Second, keepRunning, 10 * time.Second},
+		{times, 110*time.Second - 1, keepRunning, 1},
+		{times, 110 * time.Second, terminate, 3 * time.Second},
+		{times, 113*time.Second - 1, terminate, 1},
+		{times, 113 * time.Second, kill, forever},
+		{times, time.Hour, kill, forever},
 	} {
-		now = test.at
-		if got, wait := deadline.due(); got != test.want || wait != test.wait {
+		if got, wait := test.times.due(test.at); got != test.want || wait != test.wait {
 			t.Errorf("at %s: %v, nothing for %s; want %v, %s", test.at, got, wait, test.want, test.wait)
 		}
 	}
@@ -71,15 +66,16 @@ func (s scripted) Update(_ context.Context, lease *coordinationv1.Lease, _ metav
 func TestARenewalCountsFromWhenItWasSentAndOnlyIfItSucceeds(t *testing.T) {
 	now := 100 * time.Second
 	var fails error
-	deadline := newLeaseDeadline(func() time.Duration { return now }, 10*time.Second, 3*time.Second)
-	client := recordingClient{scripted{write: func() error { now += 4 * time.Second; return fails }}, "a", deadline, newRefusals("default/turn", clock)}.Leases("default")
+	clock := func() time.Duration { return now }
+	r := &Runner{Options: Options{Identity: "a", RenewDeadline: 10 * time.Second, Grace: 3 * time.Second}, refusals: newRefusals("default/turn"), now: clock}
+	client := recordingClient{scripted{write: func() error { now += 4 * time.Second; return fails }}, clock, r.record}.Leases("default")
 	lease := func(holder string) *coordinationv1.Lease {
 		return &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To(holder)}}
 	}
 	wants := func(what string, want time.Duration) {
 		t.Helper()
-		if got := deadline.deadline(); got != want {
-			t.Errorf("%s: dead by %s, want %s", what, got, want)
+		if got := r.times; got.KillAt != want || got.TerminateAt != want-r.Grace {
+			t.Errorf("%s: the times are %+v, want %s", what, got, want)
 		}
 	}
 	_, _ = client.Create(t.Context(), lease("a"), metav1.CreateOptions{})
@@ -91,18 +87,8 @@ func TestARenewalCountsFromWhenItWasSentAndOnlyIfItSucceeds(t *testing.T) {
 	fails = errors.New("no answer")
 	_, _ = client.Update(t.Context(), lease("a"), metav1.UpdateOptions{})
 	wants("not renewed", 117*time.Second)
-}
-
-func TestALeaseOfAnothersLeavesNoGraceAndAFailedRenewalDoes(t *testing.T) {
-	for want, cause := range map[action]error{
-		kill:        fmt.Errorf("%w: %w", leaderelection.ErrLost, leaderelection.ErrTaken),
-		terminate:   fmt.Errorf("%w: not renewed", leaderelection.ErrLost),
-		keepRunning: context.Canceled,
-	} {
-		if got := actionFor(cause); got != want {
-			t.Errorf("%v: %v, want %v", cause, got, want)
-		}
-	}
+	r.record("update", 101*time.Second, lease("a"), nil)
+	wants("an answer that comes late", 117*time.Second)
 }
 
 func TestDurationsUnderWhichTheCommandCouldOutliveTheLeaseAreRefused(t *testing.T) {
@@ -149,15 +135,15 @@ func TestAWaitEndsOnWhatOnlyAPersonCanChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now, ended := 5*time.Hour, time.Duration(0)
-			r := newRefusals("el/turn", func() time.Duration { return now })
+			r := newRefusals("el/turn")
 			began := now
-			r.cancel = func() { ended = max(now-began, 1) }
-			for range 120 {
-				r.record("create", test.err)
-				now += time.Second
+			for ; ended == 0 && now < began+2*time.Minute; now += time.Second {
+				if r.record("create", now, test.err) != nil {
+					ended = max(now-began, 1)
+				}
 			}
-			if ended != test.after || (r.err() != nil) != (test.after > 0) {
-				t.Errorf("ended after %s, want %s: %v", ended, test.after, r.err())
+			if ended != test.after {
+				t.Errorf("ended after %s, want %s", ended, test.after)
 			}
 		})
 	}
@@ -165,20 +151,23 @@ func TestAWaitEndsOnWhatOnlyAPersonCanChange(t *testing.T) {
 
 func TestAWaitGoesOnWhereARequestHasSucceededOrTheRefusalEnds(t *testing.T) {
 	now := time.Hour
-	r := newRefusals("el/turn", func() time.Duration { return now })
+	r := newRefusals("el/turn")
+	record := func(verb string, err error) {
+		t.Helper()
+		if ended := r.record(verb, now, err); ended != nil {
+			t.Error(ended)
+		}
+	}
 	refused := apierrors.NewForbidden(leases, "turn", errors.New("no role"))
-	r.record("update", nil)
+	record("update", nil)
 	for range 100 {
-		r.record("update", refused)
+		record("update", refused)
 		now += time.Second
 	}
 	for range 10 { // the refusals of a short while, each time
-		r.record("get", refused)
+		record("get", refused)
 		now += refusalTimeout - 1
-		r.record("get", errors.New("connection refused"))
-	}
-	if err := r.err(); err != nil {
-		t.Error(err)
+		record("get", errors.New("connection refused"))
 	}
 }
 

@@ -1,6 +1,8 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package elect
 
 import (
@@ -26,7 +28,7 @@ const Margin = time.Second
 // forever is longer than any command runs: only its end ends the term.
 const forever = 100 * 365 * 24 * time.Hour
 
-// Options configure a Guard.
+// Options configure a Runner.
 type Options struct {
 	// Leases is the client, as for leaderelection.Options.
 	Leases coordinationv1client.LeasesGetter
@@ -40,20 +42,12 @@ type Options struct {
 	// Grace is how long the command may take to end after SIGTERM where the Lease is lost. With
 	// RenewDeadline it must stay below LeaseDuration by Margin. 0 means SIGKILL without SIGTERM.
 	Grace time.Duration
-	// Demote makes the process a candidate again after a lost Lease. Defaults to false: Run returns.
-	Demote bool
 
-	// Command is the command and its arguments.
+	// Command is the command and its arguments. It has the standard streams of this process.
 	Command []string
-	// Helper is a command line that calls HelperMain with the arguments that are added to it, usually this
-	// program. Empty means no watchdog: whatever stops or kills this process must then end the command.
-	Helper []string
-	// Stdin, Stdout and Stderr are passed to the command. Nil means the null device.
-	Stdin, Stdout, Stderr *os.File
+	// Guard is a command line that calls GuardMain with the arguments that are added to it, usually this program.
+	Guard []string
 
-	// Signals are forwarded to the command, and those that ask to stop also end the wait for the Lease. See
-	// Notify. Defaults to none.
-	Signals <-chan os.Signal
 	// Logger gets a line for each transition.
 	Logger logr.Logger
 }

@@ -1,17 +1,26 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package elect
 
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/fairlead-dev/fairlead/internal/leaderelection"
 )
@@ -21,139 +30,228 @@ type Runner struct {
 	Options
 	path     string // of the command
 	elector  *leaderelection.Elector
-	lease    *leaseDeadline
 	refusals *refusals
-	children *children
-	watchdog *watchdogProcess
+	now      func() time.Duration
+	end      context.CancelCauseFunc // ends the wait for the Lease
 
-	mu         sync.Mutex // protects the fields below
-	process    *process
-	stopSignal syscall.Signal // that asked to stop; 0 for none
-	outcome    *outcome       // of the command that ran last
+	mu    sync.Mutex            // protects the fields below
+	lease *coordinationv1.Lease // as written last
+	times request               // of the last renewal
+	guard *guardProcess         // nil where no command runs
 }
 
-// outcome is how a command ended.
-type outcome struct {
-	code int
-	lost bool
-	err  error // it did not start
+// guardProcess is a guard that runs.
+type guardProcess struct {
+	*exec.Cmd
+	requests *os.File
+	exited   chan struct{} // closed when it has
 }
 
 // New validates the options. Errors name the durations that do not fit each other.
 func New(o Options) (*Runner, error) {
-	deadline := newLeaseDeadline(clock, o.RenewDeadline, o.Grace)
 	if err := validNames(o.Namespace, o.Name); err != nil {
 		return nil, err
 	}
-	refused := newRefusals(o.Namespace+"/"+o.Name, clock)
-	elector, err := o.newElector(recordingClient{o.Leases, o.Identity, deadline, refused})
-	if err != nil {
+	r := &Runner{Options: o, refusals: newRefusals(o.Namespace + "/" + o.Name), now: clock}
+	var err error
+	if r.elector, err = o.newElector(recordingClient{o.Leases, clock, r.record}); err != nil {
 		return nil, err
 	}
-	path, err := exec.LookPath(o.Command[0])
-	if err != nil {
+	if r.path, err = exec.LookPath(o.Command[0]); err != nil {
 		return nil, startError{err}
 	}
-	return &Runner{Options: o, path: path, elector: elector, lease: deadline, refusals: refused, children: &children{}}, nil
+	return r, nil
 }
 
-// Notify returns the signals for the command, without those that the parent of this process ignores, as
-// nohup(1) does. They are no longer received after stop.
-func Notify() (signals <-chan os.Signal, stop func()) {
-	received := make(chan os.Signal, 16)
-	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGQUIT} {
-		if !signal.Ignored(s) {
-			signal.Notify(received, s)
-		}
+// record records the result of a request for the Lease.
+func (r *Runner) record(verb string, sent time.Duration, written *coordinationv1.Lease, err error) {
+	if refused := r.refusals.record(verb, r.now(), err); refused != nil {
+		r.end(refused)
 	}
-	return received, func() { signal.Stop(received) }
+	if err != nil || written == nil || ptr.Deref(written.Spec.HolderIdentity, "") != r.Identity {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lease = written
+	if at := sent + r.RenewDeadline; at > r.times.TerminateAt {
+		r.times = request{TerminateAt: at, KillAt: at + r.Grace}
+		r.send(r.times)
+	}
+}
+
+// send sends a request to the guard where it runs. One that does not read is stopped, or has ended.
+func (r *Runner) send(q request) {
+	if r.guard == nil {
+		return
+	}
+	_ = r.guard.requests.SetWriteDeadline(time.Now().Add(wakeInterval)) // a pipe has deadlines
+	if err := json.NewEncoder(r.guard.requests).Encode(q); err != nil {
+		_ = r.guard.Process.Kill()
+	}
 }
 
 // Run waits for the Lease, runs the command and returns the exit code, which is the command's where it ended
 // by itself. An error says why it is another one. The end of ctx is treated as SIGTERM.
 func (r *Runner) Run(ctx context.Context) (int, error) {
 	if err := becomeSubreaper(); err != nil {
-		r.Logger.Error(err, "cannot become the parent of orphans: what leaves the command's process group is not ended with it")
-	}
-	if err := r.startWatchdog(ctx); err != nil {
 		return CodeFailed, err
 	}
-	defer r.stopWatchdog()
-
-	waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	r.refusals.cancel = cancel
-	var serving sync.WaitGroup
-	defer serving.Wait()
-	stopped := make(chan struct{})
-	defer close(stopped)
-	serving.Go(func() { r.forwardSignals(ctx, cancel, stopped) })
-
-	for {
-		err := r.elector.Run(waiting, r.runTerm)
-		switch ended, asked := r.takeOutcome(); {
-		case ended == nil && asked == 0:
-			return CodeFailed, cmp.Or(r.refusals.err(), err)
-		case ended == nil:
-			return codeSignal + int(asked), nil
-		case ended.err != nil:
-			return Code(ended.err), ended.err
-		case !ended.lost:
-			return ended.code, nil
-		case !r.Demote || asked != 0:
-			return CodeLost, fmt.Errorf("lost the Lease %s/%s: the command was ended", r.Namespace, r.Name)
+	waiting, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
+	r.end = end
+	received := make(chan os.Signal, 16)
+	notify(received, syscall.SIGCHLD, syscall.SIGTSTP)
+	defer close(received)
+	defer signal.Stop(received)
+	go func() {
+		for s := range received {
+			r.handleSignal(s)
 		}
-		r.Logger.Info("candidate again", "lease", r.Namespace+"/"+r.Name)
+	}()
+	defer context.AfterFunc(ctx, func() { r.handleSignal(syscall.SIGTERM) })()
+
+	code := notRun
+	err := r.elector.Run(waiting, func(ctx context.Context) (err error) {
+		code, err = r.runTerm(ctx, waiting)
+		return err
+	})
+	var asked signaled
+	switch cause, lost := context.Cause(waiting), errors.Is(err, leaderelection.ErrLost); {
+	case lost && code == CodeLost:
+		return code, fmt.Errorf("lost the Lease %s/%s: the command was ended", r.Namespace, r.Name)
+	case lost: // it ended by itself just before
+		return code, nil
+	case code != notRun:
+		return code, err
+	case errors.As(cause, &asked):
+		return codeSignal + int(asked), nil
+	default:
+		return CodeFailed, cmp.Or(err, cause)
 	}
 }
 
-// takeOutcome returns how the command of the last term ended, nil where none ran, and the signal that asked to
-// stop.
-func (r *Runner) takeOutcome() (*outcome, syscall.Signal) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	ended := r.outcome
-	r.outcome = nil
-	return ended, r.stopSignal
-}
+// notRun is the exit code of no command.
+const notRun = -1
 
-// forwardSignals forwards signals to the command, and ends the wait where none runs.
-func (r *Runner) forwardSignals(ctx context.Context, cancel context.CancelFunc, stopped <-chan struct{}) {
-	children := make(chan os.Signal, 1)
-	signal.Notify(children, syscall.SIGCHLD)
-	defer signal.Stop(children)
-	done := ctx.Done()
-	for {
+// runTerm runs the command for one term, unless a signal has ended the wait since the Lease was acquired. It
+// returns the exit code when the command and everything it started have ended.
+func (r *Runner) runTerm(ctx, waiting context.Context) (int, error) {
+	g, err := r.startGuard(waiting)
+	if err != nil {
+		return CodeFailed, fmt.Errorf("start the guard of the command: %w", err)
+	}
+	if g == nil {
+		return notRun, nil
+	}
+	tick := time.NewTicker(wakeInterval)
+	defer tick.Stop()
+	done, lost := ctx.Done(), false
+	for running := true; running && !lost; {
 		select {
-		case <-stopped:
-			return
-		case <-children:
-			r.children.reap(0)
-		case s := <-r.Signals:
-			if s, ok := s.(syscall.Signal); ok {
-				r.handleSignal(s, cancel)
-			}
-		case <-done:
-			done = nil
-			r.handleSignal(syscall.SIGTERM, cancel)
+		case <-g.exited:
+			running = false
+		case <-done: // after any other cause the guard gives the command its grace
+			done, lost = nil, errors.Is(context.Cause(ctx), leaderelection.ErrTaken)
+		case <-tick.C:
+			lost = r.isOver()
 		}
+	}
+	// The guard may be stopped. The kernel kills the command with it.
+	_ = g.Process.Kill()
+	<-g.exited
+	r.forgetGuard()
+	killRemaining(r.Logger, r.reap)
+	switch {
+	case g.ProcessState.Exited():
+		return g.ProcessState.ExitCode(), nil
+	case lost || r.isOver():
+		return CodeLost, nil
+	default:
+		return CodeFailed, fmt.Errorf("the guard of the command has ended: %s", g.ProcessState)
 	}
 }
 
-func (r *Runner) handleSignal(s syscall.Signal, cancel context.CancelFunc) {
+// startGuard starts the guard, which starts the command. It returns nil where a signal has ended the wait.
+func (r *Runner) startGuard(waiting context.Context) (*guardProcess, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = read.Close() }()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.process != nil {
-		r.Logger.Info("signal forwarded to the command", "signal", s.String())
-		r.process.signal(s)
-		// These ask to stop: if the Lease is lost before the command has ended, it is not run again.
-		if r.stopSignal == 0 && (s == syscall.SIGTERM || s == syscall.SIGINT || s == syscall.SIGQUIT) {
-			r.stopSignal = s
-		}
+	if waiting.Err() != nil {
+		return nil, write.Close()
+	}
+	line := slices.Concat(r.Guard, []string{r.path}, r.Command)
+	g := &guardProcess{requests: write, exited: make(chan struct{})}
+	g.Cmd = exec.CommandContext(context.WithoutCancel(waiting), line[0], line[1:]...) //nolint:gosec // what the program itself configures
+	g.Stdin, g.Stdout, g.Stderr = os.Stdin, os.Stdout, os.Stderr
+	g.ExtraFiles = []*os.File{read} // requestPipe
+	g.Env = environment(r.lease)
+	// What is sent to the process group or the session of this process must not reach both.
+	g.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := g.Start(); err != nil {
+		_ = write.Close()
+		return nil, err
+	}
+	go func() {
+		defer close(g.exited)
+		_ = g.Wait()
+	}()
+	r.guard = g
+	r.send(r.times)
+	return g, nil
+}
+
+// forgetGuard ends what belongs to a guard that has exited.
+func (r *Runner) forgetGuard() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.guard.requests.Close()
+	r.guard = nil
+}
+
+// isOver reports whether the command must have ended by now.
+func (r *Runner) isOver() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.now() >= r.times.KillAt
+}
+
+// reap reaps orphans, which come to this process where the guard was killed, and in a container.
+func (r *Runner) reap(s syscall.Signal) int {
+	r.mu.Lock() // a guard that is being started is no orphan
+	defer r.mu.Unlock()
+	if r.guard == nil {
+		return reap(0, s)
+	}
+	return reap(r.guard.Process.Pid, s)
+}
+
+// signaled is the cause of the end of a wait that a signal has ended.
+type signaled syscall.Signal
+
+func (s signaled) Error() string { return syscall.Signal(s).String() }
+
+// handleSignal forwards a signal to the command, or ends the wait for the Lease.
+func (r *Runner) handleSignal(s os.Signal) {
+	switch s {
+	case syscall.SIGCHLD:
+		r.reap(0)
+		return
+	case syscall.SIGTSTP: // Ctrl-Z would stop this process and not the command, whose Lease would be lost
 		return
 	}
-	if r.stopSignal == 0 && s != syscall.SIGUSR1 && s != syscall.SIGUSR2 {
-		r.stopSignal = s
-		cancel()
+	number, _ := s.(syscall.Signal)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.guard != nil:
+		r.Logger.Info("signal forwarded to the command", "signal", s.String())
+		r.send(request{Signal: number})
+	case number != syscall.SIGUSR1 && number != syscall.SIGUSR2:
+		r.end(signaled(number))
 	}
 }

@@ -1,6 +1,8 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package elect
 
 import (
@@ -131,13 +133,6 @@ func (a *api) remove() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.lease = nil
-}
-
-// writes counts those of the Lease.
-func (a *api) writes() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.version
 }
 
 func (a *api) holder() string {

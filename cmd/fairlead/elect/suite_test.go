@@ -1,6 +1,8 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package elect
 
 import (
@@ -35,8 +37,8 @@ func TestMain(m *testing.M) {
 	switch role {
 	case "elect":
 		os.Exit(elect(os.Args[2:]))
-	case "helper":
-		code, err := HelperMain(os.Args[2:])
+	case "guard":
+		code, err := GuardMain(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)), os.Args[2:])
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
@@ -59,13 +61,11 @@ func elect(args []string) int {
 	var o Options
 	flags := flag.NewFlagSet("elect", flag.ExitOnError)
 	server := flags.String("server", "", "")
-	watched := flags.Bool("watched", true, "")
 	flags.StringVar(&o.Identity, "id", "a", "")
 	flags.DurationVar(&o.LeaseDuration, "lease", lease, "")
 	flags.DurationVar(&o.RenewDeadline, "renew", renewal, "")
 	flags.DurationVar(&o.RetryPeriod, "retry", 400*time.Millisecond, "")
 	flags.DurationVar(&o.Grace, "grace", deadline-renewal, "")
-	flags.BoolVar(&o.Demote, "demote", false, "")
 	if err := flags.Parse(args); err != nil {
 		return 1
 	}
@@ -74,13 +74,7 @@ func elect(args []string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if *watched {
-		o.Helper = []string{os.Args[0], "helper"}
-	}
-	signals, stop := Notify()
-	defer stop()
-	o.Leases, o.Namespace, o.Name, o.Command, o.Signals = client, "default", "turn", flags.Args(), signals
-	o.Stdin, o.Stdout, o.Stderr = os.Stdin, os.Stdout, os.Stderr
+	o.Leases, o.Namespace, o.Name, o.Command, o.Guard = client, "default", "turn", flags.Args(), []string{os.Args[0], "guard"}
 	o.Logger = logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil))
 	g, err := New(o)
 	if err != nil {
@@ -106,7 +100,7 @@ func alone(path string) int {
 		_, _ = fmt.Fprintln(file, "twice")
 		return 1
 	}
-	_, _ = fmt.Fprintln(file, "runs", os.Getppid())
+	_, _ = fmt.Fprintln(file, "runs", os.Getenv(EnvHolder))
 	select {}
 }
 
@@ -143,7 +137,7 @@ func startCandidate(t *testing.T, a *api, args ...string) *candidate {
 	return startCandidateOn(t, nil, a, args...)
 }
 
-// startCandidateOn is stand in the foreground of a terminal, where there is one.
+// startCandidateOn starts it in the foreground of a terminal, where there is one.
 func startCandidateOn(t *testing.T, terminal *os.File, a *api, args ...string) *candidate {
 	t.Helper()
 	c := &candidate{T: t, out: &output{}, logs: &output{}, ended: make(chan struct{})}

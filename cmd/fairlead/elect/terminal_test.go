@@ -1,12 +1,13 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package elect
 
 import (
 	"fmt"
 	"os"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -39,18 +40,15 @@ func pty(t *testing.T) (keyboard, screen *os.File) {
 func TestACommandReadsFromTheTerminalAndGetsItsInterrupt(t *testing.T) {
 	t.Parallel()
 	keyboard, screen := pty(t)
-	c := startCandidateOn(t, screen, newAPI(t), "-demote", "--", "sh", "-c",
+	c := startCandidateOn(t, screen, newAPI(t), "--", "sh", "-c",
 		`trap 'echo interrupted; exit 4' INT; read word; echo "read-$word"; while :; do sleep 0.02; done`)
 	if _, err := keyboard.WriteString("hello\n"); err != nil {
 		t.Fatal(err)
 	}
 	c.waitFor("read-hello")
-	if _, err := keyboard.Write([]byte{3}); err != nil { // Ctrl-C
+	if _, err := keyboard.Write([]byte{26, 3}); err != nil { // Ctrl-Z, which stops nothing, and Ctrl-C
 		t.Fatal(err)
 	}
 	c.waitFor("interrupted")
 	c.exits(4)
-	if strings.Contains(c.logs.String(), "terminal") {
-		t.Errorf("the terminal was not taken back: %s", c.logs)
-	}
 }

@@ -1,6 +1,8 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package elect
 
 import (
@@ -93,8 +95,8 @@ func TestALeaseThatAnotherHoldsLeavesNoGrace(t *testing.T) {
 
 func TestTheCommandDoesNotOutliveAnElectThatIsKilled(t *testing.T) {
 	t.Parallel()
-	c := startCandidate(t, newAPI(t), append(distant, "--", "sh", "-c", `trap '' TERM HUP; sleep 1000 & echo pids $$ $!; while :; do sleep 1; done`)...)
-	pids := c.waitFor("pids")
+	c := startCandidate(t, newAPI(t), append(distant, "--", "sh", "-c", `trap '' TERM HUP; `+members+`while :; do sleep 1; done`)...)
+	pids := append(c.waitFor("pids"), c.waitFor("outside")...)
 	killed := time.Now()
 	c.send(syscall.SIGKILL)
 	if err := within(t, waitGone(t, pids...), killed, 0, soon); err != nil {
@@ -102,12 +104,14 @@ func TestTheCommandDoesNotOutliveAnElectThatIsKilled(t *testing.T) {
 	}
 }
 
-// The kernel sees to the command itself where there is no watchdog.
-func TestTheCommandDiesWithAnElectThatHasNoWatchdog(t *testing.T) {
+// The kernel sees to the command itself where both are killed.
+func TestTheCommandDiesWithAnElectAndAGuardThatAreKilledAtOnce(t *testing.T) {
 	t.Parallel()
-	c := startCandidate(t, newAPI(t), append(distant, "-watched=false", "--", "sh", "-c", `echo pids $$; exec sleep 1000`)...)
+	c := startCandidate(t, newAPI(t), append(distant, "--", "sh", "-c", `echo pids $$; exec sleep 1000`)...)
 	pids := c.waitFor("pids")
-	killed := time.Now()
+	guard, killed := c.guard(), time.Now()
+	c.send(syscall.SIGSTOP) // it does not see the guard die
+	_ = syscall.Kill(guard, syscall.SIGKILL)
 	c.send(syscall.SIGKILL)
 	if err := within(t, waitGone(t, pids...), killed, 0, soon); err != nil {
 		t.Error(err)
@@ -118,25 +122,56 @@ func TestTheCommandDoesNotOutliveTheLeaseOfAnElectThatIsStopped(t *testing.T) {
 	t.Parallel()
 	pausetest.Retry(t, func() error {
 		a := newAPI(t)
-		c := startCandidate(t, a, "--", "sh", "-c", `trap '' TERM; sleep 1000 & echo pids $$ $!; while :; do sleep 1; done`)
-		pids := c.waitFor("pids")
+		c := startCandidate(t, a, "--", "sh", "-c", `trap '' TERM; `+members+`while :; do sleep 1; done`)
+		pids := append(c.waitFor("pids"), c.waitFor("outside")...)
 		c.send(syscall.SIGSTOP)
 		renewed := a.cut(false)
-		err := within(t, waitGone(t, pids[1]), renewed, renewal, lease) // the watchdog may not have heard of the last renewal
+		err := within(t, waitGone(t, pids...), renewed, renewal, lease) // the guard may not have heard of the last renewal
 		c.send(syscall.SIGCONT)
 		c.exits(CodeLost)
 		return err
 	})
 }
 
+func TestTheCommandDoesNotOutliveTheLeaseWhereItsGuardIsStopped(t *testing.T) {
+	t.Parallel()
+	pausetest.Retry(t, func() error {
+		a := newAPI(t)
+		c := startCandidate(t, a, "--", "sh", "-c", `trap '' TERM; `+members+`while :; do sleep 1; done`)
+		pids := append(c.waitFor("pids"), c.waitFor("outside")...)
+		_ = syscall.Kill(c.guard(), syscall.SIGSTOP)
+		renewed := a.cut(true)
+		err := within(t, waitGone(t, pids...), renewed, renewal, lease)
+		c.exits(CodeLost)
+		return err
+	})
+}
+
+func TestALeaseThatAnotherHoldsEndsACommandWhoseGuardIsStopped(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	c := startCandidate(t, a, append(distant, "--", "sh", "-c", members+`wait`)...)
+	pids := append(c.waitFor("pids"), c.waitFor("outside")...)
+	_ = syscall.Kill(c.guard(), syscall.SIGSTOP)
+	given := time.Now()
+	a.give("another")
+	if err := within(t, waitGone(t, pids...), given, 0, soon); err != nil {
+		t.Error(err)
+	}
+	c.exits(CodeLost)
+}
+
 func TestAnElectThatWakesUpTooLateKillsAtOnce(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	c := startCandidate(t, a, "-watched=false", "--", "sh", "-c", `trap 'echo TERM' TERM; `+members+`while :; do sleep 1; done`)
+	c := startCandidate(t, a, "--", "sh", "-c", `trap 'echo TERM' TERM; `+members+`while :; do sleep 1; done`)
 	pids := append(c.waitFor("pids"), c.waitFor("outside")...)
+	guard := c.guard()
 	c.send(syscall.SIGSTOP)
+	_ = syscall.Kill(guard, syscall.SIGSTOP)
 	a.cut(true)
 	<-time.After(deadline + 200*time.Millisecond) // what a stopped process misses is time itself
+	_ = syscall.Kill(guard, syscall.SIGCONT)
 	c.send(syscall.SIGCONT)
 	waitGone(t, pids...)
 	c.exits(CodeLost)
@@ -157,35 +192,61 @@ func TestACommandThatEndedByItselfIsNoLossHoweverLateItIsNoticed(t *testing.T) {
 	c.exits(6)
 }
 
-func TestAWatchdogThatDiesIsReplaced(t *testing.T) {
+func TestACommandWhoseGuardIsKilledEndsAndTheLeaseIsReleasedThen(t *testing.T) {
 	t.Parallel()
-	pausetest.Retry(t, func() error { return replaced(t) })
-}
-
-func replaced(t *testing.T) error {
 	a := newAPI(t)
-	c := startCandidate(t, a, "--", "sh", "-c", `echo pids $$; exec sleep 1000`)
-	command := c.waitFor("pids")[0]
-	watchdog := func() int {
-		for _, pid := range childrenOf(c.command.Process.Pid) {
-			if pid != command {
-				return pid
+	pids := make(chan []int, 1)
+	a.released = func() {
+		for _, pid := range <-pids {
+			if !gone(pid) {
+				t.Errorf("released while %d runs", pid)
 			}
 		}
-		return 0
 	}
-	first := 0
-	until(t, "there is a watchdog", func() bool { first = watchdog(); return first != 0 }) // 0 is the group of this process
-	<-time.After(1100 * time.Millisecond)                                                  // one that ends sooner is not replaced
-	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
-		return fmt.Errorf("kill the watchdog %d: %w", first, err)
+	c := startCandidate(t, a, append(distant, "--", "sh", "-c", `trap '' TERM; `+members+`while :; do sleep 1; done`)...)
+	pids <- append(c.waitFor("pids"), c.waitFor("outside")...)
+	_ = syscall.Kill(c.guard(), syscall.SIGKILL)
+	c.exits(CodeFailed)
+	if !strings.Contains(c.logs.String(), "guard") || a.holder() != "" {
+		t.Errorf("the Lease is held by %q", a.holder())
 	}
-	until(t, "there is another", func() bool { pid := watchdog(); return pid != 0 && pid != first && !gone(pid) })
-	before := a.writes()
-	until(t, "it hears of renewals", func() bool { return a.writes() > before+1 })
-	c.send(syscall.SIGSTOP)
-	renewed := a.cut(false)
-	return within(t, waitGone(t, command), renewed, deadline/2, lease)
+}
+
+// A process whose parent ends is found again, however often that happens.
+func TestDaemonsThatForkOnAreKilledWithElectAndWithItsGuard(t *testing.T) {
+	for name, end := range map[string]func(*candidate){
+		"elect is killed":     func(c *candidate) { c.send(syscall.SIGKILL) },
+		"the guard is killed": func(c *candidate) { _ = syscall.Kill(c.guard(), syscall.SIGKILL) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "lock")
+			c := startCandidate(t, newAPI(t), append(distant, "--", "sh", "-c",
+				`exec 9>"$1"; flock 9; echo ready; setsid sh -c "$2" "$2" & sleep 1000`, "sh", path, `sleep 0.02; setsid sh -c "$0" "$0" & exit`)...)
+			c.waitFor("ready")
+			file, err := os.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = file.Close() }()
+			held := func() bool { return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil }
+			if !held() {
+				t.Fatal("no process has the lock")
+			}
+			end(c)
+			until(t, "no process has the lock that all inherited", func() bool { return !held() })
+		})
+	}
+}
+
+// guard returns the process id of the guard, which is the only child.
+func (c *candidate) guard() int {
+	c.Helper()
+	children := childrenOf(c.command.Process.Pid)
+	if len(children) != 1 {
+		c.Fatalf("children %d, want the guard alone", children)
+	}
+	return children[0]
 }
 
 func childrenOf(pid int) (children []int) {
@@ -201,31 +262,13 @@ func childrenOf(pid int) (children []int) {
 	return children
 }
 
-func TestUnderDemoteTheCommandRunsAgainWhenTheLeaseIsWonAgain(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	c := startCandidate(t, a, "-demote", "--", "sh", "-c", `trap 'exit 0' TERM; echo pids $$; while :; do sleep 0.02; done`)
-	first := c.waitFor("pids")[0]
-	a.cut(true)
-	waitGone(t, first)
-	until(t, "it is a candidate again", func() bool { return strings.Contains(c.logs.String(), "candidate again") })
-	a.cut(false)
-	until(t, "it runs again", func() bool { return strings.Count(c.out.String(), "pids") == 2 })
-	c.send(syscall.SIGTERM)
-	c.exits(0)
-	if a.holder() != "" {
-		t.Errorf("the Lease is held by %q", a.holder())
-	}
-}
-
 func TestTheCommandNeverRunsTwiceAtOnceHoweverItsParentsEnd(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	path := filepath.Join(t.TempDir(), "log")
-	parents := map[int]*candidate{}
+	candidates := map[string]*candidate{}
 	join := func(id string) {
-		c := startCandidate(t, a, "-id="+id, "-demote", "-lease=9s", "-renew=4s", "-grace=1s", "--", os.Args[0], "alone", path)
-		parents[c.command.Process.Pid] = c
+		candidates[id] = startCandidate(t, a, "-id="+id, "-lease=9s", "-renew=4s", "-grace=1s", "--", os.Args[0], "alone", path)
 	}
 	runs := func() []string {
 		content, err := os.ReadFile(path)
@@ -241,11 +284,11 @@ func TestTheCommandNeverRunsTwiceAtOnceHoweverItsParentsEnd(t *testing.T) {
 		until(t, "one runs", func() bool { return len(runs()) > seen })
 		lines := runs()
 		seen = len(lines)
-		var holder int
-		if _, err := fmt.Sscanf(lines[seen-1], "runs %d\n", &holder); err != nil || parents[holder] == nil {
+		holder := candidates[strings.TrimSpace(strings.TrimPrefix(lines[seen-1], "runs "))]
+		if holder == nil {
 			t.Fatalf("who runs it? %q", lines)
 		}
-		parents[holder].send(end)
+		holder.send(end)
 		join("next-" + strconv.Itoa(round))
 	}
 	until(t, "the last runs", func() bool { return len(runs()) > seen })
