@@ -124,7 +124,6 @@ generate: ## Regenerate deep copies, apply configurations, CRDs, roles and the s
 	@f=config/crd/bases/chaos.fairlead.dev_chaospods.yaml && awk -f config/crd/without_template_descriptions.awk $$f | sed -E -e '/^ {30,}default: /d' \
 	  -e '/ (imagePullSecrets|ports):$$/,/list-type: /{/-map-keys:$$/,/list-type: /{/list-type: /!d;s/map$$/atomic/;};}' > $$f.new && mv $$f.new $$f # the API server would write defaults into list items
 	@$(CONTROLLER_GEN) rbac:roleName=fairlead-manager paths=./controllers/... paths=./cmd/fairlead/operator/... paths=./certs/... output:rbac:dir=config/rbac
-	@go test $(GOFLAGS) -count=1 ./config/admission-policy -run TestTheShippedPoliciesAreCurrent -update >/dev/null
 	@go test $(GOFLAGS) -count=1 ./config -run TestTheSchemaOfTheChart -update >/dev/null
 
 .PHONY: verify

@@ -20,7 +20,7 @@ func (s *suite) policies() {
 	rendered := s.run("kustomize", s.Kustomization("components: [CONFIG/admission-policy]\n"))
 	for _, dry := range []string{"--dry-run=server", "--dry-run=none"} {
 		out := s.run("apply", "--server-side", dry, "-f", "-", "--", rendered)
-		if want := len(s.Objects(rendered)); strings.Count(out, "serverside-applied") != want || want != 22 {
+		if want := len(s.Objects(rendered)); strings.Count(out, "serverside-applied") != want || want != 14 {
 			s.Fatalf("%d objects were rendered, and the API server took\n%s", want, out)
 		}
 	}
@@ -52,6 +52,7 @@ func (s *suite) failing(policy string) {
 const (
 	loopback = `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [127.0.0.1]}]}`
 	forged   = `{"user":"ann","digest":"sha256:0000000000000000000000000000000000000000000000000000000000000000"}`
+	drill    = `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`
 	restart  = `{targets: [{kind: Deployment, name: web}], triggers: [{name: weekly, type: Schedule, schedule: {cron: "0 3 * * 0"}}]}`
 )
 
@@ -65,23 +66,32 @@ func (k kind) annotated(version, name, spec, key, value string) string {
 	return framework.Text(object)
 }
 
-// smuggled is a v1alpha1 object that carries a v1 spec, as a reader at v1alpha1 gets it of an object
-// that holds more: the schema of v1alpha1 sees nothing wrong with it.
-func (s *suite) smuggled(name, spec string) string {
+// smuggled is a v1alpha1 object that carries a v1 spec, as a reader at v1alpha1 gets it of an object that holds more, and a
+// part of it replaced: the schema of v1alpha1 sees nothing wrong with it.
+func (s *suite) smuggled(k kind, spec, part, replacement string) string {
 	s.Helper()
-	s.apply(externalServices.object("v1", "carrier", `{ports: [{name: sql, port: 5432, targetPort: 6432}], endpoints: [{name: a, addresses: [192.0.2.1], zone: z}]}`))
-	view := s.view(externalServices, "v1alpha1", "carrier")
+	s.apply(k.object("v1", "carrier", spec))
+	view := s.view(k, "v1alpha1", "carrier")
+	s.run("delete", k.at("v1"), "carrier")
 	annotations := view.GetAnnotations()
 	data := annotations["fairlead.dev/conversion-data"]
-	if !strings.Contains(data, `"zone":"z"`) {
-		s.Fatalf("the view carries no v1 form: %s", data)
+	if !strings.Contains(data, part) {
+		s.Fatalf("the view carries no %s: %s", part, data)
 	}
-	annotations["fairlead.dev/conversion-data"] = strings.Replace(data, `"zone":"z"`, spec, 1)
+	annotations["fairlead.dev/conversion-data"] = strings.Replace(data, part, replacement, 1)
 	view.SetAnnotations(annotations)
-	view.SetName(name)
+	view.SetName("smuggled")
 	view.SetResourceVersion("")
 	view.SetUID("")
 	return framework.Text(view.Object)
+}
+
+// stalls waits until the reconciler refuses an object, in these words.
+func (s *suite) stalls(k kind, name string, words ...string) {
+	s.Helper()
+	const condition = `{.status.conditions[?(@.type=="Stalled")]`
+	s.run("wait", k.at("v1"), name, "--for=jsonpath="+condition+".status}=True", "--timeout="+framework.Patience.String())
+	s.Expect(s.run("get", k.at("v1"), name, "-o", "jsonpath="+condition+"}"), words...)
 }
 
 // Webhooks come to be passed by in three ways, and the floor holds in each. It comes as one test, on a
@@ -97,10 +107,14 @@ func TestTheFloorHoldsWhileTheWebhooksDoNot(t *testing.T) {
 	// With webhooks and no floor, and then with both: what is good passes, at either version.
 	const good = `{hosts: [192.0.2.1], ports: {http: 80}}`
 	s.run(append(create, externalServices.object("v1alpha1", "before", good))...)
-	smuggled := s.smuggled("smuggled", `"zone":"z","state":"Asleep"`)
+	smuggled := []string{
+		s.smuggled(externalServices, `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1], zone: z}]}`, `"zone":"z"`, `"zone":"z","state":"Asleep"`),
+		s.smuggled(rebootPolicies, `{targets: [{kind: Deployment, name: web}, {kind: Deployment, name: api}], triggers: [`+weekly+`]}`, `"name":"api"`, `"name":"Api"`),
+		s.smuggled(chaosPods, drill, `"interval":"1h"`, `"interval":"1s"`),
+	}
 	s.failing("Ignore")
 	s.policies()
-	chaos := chaosPods.object("v1", "bad", `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`)
+	chaos := chaosPods.object("v1", "bad", drill)
 	s.Eventually(func() error { // the API server takes note of policies in a moment
 		if s.asUser(append(create[:1:1], "--dry-run=server", "-f", "-", "--", chaos)...).failure == nil {
 			return fmt.Errorf("no policy is in force")
@@ -113,28 +127,27 @@ func TestTheFloorHoldsWhileTheWebhooksDoNot(t *testing.T) {
 	s.run(append(create, externalServices.object("v1alpha1", "old", good))...)
 	s.run(append(create, externalServices.object("v1", "new", database))...)
 	s.run(append(create, rebootPolicies.object("v1", "new", restart))...)
-	s.run(append(create, chaosPods.object("v1", "new", `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`))...)
+	s.run(append(create, chaosPods.object("v1", "new", drill))...)
 	for _, p := range pairs {
 		s.run(append(create, p.object("v1alpha1", "pair", p.old))...)
 		s.run("patch", p.at("v1"), "pair", "--type=merge", "-p", p.newEdit)
 		s.run("patch", p.at("v1alpha1"), "pair", "--type=merge", "-p", p.oldEdit)
 	}
 
-	// The webhooks are not called, and conversion still works: the stored form is the floor's to hold.
+	// The webhooks are not called, and conversion still works: what is stored without a check is the reconcilers' to refuse.
 	s.failing("")
-	s.Eventually(func() error {
-		answer := s.try(append(create, smuggled)...)
-		if answer.failure == nil {
-			s.run("delete", "extsvc", "smuggled")
-			return fmt.Errorf("a state that does not exist was stored")
-		}
-		if !strings.Contains(answer.err, "fairlead-externalservice-stored-form") || !strings.Contains(answer.err, "spec.endpoints[*].state: must be one of 'Active', 'Drained'") {
-			return fmt.Errorf("refused by others, or in other words: %s", answer.err)
-		}
-		return nil
-	})
+	for _, manifest := range smuggled {
+		s.Eventually(func() error { return s.try(append(create, manifest)...).failure })
+	}
+	s.run(append(create, externalServices.object("v1alpha1", "loopback", `{hosts: [127.0.0.1], ports: {http: 80}}`))...)
+	s.stalls(externalServices, "smuggled", `"InvalidSpec"`, "spec.endpoints[0].state")
+	s.stalls(rebootPolicies, "smuggled", `"InvalidSpec"`, "spec.targets[1].name")
+	s.stalls(chaosPods, "smuggled", `"InvalidSpec"`, "spec.schedule.interval")
+	s.stalls(externalServices, "loopback", `"PolicyDenied"`, "127.0.0.1")
+	if found := s.run("get", "services", "-o", "name"); strings.Contains(found, "smuggled") || strings.Contains(found, "loopback") {
+		t.Errorf("an invalid object was published: %s", found)
+	}
 	for wanted, manifest := range map[string]string{
-		"spec.endpoints[*].addresses[*]: loopback":                  externalServices.object("v1alpha1", "bad", `{hosts: [127.0.0.1], ports: {http: 80}}`),
 		"spec.service.labels: a label of kubernetes.io":             reserve("bad"),
 		"metadata.name: the Service gets this name":                 externalServices.object("v1", "with.dot", database),
 		"the last label must not be a number":                       externalServices.object("v1", "bad", `{ports: [{name: sql, port: 1}], endpoints: [{name: a, dns: {name: "0x7f.1"}}]}`),
@@ -203,5 +216,5 @@ func TestTheFloorHoldsWhileTheWebhooksDoNot(t *testing.T) {
 	s.Eventually(func() error {
 		return s.try(append(create, externalServices.object("v1", "open", database))...).failure
 	})
-	s.refused([]string{"fairlead-externalservice-marks", "choose another key"}, append(create, reserve("bad"))...)
+	s.refused([]string{"fairlead-externalservice-names", "choose another key"}, append(create, reserve("bad"))...)
 }

@@ -308,13 +308,19 @@ func (s *suite) writeWithRights(names []string, isNamed func(c rightsCase, missi
 			}
 			return nil
 		}
-		err := check()
-		for deadline := time.Now().Add(5 * time.Second); err != nil && time.Now().Before(deadline); err = check() {
-			<-time.After(100 * time.Millisecond) // the API server learns of a Role in a moment
-		}
-		if err != nil {
-			s.Error(err)
-		}
+		s.soon(check)
+	}
+}
+
+// soon repeats a check that fails for some seconds: the API server learns of a Role or of a policy in a moment.
+func (s *suite) soon(check func() error) {
+	s.Helper()
+	err := check()
+	for deadline := time.Now().Add(5 * time.Second); err != nil && time.Now().Before(deadline); err = check() {
+		<-time.After(100 * time.Millisecond)
+	}
+	if err != nil {
+		s.Error(err)
 	}
 }
 
@@ -324,12 +330,17 @@ func (s *suite) newWriterWith(name string, c rightsCase, needs []need) string {
 	user := name + "@" + s.Namespace
 	rules := []string{"{apiGroups: [" + c.kind.group + "], resources: [" + c.kind.resource + "], verbs: [create, patch]}"}
 	for _, n := range needs {
-		words := append(strings.Fields(n.right), "")
-		resource, group, _ := strings.Cut(words[1], ".")
-		rules = append(rules, fmt.Sprintf("{apiGroups: [%q], resources: [%q], verbs: [%q], resourceNames: [%s]}", group, resource, words[0], words[2]))
+		rules = append(rules, ruleOf(n.right))
 	}
 	s.Grant("rights-"+name, "{kind: User, apiGroup: rbac.authorization.k8s.io, name: "+user+"}", rules...)
 	return user
+}
+
+// ruleOf returns the rule of a Role that allows a right.
+func ruleOf(right string) string {
+	words := append(strings.Fields(right), "")
+	resource, group, _ := strings.Cut(words[1], ".")
+	return fmt.Sprintf("{apiGroups: [%q], resources: [%q], verbs: [%q], resourceNames: [%s]}", group, resource, words[0], words[2])
 }
 
 // writeAs creates the object of a case, or adds its annotations to the stored one, as a user; "" is the administrator.

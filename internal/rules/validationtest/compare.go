@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	admissionpolicy "github.com/fairlead-dev/fairlead/config/admission-policy"
 	"github.com/fairlead-dev/fairlead/internal/crdschema"
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
@@ -29,11 +28,10 @@ type Options[T any] struct {
 	Values map[string][]any
 }
 
-// Comparison compares the three for objects of a kind.
+// Comparison compares the two for objects of a kind.
 type Comparison[T any] struct {
 	options    Options[T]
 	definition *crdschema.Kind
-	policy     *admissionpolicy.Evaluator
 	mutator    *Mutator
 }
 
@@ -41,22 +39,6 @@ type Comparison[T any] struct {
 func NewComparison[T any](t testing.TB, o Options[T]) *Comparison[T] {
 	t.Helper()
 	c := &Comparison[T]{options: o, definition: Definition(t, o.Group, o.Resource)}
-	kinds, err := admissionpolicy.Kinds()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, kind := range kinds {
-		if kind.Group != o.Group || kind.Resource != o.Resource {
-			continue
-		}
-		policies, err := admissionpolicy.Policies(kind)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c.policy, err = admissionpolicy.NewEvaluator(kind, policies[0].Policy); err != nil {
-			t.Fatal(err)
-		}
-	}
 	c.mutator = NewMutator(MutatorOptions{Schema: Schema(t, o.Group, o.Resource, "v1"), Good: o.Good, Values: o.Values})
 	return c
 }
@@ -69,24 +51,24 @@ type Result struct {
 	Update, Forgiving bool
 	// Accepted means that the CRD accepts it, or Go where it is forgiving.
 	Accepted bool
-	// Difference is "" where all agree, and otherwise what each says of which object.
+	// Difference is "" where both agree, and otherwise what each says of which object.
 	Difference string
 }
 
-// Compare makes an object of choices and validates it; the policy is slow, and may be left out.
-func (c *Comparison[T]) Compare(ctx context.Context, choices *Choices, withPolicy bool) Result {
+// Compare makes an object of choices and validates it.
+func (c *Comparison[T]) Compare(ctx context.Context, choices *Choices) Result {
 	shape := choices.Of(10)
 	before := c.mutator.Object(choices)
 	if shape < 6 {
-		return c.validate(ctx, before, nil, withPolicy)
+		return c.validate(ctx, before, nil)
 	}
 	if shape < 9 {
-		return c.validate(ctx, c.mutator.Mutate(choices, before), before, withPolicy)
+		return c.validate(ctx, c.mutator.Mutate(choices, before), before)
 	}
-	return c.validate(ctx, c.mutator.Object(choices), before, withPolicy)
+	return c.validate(ctx, c.mutator.Object(choices), before)
 }
 
-func (c *Comparison[T]) validate(ctx context.Context, object, before map[string]any, withPolicy bool) Result {
+func (c *Comparison[T]) validate(ctx context.Context, object, before map[string]any) Result {
 	obj, tree, ok := c.read(object)
 	if !ok {
 		return Result{Skipped: true}
@@ -106,30 +88,14 @@ func (c *Comparison[T]) validate(ctx context.Context, object, before map[string]
 		result.Forgiving = len(c.definition.Validate(ctx, "v1", c.defaulted(stored), nil)) > 0
 	}
 	inGo := c.options.Structural(obj, old)
-	var inDefinition field.ErrorList
 	if result.Forgiving {
-		inGo = rules.Ratchet(inGo, c.options.Structural(old, nil))
-		result.Accepted = len(inGo) == 0
-	} else {
-		inDefinition = c.definition.Validate(ctx, "v1", c.defaulted(tree), c.defaulted(stored))
-		result.Accepted = len(inDefinition) == 0
-		if (len(inGo) == 0) != result.Accepted {
-			result.Difference = fmt.Sprintf("the CRD says %v\nGo says %v\nof %s\nthat was %s", inDefinition, inGo, text(tree), text(stored))
-			return result
-		}
-	}
-	if !withPolicy {
+		result.Accepted = len(rules.Ratchet(inGo, c.options.Structural(old, nil))) == 0
 		return result
 	}
-	refusals := c.policy.Evaluate(ctx, admissionpolicy.Request{Object: tree, Old: stored, Version: "v1alpha1", User: "ann"})
-	if same := stored != nil && text(tree["spec"]) == text(stored["spec"]); same {
-		return result // no policy looks
-	}
-	if result.Forgiving && rules.Excessive(c.options.Structural(old, nil)) {
-		return result // Go validates no items beyond the limit that the stored object exceeds, and the policy does
-	}
-	if refused := len(refusals) > 0; result.Accepted && refused || !result.Forgiving && !result.Accepted && !refused {
-		result.Difference = fmt.Sprintf("the CRD says %v\nGo says %v\nthe policy says %v\nof %s\nthat was %s", inDefinition, inGo, refusals, text(tree), text(stored))
+	inDefinition := c.definition.Validate(ctx, "v1", c.defaulted(tree), c.defaulted(stored))
+	result.Accepted = len(inDefinition) == 0
+	if (len(inGo) == 0) != result.Accepted {
+		result.Difference = fmt.Sprintf("the CRD says %v\nGo says %v\nof %s\nthat was %s", inDefinition, inGo, text(tree), text(stored))
 	}
 	return result
 }

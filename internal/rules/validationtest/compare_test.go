@@ -48,7 +48,7 @@ func TestAWrongStructuralIsFound(t *testing.T) {
 	} {
 		compared, found := comparison(t, structural), 0
 		for seed := range uint64(400) {
-			if compared.Compare(t.Context(), RandomChoices(seed), false).Difference != "" {
+			if compared.Compare(t.Context(), RandomChoices(seed)).Difference != "" {
 				found++
 			}
 		}

@@ -18,7 +18,6 @@ const Variable = "FAIRLEAD_COMPARED_OBJECTS"
 
 const (
 	usual      = 600 // objects, in seconds
-	policyOf   = 10  // one object in so many is validated by the policy too, in a counted run
 	shown      = 5   // differences
 	workers    = 2
 	seedsGiven = 40
@@ -32,7 +31,7 @@ func Fuzz[T any](f *testing.F, o Options[T]) {
 		f.Add(RandomChoices(seed).Bytes())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if result := comparison.Compare(t.Context(), NewChoices(data), true); result.Difference != "" {
+		if result := comparison.Compare(t.Context(), NewChoices(data)); result.Difference != "" {
 			t.Error(result.Difference)
 		}
 	})
@@ -42,23 +41,21 @@ func Fuzz[T any](f *testing.F, o Options[T]) {
 func Run[T any](t *testing.T, o Options[T]) {
 	t.Helper()
 	comparison := NewComparison(t, o)
-	wanted, every := uint64(usual), uint64(1)
+	wanted := uint64(usual)
 	if given := os.Getenv(Variable); given != "" {
 		var err error
 		if wanted, err = strconv.ParseUint(given, 10, 64); err != nil || wanted == 0 {
 			t.Fatalf("%s=%s: give a number of objects", Variable, given)
 		}
-		every = policyOf
 	}
 	began, first := time.Now(), uint64(time.Now().UnixNano())
-	var next, accepted, updates, forgiving, skipped, judged, differing atomic.Uint64
+	var next, accepted, updates, forgiving, skipped, differing atomic.Uint64
 	var working sync.WaitGroup
 	for range workers {
 		working.Go(func() {
 			for i := next.Add(1); i <= wanted && differing.Load() < shown; i = next.Add(1) {
-				withPolicy := i%every == 0
-				result := comparison.Compare(context.WithoutCancel(t.Context()), RandomChoices(first+i), withPolicy)
-				for counter, counts := range map[*atomic.Uint64]bool{&accepted: result.Accepted, &updates: result.Update, &forgiving: result.Forgiving, &skipped: result.Skipped, &judged: withPolicy} {
+				result := comparison.Compare(context.WithoutCancel(t.Context()), RandomChoices(first+i))
+				for counter, counts := range map[*atomic.Uint64]bool{&accepted: result.Accepted, &updates: result.Update, &forgiving: result.Forgiving, &skipped: result.Skipped} {
 					if counts {
 						counter.Add(1)
 					}
@@ -71,8 +68,8 @@ func Run[T any](t *testing.T, o Options[T]) {
 		})
 	}
 	working.Wait()
-	t.Logf("%s: %d objects in %s, %d accepted (%d %%), %d updates of which %d of invalid objects, %d unfit for the Go type, %d validated by the policy too: %d disagreements",
-		o.Resource, wanted, time.Since(began).Round(time.Second), accepted.Load(), 100*accepted.Load()/wanted, updates.Load(), forgiving.Load(), skipped.Load(), judged.Load(), differing.Load())
+	t.Logf("%s: %d objects in %s, %d accepted (%d %%), %d updates of which %d of invalid objects, %d unfit for the Go type: %d disagreements",
+		o.Resource, wanted, time.Since(began).Round(time.Second), accepted.Load(), 100*accepted.Load()/wanted, updates.Load(), forgiving.Load(), skipped.Load(), differing.Load())
 	if share := 100 * accepted.Load() / wanted; share < 30 || share > 70 {
 		t.Errorf("%d %% of the objects were accepted: the mutator is one-sided", share)
 	}

@@ -1,0 +1,318 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"strings"
+)
+
+// note returns the only annotation of an object.
+func note(key, value string) map[string]string { return map[string]string{key: value} }
+
+const approvedBy = "fairlead.dev/approved-by"
+
+// approvalBy is a forged approval by a user.
+func approvalBy(user string) string { return strings.Replace(forged, "ann", user, 1) }
+
+func annotationCases() map[string]policyCase {
+	const restored, rights = "fairlead.dev/v1alpha1-data", "create services,create endpointslices.discovery.k8s.io"
+	large, larger := strings.Repeat("x", 65_537), strings.Repeat("x", 65_538)
+	claim := func(user, approval, refusal string) policyCase {
+		return policyCase{kind: externalServices, spec: database, annotations: note(approvedBy, approval), user: user, rights: rights, refusal: refusal}
+	}
+	const another, tooLarge = "[fairlead.dev/approved-by]: only Fairlead's mutating webhook writes it, in your own name", "must have at most 65536"
+	moved := strings.Replace(database, "5432", "5433", 1)
+	return map[string]policyCase{
+		"no-claim":             {kind: externalServices, spec: database},
+		"own-name":             claim("", forged, ""),
+		"own-account":          claim("system:serviceaccount:shop:ci", approvalBy("system:serviceaccount:shop:ci"), ""),
+		"escaped-name":         claim("<ann>", approvalBy(`\u003cann\u003e`), ""),
+		"shortened-name":       claim(strings.Repeat("x", 300), approvalBy("x...#1"), ""),
+		"another-name":         claim("", approvalBy("bob"), another),
+		"longer-name":          claim("", approvalBy("anna"), another),
+		"a-word":               claim("", "please", another),
+		"more-after-it":        claim("", forged+" ", another),
+		"a-long-claim":         claim("", `{"user":"ann","digest":"`+strings.Repeat("x", 3000), another),
+		"claim-of-a-restart":   {kind: rebootPolicies, spec: restart, annotations: note(approvedBy, approvalBy("bob")), rights: "patch deployments.apps web", refusal: another},
+		"claim-of-chaos":       {kind: chaosPods, spec: drill, annotations: note(approvedBy, approvalBy("bob")), rights: "create pods/eviction,get pods", refusal: another},
+		"kept-claim":           {kind: externalServices, spec: moved, old: database, annotations: note(approvedBy, approvalBy("bob")), stored: note(approvedBy, approvalBy("bob"))},
+		"removed-claim":        {kind: externalServices, spec: database, old: database, stored: note(approvedBy, approvalBy("bob"))},
+		"stolen-claim":         {kind: externalServices, spec: database, old: database, annotations: note(approvedBy, approvalBy("eve")), stored: note(approvedBy, approvalBy("bob")), rights: rights, refusal: another},
+		"own-claim-instead":    {kind: externalServices, spec: database, old: database, annotations: note(approvedBy, forged), stored: note(approvedBy, approvalBy("bob")), rights: rights},
+		"large":                {kind: externalServices, spec: database, annotations: note(restored, large), refusal: "[" + restored + "]: " + tooLarge},
+		"large-restart":        {kind: rebootPolicies, spec: restart, annotations: note(restored, large), rights: "patch deployments.apps web", refusal: tooLarge},
+		"large-the-other-way":  {kind: externalServices, spec: database, annotations: note("fairlead.dev/conversion-data", large), refusal: "conversion-data]: " + tooLarge},
+		"not-too-large":        {kind: externalServices, spec: database, annotations: note(restored, large[1:])},
+		"as-large-as-it-was":   {kind: externalServices, spec: moved, old: database, annotations: note(restored, large), stored: note(restored, large)},
+		"larger-than-it-was":   {kind: externalServices, spec: database, old: database, annotations: note(restored, larger), stored: note(restored, large), refusal: tooLarge},
+		"large-and-unmodified": {kind: externalServices, spec: database, old: database, annotations: note(restored, large), stored: note(restored, large)},
+	}
+}
+
+func nameCases() map[string]policyCase {
+	cases := map[string]policyCase{
+		"with.dot": {kind: externalServices, spec: database, refusal: "DNS label"}, "1st": {kind: externalServices, spec: database, refusal: "DNS label"},
+		"a-1": {kind: externalServices, spec: database}, "old.dot": {kind: externalServices, spec: strings.Replace(database, "5432", "5433", 1), old: database},
+		"reserved-before": {kind: externalServices, spec: strings.Replace(reserved, "5432", "5433", 1), old: reserved},
+		"reserved-less":   {kind: externalServices, spec: strings.Replace(reserved, "service.kubernetes.io/service-proxy-name: mine, ", "", 1), old: reserved},
+		"reserved-more":   {kind: externalServices, spec: strings.Replace(reserved, "labels: {", "labels: {k8s.io/x: z, ", 1), old: reserved, refusal: "choose another key"},
+	}
+	for i, labels := range []string{"service.kubernetes.io/service-proxy-name: mine", "kubernetes.io/x: z", "app.kubernetes.io/managed-by: me", "fairlead.dev/x: z"} {
+		cases[fmt.Sprintf("reserved-label-%d", i)] = policyCase{kind: externalServices, spec: strings.TrimSuffix(database, "}") + ", service: {labels: {" + labels + "}}}", refusal: "spec.service.labels: a label of"}
+	}
+	for i, labels := range []string{"team: a, example.com/team: b, app.kubernetes.io/part-of: c", "notkubernetes.io/x: z, a-k8s.io: b"} {
+		cases[fmt.Sprintf("free-label-%d", i)] = policyCase{kind: externalServices, spec: strings.TrimSuffix(database, "}") + ", service: {labels: {" + labels + "}}}"}
+	}
+	named := func(names ...string) string {
+		var endpoints []string
+		for i, name := range names {
+			endpoints = append(endpoints, fmt.Sprintf("{name: e%d, dns: {name: %q}}", i, name))
+		}
+		return "{ports: [{name: sql, port: 5432}], endpoints: [" + strings.Join(endpoints, ", ") + "]}"
+	}
+	for i, name := range []string{"0x7f.1", "a.0xff.", "1.2.3"} {
+		cases[fmt.Sprintf("number-%d", i)] = policyCase{kind: externalServices, spec: named("db.example.com", name), refusal: "dns.name: the last label must not be a number"}
+	}
+	for i, name := range []string{"localhost.", "a.localhost."} {
+		cases[fmt.Sprintf("local-%d", i)] = policyCase{kind: externalServices, spec: named("db.example.com", name), refusal: "dns.name: in-cluster and localhost names"}
+	}
+	for i, name := range []string{"db.example.com", "notlocalhost.", "a1.b2"} {
+		cases[fmt.Sprintf("name-%d", i)] = policyCase{kind: externalServices, spec: named(name)}
+	}
+	cases["number-before"] = policyCase{kind: externalServices, spec: named("db.example.com", "0x7f.1"), old: named("0x7f.1")}
+	cases["number-beside"] = policyCase{kind: externalServices, spec: named("0x7f.1", "0x7f.2"), old: named("0x7f.1"), refusal: "last label"}
+	return cases
+}
+
+func publishingCases() map[string]policyCase {
+	const services, slices = "create services", "create endpointslices.discovery.k8s.io"
+	const fault, adopt = "networking.fairlead.dev/inject-fault", "networking.fairlead.dev/adopt-service"
+	const blackHole = "BlackHole for=10m at=2026-03-02T14:00:00Z"
+	later := strings.Replace(blackHole, "14", "15", 1)
+	secret := func(name string, suspend bool) string {
+		return fmt.Sprintf(`{suspend: %t, ports: [{name: web, port: 443}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {http: {}, tls: {caSecretName: %s}}}`, suspend, name)
+	}
+	const mayNotRead, mayNotInject, mayNotAdopt = "spec.healthCheck.tls.caSecretName: you may not get", "you may not update endpointslices", "you may not update the Service"
+	of := func(annotation, value, stored, rights, refusal string) policyCase {
+		c := policyCase{kind: externalServices, spec: database, annotations: note(annotation, value), rights: rights, refusal: refusal}
+		if stored != "-" {
+			c.old, c.stored = database, note(annotation, stored)
+		}
+		return c
+	}
+	return map[string]policyCase{
+		"claim-with-rights":    of(approvedBy, forged, "-", services+","+slices, ""),
+		"claim-without-slices": of(approvedBy, forged, "-", services, "you may not create endpointslices"),
+		"claim-without-rights": of(approvedBy, forged, "-", "", "you may not create services"),
+		"claim-instead":        of(approvedBy, forged, approvalBy("bob"), services, "you may not create endpointslices"),
+		"fault":                of(fault, blackHole, "-", "create endpointslices.discovery.k8s.io", mayNotInject),
+		"fault-with-right":     of(fault, blackHole, "-", "update endpointslices.discovery.k8s.io", ""),
+		"fault-added":          of(fault, blackHole, "", "", mayNotInject),
+		"fault-changed":        of(fault, later, blackHole, "", mayNotInject),
+		"fault-kept":           of(fault, blackHole, blackHole, "", ""),
+		"fault-ended":          of(fault, "", blackHole, "", ""),
+		"adoption":             of(adopt, "true", "-", "update services another", mayNotAdopt),
+		"adoption-with-right":  of(adopt, "true", "-", "update services adoption-with-right", ""),
+		"adoption-added":       of(adopt, "true", "false", "", mayNotAdopt),
+		"adoption-kept":        of(adopt, "true", "true", "", ""),
+		"no-adoption":          of(adopt, "no", "-", "", ""),
+		"adoption-resumed":     {kind: externalServices, spec: database, old: strings.Replace(database, "{", "{suspend: true, ", 1), annotations: note(adopt, "true"), stored: note(adopt, "true"), refusal: mayNotAdopt},
+		"secret":               {kind: externalServices, spec: secret("roots", false), rights: "get secrets other", refusal: mayNotRead},
+		"secret-with-right":    {kind: externalServices, spec: secret("roots", false), rights: "get secrets roots"},
+		"secret-changed":       {kind: externalServices, spec: secret("other", false), old: secret("roots", false), rights: "get secrets roots", refusal: mayNotRead},
+		"secret-kept":          {kind: externalServices, spec: strings.Replace(secret("roots", false), "443", "444", 1), old: secret("roots", false)},
+		"secret-suspended":     {kind: externalServices, spec: secret("roots", true), old: secret("roots", false)},
+		"secret-resumed":       {kind: externalServices, spec: secret("roots", false), old: secret("roots", true), refusal: mayNotRead},
+		// The webhook approves addresses of a writer who may not get the Secret, which is not checked again.
+		"secret-kept-with-claim": {kind: externalServices, spec: secret("roots", false), old: secret("roots", false), annotations: note(approvedBy, forged), rights: services + "," + slices},
+	}
+}
+
+const (
+	// restarted has targets by name and by selector.
+	restarted      = `{targets: [{kind: Deployment, name: web}, {kind: StatefulSet, selector: {matchLabels: {app: db}}}], triggers: [` + weekly + `]}`
+	restartedRight = "patch deployments.apps web,patch statefulsets.apps"
+)
+
+// extended returns a spec with further fields.
+func extended(spec, fields string) string { return strings.TrimSuffix(spec, "}") + ", " + fields + "}" }
+
+func restartCases() map[string]policyCase {
+	of := func(spec, old, rights, refusal string) policyCase {
+		return policyCase{kind: rebootPolicies, spec: spec, old: old, rights: rights, refusal: refusal}
+	}
+	told := func(annotation, value, stored, refusal string) policyCase {
+		return policyCase{kind: rebootPolicies, spec: restarted, old: restarted, annotations: note(annotation, value), stored: note(annotation, stored), refusal: refusal}
+	}
+	with := func(fields string) string { return extended(restarted, fields) }
+	probing := func(probe string) string {
+		return strings.Replace(restarted, "triggers: [", "cooldown: 10m, triggers: [{name: up, type: Probe, probe: {"+probe+"}}, ", 1)
+	}
+	const evicts, accounts = "create pods/eviction,get pods", "get deployments.apps web,list statefulsets.apps"
+	const restartNow, resume, onFault = "autoreboot.fairlead.dev/restart-now", "autoreboot.fairlead.dev/resume", "autoreboot.fairlead.dev/on-injected-fault"
+	const web, db, headers = "spec.targets[0]: you may not patch", "spec.targets[1]: you may not patch", "are not sent to another host than the pods"
+	evict, account := with("strategy: {type: Evict}"), with("serviceAccountName: robot")
+	impersonate := "impersonate serviceaccounts robot"
+	foreign := probing("httpGet: {host: api.example.com, port: 443, headers: [{name: cOOkie, value: x}]}")
+	return map[string]policyCase{
+		"all-rights":               of(restarted, "", restartedRight, ""),
+		"one-target":               of(restarted, "", "patch statefulsets.apps", web),
+		"another-workload":         of(restarted, "", "patch deployments.apps api,patch statefulsets.apps", web),
+		"a-name-of-all":            of(restarted, "", "patch deployments.apps web,patch statefulsets.apps db", db),
+		"evictions":                of(evict, "", evicts, ""),
+		"evictions-blindly":        of(evict, "", "create pods/eviction", "spec.strategy.type: you may not get pods"),
+		"evictions-without":        of(evict, "", restartedRight+",get pods", "spec.strategy.type: you may not create pods/eviction"),
+		"evictions-kept":           of(extended(evict, "historyLimit: 7"), evict, "", ""),
+		"account":                  of(account, "", impersonate+","+accounts, ""),
+		"account-without":          of(account, "", restartedRight+","+accounts, "spec.serviceAccountName: you may not impersonate"),
+		"account-blindly":          of(account, "", impersonate+",get deployments.apps web", "spec.targets[1]: you may not read"),
+		"account-changed":          of(with("serviceAccountName: admin"), account, impersonate+","+accounts, "spec.serviceAccountName: you may not impersonate"),
+		"account-removed":          of(restarted, account, impersonate+","+accounts, web),
+		"account-kept":             of(extended(account, "historyLimit: 7"), account, "", ""),
+		"commands":                 of(probing("exec: {command: [/check]}"), "", restartedRight, "spec.triggers[*].probe.exec: you may not create pods/exec"),
+		"commands-with-right":      of(probing("exec: {command: [/check]}"), "", restartedRight+",create pods/exec", ""),
+		"commands-changed":         of(probing("exec: {command: [/bin/sh]}"), probing("exec: {command: [/check]}"), "", "may not create pods/exec"),
+		"commands-kept":            of(extended(probing("exec: {command: [/check]}"), "historyLimit: 7"), probing("exec: {command: [/check]}"), "", ""),
+		"another-cron":             of(strings.Replace(restarted, "0 3", "0 4", 1), restarted, "", ""),
+		"another-target":           of(strings.Replace(restarted, "web", "api", 1), restarted, restartedRight, web),
+		"another-selector":         of(strings.Replace(restarted, "app: db", "app: web", 1), restarted, "", db),
+		"another-kind":             of(strings.Replace(restarted, "kind: Deployment", "kind: DaemonSet", 1), restarted, restartedRight, web),
+		"another-order":            of(`{targets: [{kind: StatefulSet, selector: {matchLabels: {app: db}}}, {kind: Deployment, name: web}], triggers: [`+weekly+`]}`, restarted, "", ""),
+		"resumed":                  of(restarted, with("suspend: true"), "", web),
+		"no-longer-a-dry-run":      of(with("dryRun: false"), with("dryRun: true"), "", web),
+		"suspended":                of(with("suspend: true"), restarted, "", ""),
+		"evictions-now":            of(evict, restarted, restartedRight, "may not create pods/eviction"),
+		"rollouts-now":             of(restarted, evict, evicts, web),
+		"restarted-now":            told(restartNow, "2", "1", web),
+		"restarted-before":         told(restartNow, "1", "1", ""),
+		"no-longer-restarted":      told(restartNow, "", "1", ""),
+		"resumed-now":              told(resume, "2026-03-02T14:00:00Z", "", web),
+		"restarted-for-faults":     told(onFault, "Restart", "Hold", web),
+		"restarted-for-faults-yet": told(onFault, "Restart", "Restart", ""),
+		"held-for-faults":          told(onFault, "Hold", "Restart", ""),
+		"claimed":                  told(approvedBy, forged, "", web),
+		"a-cookie":                 of(foreign, "", restartedRight, headers),
+		"a-token":                  of(probing("httpGet: {host: 192.0.2.1, port: 80, headers: [{name: Accept, value: x}, {name: authorization, value: x}]}"), restarted, "", headers),
+		"a-cookie-before":          of(extended(foreign, "historyLimit: 7"), foreign, "", ""),
+		"a-token-for-pods":         of(probing("httpGet: {port: 80, headers: [{name: Authorization, value: x}]}"), "", restartedRight, ""),
+		"no-token":                 of(probing("httpGet: {host: 192.0.2.1, port: 80, headers: [{name: Accept, value: x}]}"), "", restartedRight, ""),
+		"sixteen-targets":          of(largestPolicy(16, 0, 0), strings.Replace(largestPolicy(16, 0, 0), "app: n15", "app: m", 1), "", "spec.targets[15]: you may not patch"),
+		// What is checked costs no more than the API server allows: beyond, it would refuse the write.
+		"largest":                 of(largestPolicy(32, 16, 16), "", everything, ""),
+		"largest-changed":         of(strings.ReplaceAll(largestPolicy(32, 16, 16), "app: n", "app: m"), largestPolicy(32, 16, 16), everything, ""),
+		"largest-with-an-account": of(extended(largestPolicy(32, 16, 16), "serviceAccountName: robot"), largestPolicy(32, 16, 16), everything, ""),
+	}
+}
+
+// everything is the right to everything in the namespace.
+const everything = "* *.*"
+
+// largestPolicy has so many targets, triggers with 32 sources each, and gates, all of them selectors or names of their own.
+func largestPolicy(targets, triggers, gates int) string {
+	var t, r, g []string
+	for i := range targets {
+		t = append(t, fmt.Sprintf("{kind: Deployment, selector: {matchLabels: {app: n%d}}}", i))
+	}
+	for i := range triggers {
+		var sources []string
+		for j := range 32 {
+			sources = append(sources, fmt.Sprintf("{kind: Secret, selector: {matchLabels: {app: n%d-%d}}}", i, j))
+		}
+		r = append(r, fmt.Sprintf("{name: c%d, type: ConfigChange, configChange: {sources: [%s]}}", i, strings.Join(sources, ", ")))
+	}
+	for i := range gates {
+		g = append(g, fmt.Sprintf("{type: NoPods, selector: {matchLabels: {app: n%d}}}", i))
+	}
+	if len(r) == 0 {
+		r = []string{weekly}
+	}
+	return fmt.Sprintf("{targets: [%s], triggers: [%s], gates: [%s]}", strings.Join(t, ", "), strings.Join(r, ", "), strings.Join(g, ", "))
+}
+
+func readCases() map[string]policyCase {
+	const spec = `{targets: [{kind: Deployment, name: web}], triggers: [
+		{name: tls, type: CertificateRenewal, certificateRenewal: {secretName: web-tls}},
+		{name: config, type: ConfigChange, configChange: {sources: [{kind: Secret, name: creds}, {kind: ConfigMap, selector: {matchLabels: {app: web}}}]}},
+		{name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db}}]}`
+	all := []string{"patch deployments.apps web", "get secrets web-tls", "get secrets creds", "list configmaps", "get externalservices.networking.fairlead.dev db"}
+	of := func(spec, old, rights, refusal string) policyCase {
+		return policyCase{kind: rebootPolicies, spec: spec, old: old, rights: rights, refusal: refusal}
+	}
+	const tls, sources, external = "spec.triggers[0].certificateRenewal.secretName: you may not get this Secret", "spec.triggers[1].configChange.sources: you may not read", "spec.triggers[2].endpointsChange.externalServiceName: you may not get"
+	without := func(i int) string {
+		return strings.Join(append(append([]string{}, all[:i]...), all[i+1:]...), ",")
+	}
+	return map[string]policyCase{
+		"reads":              of(spec, "", strings.Join(all, ","), ""),
+		"reads-no-tls":       of(spec, "", without(1), tls),
+		"reads-no-creds":     of(spec, "", without(2), sources),
+		"reads-no-configs":   of(spec, "", without(3), sources),
+		"reads-get-of-all":   of(spec, "", without(3)+",get configmaps", sources),
+		"reads-no-external":  of(spec, "", without(4), external),
+		"reads-optional":     of(strings.Replace(spec, "name: creds", "name: creds, optional: true", 1), spec, "", ""),
+		"reads-another":      of(strings.Replace(spec, "name: creds", "name: root", 1), spec, "", sources),
+		"reads-another-kind": of(strings.Replace(spec, "kind: Secret", "kind: ConfigMap", 1), spec, "", sources),
+		"reads-another-tls":  of(strings.Replace(spec, "web-tls", "root-tls", 1), spec, "", tls),
+		"reads-selected":     of(strings.Replace(spec, "app: web", "app: api", 1), spec, "", sources),
+		"reads-claimed":      {kind: rebootPolicies, spec: spec, old: spec, annotations: note(approvedBy, forged), rights: all[0], refusal: tls},
+		"reads-resumed":      of(spec, extended(spec, "suspend: true"), all[0], tls),
+		"reads-twelve":       of(largestPolicy(1, 12, 0), strings.ReplaceAll(largestPolicy(1, 12, 0), "app: n11-", "app: m-"), "", "spec.triggers[11].configChange.sources: you may not read"),
+	}
+}
+
+func gateCases() map[string]policyCase {
+	cases := map[string]policyCase{
+		"sixteen-gates": {kind: rebootPolicies, spec: largestPolicy(1, 0, 16), old: strings.Replace(largestPolicy(1, 0, 16), "app: n15", "app: m", 1), refusal: "spec.gates[15]: you may not read"},
+		"gate-resumed":  {kind: rebootPolicies, spec: extended(restarted, "gates: [{type: NoPods, selector: {matchLabels: {app: job}}}]"), old: extended(restarted, "suspend: true, gates: [{type: NoPods, selector: {matchLabels: {app: job}}}]"), rights: restartedRight, refusal: "spec.gates[0]: you may not read"},
+	}
+	for name, c := range map[string]struct{ gate, right, other string }{
+		"pods":     {"{type: NoPods, selector: {matchLabels: {app: job}}}", "list pods", "get pods"},
+		"external": {"{type: ExternalServiceHealthy, name: db}", "get externalservices.networking.fairlead.dev db", "get externalservices.networking.fairlead.dev web"},
+		"workload": {"{type: WorkloadAvailable, kind: DaemonSet, name: agent}", "get daemonsets.apps agent", "get deployments.apps agent"},
+		"chaos":    {"{type: ChaosSurvived, name: drill}", "get chaospods.chaos.fairlead.dev drill", "get externalservices.networking.fairlead.dev drill"},
+	} {
+		gated := extended(restarted, "gates: ["+c.gate+"]")
+		cases["gate-"+name] = policyCase{kind: rebootPolicies, spec: gated, rights: restartedRight + "," + c.right}
+		cases["gate-"+name+"-without"] = policyCase{kind: rebootPolicies, spec: gated, rights: restartedRight + "," + c.other, refusal: "spec.gates[0]: you may not read"}
+		cases["gate-"+name+"-kept"] = policyCase{kind: rebootPolicies, spec: extended(gated, "historyLimit: 7"), old: gated}
+		cases["gate-"+name+"-added"] = policyCase{kind: rebootPolicies, spec: gated, old: restarted, refusal: "spec.gates[0]: you may not read"}
+	}
+	return cases
+}
+
+func chaosCases() map[string]policyCase {
+	of := func(spec, old, rights, refusal string) policyCase {
+		return policyCase{kind: chaosPods, spec: spec, old: old, rights: rights, refusal: refusal}
+	}
+	with := func(fields string) string { return extended(drill, fields) }
+	const canary = `{target: {template: {spec: {containers: [{name: c, image: nginx}]}}}, schedule: {interval: 1h}, action: {type: Delete}}`
+	const evicts, noEviction = "create pods/eviction,get pods", "spec.action.type: you may not create pods/eviction"
+	account := with("serviceAccountName: robot")
+	return map[string]policyCase{
+		"kills":                   of(drill, "", evicts, ""),
+		"kills-blindly":           of(drill, "", "create pods/eviction", "spec.target: you may not read pods"),
+		"kills-without":           of(drill, "", "delete pods,get pods", noEviction),
+		"deletes":                 of(with("action: {type: Delete}"), "", "delete pods,get pods", ""),
+		"deletes-without":         of(with("action: {type: Delete}"), "", evicts, "spec.action.type: you may not delete pods"),
+		"deletes-now":             of(with("action: {type: Delete}"), drill, evicts, "spec.action.type: you may not delete pods"),
+		"canary":                  of(canary, "", "delete pods,create pods", ""),
+		"canary-without":          of(canary, "", "delete pods", "spec.target.template: you may not create pods in"),
+		"canary-killing":          of(canary, "", "create pods", "spec.action.type: you may not delete pods in"),
+		"kills-as":                of(account, "", "impersonate serviceaccounts robot,list pods", ""),
+		"kills-as-blindly":        of(account, "", "impersonate serviceaccounts robot,get pods", "spec.target: you may not read pods"),
+		"kills-as-without":        of(account, "", evicts, "spec.serviceAccountName: you may not impersonate"),
+		"kills-as-another":        of(account, with("serviceAccountName: maid"), "list pods", "spec.serviceAccountName: you may not impersonate"),
+		"kills-as-itself":         of(drill, account, "list pods", noEviction),
+		"count":                   of(with("count: 2"), drill, "", ""),
+		"earnest":                 of(with("dryRun: false"), with("dryRun: true"), "get pods", noEviction),
+		"earnest-without-default": of(with("dryRun: false"), drill, "get pods", noEviction),
+		"kills-resumed":           of(with("dryRun: false"), with("dryRun: false, suspend: true"), "get pods", noEviction),
+		"kills-another":           of(strings.Replace(drill, "web", "api", 1), drill, "get pods", noEviction),
+		"kills-now":               {kind: chaosPods, spec: drill, old: drill, annotations: note("chaos.fairlead.dev/run-now", "now"), rights: "get pods", refusal: noEviction},
+		"kills-again":             {kind: chaosPods, spec: drill, old: drill, annotations: note("chaos.fairlead.dev/resume", "now"), rights: "get pods", refusal: noEviction},
+		"kills-before":            {kind: chaosPods, spec: with("count: 2"), old: drill, annotations: note("chaos.fairlead.dev/run-now", "now"), stored: note("chaos.fairlead.dev/run-now", "now")},
+		"kills-claimed":           {kind: chaosPods, spec: drill, old: drill, annotations: note(approvedBy, forged), rights: "get pods", refusal: noEviction},
+	}
+}
