@@ -11,14 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
@@ -149,27 +147,4 @@ func (s *suite) writePolicyCase(policy string, c policyCase, name string, old *u
 		return fmt.Errorf("%s is to be refused by %s with %q: %w", name, policy, c.refusal, err)
 	}
 	return nil
-}
-
-func TestTheTypesOfAllPoliciesAreRight(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	policies, _ := s.boundPolicies()
-	for _, object := range policies { // without a binding none is in force
-		s.Must(s.Client.Create(s.Context(), object))
-	}
-	for _, object := range policies {
-		var policy admissionv1.ValidatingAdmissionPolicy
-		s.Eventually(func() error {
-			s.Must(s.Client.Get(s.Context(), client.ObjectKeyFromObject(object), &policy))
-			if policy.Status.ObservedGeneration != policy.Generation {
-				return fmt.Errorf("kube-controller-manager has not checked the types of policy %s", policy.Name)
-			}
-			return nil
-		})
-		if checked := policy.Status.TypeChecking; checked != nil && len(checked.ExpressionWarnings) > 0 {
-			t.Errorf("%s: %s", policy.Name, framework.Text(checked.ExpressionWarnings))
-		}
-		s.Must(s.Client.Delete(s.Context(), object))
-	}
 }

@@ -125,8 +125,9 @@ func publishingCases() map[string]policyCase {
 		"secret-kept":          {kind: externalServices, spec: strings.Replace(secret("roots", false), "443", "444", 1), old: secret("roots", false)},
 		"secret-suspended":     {kind: externalServices, spec: secret("roots", true), old: secret("roots", false)},
 		"secret-resumed":       {kind: externalServices, spec: secret("roots", false), old: secret("roots", true), refusal: mayNotRead},
-		// The webhook approves addresses of a writer who may not get the Secret, which is not checked again.
-		"secret-kept-with-claim": {kind: externalServices, spec: secret("roots", false), old: secret("roots", false), annotations: note(approvedBy, forged), rights: services + "," + slices},
+		// The webhook approves addresses of a writer who may not get the Secret or update the Service, which is not checked again.
+		"adoption-kept-with-claim": {kind: externalServices, spec: database, old: database, annotations: map[string]string{adopt: "true", approvedBy: forged}, stored: note(adopt, "true"), rights: services + "," + slices},
+		"secret-kept-with-claim":   {kind: externalServices, spec: secret("roots", false), old: secret("roots", false), annotations: note(approvedBy, forged), rights: services + "," + slices},
 	}
 }
 
@@ -170,6 +171,7 @@ func restartCases() map[string]policyCase {
 		"account-blindly":          of(account, "", impersonate+",get deployments.apps web", "spec.targets[1]: you may not read"),
 		"account-changed":          of(with("serviceAccountName: admin"), account, impersonate+","+accounts, "spec.serviceAccountName: you may not impersonate"),
 		"account-removed":          of(restarted, account, impersonate+","+accounts, web),
+		"account-evicting-kept":    of(extended(account, "strategy: {type: Evict}, historyLimit: 7"), extended(account, "strategy: {type: Evict}"), "", ""),
 		"account-kept":             of(extended(account, "historyLimit: 7"), account, "", ""),
 		"commands":                 of(probing("exec: {command: [/check]}"), "", restartedRight, "spec.triggers[*].probe.exec: you may not create pods/exec"),
 		"commands-with-right":      of(probing("exec: {command: [/check]}"), "", restartedRight+",create pods/exec", ""),
