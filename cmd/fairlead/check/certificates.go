@@ -10,11 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strconv"
 	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -23,15 +21,6 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
-// serving returns a Deployment that serves webhooks; false where there is none.
-func (r *run) serving() (deployment, bool) {
-	i := slices.IndexFunc(r.deployments, func(d deployment) bool { return d.configuration.Webhook.Enabled })
-	if i < 0 {
-		return deployment{}, false
-	}
-	return r.deployments[i], true
-}
-
 // client is where an API server finds a webhook, and whom it trusts there.
 type client struct {
 	object             string // that holds it
@@ -39,21 +28,6 @@ type client struct {
 	namespace, service string
 	port               int32
 	bundle             []byte
-}
-
-// hook is a webhook of either kind of configuration.
-type hook struct {
-	name         string
-	rules        []admissionregistrationv1.RuleWithOperations
-	selector     *metav1.LabelSelector
-	clientConfig admissionregistrationv1.WebhookClientConfig
-	ignored      bool // where it does not respond
-}
-
-// configuration is one of the two webhook configurations.
-type configuration struct {
-	object string
-	hooks  []hook
 }
 
 // clients are those of the conversion webhooks and of the configurations.
@@ -65,79 +39,12 @@ func (r *run) clients() (all []client) {
 	}
 	for _, c := range r.configurations {
 		for _, h := range c.hooks {
-			if service := h.clientConfig.Service; service != nil {
-				all = append(all, client{c.object, h.name, service.Namespace, service.Name, ptr.Deref(service.Port, 443), h.clientConfig.CABundle})
+			if service := h.ClientConfig.Service; service != nil {
+				all = append(all, client{c.object, h.Name, service.Namespace, service.Name, ptr.Deref(service.Port, 443), h.ClientConfig.CABundle})
 			}
 		}
 	}
 	return all
-}
-
-// checkWebhooks checks that the webhook configurations are there, cover all kinds, and lead to the operator.
-func (r *run) checkWebhooks(ctx context.Context) {
-	d, found := r.serving()
-	if !found {
-		return
-	}
-	hooks := r.Kubernetes.AdmissionregistrationV1()
-	const missing = "apply the manifests of this installation"
-	name := d.configuration.Webhook.MutatingConfiguration
-	object := "MutatingWebhookConfiguration " + name
-	if read, err := hooks.MutatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{}); err != nil {
-		r.results = append(r.results, unread(CheckWebhooks, object, "get on mutatingwebhookconfigurations.admissionregistration.k8s.io", err, missing))
-	} else {
-		c := configuration{object: object}
-		for _, h := range read.Webhooks {
-			c.hooks = append(c.hooks, hook{h.Name, h.Rules, h.NamespaceSelector, h.ClientConfig, ignores(h.FailurePolicy)})
-		}
-		r.checkConfiguration(c, d)
-	}
-	name = d.configuration.Webhook.ValidatingConfiguration
-	object = "ValidatingWebhookConfiguration " + name
-	if read, err := hooks.ValidatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{}); err != nil {
-		r.results = append(r.results, unread(CheckWebhooks, object, "get on validatingwebhookconfigurations.admissionregistration.k8s.io", err, missing))
-	} else {
-		c := configuration{object: object}
-		for _, h := range read.Webhooks {
-			c.hooks = append(c.hooks, hook{h.Name, h.Rules, h.NamespaceSelector, h.ClientConfig, ignores(h.FailurePolicy)})
-		}
-		r.checkConfiguration(c, d)
-	}
-}
-
-func ignores(policy *admissionregistrationv1.FailurePolicyType) bool {
-	return policy != nil && *policy == admissionregistrationv1.Ignore
-}
-
-func (r *run) checkConfiguration(c configuration, d deployment) {
-	r.configurations = append(r.configurations, c)
-	result := Result{CheckWebhooks, c.object, OK, "covers all kinds", ""}
-	for _, kind := range r.definitions {
-		if c.hookOf(kind) == nil {
-			result = Result{CheckWebhooks, c.object, Failed, "it has no webhook for " + kind.crd.Name, "apply the manifests of this installation"}
-		}
-	}
-	for _, h := range c.hooks {
-		service := h.clientConfig.Service
-		if service != nil && (service.Namespace != r.namespace || service.Name != d.configuration.Service.Name) {
-			result = Result{CheckWebhooks, c.object, Failed,
-				fmt.Sprintf("webhook %s names Service %s/%s, and the operator serves at %s/%s", h.name, service.Namespace, service.Name, r.namespace, d.configuration.Service.Name),
-				"apply the manifests of this installation"}
-		}
-	}
-	r.results = append(r.results, result)
-}
-
-// hookOf returns the webhook for a kind; nil where there is none.
-func (c configuration) hookOf(kind definition) *hook {
-	for i, h := range c.hooks {
-		for _, rule := range h.rules {
-			if slices.Contains(rule.APIGroups, kind.Group) && slices.Contains(rule.Resources, kind.Plural) {
-				return &c.hooks[i]
-			}
-		}
-	}
-	return nil
 }
 
 // checkCertificates checks what is served, and that every API server trusts it.

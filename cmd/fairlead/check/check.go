@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/dynamic"
@@ -140,6 +141,19 @@ func (c *Checker) ping(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("the API server does not answer: %w", context.Cause(ctx))
 	}
+}
+
+// concurrently calls do for each of n numbers, several at a time.
+func concurrently(n int, do func(i int)) {
+	var group sync.WaitGroup
+	for worker := range concurrency {
+		group.Go(func() {
+			for i := worker; i < n; i += concurrency {
+				do(i)
+			}
+		})
+	}
+	group.Wait()
 }
 
 func (r *run) report() Report {

@@ -9,13 +9,14 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
-	"sync"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 )
 
@@ -65,15 +66,7 @@ func (r *run) checkDryRuns(ctx context.Context) {
 		}
 	}
 	results := make([]Result, len(all))
-	var group sync.WaitGroup
-	for worker := range concurrency {
-		group.Go(func() {
-			for i := worker; i < len(all); i += concurrency {
-				results[i] = all[i]()
-			}
-		})
-	}
-	group.Wait()
+	concurrently(len(all), func(i int) { results[i] = all[i]() })
 	r.results = append(r.results, results...)
 }
 
@@ -97,9 +90,9 @@ func (r *run) leftOut(d definition, namespace labels.Set) string {
 		if h == nil {
 			continue
 		}
-		selector, err := metav1.LabelSelectorAsSelector(h.selector)
+		selector, err := metav1.LabelSelectorAsSelector(h.NamespaceSelector)
 		if err != nil || !selector.Matches(namespace) {
-			return "webhook " + h.name
+			return "webhook " + h.Name
 		}
 	}
 	return ""
@@ -133,7 +126,7 @@ var policies = regexp.MustCompile(`ValidatingAdmissionPolicy '[a-z0-9-]*fairlead
 // ignored reports whether requests pass where a webhook of the kind does not respond, or whether this is not known.
 func (r *run) ignored(d definition) bool {
 	for _, c := range r.configurations {
-		if h := c.hookOf(d); h == nil || h.ignored {
+		if h := c.hookOf(d); h == nil || ptr.Deref(h.FailurePolicy, admissionregistrationv1.Fail) == admissionregistrationv1.Ignore {
 			return true
 		}
 	}

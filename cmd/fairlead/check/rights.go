@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -129,22 +128,19 @@ func (r *run) missing(ctx context.Context, user, namespace string, rights []auth
 	defer cancel(nil)
 	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"}
 	denied := make([]bool, len(rights))
-	var group sync.WaitGroup
-	for worker := range concurrency {
-		group.Go(func() {
-			for i := worker; i < len(rights) && ctx.Err() == nil; i += concurrency {
-				review, err := r.Kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
-					Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Groups: groups, ResourceAttributes: &rights[i]},
-				}, metav1.CreateOptions{})
-				if err != nil {
-					cancel(err)
-					return
-				}
-				denied[i] = !review.Status.Allowed
-			}
-		})
-	}
-	group.Wait()
+	concurrently(len(rights), func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
+		review, err := r.Kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Groups: groups, ResourceAttributes: &rights[i]},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			cancel(err)
+			return
+		}
+		denied[i] = !review.Status.Allowed
+	})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
