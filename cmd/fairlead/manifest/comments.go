@@ -13,15 +13,25 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// maxNamed bounds the fields that a note names.
+const maxNamed = 20
+
 // comments returns the comments of some nodes and of all below them, except those of values that the document has
 // elsewhere.
-func (w *writer) comments(nodes ...*yaml.Node) (all string) {
-	for _, n := range nodes {
-		if n != nil && !w.placed[n] {
-			all = joinComments(all, n.HeadComment, n.LineComment, w.comments(n.Content...), n.FootComment)
+func (w *writer) comments(nodes ...*yaml.Node) string {
+	var all []string
+	var add func(nodes []*yaml.Node)
+	add = func(nodes []*yaml.Node) {
+		for _, n := range nodes {
+			if !w.placed[n] {
+				all = append(all, n.HeadComment, n.LineComment)
+				add(n.Content)
+				all = append(all, n.FootComment)
+			}
 		}
 	}
-	return strings.Trim(all, "\n")
+	add(nodes)
+	return strings.Trim(joinComments(all...), "\n")
 }
 
 // joinComments joins those that are not empty. The blank line that one begins with stays.
@@ -32,10 +42,12 @@ func joinComments(comments ...string) string {
 // moveComments puts the comments of removed members before the field that replaces them, or else before the next
 // member that is kept, or at the end.
 func (w *writer) moveComments(out *yaml.Node, keys map[string]*yaml.Node, n *Node, at place) {
-	var left string
-	var from []string // the fields whose comments are left
+	var left, from []string // comments, and the fields whose comments they are
 	var line int
 	note := func(to string) {
+		if len(from) > maxNamed {
+			from = append(from[:maxNamed], "...")
+		}
 		if len(from) > 0 {
 			w.notes = append(w.notes, Note{line, fmt.Sprintf("comments of removed fields were moved to %s: those of %s", to, strings.Join(from, ", "))})
 		}
@@ -56,7 +68,7 @@ func (w *writer) moveComments(out *yaml.Node, keys map[string]*yaml.Node, n *Nod
 				key.HeadComment = joinComments(key.HeadComment, w.comments(&layout))
 			}
 			note(join(at.path, m.Key))
-			key.HeadComment, left = joinComments(left, key.HeadComment), ""
+			key.HeadComment, left = joinComments(append(left, key.HeadComment)...), nil
 			continue
 		}
 		comments := w.comments(m.layout, m.Value.layout)
@@ -73,13 +85,13 @@ func (w *writer) moveComments(out *yaml.Node, keys map[string]*yaml.Node, n *Nod
 				line = m.Line
 			}
 			from = append(from, join(at.path, m.Key))
-			left = joinComments(left, comments)
+			left = append(left, comments)
 		}
 	}
-	if last := len(out.Content) - 2; last >= 0 && left != "" {
+	if last := len(out.Content) - 2; last >= 0 && len(left) > 0 {
 		note("the end of " + cmp.Or(at.path, "the object"))
 		foot := &out.Content[last].FootComment
-		*foot = joinComments(*foot, "\n"+strings.TrimPrefix(left, "\n"))
+		*foot = joinComments(*foot, "\n"+strings.TrimPrefix(joinComments(left...), "\n"))
 	}
 }
 

@@ -79,6 +79,9 @@ func TestRewriteKeepsCommentsOrderAndStyle(t *testing.T) {
 		"a comment after a bracket": {
 			"spec: [ # a\n  b ]\nkind: x\n", "{spec: [b], kind: w}", "spec: [\n  # a\n  b]\nkind: w\n",
 		},
+		"a bracket in a text": {
+			"spec: |\n  a [ # b\n\n  c\nkind: x\n", "{spec: \"a [ # b\\n\\nc\\n\", kind: w}", "spec: |\n  a [ # b\n\n  c\nkind: w\n",
+		},
 		"a comment after the key of what becomes empty": {
 			"spec: # a\n  # b\n  first: c # d\nkind: x\n", "{spec: {}, kind: x}", "# b\n# d\n\nspec: {} # a\nkind: x\n",
 		},

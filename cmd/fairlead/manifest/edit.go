@@ -19,21 +19,20 @@ func (d *Document) edit(to *Node, expand bool) ([]byte, []Note, error) {
 	text := bytes.TrimPrefix(d.text, bom)
 	mark, crlf := d.text[:len(d.text)-len(text)], bytes.Contains(text, []byte("\r\n"))
 	head, body, tail := frame(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")))
-	body = afterBracket.ReplaceAll(body, []byte("$1\n$2"))
-	document, err := decodeDocument(yaml.NewDecoder(bytes.NewReader(body)))
-	if err != nil || len(document.Content) == 0 {
-		return nil, nil, errors.Join(err, errUnwritable)
+	above := d.line - 1 + bytes.Count(head, []byte("\n"))
+	l, err := readLayout(afterBracket.ReplaceAll(body, []byte("$1\n$2")), above, expand)
+	if err != nil || !l.root.is(d.Root.Exact()) { // the bracket was in a text
+		if l, err = readLayout(body, above, expand); err != nil {
+			return nil, nil, err
+		}
 	}
 	w := writer{removed: map[string][]*Node{}, placed: map[*yaml.Node]bool{}}
-	comments := w.comments(document)
+	document := l.document
+	document.Content[0] = w.node(l.root.merge(to), place{})
 	step, compact := indentation(body)
-	keepBlankLines(document, strings.Split(string(body), "\n"))
-	b := builder{above: d.line - 1 + bytes.Count(head, []byte("\n")), expand: expand}
-	root := b.node(document.Content[0], 0)
-	document.Content[0] = w.node(root.merge(to), place{})
 	written, err := encode(document, step, compact)
-	if lost := lostComments(comments, written); err == nil && len(lost) > 0 {
-		w.notes = append(w.notes, Note{root.Line, "comments of the document were moved above it: their place is gone"})
+	if lost := lostComments(l.comments, written); err == nil && len(lost) > 0 {
+		w.notes = append(w.notes, Note{l.root.Line, "comments of the document were moved above it: their place is gone"})
 		document.HeadComment = joinComments(document.HeadComment, strings.Join(lost, "\n"))
 		written, err = encode(document, step, compact)
 	}
@@ -52,6 +51,41 @@ func (d *Document) edit(to *Node, expand bool) ([]byte, []Note, error) {
 	}
 	before, after := countAnchors(d.Root.layout, map[string]int{}), countAnchors(document, map[string]int{})
 	return slices.Concat(mark, written), append(w.notes, d.lostAnchors(d.Root.layout, before, after)...), nil
+}
+
+// layout is a document as the library reads it, with the Node of its value, and all of its comments.
+type layout struct {
+	document *yaml.Node
+	root     *Node
+	comments string
+}
+
+func readLayout(body []byte, above int, expand bool) (l layout, err error) {
+	if l.document, err = decodeDocument(yaml.NewDecoder(bytes.NewReader(body))); err != nil || len(l.document.Content) == 0 {
+		return l, errors.Join(err, errUnwritable)
+	}
+	l.comments = new(writer).comments(l.document)
+	keepBlankLines(l.document, strings.Split(string(body), "\n"))
+	b := builder{above: above, expand: expand}
+	l.root = b.node(l.document.Content[0], 0)
+	return l, nil
+}
+
+// expand writes out what aliases and merge keys directly in a node bring.
+func (n *Node) expand() {
+	n.layout.Anchor, n.layout.Content = "", nil
+	for i := range n.Members {
+		m := &n.Members[i]
+		m.merged = false
+		if m.layout.Kind == yaml.AliasNode {
+			m.layout = m.layout.Alias
+		}
+		m.layout.Anchor = ""
+		n.layout.Content = append(n.layout.Content, m.layout, m.Value.layout)
+	}
+	for _, item := range n.Items {
+		n.layout.Content = append(n.layout.Content, item.layout)
+	}
 }
 
 // frame cuts a document into the lines up to its first marker, its value, and the lines from its last marker.

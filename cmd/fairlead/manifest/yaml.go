@@ -196,23 +196,6 @@ func (b *builder) node(from *yaml.Node, depth int) *Node {
 	return n
 }
 
-// expand writes out what aliases and merge keys directly in a node bring.
-func (n *Node) expand() {
-	n.layout.Anchor, n.layout.Content = "", nil
-	for i := range n.Members {
-		m := &n.Members[i]
-		m.merged = false
-		if m.layout.Kind == yaml.AliasNode {
-			m.layout = m.layout.Alias
-		}
-		m.layout.Anchor = ""
-		n.layout.Content = append(n.layout.Content, m.layout, m.Value.layout)
-	}
-	for _, item := range n.Items {
-		n.layout.Content = append(n.layout.Content, item.layout)
-	}
-}
-
 func (b *builder) at(from *yaml.Node) Position { return Position{b.above + from.Line, from.Column} }
 
 func (b *builder) fail(from *yaml.Node, message string) {
