@@ -16,6 +16,7 @@ func TestTextConvertsOurObjectsAndNothingElse(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"empty":                   {"", ""},
 		"without metadata":        {old + "spec:\n  last: z\n  old: x # y\n", "apiVersion: toys.example.com/v1\nkind: Toy\nspec:\n  # y\n  new: x\n  last: z\n"},
+		"a value of a wrong type": {old + "spec: {old: 5, last: z}\n", "apiVersion: toys.example.com/v1\nkind: Toy\nspec: {new: 5, last: z}\n"},
 		"there already":           {"{apiVersion:   toys.example.com/v1, kind: Toy}", "{apiVersion:   toys.example.com/v1, kind: Toy}"},
 		"only mentioned":          {"a: toys.example.com/v1alpha1 # x\n", "a: toys.example.com/v1alpha1 # x\n"},
 		"of another group":        {"apiVersion: my.toys.example.com/v1alpha1\nkind: Toy\n", "apiVersion: my.toys.example.com/v1alpha1\nkind: Toy\n"},

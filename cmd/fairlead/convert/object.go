@@ -106,9 +106,7 @@ func (c *converter) object(n *manifest.Node, kind *Kind, version string) *manife
 		return n
 	}
 	label := kind.Kind + " " + name(n)
-	if c.first == "" {
-		c.first = label
-	}
+	c.first = cmp.Or(c.first, label)
 	c.stale(n, label, version)
 	if c.conversion.DropRestore {
 		if dropped := drop(converted, c.conversion.Annotations); len(dropped) > 0 {
@@ -179,25 +177,18 @@ func (c *Conversion) object(object *manifest.Node, kind *Kind) (converted *manif
 			converted.Remove(part)
 		}
 	}
-	return converted, sortFields(converted, answer, kind.Types[c.To])
+	sortFields(converted, answer, kind.Types[c.To])
+	return converted, nil
 }
 
-// sortFields puts the fields of a converted object in the order of its Go type.
-func sortFields(object *manifest.Node, raw []byte, of reflect.Type) error {
+// sortFields puts the fields of a converted object in the order of its Go type, as far as it fits into that.
+func sortFields(object *manifest.Node, raw []byte, of reflect.Type) {
 	typed := reflect.New(of).Interface()
-	if err := json.Unmarshal(raw, typed); err != nil {
-		return err
+	_ = json.Unmarshal(raw, typed)
+	raw, _ = json.Marshal(typed)
+	if sorted, err := manifest.ParseJSON(raw); err == nil {
+		object.SortLike(sorted)
 	}
-	raw, err := json.Marshal(typed)
-	if err != nil {
-		return err
-	}
-	sorted, err := manifest.ParseJSON(raw)
-	if err != nil {
-		return err
-	}
-	object.SortLike(sorted)
-	return nil
 }
 
 // checkMetadata refuses metadata that a converter would not return whole.

@@ -3,7 +3,10 @@
 
 package manifest
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 // merge returns the node with the value of another one: n itself where they are the same, and otherwise a node that
 // refers to n. Members that stay keep their order, and new ones are added in the order that they have in the other.
@@ -56,28 +59,4 @@ func (n *Node) place(order []Member, added int) int {
 }
 
 // is reports whether the node has a value, with json.Number for numbers.
-func (n *Node) is(value any) bool {
-	switch value := value.(type) {
-	case map[string]any:
-		if n.Kind != Mapping || len(n.Members) != len(value) {
-			return false
-		}
-		for i := range n.Members {
-			if other, has := value[n.Members[i].Key]; !has || !n.Members[i].Value.is(other) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		if n.Kind != Sequence || len(n.Items) != len(value) {
-			return false
-		}
-		for i, item := range value {
-			if !n.Items[i].is(item) {
-				return false
-			}
-		}
-		return true
-	}
-	return n.Kind == Scalar && n.Value == value
-}
+func (n *Node) is(value any) bool { return reflect.DeepEqual(n.Exact(), value) }
