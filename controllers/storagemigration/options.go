@@ -60,11 +60,11 @@ type Options struct {
 func (o Options) withDefaults() (Options, error) {
 	switch {
 	case o.Definitions == nil:
-		return o, errors.New("migration: Options.Definitions is nil")
+		return o, errors.New("storage migration: Options.Definitions is nil")
 	case o.Objects == nil:
-		return o, errors.New("migration: Options.Objects is nil")
+		return o, errors.New("storage migration: Options.Objects is nil")
 	case len(o.Names) == 0:
-		return o, errors.New("migration: Options.Names is empty")
+		return o, errors.New("storage migration: Options.Names is empty")
 	}
 	if o.Rate <= 0 {
 		o.Rate = 20

@@ -75,7 +75,7 @@ func New(o Options) (*Recorder, error) {
 		Options: o, queue: make(chan Event, queueSize), recent: map[dedupeKey]struct{}{},
 		limiter: flowcontrol.NewTokenBucketRateLimiter(perSecond, burst),
 		counts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "fairlead_notices_total",
+			Name: "fairlead_events_total",
 			Help: "Events about stored objects that are broken: written, there already by another replica, dropped since there were too many, or failed.",
 		}, []string{"result"}),
 	}

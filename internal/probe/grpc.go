@@ -137,7 +137,7 @@ func (p presetCredentials) ClientHandshake(_ context.Context, _ string, conn net
 }
 
 func (presetCredentials) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return nil, nil, errors.New("probing: a probe is a client")
+	return nil, nil, errors.New("probe: a probe is a client")
 }
 
 func (p presetCredentials) Info() credentials.ProtocolInfo {

@@ -146,7 +146,7 @@ func New(o Options) *Prober {
 		p.initErr = p.metrics.register(o.Registerer)
 	}
 	if o.Dial == nil {
-		p.initErr = errors.New("probing: Options.Dial is required")
+		p.initErr = errors.New("probe: Options.Dial is required")
 	}
 	return p
 }

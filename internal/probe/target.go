@@ -69,7 +69,7 @@ type object struct {
 	succeeding int
 	// results counts the results, and lastSuccess is the number of the last success.
 	results, lastSuccess uint64
-	// requireThreshold is Options.Patient.
+	// requireThreshold is Options.RequireThreshold.
 	requireThreshold bool
 }
 

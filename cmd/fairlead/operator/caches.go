@@ -183,14 +183,14 @@ func ownKinds() []schema.GroupVersionKind {
 func (a *assembly) reportUndecodable(p *parts) error {
 	eventRecorder, err := events.New(events.Options{
 		Client: a.client.EventsV1(), Instance: a.identity.id, Clock: a.Clock,
-		Logger: a.Logger.WithName("notices"), Registerer: a.Metrics,
+		Logger: a.Logger.WithName("events"), Registerer: a.Metrics,
 	})
 	if err != nil {
-		return fmt.Errorf("notices: %w", err)
+		return fmt.Errorf("events of broken objects: %w", err)
 	}
 	a.recordEvent = a.withinRights(eventRecorder.Record)
 	a.undecodable = tolerantcache.NewUndecodable(tolerantcache.UndecodableOptions{
-		Logger:        a.Logger.WithName("containment"),
+		Logger:        a.Logger.WithName("undecodable"),
 		OnUndecodable: func(e tolerantcache.Entry) { eventRecorder.Record(undecodableEvent(e)) },
 	})
 	if err := a.Metrics.Register(a.undecodable); err != nil {

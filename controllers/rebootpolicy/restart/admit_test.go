@@ -62,7 +62,7 @@ func obstacles() []obstacle {
 	}
 }
 
-// waiting is a bench whose second workload, of a higher wave, would start.
+// pendingSuite returns a suite whose second workload, of a higher wave, would start.
 func pendingSuite(t *testing.T) *suite {
 	b := newSuite(t, "a", "b")
 	b.workload(1).Wave = 1

@@ -193,7 +193,7 @@ func (s *Sources) notify(owners []types.NamespacedName) {
 // MaxSelected is how many sources a selector may match.
 const MaxSelected = 64
 
-// ErrTooMany means that a selector matches more than MostSelected sources.
+// ErrTooMany means that a selector matches more than MaxSelected sources.
 var ErrTooMany = errors.New("too many sources")
 
 // Select returns the sources of the owner's namespace whose labels match, ordered by name. The owner
