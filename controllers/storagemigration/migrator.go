@@ -42,6 +42,7 @@ type migration struct {
 	failed  []string
 	failure error
 
+	retries   int       // since the last time that it went well
 	began     time.Time // when the first walk did; zero before
 	rewritten int       // objects, since then
 	logged    string    // the last status that was logged
@@ -103,7 +104,10 @@ func (m *Migrator) reconcile(ctx context.Context, name string) time.Duration {
 		return m.Interval
 	}
 	if err != nil {
-		status, after = err.Error(), m.Interval
+		status, after = err.Error(), min(minRetry<<min(s.retries, 16), m.Interval)
+		s.retries++
+	} else {
+		s.retries = 0
 	}
 	m.mu.Lock()
 	m.status[name] = status
@@ -111,7 +115,7 @@ func (m *Migrator) reconcile(ctx context.Context, name string) time.Duration {
 	if s.logged != status {
 		s.logged = status
 		if err != nil {
-			m.Logger.Error(err, "objects are not stored at the storage version yet", "definition", name, "retry", m.Interval.String())
+			m.Logger.Error(err, "objects are not stored at the storage version yet", "definition", name, "retry", after.String())
 		} else {
 			m.Logger.Info("storage migration: "+status, "definition", name)
 		}
@@ -119,7 +123,7 @@ func (m *Migrator) reconcile(ctx context.Context, name string) time.Duration {
 	return after
 }
 
-// advance returns the status of a migration, and after what time to go on. Errors are retried after the interval.
+// advance returns the status of a migration, and after what time to go on.
 func (m *Migrator) advance(ctx context.Context, name string, s *migration) (string, time.Duration, error) {
 	crd, err := m.Definitions.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -133,7 +137,7 @@ func (m *Migrator) advance(ctx context.Context, name string, s *migration) (stri
 		return "", 0, err
 	}
 	if !g.same(s.goal) {
-		*s = migration{goal: g, since: time.Now(), logged: s.logged}
+		*s = migration{goal: g, since: time.Now(), retries: s.retries, logged: s.logged}
 	}
 	reached := g.reached(crd)
 	m.metrics.completed(g.kind, reached)

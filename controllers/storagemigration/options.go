@@ -23,6 +23,8 @@ const (
 	pageSize = 500
 	// maxFailed is how many objects that failed are attempted again by themselves. With more of them all are.
 	maxFailed = 1000
+	// minRetry is the pause after a first error. It doubles, up to the interval.
+	minRetry = 2 * time.Second
 	// maxFailures is how many failures in a row, of a cause that is not known, pause a pass.
 	maxFailures = 5
 )

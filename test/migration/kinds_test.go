@@ -15,7 +15,7 @@ import (
 type kind struct {
 	name, resource, group string
 	// count is how many good objects there are. Of the first kind that is migrated there are more than
-	// a page has, so that a position is kept.
+	// a page has.
 	count int
 	// old and new are specs at v1alpha1 and at v1 in YAML, with the object's number in place of %d. Of
 	// each the other version cannot say all. They say themselves what v1alpha1 implies: conversion does.

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/fairlead-dev/fairlead/controllers/storagemigration"
 )
 
 // migrating is slow enough for a leader to be killed on its way. There is one API server, and nothing is
@@ -83,16 +81,13 @@ func (w *upgradeSuite) floor() {
 	w.Apply(w.Kubectl("kustomize", w.Kustomization("components: [CONFIG/admission-policy]\n")), "--server-side")
 }
 
-// midway waits until the leader has noted that it came past the first page of a kind.
+// midway waits until the leader came past the first page of a kind.
 func (w *upgradeSuite) midway() {
 	w.Helper()
+	k := kinds[0]
 	w.Eventually(func() error {
-		crd, err := w.crds.Get(w.Context(), kinds[0].definition(), metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if note := crd.Annotations[storagemigration.Annotation]; !strings.Contains(note, `"after":"`+namespace+`/`) {
-			return fmt.Errorf("%s has no position: %q", crd.Name, note)
+		if at := w.stored(k, nameOf(k.count-10)).GetAPIVersion(); at != k.group+"/v1" {
+			return fmt.Errorf("%s %s is stored at %s", k.name, nameOf(k.count-10), at)
 		}
 		return nil
 	})
