@@ -45,7 +45,7 @@ var update = flag.Bool("update", false, "write what the commands print into the 
 // reads matches the commands that change nothing, and so can be repeated.
 var reads = regexp.MustCompile(`^kubectl (-n \S+ )?(get|describe|events) `)
 
-// pages are README.md, CONTRIBUTING.md and the pages of docs but the decisions, which stay as they were written.
+// pages are README.md, CONTRIBUTING.md and the pages of docs except decisions, which name what was not taken.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	s, found := framework.Test{T: t}, map[string]string{}

@@ -164,7 +164,7 @@ func TestTheDocumentationNamesMetricsThatExist(t *testing.T) {
 	}
 }
 
-// documents are README.md, CHANGELOG.md and all pages of docs, but for decisions, which stay as they were written.
+// documents are README.md, CHANGELOG.md and all pages of docs, except decisions, which name what was not taken.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	pages := map[string]string{}
