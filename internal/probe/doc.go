@@ -52,5 +52,5 @@
 //
 // The price: where a disaster takes all addresses of objects without an alternative, they stay published until the
 // suspicion ends. Publishing what is down loses nothing that was not lost already
-// (docs/decisions/2026-11-22-suspicion.md).
+// (docs/decisions/health-and-failover.md).
 package probe

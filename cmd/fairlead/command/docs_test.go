@@ -26,7 +26,7 @@ import (
 
 const top = "../../../"
 
-// pages are README.md and the pages of docs. Decisions stay as they were written and are left out.
+// pages are README.md and the pages of docs.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -41,8 +41,6 @@ func pages(t *testing.T) map[string]string {
 			switch {
 			case err != nil:
 				return err
-			case entry.IsDir() && entry.Name() == "decisions":
-				return filepath.SkipDir
 			case filepath.Ext(path) == ".md":
 				return add(path)
 			}

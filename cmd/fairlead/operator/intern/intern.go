@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package intern has the objects of a cache share what is equal in them, which can be most of each: see
-// docs/decisions/2026-11-24-shared-values.md. It never changes a value that another object may have.
+// docs/decisions/performance.md. It never changes a value that another object may have.
 package intern
 
 import (
