@@ -4,9 +4,11 @@
 package storagemigration
 
 import (
-	"fmt"
+	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	ownmetrics "github.com/fairlead-dev/fairlead/internal/metrics"
 )
 
 // result of looking at one object.
@@ -25,30 +27,15 @@ type metrics struct {
 	complete *prometheus.GaugeVec
 }
 
-func newMetrics(registerer prometheus.Registerer) (metrics, error) {
-	m := metrics{
-		objects: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "fairlead_storage_migration_objects_total",
-			Help: "Objects that the storage migration looked at, by kind and result: rewritten, unchanged, gone or failed.",
-		}, []string{"kind", "result"}),
-		pending: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "fairlead_storage_migration_pending_objects",
-			Help: "Objects that the pass under way has not reached yet, by kind.",
-		}, []string{"kind"}),
-		complete: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "fairlead_storage_migration_complete",
-			Help: "1 where every object of the kind is stored at the storage version, otherwise 0.",
-		}, []string{"kind"}),
-	}
-	if registerer == nil {
-		return m, nil
-	}
-	for _, collector := range []prometheus.Collector{m.objects, m.pending, m.complete} {
-		if err := registerer.Register(collector); err != nil {
-			return m, fmt.Errorf("metrics of the storage migration: %w", err)
-		}
-	}
-	return m, nil
+func newMetrics(registerer prometheus.Registerer) (m metrics, err error) {
+	var errs [3]error
+	m.objects, errs[0] = ownmetrics.Counter(registerer, "fairlead_storage_migration_objects_total",
+		"Objects that the storage migration looked at, by kind and result: rewritten, unchanged, gone or failed.", "kind", "result")
+	m.pending, errs[1] = ownmetrics.Gauge(registerer, "fairlead_storage_migration_pending_objects",
+		"Objects that the pass under way has not reached yet, by kind.", "kind")
+	m.complete, errs[2] = ownmetrics.Gauge(registerer, "fairlead_storage_migration_complete",
+		"1 where every object of the kind is stored at the storage version, otherwise 0.", "kind")
+	return m, errors.Join(errs[:]...)
 }
 
 func (m metrics) completed(kind string, yes bool) {

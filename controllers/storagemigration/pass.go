@@ -122,11 +122,14 @@ func (p *pass) object(ctx context.Context, object *metav1.PartialObjectMetadata)
 
 // fail notes that an object could not be rewritten. It fails after some in a row.
 func (p *pass) fail(key string, err error) error {
-	if p.failure == nil {
-		p.failure = fmt.Errorf("%s %s: %w", p.goal.kind, key, err)
-	}
 	if len(p.failed) <= maxFailed {
 		p.failed = append(p.failed, key)
+	}
+	if apierrors.IsConflict(err) { // it was written meanwhile
+		return nil
+	}
+	if p.failure == nil {
+		p.failure = fmt.Errorf("%s %s: %w", p.goal.kind, key, err)
 	}
 	if isRefusal(err) {
 		return nil

@@ -9,7 +9,6 @@ import (
 	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -18,27 +17,20 @@ import (
 // It returns false where the CRD is no longer the one that the pass was made for: then some
 // object may have been stored at another version meanwhile, and the pass says nothing.
 func (m *Migrator) prune(ctx context.Context, name string, g goal) (bool, error) {
-	for range maxRaces {
-		crd, err := m.Definitions.Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return false, err
-		}
-		now, err := goalOf(crd)
-		if err != nil || !now.same(g) {
-			return false, err
-		}
-		if len(now.old) > 0 {
-			err = m.pruneStatus(ctx, crd, now)
-		}
-		if apierrors.IsConflict(err) {
-			continue // the CRD was written meanwhile: look again what it wants
-		}
-		if err != nil {
+	crd, err := m.Definitions.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return false, err
+	}
+	now, err := goalOf(crd)
+	if err != nil || !now.same(g) {
+		return false, err
+	}
+	if len(now.old) > 0 {
+		if err := m.pruneStatus(ctx, crd, now); err != nil { // a conflict, too, is tried again
 			return false, fmt.Errorf("take %v out of status.storedVersions: %w", now.old, err)
 		}
-		return true, m.annotate(ctx, name, g)
 	}
-	return false, fmt.Errorf("CRD %s changed %d times in a row between reading and writing", name, maxRaces)
+	return true, m.annotate(ctx, name, g)
 }
 
 // pruneStatus writes the status by itself, which no admission webhook of others can hold up, against

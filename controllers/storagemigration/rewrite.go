@@ -6,7 +6,6 @@ package storagemigration
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,45 +15,32 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// maxRaces bounds how often an object that changed between reading and writing is read again.
-const maxRaces = 5
-
 // rewrite stores an object again. A patch that changes nothing is stored where the bytes differ, and
 // they do where the object was stored at another version. With every, objects are rewritten whose
 // metadata shows no reason for it.
 func (m *Migrator) rewrite(ctx context.Context, g goal, object *metav1.PartialObjectMetadata, every bool) (result, error) {
-	for range maxRaces {
-		managers, stale := g.managers(object, time.Now())
-		if !every && !stale {
-			return unchanged, nil
-		}
-		if err := m.limit.Wait(ctx); err != nil {
-			return failed, err
-		}
-		body, err := patchOf(object, managers, stale)
-		if err != nil {
-			return failed, err
-		}
-		written, err := m.patch(ctx, g, object, body)
-		switch {
-		case err == nil && written.ResourceVersion == object.ResourceVersion:
-			return unchanged, nil
-		case err == nil:
-			return rewritten, nil
-		case apierrors.IsNotFound(err):
-			return gone, nil
-		case !apierrors.IsConflict(err):
-			return failed, err
-		case !stale:
-			return gone, nil // the faster writer has stored it at the storage version
-		}
-		if object, err = m.objectsOf(g.through[0], object.Namespace).Get(ctx, object.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
-			return gone, nil
-		} else if err != nil {
-			return failed, err
-		}
+	managers, stale := g.managers(object, time.Now())
+	if !every && !stale {
+		return unchanged, nil
 	}
-	return failed, fmt.Errorf("changed %d times in a row between reading and writing", maxRaces)
+	if err := m.limit.Wait(ctx); err != nil {
+		return failed, err
+	}
+	body, err := patchOf(object, managers, stale)
+	if err != nil {
+		return failed, err
+	}
+	written, err := m.patch(ctx, g, object, body)
+	switch {
+	case err == nil && written.ResourceVersion == object.ResourceVersion:
+		return unchanged, nil
+	case err == nil:
+		return rewritten, nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err) && !stale: // the faster writer has stored it at the storage version
+		return gone, nil
+	default:
+		return failed, err
+	}
 }
 
 // patch writes through the version that Kubernetes prefers, or in another way where the content is refused

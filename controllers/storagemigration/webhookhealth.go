@@ -6,7 +6,6 @@ package storagemigration
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -33,22 +32,13 @@ type WebhookHealth struct {
 	// Clock decides when a result is too old.
 	Clock clock.PassiveClock
 
-	once sync.Once
-	lock chan struct{} // holds one token: that of the caller that may list and change what follows
-	at   time.Time
-	err  error
+	at  time.Time // of the last result
+	err error
 }
 
 // Check returns nil where a server is ready, or where that cannot be known: a Service that leads out of the cluster,
-// as in a local installation, has no EndpointSlices. It returns when ctx ends at the latest.
+// as in a local installation, has no EndpointSlices. It is called by one goroutine at a time.
 func (h *WebhookHealth) Check(ctx context.Context) error {
-	h.once.Do(func() { h.lock = make(chan struct{}, 1) })
-	select {
-	case h.lock <- struct{}{}:
-		defer func() { <-h.lock }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 	if now := h.Clock.Now(); h.at.IsZero() || now.Sub(h.at) > webhookHealthAge {
 		err := h.list(ctx)
 		if ctx.Err() != nil {

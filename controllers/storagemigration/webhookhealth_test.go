@@ -4,7 +4,6 @@
 package storagemigration
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -69,29 +68,5 @@ func TestTheServersOfWebhooksAreLookedForNowAndThen(t *testing.T) {
 	now.SetTime(now.Now().Add(webhookHealthAge + time.Second))
 	if err := s.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "etcd is away") || asked != 2 {
 		t.Errorf("%v after %d questions", err, asked)
-	}
-}
-
-// A stop must not wait for a question that hangs, nor may those who ask meanwhile.
-func TestAskingForEndpointsEndsWithItsContext(t *testing.T) {
-	client, asked := fake.NewClientset(), make(chan struct{})
-	hang := make(chan struct{})
-	client.PrependReactor("list", "endpointslices", func(clienttesting.Action) (bool, runtime.Object, error) {
-		close(asked)
-		<-hang
-		return true, nil, errors.New("etcd is away")
-	})
-	s := &WebhookHealth{Client: client, Namespace: "fairlead-system", Service: "w", Clock: testclock.NewFakePassiveClock(time.Now())}
-	first := make(chan error, 1)
-	go func() { first <- s.Check(t.Context()) }()
-	<-asked
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := s.Check(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("while another one asks: %v", err)
-	}
-	close(hang)
-	if err := <-first; err == nil || !strings.Contains(err.Error(), "etcd is away") {
-		t.Errorf("the one that asked: %v", err)
 	}
 }
