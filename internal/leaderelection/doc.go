@@ -17,8 +17,8 @@
 //   - The clock is an argument, so that all of this is tested.
 //
 // The steps: elector.go runs campaign.go until this replica holds the Lease (lease.go; life.go decides for a
-// Lease that belongs to a Pod), then hold.go while it leads. Candidates and leaders for life follow the Lease
-// by watch.go. events.go announces leaders.
+// Lease that belongs to a Pod), then hold.go while it leads. Candidates follow the Lease by watch.go. events.go
+// announces leaders.
 //
 // # Guarantees
 //

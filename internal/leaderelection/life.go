@@ -137,8 +137,11 @@ func (e *Elector) confirm(ctx context.Context, t term) (term, error) {
 	lease, err := e.getLease(ctx)
 	if err == nil && lease == nil {
 		owner := podOwner(t.lease)
-		var ended bool
-		if ended, err = e.hasEnded(ctx, *owner); err == nil && ended {
+		ended := owner == nil // a user has taken it out of the Lease
+		if !ended {
+			ended, err = e.hasEnded(ctx, *owner)
+		}
+		if err == nil && ended {
 			return t, errPodGone
 		}
 		if err == nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -181,6 +182,25 @@ func TestALeaderForLifeWhosePodWasDeletedByForceStops(t *testing.T) {
 	}
 	a.finish <- nil
 	if err := ends(t, a); !errors.Is(err, ErrLost) || errors.Is(err, ErrStillRunning) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Without an owner nothing says whose Pod the lock went with.
+func TestALockForLifeThatLostItsOwnerIsNotMadeAgain(t *testing.T) {
+	s, clock, client := &server{}, newClock(), pods(t, "a")
+	holds(t, s, clock, client, "a")
+	e, err := New(lifeOptions(s, clock, client, "a", "a-0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := term{lease: s.lease.DeepCopy(), acquired: *s.lease.Spec.AcquireTime}
+	s.edit(func(lease *coordinationv1.Lease) { lease.OwnerReferences = nil })
+	if held, err = e.confirm(t.Context(), held); err != nil || podOwner(held.lease) != nil {
+		t.Fatalf("owner %v, error %v", podOwner(held.lease), err)
+	}
+	s.remove()
+	if _, err := e.confirm(t.Context(), held); !errors.Is(err, errPodGone) {
 		t.Errorf("error %v", err)
 	}
 }
