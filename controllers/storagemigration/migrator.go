@@ -156,7 +156,7 @@ func (m *Migrator) advance(ctx context.Context, name string, s *migration) (stri
 	}
 	if len(s.failed) > 0 {
 		if s.failure == nil {
-			return "objects were written by others meanwhile; trying them again", min(minRetry, m.Interval), nil
+			return "trying again the objects that could not be rewritten", min(minRetry, m.Interval), nil
 		}
 		err := fmt.Errorf("%d of the objects cannot be rewritten (%s): %w; fix or delete them", len(s.failed), abbreviated(s.failed), s.failure)
 		m.record(crd, corev1.EventTypeWarning, "StorageMigrationFailed", err.Error())

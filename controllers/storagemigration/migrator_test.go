@@ -116,3 +116,23 @@ func TestAPanicAtAnObjectIsAFailureOfThatObject(t *testing.T) {
 		}
 	})
 }
+
+// A pass pauses at the object that fails in a row, which is come to again when it goes on.
+func TestAnObjectAtWhichAPassPausesIsCountedOnce(t *testing.T) {
+	m, err := New(Options{Definitions: newDefinitions().ApiextensionsV1().CustomResourceDefinitions(), Objects: metadatafake.NewSimpleMetadataClient(metadatafake.NewTestScheme()), Names: []string{"widgets.example.com"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pass{Migrator: m, migration: &migration{}}
+	for range 3 {
+		for i := range maxFailures {
+			if paused := p.fail("shop/"+string(rune('a'+i)), errors.New("away")) != nil; paused != (i == maxFailures-1) {
+				t.Fatalf("object %d: paused %v", i, paused)
+			}
+		}
+		p.inRow = 0
+	}
+	if len(p.failed) != maxFailures {
+		t.Errorf("%d objects are noted: %q", len(p.failed), p.failed)
+	}
+}

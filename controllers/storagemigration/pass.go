@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,7 +41,9 @@ func (p *pass) run(ctx context.Context) error {
 	p.failed = nil
 	for i, key := range failed {
 		if err := p.again(ctx, key); err != nil {
-			p.failed = append(p.failed, failed[i:]...)
+			for _, rest := range failed[i:] {
+				p.note(rest)
+			}
 			return err
 		}
 	}
@@ -122,9 +125,7 @@ func (p *pass) object(ctx context.Context, object *metav1.PartialObjectMetadata)
 
 // fail notes that an object could not be rewritten. It fails after some in a row.
 func (p *pass) fail(key string, err error) error {
-	if len(p.failed) <= maxFailed {
-		p.failed = append(p.failed, key)
-	}
+	p.note(key)
 	if apierrors.IsConflict(err) { // it was written meanwhile
 		return nil
 	}
@@ -138,6 +139,13 @@ func (p *pass) fail(key string, err error) error {
 		return fmt.Errorf("%w after %d failures in a row: %w", errPaused, p.inRow, p.failure)
 	}
 	return nil
+}
+
+// note adds an object to those that failed, once: one at which a pass pauses is come to again.
+func (p *pass) note(key string) {
+	if len(p.failed) <= maxFailed && !slices.Contains(p.failed, key) {
+		p.failed = append(p.failed, key)
+	}
 }
 
 // isRefusal reports whether the API server refused an object for what it is. However many of these there are in a row,
