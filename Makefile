@@ -67,11 +67,12 @@ test-long: export RAPID_SEED = 0
 test-long: test ## Run every test with the whole of every matrix.
 
 .PHONY: test-unit
-test-unit: ## Run unit tests and the seeds of the fuzz tests, compare the ways to install, validate the CRDs as the oldest API server does, and test the alerts.
+test-unit: ## Run unit tests and the seeds of the fuzz tests, compare the ways to install, validate the CRDs as the oldest API server does, and test the alerts and the documentation.
 	$(GOTESTSUM) $(GOFLAGS) -timeout 20m
 	cd test/chart && $(GOTESTSUM) $(GOFLAGS)
 	cd test/definitions && $(GOTESTSUM) $(GOFLAGS)
 	cd test/monitoring && $(GOTESTSUM) $(GOFLAGS)
+	cd test/repo && $(GOTESTSUM) $(GOFLAGS)
 
 .PHONY: test-integration
 test-integration: build control-plane ## Run the suites against a real control plane: most of their time they wait, and two run beside each other.

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -71,32 +70,5 @@ func TestEachKindHasARoleToEditAndOneToView(t *testing.T) {
 				t.Errorf("ClusterRole %s: may create: %t", name, writes)
 			}
 		}
-	}
-}
-
-// A guide that names a ClusterRole which is not there leaves its reader with a binding to nothing.
-func TestTheGuidesNameClusterRolesThatExist(t *testing.T) {
-	roles, seen := clusterRoles(t), 0
-	named := regexp.MustCompile("--clusterrole[= ]([a-z-]+)|`((?:fairlead-)?(?:externalservice|rebootpolicy|chaospod)-(?:edit|view|editor|viewer))`")
-	for _, pattern := range []string{"../*.md", "../docs/*.md", "../docs/guides/*.md", "../docs/reference/*.md"} {
-		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range paths {
-			content, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, match := range named.FindAllStringSubmatch(string(content), -1) {
-				seen++
-				if name := match[1] + match[2]; roles[name].Name == "" {
-					t.Errorf("%s names the ClusterRole %s, which is in no manifest", path, name)
-				}
-			}
-		}
-	}
-	if seen == 0 {
-		t.Error("found no ClusterRole in the guides")
 	}
 }

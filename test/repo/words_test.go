@@ -1,14 +1,11 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package config_test
+package repo
 
 import (
-	"io/fs"
-	"os"
-	"path/filepath"
+	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -40,46 +37,27 @@ func TestWordsAreThoseOfTheKubernetesDocumentation(t *testing.T) {
 			t.Errorf("%q does not pass: the search is broken", text)
 		}
 	}
-	read := map[string]int{}
-	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	all := files(t, []string{"."}, ".go", ".md", ".mod", ".yaml", ".yml", ".json")
+	all["Dockerfile"], all["Makefile"] = read(t, "Dockerfile"), read(t, "Makefile")
+	count := map[string]int{}
+	for file, content := range all {
+		count[path.Ext(file)]++
+		for _, line := range vague(file, content) {
+			t.Errorf("%s: say who or what acts; a function returns, and a server responds: %s", file, line)
 		}
-		if entry.IsDir() {
-			if path == filepath.Join("..", "bin") || path == filepath.Join("..", ".git") {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		extension := filepath.Ext(path)
-		if !slices.Contains([]string{".go", ".md", ".mod", ".yaml", ".yml", ".json"}, extension) && !slices.Contains([]string{"Dockerfile", "Makefile"}, entry.Name()) {
-			return nil
-		}
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		read[extension]++
-		for _, line := range vague(strings.TrimPrefix(filepath.ToSlash(path), "../"), string(content)) {
-			t.Errorf("%s: say who or what acts; a function returns, and a server responds: %s", path, line)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	if read[".go"] < 500 || read[".md"] < 20 || read[".yaml"] < 20 {
-		t.Errorf("read %v files: the search is broken", read)
+	if count[".go"] < 500 || count[".md"] < 20 || count[".yaml"] < 20 {
+		t.Errorf("read %v files: the search is broken", count)
 	}
 }
 
 // vague returns the lines that use a word that the documentation of Kubernetes would not. The API's own
 // documentation is for users and says what a field says; helpers of suites are read by few.
-func vague(path, text string) []string {
+func vague(file, text string) []string {
 	var found []string
-	goFile := filepath.Ext(path) == ".go"
+	goFile := path.Ext(file) == ".go"
 	docstring, phrases := answeringFunction, false
-	if goFile && !strings.HasPrefix(path, "api/") && !strings.HasPrefix(path, "test/") {
+	if goFile && !strings.HasPrefix(file, "api/") && !strings.HasPrefix(file, "test/") {
 		docstring, phrases = speakingFunction, true
 	}
 	before := ""

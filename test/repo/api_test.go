@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package crd
+package repo
 
 import (
 	"encoding/json"
@@ -21,63 +21,45 @@ import (
 
 var update = flag.Bool("update", false, "write the reference pages")
 
-const reference = "../../docs/reference/api/"
-
 // The reference of the API is made from the CRDs: run the test with -update to write it.
 func TestTheReferenceListsEveryField(t *testing.T) {
-	paths, err := filepath.Glob("bases/*.yaml")
-	if err != nil || len(paths) != 3 {
-		t.Fatalf("%d CRDs, %v", len(paths), err)
+	definitions := files(t, []string{"config/crd/bases"}, ".yaml")
+	if len(definitions) != 3 {
+		t.Fatalf("%d CRDs", len(definitions))
 	}
-	written := map[string]bool{}
-	for _, path := range paths {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+	stored := files(t, []string{"docs/reference/api"}, ".md")
+	for _, content := range definitions {
 		var crd apiextensionsv1.CustomResourceDefinition
-		if err := yaml.UnmarshalStrict(content, &crd); err != nil {
+		if err := yaml.UnmarshalStrict([]byte(content), &crd); err != nil {
 			t.Fatal(err)
 		}
 		for i := range crd.Spec.Versions {
-			name := strings.ToLower(crd.Spec.Names.Kind) + "-" + crd.Spec.Versions[i].Name + ".md"
-			written[name] = true
+			name := "docs/reference/api/" + strings.ToLower(crd.Spec.Names.Kind) + "-" + crd.Spec.Versions[i].Name + ".md"
 			page := pageOf(&crd, &crd.Spec.Versions[i])
 			if *update {
-				if err := os.MkdirAll(reference, 0o750); err != nil {
+				if err := os.WriteFile(filepath.Join(repository(t), name), []byte(page), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(reference+name, []byte(page), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				stored[name] = page
 			}
-			stored, err := os.ReadFile(reference + name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(stored), page); diff != "" {
-				t.Errorf("docs/reference/api/%s is not what the CRD says; run: go test ./config/crd -run Reference -update (-file +CRD):\n%s", name, diff)
+			if diff := cmp.Diff(stored[name], page); diff != "" {
+				t.Errorf("%s differs from the CRD; run in test: go test ./repo -run EveryField -update (-file +CRD):\n%s", name, diff)
 			}
 			if strings.Count(page, "\n| `") < 10 {
 				t.Errorf("%s lists %d fields", name, strings.Count(page, "\n| `"))
 			}
+			delete(stored, name)
 		}
 	}
-	pages, err := filepath.Glob(reference + "*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, page := range pages {
-		if !written[filepath.Base(page)] {
-			t.Errorf("%s is of no kind and version that is served", page)
-		}
+	for name := range stored {
+		t.Errorf("%s is of no kind and version that is served", name)
 	}
 }
 
 func pageOf(crd *apiextensionsv1.CustomResourceDefinition, version *apiextensionsv1.CustomResourceDefinitionVersion) string {
 	var page strings.Builder
 	names := crd.Spec.Names
-	fmt.Fprintf(&page, "# %s %s\n\n`go test ./config/crd -run Reference -update` writes this page from the CRD.\n\n", names.Kind, version.Name)
+	fmt.Fprintf(&page, "# %s %s\n\n`go test ./repo -run EveryField -update`, in test, writes this page from the CRD.\n\n", names.Kind, version.Name)
 	fmt.Fprintf(&page, "`apiVersion: %s/%s`, `kind: %s`, short name `%s`. ", crd.Spec.Group, version.Name, names.Kind, strings.Join(names.ShortNames, "`, `"))
 	if version.Storage {
 		page.WriteString("Objects are stored at this version.")

@@ -1,12 +1,9 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package config_test
+package repo
 
 import (
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -26,22 +23,12 @@ var documentedReason = regexp.MustCompile("^\\| `([A-Z]\\w+)` \\|")
 
 func TestTheReferenceListsTheEventsThatTheCodeWrites(t *testing.T) {
 	written, source := map[string]string{}, strings.Builder{}
-	for _, folder := range []string{"../cmd", "../controllers", "../internal", "../certs", "../webhooks"} {
-		err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
+	for file, content := range code(t) {
+		source.WriteString(content)
+		for _, form := range eventReasons {
+			for _, found := range form.FindAllStringSubmatch(content, -1) {
+				written[found[1]] = file
 			}
-			content, err := os.ReadFile(path)
-			source.Write(content)
-			for _, form := range eventReasons {
-				for _, found := range form.FindAllStringSubmatch(string(content), -1) {
-					written[found[1]] = path
-				}
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
 		}
 	}
 	for _, known := range []string{"LeaderElected", "StorageMigrated", "FailedOver", "RestartHeld", "Undecodable"} {
@@ -50,12 +37,8 @@ func TestTheReferenceListsTheEventsThatTheCodeWrites(t *testing.T) {
 		}
 	}
 	delete(written, "TriggerFired") // controllers/rebootpolicy makes no event of this message: it is in the message of the restart
-	content, err := os.ReadFile("../docs/reference/conditions.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	documented, events := map[string]bool{}, false
-	for line := range strings.Lines(string(content)) {
+	for line := range strings.Lines(read(t, "docs/reference/conditions.md")) {
 		if strings.HasPrefix(line, "#") {
 			events = strings.Contains(line, "Events") || strings.Contains(line, "The operator")
 		}
@@ -66,9 +49,9 @@ func TestTheReferenceListsTheEventsThatTheCodeWrites(t *testing.T) {
 			}
 		}
 	}
-	for reason, path := range written {
+	for reason, file := range written {
 		if !documented[reason] {
-			t.Errorf("docs/reference/conditions.md does not tell of the event %s, which %s writes", reason, path)
+			t.Errorf("docs/reference/conditions.md does not tell of the event %s, which %s writes", reason, file)
 		}
 	}
 }

@@ -4,7 +4,7 @@
 package config_test
 
 import (
-	"path/filepath"
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -15,11 +15,7 @@ import (
 // kubectl, Helm and Argo CD compare an item of a list with what was applied as a whole: a default that
 // the API server writes there shows as drift for as long as the object lives.
 func TestDefinitionsHaveNoDefaultInListItems(t *testing.T) {
-	files, err := filepath.Glob("crd/bases/*.yaml")
-	if err != nil || len(files) != 3 {
-		t.Fatalf("CRDs: %v, %v", files, err)
-	}
-	for _, file := range files {
+	for _, file := range definitions(t) {
 		var definition apiextensionsv1.CustomResourceDefinition
 		read(t, file, &definition)
 		for _, version := range definition.Spec.Versions {
@@ -71,6 +67,24 @@ func TestEachVersionShowsWhetherAnObjectIsReady(t *testing.T) {
 			}) {
 				t.Errorf("kubectl get of %s at %s has no column READY", definition.Spec.Names.Kind, version.Name)
 			}
+		}
+	}
+}
+
+// kubectl keeps what it applies in an annotation, as JSON with escaped angle brackets. An object's
+// annotations take 256 KiB together at most, and other tools want some of that.
+func TestDefinitionsFitIntoTheAnnotationOfClientSideApply(t *testing.T) {
+	const most = 192 << 10
+	for _, file := range definitions(t) {
+		var definition map[string]any
+		read(t, file, &definition)
+		applied, err := json.Marshal(definition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s takes %d bytes", file, len(applied))
+		if len(applied) > most {
+			t.Errorf("%s takes %d bytes, want at most %d", file, len(applied), most)
 		}
 	}
 }

@@ -1,0 +1,93 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package repo
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// repository returns the folder of the root module, above that of the tests.
+func repository(t *testing.T) string {
+	t.Helper()
+	folder, err := os.Getwd()
+	for err == nil {
+		module, _ := os.ReadFile(filepath.Join(folder, "go.mod"))
+		if bytes.HasPrefix(module, []byte("module github.com/fairlead-dev/fairlead\n")) {
+			return folder
+		}
+		if folder == filepath.Dir(folder) {
+			break
+		}
+		folder = filepath.Dir(folder)
+	}
+	t.Fatalf("no go.mod of the root module above the working directory: %v", err)
+	return ""
+}
+
+// files are the texts with one of these extensions in folders of the repository, by their paths from its root.
+func files(t *testing.T, folders []string, extensions ...string) map[string]string {
+	t.Helper()
+	root, found := os.DirFS(repository(t)), map[string]string{}
+	for _, folder := range folders {
+		err := fs.WalkDir(root, folder, func(file string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && slices.Contains([]string{"bin", "dist", ".git"}, file):
+				return fs.SkipDir
+			case entry.IsDir() || !slices.Contains(extensions, path.Ext(file)):
+				return nil
+			}
+			content, err := fs.ReadFile(root, file)
+			found[file] = string(content)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
+}
+
+// code has the files of Go that the operator is built from.
+func code(t *testing.T) map[string]string {
+	t.Helper()
+	found := files(t, []string{"certs", "cmd", "controllers", "internal", "webhooks"}, ".go")
+	for file := range found {
+		if strings.HasSuffix(file, "_test.go") {
+			delete(found, file)
+		}
+	}
+	if len(found) < 300 {
+		t.Fatalf("read %d files: the search is broken", len(found))
+	}
+	return found
+}
+
+// pages are the Markdown files.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := files(t, []string{"."}, ".md")
+	if len(found) < 60 || found["README.md"] == "" {
+		t.Fatalf("read %d pages: the search is broken", len(found))
+	}
+	return found
+}
+
+// read returns the text of one file.
+func read(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(repository(t), file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
