@@ -120,10 +120,8 @@ lint: ## Run golangci-lint over every module.
 generate: ## Regenerate deep copies, apply configurations, CRDs, roles and the schema of the chart's values.
 	@$(CONTROLLER_GEN) object:headerFile=internal/boilerplate.go.txt paths=./api/... paths=./cmd/fairlead/options/...
 	@rm -rf api/*/applyconfiguration && $(CONTROLLER_GEN) applyconfiguration:headerFile=internal/boilerplate.go.txt paths=./api/networking/v1 paths=./api/autoreboot/v1 paths=./api/chaos/v1
-	@$(CONTROLLER_GEN) crd:maxDescLen=400,generateEmbeddedObjectMeta=true paths=./api/networking/... paths=./api/autoreboot/... output:crd:dir=config/crd/bases
-	@$(CONTROLLER_GEN) crd:maxDescLen=400,generateEmbeddedObjectMeta=true paths=./api/chaos/... output:crd:dir=config/crd/bases
-	@f=config/crd/bases/chaos.fairlead.dev_chaospods.yaml && awk -f config/crd/without_template_descriptions.awk $$f | sed -E -e '/^ {30,}default: /d' \
-	  -e '/ (imagePullSecrets|ports):$$/,/list-type: /{/-map-keys:$$/,/list-type: /{/list-type: /!d;s/map$$/atomic/;};}' > $$f.new && mv $$f.new $$f # the API server would write defaults into list items
+	@$(CONTROLLER_GEN) crd:maxDescLen=400,generateEmbeddedObjectMeta=true paths=./api/... output:crd:dir=config/crd/bases
+	@cd test && go run $(GOFLAGS) ./cmd/podtemplates ../config/crd/bases/chaos.fairlead.dev_chaospods.yaml
 	@$(CONTROLLER_GEN) rbac:roleName=fairlead-manager paths=./controllers/... paths=./cmd/fairlead/operator/... paths=./certs/... output:rbac:dir=config/rbac
 	@go test $(GOFLAGS) -count=1 ./config -run TestTheSchemaOfTheChart -update >/dev/null
 
