@@ -17,7 +17,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/controllers/internal/chaos"
+	"github.com/fairlead-dev/fairlead/controllers/chaospod/chaos"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/approval"
 	"github.com/fairlead-dev/fairlead/internal/disruption"

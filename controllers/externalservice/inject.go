@@ -16,11 +16,10 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/chaos"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
-	"github.com/fairlead-dev/fairlead/internal/disruption"
+	chaosrules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
 
 // blackoutGrace is how long a fault goes on in a new process that has not read the cluster's blackouts yet.
@@ -184,20 +183,13 @@ func (r *Reconciler) disruptedBy(ctx context.Context, namespace string, among ma
 		return "", fmt.Errorf("list ChaosPods: %w", err)
 	}
 	for i := range pods.Items {
-		status := &pods.Items[i].Status
-		claims := chaos.ClaimsOf(status)
-		for j := 0; len(claims) > 0 && j < len(status.CurrentRun.Victims); j++ {
-			owner := status.CurrentRun.Victims[j].Owner
-			if owner != nil && isClaimed(claims, owner.UID) && among[networkingv1.FaultDependant{Kind: owner.Kind, Name: owner.Name}] {
+		for _, owner := range chaosrules.DisruptedOwners(&pods.Items[i].Status) {
+			if among[networkingv1.FaultDependant{Kind: owner.Kind, Name: owner.Name}] {
 				return fmt.Sprintf("ChaosPod %s disrupts %s %s", pods.Items[i].Name, owner.Kind, owner.Name), nil
 			}
 		}
 	}
 	return "", nil
-}
-
-func isClaimed(claims []disruption.Claim, uid types.UID) bool {
-	return slices.ContainsFunc(claims, func(c disruption.Claim) bool { return c.UID == uid })
 }
 
 func (r *Reconciler) dependantReadiness(ctx context.Context, namespace string, t *autorebootv1.TargetStatus) networkingv1.DependantReadiness {

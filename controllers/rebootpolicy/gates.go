@@ -17,10 +17,10 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/chaos"
 	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/internal/events"
+	chaosrules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
@@ -93,7 +93,7 @@ func (r *Reconciler) gateClosed(ctx context.Context, o *observation, g *autorebo
 		if err != nil {
 			return "within of a gate cannot be read"
 		}
-		return chaos.Unproven(&c, within, o.now)
+		return chaosrules.Unproven(&c, within, o.now)
 	case autorebootv1.GateNoPods:
 		return r.noPodsGate(ctx, o.key.Namespace, g)
 	}

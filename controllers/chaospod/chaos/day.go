@@ -9,11 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
-
-// clockSlack is how far a time of the status may be in the future: the clocks of two leaders differ by less. A later
-// one was written before the clock was set back.
-const clockSlack = time.Minute
 
 // correctFutureTimes sets times in the future to now: what counts from them would otherwise wait for the clock. It
 // returns by how much the latest one was ahead. It also sets fields that a status written by hand may lack.
@@ -28,7 +25,7 @@ func (r *run) correctFutureTimes() (ahead time.Duration) {
 		times = append(times, c.StartedTime, c.KilledTime, c.KillingTime, c.ReadyTime)
 	}
 	for _, at := range times {
-		if at != nil && at.After(r.now.Add(clockSlack)) {
+		if at != nil && at.After(r.now.Add(rules.ClockSlack)) {
 			ahead = max(ahead, at.Sub(r.now))
 			*at = r.timestamp
 		}
@@ -58,7 +55,7 @@ func (r *run) completeRun(c *chaosv1.CurrentRun) {
 	}
 }
 
-// midnightSlack is clockSlack for the count of a day.
+// midnightSlack is rules.ClockSlack for the count of a day.
 const midnightSlack = 10 * time.Minute
 
 // countDay sets the day, and how many pods were killed on it. If the status is of a later day, the clock was set back,

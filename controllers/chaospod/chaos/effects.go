@@ -11,6 +11,7 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
 	"github.com/fairlead-dev/fairlead/internal/events"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
@@ -180,7 +181,7 @@ func (r *run) addRun(run chaosv1.Run) {
 // firstDead returns a victim that was killed, with its owner.
 func (r *run) firstDead() *chaosv1.Victim {
 	for i := range r.status.CurrentRun.Victims {
-		if v := &r.status.CurrentRun.Victims[i]; isDead(v.Outcome) {
+		if v := &r.status.CurrentRun.Victims[i]; rules.IsDead(v.Outcome) {
 			return v.DeepCopy()
 		}
 	}

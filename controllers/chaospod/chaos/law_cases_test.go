@@ -15,6 +15,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
 
 // message returns what a condition says.
@@ -182,37 +183,37 @@ func TestAVerdictIsAboutItsTarget(t *testing.T) {
 	b.after(time.Second)
 	within := 24 * time.Hour
 	b.expectCondition(chaosv1.ConditionSurvived, "True/Recovered")
-	if why := Unproven(b.p, within, b.o.Now); why != "" {
+	if why := rules.Unproven(b.p, within, b.o.Now); why != "" {
 		t.Fatal(why)
 	}
 	of := func(name string) func(*chaosv1.ChaosPodSpec) {
 		return func(s *chaosv1.ChaosPodSpec) { s.Target.Workload.Name = name }
 	}
 	b.edit(of("web"))
-	if why := Unproven(b.p, within, b.o.Now); !strings.Contains(why, "since its spec.target was changed") {
+	if why := rules.Unproven(b.p, within, b.o.Now); !strings.Contains(why, "since its spec.target was changed") {
 		t.Errorf("before it was looked at: %q", why)
 	}
 	for range 2 {
 		b.after(time.Second)
 		b.expectCondition(chaosv1.ConditionSurvived, "Unknown/NoRun")
 	}
-	if why := Unproven(b.p, within, b.o.Now); why == "" {
+	if why := rules.Unproven(b.p, within, b.o.Now); why == "" {
 		t.Error("the verdict about another target counts")
 	}
 	b.edit(of("api"))
 	b.after(time.Second)
 	b.expectCondition(chaosv1.ConditionSurvived, "True/Recovered")
-	if why := Unproven(b.p, within, b.o.Now); why != "" {
+	if why := rules.Unproven(b.p, within, b.o.Now); why != "" {
 		t.Error(why)
 	}
 
 	b.p.Status.VerifiedTarget = "" // by an earlier version of the operator
-	if b.after(time.Second); b.p.Status.VerifiedTarget == "" || Unproven(b.p, within, b.o.Now) != "" {
+	if b.after(time.Second); b.p.Status.VerifiedTarget == "" || rules.Unproven(b.p, within, b.o.Now) != "" {
 		t.Errorf("%+v", b.p.Status)
 	}
 	b.p.Status.VerifiedTarget = ""
 	b.edit(of("web"))
-	if why := Unproven(b.p, within, b.o.Now); why == "" {
+	if why := rules.Unproven(b.p, within, b.o.Now); why == "" {
 		t.Error("nothing is known of the target of the verdict")
 	}
 	b.after(time.Second)

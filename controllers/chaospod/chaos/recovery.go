@@ -12,6 +12,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/internal/events"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
 
 // recovery is how far the owners of the victims have recovered, in words.
@@ -29,12 +30,12 @@ func (r *run) checkRecovery(ends time.Time) recovery {
 	c := r.status.CurrentRun
 	dead := map[types.UID]bool{}
 	for i := range c.Victims {
-		dead[c.Victims[i].UID] = isDead(c.Victims[i].Outcome)
+		dead[c.Victims[i].UID] = rules.IsDead(c.Victims[i].Outcome)
 	}
 	found := recovery{soak: r.soak}
 	for i := range c.Victims {
 		v := &c.Victims[i]
-		if !isDead(v.Outcome) {
+		if !rules.IsDead(v.Outcome) {
 			continue
 		}
 		owner := r.owner(v)

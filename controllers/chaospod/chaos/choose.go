@@ -18,6 +18,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/internal/events"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
@@ -221,7 +222,7 @@ func (r *run) ineligible(owner *Owner, pod *Pod) (why string, known bool) {
 		return "not selected by the target", true
 	case !pod.Running, !pod.ready():
 		return "not ready", true
-	case r.minAge > 0 && pod.Created.After(r.now.Add(clockSlack)):
+	case r.minAge > 0 && pod.Created.After(r.now.Add(rules.ClockSlack)):
 		return fmt.Sprintf("younger than filter.minAge (%s), since the operator's clock is behind", r.minAge), true
 	case pod.Created.IsZero(), r.now.Sub(pod.Created) < r.minAge && r.minAge > 0:
 		r.requeueAfter(pod.Created, r.minAge)

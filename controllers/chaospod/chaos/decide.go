@@ -4,9 +4,6 @@
 package chaos
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,36 +11,24 @@ import (
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
 
 // Decide returns what follows from an observation. p is the stored object; it is not changed. The same arguments give
 // the same bytes.
 func Decide(p *chaosv1.ChaosPod, o Observation) Decision { return newRun(p, o).decide() }
 
-// ClaimsOf returns the owners that a status disrupts; a dry run disrupts none. An owner whose budget kept a pod alive
-// is claimed while another of its pods may replace it.
+// ClaimsOf returns the claims of a status on the owners that it disrupts.
 func ClaimsOf(status *chaosv1.ChaosPodStatus) []disruption.Claim {
-	c := status.CurrentRun
-	if c == nil || c.DryRun {
-		return nil
-	}
 	var claims []disruption.Claim
-	for i := range c.Victims {
-		v := &c.Victims[i]
-		replaced := v.Outcome == chaosv1.VictimSkippedDisruptionBudget && c.Phase != chaosv1.RunVerifying
-		if v.Owner == nil || v.Outcome != chaosv1.VictimPending && !isDead(v.Outcome) && !replaced {
-			continue
-		}
-		claim := disruption.Claim{UID: v.Owner.UID, Soaking: c.Phase == chaosv1.RunVerifying && c.ReadyTime != nil}
-		if !slices.Contains(claims, claim) {
-			claims = append(claims, claim)
-		}
+	for _, owner := range rules.DisruptedOwners(status) {
+		c := status.CurrentRun
+		claims = append(claims, disruption.Claim{UID: owner.UID, Soaking: c.Phase == chaosv1.RunVerifying && c.ReadyTime != nil})
 	}
 	return claims
 }
@@ -119,7 +104,7 @@ func (r *run) trackSpec() {
 func (r *run) adoptTarget() {
 	st := &r.status
 	switch {
-	case st.VerifiedTarget != "" || !isVerified(st):
+	case st.VerifiedTarget != "" || !rules.IsVerified(st):
 	case st.ObservedGeneration == r.p.Generation:
 		st.VerifiedTarget = r.targetDigest
 	default:
@@ -128,12 +113,6 @@ func (r *run) adoptTarget() {
 	if c := st.CurrentRun; c != nil && c.TargetDigest == "" && c.Generation == r.p.Generation {
 		c.TargetDigest = r.targetDigest
 	}
-}
-
-// isVerified reports whether a status has the verdict of a run.
-func isVerified(st *chaosv1.ChaosPodStatus) bool {
-	c := meta.FindStatusCondition(st.Conditions, chaosv1.ConditionSurvived)
-	return c != nil && c.Status != metav1.ConditionUnknown
 }
 
 // runNowToken returns the annotation run-now, and whether it asks for a run.
@@ -284,17 +263,7 @@ func (r *run) invalid() string {
 const canaryRetry = 10 * time.Second
 
 // TemplateHash returns the value of TemplateHashLabel for a template.
-func TemplateHash(template *corev1.PodTemplateSpec) string { return digestOf(template) }
-
-// digestOf returns a digest of a part of a spec.
-func digestOf(part any) string {
-	data, err := json.Marshal(part)
-	if err != nil {
-		return "unknown" // a part that was read from JSON always becomes some
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:8])
-}
+func TemplateHash(template *corev1.PodTemplateSpec) string { return rules.Digest(template) }
 
 // keepCanary adds actions that create the canary, and replace one of another template or that has finished. A pod that
 // the ChaosPod does not control is left alone. The canary is kept while runs are suspended.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
 
 func TestWhatTheServerSays(t *testing.T) {
@@ -78,7 +79,7 @@ func TestWhatBudgetsRefusedStandsUntilARunIsNotRefused(t *testing.T) {
 			b.p.Status = Record(b.p, results, b.o.Now).Status
 			if c := b.p.Status.CurrentRun; c != nil && c.Phase == chaosv1.RunVerifying {
 				for _, v := range c.Victims {
-					if isDead(v.Outcome) {
+					if rules.IsDead(v.Outcome) {
 						b.remove(v.UID)
 						b.o.Owners[0].Pods = append(b.o.Owners[0].Pods, b.pod(v.Name+"-again"))
 					}

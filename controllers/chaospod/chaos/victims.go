@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
 
 const (
@@ -253,15 +254,11 @@ func (r *run) isMisconfigured() bool {
 func (r *run) deadCount() int {
 	n := 0
 	for i := range r.status.CurrentRun.Victims {
-		if isDead(r.status.CurrentRun.Victims[i].Outcome) {
+		if rules.IsDead(r.status.CurrentRun.Victims[i].Outcome) {
 			n++
 		}
 	}
 	return n
-}
-
-func isDead(o chaosv1.VictimOutcome) bool {
-	return o == chaosv1.VictimEvicted || o == chaosv1.VictimDeleted || o == chaosv1.VictimGone
 }
 
 func isPending(v chaosv1.Victim) bool { return v.Outcome == chaosv1.VictimPending }

@@ -16,6 +16,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
 
 // refusalStays refuses one of the actions in each way, and all others are as if they had been done.
@@ -44,7 +45,7 @@ func refusalStays(m *model, o Observation) error {
 					continue
 				}
 				for _, v := range st.CurrentRun.Victims {
-					if v.UID != refused.UID && kills(&d)[v.UID] && !isDead(v.Outcome) && v.Outcome != chaosv1.VictimDryRun {
+					if v.UID != refused.UID && kills(&d)[v.UID] && !rules.IsDead(v.Outcome) && v.Outcome != chaosv1.VictimDryRun {
 						return fmt.Errorf("%s of %s leaves %s as %s", outcome, refused.Pod, v.Name, v.Outcome)
 					}
 				}
@@ -197,7 +198,7 @@ func clocksHoldNothing(m *model, _ Observation) error {
 		w.edit(true, func(p *chaosv1.ChaosPod) { p.Spec.Suspend = ptr.To(true) })
 		before := w.stored.Status.CurrentRun
 		d := Decide(w.stored, w.observe(w.views()))
-		skewed := before != nil && before.StartedTime.After(w.clock().Add(clockSlack))
+		skewed := before != nil && before.StartedTime.After(w.clock().Add(rules.ClockSlack))
 		if skewed && !slices.ContainsFunc(d.Messages, func(n Message) bool { return strings.Contains(n.Text, "clock") }) {
 			return fmt.Errorf("nothing tells that the clock went by %s: %+v", by, d.Messages)
 		}

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
 
 // law holds for every state that a history reaches. It returns how what is decided there breaks it.
@@ -247,7 +248,7 @@ func blindStartsNothing(p *chaosv1.ChaosPod, o, blind Observation, unread func(o
 		}
 	}
 	dead := before != nil && slices.ContainsFunc(before.Victims, func(v chaosv1.Victim) bool {
-		return isDead(v.Outcome) && unread(v.Owner.UID)
+		return rules.IsDead(v.Outcome) && unread(v.Owner.UID)
 	})
 	if dead && d.Status.CurrentRun == nil {
 		failed := plain.Status.CurrentRun == nil && plain.Status.Runs[0].Outcome == chaosv1.RunRecoveryFailed // by what was read
