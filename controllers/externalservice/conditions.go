@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/internal/dns"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
@@ -21,8 +21,6 @@ import (
 const (
 	foreignFieldsSet   = "fields of the Service that others have set are kept"
 	foreignSlicesFound = "EndpointSlices of others take traffic of the Service, unchecked"
-	addressesLeftOut   = "a name has more addresses than are published"
-	targetsLeftOut     = "left out since it points into the cluster"
 )
 
 // setReady sets whether the Service and its slices are as the spec says. Unhealthy addresses do not make it
@@ -30,9 +28,9 @@ const (
 func (u *statusUpdate) setReady(o *observation, d *decision, service *corev1.Service, sliceCount int, foreignSlices []string) {
 	var refused []string
 	for i := range o.endpoints {
-		for j := range o.endpoints[i].addresses {
-			if a := &o.endpoints[i].addresses[j]; a.deniedReason != "" && o.endpoints[i].DNS == nil {
-				refused = append(refused, fmt.Sprintf("endpoint %q: %s %s (%s)", o.endpoints[i].Name, a.ip, a.deniedDetail, a.deniedReason))
+		for j := range o.endpoints[i].Addresses {
+			if a := &o.endpoints[i].Addresses[j]; a.DeniedReason != "" && o.endpoints[i].DNS == nil {
+				refused = append(refused, fmt.Sprintf("endpoint %q: %s %s (%s)", o.endpoints[i].Name, a.IP, a.DeniedDetail, a.DeniedReason))
 			}
 		}
 	}
@@ -69,8 +67,8 @@ func (u *statusUpdate) setReady(o *observation, d *decision, service *corev1.Ser
 func unreachableMessage(o *observation) string {
 	var all []string
 	for i := range o.endpoints {
-		if e := &o.endpoints[i]; e.unreachable > 0 && !e.drained {
-			all = append(all, fmt.Sprintf("endpoint %q: %s left out", e.Name, events.Plural(e.unreachable, "address is", "addresses are")))
+		if e := &o.endpoints[i]; e.Unreachable > 0 && !e.IsDrained {
+			all = append(all, fmt.Sprintf("endpoint %q: %s left out", e.Name, events.Plural(e.Unreachable, "address is", "addresses are")))
 		}
 	}
 	if len(all) == 0 {
@@ -86,13 +84,13 @@ func (u *statusUpdate) setResolved(o *observation) {
 	names := 0
 	for i := range o.endpoints {
 		e := &o.endpoints[i]
-		if e.state == nil || e.drained {
+		if e.State == nil || e.IsDrained {
 			continue
 		}
 		names++
-		reason := e.reason()
+		reason := e.Reason()
 		if reason == networkingv1.ReasonResolved {
-			if text := e.leftOutMessage(); text != "" {
+			if text := e.LeftOutMessage(); text != "" {
 				left = append(left, text)
 			}
 			continue
@@ -100,7 +98,7 @@ func (u *statusUpdate) setResolved(o *observation) {
 		if reasonRank(reason) > reasonRank(worst) {
 			worst = reason
 		}
-		broken = append(broken, e.resolveMessage(reason))
+		broken = append(broken, e.ResolveMessage(reason))
 	}
 	switch {
 	case names == 0:
@@ -120,71 +118,6 @@ func reasonRank(reason string) int {
 		"", networkingv1.ReasonStale, networkingv1.ReasonTimeout, networkingv1.ReasonServFail,
 		networkingv1.ReasonTruncated, networkingv1.ReasonAliasLoop, networkingv1.ReasonNXDomain, networkingv1.ReasonDenied,
 	}, reason)
-}
-
-// leftOutMessage returns which addresses of a name that resolves are not published; "" where all are.
-func (e *resolvedEndpoint) leftOutMessage() string {
-	var all []string
-	if n := e.state.Surplus; n > 0 {
-		all = append(all, fmt.Sprintf("%s: %d of at least %d are published", addressesLeftOut, len(e.addresses), len(e.addresses)+n))
-	}
-	denied := 0
-	for i := range e.addresses {
-		if e.addresses[i].deniedReason != "" {
-			denied++
-		}
-	}
-	if denied > 0 {
-		all = append(all, fmt.Sprintf("the egress policy refuses %d of %s", denied, events.Plural(len(e.addresses), "address", "addresses")))
-	}
-	if n := e.state.UnusedTargets; n > 0 {
-		all = append(all, fmt.Sprintf("%s: %d of %d SRV targets of the lowest priority are used, those with the greatest weight", addressesLeftOut, dns.MaxTargets, dns.MaxTargets+n))
-	}
-	if e.state.Partial {
-		all = append(all, "the answer is not complete: it was truncated, and the DNS server cannot be reached by TCP on port 53, or an SRV target does not resolve; what it lacks is kept")
-	}
-	if n := e.state.Denied; n > 0 {
-		all = append(all, fmt.Sprintf("%s, each %s", events.Plural(n, "SRV target is refused", "SRV targets are refused"), targetsLeftOut))
-	}
-	if len(all) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("endpoint %q: %s: %s", e.Name, e.DNS.Name, strings.Join(all, ", "))
-}
-
-// resolveMessage returns why a name does not resolve. It quotes nothing that a nameserver sent.
-func (e *resolvedEndpoint) resolveMessage(reason string) string {
-	name := fmt.Sprintf("endpoint %q: %s ", e.Name, e.DNS.Name)
-	switch reason {
-	case "":
-		return name + "was not looked up yet"
-	case networkingv1.ReasonStale:
-		kept := events.Plural(e.state.Kept, "last address is", "last addresses are")
-		if e.state.Failed != "" {
-			return name + fmt.Sprintf("resolves, except for its %s records (%s), of which %s kept", e.state.Failed, e.state.Cause, kept)
-		}
-		if e.state.ResolvedTime.IsZero() {
-			return name + fmt.Sprintf("has never resolved (%s): what it replaces is kept, %s", e.state.Cause,
-				events.Plural(e.state.Kept, "address", "addresses"))
-		}
-		return name + fmt.Sprintf("does not resolve (%s), %s kept", e.state.Cause, kept)
-	case networkingv1.ReasonDenied:
-		if len(e.addresses) > 0 && e.state.Cause != string(dns.Denied) {
-			return name + "resolves only to addresses that the egress policy refuses"
-		}
-		return name + "points into the cluster"
-	case networkingv1.ReasonNXDomain:
-		return name + "does not exist, or has no record of the type"
-	case networkingv1.ReasonServFail:
-		return name + "does not resolve: the DNS server failed"
-	case networkingv1.ReasonTruncated:
-		return name + "does not resolve: the answer does not fit into a datagram, and the DNS server cannot be reached by TCP on port 53"
-	case networkingv1.ReasonAliasLoop:
-		return name + fmt.Sprintf("does not resolve: its aliases form a loop, or are more than %d", dns.MaxAliases)
-	case networkingv1.ReasonTimeout:
-		return name + "does not resolve: no DNS server answered in time"
-	}
-	return name + "does not resolve"
 }
 
 // setHealthy sets whether every address of the active priority is healthy.
@@ -230,8 +163,8 @@ func (u *statusUpdate) setHealthy(es *networkingv1.ExternalService, o *observati
 		message += fmt.Sprintf(", %d not checked yet", unknown)
 	}
 	flapping := 0
-	forEachActive(o.endpoints, func(_ *resolvedEndpoint, a *address) {
-		if a.flapping {
+	endpoints.ForEachActive(o.endpoints, func(_ *endpoints.Endpoint, a *endpoints.Address) {
+		if a.IsFlapping {
 			flapping++
 		}
 	})

@@ -32,6 +32,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/dns"
@@ -57,7 +58,7 @@ type Options struct {
 
 	// Policy decides which addresses may be published and checked. Required. When its verdicts may
 	// have changed, call Controller.EnqueueAll.
-	Policy Policy
+	Policy endpoints.Policy
 	// Lookup looks up a DNS name. Required.
 	Lookup func(ctx context.Context, name string, records networkingv1.RecordType) dns.Answer
 	// Ping reports whether any nameserver replies. Defaults to nil: the lookups tell.
@@ -209,16 +210,10 @@ type Probes interface {
 	IsFrozen(key types.NamespacedName) bool
 }
 
-// Policy decides which addresses may be published and checked.
-type Policy interface {
-	// CheckPorts decides about an address with the ports that it is published with.
-	CheckPorts(query egress.Query, ports []uint16) egress.Verdict
-}
-
 var (
-	_ Resolution = (*resolution.Tracker)(nil)
-	_ Probes     = (*probe.Prober)(nil)
-	_ Policy     = (*egress.Policy)(nil)
+	_ Resolution       = (*resolution.Tracker)(nil)
+	_ Probes           = (*probe.Prober)(nil)
+	_ endpoints.Policy = (*egress.Policy)(nil)
 )
 
 // byService indexes EndpointSlices by their Service.

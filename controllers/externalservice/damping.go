@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
@@ -88,8 +89,8 @@ type addressKey struct {
 	host string
 }
 
-func (e *resolvedEndpoint) keyOf(a *address) addressKey {
-	return addressKey{a.ip, a.ports.probePort, e.defaultHost()}
+func addressKeyOf(e *endpoints.Endpoint, a *endpoints.Address) addressKey {
+	return addressKey{a.IP, a.Ports.ProbePort, e.DefaultHost()}
 }
 
 // flapState is the history of an address that has become unhealthy in this process.
@@ -111,30 +112,30 @@ type flapState struct {
 //     failed for its delay, at most maxUnhealthyHold.
 //
 // It returns when time alone changes a health. A new process has seen no fall yet.
-func dampFlaps(all []resolvedEndpoint, state *objectState, now time.Time) (requeueAt time.Time) {
+func dampFlaps(all []endpoints.Endpoint, state *objectState, now time.Time) (requeueAt time.Time) {
 	var next map[addressKey]*flapState
 	steady := false
-	forEachActive(all, func(e *resolvedEndpoint, a *address) {
-		if a.health.Falls > 0 {
-			at := e.keyOf(a)
-			f := state.flaps[at].observe(&a.health, now)
+	endpoints.ForEachActive(all, func(e *endpoints.Endpoint, a *endpoints.Address) {
+		if a.Health.Falls > 0 {
+			at := addressKeyOf(e, a)
+			f := state.flaps[at].observe(&a.Health, now)
 			if next == nil {
 				next = map[addressKey]*flapState{}
 			}
 			next[at] = f
-			a.flapping = flapDamping.delay(&f.rate, now) > 0
-			if a.flapping {
+			a.IsFlapping = flapDamping.delay(&f.rate, now) > 0
+			if a.IsFlapping {
 				requeueAt = controller.Earliest(requeueAt, flapDamping.calmAt(&f.rate, now))
 			}
 		}
-		steady = steady || (a.health.State == networkingv1.AddressHealthy && !a.flapping)
+		steady = steady || (a.Health.State == networkingv1.AddressHealthy && !a.IsFlapping)
 	})
 	state.flaps = next
 	if len(next) == 0 {
 		return requeueAt
 	}
-	forEachActive(all, func(e *resolvedEndpoint, a *address) {
-		if f := next[e.keyOf(a)]; f != nil {
+	endpoints.ForEachActive(all, func(e *endpoints.Endpoint, a *endpoints.Address) {
+		if f := next[addressKeyOf(e, a)]; f != nil {
 			requeueAt = controller.Earliest(requeueAt, f.apply(a, steady, now))
 		}
 	})
@@ -153,24 +154,24 @@ func (f *flapState) observe(found *probe.Health, now time.Time) *flapState {
 }
 
 // apply sets the damped health of an address, and returns when time alone changes it.
-func (f *flapState) apply(a *address, steady bool, now time.Time) (requeueAt time.Time) {
-	found, delay := a.health, flapDamping.delay(&f.rate, now)
+func (f *flapState) apply(a *endpoints.Address, steady bool, now time.Time) (requeueAt time.Time) {
+	found, delay := a.Health, flapDamping.delay(&f.rate, now)
 	switch {
-	case f.effective.Since.IsZero(), found.State == f.effective.State && !a.flapping:
-		f.effective, f.changed = found, a.changed
+	case f.effective.Since.IsZero(), found.State == f.effective.State && !a.IsFlapping:
+		f.effective, f.changed = found, a.Changed
 	case found.State == f.effective.State: // time and reason stay: there is nothing to write
 	case found.State == networkingv1.AddressHealthy && f.effective.State == networkingv1.AddressUnhealthy && steady:
-		requeueAt = a.changed.Add(delay)
+		requeueAt = a.Changed.Add(delay)
 	case found.State == networkingv1.AddressUnhealthy && f.effective.State == networkingv1.AddressHealthy && !steady:
-		requeueAt = a.changed.Add(min(delay, maxUnhealthyHold))
+		requeueAt = a.Changed.Add(min(delay, maxUnhealthyHold))
 	default:
-		f.effective, f.changed = found, a.changed
+		f.effective, f.changed = found, a.Changed
 	}
 	if !requeueAt.IsZero() && !now.Before(requeueAt) {
-		f.effective, f.changed, requeueAt = found, a.changed, time.Time{}
+		f.effective, f.changed, requeueAt = found, a.Changed, time.Time{}
 	}
 	f.effective.LastProbe = found.LastProbe
-	a.health, a.changed = f.effective, f.changed
+	a.Health, a.Changed = f.effective, f.changed
 	return requeueAt
 }
 
@@ -199,8 +200,8 @@ func (s *objectState) awaitFirstProbes(current []*discoveryv1.EndpointSlice, o *
 	if o.suspect || d.panicking || s.active != nil && !ptr.Equal(d.active, s.active) {
 		return time.Time{}
 	}
-	forEachActive(o.endpoints, func(_ *resolvedEndpoint, a *address) {
-		if until := a.changed.Add(firstProbeHold); a.health.State == networkingv1.AddressUnknown && until.After(due) {
+	endpoints.ForEachActive(o.endpoints, func(_ *endpoints.Endpoint, a *endpoints.Address) {
+		if until := a.Changed.Add(firstProbeHold); a.Health.State == networkingv1.AddressUnknown && until.After(due) {
 			due = until
 		}
 	})
@@ -234,9 +235,9 @@ func sameSlices(service *corev1.Service, current []*discoveryv1.EndpointSlice, w
 func traffic(current []*discoveryv1.EndpointSlice, o *observation, d *decision) (takes, wrongly bool) {
 	ready := make(map[netip.Addr]bool, len(d.published))
 	for i := range o.endpoints {
-		for j := range o.endpoints[i].addresses {
-			if a := &o.endpoints[i].addresses[j]; a.deniedReason != "" {
-				ready[a.ip] = false
+		for j := range o.endpoints[i].Addresses {
+			if a := &o.endpoints[i].Addresses[j]; a.DeniedReason != "" {
+				ready[a.IP] = false
 			}
 		}
 	}

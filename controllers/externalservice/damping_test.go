@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
 )
 
@@ -197,13 +198,13 @@ func TestAMessageIsCutBetweenCharacters(t *testing.T) {
 
 func TestPortsOfOneShortDigestAreApart(t *testing.T) {
 	spec := &networkingv1.ExternalServiceSpec{Ports: []networkingv1.ServicePort{{Name: "sql", Port: 5432, Protocol: ptr.To(corev1.ProtocolTCP)}}}
-	one, other := portSetOf(spec, nil, 1111), portSetOf(spec, nil, 2222)
-	other.shortDigest = one.shortDigest
-	candidates := func(ports *portSet, ip string) publishedAddress {
+	one, other := endpoints.PortSetOf(spec, nil, 1111), endpoints.PortSetOf(spec, nil, 2222)
+	other.ShortDigest = one.ShortDigest
+	candidates := func(ports *endpoints.PortSet, ip string) publishedAddress {
 		return publishedAddress{&candidate{ip: parseAddress(ip).IP, ports: ports}, true}
 	}
 	first, second := candidates(one, "192.0.2.1"), candidates(other, "192.0.2.1")
-	if one.digest > other.digest {
+	if one.Digest > other.Digest {
 		first, second = second, first
 	}
 	wanted := packSlices("db", nil, []publishedAddress{first, second})
@@ -230,8 +231,8 @@ func TestWhatOfAnAnswerIsLeftOutIsTold(t *testing.T) {
 
 	s.names.reasons["db.example.com"] = networkingv1.ReasonStale
 	for reason, part := range map[string]string{networkingv1.ReasonTruncated: "cannot be reached by TCP on port 53", networkingv1.ReasonAliasLoop: "its aliases form a loop"} {
-		e := &resolvedEndpoint{Endpoint: &s.object().Spec.Endpoints[0]}
-		if message := e.resolveMessage(reason); !strings.Contains(message, part) {
+		e := &endpoints.Endpoint{Name: "a", DNS: s.object().Spec.Endpoints[0].DNS}
+		if message := e.ResolveMessage(reason); !strings.Contains(message, part) {
 			t.Error(message)
 		}
 	}

@@ -9,11 +9,10 @@
 //
 //  1. reconcile.go has the steps in order, and publication.go what each does; suspended.go replaces them for an object
 //     that is suspended or not valid, and finalizer.go for one that is being deleted.
-//  2. state.go has the object state, which this process keeps between reconciles, and previous.go the previous state,
-//     which an earlier process has left in slices and status.
-//  3. observe.go sets what is looked up and checked. names.go has the names, and what each begins with;
-//     endpoints.go returns the resolved endpoints: their addresses, each with the decision of the egress policy and
-//     its health, which damping.go damps. Equal addresses of one priority are merged into a candidate.
+//  2. state.go has the object state, which this process keeps between reconciles.
+//  3. observe.go sets what is looked up and checked. The package endpoints returns the addresses, each with the decision
+//     of the egress policy and its health, which damping.go damps, and the previous state, which an earlier process has
+//     left in slices and status. candidate.go merges equal addresses of one priority.
 //  4. failover.go decides, without side effects: it chooses which priority group of candidates is published, and
 //     which of them are ready. inject.go and fault.go change that decision while a fault is injected;
 //     otherwise outgoing.go keeps what is ready until what replaces it was looked up and checked.

@@ -19,14 +19,15 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 )
 
-func portSetWith(number int32) *portSet {
-	return portSetOf(&networkingv1.ExternalServiceSpec{Ports: []networkingv1.ServicePort{{Name: "db", Port: number, Protocol: ptr.To(corev1.ProtocolTCP)}}}, nil, 0)
+func portSetWith(number int32) *endpoints.PortSet {
+	return endpoints.PortSetOf(&networkingv1.ExternalServiceSpec{Ports: []networkingv1.ServicePort{{Name: "db", Port: number, Protocol: ptr.To(corev1.ProtocolTCP)}}}, nil, 0)
 }
 
 // publishedAddresses are ready addresses with the same ports, in the order of candidatesOf.
-func publishedAddresses(ports *portSet, ips ...netip.Addr) []publishedAddress {
+func publishedAddresses(ports *endpoints.PortSet, ips ...netip.Addr) []publishedAddress {
 	slices.SortFunc(ips, netip.Addr.Compare)
 	out := make([]publishedAddress, 0, len(ips))
 	for _, ip := range ips {
@@ -157,7 +158,7 @@ func TestSlicesHoldAtMostAHundredAddressesOfOneFamilyAndPortSet(t *testing.T) {
 	publish := append(publishedAddresses(four, append(upTo(150), netip.MustParseAddr("2001:db8::1"))...), publishedAddresses(own, netip.MustParseAddr("203.0.113.1"))...)
 	got := packSlices("db", nil, publish)
 	want := map[string]int{
-		"db-ipv4-" + four.shortDigest + "-0": 100, "db-ipv4-" + four.shortDigest + "-1": 50, "db-ipv6-" + four.shortDigest + "-0": 1, "db-ipv4-" + own.shortDigest + "-0": 1,
+		"db-ipv4-" + four.ShortDigest + "-0": 100, "db-ipv4-" + four.ShortDigest + "-1": 50, "db-ipv6-" + four.ShortDigest + "-0": 1, "db-ipv4-" + own.ShortDigest + "-0": 1,
 	}
 	if diff := cmp.Diff(want, sizes(got)); diff != "" {
 		t.Errorf("slices (-want +got):\n%s", diff)
@@ -216,11 +217,11 @@ func TestFewAddressesAreNotSpreadOverManySlices(t *testing.T) {
 
 func TestSlicesThatAUserEditedAreReadAsTheyAre(t *testing.T) {
 	ports := portSetWith(5432)
-	edited := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "db-ipv4-" + ports.shortDigest + "-0"}, Endpoints: []discoveryv1.Endpoint{
+	edited := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "db-ipv4-" + ports.ShortDigest + "-0"}, Endpoints: []discoveryv1.Endpoint{
 		{Addresses: []string{"not an address"}}, {Addresses: []string{"203.0.113.9"}}, {Addresses: []string{ipv4(1).String()}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(false)}},
 		{Addresses: []string{ipv4(1).String()}},
 	}}
-	odd := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "db-ipv4-" + ports.shortDigest + "-01"}}
+	odd := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "db-ipv4-" + ports.ShortDigest + "-01"}}
 	got := packSlices("db", []*discoveryv1.EndpointSlice{edited, odd}, publishedAddresses(ports, upTo(2)...))
 	if len(got) != 1 || got[0].name != edited.Name || len(got[0].endpoints) != 2 || !*got[0].endpoints[0].Conditions.Ready {
 		t.Errorf("got %+v", got)

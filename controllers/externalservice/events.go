@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
@@ -63,13 +64,13 @@ func transitions(before, after *networkingv1.ExternalServiceStatus) []transition
 	out = append(out, priorityTransitions(before, after)...)
 	out = append(out, messageTransition(before, after, networkingv1.ConditionReady, foreignFieldsSet, transition{eventForeignFields, actionPublish, "", true, ""})...)
 	out = append(out, messageTransition(before, after, networkingv1.ConditionReady, foreignSlicesFound, transition{eventForeignEndpoints, actionPublish, "", true, ""})...)
-	out = append(out, messageTransition(before, after, networkingv1.ConditionResolved, addressesLeftOut, transition{eventAddressesLeftOut, actionResolve, "", true, ""})...)
-	out = append(out, messageTransition(before, after, networkingv1.ConditionResolved, targetsLeftOut, transition{eventAddressDenied, actionVet, "", true, ""})...)
+	out = append(out, messageTransition(before, after, networkingv1.ConditionResolved, endpoints.AddressesLeftOut, transition{eventAddressesLeftOut, actionResolve, "", true, ""})...)
+	out = append(out, messageTransition(before, after, networkingv1.ConditionResolved, endpoints.TargetsLeftOut, transition{eventAddressDenied, actionVet, "", true, ""})...)
 	for _, of := range []func(was, is *networkingv1.EndpointStatus) (transition, bool){deniedTransition, resolveFailed, addressesChanged, unhealthyTransition, healthyTransition} {
 		var same []transition
 		for i := range after.Endpoints {
 			is := &after.Endpoints[i]
-			if t, ok := of(statusOf(before, is.Name), is); ok {
+			if t, ok := of(endpoints.StatusOf(before, is.Name), is); ok {
 				same = append(same, t)
 			}
 		}
@@ -185,7 +186,7 @@ func addressTransition(was, is *networkingv1.EndpointStatus, reason, action stri
 
 // resolveFailed is a name that does not resolve any more, or does not at its first lookup.
 func resolveFailed(was, is *networkingv1.EndpointStatus) (transition, bool) {
-	if is.DNSName == "" || isResolved(is.Reason) || was != nil && was.DNSName == is.DNSName && !isResolved(was.Reason) {
+	if is.DNSName == "" || endpoints.IsResolved(is.Reason) || was != nil && was.DNSName == is.DNSName && !endpoints.IsResolved(was.Reason) {
 		return transition{}, false
 	}
 	message := fmt.Sprintf("endpoint %q: %s does not resolve: %s", is.Name, is.DNSName, is.Reason)
@@ -194,8 +195,6 @@ func resolveFailed(was, is *networkingv1.EndpointStatus) (transition, bool) {
 	}
 	return transition{eventResolveFailed, actionResolve, message, true, is.Name}, true
 }
-
-func isResolved(reason string) bool { return reason == "" || reason == networkingv1.ReasonResolved }
 
 // addressesChanged is a name that resolves to other addresses than before, or other addresses in the spec.
 func addressesChanged(was, is *networkingv1.EndpointStatus) (transition, bool) {

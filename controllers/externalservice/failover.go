@@ -8,16 +8,13 @@ import (
 	"time"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
-const (
-	// numPriorities is how many priorities the API allows, from 0 on.
-	numPriorities = 10
-	// defaultFailbackDelay is that of a spec without a failover block.
-	defaultFailbackDelay = 5 * time.Minute
-)
+// defaultFailbackDelay is that of a spec without a failover block.
+const defaultFailbackDelay = 5 * time.Minute
 
 // failoverInput is what a decision depends on beside the candidates.
 type failoverInput struct {
@@ -42,7 +39,7 @@ type failoverInput struct {
 	panicking bool
 	// qualifiedSince is when each priority was first seen with enough healthy addresses after it had been
 	// seen without. Zero means never.
-	qualifiedSince [numPriorities]time.Time
+	qualifiedSince [endpoints.NumPriorities]time.Time
 }
 
 // failoverInput collects what a decision depends on. The spec has its defaults.
@@ -80,11 +77,11 @@ func failbackRequest(es *networkingv1.ExternalService) string {
 }
 
 // lowestPriority returns the lowest priority that has an endpoint which is not drained.
-func lowestPriority(endpoints []resolvedEndpoint) int32 {
+func lowestPriority(endpoints []endpoints.Endpoint) int32 {
 	lowest := int32(-1)
 	for i := range endpoints {
-		if e := &endpoints[i]; !e.drained && (lowest < 0 || e.priority < lowest) {
-			lowest = e.priority
+		if e := &endpoints[i]; !e.IsDrained && (lowest < 0 || e.Priority < lowest) {
+			lowest = e.Priority
 		}
 	}
 	return max(lowest, 0)
@@ -135,7 +132,7 @@ func decide(candidates []candidate, in failoverInput) decision {
 	var d decision
 	groups := priorityGroupsOf(candidates, &in)
 	for i := range groups {
-		if g := &groups[i]; g.qualifies && g.priority >= 0 && g.priority < numPriorities {
+		if g := &groups[i]; g.qualifies && g.priority >= 0 && g.priority < endpoints.NumPriorities {
 			d.qualified |= 1 << g.priority
 		}
 	}
@@ -318,7 +315,7 @@ func (g *priorityGroup) qualifiedSince(in *failoverInput) time.Time {
 		slices.SortFunc(times, time.Time.Compare)
 		since = times[g.needed-1]
 	}
-	if g.priority >= 0 && g.priority < numPriorities && in.qualifiedSince[g.priority].After(since) {
+	if g.priority >= 0 && g.priority < endpoints.NumPriorities && in.qualifiedSince[g.priority].After(since) {
 		since = in.qualifiedSince[g.priority]
 	}
 	return since

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
@@ -24,7 +25,7 @@ import (
 // epoch is the time at which tests of decisions happen.
 var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-var somePorts = &portSet{digest: "0"}
+var somePorts = &endpoints.PortSet{Digest: "0"}
 
 // parseCandidates reads "0:hhu? 1:h" as two healthy, an unhealthy and an unknown address of priority 0 and
 // a healthy one of priority 1. Each has been so for an hour, except for the unknown, which were just
@@ -239,7 +240,7 @@ func TestDecisionsHoldTheirPromisesInAnyCourseOfEvents(t *testing.T) {
 		with.panicThreshold = []int{0, 1}[w.IntN(2)]
 		with.manualFailback = w.IntN(4) == 0
 		m := &objectState{}
-		good := [numPriorities]time.Time{} // since when each priority has qualified without a break
+		good := [endpoints.NumPriorities]time.Time{} // since when each priority has qualified without a break
 		var before decision
 		for range 200 {
 			w.step()
@@ -264,7 +265,7 @@ func TestDecisionsHoldTheirPromisesInAnyCourseOfEvents(t *testing.T) {
 	}
 }
 
-func promises(t *testing.T, seed uint64, w *failoverModel, with failoverInput, good [numPriorities]time.Time, before, d decision) {
+func promises(t *testing.T, seed uint64, w *failoverModel, with failoverInput, good [endpoints.NumPriorities]time.Time, before, d decision) {
 	t.Helper()
 	fail := func(what string) { t.Errorf("seed %d at %s: %s: %s", seed, w.now.Sub(epoch), what, show(d)) }
 	if again := decide(slices.Clone(w.candidates), with); cmp.Diff(show(again), show(d)) != "" {
@@ -330,11 +331,11 @@ func TestSuspicionNeverEmptiesAService(t *testing.T) {
 	}
 }
 
-func endpointWith(name string, priority int32, zone string, health networkingv1.AddressHealth, ips ...string) resolvedEndpoint {
-	e := resolvedEndpoint{Endpoint: &networkingv1.Endpoint{Name: name, Priority: ptr.To(priority), Zone: zone}, priority: priority}
+func endpointWith(name string, priority int32, zone string, health networkingv1.AddressHealth, ips ...string) endpoints.Endpoint {
+	e := endpoints.Endpoint{Name: name, Zone: zone, Priority: priority}
 	for _, ip := range ips {
-		e.addresses = append(e.addresses, address{
-			ip: netip.MustParseAddr(ip), ports: somePorts, health: probe.Health{State: health, Since: epoch}, changed: epoch,
+		e.Addresses = append(e.Addresses, endpoints.Address{
+			IP: netip.MustParseAddr(ip), Ports: somePorts, Health: probe.Health{State: health, Since: epoch}, Changed: epoch,
 		})
 	}
 	return e
@@ -343,7 +344,7 @@ func endpointWith(name string, priority int32, zone string, health networkingv1.
 var compareCandidates = cmp.Options{cmp.AllowUnexported(candidate{}), cmpopts.IgnoreFields(candidate{}, "ports"), cmpopts.EquateComparable(netip.Addr{})}
 
 func TestMembersDoNotDependOnTheOrderOfTheSpec(t *testing.T) {
-	sites := []resolvedEndpoint{
+	sites := []endpoints.Endpoint{
 		endpointWith("a", 0, "east", networkingv1.AddressUnhealthy, "192.0.2.1", "192.0.2.2"),
 		endpointWith("b", 0, "west", networkingv1.AddressHealthy, "192.0.2.2", "2001:db8::1"),
 		endpointWith("c", 1, "north", networkingv1.AddressHealthy, "192.0.2.1"),
@@ -368,17 +369,17 @@ func TestMembersDoNotDependOnTheOrderOfTheSpec(t *testing.T) {
 }
 
 func TestAnAddressOfTwoEndpointsIsHealthyForAsLongAsEitherSays(t *testing.T) {
-	sites := []resolvedEndpoint{endpointWith("a", 0, "", networkingv1.AddressHealthy, "192.0.2.1"), endpointWith("b", 0, "", networkingv1.AddressHealthy, "192.0.2.1")}
-	sites[0].addresses[0].changed = epoch.Add(time.Hour)
+	sites := []endpoints.Endpoint{endpointWith("a", 0, "", networkingv1.AddressHealthy, "192.0.2.1"), endpointWith("b", 0, "", networkingv1.AddressHealthy, "192.0.2.1")}
+	sites[0].Addresses[0].Changed = epoch.Add(time.Hour)
 	if got := candidatesOf(sites); len(got) != 1 || !got[0].since.Equal(epoch) {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestDrainedEndpointsAndDeniedAddressesAreNoMembers(t *testing.T) {
-	sites := []resolvedEndpoint{endpointWith("a", 0, "", networkingv1.AddressHealthy, "192.0.2.1"), endpointWith("b", 0, "", networkingv1.AddressHealthy, "192.0.2.2", "192.0.2.3")}
-	sites[0].drained = true
-	sites[1].addresses[0].deniedReason = egress.ReasonPod
+	sites := []endpoints.Endpoint{endpointWith("a", 0, "", networkingv1.AddressHealthy, "192.0.2.1"), endpointWith("b", 0, "", networkingv1.AddressHealthy, "192.0.2.2", "192.0.2.3")}
+	sites[0].IsDrained = true
+	sites[1].Addresses[0].DeniedReason = egress.ReasonPod
 	if got := candidatesOf(sites); len(got) != 1 || got[0].ip.String() != "192.0.2.3" {
 		t.Errorf("got %+v", got)
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
@@ -54,7 +55,7 @@ type faultDecision struct {
 	status *networkingv1.FaultStatus
 	// inEffect means that the fault is stored and lasts: it changes what is published.
 	inEffect bool
-	// reason and message say why the requested fault is not in the status; empty where it is.
+	// Reason and message say why the requested fault is not in the status; empty where it is.
 	reason, message string
 	// unstored means that the fault begins or ends by this decision. Nothing else is decided until its status is stored.
 	unstored bool
@@ -189,13 +190,13 @@ func mergeDependants(before, now []networkingv1.FaultDependant) []networkingv1.F
 
 // withFault returns the decision under a fault. The one without it is made as well, so that nothing has to be
 // undone in the end.
-func withFault(f *networkingv1.FaultStatus, all []resolvedEndpoint, in failoverInput) decision {
+func withFault(f *networkingv1.FaultStatus, all []endpoints.Endpoint, in failoverInput) decision {
 	in.failbackRequested, in.panicThreshold, in.panicking = false, 0, false
 	switch f.Type {
 	case networkingv1.FaultDrain:
 		all = slices.Clone(all)
 		for i := range all {
-			all[i].drained = all[i].drained || all[i].Name == f.Endpoint
+			all[i].IsDrained = all[i].IsDrained || all[i].Name == f.Endpoint
 		}
 	case networkingv1.FaultFailOver:
 		candidates := slices.DeleteFunc(candidatesOf(all), func(m candidate) bool { return f.Priority != nil && m.priority <= *f.Priority })

@@ -11,55 +11,56 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 )
 
 // fitness is which addresses of the spec may take traffic. Of an address whose ports are not those of the spec, such as
 // after an edit of the ports, it is known by the address alone.
 type fitness struct {
-	byKey map[publishedKey]bool
+	byKey map[endpoints.Key]bool
 	byIP  map[netip.Addr]bool
 	// wanted are the addresses that the decision wants to be ready.
-	wanted map[publishedKey]bool
+	wanted map[endpoints.Key]bool
 }
 
 // fitnessOf returns the fitness of the addresses of a decision. Those that the policy denies, or that are unhealthy, are
 // unfit unless the decision wants them to be ready all the same; all that is not ready is, where a fault made it so.
 func fitnessOf(o *observation, d *decision, faulty bool) fitness {
-	f := fitness{byKey: map[publishedKey]bool{}, byIP: map[netip.Addr]bool{}, wanted: map[publishedKey]bool{}}
+	f := fitness{byKey: map[endpoints.Key]bool{}, byIP: map[netip.Addr]bool{}, wanted: map[endpoints.Key]bool{}}
 	for i := range o.endpoints {
-		for j := range o.endpoints[i].addresses {
-			if a := &o.endpoints[i].addresses[j]; a.deniedReason != "" || !o.endpoints[i].drained {
-				key := publishedKey{a.ip, a.ports.digest}
-				f.byKey[key] = f.byKey[key] || a.deniedReason == "" && a.health.State != networkingv1.AddressUnhealthy
+		for j := range o.endpoints[i].Addresses {
+			if a := &o.endpoints[i].Addresses[j]; a.DeniedReason != "" || !o.endpoints[i].IsDrained {
+				key := endpoints.Key{IP: a.IP, Ports: a.Ports.Digest}
+				f.byKey[key] = f.byKey[key] || a.DeniedReason == "" && a.Health.State != networkingv1.AddressUnhealthy
 			}
 		}
 	}
 	for _, p := range d.wanted() {
-		key := publishedKey{p.ip, p.ports.digest}
+		key := endpoints.Key{IP: p.ip, Ports: p.ports.Digest}
 		f.byKey[key] = p.ready || f.byKey[key] && !faulty
 		f.wanted[key] = p.ready
 	}
 	for key, fit := range f.byKey {
-		f.byIP[key.ip] = f.byIP[key.ip] || fit
+		f.byIP[key.IP] = f.byIP[key.IP] || fit
 	}
 	return f
 }
 
 // of returns whether an address may take traffic, and whether it is one of the spec.
-func (f *fitness) of(key publishedKey) (fit, known bool) {
+func (f *fitness) of(key endpoints.Key) (fit, known bool) {
 	if fit, known = f.byKey[key]; !known {
-		fit, known = f.byIP[key.ip]
+		fit, known = f.byIP[key.IP]
 	}
 	return fit, known
 }
 
 // isViolatedBy reports whether any address of a slice takes traffic that must not.
 func (f *fitness) isViolatedBy(slice *discoveryv1.EndpointSlice) bool {
-	digest := slicePortDigest(slice)
+	digest := endpoints.DigestOf(slice)
 	return slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool {
-		key, ok := keyOf(&e, digest)
+		key, ok := endpoints.KeyOf(&e, digest)
 		fit, known := f.of(key)
-		return isReady(&e) && (!ok || known && !fit)
+		return endpoints.IsReady(&e) && (!ok || known && !fit)
 	})
 }
 
@@ -75,15 +76,15 @@ func (f *fitness) only(slice *discoveryv1.EndpointSlice) *desiredSlice {
 
 func (f *fitness) filter(slice *discoveryv1.EndpointSlice, by func(fit, known bool) (keep, ready bool)) *desiredSlice {
 	left := &desiredSlice{name: slice.Name, family: slice.AddressType, ports: slice.Ports}
-	digest := slicePortDigest(slice)
+	digest := endpoints.DigestOf(slice)
 	for _, e := range slice.Endpoints {
-		key, ok := keyOf(&e, digest)
+		key, ok := endpoints.KeyOf(&e, digest)
 		fit, known := f.of(key)
 		keep, ready := by(ok && fit, !ok || known)
 		if !keep {
 			continue
 		}
-		ready = ready && isReady(&e)
+		ready = ready && endpoints.IsReady(&e)
 		e.Conditions = discoveryv1.EndpointConditions{
 			Ready: &ready, Serving: ptr.To(ready && ptr.Deref(e.Conditions.Serving, true)),
 			Terminating: ptr.To(ptr.Deref(e.Conditions.Terminating, false)),
@@ -96,18 +97,11 @@ func (f *fitness) filter(slice *discoveryv1.EndpointSlice, by func(fit, known bo
 // movesAway reports whether an address that is wanted to be ready leaves a slice for another one: it is written there
 // first.
 func (f *fitness) movesAway(held *discoveryv1.EndpointSlice, wanted *desiredSlice) bool {
-	digest := slicePortDigest(held)
+	digest := endpoints.DigestOf(held)
 	return slices.ContainsFunc(held.Endpoints, func(e discoveryv1.Endpoint) bool {
-		key, ok := keyOf(&e, digest)
-		return ok && f.wanted[key] && isReady(&e) && !slices.ContainsFunc(wanted.endpoints, func(w discoveryv1.Endpoint) bool {
+		key, ok := endpoints.KeyOf(&e, digest)
+		return ok && f.wanted[key] && endpoints.IsReady(&e) && !slices.ContainsFunc(wanted.endpoints, func(w discoveryv1.Endpoint) bool {
 			return w.Addresses[0] == e.Addresses[0]
 		})
 	})
 }
-
-func keyOf(e *discoveryv1.Endpoint, digest string) (publishedKey, bool) {
-	ip, err := netip.ParseAddr(e.Addresses[0])
-	return publishedKey{ip, digest}, err == nil
-}
-
-func isReady(e *discoveryv1.Endpoint) bool { return ptr.Deref(e.Conditions.Ready, true) }

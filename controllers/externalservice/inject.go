@@ -16,6 +16,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
@@ -79,9 +80,9 @@ func (r *Reconciler) inject(ctx context.Context, es *networkingv1.ExternalServic
 func (r *Reconciler) faultUnknown(es *networkingv1.ExternalService, o *observation, now time.Time) string {
 	unknown := ""
 	if es.Spec.HealthCheck != nil {
-		forEachActive(o.endpoints, func(e *resolvedEndpoint, a *address) {
-			if a.health.State == networkingv1.AddressUnknown {
-				unknown = fmt.Sprintf("endpoint %q: %s was not checked yet", e.Name, a.ip)
+		endpoints.ForEachActive(o.endpoints, func(e *endpoints.Endpoint, a *endpoints.Address) {
+			if a.Health.State == networkingv1.AddressUnknown {
+				unknown = fmt.Sprintf("endpoint %q: %s was not checked yet", e.Name, a.IP)
 			}
 		})
 	}
@@ -98,7 +99,9 @@ func (r *Reconciler) faultObstacle(es *networkingv1.ExternalService, o *observat
 	if words := state.Message(r.Now()); words != "" && (firm || state.Unknown == "") {
 		return networkingv1.FaultOutcomeBlackout, words
 	}
-	drained := slices.ContainsFunc(o.endpoints, func(e resolvedEndpoint) bool { return e.Name == status.Endpoint && !e.drained && len(e.addresses) > 0 })
+	drained := slices.ContainsFunc(o.endpoints, func(e endpoints.Endpoint) bool {
+		return e.Name == status.Endpoint && !e.IsDrained && len(e.Addresses) > 0
+	})
 	switch {
 	case slices.Contains(r.WebhookExemptNamespaces, es.Namespace):
 		return networkingv1.FaultOutcomeSpecChanged, "admission does not check the rights of users in namespace " + es.Namespace
@@ -132,13 +135,13 @@ func realFailure(o *observation, actual *decision) string {
 	}
 	why := ""
 	for i := range o.endpoints {
-		if e := &o.endpoints[i]; e.state != nil && !e.drained && !isResolved(e.reason()) && why == "" {
-			why = e.resolveMessage(e.reason())
+		if e := &o.endpoints[i]; e.State != nil && !e.IsDrained && !endpoints.IsResolved(e.Reason()) && why == "" {
+			why = e.ResolveMessage(e.Reason())
 		}
 	}
-	forEachActive(o.endpoints, func(e *resolvedEndpoint, a *address) {
-		if a.health.State == networkingv1.AddressUnhealthy && why == "" {
-			why = fmt.Sprintf("endpoint %q: %s is unhealthy (%s)", e.Name, a.ip, a.health.Reason)
+	endpoints.ForEachActive(o.endpoints, func(e *endpoints.Endpoint, a *endpoints.Address) {
+		if a.Health.State == networkingv1.AddressUnhealthy && why == "" {
+			why = fmt.Sprintf("endpoint %q: %s is unhealthy (%s)", e.Name, a.IP, a.Health.Reason)
 		}
 	})
 	return why

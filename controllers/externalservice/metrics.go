@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
@@ -113,27 +114,27 @@ func (m *metrics) record(key types.NamespacedName, o *observation, d *decision, 
 	m.rows[key] = next
 }
 
-func (r *objectRow) add(s *resolvedEndpoint, checked bool) {
-	e := endpointRow{name: s.Name, checked: checked && !s.drained, dns: ptr.Deref(s.DNS, networkingv1.DNSName{})}
+func (r *objectRow) add(s *endpoints.Endpoint, checked bool) {
+	e := endpointRow{name: s.Name, checked: checked && !s.IsDrained, dns: ptr.Deref(s.DNS, networkingv1.DNSName{})}
 	healthy, counted := 0, 0
-	if s.state != nil {
-		r.leftOut += s.state.Surplus
+	if s.State != nil {
+		r.leftOut += s.State.Surplus
 	}
-	for i := range s.addresses {
-		a := &s.addresses[i]
+	for i := range s.Addresses {
+		a := &s.Addresses[i]
 		switch {
-		case a.deniedReason != "":
+		case a.DeniedReason != "":
 			r.deny++
-			if !a.deniedReason.IsUnknown() { // which is not about the address
-				e.denied = append(e.denied, deniedAddress{a.ip.String(), a.deniedReason})
+			if !a.DeniedReason.IsUnknown() { // which is not about the address
+				e.denied = append(e.denied, deniedAddress{a.IP.String(), a.DeniedReason})
 			}
 			continue
-		case s.drained:
+		case s.IsDrained:
 			continue
-		case a.health.State == networkingv1.AddressHealthy:
+		case a.Health.State == networkingv1.AddressHealthy:
 			r.healthy++
 			healthy++
-		case a.health.State == networkingv1.AddressUnhealthy:
+		case a.Health.State == networkingv1.AddressUnhealthy:
 			r.unhealthy++
 		default:
 			r.unknown++

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
 	"github.com/fairlead-dev/fairlead/internal/probe"
@@ -26,7 +27,7 @@ import (
 
 // observation is what is known of the endpoints of one object.
 type observation struct {
-	endpoints []resolvedEndpoint
+	endpoints []endpoints.Endpoint
 	// incomplete means that slices must not be changed yet: a name was never looked up, or the policy has
 	// not synced (policyUnsynced).
 	incomplete, policyUnsynced bool
@@ -42,28 +43,28 @@ type observation struct {
 func (r *Reconciler) observe(ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, state *objectState) observation {
 	key := client.ObjectKeyFromObject(es)
 	var o observation
-	var seeds map[string]nameSeed
+	var seeds map[string]endpoints.Seed
 	isEdited := state.seededGeneration != es.Generation
 	if isEdited {
-		seeds = nameSeeds(es, current, r.Now())
+		seeds = endpoints.Seeds(es, current, r.Now())
 		state.seededGeneration = es.Generation
 	}
-	states := r.Resolution.Set(key, resolutionNames(es, seeds))
-	o.endpoints, o.policyUnsynced = resolveEndpoints(es, states, r.Policy)
-	dropUnreachable(o.endpoints, state.families)
-	o.incomplete = o.policyUnsynced || awaitsLookup(o.endpoints)
+	states := r.Resolution.Set(key, endpoints.Names(es, seeds))
+	o.endpoints, o.policyUnsynced = endpoints.Resolve(es, states, r.Policy)
+	endpoints.DropUnreachable(o.endpoints, state.families)
+	o.incomplete = o.policyUnsynced || endpoints.AwaitLookup(o.endpoints)
 
-	var previous *previousState
+	var previous *endpoints.Previous
 	if !state.decided || es.Spec.HealthCheck != nil && (isEdited || !state.targetsSeeded) {
-		previous = previousStateOf(es, current, o.endpoints)
+		previous = endpoints.PreviousOf(es, current, o.endpoints)
 	}
 	if !state.decided {
-		state.active, state.panicking = previous.active, previous.panicking
+		state.active, state.panicking = previous.Active, previous.IsPanicking
 	}
 	if es.Spec.HealthCheck == nil {
 		r.Probes.Forget(key)
 		state.targetsSeeded = false
-		forEachActive(o.endpoints, func(_ *resolvedEndpoint, a *address) { a.health.State = networkingv1.AddressHealthy })
+		endpoints.ForEachActive(o.endpoints, func(_ *endpoints.Endpoint, a *endpoints.Address) { a.Health.State = networkingv1.AddressHealthy })
 		return o
 	}
 	if o.policyUnsynced {
@@ -91,37 +92,37 @@ func (r *Reconciler) observe(ctx context.Context, es *networkingv1.ExternalServi
 }
 
 // inheritsSuspicion reports whether an earlier process suspected itself, and this one has not checked any
-// address of the object yet: it has had no time to find that, say, no nameserver replies.
-func inheritsSuspicion(es *networkingv1.ExternalService, all []resolvedEndpoint) bool {
+// Address of the object yet: it has had no time to find that, say, no nameserver replies.
+func inheritsSuspicion(es *networkingv1.ExternalService, all []endpoints.Endpoint) bool {
 	healthy := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionHealthy)
 	if healthy == nil || healthy.Reason != networkingv1.ReasonProbesInconclusive {
 		return false
 	}
 	checked := false
-	forEachActive(all, func(_ *resolvedEndpoint, a *address) { checked = checked || !a.health.LastProbe.IsZero() })
+	endpoints.ForEachActive(all, func(_ *endpoints.Endpoint, a *endpoints.Address) { checked = checked || !a.Health.LastProbe.IsZero() })
 	return !checked
 }
 
 // setTargets has the addresses checked, and sets the health of each. Addresses that are new to the prober
 // begin with that of the previous state.
-func setTargets(probes Probes, key types.NamespacedName, how probe.Check, all []resolvedEndpoint, previous *previousState, now time.Time) {
+func setTargets(probes Probes, key types.NamespacedName, how probe.Check, all []endpoints.Endpoint, previous *endpoints.Previous, now time.Time) {
 	n := 0
-	forEachActive(all, func(*resolvedEndpoint, *address) { n++ })
+	endpoints.ForEachActive(all, func(*endpoints.Endpoint, *endpoints.Address) { n++ })
 	targets := make([]probe.Target, 0, n)
-	forEachActive(all, func(e *resolvedEndpoint, a *address) {
+	endpoints.ForEachActive(all, func(e *endpoints.Endpoint, a *endpoints.Address) {
 		target := probe.Target{
-			IP: a.ip, Port: a.ports.probePort, Host: e.defaultHost(), Authorized: e.approved,
+			IP: a.IP, Port: a.Ports.ProbePort, Host: e.DefaultHost(), Authorized: e.IsApproved,
 		}
 		if previous != nil {
-			target.Seed = previous.healthSeed(e, a)
+			target.Seed = previous.HealthSeed(e, a)
 		}
 		targets = append(targets, target)
 	})
 	health := probes.Set(key, how, targets)
-	forEachActive(all, func(_ *resolvedEndpoint, a *address) {
+	endpoints.ForEachActive(all, func(_ *endpoints.Endpoint, a *endpoints.Address) {
 		if len(health) > 0 {
-			a.health, health = health[0], health[1:]
-			a.changed = now.Add(-a.health.Age)
+			a.Health, health = health[0], health[1:]
+			a.Changed = now.Add(-a.Health.Age)
 		}
 	})
 }
@@ -132,17 +133,17 @@ func (r *Reconciler) keepHealth(es *networkingv1.ExternalService, current []*dis
 	r.Probes.Forget(client.ObjectKeyFromObject(es))
 	state.targetsSeeded = false
 	o.suspect = true
-	left := previousStateOf(es, current, o.endpoints)
+	left := endpoints.PreviousOf(es, current, o.endpoints)
 	now := r.Now()
-	forEachActive(o.endpoints, func(e *resolvedEndpoint, a *address) {
-		a.health = probe.Health{State: networkingv1.AddressUnknown, Since: now}
-		if seed := left.healthSeed(e, a); seed != nil {
-			a.health = probe.Health{State: seed.State, Since: seed.Since}
+	endpoints.ForEachActive(o.endpoints, func(e *endpoints.Endpoint, a *endpoints.Address) {
+		a.Health = probe.Health{State: networkingv1.AddressUnknown, Since: now}
+		if seed := left.HealthSeed(e, a); seed != nil {
+			a.Health = probe.Health{State: seed.State, Since: seed.Since}
 		}
-		if a.health.Since.IsZero() || a.health.Since.After(now) {
-			a.health.Since = now
+		if a.Health.Since.IsZero() || a.Health.Since.After(now) {
+			a.Health.Since = now
 		}
-		a.changed = a.health.Since
+		a.Changed = a.Health.Since
 	})
 }
 

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
@@ -46,11 +47,11 @@ func TestASuspicionIsInheritedUntilSomethingIsChecked(t *testing.T) {
 			if test.reason != "" {
 				es.Status.Conditions = []metav1.Condition{{Type: networkingv1.ConditionHealthy, Reason: test.reason}}
 			}
-			one := resolvedEndpoint{Endpoint: &networkingv1.Endpoint{}}
+			one := endpoints.Endpoint{}
 			for _, health := range test.health {
-				one.addresses = append(one.addresses, address{health: health})
+				one.Addresses = append(one.Addresses, endpoints.Address{Health: health})
 			}
-			if got := inheritsSuspicion(es, []resolvedEndpoint{one}); got != test.want {
+			if got := inheritsSuspicion(es, []endpoints.Endpoint{one}); got != test.want {
 				t.Errorf("%t, want %t", got, test.want)
 			}
 		})

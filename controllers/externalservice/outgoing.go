@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
@@ -53,12 +54,12 @@ type keeper struct {
 	*decision
 
 	es     *networkingv1.ExternalService
-	policy Policy
+	policy endpoints.Policy
 	now    time.Time
 	// grace is how long a first check may take.
 	grace time.Duration
 	// since is when addresses became outgoing, up to the last decision, and kept the same after this one.
-	since, kept map[publishedKey]time.Time
+	since, kept map[endpoints.Key]time.Time
 }
 
 // keepUnknown makes addresses ready that are Unknown and ready in slices.
@@ -68,7 +69,7 @@ func (k *keeper) keepUnknown(current []*discoveryv1.EndpointSlice) {
 	}
 	ready := readyAddresses(current)
 	for i := range k.published {
-		if p := &k.published[i]; p.health == networkingv1.AddressUnknown && ready[publishedKey{p.ip, p.ports.digest}] != nil {
+		if p := &k.published[i]; p.health == networkingv1.AddressUnknown && ready[endpoints.Key{IP: p.ip, Ports: p.ports.Digest}] != nil {
 			p.ready = true
 		}
 	}
@@ -82,20 +83,20 @@ func (k *keeper) keepOutgoing(current []*discoveryv1.EndpointSlice) {
 	}
 	ready := readyAddresses(current)
 	for _, p := range k.published {
-		delete(ready, publishedKey{p.ip, p.ports.digest})
+		delete(ready, endpoints.Key{IP: p.ip, Ports: p.ports.Digest})
 	}
 	if len(ready) == 0 {
 		return
 	}
 	placed, noneReady := k.placed(), k.readyCount() == 0
-	k.kept = make(map[publishedKey]time.Time, len(ready))
+	k.kept = make(map[endpoints.Key]time.Time, len(ready))
 	for at, p := range ready {
 		since, known := k.since[at]
 		if !known {
 			since = k.now
 		}
 		until := since.Add(k.grace)
-		health, stillThere := placed[at.ip]
+		health, stillThere := placed[at.IP]
 		switch {
 		case health == networkingv1.AddressUnhealthy, stillThere && !noneReady, !k.allows(p):
 			continue
@@ -128,10 +129,10 @@ func (k *keeper) firstCheckUntil() (until time.Time) {
 func (k *keeper) placed() map[netip.Addr]networkingv1.AddressHealth {
 	all := map[netip.Addr]networkingv1.AddressHealth{}
 	for i := range k.endpoints {
-		for j := range k.endpoints[i].addresses {
-			a := &k.endpoints[i].addresses[j]
-			if before, ok := all[a.ip]; !ok || healthRank(a.health.State) > healthRank(before) {
-				all[a.ip] = a.health.State
+		for j := range k.endpoints[i].Addresses {
+			a := &k.endpoints[i].Addresses[j]
+			if before, ok := all[a.IP]; !ok || healthRank(a.Health.State) > healthRank(before) {
+				all[a.IP] = a.Health.State
 			}
 		}
 	}
@@ -141,26 +142,24 @@ func (k *keeper) placed() map[netip.Addr]networkingv1.AddressHealth {
 // allows reports whether the policy allows an address that is in a slice. Its approval ends with the spec that it is
 // about, unless that still has the address.
 func (k *keeper) allows(p *candidate) bool {
-	static := staticAddresses(&k.es.Spec)[p.ip.String()]
+	static := endpoints.StaticAddresses(&k.es.Spec)[p.ip.String()]
 	query := egress.Query{Namespace: k.es.Namespace, IP: p.ip, Authorized: static && egress.Approved(k.es)}
-	return k.policy.CheckPorts(query, p.ports.numbers).Allowed
+	return k.policy.CheckPorts(query, p.ports.Numbers).Allowed
 }
 
 // readyAddresses returns the addresses that are ready in slices, as candidates.
-func readyAddresses(current []*discoveryv1.EndpointSlice) map[publishedKey]*candidate {
-	ready := map[publishedKey]*candidate{}
+func readyAddresses(current []*discoveryv1.EndpointSlice) map[endpoints.Key]*candidate {
+	ready := map[endpoints.Key]*candidate{}
 	for _, slice := range current {
-		digest := slicePortDigest(slice)
-		if digest == "" {
+		ports := endpoints.PortsOf(slice)
+		if ports.Digest == "" {
 			continue
 		}
-		ports := &portSet{ports: slice.Ports, numbers: numbersOf(slice)}
-		ports.digest, ports.shortDigest = portDigest(slice.Ports)
 		for i := range slice.Endpoints {
 			e := &slice.Endpoints[i]
 			ip, err := netip.ParseAddr(e.Addresses[0])
 			if err == nil && ptr.Deref(e.Conditions.Ready, true) {
-				ready[publishedKey{ip, digest}] = &candidate{ip: ip, ports: ports, zone: ptr.Deref(e.Zone, ""), health: networkingv1.AddressUnknown}
+				ready[endpoints.Key{IP: ip, Ports: ports.Digest}] = &candidate{ip: ip, ports: ports, zone: ptr.Deref(e.Zone, ""), health: networkingv1.AddressUnknown}
 			}
 		}
 	}

@@ -40,7 +40,7 @@ func packSlices(name string, current []*discoveryv1.EndpointSlice, publish []pub
 	for len(publish) > 0 {
 		// Candidates are ordered by ports and then by address, IPv4 first.
 		first, end := &publish[0], 1
-		for end < len(publish) && publish[end].ports.digest == first.ports.digest && publish[end].ip.Is4() == first.ip.Is4() {
+		for end < len(publish) && publish[end].ports.Digest == first.ports.Digest && publish[end].ip.Is4() == first.ip.Is4() {
 			end++
 		}
 		g := newGroup(name, publish[:end], names)
@@ -86,9 +86,9 @@ func newGroup(name string, publish []publishedAddress, names map[string]bool) *s
 	if publish[0].ip.Is4() {
 		family = "ipv4"
 	}
-	prefix := name + "-" + family + "-" + publish[0].ports.shortDigest + "-"
+	prefix := name + "-" + family + "-" + publish[0].ports.ShortDigest + "-"
 	if names[prefix] {
-		prefix = name + "-" + family + "-" + publish[0].ports.digest + "-"
+		prefix = name + "-" + family + "-" + publish[0].ports.Digest + "-"
 	}
 	names[prefix] = true
 	g := &sliceGroup{
@@ -198,7 +198,7 @@ func (g *sliceGroup) slices() []desiredSlice {
 			continue
 		}
 		s := desiredSlice{
-			name: g.prefix + strconv.Itoa(planned.index), family: family, ports: g.order[0].ports.ports, hasNew: planned.hasNew,
+			name: g.prefix + strconv.Itoa(planned.index), family: family, ports: g.order[0].ports.Ports, hasNew: planned.hasNew,
 			endpoints: make([]discoveryv1.Endpoint, 0, len(planned.addresses)),
 		}
 		for _, ip := range planned.addresses {
@@ -211,9 +211,12 @@ func (g *sliceGroup) slices() []desiredSlice {
 
 // sliceEndpoint sets all conditions: to kube-proxy a ready that is not set means ready.
 func sliceEndpoint(p *publishedAddress) discoveryv1.Endpoint {
-	return discoveryv1.Endpoint{
+	e := discoveryv1.Endpoint{
 		Addresses:  []string{p.ip.String()},
-		Zone:       optional(p.zone),
 		Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(p.ready), Serving: ptr.To(p.ready), Terminating: ptr.To(false)},
 	}
+	if p.zone != "" {
+		e.Zone = &p.zone
+	}
+	return e
 }

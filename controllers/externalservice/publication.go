@@ -6,7 +6,6 @@ package externalservice
 import (
 	"context"
 	"errors"
-	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
@@ -74,7 +74,7 @@ func (r *Reconciler) newPublication(ctx context.Context, es *networkingv1.Extern
 		r.Probes.Forget(key)
 	}
 	if p.found.ours {
-		p.state.families = familiesOf(p.service)
+		p.state.families = endpoints.FamiliesOf(p.service)
 	}
 	return p, nil
 }
@@ -204,39 +204,25 @@ func (p *publication) mayExtend() bool {
 }
 
 // publishedNow returns the addresses of the slices, and whether each is ready.
-func (p *publication) publishedNow() map[publishedKey]bool {
+func (p *publication) publishedNow() map[endpoints.Key]bool {
 	if p.writer != nil {
-		return publishedIn(maps.Values(p.writer.held))
+		return endpoints.PublishedIn(maps.Values(p.writer.held))
 	}
-	return publishedIn(slices.Values(p.current))
-}
-
-// publishedIn returns the addresses of slices, and whether each is ready.
-func publishedIn(all iter.Seq[*discoveryv1.EndpointSlice]) map[publishedKey]bool {
-	published := map[publishedKey]bool{}
-	for slice := range all {
-		digest := slicePortDigest(slice)
-		for i := range slice.Endpoints {
-			if key, ok := keyOf(&slice.Endpoints[i], digest); ok {
-				published[key] = published[key] || isReady(&slice.Endpoints[i])
-			}
-		}
-	}
-	return published
+	return endpoints.PublishedIn(slices.Values(p.current))
 }
 
 // inForce returns a decision as far as slices show it. Its priority is the one before (active) until an address of another
 // is published.
-func (d *decision) inForce(candidates []candidate, published map[publishedKey]bool, active *int32) decision {
+func (d *decision) inForce(candidates []candidate, published map[endpoints.Key]bool, active *int32) decision {
 	shown := *d
-	isPublished := func(p publishedAddress) bool { return published[publishedKey{p.ip, p.ports.digest}] }
+	isPublished := func(p publishedAddress) bool { return published[endpoints.Key{IP: p.ip, Ports: p.ports.Digest}] }
 	if active != nil && !slices.ContainsFunc(d.published, isPublished) {
 		shown.active = ptr.To(*active)
 	}
 	shown.published = nil
 	for i := range candidates {
 		if c := &candidates[i]; shown.active != nil && c.priority == *shown.active {
-			shown.published = append(shown.published, publishedAddress{c, published[publishedKey{c.ip, c.ports.digest}]})
+			shown.published = append(shown.published, publishedAddress{c, published[endpoints.Key{IP: c.ip, Ports: c.ports.Digest}]})
 		}
 	}
 	return shown

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
@@ -51,7 +52,7 @@ type Reconciler struct {
 	// Resolution, Probes and Policy are the sources of addresses, of their health, and of permission.
 	Resolution Resolution
 	Probes     Probes
-	Policy     Policy
+	Policy     endpoints.Policy
 	// DrainPeriod is how long the endpoints of a deleted object are terminating.
 	DrainPeriod time.Duration
 	// Freeze holds the blackouts of the cluster, during which no fault is injected.

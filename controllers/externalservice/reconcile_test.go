@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
@@ -226,7 +227,7 @@ func TestANameBeginsWithItsAddressesAndAnotherWithThoseThatItReplaces(t *testing
 		current, err := s.currentSlices(t.Context(), es.Namespace, es.Name)
 		s.must(err)
 		var got []string
-		name := resolutionNames(es, nameSeeds(es, current, s.now))[0]
+		name := endpoints.Names(es, endpoints.Seeds(es, current, s.now))[0]
 		for _, a := range name.Seed {
 			text := a.IP.String()
 			if a.Port > 0 {

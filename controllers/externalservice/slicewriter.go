@@ -17,13 +17,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 )
 
 // errForeignSlice does not happen by accident: the names of our slices have a digest in them.
 var errForeignSlice = errors.New("an EndpointSlice of this name exists and is not ours: delete it")
 
 // withdrawalTimeout bounds a write that takes an address out of service and puts another one into it. After that the
-// address is taken out alone.
+// Address is taken out alone.
 const withdrawalTimeout = 5 * time.Second
 
 // sliceWriter writes the EndpointSlices of one Service: first those that take traffic off an address (withdraw), then the
@@ -75,7 +77,7 @@ func (w *sliceWriter) withdraw(ctx context.Context, wanted []desiredSlice) {
 // an address that is added does not keep one in service that has failed.
 func (w *sliceWriter) withdrawFrom(ctx context.Context, held *discoveryv1.EndpointSlice, wanted *desiredSlice) error {
 	left := w.fit.without(held)
-	useful := slices.ContainsFunc(left.endpoints, func(e discoveryv1.Endpoint) bool { return isReady(&e) })
+	useful := slices.ContainsFunc(left.endpoints, func(e discoveryv1.Endpoint) bool { return endpoints.IsReady(&e) })
 	switch {
 	case wanted != nil && !w.fit.movesAway(held, wanted):
 		bounded, cancel := context.WithTimeout(ctx, withdrawalTimeout)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
@@ -38,8 +39,8 @@ type objectState struct {
 	panicking bool
 	// unqualified has the priorities without enough healthy addresses at the last decision, and
 	// qualifiedSince when each first had enough after that; nil where all always had.
-	unqualified    [numPriorities]bool
-	qualifiedSince *[numPriorities]time.Time
+	unqualified    [endpoints.NumPriorities]bool
+	qualifiedSince *[endpoints.NumPriorities]time.Time
 	// handledFailback is the last request to fail back that was handled.
 	handledFailback string
 	// latestDecision is the latest time of a decision about a fault, endedFault the last fault that this
@@ -52,7 +53,7 @@ type objectState struct {
 	// heldSince is since when slices and status wait for first lookups and checks; zero where they do not.
 	heldSince time.Time
 	// outgoingSince is since when addresses that are ready are kept until their successors are checked.
-	outgoingSince map[publishedKey]time.Time
+	outgoingSince map[endpoints.Key]time.Time
 	// sliceWriteRate and statusWriteRate are how often slices and status were written lately.
 	sliceWriteRate, statusWriteRate changeRate
 	// sliceWrites are the writes of slices that the cache does not show yet.
@@ -75,7 +76,7 @@ func (s *objectState) recordDecision(d *decision, now time.Time, request string)
 		had := d.qualified&(1<<priority) != 0
 		if had && s.unqualified[priority] {
 			if s.qualifiedSince == nil {
-				s.qualifiedSince = &[numPriorities]time.Time{}
+				s.qualifiedSince = &[endpoints.NumPriorities]time.Time{}
 			}
 			s.qualifiedSince[priority] = now
 		}
@@ -87,8 +88,8 @@ func (s *objectState) recordDecision(d *decision, now time.Time, request string)
 }
 
 // qualifiedSinceAt returns qualifiedSince, with now for those that did not qualify at the last decision.
-func (s *objectState) qualifiedSinceAt(now time.Time) [numPriorities]time.Time {
-	at := ptr.Deref(s.qualifiedSince, [numPriorities]time.Time{})
+func (s *objectState) qualifiedSinceAt(now time.Time) [endpoints.NumPriorities]time.Time {
+	at := ptr.Deref(s.qualifiedSince, [endpoints.NumPriorities]time.Time{})
 	for priority, unqualified := range s.unqualified {
 		if unqualified {
 			at[priority] = now

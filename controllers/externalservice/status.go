@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
@@ -108,9 +109,9 @@ func (u *statusUpdate) setAddressCounts(o *observation, d *decision, checked boo
 	counts := &networkingv1.AddressCounts{Published: int32(d.readyCount())}
 	for i := range o.endpoints {
 		e := &o.endpoints[i]
-		counts.Total += int32(len(e.addresses))
-		for j := range e.addresses {
-			if a := &e.addresses[j]; a.deniedReason == "" && (!checked || a.health.State == networkingv1.AddressHealthy) {
+		counts.Total += int32(len(e.Addresses))
+		for j := range e.Addresses {
+			if a := &e.Addresses[j]; a.DeniedReason == "" && (!checked || a.Health.State == networkingv1.AddressHealthy) {
 				counts.Healthy++
 			}
 		}
@@ -256,21 +257,21 @@ const maxStatusAddresses = 100
 
 // endpointStatuses returns the status of each endpoint. What has not changed stays as it is in before, so that
 // a check which fails for another reason causes no write.
-func endpointStatuses(before *networkingv1.ExternalServiceStatus, all []resolvedEndpoint, checked bool) []networkingv1.EndpointStatus {
+func endpointStatuses(before *networkingv1.ExternalServiceStatus, all []endpoints.Endpoint, checked bool) []networkingv1.EndpointStatus {
 	out := make([]networkingv1.EndpointStatus, len(all))
 	for i := range all {
 		e := &all[i]
-		was := statusOf(before, e.Name)
+		was := endpoints.StatusOf(before, e.Name)
 		is := &out[i]
 		is.Name = e.Name
-		if e.state != nil {
-			is.DNSName, is.Reason = e.DNS.Name, e.reason()
-			is.ResolvedTime, is.NextResolveTime = statusTime(e.state.ResolvedTime), statusTime(e.state.NextTime)
+		if e.State != nil {
+			is.DNSName, is.Reason = e.DNS.Name, e.Reason()
+			is.ResolvedTime, is.NextResolveTime = statusTime(e.State.ResolvedTime), statusTime(e.State.NextTime)
 		}
-		if len(e.addresses) == 0 {
+		if len(e.Addresses) == 0 {
 			continue
 		}
-		is.Addresses = make([]networkingv1.AddressStatus, min(len(e.addresses), maxStatusAddresses))
+		is.Addresses = make([]networkingv1.AddressStatus, min(len(e.Addresses), maxStatusAddresses))
 		for j := range is.Addresses {
 			is.Addresses[j] = addressStatus(was, e, j, checked)
 		}
@@ -278,18 +279,18 @@ func endpointStatuses(before *networkingv1.ExternalServiceStatus, all []resolved
 	return out
 }
 
-func addressStatus(was *networkingv1.EndpointStatus, e *resolvedEndpoint, i int, checked bool) networkingv1.AddressStatus {
-	a := &e.addresses[i]
-	is := networkingv1.AddressStatus{IP: a.ip.String(), Port: int32(a.srvPort)}
+func addressStatus(was *networkingv1.EndpointStatus, e *endpoints.Endpoint, i int, checked bool) networkingv1.AddressStatus {
+	a := &e.Addresses[i]
+	is := networkingv1.AddressStatus{IP: a.IP.String(), Port: int32(a.SRVPort)}
 	switch {
-	case a.deniedReason != "":
+	case a.DeniedReason != "":
 		is.Reason = networkingv1.ProbeDenied
 		return is
-	case !checked || e.drained:
+	case !checked || e.IsDrained:
 		return is
 	}
-	is.Health, is.Reason = a.health.State, a.health.Reason
-	is.Since, is.LastProbeTime = statusTime(a.health.Since), statusTime(a.health.LastProbe)
+	is.Health, is.Reason = a.Health.State, a.Health.Reason
+	is.Since, is.LastProbeTime = statusTime(a.Health.Since), statusTime(a.Health.LastProbe)
 	before := sameAddress(was, &is, i)
 	if before == nil || before.Health != is.Health {
 		return is
@@ -317,22 +318,6 @@ func sameAddress(was *networkingv1.EndpointStatus, is *networkingv1.AddressStatu
 		}
 	}
 	return nil
-}
-
-// reason returns how the last lookup ended, or Denied where no address of it may be published.
-func (e *resolvedEndpoint) reason() string {
-	if e.state == nil {
-		return ""
-	}
-	if len(e.addresses) > 0 {
-		for i := range e.addresses {
-			if e.addresses[i].deniedReason == "" {
-				return e.state.Reason
-			}
-		}
-		return networkingv1.ReasonDenied
-	}
-	return e.state.Reason
 }
 
 // statusTime returns a time as the API server stores it: in whole seconds, or nil for zero.

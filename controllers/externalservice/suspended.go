@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/internal/events"
@@ -35,7 +36,7 @@ func (r *Reconciler) reconcileSuspended(ctx context.Context, es *networkingv1.Ex
 		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil
 	}
 	filter := &deniedFilter{
-		es: es, policy: r.Policy, approved: egress.Approved(es), fit: fitness{byKey: map[publishedKey]bool{}},
+		es: es, policy: r.Policy, approved: egress.Approved(es), fit: fitness{byKey: map[endpoints.Key]bool{}},
 		restoreHealthy: es.Status.Fault.Lasts() && es.Status.Fault.Type == networkingv1.FaultBlackHole,
 	}
 	wanted, filtered := filter.slices(current)
@@ -98,7 +99,7 @@ func (r *Reconciler) stopChecks(es *networkingv1.ExternalService) *objectState {
 // deniedFilter removes from a suspended object what the egress policy denies.
 type deniedFilter struct {
 	es       *networkingv1.ExternalService
-	policy   Policy
+	policy   endpoints.Policy
 	approved bool
 	// refused are sentences about addresses, each once.
 	refused  []string
@@ -132,15 +133,15 @@ func (filter *deniedFilter) allows(ip netip.Addr, ports []uint16) bool {
 func (filter *deniedFilter) slices(current []*discoveryv1.EndpointSlice) (wanted []desiredSlice, filtered []*discoveryv1.EndpointSlice) {
 	for _, held := range current {
 		left := desiredSlice{name: held.Name, family: held.AddressType, ports: held.Ports}
-		ports, digest, restored := numbersOf(held), slicePortDigest(held), false
+		ports, digest, restored := endpoints.NumbersOf(held), endpoints.DigestOf(held), false
 		for _, e := range held.Endpoints {
-			key, ok := keyOf(&e, digest)
-			if !ok || !filter.allows(key.ip, ports) {
+			key, ok := endpoints.KeyOf(&e, digest)
+			if !ok || !filter.allows(key.IP, ports) {
 				filter.fit.byKey[key] = false
 				continue
 			}
 			ready := ptr.Deref(e.Conditions.Ready, true)
-			if !ready && filter.restoreHealthy && filter.wasHealthy(key.ip) {
+			if !ready && filter.restoreHealthy && filter.wasHealthy(key.IP) {
 				ready, restored = true, true
 				e.Conditions.Serving = nil
 			}
@@ -173,16 +174,6 @@ func (filter *deniedFilter) wasHealthy(ip netip.Addr) bool {
 	})
 }
 
-func numbersOf(held *discoveryv1.EndpointSlice) []uint16 {
-	var numbers []uint16
-	for _, p := range held.Ports {
-		if p.Port != nil {
-			numbers = append(numbers, uint16(*p.Port))
-		}
-	}
-	return numbers
-}
-
 // checkRecorded checks the addresses of spec and status, so that one which was removed is reported for as long
 // as it is denied.
 func (filter *deniedFilter) checkRecorded() {
@@ -193,7 +184,7 @@ func (filter *deniedFilter) checkRecorded() {
 	}
 	for i := range filter.es.Status.Endpoints {
 		for _, a := range filter.es.Status.Endpoints[i].Addresses {
-			numbers := portSetOf(&filter.es.Spec, nil, uint16(a.Port)).numbers
+			numbers := endpoints.PortSetOf(&filter.es.Spec, nil, uint16(a.Port)).Numbers
 			if ip, err := netip.ParseAddr(a.IP); err == nil {
 				filter.allows(ip, numbers)
 			}

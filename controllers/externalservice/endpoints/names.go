@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package externalservice
+package endpoints
 
 import (
 	"net/netip"
@@ -16,9 +16,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/dns"
 )
 
-// resolutionNames returns the DNS names to look up. Those of drained endpoints are among them, so that making
+// Names returns the DNS names to look up. Those of drained endpoints are among them, so that making
 // one Active again waits for no lookup. seeds, which may be nil, has the addresses that each endpoint begins with.
-func resolutionNames(es *networkingv1.ExternalService, seeds map[string]nameSeed) []resolution.Name {
+func Names(es *networkingv1.ExternalService, seeds map[string]Seed) []resolution.Name {
 	var out []resolution.Name
 	for i := range es.Spec.Endpoints {
 		e := &es.Spec.Endpoints[i]
@@ -35,20 +35,20 @@ func resolutionNames(es *networkingv1.ExternalService, seeds map[string]nameSeed
 	return out
 }
 
-// nameSeed is the addresses that a name begins with, and when it last resolved; zero means never.
-type nameSeed struct {
+// Seed is the addresses that a name begins with, and when it last resolved; zero means never.
+type Seed struct {
 	addresses []dns.Address
 	resolved  time.Time
 }
 
-// nameSeeds returns the seeds of the names that a spec has, by endpoint.
+// Seeds returns the seeds of the names that a spec has, by endpoint.
 //
 // A name of the status begins with its addresses there, whichever endpoint had it. One that is new takes over what
 // it replaces until it resolves: the addresses that its endpoint had, and those that are ready in the slices and that
 // the spec does not have any more. Otherwise a name that does not resolve would take addresses away.
-func nameSeeds(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, now time.Time) map[string]nameSeed {
-	seeds := map[string]nameSeed{}
-	claimed := staticAddresses(&es.Spec)
+func Seeds(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, now time.Time) map[string]Seed {
+	seeds := map[string]Seed{}
+	claimed := StaticAddresses(&es.Spec)
 	var replacing []*networkingv1.Endpoint
 	for i := range es.Spec.Endpoints {
 		e := &es.Spec.Endpoints[i]
@@ -60,7 +60,7 @@ func nameSeeds(es *networkingv1.ExternalService, current []*discoveryv1.Endpoint
 			replacing = append(replacing, e)
 			continue
 		}
-		seed := nameSeed{resolved: resolvedTime(status, now)}
+		seed := Seed{resolved: resolvedTime(status, now)}
 		for _, a := range status.Addresses {
 			seed.add(a.IP, uint16(a.Port), claimed)
 		}
@@ -68,15 +68,7 @@ func nameSeeds(es *networkingv1.ExternalService, current []*discoveryv1.Endpoint
 	}
 	ready := readyPorts(current)
 	for _, e := range replacing {
-		seed := nameSeed{}
-		if status := statusOf(&es.Status, e.Name); status != nil {
-			for _, a := range status.Addresses {
-				if ports := ready[a.IP]; a.Health != "" || len(ports) > 0 {
-					seed.addAll(a.IP, e.DNS, append(ports, uint16(a.Port)), claimed)
-				}
-			}
-		}
-		seeds[e.Name] = seed
+		seeds[e.Name] = replacedBy(e, StatusOf(&es.Status, e.Name), ready, claimed)
 	}
 	if heir := heirOf(replacing, es.Status.ActivePriority); heir != nil {
 		seed := seeds[heir.Name]
@@ -86,6 +78,19 @@ func nameSeeds(es *networkingv1.ExternalService, current []*discoveryv1.Endpoint
 		seeds[heir.Name] = seed
 	}
 	return seeds
+}
+
+// replacedBy returns the addresses that the endpoint of a new name had before, as far as they took traffic.
+func replacedBy(e *networkingv1.Endpoint, before *networkingv1.EndpointStatus, ready map[string][]uint16, claimed map[string]bool) (seed Seed) {
+	if before == nil {
+		return Seed{}
+	}
+	for _, a := range before.Addresses {
+		if ports := ready[a.IP]; a.Health != "" || len(ports) > 0 {
+			seed.addAll(a.IP, e.DNS, append(ports, uint16(a.Port)), claimed)
+		}
+	}
+	return seed
 }
 
 // heirOf returns the endpoint that takes over what no other does: an Active one, of the active priority where there
@@ -104,7 +109,7 @@ func heirOf(all []*networkingv1.Endpoint, active *int32) *networkingv1.Endpoint 
 }
 
 // add adds an address, and claims it.
-func (s *nameSeed) add(ip string, port uint16, claimed map[string]bool) {
+func (s *Seed) add(ip string, port uint16, claimed map[string]bool) {
 	if parsed, err := netip.ParseAddr(ip); err == nil {
 		s.addresses = append(s.addresses, dns.Address{IP: parsed, Port: port})
 		claimed[ip] = true
@@ -113,7 +118,7 @@ func (s *nameSeed) add(ip string, port uint16, claimed map[string]bool) {
 
 // addAll adds an address as a name has it, unless it is claimed: with each of the ports that are known for SRV
 // records, and else without.
-func (s *nameSeed) addAll(ip string, name *networkingv1.DNSName, ports []uint16, claimed map[string]bool) {
+func (s *Seed) addAll(ip string, name *networkingv1.DNSName, ports []uint16, claimed map[string]bool) {
 	switch {
 	case claimed[ip]:
 	case *name.RecordType != networkingv1.RecordSRV:
@@ -127,8 +132,8 @@ func (s *nameSeed) addAll(ip string, name *networkingv1.DNSName, ports []uint16,
 	}
 }
 
-// staticAddresses returns the addresses that the spec has itself.
-func staticAddresses(spec *networkingv1.ExternalServiceSpec) map[string]bool {
+// StaticAddresses returns the addresses that the spec has itself.
+func StaticAddresses(spec *networkingv1.ExternalServiceSpec) map[string]bool {
 	all := map[string]bool{}
 	for i := range spec.Endpoints {
 		for _, text := range spec.Endpoints[i].Addresses {
@@ -157,8 +162,8 @@ func readyPorts(current []*discoveryv1.EndpointSlice) map[string][]uint16 {
 	return ready
 }
 
-// statusOf returns the status of an endpoint by its name, or nil.
-func statusOf(status *networkingv1.ExternalServiceStatus, endpoint string) *networkingv1.EndpointStatus {
+// StatusOf returns the status of an endpoint by its name, or nil.
+func StatusOf(status *networkingv1.ExternalServiceStatus, endpoint string) *networkingv1.EndpointStatus {
 	for i := range status.Endpoints {
 		if status.Endpoints[i].Name == endpoint {
 			return &status.Endpoints[i]

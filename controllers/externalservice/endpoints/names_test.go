@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package externalservice
+package endpoints
 
 import (
 	"testing"
@@ -11,6 +11,9 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
+
+// epoch is the time at which tests happen.
+var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func TestHowLongANameHasResolvedAsFarAsIsKnown(t *testing.T) {
 	day := &metav1.Time{Time: epoch.Add(-24 * time.Hour)}

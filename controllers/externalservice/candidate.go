@@ -1,0 +1,89 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
+)
+
+// candidate is one address of a priority, however many endpoints of that priority have it.
+type candidate struct {
+	priority int32
+	ip       netip.Addr
+	ports    *endpoints.PortSet
+	zone     string
+	health   networkingv1.AddressHealth
+	since    time.Time
+}
+
+// candidatesOf returns the addresses that may be published, ordered by priority, ports and address, each
+// once: an address is healthy if the check of any endpoint that has it succeeds. The zone is the one that sorts
+// first, so that neither the order in the spec nor the names of endpoints make a difference.
+func candidatesOf(all []endpoints.Endpoint) []candidate {
+	n := 0
+	endpoints.ForEachActive(all, func(*endpoints.Endpoint, *endpoints.Address) { n++ })
+	found := make([]candidate, 0, n)
+	endpoints.ForEachActive(all, func(e *endpoints.Endpoint, a *endpoints.Address) {
+		found = append(found, candidate{e.Priority, a.IP, a.Ports, e.Zone, a.Health.State, a.Changed})
+	})
+	slices.SortFunc(found, func(a, b candidate) int {
+		return cmp.Or(a.compare(&b), compareZones(a.zone, b.zone))
+	})
+	out := make([]candidate, 0, len(found))
+	for i := range found {
+		next := &found[i]
+		if last := len(out) - 1; last >= 0 && out[last].compare(next) == 0 {
+			out[last].merge(next)
+			continue
+		}
+		out = append(out, *next)
+	}
+	return out
+}
+
+// compareZones orders zones, with none last.
+func compareZones(a, b string) int {
+	if (a == "") != (b == "") {
+		return -strings.Compare(a, b)
+	}
+	return strings.Compare(a, b)
+}
+
+// compare orders candidates; equal ones are merged.
+func (c *candidate) compare(other *candidate) int {
+	return cmp.Or(cmp.Compare(c.priority, other.priority), c.compareAddress(other))
+}
+
+// compareAddress orders candidates of one priority.
+func (c *candidate) compareAddress(other *candidate) int {
+	return cmp.Or(strings.Compare(c.ports.Digest, other.ports.Digest), c.ip.Compare(other.ip))
+}
+
+// merge keeps the better health of two endpoints with the same address, since the earlier time of both.
+func (c *candidate) merge(other *candidate) {
+	switch better := healthRank(other.health) - healthRank(c.health); {
+	case better > 0:
+		c.health, c.since = other.health, other.since
+	case better == 0 && other.since.Before(c.since):
+		c.since = other.since
+	}
+}
+
+func healthRank(health networkingv1.AddressHealth) int {
+	switch health {
+	case networkingv1.AddressHealthy:
+		return 2
+	case networkingv1.AddressUnhealthy:
+		return 0
+	case networkingv1.AddressUnknown:
+	}
+	return 1
+}

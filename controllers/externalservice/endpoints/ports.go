@@ -1,0 +1,144 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoints
+
+import (
+	"encoding/hex"
+	"hash/fnv"
+	"iter"
+	"net/netip"
+	"strconv"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/utils/ptr"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+)
+
+// PortSet is the ports of an EndpointSlice, shared by all addresses that have the same.
+type PortSet struct {
+	Ports   []discoveryv1.EndpointPort
+	Numbers []uint16
+	// Digest identifies the set, and ShortDigest is in the names of its slices.
+	Digest, ShortDigest string
+	// ProbePort is the one that is checked.
+	ProbePort uint16
+}
+
+// PortSetOf returns the ports of an endpoint: the Service's target ports, unless the endpoint has its own
+// (own). The port of an SRV record replaces them all; validation allows such an endpoint one port only.
+func PortSetOf(spec *networkingv1.ExternalServiceSpec, own []networkingv1.EndpointPort, srv uint16) *PortSet {
+	set := &PortSet{
+		Ports:   make([]discoveryv1.EndpointPort, 0, len(spec.Ports)),
+		Numbers: make([]uint16, 0, len(spec.Ports)),
+	}
+	for i := range spec.Ports {
+		p := &spec.Ports[i]
+		number := ptr.Deref(p.TargetPort, p.Port)
+		for _, o := range own {
+			if o.Name == p.Name {
+				number = o.Port
+			}
+		}
+		if srv > 0 {
+			number = int32(srv)
+		}
+		if h := spec.HealthCheck; h != nil && (h.Port == p.Name || h.Port == "") {
+			set.ProbePort = uint16(number)
+		}
+		set.Numbers = append(set.Numbers, uint16(number))
+		set.Ports = append(set.Ports, discoveryv1.EndpointPort{
+			Name:        &p.Name,
+			Port:        &number,
+			Protocol:    p.Protocol,
+			AppProtocol: optional(p.AppProtocol),
+		})
+	}
+	set.Digest, set.ShortDigest = portDigest(set.Ports)
+	return set
+}
+
+// portDigest returns what identifies a set of ports. short is in the names of slices, as in every version;
+// where two sets of one object share it, packSlices distinguishes them. Both are the same in every process.
+func portDigest(ports []discoveryv1.EndpointPort) (digest, short string) {
+	named, hash := fnv.New32a(), fnv.New64a()
+	var text []byte
+	for _, p := range ports {
+		text = append(text[:0], *p.Name...)
+		text = append(text, '/')
+		text = strconv.AppendInt(text, int64(*p.Port), 10)
+		text = append(text, '/')
+		text = append(text, *p.Protocol...)
+		text = append(text, '/')
+		text = append(text, ptr.Deref(p.AppProtocol, "")...)
+		text = append(text, ';')
+		_, _ = named.Write(text) // a hash never fails
+		_, _ = hash.Write(text)
+	}
+	return hex.EncodeToString(hash.Sum(nil)), hex.EncodeToString(named.Sum(nil))
+}
+
+// optional returns nil for an empty string.
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// Key is an address with its ports in the slices.
+type Key struct {
+	IP    netip.Addr
+	Ports string
+}
+
+// DigestOf returns the digest of the ports of a slice, or "" where a user has edited them.
+func DigestOf(slice *discoveryv1.EndpointSlice) string {
+	for _, p := range slice.Ports {
+		if p.Name == nil || p.Port == nil || p.Protocol == nil {
+			return ""
+		}
+	}
+	digest, _ := portDigest(slice.Ports)
+	return digest
+}
+
+// PortsOf returns the ports of a slice.
+func PortsOf(slice *discoveryv1.EndpointSlice) *PortSet {
+	return &PortSet{Ports: slice.Ports, Numbers: NumbersOf(slice), Digest: DigestOf(slice)}
+}
+
+// PublishedIn returns the addresses of slices, and whether each is ready.
+func PublishedIn(all iter.Seq[*discoveryv1.EndpointSlice]) map[Key]bool {
+	published := map[Key]bool{}
+	for slice := range all {
+		digest := DigestOf(slice)
+		for i := range slice.Endpoints {
+			if key, ok := KeyOf(&slice.Endpoints[i], digest); ok {
+				published[key] = published[key] || IsReady(&slice.Endpoints[i])
+			}
+		}
+	}
+	return published
+}
+
+// KeyOf returns the key of an endpoint of a slice whose ports have this digest. It is false where the address is none.
+func KeyOf(e *discoveryv1.Endpoint, digest string) (Key, bool) {
+	ip, err := netip.ParseAddr(e.Addresses[0])
+	return Key{ip, digest}, err == nil
+}
+
+// IsReady reports whether an endpoint takes traffic: to kube-proxy a condition that is not set means ready.
+func IsReady(e *discoveryv1.Endpoint) bool { return ptr.Deref(e.Conditions.Ready, true) }
+
+// NumbersOf returns the port numbers of a slice.
+func NumbersOf(slice *discoveryv1.EndpointSlice) []uint16 {
+	var numbers []uint16
+	for _, p := range slice.Ports {
+		if p.Port != nil {
+			numbers = append(numbers, uint16(*p.Port))
+		}
+	}
+	return numbers
+}
