@@ -27,6 +27,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/eviction"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
@@ -72,7 +73,7 @@ func TestAnnotateAppliesTwoAnnotationsToTheWorkloadThatWasSeen(t *testing.T) {
 	for _, kind := range []autorebootv1.TargetKind{autorebootv1.TargetDeployment, autorebootv1.TargetStatefulSet, autorebootv1.TargetDaemonSet} {
 		t.Run(string(kind), func(t *testing.T) {
 			w := &fakeAPI{}
-			action := restart.Action{Verb: restart.Annotate, ID: "x-1", Started: epoch, Workload: &restart.Workload{Kind: kind, Name: "api", UID: "u"}}
+			action := restart.Action{Verb: restart.Annotate, ID: "x-1", Started: epoch, Workload: &restart.Workload{Workload: workloads.Workload{Kind: kind, Name: "api", UID: "u"}}}
 			result, err := w.actor().Do(t.Context(), actingPolicy("deployer"), action, "41")
 			if err != nil || result != (restart.Result{Action: action, Outcome: restart.Done, Generation: 7}) {
 				t.Errorf("result %+v, error %v", result, err)
@@ -113,7 +114,7 @@ func TestWhatAnnotatingComesTo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := &fakeAPI{err: test.err}
 			result, err := w.actor().Do(t.Context(), actingPolicy(""), restart.Action{
-				Verb: restart.Annotate, ID: "x-1", Workload: &restart.Workload{Kind: autorebootv1.TargetDeployment, Name: "api", UID: "u"},
+				Verb: restart.Annotate, ID: "x-1", Workload: &restart.Workload{Workload: workloads.Workload{Kind: autorebootv1.TargetDeployment, Name: "api", UID: "u"}},
 			}, test.version)
 			if result.Outcome != test.want || err == nil {
 				t.Errorf("result %+v, error %v", result, err)

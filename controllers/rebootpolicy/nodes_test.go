@@ -61,7 +61,7 @@ func TestWhichPodsAreLost(t *testing.T) {
 		if c.kind == "" {
 			c.kind = autorebootv1.TargetDaemonSet
 		}
-		w := &workload{Workload: workloads.Workload{Workload: restart.Workload{Kind: c.kind, UID: "u", Pods: []restart.Pod{c.pod}}}}
+		w := &workload{Workload: restart.Workload{Workload: workloads.Workload{Kind: c.kind, UID: "u"}, Pods: []restart.Pod{c.pod}}}
 		policy := &autorebootv1.RebootPolicy{}
 		policy.Status.InFlight = []autorebootv1.InFlightRestart{{UID: "u"}}
 		r := &Reconciler{Live: &c.from, WithoutNodes: c.withoutNodes, nodes: &nodes{}}

@@ -170,7 +170,7 @@ func (o *observation) starting(d *restart.Decision) (workloads []*workload) {
 func (o *observation) decisionInput() restart.Observation {
 	in := restart.Observation{Now: o.now, Gates: o.gates, Calendar: o.calendar, Suspect: o.suspect, Unselected: o.unselected, StatusLost: o.statusLost}
 	for _, w := range o.workloads {
-		in.Workloads = append(in.Workloads, w.Workload.Workload)
+		in.Workloads = append(in.Workloads, w.Workload)
 	}
 	return in
 }

@@ -95,7 +95,7 @@ func (w *workload) addPods(pods []corev1.Pod, versions *podCreationVersions) {
 		}
 		pod.Restarts, pod.RestartsBeforeReady = workloads.Restarts(p)
 		if c := workloads.Unschedulable(p.Status.Conditions); c != nil && w.Shortage.Reason == "" {
-			w.Shortage = restart.Shortage{Reason: autorebootv1.ReasonUnschedulable, Message: "pod " + p.Name + ": " + c.Message}
+			w.Shortage = workloads.Shortage{Reason: autorebootv1.ReasonUnschedulable, Message: "pod " + p.Name + ": " + c.Message}
 		}
 		if w.KeptByRollout != nil && w.KeptByRollout(workloads.Ordinal(p)) {
 			w.Kept = append(w.Kept, pod)

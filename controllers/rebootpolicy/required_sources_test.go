@@ -65,7 +65,7 @@ func TestASourceThatIsWatchedIsNotReadForARestart(t *testing.T) {
 		"none":        {map[string][]string{}, true},
 	} {
 		r := &Reconciler{Live: failingReader{err: apierrors.NewNotFound(corev1.Resource("secrets"), "creds")}}
-		w := &workload{Workload: workloads.Workload{Workload: restart.Workload{UID: "uid-api"}, Template: template}}
+		w := &workload{Workload: restart.Workload{Workload: workloads.Workload{UID: "uid-api", Template: template}}}
 		s := &observation{key: policyKey, policy: &autorebootv1.RebootPolicy{}, workloads: []*workload{w}, required: c.there}
 		var d restart.Decision
 		d.Status.InFlight = []autorebootv1.InFlightRestart{{ID: "1", UID: "uid-api"}}

@@ -10,13 +10,12 @@ import (
 	"maps"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
@@ -28,7 +27,7 @@ const shared = client.UnsafeDisableDeepCopy
 
 // workload is a target as the cache has it.
 type workload struct {
-	workloads.Workload
+	restart.Workload
 	// requiredChecked means that Missing is complete.
 	requiredChecked bool
 	// podsChecked means that the API server was asked which of Pods exist.
@@ -179,7 +178,12 @@ func (r *Reconciler) match(ctx context.Context, namespace string, t *autorebootv
 	if err != nil {
 		return nil, err
 	}
-	return r.listWorkloads(ctx, namespace, t.Kind, selector, evicts)
+	found, err := workloads.List(ctx, r.Client, namespace, t.Kind, selector, evicts)
+	out := make([]*workload, 0, len(found))
+	for _, w := range found {
+		out = append(out, &workload{Workload: restart.Workload{Workload: *w}})
+	}
+	return out, err
 }
 
 // getWorkload returns one workload; nil where there is none.
@@ -188,35 +192,5 @@ func (r *Reconciler) getWorkload(ctx context.Context, namespace string, kind aut
 	if found == nil || err != nil {
 		return nil, err
 	}
-	return &workload{Workload: *found}, nil
-}
-
-func (r *Reconciler) listWorkloads(ctx context.Context, namespace string, kind autorebootv1.TargetKind, selector labels.Selector, evicts bool) ([]*workload, error) {
-	in := []client.ListOption{client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, shared}
-	var out []*workload
-	var err error
-	switch kind {
-	case autorebootv1.TargetDeployment:
-		var list appsv1.DeploymentList
-		err = r.Client.List(ctx, &list, in...)
-		for i := range list.Items {
-			out = append(out, &workload{Workload: *workloads.Deployment(&list.Items[i], evicts)})
-		}
-	case autorebootv1.TargetStatefulSet:
-		var list appsv1.StatefulSetList
-		err = r.Client.List(ctx, &list, in...)
-		for i := range list.Items {
-			out = append(out, &workload{Workload: *workloads.StatefulSet(&list.Items[i], evicts)})
-		}
-	case autorebootv1.TargetDaemonSet:
-		var list appsv1.DaemonSetList
-		err = r.Client.List(ctx, &list, in...)
-		for i := range list.Items {
-			out = append(out, &workload{Workload: *workloads.DaemonSet(&list.Items[i], evicts)})
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list %ss: %w", kind, err)
-	}
-	return out, nil
+	return &workload{Workload: restart.Workload{Workload: *found}}, nil
 }

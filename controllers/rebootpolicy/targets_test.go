@@ -17,6 +17,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
 // observe returns what a reconcile would observe, and decides nothing.
@@ -120,12 +121,12 @@ func TestPodsThatARolloutLeavesAloneDoNotCount(t *testing.T) {
 	pods[3].DeletionTimestamp = &metav1.Time{Time: epoch}
 	pods[3].Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 2}}
 	pods[3].Status.InitContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}}
-	w := &workload{Workload: *workloads.StatefulSet(s, false)}
+	w := &workload{Workload: restart.Workload{Workload: *workloads.StatefulSet(s, false)}}
 	w.addPods(pods, &podCreationVersions{})
 	if len(w.Pods) != 1 || w.Pods[0].Name != "db-7" || !w.Pods[0].Terminating || w.Pods[0].Restarts != 2 || !w.Pods[0].Ready {
 		t.Errorf("took %+v", w.Pods)
 	}
-	w = &workload{Workload: *workloads.StatefulSet(s, true)}
+	w = &workload{Workload: restart.Workload{Workload: *workloads.StatefulSet(s, true)}}
 	w.addPods(pods, &podCreationVersions{})
 	if len(w.Pods) != 3 || w.Pods[0].Name != "db-5" {
 		t.Errorf("to evict: %+v", w.Pods)

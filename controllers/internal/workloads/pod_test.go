@@ -65,7 +65,7 @@ func TestATemplateIsTheSameWithoutTheAnnotationsOfARestart(t *testing.T) {
 		d := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Annotations: annotations}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: image}}},
 		}}}
-		return Deployment(d, false).Workload.Template
+		return Deployment(d, false).TemplateHash
 	}
 	plain := of("a", nil)
 	if of("a", map[string]string{autorebootv1.RestartIDAnnotation: "x", RestartedAtAnnotation: "now"}) != plain || of("a", map[string]string{}) != plain {

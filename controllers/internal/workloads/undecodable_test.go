@@ -50,6 +50,6 @@ func TestWhatAWorkloadCanSpareIsWhatItsOwnRolloutMay(t *testing.T) {
 func TestANodeThatJoinsIsToldFromAPodThatFails(t *testing.T) {
 	set := &appsv1.DaemonSet{Status: appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: 4, CurrentNumberScheduled: 4, UpdatedNumberScheduled: 4, NumberAvailable: 3}}
 	if w := DaemonSet(set, false); w.Available || w.AvailablePods != 3 || w.Desired != 4 {
-		t.Errorf("%+v", w.Workload)
+		t.Errorf("%+v", w)
 	}
 }

@@ -4,42 +4,81 @@
 package workloads
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"maps"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
 // Workload is one as the cache, or the API server, has it.
 type Workload struct {
-	restart.Workload
-	Version  string // metadata.resourceVersion
-	Template *corev1.PodTemplateSpec
-	Selector *metav1.LabelSelector
-	// KeptByRollout reports whether a rollout would leave the pod of an ordinal as it is; nil: of none.
+	Kind autorebootv1.TargetKind
+	Name string
+	UID  types.UID
+	// Version is its metadata.resourceVersion, and Generation its metadata.generation.
+	Version    string
+	Generation int64
+	Selector   *metav1.LabelSelector
+	Template   *corev1.PodTemplateSpec
+	// TemplateHash is a hash of Template without the annotations of a restart, empty where it is not known, and RestartID
+	// one of these annotations.
+	TemplateHash string
+	RestartID    string
+	// Obstacle is why a restart could not work, as a reason of RestartPending: Paused, ScaledToZero,
+	// OnDelete, Partitioned or Terminating. It is empty when normal. For the strategy Evict neither
+	// Paused nor OnDelete nor Partitioned is one.
+	Obstacle string
+	// ScaledBy is the field manager that scaled it to zero, as far as that is known.
+	ScaledBy string
+	// Desired is how many pods it should have.
+	Desired int32
+	// Available means that all desired pods are available, of whatever revision, and AvailablePods how
+	// many are.
+	Available     bool
+	AvailablePods int32
+	// Complete means that the workload's controller has seen its latest spec, every pod is of the
+	// latest revision, and all desired ones are available. Where the workload itself keeps pods at an
+	// older revision (OnDelete, a partition, paused), those count as of the latest.
+	Complete bool
+	// Updated is Complete whether the pods are available or not: no rollout is under way, but
+	// the workload may be broken.
+	Updated bool
+	// Outdated is how many pods are not of the latest revision, or are missing from those desired; nil while the
+	// workload's controller has not seen its latest spec. Those that the workload itself keeps at an older revision count.
+	Outdated *int32
+	// Shortage is why the workload has fewer pods than it should, and the zero value where nothing says so.
+	Shortage Shortage
+	// Stalled means that its rollout has passed its progress deadline. Progressed is when the rollout last went on, as far
+	// as the workload says so.
+	Stalled    bool
+	Progressed time.Time
+	// Partition is how many pods a StatefulSet's partition keeps as they are, and KeptByRollout reports whether a rollout
+	// would leave the pod of an ordinal as it is; nil: of none.
+	Partition     int32
 	KeptByRollout func(ordinal int) bool
+	// MaxUnavailable is how many pods may be unavailable while the workload itself rolls out.
+	MaxUnavailable int32
 	// MinReady is how long a pod must be ready to count as available.
 	MinReady time.Duration
 }
 
+// Shortage is why pods are missing: a reason of RestartPending, and the words of Kubernetes.
+type Shortage struct{ Reason, Message string }
+
 func newWorkload(kind autorebootv1.TargetKind, object metav1.Object, template *corev1.PodTemplateSpec, selector *metav1.LabelSelector) *Workload {
-	w := &Workload{Version: object.GetResourceVersion(), Template: template, Selector: selector}
-	w.Kind, w.Name, w.UID, w.Generation = kind, object.GetName(), object.GetUID(), object.GetGeneration()
-	w.RestartID, w.Workload.Template = template.Annotations[autorebootv1.RestartIDAnnotation], identityOf(template)
+	w := &Workload{
+		Kind: kind, Name: object.GetName(), UID: object.GetUID(), Version: object.GetResourceVersion(), Generation: object.GetGeneration(),
+		Selector: selector, Template: template, TemplateHash: hashOf(template), RestartID: template.Annotations[autorebootv1.RestartIDAnnotation],
+	}
 	if object.GetDeletionTimestamp() != nil {
 		w.Obstacle = autorebootv1.ReasonTerminating
 	}
@@ -52,8 +91,8 @@ func newWorkload(kind autorebootv1.TargetKind, object metav1.Object, template *c
 // RestartedAtAnnotation is that of `kubectl rollout restart`.
 const RestartedAtAnnotation = "kubectl.kubernetes.io/restartedAt"
 
-// identityOf returns a hash of a pod template without the annotations of a restart; empty where it cannot be encoded.
-func identityOf(template *corev1.PodTemplateSpec) string {
+// hashOf returns a hash of a pod template without the annotations of a restart; empty where it cannot be encoded.
+func hashOf(template *corev1.PodTemplateSpec) string {
 	same := *template
 	same.Annotations = maps.Clone(template.Annotations)
 	delete(same.Annotations, autorebootv1.RestartIDAnnotation)
@@ -109,7 +148,7 @@ func Deployment(d *appsv1.Deployment, evicts bool) *Workload {
 	for i := range d.Status.Conditions {
 		switch c := &d.Status.Conditions[i]; {
 		case c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue:
-			w.Shortage = restart.Shortage{Reason: autorebootv1.ReasonReplicaFailure, Message: c.Message}
+			w.Shortage = Shortage{Reason: autorebootv1.ReasonReplicaFailure, Message: c.Message}
 		case c.Type == appsv1.DeploymentProgressing:
 			w.Stalled, w.Progressed = c.Status == corev1.ConditionFalse, c.LastUpdateTime.Time
 		}
@@ -199,35 +238,3 @@ func ReplicaSet(r *appsv1.ReplicaSet) *Workload {
 }
 
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
-
-// Get reads one workload; it returns nil where there is none. From a cache it reads what must not be
-// changed. Evicts means that its pods would be evicted.
-func Get(ctx context.Context, from client.Reader, key types.NamespacedName, kind autorebootv1.TargetKind, evicts bool) (*Workload, error) {
-	const shared = client.UnsafeDisableDeepCopy
-	var w *Workload
-	var err error
-	switch kind {
-	case autorebootv1.TargetDeployment:
-		var d appsv1.Deployment
-		if err = from.Get(ctx, key, &d, shared); err == nil {
-			w = Deployment(&d, evicts)
-		}
-	case autorebootv1.TargetStatefulSet:
-		var set appsv1.StatefulSet
-		if err = from.Get(ctx, key, &set, shared); err == nil {
-			w = StatefulSet(&set, evicts)
-		}
-	case autorebootv1.TargetDaemonSet:
-		var set appsv1.DaemonSet
-		if err = from.Get(ctx, key, &set, shared); err == nil {
-			w = DaemonSet(&set, evicts)
-		}
-	}
-	if apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err) { // which the page of a proxy is
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s %s: %w", kind, key.Name, err)
-	}
-	return w, nil
-}

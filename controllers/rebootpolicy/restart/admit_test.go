@@ -13,6 +13,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
 // obstacle is one reason to wait: each is judged before those after it.
@@ -175,13 +176,13 @@ func TestSeveralReasonsOfTheirOwn(t *testing.T) {
 			b.workload(1).Complete, b.workload(1).Available, b.workload(1).Pods[0].Created = false, false, b.o.Now.Add(-5*time.Minute)
 		}, autorebootv1.ReasonRolloutInProgress, 10 * time.Minute, false},
 		"pods that a quota refuses": {func(b *suite) {
-			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Shortage = false, false, Shortage{autorebootv1.ReasonReplicaFailure, "exceeded quota"}
+			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Shortage = false, false, workloads.Shortage{Reason: autorebootv1.ReasonReplicaFailure, Message: "exceeded quota"}
 		}, autorebootv1.ReasonReplicaFailure, 0, false},
 		"pods that find no node": {func(b *suite) {
-			b.workload(1).Complete, b.workload(1).Shortage = false, Shortage{autorebootv1.ReasonUnschedulable, "0/3 nodes are available"}
+			b.workload(1).Complete, b.workload(1).Shortage = false, workloads.Shortage{Reason: autorebootv1.ReasonUnschedulable, Message: "0/3 nodes are available"}
 		}, autorebootv1.ReasonUnschedulable, 0, false},
 		"pods that a quota refuses, and the annotation": {func(b *suite) {
-			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Shortage = false, false, Shortage{autorebootv1.ReasonReplicaFailure, "exceeded quota"}
+			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Shortage = false, false, workloads.Shortage{Reason: autorebootv1.ReasonReplicaFailure, Message: "exceeded quota"}
 			b.workload(1).Signals = append(b.workload(1).Signals, Signal{Trigger: autorebootv1.RestartNowTrigger, Fingerprint: "token"})
 		}, "", 0, false},
 		"a rollout that has passed its progress deadline": {func(b *suite) {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
 // configSource is the source of the trigger ConfigChange.
@@ -233,10 +234,10 @@ func (w *simCluster) observe(token string) Observation {
 }
 
 func (w *simCluster) view(s *simWorkload, token string) Workload {
-	v := Workload{
-		Kind: autorebootv1.TargetDeployment, Name: s.name, UID: types.UID(s.uid), Wave: s.wave,
+	v := Workload{Wave: s.wave, Workload: workloads.Workload{
+		Kind: autorebootv1.TargetDeployment, Name: s.name, UID: types.UID(s.uid),
 		Generation: s.generation, RestartID: s.restartID, Desired: int32(s.desired),
-	}
+	}}
 	switch {
 	case s.desired == 0:
 		v.Obstacle = autorebootv1.ReasonScaledToZero

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
 // Observation is what a decision is made from, besides spec and status.
@@ -66,48 +67,8 @@ type Others struct {
 
 // Workload is the observed state of one target.
 type Workload struct {
-	Kind autorebootv1.TargetKind
-	Name string
-	UID  types.UID
+	workloads.Workload
 	Wave int32
-	// Obstacle is why a restart could not work, as a reason of RestartPending: Paused, ScaledToZero,
-	// OnDelete, Partitioned or Terminating. It is empty when normal. For the strategy Evict neither
-	// Paused nor OnDelete nor Partitioned is one.
-	Obstacle string
-	// ScaledBy is the field manager that scaled it to zero, as far as that is known.
-	ScaledBy string
-	// Complete means that the workload's controller has seen its latest spec, every pod is of the
-	// latest revision, and all desired ones are available. Where the workload itself keeps pods at an
-	// older revision (OnDelete, a partition, paused), those count as of the latest.
-	Complete bool
-	// Outdated is how many pods are not of the latest revision, or are missing from those desired; nil while the
-	// workload's controller has not seen its latest spec. Those that the workload itself keeps at an older revision count.
-	Outdated *int32
-	// Partition is how many pods a StatefulSet's partition keeps as they are.
-	Partition int32
-	// Updated is Complete whether the pods are available or not: no rollout is under way, but
-	// the workload may be broken.
-	Updated bool
-	// Shortage is why the workload has fewer pods than it should, and the zero value where nothing says so.
-	Shortage Shortage
-	// Stalled means that its rollout has passed its progress deadline. Progressed is when the rollout last went on, as far
-	// as the workload says so.
-	Stalled    bool
-	Progressed time.Time
-	// Available means that all desired pods are available, of whatever revision, and AvailablePods how
-	// many are.
-	Available     bool
-	AvailablePods int32
-	// MaxUnavailable is how many pods may be unavailable while the workload itself rolls out.
-	MaxUnavailable int32
-	// Generation is the workload's metadata.generation, and RestartID the annotation on its pod
-	// template.
-	Generation int64
-	RestartID  string
-	// Template stands for the pod template without the annotations of a restart; empty where it is not known.
-	Template string
-	// Desired is how many pods it should have.
-	Desired int32
 	// Pods that the workload owns and that have not finished. Kept are those that a rollout leaves as
 	// they are: the ones below a StatefulSet's partition.
 	Pods, Kept []Pod
@@ -120,9 +81,6 @@ type Workload struct {
 	// its restart in flight alone: without it that restart would end as TargetGone.
 	Unselected bool
 }
-
-// Shortage is why pods are missing: a reason of RestartPending, and the words of Kubernetes.
-type Shortage struct{ Reason, Message string }
 
 // Pod is one pod of a workload.
 type Pod struct {

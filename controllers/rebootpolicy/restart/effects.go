@@ -134,7 +134,7 @@ func (r *run) plan(t *target, _ occurrence) {
 	f := autorebootv1.InFlightRestart{
 		ID: r.nextID(), Kind: t.Kind, Name: t.Name, UID: t.UID, Phase: autorebootv1.PhasePlanned,
 		Since: t.Pending.Since.DeepCopy(), StartedTime: r.timestampPtr(), PhaseTime: r.timestampPtr(), Triggers: t.Pending.Triggers,
-		Partition: ptr.To(t.workload.Partition), Template: t.workload.Template, Refusal: t.Pending.Refusal,
+		Partition: ptr.To(t.workload.Partition), Template: t.workload.TemplateHash, Refusal: t.Pending.Refusal,
 		PodsCreatedBefore: r.afterPods(t.workload),
 	}
 	if token := r.policy.Annotations[autorebootv1.RestartNowAnnotation]; slices.Contains(f.Triggers, autorebootv1.RestartNowTrigger) && len(token) <= maxToken {

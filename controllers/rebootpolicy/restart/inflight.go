@@ -105,7 +105,7 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 // observed, nor in an older view, is a missing annotation a revert.
 func (w *Workload) isReverted(f *autorebootv1.InFlightRestart) bool {
 	missing := f.Phase != autorebootv1.PhasePlanned && f.Generation > 0 && w.Generation >= f.Generation && w.RestartID != f.ID
-	return missing && (f.Template == "" || f.Template == w.Template)
+	return missing && (f.Template == "" || f.Template == w.TemplateHash)
 }
 
 // isReplaced reports whether every pod is of the latest revision, except for those that a partition kept when the restart

@@ -97,7 +97,7 @@ func TestFailures(t *testing.T) {
 			b.after(2 * time.Second)
 		}, autorebootv1.ReasonContainerRestarts},
 		"the owner reverts to a template that is known": {func(b *suite) {
-			b.p.Status.InFlight[0].Template, b.workload(0).Template, b.workload(0).RestartID = "old", "old", ""
+			b.p.Status.InFlight[0].Template, b.workload(0).TemplateHash, b.workload(0).RestartID = "old", "old", ""
 			b.after(time.Second)
 		}, autorebootv1.ReasonTargetReverted},
 		"the owner reverts": {func(b *suite) { b.workload(0).RestartID = ""; b.after(time.Second) }, autorebootv1.ReasonTargetReverted},
@@ -144,11 +144,11 @@ func TestADeployDuringARestartIsNoRevert(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newSuite(t)
-			b.workload(0).Template = "old"
+			b.workload(0).TemplateHash = "old"
 			b.start()
 			during(b)
 			w := b.workload(0)
-			w.Template, w.RestartID, w.Generation, w.Complete = "new", "", w.Generation+1, false
+			w.TemplateHash, w.RestartID, w.Generation, w.Complete = "new", "", w.Generation+1, false
 			b.after(time.Second)
 			w.Complete = true
 			b.after(time.Second)

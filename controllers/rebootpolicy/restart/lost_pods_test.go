@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
 func TestARestartDoesWithoutNoMorePodsThanAreLostAndDesired(t *testing.T) {
@@ -34,7 +35,7 @@ func TestARestartDoesWithoutNoMorePodsThanAreLostAndDesired(t *testing.T) {
 		"none":      {[]Pod{live, live, live}, 3, 3, 0, false},
 		"a workload whose controller says nothing": {[]Pod{live, live, lost}, 3, 2, -1, false},
 	} {
-		w := &Workload{Pods: c.pods, Desired: c.desired, AvailablePods: c.available}
+		w := &Workload{Pods: c.pods, Workload: workloads.Workload{Desired: c.desired, AvailablePods: c.available}}
 		if c.outdated >= 0 {
 			w.Outdated = ptr.To(c.outdated)
 		}

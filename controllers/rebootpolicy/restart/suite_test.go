@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
 func noon() time.Time { return time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC) }
@@ -39,8 +40,10 @@ func newSuite(t *testing.T, names ...string) *suite {
 	}
 	for _, name := range names {
 		b.o.Workloads = append(b.o.Workloads, Workload{
-			Kind: autorebootv1.TargetDeployment, Name: name, UID: types.UID("uid-" + name), Generation: 1, Desired: 2,
-			Complete: true, Updated: true, Available: true, Outdated: new(int32),
+			Workload: workloads.Workload{
+				Kind: autorebootv1.TargetDeployment, Name: name, UID: types.UID("uid-" + name), Generation: 1, Desired: 2,
+				Complete: true, Updated: true, Available: true, Outdated: new(int32),
+			},
 			Pods: []Pod{
 				{Name: name + "-1", Created: noon().Add(-time.Hour), Ready: true},
 				{Name: name + "-2", Created: noon().Add(-time.Hour), Ready: true},
