@@ -7,15 +7,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/controllers/chaospod/chaos"
-	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 )
 
@@ -66,7 +63,7 @@ func (r *Reconciler) releaseClaims(o *observation, d *chaos.Decision) {
 
 // Restore adds to the ledger the runs that are under way according to the stored status of all ChaosPods. It comes
 // before the first decision of this process.
-func Restore(ctx context.Context, from client.Reader, ledger Ledger, among ...client.ListOption) error {
+func Restore(ctx context.Context, from client.Reader, ledger *disruption.Ledger, among ...client.ListOption) error {
 	var all chaosv1.ChaosPodList
 	if err := from.List(ctx, &all, append(among, shared)...); err != nil {
 		return fmt.Errorf("list ChaosPods: %w", err)
@@ -74,66 +71,5 @@ func Restore(ctx context.Context, from client.Reader, ledger Ledger, among ...cl
 	for i := range all.Items {
 		ledger.Restore(holderOf(client.ObjectKeyFromObject(&all.Items[i])), "", chaos.ClaimsOf(&all.Items[i].Status))
 	}
-	return nil
-}
-
-// writeStatus writes a status that differs from the stored one, upon the version that was read: if the ChaosPod has
-// changed since, the write is a conflict. Events follow a write that succeeded.
-func (r *Reconciler) writeStatus(ctx context.Context, o *observation, d *chaos.Decision) error {
-	if apiequality.Semantic.DeepEqual(&o.stored.Status, &d.Status) {
-		return nil
-	}
-	before := o.stored.Status
-	if err := r.storeStatus(ctx, o, &d.Status); err != nil {
-		return err
-	}
-	r.writeEvents(o, &before, d.Messages)
-	return nil
-}
-
-// restoreStatus writes again what another writer removed of the status since this process has stored or read it. It
-// comes before a decision, which would otherwise begin with a ChaosPod that has never run.
-func (r *Reconciler) restoreStatus(ctx context.Context, o *observation) error {
-	if seen := o.state.seen; seen != nil {
-		if status, lost := chaos.RestoreStatus(&o.stored.Status, seen); len(lost) > 0 {
-			if err := r.storeStatus(ctx, o, status); err != nil {
-				return err
-			}
-			r.Events.Eventf(o.stored, nil, controller.EventType(true), "StatusLost", actionSchedule,
-				"another writer removed %s from the status: it was written again", strings.Join(lost, ", "))
-		}
-	}
-	o.state.seen = o.stored.Status.DeepCopy()
-	return nil
-}
-
-// storeStatus writes a status upon the version that was read.
-func (r *Reconciler) storeStatus(ctx context.Context, o *observation, status *chaosv1.ChaosPodStatus) error {
-	updated := o.stored.DeepCopy()
-	updated.Status = *status.DeepCopy()
-	err := r.Client.Status().Update(ctx, updated)
-	if err != nil && !controller.IsRefused(err) {
-		o.state.seen = nil // what is read next may be this write, whose answer was lost, and not that of another writer
-	}
-	if err := o.state.refusedStatus.Check(ctx, err, o.stored, r.Events, r.Now(), actionSchedule); err != nil {
-		return fmt.Errorf("write status: %w", err)
-	}
-	r.ownWrites.Record(updated)
-	o.stored = updated
-	o.state.seen = updated.Status.DeepCopy()
-	o.state.lastWrite.Record(updated, r.Now())
-	o.confirmed = true
-	return nil
-}
-
-// confirm ensures that the status which is acted on is the one that the API server has.
-func (r *Reconciler) confirm(ctx context.Context, o *observation) error {
-	if o.confirmed {
-		return nil
-	}
-	if err := controller.ConfirmStored(ctx, r.Live, o.stored, &chaosv1.ChaosPod{}); err != nil {
-		return err
-	}
-	o.confirmed = true
 	return nil
 }

@@ -4,16 +4,19 @@
 // Package chaospod runs what ChaosPods describe: it kills pods that may be killed, and verifies that their
 // workloads recover.
 //
-// A reconcile takes these steps, in this order:
+// Package chaos is the decider, which is pure; the files here are the shell around it. A file uses those below it in
+// this list alone:
 //
-//  1. reconcile.go reads the ChaosPod, validates it and its approval, and runs the steps below.
-//  2. observe.go finds the target's workloads and their pods, or the canary; view.go reads them, from the cache or
-//     from the API server.
-//  3. decide.go has package chaos decide, while the ledger of disruptions is locked, and writes the status that
-//     was decided; events.go writes events about it.
-//  4. actor.go acts on the pods, and the results go into the status.
-//
-// watches.go has a ChaosPod reconciled again when anything that it read changes.
+//   - controller.go constructs the controller and its watches; a ChaosPod is reconciled again when anything that it read
+//     changes.
+//   - reconcile.go has the steps of a reconcile in their order: restore what another writer removed of the status,
+//     observe and decide, act, record.
+//   - decide.go has the decider decide while the ledger of disruptions is locked.
+//   - observe.go validates the ChaosPod and its approval, and finds the target's workloads and their pods, or the canary;
+//     view.go reads them, from the cache or from the API server.
+//   - act.go acts on the pods, once the status that was decided is stored.
+//   - record.go writes the status, and then events; metrics.go counts.
+//   - state.go has what one reconcile has read, what the ChaosPod watches, and what the process remembers.
 //
 // A decision that kills is made twice: from the cache, which shows whether there is anything to do, and then from
 // the API server. Before anything is killed, the stored status is either the one that was just written or is read

@@ -7,24 +7,50 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/chaospod/chaos"
 	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
+	"github.com/fairlead-dev/fairlead/internal/approval"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
 
-// shared reads objects as the cache holds them. They must not be changed.
-const shared = client.UnsafeDisableDeepCopy
+// begin validates a ChaosPod and checks its approval.
+func (r *Reconciler) begin(stored *chaosv1.ChaosPod) *observation {
+	o := &observation{key: client.ObjectKeyFromObject(stored), now: r.Now(), stored: stored, spec: stored.DeepCopy(), state: r.stateOf(stored)}
+	rules.Default(o.spec)
+	rules.Clamp(&o.spec.Spec)
+	refused := o.state.refused
+	switch errs := rules.Validate(o.spec, nil); {
+	case len(errs) > 0:
+		o.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonInvalidSpec, Message: errs.ToAggregate().Error()}
+	case slices.Contains(r.Denied, stored.Namespace):
+		o.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonForbidden, Message: "no pod of namespace " + stored.Namespace + " is ever killed: it is the operator's own, or that of Kubernetes itself"}
+	case !approval.ChaosPodApproved(stored, r.Denied...):
+		o.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonForbidden, Message: unapproved(stored)}
+	case o.now.Before(refused.Until):
+		o.blockedBy = chaos.Obstacle{Reason: o.state.refusedReason, Message: refused.Message}
+		o.requeueAt(refused.Until)
+	case refused.Message != "":
+		o.refused = chaos.Obstacle{Reason: o.state.refusedReason, Message: refused.Message}
+	}
+	return o
+}
+
+// unapproved returns what to do about a ChaosPod that no approval covers.
+func unapproved(object *chaosv1.ChaosPod) string {
+	if object.Annotations[common.ApprovedByAnnotation] != "" {
+		return "annotation " + common.ApprovedByAnnotation + " does not cover the ChaosPod as it is now: it was changed where no admission webhook was called; the next write by a user with the rights to what it does renews it"
+	}
+	return "it is not known whether the writer of the ChaosPod has the rights to what it does: a user with these rights must write it, or set its annotation " + common.ApprovedByAnnotation + " to any value"
+}
 
 // observe reads everything that a decision is made from, from the cache or live.
 func (r *Reconciler) observe(ctx context.Context, o *observation, live bool) chaos.Observation {
@@ -81,27 +107,6 @@ func (r *Reconciler) observe(ctx context.Context, o *observation, live bool) cha
 	return in
 }
 
-// canary reads the pod that has the canary's name, which is the ChaosPod's.
-func (r *Reconciler) canary(ctx context.Context, o *observation, v *view) *chaos.Canary {
-	r.watchIndex.Set(o.key, &watchSet{pod: o.key.Name})
-	var pod corev1.Pod
-	if err := v.from.Get(ctx, o.key, &pod); isAbsent(err) {
-		return &chaos.Canary{}
-	} else if err != nil {
-		return &chaos.Canary{Unknown: "the pod " + o.key.Name + " cannot be read: " + err.Error()}
-	}
-	observed := v.pod(ctx, &pod)
-	observed.Selected = true
-	c := &chaos.Canary{
-		Pod: &observed, Foreign: workloads.ControllerOf(&pod) != o.stored.UID,
-		Hash: pod.Labels[chaosv1.TemplateHashLabel], Finished: workloads.IsFinished(&pod),
-	}
-	if unscheduled := workloads.Unschedulable(pod.Status.Conditions); unscheduled != nil {
-		c.Unschedulable = unscheduled.Message
-	}
-	return c
-}
-
 // watchedWorkloads returns the workloads of the target and those whose pods are victims of the run under way, each
 // once, or what is missing.
 func (r *Reconciler) watchedWorkloads(ctx context.Context, o *observation, v *view) (names []workloadName, missing string, err error) {
@@ -145,85 +150,23 @@ func (r *Reconciler) watchedWorkloads(ctx context.Context, o *observation, v *vi
 	return names, missing, err
 }
 
-// pod returns what decisions about a pod are made from.
-func (v *view) pod(ctx context.Context, p *corev1.Pod) chaos.Pod {
-	observed := chaos.Pod{
-		Name: p.Name, UID: p.UID, Node: p.Spec.NodeName, Labels: p.Labels, Created: p.CreationTimestamp.Time,
-		Running: p.Status.Phase == corev1.PodRunning, ReadySince: readySince(p), Terminating: !p.DeletionTimestamp.IsZero(),
+// canary reads the pod that has the canary's name, which is the ChaosPod's.
+func (r *Reconciler) canary(ctx context.Context, o *observation, v *view) *chaos.Canary {
+	r.watchIndex.Set(o.key, &watchSet{pod: o.key.Name})
+	var pod corev1.Pod
+	if err := v.from.Get(ctx, o.key, &pod); isAbsent(err) {
+		return &chaos.Canary{}
+	} else if err != nil {
+		return &chaos.Canary{Unknown: "the pod " + o.key.Name + " cannot be read: " + err.Error()}
 	}
-	if !v.isLive {
-		return observed // the cache does not have the rest
+	observed := v.pod(ctx, &pod)
+	observed.Selected = true
+	c := &chaos.Canary{
+		Pod: &observed, Foreign: workloads.ControllerOf(&pod) != o.stored.UID,
+		Hash: pod.Labels[chaosv1.TemplateHashLabel], Finished: workloads.IsFinished(&pod),
 	}
-	observed.Protected = chaos.FactOf(isStatic(p))
-	observed.Cordoned = v.isCordoned(ctx, p.Spec.NodeName)
-	observed.Covered = chaos.FactOf(slices.ContainsFunc(v.budgets, func(budget labels.Selector) bool { return budget.Matches(labels.Set(p.Labels)) }))
-	return observed
-}
-
-// readySince returns when a pod last became ready; zero while it is not. Without a transition time it counts from
-// its creation.
-func readySince(p *corev1.Pod) time.Time {
-	for i := range p.Status.Conditions {
-		c := &p.Status.Conditions[i]
-		switch {
-		case c.Type != corev1.PodReady:
-		case c.Status != corev1.ConditionTrue:
-			return time.Time{}
-		case c.LastTransitionTime.IsZero():
-			return p.CreationTimestamp.Time
-		default:
-			return c.LastTransitionTime.Time
-		}
+	if unscheduled := workloads.Unschedulable(pod.Status.Conditions); unscheduled != nil {
+		c.Unschedulable = unscheduled.Message
 	}
-	return time.Time{}
-}
-
-// isStatic reports whether a pod is a static or mirror pod: it cannot be killed through the API server.
-func isStatic(p *corev1.Pod) bool {
-	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
-		return true
-	}
-	owner := metav1.GetControllerOfNoCopy(p)
-	return owner != nil && owner.Kind == "Node"
-}
-
-// drainTaints are the taints of nodes that are being emptied without being cordoned: by Cluster Autoscaler, by Karpenter,
-// and those of which a user says that they are shut down.
-var drainTaints = []string{"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", corev1.TaintNodeOutOfService}
-
-// isCordoned reports whether a node is cordoned or being emptied. A node that does not exist any more counts.
-func (v *view) isCordoned(ctx context.Context, name string) chaos.Fact {
-	if name == "" || v.withoutNodes {
-		return chaos.False // without a node it is not ready either
-	}
-	if known, ok := v.nodes[name]; ok {
-		return known
-	}
-	var node corev1.Node
-	switch err := v.from.Get(ctx, types.NamespacedName{Name: name}, &node); {
-	case isAbsent(err):
-		v.nodes[name] = chaos.True
-	case err != nil:
-		v.nodes[name] = chaos.Unknown
-	default:
-		v.nodes[name] = chaos.FactOf(node.Spec.Unschedulable || !node.DeletionTimestamp.IsZero() ||
-			slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return slices.Contains(drainTaints, t.Key) }))
-	}
-	return v.nodes[name]
-}
-
-// readBudgets reads the selectors of all PodDisruptionBudgets.
-func (v *view) readBudgets(ctx context.Context) error {
-	var budgets policyv1.PodDisruptionBudgetList
-	if err := v.from.List(ctx, &budgets, client.InNamespace(v.namespace)); err != nil {
-		return fmt.Errorf("list PodDisruptionBudgets: %w", err)
-	}
-	for i := range budgets.Items {
-		selector, err := metav1.LabelSelectorAsSelector(budgets.Items[i].Spec.Selector)
-		if err != nil {
-			return fmt.Errorf("selector of PodDisruptionBudget %s: %w", budgets.Items[i].Name, err)
-		}
-		v.budgets = append(v.budgets, selector)
-	}
-	return nil
+	return c
 }

@@ -9,9 +9,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -23,6 +25,9 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
+
+// shared reads objects as the cache holds them. They must not be changed.
+const shared = client.UnsafeDisableDeepCopy
 
 // workloadName names a workload in the ChaosPod's namespace.
 type workloadName struct{ kind, name string }
@@ -243,4 +248,87 @@ func (v *view) topOwner(ctx context.Context, name workloadName) (workloadName, e
 		return nameOfOwner(owner), nil
 	}
 	return name, nil
+}
+
+// pod returns what decisions about a pod are made from.
+func (v *view) pod(ctx context.Context, p *corev1.Pod) chaos.Pod {
+	observed := chaos.Pod{
+		Name: p.Name, UID: p.UID, Node: p.Spec.NodeName, Labels: p.Labels, Created: p.CreationTimestamp.Time,
+		Running: p.Status.Phase == corev1.PodRunning, ReadySince: readySince(p), Terminating: !p.DeletionTimestamp.IsZero(),
+	}
+	if !v.isLive {
+		return observed // the cache does not have the rest
+	}
+	observed.Protected = chaos.FactOf(isStatic(p))
+	observed.Cordoned = v.isCordoned(ctx, p.Spec.NodeName)
+	observed.Covered = chaos.FactOf(slices.ContainsFunc(v.budgets, func(budget labels.Selector) bool { return budget.Matches(labels.Set(p.Labels)) }))
+	return observed
+}
+
+// readySince returns when a pod last became ready; zero while it is not. Without a transition time it counts from
+// its creation.
+func readySince(p *corev1.Pod) time.Time {
+	for i := range p.Status.Conditions {
+		c := &p.Status.Conditions[i]
+		switch {
+		case c.Type != corev1.PodReady:
+		case c.Status != corev1.ConditionTrue:
+			return time.Time{}
+		case c.LastTransitionTime.IsZero():
+			return p.CreationTimestamp.Time
+		default:
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+// isStatic reports whether a pod is a static or mirror pod: it cannot be killed through the API server.
+func isStatic(p *corev1.Pod) bool {
+	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+		return true
+	}
+	owner := metav1.GetControllerOfNoCopy(p)
+	return owner != nil && owner.Kind == "Node"
+}
+
+// drainTaints are the taints of nodes that are being emptied without being cordoned: by Cluster Autoscaler, by Karpenter,
+// and those of which a user says that they are shut down.
+var drainTaints = []string{"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", corev1.TaintNodeOutOfService}
+
+// isCordoned reports whether a node is cordoned or being emptied. A node that does not exist any more counts.
+func (v *view) isCordoned(ctx context.Context, name string) chaos.Fact {
+	if name == "" || v.withoutNodes {
+		return chaos.False // without a node it is not ready either
+	}
+	if known, ok := v.nodes[name]; ok {
+		return known
+	}
+	var node corev1.Node
+	switch err := v.from.Get(ctx, types.NamespacedName{Name: name}, &node); {
+	case isAbsent(err):
+		v.nodes[name] = chaos.True
+	case err != nil:
+		v.nodes[name] = chaos.Unknown
+	default:
+		v.nodes[name] = chaos.FactOf(node.Spec.Unschedulable || !node.DeletionTimestamp.IsZero() ||
+			slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return slices.Contains(drainTaints, t.Key) }))
+	}
+	return v.nodes[name]
+}
+
+// readBudgets reads the selectors of all PodDisruptionBudgets.
+func (v *view) readBudgets(ctx context.Context) error {
+	var budgets policyv1.PodDisruptionBudgetList
+	if err := v.from.List(ctx, &budgets, client.InNamespace(v.namespace)); err != nil {
+		return fmt.Errorf("list PodDisruptionBudgets: %w", err)
+	}
+	for i := range budgets.Items {
+		selector, err := metav1.LabelSelectorAsSelector(budgets.Items[i].Spec.Selector)
+		if err != nil {
+			return fmt.Errorf("selector of PodDisruptionBudget %s: %w", budgets.Items[i].Name, err)
+		}
+		v.budgets = append(v.budgets, selector)
+	}
+	return nil
 }

@@ -12,20 +12,29 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/impersonation"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
-	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/dns"
@@ -175,28 +184,6 @@ func (c *Controller) Wake(holder disruption.Holder) {
 	}
 }
 
-// Sources observe ConfigMaps and Secrets.
-type Sources interface {
-	// Select returns the sources of a policy's namespace that a selector matches.
-	Select(ctx context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector) ([]sources.Ref, error)
-	// Observe returns the states of all sources of a policy, in the order of wants.
-	Observe(ctx context.Context, by types.NamespacedName, wants []sources.Want) ([]sources.State, error)
-	// Forget drops the sources of a policy.
-	Forget(by types.NamespacedName)
-}
-
-// Probes run the checks of Probe triggers.
-type Probes interface {
-	// Set sets what is checked for a policy.
-	Set(policy types.NamespacedName, wants []podprobe.Want)
-	// Result returns the result of a trigger for a workload.
-	Result(policy types.NamespacedName, trigger string, workload types.UID) podprobe.Result
-	// IsSuspect reports whether failures of some check of a policy decide nothing now.
-	IsSuspect(policy types.NamespacedName) bool
-	// Forget drops the checks of a policy.
-	Forget(policy types.NamespacedName)
-}
-
 // withSuspicion adds what others suspect of the network of this process.
 type withSuspicion struct {
 	Probes
@@ -207,30 +194,75 @@ func (w withSuspicion) IsSuspect(policy types.NamespacedName) bool {
 	return w.Probes.IsSuspect(policy) || w.suspicions.Any()
 }
 
-// Fingerprinter makes fingerprints that reveal nothing without the key of the installation.
-type Fingerprinter interface {
-	Sum(domain string, parts ...[]byte) string
+// watch enqueues policies when they change, and when something that they have read changes.
+func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
+	for _, from := range []source.Source{
+		controller.Kind(c.GetCache(), &autorebootv1.RebootPolicy{},
+			&handler.TypedEnqueueRequestForObject[*autorebootv1.RebootPolicy]{},
+			predicate.Or[*autorebootv1.RebootPolicy](predicate.TypedGenerationChangedPredicate[*autorebootv1.RebootPolicy]{},
+				controller.AnnotationsChanged[*autorebootv1.RebootPolicy](requestAnnotations()))),
+		controller.Kind(c.GetCache(), &autorebootv1.RebootPolicy{}, enqueueSelf(r),
+			controller.StatusChangedByOthers(r.ownWrites, func(p *autorebootv1.RebootPolicy) any { return &p.Status })),
+		controller.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueFor(r, workloadMatcher[*appsv1.Deployment](autorebootv1.TargetDeployment))),
+		controller.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueFor(r, workloadMatcher[*appsv1.StatefulSet](autorebootv1.TargetStatefulSet))),
+		controller.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueFor(r, workloadMatcher[*appsv1.DaemonSet](autorebootv1.TargetDaemonSet))),
+		controller.Kind(c.GetCache(), workloads.ReplicaSets(), enqueueFor(r, func(rs *metav1.PartialObjectMetadata) func(*watchSet) bool {
+			owner := workloads.ControllerOf(rs)
+			return func(w *watchSet) bool { return w.owners[owner] }
+		}), ownerChanged()),
+		controller.Kind(c.GetCache(), &corev1.Pod{}, r.podVersions.recordThen(r.watchIndex, enqueueFor(r, func(pod *corev1.Pod) func(*watchSet) bool {
+			owner, set := workloads.ControllerOf(pod), labels.Set(pod.Labels)
+			return func(w *watchSet) bool { return w.matchesPod(owner, set) }
+		})), podChanged()),
+		controller.OptionalKind(c.GetCache(), &networkingv1.ExternalService{}, enqueueFor(r, func(es *networkingv1.ExternalService) func(*watchSet) bool {
+			return func(w *watchSet) bool { return w.externalServices[es.Name] }
+		})),
+		controller.OptionalKind(c.GetCache(), &chaosv1.ChaosPod{}, enqueueFor(r, func(chaos *chaosv1.ChaosPod) func(*watchSet) bool {
+			return func(w *watchSet) bool { return w.chaosPods[chaos.Name] || w.matchesBlocked(chaos.Status.Blocked) }
+		})),
+		r.enqueuer.Source(),
+	} {
+		if err := to.Watch(from); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// Actor restarts workloads.
-type Actor interface {
-	// Do runs one action for a policy. The error is for the log.
-	Do(ctx context.Context, policy *autorebootv1.RebootPolicy, action restart.Action, version string) (restart.Result, error)
+func enqueueFor[T client.Object](r *Reconciler, matches func(T) func(*watchSet) bool) handler.TypedEventHandler[T, reconcile.Request] {
+	return controller.EnqueueFor(r.enqueuer, r.watchIndex, matches)
 }
 
-// Ledger has the disruptions of all objects.
-type Ledger interface {
-	// Do decides what a policy disrupts, while nothing else does.
-	Do(policy disruption.Holder, group string, decide func(disruption.View) []disruption.Claim)
-	// Restore sets what a policy disrupted when the process started.
-	Restore(policy disruption.Holder, group string, claims []disruption.Claim)
-	// Forget drops a policy.
-	Forget(policy disruption.Holder)
+func workloadMatcher[T client.Object](kind autorebootv1.TargetKind) func(T) func(*watchSet) bool {
+	return func(object T) func(*watchSet) bool {
+		name, uid, set := object.GetName(), object.GetUID(), labels.Set(object.GetLabels())
+		return func(w *watchSet) bool { return w.matchesWorkload(kind, name, uid, set) }
+	}
 }
 
-var (
-	_ Sources       = (*sources.Sources)(nil)
-	_ Probes        = (*podprobe.Checks)(nil)
-	_ Fingerprinter = (*fingerprint.Key)(nil)
-	_ Ledger        = (*disruption.Ledger)(nil)
-)
+// enqueueSelf enqueues a policy whose status another writer has changed: what was removed is written again, and a restart
+// in flight of a workload that the approved spec does not select is removed. An own write may pass as well, and must not
+// bring about another one right after it.
+func enqueueSelf(r *Reconciler) handler.TypedEventHandler[*autorebootv1.RebootPolicy, reconcile.Request] {
+	return handler.TypedFuncs[*autorebootv1.RebootPolicy, reconcile.Request]{
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*autorebootv1.RebootPolicy], _ queue) {
+			r.enqueuer.EnqueueCoalesced(client.ObjectKeyFromObject(e.ObjectNew))
+		},
+	}
+}
+
+// ownerChanged drops updates of a ReplicaSet: its pods have events of their own.
+func ownerChanged() predicate.TypedPredicate[*metav1.PartialObjectMetadata] {
+	return predicate.TypedFuncs[*metav1.PartialObjectMetadata]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*metav1.PartialObjectMetadata]) bool {
+			return workloads.ControllerOf(e.ObjectOld) != workloads.ControllerOf(e.ObjectNew)
+		},
+	}
+}
+
+// podChanged drops updates of a pod that lead to the same decisions.
+func podChanged() predicate.TypedPredicate[*corev1.Pod] {
+	return predicate.TypedFuncs[*corev1.Pod]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Pod]) bool { return !samePod(e.ObjectOld, e.ObjectNew) },
+	}
+}

@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -64,27 +63,6 @@ func (r *Reconciler) decideOnWhatExists(ctx context.Context, o *observation) (re
 			return d, err
 		}
 	}
-}
-
-// effectivePolicy returns the policy to decide about. One that is blocked starts nothing, and keeps the triggers
-// that its status has: their baselines must not be lost over a mistake in the spec.
-func (o *observation) effectivePolicy() *autorebootv1.RebootPolicy {
-	if o.blockedBy == "" {
-		return o.policy
-	}
-	policy := o.policy.DeepCopy()
-	policy.Spec.Suspend = ptr.To(true)
-	policy.Spec.Triggers = nil
-	for i := range o.policy.Status.Triggers {
-		trigger := autorebootv1.Trigger{Name: o.policy.Status.Triggers[i].Name}
-		for j := range o.policy.Spec.Triggers {
-			if t := &o.policy.Spec.Triggers[j]; t.Name == trigger.Name {
-				trigger.Type = t.Type
-			}
-		}
-		policy.Spec.Triggers = append(policy.Spec.Triggers, trigger)
-	}
-	return policy
 }
 
 func holderOf(key types.NamespacedName) disruption.Holder {
@@ -141,7 +119,7 @@ func (o *observation) waitForOthers(view disruption.View, waits bool) {
 
 // Restore adds to the ledger what is in flight according to the stored status of all policies. It comes before
 // the first decision of this process.
-func Restore(ctx context.Context, from client.Reader, ledger Ledger, among ...client.ListOption) error {
+func Restore(ctx context.Context, from client.Reader, ledger *disruption.Ledger, among ...client.ListOption) error {
 	var policies autorebootv1.RebootPolicyList
 	if err := from.List(ctx, &policies, append(among, shared)...); err != nil {
 		return fmt.Errorf("list RebootPolicies: %w", err)

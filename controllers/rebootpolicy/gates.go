@@ -74,7 +74,7 @@ func (r *Reconciler) gateClosed(ctx context.Context, o *observation, g *autorebo
 		}
 		return ""
 	case autorebootv1.GateWorkloadAvailable:
-		w, err := r.getWorkload(ctx, o.key.Namespace, g.Kind, g.Name, false)
+		w, err := workloads.Get(ctx, r.Client, key, g.Kind, false)
 		switch {
 		case err != nil:
 			return readFailure(string(g.Kind), g.Name, err)

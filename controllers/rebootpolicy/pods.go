@@ -6,18 +6,23 @@ package rebootpolicy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	"github.com/fairlead-dev/fairlead/internal/apistatus"
 )
 
 // readPods reads the pods that each workload controls: selectors of workloads may overlap. The owners are
@@ -104,4 +109,207 @@ func (w *workload) addPods(pods []corev1.Pod, versions *podCreationVersions) {
 		w.Pods = append(w.Pods, pod)
 		w.ips = append(w.ips, p.Status.PodIP)
 	}
+}
+
+const (
+	// overdueAfter is how long after its grace period a pod that is there still does not end: what kills it may be slow, and
+	// the time is that of the API server.
+	overdueAfter = time.Minute
+	// lateAfter is how long a pod may take until its node is looked at: a rollout that goes well reads no nodes.
+	lateAfter = 30 * time.Second
+	// nodeInterval is how long what was read of a node counts, and how often pods that are late are looked at again.
+	nodeInterval = 30 * time.Second
+	// maxNodeReads is how many nodes one reconcile reads.
+	maxNodeReads = 10
+)
+
+// findLostPods finds the pods that can neither become ready nor end, of each DaemonSet and StatefulSet whose restart waits or
+// is in flight: their controllers wait for such a pod. Those of a Deployment are made elsewhere.
+func (r *Reconciler) findLostPods(ctx context.Context, o *observation) error {
+	reads := maxNodeReads
+	for _, w := range o.workloads {
+		if w.Kind == autorebootv1.TargetDeployment || !o.inFlight(w.UID) && o.targetStatus(w).Pending == nil {
+			continue
+		}
+		for i := range w.Pods {
+			if p := &w.Pods[i]; p.Node != "" && p.IsLate(o.now, lateAfter) {
+				o.requeueAt(o.now.Add(nodeInterval)) // no event says that it is
+				p.Lost = r.whyLost(ctx, p, o.now, &reads)
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// whyLost returns why a pod that is late can neither become ready nor end; empty where it may. It counts down reads for each
+// node that it reads.
+func (r *Reconciler) whyLost(ctx context.Context, p *restart.Pod, now time.Time, reads *int) string {
+	why := ""
+	if p.Terminating && p.Finalizer == "" && now.After(p.Ends.Add(overdueAfter)) {
+		why = "where it does not end"
+	}
+	if r.WithoutNodes {
+		return why
+	}
+	known, found := r.nodes.get(p.Node, now)
+	if !found && *reads > 0 {
+		*reads--
+		known = r.readNode(ctx, p.Node)
+		r.nodes.set(p.Node, known, now)
+	}
+	return cmp.Or(known, why)
+}
+
+// readNode returns why nothing can become ready or end on a node; empty where that is not known.
+func (r *Reconciler) readNode(ctx context.Context, name string) string {
+	var node corev1.Node
+	err := r.Live.Get(ctx, client.ObjectKey{Name: name}, &node)
+	if apistatus.IsAbsent(err, corev1.Resource("nodes"), name) {
+		return "which does not exist"
+	}
+	if err != nil {
+		return ""
+	}
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return "which is not ready"
+		}
+	}
+	return ""
+}
+
+// absentFor is how long a pod that the API server did not list counts as absent although the cache has it. It bounds how
+// often such pods are looked for, and how long a false list has an effect.
+const absentFor = 5 * time.Minute
+
+// checkLevelPods looks for the pods of each restart that is about to start because of how its pods are, and reports
+// whether any does not exist. The watch may have lost its deletion (kubernetes/kubernetes#123072): the cache has such a
+// pod until it lists again, and it would be restarted for until the limit.
+func (r *Reconciler) checkLevelPods(ctx context.Context, o *observation, d *restart.Decision) (bool, error) {
+	found := false
+	for _, w := range o.starting(d) {
+		if w.podsChecked || !slices.ContainsFunc(w.Signals, func(s restart.Signal) bool { return s.Level && s.Firing }) {
+			continue
+		}
+		w.podsChecked = true
+		absent, err := r.absentPods(ctx, o, w)
+		if err != nil {
+			return false, err
+		}
+		if len(absent) == 0 {
+			continue
+		}
+		found = true
+		ctrllog.FromContext(ctx).Info("Pods that the cache has do not exist: no trigger fires for them", "kind", w.Kind, "workload", w.Name, "pods", len(absent))
+		for _, pod := range absent {
+			o.state.setAbsent(pod, o.now.Add(absentFor))
+		}
+		for i := range w.Signals {
+			if s := &w.Signals[i]; s.Level {
+				s.Firing = false
+			}
+		}
+		o.requeueAt(o.now) // for the pods that do exist
+	}
+	return found, nil
+}
+
+// absentPods returns the pods of a workload that the API server does not list.
+func (r *Reconciler) absentPods(ctx context.Context, o *observation, w *workload) ([]types.UID, error) {
+	selector, err := metav1.LabelSelectorAsSelector(w.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("selector of %s %s: %w", w.Kind, w.Name, err)
+	}
+	live := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
+	if err := r.Live.List(ctx, &live, client.InNamespace(o.key.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return nil, fmt.Errorf("list the pods of %s %s: %w", w.Kind, w.Name, err)
+	}
+	exists := map[types.UID]bool{}
+	for i := range live.Items {
+		exists[live.Items[i].UID] = true
+	}
+	var absent []types.UID
+	for i := range w.Pods {
+		if p := &w.Pods[i]; !exists[p.UID] && !p.Terminating {
+			absent = append(absent, p.UID)
+		}
+	}
+	return absent, nil
+}
+
+// orderByVersion finds out which pods were created before a source was written and which after, where both
+// happened within one second and this process observed neither: the API server lists the pods at the version of
+// the source. It keeps versions for 5 to 10 minutes; after that the pods count as older, and are restarted.
+func (r *Reconciler) orderByVersion(ctx context.Context, o *observation) error {
+	for _, w := range o.workloads {
+		for i := range w.Signals {
+			signal := &w.Signals[i]
+			known, ok := o.baseline(w, signal.Trigger, signal.Source)
+			if !ok || known == signal.Fingerprint || signal.Unknown != "" || signal.Version == "" {
+				continue
+			}
+			if err := r.orderPods(ctx, o, w, signal); err != nil {
+				return err
+			}
+		}
+		for i := range w.Pods {
+			w.Pods[i].AbsentAt = r.podVersions.absentAt(w.Pods[i].UID)
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) orderPods(ctx context.Context, o *observation, w *workload, signal *restart.Signal) error {
+	var unknown []types.UID
+	times := []time.Time{signal.Written, signal.ValuesWritten, signal.Recorded}
+	if p := o.targetStatus(w).Pending; p != nil && p.WrittenTime != nil {
+		times = append(times, p.WrittenTime.Time)
+	}
+	for i := range w.Pods {
+		if p := &w.Pods[i]; sameSecond(p.Created, times) && r.podVersions.isUnknown(p.UID, signal.Version) {
+			unknown = append(unknown, p.UID)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(w.Selector)
+	if err != nil {
+		return fmt.Errorf("selector of %s %s: %w", w.Kind, w.Name, err)
+	}
+	past := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
+	err = r.Live.List(ctx, &past, client.InNamespace(o.key.Namespace), client.MatchingLabelsSelector{Selector: selector}, &client.ListOptions{
+		Raw: &metav1.ListOptions{ResourceVersion: signal.Version, ResourceVersionMatch: metav1.ResourceVersionMatchExact},
+	})
+	if isTransient(err) {
+		return fmt.Errorf("list the pods of %s %s as they were: %w", w.Kind, w.Name, err)
+	}
+	if err != nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		ctrllog.FromContext(ctx).Info("The pods of a past version are not known, and count as older than it",
+			"kind", w.Kind, "workload", w.Name, "version", signal.Version, "cause", err.Error())
+	}
+	existed := map[types.UID]bool{}
+	for i := range past.Items {
+		existed[past.Items[i].UID] = true
+	}
+	for _, pod := range unknown {
+		r.podVersions.setPresence(pod, signal.Version, err != nil || existed[pod])
+	}
+	return nil
+}
+
+// isTransient reports whether a request may succeed later: the API server was not reached, or was too busy.
+func isTransient(err error) bool {
+	var status apierrors.APIStatus
+	return err != nil && (!errors.As(err, &status) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err))
+}
+
+// sameSecond reports whether a pod was created within the second of one of some times.
+func sameSecond(created time.Time, times []time.Time) bool {
+	for _, at := range times {
+		if created.Equal(at.Truncate(time.Second)) {
+			return true
+		}
+	}
+	return false
 }

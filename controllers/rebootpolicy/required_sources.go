@@ -32,28 +32,6 @@ func (o *observation) requiredSources(w *workload) []sources.Want {
 	return wants
 }
 
-// requiredRefs returns the required sources to observe: those for which a restart waits, so that the policy is enqueued when
-// they are created or have the key, and those with keys that are observed anyway, which then need no read before a restart.
-func (o *observation) requiredRefs(observed []sourceRef) []sourceRef {
-	known := map[sources.Ref]bool{}
-	for i := range observed {
-		known[observed[i].want.Ref] = true
-	}
-	var out []sourceRef
-	for _, w := range o.workloads {
-		awaited := o.awaitsSource(w)
-		if !awaited && len(known) == 0 {
-			continue
-		}
-		for _, want := range o.requiredSources(w) {
-			if awaited || len(want.Keys) > 0 && known[want.Ref] {
-				out = append(out, sourceRef{workload: w, want: want, required: true})
-			}
-		}
-	}
-	return out
-}
-
 // awaitsSource reports whether the restart of a workload waits for a source that its pods need.
 func (o *observation) awaitsSource(w *workload) bool {
 	p := o.targetStatus(w).Pending
@@ -149,3 +127,10 @@ func (r *Reconciler) readRequired(ctx context.Context, want *sources.Want) ([]st
 	})
 	return missingOf(want, false, strings.Join(absent, ", ")), nil
 }
+
+// idOf returns the name of a source and its keys, which are in order.
+func idOf(w *sources.Want) string {
+	return strings.Join(append([]string{nameOf(w)}, w.Keys...), "\x00")
+}
+
+func nameOf(w *sources.Want) string { return string(w.Kind) + "/" + w.Name }

@@ -4,19 +4,19 @@
 package rebootpolicy
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
-	"net/netip"
-	"strings"
+	"hash/fnv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/events"
-	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 const (
@@ -120,101 +120,73 @@ func shortFingerprint(text string) string {
 	return fingerprintOf(text)
 }
 
-// fingerprintOf returns a hash of what is no secret.
-func fingerprintOf(parts ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return "sha256:" + base64.RawURLEncoding.EncodeToString(sum[:16])
+// scheduleSignals adds the latest time of a schedule as a fingerprint. The schedule is part of the source, so that
+// another one starts with a baseline of its own, and none of its times counts as missed.
+func (o *observation) scheduleSignals(t *autorebootv1.Trigger) {
+	signal := restart.Signal{Trigger: t.Name, Source: t.Schedule.Cron + " " + cmp.Or(ptr.Deref(t.Schedule.TimeZone, ""), "UTC")}
+	if parsed := o.state.calendar.schedules[t.Name]; parsed == nil {
+		signal.Unknown = autorebootv1.ReasonInvalidSpec
+	} else {
+		if fired := parsed.Latest(o.policy.CreationTimestamp.Time, o.now); !fired.IsZero() {
+			signal.Fingerprint = parsed.Key(fired)
+			if late := t.Schedule.StartingDeadline.Or(0); late > 0 {
+				signal.Deadline = fired.Add(late)
+			}
+		}
+		signal.RequeueAt = parsed.Next(o.now)
+		o.requeueAt(signal.RequeueAt)
+	}
+	for _, w := range o.workloads {
+		w.Signals = append(w.Signals, o.afterClockChange(signal, w))
+	}
 }
 
-// probeSignals sets which pods are checked, and adds the results. Nothing is checked while a gate is closed:
-// the results would count once it opens, though their cause lies elsewhere. Nor are the pods of a workload that
-// is being disrupted.
-func (r *Reconciler) probeSignals(o *observation) {
-	if !rules.HasProbe(&o.policy.Spec) {
-		r.Probes.Forget(o.key)
-		return
+// maxSetBack is how far a clock may be set back so that the runs which then come again are those that were done.
+const maxSetBack = 24 * time.Hour
+
+// afterClockChange returns the signal of a schedule for a workload that was restarted for a later run already, since the clock was
+// ahead: what comes again is not done again. A run that is later by far was never due, and does not hold up those that are.
+func (o *observation) afterClockChange(signal restart.Signal, w *workload) restart.Signal {
+	done, _ := o.baseline(w, signal.Trigger, signal.Source)
+	parsed := o.state.calendar.schedules[signal.Trigger]
+	switch {
+	case parsed == nil || done <= signal.Fingerprint:
+	case done <= parsed.Key(o.now.Add(maxSetBack)):
+		signal.Fingerprint, signal.Deadline = done, time.Time{}
+	default:
+		signal.Incomparable = true
 	}
-	o.suspect = r.Probes.IsSuspect(o.key)
-	checked := func(w *workload) bool { return len(o.gates) == 0 && !o.inFlight(w.UID) && !o.state.disrupted[w.UID] }
-	var wants []podprobe.Want
-	o.eachProbe(func(t *autorebootv1.Trigger, w *workload) {
-		if checked(w) {
-			wants = append(wants, podprobe.Want{Trigger: t.Name, Workload: w.UID, Probe: t.Probe, Pods: o.podsToCheck(w)})
+	return signal
+}
+
+// podAgeSignals adds signals that fire once the oldest pod of a workload is old enough.
+func (o *observation) podAgeSignals(t *autorebootv1.Trigger) {
+	limit := t.PodAge.Max.Or(0)
+	percent := int(*t.PodAge.JitterPercent)
+	for _, w := range o.workloads {
+		signal := restart.Signal{Trigger: t.Name, Level: true}
+		var oldest time.Time
+		for i := range w.Pods {
+			if p := &w.Pods[i]; o.state.counts(p) {
+				oldest = controller.Earliest(oldest, p.Created)
+			}
 		}
-	})
-	r.Probes.Set(o.key, wants)
-	o.eachProbe(func(t *autorebootv1.Trigger, w *workload) {
-		signal := restart.Signal{Trigger: t.Name, Source: "Probe/" + podprobe.IdentityOf(t.Probe), Level: true}
-		if checked(w) {
-			o.addResult(&signal, w, r.Probes.Result(o.key, t.Name, w.UID))
+		if !oldest.IsZero() && limit > 0 {
+			due := oldest.Add(withJitter(limit, percent, w.UID))
+			if signal.Firing = !due.After(o.now); !signal.Firing {
+				signal.RequeueAt = due
+				o.requeueAt(due)
+			}
 		}
 		w.Signals = append(w.Signals, signal)
-	})
-}
-
-const (
-	// answered is the fingerprint of a check that succeeds for any pod.
-	answered = "Answered"
-	// neverAnswered is why a check that fails is unknown: it may be the check that is wrong, or the network in between.
-	neverAnswered = "NeverAnswered"
-)
-
-// addResult adds the result of a check. One that has not succeeded since the latest restart for it does not fire: a restart
-// would heal nothing.
-func (o *observation) addResult(signal *restart.Signal, w *workload, result podprobe.Result) {
-	signal.Firing, signal.Unknown = result.Firing, result.Unsupported
-	if result.HasHealthy() {
-		signal.Fingerprint = answered
-	} else if _, before := o.baseline(w, signal.Trigger, signal.Source); !before && result.Firing {
-		signal.Firing, signal.Unknown = false, neverAnswered
-	}
-	why := ""
-	switch signal.Unknown {
-	case podprobe.ExecUnsupported:
-		why = "never fires: commands are not run; use httpGet, tcpSocket or grpc"
-	case networkingv1.ProbeDenied:
-		why = "does not fire: the egress policy refuses what it asks"
-	case neverAnswered:
-		if o.suspect {
-			return // the network of this process is the reason
-		}
-		since := "never answered"
-		if o.targetStatus(w).LastRestartTime != nil {
-			since = "not answered since its latest restart"
-		}
-		why = fmt.Sprintf("does not fire for %s %s, which has %s: look whether anything listens there, and whether a NetworkPolicy lets the operator in", w.Kind, w.Name, since)
-	}
-	if why != "" {
-		o.addProblem(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf("trigger %q %s", signal.Trigger, why))
 	}
 }
 
-// eachProbe calls do for each Probe trigger and workload.
-func (o *observation) eachProbe(do func(*autorebootv1.Trigger, *workload)) {
-	for i := range o.policy.Spec.Triggers {
-		t := &o.policy.Spec.Triggers[i]
-		if t.Probe == nil {
-			continue
-		}
-		for _, w := range o.workloads {
-			do(t, w)
-		}
-	}
-}
-
-// podsToCheck returns the pods that exist and are not terminating.
-func (o *observation) podsToCheck(w *workload) []podprobe.Pod {
-	pods := make([]podprobe.Pod, 0, len(w.Pods))
-	for i := range w.Pods {
-		p := &w.Pods[i]
-		if !o.state.counts(p) {
-			continue
-		}
-		ip, err := netip.ParseAddr(w.ips[i])
-		if err != nil {
-			ip = netip.Addr{} // it has none yet
-		}
-		pods = append(pods, podprobe.Pod{Name: p.Name, UID: p.UID, IP: ip})
-	}
-	return pods
+// withJitter shortens a span by a share that depends on the workload's UID alone, so that workloads that
+// started together are not restarted together.
+func withJitter(span time.Duration, percent int, uid types.UID) time.Duration {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(uid)) // a hash never fails
+	share := float64(h.Sum32()) / (1 << 32)
+	return span - time.Duration(float64(span)*float64(percent)/100*share)
 }

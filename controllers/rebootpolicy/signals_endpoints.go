@@ -5,9 +5,12 @@ package rebootpolicy
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -124,12 +127,6 @@ func addressesOf(es *networkingv1.ExternalService) string {
 	return fingerprintOf(slices.Compact(all)...)
 }
 
-// stableFingerprint is what a trigger has seen of addresses: those that count, and the latest.
-type stableFingerprint struct {
-	stable, latest string
-	since          time.Time // of latest
-}
-
 // stabilize has new addresses count only once they stayed for the failback delay of the ExternalService: ones
 // that flap must not restart workloads. Until then the previous ones count, which a new process takes from the
 // baselines.
@@ -160,4 +157,10 @@ func (o *observation) stabilize(signal *restart.Signal, w *workload, failover *n
 		signal.Fingerprint, signal.RequeueAt, signal.SettlesAt = stable, settlesAt, settlesAt
 		o.requeueAt(settlesAt)
 	}
+}
+
+// fingerprintOf returns a hash of what is no secret.
+func fingerprintOf(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return "sha256:" + base64.RawURLEncoding.EncodeToString(sum[:16])
 }

@@ -11,30 +11,12 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
-
-// maxTargets is how many workloads a policy watches: each has its part of the status, whose size is bounded.
-const maxTargets = 100
-
-// shared reads objects as the cache holds them. They must not be changed.
-const shared = client.UnsafeDisableDeepCopy
-
-// workload is a target as the cache has it.
-type workload struct {
-	restart.Workload
-	// requiredChecked means that Missing is complete.
-	requiredChecked bool
-	// podsChecked means that the API server was asked which of Pods exist.
-	podsChecked bool
-	// ips are the addresses of Pods, in the same order.
-	ips []string
-}
 
 // findTargets returns the workloads of a policy, each once, ordered by wave, kind and name. A workload has the wave of the
 // target that names it, whatever selectors match it, and otherwise the lowest of their waves. What is missing, or too much,

@@ -74,12 +74,8 @@ var disruptiveKinds = []struct {
 	kind    client.Object
 	restore func(ctx context.Context, from client.Reader, ledger *disruption.Ledger, among ...client.ListOption) error
 }{
-	{"RebootPolicy", &autorebootv1.RebootPolicy{}, func(ctx context.Context, from client.Reader, ledger *disruption.Ledger, among ...client.ListOption) error {
-		return rebootpolicy.Restore(ctx, from, ledger, among...)
-	}},
-	{"ChaosPod", &chaosv1.ChaosPod{}, func(ctx context.Context, from client.Reader, ledger *disruption.Ledger, among ...client.ListOption) error {
-		return chaospod.Restore(ctx, from, ledger, among...)
-	}},
+	{"RebootPolicy", &autorebootv1.RebootPolicy{}, rebootpolicy.Restore},
+	{"ChaosPod", &chaosv1.ChaosPod{}, chaospod.Restore},
 }
 
 // restore fills the ledger from the status of all objects, once for each kind: a controller that starts later must not

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -97,49 +96,6 @@ func (o *observation) refusal(action restart.Action, err error) (reason, message
 		message = fmt.Sprintf("%s may not %s: %s", who, what, err)
 	}
 	return reason, text.Truncate(message, maxRefusal)
-}
-
-// recordResults stores the results of the actions, and returns when to reconcile again.
-func (r *Reconciler) recordResults(ctx context.Context, o *observation, d restart.Decision, results []restart.Result) (time.Time, error) {
-	if o.postponeRecord(d, results) {
-		return d.RequeueAt, nil
-	}
-	status, pending, messages, requeue := &o.stored.Status, d.PendingMessage, []restart.Message(nil), d.RequeueAt
-	if len(results) > 0 {
-		next := restart.Record(o.effectivePolicy(), results, r.Now())
-		status, messages, requeue = &next.Status, next.Messages, controller.Earliest(requeue, next.RequeueAt)
-		if next.PendingMessage != "" {
-			pending = next.PendingMessage
-		}
-	}
-	if err := r.writeStatus(ctx, o, o.withConditions(status, pending, messages), messages); err != nil {
-		return requeue, err
-	}
-	r.releaseClaims(o, d.WaitsForOthers)
-	return requeue, nil
-}
-
-// postponeRecord leaves it to the next reconcile to record that workloads were annotated, where nothing else has
-// happened: one write of the status is enough for both. If the process ends before that, the next one finds the
-// restart's id on the workload.
-func (o *observation) postponeRecord(d restart.Decision, results []restart.Result) bool {
-	other := func(r restart.Result) bool { return r.Action.Verb != restart.Annotate || r.Outcome != restart.Done }
-	if len(results) == 0 || len(results) < len(d.Actions) || slices.ContainsFunc(results, other) {
-		return false
-	}
-	o.state.unrecorded = results
-	o.requeueAt(o.now.Add(o.interval()))
-	return true
-}
-
-// recordPostponed records what was postponed. A workload that was restarted under another id since is skipped.
-func (o *observation) recordPostponed() []restart.Message {
-	if len(o.state.unrecorded) == 0 {
-		return nil
-	}
-	recorded := restart.Record(o.effectivePolicy(), o.state.unrecorded, o.now)
-	o.policy.Status = recorded.Status
-	return recorded.Messages
 }
 
 // actor restarts workloads through the API server, as the ServiceAccount that a policy names.

@@ -6,6 +6,8 @@ package rebootpolicy
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +18,45 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
+
+// recordResults stores the results of the actions, and returns when to reconcile again.
+func (r *Reconciler) recordResults(ctx context.Context, o *observation, d restart.Decision, results []restart.Result) (time.Time, error) {
+	if o.postponeRecord(d, results) {
+		return d.RequeueAt, nil
+	}
+	status, pending, messages, requeue := &o.stored.Status, d.PendingMessage, []restart.Message(nil), d.RequeueAt
+	if len(results) > 0 {
+		next := restart.Record(o.effectivePolicy(), results, r.Now())
+		status, messages, requeue = &next.Status, next.Messages, controller.Earliest(requeue, next.RequeueAt)
+		if next.PendingMessage != "" {
+			pending = next.PendingMessage
+		}
+	}
+	return requeue, r.writeStatus(ctx, o, o.withConditions(status, pending, messages), messages)
+}
+
+// postponeRecord leaves it to the next reconcile to record that workloads were annotated, where nothing else has
+// happened: one write of the status is enough for both. If the process ends before that, the next one finds the
+// restart's id on the workload.
+func (o *observation) postponeRecord(d restart.Decision, results []restart.Result) bool {
+	other := func(r restart.Result) bool { return r.Action.Verb != restart.Annotate || r.Outcome != restart.Done }
+	if len(results) == 0 || len(results) < len(d.Actions) || slices.ContainsFunc(results, other) {
+		return false
+	}
+	o.state.unrecorded = results
+	o.requeueAt(o.now.Add(o.interval()))
+	return true
+}
+
+// recordPostponed records what was postponed. A workload that was restarted under another id since is skipped.
+func (o *observation) recordPostponed() []restart.Message {
+	if len(o.state.unrecorded) == 0 {
+		return nil
+	}
+	recorded := restart.Record(o.effectivePolicy(), o.state.unrecorded, o.now)
+	o.policy.Status = recorded.Status
+	return recorded.Messages
+}
 
 // writeStatus writes a status that differs from the stored one, upon the version that was read: if the policy has
 // changed since, the write is a conflict. Events follow a write that succeeded.

@@ -5,25 +5,117 @@ package rebootpolicy
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
-	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
+
+// formerFor is how long after its deletion a policy that is created again goes on where the former one ended: the time
+// that `kubectl replace --force`, or a tool that does the same, needs by far.
+const formerFor = 5 * time.Minute
+
+// formerPolicies remembers policies that were deleted, since their status is the only memory of what is owed. Another process
+// does not know them.
+type formerPolicies struct {
+	mu  sync.Mutex
+	all map[types.NamespacedName]formerPolicy
+}
+
+// formerPolicy is the last one of a name, and when it was seen to be deleted; zero while it is not.
+type formerPolicy struct {
+	policy  *autorebootv1.RebootPolicy
+	deleted time.Time
+}
+
+// record sets the latest policy of a name. It must not be changed afterwards.
+func (f *formerPolicies) record(policy *autorebootv1.RebootPolicy) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.all == nil {
+		f.all = map[types.NamespacedName]formerPolicy{}
+	}
+	f.all[client.ObjectKeyFromObject(policy)] = formerPolicy{policy: policy}
+}
+
+// setDeleted notes that the policy of a name was deleted, and drops those that were deleted long ago.
+func (f *formerPolicies) setDeleted(key types.NamespacedName, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p, ok := f.all[key]; ok && p.deleted.IsZero() {
+		p.deleted = now
+		f.all[key] = p
+	}
+	for key, p := range f.all {
+		if p.isOver(now) {
+			delete(f.all, key)
+		}
+	}
+}
+
+func (p formerPolicy) isOver(now time.Time) bool {
+	return !p.deleted.IsZero() && now.Sub(p.deleted) >= formerFor
+}
+
+// statusFor returns the status with which a policy begins that was not decided about yet: what the former policy of its
+// name remembered and had in flight. Its halt has ended, as by the annotation. It returns nil where there is nothing.
+func (f *formerPolicies) statusFor(policy *autorebootv1.RebootPolicy, now time.Time) *autorebootv1.RebootPolicyStatus {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, ok := f.all[client.ObjectKeyFromObject(policy)]
+	if !ok || policy.Status.ObservedGeneration > 0 || p.policy.UID == policy.UID || p.isOver(now) || len(p.policy.Status.Targets) == 0 {
+		return nil
+	}
+	status := p.policy.Status.DeepCopy()
+	status.ObservedGeneration, status.Conditions, status.V1Alpha1 = policy.Status.ObservedGeneration, nil, nil
+	if status.Halt != nil {
+		status.Halt = nil
+		for i := range status.Targets {
+			status.Targets[i].Attempts, status.Targets[i].RecentRestarts = 0, nil
+		}
+	}
+	return status
+}
+
+// nodes remembers what was read of nodes.
+type nodes struct {
+	mu    sync.Mutex
+	known map[string]nodeRead
+}
+
+type nodeRead struct {
+	why string
+	at  time.Time
+}
+
+func (n *nodes) get(name string, now time.Time) (why string, found bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	read, found := n.known[name]
+	return read.why, found && now.Sub(read.at).Abs() < nodeInterval
+}
+
+// set records what was read, and forgets what is too old to count.
+func (n *nodes) set(name, why string, now time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	kept := map[string]nodeRead{name: {why, now}}
+	for other, read := range n.known {
+		if other != name && now.Sub(read.at).Abs() < nodeInterval {
+			kept[other] = read
+		}
+	}
+	n.known = kept
+}
 
 // podCreationVersions holds the resourceVersion at which each pod was created, in namespaces with a policy. A
 // creationTimestamp has whole seconds: it does not tell whether a pod was created before or after a Secret that
@@ -115,81 +207,4 @@ func (v *podCreationVersions) forget(pod types.UID) {
 	delete(v.versions, pod)
 	delete(v.absent, pod)
 	maps.DeleteFunc(v.checked, func(at podAtVersion, _ bool) bool { return at.pod == pod })
-}
-
-// orderByVersion finds out which pods were created before a source was written and which after, where both
-// happened within one second and this process observed neither: the API server lists the pods at the version of
-// the source. It keeps versions for 5 to 10 minutes; after that the pods count as older, and are restarted.
-func (r *Reconciler) orderByVersion(ctx context.Context, o *observation) error {
-	for _, w := range o.workloads {
-		for i := range w.Signals {
-			signal := &w.Signals[i]
-			known, ok := o.baseline(w, signal.Trigger, signal.Source)
-			if !ok || known == signal.Fingerprint || signal.Unknown != "" || signal.Version == "" {
-				continue
-			}
-			if err := r.orderPods(ctx, o, w, signal); err != nil {
-				return err
-			}
-		}
-		for i := range w.Pods {
-			w.Pods[i].AbsentAt = r.podVersions.absentAt(w.Pods[i].UID)
-		}
-	}
-	return nil
-}
-
-func (r *Reconciler) orderPods(ctx context.Context, o *observation, w *workload, signal *restart.Signal) error {
-	var unknown []types.UID
-	times := []time.Time{signal.Written, signal.ValuesWritten, signal.Recorded}
-	if p := o.targetStatus(w).Pending; p != nil && p.WrittenTime != nil {
-		times = append(times, p.WrittenTime.Time)
-	}
-	for i := range w.Pods {
-		if p := &w.Pods[i]; sameSecond(p.Created, times) && r.podVersions.isUnknown(p.UID, signal.Version) {
-			unknown = append(unknown, p.UID)
-		}
-	}
-	if len(unknown) == 0 {
-		return nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(w.Selector)
-	if err != nil {
-		return fmt.Errorf("selector of %s %s: %w", w.Kind, w.Name, err)
-	}
-	past := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
-	err = r.Live.List(ctx, &past, client.InNamespace(o.key.Namespace), client.MatchingLabelsSelector{Selector: selector}, &client.ListOptions{
-		Raw: &metav1.ListOptions{ResourceVersion: signal.Version, ResourceVersionMatch: metav1.ResourceVersionMatchExact},
-	})
-	if isTransient(err) {
-		return fmt.Errorf("list the pods of %s %s as they were: %w", w.Kind, w.Name, err)
-	}
-	if err != nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
-		ctrllog.FromContext(ctx).Info("The pods of a past version are not known, and count as older than it",
-			"kind", w.Kind, "workload", w.Name, "version", signal.Version, "cause", err.Error())
-	}
-	existed := map[types.UID]bool{}
-	for i := range past.Items {
-		existed[past.Items[i].UID] = true
-	}
-	for _, pod := range unknown {
-		r.podVersions.setPresence(pod, signal.Version, err != nil || existed[pod])
-	}
-	return nil
-}
-
-// isTransient reports whether a request may succeed later: the API server was not reached, or was too busy.
-func isTransient(err error) bool {
-	var status apierrors.APIStatus
-	return err != nil && (!errors.As(err, &status) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err))
-}
-
-// sameSecond reports whether a pod was created within the second of one of some times.
-func sameSecond(created time.Time, times []time.Time) bool {
-	for _, at := range times {
-		if created.Equal(at.Truncate(time.Second)) {
-			return true
-		}
-	}
-	return false
 }

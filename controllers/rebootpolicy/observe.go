@@ -1,0 +1,84 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/internal/approval"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+)
+
+// begin validates a policy and checks its approval. From here on the policy is enqueued when what its spec
+// names changes.
+func (r *Reconciler) begin(stored *autorebootv1.RebootPolicy) *observation {
+	policy := stored.DeepCopy()
+	rules.Default(policy)
+	o := &observation{
+		key: client.ObjectKeyFromObject(stored), now: r.Now(), stored: stored, policy: policy, state: r.stateOf(policy),
+		required: map[string][]string{},
+	}
+	o.statusLost = stored.Status.ObservedGeneration <= 0 && o.state.lastWrite != (controller.LastWrite{})
+	if status := r.former.statusFor(stored, o.now); status != nil {
+		policy.Status, o.succeeds = *status, true
+	} else {
+		r.former.record(stored)
+	}
+	approved := approval.RebootPolicyApproved(policy, r.WebhookExemptNamespaces...) // of the spec as it was written
+	o.clamped = rules.Clamp(&policy.Spec)
+	if errs := rules.Validate(policy, nil); len(errs) > 0 {
+		o.blockedBy, o.invalid = autorebootv1.ReasonInvalidSpec, errs.ToAggregate().Error()
+		o.addProblem(o.blockedBy, o.invalid)
+	} else if !approved {
+		o.blockedBy = autorebootv1.ReasonForbidden
+		o.addProblem(o.blockedBy, r.unapproved(policy))
+	}
+	r.updateWatchSet(o.key, watchSetOf(&policy.Spec))
+	return o
+}
+
+// unapproved returns what to do about a policy that no approval covers.
+func (r *Reconciler) unapproved(policy *autorebootv1.RebootPolicy) string {
+	if slices.Contains(r.WebhookExemptNamespaces, policy.Namespace) {
+		return "no admission webhook is called in namespace " + policy.Namespace + ", so it is not known whether the writer of the policy has the rights to what it does: nothing is restarted here"
+	}
+	if policy.Annotations[common.ApprovedByAnnotation] != "" {
+		return "annotation " + common.ApprovedByAnnotation + " does not cover the policy as it is now: it is of an earlier version of Fairlead, or the policy was changed where no admission webhook was called; the next write by a user with the rights to what the policy does renews it"
+	}
+	return "it is not known whether the writer of the policy has the rights to what it does: a user with these rights must write it, or set its annotation " + common.ApprovedByAnnotation + " to any value"
+}
+
+// observe reads everything that a decision is made from.
+func (r *Reconciler) observe(ctx context.Context, o *observation) (err error) {
+	if o.workloads, err = r.findTargets(ctx, o); err != nil {
+		return err
+	}
+	if err := r.findUnselected(ctx, o); err != nil {
+		return err
+	}
+	r.enqueuer.SetInterval(o.key, o.interval())
+	if err := r.readPods(ctx, o); err != nil {
+		return err
+	}
+	if err := r.findLostPods(ctx, o); err != nil {
+		return err
+	}
+	if o.budgetBlocks, err = r.budgetBlocks(ctx, o); err != nil {
+		return err
+	}
+	var until time.Time
+	o.calendar, until = o.state.calendar.at(o.now, r.Freeze.State())
+	o.requeueAt(until)
+	if o.blockedBy == "" {
+		o.gates = r.closedGates(ctx, o)
+	}
+	return r.signals(ctx, o)
+}

@@ -1,0 +1,179 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/references"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
+)
+
+// sourceRef is a ConfigMap or Secret that one trigger observes for one workload.
+type sourceRef struct {
+	trigger  *autorebootv1.Trigger
+	workload *workload
+	want     sources.Want
+	// listed means that the spec names it, and mustExist that the policy is not Ready without it.
+	listed, mustExist bool
+	// former means that only its baseline refers to it any more.
+	former bool
+	// required means that no trigger observes it here, and pods of the workload need it.
+	required bool
+}
+
+// listedSources returns the sources that a spec lists by name or by labels.
+func (r *Reconciler) listedSources(ctx context.Context, o *observation, t *autorebootv1.Trigger) []sourceRef {
+	var out []sourceRef
+	for i := range t.ConfigChange.Sources {
+		c := &t.ConfigChange.Sources[i]
+		if c.Selector == nil {
+			ref := sources.Ref{Kind: c.Kind, Namespace: o.key.Namespace, Name: c.Name}
+			out = append(out, sourceRef{want: sources.Want{Ref: ref, Keys: c.Keys}, listed: true, mustExist: !*c.Optional})
+			continue
+		}
+		selector, err := c.Selector.Selector()
+		var refs []sources.Ref
+		if err == nil {
+			refs, err = r.Sources.Select(ctx, o.key, c.Kind, selector)
+		}
+		if err != nil {
+			o.addSelectorProblem(t, c, err)
+			continue
+		}
+		for _, ref := range refs {
+			out = append(out, sourceRef{want: sources.Want{Ref: ref}, listed: true})
+		}
+	}
+	return out
+}
+
+// addSelectorProblem reports that a selector could not be evaluated.
+func (o *observation) addSelectorProblem(t *autorebootv1.Trigger, c *autorebootv1.ConfigSource, err error) {
+	switch {
+	case errors.Is(err, sources.ErrTooMany):
+		o.addProblem(autorebootv1.ReasonTooManyTargets, fmt.Sprintf("trigger %s: a selector matches more than %d %ss; make it narrower", t.Name, sources.MaxSelected, c.Kind))
+	case apierrors.IsForbidden(err):
+		o.addProblem(autorebootv1.ReasonForbidden, fmt.Sprintf("trigger %s: the operator may not list %ss by their labels; name them instead", t.Name, c.Kind))
+	default:
+		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: the %ss of a selector cannot be read", t.Name, c.Kind))
+	}
+	o.requeueAt(o.now.Add(unreadableRetry))
+	// The baselines of the trigger then stay, whether or not their sources are found elsewhere.
+	for _, w := range o.workloads {
+		w.Signals = append(w.Signals, restart.Signal{Trigger: t.Name, Source: "*", Unknown: sources.Unreadable})
+	}
+}
+
+// unreadableRetry is the wait after a selector could not be evaluated: no event says when it can.
+const unreadableRetry = 30 * time.Second
+
+// configSources returns the sources of a ConfigChange for one workload: those that are listed, and those that its
+// pod template refers to. One that is both counts once, with the keys of both.
+func configSources(o *observation, t *autorebootv1.Trigger, w *workload, listed []sourceRef) []sourceRef {
+	found := map[sources.Ref]*sourceRef{}
+	add := func(from sourceRef) {
+		from.trigger, from.workload = t, w
+		known := found[from.want.Ref]
+		if known == nil {
+			found[from.want.Ref] = &from
+			return
+		}
+		known.want.Keys = union(known.want.Keys, from.want.Keys)
+		known.listed, known.mustExist = known.listed || from.listed, known.mustExist || from.mustExist
+	}
+	for _, from := range listed {
+		add(from)
+	}
+	if *t.ConfigChange.Discovery == autorebootv1.DiscoveryReferenced {
+		for _, ref := range references.Of(w.Template) {
+			add(sourceRef{want: sources.Want{Ref: sources.Ref{Kind: ref.Kind, Namespace: o.key.Namespace, Name: ref.Name}, Keys: ref.Keys}})
+		}
+	}
+	for _, from := range formerRefs(o, t, w) {
+		if found[from.want.Ref] == nil {
+			add(from)
+		}
+	}
+	all := make([]sourceRef, 0, len(found))
+	for _, from := range found {
+		all = append(all, *from)
+	}
+	// What the spec lists comes first: limitSignals leaves out the last.
+	slices.SortFunc(all, func(a, b sourceRef) int {
+		return cmp.Or(cmp.Compare(orderFirst(a.listed), orderFirst(b.listed)), cmp.Compare(nameOf(&a.want), nameOf(&b.want)))
+	})
+	return all
+}
+
+// formerRefs returns the sources that a selector may have matched before: where a deleted source restarts its
+// workloads, it must be known whether it is deleted, or only has other labels.
+func formerRefs(o *observation, t *autorebootv1.Trigger, w *workload) []sourceRef {
+	c := t.ConfigChange
+	bySelector := slices.ContainsFunc(c.Sources, func(c autorebootv1.ConfigSource) bool { return c.Selector != nil })
+	if !bySelector || *c.OnDelete != autorebootv1.SourceRestart {
+		return nil
+	}
+	var out []sourceRef
+	for _, b := range o.targetStatus(w).Baselines {
+		kind, name, ok := strings.Cut(b.Source, "/")
+		if b.Trigger != t.Name || b.Fingerprint == "" || !ok {
+			continue
+		}
+		ref := sources.Ref{Kind: autorebootv1.SourceKind(kind), Namespace: o.key.Namespace, Name: name}
+		out = append(out, sourceRef{want: sources.Want{Ref: ref}, former: true})
+	}
+	return out
+}
+
+// union returns all keys of two lists; an empty list means every key.
+func union(a, b []string) []string {
+	if len(a) == 0 || len(b) == 0 {
+		return nil
+	}
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func certificateSource(o *observation, t *autorebootv1.Trigger, w *workload) sourceRef {
+	c := t.CertificateRenewal
+	ref := sources.Ref{Kind: autorebootv1.SourceSecret, Namespace: o.key.Namespace, Name: c.SecretName}
+	return sourceRef{
+		trigger: t, workload: w, listed: true, mustExist: true,
+		want: sources.Want{Ref: ref, Certificate: *c.Key},
+	}
+}
+
+// requiredRefs returns the required sources to observe: those for which a restart waits, so that the policy is enqueued when
+// they are created or have the key, and those with keys that are observed anyway, which then need no read before a restart.
+func (o *observation) requiredRefs(observed []sourceRef) []sourceRef {
+	known := map[sources.Ref]bool{}
+	for i := range observed {
+		known[observed[i].want.Ref] = true
+	}
+	var out []sourceRef
+	for _, w := range o.workloads {
+		awaited := o.awaitsSource(w)
+		if !awaited && len(known) == 0 {
+			continue
+		}
+		for _, want := range o.requiredSources(w) {
+			if awaited || len(want.Keys) > 0 && known[want.Ref] {
+				out = append(out, sourceRef{workload: w, want: want, required: true})
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,119 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+)
+
+// queue is the argument of event handlers.
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// watchSet is what one policy watches in its namespace.
+type watchSet struct {
+	workloads        map[workloadName]bool
+	selectors        []kindSelector
+	externalServices map[string]bool
+	chaosPods        map[string]bool
+	// blockers select the pods of the gates NoPods.
+	blockers []labels.Selector
+	// owners are the workloads and ReplicaSets whose pods the policy reads.
+	owners map[types.UID]bool
+}
+
+type workloadName struct {
+	kind autorebootv1.TargetKind
+	name string
+}
+
+type kindSelector struct {
+	kind     autorebootv1.TargetKind
+	selector labels.Selector
+}
+
+// watchSetOf returns what a spec names. A selector that is invalid selects nothing; validation reports it.
+func watchSetOf(spec *autorebootv1.RebootPolicySpec) *watchSet {
+	w := &watchSet{workloads: map[workloadName]bool{}, externalServices: map[string]bool{}, chaosPods: map[string]bool{}}
+	for n := range spec.Targets {
+		t := &spec.Targets[n]
+		if t.Selector == nil {
+			w.workloads[workloadName{t.Kind, t.Name}] = true
+		} else if selector, err := t.Selector.Selector(); err == nil {
+			w.selectors = append(w.selectors, kindSelector{t.Kind, selector})
+		}
+	}
+	for n := range spec.Gates {
+		switch g := &spec.Gates[n]; g.Type {
+		case autorebootv1.GateExternalServiceHealthy:
+			w.externalServices[g.Name] = true
+		case autorebootv1.GateWorkloadAvailable:
+			w.workloads[workloadName{g.Kind, g.Name}] = true
+		case autorebootv1.GateChaosSurvived:
+			w.chaosPods[g.Name] = true
+		case autorebootv1.GateNoPods:
+			if selector, err := g.Selector.Selector(); err == nil {
+				w.blockers = append(w.blockers, selector)
+			}
+		}
+	}
+	for n := range spec.Triggers {
+		if e := spec.Triggers[n].EndpointsChange; e != nil {
+			w.externalServices[e.ExternalServiceName] = true
+		}
+	}
+	return w
+}
+
+// updateWatchSet sets what a policy watches, except the owners of its pods.
+func (r *Reconciler) updateWatchSet(policy types.NamespacedName, wanted *watchSet) {
+	if known := r.watchIndex.Get(policy); known != nil {
+		wanted.owners = known.owners
+	}
+	r.watchIndex.Set(policy, wanted)
+}
+
+// updateOwners sets whose pods a policy watches.
+func (r *Reconciler) updateOwners(policy types.NamespacedName, owners map[types.UID]bool) {
+	if known := r.watchIndex.Get(policy); known != nil {
+		wanted := *known
+		wanted.owners = owners
+		r.watchIndex.Set(policy, &wanted)
+	}
+}
+
+func (w *watchSet) matchesWorkload(kind autorebootv1.TargetKind, name string, uid types.UID, set labels.Set) bool {
+	if w.workloads[workloadName{kind, name}] || w.owners[uid] {
+		return true
+	}
+	for _, s := range w.selectors {
+		if s.kind == kind && s.selector.Matches(set) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *watchSet) matchesPod(owner types.UID, set labels.Set) bool {
+	if w.owners[owner] {
+		return true
+	}
+	for _, selector := range w.blockers {
+		if selector.Matches(set) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *watchSet) matchesBlocked(all []chaosv1.BlockedWorkload) bool {
+	return slices.ContainsFunc(all, func(b chaosv1.BlockedWorkload) bool { return w.owners[b.UID] })
+}
