@@ -89,21 +89,15 @@ func Generate(config, folder, version string) error {
 			return err
 		}
 	}
-	about := filepath.Join(folder, "Chart.yaml")
-	content, err := os.ReadFile(about)
-	if err != nil {
-		return err
-	}
-	content = regexp.MustCompile(`(?m)^version: .*$`).ReplaceAll(content, []byte("version: "+semantic(version)))
-	content = regexp.MustCompile(`(?m)^appVersion: .*$`).ReplaceAll(content, fmt.Appendf(nil, "appVersion: %q", version))
-	if err := os.WriteFile(about, content, 0o600); err != nil { //nolint:gosec // the folder is the caller's
+	if err := setVersion(folder, version); err != nil {
 		return err
 	}
 	if err := os.Mkdir(filepath.Join(folder, "files"), 0o750); err != nil {
 		return err
 	}
 	for _, from := range []string{"manager/config.yaml", "chart/values.yaml"} { // templates cannot read the chart's own values.yaml
-		if content, err = os.ReadFile(filepath.Join(config, from)); err != nil {
+		content, err := os.ReadFile(filepath.Join(config, from))
+		if err != nil {
 			return err
 		}
 		if err := os.WriteFile(filepath.Join(folder, "files", filepath.Base(from)), content, 0o600); err != nil { //nolint:gosec // the folder is the caller's
@@ -111,6 +105,18 @@ func Generate(config, folder, version string) error {
 		}
 	}
 	return nil
+}
+
+// setVersion writes the version of the release into a chart.
+func setVersion(folder, version string) error {
+	about := filepath.Join(folder, "Chart.yaml")
+	content, err := os.ReadFile(about)
+	if err != nil {
+		return err
+	}
+	content = regexp.MustCompile(`(?m)^version: .*$`).ReplaceAll(content, []byte("version: "+semantic(version)))
+	content = regexp.MustCompile(`(?m)^appVersion: .*$`).ReplaceAll(content, fmt.Appendf(nil, "appVersion: %q", version))
+	return os.WriteFile(about, content, 0o600) //nolint:gosec // the folder is the caller's
 }
 
 // semantic is the version that Helm takes for one, which demands three numbers.

@@ -127,10 +127,19 @@ func objectsOf(t *testing.T, manifests string) map[string]*unstructured.Unstruct
 func normalize(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	labels := object.GetLabels()
-	if by := labels["app.kubernetes.io/managed-by"]; by != "kustomize" && by != "Helm" {
-		t.Errorf("%s is managed by %q", id(object), by)
+	recommended := map[string]string{
+		"app.kubernetes.io/instance": "fl", "app.kubernetes.io/version": "v1.2.3", "app.kubernetes.io/part-of": "fairlead",
+		"app.kubernetes.io/managed-by": "Helm", "helm.sh/chart": "fairlead-1.2.3",
 	}
-	delete(labels, "app.kubernetes.io/managed-by")
+	if labels["app.kubernetes.io/managed-by"] == "kustomize" {
+		recommended = map[string]string{"app.kubernetes.io/managed-by": "kustomize"}
+	}
+	for name, want := range recommended {
+		if labels[name] != want {
+			t.Errorf("%s: label %s is %q, want %q", id(object), name, labels[name], want)
+		}
+		delete(labels, name)
+	}
 	object.SetLabels(labels)
 	annotations := object.GetAnnotations()
 	delete(annotations, "helm.sh/resource-policy")
@@ -440,6 +449,9 @@ func TestWhatTheChartCannotDoIsRefusedWithTheReason(t *testing.T) {
 		"at '/layout': value must be one of":                              {"layout": "both"},
 		"at '/secrets': value must be one of":                             {"secrets": "all"},
 		"at '/image/digest': 'sha256:1' does not":                         {"image": map[string]any{"digest": "sha256:1"}},
+		"at '/image/repository': 'a b' does not match":                    {"image": map[string]any{"repository": "a b"}},
+		"at '/image/repository': 'example.com/' does not match":           {"image": map[string]any{"repository": "example.com/"}},
+		"at '/image/repository': 'example.com/a:v1' does not match":       {"image": map[string]any{"repository": "example.com/a:v1"}},
 		"at '/namePrefix': 'Team-' does not":                              {"namePrefix": "Team-"},
 		"at '/namePrefix': '1-' does not":                                 {"namePrefix": "1-"}, // no name of a Service
 		"at '/clusterCIDRs': minItems":                                    {"clusterCIDRs": []any{}},

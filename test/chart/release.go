@@ -30,7 +30,11 @@ func Release(config, out, version, image, digest string) error {
 	if err := Generate(config, folder, version); err != nil {
 		return fmt.Errorf("chart: %w", err)
 	}
-	if err := setImage(filepath.Join(folder, "values.yaml"), image, digest); err != nil {
+	released := image + ":" + version
+	if digest != "" {
+		released += "@" + digest
+	}
+	if err := setImage(folder, released); err != nil {
 		return fmt.Errorf("chart: %w", err)
 	}
 	// A packed file has the time of the one on disk.
@@ -44,32 +48,26 @@ func Release(config, out, version, image, digest string) error {
 	if _, err := pack.Run(folder, nil); err != nil {
 		return fmt.Errorf("pack the chart: %w", err)
 	}
-	image += ":" + version
-	if digest != "" {
-		image += "@" + digest
-	}
-	manifests, err := Install(config, image)
+	manifests, err := Install(config, released)
 	if err != nil {
 		return fmt.Errorf("install.yaml: %w", err)
 	}
 	return os.WriteFile(filepath.Join(out, "install.yaml"), manifests, 0o644) //nolint:gosec // all may read what is released
 }
 
-// setImage writes what is released into the defaults of the chart.
-func setImage(values, repository, digest string) error {
-	content, err := os.ReadFile(values)
+// setImage writes what is released into the annotation of the chart that its templates read.
+func setImage(folder, image string) error {
+	about := filepath.Join(folder, "Chart.yaml")
+	content, err := os.ReadFile(about)
 	if err != nil {
 		return err
 	}
-	for from, to := range map[string]string{
-		"  repository: fairlead\n": fmt.Sprintf("  repository: %q\n", repository), "  digest: \"\"\n": fmt.Sprintf("  digest: %q\n", digest),
-	} {
-		if bytes.Count(content, []byte(from)) != 1 {
-			return fmt.Errorf("%s: does not hold %q once, which is where the image is written to", filepath.Base(values), from)
-		}
-		content = bytes.Replace(content, []byte(from), []byte(to), 1)
+	from := []byte("      image: fairlead\n")
+	if bytes.Count(content, from) != 1 {
+		return fmt.Errorf("Chart.yaml: does not hold %q once, which is where the image is written to", from)
 	}
-	return os.WriteFile(values, content, 0o600) //nolint:gosec // what Generate just wrote
+	content = bytes.Replace(content, from, fmt.Appendf(nil, "      image: %s\n", image), 1)
+	return os.WriteFile(about, content, 0o600) //nolint:gosec // what Generate just wrote
 }
 
 // Install is config/default as one file.

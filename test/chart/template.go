@@ -135,7 +135,8 @@ func withValues(o *unstructured.Unstructured) error {
 	if labels["app.kubernetes.io/managed-by"] != "kustomize" {
 		return fmt.Errorf("labels %v: every object of config carries app.kubernetes.io/managed-by", labels)
 	}
-	labels["app.kubernetes.io/managed-by"] = inline + ".Release.Service"
+	delete(labels, "app.kubernetes.io/managed-by")
+	labels[lines+"fairlead.labels"] = ""
 	o.SetLabels(labels)
 	metadata, ok := o.Object["metadata"].(map[string]any)
 	if !ok {

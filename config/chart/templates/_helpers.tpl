@@ -54,10 +54,23 @@ may change. `helm template` finds nothing in the cluster and refuses nothing. */
 {{- end }}
 {{- end -}}
 
+{{- /* The image of a release is the chart's, in no default of a value: --reuse-values would keep the former one. */ -}}
 {{- define "fairlead.image" -}}
+{{- $released := (index .Chart.Annotations "artifacthub.io/images" | fromYamlArray | first).image }}
+{{- $digest := regexFind "@.*" $released | default (print ":" .Chart.AppVersion) }}
 {{- with .Values.image -}}
-{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{ .repository | default (regexReplaceAll "(:[^/@]*)?(@.*)?$" $released "") }}{{ if .digest }}@{{ .digest }}{{ else if .tag }}:{{ .tag }}{{ else }}{{ $digest }}{{ end }}
 {{- end -}}
+{{- end -}}
+
+{{- /* Labels that Helm recommends, beside those of the kustomizations. No selector names them, and no pod has them: a
+chart of another version would roll every Deployment. */ -}}
+{{- define "fairlead.labels" -}}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: fairlead
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{- end -}}
 
 {{- define "fairlead.configuration" -}}
@@ -152,7 +165,7 @@ annotations:
 {{- define "fairlead.test" -}}
 labels:
   app.kubernetes.io/name: fairlead-check
-  app.kubernetes.io/managed-by: {{ .Release.Service }}
+  {{- include "fairlead.labels" . | nindent 2 }}
 annotations:
   helm.sh/hook: test
   helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
