@@ -88,11 +88,6 @@ func (s *Source) Build(ctx context.Context, p Platform, file string) error {
 	return nil
 }
 
-// builder is the version of Go that compiles.
-func (s *Source) builder(ctx context.Context) (string, error) {
-	return run(ctx, s.Root, nil, "go", "env", "GOVERSION")
-}
-
 // run returns what a program prints, without space at its ends.
 func run(ctx context.Context, folder string, environment []string, name string, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, name, arguments...)

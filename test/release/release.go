@@ -82,7 +82,7 @@ func Write(ctx context.Context, o Options) error {
 	if err := o.write(files); err != nil {
 		return err
 	}
-	return o.finish(ctx, digest)
+	return o.finish()
 }
 
 // Image writes the image's archive and returns its digest.
@@ -120,7 +120,7 @@ func (o Options) archives(ctx context.Context, folder string) (map[string]string
 }
 
 // finish writes what speaks of the other files.
-func (o Options) finish(ctx context.Context, digest string) error {
+func (o Options) finish() error {
 	files, err := sums(o.Out)
 	if err != nil {
 		return err
@@ -130,20 +130,6 @@ func (o Options) finish(ctx context.Context, digest string) error {
 		return err
 	}
 	if err := o.write(map[string][]byte{"fairlead-krew.yaml": plugin}); err != nil {
-		return err
-	}
-	if files, err = sums(o.Out); err != nil {
-		return err
-	}
-	toolchain, err := o.builder(ctx)
-	if err != nil {
-		return err
-	}
-	statement, err := o.provenance(toolchain, o.Repository+":"+o.Version, strings.TrimPrefix(digest, "sha256:"), files)
-	if err != nil {
-		return err
-	}
-	if err := o.write(map[string][]byte{"provenance.intoto.json": append(statement, '\n')}); err != nil {
 		return err
 	}
 	if files, err = sums(o.Out); err != nil {

@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -217,43 +216,6 @@ func TestTheSBOMHasTheModulesThatWereLinked(t *testing.T) {
 	}
 	if n := len(depends[bom.Metadata.Component.BOMRef]); n < 20 {
 		t.Errorf("the program depends on %d modules", n)
-	}
-}
-
-func TestTheProvenanceNamesTheCommitAndEachFile(t *testing.T) {
-	s := &Source{Version: "v1.2.3", Commit: "abc"}
-	text, err := s.provenance("go1.26.8", "example.com/fairlead:v1.2.3", "d1", map[string]string{"b": "d3", "a": "d2"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var is struct {
-		Type    string `json:"_type"`
-		Subject []struct {
-			Name   string
-			Digest map[string]string
-		}
-		Predicate struct {
-			BuildDefinition struct {
-				ResolvedDependencies []struct {
-					URI    string
-					Digest map[string]string
-				}
-			}
-		}
-	}
-	if err := json.Unmarshal(text, &is); err != nil {
-		t.Fatal(err)
-	}
-	var subjects []string
-	for _, s := range is.Subject {
-		subjects = append(subjects, s.Name+" "+s.Digest["sha256"])
-	}
-	if diff := cmp.Diff([]string{"example.com/fairlead:v1.2.3 d1", "a d2", "b d3"}, subjects); diff != "" {
-		t.Error(diff)
-	}
-	from := is.Predicate.BuildDefinition.ResolvedDependencies[0]
-	if is.Type != "https://in-toto.io/Statement/v1" || from.Digest["gitCommit"] != "abc" || !strings.HasSuffix(from.URI, "@refs/tags/v1.2.3") {
-		t.Errorf("%s", text)
 	}
 }
 
