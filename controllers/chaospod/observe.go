@@ -5,7 +5,6 @@ package chaospod
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -73,7 +72,7 @@ func (r *Reconciler) observe(ctx context.Context, o *observation, live bool) cha
 			in.Unknown = err.Error()
 		}
 	}
-	names, missing, err := r.watchedWorkloads(ctx, o, v)
+	names, missing, err := watchedWorkloads(ctx, o, v)
 	if err != nil {
 		in.Unknown = err.Error()
 	} else {
@@ -109,45 +108,30 @@ func (r *Reconciler) observe(ctx context.Context, o *observation, live bool) cha
 
 // watchedWorkloads returns the workloads of the target and those whose pods are victims of the run under way, each
 // once, or what is missing.
-func (r *Reconciler) watchedWorkloads(ctx context.Context, o *observation, v *view) (names []workloadName, missing string, err error) {
-	seen := map[workloadName]bool{}
-	add := func(name workloadName) {
-		if !seen[name] {
-			seen[name] = true
-			names = append(names, name)
-		}
-	}
-	switch t := &o.spec.Spec.Target; {
-	case t.Workload != nil:
-		name := workloadName{string(t.Workload.Kind), t.Workload.Name}
-		var exists bool
-		if exists, err = v.exists(ctx, name); err == nil && exists && name.kind == "ReplicaSet" {
-			name, err = v.topOwner(ctx, name) // which owns the pods
-		}
-		if err == nil && !exists {
-			missing = fmt.Sprintf("%s %s does not exist", name.kind, name.name)
-		}
-		add(name)
-	case t.Selector != nil:
-		var others map[string]int
-		if v.selector, err = t.Selector.Selector(); err == nil {
-			others, err = v.selectedOwners(ctx, add)
-		}
-		if err == nil && len(names) == 0 {
-			missing = noneSelected(others)
-		}
-	}
-	for _, name := range names {
+func watchedWorkloads(ctx context.Context, o *observation, v *view) (names []workloadName, missing string, err error) {
+	targets, missing, err := v.selectTargets(ctx, &o.spec.Spec.Target)
+	for _, name := range targets {
 		v.targets[name] = true
 	}
+	names = targets
 	if run := o.stored.Status.CurrentRun; run != nil {
 		for i := range run.Victims {
 			if owner := run.Victims[i].Owner; owner != nil {
-				add(workloadName{owner.Kind, owner.Name})
+				names = append(names, workloadName{owner.Kind, owner.Name})
 			}
 		}
 	}
-	return names, missing, err
+	return distinct(names), missing, err
+}
+
+// distinct returns names in their order, each once.
+func distinct(names []workloadName) []workloadName {
+	seen := map[workloadName]bool{}
+	return slices.DeleteFunc(names, func(name workloadName) bool {
+		known := seen[name]
+		seen[name] = true
+		return known
+	})
 }
 
 // canary reads the pod that has the canary's name, which is the ChaosPod's.

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/controllers/chaospod/chaos"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/internal/events"
@@ -172,19 +173,46 @@ func (v *view) podsOf(ctx context.Context, owners []types.UID, selector labels.S
 	return all, nil
 }
 
-// selectedOwners adds the workloads whose pods the target's selector matches, and counts the pods that are left out by what
+// selectTargets returns the workloads of a target, or what is missing.
+func (v *view) selectTargets(ctx context.Context, t *chaosv1.Target) (names []workloadName, missing string, err error) {
+	switch {
+	case t.Workload != nil:
+		name := workloadName{string(t.Workload.Kind), t.Workload.Name}
+		var exists bool
+		if exists, err = v.exists(ctx, name); err == nil && exists && name.kind == "ReplicaSet" {
+			name, err = v.topOwner(ctx, name) // which owns the pods
+		}
+		if err == nil && !exists {
+			missing = fmt.Sprintf("%s %s does not exist", name.kind, name.name)
+		}
+		return []workloadName{name}, missing, err
+	case t.Selector != nil:
+		if v.selector, err = t.Selector.Selector(); err != nil {
+			return nil, "", err
+		}
+		names, others, err := v.selectedOwners(ctx)
+		if err == nil && len(names) == 0 {
+			missing = noneSelected(others)
+		}
+		return names, missing, err
+	}
+	return nil, "", nil
+}
+
+// selectedOwners returns the workloads whose pods the target's selector matches, and counts the pods that are left out by what
 // controls them. These are pods without a controller, and those of other kinds such as a Job: it cannot be observed when
 // these have recovered.
-func (v *view) selectedOwners(ctx context.Context, add func(workloadName)) (others map[string]int, err error) {
+func (v *view) selectedOwners(ctx context.Context) (names []workloadName, others map[string]int, err error) {
 	var pods corev1.PodList
 	options := []client.ListOption{client.InNamespace(v.namespace), client.MatchingLabelsSelector{Selector: v.selector}}
 	if !v.isLive {
 		options = append(options, shared)
 	}
 	if err := v.from.List(ctx, &pods, options...); err != nil {
-		return nil, fmt.Errorf("list the pods of spec.target.selector: %w", err)
+		return nil, nil, fmt.Errorf("list the pods of spec.target.selector: %w", err)
 	}
-	sets, others := map[string]workloadName{}, map[string]int{}
+	sets := map[string]workloadName{}
+	others = map[string]int{}
 	for i := range pods.Items {
 		owner := metav1.GetControllerOfNoCopy(&pods.Items[i])
 		switch {
@@ -199,19 +227,19 @@ func (v *view) selectedOwners(ctx context.Context, add func(workloadName)) (othe
 			if _, known := sets[owner.Name]; !known {
 				top, err := v.topOwner(ctx, name)
 				if err != nil {
-					return nil, err
+					return names, nil, err
 				}
 				sets[owner.Name] = top
 			}
 			name = sets[owner.Name]
 		}
 		if _, known := targetKinds[name.kind]; known || name.kind == "ReplicaSet" {
-			add(name)
+			names = append(names, name)
 		} else {
 			others[name.kind+" "+name.name]++
 		}
 	}
-	return others, nil
+	return distinct(names), others, nil
 }
 
 // nameOfOwner returns the name of a controller. The kind of one that is not of apps/v1 has the group too, as in

@@ -18,26 +18,7 @@ import (
 
 // sourceSignals observes all ConfigMaps and Secrets, each once, and adds a signal for each.
 func (r *Reconciler) sourceSignals(ctx context.Context, o *observation) error {
-	var all []sourceRef
-	for i := range o.policy.Spec.Triggers {
-		t := &o.policy.Spec.Triggers[i]
-		switch {
-		case t.ConfigChange != nil:
-			listed := r.listedSources(ctx, o, t)
-			watched := len(all)
-			for _, w := range o.workloads {
-				all = append(all, configSources(o, t, w, listed)...)
-			}
-			if len(all) == watched && len(o.workloads) > 0 {
-				o.sourceless = append(o.sourceless, "trigger "+t.Name+" watches nothing, since "+whySourceless(t.ConfigChange))
-			}
-		case t.CertificateRenewal != nil:
-			for _, w := range o.workloads {
-				all = append(all, certificateSource(o, t, w))
-			}
-		}
-	}
-	all = append(all, o.requiredRefs(all)...)
+	all := r.sourceRefs(ctx, o)
 	wants, at := distinctWants(all)
 	o.sourceCount = sourceCount(wants)
 	states, err := r.Sources.Observe(ctx, o.key, wants)
@@ -52,30 +33,17 @@ func (r *Reconciler) sourceSignals(ctx context.Context, o *observation) error {
 		if state.Err != nil {
 			ctrllog.FromContext(ctx).V(1).Info("A source is unknown", "source", nameOf(&from.want), "reason", state.Unknown, "error", state.Err.Error())
 		}
-		if from.required {
+		switch exists := !state.Missing && state.Unknown == ""; {
+		case from.required:
 			o.addRequired(&from.want, state)
-			continue
+		case from.former && exists: // it does not count any more
+		default:
+			o.addSourceProblem(from, state)
+			from.workload.Signals = append(from.workload.Signals, r.signalOf(o, from, state))
 		}
-		if from.former && !state.Missing && state.Unknown == "" {
-			continue // it exists, and does not count any more
-		}
-		o.addSourceProblem(from, state)
-		from.workload.Signals = append(from.workload.Signals, r.signalOf(o, from, state))
 	}
 	o.setAwaited()
 	return nil
-}
-
-// whySourceless returns why a ConfigChange that has targets has no source.
-func whySourceless(c *autorebootv1.ConfigChange) string {
-	var reasons []string
-	if *c.Discovery == autorebootv1.DiscoveryReferenced {
-		reasons = append(reasons, "no target refers to a ConfigMap or Secret")
-	}
-	if len(c.Sources) > 0 {
-		reasons = append(reasons, "no source matches its selectors")
-	}
-	return strings.Join(reasons, " and ")
 }
 
 // sourceCount returns how many ConfigMaps and Secrets are observed.

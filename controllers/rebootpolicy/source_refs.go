@@ -33,6 +33,42 @@ type sourceRef struct {
 	required bool
 }
 
+// sourceRefs returns the sources of all triggers and workloads, and those that pods need.
+func (r *Reconciler) sourceRefs(ctx context.Context, o *observation) []sourceRef {
+	var all []sourceRef
+	for i := range o.policy.Spec.Triggers {
+		t := &o.policy.Spec.Triggers[i]
+		switch {
+		case t.ConfigChange != nil:
+			listed := r.listedSources(ctx, o, t)
+			watched := len(all)
+			for _, w := range o.workloads {
+				all = append(all, configSources(o, t, w, listed)...)
+			}
+			if len(all) == watched && len(o.workloads) > 0 {
+				o.sourceless = append(o.sourceless, "trigger "+t.Name+" watches nothing, since "+whySourceless(t.ConfigChange))
+			}
+		case t.CertificateRenewal != nil:
+			for _, w := range o.workloads {
+				all = append(all, certificateSource(o, t, w))
+			}
+		}
+	}
+	return append(all, o.requiredRefs(all)...)
+}
+
+// whySourceless returns why a ConfigChange that has targets has no source.
+func whySourceless(c *autorebootv1.ConfigChange) string {
+	var reasons []string
+	if *c.Discovery == autorebootv1.DiscoveryReferenced {
+		reasons = append(reasons, "no target refers to a ConfigMap or Secret")
+	}
+	if len(c.Sources) > 0 {
+		reasons = append(reasons, "no source matches its selectors")
+	}
+	return strings.Join(reasons, " and ")
+}
+
 // listedSources returns the sources that a spec lists by name or by labels.
 func (r *Reconciler) listedSources(ctx context.Context, o *observation, t *autorebootv1.Trigger) []sourceRef {
 	var out []sourceRef

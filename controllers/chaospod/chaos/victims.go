@@ -4,6 +4,7 @@
 package chaos
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -50,22 +51,7 @@ func (r *run) advance() {
 
 // updateVictims records pending victims that are gone, and spares those that may not be killed any more.
 func (r *run) updateVictims() {
-	c := r.status.CurrentRun
-	alive := map[*chaosv1.Victim]*Pod{}
-	for i := range c.Victims {
-		v := &c.Victims[i]
-		owner := r.owner(v)
-		if v.Outcome != chaosv1.VictimPending || r.isUnknown(owner) {
-			continue
-		}
-		if owner != nil {
-			if j := slices.IndexFunc(owner.Pods, func(pod Pod) bool { return pod.UID == v.UID && !pod.Terminating }); j >= 0 {
-				alive[v] = &owner.Pods[j]
-				continue
-			}
-		}
-		r.recordDeath(v, chaosv1.VictimGone)
-	}
+	c, alive := r.status.CurrentRun, r.pendingPods()
 	if held := r.checkStartedHeld(); held != nil {
 		c.KillingTime = nil
 		r.requeueAt(r.holdDeadline())
@@ -77,34 +63,62 @@ func (r *run) updateVictims() {
 	}
 	stop, ends := r.stopReason(), c.KillingTime.Add(killTimeout)
 	r.requeueAt(ends)
+	timedOut := !r.now.Before(ends)
 	for i := range c.Victims {
 		v := &c.Victims[i]
 		if v.Outcome != chaosv1.VictimPending {
 			continue
 		}
-		owner, pod := r.owner(v), alive[v]
+		pod := alive[v.UID]
 		if pod == nil { // its owner cannot be read
-			if !r.now.Before(ends) {
+			if timedOut {
 				r.recordDeath(v, chaosv1.VictimGone)
 			}
 			continue
 		}
-		reason := stop
-		if held := r.checkOwner(owner); reason == "" && held != nil {
-			reason = held.reason
-		}
-		if why, known := r.ineligible(owner, pod); reason == "" && why != "" {
-			if reason = chaosv1.ReasonNoCandidate; !known {
-				reason = chaosv1.ReasonUnknown
-			}
-		}
-		switch {
-		case reason != "":
+		if reason := cmp.Or(stop, r.spareReason(r.owner(v), pod)); reason != "" {
 			v.Outcome, v.Reason = chaosv1.VictimSpared, reason
-		case !r.now.Before(ends):
+		} else if timedOut {
 			v.Outcome, v.Reason = chaosv1.VictimFailed, chaosv1.ReasonTimedOut
 		}
 	}
+}
+
+// pendingPods returns the pods of the pending victims whose owners can be read, and records the victims that are gone.
+func (r *run) pendingPods() map[types.UID]*Pod {
+	pods := map[types.UID]*Pod{}
+	for i := range r.status.CurrentRun.Victims {
+		v := &r.status.CurrentRun.Victims[i]
+		owner := r.owner(v)
+		if v.Outcome != chaosv1.VictimPending || r.isUnknown(owner) {
+			continue
+		}
+		j := -1
+		if owner != nil {
+			j = slices.IndexFunc(owner.Pods, func(pod Pod) bool { return pod.UID == v.UID && !pod.Terminating })
+		}
+		if j < 0 {
+			r.recordDeath(v, chaosv1.VictimGone)
+			continue
+		}
+		pods[v.UID] = &owner.Pods[j]
+	}
+	return pods
+}
+
+// spareReason returns why a victim may not be killed any more; empty if it may.
+func (r *run) spareReason(owner *Owner, pod *Pod) string {
+	if held := r.checkOwner(owner); held != nil {
+		return held.reason
+	}
+	why, known := r.ineligible(owner, pod)
+	switch {
+	case why == "":
+		return ""
+	case !known:
+		return chaosv1.ReasonUnknown
+	}
+	return chaosv1.ReasonNoCandidate
 }
 
 // checkStartedHeld returns what holds a run that has started: its victims wait for the end of the hold, until

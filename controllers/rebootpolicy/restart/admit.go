@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 // admission is the result of admit: an event, and for Held when that may change.
@@ -69,7 +70,7 @@ func (r *run) checkObstacle(t *target) (admission, bool) {
 	if t.workload.Obstacle == "" {
 		return admission{}, false
 	}
-	return held(clip(t.workload.Obstacle, maxFingerprint), t.workload.obstacleText()), true
+	return held(text.Truncate(t.workload.Obstacle, maxFingerprint), t.workload.obstacleText()), true
 }
 
 // checkSourceUnknown holds a restart none of whose triggers can be observed now: it may not be needed any more.
@@ -151,41 +152,20 @@ const progressDeadline = 10 * time.Minute
 // is updated but not available is broken, and not held: the restart may repair it.
 func (r *run) checkRolloutInProgress(t *target) (admission, bool) {
 	w := t.workload
-	newest := w.newestPod()
-	if r.evict && newest.IsZero() {
-		return held(autorebootv1.ReasonRolloutInProgress, "there is no pod to evict"), true
-	}
-	// The age of a pod that was created within this second does not distinguish it from its successor.
-	if r.evict && !newest.Before(r.timestamp.Time) {
-		message := "a pod was just made"
-		if r.isFuture(newest) {
-			message = "the newest pod was made at " + newest.UTC().Format(time.RFC3339) + ", which is in the future: its successor could not be told from it"
-		}
-		return heldUntil(autorebootv1.ReasonRolloutInProgress, message, latest(newest, r.timestamp.Time).Add(time.Second)), true
+	if v, ok := r.checkNewestPod(w); ok {
+		return v, true
 	}
 	if w.Complete || (w.Updated && (t.requested.level || t.requested.now || t.retryPending())) {
 		return admission{}, false
 	}
 	if s := &w.Shortage; s.Reason != "" {
-		return held(s.Reason, "the workload has fewer pods than it should: "+clip(s.Message, maxRecord)), !t.requested.now
+		return held(s.Reason, "the workload has fewer pods than it should: "+text.Truncate(s.Message, maxRecord)), !t.requested.now
 	}
 	// Our own rollout that never ended does not hold its retry, and no other that has come to a standstill holds anything:
 	// what the restart is for may be the remedy.
 	ours := w.RestartID == t.LastRestartID && w.RestartID != "" && t.LastRestartTime != nil
-	if w.Stalled || ours && t.retryPending() && !newest.After(t.owedSince()) {
+	if w.Stalled || ours && t.retryPending() && !w.newestPod().After(t.owedSince()) {
 		return admission{}, false
-	}
-	until := w.standstill()
-	if r.isFuture(until) { // by a clock that is ahead
-		until = t.Pending.Since.Time
-	}
-	if w.Updated || ours || (r.evict && w.Available) {
-		until = until.Add(r.timeout)
-	} else {
-		until = until.Add(max(r.timeout, progressDeadline))
-	}
-	if ours {
-		until = latest(until, t.LastRestartTime.Add(r.timeout))
 	}
 	message := "a rollout is in progress"
 	if text := w.finalizerText(); text != "" {
@@ -195,8 +175,45 @@ func (r *run) checkRolloutInProgress(t *target) (admission, bool) {
 	if w.isChanging() {
 		return v, true
 	}
-	v.until = until
-	return v, until.After(r.now)
+	v.until = r.rolloutEnds(t, ours)
+	return v, v.until.After(r.now)
+}
+
+// checkNewestPod holds evictions while there is no pod, and while the newest one was created within this second: its age
+// does not distinguish it from its successor.
+func (r *run) checkNewestPod(w *Workload) (admission, bool) {
+	newest := w.newestPod()
+	switch {
+	case !r.evict:
+		return admission{}, false
+	case newest.IsZero():
+		return held(autorebootv1.ReasonRolloutInProgress, "there is no pod to evict"), true
+	case newest.Before(r.timestamp.Time):
+		return admission{}, false
+	}
+	message := "a pod was just made"
+	if r.isFuture(newest) {
+		message = "the newest pod was made at " + newest.UTC().Format(time.RFC3339) + ", which is in the future: its successor could not be told from it"
+	}
+	return heldUntil(autorebootv1.ReasonRolloutInProgress, message, latest(newest, r.timestamp.Time).Add(time.Second)), true
+}
+
+// rolloutEnds returns when a rollout that makes no progress holds nothing any more. ours means that a restart began it.
+func (r *run) rolloutEnds(t *target, ours bool) time.Time {
+	w := t.workload
+	ends := w.standstill()
+	if r.isFuture(ends) { // by a clock that is ahead
+		ends = t.Pending.Since.Time
+	}
+	if w.Updated || ours || (r.evict && w.Available) {
+		ends = ends.Add(r.timeout)
+	} else {
+		ends = ends.Add(max(r.timeout, progressDeadline))
+	}
+	if ours {
+		ends = latest(ends, t.LastRestartTime.Add(r.timeout))
+	}
+	return ends
 }
 
 // standstill returns since when a rollout that has not ended may have come to a standstill.

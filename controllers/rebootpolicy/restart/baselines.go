@@ -10,8 +10,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 // tooManySources is why a trigger is not observed where a target has more sources than the status can hold.
@@ -55,64 +57,23 @@ func (r *run) signals(w *Workload) []*Signal {
 func (r *run) updateBaselines(t *target) {
 	t.signals = r.signals(t.workload)
 	r.adoptRenamed(t)
-	old := make(map[[2]string]autorebootv1.Baseline, len(t.Baselines))
-	for _, b := range t.Baselines {
-		old[[2]string{b.Trigger, b.Source}] = b
-	}
+	complete, unknown := r.completeTriggers(t), t.hasUnknownSource()
 	var baselines []autorebootv1.Baseline
-	// complete are triggers all of whose sources are known, so that other baselines are dropped.
-	complete := map[string]bool{}
+	seen := make(map[[2]string]bool, len(t.signals))
 	for _, s := range t.signals {
-		if s.Unknown != "" {
-			if r.unobservable[s.Trigger] == "" && !t.workload.Unselected {
-				r.unobservable[s.Trigger] = clip(s.Unknown, maxFingerprint)
-			}
-			complete[s.Trigger] = false
+		if s.Unknown != "" || !s.hasBaseline() {
 			continue
 		}
-		if _, ok := complete[s.Trigger]; !ok {
-			complete[s.Trigger] = true
+		seen[[2]string{s.Trigger, s.Source}] = true
+		if b, ok := r.nextBaseline(t, s); ok {
+			baselines = append(baselines, b)
 		}
-		if !s.hasBaseline() {
-			continue
-		}
-		if !s.SettlesAt.IsZero() {
-			r.settlesAt[s.Trigger] = s.SettlesAt
-		}
-		key := [2]string{s.Trigger, s.Source}
-		b, ok := old[key]
-		delete(old, key)
-		switch {
-		case s.Level && s.Fingerprint != "":
-			b = baselineOf(s)
-		case s.Level && !ok:
-			continue
-		case s.Level:
-		case !ok && s.Trigger == autorebootv1.RestartNowTrigger && (!t.isNew || r.hasNewToken()):
-			// There was no annotation before, or the target appears with it.
-			b = autorebootv1.Baseline{Trigger: s.Trigger, Source: s.Source}
-		case !ok:
-			b = baselineOf(s)
-			r.reportOutdated(t, s)
-		case b.Fingerprint != s.fingerprint() && s.isSilent(b.Fingerprint) && (!s.Incomparable || !r.isOwedFor(t, s, &b)):
-			b = baselineOf(s)
-			r.changed[s.Trigger] = true
-			if s.Incomparable {
-				r.reportOutdated(t, s)
-			}
-		case b.Fingerprint == s.fingerprint() && s.Keys != "" && (b.Keys == "" || s.Recorded.After(timeOf(b.WrittenTime).Add(refreshAfter))):
-			// It was stored by a version without these fields; or the source was written again, and a key that is
-			// removed later must not count as that write.
-			b = baselineOf(s)
-		}
-		baselines = append(baselines, b)
 	}
-	unknown := t.hasUnknownSource()
 	for _, b := range t.Baselines {
 		_, specified := r.order[b.Trigger]
 		// One of a trigger that was renamed stays until the sources of all are known.
 		kept := specified && !complete[b.Trigger] || !specified && unknown
-		if _, left := old[[2]string{b.Trigger, b.Source}]; left && kept && len(baselines) < maxBaselines {
+		if kept && !seen[[2]string{b.Trigger, b.Source}] && len(baselines) < maxBaselines {
 			baselines = append(baselines, b)
 		}
 	}
@@ -120,6 +81,52 @@ func (r *run) updateBaselines(t *target) {
 		return cmp.Or(strings.Compare(a.Trigger, b.Trigger), strings.Compare(a.Source, b.Source))
 	})
 	t.Baselines = baselines
+}
+
+// completeTriggers returns the triggers all of whose sources are known, so that their other baselines are dropped. It
+// records which triggers cannot be observed, and when what others have seen counts.
+func (r *run) completeTriggers(t *target) map[string]bool {
+	complete := map[string]bool{}
+	for _, s := range t.signals {
+		others, ok := complete[s.Trigger]
+		complete[s.Trigger] = s.Unknown == "" && (others || !ok)
+		switch {
+		case s.Unknown == "" && s.hasBaseline() && !s.SettlesAt.IsZero():
+			r.settlesAt[s.Trigger] = s.SettlesAt
+		case s.Unknown != "" && r.unobservable[s.Trigger] == "" && !t.workload.Unselected:
+			r.unobservable[s.Trigger] = text.Truncate(s.Unknown, maxFingerprint)
+		}
+	}
+	return complete
+}
+
+// nextBaseline returns the baseline of a signal, if it has one: a check that has not succeeded yet has none.
+func (r *run) nextBaseline(t *target, s *Signal) (next autorebootv1.Baseline, ok bool) {
+	b := t.baseline(s)
+	switch {
+	case s.Level && s.Fingerprint != "":
+	case s.Level:
+		return ptr.Deref(b, autorebootv1.Baseline{}), b != nil
+	case b == nil && s.Trigger == autorebootv1.RestartNowTrigger && (!t.isNew || r.hasNewToken()):
+		// There was no annotation before, or the target appears with it.
+		return autorebootv1.Baseline{Trigger: s.Trigger, Source: s.Source}, true
+	case b == nil:
+		r.reportOutdated(t, s)
+	case b.Fingerprint != s.fingerprint():
+		if !s.isSilent(b.Fingerprint) || s.Incomparable && r.isOwedFor(t, s, b) {
+			return *b, true
+		}
+		r.changed[s.Trigger] = true
+		if s.Incomparable {
+			r.reportOutdated(t, s)
+		}
+	case s.Keys == "" || b.Keys != "" && !s.Recorded.After(timeOf(b.WrittenTime).Add(refreshAfter)):
+		return *b, true
+	default:
+		// It was stored by a version without these fields; or the source was written again, and a key that is
+		// removed later must not count as that write.
+	}
+	return baselineOf(s), true
 }
 
 // reportOutdated reports that a source which becomes the baseline was written after pods were created: they may lack what it
@@ -263,7 +270,7 @@ func (t *target) baseline(s *Signal) *autorebootv1.Baseline {
 // hasBaseline reports whether the status remembers something of the signal.
 func (s *Signal) hasBaseline() bool { return !s.Level || s.Source != "" }
 
-func (s *Signal) fingerprint() string { return clip(s.Fingerprint, maxFingerprint) }
+func (s *Signal) fingerprint() string { return text.Truncate(s.Fingerprint, maxFingerprint) }
 
 // isWithdrawn reports whether the restart-now annotation was removed: it asks for nothing, and its baseline stays.
 func (s *Signal) isWithdrawn() bool {
@@ -294,11 +301,4 @@ func baselineOf(s *Signal) autorebootv1.Baseline {
 		b.Expires = &expires
 	}
 	return b
-}
-
-func clip(s string, n int) string {
-	if len(s) > n {
-		return s[:n]
-	}
-	return s
 }

@@ -12,6 +12,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 func (r *run) fire(t *target, o occurrence) {
@@ -189,12 +190,12 @@ func (r *run) refused(t *target, o occurrence) {
 }
 
 func (r *run) refusalOf(o occurrence) *autorebootv1.Refusal {
-	return &autorebootv1.Refusal{Time: r.timestamp, Reason: clip(o.reason, maxFingerprint), Message: clip(o.message, maxRecord)}
+	return &autorebootv1.Refusal{Time: r.timestamp, Reason: text.Truncate(o.reason, maxFingerprint), Message: text.Truncate(o.message, maxRecord)}
 }
 
 // addRefusedMessage reports a refusal once, and again where the API server has other words for it.
 func (r *run) addRefusedMessage(t *target, before *autorebootv1.Refusal, o occurrence) {
-	if before == nil || before.Message != clip(o.message, maxRecord) {
+	if before == nil || before.Message != text.Truncate(o.message, maxRecord) {
 		r.addMessage(Message{Reason: "RestartRefused", Warning: true, Target: t.id(), Text: o.message})
 	}
 }
@@ -297,7 +298,7 @@ func (r *run) unselected(t *target, o occurrence) {
 func (r *run) endRestart(t *target, result autorebootv1.RestartResult, o occurrence) autorebootv1.RestartRecord {
 	f := r.inFlight(t.id())
 	record := autorebootv1.RestartRecord{
-		ID: f.ID, Triggers: f.Triggers, Target: t.id(), Result: result, Reason: o.reason, Message: clip(o.message, maxRecord),
+		ID: f.ID, Triggers: f.Triggers, Target: t.id(), Result: result, Reason: o.reason, Message: text.Truncate(o.message, maxRecord),
 		StartedTime: f.StartedTime, CompletedTime: r.timestampPtr(),
 	}
 	r.release(f)

@@ -56,7 +56,26 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 	if f.Phase != autorebootv1.PhasePlanned && w.containerRestarts(f) > r.maxContainerRestarts {
 		return r.failure(t, autorebootv1.ReasonContainerRestarts), true
 	}
-	switch f.Phase {
+	if f.Phase == autorebootv1.PhaseSoaking {
+		return r.nextSoakEvent(t, f)
+	}
+	if o, ok := r.nextPhaseEvent(t, f); ok || r.now.Before(r.deadline(f)) {
+		return o, ok
+	}
+	if w.Unselected {
+		return occurrence{event: Unselected, reason: autorebootv1.ReasonUnselected}, true
+	}
+	if f.Phase == autorebootv1.PhaseRollingOut && w.waitsForLost() {
+		return occurrence{event: NodeLost, reason: autorebootv1.ReasonNodeUnreachable, message: w.LostText()}, true
+	}
+	o := r.failure(t, autorebootv1.ReasonTimedOut)
+	o.message = cmp.Or(w.Stopped(f), w.shortageText(), w.LostText(), w.unreadyText())
+	return o, true
+}
+
+// nextPhaseEvent returns the event that ends a phase before the soak, if any.
+func (r *run) nextPhaseEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence, bool) {
+	switch w := t.workload; f.Phase {
 	case autorebootv1.PhasePlanned:
 		switch {
 		case w.Unselected && w.RestartID != f.ID:
@@ -69,9 +88,8 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 	case autorebootv1.PhaseRollingOut:
 		// Every pod is of the revision that carries the id. Their age does not count: it is measured by the clock
 		// of another machine.
-		if w.Generation >= f.Generation && (w.Complete && w.isReplaced(f) || w.isReplacedButLost(f)) {
-			return occurrence{event: PodsReplaced}, true
-		}
+		isReplaced := w.Generation >= f.Generation && (w.Complete && w.isReplaced(f) || w.isReplacedButLost(f))
+		return occurrence{event: PodsReplaced}, isReplaced
 	case autorebootv1.PhaseEvicting:
 		if w.Desired > 0 && (w.Available || w.isAvailableButLost()) && w.allPodsNewAndReady(f) {
 			return occurrence{event: PodsReplaced}, true
@@ -83,19 +101,6 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 			}
 			return o, true
 		}
-	case autorebootv1.PhaseSoaking:
-		return r.nextSoakEvent(t, f)
-	}
-	if !r.now.Before(r.deadline(f)) {
-		if w.Unselected {
-			return occurrence{event: Unselected, reason: autorebootv1.ReasonUnselected}, true
-		}
-		if f.Phase == autorebootv1.PhaseRollingOut && w.waitsForLost() {
-			return occurrence{event: NodeLost, reason: autorebootv1.ReasonNodeUnreachable, message: w.LostText()}, true
-		}
-		o := r.failure(t, autorebootv1.ReasonTimedOut)
-		o.message = cmp.Or(w.Stopped(f), w.shortageText(), w.LostText(), w.unreadyText())
-		return o, true
 	}
 	return occurrence{}, false
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 // The limits of the status in the schema.
@@ -273,7 +274,7 @@ func (r *run) recordOne(t *target, f *autorebootv1.InFlightRestart, result Resul
 			f.BlockedTime = r.timestampPtr()
 		}
 		if f.BlockedTime != nil && result.Budget != "" {
-			f.BlockedBy = clip(result.Budget, maxName)
+			f.BlockedBy = text.Truncate(result.Budget, maxName)
 		}
 		r.requeueAt(r.now.Add(blockedInterval))
 	case Misconfigured:

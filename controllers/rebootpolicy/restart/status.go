@@ -33,49 +33,63 @@ func (r *run) reportTriggers() {
 	for _, s := range r.status.Triggers {
 		known[s.Name] = s
 	}
-	busy, baselines := map[string]bool{}, map[string][]string{}
-	for i := range r.status.InFlight {
-		for _, name := range r.status.InFlight[i].Triggers {
-			busy[name] = true
-		}
-	}
+	busy, baselines := r.busyTriggers(), map[string][]string{}
 	for i := range r.status.Targets {
-		t := &r.status.Targets[i]
-		if t.Pending != nil {
-			for _, name := range t.Pending.Triggers {
-				busy[name] = true
-			}
-		}
-		for _, b := range t.Baselines {
+		for _, b := range r.status.Targets[i].Baselines {
 			baselines[b.Trigger] = append(baselines[b.Trigger], b.Source+"\x00"+b.Fingerprint)
 		}
 	}
 	r.status.Triggers = nil
 	for i := range r.policy.Spec.Triggers {
 		name := r.policy.Spec.Triggers[i].Name
-		s := known[name]
-		s.Name, s.Fingerprint = name, digest(baselines[name])
-		if r.fired[name] {
-			s.LastFiredTime = r.timestampPtr()
-		}
-		if r.fired[name] || r.changed[name] {
-			s.LastObservedTime = r.timestampPtr()
-		}
-		s.State, s.Reason = autorebootv1.TriggerIdle, ""
-		switch {
-		case busy[name]:
-			s.State = autorebootv1.TriggerPending
-		case r.unobservable[name] != "":
-			s.State, s.Reason = autorebootv1.TriggerUnknown, r.unobservable[name]
-		case !r.settlesAt[name].IsZero():
-			s.State, s.Reason = autorebootv1.TriggerPending, autorebootv1.ReasonSettling
-			if known[name].Reason != autorebootv1.ReasonSettling {
-				r.addMessage(Message{Reason: "RestartExpected", Text: "trigger " + name + " asks for restarts at " +
-					r.settlesAt[name].UTC().Format(time.RFC3339) + " if the addresses stay as they are"})
-			}
-		}
+		s := r.triggerStatus(name, known[name], busy[name])
+		s.Fingerprint = digest(baselines[name])
 		r.status.Triggers = append(r.status.Triggers, s)
 	}
+}
+
+// busyTriggers returns the triggers of restarts that wait or are in flight.
+func (r *run) busyTriggers() map[string]bool {
+	busy := map[string]bool{}
+	add := func(names []string) {
+		for _, name := range names {
+			busy[name] = true
+		}
+	}
+	for i := range r.status.InFlight {
+		add(r.status.InFlight[i].Triggers)
+	}
+	for i := range r.status.Targets {
+		if p := r.status.Targets[i].Pending; p != nil {
+			add(p.Triggers)
+		}
+	}
+	return busy
+}
+
+// triggerStatus returns the status of a trigger from the one that is known.
+func (r *run) triggerStatus(name string, known autorebootv1.TriggerStatus, busy bool) autorebootv1.TriggerStatus {
+	s := known
+	s.Name, s.State, s.Reason = name, autorebootv1.TriggerIdle, ""
+	if r.fired[name] {
+		s.LastFiredTime = r.timestampPtr()
+	}
+	if r.fired[name] || r.changed[name] {
+		s.LastObservedTime = r.timestampPtr()
+	}
+	switch {
+	case busy:
+		s.State = autorebootv1.TriggerPending
+	case r.unobservable[name] != "":
+		s.State, s.Reason = autorebootv1.TriggerUnknown, r.unobservable[name]
+	case !r.settlesAt[name].IsZero():
+		s.State, s.Reason = autorebootv1.TriggerPending, autorebootv1.ReasonSettling
+		if known.Reason != autorebootv1.ReasonSettling {
+			r.addMessage(Message{Reason: "RestartExpected", Text: "trigger " + name + " asks for restarts at " +
+				r.settlesAt[name].UTC().Format(time.RFC3339) + " if the addresses stay as they are"})
+		}
+	}
+	return s
 }
 
 // summarize sets the state of the policy, and whether the latest restart-now was verified.
@@ -168,7 +182,8 @@ func digest(baselines []string) string {
 // nextID returns an id one higher than all in the status and on workloads. An id is reused only without history, after
 // its workload is gone.
 func (r *run) nextID() string {
-	prefix := cmp.Or(strings.ToLower(clip(strings.ReplaceAll(string(r.policy.UID), "-", ""), 8)), "restart") + "-"
+	uid := strings.ToLower(strings.ReplaceAll(string(r.policy.UID), "-", ""))
+	prefix := cmp.Or(uid[:min(len(uid), 8)], "restart") + "-"
 	highest := 0
 	see := func(id string) {
 		digits, ok := strings.CutPrefix(id, prefix)

@@ -41,41 +41,43 @@ func (r *run) requestOf(t *target) request {
 			continue
 		}
 		q.observed[s.Trigger] = true
-		if s.Level {
-			if !s.Firing {
-				r.requeueAt(s.RequeueAt)
-				continue
-			}
-			q.level = true
-		} else {
-			b := t.baseline(s)
-			if b == nil || b.Fingerprint == s.fingerprint() || s.isWithdrawn() {
-				continue
-			}
-			if (r.suspend || r.dryRun) && r.types[s.Trigger] == autorebootv1.TriggerSchedule && !t.isPendingFor(s.Trigger) {
-				q.skipped = append(q.skipped, s)
-				continue
-			}
-			if !s.Deadline.IsZero() {
-				if !r.now.Before(s.Deadline) {
-					q.expired = append(q.expired, s)
-					continue
-				}
-				r.requeueAt(s.Deadline)
-			}
-			q.edge = true
-			q.now = q.now || s.Trigger == autorebootv1.RestartNowTrigger
-			q.dated = append(q.dated, s)
-			if at := s.urgentFrom(b); !at.IsZero() && (q.urgent.IsZero() || at.Before(q.urgent)) {
-				q.urgent = at
-			}
+		if s.Level && !s.Firing {
+			r.requeueAt(s.RequeueAt)
+			continue
 		}
+		if !s.Level && !r.requestChange(&q, t, s) {
+			continue
+		}
+		q.level = q.level || s.Level
 		if !slices.Contains(q.triggers, s.Trigger) {
 			q.triggers = append(q.triggers, s.Trigger)
 		}
 	}
 	t.date(&q)
 	return q
+}
+
+// requestChange adds a source that differs from its baseline to a request, and reports whether that asks for a restart now.
+func (r *run) requestChange(q *request, t *target, s *Signal) bool {
+	b := t.baseline(s)
+	switch {
+	case b == nil || b.Fingerprint == s.fingerprint() || s.isWithdrawn():
+		return false
+	case (r.suspend || r.dryRun) && r.types[s.Trigger] == autorebootv1.TriggerSchedule && !t.isPendingFor(s.Trigger):
+		q.skipped = append(q.skipped, s)
+		return false
+	case !s.Deadline.IsZero() && !r.now.Before(s.Deadline):
+		q.expired = append(q.expired, s)
+		return false
+	}
+	r.requeueAt(s.Deadline)
+	q.edge = true
+	q.now = q.now || s.Trigger == autorebootv1.RestartNowTrigger
+	q.dated = append(q.dated, s)
+	if at := s.urgentFrom(b); !at.IsZero() && (q.urgent.IsZero() || at.Before(q.urgent)) {
+		q.urgent = at
+	}
+	return true
 }
 
 // date sets when the sources that changed were written. A new process does not know that of a source from which a key
