@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +15,8 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
@@ -25,12 +28,12 @@ const (
 
 // setReady sets whether the Service and its slices are as the spec says. Unhealthy addresses do not make it
 // false.
-func (u *statusUpdate) setReady(o *observation, d *decision, service *corev1.Service, sliceCount int, foreignSlices []string) {
+func (u *statusUpdate) setReady(o *failover.Observation, d *failover.Choice, service *corev1.Service, sliceCount int, foreignSlices []string) {
 	var refused []string
-	for i := range o.endpoints {
-		for j := range o.endpoints[i].Addresses {
-			if a := &o.endpoints[i].Addresses[j]; a.DeniedReason != "" && o.endpoints[i].DNS == nil {
-				refused = append(refused, fmt.Sprintf("endpoint %q: %s %s (%s)", o.endpoints[i].Name, a.IP, a.DeniedDetail, a.DeniedReason))
+	for i := range o.Endpoints {
+		for j := range o.Endpoints[i].Addresses {
+			if a := &o.Endpoints[i].Addresses[j]; a.DeniedReason != "" && o.Endpoints[i].DNS == nil {
+				refused = append(refused, fmt.Sprintf("endpoint %q: %s %s (%s)", o.Endpoints[i].Name, a.IP, a.DeniedDetail, a.DeniedReason))
 			}
 		}
 	}
@@ -39,22 +42,22 @@ func (u *statusUpdate) setReady(o *observation, d *decision, service *corev1.Ser
 		return
 	}
 	u.removeCondition(networkingv1.ConditionStalled)
-	if len(d.wanted()) == 0 {
+	if len(d.Wanted()) == 0 {
 		u.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses,
 			"no endpoint that is Active has addresses: the Service has no endpoints"+unreachableMessage(o))
 		return
 	}
-	message := fmt.Sprintf("%s in %s behind Service %s", events.Plural(len(d.wanted()), "address", "addresses"),
+	message := fmt.Sprintf("%s in %s behind Service %s", events.Plural(len(d.Wanted()), "address", "addresses"),
 		events.Plural(sliceCount, "EndpointSlice", "EndpointSlices"), service.Name)
-	if ready := d.readyCount(); ready < len(d.published) {
-		message += fmt.Sprintf(", %d of them ready", ready+len(d.outgoing))
+	if ready := d.ReadyCount(); ready < len(d.Published) {
+		message += fmt.Sprintf(", %d of them ready", ready+len(d.Outgoing))
 	}
-	if n := len(d.outgoing); n > 0 {
+	if n := len(d.Outgoing); n > 0 {
 		message += fmt.Sprintf("; %s until what replaces them is looked up and checked",
 			events.Plural(n, "address that the spec does not choose any more stays", "addresses that the spec does not choose any more stay"))
 	}
 	message += unreachableMessage(o)
-	if fields := foreignFields(service); len(fields) > 0 {
+	if fields := publication.ForeignFields(service); len(fields) > 0 {
 		message += "; " + foreignFieldsSet + ": " + strings.Join(fields, ", ")
 	}
 	if len(foreignSlices) > 0 {
@@ -64,10 +67,10 @@ func (u *statusUpdate) setReady(o *observation, d *decision, service *corev1.Ser
 }
 
 // unreachableMessage returns what of the endpoints is left out since the Service lacks its family, or "".
-func unreachableMessage(o *observation) string {
+func unreachableMessage(o *failover.Observation) string {
 	var all []string
-	for i := range o.endpoints {
-		if e := &o.endpoints[i]; e.Unreachable > 0 && !e.IsDrained {
+	for i := range o.Endpoints {
+		if e := &o.Endpoints[i]; e.Unreachable > 0 && !e.IsDrained {
 			all = append(all, fmt.Sprintf("endpoint %q: %s left out", e.Name, events.Plural(e.Unreachable, "address is", "addresses are")))
 		}
 	}
@@ -78,12 +81,12 @@ func unreachableMessage(o *observation) string {
 }
 
 // setResolved sets whether every name resolves. Drained endpoints do not count.
-func (u *statusUpdate) setResolved(o *observation) {
+func (u *statusUpdate) setResolved(o *failover.Observation) {
 	var worst string
 	var broken, left []string
 	names := 0
-	for i := range o.endpoints {
-		e := &o.endpoints[i]
+	for i := range o.Endpoints {
+		e := &o.Endpoints[i]
 		if e.State == nil || e.IsDrained {
 			continue
 		}
@@ -121,14 +124,14 @@ func reasonRank(reason string) int {
 }
 
 // setHealthy sets whether every address of the active priority is healthy.
-func (u *statusUpdate) setHealthy(es *networkingv1.ExternalService, o *observation, d *decision) {
+func (u *statusUpdate) setHealthy(es *networkingv1.ExternalService, o *failover.Observation, d *failover.Choice) {
 	if es.Spec.HealthCheck == nil {
 		u.removeCondition(networkingv1.ConditionHealthy)
 		return
 	}
 	healthy, unknown := 0, 0
-	for _, p := range d.published {
-		switch p.health {
+	for _, p := range d.Published {
+		switch p.Health {
 		case networkingv1.AddressHealthy:
 			healthy++
 		case networkingv1.AddressUnhealthy:
@@ -136,15 +139,15 @@ func (u *statusUpdate) setHealthy(es *networkingv1.ExternalService, o *observati
 			unknown++
 		}
 	}
-	all := len(d.published)
+	all := len(d.Published)
 	status, reason, message := metav1.ConditionFalse, networkingv1.ReasonDegraded, ""
 	if all > 0 {
-		message = fmt.Sprintf("%d of %s of tier %d healthy", healthy, events.Plural(all, "address", "addresses"), *d.active)
+		message = fmt.Sprintf("%d of %s of tier %d healthy", healthy, events.Plural(all, "address", "addresses"), *d.Active)
 	}
 	switch {
-	case o.uncheckedReason != "":
-		status, reason, message = metav1.ConditionUnknown, networkingv1.ReasonCAUnavailable, o.uncheckedReason
-	case o.suspect:
+	case o.UncheckedReason != "":
+		status, reason, message = metav1.ConditionUnknown, networkingv1.ReasonCAUnavailable, o.UncheckedReason
+	case o.IsSuspect:
 		status, reason = metav1.ConditionUnknown, networkingv1.ReasonProbesInconclusive
 		message = "so many checks fail at once that the fault is probably the operator's own: health stays as it was"
 	case all == 0:
@@ -156,14 +159,14 @@ func (u *statusUpdate) setHealthy(es *networkingv1.ExternalService, o *observati
 		message += fmt.Sprintf(", %d not checked yet", unknown)
 	case healthy == 0:
 		reason = networkingv1.ReasonNoneHealthy
-		if d.panicking {
+		if d.IsPanicking {
 			message += ", and none of other tiers: all are published as ready (panicThresholdPercent)"
 		}
 	case unknown > 0:
 		message += fmt.Sprintf(", %d not checked yet", unknown)
 	}
 	flapping := 0
-	endpoints.ForEachActive(o.endpoints, func(_ *endpoints.Endpoint, a *endpoints.Address) {
+	endpoints.ForEachActive(o.Endpoints, func(_ *endpoints.Endpoint, a *endpoints.Address) {
 		if a.IsFlapping {
 			flapping++
 		}
@@ -175,24 +178,71 @@ func (u *statusUpdate) setHealthy(es *networkingv1.ExternalService, o *observati
 }
 
 // setFailedOver sets that a priority other than the lowest is published.
-func (u *statusUpdate) setFailedOver(o *observation, d *decision) {
+func (u *statusUpdate) setFailedOver(o *failover.Observation, d *failover.Choice) {
 	switch {
-	case d.active == nil || *d.active <= lowestPriority(o.endpoints):
+	case d.Active == nil || *d.Active <= failover.LowestPriority(o.Endpoints):
 		u.removeCondition(networkingv1.ConditionFailedOver)
-	case o.suspect && meta.IsStatusConditionTrue(u.status.Conditions, networkingv1.ConditionFailedOver):
+	case o.IsSuspect && meta.IsStatusConditionTrue(u.status.Conditions, networkingv1.ConditionFailedOver):
 		// It stays as it was, like health.
 	case u.status.Fault.Lasts():
 		u.setCondition(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFaultInjected,
-			fmt.Sprintf("tier %d is published because a fault is injected", *d.active))
-	case d.pendingFailback != nil && d.awaitsRequest:
+			fmt.Sprintf("tier %d is published because a fault is injected", *d.Active))
+	case d.PendingFailback != nil && d.AwaitsRequest:
 		u.setCondition(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending,
 			fmt.Sprintf("tier %d is published although tier %d is healthy again: failback is Manual; set the annotation %s to fail back",
-				*d.active, *d.pendingFailback, networkingv1.FailbackRequestedAnnotation))
-	case d.pendingFailback != nil:
+				*d.Active, *d.PendingFailback, networkingv1.FailbackRequestedAnnotation))
+	case d.PendingFailback != nil:
 		u.setCondition(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending,
-			fmt.Sprintf("tier %d is published; tier %d is healthy again, and is published once failbackDelay has passed", *d.active, *d.pendingFailback))
+			fmt.Sprintf("tier %d is published; tier %d is healthy again, and is published once failbackDelay has passed", *d.Active, *d.PendingFailback))
 	default:
 		u.setCondition(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonPriorityUnhealthy,
-			fmt.Sprintf("failed over to tier %d: no more preferred tier has enough healthy addresses", *d.active))
+			fmt.Sprintf("failed over to tier %d: no more preferred tier has enough healthy addresses", *d.Active))
 	}
+}
+
+// setFault sets the decision about a fault.
+func (u *statusUpdate) setFault(f *failover.FaultDecision, asked string) {
+	u.status.Fault = f.Status
+	set := func(status metav1.ConditionStatus, reason, message string) {
+		u.setCondition(networkingv1.ConditionFaultInjected, status, reason, message)
+	}
+	switch s := f.Status; {
+	case s.Lasts():
+		set(metav1.ConditionTrue, string(s.Type), faultWords(s)+" until "+s.Deadline.UTC().Format(time.RFC3339))
+	case asked == "":
+		u.removeCondition(networkingv1.ConditionFaultInjected)
+	case f.Reason != "":
+		set(metav1.ConditionFalse, f.Reason, f.Message)
+	case s.Outcome == networkingv1.FaultOutcomeRefused:
+		set(metav1.ConditionFalse, networkingv1.ReasonFaultRefused, s.Message)
+	default:
+		set(metav1.ConditionFalse, networkingv1.ReasonFaultEnded, failover.EndMessage(s))
+	}
+}
+
+// setFaultWhileSuspended sets that no fault begins while an object is suspended or its spec is not valid.
+func (u *statusUpdate) setFaultWhileSuspended(asked string, now time.Time) {
+	switch f := u.status.Fault; {
+	case f.Lasts():
+		if f.Type == networkingv1.FaultBlackHole { // which reconcileSuspended has undone
+			failover.EndFault(f, networkingv1.FaultOutcomeSpecChanged, "the spec is no longer valid", now)
+			u.setFault(&failover.FaultDecision{Status: f}, asked)
+		}
+	case asked == "", f != nil && f.Request == asked:
+		u.setFault(&failover.FaultDecision{Status: f}, asked)
+	default:
+		u.setFault(&failover.FaultDecision{Status: f, Reason: networkingv1.ReasonFaultPending, Message: "no fault begins while spec.suspend is true or the spec is not valid"}, asked)
+	}
+}
+
+// faultWords returns what a fault does.
+func faultWords(f *networkingv1.FaultStatus) string {
+	switch f.Type {
+	case networkingv1.FaultDrain:
+		return fmt.Sprintf("nothing of endpoint %q is published", f.Endpoint)
+	case networkingv1.FaultFailOver:
+		return "the next tier is published although no failover is needed"
+	case networkingv1.FaultBlackHole:
+	}
+	return "no address is published as ready"
 }

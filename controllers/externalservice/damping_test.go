@@ -15,6 +15,8 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
 )
 
@@ -107,7 +109,7 @@ func TestAnAddressThatFlapsBesideAGoodOneIsOutUntilItIsSteady(t *testing.T) {
 	if !strings.Contains(message, "1 address changes too often") {
 		t.Error(message)
 	}
-	s.reconcileAfter(flapDamping.maxDelay - 2*time.Second)
+	s.reconcileAfter(3*time.Minute - 2*time.Second)
 	s.wantPublished("192.0.2.1 192.0.2.2+")
 	s.reconcileAfter(3 * time.Second)
 	s.wantPublished("192.0.2.1+ 192.0.2.2+")
@@ -181,7 +183,7 @@ func TestANameThatLeadsElsewhereAllTheTimeIsFollowedAtAPace(t *testing.T) {
 	if strings.Contains(s.published(), "192.0.2.100") {
 		t.Errorf("published %s", s.published())
 	}
-	s.reconcileAfter(writeDamping.maxDelay)
+	s.reconcileAfter(time.Minute)
 	s.wantPublished("192.0.2.9+")
 }
 
@@ -200,15 +202,15 @@ func TestPortsOfOneShortDigestAreApart(t *testing.T) {
 	spec := &networkingv1.ExternalServiceSpec{Ports: []networkingv1.ServicePort{{Name: "sql", Port: 5432, Protocol: ptr.To(corev1.ProtocolTCP)}}}
 	one, other := endpoints.PortSetOf(spec, nil, 1111), endpoints.PortSetOf(spec, nil, 2222)
 	other.ShortDigest = one.ShortDigest
-	candidates := func(ports *endpoints.PortSet, ip string) publishedAddress {
-		return publishedAddress{&candidate{ip: parseAddress(ip).IP, ports: ports}, true}
+	candidates := func(ports *endpoints.PortSet, ip string) failover.Published {
+		return failover.Published{Candidate: &failover.Candidate{IP: parseAddress(ip).IP, Ports: ports}, IsReady: true}
 	}
 	first, second := candidates(one, "192.0.2.1"), candidates(other, "192.0.2.1")
 	if one.Digest > other.Digest {
 		first, second = second, first
 	}
-	wanted := packSlices("db", nil, []publishedAddress{first, second})
-	if len(wanted) != 2 || wanted[0].name == wanted[1].name || *wanted[0].ports[0].Port == *wanted[1].ports[0].Port {
+	wanted := publication.Pack("db", nil, []failover.Published{first, second})
+	if len(wanted) != 2 || wanted[0].Name == wanted[1].Name || *wanted[0].Ports[0].Port == *wanted[1].Ports[0].Port {
 		t.Errorf("%+v", wanted)
 	}
 }

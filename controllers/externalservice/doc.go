@@ -7,20 +7,17 @@
 //
 // # Steps of a reconcile
 //
-//  1. reconcile.go has the steps in order, and publication.go what each does; suspended.go replaces them for an object
-//     that is suspended or not valid, and finalizer.go for one that is being deleted.
+//  1. reconcile.go has the steps in order, and publication.go what each does; suspended_shell.go replaces them for an
+//     object that is suspended or not valid, and finalizer.go for one that is being deleted.
 //  2. state.go has the object state, which this process keeps between reconciles.
 //  3. observe.go sets what is looked up and checked. The package endpoints returns the addresses, each with the decision
-//     of the egress policy and its health, which damping.go damps, and the previous state, which an earlier process has
-//     left in slices and status. candidate.go merges equal addresses of one priority.
-//  4. failover.go decides, without side effects: it chooses which priority group of candidates is published, and
-//     which of them are ready. inject.go and fault.go change that decision while a fault is injected;
-//     otherwise outgoing.go keeps what is ready until what replaces it was looked up and checked.
-//     packing.go packs the published addresses into slices, moving as few as it can.
-//  5. slicewriter.go takes traffic off the addresses that fitness.go says must not have it.
+//     of the egress policy and its health, and what an earlier process has left in slices and status.
+//  4. The package failover decides, without side effects, which addresses are published, and which of them are ready. The
+//     package publication packs them into slices, moving as few as it can, and has the Service.
+//  5. slicewriter.go takes traffic off the addresses that must not have it.
 //  6. service.go creates or updates the Service, and selector.go removes what Kubernetes made of a selector that others
 //     put on it.
-//  7. slicewriter.go writes the other slices that differ. endpointslices.go has how they look in the API.
+//  7. slicewriter.go writes the other slices that differ.
 //  8. status.go and conditions.go make the status, which is written where a fact has changed, refusals.go what the API
 //     server refused in it, and events.go the events of that change.
 //

@@ -10,14 +10,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	discoveryv1ac "k8s.io/client-go/applyconfigurations/discovery/v1"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
 )
 
 // currentSlices returns our EndpointSlices of a Service, as slicesOf does.
@@ -48,76 +46,19 @@ func (r *Reconciler) slicesOf(ctx context.Context, namespace, service string) (c
 	return current, foreign, nil
 }
 
-func findSlice(current []*discoveryv1.EndpointSlice, name string) *discoveryv1.EndpointSlice {
-	if i := slices.IndexFunc(current, func(c *discoveryv1.EndpointSlice) bool { return c.Name == name }); i >= 0 {
-		return current[i]
-	}
-	return nil
-}
-
-func findDesired(all []desiredSlice, name string) *desiredSlice {
-	if i := slices.IndexFunc(all, func(s desiredSlice) bool { return s.name == name }); i >= 0 {
-		return &all[i]
-	}
-	return nil
-}
-
-func sliceConfiguration(service *corev1.Service, s *desiredSlice) *discoveryv1ac.EndpointSliceApplyConfiguration {
-	wanted := discoveryv1ac.EndpointSlice(s.name, service.Namespace).
-		WithLabels(sliceLabels(service.Name)).
-		WithOwnerReferences(metav1ac.OwnerReference().
-			WithAPIVersion("v1").WithKind("Service").WithName(service.Name).WithUID(service.UID).WithController(true)).
-		WithAddressType(s.family)
-	for _, p := range s.ports {
-		wanted.WithPorts(&discoveryv1ac.EndpointPortApplyConfiguration{
-			Name: p.Name, Port: p.Port, Protocol: p.Protocol, AppProtocol: p.AppProtocol,
-		})
-	}
-	for _, e := range s.endpoints {
-		wanted.WithEndpoints(&discoveryv1ac.EndpointApplyConfiguration{
-			Addresses: e.Addresses,
-			Zone:      e.Zone,
-			Conditions: discoveryv1ac.EndpointConditions().WithReady(*e.Conditions.Ready).
-				WithServing(*e.Conditions.Serving).WithTerminating(*e.Conditions.Terminating),
-		})
-	}
-	return wanted
-}
-
 // reclaimSlice applies a slice that exists although the cache does not have it: one of the labels that select it
 // was changed. A slice that the Service does not own is left alone.
-func (r *Reconciler) reclaimSlice(ctx context.Context, service *corev1.Service, s *desiredSlice, wanted *discoveryv1ac.EndpointSliceApplyConfiguration) error {
+func (r *Reconciler) reclaimSlice(ctx context.Context, service *corev1.Service, s *publication.Slice, wanted *discoveryv1ac.EndpointSliceApplyConfiguration) error {
 	stray := &discoveryv1.EndpointSlice{}
-	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: service.Namespace, Name: s.name}, stray); err != nil {
+	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: service.Namespace, Name: s.Name}, stray); err != nil {
 		return err
 	}
 	if owner := metav1.GetControllerOf(stray); owner == nil || owner.Kind != "Service" || owner.Name != service.Name {
 		return errForeignSlice
 	}
 	wanted.WithResourceVersion(stray.ResourceVersion)
-	if sliceMatches(stray, service, s) {
+	if s.Is(stray, service) {
 		return nil // the cache was stale
 	}
 	return r.apply(ctx, wanted)
-}
-
-func sliceLabels(service string) map[string]string {
-	return map[string]string{
-		discoveryv1.LabelServiceName: service,
-		discoveryv1.LabelManagedBy:   common.ManagedBy,
-	}
-}
-
-func sliceOwner(service *corev1.Service) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: "v1", Kind: "Service", Name: service.Name, UID: service.UID, Controller: ptr.To(true)}
-}
-
-func sliceMatches(current *discoveryv1.EndpointSlice, service *corev1.Service, s *desiredSlice) bool {
-	return current.Labels[discoveryv1.LabelServiceName] == service.Name &&
-		current.Labels[discoveryv1.LabelManagedBy] == common.ManagedBy &&
-		len(current.OwnerReferences) == 1 && current.OwnerReferences[0].UID == service.UID &&
-		ptr.Deref(current.OwnerReferences[0].Controller, false) &&
-		current.AddressType == s.family &&
-		apiequality.Semantic.DeepEqual(current.Ports, s.ports) &&
-		apiequality.Semantic.DeepEqual(current.Endpoints, s.endpoints)
 }

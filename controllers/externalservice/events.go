@@ -15,6 +15,7 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
@@ -242,4 +243,29 @@ func (r *Reconciler) recordEvents(es *networkingv1.ExternalService, all []transi
 			r.metrics.countFaultEvent(t.reason)
 		}
 	}
+}
+
+// Events of faults.
+const (
+	eventFaultInjected = "FaultInjected"
+	eventFaultEnded    = "FaultEnded"
+	eventFaultRefused  = "FaultRefused"
+	actionInject       = "InjectFault"
+)
+
+// faultTransitions are a fault that begins, ends or is refused.
+func faultTransitions(before, after *networkingv1.ExternalServiceStatus) []transition {
+	was := meta.FindStatusCondition(before.Conditions, networkingv1.ConditionFaultInjected)
+	is := meta.FindStatusCondition(after.Conditions, networkingv1.ConditionFaultInjected)
+	switch {
+	case after.Fault.Lasts() && !before.Fault.Lasts():
+		return []transition{{eventFaultInjected, actionInject, is.Message, true, ""}}
+	case before.Fault.Lasts() && !after.Fault.Lasts():
+		bad := after.Fault.DependantsStayedReady == metav1.ConditionFalse || after.Fault.Outcome != networkingv1.FaultOutcomeDeadlineReached &&
+			after.Fault.Outcome != networkingv1.FaultOutcomeWithdrawn
+		return []transition{{eventFaultEnded, actionInject, failover.EndMessage(after.Fault), bad, ""}}
+	case is != nil && is.Reason == networkingv1.ReasonFaultRefused && (was == nil || was.Reason != is.Reason || was.Message != is.Message):
+		return []transition{{eventFaultRefused, actionInject, is.Message, true, ""}}
+	}
+	return nil
 }

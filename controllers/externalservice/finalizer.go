@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
@@ -143,18 +144,18 @@ func (r *Reconciler) drainSlices(ctx context.Context, service *corev1.Service, c
 		if owner := metav1.GetControllerOf(c); owner == nil || owner.UID != service.UID || c.DeletionTimestamp != nil {
 			continue
 		}
-		s := desiredSlice{name: c.Name, family: c.AddressType, ports: c.Ports, endpoints: slices.Clone(c.Endpoints)}
-		for i := range s.endpoints {
-			s.endpoints[i].Conditions = discoveryv1.EndpointConditions{
+		s := publication.Slice{Name: c.Name, Family: c.AddressType, Ports: c.Ports, Endpoints: slices.Clone(c.Endpoints)}
+		for i := range s.Endpoints {
+			s.Endpoints[i].Conditions = discoveryv1.EndpointConditions{
 				Ready: ptr.To(false), Terminating: ptr.To(true),
 				// As for a pod that ends: proxies that have no other endpoint go on sending to it.
-				Serving: ptr.To(ptr.Deref(s.endpoints[i].Conditions.Serving, true)),
+				Serving: ptr.To(ptr.Deref(s.Endpoints[i].Conditions.Serving, true)),
 			}
 		}
-		if sliceMatches(c, service, &s) {
+		if s.Is(c, service) {
 			continue
 		}
-		wanted := sliceConfiguration(service, &s).WithResourceVersion(c.ResourceVersion)
+		wanted := s.Configuration(service).WithResourceVersion(c.ResourceVersion)
 		if err := r.apply(ctx, wanted); err != nil && !apierrors.IsNotFound(err) {
 			errs = append(errs, fmt.Errorf("drain EndpointSlice %s: %w", c.Name, err))
 			continue
@@ -166,7 +167,7 @@ func (r *Reconciler) drainSlices(ctx context.Context, service *corev1.Service, c
 
 // orphanService removes the mark of the owner from the Service. Its EndpointSlices belong to it, and stay.
 func (r *Reconciler) orphanService(ctx context.Context, es *networkingv1.ExternalService, service *corev1.Service) error {
-	if err := r.apply(ctx, desiredService(es).WithResourceVersion(service.ResourceVersion)); err != nil {
+	if err := r.apply(ctx, publication.Service(es).WithResourceVersion(service.ResourceVersion)); err != nil {
 		return fmt.Errorf("disown Service: %w", err)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
@@ -86,17 +87,17 @@ func newMetrics(now func() time.Time, resolution Resolution) *metrics {
 }
 
 // record stores what was observed of an object and decided about it.
-func (m *metrics) record(key types.NamespacedName, o *observation, d *decision, checked bool, injected *networkingv1.FaultStatus) {
-	next := &objectRow{endpoints: make([]endpointRow, 0, len(o.endpoints)), published: d.readyCount()}
+func (m *metrics) record(key types.NamespacedName, o *failover.Observation, d *failover.Choice, checked bool, injected *networkingv1.FaultStatus) {
+	next := &objectRow{endpoints: make([]endpointRow, 0, len(o.Endpoints)), published: d.ReadyCount()}
 	if injected.Lasts() {
 		next.fault = injected.Type
 	}
-	if d.active != nil {
-		priority := *d.active
+	if d.Active != nil {
+		priority := *d.Active
 		next.priority = &priority
 	}
-	for i := range o.endpoints {
-		next.add(&o.endpoints[i], checked)
+	for i := range o.Endpoints {
+		next.add(&o.Endpoints[i], checked)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,29 +21,27 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
-// observation is what is known of the endpoints of one object.
-type observation struct {
-	endpoints []endpoints.Endpoint
-	// incomplete means that slices must not be changed yet: a name was never looked up, or the policy has
-	// not synced (policyUnsynced).
-	incomplete, policyUnsynced bool
-	// suspect means that failures do not change health now.
-	suspect bool
-	// uncheckedReason is why nothing is checked, as a sentence, or empty.
-	uncheckedReason string
-	// requeueAt is when time alone changes the observation. Zero means never.
-	requeueAt time.Time
+// observe sets what is looked up and checked for an object, and returns what is known of it.
+func (r *Reconciler) observe(ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, state *objectState) failover.Input {
+	in := failover.Input{
+		Now: r.Now(), Object: es, Slices: current, Observed: r.observeEndpoints(ctx, es, current, state),
+		Dependants: r.dependants(ctx, es), Blackouts: r.Freeze.State(), IsExempt: slices.Contains(r.WebhookExemptNamespaces, es.Namespace),
+	}
+	if in.Observed.AwaitsAny() {
+		in.Held = endpoints.HeldIn(es, current, r.Policy, false)
+	}
+	return in
 }
 
-// observe sets what is looked up and checked for an object, and returns what is known of it.
-func (r *Reconciler) observe(ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, state *objectState) observation {
+func (r *Reconciler) observeEndpoints(ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, state *objectState) failover.Observation {
 	key := client.ObjectKeyFromObject(es)
-	var o observation
+	var o failover.Observation
 	var seeds map[string]endpoints.Seed
 	isEdited := state.seededGeneration != es.Generation
 	if isEdited {
@@ -50,43 +49,43 @@ func (r *Reconciler) observe(ctx context.Context, es *networkingv1.ExternalServi
 		state.seededGeneration = es.Generation
 	}
 	states := r.Resolution.Set(key, endpoints.Names(es, seeds))
-	o.endpoints, o.policyUnsynced = endpoints.Resolve(es, states, r.Policy)
-	endpoints.DropUnreachable(o.endpoints, state.families)
-	o.incomplete = o.policyUnsynced || endpoints.AwaitLookup(o.endpoints)
+	o.Endpoints, o.IsPolicyUnsynced = endpoints.Resolve(es, states, r.Policy)
+	endpoints.DropUnreachable(o.Endpoints, state.families)
+	o.IsIncomplete = o.IsPolicyUnsynced || endpoints.AwaitLookup(o.Endpoints)
 
 	var previous *endpoints.Previous
-	if !state.decided || es.Spec.HealthCheck != nil && (isEdited || !state.targetsSeeded) {
-		previous = endpoints.PreviousOf(es, current, o.endpoints)
+	if !state.failover.IsDecided || es.Spec.HealthCheck != nil && (isEdited || !state.targetsSeeded) {
+		previous = endpoints.PreviousOf(es, current, o.Endpoints)
 	}
-	if !state.decided {
-		state.active, state.panicking = previous.Active, previous.IsPanicking
+	if !state.failover.IsDecided {
+		state.failover.Adopt(previous)
 	}
 	if es.Spec.HealthCheck == nil {
 		r.Probes.Forget(key)
 		state.targetsSeeded = false
-		endpoints.ForEachActive(o.endpoints, func(_ *endpoints.Endpoint, a *endpoints.Address) { a.Health.State = networkingv1.AddressHealthy })
+		endpoints.ForEachActive(o.Endpoints, func(_ *endpoints.Endpoint, a *endpoints.Address) { a.Health.State = networkingv1.AddressHealthy })
 		return o
 	}
-	if o.policyUnsynced {
+	if o.IsPolicyUnsynced {
 		return o // addresses that are denied until the policy has synced would lose their health
 	}
 	var roots []byte
 	if name := caSecretOf(es.Spec.HealthCheck); name != "" {
 		ca := r.caBundles.get(ctx, types.NamespacedName{Namespace: es.Namespace, Name: name})
-		o.requeueAt = ca.due
+		o.RequeueAt = ca.due
 		if ca.problem != "" {
-			o.uncheckedReason = fmt.Sprintf("nothing is checked: Secret %s, which healthCheck.tls.caSecretName names, %s", name, ca.problem)
+			o.UncheckedReason = fmt.Sprintf("nothing is checked: Secret %s, which healthCheck.tls.caSecretName names, %s", name, ca.problem)
 			r.keepHealth(es, current, &o, state)
 			return o
 		}
 		roots = ca.roots
 	}
-	setTargets(r.Probes, key, checkOf(es.Spec.HealthCheck, roots), o.endpoints, previous, r.Now())
+	setTargets(r.Probes, key, checkOf(es.Spec.HealthCheck, roots), o.Endpoints, previous, r.Now())
 	state.targetsSeeded = true
-	o.requeueAt = controller.Earliest(o.requeueAt, dampFlaps(o.endpoints, state, r.Now()))
-	o.suspect = r.Probes.IsFrozen(key)
-	if !o.suspect && inheritsSuspicion(es, o.endpoints) {
-		o.suspect, o.requeueAt = true, controller.Earliest(o.requeueAt, r.Now().Add(firstProbeGrace(es.Spec.HealthCheck)))
+	o.RequeueAt = controller.Earliest(o.RequeueAt, state.failover.Damp(o.Endpoints, r.Now()))
+	o.IsSuspect = r.Probes.IsFrozen(key)
+	if !o.IsSuspect && inheritsSuspicion(es, o.Endpoints) {
+		o.IsSuspect, o.RequeueAt = true, controller.Earliest(o.RequeueAt, r.Now().Add(failover.FirstProbeGrace(es.Spec.HealthCheck)))
 	}
 	return o
 }
@@ -129,13 +128,13 @@ func setTargets(probes Probes, key types.NamespacedName, how probe.Check, all []
 
 // keepHealth stops the checks, and takes the health of each address from the slices and the status. New
 // addresses are Unknown, and not published as ready.
-func (r *Reconciler) keepHealth(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, o *observation, state *objectState) {
+func (r *Reconciler) keepHealth(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, o *failover.Observation, state *objectState) {
 	r.Probes.Forget(client.ObjectKeyFromObject(es))
 	state.targetsSeeded = false
-	o.suspect = true
-	left := endpoints.PreviousOf(es, current, o.endpoints)
+	o.IsSuspect = true
+	left := endpoints.PreviousOf(es, current, o.Endpoints)
 	now := r.Now()
-	endpoints.ForEachActive(o.endpoints, func(e *endpoints.Endpoint, a *endpoints.Address) {
+	endpoints.ForEachActive(o.Endpoints, func(e *endpoints.Endpoint, a *endpoints.Address) {
 		a.Health = probe.Health{State: networkingv1.AddressUnknown, Since: now}
 		if seed := left.HealthSeed(e, a); seed != nil {
 			a.Health = probe.Health{State: seed.State, Since: seed.Since}
@@ -177,12 +176,6 @@ func checkOf(h *networkingv1.HealthCheck, roots []byte) probe.Check {
 		}
 	}
 	return check
-}
-
-// firstProbeGrace returns how long a decision waits for the first check of an address: by then its result is
-// in.
-func firstProbeGrace(h *networkingv1.HealthCheck) time.Duration {
-	return h.Interval.Or(0) + h.Timeout.Or(0)
 }
 
 // caSecretOf returns the name of the Secret whose certificates the check trusts, or "".

@@ -29,12 +29,6 @@ const (
 	conflictRetry = 30 * time.Second
 	// replaceRetry is the wait for a Service that is being deleted.
 	replaceRetry = time.Second
-	// unsyncedRetry is how often an object is reconciled until the egress policy has synced, should the
-	// event that says so be lost.
-	unsyncedRetry = 5 * time.Second
-	// firstStatusDelay is how long a new object may be without a status while its names are looked up for the
-	// first time, so that the first status is complete.
-	firstStatusDelay = time.Second
 )
 
 // Reconciler reconciles ExternalServices.
@@ -106,7 +100,7 @@ func (r *Reconciler) publish(ctx context.Context, es *networkingv1.ExternalServi
 	if *es.Spec.Suspend && !es.Status.Fault.Lasts() { // a fault ends first
 		return r.reconcileSuspended(ctx, es, update, update.setSuspended)
 	}
-	p, err := r.newPublication(ctx, es, update)
+	p, err := r.newReconciliation(ctx, es, update)
 	if err != nil {
 		return r.conflictResult(ctx, es, update, err)
 	}

@@ -38,7 +38,7 @@ const (
 
 // removeSelected removes what was made of a selector that was removed from the Service, and returns when to look again. The
 // annotation says so, and survives this process.
-func (p *publication) removeSelected(ctx context.Context) (requeueAt time.Time) {
+func (p *reconciliation) removeSelected(ctx context.Context) (requeueAt time.Time) {
 	if p.service == nil || p.service.Annotations[rules.SelectorRemovedAnnotation] == "" {
 		return time.Time{}
 	}
@@ -58,7 +58,7 @@ func (p *publication) removeSelected(ctx context.Context) (requeueAt time.Time) 
 	return time.Time{}
 }
 
-func (p *publication) removeSelectedSlices(ctx context.Context) error {
+func (p *reconciliation) removeSelectedSlices(ctx context.Context) error {
 	var list discoveryv1.EndpointSliceList
 	err := p.Live.List(ctx, &list, client.InNamespace(p.service.Namespace), client.MatchingLabels{
 		discoveryv1.LabelServiceName: p.service.Name, discoveryv1.LabelManagedBy: selectedBy,
@@ -78,7 +78,7 @@ func (p *publication) removeSelectedSlices(ctx context.Context) error {
 	return nil
 }
 
-func (p *publication) removeSelectedEndpoints(ctx context.Context) error {
+func (p *reconciliation) removeSelectedEndpoints(ctx context.Context) error {
 	endpoints := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Endpoints"}}
 	err := p.Live.Get(ctx, client.ObjectKeyFromObject(p.service), endpoints)
 	switch {

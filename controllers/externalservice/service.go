@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"net/netip"
 	"slices"
 	"strings"
@@ -20,13 +19,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
@@ -89,7 +87,7 @@ func (r *Reconciler) findOrphan(ctx context.Context, es *networkingv1.ExternalSe
 		if err != nil {
 			return foundService{}, err
 		}
-		lost = wasApplied(live) || slices.ContainsFunc(current, func(s *discoveryv1.EndpointSlice) bool { return metav1.IsControlledBy(s, live) })
+		lost = publication.WasApplied(live) || slices.ContainsFunc(current, func(s *discoveryv1.EndpointSlice) bool { return metav1.IsControlledBy(s, live) })
 	}
 	switch orphan := rules.IsOrphan(live); {
 	case lost, rules.IsAbandoned(live, es), orphan && rules.Adopts(es):
@@ -120,9 +118,9 @@ func (r *Reconciler) ensureService(ctx context.Context, es *networkingv1.Externa
 			return nil, fmt.Errorf("the Service is being deleted, and cannot be created again while its finalizers %q keep it", current.Finalizers)
 		}
 		return nil, errReplacing
-	case headless(es) != (current.Spec.ClusterIP == corev1.ClusterIPNone):
+	case publication.IsHeadless(es) != (current.Spec.ClusterIP == corev1.ClusterIPNone):
 		return nil, r.removeService(ctx, current)
-	case !found.adopt && serviceMatches(current, es):
+	case !found.adopt && publication.ServiceMatches(current, es):
 		return current, nil
 	}
 	service, err := r.applyWithAddress(ctx, es, current)
@@ -133,30 +131,11 @@ func (r *Reconciler) ensureService(ctx context.Context, es *networkingv1.Externa
 		r.Events.Eventf(es, nil, corev1.EventTypeNormal, eventServiceAdopted, actionPublish,
 			"Service %s belongs to this ExternalService now", current.Name)
 	}
-	if fields := revertedFields(current, es); len(fields) > 0 {
+	if fields := publication.RevertedFields(current, es); len(fields) > 0 {
 		r.Events.Eventf(es, nil, corev1.EventTypeWarning, eventServiceReverted, actionPublish,
 			"others have changed fields of Service %s that the ExternalService decides about, which are as before: %s", current.Name, strings.Join(fields, ", "))
 	}
 	return service, nil
-}
-
-// revertedFields returns the fields that others have changed since the Service was applied as it is wanted now.
-func revertedFields(current *corev1.Service, es *networkingv1.ExternalService) []string {
-	wanted := desiredService(es)
-	if current.Annotations[rules.AppliedAnnotation] != wanted.Annotations[rules.AppliedAnnotation] {
-		return nil // the spec has changed
-	}
-	var fields []string
-	if current.Spec.Type != *wanted.Spec.Type {
-		fields = append(fields, "type")
-	}
-	if len(current.Spec.Selector) > 0 {
-		fields = append(fields, "selector")
-	}
-	if !portsMatch(current, wanted) {
-		fields = append(fields, "ports")
-	}
-	return fields
 }
 
 // The API server releases the address of a deleted Service after the deletion has been seen, on a busy machine by
@@ -182,7 +161,7 @@ func (r *Reconciler) applyWithAddress(ctx context.Context, es *networkingv1.Exte
 		return r.applyService(ctx, es, current.DeepCopy(), address)
 	}
 	before, err := netip.ParseAddr(cmp.Or(es.Status.ClusterIP, r.states.clusterIP(client.ObjectKeyFromObject(es), es.UID)))
-	if err != nil || headless(es) || current != nil && current.Spec.ClusterIP != "" {
+	if err != nil || publication.IsHeadless(es) || current != nil && current.Spec.ClusterIP != "" {
 		return apply("")
 	}
 	for range releaseTries {
@@ -202,16 +181,6 @@ func (r *Reconciler) applyWithAddress(ctx context.Context, es *networkingv1.Exte
 	return apply("")
 }
 
-// isAllocated reports whether another Service has the address, or had it until now. The API server says so in words only.
-func isAllocated(err error) bool { return strings.Contains(err.Error(), "already allocated") }
-
-// wasApplied reports whether the operator created a Service, whatever others have changed since.
-func wasApplied(service *corev1.Service) bool {
-	return service.Annotations[rules.AppliedAnnotation] != "" || slices.ContainsFunc(service.ManagedFields, func(m metav1.ManagedFieldsEntry) bool {
-		return m.Manager == common.FieldOwner && m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == ""
-	})
-}
-
 func (r *Reconciler) removeService(ctx context.Context, current *corev1.Service) error {
 	err := r.Client.Delete(ctx, current, client.Preconditions{UID: &current.UID, ResourceVersion: &current.ResourceVersion})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -222,7 +191,7 @@ func (r *Reconciler) removeService(ctx context.Context, current *corev1.Service)
 
 // applyService creates or updates the Service. One without an address gets clusterIP, unless that is empty.
 func (r *Reconciler) applyService(ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service, clusterIP string) (*corev1.Service, error) {
-	wanted := desiredService(es).WithResourceVersion(onlyCreate).
+	wanted := publication.Service(es).WithResourceVersion(onlyCreate).
 		WithAnnotations(map[string]string{rules.OwnerAnnotation: string(es.UID)})
 	if clusterIP != "" {
 		wanted.Spec.WithClusterIP(clusterIP)
@@ -262,8 +231,8 @@ func (r *Reconciler) applyService(ctx context.Context, es *networkingv1.External
 // never owned: a selector would publish pods besides our addresses, and a port that was renumbered by hand would
 // exist besides the original.
 func (r *Reconciler) removeForeignFields(ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service) error {
-	wanted := desiredService(es)
-	if len(current.Spec.Selector) == 0 && portsMatch(current, wanted) {
+	wanted := publication.Service(es)
+	if len(current.Spec.Selector) == 0 && publication.PortsMatch(current, wanted) {
 		return nil
 	}
 	metadata := map[string]any{"resourceVersion": current.ResourceVersion}
@@ -280,100 +249,5 @@ func (r *Reconciler) removeForeignFields(ctx context.Context, es *networkingv1.E
 	return nil
 }
 
-// desiredService returns the Service without the mark of its owner. It has no selector, since its EndpointSlices are ours, and
-// both address families where the cluster has them.
-func desiredService(es *networkingv1.ExternalService) *corev1ac.ServiceApplyConfiguration {
-	spec := corev1ac.ServiceSpec().
-		WithType(corev1.ServiceTypeClusterIP).
-		WithIPFamilyPolicy(corev1.IPFamilyPolicyPreferDualStack)
-	if headless(es) {
-		spec.WithClusterIP(corev1.ClusterIPNone)
-	}
-	for _, p := range es.Spec.Ports {
-		port := corev1ac.ServicePort().WithName(p.Name).WithPort(p.Port).
-			WithProtocol(*p.Protocol).
-			WithTargetPort(intstr.FromInt32(ptr.Deref(p.TargetPort, p.Port)))
-		if p.AppProtocol != "" {
-			port.WithAppProtocol(p.AppProtocol)
-		}
-		spec.WithPorts(port)
-	}
-	service := corev1ac.Service(es.Name, es.Namespace).WithLabels(serviceLabels(es)).WithSpec(spec)
-	return service.WithAnnotations(map[string]string{rules.AppliedAnnotation: digest(service)})
-}
-
-// digest identifies what is applied. Where it differs from the one on the Service, a field that was wanted before
-// may not be any more, such as a label, and only applying removes it.
-func digest(service *corev1ac.ServiceApplyConfiguration) string {
-	hash := fnv.New64a()
-	encoder := json.NewEncoder(hash)
-	if err := encoder.Encode(service); err != nil { // plain data: it cannot fail
-		return ""
-	}
-	return fmt.Sprintf("%016x", hash.Sum64())
-}
-
-func serviceLabels(es *networkingv1.ExternalService) map[string]string {
-	labels := map[string]string{}
-	for key, value := range es.Spec.Service.Labels {
-		labels[key] = string(value)
-	}
-	labels[common.ManagedByLabel] = common.ManagedBy
-	return labels
-}
-
-func headless(es *networkingv1.ExternalService) bool {
-	return *es.Spec.Service.Type == networkingv1.ServiceHeadless
-}
-
-// serviceMatches reports whether applying would change nothing. Labels and annotations of others may stay.
-func serviceMatches(current *corev1.Service, es *networkingv1.ExternalService) bool {
-	wanted := desiredService(es)
-	return !metav1.IsControlledBy(current, es) && current.Annotations[rules.OwnerAnnotation] == string(es.UID) &&
-		containsAll(current.Labels, wanted.Labels) && containsAll(current.Annotations, wanted.Annotations) &&
-		current.Spec.Type == *wanted.Spec.Type && len(current.Spec.Selector) == 0 && portsMatch(current, wanted)
-}
-
-func portsMatch(current *corev1.Service, wanted *corev1ac.ServiceApplyConfiguration) bool {
-	if len(current.Spec.Ports) != len(wanted.Spec.Ports) {
-		return false
-	}
-	for i, p := range wanted.Spec.Ports {
-		c := current.Spec.Ports[i]
-		if c.Name != *p.Name || c.Port != *p.Port || c.Protocol != *p.Protocol || c.TargetPort != *p.TargetPort ||
-			ptr.Deref(c.AppProtocol, "") != ptr.Deref(p.AppProtocol, "") {
-			return false
-		}
-	}
-	return true
-}
-
-// foreignFields returns the fields of our Service that others have set and the ExternalService has not. They stay,
-// and are reported: externalIPs intercept traffic (CVE-2020-8554), and the others change where it goes.
-func foreignFields(service *corev1.Service) []string {
-	var all []string
-	for name, set := range map[string]bool{
-		"externalIPs":              len(service.Spec.ExternalIPs) > 0,
-		"sessionAffinity":          service.Spec.SessionAffinity != "" && service.Spec.SessionAffinity != corev1.ServiceAffinityNone,
-		"internalTrafficPolicy":    ptr.Deref(service.Spec.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster) != corev1.ServiceInternalTrafficPolicyCluster,
-		"publishNotReadyAddresses": service.Spec.PublishNotReadyAddresses,
-		"trafficDistribution":      ptr.Deref(service.Spec.TrafficDistribution, "") != "",
-		"ipFamilyPolicy":           ptr.Deref(service.Spec.IPFamilyPolicy, corev1.IPFamilyPolicyPreferDualStack) != corev1.IPFamilyPolicyPreferDualStack,
-	} {
-		if set {
-			all = append(all, name)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
-// containsAll reports whether have has every wanted entry.
-func containsAll(have, wanted map[string]string) bool {
-	for key, value := range wanted {
-		if got, ok := have[key]; !ok || got != value {
-			return false
-		}
-	}
-	return true
-}
+// isAllocated reports whether another Service has the address, or had it until now. The API server says so in words only.
+func isAllocated(err error) bool { return strings.Contains(err.Error(), "already allocated") }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
@@ -30,12 +31,12 @@ func mustService(s *suite) *corev1.Service {
 func TestAppliedDigestChangesWithWhatIsWanted(t *testing.T) {
 	es := &networkingv1.ExternalService{Spec: networkingv1.ExternalServiceSpec{Ports: []networkingv1.ServicePort{{Name: "db", Port: 5432}}}}
 	rules.Default(es)
-	before := desiredService(es).Annotations[rules.AppliedAnnotation]
-	if again := desiredService(es).Annotations[rules.AppliedAnnotation]; again != before || before == "" {
+	before := publication.Service(es).Annotations[rules.AppliedAnnotation]
+	if again := publication.Service(es).Annotations[rules.AppliedAnnotation]; again != before || before == "" {
 		t.Fatalf("digest is not stable: %q, then %q", before, again)
 	}
 	es.Spec.Service = &networkingv1.ServiceTemplate{Type: ptr.To(networkingv1.ServiceHeadless)}
-	if desiredService(es).Annotations[rules.AppliedAnnotation] == before {
+	if publication.Service(es).Annotations[rules.AppliedAnnotation] == before {
 		t.Error("another type has the same digest")
 	}
 }
@@ -216,7 +217,7 @@ func TestWhatWasMadeOfASelectorIsRemovedWithIt(t *testing.T) {
 		service.Annotations[rules.SelectorRemovedAnnotation] = s.now.UTC().Format(time.RFC3339)
 	})
 	// Their controllers are late, and this process ends meanwhile.
-	owner := []metav1.OwnerReference{sliceOwner(service)}
+	owner := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: service.Name, UID: service.UID, Controller: ptr.To(true)}}
 	slice := func(name, by string, owner []metav1.OwnerReference) *discoveryv1.EndpointSlice {
 		return &discoveryv1.EndpointSlice{
 			ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: name, OwnerReferences: owner, Labels: map[string]string{

@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
 )
 
 // errForeignSlice does not happen by accident: the names of our slices have a digest in them.
@@ -36,7 +38,7 @@ type sliceWriter struct {
 	state   *objectState
 	// held are the slices as they are, by name: those of the cache, and what was written since.
 	held  map[string]*discoveryv1.EndpointSlice
-	fit   fitness
+	fit   failover.Fitness
 	wrote bool
 	// errs are the errors of writes, and extended tells that all that add something have succeeded.
 	errs     []error
@@ -44,7 +46,7 @@ type sliceWriter struct {
 }
 
 func (r *Reconciler) newSliceWriter(
-	service *corev1.Service, current []*discoveryv1.EndpointSlice, fit fitness, state *objectState,
+	service *corev1.Service, current []*discoveryv1.EndpointSlice, fit failover.Fitness, state *objectState,
 ) *sliceWriter {
 	w := &sliceWriter{
 		Reconciler: r, service: service, state: state, fit: fit, extended: true,
@@ -62,24 +64,24 @@ func (r *Reconciler) newSliceWriter(
 func (w *sliceWriter) names() []string { return slices.Sorted(maps.Keys(w.held)) }
 
 // withdraw takes traffic off the addresses that must not have it, in the slices that the Service owns.
-func (w *sliceWriter) withdraw(ctx context.Context, wanted []desiredSlice) {
+func (w *sliceWriter) withdraw(ctx context.Context, wanted []publication.Slice) {
 	for _, name := range w.names() {
 		held := w.held[name]
-		if owner := metav1.GetControllerOf(held); owner == nil || owner.UID != w.service.UID || !w.fit.isViolatedBy(held) {
+		if owner := metav1.GetControllerOf(held); owner == nil || owner.UID != w.service.UID || !publication.Violates(held, &w.fit) {
 			continue
 		}
-		w.add(w.withdrawFrom(ctx, held, findDesired(wanted, name)))
+		w.add(w.withdrawFrom(ctx, held, publication.FindWanted(wanted, name)))
 	}
 }
 
 // withdrawFrom takes traffic off the unfit addresses of a slice. It writes the slice as it is wanted, if no other address
 // loses traffic by that. Where that is refused, or too slow, the unfit addresses are made not ready alone: what refuses
 // an address that is added does not keep one in service that has failed.
-func (w *sliceWriter) withdrawFrom(ctx context.Context, held *discoveryv1.EndpointSlice, wanted *desiredSlice) error {
-	left := w.fit.without(held)
-	useful := slices.ContainsFunc(left.endpoints, func(e discoveryv1.Endpoint) bool { return endpoints.IsReady(&e) })
+func (w *sliceWriter) withdrawFrom(ctx context.Context, held *discoveryv1.EndpointSlice, wanted *publication.Slice) error {
+	left := publication.WithoutTraffic(held, &w.fit)
+	useful := slices.ContainsFunc(left.Endpoints, func(e discoveryv1.Endpoint) bool { return endpoints.IsReady(&e) })
 	switch {
-	case wanted != nil && !w.fit.movesAway(held, wanted):
+	case wanted != nil && !publication.MovesAway(held, wanted, &w.fit):
 		bounded, cancel := context.WithTimeout(ctx, withdrawalTimeout)
 		err := w.apply(bounded, wanted)
 		cancel()
@@ -100,9 +102,9 @@ func (w *sliceWriter) withdrawFrom(ctx context.Context, held *discoveryv1.Endpoi
 
 // extend writes what is wanted, slices with new addresses first, and then removes what is not wanted any more. Where
 // something that was to be added is missing, addresses that could take traffic stay until it is there.
-func (w *sliceWriter) extend(ctx context.Context, wanted []desiredSlice) {
+func (w *sliceWriter) extend(ctx context.Context, wanted []publication.Slice) {
 	for i := range wanted {
-		if held := w.held[wanted[i].name]; held != nil && sliceMatches(held, w.service, &wanted[i]) {
+		if held := w.held[wanted[i].Name]; held != nil && wanted[i].Is(held, w.service) {
 			continue
 		}
 		err := w.apply(ctx, &wanted[i])
@@ -110,12 +112,12 @@ func (w *sliceWriter) extend(ctx context.Context, wanted []desiredSlice) {
 		w.extended = w.extended && err == nil
 	}
 	for _, name := range w.names() {
-		if findDesired(wanted, name) != nil {
+		if publication.FindWanted(wanted, name) != nil {
 			continue
 		}
 		held := w.held[name]
-		if left := w.fit.only(held); !w.extended && len(left.endpoints) > 0 {
-			if len(left.endpoints) < len(held.Endpoints) {
+		if left := publication.OnlyFit(held, &w.fit); !w.extended && len(left.Endpoints) > 0 {
+			if len(left.Endpoints) < len(held.Endpoints) {
 				w.add(w.apply(ctx, left))
 			}
 			continue
@@ -131,29 +133,25 @@ func (w *sliceWriter) add(err error) {
 }
 
 // apply writes a slice as given, and stores it as it is then.
-func (w *sliceWriter) apply(ctx context.Context, s *desiredSlice) error {
+func (w *sliceWriter) apply(ctx context.Context, s *publication.Slice) error {
 	version := onlyCreate
-	held := w.held[s.name]
+	held := w.held[s.Name]
 	if held != nil {
 		version = held.ResourceVersion
 	}
-	wanted := sliceConfiguration(w.service, s).WithResourceVersion(version)
+	wanted := s.Configuration(w.service).WithResourceVersion(version)
 	err := w.Reconciler.apply(ctx, wanted)
 	if held == nil && apierrors.IsConflict(err) {
 		err = w.reclaimSlice(ctx, w.service, s, wanted)
 	}
 	if err != nil {
-		return fmt.Errorf("apply EndpointSlice %s: %w", s.name, err)
+		return fmt.Errorf("apply EndpointSlice %s: %w", s.Name, err)
 	}
 	w.wrote = true
-	w.state.recordSliceWrite(s.name, ptr.Deref(wanted.ResourceVersion, ""), w.Now())
-	w.held[s.name] = &discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.service.Namespace, Name: s.name, UID: ptr.Deref(wanted.UID, ""), ResourceVersion: ptr.Deref(wanted.ResourceVersion, ""),
-			Labels: sliceLabels(w.service.Name), OwnerReferences: []metav1.OwnerReference{sliceOwner(w.service)},
-		},
-		AddressType: s.family, Ports: s.ports, Endpoints: s.endpoints,
-	}
+	w.state.recordSliceWrite(s.Name, ptr.Deref(wanted.ResourceVersion, ""), w.Now())
+	held = s.Object(w.service)
+	held.UID, held.ResourceVersion = ptr.Deref(wanted.UID, ""), ptr.Deref(wanted.ResourceVersion, "")
+	w.held[s.Name] = held
 	return nil
 }
 

@@ -11,19 +11,18 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
 // objectState is what this process keeps of one object beyond the API server. It has no lock: no object is
 // reconciled twice at the same time.
 type objectState struct {
-	uid       types.UID
-	firstSeen time.Time
+	uid types.UID
 	// clusterIP is that of the Service when it was last seen: a cached status may not have it yet.
 	clusterIP string
 	// families are those of the Service when it was last seen, and nil where they decide nothing.
@@ -32,30 +31,9 @@ type objectState struct {
 	// Probes has got its own.
 	seededGeneration int64
 	targetsSeeded    bool
-	// decided means that active and panicking are those of a decision of this process, and not of the previous
-	// state.
-	decided   bool
-	active    *int32
-	panicking bool
-	// unqualified has the priorities without enough healthy addresses at the last decision, and
-	// qualifiedSince when each first had enough after that; nil where all always had.
-	unqualified    [endpoints.NumPriorities]bool
-	qualifiedSince *[endpoints.NumPriorities]time.Time
-	// handledFailback is the last request to fail back that was handled.
-	handledFailback string
-	// latestDecision is the latest time of a decision about a fault, endedFault the last fault that this
-	// process has ended, and confirmedFault the request of the one that was read from the API server.
-	latestDecision time.Time
-	endedFault     *networkingv1.FaultStatus
+	// failover is what decisions remember, and confirmedFault the request of the fault that was read from the API server.
+	failover       failover.State
 	confirmedFault string
-	// flaps are the addresses that have become unhealthy in this process.
-	flaps map[addressKey]*flapState
-	// heldSince is since when slices and status wait for first lookups and checks; zero where they do not.
-	heldSince time.Time
-	// outgoingSince is since when addresses that are ready are kept until their successors are checked.
-	outgoingSince map[endpoints.Key]time.Time
-	// sliceWriteRate and statusWriteRate are how often slices and status were written lately.
-	sliceWriteRate, statusWriteRate changeRate
 	// sliceWrites are the writes of slices that the cache does not show yet.
 	sliceWrites map[string]sliceWrite
 	// statusWrite is the last write of the status.
@@ -63,39 +41,6 @@ type objectState struct {
 	// refused is how many reconciles in a row had a write that failed, and refusal the errors of the last one.
 	refused int
 	refusal string
-}
-
-// recordDecision stores a decision.
-func (s *objectState) recordDecision(d *decision, now time.Time, request string) {
-	s.decided, s.panicking = true, d.panicking
-	s.active = nil
-	if d.active != nil {
-		s.active = ptr.To(*d.active)
-	}
-	for priority := range s.unqualified {
-		had := d.qualified&(1<<priority) != 0
-		if had && s.unqualified[priority] {
-			if s.qualifiedSince == nil {
-				s.qualifiedSince = &[endpoints.NumPriorities]time.Time{}
-			}
-			s.qualifiedSince[priority] = now
-		}
-		s.unqualified[priority] = !had
-	}
-	if d.failbackHandled {
-		s.handledFailback = request
-	}
-}
-
-// qualifiedSinceAt returns qualifiedSince, with now for those that did not qualify at the last decision.
-func (s *objectState) qualifiedSinceAt(now time.Time) [endpoints.NumPriorities]time.Time {
-	at := ptr.Deref(s.qualifiedSince, [endpoints.NumPriorities]time.Time{})
-	for priority, unqualified := range s.unqualified {
-		if unqualified {
-			at[priority] = now
-		}
-	}
-	return at
 }
 
 // stateStore holds the states of all objects.
@@ -132,7 +77,7 @@ func (s *stateStore) get(key types.NamespacedName, uid types.UID, now time.Time)
 	if s.byKey == nil {
 		s.byKey = map[types.NamespacedName]*objectState{}
 	}
-	state = &objectState{uid: uid, firstSeen: now}
+	state = &objectState{uid: uid, failover: failover.State{FirstSeen: now}}
 	s.byKey[key] = state
 	return state, true
 }
@@ -242,7 +187,7 @@ func (s *objectState) recordSliceWrite(name, version string, now time.Time) {
 func (s *objectState) cacheStale(current []*discoveryv1.EndpointSlice, now time.Time) bool {
 	stale := false
 	for name, w := range s.sliceWrites {
-		if now.Sub(w.at) < controller.StaleTimeout && !w.isCached(findSlice(current, name)) {
+		if now.Sub(w.at) < controller.StaleTimeout && !w.isCached(publication.FindSlice(current, name)) {
 			stale = true
 			continue
 		}
@@ -268,7 +213,7 @@ func (s *stateStore) recordStatusWrite(es *networkingv1.ExternalService, now tim
 	defer s.mu.Unlock()
 	if m := s.byKey[client.ObjectKeyFromObject(es)]; m != nil && m.uid == es.UID {
 		m.statusWrite.Record(es, now)
-		writeDamping.add(&m.statusWriteRate, 1, now)
+		m.failover.StatusWrites.Count(now)
 	}
 }
 

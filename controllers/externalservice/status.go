@@ -24,12 +24,13 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
-// maxMessage limits messages, in bytes, so that `kubectl describe` stays readable.
-const maxMessage = 1024
+// maxMessageBytes limits messages, in bytes, so that `kubectl describe` stays readable.
+const maxMessageBytes = 1024
 
 // statusUpdate builds a status from the stored one, so that conditions keep their transition times.
 type statusUpdate struct {
@@ -67,7 +68,7 @@ func specDigest(spec networkingv1.ExternalServiceSpec) string {
 
 func (u *statusUpdate) setCondition(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&u.status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: text.Truncate(message, maxMessage),
+		Type: kind, Status: status, Reason: reason, Message: text.Truncate(message, maxMessageBytes),
 		ObservedGeneration: u.generation, LastTransitionTime: u.now,
 	})
 }
@@ -79,17 +80,17 @@ func (u *statusUpdate) removeCondition(kind string) {
 }
 
 // setPublished sets that the spec is published.
-func (u *statusUpdate) setPublished(service *corev1.Service, o *observation, d *decision, sliceCount int, foreignSlices []string) {
+func (u *statusUpdate) setPublished(service *corev1.Service, o *failover.Observation, d *failover.Choice, sliceCount int, foreignSlices []string) {
 	u.status.PublishedSpec = u.spec
 	u.setReady(o, d, service, sliceCount, foreignSlices)
 }
 
 // setObserved sets what was observed, and what is published of it now.
-func (u *statusUpdate) setObserved(es *networkingv1.ExternalService, service *corev1.Service, o *observation, d *decision) {
+func (u *statusUpdate) setObserved(es *networkingv1.ExternalService, service *corev1.Service, o *failover.Observation, d *failover.Choice) {
 	u.removeCondition(networkingv1.ConditionReconciling)
 	u.setService(service)
-	u.status.ActivePriority = d.active
-	u.status.Endpoints = endpointStatuses(&es.Status, o.endpoints, es.Spec.HealthCheck != nil)
+	u.status.ActivePriority = d.Active
+	u.status.Endpoints = endpointStatuses(&es.Status, o.Endpoints, es.Spec.HealthCheck != nil)
 	u.setAddressCounts(o, d, es.Spec.HealthCheck != nil)
 	u.setResolved(o)
 	u.setHealthy(es, o, d)
@@ -105,10 +106,10 @@ func (u *statusUpdate) setService(service *corev1.Service) {
 	u.status.ClusterIP = cmp.Or(service.Spec.ClusterIP, u.status.ClusterIP) // one that could not be read has none
 }
 
-func (u *statusUpdate) setAddressCounts(o *observation, d *decision, checked bool) {
-	counts := &networkingv1.AddressCounts{Published: int32(d.readyCount())}
-	for i := range o.endpoints {
-		e := &o.endpoints[i]
+func (u *statusUpdate) setAddressCounts(o *failover.Observation, d *failover.Choice, checked bool) {
+	counts := &networkingv1.AddressCounts{Published: int32(d.ReadyCount())}
+	for i := range o.Endpoints {
+		e := &o.Endpoints[i]
 		counts.Total += int32(len(e.Addresses))
 		for j := range e.Addresses {
 			if a := &e.Addresses[j]; a.DeniedReason == "" && (!checked || a.Health.State == networkingv1.AddressHealthy) {
@@ -120,7 +121,7 @@ func (u *statusUpdate) setAddressCounts(o *observation, d *decision, checked boo
 }
 
 // setIncomplete sets that nothing is published yet, since not all names were looked up.
-func (u *statusUpdate) setIncomplete(service *corev1.Service, o *observation) {
+func (u *statusUpdate) setIncomplete(service *corev1.Service, o *failover.Observation) {
 	const message = "waiting for the first lookup of every name before anything is published or changed"
 	u.setService(service)
 	u.removeCondition(networkingv1.ConditionStalled)
@@ -140,8 +141,8 @@ func (u *statusUpdate) setConflict(es *networkingv1.ExternalService, orphaned bo
 	u.status.Addresses, u.status.Endpoints, u.status.PublishedSpec = nil, nil, ""
 	u.removeCondition(networkingv1.ConditionFailedOver)
 	if f := u.status.Fault; f.Lasts() {
-		endFault(f, networkingv1.FaultOutcomeSpecChanged, "the Service is not that of this ExternalService any more", u.now.Time)
-		u.setFault(&faultDecision{status: f}, es.Annotations[networkingv1.InjectFaultAnnotation])
+		failover.EndFault(f, networkingv1.FaultOutcomeSpecChanged, "the Service is not that of this ExternalService any more", u.now.Time)
+		u.setFault(&failover.FaultDecision{Status: f}, es.Annotations[networkingv1.InjectFaultAnnotation])
 	}
 	u.setStalled(networkingv1.ReasonServiceConflict, conflictMessage(es, orphaned))
 	if slices.ContainsFunc(es.Spec.Endpoints, func(e networkingv1.Endpoint) bool { return e.DNS != nil }) {
@@ -266,7 +267,7 @@ func endpointStatuses(before *networkingv1.ExternalServiceStatus, all []endpoint
 		is.Name = e.Name
 		if e.State != nil {
 			is.DNSName, is.Reason = e.DNS.Name, e.Reason()
-			is.ResolvedTime, is.NextResolveTime = statusTime(e.State.ResolvedTime), statusTime(e.State.NextTime)
+			is.ResolvedTime, is.NextResolveTime = failover.StatusTime(e.State.ResolvedTime), failover.StatusTime(e.State.NextTime)
 		}
 		if len(e.Addresses) == 0 {
 			continue
@@ -290,7 +291,7 @@ func addressStatus(was *networkingv1.EndpointStatus, e *endpoints.Endpoint, i in
 		return is
 	}
 	is.Health, is.Reason = a.Health.State, a.Health.Reason
-	is.Since, is.LastProbeTime = statusTime(a.Health.Since), statusTime(a.Health.LastProbe)
+	is.Since, is.LastProbeTime = failover.StatusTime(a.Health.Since), failover.StatusTime(a.Health.LastProbe)
 	before := sameAddress(was, &is, i)
 	if before == nil || before.Health != is.Health {
 		return is
@@ -320,10 +321,19 @@ func sameAddress(was *networkingv1.EndpointStatus, is *networkingv1.AddressStatu
 	return nil
 }
 
-// statusTime returns a time as the API server stores it: in whole seconds, or nil for zero.
-func statusTime(t time.Time) *metav1.Time {
-	if t.IsZero() {
-		return nil
+// onlyTextDiffers reports whether two statuses are the same to a client that waits for a condition: they
+// differ in messages, counts and single addresses only. Such changes are damped.
+func onlyTextDiffers(a, b *networkingv1.ExternalServiceStatus) bool {
+	if a.ObservedGeneration != b.ObservedGeneration || a.ClusterIP != b.ClusterIP || a.LastHandledFailback != b.LastHandledFailback ||
+		!ptr.Equal(a.ActivePriority, b.ActivePriority) || !ptr.Equal(a.ServiceRef, b.ServiceRef) ||
+		!apiequality.Semantic.DeepEqual(a.Fault, b.Fault) || len(a.Conditions) != len(b.Conditions) {
+		return false
 	}
-	return &metav1.Time{Time: t.Truncate(time.Second)}
+	for i := range a.Conditions {
+		is, was := &b.Conditions[i], meta.FindStatusCondition(a.Conditions, b.Conditions[i].Type)
+		if was == nil || was.Status != is.Status || was.Reason != is.Reason {
+			return false
+		}
+	}
+	return true
 }

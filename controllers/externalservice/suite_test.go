@@ -64,6 +64,17 @@ type suite struct {
 	collectsGarbage bool
 }
 
+// epoch is the time at which tests begin.
+var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// Times that docs/decisions/health-and-failover.md promises.
+const (
+	firstStatusDelay = time.Second
+	firstProbeHold   = time.Second
+	maxUnhealthyHold = 30 * time.Second
+	faultInterval    = 5 * time.Second
+)
+
 var objectKey = types.NamespacedName{Namespace: "shop", Name: "db"}
 
 func newSuite(t testing.TB, spec string) *suite {
@@ -360,7 +371,9 @@ func (f *fakeResolution) Set(_ types.NamespacedName, names []resolution.Name) []
 
 func (f *fakeResolution) Forget(types.NamespacedName) { f.set = nil }
 
-func (f *fakeResolution) ResolvedTime(types.NamespacedName, resolution.Name) time.Time { return epoch }
+func (f *fakeResolution) ResolvedTime(types.NamespacedName, resolution.Name) time.Time {
+	return epoch
+}
 
 func parseAddress(text string) dns.Address {
 	if at, err := netip.ParseAddrPort(text); err == nil {

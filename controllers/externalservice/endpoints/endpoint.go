@@ -52,6 +52,9 @@ type Address struct {
 	IsFlapping bool
 }
 
+// Key returns what identifies an address in slices.
+func (a *Address) Key() Key { return Key{a.IP, a.Ports.Digest} }
+
 // Policy decides which addresses may be published and checked.
 type Policy interface {
 	// CheckPorts decides about an address with the ports that it is published with.

@@ -109,15 +109,14 @@ func PortsOf(slice *discoveryv1.EndpointSlice) *PortSet {
 	return &PortSet{Ports: slice.Ports, Numbers: NumbersOf(slice), Digest: DigestOf(slice)}
 }
 
-// PublishedIn returns the addresses of slices, and whether each is ready.
+// PublishedIn returns the addresses of slices, and whether each is ready. One that cannot be parsed is the zero address.
 func PublishedIn(all iter.Seq[*discoveryv1.EndpointSlice]) map[Key]bool {
 	published := map[Key]bool{}
 	for slice := range all {
 		digest := DigestOf(slice)
 		for i := range slice.Endpoints {
-			if key, ok := KeyOf(&slice.Endpoints[i], digest); ok {
-				published[key] = published[key] || IsReady(&slice.Endpoints[i])
-			}
+			key, _ := KeyOf(&slice.Endpoints[i], digest)
+			published[key] = published[key] || IsReady(&slice.Endpoints[i])
 		}
 	}
 	return published

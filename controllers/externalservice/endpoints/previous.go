@@ -36,7 +36,7 @@ func PreviousOf(es *networkingv1.ExternalService, current []*discoveryv1.Endpoin
 	p := &Previous{status: &es.Status, Active: es.Status.ActivePriority, published: PublishedIn(slices.Values(current))}
 	counts := map[int32]int{}
 	ForEachActive(all, func(e *Endpoint, a *Address) {
-		if _, ok := p.published[Key{a.IP, a.Ports.Digest}]; ok {
+		if _, ok := p.published[a.Key()]; ok {
 			counts[e.Priority]++
 		}
 	})
@@ -65,7 +65,7 @@ func (p *Previous) HealthSeed(e *Endpoint, a *Address) *probe.Seed {
 		}
 	}
 	state := stored
-	ready, published := p.published[Key{a.IP, a.Ports.Digest}]
+	ready, published := p.published[a.Key()]
 	published = published && p.Active != nil && *p.Active == e.Priority
 	switch {
 	case published && ready && !p.IsPanicking:

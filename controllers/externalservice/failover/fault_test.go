@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package externalservice
+package failover
 
 import (
 	"fmt"
@@ -37,25 +37,25 @@ func newFaultSuite(t *testing.T) *faultSuite {
 
 // restarts has another process decide from now on.
 func (s *faultSuite) restarts() {
-	s.faultInput = faultInput{now: s.now, requested: s.requested, dependants: s.dependants, obstacle: func(*networkingv1.FaultStatus, bool) (string, string) { return s.outcome, s.why }}
+	s.faultInput = faultInput{now: s.now, requested: s.requested, dependants: s.dependants}
 }
 
 // decideOnce decides. stores says that the status is written.
-func (s *faultSuite) decideOnce(stores bool) faultDecision {
-	s.faultInput.stored = s.stored
+func (s *faultSuite) decideOnce(stores bool) FaultDecision {
+	s.faultInput.stored, s.obstacle = s.stored, obstacle{s.outcome, s.why}
 	was := s.stored.Lasts()
 	f := s.decide()
-	if f.inEffect && !was {
+	if f.IsInEffect && !was {
 		s.Error("a fault has an effect that is not stored")
 	}
 	if s.now.After(s.latestDecision) {
 		s.latestDecision = s.now
 	}
-	if was && !f.inEffect {
-		s.ended = f.status
+	if was && !f.IsInEffect {
+		s.ended = f.Status
 	}
 	if stores {
-		s.stored = f.status.DeepCopy()
+		s.stored = f.Status.DeepCopy()
 	}
 	return f
 }
@@ -67,16 +67,16 @@ func (s *faultSuite) wantLasting(outcome string) {
 	s.Helper()
 	f := s.decideOnce(true)
 	switch {
-	case outcome == "" && !f.inEffect:
-		s.Errorf("the fault has no effect: %+v", f.status)
-	case outcome != "" && (f.inEffect || f.status == nil || f.status.Outcome != outcome):
-		s.Errorf("effect %v, want %s: %+v", f.inEffect, outcome, f.status)
+	case outcome == "" && !f.IsInEffect:
+		s.Errorf("the fault has no effect: %+v", f.Status)
+	case outcome != "" && (f.IsInEffect || f.Status == nil || f.Status.Outcome != outcome):
+		s.Errorf("effect %v, want %s: %+v", f.IsInEffect, outcome, f.Status)
 	}
 }
 
 func (s *faultSuite) begins() {
 	s.Helper()
-	if f := s.decideOnce(true); f.inEffect || !f.status.Lasts() {
+	if f := s.decideOnce(true); f.IsInEffect || !f.Status.Lasts() {
 		s.Fatalf("does not begin: %+v", f)
 	}
 	s.wantLasting("")
@@ -142,7 +142,7 @@ func TestARequestActsOnce(t *testing.T) {
 	d.wantLasting(networkingv1.FaultOutcomeWithdrawn)
 
 	d.requested = "Drain endpoint=a for=5m at=2026-03-02T14:00:00Z"
-	if f := d.decideOnce(true); f.reason != networkingv1.ReasonFaultRefused || f.status.Lasts() {
+	if f := d.decideOnce(true); f.Reason != networkingv1.ReasonFaultRefused || f.Status.Lasts() {
 		t.Errorf("another request with the same time: %+v", f)
 	}
 	d.requested = "BlackHole for=5m at=2026-03-02T14:01:00Z"
@@ -154,7 +154,7 @@ func TestARequestActsOnce(t *testing.T) {
 	d.requested = ""
 	d.wantLasting(networkingv1.FaultOutcomeWithdrawn)
 	d.requested = tenMinutes // of which the first acted long ago
-	if f := d.decideOnce(true); f.reason != networkingv1.ReasonFaultRefused || f.status.Lasts() {
+	if f := d.decideOnce(true); f.Reason != networkingv1.ReasonFaultRefused || f.Status.Lasts() {
 		t.Errorf("an old request: %+v", f)
 	}
 }
@@ -179,12 +179,12 @@ func TestAClockThatIsSetBackEndsAFault(t *testing.T) {
 func TestAFaultWaitsOrIsRefused(t *testing.T) {
 	d := newFaultSuite(t)
 	d.advance(-time.Minute)
-	if f := d.decideOnce(true); f.reason != networkingv1.ReasonFaultPending || !f.requeueAt.Equal(asked) || f.status != nil {
+	if f := d.decideOnce(true); f.Reason != networkingv1.ReasonFaultPending || !f.RequeueAt.Equal(asked) || f.Status != nil {
 		t.Errorf("before its time: %+v", f)
 	}
 	d.advance(time.Minute)
 	d.unknown = "nothing was checked yet"
-	if f := d.decideOnce(true); f.reason != networkingv1.ReasonFaultPending || f.message != d.unknown || !f.requeueAt.Equal(asked.Add(faultInterval)) {
+	if f := d.decideOnce(true); f.Reason != networkingv1.ReasonFaultPending || f.Message != d.unknown || !f.RequeueAt.Equal(asked.Add(faultInterval)) {
 		t.Errorf("what is not known: %+v", f)
 	}
 	d.unknown = ""
@@ -199,7 +199,7 @@ func TestAFaultWaitsOrIsRefused(t *testing.T) {
 
 	d = newFaultSuite(t)
 	for _, d.requested = range []string{"BlackHole", "BlackHole at=2026-03-02T14:00:00Z", "BlackHole for=2h at=2026-03-02T14:00:00Z"} {
-		if f := d.decideOnce(true); f.reason != networkingv1.ReasonFaultRefused || f.status != nil {
+		if f := d.decideOnce(true); f.Reason != networkingv1.ReasonFaultRefused || f.Status != nil {
 			t.Errorf("%s: %+v", d.requested, f)
 		}
 	}
@@ -251,7 +251,7 @@ func TestTheVerdictOnDependants(t *testing.T) {
 			if d.stored.DependantsStayedReady != test.want || test.first != "" && d.stored.Dependants[0].Ready != test.first {
 				t.Errorf("%+v", d.stored)
 			}
-			if words := endWords(d.stored); !strings.Contains(words, test.words) {
+			if words := EndMessage(d.stored); !strings.Contains(words, test.words) {
 				t.Errorf("%q, want %q", words, test.words)
 			}
 		})
@@ -341,14 +341,14 @@ func (m *faultModel) step() {
 	}
 	before, stores := m.stored, m.IntN(5) > 0
 	f := m.decideOnce(stores)
-	m.effect = f.inEffect
-	if f.inEffect && (!before.Lasts() || before.Request != m.requested || !m.now.Before(before.Deadline.Time) || m.outcome != "") {
+	m.effect = f.IsInEffect
+	if f.IsInEffect && (!before.Lasts() || before.Request != m.requested || !m.now.Before(before.Deadline.Time) || m.outcome != "") {
 		m.Errorf("seed %d: an effect at %s of %+v, asked for is %q", m.seed, m.now, before, m.requested)
 	}
-	if f.status.Lasts() && !before.Lasts() && stores {
-		if m.starts[f.status.Request] {
-			m.Errorf("seed %d: %q began twice", m.seed, f.status.Request)
+	if f.Status.Lasts() && !before.Lasts() && stores {
+		if m.starts[f.Status.Request] {
+			m.Errorf("seed %d: %q began twice", m.seed, f.Status.Request)
 		}
-		m.starts[f.status.Request] = true
+		m.starts[f.Status.Request] = true
 	}
 }

@@ -1,17 +1,14 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package externalservice
+package failover
 
 import (
 	"math"
 	"net/netip"
+	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
@@ -82,6 +79,17 @@ func (d *damping) calmAt(rate *changeRate, now time.Time) time.Time {
 	return now.Add(time.Duration(float64(d.halfLife)*math.Log2(level/d.threshold)) + time.Second)
 }
 
+// WriteRate is how often something was written lately.
+type WriteRate struct{ rate changeRate }
+
+// Count counts a write.
+func (w *WriteRate) Count(now time.Time) { writeDamping.add(&w.rate, 1, now) }
+
+// Due returns when the next write that is not urgent is due.
+func (w *WriteRate) Due(now time.Time) time.Time {
+	return w.rate.at.Add(writeDamping.delay(&w.rate, now))
+}
+
 // addressKey identifies what is checked.
 type addressKey struct {
 	ip   netip.Addr
@@ -103,7 +111,7 @@ type flapState struct {
 	changed   time.Time
 }
 
-// dampFlaps damps the health of addresses that flap: each change is a write of slices and status, and every
+// Damp damps the health of addresses that flap: each change is a write of slices and status, and every
 // node reads the slices. The first falls count at once. After that:
 //
 //   - Where an address is healthy that does not flap, one that flaps is unhealthy as soon as it fails, and
@@ -112,13 +120,13 @@ type flapState struct {
 //     failed for its delay, at most maxUnhealthyHold.
 //
 // It returns when time alone changes a health. A new process has seen no fall yet.
-func dampFlaps(all []endpoints.Endpoint, state *objectState, now time.Time) (requeueAt time.Time) {
+func (s *State) Damp(all []endpoints.Endpoint, now time.Time) (requeueAt time.Time) {
 	var next map[addressKey]*flapState
 	steady := false
 	endpoints.ForEachActive(all, func(e *endpoints.Endpoint, a *endpoints.Address) {
 		if a.Health.Falls > 0 {
 			at := addressKeyOf(e, a)
-			f := state.flaps[at].observe(&a.Health, now)
+			f := s.flaps[at].observe(&a.Health, now)
 			if next == nil {
 				next = map[addressKey]*flapState{}
 			}
@@ -130,7 +138,7 @@ func dampFlaps(all []endpoints.Endpoint, state *objectState, now time.Time) (req
 		}
 		steady = steady || (a.Health.State == networkingv1.AddressHealthy && !a.IsFlapping)
 	})
-	state.flaps = next
+	s.flaps = next
 	if len(next) == 0 {
 		return requeueAt
 	}
@@ -175,103 +183,64 @@ func (f *flapState) apply(a *endpoints.Address, steady bool, now time.Time) (req
 	return requeueAt
 }
 
-// postponeUntil returns until when slices and status are not written, or zero. Every node reads every write of
-// a slice: where slices change all the time, other addresses of a name and addresses that are healthy again
-// are written together. A change of the spec, another priority, and an address that must not take traffic any
-// more are written at once.
-func (s *objectState) postponeUntil(es *networkingv1.ExternalService, service *corev1.Service, current []*discoveryv1.EndpointSlice, wanted []desiredSlice, o *observation, d *decision, now time.Time) time.Time {
-	due := s.sliceWriteRate.at.Add(writeDamping.delay(&s.sliceWriteRate, now))
-	if !now.Before(due) || es.Status.ObservedGeneration != es.Generation || !ptr.Equal(d.active, s.active) || d.panicking != s.panicking {
+// PostponeUntil returns until when slices and status are not written, or zero. Every node reads every write of a slice:
+// where slices change all the time, other addresses of a name and addresses that are healthy again are written together.
+// A change of the spec, a fault, another priority, and an address that must not take traffic any more are written at
+// once.
+func (s *State) PostponeUntil(in *Input, d *Decision) time.Time {
+	es, shown, due := in.Object, &d.Shown, s.SliceWrites.Due(in.Now)
+	if !in.Now.Before(due) || es.Status.ObservedGeneration != es.Generation || !ptr.Equal(shown.Active, s.Active) || shown.IsPanicking != s.isPanicking ||
+		d.Fault.IsInEffect || es.Status.Fault.Lasts() || d.Fault.Status != es.Status.Fault {
 		return time.Time{}
 	}
-	if sameSlices(service, current, wanted) {
+	if takes, wrongly := traffic(in, shown); wrongly || !takes {
 		return time.Time{}
 	}
-	if takes, wrongly := traffic(current, o, d); wrongly || !takes {
-		return time.Time{}
-	}
-	return due
+	return controller.Earliest(due, d.RequeueAt)
 }
 
 // awaitFirstProbes returns until when slices and status wait for the first checks of addresses that are new, or
 // zero: an object that is new, or whose name resolves to other addresses, is then written once. Another priority, and
 // an address that must not take traffic any more, do not wait.
-func (s *objectState) awaitFirstProbes(current []*discoveryv1.EndpointSlice, o *observation, d *decision, now time.Time) (due time.Time) {
-	if o.suspect || d.panicking || s.active != nil && !ptr.Equal(d.active, s.active) {
+func (s *State) awaitFirstProbes(in *Input, c *Choice) (due time.Time) {
+	if in.Observed.IsSuspect || c.IsPanicking || s.Active != nil && !ptr.Equal(c.Active, s.Active) {
 		return time.Time{}
 	}
-	endpoints.ForEachActive(o.endpoints, func(_ *endpoints.Endpoint, a *endpoints.Address) {
+	endpoints.ForEachActive(in.Observed.Endpoints, func(_ *endpoints.Endpoint, a *endpoints.Address) {
 		if until := a.Changed.Add(firstProbeHold); a.Health.State == networkingv1.AddressUnknown && until.After(due) {
 			due = until
 		}
 	})
-	if _, wrongly := traffic(current, o, d); wrongly || !now.Before(due) {
+	if _, wrongly := traffic(in, c); wrongly || !in.Now.Before(due) {
 		return time.Time{}
 	}
-	return controller.Earliest(due, s.holdEnd(now))
+	return controller.Earliest(due, s.holdEnd(in.Now))
 }
 
 // holdEnd returns until when slices and status may wait, which they do from now on.
-func (s *objectState) holdEnd(now time.Time) time.Time {
+func (s *State) holdEnd(now time.Time) time.Time {
 	if s.heldSince.IsZero() {
 		s.heldSince = now
 	}
 	return s.heldSince.Add(maxHold)
 }
 
-func sameSlices(service *corev1.Service, current []*discoveryv1.EndpointSlice, wanted []desiredSlice) bool {
-	if len(current) != len(wanted) {
-		return false
-	}
-	for i := range wanted {
-		if c := findSlice(current, wanted[i].name); c == nil || !sliceMatches(c, service, &wanted[i]) {
-			return false
-		}
-	}
-	return true
-}
-
 // traffic reports whether any address takes traffic by the slices, and whether one does that must not.
-func traffic(current []*discoveryv1.EndpointSlice, o *observation, d *decision) (takes, wrongly bool) {
-	ready := make(map[netip.Addr]bool, len(d.published))
-	for i := range o.endpoints {
-		for j := range o.endpoints[i].Addresses {
-			if a := &o.endpoints[i].Addresses[j]; a.DeniedReason != "" {
+func traffic(in *Input, c *Choice) (takes, wrongly bool) {
+	ready := make(map[netip.Addr]bool, len(c.Published))
+	for i := range in.Observed.Endpoints {
+		for _, a := range in.Observed.Endpoints[i].Addresses {
+			if a.DeniedReason != "" {
 				ready[a.IP] = false
 			}
 		}
 	}
-	for _, p := range d.wanted() {
-		ready[p.ip] = ready[p.ip] || p.ready
+	for _, p := range c.Wanted() {
+		ready[p.IP] = ready[p.IP] || p.IsReady
 	}
-	for _, c := range current {
-		for i := range c.Endpoints {
-			if !ptr.Deref(c.Endpoints[i].Conditions.Ready, true) {
-				continue
-			}
-			takes = true
-			ip, err := netip.ParseAddr(c.Endpoints[i].Addresses[0])
-			if stays, known := ready[ip]; err != nil || known && !stays {
-				return true, true
-			}
-		}
+	for key, isReady := range endpoints.PublishedIn(slices.Values(in.Slices)) {
+		stays, known := ready[key.IP]
+		takes, wrongly = takes || isReady, wrongly || isReady && (known && !stays || !key.IP.IsValid())
 	}
-	return takes, false
-}
-
-// onlyTextDiffers reports whether two statuses are the same to a client that waits for a condition: they
-// differ in messages, counts and single addresses only. Such changes are damped.
-func onlyTextDiffers(a, b *networkingv1.ExternalServiceStatus) bool {
-	if a.ObservedGeneration != b.ObservedGeneration || a.ClusterIP != b.ClusterIP || a.LastHandledFailback != b.LastHandledFailback ||
-		!ptr.Equal(a.ActivePriority, b.ActivePriority) || !ptr.Equal(a.ServiceRef, b.ServiceRef) ||
-		!apiequality.Semantic.DeepEqual(a.Fault, b.Fault) || len(a.Conditions) != len(b.Conditions) {
-		return false
-	}
-	for i := range a.Conditions {
-		is, was := &b.Conditions[i], meta.FindStatusCondition(a.Conditions, b.Conditions[i].Type)
-		if was == nil || was.Status != is.Status || was.Reason != is.Reason {
-			return false
-		}
-	}
-	return true
+	return takes, wrongly
 }

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package externalservice
+package publication
 
 import (
 	"cmp"
@@ -12,35 +12,27 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
 )
 
 // maxSliceEndpoints limits the addresses of one EndpointSlice, as kube-controller-manager's
 // --max-endpoints-per-slice does by default.
 const maxSliceEndpoints = 100
 
-// desiredSlice is an EndpointSlice to apply.
-type desiredSlice struct {
-	name      string
-	family    discoveryv1.AddressType
-	ports     []discoveryv1.EndpointPort
-	endpoints []discoveryv1.Endpoint
-	// hasNew means that an address was not in this slice before.
-	hasNew bool
-}
-
-// packSlices returns the slices that published addresses need. An EndpointSlice has one family and one set of
+// Pack returns the slices that published addresses need. An EndpointSlice has one family and one set of
 // ports. An address stays in its slice: the proxy of every node reads every slice that changes. New addresses
 // go into slices with room, first into those that change anyway.
 //
 // Slices with new addresses come first, so that an address that moves is always in one. Slices of current that
 // are not returned are to be deleted.
-func packSlices(name string, current []*discoveryv1.EndpointSlice, publish []publishedAddress) []desiredSlice {
-	var out []desiredSlice
+func Pack(name string, current []*discoveryv1.EndpointSlice, publish []failover.Published) []Slice {
+	var out []Slice
 	names := map[string]bool{}
 	for len(publish) > 0 {
 		// Candidates are ordered by ports and then by address, IPv4 first.
 		first, end := &publish[0], 1
-		for end < len(publish) && publish[end].ports.Digest == first.ports.Digest && publish[end].ip.Is4() == first.ip.Is4() {
+		for end < len(publish) && publish[end].Ports.Digest == first.Ports.Digest && publish[end].IP.Is4() == first.IP.Is4() {
 			end++
 		}
 		g := newGroup(name, publish[:end], names)
@@ -50,14 +42,14 @@ func packSlices(name string, current []*discoveryv1.EndpointSlice, publish []pub
 		out = append(out, g.slices()...)
 		publish = publish[end:]
 	}
-	slices.SortStableFunc(out, func(a, b desiredSlice) int {
+	slices.SortStableFunc(out, func(a, b Slice) int {
 		switch {
 		case a.hasNew && !b.hasNew:
 			return -1
 		case b.hasNew && !a.hasNew:
 			return 1
 		}
-		return strings.Compare(a.name, b.name)
+		return strings.Compare(a.Name, b.Name)
 	})
 	return out
 }
@@ -65,9 +57,9 @@ func packSlices(name string, current []*discoveryv1.EndpointSlice, publish []pub
 // sliceGroup is the addresses that may share slices.
 type sliceGroup struct {
 	prefix  string
-	wanted  map[netip.Addr]*publishedAddress
+	wanted  map[netip.Addr]*failover.Published
 	placed  map[netip.Addr]bool
-	order   []publishedAddress
+	order   []failover.Published
 	planned []*plannedSlice
 }
 
@@ -81,24 +73,24 @@ type plannedSlice struct {
 
 // newGroup names the slices of a group by the short digest of their ports. names are the prefixes in use: of
 // two groups with the same short digest the second has the long one.
-func newGroup(name string, publish []publishedAddress, names map[string]bool) *sliceGroup {
+func newGroup(name string, publish []failover.Published, names map[string]bool) *sliceGroup {
 	family := "ipv6"
-	if publish[0].ip.Is4() {
+	if publish[0].IP.Is4() {
 		family = "ipv4"
 	}
-	prefix := name + "-" + family + "-" + publish[0].ports.ShortDigest + "-"
+	prefix := name + "-" + family + "-" + publish[0].Ports.ShortDigest + "-"
 	if names[prefix] {
-		prefix = name + "-" + family + "-" + publish[0].ports.Digest + "-"
+		prefix = name + "-" + family + "-" + publish[0].Ports.Digest + "-"
 	}
 	names[prefix] = true
 	g := &sliceGroup{
 		prefix: prefix,
-		wanted: make(map[netip.Addr]*publishedAddress, len(publish)),
+		wanted: make(map[netip.Addr]*failover.Published, len(publish)),
 		placed: make(map[netip.Addr]bool, len(publish)),
 		order:  publish,
 	}
 	for i := range publish {
-		g.wanted[publish[i].ip] = &publish[i]
+		g.wanted[publish[i].IP] = &publish[i]
 	}
 	return g
 }
@@ -128,7 +120,7 @@ func (g *sliceGroup) keepPlaced(current []*discoveryv1.EndpointSlice) {
 			}
 			g.placed[ip] = true
 			planned.addresses = append(planned.addresses, ip)
-			planned.changed = planned.changed || ptr.Deref(e.Conditions.Ready, true) != want.ready
+			planned.changed = planned.changed || ptr.Deref(e.Conditions.Ready, true) != want.IsReady
 		}
 	}
 }
@@ -154,7 +146,7 @@ func (g *sliceGroup) consolidate() {
 // placeNew places the addresses that are in no slice.
 func (g *sliceGroup) placeNew() {
 	for i := range g.order {
-		ip := g.order[i].ip
+		ip := g.order[i].IP
 		if g.placed[ip] {
 			continue
 		}
@@ -187,22 +179,22 @@ func (g *sliceGroup) sliceWithRoom() *plannedSlice {
 }
 
 // slices returns the planned slices that have addresses.
-func (g *sliceGroup) slices() []desiredSlice {
+func (g *sliceGroup) slices() []Slice {
 	family := discoveryv1.AddressTypeIPv6
-	if g.order[0].ip.Is4() {
+	if g.order[0].IP.Is4() {
 		family = discoveryv1.AddressTypeIPv4
 	}
-	out := make([]desiredSlice, 0, len(g.planned))
+	out := make([]Slice, 0, len(g.planned))
 	for _, planned := range g.planned {
 		if len(planned.addresses) == 0 {
 			continue
 		}
-		s := desiredSlice{
-			name: g.prefix + strconv.Itoa(planned.index), family: family, ports: g.order[0].ports.Ports, hasNew: planned.hasNew,
-			endpoints: make([]discoveryv1.Endpoint, 0, len(planned.addresses)),
+		s := Slice{
+			Name: g.prefix + strconv.Itoa(planned.index), Family: family, Ports: g.order[0].Ports.Ports, hasNew: planned.hasNew,
+			Endpoints: make([]discoveryv1.Endpoint, 0, len(planned.addresses)),
 		}
 		for _, ip := range planned.addresses {
-			s.endpoints = append(s.endpoints, sliceEndpoint(g.wanted[ip]))
+			s.Endpoints = append(s.Endpoints, sliceEndpoint(g.wanted[ip]))
 		}
 		out = append(out, s)
 	}
@@ -210,13 +202,13 @@ func (g *sliceGroup) slices() []desiredSlice {
 }
 
 // sliceEndpoint sets all conditions: to kube-proxy a ready that is not set means ready.
-func sliceEndpoint(p *publishedAddress) discoveryv1.Endpoint {
+func sliceEndpoint(p *failover.Published) discoveryv1.Endpoint {
 	e := discoveryv1.Endpoint{
-		Addresses:  []string{p.ip.String()},
-		Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(p.ready), Serving: ptr.To(p.ready), Terminating: ptr.To(false)},
+		Addresses:  []string{p.IP.String()},
+		Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(p.IsReady), Serving: ptr.To(p.IsReady), Terminating: ptr.To(false)},
 	}
-	if p.zone != "" {
-		e.Zone = &p.zone
+	if p.Zone != "" {
+		e.Zone = &p.Zone
 	}
 	return e
 }

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package externalservice
+package failover
 
 import (
 	"cmp"
@@ -14,30 +14,33 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 )
 
-// candidate is one address of a priority, however many endpoints of that priority have it.
-type candidate struct {
-	priority int32
-	ip       netip.Addr
-	ports    *endpoints.PortSet
-	zone     string
-	health   networkingv1.AddressHealth
+// Candidate is one address of a priority, however many endpoints of that priority have it.
+type Candidate struct {
+	Priority int32
+	IP       netip.Addr
+	Ports    *endpoints.PortSet
+	Zone     string
+	Health   networkingv1.AddressHealth
 	since    time.Time
 }
+
+// Key returns what identifies the candidate in slices.
+func (c *Candidate) Key() endpoints.Key { return endpoints.Key{IP: c.IP, Ports: c.Ports.Digest} }
 
 // candidatesOf returns the addresses that may be published, ordered by priority, ports and address, each
 // once: an address is healthy if the check of any endpoint that has it succeeds. The zone is the one that sorts
 // first, so that neither the order in the spec nor the names of endpoints make a difference.
-func candidatesOf(all []endpoints.Endpoint) []candidate {
+func candidatesOf(all []endpoints.Endpoint) []Candidate {
 	n := 0
 	endpoints.ForEachActive(all, func(*endpoints.Endpoint, *endpoints.Address) { n++ })
-	found := make([]candidate, 0, n)
+	found := make([]Candidate, 0, n)
 	endpoints.ForEachActive(all, func(e *endpoints.Endpoint, a *endpoints.Address) {
-		found = append(found, candidate{e.Priority, a.IP, a.Ports, e.Zone, a.Health.State, a.Changed})
+		found = append(found, Candidate{e.Priority, a.IP, a.Ports, e.Zone, a.Health.State, a.Changed})
 	})
-	slices.SortFunc(found, func(a, b candidate) int {
-		return cmp.Or(a.compare(&b), compareZones(a.zone, b.zone))
+	slices.SortFunc(found, func(a, b Candidate) int {
+		return cmp.Or(a.compare(&b), compareZones(a.Zone, b.Zone))
 	})
-	out := make([]candidate, 0, len(found))
+	out := make([]Candidate, 0, len(found))
 	for i := range found {
 		next := &found[i]
 		if last := len(out) - 1; last >= 0 && out[last].compare(next) == 0 {
@@ -58,20 +61,20 @@ func compareZones(a, b string) int {
 }
 
 // compare orders candidates; equal ones are merged.
-func (c *candidate) compare(other *candidate) int {
-	return cmp.Or(cmp.Compare(c.priority, other.priority), c.compareAddress(other))
+func (c *Candidate) compare(other *Candidate) int {
+	return cmp.Or(cmp.Compare(c.Priority, other.Priority), c.compareAddress(other))
 }
 
 // compareAddress orders candidates of one priority.
-func (c *candidate) compareAddress(other *candidate) int {
-	return cmp.Or(strings.Compare(c.ports.Digest, other.ports.Digest), c.ip.Compare(other.ip))
+func (c *Candidate) compareAddress(other *Candidate) int {
+	return cmp.Or(strings.Compare(c.Ports.Digest, other.Ports.Digest), c.IP.Compare(other.IP))
 }
 
 // merge keeps the better health of two endpoints with the same address, since the earlier time of both.
-func (c *candidate) merge(other *candidate) {
-	switch better := healthRank(other.health) - healthRank(c.health); {
+func (c *Candidate) merge(other *Candidate) {
+	switch better := healthRank(other.Health) - healthRank(c.Health); {
 	case better > 0:
-		c.health, c.since = other.health, other.since
+		c.Health, c.since = other.Health, other.since
 	case better == 0 && other.since.Before(c.since):
 		c.since = other.since
 	}

@@ -1,28 +1,29 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package externalservice
+package failover
 
 import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
-	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 // defaultFailbackDelay is that of a spec without a failover block.
 const defaultFailbackDelay = 5 * time.Minute
 
-// failoverInput is what a decision depends on beside the candidates.
-type failoverInput struct {
+// criteria is what a decision depends on beside the candidates.
+type criteria struct {
 	now time.Time
-	// checked is whether there is a health check; without one every address counts as healthy.
-	checked bool
-	// suspect means that the results of checks cannot be trusted now: the active priority stays.
-	suspect bool
+	// isChecked is whether there is a health check; without one every address counts as healthy.
+	isChecked bool
+	// isSuspect means that the results of checks cannot be trusted now: the active priority stays.
+	isSuspect bool
 	// minHealthy and panicThreshold are in percent.
 	minHealthy, panicThreshold int
 	manualFailback             bool
@@ -31,128 +32,121 @@ type failoverInput struct {
 	failbackRequested bool
 	// firstProbeGrace is how long a failover waits for the first check of an address.
 	firstProbeGrace time.Duration
-	// lowest is the lowest priority that is configured, whether it has addresses or not.
-	lowest int32
-	// active is the priority that is published, and panicking whether all of it is published as ready
+	// active is the priority that is published, and isPanicking whether all of it is published as ready
 	// although no address is healthy.
-	active    *int32
-	panicking bool
+	active      *int32
+	isPanicking bool
 	// qualifiedSince is when each priority was first seen with enough healthy addresses after it had been
 	// seen without. Zero means never.
 	qualifiedSince [endpoints.NumPriorities]time.Time
 }
 
-// failoverInput collects what a decision depends on. The spec has its defaults.
-func (r *Reconciler) failoverInput(es *networkingv1.ExternalService, o *observation, state *objectState) failoverInput {
-	if state.handledFailback == "" {
-		state.handledFailback = es.Status.LastHandledFailback
+// criteriaOf returns what the choice for an object depends on.
+func (s *State) criteriaOf(in *Input) criteria {
+	if s.HandledFailback == "" {
+		s.HandledFailback = in.Object.Status.LastHandledFailback
 	}
-	request := failbackRequest(es)
-	in := failoverInput{
-		now: r.Now(), checked: es.Spec.HealthCheck != nil, suspect: o.suspect, minHealthy: 1,
-		failbackRequested: request != "" && request != state.handledFailback,
-		lowest:            lowestPriority(o.endpoints), active: state.active, panicking: state.panicking,
-		qualifiedSince: state.qualifiedSinceAt(r.Now()),
+	request, spec := failbackRequest(in.Object), &in.Object.Spec
+	c := criteria{
+		now: in.Now, isChecked: spec.HealthCheck != nil, isSuspect: in.Observed.IsSuspect, minHealthy: 1,
+		failbackRequested: request != "" && request != s.HandledFailback, failbackDelay: defaultFailbackDelay,
+		active: s.Active, isPanicking: s.isPanicking, qualifiedSince: s.qualifiedSinceAt(in.Now),
 	}
-	if in.checked {
-		in.firstProbeGrace = firstProbeGrace(es.Spec.HealthCheck)
+	if c.isChecked {
+		c.firstProbeGrace = FirstProbeGrace(spec.HealthCheck)
 	}
-	if f := es.Spec.Failover; f != nil {
-		in.minHealthy, in.panicThreshold = int(*f.MinHealthyPercent), int(*f.PanicThresholdPercent)
-		in.manualFailback = *f.Failback == networkingv1.FailbackManual
-		in.failbackDelay = f.FailbackDelay.Or(defaultFailbackDelay)
-	} else {
-		in.failbackDelay = defaultFailbackDelay
+	if f := spec.Failover; f != nil {
+		c.minHealthy, c.panicThreshold = int(*f.MinHealthyPercent), int(*f.PanicThresholdPercent)
+		c.manualFailback = *f.Failback == networkingv1.FailbackManual
+		c.failbackDelay = f.FailbackDelay.Or(defaultFailbackDelay)
 	}
-	return in
+	return c
 }
 
-// maxRequest limits the annotation that requests a failback, in bytes, as the API limits the field of the
-// status.
-const maxRequest = 256
-
-// failbackRequest returns the annotation that requests a failback.
-func failbackRequest(es *networkingv1.ExternalService) string {
-	return text.Truncate(es.Annotations[networkingv1.FailbackRequestedAnnotation], maxRequest)
+// FirstProbeGrace returns how long a decision waits for the first check of an address: by then its result is
+// in.
+func FirstProbeGrace(h *networkingv1.HealthCheck) time.Duration {
+	return h.Interval.Or(0) + h.Timeout.Or(0)
 }
 
-// lowestPriority returns the lowest priority that has an endpoint which is not drained.
-func lowestPriority(endpoints []endpoints.Endpoint) int32 {
+// LowestPriority returns the lowest priority that has an endpoint which is not drained.
+func LowestPriority(all []endpoints.Endpoint) int32 {
 	lowest := int32(-1)
-	for i := range endpoints {
-		if e := &endpoints[i]; !e.IsDrained && (lowest < 0 || e.Priority < lowest) {
+	for i := range all {
+		if e := &all[i]; !e.IsDrained && (lowest < 0 || e.Priority < lowest) {
 			lowest = e.Priority
 		}
 	}
 	return max(lowest, 0)
 }
 
-// decision is what to publish.
-type decision struct {
-	// active is the priority to publish; nil where there is no address.
-	active *int32
-	// published are the candidates of that priority.
-	published []publishedAddress
-	// outgoing are addresses that are ready and not among these, and stay so until their successors are checked.
-	outgoing []publishedAddress
-	// panicking means that all are ready, since no address of any priority is healthy.
-	panicking bool
-	// pendingFailback is a more preferred priority that qualifies and is not active yet. awaitsRequest means that it
+// Choice is what to publish.
+type Choice struct {
+	// Active is the priority to publish; nil where there is no address.
+	Active *int32
+	// Published are the candidates of that priority.
+	Published []Published
+	// Outgoing are addresses that are ready and not among these, and stay so until their successors are checked.
+	Outgoing []Published
+	// IsPanicking means that all are ready, since no address of any priority is healthy.
+	IsPanicking bool
+	// PendingFailback is a more preferred priority that qualifies and is not active yet. AwaitsRequest means that it
 	// waits for a request, and not for failbackDelay.
-	pendingFailback *int32
-	awaitsRequest   bool
+	PendingFailback *int32
+	AwaitsRequest   bool
 	// failbackHandled means that the request to fail back was considered.
 	failbackHandled bool
 	// qualified are the priorities that have enough healthy addresses, as bits.
 	qualified uint16
-	// requeueAt is when time alone changes the decision. Zero means never.
-	requeueAt time.Time
+	// RequeueAt is when time alone changes the choice. Zero means never.
+	RequeueAt time.Time
 }
 
-// publishedAddress is a candidate and whether it is published as ready.
-type publishedAddress struct {
-	*candidate
-	ready bool
+// Published is a candidate and whether it is published as ready.
+type Published struct {
+	*Candidate
+	IsReady bool
 }
 
-func (d *decision) requeueBy(at time.Time) { d.requeueAt = controller.Earliest(d.requeueAt, at) }
+func (d *Choice) requeueBy(at time.Time) { d.RequeueAt = controller.Earliest(d.RequeueAt, at) }
 
-func (d *decision) readyCount() int {
+// ReadyCount returns how many of the published addresses are ready.
+func (d *Choice) ReadyCount() int {
 	n := 0
-	for _, p := range d.published {
-		if p.ready {
+	for _, p := range d.Published {
+		if p.IsReady {
 			n++
 		}
 	}
 	return n
 }
 
-// decide returns what to publish of candidates in the order of candidatesOf.
-func decide(candidates []candidate, in failoverInput) decision {
-	var d decision
+// choose returns what to publish of candidates in the order of candidatesOf.
+func choose(candidates []Candidate, in criteria) Choice {
+	var d Choice
 	groups := priorityGroupsOf(candidates, &in)
 	for i := range groups {
 		if g := &groups[i]; g.qualifies && g.priority >= 0 && g.priority < endpoints.NumPriorities {
 			d.qualified |= 1 << g.priority
 		}
 	}
-	d.failbackHandled = in.failbackRequested && !in.suspect
+	d.failbackHandled = in.failbackRequested && !in.isSuspect
 	if len(groups) == 0 {
 		return d
 	}
 	chosen := &groups[in.chooseGroup(groups, &d)]
-	d.active = &chosen.priority
-	d.published = make([]publishedAddress, 0, len(chosen.candidates))
+	d.Active = &chosen.priority
+	d.Published = make([]Published, 0, len(chosen.candidates))
 	for i := range chosen.candidates {
 		c := &chosen.candidates[i]
-		d.published = append(d.published, publishedAddress{c, !in.checked || d.panicking || c.health == networkingv1.AddressHealthy})
+		d.Published = append(d.Published, Published{c, !in.isChecked || d.IsPanicking || c.Health == networkingv1.AddressHealthy})
 	}
 	return d
 }
 
 // chooseGroup returns the index of the group to publish.
-func (in *failoverInput) chooseGroup(groups []priorityGroup, d *decision) int {
-	if !in.checked {
+func (in *criteria) chooseGroup(groups []priorityGroup, d *Choice) int {
+	if !in.isChecked {
 		return 0
 	}
 	current, best := -1, -1
@@ -167,8 +161,8 @@ func (in *failoverInput) chooseGroup(groups []priorityGroup, d *decision) int {
 	switch {
 	case current < 0:
 		return in.chooseFirst(groups, best, d)
-	case in.suspect:
-		d.panicking = in.panicking && mostHealthy(groups, current) < 0
+	case in.isSuspect:
+		d.IsPanicking = in.isPanicking && mostHealthy(groups, current) < 0
 		return current
 	case mostHealthy(groups, current) < 0:
 		return in.chooseMostHealthy(groups, current, d)
@@ -185,7 +179,7 @@ func (in *failoverInput) chooseGroup(groups []priorityGroup, d *decision) int {
 
 // chooseFirst chooses where nothing is published yet, or the active priority is no longer in the spec. The
 // latter does not wait for first results while some priority qualifies.
-func (in *failoverInput) chooseFirst(groups []priorityGroup, best int, d *decision) int {
+func (in *criteria) chooseFirst(groups []priorityGroup, best int, d *Choice) int {
 	if in.active == nil || best < 0 {
 		for i := range groups {
 			if groups[i].mayQualify && (best < 0 || i < best) {
@@ -195,7 +189,7 @@ func (in *failoverInput) chooseFirst(groups []priorityGroup, best int, d *decisi
 		}
 	}
 	switch {
-	case in.suspect:
+	case in.isSuspect:
 		return max(best, 0)
 	case best < 0 || mostHealthy(groups, 0) < 0:
 		return in.chooseMostHealthy(groups, 0, d)
@@ -205,7 +199,7 @@ func (in *failoverInput) chooseFirst(groups []priorityGroup, best int, d *decisi
 
 // chooseFailback chooses between the active group, which qualifies, and a lower one that has qualified for
 // failbackDelay.
-func (in *failoverInput) chooseFailback(groups []priorityGroup, current int, d *decision) int {
+func (in *criteria) chooseFailback(groups []priorityGroup, current int, d *Choice) int {
 	for i := range current {
 		g := &groups[i]
 		if !g.qualifies {
@@ -221,8 +215,8 @@ func (in *failoverInput) chooseFailback(groups []priorityGroup, current int, d *
 			}
 			d.requeueBy(due)
 		}
-		if d.pendingFailback == nil {
-			d.pendingFailback, d.awaitsRequest = &g.priority, in.manualFailback
+		if d.PendingFailback == nil {
+			d.PendingFailback, d.AwaitsRequest = &g.priority, in.manualFailback
 		}
 	}
 	return current
@@ -231,19 +225,19 @@ func (in *failoverInput) chooseFailback(groups []priorityGroup, current int, d *
 // chooseMostHealthy chooses where no group qualifies, or only without a healthy address: the one with most
 // healthy addresses. Where none has any and the first results are in, it is the lowest one under a panic
 // threshold, and else the current one.
-func (in *failoverInput) chooseMostHealthy(groups []priorityGroup, current int, d *decision) int {
+func (in *criteria) chooseMostHealthy(groups []priorityGroup, current int, d *Choice) int {
 	if most := mostHealthy(groups, current); most >= 0 {
 		return most
 	}
 	for i := range groups {
 		if groups[i].pending {
 			d.requeueBy(groups[i].pendingUntil)
-			d.panicking = in.panicking
+			d.IsPanicking = in.isPanicking
 			return current
 		}
 	}
 	if in.panicThreshold > 0 {
-		d.panicking = true
+		d.IsPanicking = true
 		return 0
 	}
 	return current
@@ -252,7 +246,7 @@ func (in *failoverInput) chooseMostHealthy(groups []priorityGroup, current int, 
 // priorityGroup is the candidates of one priority.
 type priorityGroup struct {
 	priority   int32
-	candidates []candidate
+	candidates []Candidate
 	healthy    int
 	// qualifies means that at least needed of them are healthy.
 	qualifies bool
@@ -264,11 +258,11 @@ type priorityGroup struct {
 }
 
 // priorityGroupsOf splits ordered candidates by priority, the lowest first.
-func priorityGroupsOf(candidates []candidate, in *failoverInput) []priorityGroup {
+func priorityGroupsOf(candidates []Candidate, in *criteria) []priorityGroup {
 	groups := make([]priorityGroup, 0, 2)
 	for len(candidates) > 0 {
 		end := 1
-		for end < len(candidates) && candidates[end].priority == candidates[0].priority {
+		for end < len(candidates) && candidates[end].Priority == candidates[0].Priority {
 			end++
 		}
 		groups = append(groups, newPriorityGroup(candidates[:end], in))
@@ -277,14 +271,14 @@ func priorityGroupsOf(candidates []candidate, in *failoverInput) []priorityGroup
 	return groups
 }
 
-func newPriorityGroup(all []candidate, in *failoverInput) priorityGroup {
-	g := priorityGroup{priority: all[0].priority, candidates: all, needed: (len(all)*in.minHealthy + 99) / 100}
+func newPriorityGroup(all []Candidate, in *criteria) priorityGroup {
+	g := priorityGroup{priority: all[0].Priority, candidates: all, needed: (len(all)*in.minHealthy + 99) / 100}
 	unknown := 0
 	for i := range all {
 		switch c := &all[i]; {
-		case !in.checked || c.health == networkingv1.AddressHealthy:
+		case !in.isChecked || c.Health == networkingv1.AddressHealthy:
 			g.healthy++
-		case c.health == networkingv1.AddressUnhealthy:
+		case c.Health == networkingv1.AddressUnhealthy:
 		default:
 			if until := c.since.Add(in.firstProbeGrace); in.now.Before(until) {
 				unknown++
@@ -303,12 +297,12 @@ func newPriorityGroup(all []candidate, in *failoverInput) priorityGroup {
 // qualifiedSince returns since when the group has had enough healthy addresses, or a later time: since when
 // that many of those that are healthy now have been. That is known after a restart, too. A break because
 // addresses came and went does not show in it, so that in.qualifiedSince counts as well.
-func (g *priorityGroup) qualifiedSince(in *failoverInput) time.Time {
+func (g *priorityGroup) qualifiedSince(in *criteria) time.Time {
 	var since time.Time
 	if g.needed > 0 {
 		times := make([]time.Time, 0, g.healthy)
 		for i := range g.candidates {
-			if g.candidates[i].health == networkingv1.AddressHealthy {
+			if g.candidates[i].Health == networkingv1.AddressHealthy {
 				times = append(times, g.candidates[i].since)
 			}
 		}
@@ -334,4 +328,21 @@ func mostHealthy(groups []priorityGroup, current int) int {
 		}
 	}
 	return most
+}
+
+// InForce returns a choice as far as slices show it (published). Its priority is the one before until an address of another
+// is published.
+func (s *State) InForce(in *Input, c *Choice, published map[endpoints.Key]bool) Choice {
+	shown := *c
+	if s.Active != nil && !slices.ContainsFunc(c.Published, func(p Published) bool { return published[p.Key()] }) {
+		shown.Active = ptr.To(*s.Active)
+	}
+	shown.Published = nil
+	candidates := candidatesOf(in.Observed.Endpoints)
+	for i := range candidates {
+		if each := &candidates[i]; shown.Active != nil && each.Priority == *shown.Active {
+			shown.Published = append(shown.Published, Published{each, published[each.Key()]})
+		}
+	}
+	return shown
 }

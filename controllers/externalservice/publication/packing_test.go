@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package externalservice
+package publication
 
 import (
 	"fmt"
@@ -20,6 +20,7 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
 )
 
 func portSetWith(number int32) *endpoints.PortSet {
@@ -27,22 +28,22 @@ func portSetWith(number int32) *endpoints.PortSet {
 }
 
 // publishedAddresses are ready addresses with the same ports, in the order of candidatesOf.
-func publishedAddresses(ports *endpoints.PortSet, ips ...netip.Addr) []publishedAddress {
+func publishedAddresses(ports *endpoints.PortSet, ips ...netip.Addr) []failover.Published {
 	slices.SortFunc(ips, netip.Addr.Compare)
-	out := make([]publishedAddress, 0, len(ips))
+	out := make([]failover.Published, 0, len(ips))
 	for _, ip := range ips {
-		out = append(out, publishedAddress{&candidate{ip: ip, ports: ports}, true})
+		out = append(out, failover.Published{Candidate: &failover.Candidate{IP: ip, Ports: ports}, IsReady: true})
 	}
 	return out
 }
 
 // stored is how slices look once they were written. Slices that were there and are not wanted any
 // more are gone; the order is that of a cache: any.
-func stored(random *rand.Rand, wanted []desiredSlice) []*discoveryv1.EndpointSlice {
+func stored(random *rand.Rand, wanted []Slice) []*discoveryv1.EndpointSlice {
 	out := make([]*discoveryv1.EndpointSlice, 0, len(wanted))
 	for _, s := range wanted {
 		out = append(out, &discoveryv1.EndpointSlice{
-			ObjectMeta: metav1.ObjectMeta{Name: s.name}, AddressType: s.family, Ports: s.ports, Endpoints: s.endpoints,
+			ObjectMeta: metav1.ObjectMeta{Name: s.Name}, AddressType: s.Family, Ports: s.Ports, Endpoints: s.Endpoints,
 		})
 	}
 	random.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
@@ -99,18 +100,18 @@ func TestAddressesStayInTheirSliceWhileOthersComeAndGo(t *testing.T) {
 				all = append(all, at)
 			}
 			before := placement(t, current)
-			wanted := packSlices("db", current, publishedAddresses(ports, all...))
-			again := packSlices("db", stored(random, wanted), publishedAddresses(ports, all...))
-			slices.SortFunc(again, func(a, b desiredSlice) int { return strings.Compare(a.name, b.name) })
+			wanted := Pack("db", current, publishedAddresses(ports, all...))
+			again := Pack("db", stored(random, wanted), publishedAddresses(ports, all...))
+			slices.SortFunc(again, func(a, b Slice) int { return strings.Compare(a.Name, b.Name) })
 			settled := slices.Clone(wanted)
-			slices.SortFunc(settled, func(a, b desiredSlice) int { return strings.Compare(a.name, b.name) })
+			slices.SortFunc(settled, func(a, b Slice) int { return strings.Compare(a.Name, b.Name) })
 			writes := 0
 			for i := range settled {
-				if len(again) != len(settled) || !apiequality.Semantic.DeepEqual(again[i].endpoints, settled[i].endpoints) {
+				if len(again) != len(settled) || !apiequality.Semantic.DeepEqual(again[i].Endpoints, settled[i].Endpoints) {
 					t.Fatalf("seed %d: what stands is not what would be wanted again", seed)
 				}
-				was := findSlice(current, settled[i].name)
-				if was == nil || !apiequality.Semantic.DeepEqual(was.Endpoints, settled[i].endpoints) {
+				was := FindSlice(current, settled[i].Name)
+				if was == nil || !apiequality.Semantic.DeepEqual(was.Endpoints, settled[i].Endpoints) {
 					writes++
 				}
 			}
@@ -145,10 +146,10 @@ func upTo(n int) []netip.Addr {
 	return all
 }
 
-func sizes(all []desiredSlice) map[string]int {
+func sizes(all []Slice) map[string]int {
 	out := map[string]int{}
 	for _, s := range all {
-		out[s.name] = len(s.endpoints)
+		out[s.Name] = len(s.Endpoints)
 	}
 	return out
 }
@@ -156,7 +157,7 @@ func sizes(all []desiredSlice) map[string]int {
 func TestSlicesHoldAtMostAHundredAddressesOfOneFamilyAndPortSet(t *testing.T) {
 	four, own := portSetWith(5432), portSetWith(6432)
 	publish := append(publishedAddresses(four, append(upTo(150), netip.MustParseAddr("2001:db8::1"))...), publishedAddresses(own, netip.MustParseAddr("203.0.113.1"))...)
-	got := packSlices("db", nil, publish)
+	got := Pack("db", nil, publish)
 	want := map[string]int{
 		"db-ipv4-" + four.ShortDigest + "-0": 100, "db-ipv4-" + four.ShortDigest + "-1": 50, "db-ipv6-" + four.ShortDigest + "-0": 1, "db-ipv4-" + own.ShortDigest + "-0": 1,
 	}
@@ -164,9 +165,9 @@ func TestSlicesHoldAtMostAHundredAddressesOfOneFamilyAndPortSet(t *testing.T) {
 		t.Errorf("slices (-want +got):\n%s", diff)
 	}
 	for _, s := range got {
-		for _, e := range s.endpoints {
+		for _, e := range s.Endpoints {
 			if e.Conditions.Ready == nil || e.Conditions.Serving == nil || e.Conditions.Terminating == nil {
-				t.Fatalf("%s: conditions must always be set: %+v", s.name, e)
+				t.Fatalf("%s: conditions must always be set: %+v", s.Name, e)
 			}
 		}
 	}
@@ -176,12 +177,12 @@ func TestANewAddressFillsAGapBeforeASliceIsMade(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	ports := portSetWith(5432)
 	all := upTo(200)
-	current := stored(random, packSlices("db", nil, publishedAddresses(ports, all...)))
+	current := stored(random, Pack("db", nil, publishedAddresses(ports, all...)))
 	all[3] = ipv4(500) // one goes, one comes: it takes the place that is free
-	got := packSlices("db", current, publishedAddresses(ports, all...))
+	got := Pack("db", current, publishedAddresses(ports, all...))
 	changed := 0
 	for _, s := range got {
-		if !apiequality.Semantic.DeepEqual(findSlice(current, s.name).Endpoints, s.endpoints) {
+		if !apiequality.Semantic.DeepEqual(FindSlice(current, s.Name).Endpoints, s.Endpoints) {
 			changed++
 		}
 	}
@@ -193,8 +194,8 @@ func TestANewAddressFillsAGapBeforeASliceIsMade(t *testing.T) {
 func TestSlicesThatGainAddressesAreWrittenFirst(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	old, now := portSetWith(5432), portSetWith(6432)
-	current := stored(random, packSlices("db", nil, publishedAddresses(old, upTo(200)...)))
-	got := packSlices("db", current, append(publishedAddresses(old, upTo(90)...), publishedAddresses(now, ipv4(400))...))
+	current := stored(random, Pack("db", nil, publishedAddresses(old, upTo(200)...)))
+	got := Pack("db", current, append(publishedAddresses(old, upTo(90)...), publishedAddresses(now, ipv4(400))...))
 	if len(got) != 2 || !got[0].hasNew || got[1].hasNew {
 		t.Errorf("the order is %v", sizes(got))
 	}
@@ -203,12 +204,12 @@ func TestSlicesThatGainAddressesAreWrittenFirst(t *testing.T) {
 func TestFewAddressesAreNotSpreadOverManySlices(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	ports := portSetWith(5432)
-	current := stored(random, packSlices("db", nil, publishedAddresses(ports, upTo(1000)...)))
+	current := stored(random, Pack("db", nil, publishedAddresses(ports, upTo(1000)...)))
 	var left []netip.Addr
 	for i := range 10 {
 		left = append(left, ipv4(i*100))
 	}
-	got := packSlices("db", current, publishedAddresses(ports, left...))
+	got := Pack("db", current, publishedAddresses(ports, left...))
 	if len(got) > 2 {
 		t.Errorf("10 addresses are in %d slices", len(got))
 	}
@@ -222,8 +223,8 @@ func TestSlicesThatAUserEditedAreReadAsTheyAre(t *testing.T) {
 		{Addresses: []string{ipv4(1).String()}},
 	}}
 	odd := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "db-ipv4-" + ports.ShortDigest + "-01"}}
-	got := packSlices("db", []*discoveryv1.EndpointSlice{edited, odd}, publishedAddresses(ports, upTo(2)...))
-	if len(got) != 1 || got[0].name != edited.Name || len(got[0].endpoints) != 2 || !*got[0].endpoints[0].Conditions.Ready {
+	got := Pack("db", []*discoveryv1.EndpointSlice{edited, odd}, publishedAddresses(ports, upTo(2)...))
+	if len(got) != 1 || got[0].Name != edited.Name || len(got[0].Endpoints) != 2 || !*got[0].Endpoints[0].Conditions.Ready {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -1,0 +1,391 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/internal/events"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
+	"github.com/fairlead-dev/fairlead/internal/text"
+)
+
+const (
+	// faultInterval is how often a fault that lasts is decided about again.
+	faultInterval = 5 * time.Second
+	// clockTolerance is how far the clock may be set back without ending a fault.
+	clockTolerance = 5 * time.Second
+	// maxMessage limits the message of a fault, in bytes, so that `kubectl describe` stays readable.
+	maxMessage = 1024
+	// maxDependants limits the dependants in the status, as the API does.
+	maxDependants = 32
+)
+
+// faultInput is what the decision about a fault depends on.
+type faultInput struct {
+	// latestDecision is the latest time at which this process has decided.
+	now, latestDecision time.Time
+	// requested is the annotation, and stored the fault of the status.
+	requested string
+	stored    *networkingv1.FaultStatus
+	// ended is the last fault that this process has ended, stored or not.
+	ended *networkingv1.FaultStatus
+	// active is the priority that is published without a fault.
+	active *int32
+	// unknown is what must be known before a fault begins, or is empty.
+	unknown string
+	// obstacle keeps the fault that is decided about from beginning or going on.
+	obstacle obstacle
+	// dependants are the present ones, each StayedReady, UnreadyBefore or Unreadable.
+	dependants []networkingv1.FaultDependant
+}
+
+// obstacle is the outcome of a fault that must not begin or go on, and why. It is empty where the fault may.
+type obstacle struct{ outcome, why string }
+
+// Dependants are the workloads of the RebootPolicies that name an ExternalService.
+type Dependants struct {
+	// All are by kind and name, each StayedReady, UnreadyBefore or Unreadable.
+	All []networkingv1.FaultDependant
+	// Disrupted says which of them is being restarted or loses pods to a ChaosPod, or is empty.
+	Disrupted string
+	// AreUnknown means that they could not be read.
+	AreUnknown bool
+}
+
+// FaultDecision is the decision about a fault.
+type FaultDecision struct {
+	// Status is the fault to store; nil where none was ever requested.
+	Status *networkingv1.FaultStatus
+	// IsInEffect means that the fault is stored and lasts: it changes what is published.
+	IsInEffect bool
+	// Reason and Message say why the requested fault is not in the status; empty where it is.
+	Reason, Message string
+	// IsUnstored means that the fault begins or ends by this decision. Nothing else is decided until its status is stored.
+	IsUnstored bool
+	// RequeueAt is when time alone changes the decision. Zero means never.
+	RequeueAt time.Time
+}
+
+// decideFault decides about the fault that an object requests or its status holds, and returns what to publish: actual, or
+// the choice under the fault.
+func (s *State) decideFault(in *Input, c criteria, actual *Choice) (FaultDecision, Choice) {
+	es, now := in.Object, in.Now.Round(0)
+	if !ConcernsFault(es) {
+		return FaultDecision{Status: es.Status.Fault}, *actual
+	}
+	fault := faultInput{
+		now: now, latestDecision: s.latestDecision, requested: es.Annotations[networkingv1.InjectFaultAnnotation], stored: es.Status.Fault,
+		ended: s.endedFault, active: actual.Active, unknown: in.unknown(now), dependants: in.Dependants.All,
+	}
+	switch f, begins := fault.subject(); {
+	case begins && in.Dependants.Disrupted != "":
+		fault.obstacle = obstacle{networkingv1.FaultOutcomeRefused, in.Dependants.Disrupted}
+	case f != nil:
+		fault.obstacle = in.obstacleTo(f, c, actual, begins || now.Sub(s.FirstSeen) > blackoutGrace)
+	}
+	decided := fault.decide()
+	if now.After(s.latestDecision) {
+		s.latestDecision = now
+	}
+	if !decided.IsInEffect {
+		if fault.stored.Lasts() {
+			s.endedFault = decided.Status
+		}
+		return decided, *actual
+	}
+	shown := withFault(decided.Status, in.Observed.Endpoints, c)
+	shown.RequeueAt = controller.Earliest(shown.RequeueAt, actual.RequeueAt)
+	return decided, shown
+}
+
+// ConcernsFault reports whether an object requests a fault or has one that lasts.
+func ConcernsFault(es *networkingv1.ExternalService) bool {
+	return es.Annotations[networkingv1.InjectFaultAnnotation] != "" || es.Status.Fault.Lasts()
+}
+
+// NeedsDependants reports whether a decision about a fault depends on the dependants.
+func NeedsDependants(es *networkingv1.ExternalService) bool {
+	f := es.Status.Fault
+	return ConcernsFault(es) && (f == nil || f.Lasts() || f.Request != es.Annotations[networkingv1.InjectFaultAnnotation])
+}
+
+// decide returns the decision. A fault that begins has no effect until its status is stored.
+func (in *faultInput) decide() FaultDecision {
+	switch {
+	case in.stored.Lasts():
+		return in.proceed()
+	case in.requested == "", in.stored != nil && in.stored.Request == in.requested:
+		return FaultDecision{Status: in.stored}
+	}
+	request, err := rules.ParseFault(in.requested)
+	switch {
+	case err != nil:
+		return in.refuse(err.Error())
+	case in.stored != nil && !request.At.After(in.stored.RequestTime.Time):
+		return in.refuse(fmt.Sprintf("a request with the time %s has been handled already: a new one needs a later time",
+			in.stored.RequestTime.UTC().Format(time.RFC3339)))
+	case in.now.Before(request.At):
+		return in.postpone("the fault begins at "+request.At.Format(time.RFC3339), request.At)
+	}
+	return in.begin(in.newFault(&request))
+}
+
+// subject returns the fault that is decided about, and whether it has not begun; nil where there is none.
+func (in *faultInput) subject() (f *networkingv1.FaultStatus, begins bool) {
+	if in.stored.Lasts() {
+		return in.stored, false
+	}
+	request, err := rules.ParseFault(in.requested)
+	if err != nil {
+		return nil, false
+	}
+	return in.newFault(&request), true
+}
+
+func (in *faultInput) newFault(request *rules.FaultRequest) *networkingv1.FaultStatus {
+	return &networkingv1.FaultStatus{
+		Request: in.requested, Type: request.Type, Endpoint: request.Endpoint, Priority: in.active,
+		RequestTime: metav1.NewTime(request.At.Truncate(time.Second)), Deadline: metav1.NewTime(request.Deadline().Truncate(time.Second)),
+	}
+}
+
+func (in *faultInput) refuse(why string) FaultDecision {
+	return FaultDecision{Status: in.stored, Reason: networkingv1.ReasonFaultRefused, Message: why}
+}
+
+func (in *faultInput) postpone(why string, until time.Time) FaultDecision {
+	return FaultDecision{Status: in.stored, Reason: networkingv1.ReasonFaultPending, Message: why, RequeueAt: until}
+}
+
+// begin begins a fault or refuses it. Either is stored, so that a clock that is set back, or an annotation that
+// is applied again, begins no fault later.
+func (in *faultInput) begin(f *networkingv1.FaultStatus) FaultDecision {
+	late := !in.now.Before(f.Deadline.Time)
+	if !late && in.unknown != "" {
+		return in.postpone(in.unknown, controller.Earliest(f.Deadline.Time, in.now.Add(faultInterval)))
+	}
+	why := "its time was over at " + f.Deadline.UTC().Format(time.RFC3339)
+	if !late {
+		why = in.obstacle.why
+	}
+	if why != "" {
+		f.Outcome, f.Message, f.EndTime = networkingv1.FaultOutcomeRefused, text.Truncate(why, maxMessage), StatusTime(in.now)
+		return FaultDecision{Status: f}
+	}
+	f.StartTime, f.Dependants = StatusTime(in.now), in.dependants[:min(len(in.dependants), maxDependants)]
+	return FaultDecision{Status: f, IsUnstored: true}
+}
+
+// proceed continues a fault or ends it.
+func (in *faultInput) proceed() FaultDecision {
+	if in.ended != nil && in.ended.Request == in.stored.Request {
+		return FaultDecision{Status: in.ended, IsUnstored: true}
+	}
+	f := in.stored.DeepCopy()
+	f.Dependants = mergeDependants(f.Dependants, in.dependants)
+	outcome, why := in.endReason(f)
+	if outcome == "" {
+		return FaultDecision{Status: f, IsInEffect: true, RequeueAt: controller.Earliest(f.Deadline.Time, in.now.Add(faultInterval))}
+	}
+	EndFault(f, outcome, why, in.now)
+	return FaultDecision{Status: f, IsUnstored: true} // another may have been requested
+}
+
+// endReason returns why a fault ends, or "".
+func (in *faultInput) endReason(f *networkingv1.FaultStatus) (outcome, why string) {
+	begun := in.now.Add(clockTolerance)
+	switch {
+	case !in.now.Before(f.Deadline.Time):
+		return networkingv1.FaultOutcomeDeadlineReached, "its time is over"
+	case in.requested != f.Request:
+		return networkingv1.FaultOutcomeWithdrawn, "the annotation was removed or changed"
+	case begun.Before(f.StartTime.Time), begun.Before(in.latestDecision):
+		return networkingv1.FaultOutcomeClockChanged, "the clock was set back"
+	}
+	return in.obstacle.outcome, in.obstacle.why
+}
+
+// EndFault sets that a fault has ended.
+func EndFault(f *networkingv1.FaultStatus, outcome, why string, now time.Time) {
+	f.Outcome, f.Message, f.EndTime = outcome, text.Truncate(why, maxMessage), StatusTime(now)
+	f.DependantsStayedReady = metav1.ConditionTrue
+	if len(f.Dependants) == 0 {
+		f.DependantsStayedReady = metav1.ConditionUnknown
+	}
+	for _, d := range f.Dependants {
+		switch d.Ready {
+		case networkingv1.DependantStayedReady:
+		case networkingv1.DependantBecameUnready:
+			f.DependantsStayedReady = metav1.ConditionFalse
+			return
+		default:
+			f.DependantsStayedReady = metav1.ConditionUnknown
+		}
+	}
+}
+
+// mergeDependants returns the dependants of a fault with their worst readiness up to now, the worst first.
+func mergeDependants(before, now []networkingv1.FaultDependant) []networkingv1.FaultDependant {
+	after := slices.Clone(before)
+	for i := range after {
+		d := &after[i]
+		if d.Ready != networkingv1.DependantStayedReady {
+			continue
+		}
+		at := slices.IndexFunc(now, func(n networkingv1.FaultDependant) bool { return n.Kind == d.Kind && n.Name == d.Name })
+		switch {
+		case at < 0, now[at].Ready == networkingv1.DependantUnreadable:
+			d.Ready = networkingv1.DependantUnreadable
+		case now[at].Ready != networkingv1.DependantStayedReady:
+			d.Ready = networkingv1.DependantBecameUnready
+		}
+	}
+	order := []networkingv1.DependantReadiness{
+		networkingv1.DependantBecameUnready, networkingv1.DependantUnreadyBefore, networkingv1.DependantUnreadable, networkingv1.DependantStayedReady,
+	}
+	slices.SortStableFunc(after, func(a, b networkingv1.FaultDependant) int {
+		return cmp.Compare(slices.Index(order, a.Ready), slices.Index(order, b.Ready))
+	})
+	return after
+}
+
+// withFault returns the choice under a fault. The one without it is made as well, so that nothing has to be
+// undone in the end.
+func withFault(f *networkingv1.FaultStatus, all []endpoints.Endpoint, in criteria) Choice {
+	in.failbackRequested, in.panicThreshold, in.isPanicking = false, 0, false
+	switch f.Type {
+	case networkingv1.FaultDrain:
+		all = slices.Clone(all)
+		for i := range all {
+			all[i].IsDrained = all[i].IsDrained || all[i].Name == f.Endpoint
+		}
+	case networkingv1.FaultFailOver:
+		candidates := slices.DeleteFunc(candidatesOf(all), func(m Candidate) bool { return f.Priority != nil && m.Priority <= *f.Priority })
+		return choose(candidates, in)
+	case networkingv1.FaultBlackHole:
+	}
+	d := choose(candidatesOf(all), in)
+	if f.Type == networkingv1.FaultBlackHole {
+		for i := range d.Published {
+			d.Published[i].IsReady = false
+		}
+	}
+	return d
+}
+
+// blackoutGrace is how long a fault goes on in a new process that has not read the cluster's blackouts yet.
+const blackoutGrace = 15 * time.Second
+
+// unknown returns what must be known before a fault begins; "" for nothing.
+func (in *Input) unknown(now time.Time) string {
+	unknown := ""
+	if in.Object.Spec.HealthCheck != nil {
+		endpoints.ForEachActive(in.Observed.Endpoints, func(e *endpoints.Endpoint, a *endpoints.Address) {
+			if a.Health.State == networkingv1.AddressUnknown {
+				unknown = fmt.Sprintf("endpoint %q: %s was not checked yet", e.Name, a.IP)
+			}
+		})
+	}
+	switch {
+	case unknown != "":
+		return unknown
+	case in.Blackouts.Unknown != "":
+		return in.Blackouts.Message(now)
+	case in.Dependants.AreUnknown:
+		return "its dependants cannot be read" // which keeps no fault from ending
+	}
+	return ""
+}
+
+// obstacleTo returns why a fault must not begin or go on. isFirm means that blackouts which are not known yet count as
+// well.
+func (in *Input) obstacleTo(f *networkingv1.FaultStatus, c criteria, actual *Choice, isFirm bool) obstacle {
+	if why := in.Blackouts.Message(in.Now); why != "" && (isFirm || in.Blackouts.Unknown == "") {
+		return obstacle{networkingv1.FaultOutcomeBlackout, why}
+	}
+	all := in.Observed.Endpoints
+	drains := slices.ContainsFunc(all, func(e endpoints.Endpoint) bool { return e.Name == f.Endpoint && !e.IsDrained && len(e.Addresses) > 0 })
+	switch {
+	case in.IsExempt:
+		return obstacle{networkingv1.FaultOutcomeSpecChanged, "admission does not check the rights of users in namespace " + in.Object.Namespace}
+	case *in.Object.Spec.Suspend:
+		return obstacle{networkingv1.FaultOutcomeSpecChanged, "spec.suspend is true"}
+	case in.Object.Spec.HealthCheck == nil:
+		return obstacle{networkingv1.FaultOutcomeSpecChanged, "there is no healthCheck: a real failure could not be told from the fault"}
+	case f.Type == networkingv1.FaultDrain && !drains:
+		return obstacle{networkingv1.FaultOutcomeSpecChanged, fmt.Sprintf("there is no endpoint %q that is Active and has addresses", f.Endpoint)}
+	}
+	if why := realFailure(&in.Observed, actual); why != "" {
+		return obstacle{networkingv1.FaultOutcomeRealFailure, why}
+	}
+	if d := withFault(f, all, c); f.Type != networkingv1.FaultBlackHole && d.ReadyCount() == 0 {
+		return obstacle{networkingv1.FaultOutcomeRealFailure, "no other endpoint is healthy that could take over; BlackHole takes all out"}
+	}
+	return obstacle{}
+}
+
+// realFailure returns what has failed besides the fault, or "".
+func realFailure(o *Observation, actual *Choice) string {
+	switch {
+	case o.UncheckedReason != "":
+		return o.UncheckedReason
+	case o.IsSuspect:
+		return "so many checks fail at once that the fault is probably the operator's own"
+	case actual.Active == nil:
+		return "there is no address"
+	case *actual.Active > LowestPriority(o.Endpoints):
+		return fmt.Sprintf("it has failed over to tier %d", *actual.Active)
+	}
+	why := ""
+	for i := range o.Endpoints {
+		if e := &o.Endpoints[i]; e.State != nil && !e.IsDrained && !endpoints.IsResolved(e.Reason()) && why == "" {
+			why = e.ResolveMessage(e.Reason())
+		}
+	}
+	endpoints.ForEachActive(o.Endpoints, func(e *endpoints.Endpoint, a *endpoints.Address) {
+		if a.Health.State == networkingv1.AddressUnhealthy && why == "" {
+			why = fmt.Sprintf("endpoint %q: %s is unhealthy (%s)", e.Name, a.IP, a.Health.Reason)
+		}
+	})
+	return why
+}
+
+// StatusTime returns a time as the API server stores it: in whole seconds, or nil for zero.
+func StatusTime(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t.Truncate(time.Second)}
+}
+
+// EndMessage returns how a fault ended, and whether its dependants stayed ready.
+func EndMessage(f *networkingv1.FaultStatus) string {
+	count := map[networkingv1.DependantReadiness]int{}
+	for _, d := range f.Dependants {
+		count[d.Ready]++
+	}
+	words := fmt.Sprintf("%s ended after %s: %s: %s; ", f.Type, f.EndTime.Sub(f.StartTime.Time), f.Outcome, f.Message)
+	all := events.Plural(len(f.Dependants), "dependant", "dependants")
+	switch f.DependantsStayedReady {
+	case metav1.ConditionTrue:
+		return words + all + " stayed ready"
+	case metav1.ConditionFalse:
+		return words + fmt.Sprintf("%d of %s became unready, the first is %s %s",
+			count[networkingv1.DependantBecameUnready], all, f.Dependants[0].Kind, f.Dependants[0].Name)
+	}
+	if len(f.Dependants) == 0 {
+		return words + "no RebootPolicy names this ExternalService"
+	}
+	return words + fmt.Sprintf("%d of %s stayed ready, the others were not ready before or could not be read",
+		count[networkingv1.DependantStayedReady], all)
+}

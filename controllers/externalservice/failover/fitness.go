@@ -1,0 +1,55 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"net/netip"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
+)
+
+// Fitness is which addresses of the spec may take traffic. Of an address whose ports are not those of the spec, such as
+// after an edit of the ports, it is known by the address alone. Its zero value knows none.
+type Fitness struct {
+	byKey map[endpoints.Key]bool
+	byIP  map[netip.Addr]bool
+	// wanted are the addresses that the decision wants to be ready.
+	wanted map[endpoints.Key]bool
+}
+
+// Fitness returns which addresses may take traffic by a decision. Those that the policy denies, or that are unhealthy, are
+// unfit unless the decision wants them to be ready all the same; all that is not ready is, where a fault made it so.
+func (d *Decision) Fitness(all []endpoints.Endpoint) Fitness {
+	f := Fitness{byKey: map[endpoints.Key]bool{}, byIP: map[netip.Addr]bool{}, wanted: map[endpoints.Key]bool{}}
+	for i := range all {
+		for j := range all[i].Addresses {
+			if a := &all[i].Addresses[j]; a.DeniedReason != "" || !all[i].IsDrained {
+				f.byKey[a.Key()] = f.byKey[a.Key()] || a.DeniedReason == "" && a.Health.State != networkingv1.AddressUnhealthy
+			}
+		}
+	}
+	for _, p := range d.Shown.Wanted() {
+		f.byKey[p.Key()] = p.IsReady || f.byKey[p.Key()] && !d.Fault.IsInEffect
+		f.wanted[p.Key()] = p.IsReady
+	}
+	for key, fit := range f.byKey {
+		f.byIP[key.IP] = f.byIP[key.IP] || fit
+	}
+	return f
+}
+
+// Of returns whether an address may take traffic, and whether it is one of the spec. The zero address may not.
+func (f *Fitness) Of(key endpoints.Key) (isFit, isKnown bool) {
+	if !key.IP.IsValid() {
+		return false, true
+	}
+	if isFit, isKnown = f.byKey[key]; !isKnown {
+		isFit, isKnown = f.byIP[key.IP]
+	}
+	return isFit, isKnown
+}
+
+// IsWanted reports whether the decision wants an address to be ready.
+func (f *Fitness) IsWanted(key endpoints.Key) bool { return f.wanted[key] }

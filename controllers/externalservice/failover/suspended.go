@@ -1,0 +1,76 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
+	"github.com/fairlead-dev/fairlead/internal/egress"
+)
+
+// Suspension is what stays of an object that is suspended, or whose stored spec is not valid: neither is a way around the
+// egress policy.
+type Suspension struct {
+	// IsUnsynced means that the policy cannot decide yet.
+	IsUnsynced bool
+	// Denied are sentences about the addresses that the policy denies, each once.
+	Denied []string
+	// Ready has the addresses that stay in slices, and whether each is ready; ReadyCount is how many are.
+	Ready      map[endpoints.Key]bool
+	ReadyCount int32
+	// Fitness has the addresses of slices that must go.
+	Fitness Fitness
+}
+
+// Suspend returns what stays of the addresses of the slices (held). The recorded ones, of spec and status, are reported for
+// as long as they are denied, also after they were removed. A fault that made addresses not ready is undone: those that are
+// healthy in the status are ready again.
+func Suspend(es *networkingv1.ExternalService, held, recorded []endpoints.Held) Suspension {
+	s := Suspension{Ready: map[endpoints.Key]bool{}, Fitness: Fitness{byKey: map[endpoints.Key]bool{}}}
+	isBlackHole := es.Status.Fault.Lasts() && es.Status.Fault.Type == networkingv1.FaultBlackHole
+	for i := range held {
+		h := &held[i]
+		if !s.allows(h) {
+			s.Fitness.byKey[h.Key()] = false
+			continue
+		}
+		isReady := h.IsReady || isBlackHole && wasHealthy(es, h.IP)
+		if s.Ready[h.Key()] = isReady; isReady {
+			s.ReadyCount++
+		}
+	}
+	for i := range recorded {
+		s.allows(&recorded[i])
+	}
+	return s
+}
+
+// allows reports whether the policy allows an address, and records why not.
+func (s *Suspension) allows(h *endpoints.Held) bool {
+	switch {
+	case h.Verdict.Allowed:
+		return true
+	case !h.IP.IsValid():
+	case h.Verdict.Reason == egress.ReasonUnsynced:
+		s.IsUnsynced = true
+	default:
+		if text := fmt.Sprintf("%s %s (%s)", h.IP, h.Verdict.Detail, h.Verdict.Reason); !slices.Contains(s.Denied, text) {
+			s.Denied = append(s.Denied, text)
+		}
+	}
+	return false
+}
+
+// wasHealthy reports whether an address is healthy in the status.
+func wasHealthy(es *networkingv1.ExternalService, ip netip.Addr) bool {
+	return slices.ContainsFunc(es.Status.Endpoints, func(e networkingv1.EndpointStatus) bool {
+		return slices.ContainsFunc(e.Addresses, func(a networkingv1.AddressStatus) bool {
+			return a.IP == ip.String() && a.Health == networkingv1.AddressHealthy
+		})
+	})
+}

@@ -1,0 +1,147 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package publication
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
+)
+
+// RevertedFields returns the fields that others have changed since the Service was applied as it is wanted now.
+func RevertedFields(current *corev1.Service, es *networkingv1.ExternalService) []string {
+	wanted := Service(es)
+	if current.Annotations[rules.AppliedAnnotation] != wanted.Annotations[rules.AppliedAnnotation] {
+		return nil // the spec has changed
+	}
+	var fields []string
+	if current.Spec.Type != *wanted.Spec.Type {
+		fields = append(fields, "type")
+	}
+	if len(current.Spec.Selector) > 0 {
+		fields = append(fields, "selector")
+	}
+	if !PortsMatch(current, wanted) {
+		fields = append(fields, "ports")
+	}
+	return fields
+}
+
+// WasApplied reports whether the operator created a Service, whatever others have changed since.
+func WasApplied(service *corev1.Service) bool {
+	return service.Annotations[rules.AppliedAnnotation] != "" || slices.ContainsFunc(service.ManagedFields, func(m metav1.ManagedFieldsEntry) bool {
+		return m.Manager == common.FieldOwner && m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == ""
+	})
+}
+
+// Service returns the Service without the mark of its owner. It has no selector, since its EndpointSlices are ours, and
+// both address families where the cluster has them.
+func Service(es *networkingv1.ExternalService) *corev1ac.ServiceApplyConfiguration {
+	spec := corev1ac.ServiceSpec().
+		WithType(corev1.ServiceTypeClusterIP).
+		WithIPFamilyPolicy(corev1.IPFamilyPolicyPreferDualStack)
+	if IsHeadless(es) {
+		spec.WithClusterIP(corev1.ClusterIPNone)
+	}
+	for _, p := range es.Spec.Ports {
+		port := corev1ac.ServicePort().WithName(p.Name).WithPort(p.Port).
+			WithProtocol(*p.Protocol).
+			WithTargetPort(intstr.FromInt32(ptr.Deref(p.TargetPort, p.Port)))
+		if p.AppProtocol != "" {
+			port.WithAppProtocol(p.AppProtocol)
+		}
+		spec.WithPorts(port)
+	}
+	service := corev1ac.Service(es.Name, es.Namespace).WithLabels(serviceLabels(es)).WithSpec(spec)
+	return service.WithAnnotations(map[string]string{rules.AppliedAnnotation: digest(service)})
+}
+
+// digest identifies what is applied. Where it differs from the one on the Service, a field that was wanted before
+// may not be any more, such as a label, and only applying removes it.
+func digest(service *corev1ac.ServiceApplyConfiguration) string {
+	hash := fnv.New64a()
+	encoder := json.NewEncoder(hash)
+	if err := encoder.Encode(service); err != nil { // plain data: it cannot fail
+		return ""
+	}
+	return fmt.Sprintf("%016x", hash.Sum64())
+}
+
+func serviceLabels(es *networkingv1.ExternalService) map[string]string {
+	labels := map[string]string{}
+	for key, value := range es.Spec.Service.Labels {
+		labels[key] = string(value)
+	}
+	labels[common.ManagedByLabel] = common.ManagedBy
+	return labels
+}
+
+// IsHeadless reports whether the Service has no address of its own.
+func IsHeadless(es *networkingv1.ExternalService) bool {
+	return *es.Spec.Service.Type == networkingv1.ServiceHeadless
+}
+
+// ServiceMatches reports whether applying would change nothing. Labels and annotations of others may stay.
+func ServiceMatches(current *corev1.Service, es *networkingv1.ExternalService) bool {
+	wanted := Service(es)
+	return !metav1.IsControlledBy(current, es) && current.Annotations[rules.OwnerAnnotation] == string(es.UID) &&
+		containsAll(current.Labels, wanted.Labels) && containsAll(current.Annotations, wanted.Annotations) &&
+		current.Spec.Type == *wanted.Spec.Type && len(current.Spec.Selector) == 0 && PortsMatch(current, wanted)
+}
+
+// PortsMatch reports whether the ports of a Service are those that are wanted.
+func PortsMatch(current *corev1.Service, wanted *corev1ac.ServiceApplyConfiguration) bool {
+	if len(current.Spec.Ports) != len(wanted.Spec.Ports) {
+		return false
+	}
+	for i, p := range wanted.Spec.Ports {
+		c := current.Spec.Ports[i]
+		if c.Name != *p.Name || c.Port != *p.Port || c.Protocol != *p.Protocol || c.TargetPort != *p.TargetPort ||
+			ptr.Deref(c.AppProtocol, "") != ptr.Deref(p.AppProtocol, "") {
+			return false
+		}
+	}
+	return true
+}
+
+// ForeignFields returns the fields of our Service that others have set and the ExternalService has not. They stay,
+// and are reported: externalIPs intercept traffic (CVE-2020-8554), and the others change where it goes.
+func ForeignFields(service *corev1.Service) []string {
+	var all []string
+	for name, set := range map[string]bool{
+		"externalIPs":              len(service.Spec.ExternalIPs) > 0,
+		"sessionAffinity":          service.Spec.SessionAffinity != "" && service.Spec.SessionAffinity != corev1.ServiceAffinityNone,
+		"internalTrafficPolicy":    ptr.Deref(service.Spec.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster) != corev1.ServiceInternalTrafficPolicyCluster,
+		"publishNotReadyAddresses": service.Spec.PublishNotReadyAddresses,
+		"trafficDistribution":      ptr.Deref(service.Spec.TrafficDistribution, "") != "",
+		"ipFamilyPolicy":           ptr.Deref(service.Spec.IPFamilyPolicy, corev1.IPFamilyPolicyPreferDualStack) != corev1.IPFamilyPolicyPreferDualStack,
+	} {
+		if set {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// containsAll reports whether have has every wanted entry.
+func containsAll(have, wanted map[string]string) bool {
+	for key, value := range wanted {
+		if got, ok := have[key]; !ok || got != value {
+			return false
+		}
+	}
+	return true
+}
