@@ -246,3 +246,21 @@ func faultWords(f *networkingv1.FaultStatus) string {
 	}
 	return "no address is published as ready"
 }
+
+// setDenied sets what the policy denies.
+func (u *statusUpdate) setDenied(s *failover.Suspension) {
+	if len(s.Denied) == 0 {
+		return
+	}
+	u.setStalled(networkingv1.ReasonPolicyDenied,
+		events.Summarize(s.Denied)+": not published, although nothing else is changed now; take it out of the spec, or have the egress policy allow it")
+	if counts := u.status.Addresses; counts != nil {
+		counts.Published = s.ReadyCount
+	}
+}
+
+// hasReadyReason reports whether Ready has a reason.
+func (u *statusUpdate) hasReadyReason(reason string) bool {
+	ready := meta.FindStatusCondition(u.status.Conditions, networkingv1.ConditionReady)
+	return ready != nil && ready.Reason == reason
+}

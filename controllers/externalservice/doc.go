@@ -7,19 +7,20 @@
 //
 // # Steps of a reconcile
 //
-//  1. reconcile.go has the steps in order, and publication.go what each does; suspended_shell.go replaces them for an
-//     object that is suspended or not valid, and finalizer.go for one that is being deleted.
-//  2. state.go has the object state, which this process keeps between reconciles.
-//  3. observe.go sets what is looked up and checked. The package endpoints returns the addresses, each with the decision
-//     of the egress policy and its health, and what an earlier process has left in slices and status.
-//  4. The package failover decides, without side effects, which addresses are published, and which of them are ready. The
-//     package publication packs them into slices, moving as few as it can, and has the Service.
-//  5. slicewriter.go takes traffic off the addresses that must not have it.
-//  6. service.go creates or updates the Service, and selector.go removes what Kubernetes made of a selector that others
+//  1. reconcile.go has the steps in order, each on its own: the error of one stops no other. finalizer.go has those of an
+//     object that is being deleted.
+//  2. observe.go reads the world into values, and sets what is looked up and checked; cabundle.go reads the certificates
+//     that a check trusts, and dependants.go what a fault would disrupt. state.go has what this process keeps between
+//     reconciles. The package endpoints returns the addresses, each with the decision of the egress policy and its health,
+//     and what an earlier process has left in slices and status.
+//  3. The package failover decides, without side effects, which addresses are published, and which of them are ready. The
+//     package publication packs them into slices, moving as few as it can, and has the Service that is wanted.
+//  4. act.go takes traffic off the addresses that must not have it.
+//  5. service.go creates or updates the Service, and selector.go removes what Kubernetes made of a selector that others
 //     put on it.
-//  7. slicewriter.go writes the other slices that differ.
-//  8. status.go and conditions.go make the status, which is written where a fact has changed, refusals.go what the API
-//     server refused in it, and events.go the events of that change.
+//  6. act.go writes the other slices that differ.
+//  7. record.go writes the status where a fact has changed, with what the API server refused. status.go and conditions.go
+//     make it; events.go has the events of a change, and metrics.go the metrics.
 //
 // controller.go has the options and watches. Lookups and checks run on their own, in the package resolution and in
 // internal/probe, and enqueue the object when their results change.

@@ -5,26 +5,27 @@ package externalservice
 
 import (
 	"context"
-	"crypto/x509"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
 	"github.com/fairlead-dev/fairlead/internal/probe"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
 // observe sets what is looked up and checked for an object, and returns what is known of it.
@@ -91,7 +92,7 @@ func (r *Reconciler) observeEndpoints(ctx context.Context, es *networkingv1.Exte
 }
 
 // inheritsSuspicion reports whether an earlier process suspected itself, and this one has not checked any
-// Address of the object yet: it has had no time to find that, say, no nameserver replies.
+// address of the object yet: it has had no time to find that, say, no nameserver replies.
 func inheritsSuspicion(es *networkingv1.ExternalService, all []endpoints.Endpoint) bool {
 	healthy := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionHealthy)
 	if healthy == nil || healthy.Reason != networkingv1.ReasonProbesInconclusive {
@@ -178,119 +179,89 @@ func checkOf(h *networkingv1.HealthCheck, roots []byte) probe.Check {
 	return check
 }
 
-// caSecretOf returns the name of the Secret whose certificates the check trusts, or "".
-func caSecretOf(h *networkingv1.HealthCheck) string {
-	if h.TLS == nil || *h.TLS.InsecureSkipVerify {
-		return ""
-	}
-	return h.TLS.CASecretName
+// foundService is the Service that has the name of an object.
+type foundService struct {
+	// service is nil where there is none, or where none is looked for since most likely there is none (assumed).
+	service *corev1.Service
+	assumed bool
+	// ours means that its EndpointSlices are ours. One that is to be adopted (adopt) may not be ours yet.
+	ours, adopt bool
 }
 
-const (
-	// caKey is the key of a Secret with certificates.
-	caKey = "ca.crt"
-	// caMaxAge is after how long a Secret in use is read again, plus up to a fifth of it at random. Secrets
-	// are read and not watched: the operator may get those that it was granted, and may not list any.
-	caMaxAge = time.Minute
-	// caRetry is the same after a failure.
-	caRetry = 15 * time.Second
-	// caReadTimeout bounds one read.
-	caReadTimeout = 5 * time.Second
-	// maxBundles limits how many are kept, and maxBundleSize the bytes of each.
-	maxBundles    = 2048
-	maxBundleSize = 256 << 10
-)
-
-// caBundles are the certificates of Secrets that health checks trust.
-type caBundles struct {
-	reader client.Reader
-	now    func() time.Time
-
-	mu      sync.Mutex
-	bundles map[types.NamespacedName]*caBundle
-}
-
-// caBundle is the content of one Secret.
-type caBundle struct {
-	// roots are kept while the Secret cannot be read, and dropped where its content is not valid: then there is
-	// nothing to check against.
-	roots []byte
-	// problem is the rest of a sentence that begins with the Secret, or empty.
-	problem string
-	// denied means that the API server said that the Secret does not exist, or may not be read. It takes two reads for
-	// the roots to be dropped for that: a load balancer may have sent one of them elsewhere.
-	denied bool
-	due    time.Time
-	used   time.Time
-}
-
-// get returns the bundle of a Secret, which is read if that is due.
-func (b *caBundles) get(ctx context.Context, secret types.NamespacedName) caBundle {
-	now := b.now()
-	b.mu.Lock()
-	known, ok := b.bundles[secret]
-	if ok {
-		known.used = now
-		if now.Before(known.due) {
-			defer b.mu.Unlock()
-			return *known
-		}
-	}
-	b.mu.Unlock()
-
-	read := b.read(ctx, secret)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	before, ok := b.bundles[secret]
-	if ok && (read.roots == nil && read.problem == "" || read.denied && !before.denied && before.roots != nil) {
-		read.roots, read.problem = before.roots, before.problem
-	} else if read.roots == nil && read.problem == "" {
-		read.problem = "cannot be read"
-	}
-	read.used = now
-	if b.bundles == nil {
-		b.bundles = map[types.NamespacedName]*caBundle{}
-	}
-	b.bundles[secret] = &read
-	b.evict(now)
-	return read
-}
-
-// read reads the Secret. Neither roots nor a problem means that the API server did not respond to that.
-func (b *caBundles) read(ctx context.Context, secret types.NamespacedName) caBundle {
-	ctx, cancel := context.WithTimeout(ctx, caReadTimeout)
-	defer cancel()
-	var object corev1.Secret
-	err := b.reader.Get(ctx, secret, &object)
-	after := func(wait time.Duration) time.Time {
-		return b.now().Add(wait + time.Duration(rand.Int64N(int64(wait/5)))) //nolint:gosec // Jitter is no secret.
-	}
-	pem := object.Data[caKey]
+// findService reads the Service of an object. The error is errForeignService where another owner's has its name.
+func (r *Reconciler) findService(ctx context.Context, es *networkingv1.ExternalService) (foundService, error) {
+	current := &corev1.Service{}
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(es), current)
 	switch {
-	case apistatus.IsAbsent(err, corev1.Resource("secrets"), secret.Name):
-		return caBundle{denied: true, problem: "does not exist", due: after(caRetry)}
-	case apierrors.IsForbidden(err):
-		return caBundle{denied: true, problem: "may not be read: grant the operator's service account get on it", due: after(caRetry)}
-	case err != nil:
-		return caBundle{due: after(caRetry)}
-	case len(pem) == 0:
-		return caBundle{problem: "has no " + caKey, due: after(caRetry)}
-	case len(pem) > maxBundleSize:
-		return caBundle{problem: fmt.Sprintf("has a %s of more than %d KiB", caKey, maxBundleSize>>10), due: after(caRetry)}
-	case !x509.NewCertPool().AppendCertsFromPEM(pem):
-		return caBundle{problem: "has a " + caKey + " without a certificate", due: after(caRetry)}
+	case err == nil && rules.BelongsTo(current, es):
+		return foundService{service: current, ours: true}, nil
+	case apierrors.IsNotFound(err) && es.Status.ObservedGeneration <= 0 && !r.states.has(client.ObjectKeyFromObject(es), es.UID):
+		return foundService{assumed: true}, nil
 	}
-	return caBundle{roots: pem, due: after(caMaxAge)}
+	// The cache has only Services with our label, and without their field managers.
+	live := &corev1.Service{}
+	err = r.Live.Get(ctx, client.ObjectKeyFromObject(es), live)
+	switch {
+	case apistatus.IsAbsent(err, corev1.Resource("services"), es.Name):
+		return foundService{}, nil
+	case err != nil:
+		return foundService{}, fmt.Errorf("read Service: %w", err)
+	case rules.BelongsTo(live, es):
+		return foundService{service: live, ours: true}, nil
+	}
+	return r.findOrphan(ctx, es, live)
 }
 
-// evict drops bundles that were not used lately, and any where there are too many.
-func (b *caBundles) evict(now time.Time) {
-	if len(b.bundles) <= maxBundles/2 {
-		return
+// findOrphan returns a Service that is to be made ours, or errForeignService. There are three cases: this object created it
+// and the marks of that were removed; an earlier object that is no more did not orphan it; or it did, and this one requests
+// it. A user without a right to Services may have one to the status, so that the Service itself or a slice must show who
+// created it.
+func (r *Reconciler) findOrphan(ctx context.Context, es *networkingv1.ExternalService, live *corev1.Service) (foundService, error) {
+	if metav1.GetControllerOf(live) != nil || !live.DeletionTimestamp.IsZero() {
+		return foundService{}, errForeignService
 	}
-	for secret, known := range b.bundles {
-		if now.Sub(known.used) > 2*caMaxAge || len(b.bundles) > maxBundles {
-			delete(b.bundles, secret)
+	lost := false
+	if ref := es.Status.ServiceRef; ref != nil && ref.UID == live.UID {
+		current, err := r.currentSlices(ctx, es.Namespace, es.Name)
+		if err != nil {
+			return foundService{}, err
+		}
+		lost = publication.WasApplied(live) || slices.ContainsFunc(current, func(s *discoveryv1.EndpointSlice) bool { return metav1.IsControlledBy(s, live) })
+	}
+	switch orphan := rules.IsOrphan(live); {
+	case lost, rules.IsAbandoned(live, es), orphan && rules.Adopts(es):
+	case orphan:
+		return foundService{}, errOrphanedService
+	default:
+		return foundService{}, errForeignService
+	}
+	return foundService{service: live, ours: lost, adopt: true}, nil
+}
+
+// currentSlices returns our EndpointSlices of a Service, as slicesOf does.
+func (r *Reconciler) currentSlices(ctx context.Context, namespace, service string) ([]*discoveryv1.EndpointSlice, error) {
+	current, _, err := r.slicesOf(ctx, namespace, service)
+	return current, err
+}
+
+// slicesOf returns our EndpointSlices of a Service, and the names of those of others that have endpoints, in order. The
+// slices are the cache's own and must not be changed. The API server stores no endpoint without an address.
+func (r *Reconciler) slicesOf(ctx context.Context, namespace, service string) (current []*discoveryv1.EndpointSlice, foreign []string, err error) {
+	var list discoveryv1.EndpointSliceList
+	err = r.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{byService: service}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list EndpointSlices: %w", err)
+	}
+	current = make([]*discoveryv1.EndpointSlice, 0, len(list.Items))
+	for i := range list.Items {
+		slice := &list.Items[i]
+		switch {
+		case slice.Labels[discoveryv1.LabelManagedBy] == common.ManagedBy:
+			current = append(current, slice)
+		case len(slice.Endpoints) > 0:
+			foreign = append(foreign, slice.Name)
 		}
 	}
+	slices.Sort(foreign)
+	return current, foreign, nil
 }

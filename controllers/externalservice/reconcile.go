@@ -7,18 +7,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
-	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
@@ -90,7 +95,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // publish reconciles an object that is not being deleted. Its steps are in the order of their urgency: what takes traffic
 // off an address or ends a fault, what is added, and the status, which has the words of each that the API server refused.
-// None waits for the success of another, except that slices need a Service.
+// Each is on its own: its errors are collected, and stop no other, except that slices need a Service that is ours.
 func (r *Reconciler) publish(ctx context.Context, es *networkingv1.ExternalService) (reconcile.Result, error) {
 	update := newStatusUpdate(es, r.Now())
 	rules.Default(es)
@@ -104,20 +109,13 @@ func (r *Reconciler) publish(ctx context.Context, es *networkingv1.ExternalServi
 	if err != nil {
 		return r.conflictResult(ctx, es, update, err)
 	}
-	hold, due := p.decide(ctx)
-	if !hold {
-		p.withdraw(ctx)
-	}
+	p.decide(ctx)
+	p.withdraw(ctx)
 	if err := p.protect(ctx); err != nil {
 		return r.conflictResult(ctx, es, update, err)
 	}
 	p.selectedDue = p.removeSelected(ctx)
-	if hold {
-		return p.hold(ctx, controller.Earliest(due, p.selectedDue))
-	}
-	if due := p.postponeUntil(); p.now.Before(due) {
-		return p.hold(ctx, controller.Earliest(due, p.selectedDue))
-	}
+	p.postpone()
 	p.extend(ctx)
 	return p.report(ctx)
 }
@@ -137,15 +135,231 @@ func (r *Reconciler) conflictResult(
 	return reconcile.Result{}, err
 }
 
-// apply applies an object as our field owner.
-func (r *Reconciler) apply(ctx context.Context, object runtime.ApplyConfiguration) error {
-	return r.Client.Apply(ctx, object, client.FieldOwner(common.FieldOwner), client.ForceOwnership)
-}
-
 // forget stops lookups and checks of an object, and drops its state and metrics.
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Resolution.Forget(key)
 	r.Probes.Forget(key)
 	r.states.drop(key)
 	r.metrics.drop(key)
+}
+
+// reconciliation is one reconcile of an object that is published: what is known, what is decided, and which writes failed.
+type reconciliation struct {
+	*Reconciler
+	es     *networkingv1.ExternalService
+	state  *objectState
+	update *statusUpdate
+	now    time.Time
+	found  foundService
+	// service is the one that the slices belong to, or nil. unread means that it could not be read, and is known by the
+	// status.
+	service *corev1.Service
+	unread  bool
+	current []*discoveryv1.EndpointSlice
+	// foreign are the names of EndpointSlices of others.
+	foreign []string
+	// input is what is known for a decision.
+	input   failover.Input
+	decided failover.Decision
+	// shown is what slices show of the decision, and wanted are the slices that it needs.
+	shown    failover.Choice
+	wanted   []publication.Slice
+	writer   *sliceWriter
+	refusals refusals
+	// selectedDue is when to look again for what was made of a selector.
+	selectedDue time.Time
+}
+
+// newReconciliation reads what there is. A Service that cannot be read is the one of the status as far as its slices say so.
+func (r *Reconciler) newReconciliation(ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate) (*reconciliation, error) {
+	key := client.ObjectKeyFromObject(es)
+	p := &reconciliation{Reconciler: r, es: es, update: update, now: r.Now()}
+	var err error
+	if p.found, err = r.findService(ctx, es); errors.Is(err, errForeignService) {
+		return nil, err
+	}
+	p.refusals.add(err)
+	p.unread = err != nil
+	switch ref := es.Status.ServiceRef; {
+	case p.found.ours:
+		p.service = p.found.service
+	case p.unread && ref != nil:
+		p.service = &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: es.Namespace, Name: es.Name, UID: ref.UID}}
+	}
+	if p.current, p.foreign, err = r.slicesOf(ctx, es.Namespace, es.Name); err != nil {
+		return nil, err
+	}
+	var isNew bool
+	if p.state, isNew = r.states.get(key, es.UID, p.now); isNew { // also where another object has taken the name
+		r.Resolution.Forget(key)
+		r.Probes.Forget(key)
+	}
+	if p.found.ours {
+		p.state.families = endpoints.FamiliesOf(p.service)
+	}
+	return p, nil
+}
+
+// decide observes the addresses and decides which to publish.
+func (p *reconciliation) decide(ctx context.Context) {
+	p.input = p.observe(ctx, p.es, p.current, p.state)
+	switch {
+	case p.state.cacheStale(p.current, p.now):
+		p.hold(p.now.Add(controller.StaleRetry))
+		return
+	case failover.ConcernsFault(p.es) && p.states.statusCacheStale(p.es, p.now):
+		p.refusals.add(controller.ErrStale)
+		p.hold(time.Time{})
+		return
+	}
+	if p.decided = p.state.failover.Decide(&p.input); p.decided.IsHeld {
+		return
+	}
+	if err := p.confirmFault(ctx); err != nil {
+		p.refusals.add(err)
+		p.hold(time.Time{})
+		return
+	}
+	p.shown = p.decided.Shown
+	p.wanted = publication.Pack(p.es.Name, p.current, p.shown.Wanted())
+	if p.input.Observed.IsIncomplete && p.isPublished() { // until the lookup ends there is nothing to tell
+		p.hold(p.shown.RequeueAt)
+	}
+}
+
+// hold has slices and status stay as they are until then. Zero means until something is enqueued.
+func (p *reconciliation) hold(until time.Time) { p.decided.IsHeld, p.decided.RequeueAt = true, until }
+
+// confirmFault reads a fault that takes effect from the API server, once: another process may have ended it.
+func (p *reconciliation) confirmFault(ctx context.Context) error {
+	requested := p.es.Annotations[networkingv1.InjectFaultAnnotation]
+	if !p.decided.Fault.IsInEffect || p.state.confirmedFault == requested {
+		return nil
+	}
+	if err := controller.ConfirmStored(ctx, p.Live, p.es, &networkingv1.ExternalService{}); err != nil {
+		return err
+	}
+	p.state.confirmedFault = requested
+	return nil
+}
+
+// isPublished reports whether the spec is published as far as it is known.
+func (p *reconciliation) isPublished() bool {
+	return p.es.Status.ObservedGeneration == p.es.Generation && p.service != nil && publication.AreCurrent(p.service, p.current, p.wanted)
+}
+
+// withdraw takes traffic off addresses, whatever becomes of the Service and of what is added.
+func (p *reconciliation) withdraw(ctx context.Context) {
+	if p.decided.IsHeld {
+		return
+	}
+	p.writer = p.newSliceWriter(p.service, p.current, p.decided.Fitness(p.input.Observed.Endpoints), p.state, &p.refusals)
+	if p.service != nil {
+		p.writer.withdraw(ctx, p.wanted)
+	}
+}
+
+// protect has the finalizer and the Service in place. The error is errForeignService or errReplacing.
+func (p *reconciliation) protect(ctx context.Context) error {
+	p.refusals.add(p.addFinalizer(ctx, p.es))
+	if p.unread {
+		return nil
+	}
+	service, err := p.ensureService(ctx, p.es, p.found)
+	switch {
+	case errors.Is(err, errForeignService), errors.Is(err, errReplacing):
+		return err
+	case err != nil:
+		p.refusals.add(err)
+		return nil
+	}
+	p.service, p.state.clusterIP = service, service.Spec.ClusterIP
+	return nil
+}
+
+// postpone holds slices and status where they change all the time.
+func (p *reconciliation) postpone() {
+	if p.decided.IsHeld || p.service == nil || p.state.refused > 0 || p.refusals.any() {
+		return
+	}
+	if due := p.state.failover.PostponeUntil(&p.input, &p.decided); p.now.Before(due) && !publication.AreCurrent(p.service, p.current, p.wanted) {
+		p.hold(due)
+	}
+}
+
+// extend writes the slices that are left, and stores what has become of all writes of slices. A decision that slices do
+// not show was not made: the one before is in force as far as they show it.
+func (p *reconciliation) extend(ctx context.Context) {
+	if p.decided.IsHeld {
+		return
+	}
+	w, mayExtend := p.writer, p.mayExtend()
+	if mayExtend {
+		w.service = p.service
+		w.extend(ctx, p.wanted)
+	}
+	if w.wrote {
+		p.state.failover.SliceWrites.Count(p.now)
+	}
+	if mayExtend && !w.failed {
+		p.state.failover.Record(&p.input, &p.decided.Actual)
+		return
+	}
+	p.shown = p.state.failover.InForce(&p.input, &p.shown, endpoints.PublishedIn(maps.Values(w.held)))
+}
+
+// mayExtend reports whether slices may be written as the spec wants them. A Service that could not be changed, and has a
+// port by a name that the spec has no more, would lose its endpoints.
+func (p *reconciliation) mayExtend() bool {
+	if p.service == nil || p.unread {
+		return false
+	}
+	return !slices.ContainsFunc(p.service.Spec.Ports, func(is corev1.ServicePort) bool {
+		return !slices.ContainsFunc(p.es.Spec.Ports, func(wanted networkingv1.ServicePort) bool { return wanted.Name == is.Name })
+	})
+}
+
+// reconcileSuspended leaves an object as it is, except for addresses that the egress policy denies: neither
+// suspend nor a stored spec that is not valid is a way around the policy. setReason sets which of both it is.
+func (r *Reconciler) reconcileSuspended(ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate, setReason func()) (reconcile.Result, error) {
+	state := r.stopChecks(es)
+	current, err := r.currentSlices(ctx, es.Namespace, es.Name)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if state.cacheStale(current, r.Now()) {
+		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil
+	}
+	suspension := failover.Suspend(es, endpoints.HeldIn(es, current, r.Policy, true), endpoints.RecordedIn(es, r.Policy))
+	if suspension.IsUnsynced {
+		setReason()
+		return reconcile.Result{RequeueAfter: failover.UnsyncedRetry}, r.writeStatus(ctx, es, update)
+	}
+	var refused refusals
+	r.removeDenied(ctx, es, current, &suspension, state, &refused)
+	if refused.stale || refused.terminating {
+		return controller.ResultOf(controller.ErrStale)
+	}
+	if len(suspension.Denied) > 0 || update.hasReadyReason(networkingv1.ReasonPolicyDenied) {
+		update.status.PublishedSpec = "" // not all of it
+	}
+	setReason()
+	update.setFaultWhileSuspended(es.Annotations[networkingv1.InjectFaultAnnotation], r.Now())
+	update.setDenied(&suspension)
+	if len(refused.errs) > 0 {
+		update.setRefused(&refused)
+		return reconcile.Result{RequeueAfter: maxRefusalRetry}, r.writeStatus(ctx, es, update)
+	}
+	return reconcile.Result{}, r.writeStatus(ctx, es, update)
+}
+
+// stopChecks stops lookups and checks of an object, and keeps its state: verdicts of the policy may change.
+func (r *Reconciler) stopChecks(es *networkingv1.ExternalService) *objectState {
+	key, now := client.ObjectKeyFromObject(es), r.Now()
+	r.Resolution.Forget(key)
+	r.Probes.Forget(key)
+	r.metrics.drop(key)
+	m, _ := r.states.get(key, es.UID, now)
+	*m = objectState{uid: es.UID, failover: failover.State{FirstSeen: now}, sliceWrites: m.sliceWrites, statusWrite: m.statusWrite}
+	return m
 }

@@ -196,6 +196,9 @@ func TestAnAddressThatFailsIsTakenOffAlthoughTheServiceCannotBeRead(t *testing.T
 	s.reconcileOnce()
 	s.wantPublished("")
 	s.wantCondition("Ready", "False WriteRefused")
+	if active := ptr.Deref(s.object().Status.ActivePriority, -1); active != 0 {
+		t.Errorf("priority %d is active, of which nothing is published", active)
+	}
 	s.Live = live
 	s.settle()
 	s.wantPublished("198.51.100.1+")

@@ -10,12 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,7 +23,6 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
-	"github.com/fairlead-dev/fairlead/internal/apistatus"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
@@ -39,65 +36,6 @@ var (
 	errOrphanedService = fmt.Errorf("%w: an earlier ExternalService has orphaned it", errForeignService)
 	errReplacing       = errors.New("the Service is being replaced")
 )
-
-// foundService is the Service that has the name of an object.
-type foundService struct {
-	// service is nil where there is none, or where none is looked for since most likely there is none (assumed).
-	service *corev1.Service
-	assumed bool
-	// ours means that its EndpointSlices are ours. One that is to be adopted (adopt) may not be ours yet.
-	ours, adopt bool
-}
-
-// findService reads the Service of an object. The error is errForeignService where another owner's has its name.
-func (r *Reconciler) findService(ctx context.Context, es *networkingv1.ExternalService) (foundService, error) {
-	current := &corev1.Service{}
-	err := r.Client.Get(ctx, client.ObjectKeyFromObject(es), current)
-	switch {
-	case err == nil && rules.BelongsTo(current, es):
-		return foundService{service: current, ours: true}, nil
-	case apierrors.IsNotFound(err) && es.Status.ObservedGeneration <= 0 && !r.states.has(client.ObjectKeyFromObject(es), es.UID):
-		return foundService{assumed: true}, nil
-	}
-	// The cache has only Services with our label, and without their field managers.
-	live := &corev1.Service{}
-	err = r.Live.Get(ctx, client.ObjectKeyFromObject(es), live)
-	switch {
-	case apistatus.IsAbsent(err, corev1.Resource("services"), es.Name):
-		return foundService{}, nil
-	case err != nil:
-		return foundService{}, fmt.Errorf("read Service: %w", err)
-	case rules.BelongsTo(live, es):
-		return foundService{service: live, ours: true}, nil
-	}
-	return r.findOrphan(ctx, es, live)
-}
-
-// findOrphan returns a Service that is to be made ours, or errForeignService. There are three cases: this object created it
-// and the marks of that were removed; an earlier object that is no more did not orphan it; or it did, and this one requests
-// it. A user without a right to Services may have one to the status, so that the Service itself or a slice must show who
-// created it.
-func (r *Reconciler) findOrphan(ctx context.Context, es *networkingv1.ExternalService, live *corev1.Service) (foundService, error) {
-	if metav1.GetControllerOf(live) != nil || !live.DeletionTimestamp.IsZero() {
-		return foundService{}, errForeignService
-	}
-	lost := false
-	if ref := es.Status.ServiceRef; ref != nil && ref.UID == live.UID {
-		current, err := r.currentSlices(ctx, es.Namespace, es.Name)
-		if err != nil {
-			return foundService{}, err
-		}
-		lost = publication.WasApplied(live) || slices.ContainsFunc(current, func(s *discoveryv1.EndpointSlice) bool { return metav1.IsControlledBy(s, live) })
-	}
-	switch orphan := rules.IsOrphan(live); {
-	case lost, rules.IsAbandoned(live, es), orphan && rules.Adopts(es):
-	case orphan:
-		return foundService{}, errOrphanedService
-	default:
-		return foundService{}, errForeignService
-	}
-	return foundService{service: live, ours: lost, adopt: true}, nil
-}
 
 // ensureService creates or updates the Service and returns it. The error is errReplacing where ours is deleted first,
 // since clusterIP is immutable.

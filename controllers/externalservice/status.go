@@ -5,7 +5,6 @@ package externalservice
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,18 +13,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
-	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
@@ -206,53 +201,6 @@ func (u *statusUpdate) keepCondition(kind string) {
 	}
 }
 
-// writeStatus writes a status that differs in more than times, and records events of what has changed. An event tells the
-// first of refusals in a row: the status cannot.
-func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate) error {
-	if r.states.statusCacheStale(es, r.Now()) {
-		return controller.ErrStale
-	}
-	if sameFacts(&es.Status, &update.status) {
-		r.states.setRefusedStatus(es, controller.RefusedStatus{})
-		return nil
-	}
-	updated := es.DeepCopy()
-	updated.Status = update.status
-	err := r.Client.Status().Patch(ctx, updated, client.MergeFromWithOptions(es, client.MergeFromWithOptimisticLock{}))
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
-		err = fmt.Errorf("write status: %w", err)
-	}
-	refused := r.states.refusedStatus(es)
-	err = refused.Check(ctx, err, es, r.Events, r.Now(), actionPublish)
-	if r.states.setRefusedStatus(es, refused); err != nil {
-		return err
-	}
-	r.states.recordStatusWrite(updated, r.Now())
-	r.recordEvents(es, transitions(&es.Status, &update.status))
-	return nil
-}
-
-// sameFacts reports whether two statuses are equal except for the times of lookups and checks. These are written
-// when something else changes.
-func sameFacts(a, b *networkingv1.ExternalServiceStatus) bool {
-	if !slices.EqualFunc(a.Endpoints, b.Endpoints, sameEndpoint) {
-		return false
-	}
-	x, y := *a, *b
-	x.Endpoints, y.Endpoints = nil, nil
-	return apiequality.Semantic.DeepEqual(&x, &y)
-}
-
-func sameEndpoint(a, b networkingv1.EndpointStatus) bool {
-	return a.Name == b.Name && a.DNSName == b.DNSName && a.Reason == b.Reason &&
-		slices.EqualFunc(a.Addresses, b.Addresses, func(x, y networkingv1.AddressStatus) bool {
-			return x.IP == y.IP && x.Port == y.Port && x.Health == y.Health && x.Reason == y.Reason && x.Since.Equal(y.Since)
-		})
-}
-
 // maxStatusAddresses limits the addresses of an endpoint in the status, as the API does.
 const maxStatusAddresses = 100
 
@@ -319,21 +267,4 @@ func sameAddress(was *networkingv1.EndpointStatus, is *networkingv1.AddressStatu
 		}
 	}
 	return nil
-}
-
-// onlyTextDiffers reports whether two statuses are the same to a client that waits for a condition: they
-// differ in messages, counts and single addresses only. Such changes are damped.
-func onlyTextDiffers(a, b *networkingv1.ExternalServiceStatus) bool {
-	if a.ObservedGeneration != b.ObservedGeneration || a.ClusterIP != b.ClusterIP || a.LastHandledFailback != b.LastHandledFailback ||
-		!ptr.Equal(a.ActivePriority, b.ActivePriority) || !ptr.Equal(a.ServiceRef, b.ServiceRef) ||
-		!apiequality.Semantic.DeepEqual(a.Fault, b.Fault) || len(a.Conditions) != len(b.Conditions) {
-		return false
-	}
-	for i := range a.Conditions {
-		is, was := &b.Conditions[i], meta.FindStatusCondition(a.Conditions, b.Conditions[i].Type)
-		if was == nil || was.Status != is.Status || was.Reason != is.Reason {
-			return false
-		}
-	}
-	return true
 }

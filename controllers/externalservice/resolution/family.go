@@ -79,51 +79,73 @@ func (f *family) applyAddresses(p dns.FamilyAnswer, s settings, interval time.Du
 	found := sorted(p.Addresses)
 	f.surplus = max(0, len(found)-maxAddresses)
 	hold, window := 2*interval+interval/4, returnWindow*interval
-	fresh := make([]seenAddress, 0, len(f.addresses)+len(p.Addresses))
-	back := false
-	rest := f.addresses
-	for _, address := range found[:min(len(found), maxAddresses)] {
-		for len(rest) > 0 && rest[0].address.Compare(address) < 0 {
-			fresh, rest = append(fresh, rest[0].missing(hold)), rest[1:]
+	known := f.merge(found[:min(len(found), maxAddresses)], hold, now)
+	rotation, pool := returnsOf(len(found), len(known))
+	r := retention{
+		now: now, rotates: f.returned(rotation, window, now), isPool: f.returned(pool, window, now), isLarge: len(p.Addresses) >= poolSize,
+		seedConfirmed: f.seedConfirmed, mayMiss: max(maxMissed, maxMissedRounds*f.count()/max(1, len(found))),
+	}
+	for i := range known {
+		each := &known[i]
+		switch {
+		case each.inLastAnswer:
+		case p.Partial || slices.Contains(p.Former, each.address):
+			each.inUse = each.inUse && now.Sub(each.seen) < max(s.keepFor, hold)
+		default:
+			each.inUse = each.inUse && r.keeps(each)
 		}
-		if len(rest) > 0 && rest[0].address == address {
-			f.seedConfirmed = f.seedConfirmed || rest[0].seeded
-			back = back || !rest[0].inLastAnswer
-			rest = rest[1:]
-		}
-		fresh = append(fresh, seenAddress{address: address, seen: now, keepUntil: now.Add(hold), inLastAnswer: true, inUse: true})
 	}
-	for _, each := range rest {
-		fresh = append(fresh, each.missing(hold))
-	}
-	if back {
-		copy(f.returns[1:], f.returns[:])
-		f.returns[0] = now
-	}
-	cameBack := func(times int) bool {
-		return times == 0 || !f.returns[times-1].IsZero() && now.Sub(f.returns[times-1]) <= window
-	}
-	isLarge := len(p.Addresses) >= poolSize
-	rotation, pool := returnsOf(len(found), len(fresh))
-	rotates, isPool := cameBack(rotation), cameBack(pool)
-	mayMiss := max(maxMissed, maxMissedRounds*f.count()/max(1, len(found)))
-	for i := range fresh {
-		each := &fresh[i]
-		if each.inLastAnswer {
-			continue
-		}
-		inherited := each.seeded && f.seedConfirmed
-		held := (rotates || inherited) && now.Before(each.keepUntil) ||
-			(isPool || isLarge && inherited) && each.missedAnswers <= mayMiss && (each.seeded || now.Sub(each.seen) < maxAbsence)
-		if p.Partial || slices.Contains(p.Former, each.address) {
-			held = now.Sub(each.seen) < max(s.keepFor, hold)
-		}
-		each.inUse = each.inUse && held
-	}
-	f.addresses = slices.DeleteFunc(fresh, func(each seenAddress) bool {
+	f.addresses = slices.DeleteFunc(known, func(each seenAddress) bool {
 		return !each.inUse && now.Sub(each.seen) > window
 	})
 	f.trim()
+}
+
+// merge returns the addresses that were found and those that were known, sorted, and records whether any returned.
+func (f *family) merge(found []dns.Address, hold time.Duration, now time.Time) []seenAddress {
+	all := make([]seenAddress, 0, len(f.addresses)+len(found))
+	hasReturned := false
+	rest := f.addresses
+	for _, address := range found {
+		for len(rest) > 0 && rest[0].address.Compare(address) < 0 {
+			all, rest = append(all, rest[0].missing(hold)), rest[1:]
+		}
+		if len(rest) > 0 && rest[0].address == address {
+			f.seedConfirmed = f.seedConfirmed || rest[0].seeded
+			hasReturned = hasReturned || !rest[0].inLastAnswer
+			rest = rest[1:]
+		}
+		all = append(all, seenAddress{address: address, seen: now, keepUntil: now.Add(hold), inLastAnswer: true, inUse: true})
+	}
+	for _, each := range rest {
+		all = append(all, each.missing(hold))
+	}
+	if hasReturned {
+		copy(f.returns[1:], f.returns[:])
+		f.returns[0] = now
+	}
+	return all
+}
+
+// returned reports whether addresses have returned in so many lookups within a time.
+func (f *family) returned(times int, within time.Duration, now time.Time) bool {
+	return times == 0 || !f.returns[times-1].IsZero() && now.Sub(f.returns[times-1]) <= within
+}
+
+// retention is which of the addresses that an answer lacks stay.
+type retention struct {
+	now time.Time
+	// rotates, isPool and isLarge are what the answer is taken for, and mayMiss in how many answers in a row an address of a
+	// pool may be missing.
+	rotates, isPool, isLarge bool
+	mayMiss                  int
+	seedConfirmed            bool
+}
+
+func (r *retention) keeps(a *seenAddress) bool {
+	inherited := a.seeded && r.seedConfirmed
+	return (r.rotates || inherited) && r.now.Before(a.keepUntil) ||
+		(r.isPool || r.isLarge && inherited) && a.missedAnswers <= r.mayMiss && (a.seeded || r.now.Sub(a.seen) < maxAbsence)
 }
 
 // returnsOf returns in how many lookups addresses must have returned for an answer to be one of a rotation, and for it to be

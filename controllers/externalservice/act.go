@@ -15,41 +15,45 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	discoveryv1ac "k8s.io/client-go/applyconfigurations/discovery/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fairlead-dev/fairlead/api/common"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
 // errForeignSlice does not happen by accident: the names of our slices have a digest in them.
 var errForeignSlice = errors.New("an EndpointSlice of this name exists and is not ours: delete it")
 
 // withdrawalTimeout bounds a write that takes an address out of service and puts another one into it. After that the
-// Address is taken out alone.
+// address is taken out alone.
 const withdrawalTimeout = 5 * time.Second
 
 // sliceWriter writes the EndpointSlices of one Service: first those that take traffic off an address (withdraw), then the
 // others (extend). The error of a write stops no other one.
 type sliceWriter struct {
-	*Reconciler
-	service *corev1.Service
-	state   *objectState
+	reconciler *Reconciler
+	service    *corev1.Service
+	state      *objectState
 	// held are the slices as they are, by name: those of the cache, and what was written since.
-	held  map[string]*discoveryv1.EndpointSlice
-	fit   failover.Fitness
-	wrote bool
-	// errs are the errors of writes, and extended tells that all that add something have succeeded.
-	errs     []error
-	extended bool
+	held map[string]*discoveryv1.EndpointSlice
+	fit  failover.Fitness
+	// refused are the errors of writes. wrote and failed tell that a write has succeeded and that one has failed.
+	refused       *refusals
+	wrote, failed bool
 }
 
 func (r *Reconciler) newSliceWriter(
-	service *corev1.Service, current []*discoveryv1.EndpointSlice, fit failover.Fitness, state *objectState,
+	service *corev1.Service, current []*discoveryv1.EndpointSlice, fit failover.Fitness, state *objectState, refused *refusals,
 ) *sliceWriter {
 	w := &sliceWriter{
-		Reconciler: r, service: service, state: state, fit: fit, extended: true,
+		reconciler: r, service: service, state: state, fit: fit, refused: refused,
 		held: make(map[string]*discoveryv1.EndpointSlice, len(current)),
 	}
 	for _, slice := range current {
@@ -103,20 +107,21 @@ func (w *sliceWriter) withdrawFrom(ctx context.Context, held *discoveryv1.Endpoi
 // extend writes what is wanted, slices with new addresses first, and then removes what is not wanted any more. Where
 // something that was to be added is missing, addresses that could take traffic stay until it is there.
 func (w *sliceWriter) extend(ctx context.Context, wanted []publication.Slice) {
+	isComplete := true
 	for i := range wanted {
 		if held := w.held[wanted[i].Name]; held != nil && wanted[i].Is(held, w.service) {
 			continue
 		}
 		err := w.apply(ctx, &wanted[i])
 		w.add(err)
-		w.extended = w.extended && err == nil
+		isComplete = isComplete && err == nil
 	}
 	for _, name := range w.names() {
 		if publication.FindWanted(wanted, name) != nil {
 			continue
 		}
 		held := w.held[name]
-		if left := publication.OnlyFit(held, &w.fit); !w.extended && len(left.Endpoints) > 0 {
+		if left := publication.OnlyFit(held, &w.fit); !isComplete && len(left.Endpoints) > 0 {
 			if len(left.Endpoints) < len(held.Endpoints) {
 				w.add(w.apply(ctx, left))
 			}
@@ -128,7 +133,8 @@ func (w *sliceWriter) extend(ctx context.Context, wanted []publication.Slice) {
 
 func (w *sliceWriter) add(err error) {
 	if err != nil {
-		w.errs = append(w.errs, err)
+		w.failed = true
+		w.refused.add(err)
 	}
 }
 
@@ -140,15 +146,15 @@ func (w *sliceWriter) apply(ctx context.Context, s *publication.Slice) error {
 		version = held.ResourceVersion
 	}
 	wanted := s.Configuration(w.service).WithResourceVersion(version)
-	err := w.Reconciler.apply(ctx, wanted)
+	err := w.reconciler.apply(ctx, wanted)
 	if held == nil && apierrors.IsConflict(err) {
-		err = w.reclaimSlice(ctx, w.service, s, wanted)
+		err = w.reconciler.reclaimSlice(ctx, w.service, s, wanted)
 	}
 	if err != nil {
 		return fmt.Errorf("apply EndpointSlice %s: %w", s.Name, err)
 	}
 	w.wrote = true
-	w.state.recordSliceWrite(s.Name, ptr.Deref(wanted.ResourceVersion, ""), w.Now())
+	w.state.recordSliceWrite(s.Name, ptr.Deref(wanted.ResourceVersion, ""), w.reconciler.Now())
 	held = s.Object(w.service)
 	held.UID, held.ResourceVersion = ptr.Deref(wanted.UID, ""), ptr.Deref(wanted.ResourceVersion, "")
 	w.held[s.Name] = held
@@ -156,12 +162,54 @@ func (w *sliceWriter) apply(ctx context.Context, s *publication.Slice) error {
 }
 
 func (w *sliceWriter) delete(ctx context.Context, held *discoveryv1.EndpointSlice) error {
-	err := w.Client.Delete(ctx, held.DeepCopy(), client.Preconditions{UID: &held.UID, ResourceVersion: &held.ResourceVersion})
+	err := w.reconciler.Client.Delete(ctx, held.DeepCopy(), client.Preconditions{UID: &held.UID, ResourceVersion: &held.ResourceVersion})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete EndpointSlice %s: %w", held.Name, err)
 	}
 	w.wrote = true
-	w.state.recordSliceWrite(held.Name, "", w.Now())
+	w.state.recordSliceWrite(held.Name, "", w.reconciler.Now())
 	delete(w.held, held.Name)
 	return nil
+}
+
+// reclaimSlice applies a slice that exists although the cache does not have it: one of the labels that select it
+// was changed. A slice that the Service does not own is left alone.
+func (r *Reconciler) reclaimSlice(ctx context.Context, service *corev1.Service, s *publication.Slice, wanted *discoveryv1ac.EndpointSliceApplyConfiguration) error {
+	stray := &discoveryv1.EndpointSlice{}
+	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: service.Namespace, Name: s.Name}, stray); err != nil {
+		return err
+	}
+	if owner := metav1.GetControllerOf(stray); owner == nil || owner.Kind != "Service" || owner.Name != service.Name {
+		return errForeignSlice
+	}
+	wanted.WithResourceVersion(stray.ResourceVersion)
+	if s.Is(stray, service) {
+		return nil // the cache was stale
+	}
+	return r.apply(ctx, wanted)
+}
+
+// apply applies an object as our field owner.
+func (r *Reconciler) apply(ctx context.Context, object runtime.ApplyConfiguration) error {
+	return r.Client.Apply(ctx, object, client.FieldOwner(common.FieldOwner), client.ForceOwnership)
+}
+
+// removeDenied writes what is left of the slices that had denied addresses.
+func (r *Reconciler) removeDenied(
+	ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, suspension *failover.Suspension, state *objectState, refused *refusals,
+) {
+	wanted, changed := publication.Retained(current, suspension.Ready)
+	if len(changed) == 0 {
+		return
+	}
+	service := &corev1.Service{}
+	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(es), service); err != nil {
+		refused.add(client.IgnoreNotFound(err)) // the slices go with it
+		return
+	}
+	if rules.BelongsTo(service, es) {
+		writer := r.newSliceWriter(service, changed, suspension.Fitness, state, refused)
+		writer.withdraw(ctx, wanted)
+		writer.extend(ctx, wanted)
+	}
 }

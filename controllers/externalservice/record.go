@@ -1,0 +1,218 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/internal/events"
+)
+
+// Writes that failed are tried again after minRefusalRetry, and after twice as long each time, up to maxRefusalRetry: no
+// event says that a quota or an admission policy no longer refuses them.
+const (
+	minRefusalRetry = time.Second
+	maxRefusalRetry = 30 * time.Second
+)
+
+// refusals are the errors of the writes of one reconcile. Each write is tried, whatever has become of the others. Its
+// zero value has none.
+type refusals struct {
+	errs []error
+	// stale means that a write was based on what has changed meanwhile: the next reconcile, soon, knows more.
+	stale bool
+	// terminating means that the namespace is being deleted.
+	terminating bool
+}
+
+// add adds the error of a write, which may be nil.
+func (r *refusals) add(err error) {
+	switch {
+	case err == nil:
+	case apierrors.IsConflict(err), errors.Is(err, controller.ErrStale):
+		r.stale = true
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		r.terminating = true
+	default:
+		r.errs = append(r.errs, err)
+	}
+}
+
+// any reports whether any write has failed.
+func (r *refusals) any() bool { return r.stale || r.terminating || len(r.errs) > 0 }
+
+// isReported reports whether the condition has the errors. An error that may pass by itself is in it from the second
+// reconcile on that has one; earlier is the number of those before.
+func (r *refusals) isReported(earlier int) bool {
+	for _, err := range r.errs {
+		if earlier > 0 || !isTransient(err) {
+			return true
+		}
+	}
+	return false
+}
+
+// isTransient reports whether an error is none that the API server, or what it calls at admission, gives on purpose.
+func isTransient(err error) bool {
+	status := apierrors.APIStatus(nil)
+	return !errors.As(err, &status) || status.Status().Code >= 500 || apierrors.IsTooManyRequests(err)
+}
+
+// retryAfter returns how long to wait after so many reconciles in a row that had errors.
+func retryAfter(failed int) time.Duration {
+	return min(minRefusalRetry<<min(failed, 10), maxRefusalRetry)
+}
+
+// message returns the errors in the words of the API server.
+func (r *refusals) message() string {
+	words := make([]string, len(r.errs))
+	for i, err := range r.errs {
+		words[i] = err.Error()
+	}
+	return events.Summarize(words)
+}
+
+// setRefused sets that not everything could be written. What was published before is not the spec.
+func (u *statusUpdate) setRefused(f *refusals) {
+	u.status.PublishedSpec = ""
+	u.removeCondition(networkingv1.ConditionStalled)
+	u.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonWriteRefused, f.message())
+}
+
+// report sets the status and writes it. Where nothing was decided, it does so only for an object that has none yet.
+func (p *reconciliation) report(ctx context.Context) (reconcile.Result, error) {
+	o, fault := &p.input.Observed, &p.decided.Fault
+	requeueAt := controller.Earliest(p.decided.RequeueAt, p.selectedDue)
+	if p.decided.IsHeld {
+		isDue := p.state.failover.IsStatusDue(&p.input)
+		if isDue {
+			p.update.setIncomplete(p.service, o)
+		}
+		return p.finish(ctx, isDue, requeueAt)
+	}
+	p.metrics.record(client.ObjectKeyFromObject(p.es), o, &p.shown, p.es.Spec.HealthCheck != nil, fault.Status)
+	p.update.setFault(fault, p.es.Annotations[networkingv1.InjectFaultAnnotation])
+	p.update.setObserved(p.es, p.service, o, &p.shown)
+	p.update.status.LastHandledFailback = p.state.failover.HandledFailback
+	if !p.refusals.any() {
+		p.update.setPublished(p.service, o, &p.shown, len(p.wanted), p.foreign)
+	}
+	due := p.state.failover.StatusWrites.Due(p.now)
+	if p.now.Before(due) && !p.refusals.any() && onlyTextDiffers(&p.es.Status, &p.update.status) {
+		return controller.RequeueAt(p.now, requeueAt, due), nil
+	}
+	return p.finish(ctx, true, requeueAt)
+}
+
+// finish writes the status if that is wanted or something was refused, and returns when to reconcile again.
+func (p *reconciliation) finish(ctx context.Context, write bool, requeueAt time.Time) (reconcile.Result, error) {
+	f, state := &p.refusals, p.state
+	if f.isReported(state.refused) {
+		p.update.setRefused(f)
+		write = true
+	}
+	if write && !f.stale && !f.terminating {
+		err := p.writeStatus(ctx, p.es, p.update)
+		if f.add(err); err == nil && p.decided.Fault.IsUnstored {
+			requeueAt = controller.Earliest(requeueAt, p.now.Add(controller.StaleRetry))
+		}
+	}
+	switch {
+	case f.terminating:
+		return reconcile.Result{}, nil
+	case len(f.errs) > 0:
+		if message := f.message(); state.refused == 0 || message != state.refusal {
+			state.refusal = message
+			log.FromContext(ctx).Error(errors.Join(f.errs...), "Not everything could be written")
+		}
+		requeueAt = controller.Earliest(requeueAt, p.now.Add(retryAfter(state.refused)))
+		state.refused++
+	case write && !f.stale: // nothing was held back
+		state.refused, state.refusal = 0, ""
+	}
+	if f.stale {
+		requeueAt = controller.Earliest(requeueAt, p.now.Add(controller.StaleRetry))
+	}
+	return controller.RequeueAt(p.now, requeueAt), nil
+}
+
+// writeStatus writes a status that differs in more than times, and records events of what has changed. An event tells the
+// first of refusals in a row: the status cannot.
+func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate) error {
+	if r.states.statusCacheStale(es, r.Now()) {
+		return controller.ErrStale
+	}
+	if sameFacts(&es.Status, &update.status) {
+		r.states.setRefusedStatus(es, controller.RefusedStatus{})
+		return nil
+	}
+	updated := es.DeepCopy()
+	updated.Status = update.status
+	err := r.Client.Status().Patch(ctx, updated, client.MergeFromWithOptions(es, client.MergeFromWithOptimisticLock{}))
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		err = fmt.Errorf("write status: %w", err)
+	}
+	refused := r.states.refusedStatus(es)
+	err = refused.Check(ctx, err, es, r.Events, r.Now(), actionPublish)
+	if r.states.setRefusedStatus(es, refused); err != nil {
+		return err
+	}
+	r.states.recordStatusWrite(updated, r.Now())
+	r.recordEvents(es, transitions(&es.Status, &update.status))
+	return nil
+}
+
+// sameFacts reports whether two statuses are equal except for the times of lookups and checks. These are written
+// when something else changes.
+func sameFacts(a, b *networkingv1.ExternalServiceStatus) bool {
+	if !slices.EqualFunc(a.Endpoints, b.Endpoints, sameEndpoint) {
+		return false
+	}
+	x, y := *a, *b
+	x.Endpoints, y.Endpoints = nil, nil
+	return apiequality.Semantic.DeepEqual(&x, &y)
+}
+
+func sameEndpoint(a, b networkingv1.EndpointStatus) bool {
+	return a.Name == b.Name && a.DNSName == b.DNSName && a.Reason == b.Reason &&
+		slices.EqualFunc(a.Addresses, b.Addresses, func(x, y networkingv1.AddressStatus) bool {
+			return x.IP == y.IP && x.Port == y.Port && x.Health == y.Health && x.Reason == y.Reason && x.Since.Equal(y.Since)
+		})
+}
+
+// onlyTextDiffers reports whether two statuses are the same to a client that waits for a condition: they
+// differ in messages, counts and single addresses only. Such changes are damped.
+func onlyTextDiffers(a, b *networkingv1.ExternalServiceStatus) bool {
+	if a.ObservedGeneration != b.ObservedGeneration || a.ClusterIP != b.ClusterIP || a.LastHandledFailback != b.LastHandledFailback ||
+		!ptr.Equal(a.ActivePriority, b.ActivePriority) || !ptr.Equal(a.ServiceRef, b.ServiceRef) ||
+		!apiequality.Semantic.DeepEqual(a.Fault, b.Fault) || len(a.Conditions) != len(b.Conditions) {
+		return false
+	}
+	for i := range a.Conditions {
+		is, was := &b.Conditions[i], meta.FindStatusCondition(a.Conditions, b.Conditions[i].Type)
+		if was == nil || was.Status != is.Status || was.Reason != is.Reason {
+			return false
+		}
+	}
+	return true
+}
