@@ -28,9 +28,6 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
-// errForeignSlice does not happen by accident: the names of our slices have a digest in them.
-var errForeignSlice = errors.New("an EndpointSlice of this name exists and is not ours: delete it")
-
 // withdrawalTimeout bounds a write that takes an address out of service and puts another one into it. After that the
 // address is taken out alone.
 const withdrawalTimeout = 5 * time.Second
@@ -213,3 +210,6 @@ func (r *Reconciler) removeDenied(
 		writer.extend(ctx, wanted)
 	}
 }
+
+// errForeignSlice does not happen by accident: the names of our slices have a digest in them.
+var errForeignSlice = errors.New("an EndpointSlice of this name exists and is not ours: delete it")

@@ -190,34 +190,11 @@ func hasAddress(es *networkingv1.ExternalService, addresses map[string]bool) boo
 	return false
 }
 
-// Resolution keeps the addresses of DNS names.
-type Resolution interface {
-	// Set replaces the names of an object, and returns the state of each, in order.
-	Set(key types.NamespacedName, names []resolution.Name) []resolution.State
-	// ResolvedTime returns when a name last resolved. A lookup that changes nothing enqueues nothing.
-	ResolvedTime(key types.NamespacedName, name resolution.Name) time.Time
-	// Forget drops the names of an object.
-	Forget(key types.NamespacedName)
-}
-
-// Probes keep the health of addresses.
-type Probes interface {
-	// Set replaces the targets of an object, and returns the health of each, in order.
-	Set(key types.NamespacedName, check probe.Check, targets []probe.Target) []probe.Health
-	// Forget drops the targets of an object.
-	Forget(key types.NamespacedName)
-	// IsFrozen reports whether failures do not change the health of an object's targets now.
-	IsFrozen(key types.NamespacedName) bool
-}
-
 var (
 	_ Resolution       = (*resolution.Tracker)(nil)
 	_ Probes           = (*probe.Prober)(nil)
 	_ endpoints.Policy = (*egress.Policy)(nil)
 )
-
-// byService indexes EndpointSlices by their Service.
-const byService = "metadata.labels.service-name"
 
 // Cache returns what the cache holds for the controller: of Services only its own, and of EndpointSlices all but those that
 // Kubernetes makes of selectors, so that memory does not grow with the cluster. The others are few: our own, those that are
@@ -268,10 +245,6 @@ func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, sta
 		}
 	}
 	return nil
-}
-
-func serviceOf(slice client.Object) []string {
-	return []string{slice.GetLabels()[discoveryv1.LabelServiceName]}
 }
 
 // annotationChanged passes changes of the annotations that the reconciler reads: they do not change the

@@ -179,15 +179,6 @@ func checkOf(h *networkingv1.HealthCheck, roots []byte) probe.Check {
 	return check
 }
 
-// foundService is the Service that has the name of an object.
-type foundService struct {
-	// service is nil where there is none, or where none is looked for since most likely there is none (assumed).
-	service *corev1.Service
-	assumed bool
-	// ours means that its EndpointSlices are ours. One that is to be adopted (adopt) may not be ours yet.
-	ours, adopt bool
-}
-
 // findService reads the Service of an object. The error is errForeignService where another owner's has its name.
 func (r *Reconciler) findService(ctx context.Context, es *networkingv1.ExternalService) (foundService, error) {
 	current := &corev1.Service{}
@@ -265,3 +256,13 @@ func (r *Reconciler) slicesOf(ctx context.Context, namespace, service string) (c
 	slices.Sort(foreign)
 	return current, foreign, nil
 }
+
+// byService indexes EndpointSlices by their Service.
+const byService = "metadata.labels.service-name"
+
+func serviceOf(slice client.Object) []string {
+	return []string{slice.GetLabels()[discoveryv1.LabelServiceName]}
+}
+
+// selectedBy is the value of the label endpointslice.kubernetes.io/managed-by of slices that are made of a selector.
+const selectedBy = "endpointslice-controller.k8s.io"

@@ -15,17 +15,14 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
-	"github.com/fairlead-dev/fairlead/internal/freeze"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
@@ -35,42 +32,6 @@ const (
 	// replaceRetry is the wait for a Service that is being deleted.
 	replaceRetry = time.Second
 )
-
-// Reconciler reconciles ExternalServices.
-type Reconciler struct {
-	// Client reads from the cache and writes to the API server.
-	Client client.Client
-	// Live reads from the API server.
-	Live client.Reader
-	// Secrets reads the Secrets that health checks name.
-	Secrets client.Reader
-	// Events go on the ExternalService.
-	Events recorder.EventRecorder
-	// Now is the clock.
-	Now func() time.Time
-	// Resolution, Probes and Policy are the sources of addresses, of their health, and of permission.
-	Resolution Resolution
-	Probes     Probes
-	Policy     endpoints.Policy
-	// DrainPeriod is how long the endpoints of a deleted object are terminating.
-	DrainPeriod time.Duration
-	// Freeze holds the blackouts of the cluster, during which no fault is injected.
-	Freeze *freeze.Freeze
-	// WebhookExemptNamespaces are the namespaces that the webhooks are not called for. No fault is injected in
-	// them.
-	WebhookExemptNamespaces []string
-
-	caBundles *caBundles
-	metrics   *metrics
-	states    *stateStore
-}
-
-func newReconciler(r Reconciler) *Reconciler {
-	r.caBundles = &caBundles{reader: r.Secrets, now: r.Now}
-	r.metrics = newMetrics(r.Now, r.Resolution)
-	r.states = &stateStore{}
-	return &r
-}
 
 // Reconcile brings the Service and the EndpointSlices of one ExternalService to what its spec says.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -133,14 +94,6 @@ func (r *Reconciler) conflictResult(
 		return reconcile.Result{RequeueAfter: replaceRetry}, nil
 	}
 	return reconcile.Result{}, err
-}
-
-// forget stops lookups and checks of an object, and drops its state and metrics.
-func (r *Reconciler) forget(key types.NamespacedName) {
-	r.Resolution.Forget(key)
-	r.Probes.Forget(key)
-	r.states.drop(key)
-	r.metrics.drop(key)
 }
 
 // reconciliation is one reconcile of an object that is published: what is known, what is decided, and which writes failed.

@@ -27,9 +27,6 @@ const (
 	selectorInterval  = 5 * time.Second
 )
 
-// selectedBy is the value of the label endpointslice.kubernetes.io/managed-by of slices that are made of a selector.
-const selectedBy = "endpointslice-controller.k8s.io"
-
 // Marks of v1/Endpoints that are made of a selector, and not by hand. Kubernetes mirrors both into slices.
 const (
 	endpointsManagedBy   = "endpoints.kubernetes.io/managed-by"

@@ -189,3 +189,12 @@ func (r *Reconciler) removeForeignFields(ctx context.Context, es *networkingv1.E
 
 // isAllocated reports whether another Service has the address, or had it until now. The API server says so in words only.
 func isAllocated(err error) bool { return strings.Contains(err.Error(), "already allocated") }
+
+// foundService is the Service that has the name of an object.
+type foundService struct {
+	// service is nil where there is none, or where none is looked for since most likely there is none (assumed).
+	service *corev1.Service
+	assumed bool
+	// ours means that its EndpointSlices are ours. One that is to be adopted (adopt) may not be ours yet.
+	ours, adopt bool
+}

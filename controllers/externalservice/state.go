@@ -12,11 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/internal/freeze"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 // objectState is what this process keeps of one object beyond the API server. It has no lock: no object is
@@ -232,4 +237,68 @@ func (s *stateStore) statusCacheStale(es *networkingv1.ExternalService, now time
 	defer s.mu.Unlock()
 	m := s.byKey[client.ObjectKeyFromObject(es)]
 	return m != nil && m.uid == es.UID && m.statusWrite.NewerThan(es, now)
+}
+
+// Reconciler reconciles ExternalServices.
+type Reconciler struct {
+	// Client reads from the cache and writes to the API server.
+	Client client.Client
+	// Live reads from the API server.
+	Live client.Reader
+	// Secrets reads the Secrets that health checks name.
+	Secrets client.Reader
+	// Events go on the ExternalService.
+	Events recorder.EventRecorder
+	// Now is the clock.
+	Now func() time.Time
+	// Resolution, Probes and Policy are the sources of addresses, of their health, and of permission.
+	Resolution Resolution
+	Probes     Probes
+	Policy     endpoints.Policy
+	// DrainPeriod is how long the endpoints of a deleted object are terminating.
+	DrainPeriod time.Duration
+	// Freeze holds the blackouts of the cluster, during which no fault is injected.
+	Freeze *freeze.Freeze
+	// WebhookExemptNamespaces are the namespaces that the webhooks are not called for. No fault is injected in
+	// them.
+	WebhookExemptNamespaces []string
+
+	caBundles *caBundles
+	metrics   *metrics
+	states    *stateStore
+}
+
+func newReconciler(r Reconciler) *Reconciler {
+	r.caBundles = &caBundles{reader: r.Secrets, now: r.Now}
+	r.metrics = newMetrics(r.Now, r.Resolution)
+	r.states = &stateStore{}
+	return &r
+}
+
+// forget stops lookups and checks of an object, and drops its state and metrics.
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.Resolution.Forget(key)
+	r.Probes.Forget(key)
+	r.states.drop(key)
+	r.metrics.drop(key)
+}
+
+// Resolution keeps the addresses of DNS names.
+type Resolution interface {
+	// Set replaces the names of an object, and returns the state of each, in order.
+	Set(key types.NamespacedName, names []resolution.Name) []resolution.State
+	// ResolvedTime returns when a name last resolved. A lookup that changes nothing enqueues nothing.
+	ResolvedTime(key types.NamespacedName, name resolution.Name) time.Time
+	// Forget drops the names of an object.
+	Forget(key types.NamespacedName)
+}
+
+// Probes keep the health of addresses.
+type Probes interface {
+	// Set replaces the targets of an object, and returns the health of each, in order.
+	Set(key types.NamespacedName, check probe.Check, targets []probe.Target) []probe.Health
+	// Forget drops the targets of an object.
+	Forget(key types.NamespacedName)
+	// IsFrozen reports whether failures do not change the health of an object's targets now.
+	IsFrozen(key types.NamespacedName) bool
 }
