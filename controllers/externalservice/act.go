@@ -171,7 +171,9 @@ func (w *sliceWriter) delete(ctx context.Context, held *discoveryv1.EndpointSlic
 
 // reclaimSlice applies a slice that exists although the cache does not have it: one of the labels that select it
 // was changed. A slice that the Service does not own is left alone.
-func (r *Reconciler) reclaimSlice(ctx context.Context, service *corev1.Service, s *publication.Slice, wanted *discoveryv1ac.EndpointSliceApplyConfiguration) error {
+func (r *Reconciler) reclaimSlice(
+	ctx context.Context, service *corev1.Service, s *publication.Slice, wanted *discoveryv1ac.EndpointSliceApplyConfiguration,
+) error {
 	stray := &discoveryv1.EndpointSlice{}
 	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: service.Namespace, Name: s.Name}, stray); err != nil {
 		return err
@@ -193,7 +195,8 @@ func (r *Reconciler) apply(ctx context.Context, object runtime.ApplyConfiguratio
 
 // removeDenied writes what is left of the slices that had denied addresses.
 func (r *Reconciler) removeDenied(
-	ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, suspension *failover.Suspension, state *objectState, refused *refusals,
+	ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, suspension *failover.Suspension,
+	state *objectState, refused *refusals,
 ) {
 	wanted, changed := publication.Retained(current, suspension.Ready)
 	if len(changed) == 0 {

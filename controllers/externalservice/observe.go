@@ -29,7 +29,9 @@ import (
 )
 
 // observe sets what is looked up and checked for an object, and returns what is known of it.
-func (r *Reconciler) observe(ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, state *objectState) failover.Input {
+func (r *Reconciler) observe(
+	ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, state *objectState,
+) failover.Input {
 	in := failover.Input{
 		Now: r.Now(), Object: es, Slices: current, Observed: r.observeEndpoints(ctx, es, current, state),
 		Dependants: r.dependants(ctx, es), Blackouts: r.Freeze.State(), IsExempt: slices.Contains(r.WebhookExemptNamespaces, es.Namespace),
@@ -40,7 +42,9 @@ func (r *Reconciler) observe(ctx context.Context, es *networkingv1.ExternalServi
 	return in
 }
 
-func (r *Reconciler) observeEndpoints(ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, state *objectState) failover.Observation {
+func (r *Reconciler) observeEndpoints(
+	ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, state *objectState,
+) failover.Observation {
 	key := client.ObjectKeyFromObject(es)
 	var o failover.Observation
 	var seeds map[string]endpoints.Seed
@@ -86,7 +90,8 @@ func (r *Reconciler) observeEndpoints(ctx context.Context, es *networkingv1.Exte
 	o.RequeueAt = controller.Earliest(o.RequeueAt, state.failover.Damp(o.Endpoints, r.Now()))
 	o.IsSuspect = r.Probes.IsFrozen(key)
 	if !o.IsSuspect && inheritsSuspicion(es, o.Endpoints) {
-		o.IsSuspect, o.RequeueAt = true, controller.Earliest(o.RequeueAt, r.Now().Add(failover.FirstProbeGrace(es.Spec.HealthCheck)))
+		o.IsSuspect = true
+		o.RequeueAt = controller.Earliest(o.RequeueAt, r.Now().Add(failover.FirstProbeGrace(es.Spec.HealthCheck)))
 	}
 	return o
 }
@@ -105,7 +110,9 @@ func inheritsSuspicion(es *networkingv1.ExternalService, all []endpoints.Endpoin
 
 // setTargets has the addresses checked, and sets the health of each. Addresses that are new to the prober
 // begin with that of the previous state.
-func setTargets(probes Probes, key types.NamespacedName, how probe.Check, all []endpoints.Endpoint, previous *endpoints.Previous, now time.Time) {
+func setTargets(
+	probes Probes, key types.NamespacedName, how probe.Check, all []endpoints.Endpoint, previous *endpoints.Previous, now time.Time,
+) {
 	n := 0
 	endpoints.ForEachActive(all, func(*endpoints.Endpoint, *endpoints.Address) { n++ })
 	targets := make([]probe.Target, 0, n)
@@ -129,7 +136,9 @@ func setTargets(probes Probes, key types.NamespacedName, how probe.Check, all []
 
 // keepHealth stops the checks, and takes the health of each address from the slices and the status. New
 // addresses are Unknown, and not published as ready.
-func (r *Reconciler) keepHealth(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, o *failover.Observation, state *objectState) {
+func (r *Reconciler) keepHealth(
+	es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, o *failover.Observation, state *objectState,
+) {
 	r.Probes.Forget(client.ObjectKeyFromObject(es))
 	state.targetsSeeded = false
 	o.IsSuspect = true

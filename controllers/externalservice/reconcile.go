@@ -235,7 +235,8 @@ func (p *reconciliation) postpone() {
 	if p.decided.IsHeld || p.service == nil || p.state.refused > 0 || p.refusals.any() {
 		return
 	}
-	if due := p.state.failover.PostponeUntil(&p.input, &p.decided); p.now.Before(due) && !publication.AreCurrent(p.service, p.current, p.wanted) {
+	due := p.state.failover.PostponeUntil(&p.input, &p.decided)
+	if p.now.Before(due) && !publication.AreCurrent(p.service, p.current, p.wanted) {
 		p.hold(due)
 	}
 }
@@ -274,7 +275,9 @@ func (p *reconciliation) mayExtend() bool {
 
 // reconcileSuspended leaves an object as it is, except for addresses that the egress policy denies: neither
 // suspend nor a stored spec that is not valid is a way around the policy. setReason sets which of both it is.
-func (r *Reconciler) reconcileSuspended(ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate, setReason func()) (reconcile.Result, error) {
+func (r *Reconciler) reconcileSuspended(
+	ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate, setReason func(),
+) (reconcile.Result, error) {
 	state := r.stopChecks(es)
 	current, err := r.currentSlices(ctx, es.Namespace, es.Name)
 	if err != nil {

@@ -189,7 +189,8 @@ func (f *flapState) apply(a *endpoints.Address, steady bool, now time.Time) (req
 // once.
 func (s *State) PostponeUntil(in *Input, d *Decision) time.Time {
 	es, shown, due := in.Object, &d.Shown, s.SliceWrites.Due(in.Now)
-	if !in.Now.Before(due) || es.Status.ObservedGeneration != es.Generation || !ptr.Equal(shown.Active, s.Active) || shown.IsPanicking != s.isPanicking ||
+	if !in.Now.Before(due) || es.Status.ObservedGeneration != es.Generation ||
+		!ptr.Equal(shown.Active, s.Active) || shown.IsPanicking != s.isPanicking ||
 		d.Fault.IsInEffect || es.Status.Fault.Lasts() || d.Fault.Status != es.Status.Fault {
 		return time.Time{}
 	}
@@ -211,7 +212,10 @@ func (s *State) awaitFirstProbes(in *Input, c *Choice) (due time.Time) {
 			due = until
 		}
 	})
-	if _, wrongly := traffic(in, c); wrongly || !in.Now.Before(due) {
+	if !in.Now.Before(due) {
+		return time.Time{}
+	}
+	if _, wrongly := traffic(in, c); wrongly {
 		return time.Time{}
 	}
 	return controller.Earliest(due, s.holdEnd(in.Now))

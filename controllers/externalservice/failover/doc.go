@@ -5,9 +5,9 @@
 //
 // failover.go has the Input, the State that a process remembers, and the Decision. candidate.go merges the endpoints that
 // have the same address, and choice.go chooses the priority whose candidates are published. damping.go holds what flaps or
-// was not checked yet, fault.go changes the choice while a fault is injected, and outgoing.go keeps what is ready until what
-// replaces it was looked up and checked. fitness.go has which addresses may take traffic by a decision, and suspended.go
-// what stays of an object that is suspended or not valid.
+// was not checked yet. fault.go changes the choice while a fault is injected, and obstacle.go has what keeps one from that.
+// outgoing.go keeps what is ready until what replaces it was looked up and checked. fitness.go has which addresses may take
+// traffic by a decision, and suspended.go what stays of an object that is suspended or not valid.
 //
 // # Why is this address published?
 //

@@ -179,7 +179,8 @@ func (s *State) incompleteUntil(in *Input) time.Time {
 
 // IsStatusDue reports whether an object whose addresses are not known yet has a status that says so.
 func (s *State) IsStatusDue(in *Input) bool {
-	return in.Observed.IsIncomplete && in.Now.Sub(s.FirstSeen) >= firstStatusDelay && in.Object.Status.ObservedGeneration != in.Object.Generation
+	return in.Observed.IsIncomplete && in.Now.Sub(s.FirstSeen) >= firstStatusDelay &&
+		in.Object.Status.ObservedGeneration != in.Object.Generation
 }
 
 // maxRequest limits the annotation that requests a failback, in bytes, as the API limits the field of the status.

@@ -77,7 +77,8 @@ func (k *keeper) keepOutgoing() {
 	for i := range k.in.Held {
 		h := &k.in.Held[i]
 		health, stillThere := placed[h.IP]
-		if !h.IsReady || h.Ports.Digest == "" || published[h.Key()] || !h.Verdict.Allowed || health == networkingv1.AddressUnhealthy || stillThere && !noneReady {
+		if !h.IsReady || h.Ports.Digest == "" || published[h.Key()] || !h.Verdict.Allowed ||
+			health == networkingv1.AddressUnhealthy || stillThere && !noneReady {
 			continue
 		}
 		since, known := k.since[h.Key()]
