@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -95,6 +97,13 @@ func (s *Cluster) lease(ctx context.Context) (*coordinationv1.Lease, error) {
 	return &lease, err
 }
 
+// FreeLease has the Lease of a leader that was killed held by no one, as one that stops leaves it: candidates acquire it at
+// once. They wait for one that was deleted as for one that is held.
+func (s *Cluster) FreeLease(ctx context.Context) error {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaseName}}
+	return s.Client.Patch(ctx, lease, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"holderIdentity":""}}`)))
+}
+
 // Leader waits for a replica behind the Service that leads and is through its whole start.
 func (t *Test) Leader() *Replica {
 	t.Helper()
@@ -112,9 +121,7 @@ func (t *Test) KillLeader() {
 	t.Helper()
 	killed := t.Leader()
 	killed.Kill()
-	lease, err := t.lease(t.Context())
-	t.Must(err)
-	t.Must(client.IgnoreNotFound(t.Client.Delete(t.Context(), lease)))
+	t.Must(t.FreeLease(t.Context()))
 	t.Retire(killed)
 	t.Must(t.Fill(t.Context()))
 	if t.Leader() == killed {

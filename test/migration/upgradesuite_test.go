@@ -156,7 +156,7 @@ func (w *upgradeSuite) retires() {
 func (w *upgradeSuite) kills(leader *framework.Replica) *framework.Replica {
 	w.Helper()
 	leader.Kill()
-	w.Kubectl("delete", "lease", "fairlead-manager", "-n", framework.Namespace)
+	w.Must(w.FreeLease(w.Context()))
 	w.Retire(leader)
 	next := w.Leader()
 	if next == leader {
