@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fairlead-dev/fairlead/test/framework"
@@ -19,10 +22,16 @@ const (
 	trustSecret = "fairlead-webhook-trust"
 	issuing     = "--webhook-certificates=certManager"
 	injectFrom  = "cert-manager.io/inject-ca-from-secret"
+	certManager = "cert-manager"
 )
 
 var (
 	certificates               = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}
+	requests                   = certificates.GroupVersion().WithResource("certificaterequests")
+	issuers                    = certificates.GroupVersion().WithResource("issuers")
+	secrets                    = corev1.SchemeGroupVersion.WithResource("secrets")
+	leases                     = coordinationv1.SchemeGroupVersion.WithResource("leases")
+	deployments                = appsv1.SchemeGroupVersion.WithResource("deployments")
 	crds, mutating, validating = framework.CRDs, framework.MutatingWebhooks, framework.ValidatingWebhooks
 )
 
@@ -32,6 +41,10 @@ func (s *suite) in(t *testing.T) *suite { return &suite{s.In(t)} }
 // installCertManager runs cert-manager's controllers and its CA injector.
 func (s *suite) installCertManager() {
 	s.Helper()
+	if installed := s.Component(certManager); installed != nil {
+		s.Must(installed.Start(s.Context()))
+		return
+	}
 	s.Must(s.StartCertManager(s.Context()))
 }
 
@@ -46,6 +59,7 @@ func (s *suite) start(count int, args ...string) []*framework.Replica {
 	for range count {
 		r, err := s.StartReplica(s.Context(), args...)
 		s.Must(err)
+		s.Cleanup(func() { s.Retire(r) })
 		all = append(all, r)
 	}
 	s.Must(s.Reachable(s.Context()))

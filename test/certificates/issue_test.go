@@ -18,7 +18,6 @@ import (
 func TestACertificateIsIssuedFromNothing(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.installCertManager()
 	for _, r := range s.start(2, issuing, "--webhook-dns-names=webhooks.example.com,192.0.2.7") {
 		leaf := s.serves(r, s.issuance)
 		for _, name := range []string{framework.ServerName, framework.ServerName + ".cluster.local", "webhooks.example.com", "192.0.2.7"} {
@@ -81,7 +80,6 @@ spec:
 func TestACertificateOfAnotherOwnerIsUsedAsItIsAndRenewed(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.installCertManager()
 	s.Apply(fmt.Sprintf(theirs, "'*.fairlead-system.svc'"), "--server-side")
 	replicas := s.start(2, issuing)
 	first := s.serves(replicas[0], s.issuance)

@@ -28,7 +28,6 @@ func (s *suite) overlay(components ...string) []*unstructured.Unstructured {
 func TestTheComponentInstallsAnOperatorThatHasItsCertificateIssued(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.installCertManager()
 	var manifests strings.Builder
 	for _, object := range s.overlay("certmanager") {
 		if object.GetKind() == "Service" && object.GetName() == "fairlead-webhook" {

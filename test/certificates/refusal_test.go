@@ -30,20 +30,13 @@ func (s *suite) launch(args ...string) *framework.Replica {
 	s.Helper()
 	r, err := s.Launch(s.Context(), append([]string{issuing, soon}, args...)...)
 	s.Must(err)
+	s.Cleanup(r.Stop)
 	return r
-}
-
-func TestAMissingCertManagerIsNamedWithItsRemedies(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	s.lacks(s.launch(), "cert-manager is not installed in this cluster", "does not serve cert-manager.io/v1",
-		"install cert-manager", "selfSigned", "--cert-manager-fallback")
 }
 
 func TestWhatKeepsACertificateFromBeingIssuedIsTold(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.installCertManager()
 	t.Run("an issuer that is not there", func(t *testing.T) {
 		s := s.in(t)
 		s.lacks(s.launch("--cert-manager-issuer=absent", "--cert-manager-certificate=fairlead-webhook"),
@@ -70,9 +63,8 @@ func TestWhatKeepsACertificateFromBeingIssuedIsTold(t *testing.T) {
 func TestACertificateThatIsThereIsServedAlthoughCertManagerIsAway(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.installCertManager()
 	s.Retire(s.start(1, issuing)[0])
-	s.Component("cert-manager").Stop()
+	s.Component(certManager).Stop()
 	r := s.start(1, issuing)[0]
 	s.serves(r, s.issuance)
 

@@ -56,7 +56,6 @@ func (s *suite) renew(certificate, secret string) {
 // It has three replicas, all under load, and a processor for itself.
 func TestAReissueUnderANewAuthorityFailsNoRequest(t *testing.T) {
 	s := newSuite(t)
-	s.installCertManager()
 	replicas := s.start(3, issuing)
 	oldRoot := s.secret(servingKey, certs.CAKey)
 	generations := s.generations()
@@ -110,7 +109,6 @@ func (s *suite) generations() []int64 {
 func TestCertManagersInjectorMayCarryTheBundle(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.installCertManager()
 	for _, target := range targets {
 		s.Kubectl("annotate", target.resource.Resource, target.name, injectFrom+"="+framework.Namespace+"/"+trustSecret)
 	}
@@ -129,10 +127,8 @@ func TestCertManagersInjectorMayCarryTheBundle(t *testing.T) {
 	for _, target := range targets {
 		object, err := s.Dynamic.Resource(target.resource).Get(t.Context(), target.name, metav1.GetOptions{})
 		s.Must(err)
-		for _, entry := range object.GetManagedFields() {
-			if entry.Manager == "fairlead-ca-injector" {
-				t.Errorf("%s: the operator has written the bundle too", target.name)
-			}
+		if slices.ContainsFunc(object.GetManagedFields(), isInjector) {
+			t.Errorf("%s: the operator has written the bundle too", target.name)
 		}
 	}
 }
@@ -140,7 +136,6 @@ func TestCertManagersInjectorMayCarryTheBundle(t *testing.T) {
 func TestTheSourceMayBeChangedByARollingUpdate(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.installCertManager()
 	replicas := s.start(2)
 	var mu sync.Mutex // guards replicas, which the load reads
 	now := func() []*framework.Replica {
@@ -163,9 +158,11 @@ func TestTheSourceMayBeChangedByARollingUpdate(t *testing.T) {
 	})
 }
 
-func TestTheFallbackServesUntilCertManagerIsInstalled(t *testing.T) {
+func TestAMissingCertManagerIsNamedWithItsRemediesAndTheFallbackServesUntilItIsInstalled(t *testing.T) {
 	t.Parallel()
-	s := newSuite(t)
+	s := newSuiteWithoutCertManager(t)
+	s.lacks(s.launch(), "cert-manager is not installed in this cluster", "does not serve cert-manager.io/v1",
+		"install cert-manager", "selfSigned", "--cert-manager-fallback")
 	replicas := s.start(2, issuing, "--cert-manager-fallback")
 	s.trusted(func() []byte { return s.secret("fairlead-webhook-ca", certs.CAKey) })
 	s.underLoad(func() []*framework.Replica { return replicas }, func() {

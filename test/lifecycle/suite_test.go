@@ -8,9 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
@@ -23,50 +21,11 @@ var (
 	// logs holds the folders of all clusters' logs. No test provokes a crash, or has a key logged.
 	logs = framework.Shared(func() (string, error) { return tests.LogFolder("PRIVATE KEY-----", "panic", "goroutine ") })
 
-	// clusters are control planes with Fairlead, of which each test has one for itself. There are as many
-	// as tests run at once.
-	clusters struct {
-		sync.Mutex
-		opened int
-		free   []*framework.Cluster
-	}
+	// clusters are control planes with Fairlead, of which each test has one for itself.
+	clusters = tests.NewPool(logs, noKeyIn)
 )
 
 func TestMain(m *testing.M) { os.Exit(tests.Main(m)) }
-
-// takeCluster returns a cluster that is the test's alone until it ends.
-func takeCluster(t *testing.T) *framework.Cluster {
-	t.Helper()
-	c, number := freeCluster()
-	if c == nil {
-		folder := filepath.Join(logs(t), strconv.Itoa(number))
-		var err error
-		c, err = framework.Open(tests.Context, framework.Options{Root: framework.Root, Output: os.Stderr, Cluster: cluster.Options{LogFolder: folder}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		tests.AtEnd(func() error { return errors.Join(noKeyIn(c), c.Close()) })
-	}
-	t.Cleanup(func() {
-		clusters.Lock()
-		defer clusters.Unlock()
-		clusters.free = append(clusters.free, c)
-	})
-	return c
-}
-
-// freeCluster returns a cluster that no test has, or nil and the number of one that is to be opened.
-func freeCluster() (*framework.Cluster, int) {
-	clusters.Lock()
-	defer clusters.Unlock()
-	if last := len(clusters.free) - 1; last >= 0 {
-		c := clusters.free[last]
-		clusters.free = clusters.free[:last]
-		return c, 0
-	}
-	clusters.opened++
-	return nil, clusters.opened
-}
 
 // logsOf is the folder of a cluster's logs.
 func logsOf(c *framework.Cluster) string {
@@ -96,7 +55,7 @@ type suite struct{ framework.Test }
 
 func newSuite(t *testing.T) *suite {
 	t.Helper()
-	s := &suite{framework.Test{T: t, Cluster: takeCluster(t)}}
+	s := &suite{framework.Test{T: t, Cluster: clusters.Take(t)}}
 	s.freeLeases()
 	return s
 }
