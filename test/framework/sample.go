@@ -26,6 +26,15 @@ func Long() bool { return os.Getenv(LongVariable) != "" }
 // Sampler draws the same from the same seed in the same test.
 type Sampler struct{ random *rand.Rand }
 
+// Pace returns the pause between two requests of a client that loads a control plane for minutes: d in a long run, and
+// three times as long otherwise.
+func Pace(d time.Duration) time.Duration {
+	if Long() {
+		return d
+	}
+	return 3 * d
+}
+
 // Seed returns the seed of samples, a number.
 func Seed() string {
 	return cmp.Or(os.Getenv(SeedVariable), time.Now().UTC().Format("20060102"))

@@ -124,7 +124,7 @@ spec: {hosts: [192.0.2.20], ports: {http: 80}}
 	var updates calls
 	calling.Go(func() {
 		n := 0
-		updates.keep(ctx, 100*time.Millisecond, func(ctx context.Context) error {
+		updates.keep(ctx, framework.Pace(100*time.Millisecond), func(ctx context.Context) error {
 			n++
 			patch := fmt.Appendf(nil, `{"metadata":{"labels":{"n":"%d"}}}`, n)
 			_, err := s.Dynamic.Resource(oldOnes).Namespace(namespace).Patch(ctx, "patched", types.MergePatchType, patch, metav1.PatchOptions{})
