@@ -53,11 +53,13 @@ type Window struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ=')",message="use timeZone instead of TZ= or CRON_TZ="
+	// +required
 	Schedule string `json:"schedule"`
 
 	// duration says how long the window stays open, from 1m to 168h.
 	//
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('168h') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="duration must be between 1m and 168h"
+	// +required
 	Duration Duration `json:"duration"`
 
 	// timeZone is the IANA time zone of the schedule. The default is UTC.
@@ -97,11 +99,13 @@ type LabelRequirement struct {
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
+	// +required
 	Key string `json:"key"`
 
 	// operator relates the key to the values: In, NotIn, Exists or DoesNotExist.
 	//
 	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
+	// +required
 	Operator metav1.LabelSelectorOperator `json:"operator"`
 
 	// values go with In and NotIn, and must be absent otherwise.

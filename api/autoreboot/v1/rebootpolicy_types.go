@@ -31,6 +31,8 @@ import (
 type RebootPolicy struct {
 	metav1.TypeMeta `json:",inline"`
 
+	// metadata is the standard metadata of an object.
+	//
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 

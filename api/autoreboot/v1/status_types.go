@@ -12,12 +12,6 @@ import (
 // RebootPolicyStatus says what was observed and done. It is the policy's only memory: what is
 // recorded here survives a restart of the operator and a change of leader.
 type RebootPolicyStatus struct {
-	// observedGeneration is the generation of the spec that this status speaks of. It is -1 until the
-	// policy was reconciled for the first time.
-	//
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-
 	// conditions are Ready, RestartPending, Progressing, Verified, Stalled, Suspended and
 	// DisruptionBudgetBlocks.
 	//
@@ -26,6 +20,12 @@ type RebootPolicyStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observedGeneration is the generation of the spec that this status speaks of. It is -1 until the
+	// policy was reconciled for the first time.
+	//
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// state is where the policy stands, in one word: Halted, RollingOut, Evicting, Soaking, Pending,
 	// Failed where the latest restart has, and Idle.

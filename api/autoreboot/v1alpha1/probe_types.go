@@ -92,7 +92,7 @@ type HTTPGet struct {
 	// +required
 	Port intstr.IntOrString `json:"port"`
 
-	// path, with its query if any. The default is "/".
+	// path of the request, with its query if any. The default is "/".
 	//
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="must start with /"

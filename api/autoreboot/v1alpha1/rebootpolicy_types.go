@@ -24,6 +24,8 @@ import (
 type RebootPolicy struct {
 	metav1.TypeMeta `json:",inline"`
 
+	// metadata is the standard metadata of an object.
+	//
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
@@ -121,6 +123,14 @@ type Trigger struct {
 
 // RebootPolicyStatus says what was done.
 type RebootPolicyStatus struct {
+	// conditions are those of v1.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
 	// observedGeneration is that of v1: -1 until the object was reconciled for the first time.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -129,14 +139,6 @@ type RebootPolicyStatus struct {
 	//
 	// +optional
 	LastReboot *metav1.Time `json:"lastReboot,omitempty"`
-
-	// conditions are those of v1.
-	//
-	// +kubebuilder:validation:MaxItems=16
-	// +listType=map
-	// +listMapKey=type
-	// +optional
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// v1 is the status as v1 has it, where this version cannot express all of it. Conversion writes it,
 	// so that a write at this version leaves the status of v1 as it is; clients leave it alone.

@@ -17,12 +17,6 @@ const (
 
 // ChaosPodStatus is what was last observed and done.
 type ChaosPodStatus struct {
-	// observedGeneration is the generation of the spec that the status speaks of. It is -1 until the
-	// object was reconciled for the first time.
-	//
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-
 	// conditions are Ready, Running, Survived, Held, Stalled and Suspended.
 	//
 	// +kubebuilder:validation:MaxItems=16
@@ -30,6 +24,12 @@ type ChaosPodStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observedGeneration is the generation of the spec that the status speaks of. It is -1 until the
+	// object was reconciled for the first time.
+	//
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// nextRunTime is when the next run is due, as far as schedule, windows, blackouts and
 	// safety.maxPerDay go; absent while none is.
@@ -121,6 +121,7 @@ type Halt struct {
 	// reason is RecoveryFailed or EvictionMisconfigured.
 	//
 	// +kubebuilder:validation:MaxLength=128
+	// +required
 	Reason string `json:"reason"`
 
 	// message says more about it.
@@ -130,6 +131,8 @@ type Halt struct {
 	Message string `json:"message,omitempty"`
 
 	// time is when the halt began. The resume annotation must hold a later one.
+	//
+	// +required
 	Time metav1.Time `json:"time"`
 
 	// generation of the spec that halted: another one clears the halt.
@@ -166,9 +169,12 @@ type CurrentRun struct {
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +required
 	ID string `json:"id"`
 
 	// phase is how far the run has come.
+	//
+	// +required
 	Phase RunPhase `json:"phase"`
 
 	// scheduledTime is when the run was due, jitter included. It is absent from one that run-now asked
@@ -273,9 +279,12 @@ type Run struct {
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +required
 	ID string `json:"id"`
 
 	// outcome is the verdict.
+	//
+	// +required
 	Outcome RunOutcome `json:"outcome"`
 
 	// reason says more about the verdict in one word, such as TooFewReady for a run without a victim.
@@ -306,8 +315,8 @@ type Run struct {
 	// +optional
 	Killed int32 `json:"killed,omitempty"`
 
-	// seed, candidates and candidatesDigest are those of currentRun: with the pods of that time they
-	// repeat the choice.
+	// seed is that of currentRun. With candidates, candidatesDigest and the pods of that time, it repeats
+	// the choice.
 	//
 	// +kubebuilder:validation:MaxLength=64
 	// +optional

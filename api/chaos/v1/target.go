@@ -48,12 +48,15 @@ const (
 // WorkloadReference names a workload in the object's namespace.
 type WorkloadReference struct {
 	// kind is the workload's kind, of the apps group.
+	//
+	// +required
 	Kind WorkloadKind `json:"kind"`
 
 	// name is the workload's name.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +required
 	Name string `json:"name"`
 }
 

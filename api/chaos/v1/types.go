@@ -37,9 +37,13 @@ type ChaosPodSpec struct {
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
 	// target names the pods to choose from, always in the object's own namespace.
+	//
+	// +required
 	Target Target `json:"target"`
 
 	// schedule says when runs are due.
+	//
+	// +required
 	Schedule Schedule `json:"schedule"`
 
 	// action says how a pod dies. The default is Evict.
@@ -104,11 +108,18 @@ type ChaosPodSpec struct {
 type ChaosPod struct {
 	metav1.TypeMeta `json:",inline"`
 
+	// metadata is the standard metadata of an object.
+	//
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
+	// spec says which pods die, when and how.
+	//
+	// +required
 	Spec ChaosPodSpec `json:"spec"`
 
+	// status is what was last observed and done.
+	//
 	// +kubebuilder:default:={"observedGeneration":-1}
 	// +structType=atomic
 	// +optional

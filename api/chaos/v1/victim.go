@@ -35,12 +35,14 @@ type Victim struct {
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +required
 	Name string `json:"name"`
 
 	// uid is the pod's UID, which the kill demands: its successor of the same name is safe.
 	//
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=64
+	// +required
 	UID types.UID `json:"uid"`
 
 	// node is the node that the pod ran on.
@@ -101,16 +103,19 @@ type VictimOwner struct {
 	// kind is such as Deployment.
 	//
 	// +kubebuilder:validation:MaxLength=63
+	// +required
 	Kind string `json:"kind"`
 
 	// name is the owner's name.
 	//
 	// +kubebuilder:validation:MaxLength=253
+	// +required
 	Name string `json:"name"`
 
 	// uid is the owner's UID.
 	//
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=64
+	// +required
 	UID types.UID `json:"uid"`
 }

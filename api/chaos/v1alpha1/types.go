@@ -14,6 +14,8 @@ type ChaosPodSpec struct {
 	// template is the pod to keep running. A ChaosPod whose v1 form acts on a workload or a
 	// selector shows a template without containers here; filling that in is refused, since it
 	// would turn the object into another one.
+	//
+	// +required
 	Template corev1.PodTemplateSpec `json:"template"`
 
 	// nextStop is the time at which the pod next stops, to the second. Without it the pod stops
@@ -25,10 +27,6 @@ type ChaosPodSpec struct {
 
 // ChaosPodStatus is what was last observed.
 type ChaosPodStatus struct {
-	// observedGeneration is that of v1: -1 until the object was reconciled for the first time.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-
 	// conditions are those of v1.
 	//
 	// +kubebuilder:validation:MaxItems=16
@@ -36,6 +34,10 @@ type ChaosPodStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observedGeneration is that of v1: -1 until the object was reconciled for the first time.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// lastRun is the time at which the pod last stopped, to the second.
 	//
@@ -63,11 +65,18 @@ type ChaosPodStatus struct {
 type ChaosPod struct {
 	metav1.TypeMeta `json:",inline"`
 
+	// metadata is the standard metadata of an object.
+	//
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
+	// spec describes the pod to keep running.
+	//
+	// +required
 	Spec ChaosPodSpec `json:"spec"`
 
+	// status is what was last observed.
+	//
 	// +kubebuilder:default:={"observedGeneration":-1}
 	// +structType=atomic
 	// +optional

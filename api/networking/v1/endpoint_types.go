@@ -14,6 +14,7 @@ type Endpoint struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower-case letters, digits and hyphens, with a letter or digit at both ends"
+	// +required
 	Name string `json:"name"`
 
 	// dns is a name to look up. Exactly one of dns and addresses is set.
@@ -89,6 +90,7 @@ type DNSName struct {
 	// +kubebuilder:validation:XValidation:rule="isIP(self) || self.matches('^([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9])?[.])*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?[.]?$')",message="must be a DNS name, such as db.example.com",messageExpression="self.matches('^([0-9.]+|[0-9a-fA-F]*:[0-9a-fA-F:.]*)/[0-9]+$') ? 'must be a DNS name: a range cannot be looked up' : self.contains('/') ? 'must be a DNS name: leave out scheme and path' : self.contains(':') ? 'must be a DNS name: the port goes to spec.ports' : self.contains('*') ? 'must be a DNS name: a wildcard cannot be looked up' : self.lowerAscii() != self ? 'must be a DNS name: write it in lower case' : 'must be a DNS name, such as db.example.com'"
 	// +kubebuilder:validation:XValidation:rule="!isIP(self)",message="use addresses for an IP"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[.]svc([.]cluster[.]local)?[.]?$|^[^.]+[.].*[.]svc[.]') && self != 'localhost' && !self.endsWith('.localhost')",message="in-cluster and localhost names are not allowed"
+	// +required
 	Name string `json:"name"`
 
 	// recordType is Address (the default) for A and AAAA records, or SRV.
@@ -114,12 +116,14 @@ type EndpointPort struct {
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +required
 	Name string `json:"name"`
 
 	// port at this endpoint, instead of targetPort.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
+	// +required
 	Port int32 `json:"port"`
 }
 

@@ -43,6 +43,7 @@ type ExternalService struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is what should be published, and how.
+	// +required
 	Spec ExternalServiceSpec `json:"spec"`
 
 	// status is what is published, and what was seen of it.
@@ -50,7 +51,7 @@ type ExternalService struct {
 	// +kubebuilder:default:={"observedGeneration":-1}
 	// +structType=atomic
 	// +optional
-	Status ExternalServiceStatus `json:"status,omitempty"`
+	Status ExternalServiceStatus `json:"status,omitzero"`
 }
 
 // ExternalServiceList is a list of ExternalServices.
@@ -87,6 +88,7 @@ type ExternalServiceSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.port == b.port && (has(a.protocol) ? a.protocol : 'TCP') == (has(b.protocol) ? b.protocol : 'TCP')))",message="port and protocol must be unique"
 	// +listType=map
 	// +listMapKey=name
+	// +required
 	Ports []ServicePort `json:"ports"`
 
 	// endpoints are the places outside the cluster, 1 to 32.
@@ -95,6 +97,7 @@ type ExternalServiceSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=map
 	// +listMapKey=name
+	// +required
 	Endpoints []Endpoint `json:"endpoints"`
 
 	// resolution says how the DNS names of endpoints are looked up. The default, where some
@@ -164,12 +167,14 @@ type ServicePort struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=15
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower-case letters, digits and hyphens, with a letter or digit at both ends"
+	// +required
 	Name string `json:"name"`
 
 	// port that clients in the cluster use.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
+	// +required
 	Port int32 `json:"port"`
 
 	// targetPort is the port at the endpoints. Where it is absent it is port, and stays absent:

@@ -31,9 +31,11 @@ type FaultStatus struct {
 	// request is the value of the annotation.
 	//
 	// +kubebuilder:validation:MaxLength=256
+	// +required
 	Request string `json:"request"`
 
 	// type is BlackHole, Drain or FailOver.
+	// +required
 	Type FaultType `json:"type"`
 
 	// endpoint that Drain takes out.
@@ -43,9 +45,11 @@ type FaultStatus struct {
 	Endpoint string `json:"endpoint,omitempty"`
 
 	// requestTime is the time in the request. A further request must have a later one.
+	// +required
 	RequestTime metav1.Time `json:"requestTime"`
 
 	// deadline is when the fault ends at the latest.
+	// +required
 	Deadline metav1.Time `json:"deadline"`
 
 	// startTime is when the fault began. It is absent from one that was refused.
@@ -92,15 +96,18 @@ type FaultDependant struct {
 	// kind of the workload: Deployment, StatefulSet or DaemonSet.
 	//
 	// +kubebuilder:validation:MaxLength=63
+	// +required
 	Kind string `json:"kind"`
 
 	// name of the workload.
 	//
 	// +kubebuilder:validation:MaxLength=253
+	// +required
 	Name string `json:"name"`
 
 	// ready is StayedReady, BecameUnready, UnreadyBefore or Unreadable. The workload is looked at every
 	// five seconds.
+	// +required
 	Ready DependantReadiness `json:"ready"`
 }
 

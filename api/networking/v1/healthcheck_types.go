@@ -133,12 +133,14 @@ type StatusRange struct {
 	//
 	// +kubebuilder:validation:Minimum=100
 	// +kubebuilder:validation:Maximum=599
+	// +required
 	Start int32 `json:"start"`
 
 	// end is the last status code.
 	//
 	// +kubebuilder:validation:Minimum=100
 	// +kubebuilder:validation:Maximum=599
+	// +required
 	End int32 `json:"end"`
 }
 

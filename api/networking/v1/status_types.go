@@ -11,11 +11,6 @@ import (
 
 // ExternalServiceStatus is what is published, and what was seen of it.
 type ExternalServiceStatus struct {
-	// observedGeneration is the generation of the spec that this status speaks of. It is -1 until the
-	// object was reconciled for the first time.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-
 	// conditions are Ready, Resolved, Healthy, FailedOver, FaultInjected, Reconciling, Stalled and
 	// Suspended. The last five are absent while all is normal.
 	//
@@ -24,6 +19,11 @@ type ExternalServiceStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observedGeneration is the generation of the spec that this status speaks of. It is -1 until the
+	// object was reconciled for the first time.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// publishedSpec is a digest of the spec that was last published, without suspend. While the object is
 	// suspended it tells whether the spec was edited since.
@@ -84,20 +84,25 @@ type ServiceReference struct {
 	// name of the Service.
 	//
 	// +kubebuilder:validation:MaxLength=253
+	// +required
 	Name string `json:"name"`
 
 	// uid of the Service: one of the same name but another uid is not this object's.
+	// +required
 	UID types.UID `json:"uid"`
 }
 
 // AddressCounts counts addresses.
 type AddressCounts struct {
 	// total is how many addresses the endpoints have together.
+	// +required
 	Total int32 `json:"total"`
 	// healthy is how many of them are healthy. Without a healthCheck that is all of them that the
 	// egress policy does not refuse.
+	// +required
 	Healthy int32 `json:"healthy"`
 	// published is how many of them are in the EndpointSlices and ready.
+	// +required
 	Published int32 `json:"published"`
 }
 
@@ -106,6 +111,7 @@ type EndpointStatus struct {
 	// name of the endpoint.
 	//
 	// +kubebuilder:validation:MaxLength=63
+	// +required
 	Name string `json:"name"`
 
 	// dnsName is the name that the addresses come from. It is absent where they stand in the spec.
@@ -142,6 +148,7 @@ type AddressStatus struct {
 	// ip is the address.
 	//
 	// +kubebuilder:validation:MaxLength=45
+	// +required
 	IP string `json:"ip"`
 
 	// port of the SRV record that the address comes from. It is absent without one.

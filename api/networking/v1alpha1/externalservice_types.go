@@ -26,13 +26,14 @@ type ExternalService struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is what should be published.
+	// +required
 	Spec ExternalServiceSpec `json:"spec"`
 
 	// status is what was seen.
 	// +kubebuilder:default:={"observedGeneration":-1}
 	// +structType=atomic
 	// +optional
-	Status ExternalServiceStatus `json:"status,omitempty"`
+	Status ExternalServiceStatus `json:"status,omitzero"`
 }
 
 // ExternalServiceList is a list of ExternalServices.
@@ -55,12 +56,14 @@ type ExternalServiceSpec struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=atomic
+	// +required
 	Hosts []string `json:"hosts"`
 
 	// ports are the TCP ports by name, the same inside and outside the cluster.
 	//
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=16
+	// +required
 	Ports map[string]PortNumber `json:"ports"`
 
 	// refreshSeconds is the time between two lookups of the DNS names, in seconds. Without it
@@ -128,12 +131,14 @@ type Probe struct {
 // TCPSocketAction opens a connection.
 type TCPSocketAction struct {
 	// port to connect to, one of ports.
+	// +required
 	Port PortNumber `json:"port"`
 }
 
 // HTTPGetAction sends a GET.
 type HTTPGetAction struct {
 	// port to connect to, one of ports.
+	// +required
 	Port PortNumber `json:"port"`
 
 	// path with its query. Without it v1's default of "/" applies.
@@ -158,6 +163,7 @@ type HTTPGetAction struct {
 // GRPCAction asks the standard gRPC health service.
 type GRPCAction struct {
 	// port to connect to, one of ports.
+	// +required
 	Port PortNumber `json:"port"`
 
 	// service to ask about. Without it the server as a whole is asked about.
@@ -169,10 +175,6 @@ type GRPCAction struct {
 
 // ExternalServiceStatus is what was seen.
 type ExternalServiceStatus struct {
-	// observedGeneration is that of v1: -1 until the object was reconciled for the first time.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-
 	// conditions are those of v1.
 	//
 	// +kubebuilder:validation:MaxItems=16
@@ -180,6 +182,10 @@ type ExternalServiceStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observedGeneration is that of v1: -1 until the object was reconciled for the first time.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// addresses of all hosts.
 	//

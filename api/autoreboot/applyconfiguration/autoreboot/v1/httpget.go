@@ -19,7 +19,7 @@ type HTTPGetApplyConfiguration struct {
 	Host *string `json:"host,omitempty"`
 	// port number.
 	Port *int32 `json:"port,omitempty"`
-	// path, with its query if any. The default is "/".
+	// path of the request, with its query if any. The default is "/".
 	Path *string `json:"path,omitempty"`
 	// scheme is HTTP or HTTPS. The default is HTTP.
 	Scheme *autorebootv1.HTTPScheme `json:"scheme,omitempty"`

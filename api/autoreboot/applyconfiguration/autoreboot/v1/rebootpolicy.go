@@ -20,7 +20,8 @@ import (
 // RebootPolicy restarts workloads of its own namespace, safely, when what they depend on changes
 // or fails. It never reboots a node.
 type RebootPolicyApplyConfiguration struct {
-	metav1.TypeMetaApplyConfiguration    `json:""`
+	metav1.TypeMetaApplyConfiguration `json:""`
+	// metadata is the standard metadata of an object.
 	*metav1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec says what to restart, when, and how carefully.
 	Spec *RebootPolicySpecApplyConfiguration `json:"spec,omitempty"`

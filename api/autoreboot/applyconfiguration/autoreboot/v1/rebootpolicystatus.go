@@ -18,12 +18,12 @@ import (
 // RebootPolicyStatus says what was observed and done. It is the policy's only memory: what is
 // recorded here survives a restart of the operator and a change of leader.
 type RebootPolicyStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that this status speaks of. It is -1 until the
-	// policy was reconciled for the first time.
-	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions are Ready, RestartPending, Progressing, Verified, Stalled, Suspended and
 	// DisruptionBudgetBlocks.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// observedGeneration is the generation of the spec that this status speaks of. It is -1 until the
+	// policy was reconciled for the first time.
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// state is where the policy stands, in one word: Halted, RollingOut, Evicting, Soaking, Pending,
 	// Failed where the latest restart has, and Idle.
 	State *autorebootv1.PolicyState `json:"state,omitempty"`
@@ -67,14 +67,6 @@ func RebootPolicyStatus() *RebootPolicyStatusApplyConfiguration {
 	return &RebootPolicyStatusApplyConfiguration{}
 }
 
-// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ObservedGeneration field is set to the value of the last call.
-func (b *RebootPolicyStatusApplyConfiguration) WithObservedGeneration(value int64) *RebootPolicyStatusApplyConfiguration {
-	b.ObservedGeneration = &value
-	return b
-}
-
 // WithConditions adds the given value to the Conditions field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Conditions field.
@@ -85,6 +77,14 @@ func (b *RebootPolicyStatusApplyConfiguration) WithConditions(values ...*metav1.
 		}
 		b.Conditions = append(b.Conditions, *values[i])
 	}
+	return b
+}
+
+// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedGeneration field is set to the value of the last call.
+func (b *RebootPolicyStatusApplyConfiguration) WithObservedGeneration(value int64) *RebootPolicyStatusApplyConfiguration {
+	b.ObservedGeneration = &value
 	return b
 }
 

@@ -19,10 +19,13 @@ import (
 //
 // ChaosPod kills pods on purpose, safely, to prove that their workload survives it.
 type ChaosPodApplyConfiguration struct {
-	metav1.TypeMetaApplyConfiguration    `json:""`
+	metav1.TypeMetaApplyConfiguration `json:""`
+	// metadata is the standard metadata of an object.
 	*metav1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	Spec                                 *ChaosPodSpecApplyConfiguration   `json:"spec,omitempty"`
-	Status                               *ChaosPodStatusApplyConfiguration `json:"status,omitempty"`
+	// spec says which pods die, when and how.
+	Spec *ChaosPodSpecApplyConfiguration `json:"spec,omitempty"`
+	// status is what was last observed and done.
+	Status *ChaosPodStatusApplyConfiguration `json:"status,omitempty"`
 }
 
 // ChaosPod constructs a declarative configuration of the ChaosPod type for use with

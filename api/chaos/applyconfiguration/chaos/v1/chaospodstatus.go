@@ -16,11 +16,11 @@ import (
 //
 // ChaosPodStatus is what was last observed and done.
 type ChaosPodStatusApplyConfiguration struct {
+	// conditions are Ready, Running, Survived, Held, Stalled and Suspended.
+	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the generation of the spec that the status speaks of. It is -1 until the
 	// object was reconciled for the first time.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions are Ready, Running, Survived, Held, Stalled and Suspended.
-	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// nextRunTime is when the next run is due, as far as schedule, windows, blackouts and
 	// safety.maxPerDay go; absent while none is.
 	NextRunTime *apismetav1.Time `json:"nextRunTime,omitempty"`
@@ -64,14 +64,6 @@ func ChaosPodStatus() *ChaosPodStatusApplyConfiguration {
 	return &ChaosPodStatusApplyConfiguration{}
 }
 
-// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ObservedGeneration field is set to the value of the last call.
-func (b *ChaosPodStatusApplyConfiguration) WithObservedGeneration(value int64) *ChaosPodStatusApplyConfiguration {
-	b.ObservedGeneration = &value
-	return b
-}
-
 // WithConditions adds the given value to the Conditions field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Conditions field.
@@ -82,6 +74,14 @@ func (b *ChaosPodStatusApplyConfiguration) WithConditions(values ...*metav1.Cond
 		}
 		b.Conditions = append(b.Conditions, *values[i])
 	}
+	return b
+}
+
+// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedGeneration field is set to the value of the last call.
+func (b *ChaosPodStatusApplyConfiguration) WithObservedGeneration(value int64) *ChaosPodStatusApplyConfiguration {
+	b.ObservedGeneration = &value
 	return b
 }
 

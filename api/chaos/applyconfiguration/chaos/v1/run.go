@@ -29,8 +29,8 @@ type RunApplyConfiguration struct {
 	CompletedTime *metav1.Time `json:"completedTime,omitempty"`
 	// killed is how many pods died.
 	Killed *int32 `json:"killed,omitempty"`
-	// seed, candidates and candidatesDigest are those of currentRun: with the pods of that time they
-	// repeat the choice.
+	// seed is that of currentRun. With candidates, candidatesDigest and the pods of that time, it repeats
+	// the choice.
 	Seed *string `json:"seed,omitempty"`
 	// candidates is explained at seed.
 	Candidates *int32 `json:"candidates,omitempty"`

@@ -15,12 +15,12 @@ import (
 //
 // ExternalServiceStatus is what is published, and what was seen of it.
 type ExternalServiceStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that this status speaks of. It is -1 until the
-	// object was reconciled for the first time.
-	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions are Ready, Resolved, Healthy, FailedOver, FaultInjected, Reconciling, Stalled and
 	// Suspended. The last five are absent while all is normal.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// observedGeneration is the generation of the spec that this status speaks of. It is -1 until the
+	// object was reconciled for the first time.
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// publishedSpec is a digest of the spec that was last published, without suspend. While the object is
 	// suspended it tells whether the spec was edited since.
 	PublishedSpec *string `json:"publishedSpec,omitempty"`
@@ -52,14 +52,6 @@ func ExternalServiceStatus() *ExternalServiceStatusApplyConfiguration {
 	return &ExternalServiceStatusApplyConfiguration{}
 }
 
-// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ObservedGeneration field is set to the value of the last call.
-func (b *ExternalServiceStatusApplyConfiguration) WithObservedGeneration(value int64) *ExternalServiceStatusApplyConfiguration {
-	b.ObservedGeneration = &value
-	return b
-}
-
 // WithConditions adds the given value to the Conditions field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Conditions field.
@@ -70,6 +62,14 @@ func (b *ExternalServiceStatusApplyConfiguration) WithConditions(values ...*meta
 		}
 		b.Conditions = append(b.Conditions, *values[i])
 	}
+	return b
+}
+
+// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedGeneration field is set to the value of the last call.
+func (b *ExternalServiceStatusApplyConfiguration) WithObservedGeneration(value int64) *ExternalServiceStatusApplyConfiguration {
+	b.ObservedGeneration = &value
 	return b
 }
 
