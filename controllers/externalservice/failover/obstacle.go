@@ -19,7 +19,7 @@ type obstacle struct{ outcome, why string }
 type Dependants struct {
 	// All are by kind and name, each StayedReady, UnreadyBefore or Unreadable.
 	All []networkingv1.FaultDependant
-	// Disrupted says which of them is being restarted or loses pods to a ChaosPod, or is empty.
+	// Disrupted names the one that is being restarted or loses pods to a ChaosPod, or is empty.
 	Disrupted string
 	// AreUnknown means that they could not be read.
 	AreUnknown bool
