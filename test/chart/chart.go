@@ -172,6 +172,8 @@ func objects(config string) ([]object, error) {
 			case o.GetKind() == "Namespace": // Helm's own
 			case o.GetKind() == "CustomResourceDefinition":
 				all = append(all, object{".Values.crds.enabled", o, v1Only[id(o)]})
+			case o.GetKind() == "PriorityClass":
+				all = append(all, object{".Values.priorityClass.create", o, nil})
 			case len(when) == len(layouts):
 				all = append(all, object{"", o, nil})
 			case len(when) == 1:

@@ -227,6 +227,16 @@ func TestTheChartHasTheObjectsOfTheKustomizations(t *testing.T) {
 				"networkPolicies": true, "admissionPolicies": true, "flowSchemas": true, "podMonitor": true, "metricsCertificate": true, "prometheusRules": true, "secrets": "wide",
 			},
 		},
+		"the network of nodes": {
+			Overlay{Resources: []string{"default"}, Components: []string{"host-network"}}, map[string]any{"hostNetwork": true},
+		},
+		"the network of nodes, split": {
+			Overlay{Resources: []string{"split"}, Components: []string{"host-network"}}, map[string]any{"hostNetwork": true, "layout": "split"},
+		},
+		"the network of nodes, shards": {
+			Overlay{Resources: []string{"shards"}, Components: []string{"host-network"}},
+			map[string]any{"hostNetwork": true, "layout": "split", "shards": []any{"a", "b"}},
+		},
 		"v1 alone": {
 			Overlay{Resources: []string{"split"}, Components: []string{"v1-only"}},
 			map[string]any{"layout": "split", "v1Only": true},
@@ -468,6 +478,19 @@ func TestWhatTheChartCannotDoIsRefusedWithTheReason(t *testing.T) {
 		"clusterRole: false leaves no metrics":                            {"namespaces": []any{"shop"}, "clusterRole": false, "podMonitor": true},
 		"serviceMonitor and podMonitor would":                             {"serviceMonitor": true, "podMonitor": true},
 		"caInjector needs certificates.source":                            {"certificates": map[string]any{"caInjector": true}},
+		"priorityClass.name is of a PriorityClass that exists":            {"priorityClass": map[string]any{"name": "system"}},
+		"podLabels: app.kubernetes.io/name is the chart's own":            {"podLabels": map[string]any{"app.kubernetes.io/name": "a"}},
+		"podAnnotations: checksum/configuration is the chart's own":       {"podAnnotations": map[string]any{"checksum/configuration": "a"}},
+		"at '/webhookAnnotations/a': got boolean, want string":            {"webhookAnnotations": map[string]any{"a": true}},
+		"at '/env/0/name': 'not' failed":                                  {"env": []any{map[string]any{"name": "POD_NAME", "value": "a"}}},
+		"at '/env/0': additional properties 'valeu' not allowed":          {"env": []any{map[string]any{"name": "A", "valeu": "a"}}},
+		"at '/extraVolumes/0': missing property 'name'":                   {"extraVolumes": []any{map[string]any{"emptyDir": map[string]any{}}}},
+		"at '/extraVolumeMounts/0': missing property 'mountPath'":         {"extraVolumeMounts": []any{map[string]any{"name": "a"}}},
+		"at '/strategy/rollingUpdate': additional properties 'maxSrge'":   {"strategy": map[string]any{"rollingUpdate": map[string]any{"maxSrge": 1}}},
+		"at '/affinity': additional properties 'podAffinty' not allowed":  {"affinity": map[string]any{"podAffinty": map[string]any{}}},
+		"at '/topologySpreadConstraints/0': missing properties":           {"topologySpreadConstraints": []any{map[string]any{"topologyKey": "zone"}}},
+		"at '/dnsPolicy': value must be one of":                           {"dnsPolicy": "None"},
+		"at '/affinity/nodeAffinity': got null, want object":              {"affinity": map[string]any{"nodeAffinity": nil}},
 	} {
 		if _, err := render(t, folder, "fairlead-system", values); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", values, err, want)

@@ -4,6 +4,7 @@
 package chart
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -124,7 +125,8 @@ func body(o *unstructured.Unstructured) (string, error) {
 		indent := strings.Index(line, "-")
 		return fmt.Sprintf("%s{{- toYaml .Values.namespaces | nindent %d }}", line[:indent], indent)
 	})
-	return strings.NewReplacer(shardsMark, `{{ join ", " .Values.shards }}`, shardMark, "{{ $shard }}",
+	return strings.NewReplacer(`"shard-`+shardMark+`"`, `(print "shard-" $shard)`, // within an action
+		shardsMark, `{{ join ", " .Values.shards }}`, shardMark, "{{ $shard }}",
 		"namespace: "+watchedMark+"\n", "namespace: {{ $watched | quote }}\n",
 		"--namespaces="+watchedMark, `--namespaces={{ join "," .Values.namespaces }}`).Replace(text), nil
 }
@@ -149,11 +151,47 @@ func withValues(o *unstructured.Unstructured) error {
 		o.SetAnnotations(annotations)
 	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
 		metadata[lines+"fairlead.webhooks"] = nil
+	case "ServiceMonitor", "PodMonitor", "PrometheusRule":
+		labels[lines+"fairlead.monitoringLabels"] = ""
+		o.SetLabels(labels)
+	case "ServiceAccount":
+		if _, noPodHasIt := o.Object["automountServiceAccountToken"]; !noPodHasIt {
+			metadata[lines+"fairlead.serviceAccount"] = nil
+		}
+	case "Service":
+		return service(o)
 	case "ConfigMap":
 		o.SetName(prefixMark + "fairlead-config")
 		return unstructured.SetNestedField(o.Object, block+`text include "fairlead.configuration" .`, "data", "config.yaml")
 	case "Deployment":
 		return deployment(o)
+	}
+	return nil
+}
+
+// service has the port of a Service without an address of its own be that of the pods, to which it leads.
+func service(o *unstructured.Unstructured) error {
+	if address, _, _ := unstructured.NestedString(o.Object, "spec", "clusterIP"); address != "None" {
+		return nil
+	}
+	ports, _, err := unstructured.NestedSlice(o.Object, "spec", "ports")
+	if err != nil {
+		return err
+	}
+	if err := number(ports, "port"); err != nil {
+		return err
+	}
+	return unstructured.SetNestedSlice(o.Object, ports, "spec", "ports")
+}
+
+// number gives ports their numbers, by their names.
+func number(ports []any, field string) error {
+	for _, port := range ports {
+		of, ok := port.(map[string]any)
+		if !ok {
+			return fmt.Errorf("port %v is no object", port)
+		}
+		of[field] = inline + fmt.Sprintf(`(include "fairlead.ports" . | fromYaml).%s`, of["name"])
 	}
 	return nil
 }
@@ -195,13 +233,39 @@ func deployment(o *unstructured.Unstructured) error {
 		return err
 	}
 	container["volumeMounts"] = append(mounts, lines+"fairlead.volumeMounts")
+	environment, _, err := unstructured.NestedSlice(container, "env")
+	if err != nil {
+		return err
+	}
+	container["env"] = append(environment, lines+"fairlead.env")
+	ports, _, err := unstructured.NestedSlice(container, "ports")
+	if err != nil {
+		return err
+	}
+	if err := number(ports, "containerPort"); err != nil {
+		return err
+	}
+	container["ports"] = ports
+	container["securityContext"] = block + `include "fairlead.securityContext" .`
 	container["image"] = inline + `include "fairlead.image" . | quote`
 	container["imagePullPolicy"] = inline + ".Values.image.pullPolicy"
 	container["resources"] = block + "toYaml .Values.resources"
 	spec["replicas"] = inline + ".Values.replicas"
+	podLabels, _, _ := unstructured.NestedStringMap(template, "metadata", "labels")
 	pod, _, _ := unstructured.NestedMap(template, "spec")
 	pod["containers"] = containers
-	pod[lines+"fairlead.pod"] = nil
+	pod[lines+"fairlead.pod"], pod[lines+"fairlead.priorityClass"] = nil, nil
+	delete(pod, "nodeSelector") // which fairlead.pod has, as it has the securityContext
+	delete(pod, "securityContext")
+	delete(pod, "priorityClassName")
+	if podLabels["fairlead.dev/webhooks"] == "true" {
+		pod[lines+"fairlead.servingPlacement"] = nil
+		spec["strategy"] = block + `include "fairlead.servingStrategy" .`
+	} else {
+		pod[lines+"fairlead.placement"] = nil
+		spec["strategy"] = block + `include "fairlead.strategy" .`
+	}
+	pod["topologySpreadConstraints"] = block + fmt.Sprintf(`include "fairlead.spread" (list . %q)`, podLabels["app.kubernetes.io/component"])
 	volumes, _, _ := unstructured.NestedSlice(pod, "volumes")
 	for _, volume := range volumes {
 		of, ok := volume.(map[string]any)
@@ -217,7 +281,12 @@ func deployment(o *unstructured.Unstructured) error {
 	annotations, _, _ := unstructured.NestedMap(template, "metadata", "annotations")
 	// A changed configuration rolls the Deployment.
 	annotations["checksum/configuration"] = inline + `include "fairlead.checksum" .`
-	if err := unstructured.SetNestedMap(template, annotations, "metadata", "annotations"); err != nil {
+	annotations[lines+"fairlead.podAnnotations"] = ""
+	podLabels[lines+"fairlead.podLabels"] = ""
+	if err := errors.Join(
+		unstructured.SetNestedMap(template, annotations, "metadata", "annotations"),
+		unstructured.SetNestedStringMap(template, podLabels, "metadata", "labels"),
+	); err != nil {
 		return err
 	}
 	spec["template"] = template

@@ -1,6 +1,6 @@
 {{- /* Refuses values that lack one of the defaults, or have a null in its place, at any depth. Helm takes a default away
 for a key that is left blank, and all that the chart before did not have for --reuse-values: `keep: true` would silently
-be false. In resources, which are fields of a container, a null takes out the default as Helm documents. */ -}}
+be false. In what are fields of a pod or a container, a null takes out the default as Helm documents. */ -}}
 {{- define "fairlead.present" -}}
 {{- range $name, $default := .defaults }}
 {{- $path := print $.path $name }}
@@ -8,7 +8,7 @@ be false. In resources, which are fields of a container, a null takes out the de
 {{- if kindIs "invalid" $value }}
 {{- fail (printf "%s has no value, not even the default. Where it is null, which a blank is, leave it out or set it; where the values are of an older chart, give --reset-then-reuse-values in place of --reuse-values" $path) }}
 {{- end }}
-{{- if and (kindIs "map" $default) (kindIs "map" $value) (ne $path "resources") }}
+{{- if and (kindIs "map" $default) (kindIs "map" $value) (not (has $path (list "global" "resources" "nodeSelector" "podSecurityContext" "securityContext"))) }}
 {{- include "fairlead.present" (dict "defaults" $default "values" $value "path" (print $path ".")) }}
 {{- end }}
 {{- end }}
@@ -107,6 +107,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
   secret:
     secretName: fairlead-metrics-tls
 {{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "fairlead.volumeMounts" -}}
@@ -115,6 +118,21 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
   mountPath: /etc/metrics-certificate
   readOnly: true
 {{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "fairlead.env" -}}
+{{- with .Values.env }}{{ toYaml . }}{{ end }}
+{{- end -}}
+
+{{- /* The ports of a pod, by which the operator is configured. */ -}}
+{{- define "fairlead.ports" -}}
+{{- $configuration := include "fairlead.configuration" . | fromYaml }}
+webhook: {{ $configuration.webhook.port }}
+metrics: {{ regexFind "[0-9]+$" $configuration.metrics.bindAddress }}
+probes: {{ regexFind "[0-9]+$" $configuration.health.bindAddress }}
 {{- end -}}
 
 {{- define "fairlead.clusterCIDRs" -}}
@@ -126,18 +144,101 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .Values.nodeSelector }}
 nodeSelector:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
+  {{- include "fairlead.set" .Values.nodeSelector | nindent 2 }}
 {{- with .Values.tolerations }}
 tolerations:
   {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  {{- include "fairlead.set" .Values.podSecurityContext | nindent 2 }}
+{{- end -}}
+
+{{- /* What is set of a map in which a null takes a default out: Helm leaves nulls of a chart that depends on this one. */ -}}
+{{- define "fairlead.set" -}}
+{{- $set := dict }}
+{{- range $name, $value := . }}
+{{- if not (kindIs "invalid" $value) }}{{ $_ := set $set $name $value }}{{ end }}
+{{- end }}
+{{- toYaml $set -}}
+{{- end -}}
+
+{{- define "fairlead.securityContext" -}}
+{{- include "fairlead.set" .Values.securityContext -}}
+{{- end -}}
+
+{{- define "fairlead.podLabels" -}}
+{{- with .Values.podLabels }}{{ toYaml . }}{{ end }}
+{{- end -}}
+
+{{- define "fairlead.podAnnotations" -}}
+{{- with .Values.podAnnotations }}{{ toYaml . }}{{ end }}
+{{- end -}}
+
+{{- define "fairlead.priorityClass" -}}
+{{- if .Values.priorityClass.create }}
+priorityClassName: {{ .Values.namePrefix }}fairlead-critical
+{{- else if .Values.priorityClass.name }}
+priorityClassName: {{ .Values.priorityClass.name | quote }}
+{{- end }}
+{{- end -}}
+
+{{- /* Constraints for the Deployment of a component. */ -}}
+{{- define "fairlead.spread" -}}
+{{- $pods := dict "app.kubernetes.io/name" "fairlead" "app.kubernetes.io/component" (last .) }}
+{{- $constraints := list }}
+{{- range (first .).Values.topologySpreadConstraints }}
+{{- $constraints = append $constraints (merge dict . (dict "labelSelector" (dict "matchLabels" $pods))) }}
+{{- end }}
+{{- toYaml $constraints -}}
+{{- end -}}
+
+{{- /* Where pods run, and how they are replaced, which the network of the node changes for those that serve webhooks. */ -}}
+{{- define "fairlead.placement" -}}
+{{- with .Values.dnsPolicy }}
+dnsPolicy: {{ . }}
 {{- end }}
 {{- with .Values.affinity }}
 affinity:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- end -}}
+
+{{- define "fairlead.servingPlacement" -}}
+{{- if .Values.hostNetwork }}
+hostNetwork: true
+dnsPolicy: {{ .Values.dnsPolicy | default "ClusterFirstWithHostNet" }}
+affinity:
+  {{- $pods := dict "app.kubernetes.io/name" "fairlead" "fairlead.dev/webhooks" "true" }}
+  {{- $apart := dict "topologyKey" "kubernetes.io/hostname" "labelSelector" (dict "matchLabels" $pods) }}
+  {{- $apart = dict "requiredDuringSchedulingIgnoredDuringExecution" (list $apart) }}
+  {{- merge dict .Values.affinity (dict "podAntiAffinity" $apart) | toYaml | nindent 2 }}
+{{- else }}
+{{- include "fairlead.placement" . }}
+{{- end }}
+{{- end -}}
+
+{{- define "fairlead.strategy" -}}
+{{- .Values.strategy | default (dict "type" "RollingUpdate" "rollingUpdate" (dict "maxUnavailable" 0 "maxSurge" 1)) | toYaml -}}
+{{- end -}}
+
+{{- define "fairlead.servingStrategy" -}}
+{{- if and .Values.hostNetwork (not .Values.strategy) }}
+{{- dict "type" "RollingUpdate" "rollingUpdate" (dict "maxUnavailable" 1 "maxSurge" 0) | toYaml }}
+{{- else }}
+{{- include "fairlead.strategy" . }}
+{{- end }}
+{{- end -}}
+
+{{- define "fairlead.serviceAccount" -}}
+{{- with .Values.serviceAccount.annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "fairlead.monitoringLabels" -}}
+{{- with .Values.monitoringLabels }}{{ toYaml . }}{{ end }}
 {{- end -}}
 
 {{- /* Annotations of what the operator publishes its authority in. */ -}}
@@ -155,9 +256,9 @@ helm.sh/resource-policy: keep
 {{- end -}}
 
 {{- define "fairlead.webhooks" -}}
-{{- with include "fairlead.injection" . -}}
+{{- with merge dict (include "fairlead.injection" . | fromYaml) .Values.webhookAnnotations -}}
 annotations:
-  {{- . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
