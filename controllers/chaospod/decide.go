@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
@@ -30,10 +29,6 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) (chaos.Decision
 
 // isKilling reports whether a run has victims that may still be killed.
 func isKilling(run *chaosv1.CurrentRun) bool { return run != nil && run.Phase != chaosv1.RunVerifying }
-
-func holderOf(key types.NamespacedName) disruption.Holder {
-	return disruption.Holder{Kind: disruption.ChaosPod, NamespacedName: key}
-}
 
 // decideAndClaim decides while the ledger is locked. The ChaosPod then claims what the stored status and the
 // decided one say, until the latter is stored: however the write ends, no other object disrupts these workloads.

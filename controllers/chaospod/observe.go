@@ -124,16 +124,6 @@ func watchedWorkloads(ctx context.Context, o *observation, v *view) (names []wor
 	return distinct(names), missing, err
 }
 
-// distinct returns names in their order, each once.
-func distinct(names []workloadName) []workloadName {
-	seen := map[workloadName]bool{}
-	return slices.DeleteFunc(names, func(name workloadName) bool {
-		known := seen[name]
-		seen[name] = true
-		return known
-	})
-}
-
 // canary reads the pod that has the canary's name, which is the ChaosPod's.
 func (r *Reconciler) canary(ctx context.Context, o *observation, v *view) *chaos.Canary {
 	r.watchIndex.Set(o.key, &watchSet{pod: o.key.Name})

@@ -188,3 +188,7 @@ func (d *deaths) restore(object *chaosv1.ChaosPod) *chaosv1.ChaosPod {
 	restored.Status.KilledDay, restored.Status.KilledToday = known.day, known.count
 	return restored
 }
+
+func holderOf(key types.NamespacedName) disruption.Holder {
+	return disruption.Holder{Kind: disruption.ChaosPod, NamespacedName: key}
+}

@@ -360,3 +360,13 @@ func (v *view) readBudgets(ctx context.Context) error {
 	}
 	return nil
 }
+
+// distinct returns names in their order, each once.
+func distinct(names []workloadName) []workloadName {
+	seen := map[workloadName]bool{}
+	return slices.DeleteFunc(names, func(name workloadName) bool {
+		known := seen[name]
+		seen[name] = true
+		return known
+	})
+}

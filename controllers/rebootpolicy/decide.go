@@ -65,10 +65,6 @@ func (r *Reconciler) decideOnWhatExists(ctx context.Context, o *observation) (re
 	}
 }
 
-func holderOf(key types.NamespacedName) disruption.Holder {
-	return disruption.Holder{Kind: disruption.RebootPolicy, NamespacedName: key}
-}
-
 // decideAndClaim decides while the ledger is locked. The policy then claims what the stored status and the
 // decided one say, until the latter is stored: however the write ends, no other object disrupts these workloads.
 func (r *Reconciler) decideAndClaim(o *observation) restart.Decision {

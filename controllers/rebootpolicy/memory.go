@@ -86,6 +86,9 @@ func (f *formerPolicies) statusFor(policy *autorebootv1.RebootPolicy, now time.T
 	return status
 }
 
+// nodeInterval is how long what was read of a node counts, and how often pods that are late are looked at again.
+const nodeInterval = 30 * time.Second
+
 // nodes remembers what was read of nodes.
 type nodes struct {
 	mu    sync.Mutex

@@ -227,3 +227,20 @@ const maxTargets = 100
 
 // shared reads objects as the cache holds them. They must not be changed.
 const shared = client.UnsafeDisableDeepCopy
+
+// updateWatchSet sets what a policy watches, except the owners of its pods.
+func (r *Reconciler) updateWatchSet(policy types.NamespacedName, wanted *watchSet) {
+	if known := r.watchIndex.Get(policy); known != nil {
+		wanted.owners = known.owners
+	}
+	r.watchIndex.Set(policy, wanted)
+}
+
+// updateOwners sets whose pods a policy watches.
+func (r *Reconciler) updateOwners(policy types.NamespacedName, owners map[types.UID]bool) {
+	if known := r.watchIndex.Get(policy); known != nil {
+		wanted := *known
+		wanted.owners = owners
+		r.watchIndex.Set(policy, &wanted)
+	}
+}

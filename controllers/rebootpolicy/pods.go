@@ -117,8 +117,6 @@ const (
 	overdueAfter = time.Minute
 	// lateAfter is how long a pod may take until its node is looked at: a rollout that goes well reads no nodes.
 	lateAfter = 30 * time.Second
-	// nodeInterval is how long what was read of a node counts, and how often pods that are late are looked at again.
-	nodeInterval = 30 * time.Second
 	// maxNodeReads is how many nodes one reconcile reads.
 	maxNodeReads = 10
 )

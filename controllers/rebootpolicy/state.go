@@ -228,3 +228,7 @@ func (s *calendarSpec) at(now time.Time, cluster freeze.State) (c restart.Calend
 	}
 	return c, moment.Until
 }
+
+func holderOf(key types.NamespacedName) disruption.Holder {
+	return disruption.Holder{Kind: disruption.RebootPolicy, NamespacedName: key}
+}

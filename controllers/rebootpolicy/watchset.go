@@ -73,23 +73,6 @@ func watchSetOf(spec *autorebootv1.RebootPolicySpec) *watchSet {
 	return w
 }
 
-// updateWatchSet sets what a policy watches, except the owners of its pods.
-func (r *Reconciler) updateWatchSet(policy types.NamespacedName, wanted *watchSet) {
-	if known := r.watchIndex.Get(policy); known != nil {
-		wanted.owners = known.owners
-	}
-	r.watchIndex.Set(policy, wanted)
-}
-
-// updateOwners sets whose pods a policy watches.
-func (r *Reconciler) updateOwners(policy types.NamespacedName, owners map[types.UID]bool) {
-	if known := r.watchIndex.Get(policy); known != nil {
-		wanted := *known
-		wanted.owners = owners
-		r.watchIndex.Set(policy, &wanted)
-	}
-}
-
 func (w *watchSet) matchesWorkload(kind autorebootv1.TargetKind, name string, uid types.UID, set labels.Set) bool {
 	if w.workloads[workloadName{kind, name}] || w.owners[uid] {
 		return true

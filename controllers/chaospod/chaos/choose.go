@@ -22,16 +22,6 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
-// choice is which pods a run kills, and from how many they were chosen.
-type choice struct {
-	seed    string
-	victims []chaosv1.Victim
-	count   int
-	// candidates and digest are the number and a hash of all eligible pods.
-	candidates int
-	digest     string
-}
-
 // admit returns whether a run may start, and with which victims; otherwise what holds it, what lasts longest first.
 func (r *run) admit(id string) (occurrence, *hold) {
 	for _, check := range []func() *hold{r.checkHeld, r.checkDailyLimit, r.checkTarget} {

@@ -7,7 +7,7 @@
 //
 // Decide (decide.go) takes these steps, in this order: it records a new spec and a resumed halt (decide.go),
 // advances the run under way (victims.go, recovery.go), starts a run that is due (decide.go, schedule.go, choose.go),
-// maintains the canary (decide.go), and sets the conditions (conditions.go). Record (run.go) adds the results of
+// maintains the canary (decide.go), and sets the conditions (conditions.go). Record (record.go) adds the results of
 // actions; effects.go has what each transition changes, day.go the count of a day.
 //
 // A run with its victims is in the stored status.currentRun before any of them is killed: Decide returns kills only

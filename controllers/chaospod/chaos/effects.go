@@ -6,12 +6,9 @@ package chaos
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
-	"github.com/fairlead-dev/fairlead/internal/events"
-	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
@@ -176,47 +173,4 @@ func (r *run) blocked() []chaosv1.BlockedWorkload {
 func (r *run) addRun(run chaosv1.Run) {
 	r.status.Runs = append([]chaosv1.Run{run}, r.status.Runs...)
 	r.status.Runs = r.status.Runs[:min(len(r.status.Runs), chaosv1.MaxStatusRuns)]
-}
-
-// firstDead returns a victim that was killed, with its owner.
-func (r *run) firstDead() *chaosv1.Victim {
-	for i := range r.status.CurrentRun.Victims {
-		if v := &r.status.CurrentRun.Victims[i]; rules.IsDead(v.Outcome) {
-			return v.DeepCopy()
-		}
-	}
-	return nil
-}
-
-// victimsText names the victims with their outcomes.
-func (r *run) victimsText() string {
-	var all []string
-	for i := range r.status.CurrentRun.Victims {
-		v := &r.status.CurrentRun.Victims[i]
-		text := "pod " + v.Name + " of " + v.Owner.Kind + " " + v.Owner.Name
-		switch {
-		case v.Outcome == chaosv1.VictimDryRun:
-			text += " (would die)"
-		case v.Outcome == chaosv1.VictimPending:
-		case v.Reason != "":
-			text += " (" + string(v.Outcome) + ": " + v.Reason + ")"
-		case v.BlockedBy != "":
-			text += " (" + string(v.Outcome) + ": " + v.BlockedBy + ")"
-		default:
-			text += " (" + string(v.Outcome) + ")"
-		}
-		all = append(all, text)
-	}
-	return events.Summarize(all)
-}
-
-// misconfiguredText names the pods that the eviction API could not decide about.
-func (r *run) misconfiguredText() string {
-	var names []string
-	for _, v := range r.status.CurrentRun.Victims {
-		if isMisconfigured(v) {
-			names = append(names, v.Name)
-		}
-	}
-	return "the eviction API cannot decide about pod " + strings.Join(names[:min(len(names), maxNamed)], ", ") + ": more than one PodDisruptionBudget matches"
 }

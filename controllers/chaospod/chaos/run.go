@@ -4,15 +4,16 @@
 package chaos
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
-	"github.com/fairlead-dev/fairlead/internal/text"
+	"github.com/fairlead-dev/fairlead/internal/events"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
 
 // The bounds of what the status holds.
@@ -22,6 +23,21 @@ const (
 	maxName    = 253
 	// maxNamed is how many names one message lists.
 	maxNamed = 3
+)
+
+const (
+	// killTimeout is how long it is tried to kill a victim. One whose owner cannot be read by then may have been
+	// killed, and counts as dead.
+	killTimeout = 2 * time.Minute
+	// maxHold is how long a run that has started is held at most: it keeps others from its workloads.
+	maxHold = 10 * time.Minute
+	// heldInterval is how often a run that is held is looked at again: some holds end without an event, such as that of
+	// a node which was uncordoned.
+	heldInterval = 30 * time.Second
+	// retryInterval is the time until something is tried again that no event reports.
+	retryInterval = time.Second
+	// stepsAtOnce bounds how many phases a run passes in one decision.
+	stepsAtOnce = 4
 )
 
 // run is the state of one call of Decide or Record.
@@ -56,6 +72,16 @@ type run struct {
 type hold struct {
 	reason, message string
 	until           time.Time
+}
+
+// choice is which pods a run kills, and from how many they were chosen.
+type choice struct {
+	seed    string
+	victims []chaosv1.Victim
+	count   int
+	// candidates and digest are the number and a hash of all eligible pods.
+	candidates int
+	digest     string
 }
 
 // occurrence is an event with its details.
@@ -151,72 +177,65 @@ func (r *run) isUnknown(owner *Owner) bool {
 	return owner.Unknown != ""
 }
 
-// Record adds the results of actions to the status. p has the status that was stored before they were done; it is not
-// changed. RequeueAt is when something is to be tried again, besides that of Decide.
-//
-// Results that are not recorded, because the process ended or the write failed, are found again by Decide, from the
-// pods that are left.
-func Record(p *chaosv1.ChaosPod, results []Result, now time.Time) Decision {
-	return newRun(p, Observation{Now: now}).recordAll(results)
-}
-
-func (r *run) recordAll(results []Result) Decision {
-	for _, result := range results {
-		if result.Outcome == Retry || result.Action.RunID == "" && result.Outcome != Done {
-			r.requeueAt(r.now.Add(retryInterval))
-			continue
-		}
-		c := r.status.CurrentRun
-		if c == nil || c.ID != result.Action.RunID {
-			continue
-		}
-		i := slices.IndexFunc(c.Victims, func(v chaosv1.Victim) bool {
-			return v.UID == result.Action.UID && v.Outcome == chaosv1.VictimPending
-		})
-		if i >= 0 {
-			r.recordOne(&c.Victims[i], result)
-			r.apply(occurrence{event: Answered})
-		}
-	}
-	if state := r.state(); state == Planned || state == Killing {
-		if o, ok := r.nextKillEvent(); ok && r.missingVictims() <= 0 {
-			r.apply(o)
-		} else {
-			r.requeueAt(r.now.Add(retryInterval))
-		}
-	}
-	r.setRunConditions()
-	return r.decision()
-}
-
-func (r *run) recordOne(v *chaosv1.Victim, result Result) {
-	switch result.Outcome {
-	case Done:
-		outcome, reason := chaosv1.VictimEvicted, "PodEvicted"
-		if result.Action.Verb == Delete {
-			outcome, reason = chaosv1.VictimDeleted, "PodDeleted"
-		}
-		if result.Action.DryRun {
-			v.Outcome = chaosv1.VictimDryRun
-			return
-		}
-		r.recordDeath(v, outcome)
-		r.addMessage(Message{Reason: reason, Victim: v.DeepCopy(), Text: "run " + result.Action.RunID + " killed pod " + v.Name + " on node " + v.Node})
-	case Gone:
-		r.recordDeath(v, chaosv1.VictimGone)
-	case Blocked:
-		v.Outcome, v.BlockedBy = chaosv1.VictimSkippedDisruptionBudget, text.Truncate(result.Budget, maxName)
-		message := "a PodDisruptionBudget keeps pod " + v.Name + " alive"
-		if v.BlockedBy != "" {
-			message = "PodDisruptionBudget " + v.BlockedBy + " keeps pod " + v.Name + " alive"
-		}
-		r.addMessage(Message{Reason: "ChaosBlockedByBudget", Victim: v.DeepCopy(), Text: message})
-	case Misconfigured:
-		v.Outcome, v.Reason = chaosv1.VictimFailed, chaosv1.ReasonEvictionMisconfigured
-	case Forbidden:
-		v.Outcome, v.Reason = chaosv1.VictimFailed, cmp.Or(result.Reason, chaosv1.ReasonForbidden)
-	}
-}
-
 // stampOf returns a time as the status holds it.
 func stampOf(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }
+
+// firstDead returns a victim that was killed, with its owner.
+func (r *run) firstDead() *chaosv1.Victim {
+	for i := range r.status.CurrentRun.Victims {
+		if v := &r.status.CurrentRun.Victims[i]; rules.IsDead(v.Outcome) {
+			return v.DeepCopy()
+		}
+	}
+	return nil
+}
+
+// victimsText names the victims with their outcomes.
+func (r *run) victimsText() string {
+	var all []string
+	for i := range r.status.CurrentRun.Victims {
+		v := &r.status.CurrentRun.Victims[i]
+		text := "pod " + v.Name + " of " + v.Owner.Kind + " " + v.Owner.Name
+		switch {
+		case v.Outcome == chaosv1.VictimDryRun:
+			text += " (would die)"
+		case v.Outcome == chaosv1.VictimPending:
+		case v.Reason != "":
+			text += " (" + string(v.Outcome) + ": " + v.Reason + ")"
+		case v.BlockedBy != "":
+			text += " (" + string(v.Outcome) + ": " + v.BlockedBy + ")"
+		default:
+			text += " (" + string(v.Outcome) + ")"
+		}
+		all = append(all, text)
+	}
+	return events.Summarize(all)
+}
+
+// misconfiguredText names the pods that the eviction API could not decide about.
+func (r *run) misconfiguredText() string {
+	var names []string
+	for _, v := range r.status.CurrentRun.Victims {
+		if isMisconfigured(v) {
+			names = append(names, v.Name)
+		}
+	}
+	return "the eviction API cannot decide about pod " + strings.Join(names[:min(len(names), maxNamed)], ", ") + ": more than one PodDisruptionBudget matches"
+}
+
+// deadCount returns how many victims were killed.
+func (r *run) deadCount() int {
+	n := 0
+	for i := range r.status.CurrentRun.Victims {
+		if rules.IsDead(r.status.CurrentRun.Victims[i].Outcome) {
+			n++
+		}
+	}
+	return n
+}
+
+func isPending(v chaosv1.Victim) bool { return v.Outcome == chaosv1.VictimPending }
+
+func isMisconfigured(v chaosv1.Victim) bool {
+	return v.Reason == chaosv1.ReasonEvictionMisconfigured && v.Outcome == chaosv1.VictimFailed
+}

@@ -11,22 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
-	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
-)
-
-const (
-	// killTimeout is how long it is tried to kill a victim. One whose owner cannot be read by then may have been
-	// killed, and counts as dead.
-	killTimeout = 2 * time.Minute
-	// maxHold is how long a run that has started is held at most: it keeps others from its workloads.
-	maxHold = 10 * time.Minute
-	// heldInterval is how often a run that is held is looked at again: some holds end without an event, such as that of
-	// a node which was uncordoned.
-	heldInterval = 30 * time.Second
-	// retryInterval is the time until something is tried again that no event reports.
-	retryInterval = time.Second
-	// stepsAtOnce bounds how many phases a run passes in one decision.
-	stepsAtOnce = 4
 )
 
 // advance applies the events of the run under way.
@@ -262,23 +246,6 @@ func (r *run) isMisconfigured() bool {
 		return !failed[owner.UID] && (owner.Unknown != "" || slices.ContainsFunc(owner.Pods, func(pod Pod) bool { return pod.Selected }))
 	}
 	return len(failed) > 0 && r.observed.Unknown == "" && !slices.ContainsFunc(r.owners, isOther)
-}
-
-// deadCount returns how many victims were killed.
-func (r *run) deadCount() int {
-	n := 0
-	for i := range r.status.CurrentRun.Victims {
-		if rules.IsDead(r.status.CurrentRun.Victims[i].Outcome) {
-			n++
-		}
-	}
-	return n
-}
-
-func isPending(v chaosv1.Victim) bool { return v.Outcome == chaosv1.VictimPending }
-
-func isMisconfigured(v chaosv1.Victim) bool {
-	return v.Reason == chaosv1.ReasonEvictionMisconfigured && v.Outcome == chaosv1.VictimFailed
 }
 
 // addKills adds the actions that kill the pending victims.

@@ -216,14 +216,6 @@ func (r *run) rolloutEnds(t *target, ours bool) time.Time {
 	return ends
 }
 
-// standstill returns since when a rollout that has not ended may have come to a standstill.
-func (w *Workload) standstill() time.Time { return latest(w.newestPod(), w.Progressed) }
-
-// isChanging reports whether the workload's controller has not seen its latest spec, or a pod is about to end.
-func (w *Workload) isChanging() bool {
-	return w.Outdated == nil || slices.ContainsFunc(w.Pods, func(p Pod) bool { return p.Terminating && p.Lost == "" })
-}
-
 func (r *run) checkBackoff(t *target) (admission, bool) {
 	if t.retryPending() {
 		until := t.LastRestartTime.Add(r.backoffAfter(t.Attempts))
@@ -318,15 +310,6 @@ func (r *run) checkSourceMissing(t *target) (admission, bool) {
 	return held(autorebootv1.ReasonSourceMissing, "new pods cannot start without "+firstNames(t.workload.Missing)), len(t.workload.Missing) > 0
 }
 
-// firstNames joins the first names of a list, and adds how many more there are.
-func firstNames(list []string) string {
-	text := strings.Join(list[:min(len(list), maxNamed)], ", ")
-	if more := len(list) - maxNamed; more > 0 {
-		text += " and " + strconv.Itoa(more) + " more"
-	}
-	return text
-}
-
 // checkLowerWave holds a target while one of a lower wave restarts, or waits to for a trigger that both share. A
 // target that cannot be restarted as it is, such as one scaled to zero or refused, does not count: it would hold the
 // others forever. Targets that wait do not hold one that has priority.
@@ -386,26 +369,6 @@ func heldByOthers(message string) admission {
 	v := held(autorebootv1.ReasonConcurrencyLimit, message)
 	v.waitsForOthers = true
 	return v
-}
-
-// slots returns how many slots of the cluster the restarts in flight have.
-func (r *run) slots() int {
-	n := 0
-	for i := range r.status.InFlight {
-		if r.hasSlot(&r.status.InFlight[i]) {
-			n++
-		}
-	}
-	return n
-}
-
-func (r *run) hasSlot(f *autorebootv1.InFlightRestart) bool {
-	return !IsSoaking(f) && !r.observed.Others.Lapsed[f.UID]
-}
-
-// IsSoaking reports whether a restart has made its workload available again, and only observes it.
-func IsSoaking(f *autorebootv1.InFlightRestart) bool {
-	return f.Phase == autorebootv1.PhaseSoaking && f.UnavailableTime == nil
 }
 
 func (r *run) checkDryRun(*target) (admission, bool) {

@@ -115,3 +115,24 @@ func (c *futureTimes) correctRefusal(refusal *autorebootv1.Refusal) {
 		c.correct(&refusal.Time)
 	}
 }
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}

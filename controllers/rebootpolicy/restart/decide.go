@@ -32,7 +32,7 @@ func (r *run) decide() Decision {
 	r.reportTriggers()
 	d := r.decision()
 	d.Actions = r.actions()
-	d.PendingMessage = r.longestPending.text
+	d.PendingMessage = r.pendingMessage
 	return d
 }
 
@@ -164,7 +164,9 @@ func (r *run) startPending() {
 		if v.event == Held {
 			r.requeueAt(v.until)
 			r.waitsForOthers = r.waitsForOthers || v.waitsForOthers
-			r.longestPending.add(t, v)
+			if r.pendingMessage == "" || t.Pending.Since.Time.Before(r.pendingSince) {
+				r.pendingSince, r.pendingMessage = t.Pending.Since.Time, v.message
+			}
 		}
 	}
 }

@@ -208,13 +208,6 @@ func (r *run) soak(t *target, _ occurrence) {
 	f.Desired, f.ContainerRestarts = &desired, t.workload.restartsBeforeReady(f)
 }
 
-// release counts the slot that a restart gives back.
-func (r *run) release(f *autorebootv1.InFlightRestart) {
-	if r.hasSlot(f) {
-		r.released++
-	}
-}
-
 func (r *run) verified(t *target, o occurrence) {
 	o.reason = autorebootv1.ReasonVerified
 	record := r.endRestart(t, autorebootv1.ResultSucceeded, o)
@@ -330,8 +323,6 @@ func (r *run) clearHalt() {
 	}
 }
 
-func (r *run) timestampPtr() *metav1.Time { stamp := r.timestamp; return &stamp }
-
 func (r *run) addHistory(record autorebootv1.RestartRecord) {
 	r.status.History = append([]autorebootv1.RestartRecord{record}, r.status.History...)
 	r.trimHistory()
@@ -342,4 +333,11 @@ func (r *run) trimHistory() {
 	if len(r.status.History) == 0 {
 		r.status.History = nil
 	}
+}
+
+// nodeLost ends a restart whose rollout waits for a node. That is no failure of the rollout, which the workload's controller
+// goes on with once the node is back or removed.
+func (r *run) nodeLost(t *target, o occurrence) {
+	record := r.endRestart(t, autorebootv1.ResultFailed, o)
+	r.addFailedMessage(t, &record)
 }

@@ -5,10 +5,7 @@ package restart
 
 import (
 	"cmp"
-	"strconv"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
@@ -105,52 +102,6 @@ func (r *run) nextPhaseEvent(t *target, f *autorebootv1.InFlightRestart) (occurr
 	return occurrence{}, false
 }
 
-// isReverted reports whether the template is the one from before the restart again. Any other without the annotation is a
-// new revision, whose pods are made after the restart began as well: it goes on with them. Neither before the annotation was
-// observed, nor in an older view, is a missing annotation a revert.
-func (w *Workload) isReverted(f *autorebootv1.InFlightRestart) bool {
-	missing := f.Phase != autorebootv1.PhasePlanned && f.Generation > 0 && w.Generation >= f.Generation && w.RestartID != f.ID
-	return missing && (f.Template == "" || f.Template == w.TemplateHash)
-}
-
-// isReplaced reports whether every pod is of the latest revision, except for those that a partition kept when the restart
-// was decided on. A rollout that is paused, or has its partition raised, while it is under way proves nothing.
-func (w *Workload) isReplaced(f *autorebootv1.InFlightRestart) bool {
-	return w.Desired > 0 && w.Outdated != nil && *w.Outdated <= w.pastPartition(f)
-}
-
-// pastPartition returns how many pods a partition keeps now and kept when the restart was decided on.
-func (w *Workload) pastPartition(f *autorebootv1.InFlightRestart) int32 {
-	if f.Partition == nil { // stored by a version without this field
-		return w.Partition
-	}
-	return min(w.Partition, *f.Partition)
-}
-
-// Stopped returns what in the spec of the workload, or which finalizer of a pod, keeps its restart from its end, in the words of
-// a message; empty where nothing does.
-func (w *Workload) Stopped(f *autorebootv1.InFlightRestart) string {
-	switch kept := w.pastPartition(f); {
-	case f.Phase == autorebootv1.PhasePlanned, f.Phase == autorebootv1.PhaseSoaking && w.Desired > 0:
-		return ""
-	case w.Obstacle != "":
-		return w.obstacleText()
-	case f.Phase == autorebootv1.PhaseRollingOut && w.Partition > kept:
-		return "the workload is " + autorebootv1.ReasonPartitioned + ": its partition keeps " + strconv.Itoa(int(w.Partition)) + " pods, not " + strconv.Itoa(int(kept))
-	}
-	return w.finalizerText()
-}
-
-// obstacleText returns the obstacle in the words of a message. Another controller may have scaled the workload to zero for good,
-// and run its pods elsewhere.
-func (w *Workload) obstacleText() string {
-	text := "the workload is " + w.Obstacle
-	if w.Obstacle == autorebootv1.ReasonScaledToZero && w.ScaledBy != "" {
-		text += " by " + w.ScaledBy
-	}
-	return text
-}
-
 // nextSoakEvent returns the next event of a restart that soaks, if any. Too few pods may be available for
 // unavailableFor; as many as a rollout may make unavailable, and those whose successors are starting, until
 // verification.timeout. Nothing is verified before all are available.
@@ -182,28 +133,6 @@ func (r *run) nextSoakEvent(t *target, f *autorebootv1.InFlightRestart) (occurre
 	o := r.failure(t, autorebootv1.ReasonUnavailable)
 	o.message = cmp.Or(w.shortageText(), w.LostText(), w.unreadyText())
 	return o, !r.now.Before(until)
-}
-
-// podsWanted returns how many pods must be available: the smaller of those desired now and when the soak began.
-func (w *Workload) podsWanted(f *autorebootv1.InFlightRestart) int32 {
-	if f.Desired == nil {
-		return w.Desired
-	}
-	return min(w.Desired, *f.Desired)
-}
-
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-func earliest(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // failure returns the event for a restart that failed.
@@ -301,9 +230,29 @@ func (r *run) actions() []Action {
 	return actions
 }
 
-func timeOf(t *metav1.Time) time.Time {
-	if t == nil {
-		return time.Time{}
+// slots returns how many slots of the cluster the restarts in flight have.
+func (r *run) slots() int {
+	n := 0
+	for i := range r.status.InFlight {
+		if r.hasSlot(&r.status.InFlight[i]) {
+			n++
+		}
 	}
-	return t.Time
+	return n
+}
+
+func (r *run) hasSlot(f *autorebootv1.InFlightRestart) bool {
+	return !IsSoaking(f) && !r.observed.Others.Lapsed[f.UID]
+}
+
+// IsSoaking reports whether a restart has made its workload available again, and only observes it.
+func IsSoaking(f *autorebootv1.InFlightRestart) bool {
+	return f.Phase == autorebootv1.PhaseSoaking && f.UnavailableTime == nil
+}
+
+// release counts the slot that a restart gives back.
+func (r *run) release(f *autorebootv1.InFlightRestart) {
+	if r.hasSlot(f) {
+		r.released++
+	}
 }

@@ -85,10 +85,3 @@ func (w *Workload) waitsForLost() bool {
 	}
 	return lost
 }
-
-// nodeLost ends a restart whose rollout waits for a node. That is no failure of the rollout, which the workload's controller
-// goes on with once the node is back or removed.
-func (r *run) nodeLost(t *target, o occurrence) {
-	record := r.endRestart(t, autorebootv1.ResultFailed, o)
-	r.addFailedMessage(t, &record)
-}

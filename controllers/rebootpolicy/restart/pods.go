@@ -5,6 +5,7 @@ package restart
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -101,14 +102,6 @@ func (w *Workload) podsToEvict(f *autorebootv1.InFlightRestart, allowed int) []*
 	return append(lost, old[:min(max(allowed-missing, 0), len(old))]...)
 }
 
-// shortageText returns why pods are missing; empty where nothing says so.
-func (w *Workload) shortageText() string {
-	if w.Shortage.Reason == "" {
-		return ""
-	}
-	return w.Shortage.Reason + ": " + w.Shortage.Message
-}
-
 // unreadyText returns what the first pod that is not ready waits for; empty where nothing says so.
 func (w *Workload) unreadyText() string {
 	for i := range w.Pods {
@@ -199,4 +192,26 @@ func (w *Workload) newestPod() time.Time {
 		}
 	}
 	return at
+}
+
+// standstill returns since when a rollout that has not ended may have come to a standstill.
+func (w *Workload) standstill() time.Time { return latest(w.newestPod(), w.Progressed) }
+
+// isChanging reports whether the workload's controller has not seen its latest spec, or a pod is about to end.
+func (w *Workload) isChanging() bool {
+	return w.Outdated == nil || slices.ContainsFunc(w.Pods, func(p Pod) bool { return p.Terminating && p.Lost == "" })
+}
+
+// Stopped returns what in the spec of the workload, or which finalizer of a pod, keeps its restart from its end, in the words of
+// a message; empty where nothing does.
+func (w *Workload) Stopped(f *autorebootv1.InFlightRestart) string {
+	switch kept := w.pastPartition(f); {
+	case f.Phase == autorebootv1.PhasePlanned, f.Phase == autorebootv1.PhaseSoaking && w.Desired > 0:
+		return ""
+	case w.Obstacle != "":
+		return w.obstacleText()
+	case f.Phase == autorebootv1.PhaseRollingOut && w.Partition > kept:
+		return "the workload is " + autorebootv1.ReasonPartitioned + ": its partition keeps " + strconv.Itoa(int(w.Partition)) + " pods, not " + strconv.Itoa(int(kept))
+	}
+	return w.finalizerText()
 }

@@ -4,14 +4,14 @@
 package restart
 
 import (
-	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 // The limits of the status in the schema.
@@ -58,8 +58,10 @@ type run struct {
 	// settlesAt is when what a trigger has seen counts.
 	settlesAt map[string]time.Time
 	// unobservable returns in one word why a trigger cannot be observed.
-	unobservable   map[string]string
-	longestPending longestPending
+	unobservable map[string]string
+	// pendingSince is since when the restart waits that waits longest, and pendingMessage for what.
+	pendingSince   time.Time
+	pendingMessage string
 	// clockSkew is a message about times of the status that were in the future.
 	clockSkew string
 }
@@ -74,6 +76,27 @@ type target struct {
 	requested request
 	// isNew means that it was not in the status before, isBack that it was there as one that is not selected.
 	isNew, isBack bool
+}
+
+// request is what the signals of one target ask for.
+type request struct {
+	// triggers that fire, in order. unobservable are those whose source cannot be read, observed those that can.
+	triggers               []string
+	unobservable, observed map[string]bool
+	// edge means that a trigger with a baseline is among them, level one without, now RestartNow.
+	edge, level, now bool
+	// undated means that a source without a time of its last write has changed.
+	undated bool
+	// dated are the signals with a baseline that fire, written is when the latest of them was written, and
+	// fingerprint is a hash of all of them.
+	dated       []*Signal
+	written     time.Time
+	fingerprint string
+	// urgent is when the restart may start outside of windows; zero for never.
+	urgent time.Time
+	// expired are signals whose deadline has passed, skipped are times of a schedule in a suspension or a dry run: a change
+	// is owed afterwards, and a time of a schedule is not.
+	expired, skipped []*Signal
 }
 
 // occurrence is an event with its details.
@@ -116,6 +139,11 @@ func (t *target) id() autorebootv1.RestartTarget { return targetOf(t.Kind, t.Nam
 // latest one ended.
 func (t *target) retryPending() bool {
 	return t.Pending != nil && t.LastRestartTime != nil && !t.Pending.Since.After(t.LastRestartTime.Time)
+}
+
+// isPendingFor reports whether a trigger asks for the restart that is pending.
+func (t *target) isPendingFor(trigger string) bool {
+	return t.Pending != nil && slices.Contains(t.Pending.Triggers, trigger)
 }
 
 // isRetry is retryPending of a restart in flight.
@@ -198,124 +226,28 @@ func (r *run) requeueAt(at time.Time) {
 	}
 }
 
+func (r *run) timestampPtr() *metav1.Time { stamp := r.timestamp; return &stamp }
+
 func (r *run) addMessage(n Message) { r.messages = append(r.messages, n) }
 
 func (r *run) decision() Decision {
 	return Decision{Status: r.status, Messages: r.messages, RequeueAt: r.requeue, WaitsForOthers: r.waitsForOthers, ClockSkew: r.clockSkew}
 }
 
-// Record adds the results of actions to the status. p has the status that was stored before they were done; it is not
-// changed. RequeueAt is when something is to be tried again, besides that of Decide.
-//
-// Results that are not recorded, because the process ended or the write failed, are found again by Decide, from the
-// annotation on the workload and from the pods that are left.
-func Record(p *autorebootv1.RebootPolicy, results []Result, now time.Time) Decision {
-	return newRun(p, Observation{Now: now}).recordAll(results)
+func targetText(id autorebootv1.RestartTarget) string { return string(id.Kind) + " " + id.Name }
+
+func triggersText(triggers []string) string {
+	if len(triggers) == 1 {
+		return "trigger " + triggers[0]
+	}
+	return "triggers " + strings.Join(triggers, ", ")
 }
 
-func (r *run) recordAll(results []Result) Decision {
-	r.targets = make([]target, len(r.status.Targets))
-	for i := range r.status.Targets {
-		r.targets[i] = target{TargetStatus: &r.status.Targets[i]}
+// firstNames joins the first names of a list, and adds how many more there are.
+func firstNames(list []string) string {
+	text := strings.Join(list[:min(len(list), maxNamed)], ", ")
+	if more := len(list) - maxNamed; more > 0 {
+		text += " and " + strconv.Itoa(more) + " more"
 	}
-	for _, result := range inOrder(results) {
-		if t, f := r.find(result.Action.ID); f != nil {
-			r.recordOne(t, f, result, func(outcome Outcome) bool {
-				return slices.ContainsFunc(results, func(other Result) bool {
-					return other.Action.ID == result.Action.ID && other.Action.Verb == Evict && other.Outcome == outcome
-				})
-			})
-		}
-	}
-	r.status.State = policyState(&r.status)
-	return r.decision()
-}
-
-// inOrder returns first the results of what was done: a restart that has begun cannot be refused any more.
-func inOrder(results []Result) []Result {
-	ordered := slices.Clone(results)
-	slices.SortStableFunc(ordered, func(a, b Result) int {
-		switch {
-		case a.Outcome == b.Outcome || a.Outcome != Done && b.Outcome != Done:
-			return 0
-		case a.Outcome == Done:
-			return -1
-		}
-		return 1
-	})
-	return ordered
-}
-
-// recordOne records one result. Others reports whether an eviction of the same restart had an outcome.
-func (r *run) recordOne(t *target, f *autorebootv1.InFlightRestart, result Result, others func(Outcome) bool) {
-	annotate := result.Action.Verb == Annotate
-	switch result.Outcome {
-	case Done:
-		if annotate {
-			generation := result.Generation
-			if generation == 0 && result.Action.Workload != nil {
-				generation = result.Action.Workload.Generation
-			}
-			r.apply(t, occurrence{event: Annotated, generation: generation})
-			return
-		}
-		r.apply(t, occurrence{event: EvictionStarted})
-		f.BlockedTime, f.BlockedBy = nil, ""
-		if f.Refusal != nil && !others(Refused) {
-			f.Refusal, f.PhaseTime = nil, r.timestampPtr() // verification.timeout goes on
-		}
-	case Blocked:
-		if annotate {
-			r.requeueAt(r.now.Add(retryInterval))
-			return
-		}
-		r.apply(t, occurrence{event: EvictionStarted})
-		if f.BlockedTime == nil && !others(Done) {
-			f.BlockedTime = r.timestampPtr()
-		}
-		if f.BlockedTime != nil && result.Budget != "" {
-			f.BlockedBy = text.Truncate(result.Budget, maxName)
-		}
-		r.requeueAt(r.now.Add(blockedInterval))
-	case Misconfigured:
-		r.apply(t, r.failure(t, autorebootv1.ReasonEvictionMisconfigured))
-	case Gone:
-		r.apply(t, occurrence{event: TargetGone, reason: autorebootv1.ReasonTargetGone})
-	case Refused:
-		r.recordRefusal(t, f, result)
-	case Retry:
-		r.requeueAt(r.now.Add(retryInterval))
-	}
-}
-
-// recordRefusal has a restart that was not begun wait again, so that it holds no other and no attempt counts. One whose
-// first pods are evicted goes on once the API server allows it.
-func (r *run) recordRefusal(t *target, f *autorebootv1.InFlightRestart, result Result) {
-	o := occurrence{event: StartRefused, reason: cmp.Or(result.Reason, autorebootv1.ReasonWriteRefused), message: result.Message}
-	if f.Phase == autorebootv1.PhasePlanned {
-		if isRetry(t, f) {
-			o.event = RetryRefused
-		}
-		r.apply(t, o)
-	} else {
-		r.addRefusedMessage(t, f.Refusal, o)
-		f.Refusal, f.BlockedTime, f.BlockedBy = r.refusalOf(o), nil, ""
-	}
-	r.requeueAt(r.now.Add(refusedInterval))
-}
-
-func (r *run) find(id string) (*target, *autorebootv1.InFlightRestart) {
-	for i := range r.status.InFlight {
-		f := &r.status.InFlight[i]
-		if f.ID != id {
-			continue
-		}
-		for j := range r.targets {
-			if r.targets[j].id() == targetOf(f.Kind, f.Name) {
-				return &r.targets[j], f
-			}
-		}
-		return &target{TargetStatus: &autorebootv1.TargetStatus{Kind: f.Kind, Name: f.Name}}, f
-	}
-	return nil, nil
+	return text
 }

@@ -15,18 +15,6 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// longestPending is the message about the restart that waits longest.
-type longestPending struct {
-	since time.Time
-	text  string
-}
-
-func (l *longestPending) add(t *target, v admission) {
-	if l.text == "" || t.Pending.Since.Time.Before(l.since) {
-		l.since, l.text = t.Pending.Since.Time, v.message
-	}
-}
-
 // reportTriggers sets the status of each trigger.
 func (r *run) reportTriggers() {
 	known := make(map[string]autorebootv1.TriggerStatus, len(r.status.Triggers))
@@ -210,13 +198,4 @@ func (r *run) nextID() string {
 		see(w.RestartID)
 	}
 	return prefix + strconv.Itoa(highest+1)
-}
-
-func targetText(id autorebootv1.RestartTarget) string { return string(id.Kind) + " " + id.Name }
-
-func triggersText(triggers []string) string {
-	if len(triggers) == 1 {
-		return "trigger " + triggers[0]
-	}
-	return "triggers " + strings.Join(triggers, ", ")
 }

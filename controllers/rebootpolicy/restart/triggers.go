@@ -12,27 +12,6 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// request is what the signals of one target ask for.
-type request struct {
-	// triggers that fire, in order. unobservable are those whose source cannot be read, observed those that can.
-	triggers               []string
-	unobservable, observed map[string]bool
-	// edge means that a trigger with a baseline is among them, level one without, now RestartNow.
-	edge, level, now bool
-	// undated means that a source without a time of its last write has changed.
-	undated bool
-	// dated are the signals with a baseline that fire, written is when the latest of them was written, and
-	// fingerprint is a hash of all of them.
-	dated       []*Signal
-	written     time.Time
-	fingerprint string
-	// urgent is when the restart may start outside of windows; zero for never.
-	urgent time.Time
-	// expired are signals whose deadline has passed, skipped are times of a schedule in a suspension or a dry run: a change
-	// is owed afterwards, and a time of a schedule is not.
-	expired, skipped []*Signal
-}
-
 func (r *run) requestOf(t *target) request {
 	q := request{unobservable: map[string]bool{}, observed: map[string]bool{}}
 	for _, s := range t.signals {
@@ -194,11 +173,6 @@ func (r *run) evaluateTarget(t *target, q request) {
 		o.event = PartlyRecovered
 		r.apply(t, o)
 	}
-}
-
-// isPendingFor reports whether a trigger asks for the restart that is pending.
-func (t *target) isPendingFor(trigger string) bool {
-	return t.Pending != nil && slices.Contains(t.Pending.Triggers, trigger)
 }
 
 // wantedTriggers returns the triggers that ask, those that asked and cannot be observed, and those of a restart that failed

@@ -1,0 +1,56 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+// isReverted reports whether the template is the one from before the restart again. Any other without the annotation is a
+// new revision, whose pods are made after the restart began as well: it goes on with them. Neither before the annotation was
+// observed, nor in an older view, is a missing annotation a revert.
+func (w *Workload) isReverted(f *autorebootv1.InFlightRestart) bool {
+	missing := f.Phase != autorebootv1.PhasePlanned && f.Generation > 0 && w.Generation >= f.Generation && w.RestartID != f.ID
+	return missing && (f.Template == "" || f.Template == w.TemplateHash)
+}
+
+// isReplaced reports whether every pod is of the latest revision, except for those that a partition kept when the restart
+// was decided on. A rollout that is paused, or has its partition raised, while it is under way proves nothing.
+func (w *Workload) isReplaced(f *autorebootv1.InFlightRestart) bool {
+	return w.Desired > 0 && w.Outdated != nil && *w.Outdated <= w.pastPartition(f)
+}
+
+// pastPartition returns how many pods a partition keeps now and kept when the restart was decided on.
+func (w *Workload) pastPartition(f *autorebootv1.InFlightRestart) int32 {
+	if f.Partition == nil { // stored by a version without this field
+		return w.Partition
+	}
+	return min(w.Partition, *f.Partition)
+}
+
+// obstacleText returns the obstacle in the words of a message. Another controller may have scaled the workload to zero for good,
+// and run its pods elsewhere.
+func (w *Workload) obstacleText() string {
+	text := "the workload is " + w.Obstacle
+	if w.Obstacle == autorebootv1.ReasonScaledToZero && w.ScaledBy != "" {
+		text += " by " + w.ScaledBy
+	}
+	return text
+}
+
+// podsWanted returns how many pods must be available: the smaller of those desired now and when the soak began.
+func (w *Workload) podsWanted(f *autorebootv1.InFlightRestart) int32 {
+	if f.Desired == nil {
+		return w.Desired
+	}
+	return min(w.Desired, *f.Desired)
+}
+
+// shortageText returns why pods are missing; empty where nothing says so.
+func (w *Workload) shortageText() string {
+	if w.Shortage.Reason == "" {
+		return ""
+	}
+	return w.Shortage.Reason + ": " + w.Shortage.Message
+}
