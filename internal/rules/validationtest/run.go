@@ -37,29 +37,27 @@ func Fuzz[T any](f *testing.F, o Options[T]) {
 	})
 }
 
-// Run compares as many objects as Variable says, others at each run, and logs what came of it.
+// Run compares as many objects as Variable says, others at each run, and logs the results.
 func Run[T any](t *testing.T, o Options[T]) {
 	t.Helper()
+	wanted := objects(t)
 	comparison := NewComparison(t, o)
-	wanted := uint64(usual)
-	if given := os.Getenv(Variable); given != "" {
-		var err error
-		if wanted, err = strconv.ParseUint(given, 10, 64); err != nil || wanted == 0 {
-			t.Fatalf("%s=%s: give a number of objects", Variable, given)
-		}
-	}
 	began, first := time.Now(), uint64(time.Now().UnixNano())
 	var next, accepted, updates, forgiving, skipped, differing atomic.Uint64
+	count := func(counter *atomic.Uint64, counts bool) {
+		if counts {
+			counter.Add(1)
+		}
+	}
 	var working sync.WaitGroup
 	for range workers {
 		working.Go(func() {
 			for i := next.Add(1); i <= wanted && differing.Load() < shown; i = next.Add(1) {
 				result := comparison.Compare(context.WithoutCancel(t.Context()), RandomChoices(first+i))
-				for counter, counts := range map[*atomic.Uint64]bool{&accepted: result.Accepted, &updates: result.Update, &forgiving: result.Forgiving, &skipped: result.Skipped} {
-					if counts {
-						counter.Add(1)
-					}
-				}
+				count(&accepted, result.Accepted)
+				count(&updates, result.Update)
+				count(&forgiving, result.Forgiving)
+				count(&skipped, result.Skipped)
 				if result.Difference != "" {
 					differing.Add(1)
 					t.Errorf("seed %d: %s", first+i, result.Difference)
@@ -73,4 +71,18 @@ func Run[T any](t *testing.T, o Options[T]) {
 	if share := 100 * accepted.Load() / wanted; share < 30 || share > 70 {
 		t.Errorf("%d %% of the objects were accepted: the mutator is one-sided", share)
 	}
+}
+
+// objects returns how many objects Run compares.
+func objects(t *testing.T) uint64 {
+	t.Helper()
+	given := os.Getenv(Variable)
+	if given == "" {
+		return usual
+	}
+	n, err := strconv.ParseUint(given, 10, 64)
+	if err != nil || n == 0 {
+		t.Fatalf("%s=%s: give a number of objects", Variable, given)
+	}
+	return n
 }
