@@ -21,8 +21,8 @@ var wholePages = map[string]string{
 // elsewhere has, for each page, how the blocks begin that are not run here, and why.
 var elsewhere = map[string]map[string]string{
 	"README.md": {
-		"$ make run ":                         "starts the control plane that this test runs on, and runs this test",
-		"$ kubectl apply -f orders-db.yaml\n": "docs/guides/first-externalservice.md does the same",
+		"$ make run ":     "starts the control plane that this test runs on, and runs this test",
+		"$ helm install ": "test/install installs the chart by the library of helm",
 	},
 	"docs/guides/availability.md": {"$ make soak\n": "takes half an hour: make soak runs it"},
 	"docs/guides/cert-manager.md": {"cert-manager.io/inject-ca-from-secret: ": "an annotation; test/certmanager has it"},
@@ -42,8 +42,9 @@ var elsewhere = map[string]map[string]string{
 		"# kustomization.yaml\nresources: [<Argo CD's install.yaml>]":                        noGitOps,
 		"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: fairlead\n": noGitOps,
 		"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: shop\n":     noGitOps,
-		"apiVersion: source.toolkit.fluxcd.io/v1\n":                                          noGitOps,
-		"apiVersion: kustomize.toolkit.fluxcd.io/v1\n":                                       noGitOps,
+		"$ helm push ": release,
+		"apiVersion: source.toolkit.fluxcd.io/v1\n":    noGitOps,
+		"apiVersion: kustomize.toolkit.fluxcd.io/v1\n": noGitOps,
 	},
 	"docs/guides/hardening.md": {
 		"# /etc/kubernetes/admission/configuration.yaml\n": "test/lifecycle gives it to an API server",
@@ -54,7 +55,7 @@ var elsewhere = map[string]map[string]string{
 		"$ kubectl apply --server-side -k .\n":           "make e2e does it",
 	},
 	"docs/guides/install.md": {
-		"$ docker build ":                               noEngine,
+		"$ mkdir image ":                                release,
 		"$ helm install ":                               "test/install installs the chart by the library of helm",
 		"$ helm uninstall ":                             "test/chart renders the chart for a release that moved",
 		"$ kubectl apply --server-side -k .\n":          replaces,
@@ -67,6 +68,12 @@ var elsewhere = map[string]map[string]string{
 	"docs/guides/namespaced.md": {
 		"$ helm install ": "test/install installs the chart by the library of helm",
 		"$ bundle=":       "test/profiles publishes the authority of such an installation",
+	},
+	"docs/guides/quick-start.md": {
+		"$ make release ": release,
+		"$ kind create ":  noEngine,
+		"$ helm install ": "test/install installs the chart by the library of helm",
+		"$ kind delete ":  noEngine,
 	},
 	"docs/guides/service-meshes.md": {"$ nc ": "runs in a pod of a mesh"},
 	"docs/guides/sharding.md": {

@@ -160,3 +160,53 @@ func TestTheReferenceHasTheMetricsOfAKindInItsSection(t *testing.T) {
 		t.Errorf("found %d metrics: the search is broken", seen)
 	}
 }
+
+// Who installs Fairlead wants to know what that puts into the cluster.
+func TestTheGuideListsWhatIsInstalled(t *testing.T) {
+	_, section, _ := strings.Cut(read(t, "docs/guides/install.md"), "\n## What is installed\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	kinds, seen := regexp.MustCompile(`externalservice|rebootpolicy|chaospod`), 0
+	for file, content := range files(t, []string{"config/rbac", "config/manager", "config/webhook"}, ".yaml") {
+		for document := range strings.SplitSeq(content, "\n---\n") {
+			var object struct {
+				Kind     string
+				Metadata struct{ Name string }
+			}
+			if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			if object.Metadata.Name == "" || strings.HasSuffix(object.Kind, "Binding") {
+				continue
+			}
+			seen++
+			if name := kinds.ReplaceAllString(object.Metadata.Name, "<kind>"); !strings.Contains(section, object.Kind) || !strings.Contains(section, "`"+name+"`") {
+				t.Errorf("docs/guides/install.md does not list the %s %s of %s", object.Kind, object.Metadata.Name, file)
+			}
+		}
+	}
+	if seen < 15 {
+		t.Errorf("found %d objects: the search is broken", seen)
+	}
+}
+
+// README.md, the guide and the chart promise no version of Kubernetes that the page on support has not.
+func TestTheVersionsOfKubernetesAgree(t *testing.T) {
+	var ran []string
+	for _, row := range tableIn(t, "docs/reference/support.md", "## Kubernetes") {
+		if !strings.HasPrefix(row[1], "no suite") {
+			ran = append(ran, regexp.MustCompile(`^\d+\.\d+`).FindString(row[0]))
+		}
+	}
+	last := len(ran) - 1
+	tested := "tested with Kubernetes " + strings.Join(ran[:last], ", ") + " and " + ran[last]
+	if !strings.Contains(read(t, "README.md"), tested) {
+		t.Errorf("README.md does not say %q, as docs/reference/support.md does", tested)
+	}
+	oldest := regexp.MustCompile(`kubeVersion: ">=(\d+\.\d+)\.`).FindStringSubmatch(read(t, "config/chart/Chart.yaml"))
+	if oldest == nil {
+		t.Fatal("the chart names no oldest version")
+	}
+	if !strings.Contains(read(t, "docs/guides/install.md"), "- Kubernetes "+oldest[1]+" or later.") {
+		t.Errorf("docs/guides/install.md does not begin with Kubernetes %s, as the chart does", oldest[1])
+	}
+}
