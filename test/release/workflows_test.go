@@ -151,7 +151,8 @@ func write(t *testing.T, file, content string) {
 func TestTheHookOfPreCommitRuns(t *testing.T) {
 	var hooks []struct{ ID, Entry, Language, Files string }
 	parse(t, ".pre-commit-hooks.yaml", &hooks)
-	if len(hooks) != 1 || hooks[0].ID != "fairlead-vet" || hooks[0].Language != "golang" {
+	if len(hooks) != 2 || hooks[0].ID != "fairlead-vet" || hooks[0].Language != "golang" ||
+		hooks[1].ID != "fairlead-vet-system" || hooks[1].Language != "system" || hooks[1].Entry != hooks[0].Entry || hooks[1].Files != hooks[0].Files {
 		t.Fatalf("%+v", hooks)
 	}
 	program, folder := built(t), t.TempDir()
