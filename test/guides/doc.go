@@ -13,7 +13,7 @@
 //
 //	<!-- test: refuse 192.0.2.10:5432 -->
 //
-// says what happens at that point beside what the reader does: listen, refuse and accept with an address; unready and
-// image-pull with a namespace, whose pods that are made from then on have that fault, until mend; run with a command. The
-// folder of testdata that is called like the page has files that it takes to be there.
+// does at that point what the page tells its reader to do outside of the cluster: listen, refuse and accept with the
+// address of a server. A page has no other hidden steps. The folder of testdata that is called like the page has files that
+// it takes to be there, and before.sh, which creates the objects that it takes to be there.
 package guides

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -21,10 +20,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
@@ -139,7 +134,12 @@ func (r *reader) read(raw string) (done int32) {
 	shown, printed := steps(raw), map[int][]string{}
 	own := steps(r.own(raw))
 	r.prepare(own)
+	began := false
 	for i, s := range own {
+		if !began && s.outside == "" {
+			began = true
+			r.Must(r.try("[ ! -e before.sh ] || bash -e before.sh"))
+		}
 		switch {
 		case r.elsewhere(shown[i]):
 			continue
@@ -254,7 +254,7 @@ func (r *reader) run(s step) (output []string) {
 	return output
 }
 
-// happen makes what happens outside.
+// happen makes what the page tells its reader to do to a server outside of the cluster.
 func (r *reader) happen(what string) {
 	verb, object, _ := strings.Cut(what, " ")
 	var err error
@@ -268,57 +268,10 @@ func (r *reader) happen(what string) {
 		err = server.Set(externalnet.Behavior{Fault: externalnet.Refuse})
 	case "accept":
 		err = server.Set(externalnet.Behavior{})
-	case cluster.FaultUnready, cluster.FaultImagePull:
-		err = r.breakPods(object, verb)
-	case "mend":
-		err = r.breakPods(object, "")
-	case "run":
-		err = r.try("set -e; %s", object)
 	default:
 		err = fmt.Errorf("unknown")
 	}
 	if err != nil {
 		r.Fatalf("%s: %s: %v", r.page, what, err)
 	}
-}
-
-// broken gives a label to the pods of a namespace that are made from now on.
-const broken = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicy
-metadata: {name: NAMESPACE}
-spec:
-  matchConstraints:
-    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAMESPACE}}
-    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
-  reinvocationPolicy: Never
-  mutations:
-  - {patchType: JSONPatch, jsonPatch: {expression: '[JSONPatch{op: "add", path: "/metadata/labels/LABEL", value: "FAULT"}]'}}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicyBinding
-metadata: {name: NAMESPACE}
-spec: {policyName: NAMESPACE}
-`
-
-// breakPods gives a fault to the pods of a namespace that are made from now on, or none.
-func (r *reader) breakPods(namespace, fault string) error {
-	verb, manifest := "apply", strings.NewReplacer("NAMESPACE", namespace, "LABEL", cluster.FaultLabel, "FAULT", fault).Replace(broken)
-	if fault == "" {
-		verb = "delete"
-	}
-	if err := r.KubectlIO(r.Context(), strings.NewReader(manifest), io.Discard, os.Stderr, verb, "-f", "-"); err != nil {
-		return err
-	}
-	return framework.Eventually(r.Context(), patience, func(ctx context.Context) error { // the API server takes its time
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a", Labels: map[string]string{"a": "b"}},
-			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
-		if err := r.Client.Create(ctx, pod, client.DryRunAll); err != nil {
-			return err
-		}
-		if got := pod.Labels[cluster.FaultLabel]; got != fault {
-			return fmt.Errorf("pods are made with fault %q, not %q", got, fault)
-		}
-		return nil
-	})
 }

@@ -1,4 +1,4 @@
-kubectl get namespace shop || kubectl create namespace shop
+kubectl create namespace shop
 kubectl apply -f - <<'YAML'
 apiVersion: chaos.fairlead.dev/v1
 kind: ChaosPod

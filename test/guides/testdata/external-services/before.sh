@@ -1,5 +1,5 @@
-kubectl get namespace shop || kubectl create namespace shop
-kubectl apply -f - <<'YAML'
+kubectl create namespace shop
+kubectl apply --server-side -f - <<'YAML'
 apiVersion: networking.fairlead.dev/v1
 kind: ExternalService
 metadata: {name: billing-db, namespace: shop}

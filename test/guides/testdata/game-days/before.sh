@@ -1,4 +1,4 @@
-kubectl get namespace shop || kubectl create namespace shop
+kubectl create namespace shop
 kubectl apply -f - <<'YAML'
 apiVersion: networking.fairlead.dev/v1
 kind: ExternalService

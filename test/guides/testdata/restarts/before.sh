@@ -1,4 +1,4 @@
-kubectl get namespace shop || kubectl create namespace shop
+kubectl create namespace shop
 kubectl -n shop create secret generic shared-creds --from-literal=password=first
 kubectl apply -f - <<'YAML'
 apiVersion: apps/v1

@@ -1,0 +1,1 @@
+cp config/manager/config.yaml .

@@ -1,0 +1,2 @@
+kubectl create namespace shop
+kubectl apply -f extra.json
