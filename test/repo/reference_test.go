@@ -210,3 +210,31 @@ func TestTheVersionsOfKubernetesAgree(t *testing.T) {
 		t.Errorf("docs/guides/install.md does not begin with Kubernetes %s, as the chart does", oldest[1])
 	}
 }
+
+// Helm refuses a value that the chart does not have, and the reader is stuck.
+func TestThePagesSetValuesThatTheChartHas(t *testing.T) {
+	var values map[string]any
+	if err := yaml.Unmarshal([]byte(read(t, "config/chart/values.yaml")), &values); err != nil {
+		t.Fatal(err)
+	}
+	set, seen := regexp.MustCompile(`--set(?:-string)?[ =]"?([a-zA-Z][\w.]*)`), 0
+	for file, page := range pages(t) {
+		for _, match := range set.FindAllStringSubmatch(page, -1) {
+			seen++
+			at := any(values)
+			for _, name := range strings.Split(match[1], ".") {
+				members, is := at.(map[string]any)
+				if _, exists := members[name]; !is || !exists {
+					t.Errorf("%s sets %s, which the chart does not have", file, match[1])
+					break
+				}
+				if at = members[name]; name == "configuration" {
+					break // its fields are those of the configuration file
+				}
+			}
+		}
+	}
+	if seen < 3 {
+		t.Errorf("found %d values: the search is broken", seen)
+	}
+}
