@@ -41,9 +41,9 @@ func (u *statusUpdate) setReady(o *failover.Observation, d *failover.Choice, ser
 		u.setStalled(networkingv1.ReasonPolicyDenied, events.Summarize(refused)+": left out; take it out of the spec, or have the egress policy allow it")
 		return
 	}
-	u.removeCondition(networkingv1.ConditionStalled)
+	u.Remove(networkingv1.ConditionStalled)
 	if len(d.Wanted()) == 0 {
-		u.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses,
+		u.Set(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses,
 			"no endpoint that is Active has addresses: the Service has no endpoints"+unreachableMessage(o))
 		return
 	}
@@ -63,7 +63,7 @@ func (u *statusUpdate) setReady(o *failover.Observation, d *failover.Choice, ser
 	if len(foreignSlices) > 0 {
 		message += "; " + foreignSlicesFound + ": " + events.Summarize(foreignSlices)
 	}
-	u.setCondition(networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished, message)
+	u.Set(networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished, message)
 }
 
 // unreachableMessage returns what of the endpoints is left out since the Service lacks its family, or "".
@@ -105,13 +105,13 @@ func (u *statusUpdate) setResolved(o *failover.Observation) {
 	}
 	switch {
 	case names == 0:
-		u.removeCondition(networkingv1.ConditionResolved)
+		u.Remove(networkingv1.ConditionResolved)
 	case len(broken) == 0:
-		u.setCondition(networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved, events.Summarize(append([]string{events.Plural(names, "name resolves", "names resolve")}, left...)))
+		u.Set(networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved, events.Summarize(append([]string{events.Plural(names, "name resolves", "names resolve")}, left...)))
 	case worst == "":
-		u.setCondition(networkingv1.ConditionResolved, metav1.ConditionUnknown, networkingv1.ReasonUnknown, events.Summarize(broken))
+		u.Set(networkingv1.ConditionResolved, metav1.ConditionUnknown, networkingv1.ReasonUnknown, events.Summarize(broken))
 	default:
-		u.setCondition(networkingv1.ConditionResolved, metav1.ConditionFalse, worst, events.Summarize(broken))
+		u.Set(networkingv1.ConditionResolved, metav1.ConditionFalse, worst, events.Summarize(broken))
 	}
 }
 
@@ -126,7 +126,7 @@ func reasonRank(reason string) int {
 // setHealthy sets whether every address of the active priority is healthy.
 func (u *statusUpdate) setHealthy(es *networkingv1.ExternalService, o *failover.Observation, d *failover.Choice) {
 	if es.Spec.HealthCheck == nil {
-		u.removeCondition(networkingv1.ConditionHealthy)
+		u.Remove(networkingv1.ConditionHealthy)
 		return
 	}
 	healthy, unknown := 0, 0
@@ -174,28 +174,28 @@ func (u *statusUpdate) setHealthy(es *networkingv1.ExternalService, o *failover.
 	if flapping > 0 {
 		message += fmt.Sprintf("; the health of %s, and is held", events.Plural(flapping, "address changes too often", "addresses changes too often"))
 	}
-	u.setCondition(networkingv1.ConditionHealthy, status, reason, message)
+	u.Set(networkingv1.ConditionHealthy, status, reason, message)
 }
 
 // setFailedOver sets that a priority other than the lowest is published.
 func (u *statusUpdate) setFailedOver(o *failover.Observation, d *failover.Choice) {
 	switch {
 	case d.Active == nil || *d.Active <= failover.LowestPriority(o.Endpoints):
-		u.removeCondition(networkingv1.ConditionFailedOver)
+		u.Remove(networkingv1.ConditionFailedOver)
 	case o.IsSuspect && meta.IsStatusConditionTrue(u.status.Conditions, networkingv1.ConditionFailedOver):
 		// It stays as it was, like health.
 	case u.status.Fault.Lasts():
-		u.setCondition(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFaultInjected,
+		u.Set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFaultInjected,
 			fmt.Sprintf("tier %d is published because a fault is injected", *d.Active))
 	case d.PendingFailback != nil && d.AwaitsRequest:
-		u.setCondition(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending,
+		u.Set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending,
 			fmt.Sprintf("tier %d is published although tier %d is healthy again: failback is Manual; set the annotation %s to fail back",
 				*d.Active, *d.PendingFailback, networkingv1.FailbackRequestedAnnotation))
 	case d.PendingFailback != nil:
-		u.setCondition(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending,
+		u.Set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending,
 			fmt.Sprintf("tier %d is published; tier %d is healthy again, and is published once failbackDelay has passed", *d.Active, *d.PendingFailback))
 	default:
-		u.setCondition(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonPriorityUnhealthy,
+		u.Set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonPriorityUnhealthy,
 			fmt.Sprintf("failed over to tier %d: no more preferred tier has enough healthy addresses", *d.Active))
 	}
 }
@@ -204,13 +204,13 @@ func (u *statusUpdate) setFailedOver(o *failover.Observation, d *failover.Choice
 func (u *statusUpdate) setFault(f *failover.FaultDecision, asked string) {
 	u.status.Fault = f.Status
 	set := func(status metav1.ConditionStatus, reason, message string) {
-		u.setCondition(networkingv1.ConditionFaultInjected, status, reason, message)
+		u.Set(networkingv1.ConditionFaultInjected, status, reason, message)
 	}
 	switch s := f.Status; {
 	case s.Lasts():
 		set(metav1.ConditionTrue, string(s.Type), faultWords(s)+" until "+s.Deadline.UTC().Format(time.RFC3339))
 	case asked == "":
-		u.removeCondition(networkingv1.ConditionFaultInjected)
+		u.Remove(networkingv1.ConditionFaultInjected)
 	case f.Reason != "":
 		set(metav1.ConditionFalse, f.Reason, f.Message)
 	case s.Outcome == networkingv1.FaultOutcomeRefused:

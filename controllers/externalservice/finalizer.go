@@ -128,7 +128,7 @@ func (r *Reconciler) drain(ctx context.Context, es *networkingv1.ExternalService
 // reportDraining writes that the object takes no traffic any more.
 func (r *Reconciler) reportDraining(ctx context.Context, es *networkingv1.ExternalService) error {
 	update := newStatusUpdate(es, r.Now())
-	update.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonDraining,
+	update.Set(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonDraining,
 		fmt.Sprintf("deleted: its endpoints are terminating for %s, then its Service is deleted", r.DrainPeriod))
 	if update.status.Addresses != nil {
 		update.status.Addresses.Published = 0

@@ -92,8 +92,8 @@ func (r *refusals) message() string {
 // setRefused sets that not everything could be written. What was published before is not the spec.
 func (u *statusUpdate) setRefused(f *refusals) {
 	u.status.PublishedSpec = ""
-	u.removeCondition(networkingv1.ConditionStalled)
-	u.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonWriteRefused, f.message())
+	u.Remove(networkingv1.ConditionStalled)
+	u.Set(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonWriteRefused, f.message())
 }
 
 // report sets the status and writes it. Where nothing was decided, it does so only for an object that has none yet.

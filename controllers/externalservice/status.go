@@ -21,30 +21,27 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
-	"github.com/fairlead-dev/fairlead/internal/text"
+	"github.com/fairlead-dev/fairlead/controllers/internal/conditions"
 )
-
-// maxMessageBytes limits messages, in bytes, so that `kubectl describe` stays readable.
-const maxMessageBytes = 1024
 
 // statusUpdate builds a status from the stored one, so that conditions keep their transition times.
 type statusUpdate struct {
-	status     networkingv1.ExternalServiceStatus
-	spec       string // its digest
-	generation int64
-	now        metav1.Time
+	conditions.Update
+	status networkingv1.ExternalServiceStatus
+	spec   string // its digest
 }
 
 func newStatusUpdate(es *networkingv1.ExternalService, now time.Time) *statusUpdate {
 	stored := es.Status
 	stored.Endpoints = nil // they are replaced as a whole, never changed
-	u := &statusUpdate{status: *stored.DeepCopy(), spec: specDigest(es.Spec), generation: es.Generation, now: metav1.NewTime(now)}
+	u := &statusUpdate{status: *stored.DeepCopy(), spec: specDigest(es.Spec)}
+	u.Update = conditions.Update{Conditions: &u.status.Conditions, Generation: es.Generation, Now: metav1.NewTime(now)}
 	u.status.Endpoints, u.status.ObservedGeneration = es.Status.Endpoints, es.Generation
 	if ptr.Deref(es.Spec.Suspend, false) {
-		u.setCondition(networkingv1.ConditionSuspended, metav1.ConditionTrue, networkingv1.ReasonSuspended,
+		u.Set(networkingv1.ConditionSuspended, metav1.ConditionTrue, networkingv1.ReasonSuspended,
 			"nothing is resolved, checked or published while spec.suspend is true")
 	} else {
-		u.removeCondition(networkingv1.ConditionSuspended)
+		u.Remove(networkingv1.ConditionSuspended)
 	}
 	return u
 }
@@ -61,19 +58,6 @@ func specDigest(spec networkingv1.ExternalServiceSpec) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-func (u *statusUpdate) setCondition(kind string, status metav1.ConditionStatus, reason, message string) {
-	meta.SetStatusCondition(&u.status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: text.Truncate(message, maxMessageBytes),
-		ObservedGeneration: u.generation, LastTransitionTime: u.now,
-	})
-}
-
-// removeCondition removes a condition. Never remove and set one: it would have a new time at each reconcile,
-// and the status would be written for that alone.
-func (u *statusUpdate) removeCondition(kind string) {
-	meta.RemoveStatusCondition(&u.status.Conditions, kind)
-}
-
 // setPublished sets that the spec is published.
 func (u *statusUpdate) setPublished(service *corev1.Service, o *failover.Observation, d *failover.Choice, sliceCount int, foreignSlices []string) {
 	u.status.PublishedSpec = u.spec
@@ -82,7 +66,7 @@ func (u *statusUpdate) setPublished(service *corev1.Service, o *failover.Observa
 
 // setObserved sets what was observed, and what is published of it now.
 func (u *statusUpdate) setObserved(es *networkingv1.ExternalService, service *corev1.Service, o *failover.Observation, d *failover.Choice) {
-	u.removeCondition(networkingv1.ConditionReconciling)
+	u.Remove(networkingv1.ConditionReconciling)
 	u.setService(service)
 	u.status.ActivePriority = d.Active
 	u.status.Endpoints = endpointStatuses(&es.Status, o.Endpoints, es.Spec.HealthCheck != nil)
@@ -119,10 +103,10 @@ func (u *statusUpdate) setAddressCounts(o *failover.Observation, d *failover.Cho
 func (u *statusUpdate) setIncomplete(service *corev1.Service, o *failover.Observation) {
 	const message = "waiting for the first lookup of every name before anything is published or changed"
 	u.setService(service)
-	u.removeCondition(networkingv1.ConditionStalled)
-	u.setCondition(networkingv1.ConditionReconciling, metav1.ConditionTrue, networkingv1.ReasonResolving, message)
+	u.Remove(networkingv1.ConditionStalled)
+	u.Set(networkingv1.ConditionReconciling, metav1.ConditionTrue, networkingv1.ReasonResolving, message)
 	if meta.FindStatusCondition(u.status.Conditions, networkingv1.ConditionReady) == nil {
-		u.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses, message)
+		u.Set(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses, message)
 	}
 	if meta.FindStatusCondition(u.status.Conditions, networkingv1.ConditionResolved) == nil {
 		u.setResolved(o)
@@ -134,22 +118,18 @@ func (u *statusUpdate) setConflict(es *networkingv1.ExternalService, orphaned bo
 	const message = "nothing is looked up or checked while the Service cannot be published"
 	u.status.ServiceRef, u.status.ClusterIP, u.status.ActivePriority = nil, "", nil
 	u.status.Addresses, u.status.Endpoints, u.status.PublishedSpec = nil, nil, ""
-	u.removeCondition(networkingv1.ConditionFailedOver)
 	if f := u.status.Fault; f.Lasts() {
-		failover.EndFault(f, networkingv1.FaultOutcomeSpecChanged, "the Service is not that of this ExternalService any more", u.now.Time)
+		failover.EndFault(f, networkingv1.FaultOutcomeSpecChanged, "the Service is not that of this ExternalService any more", u.Now.Time)
 		u.setFault(&failover.FaultDecision{Status: f}, es.Annotations[networkingv1.InjectFaultAnnotation])
 	}
 	u.setStalled(networkingv1.ReasonServiceConflict, conflictMessage(es, orphaned))
 	if slices.ContainsFunc(es.Spec.Endpoints, func(e networkingv1.Endpoint) bool { return e.DNS != nil }) {
-		u.setCondition(networkingv1.ConditionResolved, metav1.ConditionUnknown, networkingv1.ReasonUnknown, message)
-	} else {
-		u.removeCondition(networkingv1.ConditionResolved)
+		u.Set(networkingv1.ConditionResolved, metav1.ConditionUnknown, networkingv1.ReasonUnknown, message)
 	}
 	if es.Spec.HealthCheck != nil {
-		u.setCondition(networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonUnknown, message)
-	} else {
-		u.removeCondition(networkingv1.ConditionHealthy)
+		u.Set(networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonUnknown, message)
 	}
+	u.RemoveOthers(networkingv1.ConditionResolved, networkingv1.ConditionHealthy, networkingv1.ConditionFailedOver)
 }
 
 func conflictMessage(es *networkingv1.ExternalService, orphaned bool) string {
@@ -168,37 +148,30 @@ func (u *statusUpdate) setInvalid(errs field.ErrorList) {
 
 // setStalled sets that a person must act before Ready can be true.
 func (u *statusUpdate) setStalled(reason, message string) {
-	u.removeCondition(networkingv1.ConditionReconciling)
-	u.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, reason, message)
-	u.setCondition(networkingv1.ConditionStalled, metav1.ConditionTrue, reason, message)
+	u.Remove(networkingv1.ConditionReconciling)
+	u.Set(networkingv1.ConditionReady, metav1.ConditionFalse, reason, message)
+	u.Set(networkingv1.ConditionStalled, metav1.ConditionTrue, reason, message)
 }
 
 // setSuspended sets that nothing is done. What is about this spec stays as it was, and is of this generation.
 func (u *statusUpdate) setSuspended() {
-	u.removeCondition(networkingv1.ConditionReconciling)
-	u.keepCondition(networkingv1.ConditionFailedOver)
+	u.Remove(networkingv1.ConditionReconciling)
+	u.Keep(networkingv1.ConditionFailedOver)
 	ready := meta.FindStatusCondition(u.status.Conditions, networkingv1.ConditionReady)
 	if ready != nil && ready.Reason != networkingv1.ReasonSuspended && u.spec != "" && u.spec == u.status.PublishedSpec {
 		for _, kind := range []string{networkingv1.ConditionReady, networkingv1.ConditionResolved, networkingv1.ConditionHealthy} {
-			u.keepCondition(kind)
+			u.Keep(kind)
 		}
 		return
 	}
 	for _, kind := range []string{networkingv1.ConditionResolved, networkingv1.ConditionHealthy} {
 		if meta.FindStatusCondition(u.status.Conditions, kind) != nil {
-			u.setCondition(kind, metav1.ConditionUnknown, networkingv1.ReasonSuspended, "nothing is looked up or checked while spec.suspend is true")
+			u.Set(kind, metav1.ConditionUnknown, networkingv1.ReasonSuspended, "nothing is looked up or checked while spec.suspend is true")
 		}
 	}
-	u.removeCondition(networkingv1.ConditionStalled)
-	u.setCondition(networkingv1.ConditionReady, metav1.ConditionUnknown, networkingv1.ReasonSuspended,
+	u.Remove(networkingv1.ConditionStalled)
+	u.Set(networkingv1.ConditionReady, metav1.ConditionUnknown, networkingv1.ReasonSuspended,
 		"the spec is not published while spec.suspend is true; what was published before stays as it is")
-}
-
-// keepCondition has a condition be of this generation.
-func (u *statusUpdate) keepCondition(kind string) {
-	if c := meta.FindStatusCondition(u.status.Conditions, kind); c != nil {
-		u.setCondition(kind, c.Status, c.Reason, c.Message)
-	}
 }
 
 // maxStatusAddresses limits the addresses of an endpoint in the status, as the API does.

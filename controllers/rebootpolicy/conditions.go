@@ -13,43 +13,19 @@ import (
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/conditions"
 	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/events"
-	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
-// maxMessage keeps a message readable in `kubectl describe`, in bytes.
-const maxMessage = 1024
-
-// conditions sets the conditions of a status. Those that do not change keep their transition times.
-type conditions struct {
-	status     *autorebootv1.RebootPolicyStatus
-	generation int64
-	now        metav1.Time
+// conditionSet sets the conditions of a status.
+type conditionSet struct {
+	conditions.Update
+	status *autorebootv1.RebootPolicyStatus
 	// problem is the reason why not all that the spec names is watched and can be restarted; empty where it is.
 	problem  string
 	messages []string
-}
-
-func (c *conditions) set(kind string, status metav1.ConditionStatus, reason, message string) {
-	meta.SetStatusCondition(&c.status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: text.Truncate(message, maxMessage),
-		ObservedGeneration: c.generation, LastTransitionTime: c.now,
-	})
-}
-
-// clear removes a condition. A condition that is cleared and then set has a new transition time, and each
-// reconcile would write the status.
-func (c *conditions) clear(kind string) { meta.RemoveStatusCondition(&c.status.Conditions, kind) }
-
-// setIf sets a condition to True if it holds, and removes it otherwise.
-func (c *conditions) setIf(holds bool, kind, reason, message string) {
-	if holds {
-		c.set(kind, metav1.ConditionTrue, reason, message)
-	} else {
-		c.clear(kind)
-	}
 }
 
 // withConditions returns a decided status with its conditions and nextAllowedTime. pending is about the restart
@@ -58,20 +34,24 @@ func (o *observation) withConditions(status *autorebootv1.RebootPolicyStatus, pe
 	out := status.DeepCopy()
 	out.ObservedGeneration = o.policy.Generation
 	out.NextAllowedTime = o.nextAllowed()
-	c := &conditions{status: out, generation: o.policy.Generation, now: metav1.NewTime(o.now)}
+	c := &conditionSet{status: out, Update: conditions.Update{Conditions: &out.Conditions, Generation: o.policy.Generation, Now: metav1.NewTime(o.now)}}
 	c.problem, c.messages = worstProblem(append(refusals(out), o.problems...))
 	c.setReady(o)
 	c.setRestartPending(o, pending)
 	c.setProgressing(o)
 	c.setVerified(messages)
-	if verified := meta.FindStatusCondition(out.Conditions, autorebootv1.ConditionVerified); verified != nil {
-		verified.ObservedGeneration = c.generation // the verdict on the latest restart is still that, whatever was edited since
-	}
+	c.Keep(autorebootv1.ConditionVerified) // the verdict on the latest restart is still that, whatever was edited since
 	c.setStalled(o)
-	c.setIf(*o.policy.Spec.Suspend, autorebootv1.ConditionSuspended, autorebootv1.ReasonSuspended,
-		"no restart starts while spec.suspend is true; one in flight is completed")
-	c.setIf(len(o.budgetBlocks) > 0, autorebootv1.ConditionDisruptionBudgetBlocks, autorebootv1.ReasonDisruptionBudgetBlocks,
-		events.Summarize(o.budgetBlocks)+"; a restart would be refused as well")
+	if *o.policy.Spec.Suspend {
+		c.Set(autorebootv1.ConditionSuspended, metav1.ConditionTrue, autorebootv1.ReasonSuspended,
+			"no restart starts while spec.suspend is true; one in flight is completed")
+	}
+	if len(o.budgetBlocks) > 0 {
+		c.Set(autorebootv1.ConditionDisruptionBudgetBlocks, metav1.ConditionTrue, autorebootv1.ReasonDisruptionBudgetBlocks,
+			events.Summarize(o.budgetBlocks)+"; a restart would be refused as well")
+	}
+	c.RemoveOthers(autorebootv1.ConditionRestartPending, autorebootv1.ConditionProgressing, autorebootv1.ConditionStalled,
+		autorebootv1.ConditionSuspended, autorebootv1.ConditionDisruptionBudgetBlocks)
 	return out
 }
 
@@ -105,9 +85,9 @@ func (o *observation) nextAllowed() *metav1.Time {
 
 // setReady sets whether everything that the spec names is watched. A restart that waits or has failed does not
 // make it false, unless the API server refuses it.
-func (c *conditions) setReady(o *observation) {
+func (c *conditionSet) setReady(o *observation) {
 	if c.problem != "" {
-		c.set(autorebootv1.ConditionReady, metav1.ConditionFalse, c.problem, events.Summarize(c.messages))
+		c.Set(autorebootv1.ConditionReady, metav1.ConditionFalse, c.problem, events.Summarize(c.messages))
 		return
 	}
 	message := fmt.Sprintf("%s by %s", events.Plural(o.selectedCount(), "workload is watched", "workloads are watched"),
@@ -118,11 +98,11 @@ func (c *conditions) setReady(o *observation) {
 		message += "; no restart ever starts: no window is open outside of the blackouts"
 	}
 	message = strings.Join(slices.Concat([]string{message}, o.sourceless, o.clamped), "; ")
-	c.set(autorebootv1.ConditionReady, metav1.ConditionTrue, autorebootv1.ReasonWatching, message)
+	c.Set(autorebootv1.ConditionReady, metav1.ConditionTrue, autorebootv1.ReasonWatching, message)
 }
 
 // setRestartPending sets why the target that waits longest does.
-func (c *conditions) setRestartPending(o *observation, message string) {
+func (c *conditionSet) setRestartPending(o *observation, message string) {
 	var longest *autorebootv1.TargetStatus
 	others := -1
 	for i := range c.status.Targets {
@@ -136,8 +116,8 @@ func (c *conditions) setRestartPending(o *observation, message string) {
 		}
 	}
 	if longest == nil {
-		if !slices.ContainsFunc(c.status.InFlight, func(f autorebootv1.InFlightRestart) bool { return restart.IsRefusedPlan(&f) }) {
-			c.clear(autorebootv1.ConditionRestartPending) // otherwise it waits until it is not refused
+		if slices.ContainsFunc(c.status.InFlight, func(f autorebootv1.InFlightRestart) bool { return restart.IsRefusedPlan(&f) }) {
+			c.Keep(autorebootv1.ConditionRestartPending) // it waits until it is not refused
 		}
 		return
 	}
@@ -153,11 +133,11 @@ func (c *conditions) setRestartPending(o *observation, message string) {
 	if others > 0 {
 		message += fmt.Sprintf(" (and %s)", events.Plural(others, "more workload waits", "more workloads wait"))
 	}
-	c.set(autorebootv1.ConditionRestartPending, metav1.ConditionTrue, longest.Pending.Reason, message+o.clockSkew)
+	c.Set(autorebootv1.ConditionRestartPending, metav1.ConditionTrue, longest.Pending.Reason, message+o.clockSkew)
 }
 
 // setProgressing sets what is being restarted.
-func (c *conditions) setProgressing(o *observation) {
+func (c *conditionSet) setProgressing(o *observation) {
 	var all []string
 	for i := range c.status.InFlight {
 		f := &c.status.InFlight[i]
@@ -185,7 +165,9 @@ func (c *conditions) setProgressing(o *observation) {
 		}
 		all = append(all, fmt.Sprintf("%s %s: %s (%s)", f.Kind, f.Name, what, strings.Join(f.Triggers, ", ")))
 	}
-	c.setIf(len(all) > 0, autorebootv1.ConditionProgressing, autorebootv1.ReasonRestarting, events.Summarize(all)+o.clockSkew)
+	if len(all) > 0 {
+		c.Set(autorebootv1.ConditionProgressing, metav1.ConditionTrue, autorebootv1.ReasonRestarting, events.Summarize(all)+o.clockSkew)
+	}
 }
 
 func phaseText(phase autorebootv1.RestartPhase) string {
@@ -204,7 +186,7 @@ func phaseText(phase autorebootv1.RestartPhase) string {
 
 // setVerified sets the result of the latest restart. A restart that was not needed has none; where it was the retry of one
 // that failed, that failure is over.
-func (c *conditions) setVerified(messages []restart.Message) {
+func (c *conditionSet) setVerified(messages []restart.Message) {
 	for i := range messages {
 		ended := messages[i].Ended
 		if ended == nil {
@@ -221,13 +203,13 @@ func (c *conditions) setVerified(messages []restart.Message) {
 		if ended.Message != "" {
 			what += ": " + ended.Message
 		}
-		c.set(autorebootv1.ConditionVerified, status, ended.Reason,
+		c.Set(autorebootv1.ConditionVerified, status, ended.Reason,
 			fmt.Sprintf("restart %s of %s %s %s", ended.ID, ended.Target.Kind, ended.Target.Name, what))
 	}
 }
 
 // endFailure ends the verdict that the latest restart failed, where it was of the same workload.
-func (c *conditions) endFailure(superseded *autorebootv1.RestartRecord) {
+func (c *conditionSet) endFailure(superseded *autorebootv1.RestartRecord) {
 	verdict := meta.FindStatusCondition(c.status.Conditions, autorebootv1.ConditionVerified)
 	if verdict == nil || verdict.Status != metav1.ConditionFalse || superseded.Reason != autorebootv1.ReasonNewerPods {
 		return
@@ -238,7 +220,7 @@ func (c *conditions) endFailure(superseded *autorebootv1.RestartRecord) {
 			continue
 		}
 		if record.Target == superseded.Target {
-			c.set(autorebootv1.ConditionVerified, metav1.ConditionUnknown, autorebootv1.ReasonNewerPods, fmt.Sprintf(
+			c.Set(autorebootv1.ConditionVerified, metav1.ConditionUnknown, autorebootv1.ReasonNewerPods, fmt.Sprintf(
 				"restart %s of %s %s failed; since then another rollout has replaced the pods", record.ID, record.Target.Kind, record.Target.Name))
 		}
 		return
@@ -246,16 +228,15 @@ func (c *conditions) endFailure(superseded *autorebootv1.RestartRecord) {
 }
 
 // setStalled sets why a user must act, and how.
-func (c *conditions) setStalled(o *observation) {
+func (c *conditionSet) setStalled(o *observation) {
 	switch h := c.status.Halt; {
 	case o.invalid != "":
-		c.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonInvalidSpec, o.invalid)
+		c.Set(autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonInvalidSpec, o.invalid)
 	case h != nil:
-		c.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, h.Reason, fmt.Sprintf("%s %s: %s%s; %s", h.Target.Kind, h.Target.Name, haltText(h), o.askedFor(c.status, h),
+		c.Set(autorebootv1.ConditionStalled, metav1.ConditionTrue, h.Reason, fmt.Sprintf("%s %s: %s%s; %s", h.Target.Kind, h.Target.Name, haltText(h), o.askedFor(c.status, h),
 			halt.Remedy(autorebootv1.ResumeAnnotation, h.Time, o.policy.Annotations[autorebootv1.ResumeAnnotation], o.now))+o.clockSkew)
-	default:
-		c.setIf(slices.Contains([]string{autorebootv1.ReasonForbidden, autorebootv1.ReasonWriteRefused, autorebootv1.ReasonTooManyTargets}, c.problem),
-			autorebootv1.ConditionStalled, c.problem, events.Summarize(c.messages))
+	case slices.Contains([]string{autorebootv1.ReasonForbidden, autorebootv1.ReasonWriteRefused, autorebootv1.ReasonTooManyTargets}, c.problem):
+		c.Set(autorebootv1.ConditionStalled, metav1.ConditionTrue, c.problem, events.Summarize(c.messages))
 	}
 }
 

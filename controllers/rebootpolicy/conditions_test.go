@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/conditions"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
@@ -172,10 +173,10 @@ func TestNextAllowedTimeIsThereWhileNothingMayStart(t *testing.T) {
 
 func TestMessagesAreCutWithinACharacter(t *testing.T) {
 	o := newObservation()
-	o.addProblem(autorebootv1.ReasonTargetNotFound, strings.Repeat("é", maxMessage))
+	o.addProblem(autorebootv1.ReasonTargetNotFound, strings.Repeat("é", conditions.MaxMessage))
 	status := o.withConditions(&autorebootv1.RebootPolicyStatus{}, "", nil)
 	got := meta.FindStatusCondition(status.Conditions, autorebootv1.ConditionReady).Message
-	if len(got) > maxMessage || !strings.HasSuffix(got, "é...") {
+	if len(got) > conditions.MaxMessage || !strings.HasSuffix(got, "é...") {
 		t.Errorf("%d bytes, ends with %q", len(got), got[len(got)-8:])
 	}
 }

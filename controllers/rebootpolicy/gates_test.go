@@ -22,6 +22,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/conditions"
 )
 
 func TestGates(t *testing.T) {
@@ -258,7 +259,7 @@ func TestWhatBudgetsRefusedHasAnOrderAndABound(t *testing.T) {
 		s.must(s.store.Create(t.Context(), refused("shop", name+long, "api", 2, "a"+long)))
 	}
 	s.reconcile()
-	if got := conditionOf(&s.object().Status, autorebootv1.ConditionDisruptionBudgetBlocks); len(got) > maxMessage+len("True DisruptionBudgetBlocks: ") || !strings.HasSuffix(got, "...") {
+	if got := conditionOf(&s.object().Status, autorebootv1.ConditionDisruptionBudgetBlocks); len(got) > conditions.MaxMessage+len("True DisruptionBudgetBlocks: ") || !strings.HasSuffix(got, "...") {
 		t.Errorf("%d bytes: %q", len(got), got)
 	}
 }

@@ -13,24 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/conditions"
 	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
 	"github.com/fairlead-dev/fairlead/internal/events"
-	"github.com/fairlead-dev/fairlead/internal/text"
 )
-
-// maxCondition keeps a message readable in `kubectl describe`, in bytes.
-const maxCondition = 1024
-
-func (r *run) set(kind string, status metav1.ConditionStatus, reason, message string) {
-	meta.SetStatusCondition(&r.status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: text.Truncate(message, maxCondition),
-		ObservedGeneration: r.status.ObservedGeneration, LastTransitionTime: r.timestamp,
-	})
-}
-
-// clear removes a condition. A condition that is cleared and then set has a new transition time, and each reconcile
-// would write the status.
-func (r *run) clear(kind string) { meta.RemoveStatusCondition(&r.status.Conditions, kind) }
 
 // wasHeld returns the condition Held of the stored status.
 func (r *run) wasHeld() (reason, message string, held bool) {
@@ -57,39 +43,39 @@ func (r *run) hold(h *hold) {
 	}
 }
 
+func (r *run) conditions() *conditions.Update {
+	return &conditions.Update{Conditions: &r.status.Conditions, Generation: r.status.ObservedGeneration, Now: r.timestamp}
+}
+
 // setConditions sets the conditions of the status.
 func (r *run) setConditions() {
 	if r.observed.BlockedBy.Reason == "" && len(r.actions) > 0 {
 		r.observed.BlockedBy = r.observed.Refused // else Ready would be true until the answer
 	}
-	r.setReady()
+	to := r.conditions()
+	r.setReady(to)
 	switch {
 	case r.held != nil:
-		r.set(chaosv1.ConditionHeld, metav1.ConditionTrue, r.held.reason, r.held.message)
+		to.Set(chaosv1.ConditionHeld, metav1.ConditionTrue, r.held.reason, r.held.message)
 	case r.state() == Idle && len(r.status.Runs) > 0 && r.status.Runs[0].Reason == chaosv1.ReasonBudgetBlocked:
-		r.set(chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonBudgetBlocked, r.status.Runs[0].Message)
-	default:
-		r.clear(chaosv1.ConditionHeld)
+		to.Set(chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonBudgetBlocked, r.status.Runs[0].Message)
 	}
 	if r.suspend {
-		r.set(chaosv1.ConditionSuspended, metav1.ConditionTrue, chaosv1.ReasonSuspended,
+		to.Set(chaosv1.ConditionSuspended, metav1.ConditionTrue, chaosv1.ReasonSuspended,
 			"no run begins while spec.suspend is true; one under way is verified")
-	} else {
-		r.clear(chaosv1.ConditionSuspended)
 	}
-	r.setRunConditions()
+	r.setRunConditions(to)
 	switch {
 	case r.observed.BlockedBy.Reason != "":
-		r.set(chaosv1.ConditionStalled, metav1.ConditionTrue, r.observed.BlockedBy.Reason, r.observed.BlockedBy.Message)
+		to.Set(chaosv1.ConditionStalled, metav1.ConditionTrue, r.observed.BlockedBy.Reason, r.observed.BlockedBy.Message)
 	case r.invalid() != "":
-		r.set(chaosv1.ConditionStalled, metav1.ConditionTrue, chaosv1.ReasonInvalidSpec, r.invalid())
-	case r.status.Halt == nil:
-		r.clear(chaosv1.ConditionStalled)
+		to.Set(chaosv1.ConditionStalled, metav1.ConditionTrue, chaosv1.ReasonInvalidSpec, r.invalid())
 	}
+	to.RemoveOthers(chaosv1.ConditionHeld, chaosv1.ConditionStalled, chaosv1.ConditionSuspended)
 }
 
-func (r *run) setReady() {
-	no := func(reason, message string) { r.set(chaosv1.ConditionReady, metav1.ConditionFalse, reason, message) }
+func (r *run) setReady(to *conditions.Update) {
+	no := func(reason, message string) { to.Set(chaosv1.ConditionReady, metav1.ConditionFalse, reason, message) }
 	c := r.observed.Canary
 	switch {
 	case r.observed.BlockedBy.Reason != "":
@@ -101,13 +87,13 @@ func (r *run) setReady() {
 	case r.template != nil && c != nil && c.Unschedulable != "":
 		no(chaosv1.ReasonUnschedulable, "pod "+c.Pod.Name+", the canary, is on no node: "+c.Unschedulable)
 	case r.observed.Unknown != "":
-		r.set(chaosv1.ConditionReady, metav1.ConditionUnknown, chaosv1.ReasonUnknown, r.observed.Unknown)
+		to.Set(chaosv1.ConditionReady, metav1.ConditionUnknown, chaosv1.ReasonUnknown, r.observed.Unknown)
 	case r.observed.Missing != "":
 		no(chaosv1.ReasonNoTarget, r.observed.Missing)
 	case len(r.owners) == 0:
 		no(chaosv1.ReasonNoTarget, "the target has no pods")
 	case !slices.ContainsFunc(r.owners, func(owner Owner) bool { return owner.Unknown == "" }):
-		r.set(chaosv1.ConditionReady, metav1.ConditionUnknown, chaosv1.ReasonUnknown, ownerText(&r.owners[0])+": "+r.owners[0].Unknown)
+		to.Set(chaosv1.ConditionReady, metav1.ConditionUnknown, chaosv1.ReasonUnknown, ownerText(&r.owners[0])+": "+r.owners[0].Unknown)
 	default:
 		reason, message := chaosv1.ReasonScheduled, "no run is due within sight"
 		switch next := r.status.NextRunTime; {
@@ -125,38 +111,37 @@ func (r *run) setReady() {
 		case r.schedule.calendar.NextOpen(r.now).IsZero():
 			message = "no run ever begins: no window is open outside of the blackouts"
 		}
-		r.set(chaosv1.ConditionReady, metav1.ConditionTrue, reason, strings.Join(append([]string{message}, r.clamped...), "; "))
+		to.Set(chaosv1.ConditionReady, metav1.ConditionTrue, reason, strings.Join(append([]string{message}, r.clamped...), "; "))
 	}
 }
 
 // setRunConditions sets the conditions about the run under way, the last result, and a halt.
-func (r *run) setRunConditions() {
-	switch c := r.status.CurrentRun; {
-	case c == nil:
-		r.clear(chaosv1.ConditionRunning)
-	case c.Phase == chaosv1.RunVerifying && len(r.unread) > 0:
-		r.set(chaosv1.ConditionRunning, metav1.ConditionTrue, chaosv1.ReasonVerifying,
-			"run "+c.ID+" cannot be verified yet: "+events.Summarize(r.unread)+": "+r.victimsText())
-	case c.Phase == chaosv1.RunVerifying && c.ReadyTime != nil:
-		r.set(chaosv1.ConditionRunning, metav1.ConditionTrue, chaosv1.ReasonVerifying,
-			"run "+c.ID+" has recovered, and must stay so until "+c.ReadyTime.Add(r.soak).UTC().Format(time.RFC3339)+": "+r.victimsText())
-	case c.Phase == chaosv1.RunVerifying:
-		r.set(chaosv1.ConditionRunning, metav1.ConditionTrue, chaosv1.ReasonVerifying, "run "+c.ID+" waits for recovery: "+r.victimsText())
-	default:
-		r.set(chaosv1.ConditionRunning, metav1.ConditionTrue, chaosv1.ReasonKilling, "run "+c.ID+": "+r.victimsText())
+func (r *run) setRunConditions(to *conditions.Update) {
+	if c := r.status.CurrentRun; c != nil {
+		reason, what := chaosv1.ReasonVerifying, " waits for recovery"
+		switch {
+		case c.Phase != chaosv1.RunVerifying:
+			reason, what = chaosv1.ReasonKilling, ""
+		case len(r.unread) > 0:
+			what = " cannot be verified yet: " + events.Summarize(r.unread)
+		case c.ReadyTime != nil:
+			what = " has recovered, and must stay so until " + c.ReadyTime.Add(r.soak).UTC().Format(time.RFC3339)
+		}
+		to.Set(chaosv1.ConditionRunning, metav1.ConditionTrue, reason, "run "+c.ID+what+": "+r.victimsText())
 	}
-	r.setSurvived()
+	to.RemoveOthers(chaosv1.ConditionRunning)
+	r.setSurvived(to)
 	if h := r.status.Halt; h != nil {
-		r.set(chaosv1.ConditionStalled, metav1.ConditionTrue, h.Reason, fmt.Sprintf("run %s: %s; %s", h.RunID, h.Message,
+		to.Set(chaosv1.ConditionStalled, metav1.ConditionTrue, h.Reason, fmt.Sprintf("run %s: %s; %s", h.RunID, h.Message,
 			halt.Remedy(chaosv1.ResumeAnnotation, h.Time, r.p.Annotations[chaosv1.ResumeAnnotation], r.now)))
 	}
 }
 
 // setSurvived sets the result of the last run that killed. That of a run which is not in the status any more stays in
 // the condition.
-func (r *run) setSurvived() {
+func (r *run) setSurvived(to *conditions.Update) {
 	if of := r.status.VerifiedTarget; of != "" && of != r.targetDigest {
-		r.set(chaosv1.ConditionSurvived, metav1.ConditionUnknown, chaosv1.ReasonNoRun, "no run was verified since spec.target was changed")
+		to.Set(chaosv1.ConditionSurvived, metav1.ConditionUnknown, chaosv1.ReasonNoRun, "no run was verified since spec.target was changed")
 		return
 	}
 	for i := range r.status.Runs {
@@ -166,16 +151,14 @@ func (r *run) setSurvived() {
 			if run.RecoverySeconds != nil {
 				message += fmt.Sprintf(" in %ds", *run.RecoverySeconds)
 			}
-			r.set(chaosv1.ConditionSurvived, metav1.ConditionTrue, chaosv1.ReasonRecovered, message)
+			to.Set(chaosv1.ConditionSurvived, metav1.ConditionTrue, chaosv1.ReasonRecovered, message)
 			return
 		case chaosv1.RunRecoveryFailed:
-			r.set(chaosv1.ConditionSurvived, metav1.ConditionFalse, chaosv1.ReasonRecoveryFailed, "run "+run.ID+": "+run.Message)
+			to.Set(chaosv1.ConditionSurvived, metav1.ConditionFalse, chaosv1.ReasonRecoveryFailed, "run "+run.ID+": "+run.Message)
 			return
 		}
 	}
-	if c := meta.FindStatusCondition(r.status.Conditions, chaosv1.ConditionSurvived); c != nil {
-		c.ObservedGeneration = r.status.ObservedGeneration
-		return
+	if !to.Keep(chaosv1.ConditionSurvived) {
+		to.Set(chaosv1.ConditionSurvived, metav1.ConditionUnknown, chaosv1.ReasonNoRun, "no run was verified yet")
 	}
-	r.set(chaosv1.ConditionSurvived, metav1.ConditionUnknown, chaosv1.ReasonNoRun, "no run was verified yet")
 }

@@ -46,7 +46,7 @@ func (r *run) recordAll(results []Result) Decision {
 			r.requeueAt(r.now.Add(retryInterval))
 		}
 	}
-	r.setRunConditions()
+	r.setRunConditions(r.conditions())
 	return r.decision()
 }
 
