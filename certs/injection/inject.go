@@ -30,48 +30,32 @@ const (
 	byWatch                // the target has changed
 )
 
-// inject writes the bundle to the target and returns the result to count. Only a bundle that has changed takes away what
-// another replica has added to it: that of a replica with another source trusts more than ours during a rolling update,
-// and API servers would refuse its certificate until it has written again. A watch is no reason to replace the bundle of
-// another replica where Latest does not tell which is newer.
+// inject writes the bundle to the target and returns the result to count. Where the target lacks the bundle, that of the
+// source is read again, since another replica may have changed it.
 func (i *Injector) inject(ctx context.Context, t target, bundle []byte, why reason) (string, error) {
 	for range maxRaces {
-		object, slots, err := i.read(ctx, t)
-		switch {
-		case isAbsent(t, err):
-			i.reportLoss(t, "", nil, "it was deleted")
-			return failed, err
-		case err != nil && object != nil:
-			i.reportLoss(t, object.GetUID(), nil, "it has no place for one: "+err.Error())
-			return failed, err
-		case err != nil:
-			return failed, err
-		}
-		if err := i.checkService(t, slots); err != nil {
-			i.reportLoss(t, object.GetUID(), nil, "it calls another Service now")
+		object, slots, err := i.readOwn(ctx, t)
+		if other := (*foreignError)(nil); errors.As(err, &other) {
 			return withheld, err
+		} else if err != nil {
+			return failed, err
 		}
-		known := false
 		outcome, annotation := decide(t.kind, object, slots, bundle)
-		if outcome != leave && i.options.Latest != nil {
+		known := false
+		if outcome != leave {
 			latest, err := i.latest(ctx, t)
 			if err != nil {
 				return failed, err
 			}
-			if latest != nil {
-				bundle, known = latest, true
+			if known = latest != nil; known {
+				bundle = latest
 				outcome, annotation = decide(t.kind, object, slots, bundle)
 			}
 		}
-		keeps := why == byWatch && !known || why != byChange && allInclude(slots, bundle)
-		if outcome == replace && keeps && isOwnBundle(t.kind, object, slots, bundle) {
+		if outcome == replace && keepsOther(why, known, slots, bundle) && isOwnBundle(t.kind, object, slots, bundle) {
 			return unchanged, nil
 		}
-		if allInclude(slots, bundle) {
-			i.health.set(t, true)
-		} else if i.reportLoss(t, object.GetUID(), bundle, "changed by "+writer(t.kind, object, slots)); outcome == apply && i.budget.hadBundle(t) {
-			outcome = replace // ours was overwritten: no client trusts the webhooks now
-		}
+		force := i.recordTrust(t, object, slots, bundle) || outcome == replace
 		switch outcome {
 		case leave:
 			i.budget.recordPresent(t, bundle)
@@ -79,24 +63,46 @@ func (i *Injector) inject(ctx context.Context, t target, bundle []byte, why reas
 		case foreign:
 			return failed, retry.Bounded(fmt.Errorf("%s: its annotation %s hands caBundle to cert-manager, which has put in none, or another one than the webhook's: remove the annotation, or serve the certificate that cert-manager issues", t, annotation))
 		}
-		if err := i.budget.allow(t, bundle, writer(t.kind, object, slots)); err != nil {
-			return withheld, retry.Bounded(err)
+		if result, err := i.write(ctx, t, object, slots, bundle, force); !isStale(err) {
+			return result, err
 		}
-		err = i.apply(ctx, t, t.patch(object, slots, bundle), outcome == replace)
-		if isStale(err) {
-			continue
-		}
-		if err != nil {
-			return failed, explain(t, err)
-		}
-		i.budget.recordWrite(t, bundle)
-		if err := i.observe(ctx, t, bundle); err != nil {
-			return failed, err
-		}
-		i.options.Log.Info("CA bundle written", "kind", t.kind.name, "name", t.name)
-		return written, nil
 	}
 	return failed, fmt.Errorf("%s: changed %d times in a row between reading and writing", t, maxRaces)
+}
+
+// keepsOther reports whether a bundle of another replica stays. Only a bundle that has changed takes away what another
+// replica has added to it: that of a replica with another source trusts more than ours during a rolling update, and API
+// servers would refuse its certificate until it has written again. A watch is no reason to replace a bundle either, unless
+// it is known which is newer.
+func keepsOther(why reason, known bool, slots []slot, bundle []byte) bool {
+	return why == byWatch && !known || why != byChange && allInclude(slots, bundle)
+}
+
+// recordTrust records whether clients of the target trust the bundle, and reports whether it was overwritten: then no
+// client trusts the webhooks, and another field manager must not keep its own.
+func (i *Injector) recordTrust(t target, object *unstructured.Unstructured, slots []slot, bundle []byte) (overwritten bool) {
+	if allInclude(slots, bundle) {
+		i.health.set(t, true)
+		return false
+	}
+	i.reportLoss(t, object.GetUID(), bundle, "changed by "+writer(t.kind, object, slots))
+	return i.budget.hadBundle(t)
+}
+
+// write applies the bundle, reads it again, and returns the result to count.
+func (i *Injector) write(ctx context.Context, t target, object *unstructured.Unstructured, slots []slot, bundle []byte, force bool) (string, error) {
+	if err := i.budget.allow(t, bundle, writer(t.kind, object, slots)); err != nil {
+		return withheld, retry.Bounded(err)
+	}
+	if err := i.apply(ctx, t, t.patch(object, slots, bundle), force); err != nil {
+		return failed, explain(t, err)
+	}
+	i.budget.recordWrite(t, bundle)
+	if err := i.observe(ctx, t, bundle); err != nil {
+		return failed, err
+	}
+	i.options.Log.Info("CA bundle written", "kind", t.kind.name, "name", t.name)
+	return written, nil
 }
 
 // foreignError is a target that calls the webhooks of another installation. Only a change of the target resolves it.
@@ -130,8 +136,11 @@ func (i *Injector) reportLoss(t target, uid types.UID, bundle []byte, how string
 	})
 }
 
-// latest returns the current bundle of the source, read after the target; nil where the source has none.
+// latest returns the current bundle of the source, read after the target; nil where there is none, or it is not told.
 func (i *Injector) latest(ctx context.Context, t target) ([]byte, error) {
+	if i.options.Latest == nil {
+		return nil, nil
+	}
 	latest, err := i.options.Latest(ctx)
 	if err == nil && latest != nil {
 		err = validateBundle(latest)
@@ -152,6 +161,22 @@ func (i *Injector) observe(ctx context.Context, t target, bundle []byte) error {
 		return fmt.Errorf("%s: the CA bundle was written, and then replaced by %s: remove caBundle from what it applies", t, writer(t.kind, object, slots))
 	}
 	return nil
+}
+
+// readOwn returns the target and its slots, and reports the loss of the bundle where the target cannot have it any more.
+func (i *Injector) readOwn(ctx context.Context, t target) (*unstructured.Unstructured, []slot, error) {
+	object, slots, err := i.read(ctx, t)
+	switch {
+	case isAbsent(t, err):
+		i.reportLoss(t, "", nil, "it was deleted")
+	case err != nil && object != nil:
+		i.reportLoss(t, object.GetUID(), nil, "it has no place for one: "+err.Error())
+	case err == nil:
+		if err = i.checkService(t, slots); err != nil {
+			i.reportLoss(t, object.GetUID(), nil, "it calls another Service now")
+		}
+	}
+	return object, slots, err
 }
 
 // read returns the target and its slots. Where it has none it returns the target with the error.

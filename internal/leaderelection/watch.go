@@ -65,18 +65,24 @@ func (e *Elector) watchLeaseOnce(ctx context.Context, leases chan<- *coordinatio
 			if event.Type == watch.Error {
 				return apierrors.FromObject(event.Object)
 			}
-			lease, ok := event.Object.(*coordinationv1.Lease)
-			if !ok || event.Type == watch.Bookmark || lease.Name != e.Name {
-				continue
-			}
-			if event.Type == watch.Deleted {
-				lease = nil
-			}
-			if !send(ctx, leases, lease) {
+			if lease, changed := e.leaseOf(event); changed && !send(ctx, leases, lease) {
 				return nil
 			}
 		}
 	}
+}
+
+// leaseOf returns the Lease as it is after an event, nil where it was deleted. It reports false for an event of another
+// object, and for one without a change.
+func (e *Elector) leaseOf(event watch.Event) (*coordinationv1.Lease, bool) {
+	lease, ok := event.Object.(*coordinationv1.Lease)
+	if !ok || event.Type == watch.Bookmark || lease.Name != e.Name {
+		return nil, false
+	}
+	if event.Type == watch.Deleted {
+		return nil, true
+	}
+	return lease, true
 }
 
 func (e *Elector) pause(ctx context.Context, d time.Duration) {

@@ -51,37 +51,39 @@ func find(ctx context.Context, paths []string) (files []string, err error) {
 				return nil, err
 			}
 		}
-		if info == nil || !info.IsDir() {
-			if err := add(path); err != nil {
-				return nil, err
-			}
-			continue
+		if info != nil && info.IsDir() {
+			err = walk(ctx, path, add)
+		} else {
+			err = add(path)
 		}
-		err := filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error {
-			hidden := strings.HasPrefix(d.Name(), ".") && at != path
-			switch {
-			case err != nil:
-				return err
-			case ctx.Err() != nil:
-				return ctx.Err()
-			case d.IsDir() && hidden:
-				return fs.SkipDir
-			case d.IsDir() || hidden || !slices.Contains(extensions, strings.ToLower(filepath.Ext(at))):
-				return nil
-			case d.Type()&fs.ModeSymlink != 0:
-				if info, err := os.Stat(at); err != nil || !info.Mode().IsRegular() {
-					return nil //nolint:nilerr // a link to nothing, or to a folder, is no manifest
-				}
-			case !d.Type().IsRegular():
-				return nil
-			}
-			return add(at)
-		})
 		if err != nil {
 			return nil, err
 		}
 	}
 	return files, nil
+}
+
+// walk calls add with each manifest in a folder and in those below it.
+func walk(ctx context.Context, folder string, add func(path string) error) error {
+	return filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		switch hidden := path != folder && strings.HasPrefix(filepath.Base(path), "."); {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case d.IsDir() && hidden:
+			return fs.SkipDir
+		case d.IsDir() || hidden || !slices.Contains(extensions, strings.ToLower(filepath.Ext(path))):
+			return nil
+		case d.Type()&fs.ModeSymlink != 0:
+			if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+				return nil //nolint:nilerr // a link to nothing, or to a folder, is no manifest
+			}
+		case !d.Type().IsRegular():
+			return nil
+		}
+		return add(path)
+	})
 }
 
 // load reads a file, or the standard input.

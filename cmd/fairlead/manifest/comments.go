@@ -39,60 +39,74 @@ func joinComments(comments ...string) string {
 	return strings.Join(slices.DeleteFunc(comments, func(c string) bool { return c == "" }), "\n")
 }
 
+// displaced are comments of removed members that go before the next member that is kept.
+type displaced struct {
+	comments []string
+	fields   []string // that they are of
+	line     int      // of the first
+}
+
 // moveComments puts the comments of removed members before the field that replaces them, or else before the next
 // member that is kept, or at the end.
 func (w *writer) moveComments(out *yaml.Node, keys map[string]*yaml.Node, n *Node, at place) {
-	var left, from []string // comments, and the fields whose comments they are
-	var line int
-	note := func(to string) {
-		if len(from) > maxNamed {
-			from = append(from[:maxNamed], "...")
-		}
-		if len(from) > 0 {
-			w.notes = append(w.notes, Note{line, fmt.Sprintf("comments of removed fields were moved to %s: those of %s", to, strings.Join(from, ", "))})
-		}
-		from = nil
-	}
+	var left displaced
 	values := n.byKey()
 	for i := range n.was.Members {
 		m := &n.was.Members[i]
-		if m.merged {
-			continue
-		}
-		if key := keys[m.Key]; key != nil {
-			if values[m.Key].isNew() && !w.placed[m.Value.layout] {
-				layout := *m.Value.layout
-				if key.LineComment == "" {
-					key.LineComment, layout.LineComment = layout.LineComment, ""
-				}
-				key.HeadComment = joinComments(key.HeadComment, w.comments(&layout))
-			}
-			note(join(at.path, m.Key))
-			key.HeadComment, left = joinComments(append(left, key.HeadComment)...), nil
-			continue
-		}
-		comments := w.comments(m.layout, m.Value.layout)
-		if comments != "" && strings.HasPrefix(m.layout.HeadComment, "\n") {
-			comments = "\n" + comments
-		}
-		successor := keys[at.successors[join(at.path, m.Key)]]
-		switch {
-		case comments == "":
-		case successor != nil:
-			successor.HeadComment = joinComments(comments, successor.HeadComment)
+		field := join(at.path, m.Key)
+		switch key := keys[m.Key]; {
+		case m.merged:
+		case key == nil:
+			w.displace(&left, m, field, keys[at.successors[field]])
 		default:
-			if len(from) == 0 {
-				line = m.Line
+			if values[m.Key].isNew() && !w.placed[m.Value.layout] {
+				w.moveValueComments(key, *m.Value.layout)
 			}
-			from = append(from, join(at.path, m.Key))
-			left = append(left, comments)
+			key.HeadComment = joinComments(w.place(&left, field), key.HeadComment)
 		}
 	}
-	if last := len(out.Content) - 2; last >= 0 && len(left) > 0 {
-		note("the end of " + cmp.Or(at.path, "the object"))
+	if last := len(out.Content) - 2; last >= 0 && len(left.comments) > 0 {
 		foot := &out.Content[last].FootComment
-		*foot = joinComments(*foot, "\n"+strings.TrimPrefix(joinComments(left...), "\n"))
+		*foot = joinComments(*foot, "\n"+strings.TrimPrefix(w.place(&left, "the end of "+cmp.Or(at.path, "the object")), "\n"))
 	}
+}
+
+// moveValueComments moves the comments of a value that is replaced to its key.
+func (w *writer) moveValueComments(key *yaml.Node, was yaml.Node) {
+	if key.LineComment == "" {
+		key.LineComment, was.LineComment = was.LineComment, ""
+	}
+	key.HeadComment = joinComments(key.HeadComment, w.comments(&was))
+}
+
+// displace moves the comments of a removed member to its successor, or to left where there is none.
+func (w *writer) displace(left *displaced, m *Member, field string, successor *yaml.Node) {
+	comments := w.comments(m.layout, m.Value.layout)
+	if comments != "" && strings.HasPrefix(m.layout.HeadComment, "\n") {
+		comments = "\n" + comments
+	}
+	switch {
+	case comments == "":
+	case successor != nil:
+		successor.HeadComment = joinComments(comments, successor.HeadComment)
+	default:
+		left.line = cmp.Or(left.line, m.Line)
+		left.fields = append(left.fields, field)
+		left.comments = append(left.comments, comments)
+	}
+}
+
+// place returns the comments that are left, notes where they are moved to, and empties left.
+func (w *writer) place(left *displaced, to string) string {
+	comments, fields := joinComments(left.comments...), left.fields
+	if len(fields) > maxNamed {
+		fields = append(fields[:maxNamed], "...")
+	}
+	if len(fields) > 0 {
+		w.notes = append(w.notes, Note{left.line, fmt.Sprintf("comments of removed fields were moved to %s: those of %s", to, strings.Join(fields, ", "))})
+	}
+	*left = displaced{}
+	return comments
 }
 
 // lostComments returns the comments that a new text does not have.

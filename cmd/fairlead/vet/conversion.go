@@ -119,21 +119,10 @@ func difference(before, after any, path string, exact bool) (string, bool) {
 	case nil:
 		return path, exact && after != nil
 	case map[string]any:
-		object, ok := after.(map[string]any)
-		if !ok {
-			return path, true
+		if object, ok := after.(map[string]any); ok {
+			return differenceOfObjects(before, object, path, exact)
 		}
-		for _, key := range slices.Sorted(maps.Keys(before)) {
-			if at, lost := difference(before[key], object[key], join(path, key), exact); lost {
-				return at, true
-			}
-		}
-		for _, key := range slices.Sorted(maps.Keys(object)) {
-			if _, had := before[key]; exact && !had && object[key] != nil {
-				return join(path, key), true
-			}
-		}
-		return "", false
+		return path, true
 	case []any:
 		list, ok := after.([]any)
 		if !ok || len(list) != len(before) {
@@ -147,6 +136,20 @@ func difference(before, after any, path string, exact bool) (string, bool) {
 		return "", false
 	}
 	return path, !reflect.DeepEqual(before, after)
+}
+
+func differenceOfObjects(before, after map[string]any, path string, exact bool) (string, bool) {
+	for _, key := range slices.Sorted(maps.Keys(before)) {
+		if at, lost := difference(before[key], after[key], join(path, key), exact); lost {
+			return at, true
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(after)) {
+		if _, had := before[key]; exact && !had && after[key] != nil {
+			return join(path, key), true
+		}
+	}
+	return "", false
 }
 
 // maxManagers bounds the entries of managedFields that are named of one object.

@@ -63,21 +63,14 @@ func (v *Vet) checkNode(ctx context.Context, d *document, node *manifest.Node, i
 		gv = schema.GroupVersion{Group: apiVersion}
 	}
 	if items := node.Get("items"); items != nil && items.Kind == manifest.Sequence && nested < maxNested {
-		item, list := strings.CutSuffix(name, "List")
-		if known := v.kinds[schema.GroupKind{Group: gv.Group, Kind: item}]; list && (known != nil || item == "" && gv.Group == "") {
+		if item, list := strings.CutSuffix(name, "List"); list && v.hasList(gv.Group, item) {
 			for _, child := range items.Items {
 				v.checkNode(ctx, d, child, gv.WithKind(item), nested+1)
 			}
 			return
 		}
 	}
-	object := Object{Line: node.Line, APIVersion: apiVersion, Kind: name}
-	if metadata := node.Get("metadata"); metadata != nil {
-		object.Namespace, object.Name = metadata.Text("namespace"), metadata.Text("name")
-		if object.Name == "" && metadata.Text("generateName") != "" {
-			object.Name = metadata.Text("generateName") + "*"
-		}
-	}
+	object := newObject(node, apiVersion, name)
 	if known := v.kinds[schema.GroupKind{Group: gv.Group, Kind: name}]; known != nil {
 		c := &objectCheck{result: result{Object: object, kind: known}, node: node, version: gv.Version, served: v.stored[known.GroupKind]}
 		if d.templated {
@@ -94,6 +87,22 @@ func (v *Vet) checkNode(ctx context.Context, d *document, node *manifest.Node, i
 		return
 	}
 	d.otherKinds++
+}
+
+// hasList reports whether a list of a kind is looked into: those of our kinds, and the List that kubectl writes.
+func (v *Vet) hasList(group, kind string) bool {
+	return group == "" && kind == "" || v.kinds[schema.GroupKind{Group: group, Kind: kind}] != nil
+}
+
+func newObject(node *manifest.Node, apiVersion, kind string) Object {
+	object := Object{Line: node.Line, APIVersion: apiVersion, Kind: kind}
+	if metadata := node.Get("metadata"); metadata != nil {
+		object.Namespace, object.Name = metadata.Text("namespace"), metadata.Text("name")
+		if object.Name == "" && metadata.Text("generateName") != "" {
+			object.Name = metadata.Text("generateName") + "*"
+		}
+	}
+	return object
 }
 
 // typeMessage returns what is wrong with a type that is none of ours, and was meant to be.

@@ -6,6 +6,7 @@ package vet
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -133,24 +134,32 @@ func overlapsOf[T any, P interface {
 			if !ok {
 				return nil
 			}
-			var others []T
-			met := map[P]bool{}
+			var met []P
 			for _, name := range names(obj) {
 				key := P(obj).GetNamespace() + "/" + name
-				for _, other := range before[key] {
-					if !met[other] && len(others) < maxOverlaps {
-						met[other] = true
-						others = append(others, *other)
-					}
-				}
+				met = append(met, before[key]...)
 				if len(before[key]) < maxOverlaps && remembered < maxRemembered {
 					remembered++
 					before[key] = append(before[key], obj)
 				}
 			}
+			var others []T
+			for _, other := range first(met, maxOverlaps) {
+				others = append(others, *other)
+			}
 			return overlaps(obj, others)
 		}
 	}
+}
+
+// first returns the first values, each once and so many at most.
+func first[V comparable](values []V, most int) (some []V) {
+	for _, value := range values {
+		if len(some) < most && !slices.Contains(some, value) {
+			some = append(some, value)
+		}
+	}
+	return some
 }
 
 // targetsOf names what a RebootPolicy restarts.

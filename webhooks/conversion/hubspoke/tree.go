@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"slices"
 
 	kjson "sigs.k8s.io/json"
 )
@@ -129,35 +130,27 @@ func covers(typed, raw any) bool {
 		return true
 	case map[string]any:
 		object, ok := typed.(map[string]any)
-		if !ok {
-			return false
-		}
-		for key, value := range raw {
-			if value == nil {
-				continue
-			}
-			if mine, has := object[key]; !has || !covers(mine, value) {
-				return false
-			}
-		}
-		return true
+		return ok && coversMembers(object, raw)
 	case []any:
 		list, ok := typed.([]any)
-		if !ok || len(list) != len(raw) {
-			return false
-		}
-		for i := range raw {
-			if (raw[i] == nil) != (list[i] == nil) || !covers(list[i], raw[i]) {
-				return false
-			}
-		}
-		return true
+		return ok && slices.EqualFunc(list, raw, func(mine, value any) bool {
+			return (mine == nil) == (value == nil) && covers(mine, value)
+		})
 	case json.Number:
 		number, ok := typed.(json.Number)
 		return ok && sameNumber(number, raw)
 	default:
 		return typed == raw
 	}
+}
+
+func coversMembers(typed, raw map[string]any) bool {
+	for key, value := range raw {
+		if mine, has := typed[key]; value != nil && (!has || !covers(mine, value)) {
+			return false
+		}
+	}
+	return true
 }
 
 // sameNumber compares two numbers by value, so that 5 and 5.0 agree. Integers that a float cannot

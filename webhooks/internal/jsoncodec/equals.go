@@ -101,24 +101,11 @@ func (s *Shape) Same(a, b reflect.Value) bool {
 	}
 	switch s.Kind {
 	case reflect.Struct:
-		for i := range s.Members {
-			if !s.Members[i].same(a, b) {
-				return false
-			}
-		}
-		return true
+		return s.sameMembers(a, b)
 	case reflect.Slice:
-		if a.IsNil() != b.IsNil() || a.Len() != b.Len() {
-			return false
-		}
-		for i := range a.Len() {
-			if !s.Elem.Same(a.Index(i), b.Index(i)) {
-				return false
-			}
-		}
-		return true
+		return a.IsNil() == b.IsNil() && a.Len() == b.Len() && s.sameItems(a, b)
 	case reflect.Map:
-		return a.IsNil() == b.IsNil() && a.Len() == b.Len() && s.entries(a, b)
+		return a.IsNil() == b.IsNil() && a.Len() == b.Len() && s.sameEntries(a, b)
 	case reflect.String:
 		return a.String() == b.String()
 	case reflect.Bool:
@@ -128,6 +115,24 @@ func (s *Shape) Same(a, b reflect.Value) bool {
 	default:
 		return reflect.DeepEqual(a.Interface(), b.Interface())
 	}
+}
+
+func (s *Shape) sameMembers(a, b reflect.Value) bool {
+	for i := range s.Members {
+		if !s.Members[i].same(a, b) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Shape) sameItems(a, b reflect.Value) bool {
+	for i := range a.Len() {
+		if !s.Elem.Same(a.Index(i), b.Index(i)) {
+			return false
+		}
+	}
+	return true
 }
 
 // same reports whether two objects have the same JSON in a member.
@@ -142,7 +147,7 @@ func (m *Member) same(a, b reflect.Value) bool {
 	return m.Shape.Same(a, b)
 }
 
-func (s *Shape) entries(a, b reflect.Value) bool {
+func (s *Shape) sameEntries(a, b reflect.Value) bool {
 	t := a.Type()
 	key, value := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
 	for entry := a.MapRange(); entry.Next(); {
