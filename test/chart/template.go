@@ -260,6 +260,7 @@ func deployment(o *unstructured.Unstructured) error {
 	delete(pod, "priorityClassName")
 	if podLabels["fairlead.dev/webhooks"] == "true" {
 		pod[lines+"fairlead.servingPlacement"] = nil
+		pod["terminationGracePeriodSeconds"] = inline + `include "fairlead.grace" .`
 		spec["strategy"] = block + `include "fairlead.servingStrategy" .`
 	} else {
 		pod[lines+"fairlead.placement"] = nil

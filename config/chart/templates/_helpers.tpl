@@ -127,14 +127,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- with .Values.env }}{{ toYaml . }}{{ end }}
 {{- end -}}
 
-{{- /* The ports of a pod, by which the operator is configured. */ -}}
-{{- define "fairlead.ports" -}}
-{{- $configuration := include "fairlead.configuration" . | fromYaml }}
-webhook: {{ $configuration.webhook.port }}
-metrics: {{ regexFind "[0-9]+$" $configuration.metrics.bindAddress }}
-probes: {{ regexFind "[0-9]+$" $configuration.health.bindAddress }}
-{{- end -}}
-
 {{- define "fairlead.clusterCIDRs" -}}
 --cluster-cidrs={{ join "," .Values.clusterCIDRs }}
 {{- end -}}

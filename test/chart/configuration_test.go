@@ -1,0 +1,89 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"strings"
+	"testing"
+
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// What would install and never work is refused, with the field and what to do.
+func TestAConfigurationThatDoesNotGoWithTheChartIsRefused(t *testing.T) {
+	folder := generated(t)
+	for values, want := range map[string]string{
+		"configuration: {kind: Foo}":                                                    "configuration.kind: Foo does not go with the chart",
+		"configuration: {apiVersion: config.fairlead.dev/v2}":                           "configuration.apiVersion: ",
+		"configuration: {webhook: {host: 127.0.0.1}}":                                   "configuration.webhook.host: 127.0.0.1 does not go with the chart: the Service",
+		"configuration: {webhook: {enabled: false}}":                                    "configuration.webhook.enabled: false does not go with the chart: layout says",
+		"configuration: {controllers: {enabled: false}}":                                "configuration.controllers.enabled: false",
+		"{layout: split, configuration: {webhook: {enabled: false}}}":                   "configuration.webhook.enabled: false",
+		"configuration: {webhook: {mutatingConfiguration: other}}":                      "objects have the names that namePrefix gives them",
+		"configuration: {webhook: {validatingConfiguration: other}}":                    "configuration.webhook.validatingConfiguration: other",
+		"{namePrefix: a-, configuration: {service: {name: fairlead-webhook}}}":          "configuration.service.name: fairlead-webhook",
+		"configuration: {service: {namespace: other}}":                                  "configuration.service.namespace: other",
+		"configuration: {webhook: {certificates: {source: folder, folder: /etc/tls}}}":  "set certificates.source",
+		"configuration: {webhook: {certificates: {source: certManager}}}":               "configuration.webhook.certificates.source: certManager",
+		"configuration: {webhook: {certificates: {injectCA: false}}}":                   "set certificates.caInjector",
+		"configuration: {webhook: {certificates: {secretName: other}}}":                 "the operator has rights to this one alone",
+		"configuration: {webhook: {certificates: {certManager: {secretName: other}}}}":  "configuration.webhook.certificates.certManager.secretName: other",
+		"configuration: {webhook: {certificates: {certManager: {certificate: other}}}}": "configuration.webhook.certificates.certManager.certificate: other",
+		"configuration: {rebootPolicies: {fingerprintSecret: other}}":                   "configuration.rebootPolicies.fingerprintSecret: other",
+		"configuration: {rebootPolicies: {sources: Watch}}":                             "set secrets, which grants the rights as well",
+		"configuration: {calendar: {configMap: other}}":                                 "configuration.calendar.configMap: other",
+		"configuration: {leaderElection: {leaderElect: false}}":                         "configuration.leaderElection.leaderElect: false",
+		"configuration: {leaderElection: {resourceName: other}}":                        "configuration.leaderElection.resourceName: other",
+		"configuration: {leaderElection: {resourceNamespace: other}}":                   "configuration.leaderElection.resourceNamespace: other",
+		"configuration: {leaderElection: {id: a}}":                                      "all replicas would have it",
+		"configuration: {shard: {name: a}}":                                             "configuration.shard.name: a does not go with the chart: set shards",
+		"configuration: {shard: {namespaceSelector: a=b}}":                              "configuration.shard.namespaceSelector: a=b",
+		"configuration: {clusterAccess: false}":                                         "configuration.clusterAccess: false does not go with the chart: set namespaces",
+		"{namespaces: [shop], configuration: {namespaces: [bank]}}":                     "set the value namespaces",
+		"{namespaces: [shop], configuration: {egress: {clusterCIDRs: [192.0.2.0/24]}}}": "set the value clusterCIDRs",
+		"{serviceMonitor: true, configuration: {metrics: {certDir: /other}}}":           "configuration.metrics.certDir: /other",
+		"{podMonitor: true, configuration: {metrics: {secure: false}}}":                 "configuration.metrics.secure: false",
+		"{podMonitor: true, configuration: {metrics: {bindAddress: \"0\"}}}":            "leaves no metrics to monitor",
+		"configuration: {metrics: {bindAddress: localhost:8443}}":                       "configuration.metrics.bindAddress: localhost:8443 is not reached",
+		"configuration: {health: {bindAddress: \"0\"}}":                                 "configuration.health.bindAddress: 0 is not reached",
+		"configuration: {health: {bindAddress: 127.0.0.1:8081}}":                        "configuration.health.bindAddress: 127.0.0.1:8081",
+		"configuration: {webhook: {port: 0}}":                                           "the port of webhook is 0",
+		"configuration: {webhook: {port: 70000}}":                                       "the port of webhook is 70000",
+		"configuration: {webhook: {port: 8443}}":                                        "need a port each, and have 8443, 8443 and 8081",
+		"configuration: {webhook: {drainDelay: 60s}}":                                   "configuration.gracefulShutdownTimeout: 65s is less than",
+		"configuration: {gracefulShutdownTimeout: 49s}":                                 "49s is less than",
+		"test: {namespace: fairlead-system}":                                            "test.namespace: fairlead-system is the operator",
+		"clusterCIDRs: [999.1.1.1/99]":                                                  "at '/clusterCIDRs/0': '999.1.1.1/99' does not match",
+		"clusterCIDRs: [10.0.0.0/33]":                                                   "at '/clusterCIDRs/0'",
+		"clusterCIDRs: [\"fc00/7\"]":                                                    "at '/clusterCIDRs/0'",
+	} {
+		if _, err := rendered(t, folder, values); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", values, err, want)
+		}
+	}
+	for values, want := range map[string]string{
+		"configuration: {kind: FairleadConfiguration, webhook: {enabled: true, host: \"::\"}, calendar: {configMap: \"\"}}":      "configMap: \"\"",
+		"{secrets: wide, configuration: {rebootPolicies: {sources: Watch}}}":                                                     "sources: Watch",
+		"{namespaces: [shop], configuration: {namespaces: [shop], clusterAccess: false}}":                                        "clusterAccess: false",
+		"configuration: {namespaces: [shop], egress: {clusterCIDRs: [192.0.2.0/24]}}":                                            "- 192.0.2.0/24",
+		"configuration: {metrics: {bindAddress: \"0\"}}":                                                                         "containerPort: 8443",
+		"configuration: {webhook: {drainDelay: 1m, drainTimeout: 40s}, gracefulShutdownTimeout: 1m50s}":                          "terminationGracePeriodSeconds: 120\n",
+		"{layout: split, configuration: {gracefulShutdownTimeout: 2m}}":                                                          "terminationGracePeriodSeconds: 25\n",
+		"clusterCIDRs: [0.0.0.0/0, 255.10.0.199/32, \"fc00::/7\", \"2001:db8::1/128\", \"::ffff:0/96\", \"1:2:3:4:5:6:7:8/64\"]": "",
+	} {
+		if manifests, err := rendered(t, folder, values); err != nil || !strings.Contains(manifests, want) {
+			t.Errorf("%s: %v, or lacks %q", values, err, want)
+		}
+	}
+}
+
+// rendered is what `helm template` prints for values in YAML.
+func rendered(t *testing.T, folder, values string) (string, error) {
+	t.Helper()
+	var of map[string]any
+	if err := sigsyaml.Unmarshal([]byte(values), &of); err != nil {
+		t.Fatal(err)
+	}
+	return render(t, folder, "fairlead-system", of)
+}
