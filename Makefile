@@ -118,13 +118,14 @@ lint: ## Run golangci-lint over every module.
 	@for m in $(MODULES); do echo "== $$m"; (cd $$m && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
 .PHONY: generate
-generate: ## Regenerate deep copies, apply configurations, CRDs, roles and the schema of the chart's values.
+generate: ## Regenerate deep copies, apply configurations, CRDs, roles, the schema of the chart's values and their reference.
 	@$(CONTROLLER_GEN) object:headerFile=internal/boilerplate.go.txt paths=./api/... paths=./cmd/fairlead/options/...
 	@rm -rf api/*/applyconfiguration && $(CONTROLLER_GEN) applyconfiguration:headerFile=internal/boilerplate.go.txt paths=./api/networking/v1 paths=./api/autoreboot/v1 paths=./api/chaos/v1
 	@$(CONTROLLER_GEN) crd:maxDescLen=400,generateEmbeddedObjectMeta=true paths=./api/... output:crd:dir=config/crd/bases
 	@cd test && go run $(GOFLAGS) ./cmd/podtemplates ../config/crd/bases/chaos.fairlead.dev_chaospods.yaml
 	@$(CONTROLLER_GEN) rbac:roleName=fairlead-manager paths=./controllers/... paths=./cmd/fairlead/operator/... paths=./certs/... output:rbac:dir=config/rbac
 	@go test $(GOFLAGS) -count=1 ./config -run TestTheSchemaOfTheChart -update >/dev/null
+	@cd test/chart && go test $(GOFLAGS) -count=1 . -run TestTheReferenceOfValues -update >/dev/null
 
 .PHONY: verify
 verify: ## Prove that generated files, formatting and modules are current.
