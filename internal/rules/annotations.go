@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// maxToken bounds the token of an annotation that asks for something now, in characters, as the
+	// maxToken bounds the token of an annotation that requests something now, in characters, as the
 	// status that remembers it does.
 	maxToken = 256
 	// maxTime bounds a time of RFC 3339, in bytes: with nine digits of a second it has 35.
 	maxTime = 64
 )
 
-// Requests checks the annotations by which a user asks for something: now holds a token, and resume a
-// time. One that cannot be read would be taken for one that was heard.
+// Requests checks the annotations by which a user requests something: now holds a token, and resume a
+// time. One that cannot be read would look as if it had been accepted.
 func Requests(annotations map[string]string, now, resume string) field.ErrorList {
 	var errs field.ErrorList
 	at := At("metadata", "annotations")

@@ -64,10 +64,10 @@ func Pattern(path Path, value string, pattern Expression, message string) field.
 	return field.ErrorList{field.Invalid(path.Field(), value, message)}
 }
 
-// NameMessage is what the expression of a short name takes, in words.
+// NameMessage describes the expression of a short name.
 const NameMessage = "must be lower-case letters, digits and hyphens, with a letter or digit at both ends"
 
-// DurationMessage is what the notation of a span takes, in words.
+// DurationMessage describes the notation of a span.
 const DurationMessage = "must be a duration such as 30s, 5m or 24h: the units are ms, s, m and h"
 
 // RequestPath demands that the path of a request, which may be absent, begins with a slash.

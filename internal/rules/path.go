@@ -10,7 +10,7 @@ import (
 )
 
 // Path is where a rule looks. It is a field.Path that is made only when there is an error to tell:
-// a valid object has a hundred paths and no error, and a Path that is not asked stays on the stack.
+// a valid object has a hundred paths and no error, and a Path whose Field is not called stays on the stack.
 type Path struct {
 	up    *Path
 	names []string // of fields, one below the other

@@ -35,7 +35,7 @@ func Selector(path Path, s *common.LabelSelector) field.ErrorList {
 	return errs
 }
 
-// SelectorSyntax is what the schema cannot say: keys and values are valid labels, and values go
+// SelectorSyntax checks what the schema cannot express: keys and values are valid labels, and values go
 // with the operator.
 func SelectorSyntax(path Path, s *common.LabelSelector) field.ErrorList {
 	if _, err := s.Selector(); err != nil {

@@ -20,7 +20,7 @@ func Cron(path Path, cron, noZone string) field.ErrorList {
 	return append(Text(path, cron, 0, 128), noOwnZone(path, cron, noZone)...)
 }
 
-// CronSyntax is what the CRD's schema cannot say: the expression parses, the zone exists, and the
+// CronSyntax checks what the CRD's schema cannot express: the expression parses, the zone exists, and the
 // schedule fires at least once in five years. It stays silent where the structural rules already
 // speak.
 func CronSyntax(cronPath Path, expression string, zonePath Path, zone *string) field.ErrorList {

@@ -6,7 +6,7 @@ package v1
 // The types of condition. Ready is always there; Stalled, RestartPending, Progressing and
 // DisruptionBudgetBlocks are absent when normal, so that tools which wait for an object (kstatus) never wait for a window.
 const (
-	// ConditionReady says whether the policy watches all it was asked to.
+	// ConditionReady says whether the policy watches all that its spec names.
 	ConditionReady = "Ready"
 	// ConditionRestartPending is true while a restart waits, and says for what.
 	ConditionRestartPending = "RestartPending"
@@ -14,7 +14,7 @@ const (
 	ConditionProgressing = "Progressing"
 	// ConditionVerified is the verdict on the latest restart.
 	ConditionVerified = "Verified"
-	// ConditionStalled is true while the policy needs a person.
+	// ConditionStalled is true while the policy waits for a person.
 	ConditionStalled = "Stalled"
 	// ConditionSuspended is true while spec.suspend is.
 	ConditionSuspended = "Suspended"
@@ -29,16 +29,16 @@ const (
 	ReasonWatching       = "Watching"
 	ReasonTargetNotFound = "TargetNotFound"
 	ReasonSourceNotFound = "SourceNotFound"
-	// ReasonProbeUnavailable says that a Probe trigger never fires: the egress policy refuses what it
-	// asks, or it is a command.
+	// ReasonProbeUnavailable says that a Probe trigger never fires: the egress policy refuses its address, or it
+	// is a command.
 	ReasonProbeUnavailable = "ProbeUnavailable"
 	// ReasonForbidden says that the operator may not read or restart what the policy names.
 	ReasonForbidden = "Forbidden"
 	// ReasonWriteRefused says that the API server refuses a restart, as by an admission policy, a webhook or a quota. It is a
 	// reason of RestartPending as well.
 	ReasonWriteRefused = "WriteRefused"
-	// ReasonTooManyTargets says that the policy matches more than it can watch; the rest is left
-	// alone.
+	// ReasonTooManyTargets says that the policy selects more workloads than it can watch. It does not restart
+	// the others.
 	ReasonTooManyTargets = "TooManyTargets"
 )
 
@@ -80,14 +80,13 @@ const (
 	// ReasonSourceMissing says that a ConfigMap or Secret, or a key of one, is missing that new pods could not start
 	// without.
 	ReasonSourceMissing = "SourceMissing"
-	// ReasonSourceUnknown says that nothing which asked for the restart can be observed now.
+	// ReasonSourceUnknown says that none of the sources of the restart can be observed now.
 	ReasonSourceUnknown = "SourceUnknown"
 	// ReasonTerminating says that the workload is being deleted.
 	ReasonTerminating = "Terminating"
-	// ReasonProbesInconclusive says that so many checks fail at once that the operator itself is the
-	// likely fault.
+	// ReasonProbesInconclusive says that so many checks fail at once that the fault is probably the operator's.
 	ReasonProbesInconclusive = "ProbesInconclusive"
-	// ReasonHalted waits for a human: see Stalled.
+	// ReasonHalted waits for a person: see Stalled.
 	ReasonHalted = "Halted"
 	// ReasonSuspended waits for spec.suspend to be false.
 	ReasonSuspended = "Suspended"
@@ -135,7 +134,7 @@ const (
 	ReasonVerificationFailed = "VerificationFailed"
 	// ReasonLimitReached says that a target has used up limit.maxRestarts.
 	ReasonLimitReached = "LimitReached"
-	// ReasonTargetReverted says that the workload's owner takes the restart back: use Evict.
+	// ReasonTargetReverted says that the workload's owner reverts the restart: use Evict.
 	ReasonTargetReverted = "TargetReverted"
 	// ReasonInvalidSpec says that the stored spec breaks a rule; it goes with Ready as well.
 	ReasonInvalidSpec = "InvalidSpec"
@@ -148,8 +147,8 @@ const ReasonDisruptionBudgetBlocks = "DisruptionBudgetBlocks"
 const (
 	// ResumeAnnotation clears a halt that began before the RFC 3339 time it holds, or in the same second.
 	ResumeAnnotation = "autoreboot.fairlead.dev/resume"
-	// RestartNowAnnotation asks for one restart of every target for each new token that it is given,
-	// of at most 256 characters.
+	// RestartNowAnnotation requests one restart of every target. Each new token, of at most 256 characters, is
+	// one request.
 	RestartNowAnnotation = "autoreboot.fairlead.dev/restart-now"
 	// OnInjectedFaultAnnotation says what the policy does while a fault is injected on purpose into an
 	// ExternalService that a gate or trigger of it names: Hold (the default) begins no restart and takes
@@ -161,7 +160,7 @@ const (
 )
 
 const (
-	// RestartIDAnnotation stands on the pod template of a workload that a policy restarted.
+	// RestartIDAnnotation is on the pod template of a workload that a policy restarted.
 	RestartIDAnnotation = "autoreboot.fairlead.dev/restart-id"
 	// RestartNowTrigger is the name under which RestartNowAnnotation is listed among triggers. No
 	// trigger of a spec can have it.

@@ -28,7 +28,7 @@ type RestartRecord struct {
 	// +required
 	ID string `json:"id"`
 
-	// triggers are the names of those that asked for it; RestartNow is the annotation.
+	// triggers are the names of the triggers that fired for it. RestartNow is the annotation.
 	//
 	// +kubebuilder:validation:MaxItems=17
 	// +kubebuilder:validation:items:MaxLength=63

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// Probe fires when enough pods of a target have failed a check often enough in a row. It does not
-// replace the kubelet's probes, which restart one container where it stands.
+// Probe fires when enough pods of a target have failed a check often enough in a row. It does not replace the
+// kubelet's probes, which restart one container in its pod.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.httpGet),has(self.tcpSocket),has(self.grpc),has(self.exec)].exists_one(x,x)",message="set exactly one of httpGet, tcpSocket, grpc, exec"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeout) || !has(self.period) || duration(self.timeout) <= duration(self.period) || !self.timeout.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || !self.period.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="timeout must not exceed period"
@@ -176,7 +176,7 @@ type GRPC struct {
 	// +required
 	Port int32 `json:"port"`
 
-	// service to ask about. Where it is empty, the server as a whole answers.
+	// service in the request. Where it is empty, the health of the whole server is requested.
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
@@ -185,7 +185,7 @@ type GRPC struct {
 
 // Exec is a check by a command inside a container.
 type Exec struct {
-	// container to run the command in. Where it is empty, the pod's default container is taken.
+	// container to run the command in. Where it is empty, it is the pod's default container.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63

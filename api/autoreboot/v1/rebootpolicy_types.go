@@ -120,8 +120,8 @@ type RebootPolicySpec struct {
 	// +optional
 	Cooldown *common.Duration `json:"cooldown,omitempty"`
 
-	// limit is a hard stop for each target: once reached, the policy stalls until a human acts.
-	// The default is 6 restarts within 24h.
+	// limit is the most restarts of each target within a span of time. Once a target reaches it, the policy
+	// stalls until a person acts. The default is 6 restarts within 24h.
 	//
 	// +optional
 	Limit *Limit `json:"limit,omitempty"`

@@ -28,7 +28,7 @@ type Debounce struct {
 	MaxDelay *common.Duration `json:"maxDelay,omitempty"`
 }
 
-// Limit is a hard stop for each target.
+// Limit is the most restarts of each target within a span of time.
 type Limit struct {
 	// maxRestarts is how many restarts a target may have, from 1 to 100.
 	//
@@ -155,7 +155,7 @@ type Gate struct {
 type FailurePolicy string
 
 const (
-	// FailureHalt stops the policy until its spec changes or it is told to resume.
+	// FailureHalt stops the policy until its spec changes or the resume annotation is set.
 	FailureHalt FailurePolicy = "Halt"
 	// FailureContinue goes on with the next target.
 	FailureContinue FailurePolicy = "Continue"

@@ -21,14 +21,14 @@ type RebootPolicyStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation of the spec that this status speaks of. It is -1 until the
-	// policy was reconciled for the first time.
+	// observedGeneration is the most recent generation that the operator has reconciled. It is -1 until the
+	// policy is reconciled for the first time.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// state is where the policy stands, in one word: Halted, RollingOut, Evicting, Soaking, Pending,
-	// Failed where the latest restart has, and Idle.
+	// state of the policy in one word: Halted, RollingOut, Evicting, Soaking, Pending, Failed where the latest
+	// restart failed, or Idle.
 	//
 	// +optional
 	State PolicyState `json:"state,omitempty"`
@@ -65,13 +65,13 @@ type RebootPolicyStatus struct {
 	// +optional
 	VerifiedRestartNow string `json:"verifiedRestartNow,omitempty"`
 
-	// halt says why the policy starts no restart until a human acts: changes the spec, or sets the
-	// resume annotation. It is absent when normal.
+	// halt says why the policy starts no restart until a person changes the spec or sets the resume annotation.
+	// It is absent when normal.
 	//
 	// +optional
 	Halt *Halt `json:"halt,omitempty"`
 
-	// triggers say what each trigger has seen.
+	// triggers are the observed states of the triggers, by name.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
@@ -114,15 +114,15 @@ type RebootPolicyStatus struct {
 	// +optional
 	History []RestartRecord `json:"history,omitempty"`
 
-	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion
-	// writes it; clients leave it alone.
+	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion writes
+	// it; clients must not change it.
 	//
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	V1Alpha1 *runtime.RawExtension `json:"v1alpha1,omitempty"`
 }
 
-// PolicyState is where a policy stands.
+// PolicyState is the state of a policy, in one word.
 //
 // +kubebuilder:validation:Enum=Idle;Pending;RollingOut;Evicting;Soaking;Failed;Halted
 type PolicyState string
@@ -140,7 +140,7 @@ const (
 	StateSoaking PolicyState = "Soaking"
 	// StateFailed says that the latest restart failed, and that nothing is to follow.
 	StateFailed PolicyState = "Failed"
-	// StateHalted needs a human: see the condition Stalled.
+	// StateHalted waits for a person: see the condition Stalled.
 	StateHalted PolicyState = "Halted"
 )
 
@@ -174,7 +174,7 @@ type Halt struct {
 	RestartID string `json:"restartID,omitempty"`
 }
 
-// TriggerState is where a trigger stands.
+// TriggerState is the state of a trigger.
 //
 // +kubebuilder:validation:Enum=Idle;Pending;Unknown
 type TriggerState string
@@ -188,7 +188,7 @@ const (
 	TriggerUnknown TriggerState = "Unknown"
 )
 
-// TriggerStatus says what one trigger has seen.
+// TriggerStatus is the observed state of one trigger.
 type TriggerStatus struct {
 	// name of the trigger in the spec.
 	//
@@ -197,19 +197,19 @@ type TriggerStatus struct {
 	// +required
 	Name string `json:"name"`
 
-	// fingerprint stands for what the targets were last restarted for. It is keyed with a secret
-	// of the installation, so it tells nothing about the content.
+	// fingerprint is a digest of what the targets were last restarted for, keyed with a secret of the
+	// installation, so that it reveals nothing about the content.
 	//
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Fingerprint string `json:"fingerprint,omitempty"`
 
-	// lastObservedTime is when what the trigger watches was last seen to change.
+	// lastObservedTime is when a change of what the trigger watches was last observed.
 	//
 	// +optional
 	LastObservedTime *metav1.Time `json:"lastObservedTime,omitempty"`
 
-	// lastFiredTime is when the trigger last asked for a restart.
+	// lastFiredTime is when the trigger last fired.
 	//
 	// +optional
 	LastFiredTime *metav1.Time `json:"lastFiredTime,omitempty"`
@@ -274,7 +274,7 @@ type InFlightRestart struct {
 	// +required
 	Phase RestartPhase `json:"phase"`
 
-	// since is when the first of its triggers asked.
+	// since is when the first of its triggers fired.
 	//
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
@@ -290,8 +290,8 @@ type InFlightRestart struct {
 	// +optional
 	PodsCreatedBefore *metav1.Time `json:"podsCreatedBefore,omitempty"`
 
-	// generation of the workload that carries this restart: if a later one does not, its owner has
-	// taken the restart back.
+	// generation of the workload that has this restart. Where a later one does not, the owner of the workload
+	// has reverted the restart.
 	//
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
@@ -326,8 +326,9 @@ type InFlightRestart struct {
 	// +optional
 	Partition *int32 `json:"partition,omitempty"`
 
-	// template stands for the pod template as it was when the restart was decided on, without the annotations of a restart.
-	// Where it is back without them, the owner of the workload has reverted the restart; any other template is a new revision.
+	// template is a digest of the pod template when the restart was decided on, without the annotations of a
+	// restart. Where the template is that one again, the owner of the workload has reverted the restart; any
+	// other template is a new revision.
 	//
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
@@ -351,7 +352,7 @@ type InFlightRestart struct {
 	// +optional
 	UnavailableTime *metav1.Time `json:"unavailableTime,omitempty"`
 
-	// triggers are the names of those that asked for it; RestartNow is the annotation.
+	// triggers are the names of the triggers that fired for it. RestartNow is the annotation.
 	//
 	// +kubebuilder:validation:MaxItems=17
 	// +kubebuilder:validation:items:MaxLength=63

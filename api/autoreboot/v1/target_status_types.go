@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TargetStatus says what is known of one workload.
+// TargetStatus is the observed state of one workload.
 type TargetStatus struct {
 	// kind of the workload.
 	//
@@ -27,8 +27,8 @@ type TargetStatus struct {
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
 
-	// baselines are what the target was last restarted for, or what was there when the policy first
-	// saw it. What differs from its baseline asks for a restart.
+	// baselines are what the target was last restarted for, or what existed when the policy first selected it. A
+	// difference from its baseline requires a restart.
 	//
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
@@ -65,7 +65,7 @@ type TargetStatus struct {
 	Attempts int32 `json:"attempts,omitempty"`
 }
 
-// Baseline is what one trigger saw of one source.
+// Baseline is what one trigger observed of one source.
 type Baseline struct {
 	// trigger is the name of the trigger; RestartNow is the annotation.
 	//
@@ -73,22 +73,22 @@ type Baseline struct {
 	// +required
 	Trigger string `json:"trigger"`
 
-	// source is what was seen, such as Secret/shared-creds. It is empty where a trigger sees one
-	// thing alone.
+	// source is what was observed, such as Secret/shared-creds. It is empty where a trigger observes one thing
+	// alone.
 	//
 	// +kubebuilder:validation:MaxLength=263
 	// +optional
 	Source string `json:"source,omitempty"`
 
-	// fingerprint stands for the content of the source. It is keyed with a secret of the
-	// installation, so it tells nothing about the content. It is empty where there was no source.
+	// fingerprint is a digest of the content of the source, keyed with a secret of the installation, so that it
+	// reveals nothing about the content. It is empty where there was no source.
 	//
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Fingerprint string `json:"fingerprint,omitempty"`
 
-	// keys stands for the names of the keys that the source held: another value says that keys were
-	// added or removed. It is keyed as the fingerprint is.
+	// keys is a digest of the names of the keys that the source held, keyed as the fingerprint is. It changes
+	// when keys are added or removed.
 	//
 	// +kubebuilder:validation:MaxLength=16
 	// +optional
@@ -105,9 +105,9 @@ type Baseline struct {
 	Expires *metav1.Time `json:"expires,omitempty"`
 }
 
-// PendingRestart is a restart that was asked for and may not start yet.
+// PendingRestart is a restart that is due and may not start yet.
 type PendingRestart struct {
-	// triggers are the names of those that ask for it; RestartNow is the annotation.
+	// triggers are the names of the triggers that fired for it. RestartNow is the annotation.
 	//
 	// +kubebuilder:validation:MaxItems=17
 	// +kubebuilder:validation:items:MaxLength=63
@@ -115,12 +115,12 @@ type PendingRestart struct {
 	// +optional
 	Triggers []string `json:"triggers,omitempty"`
 
-	// since is when the first of them asked.
+	// since is when the first of them fired.
 	//
 	// +required
 	Since metav1.Time `json:"since"`
 
-	// changed is when one last asked again. The quiet period counts from it.
+	// changed is when one of them last fired. The quiet period counts from it.
 	//
 	// +required
 	Changed metav1.Time `json:"changed"`

@@ -38,7 +38,7 @@ type Trigger struct {
 	// +required
 	Name string `json:"name"`
 
-	// description is for the reader.
+	// description is text for readers of the policy. It has no effect.
 	//
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
@@ -60,7 +60,7 @@ type Trigger struct {
 	// +optional
 	CertificateRenewal *CertificateRenewal `json:"certificateRenewal,omitempty"`
 
-	// probe fires when the pods stop answering.
+	// probe fires when pods fail a check.
 	//
 	// +optional
 	Probe *Probe `json:"probe,omitempty"`
@@ -70,12 +70,12 @@ type Trigger struct {
 	// +optional
 	Schedule *ScheduleTrigger `json:"schedule,omitempty"`
 
-	// podAge fires when a pod has grown old.
+	// podAge fires when a pod reaches an age.
 	//
 	// +optional
 	PodAge *PodAge `json:"podAge,omitempty"`
 
-	// endpointsChange fires when an ExternalService moves.
+	// endpointsChange fires when the addresses of an ExternalService change, or it fails over.
 	//
 	// +optional
 	EndpointsChange *EndpointsChange `json:"endpointsChange,omitempty"`
@@ -239,8 +239,8 @@ type PodAge struct {
 	// +required
 	Max common.Duration `json:"max"`
 
-	// jitterPercent spreads the moment over this much of max, from 0 to 50, so that workloads
-	// which started together do not restart together. The default is 10.
+	// jitterPercent is added to max at random, up to this share of it, from 0 to 50, so that workloads that
+	// started together do not restart together. The default is 10.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=50
@@ -261,8 +261,8 @@ const (
 	EndpointsRecovered        EndpointsEvent = "Recovered"
 )
 
-// EndpointsChange fires when an ExternalService moves, for clients that keep their connections or
-// their resolved addresses.
+// EndpointsChange fires when the addresses of an ExternalService change, or it fails over, for clients that keep
+// their connections or their resolved addresses.
 type EndpointsChange struct {
 	// externalServiceName is an ExternalService of the policy's own namespace.
 	//

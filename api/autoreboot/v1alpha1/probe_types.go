@@ -5,8 +5,8 @@ package v1alpha1
 
 import "k8s.io/apimachinery/pkg/util/intstr"
 
-// Probe is shaped like the probe of a container. The operator runs it against every pod of the
-// target. What is left out takes the defaults of v1, not those of the kubelet.
+// Probe has the shape of a container's probe. The operator runs it against every pod of the target. An absent
+// field has the default of v1, not that of the kubelet.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.httpGet),has(self.tcpSocket),has(self.grpc),has(self.exec)].exists_one(x,x)",message="set exactly one of httpGet, tcpSocket, grpc, exec"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeoutSeconds) || !has(self.periodSeconds) || self.timeoutSeconds <= self.periodSeconds",message="timeoutSeconds must not exceed periodSeconds"
@@ -158,7 +158,7 @@ type GRPC struct {
 	// +required
 	Port int32 `json:"port"`
 
-	// service to ask about. Where it is empty, the server as a whole answers.
+	// service in the request. Where it is empty, the health of the whole server is requested.
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional

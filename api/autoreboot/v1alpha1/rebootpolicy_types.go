@@ -107,13 +107,13 @@ type Policy struct {
 	// +optional
 	Comment string `json:"comment,omitempty"`
 
-	// trigger is what fires.
+	// trigger determines when the policy restarts the target.
 	//
 	// +required
 	Trigger Trigger `json:"trigger"`
 }
 
-// Trigger is what fires.
+// Trigger determines when a policy restarts its target.
 type Trigger struct {
 	// probe fires when the pods of the target stop answering.
 	//
@@ -131,7 +131,7 @@ type RebootPolicyStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is that of v1: -1 until the object was reconciled for the first time.
+	// observedGeneration is that of v1. It is -1 until the object is reconciled for the first time.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -140,8 +140,8 @@ type RebootPolicyStatus struct {
 	// +optional
 	LastReboot *metav1.Time `json:"lastReboot,omitempty"`
 
-	// v1 is the status as v1 has it, where this version cannot express all of it. Conversion writes it,
-	// so that a write at this version leaves the status of v1 as it is; clients leave it alone.
+	// v1 is the status as v1 has it, where this version cannot express all of it. Conversion writes it, so that
+	// a write at this version leaves the status of v1 as it is; clients must not change it.
 	//
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional

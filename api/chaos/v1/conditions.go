@@ -26,7 +26,7 @@ const (
 const (
 	// ReasonScheduled: the next run is known.
 	ReasonScheduled = "Scheduled"
-	// ReasonCompleted: the only run that was asked for is over.
+	// ReasonCompleted: the only run of the schedule is over.
 	ReasonCompleted = "Completed"
 	// ReasonNoTarget: the target does not exist or has no pods; also a reason of Held.
 	ReasonNoTarget = "NoTarget"
@@ -112,9 +112,8 @@ const (
 const (
 	// ResumeAnnotation clears a halt that began before the RFC 3339 time it holds, or in the same second.
 	ResumeAnnotation = "chaos.fairlead.dev/resume"
-	// RunNowAnnotation asks for one run for each new token that it is given, of at most 256 characters.
-	// The run waits for all that a scheduled one waits for, except the schedule: windows, blackouts,
-	// safety.
+	// RunNowAnnotation requests one run. Each new token, of at most 256 characters, is one request. The run
+	// waits for all that a scheduled one waits for, except the schedule: windows, blackouts, safety.
 	RunNowAnnotation = "chaos.fairlead.dev/run-now"
 )
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package v1 holds ChaosPod at its hub and storage version: pods that die on purpose, to prove
-// that their workload survives it. It holds types and constants only; defaults and rules stand in
+// that their workload survives it. It holds types and constants only; defaults and rules are in
 // internal/rules/chaospod.
 //
 // +kubebuilder:object:generate=true

@@ -16,7 +16,7 @@ type ActionType string
 
 // The ways for a pod to die.
 const (
-	// ActionEvict asks the eviction API, which honors disruption budgets.
+	// ActionEvict calls the eviction API, which honors disruption budgets.
 	ActionEvict ActionType = "Evict"
 	// ActionDelete deletes the pod, whatever its disruption budget says.
 	ActionDelete ActionType = "Delete"
@@ -33,9 +33,9 @@ type Action struct {
 	// +optional
 	Type *ActionType `json:"type,omitempty"`
 
-	// gracePeriodSeconds is the time in seconds that the pod has to stop. Without it the pod's own
-	// grace period counts. Zero kills at once, without waiting for the node's answer, and needs
-	// type Delete and allowForceDelete.
+	// gracePeriodSeconds is the time in seconds that the pod has to stop. Without it, the pod's own grace period
+	// applies. Zero removes the pod at once, without waiting for the node to confirm it, and needs type Delete
+	// and allowForceDelete.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
@@ -49,8 +49,8 @@ type Action struct {
 	AllowForceDelete bool `json:"allowForceDelete,omitempty"`
 }
 
-// Safety is what must hold before a pod dies. With target.template nothing is defaulted here: a
-// canary has no replicas to protect.
+// Safety defines what must be true before a pod is killed. With target.template it has no defaults: a canary has
+// no replicas to protect.
 type Safety struct {
 	// minReady is how many pods of the owner must stay ready while one is killed: a number, or a
 	// percentage of the wanted ones, rounded up. The default is 50%.
@@ -80,12 +80,12 @@ type Safety struct {
 	RequireDisruptionBudget *bool `json:"requireDisruptionBudget,omitempty"`
 }
 
-// FailurePolicy says what a failed verification leads to.
+// FailurePolicy says what follows a failed verification.
 //
 // +kubebuilder:validation:Enum=Suspend;Continue
 type FailurePolicy string
 
-// What a failed verification leads to.
+// What follows a failed verification.
 const (
 	// FailureSuspend stops all further runs until a user resumes them.
 	FailureSuspend FailurePolicy = "Suspend"

@@ -15,7 +15,7 @@ const (
 	MaxStatusVictims = 100
 )
 
-// ChaosPodStatus is what was last observed and done.
+// ChaosPodStatus is the observed state, and the record of the runs.
 type ChaosPodStatus struct {
 	// conditions are Ready, Running, Survived, Held, Stalled and Suspended.
 	//
@@ -25,8 +25,8 @@ type ChaosPodStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation of the spec that the status speaks of. It is -1 until the
-	// object was reconciled for the first time.
+	// observedGeneration is the most recent generation that the operator has reconciled. It is -1 until the
+	// object is reconciled for the first time.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -83,8 +83,8 @@ type ChaosPodStatus struct {
 	// +optional
 	KilledToday int32 `json:"killedToday,omitempty"`
 
-	// killedDay is the day of UTC that killedToday speaks of, such as 2026-03-02. On a later day
-	// killedToday counts for nothing.
+	// killedDay is the day of killedToday, in UTC, such as 2026-03-02. On a later day killedToday is not
+	// counted.
 	//
 	// +kubebuilder:validation:MaxLength=10
 	// +optional
@@ -102,14 +102,14 @@ type ChaosPodStatus struct {
 	// +optional
 	LastRunNow string `json:"lastRunNow,omitempty"`
 
-	// halt says why no run begins until a human acts: changes the spec, or sets the resume annotation.
-	// It is absent when normal.
+	// halt says why no run begins until a person changes the spec or sets the resume annotation. It is absent
+	// when normal.
 	//
 	// +optional
 	Halt *Halt `json:"halt,omitempty"`
 
-	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion
-	// writes it; clients leave it alone.
+	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion writes
+	// it; clients must not change it.
 	//
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
@@ -140,7 +140,7 @@ type Halt struct {
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
 
-	// runID is the run that led to it.
+	// runID is the run after which the policy halted.
 	//
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
@@ -156,7 +156,7 @@ type RunPhase string
 const (
 	// RunPlanned is stored, and its victims may or may not have been touched.
 	RunPlanned RunPhase = "Planned"
-	// RunKilling has an answer for some of its victims.
+	// RunKilling has a result for some of its victims.
 	RunKilling RunPhase = "Killing"
 	// RunVerifying kills no more, and waits for the owners to recover.
 	RunVerifying RunPhase = "Verifying"
@@ -164,8 +164,8 @@ const (
 
 // CurrentRun is a run under way.
 type CurrentRun struct {
-	// id names the run; it is the time at which the run was due, before jitter. That of a run that
-	// run-now asked for is the time at which it began, followed by -now.
+	// id names the run. It is the time at which the run was due, before jitter. That of a run that run-now
+	// requested is the time at which it began, followed by -now.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -177,8 +177,7 @@ type CurrentRun struct {
 	// +required
 	Phase RunPhase `json:"phase"`
 
-	// scheduledTime is when the run was due, jitter included. It is absent from one that run-now asked
-	// for.
+	// scheduledTime is when the run was due, jitter included. It is absent from one that run-now requested.
 	//
 	// +optional
 	ScheduledTime *metav1.Time `json:"scheduledTime,omitempty"`
@@ -322,12 +321,12 @@ type Run struct {
 	// +optional
 	Seed string `json:"seed,omitempty"`
 
-	// candidates is explained at seed.
+	// candidates is that of currentRun.
 	//
 	// +optional
 	Candidates int32 `json:"candidates,omitempty"`
 
-	// candidatesDigest is explained at seed.
+	// candidatesDigest is that of currentRun.
 	//
 	// +kubebuilder:validation:MaxLength=64
 	// +optional

@@ -66,7 +66,7 @@ type ChaosPodSpec struct {
 	// +optional
 	Filter *Filter `json:"filter,omitempty"`
 
-	// safety is what must hold before a pod dies.
+	// safety defines what must be true before a pod is killed.
 	//
 	// +optional
 	Safety *Safety `json:"safety,omitempty"`
@@ -118,7 +118,7 @@ type ChaosPod struct {
 	// +required
 	Spec ChaosPodSpec `json:"spec"`
 
-	// status is what was last observed and done.
+	// status is the observed state, and the record of the runs.
 	//
 	// +kubebuilder:default:={"observedGeneration":-1}
 	// +structType=atomic

@@ -5,21 +5,21 @@ package v1
 
 import "k8s.io/apimachinery/pkg/types"
 
-// VictimOutcome is what became of a chosen pod.
+// VictimOutcome is the result for a chosen pod.
 //
 // +kubebuilder:validation:Enum=Pending;Evicted;Deleted;SkippedDisruptionBudget;Gone;Failed;Spared;DryRun
 type VictimOutcome string
 
-// What becomes of a chosen pod.
+// The results for a chosen pod.
 const (
-	// VictimPending is to die, or has died and the answer was lost.
+	// VictimPending is to die, or has died and the response was lost.
 	VictimPending VictimOutcome = "Pending"
 	// VictimEvicted and VictimDeleted died.
 	VictimEvicted VictimOutcome = "Evicted"
 	VictimDeleted VictimOutcome = "Deleted"
 	// VictimSkippedDisruptionBudget was kept alive by a disruption budget.
 	VictimSkippedDisruptionBudget VictimOutcome = "SkippedDisruptionBudget"
-	// VictimGone went away before an answer was known: it counts as killed.
+	// VictimGone went away before a response was known. It counts as killed.
 	VictimGone VictimOutcome = "Gone"
 	// VictimFailed could not be killed.
 	VictimFailed VictimOutcome = "Failed"
@@ -51,7 +51,7 @@ type Victim struct {
 	// +optional
 	Node string `json:"node,omitempty"`
 
-	// owner is what the pod belongs to: no run kills two pods of one owner.
+	// owner is the workload that the pod belongs to. No run kills two pods of one owner.
 	//
 	// +optional
 	Owner *VictimOwner `json:"owner,omitempty"`
@@ -62,7 +62,7 @@ type Victim struct {
 	// +optional
 	ReadyBefore int32 `json:"readyBefore,omitempty"`
 
-	// outcome is what became of the pod.
+	// outcome is the result for the pod.
 	//
 	// +optional
 	Outcome VictimOutcome `json:"outcome,omitempty"`
@@ -100,7 +100,7 @@ type BlockedWorkload struct {
 // VictimOwner is a workload that a chosen pod belongs to, or the ChaosPod itself where the pod is the
 // canary.
 type VictimOwner struct {
-	// kind is such as Deployment.
+	// kind of the owner, such as Deployment.
 	//
 	// +kubebuilder:validation:MaxLength=63
 	// +required

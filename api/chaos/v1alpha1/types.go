@@ -25,7 +25,7 @@ type ChaosPodSpec struct {
 	NextStop metav1.Time `json:"nextStop,omitempty,omitzero"`
 }
 
-// ChaosPodStatus is what was last observed.
+// ChaosPodStatus is the observed state.
 type ChaosPodStatus struct {
 	// conditions are those of v1.
 	//
@@ -35,7 +35,7 @@ type ChaosPodStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is that of v1: -1 until the object was reconciled for the first time.
+	// observedGeneration is that of v1. It is -1 until the object is reconciled for the first time.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -44,8 +44,8 @@ type ChaosPodStatus struct {
 	// +optional
 	LastRun metav1.Time `json:"lastRun,omitempty,omitzero"`
 
-	// v1 is the status as v1 has it, where this version cannot express all of it. Conversion writes it,
-	// so that a write at this version leaves the status of v1 as it is; clients leave it alone.
+	// v1 is the status as v1 has it, where this version cannot express all of it. Conversion writes it, so that
+	// a write at this version leaves the status of v1 as it is; clients must not change it.
 	//
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
@@ -75,7 +75,7 @@ type ChaosPod struct {
 	// +required
 	Spec ChaosPodSpec `json:"spec"`
 
-	// status is what was last observed.
+	// status is the observed state.
 	//
 	// +kubebuilder:default:={"observedGeneration":-1}
 	// +structType=atomic

@@ -8,7 +8,7 @@ package v1
 // read Ready, Reconciling and Stalled (kstatus): something outside being down is therefore
 // Healthy=False and Ready=True.
 const (
-	// ConditionReady says that the Service and its EndpointSlices are as the spec wants them.
+	// ConditionReady says that the Service and its EndpointSlices are as the spec defines them.
 	ConditionReady = "Ready"
 	// ConditionResolved says that every DNS name resolves.
 	ConditionResolved = "Resolved"
@@ -31,7 +31,8 @@ const (
 const (
 	// ReasonPublished: the Service and its EndpointSlices are in place.
 	ReasonPublished = "Published"
-	// ReasonServiceConflict: a Service of this name exists that is not ours; it is left alone.
+	// ReasonServiceConflict: a Service of this name exists that the ExternalService does not own. It is not
+	// changed.
 	ReasonServiceConflict = "ServiceConflict"
 	// ReasonPolicyDenied: the operator's egress policy refuses some address.
 	ReasonPolicyDenied = "PolicyDenied"
@@ -60,13 +61,13 @@ const (
 	ReasonNXDomain = "NXDomain"
 	// ReasonServFail: the DNS server failed.
 	ReasonServFail = "ServFail"
-	// ReasonTruncated: the answer did not fit into a datagram, and the DNS server could not be queried by TCP.
+	// ReasonTruncated: the response did not fit into a datagram, and the DNS server could not be queried by TCP.
 	ReasonTruncated = "Truncated"
 	// ReasonAliasLoop: the name's aliases form a loop, or are more than 16.
 	ReasonAliasLoop = "AliasLoop"
-	// ReasonTimeout: the DNS server did not answer in time.
+	// ReasonTimeout: the DNS server did not respond in time.
 	ReasonTimeout = "Timeout"
-	// ReasonDenied: every address of the answer is refused by the egress policy.
+	// ReasonDenied: the egress policy refuses every address of the response.
 	ReasonDenied = "Denied"
 )
 
@@ -83,8 +84,8 @@ const (
 	// ReasonCAUnavailable: the certificates of tls.caSecretName cannot be read, so nothing is checked;
 	// health is frozen as it was.
 	ReasonCAUnavailable = "CAUnavailable"
-	// ReasonProbesInconclusive: so many checks fail at once that the fault is probably on our side;
-	// health is frozen as it was.
+	// ReasonProbesInconclusive: so many checks fail at once that the fault is probably the operator's; health is
+	// frozen as it was.
 	ReasonProbesInconclusive = "ProbesInconclusive"
 )
 
@@ -92,8 +93,8 @@ const (
 const (
 	// ReasonPriorityUnhealthy: no more preferred tier has enough healthy addresses.
 	ReasonPriorityUnhealthy = "PriorityUnhealthy"
-	// ReasonFailbackPending: one has, and waits for failbackDelay to pass, or with failback Manual to
-	// be asked for.
+	// ReasonFailbackPending: a more preferred tier has enough, and waits for failbackDelay to pass or, with
+	// failback Manual, for a request.
 	ReasonFailbackPending = "FailbackPending"
 	// ReasonFaultInjected: a fault is injected, and ends by itself.
 	ReasonFaultInjected = "FaultInjected"
@@ -113,7 +114,7 @@ const (
 	ProbeReset = "Reset"
 	// ProbeTimeout: the check was not done within its timeout.
 	ProbeTimeout = "Timeout"
-	// ProbeUnreachable: there is no way to the address.
+	// ProbeUnreachable: there is no route to the address.
 	ProbeUnreachable = "Unreachable"
 	// ProbeTLSFailed: the TLS handshake failed, or the verification of the certificate for another reason than the next.
 	ProbeTLSFailed = "TLSFailed"
@@ -130,11 +131,11 @@ const (
 	ProbeUnexpectedStatus = "UnexpectedStatus"
 	// ProbeNotServing: the gRPC health service reports another status than SERVING, or that the server is unavailable.
 	ProbeNotServing = "NotServing"
-	// ProbeServiceUnknown: the gRPC health service does not know the service that it was asked for.
+	// ProbeServiceUnknown: the gRPC health service does not know the requested service.
 	ProbeServiceUnknown = "ServiceUnknown"
 	// ProbeHealthServiceMissing: the gRPC server does not implement grpc.health.v1.Health.
 	ProbeHealthServiceMissing = "HealthServiceMissing"
-	// ProbeProtocolError: the answer was not of the protocol.
+	// ProbeProtocolError: the response did not follow the protocol.
 	ProbeProtocolError = "ProtocolError"
 	// ProbeDenied: the egress policy refuses the address.
 	ProbeDenied = "Denied"

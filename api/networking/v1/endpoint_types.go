@@ -9,7 +9,7 @@ import "github.com/fairlead-dev/fairlead/api/common"
 //
 // +kubebuilder:validation:XValidation:rule="has(self.dns) != has(self.addresses)",message="set exactly one of dns or addresses"
 type Endpoint struct {
-	// name of the endpoint, unique within the object. Status, events and metrics speak of it.
+	// name of the endpoint, unique within the object. Status, events and metrics have it.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63

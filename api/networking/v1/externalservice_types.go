@@ -42,11 +42,11 @@ type ExternalService struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what should be published, and how.
+	// spec defines what is published, and how.
 	// +required
 	Spec ExternalServiceSpec `json:"spec"`
 
-	// status is what is published, and what was seen of it.
+	// status is the observed state of what is published.
 	//
 	// +kubebuilder:default:={"observedGeneration":-1}
 	// +structType=atomic
@@ -63,7 +63,7 @@ type ExternalServiceList struct {
 	Items           []ExternalService `json:"items"`
 }
 
-// ExternalServiceSpec is what should be published, and how.
+// ExternalServiceSpec defines what is published, and how.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.healthCheck) || !has(self.healthCheck.port) || self.ports.exists(p, p.name == self.healthCheck.port)",message="healthCheck.port must name one of ports"
 // +kubebuilder:validation:XValidation:rule="!has(self.healthCheck) || has(self.healthCheck.port) || size(self.ports) == 1",message="healthCheck.port is required with more than one port"
@@ -77,11 +77,12 @@ type ExternalServiceSpec struct {
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
 
-	// service shapes the Service. The default is a ClusterIP without labels of its own.
+	// service defines the type and the labels of the Service. The default is a ClusterIP without labels of its
+	// own.
 	// +optional
 	Service *ServiceTemplate `json:"service,omitempty"`
 
-	// ports of the Service, 1 to 16. Each pair of port and protocol stands once.
+	// ports of the Service, 1 to 16. Each pair of port and protocol is unique.
 	//
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
@@ -100,8 +101,8 @@ type ExternalServiceSpec struct {
 	// +required
 	Endpoints []Endpoint `json:"endpoints"`
 
-	// resolution says how the DNS names of endpoints are looked up. The default, where some
-	// endpoint has dns, is every field's own default.
+	// resolution defines how the DNS names of endpoints are looked up. Where it is absent and an endpoint has
+	// dns, each field has its own default.
 	// +optional
 	Resolution *Resolution `json:"resolution,omitempty"`
 
@@ -114,8 +115,8 @@ type ExternalServiceSpec struct {
 	// +optional
 	Failover *Failover `json:"failover,omitempty"`
 
-	// deletionPolicy says what becomes of the Service and its EndpointSlices when this object is
-	// deleted: Delete (the default), or Orphan, which leaves them.
+	// deletionPolicy determines what happens to the Service and its EndpointSlices when this object is deleted:
+	// Delete (the default) deletes them, Orphan keeps them.
 	// +optional
 	DeletionPolicy *DeletionPolicy `json:"deletionPolicy,omitempty"`
 }
@@ -128,12 +129,12 @@ type DeletionPolicy string
 const (
 	// DeletionDelete removes what was published.
 	DeletionDelete DeletionPolicy = "Delete"
-	// DeletionOrphan leaves what was published, without an owner.
+	// DeletionOrphan keeps what was published, without an owner.
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
-// ServiceTemplate shapes the Service. It has no externalIPs, no load balancer and no external
-// name, which would let a namespace draw traffic that is not its own (CVE-2020-8554).
+// ServiceTemplate defines the type and the labels of the Service. It has no externalIPs, no load balancer and no
+// external name, which would let a namespace draw traffic that is not its own (CVE-2020-8554).
 type ServiceTemplate struct {
 	// type is ClusterIP (the default), or Headless for a Service without a virtual address.
 	//
@@ -156,7 +157,7 @@ type ServiceType string
 const (
 	// ServiceClusterIP is a Service with a virtual address.
 	ServiceClusterIP ServiceType = "ClusterIP"
-	// ServiceHeadless is a Service whose DNS name answers the endpoints' addresses.
+	// ServiceHeadless is a Service whose DNS name resolves to the endpoints' addresses.
 	ServiceHeadless ServiceType = "Headless"
 )
 
@@ -177,8 +178,8 @@ type ServicePort struct {
 	// +required
 	Port int32 `json:"port"`
 
-	// targetPort is the port at the endpoints. Where it is absent it is port, and stays absent:
-	// the two then change together.
+	// targetPort is the port at the endpoints. Where it is absent, port is used. The default is not stored, so
+	// that the two change together.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
@@ -191,7 +192,7 @@ type ServicePort struct {
 	// +optional
 	Protocol *corev1.Protocol `json:"protocol,omitempty"`
 
-	// appProtocol is a hint for what speaks on the port, such as kubernetes.io/h2c.
+	// appProtocol is the application protocol of the port, such as kubernetes.io/h2c.
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional

@@ -26,7 +26,7 @@ const (
 	FaultFailOver FaultType = "FailOver"
 )
 
-// FaultStatus is the last fault that was asked for with a request that could be read.
+// FaultStatus is the last fault that was requested in a readable form.
 type FaultStatus struct {
 	// request is the value of the annotation.
 	//
@@ -91,7 +91,7 @@ type FaultStatus struct {
 	DependantsStayedReady metav1.ConditionStatus `json:"dependantsStayedReady,omitempty"`
 }
 
-// FaultDependant is a workload, and how it fared during a fault.
+// FaultDependant is a workload, and whether it stayed ready during a fault.
 type FaultDependant struct {
 	// kind of the workload: Deployment, StatefulSet or DaemonSet.
 	//
@@ -105,19 +105,18 @@ type FaultDependant struct {
 	// +required
 	Name string `json:"name"`
 
-	// ready is StayedReady, BecameUnready, UnreadyBefore or Unreadable. The workload is looked at every
-	// five seconds.
+	// ready is StayedReady, BecameUnready, UnreadyBefore or Unreadable. The workload is read every five seconds.
 	// +required
 	Ready DependantReadiness `json:"ready"`
 }
 
-// DependantReadiness says how a workload fared.
+// DependantReadiness says whether a workload stayed ready.
 //
 // +kubebuilder:validation:Enum=StayedReady;BecameUnready;UnreadyBefore;Unreadable
 type DependantReadiness string
 
 const (
-	// DependantStayedReady says that it had all its replicas available whenever it was looked at.
+	// DependantStayedReady says that all its replicas were available whenever it was read.
 	DependantStayedReady DependantReadiness = "StayedReady"
 	// DependantBecameUnready says that it was ready before the fault, and was not during it.
 	DependantBecameUnready DependantReadiness = "BecameUnready"
@@ -145,7 +144,7 @@ const (
 const (
 	// FaultOutcomeRefused: it did not begin.
 	FaultOutcomeRefused = "Refused"
-	// FaultOutcomeDeadlineReached: its time was over.
+	// FaultOutcomeDeadlineReached: the deadline has passed.
 	FaultOutcomeDeadlineReached = "DeadlineReached"
 	// FaultOutcomeWithdrawn: the annotation was removed or changed.
 	FaultOutcomeWithdrawn = "Withdrawn"
@@ -155,6 +154,6 @@ const (
 	FaultOutcomeBlackout = "Blackout"
 	// FaultOutcomeSpecChanged: the spec no longer has what the fault needs, or is suspended.
 	FaultOutcomeSpecChanged = "SpecChanged"
-	// FaultOutcomeClockChanged: the clock was set back, so that the deadline cannot be told.
+	// FaultOutcomeClockChanged: the clock was set back, so that it is not known whether the deadline has passed.
 	FaultOutcomeClockChanged = "ClockChanged"
 )

@@ -5,16 +5,16 @@ package v1
 
 import "github.com/fairlead-dev/fairlead/api/common"
 
-// HealthCheck is how every address is checked. Results count in a row: unhealthyThreshold
-// failures make an address Unhealthy, healthyThreshold successes Healthy; the very first result
+// HealthCheck defines how every address is checked. An address becomes Unhealthy after unhealthyThreshold
+// failures in a row, and Healthy after healthyThreshold successes in a row. The first result of an address
 // decides alone.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.tcp),has(self.http),has(self.grpc)].exists_one(x,x)",message="set exactly one of tcp, http, grpc"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeout) || !has(self.interval) || duration(self.timeout) <= duration(self.interval) || !self.timeout.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || !self.interval.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="timeout must not exceed interval"
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.tcp)",message="tls goes with http or grpc"
 type HealthCheck struct {
-	// port to check, by name. It may be left out where the object has a single TCP port, which is
-	// then the one.
+	// port to check, by name. It may be absent where the object has a single port, of protocol TCP, which is
+	// then checked.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=15
@@ -25,7 +25,7 @@ type HealthCheck struct {
 	// +optional
 	TCP *TCPCheck `json:"tcp,omitempty"`
 
-	// http succeeds where a GET is answered with an expected status. Redirects are not followed.
+	// http succeeds where a GET returns an expected status. Redirects are not followed.
 	// +optional
 	HTTP *HTTPCheck `json:"http,omitempty"`
 
@@ -94,7 +94,7 @@ type HTTPCheck struct {
 	// +optional
 	Path *string `json:"path,omitempty"`
 
-	// host is the Host header. Where it is absent it is the endpoint's DNS name, or the address.
+	// host is the Host header. Where it is absent, the endpoint's DNS name is sent, or the address.
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
@@ -104,8 +104,7 @@ type HTTPCheck struct {
 	// +optional
 	Scheme *HTTPScheme `json:"scheme,omitempty"`
 
-	// expectedStatuses are the ranges of status codes that count as success. Where there are none
-	// it is 200 to 399.
+	// expectedStatuses are the ranges of status codes that count as success. The default is 200 to 399.
 	//
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
@@ -144,26 +143,25 @@ type StatusRange struct {
 	End int32 `json:"end"`
 }
 
-// GRPCCheck asks the standard gRPC health service.
+// GRPCCheck calls the standard gRPC health service.
 type GRPCCheck struct {
-	// service to ask about. Where it is absent the server as a whole is asked about.
+	// service in the request. Where it is absent, the health of the whole server is requested.
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Service string `json:"service,omitempty"`
 
-	// authority is the :authority header. Where it is absent it is the endpoint's DNS name, or
-	// the address.
+	// authority is the :authority header. Where it is absent, the endpoint's DNS name is sent, or the address.
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Authority string `json:"authority,omitempty"`
 }
 
-// TLSCheck says how the other side's certificate is verified.
+// TLSCheck defines how the server's certificate is verified.
 type TLSCheck struct {
-	// serverName that the certificate must be for. Where it is absent it is the endpoint's DNS
-	// name, or the address.
+	// serverName is the name that the certificate must be valid for. Where it is absent, it is the endpoint's
+	// DNS name, or the address.
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
@@ -222,6 +220,6 @@ type FailbackPolicy string
 const (
 	// FailbackAutomatic goes back once failbackDelay has passed.
 	FailbackAutomatic FailbackPolicy = "Automatic"
-	// FailbackManual goes back only when told to.
+	// FailbackManual goes back only where the annotation FailbackRequestedAnnotation requests it.
 	FailbackManual FailbackPolicy = "Manual"
 )

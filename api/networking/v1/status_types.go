@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ExternalServiceStatus is what is published, and what was seen of it.
+// ExternalServiceStatus is the observed state of what is published.
 type ExternalServiceStatus struct {
 	// conditions are Ready, Resolved, Healthy, FailedOver, FaultInjected, Reconciling, Stalled and
 	// Suspended. The last five are absent while all is normal.
@@ -20,13 +20,13 @@ type ExternalServiceStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation of the spec that this status speaks of. It is -1 until the
-	// object was reconciled for the first time.
+	// observedGeneration is the most recent generation that the operator has reconciled. It is -1 until the
+	// object is reconciled for the first time.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// publishedSpec is a digest of the spec that was last published, without suspend. While the object is
-	// suspended it tells whether the spec was edited since.
+	// suspended, it shows whether the spec was edited since.
 	//
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
@@ -50,20 +50,19 @@ type ExternalServiceStatus struct {
 	// +optional
 	Addresses *AddressCounts `json:"addresses,omitempty"`
 
-	// lastHandledFailback is the value of the annotation
-	// networking.fairlead.dev/failback-requested-at that was last acted upon. Another value asks
-	// again.
+	// lastHandledFailback is the value of the annotation networking.fairlead.dev/failback-requested-at that was
+	// last acted on. Another value is another request.
 	//
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	LastHandledFailback string `json:"lastHandledFailback,omitempty"`
 
-	// fault is the last one that was asked for with the annotation
-	// networking.fairlead.dev/inject-fault. It is stored here before it has any effect.
+	// fault is the last one that the annotation networking.fairlead.dev/inject-fault requested. It is stored
+	// here before it has any effect.
 	// +optional
 	Fault *FaultStatus `json:"fault,omitempty"`
 
-	// endpoints say what is known of each endpoint, by name.
+	// endpoints are the observed states of the endpoints, by name.
 	//
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=map
@@ -71,8 +70,8 @@ type ExternalServiceStatus struct {
 	// +optional
 	Endpoints []EndpointStatus `json:"endpoints,omitempty"`
 
-	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion
-	// writes it; clients leave it alone.
+	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion writes
+	// it; clients must not change it.
 	//
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
@@ -87,7 +86,7 @@ type ServiceReference struct {
 	// +required
 	Name string `json:"name"`
 
-	// uid of the Service: one of the same name but another uid is not this object's.
+	// uid of the Service. A Service of the same name with another uid is not this object's.
 	// +required
 	UID types.UID `json:"uid"`
 }
@@ -106,7 +105,7 @@ type AddressCounts struct {
 	Published int32 `json:"published"`
 }
 
-// EndpointStatus is what is known of one endpoint.
+// EndpointStatus is the observed state of one endpoint.
 type EndpointStatus struct {
 	// name of the endpoint.
 	//
@@ -114,7 +113,7 @@ type EndpointStatus struct {
 	// +required
 	Name string `json:"name"`
 
-	// dnsName is the name that the addresses come from. It is absent where they stand in the spec.
+	// dnsName is the name that the addresses come from. It is absent where the spec lists them.
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
@@ -129,7 +128,7 @@ type EndpointStatus struct {
 	// +optional
 	NextResolveTime *metav1.Time `json:"nextResolveTime,omitempty"`
 
-	// reason is what came of the last lookup, one of the reasons of the Resolved condition.
+	// reason is the result of the last lookup, one of the reasons of the Resolved condition.
 	//
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
@@ -143,7 +142,7 @@ type EndpointStatus struct {
 	Addresses []AddressStatus `json:"addresses,omitempty"`
 }
 
-// AddressStatus is what is known of one address.
+// AddressStatus is the observed state of one address.
 type AddressStatus struct {
 	// ip is the address.
 	//
@@ -159,7 +158,7 @@ type AddressStatus struct {
 	// +optional
 	Health AddressHealth `json:"health,omitempty"`
 
-	// since is when health became what it is.
+	// since is when health last changed.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 
@@ -168,8 +167,8 @@ type AddressStatus struct {
 	// +optional
 	LastProbeTime *metav1.Time `json:"lastProbeTime,omitempty"`
 
-	// reason is how the check ended that made health what it is, or Denied where the egress policy
-	// refuses the address: a fixed word, never anything that the other side sent.
+	// reason is the result of the check that last changed health, or Denied where the egress policy refuses the
+	// address. It is one of a fixed set of words, never text that the server sent.
 	//
 	// +kubebuilder:validation:MaxLength=64
 	// +optional

@@ -25,11 +25,11 @@ type ExternalService struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what should be published.
+	// spec defines what is published.
 	// +required
 	Spec ExternalServiceSpec `json:"spec"`
 
-	// status is what was seen.
+	// status is the observed state.
 	// +kubebuilder:default:={"observedGeneration":-1}
 	// +structType=atomic
 	// +optional
@@ -45,11 +45,11 @@ type ExternalServiceList struct {
 	Items           []ExternalService `json:"items"`
 }
 
-// ExternalServiceSpec is what should be published.
+// ExternalServiceSpec defines what is published.
 type ExternalServiceSpec struct {
-	// hosts are DNS names and IP addresses, mixed. With a probe their order is the order of
-	// failover; without one all are published. A v1 object may hold more hosts than v1 would take
-	// from here (32 endpoints), and its view must stay writable.
+	// hosts are DNS names and IP addresses. With a probe, their order is the order of failover; without one, all
+	// are published. v1 accepts 32 endpoints. The limit here is higher, since the view of a v1 object with many
+	// addresses must stay writable.
 	//
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=3200
@@ -84,13 +84,13 @@ type ExternalServiceSpec struct {
 // +kubebuilder:validation:Maximum=65535
 type PortNumber int32
 
-// Probe is how an address is checked: by tcpSocket, httpGet or grpc.
+// Probe defines how an address is checked: by tcpSocket, httpGet or grpc.
 type Probe struct {
 	// tcpSocket succeeds where a connection is accepted.
 	// +optional
 	TCPSocket *TCPSocketAction `json:"tcpSocket,omitempty"`
 
-	// httpGet succeeds where a GET is answered with a status from 200 to 399.
+	// httpGet succeeds where a GET returns a status from 200 to 399.
 	// +optional
 	HTTPGet *HTTPGetAction `json:"httpGet,omitempty"`
 
@@ -147,7 +147,7 @@ type HTTPGetAction struct {
 	// +optional
 	Path *string `json:"path,omitempty"`
 
-	// host is the Host header. Without it it is the host's own name or address.
+	// host is the Host header. Without it, the host's own name or address is sent.
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
@@ -160,20 +160,20 @@ type HTTPGetAction struct {
 	Scheme *string `json:"scheme,omitempty"`
 }
 
-// GRPCAction asks the standard gRPC health service.
+// GRPCAction calls the standard gRPC health service.
 type GRPCAction struct {
 	// port to connect to, one of ports.
 	// +required
 	Port PortNumber `json:"port"`
 
-	// service to ask about. Without it the server as a whole is asked about.
+	// service in the request. Without it, the health of the whole server is requested.
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Service string `json:"service,omitempty"`
 }
 
-// ExternalServiceStatus is what was seen.
+// ExternalServiceStatus is the observed state.
 type ExternalServiceStatus struct {
 	// conditions are those of v1.
 	//
@@ -183,7 +183,7 @@ type ExternalServiceStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is that of v1: -1 until the object was reconciled for the first time.
+	// observedGeneration is that of v1. It is -1 until the object is reconciled for the first time.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -195,7 +195,7 @@ type ExternalServiceStatus struct {
 	// +optional
 	Addresses []string `json:"addresses,omitempty"`
 
-	// healthy says that all that should be healthy is.
+	// healthy is true while every address of the active priority is healthy.
 	// +optional
 	Healthy *bool `json:"healthy,omitempty"`
 
@@ -203,8 +203,8 @@ type ExternalServiceStatus struct {
 	// +optional
 	LastResolved *metav1.Time `json:"lastResolved,omitempty"`
 
-	// v1 is the status as v1 has it, where this version cannot express all of it. Conversion writes it,
-	// so that a write at this version leaves the status of v1 as it is; clients leave it alone.
+	// v1 is the status as v1 has it, where this version cannot express all of it. Conversion writes it, so that
+	// a write at this version leaves the status of v1 as it is; clients must not change it.
 	//
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional

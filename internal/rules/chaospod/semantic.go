@@ -11,9 +11,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// Semantic is what schema and CEL cannot say: cron expressions parse and fire, time zones exist,
+// Semantic checks what schema and CEL cannot express: cron expressions parse and fire, time zones exist,
 // selectors compile and select something, names could exist, the template makes a pod, and the
-// annotations by which a user asks for something can be read.
+// annotations by which a user requests something can be read.
 func Semantic(obj, _ *chaosv1.ChaosPod) field.ErrorList {
 	spec := &obj.Spec
 	errs := rules.Requests(obj.Annotations, chaosv1.RunNowAnnotation, chaosv1.ResumeAnnotation)

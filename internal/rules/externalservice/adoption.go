@@ -41,7 +41,7 @@ func IsAbandoned(service *corev1.Service, es *networkingv1.ExternalService) bool
 	return IsOrphan(service) && service.Annotations[OwnerAnnotation] != "" && service.Name == es.Name && !BelongsTo(service, es)
 }
 
-// Adopts reports whether es asks to take over a Service that an earlier ExternalService has left.
+// Adopts reports whether es requests to take over a Service that an earlier ExternalService has left.
 // Admission lets only those ask who may update that Service.
 func Adopts(es *networkingv1.ExternalService) bool {
 	return es.Annotations[networkingv1.AdoptServiceAnnotation] == "true"

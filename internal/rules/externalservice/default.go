@@ -39,7 +39,7 @@ func Default(obj *v1.ExternalService) {
 	defaultEndpoints(obj.Spec.Endpoints)
 }
 
-// DefaultMaps is Default without the items of lists. It is what admission stores: tools compare a
+// DefaultMaps is Default without the items of lists. Admission stores these: tools compare a
 // list item with what was applied as a whole, so that a default in one shows as drift.
 func DefaultMaps(obj *v1.ExternalService) {
 	spec := &obj.Spec

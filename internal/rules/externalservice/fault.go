@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// minFault and maxFault bound how long a fault may be asked for.
+	// minFault and maxFault bound how long a fault may last.
 	minFault = time.Second
 	maxFault = time.Hour
 	// maxFaultRequest bounds the annotation, in bytes, as the status that remembers it does.
 	maxFaultRequest = 256
 )
 
-// FaultRequest is what the annotation InjectFaultAnnotation asks for.
+// FaultRequest is the fault that the annotation InjectFaultAnnotation requests.
 type FaultRequest struct {
 	Type     v1.FaultType
 	Endpoint string // of Drain
@@ -87,7 +87,7 @@ func (r *FaultRequest) read(given map[string]string) error {
 	return nil
 }
 
-// faultRequest checks the annotation by which a user asks for a fault.
+// faultRequest checks the annotation by which a user requests a fault.
 func faultRequest(obj *v1.ExternalService) field.ErrorList {
 	value, has := obj.Annotations[v1.InjectFaultAnnotation]
 	if !has {

@@ -34,8 +34,8 @@ var (
 	printable = regexp.MustCompile(`^[\x21-\x7e]*$`)
 )
 
-// Semantic is what the CRD's schema and CEL cannot say, or cannot say at a bearable cost. It
-// stays silent on fields that are absent.
+// Semantic checks what the CRD's schema and CEL cannot express, or only at a cost that the API server refuses. It
+// reports nothing of absent fields.
 func Semantic(obj, _ *v1.ExternalService) field.ErrorList {
 	spec, path := &obj.Spec, rules.At("spec")
 	var errs field.ErrorList

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// Validate applies all rules, Structural and Semantic, and those of the annotation that asks for a
+// Validate applies all rules, Structural and Semantic, and those of the annotation that requests a
 // fault. On an update, where old is not nil, errors that the stored object had already are forgiven, so
 // that it can still be edited towards valid.
 func Validate(obj, old *v1.ExternalService) field.ErrorList {
@@ -21,8 +21,8 @@ func Validate(obj, old *v1.ExternalService) field.ErrorList {
 	return rules.Ratchet(errs, append(violations(old, nil), faultRequest(old)...))
 }
 
-// Publishable applies the rules without which an object cannot be published. A fault that is asked for
-// in a way that cannot be read is refused, and keeps nothing from being published.
+// Publishable applies the rules without which an object cannot be published. A request for a
+// fault that cannot be read is refused, and prevents nothing from being published.
 func Publishable(obj *v1.ExternalService) field.ErrorList { return violations(obj, nil) }
 
 // violations returns the errors of an object. It runs the semantic rules only where the object has no more of

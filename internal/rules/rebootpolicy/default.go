@@ -62,7 +62,7 @@ func Default(obj *autorebootv1.RebootPolicy) {
 	}
 }
 
-// DefaultMaps is Default without the items of lists. It is what admission stores: tools compare a
+// DefaultMaps is Default without the items of lists. Admission stores these: tools compare a
 // list item with what was applied as a whole, so that a default in one shows as drift.
 func DefaultMaps(obj *autorebootv1.RebootPolicy) {
 	spec := &obj.Spec

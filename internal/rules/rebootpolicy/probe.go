@@ -122,7 +122,7 @@ func probeSemantics(path rules.Path, p *autorebootv1.Probe) field.ErrorList {
 	return errs
 }
 
-// host is an IP address or a DNS name. Whether it may be asked is the egress policy's to say, at
+// host is an IP address or a DNS name. Whether it may be connected to, the egress policy decides at
 // each request.
 func host(path rules.Path, name string) field.ErrorList {
 	if _, err := netip.ParseAddr(name); err == nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// Semantic is what schema and CEL cannot say: cron expressions parse and fire, time zones exist,
+// Semantic checks what schema and CEL cannot express: cron expressions parse and fire, time zones exist,
 // selectors compile and select something, names could exist, spans within which something must
-// happen are longer than nothing, and the annotations by which a user asks for something can be
+// happen are longer than nothing, and the annotations by which a user requests something can be
 // read. It reports nothing where Structural does already.
 func Semantic(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 	spec := &obj.Spec

@@ -35,5 +35,5 @@ func (c *Choices) percent(p int) bool { return c.Of(100) >= 100-p }
 
 func pick[T any](c *Choices, options []T) T { return options[c.Of(len(options))] }
 
-// Bytes are the decisions that are left.
+// Bytes returns the bytes that no decision has used.
 func (c *Choices) Bytes() []byte { return c.left }

@@ -43,7 +43,7 @@ func NewComparison[T any](t testing.TB, o Options[T]) *Comparison[T] {
 	return c
 }
 
-// Result is what came of one comparison.
+// Result is the result of one comparison.
 type Result struct {
 	// Skipped means that the object does not fit the Go type, so that it was not validated.
 	Skipped bool

@@ -12,18 +12,18 @@ import (
 // BaselineApplyConfiguration represents a declarative configuration of the Baseline type for use
 // with apply.
 //
-// Baseline is what one trigger saw of one source.
+// Baseline is what one trigger observed of one source.
 type BaselineApplyConfiguration struct {
 	// trigger is the name of the trigger; RestartNow is the annotation.
 	Trigger *string `json:"trigger,omitempty"`
-	// source is what was seen, such as Secret/shared-creds. It is empty where a trigger sees one
-	// thing alone.
+	// source is what was observed, such as Secret/shared-creds. It is empty where a trigger observes one thing
+	// alone.
 	Source *string `json:"source,omitempty"`
-	// fingerprint stands for the content of the source. It is keyed with a secret of the
-	// installation, so it tells nothing about the content. It is empty where there was no source.
+	// fingerprint is a digest of the content of the source, keyed with a secret of the installation, so that it
+	// reveals nothing about the content. It is empty where there was no source.
 	Fingerprint *string `json:"fingerprint,omitempty"`
-	// keys stands for the names of the keys that the source held: another value says that keys were
-	// added or removed. It is keyed as the fingerprint is.
+	// keys is a digest of the names of the keys that the source held, keyed as the fingerprint is. It changes
+	// when keys are added or removed.
 	Keys *string `json:"keys,omitempty"`
 	// writtenTime is the latest write of the source that its managedFields recorded then.
 	WrittenTime *metav1.Time `json:"writtenTime,omitempty"`

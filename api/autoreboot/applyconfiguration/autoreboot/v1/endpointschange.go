@@ -12,8 +12,8 @@ import (
 // EndpointsChangeApplyConfiguration represents a declarative configuration of the EndpointsChange type for use
 // with apply.
 //
-// EndpointsChange fires when an ExternalService moves, for clients that keep their connections or
-// their resolved addresses.
+// EndpointsChange fires when the addresses of an ExternalService change, or it fails over, for clients that keep
+// their connections or their resolved addresses.
 type EndpointsChangeApplyConfiguration struct {
 	// externalServiceName is an ExternalService of the policy's own namespace.
 	ExternalServiceName *string `json:"externalServiceName,omitempty"`

@@ -10,7 +10,7 @@ package v1
 //
 // Exec is a check by a command inside a container.
 type ExecApplyConfiguration struct {
-	// container to run the command in. Where it is empty, the pod's default container is taken.
+	// container to run the command in. Where it is empty, it is the pod's default container.
 	Container *string `json:"container,omitempty"`
 	// command and its arguments. No shell reads them.
 	Command []string `json:"command,omitempty"`

@@ -15,7 +15,7 @@ type GRPCApplyConfiguration struct {
 	Host *string `json:"host,omitempty"`
 	// port number.
 	Port *int32 `json:"port,omitempty"`
-	// service to ask about. Where it is empty, the server as a whole answers.
+	// service in the request. Where it is empty, the health of the whole server is requested.
 	Service *string `json:"service,omitempty"`
 }
 

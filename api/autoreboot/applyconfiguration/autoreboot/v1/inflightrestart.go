@@ -26,15 +26,15 @@ type InFlightRestartApplyConfiguration struct {
 	UID *types.UID `json:"uid,omitempty"`
 	// phase is Planned, RollingOut, Evicting or Soaking.
 	Phase *autorebootv1.RestartPhase `json:"phase,omitempty"`
-	// since is when the first of its triggers asked.
+	// since is when the first of its triggers fired.
 	Since *metav1.Time `json:"since,omitempty"`
 	// startedTime is when the restart was decided on.
 	StartedTime *metav1.Time `json:"startedTime,omitempty"`
 	// podsCreatedBefore is when the restart was decided on, by the clock of the API server, or a second after the newest pod was
 	// created: the restart replaces the pods that were created before.
 	PodsCreatedBefore *metav1.Time `json:"podsCreatedBefore,omitempty"`
-	// generation of the workload that carries this restart: if a later one does not, its owner has
-	// taken the restart back.
+	// generation of the workload that has this restart. Where a later one does not, the owner of the workload
+	// has reverted the restart.
 	Generation *int64 `json:"generation,omitempty"`
 	// phaseTime is when the phase began.
 	PhaseTime *metav1.Time `json:"phaseTime,omitempty"`
@@ -48,8 +48,9 @@ type InFlightRestartApplyConfiguration struct {
 	// partition is how many pods the workload's partition kept as they were when the restart was decided on. More than
 	// these are not kept by a partition that is raised later: the restart is not verified without them.
 	Partition *int32 `json:"partition,omitempty"`
-	// template stands for the pod template as it was when the restart was decided on, without the annotations of a restart.
-	// Where it is back without them, the owner of the workload has reverted the restart; any other template is a new revision.
+	// template is a digest of the pod template when the restart was decided on, without the annotations of a
+	// restart. Where the template is that one again, the owner of the workload has reverted the restart; any
+	// other template is a new revision.
 	Template *string `json:"template,omitempty"`
 	// containerRestarts is how often containers of the new pods had restarted when the soak began, as far as that may have been
 	// before their pods were first ready: those are forgiven.
@@ -59,7 +60,7 @@ type InFlightRestartApplyConfiguration struct {
 	Refusal *RefusalApplyConfiguration `json:"refusal,omitempty"`
 	// unavailableTime is since when fewer pods are available in the soak. It is absent when normal.
 	UnavailableTime *metav1.Time `json:"unavailableTime,omitempty"`
-	// triggers are the names of those that asked for it; RestartNow is the annotation.
+	// triggers are the names of the triggers that fired for it. RestartNow is the annotation.
 	Triggers []string `json:"triggers,omitempty"`
 }
 

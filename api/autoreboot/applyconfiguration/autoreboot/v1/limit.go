@@ -12,7 +12,7 @@ import (
 // LimitApplyConfiguration represents a declarative configuration of the Limit type for use
 // with apply.
 //
-// Limit is a hard stop for each target.
+// Limit is the most restarts of each target within a span of time.
 type LimitApplyConfiguration struct {
 	// maxRestarts is how many restarts a target may have, from 1 to 100.
 	MaxRestarts *int32 `json:"maxRestarts,omitempty"`

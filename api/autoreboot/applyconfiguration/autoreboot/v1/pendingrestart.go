@@ -12,13 +12,13 @@ import (
 // PendingRestartApplyConfiguration represents a declarative configuration of the PendingRestart type for use
 // with apply.
 //
-// PendingRestart is a restart that was asked for and may not start yet.
+// PendingRestart is a restart that is due and may not start yet.
 type PendingRestartApplyConfiguration struct {
-	// triggers are the names of those that ask for it; RestartNow is the annotation.
+	// triggers are the names of the triggers that fired for it. RestartNow is the annotation.
 	Triggers []string `json:"triggers,omitempty"`
-	// since is when the first of them asked.
+	// since is when the first of them fired.
 	Since *metav1.Time `json:"since,omitempty"`
-	// changed is when one last asked again. The quiet period counts from it.
+	// changed is when one of them last fired. The quiet period counts from it.
 	Changed *metav1.Time `json:"changed,omitempty"`
 	// fingerprint stands for all that differs from its baseline, and writtenTime is when the latest of
 	// it was written. Where the fingerprint is still the same, a new leader needs no other time.

@@ -16,8 +16,8 @@ import (
 type PodAgeApplyConfiguration struct {
 	// max is the age, at least 10m.
 	Max *common.Duration `json:"max,omitempty"`
-	// jitterPercent spreads the moment over this much of max, from 0 to 50, so that workloads
-	// which started together do not restart together. The default is 10.
+	// jitterPercent is added to max at random, up to this share of it, from 0 to 50, so that workloads that
+	// started together do not restart together. The default is 10.
 	JitterPercent *int32 `json:"jitterPercent,omitempty"`
 }
 

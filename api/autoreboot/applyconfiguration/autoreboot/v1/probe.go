@@ -13,8 +13,8 @@ import (
 // ProbeApplyConfiguration represents a declarative configuration of the Probe type for use
 // with apply.
 //
-// Probe fires when enough pods of a target have failed a check often enough in a row. It does not
-// replace the kubelet's probes, which restart one container where it stands.
+// Probe fires when enough pods of a target have failed a check often enough in a row. It does not replace the
+// kubelet's probes, which restart one container in its pod.
 type ProbeApplyConfiguration struct {
 	// httpGet succeeds with a status from 200 to 399. Redirects are not followed.
 	HTTPGet *HTTPGetApplyConfiguration `json:"httpGet,omitempty"`

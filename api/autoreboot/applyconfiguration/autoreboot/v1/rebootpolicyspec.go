@@ -36,8 +36,8 @@ type RebootPolicySpecApplyConfiguration struct {
 	// It must be given with a Probe trigger, since a probe that a restart does not heal would
 	// otherwise fire without end. Without one the default is 10m.
 	Cooldown *common.Duration `json:"cooldown,omitempty"`
-	// limit is a hard stop for each target: once reached, the policy stalls until a human acts.
-	// The default is 6 restarts within 24h.
+	// limit is the most restarts of each target within a span of time. Once a target reaches it, the policy
+	// stalls until a person acts. The default is 6 restarts within 24h.
 	Limit *LimitApplyConfiguration `json:"limit,omitempty"`
 	// retry repeats a restart whose verification failed.
 	Retry *RetryApplyConfiguration `json:"retry,omitempty"`

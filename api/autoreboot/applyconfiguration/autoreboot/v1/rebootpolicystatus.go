@@ -21,11 +21,11 @@ type RebootPolicyStatusApplyConfiguration struct {
 	// conditions are Ready, RestartPending, Progressing, Verified, Stalled, Suspended and
 	// DisruptionBudgetBlocks.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// observedGeneration is the generation of the spec that this status speaks of. It is -1 until the
-	// policy was reconciled for the first time.
+	// observedGeneration is the most recent generation that the operator has reconciled. It is -1 until the
+	// policy is reconciled for the first time.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// state is where the policy stands, in one word: Halted, RollingOut, Evicting, Soaking, Pending,
-	// Failed where the latest restart has, and Idle.
+	// state of the policy in one word: Halted, RollingOut, Evicting, Soaking, Pending, Failed where the latest
+	// restart failed, or Idle.
 	State *autorebootv1.PolicyState `json:"state,omitempty"`
 	// watchedTargets is how many workloads the policy watches.
 	WatchedTargets *int32 `json:"watchedTargets,omitempty"`
@@ -41,10 +41,10 @@ type RebootPolicyStatusApplyConfiguration struct {
 	// verified or was not needed. It is what a pipeline waits for; a restart that fails leaves it as it
 	// was.
 	VerifiedRestartNow *string `json:"verifiedRestartNow,omitempty"`
-	// halt says why the policy starts no restart until a human acts: changes the spec, or sets the
-	// resume annotation. It is absent when normal.
+	// halt says why the policy starts no restart until a person changes the spec or sets the resume annotation.
+	// It is absent when normal.
 	Halt *HaltApplyConfiguration `json:"halt,omitempty"`
-	// triggers say what each trigger has seen.
+	// triggers are the observed states of the triggers, by name.
 	Triggers []TriggerStatusApplyConfiguration `json:"triggers,omitempty"`
 	// inFlight are the restarts that have been decided on and have not ended.
 	InFlight []InFlightRestartApplyConfiguration `json:"inFlight,omitempty"`
@@ -56,8 +56,8 @@ type RebootPolicyStatusApplyConfiguration struct {
 	UnselectedTargets []TargetStatusApplyConfiguration `json:"unselectedTargets,omitempty"`
 	// history holds the restarts that have ended, the latest first, at most historyLimit.
 	History []RestartRecordApplyConfiguration `json:"history,omitempty"`
-	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion
-	// writes it; clients leave it alone.
+	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion writes
+	// it; clients must not change it.
 	V1Alpha1 *runtime.RawExtension `json:"v1alpha1,omitempty"`
 }
 

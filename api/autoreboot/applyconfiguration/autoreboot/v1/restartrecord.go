@@ -17,7 +17,7 @@ import (
 type RestartRecordApplyConfiguration struct {
 	// id of the restart.
 	ID *string `json:"id,omitempty"`
-	// triggers are the names of those that asked for it; RestartNow is the annotation.
+	// triggers are the names of the triggers that fired for it. RestartNow is the annotation.
 	Triggers []string `json:"triggers,omitempty"`
 	// target is the workload.
 	Target *RestartTargetApplyConfiguration `json:"target,omitempty"`

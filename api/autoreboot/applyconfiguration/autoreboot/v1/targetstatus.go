@@ -14,7 +14,7 @@ import (
 // TargetStatusApplyConfiguration represents a declarative configuration of the TargetStatus type for use
 // with apply.
 //
-// TargetStatus says what is known of one workload.
+// TargetStatus is the observed state of one workload.
 type TargetStatusApplyConfiguration struct {
 	// kind of the workload.
 	Kind *autorebootv1.TargetKind `json:"kind,omitempty"`
@@ -22,8 +22,8 @@ type TargetStatusApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// uid of the workload: one that was recreated has new baselines.
 	UID *types.UID `json:"uid,omitempty"`
-	// baselines are what the target was last restarted for, or what was there when the policy first
-	// saw it. What differs from its baseline asks for a restart.
+	// baselines are what the target was last restarted for, or what existed when the policy first selected it. A
+	// difference from its baseline requires a restart.
 	Baselines []BaselineApplyConfiguration `json:"baselines,omitempty"`
 	// pending is the restart that the target waits for.
 	Pending *PendingRestartApplyConfiguration `json:"pending,omitempty"`

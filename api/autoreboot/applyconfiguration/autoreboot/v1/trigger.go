@@ -16,7 +16,7 @@ import (
 type TriggerApplyConfiguration struct {
 	// name of the trigger, unique in the policy.
 	Name *string `json:"name,omitempty"`
-	// description is for the reader.
+	// description is text for readers of the policy. It has no effect.
 	Description *string `json:"description,omitempty"`
 	// type says which of the members below is set.
 	Type *autorebootv1.TriggerType `json:"type,omitempty"`
@@ -24,13 +24,13 @@ type TriggerApplyConfiguration struct {
 	ConfigChange *ConfigChangeApplyConfiguration `json:"configChange,omitempty"`
 	// certificateRenewal fires when the certificate in a Secret is renewed.
 	CertificateRenewal *CertificateRenewalApplyConfiguration `json:"certificateRenewal,omitempty"`
-	// probe fires when the pods stop answering.
+	// probe fires when pods fail a check.
 	Probe *ProbeApplyConfiguration `json:"probe,omitempty"`
 	// schedule fires at set times.
 	Schedule *ScheduleTriggerApplyConfiguration `json:"schedule,omitempty"`
-	// podAge fires when a pod has grown old.
+	// podAge fires when a pod reaches an age.
 	PodAge *PodAgeApplyConfiguration `json:"podAge,omitempty"`
-	// endpointsChange fires when an ExternalService moves.
+	// endpointsChange fires when the addresses of an ExternalService change, or it fails over.
 	EndpointsChange *EndpointsChangeApplyConfiguration `json:"endpointsChange,omitempty"`
 }
 

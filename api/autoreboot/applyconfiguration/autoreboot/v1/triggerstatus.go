@@ -13,16 +13,16 @@ import (
 // TriggerStatusApplyConfiguration represents a declarative configuration of the TriggerStatus type for use
 // with apply.
 //
-// TriggerStatus says what one trigger has seen.
+// TriggerStatus is the observed state of one trigger.
 type TriggerStatusApplyConfiguration struct {
 	// name of the trigger in the spec.
 	Name *string `json:"name,omitempty"`
-	// fingerprint stands for what the targets were last restarted for. It is keyed with a secret
-	// of the installation, so it tells nothing about the content.
+	// fingerprint is a digest of what the targets were last restarted for, keyed with a secret of the
+	// installation, so that it reveals nothing about the content.
 	Fingerprint *string `json:"fingerprint,omitempty"`
-	// lastObservedTime is when what the trigger watches was last seen to change.
+	// lastObservedTime is when a change of what the trigger watches was last observed.
 	LastObservedTime *metav1.Time `json:"lastObservedTime,omitempty"`
-	// lastFiredTime is when the trigger last asked for a restart.
+	// lastFiredTime is when the trigger last fired.
 	LastFiredTime *metav1.Time `json:"lastFiredTime,omitempty"`
 	// state is Idle, Pending or Unknown.
 	State *autorebootv1.TriggerState `json:"state,omitempty"`

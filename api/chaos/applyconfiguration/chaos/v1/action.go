@@ -17,9 +17,9 @@ type ActionApplyConfiguration struct {
 	// type is Evict, which honors disruption budgets, or Delete, which does not. The default is
 	// Evict.
 	Type *chaosv1.ActionType `json:"type,omitempty"`
-	// gracePeriodSeconds is the time in seconds that the pod has to stop. Without it the pod's own
-	// grace period counts. Zero kills at once, without waiting for the node's answer, and needs
-	// type Delete and allowForceDelete.
+	// gracePeriodSeconds is the time in seconds that the pod has to stop. Without it, the pod's own grace period
+	// applies. Zero removes the pod at once, without waiting for the node to confirm it, and needs type Delete
+	// and allowForceDelete.
 	GracePeriodSeconds *int64 `json:"gracePeriodSeconds,omitempty"`
 	// allowForceDelete permits gracePeriodSeconds 0, with which two pods of a StatefulSet may run
 	// under the same name.

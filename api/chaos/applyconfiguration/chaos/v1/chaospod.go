@@ -24,7 +24,7 @@ type ChaosPodApplyConfiguration struct {
 	*metav1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec says which pods die, when and how.
 	Spec *ChaosPodSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what was last observed and done.
+	// status is the observed state, and the record of the runs.
 	Status *ChaosPodStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -36,7 +36,7 @@ type ChaosPodSpecApplyConfiguration struct {
 	Count *intstr.IntOrString `json:"count,omitempty"`
 	// filter narrows the choice among the target's pods.
 	Filter *FilterApplyConfiguration `json:"filter,omitempty"`
-	// safety is what must hold before a pod dies.
+	// safety defines what must be true before a pod is killed.
 	Safety *SafetyApplyConfiguration `json:"safety,omitempty"`
 	// windows are the spans of time in which runs may begin. None means always.
 	Windows []common.Window `json:"windows,omitempty"`

@@ -14,12 +14,12 @@ import (
 // ChaosPodStatusApplyConfiguration represents a declarative configuration of the ChaosPodStatus type for use
 // with apply.
 //
-// ChaosPodStatus is what was last observed and done.
+// ChaosPodStatus is the observed state, and the record of the runs.
 type ChaosPodStatusApplyConfiguration struct {
 	// conditions are Ready, Running, Survived, Held, Stalled and Suspended.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// observedGeneration is the generation of the spec that the status speaks of. It is -1 until the
-	// object was reconciled for the first time.
+	// observedGeneration is the most recent generation that the operator has reconciled. It is -1 until the
+	// object is reconciled for the first time.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// nextRunTime is when the next run is due, as far as schedule, windows, blackouts and
 	// safety.maxPerDay go; absent while none is.
@@ -42,19 +42,19 @@ type ChaosPodStatusApplyConfiguration struct {
 	// killedToday is how many pods have died on killedDay. A pod that went away while it was to be
 	// killed counts.
 	KilledToday *int32 `json:"killedToday,omitempty"`
-	// killedDay is the day of UTC that killedToday speaks of, such as 2026-03-02. On a later day
-	// killedToday counts for nothing.
+	// killedDay is the day of killedToday, in UTC, such as 2026-03-02. On a later day killedToday is not
+	// counted.
 	KilledDay *string `json:"killedDay,omitempty"`
 	// dueAfter is the time up to which nothing that was due is started any more: the latest of when a
 	// run began or ended, one was missed, and the spec changed.
 	DueAfter *apismetav1.Time `json:"dueAfter,omitempty"`
 	// lastRunNow is the token of the run-now annotation that was last acted on.
 	LastRunNow *string `json:"lastRunNow,omitempty"`
-	// halt says why no run begins until a human acts: changes the spec, or sets the resume annotation.
-	// It is absent when normal.
+	// halt says why no run begins until a person changes the spec or sets the resume annotation. It is absent
+	// when normal.
 	Halt *HaltApplyConfiguration `json:"halt,omitempty"`
-	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion
-	// writes it; clients leave it alone.
+	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion writes
+	// it; clients must not change it.
 	V1Alpha1 *runtime.RawExtension `json:"v1alpha1,omitempty"`
 }
 

@@ -15,13 +15,12 @@ import (
 //
 // CurrentRun is a run under way.
 type CurrentRunApplyConfiguration struct {
-	// id names the run; it is the time at which the run was due, before jitter. That of a run that
-	// run-now asked for is the time at which it began, followed by -now.
+	// id names the run. It is the time at which the run was due, before jitter. That of a run that run-now
+	// requested is the time at which it began, followed by -now.
 	ID *string `json:"id,omitempty"`
 	// phase is how far the run has come.
 	Phase *chaosv1.RunPhase `json:"phase,omitempty"`
-	// scheduledTime is when the run was due, jitter included. It is absent from one that run-now asked
-	// for.
+	// scheduledTime is when the run was due, jitter included. It is absent from one that run-now requested.
 	ScheduledTime *metav1.Time `json:"scheduledTime,omitempty"`
 	// startedTime is when the victims were chosen.
 	StartedTime *metav1.Time `json:"startedTime,omitempty"`

@@ -22,7 +22,7 @@ type HaltApplyConfiguration struct {
 	Time *metav1.Time `json:"time,omitempty"`
 	// generation of the spec that halted: another one clears the halt.
 	Generation *int64 `json:"generation,omitempty"`
-	// runID is the run that led to it.
+	// runID is the run after which the policy halted.
 	RunID *string `json:"runID,omitempty"`
 }
 

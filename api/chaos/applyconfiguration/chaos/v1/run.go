@@ -32,9 +32,9 @@ type RunApplyConfiguration struct {
 	// seed is that of currentRun. With candidates, candidatesDigest and the pods of that time, it repeats
 	// the choice.
 	Seed *string `json:"seed,omitempty"`
-	// candidates is explained at seed.
+	// candidates is that of currentRun.
 	Candidates *int32 `json:"candidates,omitempty"`
-	// candidatesDigest is explained at seed.
+	// candidatesDigest is that of currentRun.
 	CandidatesDigest *string `json:"candidatesDigest,omitempty"`
 	// recoverySeconds is how long the target took to recover, in seconds, without verification.soak.
 	RecoverySeconds *int64 `json:"recoverySeconds,omitempty"`

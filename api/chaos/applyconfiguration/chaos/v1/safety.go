@@ -12,8 +12,8 @@ import (
 // SafetyApplyConfiguration represents a declarative configuration of the Safety type for use
 // with apply.
 //
-// Safety is what must hold before a pod dies. With target.template nothing is defaulted here: a
-// canary has no replicas to protect.
+// Safety defines what must be true before a pod is killed. With target.template it has no defaults: a canary has
+// no replicas to protect.
 type SafetyApplyConfiguration struct {
 	// minReady is how many pods of the owner must stay ready while one is killed: a number, or a
 	// percentage of the wanted ones, rounded up. The default is 50%.

@@ -21,11 +21,11 @@ type VictimApplyConfiguration struct {
 	UID *types.UID `json:"uid,omitempty"`
 	// node is the node that the pod ran on.
 	Node *string `json:"node,omitempty"`
-	// owner is what the pod belongs to: no run kills two pods of one owner.
+	// owner is the workload that the pod belongs to. No run kills two pods of one owner.
 	Owner *VictimOwnerApplyConfiguration `json:"owner,omitempty"`
 	// readyBefore is how many pods of the owner were ready when this one was chosen.
 	ReadyBefore *int32 `json:"readyBefore,omitempty"`
-	// outcome is what became of the pod.
+	// outcome is the result for the pod.
 	Outcome *chaosv1.VictimOutcome `json:"outcome,omitempty"`
 	// reason says in one word why a pod was spared, or could not be killed.
 	Reason *string `json:"reason,omitempty"`

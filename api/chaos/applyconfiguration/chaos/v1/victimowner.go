@@ -15,7 +15,7 @@ import (
 // VictimOwner is a workload that a chosen pod belongs to, or the ChaosPod itself where the pod is the
 // canary.
 type VictimOwnerApplyConfiguration struct {
-	// kind is such as Deployment.
+	// kind of the owner, such as Deployment.
 	Kind *string `json:"kind,omitempty"`
 	// name is the owner's name.
 	Name *string `json:"name,omitempty"`

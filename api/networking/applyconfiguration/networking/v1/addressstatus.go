@@ -13,7 +13,7 @@ import (
 // AddressStatusApplyConfiguration represents a declarative configuration of the AddressStatus type for use
 // with apply.
 //
-// AddressStatus is what is known of one address.
+// AddressStatus is the observed state of one address.
 type AddressStatusApplyConfiguration struct {
 	// ip is the address.
 	IP *string `json:"ip,omitempty"`
@@ -21,13 +21,13 @@ type AddressStatusApplyConfiguration struct {
 	Port *int32 `json:"port,omitempty"`
 	// health is Healthy, Unhealthy or Unknown. It is absent without a healthCheck.
 	Health *networkingv1.AddressHealth `json:"health,omitempty"`
-	// since is when health became what it is.
+	// since is when health last changed.
 	Since *metav1.Time `json:"since,omitempty"`
 	// lastProbeTime is when the address was last checked, as of the last change of anything else in
 	// the status.
 	LastProbeTime *metav1.Time `json:"lastProbeTime,omitempty"`
-	// reason is how the check ended that made health what it is, or Denied where the egress policy
-	// refuses the address: a fixed word, never anything that the other side sent.
+	// reason is the result of the check that last changed health, or Denied where the egress policy refuses the
+	// address. It is one of a fixed set of words, never text that the server sent.
 	Reason *string `json:"reason,omitempty"`
 }
 

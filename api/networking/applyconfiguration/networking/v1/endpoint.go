@@ -14,7 +14,7 @@ import (
 //
 // Endpoint is one place outside the cluster: a DNS name, or addresses.
 type EndpointApplyConfiguration struct {
-	// name of the endpoint, unique within the object. Status, events and metrics speak of it.
+	// name of the endpoint, unique within the object. Status, events and metrics have it.
 	Name *string `json:"name,omitempty"`
 	// dns is a name to look up. Exactly one of dns and addresses is set.
 	DNS *DNSNameApplyConfiguration `json:"dns,omitempty"`

@@ -12,18 +12,18 @@ import (
 // EndpointStatusApplyConfiguration represents a declarative configuration of the EndpointStatus type for use
 // with apply.
 //
-// EndpointStatus is what is known of one endpoint.
+// EndpointStatus is the observed state of one endpoint.
 type EndpointStatusApplyConfiguration struct {
 	// name of the endpoint.
 	Name *string `json:"name,omitempty"`
-	// dnsName is the name that the addresses come from. It is absent where they stand in the spec.
+	// dnsName is the name that the addresses come from. It is absent where the spec lists them.
 	DNSName *string `json:"dnsName,omitempty"`
 	// resolvedTime is when the DNS name was last looked up with success, as of the last change of
 	// anything else in the status.
 	ResolvedTime *metav1.Time `json:"resolvedTime,omitempty"`
 	// nextResolveTime is when the DNS name would be looked up next, as of that change.
 	NextResolveTime *metav1.Time `json:"nextResolveTime,omitempty"`
-	// reason is what came of the last lookup, one of the reasons of the Resolved condition.
+	// reason is the result of the last lookup, one of the reasons of the Resolved condition.
 	Reason *string `json:"reason,omitempty"`
 	// addresses of the endpoint, the first 100.
 	Addresses []AddressStatusApplyConfiguration `json:"addresses,omitempty"`

@@ -23,9 +23,9 @@ type ExternalServiceApplyConfiguration struct {
 	metav1.TypeMetaApplyConfiguration `json:""`
 	// metadata of the object. The name becomes the name of the Service.
 	*metav1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what should be published, and how.
+	// spec defines what is published, and how.
 	Spec *ExternalServiceSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what is published, and what was seen of it.
+	// status is the observed state of what is published.
 	Status *ExternalServiceStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -12,27 +12,28 @@ import (
 // ExternalServiceSpecApplyConfiguration represents a declarative configuration of the ExternalServiceSpec type for use
 // with apply.
 //
-// ExternalServiceSpec is what should be published, and how.
+// ExternalServiceSpec defines what is published, and how.
 type ExternalServiceSpecApplyConfiguration struct {
 	// suspend freezes the published EndpointSlices as they are: nothing is resolved, checked or
 	// written until it is false again. The default is false.
 	Suspend *bool `json:"suspend,omitempty"`
-	// service shapes the Service. The default is a ClusterIP without labels of its own.
+	// service defines the type and the labels of the Service. The default is a ClusterIP without labels of its
+	// own.
 	Service *ServiceTemplateApplyConfiguration `json:"service,omitempty"`
-	// ports of the Service, 1 to 16. Each pair of port and protocol stands once.
+	// ports of the Service, 1 to 16. Each pair of port and protocol is unique.
 	Ports []ServicePortApplyConfiguration `json:"ports,omitempty"`
 	// endpoints are the places outside the cluster, 1 to 32.
 	Endpoints []EndpointApplyConfiguration `json:"endpoints,omitempty"`
-	// resolution says how the DNS names of endpoints are looked up. The default, where some
-	// endpoint has dns, is every field's own default.
+	// resolution defines how the DNS names of endpoints are looked up. Where it is absent and an endpoint has
+	// dns, each field has its own default.
 	Resolution *ResolutionApplyConfiguration `json:"resolution,omitempty"`
 	// healthCheck is run against every address. Without it every address counts as healthy.
 	HealthCheck *HealthCheckApplyConfiguration `json:"healthCheck,omitempty"`
 	// failover chooses among priorities. It needs healthCheck; where it is absent, every field has
 	// its own default.
 	Failover *FailoverApplyConfiguration `json:"failover,omitempty"`
-	// deletionPolicy says what becomes of the Service and its EndpointSlices when this object is
-	// deleted: Delete (the default), or Orphan, which leaves them.
+	// deletionPolicy determines what happens to the Service and its EndpointSlices when this object is deleted:
+	// Delete (the default) deletes them, Orphan keeps them.
 	DeletionPolicy *networkingv1.DeletionPolicy `json:"deletionPolicy,omitempty"`
 }
 

@@ -13,16 +13,16 @@ import (
 // ExternalServiceStatusApplyConfiguration represents a declarative configuration of the ExternalServiceStatus type for use
 // with apply.
 //
-// ExternalServiceStatus is what is published, and what was seen of it.
+// ExternalServiceStatus is the observed state of what is published.
 type ExternalServiceStatusApplyConfiguration struct {
 	// conditions are Ready, Resolved, Healthy, FailedOver, FaultInjected, Reconciling, Stalled and
 	// Suspended. The last five are absent while all is normal.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// observedGeneration is the generation of the spec that this status speaks of. It is -1 until the
-	// object was reconciled for the first time.
+	// observedGeneration is the most recent generation that the operator has reconciled. It is -1 until the
+	// object is reconciled for the first time.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// publishedSpec is a digest of the spec that was last published, without suspend. While the object is
-	// suspended it tells whether the spec was edited since.
+	// suspended, it shows whether the spec was edited since.
 	PublishedSpec *string `json:"publishedSpec,omitempty"`
 	// activePriority is the priority that is published. It is absent while none is.
 	ActivePriority *int32 `json:"activePriority,omitempty"`
@@ -32,17 +32,16 @@ type ExternalServiceStatusApplyConfiguration struct {
 	ServiceRef *ServiceReferenceApplyConfiguration `json:"serviceRef,omitempty"`
 	// addresses counts the addresses of all endpoints.
 	Addresses *AddressCountsApplyConfiguration `json:"addresses,omitempty"`
-	// lastHandledFailback is the value of the annotation
-	// networking.fairlead.dev/failback-requested-at that was last acted upon. Another value asks
-	// again.
+	// lastHandledFailback is the value of the annotation networking.fairlead.dev/failback-requested-at that was
+	// last acted on. Another value is another request.
 	LastHandledFailback *string `json:"lastHandledFailback,omitempty"`
-	// fault is the last one that was asked for with the annotation
-	// networking.fairlead.dev/inject-fault. It is stored here before it has any effect.
+	// fault is the last one that the annotation networking.fairlead.dev/inject-fault requested. It is stored
+	// here before it has any effect.
 	Fault *FaultStatusApplyConfiguration `json:"fault,omitempty"`
-	// endpoints say what is known of each endpoint, by name.
+	// endpoints are the observed states of the endpoints, by name.
 	Endpoints []EndpointStatusApplyConfiguration `json:"endpoints,omitempty"`
-	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion
-	// writes it; clients leave it alone.
+	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion writes
+	// it; clients must not change it.
 	V1Alpha1 *runtime.RawExtension `json:"v1alpha1,omitempty"`
 }
 

@@ -12,14 +12,13 @@ import (
 // FaultDependantApplyConfiguration represents a declarative configuration of the FaultDependant type for use
 // with apply.
 //
-// FaultDependant is a workload, and how it fared during a fault.
+// FaultDependant is a workload, and whether it stayed ready during a fault.
 type FaultDependantApplyConfiguration struct {
 	// kind of the workload: Deployment, StatefulSet or DaemonSet.
 	Kind *string `json:"kind,omitempty"`
 	// name of the workload.
 	Name *string `json:"name,omitempty"`
-	// ready is StayedReady, BecameUnready, UnreadyBefore or Unreadable. The workload is looked at every
-	// five seconds.
+	// ready is StayedReady, BecameUnready, UnreadyBefore or Unreadable. The workload is read every five seconds.
 	Ready *networkingv1.DependantReadiness `json:"ready,omitempty"`
 }
 

@@ -13,7 +13,7 @@ import (
 // FaultStatusApplyConfiguration represents a declarative configuration of the FaultStatus type for use
 // with apply.
 //
-// FaultStatus is the last fault that was asked for with a request that could be read.
+// FaultStatus is the last fault that was requested in a readable form.
 type FaultStatusApplyConfiguration struct {
 	// request is the value of the annotation.
 	Request *string `json:"request,omitempty"`

@@ -8,12 +8,11 @@ package v1
 // GRPCCheckApplyConfiguration represents a declarative configuration of the GRPCCheck type for use
 // with apply.
 //
-// GRPCCheck asks the standard gRPC health service.
+// GRPCCheck calls the standard gRPC health service.
 type GRPCCheckApplyConfiguration struct {
-	// service to ask about. Where it is absent the server as a whole is asked about.
+	// service in the request. Where it is absent, the health of the whole server is requested.
 	Service *string `json:"service,omitempty"`
-	// authority is the :authority header. Where it is absent it is the endpoint's DNS name, or
-	// the address.
+	// authority is the :authority header. Where it is absent, the endpoint's DNS name is sent, or the address.
 	Authority *string `json:"authority,omitempty"`
 }
 

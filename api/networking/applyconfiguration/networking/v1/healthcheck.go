@@ -13,16 +13,16 @@ import (
 // HealthCheckApplyConfiguration represents a declarative configuration of the HealthCheck type for use
 // with apply.
 //
-// HealthCheck is how every address is checked. Results count in a row: unhealthyThreshold
-// failures make an address Unhealthy, healthyThreshold successes Healthy; the very first result
+// HealthCheck defines how every address is checked. An address becomes Unhealthy after unhealthyThreshold
+// failures in a row, and Healthy after healthyThreshold successes in a row. The first result of an address
 // decides alone.
 type HealthCheckApplyConfiguration struct {
-	// port to check, by name. It may be left out where the object has a single TCP port, which is
-	// then the one.
+	// port to check, by name. It may be absent where the object has a single port, of protocol TCP, which is
+	// then checked.
 	Port *string `json:"port,omitempty"`
 	// tcp succeeds where a connection is accepted. Exactly one of tcp, http and grpc is set.
 	TCP *networkingv1.TCPCheck `json:"tcp,omitempty"`
-	// http succeeds where a GET is answered with an expected status. Redirects are not followed.
+	// http succeeds where a GET returns an expected status. Redirects are not followed.
 	HTTP *HTTPCheckApplyConfiguration `json:"http,omitempty"`
 	// grpc succeeds where the standard gRPC health service returns SERVING.
 	GRPC *GRPCCheckApplyConfiguration `json:"grpc,omitempty"`

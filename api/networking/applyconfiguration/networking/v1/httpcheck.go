@@ -16,12 +16,11 @@ import (
 type HTTPCheckApplyConfiguration struct {
 	// path with its query. The default is "/".
 	Path *string `json:"path,omitempty"`
-	// host is the Host header. Where it is absent it is the endpoint's DNS name, or the address.
+	// host is the Host header. Where it is absent, the endpoint's DNS name is sent, or the address.
 	Host *string `json:"host,omitempty"`
 	// scheme is HTTP or HTTPS. The default is HTTP, or HTTPS where tls is set.
 	Scheme *networkingv1.HTTPScheme `json:"scheme,omitempty"`
-	// expectedStatuses are the ranges of status codes that count as success. Where there are none
-	// it is 200 to 399.
+	// expectedStatuses are the ranges of status codes that count as success. The default is 200 to 399.
 	ExpectedStatuses []StatusRangeApplyConfiguration `json:"expectedStatuses,omitempty"`
 }
 

@@ -18,12 +18,12 @@ type ServicePortApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// port that clients in the cluster use.
 	Port *int32 `json:"port,omitempty"`
-	// targetPort is the port at the endpoints. Where it is absent it is port, and stays absent:
-	// the two then change together.
+	// targetPort is the port at the endpoints. Where it is absent, port is used. The default is not stored, so
+	// that the two change together.
 	TargetPort *int32 `json:"targetPort,omitempty"`
 	// protocol is TCP (the default), UDP or SCTP.
 	Protocol *corev1.Protocol `json:"protocol,omitempty"`
-	// appProtocol is a hint for what speaks on the port, such as kubernetes.io/h2c.
+	// appProtocol is the application protocol of the port, such as kubernetes.io/h2c.
 	AppProtocol *string `json:"appProtocol,omitempty"`
 }
 

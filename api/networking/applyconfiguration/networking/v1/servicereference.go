@@ -16,7 +16,7 @@ import (
 type ServiceReferenceApplyConfiguration struct {
 	// name of the Service.
 	Name *string `json:"name,omitempty"`
-	// uid of the Service: one of the same name but another uid is not this object's.
+	// uid of the Service. A Service of the same name with another uid is not this object's.
 	UID *types.UID `json:"uid,omitempty"`
 }
 

@@ -13,8 +13,8 @@ import (
 // ServiceTemplateApplyConfiguration represents a declarative configuration of the ServiceTemplate type for use
 // with apply.
 //
-// ServiceTemplate shapes the Service. It has no externalIPs, no load balancer and no external
-// name, which would let a namespace draw traffic that is not its own (CVE-2020-8554).
+// ServiceTemplate defines the type and the labels of the Service. It has no externalIPs, no load balancer and no
+// external name, which would let a namespace draw traffic that is not its own (CVE-2020-8554).
 type ServiceTemplateApplyConfiguration struct {
 	// type is ClusterIP (the default), or Headless for a Service without a virtual address.
 	Type *networkingv1.ServiceType `json:"type,omitempty"`

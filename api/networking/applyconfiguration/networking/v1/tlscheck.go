@@ -8,10 +8,10 @@ package v1
 // TLSCheckApplyConfiguration represents a declarative configuration of the TLSCheck type for use
 // with apply.
 //
-// TLSCheck says how the other side's certificate is verified.
+// TLSCheck defines how the server's certificate is verified.
 type TLSCheckApplyConfiguration struct {
-	// serverName that the certificate must be for. Where it is absent it is the endpoint's DNS
-	// name, or the address.
+	// serverName is the name that the certificate must be valid for. Where it is absent, it is the endpoint's
+	// DNS name, or the address.
 	ServerName *string `json:"serverName,omitempty"`
 	// caSecretName names a Secret in the same namespace whose ca.crt is trusted instead of the
 	// system's roots.
