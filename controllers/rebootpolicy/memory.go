@@ -5,7 +5,6 @@ package rebootpolicy
 
 import (
 	"context"
-	"maps"
 	"sync"
 	"time"
 
@@ -127,50 +126,38 @@ func (n *nodes) set(name, why string, now time.Time) {
 // For a pod whose creation was not observed, the API server is asked whether it existed at the version of the
 // Secret.
 type podCreationVersions struct {
-	mu       sync.RWMutex
-	versions map[types.UID]string
-	// absent has a version at which a pod did not exist, and checked the versions that were asked for.
-	absent  map[types.UID]string
-	checked map[podAtVersion]bool
+	mu  sync.RWMutex
+	all map[types.UID]podVersions
 }
 
-type podAtVersion struct {
-	pod     types.UID
-	version string
+// podVersions is what is known of the creation of a pod: the version at which it was created, one at which it did not exist,
+// and those for which the API server was asked whether it did. All are empty at first.
+type podVersions struct {
+	created, absent string
+	checked         []string
 }
 
-// createdAt returns the version at which a pod was created; empty where that was not observed.
-func (v *podCreationVersions) createdAt(pod types.UID) string {
+func (v *podCreationVersions) get(pod types.UID) podVersions {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.versions[pod]
+	return v.all[pod]
 }
 
-// absentAt returns a version at which a pod did not exist; empty where none is known.
-func (v *podCreationVersions) absentAt(pod types.UID) string {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	return v.absent[pod]
-}
-
-// isUnknown reports whether the API server is to be asked if a pod existed at a version.
-func (v *podCreationVersions) isUnknown(pod types.UID, version string) bool {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	return v.versions[pod] == "" && !v.checked[podAtVersion{pod, version}]
-}
-
-// setPresence records whether a pod existed at a version.
-func (v *podCreationVersions) setPresence(pod types.UID, version string, exists bool) {
+func (v *podCreationVersions) update(pod types.UID, change func(*podVersions)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.absent == nil {
-		v.absent, v.checked = map[types.UID]string{}, map[podAtVersion]bool{}
+	if v.all == nil {
+		v.all = map[types.UID]podVersions{}
 	}
-	v.checked[podAtVersion{pod, version}] = true
-	if !exists {
-		v.absent[pod] = version
-	}
+	known := v.all[pod]
+	change(&known)
+	v.all[pod] = known
+}
+
+func (v *podCreationVersions) forget(pod types.UID) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.all, pod)
 }
 
 // recordThen records creations and deletions before another handler is called.
@@ -178,7 +165,7 @@ func (v *podCreationVersions) recordThen(index *controller.WatchIndex[*watchSet]
 	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) {
 			if isJustCreated(e) && index.Any(e.Object.Namespace) {
-				v.record(e.Object)
+				v.update(e.Object.UID, func(p *podVersions) { p.created = e.Object.ResourceVersion })
 			}
 			then.Create(ctx, e, q)
 		},
@@ -193,21 +180,4 @@ func (v *podCreationVersions) recordThen(index *controller.WatchIndex[*watchSet]
 // isJustCreated reports whether an event shows a pod as it was created: any later change sets a condition.
 func isJustCreated(e event.TypedCreateEvent[*corev1.Pod]) bool {
 	return !e.IsInInitialList && len(e.Object.Status.Conditions) == 0 && e.Object.DeletionTimestamp.IsZero()
-}
-
-func (v *podCreationVersions) record(pod *corev1.Pod) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.versions == nil {
-		v.versions = map[types.UID]string{}
-	}
-	v.versions[pod.UID] = pod.ResourceVersion
-}
-
-func (v *podCreationVersions) forget(pod types.UID) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	delete(v.versions, pod)
-	delete(v.absent, pod)
-	maps.DeleteFunc(v.checked, func(at podAtVersion, _ bool) bool { return at.pod == pod })
 }

@@ -48,11 +48,11 @@ func TestTheVersionOfAPodIsKnownWhereItWasSeenToBeMade(t *testing.T) {
 				DeleteFunc: func(_ context.Context, _ event.TypedDeleteEvent[*corev1.Pod], _ queue) { heard++ },
 			})
 			notes.Create(t.Context(), event.TypedCreateEvent[*corev1.Pod]{Object: stripped.(*corev1.Pod), IsInInitialList: c.initial}, nil)
-			if got := b.createdAt("u"); got != c.want {
+			if got := b.get("u").created; got != c.want {
 				t.Errorf("version %q, want %q", got, c.want)
 			}
 			notes.Delete(t.Context(), event.TypedDeleteEvent[*corev1.Pod]{Object: pod}, nil)
-			if got := b.createdAt("u"); got != "" || heard != 2 {
+			if got := b.get("u").created; got != "" || heard != 2 {
 				t.Errorf("a pod that is gone still has version %q; %d events went on, want 2", got, heard)
 			}
 		})

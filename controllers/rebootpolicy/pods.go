@@ -86,7 +86,7 @@ func (w *workload) addPods(pods []corev1.Pod, versions *podCreationVersions) {
 			continue
 		}
 		pod := restart.Pod{
-			Name: p.Name, UID: p.UID, Created: p.CreationTimestamp.Time, Version: versions.createdAt(p.UID), Ready: workloads.IsReady(p),
+			Name: p.Name, UID: p.UID, Created: p.CreationTimestamp.Time, Version: versions.get(p.UID).created, Ready: workloads.IsReady(p),
 			Terminating: !p.DeletionTimestamp.IsZero(), Node: p.Spec.NodeName,
 		}
 		if !pod.Ready {
@@ -251,7 +251,7 @@ func (r *Reconciler) orderByVersion(ctx context.Context, o *observation) error {
 			}
 		}
 		for i := range w.Pods {
-			w.Pods[i].AbsentAt = r.podVersions.absentAt(w.Pods[i].UID)
+			w.Pods[i].AbsentAt = r.podVersions.get(w.Pods[i].UID).absent
 		}
 	}
 	return nil
@@ -264,7 +264,9 @@ func (r *Reconciler) orderPods(ctx context.Context, o *observation, w *workload,
 		times = append(times, p.WrittenTime.Time)
 	}
 	for i := range w.Pods {
-		if p := &w.Pods[i]; sameSecond(p.Created, times) && r.podVersions.isUnknown(p.UID, signal.Version) {
+		p := &w.Pods[i]
+		known := r.podVersions.get(p.UID)
+		if sameSecond(p.Created, times) && known.created == "" && !slices.Contains(known.checked, signal.Version) {
 			unknown = append(unknown, p.UID)
 		}
 	}
@@ -291,7 +293,11 @@ func (r *Reconciler) orderPods(ctx context.Context, o *observation, w *workload,
 		existed[past.Items[i].UID] = true
 	}
 	for _, pod := range unknown {
-		r.podVersions.setPresence(pod, signal.Version, err != nil || existed[pod])
+		r.podVersions.update(pod, func(p *podVersions) {
+			if p.checked = append(p.checked, signal.Version); err == nil && !existed[pod] {
+				p.absent = signal.Version
+			}
+		})
 	}
 	return nil
 }
@@ -304,10 +310,5 @@ func isTransient(err error) bool {
 
 // sameSecond reports whether a pod was created within the second of one of some times.
 func sameSecond(created time.Time, times []time.Time) bool {
-	for _, at := range times {
-		if created.Equal(at.Truncate(time.Second)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(times, func(at time.Time) bool { return created.Equal(at.Truncate(time.Second)) })
 }

@@ -247,14 +247,15 @@ func (r *run) keepPending(t *target, record *autorebootv1.RestartRecord) {
 func (r *run) failedAndGivenUp(t *target, o occurrence) { r.fail(t, o) }
 
 func (r *run) failedAndHalted(t *target, o occurrence) {
-	r.failed(t, o)
-	r.halt(t, autorebootv1.ReasonVerificationFailed, t.LastRestartID)
-	t.Pending.Reason = autorebootv1.ReasonHalted
+	r.halted(t, o, autorebootv1.ReasonVerificationFailed)
 }
 
-func (r *run) reverted(t *target, o occurrence) {
+func (r *run) reverted(t *target, o occurrence) { r.halted(t, o, autorebootv1.ReasonTargetReverted) }
+
+// halted fails a restart, which halts the policy.
+func (r *run) halted(t *target, o occurrence, reason string) {
 	r.failed(t, o)
-	r.halt(t, autorebootv1.ReasonTargetReverted, t.LastRestartID)
+	r.halt(t, reason, t.LastRestartID)
 	t.Pending.Reason = autorebootv1.ReasonHalted
 }
 

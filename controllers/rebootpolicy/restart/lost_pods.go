@@ -10,20 +10,14 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
+func (p *Pod) isLost() bool { return p.Lost != "" }
+
 // lostPods returns how many of the pods that are desired are lost: a restart does without them. A DaemonSet desires none on a
 // node that is not ready. They are no more than half of the pods, since a restart that is verified by the smaller part proves
 // little.
 func (w *Workload) lostPods() int32 {
-	lost, others := int32(0), int32(0)
-	for i := range w.Pods {
-		switch p := &w.Pods[i]; {
-		case p.Lost != "":
-			lost++
-		case !p.Terminating:
-			others++
-		}
-	}
-	lost = min(lost, max(w.Desired-others, 0))
+	others := w.count(func(p *Pod) bool { return !p.isLost() && !p.Terminating })
+	lost := min(w.count((*Pod).isLost), max(w.Desired-others, 0))
 	if 2*lost > w.Desired {
 		return 0
 	}
@@ -42,7 +36,7 @@ func (p *Pod) IsLate(now time.Time, after time.Duration) bool {
 func (w *Workload) LostText() string {
 	var all []string
 	for i := range w.Pods {
-		if p := &w.Pods[i]; p.Lost != "" {
+		if p := &w.Pods[i]; p.isLost() {
 			all = append(all, "pod "+p.Name+" on node "+p.Node+", "+p.Lost)
 		}
 	}
@@ -63,25 +57,12 @@ func (w *Workload) isReplacedButLost(f *autorebootv1.InFlightRestart) bool {
 	if w.Outdated == nil || !w.isAvailableButLost() {
 		return false
 	}
-	outdated := int32(0)
-	for i := range w.Pods {
-		if p := &w.Pods[i]; p.Lost != "" && (p.Terminating || !p.isNew(f)) {
-			outdated++
-		}
-	}
+	outdated := w.count(func(p *Pod) bool { return p.isLost() && (p.Terminating || !p.isNew(f)) })
 	return *w.Outdated <= w.pastPartition(f)+min(outdated, w.lostPods())
 }
 
 // waitsForLost reports whether nothing but pods that are lost keeps a rollout from its end: no other one is unready.
 func (w *Workload) waitsForLost() bool {
-	lost := false
-	for i := range w.Pods {
-		switch p := &w.Pods[i]; {
-		case p.Lost != "":
-			lost = true
-		case !p.Ready:
-			return false
-		}
-	}
-	return lost
+	unready := w.count(func(p *Pod) bool { return !p.isLost() && !p.Ready })
+	return unready == 0 && w.count((*Pod).isLost) > 0
 }

@@ -28,26 +28,14 @@ func (w *Workload) podsMissing(f *autorebootv1.InFlightRestart) int32 {
 	}
 	available := w.AvailablePods
 	if f.Generation == 0 { // after evictions the age of the workload's status is not known: its pods must agree
-		ready := int32(0)
-		for i := range w.Pods {
-			if pod := &w.Pods[i]; pod.Ready && !pod.Terminating && pod.isNew(f) {
-				ready++
-			}
-		}
-		available = max(available, ready)
+		available = max(available, w.count(func(pod *Pod) bool { return pod.Ready && !pod.Terminating && pod.isNew(f) }))
 	}
 	return w.podsWanted(f) - available
 }
 
 // podsStarting returns how many pods were created after the soak began and are not ready.
 func (w *Workload) podsStarting(f *autorebootv1.InFlightRestart) int32 {
-	n := int32(0)
-	for i := range w.Pods {
-		if pod := &w.Pods[i]; !pod.Ready && !pod.Terminating && pod.Created.After(timeOf(f.PhaseTime)) {
-			n++
-		}
-	}
-	return n
+	return w.count(func(pod *Pod) bool { return !pod.Ready && !pod.Terminating && pod.Created.After(timeOf(f.PhaseTime)) })
 }
 
 // verifiedText returns what is to be known of a restart that was verified; empty where nothing is.
@@ -125,24 +113,14 @@ func (w *Workload) BlockedText(f *autorebootv1.InFlightRestart) string {
 
 // allPodsNew reports whether no pod is left from before the restart.
 func (w *Workload) allPodsNew(f *autorebootv1.InFlightRestart) bool {
-	for i := range w.Pods {
-		if pod := &w.Pods[i]; !pod.Terminating && !pod.isNew(f) {
-			return false
-		}
-	}
-	return true
+	return w.count(func(pod *Pod) bool { return !pod.Terminating && !pod.isNew(f) }) == 0
 }
 
 // allPodsNewAndReady reports whether no pod is left from before the restart, and as many as desired are ready: the
 // workload's status and its pods come from two caches, of which either may be behind.
 func (w *Workload) allPodsNewAndReady(f *autorebootv1.InFlightRestart) bool {
-	ready := 0
-	for i := range w.Pods {
-		if pod := &w.Pods[i]; pod.Ready && !pod.Terminating {
-			ready++
-		}
-	}
-	return ready >= int(w.Desired-w.lostPods()) && w.allPodsNew(f)
+	ready := w.count(func(pod *Pod) bool { return pod.Ready && !pod.Terminating })
+	return ready >= w.Desired-w.lostPods() && w.allPodsNew(f)
 }
 
 // containerRestarts returns how often containers of the new pods restarted since the pods were first ready, as far as that

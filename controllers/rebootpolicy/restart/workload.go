@@ -7,6 +7,16 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
+// count returns how many pods are such as a function says.
+func (w *Workload) count(is func(*Pod) bool) (n int32) {
+	for i := range w.Pods {
+		if is(&w.Pods[i]) {
+			n++
+		}
+	}
+	return n
+}
+
 // isReverted reports whether the template is the one from before the restart again. Any other without the annotation is a
 // new revision, whose pods are made after the restart began as well: it goes on with them. Neither before the annotation was
 // observed, nor in an older view, is a missing annotation a revert.
