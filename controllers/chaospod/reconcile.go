@@ -56,6 +56,6 @@ func (r *Reconciler) reconcile(ctx context.Context, stored *chaosv1.ChaosPod) (t
 		r.deaths.record(o.stored)
 		r.releaseClaims(o, &decision)
 	}
-	r.metrics.record(o.key, &o.stored.Status)
+	r.metrics.Update(o.key, func(m *row) { m.active = o.stored.Status.CurrentRun != nil })
 	return controller.Earliest(o.requeue, requeue), errors.Join(actErr, recordErr)
 }

@@ -73,7 +73,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Ledger.Forget(holderOf(key))
 	r.states.Forget(key)
 	r.ownWrites.Forget(key)
-	r.metrics.drop(key)
+	r.metrics.Drop(key)
 	r.enqueuer.Forget(key)
 }
 

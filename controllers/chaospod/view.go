@@ -108,7 +108,7 @@ func (v *view) owner(ctx context.Context, name workloadName) (*chaos.Owner, []ty
 	selector, err := metav1.LabelSelectorAsSelector(w.Selector)
 	if err == nil && name.kind == "Deployment" {
 		var sets []types.UID
-		sets, err = v.replicaSets(ctx, w.UID, selector)
+		sets, err = workloads.ReplicaSetsOf(ctx, v.from, w.UID, v.ownedBy(w.UID, selector)...)
 		controllers = append(controllers, sets...)
 	}
 	var pods []corev1.Pod
@@ -127,22 +127,6 @@ func (v *view) owner(ctx context.Context, name workloadName) (*chaos.Owner, []ty
 		}
 	}
 	return owner, controllers
-}
-
-// replicaSets returns the UIDs of the ReplicaSets of a Deployment.
-func (v *view) replicaSets(ctx context.Context, of types.UID, selector labels.Selector) ([]types.UID, error) {
-	sets := metav1.PartialObjectMetadataList{TypeMeta: workloads.ReplicaSets().TypeMeta}
-	sets.Kind += "List"
-	if err := v.from.List(ctx, &sets, v.ownedBy(of, selector)...); err != nil {
-		return nil, err
-	}
-	var uids []types.UID
-	for i := range sets.Items {
-		if workloads.ControllerOf(&sets.Items[i]) == of {
-			uids = append(uids, sets.Items[i].UID)
-		}
-	}
-	return uids, nil
 }
 
 // ownedBy returns options that list what a controller owns: by the index of the cache, or by labels.

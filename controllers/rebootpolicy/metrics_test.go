@@ -52,7 +52,7 @@ func TestMetricsSayWhereAPolicyStandsAndGoWithIt(t *testing.T) {
 	if diff := cmp.Diff(want, gathered(t, registry)); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
-	m.drop(policyKey)
+	m.Drop(policyKey)
 	if got := gathered(t, registry); len(got) != 0 {
 		t.Errorf("a policy that is gone leaves %q", got)
 	}

@@ -65,14 +65,11 @@ func (r *Reconciler) replicaSets(ctx context.Context, o *observation) (map[types
 		if w.Kind != autorebootv1.TargetDeployment {
 			continue
 		}
-		list := metav1.PartialObjectMetadataList{TypeMeta: workloads.ReplicaSets().TypeMeta}
-		list.Kind += "List"
-		if err := r.Client.List(ctx, &list, client.InNamespace(o.key.Namespace), client.MatchingFields{workloads.ByOwner: string(w.UID)}, shared); err != nil {
+		sets, err := workloads.ReplicaSetsOf(ctx, r.Client, w.UID, client.InNamespace(o.key.Namespace), client.MatchingFields{workloads.ByOwner: string(w.UID)}, shared)
+		if err != nil {
 			return nil, fmt.Errorf("list ReplicaSets of Deployment %s: %w", w.Name, err)
 		}
-		for i := range list.Items {
-			all[w.UID] = append(all[w.UID], list.Items[i].UID)
-		}
+		all[w.UID] = sets
 	}
 	return all, nil
 }

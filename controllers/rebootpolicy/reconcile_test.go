@@ -296,7 +296,7 @@ func TestADeletedPolicyIsForgottenEverywhere(t *testing.T) {
 	s.reconcile()
 	s.must(s.store.Delete(t.Context(), s.object()))
 	s.reconcile()
-	if n := len(s.watchIndex.All()) + s.states.Len() + len(s.metrics.rows) + s.enqueuer.Len() + len(s.content.wants); n > 0 {
+	if n := len(s.watchIndex.All()) + s.states.Len() + s.metrics.Len() + s.enqueuer.Len() + len(s.content.wants); n > 0 {
 		t.Errorf("%d things are remembered", n)
 	}
 	if held := s.ledger.Snapshot().Held[disruption.RebootPolicy]; held != 0 {

@@ -3,5 +3,5 @@
 
 // Package controller has what the controllers of all kinds are made of: their construction, requests that
 // no watch makes (Enqueuer, WatchIndex), the time of the next reconcile, the guard against a stale cache,
-// and histograms for metrics of objects that come and go. It has no code for a kind, and writes nothing.
+// and metrics of objects that come and go. It has no code for a kind, and writes nothing.
 package controller

@@ -3,7 +3,12 @@
 
 package controller
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // bounds are the upper ends of the buckets, in seconds: from a single pod to a slow StatefulSet.
 func bounds() []float64 { return []float64{10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200} }
@@ -43,6 +48,66 @@ func (h *Histogram) Cumulative() map[float64]uint64 {
 		out[bound] = total
 	}
 	return out
+}
+
+// Table collects metrics from a row for each object of a kind, which is dropped with the object.
+type Table[R any] struct {
+	// Descs are those of all samples.
+	Descs []*prometheus.Desc
+	// New returns an empty row.
+	New func() *R
+	// Sample adds what a row has to some samples.
+	Sample func(of types.NamespacedName, row *R, to *Samples)
+
+	mu   sync.Mutex
+	rows map[types.NamespacedName]*R
+}
+
+// Update changes the row of an object.
+func (t *Table[R]) Update(of types.NamespacedName, change func(row *R)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.rows == nil {
+		t.rows = map[types.NamespacedName]*R{}
+	}
+	if t.rows[of] == nil {
+		t.rows[of] = t.New()
+	}
+	change(t.rows[of])
+}
+
+// Drop removes the row of an object.
+func (t *Table[R]) Drop(of types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.rows, of)
+}
+
+// Len returns how many objects have a row.
+func (t *Table[R]) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.rows)
+}
+
+// Describe implements prometheus.Collector.
+func (t *Table[R]) Describe(out chan<- *prometheus.Desc) {
+	for _, desc := range t.Descs {
+		out <- desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (t *Table[R]) Collect(out chan<- prometheus.Metric) { t.samples().Send(out) }
+
+func (t *Table[R]) samples() *Samples {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := &Samples{}
+	for of, row := range t.rows {
+		t.Sample(of, row, all)
+	}
+	return all
 }
 
 // Samples gathers what a collector sends for many objects while it holds its lock: a slow reader of metrics

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -73,4 +74,20 @@ func List(ctx context.Context, from client.Reader, namespace string, kind autore
 		return nil
 	})
 	return out, err
+}
+
+// ReplicaSetsOf returns the UIDs of the ReplicaSets of a Deployment among those that options list.
+func ReplicaSetsOf(ctx context.Context, from client.Reader, deployment types.UID, options ...client.ListOption) ([]types.UID, error) {
+	list := metav1.PartialObjectMetadataList{TypeMeta: ReplicaSets().TypeMeta}
+	list.Kind += "List"
+	if err := from.List(ctx, &list, options...); err != nil {
+		return nil, err
+	}
+	var sets []types.UID
+	for i := range list.Items {
+		if ControllerOf(&list.Items[i]) == deployment {
+			sets = append(sets, list.Items[i].UID)
+		}
+	}
+	return sets, nil
 }
