@@ -58,6 +58,29 @@ func constraints(t testing.TB, s *apiextensionsv1.JSONSchemaProps, path []string
 			return true
 		}})
 	}
+	valueConstraints(t, s, add)
+	if s.Items != nil {
+		out = append(out, listConstraints(t, s, path)...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		property := s.Properties[name]
+		child := append(slices.Clone(path), name)
+		out = append(out, constraints(t, &property, child)...)
+		if slices.Contains(s.Required, name) {
+			out = append(out, mutation{name: pathString(child) + " required", breaks: true, apply: func(obj map[string]any) bool {
+				parent, last, ok := at(obj, child)
+				if ok {
+					delete(parent, last)
+				}
+				return ok
+			}})
+		}
+	}
+	return out
+}
+
+// valueConstraints adds those of a value itself.
+func valueConstraints(t testing.TB, s *apiextensionsv1.JSONSchemaProps, add func(constraint string, breaks bool, value any)) {
 	text := func(unit string, n int64) string { return strings.Repeat(unit, int(n)) }
 	if s.MinLength != nil && *s.MinLength > 0 {
 		add("minLength", true, "")
@@ -98,24 +121,6 @@ func constraints(t testing.TB, s *apiextensionsv1.JSONSchemaProps, path []string
 		add("value maxLength", true, map[string]any{"k": text("a", *s.AdditionalProperties.Schema.MaxLength+1)})
 		add("value maxLength bound", false, map[string]any{"k": text("a", *s.AdditionalProperties.Schema.MaxLength)})
 	}
-	if s.Items != nil {
-		out = append(out, listConstraints(t, s, path)...)
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		property := s.Properties[name]
-		child := append(slices.Clone(path), name)
-		out = append(out, constraints(t, &property, child)...)
-		if slices.Contains(s.Required, name) {
-			out = append(out, mutation{name: pathString(child) + " required", breaks: true, apply: func(obj map[string]any) bool {
-				parent, last, ok := at(obj, child)
-				if ok {
-					delete(parent, last)
-				}
-				return ok
-			}})
-		}
-	}
-	return out
 }
 
 // listConstraints are those of a list's length, of its keys, and of its items.

@@ -17,6 +17,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/fairlead-dev/fairlead/internal/crdschema"
 	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
 )
 
@@ -61,16 +62,7 @@ func TestStructuralRepeatsEveryLimitOfTheSchema(t *testing.T) {
 	for _, s := range objectSites(nil, good, specSchema(t)) {
 		for _, l := range bounds(s.schema, get(good, s.at)) {
 			for _, value := range l.beyond {
-				obj := typed(t, put(good, s.at, value))
-				byCRD, byGo := validate(t, kind, obj)
-				// An empty value may be as good as none once it is typed; then both need only agree.
-				lost := !reflect.DeepEqual(get(validationtest.Untyped(t, obj), s.at), value)
-				if (len(byCRD) == 0) != (len(byGo) == 0) || len(byCRD) == 0 && !lost {
-					t.Errorf("%s: %v is beyond %s\nCRD  %v\nGo   %v", s.path(), value, l.keyword, byCRD, byGo)
-				}
-				if len(byCRD) > 0 && !says(byGo, s.path()) && !lost {
-					t.Errorf("%s: %v is beyond %s, and Go names other fields: %v", s.path(), value, l.keyword, byGo)
-				}
+				demandRefused(t, kind, good, s, l.keyword, value)
 				tried[l.keyword]++
 			}
 			for _, value := range l.within {
@@ -86,6 +78,21 @@ func TestStructuralRepeatsEveryLimitOfTheSchema(t *testing.T) {
 		if tried[keyword] == 0 {
 			t.Errorf("no limit of kind %s was found in the schema: the walk is broken", keyword)
 		}
+	}
+}
+
+// demandRefused demands that Go and the CRD refuse a value beyond a limit, and that Go names its field.
+func demandRefused(t *testing.T, kind *crdschema.Kind, good map[string]any, s site, keyword string, value any) {
+	t.Helper()
+	obj := typed(t, put(good, s.at, value))
+	byCRD, byGo := validate(t, kind, obj)
+	// An empty value may be as good as none once it is typed; then both need only agree.
+	lost := !reflect.DeepEqual(get(validationtest.Untyped(t, obj), s.at), value)
+	if (len(byCRD) == 0) != (len(byGo) == 0) || len(byCRD) == 0 && !lost {
+		t.Errorf("%s: %v is beyond %s\nCRD  %v\nGo   %v", s.path(), value, keyword, byCRD, byGo)
+	}
+	if len(byCRD) > 0 && !says(byGo, s.path()) && !lost {
+		t.Errorf("%s: %v is beyond %s, and Go names other fields: %v", s.path(), value, keyword, byGo)
 	}
 }
 
