@@ -16,9 +16,9 @@ import (
 // handshakeTimeout bounds a handshake, which takes a millisecond or so.
 const handshakeTimeout = 10 * time.Second
 
-// Handshake returns why no client could be served with the certificate, or nil: the one of a key that parses may be one
-// that TLS has no use for, such as one of P-224. It connects a client and a server of this process. Where roots are
-// given, the client trusts these alone and wants the name; otherwise it accepts any certificate.
+// Handshake returns why no client could be served with the certificate, or nil. A key that can be parsed may still be
+// of no use for TLS, such as one of P-224. It connects a client and a server of this process. Where roots are given,
+// the client trusts these alone and verifies the name; otherwise it accepts any certificate.
 func Handshake(served *tls.Certificate, roots []*x509.Certificate, serverName string, now time.Time) error {
 	at := func() time.Time { return now }
 	trusts := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: serverName, Time: at}

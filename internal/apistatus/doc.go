@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apistatus tells what the API server says from what a proxy or a load balancer in front of it says.
+// Package apistatus distinguishes responses of the API server from those of a proxy or a load balancer in front of it.
 //
 // client-go makes a NotFound of every response 404, also of the page of a proxy that has no backend for a moment.
 // Code that takes that for the absence of an object removes what exists. IsAbsent accepts a Status of the API

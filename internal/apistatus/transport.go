@@ -19,7 +19,7 @@ const (
 	maxStatus = 64 << 10
 )
 
-// ForeignResponseError is that of a response that is not the API server's.
+// ForeignResponseError reports a response that did not come from the API server.
 type ForeignResponseError struct{ Method, Path string }
 
 func (e *ForeignResponseError) Error() string {

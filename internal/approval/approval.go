@@ -24,7 +24,7 @@ type approval struct {
 	Digest string `json:"digest"`
 }
 
-// Value is the value of the annotation by which user is known to be entitled to what digest names.
+// Value returns the value of the annotation that approves, for a user, what digest names.
 func Value(user, digest string) string {
 	value, err := json.Marshal(approval{User: shortened(user), Digest: digest})
 	if err != nil {
@@ -42,7 +42,7 @@ func Covers(value, digest string) bool {
 	return json.Unmarshal([]byte(value), &given) == nil && given.Digest == digest
 }
 
-// WithDigest is the value of an approval by the same user of what digest names; "" where the value is none.
+// WithDigest returns the approval of what digest names by the user of an approval; "" where value is none.
 func WithDigest(value, digest string) string {
 	var given approval
 	if len(value) > maxValue || json.Unmarshal([]byte(value), &given) != nil {

@@ -24,8 +24,8 @@ func asMap(value any) map[string]any {
 	return out
 }
 
-// nonDefault is what of a value is not as usual, so that a setting that a later version adds leaves the
-// digest of who does not use it as it is.
+// nonDefault returns the members of a value that differ from the defaults, so that a setting that a later version adds
+// does not change the digest of an object that does not use it.
 func nonDefault(value, usual map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, member := range value {

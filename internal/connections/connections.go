@@ -45,7 +45,7 @@ type Listener struct {
 	from map[string]int // open ones by source
 }
 
-// Conn is one of them.
+// Conn is a connection of a Listener.
 type Conn struct {
 	net.Conn
 	of     *Listener
@@ -176,7 +176,7 @@ func (l *Listener) Close() error {
 	return l.Listener.Close()
 }
 
-// Source is an address without its port.
+// Source returns an address without its port.
 func Source(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host
@@ -272,7 +272,7 @@ func (c *Conn) MarkProven() {
 	c.proven = true
 }
 
-// Of is the connection below TLS; nil where it is another server's.
+// Of returns the connection below TLS; nil where it is another server's.
 func Of(conn net.Conn) *Conn {
 	if secured, ok := conn.(*tls.Conn); ok {
 		conn = secured.NetConn()

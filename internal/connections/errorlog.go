@@ -37,7 +37,7 @@ type LogOptions struct {
 	Ignore error
 }
 
-// NewErrorLog returns what http.Server.ErrorLog is set to.
+// NewErrorLog returns a log for http.Server.ErrorLog.
 func NewErrorLog(o LogOptions) *stdlog.Logger {
 	return stdlog.New(&errorLog{LogOptions: o, limiter: rate.NewLimiter(rate.Every(time.Second), 10)}, "", 0)
 }

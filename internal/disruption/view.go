@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// View is what a holder may do. It is true until the function that it was given to returns.
+// View shows a holder how much it may claim. It is valid until the function that receives it returns.
 type View struct {
 	// Group is how many claims other holders have in the same namespace and group; 0 without a group.
 	Group int
@@ -23,7 +23,7 @@ type View struct {
 	Full string
 	// Share is how many claims the holder may have if it uses again the slots that it gives back: MaxDisrupted where
 	// none waits for a slot of the cluster. Otherwise it is an equal part of MaxDisrupted for each that has claims or
-	// waits, or the least that one has which waits, if that is more.
+	// waits, or what the waiting holder with the fewest claims has, if that is more.
 	Share int
 	// Disrupted are the workloads that other holders claim. It must not be changed.
 	Disrupted map[types.UID]bool
@@ -137,7 +137,7 @@ func (l *Ledger) fullText(room room) string {
 	return text + ", most of them in namespace " + strings.Join(names, ", ")
 }
 
-// Snapshot is what a ledger holds.
+// Snapshot has the counts of a ledger.
 type Snapshot struct {
 	MaxDisrupted int
 	Held         map[string]int // claims by kind of holder
@@ -146,7 +146,7 @@ type Snapshot struct {
 	Lapsed       map[string]int // disruptions whose slot has lapsed, by namespace
 }
 
-// Snapshot counts, for metrics.
+// Snapshot returns the counts, for metrics.
 func (l *Ledger) Snapshot() Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -41,10 +41,10 @@ type Options struct {
 	// DefaultDeny allows only what Allow matches. Defaults to false: what Deny does not match is allowed, except for
 	// addresses of the cluster and of metadata services.
 	DefaultDeny bool
-	// Allow is what DefaultDeny allows. A rule also allows metadata services and addresses of the cluster if its CIDR
-	// is as narrow as their range, or narrower: one that happens to contain them does not.
+	// Allow has the exceptions from DefaultDeny. A rule also allows metadata services and addresses of the cluster if
+	// its CIDR is as narrow as their range, or narrower: one that happens to contain them does not.
 	Allow []Rule
-	// Deny is what is denied, whatever Allow matches.
+	// Deny has the rules that deny an address, whatever Allow matches.
 	Deny []Rule
 	// ClusterCIDRs are ranges of the cluster that cannot be discovered.
 	ClusterCIDRs []netip.Prefix

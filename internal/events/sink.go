@@ -72,8 +72,8 @@ func (s *boundedSink) allow(event *eventsv1.Event) bool {
 	return true
 }
 
-// Create writes an Event. A dropped one is returned as written: the recorder must not retry it. Nor does it log as an error
-// that a namespace which is being deleted takes none.
+// Create writes an Event. A dropped one is returned as written: the recorder must not retry it. So is one in a
+// namespace that is being deleted, which takes none.
 func (s *boundedSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	event.Note = text.Truncate(event.Note, maxNote)
 	if !s.allow(event) {

@@ -113,7 +113,7 @@ func boolToFloat(yes bool) float64 {
 	return 0
 }
 
-// State is what is known now.
+// State returns what is known now.
 func (f *Freeze) State() State {
 	if f == nil {
 		return State{}
@@ -123,8 +123,8 @@ func (f *Freeze) State() State {
 	return f.state
 }
 
-// Subscribe has wake called after every change of State; it must not block. That time passes is no
-// change.
+// Subscribe calls wake after every change of State, but not when a blackout begins or ends by time. Wake must not
+// block.
 func (f *Freeze) Subscribe(wake func()) {
 	if f == nil {
 		return

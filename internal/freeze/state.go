@@ -24,7 +24,7 @@ const (
 	maxBytes = 64 << 10
 )
 
-// State is what is known at one moment. It is immutable.
+// State is the knowledge of the blackouts at one moment. It is immutable.
 type State struct {
 	// Blackouts of the cluster; nil where there are none.
 	Blackouts *cron.Calendar
@@ -33,8 +33,8 @@ type State struct {
 	Unknown string
 }
 
-// Message say, for a condition, which blackout of the cluster holds at t and when it ends, or why that is
-// not known. They are empty where none holds.
+// Message returns, for a condition, which blackout of the cluster holds at t and when it ends, or why that is not
+// known. It is empty where none holds.
 func (s State) Message(t time.Time) string {
 	if s.Unknown != "" {
 		return "the cluster's blackouts are not known: " + s.Unknown

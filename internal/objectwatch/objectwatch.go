@@ -113,8 +113,8 @@ func Follow(ctx context.Context, client Watcher, name string, onEvent func(watch
 // at once.
 const timeout = 30 * time.Minute
 
-// ListOptions are those of the watch of one object. They ask for bookmarks, without which silence could not be told
-// from a watch that the network has lost.
+// ListOptions returns the options of a watch of one object. They request bookmarks, without which a watch that the
+// network has lost would look like an object that does not change.
 func ListOptions(name string) metav1.ListOptions {
 	seconds := int64((timeout + rand.N(timeout)) / time.Second) //nolint:gosec // no secret depends on it
 	return metav1.ListOptions{

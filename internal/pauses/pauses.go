@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Meter measures while Run runs.
+// Meter measures the pauses of the process while Run runs.
 type Meter struct {
 	// Every is the time between two samples.
 	Every time.Duration

@@ -255,8 +255,8 @@ func (s *suspicionBudget) allows(on bool) bool {
 	return s.left >= s.limit/10
 }
 
-// Suspicions is whether any Prober of this process is suspect: actions that harm workloads wait then. Its zero value
-// is ready for use. A nil one never is.
+// Suspicions records whether any Prober of this process is suspect: actions that harm workloads wait then. Its zero
+// value is ready for use. A nil one never is.
 type Suspicions struct {
 	mu          sync.Mutex
 	suspecting  map[string]bool
@@ -302,7 +302,7 @@ func (s *Suspicions) Any() bool {
 	return len(s.suspecting) > 0
 }
 
-// Subscribe has notify called after every change of Any. It must not block.
+// Subscribe calls notify after every change of Any. Notify must not block.
 func (s *Suspicions) Subscribe(notify func()) {
 	if s == nil {
 		return

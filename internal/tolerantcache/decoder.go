@@ -36,7 +36,7 @@ type decoder struct {
 	whole runtime.Decoder
 }
 
-// Decode returns the error of client-go where the object has not even a name.
+// Decode returns an error of client-go only where the object lacks even a name.
 func (d *decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	if into != nil {
 		return d.whole.Decode(data, defaults, into)

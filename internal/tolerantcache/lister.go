@@ -48,8 +48,8 @@ func (l *lister) listWatch() *cache.ListWatch {
 	}
 }
 
-// IsWatchListSemanticsUnSupported has client-go's informers list first, where they would receive the objects as events of
-// a watch: see list.go.
+// IsWatchListSemanticsUnSupported makes client-go's informers list first. Otherwise they would receive the objects as
+// events of a watch: see list.go.
 func (l *lister) IsWatchListSemanticsUnSupported() bool { return true }
 
 const (
@@ -61,9 +61,9 @@ const (
 	pageTimeout = 75 * time.Second
 )
 
-// ListNamespaces returns all that there is now, whatever the API server's memory has: of what an earlier leader has written,
-// nothing is missing. Objects of namespaces that do not pass are not decoded; nil lets all pass. Responses are not
-// compressed, which would take longer than to send them.
+// ListNamespaces returns all objects that are stored now, also those that the API server's watch cache does not have
+// yet: what an earlier leader has written is complete. Objects of namespaces that do not pass are not decoded; nil lets
+// all pass. Responses are not compressed, which would take longer than to send them.
 //
 // What was read is kept where a later page is cut off, as by an API server or a network that is slow. Smaller ones follow, for
 // this list and those to come; all are of one resource version.

@@ -61,7 +61,7 @@ type Mutator[T any] struct {
 	Finalizer string
 }
 
-// Kept is what an update leaves of the stored object.
+// Kept is the part of the stored object that an update leaves.
 type Kept struct {
 	// Spec replaces the object's; nil leaves it.
 	Spec []byte
@@ -73,8 +73,8 @@ type Kept struct {
 
 // Validator decides whether an object is admitted.
 type Validator[T any] struct {
-	// Validate returns warnings, and errors that refuse the object. Old is nil unless the
-	// operation is Update, and also where the stored object is so broken that it fits no T.
+	// Validate returns warnings, and errors that refuse the object. Old is nil unless the operation is Update, and also
+	// where the stored object is so broken that it does not decode as a T.
 	Validate func(ctx context.Context, req Request, obj, old *T) (warnings []string, errs field.ErrorList)
 }
 

@@ -35,7 +35,7 @@ func NewFailureRecorder(kinds []schema.GroupVersionKind, record func(events.Even
 	return &FailureRecorder{kinds: kinds, record: record}
 }
 
-// Record is the Failed of Options.
+// Record records a failure. It is meant for Options.Failed.
 func (r *FailureRecorder) Record(f Failure) {
 	r.last.Store(time.Now().UnixNano())
 	version, err := schema.ParseGroupVersion(f.APIVersion)
@@ -54,8 +54,8 @@ func (r *FailureRecorder) Record(f Failure) {
 	})
 }
 
-// Healthy returns an error where a conversion failed on this replica within the last minute: no objects should
-// be rewritten then that may need one.
+// Healthy returns an error where a conversion failed on this replica within the last minute: objects that may need a
+// conversion should not be rewritten then.
 func (r *FailureRecorder) Healthy(context.Context) error {
 	last := r.last.Load()
 	if since := time.Since(time.Unix(0, last)); last != 0 && since < unhealthyFor {

@@ -17,7 +17,7 @@ const (
 	Missing
 )
 
-// State is what is stored of a rotation.
+// State is the stored state of a rotation.
 type State struct {
 	Phase Phase
 

@@ -43,7 +43,7 @@ const (
 	Expired Event = "Expired"
 )
 
-// Effect is what a transition changes in the roots.
+// Effect is the change that a transition makes to the roots.
 type Effect string
 
 const (

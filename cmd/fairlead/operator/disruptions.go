@@ -158,7 +158,7 @@ func (a *assembly) reference(ctx context.Context) bool {
 	var asking sync.WaitGroup
 	var nameserver bool
 	asking.Go(func() {
-		nameserver = true // a reply that has the reading of it panic is one
+		nameserver = true // and stays so where reading a reply panics
 		panics.Go("nameserver", func() { nameserver = a.egress.resolver.Reachable(ctx) })
 	})
 	err := a.client.Discovery().RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(ctx).Error()

@@ -113,8 +113,8 @@ type Authorizer[P any] interface {
 	Validate(ctx context.Context, req admission.Request, obj, old P) ([]string, field.ErrorList)
 }
 
-// Admit does what the API server does with a write: it has it mutated, lets the webhooks of others at it, and
-// has it validated. It returns the object as it would be stored.
+// Admit mutates and validates an object as the API server does on a write, with the webhooks of others in between. It
+// returns the object as it would be stored.
 func Admit[T any, P interface {
 	*T
 	metav1.Object

@@ -29,7 +29,7 @@ const (
 
 // Reviewer reports whether a user may do something.
 type Reviewer interface {
-	// Allowed fails where that cannot be found out; nothing is allowed then.
+	// Allowed returns an error where it cannot find out whether the user has the right. The caller allows nothing then.
 	Allowed(ctx context.Context, user authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error)
 }
 
@@ -37,8 +37,8 @@ type Reviewer interface {
 type ReviewerOptions struct {
 	// Client creates SubjectAccessReviews. Required.
 	Client kubernetes.Interface
-	// Local creates LocalSubjectAccessReviews instead, which take the right to in each namespace alone. Default
-	// false.
+	// Local creates LocalSubjectAccessReviews instead, which need the right to create them in each namespace only.
+	// Defaults to false.
 	Local bool
 	// Most bounds how many permissions are remembered. Defaults to 1024.
 	Most int

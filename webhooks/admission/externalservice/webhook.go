@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
 )
 
-// Options of the webhooks. All are required but Finalize.
+// Options of the webhooks. All except Finalize are required.
 type Options struct {
 	// Handler has the bounds, the logger and the registerer; its Kind and Translator are set here.
 	Handler admission.Options
@@ -31,8 +31,9 @@ type Options struct {
 	// Services reads the Services of the cluster.
 	Services ServiceReader
 	// Finalize adds the finalizer of the reconciler to an object that is created, which saves the reconciler a write
-	// before it publishes the object, and to one that is updated without it, as by a replace. Only a process that reconciles every namespace may: where no reconciler looks,
-	// an object with a finalizer could not be deleted. Defaults to false.
+	// before it publishes the object, and to one that is updated without it, as by a replace. Only a process that
+	// reconciles every namespace may: where no reconciler looks, an object with a finalizer could not be deleted.
+	// Defaults to false.
 	Finalize bool
 }
 

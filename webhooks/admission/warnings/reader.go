@@ -21,7 +21,7 @@ type Options struct {
 	Logger logr.Logger
 }
 
-// Reader reads the caches that it was given last, and none before.
+// Reader reads the caches that SetCaches has set last, and nothing while there are none.
 type Reader struct {
 	options Options
 	caches  atomic.Pointer[caches]

@@ -115,7 +115,7 @@ func New[H, S any](p Pair[H, S]) *Converter {
 	}
 }
 
-// Kind is that of the objects.
+// Kind returns the kind of the objects.
 func (c *Converter) Kind() schema.GroupKind { return c.kind }
 
 // Versions returns the versions that it converts between, without the group.

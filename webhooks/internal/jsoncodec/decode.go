@@ -25,8 +25,8 @@ type Reading int
 const (
 	// Unread is an object that is not of the shape: the value it was read into is of no use.
 	Unread Reading = iota
-	// Read is an object that was read in full, and would be written otherwise than it stood there:
-	// it has an empty value that is left out, or a time in another notation.
+	// Read is an object that was read in full, and would be written differently: it has an empty value that is left
+	// out, or a time in another notation.
 	Read
 	// Exact is an object that would be written as it was read, except for order, space, escapes, nulls,
 	// and empty values that are always written.

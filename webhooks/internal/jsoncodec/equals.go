@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
-// Equals reports whether a value is what raw becomes when it is read; null becomes what is not set. No list
-// or map is as good as an empty one.
+// Equals reports whether a value is what raw becomes when it is read. A null becomes what is not set, and a nil list or
+// map equals an empty one.
 func (s *Shape) Equals(raw jsonindex.Value, value reflect.Value) bool {
 	kind := raw.Kind()
 	if kind == 'n' || kind == 0 {
@@ -84,8 +84,8 @@ func (s *Shape) IsZero(value reflect.Value) bool {
 	return true
 }
 
-// Same reports whether two values of the shape have the same JSON. No value is as good as nil, and a nil
-// list differs from an empty one unless both are left out.
+// Same reports whether two values of the shape have the same JSON. Values that do not exist are the same. A nil list
+// differs from an empty one unless both are left out.
 func (s *Shape) Same(a, b reflect.Value) bool {
 	if !a.IsValid() || !b.IsValid() {
 		return a.IsValid() == b.IsValid()

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
-// Shape is what the JSON of a type looks like.
+// Shape describes the JSON of a type.
 type Shape struct {
 	// Kind is that of the type; Interface where only the type itself knows its JSON, and Invalid
 	// where Decode does not know it.
@@ -39,8 +39,8 @@ type Member struct {
 	omitEmpty bool
 }
 
-// Of works out the shape of a type. Members of the types that are to be skipped are left out of
-// the object when it is read.
+// Of returns the shape of a type. Members of the types that are to be skipped are left out of the object when it is
+// read.
 func Of(t reflect.Type, skip ...reflect.Type) *Shape {
 	return builder{known: make(map[reflect.Type]*Shape), skip: skip}.shape(t)
 }
@@ -131,8 +131,8 @@ func (s *Shape) Member(name string) *Member {
 	return nil
 }
 
-// Parts takes an object apart by the members that the shape has, which it appends to parts; none stands
-// for one that is not there, or that is skipped.
+// Parts appends the value of each of the shape's members in an object to parts. The zero Value means that the object
+// lacks the member, or that the shape skips it.
 func (s *Shape) Parts(parts []jsonindex.Value, object jsonindex.Value) []jsonindex.Value {
 	begin := len(parts)
 	for range s.Members {
@@ -147,8 +147,8 @@ func (s *Shape) Parts(parts []jsonindex.Value, object jsonindex.Value) []jsonind
 	return parts
 }
 
-// Of returns the member's value; none where its object is none, or where it is left out of the JSON
-// for being empty.
+// Of returns the member's value. It returns the zero Value where the object is one, and where JSON leaves the member
+// out because it is empty.
 func (m *Member) Of(object reflect.Value) reflect.Value {
 	if !object.IsValid() {
 		return reflect.Value{}
@@ -160,8 +160,8 @@ func (m *Member) Of(object reflect.Value) reflect.Value {
 	return value
 }
 
-// Equals reports whether the member has what raw becomes when it is read; what is left out for being empty may
-// are in raw.
+// Equals reports whether the member has what raw becomes when it is read. Raw may have an empty value that JSON would
+// leave out.
 func (m *Member) Equals(raw jsonindex.Value, object reflect.Value) bool {
 	return m.Shape.Equals(raw, m.Field(object))
 }

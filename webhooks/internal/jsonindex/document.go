@@ -20,8 +20,8 @@ const (
 	maxPooledTokens = 1 << 16
 )
 
-// Document is a JSON text that has been read once: it is checked, and it is known where every value
-// begins and ends. To find a value in it, or to pass over one, costs the same however long it is.
+// Document is a JSON text that has been read once: it is checked, and it is known where every value begins and ends.
+// Finding or skipping a value takes the same time however long the value is.
 type Document struct {
 	json   []byte
 	tokens []token
@@ -38,8 +38,7 @@ type token struct {
 
 var documents sync.Pool
 
-// NewDocument returns a document of nothing; give it back with Release when no Value of it is used
-// any more.
+// NewDocument returns an empty document. The caller calls Release when no Value of it is used any more.
 func NewDocument() *Document {
 	if d, ok := documents.Get().(*Document); ok {
 		return d
@@ -47,7 +46,7 @@ func NewDocument() *Document {
 	return new(Document)
 }
 
-// Release gives the document back. It refers to no caller's bytes then.
+// Release returns the document to a pool, without its references to the bytes of a caller.
 func (d *Document) Release() {
 	if cap(d.tokens) > maxPooledTokens {
 		return
@@ -56,8 +55,8 @@ func (d *Document) Release() {
 	documents.Put(d)
 }
 
-// Read reads one JSON value, and returns it. Names that are twice in an object are left for others
-// to find. The JSON must not change as long as the document is used.
+// Read reads one JSON value, and returns it. It does not report a name that is twice in an object. The JSON must not
+// change as long as the document is used.
 func (d *Document) Read(json []byte) (Value, error) {
 	i := indexer{json: json, tokens: d.tokens[:0]}
 	err := i.read()

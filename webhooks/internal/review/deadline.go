@@ -77,7 +77,7 @@ func (d *deadline) Done() <-chan struct{} { return d.timer().Done() }
 
 func (d *deadline) Value(key any) any { return d.timer().Value(key) }
 
-// Err makes no timer as long as there is time.
+// Err returns nil before the deadline, without a timer.
 func (d *deadline) Err() error {
 	d.mu.Lock()
 	running := d.timed == nil && !d.ended && d.Context.Err() == nil && time.Now().Before(d.at)
@@ -97,7 +97,7 @@ func parameter(asked *url.URL, name string) string {
 	return asked.Query().Get(name)
 }
 
-// TimeoutError is the error of what took longer than this. Error formats it only when it is called.
+// TimeoutError reports work that took longer than this. Error formats it only when it is called.
 type TimeoutError time.Duration
 
 func (limit TimeoutError) Error() string {

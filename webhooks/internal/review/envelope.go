@@ -54,7 +54,7 @@ func (e Envelope) Request(into *jsonindex.Document, body []byte, member func(nam
 	return nil
 }
 
-// WithoutUID refuses a request that cannot be answered, for it does not say who it is.
+// WithoutUID refuses a request without a UID, which a response must name.
 func (e Envelope) WithoutUID() error {
 	return Refuse(http.StatusBadRequest, "the %s has no request.uid", e.Kind)
 }

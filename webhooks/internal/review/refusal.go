@@ -29,8 +29,8 @@ func Refuse(code int, format string, args ...any) *Refusal {
 // Error is the message.
 func (r *Refusal) Error() string { return r.Message }
 
-// Respond responds to the request. One of 503 has the API server ask again at once, of whichever replica a
-// new connection leads to (k8s.io/client-go, rest/with_retry.go).
+// Respond responds to the request. A 503 makes the API server try again at once, over a new connection that may reach
+// another replica (k8s.io/client-go, rest/with_retry.go).
 func (r *Refusal) Respond(w http.ResponseWriter) {
 	if r.Code == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "0")
@@ -64,8 +64,7 @@ var reasons = map[int]metav1.StatusReason{
 	http.StatusServiceUnavailable:    metav1.StatusReasonServiceUnavailable,
 }
 
-// Respond writes a JSON body. A failed write means that the caller has gone: there is no one left
-// to tell.
+// Respond writes a JSON body. It ignores a failed write, which means that the caller has gone.
 func Respond(w http.ResponseWriter, code int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
