@@ -18,6 +18,7 @@ KUSTOMIZE      := go run sigs.k8s.io/kustomize/kustomize/v5@v5.8.1
 CRANE          := go run github.com/google/go-containerregistry/cmd/crane@v0.22.1
 GOVULNCHECK    := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 HUGO           := go run github.com/gohugoio/hugo@v0.165.0
+HELM           := go run helm.sh/helm/v4/cmd/helm@v4.3.1
 MERMAID        := mermaid@12.3.0
 GOLANGCI_LINT  := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # Up to ten failed tests are run a second time, each by itself, and stay in the summary: see docs/decisions.
@@ -177,10 +178,11 @@ release: ## Write all that the release VERSION has to dist/, which is emptied: i
 	@cd test && go run $(GOFLAGS) ./cmd/release --root=$(CURDIR) --out=$(CURDIR)/dist --version=$(VERSION) --image=$(REPOSITORY)
 
 .PHONY: publish
-publish: ## Push the image in dist/ to REPOSITORY, and make a release of VERSION on GitHub with the other files; takes gh.
+publish: ## Push the image in dist/ to REPOSITORY and the chart beside it to charts/, and make a release of VERSION on GitHub with the other files; takes gh.
 	@rm -rf $(BIN)/image && mkdir -p $(BIN)/image && tar -xf dist/fairlead-image.tar -C $(BIN)/image
 	@test -z "$$REGISTRY_TOKEN" || printenv REGISTRY_TOKEN | $(CRANE) auth login $(firstword $(subst /, ,$(REPOSITORY))) --username "$$REGISTRY_USER" --password-stdin
 	$(CRANE) push $(BIN)/image $(REPOSITORY):$(VERSION)
+	$(HELM) push dist/fairlead-$(VERSION:v%=%).tgz oci://$(dir $(REPOSITORY))charts
 	gh release create $(VERSION) --verify-tag $(if $(findstring -,$(VERSION)),--prerelease) --title $(VERSION) --notes-file dist/NOTES.md dist/*
 
 .PHONY: vulncheck

@@ -37,15 +37,7 @@ func Release(config, out, version, image, digest string) error {
 	if err := setImage(folder, released); err != nil {
 		return fmt.Errorf("chart: %w", err)
 	}
-	// A packed file has the time of the one on disk.
-	if err := filepath.WalkDir(folder, func(file string, _ fs.DirEntry, err error) error {
-		return errors.Join(err, os.Chtimes(file, time.Unix(0, 0), time.Unix(0, 0))) //nolint:gosec // what Generate just wrote
-	}); err != nil {
-		return err
-	}
-	pack := action.NewPackage()
-	pack.Destination = out
-	if _, err := pack.Run(folder, nil); err != nil {
+	if err := pack(folder, out); err != nil {
 		return fmt.Errorf("pack the chart: %w", err)
 	}
 	manifests, err := Install(config, released)
@@ -53,6 +45,23 @@ func Release(config, out, version, image, digest string) error {
 		return fmt.Errorf("install.yaml: %w", err)
 	}
 	return os.WriteFile(filepath.Join(out, "install.yaml"), manifests, 0o644) //nolint:gosec // all may read what is released
+}
+
+// pack packs a chart. A packed file has the time of the one on disk, and the manifest in a registry that of the archive.
+func pack(folder, out string) error {
+	begin := time.Unix(0, 0)
+	if err := filepath.WalkDir(folder, func(file string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Chtimes(file, begin, begin)) //nolint:gosec // what Generate just wrote
+	}); err != nil {
+		return err
+	}
+	packing := action.NewPackage()
+	packing.Destination = out
+	archive, err := packing.Run(folder, nil)
+	if err != nil {
+		return err
+	}
+	return os.Chtimes(archive, begin, begin)
 }
 
 // setImage writes what is released into the annotation of the chart that its templates read.
