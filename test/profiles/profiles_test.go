@@ -34,6 +34,7 @@ var inCluster = []string{
 
 // Each profile has a control plane of its own. A run takes one, and the nightly run all.
 func TestEachProfileTakesEachKindThroughItsLife(t *testing.T) {
+	t.Parallel()
 	for _, c := range framework.Sample(framework.NewSampler(t), 1, []struct {
 		name    string
 		profile profile

@@ -14,6 +14,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/util/jsonpath"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
@@ -83,6 +89,7 @@ func (p profile) overlay(folder string) error {
 type suite struct {
 	framework.Test
 	profile  profile
+	mapper   meta.RESTMapper
 	replicas []*framework.Replica
 }
 
@@ -102,6 +109,7 @@ func newSuite(t *testing.T, p profile) *suite {
 	}
 	own := tests.OpenFor(t, framework.Options{Overlay: folder, Cluster: cluster.Options{Nodes: 2, AuditPolicy: audit}})
 	s := &suite{Test: framework.Test{T: t, Cluster: own, Namespace: watched}, profile: p}
+	s.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(s.Kube.Discovery()))
 	if p.layout == "split" {
 		user, err := s.ServiceAccount(framework.Namespace, "fairlead-webhook")
 		s.Must(err)
@@ -179,16 +187,24 @@ func (s *suite) reachable() error {
 	return nil
 }
 
-// shows waits until a field of an object has a value.
+// shows waits until a field of an object has a value. The object is as kubectl takes it.
 func (s *suite) shows(want, path string, object ...string) {
 	s.Helper()
+	field := jsonpath.New(path).AllowMissingKeys(true)
+	s.Must(field.Parse(path))
 	s.Eventually(func() error {
-		got, _, err := s.Try("", append([]string{"get", "-o", "jsonpath=" + path}, object...)...)
-		if err == nil && got != want {
-			all, _, _ := s.Try("", append([]string{"get", "-o", "yaml"}, object...)...)
-			err = fmt.Errorf("%s of %q is %q, want %q:\n%s", path, object, got, want, all)
+		content, err := s.read(object...)
+		if err != nil {
+			return err
 		}
-		return err
+		var got strings.Builder
+		if err := field.Execute(&got, content); err != nil {
+			return err
+		}
+		if got.String() != want {
+			return fmt.Errorf("%s of %q is %q, want %q:\n%s", path, object, got.String(), want, framework.Text(content))
+		}
+		return nil
 	})
 }
 
@@ -197,11 +213,40 @@ func (s *suite) gone(objects ...string) {
 	s.Helper()
 	for _, object := range objects {
 		s.Eventually(func() error {
-			got, _, err := s.Try("", "get", object, "--ignore-not-found", "-o", "name")
-			if err == nil && got != "" {
+			_, err := s.read(object)
+			if err == nil {
 				err = fmt.Errorf("%s is still there", object)
 			}
-			return err
+			return client.IgnoreNotFound(err)
 		})
 	}
+}
+
+// read returns an object, or the list that a label selects. Of what a profile takes, half was kubectl that asked again.
+func (s *suite) read(object ...string) (map[string]any, error) {
+	kind, name, _ := strings.Cut(object[0], "/")
+	if len(object) > 1 {
+		name = object[1]
+	}
+	resource, group := schema.ParseResourceArg(kind)
+	if resource == nil {
+		found, err := s.mapper.ResourceFor(group.WithVersion(""))
+		if err != nil {
+			return nil, err
+		}
+		resource = &found
+	}
+	objects := s.Dynamic.Resource(*resource).Namespace(s.Namespace)
+	if selector, selects := strings.CutPrefix(name, "--selector="); selects {
+		list, err := objects.List(s.Context(), metav1.ListOptions{LabelSelector: selector})
+		if err != nil {
+			return nil, err
+		}
+		return list.UnstructuredContent(), nil
+	}
+	found, err := objects.Get(s.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return found.Object, nil
 }
