@@ -15,40 +15,6 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// A tenant who deletes its namespace deletes the operator's Role in it.
-func TestANamespaceWithoutItsRoleHoldsUpNoOtherAndIsWatchedOnceItIsThere(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t, profile{layout: "default", namespaced: true})
-	args := append(s.arguments("fairlead-manager"), "--namespaces="+other) // beside those of the Deployment
-	s.Retire(s.replicas[0])
-	s.serve(args...)
-	leader := s.replicas[1]
-	s.Eventually(func() error { return leader.Started(s.Context()) })
-	s.Eventually(s.reachable)
-	s.externalService()
-	if events := s.Kubectl("-n", framework.Namespace, "get", "events", "--field-selector=reason=NamespaceForbidden", "-o", "jsonpath={.items[*].note}{.items[*].message}"); !strings.Contains(events, "namespace "+other) {
-		t.Errorf("told: %q", events)
-	}
-	s.Kubectl("-n", other, "apply", "--server-side", "-k", filepath.Join(framework.Root, "config", "namespaced", "rights"))
-	s.Eventually(func() error {
-		if text, err := leader.Logs(); err != nil || !strings.Contains(text, "has rights in namespace "+other) {
-			return errors.Join(err, errors.New("the leader has not ended"))
-		}
-		return nil
-	})
-	s.Retire(leader)
-	s.serve(args...)
-	s.Eventually(func() error { return s.replicas[2].Started(s.Context()) })
-	s.Kubectl("-n", other, "create", "-f", s.File("manifest.yaml", "{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: database}, spec: {"+database+"}}"))
-	s.Eventually(func() error {
-		made, _, err := s.Try("", "-n", other, "get", "service", "database", "-o", "name")
-		if err == nil && made == "" {
-			err = errors.New("no Service yet")
-		}
-		return err
-	})
-}
-
 // As docs/guides/install.md tells: a cluster that had both versions comes to one, and goes back.
 func TestACRDComesToOneVersionAndGoesBack(t *testing.T) {
 	t.Parallel()
@@ -124,6 +90,41 @@ func TestTwoOperatorsShareAClusterAndNoNamespace(t *testing.T) {
 		t.Errorf("Leases are in %q", pods)
 	}
 	first.permitted()
+}
+
+// A tenant who deletes its namespace deletes the operator's Role in it. Rights are looked for once a minute, so that this
+// test begins before the others: of those that run in parallel, go test begins with the last.
+func TestANamespaceWithoutItsRoleHoldsUpNoOtherAndIsWatchedOnceItIsThere(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t, profile{layout: "default", namespaced: true})
+	args := append(s.arguments("fairlead-manager"), "--namespaces="+other) // beside those of the Deployment
+	s.Retire(s.replicas[0])
+	s.serve(args...)
+	leader := s.replicas[1]
+	s.Eventually(func() error { return leader.Started(s.Context()) })
+	s.Eventually(s.reachable)
+	s.externalService()
+	if events := s.Kubectl("-n", framework.Namespace, "get", "events", "--field-selector=reason=NamespaceForbidden", "-o", "jsonpath={.items[*].note}{.items[*].message}"); !strings.Contains(events, "namespace "+other) {
+		t.Errorf("told: %q", events)
+	}
+	s.Kubectl("-n", other, "apply", "--server-side", "-k", filepath.Join(framework.Root, "config", "namespaced", "rights"))
+	s.Eventually(func() error {
+		if text, err := leader.Logs(); err != nil || !strings.Contains(text, "has rights in namespace "+other) {
+			return errors.Join(err, errors.New("the leader has not ended"))
+		}
+		return nil
+	})
+	s.Retire(leader)
+	s.serve(args...)
+	s.Eventually(func() error { return s.replicas[2].Started(s.Context()) })
+	s.Kubectl("-n", other, "create", "-f", s.File("manifest.yaml", "{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: database}, spec: {"+database+"}}"))
+	s.Eventually(func() error {
+		made, _, err := s.Try("", "-n", other, "get", "service", "database", "-o", "name")
+		if err == nil && made == "" {
+			err = errors.New("no Service yet")
+		}
+		return err
+	})
 }
 
 // install applies another profile over the one that is there.
