@@ -77,18 +77,26 @@ test-unit: ## Run unit tests and the seeds of the fuzz tests, compare the ways t
 	cd test/repo && $(GOTESTSUM) $(GOFLAGS) -count=1
 
 .PHONY: test-integration
-test-integration: build control-plane ## Run the suites against a real control plane: most of their time they wait, and two run beside each other.
+test-integration: build control-plane ## Run the suites against a real control plane: most of their time they wait, and three run beside each other.
 	@$(MAKE) --no-print-directory -j2 test-beside test-suites
 
 .PHONY: test-beside
 test-beside:
-	cd test/cluster && $(GOTESTSUM) $(GOFLAGS) -count=1
 	cd test/install && $(GOTESTSUM) $(GOFLAGS) -count=1 -timeout 30m
+	cd test/cluster && $(GOTESTSUM) $(GOFLAGS) -count=1
+	@$(MAKE) --no-print-directory test-light
+
+# Suites that use much less than a processor, such as those of one test at a time.
+LIGHT := guides gitops histories envtest soak release
+.PHONY: test-light
+test-light: PACKAGES := $(LIGHT:%=./%)
+test-light:
+	cd test && $(GOTESTSUM) $(GOFLAGS) -ldflags=-w -count=1 -p 1
 
 # The largest suites first: go test begins with what is named first, and none of them is to be the last, alone. Without
 # debugging information a suite is linked in two thirds of the time.
 .PHONY: test-suites
-test-suites: PACKAGES := ./lifecycle ./certificates ./externalservice ./rebootpolicy ./integration ./migration ./crash ./profiles ./...
+test-suites: PACKAGES = ./lifecycle ./externalservice ./rebootpolicy ./certificates ./integration ./chaospod ./crash ./migration $$(go list ./... | grep -v $(LIGHT:%=-e /test/%$$))
 test-suites:
 	cd test && $(GOTESTSUM) $(GOFLAGS) -ldflags=-w -count=1 -p 2 -timeout 60m
 
