@@ -70,17 +70,17 @@ type Component struct {
 }
 
 // Name is the name the component was started under, such as "kube-apiserver".
-func (k *Component) Name() string { return k.spec.Name }
+func (c *Component) Name() string { return c.spec.Name }
 
 // LogPath is the file that takes the output of the component, across restarts.
-func (k *Component) LogPath() string { return k.logPath }
+func (c *Component) LogPath() string { return c.logPath }
 
 // Logs returns the end of the log, at most 1 MiB, across restarts.
-func (k *Component) Logs() (string, error) { return tail(k.logPath, 0, 1<<20) }
+func (c *Component) Logs() (string, error) { return tail(c.logPath, 0, 1<<20) }
 
 // PID is the process id of the component, or 0 when it does not run.
-func (k *Component) PID() int {
-	if p := k.process(); p != nil && p.running() {
+func (c *Component) PID() int {
+	if p := c.process(); p != nil && p.running() {
 		return p.pid()
 	}
 	return 0
@@ -88,34 +88,34 @@ func (k *Component) PID() int {
 
 // Start runs the component again after Stop, Kill or its own end, with the arguments it had, and
 // returns once it is ready. It is an error if it runs.
-func (k *Component) Start(ctx context.Context) error {
-	k.op.Lock()
-	defer k.op.Unlock()
-	return k.start(ctx)
+func (c *Component) Start(ctx context.Context) error {
+	c.op.Lock()
+	defer c.op.Unlock()
+	return c.start(ctx)
 }
 
 // Stop ends the component as a rollout would: SIGTERM, and SIGKILL after its grace. Its data stays.
-func (k *Component) Stop() { k.end(k.spec.Grace) }
+func (c *Component) Stop() { c.end(c.spec.Grace) }
 
 // Kill ends the component as a crash would, with SIGKILL.
-func (k *Component) Kill() { k.end(0) }
+func (c *Component) Kill() { c.end(0) }
 
 // Restart is Stop and Start: same ports, same data.
-func (k *Component) Restart(ctx context.Context) error {
-	k.op.Lock()
-	defer k.op.Unlock()
-	if p := k.process(); p != nil {
-		p.end(k.spec.Grace)
+func (c *Component) Restart(ctx context.Context) error {
+	c.op.Lock()
+	defer c.op.Unlock()
+	if p := c.process(); p != nil {
+		p.end(c.spec.Grace)
 	}
-	return k.start(ctx)
+	return c.start(ctx)
 }
 
 // Wait returns once the current process has ended: nil for exit status 0, else an *exec.ExitError,
 // or the cause of ctx.
-func (k *Component) Wait(ctx context.Context) error {
-	p := k.process()
+func (c *Component) Wait(ctx context.Context) error {
+	p := c.process()
 	if p == nil {
-		return fmt.Errorf("%s never ran", k.spec.Name)
+		return fmt.Errorf("%s never ran", c.spec.Name)
 	}
 	select {
 	case <-p.done:
@@ -125,35 +125,35 @@ func (k *Component) Wait(ctx context.Context) error {
 	}
 }
 
-func (k *Component) process() *process {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.current
+func (c *Component) process() *process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.current
 }
 
-func (k *Component) end(grace time.Duration) {
-	k.op.Lock()
-	defer k.op.Unlock()
-	if p := k.process(); p != nil {
+func (c *Component) end(grace time.Duration) {
+	c.op.Lock()
+	defer c.op.Unlock()
+	if p := c.process(); p != nil {
 		p.end(grace)
 	}
 }
 
 // first starts the component, with new arguments as long as its port turns out to be taken.
-func (k *Component) first(ctx context.Context) error {
-	k.op.Lock()
-	defer k.op.Unlock()
+func (c *Component) first(ctx context.Context) error {
+	c.op.Lock()
+	defer c.op.Unlock()
 	for attempt := 1; ; attempt++ {
-		if k.spec.Args != nil {
-			args, err := k.spec.Args()
+		if c.spec.Args != nil {
+			args, err := c.spec.Args()
 			if err != nil {
-				return fmt.Errorf("%s: arguments: %w", k.spec.Name, err)
+				return fmt.Errorf("%s: arguments: %w", c.spec.Name, err)
 			}
-			k.mu.Lock()
-			k.args = args
-			k.mu.Unlock()
+			c.mu.Lock()
+			c.args = args
+			c.mu.Unlock()
 		}
-		err := k.start(ctx)
+		err := c.start(ctx)
 		if !errors.Is(err, errPortTaken) || attempt == portAttempts {
 			return err
 		}
@@ -161,109 +161,109 @@ func (k *Component) first(ctx context.Context) error {
 }
 
 // start runs the program until it is ready, more than once where its spec says so.
-func (k *Component) start(ctx context.Context) error {
+func (c *Component) start(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
-		err := k.launch(ctx)
-		if !errors.Is(err, errEnded) || attempt >= k.spec.Attempts {
+		err := c.launch(ctx)
+		if !errors.Is(err, errEnded) || attempt >= c.spec.Attempts {
 			return err
 		}
-		k.cluster.printf("%v; once more", err)
+		c.cluster.printf("%v; once more", err)
 	}
 }
 
-func (k *Component) launch(ctx context.Context) error {
-	if k.cluster.ctx.Err() != nil {
-		return fmt.Errorf("%s: %w", k.spec.Name, errStopped)
+func (c *Component) launch(ctx context.Context) error {
+	if c.cluster.ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", c.spec.Name, errStopped)
 	}
-	if k.PID() != 0 {
-		return fmt.Errorf("%s runs already", k.spec.Name)
+	if c.PID() != 0 {
+		return fmt.Errorf("%s runs already", c.spec.Name)
 	}
-	log, err := os.OpenFile(k.logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(c.logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return fmt.Errorf("%s: open its log: %w", k.spec.Name, err)
+		return fmt.Errorf("%s: open its log: %w", c.spec.Name, err)
 	}
 	defer func() { _ = log.Close() }()
 	stat, err := log.Stat()
 	if err != nil {
-		return fmt.Errorf("%s: open its log: %w", k.spec.Name, err)
+		return fmt.Errorf("%s: open its log: %w", c.spec.Name, err)
 	}
 
-	k.mu.Lock()
-	cmd := exec.Command(k.spec.Path, k.args...)
-	k.mu.Unlock()
-	cmd.Dir = k.cluster.folder
-	cmd.Env = append(os.Environ(), k.spec.Env...)
+	c.mu.Lock()
+	cmd := exec.Command(c.spec.Path, c.args...)
+	c.mu.Unlock()
+	cmd.Dir = c.cluster.folder
+	cmd.Env = append(os.Environ(), c.spec.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	p, err := k.cluster.supervisor.start(cmd)
+	p, err := c.cluster.supervisor.start(cmd)
 	if err != nil {
 		return err
 	}
-	k.mu.Lock()
-	k.current, k.logFrom = p, stat.Size()
-	k.mu.Unlock()
+	c.mu.Lock()
+	c.current, c.logFrom = p, stat.Size()
+	c.mu.Unlock()
 
-	if err := k.awaitReady(ctx, p); err != nil {
+	if err := c.awaitReady(ctx, p); err != nil {
 		p.end(0)
 		return err
 	}
-	go k.report(p)
+	go c.report(p)
 	return nil
 }
 
 // awaitReady polls Ready until it succeeds, the process ends, or the time is up.
-func (k *Component) awaitReady(ctx context.Context, p *process) error {
-	if k.spec.Ready == nil {
+func (c *Component) awaitReady(ctx context.Context, p *process) error {
+	if c.spec.Ready == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, k.spec.StartTimeout,
-		fmt.Errorf("not ready after %v", k.spec.StartTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.spec.StartTimeout,
+		fmt.Errorf("not ready after %v", c.spec.StartTimeout))
 	defer cancel()
-	ctx, stop := whileBoth(ctx, k.cluster.ctx)
+	ctx, stop := whileBoth(ctx, c.cluster.ctx)
 	defer stop()
 
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
 	for {
 		probe, cancel := context.WithTimeout(ctx, probeTimeout)
-		notReady := k.spec.Ready(probe)
+		notReady := c.spec.Ready(probe)
 		cancel()
 		if notReady == nil && p.running() {
 			return nil
 		}
 		select {
 		case <-p.done:
-			return k.died(p)
+			return c.died(p)
 		case <-ctx.Done():
-			return fmt.Errorf("%s: %w (last answer: %v)%s", k.spec.Name, context.Cause(ctx), notReady, k.lastLines())
+			return fmt.Errorf("%s: %w (last answer: %v)%s", c.spec.Name, context.Cause(ctx), notReady, c.lastLines())
 		case <-ticker.C:
 		}
 	}
 }
 
 // died is the error of a process that ended before it was ready.
-func (k *Component) died(p *process) error {
-	lines := k.lastLines()
+func (c *Component) died(p *process) error {
+	lines := c.lastLines()
 	if strings.Contains(lines, "address already in use") || strings.Contains(lines, "in use by another process") {
-		return fmt.Errorf("%s: %w (%s)%s", k.spec.Name, errPortTaken, p.howItEnded(), lines)
+		return fmt.Errorf("%s: %w (%s)%s", c.spec.Name, errPortTaken, p.howItEnded(), lines)
 	}
-	return fmt.Errorf("%s %w: %s%s", k.spec.Name, errEnded, p.howItEnded(), lines)
+	return fmt.Errorf("%s %w: %s%s", c.spec.Name, errEnded, p.howItEnded(), lines)
 }
 
 // report says on the cluster's output that a process ended although it was not asked to. It ends
 // with the process.
-func (k *Component) report(p *process) {
+func (c *Component) report(p *process) {
 	<-p.done
 	if !p.asked.Load() {
-		k.cluster.printf("%s ended: %s%s", k.spec.Name, p.howItEnded(), k.lastLines())
+		c.cluster.printf("%s ended: %s%s", c.spec.Name, p.howItEnded(), c.lastLines())
 	}
 }
 
 // lastLines shows the end of what the current process logged.
-func (k *Component) lastLines() string {
-	k.mu.Lock()
-	from := k.logFrom
-	k.mu.Unlock()
-	text, err := tail(k.logPath, from, 4<<10)
+func (c *Component) lastLines() string {
+	c.mu.Lock()
+	from := c.logFrom
+	c.mu.Unlock()
+	text, err := tail(c.logPath, from, 4<<10)
 	if err != nil {
 		return fmt.Sprintf("; its log cannot be read: %v", err)
 	}
@@ -271,5 +271,5 @@ func (k *Component) lastLines() string {
 	if text == "" {
 		return "; it logged nothing"
 	}
-	return fmt.Sprintf("; the end of its log (%s):\n%s", filepath.Base(k.logPath), text)
+	return fmt.Sprintf("; the end of its log (%s):\n%s", filepath.Base(c.logPath), text)
 }

@@ -44,42 +44,42 @@ func Open() (*Servers, error) {
 }
 
 // Address returns an address outside, of 198.18.0.0/16, that it has not returned before.
-func (w *Servers) Address() string {
-	n := w.next()
+func (s *Servers) Address() string {
+	n := s.next()
 	return fmt.Sprintf("198.18.%d.%d", n/250, n%250+1)
 }
 
 // Address6 is Address for 2001:db8::/32.
-func (w *Servers) Address6() string { return fmt.Sprintf("2001:db8::1:%x", w.next()) }
+func (s *Servers) Address6() string { return fmt.Sprintf("2001:db8::1:%x", s.next()) }
 
-func (w *Servers) next() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.returned++
-	return w.returned
+func (s *Servers) next() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.returned++
+	return s.returned
 }
 
 // Close ends every server and returns when none runs any more.
-func (w *Servers) Close() error {
-	w.mu.Lock()
-	servers := w.servers
-	w.servers = nil
-	w.mu.Unlock()
-	for _, s := range servers {
-		s.Close()
+func (s *Servers) Close() error {
+	s.mu.Lock()
+	servers := s.servers
+	s.servers = nil
+	s.mu.Unlock()
+	for _, server := range servers {
+		server.Close()
 	}
-	return w.DNS.Close()
+	return s.DNS.Close()
 }
 
 // TCP opens a server at an address outside, such as "192.0.2.10:5432". It accepts and says nothing;
 // it is also the canary where there must be no connection.
-func (w *Servers) TCP(at string) (*Server, error) {
-	return w.open(at, newTCP)
+func (s *Servers) TCP(at string) (*Server, error) {
+	return s.open(at, newTCP)
 }
 
 // HTTP opens a server that answers every path.
-func (w *Servers) HTTP(at string) (*Server, error) {
-	return w.open(at, func(at netip.AddrPort) (*Server, error) {
+func (s *Servers) HTTP(at string) (*Server, error) {
+	return s.open(at, func(at netip.AddrPort) (*Server, error) {
 		f, err := newFront(at)
 		if err != nil {
 			return nil, err
@@ -89,13 +89,13 @@ func (w *Servers) HTTP(at string) (*Server, error) {
 }
 
 // HTTPS is HTTP with a certificate for the address and for names.
-func (w *Servers) HTTPS(at string, names ...string) (*Server, error) {
-	return w.secure(at, names, newHTTP)
+func (s *Servers) HTTPS(at string, names ...string) (*Server, error) {
+	return s.secure(at, names, newHTTP)
 }
 
 // GRPC opens a server with the gRPC health service, in plain text.
-func (w *Servers) GRPC(at string) (*Server, error) {
-	return w.open(at, func(at netip.AddrPort) (*Server, error) {
+func (s *Servers) GRPC(at string) (*Server, error) {
+	return s.open(at, func(at netip.AddrPort) (*Server, error) {
 		f, err := newFront(at)
 		if err != nil {
 			return nil, err
@@ -105,17 +105,17 @@ func (w *Servers) GRPC(at string) (*Server, error) {
 }
 
 // GRPCTLS is GRPC with a certificate for the address and for names.
-func (w *Servers) GRPCTLS(at string, names ...string) (*Server, error) {
-	return w.secure(at, names, newGRPC)
+func (s *Servers) GRPCTLS(at string, names ...string) (*Server, error) {
+	return s.secure(at, names, newGRPC)
 }
 
-func (w *Servers) secure(at string, names []string, serve func(*front, *tls.Config) *Server) (*Server, error) {
-	return w.open(at, func(at netip.AddrPort) (*Server, error) {
+func (s *Servers) secure(at string, names []string, serve func(*front, *tls.Config) *Server) (*Server, error) {
+	return s.open(at, func(at netip.AddrPort) (*Server, error) {
 		f, err := newFront(at)
 		if err != nil {
 			return nil, err
 		}
-		config, err := wardrobe(f, w.CA, w.stranger, names)
+		config, err := wardrobe(f, s.CA, s.stranger, names)
 		if err != nil {
 			f.end()
 			return nil, err
@@ -124,17 +124,17 @@ func (w *Servers) secure(at string, names []string, serve func(*front, *tls.Conf
 	})
 }
 
-func (w *Servers) open(at string, start func(netip.AddrPort) (*Server, error)) (*Server, error) {
+func (s *Servers) open(at string, start func(netip.AddrPort) (*Server, error)) (*Server, error) {
 	where, err := netip.ParseAddrPort(at)
 	if err != nil {
 		return nil, fmt.Errorf("server at %q: %w", at, err)
 	}
-	s, err := start(where)
+	server, err := start(where)
 	if err != nil {
 		return nil, err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.servers = append(w.servers, s)
-	return s, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.servers = append(s.servers, server)
+	return server, nil
 }

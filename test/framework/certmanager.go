@@ -24,20 +24,20 @@ const buildWithin = 15 * time.Minute
 
 // StartCertManager applies cert-manager's CRDs, as they stand in its module, and runs its own
 // controllers with further arguments. It returns when they are ready.
-func (s *Cluster) StartCertManager(ctx context.Context, args ...string) error {
-	program, err := buildCertManager(ctx, s.root)
+func (c *Cluster) StartCertManager(ctx context.Context, args ...string) error {
+	program, err := buildCertManager(ctx, c.root)
 	if err != nil {
 		return err
 	}
-	module, err := inCertManager(ctx, s.root, "list", "-m", "-f", "{{.Dir}}", "github.com/cert-manager/cert-manager")
+	module, err := inCertManager(ctx, c.root, "list", "-m", "-f", "{{.Dir}}", "github.com/cert-manager/cert-manager")
 	if err != nil {
 		return err
 	}
-	if err := s.define(ctx, filepath.Join(module, "deploy", "crds")); err != nil {
+	if err := c.define(ctx, filepath.Join(module, "deploy", "crds")); err != nil {
 		return err
 	}
 	var health string
-	_, err = s.Run(ctx, cluster.Spec{
+	_, err = c.Run(ctx, cluster.Spec{
 		Name: "cert-manager",
 		Path: program,
 		Args: func() ([]string, error) {
@@ -46,7 +46,7 @@ func (s *Cluster) StartCertManager(ctx context.Context, args ...string) error {
 				return nil, err
 			}
 			health = fmt.Sprintf("127.0.0.1:%d", port)
-			return append([]string{"--kubeconfig=" + s.Kubeconfig(), "--health-bind-address=" + health}, args...), nil
+			return append([]string{"--kubeconfig=" + c.Kubeconfig(), "--health-bind-address=" + health}, args...), nil
 		},
 		Ready: func(ctx context.Context) error { return answers(ctx, "http://"+health+"/readyz") },
 	})

@@ -20,18 +20,18 @@ import (
 )
 
 // connect makes the administrator's clients.
-func (s *Cluster) connect() (err error) {
-	if s.Config, err = clientcmd.BuildConfigFromFlags("", s.Kubeconfig()); err != nil {
+func (c *Cluster) connect() (err error) {
+	if c.Config, err = clientcmd.BuildConfigFromFlags("", c.Kubeconfig()); err != nil {
 		return err
 	}
-	s.Config.QPS, s.Config.WarningHandler = -1, rest.NoWarnings{}
-	if s.Kube, err = kubernetes.NewForConfig(s.Config); err != nil {
+	c.Config.QPS, c.Config.WarningHandler = -1, rest.NoWarnings{}
+	if c.Kube, err = kubernetes.NewForConfig(c.Config); err != nil {
 		return err
 	}
-	if s.Dynamic, err = dynamic.NewForConfig(s.Config); err != nil {
+	if c.Dynamic, err = dynamic.NewForConfig(c.Config); err != nil {
 		return err
 	}
-	s.Client, err = NewClient(s.Kubeconfig())
+	c.Client, err = NewClient(c.Kubeconfig())
 	return err
 }
 

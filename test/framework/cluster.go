@@ -113,9 +113,9 @@ func openBare(ctx context.Context, o Options) (*Cluster, error) {
 }
 
 // define applies a folder of CRDs, and waits until they are served.
-func (s *Cluster) define(ctx context.Context, folder string) error {
+func (c *Cluster) define(ctx context.Context, folder string) error {
 	kubectl := func(ctx context.Context, args ...string) error {
-		_, err := s.Kubectl(ctx, args...)
+		_, err := c.Kubectl(ctx, args...)
 		return err
 	}
 	if err := kubectl(ctx, "apply", "--server-side", "-f", folder); err != nil {
@@ -142,43 +142,43 @@ func start(ctx context.Context, root string, o Options) (*Cluster, error) {
 }
 
 // unless closes the cluster on an error.
-func (s *Cluster) unless(err error) (*Cluster, error) {
+func (c *Cluster) unless(err error) (*Cluster, error) {
 	if err != nil {
-		return nil, fmt.Errorf("%w%s", err, closing(s.Close()))
+		return nil, fmt.Errorf("%w%s", err, closing(c.Close()))
 	}
-	return s, nil
+	return c, nil
 }
 
 // Close ends the replicas and the control plane; nothing of them is left.
-func (s *Cluster) Close() error {
-	if s.balancer != nil {
-		s.balancer.Close()
+func (c *Cluster) Close() error {
+	if c.balancer != nil {
+		c.balancer.Close()
 	}
-	return s.Stop()
+	return c.Stop()
 }
 
-func (s *Cluster) install(ctx context.Context) error {
+func (c *Cluster) install(ctx context.Context) error {
 	var err error
-	if s.balancer, err = loopback.Listen(ctx, loopback.Options{ProbeTimeout: probeTimeout}); err != nil {
+	if c.balancer, err = loopback.Listen(ctx, loopback.Options{ProbeTimeout: probeTimeout}); err != nil {
 		return err
 	}
-	if s.operator, err = s.ServiceAccount(Namespace, "fairlead-manager"); err != nil {
+	if c.operator, err = c.ServiceAccount(Namespace, "fairlead-manager"); err != nil {
 		return err
 	}
-	return s.Reinstall(ctx)
+	return c.Reinstall(ctx)
 }
 
 // Reinstall applies the manifests once more, as after an upgrade.
-func (s *Cluster) Reinstall(ctx context.Context) error {
-	if s.overlay != "" {
-		return s.InstallOverlay(ctx, s.overlay)
+func (c *Cluster) Reinstall(ctx context.Context) error {
+	if c.overlay != "" {
+		return c.InstallOverlay(ctx, c.overlay)
 	}
-	return Install(ctx, s.KubectlIO, s.root, s.balancer.Port())
+	return Install(ctx, c.KubectlIO, c.root, c.balancer.Port())
 }
 
 // InstallOverlay applies what a kustomization renders, as Options.Overlay says.
-func (s *Cluster) InstallOverlay(ctx context.Context, folder string) error {
-	return install(ctx, s.KubectlIO, folder, s.balancer.Port())
+func (c *Cluster) InstallOverlay(ctx context.Context, folder string) error {
+	return install(ctx, c.KubectlIO, folder, c.balancer.Port())
 }
 
 // Kubectl runs kubectl with its three streams.

@@ -42,8 +42,8 @@ type Gateway struct {
 type Match func(*http.Request) bool
 
 // NewGateway starts one, with its kubeconfig in a folder. The caller closes it.
-func (s *Cluster) NewGateway(folder string) (*Gateway, error) {
-	proxy, err := NewProxy(s.Operator())
+func (c *Cluster) NewGateway(folder string) (*Gateway, error) {
+	proxy, err := NewProxy(c.Operator())
 	if err != nil {
 		return nil, err
 	}

@@ -66,10 +66,10 @@ func ReadSamples(page string) Samples {
 }
 
 // Rows are a family's samples that have all of the labels.
-func (m Samples) Rows(family string, labels ...string) []string {
+func (s Samples) Rows(family string, labels ...string) []string {
 	var rows []string
 next:
-	for name := range m {
+	for name := range s {
 		if name != family && !strings.HasPrefix(name, family+"{") {
 			continue
 		}
@@ -84,10 +84,10 @@ next:
 }
 
 // Sum adds up a family's samples that have all of the labels.
-func (m Samples) Sum(family string, labels ...string) float64 {
+func (s Samples) Sum(family string, labels ...string) float64 {
 	var total float64
-	for _, name := range m.Rows(family, labels...) {
-		total += m[name]
+	for _, name := range s.Rows(family, labels...) {
+		total += s[name]
 	}
 	return total
 }

@@ -17,10 +17,10 @@ import (
 )
 
 // NextReplica is the identity that the next replica will have.
-func (s *Cluster) NextReplica() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return "replica-" + strconv.Itoa(s.started+1)
+func (c *Cluster) NextReplica() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return "replica-" + strconv.Itoa(c.started+1)
 }
 
 // NodeOf is the Node of a replica's Pod.

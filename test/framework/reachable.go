@@ -32,13 +32,13 @@ spec: {template: {spec: {containers: [{name: pause, image: pause}]}}}
 // Reachable waits until the API server reaches every webhook: some replica is ready, and the API
 // server has taken note of the authority that the replica published. It reads its webhook
 // configurations a moment late, and until then verifies with what stood there before.
-func (s *Cluster) Reachable(ctx context.Context) error {
+func (c *Cluster) Reachable(ctx context.Context) error {
 	return Eventually(ctx, startTimeout, func(ctx context.Context) error {
-		if len(s.balancer.Ready()) == 0 {
+		if len(c.balancer.Ready()) == 0 {
 			return fmt.Errorf("no replica is ready")
 		}
 		var problems bytes.Buffer
-		if err := s.KubectlIO(ctx, strings.NewReader(oldObjects), io.Discard, &problems, "create", "--dry-run=server", "-f", "-"); err != nil {
+		if err := c.KubectlIO(ctx, strings.NewReader(oldObjects), io.Discard, &problems, "create", "--dry-run=server", "-f", "-"); err != nil {
 			return fmt.Errorf("%w: %s", err, problems.String())
 		}
 		return nil

@@ -27,42 +27,42 @@ type Replica struct {
 
 // StartReplica runs one more replica of the operator behind the webhook Service and returns once
 // its webhooks answer. Further arguments override the usual ones. Several may be started at once.
-func (s *Cluster) StartReplica(ctx context.Context, args ...string) (*Replica, error) {
-	r, err := s.launch(ctx, true, args)
+func (c *Cluster) StartReplica(ctx context.Context, args ...string) (*Replica, error) {
+	r, err := c.launch(ctx, true, args)
 	if err == nil {
-		s.Serve(r)
+		c.Serve(r)
 	}
 	return r, err
 }
 
 // Serve puts a replica behind the Service, which sends requests to those that are ready.
-func (s *Cluster) Serve(r *Replica) {
-	s.mu.Lock()
-	s.replicas = append(s.replicas, r)
-	s.mu.Unlock()
-	s.balance()
+func (c *Cluster) Serve(r *Replica) {
+	c.mu.Lock()
+	c.replicas = append(c.replicas, r)
+	c.mu.Unlock()
+	c.balance()
 }
 
 // Launch runs one more replica, waits for nothing, and leaves it out of the Service: for one that
 // is meant to fail, or to hang.
-func (s *Cluster) Launch(ctx context.Context, args ...string) (*Replica, error) {
-	return s.launch(ctx, false, args)
+func (c *Cluster) Launch(ctx context.Context, args ...string) (*Replica, error) {
+	return c.launch(ctx, false, args)
 }
 
-func (s *Cluster) launch(ctx context.Context, wait bool, args []string) (*Replica, error) {
-	s.mu.Lock()
-	s.started++
-	name := strconv.Itoa(s.started)
-	s.mu.Unlock()
+func (c *Cluster) launch(ctx context.Context, wait bool, args []string) (*Replica, error) {
+	c.mu.Lock()
+	c.started++
+	name := strconv.Itoa(c.started)
+	c.mu.Unlock()
 	r := &Replica{ID: "replica-" + name}
 	spec := cluster.Spec{
 		Name: "fairlead-" + name,
-		Path: s.binary,
-		Env:  append([]string{"POD_NAMESPACE=" + Namespace, "POD_NAME=" + r.ID}, s.env...),
+		Path: c.binary,
+		Env:  append([]string{"POD_NAMESPACE=" + Namespace, "POD_NAME=" + r.ID}, c.env...),
 		Args: func() ([]string, error) {
-			usual, err := r.Arguments(s.operator.Kubeconfig)
-			if s.Servers != nil {
-				usual = append(usual, "--dns-nameservers="+s.Servers.DNS.Addr().String())
+			usual, err := r.Arguments(c.operator.Kubeconfig)
+			if c.Servers != nil {
+				usual = append(usual, "--dns-nameservers="+c.Servers.DNS.Addr().String())
 			}
 			return append(usual, args...), err
 		},
@@ -73,35 +73,35 @@ func (s *Cluster) launch(ctx context.Context, wait bool, args []string) (*Replic
 		spec.Ready = r.Ready
 	}
 	var err error
-	if r.Component, err = s.Run(ctx, spec); err != nil {
+	if r.Component, err = c.Run(ctx, spec); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.all = append(s.all, r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, r)
 	return r, nil
 }
 
 // Operator is the shipped ServiceAccount, under whose roles the replicas run.
-func (s *Cluster) Operator() cluster.User { return s.operator }
+func (c *Cluster) Operator() cluster.User { return c.operator }
 
 // Retire stops a replica the way a rollout would, and takes it from behind the Service.
-func (s *Cluster) Retire(r *Replica) {
+func (c *Cluster) Retire(r *Replica) {
 	r.Stop()
-	s.mu.Lock()
-	s.replicas = slices.DeleteFunc(s.replicas, func(other *Replica) bool { return other == r })
-	s.mu.Unlock()
-	s.balance()
+	c.mu.Lock()
+	c.replicas = slices.DeleteFunc(c.replicas, func(other *Replica) bool { return other == r })
+	c.mu.Unlock()
+	c.balance()
 }
 
-func (s *Cluster) balance() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	backends := make([]loopback.Backend, 0, len(s.replicas))
-	for _, r := range s.replicas {
+func (c *Cluster) balance() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	backends := make([]loopback.Backend, 0, len(c.replicas))
+	for _, r := range c.replicas {
 		backends = append(backends, loopback.Backend{Address: r.Webhook, Readyz: r.Probes + "/readyz"})
 	}
-	s.balancer.SetBackends(backends...)
+	c.balancer.SetBackends(backends...)
 }
 
 // Arguments are those of a replica on this host, on free ports, which they also set on it.

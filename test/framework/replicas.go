@@ -27,37 +27,37 @@ func Patient(args ...string) []string {
 }
 
 // Fill starts replicas, as Tests.OpenReplicas does, until there are two, and waits until the webhooks are reached.
-func (s *Cluster) Fill(ctx context.Context) error {
-	for len(s.Running()) < 2 {
-		if _, err := s.StartReplica(ctx, s.args...); err != nil {
+func (c *Cluster) Fill(ctx context.Context) error {
+	for len(c.Running()) < 2 {
+		if _, err := c.StartReplica(ctx, c.args...); err != nil {
 			return err
 		}
 	}
-	return s.Reachable(ctx)
+	return c.Reachable(ctx)
 }
 
 // Running are the replicas behind the Service.
-func (s *Cluster) Running() []*Replica {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.replicas)
+func (c *Cluster) Running() []*Replica {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.replicas)
 }
 
 // MayBeRefusedIn says that the operator is rightly refused in a namespace, and may say so.
-func (s *Cluster) MayBeRefusedIn(namespace string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.refusable = append(s.refusable, namespace)
+func (c *Cluster) MayBeRefusedIn(namespace string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refusable = append(c.refusable, namespace)
 }
 
 // shownLines bounds what a failed test shows of each log.
 const shownLines = 100
 
 // showLogs shows the end of the log of each replica that ever ran.
-func (s *Cluster) showLogs(t *testing.T) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, replica := range s.all {
+func (c *Cluster) showLogs(t *testing.T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, replica := range c.all {
 		logs, err := replica.Logs()
 		if err != nil {
 			t.Error(err)
@@ -68,22 +68,22 @@ func (s *Cluster) showLogs(t *testing.T) {
 }
 
 // Complaints are those of all replicas that ever ran, without those about namespaces in which the operator may be refused.
-func (s *Cluster) Complaints() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.DeleteFunc(Complaints(s.all...), func(line string) bool {
-		return slices.ContainsFunc(s.refusable, func(namespace string) bool { return strings.Contains(line, namespace) })
+func (c *Cluster) Complaints() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.DeleteFunc(Complaints(c.all...), func(line string) bool {
+		return slices.ContainsFunc(c.refusable, func(namespace string) bool { return strings.Contains(line, namespace) })
 	})
 }
 
 // leading returns the replica behind the Service that leads and is through its whole start.
-func (s *Cluster) leading(ctx context.Context) (*Replica, error) {
-	lease, err := s.lease(ctx)
+func (c *Cluster) leading(ctx context.Context) (*Replica, error) {
+	lease, err := c.lease(ctx)
 	if err != nil {
 		return nil, err
 	}
 	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
-	for _, replica := range s.Running() {
+	for _, replica := range c.Running() {
 		if replica.ID == holder {
 			return replica, replica.Started(ctx)
 		}
@@ -91,17 +91,17 @@ func (s *Cluster) leading(ctx context.Context) (*Replica, error) {
 	return nil, fmt.Errorf("the Lease is held by %q, who is none of the replicas", holder)
 }
 
-func (s *Cluster) lease(ctx context.Context) (*coordinationv1.Lease, error) {
+func (c *Cluster) lease(ctx context.Context) (*coordinationv1.Lease, error) {
 	var lease coordinationv1.Lease
-	err := s.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: leaseName}, &lease)
+	err := c.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: leaseName}, &lease)
 	return &lease, err
 }
 
 // FreeLease has the Lease of a leader that was killed held by no one, as one that stops leaves it: candidates acquire it at
 // once. They wait for one that was deleted as for one that is held.
-func (s *Cluster) FreeLease(ctx context.Context) error {
+func (c *Cluster) FreeLease(ctx context.Context) error {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaseName}}
-	return s.Client.Patch(ctx, lease, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"holderIdentity":""}}`)))
+	return c.Client.Patch(ctx, lease, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"holderIdentity":""}}`)))
 }
 
 // Leader waits for a replica behind the Service that leads and is through its whole start.

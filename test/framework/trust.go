@@ -35,9 +35,9 @@ var Definitions = []string{"externalservices.networking.fairlead.dev", "rebootpo
 type Trust struct{ stores []cache.Store }
 
 // FollowTrust returns once all bundles are read, and follows them until ctx ends.
-func (s *Cluster) FollowTrust(ctx context.Context) (*Trust, error) {
+func (c *Cluster) FollowTrust(ctx context.Context) (*Trust, error) {
 	t := &Trust{}
-	factory := dynamicinformer.NewDynamicSharedInformerFactory(s.Dynamic, 0)
+	factory := dynamicinformer.NewDynamicSharedInformerFactory(c.Dynamic, 0)
 	for _, resource := range []schema.GroupVersionResource{CRDs, MutatingWebhooks, ValidatingWebhooks} {
 		informer := factory.ForResource(resource).Informer()
 		if err := informer.SetTransform(onlyBundles); err != nil {

@@ -40,11 +40,11 @@ type load struct {
 }
 
 // loads makes the objects, and has users write them until ends is called.
-func (w *upgradeSuite) loads() *load {
-	w.Helper()
-	ctx, stop := context.WithCancel(w.Context())
-	l := &load{upgradeSuite: w, stop: stop, acked: map[string]int{}, errors: map[string]int{}}
-	w.Cleanup(func() { stop(); l.users.Wait() })
+func (s *upgradeSuite) loads() *load {
+	s.Helper()
+	ctx, stop := context.WithCancel(s.Context())
+	l := &load{upgradeSuite: s, stop: stop, acked: map[string]int{}, errors: map[string]int{}}
+	s.Cleanup(func() { stop(); l.users.Wait() })
 	for _, k := range kinds {
 		l.users.Go(func() { l.user(ctx, k) })
 	}
@@ -52,15 +52,15 @@ func (w *upgradeSuite) loads() *load {
 }
 
 // makesBusy makes the objects that are written meanwhile.
-func (w *upgradeSuite) makesBusy() {
-	w.Helper()
+func (s *upgradeSuite) makesBusy() {
+	s.Helper()
 	for _, k := range kinds {
 		for i := range busyEach {
 			version, spec := k.busySpec(i)
 			object, err := k.object(version, busyName(i), fmt.Sprintf(spec, 1))
-			w.Must(err)
-			_, err = w.of(k, version).Create(w.Context(), object, metav1.CreateOptions{})
-			w.Must(err)
+			s.Must(err)
+			_, err = s.of(k, version).Create(s.Context(), object, metav1.CreateOptions{})
+			s.Must(err)
 		}
 	}
 }

@@ -76,17 +76,17 @@ func TestAnUpgradeChangesTheStoredVersionAndNothingElse(t *testing.T) {
 }
 
 // floor applies the policies that hold while no webhook answers.
-func (w *upgradeSuite) floor() {
-	w.Helper()
-	w.Apply(w.Kubectl("kustomize", w.Kustomization("components: [CONFIG/admission-policy]\n")), "--server-side")
+func (s *upgradeSuite) floor() {
+	s.Helper()
+	s.Apply(s.Kubectl("kustomize", s.Kustomization("components: [CONFIG/admission-policy]\n")), "--server-side")
 }
 
 // midway waits until the leader came past the first page of a kind.
-func (w *upgradeSuite) midway() {
-	w.Helper()
+func (s *upgradeSuite) midway() {
+	s.Helper()
 	k := kinds[0]
-	w.Eventually(func() error {
-		if at := w.stored(k, nameOf(k.count-10)).GetAPIVersion(); at != k.group+"/v1" {
+	s.Eventually(func() error {
+		if at := s.stored(k, nameOf(k.count-10)).GetAPIVersion(); at != k.group+"/v1" {
 			return fmt.Errorf("%s %s is stored at %s", k.name, nameOf(k.count-10), at)
 		}
 		return nil
@@ -95,31 +95,31 @@ func (w *upgradeSuite) midway() {
 
 // migrated waits until every CRD names one stored version, while something happens, and tells
 // what it took.
-func (w *upgradeSuite) migrated(what, version string, meanwhile func()) {
-	w.Helper()
+func (s *upgradeSuite) migrated(what, version string, meanwhile func()) {
+	s.Helper()
 	type cost struct{ patches, conversions int }
 	before := map[string]cost{}
 	for _, k := range kinds {
-		patches, conversions := w.calls(k)
+		patches, conversions := s.calls(k)
 		before[k.name] = cost{patches, conversions}
 	}
 	began := time.Now()
 	if meanwhile != nil {
 		meanwhile()
 	}
-	w.only(version)
-	w.Logf("%s: %s until all is stored at %s, with a second of settling for each leader", what, time.Since(began).Round(100*time.Millisecond), version)
+	s.only(version)
+	s.Logf("%s: %s until all is stored at %s, with a second of settling for each leader", what, time.Since(began).Round(100*time.Millisecond), version)
 	for _, k := range kinds {
-		list, err := w.of(k, "v1").List(w.Context(), metav1.ListOptions{})
-		w.Must(err)
-		patches, conversions := w.calls(k)
-		w.Logf("%s: %d objects of kind %s; the API server took %d patches and %d conversions, those of users included",
+		list, err := s.of(k, "v1").List(s.Context(), metav1.ListOptions{})
+		s.Must(err)
+		patches, conversions := s.calls(k)
+		s.Logf("%s: %d objects of kind %s; the API server took %d patches and %d conversions, those of users included",
 			what, len(list.Items), k.name, patches-before[k.name].patches, conversions-before[k.name].conversions)
 	}
-	for _, note := range w.told("StorageMigrated") {
-		w.Logf("%s: event: %s", what, note)
+	for _, note := range s.told("StorageMigrated") {
+		s.Logf("%s: event: %s", what, note)
 	}
-	w.allStoredAt(version, none)
+	s.allStoredAt(version, none)
 }
 
 func none(kind) []string { return nil }
@@ -128,10 +128,10 @@ func stuck(k kind) []string { return k.stuck }
 
 // namesStuck waits until the leader names what of each kind cannot be rewritten. It does so after a
 // whole pass: the rest is done.
-func (w *upgradeSuite) namesStuck() {
-	w.Helper()
-	w.Eventually(func() error {
-		notes := w.told("StorageMigrationFailed")
+func (s *upgradeSuite) namesStuck() {
+	s.Helper()
+	s.Eventually(func() error {
+		notes := s.told("StorageMigrationFailed")
 		for _, k := range kinds {
 			if !slices.ContainsFunc(notes, k.namesStuck) {
 				return fmt.Errorf("no event names %v of kind %s: %q", k.stuck, k.name, notes)
@@ -152,11 +152,11 @@ func (k kind) namesStuck(note string) bool {
 }
 
 // deletesStuck does what the guide says.
-func (w *upgradeSuite) deletesStuck() {
-	w.Helper()
+func (s *upgradeSuite) deletesStuck() {
+	s.Helper()
 	for _, k := range kinds {
 		for _, name := range k.stuck {
-			w.Must(w.of(k, "v1").Delete(w.Context(), name, metav1.DeleteOptions{}))
+			s.Must(s.of(k, "v1").Delete(s.Context(), name, metav1.DeleteOptions{}))
 		}
 	}
 }

@@ -35,24 +35,24 @@ func newUpgradeSuite(t *testing.T) *upgradeSuite {
 }
 
 // of reaches the objects of a kind at a version.
-func (w *upgradeSuite) of(k kind, version string) dynamic.ResourceInterface {
-	return w.Dynamic.Resource(k.at(version)).Namespace(namespace)
+func (s *upgradeSuite) of(k kind, version string) dynamic.ResourceInterface {
+	return s.Dynamic.Resource(k.at(version)).Namespace(namespace)
 }
 
 // starts runs one more replica, until the test ends.
-func (w *upgradeSuite) starts(args ...string) *framework.Replica {
-	w.Helper()
-	r, err := w.StartReplica(w.Context(), framework.Patient(args...)...)
-	w.Must(err)
+func (s *upgradeSuite) starts(args ...string) *framework.Replica {
+	s.Helper()
+	r, err := s.StartReplica(s.Context(), framework.Patient(args...)...)
+	s.Must(err)
 	return r
 }
 
 // stores has the API server store all kinds at a version, in CRDs that were applied.
-func (w *upgradeSuite) stores(version string) {
-	w.Helper()
+func (s *upgradeSuite) stores(version string) {
+	s.Helper()
 	for _, k := range kinds {
-		crd, err := w.crds.Get(w.Context(), k.definition(), metav1.GetOptions{})
-		w.Must(err)
+		crd, err := s.crds.Get(s.Context(), k.definition(), metav1.GetOptions{})
+		s.Must(err)
 		var patch []any
 		for i := range crd.Spec.Versions {
 			patch = append(patch, map[string]any{
@@ -60,28 +60,28 @@ func (w *upgradeSuite) stores(version string) {
 			})
 		}
 		raw, err := json.Marshal(patch)
-		w.Must(err)
-		_, err = w.crds.Patch(w.Context(), k.definition(), types.JSONPatchType, raw, metav1.PatchOptions{})
-		w.Must(err)
+		s.Must(err)
+		_, err = s.crds.Patch(s.Context(), k.definition(), types.JSONPatchType, raw, metav1.PatchOptions{})
+		s.Must(err)
 	}
 }
 
 // settled waits until what is written is stored at a version: a handler learns of a CRD late.
-func (w *upgradeSuite) settled(version string) {
-	w.Helper()
+func (s *upgradeSuite) settled(version string) {
+	s.Helper()
 	for _, k := range kinds {
 		n := 0
-		w.Eventually(func() error {
+		s.Eventually(func() error {
 			n++
 			object, err := k.object("v1alpha1", fmt.Sprintf("settled-%s-%d", version, n), fmt.Sprintf(k.old, 1))
 			if err != nil {
 				return err
 			}
-			if _, err := w.of(k, "v1alpha1").Create(w.Context(), object, metav1.CreateOptions{}); err != nil {
+			if _, err := s.of(k, "v1alpha1").Create(s.Context(), object, metav1.CreateOptions{}); err != nil {
 				return err
 			}
-			stored := w.stored(k, object.GetName()).GetAPIVersion()
-			if err := w.of(k, "v1alpha1").Delete(w.Context(), object.GetName(), metav1.DeleteOptions{}); err != nil {
+			stored := s.stored(k, object.GetName()).GetAPIVersion()
+			if err := s.of(k, "v1alpha1").Delete(s.Context(), object.GetName(), metav1.DeleteOptions{}); err != nil {
 				return err
 			}
 			if want := k.group + "/" + version; stored != want {
@@ -98,21 +98,21 @@ func key(k kind, name string) string {
 }
 
 // stored is an object as etcd holds it.
-func (w *upgradeSuite) stored(k kind, name string) *unstructured.Unstructured {
-	w.Helper()
-	raw, err := w.Stored(w.Context(), key(k, name))
-	w.Must(err)
+func (s *upgradeSuite) stored(k kind, name string) *unstructured.Unstructured {
+	s.Helper()
+	raw, err := s.Stored(s.Context(), key(k, name))
+	s.Must(err)
 	object := &unstructured.Unstructured{}
-	w.Must(json.Unmarshal(raw, &object.Object))
+	s.Must(json.Unmarshal(raw, &object.Object))
 	return object
 }
 
 // only waits until every CRD names exactly one stored version.
-func (w *upgradeSuite) only(version string) {
-	w.Helper()
+func (s *upgradeSuite) only(version string) {
+	s.Helper()
 	for _, k := range kinds {
-		w.Eventually(func() error {
-			crd, err := w.crds.Get(w.Context(), k.definition(), metav1.GetOptions{})
+		s.Eventually(func() error {
+			crd, err := s.crds.Get(s.Context(), k.definition(), metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
@@ -125,10 +125,10 @@ func (w *upgradeSuite) only(version string) {
 }
 
 // told are the notes of the events that the migration made.
-func (w *upgradeSuite) told(reason string) []string {
-	w.Helper()
-	events, err := w.Kube.EventsV1().Events("").List(w.Context(), metav1.ListOptions{FieldSelector: "reason=" + reason})
-	w.Must(err)
+func (s *upgradeSuite) told(reason string) []string {
+	s.Helper()
+	events, err := s.Kube.EventsV1().Events("").List(s.Context(), metav1.ListOptions{FieldSelector: "reason=" + reason})
+	s.Must(err)
 	var notes []string
 	for _, event := range events.Items {
 		notes = append(notes, event.Note)
@@ -137,30 +137,30 @@ func (w *upgradeSuite) told(reason string) []string {
 }
 
 // calls are how many patches of objects a kind took, and how many conversions.
-func (w *upgradeSuite) calls(k kind) (patches, conversions int) {
-	w.Helper()
-	page := w.APIServer()
+func (s *upgradeSuite) calls(k kind) (patches, conversions int) {
+	s.Helper()
+	page := s.APIServer()
 	patches = int(page.Sum("apiserver_request_total", `resource="`+k.resource+`"`, `verb="PATCH"`, `subresource=""`))
 	conversions = int(page.Sum("apiserver_crd_conversion_webhook_duration_seconds_count", `crd_name="`+k.definition()+`"`))
 	return patches, conversions
 }
 
 // retires stops all replicas that run.
-func (w *upgradeSuite) retires() {
-	for _, r := range w.Running() {
-		w.Retire(r)
+func (s *upgradeSuite) retires() {
+	for _, r := range s.Running() {
+		s.Retire(r)
 	}
 }
 
 // kills ends a leader by SIGKILL, frees its lease, and waits for the next.
-func (w *upgradeSuite) kills(leader *framework.Replica) *framework.Replica {
-	w.Helper()
+func (s *upgradeSuite) kills(leader *framework.Replica) *framework.Replica {
+	s.Helper()
 	leader.Kill()
-	w.Must(w.FreeLease(w.Context()))
-	w.Retire(leader)
-	next := w.Leader()
+	s.Must(s.FreeLease(s.Context()))
+	s.Retire(leader)
+	next := s.Leader()
 	if next == leader {
-		w.Fatalf("%s leads and was killed", leader.ID)
+		s.Fatalf("%s leads and was killed", leader.ID)
 	}
 	return next
 }

@@ -21,12 +21,12 @@ import (
 type views map[string]map[string]any
 
 // views reads everything from etcd, and leaves out what every write changes, and what the load writes.
-func (w *upgradeSuite) views() (views, error) {
+func (s *upgradeSuite) views() (views, error) {
 	all := views{}
 	for _, version := range []string{"v1alpha1", "v1"} {
 		all[version] = map[string]any{}
 		for _, k := range kinds {
-			list, err := w.of(k, version).List(w.Context(), metav1.ListOptions{})
+			list, err := s.of(k, version).List(s.Context(), metav1.ListOptions{})
 			if err != nil {
 				return nil, err
 			}
@@ -43,11 +43,11 @@ func (w *upgradeSuite) views() (views, error) {
 }
 
 // atRest returns the views once they stay: the reconcilers have said what they have to say.
-func (w *upgradeSuite) atRest() views {
-	w.Helper()
+func (s *upgradeSuite) atRest() views {
+	s.Helper()
 	last, since := views{}, time.Now()
-	w.Eventually(func() error {
-		now, err := w.views()
+	s.Eventually(func() error {
+		now, err := s.views()
 		if err != nil {
 			return err
 		}
@@ -64,12 +64,12 @@ func (w *upgradeSuite) atRest() views {
 }
 
 // same wants readers to see what they saw, to the last timestamp.
-func (w *upgradeSuite) same(what string, before, after views) {
-	w.Helper()
+func (s *upgradeSuite) same(what string, before, after views) {
+	s.Helper()
 	const most = 5
 	for _, version := range slices.Sorted(maps.Keys(before)) {
 		if was, is := len(before[version]), len(after[version]); was != is {
-			w.Errorf("%s: %d objects at %s, there were %d", what, is, version, was)
+			s.Errorf("%s: %d objects at %s, there were %d", what, is, version, was)
 		}
 		different := 0
 		for _, name := range slices.Sorted(maps.Keys(before[version])) {
@@ -78,11 +78,11 @@ func (w *upgradeSuite) same(what string, before, after views) {
 				continue
 			}
 			if different++; different <= most {
-				w.Errorf("%s: %s reads differently at %s (-before +after):\n%.3000s", what, name, version, diff)
+				s.Errorf("%s: %s reads differently at %s (-before +after):\n%.3000s", what, name, version, diff)
 			}
 		}
 		if different > most {
-			w.Errorf("%s: %d objects read differently at %s", what, different, version)
+			s.Errorf("%s: %d objects read differently at %s", what, different, version)
 		}
 	}
 }
@@ -102,30 +102,30 @@ func (v views) without(stuck func(k kind) []string) views {
 }
 
 // allStoredAt wants every object in etcd at a version, but for some.
-func (w *upgradeSuite) allStoredAt(version string, but func(k kind) []string) {
-	w.Helper()
+func (s *upgradeSuite) allStoredAt(version string, but func(k kind) []string) {
+	s.Helper()
 	for _, k := range kinds {
-		list, err := w.of(k, "v1").List(w.Context(), metav1.ListOptions{})
-		w.Must(err)
+		list, err := s.of(k, "v1").List(s.Context(), metav1.ListOptions{})
+		s.Must(err)
 		counts, wanted := map[string]int{}, 0
 		for _, object := range list.Items {
 			if slices.Contains(but(k), object.GetName()) {
 				continue
 			}
-			counts[w.stored(k, object.GetName()).GetAPIVersion()]++
+			counts[s.stored(k, object.GetName()).GetAPIVersion()]++
 			wanted++
 		}
 		if want := map[string]int{k.group + "/" + version: wanted}; !maps.Equal(counts, want) {
-			w.Errorf("%s: etcd holds %v, want %v", k.name, counts, want)
+			s.Errorf("%s: etcd holds %v, want %v", k.name, counts, want)
 		}
 	}
 }
 
 // generations are those of Deployments, which no migration may restart.
-func (w *upgradeSuite) generations() map[string]int64 {
-	w.Helper()
+func (s *upgradeSuite) generations() map[string]int64 {
+	s.Helper()
 	var list unstructured.UnstructuredList
-	w.Must(json.Unmarshal([]byte(w.Kubectl("get", "deployments", "-n", namespace, "-o", "json")), &list))
+	s.Must(json.Unmarshal([]byte(s.Kubectl("get", "deployments", "-n", namespace, "-o", "json")), &list))
 	all := map[string]int64{}
 	for _, item := range list.Items {
 		all[item.GetName()] = item.GetGeneration()

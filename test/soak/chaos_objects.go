@@ -13,39 +13,39 @@ import (
 // disruptableAt is one of the workloads.
 type disruptableAt int
 
-func (i disruptableAt) name() string { return fmt.Sprintf("w-%d", i) }
+func (d disruptableAt) name() string { return fmt.Sprintf("w-%d", d) }
 
-func (i disruptableAt) pods() int { return 2 + int(i)%sizes }
+func (d disruptableAt) pods() int { return 2 + int(d)%sizes }
 
-func (i disruptableAt) spared() bool { return i%everyTenth == everyTenth-1 }
+func (d disruptableAt) spared() bool { return d%everyTenth == everyTenth-1 }
 
 // floor is how many pods must be ready at any time, whatever disrupts the workload. Its rollouts keep as
 // many, so that no instant is excused: one pod may be missing, and never two.
-func (i disruptableAt) floor() int {
-	if i.spared() {
-		return i.pods()
+func (d disruptableAt) floor() int {
+	if d.spared() {
+		return d.pods()
 	}
-	return i.pods() - 1
+	return d.pods() - 1
 }
 
-func (i disruptableAt) crowd() string {
-	if i.spared() {
+func (d disruptableAt) crowd() string {
+	if d.spared() {
 		return "spared"
 	}
-	return fmt.Sprint(int(i) % crowds)
+	return fmt.Sprint(int(d) % crowds)
 }
 
-func (i disruptableAt) maxPerDay() int {
-	if i%4 == 0 {
+func (d disruptableAt) maxPerDay() int {
+	if d%4 == 0 {
 		return fewPerDay
 	}
 	return manyPerDay
 }
 
 // manifests are a ConfigMap and a Deployment that takes it. Every second one may miss a pod in rollouts.
-func (i disruptableAt) manifests() string {
-	unavailable := int(i) / sizes % 2
-	if i.spared() {
+func (d disruptableAt) manifests() string {
+	unavailable := int(d) / sizes % 2
+	if d.spared() {
 		unavailable = 0
 	}
 	return fmt.Sprintf(`
@@ -55,17 +55,17 @@ func (i disruptableAt) manifests() string {
   strategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: %[4]d}}, selector: {matchLabels: {app: %[1]s}},
   template: {metadata: {labels: {app: %[1]s, crowd: "%[5]s"}, annotations: {kwok.fairlead.dev/ready-after: %[6]ds}},
     spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: none, envFrom: [{configMapRef: {name: %[1]s}}]}]}}}}`,
-		i.name(), int(i)%policies, i.pods(), unavailable, i.crowd(), 1+int(i)%2)
+		d.name(), int(d)%policies, d.pods(), unavailable, d.crowd(), 1+int(d)%2)
 }
 
 // chaos is the workload's own ChaosPod.
-func (i disruptableAt) chaos() string {
+func (d disruptableAt) chaos() string {
 	action := "Evict"
-	if i%3 == 0 {
+	if d%3 == 0 {
 		action = "Delete"
 	}
-	return chaosOf(i.name(), fmt.Sprintf("{workload: {kind: Deployment, name: %s}}", i.name()), fmt.Sprint(i.floor()), i.maxPerDay(),
-		fmt.Sprintf("count: 1, action: {type: %s}, schedule: {interval: %ds, jitterPercent: 50}", action, 30+i%30))
+	return chaosOf(d.name(), fmt.Sprintf("{workload: {kind: Deployment, name: %s}}", d.name()), fmt.Sprint(d.floor()), d.maxPerDay(),
+		fmt.Sprintf("count: 1, action: {type: %s}, schedule: {interval: %ds, jitterPercent: 50}", action, 30+d%30))
 }
 
 // crowdsChaos are the ChaosPods that select. They do not wait for rollouts by themselves.

@@ -78,17 +78,17 @@ func (s *site) watch(ctx context.Context) (*handshaker, error) {
 }
 
 // shows waits until every replica has shown so many certificates.
-func (w *handshaker) shows(ctx context.Context, want int) error {
+func (h *handshaker) shows(ctx context.Context, want int) error {
 	return framework.Eventually(ctx, renewedWithin, func(context.Context) error {
-		if n := w.leaves(); n < want {
+		if n := h.leaves(); n < want {
 			return fmt.Errorf("a replica has shown %d certificates, not %d", n, want)
 		}
 		return nil
 	})
 }
 
-func (w *handshaker) run(ctx context.Context) {
-	defer close(w.done)
+func (h *handshaker) run(ctx context.Context) {
+	defer close(h.done)
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for {
@@ -97,40 +97,40 @@ func (w *handshaker) run(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if now, err := w.site.published(ctx); err == nil {
-			w.follow(now)
+		if now, err := h.site.published(ctx); err == nil {
+			h.follow(now)
 		}
-		for _, r := range w.site.running() {
-			w.look(ctx, r)
+		for _, r := range h.site.running() {
+			h.look(ctx, r)
 		}
 	}
 }
 
 // close ends the handshaker and says what it saw.
-func (w *handshaker) close(a *attempt) {
-	w.cancel()
-	<-w.done
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for reason, n := range w.refusals {
+func (h *handshaker) close(a *attempt) {
+	h.cancel()
+	<-h.done
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for reason, n := range h.refusals {
 		a.wrong("%d new connections were refused: %s", n, reason)
 	}
 	a.note("%d new connections verified by every published bundle, those of a moment ago too; CRDs written %d times",
-		w.handshakes, w.now.written-w.first.written)
+		h.handshakes, h.now.written-h.first.written)
 }
 
-func (w *handshaker) follow(now published) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.past = append(w.past, w.now)
-	for len(w.past) > 1 && now.at.Sub(w.past[1].at) > memory {
-		w.past = w.past[1:]
+func (h *handshaker) follow(now published) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.past = append(h.past, h.now)
+	for len(h.past) > 1 && now.at.Sub(h.past[1].at) > memory {
+		h.past = h.past[1:]
 	}
-	w.now = now
+	h.now = now
 }
 
 // look opens a connection and verifies it.
-func (w *handshaker) look(ctx context.Context, r *replica) {
+func (h *handshaker) look(ctx context.Context, r *replica) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	dialer := tls.Dialer{Config: &tls.Config{
@@ -145,19 +145,19 @@ func (w *handshaker) look(ctx context.Context, r *replica) {
 	state := conn.(*tls.Conn).ConnectionState() //nolint:errcheck,forcetypeassert // tls.Dialer makes no other
 	_ = conn.Close()
 
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.handshakes++
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.handshakes++
 	leaf := state.PeerCertificates[0]
-	if w.serials[r.ID] == nil {
-		w.serials[r.ID] = map[string]bool{}
+	if h.serials[r.ID] == nil {
+		h.serials[r.ID] = map[string]bool{}
 	}
-	w.serials[r.ID][leaf.SerialNumber.Text(16)] = true
-	w.signer[r.ID] = fmt.Sprintf("%x", leaf.AuthorityKeyId)
-	for _, p := range append(w.past, w.now) {
+	h.serials[r.ID][leaf.SerialNumber.Text(16)] = true
+	h.signer[r.ID] = fmt.Sprintf("%x", leaf.AuthorityKeyId)
+	for _, p := range append(h.past, h.now) {
 		for where, bundle := range p.bundles {
 			if err := verify(state, bundle, dialer.Config.ServerName); err != nil {
-				w.refusals[fmt.Sprintf("%s, by the bundle of %s: %v", r.ID, where, err)]++
+				h.refusals[fmt.Sprintf("%s, by the bundle of %s: %v", r.ID, where, err)]++
 			}
 		}
 	}
@@ -177,12 +177,12 @@ func verify(state tls.ConnectionState, bundle, name string) error {
 }
 
 // leaves is the least number of different certificates that a replica has shown.
-func (w *handshaker) leaves() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (h *handshaker) leaves() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	least := -1
-	for _, r := range w.site.running() {
-		if n := len(w.serials[r.ID]); least < 0 || n < least {
+	for _, r := range h.site.running() {
+		if n := len(h.serials[r.ID]); least < 0 || n < least {
 			least = n
 		}
 	}
@@ -190,23 +190,23 @@ func (w *handshaker) leaves() int {
 }
 
 // signers are the roots that signed what the replicas show now, and how often each.
-func (w *handshaker) signers() map[string]int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (h *handshaker) signers() map[string]int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	n := map[string]int{}
-	for _, r := range w.site.running() {
-		n[w.signer[r.ID]]++
+	for _, r := range h.site.running() {
+		n[h.signer[r.ID]]++
 	}
 	delete(n, "")
 	return n
 }
 
 // trusted is how many certificates each published bundle has now.
-func (w *handshaker) trusted() map[string]int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (h *handshaker) trusted() map[string]int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	n := map[string]int{}
-	for where, bundle := range w.now.bundles {
+	for where, bundle := range h.now.bundles {
 		n[where] = strings.Count(bundle, "BEGIN CERTIFICATE")
 	}
 	return n

@@ -151,8 +151,8 @@ func gameDay(ctx context.Context, s *environment) (err error) {
 }
 
 // ready fails unless the one address of the database is published as ready, or not.
-func (s *environment) ready(ctx context.Context, want string) error {
-	out, said, err := s.kubectl(ctx, "", "get", "endpointslices", "-l", "kubernetes.io/service-name=orders-db",
+func (e *environment) ready(ctx context.Context, want string) error {
+	out, said, err := e.kubectl(ctx, "", "get", "endpointslices", "-l", "kubernetes.io/service-name=orders-db",
 		"-o", `jsonpath={range .items[*].endpoints[*]}{.addresses[0]} ready: {.conditions.ready}{"\n"}{end}`)
 	if err != nil {
 		return errors.New(said)
@@ -165,8 +165,8 @@ func (s *environment) ready(ctx context.Context, want string) error {
 
 // verdict fails unless the dependants stayed ready, and the one restart that there was is that of the
 // changed configuration, after the fault.
-func (s *environment) verdict(ctx context.Context) error {
-	fault, said, err := s.kubectl(ctx, "", "get", "extsvc", "orders-db", "-o",
+func (e *environment) verdict(ctx context.Context) error {
+	fault, said, err := e.kubectl(ctx, "", "get", "extsvc", "orders-db", "-o",
 		`jsonpath={.status.fault.endTime} {.status.fault.outcome}{range .status.fault.dependants[*]}; {.kind} {.name}: {.ready}{end}{"\n"}`)
 	if err != nil {
 		return errors.New(said)
@@ -174,7 +174,7 @@ func (s *environment) verdict(ctx context.Context) error {
 	if err := expect(fault, "DeadlineReached; Deployment orders: StayedReady\n"); err != nil {
 		return err
 	}
-	restarts, said, err := s.kubectl(ctx, "", "get", "rebootpolicy", "orders", "-o",
+	restarts, said, err := e.kubectl(ctx, "", "get", "rebootpolicy", "orders", "-o",
 		`jsonpath={range .status.history[*]}{.startedTime} {.result}, triggers {.triggers}{"\n"}{end}`)
 	if err != nil {
 		return errors.New(said)

@@ -72,8 +72,8 @@ func tell(ctx context.Context, root string) (err error) {
 }
 
 // replica starts one more replica of the operator.
-func (s *environment) replica(ctx context.Context) (*framework.Replica, error) {
-	return s.StartReplica(ctx)
+func (e *environment) replica(ctx context.Context) (*framework.Replica, error) {
+	return e.StartReplica(ctx)
 }
 
 // show prints what a reader should see of a step.
@@ -85,9 +85,9 @@ func show(text string) {
 
 // kubectl runs kubectl, shows the call and what it says, and returns its output and its warnings or
 // complaint. A refusal is no error of the call.
-func (s *environment) kubectl(ctx context.Context, manifest string, args ...string) (out, said string, err error) {
+func (e *environment) kubectl(ctx context.Context, manifest string, args ...string) (out, said string, err error) {
 	var stdout, stderr strings.Builder
-	err = s.KubectlIO(ctx, strings.NewReader(manifest), &stdout, &stderr, args...)
+	err = e.KubectlIO(ctx, strings.NewReader(manifest), &stdout, &stderr, args...)
 	shown := "$ kubectl"
 	for _, arg := range args {
 		if strings.ContainsAny(arg, ` "*?{}`) {
@@ -100,9 +100,9 @@ func (s *environment) kubectl(ctx context.Context, manifest string, args ...stri
 }
 
 // calls runs kubectl for each list of arguments in turn, until one is refused.
-func (s *environment) calls(ctx context.Context, calls ...[]string) error {
+func (e *environment) calls(ctx context.Context, calls ...[]string) error {
 	for _, args := range calls {
-		if _, said, err := s.kubectl(ctx, "", args...); err != nil {
+		if _, said, err := e.kubectl(ctx, "", args...); err != nil {
 			return errors.New(said)
 		}
 	}
@@ -110,9 +110,9 @@ func (s *environment) calls(ctx context.Context, calls ...[]string) error {
 }
 
 // apply applies manifests in turn, until one is refused.
-func (s *environment) apply(ctx context.Context, manifests ...string) error {
+func (e *environment) apply(ctx context.Context, manifests ...string) error {
 	for _, manifest := range manifests {
-		if _, said, err := s.kubectl(ctx, manifest, "apply", "-f", "-"); err != nil {
+		if _, said, err := e.kubectl(ctx, manifest, "apply", "-f", "-"); err != nil {
 			return errors.New(said)
 		}
 	}
@@ -120,8 +120,8 @@ func (s *environment) apply(ctx context.Context, manifests ...string) error {
 }
 
 // events shows the events of the objects of a name, and fails unless they have the wanted reasons.
-func (s *environment) events(ctx context.Context, name string, reasons ...string) error {
-	out, err := s.Kubectl(ctx, "get", "events", "-n", "default", "--field-selector=involvedObject.name="+name,
+func (e *environment) events(ctx context.Context, name string, reasons ...string) error {
+	out, err := e.Kubectl(ctx, "get", "events", "-n", "default", "--field-selector=involvedObject.name="+name,
 		"-o", `jsonpath={range .items[*]}{.reason}: {.message}{"\n"}{end}`)
 	if err != nil {
 		return err

@@ -79,8 +79,8 @@ func Run(ctx context.Context, n *node.Node, o Options) (rows []Row, err error) {
 	return rows, errors.Join(err, table(o.Output, rows))
 }
 
-func (s *environment) runAll(ctx context.Context, o Options, only *regexp.Regexp) ([]Row, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
+func (e *environment) runAll(ctx context.Context, o Options, only *regexp.Regexp) ([]Row, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", e.Kubeconfig())
 	if err != nil {
 		return nil, err
 	}
@@ -91,20 +91,20 @@ func (s *environment) runAll(ctx context.Context, o Options, only *regexp.Regexp
 		if len(parts) == 0 {
 			continue
 		}
-		if l != s.layout {
+		if l != e.layout {
 			parts = slices.Insert(parts, 0, scenario{name: "from one layout to the other on a real node", strict: true, run: divide(o.Root), rounds: 1})
 		}
 		for _, part := range parts {
 			part.namespace = fmt.Sprintf("load-%d", len(rows)) // names of objects repeat from one load to the next
-			row, err := s.runOne(ctx, part, config, o)
+			row, err := e.runOne(ctx, part, config, o)
 			rows = append(rows, row)
-			verdicts = append(verdicts, err, s.judge(&row))
+			verdicts = append(verdicts, err, e.judge(&row))
 			if err != nil {
 				return rows, errors.Join(verdicts...) // what follows would measure the consequences
 			}
 			_, _ = fmt.Fprintf(o.Output, "%s: %d of %d requests failed\n", row.Scenario, row.Lost(), row.Sent)
 		}
-		if err := s.printMemory(ctx, o.Output); err != nil {
+		if err := e.printMemory(ctx, o.Output); err != nil {
 			return rows, errors.Join(append(verdicts, err)...)
 		}
 	}
@@ -112,8 +112,8 @@ func (s *environment) runAll(ctx context.Context, o Options, only *regexp.Regexp
 }
 
 // printMemory prints what memory the processes of the layout have, after the load.
-func (s *environment) printMemory(ctx context.Context, w io.Writer) error {
-	pods, err := s.pods(ctx)
+func (e *environment) printMemory(ctx context.Context, w io.Writer) error {
+	pods, err := e.pods(ctx)
 	if err != nil {
 		return err
 	}
@@ -124,18 +124,18 @@ func (s *environment) printMemory(ctx context.Context, w io.Writer) error {
 			return err
 		}
 		sum += bytes
-		_, _ = fmt.Fprintf(w, "config/%s: %s has %d MiB\n", s.layout.folder, pods[i].Name, bytes>>20)
+		_, _ = fmt.Fprintf(w, "config/%s: %s has %d MiB\n", e.layout.folder, pods[i].Name, bytes>>20)
 	}
-	_, err = fmt.Fprintf(w, "config/%s: %d processes, %d MiB\n", s.layout.folder, len(pods), sum>>20)
+	_, err = fmt.Fprintf(w, "config/%s: %d processes, %d MiB\n", e.layout.folder, len(pods), sum>>20)
 	return err
 }
 
 // runOne runs a scenario under load.
-func (s *environment) runOne(ctx context.Context, part scenario, config *rest.Config, o Options) (Row, error) {
+func (e *environment) runOne(ctx context.Context, part scenario, config *rest.Config, o Options) (Row, error) {
 	ctx, end := context.WithTimeoutCause(ctx, o.Limit, fmt.Errorf("not over after %v: on a machine this busy, ask for fewer requests", o.Limit))
 	defer end()
 	row := Row{Scenario: part.name, Strict: part.strict}
-	if _, err := s.kubectl(ctx, nil, "create", "namespace", part.namespace); err != nil {
+	if _, err := e.kubectl(ctx, nil, "create", "namespace", part.namespace); err != nil {
 		return row, err
 	}
 	counted := counters.New()
@@ -146,11 +146,11 @@ func (s *environment) runOne(ctx context.Context, part scenario, config *rest.Co
 	go func() {
 		flowed <- load.Run(flow, load.Options{Config: config, Namespace: part.namespace, Counters: counted, Rate: float32(o.Rate), Seed: uint64(began.Unix())})
 	}()
-	s.routes.take()
+	e.routes.take()
 	err := pause(ctx, calm)
 	round := 0
 	for ; err == nil && (round < part.rounds || counted.Sent() < part.atLeast); round++ {
-		err = part.run(ctx, s, &row)
+		err = part.run(ctx, e, &row)
 		_, _ = fmt.Fprintf(o.Output, "%s, round %d: %d requests so far\n", part.name, round+1, counted.Sent())
 	}
 	if err == nil {
@@ -158,7 +158,7 @@ func (s *environment) runOne(ctx context.Context, part scenario, config *rest.Co
 	}
 	stop()
 	err = errors.Join(err, <-flowed)
-	row.Sum, row.Took, row.lags = counted.Sum(), time.Since(began), s.routes.take()
+	row.Sum, row.Took, row.lags = counted.Sum(), time.Since(began), e.routes.take()
 	row.Notes = append([]string{fmt.Sprintf("%d times", round)}, row.Notes...)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", part.name, err)

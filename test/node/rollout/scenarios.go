@@ -137,10 +137,10 @@ func takeLease(ctx context.Context, s *environment, row *Row) error {
 const orderlyEnd = 25 * time.Second
 
 // leaves waits until the Service does not lead to an address any more, and says how long that took.
-func (s *environment) leaves(ctx context.Context, address string, within time.Duration) string {
+func (e *environment) leaves(ctx context.Context, address string, within time.Duration) string {
 	began := time.Now()
 	err := framework.Eventually(ctx, within, func(context.Context) error {
-		if s.routes.leads(address) {
+		if e.routes.leads(address) {
 			return fmt.Errorf("the Service still leads to %s", address)
 		}
 		return nil
@@ -152,9 +152,9 @@ func (s *environment) leaves(ctx context.Context, address string, within time.Du
 }
 
 // webhook is a replica that serves webhooks.
-func (s *environment) webhook(ctx context.Context) (*corev1.Pod, error) {
+func (e *environment) webhook(ctx context.Context) (*corev1.Pod, error) {
 	var list corev1.PodList
-	if err := s.client.List(ctx, &list, client.InNamespace(framework.Namespace), serving); err != nil {
+	if err := e.client.List(ctx, &list, client.InNamespace(framework.Namespace), serving); err != nil {
 		return nil, err
 	}
 	if len(list.Items) == 0 {
@@ -200,20 +200,20 @@ func killLeader(ctx context.Context, s *environment, row *Row) error {
 // kill kills the process of a pod, and waits until all are ready again. Nothing can announce that: where
 // it serves webhooks, one new connection in three is refused until the kubelet has noticed and
 // kube-proxy has followed, and the API server tries no other replica.
-func (s *environment) kill(ctx context.Context, victim *corev1.Pod, row *Row) error {
-	served := s.routes.leads(victim.Status.PodIP)
+func (e *environment) kill(ctx context.Context, victim *corev1.Pod, row *Row) error {
+	served := e.routes.leads(victim.Status.PodIP)
 	killed := time.Now()
 	if err := killContainer("/proc", victim.Name); err != nil {
 		return err
 	}
 	left := "not in the Service"
 	if served {
-		left = s.leaves(ctx, victim.Status.PodIP, patience)
-		s.blind = append(s.blind, window{killed, time.Now()})
+		left = e.leaves(ctx, victim.Status.PodIP, patience)
+		e.blind = append(e.blind, window{killed, time.Now()})
 	}
 	if err := framework.Eventually(ctx, patience, func(ctx context.Context) error {
 		var pod corev1.Pod
-		if err := s.client.Get(ctx, client.ObjectKeyFromObject(victim), &pod); err != nil {
+		if err := e.client.Get(ctx, client.ObjectKeyFromObject(victim), &pod); err != nil {
 			return err
 		}
 		if !isReady(&pod) || restarts(&pod) == restarts(victim) {
@@ -224,7 +224,7 @@ func (s *environment) kill(ctx context.Context, victim *corev1.Pod, row *Row) er
 		return err
 	}
 	row.Notes = append(row.Notes, fmt.Sprintf("%s, ready again after %.1f s", left, time.Since(killed).Seconds()))
-	return s.settled(ctx)
+	return e.settled(ctx)
 }
 
 func restarts(pod *corev1.Pod) int32 {

@@ -19,12 +19,12 @@ const aftermath = 5 * time.Second
 
 // judge is the verdict on a row. Where a process was killed, what was lost must lie in the time in
 // which it could not be known.
-func (s *environment) judge(row *Row) error {
+func (e *environment) judge(row *Row) error {
 	if row.Strict && row.Lost() > 0 {
 		return fmt.Errorf("%s: %d of %d requests were lost, and none may be", row.Scenario, row.Lost(), row.Sent)
 	}
 	for _, request := range row.Sum.Lost {
-		if !s.excused(request) {
+		if !e.excused(request) {
 			return fmt.Errorf("%s: requests were lost although the Service led to live processes only: %s: %s, at %s",
 				row.Scenario, request.Kind, request.Reason, request.Sent.Format(clock))
 		}
@@ -37,8 +37,8 @@ func (s *environment) judge(row *Row) error {
 
 // excused says whether a request was on its way in a time in which it could not be known where to send it.
 // On a busy machine it may have been sent seconds before.
-func (s *environment) excused(request counters.Request) bool {
-	for _, w := range s.blind {
+func (e *environment) excused(request counters.Request) bool {
+	for _, w := range e.blind {
 		if !request.Sent.Add(request.Took).Before(w.from) && !request.Sent.After(w.to.Add(aftermath)) {
 			return true
 		}

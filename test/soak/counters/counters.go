@@ -67,43 +67,43 @@ func New() *Counters {
 }
 
 // Add counts one request.
-func (t *Counters) Add(r Request) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.counts[r.Outcome]++
-	t.kinds[r.Kind]++
-	if r.Outcome < Unavailable && len(t.times) < maxTimes {
-		t.times = append(t.times, r.Took)
+func (c *Counters) Add(r Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts[r.Outcome]++
+	c.kinds[r.Kind]++
+	if r.Outcome < Unavailable && len(c.times) < maxTimes {
+		c.times = append(c.times, r.Took)
 	}
 	if r.Outcome == OK {
 		return
 	}
-	if r.Outcome != Deferred && len(t.failed) < maxFailures {
-		t.failed = append(t.failed, r)
+	if r.Outcome != Deferred && len(c.failed) < maxFailures {
+		c.failed = append(c.failed, r)
 	}
 	text := r.Kind + ": " + r.Reason
-	if _, known := t.reasons[text]; !known && len(t.reasons) >= maxReasons {
+	if _, known := c.reasons[text]; !known && len(c.reasons) >= maxReasons {
 		text = other
 	}
-	reason := t.reasons[text]
+	reason := c.reasons[text]
 	if reason == nil {
 		reason = &Reason{Text: text, Outcome: r.Outcome, First: r.Sent}
-		t.reasons[text] = reason
+		c.reasons[text] = reason
 	}
 	reason.Count++
 	reason.Last = r.Sent
 }
 
 // Sent is how many requests were counted so far.
-func (t *Counters) Sent() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.sent()
+func (c *Counters) Sent() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sent()
 }
 
-func (t *Counters) sent() int {
+func (c *Counters) sent() int {
 	sent := 0
-	for _, n := range t.counts {
+	for _, n := range c.counts {
 		sent += n
 	}
 	return sent
@@ -132,20 +132,20 @@ type Sum struct {
 }
 
 // Sum adds up.
-func (t *Counters) Sum() Sum {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (c *Counters) Sum() Sum {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	s := Sum{
-		Sent: t.sent(), Failed: t.counts[Failed], Unavailable: t.counts[Unavailable], Deferred: t.counts[Deferred],
-		Kinds: map[string]int{}, Lost: slices.Clone(t.failed),
+		Sent: c.sent(), Failed: c.counts[Failed], Unavailable: c.counts[Unavailable], Deferred: c.counts[Deferred],
+		Kinds: map[string]int{}, Lost: slices.Clone(c.failed),
 	}
-	for kind, n := range t.kinds {
+	for kind, n := range c.kinds {
 		s.Kinds[kind] = n
 	}
-	sorted := slices.Clone(t.times)
+	sorted := slices.Clone(c.times)
 	slices.Sort(sorted)
 	s.P50, s.P99, s.Max = Percentile(sorted, 50), Percentile(sorted, 99), Percentile(sorted, 100)
-	for _, reason := range t.reasons {
+	for _, reason := range c.reasons {
 		s.Reasons = append(s.Reasons, *reason)
 	}
 	slices.SortFunc(s.Reasons, func(a, b Reason) int {

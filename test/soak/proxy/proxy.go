@@ -71,36 +71,36 @@ func Listen(ctx context.Context, target string) (*Proxy, error) {
 }
 
 // Address is where the proxy listens, as host:port.
-func (l *Proxy) Address() string { return l.listener.Addr().String() }
+func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
 // Set changes what becomes of connections, those that are open and those to come. It does nothing
 // after Close.
-func (l *Proxy) Set(mode Mode) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.mode = mode
-	close(l.changed)
-	l.changed = make(chan struct{})
+func (p *Proxy) Set(mode Mode) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mode = mode
+	close(p.changed)
+	p.changed = make(chan struct{})
 	now := time.Now()
-	for w := range l.open {
+	for w := range p.open {
 		switch mode {
 		case Open:
 		case Refused:
-			l.note(w.end(now), now)
+			p.note(w.end(now), now)
 			hangUp(w.backend) // which ends the rest in its turn
 		case Silent:
-			l.note(w.cutOff(now), now)
+			p.note(w.cutOff(now), now)
 		}
 	}
 }
 
 // Counts of the proxy so far.
-func (l *Proxy) Counts() Counts {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c := l.counts
-	c.Opened = int(l.opened.Load())
-	for w := range l.open {
+func (p *Proxy) Counts() Counts {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.counts
+	c.Opened = int(p.opened.Load())
+	for w := range p.open {
 		if w.isWaiting() {
 			c.InFlight++
 		}
@@ -111,102 +111,102 @@ func (l *Proxy) Counts() Counts {
 // Losses are the calls that were lost so far, the first maxLosses of them, in the order in which they
 // were noticed. Those of connections that wait in silence last until now: what their clients say is
 // not read before the silence ends.
-func (l *Proxy) Losses() []Loss {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.mode == Silent {
+func (p *Proxy) Losses() []Loss {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mode == Silent {
 		now := time.Now()
-		for w := range l.open {
-			l.note(w.cutOff(now), now)
+		for w := range p.open {
+			p.note(w.cutOff(now), now)
 		}
 	}
-	losses := make([]Loss, 0, len(l.losses))
-	for _, loss := range l.losses {
+	losses := make([]Loss, 0, len(p.losses))
+	for _, loss := range p.losses {
 		losses = append(losses, *loss)
 	}
 	return losses
 }
 
 // Close ends the proxy and its connections, and returns when nothing of it runs.
-func (l *Proxy) Close() {
-	l.cancel()
-	l.wg.Wait()
+func (p *Proxy) Close() {
+	p.cancel()
+	p.wg.Wait()
 }
 
-func (l *Proxy) hangUp() {
-	_ = l.listener.Close()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for w := range l.open {
+func (p *Proxy) hangUp() {
+	_ = p.listener.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for w := range p.open {
 		w.reset()
 	}
 }
 
-func (l *Proxy) accept() {
+func (p *Proxy) accept() {
 	for {
-		conn, err := l.listener.Accept()
+		conn, err := p.listener.Accept()
 		if err != nil {
 			return // closed: nothing else ends the listener of a loopback port
 		}
-		l.wg.Go(func() { l.serve(conn) })
+		p.wg.Go(func() { p.serve(conn) })
 	}
 }
 
 // serve forwards one connection until either side ends.
-func (l *Proxy) serve(client net.Conn) {
+func (p *Proxy) serve(client net.Conn) {
 	w := &wire{client: client, opened: time.Now()}
-	if !l.passable(w, nil) {
+	if !p.passable(w, nil) {
 		w.reset()
 		return
 	}
 	var err error
-	if w.backend, err = (&net.Dialer{Timeout: dialTimeout}).DialContext(l.ctx, "tcp", l.target); err != nil {
-		l.lost(w.miss(time.Now()))
+	if w.backend, err = (&net.Dialer{Timeout: dialTimeout}).DialContext(p.ctx, "tcp", p.target); err != nil {
+		p.lost(w.miss(time.Now()))
 		w.reset() // as the target would have done
 		return
 	}
-	l.opened.Add(1)
-	if !l.enter(w) {
-		l.lost(w.miss(time.Now()))
+	p.opened.Add(1)
+	if !p.enter(w) {
+		p.lost(w.miss(time.Now()))
 		w.reset()
 		return
 	}
-	defer l.exit(w)
+	defer p.exit(w)
 	var back sync.WaitGroup
-	back.Go(func() { l.answer(w) })
-	l.ask(w)
+	back.Go(func() { p.answer(w) })
+	p.ask(w)
 	back.Wait()
 	_ = client.Close()
 	_ = w.backend.Close()
 }
 
 // enter says whether the connection may go on.
-func (l *Proxy) enter(w *wire) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.mode == Refused || l.ctx.Err() != nil {
+func (p *Proxy) enter(w *wire) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mode == Refused || p.ctx.Err() != nil {
 		return false
 	}
-	l.open[w] = struct{}{}
+	p.open[w] = struct{}{}
 	return true
 }
 
-func (l *Proxy) exit(w *wire) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.open, w)
+func (p *Proxy) exit(w *wire) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.open, w)
 }
 
 // lost notes what has become a loss, or still is one; nil is none.
-func (l *Proxy) lost(loss *Loss) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.note(loss, time.Now())
+func (p *Proxy) lost(loss *Loss) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.note(loss, time.Now())
 }
 
 // note needs the lock. What ends with the proxy itself is not a loss.
-func (l *Proxy) note(loss *Loss, now time.Time) {
-	if loss == nil || l.ctx.Err() != nil {
+func (p *Proxy) note(loss *Loss, now time.Time) {
+	if loss == nil || p.ctx.Err() != nil {
 		return
 	}
 	loss.To = now
@@ -215,26 +215,26 @@ func (l *Proxy) note(loss *Loss, now time.Time) {
 	}
 	loss.noted = true
 	if loss.Held {
-		l.counts.Unanswered++
+		p.counts.Unanswered++
 	} else {
-		l.counts.Missed++
+		p.counts.Missed++
 	}
-	if len(l.losses) < maxLosses {
-		l.losses = append(l.losses, loss)
+	if len(p.losses) < maxLosses {
+		p.losses = append(p.losses, loss)
 	}
 }
 
 // ask forwards what the client says until it has no more to say, also when it is no longer received.
-func (l *Proxy) ask(w *wire) {
+func (p *Proxy) ask(w *wire) {
 	buffer := make([]byte, bufferSize)
 	for {
 		n, err := w.client.Read(buffer)
 		if n > 0 {
-			l.lost(w.ask(n, time.Now()))
-			if !l.passable(w, nil) {
+			p.lost(w.ask(n, time.Now()))
+			if !p.passable(w, nil) {
 				err = net.ErrClosed
 			} else if _, failed := w.backend.Write(buffer[:n]); failed != nil {
-				l.lost(w.miss(time.Now()))
+				p.lost(w.miss(time.Now()))
 				err = failed
 			}
 		}
@@ -253,11 +253,11 @@ func (l *Proxy) ask(w *wire) {
 
 // answer forwards what the far side says until it ends. That is passed on as it came: by a reset where
 // a call was cut short by one, so that no client takes half a response for a whole one.
-func (l *Proxy) answer(w *wire) {
+func (p *Proxy) answer(w *wire) {
 	buffer := make([]byte, bufferSize)
 	for {
 		n, err := w.backend.Read(buffer)
-		passes := l.passable(nil, func() {
+		passes := p.passable(nil, func() {
 			if n > 0 {
 				w.answer() // before the client hears it, who may go on at once
 			}
@@ -271,7 +271,7 @@ func (l *Proxy) answer(w *wire) {
 		if err == nil && passes {
 			continue
 		}
-		l.lost(w.end(time.Now()))
+		p.lost(w.end(time.Now()))
 		if w.wasLost() && !errors.Is(err, io.EOF) {
 			w.reset()
 			return
@@ -287,24 +287,24 @@ const bufferSize = 32 << 10
 // passable waits while the proxy is silent, and says whether it forwards then. Where it does, it calls then
 // before anybody can change that. Where it does not now, the connection is counted as one that found no
 // listener.
-func (l *Proxy) passable(w *wire, then func()) bool {
+func (p *Proxy) passable(w *wire, then func()) bool {
 	for {
-		l.mu.Lock()
-		mode, changed := l.mode, l.changed
+		p.mu.Lock()
+		mode, changed := p.mode, p.changed
 		if mode != Open && w != nil {
 			now := time.Now()
-			l.note(w.miss(now), now)
+			p.note(w.miss(now), now)
 		}
 		if mode == Open && then != nil {
 			then()
 		}
-		l.mu.Unlock()
+		p.mu.Unlock()
 		if mode != Silent {
-			return mode == Open && l.ctx.Err() == nil
+			return mode == Open && p.ctx.Err() == nil
 		}
 		select {
 		case <-changed:
-		case <-l.ctx.Done():
+		case <-p.ctx.Done():
 			return false
 		}
 	}
