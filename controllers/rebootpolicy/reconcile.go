@@ -22,13 +22,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	policy := &autorebootv1.RebootPolicy{}
 	if err := r.Client.Get(ctx, req.NamespacedName, policy); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.former.setDeleted(req.NamespacedName, r.Now())
 			r.forget(req.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !policy.DeletionTimestamp.IsZero() {
-		r.former.setDeleted(req.NamespacedName, r.Now())
 		r.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}

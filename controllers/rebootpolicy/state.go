@@ -72,8 +72,9 @@ func newReconciler(r Reconciler) *Reconciler {
 	return &r
 }
 
-// forget drops everything that is kept for a policy.
+// forget drops what is kept for a policy that is gone, except for what one that is created again goes on with.
 func (r *Reconciler) forget(key types.NamespacedName) {
+	r.former.setDeleted(key, r.Now())
 	r.watchIndex.Forget(key)
 	r.Sources.Forget(key)
 	r.Probes.Forget(key)
