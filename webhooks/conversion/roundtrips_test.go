@@ -111,8 +111,8 @@ func TestRoundTrips(t *testing.T) {
 
 // travel makes an object, and converts it there and back. Saved says that it had a restore annotation
 // on the way.
-func (k traveler) travel(fill *randfill.Filler, random *rand.Rand, wild bool) (saved bool, err error) {
-	made := k.blank()
+func (t traveler) travel(fill *randfill.Filler, random *rand.Rand, wild bool) (saved bool, err error) {
+	made := t.blank()
 	fill.Fill(made)
 	raw, err := json.Marshal(made)
 	if err != nil {
@@ -122,10 +122,10 @@ func (k traveler) travel(fill *randfill.Filler, random *rand.Rand, wild bool) (s
 	if err != nil {
 		return false, err
 	}
-	if status, is := source["status"].(map[string]any); is && k.complete == nil {
+	if status, is := source["status"].(map[string]any); is && t.complete == nil {
 		delete(status, "v1") // which belongs to the rest of the status
 	}
-	source["apiVersion"], source["kind"] = k.apiVersion, "Any"
+	source["apiVersion"], source["kind"] = t.apiVersion, "Any"
 	if wild {
 		for range 1 + random.IntN(4) {
 			corrupt(random, source, "spec", "status", "other")
@@ -134,11 +134,11 @@ func (k traveler) travel(fill *randfill.Filler, random *rand.Rand, wild bool) (s
 	if raw, err = json.Marshal(source); err != nil {
 		return false, err
 	}
-	there, err := k.converter.Convert(raw, k.to)
+	there, err := t.converter.Convert(raw, t.to)
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", raw, err)
 	}
-	back, err := k.converter.Convert(there, k.from)
+	back, err := t.converter.Convert(there, t.from)
 	if err != nil {
 		return false, fmt.Errorf("%s, which came from %s: %w", there, raw, err)
 	}
@@ -147,10 +147,10 @@ func (k traveler) travel(fill *randfill.Filler, random *rand.Rand, wild bool) (s
 		return false, fmt.Errorf("%s: %w", back, err)
 	}
 	// A template of nothing is as good as any other such where v1 has a workload or a selector.
-	if spec, is := source["spec"].(map[string]any); is && k.complete == nil && hollow(spec["template"]) {
+	if spec, is := source["spec"].(map[string]any); is && t.complete == nil && hollow(spec["template"]) {
 		delete(spec, "template")
 	}
-	if !keeps(again, source) && !k.alike(raw, back) || k.complete != nil && !keeps(source["status"], again["status"]) {
+	if !keeps(again, source) && !t.alike(raw, back) || t.complete != nil && !keeps(source["status"], again["status"]) {
 		return false, fmt.Errorf("something was lost\nof     %s\nthrough %s\nback   %s", raw, there, back)
 	}
 	return bytes.Contains(there, []byte(common.ConversionDataAnnotation)) || bytes.Contains(there, []byte(common.V1Alpha1DataAnnotation)), nil
@@ -158,16 +158,16 @@ func (k traveler) travel(fill *randfill.Filler, random *rand.Rand, wild bool) (s
 
 // alike reports whether two objects of v1, which their type knows in full, differ in defaults alone: one that is
 // absent and one that stands there mean the same.
-func (k traveler) alike(a, b []byte) bool {
+func (t traveler) alike(a, b []byte) bool {
 	var written [2]any
 	for i, raw := range [][]byte{a, b} {
-		object := k.blank()
+		object := t.blank()
 		decoder := json.NewDecoder(bytes.NewReader(raw))
 		decoder.DisallowUnknownFields()
-		if k.complete == nil || decoder.Decode(object) != nil {
+		if t.complete == nil || decoder.Decode(object) != nil {
 			return false
 		}
-		k.complete(object)
+		t.complete(object)
 		again, err := json.Marshal(object)
 		if err != nil {
 			return false

@@ -52,12 +52,12 @@ func newSemaphore(size int64) *semaphore {
 }
 
 // acquire waits for n, or for the whole size where n is more, for no longer than wait and until ctx ends.
-func (g *semaphore) acquire(ctx context.Context, source string, n int64, wait time.Duration) (*permit, error) {
-	p := &permit{semaphore: g, source: source, n: min(n, g.size), granted: make(chan struct{})}
-	g.mu.Lock()
-	g.waiting = append(g.waiting, p)
-	g.grant()
-	g.mu.Unlock()
+func (s *semaphore) acquire(ctx context.Context, source string, n int64, wait time.Duration) (*permit, error) {
+	p := &permit{semaphore: s, source: source, n: min(n, s.size), granted: make(chan struct{})}
+	s.mu.Lock()
+	s.waiting = append(s.waiting, p)
+	s.grant()
+	s.mu.Unlock()
 	select {
 	case <-p.granted:
 		return p, nil
@@ -71,7 +71,7 @@ func (g *semaphore) acquire(ctx context.Context, source string, n int64, wait ti
 		case <-p.granted:
 			return p, nil
 		case <-tick.C:
-			g.evict()
+			s.evict()
 		case <-end.C:
 			p.release()
 			return nil, fmt.Errorf("no turn within %s", wait)
@@ -141,26 +141,26 @@ func (p *permit) waitedFor(now time.Time) time.Duration {
 }
 
 // grant gives permits to those who are next, as long as there is room.
-func (g *semaphore) grant() {
-	for len(g.waiting) > 0 {
-		next := g.next()
-		p := g.waiting[next]
-		if g.used+p.n > g.size {
+func (s *semaphore) grant() {
+	for len(s.waiting) > 0 {
+		next := s.next()
+		p := s.waiting[next]
+		if s.used+p.n > s.size {
 			return
 		}
-		g.waiting = append(g.waiting[:next], g.waiting[next+1:]...)
-		g.oldest = !g.oldest
-		g.used += p.n
-		g.bySource[p.source] += p.n
-		g.held[p] = struct{}{}
+		s.waiting = append(s.waiting[:next], s.waiting[next+1:]...)
+		s.oldest = !s.oldest
+		s.used += p.n
+		s.bySource[p.source] += p.n
+		s.held[p] = struct{}{}
 		close(p.granted)
 	}
 }
 
 // next returns the last, or the first, of those whose source holds least.
-func (g *semaphore) next() (at int) {
-	for i, p := range g.waiting {
-		if least := g.bySource[g.waiting[at].source]; g.bySource[p.source] < least || g.bySource[p.source] == least && !g.oldest {
+func (s *semaphore) next() (at int) {
+	for i, p := range s.waiting {
+		if least := s.bySource[s.waiting[at].source]; s.bySource[p.source] < least || s.bySource[p.source] == least && !s.oldest {
 			at = i
 		}
 	}
@@ -169,26 +169,26 @@ func (g *semaphore) next() (at int) {
 
 // evict ends as many slow callers as the next one needs, of the source that holds most and the slowest
 // first.
-func (g *semaphore) evict() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(g.waiting) == 0 {
+func (s *semaphore) evict() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) == 0 {
 		return
 	}
-	coming := g.size - g.used
-	for p := range g.held {
+	coming := s.size - s.used
+	for p := range s.held {
 		if p.evicted {
 			coming += p.n
 		}
 	}
 	now := time.Now()
-	for need := g.waiting[g.next()].n; coming < need; {
+	for need := s.waiting[s.next()].n; coming < need; {
 		var worst *permit
-		for p := range g.held {
+		for p := range s.held {
 			switch {
 			case p.evicted || p.cut == nil || p.waitedFor(now) < grace:
-			case worst == nil, g.bySource[p.source] > g.bySource[worst.source],
-				g.bySource[p.source] == g.bySource[worst.source] && p.waitedFor(now) > worst.waitedFor(now):
+			case worst == nil, s.bySource[p.source] > s.bySource[worst.source],
+				s.bySource[p.source] == s.bySource[worst.source] && p.waitedFor(now) > worst.waitedFor(now):
 				worst = p
 			}
 		}
@@ -231,18 +231,18 @@ type semaphores struct {
 }
 
 // of returns the semaphore of a registered path.
-func (g *semaphores) of(path string) *semaphore {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.by[path] == nil {
-		g.by[path] = newSemaphore(g.size)
+func (s *semaphores) of(path string) *semaphore {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.by[path] == nil {
+		s.by[path] = newSemaphore(s.size)
 	}
-	return g.by[path]
+	return s.by[path]
 }
 
 // all returns the semaphores by path.
-func (g *semaphores) all() map[string]*semaphore {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return maps.Clone(g.by)
+func (s *semaphores) all() map[string]*semaphore {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.by)
 }

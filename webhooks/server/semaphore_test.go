@@ -27,10 +27,10 @@ func enters(ctx context.Context, t *testing.T, g *semaphore, source string, n in
 	return granted
 }
 
-func (g *semaphore) count() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.waiting) + len(g.held)
+func (s *semaphore) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.waiting) + len(s.held)
 }
 
 func TestTheNextTurnIsThatOfTheSourceThatHoldsLeast(t *testing.T) {

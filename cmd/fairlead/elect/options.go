@@ -91,7 +91,7 @@ const (
 // startError is the error of a command that cannot be started.
 type startError struct{ error }
 
-func (n startError) Unwrap() error { return n.error }
+func (e startError) Unwrap() error { return e.error }
 
 // Code returns the exit code for an error of New: that of a shell where the command is the cause.
 func Code(err error) int {

@@ -151,17 +151,17 @@ type host struct {
 
 // endpointsOf returns an endpoint for every host, and invalidates those that it returned before. Every host that
 // is no IP address counts as a DNS name.
-func (r *endpointArena) endpointsOf(hosts []string, ranked bool) []v1.Endpoint {
+func (a *endpointArena) endpointsOf(hosts []string, ranked bool) []v1.Endpoint {
 	if len(hosts) == 0 {
 		return nil
 	}
 	if len(hosts) > maxReused {
-		r = new(endpointArena)
+		a = new(endpointArena)
 	}
-	r.endpoints = slices.Grow(r.endpoints[:0], len(hosts))[:len(hosts)]
-	r.hosts = slices.Grow(r.hosts[:0], len(hosts))[:len(hosts)]
+	a.endpoints = slices.Grow(a.endpoints[:0], len(hosts))[:len(hosts)]
+	a.hosts = slices.Grow(a.hosts[:0], len(hosts))[:len(hosts)]
 	for i, text := range hosts {
-		e, h := &r.endpoints[i], &r.hosts[i]
+		e, h := &a.endpoints[i], &a.hosts[i]
 		if h.endpoint == "" {
 			h.endpoint = hostName(i)
 		}
@@ -178,7 +178,7 @@ func (r *endpointArena) endpointsOf(hosts []string, ranked bool) []v1.Endpoint {
 			e.Priority = &h.priority
 		}
 	}
-	return r.endpoints
+	return a.endpoints
 }
 
 func hostName(i int) string { return "host-" + strconv.Itoa(i) }
