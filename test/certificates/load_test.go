@@ -83,7 +83,7 @@ func (s *suite) underLoad(replicas func() []*framework.Replica, during func()) {
 	}
 }
 
-// pace is the pause between two requests of one client.
+// pace is the pause between two requests of one client, in a long run.
 const pace = 20 * time.Millisecond
 
 func (s *suite) writeAndRead(ctx context.Context, l *load, name string) {
@@ -107,7 +107,7 @@ func (s *suite) writeAndRead(ctx context.Context, l *load, name string) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(pace):
+		case <-time.After(framework.Pace(pace)):
 		}
 	}
 }
