@@ -131,7 +131,7 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := watch(ctx, c, reconciling, reconciler.states, enqueuer); err != nil {
+	if err := watch(ctx, c, reconciling, reconciler, enqueuer); err != nil {
 		return nil, err
 	}
 	return &Controller{controller: reconciling, reconciler: reconciler, tracker: tracker, prober: prober, enqueuer: enqueuer}, nil
@@ -151,7 +151,7 @@ func (c *Controller) Start(ctx context.Context) error {
 
 // EnqueueAll has every object reconciled, since verdicts of the policy may have changed. It does not block.
 func (c *Controller) EnqueueAll() {
-	for _, key := range c.reconciler.states.keys() {
+	for _, key := range c.reconciler.states.Keys() {
 		c.enqueuer.Enqueue(key)
 	}
 }
@@ -220,7 +220,7 @@ func notSelected() labels.Requirement {
 }
 
 // watch enqueues objects when they, their Services or their slices change.
-func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, states *stateStore, enqueuer *controller.Enqueuer) error {
+func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, r *Reconciler, enqueuer *controller.Enqueuer) error {
 	if err := c.GetCache().IndexField(ctx, &discoveryv1.EndpointSlice{}, byService, serviceOf); err != nil {
 		return fmt.Errorf("index EndpointSlices by Service: %w", err)
 	}
@@ -229,7 +229,8 @@ func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, sta
 			&handler.TypedEnqueueRequestForObject[*networkingv1.ExternalService]{},
 			predicate.Or[*networkingv1.ExternalService](
 				predicate.TypedGenerationChangedPredicate[*networkingv1.ExternalService]{},
-				annotationChanged(), removed(states))),
+				controller.AnnotationsChanged[*networkingv1.ExternalService](requestAnnotations()), finalizerRemoved(),
+				controller.StatusChangedByOthers(r.ownWrites, func(es *networkingv1.ExternalService) any { return &es.Status }))),
 		controller.Kind(c.GetCache(), &corev1.Service{}, handler.TypedEnqueueRequestsFromMapFunc(
 			func(_ context.Context, service *corev1.Service) []reconcile.Request {
 				return request(service.Namespace, service.Name)
@@ -247,32 +248,20 @@ func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, sta
 	return nil
 }
 
-// annotationChanged passes changes of the annotations that the reconciler reads: they do not change the
-// generation.
-func annotationChanged() predicate.TypedPredicate[*networkingv1.ExternalService] {
-	return predicate.TypedFuncs[*networkingv1.ExternalService]{
-		UpdateFunc: func(e event.TypedUpdateEvent[*networkingv1.ExternalService]) bool {
-			for _, name := range []string{networkingv1.FailbackRequestedAnnotation, networkingv1.InjectFaultAnnotation,
-				networkingv1.AdoptServiceAnnotation, common.ApprovedByAnnotation} {
-				if e.ObjectOld.Annotations[name] != e.ObjectNew.Annotations[name] {
-					return true
-				}
-			}
-			return false
-		},
+// requestAnnotations are those by which a user requests something, or is approved.
+func requestAnnotations() []string {
+	return []string{
+		networkingv1.FailbackRequestedAnnotation, networkingv1.InjectFaultAnnotation, networkingv1.AdoptServiceAnnotation, common.ApprovedByAnnotation,
 	}
 }
 
-// removed passes updates by which others have taken away what we wrote to the object itself, or may have: our finalizer,
-// and facts of the status. Neither changes the generation; a replace of a manifest removes the one, and who may write the
-// status the other.
-func removed(states *stateStore) predicate.TypedPredicate[*networkingv1.ExternalService] {
+// finalizerRemoved passes updates by which others have taken away our finalizer: a replace of a manifest does so, and does
+// not change the generation.
+func finalizerRemoved() predicate.TypedPredicate[*networkingv1.ExternalService] {
 	return predicate.TypedFuncs[*networkingv1.ExternalService]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*networkingv1.ExternalService]) bool {
-			if e.ObjectNew.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(e.ObjectNew, rules.UnpublishFinalizer) {
-				return controllerutil.ContainsFinalizer(e.ObjectOld, rules.UnpublishFinalizer)
-			}
-			return !sameFacts(&e.ObjectOld.Status, &e.ObjectNew.Status) && !states.wroteStatus(e.ObjectNew)
+			return e.ObjectNew.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(e.ObjectOld, rules.UnpublishFinalizer) &&
+				!controllerutil.ContainsFinalizer(e.ObjectNew, rules.UnpublishFinalizer)
 		},
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/probe"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
@@ -23,7 +24,7 @@ func TestAnnotationsThatSaySomethingCauseAReconcile(t *testing.T) {
 	} {
 		before, after := &networkingv1.ExternalService{}, &networkingv1.ExternalService{}
 		after.Annotations = map[string]string{name: "x"}
-		if got := annotationChanged().Update(event.TypedUpdateEvent[*networkingv1.ExternalService]{ObjectOld: before, ObjectNew: after}); got != want {
+		if got := controller.AnnotationsChanged[*networkingv1.ExternalService](requestAnnotations()).Update(event.TypedUpdateEvent[*networkingv1.ExternalService]{ObjectOld: before, ObjectNew: after}); got != want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -51,7 +51,7 @@ func (r *Reconciler) finalize(ctx context.Context, es *networkingv1.ExternalServ
 	if err := r.changeFinalizer(ctx, es, controllerutil.RemoveFinalizer); client.IgnoreNotFound(err) != nil {
 		return r.reportRefusedDeletion(ctx, es, err)
 	}
-	r.states.dropDeleted(client.ObjectKeyFromObject(es))
+	r.forgetStatus(client.ObjectKeyFromObject(es))
 	return reconcile.Result{}, nil
 }
 
@@ -103,20 +103,20 @@ func (r *Reconciler) drain(ctx context.Context, es *networkingv1.ExternalService
 	if err != nil || len(current) == 0 {
 		return 0, err
 	}
-	key := client.ObjectKeyFromObject(es)
+	state := r.statuses.Get(es)
 	switch wrote, err := r.drainSlices(ctx, service, current); {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return 0, nil
 	case err != nil:
 		return 0, err
 	case wrote:
-		r.states.recordDrain(key, es.UID, r.Now())
+		state.drainBegan = r.Now()
 	}
 	// The deletion may have waited for a leader, and its time is in whole seconds: the drain begins when the
 	// slices were written, unless an earlier process has done that.
 	began := es.DeletionTimestamp.Time
-	if since := r.states.drainStart(key, es.UID); since.After(began) {
-		began = since
+	if state.drainBegan.After(began) {
+		began = state.drainBegan
 	}
 	left := began.Add(r.DrainPeriod).Sub(r.Now())
 	if left <= 0 {

@@ -12,8 +12,10 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
 func TestADeletionThatIsSeenLateDrainsAsLong(t *testing.T) {
@@ -36,7 +38,7 @@ func TestADeletionThatIsSeenLateDrainsAsLong(t *testing.T) {
 	}
 	s.now = seen.Add(5 * time.Second)
 	s.reconcileOnce()
-	if len(s.states.drains) > 0 {
+	if s.statuses.Len() > 0 {
 		t.Error("the deleted object is remembered")
 	}
 }
@@ -93,7 +95,8 @@ func TestADeletionThatIsRefusedSaysSo(t *testing.T) {
 func TestWhatOthersTakeOffTheObjectIsSeen(t *testing.T) {
 	s := newSuite(t, plain)
 	s.settle()
-	pass := removed(s.states)
+	pass := predicate.Or[*networkingv1.ExternalService](finalizerRemoved(),
+		controller.StatusChangedByOthers(s.ownWrites, func(es *networkingv1.ExternalService) any { return &es.Status }))
 	update := func(change func(*networkingv1.ExternalService)) bool {
 		before, after := s.object(), s.object()
 		change(after)

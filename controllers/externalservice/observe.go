@@ -188,14 +188,14 @@ func checkOf(h *networkingv1.HealthCheck, roots []byte) probe.Check {
 	return check
 }
 
-// findService reads the Service of an object. The error is errForeignService where another owner's has its name.
-func (r *Reconciler) findService(ctx context.Context, es *networkingv1.ExternalService) (foundService, error) {
+// findService reads the Service of an object, which is new to this process or not. The error is errForeignService where another owner's has its name.
+func (r *Reconciler) findService(ctx context.Context, es *networkingv1.ExternalService, isNew bool) (foundService, error) {
 	current := &corev1.Service{}
 	err := r.Client.Get(ctx, client.ObjectKeyFromObject(es), current)
 	switch {
 	case err == nil && rules.BelongsTo(current, es):
 		return foundService{service: current, ours: true}, nil
-	case apierrors.IsNotFound(err) && es.Status.ObservedGeneration <= 0 && !r.states.has(client.ObjectKeyFromObject(es), es.UID):
+	case apierrors.IsNotFound(err) && es.Status.ObservedGeneration <= 0 && isNew:
 		return foundService{assumed: true}, nil
 	}
 	// The cache has only Services with our label, and without their field managers.

@@ -39,7 +39,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.Client.Get(ctx, req.NamespacedName, es); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.forget(req.NamespacedName)
-			r.states.dropDeleted(req.NamespacedName)
+			r.forgetStatus(req.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -126,9 +126,15 @@ type reconciliation struct {
 // newReconciliation reads what there is. A Service that cannot be read is the one of the status as far as its slices say so.
 func (r *Reconciler) newReconciliation(ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate) (*reconciliation, error) {
 	key := client.ObjectKeyFromObject(es)
-	p := &reconciliation{Reconciler: r, es: es, update: update, now: r.Now()}
+	p := &reconciliation{Reconciler: r, es: es, update: update, now: r.Now(), state: r.states.Get(es)}
+	isNew := p.state.failover.FirstSeen.IsZero()
+	if isNew { // also where another object has taken the name
+		r.Resolution.Forget(key)
+		r.Probes.Forget(key)
+		p.state.failover.FirstSeen = p.now
+	}
 	var err error
-	if p.found, err = r.findService(ctx, es); errors.Is(err, errForeignService) {
+	if p.found, err = r.findService(ctx, es, isNew); errors.Is(err, errForeignService) {
 		return nil, err
 	}
 	p.refusals.add(err)
@@ -141,11 +147,6 @@ func (r *Reconciler) newReconciliation(ctx context.Context, es *networkingv1.Ext
 	}
 	if p.current, p.foreign, err = r.slicesOf(ctx, es.Namespace, es.Name); err != nil {
 		return nil, err
-	}
-	var isNew bool
-	if p.state, isNew = r.states.get(key, es.UID, p.now); isNew { // also where another object has taken the name
-		r.Resolution.Forget(key)
-		r.Probes.Forget(key)
 	}
 	if p.found.ours {
 		p.state.families = endpoints.FamiliesOf(p.service)
@@ -160,7 +161,7 @@ func (p *reconciliation) decide(ctx context.Context) {
 	case p.state.cacheStale(p.current, p.now):
 		p.hold(p.now.Add(controller.StaleRetry))
 		return
-	case failover.ConcernsFault(p.es) && p.states.statusCacheStale(p.es, p.now):
+	case failover.ConcernsFault(p.es) && p.statuses.Get(p.es).lastWrite.NewerThan(p.es, p.now):
 		p.refusals.add(controller.ErrStale)
 		p.hold(time.Time{})
 		return
@@ -311,11 +312,11 @@ func (r *Reconciler) reconcileSuspended(
 
 // stopChecks stops lookups and checks of an object, and keeps its state: verdicts of the policy may change.
 func (r *Reconciler) stopChecks(es *networkingv1.ExternalService) *objectState {
-	key, now := client.ObjectKeyFromObject(es), r.Now()
+	key := client.ObjectKeyFromObject(es)
 	r.Resolution.Forget(key)
 	r.Probes.Forget(key)
 	r.metrics.drop(key)
-	m, _ := r.states.get(key, es.UID, now)
-	*m = objectState{uid: es.UID, failover: failover.State{FirstSeen: now}, sliceWrites: m.sliceWrites, statusWrite: m.statusWrite}
-	return m
+	state := r.states.Get(es)
+	*state = objectState{failover: failover.State{FirstSeen: r.Now()}, sliceWrites: state.sliceWrites}
+	return state
 }

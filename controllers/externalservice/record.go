@@ -114,7 +114,7 @@ func (p *reconciliation) report(ctx context.Context) (reconcile.Result, error) {
 	if !p.refusals.any() {
 		p.update.setPublished(p.service, o, &p.shown, len(p.wanted), p.foreign)
 	}
-	due := p.state.failover.StatusWrites.Due(p.now)
+	due := p.statuses.Get(p.es).writes.Due(p.now)
 	if p.now.Before(due) && !p.refusals.any() && onlyTextDiffers(&p.es.Status, &p.update.status) {
 		return controller.RequeueAt(p.now, requeueAt, due), nil
 	}
@@ -156,11 +156,12 @@ func (p *reconciliation) finish(ctx context.Context, write bool, requeueAt time.
 // writeStatus writes a status that differs in more than times, and records events of what has changed. An event tells the
 // first of refusals in a row: the status cannot.
 func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate) error {
-	if r.states.statusCacheStale(es, r.Now()) {
+	state := r.statuses.Get(es)
+	switch {
+	case state.lastWrite.NewerThan(es, r.Now()):
 		return controller.ErrStale
-	}
-	if sameFacts(&es.Status, &update.status) {
-		r.states.setRefusedStatus(es, controller.RefusedStatus{})
+	case sameFacts(&es.Status, &update.status):
+		state.refused = controller.RefusedStatus{}
 		return nil
 	}
 	updated := es.DeepCopy()
@@ -172,12 +173,12 @@ func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalS
 	case err != nil:
 		err = fmt.Errorf("write status: %w", err)
 	}
-	refused := r.states.refusedStatus(es)
-	err = refused.Check(ctx, err, es, r.Events, r.Now(), actionPublish)
-	if r.states.setRefusedStatus(es, refused); err != nil {
+	if err = state.refused.Check(ctx, err, es, r.Events, r.Now(), actionPublish); err != nil {
 		return err
 	}
-	r.states.recordStatusWrite(updated, r.Now())
+	state.lastWrite.Record(updated, r.Now())
+	state.writes.Count(r.Now())
+	r.ownWrites.Record(updated)
 	r.recordEvents(es, transitions(&es.Status, &update.status))
 	return nil
 }

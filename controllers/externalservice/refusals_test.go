@@ -267,7 +267,7 @@ func TestARefusedStatusIsToldOnceWhateverIsDoneToTheObject(t *testing.T) {
 		"held": func(s *suite) {
 			s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = "x" })
 			s.reconcileOnce()
-			state, _ := s.states.get(objectKey, s.object().UID, s.now)
+			state := s.states.Get(s.object())
 			state.recordSliceWrite("another", "1000000", s.now)
 			s.reconcileOnce()
 			clear(state.sliceWrites)

@@ -47,7 +47,7 @@ func (r *Reconciler) ensureService(ctx context.Context, es *networkingv1.Externa
 		if !found.assumed || !apierrors.IsConflict(err) {
 			return service, err
 		}
-		if found, err = r.findService(ctx, es); err != nil {
+		if found, err = r.findService(ctx, es, false); err != nil {
 			return nil, err
 		}
 		return r.ensureService(ctx, es, found)
@@ -98,7 +98,7 @@ func (r *Reconciler) applyWithAddress(ctx context.Context, es *networkingv1.Exte
 		}
 		return r.applyService(ctx, es, current.DeepCopy(), address)
 	}
-	before, err := netip.ParseAddr(cmp.Or(es.Status.ClusterIP, r.states.clusterIP(client.ObjectKeyFromObject(es), es.UID)))
+	before, err := netip.ParseAddr(cmp.Or(es.Status.ClusterIP, r.states.Get(es).clusterIP))
 	if err != nil || publication.IsHeadless(es) || current != nil && current.Spec.ClusterIP != "" {
 		return apply("")
 	}

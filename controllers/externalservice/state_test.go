@@ -41,7 +41,7 @@ func TestASliceThatTheCacheDoesNotShowYetIsNotWrittenAgain(t *testing.T) {
 func TestNothingIsDecidedByACacheThatIsBehind(t *testing.T) {
 	s := newSuite(t, plain)
 	s.reconcileOnce()
-	m, _ := s.states.get(objectKey, s.object().UID, s.now)
+	m := s.states.Get(s.object())
 	m.recordSliceWrite("another", "1000000", s.now)
 	s.edit(func(es *networkingv1.ExternalService) {
 		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.7"}

@@ -65,7 +65,7 @@ func TestTheControllerRemembersSuspendedObjects(t *testing.T) {
 	s := newSuite(t, plain)
 	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(true) })
 	s.reconcileOnce()
-	if keys := s.states.keys(); len(keys) != 1 || keys[0] != objectKey {
+	if keys := s.states.Keys(); len(keys) != 1 || keys[0] != objectKey {
 		t.Errorf("a change of the policy would reach %v, want %s", keys, objectKey)
 	}
 }

@@ -83,8 +83,8 @@ type State struct {
 	heldSince time.Time
 	// outgoingSince is since when addresses that are ready are kept until their successors are checked.
 	outgoingSince map[endpoints.Key]time.Time
-	// SliceWrites and StatusWrites are how often slices and status were written lately.
-	SliceWrites, StatusWrites WriteRate
+	// SliceWrites are how often slices were written lately.
+	SliceWrites WriteRate
 }
 
 // Decision is what to publish, or that nothing is decided yet.
