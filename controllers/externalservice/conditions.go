@@ -166,11 +166,11 @@ func (u *statusUpdate) setHealthy(es *networkingv1.ExternalService, o *failover.
 		message += fmt.Sprintf(", %d not checked yet", unknown)
 	}
 	flapping := 0
-	endpoints.ForEachActive(o.Endpoints, func(_ *endpoints.Endpoint, a *endpoints.Address) {
+	for _, a := range endpoints.Active(o.Endpoints) {
 		if a.IsFlapping {
 			flapping++
 		}
-	})
+	}
 	if flapping > 0 {
 		message += fmt.Sprintf("; the health of %s, and is held", events.Plural(flapping, "address changes too often", "addresses changes too often"))
 	}

@@ -68,7 +68,9 @@ func (r *Reconciler) observeEndpoints(
 	if es.Spec.HealthCheck == nil {
 		r.Probes.Forget(key)
 		state.targetsSeeded = false
-		endpoints.ForEachActive(o.Endpoints, func(_ *endpoints.Endpoint, a *endpoints.Address) { a.Health.State = networkingv1.AddressHealthy })
+		for _, a := range endpoints.Active(o.Endpoints) {
+			a.Health.State = networkingv1.AddressHealthy
+		}
 		return o
 	}
 	if o.IsPolicyUnsynced {
@@ -103,9 +105,12 @@ func inheritsSuspicion(es *networkingv1.ExternalService, all []endpoints.Endpoin
 	if healthy == nil || healthy.Reason != networkingv1.ReasonProbesInconclusive {
 		return false
 	}
-	checked := false
-	endpoints.ForEachActive(all, func(_ *endpoints.Endpoint, a *endpoints.Address) { checked = checked || !a.Health.LastProbe.IsZero() })
-	return !checked
+	for _, a := range endpoints.Active(all) {
+		if !a.Health.LastProbe.IsZero() {
+			return false
+		}
+	}
+	return true
 }
 
 // setTargets has the addresses checked, and sets the health of each. Addresses that are new to the prober
@@ -113,10 +118,8 @@ func inheritsSuspicion(es *networkingv1.ExternalService, all []endpoints.Endpoin
 func setTargets(
 	probes Probes, key types.NamespacedName, how probe.Check, all []endpoints.Endpoint, previous *endpoints.Previous, now time.Time,
 ) {
-	n := 0
-	endpoints.ForEachActive(all, func(*endpoints.Endpoint, *endpoints.Address) { n++ })
-	targets := make([]probe.Target, 0, n)
-	endpoints.ForEachActive(all, func(e *endpoints.Endpoint, a *endpoints.Address) {
+	var targets []probe.Target
+	for e, a := range endpoints.Active(all) {
 		target := probe.Target{
 			IP: a.IP, Port: a.Ports.ProbePort, Host: e.DefaultHost(), Authorized: e.IsApproved,
 		}
@@ -124,14 +127,14 @@ func setTargets(
 			target.Seed = previous.HealthSeed(e, a)
 		}
 		targets = append(targets, target)
-	})
+	}
 	health := probes.Set(key, how, targets)
-	endpoints.ForEachActive(all, func(_ *endpoints.Endpoint, a *endpoints.Address) {
+	for _, a := range endpoints.Active(all) {
 		if len(health) > 0 {
 			a.Health, health = health[0], health[1:]
 			a.Changed = now.Add(-a.Health.Age)
 		}
-	})
+	}
 }
 
 // keepHealth stops the checks, and takes the health of each address from the slices and the status. New
@@ -144,7 +147,7 @@ func (r *Reconciler) keepHealth(
 	o.IsSuspect = true
 	left := endpoints.PreviousOf(es, current, o.Endpoints)
 	now := r.Now()
-	endpoints.ForEachActive(o.Endpoints, func(e *endpoints.Endpoint, a *endpoints.Address) {
+	for e, a := range endpoints.Active(o.Endpoints) {
 		a.Health = probe.Health{State: networkingv1.AddressUnknown, Since: now}
 		if seed := left.HealthSeed(e, a); seed != nil {
 			a.Health = probe.Health{State: seed.State, Since: seed.Since}
@@ -153,7 +156,7 @@ func (r *Reconciler) keepHealth(
 			a.Health.Since = now
 		}
 		a.Changed = a.Health.Since
-	})
+	}
 }
 
 // checkOf returns a health check, which has its defaults, as the prober takes it. roots are the certificates of

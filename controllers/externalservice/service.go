@@ -43,7 +43,7 @@ func (r *Reconciler) ensureService(ctx context.Context, es *networkingv1.Externa
 	current := found.service
 	switch {
 	case current == nil:
-		service, err := r.createService(ctx, es)
+		service, err := r.applyWithAddress(ctx, es, nil)
 		if !found.assumed || !apierrors.IsConflict(err) {
 			return service, err
 		}
@@ -82,11 +82,6 @@ const (
 	releaseTries    = 10
 	releaseInterval = 200 * time.Millisecond
 )
-
-// createService creates the Service.
-func (r *Reconciler) createService(ctx context.Context, es *networkingv1.ExternalService) (*corev1.Service, error) {
-	return r.applyWithAddress(ctx, es, nil)
-}
 
 // applyWithAddress creates or updates the Service. One that has no address gets the one that it had before it was deleted,
 // or made an ExternalName, if it can: clients have that address in DNS caches and connection pools. A user with the right to

@@ -4,6 +4,7 @@
 package endpoints
 
 import (
+	"iter"
 	"net/netip"
 	"slices"
 	"strings"
@@ -166,12 +167,14 @@ func AwaitLookup(all []Endpoint) bool {
 	return false
 }
 
-// ForEachActive calls do with every address that may be published.
-func ForEachActive(all []Endpoint, do func(*Endpoint, *Address)) {
-	for i := range all {
-		for j := range all[i].Addresses {
-			if a := &all[i].Addresses[j]; !all[i].IsDrained && a.DeniedReason == "" {
-				do(&all[i], a)
+// Active returns every address that may be published, with its endpoint.
+func Active(all []Endpoint) iter.Seq2[*Endpoint, *Address] {
+	return func(yield func(*Endpoint, *Address) bool) {
+		for i := range all {
+			for j := range all[i].Addresses {
+				if a := &all[i].Addresses[j]; !all[i].IsDrained && a.DeniedReason == "" && !yield(&all[i], a) {
+					return
+				}
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
 	"github.com/fairlead-dev/fairlead/internal/dns"
+	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
 // Names returns the DNS names to look up. Those of drained endpoints are among them, so that making
@@ -48,7 +49,7 @@ type Seed struct {
 // the spec does not have any more. Otherwise a name that does not resolve would take addresses away.
 func Seeds(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, now time.Time) map[string]Seed {
 	seeds := map[string]Seed{}
-	claimed := StaticAddresses(&es.Spec)
+	claimed := staticAddresses(&es.Spec)
 	var replacing []*networkingv1.Endpoint
 	for i := range es.Spec.Endpoints {
 		e := &es.Spec.Endpoints[i]
@@ -132,15 +133,11 @@ func (s *Seed) addAll(ip string, name *networkingv1.DNSName, ports []uint16, cla
 	}
 }
 
-// StaticAddresses returns the addresses that the spec has itself.
-func StaticAddresses(spec *networkingv1.ExternalServiceSpec) map[string]bool {
+// staticAddresses returns the addresses that the spec has itself.
+func staticAddresses(spec *networkingv1.ExternalServiceSpec) map[string]bool {
 	all := map[string]bool{}
-	for i := range spec.Endpoints {
-		for _, text := range spec.Endpoints[i].Addresses {
-			if ip, err := netip.ParseAddr(string(text)); err == nil {
-				all[ip.String()] = true
-			}
-		}
+	for _, s := range egress.StaticAddresses(spec) {
+		all[s.IP.String()] = true
 	}
 	return all
 }

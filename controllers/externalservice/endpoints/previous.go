@@ -35,11 +35,11 @@ func PreviousOf(es *networkingv1.ExternalService, current []*discoveryv1.Endpoin
 	}
 	p := &Previous{status: &es.Status, Active: es.Status.ActivePriority, published: PublishedIn(slices.Values(current))}
 	counts := map[int32]int{}
-	ForEachActive(all, func(e *Endpoint, a *Address) {
+	for e, a := range Active(all) {
 		if _, ok := p.published[a.Key()]; ok {
 			counts[e.Priority]++
 		}
-	})
+	}
 	most := ptr.Deref(p.Active, -1)
 	for priority := range int32(NumPriorities) {
 		if counts[priority] > counts[most] {

@@ -31,12 +31,10 @@ func (c *Candidate) Key() endpoints.Key { return endpoints.Key{IP: c.IP, Ports: 
 // once: an address is healthy if the check of any endpoint that has it succeeds. The zone is the one that sorts
 // first, so that neither the order in the spec nor the names of endpoints make a difference.
 func candidatesOf(all []endpoints.Endpoint) []Candidate {
-	n := 0
-	endpoints.ForEachActive(all, func(*endpoints.Endpoint, *endpoints.Address) { n++ })
-	found := make([]Candidate, 0, n)
-	endpoints.ForEachActive(all, func(e *endpoints.Endpoint, a *endpoints.Address) {
+	var found []Candidate
+	for e, a := range endpoints.Active(all) {
 		found = append(found, Candidate{e.Priority, a.IP, a.Ports, e.Zone, a.Health.State, a.Changed})
-	})
+	}
 	slices.SortFunc(found, func(a, b Candidate) int {
 		return cmp.Or(a.compare(&b), compareZones(a.Zone, b.Zone))
 	})

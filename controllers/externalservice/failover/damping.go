@@ -123,7 +123,7 @@ type flapState struct {
 func (s *State) Damp(all []endpoints.Endpoint, now time.Time) (requeueAt time.Time) {
 	var next map[addressKey]*flapState
 	steady := false
-	endpoints.ForEachActive(all, func(e *endpoints.Endpoint, a *endpoints.Address) {
+	for e, a := range endpoints.Active(all) {
 		if a.Health.Falls > 0 {
 			at := addressKeyOf(e, a)
 			f := s.flaps[at].observe(&a.Health, now)
@@ -137,16 +137,16 @@ func (s *State) Damp(all []endpoints.Endpoint, now time.Time) (requeueAt time.Ti
 			}
 		}
 		steady = steady || (a.Health.State == networkingv1.AddressHealthy && !a.IsFlapping)
-	})
+	}
 	s.flaps = next
 	if len(next) == 0 {
 		return requeueAt
 	}
-	endpoints.ForEachActive(all, func(e *endpoints.Endpoint, a *endpoints.Address) {
+	for e, a := range endpoints.Active(all) {
 		if f := next[addressKeyOf(e, a)]; f != nil {
 			requeueAt = controller.Earliest(requeueAt, f.apply(a, steady, now))
 		}
-	})
+	}
 	return requeueAt
 }
 
@@ -207,11 +207,11 @@ func (s *State) awaitFirstProbes(in *Input, c *Choice) (due time.Time) {
 	if in.Observed.IsSuspect || c.IsPanicking || s.Active != nil && !ptr.Equal(c.Active, s.Active) {
 		return time.Time{}
 	}
-	endpoints.ForEachActive(in.Observed.Endpoints, func(_ *endpoints.Endpoint, a *endpoints.Address) {
+	for _, a := range endpoints.Active(in.Observed.Endpoints) {
 		if until := a.Changed.Add(firstProbeHold); a.Health.State == networkingv1.AddressUnknown && until.After(due) {
 			due = until
 		}
-	})
+	}
 	if !in.Now.Before(due) {
 		return time.Time{}
 	}

@@ -32,11 +32,12 @@ type Observation struct {
 
 // AwaitsAny reports whether an address waits for its first lookup or check.
 func (o *Observation) AwaitsAny() bool {
-	awaits := o.IsIncomplete
-	endpoints.ForEachActive(o.Endpoints, func(_ *endpoints.Endpoint, a *endpoints.Address) {
-		awaits = awaits || a.Health.State == networkingv1.AddressUnknown
-	})
-	return awaits
+	for _, a := range endpoints.Active(o.Endpoints) {
+		if a.Health.State == networkingv1.AddressUnknown {
+			return true
+		}
+	}
+	return o.IsIncomplete
 }
 
 // Input is what a decision depends on beside the State.

@@ -30,17 +30,12 @@ const blackoutGrace = 15 * time.Second
 
 // unknown returns what must be known before a fault begins; "" for nothing.
 func (in *Input) unknown(now time.Time) string {
-	unknown := ""
-	if in.Object.Spec.HealthCheck != nil {
-		endpoints.ForEachActive(in.Observed.Endpoints, func(e *endpoints.Endpoint, a *endpoints.Address) {
-			if a.Health.State == networkingv1.AddressUnknown {
-				unknown = fmt.Sprintf("endpoint %q: %s was not checked yet", e.Name, a.IP)
-			}
-		})
+	for e, a := range endpoints.Active(in.Observed.Endpoints) {
+		if a.Health.State == networkingv1.AddressUnknown {
+			return fmt.Sprintf("endpoint %q: %s was not checked yet", e.Name, a.IP)
+		}
 	}
 	switch {
-	case unknown != "":
-		return unknown
 	case in.Blackouts.Unknown != "":
 		return in.Blackouts.Message(now)
 	case in.Dependants.AreUnknown:
@@ -88,16 +83,15 @@ func realFailure(o *Observation, actual *Choice) string {
 	case *actual.Active > LowestPriority(o.Endpoints):
 		return fmt.Sprintf("it has failed over to tier %d", *actual.Active)
 	}
-	why := ""
 	for i := range o.Endpoints {
-		if e := &o.Endpoints[i]; e.State != nil && !e.IsDrained && !endpoints.IsResolved(e.Reason()) && why == "" {
-			why = e.ResolveMessage(e.Reason())
+		if e := &o.Endpoints[i]; e.State != nil && !e.IsDrained && !endpoints.IsResolved(e.Reason()) {
+			return e.ResolveMessage(e.Reason())
 		}
 	}
-	endpoints.ForEachActive(o.Endpoints, func(e *endpoints.Endpoint, a *endpoints.Address) {
-		if a.Health.State == networkingv1.AddressUnhealthy && why == "" {
-			why = fmt.Sprintf("endpoint %q: %s is unhealthy (%s)", e.Name, a.IP, a.Health.Reason)
+	for e, a := range endpoints.Active(o.Endpoints) {
+		if a.Health.State == networkingv1.AddressUnhealthy {
+			return fmt.Sprintf("endpoint %q: %s is unhealthy (%s)", e.Name, a.IP, a.Health.Reason)
 		}
-	})
-	return why
+	}
+	return ""
 }
