@@ -147,14 +147,11 @@ func DropUnreachable(all []Endpoint, families []corev1.IPFamily) {
 
 // wasAllowed reports whether the status has the address, of whichever endpoint, and the policy had not denied it.
 func wasAllowed(status *networkingv1.ExternalServiceStatus, ip netip.Addr) bool {
-	for i := range status.Endpoints {
-		for _, a := range status.Endpoints[i].Addresses {
-			if a.IP == ip.String() && a.Reason != networkingv1.ProbeDenied {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(status.Endpoints, func(e networkingv1.EndpointStatus) bool {
+		return slices.ContainsFunc(e.Addresses, func(a networkingv1.AddressStatus) bool {
+			return a.IP == ip.String() && a.Reason != networkingv1.ProbeDenied
+		})
+	})
 }
 
 // AwaitLookup reports whether this process has not looked up some name of an Active endpoint yet.
@@ -193,12 +190,7 @@ func (e *Endpoint) Reason() string {
 	if e.State == nil {
 		return ""
 	}
-	if len(e.Addresses) > 0 {
-		for i := range e.Addresses {
-			if e.Addresses[i].DeniedReason == "" {
-				return e.State.Reason
-			}
-		}
+	if len(e.Addresses) > 0 && !slices.ContainsFunc(e.Addresses, func(a Address) bool { return a.DeniedReason == "" }) {
 		return networkingv1.ReasonDenied
 	}
 	return e.State.Reason

@@ -32,12 +32,11 @@ func HeldIn(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSli
 	approved := approvedAddresses(es)
 	for _, slice := range current {
 		ports := PortsOf(slice)
-		for i := range slice.Endpoints {
-			e := &slice.Endpoints[i]
-			h := Held{Ports: ports, Zone: ptr.Deref(e.Zone, ""), IsReady: IsReady(e)}
-			if ip, err := netip.ParseAddr(e.Addresses[0]); err == nil {
-				h.IP = ip
-				h.Verdict = policy.CheckPorts(egress.Query{Namespace: es.Namespace, IP: ip, Authorized: approved[ip], Held: grace}, ports.Numbers)
+		for key, e := range In(slice) {
+			h := Held{IP: key.IP, Ports: ports, Zone: ptr.Deref(e.Zone, ""), IsReady: IsReady(e)}
+			if h.IP.IsValid() {
+				query := egress.Query{Namespace: es.Namespace, IP: h.IP, Authorized: approved[h.IP], Held: grace}
+				h.Verdict = policy.CheckPorts(query, ports.Numbers)
 			}
 			all = append(all, h)
 		}

@@ -48,19 +48,18 @@ func PortSetOf(spec *networkingv1.ExternalServiceSpec, own []networkingv1.Endpoi
 			set.ProbePort = uint16(number)
 		}
 		set.Numbers = append(set.Numbers, uint16(number))
-		set.Ports = append(set.Ports, discoveryv1.EndpointPort{
-			Name:        &p.Name,
-			Port:        &number,
-			Protocol:    p.Protocol,
-			AppProtocol: optional(p.AppProtocol),
-		})
+		port := discoveryv1.EndpointPort{Name: &p.Name, Port: &number, Protocol: p.Protocol}
+		if p.AppProtocol != "" {
+			port.AppProtocol = &p.AppProtocol
+		}
+		set.Ports = append(set.Ports, port)
 	}
 	set.Digest, set.ShortDigest = portDigest(set.Ports)
 	return set
 }
 
 // portDigest returns what identifies a set of ports. short is in the names of slices, as in every version;
-// where two sets of one object share it, packSlices distinguishes them. Both are the same in every process.
+// where two sets of one object share it, publication.Pack distinguishes them. Both are the same in every process.
 func portDigest(ports []discoveryv1.EndpointPort) (digest, short string) {
 	named, hash := fnv.New32a(), fnv.New64a()
 	var text []byte
@@ -79,22 +78,18 @@ func portDigest(ports []discoveryv1.EndpointPort) (digest, short string) {
 	return hex.EncodeToString(hash.Sum(nil)), hex.EncodeToString(named.Sum(nil))
 }
 
-// optional returns nil for an empty string.
-func optional(s string) *string {
-	if s == "" {
-		return nil
+// PortsOf returns the ports of a slice. The digest is "" where a user has edited them.
+func PortsOf(slice *discoveryv1.EndpointSlice) *PortSet {
+	set := &PortSet{Ports: slice.Ports, Digest: digestOf(slice)}
+	for _, p := range slice.Ports {
+		if p.Port != nil {
+			set.Numbers = append(set.Numbers, uint16(*p.Port))
+		}
 	}
-	return &s
+	return set
 }
 
-// Key is an address with its ports in the slices.
-type Key struct {
-	IP    netip.Addr
-	Ports string
-}
-
-// DigestOf returns the digest of the ports of a slice, or "" where a user has edited them.
-func DigestOf(slice *discoveryv1.EndpointSlice) string {
+func digestOf(slice *discoveryv1.EndpointSlice) string {
 	for _, p := range slice.Ports {
 		if p.Name == nil || p.Port == nil || p.Protocol == nil {
 			return ""
@@ -104,40 +99,35 @@ func DigestOf(slice *discoveryv1.EndpointSlice) string {
 	return digest
 }
 
-// PortsOf returns the ports of a slice.
-func PortsOf(slice *discoveryv1.EndpointSlice) *PortSet {
-	return &PortSet{Ports: slice.Ports, Numbers: NumbersOf(slice), Digest: DigestOf(slice)}
+// Key is an address with its ports in the slices.
+type Key struct {
+	IP    netip.Addr
+	Ports string
 }
 
-// PublishedIn returns the addresses of slices, and whether each is ready. One that cannot be parsed is the zero address.
+// In returns the endpoints of a slice with their keys. An address that cannot be parsed is the zero address.
+func In(slice *discoveryv1.EndpointSlice) iter.Seq2[Key, *discoveryv1.Endpoint] {
+	return func(yield func(Key, *discoveryv1.Endpoint) bool) {
+		digest := digestOf(slice)
+		for i := range slice.Endpoints {
+			ip, _ := netip.ParseAddr(slice.Endpoints[i].Addresses[0])
+			if !yield(Key{ip, digest}, &slice.Endpoints[i]) {
+				return
+			}
+		}
+	}
+}
+
+// PublishedIn returns the addresses of slices, and whether each is ready.
 func PublishedIn(all iter.Seq[*discoveryv1.EndpointSlice]) map[Key]bool {
 	published := map[Key]bool{}
 	for slice := range all {
-		digest := DigestOf(slice)
-		for i := range slice.Endpoints {
-			key, _ := KeyOf(&slice.Endpoints[i], digest)
-			published[key] = published[key] || IsReady(&slice.Endpoints[i])
+		for key, e := range In(slice) {
+			published[key] = published[key] || IsReady(e)
 		}
 	}
 	return published
 }
 
-// KeyOf returns the key of an endpoint of a slice whose ports have this digest. It is false where the address is none.
-func KeyOf(e *discoveryv1.Endpoint, digest string) (Key, bool) {
-	ip, err := netip.ParseAddr(e.Addresses[0])
-	return Key{ip, digest}, err == nil
-}
-
 // IsReady reports whether an endpoint takes traffic: to kube-proxy a condition that is not set means ready.
 func IsReady(e *discoveryv1.Endpoint) bool { return ptr.Deref(e.Conditions.Ready, true) }
-
-// NumbersOf returns the port numbers of a slice.
-func NumbersOf(slice *discoveryv1.EndpointSlice) []uint16 {
-	var numbers []uint16
-	for _, p := range slice.Ports {
-		if p.Port != nil {
-			numbers = append(numbers, uint16(*p.Port))
-		}
-	}
-	return numbers
-}

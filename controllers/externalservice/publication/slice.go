@@ -44,12 +44,12 @@ func AreCurrent(service *corev1.Service, current []*discoveryv1.EndpointSlice, w
 
 // Violates reports whether any address of a slice takes traffic that must not.
 func Violates(slice *discoveryv1.EndpointSlice, fit *failover.Fitness) bool {
-	digest := endpoints.DigestOf(slice)
-	return slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool {
-		key, _ := endpoints.KeyOf(&e, digest)
-		isFit, isKnown := fit.Of(key)
-		return endpoints.IsReady(&e) && isKnown && !isFit
-	})
+	for key, e := range endpoints.In(slice) {
+		if isFit, isKnown := fit.Of(key); endpoints.IsReady(e) && isKnown && !isFit {
+			return true
+		}
+	}
+	return false
 }
 
 // WithoutTraffic returns a slice with its unfit addresses not ready.
@@ -92,13 +92,12 @@ func Retained(current []*discoveryv1.EndpointSlice, ready map[endpoints.Key]bool
 // filtered returns a slice with the addresses that are kept.
 func filtered(slice *discoveryv1.EndpointSlice, by func(key endpoints.Key, isReady bool) (keep, ready bool)) *Slice {
 	left := &Slice{Name: slice.Name, Family: slice.AddressType, Ports: slice.Ports}
-	digest := endpoints.DigestOf(slice)
-	for _, e := range slice.Endpoints {
-		key, _ := endpoints.KeyOf(&e, digest)
-		keep, ready := by(key, endpoints.IsReady(&e))
+	for key, held := range endpoints.In(slice) {
+		keep, ready := by(key, endpoints.IsReady(held))
 		if !keep {
 			continue
 		}
+		e := *held
 		e.Conditions = discoveryv1.EndpointConditions{
 			Ready: &ready, Serving: &ready, Terminating: ptr.To(ptr.Deref(e.Conditions.Terminating, false)),
 		}
@@ -110,13 +109,14 @@ func filtered(slice *discoveryv1.EndpointSlice, by func(key endpoints.Key, isRea
 // MovesAway reports whether an address that is wanted to be ready leaves a slice for another one: it is written there
 // first.
 func MovesAway(held *discoveryv1.EndpointSlice, wanted *Slice, fit *failover.Fitness) bool {
-	digest := endpoints.DigestOf(held)
-	return slices.ContainsFunc(held.Endpoints, func(e discoveryv1.Endpoint) bool {
-		key, _ := endpoints.KeyOf(&e, digest)
-		return fit.IsWanted(key) && endpoints.IsReady(&e) && !slices.ContainsFunc(wanted.Endpoints, func(w discoveryv1.Endpoint) bool {
+	for key, e := range endpoints.In(held) {
+		if fit.IsWanted(key) && endpoints.IsReady(e) && !slices.ContainsFunc(wanted.Endpoints, func(w discoveryv1.Endpoint) bool {
 			return w.Addresses[0] == e.Addresses[0]
-		})
-	})
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // FindSlice returns the current slice of a name, or nil.
