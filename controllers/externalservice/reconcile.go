@@ -54,9 +54,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return result, nil
 }
 
-// publish reconciles an object that is not being deleted. Its steps are in the order of their urgency: what takes traffic
-// off an address or ends a fault, what is added, and the status, which has the words of each that the API server refused.
-// Each is on its own: its errors are collected, and stop no other, except that slices need a Service that is ours.
+// publish reconciles an object that is not being deleted.
 func (r *Reconciler) publish(ctx context.Context, es *networkingv1.ExternalService) (reconcile.Result, error) {
 	update := newStatusUpdate(es, r.Now())
 	rules.Default(es)
@@ -66,19 +64,26 @@ func (r *Reconciler) publish(ctx context.Context, es *networkingv1.ExternalServi
 	if *es.Spec.Suspend && !es.Status.Fault.Lasts() { // a fault ends first
 		return r.reconcileSuspended(ctx, es, update, update.setSuspended)
 	}
-	p, err := r.newReconciliation(ctx, es, update)
-	if err != nil {
-		return r.conflictResult(ctx, es, update, err)
+	of, err := r.newReconciliation(ctx, es, update)
+	if err == nil {
+		return of.run(ctx)
 	}
-	p.decide(ctx)
-	p.withdraw(ctx)
-	if err := p.protect(ctx); err != nil {
-		return r.conflictResult(ctx, es, update, err)
+	return r.conflictResult(ctx, es, update, err)
+}
+
+// run has the steps, in the order of their urgency: what takes traffic off an address or ends a fault, what is added, and the
+// status, which has the words of each that the API server refused. Each is on its own: its errors are collected, and stop no
+// other, except that slices need a Service that is ours.
+func (r *reconciliation) run(ctx context.Context) (reconcile.Result, error) {
+	r.decide(ctx)
+	r.withdraw(ctx)
+	if err := r.protect(ctx); err != nil {
+		return r.conflictResult(ctx, r.es, r.update, err)
 	}
-	p.selectedDue = p.removeSelected(ctx)
-	p.postpone()
-	p.extend(ctx)
-	return p.report(ctx)
+	r.selectedDue = r.removeSelected(ctx)
+	r.postpone()
+	r.extend(ctx)
+	return r.report(ctx)
 }
 
 // conflictResult is what a reconcile returns whose Service has another owner, or is being replaced.
@@ -124,153 +129,155 @@ type reconciliation struct {
 }
 
 // newReconciliation reads what there is. A Service that cannot be read is the one of the status as far as its slices say so.
-func (r *Reconciler) newReconciliation(ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate) (*reconciliation, error) {
+func (r *Reconciler) newReconciliation(
+	ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate,
+) (*reconciliation, error) {
 	key := client.ObjectKeyFromObject(es)
-	p := &reconciliation{Reconciler: r, es: es, update: update, now: r.Now(), state: r.states.Get(es)}
-	isNew := p.state.failover.FirstSeen.IsZero()
+	of := &reconciliation{Reconciler: r, es: es, update: update, now: r.Now(), state: r.states.Get(es)}
+	isNew := of.state.failover.FirstSeen.IsZero()
 	if isNew { // also where another object has taken the name
 		r.Resolution.Forget(key)
 		r.Probes.Forget(key)
-		p.state.failover.FirstSeen = p.now
+		of.state.failover.FirstSeen = of.now
 	}
 	var err error
-	if p.found, err = r.findService(ctx, es, isNew); errors.Is(err, errForeignService) {
+	if of.found, err = r.findService(ctx, es, isNew); errors.Is(err, errForeignService) {
 		return nil, err
 	}
-	p.refusals.add(err)
-	p.unread = err != nil
+	of.refusals.add(err)
+	of.unread = err != nil
 	switch ref := es.Status.ServiceRef; {
-	case p.found.ours:
-		p.service = p.found.service
-	case p.unread && ref != nil:
-		p.service = &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: es.Namespace, Name: es.Name, UID: ref.UID}}
+	case of.found.ours:
+		of.service = of.found.service
+	case of.unread && ref != nil:
+		of.service = &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: es.Namespace, Name: es.Name, UID: ref.UID}}
 	}
-	if p.current, p.foreign, err = r.slicesOf(ctx, es.Namespace, es.Name); err != nil {
+	if of.current, of.foreign, err = r.slicesOf(ctx, es.Namespace, es.Name); err != nil {
 		return nil, err
 	}
-	if p.found.ours {
-		p.state.families = endpoints.FamiliesOf(p.service)
+	if of.found.ours {
+		of.state.families = endpoints.FamiliesOf(of.service)
 	}
-	return p, nil
+	return of, nil
 }
 
 // decide observes the addresses and decides which to publish.
-func (p *reconciliation) decide(ctx context.Context) {
-	p.input = p.observe(ctx, p.es, p.current, p.state)
+func (r *reconciliation) decide(ctx context.Context) {
+	r.input = r.observe(ctx, r.es, r.current, r.state)
 	switch {
-	case p.state.cacheStale(p.current, p.now):
-		p.hold(p.now.Add(controller.StaleRetry))
+	case r.state.cacheStale(r.current, r.now):
+		r.hold(r.now.Add(controller.StaleRetry))
 		return
-	case failover.ConcernsFault(p.es) && p.statuses.Get(p.es).lastWrite.NewerThan(p.es, p.now):
-		p.refusals.add(controller.ErrStale)
-		p.hold(time.Time{})
-		return
-	}
-	if p.decided = p.state.failover.Decide(&p.input); p.decided.IsHeld {
+	case failover.ConcernsFault(r.es) && r.statuses.Get(r.es).lastWrite.NewerThan(r.es, r.now):
+		r.refusals.add(controller.ErrStale)
+		r.hold(time.Time{})
 		return
 	}
-	if err := p.confirmFault(ctx); err != nil {
-		p.refusals.add(err)
-		p.hold(time.Time{})
+	if r.decided = r.state.failover.Decide(&r.input); r.decided.IsHeld {
 		return
 	}
-	p.shown = p.decided.Shown
-	p.wanted = publication.Pack(p.es.Name, p.current, p.shown.Wanted())
-	if p.input.Observed.IsIncomplete && p.isPublished() { // until the lookup ends there is nothing to tell
-		p.hold(p.shown.RequeueAt)
+	if err := r.confirmFault(ctx); err != nil {
+		r.refusals.add(err)
+		r.hold(time.Time{})
+		return
+	}
+	r.shown = r.decided.Shown
+	r.wanted = publication.Pack(r.es.Name, r.current, r.shown.Wanted())
+	if r.input.Observed.IsIncomplete && r.isPublished() { // until the lookup ends there is nothing to tell
+		r.hold(r.shown.RequeueAt)
 	}
 }
 
 // hold has slices and status stay as they are until then. Zero means until something is enqueued.
-func (p *reconciliation) hold(until time.Time) { p.decided.IsHeld, p.decided.RequeueAt = true, until }
+func (r *reconciliation) hold(until time.Time) { r.decided.IsHeld, r.decided.RequeueAt = true, until }
 
 // confirmFault reads a fault that takes effect from the API server, once: another process may have ended it.
-func (p *reconciliation) confirmFault(ctx context.Context) error {
-	requested := p.es.Annotations[networkingv1.InjectFaultAnnotation]
-	if !p.decided.Fault.IsInEffect || p.state.confirmedFault == requested {
+func (r *reconciliation) confirmFault(ctx context.Context) error {
+	requested := r.es.Annotations[networkingv1.InjectFaultAnnotation]
+	if !r.decided.Fault.IsInEffect || r.state.confirmedFault == requested {
 		return nil
 	}
-	if err := controller.ConfirmStored(ctx, p.Live, p.es, &networkingv1.ExternalService{}); err != nil {
+	if err := controller.ConfirmStored(ctx, r.Live, r.es, &networkingv1.ExternalService{}); err != nil {
 		return err
 	}
-	p.state.confirmedFault = requested
+	r.state.confirmedFault = requested
 	return nil
 }
 
 // isPublished reports whether the spec is published as far as it is known.
-func (p *reconciliation) isPublished() bool {
-	return p.es.Status.ObservedGeneration == p.es.Generation && p.service != nil && publication.AreCurrent(p.service, p.current, p.wanted)
+func (r *reconciliation) isPublished() bool {
+	return r.es.Status.ObservedGeneration == r.es.Generation && r.service != nil && publication.AreCurrent(r.service, r.current, r.wanted)
 }
 
 // withdraw takes traffic off addresses, whatever becomes of the Service and of what is added.
-func (p *reconciliation) withdraw(ctx context.Context) {
-	if p.decided.IsHeld {
+func (r *reconciliation) withdraw(ctx context.Context) {
+	if r.decided.IsHeld {
 		return
 	}
-	p.writer = p.newSliceWriter(p.service, p.current, p.decided.Fitness(p.input.Observed.Endpoints), p.state, &p.refusals)
-	if p.service != nil {
-		p.writer.withdraw(ctx, p.wanted)
+	r.writer = r.newSliceWriter(r.service, r.current, r.decided.Fitness(r.input.Observed.Endpoints), r.state, &r.refusals)
+	if r.service != nil {
+		r.writer.withdraw(ctx, r.wanted)
 	}
 }
 
 // protect has the finalizer and the Service in place. The error is errForeignService or errReplacing.
-func (p *reconciliation) protect(ctx context.Context) error {
-	p.refusals.add(p.addFinalizer(ctx, p.es))
-	if p.unread {
+func (r *reconciliation) protect(ctx context.Context) error {
+	r.refusals.add(r.addFinalizer(ctx, r.es))
+	if r.unread {
 		return nil
 	}
-	service, err := p.ensureService(ctx, p.es, p.found)
+	service, err := r.ensureService(ctx, r.es, r.found)
 	switch {
 	case errors.Is(err, errForeignService), errors.Is(err, errReplacing):
 		return err
 	case err != nil:
-		p.refusals.add(err)
+		r.refusals.add(err)
 		return nil
 	}
-	p.service, p.state.clusterIP = service, service.Spec.ClusterIP
+	r.service, r.state.clusterIP = service, service.Spec.ClusterIP
 	return nil
 }
 
 // postpone holds slices and status where they change all the time.
-func (p *reconciliation) postpone() {
-	if p.decided.IsHeld || p.service == nil || p.state.refused > 0 || p.refusals.any() {
+func (r *reconciliation) postpone() {
+	if r.decided.IsHeld || r.service == nil || r.state.refused > 0 || r.refusals.any() {
 		return
 	}
-	due := p.state.failover.PostponeUntil(&p.input, &p.decided)
-	if p.now.Before(due) && !publication.AreCurrent(p.service, p.current, p.wanted) {
-		p.hold(due)
+	due := r.state.failover.PostponeUntil(&r.input, &r.decided)
+	if r.now.Before(due) && !publication.AreCurrent(r.service, r.current, r.wanted) {
+		r.hold(due)
 	}
 }
 
 // extend writes the slices that are left, and stores what has become of all writes of slices. A decision that slices do
 // not show was not made: the one before is in force as far as they show it.
-func (p *reconciliation) extend(ctx context.Context) {
-	if p.decided.IsHeld {
+func (r *reconciliation) extend(ctx context.Context) {
+	if r.decided.IsHeld {
 		return
 	}
-	w, mayExtend := p.writer, p.mayExtend()
+	w, mayExtend := r.writer, r.mayExtend()
 	if mayExtend {
-		w.service = p.service
-		w.extend(ctx, p.wanted)
+		w.service = r.service
+		w.extend(ctx, r.wanted)
 	}
 	if w.wrote {
-		p.state.failover.SliceWrites.Count(p.now)
+		r.state.failover.SliceWrites.Count(r.now)
 	}
 	if mayExtend && !w.failed {
-		p.state.failover.Record(&p.input, &p.decided.Actual)
+		r.state.failover.Record(&r.input, &r.decided.Actual)
 		return
 	}
-	p.shown = p.state.failover.InForce(&p.input, &p.shown, endpoints.PublishedIn(maps.Values(w.held)))
+	r.shown = r.state.failover.InForce(&r.input, &r.shown, endpoints.PublishedIn(maps.Values(w.held)))
 }
 
 // mayExtend reports whether slices may be written as the spec wants them. A Service that could not be changed, and has a
 // port by a name that the spec has no more, would lose its endpoints.
-func (p *reconciliation) mayExtend() bool {
-	if p.service == nil || p.unread {
+func (r *reconciliation) mayExtend() bool {
+	if r.service == nil || r.unread {
 		return false
 	}
-	return !slices.ContainsFunc(p.service.Spec.Ports, func(is corev1.ServicePort) bool {
-		return !slices.ContainsFunc(p.es.Spec.Ports, func(wanted networkingv1.ServicePort) bool { return wanted.Name == is.Name })
+	return !slices.ContainsFunc(r.service.Spec.Ports, func(is corev1.ServicePort) bool {
+		return !slices.ContainsFunc(r.es.Spec.Ports, func(wanted networkingv1.ServicePort) bool { return wanted.Name == is.Name })
 	})
 }
 

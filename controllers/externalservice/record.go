@@ -97,41 +97,41 @@ func (u *statusUpdate) setRefused(f *refusals) {
 }
 
 // report sets the status and writes it. Where nothing was decided, it does so only for an object that has none yet.
-func (p *reconciliation) report(ctx context.Context) (reconcile.Result, error) {
-	o, fault := &p.input.Observed, &p.decided.Fault
-	requeueAt := controller.Earliest(p.decided.RequeueAt, p.selectedDue)
-	if p.decided.IsHeld {
-		isDue := p.state.failover.IsStatusDue(&p.input)
+func (r *reconciliation) report(ctx context.Context) (reconcile.Result, error) {
+	o, fault := &r.input.Observed, &r.decided.Fault
+	requeueAt := controller.Earliest(r.decided.RequeueAt, r.selectedDue)
+	if r.decided.IsHeld {
+		isDue := r.state.failover.IsStatusDue(&r.input)
 		if isDue {
-			p.update.setIncomplete(p.service, o)
+			r.update.setIncomplete(r.service, o)
 		}
-		return p.finish(ctx, isDue, requeueAt)
+		return r.finish(ctx, isDue, requeueAt)
 	}
-	p.metrics.record(client.ObjectKeyFromObject(p.es), o, &p.shown, p.es.Spec.HealthCheck != nil, fault.Status)
-	p.update.setFault(fault, p.es.Annotations[networkingv1.InjectFaultAnnotation])
-	p.update.setObserved(p.es, p.service, o, &p.shown)
-	p.update.status.LastHandledFailback = p.state.failover.HandledFailback
-	if !p.refusals.any() {
-		p.update.setPublished(p.service, o, &p.shown, len(p.wanted), p.foreign)
+	r.metrics.record(client.ObjectKeyFromObject(r.es), o, &r.shown, r.es.Spec.HealthCheck != nil, fault.Status)
+	r.update.setFault(fault, r.es.Annotations[networkingv1.InjectFaultAnnotation])
+	r.update.setObserved(r.es, r.service, o, &r.shown)
+	r.update.status.LastHandledFailback = r.state.failover.HandledFailback
+	if !r.refusals.any() {
+		r.update.setPublished(r.service, o, &r.shown, len(r.wanted), r.foreign)
 	}
-	due := p.statuses.Get(p.es).writes.Due(p.now)
-	if p.now.Before(due) && !p.refusals.any() && onlyTextDiffers(&p.es.Status, &p.update.status) {
-		return controller.RequeueAt(p.now, requeueAt, due), nil
+	due := r.statuses.Get(r.es).writes.Due(r.now)
+	if r.now.Before(due) && !r.refusals.any() && onlyTextDiffers(&r.es.Status, &r.update.status) {
+		return controller.RequeueAt(r.now, requeueAt, due), nil
 	}
-	return p.finish(ctx, true, requeueAt)
+	return r.finish(ctx, true, requeueAt)
 }
 
 // finish writes the status if that is wanted or something was refused, and returns when to reconcile again.
-func (p *reconciliation) finish(ctx context.Context, write bool, requeueAt time.Time) (reconcile.Result, error) {
-	f, state := &p.refusals, p.state
+func (r *reconciliation) finish(ctx context.Context, write bool, requeueAt time.Time) (reconcile.Result, error) {
+	f, state := &r.refusals, r.state
 	if f.isReported(state.refused) {
-		p.update.setRefused(f)
+		r.update.setRefused(f)
 		write = true
 	}
 	if write && !f.stale && !f.terminating {
-		err := p.writeStatus(ctx, p.es, p.update)
-		if f.add(err); err == nil && p.decided.Fault.IsUnstored {
-			requeueAt = controller.Earliest(requeueAt, p.now.Add(controller.StaleRetry))
+		err := r.writeStatus(ctx, r.es, r.update)
+		if f.add(err); err == nil && r.decided.Fault.IsUnstored {
+			requeueAt = controller.Earliest(requeueAt, r.now.Add(controller.StaleRetry))
 		}
 	}
 	switch {
@@ -142,15 +142,15 @@ func (p *reconciliation) finish(ctx context.Context, write bool, requeueAt time.
 			state.refusal = message
 			log.FromContext(ctx).Error(errors.Join(f.errs...), "Not everything could be written")
 		}
-		requeueAt = controller.Earliest(requeueAt, p.now.Add(retryAfter(state.refused)))
+		requeueAt = controller.Earliest(requeueAt, r.now.Add(retryAfter(state.refused)))
 		state.refused++
 	case write && !f.stale: // nothing was held back
 		state.refused, state.refusal = 0, ""
 	}
 	if f.stale {
-		requeueAt = controller.Earliest(requeueAt, p.now.Add(controller.StaleRetry))
+		requeueAt = controller.Earliest(requeueAt, r.now.Add(controller.StaleRetry))
 	}
-	return controller.RequeueAt(p.now, requeueAt), nil
+	return controller.RequeueAt(r.now, requeueAt), nil
 }
 
 // writeStatus writes a status that differs in more than times, and records events of what has changed. An event tells the

@@ -35,49 +35,49 @@ const (
 
 // removeSelected removes what was made of a selector that was removed from the Service, and returns when to look again. The
 // annotation says so, and survives this process.
-func (p *reconciliation) removeSelected(ctx context.Context) (requeueAt time.Time) {
-	if p.service == nil || p.service.Annotations[rules.SelectorRemovedAnnotation] == "" {
+func (r *reconciliation) removeSelected(ctx context.Context) (requeueAt time.Time) {
+	if r.service == nil || r.service.Annotations[rules.SelectorRemovedAnnotation] == "" {
 		return time.Time{}
 	}
-	p.refusals.add(p.removeSelectedSlices(ctx))
-	p.refusals.add(p.removeSelectedEndpoints(ctx))
-	removed, err := time.Parse(time.RFC3339, p.service.Annotations[rules.SelectorRemovedAnnotation])
-	if err == nil && p.now.Before(removed.Add(selectorAftermath)) || p.refusals.any() {
-		return p.now.Add(selectorInterval)
+	r.refusals.add(r.removeSelectedSlices(ctx))
+	r.refusals.add(r.removeSelectedEndpoints(ctx))
+	removed, err := time.Parse(time.RFC3339, r.service.Annotations[rules.SelectorRemovedAnnotation])
+	if err == nil && r.now.Before(removed.Add(selectorAftermath)) || r.refusals.any() {
+		return r.now.Add(selectorInterval)
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": p.service.ResourceVersion, "annotations": map[string]any{rules.SelectorRemovedAnnotation: nil},
+		"resourceVersion": r.service.ResourceVersion, "annotations": map[string]any{rules.SelectorRemovedAnnotation: nil},
 	}})
 	if err == nil {
-		err = p.Client.Patch(ctx, p.service.DeepCopy(), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(common.FieldOwner))
+		err = r.Client.Patch(ctx, r.service.DeepCopy(), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(common.FieldOwner))
 	}
-	p.refusals.add(err)
+	r.refusals.add(err)
 	return time.Time{}
 }
 
-func (p *reconciliation) removeSelectedSlices(ctx context.Context) error {
+func (r *reconciliation) removeSelectedSlices(ctx context.Context) error {
 	var list discoveryv1.EndpointSliceList
-	err := p.Live.List(ctx, &list, client.InNamespace(p.service.Namespace), client.MatchingLabels{
-		discoveryv1.LabelServiceName: p.service.Name, discoveryv1.LabelManagedBy: selectedBy,
+	err := r.Live.List(ctx, &list, client.InNamespace(r.service.Namespace), client.MatchingLabels{
+		discoveryv1.LabelServiceName: r.service.Name, discoveryv1.LabelManagedBy: selectedBy,
 	})
 	if err != nil {
 		return fmt.Errorf("list EndpointSlices of a selector: %w", err)
 	}
 	for i := range list.Items {
 		slice := &list.Items[i]
-		if !metav1.IsControlledBy(slice, p.service) {
+		if !metav1.IsControlledBy(slice, r.service) {
 			continue
 		}
-		if err := p.Client.Delete(ctx, slice, client.Preconditions{UID: &slice.UID}); client.IgnoreNotFound(err) != nil {
+		if err := r.Client.Delete(ctx, slice, client.Preconditions{UID: &slice.UID}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete EndpointSlice %s of a selector: %w", slice.Name, err)
 		}
 	}
 	return nil
 }
 
-func (p *reconciliation) removeSelectedEndpoints(ctx context.Context) error {
+func (r *reconciliation) removeSelectedEndpoints(ctx context.Context) error {
 	endpoints := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Endpoints"}}
-	err := p.Live.Get(ctx, client.ObjectKeyFromObject(p.service), endpoints)
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(r.service), endpoints)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
@@ -86,7 +86,7 @@ func (p *reconciliation) removeSelectedEndpoints(ctx context.Context) error {
 	case endpoints.Labels[endpointsManagedBy] == "" && endpoints.Annotations[endpointsTriggerTime] == "":
 		return nil // made by hand: the slices that mirror them are reported
 	}
-	if err := p.Client.Delete(ctx, endpoints, client.Preconditions{UID: &endpoints.UID}); client.IgnoreNotFound(err) != nil {
+	if err := r.Client.Delete(ctx, endpoints, client.Preconditions{UID: &endpoints.UID}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete Endpoints of a selector: %w", err)
 	}
 	return nil

@@ -108,12 +108,12 @@ type Published struct {
 	IsReady bool
 }
 
-func (d *Choice) requeueBy(at time.Time) { d.RequeueAt = controller.Earliest(d.RequeueAt, at) }
+func (c *Choice) requeueBy(at time.Time) { c.RequeueAt = controller.Earliest(c.RequeueAt, at) }
 
 // ReadyCount returns how many of the published addresses are ready.
-func (d *Choice) ReadyCount() int {
+func (c *Choice) ReadyCount() int {
 	n := 0
-	for _, p := range d.Published {
+	for _, p := range c.Published {
 		if p.IsReady {
 			n++
 		}
@@ -145,13 +145,13 @@ func choose(candidates []Candidate, in criteria) Choice {
 }
 
 // chooseGroup returns the index of the group to publish.
-func (in *criteria) chooseGroup(groups []priorityGroup, d *Choice) int {
-	if !in.isChecked {
+func (c *criteria) chooseGroup(groups []priorityGroup, d *Choice) int {
+	if !c.isChecked {
 		return 0
 	}
 	current, best := -1, -1
 	for i := range groups {
-		if in.active != nil && groups[i].priority == *in.active {
+		if c.active != nil && groups[i].priority == *c.active {
 			current = i
 		}
 		if best < 0 && groups[i].qualifies {
@@ -160,27 +160,27 @@ func (in *criteria) chooseGroup(groups []priorityGroup, d *Choice) int {
 	}
 	switch {
 	case current < 0:
-		return in.chooseFirst(groups, best, d)
-	case in.isSuspect:
-		d.IsPanicking = in.isPanicking && mostHealthy(groups, current) < 0
+		return c.chooseFirst(groups, best, d)
+	case c.isSuspect:
+		d.IsPanicking = c.isPanicking && mostHealthy(groups, current) < 0
 		return current
 	case mostHealthy(groups, current) < 0:
-		return in.chooseMostHealthy(groups, current, d)
+		return c.chooseMostHealthy(groups, current, d)
 	case groups[current].qualifies:
-		return in.chooseFailback(groups, current, d)
+		return c.chooseFailback(groups, current, d)
 	case groups[current].mayQualify:
 		d.requeueBy(groups[current].pendingUntil)
 		return current
 	case best >= 0:
 		return best
 	}
-	return in.chooseMostHealthy(groups, current, d)
+	return c.chooseMostHealthy(groups, current, d)
 }
 
 // chooseFirst chooses where nothing is published yet, or the active priority is no longer in the spec. The
 // latter does not wait for first results while some priority qualifies.
-func (in *criteria) chooseFirst(groups []priorityGroup, best int, d *Choice) int {
-	if in.active == nil || best < 0 {
+func (c *criteria) chooseFirst(groups []priorityGroup, best int, d *Choice) int {
+	if c.active == nil || best < 0 {
 		for i := range groups {
 			if groups[i].mayQualify && (best < 0 || i < best) {
 				d.requeueBy(groups[i].pendingUntil)
@@ -189,34 +189,34 @@ func (in *criteria) chooseFirst(groups []priorityGroup, best int, d *Choice) int
 		}
 	}
 	switch {
-	case in.isSuspect:
+	case c.isSuspect:
 		return max(best, 0)
 	case best < 0 || mostHealthy(groups, 0) < 0:
-		return in.chooseMostHealthy(groups, 0, d)
+		return c.chooseMostHealthy(groups, 0, d)
 	}
 	return best
 }
 
 // chooseFailback chooses between the active group, which qualifies, and a lower one that has qualified for
 // failbackDelay.
-func (in *criteria) chooseFailback(groups []priorityGroup, current int, d *Choice) int {
+func (c *criteria) chooseFailback(groups []priorityGroup, current int, d *Choice) int {
 	for i := range current {
 		g := &groups[i]
 		if !g.qualifies {
 			continue
 		}
-		if in.failbackRequested {
+		if c.failbackRequested {
 			return i
 		}
-		if !in.manualFailback {
-			due := g.qualifiedSince(in).Add(in.failbackDelay)
-			if !in.now.Before(due) {
+		if !c.manualFailback {
+			due := g.qualifiedSince(c).Add(c.failbackDelay)
+			if !c.now.Before(due) {
 				return i
 			}
 			d.requeueBy(due)
 		}
 		if d.PendingFailback == nil {
-			d.PendingFailback, d.AwaitsRequest = &g.priority, in.manualFailback
+			d.PendingFailback, d.AwaitsRequest = &g.priority, c.manualFailback
 		}
 	}
 	return current
@@ -225,18 +225,18 @@ func (in *criteria) chooseFailback(groups []priorityGroup, current int, d *Choic
 // chooseMostHealthy chooses where no group qualifies, or only without a healthy address: the one with most
 // healthy addresses. Where none has any and the first results are in, it is the lowest one under a panic
 // threshold, and else the current one.
-func (in *criteria) chooseMostHealthy(groups []priorityGroup, current int, d *Choice) int {
+func (c *criteria) chooseMostHealthy(groups []priorityGroup, current int, d *Choice) int {
 	if most := mostHealthy(groups, current); most >= 0 {
 		return most
 	}
 	for i := range groups {
 		if groups[i].pending {
 			d.requeueBy(groups[i].pendingUntil)
-			d.IsPanicking = in.isPanicking
+			d.IsPanicking = c.isPanicking
 			return current
 		}
 	}
-	if in.panicThreshold > 0 {
+	if c.panicThreshold > 0 {
 		d.IsPanicking = true
 		return 0
 	}

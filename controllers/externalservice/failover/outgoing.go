@@ -17,11 +17,11 @@ import (
 // another answer of a nameserver, leaves no Service without an address that takes traffic.
 
 // Wanted returns the addresses to have in slices, ordered by ports and address.
-func (d *Choice) Wanted() []Published {
-	if len(d.Outgoing) == 0 {
-		return d.Published
+func (c *Choice) Wanted() []Published {
+	if len(c.Outgoing) == 0 {
+		return c.Published
 	}
-	all := slices.Concat(d.Published, d.Outgoing)
+	all := slices.Concat(c.Published, c.Outgoing)
 	slices.SortFunc(all, func(a, b Published) int { return a.compareAddress(b.Candidate) })
 	return all
 }
