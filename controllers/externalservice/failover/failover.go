@@ -20,7 +20,7 @@ import (
 type Observation struct {
 	Endpoints []endpoints.Endpoint
 	// IsIncomplete means that slices must not be changed yet: a name was never looked up, or the policy has
-	// not synced (policyUnsynced).
+	// not synced (IsPolicyUnsynced).
 	IsIncomplete, IsPolicyUnsynced bool
 	// IsSuspect means that failures do not change health now.
 	IsSuspect bool

@@ -1,0 +1,100 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
+	"github.com/fairlead-dev/fairlead/internal/egress"
+	"github.com/fairlead-dev/fairlead/internal/freeze"
+	"github.com/fairlead-dev/fairlead/internal/probe"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
+)
+
+func ipOf(i, j int) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, byte(i), byte(j)}) }
+
+// publishedInput is an object whose priority 0 is published, and all of it healthy and ready.
+func publishedInput(random *rand.Rand) (*Input, *State) {
+	es := &networkingv1.ExternalService{Spec: networkingv1.ExternalServiceSpec{HealthCheck: &networkingv1.HealthCheck{}}}
+	es.Generation, es.Status.ObservedGeneration = 1, 1
+	rules.Default(es)
+	in := &Input{Now: epoch, Object: es}
+	for i := range 1 + random.IntN(4) {
+		e := endpoints.Endpoint{Name: fmt.Sprint(i), Priority: int32(min(i, random.IntN(3)))}
+		for j := range 1 + random.IntN(3) {
+			a := endpoints.Address{IP: ipOf(i, j), Ports: somePorts, Changed: epoch.Add(-time.Hour)}
+			a.Health = probe.Health{State: networkingv1.AddressHealthy, Since: a.Changed}
+			e.Addresses = append(e.Addresses, a)
+			if e.Priority == 0 {
+				in.Held = append(in.Held, endpoints.Held{IP: a.IP, Ports: somePorts, IsReady: true, Verdict: egress.Verdict{Allowed: true}})
+			}
+		}
+		in.Observed.Endpoints = append(in.Observed.Endpoints, e)
+	}
+	return in, &State{FirstSeen: epoch.Add(-time.Minute), IsDecided: true, Active: ptr.To[int32](0)}
+}
+
+func TestLawWhatIsUnknownTakesNothingAway(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 4))
+		in, state := publishedInput(random)
+		for _, a := range endpoints.Active(in.Observed.Endpoints) {
+			if random.IntN(2) == 0 {
+				a.Health, a.Changed = probe.Health{State: networkingv1.AddressUnknown}, epoch.Add(-time.Duration(random.IntN(60))*time.Second)
+			}
+		}
+		in.Observed.IsSuspect, in.Observed.IsIncomplete = random.IntN(3) == 0, random.IntN(3) == 0
+		d := state.Decide(in)
+		if d.IsHeld {
+			continue
+		}
+		ready := map[endpoints.Key]bool{}
+		for _, p := range d.Shown.Wanted() {
+			ready[p.Key()] = p.IsReady
+		}
+		fit := d.Fitness(in.Observed.Endpoints)
+		for i := range in.Held {
+			key := in.Held[i].Key()
+			if isFit, isKnown := fit.Of(key); *d.Shown.Active == 0 && !ready[key] || isKnown && !isFit {
+				t.Fatalf("seed %d: %s lost traffic: %s", seed, key.IP, show(d.Shown))
+			}
+		}
+	}
+}
+
+func TestLawWhatIsUnknownBeginsNoFault(t *testing.T) {
+	for name, unknown := range map[string]func(*Input){
+		"dependants": func(in *Input) { in.Dependants.AreUnknown = true },
+		"blackouts":  func(in *Input) { in.Blackouts = freeze.State{Unknown: "not read yet"} },
+		"health":     func(in *Input) { in.Observed.Endpoints[0].Addresses[0].Health.State = networkingv1.AddressUnknown },
+		"":           func(*Input) {},
+	} {
+		in, state := publishedInput(rand.New(rand.NewPCG(1, 4)))
+		in.Object.Annotations = map[string]string{networkingv1.InjectFaultAnnotation: "BlackHole for=10m at=" + epoch.Format(time.RFC3339)}
+		unknown(in)
+		d := state.Decide(in)
+		if begins := d.Fault.Status.Lasts(); d.IsHeld || begins != (name == "") || d.Fault.IsInEffect {
+			t.Errorf("unknown %s: %+v", name, d.Fault)
+		}
+		if name == "" {
+			continue
+		}
+		in.Object.Status.Fault = &networkingv1.FaultStatus{
+			Request: in.Object.Annotations[networkingv1.InjectFaultAnnotation], Type: networkingv1.FaultBlackHole,
+			StartTime: &metav1.Time{Time: epoch.Add(-time.Minute)}, Deadline: metav1.Time{Time: epoch},
+		}
+		if d := state.Decide(in); d.Fault.IsInEffect || d.Fault.Status.Lasts() || d.Shown.ReadyCount() == 0 {
+			t.Errorf("unknown %s keeps a fault beyond its deadline: %+v", name, d.Fault)
+		}
+	}
+}
