@@ -19,7 +19,8 @@ import (
 
 // explainUnusable adds what cert-manager reports about a Secret that cannot be used to the error.
 func (s *Source) explainUnusable(ctx context.Context, err error) error {
-	object, getErr := s.options.Dynamic.Resource(certificates.resource).Namespace(s.options.Namespace).Get(ctx, s.options.Certificate, metav1.GetOptions{})
+	object, getErr := s.options.Dynamic.Resource(certificates.resource).Namespace(s.options.Namespace).Get(ctx,
+		s.options.Certificate, metav1.GetOptions{})
 	if getErr != nil {
 		return err
 	}

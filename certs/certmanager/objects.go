@@ -170,7 +170,8 @@ func (s *Source) ensureObject(ctx context.Context, one desired, update bool) (*u
 		return existing, nil
 	}
 	// Without force: changes that a user has made to our objects are kept.
-	applied, err := s.options.Dynamic.Resource(one.kind.resource).Namespace(s.options.Namespace).Apply(ctx, one.name, object, metav1.ApplyOptions{FieldManager: FieldOwner})
+	applied, err := s.options.Dynamic.Resource(one.kind.resource).Namespace(s.options.Namespace).Apply(ctx, one.name, object,
+		metav1.ApplyOptions{FieldManager: FieldOwner})
 	if apierrors.IsConflict(err) && existing != nil {
 		s.options.Log.Info("used as it is, since another manager has changed it", "kind", one.kind.name, "name", one.name, "reason", err.Error())
 		return existing, nil
@@ -203,7 +204,8 @@ func includes(existing, wanted any) bool {
 func (s *Source) checkCertificate(object *unstructured.Unstructured) error {
 	var certificate certmanagerv1.Certificate
 	refuse := func(format string, a ...any) error {
-		return retry.Bounded(fmt.Errorf("certificate %s/%s: %w: %w", s.options.Namespace, s.options.Certificate, errRefused, fmt.Errorf(format, a...)))
+		return retry.Bounded(fmt.Errorf("certificate %s/%s: %w: %w", s.options.Namespace, s.options.Certificate, errRefused,
+			fmt.Errorf(format, a...)))
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &certificate); err != nil {
 		return refuse("cannot be read: %w", err)

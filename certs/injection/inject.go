@@ -90,7 +90,9 @@ func (i *Injector) recordTrust(t target, object *unstructured.Unstructured, slot
 }
 
 // write applies the bundle, reads it again, and returns the result to count.
-func (i *Injector) write(ctx context.Context, t target, object *unstructured.Unstructured, slots []slot, bundle []byte, force bool) (string, error) {
+func (i *Injector) write(
+	ctx context.Context, t target, object *unstructured.Unstructured, slots []slot, bundle []byte, force bool,
+) (string, error) {
 	if err := i.budget.allow(t, bundle, writer(t.kind, object, slots)); err != nil {
 		return withheld, retry.Bounded(err)
 	}

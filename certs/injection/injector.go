@@ -75,7 +75,8 @@ func (i *Injector) Publish(ctx context.Context, bundle []byte) error {
 		return err
 	}
 	pending := i.targets
-	policy := retry.Policy{Clock: i.options.Clock, Log: i.options.Log, AttemptTimeout: attemptTimeout, BoundedTimeout: i.options.PublishTimeout}
+	policy := retry.Policy{Clock: i.options.Clock, Log: i.options.Log, AttemptTimeout: attemptTimeout,
+		BoundedTimeout: i.options.PublishTimeout}
 	err := retry.Until(ctx, policy, func(ctx context.Context) error {
 		var err error
 		pending, err = i.injectPending(ctx, pending, bundle)

@@ -61,7 +61,8 @@ var (
 			return []string{"f:spec", "f:conversion", "f:webhook", "f:clientConfig", "f:caBundle"}
 		},
 		fill: func(_ []slot, bundle string) map[string]any {
-			return map[string]any{"spec": map[string]any{"conversion": map[string]any{"webhook": map[string]any{"clientConfig": map[string]any{"caBundle": bundle}}}}}
+			webhook := map[string]any{"clientConfig": map[string]any{"caBundle": bundle}}
+			return map[string]any{"spec": map[string]any{"conversion": map[string]any{"webhook": webhook}}}
 		},
 		maxBackoff: time.Hour,
 	}

@@ -29,7 +29,8 @@ func Handshake(served *tls.Certificate, roots []*x509.Certificate, serverName st
 		}
 	}
 	ours, theirs := net.Pipe()
-	if err := errors.Join(ours.SetDeadline(time.Now().Add(handshakeTimeout)), theirs.SetDeadline(time.Now().Add(handshakeTimeout))); err != nil {
+	if err := errors.Join(ours.SetDeadline(time.Now().Add(handshakeTimeout)),
+		theirs.SetDeadline(time.Now().Add(handshakeTimeout))); err != nil {
 		return err
 	}
 	server := tls.Server(ours, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*served}, Time: at})

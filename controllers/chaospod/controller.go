@@ -74,7 +74,8 @@ type Options struct {
 // Kinds returns all that the controller reads from the cache.
 func Kinds() []client.Object {
 	return []client.Object{
-		&chaosv1.ChaosPod{}, &networkingv1.ExternalService{}, &autorebootv1.RebootPolicy{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &appsv1.DaemonSet{}, workloads.ReplicaSets(), &corev1.Pod{},
+		&chaosv1.ChaosPod{}, &networkingv1.ExternalService{}, &autorebootv1.RebootPolicy{},
+		&appsv1.Deployment{}, &appsv1.StatefulSet{}, &appsv1.DaemonSet{}, workloads.ReplicaSets(), &corev1.Pod{},
 	}
 }
 
@@ -96,7 +97,8 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	}
 	reconciler := newReconciler(Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), As: impersonation.New(c.GetClient(), c.GetAPIReader(), c.GetConfig()).As,
-		Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now, Ledger: o.Ledger, Suspicions: o.Suspicions, Denied: o.Denied, WithoutNodes: o.WithoutNodes,
+		Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now, Ledger: o.Ledger, Suspicions: o.Suspicions,
+		Denied: o.Denied, WithoutNodes: o.WithoutNodes,
 		Freeze: o.Freeze,
 	})
 	if o.Registerer != nil {
@@ -152,9 +154,10 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 		controller.Kind(c.GetCache(), &corev1.Pod{}, enqueueFor(r, func(pod *corev1.Pod) func(*watchSet) bool {
 			return func(w *watchSet) bool { return w.matchesPod(pod) }
 		})),
-		controller.OptionalKind(c.GetCache(), &networkingv1.ExternalService{}, enqueueFor(r, func(*networkingv1.ExternalService) func(*watchSet) bool {
-			return func(*watchSet) bool { return true } // observe finds out whether the target depends on it
-		}), faultChanged()),
+		controller.OptionalKind(c.GetCache(), &networkingv1.ExternalService{},
+			enqueueFor(r, func(*networkingv1.ExternalService) func(*watchSet) bool {
+				return func(*watchSet) bool { return true } // observe finds out whether the target depends on it
+			}), faultChanged()),
 		r.enqueuer.Source(),
 	} {
 		if err := to.Watch(from); err != nil {

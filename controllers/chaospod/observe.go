@@ -55,8 +55,10 @@ func unapproved(object *chaosv1.ChaosPod) string {
 func (r *Reconciler) observe(ctx context.Context, o *observation, live bool) chaos.Observation {
 	cluster := r.Freeze.State()
 	o.blackoutsUnknown = cluster.Unknown != ""
-	in := chaos.Observation{Now: o.now, Schedule: o.state.schedule.With(cluster.Blackouts), BlockedBy: o.blockedBy, Refused: o.refused, Cached: !live, Suspect: r.Suspicions.Any()}
-	v := &view{from: r.Client, live: r.Live, isLive: live, namespace: o.key.Namespace, nodes: map[string]chaos.Fact{}, withoutNodes: r.WithoutNodes, targets: map[workloadName]bool{}}
+	in := chaos.Observation{Now: o.now, Schedule: o.state.schedule.With(cluster.Blackouts), BlockedBy: o.blockedBy,
+		Refused: o.refused, Cached: !live, Suspect: r.Suspicions.Any()}
+	v := &view{from: r.Client, live: r.Live, isLive: live, namespace: o.key.Namespace, nodes: map[string]chaos.Fact{},
+		withoutNodes: r.WithoutNodes, targets: map[workloadName]bool{}}
 	if live {
 		v.from = r.Live
 	}

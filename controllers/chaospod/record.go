@@ -130,7 +130,8 @@ func references(namespace string, v *chaosv1.Victim) (pod, owner *corev1.ObjectR
 	}
 	pod = &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: v.Name, UID: v.UID}
 	if o := v.Owner; o != nil && o.Kind != disruption.ChaosPod {
-		owner = &corev1.ObjectReference{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: o.Kind, Namespace: namespace, Name: o.Name, UID: o.UID}
+		owner = &corev1.ObjectReference{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: o.Kind, Namespace: namespace,
+			Name: o.Name, UID: o.UID}
 	}
 	return pod, owner
 }

@@ -273,7 +273,8 @@ func (v *view) pod(ctx context.Context, p *corev1.Pod) chaos.Pod {
 	}
 	observed.Protected = chaos.FactOf(isStatic(p))
 	observed.Cordoned = v.isCordoned(ctx, p.Spec.NodeName)
-	observed.Covered = chaos.FactOf(slices.ContainsFunc(v.budgets, func(budget labels.Selector) bool { return budget.Matches(labels.Set(p.Labels)) }))
+	observed.Covered = chaos.FactOf(slices.ContainsFunc(v.budgets,
+		func(budget labels.Selector) bool { return budget.Matches(labels.Set(p.Labels)) }))
 	return observed
 }
 

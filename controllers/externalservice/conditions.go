@@ -28,7 +28,9 @@ const (
 
 // setReady sets whether the Service and its slices are as the spec says. Unhealthy addresses do not make it
 // false.
-func (u *statusUpdate) setReady(o *failover.Observation, d *failover.Choice, service *corev1.Service, sliceCount int, foreignSlices []string) {
+func (u *statusUpdate) setReady(
+	o *failover.Observation, d *failover.Choice, service *corev1.Service, sliceCount int, foreignSlices []string,
+) {
 	var refused []string
 	for i := range o.Endpoints {
 		for j := range o.Endpoints[i].Addresses {
@@ -107,7 +109,8 @@ func (u *statusUpdate) setResolved(o *failover.Observation) {
 	case names == 0:
 		u.Remove(networkingv1.ConditionResolved)
 	case len(broken) == 0:
-		u.Set(networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved, events.Summarize(append([]string{events.Plural(names, "name resolves", "names resolve")}, left...)))
+		u.Set(networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved,
+			events.Summarize(append([]string{events.Plural(names, "name resolves", "names resolve")}, left...)))
 	case worst == "":
 		u.Set(networkingv1.ConditionResolved, metav1.ConditionUnknown, networkingv1.ReasonUnknown, events.Summarize(broken))
 	default:
@@ -172,7 +175,8 @@ func (u *statusUpdate) setHealthy(es *networkingv1.ExternalService, o *failover.
 		}
 	}
 	if flapping > 0 {
-		message += fmt.Sprintf("; the health of %s, and is held", events.Plural(flapping, "address changes too often", "addresses changes too often"))
+		message += fmt.Sprintf("; the health of %s, and is held",
+			events.Plural(flapping, "address changes too often", "addresses changes too often"))
 	}
 	u.Set(networkingv1.ConditionHealthy, status, reason, message)
 }

@@ -44,7 +44,8 @@ func (r *Reconciler) dependants(ctx context.Context, es *networkingv1.ExternalSe
 			}
 		}
 		if len(policy.Status.InFlight) > 0 && found.Disrupted == "" {
-			found.Disrupted = fmt.Sprintf("RebootPolicy %s restarts %s %s", policy.Name, policy.Status.InFlight[0].Kind, policy.Status.InFlight[0].Name)
+			found.Disrupted = fmt.Sprintf("RebootPolicy %s restarts %s %s", policy.Name, policy.Status.InFlight[0].Kind,
+				policy.Status.InFlight[0].Name)
 		}
 	}
 	slices.SortFunc(found.All, func(a, b networkingv1.FaultDependant) int {
@@ -73,7 +74,9 @@ func (r *Reconciler) disruptedBy(ctx context.Context, namespace string, among ma
 	return "", nil
 }
 
-func (r *Reconciler) dependantReadiness(ctx context.Context, namespace string, t *autorebootv1.TargetStatus) networkingv1.DependantReadiness {
+func (r *Reconciler) dependantReadiness(
+	ctx context.Context, namespace string, t *autorebootv1.TargetStatus,
+) networkingv1.DependantReadiness {
 	w, err := workloads.Get(ctx, r.Client, types.NamespacedName{Namespace: namespace, Name: t.Name}, t.Kind, false)
 	switch {
 	case err != nil || w == nil:

@@ -63,11 +63,16 @@ func transitions(before, after *networkingv1.ExternalServiceStatus) []transition
 	out = append(out, readyTransition(before, after)...)
 	out = append(out, faultTransitions(before, after)...)
 	out = append(out, priorityTransitions(before, after)...)
-	out = append(out, messageTransition(before, after, networkingv1.ConditionReady, foreignFieldsSet, transition{eventForeignFields, actionPublish, "", true, ""})...)
-	out = append(out, messageTransition(before, after, networkingv1.ConditionReady, foreignSlicesFound, transition{eventForeignEndpoints, actionPublish, "", true, ""})...)
-	out = append(out, messageTransition(before, after, networkingv1.ConditionResolved, endpoints.AddressesLeftOut, transition{eventAddressesLeftOut, actionResolve, "", true, ""})...)
-	out = append(out, messageTransition(before, after, networkingv1.ConditionResolved, endpoints.TargetsLeftOut, transition{eventAddressDenied, actionVet, "", true, ""})...)
-	for _, of := range []func(was, is *networkingv1.EndpointStatus) (transition, bool){deniedTransition, resolveFailed, addressesChanged, unhealthyTransition, healthyTransition} {
+	out = append(out, messageTransition(before, after, networkingv1.ConditionReady, foreignFieldsSet,
+		transition{eventForeignFields, actionPublish, "", true, ""})...)
+	out = append(out, messageTransition(before, after, networkingv1.ConditionReady, foreignSlicesFound,
+		transition{eventForeignEndpoints, actionPublish, "", true, ""})...)
+	out = append(out, messageTransition(before, after, networkingv1.ConditionResolved, endpoints.AddressesLeftOut,
+		transition{eventAddressesLeftOut, actionResolve, "", true, ""})...)
+	out = append(out, messageTransition(before, after, networkingv1.ConditionResolved, endpoints.TargetsLeftOut,
+		transition{eventAddressDenied, actionVet, "", true, ""})...)
+	for _, of := range []func(was, is *networkingv1.EndpointStatus) (transition, bool){deniedTransition, resolveFailed,
+		addressesChanged, unhealthyTransition, healthyTransition} {
 		var same []transition
 		for i := range after.Endpoints {
 			is := &after.Endpoints[i]
@@ -91,7 +96,8 @@ func readyTransition(before, after *networkingv1.ExternalServiceStatus) []transi
 	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {
 		return nil
 	}
-	return []transition{{is.Reason, actionPublish, is.Message, is.Status != metav1.ConditionTrue && is.Reason != networkingv1.ReasonDraining, ""}}
+	warning := is.Status != metav1.ConditionTrue && is.Reason != networkingv1.ReasonDraining
+	return []transition{{is.Reason, actionPublish, is.Message, warning, ""}}
 }
 
 // messageTransition is a condition whose message now contains what it did not contain before.
@@ -161,7 +167,10 @@ func healthyTransition(was, is *networkingv1.EndpointStatus) (transition, bool) 
 }
 
 // addressTransition is about the addresses of an endpoint for which has returns true.
-func addressTransition(was, is *networkingv1.EndpointStatus, reason, action string, warning bool, what string, has func(before, now *networkingv1.AddressStatus) bool) (transition, bool) {
+func addressTransition(
+	was, is *networkingv1.EndpointStatus, reason, action string, warning bool, what string,
+	has func(before, now *networkingv1.AddressStatus) bool,
+) (transition, bool) {
 	var list []string
 	for i := range is.Addresses {
 		now := &is.Addresses[i]
@@ -181,7 +190,8 @@ func addressTransition(was, is *networkingv1.EndpointStatus, reason, action stri
 	if len(list) > events.MaxNamed {
 		named += ", ..."
 	}
-	message := fmt.Sprintf("endpoint %q: %s of %d %s: %s", is.Name, events.Plural(len(list), "address", "addresses"), len(is.Addresses), what, named)
+	message := fmt.Sprintf("endpoint %q: %s of %d %s: %s", is.Name, events.Plural(len(list), "address", "addresses"),
+		len(is.Addresses), what, named)
 	return transition{reason, action, message, warning, is.Name}, true
 }
 

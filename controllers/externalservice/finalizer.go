@@ -138,7 +138,9 @@ func (r *Reconciler) reportDraining(ctx context.Context, es *networkingv1.Extern
 
 // drainSlices makes all endpoints terminating: proxies and load balancers send no new connections there, and those
 // that know terminating endpoints let established ones end. It returns whether any slice was written.
-func (r *Reconciler) drainSlices(ctx context.Context, service *corev1.Service, current []*discoveryv1.EndpointSlice) (wrote bool, err error) {
+func (r *Reconciler) drainSlices(
+	ctx context.Context, service *corev1.Service, current []*discoveryv1.EndpointSlice,
+) (wrote bool, err error) {
 	var errs []error
 	for _, c := range current {
 		if owner := metav1.GetControllerOf(c); owner == nil || owner.UID != service.UID || c.DeletionTimestamp != nil {

@@ -66,7 +66,8 @@ func newMetrics(now func() time.Time, resolution Resolution) *metrics {
 	object := []string{"namespace", "name"}
 	endpoint := []string{"namespace", "name", "endpoint"}
 	return &metrics{
-		rows: map[types.NamespacedName]*objectRow{}, denials: map[egress.Reason]float64{}, faultEvents: map[string]float64{}, now: now, resolution: resolution,
+		rows: map[types.NamespacedName]*objectRow{}, denials: map[egress.Reason]float64{}, faultEvents: map[string]float64{},
+		now: now, resolution: resolution,
 		endpointHealthy: prometheus.NewDesc("fairlead_externalservice_endpoint_healthy",
 			"Share of the addresses of an endpoint that are healthy, from 0 to 1.", endpoint, nil),
 		addresses: prometheus.NewDesc("fairlead_externalservice_addresses",
@@ -87,7 +88,9 @@ func newMetrics(now func() time.Time, resolution Resolution) *metrics {
 }
 
 // record stores what was observed of an object and decided about it.
-func (m *metrics) record(key types.NamespacedName, o *failover.Observation, d *failover.Choice, checked bool, injected *networkingv1.FaultStatus) {
+func (m *metrics) record(
+	key types.NamespacedName, o *failover.Observation, d *failover.Choice, checked bool, injected *networkingv1.FaultStatus,
+) {
 	next := &objectRow{endpoints: make([]endpointRow, 0, len(o.Endpoints)), published: d.ReadyCount()}
 	if injected.Lasts() {
 		next.fault = injected.Type
@@ -185,7 +188,8 @@ func (m *metrics) resolved(key types.NamespacedName, e *endpointRow) time.Time {
 
 // Describe sends what Collect may.
 func (m *metrics) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{m.endpointHealthy, m.addresses, m.activePriority, m.resolveAge, m.failovers, m.denied, m.fault, m.faults} {
+	for _, desc := range []*prometheus.Desc{m.endpointHealthy, m.addresses, m.activePriority, m.resolveAge, m.failovers, m.denied,
+		m.fault, m.faults} {
 		out <- desc
 	}
 }
@@ -210,7 +214,8 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 				add(m.resolveAge, prometheus.GaugeValue, now.Sub(resolved).Seconds(), key.Namespace, key.Name, e.name)
 			}
 		}
-		for state, n := range map[string]int{"Healthy": r.healthy, "Unhealthy": r.unhealthy, "Unknown": r.unknown, "Denied": r.deny, "LeftOut": r.leftOut, "Published": r.published} {
+		for state, n := range map[string]int{"Healthy": r.healthy, "Unhealthy": r.unhealthy, "Unknown": r.unknown, "Denied": r.deny,
+			"LeftOut": r.leftOut, "Published": r.published} {
 			add(m.addresses, prometheus.GaugeValue, float64(n), key.Namespace, key.Name, state)
 		}
 		if r.priority != nil {

@@ -229,7 +229,8 @@ func (r *Reconciler) findOrphan(ctx context.Context, es *networkingv1.ExternalSe
 		if err != nil {
 			return foundService{}, err
 		}
-		lost = publication.WasApplied(live) || slices.ContainsFunc(current, func(s *discoveryv1.EndpointSlice) bool { return metav1.IsControlledBy(s, live) })
+		lost = publication.WasApplied(live) || slices.ContainsFunc(current,
+			func(s *discoveryv1.EndpointSlice) bool { return metav1.IsControlledBy(s, live) })
 	}
 	switch orphan := rules.IsOrphan(live); {
 	case lost, rules.IsAbandoned(live, es), orphan && rules.Adopts(es):
@@ -249,7 +250,9 @@ func (r *Reconciler) currentSlices(ctx context.Context, namespace, service strin
 
 // slicesOf returns our EndpointSlices of a Service, and the names of those of others that have endpoints, in order. The
 // slices are the cache's own and must not be changed. The API server stores no endpoint without an address.
-func (r *Reconciler) slicesOf(ctx context.Context, namespace, service string) (current []*discoveryv1.EndpointSlice, foreign []string, err error) {
+func (r *Reconciler) slicesOf(
+	ctx context.Context, namespace, service string,
+) (current []*discoveryv1.EndpointSlice, foreign []string, err error) {
 	var list discoveryv1.EndpointSliceList
 	err = r.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{byService: service}, client.UnsafeDisableDeepCopy)
 	if err != nil {

@@ -86,7 +86,9 @@ const (
 // applyWithAddress creates or updates the Service. One that has no address gets the one that it had before it was deleted,
 // or made an ExternalName, if it can: clients have that address in DNS caches and connection pools. A user with the right to
 // write the status could forge it, but the API server allocates addresses of its Service ranges only.
-func (r *Reconciler) applyWithAddress(ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service) (*corev1.Service, error) {
+func (r *Reconciler) applyWithAddress(
+	ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service,
+) (*corev1.Service, error) {
 	apply := func(address string) (*corev1.Service, error) {
 		if current == nil {
 			return r.applyService(ctx, es, nil, address)
@@ -123,7 +125,9 @@ func (r *Reconciler) removeService(ctx context.Context, current *corev1.Service)
 }
 
 // applyService creates or updates the Service. One without an address gets clusterIP, unless that is empty.
-func (r *Reconciler) applyService(ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service, clusterIP string) (*corev1.Service, error) {
+func (r *Reconciler) applyService(
+	ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service, clusterIP string,
+) (*corev1.Service, error) {
 	wanted := publication.Service(es).WithResourceVersion(onlyCreate).
 		WithAnnotations(map[string]string{rules.OwnerAnnotation: string(es.UID)})
 	if clusterIP != "" {

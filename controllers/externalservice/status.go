@@ -59,7 +59,9 @@ func specDigest(spec networkingv1.ExternalServiceSpec) string {
 }
 
 // setPublished sets that the spec is published.
-func (u *statusUpdate) setPublished(service *corev1.Service, o *failover.Observation, d *failover.Choice, sliceCount int, foreignSlices []string) {
+func (u *statusUpdate) setPublished(
+	service *corev1.Service, o *failover.Observation, d *failover.Choice, sliceCount int, foreignSlices []string,
+) {
 	u.status.PublishedSpec = u.spec
 	u.setReady(o, d, service, sliceCount, foreignSlices)
 }

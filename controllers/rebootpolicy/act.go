@@ -133,7 +133,9 @@ func (a *actor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, actio
 
 // annotate puts the restart's id on the pod template of the workload that was decided about: its UID and its
 // version must be the same.
-func annotate(ctx context.Context, c client.Client, namespace string, action restart.Action, version string) (restart.Outcome, int64, error) {
+func annotate(
+	ctx context.Context, c client.Client, namespace string, action restart.Action, version string,
+) (restart.Outcome, int64, error) {
 	w := action.Workload
 	if version == "" {
 		return restart.Retry, 0, errors.New("the workload was not read")

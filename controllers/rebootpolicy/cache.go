@@ -108,7 +108,8 @@ func setRestarts(pod *corev1.Pod, ready, beforeReady int32) {
 	}
 	if beforeReady > 0 {
 		pod.Spec.Containers = []corev1.Container{probedContainer}
-		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: probedContainer.Name, RestartCount: beforeReady})
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses,
+			corev1.ContainerStatus{Name: probedContainer.Name, RestartCount: beforeReady})
 	}
 }
 
@@ -126,8 +127,8 @@ func identity(of *metav1.ObjectMeta) metav1.ObjectMeta {
 // maxWaitsFor is the length of what a pod that is not ready waits for, in bytes.
 const maxWaitsFor = 256
 
-// keptConditions returns only the condition Ready, with what the pod waits for, and why the pod cannot be scheduled. It returns none where there were none,
-// as in a pod that was just created.
+// keptConditions returns only the condition Ready, with what the pod waits for, and why the pod cannot be scheduled. It
+// returns none where there were none, as in a pod that was just created.
 func keptConditions(pod *corev1.Pod) []corev1.PodCondition {
 	all := pod.Status.Conditions
 	if len(all) == 0 {

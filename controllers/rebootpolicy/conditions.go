@@ -30,11 +30,14 @@ type conditionSet struct {
 
 // withConditions returns a decided status with its conditions and nextAllowedTime. pending is about the restart
 // that waits longest, and messages are about restarts that have ended.
-func (o *observation) withConditions(status *autorebootv1.RebootPolicyStatus, pending string, messages []restart.Message) *autorebootv1.RebootPolicyStatus {
+func (o *observation) withConditions(
+	status *autorebootv1.RebootPolicyStatus, pending string, messages []restart.Message,
+) *autorebootv1.RebootPolicyStatus {
 	out := status.DeepCopy()
 	out.ObservedGeneration = o.policy.Generation
 	out.NextAllowedTime = o.nextAllowed()
-	c := &conditionSet{status: out, Update: conditions.Update{Conditions: &out.Conditions, Generation: o.policy.Generation, Now: metav1.NewTime(o.now)}}
+	c := &conditionSet{status: out, Update: conditions.Update{Conditions: &out.Conditions, Generation: o.policy.Generation,
+		Now: metav1.NewTime(o.now)}}
 	c.problem, c.messages = worstProblem(append(refusals(out), o.problems...))
 	c.setReady(o)
 	c.setRestartPending(o, pending)
@@ -233,9 +236,11 @@ func (c *conditionSet) setStalled(o *observation) {
 	case o.invalid != "":
 		c.Set(autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonInvalidSpec, o.invalid)
 	case h != nil:
-		c.Set(autorebootv1.ConditionStalled, metav1.ConditionTrue, h.Reason, fmt.Sprintf("%s %s: %s%s; %s", h.Target.Kind, h.Target.Name, haltText(h), o.askedFor(c.status, h),
-			halt.Remedy(autorebootv1.ResumeAnnotation, h.Time, o.policy.Annotations[autorebootv1.ResumeAnnotation], o.now))+o.clockSkew)
-	case slices.Contains([]string{autorebootv1.ReasonForbidden, autorebootv1.ReasonWriteRefused, autorebootv1.ReasonTooManyTargets}, c.problem):
+		c.Set(autorebootv1.ConditionStalled, metav1.ConditionTrue, h.Reason,
+			fmt.Sprintf("%s %s: %s%s; %s", h.Target.Kind, h.Target.Name, haltText(h), o.askedFor(c.status, h),
+				halt.Remedy(autorebootv1.ResumeAnnotation, h.Time, o.policy.Annotations[autorebootv1.ResumeAnnotation], o.now))+o.clockSkew)
+	case slices.Contains([]string{autorebootv1.ReasonForbidden, autorebootv1.ReasonWriteRefused,
+		autorebootv1.ReasonTooManyTargets}, c.problem):
 		c.Set(autorebootv1.ConditionStalled, metav1.ConditionTrue, c.problem, events.Summarize(c.messages))
 	}
 }

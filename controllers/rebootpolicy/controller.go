@@ -135,8 +135,8 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	reconciler := newReconciler(Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now,
 		Sources: observed, Probes: withSuspicion{probes, o.Suspicions}, Ledger: o.Ledger, Key: o.Key,
-		Actor: &actor{as: impersonation.New(c.GetClient(), c.GetAPIReader(), c.GetConfig()).As}, enqueuer: enqueuer, WebhookExemptNamespaces: o.WebhookExemptNamespaces,
-		Freeze: o.Freeze, WithoutNodes: o.WithoutNodes,
+		Actor:    &actor{as: impersonation.New(c.GetClient(), c.GetAPIReader(), c.GetConfig()).As},
+		enqueuer: enqueuer, WebhookExemptNamespaces: o.WebhookExemptNamespaces, Freeze: o.Freeze, WithoutNodes: o.WithoutNodes,
 	})
 	enqueueAll := func() { reconciler.watchIndex.EnqueueAll(enqueuer) }
 	o.Freeze.Subscribe(enqueueAll)
@@ -210,13 +210,15 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 			owner := workloads.ControllerOf(rs)
 			return func(w *watchSet) bool { return w.owners[owner] }
 		}), ownerChanged()),
-		controller.Kind(c.GetCache(), &corev1.Pod{}, r.podVersions.recordThen(r.watchIndex, enqueueFor(r, func(pod *corev1.Pod) func(*watchSet) bool {
-			owner, set := workloads.ControllerOf(pod), labels.Set(pod.Labels)
-			return func(w *watchSet) bool { return w.matchesPod(owner, set) }
-		})), podChanged()),
-		controller.OptionalKind(c.GetCache(), &networkingv1.ExternalService{}, enqueueFor(r, func(es *networkingv1.ExternalService) func(*watchSet) bool {
-			return func(w *watchSet) bool { return w.externalServices[es.Name] }
-		})),
+		controller.Kind(c.GetCache(), &corev1.Pod{},
+			r.podVersions.recordThen(r.watchIndex, enqueueFor(r, func(pod *corev1.Pod) func(*watchSet) bool {
+				owner, set := workloads.ControllerOf(pod), labels.Set(pod.Labels)
+				return func(w *watchSet) bool { return w.matchesPod(owner, set) }
+			})), podChanged()),
+		controller.OptionalKind(c.GetCache(), &networkingv1.ExternalService{},
+			enqueueFor(r, func(es *networkingv1.ExternalService) func(*watchSet) bool {
+				return func(w *watchSet) bool { return w.externalServices[es.Name] }
+			})),
 		controller.OptionalKind(c.GetCache(), &chaosv1.ChaosPod{}, enqueueFor(r, func(chaos *chaosv1.ChaosPod) func(*watchSet) bool {
 			return func(w *watchSet) bool { return w.chaosPods[chaos.Name] || w.matchesBlocked(chaos.Status.Blocked) }
 		})),

@@ -161,7 +161,9 @@ func (v *podCreationVersions) forget(pod types.UID) {
 }
 
 // recordThen records creations and deletions before another handler is called.
-func (v *podCreationVersions) recordThen(index *controller.WatchIndex[*watchSet], then handler.TypedEventHandler[*corev1.Pod, reconcile.Request]) handler.TypedEventHandler[*corev1.Pod, reconcile.Request] {
+func (v *podCreationVersions) recordThen(
+	index *controller.WatchIndex[*watchSet], then handler.TypedEventHandler[*corev1.Pod, reconcile.Request],
+) handler.TypedEventHandler[*corev1.Pod, reconcile.Request] {
 	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) {
 			if isJustCreated(e) && index.Any(e.Object.Namespace) {

@@ -48,7 +48,8 @@ func (r *Reconciler) readPods(ctx context.Context, o *observation) error {
 		var owned []corev1.Pod
 		for _, owner := range append(replicaSets[w.UID], w.UID) {
 			var list corev1.PodList
-			if err := r.Client.List(ctx, &list, client.InNamespace(o.key.Namespace), client.MatchingFields{workloads.ByOwner: string(owner)}, shared); err != nil {
+			if err := r.Client.List(ctx, &list, client.InNamespace(o.key.Namespace),
+				client.MatchingFields{workloads.ByOwner: string(owner)}, shared); err != nil {
 				return fmt.Errorf("list pods of %s %s: %w", w.Kind, w.Name, err)
 			}
 			owned = append(owned, list.Items...)
@@ -65,7 +66,8 @@ func (r *Reconciler) replicaSets(ctx context.Context, o *observation) (map[types
 		if w.Kind != autorebootv1.TargetDeployment {
 			continue
 		}
-		sets, err := workloads.ReplicaSetsOf(ctx, r.Client, w.UID, client.InNamespace(o.key.Namespace), client.MatchingFields{workloads.ByOwner: string(w.UID)}, shared)
+		sets, err := workloads.ReplicaSetsOf(ctx, r.Client, w.UID, client.InNamespace(o.key.Namespace),
+			client.MatchingFields{workloads.ByOwner: string(w.UID)}, shared)
 		if err != nil {
 			return nil, fmt.Errorf("list ReplicaSets of Deployment %s: %w", w.Name, err)
 		}
@@ -302,7 +304,8 @@ func (r *Reconciler) orderPods(ctx context.Context, o *observation, w *workload,
 // isTransient reports whether a request may succeed later: the API server was not reached, or was too busy.
 func isTransient(err error) bool {
 	var status apierrors.APIStatus
-	return err != nil && (!errors.As(err, &status) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err))
+	return err != nil && (!errors.As(err, &status) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) ||
+		apierrors.IsServiceUnavailable(err))
 }
 
 // sameSecond reports whether a pod was created within the second of one of some times.

@@ -60,7 +60,9 @@ func (o *observation) recordPostponed() []restart.Message {
 
 // writeStatus writes a status that differs from the stored one, upon the version that was read: if the policy has
 // changed since, the write is a conflict. Events follow a write that succeeded.
-func (r *Reconciler) writeStatus(ctx context.Context, o *observation, status *autorebootv1.RebootPolicyStatus, messages []restart.Message) error {
+func (r *Reconciler) writeStatus(
+	ctx context.Context, o *observation, status *autorebootv1.RebootPolicyStatus, messages []restart.Message,
+) error {
 	if apiequality.Semantic.DeepEqual(&o.stored.Status, status) {
 		return nil
 	}

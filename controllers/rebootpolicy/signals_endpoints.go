@@ -48,7 +48,8 @@ func (r *Reconciler) endpointSignals(ctx context.Context, o *observation, t *aut
 		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: ExternalService %s does not exist", t.Name, name))
 	case errors.As(err, &undecodable): // it must not hold the policy's other triggers
 		unknown = sources.Unreadable
-		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: ExternalService %s cannot be read: %s", t.Name, name, undecodable.Fault))
+		o.addProblem(autorebootv1.ReasonSourceNotFound,
+			fmt.Sprintf("trigger %s: ExternalService %s cannot be read: %s", t.Name, name, undecodable.Fault))
 	case err != nil:
 		return fmt.Errorf("read ExternalService %s: %w", name, err)
 	case meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionFaultInjected) && !restartsOnInjectedFault(o.policy):
@@ -103,7 +104,8 @@ func addressesOf(es *networkingv1.ExternalService) string {
 	active := map[string]bool{}
 	for i := range es.Spec.Endpoints {
 		e := &es.Spec.Endpoints[i]
-		if ptr.Deref(e.Priority, 0) == *es.Status.ActivePriority && ptr.Deref(e.State, networkingv1.EndpointActive) == networkingv1.EndpointActive {
+		if ptr.Deref(e.Priority, 0) == *es.Status.ActivePriority &&
+			ptr.Deref(e.State, networkingv1.EndpointActive) == networkingv1.EndpointActive {
 			active[e.Name] = true
 		}
 	}

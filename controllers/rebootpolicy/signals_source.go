@@ -31,7 +31,8 @@ func (r *Reconciler) sourceSignals(ctx context.Context, o *observation) error {
 			o.required[nameOf(&from.want)] = nil
 		}
 		if state.Err != nil {
-			ctrllog.FromContext(ctx).V(1).Info("A source is unknown", "source", nameOf(&from.want), "reason", state.Unknown, "error", state.Err.Error())
+			ctrllog.FromContext(ctx).V(1).Info("A source is unknown", "source", nameOf(&from.want), "reason", state.Unknown, "error",
+				state.Err.Error())
 		}
 		switch exists := !state.Missing && state.Unknown == ""; {
 		case from.required:

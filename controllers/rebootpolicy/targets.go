@@ -169,7 +169,9 @@ func (r *Reconciler) match(ctx context.Context, namespace string, t *autorebootv
 }
 
 // getWorkload returns one workload; nil where there is none.
-func (r *Reconciler) getWorkload(ctx context.Context, namespace string, kind autorebootv1.TargetKind, name string, evicts bool) (*workload, error) {
+func (r *Reconciler) getWorkload(
+	ctx context.Context, namespace string, kind autorebootv1.TargetKind, name string, evicts bool,
+) (*workload, error) {
 	found, err := workloads.Get(ctx, r.Client, types.NamespacedName{Namespace: namespace, Name: name}, kind, evicts)
 	if found == nil || err != nil {
 		return nil, err

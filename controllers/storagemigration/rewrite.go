@@ -49,7 +49,9 @@ func (m *Migrator) rewrite(ctx context.Context, g goal, object *metav1.PartialOb
 // pkg/apiserver/schema/cel, validateExpressions). What was valid when it was written is so at the version
 // it was written at; and a write of the status leaves everything else as it is, unasked. Each is stored at
 // the storage version.
-func (m *Migrator) patch(ctx context.Context, g goal, object *metav1.PartialObjectMetadata, body []byte) (*metav1.PartialObjectMetadata, error) {
+func (m *Migrator) patch(
+	ctx context.Context, g goal, object *metav1.PartialObjectMetadata, body []byte,
+) (*metav1.PartialObjectMetadata, error) {
 	options := metav1.PatchOptions{FieldManager: Name}
 	write := func(resource schema.GroupVersionResource, subresources ...string) (*metav1.PartialObjectMetadata, error) {
 		return m.objectsOf(resource, object.Namespace).Patch(ctx, object.Name, types.MergePatchType, body, options, subresources...)

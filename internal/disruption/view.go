@@ -150,7 +150,8 @@ type Snapshot struct {
 func (l *Ledger) Snapshot() Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := Snapshot{MaxDisrupted: l.MaxDisrupted, Held: map[string]int{}, Waiting: l.queue.len(), Slots: map[string]int{}, Lapsed: map[string]int{}}
+	s := Snapshot{MaxDisrupted: l.MaxDisrupted, Held: map[string]int{}, Waiting: l.queue.len(), Slots: map[string]int{},
+		Lapsed: map[string]int{}}
 	for h, a := range l.accounts {
 		s.Held[h.Kind] += len(a.claims)
 	}

@@ -13,6 +13,7 @@
 //
 // It is a stub resolver: it trusts its nameservers and follows the aliases that they leave open, but it never queries
 // the name's own servers, and never uses an additional section, nor a truncated message unless the nameserver cannot be
-// queried by TCP. It keeps nothing but the addresses of SRV targets, for their own TTL, and the last ones of those that fail then. Each lookup is bounded in time,
-// bytes, records and aliases. What a server sent is in Answer.Err only, which is for logs at debug level.
+// queried by TCP. It keeps nothing but the addresses of SRV targets, for their own TTL, and the last ones of those that
+// fail then. Each lookup is bounded in time, bytes, records and aliases. What a server sent is in Answer.Err only,
+// which is for logs at debug level.
 package dns

@@ -147,12 +147,14 @@ func (l *lookup) exchange(ctx context.Context, server netip.AddrPort, question *
 	case truncated != nil && len(truncated.Answer) > 0:
 		return truncated, nil
 	default:
-		return nil, fmt.Errorf("%w by UDP, and by TCP: %v", errTruncated, err) //nolint:errorlint // The server replied by UDP: this is not errNoReply.
+		return nil, fmt.Errorf("%w by UDP, and by TCP: %v", errTruncated, err) //nolint:errorlint // It is not errNoReply.
 	}
 }
 
 // withConn calls talk with a new connection, from a random port, until Timeout.
-func (l *lookup) withConn(ctx context.Context, network string, server netip.AddrPort, talk func(net.Conn) (*dns.Msg, error)) (*dns.Msg, error) {
+func (l *lookup) withConn(
+	ctx context.Context, network string, server netip.AddrPort, talk func(net.Conn) (*dns.Msg, error),
+) (*dns.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.Timeout)
 	defer cancel()
 	conn, err := l.Dial(ctx, network, server)

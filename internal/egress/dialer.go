@@ -22,7 +22,8 @@ type DeniedError struct {
 }
 
 func (e *DeniedError) Error() string {
-	return fmt.Sprintf("connect to %s: the address %s (%s): %v", netip.AddrPortFrom(e.Query.IP, e.Query.Port), e.Verdict.Detail, e.Verdict.Reason, ErrDenied)
+	return fmt.Sprintf("connect to %s: the address %s (%s): %v", netip.AddrPortFrom(e.Query.IP, e.Query.Port), e.Verdict.Detail,
+		e.Verdict.Reason, ErrDenied)
 }
 
 // Unwrap returns ErrDenied.

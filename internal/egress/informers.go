@@ -61,7 +61,9 @@ func apiServerEndpointsInformer(c kubernetes.Interface) (*rangeInformer, error) 
 	return newRangeInformer(c, c.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault), &discoveryv1.EndpointSlice{}, only, sliceRanges)
 }
 
-func newRangeInformer[T metav1.Object, L runtime.Object](c kubernetes.Interface, of listWatcher[L], kind runtime.Object, only metav1.ListOptions, ranges func(T) []Range) (*rangeInformer, error) {
+func newRangeInformer[T metav1.Object, L runtime.Object](
+	c kubernetes.Interface, of listWatcher[L], kind runtime.Object, only metav1.ListOptions, ranges func(T) []Range,
+) (*rangeInformer, error) {
 	narrowed := func(o metav1.ListOptions) metav1.ListOptions {
 		o.FieldSelector, o.LabelSelector = only.FieldSelector, only.LabelSelector
 		return o

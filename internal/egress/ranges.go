@@ -123,7 +123,8 @@ func (r *Ranges) Run(ctx context.Context) error {
 		r.updatePolicy(ctx)
 		return nil
 	}
-	for _, start := range []func(kubernetes.Interface) (*rangeInformer, error){nodeInformer, apiServerServiceInformer, apiServerEndpointsInformer} {
+	for _, start := range []func(kubernetes.Interface) (*rangeInformer, error){nodeInformer, apiServerServiceInformer,
+		apiServerEndpointsInformer} {
 		if err := r.startInformer(ctx, start); err != nil {
 			return err
 		}

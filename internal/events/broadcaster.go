@@ -71,7 +71,9 @@ func (r *ControllerRecorder) Eventf(regarding, related runtime.Object, kind, rea
 }
 
 // AnnotatedEventf is Eventf; the annotations are left out.
-func (r *ControllerRecorder) AnnotatedEventf(regarding, related runtime.Object, _ map[string]string, kind, reason, action, note string, args ...any) {
+func (r *ControllerRecorder) AnnotatedEventf(
+	regarding, related runtime.Object, _ map[string]string, kind, reason, action, note string, args ...any,
+) {
 	r.Eventf(regarding, related, kind, reason, action, note, args...)
 }
 

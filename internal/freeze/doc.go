@@ -6,7 +6,7 @@
 // operator.
 //
 // It fails closed. While the ConfigMap cannot be read, the last blackouts that were read apply; where it was never
-// read, or the watch has shown a change since, nothing may be disrupted. A freeze ends by a ConfigMap that was read, or by its deletion: as the watch
-// shows it, or as the API server says it for two minutes in which no watch shows the ConfigMap. One read that does
-// not find it lifts nothing.
+// read, or the watch has shown a change since, nothing may be disrupted. A freeze ends by a ConfigMap that was read, or
+// by its deletion: as the watch shows it, or as the API server says it for two minutes in which no watch shows the
+// ConfigMap. One read that does not find it lifts nothing.
 package freeze

@@ -76,7 +76,9 @@ func (e *Elector) newTerm() term {
 
 // writeLease creates the Lease, or updates the one that was read; the API server refuses the update where it
 // has changed since.
-func (e *Elector) writeLease(ctx context.Context, read *coordinationv1.Lease, spec coordinationv1.LeaseSpec, owners ...metav1.OwnerReference) (*coordinationv1.Lease, error) {
+func (e *Elector) writeLease(
+	ctx context.Context, read *coordinationv1.Lease, spec coordinationv1.LeaseSpec, owners ...metav1.OwnerReference,
+) (*coordinationv1.Lease, error) {
 	if read == nil {
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name, OwnerReferences: owners}, Spec: spec}
 		return e.leases.Create(ctx, lease, metav1.CreateOptions{})

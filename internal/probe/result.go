@@ -49,7 +49,9 @@ func (p *Prober) probe(ctx context.Context, t *target) time.Time {
 }
 
 // applyResult records a result, and returns when the target is due next and the keys to notify.
-func (p *Prober) applyResult(t *target, version uint32, succeeded uint64, due time.Duration, start time.Time, result outcome) (next time.Time, changed []types.NamespacedName) {
+func (p *Prober) applyResult(
+	t *target, version uint32, succeeded uint64, due time.Duration, start time.Time, result outcome,
+) (next time.Time, changed []types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if t.removed {

@@ -120,7 +120,8 @@ type suspicion struct {
 }
 
 func newSuspicion() suspicion {
-	return suspicion{namespaces: map[string]*namespace{}, destinations: map[string]map[destinationKey]*destination{}, failingIn: map[destinationKey]int{}}
+	return suspicion{namespaces: map[string]*namespace{}, destinations: map[string]map[destinationKey]*destination{},
+		failingIn: map[destinationKey]int{}}
 }
 
 // acquireNamespace returns a namespace for one more user, until releaseNamespace.
@@ -203,9 +204,11 @@ func (s *suspicion) evaluate() bool {
 	case len(s.failingIn) < minFailing:
 		s.on = false
 	case s.on:
-		s.on = s.failedObjects >= minFailing && 2*s.failing > s.members && s.failingNamespaces >= enough && 2*s.failingNamespaces > s.totals.namespaces
+		s.on = s.failedObjects >= minFailing && 2*s.failing > s.members && s.failingNamespaces >= enough &&
+			2*s.failingNamespaces > s.totals.namespaces
 	default:
-		s.on = s.newlyFailed >= minFailing && 2*s.recent > s.members && s.newlyFailingNamespaces >= enough && 2*s.newlyFailingNamespaces > s.totals.namespaces
+		s.on = s.newlyFailed >= minFailing && 2*s.recent > s.members && s.newlyFailingNamespaces >= enough &&
+			2*s.newlyFailingNamespaces > s.totals.namespaces
 	}
 	return s.on
 }

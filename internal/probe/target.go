@@ -139,7 +139,8 @@ func (t *target) isConfirmed(succeeded uint64) bool { return succeeded > t.first
 
 // health returns the health of a target. now counts from Prober.startTime.
 func (t *target) health(now time.Duration) Health {
-	return Health{State: t.state(), Since: moment(t.since), Age: now - t.changed, LastProbe: moment(t.lastProbe), Reason: t.reason(), Falls: t.falls}
+	return Health{State: t.state(), Since: moment(t.since), Age: now - t.changed, LastProbe: moment(t.lastProbe),
+		Reason: t.reason(), Falls: t.falls}
 }
 
 // settledFailures is how many failures of another kind in a row become the reason of an unhealthy target. One that times

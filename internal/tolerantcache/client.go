@@ -35,7 +35,9 @@ func (r *refusingClient) Get(ctx context.Context, key client.ObjectKey, into cli
 
 // IgnoreUndecodable wraps the reconciler of a kind, and applies another wrapper if there is one. It turns the
 // UndecodableError of the reconciled object into success, without a retry: fixing the object is an event.
-func IgnoreUndecodable(kind string, around func(reconcile.Reconciler) reconcile.Reconciler) func(reconcile.Reconciler) reconcile.Reconciler {
+func IgnoreUndecodable(
+	kind string, around func(reconcile.Reconciler) reconcile.Reconciler,
+) func(reconcile.Reconciler) reconcile.Reconciler {
 	return func(inner reconcile.Reconciler) reconcile.Reconciler {
 		var ignores reconcile.Reconciler = reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 			result, err := inner.Reconcile(ctx, request)

@@ -24,7 +24,8 @@ type tolerantSerializer struct {
 }
 
 func newSerializer(scheme *runtime.Scheme, kind schema.GroupVersionKind) *tolerantSerializer {
-	return &tolerantSerializer{serializer.WithoutConversionCodecFactory{CodecFactory: serializer.NewCodecFactory(scheme)}, scheme, kind, headOf(kind)}
+	return &tolerantSerializer{serializer.WithoutConversionCodecFactory{CodecFactory: serializer.NewCodecFactory(scheme)}, scheme,
+		kind, headOf(kind)}
 }
 
 func (t *tolerantSerializer) DecoderToVersion(d runtime.Decoder, gv runtime.GroupVersioner) runtime.Decoder {
@@ -37,7 +38,9 @@ type decoder struct {
 }
 
 // Decode returns an error of client-go only where the object lacks even a name.
-func (d *decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (d *decoder) Decode(
+	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
 	if into != nil {
 		return d.whole.Decode(data, defaults, into)
 	}

@@ -54,7 +54,9 @@ func (t *tolerantSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
 type eventDecoder struct{ runtime.Serializer }
 
 // Decode implements runtime.Decoder.
-func (d *eventDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (d *eventDecoder) Decode(
+	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
 	var read struct {
 		Type   string         `json:"type"`
 		Object jsontext.Value `json:"object"`

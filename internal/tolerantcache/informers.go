@@ -36,7 +36,8 @@ type Options struct {
 	// block. Defaults to nothing.
 	OnPage func(kind string, objects int)
 	// NewInformer makes the informers of all kinds. Defaults to client-go's.
-	NewInformer func(source cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer
+	NewInformer func(source cache.ListerWatcher, example runtime.Object, resync time.Duration,
+		indexers cache.Indexers) cache.SharedIndexInformer
 }
 
 // Informers creates the informers of a cache.
@@ -84,7 +85,9 @@ func NewInformers(o Options) (*Informers, error) {
 }
 
 // New returns an informer, as NewInformer of a controller-runtime cache.
-func (i *Informers) New(source cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+func (i *Informers) New(
+	source cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers,
+) cache.SharedIndexInformer {
 	kind, tolerant := i.isTolerant(example)
 	if !tolerant {
 		return i.create(source, example, resync, indexers)

@@ -40,10 +40,13 @@ type listReader struct {
 
 // readList decodes a list of the kind from a response, except for objects of namespaces that do not pass. An object that
 // does not decode is decoded as far as possible.
-func (t *tolerantSerializer) readList(response io.Reader, transform cache.TransformFunc, passes func(namespace string) bool) (*internalversion.List, error) {
+func (t *tolerantSerializer) readList(
+	response io.Reader, transform cache.TransformFunc, passes func(namespace string) bool,
+) (*internalversion.List, error) {
 	r := &listReader{
 		tolerantSerializer: t, transform: transform, passes: passes,
-		document: jsontext.NewDecoder(bufio.NewReaderSize(response, readSize), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
+		document: jsontext.NewDecoder(bufio.NewReaderSize(response, readSize), jsontext.AllowDuplicateNames(true),
+			jsontext.AllowInvalidUTF8(true)),
 	}
 	err := readMembers(r.document, '{', r.readMember)
 	if of := r.header.GroupVersionKind(); err == nil && of != t.kind.GroupVersion().WithKind(t.kind.Kind+"List") {

@@ -67,7 +67,8 @@ func NewUndecodable(o UndecodableOptions) *Undecodable {
 	if o.OnUndecodable == nil {
 		o.OnUndecodable = func(Entry) {}
 	}
-	return &Undecodable{logger: o.Logger, onUndecodable: o.OnUndecodable, descriptions: newDescriptions(), objects: map[objectKey]Entry{}, reported: map[types.UID]string{}}
+	return &Undecodable{logger: o.Logger, onUndecodable: o.OnUndecodable, descriptions: newDescriptions(),
+		objects: map[objectKey]Entry{}, reported: map[types.UID]string{}}
 }
 
 // Entries returns the objects that do not decode, sorted by kind, namespace and name.

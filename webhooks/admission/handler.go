@@ -138,7 +138,8 @@ func (h *handler) fits(req request) (response, bool) {
 		return failed(resultError, http.StatusBadRequest, "%s: request.object: not a JSON object", label(req.Request)), false
 	}
 	apiVersion, kind := req.object.Field("apiVersion"), req.object.Field("kind")
-	if wantedVersion, wantedKind := h.options.Kind.ToAPIVersionAndKind(); !apiVersion.EqualsText(wantedVersion) || !kind.EqualsText(wantedKind) {
+	if wantedVersion, wantedKind := h.options.Kind.ToAPIVersionAndKind(); !apiVersion.EqualsText(wantedVersion) ||
+		!kind.EqualsText(wantedKind) {
 		return failed(resultError, http.StatusBadRequest, "%s: request.object is %.100q, %.100q instead of %s",
 			label(req.Request), apiVersion.TextOrEmpty(), kind.TextOrEmpty(), h.options.Kind), false
 	}

@@ -29,7 +29,8 @@ func failureOf(object jsonindex.Value, desired string) Failure {
 	metadata := object.Field("metadata")
 	f := Failure{
 		APIVersion: object.Field("apiVersion").TextOrEmpty(), Kind: object.Field("kind").TextOrEmpty(), Desired: desired,
-		Namespace: metadata.Field("namespace").TextOrEmpty(), Name: metadata.Field("name").TextOrEmpty(), UID: metadata.Field("uid").TextOrEmpty(),
+		Namespace: metadata.Field("namespace").TextOrEmpty(), Name: metadata.Field("name").TextOrEmpty(),
+		UID: metadata.Field("uid").TextOrEmpty(),
 	}
 	for _, part := range []*string{&f.APIVersion, &f.Kind, &f.Desired, &f.Namespace, &f.Name, &f.UID} {
 		*part = strings.Clone(review.Cut(*part, maxIdentity)) // the texts of a document share memory

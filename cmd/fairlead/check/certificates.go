@@ -34,7 +34,8 @@ type client struct {
 func (r *run) clients() (all []client) {
 	for _, d := range r.definitions {
 		if service := d.service(); service != nil {
-			all = append(all, client{d.object(), "", service.Namespace, service.Name, ptr.Deref(service.Port, 443), d.crd.Spec.Conversion.Webhook.ClientConfig.CABundle})
+			all = append(all, client{d.object(), "", service.Namespace, service.Name, ptr.Deref(service.Port, 443),
+				d.crd.Spec.Conversion.Webhook.ClientConfig.CABundle})
 		}
 	}
 	for _, c := range r.configurations {
@@ -138,7 +139,8 @@ func (r *run) checkSecret(ctx context.Context, d deployment) []*x509.Certificate
 	object := "Secret " + r.namespace + "/" + name
 	secret, err := r.Kubernetes.CoreV1().Secrets(r.namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		result := unread(CheckCertificate, object, "get on secrets"+in(r.namespace), err, fmt.Sprintf("look at `kubectl -n %s logs deployment/%s`", d.Namespace, d.Name))
+		result := unread(CheckCertificate, object, "get on secrets"+in(r.namespace), err,
+			fmt.Sprintf("look at `kubectl -n %s logs deployment/%s`", d.Namespace, d.Name))
 		if result.Status == Unchecked { // it holds a private key, which few should read
 			result.Status, result.Message, result.Remedy = Skipped, "this user may not read it; the dry runs show whether its authority is trusted", ""
 		}
@@ -157,7 +159,8 @@ func (r *run) checkSecret(ctx context.Context, d deployment) []*x509.Certificate
 	result := r.checkValidity(object, "the serving certificate", chain[0], 6)
 	server := d.configuration.Service.Name + "." + r.namespace + ".svc"
 	if err := chain[0].VerifyHostname(server); err != nil && result.Status != Failed {
-		result.Status, result.Message, result.Remedy = Failed, brief(err), "correct spec.dnsNames of Certificate "+certificates.CertManager.Certificate
+		result.Status, result.Message, result.Remedy = Failed, brief(err),
+			"correct spec.dnsNames of Certificate "+certificates.CertManager.Certificate
 	}
 	var authorities []*x509.Certificate // none where the issuer knows no root
 	if text := secret.Data[certs.CAKey]; len(text) > 0 && result.Status != Failed {

@@ -73,7 +73,8 @@ func (d definition) check() Result {
 	case err != nil:
 		return fail(Unchecked, "it could not be compared with this binary: "+brief(err), "")
 	case different != "":
-		return fail(Warning, "it is of another version than this binary: "+different+" differs", apply+", or use the fairlead command of that version")
+		return fail(Warning, "it is of another version than this binary: "+different+" differs",
+			apply+", or use the fairlead command of that version")
 	case len(old) > 0:
 		return fail(Warning, fmt.Sprintf("status.storedVersions names %s as well: objects may still be stored there", strings.Join(old, ", ")),
 			"wait for the storage migration, which the leader does, and look at `fairlead vet --cluster` if it does not end")

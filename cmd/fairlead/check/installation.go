@@ -89,7 +89,8 @@ func (r *run) findDeployments(ctx context.Context) {
 	const remedy = "install the operator, or give its namespace with --operator-namespace"
 	list, err := r.Kubernetes.AppsV1().Deployments(r.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: maxDeployments})
 	if err != nil {
-		r.results = append(r.results, unread(CheckDeployment, "Deployments labeled "+selector, "list on deployments.apps"+in(r.namespace), err, remedy))
+		r.results = append(r.results, unread(CheckDeployment, "Deployments labeled "+selector,
+			"list on deployments.apps"+in(r.namespace), err, remedy))
 		return
 	}
 	for i := range list.Items {
@@ -102,7 +103,8 @@ func (r *run) findDeployments(ctx context.Context) {
 		r.deployments = append(r.deployments, deployment{d, r.configurationOf(ctx, d, container)})
 	}
 	if list.Continue != "" {
-		r.add(CheckDeployment, "Deployments labeled "+selector, Unchecked, fmt.Sprintf("there are more than the %d that are checked", maxDeployments),
+		r.add(CheckDeployment, "Deployments labeled "+selector, Unchecked,
+			fmt.Sprintf("there are more than the %d that are checked", maxDeployments),
 			"take the label off those that are not the operator's")
 	}
 	if len(r.deployments) == 0 {
@@ -112,7 +114,8 @@ func (r *run) findDeployments(ctx context.Context) {
 
 // findOthers looks for operators of other namespaces that reconcile the same objects.
 func (r *run) findOthers(ctx context.Context) {
-	list, err := r.Kubernetes.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: maxDeployments})
+	list, err := r.Kubernetes.AppsV1().Deployments(metav1.NamespaceAll).List(ctx,
+		metav1.ListOptions{LabelSelector: selector, Limit: maxDeployments})
 	if err != nil || r.namespace == "" {
 		return // a user who may not list them can check this one
 	}

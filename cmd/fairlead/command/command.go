@@ -96,7 +96,8 @@ func rootCommand(o Options) *cobra.Command {
 	root.SetVersionTemplate(version.Get().String() + "\n")
 	root.SetOut(o.Output)
 	root.SetErr(o.Logs)
-	root.AddGroup(&cobra.Group{ID: groupCheck, Title: "Check manifests, objects and the installation:"}, &cobra.Group{ID: groupRun, Title: "Run:"})
+	root.AddGroup(&cobra.Group{ID: groupCheck, Title: "Check manifests, objects and the installation:"},
+		&cobra.Group{ID: groupRun, Title: "Run:"})
 	for _, command := range []*cobra.Command{vetCommand(o), Convert(o), checkCommand(o)} {
 		command.GroupID = groupCheck
 		root.AddCommand(command)

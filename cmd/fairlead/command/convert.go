@@ -50,7 +50,8 @@ Files may hold several documents and lists, in YAML or JSON; of a folder it is a
 others, fields that both versions have keep their comments, their order and their quotes, and the
 formatting is normalized.
 
-A note says where a result would be refused by a cluster. What the other version cannot say is kept in an annotation, ` + common.ConversionDataAnnotation + ` or
+A note says where a result would be refused by a cluster. What the other version cannot say is kept in an annotation, ` +
+			common.ConversionDataAnnotation + ` or
 ` + common.V1Alpha1DataAnnotation + `: converting back gives the same object again.
 
 The exit code is 0 where all is well, 1 where --check found something or an object could not be

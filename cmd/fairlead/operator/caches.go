@@ -62,7 +62,9 @@ func admissionKinds() []client.Object {
 
 // newCluster makes the cache and the clients of the reconcilers, for some namespaces or, where there are none, for all.
 // It asks the API server which of the kinds are namespaced, until ctx ends. A shard's caches hold its namespaces alone.
-func (a *assembly) newCluster(ctx context.Context, api *rest.Config, namespaces []string, held map[client.Object]cache.ByObject, part *shard.Shard) (cluster.Cluster, error) {
+func (a *assembly) newCluster(
+	ctx context.Context, api *rest.Config, namespaces []string, held map[client.Object]cache.ByObject, part *shard.Shard,
+) (cluster.Cluster, error) {
 	watched := map[string]cache.Config{}
 	for _, namespace := range namespaces {
 		watched[namespace] = cache.Config{}
@@ -113,7 +115,10 @@ func stripUnread(object any) (any, error) {
 }
 
 // waitForInformers waits until the informers of kinds have listed, each within a limit.
-func waitForInformers(ctx context.Context, informers cache.Informers, scheme *runtime.Scheme, kinds []client.Object, limit time.Duration, progress func(kind string)) error {
+func waitForInformers(
+	ctx context.Context, informers cache.Informers, scheme *runtime.Scheme, kinds []client.Object, limit time.Duration,
+	progress func(kind string),
+) error {
 	for _, kind := range kinds {
 		name := fmt.Sprintf("%T", kind)
 		if gvk, err := apiutil.GVKForObject(kind, scheme); err == nil {
@@ -254,7 +259,10 @@ type clusterWithEvents struct {
 }
 
 // newClusterWithEvents makes the cluster of the reconcilers.
-func (a *assembly) newClusterWithEvents(ctx context.Context, api *rest.Config, namespaces []string, held map[client.Object]cache.ByObject, metrics prometheus.Registerer, part *shard.Shard) (cluster.Cluster, error) {
+func (a *assembly) newClusterWithEvents(
+	ctx context.Context, api *rest.Config, namespaces []string, held map[client.Object]cache.ByObject,
+	metrics prometheus.Registerer, part *shard.Shard,
+) (cluster.Cluster, error) {
 	made, err := a.newCluster(ctx, api, namespaces, held, part)
 	if err != nil {
 		return nil, err

@@ -41,7 +41,10 @@ type certificateClients struct {
 	dynamic    dynamic.Interface
 }
 
-func newCertificates(c *options.Configuration, self identity, clients certificateClients, recordEvent func(events.Event), by clock.WithTicker, metrics prometheus.Registerer, logger logr.Logger) (*certificates, error) {
+func newCertificates(
+	c *options.Configuration, self identity, clients certificateClients, recordEvent func(events.Event),
+	by clock.WithTicker, metrics prometheus.Registerer, logger logr.Logger,
+) (*certificates, error) {
 	all := &certificates{limit: c.ClientConnection.StartTimeout.Duration / 3}
 	// What rarely resolves by waiting gets less time than the attempt, so that its own error is reported
 	// and not the timeout of the attempt.
@@ -214,7 +217,8 @@ func (s certificateSources) certManager() (certs.Source, error) {
 // former are the authorities of the source selfSigned, where it was in use before: its replicas serve
 // until the last of them has been replaced.
 func (s certificateSources) former(ctx context.Context) []byte {
-	secret, err := s.clients.kubernetes.CoreV1().Secrets(s.identity.namespace).Get(ctx, s.config.Webhook.Certificates.SecretName, metav1.GetOptions{})
+	secret, err := s.clients.kubernetes.CoreV1().Secrets(s.identity.namespace).Get(ctx, s.config.Webhook.Certificates.SecretName,
+		metav1.GetOptions{})
 	if err != nil {
 		if !apierrors.IsNotFound(err) {
 			s.logger.Info("who was trusted before is not known", "reason", err.Error())

@@ -40,7 +40,8 @@ func connect(c options.ClientConnection, userAgent string, silence time.Duration
 	}
 	api.found.UserAgent = userAgent
 	api.metrics, api.silence = apitransport.NewMetrics(), silence
-	if api.rest, api.transport, err = apitransport.ForConfig(api.found, apitransport.Options{Silence: silence, Metrics: api.metrics}); err != nil {
+	if api.rest, api.transport, err = apitransport.ForConfig(api.found,
+		apitransport.Options{Silence: silence, Metrics: api.metrics}); err != nil {
 		return nil, fmt.Errorf("%s: %w", api.origin, err)
 	}
 	return api, nil

@@ -5,8 +5,9 @@
 // converts and decides nothing itself.
 //
 // The start (lifecycle.go), in which a phase that fails is late and attempted again while the next ones begin: the API
-// server responds, certificates, webhook server, CA bundle published, caches, election, reconcilers (leading.go). Webhooks never wait for a cache, and caches wait for webhooks that are served; the
-// manager of controller-runtime starts both at once (kubernetes-sigs/controller-runtime#1685, #2322).
+// server responds, certificates, webhook server, CA bundle published, caches, election, reconcilers (leading.go).
+// Webhooks never wait for a cache, and caches wait for webhooks that are served; the manager of controller-runtime
+// starts both at once (kubernetes-sigs/controller-runtime#1685, #2322).
 //
 // The stop is the reverse (groups.go): reconcilers, the Lease, the webhook server with its drain, caches,
 // probes and metrics. A lost Lease stops the reconcilers at once and then goes the same way, so that webhooks

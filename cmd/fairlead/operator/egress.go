@@ -40,7 +40,10 @@ type egressStack struct {
 	addressesChanged atomic.Pointer[func([]netip.Addr)] // enqueues the objects that have one of the addresses
 }
 
-func newEgressStack(c *options.Configuration, self identity, api *rest.Config, dial func(context.Context, string, netip.AddrPort) (net.Conn, error), logger logr.Logger, metrics prometheus.Registerer) (*egressStack, error) {
+func newEgressStack(
+	c *options.Configuration, self identity, api *rest.Config,
+	dial func(context.Context, string, netip.AddrPort) (net.Conn, error), logger logr.Logger, metrics prometheus.Registerer,
+) (*egressStack, error) {
 	o := &egressStack{logger: logger.WithName("egress")}
 	policy, err := egressOptions(c.Egress, self)
 	if err != nil {
@@ -61,7 +64,8 @@ func newEgressStack(c *options.Configuration, self identity, api *rest.Config, d
 	if err != nil {
 		return nil, err
 	}
-	o.ranges, err = egress.NewRanges(egress.RangesOptions{Policy: o.policy, Client: client, Host: api.Host, WithoutCluster: !c.ClusterAccess, Logger: o.logger, Registerer: metrics})
+	o.ranges, err = egress.NewRanges(egress.RangesOptions{Policy: o.policy, Client: client, Host: api.Host,
+		WithoutCluster: !c.ClusterAccess, Logger: o.logger, Registerer: metrics})
 	if err != nil {
 		return nil, err
 	}

@@ -87,7 +87,7 @@ func (l *lifecycle) reconcile(leading context.Context, s *stages, c *controllers
 		return err
 	}
 	if l.claim != nil {
-		err := l.claim(ctx, func(err error) { l.recorder.SetLate(phases.Reconcilers, "", err) }) //nolint:contextcheck // ends with leading, see above
+		err := l.claim(ctx, func(err error) { l.recorder.SetLate(phases.Reconcilers, "", err) }) //nolint:contextcheck // see above
 		if err != nil || ctx.Err() != nil {
 			return err
 		}

@@ -192,10 +192,11 @@ func (l *lifecycle) attempt(ctx context.Context, in *group, name string, phase p
 // persist attempts a part of a phase until it succeeds, and records that it is late meanwhile; attempted is called after
 // each failure. It returns false where ctx has ended.
 func (l *lifecycle) persist(ctx context.Context, phase phases.Phase, part string, try run, attempted func()) bool {
-	err := retry.Until(ctx, retry.Policy{MinDelay: l.pause, MaxDelay: maxPause, AttemptTimeout: -1, Forever: true, OnRetry: func(err error, _ time.Duration) {
-		l.recorder.SetLate(phase, part, err)
-		attempted()
-	}}, func(ctx context.Context) error { return runContained(ctx, component{part, try}) })
+	err := retry.Until(ctx, retry.Policy{MinDelay: l.pause, MaxDelay: maxPause, AttemptTimeout: -1, Forever: true,
+		OnRetry: func(err error, _ time.Duration) {
+			l.recorder.SetLate(phase, part, err)
+			attempted()
+		}}, func(ctx context.Context) error { return runContained(ctx, component{part, try}) })
 	l.recorder.SetLate(phase, part, nil)
 	return err == nil
 }

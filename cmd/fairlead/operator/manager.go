@@ -90,7 +90,8 @@ func New(c *options.Configuration, o Options) (*Manager, error) {
 	if c.Controllers.Enabled {
 		limitGarbage()
 	}
-	a := &assembly{Options: o, config: c, identity: self, api: api, offset: offset, leadershipLog: newLeadershipLog(self.id, o.Reconciles, o.Logger)}
+	a := &assembly{Options: o, config: c, identity: self, api: api, offset: offset,
+		leadershipLog: newLeadershipLog(self.id, o.Reconciles, o.Logger)}
 	l, err := a.assemble()
 	if err != nil {
 		return nil, err
@@ -123,7 +124,8 @@ type assembly struct {
 
 func (a *assembly) assemble() (*lifecycle, error) {
 	var err error
-	if a.recorder, err = phases.New(phases.Options{Logger: a.Logger, Metrics: a.Metrics, Version: a.Version, OnLate: a.reportLate}); err != nil {
+	if a.recorder, err = phases.New(phases.Options{Logger: a.Logger, Metrics: a.Metrics, Version: a.Version,
+		OnLate: a.reportLate}); err != nil {
 		return nil, err
 	}
 	if err := a.Metrics.Register(panics.Metric()); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
@@ -251,7 +253,8 @@ func (a *assembly) reviews() reviews {
 func (a *assembly) servers(ready func() error) ([]component, error) {
 	var servers []httpServer
 	if at := a.config.Health.BindAddress; at != options.Off {
-		servers = append(servers, httpServer{name: "probe server", address: at, flag: "--health-probe-bind-address", handler: probes(ready, a.degraded, a.recorder)})
+		servers = append(servers, httpServer{name: "probe server", address: at, flag: "--health-probe-bind-address",
+			handler: probes(ready, a.degraded, a.recorder)})
 	}
 	if a.config.Metrics.BindAddress != options.Off {
 		api, err := a.api.separate(0)

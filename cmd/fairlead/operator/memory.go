@@ -66,7 +66,8 @@ func returnMemory(clock clock.WithTicker) run {
 		ticker := clock.NewTicker(quietTime)
 		defer ticker.Stop()
 		samples := []metrics.Sample{
-			{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"},
+			{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"},
+			{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"},
 		}
 		var before uint64
 		for {

@@ -77,7 +77,8 @@ func (a *assembly) withinRights(record func(events.Event)) func(events.Event) {
 		return record
 	}
 	return func(e events.Event) {
-		if in := e.Regarding.Namespace; in == a.identity.namespace || in == a.identity.leaseNamespace || slices.Contains(a.config.Namespaces, in) {
+		if in := e.Regarding.Namespace; in == a.identity.namespace || in == a.identity.leaseNamespace ||
+			slices.Contains(a.config.Namespaces, in) {
 			record(e)
 		}
 	}

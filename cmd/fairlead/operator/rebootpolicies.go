@@ -109,7 +109,8 @@ func (r *rebootPolicies) warm(ctx context.Context, phase phases.Phase) error {
 	if err := r.create(key); err != nil {
 		return err
 	}
-	if err := r.builder.waitForInformers(ctx, phase, &autorebootv1.RebootPolicy{}, rebootpolicy.Kinds(sourcesMode(r.builder.config))); err != nil {
+	if err := r.builder.waitForInformers(ctx, phase, &autorebootv1.RebootPolicy{},
+		rebootpolicy.Kinds(sourcesMode(r.builder.config))); err != nil {
 		return err
 	}
 	return r.controller.Warmup(ctx)
@@ -117,9 +118,10 @@ func (r *rebootPolicies) warm(ctx context.Context, phase phases.Phase) error {
 
 // start reconciles, as soon as there is a key.
 func (r *rebootPolicies) start(ctx context.Context) error {
-	err := retry.Until(ctx, retry.Policy{MinDelay: keyRetry, MaxDelay: keyRetry, AttemptTimeout: -1, OnRetry: func(err error, delay time.Duration) {
-		r.logger.Error(err, "RebootPolicies are not reconciled", "retry", delay.String())
-	}}, func(ctx context.Context) error {
+	err := retry.Until(ctx, retry.Policy{MinDelay: keyRetry, MaxDelay: keyRetry, AttemptTimeout: -1,
+		OnRetry: func(err error, delay time.Duration) {
+			r.logger.Error(err, "RebootPolicies are not reconciled", "retry", delay.String())
+		}}, func(ctx context.Context) error {
 		if r.controller != nil {
 			return nil
 		}

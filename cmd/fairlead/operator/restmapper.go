@@ -34,7 +34,9 @@ type retryingMapper struct {
 }
 
 // newRetryingMapper returns the constructor of a mapper that retries until ctx ends.
-func newRetryingMapper(ctx context.Context, limit time.Duration, logger logr.Logger) func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
+func newRetryingMapper(
+	ctx context.Context, limit time.Duration, logger logr.Logger,
+) func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 	return func(api *rest.Config, client *http.Client) (meta.RESTMapper, error) {
 		bounded := *client
 		bounded.Timeout = attemptTimeout

@@ -70,7 +70,8 @@ func (a *assembly) withoutWebhooks(p *parts) (ready func() error) {
 	for _, phase := range []phases.Phase{phases.Certificates, phases.WebhookServer, phases.CAPublished} {
 		p.skip[phase] = servedElsewhere
 	}
-	a.healthy = (&storagemigration.WebhookHealth{Client: a.client, Namespace: a.identity.namespace, Service: a.config.Service.Name, Clock: a.Clock}).Check
+	a.healthy = (&storagemigration.WebhookHealth{Client: a.client, Namespace: a.identity.namespace, Service: a.config.Service.Name,
+		Clock: a.Clock}).Check
 	a.recorder.SetInfo("webhooks", func() string { return servedElsewhere })
 	return func() error { return readyToLead(a.recorder.Status()) }
 }
@@ -126,10 +127,11 @@ func notReadyToLead(row phases.PhaseStatus) error {
 // waits for it, and a failure costs warnings alone: it is retried until ctx ends.
 func (a *assembly) runWarningCache(ctx context.Context) error {
 	filled := a.recorder.Begin(phases.Caches)
-	err := retry.Until(ctx, retry.Policy{MinDelay: time.Second, MaxDelay: maxPause, AttemptTimeout: -1, OnRetry: func(err error, delay time.Duration) {
-		a.Logger.Error(err, "writers are not warned of overlaps; retrying", "in", delay.String())
-		a.recorder.Progress(phases.Caches, "writers are not warned of overlaps: %v", err)
-	}}, func(ctx context.Context) error {
+	err := retry.Until(ctx, retry.Policy{MinDelay: time.Second, MaxDelay: maxPause, AttemptTimeout: -1,
+		OnRetry: func(err error, delay time.Duration) {
+			a.Logger.Error(err, "writers are not warned of overlaps; retrying", "in", delay.String())
+			a.recorder.Progress(phases.Caches, "writers are not warned of overlaps: %v", err)
+		}}, func(ctx context.Context) error {
 		defer a.warnings.DropCaches()
 		if err := a.serveWarningCache(ctx, func() { filled(nil) }); err != nil || ctx.Err() != nil {
 			return err

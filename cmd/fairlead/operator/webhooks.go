@@ -41,7 +41,9 @@ type reviews struct {
 // handlers are all webhooks by path. Admission is registered for v1 alone: with matchPolicy Equivalent the API
 // server converts, and a second registration would only be called as well. Failed is called with each object
 // that could not be converted.
-func handlers(c *options.Configuration, r reviews, failed func(conversion.Failure), metrics prometheus.Registerer, logger logr.Logger) map[string]http.Handler {
+func handlers(
+	c *options.Configuration, r reviews, failed func(conversion.Failure), metrics prometheus.Registerer, logger logr.Logger,
+) map[string]http.Handler {
 	ofExternalService, ofRebootPolicy, ofChaosPod := convertexternalservice.New(), convertrebootpolicy.New(), convertchaospod.New()
 	common := admission.Options{MaxBody: c.Webhook.MaxBodyBytes, Logger: logger.WithName("admission"), Registerer: metrics}
 	byPath := externalservice.New(externalservice.Options{
@@ -71,7 +73,10 @@ func callersOf(c *options.Configuration, metrics prometheus.Registerer, logger l
 
 // webhookServer makes the server with all handlers. The API server authenticates itself nowhere when it
 // converts, whatever it is configured to.
-func webhookServer(c *options.Configuration, where identity, source *certificates, callers *clientca.File, byPath map[string]http.Handler, by clock.Clock, metrics prometheus.Registerer, logger logr.Logger) (*server.Server, error) {
+func webhookServer(
+	c *options.Configuration, where identity, source *certificates, callers *clientca.File, byPath map[string]http.Handler,
+	by clock.Clock, metrics prometheus.Registerer, logger logr.Logger,
+) (*server.Server, error) {
 	version, err := cliflag.TLSVersion(c.Webhook.TLS.MinVersion)
 	if err != nil {
 		return nil, fmt.Errorf("webhook server: %w", err)

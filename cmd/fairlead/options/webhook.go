@@ -239,7 +239,8 @@ func (c Certificates) lifetimes(path *field.Path) field.ErrorList {
 
 func (c CertManager) validate(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for name, value := range map[string]string{"issuerName": c.IssuerName, "issuerGroup": c.IssuerGroup, "certificate": c.Certificate, "secretName": c.SecretName} {
+	for name, value := range map[string]string{"issuerName": c.IssuerName, "issuerGroup": c.IssuerGroup,
+		"certificate": c.Certificate, "secretName": c.SecretName} {
 		if name != "issuerName" || value != "" {
 			errs = append(errs, subdomain(path.Child(name), value)...)
 		}

@@ -82,7 +82,8 @@ func (v *Vet) checkNode(ctx context.Context, d *document, node *manifest.Node, i
 	}
 	if message := v.typeMessage(gv, name); message != "" {
 		at, _ := node.Find("apiVersion")
-		object.Findings = []Finding{{Severity: Error, Rule: RuleAPIVersion, Line: at.Line, Column: at.Column, Field: "apiVersion", Message: message}}
+		object.Findings = []Finding{{Severity: Error, Rule: RuleAPIVersion, Line: at.Line, Column: at.Column, Field: "apiVersion",
+			Message: message}}
 		d.objects = append(d.objects, result{Object: object})
 		return
 	}

@@ -71,14 +71,17 @@ func kinds() []*kind {
 	return []*kind{
 		newKind(networkingv1.GroupVersion, "ExternalService", "externalservices", conversionofexternalservice.New(), nil,
 			webhookRules[networkingv1.ExternalService]{externalservice.Default, externalservice.Validate, externalservice.Warnings}),
-		newKind(autorebootv1.GroupVersion, "RebootPolicy", "rebootpolicies", conversionofrebootpolicy.New(), overlapsOf(targetsOf, rebootpolicy.Overlaps),
+		newKind(autorebootv1.GroupVersion, "RebootPolicy", "rebootpolicies", conversionofrebootpolicy.New(),
+			overlapsOf(targetsOf, rebootpolicy.Overlaps),
 			webhookRules[autorebootv1.RebootPolicy]{rebootpolicy.Default, rebootpolicy.Validate, rebootpolicy.Warnings}),
 		newKind(chaosv1.GroupVersion, "ChaosPod", "chaospods", conversionofchaospod.New(), overlapsOf(workloadOf, chaospod.Overlaps),
 			webhookRules[chaosv1.ChaosPod]{chaospod.Default, chaospod.Validate, chaospod.Warnings}),
 	}
 }
 
-func newKind[T any](gv schema.GroupVersion, name, plural string, converter *hubspoke.Converter, overlaps overlapFinder, rules webhookRules[T]) *kind {
+func newKind[T any](
+	gv schema.GroupVersion, name, plural string, converter *hubspoke.Converter, overlaps overlapFinder, rules webhookRules[T],
+) *kind {
 	return &kind{
 		GroupKind: gv.WithKind(name).GroupKind(), plural: plural,
 		definition: definition(gv.Group, plural), schemas: schemasOf(gv.Group, plural),

@@ -144,7 +144,8 @@ func (r *run) eligibleOwners(without func(owner *Owner, pod *Pod) bool) ([]Owner
 	}
 	unknown := reasons[chaosv1.ReasonUnknown]
 	for _, reason := range []string{
-		chaosv1.ReasonRestartInProgress, chaosv1.ReasonFaultInjected, chaosv1.ReasonUnstable, chaosv1.ReasonTooFewReady, chaosv1.ReasonUnknown, chaosv1.ReasonNoCandidate,
+		chaosv1.ReasonRestartInProgress, chaosv1.ReasonFaultInjected, chaosv1.ReasonUnstable,
+		chaosv1.ReasonTooFewReady, chaosv1.ReasonUnknown, chaosv1.ReasonNoCandidate,
 	} {
 		messages := reasons[reason]
 		if len(messages) == 0 {
@@ -199,7 +200,8 @@ func (r *run) checkOwner(owner *Owner) *hold {
 	case owner.Desired == 0:
 		return &hold{reason: chaosv1.ReasonTooFewReady, message: ownerText(owner) + " is scaled to zero"}
 	case ready-1 < floor:
-		return &hold{reason: chaosv1.ReasonTooFewReady, message: fmt.Sprintf("%s has %d of %d pods ready, and %d must stay so", ownerText(owner), ready, owner.Desired, floor)}
+		return &hold{reason: chaosv1.ReasonTooFewReady,
+			message: fmt.Sprintf("%s has %d of %d pods ready, and %d must stay so", ownerText(owner), ready, owner.Desired, floor)}
 	}
 	return nil
 }

@@ -90,7 +90,8 @@ func (r *run) trackSpec() {
 		}
 	}
 	after := r.timestampPtr()
-	if at := r.schedule.at; !at.IsZero() && !at.After(r.now) && r.now.Before(at.Add(r.startingDeadline)) && (st.DueAfter == nil || at.After(st.DueAfter.Time)) {
+	if at := r.schedule.at; !at.IsZero() && !at.After(r.now) && r.now.Before(at.Add(r.startingDeadline)) &&
+		(st.DueAfter == nil || at.After(st.DueAfter.Time)) {
 		after = &metav1.Time{Time: at.Add(-time.Second)}
 	}
 	if st.DueAfter == nil || after.After(st.DueAfter.Time) {

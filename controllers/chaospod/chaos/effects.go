@@ -14,7 +14,8 @@ import (
 
 func (r *run) plan(o occurrence) {
 	c := &chaosv1.CurrentRun{
-		ID: o.id, Phase: chaosv1.RunPlanned, StartedTime: r.timestampPtr(), KillingTime: r.timestampPtr(), Generation: r.p.Generation, TargetDigest: r.targetDigest, DryRun: r.dryRun,
+		ID: o.id, Phase: chaosv1.RunPlanned, StartedTime: r.timestampPtr(), KillingTime: r.timestampPtr(),
+		Generation: r.p.Generation, TargetDigest: r.targetDigest, DryRun: r.dryRun,
 		Count: int32(o.chosen.count), Seed: o.chosen.seed, Candidates: int32(o.chosen.candidates), CandidatesDigest: o.chosen.digest,
 		Victims: o.chosen.victims,
 	}
@@ -55,7 +56,8 @@ func (r *run) skipped(o occurrence) {
 		due := stampOf(o.slot.due)
 		r.status.DueAfter = &due
 	}
-	run := chaosv1.Run{ID: o.id, Outcome: chaosv1.RunNoVictim, Reason: o.reason, Message: text.Truncate(o.message, maxMessage), CompletedTime: r.timestampPtr()}
+	run := chaosv1.Run{ID: o.id, Outcome: chaosv1.RunNoVictim, Reason: o.reason, Message: text.Truncate(o.message, maxMessage),
+		CompletedTime: r.timestampPtr()}
 	r.addRun(run)
 	r.addMessage(Message{Reason: "ChaosMissed", Text: "run " + run.ID + " killed nothing: " + o.message, Ended: &run})
 }
@@ -87,7 +89,8 @@ func (r *run) evictionMisconfigured(o occurrence) {
 }
 
 func (r *run) recovered(o occurrence) {
-	started, seconds := r.status.CurrentRun.StartedTime, max(int64(r.status.CurrentRun.ReadyTime.Sub(r.status.CurrentRun.KilledTime.Time).Seconds()), 0)
+	started := r.status.CurrentRun.StartedTime
+	seconds := max(int64(r.status.CurrentRun.ReadyTime.Sub(r.status.CurrentRun.KilledTime.Time).Seconds()), 0)
 	victim := r.firstDead()
 	run := r.endRun(chaosv1.RunSurvived, o)
 	r.status.Runs[0].RecoverySeconds, run.RecoverySeconds = &seconds, &seconds
@@ -112,7 +115,8 @@ func (r *run) timedOut(o occurrence) {
 }
 
 func (r *run) halt(o occurrence, id string) {
-	r.status.Halt = &chaosv1.Halt{Reason: o.reason, Message: text.Truncate(o.message, maxMessage), Time: halt.Began(r.now, r.p.Annotations[chaosv1.ResumeAnnotation]),
+	r.status.Halt = &chaosv1.Halt{Reason: o.reason, Message: text.Truncate(o.message, maxMessage),
+		Time:       halt.Began(r.now, r.p.Annotations[chaosv1.ResumeAnnotation]),
 		Generation: r.p.Generation, RunID: id}
 	r.addMessage(Message{Reason: "AutoSuspended", Warning: true, Text: "no further run begins after run " + id + ": " + o.message +
 		"; to go on, change the spec, or set the annotation " + chaosv1.ResumeAnnotation + " to the present time (RFC 3339)"})

@@ -62,7 +62,8 @@ func (r *run) recordOne(v *chaosv1.Victim, result Result) {
 			return
 		}
 		r.recordDeath(v, outcome)
-		r.addMessage(Message{Reason: reason, Victim: v.DeepCopy(), Text: "run " + result.Action.RunID + " killed pod " + v.Name + " on node " + v.Node})
+		r.addMessage(Message{Reason: reason, Victim: v.DeepCopy(),
+			Text: "run " + result.Action.RunID + " killed pod " + v.Name + " on node " + v.Node})
 	case Gone:
 		r.recordDeath(v, chaosv1.VictimGone)
 	case Blocked:

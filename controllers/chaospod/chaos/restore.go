@@ -25,7 +25,8 @@ func RestoreStatus(stored, seen *chaosv1.ChaosPodStatus) (*chaosv1.ChaosPodStatu
 			members = append(members, member)
 		}
 	}
-	restore("observedGeneration", stored.ObservedGeneration <= 0 && seen.ObservedGeneration > 0, func() { status.ObservedGeneration = seen.ObservedGeneration })
+	restore("observedGeneration", stored.ObservedGeneration <= 0 && seen.ObservedGeneration > 0,
+		func() { status.ObservedGeneration = seen.ObservedGeneration })
 	restore("conditions", lacksCondition(stored, seen), func() { restoreConditions(status, seen) })
 	restore("runs", lacksRun(stored, seen), func() { status.Runs = seen.Runs })
 	restore("currentRun", lacksCurrentRun(stored, seen), func() { status.CurrentRun = seen.CurrentRun })

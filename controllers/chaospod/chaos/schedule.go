@@ -48,7 +48,8 @@ func ScheduleOf(p *chaosv1.ChaosPod, blackouts ...common.Window) *Schedule {
 		t.jitter = int64(min(max(*spec.JitterPercent, 0), maxJitter))
 	}
 	var err error
-	if t.calendar, err = cron.NewCalendar(p.Spec.Windows, append(append([]common.Window(nil), p.Spec.Blackouts...), blackouts...)); err != nil {
+	if t.calendar, err = cron.NewCalendar(p.Spec.Windows,
+		append(append([]common.Window(nil), p.Spec.Blackouts...), blackouts...)); err != nil {
 		t.invalid = err.Error()
 	}
 	if spec.Cron != "" {

@@ -50,7 +50,8 @@ func settingsOf(p *chaosv1.ChaosPod) settings {
 	spec := &whole.Spec
 	s := settings{
 		suspend: *spec.Suspend, dryRun: *spec.DryRun,
-		verb: Evict, grace: spec.Action.GracePeriodSeconds, count: *spec.Count, template: spec.Target.Template, targetDigest: rules.Digest(spec.Target),
+		verb: Evict, grace: spec.Action.GracePeriodSeconds, count: *spec.Count,
+		template: spec.Target.Template, targetDigest: rules.Digest(spec.Target),
 		startingDeadline: durationOr(spec.Schedule.StartingDeadline, rules.DefaultStartingDeadline),
 		recoveryTimeout:  durationOr(spec.Verification.RecoveryTimeout, rules.DefaultRecoveryTimeout),
 		soak:             durationOr(spec.Verification.Soak, "0s"), // as Default leaves it with target.template

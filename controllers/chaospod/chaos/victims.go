@@ -163,7 +163,8 @@ func (r *run) finalStopReason() string {
 }
 
 // replaceBlocked chooses others for victims that disruption budgets kept alive: other pods of the same owners, or of
-// owners that have lost none. If several budgets match a pod, its owner is left out. They are Pending in the status that is stored before they are killed.
+// owners that have lost none. If several budgets match a pod, its owner is left out. They are Pending in the status
+// that is stored before they are killed.
 func (r *run) replaceBlocked() {
 	c := r.status.CurrentRun
 	open := min(r.missingVictims(), chaosv1.MaxStatusVictims-len(c.Victims))

@@ -82,7 +82,9 @@ func Seeds(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlic
 }
 
 // replacedBy returns the addresses that the endpoint of a new name had before, as far as they took traffic.
-func replacedBy(e *networkingv1.Endpoint, before *networkingv1.EndpointStatus, ready map[string][]uint16, claimed map[string]bool) (seed Seed) {
+func replacedBy(
+	e *networkingv1.Endpoint, before *networkingv1.EndpointStatus, ready map[string][]uint16, claimed map[string]bool,
+) (seed Seed) {
 	if before == nil {
 		return Seed{}
 	}

@@ -238,7 +238,8 @@ func mergeDependants(before, now []networkingv1.FaultDependant) []networkingv1.F
 		}
 	}
 	order := []networkingv1.DependantReadiness{
-		networkingv1.DependantBecameUnready, networkingv1.DependantUnreadyBefore, networkingv1.DependantUnreadable, networkingv1.DependantStayedReady,
+		networkingv1.DependantBecameUnready, networkingv1.DependantUnreadyBefore,
+		networkingv1.DependantUnreadable, networkingv1.DependantStayedReady,
 	}
 	slices.SortStableFunc(after, func(a, b networkingv1.FaultDependant) int {
 		return cmp.Compare(slices.Index(order, a.Ready), slices.Index(order, b.Ready))

@@ -162,7 +162,8 @@ func (g *sliceGroup) sliceWithRoom() *plannedSlice {
 	for _, planned := range g.planned {
 		switch {
 		case len(planned.addresses) >= maxSliceEndpoints:
-		case best == nil, planned.changed && !best.changed, planned.changed == best.changed && !planned.changed && len(planned.addresses) < len(best.addresses):
+		case best == nil, planned.changed && !best.changed, planned.changed == best.changed && !planned.changed &&
+			len(planned.addresses) < len(best.addresses):
 			best = planned
 		}
 	}

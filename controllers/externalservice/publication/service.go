@@ -41,9 +41,10 @@ func RevertedFields(current *corev1.Service, es *networkingv1.ExternalService) [
 
 // WasApplied reports whether the operator created a Service, whatever others have changed since.
 func WasApplied(service *corev1.Service) bool {
-	return service.Annotations[rules.AppliedAnnotation] != "" || slices.ContainsFunc(service.ManagedFields, func(m metav1.ManagedFieldsEntry) bool {
-		return m.Manager == common.FieldOwner && m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == ""
-	})
+	return service.Annotations[rules.AppliedAnnotation] != "" ||
+		slices.ContainsFunc(service.ManagedFields, func(m metav1.ManagedFieldsEntry) bool {
+			return m.Manager == common.FieldOwner && m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == ""
+		})
 }
 
 // Service returns the Service without the mark of its owner. It has no selector, since its EndpointSlices are ours, and
@@ -121,12 +122,14 @@ func PortsMatch(current *corev1.Service, wanted *corev1ac.ServiceApplyConfigurat
 func ForeignFields(service *corev1.Service) []string {
 	var all []string
 	for name, set := range map[string]bool{
-		"externalIPs":              len(service.Spec.ExternalIPs) > 0,
-		"sessionAffinity":          service.Spec.SessionAffinity != "" && service.Spec.SessionAffinity != corev1.ServiceAffinityNone,
-		"internalTrafficPolicy":    ptr.Deref(service.Spec.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster) != corev1.ServiceInternalTrafficPolicyCluster,
+		"externalIPs":     len(service.Spec.ExternalIPs) > 0,
+		"sessionAffinity": service.Spec.SessionAffinity != "" && service.Spec.SessionAffinity != corev1.ServiceAffinityNone,
+		"internalTrafficPolicy": ptr.Deref(service.Spec.InternalTrafficPolicy,
+			corev1.ServiceInternalTrafficPolicyCluster) != corev1.ServiceInternalTrafficPolicyCluster,
 		"publishNotReadyAddresses": service.Spec.PublishNotReadyAddresses,
 		"trafficDistribution":      ptr.Deref(service.Spec.TrafficDistribution, "") != "",
-		"ipFamilyPolicy":           ptr.Deref(service.Spec.IPFamilyPolicy, corev1.IPFamilyPolicyPreferDualStack) != corev1.IPFamilyPolicyPreferDualStack,
+		"ipFamilyPolicy": ptr.Deref(service.Spec.IPFamilyPolicy,
+			corev1.IPFamilyPolicyPreferDualStack) != corev1.IPFamilyPolicyPreferDualStack,
 	} {
 		if set {
 			all = append(all, name)

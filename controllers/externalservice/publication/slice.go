@@ -163,7 +163,8 @@ func (s *Slice) Object(service *corev1.Service) *discoveryv1.EndpointSlice {
 	return &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: service.Namespace, Name: s.Name, Labels: labels(service),
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: service.Name, UID: service.UID, Controller: ptr.To(true)}},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: service.Name, UID: service.UID,
+				Controller: ptr.To(true)}},
 		},
 		AddressType: s.Family, Ports: s.Ports, Endpoints: s.Endpoints,
 	}

@@ -5,8 +5,8 @@
 // keeps their addresses while lookups fail, and notifies when that changes. It looks up nothing that was not Set,
 // writes nothing, and leaves it to the egress policy which addresses are allowed.
 //
-// tracker.go has the names and their queue, budget.go what a namespace may cause, lookup.go one lookup, namestate.go and family.go what its answer
-// changes, without clock or network, and reachability.go whether the nameservers reply.
+// tracker.go has the names and their queue, budget.go what a namespace may cause, lookup.go one lookup, namestate.go
+// and family.go what its answer changes, without clock or network, and reachability.go whether the nameservers reply.
 //
 // # When a name is looked up
 //

@@ -29,7 +29,9 @@ func (e *refusedStatusError) Unwrap() error { return e.error }
 
 // Check returns the error of a write of a status, which may be nil. The first of refusals in a row is told by an event of
 // the object, in the words of the API server.
-func (s *RefusedStatus) Check(ctx context.Context, err error, object client.Object, to recorder.EventRecorder, now time.Time, action string) error {
+func (s *RefusedStatus) Check(
+	ctx context.Context, err error, object client.Object, to recorder.EventRecorder, now time.Time, action string,
+) error {
 	if !IsRefused(err) {
 		if err == nil {
 			*s = RefusedStatus{}

@@ -16,13 +16,17 @@ import (
 
 // Kind is a source of events of a kind, which has synced when the informer of that kind has. That of controller-runtime
 // waits for the informers of all kinds: one that may not be listed would stop every controller.
-func Kind[T client.Object](from cache.Cache, of T, handle handler.TypedEventHandler[T, reconcile.Request], predicates ...predicate.TypedPredicate[T]) source.SyncingSource {
+func Kind[T client.Object](
+	from cache.Cache, of T, handle handler.TypedEventHandler[T, reconcile.Request], predicates ...predicate.TypedPredicate[T],
+) source.SyncingSource {
 	return source.Kind(ownInformer{from}, of, handle, predicates...)
 }
 
 // OptionalKind is Kind for a kind of ours that a controller only refers to: its controller does not wait for it, and its
 // events begin when its CRD has been installed.
-func OptionalKind[T client.Object](from cache.Cache, of T, handle handler.TypedEventHandler[T, reconcile.Request], predicates ...predicate.TypedPredicate[T]) source.Source {
+func OptionalKind[T client.Object](
+	from cache.Cache, of T, handle handler.TypedEventHandler[T, reconcile.Request], predicates ...predicate.TypedPredicate[T],
+) source.Source {
 	return struct{ source.Source }{Kind(from, of, handle, predicates...)}
 }
 

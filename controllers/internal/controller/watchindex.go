@@ -94,7 +94,9 @@ func (w *WatchIndex[I]) EnqueueAll(with *CoalescingEnqueuer) {
 }
 
 // EnqueueFor returns a handler that enqueues the objects that watch another one, as it was or as it is.
-func EnqueueFor[T client.Object, I any](r *CoalescingEnqueuer, of *WatchIndex[I], watches func(T) func(I) bool) handler.TypedEventHandler[T, reconcile.Request] {
+func EnqueueFor[T client.Object, I any](
+	r *CoalescingEnqueuer, of *WatchIndex[I], watches func(T) func(I) bool,
+) handler.TypedEventHandler[T, reconcile.Request] {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	enqueue := func(object T) {
 		for _, key := range of.In(object.GetNamespace(), watches(object)) {

@@ -119,7 +119,8 @@ func outcomeOf(err error, pod string) Outcome {
 		return Blocked
 	case apierrors.IsForbidden(err) && isBudgetError(err):
 		return Blocked // a budget that is not up to date, or has let too many go
-	case errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError && strings.Contains(status.Status().Message, budgetKind):
+	case errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError &&
+		strings.Contains(status.Status().Message, budgetKind):
 		return Misconfigured
 	case controller.IsRefused(err):
 		return Refused

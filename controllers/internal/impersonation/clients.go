@@ -44,11 +44,12 @@ type impersonator struct {
 // New keeps none yet. Own is the operator's client, live reads from the API server, and config is what the clients of others
 // are made from.
 func New(own client.Client, live client.Reader, config *rest.Config) *Clients {
-	return &Clients{own: own, live: live, recent: list.New(), byUser: map[string]*list.Element{}, make: func(user string) (client.Client, error) {
-		as := rest.CopyConfig(config)
-		as.Impersonate = rest.ImpersonationConfig{UserName: user}
-		return client.New(as, client.Options{Scheme: own.Scheme(), Mapper: own.RESTMapper()})
-	}}
+	return &Clients{own: own, live: live, recent: list.New(), byUser: map[string]*list.Element{},
+		make: func(user string) (client.Client, error) {
+			as := rest.CopyConfig(config)
+			as.Impersonate = rest.ImpersonationConfig{UserName: user}
+			return client.New(as, client.Options{Scheme: own.Scheme(), Mapper: own.RESTMapper()})
+		}}
 }
 
 // As returns the client for a ServiceAccount, or the operator's own where none is named. It reads the ServiceAccount first,
@@ -61,7 +62,8 @@ func (c *Clients) As(ctx context.Context, namespace, serviceAccount string) (cli
 	account := &metav1.PartialObjectMetadata{}
 	account.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
 	accounts := corev1.Resource("serviceaccounts")
-	if err := c.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: serviceAccount}, account); apistatus.IsAbsent(err, accounts, serviceAccount) {
+	err := c.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: serviceAccount}, account)
+	if apistatus.IsAbsent(err, accounts, serviceAccount) {
 		return nil, apierrors.NewForbidden(accounts, serviceAccount, errors.New("the ServiceAccount does not exist"))
 	} else if err != nil {
 		return nil, err

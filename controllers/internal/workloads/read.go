@@ -60,7 +60,9 @@ func Get(ctx context.Context, from client.Reader, key types.NamespacedName, kind
 }
 
 // List reads the workloads of a namespace that a selector matches, as Get does.
-func List(ctx context.Context, from client.Reader, namespace string, kind autorebootv1.TargetKind, selector labels.Selector, evicts bool) ([]*Workload, error) {
+func List(
+	ctx context.Context, from client.Reader, namespace string, kind autorebootv1.TargetKind, selector labels.Selector, evicts bool,
+) ([]*Workload, error) {
 	if kinds[kind] == nil {
 		return nil, nil
 	}

@@ -74,7 +74,9 @@ type Workload struct {
 // Shortage is why pods are missing: a reason of RestartPending, and the words of Kubernetes.
 type Shortage struct{ Reason, Message string }
 
-func newWorkload(kind autorebootv1.TargetKind, object metav1.Object, template *corev1.PodTemplateSpec, selector *metav1.LabelSelector) *Workload {
+func newWorkload(
+	kind autorebootv1.TargetKind, object metav1.Object, template *corev1.PodTemplateSpec, selector *metav1.LabelSelector,
+) *Workload {
 	w := &Workload{
 		Kind: kind, Name: object.GetName(), UID: object.GetUID(), Version: object.GetResourceVersion(), Generation: object.GetGeneration(),
 		Selector: selector, Template: template, TemplateHash: hashOf(template), RestartID: template.Annotations[autorebootv1.RestartIDAnnotation],

@@ -42,8 +42,9 @@ type Options struct {
 	Now func() time.Time
 	// Rand returns a number from 0 up to but not including 1, concurrently. Defaults to that of math/rand/v2.
 	Rand func() float64
-	// Notify is called with a policy when Firing or Unsupported of one of its results changed, or a pod is healthy for the first
-	// time, except by Set, and when IsSuspect changed while one fires. It must not block, nor call Set or Forget. Defaults to nil: it is not called.
+	// Notify is called with a policy when Firing or Unsupported of one of its results changed, or a pod is healthy for
+	// the first time, except by Set, and when IsSuspect changed while one fires. It must not block, nor call Set or
+	// Forget. Defaults to nil: it is not called.
 	Notify func(policy types.NamespacedName)
 	// Reference and OnSuspect are those of package probe. A restart for nothing harms more than a late one, so that
 	// failures may be held back for an hour.

@@ -80,7 +80,8 @@ func planOf(p *autorebootv1.Probe) plan {
 	case p.Exec != nil:
 		return plan{unsupported: ExecUnsupported}
 	}
-	if _, err := requiredUnhealthy(made.minUnhealthy, 1); err != nil || timeout <= 0 || port < 1 || port > math.MaxUint16 || !isHostLike(made.host) {
+	if _, err := requiredUnhealthy(made.minUnhealthy, 1); err != nil || timeout <= 0 || port < 1 || port > math.MaxUint16 ||
+		!isHostLike(made.host) {
 		made.unsupported = Invalid
 		return made
 	}

@@ -71,7 +71,8 @@ func (c *Checks) resultOf(about *check) Result {
 
 func (c *Checks) notifiedStateOf(about *check) notifiedState {
 	v := c.resultOf(about)
-	return notifiedState{firing: v.Firing, held: v.Firing && c.prober.IsFrozen(about.key), responded: about.notified.responded || v.HasHealthy(), unsupported: v.Unsupported}
+	return notifiedState{firing: v.Firing, held: v.Firing && c.prober.IsFrozen(about.key),
+		responded: about.notified.responded || v.HasHealthy(), unsupported: v.Unsupported}
 }
 
 // requiredUnhealthy returns how many of some pods must be unhealthy.

@@ -41,7 +41,8 @@ func heldUntil(reason, message string, until time.Time) admission {
 // name of the reason that it yields. What only a user can change comes first.
 func (r *run) admit(t *target) admission {
 	checks := []func(*target) (admission, bool){
-		r.checkSuspendedOrHalted, r.checkObstacle, r.checkSourceUnknown, r.checkRefused, r.checkDebouncing, r.checkRolloutInProgress, r.checkBackoff, r.checkCooldown,
+		r.checkSuspendedOrHalted, r.checkObstacle, r.checkSourceUnknown, r.checkRefused, r.checkDebouncing,
+		r.checkRolloutInProgress, r.checkBackoff, r.checkCooldown,
 		r.checkLimitReached, r.checkOutsideWindow, r.checkGateClosed, r.checkProbesInconclusive, r.checkSourceMissing, r.checkLowerWave,
 		r.checkChaosActive, r.checkConcurrencyLimit, r.checkDryRun,
 	}
@@ -76,7 +77,8 @@ func (r *run) checkObstacle(t *target) (admission, bool) {
 // checkSourceUnknown holds a restart none of whose triggers can be observed now: it may not be needed any more.
 func (r *run) checkSourceUnknown(t *target) (admission, bool) {
 	name := t.Pending.Triggers[0]
-	return held(autorebootv1.ReasonSourceUnknown, "what trigger "+name+" watches is not known: "+r.unobservable[name]), !t.isOwed() && len(t.requested.triggers) == 0
+	return held(autorebootv1.ReasonSourceUnknown,
+		"what trigger "+name+" watches is not known: "+r.unobservable[name]), !t.isOwed() && len(t.requested.triggers) == 0
 }
 
 // checkRefused holds a restart that the API server refused, until it is tried again.
@@ -251,8 +253,9 @@ func (r *run) checkLimitReached(t *target) (admission, bool) {
 			n++
 		}
 	}
-	return admission{occurrence: occurrence{event: OverLimit, message: targetText(t.id()) + " has had " + strconv.Itoa(n) + " restarts within " + r.within.String() +
-		": the policy stalls until its spec changes or it is resumed"}}, n >= r.maxRestarts
+	return admission{occurrence: occurrence{event: OverLimit,
+		message: targetText(t.id()) + " has had " + strconv.Itoa(n) + " restarts within " + r.within.String() +
+			": the policy stalls until its spec changes or it is resumed"}}, n >= r.maxRestarts
 }
 
 func (r *run) checkOutsideWindow(t *target) (admission, bool) {

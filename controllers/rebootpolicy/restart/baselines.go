@@ -142,8 +142,9 @@ func (r *run) reportOutdated(t *target, s *Signal) {
 	// Pods of the same second are usually those of an installation, which came after its configuration.
 	old := func(p Pod) bool { return !p.Terminating && p.Created.Before(written.UTC().Truncate(time.Second)) }
 	if slices.ContainsFunc(t.workload.Pods, old) {
-		r.addMessage(Message{Reason: "PodsOutdated", Target: t.id(), Text: targetText(t.id()) + " has pods that are older than the content of " + s.Source +
-			", which is the baseline now: they are not restarted for it, unless by the annotation " + autorebootv1.RestartNowAnnotation})
+		r.addMessage(Message{Reason: "PodsOutdated", Target: t.id(),
+			Text: targetText(t.id()) + " has pods that are older than the content of " + s.Source +
+				", which is the baseline now: they are not restarted for it, unless by the annotation " + autorebootv1.RestartNowAnnotation})
 	}
 }
 
@@ -199,7 +200,8 @@ func (r *run) adoptLevel(t *target, s *Signal, renamed map[string][]string) {
 	}
 	for _, name := range asked {
 		_, specified := r.order[name]
-		if !specified && renamed[name] == nil && !slices.ContainsFunc(t.Baselines, func(b autorebootv1.Baseline) bool { return b.Trigger == name }) {
+		if !specified && renamed[name] == nil && !slices.ContainsFunc(t.Baselines,
+			func(b autorebootv1.Baseline) bool { return b.Trigger == name }) {
 			renamed[name] = []string{s.Trigger}
 			return
 		}

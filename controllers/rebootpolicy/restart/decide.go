@@ -139,7 +139,8 @@ func (r *run) startPending() {
 		}
 	}
 	slices.SortStableFunc(queue, func(a, b *target) int {
-		return cmp.Or(cmp.Compare(orderFirst(r.hasPriority(a)), orderFirst(r.hasPriority(b))), cmp.Compare(a.workload.Wave, b.workload.Wave), a.Pending.Since.Compare(b.Pending.Since.Time))
+		return cmp.Or(cmp.Compare(orderFirst(r.hasPriority(a)), orderFirst(r.hasPriority(b))),
+			cmp.Compare(a.workload.Wave, b.workload.Wave), a.Pending.Since.Compare(b.Pending.Since.Time))
 	})
 	// What is not needed any more holds no other target.
 	queue = slices.DeleteFunc(queue, func(t *target) bool {
@@ -189,7 +190,8 @@ func (r *run) keepUnselected() {
 		r.targets[i].TargetStatus = &kept[i]
 	}
 	slices.SortFunc(apart, func(a, b autorebootv1.TargetStatus) int {
-		return cmp.Or(cmp.Compare(orderFirst(a.Pending != nil), orderFirst(b.Pending != nil)), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(orderFirst(a.Pending != nil), orderFirst(b.Pending != nil)), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Name, b.Name))
 	})
 	r.status.Targets, r.status.UnselectedTargets = kept, nil
 	for i := range apart[:min(len(apart), maxTargets)] {

@@ -40,7 +40,8 @@ func (r *run) fire(t *target, o occurrence) {
 		}
 	}
 	if len(o.added) > 0 {
-		r.addMessage(Message{Reason: "TriggerFired", Target: t.id(), Text: triggersText(o.added) + " asked for a restart of " + targetText(t.id())})
+		r.addMessage(Message{Reason: "TriggerFired", Target: t.id(),
+			Text: triggersText(o.added) + " asked for a restart of " + targetText(t.id())})
 	}
 	r.addRecoveredMessage(t, o.removed)
 }
@@ -106,7 +107,8 @@ func (r *run) recordSuperseded(t *target, triggers []string, reason, words strin
 	// Without a history, the id must not be used again.
 	t.LastRestartID = record.ID
 	r.addHistory(record)
-	r.addMessage(Message{Reason: "RestartSuperseded", Target: t.id(), Text: "the restart of " + targetText(t.id()) + " " + words, Ended: &record})
+	r.addMessage(Message{Reason: "RestartSuperseded", Target: t.id(), Text: "the restart of " + targetText(t.id()) + " " + words,
+		Ended: &record})
 }
 
 func (r *run) hold(t *target, o occurrence) {
@@ -138,7 +140,8 @@ func (r *run) plan(t *target, _ occurrence) {
 		Partition: ptr.To(t.workload.Partition), Template: t.workload.TemplateHash, Refusal: t.Pending.Refusal,
 		PodsCreatedBefore: r.afterPods(t.workload),
 	}
-	if token := r.policy.Annotations[autorebootv1.RestartNowAnnotation]; slices.Contains(f.Triggers, autorebootv1.RestartNowTrigger) && len(token) <= maxToken {
+	token := r.policy.Annotations[autorebootv1.RestartNowAnnotation]
+	if slices.Contains(f.Triggers, autorebootv1.RestartNowTrigger) && len(token) <= maxToken {
 		r.status.LastRestartNow = token
 	}
 	t.Pending = nil
@@ -146,7 +149,8 @@ func (r *run) plan(t *target, _ occurrence) {
 	r.setBaselines(t, nil)
 	// Restarts that the limit does not count any more are dropped now: to drop them earlier would be a write of its
 	// own.
-	t.RecentRestarts = append(slices.DeleteFunc(slices.Clone(t.RecentRestarts), func(at metav1.Time) bool { return !r.countsForLimit(at) }), r.timestamp)
+	t.RecentRestarts = append(slices.DeleteFunc(slices.Clone(t.RecentRestarts),
+		func(at metav1.Time) bool { return !r.countsForLimit(at) }), r.timestamp)
 	if n := len(t.RecentRestarts); n > maxRecent {
 		t.RecentRestarts = t.RecentRestarts[n-maxRecent:]
 	}
@@ -169,7 +173,8 @@ func (r *run) evicting(t *target, _ occurrence) {
 
 func (r *run) startPhase(t *target, f *autorebootv1.InFlightRestart, phase autorebootv1.RestartPhase) {
 	f.Phase, f.PhaseTime, f.Refusal = phase, r.timestampPtr(), nil
-	r.addMessage(Message{Reason: "RestartStarted", Target: t.id(), Text: "restart " + f.ID + " of " + targetText(t.id()) + " has started because of " + triggersText(f.Triggers)})
+	r.addMessage(Message{Reason: "RestartStarted", Target: t.id(),
+		Text: "restart " + f.ID + " of " + targetText(t.id()) + " has started because of " + triggersText(f.Triggers)})
 }
 
 // refused takes a plan back, of which nothing was done: the restart waits again, for the same triggers.
@@ -190,7 +195,8 @@ func (r *run) refused(t *target, o occurrence) {
 }
 
 func (r *run) refusalOf(o occurrence) *autorebootv1.Refusal {
-	return &autorebootv1.Refusal{Time: r.timestamp, Reason: text.Truncate(o.reason, maxFingerprint), Message: text.Truncate(o.message, maxRecord)}
+	return &autorebootv1.Refusal{Time: r.timestamp, Reason: text.Truncate(o.reason, maxFingerprint),
+		Message: text.Truncate(o.message, maxRecord)}
 }
 
 // addRefusedMessage reports a refusal once, and again where the API server has other words for it.
@@ -212,7 +218,8 @@ func (r *run) verified(t *target, o occurrence) {
 	o.reason = autorebootv1.ReasonVerified
 	record := r.endRestart(t, autorebootv1.ResultSucceeded, o)
 	r.markRestartNowDone(record.Triggers)
-	r.addMessage(Message{Reason: "RestartVerified", Target: t.id(), Text: "restart " + record.ID + " of " + targetText(t.id()) + " was verified" + inParentheses(record.Message), Ended: &record})
+	r.addMessage(Message{Reason: "RestartVerified", Target: t.id(),
+		Text: "restart " + record.ID + " of " + targetText(t.id()) + " was verified" + inParentheses(record.Message), Ended: &record})
 }
 
 // markRestartNowDone records that a restart which a user asked for was verified, or not needed.
@@ -270,8 +277,9 @@ func (r *run) fail(t *target, o occurrence) autorebootv1.RestartRecord {
 }
 
 func (r *run) addFailedMessage(t *target, record *autorebootv1.RestartRecord) {
-	r.addMessage(Message{Reason: "RestartFailed", Warning: true, Target: t.id(), Text: "restart " + record.ID + " of " + targetText(t.id()) + " failed: " +
-		record.Reason + inParentheses(record.Message), Ended: record})
+	r.addMessage(Message{Reason: "RestartFailed", Warning: true, Target: t.id(),
+		Text: "restart " + record.ID + " of " + targetText(t.id()) + " failed: " +
+			record.Reason + inParentheses(record.Message), Ended: record})
 }
 
 // targetGone drops everything: a workload of the same name has baselines of its own.

@@ -189,7 +189,8 @@ func (w *Workload) Stopped(f *autorebootv1.InFlightRestart) string {
 	case w.Obstacle != "":
 		return w.obstacleText()
 	case f.Phase == autorebootv1.PhaseRollingOut && w.Partition > kept:
-		return "the workload is " + autorebootv1.ReasonPartitioned + ": its partition keeps " + strconv.Itoa(int(w.Partition)) + " pods, not " + strconv.Itoa(int(kept))
+		return "the workload is " + autorebootv1.ReasonPartitioned + ": its partition keeps " +
+			strconv.Itoa(int(w.Partition)) + " pods, not " + strconv.Itoa(int(kept))
 	}
 	return w.finalizerText()
 }

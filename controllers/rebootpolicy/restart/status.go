@@ -149,7 +149,8 @@ func IsRefusedPlan(f *autorebootv1.InFlightRestart) bool {
 
 // phases returns the phases in the order of a restart.
 func phases() []autorebootv1.RestartPhase {
-	return []autorebootv1.RestartPhase{autorebootv1.PhasePlanned, autorebootv1.PhaseRollingOut, autorebootv1.PhaseEvicting, autorebootv1.PhaseSoaking}
+	return []autorebootv1.RestartPhase{autorebootv1.PhasePlanned, autorebootv1.PhaseRollingOut, autorebootv1.PhaseEvicting,
+		autorebootv1.PhaseSoaking}
 }
 
 // digest returns the only fingerprint, or a hash of all.

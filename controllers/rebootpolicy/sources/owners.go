@@ -199,7 +199,9 @@ var ErrTooMany = errors.New("too many sources")
 // Select returns the sources of the owner's namespace whose labels match, ordered by name. The owner
 // is notified when others match, until the Observe after its next; where nothing is watched, as it is
 // of anything. The error is ErrTooMany, or that of the API server, as for a list that is forbidden.
-func (s *Sources) Select(ctx context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector) ([]Ref, error) {
+func (s *Sources) Select(
+	ctx context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector,
+) ([]Ref, error) {
 	from := scope{kind, by.Namespace}
 	watched := s.addSelector(by, selection{from, selector.String()}, selector)
 	var names []string

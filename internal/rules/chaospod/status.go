@@ -43,7 +43,8 @@ func IsVerified(st *chaosv1.ChaosPodStatus) bool {
 // victims, prove nothing.
 func Unproven(p *chaosv1.ChaosPod, within time.Duration, now time.Time) string {
 	st, name := &p.Status, "ChaosPod "+p.Name
-	if IsVerified(st) && (st.VerifiedTarget != Digest(p.Spec.Target) && st.VerifiedTarget != "" || st.VerifiedTarget == "" && st.ObservedGeneration != p.Generation) {
+	if IsVerified(st) && (st.VerifiedTarget != Digest(p.Spec.Target) && st.VerifiedTarget != "" ||
+		st.VerifiedTarget == "" && st.ObservedGeneration != p.Generation) {
 		return name + " has had no run that was verified since its spec.target was changed"
 	}
 	verdict := meta.FindStatusCondition(st.Conditions, chaosv1.ConditionSurvived)

@@ -32,12 +32,14 @@ func warnings(obj *chaosv1.ChaosPod) []string {
 	if count, workload := spec.Count, spec.Target.Workload; count != nil && count.IntVal > 1 && workload != nil {
 		texts = append(texts, fmt.Sprintf("spec.count: a run kills one pod of %s %s at most, not %s", workload.Kind, workload.Name, count.String()))
 	}
-	if safety := spec.Safety; safety != nil && safety.MinReady != nil && *safety.MinReady == intstr.FromString("100%") && spec.Target.Template == nil {
+	if safety := spec.Safety; safety != nil && safety.MinReady != nil && *safety.MinReady == intstr.FromString("100%") &&
+		spec.Target.Template == nil {
 		texts = append(texts, "spec.safety.minReady: 100% never allows a kill; use spec.suspend to pause")
 	}
 	texts = append(texts, rules.NeverOpen(spec.Windows, spec.Blackouts, "no run ever begins")...)
 	deadline := ptr.Deref(spec.Schedule.StartingDeadline, DefaultStartingDeadline)
-	texts = append(texts, rules.NeverInTime("spec.schedule.cron", spec.Schedule.Cron, spec.Schedule.TimeZone, deadline, spec.Windows, spec.Blackouts)...)
+	texts = append(texts, rules.NeverInTime("spec.schedule.cron", spec.Schedule.Cron, spec.Schedule.TimeZone, deadline,
+		spec.Windows, spec.Blackouts)...)
 	return append(texts, rules.LongSteps(map[string]string{"spec.schedule.cron": spec.Schedule.Cron}, spec.Windows, spec.Blackouts)...)
 }
 

@@ -137,7 +137,8 @@ func healthCheckSemantics(path rules.Path, spec *v1.ExternalServiceSpec) field.E
 		}
 	}
 	if h.TLS != nil && h.TLS.CASecretName != "" {
-		errs = append(errs, because(path.Child("tls", "caSecretName"), h.TLS.CASecretName, "", validation.IsDNS1123Subdomain(h.TLS.CASecretName))...)
+		errs = append(errs, because(path.Child("tls", "caSecretName"), h.TLS.CASecretName, "",
+			validation.IsDNS1123Subdomain(h.TLS.CASecretName))...)
 	}
 	if h.TLS != nil && h.TLS.ServerName != "" {
 		if _, err := netip.ParseAddr(h.TLS.ServerName); err != nil {

@@ -20,7 +20,8 @@ func Warnings(obj, _ *v1.ExternalService) []string {
 		out.headless(spec)
 	}
 	out.endpoints(spec.Endpoints)
-	if r := spec.Resolution; r != nil && ptr.Deref(r.OnFailure, v1.ResolutionKeepLast) == v1.ResolutionKeepLast && ptr.Deref(r.KeepLastFor, defaultKeepLastFor) != defaultKeepLastFor {
+	if r := spec.Resolution; r != nil && ptr.Deref(r.OnFailure, v1.ResolutionKeepLast) == v1.ResolutionKeepLast &&
+		ptr.Deref(r.KeepLastFor, defaultKeepLastFor) != defaultKeepLastFor {
 		out.add("spec.resolution.keepLastFor: has no effect while onFailure is KeepLast, which keeps addresses for good; set onFailure to Remove")
 	}
 	if h := spec.HealthCheck; h != nil && h.TLS != nil && ptr.Deref(h.TLS.InsecureSkipVerify, false) {

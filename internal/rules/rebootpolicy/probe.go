@@ -106,7 +106,8 @@ func probeSemantics(path rules.Path, p *autorebootv1.Probe) field.ErrorList {
 		for i, header := range h.Headers {
 			errs = append(errs, rules.Reasons(at.Child("headers").Index(i).Child("name"), header.Name, validation.IsHTTPHeaderName)...)
 			if strings.ContainsFunc(header.Value, control) {
-				errs = append(errs, field.Invalid(at.Child("headers").Index(i).Child("value").Field(), header.Value, "must not contain control characters"))
+				errs = append(errs, field.Invalid(at.Child("headers").Index(i).Child("value").Field(), header.Value,
+					"must not contain control characters"))
 			}
 		}
 	}

@@ -55,7 +55,8 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 	for i := range obj.Spec.Triggers {
 		if s := obj.Spec.Triggers[i].Schedule; s != nil {
 			path := fmt.Sprintf("spec.triggers[%d].schedule.cron", i)
-			texts = append(texts, rules.NeverInTime(path, s.Cron, ptr.Deref(s.TimeZone, ""), s.StartingDeadline, obj.Spec.Windows, obj.Spec.Blackouts)...)
+			texts = append(texts, rules.NeverInTime(path, s.Cron, ptr.Deref(s.TimeZone, ""), s.StartingDeadline, obj.Spec.Windows,
+				obj.Spec.Blackouts)...)
 		}
 	}
 	texts = append(texts, rules.LongSteps(schedules(&obj.Spec), obj.Spec.Windows, obj.Spec.Blackouts)...)

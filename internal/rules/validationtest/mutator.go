@@ -103,7 +103,8 @@ func (m *Mutator) fields(c *Choices, fields, schema map[string]any) {
 		fields[pick(c, []string{"a", "app.kubernetes.io/name", "x.kubernetes.io/y", strings.Repeat("k", 63)})] = m.scalar(c, "", values)
 		return
 	}
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(properties)), func(name string) bool { return name == "template" && fields[name] == nil })
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(properties)),
+		func(name string) bool { return name == "template" && fields[name] == nil })
 	name := pick(c, names)
 	child, _ := properties[name].(map[string]any)
 	required, _ := schema["required"].([]any)

@@ -67,7 +67,8 @@ func Run[T any](t *testing.T, o Options[T]) {
 	}
 	working.Wait()
 	t.Logf("%s: %d objects in %s, %d accepted (%d %%), %d updates of which %d of invalid objects, %d unfit for the Go type: %d disagreements",
-		o.Resource, wanted, time.Since(began).Round(time.Second), accepted.Load(), 100*accepted.Load()/wanted, updates.Load(), forgiving.Load(), skipped.Load(), differing.Load())
+		o.Resource, wanted, time.Since(began).Round(time.Second), accepted.Load(), 100*accepted.Load()/wanted,
+		updates.Load(), forgiving.Load(), skipped.Load(), differing.Load())
 	if share := 100 * accepted.Load() / wanted; share < 30 || share > 70 {
 		t.Errorf("%d %% of the objects were accepted: the mutator is one-sided", share)
 	}

@@ -99,7 +99,8 @@ func Request(user string, kind schema.GroupVersionKind, resource, name string, u
 		Kind:     kind,
 		Resource: kind.GroupVersion().WithResource(resource),
 		Name:     name, Namespace: "shop", Operation: admissionv1.Create,
-		User: authenticationv1.UserInfo{Username: user, UID: "7", Groups: []string{"staff"}, Extra: map[string]authenticationv1.ExtraValue{"scope": {"all"}}},
+		User: authenticationv1.UserInfo{Username: user, UID: "7", Groups: []string{"staff"},
+			Extra: map[string]authenticationv1.ExtraValue{"scope": {"all"}}},
 	}
 	if update {
 		req.Operation = admissionv1.Update

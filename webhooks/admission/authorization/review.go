@@ -39,7 +39,9 @@ func (e tooMany) Error() string {
 // review returns which of the rights the user lacks, in their order. Where several objects of one resource are named,
 // the right to all of them is asked about first: most users have it, and an authorizer may be slow or charge by the
 // question. It fails with the first question that is not answered: nothing is allowed then.
-func review(ctx context.Context, reviewer Reviewer, user authenticationv1.UserInfo, rights []authorizationv1.ResourceAttributes) ([]authorizationv1.ResourceAttributes, error) {
+func review(
+	ctx context.Context, reviewer Reviewer, user authenticationv1.UserInfo, rights []authorizationv1.ResourceAttributes,
+) ([]authorizationv1.ResourceAttributes, error) {
 	rights = distinct(rights)
 	if len(rights) > maxRights {
 		return nil, tooMany{len(rights)}
@@ -92,7 +94,9 @@ func namespaceWide(rights []authorizationv1.ResourceAttributes) (wide []authoriz
 
 // ask returns which of the rights the user has, several asked about at a time, and how many questions were answered.
 // It ends with the first failure.
-func ask(ctx context.Context, reviewer Reviewer, user authenticationv1.UserInfo, rights []authorizationv1.ResourceAttributes) (allowed map[authorizationv1.ResourceAttributes]bool, answered int, failure error) {
+func ask(
+	ctx context.Context, reviewer Reviewer, user authenticationv1.UserInfo, rights []authorizationv1.ResourceAttributes,
+) (allowed map[authorizationv1.ResourceAttributes]bool, answered int, failure error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var (
@@ -132,7 +136,9 @@ func ask(ctx context.Context, reviewer Reviewer, user authenticationv1.UserInfo,
 }
 
 // tryAllowed turns a panic into an error: no handler above these goroutines would.
-func tryAllowed(ctx context.Context, reviewer Reviewer, user authenticationv1.UserInfo, right authorizationv1.ResourceAttributes) (allowed bool, err error) {
+func tryAllowed(
+	ctx context.Context, reviewer Reviewer, user authenticationv1.UserInfo, right authorizationv1.ResourceAttributes,
+) (allowed bool, err error) {
 	err = panics.Try("access review", func() (err error) {
 		allowed, err = reviewer.Allowed(ctx, user, right)
 		return err

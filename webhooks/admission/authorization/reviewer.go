@@ -130,7 +130,9 @@ func (r *reviewer) join(key [sha256.Size]byte) (q *question, isFirst bool) {
 }
 
 // answer reviews for all who wait for a question.
-func (r *reviewer) answer(ctx context.Context, key [sha256.Size]byte, q *question, review *authorizationv1.SubjectAccessReview) (bool, error) {
+func (r *reviewer) answer(
+	ctx context.Context, key [sha256.Size]byte, q *question, review *authorizationv1.SubjectAccessReview,
+) (bool, error) {
 	defer func() {
 		r.mu.Lock()
 		delete(r.underWay, key)
@@ -174,7 +176,9 @@ func (r *reviewer) review(ctx context.Context, review *authorizationv1.SubjectAc
 	return false, nil
 }
 
-func (r *reviewer) create(ctx context.Context, review *authorizationv1.SubjectAccessReview) (authorizationv1.SubjectAccessReviewStatus, error) {
+func (r *reviewer) create(
+	ctx context.Context, review *authorizationv1.SubjectAccessReview,
+) (authorizationv1.SubjectAccessReviewStatus, error) {
 	client, namespace := r.options.Client.AuthorizationV1(), review.Spec.ResourceAttributes.Namespace
 	if !r.options.Local {
 		reviewed, err := client.SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})

@@ -43,6 +43,7 @@ func (w *webhook) budgets(ctx context.Context, obj *chaosv1.ChaosPod) []string {
 		return commonrules.Budgets(what, all, budgets)
 	}
 	return w.options.Warnings.Budgets(ctx, obj.Namespace, rule, func(evicted *commonrules.Evicted, _ labels.Set) bool {
-		return workload != nil && evicted.Kind == string(workload.Kind) && evicted.Name == workload.Name || selector.Matches(labels.Set(evicted.Labels))
+		return workload != nil && evicted.Kind == string(workload.Kind) && evicted.Name == workload.Name ||
+			selector.Matches(labels.Set(evicted.Labels))
 	})
 }

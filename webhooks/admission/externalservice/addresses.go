@@ -72,7 +72,9 @@ func split(all []checkedAddress) (denied, inCluster []checkedAddress) {
 // addresses refuses addresses that no user may publish, addresses of the cluster that the writer may not, and
 // an approval that Stamp would not have given. Mutating webhooks of others ran after ours, so only an approval
 // that was stored before counts, or the writer's own, who has the right.
-func (a *authorizer) addresses(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) ([]string, field.ErrorList) {
+func (a *authorizer) addresses(
+	ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService,
+) ([]string, field.ErrorList) {
 	same := unchanged(obj, old)
 	given := authorization.Approval(obj)
 	claimed := given != "" && given != kept(obj, old)
@@ -132,7 +134,8 @@ func refusals(denied []checkedAddress, obj, old *networkingv1.ExternalService) f
 			continue
 		}
 		remedy := "use another address"
-		if c.entitled.Reason.InCluster() || slices.Contains([]egress.Reason{egress.ReasonMetadata, egress.ReasonDeniedByPolicy, egress.ReasonNotAllowed}, c.entitled.Reason) {
+		if c.entitled.Reason.InCluster() || slices.Contains([]egress.Reason{egress.ReasonMetadata, egress.ReasonDeniedByPolicy,
+			egress.ReasonNotAllowed}, c.entitled.Reason) {
 			remedy = "use another address, or have an administrator change the operator's egress policy"
 		}
 		errs = append(errs, field.Forbidden(c.path(), fmt.Sprintf("%s %s (%s); %s", c.IP, c.entitled.Detail, c.entitled.Reason, remedy)))

@@ -58,7 +58,9 @@ func (a *authorizer) Stamp(ctx context.Context, req admission.Request, obj, old 
 
 // Validate refuses what the writer has no right to, and what no user may have. What an update leaves as it is
 // may stay while something else is repaired.
-func (a *authorizer) Validate(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) ([]string, field.ErrorList) {
+func (a *authorizer) Validate(
+	ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService,
+) ([]string, field.ErrorList) {
 	if req.SubResource != "" || !obj.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
@@ -138,12 +140,15 @@ func (a *authorizer) fault(ctx context.Context, req admission.Request, obj, old 
 		return nil
 	}
 	return a.require(ctx, req, field.NewPath("metadata", "annotations").Key(networkingv1.InjectFaultAnnotation),
-		authorizationv1.ResourceAttributes{Namespace: req.Namespace, Verb: "update", Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"},
+		authorizationv1.ResourceAttributes{Namespace: req.Namespace, Verb: "update", Group: "discovery.k8s.io", Version: "v1",
+			Resource: "endpointslices"},
 		fmt.Sprintf("update endpointslices.discovery.k8s.io in namespace %q, which the operator would do to inject the fault; ask for that right, or leave the annotation out", req.Namespace))
 }
 
 // require refuses the field where the writer lacks the right. The refusal names what the user may not do.
-func (a *authorizer) require(ctx context.Context, req admission.Request, path *field.Path, right authorizationv1.ResourceAttributes, refusal string) field.ErrorList {
+func (a *authorizer) require(
+	ctx context.Context, req admission.Request, path *field.Path, right authorizationv1.ResourceAttributes, refusal string,
+) field.ErrorList {
 	allowed, err := a.reviewer.Allowed(ctx, req.User, right)
 	switch {
 	case err != nil:

@@ -72,7 +72,9 @@ func (a *authorizer) service(ctx context.Context, req admission.Request, obj, ol
 
 // abandoned requires the right to update a Service that an ExternalService of this name has left without orphaning it, such
 // as one that was restored from a backup before the object: the reconciler takes it over.
-func (a *authorizer) abandoned(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) (string, field.ErrorList) {
+func (a *authorizer) abandoned(
+	ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService,
+) (string, field.ErrorList) {
 	if old != nil {
 		return "", nil
 	}

@@ -40,7 +40,8 @@ func (w *webhook) budgets(ctx context.Context, obj *autorebootv1.RebootPolicy) [
 	evicts := func(evicted *commonrules.Evicted, set labels.Set) bool {
 		return selects(&obj.Spec, autorebootv1.TargetKind(evicted.Kind), evicted.Name, set)
 	}
-	return append(w.options.Warnings.Budgets(ctx, obj.Namespace, rule, evicts), w.options.Warnings.LonePods(ctx, obj.Namespace, "spec.strategy.type: Evict", evicts)...)
+	return append(w.options.Warnings.Budgets(ctx, obj.Namespace, rule, evicts),
+		w.options.Warnings.LonePods(ctx, obj.Namespace, "spec.strategy.type: Evict", evicts)...)
 }
 
 // rollouts warns of targets whose rollout may never end.

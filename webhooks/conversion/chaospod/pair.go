@@ -89,7 +89,8 @@ func overlayHub(saved hubForm, before, after spokeForm) hubForm {
 		saved.Status.Conditions = after.Status.Conditions
 	}
 	switch {
-	case bytes.Equal(before.Spec.Template, after.Spec.Template) || isBlankTemplate(before.Spec.Template) && isBlankTemplate(after.Spec.Template):
+	case bytes.Equal(before.Spec.Template, after.Spec.Template) ||
+		isBlankTemplate(before.Spec.Template) && isBlankTemplate(after.Spec.Template):
 	case hasTemplate(saved.Spec.Target.Template):
 		saved.Spec.Target.Template = nil
 		if hasTemplate(after.Spec.Template) {

@@ -189,7 +189,8 @@ func downStatus(status *v1.ExternalServiceStatus) v1alpha1.ExternalServiceStatus
 			out.LastResolved = t
 		}
 	}
-	if condition := meta.FindStatusCondition(status.Conditions, v1.ConditionHealthy); condition != nil && condition.Status != metav1.ConditionUnknown {
+	if condition := meta.FindStatusCondition(status.Conditions, v1.ConditionHealthy); condition != nil &&
+		condition.Status != metav1.ConditionUnknown {
 		out.Healthy = ptr.To(condition.Status == metav1.ConditionTrue)
 	}
 	return out

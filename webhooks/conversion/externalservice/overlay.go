@@ -126,7 +126,8 @@ func overlayHandlers(h *v1.HealthCheck, before, after *v1alpha1.Probe) {
 		h.GRPC.Authority = old.GRPC.Authority
 	}
 	// The handler that TLS was for may have been removed.
-	plain := h.HTTP != nil && ptr.Deref(h.HTTP.Scheme, v1.SchemeHTTPS) == v1.SchemeHTTP && (old.HTTP == nil || !equality.Semantic.DeepEqual(old.HTTP.Scheme, h.HTTP.Scheme))
+	plain := h.HTTP != nil && ptr.Deref(h.HTTP.Scheme, v1.SchemeHTTPS) == v1.SchemeHTTP &&
+		(old.HTTP == nil || !equality.Semantic.DeepEqual(old.HTTP.Scheme, h.HTTP.Scheme))
 	if h.TCP != nil && old.TCP == nil || plain {
 		h.TLS = nil
 	}

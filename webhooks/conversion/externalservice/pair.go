@@ -41,7 +41,8 @@ func New() *hubspoke.Converter {
 	})
 }
 
-// implied is what every v1alpha1 object means and cannot express: the defaults of v1 that apply in any case. Those of the blocks belong to the probe and to refreshSeconds.
+// implied is what every v1alpha1 object means and cannot express: the defaults of v1 that apply in any case. Those of
+// the blocks belong to the probe and to refreshSeconds.
 var implied, impliedCheck, impliedResolution = func() (v1.ExternalServiceSpec, v1.HealthCheck, v1.Resolution) {
 	var bare hub
 	complete(&bare)
@@ -80,7 +81,9 @@ func PlainUp(spec v1alpha1.ExternalServiceSpec, status v1alpha1.ExternalServiceS
 }
 
 // PlainDown returns the view at v1alpha1. The notes of PlainUp hold for it as well.
-func PlainDown(spec v1.ExternalServiceSpec, status v1.ExternalServiceStatus) (v1alpha1.ExternalServiceSpec, v1alpha1.ExternalServiceStatus) {
+func PlainDown(
+	spec v1.ExternalServiceSpec, status v1.ExternalServiceStatus,
+) (v1alpha1.ExternalServiceSpec, v1alpha1.ExternalServiceStatus) {
 	s := down(hub{Spec: spec, Status: status})
 	return s.Spec, s.Status
 }

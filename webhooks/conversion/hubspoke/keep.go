@@ -69,7 +69,8 @@ func (c *Converter) view(raw []byte, into, view *jsonindex.Document) (object, sp
 	if object, err = into.Read(raw); err != nil {
 		return object, spoke, err
 	}
-	converted, err := c.Convert(withAnnotation(object, common.V1Alpha1DataAnnotation, annotation(object, common.V1Alpha1DataAnnotation)), c.spoke)
+	converted, err := c.Convert(withAnnotation(object, common.V1Alpha1DataAnnotation,
+		annotation(object, common.V1Alpha1DataAnnotation)), c.spoke)
 	if err != nil {
 		return object, spoke, err
 	}

@@ -92,7 +92,8 @@ func New[H, S any](p Pair[H, S]) *Converter {
 		source: typedOf[S](), target: typedOf[H](), pool: new(sync.Pool),
 	}
 	down := direction[H, S]{
-		forward: p.Down, into: func(h H, into *S) { *into = p.Down(h) }, back: p.Up, overlay: p.OverlaySpoke, complete: p.CompleteHub, hasImplied: p.HasImplied, exact: true,
+		forward: p.Down, into: func(h H, into *S) { *into = p.Down(h) }, back: p.Up, overlay: p.OverlaySpoke,
+		complete: p.CompleteHub, hasImplied: p.HasImplied, exact: true,
 		saved: spokeData, save: hubData, targetStatus: carriedStatus{name: p.Spoke, digested: true}, sourceStatus: carriedStatus{name: p.Hub},
 		source: typedOf[H](), target: typedOf[S](), pool: new(sync.Pool),
 	}

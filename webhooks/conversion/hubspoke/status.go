@@ -166,7 +166,9 @@ func withoutMember(object jsonindex.Value, member string) []byte {
 }
 
 // fastStatus sets the status of the target's form, and writes it.
-func (d direction[F, T]) fastStatus(f *typedForms[F, T], e envelope, carried jsonindex.Value, scratch []byte) (s section, rest []byte, ok bool) {
+func (d direction[F, T]) fastStatus(
+	f *typedForms[F, T], e envelope, carried jsonindex.Value, scratch []byte,
+) (s section, rest []byte, ok bool) {
 	switch {
 	case carried.Exists():
 		ok = readSection(d.target.status, carried, &f.saved)

@@ -25,12 +25,14 @@ func New() *hubspoke.Converter {
 	return hubspoke.New(hubspoke.Pair[hubForm, spokeForm]{
 		Group: autorebootv1.GroupVersion.Group, Kind: "RebootPolicy",
 		Hub: autorebootv1.GroupVersion.Version, Spoke: v1alpha1.GroupVersion.Version,
-		Up: up, Down: down, CompleteHub: completeHub, CompleteSpoke: completeSpoke, HasImplied: hasImplied, OverlayHub: overlayHub, OverlaySpoke: overlaySpoke,
+		Up: up, Down: down, CompleteHub: completeHub, CompleteSpoke: completeSpoke, HasImplied: hasImplied,
+		OverlayHub: overlayHub, OverlaySpoke: overlaySpoke,
 	})
 }
 
-// implied is what every v1alpha1 object means and cannot express: the defaults of v1 that apply in any case. The cooldown is among them, although v1 demands that the author of a Probe trigger
-// choose one: v1alpha1 has no field to choose it with.
+// implied is what every v1alpha1 object means and cannot express: the defaults of v1 that apply in any case. The
+// cooldown is among them, although v1 demands that the author of a Probe trigger choose one: v1alpha1 has no field to
+// choose it with.
 var implied = func() autorebootv1.RebootPolicySpec {
 	var h hubForm
 	completeHub(&h)

@@ -254,7 +254,8 @@ func (r *Recorder) end(phase Phase, state State, progress string) {
 		return
 	}
 	r.seconds.WithLabelValues(string(phase)).Set(took.Seconds())
-	r.logger.Info("start: phase done", "phase", phase, "seconds", took.Round(time.Microsecond).Seconds(), "sinceStart", now.Sub(r.started).Round(time.Microsecond).Seconds())
+	r.logger.Info("start: phase done", "phase", phase, "seconds", took.Round(time.Microsecond).Seconds(), "sinceStart",
+		now.Sub(r.started).Round(time.Microsecond).Seconds())
 }
 
 func (r *Recorder) change(phase Phase, edit func(*row)) {

@@ -23,7 +23,9 @@ type client[L runtime.Object] interface {
 
 // newInformer returns an informer of the objects that the label selector selects, by a client of set. Its lists are consistent: of what
 // an earlier leader has written, none is missing.
-func newInformer[L runtime.Object](set kubernetes.Interface, of client[L], example runtime.Object, selector string) cache.SharedIndexInformer {
+func newInformer[L runtime.Object](
+	set kubernetes.Interface, of client[L], example runtime.Object, selector string,
+) cache.SharedIndexInformer {
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.LabelSelector, o.ResourceVersion, o.ResourceVersionMatch = selector, "", ""

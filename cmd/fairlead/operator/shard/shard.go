@@ -122,7 +122,9 @@ func onlyName(object any) (any, error) {
 
 // NewInformer returns an informer that holds the objects of the shard's namespaces, and all objects that
 // have no namespace. It is a NewInformer of a controller-runtime cache.
-func (s *Shard) NewInformer(source cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+func (s *Shard) NewInformer(
+	source cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers,
+) cache.SharedIndexInformer {
 	f := newFilter(source, example, s.known)
 	f.informer = cache.NewSharedIndexInformer(f.listWatch(), example, resync, indexers)
 	s.mu.Lock()

@@ -98,7 +98,8 @@ func (j *junit) Object(o vet.Object) error {
 func (j *junit) End(_ vet.Summary, unread error) error {
 	if unread != nil {
 		j.suites = append(j.suites, junitSuite{Name: "input", Tests: 1, Errors: 1, Cases: []junitCase{{
-			Name: "read", ClassName: "input", Error: &junitFailure{Type: "unread", Message: "not all of the input could be read", Text: unread.Error()},
+			Name: "read", ClassName: "input", Error: &junitFailure{Type: "unread", Message: "not all of the input could be read",
+				Text: unread.Error()},
 		}}})
 	}
 	all := junitSuites{Name: "fairlead vet", Suites: j.suites}
