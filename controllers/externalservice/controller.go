@@ -251,7 +251,8 @@ func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, r *
 // requestAnnotations are those by which a user requests something, or is approved.
 func requestAnnotations() []string {
 	return []string{
-		networkingv1.FailbackRequestedAnnotation, networkingv1.InjectFaultAnnotation, networkingv1.AdoptServiceAnnotation, common.ApprovedByAnnotation,
+		networkingv1.FailbackRequestedAnnotation, networkingv1.InjectFaultAnnotation,
+		networkingv1.AdoptServiceAnnotation, common.ApprovedByAnnotation,
 	}
 }
 

@@ -191,7 +191,8 @@ func checkOf(h *networkingv1.HealthCheck, roots []byte) probe.Check {
 	return check
 }
 
-// findService reads the Service of an object, which is new to this process or not. The error is errForeignService where another owner's has its name.
+// findService reads the Service of an object, which is new to this process or not. The error is errForeignService where
+// another owner's has its name.
 func (r *Reconciler) findService(ctx context.Context, es *networkingv1.ExternalService, isNew bool) (foundService, error) {
 	current := &corev1.Service{}
 	err := r.Client.Get(ctx, client.ObjectKeyFromObject(es), current)
