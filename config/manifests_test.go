@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/pflag"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -115,11 +114,8 @@ func shipped(t *testing.T, args ...string) *options.Configuration {
 	if want := []string{"manager", "--config=/etc/fairlead/config.yaml"}; len(args) < 2 || !slices.Equal(args[:2], want) {
 		t.Fatalf("arguments %q, which do not begin with %q", args, want)
 	}
-	flags, set := options.NewFlags(), pflag.NewFlagSet("manager", pflag.ContinueOnError)
-	for _, group := range flags.Groups.FlagSets {
-		set.AddFlagSet(group)
-	}
-	if err := set.Parse(append([]string{"--config=manager/config.yaml"}, args[2:]...)); err != nil {
+	flags := options.NewFlags()
+	if err := flags.FlagSet.Parse(append([]string{"--config=manager/config.yaml"}, args[2:]...)); err != nil {
 		t.Fatal(err)
 	}
 	configuration, err := flags.Configuration()

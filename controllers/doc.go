@@ -58,7 +58,7 @@ package controllers
 
 // What a RebootPolicy looks at: what is in a ConfigMap or Secret is read where a policy, or a pod template
 // that it targets, names it. Secrets are not listed, and changes are found by reading again
-// (--sources=Poll); config/watch-secrets grants list and watch of Secrets as well.
+// (rebootPolicies.sources: Poll); config/watch-secrets grants list and watch of Secrets as well.
 //
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get

@@ -212,7 +212,7 @@ func (s *Source) checkCertificate(object *unstructured.Unstructured) error {
 	}
 	spec := certificate.Spec
 	if spec.SecretName != s.options.SecretName {
-		return refuse("spec.secretName is %q, and the operator reads %q: set webhook.certificates.certManager.secretName (--cert-manager-secret) to the former, and let the operator get and watch that Secret",
+		return refuse("spec.secretName is %q, and the operator reads %q: set webhook.certificates.certManager.secretName to the former, and let the operator get and watch that Secret",
 			spec.SecretName, s.options.SecretName)
 	}
 	good := x509.Certificate{DNSNames: spec.DNSNames}
@@ -237,7 +237,7 @@ func (s *Source) explain(one desired, err error) error {
 	identity := fmt.Sprintf("%s %s/%s", one.kind.name, s.options.Namespace, one.name)
 	switch {
 	case apierrors.IsNotFound(err) && s.isNotInstalled():
-		return retry.Bounded(fmt.Errorf("%s: %w: the API server does not serve %s: install cert-manager, or choose webhook.certificates.source: selfSigned (--webhook-certificates), or allow webhook.certificates.certManager.fallback (--cert-manager-fallback)",
+		return retry.Bounded(fmt.Errorf("%s: %w: the API server does not serve %s: install cert-manager, or choose webhook.certificates.source: selfSigned, or allow webhook.certificates.certManager.fallback",
 			identity, errNotInstalled, one.kind.resource.GroupVersion()))
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%s: cannot be made: create namespace %s: %w", identity, s.options.Namespace, err)

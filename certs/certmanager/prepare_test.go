@@ -129,7 +129,7 @@ func TestWhatKeepsPrepareIsToldInTime(t *testing.T) {
 		prepare func(*testCluster)
 		want    []string
 	}{
-		"no cert-manager": {(*testCluster).uninstall, []string{"cert-manager is not installed", "does not serve cert-manager.io/v1", "install cert-manager", "--cert-manager-fallback"}},
+		"no cert-manager": {(*testCluster).uninstall, []string{"cert-manager is not installed", "does not serve cert-manager.io/v1", "install cert-manager", "webhook.certificates.certManager.fallback"}},
 		"no controller works": {func(w *testCluster) {
 			w.put(certificates, "fairlead-webhook", certificate, nil)
 		}, []string{"certificate fairlead-system/fairlead-webhook: cert-manager has not looked at it", "issuer fairlead-system/corporate does not exist: create it", "does not exist yet"}},

@@ -69,7 +69,7 @@ func TestViewCountsWhatOthersHold(t *testing.T) {
 	elsewhere := policy("d")
 	elsewhere.Namespace = "other"
 	l.Restore(elsewhere, "g", claims("4"))
-	const full = "as many workloads of the cluster are disrupted as --max-restarts allows (5), most of them in namespace other, shop"
+	const full = "as many workloads of the cluster are disrupted as rebootPolicies.maxRestarts allows (5), most of them in namespace other, shop"
 	none := map[types.UID]bool{}
 	for name, want := range map[string]View{
 		"a": {Group: 1, Free: 0, Full: full, Lapsed: none, Share: 5, Disrupted: map[types.UID]bool{"3": true, "4": true}},

@@ -7,11 +7,11 @@ import "github.com/prometheus/client_golang/prometheus"
 
 var (
 	slotsDesc = prometheus.NewDesc("fairlead_disruption_slots",
-		"Slots of --max-restarts that the restarts and kills of a namespace take.", []string{"namespace"}, nil)
+		"Slots of rebootPolicies.maxRestarts that the restarts and kills of a namespace take.", []string{"namespace"}, nil)
 	lapsedDesc = prometheus.NewDesc("fairlead_disruption_slots_lapsed",
 		"Restarts and kills of a namespace that have lasted so long that they take no slot any more.", []string{"namespace"}, nil)
 	limitDesc = prometheus.NewDesc("fairlead_disruption_slots_limit",
-		"Slots that the cluster has, which is --max-restarts.", nil, nil)
+		"Slots that the cluster has, which is rebootPolicies.maxRestarts.", nil, nil)
 	waitingDesc = prometheus.NewDesc("fairlead_disruption_waiting",
 		"RebootPolicies and ChaosPods that wait for a slot, or for a workload that another object disrupts.", nil, nil)
 )

@@ -73,7 +73,7 @@ func TestANamespaceKeepsItsShareOfTheSlotsForWhatDoesNotEnd(t *testing.T) {
 	stuck := numbered("stuck-", 10)
 	l.Do(holderIn("tenant", "p"), "", func(View) []Claim { return stuck })
 	full := look(l, holderIn("shop", "p"))
-	if full.Free != 0 || !strings.HasSuffix(full.Full, "--max-restarts allows (10), most of them in namespace tenant") {
+	if full.Free != 0 || !strings.HasSuffix(full.Full, "rebootPolicies.maxRestarts allows (10), most of them in namespace tenant") {
 		t.Fatalf("%d free, full %q", full.Free, full.Full)
 	}
 	clock.Step(2*time.Minute - time.Second)

@@ -114,9 +114,9 @@ const maxNamed = 3
 // each restart would be a write of each status that has it.
 func (l *Ledger) fullText(room room) string {
 	if room.cluster > 0 {
-		return fmt.Sprintf("as many workloads of the namespace are disrupted as --max-restarts allows the cluster (%d)", l.MaxDisrupted)
+		return fmt.Sprintf("as many workloads of the namespace are disrupted as rebootPolicies.maxRestarts allows the cluster (%d)", l.MaxDisrupted)
 	}
-	text := fmt.Sprintf("as many workloads of the cluster are disrupted as --max-restarts allows (%d)", l.MaxDisrupted)
+	text := fmt.Sprintf("as many workloads of the cluster are disrupted as rebootPolicies.maxRestarts allows (%d)", l.MaxDisrupted)
 	var names []string
 	for name, t := range l.namespaces {
 		if t.slots > 0 {

@@ -63,9 +63,9 @@ func (n *nameservers) list() ([]netip.AddrPort, error) {
 		n.servers = servers
 	case len(n.servers) > 0:
 	case err != nil:
-		return nil, fmt.Errorf("no nameserver: %w; set --dns-nameservers", err)
+		return nil, fmt.Errorf("no nameserver: %w; set externalServices.nameservers", err)
 	default:
-		return nil, fmt.Errorf("no nameserver in %s; add one, or set --dns-nameservers", n.path)
+		return nil, fmt.Errorf("no nameserver in %s; add one, or set externalServices.nameservers", n.path)
 	}
 	return n.servers, nil
 }

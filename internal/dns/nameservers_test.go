@@ -68,7 +68,7 @@ func TestResolvConfIsReadAgainWhenItChanges(t *testing.T) {
 			t.Errorf("got %v (%v), want %s", got, err, want)
 		}
 	}
-	if _, err := n.list(); err == nil || !strings.Contains(err.Error(), "--dns-nameservers") {
+	if _, err := n.list(); err == nil || !strings.Contains(err.Error(), "externalServices.nameservers") {
 		t.Errorf("without a file: %v, want what to do", err)
 	}
 	write("# none yet\n", time.Unix(1, 0))
@@ -98,7 +98,7 @@ func TestResolvConfIsReadAgainWhenItChanges(t *testing.T) {
 func TestNoNameserverIsATimeoutThatSaysWhatToDo(t *testing.T) {
 	r := New(Options{ResolvConf: filepath.Join(t.TempDir(), "absent")})
 	got := look(t, r, "db.example.com")
-	if got.IPv4.Outcome != Timeout || got.IPv6.Outcome != Timeout || !strings.Contains(got.Err.Error(), "--dns-nameservers") {
+	if got.IPv4.Outcome != Timeout || got.IPv6.Outcome != Timeout || !strings.Contains(got.Err.Error(), "externalServices.nameservers") {
 		t.Errorf("%s, %s (%v)", got.IPv4.Outcome, got.IPv6.Outcome, got.Err)
 	}
 }

@@ -35,7 +35,7 @@ type Life struct {
 }
 
 // remedy is what to do where there is no Pod.
-const remedy = "leadership for life goes with the Pod: run as one, with POD_NAME, POD_NAMESPACE and POD_UID from its fields, or elect with --leader-elect-mode=lease"
+const remedy = "leadership for life goes with the Pod: run as one, with POD_NAME, POD_NAMESPACE and POD_UID from its fields, or set leaderElection.mode: lease"
 
 func (l *Life) validate() error {
 	switch {

@@ -244,7 +244,7 @@ func TestWithoutAPodOfItsOwnNoReplicaLeadsForLifeAndTheErrorSaysWhatToDo(t *test
 		t.Errorf("no name: %v", err)
 	}
 	for name, test := range map[string]struct{ pod, uid, says string }{
-		"no such Pod":      {"b", "uid-b", "--leader-elect-mode=lease"},
+		"no such Pod":      {"b", "uid-b", "leaderElection.mode: lease"},
 		"a Pod of another": {"a", "old", "was deleted"},
 	} {
 		o := lifeOptions(s, clock, client, test.pod, "x")

@@ -20,7 +20,7 @@ const (
 	serving     = "fairlead-webhook"
 	servingKey  = "fairlead-webhook-tls"
 	trustSecret = "fairlead-webhook-trust"
-	issuing     = "--webhook-certificates=certManager"
+	issuing     = "--set=webhook.certificates.source=certManager"
 	injectFrom  = "cert-manager.io/inject-ca-from-secret"
 	certManager = "cert-manager"
 )
@@ -54,7 +54,7 @@ func (s *suite) start(count int, args ...string) []*framework.Replica {
 	s.Helper()
 	// Some leave under load, and close what has been silent for as long as the drain delay: on a busy
 	// machine half a second of silence means nothing.
-	args = framework.Patient(append([]string{"--webhook-drain-delay=2s"}, args...)...)
+	args = framework.Patient(append([]string{"--set=webhook.drainDelay=2s"}, args...)...)
 	var all []*framework.Replica
 	for range count {
 		r, err := s.StartReplica(s.Context(), args...)

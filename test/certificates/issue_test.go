@@ -18,7 +18,7 @@ import (
 func TestACertificateIsIssuedFromNothing(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	for _, r := range s.start(2, issuing, "--webhook-dns-names=webhooks.example.com,192.0.2.7") {
+	for _, r := range s.start(2, issuing, "--set=webhook.certificates.dnsNames=webhooks.example.com,192.0.2.7") {
 		leaf := s.serves(r, s.issuance)
 		for _, name := range []string{framework.ServerName, framework.ServerName + ".cluster.local", "webhooks.example.com", "192.0.2.7"} {
 			s.Must(leaf.VerifyHostname(name))

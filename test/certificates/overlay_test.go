@@ -68,7 +68,7 @@ func TestTheComponentForCertManagersInjectorHandsItEveryTarget(t *testing.T) {
 		if object.GetKind() == "Deployment" {
 			args, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
 			s.Must(err)
-			for _, want := range []string{issuing, "--webhook-inject-ca=false"} {
+			for _, want := range []string{issuing, "--set=webhook.certificates.injectCA=false"} {
 				if !strings.Contains(fmt.Sprint(args), want) {
 					t.Errorf("%s is not among the arguments: %v", want, args)
 				}

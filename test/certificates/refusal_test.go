@@ -24,7 +24,7 @@ import (
 )
 
 // soon has the start give up early.
-const soon = "--kube-api-start-timeout=16s"
+const soon = "--set=clientConnection.startTimeout=16s"
 
 func (s *suite) launch(args ...string) *framework.Replica {
 	s.Helper()
@@ -39,13 +39,13 @@ func TestWhatKeepsACertificateFromBeingIssuedIsTold(t *testing.T) {
 	s := newSuite(t)
 	t.Run("an issuer that is not there", func(t *testing.T) {
 		s := s.in(t)
-		s.lacks(s.launch("--cert-manager-issuer=absent", "--cert-manager-certificate=fairlead-webhook"),
+		s.lacks(s.launch("--set=webhook.certificates.certManager.issuerName=absent", "--set=webhook.certificates.certManager.certificate=fairlead-webhook"),
 			"certificate fairlead-system/fairlead-webhook: is not ready", "absent")
 		s.Must(s.Dynamic.Resource(certificates).Namespace(framework.Namespace).Delete(t.Context(), serving, metav1.DeleteOptions{}))
 	})
 	t.Run("a validity that cert-manager does not take", func(t *testing.T) {
 		s := s.in(t)
-		s.fails(s.launch("--webhook-certificates-validity=10m"), "webhook.certificates.validity is 10m0s", "cert-manager takes 1h0m0s at least")
+		s.fails(s.launch("--set=webhook.certificates.validity=10m"), "webhook.certificates.validity is 10m0s", "cert-manager takes 1h0m0s at least")
 	})
 	t.Run("a Certificate of another owner without the name", func(t *testing.T) {
 		s := s.in(t)
@@ -56,7 +56,7 @@ func TestWhatKeepsACertificateFromBeingIssuedIsTold(t *testing.T) {
 		s := s.in(t)
 		s.Apply(fmt.Sprintf(theirs, framework.ServerName), "--server-side")
 		s.Kubectl("patch", "certificate", serving, "-n", framework.Namespace, "--type=merge", "-p", `{"spec":{"secretName":"elsewhere"}}`)
-		s.lacks(s.launch(), `spec.secretName is "elsewhere", and the operator reads "fairlead-webhook-tls"`, "--cert-manager-secret")
+		s.lacks(s.launch(), `spec.secretName is "elsewhere", and the operator reads "fairlead-webhook-tls"`, "webhook.certificates.certManager.secretName")
 	})
 }
 

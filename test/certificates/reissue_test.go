@@ -112,7 +112,7 @@ func TestCertManagersInjectorMayCarryTheBundle(t *testing.T) {
 	for _, target := range targets {
 		s.Kubectl("annotate", target.resource.Resource, target.name, injectFrom+"="+framework.Namespace+"/"+trustSecret)
 	}
-	replicas := s.start(2, issuing, "--webhook-inject-ca=false")
+	replicas := s.start(2, issuing, "--set=webhook.certificates.injectCA=false")
 	s.trusted(func() []byte { return s.secret(trustSecret, certs.CAKey) })
 	s.underLoad(func() []*framework.Replica { return replicas }, func() {
 		s.renew("fairlead-webhook-root", "fairlead-webhook-root")
@@ -162,8 +162,8 @@ func TestAMissingCertManagerIsNamedWithItsRemediesAndTheFallbackServesUntilItIsI
 	t.Parallel()
 	s := newSuiteWithoutCertManager(t)
 	s.lacks(s.launch(), "cert-manager is not installed in this cluster", "does not serve cert-manager.io/v1",
-		"install cert-manager", "selfSigned", "--cert-manager-fallback")
-	replicas := s.start(2, issuing, "--cert-manager-fallback")
+		"install cert-manager", "selfSigned", "webhook.certificates.certManager.fallback")
+	replicas := s.start(2, issuing, "--set=webhook.certificates.certManager.fallback=true")
 	s.trusted(func() []byte { return s.secret("fairlead-webhook-ca", certs.CAKey) })
 	s.underLoad(func() []*framework.Replica { return replicas }, func() {
 		s.installCertManager()
@@ -181,5 +181,5 @@ func TestAMissingCertManagerIsNamedWithItsRemediesAndTheFallbackServesUntilItIsI
 		return ctx.Err()
 	}))
 	// From now on it is cert-manager's, also for a replica that starts.
-	s.serves(s.start(1, issuing, "--cert-manager-fallback")[0], s.issuance)
+	s.serves(s.start(1, issuing, "--set=webhook.certificates.certManager.fallback=true")[0], s.issuance)
 }

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { os.Exit(tests.Main(m)) }
 
 // openReplicas opens the operator that all tests share, with three nodes, and what ExternalServices lead to.
 func openReplicas() (*framework.Cluster, error) {
-	return tests.OpenReplicas(framework.Options{Cluster: cluster.Options{Nodes: 3}}, "--max-restarts=500")
+	return tests.OpenReplicas(framework.Options{Cluster: cluster.Options{Nodes: 3}}, "--set=rebootPolicies.maxRestarts=500")
 }
 
 // suite is what a test has of it: a namespace of its own.

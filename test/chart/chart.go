@@ -201,7 +201,7 @@ func objects(config string) ([]object, error) {
 // sharded puts marks into the objects of config/shards: those of the shard a stand for each shard, and those of b are
 // left out.
 func sharded(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	marks := strings.NewReplacer("shard-a", "shard-"+shardMark, "shard=a", "shard="+shardMark, "notin (a, b)", "notin ("+shardsMark+")")
+	marks := strings.NewReplacer("shard-a", "shard-"+shardMark, "shard=a", "shard="+shardMark, "shard.name=a", "shard.name="+shardMark, "notin (a, b)", "notin ("+shardsMark+")")
 	var kept []*unstructured.Unstructured
 	for _, o := range objects {
 		name := strings.TrimPrefix(o.GetName(), prefixMark)

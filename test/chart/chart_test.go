@@ -336,6 +336,7 @@ func TestTheChartHasTheShardsThatItIsTold(t *testing.T) {
 			}
 			edit("eu-1", "shard-a", "shard-eu-1")
 			edit("eu-1", "shard=a", "shard=eu-1")
+			edit("eu-1", "shard.name=a", "shard.name=eu-1")
 			edit("", "- b\n", "- b\n- eu-1\n")
 			edit("rest", "(a, b)", "(a, b, eu-1)")
 		}

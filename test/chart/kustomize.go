@@ -121,8 +121,8 @@ metadata:
   annotations: {config.kubernetes.io/local-config: "true"}
 names: ["%s"]
 arguments:
-  namespaces: --namespaces=%s
-  clusterCIDRs: --cluster-cidrs=%s
+  namespaces: --set=namespaces=%s
+  clusterCIDRs: --set=egress.clusterCIDRs=%s
 `, strings.Join(o.Namespaces, `", "`), strings.Join(o.Namespaces, ","), strings.Join(cidrs, ","))
 }
 

@@ -128,7 +128,7 @@ func body(o *unstructured.Unstructured) (string, error) {
 	return strings.NewReplacer(`"shard-`+shardMark+`"`, `(print "shard-" $shard)`, // within an action
 		shardsMark, `{{ join ", " .Values.shards }}`, shardMark, "{{ $shard }}",
 		"namespace: "+watchedMark+"\n", "namespace: {{ $watched | quote }}\n",
-		"--namespaces="+watchedMark, `--namespaces={{ join "," .Values.namespaces }}`).Replace(text), nil
+		"--set=namespaces="+watchedMark, `--set=namespaces={{ join "," .Values.namespaces }}`).Replace(text), nil
 }
 
 // withValues puts marks where the values of the chart go.
@@ -213,7 +213,7 @@ func deployment(o *unstructured.Unstructured) error {
 		return err
 	}
 	for i, argument := range arguments {
-		if text, _ := argument.(string); strings.HasPrefix(text, "--cluster-cidrs=") {
+		if text, _ := argument.(string); strings.HasPrefix(text, "--set=egress.clusterCIDRs=") {
 			arguments[i] = inline + `include "fairlead.clusterCIDRs" . | quote`
 		}
 	}
@@ -222,7 +222,7 @@ func deployment(o *unstructured.Unstructured) error {
 		added = append(added, lines+"fairlead.reconcilerArguments")
 	}
 	// Those of config/namespaced come last, since it is laid over everything else.
-	last := slices.Index(arguments, any("--cluster-access=false"))
+	last := slices.Index(arguments, any("--set=clusterAccess=false"))
 	if last < 0 {
 		last = len(arguments)
 	}
@@ -297,7 +297,7 @@ func deployment(o *unstructured.Unstructured) error {
 
 func reconciles(arguments []any) bool {
 	for _, argument := range arguments {
-		if argument == "--controllers=false" {
+		if argument == "--set=controllers.enabled=false" {
 			return false
 		}
 	}

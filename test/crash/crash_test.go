@@ -102,8 +102,8 @@ func (s *suite) election() []string {
 		rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: ["*"]}]}`)
 	s.Make(fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: election},
 		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: election}, subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %q}]}`, s.Operator().Name))
-	return []string{"--lease-lock-namespace=" + s.Namespace, "--lease-lock-name=crash",
-		"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=5s", "--leader-elect-retry-period=1s"}
+	return []string{"--set=leaderElection.resourceNamespace=" + s.Namespace, "--set=leaderElection.resourceName=crash",
+		"--set=leaderElection.leaseDuration=8s", "--set=leaderElection.renewDeadline=5s", "--set=leaderElection.retryPeriod=1s"}
 }
 
 // followed waits until the first replica has met a fault and ended, and the second has done what is to be.

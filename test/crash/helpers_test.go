@@ -60,8 +60,8 @@ func (s *suite) change(value string) {
 // the test.
 func (s *suite) launch(g *gateway, args ...string) *framework.Replica {
 	s.Helper()
-	replica, err := s.Launch(s.Context(), append([]string{"--kubeconfig=" + g.kubeconfig, "--namespaces=" + s.Namespace,
-		"--webhook-inject-ca=false", "--webhook-drain-delay=0s"}, args...)...)
+	replica, err := s.Launch(s.Context(), append([]string{"--kubeconfig=" + g.kubeconfig, "--set=namespaces=" + s.Namespace,
+		"--set=webhook.certificates.injectCA=false", "--set=webhook.drainDelay=0s"}, args...)...)
 	s.Must(err)
 	s.Cleanup(replica.Kill)
 	return replica

@@ -21,8 +21,8 @@ import (
 // shard runs an operator that reconciles the namespaces with a label, and ends with the test.
 func (s *suite) shard(name string) *framework.Replica {
 	s.Helper()
-	replica, err := s.Launch(s.Context(), "--webhooks=false", "--leader-elect=false", "--storage-migration=false",
-		"--shard="+name, "--shard-namespace-selector=fairlead.dev/shard="+name)
+	replica, err := s.Launch(s.Context(), "--set=webhook.enabled=false", "--leader-elect=false", "--set=storageMigration.enabled=false",
+		"--set=shard.name="+name, "--set=shard.namespaceSelector=fairlead.dev/shard="+name)
 	s.Must(err)
 	s.Cleanup(replica.Kill)
 	return replica

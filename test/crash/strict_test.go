@@ -55,7 +55,7 @@ func TestWithoutTheRightToListSecretsNoChangeIsLostEither(t *testing.T) {
 	t.Parallel()
 	s := newWorkload(t, autorebootv1.StrategyRolloutRestart, "0s")
 	g := s.newGatewayFor(s.strict())
-	replica := s.launch(g, "--leader-elect=false", "--sources=Poll", "--sources-poll-interval=1s")
+	replica := s.launch(g, "--leader-elect=false", "--set=rebootPolicies.sources=Poll", "--set=rebootPolicies.sourcesPollInterval=1s")
 	s.watched()
 	s.change("while it looks")
 	s.Eventually(func() error { return s.ended(1) })

@@ -26,7 +26,7 @@ func openCluster() (*framework.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.StartReplica(tests.Context, "--leader-elect=false", "--namespaces=nowhere"); err != nil {
+	if _, err := c.StartReplica(tests.Context, "--leader-elect=false", "--set=namespaces=nowhere"); err != nil {
 		return nil, err
 	}
 	return c, c.Reachable(tests.Context)

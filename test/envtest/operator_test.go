@@ -42,16 +42,16 @@ func startOperator(ctx context.Context, env *envtest.Environment, folder string)
 	operator.SetArgs([]string{
 		"--kubeconfig=" + kubeconfig,
 		// The server and the certificate that envtest has told the API server of.
-		"--webhook-host=" + webhooks.LocalServingHost,
-		"--webhook-port=" + strconv.Itoa(webhooks.LocalServingPort),
-		"--webhook-certificates=folder",
-		"--webhook-certificates-folder=" + webhooks.LocalServingCertDir,
-		"--webhook-dns-names=localhost", // a name of that certificate
-		"--webhook-inject-ca=false",     // envtest has written every caBundle
+		"--set=webhook.host=" + webhooks.LocalServingHost,
+		"--set=webhook.port=" + strconv.Itoa(webhooks.LocalServingPort),
+		"--set=webhook.certificates.source=folder",
+		"--set=webhook.certificates.folder=" + webhooks.LocalServingCertDir,
+		"--set=webhook.certificates.dnsNames=localhost", // a name of that certificate
+		"--set=webhook.certificates.injectCA=false",     // envtest has written every caBundle
 		// One replica in a process that ends with its tests needs no election and no drain.
 		"--leader-elect=false",
-		"--webhook-drain-delay=0s",
-		"--service-namespace=default",
+		"--set=webhook.drainDelay=0s",
+		"--set=service.namespace=default",
 		"--metrics-bind-address=0",
 		"--health-probe-bind-address=" + probes,
 	})

@@ -18,7 +18,7 @@ var (
 func TestMain(m *testing.M) { os.Exit(tests.Main(m)) }
 
 func openReplicas() (*framework.Cluster, error) {
-	return tests.OpenReplicas(framework.Options{}, "--drain-period=1s")
+	return tests.OpenReplicas(framework.Options{}, "--set=externalServices.drainPeriod=1s")
 }
 
 // suite is what a test has of it: a namespace of its own, and the servers outside.

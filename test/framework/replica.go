@@ -62,7 +62,7 @@ func (c *Cluster) launch(ctx context.Context, wait bool, args []string) (*Replic
 		Args: func() ([]string, error) {
 			usual, err := r.Arguments(c.operator.Kubeconfig)
 			if c.Servers != nil {
-				usual = append(usual, "--dns-nameservers="+c.Servers.DNS.Addr().String())
+				usual = append(usual, "--set=externalServices.nameservers="+c.Servers.DNS.Addr().String())
 			}
 			return append(usual, args...), err
 		},
@@ -117,11 +117,11 @@ func (r *Replica) Arguments(kubeconfig string) ([]string, error) {
 	r.Webhook = fmt.Sprintf("127.0.0.1:%d", ports[0])
 	r.Probes = fmt.Sprintf("http://127.0.0.1:%d", ports[1])
 	r.Metrics = fmt.Sprintf("https://127.0.0.1:%d", ports[2])
-	return []string{"manager", "--kubeconfig=" + kubeconfig, "--id=" + r.ID,
-		"--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", ports[0]),
+	return []string{"manager", "--kubeconfig=" + kubeconfig, "--set=leaderElection.id=" + r.ID,
+		"--set=webhook.host=127.0.0.1", fmt.Sprintf("--set=webhook.port=%d", ports[0]),
 		fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", ports[1]),
 		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", ports[2]),
-		"--webhook-drain-delay=500ms"}, nil
+		"--set=webhook.drainDelay=500ms"}, nil
 }
 
 // Ready is nil once the webhooks of the replica answer.

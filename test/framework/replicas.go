@@ -23,7 +23,7 @@ const leaseName = "fairlead-manager"
 // Patient are arguments by which a replica loses no Lease because the machine is busy, before others. A test that kills a
 // leader frees it.
 func Patient(args ...string) []string {
-	return append([]string{"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s"}, args...)
+	return append([]string{"--set=leaderElection.leaseDuration=240s", "--set=leaderElection.renewDeadline=200s"}, args...)
 }
 
 // Fill starts replicas, as Tests.OpenReplicas does, until there are two, and waits until the webhooks are reached.

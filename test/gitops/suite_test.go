@@ -46,7 +46,7 @@ func openCluster() (*framework.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.StartReplica(tests.Context, "--controllers=false"); err != nil {
+	if _, err := c.StartReplica(tests.Context, "--set=controllers.enabled=false"); err != nil {
 		return nil, err
 	}
 	return c, c.Reachable(tests.Context)

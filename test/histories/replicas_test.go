@@ -29,7 +29,7 @@ type replicas struct {
 
 // arguments have a killed leader replaced within seconds.
 var arguments = []string{
-	"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=6s", "--leader-elect-retry-period=1s", "--max-restarts=500", "--drain-period=1s",
+	"--set=leaderElection.leaseDuration=8s", "--set=leaderElection.renewDeadline=6s", "--set=leaderElection.retryPeriod=1s", "--set=rebootPolicies.maxRestarts=500", "--set=externalServices.drainPeriod=1s",
 }
 
 // start starts both, and whatever ends of them again, as a kubelet does, until ctx ends.

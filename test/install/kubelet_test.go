@@ -179,7 +179,7 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod, program string) (*
 			}
 		}
 		c.webhook, c.readyz = fmt.Sprintf("127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d/readyz", ports[1])
-		args = append(args, "--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", ports[0]),
+		args = append(args, "--set=webhook.host=127.0.0.1", fmt.Sprintf("--set=webhook.port=%d", ports[0]),
 			fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", ports[1]), fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", ports[2]))
 	}
 	var environment []string

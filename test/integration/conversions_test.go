@@ -107,7 +107,7 @@ func (s *suite) resting(k kind, wanted int) (toHub, toSpoke int) {
 func TestAnOperationCostsNoMoreConversionsThanItDid(t *testing.T) {
 	t.Parallel()
 	const count = 5
-	s, _ := newOwnSuite(t, framework.Outside, "--controllers=false")
+	s, _ := newOwnSuite(t, framework.Outside, "--set=controllers.enabled=false")
 	specs := map[string]string{
 		"v1":       `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`,
 		"v1alpha1": `{template: {spec: {containers: [{name: c, image: nginx}]}}, nextStop: "2027-01-01T00:00:00Z"}`,

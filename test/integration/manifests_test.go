@@ -36,7 +36,7 @@ func TestTheOptionalComponentsRenderTogether(t *testing.T) {
 	t.Parallel()
 	s := newBareSuite(t)
 	overlay := s.Kustomization("resources: [CONFIG/default]\ncomponents: [CONFIG/admission-policy, CONFIG/network-policy, CONFIG/flow-schema, CONFIG/prometheus, CONFIG/certmanager, CONFIG/certmanager/cainjector]\n")
-	s.Expect(s.run("kustomize", overlay), "kind: ValidatingAdmissionPolicyBinding", "kind: NetworkPolicy", "kind: FlowSchema", "kind: ServiceMonitor", "--webhook-certificates=certManager", "inject-ca-from-secret", "kind: Deployment")
+	s.Expect(s.run("kustomize", overlay), "kind: ValidatingAdmissionPolicyBinding", "kind: NetworkPolicy", "kind: FlowSchema", "kind: ServiceMonitor", "--set=webhook.certificates.source=certManager", "inject-ca-from-secret", "kind: Deployment")
 }
 
 // kustomize does not know that FlowSchemas have no namespace, and gives them that of an overlay.

@@ -34,8 +34,8 @@ func TestAnAPIServerThatIsNotThereEndsTheStartInItsTimeWithTheAddress(t *testing
 			s := s.in(t)
 			began := time.Now()
 			kubeconfig := s.writeKubeconfig(test.server)
-			code, output := s.launch("--kube-api-start-timeout=2s", "--kubeconfig="+kubeconfig).ends(framework.Patience)
-			s.complains(code, output, test.server, kubeconfig, test.says, "tried for 2s", "--kube-api-start-timeout")
+			code, output := s.launch("--set=clientConnection.startTimeout=2s", "--kubeconfig="+kubeconfig).ends(framework.Patience)
+			s.complains(code, output, test.server, kubeconfig, test.says, "tried for 2s", "clientConnection.startTimeout")
 			if took := time.Since(began); took > 30*time.Second { // the default is a minute
 				t.Errorf("it took %s to give up after 2 s", took)
 			}
@@ -72,7 +72,7 @@ func TestAnAPIServerThatComesUpLateIsWaitedFor(t *testing.T) {
 	s := newSuite(t)
 	server := s.Component(cluster.APIServer)
 	server.Stop()
-	r := s.launch("--kube-api-start-timeout=3m")
+	r := s.launch("--set=clientConnection.startTimeout=3m")
 	s.Eventually(func() error {
 		status, err := r.status()
 		if err != nil {
@@ -109,8 +109,8 @@ func TestMissingPermissionsAreNamedWithTheRemedy(t *testing.T) {
 
 	// With a certificate from elsewhere it gets as far as the caches.
 	folder := s.folder(s.issue(time.Hour).files())
-	s.launch("--kubeconfig="+stranger.Kubeconfig, "--cache-sync-timeout=2s", "--webhook-certificates=folder",
-		"--webhook-certificates-folder="+folder, "--webhook-inject-ca=false").
+	s.launch("--kubeconfig="+stranger.Kubeconfig, "--set=controllers.cacheSyncTimeout=2s", "--set=webhook.certificates.source=folder",
+		"--set=webhook.certificates.folder="+folder, "--set=webhook.certificates.injectCA=false").
 		reachesLate("caches", "fairlead.dev", "may the service account list it", "not synced within 2s")
 }
 
@@ -129,7 +129,7 @@ func TestMissingCRDsAreNamedWithTheRemedy(t *testing.T) {
 		reachesLate("ca-published", append(framework.Definitions, "fairlead-mutating", "fairlead-validating", "make install")...)
 
 	// A replica that came first finds them when they come.
-	r := s.launch("--kubeconfig="+bare.Kubeconfig(), "--leader-elect=false", "--webhook-inject-ca=false")
+	r := s.launch("--kubeconfig="+bare.Kubeconfig(), "--leader-elect=false", "--set=webhook.certificates.injectCA=false")
 	s.Eventually(func() error {
 		status, err := r.status()
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 
 // impatient bounds what the operator would otherwise bear with for a minute. An API server on a busy
 // machine still answers all that it is asked in this time.
-const impatient = "--kube-api-start-timeout=6s"
+const impatient = "--set=clientConnection.startTimeout=6s"
 
 func TestAConfigurationThatCannotWorkIsOneLineThatNamesTheFieldAndTheRemedy(t *testing.T) {
 	t.Parallel()
@@ -31,15 +31,15 @@ func TestAConfigurationThatCannotWorkIsOneLineThatNamesTheFieldAndTheRemedy(t *t
 		"unknown field in the file":       {[]string{"--config=" + file("webhook:\n  prot: 1\n")}, []string{"fairlead.yaml:4", `"webhook.prot"`}},
 		"field given twice":               {[]string{"--config=" + file("logging: {}\nlogging: {}\n")}, []string{"fairlead.yaml", "logging"}},
 		"duration that is none":           {[]string{"--config=" + file("leaderElection:\n  leaseDuration: soon\n")}, []string{"fairlead.yaml", "soon"}},
-		"duration of a flag that is none": {[]string{"--leader-elect-lease-duration=soon"}, []string{"--leader-elect-lease-duration", `"soon"`, "--help"}},
+		"duration of a flag that is none": {[]string{"--set=leaderElection.leaseDuration=soon"}, []string{"leaderElection.leaseDuration", `"soon"`, "--help"}},
 		"file of another kind":            {[]string{"--config=" + s.File("c.yaml", "apiVersion: v1\nkind: Pod\n")}, []string{"c.yaml", "FairleadConfiguration"}},
 		"file that is no YAML":            {[]string{"--config=" + s.File("c.yaml", "{{{")}, []string{"c.yaml"}},
 		"file that is not there":          {[]string{"--config=/does/not/exist.yaml"}, []string{"/does/not/exist.yaml", "no such file"}},
 		"unknown flag":                    {[]string{"--webhok-port=1"}, []string{"--webhok-port", "--help"}},
-		"lease not above renew deadline":  {[]string{"--leader-elect-lease-duration=5s"}, []string{"leaderElection.leaseDuration", "renewDeadline, 10s"}},
-		"renew deadline not above retry":  {[]string{"--leader-elect-retry-period=9s"}, []string{"leaderElection.renewDeadline", "retryPeriod, 9s"}},
-		"drain longer than the stop":      {[]string{"--webhook-drain-delay=2m"}, []string{"gracefulShutdownTimeout", "drainDelay"}},
-		"TLS version that is retired":     {[]string{"--webhook-tls-min-version=VersionTLS11"}, []string{"webhook.tls.minVersion", "VersionTLS12"}},
+		"lease not above renew deadline":  {[]string{"--set=leaderElection.leaseDuration=5s"}, []string{"leaderElection.leaseDuration", "renewDeadline, 10s"}},
+		"renew deadline not above retry":  {[]string{"--set=leaderElection.retryPeriod=9s"}, []string{"leaderElection.renewDeadline", "retryPeriod, 9s"}},
+		"drain longer than the stop":      {[]string{"--set=webhook.drainDelay=2m"}, []string{"gracefulShutdownTimeout", "drainDelay"}},
+		"TLS version that is retired":     {[]string{"--set=webhook.tls.minVersion=VersionTLS11"}, []string{"webhook.tls.minVersion", "VersionTLS12"}},
 		"profiles for everybody":          {[]string{"--pprof-bind-address=0.0.0.0:6060"}, []string{"profiling.bindAddress", "loopback"}},
 		"level that would log Secrets":    {[]string{"--log-level=8"}, []string{"logging.level", "1 to 7"}},
 		"kubeconfig that is not there":    {[]string{"--kubeconfig=/does/not/exist"}, []string{"/does/not/exist"}},
@@ -57,7 +57,7 @@ func TestAPortInUseIsNamedWithTheFlagThatChoosesAnother(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	for server, flag := range map[string]string{
-		"webhook": "--webhook-port=%[2]s", "probes": "--health-probe-bind-address=%[1]s:%[2]s", "metrics": "--metrics-bind-address=%[1]s:%[2]s",
+		"webhook": "--set=webhook.port=%[2]s", "probes": "--health-probe-bind-address=%[1]s:%[2]s", "metrics": "--metrics-bind-address=%[1]s:%[2]s",
 	} {
 		t.Run(server, func(t *testing.T) {
 			s := s.in(t)
@@ -71,7 +71,7 @@ func TestAPortInUseIsNamedWithTheFlagThatChoosesAnother(t *testing.T) {
 				given, _, _ = strings.Cut(given, "%!")
 			}
 			// Nothing is served by then that would have to drain, which would take five minutes.
-			code, output := s.launch("--webhook-drain-delay=5m", "--graceful-shutdown-timeout=10m", given).ends(framework.Patience)
+			code, output := s.launch("--set=webhook.drainDelay=5m", "--set=gracefulShutdownTimeout=10m", given).ends(framework.Patience)
 			s.complains(code, output, server[:5], port, "another", "process")
 		})
 	}
@@ -98,7 +98,7 @@ func TestACertificateFolderThatCannotBeUsedIsNamedWithTheFileAndTheRemedy(t *tes
 	}
 	launched := map[string]*replica{} // all at once, as each waits for its folder to become better
 	for name, test := range tests {
-		launched[name] = s.launch(impatient, "--webhook-certificates=folder", "--webhook-certificates-folder="+test.folder)
+		launched[name] = s.launch(impatient, "--set=webhook.certificates.source=folder", "--set=webhook.certificates.folder="+test.folder)
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestACertificateFolderThatIsFilledLateServes(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	folder := filepath.Join(t.TempDir(), "late")
-	r := s.launch("--webhook-certificates=folder", "--webhook-certificates-folder="+folder, "--webhook-inject-ca=false", "--leader-elect=false")
+	r := s.launch("--set=webhook.certificates.source=folder", "--set=webhook.certificates.folder="+folder, "--set=webhook.certificates.injectCA=false", "--leader-elect=false")
 	r.reachesLate("certificates", folder, "does not exist")
 	issued := s.issue(time.Hour)
 	s.fill(folder, issued.files())

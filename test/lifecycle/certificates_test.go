@@ -114,7 +114,7 @@ func TestReplicasThatStartAtTheSameInstantShareOneRoot(t *testing.T) {
 	started := make([]*framework.Replica, 3)
 	errs := make([]error, 3)
 	for i := range started {
-		starting.Go(func() { started[i], errs[i] = s.StartReplica(t.Context(), "--webhook-drain-delay=0s") })
+		starting.Go(func() { started[i], errs[i] = s.StartReplica(t.Context(), "--set=webhook.drainDelay=0s") })
 	}
 	starting.Wait()
 	for i, r := range started {

@@ -128,7 +128,7 @@ func TestOnlyTheAPIServerIsAnsweredOnAdmissionPaths(t *testing.T) {
 	s, authority := newGuardedSuite(t)
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	s.write(file, authority.pem)
-	r := s.start("--webhook-client-ca-file="+file, "--webhook-client-names="+guide)
+	r := s.start("--set=webhook.clients.caFile="+file, "--set=webhook.clients.names="+guide)
 
 	// Each write takes admission, and conversion both ways.
 	s.create("default", "one")

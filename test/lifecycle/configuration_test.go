@@ -34,7 +34,7 @@ logging:
   format: text
   level: debug
 `)
-	r := s.start("--config="+file, "--lease-lock-name="+leaseName, "--log-level=info")
+	r := s.start("--config="+file, "--set=leaderElection.resourceName="+leaseName, "--log-level=info")
 	r.reconciles()
 	conn, err := tls.Dial("tcp", r.Webhook, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12})
 	if err != nil {
@@ -49,7 +49,7 @@ logging:
 		t.Error("--log-level does not override the file")
 	}
 	if holder := s.lease().Spec.HolderIdentity; holder == nil || *holder != r.ID {
-		t.Errorf("--lease-lock-name does not override the file: the Lease is held by %v", holder)
+		t.Errorf("--set does not override the file: the Lease is held by %v", holder)
 	}
 	if _, err := s.Kube.CoordinationV1().Leases(framework.Namespace).Get(t.Context(), "from-file", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the file's Lease was made although a flag named another: %v", err)
@@ -60,7 +60,7 @@ func TestOnlyTheGivenNamespacesAreReconciledWhileWebhooksServeAll(t *testing.T) 
 	t.Parallel()
 	s := newSuite(t)
 	watched, second, other := s.NewNamespace(), s.NewNamespace(), s.NewNamespace()
-	r := s.start("--namespaces=" + watched + "," + second)
+	r := s.start("--set=namespaces=" + watched + "," + second)
 	r.reconciles()
 	s.create(other, "not-watched") // through admission and conversion
 	for _, namespace := range []string{watched, second} {
@@ -106,7 +106,7 @@ func TestProfilesAreOptIn(t *testing.T) {
 
 	port, err := loopback.FreePort()
 	s.Must(err)
-	r = s.start("--pprof-on-metrics", fmt.Sprintf("--pprof-bind-address=127.0.0.1:%d", port))
+	r = s.start("--set=profiling.onMetrics=true", fmt.Sprintf("--pprof-bind-address=127.0.0.1:%d", port))
 	r.reconciles()
 	s.Eventually(r.scrapable)
 	for token, want := range map[string]int{profiler: http.StatusOK, s.scraper(): http.StatusForbidden, "": http.StatusUnauthorized} {
@@ -122,7 +122,7 @@ func TestProfilesAreOptIn(t *testing.T) {
 	}
 }
 
-func TestHelpListsTheFlagsByGroupAndVersionAnswers(t *testing.T) {
+func TestHelpListsTheFlagsAndVersionAnswers(t *testing.T) {
 	t.Parallel()
 	run := func(args ...string) string {
 		var out, problems bytes.Buffer
@@ -134,7 +134,7 @@ func TestHelpListsTheFlagsByGroupAndVersionAnswers(t *testing.T) {
 		return out.String()
 	}
 	for text, wanted := range map[string][]string{
-		run("manager", "--help"): {"General flags", "Webhook flags", "Leader election flags", "Metrics, probes and profiles flags", "Logging flags", "--leader-elect", "--config"},
+		run("manager", "--help"): {"--leader-elect", "--config", "--set FIELD=VALUE"},
 		run("--help"):            {"manager", "version"},
 		run("version"):           {"fairlead "},
 	} {

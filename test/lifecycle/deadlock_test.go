@@ -45,7 +45,7 @@ func TestAStartWhoseCachesNeedItsOwnConversionsDoesNotDeadlock(t *testing.T) {
 
 	// Written through the API while v1alpha1 is what is stored, by a replica that reconciles none
 	// of them: a reconciler's write would store them again.
-	writer := s.start("--namespaces=kube-node-lease")
+	writer := s.start("--set=namespaces=kube-node-lease")
 	writer.reconciles()
 	s.store("v1alpha1")
 	defer s.store("v1") // changes nothing unless the test ends in between
@@ -67,7 +67,7 @@ func TestAStartWhoseCachesNeedItsOwnConversionsDoesNotDeadlock(t *testing.T) {
 				s.wipe(framework.Definitions[0])
 			}
 			began := time.Now()
-			r := s.start("--namespaces="+one.namespace, fmt.Sprintf("--leader-elect=%t", one.elect), fmt.Sprintf("--warmup=%t", one.warmup))
+			r := s.start("--set=namespaces="+one.namespace, fmt.Sprintf("--leader-elect=%t", one.elect), fmt.Sprintf("--set=controllers.warmup=%t", one.warmup))
 			r.reconciles()
 			s.reconciled(one.namespace, names...)
 			if took := time.Since(began); took > startBound {

@@ -82,7 +82,7 @@ func TestARolloutUnderAStreamOfConversionsFailsNoRequest(t *testing.T) {
 	s := newSuite(t)
 	namespace := s.NewNamespace()
 	// Some sixty looks of the balancer at /readyz, of which a busy machine skips most.
-	replicas := []*replica{s.start("--webhook-drain-delay=3s"), s.start("--webhook-drain-delay=3s")}
+	replicas := []*replica{s.start("--set=webhook.drainDelay=3s"), s.start("--set=webhook.drainDelay=3s")}
 	s.create(namespace, "one")
 	load := s.traffic(namespace, 4)
 	for _, r := range replicas {

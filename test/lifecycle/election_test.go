@@ -22,11 +22,11 @@ const leaseName = "fairlead-manager"
 
 // patient are durations with which a standby that polled would be seen to.
 // They drain for long enough that the balancer does not send anybody to one that has gone.
-var patient = []string{"--webhook-drain-delay=2s", "--leader-elect-retry-period=100s"}
+var patient = []string{"--set=webhook.drainDelay=2s", "--set=leaderElection.retryPeriod=100s"}
 
 // electing are the durations of an election, in whole seconds.
 func electing(lease, renew int) []string {
-	return []string{fmt.Sprintf("--leader-elect-lease-duration=%ds", lease), fmt.Sprintf("--leader-elect-renew-deadline=%ds", renew), "--leader-elect-retry-period=500ms"}
+	return []string{fmt.Sprintf("--set=leaderElection.leaseDuration=%ds", lease), fmt.Sprintf("--set=leaderElection.renewDeadline=%ds", renew), "--set=leaderElection.retryPeriod=500ms"}
 }
 
 func (s *suite) lease() *coordinationv1.Lease {
@@ -184,7 +184,7 @@ func TestALostLeaseStopsReconcilersAtOnceDrainsTheWebhookAndEndsTheProcess(t *te
 			t.Parallel()
 			s := newSuite(t)
 			g := s.newGateway()
-			r := s.start(append([]string{"--kubeconfig=" + g.Kubeconfig, "--webhook-drain-delay=20s"}, test.durations...)...)
+			r := s.start(append([]string{"--kubeconfig=" + g.Kubeconfig, "--set=webhook.drainDelay=20s"}, test.durations...)...)
 			r.reconciles()
 			namespace := s.NewNamespace()
 			s.create(namespace, "one")

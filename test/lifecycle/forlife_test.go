@@ -19,7 +19,7 @@ import (
 )
 
 // lifelong elects for life, and without waiting where something is polled.
-var lifelong = []string{"--leader-elect-mode=forLife", "--leader-elect-retry-period=500ms"}
+var lifelong = []string{"--set=leaderElection.mode=forLife", "--set=leaderElection.retryPeriod=500ms"}
 
 // bear makes a Node and a Pod that runs on it, by the name that the next replica will have. No kubelet
 // looks after them: what happens to them is what the test does.
@@ -194,7 +194,7 @@ func TestWithoutAPodElectionForLifeEndsTheStartWithTheRemedy(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	code, output := s.launch(lifelong...).ends(framework.Patience)
-	s.complains(code, output, "there is no Pod "+framework.Namespace+"/replica-", "POD_NAME", "--leader-elect-mode=lease")
+	s.complains(code, output, "there is no Pod "+framework.Namespace+"/replica-", "POD_NAME", "leaderElection.mode: lease")
 	if _, err := s.Kube.CoordinationV1().Leases(framework.Namespace).Get(t.Context(), leaseName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("it has taken the lock all the same: %v", err)
 	}

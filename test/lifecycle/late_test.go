@@ -117,11 +117,11 @@ func (s *suite) lacks(account string) (all []lack) {
 		restore: func(s *suite) { s.Kubectl("delete", "secret", rootSecret, "-n", framework.Namespace) },
 	}, lack{
 		title: "a folder that is not mounted", phase: "certificates", texts: []string{"does not exist", "mount"},
-		args:   []string{"--webhook-certificates=folder", "--webhook-certificates-folder=" + filepath.Join(s.TempDir(), "late")},
+		args:   []string{"--set=webhook.certificates.source=folder", "--set=webhook.certificates.folder=" + filepath.Join(s.TempDir(), "late")},
 		remove: func(*suite) {},
 	}, lack{
 		title: "no cert-manager", phase: "certificates", texts: []string{"cert-manager is not installed"},
-		args: []string{"--webhook-certificates=certManager"}, remove: func(*suite) {},
+		args: []string{"--set=webhook.certificates.source=certManager"}, remove: func(*suite) {},
 	})
 	for _, right := range []struct{ role, resource, phase, text string }{
 		{"role", "secrets", "certificates", rootSecret},
@@ -131,7 +131,7 @@ func (s *suite) lacks(account string) (all []lack) {
 		{"clusterrole", "chaospods", "caches", "ChaosPod"},
 	} {
 		all = append(all, lack{
-			title: "no right to " + right.resource, phase: right.phase, texts: []string{right.text}, args: []string{"--kubeconfig=" + account, "--cache-sync-timeout=3s"},
+			title: "no right to " + right.resource, phase: right.phase, texts: []string{right.text}, args: []string{"--kubeconfig=" + account, "--set=controllers.cacheSyncTimeout=3s"},
 			remove: func(s *suite) {
 				s.revoke(right.role, right.resource)
 				if right.resource == "secrets" { // reading one that is there is a right of the cluster's role
@@ -239,7 +239,7 @@ func TestASecondInstallationLeavesTheFirstAlone(t *testing.T) {
 		s.Must(s.Reinstall(context.WithoutCancel(t.Context())))
 		_, _ = s.Cluster.Kubectl(context.WithoutCancel(t.Context()), "delete", "namespace", second, "--wait=false")
 	})
-	other := s.launch("--kubeconfig="+s.Kubeconfig(), "--service-namespace="+second, "--leader-elect=false", impatient, "--mutating-configuration=second-mutating", "--validating-configuration=second-validating")
+	other := s.launch("--kubeconfig="+s.Kubeconfig(), "--set=service.namespace="+second, "--leader-elect=false", impatient, "--mutating-configuration=second-mutating", "--validating-configuration=second-validating")
 	other.late("ca-published", framework.Definitions[0], "Service "+framework.Namespace+"/fairlead-webhook", "another installation")
 	other.late("reconcilers", "another installation of Fairlead reconciles")
 	for range 20 {

@@ -114,7 +114,7 @@ func TestAMonitorReadsMetricsByItsTokenAndVerifiesTheEndpoint(t *testing.T) {
 		return err
 	})
 	authority := s.newMetricsAuthority()
-	r := s.start("--metrics-cert-dir=" + authority.folder)
+	r := s.start("--set=metrics.certDir=" + authority.folder)
 	r.reconciles()
 	namespace := s.NewNamespace()
 	s.create(namespace, "db")

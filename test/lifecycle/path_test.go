@@ -29,7 +29,7 @@ func (s *suite) newFaultProxy() *faultproxy.Proxy {
 }
 
 // usual are the durations of an election that the operator is shipped with.
-var usual = []string{"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s"}
+var usual = []string{"--set=leaderElection.leaseDuration=15s", "--set=leaderElection.renewDeadline=10s"}
 
 func TestAConnectionThatDiesSilentlyCostsNeitherTheLeaseNorAWrite(t *testing.T) {
 	t.Parallel()

@@ -130,7 +130,7 @@ func TestEachReadMayFailOnceAndNothingIsLost(t *testing.T) {
 			fault.Match, fault.Times = faultproxy.Is(row.read), 1
 			active := p.Add(fault)
 			defer active.Lift()
-			r, err := s.StartReplica(s.Context(), framework.Patient("--webhook-drain-delay=0s", "--kubeconfig="+p.Kubeconfig)...)
+			r, err := s.StartReplica(s.Context(), framework.Patient("--set=webhook.drainDelay=0s", "--kubeconfig="+p.Kubeconfig)...)
 			s.Must(err)
 			defer s.Retire(r)
 			leader := &replica{r, s}

@@ -28,7 +28,7 @@ type replica struct {
 // test.
 func (s *suite) start(args ...string) *replica {
 	s.Helper()
-	r, err := s.StartReplica(s.Context(), framework.Patient(append([]string{"--webhook-drain-delay=0s"}, args...)...)...)
+	r, err := s.StartReplica(s.Context(), framework.Patient(append([]string{"--set=webhook.drainDelay=0s"}, args...)...)...)
 	s.Must(err)
 	s.Cleanup(func() { s.Retire(r) })
 	return &replica{r, s}
@@ -37,7 +37,7 @@ func (s *suite) start(args ...string) *replica {
 // launch runs a replica and does not wait for it. It ends with the test.
 func (s *suite) launch(args ...string) *replica {
 	s.Helper()
-	r, err := s.Launch(s.Context(), append([]string{"--webhook-drain-delay=0s"}, args...)...)
+	r, err := s.Launch(s.Context(), append([]string{"--set=webhook.drainDelay=0s"}, args...)...)
 	s.Must(err)
 	s.Cleanup(r.Stop)
 	return &replica{r, s}

@@ -61,14 +61,14 @@ func (s *suite) applyRights(folder string) {
 // reconciler runs a replica without webhooks, which is behind no Service.
 func (a *split) reconciler(args ...string) *replica {
 	a.Helper()
-	return a.launch(framework.Patient(append([]string{"--kubeconfig=" + a.reconcilersAs, "--webhooks=false", "--sources=Poll"}, args...)...)...)
+	return a.launch(framework.Patient(append([]string{"--kubeconfig=" + a.reconcilersAs, "--set=webhook.enabled=false", "--set=rebootPolicies.sources=Poll"}, args...)...)...)
 }
 
 // webhook runs a replica without reconcilers, and returns when it serves.
 func (a *split) webhook(args ...string) *replica {
 	a.Helper()
 	// With a file that says what both need.
-	return a.start(slices.Concat([]string{"--kubeconfig=" + a.webhooksAs, "--controllers=false", "--leader-elect"}, args)...)
+	return a.start(slices.Concat([]string{"--kubeconfig=" + a.webhooksAs, "--set=controllers.enabled=false", "--leader-elect"}, args)...)
 }
 
 // alongside sends writes at v1 beside the load's at v1alpha1, and counts them with it.

@@ -86,7 +86,7 @@ func TestARotationOfTheRootFailsNoCallAndWritesEachDefinitionTwice(t *testing.T)
 	s := newSuite(t)
 	replicas := make([]*replica, 3)
 	for i := range replicas {
-		if replicas[i] = s.start("--webhook-certificates-validity=1m"); i == 0 {
+		if replicas[i] = s.start("--set=webhook.certificates.validity=1m"); i == 0 {
 			replicas[0].reconciles() // it leads, which another one started at once might do
 		}
 	}

@@ -33,7 +33,7 @@ func (s *suite) sharded() *split {
 // shard runs a replica of a shard, with the arguments that config/shards gives it.
 func (a *split) shard(name, selector string) *replica {
 	a.Helper()
-	return a.reconciler("--shard="+name, "--shard-namespace-selector="+selector, "--lease-lock-name=fairlead-shard-"+name, "--storage-migration=false")
+	return a.reconciler("--set=shard.name="+name, "--set=shard.namespaceSelector="+selector, "--set=leaderElection.resourceName=fairlead-shard-"+name, "--set=storageMigration.enabled=false")
 }
 
 // label puts a namespace into a shard; an empty name takes it out of all.

@@ -100,7 +100,7 @@ func TestSplitIsComeToAndLeftWithoutAFailedRequest(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	namespace := s.NewNamespace()
-	leaving := "--webhook-drain-delay=3s" // under load, with a balancer that looks now and then
+	leaving := "--set=webhook.drainDelay=3s" // under load, with a balancer that looks now and then
 	together := s.start(leaving)
 	together.reconciles()
 	s.create(namespace, "one", "two")
@@ -171,7 +171,7 @@ func TestSplitReconcilersWhoseCachesNeedConversionsWaitForWebhooksThatDoNotWait(
 	a.Retire(writer.Replica)
 	a.wipe(framework.Definitions[0]) // as after a new installation of the CRDs; it also drops all that is cached
 
-	r := a.reconciler("--namespaces=" + namespace)
+	r := a.reconciler("--set=namespaces=" + namespace)
 	a.Eventually(func() error {
 		status, err := r.status()
 		if err == nil && (status.state("caches") != "running" || !strings.Contains(status.Phases[4].Detail, "ExternalService")) {

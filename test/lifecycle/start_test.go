@@ -142,8 +142,8 @@ func TestACacheThatNeverFillsIsNamedAndFilledLater(t *testing.T) {
 			g := s.newGateway()
 			g.Hold(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, resource) })
 			// Long enough for the other kinds on a busy machine: the first that is late is named.
-			r := s.launch("--kubeconfig="+g.Kubeconfig, "--cache-sync-timeout=20s")
-			r.late("caches", kind, "not synced within 20s", "--cache-sync-timeout")
+			r := s.launch("--kubeconfig="+g.Kubeconfig, "--set=controllers.cacheSyncTimeout=20s")
+			r.late("caches", kind, "not synced within 20s", "controllers.cacheSyncTimeout")
 			r.reaches("reconcilers", "done") // those of the other kinds
 			g.Resume()
 			r.whole()

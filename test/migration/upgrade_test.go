@@ -16,7 +16,7 @@ import (
 
 // migrating is slow enough for a leader to be killed on its way. There is one API server, and nothing is
 // written at the old version before it stores at the new one: little must settle.
-var migrating = []string{"--storage-migration-rate=40", "--storage-migration-settle=1s"}
+var migrating = []string{"--set=storageMigration.rate=40", "--set=storageMigration.settle=1s"}
 
 // An upgrade from CRDs that store v1alpha1 to the shipped ones, and back: the shipped operator
 // rewrites what is stored, users and all.

@@ -25,7 +25,7 @@ func (s *upgradeSuite) yesterday() {
 			[]byte(`{"status": {"storedVersions": ["v1alpha1"]}}`), metav1.PatchOptions{}, "status")
 		s.Must(err)
 	}
-	s.starts("--storage-migration=false")
+	s.starts("--set=storageMigration.enabled=false")
 	s.Must(s.Reachable(s.Context()))
 	s.Kubectl("delete", "validatingwebhookconfiguration,mutatingwebhookconfiguration", "-l", "app.kubernetes.io/name=fairlead")
 	s.settled("v1alpha1")

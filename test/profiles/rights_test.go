@@ -53,7 +53,7 @@ func TestTwoOperatorsShareAClusterAndNoNamespace(t *testing.T) {
 	first.install(second.profile)
 	user, err := first.ServiceAccount("team-system", "team-fairlead-manager")
 	first.Must(err)
-	replica, err := first.Launch(t.Context(), append(second.arguments("fairlead-manager"), "--kubeconfig="+user.Kubeconfig, "--service-namespace=team-system")...)
+	replica, err := first.Launch(t.Context(), append(second.arguments("fairlead-manager"), "--kubeconfig="+user.Kubeconfig, "--set=service.namespace=team-system")...)
 	first.Must(err)
 	_, port, _ := strings.Cut(replica.Webhook, ":")
 	for _, kind := range []string{"mutating", "validating"} {
@@ -96,8 +96,10 @@ func TestTwoOperatorsShareAClusterAndNoNamespace(t *testing.T) {
 // test begins before the others: of those that run in parallel, go test begins with the last.
 func TestANamespaceWithoutItsRoleHoldsUpNoOtherAndIsWatchedOnceItIsThere(t *testing.T) {
 	t.Parallel()
-	s := newSuite(t, profile{layout: "default", namespaced: true})
-	args := append(s.arguments("fairlead-manager"), "--namespaces="+other) // beside those of the Deployment
+	some := profile{layout: "default", namespaced: true}
+	s := newSuite(t, some)
+	_, _, works := some.names()
+	args := append(s.arguments("fairlead-manager"), "--set=namespaces="+works+","+other)
 	s.Retire(s.replicas[0])
 	s.serve(args...)
 	leader := s.replicas[1]

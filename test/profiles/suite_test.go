@@ -69,7 +69,7 @@ func (p profile) overlay(folder string) error {
 	if p.namespaced {
 		resources, components = append(resources, "namespaces.yaml", works), append(components, filepath.Join(config, "namespaced"))
 		files["namespaces.yaml"] = fmt.Sprintf(`{apiVersion: kustomize.fairlead.dev/v1, kind: Namespaces, metadata: {name: fairlead, annotations: {config.kubernetes.io/local-config: "true"}},
-			names: [%[1]s], arguments: {namespaces: "--namespaces=%[1]s", clusterCIDRs: "--cluster-cidrs=10.0.0.0/8,127.0.0.0/8"}}`, works)
+			names: [%[1]s], arguments: {namespaces: "--set=namespaces=%[1]s", clusterCIDRs: "--set=egress.clusterCIDRs=10.0.0.0/8,127.0.0.0/8"}}`, works)
 		files[works+"/kustomization.yaml"] = fmt.Sprintf("{namespace: %s, resources: [%s]}\n", works, filepath.Join("..", config, "namespaced", "rights"))
 	}
 	for _, component := range p.components {
@@ -151,7 +151,7 @@ func (s *suite) arguments(name string) []string {
 	var c corev1.ConfigMap
 	s.Must(s.Client.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: pod.Volumes[0].ConfigMap.Name}, &c))
 	file := s.File("config.yaml", c.Data["config.yaml"])
-	return append(append([]string{"--config=" + file}, args[2:]...), "--sources-poll-interval=1s")
+	return append(append([]string{"--config=" + file}, args[2:]...), "--set=rebootPolicies.sourcesPollInterval=1s")
 }
 
 // publish copies the authority to where API servers look for it, as docs/guides/namespaced.md tells an administrator.

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { os.Exit(tests.Main(m)) }
 
 // openReplicas opens the cluster that all tests share, with three nodes, and the servers outside.
 func openReplicas() (*framework.Cluster, error) {
-	return tests.OpenReplicas(framework.Options{Cluster: cluster.Options{Nodes: 3, PodCIDR: podCIDR}}, "--max-restarts=500")
+	return tests.OpenReplicas(framework.Options{Cluster: cluster.Options{Nodes: 3, PodCIDR: podCIDR}}, "--set=rebootPolicies.maxRestarts=500")
 }
 
 // suite is what a test has of it: a namespace of its own.

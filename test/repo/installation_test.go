@@ -62,12 +62,13 @@ func TestTheVersionsOfKubernetesAgree(t *testing.T) {
 }
 
 // Helm refuses a value that the chart does not have, and the reader is stuck.
+// Pages write --set of Helm with a space, and --set of the operator with an equals sign.
 func TestThePagesSetValuesThatTheChartHas(t *testing.T) {
 	var values map[string]any
 	if err := yaml.Unmarshal([]byte(read(t, "config/chart/values.yaml")), &values); err != nil {
 		t.Fatal(err)
 	}
-	set, assigned := regexp.MustCompile("--set(?:-string)?[ =]([^\\s`]+)"), regexp.MustCompile(`(?:^'?|,)([a-zA-Z][\w.]*)=`)
+	set, assigned := regexp.MustCompile("--set(?:-string)? ([^\\s`]+)"), regexp.MustCompile(`(?:^'?|,)([a-zA-Z][\w.]*)=`)
 	seen := 0
 	for file, page := range pages(t) {
 		for _, argument := range set.FindAllStringSubmatch(page, -1) {

@@ -7,46 +7,15 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/pflag"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 )
-
-func TestTheReferenceListsEveryFlagWithItsDefaultAndNoOther(t *testing.T) {
-	reference := read(t, "docs/reference/configuration.md")
-	if !strings.Contains(reference, "`--config`") {
-		t.Error("--config is not documented")
-	}
-	documented, declared := map[string]string{}, map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `[^`]+` \\| `--([a-z0-9-]+)`(?:, `-[a-z]`)? \\| ([^|]*)\\|").FindAllStringSubmatch(reference, -1) {
-		value := strings.NewReplacer("`", "", ": ", "=", ", ", ",").Replace(strings.TrimSpace(row[2]))
-		if took, err := time.ParseDuration(value); err == nil {
-			value = took.String() // however it is written
-		}
-		documented[row[1]] = value
-	}
-	for _, group := range options.NewFlags().Groups.FlagSets {
-		group.VisitAll(func(flag *pflag.Flag) {
-			value := strings.Trim(flag.DefValue, "[]")
-			if slices.Contains([]string{"config", "concurrency"}, flag.Name) {
-				return // without a default of its own
-			}
-			declared[flag.Name] = value
-		})
-	}
-	delete(documented, "concurrency")
-	if diff := cmp.Diff(declared, documented); diff != "" {
-		t.Errorf("flags and their defaults (-code +docs/reference/configuration.md):\n%s", diff)
-	}
-}
 
 func TestTheReferenceSaysWhatTheShippedFileSetsOtherwise(t *testing.T) {
 	shipped, err := options.Load(filepath.Join(repository(t), "config/manager/config.yaml"))

@@ -21,9 +21,9 @@ const (
 func (r role) args() []string {
 	switch r {
 	case serves:
-		return []string{"--controllers=false"}
+		return []string{"--set=controllers.enabled=false"}
 	case reconciles:
-		return []string{"--webhooks=false"}
+		return []string{"--set=webhook.enabled=false"}
 	case whole:
 	}
 	return nil

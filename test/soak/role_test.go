@@ -13,10 +13,10 @@ func TestThreeReplicasAnswerWebhooksAndOneReconcilesInEveryScenario(t *testing.T
 		answer, reconcile := 0, 0
 		for _, r := range roles(s) {
 			args := r.args()
-			if !slices.Contains(args, "--webhooks=false") {
+			if !slices.Contains(args, "--set=webhook.enabled=false") {
 				answer++
 			}
-			if !slices.Contains(args, "--controllers=false") {
+			if !slices.Contains(args, "--set=controllers.enabled=false") {
 				reconcile++
 			}
 		}

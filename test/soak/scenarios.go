@@ -31,9 +31,9 @@ type scenario struct {
 }
 
 var scenarios = []scenario{
-	{name: "leaf rotation", args: []string{"--webhook-certificates-validity=1m"}, do: rotateLeaves},
-	{name: "CA rotation", args: []string{"--webhook-certificates-validity=2m"}, do: rotateAuthority},
-	{name: "cert-manager renewal", args: []string{"--webhook-certificates=certManager"}, before: withCertManager, do: renewIssued},
+	{name: "leaf rotation", args: []string{"--set=webhook.certificates.validity=1m"}, do: rotateLeaves},
+	{name: "CA rotation", args: []string{"--set=webhook.certificates.validity=2m"}, do: rotateAuthority},
+	{name: "cert-manager renewal", args: []string{"--set=webhook.certificates.source=certManager"}, before: withCertManager, do: renewIssued},
 	{name: "rolling update", do: rollOut},
 	{name: "leader SIGKILL", split: true, do: killReconcilers},
 	{name: "replica SIGKILL, webhooks and all", loses: true, do: killLeaders},
@@ -46,5 +46,5 @@ var scenarios = []scenario{
 	{name: "replica refuses connections", rare: true, loses: true, do: refuseConnections},
 	{name: "replica behind a silent network", rare: true, loses: true, do: fallSilent},
 	{name: "hostile connections", do: sendHostile},
-	{name: "chaos and restarts", args: []string{"--max-restarts=30"}, nodes: 3, rate: 20, rare: true, loses: true, before: withWorkloads, do: disruptAndKill},
+	{name: "chaos and restarts", args: []string{"--set=rebootPolicies.maxRestarts=30"}, nodes: 3, rate: 20, rare: true, loses: true, before: withWorkloads, do: disruptAndKill},
 }

@@ -175,7 +175,7 @@ func (s *site) start(ctx context.Context, does role) error {
 			"FAIRLEAD_RECONCILE_LOG=" + s.record, "FAIRLEAD_CLOCK=" + s.clockOf(r)},
 		Args: func() ([]string, error) {
 			usual, err := r.Arguments(kubeconfig)
-			return slices.Concat(usual, []string{"--webhook-drain-delay=" + drainDelay.String()}, does.args(), s.args), err
+			return slices.Concat(usual, []string{"--set=webhook.drainDelay=" + drainDelay.String()}, does.args(), s.args), err
 		},
 		Ready:        r.Ready,
 		StartTimeout: startTimeout,

@@ -65,7 +65,7 @@ const (
 	ReasonNoCandidate = "NoCandidate"
 	// ReasonUnknown: something about the target cannot be read.
 	ReasonUnknown = "Unknown"
-	// ReasonConcurrencyLimit: as many workloads of the cluster are disrupted as --max-restarts allows.
+	// ReasonConcurrencyLimit: as many workloads of the cluster are disrupted as rebootPolicies.maxRestarts allows.
 	ReasonConcurrencyLimit = "ConcurrencyLimit"
 	// ReasonProbesInconclusive: so many checks fail that the fault is probably the operator's own.
 	ReasonProbesInconclusive = "ProbesInconclusive"

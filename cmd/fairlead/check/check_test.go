@@ -353,7 +353,7 @@ func TestEachOfManyShardsIsCheckedAndTheirRightsOnce(t *testing.T) {
 		name := fmt.Sprintf("shard-%d", i)
 		shard.Name = prefix + "fairlead-" + name
 		c := &shard.Spec.Template.Spec.Containers[0]
-		c.Args = append(c.Args, "--webhooks=false", "--shard="+name, "--shard-namespace-selector=team="+name, "--lease-lock-name=fairlead-"+name)
+		c.Args = append(c.Args, "--set=webhook.enabled=false", "--set=shard.name="+name, "--set=shard.namespaceSelector=team="+name, "--set=leaderElection.resourceName=fairlead-"+name)
 		w.shards = append(w.shards, shard)
 	}
 	report := w.run(t)
@@ -390,7 +390,7 @@ func TestEachDefectIsTold(t *testing.T) {
 		"one replica":          {func(_ *testing.T, w *world) { w.deployment.Status.AvailableReplicas = 1 }, "warning: Deployment team-system/team-fairlead-manager: 1 of 2 replicas are available"},
 		"no reconciler": {func(_ *testing.T, w *world) {
 			c := &w.deployment.Spec.Template.Spec.Containers[0]
-			c.Args = append(c.Args, "--controllers=false")
+			c.Args = append(c.Args, "--set=controllers.enabled=false")
 		}, "failed: namespace team-system: no Deployment reconciles"},
 		"no ConfigMap":       {func(_ *testing.T, w *world) { w.config.Name = "other" }, "unchecked: Deployment team-system/team-fairlead-manager: its configuration could not be read"},
 		"no webhooks":        {func(_ *testing.T, w *world) { w.mutating.Name = "other" }, "failed: MutatingWebhookConfiguration team-fairlead-mutating: it does not exist"},
@@ -662,11 +662,11 @@ func TestRightsFollowTheConfiguration(t *testing.T) {
 		}, "patch on deployments.apps in namespace shop", "get on nodes in all namespaces"},
 		"a shard": {func(w *world) {
 			c := &w.deployment.Spec.Template.Spec.Containers[0]
-			c.Args = append(c.Args, "--webhooks=false", "--shard=a", "--shard-namespace-selector=team=a", "--lease-lock-name=fairlead-shard-a")
+			c.Args = append(c.Args, "--set=webhook.enabled=false", "--set=shard.name=a", "--set=shard.namespaceSelector=team=a", "--set=leaderElection.resourceName=fairlead-shard-a")
 		}, "list on leases.coordination.k8s.io in namespace team-system", "list on secrets in all namespaces"},
 		"webhooks alone": {func(w *world) {
 			c := &w.deployment.Spec.Template.Spec.Containers[0]
-			c.Args = append(c.Args, "--controllers=false")
+			c.Args = append(c.Args, "--set=controllers.enabled=false")
 		}, "patch on customresourcedefinitions.apiextensions.k8s.io chaospods.chaos.fairlead.dev in all namespaces", "patch on deployments.apps in all namespaces"},
 	} {
 		all := ask(c.configure)

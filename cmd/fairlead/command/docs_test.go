@@ -208,10 +208,7 @@ func TestTheReferenceListsEveryCommand(t *testing.T) {
 			if sub.Example != "" {
 				fmt.Fprintf(&page, "\n```text\n%s\n```\n", strings.TrimRight(sub.Example, "\n"))
 			}
-			switch {
-			case sub.Name() == "manager":
-				page.WriteString("\nIts flags are in [flags and the configuration file](configuration.md).\n")
-			case sub.LocalFlags().HasAvailableFlags():
+			if sub.LocalFlags().HasAvailableFlags() {
 				page.WriteString("\n| flag | default | |\n| --- | --- | --- |\n")
 				sub.LocalFlags().VisitAll(func(f *pflag.Flag) {
 					if f.Hidden || f.Name == "help" {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 )
 
 // A kubeconfig of a server that is never asked: what is tested here is wrong before that.
@@ -61,19 +63,18 @@ func TestElectSaysWhatIsWrongByItsExitCodeAndInOneLine(t *testing.T) {
 	}
 }
 
-// A user who knows the manager's flags knows these.
-func TestElectNamesItsFlagsAsTheManagerDoes(t *testing.T) {
-	elect, manager := Elect(Options{}).Flags(), Manager(Options{}).Flags()
-	for _, name := range []string{"kubeconfig", "id", "lease-lock-name", "lease-lock-namespace",
-		"leader-elect-lease-duration", "leader-elect-renew-deadline", "leader-elect-retry-period"} {
-		ours, theirs := elect.Lookup(name), manager.Lookup(name)
-		if ours == nil || theirs == nil {
-			t.Errorf("--%s: elect has %v, the manager %v", name, ours, theirs)
-			continue
-		}
-		// The one name that must differ: a command would take turns with the operator.
-		if name != "lease-lock-name" && ours.DefValue != theirs.DefValue {
-			t.Errorf("--%s: the default of elect is %q, the manager's %q", name, ours.DefValue, theirs.DefValue)
+// Candidates take turns as replicas do, unless they are told otherwise.
+func TestElectHasTheDurationsOfTheManager(t *testing.T) {
+	defaults := map[string]string{}
+	for _, field := range options.Fields() {
+		defaults[field.Path] = field.Default
+	}
+	for name, path := range map[string]string{
+		"leader-elect-lease-duration": "leaderElection.leaseDuration", "leader-elect-renew-deadline": "leaderElection.renewDeadline",
+		"leader-elect-retry-period": "leaderElection.retryPeriod",
+	} {
+		if ours := Elect(Options{}).Flags().Lookup(name); ours == nil || ours.DefValue != defaults[path] {
+			t.Errorf("--%s of elect is %+v, %s of the manager %q", name, ours, path, defaults[path])
 		}
 	}
 }

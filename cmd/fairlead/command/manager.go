@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
-	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
@@ -28,17 +28,18 @@ func Manager(o Options) *cobra.Command {
 		Short: "Run the operator: webhooks on every replica, reconcilers on the one that leads.",
 		Long: `Run the operator: webhooks on every replica, reconcilers on the one that leads.
 
-A configuration file (--config) may say everything that the flags say, by apiVersion
-` + options.APIVersion + `, kind ` + options.Kind + `. Flags override the file.
+What can be configured are the fields of a file (--config), by apiVersion ` + options.APIVersion + `,
+kind ` + options.Kind + `. --set gives one of them on the command line, and overrides the file. The fields
+that most often differ between clusters: namespaces, rebootPolicies.sources, rebootPolicies.maxRestarts,
+egress.default, egress.clusterCIDRs, externalServices.nameservers, webhook.certificates.source.
 
-A replica may leave one of both to others: with --controllers=false it only serves webhooks, with
---webhooks=false it only reconciles.
+A replica may leave one of both to others: with --set=controllers.enabled=false it only serves webhooks,
+with --set=webhook.enabled=false it only reconciles.
 
 SIGTERM or SIGINT stops in order: reconcilers, the Lease, the webhooks after their drain. A second
-signal ends the process at once. /statusz of the probe server shows the phases of the start.
-
-The flags that most often differ between clusters: --config, --namespaces, --sources, --egress-default,
---dns-nameservers, --cluster-cidrs, --max-restarts, --webhook-certificates, --log-level.`,
+signal ends the process at once. /statusz of the probe server shows the phases of the start.`,
+		Example: "  " + o.Program + " manager --config=fairlead.yaml\n" +
+			"  " + o.Program + " manager --set=namespaces=[shop] --set=webhook.drainDelay=0s --log-level=debug",
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			configuration, err := flags.Configuration()
@@ -64,24 +65,30 @@ The flags that most often differ between clusters: --config, --namespaces, --sou
 		},
 	}
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return fmt.Errorf("%w; `%s manager --help` lists the flags", err, o.Program)
+		return fmt.Errorf("%w; `%s manager --help` lists the flags", options.ExplainFlagError(err), o.Program)
 	})
-	for _, group := range flags.Groups.FlagSets {
-		command.Flags().AddFlagSet(group)
-	}
-	for name, values := range map[string][]string{
-		"log-level": {"error", "info", "debug"}, "log-format": {"json", "text"},
-		"webhook-certificates": {options.SourceSelfSigned, options.SourceCertManager, options.SourceFolder},
-		"leader-elect-mode":    {options.ElectionLease, options.ElectionForLife},
-		"egress-default":       {options.EgressAllow, options.EgressDeny},
-		"sources":              {options.SourcesWatch, options.SourcesPoll},
-
-		"webhook-tls-min-version": {"VersionTLS12", "VersionTLS13"},
-	} {
-		complete(command, name, values...)
-	}
-	cliflag.SetUsageAndHelpFunc(command, flags.Groups, 0)
+	command.Flags().SortFlags = false
+	command.Flags().AddFlagSet(flags.FlagSet)
+	complete(command, "log-level", "error", "info", "debug")
+	complete(command, "log-format", "json", "text")
+	// The only error is a flag that does not exist, or that completes already.
+	_ = command.RegisterFlagCompletionFunc("set", cobra.FixedCompletions(assignments(), cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
 	return command
+}
+
+// assignments returns the values of --set to complete: each field, with each word that it may have.
+func assignments() []string {
+	var all []string
+	for _, field := range options.Fields() {
+		words := []string{""}
+		if strings.Contains(field.Rule, "|") {
+			words = strings.Split(field.Rule, "|")
+		}
+		for _, word := range words {
+			all = append(all, field.Path+"="+word)
+		}
+	}
+	return all
 }
 
 // untilSignal ends the context on the first SIGTERM or SIGINT, and the process on the second.

@@ -248,9 +248,7 @@ func TestCommandLinesAreHelpedWith(t *testing.T) {
 		"contexts":             {[]string{"__complete", "vet", "--cluster", "--context", ""}, 0, []string{"production\nstaging\n"}},
 		"formats of version":   {[]string{"__complete", "version", "-o", ""}, 0, []string{"text\njson\n"}},
 		"levels":               {[]string{"__complete", "manager", "--log-level", ""}, 0, []string{"error\ninfo\ndebug\n"}},
-		"certificates":         {[]string{"__complete", "manager", "--webhook-certificates", ""}, 0, []string{"selfSigned\n"}},
-		"versions of TLS":      {[]string{"__complete", "manager", "--webhook-tls-min-version", ""}, 0, []string{"VersionTLS12\nVersionTLS13\n"}},
-		"egress":               {[]string{"__complete", "manager", "--egress-default", ""}, 0, []string{"llow\n"}},
+		"fields":               {[]string{"__complete", "manager", "--set", "webhook.tls."}, 0, []string{"webhook.tls.minVersion=VersionTLS12\nwebhook.tls.minVersion=VersionTLS13\nwebhook.tls.cipherSuites=\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := plugin(test.args...)

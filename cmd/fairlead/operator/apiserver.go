@@ -61,7 +61,7 @@ func (a apiServerWait) wait(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return fmt.Errorf("the API server %s (%s) does not answer, tried for %s: %w; check its address, or allow it more time with --kube-api-start-timeout",
+	return fmt.Errorf("the API server %s (%s) does not answer, tried for %s: %w; check its address, or allow it more time by clientConnection.startTimeout",
 		a.server, a.origin, a.limit, cmp.Or(reason, err))
 }
 
@@ -111,7 +111,7 @@ func newIdentity(c *options.Configuration, getenv func(string) string, file stri
 		p.namespace = strings.TrimSpace(string(content))
 	}
 	if p.namespace == "" {
-		return identity{}, errors.New("the namespace of the operator is not known outside a pod: give it with --service-namespace or POD_NAMESPACE")
+		return identity{}, errors.New("the namespace of the operator is not known outside a pod: give it by service.namespace or POD_NAMESPACE")
 	}
 	if p.leaseNamespace = c.LeaderElection.ResourceNamespace; p.leaseNamespace == "" {
 		p.leaseNamespace = p.namespace
@@ -119,7 +119,7 @@ func newIdentity(c *options.Configuration, getenv func(string) string, file stri
 	if p.id == "" {
 		host, err := os.Hostname()
 		if err != nil {
-			return identity{}, fmt.Errorf("identity of this replica: %w; give one with --id", err)
+			return identity{}, fmt.Errorf("identity of this replica: %w; give one by leaderElection.id", err)
 		}
 		p.id = host + "_" + string(uuid.NewUUID())
 	}

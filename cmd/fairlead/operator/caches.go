@@ -132,7 +132,7 @@ func waitForInformers(
 			if isNotServed(err) {
 				return fmt.Errorf("the API server does not serve %s: install its CRD: %w", name, err)
 			}
-			return fmt.Errorf("the cache of %s has not synced within %s: %w; may the service account list it, and do conversions answer? --cache-sync-timeout gives it more time", name, limit, err)
+			return fmt.Errorf("the cache of %s has not synced within %s: %w; may the service account list it, and do conversions answer? controllers.cacheSyncTimeout gives it more time", name, limit, err)
 		}
 	}
 	return nil

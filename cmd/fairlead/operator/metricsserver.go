@@ -79,7 +79,7 @@ func metricsTLS(c *options.Configuration, logger logr.Logger) (func(context.Cont
 	certificate, key := filepath.Join(c.Metrics.CertDir, "tls.crt"), filepath.Join(c.Metrics.CertDir, "tls.key")
 	for _, file := range []string{certificate, key} {
 		if _, err := os.Stat(file); err != nil {
-			return nil, fmt.Errorf("metrics certificate: %w; correct --metrics-cert-dir, or leave it out for a self-signed one", err)
+			return nil, fmt.Errorf("metrics certificate: %w; correct metrics.certDir, or leave it out for a self-signed one", err)
 		}
 	}
 	return func(ctx context.Context) (*tls.Config, error) {

@@ -32,7 +32,7 @@ func (a *assembly) openNamespaces(ctx context.Context) (open, closed []string, e
 			continue
 		}
 		closed = append(closed, namespace)
-		a.Logger.Error(err, "a namespace is left out: grant the operator its Role there (config/namespaced/rights), or take the namespace out of --namespaces", "namespace", namespace)
+		a.Logger.Error(err, "a namespace is left out: grant the operator its Role there (config/namespaced/rights), or take it out of the field namespaces", "namespace", namespace)
 		a.recordEvent(events.Event{
 			Regarding: leaseOf(a.config, a.identity), Reason: "NamespaceForbidden", Action: "Watch",
 			Note: "The operator has no rights in namespace " + namespace + ", and leaves it out until it has.",

@@ -60,7 +60,7 @@ func TestTheNamespaceComesFromTheConfigurationTheVariableOrTheFile(t *testing.T)
 
 func TestOutsideAPodTheNamespaceMustBeGiven(t *testing.T) {
 	_, err := newIdentity(options.Default(), func(string) string { return "" }, filepath.Join(t.TempDir(), "none"))
-	if err == nil || !strings.Contains(err.Error(), "--service-namespace") || !strings.Contains(err.Error(), "POD_NAMESPACE") {
+	if err == nil || !strings.Contains(err.Error(), "service.namespace") || !strings.Contains(err.Error(), "POD_NAMESPACE") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -120,7 +120,7 @@ func TestAnAPIServerThatNeverAnswersIsGivenUpWithItsNameAndARemedy(t *testing.T)
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{r.server, "kubeconfig /k", "50ms", "--kube-api-start-timeout"} {
+	for _, want := range []string{r.server, "kubeconfig /k", "50ms", "clientConnection.startTimeout"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)
 		}

@@ -5,10 +5,9 @@ package options
 
 import (
 	"encoding/json"
-	"time"
+	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 const (
@@ -22,153 +21,109 @@ const (
 	Off = "0"
 )
 
-// Configuration is everything that can be configured of `fairlead manager`.
+// Configuration is everything that can be configured of `fairlead manager`. A part of it is documented at its type.
 type Configuration struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// ClientConnection configures how the API server is reached.
 	ClientConnection ClientConnection `json:"clientConnection,omitempty"`
 
-	// Service names the Service and the namespace through which the API server reaches the webhooks.
-	Service Service `json:"service,omitempty"`
-
-	// Namespaces are the namespaces whose objects are cached and reconciled. Empty means all.
-	// Webhooks answer for every namespace regardless: registrations are cluster-wide.
+	// Namespaces whose objects are cached and reconciled. Empty: all. Webhooks answer for every namespace that their
+	// configurations name.
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// ClusterAccess lets the operator use what lies in no namespace: it discovers the addresses of the
-	// cluster, migrates storage, and asks for rights and writes Events in any namespace. Defaults to true.
-	// False is for an operator that has Roles in Namespaces alone; Egress.ClusterCIDRs must then say where
-	// the cluster is.
-	ClusterAccess bool `json:"clusterAccess"`
+	// Use what lies in no namespace. False is for an operator that has Roles in `namespaces` alone: it reads no nodes and
+	// service ranges, so that `egress.clusterCIDRs` is required, migrates no storage, asks for writers' rights namespace by
+	// namespace, and writes Events about cluster-scoped objects to its Lease. Not with mode forLife of `leaderElection`. See
+	// docs/guides/namespaced.md.
+	ClusterAccess bool `json:"clusterAccess" default:"true"`
 
-	// Shard is the part of the namespaces that is reconciled, where others reconcile the rest.
-	Shard Shard `json:"shard,omitempty"`
+	// How long an orderly stop may take: reconcilers, release of the Lease, webhook drain, caches. Where webhooks are served,
+	// it must not be less than `webhook.drainDelay` and `webhook.drainTimeout` together; what is left is for the reconcilers.
+	// A pod needs a terminationGracePeriodSeconds above it.
+	GracefulShutdownTimeout metav1.Duration `json:"gracefulShutdownTimeout,omitempty" default:"65s" rule:"positive"`
 
-	// Controllers configures how objects are reconciled.
-	Controllers Controllers `json:"controllers,omitempty"`
-
-	// ExternalServices configures how what is outside the cluster is looked up and checked.
-	ExternalServices ExternalServices `json:"externalServices,omitempty"`
-
-	// RebootPolicies configures how workloads are restarted.
-	RebootPolicies RebootPolicies `json:"rebootPolicies,omitempty"`
-
-	// Calendar configures when nothing is disrupted in the whole cluster.
-	Calendar Calendar `json:"calendar,omitempty"`
-
-	// StorageMigration configures how objects that are stored at an old version are rewritten.
+	Shard            Shard            `json:"shard,omitempty"`
+	Controllers      Controllers      `json:"controllers,omitempty"`
+	Calendar         Calendar         `json:"calendar,omitempty"`
 	StorageMigration StorageMigration `json:"storageMigration,omitempty"`
-
-	// Egress configures which addresses an ExternalService may have.
-	Egress Egress `json:"egress,omitempty"`
-
-	// Webhook is the server of admission and conversion.
-	Webhook Webhook `json:"webhook,omitempty"`
-
-	// LeaderElection configures how replicas agree on the one that reconciles.
-	LeaderElection LeaderElection `json:"leaderElection,omitempty"`
-
-	// Metrics is the server of /metrics.
-	Metrics Metrics `json:"metrics,omitempty"`
-
-	// Health is the server of /healthz, /readyz and /statusz.
-	Health Health `json:"health,omitempty"`
-
-	// Profiling opts in to net/http/pprof. It is off by default.
-	Profiling Profiling `json:"profiling,omitempty"`
-
-	// Logging is the format and the level of the log.
-	Logging Logging `json:"logging,omitempty"`
-
-	// GracefulShutdownTimeout bounds the whole of an orderly stop: reconcilers, release of the
-	// Lease, webhook drain, caches. Defaults to 65s: the drain may take 50, and what is left
-	// is for the reconcilers. Without webhooks nothing drains, and less will do. A pod needs a
-	// terminationGracePeriodSeconds above it.
-	GracefulShutdownTimeout metav1.Duration `json:"gracefulShutdownTimeout,omitempty"`
+	ExternalServices ExternalServices `json:"externalServices,omitempty"`
+	RebootPolicies   RebootPolicies   `json:"rebootPolicies,omitempty"`
+	Egress           Egress           `json:"egress,omitempty"`
+	Service          Service          `json:"service,omitempty"`
+	Webhook          Webhook          `json:"webhook,omitempty"`
+	LeaderElection   LeaderElection   `json:"leaderElection,omitempty"`
+	Metrics          Metrics          `json:"metrics,omitempty"`
+	Health           Health           `json:"health,omitempty"`
+	Profiling        Profiling        `json:"profiling,omitempty"`
+	Logging          Logging          `json:"logging,omitempty"`
 }
 
 // ClientConnection configures how the API server is reached.
 type ClientConnection struct {
-	// Kubeconfig is the path of a kubeconfig. Empty means KUBECONFIG, the service account of the
-	// pod, or ~/.kube/config, in this order.
+	// Kubeconfig of the cluster. Empty: KUBECONFIG, the pod's service account, or ~/.kube/config, in this order.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 
-	// QPS is how many requests per second the reconcilers' client sends on average. The default,
-	// -1, leaves throttling to the API server's priority and fairness: what is in flight is bounded
-	// by controllers.concurrency, and a limit here would hold back a failover of many objects.
-	// Election has a client of its own.
-	QPS float32 `json:"qps,omitempty"`
+	// Requests per second to the API server on average. -1 leaves throttling to the API server's priority and fairness: what
+	// is in flight is bounded by `controllers.concurrency`, and a limit here would hold back a failover of many objects.
+	// Election is not limited.
+	QPS float32 `json:"qps,omitempty" default:"-1"`
 
-	// Burst is how many requests may be sent at once where QPS limits them. Defaults to 200.
-	Burst int `json:"burst,omitempty"`
+	// How many requests may be sent at once where `qps` limits them.
+	Burst int `json:"burst,omitempty" default:"200"`
 
-	// StartTimeout bounds how long an API server that does not answer is retried at start. The
-	// default is 60s.
-	StartTimeout metav1.Duration `json:"startTimeout,omitempty"`
+	// How long an API server that does not answer is retried at start.
+	StartTimeout metav1.Duration `json:"startTimeout,omitempty" default:"60s" rule:"positive"`
 }
 
-// Service names the Service in front of the webhook server.
+// Service names the Service and the namespace through which the API server reaches the webhooks.
 type Service struct {
-	// Namespace is the namespace of the operator. Empty means the POD_NAMESPACE variable, or the
-	// namespace of the service account.
-	Namespace string `json:"namespace,omitempty"`
+	// Namespace of the operator. Empty: POD_NAMESPACE, or the namespace of the service account.
+	Namespace string `json:"namespace,omitempty" rule:"label,optional"`
 
-	// Name is the webhook's Service. Defaults to fairlead-webhook.
-	Name string `json:"name,omitempty"`
+	// Service through which the API server reaches the webhooks.
+	Name string `json:"name,omitempty" default:"fairlead-webhook" rule:"label"`
 }
 
-// Shard is a part of the namespaces.
+// Shard is the part of the namespaces that is reconciled, where others reconcile the rest. See docs/guides/sharding.md.
 type Shard struct {
-	// Name of the shard, a label of DNS. Empty: there is one part, which is all namespaces or those that
-	// `namespaces` lists.
+	// Name of the shard, a DNS label, which is part of its claims. Empty: there is one part, which is all namespaces or those
+	// that `namespaces` lists. It needs `webhook.enabled: false` and a `leaderElection.resourceName` of its own.
 	Name string `json:"name,omitempty"`
 
-	// NamespaceSelector selects namespaces by their labels, as `kubectl get --selector` does. Labels may change
-	// while the operator runs. No two shards should select one namespace; where they do, it stays with the one
-	// that had it first.
+	// Labels of the namespaces of the shard, as in `kubectl get --selector`. They may change while the operator runs. No two
+	// shards should select one namespace; where they do, it stays with the one that had it first. Not together with
+	// `namespaces`.
 	NamespaceSelector string `json:"namespaceSelector,omitempty"`
 }
 
 // Controllers configures how objects are reconciled.
 type Controllers struct {
-	// Enabled reconciles, and migrates storage. Defaults to true; false is for replicas that only
-	// serve webhooks, while others reconcile. They take part in no election.
-	Enabled bool `json:"enabled"`
+	// Reconcile, and migrate storage. False: this replica only serves webhooks, takes part in no election and leads nothing.
+	// See docs/guides/high-availability.md.
+	Enabled bool `json:"enabled" default:"true"`
 
-	// Concurrency is the number of objects of a kind that are reconciled at the same time, by
-	// kind: ExternalService (default 10), RebootPolicy (2), ChaosPod (2).
-	Concurrency map[string]int `json:"concurrency,omitempty"`
+	// Objects that are reconciled at the same time, by kind, 1 to 1000 each.
+	Concurrency map[string]int `json:"concurrency,omitempty" default:"{ExternalService: 10, RebootPolicy: 10, ChaosPod: 2}"`
 
-	// CacheSyncTimeout bounds the first LIST of every kind. Defaults to 5m: a kind that is
-	// stored at its other version is converted object by object, and the two minutes that are
-	// usual are not enough for many objects (kubernetes-sigs/controller-runtime#1786).
-	CacheSyncTimeout metav1.Duration `json:"cacheSyncTimeout,omitempty"`
+	// How long the first LIST of a kind may take. A kind that is stored at its other version is converted object by object,
+	// and the two minutes that are usual are not enough for many objects (kubernetes-sigs/controller-runtime#1786).
+	CacheSyncTimeout metav1.Duration `json:"cacheSyncTimeout,omitempty" default:"5m" rule:"positive"`
 
-	// Warmup keeps the caches of replicas that do not lead filled, so that they take over at
-	// once. Defaults to true; false saves their memory.
-	Warmup bool `json:"warmup"`
+	// Keep the caches of replicas that do not lead filled, so that they take over at once. False saves their memory.
+	Warmup bool `json:"warmup" default:"true"`
 }
 
 // StorageMigration configures how objects that are stored at an old version are rewritten.
 type StorageMigration struct {
-	// Enabled turns it on. Defaults to true.
-	Enabled bool `json:"enabled"`
+	// Rewrite objects that are stored at an old version, on the elected replica.
+	Enabled bool `json:"enabled" default:"true"`
 
-	// Rate is how many objects are rewritten in a second. Defaults to 20.
-	Rate int `json:"rate,omitempty"`
+	// Objects that the migration rewrites in a second.
+	Rate int `json:"rate,omitempty" default:"20" rule:"1..1000"`
 
-	// Settle is how long a leader must have seen a storage version before it rewrites objects: until
-	// then an API server may not know the CRD, and store at the old version. Defaults to 30s.
-	Settle metav1.Duration `json:"settle,omitempty"`
-}
-
-func (s StorageMigration) validate(path *field.Path) field.ErrorList {
-	errs := within(path.Child("rate"), s.Rate, 1, 1000)
-	if d := s.Settle.Duration; d < time.Second || d > time.Hour {
-		errs = append(errs, field.Invalid(path.Child("settle"), d.String(), "must be from 1s to 1h"))
-	}
-	return errs
+	// How long a leader must have seen a storage version before it rewrites objects. Until then an API server may not know the
+	// CRD, and store at the old version.
+	Settle metav1.Duration `json:"settle,omitempty" default:"30s" rule:"1s..1h"`
 }
 
 const (
@@ -180,75 +135,68 @@ const (
 
 // LeaderElection configures how replicas agree on the one that reconciles.
 type LeaderElection struct {
-	// LeaderElect turns election on. Defaults to true. Without it every replica reconciles,
-	// and there must be one only.
-	LeaderElect bool `json:"leaderElect"`
+	// Elect the one replica that reconciles. Without it every replica reconciles, and there must be one only.
+	LeaderElect bool `json:"leaderElect" default:"true"`
 
-	// Mode is lease (default) or forLife. A lease is renewed, and another replica takes over when it
-	// is not. A lock for life is the same Lease, owned by the leader's Pod: it goes when the Pod does,
-	// and no clock decides.
-	Mode string `json:"mode,omitempty"`
+	// A lease is renewed, and another replica takes over when it is not. With forLife it is the same Lease, owned by the
+	// leader's Pod: it goes with the Pod, and no clock decides.
+	Mode string `json:"mode,omitempty" default:"lease" rule:"lease|forLife"`
 
-	// ResourceName is the Lease. Defaults to fairlead-manager.
-	ResourceName string `json:"resourceName,omitempty"`
+	// Name of the Lease.
+	ResourceName string `json:"resourceName,omitempty" default:"fairlead-manager" rule:"subdomain"`
 
-	// ResourceNamespace is the Lease's namespace. Defaults to the operator's own.
-	ResourceNamespace string `json:"resourceNamespace,omitempty"`
+	// Namespace of the Lease. Empty: the operator's own.
+	ResourceNamespace string `json:"resourceNamespace,omitempty" rule:"label,optional"`
 
-	// ID names this replica; it must be unique. Defaults to the host name and a random part.
+	// Identity of this replica; unique. Empty: host name and a random part.
 	ID string `json:"id,omitempty"`
 
-	// LeaseDuration is how long replicas wait for a silent leader before they take over. The
-	// default is 15s; the resolution is one second.
-	LeaseDuration metav1.Duration `json:"leaseDuration,omitempty"`
+	// How long replicas wait for a silent leader before they take over; whole seconds, above `renewDeadline`.
+	LeaseDuration metav1.Duration `json:"leaseDuration,omitempty" default:"15s" rule:"positive"`
 
-	// RenewDeadline is how long after its last renewal a leader that cannot renew stops leading.
-	// Defaults to 10s; it must be below LeaseDuration, or two would lead. The next renewal begins after the response to
-	// the last: a replica whose requests take half of it cannot lead.
-	RenewDeadline metav1.Duration `json:"renewDeadline,omitempty"`
+	// How long after its last renewal a leader that cannot renew stops leading; above 1.2 times `retryPeriod`. A request may
+	// take half of it: raise it, and `leaseDuration`, where the API server takes longer.
+	RenewDeadline metav1.Duration `json:"renewDeadline,omitempty" default:"10s" rule:"positive"`
 
-	// RetryPeriod is the time between renewals and between attempts. Defaults to 2s.
-	RetryPeriod metav1.Duration `json:"retryPeriod,omitempty"`
+	// Time between renewals, and between attempts.
+	RetryPeriod metav1.Duration `json:"retryPeriod,omitempty" default:"2s" rule:"positive"`
 }
 
 // Metrics is the server of /metrics.
 type Metrics struct {
-	// BindAddress is where metrics are served. Defaults to :8443, "0" means not at all.
-	BindAddress string `json:"bindAddress,omitempty"`
+	// Address of /metrics; 0 for off.
+	BindAddress string `json:"bindAddress,omitempty" default:":8443" rule:"address"`
 
-	// Secure serves over TLS and lets in only who the API server authenticates and authorizes
-	// for GET /metrics. Defaults to true.
-	Secure bool `json:"secure"`
+	// Serve over TLS, to those whom the API server authenticates and authorizes for GET /metrics.
+	Secure bool `json:"secure" default:"true"`
 
-	// CertDir holds tls.crt and tls.key. Empty means a self-signed certificate in memory.
+	// Folder with tls.crt and tls.key. Empty: self-signed in memory.
 	CertDir string `json:"certDir,omitempty"`
 }
 
 // Health is the server of /healthz, /readyz and /statusz.
 type Health struct {
-	// BindAddress is where the probes answer, without TLS. Defaults to :8081, "0" means not
-	// at all.
-	BindAddress string `json:"bindAddress,omitempty"`
+	// Address of /healthz, /readyz and /statusz, without TLS; 0 for off.
+	BindAddress string `json:"bindAddress,omitempty" default:":8081" rule:"address"`
 }
 
-// Profiling opts in to net/http/pprof.
+// Profiling opts in to net/http/pprof. It is off by default.
 type Profiling struct {
-	// BindAddress is a loopback address on which profiles are served without any check. Empty
-	// means not at all, and is the default.
-	BindAddress string `json:"bindAddress,omitempty"`
+	// Loopback address on which profiles are served without any check. Empty: off.
+	BindAddress string `json:"bindAddress,omitempty" rule:"address,optional"`
 
-	// OnMetrics serves profiles under /debug/pprof/ of the metrics server, behind its
-	// authentication and authorization. Defaults to false.
-	OnMetrics bool `json:"onMetrics,omitempty"`
+	// Serve profiles under /debug/pprof/ of the metrics server, to those whom the API server authorizes.
+	OnMetrics bool `json:"onMetrics,omitempty" default:"false"`
 }
 
 // Logging is the format and the level of the log.
 type Logging struct {
-	// Format is json (default) or text.
-	Format string `json:"format,omitempty"`
+	// Format of the log.
+	Format string `json:"format,omitempty" default:"json" rule:"json|text"`
 
-	// Level is error, info (default), debug, or a number from 1 to 7 for ever more detail.
-	Level Level `json:"level,omitempty"`
+	// error, info, debug, or a number from 1 to 7 for ever more detail. Above 7 client-go would log the bodies of requests,
+	// among them Secrets.
+	Level Level `json:"level,omitempty" default:"info"`
 }
 
 // Level is a string, or a number in a file.
@@ -278,66 +226,7 @@ func (c *Configuration) HasClusterRole() bool {
 
 // Default returns the configuration of a file that says nothing.
 func Default() *Configuration {
-	return &Configuration{
-		TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind},
-		ClientConnection: ClientConnection{
-			QPS:          -1,
-			Burst:        200,
-			StartTimeout: duration(60 * time.Second),
-		},
-		Service:       Service{Name: "fairlead-webhook"},
-		ClusterAccess: true,
-		Controllers: Controllers{
-			Enabled: true,
-			Concurrency: map[string]int{
-				"ExternalService": 10,
-				"RebootPolicy":    10,
-				"ChaosPod":        2,
-			},
-			CacheSyncTimeout: duration(5 * time.Minute),
-			Warmup:           true,
-		},
-		ExternalServices: defaultExternalServices(),
-		RebootPolicies:   defaultRebootPolicies(),
-		Calendar:         Calendar{ConfigMap: "fairlead-calendar"},
-		StorageMigration: StorageMigration{Enabled: true, Rate: 20, Settle: duration(30 * time.Second)},
-		Egress:           defaultEgress(),
-		Webhook: Webhook{
-			Enabled:      true,
-			Port:         9443,
-			MaxBodyBytes: 4 << 20,
-			DrainDelay:   duration(10 * time.Second),
-			DrainTimeout: duration(40 * time.Second),
-
-			MutatingConfiguration:   "fairlead-mutating",
-			ValidatingConfiguration: "fairlead-validating",
-
-			TLS: TLS{MinVersion: "VersionTLS13"},
-			Certificates: Certificates{
-				Source:            SourceSelfSigned,
-				SecretName:        "fairlead-webhook-ca",
-				InjectCA:          true,
-				Validity:          duration(7 * 24 * time.Hour),
-				AuthorityValidity: duration(10 * 365 * 24 * time.Hour),
-				CertManager: CertManager{
-					IssuerKind: IssuerKind, IssuerGroup: "cert-manager.io",
-					Certificate: "fairlead-webhook", SecretName: "fairlead-webhook-tls",
-				},
-			},
-		},
-		LeaderElection: LeaderElection{
-			LeaderElect:   true,
-			Mode:          ElectionLease,
-			ResourceName:  "fairlead-manager",
-			LeaseDuration: duration(15 * time.Second),
-			RenewDeadline: duration(10 * time.Second),
-			RetryPeriod:   duration(2 * time.Second),
-		},
-		Metrics:                 Metrics{BindAddress: ":8443", Secure: true},
-		Health:                  Health{BindAddress: ":8081"},
-		Logging:                 Logging{Format: "json", Level: "info"},
-		GracefulShutdownTimeout: duration(65 * time.Second),
-	}
+	c := &Configuration{TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind}}
+	setDefaults(reflect.ValueOf(c).Elem())
+	return c
 }
-
-func duration(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }

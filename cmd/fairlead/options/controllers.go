@@ -6,7 +6,6 @@ package options
 import (
 	"net/netip"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -14,38 +13,25 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/cron"
 )
 
-// maxDrainPeriod bounds how long a deletion may be held.
-const maxDrainPeriod = time.Hour
-
 // ExternalServices configures how what is outside the cluster is looked up and checked.
 type ExternalServices struct {
-	// Nameservers answer for DNS names, as address or address:port (53). Empty means those of
-	// /etc/resolv.conf, which is read again when it changes. Search lists never apply.
+	// Nameservers for names outside the cluster, as address or address:port. Empty: those of /etc/resolv.conf, which is read
+	// again when it changes. Search lists never apply.
 	Nameservers []string `json:"nameservers,omitempty"`
 
-	// ClusterDomain is the DNS domain of the cluster. Names that lead into it are refused. The
-	// default is cluster.local.
-	ClusterDomain string `json:"clusterDomain,omitempty"`
+	// DNS domain of the cluster; names that lead into it are refused.
+	ClusterDomain string `json:"clusterDomain,omitempty" default:"cluster.local" rule:"subdomain"`
 
-	// ResolveWorkers is how many names are looked up at once. Defaults to 64.
-	ResolveWorkers int `json:"resolveWorkers,omitempty"`
+	// Names looked up at once.
+	ResolveWorkers int `json:"resolveWorkers,omitempty" default:"64" rule:"1..4096"`
 
-	// ProbeWorkers is how many health checks run at once; one namespace takes at most half of
-	// them. Defaults to 1024. A check that hangs holds its place for the check's timeout.
-	ProbeWorkers int `json:"probeWorkers,omitempty"`
+	// Health checks that run at once; one namespace takes at most half of them. A check that hangs holds its place for its
+	// timeout.
+	ProbeWorkers int `json:"probeWorkers,omitempty" default:"1024" rule:"2..65536"`
 
-	// DrainPeriod is how long the endpoints of a deleted ExternalService are terminating
-	// before its Service goes. Defaults to 5s; 0 does not wait.
-	DrainPeriod metav1.Duration `json:"drainPeriod,omitempty"`
-}
-
-func defaultExternalServices() ExternalServices {
-	return ExternalServices{
-		ClusterDomain:  "cluster.local",
-		ResolveWorkers: 64,
-		ProbeWorkers:   1024,
-		DrainPeriod:    duration(5 * time.Second),
-	}
+	// How long endpoints are marked as terminating before the Service of a deleted ExternalService is deleted. 0s does not
+	// wait.
+	DrainPeriod metav1.Duration `json:"drainPeriod,omitempty" default:"5s" rule:"0s..1h"`
 }
 
 // NameserverAddresses are the nameservers with their ports; nil where none is configured.
@@ -66,17 +52,11 @@ func (e ExternalServices) NameserverAddresses() ([]netip.AddrPort, error) {
 }
 
 func (e ExternalServices) validate(path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+	errs := checkRules(path, e)
 	for i, text := range e.Nameservers {
 		if _, err := (ExternalServices{Nameservers: []string{text}}).NameserverAddresses(); err != nil {
 			errs = append(errs, field.Invalid(path.Child("nameservers").Index(i), text, "must be an IP address, or address:port"))
 		}
-	}
-	errs = append(errs, subdomain(path.Child("clusterDomain"), e.ClusterDomain)...)
-	errs = append(errs, within(path.Child("resolveWorkers"), e.ResolveWorkers, 1, 4096)...)
-	errs = append(errs, within(path.Child("probeWorkers"), e.ProbeWorkers, 2, 65536)...)
-	if d := e.DrainPeriod.Duration; d < 0 || d > maxDrainPeriod {
-		errs = append(errs, field.Invalid(path.Child("drainPeriod"), d.String(), "must be from 0 to "+maxDrainPeriod.String()))
 	}
 	return errs
 }
@@ -91,74 +71,42 @@ const (
 
 // RebootPolicies configures how workloads are restarted.
 type RebootPolicies struct {
-	// MaxRestarts is how many workloads of the whole cluster restart at once. Defaults to 10.
-	MaxRestarts int `json:"maxRestarts,omitempty"`
+	// Workloads of the whole cluster that restart or lose a pod at once. A namespace may have as many.
+	MaxRestarts int `json:"maxRestarts,omitempty" default:"10" rule:"1..1000"`
 
-	// SlotTimeout is how long a restart or kill counts for MaxRestarts at least. Of those that last longer, a namespace
-	// has a quarter of MaxRestarts counted, and none after an hour, so that what cannot end holds up no other
-	// namespace. Defaults to 2m.
-	SlotTimeout metav1.Duration `json:"slotTimeout,omitempty"`
+	// How long a restart or kill counts for `maxRestarts` at least. Of those that last longer, a quarter of `maxRestarts` is
+	// counted for each namespace, and none after an hour, so that what cannot end holds up no other namespace.
+	SlotTimeout metav1.Duration `json:"slotTimeout,omitempty" default:"2m" rule:"1s..1h"`
 
-	// Sources is how changes of ConfigMaps and Secrets are noticed: Watch, which is the default, or
-	// Poll.
-	Sources string `json:"sources,omitempty"`
+	// How changes of ConfigMaps and Secrets are noticed. The shipped file has `Poll`. Watch watches their metadata, which needs
+	// the right to list them. Poll reads those that policies refer to, with the right to get each.
+	Sources string `json:"sources,omitempty" default:"Watch" rule:"Watch|Poll"`
 
-	// SourcesPollInterval is the time between two reads of a source under Poll. Defaults to 30s.
-	SourcesPollInterval metav1.Duration `json:"sourcesPollInterval,omitempty"`
+	// Time between two reads of a source under Poll.
+	SourcesPollInterval metav1.Duration `json:"sourcesPollInterval,omitempty" default:"30s" rule:"1s..1h"`
 
-	// ProbeWorkers is how many checks of Probe triggers run at once; one namespace takes at most half
-	// of them. Defaults to 256.
-	ProbeWorkers int `json:"probeWorkers,omitempty"`
+	// Checks of Probe triggers that run at once; one namespace takes at most half of them.
+	ProbeWorkers int `json:"probeWorkers,omitempty" default:"256" rule:"2..65536"`
 
-	// FingerprintSecret is the Secret of the operator's namespace with the key of the fingerprints. It
-	// is made where there is none. Defaults to fairlead-fingerprint-key.
-	FingerprintSecret string `json:"fingerprintSecret,omitempty"`
-}
-
-func defaultRebootPolicies() RebootPolicies {
-	return RebootPolicies{
-		MaxRestarts:         10,
-		SlotTimeout:         duration(2 * time.Minute),
-		Sources:             SourcesWatch,
-		SourcesPollInterval: duration(30 * time.Second),
-		ProbeWorkers:        256,
-		FingerprintSecret:   "fairlead-fingerprint-key",
-	}
-}
-
-func (r RebootPolicies) validate(path *field.Path) field.ErrorList {
-	errs := within(path.Child("maxRestarts"), r.MaxRestarts, 1, 1000)
-	if d := r.SlotTimeout.Duration; d < time.Second || d > time.Hour {
-		errs = append(errs, field.Invalid(path.Child("slotTimeout"), d.String(), "must be from 1s to 1h"))
-	}
-	if r.Sources != SourcesWatch && r.Sources != SourcesPoll {
-		errs = append(errs, field.NotSupported(path.Child("sources"), r.Sources, []string{SourcesWatch, SourcesPoll}))
-	}
-	if d := r.SourcesPollInterval.Duration; d < time.Second || d > time.Hour {
-		errs = append(errs, field.Invalid(path.Child("sourcesPollInterval"), d.String(), "must be from 1s to 1h"))
-	}
-	errs = append(errs, within(path.Child("probeWorkers"), r.ProbeWorkers, 2, 65536)...)
-	return append(errs, label(path.Child("fingerprintSecret"), r.FingerprintSecret)...)
+	// Secret of the operator's namespace with the key of the fingerprints. It is made where there is none.
+	FingerprintSecret string `json:"fingerprintSecret,omitempty" default:"fairlead-fingerprint-key" rule:"label"`
 }
 
 // Calendar configures when nothing is disrupted in the whole cluster: no restart begins, and no chaos.
 type Calendar struct {
-	// Blackouts that always hold, at most 100. Defaults to none.
+	// Blackouts of the whole cluster, at most 100: no restart begins in them. Each has a `name` and either `start` and `end` in
+	// RFC 3339, or `schedule`, `duration` and `timeZone`. See docs/guides/restarts.md.
 	Blackouts []cron.Blackout `json:"blackouts,omitempty"`
 
-	// ConfigMap is the ConfigMap of the operator's namespace that adds blackouts, under the key
-	// blackouts, at most 100. It is followed, and need not exist. Defaults to fairlead-calendar;
-	// "" follows none.
-	ConfigMap string `json:"configMap"`
+	// ConfigMap of the operator's namespace that adds blackouts, at most 100, as a list under the key `blackouts`. It is
+	// followed, and need not exist. Empty: none.
+	ConfigMap string `json:"configMap" default:"fairlead-calendar" rule:"subdomain,optional"`
 }
 
 func (c Calendar) validate(path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+	errs := checkRules(path, c)
 	if _, err := cron.NewBlackouts(c.Blackouts); err != nil {
 		errs = append(errs, field.Invalid(path.Child("blackouts"), len(c.Blackouts), err.Error()))
 	}
-	if c.ConfigMap == "" {
-		return errs
-	}
-	return append(errs, subdomain(path.Child("configMap"), c.ConfigMap)...)
+	return errs
 }

@@ -5,7 +5,6 @@ package options
 
 import (
 	"net/netip"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -27,41 +26,34 @@ const (
 )
 
 // Egress configures which addresses an ExternalService may have. Loopback, link-local, multicast and
-// reserved addresses are always closed.
+// reserved addresses are always closed. See docs/guides/egress.md.
 type Egress struct {
-	// Default is what happens to addresses that no entry matches: Allow, which is the default, or
-	// Deny.
-	Default string `json:"default,omitempty"`
+	// What becomes of addresses that no entry is about.
+	Default string `json:"default,omitempty" default:"Allow" rule:"Allow|Deny"`
 
-	// Allow is what may be used where the default is Deny. An entry also opens addresses of the cluster
-	// and metadata services of clouds, if its CIDR lies within the range that it opens.
+	// What may be used where the default is Deny. An entry also opens ranges of the cluster and metadata services of clouds, if
+	// a CIDR lies within the range that it opens. At most 256 entries with 1024 CIDRs together.
 	Allow []EgressRule `json:"allow,omitempty"`
 
-	// Deny is what may not be used, even where allow has it.
+	// What may not be used, whatever `allow` says. Bounded as `allow` is.
 	Deny []EgressRule `json:"deny,omitempty"`
 
-	// ClusterCIDRs are ranges of the cluster that the operator cannot discover, such as a network
-	// plugin's own ranges of pods.
+	// Ranges of the cluster that cannot be discovered, such as a network plugin's own. At most 1024.
 	ClusterCIDRs []string `json:"clusterCIDRs,omitempty"`
 
-	// ClusterRanges configures what happens to addresses of the cluster in a spec: Authorize,
-	// which is the default, asks for the writer's right to create Services and EndpointSlices; Deny
-	// leaves only what allow opens.
-	ClusterRanges string `json:"clusterRanges,omitempty"`
+	// What becomes of addresses of the cluster in a spec: Authorize asks for the writer's right to create Services and
+	// EndpointSlices, Deny leaves only what `allow` opens.
+	ClusterRanges string `json:"clusterRanges,omitempty" default:"Authorize" rule:"Authorize|Deny"`
 }
 
 // EgressRule is an entry of allow or deny.
 type EgressRule struct {
 	// CIDRs that the entry is about, at least one.
 	CIDRs []string `json:"cidrs,omitempty"`
-	// Ports that it is about. Empty means all.
+	// Ports that it is about, at most 256. Empty: all.
 	Ports []int `json:"ports,omitempty"`
-	// Namespaces of the ExternalServices that it is about. Empty means all.
+	// Namespaces of the ExternalServices that it is about, at most 256. Empty: all.
 	Namespaces []string `json:"namespaces,omitempty"`
-}
-
-func defaultEgress() Egress {
-	return Egress{Default: EgressAllow, ClusterRanges: EgressAuthorize}
 }
 
 // Prefixes are CIDRs as values. It fails at the first that is none; Validate has found it before.
@@ -78,13 +70,7 @@ func Prefixes(cidrs []string) ([]netip.Prefix, error) {
 }
 
 func (e Egress) validate(path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if words := []string{EgressAllow, EgressDeny}; !slices.Contains(words, e.Default) {
-		errs = append(errs, field.NotSupported(path.Child("default"), e.Default, words))
-	}
-	if words := []string{EgressAuthorize, EgressDeny}; !slices.Contains(words, e.ClusterRanges) {
-		errs = append(errs, field.NotSupported(path.Child("clusterRanges"), e.ClusterRanges, words))
-	}
+	errs := checkRules(path, e)
 	errs = append(errs, egressRules(path.Child("allow"), e.Allow)...)
 	errs = append(errs, egressRules(path.Child("deny"), e.Deny)...)
 	at := path.Child("clusterCIDRs")
@@ -113,7 +99,7 @@ func egressRules(path *field.Path, rules []EgressRule) field.ErrorList {
 		}
 		errs = append(errs, atMost(at.Child("ports"), len(rule.Ports), maxEgressItems)...)
 		for j, port := range rule.Ports {
-			errs = append(errs, within(at.Child("ports").Index(j), port, 1, 65535)...)
+			errs = append(errs, within(at.Child("ports").Index(j), port, "1", "65535")...)
 		}
 		errs = append(errs, atMost(at.Child("namespaces"), len(rule.Namespaces), maxEgressItems)...)
 		for j, name := range rule.Namespaces {

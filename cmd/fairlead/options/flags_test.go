@@ -6,6 +6,7 @@ package options
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,10 +19,6 @@ import (
 func parseFlags(t *testing.T, file string, args ...string) (*Configuration, error) {
 	t.Helper()
 	flags := NewFlags()
-	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	for _, group := range flags.Groups.FlagSets {
-		set.AddFlagSet(group)
-	}
 	if file != "" {
 		path := filepath.Join(t.TempDir(), "c.yaml")
 		if err := os.WriteFile(path, []byte(header+file), 0o600); err != nil {
@@ -29,7 +26,7 @@ func parseFlags(t *testing.T, file string, args ...string) (*Configuration, erro
 		}
 		args = append(args, "--config", path)
 	}
-	if err := set.Parse(args); err != nil {
+	if err := flags.FlagSet.Parse(args); err != nil {
 		return nil, err
 	}
 	return flags.Configuration()
@@ -42,13 +39,15 @@ webhook: {port: 1000, drainDelay: 1s}
 controllers: {concurrency: {ExternalService: 5, ChaosPod: 6}}
 leaderElection: {leaderElect: false, resourceName: ours}
 `,
-		"--webhook-port=2000", "--namespaces=c", "--concurrency=ChaosPod=9", "--leader-elect",
-		"--leader-elect-lease-duration=30s")
+		"--set=webhook.port=2000", "--set=namespaces=c, d", "--set=controllers.concurrency.ChaosPod=9", "--leader-elect",
+		"--set", "leaderElection.leaseDuration=30s", "--metrics-bind-address=0", "--set=egress.deny=[{cidrs: [192.0.2.0/24]}]")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Default()
-	want.Namespaces = []string{"c"}
+	want.Namespaces = []string{"c", "d"}
+	want.Metrics.BindAddress = Off
+	want.Egress.Deny = []EgressRule{{CIDRs: []string{"192.0.2.0/24"}}}
 	want.Webhook.Port = 2000
 	want.Webhook.DrainDelay = duration(time.Second)
 	want.Controllers.Concurrency = map[string]int{"ExternalService": 5, "ChaosPod": 9, "RebootPolicy": 10}
@@ -74,7 +73,7 @@ func TestTheLevelIsCalledVAsWell(t *testing.T) {
 }
 
 func TestAFlagGivenWithItsDefaultStillOverrides(t *testing.T) {
-	got, err := parseFlags(t, "webhook: {port: 1000}\n", "--webhook-port=9443")
+	got, err := parseFlags(t, "webhook: {port: 1000}\n", "--set=webhook.port=9443")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,31 +82,96 @@ func TestAFlagGivenWithItsDefaultStillOverrides(t *testing.T) {
 	}
 }
 
+func TestAListIsWrittenWithCommasOrInYAML(t *testing.T) {
+	for text, want := range map[string][]string{
+		"a": {"a"}, "a,b": {"a", "b"}, "a, b": {"a", "b"}, "[a, b]": {"a", "b"}, "": {}, "::1/128,10.0.0.0/8": {"::1/128", "10.0.0.0/8"}, "[::1]:53": {"[::1]:53"},
+	} {
+		c := Default()
+		if err := c.set("externalServices.nameservers", text); err != nil || !slices.Equal(c.ExternalServices.Nameservers, want) {
+			t.Errorf("%q: %q, %v", text, c.ExternalServices.Nameservers, err)
+		}
+	}
+}
+
+func TestTheLastFlagOfAFieldWins(t *testing.T) {
+	for want, args := range map[string][]string{
+		":1": {"--set=metrics.bindAddress=:2", "--metrics-bind-address=:1"}, ":2": {"--metrics-bind-address=:1", "--set=metrics.bindAddress=:2"},
+	} {
+		if got, err := parseFlags(t, "", args...); err != nil || got.Metrics.BindAddress != want {
+			t.Errorf("%v: %+v, %v", args, got.Metrics, err)
+		}
+	}
+}
+
+func TestAFlagThatSetsNoFieldIsRefusedWithARemedy(t *testing.T) {
+	for arg, want := range map[string]string{
+		"--set=webhook.prot=1":                  `unknown field "webhook.prot"`,
+		"--set=Webhook.port=1":                  `unknown field "Webhook"`,
+		"--set=webhook.port":                    "must be FIELD=VALUE",
+		"--set=webhook.port=":                   "webhook.port: cannot be a string: give a number",
+		"--set=webhook.port=many":               "webhook.port: cannot be a string: give a number",
+		"--set=webhook=1":                       "webhook: cannot be a string: give an object",
+		"--set=egress.allow=a":                  "give a",
+		"--set==1":                              `unknown field ""`,
+		"--set=webhook.drainDelay=5":            "webhook.drainDelay: time: missing unit",
+		"--leader-elect=maybe":                  "leaderElection.leaderElect: cannot be a string: give true or false",
+		"--set=controllers.concurrency=chaos":   "controllers.concurrency: cannot be a string: give an object",
+		"--set=clientConnection.kubeconfig.a=b": "clientConnection.kubeconfig: cannot be a object: give a string",
+	} {
+		if _, err := parseFlags(t, "", arg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", arg, err, want)
+		}
+	}
+}
+
+func TestARemovedFlagNamesTheFieldThatItSet(t *testing.T) {
+	fields := map[string]bool{}
+	for _, field := range Fields() {
+		fields[field.Path] = true
+	}
+	for name, path := range removed {
+		if !fields[path] {
+			t.Errorf("--%s: no field %s", name, path)
+		}
+		_, err := parseFlags(t, "", "--"+name+"=1")
+		if err = ExplainFlagError(err); err == nil || !strings.Contains(err.Error(), "set "+path+" in the configuration file") {
+			t.Errorf("--%s: %v", name, err)
+		}
+	}
+}
+
+func TestArgumentsOfAnotherVersionAreReadAsFarAsTheyAreKnown(t *testing.T) {
+	arguments := []string{"/fairlead", "manager", "--config=c.yaml", "--webhook-port=1", "--of-tomorrow", "--set=controllers.enabled=false"}
+	got, err := FromArguments(arguments, func(path string) (*Configuration, error) { return Parse(path, []byte(header+"namespaces: [a]\n")) })
+	if err != nil || got.Controllers.Enabled || got.Webhook.Port != 9443 || len(got.Namespaces) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestEveryFlagHasHelpAndTheDefaultOfTheConfiguration(t *testing.T) {
 	flags := NewFlags()
-	count := 0
-	for name, group := range flags.Groups.FlagSets {
-		group.VisitAll(func(flag *pflag.Flag) {
-			count++
-			if !strings.HasSuffix(flag.Usage, ".") {
-				t.Errorf("%s: --%s: help %q is no sentence", name, flag.Name, flag.Usage)
+	flags.FlagSet.VisitAll(func(flag *pflag.Flag) {
+		if !strings.HasSuffix(flag.Usage, ".") {
+			t.Errorf("--%s: help %q is no sentence", flag.Name, flag.Usage)
+		}
+		if flag.Name != "config" && flag.Name != "set" {
+			if err := flag.Value.Set(flag.DefValue); err != nil {
+				t.Errorf("--%s: %v", flag.Name, err)
 			}
-			if _, carried := flags.apply[flag.Name]; !carried && flag.Name != "config" {
-				t.Errorf("--%s overrides nothing", flag.Name)
-			}
-		})
+		}
+	})
+	got, err := flags.Configuration()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if count != len(flags.apply)+1 {
-		t.Errorf("%d flags, %d carried", count, len(flags.apply))
-	}
-	if diff := cmp.Diff(Default(), flags.given); diff != "" {
-		t.Errorf("declaring flags changed a default:\n%s", diff)
+	if diff := cmp.Diff(Default(), got); diff != "" {
+		t.Errorf("a flag has another default (-field +flag):\n%s", diff)
 	}
 }
 
 func TestFlagsSayWhatAReplicaOfACommonFileDoes(t *testing.T) {
 	const file = "leaderElection: {leaderElect: true}\nwebhook: {port: 9443}\n"
-	for flag, want := range map[string][2]bool{"": {true, true}, "--webhooks=false": {false, true}, "--controllers=false": {true, false}} {
+	for flag, want := range map[string][2]bool{"": {true, true}, "--set=webhook.enabled=false": {false, true}, "--set=controllers.enabled=false": {true, false}} {
 		var args []string
 		if flag != "" {
 			args = append(args, flag)
@@ -120,7 +184,7 @@ func TestFlagsSayWhatAReplicaOfACommonFileDoes(t *testing.T) {
 			t.Errorf("%q: webhooks and controllers are %v, want %v", flag, roles, want)
 		}
 	}
-	if _, err := parseFlags(t, file, "--webhooks=false", "--controllers=false"); err == nil ||
+	if _, err := parseFlags(t, file, "--set=webhook.enabled=false", "--set=controllers.enabled=false"); err == nil ||
 		!strings.Contains(err.Error(), "webhook.enabled") || !strings.Contains(err.Error(), "controllers.enabled") {
 		t.Errorf("with nothing to do: %v", err)
 	}
@@ -130,7 +194,7 @@ func TestErrorsNameTheFileOrTheFlags(t *testing.T) {
 	if _, err := parseFlags(t, "webhook: {port: 70000}\n"); err == nil || !strings.Contains(err.Error(), "c.yaml") || !strings.Contains(err.Error(), "webhook.port") {
 		t.Errorf("from the file: %v", err)
 	}
-	if _, err := parseFlags(t, "", "--webhook-port=70000"); err == nil || !strings.HasPrefix(err.Error(), "flags: ") {
+	if _, err := parseFlags(t, "", "--set=webhook.port=70000"); err == nil || !strings.HasPrefix(err.Error(), "flags: ") {
 		t.Errorf("from the flags: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -65,37 +66,61 @@ func Parse(name string, content []byte) (*Configuration, error) {
 	}
 
 	configuration := Default()
-	unknown, err := kjson.UnmarshalStrict(asJSON, configuration)
-	if err != nil {
-		return nil, decodeError(name, asJSON, lines, err)
-	}
-	var problems []error
-	for _, strict := range unknown {
-		problem := strict.Error()
-		at := name
-		if field, ok := errors.AsType[kjson.FieldError](strict); ok {
-			at = lines.at(name, field.FieldPath())
-			problem = fmt.Sprintf("unknown field %q", field.FieldPath())
-		}
-		problems = append(problems, fmt.Errorf("configuration file %s: %s", at, problem))
-	}
-	if err := errors.Join(problems...); err != nil {
+	if err := configuration.decode("configuration file "+name, asJSON, lines); err != nil {
 		return nil, err
 	}
 	return configuration, nil
 }
 
+// set sets one field by its path, such as webhook.drainDelay, to a value that is written as text.
+func (c *Configuration) set(path, text string) error {
+	nest := func(value []byte) []byte {
+		for _, name := range slices.Backward(strings.Split(path, ".")) {
+			value, _ = json.Marshal(map[string]json.RawMessage{name: value}) // which is JSON
+		}
+		return value
+	}
+	value, err := textToJSON(text, func(value []byte) error { return json.Unmarshal(nest(value), &Configuration{}) })
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return c.decode("", nest(value), nil)
+}
+
+// decode lays an object over the configuration, strictly. origin begins the errors, with the line where it is known.
+func (c *Configuration) decode(origin string, asJSON []byte, lines fieldLines) error {
+	unknown, err := kjson.UnmarshalStrict(asJSON, c)
+	if err != nil {
+		return decodeError(origin, asJSON, lines, err)
+	}
+	problems := make([]error, 0, len(unknown))
+	for _, problem := range unknown {
+		var at string
+		if wrong, ok := errors.AsType[kjson.FieldError](problem); ok {
+			at, problem = wrong.FieldPath(), fmt.Errorf("unknown field %q", wrong.FieldPath())
+		}
+		problems = append(problems, lines.wrap(origin, at, problem))
+	}
+	return errors.Join(problems...)
+}
+
+// remedies are what a field takes, by the kind of its type.
+var remedies = map[reflect.Kind]string{
+	reflect.Bool: "true or false", reflect.Int: "a number", reflect.Int64: "a number", reflect.Float32: "a number",
+	reflect.String: "a string", reflect.Slice: "a list, such as [a, b]", reflect.Map: "an object", reflect.Struct: "an object",
+}
+
 // decodeError words a decoding error with the field's path and line.
-func decodeError(name string, asJSON []byte, lines fieldLines, err error) error {
+func decodeError(origin string, asJSON []byte, lines fieldLines, err error) error {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) && wrong.Field != "" {
-		return fmt.Errorf("configuration file %s: %s: cannot be a %s", lines.at(name, wrong.Field), wrong.Field, wrong.Value)
+		return lines.wrap(origin, wrong.Field, fmt.Errorf("%s: cannot be a %s: give %s", wrong.Field, wrong.Value, remedies[wrong.Type.Kind()]))
 	}
 	detail := strings.TrimPrefix(err.Error(), "json: ")
 	if wrong := undecodable(asJSON); wrong != "" { // such as a duration, of which the decoder says no field
-		return fmt.Errorf("configuration file %s: %s: %s", lines.at(name, wrong), wrong, detail)
+		return lines.wrap(origin, wrong, fmt.Errorf("%s: %s", wrong, detail))
 	}
-	return fmt.Errorf("configuration file %s: %s", name, detail)
+	return lines.wrap(origin, "", errors.New(detail))
 }
 
 // undecodable returns the path of the innermost field that does not decode by itself, or "".
@@ -166,10 +191,13 @@ func (f fieldLines) walk(path string, node *yaml3.Node) {
 	}
 }
 
-// at returns "file:line" of a field, or the file alone where the line is not known.
-func (f fieldLines) at(file, field string) string {
-	if line, ok := f[field]; ok {
-		return fmt.Sprintf("%s:%d", file, line)
+// wrap begins an error with the origin and the line of a field, as far as these are known.
+func (f fieldLines) wrap(origin, field string, err error) error {
+	if origin == "" {
+		return err
 	}
-	return file
+	if line, ok := f[field]; ok {
+		origin = fmt.Sprintf("%s:%d", origin, line)
+	}
+	return fmt.Errorf("%s: %w", origin, err)
 }

@@ -10,9 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -22,16 +20,17 @@ var kinds = []string{"ChaosPod", "ExternalService", "RebootPolicy"}
 // Validate returns every problem of the configuration, with the paths of the fields.
 func (c *Configuration) Validate() field.ErrorList {
 	errs := c.validateRoles()
+	errs = append(errs, checkRules(nil, *c)...)
 	errs = append(errs, c.ClientConnection.validate(field.NewPath("clientConnection"))...)
-	errs = append(errs, c.Service.validate(field.NewPath("service"))...)
+	errs = append(errs, checkRules(field.NewPath("service"), c.Service)...)
 	errs = append(errs, namespaces(field.NewPath("namespaces"), c.Namespaces)...)
 	errs = append(errs, c.validateClusterAccess()...)
 	errs = append(errs, c.validateShard(field.NewPath("shard"))...)
 	errs = append(errs, c.Controllers.validate(field.NewPath("controllers"))...)
 	errs = append(errs, c.ExternalServices.validate(field.NewPath("externalServices"))...)
-	errs = append(errs, c.RebootPolicies.validate(field.NewPath("rebootPolicies"))...)
+	errs = append(errs, checkRules(field.NewPath("rebootPolicies"), c.RebootPolicies)...)
 	errs = append(errs, c.Calendar.validate(field.NewPath("calendar"))...)
-	errs = append(errs, c.StorageMigration.validate(field.NewPath("storageMigration"))...)
+	errs = append(errs, checkRules(field.NewPath("storageMigration"), c.StorageMigration)...)
 	errs = append(errs, c.Egress.validate(field.NewPath("egress"))...)
 	errs = append(errs, c.Webhook.validate(field.NewPath("webhook"))...)
 	if c.Controllers.Enabled { // otherwise there is no election
@@ -39,10 +38,8 @@ func (c *Configuration) Validate() field.ErrorList {
 	}
 	errs = append(errs, c.validateServers()...)
 	errs = append(errs, c.Logging.validate(field.NewPath("logging"))...)
-	timeout := field.NewPath("gracefulShutdownTimeout")
-	errs = append(errs, positive(timeout, c.GracefulShutdownTimeout)...)
 	if drain := c.Drain(); c.GracefulShutdownTimeout.Duration < drain {
-		errs = append(errs, field.Invalid(timeout, c.GracefulShutdownTimeout.Duration.String(),
+		errs = append(errs, field.Invalid(field.NewPath("gracefulShutdownTimeout"), c.GracefulShutdownTimeout.Duration.String(),
 			"must not be less than webhook.drainDelay and webhook.drainTimeout together, "+drain.String()))
 	}
 	return errs
@@ -62,7 +59,7 @@ func (c *Configuration) validateRoles() field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("webhook", "enabled"), false,
-		"controllers.enabled is false too, so this replica would do nothing: leave out one of --webhooks=false and --controllers=false")}
+		"controllers.enabled is false too, so this replica would do nothing: leave out one of webhook.enabled: false and controllers.enabled: false")}
 }
 
 // validateClusterAccess requires by other options what the cluster would be asked for.
@@ -103,7 +100,7 @@ func (c *Configuration) validateShard(path *field.Path) field.ErrorList {
 	}
 	if c.Webhook.Enabled {
 		errs = append(errs, field.Invalid(field.NewPath("webhook", "enabled"), true,
-			"a shard only reconciles, and webhooks are for all namespaces: serve them by other replicas, and set --webhooks=false here"))
+			"a shard only reconciles, and webhooks are for all namespaces: serve them by other replicas, and set webhook.enabled: false here"))
 	}
 	if e := c.LeaderElection; e.LeaderElect && e.ResourceName == Default().LeaderElection.ResourceName {
 		errs = append(errs, field.Invalid(field.NewPath("leaderElection", "resourceName"), e.ResourceName,
@@ -113,20 +110,12 @@ func (c *Configuration) validateShard(path *field.Path) field.ErrorList {
 }
 
 func (c ClientConnection) validate(path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+	errs := checkRules(path, c)
 	if c.QPS <= 0 && c.QPS != -1 {
 		errs = append(errs, field.Invalid(path.Child("qps"), c.QPS, "must be above 0; -1 means no limit"))
 	}
 	if c.Burst < 0 || c.QPS > 0 && c.Burst == 0 {
 		errs = append(errs, field.Invalid(path.Child("burst"), c.Burst, "must be at least 1"))
-	}
-	return append(errs, positive(path.Child("startTimeout"), c.StartTimeout)...)
-}
-
-func (s Service) validate(path *field.Path) field.ErrorList {
-	errs := label(path.Child("name"), s.Name)
-	if s.Namespace != "" {
-		errs = append(errs, label(path.Child("namespace"), s.Namespace)...)
 	}
 	return errs
 }
@@ -143,14 +132,14 @@ func namespaces(path *field.Path, names []string) field.ErrorList {
 }
 
 func (c Controllers) validate(path *field.Path) field.ErrorList {
-	errs := positive(path.Child("cacheSyncTimeout"), c.CacheSyncTimeout)
+	errs := checkRules(path, c)
 	for kind, workers := range c.Concurrency {
 		at := path.Child("concurrency").Key(kind)
 		if !slices.Contains(kinds, kind) {
 			errs = append(errs, field.NotSupported(at, kind, kinds))
-		} else if workers < 1 || workers > 1000 {
-			errs = append(errs, field.Invalid(at, workers, "must be from 1 to 1000"))
+			continue
 		}
+		errs = append(errs, within(at, workers, "1", "1000")...)
 	}
 	return errs
 }
@@ -159,21 +148,11 @@ func (l LeaderElection) validate(path *field.Path) field.ErrorList {
 	if !l.LeaderElect {
 		return nil
 	}
-	var errs field.ErrorList
-	if modes := []string{ElectionLease, ElectionForLife}; !slices.Contains(modes, l.Mode) {
-		errs = append(errs, field.NotSupported(path.Child("mode"), l.Mode, modes))
-	}
-	errs = append(errs, subdomain(path.Child("resourceName"), l.ResourceName)...)
-	if l.ResourceNamespace != "" {
-		errs = append(errs, label(path.Child("resourceNamespace"), l.ResourceNamespace)...)
-	}
-	lease, renew, retry := l.LeaseDuration, l.RenewDeadline, l.RetryPeriod
-	errs = append(errs, positive(path.Child("leaseDuration"), lease)...)
-	errs = append(errs, positive(path.Child("renewDeadline"), renew)...)
-	errs = append(errs, positive(path.Child("retryPeriod"), retry)...)
+	errs := checkRules(path, l)
 	if len(errs) > 0 {
 		return errs
 	}
+	lease, renew, retry := l.LeaseDuration, l.RenewDeadline, l.RetryPeriod
 	if whole := lease.Truncate(1e9); whole != lease.Duration {
 		errs = append(errs, field.Invalid(path.Child("leaseDuration"), lease.Duration.String(), "must be whole seconds: a Lease cannot say less"))
 	}
@@ -191,80 +170,29 @@ func (l LeaderElection) validate(path *field.Path) field.ErrorList {
 
 // validateServers checks the servers beside the webhook's.
 func (c *Configuration) validateServers() field.ErrorList {
-	var errs field.ErrorList
-	metrics, health, profiling := field.NewPath("metrics"), field.NewPath("health"), field.NewPath("profiling")
-	errs = append(errs, address(metrics.Child("bindAddress"), c.Metrics.BindAddress)...)
-	errs = append(errs, address(health.Child("bindAddress"), c.Health.BindAddress)...)
+	metrics, profiling := field.NewPath("metrics"), field.NewPath("profiling")
+	errs := checkRules(metrics, c.Metrics)
+	errs = append(errs, checkRules(field.NewPath("health"), c.Health)...)
+	errs = append(errs, checkRules(profiling, c.Profiling)...)
 	if c.Metrics.CertDir != "" && !c.Metrics.Secure {
 		errs = append(errs, field.Invalid(metrics.Child("certDir"), c.Metrics.CertDir, "needs metrics.secure"))
 	}
 	if c.Profiling.OnMetrics && (c.Metrics.BindAddress == Off || !c.Metrics.Secure) {
 		errs = append(errs, field.Invalid(profiling.Child("onMetrics"), true, "needs a secure metrics server: profiles reveal memory"))
 	}
-	if at := c.Profiling.BindAddress; at != "" {
-		path := profiling.Child("bindAddress")
-		if bad := address(path, at); len(bad) > 0 {
-			errs = append(errs, bad...)
-		} else if host, _, _ := net.SplitHostPort(at); at != Off && host != "localhost" && !net.ParseIP(host).IsLoopback() {
-			errs = append(errs, field.Invalid(path, at, "must be a loopback address: profiles reveal memory and are served without any check; profiling.onMetrics serves them with one"))
-		}
+	if host, _, err := net.SplitHostPort(c.Profiling.BindAddress); err == nil && host != "localhost" && !net.ParseIP(host).IsLoopback() {
+		errs = append(errs, field.Invalid(profiling.Child("bindAddress"), c.Profiling.BindAddress,
+			"must be a loopback address: profiles reveal memory and are served without any check; profiling.onMetrics serves them with one"))
 	}
 	return errs
 }
 
 func (l Logging) validate(path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if formats := []string{"json", "text"}; !slices.Contains(formats, l.Format) {
-		errs = append(errs, field.NotSupported(path.Child("format"), l.Format, formats))
-	}
+	errs := checkRules(path, l)
 	if _, err := l.Verbosity(); err != nil {
 		errs = append(errs, field.Invalid(path.Child("level"), l.Level, err.Error()))
 	}
 	return errs
-}
-
-func positive(path *field.Path, d metav1.Duration) field.ErrorList {
-	if d.Duration <= 0 {
-		return field.ErrorList{field.Invalid(path, d.Duration.String(), "must be greater than 0")}
-	}
-	return nil
-}
-
-func within(path *field.Path, n, least, most int) field.ErrorList {
-	if n < least || n > most {
-		return field.ErrorList{field.Invalid(path, n, fmt.Sprintf("must be from %d to %d", least, most))}
-	}
-	return nil
-}
-
-func label(path *field.Path, name string) field.ErrorList {
-	var errs field.ErrorList
-	for _, problem := range validation.IsDNS1123Label(name) {
-		errs = append(errs, field.Invalid(path, name, problem))
-	}
-	return errs
-}
-
-func subdomain(path *field.Path, name string) field.ErrorList {
-	var errs field.ErrorList
-	for _, problem := range validation.IsDNS1123Subdomain(name) {
-		errs = append(errs, field.Invalid(path, name, problem))
-	}
-	return errs
-}
-
-func address(path *field.Path, at string) field.ErrorList {
-	if at == Off {
-		return nil
-	}
-	_, port, err := net.SplitHostPort(at)
-	if err != nil {
-		return field.ErrorList{field.Invalid(path, at, "must be host:port, :port, or 0 for off")}
-	}
-	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		return field.ErrorList{field.Invalid(path, at, "the port must be from 0 to 65535")}
-	}
-	return nil
 }
 
 // QuietLevel is the verbosity of level error, at which only errors are written.

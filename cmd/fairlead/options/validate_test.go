@@ -10,8 +10,12 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/fairlead-dev/fairlead/internal/cron"
 )
+
+func duration(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
 
 func TestEveryRuleRefusesWithThePathOfTheField(t *testing.T) {
 	for path, change := range map[string]func(*Configuration){

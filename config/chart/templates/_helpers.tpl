@@ -84,20 +84,20 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- /* Arguments that follow those of every Deployment. */ -}}
 {{- define "fairlead.arguments" -}}
 {{- if eq .Values.certificates.source "certManager" }}
-- --webhook-certificates=certManager
+- --set=webhook.certificates.source=certManager
 {{- end }}
 {{- if .Values.certificates.caInjector }}
-- --webhook-inject-ca=false
+- --set=webhook.certificates.injectCA=false
 {{- end }}
 {{- if or .Values.serviceMonitor .Values.podMonitor }}
-- --metrics-cert-dir=/etc/metrics-certificate
+- --set=metrics.certDir=/etc/metrics-certificate
 {{- end }}
 {{- end -}}
 
 {{- /* And those of the Deployment that reconciles. */ -}}
 {{- define "fairlead.reconcilerArguments" -}}
 {{- if eq .Values.secrets "wide" }}
-- --sources=Watch
+- --set=rebootPolicies.sources=Watch
 {{- end }}
 {{- end -}}
 
@@ -128,7 +128,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end -}}
 
 {{- define "fairlead.clusterCIDRs" -}}
---cluster-cidrs={{ join "," .Values.clusterCIDRs }}
+--set=egress.clusterCIDRs={{ join "," .Values.clusterCIDRs }}
 {{- end -}}
 
 {{- define "fairlead.pod" -}}

@@ -43,7 +43,7 @@ func (r *run) fleet(ctx context.Context) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	alone := ours(r.stage, "--webhooks=false")
+	alone := ours(r.stage, "--set=webhook.enabled=false")
 	mine, err := r.atRest(ctx, "fairlead", alone)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (r *run) fleet(ctx context.Context) ([]Row, error) {
 	if err := r.stage.KubectlIO(ctx, nil, io.Discard, r.Output, "apply", "--server-side", "-f", filepath.Join(shards, "role.yaml"), "-f", filepath.Join(shards, "role_binding.yaml")); err != nil {
 		return nil, err
 	}
-	third := ours(r.stage, "--webhooks=false", "--shard=a", "--shard-namespace-selector=fairlead.dev/shard=a", "--lease-lock-name=fairlead-shard-a", "--storage-migration=false")
+	third := ours(r.stage, "--set=webhook.enabled=false", "--set=shard.name=a", "--set=shard.namespaceSelector=fairlead.dev/shard=a", "--set=leaderElection.resourceName=fairlead-shard-a", "--set=storageMigration.enabled=false")
 	third.lease = "fairlead-shard-a"
 	part, err := r.atRest(ctx, "one of three shards", third)
 	if err != nil {

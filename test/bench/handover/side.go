@@ -42,7 +42,7 @@ type side struct {
 // ours is the operator with its defaults.
 func ours(s *framework.Cluster, flags ...string) side {
 	return side{lease: "fairlead-manager", start: func(ctx context.Context) (*replica, error) {
-		r, err := s.Launch(ctx, append([]string{"--webhook-drain-delay=0s"}, flags...)...)
+		r, err := s.Launch(ctx, append([]string{"--set=webhook.drainDelay=0s"}, flags...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func ours(s *framework.Cluster, flags ...string) side {
 // forLife is the operator elected for life. Each process has a Pod, which is deleted as soon as it has
 // ended, as a kubelet would.
 func (r *run) forLife() side {
-	s := ours(r.stage, "--leader-elect-mode=forLife")
+	s := ours(r.stage, "--set=leaderElection.mode=forLife")
 	launch := s.start
 	s.start = func(ctx context.Context) (*replica, error) {
 		if err := framework.CreatePod(ctx, r.stage.Client, r.stage.NextReplica()); err != nil {

@@ -42,7 +42,7 @@ func (r *run) sources(ctx context.Context) ([]Row, error) {
 	if err := makeSources(ctx, api, 0, sourcesPolicies, sourcesPolicies); err != nil {
 		return nil, err
 	}
-	watching := ours(r.stage, "--webhooks=false", "--sources=Watch")
+	watching := ours(r.stage, "--set=webhook.enabled=false", "--set=rebootPolicies.sources=Watch")
 	few, err := r.atRest(ctx, "few Secrets", watching)
 	if err != nil {
 		return nil, err

@@ -83,7 +83,7 @@ func (r *run) populate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	replica, err := r.stage.StartReplica(ctx, r.nameserver(), "--warmup=false")
+	replica, err := r.stage.StartReplica(ctx, r.nameserver(), "--set=controllers.warmup=false")
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,9 @@ func (r *run) close() error {
 }
 
 // nameserver is the flag that has the operator ask no nameserver but ours.
-func (r *run) nameserver() string { return "--dns-nameservers=" + r.dns.Addr().String() }
+func (r *run) nameserver() string {
+	return "--set=externalServices.nameservers=" + r.dns.Addr().String()
+}
 
 // lead starts the replica that is measured, with the shipped configuration.
 func (r *run) lead(ctx context.Context) (err error) {

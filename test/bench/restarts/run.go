@@ -60,7 +60,7 @@ func (r *run) close() error {
 
 // lead starts the replica that is measured, and waits until it can do all that it is for.
 func (r *run) lead(ctx context.Context) (err error) {
-	r.leader, err = subject.Start(ctx, r.stage, fmt.Sprintf("--max-restarts=%d", r.Cap))
+	r.leader, err = subject.Start(ctx, r.stage, fmt.Sprintf("--set=rebootPolicies.maxRestarts=%d", r.Cap))
 	return err
 }
 

@@ -61,7 +61,7 @@ func (r *run) open(ctx context.Context) (err error) {
 		"-f", filepath.Join(rights, "role.yaml"), "-f", filepath.Join(rights, "role_binding.yaml")); err != nil {
 		return err
 	}
-	if _, err := r.stage.StartReplica(ctx, "--controllers=false"); err != nil {
+	if _, err := r.stage.StartReplica(ctx, "--set=controllers.enabled=false"); err != nil {
 		return err
 	}
 	return r.stage.Reachable(ctx)
@@ -93,10 +93,10 @@ type leader struct {
 
 // start starts the leader of a shard, as config/shards does, or the one of all namespaces. It waits for nothing.
 func (r *run) start(ctx context.Context, shard string) (*leader, error) {
-	args := []string{"--webhooks=false"}
+	args := []string{"--set=webhook.enabled=false"}
 	if shard != "" {
-		args = append(args, "--shard="+shard, "--shard-namespace-selector=fairlead.dev/shard="+shard,
-			"--lease-lock-name=fairlead-shard-"+shard, "--storage-migration=false")
+		args = append(args, "--set=shard.name="+shard, "--set=shard.namespaceSelector=fairlead.dev/shard="+shard,
+			"--set=leaderElection.resourceName=fairlead-shard-"+shard, "--set=storageMigration.enabled=false")
 	}
 	l := &leader{shard: shard, began: time.Now()}
 	// The process inherits it. Each has a file of its own, or the later one would read what the others have written.

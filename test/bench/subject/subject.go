@@ -38,8 +38,8 @@ func Start(ctx context.Context, on *framework.Cluster, args ...string) (*Subject
 		at[i] = fmt.Sprintf("127.0.0.1:%d", port)
 	}
 	replica, err := on.StartReplica(ctx, append([]string{
-		"--metrics-secure=false", "--metrics-bind-address=" + at[0], "--pprof-bind-address=" + at[1],
-		"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s",
+		"--set=metrics.secure=false", "--metrics-bind-address=" + at[0], "--pprof-bind-address=" + at[1],
+		"--set=leaderElection.leaseDuration=240s", "--set=leaderElection.renewDeadline=200s",
 	}, args...)...)
 	if err != nil {
 		return nil, err
