@@ -196,4 +196,5 @@ func (e *Endpoint) Reason() string {
 	return e.State.Reason
 }
 
+// IsResolved reports whether the reason of a lookup is that it succeeded, or that there was none yet.
 func IsResolved(reason string) bool { return reason == "" || reason == networkingv1.ReasonResolved }
