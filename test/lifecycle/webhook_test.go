@@ -35,9 +35,12 @@ func (s *suite) bundle(crd string) []byte {
 func (s *suite) caller() *http.Client {
 	s.Helper()
 	roots := x509.NewCertPool()
-	if bundle := s.bundle(framework.Definitions[0]); !roots.AppendCertsFromPEM(bundle) {
-		s.Fatalf("the published bundle holds no certificate: %q", bundle)
-	}
+	s.Eventually(func() error { // the first replica of a cluster is ready before it has published it
+		if bundle := s.bundle(framework.Definitions[0]); !roots.AppendCertsFromPEM(bundle) {
+			return fmt.Errorf("the published bundle holds no certificate: %q", bundle)
+		}
+		return nil
+	})
 	transport := &http.Transport{
 		TLSClientConfig:   &tls.Config{RootCAs: roots, ServerName: framework.ServerName},
 		ForceAttemptHTTP2: true, // the server must not offer it
