@@ -34,6 +34,7 @@ func TestASecondReleaseLeavesTheFirstAlone(t *testing.T) {
 		t.Errorf("helm install of a second release: %v", err)
 	}
 
+	s.fitsPlatforms()
 	requests := s.requests()
 	manifests, err := s.release("team-system", current, "", action.DryRunClient, second)
 	s.must(err)
