@@ -7,15 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	eventsv1client "k8s.io/client-go/kubernetes/typed/events/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -24,73 +21,54 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
-	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	autorebootv1alpha1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1alpha1"
-	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
-	chaosv1alpha1 "github.com/fairlead-dev/fairlead/api/chaos/v1alpha1"
-	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	networkingv1alpha1 "github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/intern"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/shard"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/panics"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
 
-// NewScheme returns a scheme of the types of Kubernetes and of every version of ours.
-func NewScheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientscheme.AddToScheme,
-		networkingv1.AddToScheme, networkingv1alpha1.AddToScheme,
-		autorebootv1.AddToScheme, autorebootv1alpha1.AddToScheme,
-		chaosv1.AddToScheme, chaosv1alpha1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("scheme: %w", err)
-		}
+// clusterOptions are what the caches of a cluster differ in.
+type clusterOptions struct {
+	api        *rest.Config
+	namespaces []string // none: all
+	held       map[client.Object]cache.ByObject
+	shard      *shard.Shard // whose namespaces alone are held; nil: all
+}
+
+// newCluster makes caches and clients. It asks the API server which of the kinds are namespaced, until ctx ends.
+func (a *assembly) newCluster(ctx context.Context, o clusterOptions) (cluster.Cluster, error) {
+	var watched map[string]cache.Config // nil: all namespaces
+	if len(o.namespaces) > 0 {
+		watched = map[string]cache.Config{}
 	}
-	return scheme, nil
-}
-
-// admissionKinds returns the kinds that validators read from the cache. They are cached on every
-// replica, and at the version that is stored, which needs no conversion.
-func admissionKinds() []client.Object {
-	return []client.Object{&autorebootv1.RebootPolicy{}, &chaosv1.ChaosPod{}}
-}
-
-// newCluster makes the cache and the clients of the reconcilers, for some namespaces or, where there are none, for all.
-// It asks the API server which of the kinds are namespaced, until ctx ends. A shard's caches hold its namespaces alone.
-func (a *assembly) newCluster(
-	ctx context.Context, api *rest.Config, namespaces []string, held map[client.Object]cache.ByObject, part *shard.Shard,
-) (cluster.Cluster, error) {
-	watched := map[string]cache.Config{}
-	for _, namespace := range namespaces {
+	for _, namespace := range o.namespaces {
 		watched[namespace] = cache.Config{}
 	}
-	if len(watched) == 0 {
-		watched = nil // all of them
-	}
 	interner := intern.New()
-	for kind, by := range held {
+	for kind, by := range o.held {
 		if by.Transform != nil {
 			by.Transform = interner.After(by.Transform)
-			held[kind] = by
+			o.held[kind] = by
 		}
 	}
-	api = rest.CopyConfig(api)
+	api := rest.CopyConfig(o.api)
 	api.Wrap(tolerantcache.Transport)
-	discovery := newRetryingMapper(ctx, min(discoveryTimeout, a.config.Controllers.CacheSyncTimeout.Duration), a.Logger.WithName("discovery"))
+	discovery := newRetryingMapper(ctx, min(discoveryTimeout, a.config.Controllers.CacheSyncTimeout.Duration), a.logger.WithName("discovery"))
 	options := cluster.Options{Scheme: a.scheme, MapperProvider: discovery, Cache: cache.Options{
 		Scheme:            a.scheme,
 		DefaultNamespaces: watched,
-		ByObject:          held,
+		ByObject:          o.held,
 		DefaultTransform:  interner.After(stripUnread),
 		// A read of a kind without an informer would list a whole kind in the middle of a reconcile.
 		ReaderFailOnMissingInformer: true,
 	}}
-	if err := a.tolerateUndecodable(api, &options, part); err != nil {
+	if err := a.tolerateUndecodable(api, &options, o.shard); err != nil {
 		return nil, err
 	}
 	return cluster.New(api, func(o *cluster.Options) { *o = options })
@@ -115,16 +93,14 @@ func stripUnread(object any) (any, error) {
 }
 
 // waitForInformers waits until the informers of kinds have listed, each within a limit.
-func waitForInformers(
-	ctx context.Context, informers cache.Informers, scheme *runtime.Scheme, kinds []client.Object, limit time.Duration,
-	progress func(kind string),
-) error {
+func (a *assembly) waitForInformers(ctx context.Context, informers cache.Informers, phase phases.Phase, kinds []client.Object) error {
+	limit := a.config.Controllers.CacheSyncTimeout.Duration
 	for _, kind := range kinds {
 		name := fmt.Sprintf("%T", kind)
-		if gvk, err := apiutil.GVKForObject(kind, scheme); err == nil {
+		if gvk, err := apiutil.GVKForObject(kind, a.scheme); err == nil {
 			name = gvk.GroupKind().String()
 		}
-		progress(name)
+		a.recorder.Progress(phase, "waiting for %s", name)
 		if err := waitForInformer(ctx, informers, kind, limit); err != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
@@ -167,42 +143,24 @@ func waitForInformer(ctx context.Context, informers cache.Informers, kind client
 	}
 }
 
-// isNotServed reports whether the API server does not serve the kind, which discovery may word in several
-// ways, one inside the other.
-func isNotServed(err error) bool {
-	var kind *meta.NoKindMatchError
-	var resource *meta.NoResourceMatchError
-	return errors.As(err, &kind) || errors.As(err, &resource)
-}
-
-// ownKinds returns the kinds of which one undecodable object may hide no other.
-func ownKinds() []schema.GroupVersionKind {
-	return []schema.GroupVersionKind{
-		networkingv1.GroupVersion.WithKind("ExternalService"),
-		autorebootv1.GroupVersion.WithKind("RebootPolicy"),
-		chaosv1.GroupVersion.WithKind("ChaosPod"),
-	}
-}
-
-// reportUndecodable creates what reports undecodable objects by Events, and adds what runs for it.
-func (a *assembly) reportUndecodable(p *parts) error {
+// reportUndecodable creates what reports undecodable objects by Events, and returns what runs for it.
+func (a *assembly) reportUndecodable() (run lifecycle.Component, err error) {
 	eventRecorder, err := events.New(events.Options{
-		Client: a.client.EventsV1(), Instance: a.identity.id, Clock: a.Clock,
-		Logger: a.Logger.WithName("events"), Registerer: a.Metrics,
+		Client: a.client.EventsV1(), Instance: a.identity.id, Clock: a.clock,
+		Logger: a.logger.WithName("events"), Registerer: a.metrics,
 	})
 	if err != nil {
-		return fmt.Errorf("events of broken objects: %w", err)
+		return run, fmt.Errorf("events of broken objects: %w", err)
 	}
 	a.recordEvent = a.withinRights(eventRecorder.Record)
 	a.undecodable = tolerantcache.NewUndecodable(tolerantcache.UndecodableOptions{
-		Logger:        a.Logger.WithName("undecodable"),
+		Logger:        a.logger.WithName("undecodable"),
 		OnUndecodable: func(e tolerantcache.Entry) { eventRecorder.Record(undecodableEvent(e)) },
 	})
-	if err := a.Metrics.Register(a.undecodable); err != nil {
-		return fmt.Errorf("metrics of undecodable objects: %w", err)
+	if err := a.metrics.Register(a.undecodable); err != nil {
+		return run, fmt.Errorf("metrics of undecodable objects: %w", err)
 	}
-	p.background = append(p.background, component{"events of broken objects", eventRecorder.Run})
-	return nil
+	return lifecycle.Component{Name: "events of broken objects", Run: eventRecorder.Run}, nil
 }
 
 func undecodableEvent(e tolerantcache.Entry) events.Event {
@@ -248,7 +206,7 @@ func (a *assembly) tolerateUndecodable(api *rest.Config, o *cluster.Options, par
 // showPage shows how far a list has come that takes several responses.
 func (a *assembly) showPage(kind string, objects int) {
 	a.recorder.Progress(phases.Caches, "waiting for %s: %d objects so far", kind, objects)
-	a.Logger.Info("The cache is being filled", "kind", kind, "objects", objects)
+	a.logger.Info("The cache is being filled", "kind", kind, "objects", objects)
 }
 
 // clusterWithEvents is a cluster whose Events are bounded; those of controller-runtime have no bound, and do
@@ -258,12 +216,12 @@ type clusterWithEvents struct {
 	events *events.Broadcaster
 }
 
-// newClusterWithEvents makes the cluster of the reconcilers.
-func (a *assembly) newClusterWithEvents(
-	ctx context.Context, api *rest.Config, namespaces []string, held map[client.Object]cache.ByObject,
-	metrics prometheus.Registerer, part *shard.Shard,
-) (cluster.Cluster, error) {
-	made, err := a.newCluster(ctx, api, namespaces, held, part)
+// newCluster makes the cluster of the reconcilers.
+func (b *controllerBuilder) newCluster(ctx context.Context, namespaces []string) (cluster.Cluster, error) {
+	a, api := b.assembly, b.objectsConfig()
+	held := externalservice.Cache()
+	maps.Copy(held, rebootpolicy.Cache(sourcesMode(a.config)))
+	made, err := a.newCluster(ctx, clusterOptions{api: api, namespaces: namespaces, held: held, shard: b.shard})
 	if err != nil {
 		return nil, err
 	}
@@ -271,7 +229,7 @@ func (a *assembly) newClusterWithEvents(
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.api.origin, err)
 	}
-	events, err := events.NewBroadcaster(events.BroadcasterOptions{Client: writer, Scheme: a.scheme, Registerer: metrics})
+	events, err := events.NewBroadcaster(events.BroadcasterOptions{Client: writer, Scheme: a.scheme, Registerer: b.registry})
 	if err != nil {
 		return nil, fmt.Errorf("events of the controllers: %w", err)
 	}
@@ -293,4 +251,45 @@ func (c *clusterWithEvents) Start(ctx context.Context) error {
 // GetEventRecorder returns the recorder of a controller.
 func (c *clusterWithEvents) GetEventRecorder(name string) recorder.EventRecorder {
 	return c.events.Recorder(name)
+}
+
+// runWarningCache runs the cache that admission warns from on a replica without controllers: two kinds, at the
+// version that is stored, so that nothing is converted for it. It begins when the webhooks are served, nothing
+// waits for it, and a failure costs warnings alone: it is retried until ctx ends.
+func (a *assembly) runWarningCache(ctx context.Context) error {
+	filled := a.recorder.Begin(phases.Caches)
+	err := retry.Until(ctx, retry.Policy{MinDelay: time.Second, MaxDelay: lifecycle.MaxPause, AttemptTimeout: -1, OnRetry: func(err error, delay time.Duration) {
+		a.logger.Error(err, "writers are not warned of overlaps; retrying", "in", delay.String())
+		a.recorder.Progress(phases.Caches, "writers are not warned of overlaps: %v", err)
+	}}, func(ctx context.Context) error {
+		defer a.warnings.DropCaches()
+		if err := a.serveWarningCache(ctx, func() { filled(nil) }); err != nil || ctx.Err() != nil {
+			return err
+		}
+		return errors.New("the cache has ended")
+	})
+	if err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// serveWarningCache runs one cache until ctx ends or it fails.
+func (a *assembly) serveWarningCache(ctx context.Context, filled func()) error {
+	made, err := a.newCluster(ctx, clusterOptions{api: a.api.withoutLimit(), namespaces: a.config.Namespaces})
+	if err != nil {
+		return err
+	}
+	defer a.undecodable.Clear()
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- panics.Try("caches of admission", func() error { return made.Start(ctx) }) }()
+	if err := a.waitForInformers(ctx, made.GetCache(), phases.Caches, admissionKinds()); err != nil {
+		cancel()
+		return errors.Join(err, <-ended)
+	}
+	defer cancel()
+	a.warnings.SetCaches(made.GetCache(), nil)
+	filled()
+	return <-ended
 }

@@ -5,119 +5,110 @@ package operator
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/clock"
 
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/certs/certmanager"
 	"github.com/fairlead-dev/fairlead/certs/folder"
 	"github.com/fairlead-dev/fairlead/certs/injection"
 	"github.com/fairlead-dev/fairlead/certs/selfsigned"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
-// certificates is the source of the serving certificate, with what publishes its root.
+// certificates is the source of the serving certificate.
 type certificates struct {
-	certs.Source
-	injector *injection.Injector // nil: another component publishes the root
+	source   certs.Source
+	injector *injection.Injector // publishes the root, or looks how far another component has got
 	limit    time.Duration       // for one attempt of a phase of the start
-	absent   string              // why there is nothing to publish
-	tried    bool                // whether publish was attempted; republish goes on from there
+	prepared chan struct{}       // closed when there is a certificate
+
+	tried     bool          // whether to publish the root was attempted; republish goes on from there
+	attempted chan struct{} // closed after the first call of publish
+	first     func()        // closes it
 }
 
-// certificateClients are what certificates need of the API server.
-type certificateClients struct {
-	kubernetes kubernetes.Interface
-	dynamic    dynamic.Interface
-}
-
-func newCertificates(
-	c *options.Configuration, self identity, clients certificateClients, recordEvent func(events.Event),
-	by clock.WithTicker, metrics prometheus.Registerer, logger logr.Logger,
-) (*certificates, error) {
-	all := &certificates{limit: c.ClientConnection.StartTimeout.Duration / 3}
+// newCertificates makes the source that the configuration names, and what publishes its root.
+func (a *assembly) newCertificates() (*certificates, error) {
+	wanted := a.config.Webhook.Certificates
+	all := &certificates{
+		limit: a.config.ClientConnection.StartTimeout.Duration / 3, prepared: make(chan struct{}), attempted: make(chan struct{}),
+	}
+	all.first = sync.OnceFunc(func() { close(all.attempted) })
 	// What rarely resolves by waiting gets less time than the attempt, so that its own error is reported
 	// and not the timeout of the attempt.
 	timeout := all.limit / 2
-	onChange := func() {}
-	wanted := c.Webhook.Certificates
-	// A replica that does not write the bundle may still look where it has got to.
-	observer, err := injection.New(injection.Options{
-		Client: clients.dynamic, Mutating: []string{c.Webhook.MutatingConfiguration}, Validating: []string{c.Webhook.ValidatingConfiguration},
-		Service:        types.NamespacedName{Namespace: self.namespace, Name: c.Service.Name},
+	var err error
+	if all.injector, err = injection.New(injection.Options{
+		Client: a.untyped, Mutating: []string{a.config.Webhook.MutatingConfiguration}, Validating: []string{a.config.Webhook.ValidatingConfiguration},
+		Service:        types.NamespacedName{Namespace: a.identity.namespace, Name: a.config.Service.Name},
 		PublishTimeout: timeout, Latest: all.latest, Interval: min(5*time.Minute, wanted.Validity.Duration),
-		OnLoss: func(loss injection.Loss) { recordEvent(lostBundleEvent(loss, c, self)) },
-		Log:    logger.WithName("ca-injection"), Registerer: metrics,
-	})
-	if err != nil {
+		OnLoss: func(loss injection.Loss) { a.recordEvent(a.lostBundleEvent(loss)) },
+		Log:    a.logger.WithName("ca-injection"), Registerer: a.metrics,
+	}); err != nil {
 		return nil, err
 	}
+	s := certificateSources{assembly: a, timeout: timeout, onChange: func() {}, logger: a.logger.WithName("certificates"), injector: all.injector}
 	if wanted.InjectCA {
-		all.injector = observer
-		onChange = all.injector.Trigger
-	} else {
-		all.absent = "webhook.certificates.injectCA is false"
+		s.onChange = all.injector.Trigger
 	}
-
-	onFailure := func(err error) { recordEvent(certificateFailureEvent(err, c, self)) }
-	m := certificateSources{c, self, clients, timeout, onChange, onFailure, logger.WithName("certificates"), by, metrics, observer}
 	switch wanted.Source {
 	case options.SourceFolder:
-		all.Source, err = m.folder()
+		all.source, err = s.folder()
 	case options.SourceCertManager:
-		all.Source, err = m.certManager()
+		all.source, err = s.certManager()
 	default:
-		all.Source, err = m.selfSigned()
+		all.source, err = s.selfSigned()
 	}
 	return all, err
 }
 
 // lostBundleEvent is the Event about an object that has lost the CA bundle. The object lies in no namespace: an
 // operator that may write Events in some namespaces alone writes it about its Lease.
-func lostBundleEvent(loss injection.Loss, c *options.Configuration, self identity) events.Event {
+func (a *assembly) lostBundleEvent(loss injection.Loss) events.Event {
 	event := events.Event{
 		Regarding:     corev1.ObjectReference{APIVersion: loss.APIVersion, Kind: loss.Kind, Name: loss.Name, UID: loss.UID},
 		ClusterScoped: true,
 		Reason:        "CABundleLost", Action: "Inject", Note: loss.Message,
 	}
-	if !c.ClusterAccess {
-		event.Regarding, event.ClusterScoped = leaseOf(c, self), false
+	if !a.config.ClusterAccess {
+		event.Regarding, event.ClusterScoped = a.lease(), false
 		event.Note = loss.Kind + " " + loss.Name + ": " + loss.Message
 	}
 	return event
 }
 
-// certificateFailureEvent is the Event on the operator's Lease about a certificate that a replica does not serve.
-func certificateFailureEvent(err error, c *options.Configuration, self identity) events.Event {
-	return events.Event{
-		Regarding: leaseOf(c, self), Reason: "CertificateNotUsed", Action: "Read",
-		Note: self.id + ": the last good certificate stays in use: " + err.Error(),
-	}
-}
-
-// Prepare is one attempt at that of the source.
-func (c *certificates) Prepare(ctx context.Context) error {
+// prepare is one attempt to have a certificate.
+func (c *certificates) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
-	return c.Source.Prepare(ctx)
+	err := c.source.Prepare(ctx)
+	if err == nil {
+		close(c.prepared)
+	}
+	return err
+}
+
+// refresh keeps the certificate fresh, once there is one.
+func (c *certificates) refresh(ctx context.Context) error {
+	return lifecycle.After(c.prepared, c.source.Run)(ctx)
 }
 
 // publish puts the root where the API server looks for it. A source without a root of its own,
 // such as a folder without ca.crt, leaves that to the component that filled the folder. After the first attempt
 // republish writes, and publish returns how far it has got.
 func (c *certificates) publish(ctx context.Context) error {
-	bundle := c.CABundle()
-	if _, err := c.GetCertificate(nil); err != nil {
+	defer c.first()
+	bundle := c.source.CABundle()
+	if _, err := c.source.GetCertificate(nil); err != nil {
 		return err
 	}
 	if bundle == nil {
@@ -132,14 +123,15 @@ func (c *certificates) publish(ctx context.Context) error {
 	return c.injector.Publish(ctx, bundle)
 }
 
+// republish keeps the root published, and publishes it where the first attempt failed.
 func (c *certificates) republish(ctx context.Context) error {
-	return c.injector.Run(ctx, c.CABundle)
+	return lifecycle.After(c.attempted, func(ctx context.Context) error { return c.injector.Run(ctx, c.source.CABundle) })(ctx)
 }
 
 // latest returns the bundle that the source has stored, for a source that stores one; nil means the
 // one in use.
 func (c *certificates) latest(ctx context.Context) ([]byte, error) {
-	if origin, ok := c.Source.(interface {
+	if origin, ok := c.source.(interface {
 		Latest(ctx context.Context) ([]byte, error)
 	}); ok {
 		return origin.Latest(ctx)
@@ -149,61 +141,64 @@ func (c *certificates) latest(ctx context.Context) ([]byte, error) {
 
 // serverName is the name by which the API server calls the webhooks: that of their Service, or of a
 // certificate in a folder that is not made for a Service, as in envtest.
-func serverName(c *options.Configuration, self identity) string {
-	if names := c.Webhook.Certificates.DNSNames; c.Webhook.Certificates.Source == options.SourceFolder && len(names) > 0 {
-		return names[0]
+func (a *assembly) serverName() string {
+	if c := a.config.Webhook.Certificates; c.Source == options.SourceFolder && len(c.DNSNames) > 0 {
+		return c.DNSNames[0]
 	}
-	return c.Service.Name + "." + self.namespace + ".svc"
+	return a.config.Service.Name + "." + a.identity.namespace + ".svc"
 }
 
 // certificateSources makes the source of certificates that the configuration names.
 type certificateSources struct {
-	config    *options.Configuration
-	identity  identity
-	clients   certificateClients
-	timeout   time.Duration // of what rarely resolves by waiting
-	onChange  func()
-	onFailure func(error)
-	logger    logr.Logger
-	clock     clock.WithTicker
-	metrics   prometheus.Registerer
-	observer  *injection.Injector
+	assembly *assembly
+	timeout  time.Duration // of what rarely resolves by waiting
+	onChange func()
+	logger   logr.Logger
+	injector *injection.Injector
+}
+
+// onFailure reports by an Event on the operator's Lease that a certificate is not served.
+func (s certificateSources) onFailure(err error) {
+	s.assembly.recordEvent(events.Event{
+		Regarding: s.assembly.lease(), Reason: "CertificateNotUsed", Action: "Read",
+		Note: s.assembly.identity.id + ": the last good certificate stays in use: " + err.Error(),
+	})
 }
 
 func (s certificateSources) folder() (certs.Source, error) {
 	return folder.New(folder.Options{
-		Path: s.config.Webhook.Certificates.Folder, ServerName: serverName(s.config, s.identity), PrepareTimeout: s.timeout,
-		OnChange: s.onChange, OnFailure: s.onFailure, Clock: s.clock, Log: s.logger, Registerer: s.metrics,
+		Path: s.assembly.config.Webhook.Certificates.Folder, ServerName: s.assembly.serverName(), PrepareTimeout: s.timeout,
+		OnChange: s.onChange, OnFailure: s.onFailure, Clock: s.assembly.clock, Log: s.logger, Registerer: s.assembly.metrics,
 	})
 }
 
 func (s certificateSources) selfSigned() (certs.Source, error) {
-	c := s.config.Webhook.Certificates
+	c := s.assembly.config.Webhook.Certificates
 	options := selfsigned.Options{
-		Client: s.clients.kubernetes, Namespace: s.identity.namespace, Name: c.SecretName,
-		Service: s.config.Service.Name, ExtraNames: c.DNSNames, DeniedTimeout: s.timeout / 2,
+		Client: s.assembly.client, Namespace: s.assembly.identity.namespace, Name: c.SecretName,
+		Service: s.assembly.config.Service.Name, ExtraNames: c.DNSNames, DeniedTimeout: s.timeout / 2,
 		LeafValidity: c.Validity.Duration, RootValidity: c.AuthorityValidity.Duration,
-		OnChange: s.onChange, OnFailure: s.onFailure, Clock: s.clock, Log: s.logger, Registerer: s.metrics,
+		OnChange: s.onChange, OnFailure: s.onFailure, Clock: s.assembly.clock, Log: s.logger, Registerer: s.assembly.metrics,
 	}
 	if c.InjectCA {
-		options.Observe, options.Publish, options.Published = s.observer.Observed, s.observer.Publish, s.observer.Published
+		options.Observe, options.Publish, options.Published = s.injector.Observed, s.injector.Publish, s.injector.Published
 	}
 	return selfsigned.New(options)
 }
 
 func (s certificateSources) certManager() (certs.Source, error) {
-	c := s.config.Webhook.Certificates
+	c := s.assembly.config.Webhook.Certificates
 	options := certmanager.Options{
-		Client: s.clients.kubernetes, Dynamic: s.clients.dynamic, Namespace: s.identity.namespace,
+		Client: s.assembly.client, Dynamic: s.assembly.untyped, Namespace: s.assembly.identity.namespace,
 		Certificate: c.CertManager.Certificate, SecretName: c.CertManager.SecretName,
 		IssuerName: c.CertManager.IssuerName, IssuerKind: c.CertManager.IssuerKind, IssuerGroup: c.CertManager.IssuerGroup,
-		Service: s.config.Service.Name, ExtraNames: c.DNSNames, PrepareTimeout: s.timeout,
-		Validity: c.Validity.Duration, RootValidity: c.AuthorityValidity.Duration, Observe: s.observer.Observed,
-		OnChange: s.onChange, OnFailure: s.onFailure, Clock: s.clock, Log: s.logger, Registerer: s.metrics,
+		Service: s.assembly.config.Service.Name, ExtraNames: c.DNSNames, PrepareTimeout: s.timeout,
+		Validity: c.Validity.Duration, RootValidity: c.AuthorityValidity.Duration, Observe: s.injector.Observed,
+		OnChange: s.onChange, OnFailure: s.onFailure, Clock: s.assembly.clock, Log: s.logger, Registerer: s.assembly.metrics,
 	}
 	options.FormerAuthorities = s.former
 	if c.InjectCA {
-		options.Publish, options.Published = s.observer.Publish, s.observer.Published
+		options.Publish, options.Published = s.injector.Publish, s.injector.Published
 	}
 	if c.CertManager.Fallback {
 		var err error
@@ -217,8 +212,7 @@ func (s certificateSources) certManager() (certs.Source, error) {
 // former are the authorities of the source selfSigned, where it was in use before: its replicas serve
 // until the last of them has been replaced.
 func (s certificateSources) former(ctx context.Context) []byte {
-	secret, err := s.clients.kubernetes.CoreV1().Secrets(s.identity.namespace).Get(ctx, s.config.Webhook.Certificates.SecretName,
-		metav1.GetOptions{})
+	secret, err := s.assembly.client.CoreV1().Secrets(s.assembly.identity.namespace).Get(ctx, s.assembly.config.Webhook.Certificates.SecretName, metav1.GetOptions{})
 	if err != nil {
 		if !apierrors.IsNotFound(err) {
 			s.logger.Info("who was trusted before is not known", "reason", err.Error())

@@ -24,6 +24,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/shard"
 	"github.com/fairlead-dev/fairlead/controllers/chaospod"
@@ -35,10 +36,11 @@ import (
 
 // controllerBuilder builds the controllers.
 type controllerBuilder struct {
-	*assembly
-	cluster cluster.Cluster
-	metrics prometheus.Registerer
-	shard   *shard.Shard // nil: all namespaces
+	assembly    *assembly
+	cluster     cluster.Cluster
+	registry    prometheus.Registerer // of the metrics of the controllers
+	shard       *shard.Shard          // nil: all namespaces
+	disruptions *disruptions
 }
 
 // controllersConfig returns the configuration of the controllers' clients, which write only while this
@@ -50,18 +52,17 @@ func (a *assembly) controllersConfig() *rest.Config {
 // objectsConfig is controllersConfig for what reconciles objects: of a shard, it writes to its namespaces alone.
 func (b *controllerBuilder) objectsConfig() *rest.Config {
 	if b.shard == nil {
-		return b.controllersConfig()
+		return b.assembly.controllersConfig()
 	}
-	return fenceWrites(b.controllersConfig(), b.shard.CheckWrite)
+	return fenceWrites(b.assembly.controllersConfig(), b.shard.CheckWrite)
 }
 
-// controllers creates the cache, the clients and the controllers. All of them discover their kinds at the API
+// createControllers creates the cache, the clients and the controllers. All of them discover their kinds at the API
 // server, so that it may fail and be called again: their metrics have a registry of their own.
-func (a *assembly) controllers(ctx context.Context) (*controllers, error) {
-	held := externalservice.Cache()
-	maps.Copy(held, rebootpolicy.Cache(sourcesMode(a.config)))
+func (a *assembly) createControllers(ctx context.Context) (*lifecycle.Controllers, error) {
+	a.egress.waitForRanges(ctx)
 	registry := prometheus.NewRegistry()
-	b := &controllerBuilder{assembly: a, metrics: registry}
+	b := &controllerBuilder{assembly: a, registry: registry}
 	if err := b.newShard(); err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func (a *assembly) controllers(ctx context.Context) (*controllers, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := a.newClusterWithEvents(ctx, b.objectsConfig(), open, held, registry, b.shard)
+	made, err := b.newCluster(ctx, open)
 	if err != nil {
 		return nil, err
 	}
@@ -77,33 +78,34 @@ func (a *assembly) controllers(ctx context.Context) (*controllers, error) {
 	if err := rebootpolicy.Index(ctx, made.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
-	reconcilers, err := b.reconcilers(ctx)
-	if err != nil {
+	all := &lifecycle.Controllers{Caches: []lifecycle.Component{{Name: "caches", Run: made.Start}}, Sync: b.syncAdmission}
+	if all.Reconcilers, err = b.reconcilers(ctx); err != nil {
 		return nil, err
 	}
-	idle := func(context.Context) error { return nil }
 	if a.claim != nil {
-		reconcilers = append(reconcilers, reconciler{name: "claim", warm: idle, start: a.claim.hold})
+		all.Reconcilers = append(all.Reconcilers, lifecycle.Reconciler{Name: "claim", Warm: idle, Start: a.claim.hold})
 	}
 	if len(closed) > 0 {
-		reconcilers = append(reconcilers, reconciler{
-			name: "rights", warm: idle, start: func(ctx context.Context) error { return a.awaitRights(ctx, closed) },
+		all.Reconcilers = append(all.Reconcilers, lifecycle.Reconciler{
+			Name: "rights", Warm: idle, Start: func(ctx context.Context) error { return a.awaitRights(ctx, closed) },
 		})
 	}
-	all := &controllers{caches: []component{{"caches", made.Start}}, sync: b.syncAdmission, reconcilers: reconcilers}
 	if b.shard != nil {
-		all.caches = append(all.caches, component{"shard", b.shard.Run})
-		all.reconcilers = append(all.reconcilers, reconciler{name: "claims of the shard", warm: idle, start: b.shard.Lead})
+		all.Caches = append(all.Caches, lifecycle.Component{Name: "shard", Run: b.shard.Run})
+		all.Reconcilers = append(all.Reconcilers, lifecycle.Reconciler{Name: "claims of the shard", Warm: idle, Start: b.shard.Lead})
 	}
-	if err := a.Metrics.Register(registry); err != nil {
+	if err := a.metrics.Register(registry); err != nil {
 		return nil, fmt.Errorf("metrics of the controllers: %w", err)
 	}
 	return all, nil
 }
 
+// idle is the warmup of what has no sources.
+func idle(context.Context) error { return nil }
+
 // newShard makes the shard, where the configuration has one.
 func (b *controllerBuilder) newShard() error {
-	c := b.config.Shard
+	c := b.assembly.config.Shard
 	if c.Name == "" {
 		return nil
 	}
@@ -111,24 +113,24 @@ func (b *controllerBuilder) newShard() error {
 	if err != nil {
 		return fmt.Errorf("shard.namespaceSelector: %w", err)
 	}
-	client, err := kubernetes.NewForConfig(binary(b.controllersConfig()))
+	client, err := kubernetes.NewForConfig(binary(b.assembly.controllersConfig()))
 	if err != nil {
-		return fmt.Errorf("%s: %w", b.api.origin, err)
+		return fmt.Errorf("%s: %w", b.assembly.api.origin, err)
 	}
 	b.shard, err = shard.New(shard.Options{
-		Name: c.Name, Selector: selector, Client: client, Namespace: b.identity.namespace,
-		RecordEvent: b.recordEvent, Logger: b.Logger.WithName("shard"), Registerer: b.metrics,
+		Name: c.Name, Selector: selector, Client: client, Namespace: b.assembly.identity.namespace,
+		RecordEvent: b.assembly.recordEvent, Logger: b.assembly.logger.WithName("shard"), Registerer: b.registry,
 	})
 	if err != nil {
 		return err
 	}
-	b.recorder.SetInfo("shard", b.shard.Status)
+	b.assembly.recorder.SetInfo("shard", b.shard.Status)
 	return nil
 }
 
 // wrap returns what to put around the reconciler of a kind; nil for nothing.
 func (b *controllerBuilder) wrap(kind string) func(reconcile.Reconciler) reconcile.Reconciler {
-	logged := b.leadershipLog.wrap(kind)
+	logged := b.assembly.leadershipLog.Wrap(kind)
 	if b.shard == nil {
 		return logged
 	}
@@ -140,74 +142,29 @@ func (b *controllerBuilder) wrap(kind string) func(reconcile.Reconciler) reconci
 	}
 }
 
-// reconcilers returns the controllers.
-func (b *controllerBuilder) reconcilers(ctx context.Context) ([]reconciler, error) {
-	c, es := b.config.Controllers, b.config.ExternalServices
-	cluster, err := b.newFreeze()
+// reconcilers returns what runs while this replica leads: the calendar, a controller for each kind, and the migration.
+func (b *controllerBuilder) reconcilers(ctx context.Context) ([]lifecycle.Reconciler, error) {
+	a := b.assembly
+	calendar, err := b.newFreeze()
 	if err != nil {
 		return nil, err
 	}
-	shared := newDisruptions(b.cluster, cluster, b.config.RebootPolicies, b.Logger.WithName("disruptions"))
-	if err := b.metrics.Register(shared.ledger); err != nil {
+	b.disruptions = newDisruptions(b.cluster, calendar, a.config.RebootPolicies, a.logger.WithName("disruptions"))
+	if err := b.registry.Register(b.disruptions.ledger); err != nil {
 		return nil, fmt.Errorf("metrics of disruptions: %w", err)
 	}
 	if b.shard != nil {
-		b.shard.OnArrive = shared.restoreNamespace
+		b.shard.OnArrive = b.disruptions.restoreNamespace
 	}
-	built, err := externalservice.New(ctx, b.cluster, externalservice.Options{
-		Concurrency:             c.Concurrency["ExternalService"],
-		CacheSyncTimeout:        c.CacheSyncTimeout.Duration,
-		Warmup:                  true, // when to warm is decided by the lifecycle
-		Logger:                  b.Logger,
-		Policy:                  b.egress.policy,
-		Lookup:                  b.egress.resolver.Lookup,
-		Ping:                    b.egress.resolver.Reachable,
-		Dial:                    b.egress.dialer.Dial,
-		Reference:               b.reference,
-		OnSuspect:               shared.suspicions.OnSuspect("ExternalService", b.suspects("ExternalService")),
-		DrainPeriod:             es.DrainPeriod.Duration,
-		Freeze:                  cluster,
-		WebhookExemptNamespaces: webhookExemptNamespaces(b.identity),
-		ResolveWorkers:          es.ResolveWorkers,
-		ProbeWorkers:            es.ProbeWorkers,
-		Registerer:              b.metrics,
-		Wrap:                    tolerantcache.IgnoreUndecodable("ExternalService", b.wrap("ExternalService")),
-	})
-	if err != nil {
-		return nil, err
-	}
-	again, moved := built.EnqueueAll, built.EnqueueAddresses
-	b.egress.policyChanged.Store(&again)
-	b.egress.addressesChanged.Store(&moved)
-	phase := phases.Caches
-	if !c.Warmup {
-		phase = phases.Reconcilers
-	}
-	kinds := append(slices.Collect(maps.Keys(externalservice.Cache())), client.Object(&networkingv1.ExternalService{}))
-	warm := func(ctx context.Context) error {
-		// The controller waits for the same, but its error names a kind at random and no remedy.
-		if err := b.waitForInformers(ctx, phase, &networkingv1.ExternalService{}, kinds); err != nil {
-			return err
+	all := []lifecycle.Reconciler{{Name: "calendar", Warm: idle, Start: calendar.Run}}
+	for _, kind := range kinds() {
+		made, err := kind.controller(b, ctx)
+		if err != nil {
+			return nil, err
 		}
-		return built.Warmup(ctx)
+		all = append(all, made)
 	}
-	restarts := b.rebootPolicies(shared)
-	runs, err := b.chaosPods(shared)
-	if err != nil {
-		return nil, err
-	}
-	all := []reconciler{
-		{name: "calendar", warm: func(context.Context) error { return nil }, start: cluster.Run},
-		{name: externalservice.Name, warm: warm, start: built.Start},
-		{name: rebootpolicy.Name, warm: func(ctx context.Context) error { return restarts.warm(ctx, phase) }, start: restarts.start},
-		{name: chaospod.Name, start: runs.Start, warm: func(ctx context.Context) error {
-			if err := b.waitForInformers(ctx, phase, &chaosv1.ChaosPod{}, chaospod.Kinds()); err != nil {
-				return err
-			}
-			return runs.Warmup(ctx)
-		}},
-	}
-	if b.config.StorageMigration.Enabled && b.config.ClusterAccess {
+	if a.config.StorageMigration.Enabled && a.config.ClusterAccess {
 		migrates, err := b.storageMigration()
 		if err != nil {
 			return nil, err
@@ -217,15 +174,68 @@ func (b *controllerBuilder) reconcilers(ctx context.Context) ([]reconciler, erro
 	return all, nil
 }
 
+// externalServices returns the controller of ExternalServices.
+func (b *controllerBuilder) externalServices(ctx context.Context) (lifecycle.Reconciler, error) {
+	a := b.assembly
+	c, es := a.config.Controllers, a.config.ExternalServices
+	made, err := externalservice.New(ctx, b.cluster, externalservice.Options{
+		Concurrency:             c.Concurrency["ExternalService"],
+		CacheSyncTimeout:        c.CacheSyncTimeout.Duration,
+		Warmup:                  true, // when to warm is decided by the lifecycle
+		Logger:                  a.logger,
+		Policy:                  a.egress.policy,
+		Lookup:                  a.egress.resolver.Lookup,
+		Ping:                    a.egress.resolver.Reachable,
+		Dial:                    a.egress.dialer.Dial,
+		Reference:               a.reference,
+		OnSuspect:               b.disruptions.suspicions.OnSuspect("ExternalService", a.suspects("ExternalService")),
+		DrainPeriod:             es.DrainPeriod.Duration,
+		Freeze:                  b.disruptions.freeze,
+		WebhookExemptNamespaces: webhookExemptNamespaces(a.identity),
+		ResolveWorkers:          es.ResolveWorkers,
+		ProbeWorkers:            es.ProbeWorkers,
+		Registerer:              b.registry,
+		Wrap:                    tolerantcache.IgnoreUndecodable("ExternalService", b.wrap("ExternalService")),
+	})
+	if err != nil {
+		return lifecycle.Reconciler{}, err
+	}
+	a.egress.notify(made.EnqueueAll, made.EnqueueAddresses)
+	read := append(slices.Collect(maps.Keys(externalservice.Cache())), client.Object(&networkingv1.ExternalService{}))
+	return b.warmed(externalservice.Name, made, &networkingv1.ExternalService{}, read), nil
+}
+
+// warmed returns the reconciler of a controller, which is warmed once the informers of the kinds that it reads have synced. The
+// controller waits for the same, but its error names a kind at random and no remedy.
+func (b *controllerBuilder) warmed(name string, controller interface {
+	Warmup(ctx context.Context) error
+	Start(ctx context.Context) error
+}, of client.Object, read []client.Object) lifecycle.Reconciler {
+	return lifecycle.Reconciler{Name: name, Start: controller.Start, Warm: func(ctx context.Context) error {
+		if err := b.waitForInformers(ctx, b.warmPhase(), of, read); err != nil {
+			return err
+		}
+		return controller.Warmup(ctx)
+	}}
+}
+
+// warmPhase returns the phase in which the reconcilers are warmed.
+func (b *controllerBuilder) warmPhase() phases.Phase {
+	if b.assembly.config.Controllers.Warmup {
+		return phases.Caches
+	}
+	return phases.Reconcilers
+}
+
 // syncAdmission waits for what admission reads from the cache, where there is admission.
 func (b *controllerBuilder) syncAdmission(ctx context.Context) error {
-	if !b.config.Webhook.Enabled {
+	if !b.assembly.config.Webhook.Enabled {
 		return nil
 	}
 	if err := b.waitForInformers(ctx, phases.Caches, nil, admissionKinds()); err != nil {
 		return err
 	}
-	b.warnings.SetCaches(b.cluster.GetCache(), b.cluster.GetCache())
+	b.assembly.warnings.SetCaches(b.cluster.GetCache(), b.cluster.GetCache())
 	return nil
 }
 
@@ -233,66 +243,58 @@ func (b *controllerBuilder) syncAdmission(ctx context.Context) error {
 // kinds that it only refers to is not waited for where its CRD is not installed.
 func (b *controllerBuilder) waitForInformers(ctx context.Context, phase phases.Phase, of client.Object, kinds []client.Object) error {
 	kinds = slices.DeleteFunc(slices.Clone(kinds), func(kind client.Object) bool {
-		gvk, err := apiutil.GVKForObject(kind, b.scheme)
+		gvk, err := apiutil.GVKForObject(kind, b.assembly.scheme)
 		return err == nil && slices.Contains(ownKinds(), gvk) && reflect.TypeOf(kind) != reflect.TypeOf(of) &&
 			errors.Is(checkServed(b.cluster, kind), errNotServed)
 	})
-	return waitForInformers(ctx, b.cluster.GetCache(), b.scheme, kinds, b.config.Controllers.CacheSyncTimeout.Duration,
-		func(kind string) { b.recorder.Progress(phase, "waiting for %s", kind) })
+	return b.assembly.waitForInformers(ctx, b.cluster.GetCache(), phase, kinds)
 }
 
 // chaosPods returns the controller of ChaosPods.
-func (b *controllerBuilder) chaosPods(shared *disruptions) (*chaospod.Controller, error) {
-	c := b.config.Controllers
+func (b *controllerBuilder) chaosPods(context.Context) (lifecycle.Reconciler, error) {
+	a := b.assembly
 	made, err := chaospod.New(b.cluster, chaospod.Options{
-		Concurrency:      c.Concurrency["ChaosPod"],
-		CacheSyncTimeout: c.CacheSyncTimeout.Duration,
+		Concurrency:      a.config.Controllers.Concurrency["ChaosPod"],
+		CacheSyncTimeout: a.config.Controllers.CacheSyncTimeout.Duration,
 		Warmup:           true, // when to warm is decided by the lifecycle
-		Logger:           b.Logger,
-		Now:              b.offset.Now,
-		Denied:           webhookExemptNamespaces(b.identity),
-		WithoutNodes:     !b.config.ClusterAccess,
-		Ledger:           shared.ledger,
-		Restore:          shared.restore,
-		Freeze:           shared.freeze,
-		Suspicions:       &shared.suspicions,
-		Registerer:       b.metrics,
+		Logger:           a.logger,
+		Now:              a.offset.Now,
+		Denied:           webhookExemptNamespaces(a.identity),
+		WithoutNodes:     !a.config.ClusterAccess,
+		Ledger:           b.disruptions.ledger,
+		Restore:          b.disruptions.restore,
+		Freeze:           b.disruptions.freeze,
+		Suspicions:       &b.disruptions.suspicions,
+		Registerer:       b.registry,
 		Wrap:             tolerantcache.IgnoreUndecodable("ChaosPod", b.wrap("ChaosPod")),
 	})
 	if err != nil {
-		return nil, err
+		return lifecycle.Reconciler{}, err
 	}
-	shared.addWake(made.Wake)
-	return made, nil
-}
-
-// crdNames returns the names of the operator's own CRDs.
-func crdNames() []string {
-	return []string{
-		"chaospods.chaos.fairlead.dev", "externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev",
-	}
+	b.disruptions.addWake(made.Wake)
+	return b.warmed(chaospod.Name, made, &chaosv1.ChaosPod{}, chaospod.Kinds()), nil
 }
 
 // storageMigration returns what rewrites objects that are stored at an old version.
-func (b *controllerBuilder) storageMigration() (reconciler, error) {
-	api := b.controllersConfig()
+func (b *controllerBuilder) storageMigration() (lifecycle.Reconciler, error) {
+	api := b.assembly.controllersConfig()
 	crds, err := apiextensionsclient.NewForConfig(api)
 	if err != nil {
-		return reconciler{}, fmt.Errorf("%s: %w", b.api.origin, err)
+		return lifecycle.Reconciler{}, fmt.Errorf("%s: %w", b.assembly.api.origin, err)
 	}
 	objects, err := metadata.NewForConfig(api)
 	if err != nil {
-		return reconciler{}, fmt.Errorf("%s: %w", b.api.origin, err)
+		return lifecycle.Reconciler{}, fmt.Errorf("%s: %w", b.assembly.api.origin, err)
 	}
 	made, err := storagemigration.New(storagemigration.Options{
 		Definitions: crds.CustomResourceDefinitions(), Objects: objects, Names: crdNames(),
-		Rate: b.config.StorageMigration.Rate, Settle: b.config.StorageMigration.Settle.Duration, Healthy: b.healthy,
+		Rate: b.assembly.config.StorageMigration.Rate, Settle: b.assembly.config.StorageMigration.Settle.Duration, Healthy: b.assembly.healthy,
 		Events: b.cluster.GetEventRecorder(storagemigration.Name),
-		Logger: b.Logger.WithName("storage-migration"), Registerer: b.metrics,
+		Logger: b.assembly.logger.WithName("storage-migration"), Registerer: b.registry,
 	})
 	if err != nil {
-		return reconciler{}, err
+		return lifecycle.Reconciler{}, err
 	}
-	b.recorder.SetInfo("storage migration", made.Status)
-	return reconciler{name: storagemigration.Name, warm: func(context.Context) error { return nil }, start: made.Run}, nil
+	b.assembly.recorder.SetInfo("storage migration", made.Status)
+	return lifecycle.Reconciler{Name: storagemigration.Name, Warm: idle, Start: made.Run}, nil
 }

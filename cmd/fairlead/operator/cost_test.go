@@ -22,7 +22,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -81,7 +80,7 @@ func allowingAll() reviews {
 
 func newCostly(t *testing.T, size int) costly {
 	t.Helper()
-	by := handlers(options.Default(), allowingAll(), func(conversion.Failure) {}, nil, logr.Discard())
+	by := (&assembly{config: options.Default()}).handlers(allowingAll(), func(conversion.Failure) {})
 	begins := rand.IntN(stride) // so that each field is tried now and then
 	t.Logf("of every %d fields, number %d is tried", stride, begins)
 	return costly{size: size, field: begins, by: by}

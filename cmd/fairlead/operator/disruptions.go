@@ -11,18 +11,14 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
-	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
-	"github.com/fairlead-dev/fairlead/controllers/chaospod"
-	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
@@ -68,43 +64,33 @@ func (d *disruptions) wakeAll(h disruption.Holder) {
 	}
 }
 
-// disruptiveKinds are the kinds with claims in the ledger, each with what restores these.
-var disruptiveKinds = []struct {
-	name    string
-	kind    client.Object
-	restore func(ctx context.Context, from client.Reader, ledger *disruption.Ledger, among ...client.ListOption) error
-}{
-	{"RebootPolicy", &autorebootv1.RebootPolicy{}, rebootpolicy.Restore},
-	{"ChaosPod", &chaosv1.ChaosPod{}, chaospod.Restore},
-}
-
 // restore fills the ledger from the status of all objects, once for each kind: a controller that starts later must not
 // take away what another has claimed since. Of a kind whose CRD is not installed nothing is under way; it is restored by
 // its own controller. While a kind cannot be read, what is under way is not known, and restore waits.
 func (d *disruptions) restore(ctx context.Context) error {
-	return retry.Until(ctx, retry.Policy{Log: d.logger, MaxDelay: maxPause, AttemptTimeout: -1, Forever: true}, d.restoreKinds)
+	return retry.Until(ctx, retry.Policy{Log: d.logger, MaxDelay: lifecycle.MaxPause, AttemptTimeout: -1, Forever: true}, d.restoreKinds)
 }
 
 func (d *disruptions) restoreKinds(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, one := range disruptiveKinds {
-		if d.restored[one.name] {
+	for _, one := range kinds() {
+		if one.restore == nil || d.restored[one.Kind] {
 			continue
 		}
-		switch err := checkServed(d.cluster, one.kind); {
+		switch err := checkServed(d.cluster, one.object); {
 		case errors.Is(err, errNotServed):
 			continue
 		case err != nil:
 			return fmt.Errorf("list what is under way: %w", err)
 		}
-		if _, err := d.cluster.GetCache().GetInformer(ctx, one.kind); err != nil { // this waits until they have been listed
+		if _, err := d.cluster.GetCache().GetInformer(ctx, one.object); err != nil { // this waits until they have been listed
 			return fmt.Errorf("list what is under way: %w", err)
 		}
 		if err := one.restore(ctx, d.cluster.GetCache(), d.ledger); err != nil {
 			return err
 		}
-		d.restored[one.name] = true
+		d.restored[one.Kind] = true
 	}
 	return nil
 }
@@ -114,8 +100,8 @@ func (d *disruptions) restoreNamespace(ctx context.Context, namespace string) er
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var errs []error
-	for _, one := range disruptiveKinds {
-		if d.restored[one.name] {
+	for _, one := range kinds() {
+		if d.restored[one.Kind] {
 			errs = append(errs, one.restore(ctx, d.cluster.GetCache(), d.ledger, client.InNamespace(namespace)))
 		}
 	}
@@ -124,27 +110,27 @@ func (d *disruptions) restoreNamespace(ctx context.Context, namespace string) er
 
 // newFreeze returns the blackouts of the whole cluster.
 func (b *controllerBuilder) newFreeze() (*freeze.Freeze, error) {
-	client, err := kubernetes.NewForConfig(binary(b.controllersConfig()))
+	client, err := kubernetes.NewForConfig(binary(b.assembly.controllersConfig()))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", b.api.origin, err)
+		return nil, fmt.Errorf("%s: %w", b.assembly.api.origin, err)
 	}
-	c := b.config.Calendar
-	configMap := corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: b.identity.namespace, Name: c.ConfigMap}
+	c := b.assembly.config.Calendar
+	configMap := corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: b.assembly.identity.namespace, Name: c.ConfigMap}
 	made, err := freeze.New(freeze.Options{
 		Configured: c.Blackouts,
-		ConfigMaps: client.CoreV1().ConfigMaps(b.identity.namespace),
+		ConfigMaps: client.CoreV1().ConfigMaps(b.assembly.identity.namespace),
 		Name:       c.ConfigMap,
 		OnUnreadable: func(cause string) {
-			if b.recordEvent == nil {
+			if b.assembly.recordEvent == nil {
 				return
 			}
-			b.recordEvent(events.Event{
+			b.assembly.recordEvent(events.Event{
 				Regarding: configMap, Reason: "CalendarUnreadable", Action: "Read", PerNote: true,
 				Note: "The blackouts of the cluster cannot be read: those that were read last stay in force, and a replica that has read none starts no restart: " + cause,
 			})
 		},
-		Logger:     b.Logger.WithName("calendar"),
-		Registerer: b.metrics,
+		Logger:     b.assembly.logger.WithName("calendar"),
+		Registerer: b.registry,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("calendar: %w", err)
@@ -170,8 +156,8 @@ func (a *assembly) reference(ctx context.Context) bool {
 // suspects reports in the log and by an Event on the operator's Lease when the checks of a kind of object
 // begin and end to count as a fault of this process.
 func (a *assembly) suspects(kind string) func(suspect bool, cause string) {
-	logger := a.Logger.WithName("health checks")
-	lease := leaseOf(a.config, a.identity)
+	logger := a.logger.WithName("health checks")
+	lease := a.lease()
 	return func(suspect bool, cause string) {
 		notice := events.Event{
 			Regarding: lease, Reason: kind + "ProbesInconclusive", Action: "Probe",
@@ -187,13 +173,5 @@ func (a *assembly) suspects(kind string) func(suspect bool, cause string) {
 		if a.recordEvent != nil {
 			a.recordEvent(notice)
 		}
-	}
-}
-
-// leaseOf is the operator's Lease, which Events are about that are about the operator.
-func leaseOf(c *options.Configuration, self identity) corev1.ObjectReference {
-	return corev1.ObjectReference{
-		APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease",
-		Namespace: self.leaseNamespace, Name: c.LeaderElection.ResourceName,
 	}
 }

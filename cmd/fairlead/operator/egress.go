@@ -6,14 +6,12 @@ package operator
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -35,17 +33,16 @@ type egressStack struct {
 	resolver *dns.Resolver
 	dialer   *egress.Dialer
 	logger   logr.Logger
+	waited   sync.Once
 
 	policyChanged    atomic.Pointer[func()]             // enqueues all objects: the policy may decide otherwise now
 	addressesChanged atomic.Pointer[func([]netip.Addr)] // enqueues the objects that have one of the addresses
 }
 
-func newEgressStack(
-	c *options.Configuration, self identity, api *rest.Config,
-	dial func(context.Context, string, netip.AddrPort) (net.Conn, error), logger logr.Logger, metrics prometheus.Registerer,
-) (*egressStack, error) {
-	o := &egressStack{logger: logger.WithName("egress")}
-	policy, err := egressOptions(c.Egress, self)
+// newEgress makes the policy, and what obeys it.
+func (a *assembly) newEgress(api *rest.Config) (*egressStack, error) {
+	o, c := &egressStack{logger: a.logger.WithName("egress")}, a.config
+	policy, err := egressOptions(c.Egress, a.identity)
 	if err != nil {
 		return nil, err
 	}
@@ -64,12 +61,11 @@ func newEgressStack(
 	if err != nil {
 		return nil, err
 	}
-	o.ranges, err = egress.NewRanges(egress.RangesOptions{Policy: o.policy, Client: client, Host: api.Host,
-		WithoutCluster: !c.ClusterAccess, Logger: o.logger, Registerer: metrics})
+	o.ranges, err = egress.NewRanges(egress.RangesOptions{Policy: o.policy, Client: client, Host: api.Host, WithoutCluster: !c.ClusterAccess, Logger: o.logger, Registerer: a.metrics})
 	if err != nil {
 		return nil, err
 	}
-	o.dialer = egress.NewDialer(o.policy, dial)
+	o.dialer = egress.NewDialer(o.policy, a.dial)
 	nameservers, err := c.ExternalServices.NameserverAddresses()
 	if err != nil {
 		return nil, fmt.Errorf("nameservers: %w", err)
@@ -78,8 +74,18 @@ func newEgressStack(
 	return o, nil
 }
 
-// waitForRanges waits for the ranges of the cluster, at most for rangesTimeout.
+// notify has the functions called when the policy may decide otherwise: for all objects, and for those that have an address.
+func (e *egressStack) notify(all func(), having func([]netip.Addr)) {
+	e.policyChanged.Store(&all)
+	e.addressesChanged.Store(&having)
+}
+
+// waitForRanges waits for the ranges of the cluster, at most for rangesTimeout after the first call.
 func (e *egressStack) waitForRanges(ctx context.Context) {
+	e.waited.Do(func() { e.awaitRanges(ctx) })
+}
+
+func (e *egressStack) awaitRanges(ctx context.Context) {
 	timer := time.NewTimer(rangesTimeout)
 	defer timer.Stop()
 	select {
@@ -88,12 +94,6 @@ func (e *egressStack) waitForRanges(ctx context.Context) {
 	case <-timer.C:
 		e.logger.Info("The ranges of the cluster are not known yet; until they are, ExternalServices with addresses are refused for now", "waited", rangesTimeout.String())
 	}
-}
-
-// webhookExemptNamespaces returns the namespaces for which the webhooks are not called: annotations that
-// approve something there were written by users.
-func webhookExemptNamespaces(self identity) []string {
-	return []string{metav1.NamespaceSystem, self.namespace}
 }
 
 // egressOptions are those of the policy.

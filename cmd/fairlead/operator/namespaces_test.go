@@ -41,7 +41,7 @@ func restricted(namespaces []string, errs *sync.Map) (*assembly, *[]events.Event
 	})
 	var told []events.Event
 	a := &assembly{config: c, client: client, identity: identity{namespace: "operators", leaseNamespace: "operators"}}
-	a.Logger, a.Clock = logr.Discard(), clock.RealClock{}
+	a.logger, a.clock = logr.Discard(), clock.RealClock{}
 	a.recordEvent = func(e events.Event) { told = append(told, e) }
 	return a, &told
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
@@ -29,14 +29,14 @@ const keyRetry = 10 * time.Second
 // that is broken stops restarts alone: webhooks and the other kinds go on, since the whole cluster
 // depends on them.
 type rebootPolicies struct {
-	builder     *controllerBuilder
-	logger      logr.Logger
-	disruptions *disruptions
-	controller  *rebootpolicy.Controller
+	builder    *controllerBuilder
+	logger     logr.Logger
+	controller *rebootpolicy.Controller
 }
 
-func (b *controllerBuilder) rebootPolicies(shared *disruptions) *rebootPolicies {
-	return &rebootPolicies{builder: b, logger: b.Logger.WithName(rebootpolicy.Name), disruptions: shared}
+func (b *controllerBuilder) rebootPolicies(context.Context) (lifecycle.Reconciler, error) {
+	r := &rebootPolicies{builder: b, logger: b.assembly.logger.WithName(rebootpolicy.Name)}
+	return lifecycle.Reconciler{Name: rebootpolicy.Name, Warm: r.warm, Start: r.start}, nil
 }
 
 func sourcesMode(c *options.Configuration) sources.Mode {
@@ -51,9 +51,9 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 	if r.controller != nil {
 		return nil
 	}
-	a := r.builder
+	b, a := r.builder, r.builder.assembly
 	c, settings := a.config.Controllers, a.config.RebootPolicies
-	limited := a.objectsConfig()
+	limited := b.objectsConfig()
 	typed, err := kubernetes.NewForConfig(binary(limited))
 	if err != nil {
 		return fmt.Errorf("%s: %w", a.api.origin, err)
@@ -62,15 +62,15 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", a.api.origin, err)
 	}
-	made, err := rebootpolicy.New(a.cluster, rebootpolicy.Options{
+	made, err := rebootpolicy.New(b.cluster, rebootpolicy.Options{
 		Concurrency:             c.Concurrency["RebootPolicy"],
 		CacheSyncTimeout:        c.CacheSyncTimeout.Duration,
 		Warmup:                  true, // when to warm is decided by the lifecycle
-		Logger:                  a.Logger,
+		Logger:                  a.logger,
 		Now:                     a.offset.Now,
 		WebhookExemptNamespaces: webhookExemptNamespaces(a.identity),
-		Ledger:                  r.disruptions.ledger,
-		Restore:                 r.disruptions.restore,
+		Ledger:                  b.disruptions.ledger,
+		Restore:                 b.disruptions.restore,
 		Key:                     key,
 		Kubernetes:              typed,
 		Metadata:                untyped,
@@ -78,29 +78,29 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 		SourcesInterval:         settings.SourcesPollInterval.Duration,
 		Dial:                    a.egress.dialer.Dial,
 		Lookup:                  a.egress.resolver.Lookup,
-		Suspicions:              &r.disruptions.suspicions,
+		Suspicions:              &b.disruptions.suspicions,
 		Reference:               a.reference,
-		OnSuspect:               r.disruptions.suspicions.OnSuspect("RebootPolicy", a.suspects("RebootPolicy")),
+		OnSuspect:               b.disruptions.suspicions.OnSuspect("RebootPolicy", a.suspects("RebootPolicy")),
 		ProbeWorkers:            settings.ProbeWorkers,
-		Freeze:                  r.disruptions.freeze,
+		Freeze:                  b.disruptions.freeze,
 		WithoutNodes:            !a.config.ClusterAccess,
-		Registerer:              a.metrics,
-		Wrap:                    tolerantcache.IgnoreUndecodable("RebootPolicy", a.wrap("RebootPolicy")),
+		Registerer:              b.registry,
+		Wrap:                    tolerantcache.IgnoreUndecodable("RebootPolicy", b.wrap("RebootPolicy")),
 	})
 	if err != nil {
 		return err
 	}
 	r.controller = made
-	r.disruptions.addWake(made.Wake)
+	b.disruptions.addWake(made.Wake)
 	return nil
 }
 
 func (r *rebootPolicies) key(ctx context.Context) (*fingerprint.Key, error) {
-	return fingerprint.Load(ctx, r.builder.client, r.builder.identity.namespace, r.builder.config.RebootPolicies.FingerprintSecret)
+	return fingerprint.Load(ctx, r.builder.assembly.client, r.builder.assembly.identity.namespace, r.builder.assembly.config.RebootPolicies.FingerprintSecret)
 }
 
 // warm fills the caches. Without a key there is nothing to fill yet.
-func (r *rebootPolicies) warm(ctx context.Context, phase phases.Phase) error {
+func (r *rebootPolicies) warm(ctx context.Context) error {
 	key, err := r.key(ctx)
 	if err != nil {
 		r.logger.Error(err, "RebootPolicies are not reconciled yet")
@@ -109,8 +109,7 @@ func (r *rebootPolicies) warm(ctx context.Context, phase phases.Phase) error {
 	if err := r.create(key); err != nil {
 		return err
 	}
-	if err := r.builder.waitForInformers(ctx, phase, &autorebootv1.RebootPolicy{},
-		rebootpolicy.Kinds(sourcesMode(r.builder.config))); err != nil {
+	if err := r.builder.waitForInformers(ctx, r.builder.warmPhase(), &autorebootv1.RebootPolicy{}, rebootpolicy.Kinds(sourcesMode(r.builder.assembly.config))); err != nil {
 		return err
 	}
 	return r.controller.Warmup(ctx)

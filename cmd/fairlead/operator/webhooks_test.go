@@ -15,7 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -25,7 +24,7 @@ import (
 )
 
 func TestEveryKindHasItsWebhooksAtV1AndOnePathConverts(t *testing.T) {
-	byPath := handlers(options.Default(), reviews{}, func(conversion.Failure) {}, nil, logr.Discard())
+	byPath := (&assembly{config: options.Default()}).handlers(reviews{}, func(conversion.Failure) {})
 	want := []string{
 		"/convert",
 		"/mutate-autoreboot-fairlead-dev-v1-rebootpolicy", "/mutate-chaos-fairlead-dev-v1-chaospod", "/mutate-networking-fairlead-dev-v1-externalservice",
@@ -37,7 +36,7 @@ func TestEveryKindHasItsWebhooksAtV1AndOnePathConverts(t *testing.T) {
 }
 
 func TestConversionAnswersForEveryKindWithoutAnyCacheOrClient(t *testing.T) {
-	byPath := handlers(options.Default(), reviews{}, func(conversion.Failure) {}, nil, logr.Discard())
+	byPath := (&assembly{config: options.Default()}).handlers(reviews{}, func(conversion.Failure) {})
 	for group, kind := range map[string]string{"networking": "ExternalService", "autoreboot": "RebootPolicy", "chaos": "ChaosPod"} {
 		group += ".fairlead.dev"
 		review := fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"u","desiredAPIVersion":"%s/v1",
@@ -80,7 +79,9 @@ func TestANewObjectGetsTheFinalizerWhereEveryNamespaceIsReconciled(t *testing.T)
 		t.Run(name, func(t *testing.T) {
 			c := options.Default()
 			test.change(c)
-			byPath := handlers(c, allowingAll(), func(conversion.Failure) {}, nil, logr.Discard())
+			consulted := allowingAll()
+			consulted.finalize = c.ReconcilesEveryNamespace()
+			byPath := (&assembly{config: c}).handlers(consulted, func(conversion.Failure) {})
 			request := httptest.NewRequest("POST", "/mutate-networking-fairlead-dev-v1-externalservice", strings.NewReader(review))
 			request.Header.Set("Content-Type", "application/json")
 			w := httptest.NewRecorder()

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package operator
+package lifecycle
 
 import (
 	"context"
@@ -62,7 +62,7 @@ func (c *callLog) await(t *testing.T, entry string) {
 }
 
 // runs writes when a part begins and ends.
-func (c *callLog) runs(name string) run {
+func (c *callLog) runs(name string) Run {
 	return func(ctx context.Context) error {
 		c.write("+" + name)
 		<-ctx.Done()
@@ -78,10 +78,16 @@ func (c *callLog) does(name string) func(context.Context) error {
 	}
 }
 
-// staged is a lifecycle, and the controllers that it makes.
+// staged is a lifecycle with what its phases run, and the controllers that it creates.
 type staged struct {
-	*lifecycle
-	made *controllers
+	*Lifecycle
+	*Leader
+	made     *Controllers
+	recorder *phases.Recorder
+	skip     map[phases.Phase]string
+
+	prepare, refresh, webhook, ready, publish, republish Run
+	warningCache                                         Run // nil: there are controllers
 }
 
 // fakes is a lifecycle of parts that only write in the diary. Each phase waits for the part that
@@ -93,39 +99,74 @@ func fakes(t *testing.T) (*staged, *callLog) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := &controllers{
-		caches: []component{{"cache", func(ctx context.Context) error { d.await(t, "+republish"); return d.runs("cache")(ctx) }}},
-		sync:   func(context.Context) error { d.await(t, "+cache"); d.write("synced"); return nil },
-		reconcilers: []reconciler{
+	made := &Controllers{
+		Caches: []Component{{"cache", func(ctx context.Context) error { d.await(t, "+republish"); return d.runs("cache")(ctx) }}},
+		Sync:   func(context.Context) error { d.await(t, "+cache"); d.write("synced"); return nil },
+		Reconcilers: []Reconciler{
 			{"externalservice", d.does("warmed"), d.runs("reconcile")},
 		},
 	}
-	l := &lifecycle{
-		recorder: recorder, logger: logr.Discard(), stopTimeout: 20 * time.Second, workTimeout: 20 * time.Second,
-		parts: parts{
-			servers:     []component{{"probes", d.runs("probes")}},
-			reachable:   func(context.Context) error { d.await(t, "+probes"); return nil },
-			prepare:     d.does("certificate"),
-			refresh:     d.runs("refresh"),
-			webhook:     func(ctx context.Context) error { d.await(t, "+refresh"); return d.runs("webhook")(ctx) },
-			ready:       func(context.Context) error { d.await(t, "+webhook"); d.write("ready"); return nil },
-			publish:     d.does("published"),
-			republish:   d.runs("republish"),
-			warmup:      true,
-			controllers: func(context.Context) (*controllers, error) { return made, nil },
-			elect: func(ctx context.Context, lead func(context.Context) error) error {
+	return &staged{
+		made: made, recorder: recorder,
+		prepare:   d.does("certificate"),
+		refresh:   d.runs("refresh"),
+		webhook:   func(ctx context.Context) error { d.await(t, "+refresh"); return d.runs("webhook")(ctx) },
+		ready:     func(context.Context) error { d.await(t, "+webhook"); d.write("ready"); return nil },
+		publish:   d.does("published"),
+		republish: d.runs("republish"),
+		Lifecycle: &Lifecycle{
+			Attempts: Attempts{Recorder: recorder}, Logger: logr.Discard(), StopTimeout: 20 * time.Second, WorkTimeout: 20 * time.Second,
+			Servers:   []Component{{"probes", d.runs("probes")}},
+			Reachable: func(context.Context) error { d.await(t, "+probes"); return nil },
+		},
+		Leader: &Leader{
+			Attempts: Attempts{Recorder: recorder}, Warmup: true,
+			Create: func(context.Context) (*Controllers, error) { return made, nil },
+			Elect: func(ctx context.Context, lead func(context.Context) error) error {
 				d.write("elected")
 				err := lead(ctx)
 				d.write("released")
 				return err
 			},
 		},
+	}, d
+}
+
+// build makes the phases, as assemble does.
+func (s *staged) build() {
+	prepared, attempted := make(chan struct{}), make(chan struct{})
+	first := sync.OnceFunc(func() { close(attempted) })
+	all := []Phase{
+		{Name: phases.Certificates, Stage: CertificateStage, Start: Only("certificates", After(prepared, s.refresh)), Ready: func(ctx context.Context) error {
+			err := s.prepare(ctx)
+			if err == nil {
+				close(prepared)
+			}
+			return err
+		}},
+		{Name: phases.WebhookServer, Stage: WebhookStage, Start: Only("webhook server", s.webhook), Ready: s.ready},
+		{Name: phases.CAPublished, Stage: CertificateStage, Start: Only("CA injection", After(attempted, s.republish)), Ready: func(ctx context.Context) error {
+			defer first()
+			return s.publish(ctx)
+		}},
+		{Name: phases.Caches, Stage: InformerStage, Start: s.StartCaches, Ready: s.CachesReady},
+		{Name: phases.Election, Skip: s.skip[phases.Election]},
+		{Name: phases.Reconcilers, Stage: ReconcilerStage, Start: s.StartReconcilers},
 	}
-	return &staged{l, made}, d
+	if s.warningCache != nil {
+		all[3] = Phase{Name: phases.Caches, Stage: BackgroundStage, Start: Only("caches of admission", s.warningCache)}
+	}
+	for _, p := range all {
+		p.Skip = s.skip[p.Name]
+		if p.Skip != "" || p.Start != nil {
+			s.Phases = append(s.Phases, p)
+		}
+	}
 }
 
 // ran starts a lifecycle and returns its error.
 func ran(ctx context.Context, l *staged) <-chan error {
+	l.build()
 	done := make(chan error, 1)
 	go func() { done <- l.Run(ctx) }()
 	return done
@@ -154,9 +195,9 @@ func TestTheOrderOfStartAndStop(t *testing.T) {
 		ended  []string
 	}{
 		"election, warm":    {func(*staged) {}, []string{"warmed", "elected", "+reconcile"}, stopped},
-		"election, cold":    {func(l *staged) { l.warmup = false }, []string{"elected", "warmed", "+reconcile"}, stopped},
-		"no election, warm": {func(l *staged) { l.elect = nil }, []string{"warmed", "+reconcile"}, []string{"-reconcile", "-webhook"}},
-		"no election, cold": {func(l *staged) { l.elect, l.warmup = nil, false }, []string{"warmed", "+reconcile"}, []string{"-reconcile", "-webhook"}},
+		"election, cold":    {func(l *staged) { l.Warmup = false }, []string{"elected", "warmed", "+reconcile"}, stopped},
+		"no election, warm": {func(l *staged) { l.Elect = nil }, []string{"warmed", "+reconcile"}, []string{"-reconcile", "-webhook"}},
+		"no election, cold": {func(l *staged) { l.Elect, l.Warmup = nil, false }, []string{"warmed", "+reconcile"}, []string{"-reconcile", "-webhook"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, d := fakes(t)
@@ -184,7 +225,7 @@ func TestTheOrderOfStartAndStop(t *testing.T) {
 
 func TestTheElectionIsObservedWhileTheCachesAreFilled(t *testing.T) {
 	l, d := fakes(t)
-	l.observe = func(context.Context) func() {
+	l.Observe = func(context.Context) func() {
 		d.await(t, "+republish")
 		d.write("+observe")
 		return func() { d.write("-observe") }
@@ -206,7 +247,7 @@ func TestTheElectionIsObservedWhileTheCachesAreFilled(t *testing.T) {
 func TestNothingToPublishIsAPhaseThatIsSkipped(t *testing.T) {
 	l, d := fakes(t)
 	l.publish, l.skip = nil, map[phases.Phase]string{phases.CAPublished: "cert-manager does"}
-	l.made.caches = []component{{"cache", d.runs("cache")}}
+	l.made.Caches = []Component{{"cache", d.runs("cache")}}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := ran(ctx, l)
 	d.await(t, "+reconcile")
@@ -222,7 +263,7 @@ func TestNothingToPublishIsAPhaseThatIsSkipped(t *testing.T) {
 func TestALostLeaseEndsTheReconcilersThenTheWebhooksAndIsTheError(t *testing.T) {
 	l, d := fakes(t)
 	lose := make(chan struct{})
-	l.elect = func(ctx context.Context, lead func(context.Context) error) error {
+	l.Elect = func(ctx context.Context, lead func(context.Context) error) error {
 		leading, stop := context.WithCancelCause(ctx)
 		go func() { <-lose; stop(leaderelection.ErrLost) }()
 		_ = lead(leading)
@@ -244,12 +285,12 @@ func TestWorkThatOutlivesTheLeaseEndsTheProcessWithoutAnyDrain(t *testing.T) {
 	l, d := fakes(t)
 	over := make(chan struct{})
 	t.Cleanup(func() { close(over) })
-	l.made.reconcilers = one(d.does("warmed"), func(context.Context) error {
+	l.made.Reconcilers = one(d.does("warmed"), func(context.Context) error {
 		d.write("+stuck")
 		<-over
 		return nil
 	})
-	l.elect = func(ctx context.Context, lead func(context.Context) error) error {
+	l.Elect = func(ctx context.Context, lead func(context.Context) error) error {
 		leading, stop := context.WithCancelCause(ctx)
 		go func() { _ = lead(leading) }()
 		d.await(t, "+stuck")
@@ -273,13 +314,13 @@ func TestAPartThatFailsStopsEverythingAndIsTheError(t *testing.T) {
 		change func(l *staged)
 		want   string
 	}{
-		"the API server":     {func(l *staged) { l.reachable = failing }, "api-server: address"},
-		"the probes":         {func(l *staged) { l.servers = []component{{"probes", failing}}; l.reachable = waits }, "address"},
+		"the API server":     {func(l *staged) { l.Reachable = failing }, "api-server: address"},
+		"the probes":         {func(l *staged) { l.Servers = []Component{{"probes", failing}}; l.Reachable = waits }, "address"},
 		"the webhook server": {func(l *staged) { l.webhook = failing; l.ready = waits }, "address"},
-		"the cache":          {func(l *staged) { l.made.caches = []component{{"cache", failing}}; l.made.sync = waits }, "address"},
-		"a reconciler":       {func(l *staged) { l.made.reconcilers = one(func(context.Context) error { return nil }, failing) }, "address"},
+		"the cache":          {func(l *staged) { l.made.Caches = []Component{{"cache", failing}}; l.made.Sync = waits }, "address"},
+		"a reconciler":       {func(l *staged) { l.made.Reconcilers = one(func(context.Context) error { return nil }, failing) }, "address"},
 		"the election": {func(l *staged) {
-			l.elect = func(context.Context, func(context.Context) error) error { return broken }
+			l.Elect = func(context.Context, func(context.Context) error) error { return broken }
 		}, "address"},
 		"a part that returns": {func(l *staged) {
 			l.refresh = func(context.Context) error { return nil }
@@ -319,47 +360,47 @@ func TestAPartThatFailsStopsEverythingAndIsTheError(t *testing.T) {
 func TestAPhaseThatFailsIsLateAndTheStartGoesOn(t *testing.T) {
 	broken := errors.New("no such CRD")
 	for name, test := range map[string]struct {
-		change func(l *staged, d *callLog, fails func(next run) run)
+		change func(l *staged, d *callLog, fails func(next Run) Run)
 		phase  int
 		part   string
 	}{
-		"the certificate": {func(l *staged, d *callLog, fails func(run) run) {
+		"the certificate": {func(l *staged, d *callLog, fails func(Run) Run) {
 			l.prepare, l.webhook = fails(l.prepare), d.runs("webhook")
 		}, 1, ""},
-		"the webhook server": {func(l *staged, _ *callLog, fails func(run) run) { l.ready = fails(l.ready) }, 2, ""},
-		"publishing":         {func(l *staged, _ *callLog, fails func(run) run) { l.publish = fails(l.publish) }, 3, ""},
-		"making controllers": {func(l *staged, _ *callLog, fails func(run) run) {
-			create := l.controllers
-			l.controllers = func(ctx context.Context) (*controllers, error) {
+		"the webhook server": {func(l *staged, _ *callLog, fails func(Run) Run) { l.ready = fails(l.ready) }, 2, ""},
+		"publishing":         {func(l *staged, _ *callLog, fails func(Run) Run) { l.publish = fails(l.publish) }, 3, ""},
+		"making controllers": {func(l *staged, _ *callLog, fails func(Run) Run) {
+			create := l.Create
+			l.Create = func(ctx context.Context) (*Controllers, error) {
 				if err := fails(func(context.Context) error { return nil })(ctx); err != nil {
 					return nil, err
 				}
 				return create(ctx)
 			}
 		}, 4, ""},
-		"syncing": {func(l *staged, _ *callLog, fails func(run) run) {
-			l.made.sync = fails(l.made.sync)
-			l.made.reconcilers = one(untilStarted, l.made.reconcilers[0].start)
+		"syncing": {func(l *staged, _ *callLog, fails func(Run) Run) {
+			l.made.Sync = fails(l.made.Sync)
+			l.made.Reconcilers = one(untilStarted, l.made.Reconcilers[0].Start)
 		}, 4, "warnings of admission"},
-		"warming": {func(l *staged, _ *callLog, fails func(run) run) {
+		"warming": {func(l *staged, _ *callLog, fails func(Run) Run) {
 			other := one(fails(untilStarted), untilDone)[0]
-			other.name = "chaospod"
-			l.made.reconcilers = append(l.made.reconcilers, other)
+			other.Name = "chaospod"
+			l.made.Reconcilers = append(l.made.Reconcilers, other)
 		}, 4, "chaospod"},
-		"warming, cold": {func(l *staged, _ *callLog, fails func(run) run) {
+		"warming, cold": {func(l *staged, _ *callLog, fails func(Run) Run) {
 			other := one(fails(untilStarted), untilDone)[0]
-			other.name = "chaospod"
-			l.warmup, l.made.reconcilers = false, append(l.made.reconcilers, other)
+			other.Name = "chaospod"
+			l.Warmup, l.made.Reconcilers = false, append(l.made.Reconcilers, other)
 		}, 6, "chaospod"},
-		"a panic": {func(l *staged, _ *callLog, fails func(run) run) {
+		"a panic": {func(l *staged, _ *callLog, fails func(Run) Run) {
 			l.publish = fails(func(context.Context) error { panic(broken) }) //nolint:forbidigo // what it tests
 		}, 3, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, d := fakes(t)
 			var mended atomic.Bool
-			l.pause = time.Millisecond
-			test.change(l, d, func(next run) run {
+			l.Lifecycle.Attempts.Pause, l.Leader.Attempts.Pause = time.Millisecond, time.Millisecond
+			test.change(l, d, func(next Run) Run {
 				return func(ctx context.Context) error {
 					if !mended.Load() {
 						return broken
@@ -412,8 +453,8 @@ func awaitState(t *testing.T, recorder *phases.Recorder, phase int, want phases.
 
 func TestAnElectionDoesNotWaitForACacheThatHangs(t *testing.T) {
 	l, d := fakes(t)
-	l.patience = time.Millisecond
-	l.made.reconcilers = append(l.made.reconcilers, reconciler{"chaospod", untilDone, untilDone})
+	l.Patience = time.Millisecond
+	l.made.Reconcilers = append(l.made.Reconcilers, Reconciler{"chaospod", untilDone, untilDone})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := ran(ctx, l)
 	d.await(t, "+reconcile")
@@ -430,7 +471,7 @@ func TestAnElectionDoesNotWaitForACacheThatHangs(t *testing.T) {
 func TestALeaderReconcilesNothingThatAnotherInstallationReconciles(t *testing.T) {
 	l, d := fakes(t)
 	freed := make(chan struct{})
-	l.claim = func(ctx context.Context, waiting func(error)) error {
+	l.Claim = func(ctx context.Context, waiting func(error)) error {
 		waiting(errors.New("another installation reconciles"))
 		d.write("waiting")
 		select {
@@ -455,18 +496,18 @@ func TestALeaderReconcilesNothingThatAnotherInstallationReconciles(t *testing.T)
 	}
 }
 
-func one(warm, start run) []reconciler { return []reconciler{{"externalservice", warm, start}} }
+func one(warm, start Run) []Reconciler { return []Reconciler{{"externalservice", warm, start}} }
 
 func TestToldToStopInTheMiddleOfAPhaseIsNoError(t *testing.T) {
-	for name, change := range map[string]func(*staged, run){
-		"API server":  func(l *staged, waits run) { l.reachable = waits },
-		"certificate": func(l *staged, waits run) { l.prepare = waits },
-		"webhook":     func(l *staged, waits run) { l.ready = waits },
-		"publishing":  func(l *staged, waits run) { l.publish = waits },
-		"syncing":     func(l *staged, waits run) { l.made.sync = waits },
-		"warming":     func(l *staged, waits run) { l.made.reconcilers = one(waits, waits) },
-		"election": func(l *staged, waits run) {
-			l.elect = func(ctx context.Context, _ func(context.Context) error) error { _ = waits(ctx); return nil }
+	for name, change := range map[string]func(*staged, Run){
+		"API server":  func(l *staged, waits Run) { l.Reachable = waits },
+		"certificate": func(l *staged, waits Run) { l.prepare = waits },
+		"webhook":     func(l *staged, waits Run) { l.ready = waits },
+		"publishing":  func(l *staged, waits Run) { l.publish = waits },
+		"syncing":     func(l *staged, waits Run) { l.made.Sync = waits },
+		"warming":     func(l *staged, waits Run) { l.made.Reconcilers = one(waits, waits) },
+		"election": func(l *staged, waits Run) {
+			l.Elect = func(ctx context.Context, _ func(context.Context) error) error { _ = waits(ctx); return nil }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -489,10 +530,10 @@ func TestToldToStopInTheMiddleOfAPhaseIsNoError(t *testing.T) {
 
 func TestAReconcilerThatDoesNotEndIsNamedAndTheWebhooksAreStillDrained(t *testing.T) {
 	l, d := fakes(t)
-	l.workTimeout = time.Millisecond
+	l.WorkTimeout = time.Millisecond
 	hung := make(chan struct{})
 	t.Cleanup(func() { close(hung) })
-	l.made.reconcilers = one(d.does("warmed"), func(context.Context) error {
+	l.made.Reconcilers = one(d.does("warmed"), func(context.Context) error {
 		d.write("+hung")
 		<-hung
 		return nil

@@ -5,16 +5,80 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
+
+// namespaceFile is where the kubelet writes the namespace of a pod.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// identity is what this process is called, and where it runs.
+type identity struct {
+	namespace      string // of the operator: its Service, Secrets and pods
+	leaseNamespace string
+	id             string
+	pod            string // empty outside a pod
+}
+
+// newIdentity resolves what the configuration leaves to the environment.
+func newIdentity(c *options.Configuration, getenv func(string) string, file string) (identity, error) {
+	p := identity{
+		namespace: c.Service.Namespace,
+		id:        c.LeaderElection.ID,
+		pod:       getenv("POD_NAME"),
+	}
+	if p.namespace == "" {
+		p.namespace = getenv("POD_NAMESPACE")
+	}
+	if p.namespace == "" {
+		content, err := os.ReadFile(file) //nolint:gosec // a constant, except in tests
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return identity{}, fmt.Errorf("namespace of the operator: %w", err)
+		}
+		p.namespace = strings.TrimSpace(string(content))
+	}
+	if p.namespace == "" {
+		return identity{}, errors.New("the namespace of the operator is not known outside a pod: give it by service.namespace or POD_NAMESPACE")
+	}
+	if p.leaseNamespace = c.LeaderElection.ResourceNamespace; p.leaseNamespace == "" {
+		p.leaseNamespace = p.namespace
+	}
+	if p.id == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return identity{}, fmt.Errorf("identity of this replica: %w; give one by leaderElection.id", err)
+		}
+		p.id = host + "_" + string(uuid.NewUUID())
+	}
+	return p, nil
+}
+
+// webhookExemptNamespaces returns the namespaces for which the webhooks are not called: annotations that
+// approve something there were written by users.
+func webhookExemptNamespaces(self identity) []string {
+	return []string{metav1.NamespaceSystem, self.namespace}
+}
+
+// lease is the operator's Lease, which Events are about that are about the operator.
+func (a *assembly) lease() corev1.ObjectReference {
+	return corev1.ObjectReference{
+		APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease",
+		Namespace: a.identity.leaseNamespace, Name: a.config.LeaderElection.ResourceName,
+	}
+}
 
 // rightsInterval is how often the rights in a namespace without them are checked again.
 const rightsInterval = time.Minute
@@ -32,9 +96,9 @@ func (a *assembly) openNamespaces(ctx context.Context) (open, closed []string, e
 			continue
 		}
 		closed = append(closed, namespace)
-		a.Logger.Error(err, "a namespace is left out: grant the operator its Role there (config/namespaced/rights), or take it out of the field namespaces", "namespace", namespace)
+		a.logger.Error(err, "a namespace is left out: grant the operator its Role there (config/namespaced/rights), or take it out of the field namespaces", "namespace", namespace)
 		a.recordEvent(events.Event{
-			Regarding: leaseOf(a.config, a.identity), Reason: "NamespaceForbidden", Action: "Watch",
+			Regarding: a.lease(), Reason: "NamespaceForbidden", Action: "Watch",
 			Note: "The operator has no rights in namespace " + namespace + ", and leaves it out until it has.",
 		})
 	}
@@ -61,7 +125,7 @@ func (a *assembly) awaitRights(ctx context.Context, closed []string) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-a.Clock.After(rightsInterval):
+		case <-a.clock.After(rightsInterval):
 		}
 		opened := slices.IndexFunc(closed, func(namespace string) bool { return a.mayWatch(ctx, namespace) == nil })
 		if opened >= 0 && ctx.Err() == nil {

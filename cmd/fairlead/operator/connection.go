@@ -4,6 +4,8 @@
 package operator
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,12 +14,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/apitransport"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
 // connection is how the API server is reached.
@@ -116,6 +122,65 @@ func binary(api *rest.Config) *rest.Config {
 	api.ContentType = runtime.ContentTypeProtobuf
 	api.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	return api
+}
+
+// attemptTimeout bounds one request; an API server that is slower is of no use.
+const attemptTimeout = 15 * time.Second
+
+// apiServerWait waits until the API server responds, at most for a limit. A limit that is too long
+// hides a wrong address, and one that is too short does not survive a restart of the API server.
+type apiServerWait struct {
+	client   rest.Interface
+	server   string
+	origin   string
+	limit    time.Duration
+	first    time.Duration // the first pause; 0 means 100 ms
+	recorder *phases.Recorder
+	logger   logr.Logger
+}
+
+func (a apiServerWait) wait(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, a.limit)
+	defer cancel()
+	var reason error
+	err := retry.Until(bounded, retry.Policy{
+		MinDelay: cmp.Or(a.first, 100*time.Millisecond), MaxDelay: 5 * time.Second, AttemptTimeout: -1,
+		OnRetry: func(err error, _ time.Duration) {
+			a.recorder.Progress(phases.APIServer, "%s does not answer: %v", a.server, err)
+			a.logger.Info("the API server does not answer yet", "server", a.server, "reason", err.Error())
+		},
+	}, func(ctx context.Context) error {
+		err := a.ping(ctx)
+		if err != nil && (reason == nil || ctx.Err() == nil) { // an attempt that the limit cut off has no reason of its own
+			reason = err
+		}
+		return err
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("the API server %s (%s) does not answer, tried for %s: %w; check its address, or allow it more time by clientConnection.startTimeout",
+		a.server, a.origin, a.limit, cmp.Or(reason, err))
+}
+
+// ping gets the version, which every authenticated user may. A refusal is a response, too, except for 401: then
+// nothing else would work.
+func (a apiServerWait) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	err := a.client.Get().AbsPath("/version").MaxRetries(0).Do(ctx).Error()
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		switch code := status.Status().Code; {
+		case code == http.StatusUnauthorized, code == http.StatusTooManyRequests, code >= 500:
+			return err
+		}
+		return nil
+	}
+	return err
 }
 
 // writeFence refuses what a replica that does not lead would write. Reconcilers are stopped when the

@@ -1,0 +1,87 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
+)
+
+// Options configure a Manager.
+type Options struct {
+	// Logger is the logger of all parts.
+	Logger logr.Logger
+	// Version is shown on /statusz and sent as part of the user agent.
+	Version string
+	// Metrics registers all metrics. Defaults to the registry of controller-runtime, which the metrics
+	// server exposes.
+	Metrics prometheus.Registerer
+	// Dial connects to addresses outside the cluster that the egress policy allows. Defaults to the
+	// network.
+	Dial func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error)
+	// Reconciles receives a line of JSON whenever this replica begins or ends to lead, or to reconcile an
+	// object. Defaults to nil: none is written.
+	Reconciles io.Writer
+	// Silence is that of apitransport.Options.
+	Silence time.Duration
+	// Clock is what the validity of certificates is compared with. Leader election measures elapsed time
+	// and needs none. Defaults to the real clock.
+	Clock clock.WithTicker
+}
+
+// Manager is the operator, assembled.
+type Manager struct{ lifecycle *lifecycle.Lifecycle }
+
+// Run runs the operator until ctx ends, and stops it in order. It returns nil after a requested stop,
+// and leaderelection.ErrLost where the Lease was lost.
+func (m *Manager) Run(ctx context.Context) error { return m.lifecycle.Run(ctx) }
+
+// New assembles the operator from a validated configuration. It reads the kubeconfig and sends
+// nothing.
+func New(c *options.Configuration, o Options) (*Manager, error) {
+	if o.Metrics == nil {
+		o.Metrics = ctrlmetrics.Registry
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	self, err := newIdentity(c, os.Getenv, namespaceFile)
+	if err != nil {
+		return nil, err
+	}
+	api, err := connect(c.ClientConnection, "fairlead-manager/"+o.Version, o.Silence)
+	if err != nil {
+		return nil, err
+	}
+	offset, err := newClockOffset(o.Clock, o.Metrics, o.Logger.WithName("clock"))
+	if err != nil {
+		return nil, err
+	}
+	api.rest.Wrap(offset.wrap)
+	LimitMemory(o.Logger) // before the components that take a share of it
+	if c.Controllers.Enabled {
+		limitGarbage()
+	}
+	a := &assembly{
+		config: c, identity: self, version: o.Version, api: api, dial: o.Dial, clock: o.Clock, offset: offset,
+		logger: o.Logger, metrics: o.Metrics, leadershipLog: lifecycle.NewLeadershipLog(self.id, o.Reconciles, o.Logger),
+	}
+	l, err := a.assemble()
+	if err != nil {
+		return nil, err
+	}
+	return &Manager{lifecycle: l}, nil
+}
