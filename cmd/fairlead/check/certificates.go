@@ -99,7 +99,7 @@ func (r *run) checkBundle(c *client, authorities []*x509.Certificate) Result {
 	if err != nil {
 		return fail(about + ": " + brief(err))
 	}
-	now, last := r.Clock.Now(), time.Time{}
+	now, last := r.options.Clock.Now(), time.Time{}
 	for _, one := range trusted {
 		if now.After(one.NotBefore) && one.NotAfter.After(last) {
 			last = one.NotAfter
@@ -137,7 +137,7 @@ func (r *run) checkSecret(ctx context.Context, d deployment) []*x509.Certificate
 		name, serving = certificates.CertManager.SecretName, true
 	}
 	object := "Secret " + r.namespace + "/" + name
-	secret, err := r.Kubernetes.CoreV1().Secrets(r.namespace).Get(ctx, name, metav1.GetOptions{})
+	secret, err := r.options.Kubernetes.CoreV1().Secrets(r.namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		result := unread(CheckCertificate, object, "get on secrets"+in(r.namespace), err,
 			fmt.Sprintf("look at `kubectl -n %s logs deployment/%s`", d.Namespace, d.Name))
@@ -175,7 +175,7 @@ func (r *run) checkSecret(ctx context.Context, d deployment) []*x509.Certificate
 // checkValidity checks that a certificate is valid, and was renewed before the last part of its life, such as a
 // sixth.
 func (r *run) checkValidity(object, what string, certificate *x509.Certificate, part time.Duration) Result {
-	now := r.Clock.Now()
+	now := r.options.Clock.Now()
 	result := Result{CheckCertificate, object, OK, what + " is valid for " + remaining(now, certificate.NotAfter), ""}
 	switch {
 	case now.After(certificate.NotAfter):
@@ -194,7 +194,7 @@ func (r *run) checkValidity(object, what string, certificate *x509.Certificate, 
 // checkServed looks at the certificate that the Service serves, where it can be reached.
 func (r *run) checkServed(ctx context.Context, c *client) {
 	object := "Service " + c.namespace + "/" + c.service
-	if r.Dial == nil {
+	if r.options.Dial == nil {
 		r.add(CheckCertificate, object, Skipped, "only a pod of the cluster sees the certificate that it serves; `helm test` runs one", "")
 		return
 	}
@@ -211,13 +211,13 @@ func (r *run) checkServed(ctx context.Context, c *client) {
 
 // handshake connects, verifies by the bundle, and returns the serving certificate.
 func (r *run) handshake(ctx context.Context, server, port string, bundle []byte) (*x509.Certificate, error) {
-	raw, err := r.Dial(ctx, "tcp", net.JoinHostPort(server, port))
+	raw, err := r.options.Dial(ctx, "tcp", net.JoinHostPort(server, port))
 	if err != nil {
 		return nil, err
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)
-	connection := tls.Client(raw, &tls.Config{ServerName: server, RootCAs: roots, MinVersion: tls.VersionTLS12, Time: r.Clock.Now})
+	connection := tls.Client(raw, &tls.Config{ServerName: server, RootCAs: roots, MinVersion: tls.VersionTLS12, Time: r.options.Clock.Now})
 	err = connection.HandshakeContext(ctx)
 	state := connection.ConnectionState()
 	err = errors.Join(err, raw.Close())

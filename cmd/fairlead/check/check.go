@@ -45,14 +45,14 @@ type Options struct {
 }
 
 // Checker checks an installation.
-type Checker struct{ Options }
+type Checker struct{ options Options }
 
 // New returns a Checker. It sends nothing.
 func New(o Options) *Checker {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Checker{o}
+	return &Checker{options: o}
 }
 
 // NewForConfig returns a Checker that reaches the API server as the configuration says, with the other options as
@@ -101,7 +101,7 @@ func (c *Checker) Run(ctx context.Context) (Report, error) {
 // Wait makes all checks again and again until none fails and none is unchecked, or ctx ends. It returns the last
 // whole report; the error is why there is none.
 func (c *Checker) Wait(ctx context.Context) (Report, error) {
-	ticker := c.Clock.NewTicker(waitInterval)
+	ticker := c.options.Clock.NewTicker(waitInterval)
 	defer ticker.Stop()
 	var last *Report
 	for {
@@ -129,7 +129,7 @@ func (c *Checker) ping(ctx context.Context) error {
 	defer cancel()
 	answered := make(chan error, 1)
 	go func() { // the discovery client takes no context; the timeout of the configuration ends it
-		_, err := c.Kubernetes.Discovery().ServerVersion()
+		_, err := c.options.Kubernetes.Discovery().ServerVersion()
 		answered <- err
 	}()
 	select {

@@ -52,14 +52,13 @@ func sample(kind, apiVersion, version, namespace string) (*unstructured.Unstruct
 func (r *run) checkDryRuns(ctx context.Context) {
 	looksAt, err := r.namespaceLabels(ctx)
 	if err != nil {
-		r.results = append(r.results, unread(CheckDryRun, "Namespace "+r.Namespace, "get on namespaces", err,
-			"create it, or give another one with --namespace"))
+		r.results = append(r.results, unread(CheckDryRun, "Namespace "+r.options.Namespace, "get on namespaces", err, "create it, or give another one with --namespace"))
 		return
 	}
 	var all []func() Result
 	for _, d := range r.definitions {
 		if left := r.leftOut(d, looksAt); left != "" {
-			r.add(CheckDryRun, d.Kind.Kind, Unchecked, left+" does not look at namespace "+r.Namespace, "give a namespace with --namespace in which the operator works")
+			r.add(CheckDryRun, d.Kind.Kind, Unchecked, left+" does not look at namespace "+r.options.Namespace, "give a namespace with --namespace in which the operator works")
 			continue
 		}
 		for _, version := range d.served() {
@@ -74,9 +73,9 @@ func (r *run) checkDryRuns(ctx context.Context) {
 // namespaceLabels are the labels of the namespace of the dry runs. Without the right to read it, it is the one that the
 // API server sets, by which the shipped webhooks choose.
 func (r *run) namespaceLabels(ctx context.Context) (labels.Set, error) {
-	namespace, err := r.Kubernetes.CoreV1().Namespaces().Get(ctx, r.Namespace, metav1.GetOptions{})
+	namespace, err := r.options.Kubernetes.CoreV1().Namespaces().Get(ctx, r.options.Namespace, metav1.GetOptions{})
 	if apierrors.IsForbidden(err) {
-		return labels.Set{"kubernetes.io/metadata.name": r.Namespace}, nil
+		return labels.Set{"kubernetes.io/metadata.name": r.options.Namespace}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -101,16 +100,15 @@ func (r *run) leftOut(d definition, namespace labels.Set) string {
 
 func (r *run) dryRun(ctx context.Context, d definition, version string) Result {
 	resource := schema.GroupVersionResource{Group: d.Group, Version: version, Resource: d.Plural}
-	result := Result{CheckDryRun, d.Kind.Kind + " at " + version, OK, "created by a dry run in namespace " + r.Namespace, ""}
-	object, known, err := sample(d.Kind.Kind, resource.GroupVersion().String(), version, r.Namespace)
+	result := Result{CheckDryRun, d.Kind.Kind + " at " + version, OK, "created by a dry run in namespace " + r.options.Namespace, ""}
+	object, known, err := sample(d.Kind.Kind, resource.GroupVersion().String(), version, r.options.Namespace)
 	if err != nil || !known {
 		result.Status, result.Message = Skipped, "this binary does not know the version"
 		return result
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	created, err := r.Dynamic.Resource(resource).Namespace(r.Namespace).Create(ctx, object,
-		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	created, err := r.options.Dynamic.Resource(resource).Namespace(r.options.Namespace).Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		return r.refused(result, d, err)
 	}
@@ -143,7 +141,7 @@ func (r *run) refused(result Result, d definition, err error) Result {
 	switch {
 	case strings.Contains(text, "cannot create resource"):
 		result.Status, result.Message = Unchecked, "this user may not create it"
-		result.Remedy = "grant create on " + d.Plural + "." + d.Group + in(r.Namespace) + "; a dry run takes the same right"
+		result.Remedy = "grant create on " + d.Plural + "." + d.Group + in(r.options.Namespace) + "; a dry run takes the same right"
 	case strings.Contains(text, ".fairlead.dev\" denied the request"):
 		// The webhooks respond, which is what is checked: this user lacks a right, or the egress policy has no place for
 		// the address.
@@ -153,10 +151,10 @@ func (r *run) refused(result Result, d definition, err error) Result {
 		result.Status, result.Message = OK, "the mutating webhook responds; Fairlead's admission policies refuse the sample for this user"
 		if r.ignored(d) {
 			result.Status, result.Message = Warning, "Fairlead's admission policies refuse the sample for this user, so that it is not seen whether the webhooks respond"
-			result.Remedy = "check as a user who may delete and evict pods and patch workloads" + in(r.Namespace)
+			result.Remedy = "check as a user who may delete and evict pods and patch workloads" + in(r.options.Namespace)
 		}
 	case apierrors.IsNotFound(err):
-		result.Remedy = "create namespace " + r.Namespace + ", or give another one with --namespace"
+		result.Remedy = "create namespace " + r.options.Namespace + ", or give another one with --namespace"
 	case strings.Contains(text, "conversion webhook for"), strings.Contains(text, "failed calling webhook"):
 		result.Remedy = look
 	case strings.Contains(text, "denied"), apierrors.IsForbidden(err):

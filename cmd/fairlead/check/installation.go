@@ -65,7 +65,7 @@ func (r *run) findDefinitions(ctx context.Context) {
 	for _, kind := range vet.New(vet.Options{}).Kinds() { //nolint:contextcheck // schemas are parsed without one
 		name := kind.Plural + "." + kind.Group
 		d := definition{kind, &apiextensionsv1.CustomResourceDefinition{}}
-		read, err := r.Dynamic.Resource(resource).Get(ctx, name, metav1.GetOptions{})
+		read, err := r.options.Dynamic.Resource(resource).Get(ctx, name, metav1.GetOptions{})
 		if err == nil {
 			err = runtime.DefaultUnstructuredConverter.FromUnstructured(read.Object, d.crd)
 		}
@@ -80,14 +80,14 @@ func (r *run) findDefinitions(ctx context.Context) {
 
 // findDeployments finds the operator's namespace and its Deployments there.
 func (r *run) findDeployments(ctx context.Context) {
-	r.namespace = r.OperatorNamespace
+	r.namespace = r.options.OperatorNamespace
 	for _, d := range r.definitions {
 		if service := d.service(); service != nil && r.namespace == "" {
 			r.namespace = service.Namespace
 		}
 	}
 	const remedy = "install the operator, or give its namespace with --operator-namespace"
-	list, err := r.Kubernetes.AppsV1().Deployments(r.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: maxDeployments})
+	list, err := r.options.Kubernetes.AppsV1().Deployments(r.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: maxDeployments})
 	if err != nil {
 		r.results = append(r.results, unread(CheckDeployment, "Deployments labeled "+selector,
 			"list on deployments.apps"+in(r.namespace), err, remedy))
@@ -114,8 +114,7 @@ func (r *run) findDeployments(ctx context.Context) {
 
 // findOthers looks for operators of other namespaces that reconcile the same objects.
 func (r *run) findOthers(ctx context.Context) {
-	list, err := r.Kubernetes.AppsV1().Deployments(metav1.NamespaceAll).List(ctx,
-		metav1.ListOptions{LabelSelector: selector, Limit: maxDeployments})
+	list, err := r.options.Kubernetes.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: maxDeployments})
 	if err != nil || r.namespace == "" {
 		return // a user who may not list them can check this one
 	}
@@ -162,7 +161,7 @@ func (r *run) configurationOf(ctx context.Context, d *appsv1.Deployment, contain
 		if name == "" {
 			return nil, fmt.Errorf("%s is mounted from no ConfigMap", file)
 		}
-		from, err := r.Kubernetes.CoreV1().ConfigMaps(d.Namespace).Get(ctx, name, metav1.GetOptions{})
+		from, err := r.options.Kubernetes.CoreV1().ConfigMaps(d.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return nil, err
 		}

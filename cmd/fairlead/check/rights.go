@@ -132,7 +132,7 @@ func (r *run) missing(ctx context.Context, user, namespace string, rights []auth
 		if ctx.Err() != nil {
 			return
 		}
-		review, err := r.Kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+		review, err := r.options.Kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 			Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Groups: groups, ResourceAttributes: &rights[i]},
 		}, metav1.CreateOptions{})
 		if err != nil {

@@ -34,7 +34,7 @@ func (r *run) checkWebhooks(ctx context.Context) {
 	if !found {
 		return
 	}
-	api, names := r.Kubernetes.AdmissionregistrationV1(), d.configuration.Webhook
+	api, names := r.options.Kubernetes.AdmissionregistrationV1(), d.configuration.Webhook
 	mutating, err := api.MutatingWebhookConfigurations().Get(ctx, names.MutatingConfiguration, metav1.GetOptions{})
 	var hooks []admissionregistrationv1.ValidatingWebhook
 	if err == nil {

@@ -91,7 +91,7 @@ func (r *run) checkLease(ctx context.Context, d deployment) Result {
 	look := fmt.Sprintf("look at `kubectl -n %s logs deployment/%s`", d.Namespace, d.Name)
 	var before time.Time
 	for again := false; ; again = true {
-		lease, err := r.Kubernetes.CoordinationV1().Leases(namespace).Get(ctx, election.ResourceName, metav1.GetOptions{})
+		lease, err := r.options.Kubernetes.CoordinationV1().Leases(namespace).Get(ctx, election.ResourceName, metav1.GetOptions{})
 		if err != nil {
 			return unread(CheckLease, object, "get on leases.coordination.k8s.io"+in(namespace), err, "no replica has led yet: "+look)
 		}
@@ -106,7 +106,7 @@ func (r *run) checkLease(ctx context.Context, d deployment) Result {
 		if lease.Spec.RenewTime != nil {
 			renewed = lease.Spec.RenewTime.Time
 		}
-		age := r.Clock.Since(renewed)
+		age := r.options.Clock.Since(renewed)
 		if age <= election.LeaseDuration.Duration || again && renewed.After(before) {
 			return Result{CheckLease, object, OK, holder + " leads", ""}
 		}
@@ -118,7 +118,7 @@ func (r *run) checkLease(ctx context.Context, d deployment) Result {
 		select {
 		case <-ctx.Done():
 			return Result{CheckLease, object, Unchecked, brief(context.Cause(ctx)), ""}
-		case <-r.Clock.After(min(election.LeaseDuration.Duration, 30*time.Second)):
+		case <-r.options.Clock.After(min(election.LeaseDuration.Duration, 30*time.Second)):
 		}
 	}
 }
@@ -132,12 +132,12 @@ func (r *run) checkVersions(context.Context) {
 		result := Result{CheckVersion, d.object(), Skipped, "its image " + image + " has no tag of a version", ""}
 		switch {
 		case !tagged:
-		case r.Version == "":
+		case r.options.Version == "":
 			result.Message = "its image is of " + tag + ", and this binary of no release"
-		case tag == r.Version:
+		case tag == r.options.Version:
 			result.Status, result.Message = OK, "its image is of this version, "+tag
 		default:
-			result.Status, result.Message = Warning, "its image is of "+tag+", and this binary of "+r.Version
+			result.Status, result.Message = Warning, "its image is of "+tag+", and this binary of "+r.options.Version
 			result.Remedy = "use the fairlead command of that version, or upgrade the operator"
 		}
 		r.results = append(r.results, result)

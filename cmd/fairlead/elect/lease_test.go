@@ -67,14 +67,14 @@ func TestARenewalCountsFromWhenItWasSentAndOnlyIfItSucceeds(t *testing.T) {
 	now := 100 * time.Second
 	var fails error
 	clock := func() time.Duration { return now }
-	r := &Runner{Options: Options{Identity: "a", RenewDeadline: 10 * time.Second, Grace: 3 * time.Second}, refusals: newRefusals("default/turn"), now: clock}
+	r := &Runner{options: Options{Identity: "a", RenewDeadline: 10 * time.Second, Grace: 3 * time.Second}, refusals: newRefusals("default/turn"), now: clock}
 	client := recordingClient{scripted{write: func() error { now += 4 * time.Second; return fails }}, clock, r.record}.Leases("default")
 	lease := func(holder string) *coordinationv1.Lease {
 		return &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To(holder)}}
 	}
 	wants := func(what string, want time.Duration) {
 		t.Helper()
-		if got := r.times; got.KillAt != want || got.TerminateAt != want-r.Grace {
+		if got := r.times; got.KillAt != want || got.TerminateAt != want-r.options.Grace {
 			t.Errorf("%s: the times are %+v, want %s", what, got, want)
 		}
 	}

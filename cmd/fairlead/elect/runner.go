@@ -27,7 +27,7 @@ import (
 
 // Runner runs one command under one Lease.
 type Runner struct {
-	Options
+	options  Options
 	path     string // of the command
 	elector  *leaderelection.Elector
 	refusals *refusals
@@ -52,7 +52,7 @@ func New(o Options) (*Runner, error) {
 	if err := validNames(o.Namespace, o.Name); err != nil {
 		return nil, err
 	}
-	r := &Runner{Options: o, refusals: newRefusals(o.Namespace + "/" + o.Name), now: clock}
+	r := &Runner{options: o, refusals: newRefusals(o.Namespace + "/" + o.Name), now: clock}
 	var err error
 	if r.elector, err = o.newElector(recordingClient{o.Leases, clock, r.record}); err != nil {
 		return nil, err
@@ -68,14 +68,14 @@ func (r *Runner) record(verb string, sent time.Duration, written *coordinationv1
 	if refused := r.refusals.record(verb, r.now(), err); refused != nil {
 		r.end(refused)
 	}
-	if err != nil || written == nil || ptr.Deref(written.Spec.HolderIdentity, "") != r.Identity {
+	if err != nil || written == nil || ptr.Deref(written.Spec.HolderIdentity, "") != r.options.Identity {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lease = written
-	if at := sent + r.RenewDeadline; at > r.times.TerminateAt {
-		r.times = request{TerminateAt: at, KillAt: at + r.Grace}
+	if at := sent + r.options.RenewDeadline; at > r.times.TerminateAt {
+		r.times = request{TerminateAt: at, KillAt: at + r.options.Grace}
 		r.send(r.times)
 	}
 }
@@ -119,7 +119,7 @@ func (r *Runner) Run(ctx context.Context) (int, error) {
 	var asked signaled
 	switch cause, lost := context.Cause(waiting), errors.Is(err, leaderelection.ErrLost); {
 	case lost && code == CodeLost:
-		return code, fmt.Errorf("lost the Lease %s/%s: the command was ended", r.Namespace, r.Name)
+		return code, fmt.Errorf("lost the Lease %s/%s: the command was ended", r.options.Namespace, r.options.Name)
 	case lost: // it ended by itself just before
 		return code, nil
 	case code != notRun:
@@ -161,7 +161,7 @@ func (r *Runner) runTerm(ctx, waiting context.Context) (int, error) {
 	_ = g.Process.Kill()
 	<-g.exited
 	r.forgetGuard()
-	killRemaining(r.Logger, r.reap)
+	killRemaining(r.options.Logger, r.reap)
 	switch {
 	case g.ProcessState.Exited():
 		return g.ProcessState.ExitCode(), nil
@@ -184,7 +184,7 @@ func (r *Runner) startGuard(waiting context.Context) (*guardProcess, error) {
 	if waiting.Err() != nil {
 		return nil, write.Close()
 	}
-	line := slices.Concat(r.Guard, []string{r.path}, r.Command)
+	line := slices.Concat(r.options.Guard, []string{r.path}, r.options.Command)
 	g := &guardProcess{requests: write, exited: make(chan struct{})}
 	g.Cmd = exec.CommandContext(context.WithoutCancel(waiting), line[0], line[1:]...) //nolint:gosec // what the program itself configures
 	g.Stdin, g.Stdout, g.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -249,7 +249,7 @@ func (r *Runner) handleSignal(s os.Signal) {
 	defer r.mu.Unlock()
 	switch {
 	case r.guard != nil:
-		r.Logger.Info("signal forwarded to the command", "signal", s.String())
+		r.options.Logger.Info("signal forwarded to the command", "signal", s.String())
 		r.send(request{Signal: number})
 	case number != syscall.SIGUSR1 && number != syscall.SIGUSR2:
 		r.end(signaled(number))

@@ -27,7 +27,7 @@ func (s *Shard) CheckWrite(r *http.Request) (end func(), err error) {
 	defer s.mu.Unlock()
 	e := s.entries[name]
 	if e == nil || e.phase != owned {
-		return nil, fmt.Errorf("%w: %s is not in shard %s", errNotOurs, name, s.Name)
+		return nil, fmt.Errorf("%w: %s is not in shard %s", errNotOurs, name, s.options.Name)
 	}
 	e.writes++
 	return func() {

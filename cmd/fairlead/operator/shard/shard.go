@@ -37,7 +37,7 @@ const (
 	maxDefer = 5 * time.Second
 )
 
-// Options of a Shard. All are required except OnArrive and RecordEvent.
+// Options of a Shard. All are required except RecordEvent.
 type Options struct {
 	// Name of the shard, a label of DNS: what its claims carry.
 	Name string
@@ -46,9 +46,6 @@ type Options struct {
 	// Client watches namespaces, and the claims in Namespace, which is the operator's.
 	Client    kubernetes.Interface
 	Namespace string
-	// OnArrive is called before the first object of a namespace is reconciled, when the informers have all of
-	// them. Defaults to nil.
-	OnArrive func(ctx context.Context, namespace string) error
 	// RecordEvent writes an Event. Defaults to nil: none is written.
 	RecordEvent func(events.Event)
 	Logger      logr.Logger
@@ -76,7 +73,11 @@ type entry struct {
 
 // Shard is the part of the cluster that one term of an operator reconciles.
 type Shard struct {
-	Options
+	// OnArrive is called before the first object of a namespace is reconciled, when the informers have all of
+	// them. It is set before Run. Defaults to nil.
+	OnArrive func(ctx context.Context, namespace string) error
+
+	options    Options
 	queue      workqueue.TypedRateLimitingInterface[string]
 	namespaces cache.SharedIndexInformer
 	claims     *claims
@@ -91,7 +92,7 @@ type Shard struct {
 // New returns a Shard. It sends no request.
 func New(o Options) (*Shard, error) {
 	s := &Shard{
-		Options: o, ready: make(chan struct{}), entries: map[string]*entry{},
+		options: o, ready: make(chan struct{}), entries: map[string]*entry{},
 		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond, maxDefer)),
 		claims: newClaims(o.Client, o.Namespace, o.Name),
 	}
@@ -138,7 +139,7 @@ func (s *Shard) known(ctx context.Context) (map[string]bool, error) {
 	select {
 	case <-s.ready:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("the namespaces of shard %s are not known: %w; may the service account list namespaces?", s.Name, context.Cause(ctx))
+		return nil, fmt.Errorf("the namespaces of shard %s are not known: %w; may the service account list namespaces?", s.options.Name, context.Cause(ctx))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +195,7 @@ func (s *Shard) next(ctx context.Context) bool {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		s.Logger.Error(err, "cannot take over or release a namespace yet; retrying", "namespace", name)
+		s.options.Logger.Error(err, "cannot take over or release a namespace yet; retrying", "namespace", name)
 		s.queue.AddRateLimited(name)
 	default:
 		s.queue.Forget(name)
@@ -243,7 +244,7 @@ func (s *Shard) claim(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if holder != s.Name {
+	if holder != s.options.Name {
 		s.wait(name, holder)
 		return nil
 	}
@@ -349,10 +350,10 @@ func (s *Shard) wait(name, holder string) {
 		return
 	}
 	note := fmt.Sprintf("Shard %q selects this namespace, which shard %q has claimed: it is reconciled by that one until it is not selected there any more. "+
-		"Where that shard is gone for good, delete its Lease %s in namespace %s.", s.Name, holder, claimName(name), s.Namespace)
-	s.Logger.Info("waiting for a namespace", "namespace", name, "holder", holder, "claim", claimName(name))
-	if s.RecordEvent != nil {
-		s.RecordEvent(events.Event{
+		"Where that shard is gone for good, delete its Lease %s in namespace %s.", s.options.Name, holder, claimName(name), s.options.Namespace)
+	s.options.Logger.Info("waiting for a namespace", "namespace", name, "holder", holder, "claim", claimName(name))
+	if s.options.RecordEvent != nil {
+		s.options.RecordEvent(events.Event{
 			Regarding:     corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: name},
 			ClusterScoped: true, Reason: "ClaimedByOtherShard", Action: "Claim", Note: note,
 		})

@@ -24,7 +24,7 @@ func (s *Shard) Status() string {
 			others = append(others, fmt.Sprintf("%s has %s", e.holder, name))
 		}
 	}
-	text := fmt.Sprintf("%s: namespaces with %s; ", s.Name, s.Selector)
+	text := fmt.Sprintf("%s: namespaces with %s; ", s.options.Name, s.options.Selector)
 	var parts []string
 	for _, p := range slices.Sorted(maps.Keys(counts)) {
 		parts = append(parts, fmt.Sprintf("%d %s", counts[p], p))
@@ -54,6 +54,6 @@ func (s *Shard) Collect(to chan<- prometheus.Metric) {
 	}
 	s.mu.Unlock()
 	for p, count := range counts {
-		to <- prometheus.MustNewConstMetric(namespacesDesc, prometheus.GaugeValue, float64(count), s.Name, string(p))
+		to <- prometheus.MustNewConstMetric(namespacesDesc, prometheus.GaugeValue, float64(count), s.options.Name, string(p))
 	}
 }
