@@ -52,7 +52,8 @@ func sample(kind, apiVersion, version, namespace string) (*unstructured.Unstruct
 func (r *run) checkDryRuns(ctx context.Context) {
 	looksAt, err := r.namespaceLabels(ctx)
 	if err != nil {
-		r.results = append(r.results, unread(CheckDryRun, "Namespace "+r.options.Namespace, "get on namespaces", err, "create it, or give another one with --namespace"))
+		r.results = append(r.results, unread(CheckDryRun, "Namespace "+r.options.Namespace, "get on namespaces", err,
+			"create it, or give another one with --namespace"))
 		return
 	}
 	var all []func() Result
@@ -108,7 +109,8 @@ func (r *run) dryRun(ctx context.Context, d definition, version string) Result {
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	created, err := r.options.Dynamic.Resource(resource).Namespace(r.options.Namespace).Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+	created, err := r.options.Dynamic.Resource(resource).Namespace(r.options.Namespace).Create(ctx, object, dryRun)
 	if err != nil {
 		return r.refused(result, d, err)
 	}

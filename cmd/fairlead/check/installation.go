@@ -87,7 +87,8 @@ func (r *run) findDeployments(ctx context.Context) {
 		}
 	}
 	const remedy = "install the operator, or give its namespace with --operator-namespace"
-	list, err := r.options.Kubernetes.AppsV1().Deployments(r.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: maxDeployments})
+	matching := metav1.ListOptions{LabelSelector: selector, Limit: maxDeployments}
+	list, err := r.options.Kubernetes.AppsV1().Deployments(r.namespace).List(ctx, matching)
 	if err != nil {
 		r.results = append(r.results, unread(CheckDeployment, "Deployments labeled "+selector,
 			"list on deployments.apps"+in(r.namespace), err, remedy))
@@ -114,7 +115,8 @@ func (r *run) findDeployments(ctx context.Context) {
 
 // findOthers looks for operators of other namespaces that reconcile the same objects.
 func (r *run) findOthers(ctx context.Context) {
-	list, err := r.options.Kubernetes.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: maxDeployments})
+	matching := metav1.ListOptions{LabelSelector: selector, Limit: maxDeployments}
+	list, err := r.options.Kubernetes.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, matching)
 	if err != nil || r.namespace == "" {
 		return // a user who may not list them can check this one
 	}

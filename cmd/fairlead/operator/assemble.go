@@ -126,21 +126,31 @@ func (a *assembly) webhooks(l *lifecycle.Lifecycle) (ready func() error, err err
 	}
 	publish := lifecycle.Phase{Name: phases.CAPublished, Skip: "webhook.certificates.injectCA is false"}
 	if a.config.Webhook.Certificates.InjectCA {
-		publish = lifecycle.Phase{Name: phases.CAPublished, Stage: lifecycle.CertificateStage, Start: lifecycle.Only("CA injection", source.republish), Ready: source.publish}
+		publish = lifecycle.Phase{
+			Name: phases.CAPublished, Stage: lifecycle.CertificateStage,
+			Start: lifecycle.Only("CA injection", source.republish), Ready: source.publish,
+		}
 		a.bundles = source.injector.Missing
 		a.recorder.SetInfo("CA bundle", func() string { return oneLine(a.bundles()) })
 	}
 	l.Phases = append(l.Phases,
-		lifecycle.Phase{Name: phases.Certificates, Stage: lifecycle.CertificateStage, Start: lifecycle.Only("certificates", source.refresh), Ready: source.prepare},
-		lifecycle.Phase{Name: phases.WebhookServer, Stage: lifecycle.WebhookStage, Start: lifecycle.Only("webhook server", func(ctx context.Context) error {
-			a.egress.waitForRanges(ctx)
-			return server.Start(ctx)
-		}), Ready: func(ctx context.Context) error {
-			a.egress.waitForRanges(ctx)
-			ctx, cancel := context.WithTimeout(ctx, source.limit)
-			defer cancel()
-			return server.WaitReady(ctx)
-		}},
+		lifecycle.Phase{
+			Name: phases.Certificates, Stage: lifecycle.CertificateStage,
+			Start: lifecycle.Only("certificates", source.refresh), Ready: source.prepare,
+		},
+		lifecycle.Phase{
+			Name: phases.WebhookServer, Stage: lifecycle.WebhookStage,
+			Start: lifecycle.Only("webhook server", func(ctx context.Context) error {
+				a.egress.waitForRanges(ctx)
+				return server.Start(ctx)
+			}),
+			Ready: func(ctx context.Context) error {
+				a.egress.waitForRanges(ctx)
+				ctx, cancel := context.WithTimeout(ctx, source.limit)
+				defer cancel()
+				return server.WaitReady(ctx)
+			},
+		},
 		publish,
 	)
 	a.certificate = source.source.Err
@@ -156,7 +166,10 @@ func (a *assembly) servedElsewhere(l *lifecycle.Lifecycle) (ready func() error, 
 	for _, name := range []phases.Phase{phases.Certificates, phases.WebhookServer, phases.CAPublished} {
 		l.Phases = append(l.Phases, lifecycle.Phase{Name: name, Skip: reason})
 	}
-	a.healthy = (&storagemigration.WebhookHealth{Client: a.client, Namespace: a.identity.namespace, Service: a.config.Service.Name, Clock: a.clock}).Check
+	health := &storagemigration.WebhookHealth{
+		Client: a.client, Namespace: a.identity.namespace, Service: a.config.Service.Name, Clock: a.clock,
+	}
+	a.healthy = health.Check
 	a.recorder.SetInfo("webhooks", func() string { return reason })
 	return func() error { return lifecycle.ReadyToLead(a.recorder.Status()) }, nil
 }
@@ -206,7 +219,8 @@ func (a *assembly) reconciledElsewhere(l *lifecycle.Lifecycle) error {
 
 // share makes what the parts have in common, and returns what runs for the Events about undecodable objects.
 func (a *assembly) share() (undecodable lifecycle.Component, err error) {
-	if a.recorder, err = phases.New(phases.Options{Logger: a.logger, Metrics: a.metrics, Version: a.version, OnLate: a.reportLate}); err != nil {
+	a.recorder, err = phases.New(phases.Options{Logger: a.logger, Metrics: a.metrics, Version: a.version, OnLate: a.reportLate})
+	if err != nil {
 		return undecodable, err
 	}
 	if err := a.metrics.Register(panics.Metric()); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
@@ -293,7 +307,9 @@ func (a *assembly) reportOffset(message string) {
 func (a *assembly) servers(ready func() error) ([]lifecycle.Component, error) {
 	var servers []httpServer
 	if at := a.config.Health.BindAddress; at != options.Off {
-		servers = append(servers, httpServer{name: "probe server", address: at, flag: "--health-probe-bind-address", handler: probes(ready, a.degraded, a.recorder)})
+		servers = append(servers, httpServer{
+			name: "probe server", address: at, flag: "--health-probe-bind-address", handler: probes(ready, a.degraded, a.recorder),
+		})
 	}
 	if a.config.Metrics.BindAddress != options.Off {
 		api, err := a.api.separate(0)

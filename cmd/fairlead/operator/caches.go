@@ -258,10 +258,12 @@ func (c *clusterWithEvents) GetEventRecorder(name string) recorder.EventRecorder
 // waits for it, and a failure costs warnings alone: it is retried until ctx ends.
 func (a *assembly) runWarningCache(ctx context.Context) error {
 	filled := a.recorder.Begin(phases.Caches)
-	err := retry.Until(ctx, retry.Policy{MinDelay: time.Second, MaxDelay: lifecycle.MaxPause, AttemptTimeout: -1, OnRetry: func(err error, delay time.Duration) {
+	policy := retry.Policy{MinDelay: time.Second, MaxDelay: lifecycle.MaxPause, AttemptTimeout: -1}
+	policy.OnRetry = func(err error, delay time.Duration) {
 		a.logger.Error(err, "writers are not warned of overlaps; retrying", "in", delay.String())
 		a.recorder.Progress(phases.Caches, "writers are not warned of overlaps: %v", err)
-	}}, func(ctx context.Context) error {
+	}
+	err := retry.Until(ctx, policy, func(ctx context.Context) error {
 		defer a.warnings.DropCaches()
 		if err := a.serveWarningCache(ctx, func() { filled(nil) }); err != nil || ctx.Err() != nil {
 			return err

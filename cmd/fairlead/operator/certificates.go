@@ -48,7 +48,9 @@ func (a *assembly) newCertificates() (*certificates, error) {
 	timeout := all.limit / 2
 	var err error
 	if all.injector, err = injection.New(injection.Options{
-		Client: a.untyped, Mutating: []string{a.config.Webhook.MutatingConfiguration}, Validating: []string{a.config.Webhook.ValidatingConfiguration},
+		Client:         a.untyped,
+		Mutating:       []string{a.config.Webhook.MutatingConfiguration},
+		Validating:     []string{a.config.Webhook.ValidatingConfiguration},
 		Service:        types.NamespacedName{Namespace: a.identity.namespace, Name: a.config.Service.Name},
 		PublishTimeout: timeout, Latest: all.latest, Interval: min(5*time.Minute, wanted.Validity.Duration),
 		OnLoss: func(loss injection.Loss) { a.recordEvent(a.lostBundleEvent(loss)) },
@@ -56,7 +58,9 @@ func (a *assembly) newCertificates() (*certificates, error) {
 	}); err != nil {
 		return nil, err
 	}
-	s := certificateSources{assembly: a, timeout: timeout, onChange: func() {}, logger: a.logger.WithName("certificates"), injector: all.injector}
+	s := certificateSources{
+		assembly: a, timeout: timeout, onChange: func() {}, logger: a.logger.WithName("certificates"), injector: all.injector,
+	}
 	if wanted.InjectCA {
 		s.onChange = all.injector.Trigger
 	}
@@ -212,7 +216,8 @@ func (s certificateSources) certManager() (certs.Source, error) {
 // former are the authorities of the source selfSigned, where it was in use before: its replicas serve
 // until the last of them has been replaced.
 func (s certificateSources) former(ctx context.Context) []byte {
-	secret, err := s.assembly.client.CoreV1().Secrets(s.assembly.identity.namespace).Get(ctx, s.assembly.config.Webhook.Certificates.SecretName, metav1.GetOptions{})
+	secrets, name := s.assembly.client.CoreV1().Secrets(s.assembly.identity.namespace), s.assembly.config.Webhook.Certificates.SecretName
+	secret, err := secrets.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		if !apierrors.IsNotFound(err) {
 			s.logger.Info("who was trusted before is not known", "reason", err.Error())

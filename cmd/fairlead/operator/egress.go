@@ -61,7 +61,9 @@ func (a *assembly) newEgress(api *rest.Config) (*egressStack, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.ranges, err = egress.NewRanges(egress.RangesOptions{Policy: o.policy, Client: client, Host: api.Host, WithoutCluster: !c.ClusterAccess, Logger: o.logger, Registerer: a.metrics})
+	o.ranges, err = egress.NewRanges(egress.RangesOptions{
+		Policy: o.policy, Client: client, Host: api.Host, WithoutCluster: !c.ClusterAccess, Logger: o.logger, Registerer: a.metrics,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -96,7 +96,8 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 }
 
 func (r *rebootPolicies) key(ctx context.Context) (*fingerprint.Key, error) {
-	return fingerprint.Load(ctx, r.builder.assembly.client, r.builder.assembly.identity.namespace, r.builder.assembly.config.RebootPolicies.FingerprintSecret)
+	a := r.builder.assembly
+	return fingerprint.Load(ctx, a.client, a.identity.namespace, a.config.RebootPolicies.FingerprintSecret)
 }
 
 // warm fills the caches. Without a key there is nothing to fill yet.
@@ -109,7 +110,8 @@ func (r *rebootPolicies) warm(ctx context.Context) error {
 	if err := r.create(key); err != nil {
 		return err
 	}
-	if err := r.builder.waitForInformers(ctx, r.builder.warmPhase(), &autorebootv1.RebootPolicy{}, rebootpolicy.Kinds(sourcesMode(r.builder.assembly.config))); err != nil {
+	kinds := rebootpolicy.Kinds(sourcesMode(r.builder.assembly.config))
+	if err := r.builder.waitForInformers(ctx, r.builder.warmPhase(), &autorebootv1.RebootPolicy{}, kinds); err != nil {
 		return err
 	}
 	return r.controller.Warmup(ctx)

@@ -135,7 +135,8 @@ func (l *Leader) reconcile(leading context.Context, fail context.CancelCauseFunc
 		return err
 	}
 	if l.Claim != nil {
-		err := l.Claim(ctx, func(err error) { recorder.SetLate(phases.Reconcilers, "", err) }) //nolint:contextcheck // ends with leading, see above
+		onRetry := func(err error) { recorder.SetLate(phases.Reconcilers, "", err) }
+		err := l.Claim(ctx, onRetry) //nolint:contextcheck // ends with leading, see above
 		if err != nil || ctx.Err() != nil {
 			return err
 		}
@@ -169,13 +170,14 @@ func (l *Leader) startWarmup(phase phases.Phase, name string, try Run) *warmup {
 	first := sync.OnceFunc(func() { close(w.attempted) })
 	l.informers.Go(Component{name, func(ctx context.Context) error {
 		defer first()
-		l.Attempts.persist(l.reconciling, phase, name, func(ctx context.Context) error { //nolint:contextcheck // the sources end with the leadership
+		attempt := func(ctx context.Context) error {
 			err := try(ctx)
 			if err == nil {
 				close(w.done)
 			}
 			return err
-		}, first)
+		}
+		l.Attempts.persist(l.reconciling, phase, name, attempt, first) //nolint:contextcheck // the sources end with the leadership
 		first()
 		return untilDone(ctx)
 	}})

@@ -180,10 +180,12 @@ type Attempts struct {
 // persist attempts a part of a phase until it succeeds, and records that it is late meanwhile; attempted is called after
 // each failure. It returns false where ctx has ended.
 func (a Attempts) persist(ctx context.Context, phase phases.Phase, part string, try Run, attempted func()) bool {
-	err := retry.Until(ctx, retry.Policy{MinDelay: a.Pause, MaxDelay: MaxPause, AttemptTimeout: -1, Forever: true, OnRetry: func(err error, _ time.Duration) {
+	policy := retry.Policy{MinDelay: a.Pause, MaxDelay: MaxPause, AttemptTimeout: -1, Forever: true}
+	policy.OnRetry = func(err error, _ time.Duration) {
 		a.Recorder.SetLate(phase, part, err)
 		attempted()
-	}}, func(ctx context.Context) error { return runContained(ctx, Component{part, try}) })
+	}
+	err := retry.Until(ctx, policy, func(ctx context.Context) error { return runContained(ctx, Component{part, try}) })
 	a.Recorder.SetLate(phase, part, nil)
 	return err == nil
 }
