@@ -20,10 +20,12 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
@@ -179,8 +181,11 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod, program string) (*
 			}
 		}
 		c.webhook, c.readyz = fmt.Sprintf("127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d/readyz", ports[1])
-		args = append(args, "--set=webhook.host=127.0.0.1", fmt.Sprintf("--set=webhook.port=%d", ports[0]),
-			fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", ports[1]), fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", ports[2]))
+		if err := serveWebhooksAt(filepath.Join(mounted, "config.yaml"), ports[0]); err != nil {
+			return nil, err
+		}
+		args = append(args, fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", ports[1]),
+			fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", ports[2]))
 	}
 	var environment []string
 	for _, e := range spec.Env {
@@ -223,6 +228,27 @@ func (k *kubelet) mount(ctx context.Context, pod *corev1.Pod) (string, error) {
 		}
 	}
 	return folder, nil
+}
+
+// serveWebhooksAt writes a port of loopback to a configuration file. Its fields are those of all releases, and flags are not.
+func serveWebhooksAt(file string, port int) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var configuration map[string]any
+	if err := yaml.Unmarshal(text, &configuration); err != nil {
+		return err
+	}
+	for field, value := range map[string]any{"host": "127.0.0.1", "port": int64(port)} {
+		if err := unstructured.SetNestedField(configuration, value, "webhook", field); err != nil {
+			return err
+		}
+	}
+	if text, err = yaml.Marshal(configuration); err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o600)
 }
 
 // kubeconfig is that of the pod's ServiceAccount. The token outlives the pod, whose process stops after it.
