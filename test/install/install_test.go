@@ -122,14 +122,12 @@ func TestWhatIsLeftOfAnOperatorThatWasRemovedFirstIsRemovedByHand(t *testing.T) 
 	s.seesDefects()
 	s.uninstall("team-system")
 	kept := []string{
-		"configmaps. team-system/kube-root-ca.crt",
 		"customresourcedefinitions.apiextensions.k8s.io chaospods.chaos.fairlead.dev",
 		"customresourcedefinitions.apiextensions.k8s.io externalservices.networking.fairlead.dev",
 		"customresourcedefinitions.apiextensions.k8s.io rebootpolicies.autoreboot.fairlead.dev",
 		"leases.coordination.k8s.io team-system/fairlead-manager",
 		"namespaces. team-system",
 		"secrets. team-system/fairlead-fingerprint-key", "secrets. team-system/fairlead-webhook-ca",
-		"serviceaccounts. team-system/default",
 	}
 	s.eventually(func() error {
 		if left := s.left(before); !slices.Equal(left, kept) {

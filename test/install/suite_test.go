@@ -405,8 +405,11 @@ func (s *suite) everything() map[string]bool {
 			objects, err := s.dynamic.Resource(version.WithResource(resource.Name)).List(s.Context(), metav1.ListOptions{})
 			s.must(err)
 			for _, o := range objects.Items {
-				if o.GetNamespace() == "kube-node-lease" {
-					continue // of the kubelet, which makes it once it is ready
+				switch {
+				case o.GetNamespace() == "kube-node-lease": // of the kubelet, which makes it once it is ready
+					continue
+				case o.GetName() == "kube-root-ca.crt", resource.Name == "serviceaccounts" && o.GetName() == "default":
+					continue // of kube-controller-manager, which makes them in each namespace
 				}
 				all[resource.Name+"."+version.Group+" "+strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/")] = true
 			}
