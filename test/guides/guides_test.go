@@ -221,8 +221,11 @@ func (r *reader) bash(ctx context.Context, script string) (string, error) {
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+r.Kubeconfig(), "KUBECTL_KUBERC=false", "PATH="+r.programs+":"+filepath.Dir(r.KubectlPath())+":"+os.Getenv("PATH"))
 	raw, err := cmd.CombinedOutput()
-	return strings.TrimRight(string(raw), "\n"), err
+	return strings.TrimRight(watchEnded.ReplaceAllLiteralString(string(raw), ""), "\n"), err
 }
+
+// watchEnded is what kubectl logs now and then when it ends a watch of its own.
+var watchEnded = regexp.MustCompile(`(?m)^I\d{4} [^\n]* reflector\.go:\d+\] "Warning: watch ended with error".*\n?`)
 
 // run returns what a command prints: that which the page shows, if that comes in time.
 func (r *reader) run(s step) (output []string) {
