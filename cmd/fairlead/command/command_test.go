@@ -36,18 +36,17 @@ func TestWhatIsWrongIsOneLineThatNamesIt(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"unknown command":         {[]string{"serve"}, []string{`unknown command "serve"`}},
-		"unknown flag":            {[]string{"manager", "--webhok-port=1"}, []string{"--webhok-port", "--help"}},
-		"unknown field":           {[]string{"manager", "--config", file}, []string{file + ":4", "webhook.prot"}},
-		"field given twice":       {[]string{"manager", "--config", twice}, []string{twice, "line 2", "logging"}},
-		"a field of --set":        {[]string{"manager", "--set=webhook.prot=1"}, []string{"--set", `unknown field "webhook.prot"`}},
-		"a flag that was removed": {[]string{"manager", "--webhook-port=1"}, []string{"--webhook-port is no flag any more: set webhook.port in the configuration file, or give --set=webhook.port=VALUE; `fairlead manager --help`"}},
-		"missing configuration":   {[]string{"manager", "--config", file + ".no"}, []string{file + ".no"}},
-		"durations that clash":    {[]string{"manager", "--set=leaderElection.leaseDuration=5s"}, []string{"leaderElection.leaseDuration", "renewDeadline"}},
-		"missing kubeconfig":      {[]string{"manager", "--kubeconfig", broken + ".no"}, []string{broken + ".no"}},
-		"kubeconfig of no use":    {[]string{"manager", "--kubeconfig", broken}, []string{broken}},
-		"version takes no words":  {[]string{"version", "please"}, []string{"please"}},
-		"unknown output":          {[]string{"version", "-o", "xml"}, []string{"xml", "json"}},
+		"unknown command":        {[]string{"serve"}, []string{`unknown command "serve"`}},
+		"unknown flag":           {[]string{"manager", "--webhook-port=1"}, []string{"--webhook-port", "--set=FIELD=VALUE", "--help"}},
+		"unknown field":          {[]string{"manager", "--config", file}, []string{file + ":4", "webhook.prot"}},
+		"field given twice":      {[]string{"manager", "--config", twice}, []string{twice, "line 2", "logging"}},
+		"a field of --set":       {[]string{"manager", "--set=webhook.prot=1"}, []string{"--set", `unknown field "webhook.prot"`}},
+		"missing configuration":  {[]string{"manager", "--config", file + ".no"}, []string{file + ".no"}},
+		"durations that clash":   {[]string{"manager", "--set=leaderElection.leaseDuration=5s"}, []string{"leaderElection.leaseDuration", "renewDeadline"}},
+		"missing kubeconfig":     {[]string{"manager", "--kubeconfig", broken + ".no"}, []string{broken + ".no"}},
+		"kubeconfig of no use":   {[]string{"manager", "--kubeconfig", broken}, []string{broken}},
+		"version takes no words": {[]string{"version", "please"}, []string{"please"}},
+		"unknown output":         {[]string{"version", "-o", "xml"}, []string{"xml", "json"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, _, stderr := runCommand(t, test.args...)

@@ -65,14 +65,15 @@ signal ends the process at once. /statusz of the probe server shows the phases o
 		},
 	}
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return fmt.Errorf("%w; `%s manager --help` lists the flags", options.ExplainFlagError(err), o.Program)
+		return fmt.Errorf("%w; `%s manager --help` lists the flags, and --set=FIELD=VALUE gives any other field", err, o.Program)
 	})
 	command.Flags().SortFlags = false
 	command.Flags().AddFlagSet(flags.FlagSet)
 	complete(command, "log-level", "error", "info", "debug")
 	complete(command, "log-format", "json", "text")
 	// The only error is a flag that does not exist, or that completes already.
-	_ = command.RegisterFlagCompletionFunc("set", cobra.FixedCompletions(assignments(), cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
+	fields := cobra.FixedCompletions(assignments(), cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp)
+	_ = command.RegisterFlagCompletionFunc("set", fields)
 	return command
 }
 

@@ -124,22 +124,6 @@ func TestAFlagThatSetsNoFieldIsRefusedWithARemedy(t *testing.T) {
 	}
 }
 
-func TestARemovedFlagNamesTheFieldThatItSet(t *testing.T) {
-	fields := map[string]bool{}
-	for _, field := range Fields() {
-		fields[field.Path] = true
-	}
-	for name, path := range removed {
-		if !fields[path] {
-			t.Errorf("--%s: no field %s", name, path)
-		}
-		_, err := parseFlags(t, "", "--"+name+"=1")
-		if err = ExplainFlagError(err); err == nil || !strings.Contains(err.Error(), "set "+path+" in the configuration file") {
-			t.Errorf("--%s: %v", name, err)
-		}
-	}
-}
-
 func TestArgumentsOfAnotherVersionAreReadAsFarAsTheyAreKnown(t *testing.T) {
 	arguments := []string{"/fairlead", "manager", "--config=c.yaml", "--webhook-port=1", "--of-tomorrow", "--set=controllers.enabled=false"}
 	got, err := FromArguments(arguments, func(path string) (*Configuration, error) { return Parse(path, []byte(header+"namespaces: [a]\n")) })
