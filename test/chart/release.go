@@ -73,7 +73,7 @@ func setImage(folder, image string) error {
 	}
 	from := []byte("      image: fairlead\n")
 	if bytes.Count(content, from) != 1 {
-		return fmt.Errorf("Chart.yaml: does not hold %q once, which is where the image is written to", from)
+		return fmt.Errorf("%s does not hold %q once, which is where the image is written to", about, from)
 	}
 	content = bytes.Replace(content, from, fmt.Appendf(nil, "      image: %s\n", image), 1)
 	return os.WriteFile(about, content, 0o600) //nolint:gosec // what Generate just wrote

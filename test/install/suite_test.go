@@ -278,7 +278,7 @@ func (s *suite) release(namespace, version, storage string, dryRun action.DryRun
 	if err != nil {
 		return "", err
 	}
-	return made.(*releasev1.Release).Manifest, nil //nolint:forcetypeassert // of a chart v2
+	return made.(*releasev1.Release).Manifest, nil
 }
 
 // told adds what the operator wrote to an error.

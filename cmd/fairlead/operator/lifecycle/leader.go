@@ -71,7 +71,7 @@ type Leader struct {
 // StartCaches takes the group of the informers.
 func (l *Leader) StartCaches(in *Group) {
 	l.informers, l.created = in, make(chan struct{})
-	l.reconciling, l.endReconciling = context.WithCancel(in.ctx)
+	l.reconciling, l.endReconciling = context.WithCancel(in.ctx) //nolint:gosec // StartReconcilers has it called
 }
 
 // CachesReady creates the controllers, starts their caches and warms their reconcilers.
