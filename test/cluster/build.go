@@ -66,9 +66,9 @@ type builder struct {
 func (b *builder) missing(wanted []program) []program {
 	var missing []program
 	for _, p := range wanted {
-		stamp, err := os.ReadFile(b.stampPath(p))
+		stamp, err := os.ReadFile(b.stampPath(p)) //nolint:gosec // in the folder of programs that the caller names
 		if err == nil && string(stamp) == b.stamp(p) {
-			if _, err = os.Stat(filepath.Join(b.folder, p.name)); err == nil {
+			if _, err = os.Stat(filepath.Join(b.folder, p.name)); err == nil { //nolint:gosec // as above
 				continue
 			}
 		}
@@ -131,7 +131,7 @@ func (b *builder) build(ctx context.Context, wanted []program) (err error) {
 // one builds a program and puts it in its place.
 func (b *builder) one(ctx context.Context, s *supervisor, goTool string, p program, title string) error {
 	built, from := filepath.Join(s.folder, p.name), b.pins[p.pins]
-	cmd := exec.Command(goTool, "build", "-trimpath", "-ldflags", from.ldflags(p), "-o", built, p.pkg)
+	cmd := exec.Command(goTool, "build", "-trimpath", "-ldflags", from.ldflags(p), "-o", built, p.pkg) //nolint:gosec // the Go tool, for a program of the list
 	cmd.Dir = from.folder
 	cmd.Env = append(os.Environ(),
 		// For this machine, whatever is being cross-compiled around us, and by the pins alone.
@@ -146,7 +146,7 @@ func (b *builder) one(ctx context.Context, s *supervisor, goTool string, p progr
 	if err := b.await(ctx, s, cmd, title, began); err != nil {
 		return fmt.Errorf("build %s %s: %w%s%s", p.pkg, from.versions[p.module], err, remedy(said.String()), said.quoted())
 	}
-	if err := os.Rename(built, filepath.Join(b.folder, p.name)); err != nil {
+	if err := os.Rename(built, filepath.Join(b.folder, p.name)); err != nil { //nolint:gosec // in the folder of programs that the caller names
 		return fmt.Errorf("build %s: %w", p.pkg, err)
 	}
 	if err := os.WriteFile(b.stampPath(p), []byte(b.stamp(p)), 0o644); err != nil { //nolint:gosec // stands beside the program, and is as public
