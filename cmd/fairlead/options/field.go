@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"reflect"
 	"slices"
@@ -132,7 +133,7 @@ func checkRule(path *field.Path, value any, rule string) field.ErrorList {
 	}
 	switch rule {
 	case "positive":
-		if d, ok := value.(metav1.Duration); ok && d.Duration <= 0 {
+		if d, ok := value.(metav1.Duration); !ok || d.Duration <= 0 {
 			return field.ErrorList{field.Invalid(path, d.Duration.String(), "must be greater than 0")}
 		}
 		return nil
@@ -153,22 +154,27 @@ func within(path *field.Path, value any, least, most string) field.ErrorList {
 	if d, ok := value.(metav1.Duration); ok {
 		n, value = reflect.ValueOf(d.Duration), d.Duration.String()
 	}
+	lowest, err := bound(least)
+	highest, message := int64(math.MaxInt64), "must be at least "+least
+	if most != "" && err == nil {
+		highest, err = bound(most)
+		message = "must be from " + least + " to " + most
+	}
 	switch {
-	case most == "" && n.Int() < bound(least):
-		return field.ErrorList{field.Invalid(path, value, "must be at least "+least)}
-	case most != "" && (n.Int() < bound(least) || n.Int() > bound(most)):
-		return field.ErrorList{field.Invalid(path, value, "must be from "+least+" to "+most)}
+	case err != nil: // a mistake in a tag
+		return field.ErrorList{field.InternalError(path, err)}
+	case n.Int() < lowest, n.Int() > highest:
+		return field.ErrorList{field.Invalid(path, value, message)}
 	}
 	return nil
 }
 
 // bound returns a number, or the nanoseconds of a duration.
-func bound(text string) int64 {
+func bound(text string) (int64, error) {
 	if d, err := time.ParseDuration(text); err == nil {
-		return int64(d)
+		return int64(d), nil
 	}
-	n, _ := strconv.ParseInt(text, 10, 64)
-	return n
+	return strconv.ParseInt(text, 10, 64)
 }
 
 func label(path *field.Path, name string) field.ErrorList {
