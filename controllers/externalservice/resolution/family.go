@@ -135,8 +135,8 @@ func (f *family) returned(times int, within time.Duration, now time.Time) bool {
 // retention is which of the addresses that an answer lacks stay.
 type retention struct {
 	now time.Time
-	// rotates, isPool and isLarge are what the answer is taken for, and mayMiss in how many answers in a row an address of a
-	// pool may be missing.
+	// rotates, isPool and isLarge say whether the answer counts as a rotation, a pool, and one of 8 addresses or more. An
+	// address of a pool may be missing in mayMiss answers in a row.
 	rotates, isPool, isLarge bool
 	mayMiss                  int
 	seedConfirmed            bool
