@@ -4,32 +4,45 @@
 package common
 
 import (
+	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Duration is a span of time in Go's notation without a sign, such as "30s", "1h30m" or "500ms".
-// The bytes stay as the user wrote them: "90s" is never rewritten to "1m30s".
+// Duration is a span of time as Gateway API writes one (GEP-2257), such as "30s", "1h30m" or "500ms": one to four numbers
+// of at most five digits, each with its unit. It is at most 399996h. The bytes stay as the user wrote them: "90s" is never
+// rewritten to "1m30s".
 //
-// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be a duration such as 30s, 5m or 24h: the units are ms, s, m and h"
+// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="must be a duration such as 30s, 5m or 1h30m: one to four numbers of at most five digits, each with its unit h, m, s or ms"
 // +kubebuilder:validation:MaxLength=32
 type Duration string
 
-// DurationOf writes d in its shortest exact form, such as "10m" rather than "10m0s".
+// DurationOf writes d to the millisecond in its shortest form, such as "10m" rather than "10m0s". What is negative or above
+// 399996h is written as well, and is no valid Duration.
 func DurationOf(d time.Duration) Duration {
-	s := d.String()
-	if len(s) > 2 && s[len(s)-2:] == "0s" && s[len(s)-3] == 'm' {
-		s = s[:len(s)-2]
+	var text []byte
+	if d < 0 {
+		text, d = append(text, '-'), -d
 	}
-	if len(s) > 2 && s[len(s)-2:] == "0m" && s[len(s)-3] == 'h' {
-		s = s[:len(s)-2]
+	for _, unit := range units {
+		if n := d / unit.span; n > 0 {
+			text, d = append(strconv.AppendInt(text, int64(n), 10), unit.name...), d%unit.span
+		}
 	}
-	return Duration(s)
+	if len(text) == 0 {
+		return "0s"
+	}
+	return Duration(text)
 }
 
-// Parse reads the span. It fails where Go's duration syntax does, or beyond about 292 years.
+var units = []struct {
+	span time.Duration
+	name string
+}{{time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}, {time.Millisecond, "ms"}}
+
+// Parse returns the span. It fails where Go's duration syntax does.
 func (d Duration) Parse() (time.Duration, error) { return time.ParseDuration(string(d)) }
 
 // Or reads the span, or returns fallback where d is nil or does not parse.
@@ -58,7 +71,7 @@ type Window struct {
 
 	// duration says how long the window stays open, from 1m to 168h.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('168h') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="duration must be between 1m and 168h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('168h') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="duration must be between 1m and 168h"
 	// +required
 	Duration Duration `json:"duration"`
 

@@ -22,8 +22,8 @@ func ClaimDuration(path Path, d *common.Duration) field.ErrorList {
 	if d == nil {
 		return nil
 	}
-	errs := append(Text(path, string(*d), 0, 32), Pattern(path, string(*d), durationPattern, DurationMessage)...)
-	if span, err := d.Parse(); len(errs) == 0 && (err != nil || span > MaxClaim) {
+	span, ok, errs := Duration(path, *d)
+	if ok && span > MaxClaim {
 		errs = append(errs, field.Invalid(path.Field(), string(*d), "must be at most "+string(maxClaimText)))
 	}
 	return errs

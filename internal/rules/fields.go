@@ -22,7 +22,7 @@ import (
 const MaxNameLength = 52
 
 var (
-	durationPattern = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`)
+	durationPattern = regexp.MustCompile(`^([0-9]{1,5}(h|m|s|ms)){1,4}$`)
 	percentPattern  = regexp.MustCompile(`^(100|[1-9]?[0-9])%$`)
 )
 
@@ -68,7 +68,7 @@ func Pattern(path Path, value string, pattern Expression, message string) field.
 const NameMessage = "must be lower-case letters, digits and hyphens, with a letter or digit at both ends"
 
 // DurationMessage describes the notation of a span.
-const DurationMessage = "must be a duration such as 30s, 5m or 24h: the units are ms, s, m and h"
+const DurationMessage = "must be a duration such as 30s, 5m or 1h30m: one to four numbers of at most five digits, each with its unit h, m, s or ms"
 
 // RequestPath demands that the path of a request, which may be absent, begins with a slash.
 func RequestPath(path Path, value *string) field.ErrorList {
@@ -125,11 +125,11 @@ func Range[T ~int32 | ~int64](path Path, value, least, most T) field.ErrorList {
 // Duration checks a span's notation and returns it; ok is false where it cannot be compared.
 func Duration(path Path, d common.Duration) (span time.Duration, ok bool, errs field.ErrorList) {
 	errs = append(Text(path, string(d), 0, 32), Pattern(path, string(d), durationPattern, DurationMessage)...)
-	span, err := d.Parse()
-	if err != nil && len(errs) == 0 {
-		errs = append(errs, field.Invalid(path.Field(), string(d), "must be below 292 years"))
+	if len(errs) > 0 {
+		return 0, false, errs
 	}
-	return span, err == nil, errs
+	span, err := d.Parse()
+	return span, err == nil, nil
 }
 
 // OptionalDuration is Duration for a field that may be absent; ok is false where it is.

@@ -13,7 +13,7 @@ import (
 // kubelet's probes, which restart one container in its pod.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.httpGet),has(self.tcpSocket),has(self.grpc),has(self.exec)].exists_one(x,x)",message="set exactly one of httpGet, tcpSocket, grpc, exec"
-// +kubebuilder:validation:XValidation:rule="!has(self.timeout) || !has(self.period) || duration(self.timeout) <= duration(self.period) || !self.timeout.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || !self.period.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="timeout must not exceed period"
+// +kubebuilder:validation:XValidation:rule="!has(self.timeout) || !has(self.period) || duration(self.timeout) <= duration(self.period) || !self.timeout.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || !self.period.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="timeout must not exceed period"
 type Probe struct {
 	// httpGet succeeds with a status from 200 to 399. Redirects are not followed.
 	//
@@ -39,13 +39,12 @@ type Probe struct {
 	// period is the time from one check of a pod to its next, at least 1s. The default is 30s, or
 	// timeout where that is longer.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="period must be at least 1s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="period must be at least 1s"
 	// +optional
 	Period *common.Duration `json:"period,omitempty"`
 
 	// timeout of one check. The default is 5s, or period where that is shorter.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	Timeout *common.Duration `json:"timeout,omitempty"`
 

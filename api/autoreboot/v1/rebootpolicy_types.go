@@ -61,7 +61,7 @@ type RebootPolicyList struct {
 // RebootPolicySpec says what to restart, when, and how carefully.
 //
 // +kubebuilder:validation:XValidation:rule="!self.triggers.exists(t, t.type == 'Probe') || has(self.cooldown)",message="cooldown is required with a Probe trigger"
-// +kubebuilder:validation:XValidation:rule="!self.triggers.exists(t, t.type == 'PodAge') || !has(self.cooldown) || self.triggers.all(t, !has(t.podAge) || duration(t.podAge.max) >= duration(self.cooldown) || !t.podAge.max.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || !self.cooldown.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$'))",message="podAge.max must not be below cooldown"
+// +kubebuilder:validation:XValidation:rule="!self.triggers.exists(t, t.type == 'PodAge') || !has(self.cooldown) || self.triggers.all(t, !has(t.podAge) || duration(t.podAge.max) >= duration(self.cooldown) || !t.podAge.max.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || !self.cooldown.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$'))",message="podAge.max must not be below cooldown"
 type RebootPolicySpec struct {
 	// suspend stops the policy from starting restarts. One that has begun is still verified. The
 	// default is false.
@@ -116,7 +116,6 @@ type RebootPolicySpec struct {
 	// It must be given with a Probe trigger, since a probe that a restart does not heal would
 	// otherwise fire without end. Without one the default is 10m.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	Cooldown *common.Duration `json:"cooldown,omitempty"`
 
@@ -259,7 +258,7 @@ type EvictStrategy struct {
 	// timeout bounds the time that one pod's eviction is tried while a budget refuses it, at most
 	// 24h. The default is 10m.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be at most 24h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="must be at most 24h"
 	// +optional
 	Timeout *common.Duration `json:"timeout,omitempty"`
 }

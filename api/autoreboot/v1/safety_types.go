@@ -11,19 +11,17 @@ import (
 
 // Debounce gathers triggers that come close together into one restart.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.quietPeriod) || !has(self.maxDelay) || duration(self.quietPeriod) <= duration(self.maxDelay) || !self.quietPeriod.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || !self.maxDelay.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="quietPeriod must not exceed maxDelay"
+// +kubebuilder:validation:XValidation:rule="!has(self.quietPeriod) || !has(self.maxDelay) || duration(self.quietPeriod) <= duration(self.maxDelay) || !self.quietPeriod.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || !self.maxDelay.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="quietPeriod must not exceed maxDelay"
 type Debounce struct {
 	// quietPeriod is how long no further trigger may fire before the restart starts. The default
 	// is 15s, or maxDelay where that is shorter.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	QuietPeriod *common.Duration `json:"quietPeriod,omitempty"`
 
 	// maxDelay is the longest that a stream of triggers can put the restart off. The default is
 	// 5m, or quietPeriod where that is longer.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	MaxDelay *common.Duration `json:"maxDelay,omitempty"`
 }
@@ -39,7 +37,6 @@ type Limit struct {
 
 	// within is the span of time, up to now, that is counted over.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +required
 	Within common.Duration `json:"within"`
 }
@@ -56,20 +53,17 @@ type Retry struct {
 	// backoff is the wait before the first retry; it doubles with each one. The default is 10m,
 	// or maxBackoff where that is shorter.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	Backoff *common.Duration `json:"backoff,omitempty"`
 
 	// maxBackoff is the longest wait. The default is 6h, or backoff where that is longer.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	MaxBackoff *common.Duration `json:"maxBackoff,omitempty"`
 
 	// resetAfter is how long a target must stay healthy for its attempts to be forgotten. The
 	// default is 1h.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	ResetAfter *common.Duration `json:"resetAfter,omitempty"`
 }
@@ -144,7 +138,6 @@ type Gate struct {
 	// within is how long ago the ChaosPod's run may have begun that its target survived. A dry run proves
 	// nothing. The default is 168h.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	Within *common.Duration `json:"within,omitempty"`
 }
@@ -166,13 +159,13 @@ type Verification struct {
 	// timeout is how long the workload may take to be available again, at most 24h. The default is
 	// 15m.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be at most 24h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="must be at most 24h"
 	// +optional
 	Timeout *common.Duration `json:"timeout,omitempty"`
 
 	// soak is how long it must then stay available, at most 24h. The default is 2m.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be at most 24h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="must be at most 24h"
 	// +optional
 	Soak *common.Duration `json:"soak,omitempty"`
 

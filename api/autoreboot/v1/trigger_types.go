@@ -203,7 +203,6 @@ type CertificateRenewal struct {
 	// hold expires within this span. Blackouts and closed gates still hold it. By default it
 	// always waits for a window.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	IgnoreWindowsBefore common.Duration `json:"ignoreWindowsBefore,omitempty"`
 }
@@ -226,7 +225,6 @@ type ScheduleTrigger struct {
 	// startingDeadline is how late the restart may start, such as when no window was open. After
 	// that the run is skipped. By default a run waits until it may start.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	StartingDeadline common.Duration `json:"startingDeadline,omitempty"`
 }
@@ -235,7 +233,7 @@ type ScheduleTrigger struct {
 type PodAge struct {
 	// max is the age, at least 10m.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10m') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="max must be at least 10m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10m') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="max must be at least 10m"
 	// +required
 	Max common.Duration `json:"max"`
 

@@ -98,14 +98,14 @@ const (
 type Verification struct {
 	// recoveryTimeout is the time that the target has to recover, at most 24h. The default is 10m.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be at most 24h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="must be at most 24h"
 	// +optional
 	RecoveryTimeout *common.Duration `json:"recoveryTimeout,omitempty"`
 
 	// soak is how long it must then stay so, at most 24h. The default is 30s, except with
 	// target.template, where it is 0s.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be at most 24h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="must be at most 24h"
 	// +optional
 	Soak *common.Duration `json:"soak,omitempty"`
 

@@ -29,7 +29,7 @@ type Schedule struct {
 
 	// interval is the time between two runs, at least 10s.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="interval must be at least 10s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="interval must be at least 10s"
 	// +optional
 	Interval common.Duration `json:"interval,omitempty"`
 
@@ -57,7 +57,6 @@ type Schedule struct {
 	// startingDeadline is how late a run may begin. A run that is later still is skipped. The
 	// default is 5m.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	StartingDeadline *common.Duration `json:"startingDeadline,omitempty"`
 }

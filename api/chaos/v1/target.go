@@ -65,7 +65,6 @@ type Filter struct {
 	// minAge spares pods that are younger. The default is 10m, except with target.template, where
 	// nothing is spared unless this is given.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	MinAge *common.Duration `json:"minAge,omitempty"`
 

@@ -129,19 +129,17 @@ type EndpointPort struct {
 
 // Resolution says how DNS names are looked up.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.minTTL) || !has(self.maxTTL) || duration(self.minTTL) <= duration(self.maxTTL) || !self.minTTL.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || !self.maxTTL.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="minTTL must not exceed maxTTL"
+// +kubebuilder:validation:XValidation:rule="!has(self.minTTL) || !has(self.maxTTL) || duration(self.minTTL) <= duration(self.maxTTL) || !self.minTTL.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || !self.maxTTL.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="minTTL must not exceed maxTTL"
 type Resolution struct {
 	// minTTL is the shortest time between two lookups, whatever the records say. The default is
 	// 30s, or maxTTL where that is shorter.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	MinTTL *common.Duration `json:"minTTL,omitempty"`
 
 	// maxTTL is the longest time between two lookups. The default is 1h, or minTTL where that is
 	// longer.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	MaxTTL *common.Duration `json:"maxTTL,omitempty"`
 
@@ -153,7 +151,6 @@ type Resolution struct {
 	// keepLastFor is how long onFailure Remove keeps addresses after the last good lookup, at least.
 	// It has no effect with KeepLast. The default is 24h.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	KeepLastFor *common.Duration `json:"keepLastFor,omitempty"`
 }

@@ -10,7 +10,7 @@ import "github.com/fairlead-dev/fairlead/api/common"
 // decides alone.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.tcp),has(self.http),has(self.grpc)].exists_one(x,x)",message="set exactly one of tcp, http, grpc"
-// +kubebuilder:validation:XValidation:rule="!has(self.timeout) || !has(self.interval) || duration(self.timeout) <= duration(self.interval) || !self.timeout.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || !self.interval.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="timeout must not exceed interval"
+// +kubebuilder:validation:XValidation:rule="!has(self.timeout) || !has(self.interval) || duration(self.timeout) <= duration(self.interval) || !self.timeout.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || !self.interval.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="timeout must not exceed interval"
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.tcp)",message="tls goes with http or grpc"
 type HealthCheck struct {
 	// port to check, by name. It may be absent where the object has a single port, of protocol TCP, which is
@@ -40,20 +40,18 @@ type HealthCheck struct {
 	// interval between two checks of a healthy address, at least 1s. The default is 10s, or
 	// timeout where that is longer.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="interval must be at least 1s and below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="interval must be at least 1s"
 	// +optional
 	Interval *common.Duration `json:"interval,omitempty"`
 
 	// unhealthyInterval is the interval while the address is unhealthy. The default is 30s.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	UnhealthyInterval *common.Duration `json:"unhealthyInterval,omitempty"`
 
 	// timeout of one check, at most interval. The default is 2s, or interval where that is
 	// shorter.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	Timeout *common.Duration `json:"timeout,omitempty"`
 
@@ -207,7 +205,6 @@ type Failover struct {
 	// failbackDelay is how long a more preferred tier must stay healthy before it is published again. The
 	// default is 5m.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	FailbackDelay *common.Duration `json:"failbackDelay,omitempty"`
 }

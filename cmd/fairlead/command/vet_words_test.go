@@ -47,7 +47,7 @@ func TestVetSaysWhatToWriteInstead(t *testing.T) {
 		want           []string
 	}{
 		"a duration without a unit":     {checked, "10", []string{`durations need a unit: write "10s"`}},
-		"a duration in days":            {checked, "1d", []string{`"1d": must be a duration such as 30s, 5m or 24h: the units are ms, s, m and h [FL1210]`}},
+		"a duration in days":            {checked, "1d", []string{`"1d": must be a duration such as 30s, 5m or 1h30m: one to four numbers of at most five digits, each with its unit h, m, s or ms [FL1210]`}},
 		"a duration with a space":       {checked, "5 s", []string{`"5 s": must be a duration such as 30s, 5m or 24h`}},
 		"a URL":                         {named, "https://db.example.com/", []string{"must be a DNS name: leave out scheme and path [FL1207]"}},
 		"a name with a port":            {named, "db.example.com:5432", []string{"must be a DNS name: the port goes to spec.ports"}},

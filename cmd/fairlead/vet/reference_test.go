@@ -41,7 +41,7 @@ func TestTheReferenceListsEveryRule(t *testing.T) {
 
 func TestEachMessageHasTheIDOfItsRule(t *testing.T) {
 	for message, want := range map[string]string{
-		`"1d": must be a duration such as 30s, 5m or 24h: the units are ms, s, m and h`: "FL1210",
+		`"1d": must be a duration such as 30s, 5m or 1h30m: one to four numbers of at most five digits, each with its unit h, m, s or ms`: "FL1210",
 		`durations need a unit: write "10s"`:                                            "FL1202",
 		`"a/b": must be a DNS name: leave out scheme and path`:                          "FL1207",
 		`"10.0.0.0/24": must be an IP address: a range cannot be listed`:                "FL1208",

@@ -49,7 +49,7 @@ func healthCheckTimes(path rules.Path, h *v1.HealthCheck) field.ErrorList {
 	interval, intervalOK, errs := rules.OptionalDuration(path.Child("interval"), h.Interval)
 	if intervalOK && interval < time.Second {
 		errs = append(errs, field.Invalid(path.Child("interval").Field(), string(*h.Interval),
-			"interval must be at least 1s and below 292 years"))
+			"interval must be at least 1s"))
 	}
 	timeout, timeoutOK, timeoutErrs := rules.OptionalDuration(path.Child("timeout"), h.Timeout)
 	errs = append(errs, timeoutErrs...)

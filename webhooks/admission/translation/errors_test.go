@@ -126,7 +126,7 @@ func TestErrorsNameTheFieldThatWasWritten(t *testing.T) {
 			spec: "{hosts: [192.0.2.2, 192.0.2.1, 127.0.0.1], ports: {a: 1}, probe: {tcpSocket: {port: 1}, periodSeconds: 10, timeoutSeconds: 2, successThreshold: 2, failureThreshold: 3}}", errs: []string{
 				`spec.hosts[2]: Invalid value: "127.0.0.1": loopback, unspecified, link-local and multicast link-local addresses are not allowed`,
 				`spec: Invalid value: "5s": minTTL must not exceed maxTTL (spec.resolution.minTTL of v1: v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
-				`spec.probe: Invalid value: "1x": must be a duration such as 30s, 5m or 24h: the units are ms, s, m and h (spec.healthCheck.unhealthyInterval of v1: v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
+				`spec.probe: Invalid value: "1x": must be a duration such as 30s, 5m or 1h30m: one to four numbers of at most five digits, each with its unit h, m, s or ms (spec.healthCheck.unhealthyInterval of v1: v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
 				`spec: Unsupported value: "Explode": supported values: "Delete", "Orphan" (spec.deletionPolicy of v1: v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
 			}},
 		"a host twice": {kind: "ExternalService", spec: "{hosts: [192.0.2.1, 192.0.2.1], ports: {a: 1}}",
