@@ -48,7 +48,7 @@ func TestVetSaysWhatToWriteInstead(t *testing.T) {
 	}{
 		"a duration without a unit":     {checked, "10", []string{`durations need a unit: write "10s"`}},
 		"a duration in days":            {checked, "1d", []string{`"1d": must be a duration such as 30s, 5m or 1h30m: one to four numbers of at most five digits, each with its unit h, m, s or ms [FL1210]`}},
-		"a duration with a space":       {checked, "5 s", []string{`"5 s": must be a duration such as 30s, 5m or 24h`}},
+		"a duration with a space":       {checked, "5 s", []string{`"5 s": must be a duration such as 30s, 5m or 1h30m`}},
 		"a URL":                         {named, "https://db.example.com/", []string{"must be a DNS name: leave out scheme and path [FL1207]"}},
 		"a name with a port":            {named, "db.example.com:5432", []string{"must be a DNS name: the port goes to spec.ports"}},
 		"a name in upper case":          {named, "DB.Example.com", []string{"must be a DNS name: write it in lower case"}},
@@ -67,7 +67,7 @@ func TestVetSaysWhatToWriteInstead(t *testing.T) {
 		"a name twice": {reboots + "  triggers: [{name: a, type: PodAge, podAge: {max: 1h}}, {name: c, type: PodAge, podAge: {max: 1h}}, {name: c, type: PodAge, podAge: {max: 1h}}]\n", "",
 			[]string{`spec.triggers[2].name: name "c" is used by triggers[1] and triggers[2] [FL1205]`}},
 		"an address twice":                        {external + "  endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.1]}]\n", "", []string{`"192.0.2.1" is listed twice, as addresses[0] and addresses[1] [FL1205]`}},
-		"an error of type beside one of a rule":   {external + "  endpoints: [{name: a, dns: {name: a.svc}, zone: 5}]\n  resolution: {minTTL: 5, maxTTL: 0.5s}\n", "", []string{"in-cluster", "zone: must be a string", `write "5s"`, "spec.resolution.maxTTL: \"0.5s\": must be at least 1s"}},
+		"an error of type beside one of a rule":   {external + "  endpoints: [{name: a, dns: {name: a.svc}, zone: 5}]\n  resolution: {minTTL: 5, maxTTL: 500ms}\n", "", []string{"in-cluster", "zone: must be a string", `write "5s"`, "spec.resolution.maxTTL: \"500ms\": must be at least 1s"}},
 		"a rule about a part that cannot be read": {reboots + "  triggers: [{name: a, type: Probe, podAge: {max: 60}}]\n", "", []string{`write "60s"`, "cooldown is required", "further rules were not checked"}},
 		"an item of another type":                 {external + "  endpoints: [1, {name: a, dns: {name: a.example.com, recordType: 5}}]\n", "", []string{"spec.endpoints[0]: must be an object", "recordType: must be a string", "further rules were not checked"}},
 		"a comparison with what cannot be read":   {external + "  endpoints: [{name: a, addresses: [192.0.2.1]}]\n  healthCheck: {tcp: {}, interval: 60, timeout: 20s}\n", "", []string{`write "60s"`}},
