@@ -67,8 +67,8 @@ func New(options Options) (*Injector, error) {
 }
 
 // Publish writes the bundle to all targets and returns nil once every one has it. A target that fails does
-// not delay the others, and is retried: until ctx ends where the API server does not respond, for
-// Options.PublishTimeout where a target, a permission or the ownership is missing. A bundle that is empty or
+// not delay the others, and is retried: until ctx ends where the API server responds for no target, for
+// Options.PublishTimeout otherwise, since Run keeps them all, and a bundle that changes meanwhile. A bundle that is empty or
 // invalid is refused before anything is read.
 func (i *Injector) Publish(ctx context.Context, bundle []byte) error {
 	if err := validateBundle(bundle); err != nil {
@@ -79,7 +79,9 @@ func (i *Injector) Publish(ctx context.Context, bundle []byte) error {
 		BoundedTimeout: i.options.PublishTimeout}
 	err := retry.Until(ctx, policy, func(ctx context.Context) error {
 		var err error
-		pending, err = i.injectPending(ctx, pending, bundle)
+		if pending, err = i.injectPending(ctx, pending, bundle); len(pending) < len(i.targets) && err != nil {
+			return retry.Bounded(err)
+		}
 		return err
 	})
 	if err != nil {

@@ -147,6 +147,22 @@ func TestPublishBearsWithADeadServerUntilItsContextEnds(t *testing.T) {
 	})
 }
 
+// Run follows a bundle that changes, and Publish does not: one that waited for a single target would keep the rest from it.
+func TestPublishEndsWhereOneTargetDoesNotRespond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := newCluster(standard()...)
+		client.PrependReactor("get", "customresourcedefinitions", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, context.DeadlineExceeded
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		err := newInjector(t, client, Options{}).Publish(ctx, newBundle(t))
+		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "foos.x.dev") {
+			t.Errorf("Publish: %v", err)
+		}
+	})
+}
+
 func TestPublishNamesThePermissionItLacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newCluster(standard()...)

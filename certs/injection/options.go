@@ -44,8 +44,8 @@ type Options struct {
 	// installation, and is never written. Defaults to none: the Service is not compared.
 	Service types.NamespacedName
 
-	// PublishTimeout is how long Publish retries errors that retrying seldom resolves: a missing target, a
-	// missing permission, another owner. Defaults to 1 minute.
+	// PublishTimeout is how long Publish retries what fails while the API server responds: a missing target, a
+	// missing permission, another owner, one target that cannot be read. Defaults to 1 minute.
 	PublishTimeout time.Duration
 
 	// Interval is how often Run checks the targets without an event, and the longest delay before a failed
