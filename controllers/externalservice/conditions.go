@@ -145,7 +145,7 @@ func (u *statusUpdate) setHealthy(es *networkingv1.ExternalService, o *failover.
 	all := len(d.Published)
 	status, reason, message := metav1.ConditionFalse, networkingv1.ReasonDegraded, ""
 	if all > 0 {
-		message = fmt.Sprintf("%d of %s of tier %d healthy", healthy, events.Plural(all, "address", "addresses"), *d.Active)
+		message = fmt.Sprintf("%d of %s of priority %d healthy", healthy, events.Plural(all, "address", "addresses"), *d.Active)
 	}
 	switch {
 	case o.UncheckedReason != "":
@@ -163,7 +163,7 @@ func (u *statusUpdate) setHealthy(es *networkingv1.ExternalService, o *failover.
 	case healthy == 0:
 		reason = networkingv1.ReasonNoneHealthy
 		if d.IsPanicking {
-			message += ", and none of other tiers: all are published as ready (panicThresholdPercent)"
+			message += ", and none of the other priorities: all are published as ready (panicThresholdPercent)"
 		}
 	case unknown > 0:
 		message += fmt.Sprintf(", %d not checked yet", unknown)
@@ -190,17 +190,17 @@ func (u *statusUpdate) setFailedOver(o *failover.Observation, d *failover.Choice
 		// It stays as it was, like health.
 	case u.status.Fault.Lasts():
 		u.Set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFaultInjected,
-			fmt.Sprintf("tier %d is published because a fault is injected", *d.Active))
+			fmt.Sprintf("priority %d is published because a fault is injected", *d.Active))
 	case d.PendingFailback != nil && d.AwaitsRequest:
 		u.Set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending,
-			fmt.Sprintf("tier %d is published although tier %d is healthy again: failback is Manual; set the annotation %s to fail back",
+			fmt.Sprintf("priority %d is published although priority %d is healthy again: failback is Manual; set the annotation %s to fail back",
 				*d.Active, *d.PendingFailback, networkingv1.FailbackRequestedAnnotation))
 	case d.PendingFailback != nil:
 		u.Set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending,
-			fmt.Sprintf("tier %d is published; tier %d is healthy again, and is published once failbackDelay has passed", *d.Active, *d.PendingFailback))
+			fmt.Sprintf("priority %d is published; priority %d is healthy again, and is published once failbackDelay has passed", *d.Active, *d.PendingFailback))
 	default:
 		u.Set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonPriorityUnhealthy,
-			fmt.Sprintf("failed over to tier %d: no more preferred tier has enough healthy addresses", *d.Active))
+			fmt.Sprintf("failed over to priority %d: no more preferred one has enough healthy addresses", *d.Active))
 	}
 }
 
@@ -245,7 +245,7 @@ func faultWords(f *networkingv1.FaultStatus) string {
 	case networkingv1.FaultDrain:
 		return fmt.Sprintf("nothing of endpoint %q is published", f.Endpoint)
 	case networkingv1.FaultFailOver:
-		return "the next tier is published although no failover is needed"
+		return "the next priority is published although no failover is needed"
 	case networkingv1.FaultBlackHole:
 	}
 	return "no address is published as ready"

@@ -118,20 +118,20 @@ func messageTransition(before, after *networkingv1.ExternalServiceStatus, kind, 
 func priorityTransitions(before, after *networkingv1.ExternalServiceStatus) []transition {
 	var out []transition
 	if was, is := before.ActivePriority, after.ActivePriority; was != nil && is != nil && *was != *is {
-		t := transition{eventFailedBack, actionPublish, fmt.Sprintf("failed back from tier %d to tier %d", *was, *is), false, ""}
+		t := transition{eventFailedBack, actionPublish, fmt.Sprintf("failed back from priority %d to priority %d", *was, *is), false, ""}
 		if *is > *was {
-			t = transition{eventFailedOver, actionPublish, fmt.Sprintf("failed over from tier %d to tier %d", *was, *is), true, ""}
+			t = transition{eventFailedOver, actionPublish, fmt.Sprintf("failed over from priority %d to priority %d", *was, *is), true, ""}
 		}
 		out = append(out, t)
 	}
 	if isPanicking(after) && !isPanicking(before) {
 		out = append(out, transition{eventPanicEntered, actionPublish,
-			fmt.Sprintf("no address of any tier is healthy: all of tier %d are published as ready", ptr.Deref(after.ActivePriority, 0)), true, ""})
+			fmt.Sprintf("no address of any priority is healthy: all of priority %d are published as ready", ptr.Deref(after.ActivePriority, 0)), true, ""})
 	}
 	if after.LastHandledFailback != before.LastHandledFailback && after.ActivePriority != nil &&
 		ptr.Equal(before.ActivePriority, after.ActivePriority) && meta.IsStatusConditionTrue(after.Conditions, networkingv1.ConditionFailedOver) {
 		out = append(out, transition{eventFailbackRefused, actionPublish,
-			fmt.Sprintf("tier %d stays published: no more preferred tier has enough healthy addresses", *after.ActivePriority), true, ""})
+			fmt.Sprintf("priority %d stays published: no more preferred one has enough healthy addresses", *after.ActivePriority), true, ""})
 	}
 	return out
 }

@@ -174,7 +174,7 @@ func TestLawARefusalStaysWhereItIs(t *testing.T) {
 			}
 		}
 		twin, expected := liveFrom(t, time.Millisecond, lawRest+sameForms[0], allowed, func(*life) {})
-		// Where everything is down, the tier stays that was published last.
+		// Where everything is down, the priority stays that was published last.
 		isSame := conditions == expected || len(twin.readyAt(day)) == 0
 		if l.gap != "" || !isSame || !slices.Equal(l.readyAt(day), twin.readyAt(day)) {
 			rt.Fatalf("%s; in the end %v %s, and %v %s where nothing is refused", l.gap, l.readyAt(day), conditions, twin.readyAt(day), expected)

@@ -260,7 +260,7 @@ func (l *life) ready() []string {
 	return slices.Compact(all)
 }
 
-// The object of a history has two tiers of the addresses a1, a2 and b1, in one of several forms that mean the same.
+// The object of a history has two priorities of the addresses a1, a2 and b1, in one of several forms that mean the same.
 const (
 	lawA1, lawA2, lawB1 = "192.0.2.1", "192.0.2.2", "198.51.100.1"
 	lawRest             = `ports: [{name: sql, port: 5432}]
@@ -271,7 +271,7 @@ endpoints:
 `
 )
 
-// sameForms are specs that lead to the same addresses, tiers and checks.
+// sameForms are specs that lead to the same addresses, priorities and checks.
 var sameForms = []string{
 	`- {name: a, addresses: [192.0.2.1, 192.0.2.2]}
 - {name: b, priority: 1, addresses: [198.51.100.1]}`,
@@ -299,7 +299,7 @@ var brokenForms = []string{
 - {name: typo-too, priority: 1, dns: {name: b.typo.example.com}}`,
 }
 
-// otherForms have other addresses, tiers or states, all of which accept.
+// otherForms have other addresses, priorities or states, all of which accept.
 var otherForms = []string{
 	`- {name: a, addresses: [203.0.113.1]}
 - {name: b, priority: 1, addresses: [192.0.2.1]}`,

@@ -77,7 +77,7 @@ func newMetrics(now func() time.Time, resolution Resolution) *metrics {
 		resolveAge: prometheus.NewDesc("fairlead_externalservice_resolve_age_seconds",
 			"Time since the name of an endpoint last resolved.", endpoint, nil),
 		failovers: prometheus.NewDesc("fairlead_externalservice_failovers_total",
-			"Failovers to a less preferred tier: endpoints with a higher number as priority.", object, nil),
+			"Failovers to a less preferred priority: endpoints with a higher number as priority.", object, nil),
 		fault: prometheus.NewDesc("fairlead_externalservice_fault_injected",
 			"1 while a fault is injected on purpose, by its type.", []string{"namespace", "name", "type"}, nil),
 		faults: prometheus.NewDesc("fairlead_externalservice_faults_total",

@@ -24,7 +24,7 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
-// standby has its second tier on another port, and so in another slice.
+// standby has its second priority on another port, and so in another slice.
 const standby = `{ports: [{name: sql, port: 5432}], healthCheck: {tcp: {}}, endpoints: [{name: a, addresses: [192.0.2.1]},
   {name: b, priority: 1, addresses: [198.51.100.1], ports: [{name: sql, port: 6543}]}]}`
 

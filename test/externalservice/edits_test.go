@@ -175,20 +175,20 @@ func (p place) edits() map[string]edit {
 	}
 	x, y := `addresses: [`+p.x+`]`, `addresses: [`+p.y+`]`
 	both := `{name: a, ` + x + `}, {name: b, ` + y + `}`
-	tiers := `{name: a, ` + x + `}, {name: b, priority: 1, ` + y + `}`
+	priorities := `{name: a, ` + x + `}, {name: b, priority: 1, ` + y + `}`
 	for name, one := range map[string][2]string{
 		"reorder":           {both, `{name: b, ` + y + `}, {name: a, ` + x + `}`},
 		"swap-names":        {both, `{name: b, ` + x + `}, {name: a, ` + y + `}`},
 		"regroup":           {both, `{name: c, addresses: [` + p.y + `, ` + p.x + `]}`},
 		"ungroup":           {`{name: c, addresses: [` + p.y + `, ` + p.x + `]}`, both},
 		"zone":              {both, `{name: a, zone: z1, ` + x + `}, {name: b, zone: z2, ` + y + `}`},
-		"rename-standby":    {tiers, `{name: a, ` + x + `}, {name: c, priority: 1, ` + y + `}`},
-		"rename-tiers":      {tiers, `{name: c, ` + x + `}, {name: d, priority: 1, ` + y + `}`},
+		"rename-standby":    {priorities, `{name: a, ` + x + `}, {name: c, priority: 1, ` + y + `}`},
+		"rename-priorities": {priorities, `{name: c, ` + x + `}, {name: d, priority: 1, ` + y + `}`},
 		"other-priority":    {`{name: a, ` + x + `}`, `{name: a, priority: 3, ` + x + `}`},
-		"swap-priorities":   {tiers, `{name: a, priority: 1, ` + x + `}, {name: b, ` + y + `}`},
+		"swap-priorities":   {priorities, `{name: a, priority: 1, ` + x + `}, {name: b, ` + y + `}`},
 		"new-primary":       {`{name: a, ` + x + `}`, `{name: b, ` + y + `}, {name: a, priority: 1, ` + x + `}`},
-		"new-standby":       {`{name: a, ` + x + `}`, tiers},
-		"one-tier":          {tiers, both},
+		"new-standby":       {`{name: a, ` + x + `}`, priorities},
+		"same-priority":     {priorities, both},
 		"blue-green":        {`{name: a, ` + x + `}, {name: b, state: Drained, ` + y + `}`, `{name: a, state: Drained, ` + x + `}, {name: b, ` + y + `}`},
 		"other-address":     {`{name: a, ` + x + `}`, `{name: a, ` + y + `}`},
 		"other-endpoint":    {`{name: a, ` + x + `}`, `{name: b, ` + y + `}`},
@@ -228,7 +228,7 @@ func (p place) edits() map[string]edit {
 	all["replace"] = edit{from: spec(primary), to: spec(`{name: b, ` + forms["name"] + `}`), write: (*suite).replace}
 	all["replace-unchanged"] = edit{from: spec(primary), to: spec(primary), write: (*suite).replace}
 	all["v1alpha1"] = edit{from: spec(primary), to: spec(primary), write: (*suite).replaceAtAlpha}
-	all["v1alpha1-tiers"] = edit{from: spec(tiers), to: spec(tiers), write: (*suite).replaceAtAlpha}
+	all["v1alpha1-priorities"] = edit{from: spec(priorities), to: spec(priorities), write: (*suite).replaceAtAlpha}
 	return all
 }
 

@@ -21,9 +21,9 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// tiers is the spec of an ExternalService on port 7000 with one endpoint for each priority from 0 up;
+// priorities is the spec of an ExternalService on port 7000 with one endpoint for each priority from 0 up;
 // more is further fields of the spec.
-func tiers(more string, addresses ...[]string) string {
+func priorities(more string, addresses ...[]string) string {
 	var all []string
 	for priority, some := range addresses {
 		all = append(all, fmt.Sprintf(`{name: p%d, priority: %d, zone: z%d, addresses: [%s]}`, priority, priority, priority, strings.Join(some, ", ")))
@@ -62,7 +62,7 @@ func TestThePrimaryFailsOverAndIsTakenAgainAfterTheDelay(t *testing.T) {
 	const delay = 20 * time.Second
 	addresses, servers := s.tcp(7000, 2)
 	primary, secondary := addresses[0], addresses[1]
-	s.apply("db", tiers(`, failover: {failbackDelay: 20s}`, addresses[:1], addresses[1:]))
+	s.apply("db", priorities(`, failover: {failbackDelay: 20s}`, addresses[:1], addresses[1:]))
 	s.healthy("db", primary)
 	s.publishes("db", primary)
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
@@ -114,9 +114,9 @@ func TestManualFailbackWaitsUntilItIsAskedForEachTime(t *testing.T) {
 	s.amongMany()
 	addresses, servers := s.tcp(7000, 2)
 	specs := map[string]string{
-		"manual": tiers(`, failover: {failback: Manual, failbackDelay: 1s}`, addresses[:1], addresses[1:]),
+		"manual": priorities(`, failover: {failback: Manual, failbackDelay: 1s}`, addresses[:1], addresses[1:]),
 		// What happens to this one tells that there was time for it to happen to the other.
-		"automatic": tiers(`, failover: {failback: Automatic, failbackDelay: 2s}`, addresses[:1], addresses[1:]),
+		"automatic": priorities(`, failover: {failback: Automatic, failbackDelay: 2s}`, addresses[:1], addresses[1:]),
 	}
 	s.applyAll(specs)
 	ask := func(value string) {
@@ -159,7 +159,7 @@ func TestAPriorityNeedsEnoughHealthyAddresses(t *testing.T) {
 	s := newSuite(t)
 	s.amongMany()
 	addresses, servers := s.tcp(7000, 4)
-	s.apply("db", tiers(`, failover: {minHealthyPercent: 60, failbackDelay: 1s}`, addresses[:3], addresses[3:]))
+	s.apply("db", priorities(`, failover: {minHealthyPercent: 60, failbackDelay: 1s}`, addresses[:3], addresses[3:]))
 	s.publishes("db", addresses[:3]...)
 	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, servers[0])
 	s.becomes("db", addresses[0], networkingv1.AddressUnhealthy, networkingv1.ProbeRefused) // present, and neither ready nor serving
@@ -185,8 +185,8 @@ func TestWithoutAnyHealthyAddressOnlyPanicPublishes(t *testing.T) {
 	addresses, servers := s.tcp(7000, 3)
 	sorted := slices.Sorted(slices.Values(addresses[:2]))
 	s.applyAll(map[string]string{
-		"panics": tiers(`, failover: {panicThresholdPercent: 50, failbackDelay: 1s}`, addresses[:2], addresses[2:]),
-		"calm":   tiers(`, failover: {failbackDelay: 1s}`, addresses[:2], addresses[2:]),
+		"panics": priorities(`, failover: {panicThresholdPercent: 50, failbackDelay: 1s}`, addresses[:2], addresses[2:]),
+		"calm":   priorities(`, failover: {failbackDelay: 1s}`, addresses[:2], addresses[2:]),
 	})
 	for _, name := range []string{"panics", "calm"} {
 		s.publishes(name, addresses[:2]...)

@@ -42,7 +42,7 @@ func TestAGameDay(t *testing.T) {
 	s := newSuite(t)
 	s.amongMany()
 	addresses, servers := s.tcp(7000, 2)
-	s.apply("db", tiers(`, failover: {failback: Manual}`, addresses[:1], addresses[1:]))
+	s.apply("db", priorities(`, failover: {failback: Manual}`, addresses[:1], addresses[1:]))
 	s.healthy("db", addresses[0])
 	s.publishes("db", addresses[0])
 	s.Make(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 0, selector: {matchLabels: {app: web}},

@@ -184,7 +184,7 @@ func TestAMissingRightStopsNothingElse(t *testing.T) {
 	}
 }
 
-// failsOverAlthoughRefused publishes an object whose tiers have slices of their own, has a write refused, and then edits
+// failsOverAlthoughRefused publishes an object whose priorities have slices of their own, has a write refused, and then edits
 // the object and fails its primary.
 func (s *suite) failsOverAlthoughRefused(test refusalCase) {
 	s.Helper()
@@ -312,7 +312,7 @@ func TestAnObjectThatCannotBePublishedSaysSo(t *testing.T) {
 			addresses, _ := s.tcp(7000, 1)
 			allow := refusers[test.refuser](s, test.write)
 			s.Eventually(func() error { return s.isRefused(test) })
-			s.apply("db", tiers("", addresses))
+			s.apply("db", priorities("", addresses))
 			s.tellsRefusal("db", test.refuser, false)
 			s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 			if counts := s.status("db").Addresses; counts == nil || counts.Healthy != 1 || counts.Published != 0 {
@@ -331,7 +331,7 @@ func TestAGameDayEndsAlthoughTheServiceIsRefused(t *testing.T) {
 	s.amongMany()
 	s.MayBeRefusedIn(s.Namespace)
 	addresses, _ := s.tcp(7000, 2)
-	s.apply("db", tiers("", addresses[:1], addresses[1:]))
+	s.apply("db", priorities("", addresses[:1], addresses[1:]))
 	s.healthy("db", addresses[0])
 	s.injects("db", "BlackHole", "10m", time.Now())
 	s.publishes("db")
@@ -339,7 +339,7 @@ func TestAGameDayEndsAlthoughTheServiceIsRefused(t *testing.T) {
 	test := refusalCase{"a policy", operatorWrites[0]}
 	allow := s.refuseByPolicy(test.write)
 	s.Eventually(func() error { return s.isRefused(test) })
-	s.apply("db", tiers(", service: {labels: {team: db}}", addresses[:1], addresses[1:]))
+	s.apply("db", priorities(", service: {labels: {team: db}}", addresses[:1], addresses[1:]))
 	s.tellsRefusal("db", test.refuser, false)
 	s.publishes("db")
 	s.Kubectl("annotate", "externalservice", "db", networkingv1.InjectFaultAnnotation+"-")

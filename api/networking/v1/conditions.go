@@ -91,9 +91,9 @@ const (
 
 // Reasons of FailedOver, which is True with any of them; the last one is FaultInjected.
 const (
-	// ReasonPriorityUnhealthy: no more preferred tier has enough healthy addresses.
+	// ReasonPriorityUnhealthy: no more preferred one has enough healthy addresses.
 	ReasonPriorityUnhealthy = "PriorityUnhealthy"
-	// ReasonFailbackPending: a more preferred tier has enough, and waits for failbackDelay to pass or, with
+	// ReasonFailbackPending: a more preferred priority has enough, and waits for failbackDelay to pass or, with
 	// failback Manual, for a request.
 	ReasonFailbackPending = "FailbackPending"
 	// ReasonFaultInjected: a fault is injected, and ends by itself.

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// FailbackRequestedAnnotation asks to fail back to a more preferred tier that is healthy, without waiting
+// FailbackRequestedAnnotation asks to fail back to a more preferred priority that is healthy, without waiting
 // for failbackDelay and also where failback is Manual. Its value is any text, such as the time; each
 // value acts once, and status.lastHandledFailback says which one did last.
 const FailbackRequestedAnnotation = "networking.fairlead.dev/failback-requested-at"

@@ -202,7 +202,7 @@ type Failover struct {
 	// +optional
 	Failback *FailbackPolicy `json:"failback,omitempty"`
 
-	// failbackDelay is how long a more preferred tier must stay healthy before it is published again. The
+	// failbackDelay is how long a more preferred priority must stay healthy before it is published again. The
 	// default is 5m.
 	//
 	// +optional

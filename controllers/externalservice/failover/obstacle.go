@@ -81,7 +81,7 @@ func realFailure(o *Observation, actual *Choice) string {
 	case actual.Active == nil:
 		return "there is no address"
 	case *actual.Active > LowestPriority(o.Endpoints):
-		return fmt.Sprintf("it has failed over to tier %d", *actual.Active)
+		return fmt.Sprintf("it has failed over to priority %d", *actual.Active)
 	}
 	for i := range o.Endpoints {
 		if e := &o.Endpoints[i]; e.State != nil && !e.IsDrained && !endpoints.IsResolved(e.Reason()) {

@@ -25,7 +25,7 @@ type FailoverApplyConfiguration struct {
 	// failback is Automatic (the default), or Manual, which stays with the priority that failed
 	// over to.
 	Failback *networkingv1.FailbackPolicy `json:"failback,omitempty"`
-	// failbackDelay is how long a more preferred tier must stay healthy before it is published again. The
+	// failbackDelay is how long a more preferred priority must stay healthy before it is published again. The
 	// default is 5m.
 	FailbackDelay *common.Duration `json:"failbackDelay,omitempty"`
 }
