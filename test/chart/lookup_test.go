@@ -59,6 +59,25 @@ func serviceOf(release, namespace string) *unstructured.Unstructured {
 	return o
 }
 
+// renderIn renders the chart as the release fl in the namespace own of a cluster with these objects.
+func renderIn(t *testing.T, values map[string]any, objects ...runtime.Object) error {
+	t.Helper()
+	lists := map[schema.GroupVersionResource]string{}
+	for kind, resource := range resources {
+		lists[resource] = kind + "List"
+	}
+	chart, err := loader.Load(generated(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rendered, err := util.ToRenderValues(chart, values, common.ReleaseOptions{Name: "fl", Namespace: "own", Revision: 1}, common.DefaultCapabilities)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = engine.RenderWithClientProvider(chart, rendered, inCluster{fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists, objects...)})
+	return err
+}
+
 // The release fl in the namespace own is installed or upgraded in a cluster with these objects.
 func TestASecondInstallationInAClusterIsRefused(t *testing.T) {
 	const crd = "rebootpolicies.autoreboot.fairlead.dev"
@@ -83,22 +102,26 @@ func TestASecondInstallationInAClusterIsRefused(t *testing.T) {
 		"webhooks for others":       {[]runtime.Object{calling("MutatingWebhookConfiguration", "a", "old", "shop"), serviceOf("fl", "old")}, v1Only("b-", "bank"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lists := map[schema.GroupVersionResource]string{}
-			for kind, resource := range resources {
-				lists[resource] = kind + "List"
-			}
-			chart, err := loader.Load(generated(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			values, err := util.ToRenderValues(chart, test.values, common.ReleaseOptions{Name: "fl", Namespace: "own", Revision: 1}, common.DefaultCapabilities)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = engine.RenderWithClientProvider(chart, values, inCluster{fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists, test.objects...)})
+			err := renderIn(t, test.values, test.objects...)
 			if refused := err != nil; refused != (test.refused != "") || refused && (!strings.Contains(err.Error(), test.refused) || !strings.Contains(err.Error(), "another installation of Fairlead is in this cluster")) {
 				t.Errorf("%v, want %q", err, test.refused)
 			}
 		})
+	}
+}
+
+// A write of the status alone takes out of a stored object what the CRD lacks.
+func TestCRDsOfAChartThatIsTooOldAreRefused(t *testing.T) {
+	for version, refused := range map[string]bool{
+		"0.0.9": true, "v0.0.9": true, "v0.0.9-rc.1": true, "v0.1.0": false, "0.1.0-rc.1": false, "1.10.0": false,
+		"0.0.0": false, "v0.0.0-check": false, "main": false, "": false,
+	} {
+		crd := calling("CustomResourceDefinition", "chaospods.chaos.fairlead.dev", "own")
+		crd.SetLabels(map[string]string{"app.kubernetes.io/version": version})
+		const words = "CustomResourceDefinition chaospods.chaos.fairlead.dev is of chart "
+		err := renderIn(t, nil, crd, serviceOf("fl", "own"))
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), words+version+", and this one upgrades from 0.1.0 on") {
+			t.Errorf("%q: %v", version, err)
+		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 
 // The versions of the charts, and the tags of their images.
 const (
-	Former  = "v0.0.1"
-	Current = "v0.0.2"
+	Former  = "v0.1.0"
+	Current = "v0.1.1"
 )
 
 // FirstChart is the commit that brought the chart: the longest way that an upgrade can have.

@@ -20,6 +20,7 @@ may change. `helm template` finds nothing in the cluster and refuses nothing. */
 {{- define "fairlead.alone" -}}
 {{- range $crd := list "externalservices.networking.fairlead.dev" "rebootpolicies.autoreboot.fairlead.dev" "chaospods.chaos.fairlead.dev" }}
 {{- $definition := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" $crd }}
+{{- include "fairlead.upgradable" (dict "root" $ "crd" $crd "version" (dig "metadata" "labels" "app.kubernetes.io/version" "" $definition)) }}
 {{- $client := dig "spec" "conversion" "webhook" "clientConfig" dict $definition }}
 {{- include "fairlead.own" (dict "root" $ "client" $client "what" (print "CustomResourceDefinition " $crd)) }}
 {{- end }}
@@ -37,6 +38,15 @@ may change. `helm template` finds nothing in the cluster and refuses nothing. */
 {{- include "fairlead.own" (dict "root" $ "client" $hook.clientConfig "what" (print "MutatingWebhookConfiguration " $configuration.metadata.name)) }}
 {{- end }}
 {{- end }}
+{{- end }}
+{{- end -}}
+
+{{- /* Refuses CRDs of a chart that is too old: the API server would drop the fields that ours lack from stored objects, at their
+next write. 0.0.0 is a chart that no release made. */ -}}
+{{- define "fairlead.upgradable" -}}
+{{- $oldest := index .root.Chart.Annotations "fairlead.dev/upgrades-from" }}
+{{- if and (regexMatch "^v?[0-9]+\\.[0-9]+\\.[0-9]+" .version) (not (regexMatch "^v?0\\.0\\.0" .version)) (semverCompare (print "<" $oldest "-0") .version) }}
+{{- fail (printf "CustomResourceDefinition %s is of chart %s, and this one upgrades from %s on: fields of stored objects would be lost. Nothing was changed. Write the objects in the new form, which fairlead vet --cluster of this release names, uninstall with the CRDs, and install (docs/reference/api-promise.md)" .crd .version $oldest) }}
 {{- end }}
 {{- end -}}
 

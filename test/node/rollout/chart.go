@@ -21,8 +21,8 @@ import (
 // The images of the chart, at two versions. They have the names that the chart gives them.
 const (
 	ChartRepository = "docker.io/library/fairlead"
-	ChartFormer     = "v0.0.1"
-	ChartCurrent    = "v0.0.2"
+	ChartFormer     = "v0.1.0"
+	ChartCurrent    = "v0.1.1"
 )
 
 // ChartOptions of Chart.
