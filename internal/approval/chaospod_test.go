@@ -56,7 +56,7 @@ func TestAnApprovalIsOfAllThatDecidesWhichPodsDie(t *testing.T) {
 		"a window less":    {func(s *spec) { s.Windows = s.Windows[:1] }, false},
 		"no blackout":      {func(s *spec) { s.Blackouts = nil }, false},
 		"onFailure": {func(s *spec) {
-			s.Verification = &chaosv1.Verification{OnFailure: ptr.To(chaosv1.FailureContinue)}
+			s.Verification = &common.Verification{OnFailure: ptr.To(common.FailureContinue)}
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -84,9 +84,11 @@ func TestAnApprovalIsOfAllThatDecidesWhatIsRestartedAndWhen(t *testing.T) {
 		"limit":                   {func(s *spec) { s.Limit = &autorebootv1.Limit{MaxRestarts: 99, Within: "1h"} }, false},
 		"cooldown":                {func(s *spec) { s.Cooldown = ptr.To(common.Duration("1s")) }, false},
 		"debounce":                {func(s *spec) { s.Debounce = &autorebootv1.Debounce{QuietPeriod: ptr.To(common.Duration("1s"))} }, false},
-		"soak":                    {func(s *spec) { s.Verification = &autorebootv1.Verification{Soak: ptr.To(common.Duration("0s"))} }, false},
+		"soak": {func(s *spec) {
+			s.Verification = &autorebootv1.Verification{Verification: common.Verification{Soak: ptr.To(common.Duration("0s"))}}
+		}, false},
 		"onFailure": {func(s *spec) {
-			s.Verification = &autorebootv1.Verification{OnFailure: ptr.To(autorebootv1.FailureContinue)}
+			s.Verification = &autorebootv1.Verification{Verification: common.Verification{OnFailure: ptr.To(common.FailureContinue)}}
 		}, false},
 		"retry":       {func(s *spec) { s.Retry = &autorebootv1.Retry{MaxAttempts: ptr.To[int32](9)} }, false},
 		"concurrency": {func(s *spec) { s.Concurrency = &autorebootv1.Concurrency{MaxTargets: ptr.To(intstr.FromInt32(9))} }, false},

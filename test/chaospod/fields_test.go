@@ -158,11 +158,11 @@ func verificationCases() []fieldCase {
 		s.ended("c", 1, chaosv1.RunRecoveryFailed)
 	}
 	return []fieldCase{
-		{[]string{"verification.recoveryTimeout"}, "dryRun: false, verification: {recoveryTimeout: 4s}, " + web + ", " + someday, func(s *suite) {
+		{[]string{"verification.timeout"}, "dryRun: false, verification: {timeout: 4s}, " + web + ", " + someday, func(s *suite) {
 			fails(s)
 			s.condition("c", chaosv1.ConditionStalled, metav1.ConditionTrue, chaosv1.ReasonRecoveryFailed)
 		}},
-		{[]string{"verification.onFailure"}, "dryRun: false, verification: {recoveryTimeout: 4s, onFailure: Continue}, " + web + ", " + someday, func(s *suite) {
+		{[]string{"verification.onFailure"}, "dryRun: false, verification: {timeout: 4s, onFailure: Continue}, " + web + ", " + someday, func(s *suite) {
 			fails(s)
 			if object, err := s.get("c"); err != nil || object.Status.Halt != nil {
 				s.Errorf("%v: %+v", err, object.Status.Halt)

@@ -85,23 +85,23 @@ func TestTwoBudgetsOverOnePodStopTheChaos(t *testing.T) {
 	s.now("c", "1")
 	s.ended("c", 1, chaosv1.RunFailed)
 	s.condition("c", chaosv1.ConditionStalled, metav1.ConditionTrue, chaosv1.ReasonEvictionMisconfigured)
-	s.told("ChaosPod", "c", "AutoSuspended")
+	s.told("ChaosPod", "c", "Halted")
 	if died := gone(before, s.pods("web")); len(died) > 0 {
 		t.Errorf("killed %q", died)
 	}
 }
 
-func TestAWorkloadThatDoesNotComeBackSuspendsTheChaosUntilItIsResumed(t *testing.T) {
+func TestAWorkloadThatDoesNotComeBackHaltsTheChaosUntilItIsResumed(t *testing.T) {
 	s := newSuite(t)
 	s.run("web", 3, "")
-	s.chaos("c", "dryRun: false, "+web+", verification: {recoveryTimeout: 30s}, "+someday)
+	s.chaos("c", "dryRun: false, "+web+", verification: {timeout: 30s}, "+someday)
 	s.Make(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}, spec: {hard: {pods: "0"}}}`) // so that no pod comes back
 	s.now("c", "1")
 	s.ended("c", 1, chaosv1.RunRecoveryFailed)
 	s.condition("c", chaosv1.ConditionSurvived, metav1.ConditionFalse, chaosv1.ReasonRecoveryFailed)
 	s.condition("c", chaosv1.ConditionStalled, metav1.ConditionTrue, chaosv1.ReasonRecoveryFailed)
 	s.told("Deployment", "web", "RecoveryFailed")
-	s.told("ChaosPod", "c", "AutoSuspended")
+	s.told("ChaosPod", "c", "Halted")
 	s.Must(s.Client.Delete(s.Context(), s.Object("{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}}")))
 	s.available("web", 3)
 	s.now("c", "2")

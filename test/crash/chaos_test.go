@@ -14,7 +14,7 @@ import (
 )
 
 // sometime has runs begin by run-now alone.
-const sometime = `dryRun: false, schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 0s}, safety: {maxPerDay: 500}, verification: {recoveryTimeout: 4m, soak: 0s}`
+const sometime = `dryRun: false, schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 0s}, safety: {maxPerDay: 500}, verification: {timeout: 4m, soak: 0s}`
 
 // chaos is a ChaosPod of a test.
 type chaos struct {

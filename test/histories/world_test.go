@@ -151,7 +151,7 @@ func (w *world) policyOf(name string) string {
 
 func (w *world) chaosOf(name, target string, dry bool, schedule string) string {
 	return fmt.Sprintf(`{apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, metadata: {name: %s}, spec: {dryRun: %t, schedule: %s,
-		target: {workload: {kind: Deployment, name: %s}}, filter: {minAge: 0s}, safety: {minReady: 1, maxPerDay: 500}, verification: {recoveryTimeout: 4m, soak: 0s}}}`,
+		target: {workload: {kind: Deployment, name: %s}}, filter: {minAge: 0s}, safety: {minReady: 1, maxPerDay: 500}, verification: {timeout: 4m, soak: 0s}}}`,
 		name, dry, schedule, target)
 }
 

@@ -44,7 +44,7 @@ func TestWhatIsLeftOutIsDefaultedAtEitherVersion(t *testing.T) {
 		{chaosPods, "v1", `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`, map[string]string{
 			"spec.dryRun": "true", "spec.action": "{type: Evict}", "spec.count": "1", "spec.filter": "{minAge: 10m}",
 			"spec.safety":       "{minReady: 50%, maxPerDay: 8, requireStable: true, requireDisruptionBudget: false}",
-			"spec.verification": "{recoveryTimeout: 10m, soak: 30s, onFailure: Suspend}",
+			"spec.verification": "{timeout: 10m, soak: 30s, onFailure: Halt}",
 		}},
 		{chaosPods, "v1alpha1", `{template: {spec: {containers: [{name: c, image: nginx}]}}}`, map[string]string{
 			"spec.dryRun": "false", "spec.action": "{type: Delete}", "spec.schedule": "{interval: 15s, jitterPercent: 34, startingDeadline: 5m}",

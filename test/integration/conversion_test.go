@@ -45,8 +45,8 @@ var pairs = []struct {
 		kind:    chaosPods,
 		old:     `{template: {metadata: {labels: {app: canary}}, spec: {containers: [{name: c, image: nginx}]}}, nextStop: "2026-01-01T00:00:00Z"}`,
 		oldEdit: `{"spec":{"nextStop":"2027-01-01T00:00:00Z"}}`, oldPath: "spec.schedule.at", oldSeen: `"2027-01-01T00:00:00Z"`,
-		newEdit: `{"spec":{"suspend":true,"verification":{"recoveryTimeout":"3m"}}}`,
-		newPath: "spec.verification", newSeen: `{recoveryTimeout: 3m, onFailure: Suspend}`,
+		newEdit: `{"spec":{"suspend":true,"verification":{"timeout":"3m"}}}`,
+		newPath: "spec.verification", newSeen: `{timeout: 3m, onFailure: Halt}`,
 	},
 }
 
@@ -82,7 +82,7 @@ func TestRestoreAnnotationStandsOnlyWhereSomethingWouldBeLost(t *testing.T) {
 	}
 	// The heavy part that both versions hold stands in the object alone.
 	data := s.view(chaosPods, "v1alpha1", "plain").GetAnnotations()[common.ConversionDataAnnotation]
-	if strings.Contains(data, "nginx") || !strings.Contains(data, `"recoveryTimeout":"3m"`) {
+	if strings.Contains(data, "nginx") || !strings.Contains(data, `"timeout":"3m"`) {
 		t.Errorf("the annotation of a ChaosPod should hold the edit and no template: %s", data)
 	}
 }

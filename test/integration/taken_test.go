@@ -42,7 +42,7 @@ var whole = []struct {
 	}, `{historyLimit: 5}`},
 	{chaosPods, []string{
 		`{template: {metadata: {labels: {app: canary}}, spec: {containers: [{name: c, image: nginx}]}}, nextStop: "2126-01-01T00:00:00Z"}`,
-	}, `{verification: {recoveryTimeout: 3m}}`},
+	}, `{verification: {timeout: 3m}}`},
 }
 
 // needed are optional fields that an object cannot go without: one handler of a probe has to be there, and

@@ -35,7 +35,7 @@ var kinds = []kind{
 		name: "ChaosPod", resource: "chaospods", group: "chaos.fairlead.dev", count: 520,
 		stuck:   []string{longName},
 		old:     `{template: {metadata: {labels: {app: "canary-%[1]d"}}, spec: {containers: [{name: c, image: nginx}]}}, nextStop: "2099-01-01T00:00:00Z"}`,
-		new:     `{suspend: true, target: {workload: {kind: Deployment, name: "web-%[1]d"}}, schedule: {interval: 1h}, verification: {recoveryTimeout: 3m}}`,
+		new:     `{suspend: true, target: {workload: {kind: Deployment, name: "web-%[1]d"}}, schedule: {interval: 1h}, verification: {timeout: 3m}}`,
 		oldEdit: `{"spec":{"nextStop":"2098-01-01T00:00:%02dZ"}}`, newEdit: `{"spec":{"schedule":{"interval":"%dm"}}}`,
 		refused: map[string]string{
 			"no-image":      `{template: {spec: {containers: [{name: "Not A Name"}]}}, nextStop: "2099-01-01T00:00:00Z"}`,

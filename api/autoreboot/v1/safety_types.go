@@ -142,32 +142,9 @@ type Gate struct {
 	Within *common.Duration `json:"within,omitempty"`
 }
 
-// FailurePolicy says what follows a restart that failed.
-//
-// +kubebuilder:validation:Enum=Halt;Continue
-type FailurePolicy string
-
-const (
-	// FailureHalt stops the policy until its spec changes or the resume annotation is set.
-	FailureHalt FailurePolicy = "Halt"
-	// FailureContinue goes on with the next target.
-	FailureContinue FailurePolicy = "Continue"
-)
-
-// Verification decides whether a restart succeeded.
+// Verification decides whether a restart succeeded: its workload is available again in time, and stays so.
 type Verification struct {
-	// timeout is how long the workload may take to be available again, at most 24h. The default is
-	// 15m.
-	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="must be at most 24h"
-	// +optional
-	Timeout *common.Duration `json:"timeout,omitempty"`
-
-	// soak is how long it must then stay available, at most 24h. The default is 2m.
-	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="must be at most 24h"
-	// +optional
-	Soak *common.Duration `json:"soak,omitempty"`
+	common.Verification `json:",inline"`
 
 	// maxContainerRestarts is how many restarts of containers are forgiven from the start of the
 	// restart to the end of the soak. The default is 0.
@@ -175,10 +152,4 @@ type Verification struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxContainerRestarts *int32 `json:"maxContainerRestarts,omitempty"`
-
-	// onFailure is Halt or Continue. There is no rollback: a restart changes nothing that could be
-	// rolled back, and undoing its annotation would restart once more. The default is Halt.
-	//
-	// +optional
-	OnFailure *FailurePolicy `json:"onFailure,omitempty"`
 }

@@ -43,8 +43,6 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &chaosv1.ScheduleApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Target"):
 		return &chaosv1.TargetApplyConfiguration{}
-	case v1.SchemeGroupVersion.WithKind("Verification"):
-		return &chaosv1.VerificationApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Victim"):
 		return &chaosv1.VictimApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("VictimOwner"):

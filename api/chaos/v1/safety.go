@@ -3,11 +3,7 @@
 
 package v1
 
-import (
-	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"github.com/fairlead-dev/fairlead/api/common"
-)
+import "k8s.io/apimachinery/pkg/util/intstr"
 
 // ActionType is a way for a pod to die.
 //
@@ -78,39 +74,4 @@ type Safety struct {
 	//
 	// +optional
 	RequireDisruptionBudget *bool `json:"requireDisruptionBudget,omitempty"`
-}
-
-// FailurePolicy says what follows a failed verification.
-//
-// +kubebuilder:validation:Enum=Suspend;Continue
-type FailurePolicy string
-
-// What follows a failed verification.
-const (
-	// FailureSuspend stops all further runs until a user resumes them.
-	FailureSuspend FailurePolicy = "Suspend"
-	// FailureContinue records the verdict and goes on.
-	FailureContinue FailurePolicy = "Continue"
-)
-
-// Verification says how the target proves that it survived: its ready pods are back to their
-// number before the run, in time, and stay so.
-type Verification struct {
-	// recoveryTimeout is the time that the target has to recover, at most 24h. The default is 10m.
-	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="must be at most 24h"
-	// +optional
-	RecoveryTimeout *common.Duration `json:"recoveryTimeout,omitempty"`
-
-	// soak is how long it must then stay so, at most 24h. The default is 30s, except with
-	// target.template, where it is 0s.
-	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="must be at most 24h"
-	// +optional
-	Soak *common.Duration `json:"soak,omitempty"`
-
-	// onFailure is Suspend, which stops all further runs, or Continue. The default is Suspend.
-	//
-	// +optional
-	OnFailure *FailurePolicy `json:"onFailure,omitempty"`
 }

@@ -85,10 +85,11 @@ type ChaosPodSpec struct {
 	// +optional
 	Blackouts []common.Window `json:"blackouts,omitempty"`
 
-	// verification says how the target proves that it survived.
+	// verification says how the target proves that it survived: its ready pods are back to their number before the run, in
+	// time, and stay so.
 	//
 	// +optional
-	Verification *Verification `json:"verification,omitempty"`
+	Verification *common.Verification `json:"verification,omitempty"`
 }
 
 // ChaosPod kills pods on purpose, safely, to prove that their workload survives it.

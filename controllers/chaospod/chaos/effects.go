@@ -106,7 +106,7 @@ func (r *run) unrecovered(o occurrence) {
 	victim := r.firstDead()
 	run := r.endRun(chaosv1.RunRecoveryFailed, o)
 	r.addMessage(Message{Reason: "RecoveryFailed", Warning: true, Victim: victim,
-		Text: fmt.Sprintf("run %s was not survived: after %s %s", run.ID, r.recoveryTimeout, o.message), Ended: &run})
+		Text: fmt.Sprintf("run %s was not survived: after %s %s", run.ID, r.timeout, o.message), Ended: &run})
 }
 
 func (r *run) timedOut(o occurrence) {
@@ -118,7 +118,7 @@ func (r *run) halt(o occurrence, id string) {
 	r.status.Halt = &chaosv1.Halt{Reason: o.reason, Message: text.Truncate(o.message, maxMessage),
 		Time:       halt.Began(r.now, r.p.Annotations[chaosv1.ResumeAnnotation]),
 		Generation: r.p.Generation, RunID: id}
-	r.addMessage(Message{Reason: "AutoSuspended", Warning: true, Text: "no further run begins after run " + id + ": " + o.message +
+	r.addMessage(Message{Reason: "Halted", Warning: true, Text: "no further run begins after run " + id + ": " + o.message +
 		"; to go on, change the spec, or set the annotation " + chaosv1.ResumeAnnotation + " to the present time (RFC 3339)"})
 }
 

@@ -158,7 +158,7 @@ func TestWhatIsNotMadeUpForIsTold(t *testing.T) {
 	b = newSuite(t)
 	b.o.Owners[0].Unstable = "rolls out"
 	b.after(10 * time.Minute)
-	b.edit(func(s *chaosv1.ChaosPodSpec) { s.Verification.RecoveryTimeout = ptr.To(common.Duration("3m")) })
+	b.edit(func(s *chaosv1.ChaosPodSpec) { s.Verification.Timeout = ptr.To(common.Duration("3m")) })
 	told := b.after(time.Second).Messages
 	if len(told) != 1 || told[0].Reason != "ChaosMissed" || !strings.Contains(told[0].Text, "Unstable") {
 		t.Errorf("a held run and a new spec: %+v", told)

@@ -115,8 +115,8 @@ func newModel(seed uint64, seen map[string]int) *model {
 	if random.IntN(3) == 0 {
 		p.Spec.Blackouts = []common.Window{{Schedule: "15 * * * *", Duration: "5m"}}
 	}
-	p.Spec.Verification = &chaosv1.Verification{
-		RecoveryTimeout: duration("30s", "5m"), Soak: duration("0s", "5s", "20s", "100s"), OnFailure: ptr.To([]chaosv1.FailurePolicy{chaosv1.FailureSuspend, chaosv1.FailureContinue}[random.IntN(2)]),
+	p.Spec.Verification = &common.Verification{
+		Timeout: duration("30s", "5m"), Soak: duration("0s", "5s", "20s", "100s"), OnFailure: ptr.To([]common.FailurePolicy{common.FailureHalt, common.FailureContinue}[random.IntN(2)]),
 	}
 	p.Spec.Filter = &chaosv1.Filter{MinAge: duration("0s", "1m"), Exclude: &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"chaos": "off"}}}
 	if random.IntN(5) == 0 {

@@ -78,7 +78,7 @@ func (r *run) checkReady(found *recovery, owner *Owner, wanted int, dead map[typ
 // run waits for them.
 func (r *run) nextVerifyEvent() (occurrence, bool) {
 	c := r.status.CurrentRun
-	ends := c.KilledTime.Add(r.recoveryTimeout)
+	ends := c.KilledTime.Add(r.timeout)
 	found := r.checkRecovery(ends)
 	switch {
 	case len(found.short)+len(found.unread) > 0: // what was not seen to stay ready soaks again

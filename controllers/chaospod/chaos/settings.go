@@ -34,8 +34,8 @@ type settings struct {
 	maxPerDay                    *int32              // nil is without a limit
 	requireStable, requireBudget bool
 
-	startingDeadline, recoveryTimeout, soak time.Duration
-	haltOnFailure                           bool
+	startingDeadline, timeout, soak time.Duration
+	haltOnFailure                   bool
 
 	// unreadable is what in the spec is invalid: nothing is killed then.
 	unreadable string
@@ -53,9 +53,9 @@ func settingsOf(p *chaosv1.ChaosPod) settings {
 		verb: Evict, grace: spec.Action.GracePeriodSeconds, count: *spec.Count,
 		template: spec.Target.Template, targetDigest: rules.Digest(spec.Target),
 		startingDeadline: durationOr(spec.Schedule.StartingDeadline, rules.DefaultStartingDeadline),
-		recoveryTimeout:  durationOr(spec.Verification.RecoveryTimeout, rules.DefaultRecoveryTimeout),
+		timeout:          durationOr(spec.Verification.Timeout, rules.DefaultVerifyTimeout),
 		soak:             durationOr(spec.Verification.Soak, "0s"), // as Default leaves it with target.template
-		haltOnFailure:    *spec.Verification.OnFailure != chaosv1.FailureContinue,
+		haltOnFailure:    *spec.Verification.OnFailure != common.FailureContinue,
 		clamped:          clamped,
 	}
 	if *spec.Action.Type == chaosv1.ActionDelete {

@@ -43,7 +43,7 @@ const (
 	EvictionMisconfigured Event = "EvictionMisconfigured"
 	// Recovered: all owners have as many ready pods as before.
 	Recovered Event = "Recovered"
-	// TimedOut: an owner has not recovered in time, with onFailure Suspend; TimedOutTolerated: with
+	// TimedOut: an owner has not recovered in time, with onFailure Halt; TimedOutTolerated: with
 	// Continue.
 	TimedOut          Event = "TimedOut"
 	TimedOutTolerated Event = "TimedOutTolerated"

@@ -36,7 +36,7 @@ func newSuite(t *testing.T) *suite {
 	p.Spec.DryRun = ptr.To(false)
 	p.Spec.Target.Workload = &chaosv1.WorkloadReference{Kind: chaosv1.WorkloadDeployment, Name: "api"}
 	p.Spec.Schedule.Interval = "10m"
-	p.Spec.Verification = &chaosv1.Verification{Soak: ptr.To(common.Duration("0s"))}
+	p.Spec.Verification = &common.Verification{Soak: ptr.To(common.Duration("0s"))}
 	b := &suite{t: t, p: p, o: Observation{Now: noon, Others: Others{Free: 10}}}
 	b.o.Owners = []Owner{b.owner("api", 4)}
 	b.decide()

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
 
@@ -209,7 +210,7 @@ func TestAFailedRecoveryHaltsUntilAHumanActs(t *testing.T) {
 	}
 	b := newSuite(t)
 	b.edit(func(s *chaosv1.ChaosPodSpec) {
-		s.Verification = &chaosv1.Verification{OnFailure: ptr.To(chaosv1.FailureContinue)}
+		s.Verification = &common.Verification{OnFailure: ptr.To(common.FailureContinue)}
 	})
 	b.decide()
 	b.kill()

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 func TestARestartIsVerified(t *testing.T) {
@@ -233,10 +234,10 @@ func retryOf(b *suite, wait time.Duration) {
 }
 
 func TestRetriesBackOffAndThenHaltOrGiveUp(t *testing.T) {
-	for _, policy := range []autorebootv1.FailurePolicy{autorebootv1.FailureHalt, autorebootv1.FailureContinue} {
+	for _, policy := range []common.FailurePolicy{common.FailureHalt, common.FailureContinue} {
 		t.Run(string(policy), func(t *testing.T) {
 			b := newSuite(t, "api", "web")
-			b.p.Spec.Verification = &autorebootv1.Verification{OnFailure: &policy}
+			b.p.Spec.Verification = &autorebootv1.Verification{Verification: common.Verification{OnFailure: &policy}}
 			two := int32(2)
 			b.p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: &two}
 			b.o.Others.Disrupted = nil
@@ -250,12 +251,12 @@ func TestRetriesBackOffAndThenHaltOrGiveUp(t *testing.T) {
 			started := len(d.Actions) == 1 && d.Actions[0].Workload.Name == "web"
 			halt := b.p.Status.Halt
 			switch {
-			case policy == autorebootv1.FailureContinue && (halt != nil || !started || b.target(0).Pending != nil):
+			case policy == common.FailureContinue && (halt != nil || !started || b.target(0).Pending != nil):
 				t.Errorf("halt %+v, web started %t, api %+v", halt, started, b.target(0))
-			case policy == autorebootv1.FailureHalt && (halt == nil || halt.Reason != autorebootv1.ReasonVerificationFailed || started):
+			case policy == common.FailureHalt && (halt == nil || halt.Reason != autorebootv1.ReasonVerificationFailed || started):
 				t.Errorf("halt %+v, web started %t", halt, started)
 			}
-			if policy == autorebootv1.FailureContinue {
+			if policy == common.FailureContinue {
 				b.record(d, Done)
 				b.workload(0).Complete, b.workload(0).Available = true, true
 				b.after(time.Minute)
@@ -271,11 +272,11 @@ func TestRetriesBackOffAndThenHaltOrGiveUp(t *testing.T) {
 
 // kubectl get shows the state: what needs attention must not hide behind Idle.
 func TestTheStateIsWhatIsToBeKnownFirst(t *testing.T) {
-	for policy, want := range map[autorebootv1.FailurePolicy]autorebootv1.PolicyState{
-		autorebootv1.FailureHalt: autorebootv1.StateHalted, autorebootv1.FailureContinue: autorebootv1.StateFailed,
+	for policy, want := range map[common.FailurePolicy]autorebootv1.PolicyState{
+		common.FailureHalt: autorebootv1.StateHalted, common.FailureContinue: autorebootv1.StateFailed,
 	} {
 		b, none := newSuite(t), int32(0)
-		b.p.Spec.Verification = &autorebootv1.Verification{OnFailure: &policy}
+		b.p.Spec.Verification = &autorebootv1.Verification{Verification: common.Verification{OnFailure: &policy}}
 		b.p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: &none}
 		is := func(when string, want autorebootv1.PolicyState) {
 			t.Helper()
@@ -421,9 +422,9 @@ func TestTwoBudgetsForAPodHaltThePolicy(t *testing.T) {
 func TestAWorkloadThatIsMadeAgainHasNotFailed(t *testing.T) {
 	for name, failed := range map[string]bool{"after it failed": true, "in flight": false} {
 		t.Run(name, func(t *testing.T) {
-			onFailure := autorebootv1.FailureContinue
+			onFailure := common.FailureContinue
 			b := newSuite(t)
-			b.p.Spec.Verification = &autorebootv1.Verification{OnFailure: &onFailure}
+			b.p.Spec.Verification = &autorebootv1.Verification{Verification: common.Verification{OnFailure: &onFailure}}
 			b.p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: new(int32)}
 			b.start()
 			if failed {

@@ -122,7 +122,7 @@ func newModel(seed uint64, seen map[string]int) *model {
 	}
 	most := intstr.FromInt32(1 + random.Int32N(3))
 	attempts := random.Int32N(4)
-	onFailure := []autorebootv1.FailurePolicy{autorebootv1.FailureHalt, autorebootv1.FailureContinue}[random.IntN(2)]
+	onFailure := []common.FailurePolicy{common.FailureHalt, common.FailureContinue}[random.IntN(2)]
 	limit := 10 * random.Int32N(6)
 	history := random.Int32N(4)
 	p.Spec.Concurrency = &autorebootv1.Concurrency{MaxTargets: &most}
@@ -130,7 +130,9 @@ func newModel(seed uint64, seen map[string]int) *model {
 	p.Spec.Limit = &autorebootv1.Limit{MaxRestarts: 1 + random.Int32N(5), Within: "1h"}
 	p.Spec.Debounce = &autorebootv1.Debounce{QuietPeriod: d("15s"), MaxDelay: d("1m")}
 	p.Spec.Cooldown = d("2m")
-	p.Spec.Verification = &autorebootv1.Verification{Timeout: d("5m"), Soak: d("30s"), MaxContainerRestarts: &limit, OnFailure: &onFailure}
+	p.Spec.Verification = &autorebootv1.Verification{
+		Verification: common.Verification{Timeout: d("5m"), Soak: d("30s"), OnFailure: &onFailure}, MaxContainerRestarts: &limit,
+	}
 	p.Spec.HistoryLimit = &history
 	p.Spec.Strategy = &autorebootv1.Strategy{Type: autorebootv1.StrategyRolloutRestart}
 	if random.IntN(2) == 0 {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // unselect has the policy select its only workload no more, and decides; the returned function has it selected again.
@@ -214,8 +215,8 @@ func TestAScheduleIsNotDebounced(t *testing.T) {
 // A corrected source was held for ever by the rollout that the one before had broken.
 func TestARolloutOfAFailedRestartDoesNotHoldTheCorrection(t *testing.T) {
 	b := newSuite(t)
-	goOn, none := autorebootv1.FailureContinue, int32(0)
-	b.p.Spec.Verification = &autorebootv1.Verification{OnFailure: &goOn}
+	goOn, none := common.FailureContinue, int32(0)
+	b.p.Spec.Verification = &autorebootv1.Verification{Verification: common.Verification{OnFailure: &goOn}}
 	b.p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: &none}
 	b.start()
 	w := b.workload(0)

@@ -64,7 +64,7 @@ func settingsOf(p *autorebootv1.RebootPolicy) settings {
 		timeout:              durationOr(spec.Verification.Timeout, rules.DefaultVerifyTimeout),
 		soakTime:             durationOr(spec.Verification.Soak, rules.DefaultSoak),
 		maxContainerRestarts: int64(*spec.Verification.MaxContainerRestarts),
-		haltOnFailure:        *spec.Verification.OnFailure != autorebootv1.FailureContinue,
+		haltOnFailure:        *spec.Verification.OnFailure != common.FailureContinue,
 		history:              min(max(int(*spec.HistoryLimit), 0), maxHistory),
 		order:                map[string]int{autorebootv1.RestartNowTrigger: -1},
 		types:                map[string]autorebootv1.TriggerType{},

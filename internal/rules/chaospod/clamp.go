@@ -10,9 +10,8 @@ import (
 
 // Clamp lowers the durations of a spec that are above their upper bounds, and returns what it did, as messages.
 func Clamp(spec *chaosv1.ChaosPodSpec) []string {
-	v, path := spec.Verification, specPath.Child("verification")
-	if v == nil {
+	if spec.Verification == nil {
 		return nil
 	}
-	return append(rules.ClampClaim(path.Child("recoveryTimeout"), &v.RecoveryTimeout), rules.ClampClaim(path.Child("soak"), &v.Soak)...)
+	return rules.ClampVerification(specPath.Child("verification"), spec.Verification)
 }

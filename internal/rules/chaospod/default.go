@@ -21,7 +21,7 @@ const (
 	DefaultMinAge           = common.Duration("10m")
 	DefaultMinReady         = "50%"
 	DefaultMaxPerDay        = 8
-	DefaultRecoveryTimeout  = common.Duration("10m")
+	DefaultVerifyTimeout    = common.Duration("10m")
 	DefaultSoak             = common.Duration("30s")
 )
 
@@ -40,9 +40,9 @@ func Default(obj *chaosv1.ChaosPod) {
 	rules.SetDefault(&spec.Action, chaosv1.Action{})
 	rules.SetDefault(&spec.Action.Type, chaosv1.ActionEvict)
 
-	rules.SetDefault(&spec.Verification, chaosv1.Verification{})
-	rules.SetDefault(&spec.Verification.RecoveryTimeout, DefaultRecoveryTimeout)
-	rules.SetDefault(&spec.Verification.OnFailure, chaosv1.FailureSuspend)
+	rules.SetDefault(&spec.Verification, common.Verification{})
+	rules.SetDefault(&spec.Verification.Timeout, DefaultVerifyTimeout)
+	rules.SetDefault(&spec.Verification.OnFailure, common.FailureHalt)
 
 	if spec.Target.Template != nil {
 		return

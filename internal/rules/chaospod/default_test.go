@@ -28,18 +28,18 @@ func TestDefaultsFillInWhatIsUnset(t *testing.T) {
 			`{"suspend":false,"dryRun":true,"target":{"workload":{"kind":"Deployment","name":"a"}},
 			  "schedule":{"cron":"@daily","jitterPercent":0,"startingDeadline":"5m"},"action":{"type":"Evict"},"count":1,
 			  "filter":{"minAge":"10m"},"safety":{"minReady":"50%","maxPerDay":8,"requireStable":true,"requireDisruptionBudget":false},
-			  "verification":{"recoveryTimeout":"10m","soak":"30s","onFailure":"Suspend"}}`,
+			  "verification":{"timeout":"10m","soak":"30s","onFailure":"Halt"}}`,
 		},
 		"a canary may die young and often": {
 			`{"target":{"template":{"spec":{"containers":[]}}},"schedule":{"interval":"15s"},"safety":{"maxPerDay":3}}`,
 			`{"suspend":false,"dryRun":true,"target":{"template":{"spec":{"containers":[]}}},
 			  "schedule":{"interval":"15s","jitterPercent":0,"startingDeadline":"5m"},"action":{"type":"Evict"},"count":1,
-			  "safety":{"maxPerDay":3},"verification":{"recoveryTimeout":"10m","onFailure":"Suspend"}}`,
+			  "safety":{"maxPerDay":3},"verification":{"timeout":"10m","onFailure":"Halt"}}`,
 		},
 		"what is set stays": {
 			`{"suspend":true,"dryRun":false,"target":{"selector":{"matchLabels":{"a":"b"}}},"schedule":{"interval":"1h","jitterPercent":5,"startingDeadline":"1m"},
 			  "action":{"type":"Delete","gracePeriodSeconds":0,"allowForceDelete":true},"count":"10%","filter":{"minAge":"0s"},
-			  "safety":{"minReady":0,"maxPerDay":1,"requireStable":false,"requireDisruptionBudget":true},"verification":{"recoveryTimeout":"1s","soak":"0s","onFailure":"Continue"}}`,
+			  "safety":{"minReady":0,"maxPerDay":1,"requireStable":false,"requireDisruptionBudget":true},"verification":{"timeout":"1s","soak":"0s","onFailure":"Continue"}}`,
 			"", // the same
 		},
 	} {

@@ -26,7 +26,7 @@ func Semantic(obj, _ *chaosv1.ChaosPod) field.ErrorList {
 	errs = append(errs, rules.WindowsSyntax(specPath.Child("windows"), spec.Windows)...)
 	errs = append(errs, rules.WindowsSyntax(specPath.Child("blackouts"), spec.Blackouts)...)
 	if spec.Verification != nil {
-		errs = append(errs, rules.Positive(specPath.Child("verification", "recoveryTimeout"), spec.Verification.RecoveryTimeout)...)
+		errs = append(errs, rules.VerificationSemantics(specPath.Child("verification"), spec.Verification)...)
 	}
 	return errs
 }

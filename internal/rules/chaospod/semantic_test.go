@@ -33,7 +33,7 @@ func TestWhatTheSchemaCannotSay(t *testing.T) {
 		{"window without a zone", workload, "spec.windows.0.timeZone", nil, ""},
 		{"window that never opens", workload, "spec.blackouts.0.schedule", "0 0 31 4 *", "spec.blackouts[0].schedule"},
 		{"starting deadline of nothing", workload, "spec.schedule.startingDeadline", "0s", "spec.schedule.startingDeadline"},
-		{"recovery in no time", workload, "spec.verification.recoveryTimeout", "0m", "spec.verification.recoveryTimeout"},
+		{"recovery in no time", workload, "spec.verification.timeout", "0m", "spec.verification.timeout"},
 		{"workload with a name that cannot be", workload, "spec.target.workload.name", "Payments_API", "spec.target.workload.name"},
 		{"account with a name that cannot be", workload, "spec.serviceAccountName", "Robot_1", "spec.serviceAccountName"},
 		{"run-now with a token", workload, "metadata.annotations", map[string]any{"chaos.fairlead.dev/run-now": "1"}, ""},

@@ -33,7 +33,9 @@ func Structural(obj, old *chaosv1.ChaosPod) field.ErrorList {
 	errs = append(errs, safety(specPath.Child("safety"), spec.Safety)...)
 	errs = append(errs, rules.Windows(specPath.Child("windows"), spec.Windows)...)
 	errs = append(errs, rules.Windows(specPath.Child("blackouts"), spec.Blackouts)...)
-	errs = append(errs, verification(specPath.Child("verification"), spec.Verification)...)
+	if v := spec.Verification; v != nil {
+		errs = append(errs, rules.Verification(specPath.Child("verification"), v)...)
+	}
 	if spec.Target.Template != nil && spec.Count != nil && *spec.Count != intstr.FromInt32(1) {
 		errs = append(errs, field.Invalid(specPath.Child("count").Field(), spec.Count.String(), "count must be 1 with target.template"))
 	}
@@ -138,16 +140,4 @@ func safety(path rules.Path, s *chaosv1.Safety) field.ErrorList {
 	}
 	errs := rules.IntOrPercent(path.Child("minReady"), s.MinReady)
 	return append(errs, rules.Range(path.Child("maxPerDay"), ptr.Deref(s.MaxPerDay, 1), 1, 10000)...)
-}
-
-func verification(path rules.Path, v *chaosv1.Verification) field.ErrorList {
-	if v == nil {
-		return nil
-	}
-	errs := rules.ClaimDuration(path.Child("recoveryTimeout"), v.RecoveryTimeout)
-	errs = append(errs, rules.ClaimDuration(path.Child("soak"), v.Soak)...)
-	if v.OnFailure != nil {
-		errs = append(errs, rules.Enum(path.Child("onFailure"), *v.OnFailure, chaosv1.FailureSuspend, chaosv1.FailureContinue)...)
-	}
-	return errs
 }

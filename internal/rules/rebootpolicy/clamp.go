@@ -15,9 +15,7 @@ func Clamp(spec *autorebootv1.RebootPolicySpec) []string {
 		texts = append(texts, rules.ClampClaim(specPath.Child("strategy", "evict", "timeout"), &s.Evict.Timeout)...)
 	}
 	if v := spec.Verification; v != nil {
-		path := specPath.Child("verification")
-		texts = append(texts, rules.ClampClaim(path.Child("timeout"), &v.Timeout)...)
-		texts = append(texts, rules.ClampClaim(path.Child("soak"), &v.Soak)...)
+		texts = append(texts, rules.ClampVerification(specPath.Child("verification"), &v.Verification)...)
 	}
 	return texts
 }

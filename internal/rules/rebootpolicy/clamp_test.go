@@ -22,9 +22,9 @@ func TestDurationsAboveTheirBoundMayStayAndAreClamped(t *testing.T) {
 		Targets:  []autorebootv1.Target{{Kind: autorebootv1.TargetDeployment, Name: "web"}},
 		Strategy: &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict, Evict: &autorebootv1.EvictStrategy{Timeout: ptr.To(common.Duration("25h"))}},
 		Triggers: []autorebootv1.Trigger{{Name: "config", Type: autorebootv1.TriggerConfigChange, ConfigChange: &autorebootv1.ConfigChange{}}},
-		Verification: &autorebootv1.Verification{
+		Verification: &autorebootv1.Verification{Verification: common.Verification{
 			Timeout: ptr.To(common.Duration("87600h")), Soak: ptr.To(common.Duration("1440m1s")),
-		},
+		}},
 	}
 	Default(stored)
 	if errs := Validate(stored, nil); len(errs) != 3 {

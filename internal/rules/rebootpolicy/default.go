@@ -89,7 +89,7 @@ func DefaultMaps(obj *autorebootv1.RebootPolicy) {
 	rules.SetDefault(&spec.Verification.Timeout, DefaultVerifyTimeout)
 	rules.SetDefault(&spec.Verification.Soak, DefaultSoak)
 	rules.SetDefault(&spec.Verification.MaxContainerRestarts, 0)
-	rules.SetDefault(&spec.Verification.OnFailure, autorebootv1.FailureHalt)
+	rules.SetDefault(&spec.Verification.OnFailure, common.FailureHalt)
 	rules.SetDefault(&spec.HistoryLimit, DefaultHistoryLimit)
 }
 

@@ -45,7 +45,7 @@ func Semantic(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 		errs = append(errs, rules.Positive(specPath.Child("limit", "within"), &l.Within)...)
 	}
 	if v := spec.Verification; v != nil {
-		errs = append(errs, rules.Positive(specPath.Child("verification", "timeout"), v.Timeout)...)
+		errs = append(errs, rules.VerificationSemantics(specPath.Child("verification"), &v.Verification)...)
 	}
 	errs = append(errs, rules.WindowsSyntax(specPath.Child("windows"), spec.Windows)...)
 	return append(errs, rules.WindowsSyntax(specPath.Child("blackouts"), spec.Blackouts)...)

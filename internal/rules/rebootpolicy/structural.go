@@ -185,12 +185,11 @@ func verification(path rules.Path, v *autorebootv1.Verification) field.ErrorList
 	if v == nil {
 		return nil
 	}
-	errs := rules.ClaimDuration(path.Child("timeout"), v.Timeout)
-	errs = append(errs, rules.ClaimDuration(path.Child("soak"), v.Soak)...)
+	errs := rules.Verification(path, &v.Verification)
 	if n := v.MaxContainerRestarts; n != nil && *n < 0 {
 		errs = append(errs, field.Invalid(path.Child("maxContainerRestarts").Field(), *n, "must not be negative"))
 	}
-	return append(errs, rules.OptionalEnum(path.Child("onFailure"), v.OnFailure, autorebootv1.FailureHalt, autorebootv1.FailureContinue)...)
+	return errs
 }
 
 // unique refuses a value that a list holds already; at returns the path of item i.

@@ -153,8 +153,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: container
       type:
         scalar: string
-- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.FailurePolicy
-  scalar: string
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.GRPC
   map:
     fields:
@@ -771,7 +769,7 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
     - name: onFailure
       type:
-        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.FailurePolicy
+        namedType: com.github.fairlead-dev.fairlead.api.common.FailurePolicy
     - name: soak
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
@@ -779,6 +777,8 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
 - name: com.github.fairlead-dev.fairlead.api.common.Duration
+  scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.FailurePolicy
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.LabelRequirement
   map:

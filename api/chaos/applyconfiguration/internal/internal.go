@@ -119,7 +119,7 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.fairlead-dev.fairlead.api.chaos.v1.Target
     - name: verification
       type:
-        namedType: com.github.fairlead-dev.fairlead.api.chaos.v1.Verification
+        namedType: com.github.fairlead-dev.fairlead.api.common.Verification
     - name: windows
       type:
         list:
@@ -238,8 +238,6 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.fairlead-dev.fairlead.api.chaos.v1.Victim
           elementRelationship: atomic
-- name: com.github.fairlead-dev.fairlead.api.chaos.v1.FailurePolicy
-  scalar: string
 - name: com.github.fairlead-dev.fairlead.api.chaos.v1.Filter
   map:
     fields:
@@ -355,18 +353,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: workload
       type:
         namedType: com.github.fairlead-dev.fairlead.api.chaos.v1.WorkloadReference
-- name: com.github.fairlead-dev.fairlead.api.chaos.v1.Verification
-  map:
-    fields:
-    - name: onFailure
-      type:
-        namedType: com.github.fairlead-dev.fairlead.api.chaos.v1.FailurePolicy
-    - name: recoveryTimeout
-      type:
-        namedType: com.github.fairlead-dev.fairlead.api.common.Duration
-    - name: soak
-      type:
-        namedType: com.github.fairlead-dev.fairlead.api.common.Duration
 - name: com.github.fairlead-dev.fairlead.api.chaos.v1.Victim
   map:
     fields:
@@ -421,6 +407,8 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.Duration
   scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.FailurePolicy
+  scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.LabelRequirement
   map:
     fields:
@@ -452,6 +440,18 @@ var schemaYAML = typed.YAMLObject(`types:
             namedType: com.github.fairlead-dev.fairlead.api.common.LabelValue
 - name: com.github.fairlead-dev.fairlead.api.common.LabelValue
   scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.Verification
+  map:
+    fields:
+    - name: onFailure
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.FailurePolicy
+    - name: soak
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.Duration
+    - name: timeout
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.Duration
 - name: com.github.fairlead-dev.fairlead.api.common.Window
   map:
     fields:

@@ -6,26 +6,18 @@
 package v1
 
 import (
-	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	common "github.com/fairlead-dev/fairlead/api/common"
 )
 
 // VerificationApplyConfiguration represents a declarative configuration of the Verification type for use
 // with apply.
 //
-// Verification decides whether a restart succeeded.
+// Verification decides whether a restart succeeded: its workload is available again in time, and stays so.
 type VerificationApplyConfiguration struct {
-	// timeout is how long the workload may take to be available again, at most 24h. The default is
-	// 15m.
-	Timeout *common.Duration `json:"timeout,omitempty"`
-	// soak is how long it must then stay available, at most 24h. The default is 2m.
-	Soak *common.Duration `json:"soak,omitempty"`
+	common.Verification `json:""`
 	// maxContainerRestarts is how many restarts of containers are forgiven from the start of the
 	// restart to the end of the soak. The default is 0.
 	MaxContainerRestarts *int32 `json:"maxContainerRestarts,omitempty"`
-	// onFailure is Halt or Continue. There is no rollback: a restart changes nothing that could be
-	// rolled back, and undoing its annotation would restart once more. The default is Halt.
-	OnFailure *autorebootv1.FailurePolicy `json:"onFailure,omitempty"`
 }
 
 // VerificationApplyConfiguration constructs a declarative configuration of the Verification type for use with
@@ -38,7 +30,7 @@ func Verification() *VerificationApplyConfiguration {
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Timeout field is set to the value of the last call.
 func (b *VerificationApplyConfiguration) WithTimeout(value common.Duration) *VerificationApplyConfiguration {
-	b.Timeout = &value
+	b.Verification.Timeout = &value
 	return b
 }
 
@@ -46,7 +38,15 @@ func (b *VerificationApplyConfiguration) WithTimeout(value common.Duration) *Ver
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Soak field is set to the value of the last call.
 func (b *VerificationApplyConfiguration) WithSoak(value common.Duration) *VerificationApplyConfiguration {
-	b.Soak = &value
+	b.Verification.Soak = &value
+	return b
+}
+
+// WithOnFailure sets the OnFailure field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OnFailure field is set to the value of the last call.
+func (b *VerificationApplyConfiguration) WithOnFailure(value common.FailurePolicy) *VerificationApplyConfiguration {
+	b.Verification.OnFailure = &value
 	return b
 }
 
@@ -55,13 +55,5 @@ func (b *VerificationApplyConfiguration) WithSoak(value common.Duration) *Verifi
 // If called multiple times, the MaxContainerRestarts field is set to the value of the last call.
 func (b *VerificationApplyConfiguration) WithMaxContainerRestarts(value int32) *VerificationApplyConfiguration {
 	b.MaxContainerRestarts = &value
-	return b
-}
-
-// WithOnFailure sets the OnFailure field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the OnFailure field is set to the value of the last call.
-func (b *VerificationApplyConfiguration) WithOnFailure(value autorebootv1.FailurePolicy) *VerificationApplyConfiguration {
-	b.OnFailure = &value
 	return b
 }

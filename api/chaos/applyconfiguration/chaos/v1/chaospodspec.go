@@ -42,8 +42,9 @@ type ChaosPodSpecApplyConfiguration struct {
 	Windows []common.Window `json:"windows,omitempty"`
 	// blackouts are spans of time in which no run begins; they win over windows.
 	Blackouts []common.Window `json:"blackouts,omitempty"`
-	// verification says how the target proves that it survived.
-	Verification *VerificationApplyConfiguration `json:"verification,omitempty"`
+	// verification says how the target proves that it survived: its ready pods are back to their number before the run, in
+	// time, and stay so.
+	Verification *common.Verification `json:"verification,omitempty"`
 }
 
 // ChaosPodSpecApplyConfiguration constructs a declarative configuration of the ChaosPodSpec type for use with
@@ -147,7 +148,7 @@ func (b *ChaosPodSpecApplyConfiguration) WithBlackouts(values ...common.Window) 
 // WithVerification sets the Verification field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Verification field is set to the value of the last call.
-func (b *ChaosPodSpecApplyConfiguration) WithVerification(value *VerificationApplyConfiguration) *ChaosPodSpecApplyConfiguration {
-	b.Verification = value
+func (b *ChaosPodSpecApplyConfiguration) WithVerification(value common.Verification) *ChaosPodSpecApplyConfiguration {
+	b.Verification = &value
 	return b
 }
