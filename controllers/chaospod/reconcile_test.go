@@ -480,11 +480,11 @@ func TestAVictimThatTheSpecDoesNotTakeLives(t *testing.T) {
 func TestAStatusThatIsRemovedHasNothingKilled(t *testing.T) {
 	for name, remove := range map[string]func(*chaosv1.ChaosPodStatus){
 		"all":          func(st *chaosv1.ChaosPodStatus) { *st = chaosv1.ChaosPodStatus{} },
-		"the token":    func(st *chaosv1.ChaosPodStatus) { st.LastRunNow = "" },
+		"the token":    func(st *chaosv1.ChaosPodStatus) { st.HandledRunNow = "" },
 		"the run":      func(st *chaosv1.ChaosPodStatus) { st.CurrentRun = nil },
 		"its victims":  func(st *chaosv1.ChaosPodStatus) { st.CurrentRun.Victims = nil },
-		"both":         func(st *chaosv1.ChaosPodStatus) { st.LastRunNow, st.CurrentRun = "", nil },
-		"all it holds": func(st *chaosv1.ChaosPodStatus) { st.LastRunNow, st.CurrentRun, st.KilledDay = "", nil, "" },
+		"both":         func(st *chaosv1.ChaosPodStatus) { st.HandledRunNow, st.CurrentRun = "", nil },
+		"all it holds": func(st *chaosv1.ChaosPodStatus) { st.HandledRunNow, st.CurrentRun, st.KilledDay = "", nil, "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSuite(t, one)
@@ -499,7 +499,7 @@ func TestAStatusThatIsRemovedHasNothingKilled(t *testing.T) {
 				s.reconcile()
 			}
 			st := s.object().Status
-			if len(s.killed) != 1 || st.CurrentRun == nil || st.CurrentRun.ID != before.Status.CurrentRun.ID || st.KilledToday != 1 || st.LastRunNow != "1" {
+			if len(s.killed) != 1 || st.CurrentRun == nil || st.CurrentRun.ID != before.Status.CurrentRun.ID || st.KilledToday != 1 || st.HandledRunNow != "1" {
 				t.Errorf("killed %q; %+v", s.killed, st)
 			}
 			if got := strings.Count(strings.Join(s.events, " "), "StatusLost"); got != 1 {

@@ -194,7 +194,7 @@ func (u *statusUpdate) setFailedOver(o *failover.Observation, d *failover.Choice
 	case d.PendingFailback != nil && d.AwaitsRequest:
 		u.Set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending,
 			fmt.Sprintf("priority %d is published although priority %d is healthy again: failback is Manual; set the annotation %s to fail back",
-				*d.Active, *d.PendingFailback, networkingv1.FailbackRequestedAnnotation))
+				*d.Active, *d.PendingFailback, networkingv1.FailbackNowAnnotation))
 	case d.PendingFailback != nil:
 		u.Set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending,
 			fmt.Sprintf("priority %d is published; priority %d is healthy again, and is published once failbackDelay has passed", *d.Active, *d.PendingFailback))
@@ -225,18 +225,18 @@ func (u *statusUpdate) setFault(f *failover.FaultDecision, asked string) {
 }
 
 // setFaultWhileSuspended sets that no fault begins while an object is suspended or its spec is not valid.
-func (u *statusUpdate) setFaultWhileSuspended(asked string, now time.Time) {
-	switch f := u.status.Fault; {
-	case f.Lasts():
-		if f.Type == networkingv1.FaultBlackHole { // which reconcileSuspended has undone
-			failover.EndFault(f, networkingv1.FaultOutcomeSpecChanged, "the spec is no longer valid", now)
-			u.setFault(&failover.FaultDecision{Status: f}, asked)
-		}
-	case asked == "", f != nil && f.Request == asked:
-		u.setFault(&failover.FaultDecision{Status: f}, asked)
+func (u *statusUpdate) setFaultWhileSuspended(es *networkingv1.ExternalService, now time.Time) {
+	f := u.status.Fault
+	decided := failover.FaultDecision{Status: f}
+	switch {
+	case !f.Lasts():
+		decided = failover.RefuseFault(es, f, "no fault begins while spec.suspend is true or the spec is not valid", now)
+	case f.Type == networkingv1.FaultBlackHole: // which reconcileSuspended has undone
+		failover.EndFault(f, networkingv1.FaultOutcomeSpecChanged, "the spec is no longer valid", now)
 	default:
-		u.setFault(&failover.FaultDecision{Status: f, Reason: networkingv1.ReasonFaultPending, Message: "no fault begins while spec.suspend is true or the spec is not valid"}, asked)
+		return
 	}
+	u.setFault(&decided, es.Annotations[networkingv1.InjectFaultAnnotation])
 }
 
 // faultWords returns what a fault does.

@@ -251,7 +251,7 @@ func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, r *
 // requestAnnotations are those by which a user requests something, or is approved.
 func requestAnnotations() []string {
 	return []string{
-		networkingv1.FailbackRequestedAnnotation, networkingv1.InjectFaultAnnotation,
+		networkingv1.FailbackNowAnnotation, networkingv1.InjectFaultAnnotation,
 		networkingv1.AdoptServiceAnnotation, common.ApprovedByAnnotation,
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 func TestAnnotationsThatSaySomethingCauseAReconcile(t *testing.T) {
 	for name, want := range map[string]bool{
-		networkingv1.FailbackRequestedAnnotation: true, common.ApprovedByAnnotation: true, "example.com/other": false,
+		networkingv1.FailbackNowAnnotation: true, common.ApprovedByAnnotation: true, "example.com/other": false,
 	} {
 		before, after := &networkingv1.ExternalService{}, &networkingv1.ExternalService{}
 		after.Annotations = map[string]string{name: "x"}

@@ -128,7 +128,7 @@ func priorityTransitions(before, after *networkingv1.ExternalServiceStatus) []tr
 		out = append(out, transition{eventPanicEntered, actionPublish,
 			fmt.Sprintf("no address of any priority is healthy: all of priority %d are published as ready", ptr.Deref(after.ActivePriority, 0)), true, ""})
 	}
-	if after.LastHandledFailback != before.LastHandledFailback && after.ActivePriority != nil &&
+	if after.HandledFailbackNow != before.HandledFailbackNow && after.ActivePriority != nil &&
 		ptr.Equal(before.ActivePriority, after.ActivePriority) && meta.IsStatusConditionTrue(after.Conditions, networkingv1.ConditionFailedOver) {
 		out = append(out, transition{eventFailbackRefused, actionPublish,
 			fmt.Sprintf("priority %d stays published: no more preferred one has enough healthy addresses", *after.ActivePriority), true, ""})

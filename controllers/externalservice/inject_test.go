@@ -103,6 +103,33 @@ func TestABlackHoleReturnsByItself(t *testing.T) {
 	s.wantEvents()
 }
 
+// The object may have been restored from a backup, and wait for its names before anything is decided.
+func TestAFaultThatAnObjectIsCreatedWithIsRefused(t *testing.T) {
+	s := newSuite(t, checked)
+	s.annotateFault("BlackHole for=10m")
+	s.reconcileOnce()
+	s.advance(firstStatusDelay)
+	s.reconcileOnce()
+	s.wantCondition("Reconciling", "True Resolving")
+	s.restart()
+	s.names.answers["db.example.com"] = []string{"192.0.2.1"}
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.reconcileOnce()
+	s.reconcileUnchanged("with the same request")
+	s.wantPublished("192.0.2.1+")
+	s.wantCondition("FaultInjected", "False FaultRefused")
+	if f := s.object().Status.Fault; f.Request != "BlackHole for=10m" || !strings.Contains(f.Message, "set another value") {
+		t.Errorf("%+v", f)
+	}
+	s.events = nil
+	s.annotateFault("BlackHole for=10m id=2")
+	s.reconcileOnce()
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1")
+	s.wantEvents("FaultInjected")
+}
+
 func TestAFaultThroughAChangeOfTheLeader(t *testing.T) {
 	for what, publishes := range map[string]string{"BlackHole": "192.0.2.1", "FailOver": "198.51.100.1+", "Drain endpoint=a": "198.51.100.1+"} {
 		t.Run(what, func(t *testing.T) {
@@ -268,9 +295,12 @@ func TestAFaultEndsWhenTheObjectIsSuspended(t *testing.T) {
 		s.wantCondition("Suspended", "True Suspended")
 		s.wantCondition("FaultInjected", "False FaultEnded")
 		s.advance(time.Second)
-		s.requestFault("BlackHole")
+		s.annotateFault("BlackHole for=10m")
 		s.reconcileOnce()
-		s.wantCondition("FaultInjected", "False FaultPending")
+		s.wantCondition("FaultInjected", "False FaultRefused")
+		s.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = nil })
+		s.reconcileOnce()
+		s.reconcileOnce()
 		s.wantPublished("192.0.2.1+")
 	}
 }

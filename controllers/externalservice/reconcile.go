@@ -308,7 +308,7 @@ func (r *Reconciler) reconcileSuspended(
 		update.status.PublishedSpec = "" // not all of it
 	}
 	setReason()
-	update.setFaultWhileSuspended(es.Annotations[networkingv1.InjectFaultAnnotation], r.Now())
+	update.setFaultWhileSuspended(es, r.Now())
 	update.setDenied(&suspension)
 	if len(refused.errs) > 0 {
 		update.setRefused(&refused)

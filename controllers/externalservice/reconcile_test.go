@@ -143,7 +143,7 @@ func TestManualFailbackActsOnceForEachRequest(t *testing.T) {
 	s.reconcileOnce()
 	request := func(token string) {
 		s.edit(func(es *networkingv1.ExternalService) {
-			es.Annotations = map[string]string{networkingv1.FailbackRequestedAnnotation: token}
+			es.Annotations = map[string]string{networkingv1.FailbackNowAnnotation: token}
 		})
 	}
 	s.events = nil
@@ -163,7 +163,7 @@ func TestManualFailbackActsOnceForEachRequest(t *testing.T) {
 	s.reconcileOnce()
 	s.wantPublished("192.0.2.1+")
 	s.wantEvents("FailedBack")
-	if got := s.object().Status.LastHandledFailback; got != "two" {
+	if got := s.object().Status.HandledFailbackNow; got != "two" {
 		t.Errorf("handled %q", got)
 	}
 	s.health.setHealth("a", "192.0.2.1", down)

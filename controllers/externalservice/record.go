@@ -110,7 +110,7 @@ func (r *reconciliation) report(ctx context.Context) (reconcile.Result, error) {
 	r.metrics.record(client.ObjectKeyFromObject(r.es), o, &r.shown, r.es.Spec.HealthCheck != nil, fault.Status)
 	r.update.setFault(fault, r.es.Annotations[networkingv1.InjectFaultAnnotation])
 	r.update.setObserved(r.es, r.service, o, &r.shown)
-	r.update.status.LastHandledFailback = r.state.failover.HandledFailback
+	r.update.status.HandledFailbackNow = r.state.failover.HandledFailback
 	if !r.refusals.any() {
 		r.update.setPublished(r.service, o, &r.shown, len(r.wanted), r.foreign)
 	}
@@ -204,7 +204,7 @@ func sameEndpoint(a, b networkingv1.EndpointStatus) bool {
 // onlyTextDiffers reports whether two statuses are the same to a client that waits for a condition: they
 // differ in messages, counts and single addresses only. Such changes are damped.
 func onlyTextDiffers(a, b *networkingv1.ExternalServiceStatus) bool {
-	if a.ObservedGeneration != b.ObservedGeneration || a.ClusterIP != b.ClusterIP || a.LastHandledFailback != b.LastHandledFailback ||
+	if a.ObservedGeneration != b.ObservedGeneration || a.ClusterIP != b.ClusterIP || a.HandledFailbackNow != b.HandledFailbackNow ||
 		!ptr.Equal(a.ActivePriority, b.ActivePriority) || !ptr.Equal(a.ServiceRef, b.ServiceRef) ||
 		!apiequality.Semantic.DeepEqual(a.Fault, b.Fault) || len(a.Conditions) != len(b.Conditions) {
 		return false

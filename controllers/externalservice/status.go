@@ -37,6 +37,7 @@ func newStatusUpdate(es *networkingv1.ExternalService, now time.Time) *statusUpd
 	u := &statusUpdate{status: *stored.DeepCopy(), spec: specDigest(es.Spec)}
 	u.Update = conditions.Update{Conditions: &u.status.Conditions, Generation: es.Generation, Now: metav1.NewTime(now)}
 	u.status.Endpoints, u.status.ObservedGeneration = es.Status.Endpoints, es.Generation
+	u.status.Fault = failover.StoredFault(es, now).DeepCopy()
 	if ptr.Deref(es.Spec.Suspend, false) {
 		u.Set(networkingv1.ConditionSuspended, metav1.ConditionTrue, networkingv1.ReasonSuspended,
 			"nothing is resolved, checked or published while spec.suspend is true")

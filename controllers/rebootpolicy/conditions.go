@@ -14,7 +14,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/conditions"
-	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requests"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
@@ -34,7 +34,6 @@ func (o *observation) withConditions(
 	status *autorebootv1.RebootPolicyStatus, pending string, messages []restart.Message,
 ) *autorebootv1.RebootPolicyStatus {
 	out := status.DeepCopy()
-	out.ObservedGeneration = o.policy.Generation
 	out.NextAllowedTime = o.nextAllowed()
 	c := &conditionSet{status: out, Update: conditions.Update{Conditions: &out.Conditions, Generation: o.policy.Generation,
 		Now: metav1.NewTime(o.now)}}
@@ -238,7 +237,7 @@ func (c *conditionSet) setStalled(o *observation) {
 	case h != nil:
 		c.Set(autorebootv1.ConditionStalled, metav1.ConditionTrue, h.Reason,
 			fmt.Sprintf("%s %s: %s%s; %s", h.Target.Kind, h.Target.Name, haltText(h), o.askedFor(c.status, h),
-				halt.Remedy(autorebootv1.ResumeAnnotation, h.Time, o.policy.Annotations[autorebootv1.ResumeAnnotation], o.now))+o.clockSkew)
+				requests.HaltRemedy(o.policy, autorebootv1.ResumeAnnotation, c.status.HandledResume))+o.clockSkew)
 	case slices.Contains([]string{autorebootv1.ReasonForbidden, autorebootv1.ReasonWriteRefused,
 		autorebootv1.ReasonTooManyTargets}, c.problem):
 		c.Set(autorebootv1.ConditionStalled, metav1.ConditionTrue, c.problem, events.Summarize(c.messages))

@@ -94,20 +94,32 @@ func TestAHaltEndsWithItsPolicy(t *testing.T) {
 	s.expectCondition(autorebootv1.ConditionStalled, "")
 }
 
-func TestAnAnnotationThatIsThereAtFirstIsActedOn(t *testing.T) {
+// The policy may have been restored from a backup.
+func TestAnAnnotationThatIsThereAtFirstRequestsNothing(t *testing.T) {
 	s := newSuite(t, config, deployment("api", 2, nil)...)
-	s.edit(func(policy *autorebootv1.RebootPolicy) {
-		policy.Annotations[autorebootv1.RestartNowAnnotation] = "monday"
-	})
+	set := func(token string) {
+		s.edit(func(policy *autorebootv1.RebootPolicy) { policy.Annotations[autorebootv1.RestartNowAnnotation] = token })
+	}
+	set("monday")
+	s.reconcile()
+	s.expectActions()
+	if st := s.object().Status; st.HandledRestartNow != "monday" || st.VerifiedRestartNow != "" {
+		t.Errorf("handledRestartNow is %q, verifiedRestartNow %q", st.HandledRestartNow, st.VerifiedRestartNow)
+	}
+	if got := strings.Count(strings.Join(s.events, " "), "RequestIgnored"); got != 1 {
+		t.Errorf("told %d times: %q", got, s.events)
+	}
+	s.restart()
+	s.reconcile()
+	s.expectActions()
+	set("tuesday")
 	s.reconcile()
 	s.expectActions("Annotate api " + theRestart)
-	if got := s.object().Status.LastRestartNow; got != "monday" {
-		t.Errorf("lastRestartNow is %q", got)
-	}
 }
 
 func TestAnAnnotationIsNotActedOnAgainWhereTheStatusIsRemoved(t *testing.T) {
 	s := newSuite(t, config, deployment("api", 2, nil)...)
+	s.reconcile()
 	s.edit(func(policy *autorebootv1.RebootPolicy) {
 		policy.Annotations[autorebootv1.RestartNowAnnotation] = "monday"
 	})

@@ -169,8 +169,7 @@ func (o *observation) starting(d *restart.Decision) (workloads []*workload) {
 
 // decisionInput returns what package restart decides from.
 func (o *observation) decisionInput() restart.Observation {
-	in := restart.Observation{Now: o.now, Gates: o.gates, Calendar: o.calendar, Suspect: o.suspect, Unselected: o.unselected,
-		StatusLost: o.statusLost}
+	in := restart.Observation{Now: o.now, Gates: o.gates, Calendar: o.calendar, Suspect: o.suspect, Unselected: o.unselected}
 	for _, w := range o.workloads {
 		in.Workloads = append(in.Workloads, w.Workload)
 	}

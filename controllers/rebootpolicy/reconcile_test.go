@@ -429,7 +429,7 @@ func TestRestartNowIsActedOnOnce(t *testing.T) {
 	s.advance(time.Minute)
 	s.reconcile()
 	s.expectActions("Annotate api " + theRestart)
-	if got := s.object().Status.LastRestartNow; got != "please" {
+	if got := s.object().Status.HandledRestartNow; got != "please" {
 		t.Errorf("last token %q", got)
 	}
 }

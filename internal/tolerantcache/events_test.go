@@ -53,7 +53,7 @@ func FuzzAnEventIsDecodedAsEver(f *testing.F) {
 	} {
 		f.Add(spec, `{"observedGeneration":3}`, "ADDED")
 	}
-	f.Add(goodSpec, `{"conditions":[{"type":"Ready","lastTransitionTime":null}],"v1alpha1":{"a":[1.50,"\u2028"]},"fault":{"requestTime":"2026-11-24T08:00:00Z"}}`, "BOOKMARK")
+	f.Add(goodSpec, `{"conditions":[{"type":"Ready","lastTransitionTime":null}],"v1alpha1":{"a":[1.50,"\u2028"]},"fault":{"deadline":"2026-11-24T08:00:00Z"}}`, "BOOKMARK")
 	f.Add(goodSpec, `{"conditions":[{"lastTransitionTime":"yesterday"}],"v1alpha1":null}`, "DELETED")
 	f.Add(goodSpec, `{"v1alpha1":5}`, `ADDED","object":{},"x":"`)
 	decoders, plain := newDecoders(f)

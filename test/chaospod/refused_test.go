@@ -44,7 +44,7 @@ func steps() []step {
 				return s.try("", "run", "c", "--image=none", "--dry-run=server")
 			}},
 		{"status", killsWeb, framework.Write{Group: chaosv1.GroupVersion.Group, Version: "v1", Resource: "chaospods/status", Operation: "UPDATE"}, named, "", "", func(s *suite) error {
-			return s.try("", "patch", "chaospod", "c", "--subresource=status", "--type=merge", "--dry-run=server", "-p", `{"status": {"lastRunNow": "probe"}}`)
+			return s.try("", "patch", "chaospod", "c", "--subresource=status", "--type=merge", "--dry-run=server", "-p", `{"status": {"handledRunNow": "probe"}}`)
 		}},
 	}
 }

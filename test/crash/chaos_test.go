@@ -52,7 +52,7 @@ func (c *chaos) runs(n int) {
 // ended is nil once the nth run has.
 func (c *chaos) ended(n int) error {
 	c.Helper()
-	if st := c.status(); st.LastRunNow != strconv.Itoa(n) || st.CurrentRun != nil || len(st.Runs) == 0 {
+	if st := c.status(); string(st.HandledRunNow) != strconv.Itoa(n) || st.CurrentRun != nil || len(st.Runs) == 0 {
 		return fmt.Errorf("run %d has not ended: %s", n, framework.Text(st))
 	}
 	return nil
@@ -171,7 +171,7 @@ func TestWhateverBreaksAtWhicheverRequestARunKillsItsVictimsOnce(t *testing.T) {
 						return err
 					}
 					if halt := odd.status().Halt; halt != nil {
-						odd.edit(fmt.Sprintf("{metadata: {annotations: {%s: %q}}}", chaosv1.ResumeAnnotation, halt.Time.Add(time.Second).UTC().Format(time.RFC3339)))
+						odd.edit(fmt.Sprintf("{metadata: {annotations: {%s: %q}}}", chaosv1.ResumeAnnotation, halt.RunID))
 						return fmt.Errorf("halted: %s", framework.Text(halt))
 					}
 					return nil

@@ -121,7 +121,7 @@ func TestManualFailbackWaitsUntilItIsAskedForEachTime(t *testing.T) {
 	s.applyAll(specs)
 	ask := func(value string) {
 		s.change("manual", func(es *networkingv1.ExternalService) {
-			es.Annotations = map[string]string{networkingv1.FailbackRequestedAnnotation: value}
+			es.Annotations = map[string]string{networkingv1.FailbackNowAnnotation: value}
 		})
 	}
 	stays := func() {
@@ -142,14 +142,14 @@ func TestManualFailbackWaitsUntilItIsAskedForEachTime(t *testing.T) {
 		}
 		s.set(externalnet.Behavior{}, servers[0])
 		stays()
-		if message := s.message("manual", networkingv1.ConditionFailedOver); !strings.Contains(message, networkingv1.FailbackRequestedAnnotation) {
+		if message := s.message("manual", networkingv1.ConditionFailedOver); !strings.Contains(message, networkingv1.FailbackNowAnnotation) {
 			t.Errorf("the condition does not say how to go back: %s", message)
 		}
 		ask(token)
 		s.publishes("manual", addresses[0])
 		s.without("manual", networkingv1.ConditionFailedOver)
-		if handled := s.status("manual").LastHandledFailback; handled != token {
-			t.Errorf("round %d: lastHandledFailback is %q, want %q", i, handled, token)
+		if handled := s.status("manual").HandledFailbackNow; string(handled) != token {
+			t.Errorf("round %d: handledFailbackNow is %q, want %q", i, handled, token)
 		}
 	}
 }

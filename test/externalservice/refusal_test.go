@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -333,7 +332,7 @@ func TestAGameDayEndsAlthoughTheServiceIsRefused(t *testing.T) {
 	addresses, _ := s.tcp(7000, 2)
 	s.apply("db", priorities("", addresses[:1], addresses[1:]))
 	s.healthy("db", addresses[0])
-	s.injects("db", "BlackHole", "10m", time.Now())
+	s.injects("db", "BlackHole for=10m")
 	s.publishes("db")
 	s.condition("db", networkingv1.ConditionFaultInjected, metav1.ConditionTrue, "BlackHole")
 	test := refusalCase{"a policy", operatorWrites[0]}

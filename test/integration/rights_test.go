@@ -132,13 +132,13 @@ func rightsCases() map[string]rightsCase {
 	}
 	for name, command := range map[string]struct{ annotation, value string }{
 		"restart-now":       {"autoreboot.fairlead.dev/restart-now", "now"},
-		"resume":            {"autoreboot.fairlead.dev/resume", "2026-03-02T14:00:00Z"},
+		"resume":            {"autoreboot.fairlead.dev/resume", "now"},
 		"on-injected-fault": {"autoreboot.fairlead.dev/on-injected-fault", "Restart"},
 	} {
 		cases[name] = commanded(cases["target-selector"], command.annotation, command.value)
 	}
 	cases["run-now"] = commanded(cases["kill-delete"], "chaos.fairlead.dev/run-now", "now")
-	cases["resume-kills"] = commanded(cases["kill-delete"], "chaos.fairlead.dev/resume", "2026-03-02T14:00:00Z")
+	cases["resume-kills"] = commanded(cases["kill-delete"], "chaos.fairlead.dev/resume", "now")
 	for _, workload := range []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"} {
 		name, resource := strings.ToLower(workload), strings.ToLower(workload)+"s.apps"
 		cases["kill-"+name] = killing("target: {workload: {kind: "+workload+", name: web}}", evicting, seeing)

@@ -23,10 +23,10 @@ import (
 // that a forger would change.
 var statuses = map[string]struct{ status, forged string }{
 	"RebootPolicy": {
-		`{"history":[{"id":"1f-7","triggers":["up"],"target":{"kind":"Deployment","name":"api"},"result":"Succeeded","completedTime":"2026-03-02T20:00:00Z"}],"lastRestartNow":"please"}`,
-		`{"history":[],"lastRestartNow":"forged","lastRestartTime":"2026-03-02T20:00:00Z"}`,
+		`{"history":[{"id":"1f-7","triggers":["up"],"target":{"kind":"Deployment","name":"api"},"result":"Succeeded","completedTime":"2026-03-02T20:00:00Z"}],"handledRestartNow":"please"}`,
+		`{"history":[],"handledRestartNow":"forged","lastRestartTime":"2026-03-02T20:00:00Z"}`,
 	},
-	"ExternalService": {`{"lastHandledFailback":"before"}`, `{"lastHandledFailback":"forged","clusterIP":"6.6.6.6"}`},
+	"ExternalService": {`{"handledFailbackNow":"before"}`, `{"handledFailbackNow":"forged","clusterIP":"6.6.6.6"}`},
 	"ChaosPod":        {`{"lastRunTime":"2026-03-02T20:00:00Z","killedToday":3}`, `{"lastRunTime":"2026-03-03T20:00:00Z","killedToday":0}`},
 }
 

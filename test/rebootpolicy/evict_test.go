@@ -243,6 +243,7 @@ func TestABudgetThatProtectsWhatIsStuckIsNamedWithTheRemedy(t *testing.T) {
 	if err != nil || !strings.Contains(told, remedy) {
 		t.Errorf("%v: told %q, want %s", err, told, remedy)
 	}
+	s.watching("p", 1)
 	s.annotate("p", autorebootv1.RestartNowAnnotation, "monday")
 	if history := s.ended("p", 1); history[0].Reason != autorebootv1.ReasonEvictionBlocked || !strings.Contains(history[0].Message, "PodDisruptionBudget web") || !strings.Contains(history[0].Message, remedy) {
 		t.Errorf("want EvictionBlocked, with %s: %s", remedy, framework.Text(history))

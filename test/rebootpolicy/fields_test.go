@@ -17,6 +17,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
@@ -87,8 +88,8 @@ func restraintCases() []fieldCase {
 			})
 		}},
 		{fields: []string{"historyLimit"}, spec: web + onConfig + ", historyLimit: 1", acts: func(s *suite) {
-			for _, token := range []string{"one", "two"} {
-				s.annotate("p", autorebootv1.RestartNowAnnotation, token)
+			for _, token := range []common.Token{"one", "two"} {
+				s.annotate("p", autorebootv1.RestartNowAnnotation, string(token))
 				s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
 					if st.VerifiedRestartNow != token || len(st.History) != 1 {
 						return fmt.Errorf("%q is verified, %d in the history", st.VerifiedRestartNow, len(st.History))

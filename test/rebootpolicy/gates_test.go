@@ -180,8 +180,7 @@ func (s *suite) resume(name string) {
 	if policy.Status.Halt == nil {
 		s.Fatalf("%s has not halted: %s", name, framework.Text(policy.Status))
 	}
-	// A person takes more than a second to look.
-	s.annotate(name, autorebootv1.ResumeAnnotation, policy.Status.Halt.Time.Add(1e9).UTC().Format("2006-01-02T15:04:05Z07:00"))
+	s.annotate(name, autorebootv1.ResumeAnnotation, "after "+string(policy.Status.HandledResume))
 }
 
 // A fault that is injected on purpose holds the restarts of those that depend on the ExternalService,

@@ -30,8 +30,8 @@ func TestRestartNowRestartsEveryTargetOncePerToken(t *testing.T) {
 		}
 	}
 	status := s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
-		if st.LastRestartNow != "monday" {
-			return fmt.Errorf("lastRestartNow is %q", st.LastRestartNow)
+		if st.HandledRestartNow != "monday" {
+			return fmt.Errorf("handledRestartNow is %q", st.HandledRestartNow)
 		}
 		return nil
 	})
@@ -48,8 +48,8 @@ func TestRestartNowRestartsEveryTargetOncePerToken(t *testing.T) {
 	s.restarted(deployment, "api", 2)
 }
 
-// TestRestartNowActsWhereItIsThereAtFirst creates a policy with the annotation: a pipeline waits for its token.
-func TestRestartNowActsWhereItIsThereAtFirst(t *testing.T) {
+// TestRestartNowRequestsNothingWhereItIsThereAtFirst creates a policy with the annotation, as the restore of a backup does.
+func TestRestartNowRequestsNothingWhereItIsThereAtFirst(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	s.run(deployment, "web", bare)
@@ -57,11 +57,15 @@ func TestRestartNowActsWhereItIsThereAtFirst(t *testing.T) {
 	object.SetAnnotations(map[string]string{autorebootv1.RestartNowAnnotation: "monday"})
 	s.Must(s.Client.Create(s.Context(), object))
 	s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
-		if st.LastRestartNow != "monday" || st.VerifiedRestartNow != "monday" {
-			return fmt.Errorf("lastRestartNow is %q, verifiedRestartNow %q", st.LastRestartNow, st.VerifiedRestartNow)
+		if st.HandledRestartNow != "monday" || st.VerifiedRestartNow != "" {
+			return fmt.Errorf("handledRestartNow is %q, verifiedRestartNow %q", st.HandledRestartNow, st.VerifiedRestartNow)
 		}
 		return nil
 	})
+	s.Tells("RebootPolicy", "p", "RequestIgnored", 1)
+	s.restarted(deployment, "web", 0)
+	s.annotate("p", autorebootv1.RestartNowAnnotation, "tuesday")
+	s.succeeded("p", 1)
 	s.restarted(deployment, "web", 1)
 }
 

@@ -210,7 +210,7 @@ func TestARestartWaitsForRoomInTheWordsOfKubernetes(t *testing.T) {
 	s.generation(deployment, "crowded", 1)
 	s.annotate("p", autorebootv1.RestartNowAnnotation, "monday")
 	s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
-		if len(st.InFlight) != 2 || st.LastRestartNow != "monday" {
+		if len(st.InFlight) != 2 || st.HandledRestartNow != "monday" {
 			return fmt.Errorf("want both in flight")
 		}
 		return nil

@@ -52,7 +52,7 @@ func refusesStatus(t *testing.T, d framework.Denial) {
 	s.watching("other", 1)
 	d.Put(&s.Test)
 	s.Eventually(func() error {
-		return s.isRefused(d, "", "patch", "rebootpolicy", "p", "--subresource=status", "--type=merge", "-p", `{"status": {"lastRestartNow": "x"}}`, "--dry-run=server")
+		return s.isRefused(d, "", "patch", "rebootpolicy", "p", "--subresource=status", "--type=merge", "-p", `{"status": {"handledRestartNow": "x"}}`, "--dry-run=server")
 	})
 	s.secret("creds", "password", "second")
 	s.succeeded("other", 1)

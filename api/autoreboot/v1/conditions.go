@@ -145,10 +145,9 @@ const ReasonDisruptionBudgetBlocks = "DisruptionBudgetBlocks"
 
 // The annotations that a user sets on a policy.
 const (
-	// ResumeAnnotation clears a halt that began before the RFC 3339 time it holds, or in the same second.
+	// ResumeAnnotation ends a halt. Its value is a common.Token.
 	ResumeAnnotation = "autoreboot.fairlead.dev/resume"
-	// RestartNowAnnotation requests one restart of every target. Each new token, of at most 256 characters, is
-	// one request.
+	// RestartNowAnnotation requests one restart of every target. Its value is a common.Token.
 	RestartNowAnnotation = "autoreboot.fairlead.dev/restart-now"
 	// OnInjectedFaultAnnotation says what the policy does while a fault is injected on purpose into an
 	// ExternalService that a gate or trigger of it names: Hold (the default) begins no restart and takes

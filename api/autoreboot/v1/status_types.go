@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // RebootPolicyStatus says what was observed and done. It is the policy's only memory: what is
@@ -51,19 +53,23 @@ type RebootPolicyStatus struct {
 	// +optional
 	LastRestartTime *metav1.Time `json:"lastRestartTime,omitempty"`
 
-	// lastRestartNow is the token of the restart-now annotation that was last acted on.
+	// handledRestartNow is the token of the annotation autoreboot.fairlead.dev/restart-now that was handled last: a restart
+	// for it was planned or not needed, or the policy had it when it was first observed.
 	//
-	// +kubebuilder:validation:MaxLength=256
 	// +optional
-	LastRestartNow string `json:"lastRestartNow,omitempty"`
+	HandledRestartNow common.Token `json:"handledRestartNow,omitempty"`
 
-	// verifiedRestartNow is the token of the restart-now annotation once each target's restart for it was
-	// verified or was not needed. It is what a pipeline waits for; a restart that fails leaves it as it
-	// was.
+	// verifiedRestartNow is the token of that annotation once each target's restart for it was verified or was not needed. It
+	// is what a pipeline waits for; a restart that fails leaves it as it was.
 	//
-	// +kubebuilder:validation:MaxLength=256
 	// +optional
-	VerifiedRestartNow string `json:"verifiedRestartNow,omitempty"`
+	VerifiedRestartNow common.Token `json:"verifiedRestartNow,omitempty"`
+
+	// handledResume is the token of the annotation autoreboot.fairlead.dev/resume that was handled last: it ended a halt, or
+	// the policy had it when a halt began.
+	//
+	// +optional
+	HandledResume common.Token `json:"handledResume,omitempty"`
 
 	// halt says why the policy starts no restart until a person changes the spec or sets the resume annotation.
 	// It is absent when normal.

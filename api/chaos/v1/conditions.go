@@ -110,10 +110,10 @@ const (
 
 // The annotations that a user sets on a ChaosPod.
 const (
-	// ResumeAnnotation clears a halt that began before the RFC 3339 time it holds, or in the same second.
+	// ResumeAnnotation ends a halt. Its value is a common.Token.
 	ResumeAnnotation = "chaos.fairlead.dev/resume"
-	// RunNowAnnotation requests one run. Each new token, of at most 256 characters, is one request. The run
-	// waits for all that a scheduled one waits for, except the schedule: windows, blackouts, safety.
+	// RunNowAnnotation requests one run. Its value is a common.Token. The run waits for all that a scheduled one waits for,
+	// except the schedule: windows, blackouts, safety.
 	RunNowAnnotation = "chaos.fairlead.dev/run-now"
 )
 

@@ -6,6 +6,8 @@ package v1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // Bounds of the lists in the status; a controller that has more to say leaves out the oldest runs
@@ -96,11 +98,17 @@ type ChaosPodStatus struct {
 	// +optional
 	DueAfter *metav1.Time `json:"dueAfter,omitempty"`
 
-	// lastRunNow is the token of the run-now annotation that was last acted on.
+	// handledRunNow is the token of the annotation chaos.fairlead.dev/run-now that was handled last: a run began for it, or
+	// the ChaosPod had it when it was first observed.
 	//
-	// +kubebuilder:validation:MaxLength=256
 	// +optional
-	LastRunNow string `json:"lastRunNow,omitempty"`
+	HandledRunNow common.Token `json:"handledRunNow,omitempty"`
+
+	// handledResume is the token of the annotation chaos.fairlead.dev/resume that was handled last: it ended a halt, or the
+	// ChaosPod had it when a halt began.
+	//
+	// +optional
+	HandledResume common.Token `json:"handledResume,omitempty"`
 
 	// halt says why no run begins until a person changes the spec or sets the resume annotation. It is absent
 	// when normal.
@@ -130,7 +138,7 @@ type Halt struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// time is when the halt began. The resume annotation must hold a later one.
+	// time is when the halt began.
 	//
 	// +required
 	Time metav1.Time `json:"time"`

@@ -10,10 +10,9 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// FailbackRequestedAnnotation asks to fail back to a more preferred priority that is healthy, without waiting
-// for failbackDelay and also where failback is Manual. Its value is any text, such as the time; each
-// value acts once, and status.lastHandledFailback says which one did last.
-const FailbackRequestedAnnotation = "networking.fairlead.dev/failback-requested-at"
+// FailbackNowAnnotation requests to fail back to a more preferred priority that is healthy, without waiting for failbackDelay
+// and also where failback is Manual. Its value is a common.Token.
+const FailbackNowAnnotation = "networking.fairlead.dev/failback-now"
 
 // AdoptServiceAnnotation with the value "true" lets an ExternalService take over a Service of its name
 // that an earlier one has left, as with deletionPolicy Orphan. A user who sets it must have the right to

@@ -3,13 +3,17 @@
 
 package v1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// InjectFaultAnnotation asks for a fault that ends by itself: a type, and for how long from which time
-// on, as in "BlackHole for=10m at=2026-03-02T14:00:00Z" or "Drain endpoint=primary for=10m at=...".
-// The fault lasts from at to at + for, however late it is noticed. for is from 1s to 1h. Each later
-// at acts once, and status.fault says what came of the last one. To remove the annotation ends the
-// fault. A user who sets it must have the right to update EndpointSlices in the namespace.
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// InjectFaultAnnotation requests a fault that ends by itself. Its value is a common.Token: a type, and for how long, from 1s to
+// 1h, as in "BlackHole for=10m" or "Drain endpoint=primary for=10m". With at=2026-03-02T14:00:00Z the fault lasts from that
+// time to at + for, however late it is noticed; without at it begins when it is first observed. id=2 distinguishes a
+// request from an earlier one of the same text. status.fault has the request that was handled last, and its outcome. To
+// remove the annotation ends the fault. A user who sets it must have the right to update EndpointSlices in the namespace.
 const InjectFaultAnnotation = "networking.fairlead.dev/inject-fault"
 
 // FaultType is BlackHole, Drain or FailOver.
@@ -29,10 +33,8 @@ const (
 // FaultStatus is the last fault that was requested in a readable form.
 type FaultStatus struct {
 	// request is the value of the annotation.
-	//
-	// +kubebuilder:validation:MaxLength=256
 	// +required
-	Request string `json:"request"`
+	Request common.Token `json:"request"`
 
 	// type is BlackHole, Drain or FailOver.
 	// +required
@@ -43,10 +45,6 @@ type FaultStatus struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Endpoint string `json:"endpoint,omitempty"`
-
-	// requestTime is the time in the request. A further request must have a later one.
-	// +required
-	RequestTime metav1.Time `json:"requestTime"`
 
 	// deadline is when the fault ends at the latest.
 	// +required

@@ -217,6 +217,6 @@ type FailbackPolicy string
 const (
 	// FailbackAutomatic goes back once failbackDelay has passed.
 	FailbackAutomatic FailbackPolicy = "Automatic"
-	// FailbackManual goes back only where the annotation FailbackRequestedAnnotation requests it.
+	// FailbackManual goes back only where the annotation FailbackNowAnnotation requests it.
 	FailbackManual FailbackPolicy = "Manual"
 )

@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // ExternalServiceStatus is the observed state of what is published.
@@ -50,12 +52,10 @@ type ExternalServiceStatus struct {
 	// +optional
 	Addresses *AddressCounts `json:"addresses,omitempty"`
 
-	// lastHandledFailback is the value of the annotation networking.fairlead.dev/failback-requested-at that was
-	// last acted on. Another value is another request.
+	// handledFailbackNow is the token of the annotation networking.fairlead.dev/failback-now that was handled last.
 	//
-	// +kubebuilder:validation:MaxLength=256
 	// +optional
-	LastHandledFailback string `json:"lastHandledFailback,omitempty"`
+	HandledFailbackNow common.Token `json:"handledFailbackNow,omitempty"`
 
 	// fault is the last one that the annotation networking.fairlead.dev/inject-fault requested. It is stored
 	// here before it has any effect.

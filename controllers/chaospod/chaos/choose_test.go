@@ -73,8 +73,8 @@ func TestWhatHoldsARun(t *testing.T) {
 						t.Errorf("%q lacks %q", condition.Message, c.until)
 					}
 				}
-				if !slices.Contains(b.notices, "ChaosHeld") || b.p.Status.LastRunNow != "" {
-					t.Errorf("told %v, token %q", b.notices, b.p.Status.LastRunNow)
+				if !slices.Contains(b.notices, "ChaosHeld") || b.p.Status.HandledRunNow != "" {
+					t.Errorf("told %v, token %q", b.notices, b.p.Status.HandledRunNow)
 				}
 				if d.WaitsForOthers != (c.wants == "RestartInProgress" || c.wants == "ConcurrencyLimit") {
 					t.Errorf("waits %t", d.WaitsForOthers)

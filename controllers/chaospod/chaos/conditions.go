@@ -14,7 +14,6 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/conditions"
-	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
@@ -132,8 +131,7 @@ func (r *run) setRunConditions(to *conditions.Update) {
 	to.RemoveOthers(chaosv1.ConditionRunning)
 	r.setSurvived(to)
 	if h := r.status.Halt; h != nil {
-		to.Set(chaosv1.ConditionStalled, metav1.ConditionTrue, h.Reason, fmt.Sprintf("run %s: %s; %s", h.RunID, h.Message,
-			halt.Remedy(chaosv1.ResumeAnnotation, h.Time, r.p.Annotations[chaosv1.ResumeAnnotation], r.now)))
+		to.Set(chaosv1.ConditionStalled, metav1.ConditionTrue, h.Reason, fmt.Sprintf("run %s: %s; %s", h.RunID, h.Message, r.haltRemedy()))
 	}
 }
 

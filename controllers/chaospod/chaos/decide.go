@@ -8,13 +8,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requests"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
@@ -71,21 +70,19 @@ func (r *run) setOwners() {
 }
 
 // trackSpec records a new spec. Runs that were due before it was observed do not start, except that of schedule.at,
-// which was probably meant to be now. An annotation run-now that the object was created with requests nothing: an object
-// that was restored from a backup has one as well.
+// which was probably meant to be now.
 func (r *run) trackSpec() {
 	st := &r.status
 	if st.DueAfter != nil && st.ObservedGeneration == r.p.Generation {
 		return
 	}
 	if st.DueAfter == nil {
-		if token, ok := r.runNowToken(); ok {
-			st.LastRunNow = token
-			r.addMessage(Message{Reason: "ChaosMissed", Text: "the value " + strconv.Quote(token) + " of annotation " + chaosv1.RunNowAnnotation +
-				", with which the ChaosPod was created, requests no run: set another value"})
+		if token := r.runNow(); token != "" {
+			st.HandledRunNow = token
+			r.addMessage(Message{Reason: requests.IgnoredReason, Text: requests.Ignored(chaosv1.RunNowAnnotation, token)})
 		}
 	} else if reason, _, held := r.wasHeld(); held && st.CurrentRun == nil && !isCalendarReason(reason) {
-		if _, asked := r.runNowToken(); !asked {
+		if r.runNow() == "" {
 			r.addMessage(Message{Reason: "ChaosMissed", Text: "the run that was held (" + reason + ") is not made up for: the spec was changed"})
 		}
 	}
@@ -116,29 +113,6 @@ func (r *run) adoptTarget() {
 	}
 }
 
-// runNowToken returns the annotation run-now, and whether it asks for a run.
-func (r *run) runNowToken() (string, bool) {
-	token := r.p.Annotations[chaosv1.RunNowAnnotation]
-	return token, token != "" && utf8.RuneCountInString(token) <= maxToken && token != r.status.LastRunNow
-}
-
-// resume ends a halt after a user changed the spec or set the annotation. A time in the future counts once it is
-// reached.
-func (r *run) resume() {
-	h := r.status.Halt
-	if h == nil || r.state() != Halted {
-		return
-	}
-	if h.Generation == r.p.Generation {
-		ended, later := halt.IsEnded(h.Time, r.p.Annotations[chaosv1.ResumeAnnotation], r.now)
-		r.requeueAt(later)
-		if !ended {
-			return
-		}
-	}
-	r.apply(occurrence{event: Resumed})
-}
-
 // start starts a run that is due, unless something holds it.
 func (r *run) start() {
 	if r.state() != Idle || r.suspend || r.isDeleting() || r.observed.BlockedBy.Reason != "" || r.invalid() != "" {
@@ -148,7 +122,7 @@ func (r *run) start() {
 	due := !s.due.IsZero() && s.due.After(r.status.DueAfter.Time) && !r.isUsedID(slotID(s))
 	ends := s.due.Add(r.startingDeadline)
 	late := due && !r.now.Before(ends)
-	_, asked := r.runNowToken()
+	asked := r.runNow() != ""
 	if !due && !asked {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requests"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
@@ -40,8 +40,8 @@ func (r *run) markStarted(o occurrence) {
 		after = &due
 	}
 	r.status.DueAfter = after
-	if token, ok := r.runNowToken(); ok && o.asked {
-		r.status.LastRunNow = token
+	if o.asked {
+		r.status.HandledRunNow = requests.Handle(r.p, chaosv1.RunNowAnnotation, r.status.HandledRunNow)
 	}
 }
 
@@ -116,15 +116,16 @@ func (r *run) timedOut(o occurrence) {
 
 func (r *run) halt(o occurrence, id string) {
 	r.status.Halt = &chaosv1.Halt{Reason: o.reason, Message: text.Truncate(o.message, maxMessage),
-		Time:       halt.Began(r.now, r.p.Annotations[chaosv1.ResumeAnnotation]),
-		Generation: r.p.Generation, RunID: id}
+		Time: r.timestamp, Generation: r.p.Generation, RunID: id}
+	r.handleResume()
 	r.addMessage(Message{Reason: "Halted", Warning: true, Text: "no further run begins after run " + id + ": " + o.message +
-		"; to go on, change the spec, or set the annotation " + chaosv1.ResumeAnnotation + " to the present time (RFC 3339)"})
+		"; " + r.haltRemedy()})
 }
 
 func (r *run) resumed(occurrence) {
 	id := r.status.Halt.RunID
 	r.status.Halt = nil
+	r.handleResume()
 	// Runs that were due in the meantime are not started.
 	if r.status.DueAfter.Before(r.timestampPtr()) {
 		r.status.DueAfter = r.timestampPtr()

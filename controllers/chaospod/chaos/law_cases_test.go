@@ -151,7 +151,7 @@ func TestWhatIsNotMadeUpForIsTold(t *testing.T) {
 	b := newSuite(t)
 	b.p.Status = chaosv1.ChaosPodStatus{}
 	b.p.Annotations = map[string]string{chaosv1.RunNowAnnotation: "1"}
-	if d := b.decide(); len(d.Messages) != 1 || !strings.Contains(d.Messages[0].Text, `"1"`) || d.Status.LastRunNow != "1" {
+	if d := b.decide(); len(d.Messages) != 1 || !strings.Contains(d.Messages[0].Text, `"1"`) || d.Status.HandledRunNow != "1" {
 		t.Errorf("a request at creation: %+v", d.Messages)
 	}
 

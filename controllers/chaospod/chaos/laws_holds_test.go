@@ -16,6 +16,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requests"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
 
@@ -230,12 +231,12 @@ func waitsHaveEndsOrNames(m *model, _ Observation) error {
 		d := Decide(w.stored, w.observe(w.views()))
 		held, suspended := d.says(chaosv1.ConditionHeld), d.says(chaosv1.ConditionSuspended)
 		stalled, ready := d.says(chaosv1.ConditionStalled), d.says(chaosv1.ConditionReady)
-		token := w.stored.Annotations[chaosv1.RunNowAnnotation]
+		token := requests.New(w.stored, chaosv1.RunNowAnnotation, d.Status.HandledRunNow)
 		named := held != nil || suspended != nil || stalled != nil || ready.Status != metav1.ConditionTrue
 		switch {
 		case st.CurrentRun != nil && again.IsZero():
 			return fmt.Errorf("nothing ends %s", w.bytes(st.CurrentRun))
-		case d.Status.CurrentRun == nil && token != "" && token != d.Status.LastRunNow && !named:
+		case d.Status.CurrentRun == nil && token != "" && !named:
 			return fmt.Errorf("run-now %s waits for nothing that is named: %s", token, w.bytes(st))
 		case held != nil && held.Reason != chaosv1.ReasonBudgetBlocked && st.CurrentRun == nil && !isCalendarReason(held.Reason) &&
 			(again.IsZero() || again.Sub(w.clock()) > heldInterval):

@@ -232,8 +232,9 @@ func (m *model) event(s step) {
 			metav1.SetMetaDataAnnotation(&p.ObjectMeta, chaosv1.RunNowAnnotation, fmt.Sprint(m.token))
 		})
 	case "resume":
+		m.token++
 		m.edit(false, func(p *chaosv1.ChaosPod) {
-			metav1.SetMetaDataAnnotation(&p.ObjectMeta, chaosv1.ResumeAnnotation, m.now.UTC().Format(time.RFC3339))
+			metav1.SetMetaDataAnnotation(&p.ObjectMeta, chaosv1.ResumeAnnotation, fmt.Sprint(m.token))
 		})
 	case "suspect":
 		m.suspect = !m.suspect

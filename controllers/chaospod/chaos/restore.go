@@ -33,7 +33,8 @@ func RestoreStatus(stored, seen *chaosv1.ChaosPodStatus) (*chaosv1.ChaosPodStatu
 	restore("blocked", len(stored.Blocked) == 0 && len(seen.Blocked) > 0, func() { status.Blocked = seen.Blocked })
 	restore("killedToday", lacksDeaths(stored, seen), func() { status.KilledDay, status.KilledToday = seen.KilledDay, seen.KilledToday })
 	restore("verifiedTarget", stored.VerifiedTarget == "" && seen.VerifiedTarget != "", func() { status.VerifiedTarget = seen.VerifiedTarget })
-	restore("lastRunNow", stored.LastRunNow == "" && seen.LastRunNow != "", func() { status.LastRunNow = seen.LastRunNow })
+	restore("handledRunNow", stored.HandledRunNow == "" && seen.HandledRunNow != "", func() { status.HandledRunNow = seen.HandledRunNow })
+	restore("handledResume", stored.HandledResume == "" && seen.HandledResume != "", func() { status.HandledResume = seen.HandledResume })
 	restore("halt", stored.Halt == nil && seen.Halt != nil, func() { status.Halt = seen.Halt })
 	for _, at := range []struct {
 		member string

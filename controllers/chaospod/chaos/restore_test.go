@@ -21,7 +21,7 @@ func remembered() *chaosv1.ChaosPodStatus {
 	at := metav1.NewTime(time.Date(2026, time.March, 2, 14, 0, 0, 0, time.UTC))
 	return &chaosv1.ChaosPodStatus{
 		ObservedGeneration: 3, Conditions: []metav1.Condition{{Type: chaosv1.ConditionReady}, {Type: chaosv1.ConditionSurvived, Status: metav1.ConditionFalse}},
-		LastRunTime: &at, LastSuccessfulRunTime: &at, DueAfter: &at, LastRunNow: "monday", VerifiedTarget: "a", KilledToday: 2, KilledDay: "2026-03-02",
+		LastRunTime: &at, LastSuccessfulRunTime: &at, DueAfter: &at, HandledRunNow: "monday", HandledResume: "monday", VerifiedTarget: "a", KilledToday: 2, KilledDay: "2026-03-02",
 		CurrentRun: &chaosv1.CurrentRun{ID: "c", Phase: chaosv1.RunPlanned, DryRun: true, Count: 1, Generation: 3, StartedTime: &at,
 			Victims: []chaosv1.Victim{{Name: "api-1", UID: "uid-1", Outcome: chaosv1.VictimPending}}},
 		Runs:    []chaosv1.Run{{ID: "b", Outcome: chaosv1.RunSurvived}, {ID: "a", Outcome: chaosv1.RunNoVictim}},
@@ -66,7 +66,7 @@ func TestWhatAStatusHasIsKept(t *testing.T) {
 		"a run that has ended":  func(st *chaosv1.ChaosPodStatus) { st.Runs, st.CurrentRun = append(st.Runs, chaosv1.Run{ID: "c"}), nil },
 		"another day":           func(st *chaosv1.ChaosPodStatus) { st.KilledDay, st.KilledToday = "2026-03-03", 1 },
 		"a later time":          func(st *chaosv1.ChaosPodStatus) { st.DueAfter = &metav1.Time{Time: st.DueAfter.Add(time.Hour)} },
-		"another token":         func(st *chaosv1.ChaosPodStatus) { st.LastRunNow = "tuesday" },
+		"another token":         func(st *chaosv1.ChaosPodStatus) { st.HandledRunNow = "tuesday" },
 		"an earlier generation": func(st *chaosv1.ChaosPodStatus) { st.ObservedGeneration = 1 },
 	} {
 		stored := remembered()

@@ -18,7 +18,6 @@ import (
 
 // The bounds of what the status holds.
 const (
-	maxToken   = 256
 	maxMessage = 512
 	maxName    = 253
 	// maxNamed is how many names one message lists.

@@ -176,7 +176,7 @@ func TestNothingIsMadeUp(t *testing.T) {
 	b := newSuite(t)
 	b.p.Status = chaosv1.ChaosPodStatus{ObservedGeneration: -1}
 	b.p.Annotations = map[string]string{chaosv1.RunNowAnnotation: "from a backup"}
-	if d := b.after(11 * time.Minute); len(d.Actions) > 0 || b.p.Status.LastRunNow != "from a backup" {
+	if d := b.after(11 * time.Minute); len(d.Actions) > 0 || b.p.Status.HandledRunNow != "from a backup" {
 		t.Errorf("%+v", d.Status)
 	}
 	b = newSuite(t)
@@ -257,7 +257,7 @@ func TestRunNow(t *testing.T) {
 	b := newSuite(t)
 	b.p.Annotations = map[string]string{chaosv1.RunNowAnnotation: "1"}
 	d := b.after(time.Minute)
-	if len(d.Actions) != 1 || d.Status.LastRunNow != "1" || d.Status.CurrentRun.ID != "2026-03-02T12:01:00Z-now" {
+	if len(d.Actions) != 1 || d.Status.HandledRunNow != "1" || d.Status.CurrentRun.ID != "2026-03-02T12:01:00Z-now" {
 		t.Fatalf("%+v", d.Status)
 	}
 	b.answer(d, Done)
@@ -269,7 +269,7 @@ func TestRunNow(t *testing.T) {
 	}
 	b.p.Annotations[chaosv1.RunNowAnnotation] = "2"
 	b.edit(func(s *chaosv1.ChaosPodSpec) { s.Suspend = ptr.To(true) })
-	if d := b.after(time.Second); len(d.Actions) > 0 || d.Status.LastRunNow != "1" {
+	if d := b.after(time.Second); len(d.Actions) > 0 || d.Status.HandledRunNow != "1" {
 		t.Error("a token passes suspend")
 	}
 	delete(b.p.Annotations, chaosv1.RunNowAnnotation)

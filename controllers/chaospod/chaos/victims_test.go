@@ -177,25 +177,21 @@ func TestALostAnswerCountsTheDeadPod(t *testing.T) {
 
 func TestAFailedRecoveryHaltsUntilAHumanActs(t *testing.T) {
 	for name, act := range map[string]func(b *suite){
-		"resume within the second of the halt": func(b *suite) {
-			b.p.Annotations = map[string]string{chaosv1.ResumeAnnotation: b.p.Status.Halt.Time.Format(time.RFC3339)}
-		},
-		"resume": func(b *suite) {
-			b.p.Annotations = map[string]string{chaosv1.ResumeAnnotation: b.o.Now.Format(time.RFC3339)}
-		},
-		"spec": func(b *suite) { b.edit(func(s *chaosv1.ChaosPodSpec) { s.Count = ptr.To(intstr.FromInt32(1)) }) },
+		"resume": func(b *suite) { b.p.Annotations = map[string]string{chaosv1.ResumeAnnotation: "ann, 14:00"} },
+		"spec":   func(b *suite) { b.edit(func(s *chaosv1.ChaosPodSpec) { s.Count = ptr.To(intstr.FromInt32(1)) }) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newSuite(t)
+			b.p.Annotations = map[string]string{chaosv1.ResumeAnnotation: "before"}
 			b.kill()
 			b.after(10 * time.Minute)
-			if run := b.last(); run.Outcome != chaosv1.RunRecoveryFailed || b.p.Status.Halt == nil || b.p.Status.NextRunTime != nil {
+			if run := b.last(); run.Outcome != chaosv1.RunRecoveryFailed || b.p.Status.HandledResume != "before" || b.p.Status.Halt == nil || b.p.Status.NextRunTime != nil {
 				t.Fatalf("%+v", b.p.Status)
 			}
 			b.expectCondition(chaosv1.ConditionSurvived, "False/RecoveryFailed")
 			b.expectCondition(chaosv1.ConditionStalled, "True/RecoveryFailed")
 			b.o.Owners[0].Pods = append(b.o.Owners[0].Pods, b.pod("new"))
-			b.p.Annotations = map[string]string{chaosv1.RunNowAnnotation: "1"}
+			b.p.Annotations[chaosv1.RunNowAnnotation] = "1"
 			if d := b.after(time.Hour); len(d.Actions) > 0 {
 				t.Error("it goes on by itself")
 			}

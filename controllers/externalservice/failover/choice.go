@@ -12,6 +12,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requests"
 )
 
 // defaultFailbackDelay is that of a spec without a failover block.
@@ -44,13 +45,14 @@ type criteria struct {
 // criteriaOf returns what the choice for an object depends on.
 func (s *State) criteriaOf(in *Input) criteria {
 	if s.HandledFailback == "" {
-		s.HandledFailback = in.Object.Status.LastHandledFailback
+		s.HandledFailback = in.Object.Status.HandledFailbackNow
 	}
-	request, spec := failbackRequest(in.Object), &in.Object.Spec
+	spec := &in.Object.Spec
 	c := criteria{
 		now: in.Now, isChecked: spec.HealthCheck != nil, isSuspect: in.Observed.IsSuspect, minHealthy: 1,
-		failbackRequested: request != "" && request != s.HandledFailback, failbackDelay: defaultFailbackDelay,
-		active: s.Active, isPanicking: s.isPanicking, qualifiedSince: s.qualifiedSinceAt(in.Now),
+		failbackRequested: requests.New(in.Object, networkingv1.FailbackNowAnnotation, s.HandledFailback) != "",
+		failbackDelay:     defaultFailbackDelay,
+		active:            s.Active, isPanicking: s.isPanicking, qualifiedSince: s.qualifiedSinceAt(in.Now),
 	}
 	if c.isChecked {
 		c.firstProbeGrace = FirstProbeGrace(spec.HealthCheck)

@@ -9,11 +9,12 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requests"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
-	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 // Observation is what is known of the endpoints of one object.
@@ -72,8 +73,9 @@ type State struct {
 	// first had enough after that; nil where all always had.
 	unqualified    [endpoints.NumPriorities]bool
 	qualifiedSince *[endpoints.NumPriorities]time.Time
-	// HandledFailback is the last request to fail back that was handled.
-	HandledFailback string
+	// HandledFailback is the last request to fail back that was handled, and fault the last request of a fault.
+	HandledFailback common.Token
+	fault           faultRequest
 	// latestDecision is the latest time of a decision about a fault, and endedFault the last fault that this process has
 	// ended.
 	latestDecision time.Time
@@ -150,7 +152,7 @@ func (s *State) Record(in *Input, d *Choice) {
 		s.unqualified[priority] = !had
 	}
 	if d.failbackHandled {
-		s.HandledFailback = failbackRequest(in.Object)
+		s.HandledFailback = requests.Handle(in.Object, networkingv1.FailbackNowAnnotation, s.HandledFailback)
 	}
 }
 
@@ -182,12 +184,4 @@ func (s *State) incompleteUntil(in *Input) time.Time {
 func (s *State) IsStatusDue(in *Input) bool {
 	return in.Observed.IsIncomplete && in.Now.Sub(s.FirstSeen) >= firstStatusDelay &&
 		in.Object.Status.ObservedGeneration != in.Object.Generation
-}
-
-// maxRequest limits the annotation that requests a failback, in bytes, as the API limits the field of the status.
-const maxRequest = 256
-
-// failbackRequest returns the annotation that requests a failback.
-func failbackRequest(es *networkingv1.ExternalService) string {
-	return text.Truncate(es.Annotations[networkingv1.FailbackRequestedAnnotation], maxRequest)
 }

@@ -11,9 +11,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requests"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 	"github.com/fairlead-dev/fairlead/internal/text"
@@ -34,8 +36,9 @@ const (
 type faultInput struct {
 	// latestDecision is the latest time at which this process has decided.
 	now, latestDecision time.Time
-	// requested is the annotation, and stored the fault of the status.
-	requested string
+	// requested is the annotation, firstSeen when this process first saw it, and stored the fault of the status.
+	requested common.Token
+	firstSeen time.Time
 	stored    *networkingv1.FaultStatus
 	// ended is the last fault that this process has ended, stored or not.
 	ended *networkingv1.FaultStatus
@@ -70,9 +73,10 @@ func (s *State) decideFault(in *Input, c criteria, actual *Choice) (FaultDecisio
 	if !ConcernsFault(es) {
 		return FaultDecision{Status: es.Status.Fault}, *actual
 	}
+	requested := requestedFault(es)
 	fault := faultInput{
-		now: now, latestDecision: s.latestDecision, requested: es.Annotations[networkingv1.InjectFaultAnnotation], stored: es.Status.Fault,
-		ended: s.endedFault, active: actual.Active, unknown: in.unknown(now), dependants: in.Dependants.All,
+		now: now, latestDecision: s.latestDecision, requested: requested, firstSeen: s.fault.firstSeen(requested, now),
+		stored: StoredFault(es, now), ended: s.endedFault, active: actual.Active, unknown: in.unknown(now), dependants: in.Dependants.All,
 	}
 	switch f, begins := fault.subject(); {
 	case begins && in.Dependants.Disrupted != "":
@@ -95,15 +99,54 @@ func (s *State) decideFault(in *Input, c criteria, actual *Choice) (FaultDecisio
 	return decided, shown
 }
 
+// faultRequest is a fault that was requested, and when this process first saw that.
+type faultRequest struct {
+	token common.Token
+	at    time.Time
+}
+
+// firstSeen returns when this process first saw a request.
+func (r *faultRequest) firstSeen(token common.Token, now time.Time) time.Time {
+	if r.token != token || now.Before(r.at) {
+		*r = faultRequest{token, now}
+	}
+	return r.at
+}
+
+// requestedFault returns the annotation, readable or not.
+func requestedFault(es *networkingv1.ExternalService) common.Token {
+	return common.Token(es.Annotations[networkingv1.InjectFaultAnnotation])
+}
+
+// StoredFault returns the fault of the status. An object without a status, which may be restored from a backup, has the
+// refusal of the fault that it requests without a time.
+func StoredFault(es *networkingv1.ExternalService, now time.Time) *networkingv1.FaultStatus {
+	if es.Status.ObservedGeneration > 0 || es.Status.Fault != nil {
+		return es.Status.Fault
+	}
+	requested := requestedFault(es)
+	if request, err := rules.ParseFault(requested); err != nil || !request.At.IsZero() {
+		return nil
+	}
+	return RefuseFault(es, nil, requests.Ignored(networkingv1.InjectFaultAnnotation, requested), now).Status
+}
+
 // ConcernsFault reports whether an object requests a fault or has one that lasts.
 func ConcernsFault(es *networkingv1.ExternalService) bool {
-	return es.Annotations[networkingv1.InjectFaultAnnotation] != "" || es.Status.Fault.Lasts()
+	return requestedFault(es) != "" || es.Status.Fault.Lasts()
 }
 
 // NeedsDependants reports whether a decision about a fault depends on the dependants.
 func NeedsDependants(es *networkingv1.ExternalService) bool {
 	f := es.Status.Fault
-	return ConcernsFault(es) && (f == nil || f.Lasts() || f.Request != es.Annotations[networkingv1.InjectFaultAnnotation])
+	return ConcernsFault(es) && (f == nil || f.Lasts() || f.Request != requestedFault(es))
+}
+
+// RefuseFault returns the decision about a fault that is requested while none can begin. One that is requested for later
+// is not refused yet.
+func RefuseFault(es *networkingv1.ExternalService, stored *networkingv1.FaultStatus, why string, now time.Time) FaultDecision {
+	in := faultInput{now: now, requested: requestedFault(es), firstSeen: now, stored: stored, obstacle: obstacle{why: why}}
+	return in.decide()
 }
 
 // decide returns the decision. A fault that begins has no effect until its status is stored.
@@ -117,10 +160,7 @@ func (in *faultInput) decide() FaultDecision {
 	request, err := rules.ParseFault(in.requested)
 	switch {
 	case err != nil:
-		return in.refuse(err.Error())
-	case in.stored != nil && !request.At.After(in.stored.RequestTime.Time):
-		return in.refuse(fmt.Sprintf("a request with the time %s has been handled already: a new one needs a later time",
-			in.stored.RequestTime.UTC().Format(time.RFC3339)))
+		return FaultDecision{Status: in.stored, Reason: networkingv1.ReasonFaultRefused, Message: err.Error()}
 	case in.now.Before(request.At):
 		return in.postpone("the fault begins at "+request.At.Format(time.RFC3339), request.At)
 	}
@@ -140,14 +180,12 @@ func (in *faultInput) subject() (f *networkingv1.FaultStatus, begins bool) {
 }
 
 func (in *faultInput) newFault(request *rules.FaultRequest) *networkingv1.FaultStatus {
-	return &networkingv1.FaultStatus{
-		Request: in.requested, Type: request.Type, Endpoint: request.Endpoint, Priority: in.active,
-		RequestTime: metav1.NewTime(request.At.Truncate(time.Second)), Deadline: metav1.NewTime(request.Deadline().Truncate(time.Second)),
+	from := request.At
+	if from.IsZero() {
+		from = in.firstSeen.UTC().Add(time.Second - 1) // the status has whole seconds
 	}
-}
-
-func (in *faultInput) refuse(why string) FaultDecision {
-	return FaultDecision{Status: in.stored, Reason: networkingv1.ReasonFaultRefused, Message: why}
+	return &networkingv1.FaultStatus{Request: in.requested, Type: request.Type, Endpoint: request.Endpoint, Priority: in.active,
+		Deadline: metav1.NewTime(from.Add(request.For).Truncate(time.Second))}
 }
 
 func (in *faultInput) postpone(why string, until time.Time) FaultDecision {

@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
@@ -24,7 +25,8 @@ var asked = time.Date(2026, 3, 2, 14, 0, 0, 0, time.UTC)
 type faultSuite struct {
 	*testing.T
 	faultInput
-	outcome, why string // of what hinders
+	request      faultRequest // of this process
+	outcome, why string       // of what hinders
 	stored       *networkingv1.FaultStatus
 }
 
@@ -38,11 +40,12 @@ func newFaultSuite(t *testing.T) *faultSuite {
 // restarts has another process decide from now on.
 func (s *faultSuite) restarts() {
 	s.faultInput = faultInput{now: s.now, requested: s.requested, dependants: s.dependants}
+	s.request = faultRequest{}
 }
 
 // decideOnce decides. stores says that the status is written.
 func (s *faultSuite) decideOnce(stores bool) FaultDecision {
-	s.faultInput.stored, s.obstacle = s.stored, obstacle{s.outcome, s.why}
+	s.faultInput.stored, s.obstacle, s.firstSeen = s.stored, obstacle{s.outcome, s.why}, s.request.firstSeen(s.requested, s.now)
 	was := s.stored.Lasts()
 	f := s.decide()
 	if f.IsInEffect && !was {
@@ -141,22 +144,51 @@ func TestARequestActsOnce(t *testing.T) {
 	d.requested = tenMinutes // a GitOps tool applies it again
 	d.wantLasting(networkingv1.FaultOutcomeWithdrawn)
 
-	d.requested = "Drain endpoint=a for=5m at=2026-03-02T14:00:00Z"
-	if f := d.decideOnce(true); f.Reason != networkingv1.ReasonFaultRefused || f.Status.Lasts() {
-		t.Errorf("another request with the same time: %+v", f)
-	}
-	d.requested = "BlackHole for=5m at=2026-03-02T14:01:00Z"
+	d.requested = "Drain endpoint=a for=5m at=2026-03-02T14:01:00Z"
 	d.begins()
-	d.requested = "BlackHole for=5m at=2026-03-02T14:01:01Z" // which ends the one that lasts
+	d.requested = "Drain endpoint=a for=5m at=2026-03-02T14:01:00Z id=2" // which ends the one that lasts
 	d.advance(time.Second)
 	d.wantLasting(networkingv1.FaultOutcomeWithdrawn)
 	d.begins()
 	d.requested = ""
 	d.wantLasting(networkingv1.FaultOutcomeWithdrawn)
+	d.advance(time.Hour)
 	d.requested = tenMinutes // of which the first acted long ago
-	if f := d.decideOnce(true); f.Reason != networkingv1.ReasonFaultRefused || f.Status.Lasts() {
-		t.Errorf("an old request: %+v", f)
+	d.wantLasting(networkingv1.FaultOutcomeRefused)
+}
+
+func TestARequestWithoutATimeBeginsWhenItIsFirstSeen(t *testing.T) {
+	d := newFaultSuite(t)
+	d.requested = "BlackHole for=10m"
+	d.now = d.now.Add(300 * time.Millisecond)
+	d.begins()
+	if want := asked.Add(10*time.Minute + time.Second); !d.stored.Deadline.Time.Equal(want) { // for ten minutes at least
+		t.Errorf("deadline %s", d.stored.Deadline)
 	}
+	d.restarts()
+	d.wantLasting("")
+	d.advance(11 * time.Minute)
+	d.wantLasting(networkingv1.FaultOutcomeDeadlineReached)
+	d.restarts() // and the annotation is still there
+	d.wantLasting(networkingv1.FaultOutcomeDeadlineReached)
+	d.requested = "BlackHole for=10m id=2"
+	d.begins()
+
+	d = newFaultSuite(t)
+	d.requested, d.unknown = "BlackHole for=10m", "nothing was checked yet"
+	d.decideOnce(true)
+	d.advance(8 * time.Minute)
+	d.unknown = ""
+	d.begins() // late, and for what is left
+	if want := asked.Add(10 * time.Minute); !d.stored.Deadline.Time.Equal(want) {
+		t.Errorf("deadline %s", d.stored.Deadline)
+	}
+
+	d = newFaultSuite(t)
+	d.requested, d.unknown = "BlackHole for=10m", "nothing was checked yet"
+	d.decideOnce(true)
+	d.advance(10 * time.Minute)
+	d.wantLasting(networkingv1.FaultOutcomeRefused)
 }
 
 func TestAClockThatIsSetBackEndsAFault(t *testing.T) {
@@ -198,7 +230,7 @@ func TestAFaultWaitsOrIsRefused(t *testing.T) {
 	d.wantLasting(networkingv1.FaultOutcomeRefused)
 
 	d = newFaultSuite(t)
-	for _, d.requested = range []string{"BlackHole", "BlackHole at=2026-03-02T14:00:00Z", "BlackHole for=2h at=2026-03-02T14:00:00Z"} {
+	for _, d.requested = range []common.Token{"BlackHole", "BlackHole at=2026-03-02T14:00:00Z", "BlackHole for=2h at=2026-03-02T14:00:00Z"} {
 		if f := d.decideOnce(true); f.Reason != networkingv1.ReasonFaultRefused || f.Status != nil {
 			t.Errorf("%s: %+v", d.requested, f)
 		}
@@ -268,8 +300,8 @@ func TestTheVerdictOnDependants(t *testing.T) {
 
 // Over generated schedules of requests, new processes, writes that fail, clocks that jump and real
 // failures: a fault has an effect only while it is stored, asked for, within its time and nothing
-// hinders it; no request begins twice; and none lasts longer than it asked for, as long as no clock
-// jumps.
+// hinders it; no request begins again unless another was handled meanwhile; and none lasts longer than it asked for, as long
+// as no clock jumps.
 func TestNoScheduleKeepsAFaultAlive(t *testing.T) {
 	began := 0
 	for seed := range uint64(5000) {
@@ -277,16 +309,7 @@ func TestNoScheduleKeepsAFaultAlive(t *testing.T) {
 		for range 60 {
 			m.step()
 		}
-		began += len(m.starts)
-		for request, span := range m.lasted {
-			asked, err := rules.ParseFault(request)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !m.jumped && span > asked.For+modelStep {
-				t.Errorf("seed %d: %q had an effect for %s", seed, request, span)
-			}
-		}
+		began += m.starts
 	}
 	if began < 1000 {
 		t.Errorf("only %d faults began: the schedules show nothing", began)
@@ -301,20 +324,22 @@ type faultModel struct {
 	*faultSuite
 	*rand.Rand
 	seed     uint64
-	requests []string
-	starts   map[string]bool          // requests that began, and were stored
-	lasted   map[string]time.Duration // for how long each had an effect
+	requests []common.Token
+	starts   int           // how many faults began, and were stored
+	handled  common.Token  // the request of the status
+	lasted   time.Duration // for how long the last one had an effect
 	effect   bool
 	jumped   bool
 }
 
 func newFaultModel(t *testing.T, seed uint64) *faultModel {
 	m := &faultModel{
-		faultSuite: newFaultSuite(t), Rand: rand.New(rand.NewPCG(seed, 1)), seed: seed, requests: []string{"", "BlackHole"},
-		starts: map[string]bool{}, lasted: map[string]time.Duration{},
+		faultSuite: newFaultSuite(t), Rand: rand.New(rand.NewPCG(seed, 1)), seed: seed,
+		requests: []common.Token{"", "BlackHole", "BlackHole for=5m", "BlackHole for=5m id=2"},
 	}
 	for range 4 {
-		m.requests = append(m.requests, fmt.Sprintf("BlackHole for=%ds at=%s", 10+m.IntN(600), asked.Add(time.Duration(m.IntN(900)-200)*time.Second).Format(time.RFC3339)))
+		m.requests = append(m.requests, common.Token(fmt.Sprintf("BlackHole for=%ds at=%s", 10+m.IntN(600),
+			asked.Add(time.Duration(m.IntN(900)-200)*time.Second).Format(time.RFC3339))))
 	}
 	return m
 }
@@ -337,7 +362,10 @@ func (m *faultModel) step() {
 	span := time.Duration(m.IntN(int(modelStep/time.Second))) * time.Second
 	m.advance(span)
 	if m.effect {
-		m.lasted[m.stored.Request] += span
+		m.lasted += span
+		if asked, err := rules.ParseFault(m.stored.Request); err != nil || !m.jumped && m.lasted > asked.For+modelStep {
+			m.Errorf("seed %d: %q had an effect for %s: %v", m.seed, m.stored.Request, m.lasted, err)
+		}
 	}
 	before, stores := m.stored, m.IntN(5) > 0
 	f := m.decideOnce(stores)
@@ -346,9 +374,13 @@ func (m *faultModel) step() {
 		m.Errorf("seed %d: an effect at %s of %+v, asked for is %q", m.seed, m.now, before, m.requested)
 	}
 	if f.Status.Lasts() && !before.Lasts() && stores {
-		if m.starts[f.Status.Request] {
-			m.Errorf("seed %d: %q began twice", m.seed, f.Status.Request)
+		if m.handled == f.Status.Request {
+			m.Errorf("seed %d: %q began twice", m.seed, m.handled)
 		}
-		m.starts[f.Status.Request] = true
+		m.starts++
+		m.lasted = 0
+	}
+	if stores && f.Status != nil {
+		m.handled = f.Status.Request
 	}
 }

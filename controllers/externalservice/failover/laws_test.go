@@ -90,7 +90,7 @@ func TestLawWhatIsUnknownBeginsNoFault(t *testing.T) {
 			continue
 		}
 		in.Object.Status.Fault = &networkingv1.FaultStatus{
-			Request: in.Object.Annotations[networkingv1.InjectFaultAnnotation], Type: networkingv1.FaultBlackHole,
+			Request: requestedFault(in.Object), Type: networkingv1.FaultBlackHole,
 			StartTime: &metav1.Time{Time: epoch.Add(-time.Minute)}, Deadline: metav1.Time{Time: epoch},
 		}
 		if d := state.Decide(in); d.Fault.IsInEffect || d.Fault.Status.Lasts() || d.Shown.ReadyCount() == 0 {

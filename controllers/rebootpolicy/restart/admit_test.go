@@ -140,7 +140,7 @@ func TestRestartNowPassesWhatOnlyWaitsForTime(t *testing.T) {
 	for _, o := range obstacles() {
 		t.Run(o.reason, func(t *testing.T) {
 			b := pendingSuite(t)
-			b.workload(1).Signals = append(b.workload(1).Signals, Signal{Trigger: autorebootv1.RestartNowTrigger, Fingerprint: "token"})
+			b.requestRestart(1)
 			o.put(b)
 			if d := b.decide(); (len(d.Actions) > 0) != passes[o.reason] {
 				t.Errorf("started: %t; %s", len(d.Actions) > 0, d.PendingMessage)
@@ -183,7 +183,7 @@ func TestSeveralReasonsOfTheirOwn(t *testing.T) {
 		}, autorebootv1.ReasonUnschedulable, 0, false},
 		"pods that a quota refuses, and the annotation": {func(b *suite) {
 			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Shortage = false, false, workloads.Shortage{Reason: autorebootv1.ReasonReplicaFailure, Message: "exceeded quota"}
-			b.workload(1).Signals = append(b.workload(1).Signals, Signal{Trigger: autorebootv1.RestartNowTrigger, Fingerprint: "token"})
+			b.requestRestart(1)
 		}, "", 0, false},
 		"a rollout that has passed its progress deadline": {func(b *suite) {
 			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Progressed, b.workload(1).Stalled = false, false, b.o.Now, true

@@ -107,8 +107,7 @@ func (r *run) nextBaseline(t *target, s *Signal) (next autorebootv1.Baseline, ok
 	case s.Level && s.Fingerprint != "":
 	case s.Level:
 		return ptr.Deref(b, autorebootv1.Baseline{}), b != nil
-	case b == nil && s.Trigger == autorebootv1.RestartNowTrigger && (!t.isNew || r.hasNewToken()):
-		// There was no annotation before, or the target appears with it.
+	case b == nil && s.Trigger == autorebootv1.RestartNowTrigger && r.restartNow() != "":
 		return autorebootv1.Baseline{Trigger: s.Trigger, Source: s.Source}, true
 	case b == nil:
 		r.reportOutdated(t, s)
@@ -146,12 +145,6 @@ func (r *run) reportOutdated(t *target, s *Signal) {
 			Text: targetText(t.id()) + " has pods that are older than the content of " + s.Source +
 				", which is the baseline now: they are not restarted for it, unless by the annotation " + autorebootv1.RestartNowAnnotation})
 	}
-}
-
-// hasNewToken reports whether the annotation asks for a restart that no target has had.
-func (r *run) hasNewToken() bool {
-	token, st := r.policy.Annotations[autorebootv1.RestartNowAnnotation], &r.status
-	return token != "" && len(token) <= maxToken && token != st.LastRestartNow && token != st.VerifiedRestartNow && !r.observed.StatusLost
 }
 
 // adoptRenamed gives baselines of a trigger that the spec does not have any more to the trigger that has the same source

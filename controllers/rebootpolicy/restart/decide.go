@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requests"
 )
 
 // Decide returns what follows from an observation. p is the stored object; it is not changed. The same arguments give
@@ -22,6 +22,8 @@ func Decide(p *autorebootv1.RebootPolicy, o Observation) Decision {
 
 func (r *run) decide() Decision {
 	r.dropGone()
+	r.ignoreInitialRequest()
+	r.status.ObservedGeneration = r.policy.Generation
 	r.trackTargets()
 	r.resume()
 	r.advance()
@@ -96,19 +98,12 @@ func (r *run) trackTargets() {
 	}
 }
 
-// resume ends a halt after a user changed the spec or set the annotation. A time in the future counts once it is
-// reached.
+// resume ends a halt after a user changed the spec or requested it.
 func (r *run) resume() {
 	h := r.status.Halt
-	if h == nil {
+	if h == nil || h.Generation == r.policy.Generation &&
+		requests.New(r.policy, autorebootv1.ResumeAnnotation, r.status.HandledResume) == "" {
 		return
-	}
-	if h.Generation == r.policy.Generation {
-		ended, later := halt.IsEnded(h.Time, r.policy.Annotations[autorebootv1.ResumeAnnotation], r.now)
-		r.requeueAt(later)
-		if !ended {
-			return
-		}
 	}
 	for i := range r.targets {
 		t := &r.targets[i]

@@ -20,8 +20,6 @@ type Observation struct {
 	Workloads []Workload
 	// Unselected are workloads of the status that exist and that the policy does not select any more.
 	Unselected map[types.UID]bool
-	// StatusLost means that another writer removed the status: what it had is not known.
-	StatusLost bool
 	// Gates that are closed, as messages such as `ExternalService billing-db is not Healthy`.
 	Gates []string
 	// Calendar of windows and blackouts.
@@ -157,7 +155,7 @@ type Signal struct {
 
 // Decision is what follows from an Observation.
 type Decision struct {
-	// Status is the next status. The caller sets its conditions, observedGeneration and nextAllowedTime, and stores
+	// Status is the next status. The caller sets its conditions and nextAllowedTime, and stores
 	// it before it does any of Actions.
 	Status autorebootv1.RebootPolicyStatus
 	// Actions to do once Status is stored, in order.
@@ -199,7 +197,7 @@ type Action struct {
 // Message is the content of an event about the policy and the workload.
 type Message struct {
 	// Reason is one of RestartPlanned, RestartHeld, RestartRefused, RestartStarted, RestartVerified, RestartFailed, ClockSkew, PodsOutdated,
-	// RestartSuperseded, TriggerFired, TriggerRecovered, TargetReverted, LimitReached.
+	// RestartSuperseded, TriggerFired, TriggerRecovered, TargetReverted, LimitReached, RequestIgnored.
 	Reason  string
 	Warning bool
 	// Target of the event.

@@ -11,7 +11,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
@@ -129,8 +128,10 @@ func (r *run) overLimit(t *target, o occurrence) {
 }
 
 func (r *run) halt(t *target, reason, id string) {
-	began := halt.Began(r.now, r.policy.Annotations[autorebootv1.ResumeAnnotation])
-	r.status.Halt = &autorebootv1.Halt{Reason: reason, Time: began, Generation: r.policy.Generation, Target: t.id(), RestartID: id}
+	r.status.Halt = &autorebootv1.Halt{
+		Reason: reason, Time: r.timestamp, Generation: r.policy.Generation, Target: t.id(), RestartID: id,
+	}
+	r.handleResume()
 }
 
 func (r *run) plan(t *target, _ occurrence) {
@@ -140,9 +141,8 @@ func (r *run) plan(t *target, _ occurrence) {
 		Partition: ptr.To(t.workload.Partition), Template: t.workload.TemplateHash, Refusal: t.Pending.Refusal,
 		PodsCreatedBefore: r.afterPods(t.workload),
 	}
-	token := r.policy.Annotations[autorebootv1.RestartNowAnnotation]
-	if slices.Contains(f.Triggers, autorebootv1.RestartNowTrigger) && len(token) <= maxToken {
-		r.status.LastRestartNow = token
+	if slices.Contains(f.Triggers, autorebootv1.RestartNowTrigger) {
+		r.handleRestartNow()
 	}
 	t.Pending = nil
 	t.LastRestartID = f.ID
@@ -325,6 +325,7 @@ func (r *run) resumed(*target, occurrence) { r.clearHalt() }
 // clearHalt ends a halt. Earlier failures and restarts do not count any more, or the policy would halt again at once.
 func (r *run) clearHalt() {
 	r.status.Halt = nil
+	r.handleResume()
 	for _, all := range [][]autorebootv1.TargetStatus{r.status.Targets, r.status.UnselectedTargets} {
 		for i := range all {
 			all[i].Attempts, all[i].RecentRestarts = 0, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -306,23 +307,18 @@ func TestAHumanEndsAHalt(t *testing.T) {
 	}{
 		"nothing":              {func(*suite) {}, false},
 		"a change of the spec": {func(b *suite) { b.p.Generation++ }, true},
-		"a resume": {func(b *suite) {
-			b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: b.o.Now.Add(time.Second).Format(time.RFC3339)}
-			b.advance(time.Second)
-		}, true},
-		"a resume within the second of the halt": {func(b *suite) {
-			b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: b.o.Now.Format(time.RFC3339)}
-		}, true},
-		"a resume from before": {func(b *suite) {
-			b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: b.o.Now.Add(-time.Second).Format(time.RFC3339)}
+		"a resume":             {func(b *suite) { resume(b, "ann, 14:00") }, true},
+		"a resume from before": {func(b *suite) { resume(b, "before") }, false},
+		"a resume from before that is removed and set again": {func(b *suite) {
+			b.p.Annotations = nil
+			b.decide()
+			resume(b, "before")
 		}, false},
-		"a resume to come": {func(b *suite) {
-			b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: b.o.Now.Add(time.Hour).Format(time.RFC3339)}
-		}, false},
-		"no time": {func(b *suite) { b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: "now"} }, false},
+		"no token": {func(b *suite) { resume(b, "a\n") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newSuite(t)
+			resume(b, "before")
 			b.start()
 			b.workload(0).RestartID = "theirs"
 			b.decide()
@@ -332,10 +328,31 @@ func TestAHumanEndsAHalt(t *testing.T) {
 			if (b.p.Status.Halt == nil) != c.clear || (len(d.Actions) == 1) != c.clear {
 				t.Errorf("halt %+v, actions %+v: %s", b.p.Status.Halt, d.Actions, d.PendingMessage)
 			}
-			if name == "a resume to come" && b.after(time.Hour).Status.Halt != nil {
-				t.Error("it never comes")
-			}
 		})
+	}
+}
+
+func resume(b *suite, token string) {
+	b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: token}
+}
+
+// A value that ended a halt, or was set while there was none, ends no later one.
+func TestARequestToResumeEndsOneHalt(t *testing.T) {
+	b := newSuite(t)
+	b.p.Spec.Cooldown = ptr.To(common.Duration("1s"))
+	for _, token := range []string{"1", "2"} {
+		b.start()
+		b.workload(0).RestartID = "theirs"
+		if b.after(time.Hour); b.p.Status.Halt == nil {
+			t.Fatal("it does not halt")
+		}
+		resume(b, token)
+		b.record(b.decide(), Done)
+		if h := b.p.Status.Halt; h != nil || string(b.p.Status.HandledResume) != token {
+			t.Errorf("halt %+v, handled %s", h, b.p.Status.HandledResume)
+		}
+		b.after(time.Hour)
+		b.after(time.Hour)
 	}
 }
 

@@ -113,9 +113,8 @@ func TestAPodThatWasNotThereAtTheVersionOfAWriteIsNewer(t *testing.T) {
 
 func TestATokenIsVerifiedOnceAllOfItsRestartsAre(t *testing.T) {
 	b := newSuite(t, "a", "b")
-	b.p.Annotations = map[string]string{autorebootv1.RestartNowAnnotation: "token"}
 	for i := range b.o.Workloads {
-		b.workload(i).Signals = append(b.workload(i).Signals, Signal{Trigger: autorebootv1.RestartNowTrigger, Fingerprint: "token"})
+		b.requestRestart(i)
 	}
 	for i := range b.o.Workloads {
 		b.record(b.decide(), Done)

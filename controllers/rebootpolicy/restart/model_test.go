@@ -221,7 +221,8 @@ func (m *model) event(s step) {
 	case "edit":
 		m.policy.Generation++
 	case "resume":
-		m.policy.Annotations = map[string]string{autorebootv1.ResumeAnnotation: m.now.UTC().Format(time.RFC3339), autorebootv1.RestartNowAnnotation: m.policy.Annotations[autorebootv1.RestartNowAnnotation]}
+		m.token++
+		m.policy.Annotations = map[string]string{autorebootv1.ResumeAnnotation: fmt.Sprint(m.token), autorebootv1.RestartNowAnnotation: m.policy.Annotations[autorebootv1.RestartNowAnnotation]}
 	case "restart now":
 		m.token++
 		m.policy.Annotations = map[string]string{autorebootv1.RestartNowAnnotation: fmt.Sprint(m.token), autorebootv1.ResumeAnnotation: m.policy.Annotations[autorebootv1.ResumeAnnotation]}

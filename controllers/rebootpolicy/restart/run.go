@@ -23,7 +23,6 @@ const (
 	maxRecent          = 100
 	maxHistory         = 50
 	maxFingerprint     = 128
-	maxToken           = 256
 	maxRecord          = 512
 	maxName            = 253
 )

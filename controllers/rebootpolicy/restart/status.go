@@ -96,10 +96,8 @@ func (r *run) summarize() {
 		asked = asked || slices.Contains(st.InFlight[i].Triggers, autorebootv1.RestartNowTrigger)
 	}
 	if r.restartNowDone && !asked {
-		st.VerifiedRestartNow = st.LastRestartNow
-		if token := r.policy.Annotations[autorebootv1.RestartNowAnnotation]; token != "" && len(token) <= maxToken {
-			st.VerifiedRestartNow = token
-		}
+		r.handleRestartNow()
+		st.VerifiedRestartNow = st.HandledRestartNow
 	}
 	st.State = policyState(st)
 }

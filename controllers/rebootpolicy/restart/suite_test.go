@@ -77,6 +77,12 @@ func (b *suite) change(fingerprint string) {
 	}
 }
 
+// requestRestart sets the annotation that requests a restart, as one workload sees it.
+func (b *suite) requestRestart(i int) {
+	b.p.Annotations = map[string]string{autorebootv1.RestartNowAnnotation: "token"}
+	b.workload(i).Signals = append(b.workload(i).Signals, Signal{Trigger: autorebootv1.RestartNowTrigger, Fingerprint: "token"})
+}
+
 func (b *suite) store(d Decision) Decision {
 	b.p.Status = d.Status
 	for _, n := range d.Messages {

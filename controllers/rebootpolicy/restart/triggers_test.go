@@ -16,7 +16,6 @@ import (
 )
 
 func TestWhatFires(t *testing.T) {
-	token := Signal{Trigger: autorebootv1.RestartNowTrigger, Fingerprint: "token"}
 	for name, c := range map[string]struct {
 		put  func(b *suite)
 		want []string
@@ -28,10 +27,10 @@ func TestWhatFires(t *testing.T) {
 		"a trigger that the spec lacks": {func(b *suite) { b.change("new"); b.p.Spec.Triggers = b.p.Spec.Triggers[1:] }, nil},
 		"an unknown source":             {func(b *suite) { b.change("new"); b.workload(0).Signals[0].Unknown = "Forbidden" }, nil},
 		"a level":                       {func(b *suite) { b.workload(0).Signals[2].Firing = true }, []string{"probe"}},
-		"the annotation":                {func(b *suite) { b.workload(0).Signals = append(b.workload(0).Signals, token) }, []string{"RestartNow"}},
+		"the annotation":                {func(b *suite) { b.requestRestart(0) }, []string{"RestartNow"}},
 		"the annotation on a workload that is new": {func(b *suite) {
-			b.workload(0).Signals = append(b.workload(0).Signals, token)
-			b.workload(0).UID = "other"
+			b.requestRestart(0)
+			b.p.Status.HandledRestartNow, b.workload(0).UID = "token", "other"
 		}, nil},
 		"a silent appearance": {func(b *suite) {
 			b.target(0).Baselines[0].Fingerprint = ""
@@ -64,13 +63,12 @@ func TestWhatFires(t *testing.T) {
 
 func TestATokenRestartsOnceEvenIfItComesBack(t *testing.T) {
 	b := newSuite(t)
-	b.p.Annotations = map[string]string{autorebootv1.RestartNowAnnotation: "plain token"}
-	b.workload(0).Signals = append(b.workload(0).Signals, Signal{Trigger: autorebootv1.RestartNowTrigger, Fingerprint: "token"})
+	b.requestRestart(0)
 	b.record(b.decide(), Done)
 	b.after(time.Second)
 	b.after(time.Hour)
-	if b.p.Status.LastRestartNow != "plain token" {
-		t.Errorf("token acted on: %q", b.p.Status.LastRestartNow)
+	if b.p.Status.HandledRestartNow != "token" {
+		t.Errorf("token acted on: %q", b.p.Status.HandledRestartNow)
 	}
 	b.workload(0).Signals[3].Fingerprint = ""
 	b.after(time.Hour)

@@ -16,7 +16,7 @@ import (
 // annotations by which a user requests something can be read.
 func Semantic(obj, _ *chaosv1.ChaosPod) field.ErrorList {
 	spec := &obj.Spec
-	errs := rules.Requests(obj.Annotations, chaosv1.RunNowAnnotation, chaosv1.ResumeAnnotation)
+	errs := rules.Tokens(obj.Annotations, chaosv1.RunNowAnnotation, chaosv1.ResumeAnnotation)
 	errs = append(errs, subdomain(specPath.Child("serviceAccountName"), spec.ServiceAccountName)...)
 	errs = append(errs, targetSemantics(specPath.Child("target"), &spec.Target)...)
 	errs = append(errs, scheduleSemantics(specPath.Child("schedule"), &spec.Schedule)...)

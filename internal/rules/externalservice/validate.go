@@ -14,11 +14,11 @@ import (
 // fault. On an update, where old is not nil, errors that the stored object had already are forgiven, so
 // that it can still be edited towards valid.
 func Validate(obj, old *v1.ExternalService) field.ErrorList {
-	errs := append(violations(obj, old), faultRequest(obj)...)
+	errs := append(violations(obj, old), requests(obj)...)
 	if old == nil || len(errs) == 0 {
 		return errs
 	}
-	return rules.Ratchet(errs, append(violations(old, nil), faultRequest(old)...))
+	return rules.Ratchet(errs, append(violations(old, nil), requests(old)...))
 }
 
 // Publishable applies the rules without which an object cannot be published. A request for a

@@ -18,7 +18,7 @@ import (
 // read. It reports nothing where Structural does already.
 func Semantic(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 	spec := &obj.Spec
-	errs := append(rules.Requests(obj.Annotations, autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation), onInjectedFault(obj)...)
+	errs := append(rules.Tokens(obj.Annotations, autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation), onInjectedFault(obj)...)
 	errs = append(errs, subdomain(specPath.Child("serviceAccountName"), spec.ServiceAccountName)...)
 	for i := range spec.Targets {
 		t, at := &spec.Targets[i], specPath.Child("targets").Index(i)

@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
@@ -98,7 +97,7 @@ func gameDay(ctx context.Context, s *environment) (err error) {
 	}
 
 	if err := s.calls(ctx,
-		[]string{"annotate", "extsvc", "orders-db", "networking.fairlead.dev/inject-fault=BlackHole for=20s at=" + time.Now().UTC().Format(time.RFC3339)},
+		[]string{"annotate", "extsvc", "orders-db", "networking.fairlead.dev/inject-fault=BlackHole for=20s"},
 		[]string{"wait", "--for=condition=FaultInjected", "--timeout=60s", "extsvc/orders-db"},
 		[]string{"wait", "--for=jsonpath={.status.addresses.published}=0", "--timeout=60s", "extsvc/orders-db"},
 	); err != nil {

@@ -483,6 +483,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: halt
       type:
         namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Halt
+    - name: handledRestartNow
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.Token
+    - name: handledResume
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.Token
     - name: history
       type:
         list:
@@ -497,9 +503,6 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - id
-    - name: lastRestartNow
-      type:
-        scalar: string
     - name: lastRestartTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
@@ -543,7 +546,7 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: __untyped_atomic_
     - name: verifiedRestartNow
       type:
-        scalar: string
+        namedType: com.github.fairlead-dev.fairlead.api.common.Token
     - name: watchedTargets
       type:
         scalar: numeric
@@ -810,6 +813,8 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.fairlead-dev.fairlead.api.common.LabelValue
 - name: com.github.fairlead-dev.fairlead.api.common.LabelValue
+  scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.Token
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.Window
   map:

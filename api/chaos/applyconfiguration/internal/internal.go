@@ -152,15 +152,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: halt
       type:
         namedType: com.github.fairlead-dev.fairlead.api.chaos.v1.Halt
+    - name: handledResume
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.Token
+    - name: handledRunNow
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.Token
     - name: killedDay
       type:
         scalar: string
     - name: killedToday
       type:
         scalar: numeric
-    - name: lastRunNow
-      type:
-        scalar: string
     - name: lastRunTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
@@ -439,6 +442,8 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.fairlead-dev.fairlead.api.common.LabelValue
 - name: com.github.fairlead-dev.fairlead.api.common.LabelValue
+  scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.Token
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.Verification
   map:

@@ -30,6 +30,8 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.LabelValue
   scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.Token
+  scalar: string
 - name: com.github.fairlead-dev.fairlead.api.networking.v1.AddressCounts
   map:
     fields:
@@ -234,9 +236,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: fault
       type:
         namedType: com.github.fairlead-dev.fairlead.api.networking.v1.FaultStatus
-    - name: lastHandledFailback
+    - name: handledFailbackNow
       type:
-        scalar: string
+        namedType: com.github.fairlead-dev.fairlead.api.common.Token
     - name: observedGeneration
       type:
         scalar: numeric
@@ -310,10 +312,7 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
     - name: request
       type:
-        scalar: string
-    - name: requestTime
-      type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+        namedType: com.github.fairlead-dev.fairlead.api.common.Token
     - name: startTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time

@@ -7,6 +7,7 @@ package v1
 
 import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	common "github.com/fairlead-dev/fairlead/api/common"
 	apismetav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	metav1 "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -35,12 +36,15 @@ type RebootPolicyStatusApplyConfiguration struct {
 	NextAllowedTime *apismetav1.Time `json:"nextAllowedTime,omitempty"`
 	// lastRestartTime is when the latest restart of any target ended.
 	LastRestartTime *apismetav1.Time `json:"lastRestartTime,omitempty"`
-	// lastRestartNow is the token of the restart-now annotation that was last acted on.
-	LastRestartNow *string `json:"lastRestartNow,omitempty"`
-	// verifiedRestartNow is the token of the restart-now annotation once each target's restart for it was
-	// verified or was not needed. It is what a pipeline waits for; a restart that fails leaves it as it
-	// was.
-	VerifiedRestartNow *string `json:"verifiedRestartNow,omitempty"`
+	// handledRestartNow is the token of the annotation autoreboot.fairlead.dev/restart-now that was handled last: a restart
+	// for it was planned or not needed, or the policy had it when it was first observed.
+	HandledRestartNow *common.Token `json:"handledRestartNow,omitempty"`
+	// verifiedRestartNow is the token of that annotation once each target's restart for it was verified or was not needed. It
+	// is what a pipeline waits for; a restart that fails leaves it as it was.
+	VerifiedRestartNow *common.Token `json:"verifiedRestartNow,omitempty"`
+	// handledResume is the token of the annotation autoreboot.fairlead.dev/resume that was handled last: it ended a halt, or
+	// the policy had it when a halt began.
+	HandledResume *common.Token `json:"handledResume,omitempty"`
 	// halt says why the policy starts no restart until a person changes the spec or sets the resume annotation.
 	// It is absent when normal.
 	Halt *HaltApplyConfiguration `json:"halt,omitempty"`
@@ -120,19 +124,27 @@ func (b *RebootPolicyStatusApplyConfiguration) WithLastRestartTime(value apismet
 	return b
 }
 
-// WithLastRestartNow sets the LastRestartNow field in the declarative configuration to the given value
+// WithHandledRestartNow sets the HandledRestartNow field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the LastRestartNow field is set to the value of the last call.
-func (b *RebootPolicyStatusApplyConfiguration) WithLastRestartNow(value string) *RebootPolicyStatusApplyConfiguration {
-	b.LastRestartNow = &value
+// If called multiple times, the HandledRestartNow field is set to the value of the last call.
+func (b *RebootPolicyStatusApplyConfiguration) WithHandledRestartNow(value common.Token) *RebootPolicyStatusApplyConfiguration {
+	b.HandledRestartNow = &value
 	return b
 }
 
 // WithVerifiedRestartNow sets the VerifiedRestartNow field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the VerifiedRestartNow field is set to the value of the last call.
-func (b *RebootPolicyStatusApplyConfiguration) WithVerifiedRestartNow(value string) *RebootPolicyStatusApplyConfiguration {
+func (b *RebootPolicyStatusApplyConfiguration) WithVerifiedRestartNow(value common.Token) *RebootPolicyStatusApplyConfiguration {
 	b.VerifiedRestartNow = &value
+	return b
+}
+
+// WithHandledResume sets the HandledResume field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HandledResume field is set to the value of the last call.
+func (b *RebootPolicyStatusApplyConfiguration) WithHandledResume(value common.Token) *RebootPolicyStatusApplyConfiguration {
+	b.HandledResume = &value
 	return b
 }
 

@@ -6,6 +6,7 @@
 package v1
 
 import (
+	common "github.com/fairlead-dev/fairlead/api/common"
 	apismetav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	metav1 "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -48,8 +49,12 @@ type ChaosPodStatusApplyConfiguration struct {
 	// dueAfter is the time up to which nothing that was due is started any more: the latest of when a
 	// run began or ended, one was missed, and the spec changed.
 	DueAfter *apismetav1.Time `json:"dueAfter,omitempty"`
-	// lastRunNow is the token of the run-now annotation that was last acted on.
-	LastRunNow *string `json:"lastRunNow,omitempty"`
+	// handledRunNow is the token of the annotation chaos.fairlead.dev/run-now that was handled last: a run began for it, or
+	// the ChaosPod had it when it was first observed.
+	HandledRunNow *common.Token `json:"handledRunNow,omitempty"`
+	// handledResume is the token of the annotation chaos.fairlead.dev/resume that was handled last: it ended a halt, or the
+	// ChaosPod had it when a halt began.
+	HandledResume *common.Token `json:"handledResume,omitempty"`
 	// halt says why no run begins until a person changes the spec or sets the resume annotation. It is absent
 	// when normal.
 	Halt *HaltApplyConfiguration `json:"halt,omitempty"`
@@ -175,11 +180,19 @@ func (b *ChaosPodStatusApplyConfiguration) WithDueAfter(value apismetav1.Time) *
 	return b
 }
 
-// WithLastRunNow sets the LastRunNow field in the declarative configuration to the given value
+// WithHandledRunNow sets the HandledRunNow field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the LastRunNow field is set to the value of the last call.
-func (b *ChaosPodStatusApplyConfiguration) WithLastRunNow(value string) *ChaosPodStatusApplyConfiguration {
-	b.LastRunNow = &value
+// If called multiple times, the HandledRunNow field is set to the value of the last call.
+func (b *ChaosPodStatusApplyConfiguration) WithHandledRunNow(value common.Token) *ChaosPodStatusApplyConfiguration {
+	b.HandledRunNow = &value
+	return b
+}
+
+// WithHandledResume sets the HandledResume field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HandledResume field is set to the value of the last call.
+func (b *ChaosPodStatusApplyConfiguration) WithHandledResume(value common.Token) *ChaosPodStatusApplyConfiguration {
+	b.HandledResume = &value
 	return b
 }
 

@@ -18,7 +18,7 @@ type HaltApplyConfiguration struct {
 	Reason *string `json:"reason,omitempty"`
 	// message says more about it.
 	Message *string `json:"message,omitempty"`
-	// time is when the halt began. The resume annotation must hold a later one.
+	// time is when the halt began.
 	Time *metav1.Time `json:"time,omitempty"`
 	// generation of the spec that halted: another one clears the halt.
 	Generation *int64 `json:"generation,omitempty"`

@@ -6,6 +6,7 @@
 package v1
 
 import (
+	common "github.com/fairlead-dev/fairlead/api/common"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	metav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
@@ -32,9 +33,8 @@ type ExternalServiceStatusApplyConfiguration struct {
 	ServiceRef *ServiceReferenceApplyConfiguration `json:"serviceRef,omitempty"`
 	// addresses counts the addresses of all endpoints.
 	Addresses *AddressCountsApplyConfiguration `json:"addresses,omitempty"`
-	// lastHandledFailback is the value of the annotation networking.fairlead.dev/failback-requested-at that was
-	// last acted on. Another value is another request.
-	LastHandledFailback *string `json:"lastHandledFailback,omitempty"`
+	// handledFailbackNow is the token of the annotation networking.fairlead.dev/failback-now that was handled last.
+	HandledFailbackNow *common.Token `json:"handledFailbackNow,omitempty"`
 	// fault is the last one that the annotation networking.fairlead.dev/inject-fault requested. It is stored
 	// here before it has any effect.
 	Fault *FaultStatusApplyConfiguration `json:"fault,omitempty"`
@@ -112,11 +112,11 @@ func (b *ExternalServiceStatusApplyConfiguration) WithAddresses(value *AddressCo
 	return b
 }
 
-// WithLastHandledFailback sets the LastHandledFailback field in the declarative configuration to the given value
+// WithHandledFailbackNow sets the HandledFailbackNow field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the LastHandledFailback field is set to the value of the last call.
-func (b *ExternalServiceStatusApplyConfiguration) WithLastHandledFailback(value string) *ExternalServiceStatusApplyConfiguration {
-	b.LastHandledFailback = &value
+// If called multiple times, the HandledFailbackNow field is set to the value of the last call.
+func (b *ExternalServiceStatusApplyConfiguration) WithHandledFailbackNow(value common.Token) *ExternalServiceStatusApplyConfiguration {
+	b.HandledFailbackNow = &value
 	return b
 }
 

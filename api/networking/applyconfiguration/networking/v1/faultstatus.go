@@ -6,6 +6,7 @@
 package v1
 
 import (
+	common "github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -16,13 +17,11 @@ import (
 // FaultStatus is the last fault that was requested in a readable form.
 type FaultStatusApplyConfiguration struct {
 	// request is the value of the annotation.
-	Request *string `json:"request,omitempty"`
+	Request *common.Token `json:"request,omitempty"`
 	// type is BlackHole, Drain or FailOver.
 	Type *networkingv1.FaultType `json:"type,omitempty"`
 	// endpoint that Drain takes out.
 	Endpoint *string `json:"endpoint,omitempty"`
-	// requestTime is the time in the request. A further request must have a later one.
-	RequestTime *metav1.Time `json:"requestTime,omitempty"`
 	// deadline is when the fault ends at the latest.
 	Deadline *metav1.Time `json:"deadline,omitempty"`
 	// startTime is when the fault began. It is absent from one that was refused.
@@ -53,7 +52,7 @@ func FaultStatus() *FaultStatusApplyConfiguration {
 // WithRequest sets the Request field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Request field is set to the value of the last call.
-func (b *FaultStatusApplyConfiguration) WithRequest(value string) *FaultStatusApplyConfiguration {
+func (b *FaultStatusApplyConfiguration) WithRequest(value common.Token) *FaultStatusApplyConfiguration {
 	b.Request = &value
 	return b
 }
@@ -71,14 +70,6 @@ func (b *FaultStatusApplyConfiguration) WithType(value networkingv1.FaultType) *
 // If called multiple times, the Endpoint field is set to the value of the last call.
 func (b *FaultStatusApplyConfiguration) WithEndpoint(value string) *FaultStatusApplyConfiguration {
 	b.Endpoint = &value
-	return b
-}
-
-// WithRequestTime sets the RequestTime field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the RequestTime field is set to the value of the last call.
-func (b *FaultStatusApplyConfiguration) WithRequestTime(value metav1.Time) *FaultStatusApplyConfiguration {
-	b.RequestTime = &value
 	return b
 }
 
