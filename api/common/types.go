@@ -85,7 +85,7 @@ type Window struct {
 }
 
 // LabelSelector selects objects by their labels, as metav1.LabelSelector does, with bounds that
-// keep the cost of evaluating it known.
+// keep the cost of evaluating it known. An empty one selects all objects of the namespace.
 type LabelSelector struct {
 	// matchLabels are labels that an object must carry, each with this value.
 	//
@@ -129,10 +129,15 @@ type LabelRequirement struct {
 	Values []LabelValue `json:"values,omitempty"`
 }
 
+// IsEverything reports whether the selector is empty, and so selects all objects of the namespace.
+func (s *LabelSelector) IsEverything() bool {
+	return s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0
+}
+
 // Selector compiles the selector. It fails where a key, value or operator is not valid, or where
-// values and operator do not fit. A nil or empty selector selects nothing.
+// values and operator do not fit. An empty selector selects everything, and nil nothing.
 func (s *LabelSelector) Selector() (labels.Selector, error) {
-	if s == nil || len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+	if s == nil {
 		return labels.Nothing(), nil
 	}
 	meta := metav1.LabelSelector{}

@@ -209,8 +209,8 @@ func (s *suite) gameDay(workload string) *networkingv1.ExternalService {
 	s.Helper()
 	s.must(s.store.Create(s.Context(), &autorebootv1.RebootPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "p"},
-		Spec:       autorebootv1.RebootPolicySpec{Gates: []autorebootv1.Gate{{Type: autorebootv1.GateExternalServiceHealthy, Name: "db"}}},
-		Status:     autorebootv1.RebootPolicyStatus{Targets: []autorebootv1.TargetStatus{{Kind: autorebootv1.TargetDeployment, Name: workload}}},
+		Spec:       autorebootv1.RebootPolicySpec{Gates: []autorebootv1.Gate{{ExternalServiceHealthy: &autorebootv1.ExternalServiceHealthy{Name: "db"}}}},
+		Status:     autorebootv1.RebootPolicyStatus{Targets: []autorebootv1.TargetStatus{{Kind: common.WorkloadDeployment, Name: workload}}},
 	}))
 	es := &networkingv1.ExternalService{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "db"}}
 	meta.SetStatusCondition(&es.Status.Conditions, metav1.Condition{Type: networkingv1.ConditionFaultInjected, Status: metav1.ConditionTrue, Reason: "BlackHole", Message: "until 14:10"})

@@ -22,6 +22,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/chaospod/chaos"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/internal/events"
@@ -60,8 +61,8 @@ func isAbsent(err error) bool {
 }
 
 // targetKinds are the workloads that are read from the cache.
-var targetKinds = map[string]autorebootv1.TargetKind{
-	"Deployment": autorebootv1.TargetDeployment, "StatefulSet": autorebootv1.TargetStatefulSet, "DaemonSet": autorebootv1.TargetDaemonSet,
+var targetKinds = map[string]common.WorkloadKind{
+	"Deployment": common.WorkloadDeployment, "StatefulSet": common.WorkloadStatefulSet, "DaemonSet": common.WorkloadDaemonSet,
 }
 
 // read returns a workload; nil where there is none.

@@ -20,6 +20,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/cron"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
@@ -337,10 +338,10 @@ func TestABlackoutEndsAFault(t *testing.T) {
 func (s *suite) depends(available int32, restarting bool) {
 	s.Helper()
 	policy := &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop"}}
-	policy.Spec.Gates = []autorebootv1.Gate{{Type: autorebootv1.GateExternalServiceHealthy, Name: "db"}}
-	policy.Status.Targets = []autorebootv1.TargetStatus{{Kind: autorebootv1.TargetDeployment, Name: "web"}}
+	policy.Spec.Gates = []autorebootv1.Gate{{ExternalServiceHealthy: &autorebootv1.ExternalServiceHealthy{Name: "db"}}}
+	policy.Status.Targets = []autorebootv1.TargetStatus{{Kind: common.WorkloadDeployment, Name: "web"}}
 	if restarting {
-		policy.Status.InFlight = []autorebootv1.InFlightRestart{{ID: "1", Kind: autorebootv1.TargetDeployment, Name: "web"}}
+		policy.Status.InFlight = []autorebootv1.InFlightRestart{{ID: "1", Kind: common.WorkloadDeployment, Name: "web"}}
 	}
 	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](2)}}
 	web.Status.AvailableReplicas = available

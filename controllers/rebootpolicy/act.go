@@ -22,6 +22,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/eviction"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
@@ -147,15 +148,15 @@ func annotate(
 	var wanted runtime.ApplyConfiguration
 	var generation func() *int64
 	switch w.Kind {
-	case autorebootv1.TargetDeployment:
+	case common.WorkloadDeployment:
 		d := appsv1ac.Deployment(w.Name, namespace).WithUID(w.UID).WithResourceVersion(version).
 			WithSpec(appsv1ac.DeploymentSpec().WithTemplate(template))
 		wanted, generation = d, func() *int64 { return d.Generation }
-	case autorebootv1.TargetStatefulSet:
+	case common.WorkloadStatefulSet:
 		s := appsv1ac.StatefulSet(w.Name, namespace).WithUID(w.UID).WithResourceVersion(version).
 			WithSpec(appsv1ac.StatefulSetSpec().WithTemplate(template))
 		wanted, generation = s, func() *int64 { return s.Generation }
-	case autorebootv1.TargetDaemonSet:
+	case common.WorkloadDaemonSet:
 		d := appsv1ac.DaemonSet(w.Name, namespace).WithUID(w.UID).WithResourceVersion(version).
 			WithSpec(appsv1ac.DaemonSetSpec().WithTemplate(template))
 		wanted, generation = d, func() *int64 { return d.Generation }

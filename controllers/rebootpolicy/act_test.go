@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/eviction"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
@@ -70,7 +71,7 @@ func actingPolicy(account string) *autorebootv1.RebootPolicy {
 }
 
 func TestAnnotateAppliesTwoAnnotationsToTheWorkloadThatWasSeen(t *testing.T) {
-	for _, kind := range []autorebootv1.TargetKind{autorebootv1.TargetDeployment, autorebootv1.TargetStatefulSet, autorebootv1.TargetDaemonSet} {
+	for _, kind := range []common.WorkloadKind{common.WorkloadDeployment, common.WorkloadStatefulSet, common.WorkloadDaemonSet} {
 		t.Run(string(kind), func(t *testing.T) {
 			w := &fakeAPI{}
 			action := restart.Action{Verb: restart.Annotate, ID: "x-1", Started: epoch, Workload: &restart.Workload{Workload: workloads.Workload{Kind: kind, Name: "api", UID: "u"}}}
@@ -114,7 +115,7 @@ func TestWhatAnnotatingComesTo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := &fakeAPI{err: test.err}
 			result, err := w.actor().Do(t.Context(), actingPolicy(""), restart.Action{
-				Verb: restart.Annotate, ID: "x-1", Workload: &restart.Workload{Workload: workloads.Workload{Kind: autorebootv1.TargetDeployment, Name: "api", UID: "u"}},
+				Verb: restart.Annotate, ID: "x-1", Workload: &restart.Workload{Workload: workloads.Workload{Kind: common.WorkloadDeployment, Name: "api", UID: "u"}},
 			}, test.version)
 			if result.Outcome != test.want || err == nil {
 				t.Errorf("result %+v, error %v", result, err)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/conditions"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
@@ -24,7 +25,7 @@ func newObservation() *observation {
 }
 
 func waits(name, reason string, since time.Time) autorebootv1.TargetStatus {
-	return autorebootv1.TargetStatus{Kind: autorebootv1.TargetDeployment, Name: name, Pending: &autorebootv1.PendingRestart{
+	return autorebootv1.TargetStatus{Kind: common.WorkloadDeployment, Name: name, Pending: &autorebootv1.PendingRestart{
 		Since: metav1.NewTime(since), Changed: metav1.NewTime(since), Reason: reason,
 	}}
 }
@@ -63,7 +64,7 @@ func TestConditionsThatAreOverGoAndOthersKeepTheirTime(t *testing.T) {
 	s := newObservation()
 	first := s.withConditions(&autorebootv1.RebootPolicyStatus{
 		Targets:  []autorebootv1.TargetStatus{waits("api", autorebootv1.ReasonCooldown, epoch)},
-		InFlight: []autorebootv1.InFlightRestart{{ID: "1", Kind: autorebootv1.TargetDeployment, Name: "web", Phase: autorebootv1.PhaseSoaking, Triggers: []string{"config"}}},
+		InFlight: []autorebootv1.InFlightRestart{{ID: "1", Kind: common.WorkloadDeployment, Name: "web", Phase: autorebootv1.PhaseSoaking, Triggers: []string{"config"}}},
 	}, "Deployment api waits", nil)
 	if got := conditionOf(first, autorebootv1.ConditionProgressing); got != "True Restarting: Deployment web: is available again, and must stay so for the soak (config)" {
 		t.Errorf("Progressing %s", got)
@@ -83,7 +84,7 @@ func TestConditionsThatAreOverGoAndOthersKeepTheirTime(t *testing.T) {
 
 func TestTheVerdictIsThatOnTheLatestRestartThatWasDone(t *testing.T) {
 	ended := func(id string, result autorebootv1.RestartResult, reason string) restart.Message {
-		return restart.Message{Ended: &autorebootv1.RestartRecord{ID: id, Result: result, Reason: reason, Target: autorebootv1.RestartTarget{Kind: autorebootv1.TargetDeployment, Name: "api"}}}
+		return restart.Message{Ended: &autorebootv1.RestartRecord{ID: id, Result: result, Reason: reason, Target: common.WorkloadReference{Kind: common.WorkloadDeployment, Name: "api"}}}
 	}
 	s := newObservation()
 	failed := s.withConditions(&autorebootv1.RebootPolicyStatus{}, "", []restart.Message{
@@ -108,7 +109,7 @@ func TestAHaltSaysWhatToDo(t *testing.T) {
 		autorebootv1.ReasonVerificationFailed: "restart x-1 failed",
 	} {
 		got := conditionOf(newObservation().withConditions(&autorebootv1.RebootPolicyStatus{Halt: &autorebootv1.Halt{
-			Reason: reason, RestartID: "x-1", Target: autorebootv1.RestartTarget{Kind: autorebootv1.TargetDeployment, Name: "api"},
+			Reason: reason, RestartID: "x-1", Target: common.WorkloadReference{Kind: common.WorkloadDeployment, Name: "api"},
 		}}, "", nil), autorebootv1.ConditionStalled)
 		if !strings.HasPrefix(got, "True "+reason) || !strings.Contains(got, says) || !strings.Contains(got, autorebootv1.ResumeAnnotation) {
 			t.Errorf("Stalled %s", got)

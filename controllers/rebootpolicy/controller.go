@@ -29,6 +29,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/impersonation"
@@ -203,9 +204,9 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 				controller.AnnotationsChanged[*autorebootv1.RebootPolicy](requestAnnotations()))),
 		controller.Kind(c.GetCache(), &autorebootv1.RebootPolicy{}, enqueueSelf(r),
 			controller.StatusChangedByOthers(r.ownWrites, func(p *autorebootv1.RebootPolicy) any { return &p.Status })),
-		controller.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueFor(r, workloadMatcher[*appsv1.Deployment](autorebootv1.TargetDeployment))),
-		controller.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueFor(r, workloadMatcher[*appsv1.StatefulSet](autorebootv1.TargetStatefulSet))),
-		controller.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueFor(r, workloadMatcher[*appsv1.DaemonSet](autorebootv1.TargetDaemonSet))),
+		controller.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueFor(r, workloadMatcher[*appsv1.Deployment](common.WorkloadDeployment))),
+		controller.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueFor(r, workloadMatcher[*appsv1.StatefulSet](common.WorkloadStatefulSet))),
+		controller.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueFor(r, workloadMatcher[*appsv1.DaemonSet](common.WorkloadDaemonSet))),
 		controller.Kind(c.GetCache(), workloads.ReplicaSets(), enqueueFor(r, func(rs *metav1.PartialObjectMetadata) func(*watchSet) bool {
 			owner := workloads.ControllerOf(rs)
 			return func(w *watchSet) bool { return w.owners[owner] }
@@ -235,7 +236,7 @@ func enqueueFor[T client.Object](r *Reconciler, matches func(T) func(*watchSet) 
 	return controller.EnqueueFor(r.enqueuer, r.watchIndex, matches)
 }
 
-func workloadMatcher[T client.Object](kind autorebootv1.TargetKind) func(T) func(*watchSet) bool {
+func workloadMatcher[T client.Object](kind common.WorkloadKind) func(T) func(*watchSet) bool {
 	return func(object T) func(*watchSet) bool {
 		name, uid, set := object.GetName(), object.GetUID(), labels.Set(object.GetLabels())
 		return func(w *watchSet) bool { return w.matchesWorkload(kind, name, uid, set) }

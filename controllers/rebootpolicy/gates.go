@@ -28,8 +28,9 @@ import (
 func (r *Reconciler) closedGates(ctx context.Context, o *observation) []string {
 	var why []string
 	for i := range o.policy.Spec.Gates {
-		if reason := r.gateClosed(ctx, o, &o.policy.Spec.Gates[i]); reason != "" {
-			why = append(why, reason)
+		g := &o.policy.Spec.Gates[i]
+		if reason := r.gateClosed(ctx, o, g); reason != "" {
+			why = append(why, "gate "+g.Name+": "+reason)
 		}
 	}
 	return append(why, r.injectedFaults(ctx, o)...)
@@ -62,42 +63,44 @@ func restartsOnInjectedFault(policy *autorebootv1.RebootPolicy) bool {
 
 // gateClosed returns why a gate is closed; "" if it is open.
 func (r *Reconciler) gateClosed(ctx context.Context, o *observation, g *autorebootv1.Gate) string {
-	key := types.NamespacedName{Namespace: o.key.Namespace, Name: g.Name}
-	switch g.Type {
-	case autorebootv1.GateExternalServiceHealthy:
+	named := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: o.key.Namespace, Name: name} }
+	switch {
+	case g.ExternalServiceHealthy != nil:
+		name := g.ExternalServiceHealthy.Name
 		var es networkingv1.ExternalService
-		if err := r.Client.Get(ctx, key, &es, shared); err != nil {
-			return readFailure("ExternalService", g.Name, err)
+		if err := r.Client.Get(ctx, named(name), &es, shared); err != nil {
+			return readFailure("ExternalService", name, err)
 		}
 		if !meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionHealthy) {
-			return fmt.Sprintf("ExternalService %s is not Healthy", g.Name)
+			return fmt.Sprintf("ExternalService %s is not Healthy", name)
 		}
 		return ""
-	case autorebootv1.GateWorkloadAvailable:
-		w, err := workloads.Get(ctx, r.Client, key, g.Kind, false)
+	case g.WorkloadAvailable != nil:
+		of := g.WorkloadAvailable
+		w, err := workloads.Get(ctx, r.Client, named(of.Name), of.Kind, false)
 		switch {
 		case err != nil:
-			return readFailure(string(g.Kind), g.Name, err)
+			return readFailure(string(of.Kind), of.Name, err)
 		case w == nil:
-			return fmt.Sprintf("%s %s does not exist", g.Kind, g.Name)
+			return fmt.Sprintf("%s %s does not exist", of.Kind, of.Name)
 		case !w.Available:
-			return fmt.Sprintf("%s %s is not available", g.Kind, g.Name)
+			return fmt.Sprintf("%s %s is not available", of.Kind, of.Name)
 		}
 		return ""
-	case autorebootv1.GateChaosSurvived:
+	case g.ChaosSurvived != nil:
 		var c chaosv1.ChaosPod
-		if err := r.Client.Get(ctx, key, &c, shared); err != nil {
-			return readFailure("ChaosPod", g.Name, err)
+		if err := r.Client.Get(ctx, named(g.ChaosSurvived.Name), &c, shared); err != nil {
+			return readFailure("ChaosPod", g.ChaosSurvived.Name, err)
 		}
-		within, err := g.Within.Parse()
+		within, err := g.ChaosSurvived.Within.Parse()
 		if err != nil {
-			return "within of a gate cannot be read"
+			return "within cannot be read"
 		}
 		return chaosrules.Unproven(&c, within, o.now)
-	case autorebootv1.GateNoPods:
-		return r.noPodsGate(ctx, o.key.Namespace, g)
+	case g.NoPods != nil:
+		return r.noPodsGate(ctx, o.key.Namespace, g.NoPods)
 	}
-	return fmt.Sprintf("a gate of type %q is not known", g.Type)
+	return fmt.Sprintf("type %q is not known", g.Type)
 }
 
 func readFailure(kind, name string, err error) string {
@@ -107,14 +110,14 @@ func readFailure(kind, name string, err error) string {
 	return fmt.Sprintf("%s %s cannot be read", kind, name)
 }
 
-func (r *Reconciler) noPodsGate(ctx context.Context, namespace string, g *autorebootv1.Gate) string {
+func (r *Reconciler) noPodsGate(ctx context.Context, namespace string, g *autorebootv1.NoPods) string {
 	selector, err := g.Selector.Selector()
 	if err != nil {
-		return "a selector of gates cannot be read"
+		return "its selector cannot be read"
 	}
 	var pods corev1.PodList
 	if err := r.Client.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, shared); err != nil {
-		return "the pods of a gate cannot be read"
+		return "pods cannot be read"
 	}
 	var names []string
 	for i := range pods.Items {

@@ -36,25 +36,25 @@ func TestGates(t *testing.T) {
 	ledger := deployment("ledger", 2, nil)
 	short := deployment("ledger", 2, nil)
 	short[0].(*appsv1.Deployment).Status.AvailableReplicas = 1
-	const healthy, available, none = `{type: ExternalServiceHealthy, name: db}`, `{type: WorkloadAvailable, kind: Deployment, name: ledger}`, `{type: NoPods, selector: {matchLabels: {job: month-end}}}`
+	const healthy, available, none = `{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}`, `{name: ledger, type: WorkloadAvailable, workloadAvailable: {kind: Deployment, name: ledger}}`, `{name: no-jobs, type: NoPods, noPods: {selector: {matchLabels: {job: month-end}}}}`
 	for name, test := range map[string]struct {
 		gate    string
 		objects []client.Object
 		want    string
 	}{
 		"healthy":                {healthy, []client.Object{db()}, ""},
-		"not healthy":            {healthy, []client.Object{sick}, "ExternalService db is not Healthy"},
-		"health is not known":    {healthy, []client.Object{&networkingv1.ExternalService{ObjectMeta: db().ObjectMeta}}, "ExternalService db is not Healthy"},
-		"no ExternalService":     {healthy, nil, "ExternalService db does not exist"},
+		"not healthy":            {healthy, []client.Object{sick}, "gate db: ExternalService db is not Healthy"},
+		"health is not known":    {healthy, []client.Object{&networkingv1.ExternalService{ObjectMeta: db().ObjectMeta}}, "gate db: ExternalService db is not Healthy"},
+		"no ExternalService":     {healthy, nil, "gate db: ExternalService db does not exist"},
 		"available":              {available, ledger, ""},
-		"not available":          {available, short, "Deployment ledger is not available"},
-		"no workload":            {available, nil, "Deployment ledger does not exist"},
+		"not available":          {available, short, "gate ledger: Deployment ledger is not available"},
+		"no workload":            {available, nil, "gate ledger: Deployment ledger does not exist"},
 		"no pods":                {none, []client.Object{pod("other", nil)}, ""},
 		"pods that are done":     {none, []client.Object{month("a", corev1.PodSucceeded), month("b", corev1.PodFailed)}, ""},
-		"a pod":                  {none, []client.Object{month("a", corev1.PodPending), month("b", corev1.PodFailed)}, "pod a has not finished"},
-		"pods, named by one":     {none, []client.Object{month("b", corev1.PodRunning), month("a", corev1.PodRunning)}, "pod a and 1 more have not finished"},
-		"several, one is shut":   {healthy + "," + available, append(deployment("ledger", 2, nil), sick.DeepCopy()), "ExternalService db is not Healthy"},
-		"several, both are shut": {healthy + "," + available, nil, "ExternalService db does not exist; Deployment ledger does not exist"},
+		"a pod":                  {none, []client.Object{month("a", corev1.PodPending), month("b", corev1.PodFailed)}, "gate no-jobs: pod a has not finished"},
+		"pods, named by one":     {none, []client.Object{month("b", corev1.PodRunning), month("a", corev1.PodRunning)}, "gate no-jobs: pod a and 1 more have not finished"},
+		"several, one is shut":   {healthy + "," + available, append(deployment("ledger", 2, nil), sick.DeepCopy()), "gate db: ExternalService db is not Healthy"},
+		"several, both are shut": {healthy + "," + available, nil, "gate db: ExternalService db does not exist; gate ledger: Deployment ledger does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSuite(t, config+"gates: ["+test.gate+"]\n", append(deployment("api", 1, nil), test.objects...)...)
@@ -69,7 +69,7 @@ func TestGates(t *testing.T) {
 // gate or a trigger, unless they take part.
 func TestAnInjectedFaultHoldsRestarts(t *testing.T) {
 	const held = "a fault is injected into ExternalService db: no address is published as ready until noon"
-	gate, trigger := config+"gates: [{type: ExternalServiceHealthy, name: db}]\n", moves
+	gate, trigger := config+"gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]\n", moves
 	for name, test := range map[string]struct {
 		spec, annotation string
 		status           metav1.ConditionStatus
@@ -98,7 +98,7 @@ func TestAnInjectedFaultHoldsRestarts(t *testing.T) {
 }
 
 func TestAGateThatCannotBeReadIsClosed(t *testing.T) {
-	s := newSuite(t, config+`gates: [{type: ExternalServiceHealthy, name: db}, {type: NoPods, selector: {matchLabels: {job: month-end}}}, {type: ChaosSurvived, name: c}]`, append(deployment("api", 1, nil), db())...)
+	s := newSuite(t, config+`gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}, {name: no-jobs, type: NoPods, noPods: {selector: {matchLabels: {job: month-end}}}}, {name: survived, type: ChaosSurvived, chaosSurvived: {name: c}}]`, append(deployment("api", 1, nil), db())...)
 	seen := s.begin(s.object())
 	broken := errors.New("broken")
 	s.Client = interceptor.NewClient(s.store, interceptor.Funcs{
@@ -107,7 +107,7 @@ func TestAGateThatCannotBeReadIsClosed(t *testing.T) {
 		},
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return broken },
 	})
-	if got := strings.Join(s.closedGates(t.Context(), seen), "; "); got != "ExternalService db cannot be read; the pods of a gate cannot be read; ChaosPod c cannot be read" {
+	if got := strings.Join(s.closedGates(t.Context(), seen), "; "); got != "gate db: ExternalService db cannot be read; gate no-jobs: pods cannot be read; gate survived: ChaosPod c cannot be read" {
 		t.Errorf("closed: %q", got)
 	}
 }
@@ -124,7 +124,7 @@ func TestTheGateOfAChaosPodOpensWithEvidence(t *testing.T) {
 		return []client.Object{c}
 	}
 	never := func(c *chaosv1.ChaosPod) { c.Status = chaosv1.ChaosPodStatus{} }
-	const gate = "{type: ChaosSurvived, name: c, within: 2h}"
+	const gate = "{name: survived, type: ChaosSurvived, chaosSurvived: {name: c, within: 2h}}"
 	for name, test := range map[string]struct {
 		gate    string
 		objects []client.Object
@@ -152,17 +152,17 @@ func TestTheGateOfAChaosPodOpensWithEvidence(t *testing.T) {
 			c.Status.Halt = &chaosv1.Halt{Reason: "EvictionMisconfigured"}
 		}), "ChaosPod c has had no run that was verified, and it has halted"},
 		"no time":     {gate, survived(func(c *chaosv1.ChaosPod) { c.Status.LastSuccessfulRunTime = nil }), "it is not known when ChaosPod c was last survived"},
-		"at the end":  {"{type: ChaosSurvived, name: c, within: 1h}", survived(nil), ""},
-		"too old":     {"{type: ChaosSurvived, name: c, within: 59m}", survived(nil), "the last run of ChaosPod c that was survived began at " + epoch.Add(-time.Hour).Format(time.RFC3339) + ", more than 59m0s ago"},
+		"at the end":  {"{name: survived, type: ChaosSurvived, chaosSurvived: {name: c, within: 1h}}", survived(nil), ""},
+		"too old":     {"{name: survived, type: ChaosSurvived, chaosSurvived: {name: c, within: 59m}}", survived(nil), "the last run of ChaosPod c that was survived began at " + epoch.Add(-time.Hour).Format(time.RFC3339) + ", more than 59m0s ago"},
 		"to come":     {gate, survived(func(c *chaosv1.ChaosPod) { c.Status.LastSuccessfulRunTime.Time = epoch.Add(time.Hour) }), "the last run of ChaosPod c that was survived began at " + epoch.Add(time.Hour).Format(time.RFC3339) + ", which is in the future"},
-		"the default": {"{type: ChaosSurvived, name: c}", survived(func(c *chaosv1.ChaosPod) { c.Status.LastSuccessfulRunTime.Time = epoch.Add(-168 * time.Hour) }), ""},
-		"after the default": {"{type: ChaosSurvived, name: c}", survived(func(c *chaosv1.ChaosPod) {
+		"the default": {"{name: survived, type: ChaosSurvived, chaosSurvived: {name: c}}", survived(func(c *chaosv1.ChaosPod) { c.Status.LastSuccessfulRunTime.Time = epoch.Add(-168 * time.Hour) }), ""},
+		"after the default": {"{name: survived, type: ChaosSurvived, chaosSurvived: {name: c}}", survived(func(c *chaosv1.ChaosPod) {
 			c.Status.LastSuccessfulRunTime.Time = epoch.Add(-168*time.Hour - time.Second)
 		}), "the last run of ChaosPod c that was survived began at " + epoch.Add(-168*time.Hour-time.Second).Format(time.RFC3339) + ", more than 168h0m0s ago"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSuite(t, config+"gates: ["+test.gate+"]\n", append(deployment("api", 1, nil), test.objects...)...)
-			if got := strings.Join(s.observe().gates, "; "); got != test.want {
+			if got := strings.TrimPrefix(strings.Join(s.observe().gates, "; "), "gate survived: "); got != test.want {
 				t.Errorf("closed: %q, want %q", got, test.want)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // recreate deletes the policy and creates it again, as `kubectl replace --force` does. The process sees the deletion or not.
@@ -85,7 +86,7 @@ func TestAHaltEndsWithItsPolicy(t *testing.T) {
 	s := newSuite(t, config+"limit: {maxRestarts: 1, within: 1h}", deployment("api", 2, nil)...)
 	s.reconcile()
 	policy := s.object()
-	policy.Status.Halt = &autorebootv1.Halt{Reason: autorebootv1.ReasonLimitReached, Generation: 1, Target: autorebootv1.RestartTarget{Kind: autorebootv1.TargetDeployment, Name: "api"}}
+	policy.Status.Halt = &autorebootv1.Halt{Reason: autorebootv1.ReasonLimitReached, Generation: 1, Target: common.WorkloadReference{Kind: common.WorkloadDeployment, Name: "api"}}
 	s.must(s.store.Status().Update(s.Context(), policy))
 	s.reconcile()
 	s.expectCondition(autorebootv1.ConditionStalled, "True LimitReached")

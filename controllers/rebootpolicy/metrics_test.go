@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 func TestMetricsSayWhereAPolicyStandsAndGoWithIt(t *testing.T) {
@@ -31,7 +32,7 @@ func TestMetricsSayWhereAPolicyStandsAndGoWithIt(t *testing.T) {
 	policy := &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "payments"}}
 	policy.Spec.Triggers = []autorebootv1.Trigger{{Name: "config", Type: autorebootv1.TriggerConfigChange}}
 	done := &autorebootv1.RestartRecord{
-		Triggers: []string{"config", "gone"}, Target: autorebootv1.RestartTarget{Kind: autorebootv1.TargetDeployment}, Result: autorebootv1.ResultSucceeded,
+		Triggers: []string{"config", "gone"}, Target: common.WorkloadReference{Kind: common.WorkloadDeployment}, Result: autorebootv1.ResultSucceeded,
 		StartedTime: &metav1.Time{Time: epoch}, CompletedTime: &metav1.Time{Time: epoch.Add(45 * time.Second)},
 	}
 	m.ended(policy, done)

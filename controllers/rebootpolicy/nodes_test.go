@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
@@ -40,7 +41,7 @@ func TestWhichPodsAreLost(t *testing.T) {
 	for name, c := range map[string]struct {
 		pod          restart.Pod
 		from         nodeReader
-		kind         autorebootv1.TargetKind
+		kind         common.WorkloadKind
 		withoutNodes bool
 		lost         string
 		reads        int
@@ -51,7 +52,7 @@ func TestWhichPodsAreLost(t *testing.T) {
 		"its node is ready":             {pod: unready, from: nodeReader{ready: corev1.ConditionTrue}, reads: 1},
 		"its node cannot be read":       {pod: unready, from: nodeReader{err: errors.New("out of reach")}, reads: 1},
 		"nodes are not read":            {pod: unready, from: nodeReader{ready: corev1.ConditionFalse}, withoutNodes: true},
-		"a pod of a Deployment":         {pod: unready, from: nodeReader{ready: corev1.ConditionFalse}, kind: autorebootv1.TargetDeployment},
+		"a pod of a Deployment":         {pod: unready, from: nodeReader{ready: corev1.ConditionFalse}, kind: common.WorkloadDeployment},
 		"it is ready":                   {pod: restart.Pod{Node: "n", Ready: true}, from: nodeReader{ready: corev1.ConditionFalse}},
 		"it is new":                     {pod: restart.Pod{Node: "n", Created: now}, from: nodeReader{ready: corev1.ConditionFalse}},
 		"no node takes it":              {pod: restart.Pod{Created: now.Add(-time.Hour)}, from: nodeReader{ready: corev1.ConditionFalse}},
@@ -59,7 +60,7 @@ func TestWhichPodsAreLost(t *testing.T) {
 		"it is overdue on a ready node": {pod: restart.Pod{Node: "n", Terminating: true, Ends: now.Add(-2 * time.Minute)}, from: nodeReader{ready: corev1.ConditionTrue}, lost: "where it does not end", reads: 1},
 	} {
 		if c.kind == "" {
-			c.kind = autorebootv1.TargetDaemonSet
+			c.kind = common.WorkloadDaemonSet
 		}
 		w := &workload{Workload: restart.Workload{Workload: workloads.Workload{Kind: c.kind, UID: "u"}, Pods: []restart.Pod{c.pod}}}
 		policy := &autorebootv1.RebootPolicy{}

@@ -20,6 +20,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
@@ -63,7 +64,7 @@ func (r *Reconciler) readPods(ctx context.Context, o *observation) error {
 func (r *Reconciler) replicaSets(ctx context.Context, o *observation) (map[types.UID][]types.UID, error) {
 	all := map[types.UID][]types.UID{}
 	for _, w := range o.workloads {
-		if w.Kind != autorebootv1.TargetDeployment {
+		if w.Kind != common.WorkloadDeployment {
 			continue
 		}
 		sets, err := workloads.ReplicaSetsOf(ctx, r.Client, w.UID, client.InNamespace(o.key.Namespace),
@@ -125,7 +126,7 @@ const (
 func (r *Reconciler) findLostPods(ctx context.Context, o *observation) error {
 	reads := maxNodeReads
 	for _, w := range o.workloads {
-		if w.Kind == autorebootv1.TargetDeployment || !o.inFlight(w.UID) && o.targetStatus(w).Pending == nil {
+		if w.Kind == common.WorkloadDeployment || !o.inFlight(w.UID) && o.targetStatus(w).Pending == nil {
 			continue
 		}
 		for i := range w.Pods {

@@ -14,6 +14,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
@@ -150,7 +151,7 @@ func (r *Reconciler) writeEvents(o *observation, before *autorebootv1.RebootPoli
 }
 
 // reference returns a reference to a target; nil if it does not exist.
-func (o *observation) reference(target autorebootv1.RestartTarget) *corev1.ObjectReference {
+func (o *observation) reference(target common.WorkloadReference) *corev1.ObjectReference {
 	for _, w := range o.workloads {
 		if w.Kind == target.Kind && w.Name == target.Name {
 			return &corev1.ObjectReference{

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
@@ -43,7 +44,7 @@ func (o *observation) signalsOf(trigger string) []restart.Signal {
 func (s *suite) setBaselines(baselines ...autorebootv1.Baseline) {
 	s.Helper()
 	policy := s.object()
-	policy.Status.Targets = []autorebootv1.TargetStatus{{Kind: autorebootv1.TargetDeployment, Name: "api", UID: "uid-api", Baselines: baselines}}
+	policy.Status.Targets = []autorebootv1.TargetStatus{{Kind: common.WorkloadDeployment, Name: "api", UID: "uid-api", Baselines: baselines}}
 	s.must(s.store.Status().Update(s.Context(), policy))
 }
 
@@ -249,7 +250,7 @@ func TestProbesAreCheckedOnlyWhileTheyMayDecide(t *testing.T) {
 		t.Errorf("checks %+v", s.checks.wants)
 	}
 
-	closed := newSuite(t, probed+"gates: [{type: ExternalServiceHealthy, name: db}]\n", deployment("api", 1, nil)...)
+	closed := newSuite(t, probed+"gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]\n", deployment("api", 1, nil)...)
 	closed.checks.verdicts = failing
 	if got := closed.observe().signalsOf("wedged")[0]; got.Firing || len(closed.checks.wants) != 0 {
 		t.Errorf("while a gate is closed: %+v, checks %+v", got, closed.checks.wants)

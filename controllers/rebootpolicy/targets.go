@@ -13,9 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/events"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // findTargets returns the workloads of a policy, each once, ordered by wave, kind and name. A workload has the wave of the
@@ -142,7 +144,7 @@ func compareTargets(a, b *workload) int {
 
 func missingText(i int, t *autorebootv1.Target) string {
 	if t.Selector != nil {
-		return fmt.Sprintf("no %s matches the selector of spec.targets[%d]", t.Kind, i)
+		return fmt.Sprintf("no %s matches the selector of spec.targets[%d]", cmp.Or(string(t.Kind), "workload"), i)
 	}
 	return fmt.Sprintf("%s %s does not exist", t.Kind, t.Name)
 }
@@ -160,17 +162,22 @@ func (r *Reconciler) match(ctx context.Context, namespace string, t *autorebootv
 	if err != nil {
 		return nil, err
 	}
-	found, err := workloads.List(ctx, r.Client, namespace, t.Kind, selector, evicts)
-	out := make([]*workload, 0, len(found))
-	for _, w := range found {
-		out = append(out, &workload{Workload: restart.Workload{Workload: *w}})
+	var out []*workload
+	for _, kind := range rules.KindsOf(t) {
+		found, err := workloads.List(ctx, r.Client, namespace, kind, selector, evicts)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range found {
+			out = append(out, &workload{Workload: restart.Workload{Workload: *w}})
+		}
 	}
-	return out, err
+	return out, nil
 }
 
 // getWorkload returns one workload; nil where there is none.
 func (r *Reconciler) getWorkload(
-	ctx context.Context, namespace string, kind autorebootv1.TargetKind, name string, evicts bool,
+	ctx context.Context, namespace string, kind common.WorkloadKind, name string, evicts bool,
 ) (*workload, error) {
 	found, err := workloads.Get(ctx, r.Client, types.NamespacedName{Namespace: namespace, Name: name}, kind, evicts)
 	if found == nil || err != nil {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
@@ -97,7 +98,7 @@ func TestBeyondTheBoundWhatIsWatchedStays(t *testing.T) {
 	var all []*workload
 	for i := range maxTargets + 2 {
 		w := &workload{}
-		w.Kind, w.Name, w.UID = autorebootv1.TargetDeployment, fmt.Sprintf("w%03d", i), types.UID(fmt.Sprint(i))
+		w.Kind, w.Name, w.UID = common.WorkloadDeployment, fmt.Sprintf("w%03d", i), types.UID(fmt.Sprint(i))
 		all = append(all, w)
 	}
 	last := all[len(all)-1]

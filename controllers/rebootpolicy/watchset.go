@@ -13,6 +13,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // queue is the argument of event handlers.
@@ -31,12 +32,13 @@ type watchSet struct {
 }
 
 type workloadName struct {
-	kind autorebootv1.TargetKind
+	kind common.WorkloadKind
 	name string
 }
 
+// kindSelector selects workloads of a kind, or of all kinds where it has none.
 type kindSelector struct {
-	kind     autorebootv1.TargetKind
+	kind     common.WorkloadKind
 	selector labels.Selector
 }
 
@@ -52,15 +54,15 @@ func watchSetOf(spec *autorebootv1.RebootPolicySpec) *watchSet {
 		}
 	}
 	for n := range spec.Gates {
-		switch g := &spec.Gates[n]; g.Type {
-		case autorebootv1.GateExternalServiceHealthy:
-			w.externalServices[g.Name] = true
-		case autorebootv1.GateWorkloadAvailable:
-			w.workloads[workloadName{g.Kind, g.Name}] = true
-		case autorebootv1.GateChaosSurvived:
-			w.chaosPods[g.Name] = true
-		case autorebootv1.GateNoPods:
-			if selector, err := g.Selector.Selector(); err == nil {
+		switch g := &spec.Gates[n]; {
+		case g.ExternalServiceHealthy != nil:
+			w.externalServices[g.ExternalServiceHealthy.Name] = true
+		case g.WorkloadAvailable != nil:
+			w.workloads[workloadName{g.WorkloadAvailable.Kind, g.WorkloadAvailable.Name}] = true
+		case g.ChaosSurvived != nil:
+			w.chaosPods[g.ChaosSurvived.Name] = true
+		case g.NoPods != nil:
+			if selector, err := g.NoPods.Selector.Selector(); err == nil {
 				w.blockers = append(w.blockers, selector)
 			}
 		}
@@ -73,12 +75,12 @@ func watchSetOf(spec *autorebootv1.RebootPolicySpec) *watchSet {
 	return w
 }
 
-func (w *watchSet) matchesWorkload(kind autorebootv1.TargetKind, name string, uid types.UID, set labels.Set) bool {
+func (w *watchSet) matchesWorkload(kind common.WorkloadKind, name string, uid types.UID, set labels.Set) bool {
 	if w.workloads[workloadName{kind, name}] || w.owners[uid] {
 		return true
 	}
 	for _, s := range w.selectors {
-		if s.kind == kind && s.selector.Matches(set) {
+		if (s.kind == kind || s.kind == "") && s.selector.Matches(set) {
 			return true
 		}
 	}

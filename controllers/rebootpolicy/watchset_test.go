@@ -86,21 +86,21 @@ func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 	r := &Reconciler{enqueuer: b, watchIndex: &controller.WatchIndex[*watchSet]{}}
 	spec := &autorebootv1.RebootPolicySpec{
 		Targets: []autorebootv1.Target{
-			{Kind: autorebootv1.TargetDeployment, Name: "api"},
-			{Kind: autorebootv1.TargetDeployment, Selector: &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"part": "shop"}}},
+			{Kind: common.WorkloadDeployment, Name: "api"},
+			{Kind: common.WorkloadDeployment, Selector: &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"part": "shop"}}},
 		},
 		Gates: []autorebootv1.Gate{
-			{Type: autorebootv1.GateWorkloadAvailable, Kind: autorebootv1.TargetStatefulSet, Name: "ledger"},
-			{Type: autorebootv1.GateNoPods, Selector: &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"job": "month-end"}}},
-			{Type: autorebootv1.GateExternalServiceHealthy, Name: "db"},
-			{Type: autorebootv1.GateChaosSurvived, Name: "c"},
+			{WorkloadAvailable: &common.WorkloadReference{Kind: common.WorkloadStatefulSet, Name: "ledger"}},
+			{NoPods: &autorebootv1.NoPods{Selector: &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"job": "month-end"}}}},
+			{ExternalServiceHealthy: &autorebootv1.ExternalServiceHealthy{Name: "db"}},
+			{ChaosSurvived: &autorebootv1.ChaosSurvived{Name: "c"}},
 		},
 		Triggers: []autorebootv1.Trigger{{EndpointsChange: &autorebootv1.EndpointsChange{ExternalServiceName: "cache"}}},
 	}
 	r.updateWatchSet(policyKey, watchSetOf(spec))
 	r.updateOwners(policyKey, map[types.UID]bool{"uid-api": true, "rs-1": true})
 	r.updateWatchSet(policyKey, watchSetOf(spec)) // the owners stay
-	workload := func(kind autorebootv1.TargetKind, name string, set labels.Set) func(*watchSet) bool {
+	workload := func(kind common.WorkloadKind, name string, set labels.Set) func(*watchSet) bool {
 		return func(w *watchSet) bool { return w.matchesWorkload(kind, name, "", set) }
 	}
 	for name, test := range map[string]struct {
@@ -108,12 +108,12 @@ func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 		cares     func(*watchSet) bool
 		want      bool
 	}{
-		"a target by name":          {"shop", workload(autorebootv1.TargetDeployment, "api", nil), true},
-		"another kind by that name": {"shop", workload(autorebootv1.TargetDaemonSet, "api", nil), false},
-		"another namespace":         {"bank", workload(autorebootv1.TargetDeployment, "api", nil), false},
-		"a target by labels":        {"shop", workload(autorebootv1.TargetDeployment, "web", labels.Set{"part": "shop"}), true},
-		"other labels":              {"shop", workload(autorebootv1.TargetDeployment, "web", labels.Set{"part": "bank"}), false},
-		"a gate's workload":         {"shop", workload(autorebootv1.TargetStatefulSet, "ledger", nil), true},
+		"a target by name":          {"shop", workload(common.WorkloadDeployment, "api", nil), true},
+		"another kind by that name": {"shop", workload(common.WorkloadDaemonSet, "api", nil), false},
+		"another namespace":         {"bank", workload(common.WorkloadDeployment, "api", nil), false},
+		"a target by labels":        {"shop", workload(common.WorkloadDeployment, "web", labels.Set{"part": "shop"}), true},
+		"other labels":              {"shop", workload(common.WorkloadDeployment, "web", labels.Set{"part": "bank"}), false},
+		"a gate's workload":         {"shop", workload(common.WorkloadStatefulSet, "ledger", nil), true},
 		"a pod of a target":         {"shop", func(w *watchSet) bool { return w.matchesPod("rs-1", nil) }, true},
 		"a pod of another workload": {"shop", func(w *watchSet) bool { return w.matchesPod("rs-2", nil) }, false},
 		"a pod that closes a gate":  {"shop", func(w *watchSet) bool { return w.matchesPod("", labels.Set{"job": "month-end"}) }, true},
@@ -130,7 +130,7 @@ func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 		}
 	}
 
-	handler := controller.EnqueueFor(r.enqueuer, r.watchIndex, workloadMatcher[*appsv1.Deployment](autorebootv1.TargetDeployment))
+	handler := controller.EnqueueFor(r.enqueuer, r.watchIndex, workloadMatcher[*appsv1.Deployment](common.WorkloadDeployment))
 	named := func(name, version string) *appsv1.Deployment {
 		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: version}}
 	}

@@ -21,7 +21,7 @@ func chaosPod() *chaosv1.ChaosPod {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "payments"},
 		Spec: chaosv1.ChaosPodSpec{
 			ServiceAccountName: "killer",
-			Target:             chaosv1.Target{Workload: &chaosv1.WorkloadReference{Kind: chaosv1.WorkloadDeployment, Name: "api"}},
+			Target:             chaosv1.Target{Workload: &common.WorkloadReference{Kind: common.WorkloadDeployment, Name: "api"}},
 			Schedule:           chaosv1.Schedule{Cron: "0 9 * * *"},
 			Windows:            []common.Window{{Schedule: "0 9 * * *", Duration: "7h"}, {Schedule: "0 3 * * *", Duration: "1h"}},
 			Blackouts:          []common.Window{{Schedule: "0 0 24 12 *", Duration: "72h"}},

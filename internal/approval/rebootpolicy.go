@@ -34,6 +34,7 @@ func RebootPolicyDigest(spec *autorebootv1.RebootPolicySpec) string {
 		p.add("trigger", t)
 	}
 	for i := range full.Gates {
+		full.Gates[i].Name = ""
 		p.add("gate", full.Gates[i])
 	}
 	for i := range full.Windows {

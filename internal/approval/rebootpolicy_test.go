@@ -26,8 +26,8 @@ func policy() *autorebootv1.RebootPolicy {
 		Spec: autorebootv1.RebootPolicySpec{
 			ServiceAccountName: "restarter",
 			Targets: []autorebootv1.Target{
-				{Kind: autorebootv1.TargetDeployment, Name: "api"},
-				{Kind: autorebootv1.TargetStatefulSet, Selector: labeled("db")},
+				{Kind: common.WorkloadDeployment, Name: "api"},
+				{Kind: common.WorkloadStatefulSet, Selector: labeled("db")},
 			},
 			Strategy: &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict},
 			Triggers: []autorebootv1.Trigger{
@@ -43,8 +43,8 @@ func policy() *autorebootv1.RebootPolicy {
 			},
 			Blackouts: []common.Window{{Schedule: "0 8 * * *", Duration: "10h"}},
 			Gates: []autorebootv1.Gate{
-				{Type: autorebootv1.GateNoPods, Selector: labeled("batch")},
-				{Type: autorebootv1.GateWorkloadAvailable, Kind: autorebootv1.TargetDeployment, Name: "ledger"},
+				{Name: "jobs", Type: autorebootv1.GateNoPods, NoPods: &autorebootv1.NoPods{Selector: labeled("batch")}},
+				{Name: "ledger", Type: autorebootv1.GateWorkloadAvailable, WorkloadAvailable: &common.WorkloadReference{Kind: common.WorkloadDeployment, Name: "ledger"}},
 			},
 		},
 	}
@@ -66,6 +66,8 @@ func TestAnApprovalIsOfAllThatDecidesWhatIsRestartedAndWhen(t *testing.T) {
 		"order of triggers": {func(s *spec) { s.Triggers[0], s.Triggers[5] = s.Triggers[5], s.Triggers[0] }, true},
 		"order of keys":     {func(s *spec) { s.Triggers[0].ConfigChange.Sources[0].Keys = []string{"b", "a"} }, true},
 		"name of a trigger": {func(s *spec) { s.Triggers[1].Name = "cert" }, true},
+		"name of a gate":    {func(s *spec) { s.Gates[1].Name = "books" }, true},
+		"group of a target": {func(s *spec) { s.Targets[0].Group = "apps" }, true},
 		"suspend, dryRun":   {func(s *spec) { s.Suspend, s.DryRun = ptr.To(true), ptr.To(true) }, true},
 		"history":           {func(s *spec) { s.HistoryLimit = ptr.To[int32](3) }, true},
 		"defaults":          {func(s *spec) { p := &autorebootv1.RebootPolicy{Spec: *s}; rebootpolicy.Default(p); *s = p.Spec }, true},
@@ -96,7 +98,7 @@ func TestAnApprovalIsOfAllThatDecidesWhatIsRestartedAndWhen(t *testing.T) {
 		"another account":           {func(s *spec) { s.ServiceAccountName = "admin" }, false},
 		"no account":                {func(s *spec) { s.ServiceAccountName = "" }, false},
 		"another target":            {func(s *spec) { s.Targets[0].Name = "web" }, false},
-		"another kind":              {func(s *spec) { s.Targets[0].Kind = autorebootv1.TargetDaemonSet }, false},
+		"another kind":              {func(s *spec) { s.Targets[0].Kind = common.WorkloadDaemonSet }, false},
 		"another selector":          {func(s *spec) { s.Targets[1].Selector = labeled("web") }, false},
 		"one target more":           {func(s *spec) { s.Targets = append(s.Targets, autorebootv1.Target{Kind: "Deployment", Name: "x"}) }, false},
 		"one target less":           {func(s *spec) { s.Targets = s.Targets[:1] }, false},
@@ -112,8 +114,8 @@ func TestAnApprovalIsOfAllThatDecidesWhatIsRestartedAndWhen(t *testing.T) {
 		"another command":           {func(s *spec) { s.Triggers[2].Probe.Exec.Command[1] = "-y" }, false},
 		"another container":         {func(s *spec) { s.Triggers[2].Probe.Exec.Container = "sidecar" }, false},
 		"another ExternalService":   {func(s *spec) { s.Triggers[4].EndpointsChange.ExternalServiceName = "ldap" }, false},
-		"another gate":              {func(s *spec) { s.Gates[1].Name = "web" }, false},
-		"other pods of a gate":      {func(s *spec) { s.Gates[0].Selector = labeled("all") }, false},
+		"another gate":              {func(s *spec) { s.Gates[1].WorkloadAvailable.Name = "web" }, false},
+		"other pods of a gate":      {func(s *spec) { s.Gates[0].NoPods.Selector = labeled("all") }, false},
 		"no gate":                   {func(s *spec) { s.Gates = nil }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +143,7 @@ func TestDefaultsLeaveAnApprovalAsItIs(t *testing.T) {
 // the approval of every stored policy away. A new setting must be absent from it where it is not used,
 // inside triggers, targets and gates too.
 func TestADigestOutlivesVersions(t *testing.T) {
-	const written = "sha256:e6e40970864b9eceaf3424d672a1b3069edb7c599a066dac219989a1258582f5"
+	const written = "sha256:4e0de0a2b53f367b4d902f241e1079b1e1f9a9bf58f1776803ed6160490792a2"
 	if got := RebootPolicyDigest(&policy().Spec); got != written {
 		t.Errorf("the digest is %s, and was %s", got, written)
 	}

@@ -35,6 +35,14 @@ func Selector(path Path, s *common.LabelSelector) field.ErrorList {
 	return errs
 }
 
+// SelectsAll warns of a selector that is empty, in the words of what follows.
+func SelectsAll(path Path, s *common.LabelSelector, what string) []string {
+	if !s.IsEverything() {
+		return nil
+	}
+	return []string{path.Field().String() + ": {} selects everything: " + what}
+}
+
 // SelectorSyntax checks what the schema cannot express: keys and values are valid labels, and values go
 // with the operator.
 func SelectorSyntax(path Path, s *common.LabelSelector) field.ErrorList {

@@ -117,7 +117,7 @@ func TestAGameDayHoldsTheChaosOfItsDependants(t *testing.T) {
 	s.run("other", 3, "")
 	s.external("db")
 	s.Make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {targets: [{kind: Deployment, name: web}], dryRun: true,
-		triggers: [{name: never, type: Schedule, schedule: {cron: "0 0 29 2 *"}}], gates: [{type: ExternalServiceHealthy, name: db}]}}`)
+		triggers: [{name: never, type: Schedule, schedule: {cron: "0 0 29 2 *"}}], gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]}}`)
 	s.Eventually(func() error {
 		var p autorebootv1.RebootPolicy
 		err := s.Get("p", &p)

@@ -70,7 +70,7 @@ func TestARestartWaitsForEvidenceThatItsTargetSurvives(t *testing.T) {
 	s.chaos("c", web+", "+someday) // a dry run, by default
 	s.Make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {targets: [{kind: Deployment, name: web}],
 		triggers: [{name: yearly, type: Schedule, schedule: {cron: "0 0 29 2 *"}}], cooldown: 0s, verification: {soak: 0s, timeout: 2m},
-		gates: [{type: ChaosSurvived, name: c}]}}`)
+		gates: [{name: survived, type: ChaosSurvived, chaosSurvived: {name: c}}]}}`)
 	policy := func(ask func(*autorebootv1.RebootPolicyStatus) error) {
 		s.Helper()
 		s.Eventually(func() error {

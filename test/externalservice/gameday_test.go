@@ -47,7 +47,7 @@ func TestAGameDay(t *testing.T) {
 	s.Make(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 0, selector: {matchLabels: {app: web}},
 		template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}}}`)
 	s.Make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: web}, spec: {targets: [{kind: Deployment, name: web}],
-		triggers: [{name: daily, type: Schedule, schedule: {cron: "0 3 * * *"}}], gates: [{type: ExternalServiceHealthy, name: db}]}}`)
+		triggers: [{name: daily, type: Schedule, schedule: {cron: "0 3 * * *"}}], gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]}}`)
 	s.Eventually(func() error {
 		if targets := s.Kubectl("get", "rebootpolicy", "web", "-o", "jsonpath={.status.targets[*].name}"); targets != "web" {
 			return fmt.Errorf("the policy watches %q", targets)

@@ -21,7 +21,7 @@ spec: {hosts: [192.0.2.1], ports: {http: 80}}
 apiVersion: autoreboot.fairlead.dev/v1alpha1
 kind: RebootPolicy
 metadata: {name: reachable, namespace: default}
-spec: {target: {apiVersion: apps/v1, kind: Deployment, name: reachable}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}
+spec: {target: {kind: Deployment, name: reachable}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}
 ---
 apiVersion: chaos.fairlead.dev/v1alpha1
 kind: ChaosPod

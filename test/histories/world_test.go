@@ -145,7 +145,7 @@ func (w *world) movingManifest() string {
 
 func (w *world) policyOf(name string) string {
 	return fmt.Sprintf(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: %s}, spec: {
-		targets: [{kind: Deployment, selector: {matchLabels: {restart: %[1]s}}}], triggers: [{name: config-%d, type: ConfigChange, configChange: {}}],
+		targets: [{kind: Deployment, selector: {matchLabels: {restart: %[1]s}}}], triggers: [{name: config-%d, type: ConfigChange}],
 		debounce: {quietPeriod: 0s}, cooldown: 0s, limit: {maxRestarts: 100, within: 1h}, verification: {soak: 0s, timeout: 5m}}}`, name, w.names[name])
 }
 

@@ -35,7 +35,7 @@ var pairs = []struct {
 	},
 	{
 		kind: rebootPolicies,
-		old: `{target: {apiVersion: apps/v1, kind: Deployment, name: payments-api}, policies: [{name: wedged, comment: restart when stuck, trigger: {probe: {
+		old: `{target: {kind: Deployment, name: payments-api}, policies: [{name: wedged, comment: restart when stuck, trigger: {probe: {
   httpGet: {path: /healthz, port: 8080, scheme: HTTP}, periodSeconds: 30, timeoutSeconds: 5, successThreshold: 1, failureThreshold: 5}}}]}`,
 		oldEdit: `{"spec":{"target":{"name":"payments-web"}}}`, oldPath: "spec.targets", oldSeen: `[{kind: Deployment, name: payments-web}]`,
 		newEdit: `{"spec":{"windows":[{"schedule":"0 22 * * *","duration":"6h","timeZone":"Europe/Zurich"}]}}`,

@@ -56,7 +56,8 @@ var badReasons = map[string][]string{
 		"spec.count: must be a non-negative integer or a percentage 0%-100%",
 		"spec.schedule: set one of cron, interval, at",
 		"spec.schedule: timeZone goes with cron",
-		"spec.target: an empty selector is not allowed",
+		"spec.target.workload: group must be apps",
+		"spec.target.workload: kind must be Deployment, StatefulSet, DaemonSet or ReplicaSet",
 	},
 }
 

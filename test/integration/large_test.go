@@ -66,7 +66,7 @@ func TestAnOldExportOfALargeObjectCanBeReplaced(t *testing.T) {
 		filled func(status map[string]any) bool
 		least  int // bytes of the export
 	}{
-		{rebootPolicies, `{targets: [{kind: Deployment, selector: {matchLabels: {app: large}}}], triggers: [{name: config, type: ConfigChange, configChange: {}}]}`,
+		{rebootPolicies, `{targets: [{kind: Deployment, selector: {matchLabels: {app: large}}}], triggers: [{name: config, type: ConfigChange}]}`,
 			func(status map[string]any) bool {
 				all, _ := status["targets"].([]any)
 				n := 0

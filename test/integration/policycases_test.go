@@ -225,7 +225,7 @@ func largestPolicy(targets, triggers, gates int) string {
 		r = append(r, fmt.Sprintf("{name: c%d, type: ConfigChange, configChange: {sources: [%s]}}", i, strings.Join(sources, ", ")))
 	}
 	for i := range gates {
-		g = append(g, fmt.Sprintf("{type: NoPods, selector: {matchLabels: {app: n%d}}}", i))
+		g = append(g, fmt.Sprintf("{name: n%[1]d, type: NoPods, noPods: {selector: {matchLabels: {app: n%[1]d}}}}", i))
 	}
 	if len(r) == 0 {
 		r = []string{weekly}
@@ -267,13 +267,13 @@ func readCases() map[string]policyCase {
 func gateCases() map[string]policyCase {
 	cases := map[string]policyCase{
 		"sixteen-gates": {kind: rebootPolicies, spec: largestPolicy(1, 0, 16), old: strings.Replace(largestPolicy(1, 0, 16), "app: n15", "app: m", 1), refusal: "spec.gates[15]: you may not read"},
-		"gate-resumed":  {kind: rebootPolicies, spec: extended(restarted, "gates: [{type: NoPods, selector: {matchLabels: {app: job}}}]"), old: extended(restarted, "suspend: true, gates: [{type: NoPods, selector: {matchLabels: {app: job}}}]"), rights: restartedRight, refusal: "spec.gates[0]: you may not read"},
+		"gate-resumed":  {kind: rebootPolicies, spec: extended(restarted, "gates: [{name: no-jobs, type: NoPods, noPods: {selector: {matchLabels: {app: job}}}}]"), old: extended(restarted, "suspend: true, gates: [{name: no-jobs, type: NoPods, noPods: {selector: {matchLabels: {app: job}}}}]"), rights: restartedRight, refusal: "spec.gates[0]: you may not read"},
 	}
 	for name, c := range map[string]struct{ gate, right, other string }{
-		"pods":     {"{type: NoPods, selector: {matchLabels: {app: job}}}", "list pods", "get pods"},
-		"external": {"{type: ExternalServiceHealthy, name: db}", "get externalservices.networking.fairlead.dev db", "get externalservices.networking.fairlead.dev web"},
-		"workload": {"{type: WorkloadAvailable, kind: DaemonSet, name: agent}", "get daemonsets.apps agent", "get deployments.apps agent"},
-		"chaos":    {"{type: ChaosSurvived, name: drill}", "get chaospods.chaos.fairlead.dev drill", "get externalservices.networking.fairlead.dev drill"},
+		"pods":     {"{name: no-jobs, type: NoPods, noPods: {selector: {matchLabels: {app: job}}}}", "list pods", "get pods"},
+		"external": {"{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}", "get externalservices.networking.fairlead.dev db", "get externalservices.networking.fairlead.dev web"},
+		"workload": {"{name: agent, type: WorkloadAvailable, workloadAvailable: {kind: DaemonSet, name: agent}}", "get daemonsets.apps agent", "get deployments.apps agent"},
+		"chaos":    {"{name: survived, type: ChaosSurvived, chaosSurvived: {name: drill}}", "get chaospods.chaos.fairlead.dev drill", "get externalservices.networking.fairlead.dev drill"},
 	} {
 		gated := extended(restarted, "gates: ["+c.gate+"]")
 		cases["gate-"+name] = policyCase{kind: rebootPolicies, spec: gated, rights: restartedRight + "," + c.right}

@@ -62,7 +62,7 @@ func triggeredBy(trigger string, needs ...need) rightsCase {
 
 // gatedBy is a RebootPolicy at v1 with one gate, and what that needs.
 func gatedBy(gate, right string) rightsCase {
-	return restartOf("gates: [{"+gate+"}]", need{right: right, path: "spec.gates[0]"})
+	return restartOf("gates: [{name: gate, "+gate+"}]", need{right: right, path: "spec.gates[0]"})
 }
 
 // killing is a ChaosPod at v1, and what it needs.
@@ -101,7 +101,9 @@ func rightsCases() map[string]rightsCase {
 		return "{name: config, type: ConfigChange, configChange: {sources: [{" + source + "}]}}"
 	}
 	cases := map[string]rightsCase{
-		"target-selector":       restartOf("targets: [{kind: Deployment, selector: {matchLabels: {app: web}}}]", need{right: "patch deployments.apps", path: "spec.targets[0]"}),
+		"target-selector": restartOf("targets: [{kind: Deployment, selector: {matchLabels: {app: web}}}]", need{right: "patch deployments.apps", path: "spec.targets[0]"}),
+		"target-of-any-kind": restartOf("targets: [{selector: {}}]", need{right: "patch deployments.apps", path: "spec.targets[0]"},
+			need{right: "patch statefulsets.apps", path: "spec.targets[0]"}, need{right: "patch daemonsets.apps", path: "spec.targets[0]"}),
 		"strategy-evict":        restartOf("targets: [{kind: Deployment, name: web}], strategy: {type: Evict}", need{right: "create pods/eviction", path: "spec.strategy.type"}, need{right: "get pods", path: "spec.strategy.type"}),
 		"account":               restartOf("targets: [{kind: Deployment, name: web}], serviceAccountName: robot", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}, need{right: "get deployments.apps web", path: "spec.targets[0]"}),
 		"account-of-a-selector": restartOf("targets: [{kind: StatefulSet, selector: {matchLabels: {app: web}}}], serviceAccountName: robot, strategy: {type: Evict}", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}, need{right: "list statefulsets.apps", path: "spec.targets[0]"}),
@@ -113,9 +115,9 @@ func rightsCases() map[string]rightsCase {
 		"endpoints-change":      triggeredBy("{name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db}}", need{right: "get externalservices.networking.fairlead.dev db", path: "spec.triggers[0].endpointsChange.externalServiceName"}),
 		"probe-exec": {kind: rebootPolicies, version: "v1alpha1", spec: `{target: {kind: Deployment, name: web}, policies: [{name: run, trigger: {probe: {exec: {command: [/check]}}}}]}`,
 			needs: []need{{right: "patch deployments.apps web", path: "spec.target"}, {right: "create pods/exec", path: "probe.exec"}}},
-		"gate-no-pods":           gatedBy("type: NoPods, selector: {matchLabels: {app: job}}", "list pods"),
-		"gate-external-service":  gatedBy("type: ExternalServiceHealthy, name: db", "get externalservices.networking.fairlead.dev db"),
-		"gate-chaos-survived":    gatedBy("type: ChaosSurvived, name: drill", "get chaospods.chaos.fairlead.dev drill"),
+		"gate-no-pods":           gatedBy("type: NoPods, noPods: {selector: {matchLabels: {app: job}}}", "list pods"),
+		"gate-external-service":  gatedBy("type: ExternalServiceHealthy, externalServiceHealthy: {name: db}", "get externalservices.networking.fairlead.dev db"),
+		"gate-chaos-survived":    gatedBy("type: ChaosSurvived, chaosSurvived: {name: drill}", "get chaospods.chaos.fairlead.dev drill"),
 		"kill-selector":          killing("target: {selector: {matchLabels: {app: web}}}", evicting, seeing),
 		"kill-delete":            killing("target: {workload: {kind: Deployment, name: web}}, action: {type: Delete}", need{right: "delete pods", path: action}, seeing),
 		"kill-template":          killing("target: {"+canary+"}", evicting, need{right: "create pods", path: "spec.target.template"}),
@@ -146,7 +148,7 @@ func rightsCases() map[string]rightsCase {
 			continue // is restarted by its Deployment
 		}
 		cases["target-"+name] = restartOf("targets: [{kind: "+workload+", name: web}]", need{right: "patch " + resource + " web", path: "spec.targets[0]"})
-		cases["gate-"+name] = gatedBy("type: WorkloadAvailable, kind: "+workload+", name: ledger", "get "+resource+" ledger")
+		cases["gate-"+name] = gatedBy("type: WorkloadAvailable, workloadAvailable: {kind: "+workload+", name: ledger}", "get "+resource+" ledger")
 		cases["target-"+name+"-v1alpha1"] = rightsCase{kind: rebootPolicies, version: "v1alpha1",
 			spec:  "{target: {kind: " + workload + ", name: web}, policies: [{name: http, trigger: {probe: {httpGet: {port: 80}}}}]}",
 			needs: []need{{right: "patch " + resource + " web", path: "spec.target"}}}

@@ -34,7 +34,7 @@ var whole = []struct {
 		`{hosts: [192.0.2.10], ports: {web: 80}, probe: {grpc: {port: 80, service: ledger}}}`,
 	}, `{deletionPolicy: Orphan}`},
 	{rebootPolicies, []string{
-		`{target: {apiVersion: apps/v1, kind: Deployment, name: web}, policies: [{name: a, comment: c, trigger: {probe: {
+		`{target: {kind: Deployment, name: web}, policies: [{name: a, comment: c, trigger: {probe: {
   httpGet: {port: 80, path: /zz, host: a.example.com, scheme: HTTPS, httpHeaders: [{name: X, value: v}]},
   periodSeconds: 33, timeoutSeconds: 4, failureThreshold: 9, successThreshold: 2, initialDelaySeconds: 3, terminationGracePeriodSeconds: 9}}}]}`,
 		`{target: {kind: DaemonSet, name: web}, policies: [{name: a, trigger: {probe: {tcpSocket: {port: 80, host: b.example.com}}}},

@@ -111,7 +111,7 @@ func TestListsOfBothVersionsAreWholeAndAlike(t *testing.T) {
 	for w := range writers {
 		writing.Go(func() {
 			for i := w; i < objects; i += writers {
-				version, spec := "v1alpha1", fmt.Sprintf(`{target: {apiVersion: apps/v1, kind: Deployment, name: web-%d}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}`, i)
+				version, spec := "v1alpha1", fmt.Sprintf(`{target: {kind: Deployment, name: web-%d}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}`, i)
 				if i%2 == 0 {
 					version, spec = "v1", fmt.Sprintf(`{targets: [{kind: Deployment, name: web-%d}, {kind: Deployment, name: api-%d}], cooldown: 10m, triggers: [{name: up, type: Probe, probe: {tcpSocket: {port: 80}}}]}`, i, i)
 				}

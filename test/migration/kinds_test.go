@@ -66,13 +66,13 @@ var kinds = []kind{
 	{
 		name: "RebootPolicy", resource: "rebootpolicies", group: "autoreboot.fairlead.dev", count: 60,
 		stuck: []string{longName},
-		old: `{target: {apiVersion: apps/v1, kind: Deployment, name: "web-%[1]d"}, policies: [{name: wedged, comment: restart when stuck, trigger: {probe: {
+		old: `{target: {kind: Deployment, name: "web-%[1]d"}, policies: [{name: wedged, comment: restart when stuck, trigger: {probe: {
   httpGet: {path: /healthz, port: 8080}, initialDelaySeconds: 10, periodSeconds: 30, timeoutSeconds: 5, failureThreshold: 5}}}]}`,
 		new:     `{cooldown: 7m, targets: [{kind: Deployment, name: "web-%[1]d"}, {kind: Deployment, name: api}], triggers: [{name: up, type: Probe, probe: {tcpSocket: {port: 80}}}]}`,
 		oldEdit: `{"spec":{"target":{"name":"web-%d"}}}`, newEdit: `{"spec":{"cooldown":"%dm"}}`,
 		refused: map[string]string{
-			"named-port": `{target: {apiVersion: apps/v1, kind: Deployment, name: web-1}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: http}}}}]}`,
-			"no-why":     `{target: {apiVersion: apps/v1, kind: Deployment}}`,
+			"named-port": `{target: {kind: Deployment, name: web-1}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: http}}}}]}`,
+			"no-why":     `{target: {kind: Deployment}}`,
 		},
 		foreign: map[string]string{
 			"no-spec": `{}`, "text-spec": `{spec: text}`, "list-spec": `{spec: [1, null]}`, "null-spec": `{spec: null}`,

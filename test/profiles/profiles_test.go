@@ -17,7 +17,7 @@ import (
 
 const (
 	database = `endpoints: [{name: a, addresses: [192.0.2.20]}], ports: [{name: sql, port: 5432}]`
-	restarts = `targets: [{kind: Deployment, name: web}], triggers: [{name: config, type: ConfigChange, configChange: {}}],
+	restarts = `targets: [{kind: Deployment, name: web}], triggers: [{name: config, type: ConfigChange}],
 		debounce: {quietPeriod: 1s}, cooldown: 0s, verification: {soak: 1s, timeout: 2m}`
 	kills  = `dryRun: false, target: {workload: {kind: Deployment, name: web}}, schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 0s}, verification: {soak: 1s}`
 	canary = `dryRun: false, target: {template: {metadata: {labels: {app: canary}}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: none}]}}},

@@ -101,7 +101,7 @@ func TestWhatIsThereWhenItIsFirstSeenIsNoChange(t *testing.T) {
 	s.watching("p", 1)
 
 	// A new trigger, with a source that it has not seen.
-	s.set("p", `{triggers: [{name: config, type: ConfigChange, configChange: {}}, {name: extra, type: ConfigChange,
+	s.set("p", `{triggers: [{name: config, type: ConfigChange}, {name: extra, type: ConfigChange,
 		configChange: {discovery: Explicit, sources: [{kind: Secret, name: extra}, {kind: Secret, name: late, optional: true}]}}]}`)
 	s.watching("p", 1)
 	// A source that was missing, and one that goes away: both are ignored unless asked otherwise.

@@ -239,7 +239,7 @@ func TestABudgetThatProtectsWhatIsStuckIsNamedWithTheRemedy(t *testing.T) {
 	})
 	const remedy = "unhealthyPodEvictionPolicy"
 	probe := strings.TrimSuffix(onProbe(9), "]")
-	_, told, err := s.Try(s.manifest("p", "{"+targets(deployment, "web")+", "+evict+probe+", {name: config, type: ConfigChange, configChange: {}}]}"), "apply", "-f", "-")
+	_, told, err := s.Try(s.manifest("p", "{"+targets(deployment, "web")+", "+evict+probe+", {name: config, type: ConfigChange}]}"), "apply", "-f", "-")
 	if err != nil || !strings.Contains(told, remedy) {
 		t.Errorf("%v: told %q, want %s", err, told, remedy)
 	}

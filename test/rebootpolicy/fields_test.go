@@ -161,10 +161,10 @@ func restraintCases() []fieldCase {
 				}
 				return err
 			})
-			s.set("p", "{suspend: false, gates: [{type: ChaosSurvived, name: c, within: 1s}]}")
+			s.set("p", "{suspend: false, gates: [{name: survived, type: ChaosSurvived, chaosSurvived: {name: c, within: 1s}}]}")
 			s.secret("creds", "password", "second")
 			s.held("p", "web", autorebootv1.ReasonGateClosed)
-			s.set("p", "{gates: [{type: ChaosSurvived, name: c, within: 24h}]}")
+			s.set("p", "{gates: [{name: survived, type: ChaosSurvived, chaosSurvived: {name: c, within: 24h}}]}")
 			s.succeeded("p", 1)
 		}},
 	}

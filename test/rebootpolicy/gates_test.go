@@ -77,8 +77,8 @@ func TestARestartWaitsBehindEveryClosedGate(t *testing.T) {
 	s.workload(deployment, "ledger", bare, faulty("unready"))
 	s.run(deployment, "month-end", bare)
 	s.run(deployment, "web", takes("creds"))
-	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+`, gates: [{type: ExternalServiceHealthy, name: db},
-		{type: WorkloadAvailable, kind: Deployment, name: ledger}, {type: NoPods, selector: {matchLabels: {app: month-end}}}]}`)
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+`, gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}},
+		{name: ledger, type: WorkloadAvailable, workloadAvailable: {kind: Deployment, name: ledger}}, {name: no-jobs, type: NoPods, noPods: {selector: {matchLabels: {app: month-end}}}}]}`)
 	s.watching("p", 1)
 	s.secret("creds", "password", "second")
 	closed := func(names, open []string) {
@@ -120,7 +120,7 @@ func TestAGateThatCannotBeReadIsClosed(t *testing.T) {
 	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))
-	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+`, gates: [{type: ExternalServiceHealthy, name: absent}]}`)
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+`, gates: [{name: absent, type: ExternalServiceHealthy, externalServiceHealthy: {name: absent}}]}`)
 	s.watching("p", 1)
 	s.secret("creds", "password", "second")
 	s.held("p", "web", autorebootv1.ReasonGateClosed)
@@ -194,7 +194,7 @@ func TestAnInjectedFaultHoldsRestarts(t *testing.T) {
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))
 	s.run(deployment, "bold", takes("creds"))
-	const gate = ", gates: [{type: ExternalServiceHealthy, name: db}]}"
+	const gate = ", gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]}"
 	s.policy("web", "{"+targets(deployment, "web")+", "+onConfig+gate)
 	s.policy("bold", "{"+targets(deployment, "bold")+", "+onConfig+gate)
 	s.Merge("autoreboot.fairlead.dev/v1", "RebootPolicy", "bold", "{metadata: {annotations: {autoreboot.fairlead.dev/on-injected-fault: Restart}}}")

@@ -21,7 +21,7 @@ const quick = `{debounce: {quietPeriod: 1s}, cooldown: 0s, concurrency: {maxTarg
   retry: {maxAttempts: 0, backoff: 1s}, verification: {soak: 1s, timeout: 2m}}`
 
 // onConfig is a trigger for whatever the targets refer to.
-const onConfig = `triggers: [{name: config, type: ConfigChange, configChange: {}}]`
+const onConfig = `triggers: [{name: config, type: ConfigChange}]`
 
 // policy applies a RebootPolicy with a spec in YAML, over quick.
 func (s *suite) policy(name, spec string) {

@@ -144,7 +144,7 @@ func TestProbesThatFailBehindAClosedGateRestartNothing(t *testing.T) {
 	server := s.server(s.Servers.TCP(address + ":5432"))
 	s.external("db", address, 5432, metav1.ConditionTrue)
 	s.run(deployment, "web", bare, replicas(2), surge(2))
-	s.policy("p", "{"+targets(deployment, "web")+", "+onProbe(fleet.Port())+`, gates: [{type: ExternalServiceHealthy, name: db}]}`)
+	s.policy("p", "{"+targets(deployment, "web")+", "+onProbe(fleet.Port())+`, gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]}`)
 	s.watching("p", 1)
 	sick := s.ips("web")
 	s.checked(fleet, sick, 1)
@@ -240,7 +240,7 @@ func TestAPolicyOfTheFirstVersionRestartsPodsThatStopAnswering(t *testing.T) {
 	s.amongWell(fleet)
 	s.run(deployment, "web", bare, replicas(2), surge(2))
 	s.Apply(fmt.Sprintf(`{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: p}, spec: {
-		target: {apiVersion: apps/v1, kind: Deployment, name: web},
+		target: {kind: Deployment, name: web},
 		policies: [{name: stuck, comment: restart when stuck, trigger: {probe: {httpGet: {path: /healthz, port: %d}, periodSeconds: 1, timeoutSeconds: 1, failureThreshold: 2}}}]}}`, fleet.Port()))
 	// What the first version cannot say, another person says.
 	s.set("p", "{debounce: {quietPeriod: 1s}, verification: {soak: 1s}}")
@@ -296,7 +296,7 @@ func TestAProbeThatNeverAnsweredRestartsNothing(t *testing.T) {
 	sick := s.ips("web")
 	s.Must(fleet.Fail(sick...))
 	probe := strings.TrimSuffix(onProbe(fleet.Port()), "]")
-	s.policy("p", "{"+targets(deployment, "web")+", "+probe+", {name: config, type: ConfigChange, configChange: {}}]}")
+	s.policy("p", "{"+targets(deployment, "web")+", "+probe+", {name: config, type: ConfigChange}]}")
 	s.condition("p", autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ReasonProbeUnavailable)
 	s.explains("p", autorebootv1.ConditionReady, `trigger "stuck" does not fire for Deployment web, which has never answered`)
 	s.checked(fleet, sick, 5)

@@ -54,7 +54,7 @@ func TestNothingShowsWhatASecretHolds(t *testing.T) {
 	first, second := "first-"+s.Namespace, "second-"+s.Namespace
 	s.secret("creds", data(first)...)
 	s.run(deployment, "web", takes("creds"))
-	s.policy("p", "{"+targets(deployment, "web")+`, triggers: [{name: config, type: ConfigChange, configChange: {}},
+	s.policy("p", "{"+targets(deployment, "web")+`, triggers: [{name: config, type: ConfigChange},
 		{name: tls, type: CertificateRenewal, certificateRenewal: {secretName: creds, key: key-0}}]}`)
 	s.condition("p", autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ReasonSourceNotFound) // there is no certificate
 	s.secret("creds", data(second)...)

@@ -87,7 +87,7 @@ func chaosOf(name, target, floor string, maxPerDay int, more string) string {
 
 func policy(number int) string {
 	return fmt.Sprintf(`{apiVersion: %s, kind: RebootPolicy, metadata: {name: p-%d}, spec: {
-		targets: [{kind: Deployment, selector: {matchLabels: {policy: "%[2]d"}}}], triggers: [{name: config, type: ConfigChange, configChange: {}}],
+		targets: [{kind: Deployment, selector: {matchLabels: {policy: "%[2]d"}}}], triggers: [{name: config, type: ConfigChange}],
 		debounce: {quietPeriod: 1s}, cooldown: 0s, limit: {maxRestarts: 100, within: 1h}, concurrency: {maxTargets: 5}, verification: {soak: 2s}}}`,
 		autorebootv1.GroupVersion, number)
 }

@@ -23,6 +23,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &autorebootv1.BaselineApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("CertificateRenewal"):
 		return &autorebootv1.CertificateRenewalApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("ChaosSurvived"):
+		return &autorebootv1.ChaosSurvivedApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Concurrency"):
 		return &autorebootv1.ConcurrencyApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("ConfigChange"):
@@ -37,6 +39,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &autorebootv1.EvictStrategyApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Exec"):
 		return &autorebootv1.ExecApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("ExternalServiceHealthy"):
+		return &autorebootv1.ExternalServiceHealthyApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Gate"):
 		return &autorebootv1.GateApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("GRPC"):
@@ -51,6 +55,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &autorebootv1.InFlightRestartApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Limit"):
 		return &autorebootv1.LimitApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("NoPods"):
+		return &autorebootv1.NoPodsApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("PendingRestart"):
 		return &autorebootv1.PendingRestartApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("PodAge"):
@@ -67,8 +73,6 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &autorebootv1.RefusalApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("RestartRecord"):
 		return &autorebootv1.RestartRecordApplyConfiguration{}
-	case v1.SchemeGroupVersion.WithKind("RestartTarget"):
-		return &autorebootv1.RestartTargetApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Retry"):
 		return &autorebootv1.RetryApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("ScheduleTrigger"):

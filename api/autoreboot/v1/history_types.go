@@ -3,7 +3,11 @@
 
 package v1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+)
 
 // RestartResult is how a restart ended.
 //
@@ -39,7 +43,7 @@ type RestartRecord struct {
 	// target is the workload.
 	//
 	// +required
-	Target RestartTarget `json:"target"`
+	Target common.WorkloadReference `json:"target"`
 
 	// result is Succeeded, Failed or Superseded.
 	//
@@ -68,19 +72,4 @@ type RestartRecord struct {
 	//
 	// +optional
 	CompletedTime *metav1.Time `json:"completedTime,omitempty"`
-}
-
-// RestartTarget names a workload.
-type RestartTarget struct {
-	// kind of the workload.
-	//
-	// +required
-	Kind TargetKind `json:"kind"`
-
-	// name of the workload.
-	//
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +required
-	Name string `json:"name"`
 }

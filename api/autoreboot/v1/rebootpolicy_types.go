@@ -60,8 +60,8 @@ type RebootPolicyList struct {
 
 // RebootPolicySpec says what to restart, when, and how carefully.
 //
-// +kubebuilder:validation:XValidation:rule="!self.triggers.exists(t, t.type == 'Probe') || has(self.cooldown)",message="cooldown is required with a Probe trigger"
-// +kubebuilder:validation:XValidation:rule="!self.triggers.exists(t, t.type == 'PodAge') || !has(self.cooldown) || self.triggers.all(t, !has(t.podAge) || duration(t.podAge.max) >= duration(self.cooldown) || !t.podAge.max.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || !self.cooldown.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$'))",message="podAge.max must not be below cooldown"
+// +kubebuilder:validation:XValidation:rule="!has(self.triggers) || !self.triggers.exists(t, t.type == 'Probe') || has(self.cooldown)",message="cooldown is required with a Probe trigger"
+// +kubebuilder:validation:XValidation:rule="!has(self.triggers) || !self.triggers.exists(t, t.type == 'PodAge') || !has(self.cooldown) || self.triggers.all(t, !has(t.podAge) || duration(t.podAge.max) >= duration(self.cooldown) || !t.podAge.max.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || !self.cooldown.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$'))",message="podAge.max must not be below cooldown"
 type RebootPolicySpec struct {
 	// suspend stops the policy from starting restarts. One that has begun is still verified. The
 	// default is false.
@@ -88,18 +88,18 @@ type RebootPolicySpec struct {
 	//
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:XValidation:rule="self.all(a, !has(a.name) || self.exists_one(b, has(b.name) && b.kind == a.kind && b.name == a.name))",message="a target may be listed once"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, !has(a.name) || !has(a.kind) || self.exists_one(b, has(b.name) && has(b.kind) && b.kind == a.kind && b.name == a.name))",message="a target may be listed once"
 	// +listType=atomic
 	// +required
 	Targets []Target `json:"targets,omitempty"`
 
-	// triggers are the reasons for a restart; any one of them is enough.
+	// triggers are the reasons for a restart; any one of them is enough. Without any, the policy restarts its targets
+	// by the annotation restart-now alone, and declares what they depend on by its gates.
 	//
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=name
-	// +required
+	// +optional
 	Triggers []Trigger `json:"triggers,omitempty"`
 
 	// strategy is the way a workload is restarted. The default is a RolloutRestart.
@@ -154,7 +154,8 @@ type RebootPolicySpec struct {
 	// closed.
 	//
 	// +kubebuilder:validation:MaxItems=16
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=name
 	// +optional
 	Gates []Gate `json:"gates,omitempty"`
 
@@ -172,26 +173,25 @@ type RebootPolicySpec struct {
 	HistoryLimit *int32 `json:"historyLimit,omitempty"`
 }
 
-// TargetKind is a kind of apps/v1 that can be restarted.
-//
-// +kubebuilder:validation:Enum=Deployment;StatefulSet;DaemonSet
-type TargetKind string
-
-// The kinds that can be restarted.
-const (
-	TargetDeployment  TargetKind = "Deployment"
-	TargetStatefulSet TargetKind = "StatefulSet"
-	TargetDaemonSet   TargetKind = "DaemonSet"
-)
-
 // Target is one workload by its name, or several by their labels.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="set exactly one of name or selector"
+// +kubebuilder:validation:XValidation:rule="has(self.kind) || !has(self.name)",message="kind is required with name"
+// +kubebuilder:validation:XValidation:rule="!has(self.group) || self.group == 'apps'",message="group must be apps",fieldPath=".group"
+// +kubebuilder:validation:XValidation:rule="!has(self.kind) || self.kind in ['Deployment', 'StatefulSet', 'DaemonSet']",message="kind must be Deployment, StatefulSet or DaemonSet",fieldPath=".kind"
 type Target struct {
-	// kind of the workloads, in apps/v1.
+	// group is the API group of the workloads. The default is apps, and no other is supported.
 	//
-	// +required
-	Kind TargetKind `json:"kind"`
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Group string `json:"group,omitempty"`
+
+	// kind of the workloads: Deployment, StatefulSet or DaemonSet. Without it, selector selects the workloads of all
+	// three.
+	//
+	// +optional
+	Kind common.WorkloadKind `json:"kind,omitempty"`
 
 	// name of the workload. It need not exist yet.
 	//
@@ -200,7 +200,8 @@ type Target struct {
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// selector selects workloads by their own labels (not those of their pods).
+	// selector selects workloads by their own labels (not those of their pods). An empty one selects all workloads of
+	// the namespace.
 	//
 	// +optional
 	Selector *common.LabelSelector `json:"selector,omitempty"`

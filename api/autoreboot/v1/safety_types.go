@@ -89,59 +89,6 @@ type Concurrency struct {
 	Group string `json:"group,omitempty"`
 }
 
-// GateType is a kind of condition for a restart to start.
-//
-// +kubebuilder:validation:Enum=ExternalServiceHealthy;WorkloadAvailable;NoPods;ChaosSurvived
-type GateType string
-
-const (
-	// GateExternalServiceHealthy is open while the named ExternalService is Healthy.
-	GateExternalServiceHealthy GateType = "ExternalServiceHealthy"
-	// GateWorkloadAvailable is open while all desired replicas of the named workload are available.
-	GateWorkloadAvailable GateType = "WorkloadAvailable"
-	// GateNoPods is open while the selector matches no pod that has not finished.
-	GateNoPods GateType = "NoPods"
-	// GateChaosSurvived is open while the last run of the named ChaosPod that killed pods was survived, and
-	// is recent enough.
-	GateChaosSurvived GateType = "ChaosSurvived"
-)
-
-// Gate is a condition that must hold for a restart to start. It is about objects of the policy's
-// own namespace.
-//
-// +kubebuilder:validation:XValidation:rule="self.type == 'NoPods' ? has(self.selector) && !has(self.name) : has(self.name) && !has(self.selector)",message="NoPods needs selector; other gates need name"
-// +kubebuilder:validation:XValidation:rule="(self.type == 'WorkloadAvailable') == has(self.kind)",message="kind goes with WorkloadAvailable only"
-// +kubebuilder:validation:XValidation:rule="!has(self.within) || self.type == 'ChaosSurvived'",message="within goes with ChaosSurvived only"
-type Gate struct {
-	// type is ExternalServiceHealthy, WorkloadAvailable, NoPods or ChaosSurvived.
-	//
-	// +required
-	Type GateType `json:"type"`
-
-	// name of the ExternalService, workload or ChaosPod.
-	//
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +optional
-	Name string `json:"name,omitempty"`
-
-	// kind of the workload, in apps/v1.
-	//
-	// +optional
-	Kind TargetKind `json:"kind,omitempty"`
-
-	// selector selects the pods that hold the gate closed.
-	//
-	// +optional
-	Selector *common.LabelSelector `json:"selector,omitempty"`
-
-	// within is how long ago the ChaosPod's run may have begun that its target survived. A dry run proves
-	// nothing. The default is 168h.
-	//
-	// +optional
-	Within *common.Duration `json:"within,omitempty"`
-}
-
 // Verification decides whether a restart succeeded: its workload is available again in time, and stays so.
 type Verification struct {
 	common.Verification `json:",inline"`

@@ -171,7 +171,7 @@ type Halt struct {
 	// target is the workload that halted the policy.
 	//
 	// +required
-	Target RestartTarget `json:"target"`
+	Target common.WorkloadReference `json:"target"`
 
 	// restartID is the restart that halted the policy.
 	//
@@ -261,7 +261,7 @@ type InFlightRestart struct {
 	// kind of the workload.
 	//
 	// +required
-	Kind TargetKind `json:"kind"`
+	Kind common.WorkloadKind `json:"kind"`
 
 	// name of the workload.
 	//

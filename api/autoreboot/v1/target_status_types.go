@@ -6,6 +6,8 @@ package v1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // TargetStatus is the observed state of one workload.
@@ -13,7 +15,7 @@ type TargetStatus struct {
 	// kind of the workload.
 	//
 	// +required
-	Kind TargetKind `json:"kind"`
+	Kind common.WorkloadKind `json:"kind"`
 
 	// name of the workload.
 	//

@@ -22,7 +22,7 @@ const (
 
 // Trigger is one reason for a restart.
 //
-// +kubebuilder:validation:XValidation:rule="(self.type == 'ConfigChange') == has(self.configChange)",message="type ConfigChange and configChange go together: set both or neither"
+// +kubebuilder:validation:XValidation:rule="self.type == 'ConfigChange' || !has(self.configChange)",message="configChange needs type ConfigChange"
 // +kubebuilder:validation:XValidation:rule="(self.type == 'CertificateRenewal') == has(self.certificateRenewal)",message="type CertificateRenewal and certificateRenewal go together: set both or neither"
 // +kubebuilder:validation:XValidation:rule="(self.type == 'Probe') == has(self.probe)",message="type Probe and probe go together: set both or neither"
 // +kubebuilder:validation:XValidation:rule="(self.type == 'Schedule') == has(self.schedule)",message="type Schedule and schedule go together: set both or neither"
@@ -44,7 +44,7 @@ type Trigger struct {
 	// +optional
 	Description string `json:"description,omitempty"`
 
-	// type says which of the members below is set.
+	// type says which of the members below is set. ConfigChange needs none, since all its fields have defaults.
 	//
 	// +unionDiscriminator
 	// +required

@@ -70,18 +70,12 @@ type RebootPolicySpec struct {
 
 // Target is a workload.
 type Target struct {
-	// apiVersion of the workload. Only apps/v1 has a meaning; any other is kept and ignored. The
-	// default is apps/v1.
-	//
-	// +kubebuilder:validation:MaxLength=317
-	// +optional
-	APIVersion string `json:"apiVersion,omitempty"`
-
-	// kind is Deployment, StatefulSet or DaemonSet.
+	// kind is Deployment, StatefulSet or DaemonSet. It is absent only in the view of a v1 object whose first target is
+	// selected by labels, of any kind; a new object needs it.
 	//
 	// +kubebuilder:validation:Enum=Deployment;StatefulSet;DaemonSet
-	// +required
-	Kind string `json:"kind"`
+	// +optional
+	Kind string `json:"kind,omitempty"`
 
 	// name of the workload. It is absent only in the view of a v1 object whose first target is
 	// selected by labels; a new object needs it.

@@ -47,8 +47,6 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &chaosv1.VictimApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("VictimOwner"):
 		return &chaosv1.VictimOwnerApplyConfiguration{}
-	case v1.SchemeGroupVersion.WithKind("WorkloadReference"):
-		return &chaosv1.WorkloadReferenceApplyConfiguration{}
 
 	}
 	return nil

@@ -12,15 +12,16 @@ import (
 // Target names the pods to choose from: exactly one of workload, selector and template.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.workload),has(self.selector),has(self.template)].exists_one(x,x)",message="set exactly one of workload, selector, template"
-// +kubebuilder:validation:XValidation:rule="!has(self.selector) || has(self.selector.matchLabels) || has(self.selector.matchExpressions)",message="an empty selector is not allowed"
 type Target struct {
-	// workload is one workload of the apps group, by name.
+	// workload is one Deployment, StatefulSet, DaemonSet or ReplicaSet, by name.
 	//
+	// +kubebuilder:validation:XValidation:rule="!has(self.group) || self.group == 'apps'",message="group must be apps",fieldPath=".group"
+	// +kubebuilder:validation:XValidation:rule="self.kind in ['Deployment', 'StatefulSet', 'DaemonSet', 'ReplicaSet']",message="kind must be Deployment, StatefulSet, DaemonSet or ReplicaSet",fieldPath=".kind"
 	// +optional
-	Workload *WorkloadReference `json:"workload,omitempty"`
+	Workload *common.WorkloadReference `json:"workload,omitempty"`
 
-	// selector takes all pods of the namespace with these labels that belong to a controller. It
-	// cannot be empty.
+	// selector takes all pods of the namespace with these labels that belong to a controller. An empty one takes
+	// all that belong to one.
 	//
 	// +optional
 	Selector *common.LabelSelector `json:"selector,omitempty"`
@@ -30,34 +31,6 @@ type Target struct {
 	//
 	// +optional
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
-}
-
-// WorkloadKind is a kind of the apps group whose pods may die.
-//
-// +kubebuilder:validation:Enum=Deployment;StatefulSet;DaemonSet;ReplicaSet
-type WorkloadKind string
-
-// The kinds of workload.
-const (
-	WorkloadDeployment  WorkloadKind = "Deployment"
-	WorkloadStatefulSet WorkloadKind = "StatefulSet"
-	WorkloadDaemonSet   WorkloadKind = "DaemonSet"
-	WorkloadReplicaSet  WorkloadKind = "ReplicaSet"
-)
-
-// WorkloadReference names a workload in the object's namespace.
-type WorkloadReference struct {
-	// kind is the workload's kind, of the apps group.
-	//
-	// +required
-	Kind WorkloadKind `json:"kind"`
-
-	// name is the workload's name.
-	//
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +required
-	Name string `json:"name"`
 }
 
 // Filter narrows the choice among the target's pods.

@@ -26,7 +26,7 @@ var samples = map[string]string{
 	"ExternalService/v1":       `{ports: [{name: http, port: 80}], endpoints: [{name: check, addresses: [192.0.2.1]}]}`,
 	"ExternalService/v1alpha1": `{hosts: [192.0.2.1], ports: {http: 80}}`,
 	"RebootPolicy/v1":          `{targets: [{kind: Deployment, name: fairlead-check}], triggers: [{name: yearly, type: Schedule, schedule: {cron: "0 0 1 1 *"}}]}`,
-	"RebootPolicy/v1alpha1":    `{target: {apiVersion: apps/v1, kind: Deployment, name: fairlead-check}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}`,
+	"RebootPolicy/v1alpha1":    `{target: {kind: Deployment, name: fairlead-check}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}`,
 	"ChaosPod/v1":              `{target: {workload: {kind: Deployment, name: fairlead-check}}, schedule: {cron: "0 0 1 1 *"}}`,
 	"ChaosPod/v1alpha1":        `{template: {spec: {containers: [{name: check, image: check}]}}}`,
 }

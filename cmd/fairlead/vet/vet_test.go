@@ -59,7 +59,7 @@ func lines(objects []Object) []string {
 
 func TestTheSamplesAreClean(t *testing.T) {
 	objects, summary := run(t, folder("../../../config/samples"))
-	want := []string{"28:9 warning advice spec.policies[0].trigger.probe.initialDelaySeconds: " +
+	want := []string{"27:9 warning advice spec.policies[0].trigger.probe.initialDelaySeconds: " +
 		"ignored by v1 (kept so that v1alpha1 reads back the same): allow for a slow start with failureThreshold and periodSeconds"}
 	if diff := cmp.Diff(want, lines(objects)); diff != "" {
 		t.Error(diff)
@@ -118,11 +118,12 @@ func TestEveryBadObjectIsFoundWithTheFieldAtFault(t *testing.T) {
 			"19:156 spec.failover: failover needs healthCheck",
 		},
 		"forced": {
-			"24:17 spec.target.selector: an empty selector is not allowed",
-			"24:32 spec.schedule: set one of cron, interval, at",
-			"24:43 spec.schedule.timeZone: \"UTC\": timeZone goes with cron",
-			"24:81 spec.action.gracePeriodSeconds: gracePeriodSeconds 0 needs type Delete and allowForceDelete",
-			`24:105 spec.count: "150%": must be a non-negative integer or a percentage 0%-100%`,
+			"24:28 spec.target.workload.group: group must be apps",
+			"24:42 spec.target.workload.kind: kind must be Deployment, StatefulSet, DaemonSet or ReplicaSet",
+			"24:74 spec.schedule: set one of cron, interval, at",
+			"24:85 spec.schedule.timeZone: \"UTC\": timeZone goes with cron",
+			"24:123 spec.action.gracePeriodSeconds: gracePeriodSeconds 0 needs type Delete and allowForceDelete",
+			`24:147 spec.count: "150%": must be a non-negative integer or a percentage 0%-100%`,
 		},
 	}
 	got := map[string][]string{}

@@ -34,7 +34,7 @@ func newSuite(t *testing.T) *suite {
 	p := &chaosv1.ChaosPod{}
 	p.Namespace, p.Name, p.UID, p.Generation, p.CreationTimestamp = "shop", "api", "0123abcd", 1, metav1.NewTime(noon)
 	p.Spec.DryRun = ptr.To(false)
-	p.Spec.Target.Workload = &chaosv1.WorkloadReference{Kind: chaosv1.WorkloadDeployment, Name: "api"}
+	p.Spec.Target.Workload = &common.WorkloadReference{Kind: common.WorkloadDeployment, Name: "api"}
 	p.Spec.Schedule.Interval = "10m"
 	p.Spec.Verification = &common.Verification{Soak: ptr.To(common.Duration("0s"))}
 	b := &suite{t: t, p: p, o: Observation{Now: noon, Others: Others{Free: 10}}}

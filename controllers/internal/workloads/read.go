@@ -16,17 +16,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // shared reads objects as a cache holds them. They must not be changed.
 const shared = client.UnsafeDisableDeepCopy
 
 // kinds has an empty object and list of each kind that is read.
-var kinds = map[autorebootv1.TargetKind]func() (client.Object, client.ObjectList){
-	autorebootv1.TargetDeployment:  func() (client.Object, client.ObjectList) { return &appsv1.Deployment{}, &appsv1.DeploymentList{} },
-	autorebootv1.TargetStatefulSet: func() (client.Object, client.ObjectList) { return &appsv1.StatefulSet{}, &appsv1.StatefulSetList{} },
-	autorebootv1.TargetDaemonSet:   func() (client.Object, client.ObjectList) { return &appsv1.DaemonSet{}, &appsv1.DaemonSetList{} },
+var kinds = map[common.WorkloadKind]func() (client.Object, client.ObjectList){
+	common.WorkloadDeployment:  func() (client.Object, client.ObjectList) { return &appsv1.Deployment{}, &appsv1.DeploymentList{} },
+	common.WorkloadStatefulSet: func() (client.Object, client.ObjectList) { return &appsv1.StatefulSet{}, &appsv1.StatefulSetList{} },
+	common.WorkloadDaemonSet:   func() (client.Object, client.ObjectList) { return &appsv1.DaemonSet{}, &appsv1.DaemonSetList{} },
 }
 
 // of reads an object of one of kinds.
@@ -44,7 +44,7 @@ func of(object runtime.Object, evicts bool) *Workload {
 
 // Get reads one workload; it returns nil where there is none. From a cache it reads what must not be
 // changed. Evicts means that its pods would be evicted.
-func Get(ctx context.Context, from client.Reader, key types.NamespacedName, kind autorebootv1.TargetKind, evicts bool) (*Workload, error) {
+func Get(ctx context.Context, from client.Reader, key types.NamespacedName, kind common.WorkloadKind, evicts bool) (*Workload, error) {
 	if kinds[kind] == nil {
 		return nil, nil
 	}
@@ -61,7 +61,7 @@ func Get(ctx context.Context, from client.Reader, key types.NamespacedName, kind
 
 // List reads the workloads of a namespace that a selector matches, as Get does.
 func List(
-	ctx context.Context, from client.Reader, namespace string, kind autorebootv1.TargetKind, selector labels.Selector, evicts bool,
+	ctx context.Context, from client.Reader, namespace string, kind common.WorkloadKind, selector labels.Selector, evicts bool,
 ) ([]*Workload, error) {
 	if kinds[kind] == nil {
 		return nil, nil

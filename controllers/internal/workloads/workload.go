@@ -17,11 +17,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // Workload is one as the cache, or the API server, has it.
 type Workload struct {
-	Kind autorebootv1.TargetKind
+	Kind common.WorkloadKind
 	Name string
 	UID  types.UID
 	// Version is its metadata.resourceVersion, and Generation its metadata.generation.
@@ -75,7 +76,7 @@ type Workload struct {
 type Shortage struct{ Reason, Message string }
 
 func newWorkload(
-	kind autorebootv1.TargetKind, object metav1.Object, template *corev1.PodTemplateSpec, selector *metav1.LabelSelector,
+	kind common.WorkloadKind, object metav1.Object, template *corev1.PodTemplateSpec, selector *metav1.LabelSelector,
 ) *Workload {
 	w := &Workload{
 		Kind: kind, Name: object.GetName(), UID: object.GetUID(), Version: object.GetResourceVersion(), Generation: object.GetGeneration(),
@@ -137,7 +138,7 @@ func (w *Workload) setCounts(c counts) {
 
 // Deployment reads a Deployment; evicts means that its pods would be evicted.
 func Deployment(d *appsv1.Deployment, evicts bool) *Workload {
-	w := newWorkload(autorebootv1.TargetDeployment, d, &d.Spec.Template, d.Spec.Selector)
+	w := newWorkload(common.WorkloadDeployment, d, &d.Spec.Template, d.Spec.Selector)
 	w.MinReady = seconds(d.Spec.MinReadySeconds)
 	desired := ptr.Deref(d.Spec.Replicas, 1)
 	w.addObstacle(autorebootv1.ReasonPaused, d.Spec.Paused && !evicts)
@@ -163,7 +164,7 @@ func Deployment(d *appsv1.Deployment, evicts bool) *Workload {
 
 // StatefulSet reads a StatefulSet.
 func StatefulSet(s *appsv1.StatefulSet, evicts bool) *Workload {
-	w := newWorkload(autorebootv1.TargetStatefulSet, s, &s.Spec.Template, s.Spec.Selector)
+	w := newWorkload(common.WorkloadStatefulSet, s, &s.Spec.Template, s.Spec.Selector)
 	w.MinReady = seconds(s.Spec.MinReadySeconds)
 	desired, partition := ptr.Deref(s.Spec.Replicas, 1), int32(0)
 	onDelete := s.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType
@@ -198,7 +199,7 @@ func StatefulSet(s *appsv1.StatefulSet, evicts bool) *Workload {
 
 // DaemonSet reads a DaemonSet.
 func DaemonSet(d *appsv1.DaemonSet, evicts bool) *Workload {
-	w := newWorkload(autorebootv1.TargetDaemonSet, d, &d.Spec.Template, d.Spec.Selector)
+	w := newWorkload(common.WorkloadDaemonSet, d, &d.Spec.Template, d.Spec.Selector)
 	w.MinReady = seconds(d.Spec.MinReadySeconds)
 	onDelete := d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType
 	seen, desired := d.Status.ObservedGeneration >= d.Generation, d.Status.DesiredNumberScheduled

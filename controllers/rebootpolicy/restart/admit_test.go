@@ -28,7 +28,7 @@ func obstacles() []obstacle {
 	return []obstacle{
 		{autorebootv1.ReasonSuspended, 0, func(b *suite) { b.p.Spec.Suspend = &on }},
 		{autorebootv1.ReasonHalted, 0, func(b *suite) {
-			b.p.Status.Halt = &autorebootv1.Halt{Reason: autorebootv1.ReasonLimitReached, Time: *stampOf(noon()), Generation: 1, Target: autorebootv1.RestartTarget{Kind: "Deployment", Name: "other"}}
+			b.p.Status.Halt = &autorebootv1.Halt{Reason: autorebootv1.ReasonLimitReached, Time: *stampOf(noon()), Generation: 1, Target: common.WorkloadReference{Kind: "Deployment", Name: "other"}}
 		}},
 		{autorebootv1.ReasonPaused, 0, func(b *suite) { b.workload(1).Obstacle = autorebootv1.ReasonPaused }},
 		{autorebootv1.ReasonDebouncing, 10 * time.Second, func(b *suite) {

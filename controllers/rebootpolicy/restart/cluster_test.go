@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
@@ -235,7 +236,7 @@ func (w *simCluster) observe(token string) Observation {
 
 func (w *simCluster) view(s *simWorkload, token string) Workload {
 	v := Workload{Wave: s.wave, Workload: workloads.Workload{
-		Kind: autorebootv1.TargetDeployment, Name: s.name, UID: types.UID(s.uid),
+		Kind: common.WorkloadDeployment, Name: s.name, UID: types.UID(s.uid),
 		Generation: s.generation, RestartID: s.restartID, Desired: int32(s.desired),
 	}}
 	switch {

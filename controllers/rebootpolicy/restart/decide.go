@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/requests"
 )
 
@@ -57,7 +58,7 @@ func (r *run) dropGone() {
 
 // trackTargets gives each workload its target in the status, with baselines.
 func (r *run) trackTargets() {
-	known := make(map[autorebootv1.RestartTarget]autorebootv1.TargetStatus, len(r.status.Targets))
+	known := make(map[common.WorkloadReference]autorebootv1.TargetStatus, len(r.status.Targets))
 	former := slices.Concat(r.status.Targets, r.status.UnselectedTargets)
 	for _, t := range former {
 		if id := targetOf(t.Kind, t.Name); known[id].UID == "" {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
@@ -201,7 +202,7 @@ type Message struct {
 	Reason  string
 	Warning bool
 	// Target of the event.
-	Target autorebootv1.RestartTarget
+	Target common.WorkloadReference
 	// Text has names of triggers and workloads, and nothing of a source.
 	Text string
 	// Ended is set for a restart that has ended, for metrics.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // isNew reports whether a pod was created after a restart had been decided on.
@@ -103,7 +104,7 @@ func (w *Workload) unreadyText() string {
 // BlockedText returns the disruption budget that refuses evictions, and what to do about one that protects what is stuck.
 func (w *Workload) BlockedText(f *autorebootv1.InFlightRestart) string {
 	switch unready := func(p Pod) bool { return !p.Ready && !p.Terminating && p.Lost == "" }; {
-	case w.Kind == autorebootv1.TargetDaemonSet:
+	case w.Kind == common.WorkloadDaemonSet:
 		return f.BlockedBy + ", which can allow evictions of a DaemonSet only by minAvailable as a number"
 	case slices.ContainsFunc(w.Pods, unready):
 		return f.BlockedBy + ", which protects pods that are not ready as well unless its spec.unhealthyPodEvictionPolicy is AlwaysAllow"

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // The limits of the status in the schema.
@@ -43,7 +44,7 @@ type run struct {
 
 	status    autorebootv1.RebootPolicyStatus
 	targets   []target
-	workloads map[autorebootv1.RestartTarget]*Workload
+	workloads map[common.WorkloadReference]*Workload
 
 	messages []Message
 	requeue  time.Time
@@ -115,7 +116,7 @@ func newRun(p *autorebootv1.RebootPolicy, o Observation) *run {
 	r := &run{
 		settings: settingsOf(p), policy: p, observed: o, now: o.Now,
 		timestamp: metav1.NewTime(o.Now.UTC().Truncate(time.Second)), table: Transitions(),
-		workloads: map[autorebootv1.RestartTarget]*Workload{},
+		workloads: map[common.WorkloadReference]*Workload{},
 		fired:     map[string]bool{}, changed: map[string]bool{}, unobservable: map[string]string{},
 		settlesAt: map[string]time.Time{},
 	}
@@ -128,11 +129,11 @@ func newRun(p *autorebootv1.RebootPolicy, o Observation) *run {
 	return r
 }
 
-func targetOf(kind autorebootv1.TargetKind, name string) autorebootv1.RestartTarget {
-	return autorebootv1.RestartTarget{Kind: kind, Name: name}
+func targetOf(kind common.WorkloadKind, name string) common.WorkloadReference {
+	return common.WorkloadReference{Kind: kind, Name: name}
 }
 
-func (t *target) id() autorebootv1.RestartTarget { return targetOf(t.Kind, t.Name) }
+func (t *target) id() common.WorkloadReference { return targetOf(t.Kind, t.Name) }
 
 // retryPending reports whether the pending restart is the retry of one that failed: it was asked for before the
 // latest one ended.
@@ -177,7 +178,7 @@ func (t *target) owedSince() time.Time {
 // before anything else is restarted.
 func (r *run) hasPriority(t *target) bool { return r.haltOnFailure && t.retryPending() }
 
-func (r *run) inFlight(id autorebootv1.RestartTarget) *autorebootv1.InFlightRestart {
+func (r *run) inFlight(id common.WorkloadReference) *autorebootv1.InFlightRestart {
 	for i := range r.status.InFlight {
 		if f := &r.status.InFlight[i]; targetOf(f.Kind, f.Name) == id {
 			return f
@@ -233,7 +234,7 @@ func (r *run) decision() Decision {
 	return Decision{Status: r.status, Messages: r.messages, RequeueAt: r.requeue, WaitsForOthers: r.waitsForOthers, ClockSkew: r.clockSkew}
 }
 
-func targetText(id autorebootv1.RestartTarget) string { return string(id.Kind) + " " + id.Name }
+func targetText(id common.WorkloadReference) string { return string(id.Kind) + " " + id.Name }
 
 func triggersText(triggers []string) string {
 	if len(triggers) == 1 {

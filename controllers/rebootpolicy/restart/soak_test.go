@@ -8,6 +8,7 @@ import (
 	"time"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // soakingSuite has a restart of a workload of four pods in its soak of two minutes.
@@ -107,7 +108,7 @@ func TestWhatASoakForgives(t *testing.T) {
 
 func TestARestartThatLeavesPodsAsTheyWereSaysWhich(t *testing.T) {
 	b := newSuite(t)
-	b.workload(0).Kind = autorebootv1.TargetStatefulSet
+	b.workload(0).Kind = common.WorkloadStatefulSet
 	b.decide()
 	b.start()
 	b.workload(0).Kept = []Pod{{Name: "api-0"}}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
@@ -41,7 +42,7 @@ func newSuite(t *testing.T, names ...string) *suite {
 	for _, name := range names {
 		b.o.Workloads = append(b.o.Workloads, Workload{
 			Workload: workloads.Workload{
-				Kind: autorebootv1.TargetDeployment, Name: name, UID: types.UID("uid-" + name), Generation: 1, Desired: 2,
+				Kind: common.WorkloadDeployment, Name: name, UID: types.UID("uid-" + name), Generation: 1, Desired: 2,
 				Complete: true, Updated: true, Available: true, Outdated: new(int32),
 			},
 			Pods: []Pod{

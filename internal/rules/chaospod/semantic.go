@@ -12,7 +12,7 @@ import (
 )
 
 // Semantic checks what schema and CEL cannot express: cron expressions parse and fire, time zones exist,
-// selectors compile and select something, names could exist, the template makes a pod, and the
+// selectors compile, names could exist, the template makes a pod, and the
 // annotations by which a user requests something can be read.
 func Semantic(obj, _ *chaosv1.ChaosPod) field.ErrorList {
 	spec := &obj.Spec
@@ -35,9 +35,6 @@ func targetSemantics(path rules.Path, t *chaosv1.Target) field.ErrorList {
 	var errs field.ErrorList
 	if w := t.Workload; w != nil {
 		errs = append(errs, subdomain(path.Child("workload", "name"), w.Name)...)
-	}
-	if s := t.Selector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
-		errs = append(errs, field.Required(path.Child("selector").Field(), "name at least one label: an empty selector would select nothing"))
 	}
 	errs = append(errs, rules.SelectorSyntax(path.Child("selector"), t.Selector)...)
 	if t.Template != nil {

@@ -40,7 +40,7 @@ func TestWhatTheSchemaCannotSay(t *testing.T) {
 		{"run-now without a token", workload, "metadata.annotations", map[string]any{"chaos.fairlead.dev/run-now": ""}, "metadata.annotations[chaos.fairlead.dev/run-now]"},
 		{"resume with a token", workload, "metadata.annotations", map[string]any{"chaos.fairlead.dev/resume": "yes"}, ""},
 		{"resume without a token", workload, "metadata.annotations", map[string]any{"chaos.fairlead.dev/resume": ""}, "metadata.annotations[chaos.fairlead.dev/resume]"},
-		{"selector that is there and empty", selector, "spec.target.selector", map[string]any{"matchLabels": map[string]any{}}, "spec.target.selector"},
+		{"selector that selects everything", selector, "spec.target.selector", map[string]any{}, ""},
 		{"selector with a key that cannot be", selector, "spec.target.selector.matchLabels", map[string]any{"a b": "c"}, "spec.target.selector"},
 		{"selector with an operator short of values", selector, "spec.target.selector.matchExpressions.0.values", nil, "spec.target.selector"},
 		{"exclusion with a value that cannot be", workload, "spec.filter.exclude.matchLabels.chaos", "-", "spec.filter.exclude"},

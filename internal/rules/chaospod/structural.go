@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
@@ -57,14 +58,8 @@ func target(path rules.Path, t *chaosv1.Target) field.ErrorList {
 	if modes := targetModes(t); strings.Contains(modes, " ") || modes == "" {
 		errs = append(errs, field.Invalid(path.Field(), modes, "set exactly one of workload, selector, template"))
 	}
-	if w := t.Workload; w != nil {
-		errs = append(errs, rules.Enum(path.Child("workload", "kind"), w.Kind, chaosv1.WorkloadDeployment,
-			chaosv1.WorkloadStatefulSet, chaosv1.WorkloadDaemonSet, chaosv1.WorkloadReplicaSet)...)
-		errs = append(errs, rules.Text(path.Child("workload", "name"), w.Name, 1, 253)...)
-	}
-	if s := t.Selector; s != nil && s.MatchLabels == nil && s.MatchExpressions == nil {
-		errs = append(errs, field.Invalid(path.Child("selector").Field(), "", "an empty selector is not allowed"))
-	}
+	errs = append(errs, rules.Workload(path.Child("workload"), t.Workload, common.WorkloadDeployment,
+		common.WorkloadStatefulSet, common.WorkloadDaemonSet, common.WorkloadReplicaSet)...)
 	return append(errs, rules.Selector(path.Child("selector"), t.Selector)...)
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
@@ -22,7 +23,7 @@ func Warnings(obj, old *chaosv1.ChaosPod) []string {
 func warnings(obj *chaosv1.ChaosPod) []string {
 	spec := &obj.Spec
 	var texts []string
-	if forced(spec.Action) && spec.Target.Workload != nil && spec.Target.Workload.Kind == chaosv1.WorkloadStatefulSet {
+	if forced(spec.Action) && spec.Target.Workload != nil && spec.Target.Workload.Kind == common.WorkloadStatefulSet {
 		texts = append(texts, fmt.Sprintf("spec.action.gracePeriodSeconds: a force delete may leave two pods of StatefulSet %s "+
 			"running under one name, which can corrupt its data", spec.Target.Workload.Name))
 	}
@@ -35,6 +36,12 @@ func warnings(obj *chaosv1.ChaosPod) []string {
 	if safety := spec.Safety; safety != nil && safety.MinReady != nil && *safety.MinReady == intstr.FromString("100%") &&
 		spec.Target.Template == nil {
 		texts = append(texts, "spec.safety.minReady: 100% never allows a kill; use spec.suspend to pause")
+	}
+	texts = append(texts, rules.SelectsAll(specPath.Child("target", "selector"), spec.Target.Selector,
+		"any pod of the namespace that belongs to a controller may die")...)
+	if spec.Filter != nil {
+		texts = append(texts, rules.SelectsAll(specPath.Child("filter", "exclude"), spec.Filter.Exclude,
+			"no pod ever dies; use spec.suspend to pause")...)
 	}
 	texts = append(texts, rules.NeverOpen(spec.Windows, spec.Blackouts, "no run ever begins")...)
 	deadline := ptr.Deref(spec.Schedule.StartingDeadline, DefaultStartingDeadline)
@@ -66,7 +73,7 @@ func Overlaps(obj *chaosv1.ChaosPod, others []chaosv1.ChaosPod) []string {
 		if other.Namespace != obj.Namespace || other.Name == obj.Name {
 			continue
 		}
-		if theirs := other.Spec.Target.Workload; theirs != nil && *theirs == *workload {
+		if theirs := other.Spec.Target.Workload; theirs != nil && theirs.Kind == workload.Kind && theirs.Name == workload.Name {
 			texts = append(texts, fmt.Sprintf("spec.target.workload: ChaosPod %s acts on %s %s already; each counts its own limits, so together they kill more often than either says",
 				other.Name, workload.Kind, workload.Name))
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 
 	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
 )
@@ -59,21 +60,21 @@ func TestWarningsNameWhatIsLikelyAMistake(t *testing.T) {
 }
 
 func TestOverlapsNamesOtherObjectsOnTheSameWorkload(t *testing.T) {
-	chaos := func(namespace, name string, kind chaosv1.WorkloadKind, workload string) chaosv1.ChaosPod {
+	chaos := func(namespace, name string, kind common.WorkloadKind, workload string) chaosv1.ChaosPod {
 		var obj chaosv1.ChaosPod
 		obj.Namespace, obj.Name = namespace, name
-		obj.Spec.Target.Workload = &chaosv1.WorkloadReference{Kind: kind, Name: workload}
+		obj.Spec.Target.Workload = &common.WorkloadReference{Kind: kind, Name: workload}
 		return obj
 	}
 	canary := chaos("shop", "canary", "", "")
 	canary.Spec.Target = chaosv1.Target{}
-	subject := chaos("shop", "a", chaosv1.WorkloadDeployment, "api")
+	subject := chaos("shop", "a", common.WorkloadDeployment, "api")
 	others := []chaosv1.ChaosPod{
 		subject, canary,
-		chaos("shop", "b", chaosv1.WorkloadDeployment, "api"),
-		chaos("shop", "c", chaosv1.WorkloadStatefulSet, "api"),
-		chaos("shop", "d", chaosv1.WorkloadDeployment, "web"),
-		chaos("depot", "e", chaosv1.WorkloadDeployment, "api"),
+		chaos("shop", "b", common.WorkloadDeployment, "api"),
+		chaos("shop", "c", common.WorkloadStatefulSet, "api"),
+		chaos("shop", "d", common.WorkloadDeployment, "web"),
+		chaos("depot", "e", common.WorkloadDeployment, "api"),
 	}
 	want := []string{"spec.target.workload: ChaosPod b acts on Deployment api already; each counts its own limits, so together they kill more often than either says"}
 	if diff := cmp.Diff(want, Overlaps(&subject, others)); diff != "" {

@@ -19,7 +19,7 @@ func TestDurationsAboveTheirBoundMayStayAndAreClamped(t *testing.T) {
 	stored := &autorebootv1.RebootPolicy{}
 	stored.Name = "p"
 	stored.Spec = autorebootv1.RebootPolicySpec{
-		Targets:  []autorebootv1.Target{{Kind: autorebootv1.TargetDeployment, Name: "web"}},
+		Targets:  []autorebootv1.Target{{Kind: common.WorkloadDeployment, Name: "web"}},
 		Strategy: &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict, Evict: &autorebootv1.EvictStrategy{Timeout: ptr.To(common.Duration("25h"))}},
 		Triggers: []autorebootv1.Trigger{{Name: "config", Type: autorebootv1.TriggerConfigChange, ConfigChange: &autorebootv1.ConfigChange{}}},
 		Verification: &autorebootv1.Verification{Verification: common.Verification{

@@ -50,14 +50,19 @@ const (
 func Default(obj *autorebootv1.RebootPolicy) {
 	DefaultMaps(obj)
 	for i := range obj.Spec.Targets {
+		rules.DefaultGroup(&obj.Spec.Targets[i].Group)
 		rules.SetDefault(&obj.Spec.Targets[i].Wave, 0)
 	}
 	for i := range obj.Spec.Triggers {
 		defaultTrigger(&obj.Spec.Triggers[i])
 	}
 	for i := range obj.Spec.Gates {
-		if g := &obj.Spec.Gates[i]; g.Type == autorebootv1.GateChaosSurvived {
-			rules.SetDefault(&g.Within, DefaultEvidenceWithin)
+		g := &obj.Spec.Gates[i]
+		if w := g.WorkloadAvailable; w != nil {
+			rules.DefaultGroup(&w.Group)
+		}
+		if c := g.ChaosSurvived; c != nil {
+			rules.SetDefault(&c.Within, DefaultEvidenceWithin)
 		}
 	}
 }
@@ -114,6 +119,9 @@ func defaultStrategy(spec *autorebootv1.RebootPolicySpec) {
 }
 
 func defaultTrigger(t *autorebootv1.Trigger) {
+	if t.Type == autorebootv1.TriggerConfigChange {
+		rules.SetDefault(&t.ConfigChange, autorebootv1.ConfigChange{})
+	}
 	if c := t.ConfigChange; c != nil {
 		rules.SetDefault(&c.Discovery, autorebootv1.DiscoveryReferenced)
 		rules.SetDefault(&c.OnCreate, autorebootv1.SourceIgnore)

@@ -27,6 +27,10 @@ spec:
   - {name: tls, type: CertificateRenewal, certificateRenewal: {secretName: tls}}
   - {name: age, type: PodAge, podAge: {max: 24h}}
   - {name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db}}
+  - {name: alone, type: ConfigChange}
+  gates:
+  - {name: ledger, type: WorkloadAvailable, workloadAvailable: {kind: Deployment, name: ledger}}
+  - {name: survived, type: ChaosSurvived, chaosSurvived: {name: c}}
 `))
 	Default(got)
 	want := typed(t, validationtest.Object(t, `
@@ -36,12 +40,16 @@ metadata: {name: least}
 spec:
   suspend: false
   dryRun: false
-  targets: [{kind: DaemonSet, name: agent, wave: 0}]
+  targets: [{group: apps, kind: DaemonSet, name: agent, wave: 0}]
   triggers:
   - {name: config, type: ConfigChange, configChange: {discovery: Referenced, sources: [{kind: Secret, name: a, optional: false}], onCreate: Ignore, onDelete: Ignore}}
   - {name: tls, type: CertificateRenewal, certificateRenewal: {secretName: tls, key: tls.crt}}
   - {name: age, type: PodAge, podAge: {max: 24h, jitterPercent: 10}}
   - {name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db, events: [AddressesChanged, FailedOver]}}
+  - {name: alone, type: ConfigChange, configChange: {discovery: Referenced, onCreate: Ignore, onDelete: Ignore}}
+  gates:
+  - {name: ledger, type: WorkloadAvailable, workloadAvailable: {group: apps, kind: Deployment, name: ledger}}
+  - {name: survived, type: ChaosSurvived, chaosSurvived: {name: c, within: 168h}}
   strategy: {type: RolloutRestart}
   debounce: {quietPeriod: 15s, maxDelay: 5m}
   cooldown: 10m

@@ -16,8 +16,8 @@ import (
 func ExternalServices(spec *v1.RebootPolicySpec) []string {
 	var names []string
 	for i := range spec.Gates {
-		if g := &spec.Gates[i]; g.Type == v1.GateExternalServiceHealthy {
-			names = append(names, g.Name)
+		if e := spec.Gates[i].ExternalServiceHealthy; e != nil {
+			names = append(names, e.Name)
 		}
 	}
 	for i := range spec.Triggers {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	k8slabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -44,11 +46,32 @@ func TestARestartForASourceThatGoesAwayIsWarnedOf(t *testing.T) {
 	}
 }
 
-func TestAnEmptySelectorIsToldHowToSelectAll(t *testing.T) {
-	obj := &autorebootv1.RebootPolicy{Spec: autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{
-		{Kind: autorebootv1.TargetDeployment, Selector: &common.LabelSelector{}},
-	}}}
-	if got := Semantic(obj, nil).ToAggregate(); got == nil || !strings.Contains(got.Error(), "DoesNotExist") {
-		t.Errorf("%v", got)
+func TestAnEmptySelectorSelectsEverythingWithAWarningAndNoneSelectsNothing(t *testing.T) {
+	all := &common.LabelSelector{}
+	obj := &autorebootv1.RebootPolicy{Spec: autorebootv1.RebootPolicySpec{
+		Targets: []autorebootv1.Target{{Kind: common.WorkloadDeployment, Selector: all}, {Selector: all}, {Kind: common.WorkloadDeployment, Name: "web"}},
+		Triggers: []autorebootv1.Trigger{{Name: "config", Type: autorebootv1.TriggerConfigChange, ConfigChange: &autorebootv1.ConfigChange{
+			Sources: []autorebootv1.ConfigSource{{Kind: autorebootv1.SourceSecret, Selector: all}},
+		}}},
+		Gates: []autorebootv1.Gate{{Name: "quiet", Type: autorebootv1.GateNoPods, NoPods: &autorebootv1.NoPods{Selector: all}}},
+	}}
+	if errs := Validate(obj, nil); len(errs) > 0 {
+		t.Errorf("refused: %v", errs)
+	}
+	want := []string{
+		"spec.targets[0].selector: {} selects everything: every Deployment of the namespace is restarted",
+		"spec.targets[1].selector: {} selects everything: every Deployment, StatefulSet and DaemonSet of the namespace is restarted",
+		"spec.triggers[0].configChange.sources[0].selector: {} selects everything: every Secret of the namespace is watched, those of Kubernetes included",
+		"spec.gates[0].noPods.selector: {} selects everything: no restart starts while any pod of the namespace runs, those of the targets included",
+	}
+	if diff := cmp.Diff(want, Warnings(obj, nil)); diff != "" {
+		t.Error(diff)
+	}
+	var absent *common.LabelSelector
+	for selector, matches := range map[*common.LabelSelector]bool{all: true, absent: false} {
+		compiled, err := selector.Selector()
+		if err != nil || compiled.Matches(k8slabels.Set{"app": "web"}) != matches || compiled.Matches(nil) != matches {
+			t.Errorf("%v: %v, %v", selector, compiled, err)
+		}
 	}
 }

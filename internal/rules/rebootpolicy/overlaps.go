@@ -4,6 +4,7 @@
 package rebootpolicy
 
 import (
+	"cmp"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -46,7 +47,8 @@ func Overlaps(obj *autorebootv1.RebootPolicy, others []autorebootv1.RebootPolicy
 func lists(targets []autorebootv1.Target, wanted *autorebootv1.Target) bool {
 	for i := range targets {
 		t := &targets[i]
-		if t.Kind == wanted.Kind && t.Name == wanted.Name && equality.Semantic.DeepEqual(t.Selector, wanted.Selector) {
+		sameKind := t.Kind == wanted.Kind || t.Selector != nil && (t.Kind == "" || wanted.Kind == "") // none is all
+		if sameKind && t.Name == wanted.Name && equality.Semantic.DeepEqual(t.Selector, wanted.Selector) {
 			return true
 		}
 	}
@@ -55,7 +57,7 @@ func lists(targets []autorebootv1.Target, wanted *autorebootv1.Target) bool {
 
 func describe(t *autorebootv1.Target) string {
 	if t.Selector != nil {
-		return fmt.Sprintf("every %s of this selector", t.Kind)
+		return fmt.Sprintf("every %s of this selector", cmp.Or(string(t.Kind), "workload"))
 	}
 	return fmt.Sprintf("%s %s", t.Kind, t.Name)
 }

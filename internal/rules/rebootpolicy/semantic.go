@@ -8,12 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
 // Semantic checks what schema and CEL cannot express: cron expressions parse and fire, time zones exist,
-// selectors compile and select something, names could exist, spans within which something must
+// selectors compile, names could exist, spans within which something must
 // happen are longer than nothing, and the annotations by which a user requests something can be
 // read. It reports nothing where Structural does already.
 func Semantic(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
@@ -23,20 +22,13 @@ func Semantic(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 	for i := range spec.Targets {
 		t, at := &spec.Targets[i], specPath.Child("targets").Index(i)
 		errs = append(errs, subdomain(at.Child("name"), t.Name)...)
-		errs = append(errs, selects(at.Child("selector"), t.Selector)...)
+		errs = append(errs, rules.SelectorSyntax(at.Child("selector"), t.Selector)...)
 	}
 	for i := range spec.Triggers {
 		errs = append(errs, triggerSemantics(specPath.Child("triggers").Index(i), &spec.Triggers[i])...)
 	}
 	for i := range spec.Gates {
-		g, at := &spec.Gates[i], specPath.Child("gates").Index(i)
-		if g.Type == autorebootv1.GateExternalServiceHealthy {
-			errs = append(errs, label(at.Child("name"), g.Name)...)
-		} else {
-			errs = append(errs, subdomain(at.Child("name"), g.Name)...)
-		}
-		errs = append(errs, selects(at.Child("selector"), g.Selector)...)
-		errs = append(errs, rules.Positive(at.Child("within"), g.Within)...)
+		errs = append(errs, gateSemantics(specPath.Child("gates").Index(i), &spec.Gates[i])...)
 	}
 	if s := spec.Strategy; s != nil && s.Evict != nil {
 		errs = append(errs, rules.Positive(specPath.Child("strategy", "evict", "timeout"), s.Evict.Timeout)...)
@@ -57,7 +49,7 @@ func triggerSemantics(path rules.Path, t *autorebootv1.Trigger) field.ErrorList 
 		for i := range c.Sources {
 			s, at := &c.Sources[i], path.Child("configChange", "sources").Index(i)
 			errs = append(errs, subdomain(at.Child("name"), s.Name)...)
-			errs = append(errs, selects(at.Child("selector"), s.Selector)...)
+			errs = append(errs, rules.SelectorSyntax(at.Child("selector"), s.Selector)...)
 			for j, key := range s.Keys {
 				errs = append(errs, dataKey(at.Child("keys").Index(j), key)...)
 			}
@@ -84,18 +76,6 @@ func triggerSemantics(path rules.Path, t *autorebootv1.Trigger) field.ErrorList 
 		errs = append(errs, label(path.Child("endpointsChange", "externalServiceName"), e.ExternalServiceName)...)
 	}
 	return errs
-}
-
-// selects refuses a selector that does not compile, or is empty: an empty one would select
-// nothing, while its author means everything.
-func selects(path rules.Path, s *common.LabelSelector) field.ErrorList {
-	if s == nil {
-		return nil
-	}
-	if len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
-		return field.ErrorList{field.Required(path.Field(), "name at least one label, or, to select all, a matchExpression with the operator DoesNotExist for a key that no object has: an empty selector would select nothing")}
-	}
-	return rules.SelectorSyntax(path, s)
 }
 
 func subdomain(path rules.Path, name string) field.ErrorList {

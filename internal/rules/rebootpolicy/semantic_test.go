@@ -14,12 +14,10 @@ func TestSemanticRefusesWhatTheSchemaCannotSee(t *testing.T) {
 	for _, c := range []struct{ path, value, field, want string }{
 		{"serviceAccountName", "Robot_1", "spec.serviceAccountName", "RFC 1123"},
 		{"targets.0.name", "Upper", "spec.targets[0].name", "RFC 1123"},
-		{"targets.1.selector", "{}", "spec.targets[1].selector", "empty selector"},
 		{"targets.1.selector", "{matchLabels: {-a: b}}", "spec.targets[1].selector", "-a"},
 		{"targets.1.selector", "{matchExpressions: [{key: a, operator: In}]}", "spec.targets[1].selector", "values"},
 		{"triggers.0.configChange.sources.0.name", "a_b", "spec.triggers[0].configChange.sources[0].name", "RFC 1123"},
 		{"triggers.0.configChange.sources.0.keys", "[a/b]", "spec.triggers[0].configChange.sources[0].keys[0]", "config key"},
-		{"triggers.0.configChange.sources.1.selector", "{}", "spec.triggers[0].configChange.sources[1].selector", "empty selector"},
 		{"triggers.1.certificateRenewal.secretName", "a b", "spec.triggers[1].certificateRenewal.secretName", "RFC 1123"},
 		{"triggers.1.certificateRenewal.key", "..", "spec.triggers[1].certificateRenewal.key", "must not be"},
 		{"triggers.2.probe.httpGet.host", "a b", "spec.triggers[2].probe.httpGet.host", "RFC 1123"},
@@ -43,11 +41,11 @@ func TestSemanticRefusesWhatTheSchemaCannotSee(t *testing.T) {
 		{"windows.0.schedule", "0 22 * * 1-8", "spec.windows[0].schedule", "Sunday is 0"},
 		{"windows.0.timeZone", "Mars/Olympus", "spec.windows[0].timeZone", "unknown time zone"},
 		{"blackouts.0.schedule", "0 0 31 4 *", "spec.blackouts[0].schedule", "five years"},
-		{"gates.0.name", "a.b", "spec.gates[0].name", "dots"},
-		{"gates.1.name", "A", "spec.gates[1].name", "RFC 1123"},
-		{"gates.3.name", "A", "spec.gates[3].name", "RFC 1123"},
-		{"gates.3.within", "0s", "spec.gates[3].within", "greater than 0"},
-		{"gates.2.selector", "{}", "spec.gates[2].selector", "empty selector"},
+		{"gates.0.externalServiceHealthy.name", "a.b", "spec.gates[0].externalServiceHealthy.name", "dots"},
+		{"gates.1.workloadAvailable.name", "A", "spec.gates[1].workloadAvailable.name", "RFC 1123"},
+		{"gates.2.noPods.selector", "{matchLabels: {-a: b}}", "spec.gates[2].noPods.selector", "-a"},
+		{"gates.3.chaosSurvived.name", "A", "spec.gates[3].chaosSurvived.name", "RFC 1123"},
+		{"gates.3.chaosSurvived.within", "0s", "spec.gates[3].chaosSurvived.within", "greater than 0"},
 	} {
 		t.Run(c.path+" "+c.value, func(t *testing.T) {
 			obj := typed(t, put(validationtest.Untyped(t, full(t)), steps("spec."+c.path), validationtest.Object(t, "v: "+c.value)["v"]))

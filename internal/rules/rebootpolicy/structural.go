@@ -37,18 +37,20 @@ func Structural(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 
 func targets(path rules.Path, list []autorebootv1.Target) field.ErrorList {
 	errs := rules.Items(path, len(list), 1, 32)
-	type workload struct {
-		kind autorebootv1.TargetKind
-		name string
-	}
-	seen := map[workload]bool{}
+	seen := map[common.WorkloadReference]bool{}
 	list = rules.Within(list, 32)
 	for i := range list {
 		t, at := &list[i], path.Index(i)
-		errs = append(errs, kindOf(at.Child("kind"), t.Kind)...)
+		errs = append(errs, rules.WorkloadGroup(at.Child("group"), t.Group)...)
+		switch {
+		case t.Kind != "":
+			errs = append(errs, rules.WorkloadKind(at.Child("kind"), t.Kind, restartable...)...)
+		case t.Name != "":
+			errs = append(errs, field.Invalid(at.Field(), t.Name, "kind is required with name"))
+		}
 		errs = append(errs, named(at, t.Name, t.Selector)...)
 		errs = append(errs, rules.OptionalRange(at.Child("wave"), t.Wave, 0, 99)...)
-		if w := (workload{t.Kind, t.Name}); t.Name != "" {
+		if w := (common.WorkloadReference{Kind: t.Kind, Name: t.Name}); w.Kind != "" && w.Name != "" {
 			if seen[w] {
 				errs = append(errs, field.Invalid(at.Field(), t.Name, "a target may be listed once"))
 			}
@@ -56,6 +58,17 @@ func targets(path rules.Path, list []autorebootv1.Target) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+// restartable are the kinds that can be restarted.
+var restartable = []common.WorkloadKind{common.WorkloadDeployment, common.WorkloadStatefulSet, common.WorkloadDaemonSet}
+
+// KindsOf returns the kinds of the workloads of a target: its own, or all that can be restarted.
+func KindsOf(t *autorebootv1.Target) []common.WorkloadKind {
+	if t.Kind == "" {
+		return restartable
+	}
+	return []common.WorkloadKind{t.Kind}
 }
 
 // named checks the two ways to name objects: one by its name, or several by their labels.
@@ -66,10 +79,6 @@ func named(path rules.Path, name string, selector *common.LabelSelector) field.E
 	}
 	errs = append(errs, rules.Text(path.Child("name"), name, 0, 253)...)
 	return append(errs, rules.Selector(path.Child("selector"), selector)...)
-}
-
-func kindOf(path rules.Path, kind autorebootv1.TargetKind) field.ErrorList {
-	return rules.Enum(path, kind, autorebootv1.TargetDeployment, autorebootv1.TargetStatefulSet, autorebootv1.TargetDaemonSet)
 }
 
 func strategy(path rules.Path, s *autorebootv1.Strategy) field.ErrorList {
@@ -152,33 +161,6 @@ func concurrency(path rules.Path, c *autorebootv1.Concurrency) field.ErrorList {
 	}
 	errs := rules.IntOrPercent(path.Child("maxTargets"), c.MaxTargets)
 	return append(errs, rules.Text(path.Child("group"), c.Group, 0, 63)...)
-}
-
-func gates(path rules.Path, list []autorebootv1.Gate) field.ErrorList {
-	errs := rules.Items(path, len(list), 0, 16)
-	list = rules.Within(list, 16)
-	for i := range list {
-		g, at := &list[i], path.Index(i)
-		errs = append(errs, rules.Enum(at.Child("type"), g.Type, autorebootv1.GateExternalServiceHealthy,
-			autorebootv1.GateWorkloadAvailable, autorebootv1.GateNoPods, autorebootv1.GateChaosSurvived)...)
-		bySelector := g.Type == autorebootv1.GateNoPods
-		if (g.Selector != nil) != bySelector || (g.Name == "") != bySelector {
-			errs = append(errs, field.Invalid(at.Field(), g.Type, "NoPods needs selector; other gates need name"))
-		}
-		if (g.Type == autorebootv1.GateWorkloadAvailable) != (g.Kind != "") {
-			errs = append(errs, field.Invalid(at.Field(), g.Kind, "kind goes with WorkloadAvailable only"))
-		}
-		if g.Within != nil && g.Type != autorebootv1.GateChaosSurvived {
-			errs = append(errs, field.Invalid(at.Field(), g.Type, "within goes with ChaosSurvived only"))
-		}
-		errs = append(errs, optionalDuration(at.Child("within"), g.Within)...)
-		if g.Kind != "" {
-			errs = append(errs, kindOf(at.Child("kind"), g.Kind)...)
-		}
-		errs = append(errs, rules.Text(at.Child("name"), g.Name, 0, 253)...)
-		errs = append(errs, rules.Selector(at.Child("selector"), g.Selector)...)
-	}
-	return errs
 }
 
 func verification(path rules.Path, v *autorebootv1.Verification) field.ErrorList {

@@ -157,7 +157,7 @@ func messages(schema map[string]any) []string {
 func count(tree, schema map[string]any, byCRD field.ErrorList, rules map[rule]bool, broken, kept map[rule]int) {
 	for r := range rules {
 		for _, err := range byCRD {
-			if strings.Contains(err.Detail, r.message) && (r.path == "" || index.ReplaceAllString(err.Field, "[*]") == r.path) {
+			if strings.Contains(err.Detail, r.message) && at(err, r.path) {
 				broken[r]++
 				break
 			}

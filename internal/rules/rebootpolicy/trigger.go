@@ -13,10 +13,15 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-var triggerName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+var namePattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+// itemName checks the name of a trigger or gate.
+func itemName(path rules.Path, name string) field.ErrorList {
+	return append(rules.Text(path, name, 1, 63), rules.Pattern(path, name, namePattern, rules.NameMessage)...)
+}
 
 func triggers(path rules.Path, list []autorebootv1.Trigger) field.ErrorList {
-	errs := rules.Items(path, len(list), 1, 16)
+	errs := rules.Items(path, len(list), 0, 16)
 	list = rules.Within(list, 16)
 	for i := range list {
 		errs = append(errs, trigger(path.Index(i), &list[i])...)
@@ -27,10 +32,16 @@ func triggers(path rules.Path, list []autorebootv1.Trigger) field.ErrorList {
 }
 
 func trigger(path rules.Path, t *autorebootv1.Trigger) field.ErrorList {
-	errs := rules.Text(path.Child("name"), t.Name, 1, 63)
-	errs = append(errs, rules.Pattern(path.Child("name"), t.Name, triggerName, rules.NameMessage)...)
+	type member = rules.Member[autorebootv1.TriggerType]
+	errs := itemName(path.Child("name"), t.Name)
 	errs = append(errs, rules.Text(path.Child("description"), t.Description, 0, 1024)...)
-	errs = append(errs, union(path, t)...)
+	errs = append(errs, rules.Union(path, t.Type,
+		member{Type: autorebootv1.TriggerConfigChange, Field: "configChange", IsSet: t.ConfigChange != nil, IsOptional: true},
+		member{Type: autorebootv1.TriggerCertificateRenewal, Field: "certificateRenewal", IsSet: t.CertificateRenewal != nil},
+		member{Type: autorebootv1.TriggerProbe, Field: "probe", IsSet: t.Probe != nil},
+		member{Type: autorebootv1.TriggerSchedule, Field: "schedule", IsSet: t.Schedule != nil},
+		member{Type: autorebootv1.TriggerPodAge, Field: "podAge", IsSet: t.PodAge != nil},
+		member{Type: autorebootv1.TriggerEndpointsChange, Field: "endpointsChange", IsSet: t.EndpointsChange != nil})...)
 	errs = append(errs, configChange(path.Child("configChange"), t.ConfigChange)...)
 	errs = append(errs, certificateRenewal(path.Child("certificateRenewal"), t.CertificateRenewal)...)
 	errs = append(errs, probe(path.Child("probe"), t.Probe)...)
@@ -52,31 +63,6 @@ func trigger(path rules.Path, t *autorebootv1.Trigger) field.ErrorList {
 		errs = append(errs, rules.OptionalRange(at.Child("jitterPercent"), a.JitterPercent, 0, 50)...)
 	}
 	return append(errs, endpointsChange(path.Child("endpointsChange"), t.EndpointsChange)...)
-}
-
-// union ties each member to the type of its name.
-func union(path rules.Path, t *autorebootv1.Trigger) field.ErrorList {
-	members := []struct {
-		kind  autorebootv1.TriggerType
-		field string
-		set   bool
-	}{
-		{autorebootv1.TriggerConfigChange, "configChange", t.ConfigChange != nil},
-		{autorebootv1.TriggerCertificateRenewal, "certificateRenewal", t.CertificateRenewal != nil},
-		{autorebootv1.TriggerProbe, "probe", t.Probe != nil},
-		{autorebootv1.TriggerSchedule, "schedule", t.Schedule != nil},
-		{autorebootv1.TriggerPodAge, "podAge", t.PodAge != nil},
-		{autorebootv1.TriggerEndpointsChange, "endpointsChange", t.EndpointsChange != nil},
-	}
-	var errs field.ErrorList
-	var kinds []autorebootv1.TriggerType
-	for _, m := range members {
-		kinds = append(kinds, m.kind)
-		if (t.Type == m.kind) != m.set {
-			errs = append(errs, field.Invalid(path.Field(), t.Type, "type "+string(m.kind)+" and "+m.field+" go together: set both or neither"))
-		}
-	}
-	return append(rules.Enum(path.Child("type"), t.Type, kinds...), errs...)
 }
 
 func configChange(path rules.Path, c *autorebootv1.ConfigChange) field.ErrorList {

@@ -28,6 +28,7 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 	warn := func(path rules.Path, format string, args ...any) {
 		texts = append(texts, path.Field().String()+": "+fmt.Sprintf(format, args...))
 	}
+	texts = append(texts, selectsAll(&obj.Spec)...)
 	for i := range obj.Spec.Triggers {
 		t := &obj.Spec.Triggers[i]
 		if c := t.ConfigChange; c != nil && c.OnDelete != nil && *c.OnDelete == autorebootv1.SourceRestart {
@@ -61,6 +62,37 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 	}
 	texts = append(texts, rules.LongSteps(schedules(&obj.Spec), obj.Spec.Windows, obj.Spec.Blackouts)...)
 	return append(texts, ignoredAtV1(obj)...)
+}
+
+// selectsAll warns of the selectors of a spec that are empty: they select more than their author sees.
+func selectsAll(spec *autorebootv1.RebootPolicySpec) []string {
+	var texts []string
+	for i := range spec.Targets {
+		t := &spec.Targets[i]
+		what := "every " + string(t.Kind)
+		if t.Kind == "" {
+			what = "every Deployment, StatefulSet and DaemonSet"
+		}
+		texts = append(texts, rules.SelectsAll(specPath.Child("targets").Index(i).Child("selector"), t.Selector, what+" of the namespace is restarted")...)
+	}
+	for i := range spec.Triggers {
+		c := spec.Triggers[i].ConfigChange
+		if c == nil {
+			continue
+		}
+		for j := range c.Sources {
+			at := specPath.Child("triggers").Index(i).Child("configChange", "sources").Index(j).Child("selector")
+			texts = append(texts, rules.SelectsAll(at, c.Sources[j].Selector,
+				"every "+string(c.Sources[j].Kind)+" of the namespace is watched, those of Kubernetes included")...)
+		}
+	}
+	for i := range spec.Gates {
+		if n := spec.Gates[i].NoPods; n != nil {
+			texts = append(texts, rules.SelectsAll(specPath.Child("gates").Index(i).Child("noPods", "selector"), n.Selector,
+				"no restart starts while any pod of the namespace runs, those of the targets included")...)
+		}
+	}
+	return texts
 }
 
 // schedules returns the expressions of the Schedule triggers, by their paths.
@@ -113,9 +145,6 @@ func ignoredAtV1(obj *autorebootv1.RebootPolicy) []string {
 	}
 	var texts []string
 	spec := &kept.Spoke.Spec
-	if v := spec.Target.APIVersion; v != "" && v != "apps/v1" {
-		texts = append(texts, fmt.Sprintf("v1alpha1 spec.target.apiVersion: %q is ignored: the %s of apps/v1 is restarted", v, spec.Target.Kind))
-	}
 	for i := range spec.Policies {
 		p := spec.Policies[i].Trigger.Probe
 		if p == nil {

@@ -84,11 +84,11 @@ func TestWarningsSpeakOfWhatV1CannotSay(t *testing.T) {
 	obj := full(t)
 	obj.Spec.Triggers = obj.Spec.Triggers[:1]
 	obj.Annotations = map[string]string{common.V1Alpha1DataAnnotation: `{"digest":"x","spoke":{"spec":{
-		"target":{"apiVersion":"extensions/v1beta1","kind":"Deployment","name":"a"},
+		"target":{"kind":"Deployment","name":"a"},
 		"policies":[{"name":"a","trigger":{"probe":{"httpGet":{"port":"web"},"initialDelaySeconds":3}}},
 			{"name":"b","trigger":{"probe":{"tcpSocket":{"port":"db"},"terminationGracePeriodSeconds":3}}},{"name":"c","trigger":{}}]}}}`}
 	got := Warnings(obj, nil)
-	for i, want := range []string{"extensions/v1beta1", "policies[0].trigger.probe.initialDelaySeconds", `"web"`,
+	for i, want := range []string{"policies[0].trigger.probe.initialDelaySeconds", `"web"`,
 		"policies[1].trigger.probe.terminationGracePeriodSeconds", `"db"`} {
 		if i >= len(got) || !strings.Contains(got[i], want) {
 			t.Fatalf("warning %d of %q is not about %s", i, got, want)

@@ -51,8 +51,8 @@ spec:
   targets: [{kind: Deployment, name: orders}]
   triggers:
   - {name: stuck, type: Probe, probe: {httpGet: {path: /healthz, port: %d}, period: 1s, timeout: 1s, failureThreshold: 5}}
-  - {name: config, type: ConfigChange, configChange: {}}
-  gates: [{type: ExternalServiceHealthy, name: orders-db}]
+  - {name: config, type: ConfigChange}
+  gates: [{name: orders-db, type: ExternalServiceHealthy, externalServiceHealthy: {name: orders-db}}]
   cooldown: 10m
   debounce: {quietPeriod: 1s}
   verification: {soak: 2s}

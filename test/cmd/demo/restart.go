@@ -38,7 +38,7 @@ kind: RebootPolicy
 metadata: {name: shop, namespace: default}
 spec:
   targets: [{kind: Deployment, name: shop}]
-  triggers: [{name: config, type: ConfigChange, configChange: {}}]
+  triggers: [{name: config, type: ConfigChange}]
   debounce: {quietPeriod: 1s}
   verification: {soak: 2s}
 `

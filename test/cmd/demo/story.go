@@ -32,7 +32,7 @@ apiVersion: autoreboot.fairlead.dev/v1alpha1
 kind: RebootPolicy
 metadata: {name: payments, namespace: default}
 spec:
-  target: {apiVersion: apps/v1, kind: Deployment, name: payments-api}
+  target: {kind: Deployment, name: payments-api}
   policies:
   - name: wedged
     comment: restart when stuck

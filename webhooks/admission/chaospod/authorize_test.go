@@ -34,7 +34,7 @@ func killer(changes ...func(*chaosv1.ChaosPod)) *chaosv1.ChaosPod {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "payments", UID: "u-1"},
 		Spec: chaosv1.ChaosPodSpec{
 			DryRun:   ptr.To(false),
-			Target:   chaosv1.Target{Workload: &chaosv1.WorkloadReference{Kind: chaosv1.WorkloadDeployment, Name: "api"}},
+			Target:   chaosv1.Target{Workload: &common.WorkloadReference{Kind: common.WorkloadDeployment, Name: "api"}},
 			Schedule: chaosv1.Schedule{Cron: "0 9 * * *"},
 		},
 	}

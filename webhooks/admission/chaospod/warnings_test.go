@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/warnings"
 )
@@ -121,7 +122,7 @@ func TestAWriterOfAChaosPodIsWarnedOfABudgetThatAllowsNoEviction(t *testing.T) {
 func TestOverlapsSayNothingUntilTheCacheHasSyncedAndNeverWait(t *testing.T) {
 	pod := func(name string) *chaosv1.ChaosPod {
 		p := &chaosv1.ChaosPod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
-		p.Spec.Target.Workload = &chaosv1.WorkloadReference{Kind: chaosv1.WorkloadDeployment, Name: "cart"}
+		p.Spec.Target.Workload = &common.WorkloadReference{Kind: common.WorkloadDeployment, Name: "cart"}
 		return p
 	}
 	scheme := newScheme(t)

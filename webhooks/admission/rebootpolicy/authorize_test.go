@@ -233,7 +233,7 @@ func TestARefusedPolicySaysWhoLacksWhatWhereAndWhatToDo(t *testing.T) {
 	s.rights.Denied[eve] = append(s.rights.Denied[eve], "patch daemonsets.apps", "list pods")
 	obj := restarting("api", watching("root"), probing(denied, 80))
 	obj.Spec.Targets = append(obj.Spec.Targets, autorebootv1.Target{Kind: "DaemonSet", Selector: anyApp})
-	obj.Spec.Gates = []autorebootv1.Gate{{Type: autorebootv1.GateNoPods, Selector: anyApp}}
+	obj.Spec.Gates = []autorebootv1.Gate{{Name: "none", Type: autorebootv1.GateNoPods, NoPods: &autorebootv1.NoPods{Selector: anyApp}}}
 	_, _, errs, err := admissiontest.Admit(t, s.authorizer, request(eve, false), obj, nil, nil)
 	if err != nil {
 		t.Fatal(err)

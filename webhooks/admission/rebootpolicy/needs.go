@@ -10,6 +10,7 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
 )
 
@@ -56,11 +57,13 @@ func (n *collector) restarts(at *field.Path, spec *autorebootv1.RebootPolicySpec
 	for i := range spec.Targets {
 		t, path := &spec.Targets[i], at.Child("targets").Index(i)
 		name := nameOf(t.Name, t.Selector)
-		if spec.ServiceAccountName == "" {
-			n.Add(path, authorization.NameServiceAccount, "patch", "apps", resourceOf(t.Kind), "", name)
-			continue
+		remedy, verb := authorization.NameServiceAccount, "patch"
+		if spec.ServiceAccountName != "" {
+			remedy, verb = authorization.NameAnotherTarget, reading(name)
 		}
-		n.Add(path, authorization.NameAnotherTarget, reading(name), "apps", resourceOf(t.Kind), "", name)
+		for _, kind := range rules.KindsOf(t) {
+			n.Add(path, remedy, verb, common.AppsGroup, resourceOf(kind), "", name)
+		}
 	}
 }
 
@@ -87,28 +90,28 @@ func (n *collector) trigger(path *field.Path, t *autorebootv1.Trigger) {
 // gate adds the right to read what decides whether a gate is open: the policy's status shows it. A type that is
 // not listed here takes every right, so that one which is added without its right is open to administrators alone.
 func (n *collector) gate(path *field.Path, g *autorebootv1.Gate) {
-	switch g.Type {
-	case autorebootv1.GateNoPods:
+	switch {
+	case g.NoPods != nil:
 		n.Add(path, withoutGate, "list", "", "pods", "", "")
-	case autorebootv1.GateExternalServiceHealthy:
-		n.Add(path, withoutGate, "get", networkingv1.GroupVersion.Group, "externalservices", "", g.Name)
-	case autorebootv1.GateWorkloadAvailable:
-		n.Add(path, withoutGate, "get", "apps", resourceOf(g.Kind), "", g.Name)
-	case autorebootv1.GateChaosSurvived:
-		n.Add(path, withoutGate, "get", chaosv1.GroupVersion.Group, "chaospods", "", g.Name)
+	case g.ExternalServiceHealthy != nil:
+		n.Add(path, withoutGate, "get", networkingv1.GroupVersion.Group, "externalservices", "", g.ExternalServiceHealthy.Name)
+	case g.WorkloadAvailable != nil:
+		n.Add(path, withoutGate, "get", common.AppsGroup, resourceOf(g.WorkloadAvailable.Kind), "", g.WorkloadAvailable.Name)
+	case g.ChaosSurvived != nil:
+		n.Add(path, withoutGate, "get", chaosv1.GroupVersion.Group, "chaospods", "", g.ChaosSurvived.Name)
 	default:
 		n.Add(path, withoutGate, "*", "*", "*", "", "")
 	}
 }
 
 // resourceOf returns the resource of a kind of apps/v1; every resource for a kind that is not listed here.
-func resourceOf(kind autorebootv1.TargetKind) string {
+func resourceOf(kind common.WorkloadKind) string {
 	switch kind {
-	case autorebootv1.TargetDeployment:
+	case common.WorkloadDeployment:
 		return "deployments"
-	case autorebootv1.TargetStatefulSet:
+	case common.WorkloadStatefulSet:
 		return "statefulsets"
-	case autorebootv1.TargetDaemonSet:
+	case common.WorkloadDaemonSet:
 		return "daemonsets"
 	default:
 		return "*"

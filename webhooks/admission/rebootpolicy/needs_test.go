@@ -16,7 +16,7 @@ import (
 
 var anyApp = &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"app": "x"}}
 
-func target(kind autorebootv1.TargetKind, name string) autorebootv1.Target {
+func target(kind common.WorkloadKind, name string) autorebootv1.Target {
 	return autorebootv1.Target{Kind: kind, Name: name}
 }
 
@@ -38,6 +38,10 @@ func TestEveryPartOfAPolicyTakesItsRights(t *testing.T) {
 		"workloads by their labels": {
 			autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{{Kind: "StatefulSet", Selector: anyApp}}, Strategy: &autorebootv1.Strategy{Type: autorebootv1.StrategyRolloutRestart}},
 			map[string]string{"patch statefulsets.apps": "spec.targets[0]"},
+		},
+		"workloads of any kind": {
+			autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{{Selector: &common.LabelSelector{}}}},
+			map[string]string{"patch deployments.apps": "spec.targets[0]", "patch statefulsets.apps": "spec.targets[0]", "patch daemonsets.apps": "spec.targets[0]"},
 		},
 		"a name beside labels is no limit": {
 			autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{{Kind: "StatefulSet", Name: "db", Selector: anyApp}}},
@@ -97,8 +101,9 @@ func TestEveryPartOfAPolicyTakesItsRights(t *testing.T) {
 		},
 		"gates": {
 			autorebootv1.RebootPolicySpec{Gates: []autorebootv1.Gate{
-				{Type: "NoPods", Selector: anyApp}, {Type: "WorkloadAvailable", Kind: "Deployment", Name: "ledger"}, {Type: "ExternalServiceHealthy", Name: "db"},
-				{Type: "ChaosSurvived", Name: "drill"}, {Type: "AddedLater", Name: "x"},
+				{NoPods: &autorebootv1.NoPods{Selector: anyApp}}, {WorkloadAvailable: &common.WorkloadReference{Kind: "Deployment", Name: "ledger"}},
+				{ExternalServiceHealthy: &autorebootv1.ExternalServiceHealthy{Name: "db"}}, {ChaosSurvived: &autorebootv1.ChaosSurvived{Name: "drill"}},
+				{Type: "AddedLater"},
 			}},
 			map[string]string{
 				"list pods": "spec.gates[0]", "get deployments.apps ledger": "spec.gates[1]", "get externalservices.networking.fairlead.dev db": "spec.gates[2]",

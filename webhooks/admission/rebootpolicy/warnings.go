@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	commonrules "github.com/fairlead-dev/fairlead/internal/rules"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
@@ -38,7 +39,7 @@ func (w *webhook) budgets(ctx context.Context, obj *autorebootv1.RebootPolicy) [
 		return texts
 	}
 	evicts := func(evicted *commonrules.Evicted, set labels.Set) bool {
-		return selects(&obj.Spec, autorebootv1.TargetKind(evicted.Kind), evicted.Name, set)
+		return selects(&obj.Spec, common.WorkloadKind(evicted.Kind), evicted.Name, set)
 	}
 	return append(w.options.Warnings.Budgets(ctx, obj.Namespace, rule, evicts),
 		w.options.Warnings.LonePods(ctx, obj.Namespace, "spec.strategy.type: Evict", evicts)...)
@@ -53,7 +54,7 @@ func (w *webhook) rollouts(ctx context.Context, obj *autorebootv1.RebootPolicy) 
 	var texts []string
 	for i := range deployments.Items {
 		d := &deployments.Items[i]
-		if !selects(&obj.Spec, autorebootv1.TargetDeployment, d.Name, d.Labels) {
+		if !selects(&obj.Spec, common.WorkloadDeployment, d.Name, d.Labels) {
 			continue
 		}
 		if text := commonrules.Rollout(d); text != "" {
@@ -64,10 +65,10 @@ func (w *webhook) rollouts(ctx context.Context, obj *autorebootv1.RebootPolicy) 
 }
 
 // selects reports whether a target of a spec is this workload.
-func selects(spec *autorebootv1.RebootPolicySpec, kind autorebootv1.TargetKind, name string, set labels.Set) bool {
+func selects(spec *autorebootv1.RebootPolicySpec, kind common.WorkloadKind, name string, set labels.Set) bool {
 	for i := range spec.Targets {
 		t := &spec.Targets[i]
-		if t.Kind != kind {
+		if t.Kind != kind && t.Kind != "" {
 			continue
 		}
 		if t.Selector == nil {

@@ -132,22 +132,19 @@ func TestErrorsNameTheFieldThatWasWritten(t *testing.T) {
 		"a host twice": {kind: "ExternalService", spec: "{hosts: [192.0.2.1, 192.0.2.1], ports: {a: 1}}",
 			warnings: []string{"spec.hosts[1]: 192.0.2.1 is also listed in endpoint \"host-0\""}},
 		"policies": {kind: "RebootPolicy", spec: "{target: {kind: Job, name: web}, policies: [{name: up, trigger: {probe: {httpGet: {port: http, httpHeaders: [{name: 'a b', value: c}]}, periodSeconds: 3, timeoutSeconds: 5}}}]}", errs: []string{
-			`spec.target.kind: Unsupported value: "Job": supported values: "Deployment", "StatefulSet", "DaemonSet"`,
+			`spec.target.kind: Invalid value: "Job": kind must be Deployment, StatefulSet or DaemonSet`,
 			`spec.policies[0].trigger.probe.httpGet.port: Invalid value: must be between 1 and 65535: v1 takes numbers alone, so give the number of a port that has a name`,
 			`spec.policies[0].trigger.probe.timeoutSeconds: Invalid value: "5s": timeout must not exceed period`,
 			`spec.policies[0].trigger.probe.httpGet.httpHeaders[0].name: Invalid value: "a b": a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')`,
 		}, warnings: []string{`spec.policies[0].trigger.probe.httpGet.port: "http" is the name of a port, and v1 takes numbers alone: give its number`}},
-		"no name, no policy": {kind: "RebootPolicy", spec: "{target: {kind: Deployment}}", errs: []string{
-			`spec.target.name: Invalid value: set exactly one of name or selector`,
-			`spec.policies: Invalid value: must have at least 1 item`,
-		}},
-		"warnings": {kind: "RebootPolicy", spec: "{target: {kind: Deployment, name: web, apiVersion: apps/v2}, policies: [{name: up, trigger: {probe: {exec: {command: ['true']}, initialDelaySeconds: 1}}}]}", warnings: []string{
+		"no name": {kind: "RebootPolicy", spec: "{target: {kind: Deployment}}", errs: []string{`spec.target.name: Invalid value: set exactly one of name or selector`}},
+		"no kind": {kind: "RebootPolicy", spec: "{target: {name: web}}", errs: []string{`spec.target.name: Invalid value: "web": kind is required with name`}},
+		"warnings": {kind: "RebootPolicy", spec: "{target: {kind: Deployment, name: web}, policies: [{name: up, trigger: {probe: {exec: {command: ['true']}, initialDelaySeconds: 1}}}]}", warnings: []string{
 			`spec.policies[0].trigger.probe.exec: exec probes are not supported yet: trigger up never fires`,
-			`spec.target.apiVersion: "apps/v2" is ignored: the Deployment of apps/v1 is restarted`,
 			`spec.policies[0].trigger.probe.initialDelaySeconds: ignored by v1 (kept so that v1alpha1 reads back the same): allow for a slow start with failureThreshold and periodSeconds`,
 		}},
 		"triggers that v1alpha1 does not show": {kind: "RebootPolicy", metadata: annotated(`{"targets":[{"kind":"Deployment","name":"web"}],"cooldown":"1m","triggers":[{"name":"s","type":"Schedule","schedule":{"cron":"61 * * * *"}},{"name":"up","type":"Probe","probe":{"tcpSocket":{"port":99999}}}]}`),
-			spec: "{target: {apiVersion: apps/v1, kind: Deployment, name: web}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 99999}, periodSeconds: 30, timeoutSeconds: 5, failureThreshold: 5, successThreshold: 1}}}]}", errs: []string{
+			spec: "{target: {kind: Deployment, name: web}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 99999}, periodSeconds: 30, timeoutSeconds: 5, failureThreshold: 5, successThreshold: 1}}}]}", errs: []string{
 				`spec.policies[0].trigger.probe.tcpSocket.port: Invalid value: 99999: must be between 1 and 65535`,
 				`spec.policies: Invalid value: "61 * * * *": minute "61": takes 0-59, *, lists, ranges and steps (spec.triggers[0].schedule.cron of v1: v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
 			}},

@@ -10,6 +10,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/autoreboot/v1alpha1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // overlayHub applies the edit of a view to the saved hub. Whatever is equal in both views keeps the saved value,
@@ -34,7 +35,7 @@ func overlayTargets(saved []autorebootv1.Target, before, after v1alpha1.Target) 
 	}
 	out := append([]autorebootv1.Target(nil), saved...)
 	if after.Kind != before.Kind {
-		out[0].Kind = autorebootv1.TargetKind(after.Kind)
+		out[0].Kind = common.WorkloadKind(after.Kind)
 	}
 	if after.Name != before.Name {
 		out[0].Name, out[0].Selector = after.Name, nil

@@ -6,6 +6,7 @@ package rebootpolicy
 import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/autoreboot/v1alpha1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
 )
@@ -25,7 +26,7 @@ func New() *hubspoke.Converter {
 	return hubspoke.New(hubspoke.Pair[hubForm, spokeForm]{
 		Group: autorebootv1.GroupVersion.Group, Kind: "RebootPolicy",
 		Hub: autorebootv1.GroupVersion.Version, Spoke: v1alpha1.GroupVersion.Version,
-		Up: up, Down: down, CompleteHub: completeHub, CompleteSpoke: completeSpoke, HasImplied: hasImplied,
+		Up: up, Down: down, CompleteHub: completeHub, HasImplied: hasImplied,
 		OverlayHub: overlayHub, OverlaySpoke: overlaySpoke,
 	})
 }
@@ -56,19 +57,10 @@ func hasImplied(h *hubForm) bool {
 		s.Verification.Soak != nil && s.Verification.MaxContainerRestarts != nil && s.Verification.OnFailure != nil
 }
 
-// completeSpoke fills in the one default of v1alpha1 that v1 has no field for.
-func completeSpoke(s *spokeForm) {
-	if target := &s.Spec.Target; *target != (v1alpha1.Target{}) && target.APIVersion == "" {
-		target.APIVersion = apps
-	}
-}
-
-const apps = "apps/v1"
-
 func up(s spokeForm) hubForm {
 	h := hubForm{Spec: *implied.DeepCopy()}
 	if target := s.Spec.Target; target != (v1alpha1.Target{}) {
-		h.Spec.Targets = []autorebootv1.Target{{Kind: autorebootv1.TargetKind(target.Kind), Name: target.Name}}
+		h.Spec.Targets = []autorebootv1.Target{{Kind: common.WorkloadKind(target.Kind), Name: target.Name}}
 	}
 	for i := range s.Spec.Policies {
 		h.Spec.Triggers = append(h.Spec.Triggers, triggerOf(&s.Spec.Policies[i]))
@@ -83,7 +75,7 @@ func down(h hubForm) spokeForm {
 	var s spokeForm
 	if len(h.Spec.Targets) > 0 {
 		first := &h.Spec.Targets[0]
-		s.Spec.Target = v1alpha1.Target{APIVersion: apps, Kind: string(first.Kind), Name: first.Name}
+		s.Spec.Target = v1alpha1.Target{Kind: string(first.Kind), Name: first.Name}
 	}
 	for i := range h.Spec.Triggers {
 		if h.Spec.Triggers[i].Type == autorebootv1.TriggerProbe {

@@ -59,6 +59,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: secretName
       type:
         scalar: string
+- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.ChaosSurvived
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: within
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.Duration
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Concurrency
   map:
     fields:
@@ -153,6 +162,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: container
       type:
         scalar: string
+- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.ExternalServiceHealthy
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.GRPC
   map:
     fields:
@@ -168,21 +183,24 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Gate
   map:
     fields:
-    - name: kind
+    - name: chaosSurvived
       type:
-        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.TargetKind
+        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.ChaosSurvived
+    - name: externalServiceHealthy
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.ExternalServiceHealthy
     - name: name
       type:
         scalar: string
-    - name: selector
+    - name: noPods
       type:
-        namedType: com.github.fairlead-dev.fairlead.api.common.LabelSelector
+        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.NoPods
     - name: type
       type:
         namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.GateType
-    - name: within
+    - name: workloadAvailable
       type:
-        namedType: com.github.fairlead-dev.fairlead.api.common.Duration
+        namedType: com.github.fairlead-dev.fairlead.api.common.WorkloadReference
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.GateType
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.HTTPGet
@@ -233,7 +251,7 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
     - name: target
       type:
-        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.RestartTarget
+        namedType: com.github.fairlead-dev.fairlead.api.common.WorkloadReference
     - name: time
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
@@ -260,7 +278,7 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
     - name: kind
       type:
-        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.TargetKind
+        namedType: com.github.fairlead-dev.fairlead.api.common.WorkloadKind
     - name: name
       type:
         scalar: string
@@ -309,6 +327,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: within
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
+- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.NoPods
+  map:
+    fields:
+    - name: selector
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.LabelSelector
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.PendingRestart
   map:
     fields:
@@ -427,7 +451,9 @@ var schemaYAML = typed.YAMLObject(`types:
         list:
           elementType:
             namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Gate
-          elementRelationship: atomic
+          elementRelationship: associative
+          keys:
+          - name
     - name: historyLimit
       type:
         scalar: numeric
@@ -587,7 +613,7 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: target
       type:
-        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.RestartTarget
+        namedType: com.github.fairlead-dev.fairlead.api.common.WorkloadReference
     - name: triggers
       type:
         list:
@@ -596,15 +622,6 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: atomic
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.RestartResult
   scalar: string
-- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.RestartTarget
-  map:
-    fields:
-    - name: kind
-      type:
-        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.TargetKind
-    - name: name
-      type:
-        scalar: string
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Retry
   map:
     fields:
@@ -659,9 +676,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Target
   map:
     fields:
+    - name: group
+      type:
+        scalar: string
     - name: kind
       type:
-        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.TargetKind
+        namedType: com.github.fairlead-dev.fairlead.api.common.WorkloadKind
     - name: name
       type:
         scalar: string
@@ -671,8 +691,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: wave
       type:
         scalar: numeric
-- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.TargetKind
-  scalar: string
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.TargetStatus
   map:
     fields:
@@ -687,7 +705,7 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: atomic
     - name: kind
       type:
-        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.TargetKind
+        namedType: com.github.fairlead-dev.fairlead.api.common.WorkloadKind
     - name: lastRestartID
       type:
         scalar: string
@@ -826,6 +844,20 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
     - name: timeZone
+      type:
+        scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.WorkloadKind
+  scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.WorkloadReference
+  map:
+    fields:
+    - name: group
+      type:
+        scalar: string
+    - name: kind
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.WorkloadKind
+    - name: name
       type:
         scalar: string
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.Condition

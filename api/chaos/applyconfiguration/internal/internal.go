@@ -355,7 +355,7 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.api.core.v1.PodTemplateSpec
     - name: workload
       type:
-        namedType: com.github.fairlead-dev.fairlead.api.chaos.v1.WorkloadReference
+        namedType: com.github.fairlead-dev.fairlead.api.common.WorkloadReference
 - name: com.github.fairlead-dev.fairlead.api.chaos.v1.Victim
   map:
     fields:
@@ -397,17 +397,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: uid
       type:
         namedType: io.k8s.apimachinery.pkg.types.UID
-- name: com.github.fairlead-dev.fairlead.api.chaos.v1.WorkloadKind
-  scalar: string
-- name: com.github.fairlead-dev.fairlead.api.chaos.v1.WorkloadReference
-  map:
-    fields:
-    - name: kind
-      type:
-        namedType: com.github.fairlead-dev.fairlead.api.chaos.v1.WorkloadKind
-    - name: name
-      type:
-        scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.Duration
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.FailurePolicy
@@ -467,6 +456,20 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
     - name: timeZone
+      type:
+        scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.WorkloadKind
+  scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.WorkloadReference
+  map:
+    fields:
+    - name: group
+      type:
+        scalar: string
+    - name: kind
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.WorkloadKind
+    - name: name
       type:
         scalar: string
 - name: io.k8s.api.core.v1.AWSElasticBlockStoreVolumeSource

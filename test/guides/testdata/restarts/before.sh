@@ -15,7 +15,7 @@ kind: RebootPolicy
 metadata: {name: payments, namespace: shop}
 spec:
   targets: [{kind: Deployment, selector: {matchLabels: {app.kubernetes.io/part-of: payments}}}]
-  triggers: [{name: config, type: ConfigChange, configChange: {}}]
+  triggers: [{name: config, type: ConfigChange}]
   debounce: {quietPeriod: 1s}
   cooldown: 0s
   verification: {soak: 1s}

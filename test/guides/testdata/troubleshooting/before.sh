@@ -13,5 +13,5 @@ kind: RebootPolicy
 metadata: {name: payments, namespace: shop}
 spec:
   targets: [{kind: Deployment, name: payments}]
-  triggers: [{name: config, type: ConfigChange, configChange: {}}]
+  triggers: [{name: config, type: ConfigChange}]
 YAML

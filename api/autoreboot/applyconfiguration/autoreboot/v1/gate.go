@@ -16,31 +16,24 @@ import (
 // Gate is a condition that must hold for a restart to start. It is about objects of the policy's
 // own namespace.
 type GateApplyConfiguration struct {
-	// type is ExternalServiceHealthy, WorkloadAvailable, NoPods or ChaosSurvived.
-	Type *autorebootv1.GateType `json:"type,omitempty"`
-	// name of the ExternalService, workload or ChaosPod.
+	// name of the gate, unique in the policy. Messages use it.
 	Name *string `json:"name,omitempty"`
-	// kind of the workload, in apps/v1.
-	Kind *autorebootv1.TargetKind `json:"kind,omitempty"`
-	// selector selects the pods that hold the gate closed.
-	Selector *common.LabelSelector `json:"selector,omitempty"`
-	// within is how long ago the ChaosPod's run may have begun that its target survived. A dry run proves
-	// nothing. The default is 168h.
-	Within *common.Duration `json:"within,omitempty"`
+	// type says which of the members below is set.
+	Type *autorebootv1.GateType `json:"type,omitempty"`
+	// externalServiceHealthy is open while an ExternalService is Healthy.
+	ExternalServiceHealthy *ExternalServiceHealthyApplyConfiguration `json:"externalServiceHealthy,omitempty"`
+	// workloadAvailable is open while all desired replicas of a Deployment, StatefulSet or DaemonSet are available.
+	WorkloadAvailable *common.WorkloadReference `json:"workloadAvailable,omitempty"`
+	// noPods is open while a selector matches no pod that has not finished.
+	NoPods *NoPodsApplyConfiguration `json:"noPods,omitempty"`
+	// chaosSurvived is open while the last run of a ChaosPod that killed pods was survived, and is recent enough.
+	ChaosSurvived *ChaosSurvivedApplyConfiguration `json:"chaosSurvived,omitempty"`
 }
 
 // GateApplyConfiguration constructs a declarative configuration of the Gate type for use with
 // apply.
 func Gate() *GateApplyConfiguration {
 	return &GateApplyConfiguration{}
-}
-
-// WithType sets the Type field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Type field is set to the value of the last call.
-func (b *GateApplyConfiguration) WithType(value autorebootv1.GateType) *GateApplyConfiguration {
-	b.Type = &value
-	return b
 }
 
 // WithName sets the Name field in the declarative configuration to the given value
@@ -51,26 +44,42 @@ func (b *GateApplyConfiguration) WithName(value string) *GateApplyConfiguration 
 	return b
 }
 
-// WithKind sets the Kind field in the declarative configuration to the given value
+// WithType sets the Type field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Kind field is set to the value of the last call.
-func (b *GateApplyConfiguration) WithKind(value autorebootv1.TargetKind) *GateApplyConfiguration {
-	b.Kind = &value
+// If called multiple times, the Type field is set to the value of the last call.
+func (b *GateApplyConfiguration) WithType(value autorebootv1.GateType) *GateApplyConfiguration {
+	b.Type = &value
 	return b
 }
 
-// WithSelector sets the Selector field in the declarative configuration to the given value
+// WithExternalServiceHealthy sets the ExternalServiceHealthy field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Selector field is set to the value of the last call.
-func (b *GateApplyConfiguration) WithSelector(value common.LabelSelector) *GateApplyConfiguration {
-	b.Selector = &value
+// If called multiple times, the ExternalServiceHealthy field is set to the value of the last call.
+func (b *GateApplyConfiguration) WithExternalServiceHealthy(value *ExternalServiceHealthyApplyConfiguration) *GateApplyConfiguration {
+	b.ExternalServiceHealthy = value
 	return b
 }
 
-// WithWithin sets the Within field in the declarative configuration to the given value
+// WithWorkloadAvailable sets the WorkloadAvailable field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Within field is set to the value of the last call.
-func (b *GateApplyConfiguration) WithWithin(value common.Duration) *GateApplyConfiguration {
-	b.Within = &value
+// If called multiple times, the WorkloadAvailable field is set to the value of the last call.
+func (b *GateApplyConfiguration) WithWorkloadAvailable(value common.WorkloadReference) *GateApplyConfiguration {
+	b.WorkloadAvailable = &value
+	return b
+}
+
+// WithNoPods sets the NoPods field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the NoPods field is set to the value of the last call.
+func (b *GateApplyConfiguration) WithNoPods(value *NoPodsApplyConfiguration) *GateApplyConfiguration {
+	b.NoPods = value
+	return b
+}
+
+// WithChaosSurvived sets the ChaosSurvived field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ChaosSurvived field is set to the value of the last call.
+func (b *GateApplyConfiguration) WithChaosSurvived(value *ChaosSurvivedApplyConfiguration) *GateApplyConfiguration {
+	b.ChaosSurvived = value
 	return b
 }

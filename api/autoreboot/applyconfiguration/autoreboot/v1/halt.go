@@ -6,6 +6,7 @@
 package v1
 
 import (
+	common "github.com/fairlead-dev/fairlead/api/common"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -21,7 +22,7 @@ type HaltApplyConfiguration struct {
 	// generation of the spec that halted: another one clears the halt.
 	Generation *int64 `json:"generation,omitempty"`
 	// target is the workload that halted the policy.
-	Target *RestartTargetApplyConfiguration `json:"target,omitempty"`
+	Target *common.WorkloadReference `json:"target,omitempty"`
 	// restartID is the restart that halted the policy.
 	RestartID *string `json:"restartID,omitempty"`
 }
@@ -59,8 +60,8 @@ func (b *HaltApplyConfiguration) WithGeneration(value int64) *HaltApplyConfigura
 // WithTarget sets the Target field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Target field is set to the value of the last call.
-func (b *HaltApplyConfiguration) WithTarget(value *RestartTargetApplyConfiguration) *HaltApplyConfiguration {
-	b.Target = value
+func (b *HaltApplyConfiguration) WithTarget(value common.WorkloadReference) *HaltApplyConfiguration {
+	b.Target = &value
 	return b
 }
 

@@ -7,6 +7,7 @@ package v1
 
 import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	common "github.com/fairlead-dev/fairlead/api/common"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	types "k8s.io/apimachinery/pkg/types"
 )
@@ -19,7 +20,7 @@ type InFlightRestartApplyConfiguration struct {
 	// id of the restart, unique in the policy.
 	ID *string `json:"id,omitempty"`
 	// kind of the workload.
-	Kind *autorebootv1.TargetKind `json:"kind,omitempty"`
+	Kind *common.WorkloadKind `json:"kind,omitempty"`
 	// name of the workload.
 	Name *string `json:"name,omitempty"`
 	// uid of the workload: a successor of the same name is not what was restarted.
@@ -81,7 +82,7 @@ func (b *InFlightRestartApplyConfiguration) WithID(value string) *InFlightRestar
 // WithKind sets the Kind field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Kind field is set to the value of the last call.
-func (b *InFlightRestartApplyConfiguration) WithKind(value autorebootv1.TargetKind) *InFlightRestartApplyConfiguration {
+func (b *InFlightRestartApplyConfiguration) WithKind(value common.WorkloadKind) *InFlightRestartApplyConfiguration {
 	b.Kind = &value
 	return b
 }

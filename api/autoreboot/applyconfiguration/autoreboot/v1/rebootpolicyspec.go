@@ -26,7 +26,8 @@ type RebootPolicySpecApplyConfiguration struct {
 	// targets are the workloads to restart, all in the policy's own namespace, at most 100 with
 	// those that selectors match.
 	Targets []TargetApplyConfiguration `json:"targets,omitempty"`
-	// triggers are the reasons for a restart; any one of them is enough.
+	// triggers are the reasons for a restart; any one of them is enough. Without any, the policy restarts its targets
+	// by the annotation restart-now alone, and declares what they depend on by its gates.
 	Triggers []TriggerApplyConfiguration `json:"triggers,omitempty"`
 	// strategy is the way a workload is restarted. The default is a RolloutRestart.
 	Strategy *StrategyApplyConfiguration `json:"strategy,omitempty"`

@@ -7,6 +7,7 @@ package v1
 
 import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	common "github.com/fairlead-dev/fairlead/api/common"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -20,7 +21,7 @@ type RestartRecordApplyConfiguration struct {
 	// triggers are the names of the triggers that fired for it. RestartNow is the annotation.
 	Triggers []string `json:"triggers,omitempty"`
 	// target is the workload.
-	Target *RestartTargetApplyConfiguration `json:"target,omitempty"`
+	Target *common.WorkloadReference `json:"target,omitempty"`
 	// result is Succeeded, Failed or Superseded.
 	Result *autorebootv1.RestartResult `json:"result,omitempty"`
 	// reason is one word for the result, such as Verified.
@@ -61,8 +62,8 @@ func (b *RestartRecordApplyConfiguration) WithTriggers(values ...string) *Restar
 // WithTarget sets the Target field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Target field is set to the value of the last call.
-func (b *RestartRecordApplyConfiguration) WithTarget(value *RestartTargetApplyConfiguration) *RestartRecordApplyConfiguration {
-	b.Target = value
+func (b *RestartRecordApplyConfiguration) WithTarget(value common.WorkloadReference) *RestartRecordApplyConfiguration {
+	b.Target = &value
 	return b
 }
 

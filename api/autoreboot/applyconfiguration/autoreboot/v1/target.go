@@ -6,7 +6,6 @@
 package v1
 
 import (
-	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	common "github.com/fairlead-dev/fairlead/api/common"
 )
 
@@ -15,11 +14,15 @@ import (
 //
 // Target is one workload by its name, or several by their labels.
 type TargetApplyConfiguration struct {
-	// kind of the workloads, in apps/v1.
-	Kind *autorebootv1.TargetKind `json:"kind,omitempty"`
+	// group is the API group of the workloads. The default is apps, and no other is supported.
+	Group *string `json:"group,omitempty"`
+	// kind of the workloads: Deployment, StatefulSet or DaemonSet. Without it, selector selects the workloads of all
+	// three.
+	Kind *common.WorkloadKind `json:"kind,omitempty"`
 	// name of the workload. It need not exist yet.
 	Name *string `json:"name,omitempty"`
-	// selector selects workloads by their own labels (not those of their pods).
+	// selector selects workloads by their own labels (not those of their pods). An empty one selects all workloads of
+	// the namespace.
 	Selector *common.LabelSelector `json:"selector,omitempty"`
 	// wave orders the targets: a lower wave is restarted and verified before a higher one starts.
 	// From 0 to 99. The default is 0.
@@ -32,10 +35,18 @@ func Target() *TargetApplyConfiguration {
 	return &TargetApplyConfiguration{}
 }
 
+// WithGroup sets the Group field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Group field is set to the value of the last call.
+func (b *TargetApplyConfiguration) WithGroup(value string) *TargetApplyConfiguration {
+	b.Group = &value
+	return b
+}
+
 // WithKind sets the Kind field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Kind field is set to the value of the last call.
-func (b *TargetApplyConfiguration) WithKind(value autorebootv1.TargetKind) *TargetApplyConfiguration {
+func (b *TargetApplyConfiguration) WithKind(value common.WorkloadKind) *TargetApplyConfiguration {
 	b.Kind = &value
 	return b
 }

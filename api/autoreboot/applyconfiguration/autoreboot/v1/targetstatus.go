@@ -6,7 +6,7 @@
 package v1
 
 import (
-	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	common "github.com/fairlead-dev/fairlead/api/common"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	types "k8s.io/apimachinery/pkg/types"
 )
@@ -17,7 +17,7 @@ import (
 // TargetStatus is the observed state of one workload.
 type TargetStatusApplyConfiguration struct {
 	// kind of the workload.
-	Kind *autorebootv1.TargetKind `json:"kind,omitempty"`
+	Kind *common.WorkloadKind `json:"kind,omitempty"`
 	// name of the workload.
 	Name *string `json:"name,omitempty"`
 	// uid of the workload: one that was recreated has new baselines.
@@ -46,7 +46,7 @@ func TargetStatus() *TargetStatusApplyConfiguration {
 // WithKind sets the Kind field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Kind field is set to the value of the last call.
-func (b *TargetStatusApplyConfiguration) WithKind(value autorebootv1.TargetKind) *TargetStatusApplyConfiguration {
+func (b *TargetStatusApplyConfiguration) WithKind(value common.WorkloadKind) *TargetStatusApplyConfiguration {
 	b.Kind = &value
 	return b
 }

@@ -18,7 +18,7 @@ type TriggerApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// description is text for readers of the policy. It has no effect.
 	Description *string `json:"description,omitempty"`
-	// type says which of the members below is set.
+	// type says which of the members below is set. ConfigChange needs none, since all its fields have defaults.
 	Type *autorebootv1.TriggerType `json:"type,omitempty"`
 	// configChange fires when the data of a ConfigMap or Secret changes.
 	ConfigChange *ConfigChangeApplyConfiguration `json:"configChange,omitempty"`

@@ -15,10 +15,10 @@ import (
 //
 // Target names the pods to choose from: exactly one of workload, selector and template.
 type TargetApplyConfiguration struct {
-	// workload is one workload of the apps group, by name.
-	Workload *WorkloadReferenceApplyConfiguration `json:"workload,omitempty"`
-	// selector takes all pods of the namespace with these labels that belong to a controller. It
-	// cannot be empty.
+	// workload is one Deployment, StatefulSet, DaemonSet or ReplicaSet, by name.
+	Workload *common.WorkloadReference `json:"workload,omitempty"`
+	// selector takes all pods of the namespace with these labels that belong to a controller. An empty one takes
+	// all that belong to one.
 	Selector *common.LabelSelector `json:"selector,omitempty"`
 	// template is a pod that Fairlead itself keeps running, as a canary, and kills. It can be
 	// neither added to an object nor removed from it.
@@ -34,8 +34,8 @@ func Target() *TargetApplyConfiguration {
 // WithWorkload sets the Workload field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Workload field is set to the value of the last call.
-func (b *TargetApplyConfiguration) WithWorkload(value *WorkloadReferenceApplyConfiguration) *TargetApplyConfiguration {
-	b.Workload = value
+func (b *TargetApplyConfiguration) WithWorkload(value common.WorkloadReference) *TargetApplyConfiguration {
+	b.Workload = &value
 	return b
 }
 
