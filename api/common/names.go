@@ -18,6 +18,10 @@ const (
 	// read what it reads. Admission alone writes it: what a user sends is replaced.
 	ApprovedByAnnotation = "fairlead.dev/approved-by"
 
+	// DependsOnAnnotation is on a Deployment, StatefulSet or DaemonSet, and declares what it needs: ExternalServices of its
+	// namespace, such as externalservice/billing-db, separated by commas.
+	DependsOnAnnotation = "fairlead.dev/depends-on"
+
 	// MaxRestoreBytes is the largest restore annotation, in bytes, that admission accepts. The
 	// API server limits all annotations of an object together to 256 KiB, and an object whose
 	// restore annotation exceeds that cannot be read at its other version at all.

@@ -80,8 +80,7 @@ func (r *Reconciler) observe(ctx context.Context, o *observation, live bool) cha
 	} else {
 		in.Missing = missing
 	}
-	faults, err := dependence.Faults(ctx, r.Client, o.key.Namespace)
-	if err != nil {
+	if v.faults, err = dependence.In(ctx, r.Client, o.key.Namespace); err != nil {
 		in.Unknown = err.Error()
 	}
 	watched := &watchSet{owners: map[types.UID]bool{}, workloads: map[workloadName]bool{}, selector: v.selector}
@@ -101,7 +100,6 @@ func (r *Reconciler) observe(ctx context.Context, o *observation, live bool) cha
 		for _, uid := range controllers {
 			watched.owners[uid] = true
 		}
-		owner.Fault = faults[dependence.Workload{Kind: name.kind, Name: name.name}]
 		in.Owners = append(in.Owners, *owner)
 	}
 	r.watchIndex.Set(o.key, watched)

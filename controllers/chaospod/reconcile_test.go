@@ -218,6 +218,23 @@ func (s *suite) gameDay(workload string) *networkingv1.ExternalService {
 	return es
 }
 
+func TestAFaultHoldsTheChaosOfWhatDeclaresThatItDependsOnIt(t *testing.T) {
+	s := newSuite(t, one)
+	s.gameDay("another")
+	var api appsv1.Deployment
+	s.must(s.store.Get(t.Context(), types.NamespacedName{Namespace: key.Namespace, Name: "api"}, &api))
+	metav1.SetMetaDataAnnotation(&api.ObjectMeta, common.DependsOnAnnotation, "externalservice/db, db")
+	s.must(s.store.Update(t.Context(), &api))
+	s.requestRun()
+	if s.reconcile(); len(s.killed) > 0 {
+		t.Fatalf("killed %q", s.killed)
+	}
+	s.expectCondition(chaosv1.ConditionHeld, chaosv1.ReasonFaultInjected)
+	if c := meta.FindStatusCondition(s.object().Status.Conditions, chaosv1.ConditionReady); c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, `"db" is not externalservice/`) {
+		t.Errorf("%s: %s", c.Status, c.Message)
+	}
+}
+
 func TestAFaultHoldsTheChaosOfWhatDependsOnItAlone(t *testing.T) {
 	s := newSuite(t, one)
 	es := s.gameDay("api")

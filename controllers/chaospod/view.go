@@ -24,6 +24,7 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/chaospod/chaos"
+	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
@@ -47,6 +48,8 @@ type view struct {
 	// targets are the workloads that the spec selects. A victim in the status may be of another workload, which is
 	// observed, and none of whose pods is killed.
 	targets map[workloadName]bool
+	// faults are injected into what workloads may depend on.
+	faults *dependence.Faults
 	// nodes caches isCordoned.
 	nodes map[string]chaos.Fact
 	// withoutNodes means that no node is read.
@@ -98,7 +101,8 @@ func (v *view) owner(ctx context.Context, name workloadName) (*chaos.Owner, []ty
 	if w == nil {
 		return nil, nil
 	}
-	owner := &chaos.Owner{Kind: name.kind, Name: name.name, UID: w.UID, Desired: w.Desired, MinReady: w.MinReady}
+	owner := &chaos.Owner{Kind: name.kind, Name: name.name, UID: w.UID, Desired: w.Desired, MinReady: w.MinReady,
+		Fault: v.faults.Of(dependence.Workload{Kind: name.kind, Name: name.name}, w.DependsOn), Mistake: w.DependsOnMistake}
 	switch {
 	case w.Obstacle == autorebootv1.ReasonTerminating:
 		owner.Unstable = "is being deleted"

@@ -212,7 +212,11 @@ func (u *statusUpdate) setFault(f *failover.FaultDecision, asked string) {
 	}
 	switch s := f.Status; {
 	case s.Lasts():
-		set(metav1.ConditionTrue, string(s.Type), faultWords(s)+" until "+s.Deadline.UTC().Format(time.RFC3339))
+		message := faultWords(s) + " until " + s.Deadline.UTC().Format(time.RFC3339)
+		if f.Mistakes != "" {
+			message += "; " + f.Mistakes
+		}
+		set(metav1.ConditionTrue, string(s.Type), message)
 	case asked == "":
 		u.Remove(networkingv1.ConditionFaultInjected)
 	case f.Reason != "":

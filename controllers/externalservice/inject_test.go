@@ -12,6 +12,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -364,6 +365,26 @@ func TestARunThatSparedTheDependantHindersNoFault(t *testing.T) {
 	s.depends(2, false)
 	s.chaos("web", chaosv1.VictimSpared)
 	s.wantInjected("BlackHole", "192.0.2.1")
+}
+
+func TestWorkloadsDeclareThatTheyDependOnAnExternalService(t *testing.T) {
+	s := newHealthySuite(t, tiered, both)
+	declared := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Annotations: map[string]string{common.DependsOnAnnotation: "externalservice/db"}}}
+	typo := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "typo", Annotations: map[string]string{common.DependsOnAnnotation: "db"}}}
+	for _, d := range []*appsv1.Deployment{declared, typo} {
+		d.Spec.Replicas = ptr.To[int32](2)
+		d.Status.AvailableReplicas = 2
+		s.must(s.store.Create(t.Context(), d))
+	}
+	s.wantInjected("BlackHole", "192.0.2.1")
+	s.reconcileUnchanged("with a dependant")
+	st := s.object().Status
+	if all := st.Fault.Dependants; len(all) != 1 || all[0].Name != "web" || all[0].Ready != networkingv1.DependantStayedReady {
+		t.Errorf("the dependants are %+v", all)
+	}
+	if c := meta.FindStatusCondition(st.Conditions, networkingv1.ConditionFaultInjected); !strings.Contains(c.Message, `; Deployment typo: annotation fairlead.dev/depends-on: "db" is not externalservice/`) {
+		t.Errorf("FaultInjected: %s", c.Message)
+	}
 }
 
 func TestTheVerdictIsInTheStatus(t *testing.T) {

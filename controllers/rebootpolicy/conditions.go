@@ -92,12 +92,18 @@ func (c *conditionSet) setReady(o *observation) {
 		c.Set(autorebootv1.ConditionReady, metav1.ConditionFalse, c.problem, events.Summarize(c.messages))
 		return
 	}
-	message := fmt.Sprintf("%s by %s", events.Plural(o.selectedCount(), "workload is watched", "workloads are watched"),
-		events.Plural(len(o.policy.Spec.Triggers), "trigger", "triggers"))
+	by := "the annotation " + autorebootv1.RestartNowAnnotation + " alone"
+	if n := len(o.policy.Spec.Triggers); n > 0 {
+		by = events.Plural(n, "trigger", "triggers")
+	}
+	message := fmt.Sprintf("%s by %s", events.Plural(o.selectedCount(), "workload is watched", "workloads are watched"), by)
 	if calendar := o.calendar; calendar.Cluster != "" {
 		message += "; no restart starts now: " + calendar.Cluster
 	} else if !calendar.Broken && (!calendar.Window || calendar.Blackout) && calendar.NextOpen.IsZero() {
 		message += "; no restart ever starts: no window is open outside of the blackouts"
+	}
+	if len(o.mistakes) > 0 {
+		message += "; " + events.Summarize(o.mistakes)
 	}
 	message = strings.Join(slices.Concat([]string{message}, o.sourceless, o.clamped), "; ")
 	c.Set(autorebootv1.ConditionReady, metav1.ConditionTrue, autorebootv1.ReasonWatching, message)

@@ -218,7 +218,7 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 			})), podChanged()),
 		controller.OptionalKind(c.GetCache(), &networkingv1.ExternalService{},
 			enqueueFor(r, func(es *networkingv1.ExternalService) func(*watchSet) bool {
-				return func(w *watchSet) bool { return w.externalServices[es.Name] }
+				return func(w *watchSet) bool { return w.externalServices[es.Name] || w.dependencies[es.Name] }
 			})),
 		controller.OptionalKind(c.GetCache(), &chaosv1.ChaosPod{}, enqueueFor(r, func(chaos *chaosv1.ChaosPod) func(*watchSet) bool {
 			return func(w *watchSet) bool { return w.chaosPods[chaos.Name] || w.matchesBlocked(chaos.Status.Blocked) }

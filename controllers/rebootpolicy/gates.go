@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,24 +37,35 @@ func (r *Reconciler) closedGates(ctx context.Context, o *observation) []string {
 	return append(why, r.injectedFaults(ctx, o)...)
 }
 
-// injectedFaults returns the faults that are injected into ExternalServices on which the policy depends. They
-// hold restarts, unless an annotation of the policy says otherwise: a restart would only make the fault worse.
-// An ExternalService that cannot be read is reported by the gates and triggers that name it.
+// injectedFaults returns the faults that are injected into ExternalServices that the policy names, and sets those of what
+// workloads declare that they need. The former hold every restart of the policy and the latter those of the workload, unless an
+// annotation of the policy says otherwise: a restart would only make the fault worse. An ExternalService that cannot be read is
+// reported by the gates and triggers that name it.
 func (r *Reconciler) injectedFaults(ctx context.Context, o *observation) []string {
 	if restartsOnInjectedFault(o.policy) {
 		return nil
 	}
-	var why []string
-	for _, name := range rules.ExternalServices(&o.policy.Spec) {
-		var es networkingv1.ExternalService
-		if err := r.Client.Get(ctx, types.NamespacedName{Namespace: o.key.Namespace, Name: name}, &es, shared); err != nil {
-			continue
+	known := map[string]string{} // many workloads need the same
+	injected := func(externalServices []string) (faults []string) {
+		for _, name := range externalServices {
+			fault, read := known[name]
+			if !read {
+				var es networkingv1.ExternalService
+				if err := r.Client.Get(ctx, types.NamespacedName{Namespace: o.key.Namespace, Name: name}, &es, shared); err == nil {
+					fault = dependence.Fault(&es)
+				}
+				known[name] = fault
+			}
+			if fault != "" {
+				faults = append(faults, fault)
+			}
 		}
-		if fault := dependence.Fault(&es); fault != "" {
-			why = append(why, fault)
-		}
+		return faults
 	}
-	return why
+	for _, w := range o.workloads {
+		w.Fault = strings.Join(injected(w.DependsOn), "; ")
+	}
+	return injected(rules.ExternalServices(&o.policy.Spec))
 }
 
 // restartsOnInjectedFault reports whether a policy treats an injected fault as a real one.
@@ -63,7 +75,9 @@ func restartsOnInjectedFault(policy *autorebootv1.RebootPolicy) bool {
 
 // gateClosed returns why a gate is closed; "" if it is open.
 func (r *Reconciler) gateClosed(ctx context.Context, o *observation, g *autorebootv1.Gate) string {
-	named := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: o.key.Namespace, Name: name} }
+	named := func(name string) types.NamespacedName {
+		return types.NamespacedName{Namespace: o.key.Namespace, Name: name}
+	}
 	switch {
 	case g.ExternalServiceHealthy != nil:
 		name := g.ExternalServiceHealthy.Name

@@ -21,6 +21,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/conditions"
 )
@@ -92,6 +93,39 @@ func TestAnInjectedFaultHoldsRestarts(t *testing.T) {
 			metav1.SetMetaDataAnnotation(&seen.policy.ObjectMeta, autorebootv1.OnInjectedFaultAnnotation, test.annotation)
 			if got := strings.Join(s.closedGates(t.Context(), seen), "; "); got != test.want {
 				t.Errorf("closed: %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// What a workload declares by its annotation holds its own restart alone: another target of the policy goes on.
+func TestAFaultOfWhatAWorkloadDeclaresThatItNeedsHoldsItsRestartAlone(t *testing.T) {
+	const fault = "a fault is injected into ExternalService db: no address is published as ready until noon"
+	broken := db()
+	broken.Status.Conditions = append(broken.Status.Conditions, metav1.Condition{
+		Type: networkingv1.ConditionFaultInjected, Status: metav1.ConditionTrue, Reason: "BlackHole", Message: "no address is published as ready until noon",
+	})
+	for name, test := range map[string]struct{ declared, annotation, want, mistake string }{
+		"declared":      {"externalservice/db", "", fault, ""},
+		"it takes part": {"externalservice/db", "Restart", "", ""},
+		"another":       {"externalservice/other", "", "", ""},
+		"a mistake":     {"db, externalservice/db", "", fault, "Deployment api: annotation fairlead.dev/depends-on: \"db\" is not externalservice/ and the name of an ExternalService"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := append(deployment("api", 1, nil), broken.DeepCopy())
+			metav1.SetMetaDataAnnotation(&objects[0].(*appsv1.Deployment).ObjectMeta, common.DependsOnAnnotation, test.declared)
+			s := newSuite(t, config, objects...)
+			seen := s.begin(s.object())
+			metav1.SetMetaDataAnnotation(&seen.policy.ObjectMeta, autorebootv1.OnInjectedFaultAnnotation, test.annotation)
+			s.must(s.Reconciler.observe(t.Context(), seen))
+			if len(seen.gates) > 0 || len(seen.workloads) != 1 || seen.workloads[0].Fault != test.want {
+				t.Errorf("closed: %q, the workload: %q, want %q", seen.gates, seen.workloads[0].Fault, test.want)
+			}
+			if got := strings.Join(seen.mistakes, "; "); got != test.mistake {
+				t.Errorf("mistakes: %q", got)
+			}
+			if watches := s.watchIndex.Get(policyKey).dependencies; watches["db"] != strings.Contains(test.declared, "externalservice/db") {
+				t.Errorf("watches %v", watches)
 			}
 		})
 	}

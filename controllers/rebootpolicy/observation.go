@@ -4,6 +4,8 @@
 package rebootpolicy
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -49,6 +51,8 @@ type observation struct {
 	sourceless []string
 	// clamped are messages about durations of the spec that are above their upper bounds.
 	clamped []string
+	// mistakes are what is wrong with the annotations by which workloads declare what they need, as messages.
+	mistakes []string
 	// clockSkew is added to messages about what waits.
 	clockSkew string
 	// budgetBlocks describe the targets whose disruption budgets allow no eviction.
@@ -228,12 +232,34 @@ const maxTargets = 100
 // shared reads objects as the cache holds them. They must not be changed.
 const shared = client.UnsafeDisableDeepCopy
 
-// updateWatchSet sets what a policy watches, except the owners of its pods.
+// updateWatchSet sets what a policy watches, except the owners of its pods and what its workloads need.
 func (r *Reconciler) updateWatchSet(policy types.NamespacedName, wanted *watchSet) {
 	if known := r.watchIndex.Get(policy); known != nil {
-		wanted.owners = known.owners
+		wanted.owners, wanted.dependencies = known.owners, known.dependencies
 	}
 	r.watchIndex.Set(policy, wanted)
+}
+
+// updateDependencies sets which ExternalServices the workloads of a policy declare that they need, so that a fault of one
+// enqueues the policy.
+func (r *Reconciler) updateDependencies(o *observation) {
+	var all map[string]bool
+	for _, w := range o.workloads {
+		for _, name := range w.DependsOn {
+			if all == nil {
+				all = map[string]bool{}
+			}
+			all[name] = true
+		}
+		if w.DependsOnMistake != "" {
+			o.mistakes = append(o.mistakes, fmt.Sprintf("%s %s: %s", w.Kind, w.Name, w.DependsOnMistake))
+		}
+	}
+	if known := r.watchIndex.Get(o.key); known != nil && !maps.Equal(known.dependencies, all) {
+		wanted := *known
+		wanted.dependencies = all
+		r.watchIndex.Set(o.key, &wanted)
+	}
 }
 
 // updateOwners sets whose pods a policy watches.

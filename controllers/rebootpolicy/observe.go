@@ -61,6 +61,7 @@ func (r *Reconciler) observe(ctx context.Context, o *observation) (err error) {
 	if o.workloads, err = r.findTargets(ctx, o); err != nil {
 		return err
 	}
+	r.updateDependencies(o)
 	if err := r.findUnselected(ctx, o); err != nil {
 		return err
 	}

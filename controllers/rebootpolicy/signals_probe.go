@@ -14,7 +14,8 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-// probeSignals sets which pods are checked, and adds the results. Nothing is checked while a gate is closed:
+// probeSignals sets which pods are checked, and adds the results. Nothing is checked while a gate is closed, or a fault is injected into
+// what a workload needs:
 // the results would count once it opens, though their cause lies elsewhere. Nor are the pods of a workload that
 // is being disrupted.
 func (r *Reconciler) probeSignals(o *observation) {
@@ -23,7 +24,9 @@ func (r *Reconciler) probeSignals(o *observation) {
 		return
 	}
 	o.suspect = r.Probes.IsSuspect(o.key)
-	checked := func(w *workload) bool { return len(o.gates) == 0 && !o.inFlight(w.UID) && !o.state.disrupted[w.UID] }
+	checked := func(w *workload) bool {
+		return len(o.gates) == 0 && w.Fault == "" && !o.inFlight(w.UID) && !o.state.disrupted[w.UID]
+	}
 	var wants []podprobe.Want
 	o.eachProbe(func(t *autorebootv1.Trigger, w *workload) {
 		if checked(w) {

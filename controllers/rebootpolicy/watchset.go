@@ -25,6 +25,8 @@ type watchSet struct {
 	selectors        []kindSelector
 	externalServices map[string]bool
 	chaosPods        map[string]bool
+	// dependencies are the ExternalServices that the workloads declare that they need.
+	dependencies map[string]bool
 	// blockers select the pods of the gates NoPods.
 	blockers []labels.Selector
 	// owners are the workloads and ReplicaSets whose pods the policy reads.

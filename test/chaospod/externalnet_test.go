@@ -15,6 +15,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
 	"github.com/fairlead-dev/fairlead/test/framework"
@@ -116,8 +117,10 @@ func TestAGameDayHoldsTheChaosOfItsDependants(t *testing.T) {
 	s.run("web", 3, "")
 	s.run("other", 3, "")
 	s.external("db")
-	s.Make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {targets: [{kind: Deployment, name: web}], dryRun: true,
-		triggers: [{name: never, type: Schedule, schedule: {cron: "0 0 29 2 *"}}], gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]}}`)
+	s.Make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {targets: [{kind: Deployment, name: web}],
+		gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]}}`)
+	s.run("declared", 2, "")
+	s.Merge("apps/v1", "Deployment", "declared", fmt.Sprintf("{metadata: {annotations: {%s: externalservice/db}}}", common.DependsOnAnnotation))
 	s.Eventually(func() error {
 		var p autorebootv1.RebootPolicy
 		err := s.Get("p", &p)
@@ -128,6 +131,7 @@ func TestAGameDayHoldsTheChaosOfItsDependants(t *testing.T) {
 	})
 	s.chaos("c", "dryRun: false, "+web+", "+someday)
 	s.chaos("d", "dryRun: false, target: {workload: {kind: Deployment, name: other}}, "+someday)
+	s.chaos("e", "dryRun: false, target: {workload: {group: apps, kind: Deployment, name: declared}}, "+someday)
 	fault := func(value string) {
 		s.Helper()
 		s.Merge(networkingv1.GroupVersion.String(), "ExternalService", "db", fmt.Sprintf("{metadata: {annotations: {%s: %s}}}", networkingv1.InjectFaultAnnotation, value))
@@ -137,7 +141,9 @@ func TestAGameDayHoldsTheChaosOfItsDependants(t *testing.T) {
 	before := s.pods("web")
 	s.now("c", "1")
 	s.now("d", "1")
+	s.now("e", "1")
 	s.condition("c", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonFaultInjected)
+	s.condition("e", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonFaultInjected)
 	s.ended("d", 1, chaosv1.RunSurvived)
 	s.condition("c", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonFaultInjected)
 	if died := gone(before, s.pods("web")); len(died) > 0 {

@@ -84,7 +84,7 @@ func scheduleCases() []fieldCase {
 
 func targetCases() []fieldCase {
 	return []fieldCase{
-		{[]string{"target.workload.kind", "target.workload.name"}, "dryRun: false, target: {workload: {kind: Deployment, name: api}}, verification: {soak: 0s}, " + someday, func(s *suite) {
+		{[]string{"target.workload.group", "target.workload.kind", "target.workload.name"}, "dryRun: false, target: {workload: {group: apps, kind: Deployment, name: api}}, verification: {soak: 0s}, " + someday, func(s *suite) {
 			s.kills("api", 1)
 			s.kills("web", 0)
 		}},

@@ -44,10 +44,12 @@ func TestAGameDay(t *testing.T) {
 	s.apply("db", priorities(`, failover: {failback: Manual}`, addresses[:1], addresses[1:]))
 	s.healthy("db", addresses[0])
 	s.publishes("db", addresses[0])
-	s.Make(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 0, selector: {matchLabels: {app: web}},
-		template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}}}`)
+	for name, declared := range map[string]string{"web": "{}", "api": "{fairlead.dev/depends-on: externalservice/db}"} {
+		s.Make(fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s, annotations: %s}, spec: {replicas: 0, selector: {matchLabels: {app: web}},
+			template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}}}`, name, declared))
+	}
 	s.Make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: web}, spec: {targets: [{kind: Deployment, name: web}],
-		triggers: [{name: daily, type: Schedule, schedule: {cron: "0 3 * * *"}}], gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]}}`)
+		gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]}}`)
 	s.Eventually(func() error {
 		if targets := s.Kubectl("get", "rebootpolicy", "web", "-o", "jsonpath={.status.targets[*].name}"); targets != "web" {
 			return fmt.Errorf("the policy watches %q", targets)
@@ -64,7 +66,7 @@ func TestAGameDay(t *testing.T) {
 	}
 	f := s.ended("db", networkingv1.FaultOutcomeDeadlineReached)
 	s.publishes("db", addresses[0])
-	if f.DependantsStayedReady != metav1.ConditionTrue || len(f.Dependants) != 1 {
+	if f.DependantsStayedReady != metav1.ConditionTrue || len(f.Dependants) != 2 {
 		t.Errorf("the verdict is %s", framework.Text(f))
 	}
 	s.Tells("ExternalService", "db", "FaultInjected", 1)

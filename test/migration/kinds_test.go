@@ -72,11 +72,11 @@ var kinds = []kind{
 		oldEdit: `{"spec":{"target":{"name":"web-%d"}}}`, newEdit: `{"spec":{"cooldown":"%dm"}}`,
 		refused: map[string]string{
 			"named-port": `{target: {kind: Deployment, name: web-1}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: http}}}}]}`,
-			"no-why":     `{target: {kind: Deployment}}`,
+			"no-name":    `{target: {kind: Deployment}}`,
 		},
 		foreign: map[string]string{
 			"no-spec": `{}`, "text-spec": `{spec: text}`, "list-spec": `{spec: [1, null]}`, "null-spec": `{spec: null}`,
-			"other-kind": `{spec: {target: {apiVersion: batch/v1, kind: CronJob, name: b}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}}`,
+			"other-kind": `{spec: {target: {kind: CronJob, name: b}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}}`,
 			"mistyped":   `{spec: {target: web, policies: {a: b}}}`,
 			"unknown":    `{spec: {target: {kind: Deployment, name: web-1}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}], shade: {deep: [1]}}}`,
 		},

@@ -50,9 +50,12 @@ var fieldTests = framework.FieldTests{
 	"rebootpolicy.TestNeverMoreRestartAtOnceThanMayBe":               {"concurrency.maxTargets"},
 	"rebootpolicy.TestAGroupIsSharedByItsPolicies":                   {"concurrency.group"},
 	"rebootpolicy.TestARestartWaitsForItsWindowAndNoOtherWaitsForIt": {"windows.schedule", "windows.duration", "blackouts.schedule", "blackouts.duration"},
-	"rebootpolicy.TestARestartWaitsBehindEveryClosedGate":            {"gates.type", "gates.name", "gates.kind", "gates.selector"},
-	"rebootpolicy.TestARolloutThatDoesNotCompleteInTimeHasFailed":    {"verification.timeout"},
-	"rebootpolicy.TestAWorkloadThatDoesNotStayAvailableHasFailed":    {"verification.soak"},
+	"rebootpolicy.TestARestartWaitsBehindEveryClosedGate": {
+		"gates.name", "gates.type", "gates.externalServiceHealthy.name", "gates.workloadAvailable.group", "gates.workloadAvailable.kind",
+		"gates.workloadAvailable.name", "gates.noPods.selector",
+	},
+	"rebootpolicy.TestARolloutThatDoesNotCompleteInTimeHasFailed": {"verification.timeout"},
+	"rebootpolicy.TestAWorkloadThatDoesNotStayAvailableHasFailed": {"verification.soak"},
 }
 
 // fieldCase shows fields that no other test does, by a policy p whose spec is over quick. There are the Secret creds, and the
@@ -149,7 +152,7 @@ func restraintCases() []fieldCase {
 			s.set("p", "{blackouts: null, windows: "+hour+"}")
 			s.succeeded("p", 1)
 		}},
-		{fields: []string{"gates.within"}, spec: web + onConfig + ", suspend: true", acts: func(s *suite) {
+		{fields: []string{"gates.chaosSurvived.name", "gates.chaosSurvived.within"}, spec: web + onConfig + ", suspend: true", acts: func(s *suite) {
 			s.Make(`{apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, metadata: {name: c}, spec: {dryRun: false, target: {workload: {kind: Deployment, name: web}},
 				schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 0s}, verification: {soak: 0s}}}`)
 			s.Merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", chaosv1.RunNowAnnotation, "1"))
@@ -172,6 +175,10 @@ func restraintCases() []fieldCase {
 
 func triggerCases() []fieldCase {
 	return []fieldCase{
+		{fields: []string{"targets.group"}, spec: "targets: [{group: apps, selector: {}}], " + onConfig, acts: func(s *suite) {
+			s.secret("creds", "password", "second")
+			s.succeeded("p", 1)
+		}},
 		{fields: []string{"triggers.description"}, spec: web + `suspend: true, triggers: [{name: stuck, description: when it is stuck, type: Probe, probe: {tcpSocket: {port: 1}}}]`, acts: func(s *suite) {
 			old := s.Object("{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: p}}")
 			s.Must(s.Client.Get(s.Context(), objectKey(old), old))

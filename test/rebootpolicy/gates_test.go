@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
 	"github.com/fairlead-dev/fairlead/test/framework"
@@ -78,7 +79,7 @@ func TestARestartWaitsBehindEveryClosedGate(t *testing.T) {
 	s.run(deployment, "month-end", bare)
 	s.run(deployment, "web", takes("creds"))
 	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+`, gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}},
-		{name: ledger, type: WorkloadAvailable, workloadAvailable: {kind: Deployment, name: ledger}}, {name: no-jobs, type: NoPods, noPods: {selector: {matchLabels: {app: month-end}}}}]}`)
+		{name: ledger, type: WorkloadAvailable, workloadAvailable: {group: apps, kind: Deployment, name: ledger}}, {name: no-jobs, type: NoPods, noPods: {selector: {matchLabels: {app: month-end}}}}]}`)
 	s.watching("p", 1)
 	s.secret("creds", "password", "second")
 	closed := func(names, open []string) {
@@ -194,12 +195,15 @@ func TestAnInjectedFaultHoldsRestarts(t *testing.T) {
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))
 	s.run(deployment, "bold", takes("creds"))
+	s.run(deployment, "declared", takes("creds"), with("externalservice/db", "metadata", "annotations", common.DependsOnAnnotation))
 	const gate = ", gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]}"
 	s.policy("web", "{"+targets(deployment, "web")+", "+onConfig+gate)
 	s.policy("bold", "{"+targets(deployment, "bold")+", "+onConfig+gate)
+	s.policy("declared", "{"+targets(deployment, "declared")+", "+onConfig+"}")
 	s.Merge("autoreboot.fairlead.dev/v1", "RebootPolicy", "bold", "{metadata: {annotations: {autoreboot.fairlead.dev/on-injected-fault: Restart}}}")
 	s.watching("web", 1)
 	s.watching("bold", 1)
+	s.watching("declared", 1)
 	s.Merge("networking.fairlead.dev/v1", "ExternalService", "db", fmt.Sprintf(`{metadata: {annotations: {networking.fairlead.dev/inject-fault: "BlackHole for=10m at=%s"}}}`, time.Now().UTC().Format(time.RFC3339)))
 	s.Eventually(func() error {
 		var es networkingv1.ExternalService
@@ -213,15 +217,19 @@ func TestAnInjectedFaultHoldsRestarts(t *testing.T) {
 	})
 	s.secret("creds", "password", "second")
 	s.succeeded("bold", 1)
-	s.shows("web", func(st autorebootv1.RebootPolicyStatus) error {
-		c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionRestartPending)
-		if c == nil || c.Reason != autorebootv1.ReasonGateClosed || !strings.Contains(c.Message, "a fault is injected into ExternalService db") {
-			return fmt.Errorf("want RestartPending GateClosed because of the fault")
-		}
-		return nil
-	})
-	s.restarted(deployment, "web", 0)
+	for _, held := range []string{"web", "declared"} {
+		s.shows(held, func(st autorebootv1.RebootPolicyStatus) error {
+			c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionRestartPending)
+			if c == nil || c.Reason != autorebootv1.ReasonGateClosed || !strings.Contains(c.Message, "a fault is injected into ExternalService db") {
+				return fmt.Errorf("want RestartPending GateClosed because of the fault")
+			}
+			return nil
+		})
+		s.restarted(deployment, held, 0)
+	}
 	s.Merge("networking.fairlead.dev/v1", "ExternalService", "db", "{metadata: {annotations: {networking.fairlead.dev/inject-fault: null}}}")
-	s.succeeded("web", 1)
-	s.restarted(deployment, "web", 1)
+	for _, held := range []string{"web", "declared"} {
+		s.succeeded(held, 1)
+		s.restarted(deployment, held, 1)
+	}
 }

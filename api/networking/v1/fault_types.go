@@ -74,8 +74,8 @@ type FaultStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// dependants are the targets of the RebootPolicies of the namespace that name the ExternalService,
-	// at most 32. Those that did not stay ready come first.
+	// dependants are the workloads of the namespace that depend on the ExternalService, at most 32: the targets of
+	// the RebootPolicies that name it, and then those whose annotation declares it. Those that did not stay ready come first.
 	//
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic

@@ -87,7 +87,8 @@ func TestFindingsSayWhereAndWhatAndWhatToDo(t *testing.T) {
 		"what v1alpha1 cannot name": {strings.Replace(rebootAlpha, "name: a", "name: a, annotations: {fairlead.dev/conversion-data: '"+
 			`{"digest":"x","partial":true,"hub":{"spec":{"cooldown":"1x","targets":[{"kind":"Deployment","name":"a"}]}}}`+"'}", 1) +
 			"spec: {target: {kind: Deployment, name: a}}\n", []string{
-			`4:1 error rule spec: "1x": must be a duration such as 30s, 5m or 1h30m: one to four numbers of at most five digits, each with its unit h, m, s or ms | spec.cooldown`}},
+			`4:1 error rule spec: "1x": must be a duration such as 30s, 5m or 1h30m: one to four numbers of at most five digits, each with its unit h, m, s or ms | spec.cooldown`,
+			"4:1 warning advice spec.policies: without any, only the annotation autoreboot.fairlead.dev/restart-now restarts a target"}},
 		"text that is no object":   {"just words\n", nil},
 		"a template of another":    {"{{ if .Values.x }}\na: {{ x }}\n", []string{"2:1 warning syntax : looks like a Helm template: run `helm template . | fairlead vet -` instead (skipped: it does not mention fairlead.dev)"}},
 		"broken and ours":          {external + "spec: {\n", []string{"4:1 error syntax : not YAML: did not find expected node content"}},

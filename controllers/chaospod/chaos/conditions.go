@@ -110,8 +110,23 @@ func (r *run) setReady(to *conditions.Update) {
 		case r.schedule.calendar.NextOpen(r.now).IsZero():
 			message = "no run ever begins: no window is open outside of the blackouts"
 		}
-		to.Set(chaosv1.ConditionReady, metav1.ConditionTrue, reason, strings.Join(append([]string{message}, r.clamped...), "; "))
+		message = strings.Join(slices.Concat([]string{message}, r.mistakes(), r.clamped), "; ")
+		to.Set(chaosv1.ConditionReady, metav1.ConditionTrue, reason, message)
 	}
+}
+
+// mistakes returns what is wrong with the annotations by which owners declare what they need.
+func (r *run) mistakes() []string {
+	var all []string
+	for i := range r.owners {
+		if owner := &r.owners[i]; owner.Mistake != "" {
+			all = append(all, ownerText(owner)+": "+owner.Mistake)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return []string{events.Summarize(all)}
 }
 
 // setRunConditions sets the conditions about the run under way, the last result, and a halt.

@@ -158,6 +158,8 @@ type Owner struct {
 	// Fault is which fault is injected on purpose into what it depends on, in the words of a message;
 	// empty for none.
 	Fault string
+	// Mistake is what is wrong with the annotation by which it declares what it needs, as a sentence; empty for nothing.
+	Mistake string
 	// MinReady is how long a pod must be ready to count as available.
 	MinReady time.Duration
 	// Unknown is why something about it cannot be read, in the words of a message: none of its pods

@@ -58,6 +58,8 @@ type FaultDecision struct {
 	Status *networkingv1.FaultStatus
 	// IsInEffect means that the fault is stored and lasts: it changes what is published.
 	IsInEffect bool
+	// Mistakes are those of Dependants.
+	Mistakes string
 	// Reason and Message say why the requested fault is not in the status; empty where it is.
 	Reason, Message string
 	// IsUnstored means that the fault begins or ends by this decision. Nothing else is decided until its status is stored.
@@ -85,6 +87,7 @@ func (s *State) decideFault(in *Input, c criteria, actual *Choice) (FaultDecisio
 		fault.obstacle = in.obstacleTo(f, c, actual, begins || now.Sub(s.FirstSeen) > blackoutGrace)
 	}
 	decided := fault.decide()
+	decided.Mistakes = in.Dependants.Mistakes
 	if now.After(s.latestDecision) {
 		s.latestDecision = now
 	}
@@ -333,7 +336,7 @@ func EndMessage(f *networkingv1.FaultStatus) string {
 			count[networkingv1.DependantBecameUnready], all, f.Dependants[0].Kind, f.Dependants[0].Name)
 	}
 	if len(f.Dependants) == 0 {
-		return words + "no RebootPolicy names this ExternalService"
+		return words + "no workload is known to depend on this ExternalService"
 	}
 	return words + fmt.Sprintf("%d of %s stayed ready, the others were not ready before or could not be read",
 		count[networkingv1.DependantStayedReady], all)

@@ -261,7 +261,7 @@ func TestTheVerdictOnDependants(t *testing.T) {
 		first networkingv1.DependantReadiness
 		words string
 	}{
-		"none":            {[][]networkingv1.FaultDependant{nil, nil}, metav1.ConditionUnknown, "", "no RebootPolicy names"},
+		"none":            {[][]networkingv1.FaultDependant{nil, nil}, metav1.ConditionUnknown, "", "no workload is known"},
 		"well":            {[][]networkingv1.FaultDependant{{ready("a", well)}, {ready("a", well)}}, metav1.ConditionTrue, well, "1 dependant stayed ready"},
 		"ill in between":  {[][]networkingv1.FaultDependant{{ready("a", well), ready("b", well)}, {ready("a", well), ready("b", ill)}, {ready("a", well), ready("b", well)}}, metav1.ConditionFalse, networkingv1.DependantBecameUnready, "1 of 2 dependants became unready, the first is Deployment b"},
 		"ill before":      {[][]networkingv1.FaultDependant{{ready("a", ill), ready("b", well)}, {ready("a", well), ready("b", well)}}, metav1.ConditionUnknown, ill, "1 of 2 dependants stayed ready"},

@@ -15,12 +15,14 @@ import (
 // obstacle is the outcome of a fault that must not begin or go on, and why. It is empty where the fault may.
 type obstacle struct{ outcome, why string }
 
-// Dependants are the workloads of the RebootPolicies that name an ExternalService.
+// Dependants are the workloads that depend on an ExternalService.
 type Dependants struct {
-	// All are by kind and name, each StayedReady, UnreadyBefore or Unreadable.
+	// All are in the order of their claim to a place in the status, each StayedReady, UnreadyBefore or Unreadable.
 	All []networkingv1.FaultDependant
 	// Disrupted names the one that is being restarted or loses pods to a ChaosPod, or is empty.
 	Disrupted string
+	// Mistakes are what is wrong with annotations that declare dependants, as a message; empty for nothing.
+	Mistakes string
 	// AreUnknown means that they could not be read.
 	AreUnknown bool
 }

@@ -1,11 +1,13 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dependence finds which workloads depend on which ExternalServices. This is declared only in
-// RebootPolicies: the targets of one depend on each ExternalService that its gates and triggers name.
+// Package dependence finds which workloads depend on which ExternalServices. A RebootPolicy declares it: its targets depend on
+// each ExternalService that its gates and triggers name. So does the annotation common.DependsOnAnnotation of a workload. All is
+// read from caches, and the workloads of a namespace are listed only where a fault is requested or lasts.
 package dependence
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,7 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
+	commonrules "github.com/fairlead-dev/fairlead/internal/rules"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
@@ -32,46 +37,133 @@ func Fault(es *networkingv1.ExternalService) string {
 	return fmt.Sprintf("a fault is injected into ExternalService %s: %s", es.Name, c.Message)
 }
 
-// On returns the RebootPolicies of a namespace whose targets depend on an ExternalService. They must not be
-// changed.
-func On(ctx context.Context, cache client.Reader, namespace, externalService string) ([]autorebootv1.RebootPolicy, error) {
-	var policies autorebootv1.RebootPolicyList
-	if err := cache.List(ctx, &policies, client.InNamespace(namespace), shared); err != nil {
-		return nil, fmt.Errorf("list RebootPolicies: %w", err)
-	}
-	return slices.DeleteFunc(slices.Clone(policies.Items), func(p autorebootv1.RebootPolicy) bool {
-		return !slices.Contains(rules.ExternalServices(&p.Spec), externalService)
-	}), nil
-}
-
-// Workload names a target of a RebootPolicy.
+// Workload names one that depends on an ExternalService.
 type Workload struct{ Kind, Name string }
 
-// Faults returns the workloads of a namespace that depend on an ExternalService into which a fault is
-// injected, with what Fault says of it.
-func Faults(ctx context.Context, cache client.Reader, namespace string) (map[Workload]string, error) {
-	var all networkingv1.ExternalServiceList
-	if err := cache.List(ctx, &all, client.InNamespace(namespace), shared); err != nil {
-		return nil, fmt.Errorf("list ExternalServices: %w", err)
+// Dependants are the workloads that depend on an ExternalService.
+type Dependants struct {
+	// Workloads are by kind and name, each once: the targets of RebootPolicies, and then those that only their annotation
+	// declares.
+	Workloads []Workload
+	// Restarted names the RebootPolicy that restarts one of them, as a message; empty for none.
+	Restarted string
+	// Mistakes are what is wrong with annotations of the namespace, which may have meant the ExternalService.
+	Mistakes []string
+}
+
+// On returns what depends on an ExternalService.
+func On(ctx context.Context, from client.Reader, namespace, externalService string) (*Dependants, error) {
+	var policies autorebootv1.RebootPolicyList
+	if err := from.List(ctx, &policies, client.InNamespace(namespace), shared); err != nil {
+		return nil, fmt.Errorf("list RebootPolicies: %w", err)
 	}
-	var faults map[Workload]string
-	for i := range all.Items {
-		fault := Fault(&all.Items[i])
-		if fault == "" {
-			continue
+	d, known := &Dependants{}, map[Workload]bool{}
+	add := func(w Workload) {
+		if !known[w] {
+			known[w] = true
+			d.Workloads = append(d.Workloads, w)
 		}
-		policies, err := On(ctx, cache, namespace, all.Items[i].Name)
-		if err != nil {
-			return nil, err
-		}
-		if faults == nil {
-			faults = map[Workload]string{}
-		}
-		for j := range policies {
-			for _, t := range policies[j].Status.Targets {
-				faults[Workload{string(t.Kind), t.Name}] = fault
+	}
+	for i := range policies.Items {
+		if policy := &policies.Items[i]; names(policy, externalService) {
+			for j := range policy.Status.Targets {
+				add(Workload{string(policy.Status.Targets[j].Kind), policy.Status.Targets[j].Name})
 			}
 		}
 	}
-	return faults, nil
+	slices.SortFunc(d.Workloads, compare)
+	ofPolicies := len(d.Workloads)
+	err := workloads.Each(ctx, from, namespace, func(kind common.WorkloadKind, object metav1.Object) {
+		declared, mistake := commonrules.Dependencies(object.GetAnnotations())
+		if slices.Contains(declared, externalService) {
+			add(Workload{string(kind), object.GetName()})
+		}
+		if mistake != "" {
+			d.Mistakes = append(d.Mistakes, fmt.Sprintf("%s %s: %s", kind, object.GetName(), mistake))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(d.Workloads[ofPolicies:], compare)
+	slices.Sort(d.Mistakes) // the cache has no order
+	d.Restarted = restarted(policies.Items, externalService, known)
+	return d, nil
+}
+
+func names(policy *autorebootv1.RebootPolicy, externalService string) bool {
+	return slices.Contains(rules.ExternalServices(&policy.Spec), externalService)
+}
+
+func compare(a, b Workload) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+}
+
+// restarted returns which policy restarts one of some workloads, or names the ExternalService and restarts anything.
+func restarted(policies []autorebootv1.RebootPolicy, externalService string, among map[Workload]bool) string {
+	for i := range policies {
+		policy := &policies[i]
+		for j := range policy.Status.InFlight {
+			f := &policy.Status.InFlight[j]
+			if among[Workload{string(f.Kind), f.Name}] || names(policy, externalService) {
+				return fmt.Sprintf("RebootPolicy %s restarts %s %s", policy.Name, f.Kind, f.Name)
+			}
+		}
+	}
+	return ""
+}
+
+// Faults are those that are injected into the ExternalServices of a namespace.
+type Faults struct {
+	// injected has what Fault says of each ExternalService, and targets of each target of a RebootPolicy that names one.
+	injected map[string]string
+	targets  map[Workload]string
+}
+
+// In returns the faults of a namespace; nil where there are none.
+func In(ctx context.Context, from client.Reader, namespace string) (*Faults, error) {
+	var all networkingv1.ExternalServiceList
+	if err := from.List(ctx, &all, client.InNamespace(namespace), shared); err != nil {
+		return nil, fmt.Errorf("list ExternalServices: %w", err)
+	}
+	f := &Faults{injected: map[string]string{}, targets: map[Workload]string{}}
+	for i := range all.Items {
+		if fault := Fault(&all.Items[i]); fault != "" {
+			f.injected[all.Items[i].Name] = fault
+		}
+	}
+	if len(f.injected) == 0 {
+		return nil, nil
+	}
+	var policies autorebootv1.RebootPolicyList
+	if err := from.List(ctx, &policies, client.InNamespace(namespace), shared); err != nil {
+		return nil, fmt.Errorf("list RebootPolicies: %w", err)
+	}
+	for i := range policies.Items {
+		fault := f.first(rules.ExternalServices(&policies.Items[i].Spec))
+		for _, t := range policies.Items[i].Status.Targets {
+			if fault != "" {
+				f.targets[Workload{string(t.Kind), t.Name}] = fault
+			}
+		}
+	}
+	return f, nil
+}
+
+// Of returns the fault of an ExternalService that a workload depends on, by a RebootPolicy or as the workload itself declares;
+// empty for none.
+func (f *Faults) Of(w Workload, declared []string) string {
+	if f == nil {
+		return ""
+	}
+	return cmp.Or(f.targets[w], f.first(declared))
+}
+
+func (f *Faults) first(externalServices []string) string {
+	for _, name := range externalServices {
+		if fault := f.injected[name]; fault != "" {
+			return fault
+		}
+	}
+	return ""
 }

@@ -5,6 +5,7 @@ package workloads
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -76,6 +78,31 @@ func List(
 		return nil
 	})
 	return out, err
+}
+
+// Each calls do with each workload of a namespace that a cache holds, which must not be changed. A cache that holds no
+// workloads, since no kind that reads them is installed, has none.
+func Each(ctx context.Context, from client.Reader, namespace string, do func(common.WorkloadKind, metav1.Object)) error {
+	for kind, empty := range kinds {
+		_, list := empty()
+		err := from.List(ctx, list, client.InNamespace(namespace), shared)
+		if uncached := (*cache.ErrResourceNotCached)(nil); errors.As(err, &uncached) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("list %ss: %w", kind, err)
+		}
+		if err := meta.EachListItem(list, func(item runtime.Object) error {
+			object, err := meta.Accessor(item)
+			if err == nil {
+				do(kind, object)
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ReplicaSetsOf returns the UIDs of the ReplicaSets of a Deployment among those that options list.

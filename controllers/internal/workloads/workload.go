@@ -18,6 +18,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
 // Workload is one as the cache, or the API server, has it.
@@ -25,6 +26,10 @@ type Workload struct {
 	Kind common.WorkloadKind
 	Name string
 	UID  types.UID
+	// DependsOn are the ExternalServices that its annotation declares that it needs, and DependsOnMistake what is wrong with
+	// the annotation, as a sentence; empty for nothing.
+	DependsOn        []string
+	DependsOnMistake string
 	// Version is its metadata.resourceVersion, and Generation its metadata.generation.
 	Version    string
 	Generation int64
@@ -82,6 +87,7 @@ func newWorkload(
 		Kind: kind, Name: object.GetName(), UID: object.GetUID(), Version: object.GetResourceVersion(), Generation: object.GetGeneration(),
 		Selector: selector, Template: template, TemplateHash: hashOf(template), RestartID: template.Annotations[autorebootv1.RestartIDAnnotation],
 	}
+	w.DependsOn, w.DependsOnMistake = rules.Dependencies(object.GetAnnotations())
 	if object.GetDeletionTimestamp() != nil {
 		w.Obstacle = autorebootv1.ReasonTerminating
 	}

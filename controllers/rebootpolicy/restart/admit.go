@@ -291,8 +291,12 @@ func (r *run) checkOutsideWindow(t *target) (admission, bool) {
 	return v, true
 }
 
-func (r *run) checkGateClosed(*target) (admission, bool) {
-	return held(autorebootv1.ReasonGateClosed, strings.Join(r.observed.Gates, "; ")), len(r.observed.Gates) > 0
+func (r *run) checkGateClosed(t *target) (admission, bool) {
+	closed := r.observed.Gates
+	if fault := t.workload.Fault; fault != "" && !slices.Contains(closed, fault) {
+		closed = append(slices.Clip(closed), fault)
+	}
+	return held(autorebootv1.ReasonGateClosed, strings.Join(closed, "; ")), len(closed) > 0
 }
 
 // checkProbesInconclusive holds a restart that only Probe triggers ask for.

@@ -51,6 +51,7 @@ func obstacles() []obstacle {
 		}},
 		{autorebootv1.ReasonOutsideWindow, 2 * time.Hour, func(b *suite) { b.o.Calendar.Window, b.o.Calendar.NextOpen = false, b.o.Now.Add(2*time.Hour) }},
 		{autorebootv1.ReasonGateClosed, 0, func(b *suite) { b.o.Gates = []string{"a gate is closed"} }},
+		{autorebootv1.ReasonGateClosed, 0, func(b *suite) { b.workload(1).Fault = "a fault is injected into what it needs" }},
 		{autorebootv1.ReasonSourceMissing, 0, func(b *suite) { b.workload(1).Missing = []string{"Secret/req"} }},
 		{autorebootv1.ReasonLowerWave, 0, func(b *suite) {
 			b.target(0).Pending = b.target(1).Pending.DeepCopy()

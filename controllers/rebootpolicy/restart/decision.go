@@ -71,6 +71,9 @@ type Workload struct {
 	// Pods that the workload owns and that have not finished. Kept are those that a rollout leaves as
 	// they are: the ones below a StatefulSet's partition.
 	Pods, Kept []Pod
+	// Fault is which fault is injected on purpose into what the workload declares that it needs, as a message; empty for
+	// none.
+	Fault string
 	// Missing are the sources that do not exist and without which no new pod starts, such as
 	// Secret/shared-creds, as far as anyone has looked.
 	Missing []string

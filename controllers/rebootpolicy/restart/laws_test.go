@@ -280,9 +280,15 @@ func (m *model) withoutIDs(st *autorebootv1.RebootPolicyStatus) string {
 func holds() map[string]func(*autorebootv1.RebootPolicy, *Observation) {
 	on := true
 	return map[string]func(*autorebootv1.RebootPolicy, *Observation){
-		"suspend":  func(p *autorebootv1.RebootPolicy, _ *Observation) { p.Spec.Suspend = &on },
-		"dry run":  func(p *autorebootv1.RebootPolicy, _ *Observation) { p.Spec.DryRun = &on },
-		"gate":     func(_ *autorebootv1.RebootPolicy, o *Observation) { o.Gates = append(slices.Clone(o.Gates), "closed") },
+		"suspend": func(p *autorebootv1.RebootPolicy, _ *Observation) { p.Spec.Suspend = &on },
+		"dry run": func(p *autorebootv1.RebootPolicy, _ *Observation) { p.Spec.DryRun = &on },
+		"gate":    func(_ *autorebootv1.RebootPolicy, o *Observation) { o.Gates = append(slices.Clone(o.Gates), "closed") },
+		"faults": func(_ *autorebootv1.RebootPolicy, o *Observation) {
+			o.Workloads = slices.Clone(o.Workloads)
+			for i := range o.Workloads {
+				o.Workloads[i].Fault = "injected"
+			}
+		},
 		"blackout": func(_ *autorebootv1.RebootPolicy, o *Observation) { o.Calendar.Blackout = true },
 		"no slot":  func(_ *autorebootv1.RebootPolicy, o *Observation) { o.Others.Free, o.Others.Share = 0, 0 },
 	}

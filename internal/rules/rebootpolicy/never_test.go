@@ -27,7 +27,9 @@ func TestWindowsThatNeverOpenAreWarnedOf(t *testing.T) {
 		"no window, always a blackout": {nil, []common.Window{{Schedule: "0 0 * * *", Duration: "24h"}}, true},
 		"a blackout that is broken":    {[]common.Window{night}, []common.Window{{Schedule: "never", Duration: "4h"}}, false},
 	} {
-		obj := &autorebootv1.RebootPolicy{Spec: autorebootv1.RebootPolicySpec{Windows: c.windows, Blackouts: c.blackouts}}
+		obj := &autorebootv1.RebootPolicy{Spec: autorebootv1.RebootPolicySpec{
+			Triggers: []autorebootv1.Trigger{{Name: "config", Type: autorebootv1.TriggerConfigChange}}, Windows: c.windows, Blackouts: c.blackouts,
+		}}
 		got := Warnings(obj, nil)
 		if (len(got) == 1) != c.warned || c.warned && !strings.HasPrefix(got[0], "spec.blackouts: ") {
 			t.Errorf("%s: %q", name, got)
@@ -73,5 +75,17 @@ func TestAnEmptySelectorSelectsEverythingWithAWarningAndNoneSelectsNothing(t *te
 		if err != nil || compiled.Matches(k8slabels.Set{"app": "web"}) != matches || compiled.Matches(nil) != matches {
 			t.Errorf("%v: %v, %v", selector, compiled, err)
 		}
+	}
+}
+
+func TestAPolicyThatNothingTriggersIsValidAndWarnedOfUnlessItDeclaresADependency(t *testing.T) {
+	obj := &autorebootv1.RebootPolicy{Spec: autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{{Kind: common.WorkloadDeployment, Name: "web"}}}}
+	want := []string{"spec.triggers: without any, only the annotation autoreboot.fairlead.dev/restart-now restarts a target"}
+	if errs, got := Validate(obj, nil), Warnings(obj, nil); len(errs) > 0 || !cmp.Equal(want, got) {
+		t.Errorf("%v, %q", errs, got)
+	}
+	obj.Spec.Gates = []autorebootv1.Gate{{Name: "db", Type: autorebootv1.GateExternalServiceHealthy, ExternalServiceHealthy: &autorebootv1.ExternalServiceHealthy{Name: "db"}}}
+	if errs, got := Validate(obj, nil), Warnings(obj, nil); len(errs)+len(got) > 0 {
+		t.Errorf("%v, %q", errs, got)
 	}
 }

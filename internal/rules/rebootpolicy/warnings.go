@@ -29,6 +29,9 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 		texts = append(texts, path.Field().String()+": "+fmt.Sprintf(format, args...))
 	}
 	texts = append(texts, selectsAll(&obj.Spec)...)
+	if len(obj.Spec.Triggers) == 0 && len(ExternalServices(&obj.Spec)) == 0 {
+		warn(specPath.Child("triggers"), "without any, only the annotation %s restarts a target", autorebootv1.RestartNowAnnotation)
+	}
 	for i := range obj.Spec.Triggers {
 		t := &obj.Spec.Triggers[i]
 		if c := t.ConfigChange; c != nil && c.OnDelete != nil && *c.OnDelete == autorebootv1.SourceRestart {
@@ -73,7 +76,8 @@ func selectsAll(spec *autorebootv1.RebootPolicySpec) []string {
 		if t.Kind == "" {
 			what = "every Deployment, StatefulSet and DaemonSet"
 		}
-		texts = append(texts, rules.SelectsAll(specPath.Child("targets").Index(i).Child("selector"), t.Selector, what+" of the namespace is restarted")...)
+		at := specPath.Child("targets").Index(i).Child("selector")
+		texts = append(texts, rules.SelectsAll(at, t.Selector, what+" of the namespace is restarted")...)
 	}
 	for i := range spec.Triggers {
 		c := spec.Triggers[i].ConfigChange

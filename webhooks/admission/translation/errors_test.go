@@ -137,8 +137,8 @@ func TestErrorsNameTheFieldThatWasWritten(t *testing.T) {
 			`spec.policies[0].trigger.probe.timeoutSeconds: Invalid value: "5s": timeout must not exceed period`,
 			`spec.policies[0].trigger.probe.httpGet.httpHeaders[0].name: Invalid value: "a b": a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')`,
 		}, warnings: []string{`spec.policies[0].trigger.probe.httpGet.port: "http" is the name of a port, and v1 takes numbers alone: give its number`}},
-		"no name": {kind: "RebootPolicy", spec: "{target: {kind: Deployment}}", errs: []string{`spec.target.name: Invalid value: set exactly one of name or selector`}},
-		"no kind": {kind: "RebootPolicy", spec: "{target: {name: web}}", errs: []string{`spec.target.name: Invalid value: "web": kind is required with name`}},
+		"no name": {kind: "RebootPolicy", spec: "{target: {kind: Deployment}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}", errs: []string{`spec.target.name: Invalid value: set exactly one of name or selector`}},
+		"no kind": {kind: "RebootPolicy", spec: "{target: {name: web}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}", errs: []string{`spec.target.name: Invalid value: "web": kind is required with name`}},
 		"warnings": {kind: "RebootPolicy", spec: "{target: {kind: Deployment, name: web}, policies: [{name: up, trigger: {probe: {exec: {command: ['true']}, initialDelaySeconds: 1}}}]}", warnings: []string{
 			`spec.policies[0].trigger.probe.exec: exec probes are not supported yet: trigger up never fires`,
 			`spec.policies[0].trigger.probe.initialDelaySeconds: ignored by v1 (kept so that v1alpha1 reads back the same): allow for a slow start with failureThreshold and periodSeconds`,

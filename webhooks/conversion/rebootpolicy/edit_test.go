@@ -143,6 +143,16 @@ func TestSelectorGivesWayToANameThatTheViewIsGiven(t *testing.T) {
 	same(t, "a name", name, edit(t, hub, "spec.targets.0", object{"kind": "Deployment", "wave": int64(3), "name": "api"}))
 }
 
+func TestASelectorOfEveryKindOutlivesAnEditOfItsView(t *testing.T) {
+	hub := edit(t, load(t, "testdata/plain.v1.yaml"), "spec.targets", []any{object{"selector": object{}, "wave": int64(2)}})
+	view := convert(t, hub, "v1alpha1")
+	same(t, "back", convert(t, view, "v1"), hub)
+	edited := convert(t, edit(t, view, "spec.policies.0.comment", "new"), "v1")
+	same(t, "edited", edited, edit(t, hub, "spec.triggers.0.description", "new"))
+	named := convert(t, edit(t, view, "spec.target", object{"kind": "Deployment", "name": "web"}), "v1")
+	same(t, "named", named, edit(t, hub, "spec.targets", []any{object{"kind": "Deployment", "name": "web", "wave": int64(2)}}))
+}
+
 func TestEditOfTheHubKeepsWhatOnlyTheViewCanSay(t *testing.T) {
 	for _, c := range []struct {
 		name string

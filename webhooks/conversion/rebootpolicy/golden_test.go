@@ -63,6 +63,8 @@ func TestViewsOfGoodObjectsAreAdmittedAtTheirVersion(t *testing.T) {
 	admitted(t, convert(t, load(t, "testdata/probe.v1alpha1.yaml"), "v1"), "v1")
 	for path, value := range map[string]any{
 		"spec.targets.0":                     object{"kind": "DaemonSet", "selector": object{"matchLabels": object{"a": "b"}}},
+		"spec.targets":                       []any{object{"selector": object{}}},
+		"spec.targets.0.group":               "apps",
 		"spec.triggers.0.probe.period":       "6.5s",
 		"spec.triggers.0.probe.timeout":      "1ms",
 		"spec.triggers.0.probe.grpc.host":    "a.example.com",

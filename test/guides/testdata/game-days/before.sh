@@ -1,4 +1,5 @@
 kubectl create namespace shop
+kubectl -n shop create deployment payments-api --image=registry.k8s.io/pause:3.10
 kubectl apply -f - <<'YAML'
 apiVersion: networking.fairlead.dev/v1
 kind: ExternalService

@@ -34,8 +34,8 @@ type FaultStatusApplyConfiguration struct {
 	Outcome *string `json:"outcome,omitempty"`
 	// message explains the outcome.
 	Message *string `json:"message,omitempty"`
-	// dependants are the targets of the RebootPolicies of the namespace that name the ExternalService,
-	// at most 32. Those that did not stay ready come first.
+	// dependants are the workloads of the namespace that depend on the ExternalService, at most 32: the targets of
+	// the RebootPolicies that name it, and then those whose annotation declares it. Those that did not stay ready come first.
 	Dependants []FaultDependantApplyConfiguration `json:"dependants,omitempty"`
 	// dependantsStayedReady is False where one of them became unready during the fault, and Unknown
 	// where there is none, or one was unready before or could not be read. It is absent while the
