@@ -4,7 +4,6 @@
 package config_test
 
 import (
-	"os"
 	"slices"
 	"testing"
 
@@ -18,12 +17,12 @@ const watched = "a namespace of users"
 
 func rightsNamespaced(t *testing.T) (inCluster, inNamespaces, own []right) {
 	t.Helper()
-	inCluster = rights(t, "namespaced/cluster_role.yaml")
+	inCluster = rights(t, files(t, "namespaced/*cluster_role.yaml")...)
 	for _, r := range rights(t, "namespaced/rights/role.yaml") {
 		r.namespace = watched
 		inNamespaces = append(inNamespaces, r)
 	}
-	for _, r := range rights(t, "rbac/role.yaml") {
+	for _, r := range generated(t) {
 		if r.namespace != "" {
 			own = append(own, r)
 		}
@@ -36,7 +35,7 @@ func TestNamespacedTheOperatorHasTheGeneratedRightsInSomeNamespacesAndNoOthers(t
 	inCluster, inNamespaces, own := rightsNamespaced(t)
 	all := slices.Concat(inCluster, inNamespaces, own)
 	without := map[string]bool{}
-	generated := rights(t, "rbac/role.yaml")
+	generated := generated(t)
 	for _, one := range generated {
 		there := one
 		if there.namespace == "" && !coveredBy(inCluster, one) {
@@ -57,7 +56,7 @@ func TestNamespacedTheOperatorHasTheGeneratedRightsInSomeNamespacesAndNoOthers(t
 	}
 	for _, one := range slices.Concat(inCluster, inNamespaces) {
 		if !coveredBy(generated, one) && one.resource != "localsubjectaccessreviews" {
-			t.Errorf("may %s, which rbac/role.yaml does not allow", one)
+			t.Errorf("may %s, which rbac does not allow", one)
 		}
 	}
 }
@@ -76,18 +75,28 @@ func TestNamespacedEveryRightInTheWholeClusterIsToANameOrAQuestion(t *testing.T)
 	}
 }
 
-func TestNamespacedTheRoleIsBoundToTheOperator(t *testing.T) {
-	var binding rbacv1.RoleBinding
-	content, err := os.ReadFile("namespaced/rights/role_binding.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.UnmarshalStrict(content, &binding); err != nil {
-		t.Fatal(err)
-	}
+func TestNamespacedTheRolesAreBoundToTheOperator(t *testing.T) {
 	account := deployment(t, "manager/deployment.yaml").Template.Spec.ServiceAccountName
-	want := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: account, Namespace: "fairlead-system"}}
-	if diff := cmp.Diff(want, binding.Subjects); diff != "" || binding.RoleRef.Kind != "Role" || binding.RoleRef.Name != "fairlead-namespace" {
-		t.Errorf("%+v, subjects (-want +got):\n%s", binding.RoleRef, diff)
+	bound, roles := map[string]bool{}, map[string]bool{}
+	for _, document := range documents(t, "namespaced/rights/role_binding.yaml") {
+		var binding rbacv1.RoleBinding
+		if err := yaml.UnmarshalStrict(document, &binding); err != nil {
+			t.Fatal(err)
+		}
+		want := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: account, Namespace: "fairlead-system"}}
+		if diff := cmp.Diff(want, binding.Subjects); diff != "" || binding.RoleRef.Kind != "Role" {
+			t.Errorf("%+v, subjects (-want +got):\n%s", binding.RoleRef, diff)
+		}
+		bound[binding.RoleRef.Name] = true
+	}
+	for _, document := range documents(t, "namespaced/rights/role.yaml") {
+		var role rbacv1.Role
+		if err := yaml.UnmarshalStrict(document, &role); err != nil {
+			t.Fatal(err)
+		}
+		roles[role.Name] = true
+	}
+	if diff := cmp.Diff(roles, bound); diff != "" || len(roles) != 5 {
+		t.Errorf("-roles +bound:\n%s", diff)
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,11 +42,7 @@ func coveredBy(rights []right, one right) bool {
 func rights(t *testing.T, paths ...string) (all []right) {
 	t.Helper()
 	for _, path := range paths {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, document := range bytes.Split(content, []byte("\n---\n")) {
+		for _, document := range documents(t, path) {
 			var role rbacv1.Role // a ClusterRole is one without a namespace
 			if err := yaml.Unmarshal(document, &role); err != nil {
 				t.Fatalf("%s: %v", path, err)
@@ -71,27 +69,52 @@ func rights(t *testing.T, paths ...string) (all []right) {
 	return all
 }
 
+// documents are those of a file.
+func documents(t *testing.T, path string) [][]byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Split(bytes.TrimPrefix(content, []byte("---\n")), []byte("\n---\n"))
+}
+
+func files(t *testing.T, pattern string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%s: %q, %v", pattern, paths, err)
+	}
+	return paths
+}
+
+// generated are the rights of the operator as it is installed, with all kinds.
+func generated(t *testing.T) []right {
+	t.Helper()
+	return rights(t, append(files(t, "rbac/*_manager_role.yaml"), "rbac/role.yaml")...)
+}
+
 func rightsOfReconcilers(t *testing.T) []right {
 	t.Helper()
-	return rights(t, "split/manager_cluster_role.yaml", "split/manager_role.yaml")
+	return rights(t, append(files(t, "rbac/*_manager_role.yaml"), "split/manager_cluster_role.yaml", "split/manager_role.yaml")...)
 }
 
 func rightsOfWebhooks(t *testing.T) []right {
 	t.Helper()
-	return rights(t, "split/webhook_cluster_role.yaml", "split/webhook_role.yaml")
+	return rights(t, append(files(t, "split/webhook_*role.yaml"), "split/webhook_kind_roles.yaml")...)
 }
 
 func TestSplitTheTwoHaveTheGeneratedRightsBetweenThemAndNoOthers(t *testing.T) {
-	generated := rights(t, "rbac/role.yaml")
+	generated := generated(t)
 	both := slices.Concat(rightsOfReconcilers(t), rightsOfWebhooks(t))
 	for _, one := range generated {
 		if !coveredBy(both, one) {
-			t.Errorf("neither may %s, which rbac/role.yaml allows: give it to the one that needs it", one)
+			t.Errorf("neither may %s, which rbac allows: give it to the one that needs it", one)
 		}
 	}
 	for _, one := range both {
 		if !coveredBy(generated, one) {
-			t.Errorf("one of them may %s, which rbac/role.yaml does not allow", one)
+			t.Errorf("one of them may %s, which rbac does not allow", one)
 		}
 	}
 }
@@ -130,16 +153,12 @@ func TestSplitNeitherMayWhatOnlyTheOtherDoes(t *testing.T) {
 }
 
 func TestSplitEachAccountIsBoundToItsOwnRoles(t *testing.T) {
-	content, err := os.ReadFile("split/webhook_role_binding.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	account := deployment(t, "split/webhook_deployment.yaml").Template.Spec.ServiceAccountName
 	if account == reconcilers(t).Template.Spec.ServiceAccountName {
 		t.Errorf("both run as %s", account)
 	}
 	bound := map[string]bool{}
-	for _, document := range bytes.Split(content, []byte("\n---\n")) {
+	for _, document := range documents(t, "split/webhook_role_binding.yaml") {
 		var binding rbacv1.RoleBinding
 		if err := yaml.UnmarshalStrict(document, &binding); err != nil {
 			t.Fatal(err)
@@ -151,6 +170,9 @@ func TestSplitEachAccountIsBoundToItsOwnRoles(t *testing.T) {
 		}
 	}
 	want := map[string]bool{"ClusterRole fairlead-webhook in ": true, "Role fairlead-webhook in fairlead-system": true}
+	for _, kind := range storedKinds(t) {
+		want["ClusterRole fairlead-"+strings.ToLower(kind.Kind)+"-webhook in "] = true
+	}
 	if diff := cmp.Diff(want, bound); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

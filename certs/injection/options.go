@@ -36,8 +36,7 @@ type Options struct {
 	// fairlead-validating.
 	Mutating, Validating []string
 
-	// CRDs names the CustomResourceDefinitions whose conversion the webhook serves. Defaults to the
-	// three kinds of Fairlead.
+	// CRDs names the CustomResourceDefinitions whose conversion the webhook serves. Defaults to none.
 	CRDs []string
 
 	// Service is that of the webhooks whose CA is published. A target that calls another Service belongs to another
@@ -97,7 +96,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	names(&o.Mutating, "fairlead-mutating")
 	names(&o.Validating, "fairlead-validating")
-	names(&o.CRDs, "externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev", "chaospods.chaos.fairlead.dev")
 	span(&o.PublishTimeout, time.Minute)
 	span(&o.Interval, 5*time.Minute)
 	span(&o.WriteEvery, time.Minute)

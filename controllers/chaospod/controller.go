@@ -56,6 +56,8 @@ type Options struct {
 	// WithoutNodes reads no nodes, so that pods of a cordoned node may die as well. For an operator without the right
 	// to get nodes. Defaults to false.
 	WithoutNodes bool
+	// WithoutCanaries makes no pods: a ChaosPod with a template is not Ready. Defaults to false.
+	WithoutCanaries bool
 	// Ledger of all disruptions in this process. Required. Its Wake must call Controller.Wake.
 	Ledger *disruption.Ledger
 	// Restore adds to the ledger what all kinds have in flight. It is called before the first decision. Required.
@@ -98,7 +100,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	reconciler := newReconciler(Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), As: impersonation.New(c.GetClient(), c.GetAPIReader(), c.GetConfig()).As,
 		Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now, Ledger: o.Ledger, Suspicions: o.Suspicions,
-		Denied: o.Denied, WithoutNodes: o.WithoutNodes,
+		Denied: o.Denied, WithoutNodes: o.WithoutNodes, WithoutCanaries: o.WithoutCanaries,
 		Freeze: o.Freeze,
 	})
 	if o.Registerer != nil {

@@ -32,6 +32,9 @@ func (r *Reconciler) begin(stored *chaosv1.ChaosPod) *observation {
 		o.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonInvalidSpec, Message: errs.ToAggregate().Error()}
 	case slices.Contains(r.Denied, stored.Namespace):
 		o.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonForbidden, Message: "no pod of namespace " + stored.Namespace + " is ever killed: it is the operator's own, or that of Kubernetes itself"}
+	case r.WithoutCanaries && stored.Spec.Target.Template != nil:
+		o.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonForbidden,
+			Message: "spec.target.template: this operator makes no pods, since its configuration has chaosPods.canaries: false; target a workload or a selector"}
 	case !approval.ChaosPodApproved(stored, r.Denied...):
 		o.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonForbidden, Message: unapproved(stored)}
 	case o.now.Before(refused.Until):

@@ -61,9 +61,15 @@ func TestWhatMayNotKillKillsNothing(t *testing.T) {
 			s.edit(func(c *chaosv1.ChaosPod) { c.Spec.Action = &chaosv1.Action{Type: ptr.To(chaosv1.ActionDelete)} })
 		}, chaosv1.ConditionReady, chaosv1.ReasonForbidden},
 		"a namespace that is denied": {func(s *suite) { s.Denied = []string{"shop"} }, chaosv1.ConditionReady, chaosv1.ReasonForbidden},
-		"a network at fault":         {func(s *suite) { suspects(s, true) }, chaosv1.ConditionHeld, chaosv1.ReasonProbesInconclusive},
-		"a node that is drained":     {func(s *suite) { s.must(s.store.Update(s.Context(), drained(s))) }, "", ""},
-		"a node that is not known":   {func(s *suite) { s.must(s.store.Delete(s.Context(), drained(s))) }, "", ""},
+		"canaries that are off": {func(s *suite) {
+			s.WithoutCanaries = true
+			s.edit(func(c *chaosv1.ChaosPod) {
+				c.Spec.Target = chaosv1.Target{Template: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}}}}}
+			})
+		}, chaosv1.ConditionReady, chaosv1.ReasonForbidden},
+		"a network at fault":       {func(s *suite) { suspects(s, true) }, chaosv1.ConditionHeld, chaosv1.ReasonProbesInconclusive},
+		"a node that is drained":   {func(s *suite) { s.must(s.store.Update(s.Context(), drained(s))) }, "", ""},
+		"a node that is not known": {func(s *suite) { s.must(s.store.Delete(s.Context(), drained(s))) }, "", ""},
 		"a rollout": {func(s *suite) {
 			var d appsv1.Deployment
 			s.must(s.store.Get(s.Context(), types.NamespacedName{Namespace: "shop", Name: "api"}, &d))

@@ -48,6 +48,8 @@ type Reconciler struct {
 	Denied []string
 	// WithoutNodes reads no nodes: none counts as cordoned.
 	WithoutNodes bool
+	// WithoutCanaries makes no pods from templates.
+	WithoutCanaries bool
 
 	enqueuer   *controller.CoalescingEnqueuer
 	watchIndex *controller.WatchIndex[*watchSet]

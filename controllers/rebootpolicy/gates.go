@@ -5,6 +5,7 @@ package rebootpolicy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/internal/events"
+	"github.com/fairlead-dev/fairlead/internal/partialcache"
 	chaosrules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
@@ -118,6 +120,9 @@ func (r *Reconciler) gateClosed(ctx context.Context, o *observation, g *autorebo
 }
 
 func readFailure(kind, name string, err error) string {
+	if leftOut, is := errors.AsType[*partialcache.LeftOutError](err); is {
+		return fmt.Sprintf("%s %s is not known: %v", kind, name, leftOut)
+	}
 	if apierrors.IsNotFound(err) {
 		return fmt.Sprintf("%s %s does not exist", kind, name)
 	}

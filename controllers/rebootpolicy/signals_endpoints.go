@@ -45,7 +45,7 @@ func (r *Reconciler) endpointSignals(ctx context.Context, o *observation, t *aut
 	switch {
 	case apierrors.IsNotFound(err):
 		unknown = autorebootv1.ReasonSourceNotFound
-		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: ExternalService %s does not exist", t.Name, name))
+		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: %s", t.Name, readFailure("ExternalService", name, err)))
 	case errors.As(err, &undecodable): // it must not hold the policy's other triggers
 		unknown = sources.Unreadable
 		o.addProblem(autorebootv1.ReasonSourceNotFound,

@@ -72,24 +72,26 @@ func operatorRightDenial(w framework.Write) framework.Denial {
 		}
 		return slices.DeleteFunc(rules, func(rule rbacv1.PolicyRule) bool { return len(rule.Verbs) == 0 })
 	}
-	var whole rbacv1.ClusterRole
+	whole := make([]rbacv1.ClusterRole, len(framework.Roles))
 	var local rbacv1.Role
-	read := func(t *framework.Test, whole *rbacv1.ClusterRole, local *rbacv1.Role) {
-		t.Must(t.Client.Get(t.Context(), client.ObjectKey{Name: "fairlead-manager"}, whole))
-		t.Must(t.Client.Get(t.Context(), client.ObjectKey{Namespace: framework.Namespace, Name: "fairlead-manager"}, local))
-	}
-	write := func(t *framework.Test, whole *rbacv1.ClusterRole, local *rbacv1.Role) {
-		t.Must(t.Client.Update(t.Context(), whole))
-		t.Must(t.Client.Update(t.Context(), local))
-	}
 	return framework.Denial{Name: "right", Words: "cannot " + verb, Put: func(t *framework.Test) {
-		read(t, &whole, &local)
-		less, fewer := whole.DeepCopy(), local.DeepCopy()
-		less.Rules, fewer.Rules = without(less.Rules), without(fewer.Rules)
-		write(t, less, fewer)
+		for i, name := range framework.Roles {
+			t.Must(t.Client.Get(t.Context(), client.ObjectKey{Name: name}, &whole[i]))
+			less := whole[i].DeepCopy()
+			less.Rules = without(less.Rules)
+			t.Must(t.Client.Update(t.Context(), less))
+		}
+		t.Must(t.Client.Get(t.Context(), client.ObjectKey{Namespace: framework.Namespace, Name: "fairlead-manager"}, &local))
+		fewer := local.DeepCopy()
+		fewer.Rules = without(fewer.Rules)
+		t.Must(t.Client.Update(t.Context(), fewer))
 	}, Lift: func(t *framework.Test) {
-		whole.ResourceVersion, local.ResourceVersion = "", ""
-		write(t, &whole, &local)
+		for i := range whole {
+			whole[i].ResourceVersion = ""
+			t.Must(t.Client.Update(t.Context(), &whole[i]))
+		}
+		local.ResourceVersion = ""
+		t.Must(t.Client.Update(t.Context(), &local))
 	}}
 }
 

@@ -41,14 +41,16 @@ func Build(config string, o Overlay) ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	// These are laid over the operator together with the Roles in the namespaces.
-	over := slices.DeleteFunc(slices.Clone(o.Components), func(name string) bool { return !strings.HasPrefix(name, "namespaced/") })
+	over := slices.DeleteFunc(slices.Clone(o.Components), func(name string) bool {
+		return !strings.HasPrefix(name, "namespaced/") && !strings.HasPrefix(name, "without/")
+	})
 	of := slices.DeleteFunc(slices.Clone(o.Components), func(name string) bool { return slices.Contains(over, name) })
 	if err := write(disk, "/operator", types.Kustomization{
 		Namespace: o.Namespace, Resources: inConfig(o.Resources), Components: inConfig(of),
 	}); err != nil {
 		return nil, err
 	}
-	overlay := types.Kustomization{NamePrefix: o.NamePrefix, Patches: o.Patches, Resources: []string{"../operator"}}
+	overlay := types.Kustomization{NamePrefix: o.NamePrefix, Patches: o.Patches, Resources: []string{"../operator"}, Components: inConfig(over)}
 	if len(o.Namespaces) > 0 {
 		if err := disk.WriteFile("/overlay/namespaces.yaml", namespaces(o)); err != nil {
 			return nil, err

@@ -125,3 +125,28 @@ func TestCRDsOfAChartThatIsTooOldAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// Its objects would stay, and nothing would take off the finalizers of ExternalServices.
+func TestAKindIsNotLeftOutWhileItsCRDIsInTheCluster(t *testing.T) {
+	const crd = "externalservices.networking.fairlead.dev"
+	own, foreign := calling("CustomResourceDefinition", crd, "own"), calling("CustomResourceDefinition", crd, "old")
+	unconverted := calling("CustomResourceDefinition", crd, "own")
+	unstructured.RemoveNestedField(unconverted.Object, "spec")
+	unconverted.SetAnnotations(map[string]string{"meta.helm.sh/release-name": "fl", "meta.helm.sh/release-namespace": "own"})
+	without := map[string]any{"kinds": []any{"RebootPolicy", "ChaosPod"}}
+	for name, object := range map[string]runtime.Object{"converted": own, "v1 alone": unconverted} {
+		if err := renderIn(t, without, object); err == nil || !strings.Contains(err.Error(), "kubectl delete crd "+crd) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := renderIn(t, nil, object); err != nil {
+			t.Errorf("%s, with the kind: %v", name, err)
+		}
+	}
+	for name, object := range map[string]runtime.Object{
+		"another's": foreign, "of another kind": calling("CustomResourceDefinition", "chaospods.chaos.fairlead.dev", "own"),
+	} {
+		if err := renderIn(t, without, object); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

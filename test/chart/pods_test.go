@@ -203,6 +203,8 @@ func TestObjectsHaveTheLabelsAndAnnotationsThatTheyAreGiven(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{
 		"ServiceMonitor a/fairlead-metrics": "kube-prometheus-stack", "PrometheusRule a/fairlead": "kube-prometheus-stack",
+		"PrometheusRule a/fairlead-externalservice": "kube-prometheus-stack", "PrometheusRule a/fairlead-rebootpolicy": "kube-prometheus-stack",
+		"PrometheusRule a/fairlead-chaospod":              "kube-prometheus-stack",
 		"MutatingWebhookConfiguration /fairlead-mutating": "true", "ValidatingWebhookConfiguration /fairlead-validating": "true",
 		"ServiceAccount a/fairlead-manager": "arn", "ServiceAccount a/fairlead-webhook": "arn",
 	}, got); diff != "" {

@@ -24,12 +24,16 @@ func (s *suite) strict() cluster.User {
 	user, err := s.User("strict")
 	s.Must(err)
 	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user.Name}}
-	var shipped rbacv1.ClusterRole
-	s.Must(s.Client.Get(s.Context(), client.ObjectKey{Name: "fairlead-manager"}, &shipped))
+	var shipped []rbacv1.PolicyRule
+	for _, name := range framework.Roles {
+		var role rbacv1.ClusterRole
+		s.Must(s.Client.Get(s.Context(), client.ObjectKey{Name: name}, &role))
+		shipped = append(shipped, role.Rules...)
+	}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "strict"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"configmaps", "secrets"}, Verbs: []string{"get"}},
 	}}
-	for _, rule := range shipped.Rules {
+	for _, rule := range shipped {
 		if slices.Contains(rule.APIGroups, "") {
 			rule.Resources = slices.DeleteFunc(rule.Resources, func(resource string) bool { return resource == "configmaps" || resource == "secrets" })
 		}
@@ -42,7 +46,11 @@ func (s *suite) strict() cluster.User {
 		&rbacv1.ClusterRoleBinding{ObjectMeta: role.ObjectMeta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name}},
 		&rbacv1.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: "strict", Namespace: framework.Namespace}, Subjects: subjects,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: shipped.Name},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "fairlead-manager"},
+		},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "strict-rebootpolicy", Namespace: framework.Namespace}, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "fairlead-rebootpolicy-manager"},
 		},
 	} {
 		s.Must(s.Client.Create(s.Context(), object))

@@ -111,7 +111,7 @@ func (s *suite) refuseByQuota(w refusedWrite) func() {
 func (s *suite) refuseByRight(w refusedWrite) func() {
 	s.Helper()
 	var role rbacv1.ClusterRole
-	s.Must(s.Client.Get(s.Context(), client.ObjectKey{Name: "fairlead-manager"}, &role))
+	s.Must(s.Client.Get(s.Context(), client.ObjectKey{Name: "fairlead-externalservice-manager"}, &role))
 	before := role.DeepCopy()
 	verb := map[string]string{"CREATE": "create", "UPDATE": "patch", "DELETE": "delete"}[w.verb]
 	for i := range role.Rules {

@@ -30,6 +30,11 @@ var (
 // Definitions are the CRDs of Fairlead's kinds.
 var Definitions = []string{"externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev", "chaospods.chaos.fairlead.dev"}
 
+// Roles are the ClusterRoles of the operator.
+var Roles = []string{
+	"fairlead-manager", "fairlead-externalservice-manager", "fairlead-rebootpolicy-manager", "fairlead-chaospod-manager", "fairlead-canaries-manager",
+}
+
 // Trust are the CA bundles by which the API server trusts the webhooks. It follows them by watches, as the API
 // server does: to read CRDs again and again would take a processor.
 type Trust struct{ stores []cache.Store }

@@ -113,7 +113,7 @@ func TestWhatIsLeftOfAnOperatorThatWasRemovedFirstIsRemovedByHand(t *testing.T) 
 	for _, want := range []string{
 		"ok: Deployment team-system/team-fairlead-manager:", "ok: Deployment team-system/team-fairlead-webhook:",
 		"ok: MutatingWebhookConfiguration team-fairlead-mutating: covers all kinds\n",
-		"ok: ServiceAccount team-system/team-fairlead-webhook: it has all ", "; the operator is in namespace team-system\n",
+		"ok: ServiceAccount team-system/team-fairlead-webhook: it has all ", "; the operator is in namespace team-system, for ExternalService, RebootPolicy, ChaosPod\n",
 	} {
 		if !strings.Contains(output, want) {
 			t.Errorf("lacks %q:\n%s", want, output)
@@ -168,7 +168,7 @@ func TestEachProfileIsComeToByAnUpgradeAndPassesTheCheck(t *testing.T) {
 		{map[string]any{"namespaces": []any{"shop"}}, []string{"ok: ServiceAccount fairlead-system/fairlead-manager: it has all "}},
 		{map[string]any{"namespaces": []any{"shop"}, "clusterRole": false}, []string{"ok: ServiceAccount fairlead-system/fairlead-manager: it has all "}},
 		{map[string]any{"secrets": "wide", "admissionPolicies": true}, []string{"ok: RebootPolicy at v1alpha1: created by a dry run"}},
-		{map[string]any{"v1Only": true}, []string{"ok: CustomResourceDefinition chaospods.chaos.fairlead.dev: serves v1, stores v1\n", "; the operator is in namespace fairlead-system\n"}},
+		{map[string]any{"v1Only": true}, []string{"ok: CustomResourceDefinition chaospods.chaos.fairlead.dev: serves v1, stores v1\n", "; the operator is in namespace fairlead-system, for ExternalService, RebootPolicy, ChaosPod\n"}},
 		{nil, []string{"ok: ChaosPod at v1alpha1: created by a dry run"}},
 		{map[string]any{"layout": "split", "shards": []any{"a"}, "replicas": 1}, []string{"ok: Lease fairlead-system/fairlead-shard-a: ", "ok: Lease fairlead-system/fairlead-shard-rest: "}},
 	} {
@@ -198,6 +198,7 @@ func TestEachProfileIsComeToByAnUpgradeAndPassesTheCheck(t *testing.T) {
 			s.helmTest("fairlead-system")
 		}
 	}
+	s.someKinds()
 }
 
 // publish removes what the operator has written as an authority, and writes it as docs/guides/namespaced.md says.

@@ -149,14 +149,16 @@ func (s *suite) revoke(kind, resource string) {
 	s.Helper()
 	rbac := s.Kube.RbacV1()
 	if kind == "clusterrole" {
-		role, err := rbac.ClusterRoles().Get(s.Context(), "fairlead-manager", metav1.GetOptions{})
-		s.Must(err)
-		for i := range role.Rules {
-			role.Rules[i].Resources = slices.DeleteFunc(role.Rules[i].Resources, func(r string) bool { return r == resource })
+		for _, name := range framework.Roles {
+			role, err := rbac.ClusterRoles().Get(s.Context(), name, metav1.GetOptions{})
+			s.Must(err)
+			for i := range role.Rules {
+				role.Rules[i].Resources = slices.DeleteFunc(role.Rules[i].Resources, func(r string) bool { return r == resource })
+			}
+			role.Rules = slices.DeleteFunc(role.Rules, isEmpty)
+			_, err = rbac.ClusterRoles().Update(s.Context(), role, metav1.UpdateOptions{})
+			s.Must(err)
 		}
-		role.Rules = slices.DeleteFunc(role.Rules, isEmpty)
-		_, err = rbac.ClusterRoles().Update(s.Context(), role, metav1.UpdateOptions{})
-		s.Must(err)
 		return
 	}
 	role, err := rbac.Roles(framework.Namespace).Get(s.Context(), "fairlead-manager", metav1.GetOptions{})

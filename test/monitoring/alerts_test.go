@@ -170,11 +170,16 @@ func ruleFile(t *testing.T) string {
 	return path
 }
 
+// prometheusRule is the PrometheusRule of the operator with the groups of those of the kinds.
 func prometheusRule(t *testing.T) *monitoringv1.PrometheusRule {
 	t.Helper()
-	rule := &monitoringv1.PrometheusRule{}
-	decode(t, root+"/config/prometheus/rules/prometheus_rule.yaml", rule)
-	return rule
+	all := &monitoringv1.PrometheusRule{}
+	for _, name := range []string{"prometheus", "externalservice", "rebootpolicy", "chaospod"} {
+		rule := &monitoringv1.PrometheusRule{}
+		decode(t, root+"/config/prometheus/rules/"+name+"_rule.yaml", rule)
+		all.Spec.Groups = append(all.Spec.Groups, rule.Spec.Groups...)
+	}
+	return all
 }
 
 func alerts(t *testing.T) []monitoringv1.Rule {

@@ -23,6 +23,9 @@ const (
 	canary = `dryRun: false, target: {template: {metadata: {labels: {app: canary}}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: none}]}}},
 		schedule: {cron: "0 0 29 2 *"}`
 
+	deployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}},
+		spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: none, envFrom: [{secretRef: {name: creds}}]}]}}}}`
+
 	reason = `{.status.conditions[?(@.type=="Ready")].reason}`
 	ready  = `{.status.conditions[?(@.type=="Ready")].status}`
 )
@@ -81,8 +84,7 @@ func run(t *testing.T, p profile) *suite {
 	t.Parallel()
 	s := newSuite(t, p)
 	s.Apply("{apiVersion: v1, kind: Secret, metadata: {name: creds}, stringData: {password: first}}", "--server-side")
-	s.Apply(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}},
-		spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: none, envFrom: [{secretRef: {name: creds}}]}]}}}}`, "--server-side")
+	s.Apply(deployment, "--server-side")
 	s.shows("2", "{.status.availableReplicas}", "deployment/web")
 	s.externalService()
 	s.rebootPolicy()

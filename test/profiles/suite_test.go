@@ -91,6 +91,7 @@ type suite struct {
 	profile  profile
 	mapper   meta.RESTMapper
 	replicas []*framework.Replica
+	seen     int // requests that exist has looked at
 }
 
 // newSuite installs the profile and runs the operator as its Deployments would.
@@ -109,7 +110,7 @@ func newSuite(t *testing.T, p profile) *suite {
 	}
 	own := tests.OpenFor(t, framework.Options{Overlay: folder, Cluster: cluster.Options{Nodes: 2, AuditPolicy: audit}})
 	s := &suite{Test: framework.Test{T: t, Cluster: own, Namespace: watched}, profile: p}
-	s.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(s.Kube.Discovery()))
+	s.discover()
 	if p.layout == "split" {
 		user, err := s.ServiceAccount(framework.Namespace, "fairlead-webhook")
 		s.Must(err)
@@ -125,6 +126,11 @@ func newSuite(t *testing.T, p profile) *suite {
 	}
 	s.Eventually(s.reachable)
 	return s
+}
+
+// discover looks up which kinds the API server has now.
+func (s *suite) discover() {
+	s.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(s.Kube.Discovery()))
 }
 
 func (s *suite) serve(args ...string) {
@@ -173,13 +179,16 @@ func (s *suite) publish() {
 	}
 }
 
-// reachable is nil once the API server reaches the webhooks for each kind.
+// reachable is nil once the API server reaches the webhooks for each kind of the profile.
 func (s *suite) reachable() error {
-	for _, manifest := range []string{
-		"{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: r}, spec: {" + database + "}}",
-		"{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: r}, spec: {" + restarts + "}}",
-		"{apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, metadata: {name: r}, spec: {" + kills + "}}",
+	for kind, manifest := range map[string]string{
+		"externalservice": "{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: r}, spec: {" + database + "}}",
+		"rebootpolicy":    "{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: r}, spec: {" + restarts + "}}",
+		"chaospod":        "{apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, metadata: {name: r}, spec: {" + kills + "}}",
 	} {
+		if s.profile.has("without/" + kind) {
+			continue
+		}
 		if _, _, err := s.Try(manifest, "create", "--dry-run=server", "-f", "-"); err != nil {
 			return err
 		}

@@ -87,7 +87,7 @@ func (c *Checker) Run(ctx context.Context) (Report, error) {
 		return Report{Results: []Result{}}, err
 	}
 	for _, step := range []func(context.Context){
-		r.findDefinitions, r.findDeployments, r.findOthers, r.checkDefinitions, r.checkDeployments, r.checkWebhooks,
+		r.findDefinitions, r.findDeployments, r.checkKinds, r.findOthers, r.checkDefinitions, r.checkDeployments, r.checkWebhooks,
 		r.checkCertificates, r.checkDryRuns, r.checkLeases, r.checkRights, r.checkVersions,
 	} {
 		step(ctx)
@@ -160,7 +160,11 @@ func (r *run) report() Report {
 	if r.results == nil {
 		r.results = []Result{}
 	}
-	return Report{Namespace: r.namespace, Results: r.results}
+	report := Report{Namespace: r.namespace, Results: r.results}
+	if len(r.deployments) > 0 {
+		report.Kinds = r.deployments[0].configuration.KindsText()
+	}
+	return report
 }
 
 func (r *run) add(check, object string, status Status, message, remedy string) {

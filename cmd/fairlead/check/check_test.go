@@ -60,6 +60,7 @@ const (
 type world struct {
 	now        time.Time
 	crds       []*apiextensionsv1.CustomResourceDefinition
+	stored     []*unstructured.Unstructured // objects of Fairlead's kinds
 	deployment *appsv1.Deployment
 	shards     []*appsv1.Deployment // beside it
 	more       bool                 // the list of Deployments goes on
@@ -232,6 +233,12 @@ func (w *world) options(t *testing.T) Options {
 		definitions = append(definitions, u)
 	}
 	lists := map[schema.GroupVersionResource]string{apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"): "CustomResourceDefinitionList"}
+	for _, kind := range vet.New(vet.Options{}).Kinds() {
+		lists[schema.GroupVersionResource{Group: kind.Group, Version: "v1", Resource: kind.Plural}] = kind.Kind + "List"
+	}
+	for _, o := range w.stored {
+		definitions = append(definitions, o)
+	}
 	untyped := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists, definitions...)
 	untyped.PrependReactor("create", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		create := action.(clienttesting.CreateActionImpl)
@@ -301,7 +308,7 @@ func TestASoundInstallationOfOtherNamesPasses(t *testing.T) {
 		"ok: Secret team-system/fairlead-webhook-ca: the authority is valid for 6 days\n",
 		"ok: Service team-system/team-fairlead-webhook: the serving certificate is valid for 6 days\n",
 		"ok: ChaosPod at v1alpha1: created by a dry run in namespace shop\n",
-		"22 checks: 22 ok, 0 warnings, 0 failed, 0 unchecked, 0 skipped; the operator is in namespace team-system\n",
+		"22 checks: 22 ok, 0 warnings, 0 failed, 0 unchecked, 0 skipped; the operator is in namespace team-system, for ExternalService, RebootPolicy, ChaosPod\n",
 	} {
 		if got := text(t, report); !strings.Contains(got, want) {
 			t.Errorf("lacks %q:\n%s", want, got)

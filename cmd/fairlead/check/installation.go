@@ -28,8 +28,10 @@ const (
 
 // installation is what was found in the cluster.
 type installation struct {
-	namespace   string // of the operator
-	definitions []definition
+	namespace   string       // of the operator
+	definitions []definition // of the kinds that the operator has
+	others      []definition // of the other kinds
+	unread      []unreadDefinition
 	deployments []deployment
 	// configurations are the webhook configurations that could be read.
 	configurations []configuration
@@ -39,6 +41,12 @@ type installation struct {
 type definition struct {
 	vet.Kind
 	crd *apiextensionsv1.CustomResourceDefinition
+}
+
+// unreadDefinition is why a CRD could not be read.
+type unreadDefinition struct {
+	kind string
+	Result
 }
 
 func (d definition) object() string { return "CustomResourceDefinition " + d.crd.Name }
@@ -70,8 +78,8 @@ func (r *run) findDefinitions(ctx context.Context) {
 			err = runtime.DefaultUnstructuredConverter.FromUnstructured(read.Object, d.crd)
 		}
 		if err != nil {
-			r.results = append(r.results, unread(CheckDefinition, "CustomResourceDefinition "+name,
-				"get on customresourcedefinitions.apiextensions.k8s.io", err, "install the CRDs of Fairlead"))
+			r.unread = append(r.unread, unreadDefinition{kind.Kind, unread(CheckDefinition, "CustomResourceDefinition "+name,
+				"get on customresourcedefinitions.apiextensions.k8s.io", err, "install the CRDs of Fairlead")})
 			continue
 		}
 		r.definitions = append(r.definitions, d)

@@ -64,8 +64,10 @@ func (r Result) String() string {
 // Report is the outcome of all checks.
 type Report struct {
 	// Namespace is that of the operator; empty where it was not found.
-	Namespace string   `json:"namespace,omitempty"`
-	Results   []Result `json:"results"`
+	Namespace string `json:"namespace,omitempty"`
+	// Kinds are those that the operator has, in words; empty where it was not found.
+	Kinds   string   `json:"kinds,omitempty"`
+	Results []Result `json:"results"`
 }
 
 // Count returns how many results have the status.
@@ -109,6 +111,9 @@ func (r Report) WriteText(to io.Writer) error {
 		len(r.Results), r.Count(OK), r.Count(Warning), r.Count(Failed), r.Count(Unchecked), r.Count(Skipped))
 	if r.Namespace != "" {
 		line += "; the operator is in namespace " + r.Namespace
+	}
+	if r.Kinds != "" {
+		line += ", for " + r.Kinds
 	}
 	_, err := fmt.Fprintln(to, line)
 	return err

@@ -61,20 +61,23 @@ func (r *run) checkRights(ctx context.Context) {
 func (d deployment) rights() ([]authorizationv1.ResourceAttributes, error) {
 	c := d.configuration
 	roles, err := config.Roles(config.Profile{
-		Webhooks: c.Webhook.Enabled, Controllers: c.Controllers.Enabled, ClusterAccess: c.ClusterAccess, Shard: c.Shard.Name != "",
+		Webhooks: c.Webhook.Enabled, Controllers: c.Controllers.Enabled, Kinds: c.Kinds, Canaries: c.HasCanaries(),
+		ClusterAccess: c.ClusterAccess, Shard: c.Shard.Name != "",
 	})
 	if err != nil {
 		return nil, err
 	}
 	var all []authorizationv1.ResourceAttributes
+	added := map[authorizationv1.ResourceAttributes]bool{} // several kinds need the same
 	add := func(rules []rbacv1.PolicyRule, namespaces ...string) {
 		for _, one := range attributes(rules, names(c)) {
 			if one.Group == "cert-manager.io" && c.Webhook.Certificates.Source != options.SourceCertManager {
 				continue
 			}
 			for _, namespace := range namespaces {
-				one.Namespace = namespace
-				all = append(all, one)
+				if one.Namespace = namespace; !added[one] {
+					all, added[one] = append(all, one), true
+				}
 			}
 		}
 	}

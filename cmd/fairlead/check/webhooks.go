@@ -68,6 +68,12 @@ func (r *run) checkConfiguration(kind, name string, d deployment, hooks []admiss
 			result = Result{CheckWebhooks, c.object, Failed, "it has no webhook for " + kind.crd.Name, remedy}
 		}
 	}
+	for _, kind := range r.others {
+		if h := c.hookOf(kind); h != nil {
+			result = Result{CheckWebhooks, c.object, Failed,
+				"webhook " + h.Name + " is of a kind that the operator's configuration leaves out, so that writes of it are refused", remedy}
+		}
+	}
 	for _, h := range hooks {
 		service := h.ClientConfig.Service
 		if service != nil && (service.Namespace != r.namespace || service.Name != d.configuration.Service.Name) {

@@ -39,6 +39,8 @@ import (
 // assembly is what the parts of the operator are made from.
 type assembly struct {
 	config   *options.Configuration
+	kinds    kinds // those of the configuration
+	leftOut  kinds // the others
 	identity identity
 	version  string
 	api      *connection
@@ -99,6 +101,7 @@ func (a *assembly) assemble() (*lifecycle.Lifecycle, error) {
 	if l.Servers, err = a.servers(ready); err != nil {
 		return nil, err
 	}
+	a.recorder.SetInfo("kinds", a.config.KindsText)
 	a.recorder.SetInfo("API server", a.api.status)
 	a.recorder.SetInfo("clock", a.offset.status)
 	a.offset.report = a.reportOffset
@@ -118,7 +121,7 @@ func (a *assembly) webhooks(l *lifecycle.Lifecycle) (ready func() error, err err
 	if callers != nil {
 		l.Background = append(l.Background, lifecycle.Component{Name: "authorities of the webhooks' clients", Run: callers.Run})
 	}
-	failures := conversion.NewFailureRecorder(ownKinds(), a.recordEvent)
+	failures := conversion.NewFailureRecorder(a.kinds.gvks(), a.recordEvent)
 	a.healthy = failures.Healthy
 	server, err := a.newWebhookServer(source.source, callers, a.handlers(a.reviews(), failures.Record))
 	if err != nil {
@@ -183,9 +186,9 @@ func (a *assembly) controllers(l *lifecycle.Lifecycle) error {
 	}
 	if a.config.HasClusterRole() {
 		a.claim = &claim{
-			definitions: a.untyped.Resource(definitionResource),
-			own:         types.NamespacedName{Namespace: a.identity.namespace, Name: a.config.Service.Name},
-			clock:       a.clock, logger: a.logger.WithName("claim"),
+			definitions: a.untyped.Resource(definitionResource), names: a.kinds.definitions(),
+			own:   types.NamespacedName{Namespace: a.identity.namespace, Name: a.config.Service.Name},
+			clock: a.clock, logger: a.logger.WithName("claim"),
 		}
 		leader.Claim = a.claim.wait
 	}

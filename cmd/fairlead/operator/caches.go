@@ -10,8 +10,10 @@ import (
 	"maps"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	eventsv1client "k8s.io/client-go/kubernetes/typed/events/v1"
 	"k8s.io/client-go/rest"
@@ -29,6 +31,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/panics"
+	"github.com/fairlead-dev/fairlead/internal/partialcache"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
@@ -60,7 +63,11 @@ func (a *assembly) newCluster(ctx context.Context, o clusterOptions) (cluster.Cl
 	api := rest.CopyConfig(o.api)
 	api.Wrap(tolerantcache.Transport)
 	discovery := newRetryingMapper(ctx, min(discoveryTimeout, a.config.Controllers.CacheSyncTimeout.Duration), a.logger.WithName("discovery"))
-	options := cluster.Options{Scheme: a.scheme, MapperProvider: discovery, Cache: cache.Options{
+	partial := func(api *rest.Config, o cache.Options) (cache.Cache, error) {
+		made, err := cache.New(api, o)
+		return partialcache.New(made, a.scheme, a.uncached()), err
+	}
+	options := cluster.Options{Scheme: a.scheme, MapperProvider: discovery, NewCache: partial, Cache: cache.Options{
 		Scheme:            a.scheme,
 		DefaultNamespaces: watched,
 		ByObject:          o.held,
@@ -72,6 +79,17 @@ func (a *assembly) newCluster(ctx context.Context, o clusterOptions) (cluster.Cl
 		return nil, err
 	}
 	return cluster.New(api, func(o *cluster.Options) { *o = options })
+}
+
+// uncached returns what an informer is never made of: kinds that are left out, and workloads where nothing disrupts them.
+func (a *assembly) uncached() []schema.GroupVersionKind {
+	all := a.leftOut.gvks()
+	if !a.kinds.disrupt() {
+		for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
+			all = append(all, appsv1.SchemeGroupVersion.WithKind(kind))
+		}
+	}
+	return all
 }
 
 // stripUnread removes what nothing reads from the cache, which can be half of an object in memory: the fields' managers
@@ -182,7 +200,7 @@ func (a *assembly) tolerateUndecodable(api *rest.Config, o *cluster.Options, par
 		return err
 	}
 	tolerant := tolerantcache.Options{
-		Config: api, HTTPClient: o.HTTPClient, Scheme: a.scheme, Kinds: ownKinds(), Undecodable: a.undecodable,
+		Config: api, HTTPClient: o.HTTPClient, Scheme: a.scheme, Kinds: a.kinds.gvks(), Undecodable: a.undecodable,
 		Transform: o.Cache.DefaultTransform, OnPage: a.showPage,
 	}
 	if part != nil {
@@ -198,7 +216,7 @@ func (a *assembly) tolerateUndecodable(api *rest.Config, o *cluster.Options, par
 		if err != nil {
 			return nil, err
 		}
-		return servedKinds{tolerantcache.Client(made), ownKinds()}, nil
+		return servedKinds{tolerantcache.Client(made), a.kinds.gvks()}, nil
 	}
 	return nil
 }
@@ -286,7 +304,7 @@ func (a *assembly) serveWarningCache(ctx context.Context, filled func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- panics.Try("caches of admission", func() error { return made.Start(ctx) }) }()
-	if err := a.waitForInformers(ctx, made.GetCache(), phases.Caches, admissionKinds()); err != nil {
+	if err := a.waitForInformers(ctx, made.GetCache(), phases.Caches, a.kinds.warn()); err != nil {
 		cancel()
 		return errors.Join(err, <-ended)
 	}

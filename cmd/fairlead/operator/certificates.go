@@ -51,6 +51,7 @@ func (a *assembly) newCertificates() (*certificates, error) {
 		Client:         a.untyped,
 		Mutating:       []string{a.config.Webhook.MutatingConfiguration},
 		Validating:     []string{a.config.Webhook.ValidatingConfiguration},
+		CRDs:           a.kinds.definitions(),
 		Service:        types.NamespacedName{Namespace: a.identity.namespace, Name: a.config.Service.Name},
 		PublishTimeout: timeout, Latest: all.latest, Interval: min(5*time.Minute, wanted.Validity.Duration),
 		OnLoss: func(loss injection.Loss) { a.recordEvent(a.lostBundleEvent(loss)) },

@@ -33,6 +33,7 @@ const claimInterval = 5 * time.Minute
 // rights in the whole cluster does not ask.
 type claim struct {
 	definitions dynamic.ResourceInterface
+	names       []string             // of the CRDs
 	own         types.NamespacedName // the Service of this installation's webhooks
 	clock       clock.WithTicker
 	logger      logr.Logger
@@ -56,7 +57,7 @@ func (f *foreignClaim) Error() string {
 func (c *claim) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	for _, name := range crdNames() {
+	for _, name := range c.names {
 		object, err := c.definitions.Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apistatus.IsAbsent(err, definitionResource.GroupResource(), name), apierrors.IsForbidden(err):
@@ -101,7 +102,7 @@ func (c *claim) follow(ctx context.Context, isFinal func(error) bool) error {
 	changed := make(chan struct{}, 1)
 	var watching sync.WaitGroup
 	defer func() { cancel(); watching.Wait() }()
-	for _, name := range crdNames() {
+	for _, name := range c.names {
 		watching.Go(func() {
 			panics.Go("claim", func() { c.watch(ctx, name, changed) })
 		})

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
@@ -31,6 +32,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/externalservice"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/controllers/storagemigration"
+	"github.com/fairlead-dev/fairlead/internal/partialcache"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
 
@@ -75,8 +77,11 @@ func (a *assembly) createControllers(ctx context.Context) (*lifecycle.Controller
 		return nil, err
 	}
 	b.cluster = made
-	if err := rebootpolicy.Index(ctx, made.GetFieldIndexer()); err != nil {
-		return nil, err
+	b.reportLeftOut()
+	if a.kinds.disrupt() {
+		if err := rebootpolicy.Index(ctx, made.GetFieldIndexer()); err != nil {
+			return nil, err
+		}
 	}
 	all := &lifecycle.Controllers{Caches: []lifecycle.Component{{Name: "caches", Run: made.Start}}, Sync: b.syncAdmission}
 	if all.Reconcilers, err = b.reconcilers(ctx); err != nil {
@@ -98,6 +103,24 @@ func (a *assembly) createControllers(ctx context.Context) (*lifecycle.Controller
 		return nil, fmt.Errorf("metrics of the controllers: %w", err)
 	}
 	return all, nil
+}
+
+// reportLeftOut reports which kinds are left out although their CRDs are installed: another installation reconciles them, or
+// they were taken out too early.
+func (b *controllerBuilder) reportLeftOut() {
+	var served []string
+	for _, one := range b.assembly.leftOut {
+		if checkServed(b.cluster, one.object) == nil {
+			served = append(served, one.Kind)
+		}
+	}
+	if len(served) == 0 {
+		return
+	}
+	text := strings.Join(served, ", ") + " left out, and served by the API server: nothing here reconciles these objects or takes off their finalizers"
+	b.assembly.recorder.SetInfo("kinds", func() string { return b.assembly.config.KindsText() + "; " + text })
+	b.assembly.logger.Info("Kinds are left out, and their CRDs are installed: nothing here reconciles these objects or takes off their finalizers",
+		"kinds", served)
 }
 
 // idle is the warmup of what has no sources.
@@ -149,15 +172,17 @@ func (b *controllerBuilder) reconcilers(ctx context.Context) ([]lifecycle.Reconc
 	if err != nil {
 		return nil, err
 	}
-	b.disruptions = newDisruptions(b.cluster, calendar, a.config.RebootPolicies, a.logger.WithName("disruptions"))
-	if err := b.registry.Register(b.disruptions.ledger); err != nil {
-		return nil, fmt.Errorf("metrics of disruptions: %w", err)
+	b.disruptions = newDisruptions(b.cluster, calendar, a.kinds, a.config.RebootPolicies, a.logger.WithName("disruptions"))
+	if a.kinds.disrupt() {
+		if err := b.registry.Register(b.disruptions.ledger); err != nil {
+			return nil, fmt.Errorf("metrics of disruptions: %w", err)
+		}
 	}
 	if b.shard != nil {
 		b.shard.OnArrive = b.disruptions.restoreNamespace
 	}
 	all := []lifecycle.Reconciler{{Name: "calendar", Warm: idle, Start: calendar.Run}}
-	for _, kind := range kinds() {
+	for _, kind := range a.kinds {
 		made, err := kind.controller(b, ctx)
 		if err != nil {
 			return nil, err
@@ -232,7 +257,7 @@ func (b *controllerBuilder) syncAdmission(ctx context.Context) error {
 	if !b.assembly.config.Webhook.Enabled {
 		return nil
 	}
-	if err := b.waitForInformers(ctx, phases.Caches, nil, admissionKinds()); err != nil {
+	if err := b.waitForInformers(ctx, phases.Caches, nil, b.assembly.kinds.warn()); err != nil {
 		return err
 	}
 	b.assembly.warnings.SetCaches(b.cluster.GetCache(), b.cluster.GetCache())
@@ -240,11 +265,11 @@ func (b *controllerBuilder) syncAdmission(ctx context.Context) error {
 }
 
 // waitForInformers waits for the informers of the kinds that the controller of a kind reads; nil for admission. One of our
-// kinds that it only refers to is not waited for where its CRD is not installed.
+// kinds that it only refers to is not waited for where it is left out or its CRD is not installed.
 func (b *controllerBuilder) waitForInformers(ctx context.Context, phase phases.Phase, of client.Object, kinds []client.Object) error {
 	kinds = slices.DeleteFunc(slices.Clone(kinds), func(kind client.Object) bool {
 		gvk, err := apiutil.GVKForObject(kind, b.assembly.scheme)
-		return err == nil && slices.Contains(ownKinds(), gvk) && reflect.TypeOf(kind) != reflect.TypeOf(of) &&
+		return partialcache.LeavesOut(b.cluster.GetCache(), kind) || err == nil && slices.Contains(b.assembly.kinds.gvks(), gvk) && reflect.TypeOf(kind) != reflect.TypeOf(of) &&
 			errors.Is(checkServed(b.cluster, kind), errNotServed)
 	})
 	return b.assembly.waitForInformers(ctx, b.cluster.GetCache(), phase, kinds)
@@ -260,6 +285,7 @@ func (b *controllerBuilder) chaosPods(context.Context) (lifecycle.Reconciler, er
 		Logger:           a.logger,
 		Now:              a.offset.Now,
 		Denied:           webhookExemptNamespaces(a.identity),
+		WithoutCanaries:  !a.config.HasCanaries(),
 		WithoutNodes:     !a.config.ClusterAccess,
 		Ledger:           b.disruptions.ledger,
 		Restore:          b.disruptions.restore,
@@ -287,7 +313,7 @@ func (b *controllerBuilder) storageMigration() (lifecycle.Reconciler, error) {
 		return lifecycle.Reconciler{}, fmt.Errorf("%s: %w", b.assembly.api.origin, err)
 	}
 	made, err := storagemigration.New(storagemigration.Options{
-		Definitions: crds.CustomResourceDefinitions(), Objects: objects, Names: crdNames(),
+		Definitions: crds.CustomResourceDefinitions(), Objects: objects, Names: b.assembly.kinds.definitions(),
 		Rate: b.assembly.config.StorageMigration.Rate, Settle: b.assembly.config.StorageMigration.Settle.Duration, Healthy: b.assembly.healthy,
 		Events: b.cluster.GetEventRecorder(storagemigration.Name),
 		Logger: b.assembly.logger.WithName("storage-migration"), Registerer: b.registry,

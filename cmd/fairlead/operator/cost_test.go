@@ -80,7 +80,7 @@ func allowingAll() reviews {
 
 func newCostly(t *testing.T, size int) costly {
 	t.Helper()
-	by := (&assembly{config: options.Default()}).handlers(allowingAll(), func(conversion.Failure) {})
+	by := (&assembly{kinds: allKinds(), config: options.Default()}).handlers(allowingAll(), func(conversion.Failure) {})
 	begins := rand.IntN(stride) // so that each field is tried now and then
 	t.Logf("of every %d fields, number %d is tried", stride, begins)
 	return costly{size: size, field: begins, by: by}

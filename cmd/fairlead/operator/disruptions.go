@@ -31,6 +31,7 @@ import (
 // what all of them have under way before any of them decides, and what holds all of them.
 type disruptions struct {
 	cluster cluster.Cluster
+	kinds   kinds
 	logger  logr.Logger
 	freeze  *freeze.Freeze // the blackouts of the whole cluster
 	ledger  *disruption.Ledger
@@ -42,8 +43,8 @@ type disruptions struct {
 	wakes    []func(disruption.Holder)
 }
 
-func newDisruptions(from cluster.Cluster, blackouts *freeze.Freeze, c options.RebootPolicies, logger logr.Logger) *disruptions {
-	d := &disruptions{cluster: from, logger: logger, freeze: blackouts, restored: map[string]bool{}}
+func newDisruptions(from cluster.Cluster, blackouts *freeze.Freeze, of kinds, c options.RebootPolicies, logger logr.Logger) *disruptions {
+	d := &disruptions{cluster: from, kinds: of, logger: logger, freeze: blackouts, restored: map[string]bool{}}
 	d.ledger = disruption.New(disruption.Options{MaxDisrupted: c.MaxRestarts, SlotTimeout: c.SlotTimeout.Duration, Wake: d.wakeAll})
 	return d
 }
@@ -74,8 +75,8 @@ func (d *disruptions) restore(ctx context.Context) error {
 func (d *disruptions) restoreKinds(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, one := range kinds() {
-		if one.restore == nil || d.restored[one.Kind] {
+	for _, one := range d.kinds {
+		if !one.disrupts || d.restored[one.Kind] {
 			continue
 		}
 		switch err := checkServed(d.cluster, one.object); {
@@ -100,7 +101,7 @@ func (d *disruptions) restoreNamespace(ctx context.Context, namespace string) er
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var errs []error
-	for _, one := range kinds() {
+	for _, one := range d.kinds {
 		if d.restored[one.Kind] {
 			errs = append(errs, one.restore(ctx, d.cluster.GetCache(), d.ledger, client.InNamespace(namespace)))
 		}

@@ -61,9 +61,13 @@ func (a *assembly) newEgress(api *rest.Config) (*egressStack, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.ranges, err = egress.NewRanges(egress.RangesOptions{
+	ranges := egress.RangesOptions{
 		Policy: o.policy, Client: client, Host: api.Host, WithoutCluster: !c.ClusterAccess, Logger: o.logger, Registerer: a.metrics,
-	})
+	}
+	if !a.kinds.haveAddresses() {
+		ranges.WithoutCluster, ranges.Registerer = true, nil // nothing asks the policy
+	}
+	o.ranges, err = egress.NewRanges(ranges)
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,13 @@ func (a *assembly) openNamespaces(ctx context.Context) (open, closed []string, e
 func (a *assembly) mayWatch(ctx context.Context, namespace string) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	if _, err := a.client.CoreV1().Services(namespace).List(ctx, metav1.ListOptions{Limit: 1}); apierrors.IsForbidden(err) {
+	var err error
+	if first := (metav1.ListOptions{Limit: 1}); a.kinds.disrupt() {
+		_, err = a.client.CoreV1().Pods(namespace).List(ctx, first)
+	} else {
+		_, err = a.client.CoreV1().Services(namespace).List(ctx, first)
+	}
+	if apierrors.IsForbidden(err) {
 		return err
 	}
 	return nil

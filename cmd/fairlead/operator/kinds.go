@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,6 +21,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	networkingv1alpha1 "github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/controllers/chaospod"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
@@ -47,15 +49,22 @@ type kind struct {
 	// warns is whether admission warns from what is stored of the kind. It is cached on every replica then, at the version that
 	// is stored, which needs no conversion.
 	warns bool
+	// addresses is whether its objects have addresses, which the egress policy decides about.
+	addresses bool
+	// disrupts is whether it disrupts workloads: it finds their pods by an index, and claims workloads in the ledger.
+	disrupts bool
 
 	controller func(b *controllerBuilder, ctx context.Context) (lifecycle.Reconciler, error)
-	// restore restores the claims of its objects in the ledger; nil where it has none.
+	// restore restores the claims of its objects in the ledger, where it disrupts workloads.
 	restore func(ctx context.Context, from client.Reader, ledger *disruption.Ledger, among ...client.ListOption) error
 }
 
-// kinds returns the operator's kinds. What is not named here has no CRD, webhook, cache or controller.
-func kinds() []kind {
-	return []kind{
+// kinds are those of an operator, or all of Fairlead's.
+type kinds []kind
+
+// allKinds returns Fairlead's kinds. What is not named here has no CRD, webhook, cache or controller.
+func allKinds() kinds {
+	return kinds{
 		{
 			GroupVersionKind: networkingv1.GroupVersion.WithKind("ExternalService"),
 			definition:       "externalservices.networking.fairlead.dev",
@@ -67,6 +76,7 @@ func kinds() []kind {
 					Handler: common, Converter: converter, Policy: r.policy, Reviewer: r.reviewer, Services: r.services, Finalize: r.finalize,
 				})
 			},
+			addresses:  true,
 			controller: (*controllerBuilder).externalServices,
 		},
 		{
@@ -81,6 +91,8 @@ func kinds() []kind {
 				})
 			},
 			warns:      true,
+			addresses:  true,
+			disrupts:   true,
 			controller: (*controllerBuilder).rebootPolicies,
 			restore:    rebootpolicy.Restore,
 		},
@@ -94,17 +106,19 @@ func kinds() []kind {
 				return admitchaospod.New(admitchaospod.Options{Handler: common, Converter: converter, Reviewer: r.reviewer, Warnings: r.warnings})
 			},
 			warns:      true,
+			disrupts:   true,
 			controller: (*controllerBuilder).chaosPods,
 			restore:    chaospod.Restore,
 		},
 	}
 }
 
-// NewScheme returns a scheme of the types of Kubernetes and of every version of ours.
+// NewScheme returns a scheme of the types of Kubernetes and of every version of ours, also of kinds that are left out: others
+// refer to them.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	add := []func(*runtime.Scheme) error{clientscheme.AddToScheme}
-	for _, kind := range kinds() {
+	for _, kind := range allKinds() {
 		add = append(add, kind.types...)
 	}
 	for _, add := range add {
@@ -115,19 +129,31 @@ func NewScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// ownKinds returns the kinds at the version that is stored.
-func ownKinds() []schema.GroupVersionKind {
-	var all []schema.GroupVersionKind
-	for _, kind := range kinds() {
+// split returns the kinds that a configuration names and those that it leaves out.
+func (k kinds) split(c *options.Configuration) (named, leftOut kinds) {
+	for _, one := range k {
+		if c.HasKind(one.Kind) {
+			named = append(named, one)
+		} else {
+			leftOut = append(leftOut, one)
+		}
+	}
+	return named, leftOut
+}
+
+// gvks returns the kinds at the version that is stored.
+func (k kinds) gvks() []schema.GroupVersionKind {
+	all := make([]schema.GroupVersionKind, 0, len(k))
+	for _, kind := range k {
 		all = append(all, kind.GroupVersionKind)
 	}
 	return all
 }
 
-// admissionKinds returns the kinds that validators read from the cache.
-func admissionKinds() []client.Object {
+// warn returns the kinds that validators read from the cache.
+func (k kinds) warn() []client.Object {
 	var all []client.Object
-	for _, kind := range kinds() {
+	for _, kind := range k {
 		if kind.warns {
 			all = append(all, kind.object)
 		}
@@ -135,11 +161,21 @@ func admissionKinds() []client.Object {
 	return all
 }
 
-// crdNames returns the names of the operator's own CRDs.
-func crdNames() []string {
-	var all []string
-	for _, kind := range kinds() {
+// definitions returns the names of the CRDs.
+func (k kinds) definitions() []string {
+	all := make([]string, 0, len(k))
+	for _, kind := range k {
 		all = append(all, kind.definition)
 	}
 	return all
+}
+
+// haveAddresses reports whether one of the kinds has addresses.
+func (k kinds) haveAddresses() bool {
+	return slices.ContainsFunc(k, func(one kind) bool { return one.addresses })
+}
+
+// disrupt reports whether one of the kinds disrupts workloads.
+func (k kinds) disrupt() bool {
+	return slices.ContainsFunc(k, func(one kind) bool { return one.disrupts })
 }

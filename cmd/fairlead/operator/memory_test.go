@@ -62,7 +62,7 @@ func serveAlone() error {
 	}
 	logger := funcr.New(func(prefix, args string) { _, _ = fmt.Fprintln(os.Stderr, prefix, args) }, funcr.Options{})
 	LimitMemory(logger)
-	by := (&assembly{config: options.Default(), logger: logger}).handlers(allowingAll(), func(conversion.Failure) {})
+	by := (&assembly{kinds: allKinds(), config: options.Default(), logger: logger}).handlers(allowingAll(), func(conversion.Failure) {})
 	certificate, err := selfMade()
 	if err != nil {
 		return err

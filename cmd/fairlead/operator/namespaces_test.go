@@ -32,7 +32,7 @@ func restricted(namespaces []string, errs *sync.Map) (*assembly, *[]events.Event
 	c := options.Default()
 	c.ClusterAccess, c.Namespaces = false, namespaces
 	client := fake.NewClientset()
-	client.PrependReactor("list", "services", func(action ktesting.Action) (bool, runtime.Object, error) {
+	client.PrependReactor("list", "pods", func(action ktesting.Action) (bool, runtime.Object, error) {
 		err, found := errs.Load(action.GetNamespace())
 		if !found {
 			return false, nil, nil
@@ -40,13 +40,13 @@ func restricted(namespaces []string, errs *sync.Map) (*assembly, *[]events.Event
 		return true, nil, err.(error)
 	})
 	var told []events.Event
-	a := &assembly{config: c, client: client, identity: identity{namespace: "operators", leaseNamespace: "operators"}}
+	a := &assembly{kinds: allKinds(), config: c, client: client, identity: identity{namespace: "operators", leaseNamespace: "operators"}}
 	a.logger, a.clock = logr.Discard(), clock.RealClock{}
 	a.recordEvent = func(e events.Event) { told = append(told, e) }
 	return a, &told
 }
 
-var refused = apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "", errors.New("no Role"))
+var refused = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no Role"))
 
 func TestANamespaceWithoutRightsIsLeftOut(t *testing.T) {
 	var errs sync.Map

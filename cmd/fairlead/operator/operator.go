@@ -75,8 +75,9 @@ func New(c *options.Configuration, o Options) (*Manager, error) {
 	if c.Controllers.Enabled {
 		limitGarbage()
 	}
+	named, leftOut := allKinds().split(c)
 	a := &assembly{
-		config: c, identity: self, version: o.Version, api: api, dial: o.Dial, clock: o.Clock, offset: offset,
+		config: c, kinds: named, leftOut: leftOut, identity: self, version: o.Version, api: api, dial: o.Dial, clock: o.Clock, offset: offset,
 		logger: o.Logger, metrics: o.Metrics, leadershipLog: lifecycle.NewLeadershipLog(self.id, o.Reconciles, o.Logger),
 	}
 	l, err := a.assemble()

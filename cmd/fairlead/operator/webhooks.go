@@ -39,7 +39,7 @@ func (a *assembly) handlers(r reviews, failed func(conversion.Failure)) map[stri
 	common := admission.Options{MaxBody: maxBody, Logger: a.logger.WithName("admission"), Registerer: a.metrics}
 	byPath := map[string]http.Handler{}
 	var converters []*hubspoke.Converter
-	for _, kind := range kinds() {
+	for _, kind := range a.kinds {
 		converter := kind.converter()
 		converters = append(converters, converter)
 		maps.Copy(byPath, kind.admit(common, converter, r))

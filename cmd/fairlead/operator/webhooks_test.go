@@ -24,7 +24,7 @@ import (
 )
 
 func TestEveryKindHasItsWebhooksAtV1AndOnePathConverts(t *testing.T) {
-	byPath := (&assembly{config: options.Default()}).handlers(reviews{}, func(conversion.Failure) {})
+	byPath := (&assembly{kinds: allKinds(), config: options.Default()}).handlers(reviews{}, func(conversion.Failure) {})
 	want := []string{
 		"/convert",
 		"/mutate-autoreboot-fairlead-dev-v1-rebootpolicy", "/mutate-chaos-fairlead-dev-v1-chaospod", "/mutate-networking-fairlead-dev-v1-externalservice",
@@ -36,7 +36,7 @@ func TestEveryKindHasItsWebhooksAtV1AndOnePathConverts(t *testing.T) {
 }
 
 func TestConversionAnswersForEveryKindWithoutAnyCacheOrClient(t *testing.T) {
-	byPath := (&assembly{config: options.Default()}).handlers(reviews{}, func(conversion.Failure) {})
+	byPath := (&assembly{kinds: allKinds(), config: options.Default()}).handlers(reviews{}, func(conversion.Failure) {})
 	for group, kind := range map[string]string{"networking": "ExternalService", "autoreboot": "RebootPolicy", "chaos": "ChaosPod"} {
 		group += ".fairlead.dev"
 		review := fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"u","desiredAPIVersion":"%s/v1",
@@ -81,7 +81,7 @@ func TestANewObjectGetsTheFinalizerWhereEveryNamespaceIsReconciled(t *testing.T)
 			test.change(c)
 			consulted := allowingAll()
 			consulted.finalize = c.ReconcilesEveryNamespace()
-			byPath := (&assembly{config: c}).handlers(consulted, func(conversion.Failure) {})
+			byPath := (&assembly{kinds: allKinds(), config: c}).handlers(consulted, func(conversion.Failure) {})
 			request := httptest.NewRequest("POST", "/mutate-networking-fairlead-dev-v1-externalservice", strings.NewReader(review))
 			request.Header.Set("Content-Type", "application/json")
 			w := httptest.NewRecorder()

@@ -6,6 +6,8 @@ package options
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -26,6 +28,11 @@ type Configuration struct {
 	metav1.TypeMeta `json:",inline"`
 
 	ClientConnection ClientConnection `json:"clientConnection,omitempty"`
+
+	// Kinds that the operator serves webhooks for, converts, caches and reconciles. It needs no right to what another kind is for.
+	// While objects of a kind exist, do not take it out: nothing would take off the finalizer of an ExternalService. All replicas
+	// need the same. See docs/guides/kinds.md.
+	Kinds []string `json:"kinds,omitempty" default:"[ExternalService, RebootPolicy, ChaosPod]"`
 
 	// Namespaces whose objects are cached and reconciled. Empty: all. Webhooks answer for every namespace that their
 	// configurations name.
@@ -48,6 +55,7 @@ type Configuration struct {
 	StorageMigration StorageMigration `json:"storageMigration,omitempty"`
 	ExternalServices ExternalServices `json:"externalServices,omitempty"`
 	RebootPolicies   RebootPolicies   `json:"rebootPolicies,omitempty"`
+	ChaosPods        ChaosPods        `json:"chaosPods,omitempty"`
 	Egress           Egress           `json:"egress,omitempty"`
 	Service          Service          `json:"service,omitempty"`
 	Webhook          Webhook          `json:"webhook,omitempty"`
@@ -222,6 +230,21 @@ func (c *Configuration) ReconcilesEveryNamespace() bool {
 // nor publishes its CA bundle may have none (config/namespaced/without-cluster-role).
 func (c *Configuration) HasClusterRole() bool {
 	return c.ClusterAccess || c.Webhook.Certificates.InjectCA
+}
+
+// HasKind reports whether the operator has a kind, such as ExternalService.
+func (c *Configuration) HasKind(kind string) bool { return slices.Contains(c.Kinds, kind) }
+
+// HasCanaries reports whether the operator makes pods.
+func (c *Configuration) HasCanaries() bool { return c.HasKind("ChaosPod") && c.ChaosPods.Canaries }
+
+// KindsText is the text of which kinds the operator has.
+func (c *Configuration) KindsText() string {
+	text := strings.Join(c.Kinds, ", ")
+	if c.HasKind("ChaosPod") && !c.ChaosPods.Canaries {
+		text += " (without canaries)"
+	}
+	return text
 }
 
 // Default returns the configuration of a file that says nothing.

@@ -92,6 +92,13 @@ type RebootPolicies struct {
 	FingerprintSecret string `json:"fingerprintSecret,omitempty" default:"fairlead-fingerprint-key" rule:"label"`
 }
 
+// ChaosPods configures how pods are killed.
+type ChaosPods struct {
+	// Make the pods of ChaosPods with a template, which takes the right to create pods. False: such a ChaosPod is accepted, and
+	// its condition Ready is False with reason Forbidden.
+	Canaries bool `json:"canaries" default:"true"`
+}
+
 // Calendar configures when nothing is disrupted in the whole cluster: no restart begins, and no chaos.
 type Calendar struct {
 	// Blackouts of the whole cluster, at most 100: no restart begins in them. Each has a `name` and either `start` and `end` in

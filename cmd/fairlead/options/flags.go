@@ -6,6 +6,7 @@ package options
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,8 +19,9 @@ type Flags struct {
 	// FlagSet has the flags.
 	FlagSet *pflag.FlagSet
 
-	file  string
-	given []assignment
+	file    string
+	given   []assignment
+	without []string
 }
 
 // assignment is a field with its value as text.
@@ -32,6 +34,7 @@ func NewFlags() *Flags {
 	f.FlagSet.StringVar(&f.file, "config", "", "Configuration file, "+APIVersion+" "+Kind+". Flags override what it says.")
 	f.FlagSet.Var(&fieldFlag{flags: f}, "set",
 		"A field of the configuration file with its value, such as webhook.drainDelay=5s or namespaces=shop,billing. May be repeated.")
+	f.FlagSet.Func("without-kind", "A kind to take out of kinds, such as ChaosPod. May be repeated.", f.leaveOut)
 	c := Default()
 	f.field("kubeconfig", "", "clientConnection.kubeconfig", c.ClientConnection.Kubeconfig,
 		"Kubeconfig of the cluster. Empty: KUBECONFIG, the pod's service account, or ~/.kube/config.")
@@ -52,6 +55,15 @@ func NewFlags() *Flags {
 	f.field("log-level", "v", "logging.level", string(c.Logging.Level),
 		"Log level: error, info, debug, or a number from 1 to 7 for ever more detail.")
 	return f
+}
+
+// leaveOut takes a kind out of kinds. The components of config/without do so: each knows its own kind alone.
+func (f *Flags) leaveOut(kind string) error {
+	if !slices.Contains(allKinds(), kind) {
+		return errors.New("must be one of " + strings.Join(allKinds(), ", "))
+	}
+	f.without = append(f.without, kind)
+	return nil
 }
 
 // field declares a flag for one field.
@@ -127,6 +139,7 @@ func (f *Flags) configuration(load func(path string) (*Configuration, error)) (*
 			return nil, fmt.Errorf("%s: %w", where, err)
 		}
 	}
+	configuration.Kinds = slices.DeleteFunc(configuration.Kinds, func(kind string) bool { return slices.Contains(f.without, kind) })
 	if errs := configuration.Validate(); len(errs) > 0 {
 		return nil, fmt.Errorf("%s: %w", where, errs.ToAggregate())
 	}

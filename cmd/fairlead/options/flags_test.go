@@ -58,6 +58,29 @@ leaderElection: {leaderElect: false, resourceName: ours}
 	}
 }
 
+func TestKindsAreLeftOutOneByOne(t *testing.T) {
+	got, err := parseFlags(t, "kinds: [RebootPolicy, ExternalService]\n", "--without-kind=ChaosPod", "--without-kind=RebootPolicy", "--set=chaosPods.canaries=false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"ExternalService"}, got.Kinds); diff != "" || got.HasCanaries() || got.KindsText() != "ExternalService" {
+		t.Errorf("%s, canaries %t, kinds (-want +got):\n%s", got.KindsText(), got.HasCanaries(), diff)
+	}
+	if got, err := parseFlags(t, "", "--set=chaosPods.canaries=false"); err != nil || got.KindsText() != "ExternalService, RebootPolicy, ChaosPod (without canaries)" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for arg, want := range map[string]string{
+		"--without-kind=Pod":            "must be one of ExternalService, RebootPolicy, ChaosPod",
+		"--set=kinds=[]":                "kinds: Required value: name at least one of",
+		"--set=kinds=Pod":               `kinds[0]: Unsupported value: "Pod"`,
+		"--set=kinds=ChaosPod,ChaosPod": `kinds[1]: Duplicate value: "ChaosPod"`,
+	} {
+		if _, err := parseFlags(t, "", arg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", arg, err, want)
+		}
+	}
+}
+
 func TestTheLevelIsCalledVAsWell(t *testing.T) {
 	for args, want := range map[string]string{"-v=2": "2", "-v 7": "7", "-v=error": "error", "--log-level=debug": "debug"} {
 		got, err := parseFlags(t, "logging: {level: info}\n", strings.Fields(args)...)
@@ -138,7 +161,7 @@ func TestEveryFlagHasHelpAndTheDefaultOfTheConfiguration(t *testing.T) {
 		if !strings.HasSuffix(flag.Usage, ".") {
 			t.Errorf("--%s: help %q is no sentence", flag.Name, flag.Usage)
 		}
-		if flag.Name != "config" && flag.Name != "set" {
+		if !slices.Contains([]string{"config", "set", "without-kind"}, flag.Name) { // which have none
 			if err := flag.Value.Set(flag.DefValue); err != nil {
 				t.Errorf("--%s: %v", flag.Name, err)
 			}

@@ -8,19 +8,21 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// kinds are the keys of controllers.concurrency.
-var kinds = []string{"ChaosPod", "ExternalService", "RebootPolicy"}
+// allKinds are those that `kinds` and controllers.concurrency may name.
+func allKinds() []string { return Default().Kinds }
 
 // Validate returns every problem of the configuration, with the paths of the fields.
 func (c *Configuration) Validate() field.ErrorList {
 	errs := c.validateRoles()
 	errs = append(errs, checkRules(nil, *c)...)
+	errs = append(errs, c.validateKinds(field.NewPath("kinds"))...)
 	errs = append(errs, c.ClientConnection.validate(field.NewPath("clientConnection"))...)
 	errs = append(errs, checkRules(field.NewPath("service"), c.Service)...)
 	errs = append(errs, namespaces(field.NewPath("namespaces"), c.Namespaces)...)
@@ -60,6 +62,21 @@ func (c *Configuration) validateRoles() field.ErrorList {
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("webhook", "enabled"), false,
 		"controllers.enabled is false too, so this replica would do nothing: leave out one of webhook.enabled: false and controllers.enabled: false")}
+}
+
+func (c *Configuration) validateKinds(path *field.Path) field.ErrorList {
+	if len(c.Kinds) == 0 {
+		return field.ErrorList{field.Required(path, "name at least one of "+strings.Join(allKinds(), ", "))}
+	}
+	var errs field.ErrorList
+	for i, kind := range c.Kinds {
+		if !slices.Contains(allKinds(), kind) {
+			errs = append(errs, field.NotSupported(path.Index(i), kind, allKinds()))
+		} else if slices.Index(c.Kinds, kind) < i {
+			errs = append(errs, field.Duplicate(path.Index(i), kind))
+		}
+	}
+	return errs
 }
 
 // validateClusterAccess requires by other options what the cluster would be asked for.
@@ -135,8 +152,8 @@ func (c Controllers) validate(path *field.Path) field.ErrorList {
 	errs := checkRules(path, c)
 	for kind, workers := range c.Concurrency {
 		at := path.Child("concurrency").Key(kind)
-		if !slices.Contains(kinds, kind) {
-			errs = append(errs, field.NotSupported(at, kind, kinds))
+		if !slices.Contains(allKinds(), kind) {
+			errs = append(errs, field.NotSupported(at, kind, allKinds()))
 			continue
 		}
 		errs = append(errs, within(at, workers, "1", "1000")...)

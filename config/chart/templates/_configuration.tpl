@@ -6,6 +6,8 @@ have no rights, or not be what a value says. Each has the values that it may hav
 {{- $fields := list
   (list "apiVersion" (list "config.fairlead.dev/v1alpha1") "this is the version that there is")
   (list "kind" (list "FairleadConfiguration") "this is the kind that there is")
+  (list "kinds" (list .Values.kinds) "set the value kinds, by which the chart has CRDs, webhooks and roles")
+  (list "chaosPods.canaries" (list .Values.canaries) "set the value canaries, which has the right as well")
   (list "webhook.enabled" (list true) "layout says which Deployment serves webhooks")
   (list "controllers.enabled" (list true) "layout says which Deployment reconciles")
   (list "webhook.host" (list "0.0.0.0" "::") "the Service leads to the addresses of the pods")

@@ -50,6 +50,35 @@ next write. 0.0.0 is a chart that no release made. */ -}}
 {{- end }}
 {{- end -}}
 
+{{- /* The CRDs of the kinds, or with `out` of those that are left out. */ -}}
+{{- define "fairlead.definitions" -}}
+{{- range $kind, $definition := dict "ExternalService" "externalservices.networking.fairlead.dev" "RebootPolicy" "rebootpolicies.autoreboot.fairlead.dev" "ChaosPod" "chaospods.chaos.fairlead.dev" }}
+{{- if ne (has $kind $.kinds) $.out }}
+- {{ $definition }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- /* Refuses to leave out a kind that this release has in the cluster: its objects would stay, and nothing would take off
+the finalizers of ExternalServices. */ -}}
+{{- define "fairlead.leftOut" -}}
+{{- range include "fairlead.definitions" (dict "kinds" .Values.kinds "out" true) | fromYamlArray }}
+{{- $definition := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" . }}
+{{- $service := dig "spec" "conversion" "webhook" "clientConfig" "service" dict $definition }}
+{{- $of := dig "metadata" "annotations" dict $definition }}
+{{- $calls := and (eq (get $service "namespace") $.Release.Namespace) (eq (get $service "name") (print $.Values.namePrefix "fairlead-webhook")) }}
+{{- if or $calls (and (eq (get $of "meta.helm.sh/release-name") $.Release.Name) (eq (get $of "meta.helm.sh/release-namespace") $.Release.Namespace)) }}
+{{- fail (printf "kinds: the CustomResourceDefinition %s of a kind that is left out is in the cluster. First, while the release still has the kind, run `kubectl delete crd %s`, which deletes its objects; then delete its webhooks, and upgrade (docs/guides/kinds.md#take-a-kind-out)" . .) }}
+{{- end }}
+{{- $group := splitList "." . | rest | join "." }}
+{{- range dig "webhooks" list (lookup "admissionregistration.k8s.io/v1" "MutatingWebhookConfiguration" "" (print $.Values.namePrefix "fairlead-mutating")) }}
+{{- if has $group (first .rules).apiGroups }}
+{{- fail (printf "kinds: webhook %s of a kind that is left out is in the cluster: delete it and the validating one, and upgrade (docs/guides/kinds.md#take-a-kind-out)" .name) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
 {{- define "fairlead.own" -}}
 {{- $release := .root.Release }}
 {{- with .client.service }}
@@ -101,6 +130,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- if or .Values.serviceMonitor .Values.podMonitor }}
 - --set=metrics.certDir=/etc/metrics-certificate
+{{- end }}
+{{- range $kind := list "ExternalService" "RebootPolicy" "ChaosPod" }}
+{{- if not (has $kind $.Values.kinds) }}
+- --without-kind={{ $kind }}
+{{- end }}
+{{- end }}
+{{- if not .Values.canaries }}
+- --set=chaosPods.canaries=false
 {{- end }}
 {{- end -}}
 

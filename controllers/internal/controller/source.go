@@ -6,12 +6,15 @@ package controller
 import (
 	"context"
 
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/fairlead-dev/fairlead/internal/partialcache"
 )
 
 // Kind is a source of events of a kind, which has synced when the informer of that kind has. That of controller-runtime
@@ -23,10 +26,13 @@ func Kind[T client.Object](
 }
 
 // OptionalKind is Kind for a kind of ours that a controller only refers to: its controller does not wait for it, and its
-// events begin when its CRD has been installed.
+// events begin when its CRD has been installed. One that the operator leaves out has none.
 func OptionalKind[T client.Object](
 	from cache.Cache, of T, handle handler.TypedEventHandler[T, reconcile.Request], predicates ...predicate.TypedPredicate[T],
 ) source.Source {
+	if partialcache.LeavesOut(from, of) {
+		return source.Func(func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error { return nil })
+	}
 	return struct{ source.Source }{Kind(from, of, handle, predicates...)}
 }
 

@@ -1,0 +1,30 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+// The rights that ChaosPods take. config/rbac/chaospod_manager_role.yaml is generated from these markers. Canaries take the
+// right to create pods as well, which config/rbac/canaries_manager_role.yaml has.
+
+// The status, and for the storage migration the object.
+//
+// +kubebuilder:rbac:groups=chaos.fairlead.dev,resources=chaospods,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=chaos.fairlead.dev,resources=chaospods/status,verbs=update;patch
+
+// On its CRD, by name: where the certificate authority is published, what the storage migration notes there and takes out
+// of the status, and which installation reconciles.
+//
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=chaospods.chaos.fairlead.dev,verbs=get;patch;watch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,resourceNames=chaospods.chaos.fairlead.dev,verbs=patch
+
+// What a ChaosPod kills, by evictions or deletions, and the workloads that it watches over. A ReplicaSet is read where it
+// controls pods by itself, disruption budgets where the ChaosPod requires one, and nodes since pods of a cordoned one are
+// left alone.
+//
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
+// +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=list
