@@ -132,6 +132,21 @@ func TestAFaultThatAnObjectIsCreatedWithIsRefused(t *testing.T) {
 	s.wantEvents("FaultInjected")
 }
 
+func TestAFaultEndsWhereAnotherWriterRemovesTheStatus(t *testing.T) {
+	s := newHealthySuite(t, tiered, both)
+	s.annotateFault("BlackHole for=10m")
+	s.reconcileOnce()
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1")
+	es := s.object()
+	es.Status = networkingv1.ExternalServiceStatus{ObservedGeneration: -1}
+	s.must(s.store.Status().Update(t.Context(), es))
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
+	s.wantCondition("FaultInjected", "False FaultRefused")
+	s.reconcileUnchanged("after it")
+}
+
 func TestAFaultThroughAChangeOfTheLeader(t *testing.T) {
 	for what, publishes := range map[string]string{"BlackHole": "192.0.2.1", "FailOver": "198.51.100.1+", "Drain endpoint=a": "198.51.100.1+"} {
 		t.Run(what, func(t *testing.T) {

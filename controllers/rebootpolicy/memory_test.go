@@ -118,6 +118,26 @@ func TestAnAnnotationThatIsThereAtFirstRequestsNothing(t *testing.T) {
 	s.expectActions("Annotate api " + theRestart)
 }
 
+func TestAnAnnotationThatAnEarlierPolicyHadRequestsNothing(t *testing.T) {
+	s := newSuite(t, config, deployment("api", 2, nil)...)
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2") // what is owed goes on
+	s.reconcile()
+	s.edit(func(policy *autorebootv1.RebootPolicy) {
+		policy.Annotations[autorebootv1.RestartNowAnnotation] = "from a backup"
+	})
+	s.recreate(false)
+	s.reconcile()
+	s.expectActions()
+	s.expectCondition(autorebootv1.ConditionRestartPending, "True Debouncing")
+	s.advance(16 * time.Second)
+	s.reconcile()
+	s.expectActions("Annotate api bcdef012-1")
+	if got := s.object().Status.InFlight[0].Triggers; !slices.Equal(got, []string{"config"}) {
+		t.Errorf("restarted for %q", got)
+	}
+}
+
 func TestAnAnnotationIsNotActedOnAgainWhereTheStatusIsRemoved(t *testing.T) {
 	s := newSuite(t, config, deployment("api", 2, nil)...)
 	s.reconcile()

@@ -4,9 +4,11 @@
 package rules
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 // Tokens checks the annotations by which a user requests something once. One that is no token would look as if it had
@@ -23,8 +25,17 @@ func Tokens(annotations map[string]string, keys ...string) field.ErrorList {
 		case token.IsPrintable():
 			errs = append(errs, field.TooLong(path.Field(), "", common.MaxTokenLength))
 		default:
-			errs = append(errs, field.Invalid(path.Field(), value[:min(len(value), common.MaxTokenLength)], "must be of printable characters, such as the time"))
+			errs = append(errs, field.Invalid(path.Field(), text.Truncate(value, common.MaxTokenLength), "must be of printable characters, such as the time"))
 		}
 	}
 	return errs
+}
+
+// EarlyRequest warns of the token of an object that the operator has not observed yet: it requests nothing.
+func EarlyRequest(obj metav1.Object, key string) []string {
+	if common.TokenOf(obj, key) == "" {
+		return nil
+	}
+	return []string{At("metadata", "annotations").Key(key).Field().String() +
+		": requests nothing on an object without a status, which may be restored from a backup; give it another value once the operator has observed the object"}
 }

@@ -33,7 +33,7 @@ const IgnoredReason = "RequestIgnored"
 
 // Ignored returns why a token requests nothing that an object had when it was first observed.
 func Ignored(annotation string, token common.Token) string {
-	return fmt.Sprintf("annotation %s had the value %q before this object had a status, as after the restore of a backup: it requests nothing; set another value",
+	return fmt.Sprintf("annotation %s had the value %.64q before this object had a status, as after the restore of a backup: it requests nothing; set another value",
 		annotation, token)
 }
 

@@ -9,13 +9,15 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/requests"
 )
 
-// ignoreInitialRequest records the annotation restart-now of a policy without a status: it may have been handled before.
+// ignoreInitialRequest records the annotation restart-now of a policy without a status of its own: it may have been handled
+// before.
 func (r *run) ignoreInitialRequest() {
 	token := r.restartNow()
-	if token == "" || r.status.ObservedGeneration > 0 || len(r.status.Targets) > 0 {
+	if token == "" || r.status.ObservedGeneration > 0 {
 		return
 	}
 	r.handleRestartNow()
+	r.ignoresRestartNow = true
 	r.addMessage(Message{Reason: requests.IgnoredReason, Text: requests.Ignored(autorebootv1.RestartNowAnnotation, token)})
 }
 

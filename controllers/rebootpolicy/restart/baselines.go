@@ -107,6 +107,7 @@ func (r *run) nextBaseline(t *target, s *Signal) (next autorebootv1.Baseline, ok
 	case s.Level && s.Fingerprint != "":
 	case s.Level:
 		return ptr.Deref(b, autorebootv1.Baseline{}), b != nil
+	case s.Trigger == autorebootv1.RestartNowTrigger && r.ignoresRestartNow && !t.isPendingFor(s.Trigger):
 	case b == nil && s.Trigger == autorebootv1.RestartNowTrigger && r.restartNow() != "":
 		return autorebootv1.Baseline{Trigger: s.Trigger, Source: s.Source}, true
 	case b == nil:

@@ -51,6 +51,8 @@ type run struct {
 	// started is how many restarts have begun, and released how many slots of the cluster were given back.
 	started, released int
 	waitsForOthers    bool
+	// ignoresRestartNow means that RestartNow is not asked for by the annotation, whatever the baselines are.
+	ignoresRestartNow bool
 	// restartNowDone means that a restart which RestartNow asked for was verified, or not needed.
 	restartNowDone bool
 	// fired and moved are the triggers that asked for a restart, and those whose sources changed.

@@ -17,7 +17,11 @@ import (
 // Warnings returns what is allowed and yet likely to be a mistake. On an update it warns only of
 // what the update brings: a warning repeated at every write is not read.
 func Warnings(obj, old *chaosv1.ChaosPod) []string {
-	return rules.NewWarnings(obj, old, warnings)
+	texts := rules.NewWarnings(obj, old, warnings)
+	if old == nil || old.Status.ObservedGeneration <= 0 {
+		texts = append(texts, rules.EarlyRequest(obj, chaosv1.RunNowAnnotation)...)
+	}
+	return texts
 }
 
 func warnings(obj *chaosv1.ChaosPod) []string {

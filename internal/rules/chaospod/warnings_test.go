@@ -39,6 +39,8 @@ func TestWarningsNameWhatIsLikelyAMistake(t *testing.T) {
 		{"blackouts over all windows", place(t, place(t, good[workload], "spec.windows", nightly), "spec.blackouts", always), nil, []string{"spec.blackouts: they cover"}},
 		{"runs by day, and a window by night", place(t, place(t, good[workload], "spec.windows", nightly), "spec.schedule", byDay), nil,
 			[]string{"spec.schedule.cron: windows and blackouts forbid ten runs in a row, within a startingDeadline of 5m"}},
+		{"a request at creation", place(t, good[workload], "metadata.annotations", map[string]any{"chaos.fairlead.dev/run-now": "1"}), nil,
+			[]string{"metadata.annotations[chaos.fairlead.dev/run-now]: requests nothing"}},
 		{"a count of more than one, of a workload", place(t, good[workload], "spec.count", int64(2)), nil, []string{"one pod of Deployment"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

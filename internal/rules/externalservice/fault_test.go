@@ -68,6 +68,14 @@ func TestAFaultRequestIsJudgedWhereItChanges(t *testing.T) {
 			},
 		}
 	}
+	now, then := asking("BlackHole for=10m"), asking("BlackHole for=10m at=2026-03-02T14:00:00Z")
+	if created, scheduled := Warnings(now, nil), Warnings(then, nil); len(created) != 1 || len(scheduled) != 0 {
+		t.Errorf("created with a fault: %q; with a time: %q", created, scheduled)
+	}
+	now.Status.ObservedGeneration = 1
+	if again := Warnings(now, now); len(again) > 0 {
+		t.Errorf("observed: %q", again)
+	}
 	bad, good := asking("BlackHole"), asking("BlackHole for=10m at=2026-03-02T14:00:00Z")
 	const path = "metadata.annotations[networking.fairlead.dev/inject-fault]"
 	if errs := Validate(bad, nil); len(errs) != 1 || errs[0].Field != path {

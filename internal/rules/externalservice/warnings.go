@@ -9,12 +9,13 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// Warnings returns what is allowed and probably not meant. It reads the object alone; the old one of an update makes
-// no difference.
-func Warnings(obj, _ *v1.ExternalService) []string {
+// Warnings returns what is allowed and probably not meant. Of the old object of an update it reads whether that was observed.
+func Warnings(obj, old *v1.ExternalService) []string {
 	spec, out := &obj.Spec, warnings(nil)
 	if spec.Service != nil && ptr.Deref(spec.Service.Type, v1.ServiceClusterIP) == v1.ServiceHeadless {
 		out.headless(spec)
@@ -29,6 +30,10 @@ func Warnings(obj, _ *v1.ExternalService) []string {
 		if h.TLS.CASecretName != "" {
 			out.add("spec.healthCheck.tls.caSecretName: has no effect with insecureSkipVerify")
 		}
+	}
+	request, err := ParseFault(common.TokenOf(obj, v1.InjectFaultAnnotation))
+	if err == nil && request.At.IsZero() && (old == nil || old.Status.ObservedGeneration <= 0) {
+		out = append(out, rules.EarlyRequest(obj, v1.InjectFaultAnnotation)...)
 	}
 	return out
 }

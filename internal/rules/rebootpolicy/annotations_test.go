@@ -4,6 +4,7 @@
 package rebootpolicy
 
 import (
+	"strings"
 	"testing"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -23,5 +24,18 @@ func TestARequestIsAToken(t *testing.T) {
 		if errs := Validate(obj, obj.DeepCopy()); len(errs) > 0 {
 			t.Errorf("it was stored before: %v", errs)
 		}
+	}
+}
+
+func TestARequestBeforeThePolicyIsObservedIsWarnedOf(t *testing.T) {
+	obj := full(t)
+	obj.Annotations = map[string]string{autorebootv1.RestartNowAnnotation: "1"}
+	before := obj.DeepCopy()
+	if fresh := Warnings(obj, before); len(fresh) != 1 || !strings.Contains(fresh[0], "[autoreboot.fairlead.dev/restart-now]: requests nothing") {
+		t.Errorf("not observed: %q", fresh)
+	}
+	before.Status.ObservedGeneration = 1
+	if again := Warnings(obj, before); len(again) > 0 {
+		t.Errorf("observed: %q", again)
 	}
 }
