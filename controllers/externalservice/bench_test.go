@@ -48,7 +48,7 @@ func (c *unchangingClient) List(_ context.Context, into client.ObjectList, _ ...
 // BenchmarkReconcileWithoutAChange is an object of 5 addresses at which nothing has changed, with the
 // real tracker, prober and policy.
 func BenchmarkReconcileWithoutAChange(b *testing.B) {
-	s := newSuite(b, `{ports: [{name: sql, port: 5432}], healthCheck: {http: {path: /ready}, interval: 10s}, endpoints: [
+	s := newSuite(b, `{ports: [{name: sql, port: 5432}], healthCheck: {httpGet: {path: /ready}, interval: 10s}, endpoints: [
 	  {name: a, addresses: [192.0.2.1, 192.0.2.2, 192.0.2.3]}, {name: b, priority: 1, addresses: [198.51.100.1, 198.51.100.2]}]}`)
 	prober := probe.New(probe.Options{Dial: func(context.Context, egress.Query) (net.Conn, error) { return nil, errors.ErrUnsupported }})
 	s.reconcileOnce()

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	single = `{ports: [{name: sql, port: 5432}], healthCheck: {tcp: {}}, endpoints: [{name: a, addresses: [192.0.2.1]}]}`
-	pair   = `{ports: [{name: sql, port: 5432}], healthCheck: {tcp: {}}, endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2]}]}`
+	single = `{ports: [{name: sql, port: 5432}], healthCheck: {tcpSocket: {}}, endpoints: [{name: a, addresses: [192.0.2.1]}]}`
+	pair   = `{ports: [{name: sql, port: 5432}], healthCheck: {tcpSocket: {}}, endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2]}]}`
 )
 
 // flap has an address turn so many times, every 1.5 s, and ends with it up where that is even. It
@@ -291,7 +291,7 @@ func TestWhateverFlapsSomethingGoodIsPublished(t *testing.T) {
 }
 
 func TestANewObjectIsWrittenOnceItsAddressesAreChecked(t *testing.T) {
-	s := newSuite(t, `{ports: [{name: sql, port: 5432}], healthCheck: {tcp: {}}, endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2]}, {name: b, priority: 1, addresses: [198.51.100.1]}]}`)
+	s := newSuite(t, `{ports: [{name: sql, port: 5432}], healthCheck: {tcpSocket: {}}, endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2]}, {name: b, priority: 1, addresses: [198.51.100.1]}]}`)
 	s.reconcileOnce()
 	s.health.setHealth("a", "192.0.2.1", up)
 	s.reconcileUnchanged("one of three results")

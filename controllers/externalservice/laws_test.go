@@ -265,7 +265,7 @@ const (
 	lawA1, lawA2, lawB1 = "192.0.2.1", "192.0.2.2", "198.51.100.1"
 	lawRest             = `ports: [{name: sql, port: 5432}]
 resolution: {minTTL: 1s, maxTTL: 30s}
-healthCheck: {tcp: {}, interval: 5s, unhealthyInterval: 5s, timeout: 2s, jitterPercent: 0, healthyThreshold: 1, unhealthyThreshold: 2}
+healthCheck: {tcpSocket: {}, interval: 5s, unhealthyInterval: 5s, timeout: 2s, jitterPercent: 0, successThreshold: 1, failureThreshold: 2}
 failover: {failbackDelay: 1m}
 endpoints:
 `

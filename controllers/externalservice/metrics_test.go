@@ -17,7 +17,7 @@ import (
 )
 
 func TestMetricsSayWhatIsKnownAndForgetWhatIsGone(t *testing.T) {
-	const spec = `{ports: [{name: sql, port: 5432}], healthCheck: {tcp: {}}, endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2, 10.0.0.1]}, {name: b, priority: 1, dns: {name: db.example.com}}]}`
+	const spec = `{ports: [{name: sql, port: 5432}], healthCheck: {tcpSocket: {}}, endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2, 10.0.0.1]}, {name: b, priority: 1, dns: {name: db.example.com}}]}`
 	s := newSuite(t, spec)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(s.metrics)

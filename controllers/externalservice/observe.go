@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
+	"github.com/fairlead-dev/fairlead/controllers/internal/cabundle"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
 	"github.com/fairlead-dev/fairlead/internal/probe"
@@ -77,17 +78,20 @@ func (r *Reconciler) observeEndpoints(
 		return o // addresses that are denied until the policy has synced would lose their health
 	}
 	var roots []byte
-	if name := caSecretOf(es.Spec.HealthCheck); name != "" {
-		ca := r.caBundles.get(ctx, types.NamespacedName{Namespace: es.Namespace, Name: name})
-		o.RequeueAt = ca.due
-		if ca.problem != "" {
-			o.UncheckedReason = fmt.Sprintf("nothing is checked: Secret %s, which healthCheck.tls.caSecretName names, %s", name, ca.problem)
+	h := es.Spec.HealthCheck
+	if name := cabundle.SecretOf(&h.Check); name != "" {
+		ca := r.caBundles.Get(ctx, types.NamespacedName{Namespace: es.Namespace, Name: name})
+		o.RequeueAt = ca.Due
+		if ca.Problem != "" {
+			o.UncheckedReason = fmt.Sprintf("nothing is checked: Secret %s, which healthCheck.tls.caSecretName names, %s", name, ca.Problem)
 			r.keepHealth(es, current, &o, state)
 			return o
 		}
-		roots = ca.roots
+		roots = ca.Roots
 	}
-	setTargets(r.Probes, key, checkOf(es.Spec.HealthCheck, roots), o.Endpoints, previous, r.Now())
+	setTargets(r.Probes, key, probe.Check{
+		Check: h.Check, UnhealthyInterval: h.UnhealthyInterval.Or(0), JitterPercent: int(*h.JitterPercent), RootPEM: roots,
+	}, o.Endpoints, previous, r.Now())
 	state.targetsSeeded = true
 	o.RequeueAt = controller.Earliest(o.RequeueAt, state.failover.Damp(o.Endpoints, r.Now()))
 	o.IsSuspect = r.Probes.IsFrozen(key)
@@ -157,38 +161,6 @@ func (r *Reconciler) keepHealth(
 		}
 		a.Changed = a.Health.Since
 	}
-}
-
-// checkOf returns a health check, which has its defaults, as the prober takes it. roots are the certificates of
-// caSecretName.
-func checkOf(h *networkingv1.HealthCheck, roots []byte) probe.Check {
-	check := probe.Check{
-		Interval:           h.Interval.Or(0),
-		UnhealthyInterval:  h.UnhealthyInterval.Or(0),
-		Timeout:            h.Timeout.Or(0),
-		JitterPercent:      int(*h.JitterPercent),
-		HealthyThreshold:   int(*h.HealthyThreshold),
-		UnhealthyThreshold: int(*h.UnhealthyThreshold),
-	}
-	switch {
-	case h.HTTP != nil:
-		check.Kind = probe.KindHTTP
-		check.HTTP = probe.HTTP{Path: *h.HTTP.Path, Host: h.HTTP.Host, HTTPS: *h.HTTP.Scheme == networkingv1.SchemeHTTPS}
-		for _, r := range h.HTTP.ExpectedStatuses {
-			check.HTTP.Statuses = append(check.HTTP.Statuses, [2]int{int(r.Start), int(r.End)})
-		}
-	case h.GRPC != nil:
-		check.Kind = probe.KindGRPC
-		check.GRPC = probe.GRPC{Service: h.GRPC.Service, Authority: h.GRPC.Authority}
-	default:
-		check.Kind = probe.KindTCP
-	}
-	if h.TLS != nil {
-		check.TLS = &probe.TLS{
-			ServerName: h.TLS.ServerName, RootPEM: roots, SkipVerify: *h.TLS.InsecureSkipVerify,
-		}
-	}
-	return check
 }
 
 // findService reads the Service of an object, which is new to this process or not. The error is errForeignService where

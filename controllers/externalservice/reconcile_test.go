@@ -21,9 +21,9 @@ import (
 
 const (
 	plain   = `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2]}]}`
-	tiered  = `{ports: [{name: sql, port: 5432}], healthCheck: {tcp: {}}, endpoints: [{name: a, addresses: [192.0.2.1]}, {name: b, priority: 1, addresses: [198.51.100.1]}]}`
+	tiered  = `{ports: [{name: sql, port: 5432}], healthCheck: {tcpSocket: {}}, endpoints: [{name: a, addresses: [192.0.2.1]}, {name: b, priority: 1, addresses: [198.51.100.1]}]}`
 	byName  = `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: db.example.com}}]}`
-	checked = `{ports: [{name: sql, port: 5432}], healthCheck: {tcp: {}}, endpoints: [{name: a, dns: {name: db.example.com}}]}`
+	checked = `{ports: [{name: sql, port: 5432}], healthCheck: {tcpSocket: {}}, endpoints: [{name: a, dns: {name: db.example.com}}]}`
 
 	up, down = networkingv1.AddressHealthy, networkingv1.AddressUnhealthy
 )
@@ -383,7 +383,7 @@ func TestEventsOfOneReasonAreFew(t *testing.T) {
 	for i := range 20 {
 		endpoints = append(endpoints, fmt.Sprintf("{name: e%d, addresses: [192.0.2.%d]}", i, i+1))
 	}
-	s := newSuite(t, fmt.Sprintf(`{ports: [{name: sql, port: 5432}], healthCheck: {tcp: {}}, endpoints: [%s]}`, strings.Join(endpoints, ", ")))
+	s := newSuite(t, fmt.Sprintf(`{ports: [{name: sql, port: 5432}], healthCheck: {tcpSocket: {}}, endpoints: [%s]}`, strings.Join(endpoints, ", ")))
 	s.reconcileOnce()
 	for i := range 20 {
 		s.health.setHealth(fmt.Sprintf("e%d", i), fmt.Sprintf("192.0.2.%d", i+1), down)

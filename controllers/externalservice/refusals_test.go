@@ -25,7 +25,7 @@ import (
 )
 
 // standby has its second priority on another port, and so in another slice.
-const standby = `{ports: [{name: sql, port: 5432}], healthCheck: {tcp: {}}, endpoints: [{name: a, addresses: [192.0.2.1]},
+const standby = `{ports: [{name: sql, port: 5432}], healthCheck: {tcpSocket: {}}, endpoints: [{name: a, addresses: [192.0.2.1]},
   {name: b, priority: 1, addresses: [198.51.100.1], ports: [{name: sql, port: 6543}]}]}`
 
 const refusal = "exceeded quota: small"
@@ -322,7 +322,7 @@ func TestAFaultWhoseStatusIsRefusedWaitsForTheBackoff(t *testing.T) {
 
 // What is left of the slice is not ready, so that its deletion takes nothing else away.
 func TestADeniedAddressOfASuspendedObjectGoesByADeletion(t *testing.T) {
-	s := newSuite(t, `{ports: [{name: sql, port: 5432}], healthCheck: {tcp: {}}, endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2]}]}`)
+	s := newSuite(t, `{ports: [{name: sql, port: 5432}], healthCheck: {tcpSocket: {}}, endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2]}]}`)
 	s.reconcileOnce()
 	s.health.setHealth("a", "192.0.2.1", up)
 	s.health.setHealth("a", "192.0.2.2", down)

@@ -81,12 +81,16 @@ func stripPod(in any) (any, error) {
 	}
 	labels, finalizers := pod.Labels, keptFinalizers(pod)
 	total, beforeReady := workloads.Restarts(pod)
+	ports := workloads.NamedPorts(pod)
 	pod.ObjectMeta = identity(&pod.ObjectMeta)
 	pod.Finalizers = finalizers
 	pod.Labels = labels // the gate NoPods selects by them
 	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName}
 	pod.Status = corev1.PodStatus{Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, Conditions: keptConditions(pod)}
 	setRestarts(pod, total-beforeReady, beforeReady)
+	if len(ports) > 0 {
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "ports", Ports: ports}) // a probe may name one
+	}
 	return pod, nil
 }
 

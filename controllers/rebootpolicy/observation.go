@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -222,8 +223,8 @@ type workload struct {
 	requiredChecked bool
 	// podsChecked means that the API server was asked which of Pods exist.
 	podsChecked bool
-	// ips are the addresses of Pods, in the same order.
-	ips []string
+	// cached are Pods as the cache has them, in the same order.
+	cached []*corev1.Pod
 }
 
 // maxTargets is how many workloads a policy watches: each has its part of the status, whose size is bounded.

@@ -107,7 +107,7 @@ func (w *workload) addPods(pods []corev1.Pod, versions *podCreationVersions) {
 			continue
 		}
 		w.Pods = append(w.Pods, pod)
-		w.ips = append(w.ips, p.Status.PodIP)
+		w.cached = append(w.cached, p)
 	}
 }
 

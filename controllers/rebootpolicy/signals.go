@@ -38,7 +38,7 @@ func (r *Reconciler) signals(ctx context.Context, o *observation) error {
 		return nil
 	}
 	o.restartNowSignals()
-	r.probeSignals(o)
+	r.probeSignals(ctx, o)
 	for i := range o.policy.Spec.Triggers {
 		t := &o.policy.Spec.Triggers[i]
 		switch {

@@ -4,11 +4,18 @@
 package rebootpolicy
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/cabundle"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
@@ -18,7 +25,7 @@ import (
 // what a workload needs:
 // the results would count once it opens, though their cause lies elsewhere. Nor are the pods of a workload that
 // is being disrupted.
-func (r *Reconciler) probeSignals(o *observation) {
+func (r *Reconciler) probeSignals(ctx context.Context, o *observation) {
 	if !rules.HasProbe(&o.policy.Spec) {
 		r.Probes.Forget(o.key)
 		return
@@ -30,7 +37,7 @@ func (r *Reconciler) probeSignals(o *observation) {
 	var wants []podprobe.Want
 	o.eachProbe(func(t *autorebootv1.Trigger, w *workload) {
 		if checked(w) {
-			wants = append(wants, podprobe.Want{Trigger: t.Name, Workload: w.UID, Probe: t.Probe, Pods: o.podsToCheck(w)})
+			wants = append(wants, r.wantOf(ctx, o, t, w))
 		}
 	})
 	r.Probes.Set(o.key, wants)
@@ -44,6 +51,10 @@ func (r *Reconciler) probeSignals(o *observation) {
 }
 
 const (
+	// caUnavailable is why nothing is checked where the Secret with the certificates to trust cannot be read, or has none.
+	caUnavailable = "CAUnavailable"
+	// portNotFound is the same where no pod has a container port of the name.
+	portNotFound = "PortNotFound"
 	// answered is the fingerprint of a check that succeeds for any pod.
 	answered = "Answered"
 	// neverAnswered is why a check that fails is unknown: it may be the check that is wrong, or the network in between.
@@ -61,8 +72,6 @@ func (o *observation) addResult(signal *restart.Signal, w *workload, result podp
 	}
 	why := ""
 	switch signal.Unknown {
-	case podprobe.ExecUnsupported:
-		why = "never fires: commands are not run; use httpGet, tcpSocket or grpc"
 	case networkingv1.ProbeDenied:
 		why = "does not fire: the egress policy refuses what it asks"
 	case neverAnswered:
@@ -80,6 +89,28 @@ func (o *observation) addResult(signal *restart.Signal, w *workload, result podp
 	}
 }
 
+// wantOf returns the check of a workload by a trigger.
+func (r *Reconciler) wantOf(ctx context.Context, o *observation, t *autorebootv1.Trigger, w *workload) podprobe.Want {
+	p := t.Probe
+	want := podprobe.Want{Trigger: t.Name, Workload: w.UID, Probe: p, Pods: o.podsToCheck(w, p.Port())}
+	if name := cabundle.SecretOf(&p.Check); name != "" {
+		ca := r.caBundles.Get(ctx, types.NamespacedName{Namespace: o.key.Namespace, Name: name})
+		o.requeueAt(ca.Due)
+		want.Roots = ca.Roots
+		if ca.Problem != "" {
+			want.Unsupported = caUnavailable
+			o.addProblem(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf(
+				"trigger %q does not fire: Secret %s, which probe.tls.caSecretName names, %s", t.Name, name, ca.Problem))
+		}
+	}
+	if p.Host == "" && len(want.Pods) > 0 && !slices.ContainsFunc(want.Pods, func(p podprobe.Pod) bool { return p.Port != 0 }) {
+		want.Unsupported = portNotFound
+		o.addProblem(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf(
+			"trigger %q does not fire for %s %s: no container of its pods has a TCP port with the name %q", t.Name, w.Kind, w.Name, p.Port().StrVal))
+	}
+	return want
+}
+
 // eachProbe calls do for each Probe trigger and workload.
 func (o *observation) eachProbe(do func(*autorebootv1.Trigger, *workload)) {
 	for i := range o.policy.Spec.Triggers {
@@ -93,19 +124,19 @@ func (o *observation) eachProbe(do func(*autorebootv1.Trigger, *workload)) {
 	}
 }
 
-// podsToCheck returns the pods that exist and are not terminating.
-func (o *observation) podsToCheck(w *workload) []podprobe.Pod {
+// podsToCheck returns the pods that exist and are not terminating, with the port of each that is checked.
+func (o *observation) podsToCheck(w *workload, port *intstr.IntOrString) []podprobe.Pod {
 	pods := make([]podprobe.Pod, 0, len(w.Pods))
 	for i := range w.Pods {
 		p := &w.Pods[i]
 		if !o.state.counts(p) {
 			continue
 		}
-		ip, err := netip.ParseAddr(w.ips[i])
+		ip, err := netip.ParseAddr(w.cached[i].Status.PodIP)
 		if err != nil {
 			ip = netip.Addr{} // it has none yet
 		}
-		pods = append(pods, podprobe.Pod{Name: p.Name, UID: p.UID, IP: ip})
+		pods = append(pods, podprobe.Pod{Name: p.Name, UID: p.UID, IP: ip, Port: workloads.PortOf(w.cached[i], port)})
 	}
 	return pods
 }

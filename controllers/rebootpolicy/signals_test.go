@@ -282,8 +282,8 @@ func TestPodsAreCheckedAgainOnceOthersHaveEndedTheirDisruption(t *testing.T) {
 
 func TestAProbeThatNeverFiresIsToldByTheCondition(t *testing.T) {
 	for unsupported, want := range map[string]string{
-		podprobe.ExecUnsupported: autorebootv1.ReasonProbeUnavailable, networkingv1.ProbeDenied: autorebootv1.ReasonProbeUnavailable,
-		probe.HostUnresolved: "", "": "",
+		networkingv1.ProbeDenied: autorebootv1.ReasonProbeUnavailable,
+		probe.HostUnresolved:     "", "": "",
 	} {
 		s := newSuite(t, probed, deployment("api", 1, nil)...)
 		s.checks.verdicts = map[types.UID]podprobe.Result{"uid-api": {Checked: 1, Unknown: 1, Unsupported: unsupported}}

@@ -16,6 +16,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/cabundle"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
@@ -57,6 +58,7 @@ type Reconciler struct {
 	podVersions *podCreationVersions
 	states      *controller.States[objectState]
 	nodes       *nodes
+	caBundles   *cabundle.Bundles
 	former      *formerPolicies
 	ownWrites   *controller.OwnWrites
 	metrics     *metrics
@@ -68,7 +70,7 @@ func newReconciler(r Reconciler) *Reconciler {
 	}
 	r.watchIndex, r.podVersions = &controller.WatchIndex[*watchSet]{}, &podCreationVersions{}
 	r.states, r.metrics, r.ownWrites = &controller.States[objectState]{}, newMetrics(r.Now), &controller.OwnWrites{}
-	r.former, r.nodes = &formerPolicies{}, &nodes{}
+	r.former, r.nodes, r.caBundles = &formerPolicies{}, &nodes{}, cabundle.New(r.Live, r.Now)
 	return &r
 }
 

@@ -36,8 +36,8 @@ func policy() *autorebootv1.RebootPolicy {
 					{Kind: autorebootv1.SourceConfigMap, Selector: labeled("x")},
 				}}},
 				{Name: "tls", Type: autorebootv1.TriggerCertificateRenewal, CertificateRenewal: &autorebootv1.CertificateRenewal{SecretName: "tls", Key: ptr.To("tls.crt")}},
-				{Name: "run", Type: autorebootv1.TriggerProbe, Probe: &autorebootv1.Probe{Exec: &autorebootv1.Exec{Container: "main", Command: []string{"/check", "-x"}}}},
-				{Name: "ask", Type: autorebootv1.TriggerProbe, Probe: &autorebootv1.Probe{TCPSocket: &autorebootv1.TCPSocket{Host: "192.0.2.1", Port: 80}}},
+				{Name: "run", Type: autorebootv1.TriggerProbe, Probe: &autorebootv1.Probe{Check: common.Check{GRPC: &common.GRPCAction{Port: ptr.To(intstr.FromString("grpc"))}, TLS: &common.CheckTLS{CASecretName: "roots"}}}},
+				{Name: "ask", Type: autorebootv1.TriggerProbe, Probe: &autorebootv1.Probe{Host: "192.0.2.1", Check: common.Check{TCPSocket: &common.TCPSocketAction{Port: ptr.To(intstr.FromInt32(80))}}}},
 				{Name: "moved", Type: autorebootv1.TriggerEndpointsChange, EndpointsChange: &autorebootv1.EndpointsChange{ExternalServiceName: "db"}},
 				{Name: "weekly", Type: autorebootv1.TriggerSchedule, Schedule: &autorebootv1.ScheduleTrigger{Cron: "0 3 * * 0"}},
 			},
@@ -75,7 +75,7 @@ func TestAnApprovalIsOfAllThatDecidesWhatIsRestartedAndWhen(t *testing.T) {
 		"cron":                    {func(s *spec) { s.Triggers[5].Schedule.Cron = "0 4 * * 0" }, false},
 		"wave":                    {func(s *spec) { s.Targets[0].Wave = ptr.To[int32](3) }, false},
 		"evict timeout":           {func(s *spec) { s.Strategy.Evict = &autorebootv1.EvictStrategy{Timeout: ptr.To(common.Duration("1s"))} }, false},
-		"probed host":             {func(s *spec) { s.Triggers[3].Probe.TCPSocket.Host = "192.0.2.2" }, false},
+		"probed host":             {func(s *spec) { s.Triggers[3].Probe.Host = "192.0.2.2" }, false},
 		"failure threshold":       {func(s *spec) { s.Triggers[3].Probe.FailureThreshold = ptr.To[int32](1) }, false},
 		"events":                  {func(s *spec) { s.Triggers[4].EndpointsChange.Events = []autorebootv1.EndpointsEvent{"Recovered"} }, false},
 		"optional source":         {func(s *spec) { s.Triggers[0].ConfigChange.Sources[0].Optional = ptr.To(true) }, false},
@@ -111,8 +111,8 @@ func TestAnApprovalIsOfAllThatDecidesWhatIsRestartedAndWhen(t *testing.T) {
 		"other labels of a source":  {func(s *spec) { s.Triggers[0].ConfigChange.Sources[1].Selector = labeled("y") }, false},
 		"another certificate":       {func(s *spec) { s.Triggers[1].CertificateRenewal.SecretName = "root" }, false},
 		"another certificate's key": {func(s *spec) { s.Triggers[1].CertificateRenewal.Key = ptr.To("ca.crt") }, false},
-		"another command":           {func(s *spec) { s.Triggers[2].Probe.Exec.Command[1] = "-y" }, false},
-		"another container":         {func(s *spec) { s.Triggers[2].Probe.Exec.Container = "sidecar" }, false},
+		"another authority":         {func(s *spec) { s.Triggers[2].Probe.TLS.CASecretName = "creds" }, false},
+		"another container's port":  {func(s *spec) { s.Triggers[2].Probe.GRPC.Port = ptr.To(intstr.FromString("admin")) }, false},
 		"another ExternalService":   {func(s *spec) { s.Triggers[4].EndpointsChange.ExternalServiceName = "ldap" }, false},
 		"another gate":              {func(s *spec) { s.Gates[1].WorkloadAvailable.Name = "web" }, false},
 		"other pods of a gate":      {func(s *spec) { s.Gates[0].NoPods.Selector = labeled("all") }, false},
@@ -143,7 +143,7 @@ func TestDefaultsLeaveAnApprovalAsItIs(t *testing.T) {
 // the approval of every stored policy away. A new setting must be absent from it where it is not used,
 // inside triggers, targets and gates too.
 func TestADigestOutlivesVersions(t *testing.T) {
-	const written = "sha256:4e0de0a2b53f367b4d902f241e1079b1e1f9a9bf58f1776803ed6160490792a2"
+	const written = "sha256:acb97fb2a66edad3cc442ff4cc69c6df944b7b3f26f4451d13c3f263e67a4a8d"
 	if got := RebootPolicyDigest(&policy().Spec); got != written {
 		t.Errorf("the digest is %s, and was %s", got, written)
 	}

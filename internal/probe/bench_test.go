@@ -14,6 +14,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
@@ -22,7 +23,7 @@ import (
 func BenchmarkTCPProbe(b *testing.B) {
 	port, stop := listen(b, func(net.Conn) {})
 	defer stop()
-	benchmark(b, Check{}, port)
+	benchmark(b, standard, port)
 }
 
 // BenchmarkHTTPProbe includes a server that reads and answers in the cheapest way.
@@ -33,14 +34,14 @@ func BenchmarkHTTPProbe(b *testing.B) {
 		_, _ = io.WriteString(conn, ok)
 	})
 	defer stop()
-	benchmark(b, Check{Kind: KindHTTP}, port)
+	benchmark(b, getting(common.HTTPGetAction{}, nil, nil), port)
 }
 
 // BenchmarkGRPCProbe includes grpc-go's server.
 func BenchmarkGRPCProbe(b *testing.B) {
 	port, stop := serve(b, withHealth(healthv1.HealthCheckResponse_SERVING))
 	defer stop()
-	benchmark(b, Check{Kind: KindGRPC}, port)
+	benchmark(b, calling(common.GRPCAction{}, nil, nil), port)
 }
 
 func benchmark(b *testing.B, c Check, port uint16) {

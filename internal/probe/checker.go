@@ -4,6 +4,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -26,6 +27,8 @@ type checkPlan struct {
 	Check
 
 	path string
+	// host is the Host header or the authority; empty for that of the target.
+	host string
 	// headers are the lines besides those that are the same for every check.
 	headers string
 	roots   *x509.CertPool
@@ -34,35 +37,26 @@ type checkPlan struct {
 }
 
 func newCheckPlan(c *Check) *checkPlan {
-	plan := &checkPlan{Check: *c}
-	if plan.Kind == KindTCP {
-		plan.TLS = nil
-		return plan
+	plan := &checkPlan{Check: *c, host: c.hostHeader()}
+	if c.HTTPGet != nil {
+		plan.path = requestTarget(*c.HTTPGet.Path)
 	}
-	plan.path = requestTarget(plan.HTTP.Path)
-	plan.headers = headerLines(plan.HTTP.Headers)
-	if !isPlain(plan.HTTP.Host) || !isPlain(plan.GRPC.Authority) || !allSendable(plan.HTTP.Headers) {
+	sendable := false
+	if plan.headers, sendable = c.headers(); !sendable || !isPlain(plan.host) {
 		plan.invalid = protocolError
 	}
-	if plan.TLS != nil && len(plan.TLS.RootPEM) > 0 {
+	if len(c.RootPEM) > 0 {
 		plan.roots = x509.NewCertPool()
-		if !plan.roots.AppendCertsFromPEM(plan.TLS.RootPEM) {
+		if !plan.roots.AppendCertsFromPEM(c.RootPEM) {
 			plan.invalid = tlsFailed
 		}
 	}
 	return plan
 }
 
-func (plan *checkPlan) usesTLS() bool {
-	return plan.Kind == KindHTTP && plan.HTTP.HTTPS || plan.Kind == KindGRPC && plan.TLS != nil
-}
-
 // usesHost reports whether a probe sends the DNS name of its target, or verifies it.
 func (plan *checkPlan) usesHost() bool {
-	if plan.usesTLS() && (plan.TLS == nil || plan.TLS.ServerName == "") {
-		return true
-	}
-	return plan.Kind == KindHTTP && plan.HTTP.Host == "" || plan.Kind == KindGRPC && plan.GRPC.Authority == ""
+	return !plan.onlyConnects() && plan.host == "" || plan.usesTLS() && plan.serverName() == ""
 }
 
 // dialTarget is the part of a target that a probe needs.
@@ -106,7 +100,7 @@ func (c *checker) check(ctx context.Context, plan *checkPlan, to dialTarget, tim
 		return outcomeOf(err, unreachable)
 	}
 	defer func() { _ = conn.Close() }()
-	if plan.Kind == KindTCP {
+	if plan.onlyConnects() {
 		return connected
 	}
 	if err := conn.SetDeadline(deadline); err != nil {
@@ -121,10 +115,10 @@ func (c *checker) check(ctx context.Context, plan *checkPlan, to dialTarget, tim
 		defer func() { _ = secured.Close() }()
 		conn = secured
 	}
-	if plan.Kind == KindHTTP {
-		return c.checkHTTP(plan, conn, to)
+	if plan.GRPC != nil {
+		return checkGRPC(ctx, plan, conn, to)
 	}
-	return checkGRPC(ctx, plan, conn, to)
+	return c.checkHTTP(plan, conn, to)
 }
 
 // abortOnDone has the connection fail at once if ctx ends before stop.
@@ -142,15 +136,12 @@ func abortOnDone(ctx context.Context, conn net.Conn) (stop func()) {
 }
 
 func (plan *checkPlan) tls(to dialTarget) *tls.Config {
-	c := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: plan.roots, ServerName: to.hostOrIP()}
-	if plan.TLS != nil {
-		c.InsecureSkipVerify = plan.TLS.SkipVerify // set by the author of the check
-		if plan.TLS.ServerName != "" {
-			c.ServerName = plan.TLS.ServerName
-		}
+	c := &tls.Config{
+		MinVersion: tls.VersionTLS12, RootCAs: plan.roots, ServerName: cmp.Or(plan.serverName(), to.hostOrIP()),
+		InsecureSkipVerify: plan.TLS != nil && *plan.TLS.InsecureSkipVerify, // set by the author of the check
+		NextProtos:         []string{"http/1.1"},
 	}
-	c.NextProtos = []string{"http/1.1"}
-	if plan.Kind == KindGRPC {
+	if plan.GRPC != nil {
 		c.NextProtos = []string{"h2"}
 	}
 	return c

@@ -22,7 +22,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
@@ -35,7 +37,8 @@ const (
 )
 
 func TestWhatAnHTTPProbeSaysOfAServer(t *testing.T) {
-	https := HTTP{HTTPS: true}
+	https := common.HTTPGetAction{Scheme: ptr.To(common.SchemeHTTPS)}
+	skip := &common.CheckTLS{InsecureSkipVerify: ptr.To(true)}
 	ca, stranger := newAuthority(t), newAuthority(t)
 	good := &tls.Config{Certificates: []tls.Certificate{ca.server(t, time.Now().Add(time.Hour))}}
 	expired := &tls.Config{Certificates: []tls.Certificate{ca.server(t, time.Now().Add(-time.Hour))}}
@@ -45,8 +48,9 @@ func TestWhatAnHTTPProbeSaysOfAServer(t *testing.T) {
 	wants.ClientAuth = tls.RequireAnyClientCert
 
 	for name, tc := range map[string]struct {
-		http    HTTP
-		tls     *TLS
+		http    common.HTTPGetAction
+		tls     *common.CheckTLS
+		roots   []byte
 		host    string
 		server  func(net.Conn) // none: nothing listens
 		timeout time.Duration
@@ -55,9 +59,9 @@ func TestWhatAnHTTPProbeSaysOfAServer(t *testing.T) {
 		"ok":                              {server: say(ok), want: connected},
 		"no content":                      {server: say("HTTP/1.0 204 No Content\r\n\r\n"), want: connected},
 		"a redirect is a success":         {server: say("HTTP/1.1 302 Found\r\nLocation: http://192.0.2.8/\r\n\r\n"), want: connected},
-		"a redirect that is not expected": {http: HTTP{Statuses: [][2]int{{200, 299}}}, server: say("HTTP/1.1 302 Found\r\n\r\n"), want: unexpectedStatus},
+		"a redirect that is not expected": {http: common.HTTPGetAction{ExpectedStatuses: []common.StatusRange{{Start: 200, End: 299}}}, server: say("HTTP/1.1 302 Found\r\n\r\n"), want: unexpectedStatus},
 		"an error":                        {server: say("HTTP/1.1 500 Oops\r\n\r\n"), want: unexpectedStatus},
-		"an error that is expected":       {http: HTTP{Statuses: [][2]int{{200, 200}, {401, 403}}}, server: say("HTTP/1.1 403 No\r\n\r\n"), want: connected},
+		"an error that is expected":       {http: common.HTTPGetAction{ExpectedStatuses: []common.StatusRange{{Start: 200, End: 200}, {Start: 401, End: 403}}}, server: say("HTTP/1.1 403 No\r\n\r\n"), want: connected},
 		"continue, and then an answer":    {server: say("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + ok), want: connected},
 		"continue for ever":               {server: say(strings.Repeat("HTTP/1.1 100 Continue\r\n\r\n", 50)), want: protocolError},
 		"switching protocols":             {server: say("HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n"), want: unexpectedStatus},
@@ -77,23 +81,23 @@ func TestWhatAnHTTPProbeSaysOfAServer(t *testing.T) {
 		"HTTP/2":                          {server: say("\x00\x00\x00\x04\x00\x00\x00\x00\x00\n\n"), want: protocolError},
 		"TLS, asked plainly":              {server: secured(good, say(ok)), want: reset},
 
-		"https":                           {http: https, tls: &TLS{RootPEM: ca.pem}, host: "db.example.com", server: secured(good, say(ok)), want: connected},
-		"https, by address":               {http: https, tls: &TLS{RootPEM: ca.pem}, server: secured(good, say(ok)), want: connected},
-		"https, by the name in the check": {http: https, tls: &TLS{RootPEM: ca.pem, ServerName: "db.example.com"}, host: "other.example.com", server: secured(good, say(ok)), want: connected},
-		"https, and an error":             {http: https, tls: &TLS{RootPEM: ca.pem}, server: secured(good, say("HTTP/1.1 503 No\r\n\r\n")), want: unexpectedStatus},
-		"a certificate for another name":  {http: https, tls: &TLS{RootPEM: ca.pem}, host: "other.example.com", server: secured(good, say(ok)), want: certificateMismatch},
-		"a certificate that has expired":  {http: https, tls: &TLS{RootPEM: ca.pem}, server: secured(expired, say(ok)), want: certificateExpired},
-		"another authority":               {http: https, tls: &TLS{RootPEM: stranger.pem}, server: secured(good, say(ok)), want: certificateUntrusted},
+		"https":                           {http: https, tls: &common.CheckTLS{}, roots: ca.pem, host: "db.example.com", server: secured(good, say(ok)), want: connected},
+		"https, by address":               {http: https, tls: &common.CheckTLS{}, roots: ca.pem, server: secured(good, say(ok)), want: connected},
+		"https, by the name in the check": {http: https, tls: &common.CheckTLS{ServerName: "db.example.com"}, roots: ca.pem, host: "other.example.com", server: secured(good, say(ok)), want: connected},
+		"https, and an error":             {http: https, tls: &common.CheckTLS{}, roots: ca.pem, server: secured(good, say("HTTP/1.1 503 No\r\n\r\n")), want: unexpectedStatus},
+		"a certificate for another name":  {http: https, tls: &common.CheckTLS{}, roots: ca.pem, host: "other.example.com", server: secured(good, say(ok)), want: certificateMismatch},
+		"a certificate that has expired":  {http: https, tls: &common.CheckTLS{}, roots: ca.pem, server: secured(expired, say(ok)), want: certificateExpired},
+		"another authority":               {http: https, tls: &common.CheckTLS{}, roots: stranger.pem, server: secured(good, say(ok)), want: certificateUntrusted},
 		"a private one, no root given":    {http: https, server: secured(good, say(ok)), want: certificateUntrusted},
-		"any certificate will do":         {http: https, tls: &TLS{SkipVerify: true}, host: "other.example.com", server: secured(expired, say(ok)), want: connected},
-		"roots that are none":             {http: https, tls: &TLS{RootPEM: []byte("nonsense"), SkipVerify: true}, server: secured(good, say(ok)), want: tlsFailed},
-		"TLS 1.1":                         {http: https, tls: &TLS{SkipVerify: true}, server: secured(old, say(ok)), want: tlsFailed},
-		"wants a client certificate":      {http: https, tls: &TLS{SkipVerify: true}, server: secured(wants, say(ok)), want: clientCertificateRequired},
+		"any certificate will do":         {http: https, tls: skip, host: "other.example.com", server: secured(expired, say(ok)), want: connected},
+		"roots that are none":             {http: https, tls: skip, roots: []byte("nonsense"), server: secured(good, say(ok)), want: tlsFailed},
+		"TLS 1.1":                         {http: https, tls: skip, server: secured(old, say(ok)), want: tlsFailed},
+		"wants a client certificate":      {http: https, tls: skip, server: secured(wants, say(ok)), want: clientCertificateRequired},
 		"plain, asked over TLS":           {http: https, server: say("HTTP/1.1 400 Bad Request\r\n\r\n"), want: tlsFailed},
 		"hangs in the handshake":          {http: https, server: hang, timeout: brief, want: timedOut},
 		"half a handshake, and a reset":   {http: https, server: cut("\x16\x03\x03\x00\x7a\x02\x00"), want: reset},
 		"closes in the handshake":         {http: https, server: func(conn net.Conn) { _, _ = conn.Read(make([]byte, 4096)) }, want: reset},
-		"hangs after the handshake":       {http: https, tls: &TLS{SkipVerify: true}, server: secured(good, hang), timeout: brief, want: timedOut},
+		"hangs after the handshake":       {http: https, tls: skip, server: secured(good, hang), timeout: brief, want: timedOut},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &network{}
@@ -105,7 +109,7 @@ func TestWhatAnHTTPProbeSaysOfAServer(t *testing.T) {
 			if tc.timeout == 0 {
 				tc.timeout = ample
 			}
-			if got := probeOnce(t, w, Check{Kind: KindHTTP, HTTP: tc.http, TLS: tc.tls}, port, tc.host, tc.timeout); got != tc.want {
+			if got := probeOnce(t, w, getting(tc.http, tc.tls, tc.roots), port, tc.host, tc.timeout); got != tc.want {
 				t.Errorf("%s, want %s", got.reason(), tc.want.reason())
 			}
 			stop()
@@ -118,15 +122,15 @@ func TestWhatATCPProbeSaysOfAServer(t *testing.T) {
 	w := &network{}
 	check := nothingLeft(t, w)
 	port, stop := listen(t, hang)
-	if got := probeOnce(t, w, Check{}, port, "", ample); got != connected {
+	if got := probeOnce(t, w, standard, port, "", ample); got != connected {
 		t.Errorf("one that listens: %s", got.reason())
 	}
 	stop()
-	if got := probeOnce(t, w, Check{}, port, "", ample); got != refused {
+	if got := probeOnce(t, w, standard, port, "", ample); got != refused {
 		t.Errorf("one that does not: %s", got.reason())
 	}
 	a := checker{dial: w.dial}
-	if got := a.check(t.Context(), newCheckPlan(&Check{}), dialTarget{Query: egress.Query{IP: netip.MustParseAddr("192.0.2.9")}}, ample); got != denied {
+	if got := a.check(t.Context(), newCheckPlan(&standard), dialTarget{Query: egress.Query{IP: netip.MustParseAddr("192.0.2.9")}}, ample); got != denied {
 		t.Errorf("one that the policy refuses: %s", got.reason())
 	}
 	check()
@@ -137,16 +141,16 @@ func TestTheTimeoutCoversTheDial(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}}
-	if got := a.check(t.Context(), newCheckPlan(&Check{}), dialTarget{}, brief); got != timedOut {
+	if got := a.check(t.Context(), newCheckPlan(&standard), dialTarget{}, brief); got != timedOut {
 		t.Errorf("%s, want Timeout", got.reason())
 	}
 }
 
 func TestAProbeEndsWithItsContext(t *testing.T) {
 	for kind, c := range map[string]Check{
-		"http":  {Kind: KindHTTP},
-		"https": {Kind: KindHTTP, HTTP: HTTP{HTTPS: true}},
-		"grpc":  {Kind: KindGRPC},
+		"http":  getting(common.HTTPGetAction{}, nil, nil),
+		"https": getting(common.HTTPGetAction{Scheme: ptr.To(common.SchemeHTTPS)}, nil, nil),
+		"grpc":  calling(common.GRPCAction{}, nil, nil),
 	} {
 		t.Run(kind, func(t *testing.T) {
 			w := &network{}
@@ -194,31 +198,31 @@ func TestTheRequestIsFixed(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://192.0.2.99:3128")
 	six := netip.MustParseAddr("2001:db8::7")
 	for name, tc := range map[string]struct {
-		http HTTP
+		http common.HTTPGetAction
 		host string
 		ip   netip.Addr
 		want string
 	}{
-		"an address":       {HTTP{}, "", outside, "GET / HTTP/1.1\r\nHost: 192.0.2.7:8080" + rest},
-		"an IPv6 address":  {HTTP{Path: "/x"}, "", six, "GET /x HTTP/1.1\r\nHost: [2001:db8::7]:8080" + rest},
-		"a name":           {HTTP{Path: "/x?y=z&a=%20"}, "db.example.com", six, "GET /x?y=z&a=%20 HTTP/1.1\r\nHost: db.example.com:8080" + rest},
-		"the check's host": {HTTP{Host: "www.example.com:81"}, "db.example.com", six, "GET / HTTP/1.1\r\nHost: www.example.com:81" + rest},
-		"a path that would end the line": {HTTP{Path: "/ HTTP/1.1\r\nX: y\u00e9#f"}, "db.example.com", six,
+		"an address":       {common.HTTPGetAction{}, "", outside, "GET / HTTP/1.1\r\nHost: 192.0.2.7:8080" + rest},
+		"an IPv6 address":  {common.HTTPGetAction{Path: ptr.To("/x")}, "", six, "GET /x HTTP/1.1\r\nHost: [2001:db8::7]:8080" + rest},
+		"a name":           {common.HTTPGetAction{Path: ptr.To("/x?y=z&a=%20")}, "db.example.com", six, "GET /x?y=z&a=%20 HTTP/1.1\r\nHost: db.example.com:8080" + rest},
+		"the check's host": {common.HTTPGetAction{Host: "www.example.com:81"}, "db.example.com", six, "GET / HTTP/1.1\r\nHost: www.example.com:81" + rest},
+		"a path that would end the line": {common.HTTPGetAction{Path: ptr.To("/ HTTP/1.1\r\nX: y\u00e9#f")}, "db.example.com", six,
 			"GET /%20HTTP/1.1%0D%0AX:%20y%C3%A9%23f HTTP/1.1\r\nHost: db.example.com:8080" + rest},
-		"no leading slash": {HTTP{Path: "x"}, "db.example.com", six, "GET /x HTTP/1.1\r\nHost: db.example.com:8080" + rest},
-		"headers": {HTTP{Headers: []Header{{"X-Check", "deep, \"very\""}, {"X-Other", ""}}}, "", outside,
+		"no leading slash": {common.HTTPGetAction{Path: ptr.To("x")}, "db.example.com", six, "GET /x HTTP/1.1\r\nHost: db.example.com:8080" + rest},
+		"headers": {common.HTTPGetAction{HTTPHeaders: []common.HTTPHeader{{Name: "X-Check", Value: "deep, \"very\""}, {Name: "X-Other", Value: ""}}}, "", outside,
 			"GET / HTTP/1.1\r\nHost: 192.0.2.7:8080\r\nUser-Agent: fairlead-probe/1\r\nX-Check: deep, \"very\"\r\nX-Other: \r\nAccept: */*\r\nConnection: close\r\n\r\n"},
-		"what is accepted": {HTTP{Headers: []Header{{"accept", "text/plain"}}}, "", outside,
+		"what is accepted": {common.HTTPGetAction{HTTPHeaders: []common.HTTPHeader{{Name: "accept", Value: "text/plain"}}}, "", outside,
 			"GET / HTTP/1.1\r\nHost: 192.0.2.7:8080\r\nUser-Agent: fairlead-probe/1\r\naccept: text/plain\r\nConnection: close\r\n\r\n"},
-		"a header that would end the line": {HTTP{Headers: []Header{{"X", "y\r\nZ: z"}}}, "", outside, ""},
-		"a header's name that would, too":  {HTTP{Headers: []Header{{"X: y\r\nZ", "z"}}}, "", outside, ""},
-		"a header of the connection":       {HTTP{Headers: []Header{{"tRansfer-encoding", "chunked"}}}, "", outside, ""},
-		"a header that is there already":   {HTTP{Headers: []Header{{"Host", "x"}}}, "", outside, ""},
-		"a host that would end the header": {HTTP{Host: "a\r\nX: y"}, "db.example.com", six, ""},
-		"a name that would end the header": {HTTP{}, "a\nX: y", six, ""},
+		"a header that would end the line": {common.HTTPGetAction{HTTPHeaders: []common.HTTPHeader{{Name: "X", Value: "y\r\nZ: z"}}}, "", outside, ""},
+		"a header's name that would, too":  {common.HTTPGetAction{HTTPHeaders: []common.HTTPHeader{{Name: "X: y\r\nZ", Value: "z"}}}, "", outside, ""},
+		"a header of the connection":       {common.HTTPGetAction{HTTPHeaders: []common.HTTPHeader{{Name: "tRansfer-encoding", Value: "chunked"}}}, "", outside, ""},
+		"the host as a header":             {common.HTTPGetAction{HTTPHeaders: []common.HTTPHeader{{Name: "host", Value: "x"}}}, "", outside, "GET / HTTP/1.1\r\nHost: x" + rest},
+		"a host that would end the header": {common.HTTPGetAction{Host: "a\r\nX: y"}, "db.example.com", six, ""},
+		"a name that would end the header": {common.HTTPGetAction{}, "a\nX: y", six, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, requestOf(t, Check{Kind: KindHTTP, HTTP: tc.http}, tc.host, tc.ip)); diff != "" {
+			if diff := cmp.Diff(tc.want, requestOf(t, getting(tc.http, nil, nil), tc.host, tc.ip)); diff != "" {
 				t.Errorf("request (-want +got):\n%s", diff)
 			}
 		})
@@ -230,7 +234,7 @@ func TestARedirectIsNeverFollowed(t *testing.T) {
 	visited := make(chan struct{}, 10)
 	canary, stopCanary := listen(t, func(net.Conn) { visited <- struct{}{} })
 	port, stop := listen(t, say(fmt.Sprintf("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:%d/\r\n\r\n", canary)))
-	if got := probeOnce(t, w, Check{Kind: KindHTTP}, port, "", ample); got != connected {
+	if got := probeOnce(t, w, getting(common.HTTPGetAction{}, nil, nil), port, "", ample); got != connected {
 		t.Errorf("%s, want Connected", got.reason())
 	}
 	stop()
@@ -313,7 +317,7 @@ func TestANameIsAsWellAsTheBestOfItsAddresses(t *testing.T) {
 					lookup: func(context.Context, string) ([]netip.Addr, error) { return tc.leads, tc.err },
 				}
 				start := time.Now()
-				got := a.check(t.Context(), newCheckPlan(&Check{}), dialTarget{host: "db.example.com"}, 2*time.Second)
+				got := a.check(t.Context(), newCheckPlan(&standard), dialTarget{host: "db.example.com"}, 2*time.Second)
 				if took := time.Since(start); got != tc.want || took != tc.took {
 					t.Errorf("%s after %s, want %s after %s", got.reason(), took, tc.want.reason(), tc.took)
 				}
@@ -336,11 +340,11 @@ func TestAPanicAtOneAddressIsNoResultOfIt(t *testing.T) {
 		},
 		lookup: func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{bad, good}, nil },
 	}
-	if got := a.check(t.Context(), newCheckPlan(&Check{}), dialTarget{host: "db.example.com"}, time.Minute); got != connected {
+	if got := a.check(t.Context(), newCheckPlan(&standard), dialTarget{host: "db.example.com"}, time.Minute); got != connected {
 		t.Errorf("%s, though one address answers", got.reason())
 	}
 	a.lookup = func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{bad}, nil }
-	if got := a.check(t.Context(), newCheckPlan(&Check{}), dialTarget{host: "db.example.com"}, time.Minute); got != local {
+	if got := a.check(t.Context(), newCheckPlan(&standard), dialTarget{host: "db.example.com"}, time.Minute); got != local {
 		t.Errorf("%s", got.reason())
 	}
 }

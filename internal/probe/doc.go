@@ -14,20 +14,20 @@
 //
 // # Results
 //
-// The first result of an Unknown address decides alone. After that it takes UnhealthyThreshold failures, or
-// HealthyThreshold successes, in a row. An unexpected HTTP status is a failure. A result that is about this process
+// The first result of an Unknown address decides alone. After that it takes FailureThreshold failures, or
+// SuccessThreshold successes, in a row. An unexpected HTTP status is a failure. A result that is about this process
 // only, such as too many open files, does not count. A change of kind, port, TLS, path, statuses or host keeps the
 // health, restarts the count, and is probed soon; other changes keep the count. A target that is new at an address and
 // port that is healthy by another host begins as healthy, and is probed soon.
 //
-// With Options.RequireThreshold it takes UnhealthyThreshold failures in a row for an Unknown address, too. One that
+// With Options.RequireThreshold it takes FailureThreshold failures in a row for an Unknown address, too. One that
 // cannot be probed, since the egress policy denies it or its name has no address, is Unknown for that time, and what
 // it was before afterwards.
 //
 // # Pace
 //
 // Addresses are probed every Interval, and every UnhealthyInterval while Unhealthy. A failure of a healthy address
-// does not slow its probes, so that a fault is known after UnhealthyThreshold times Interval; a success of an
+// does not slow its probes, so that a fault is known after FailureThreshold times Interval; a success of an
 // unhealthy one shortens its interval to the shorter of both. Up to JitterPercent is added to each interval at
 // random. New addresses are probed right away, a thousand a second of a namespace, and within Interval where that would
 // be later; so are those with a Seed. Targets of an object that send the same to the same address and port are probed

@@ -4,6 +4,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -29,10 +30,7 @@ var errOnce = errors.New("a probe uses one connection")
 
 // checkGRPC calls the health service over conn.
 func checkGRPC(ctx context.Context, plan *checkPlan, conn net.Conn, to dialTarget) outcome {
-	authority := plan.GRPC.Authority
-	if authority == "" {
-		authority = bracketed(to.hostOrIP())
-	}
+	authority := cmp.Or(plan.host, bracketed(to.hostOrIP()))
 	wire := &recordingConn{Conn: conn}
 	var once sync.Once
 	client, err := grpc.NewClient("passthrough:///probe",

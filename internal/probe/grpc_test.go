@@ -22,6 +22,9 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+	"k8s.io/utils/ptr"
+
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // serve has a gRPC server listen.
@@ -83,8 +86,9 @@ func TestWhatAGRPCProbeSaysOfAServer(t *testing.T) {
 	settings := "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 
 	for name, tc := range map[string]struct {
-		grpc    GRPC
-		tls     *TLS
+		grpc    common.GRPCAction
+		tls     *common.CheckTLS
+		roots   []byte
 		host    string
 		serve   func(*grpc.Server)
 		options []grpc.ServerOption
@@ -93,20 +97,20 @@ func TestWhatAGRPCProbeSaysOfAServer(t *testing.T) {
 		want    outcome
 	}{
 		"serving":                         {serve: serving, want: connected},
-		"a service that serves":           {grpc: GRPC{Service: "shop"}, serve: serving, want: connected},
-		"a service that it does not know": {grpc: GRPC{Service: "other"}, serve: serving, want: serviceUnknown},
+		"a service that serves":           {grpc: common.GRPCAction{Service: "shop"}, serve: serving, want: connected},
+		"a service that it does not know": {grpc: common.GRPCAction{Service: "other"}, serve: serving, want: serviceUnknown},
 		"not serving":                     {serve: not, want: notServing},
 		"no health service":               {serve: func(*grpc.Server) {}, want: healthServiceMissing},
 		"unavailable":                     {serve: failing(status.Error(codes.Unavailable, "connection refused")), want: notServing},
 		"permission denied":               {serve: failing(status.Error(codes.PermissionDenied, "")), want: unexpectedStatus},
 		"hangs in the call":               {serve: hangs, timeout: brief, want: timedOut},
-		"over TLS":                        {tls: &TLS{RootPEM: ca.pem}, host: "db.example.com", serve: serving, options: []grpc.ServerOption{overTLS}, want: connected},
-		"over TLS, not serving":           {tls: &TLS{RootPEM: ca.pem}, serve: not, options: []grpc.ServerOption{overTLS}, want: notServing},
-		"TLS for another name":            {tls: &TLS{RootPEM: ca.pem}, host: "other.example.com", serve: serving, options: []grpc.ServerOption{overTLS}, want: certificateMismatch},
-		"plain, asked over TLS":           {tls: &TLS{SkipVerify: true}, serve: serving, want: tlsFailed},
+		"over TLS":                        {tls: &common.CheckTLS{}, roots: ca.pem, host: "db.example.com", serve: serving, options: []grpc.ServerOption{overTLS}, want: connected},
+		"over TLS, not serving":           {tls: &common.CheckTLS{}, roots: ca.pem, serve: not, options: []grpc.ServerOption{overTLS}, want: notServing},
+		"TLS for another name":            {tls: &common.CheckTLS{}, roots: ca.pem, host: "other.example.com", serve: serving, options: []grpc.ServerOption{overTLS}, want: certificateMismatch},
+		"plain, asked over TLS":           {tls: &common.CheckTLS{InsecureSkipVerify: ptr.To(true)}, serve: serving, want: tlsFailed},
 		"TLS, asked plainly":              {serve: serving, options: []grpc.ServerOption{overTLS}, want: reset},
-		"roots that are none":             {tls: &TLS{RootPEM: []byte("-----BEGIN")}, serve: serving, want: tlsFailed},
-		"an authority with a line break":  {grpc: GRPC{Authority: "a\r\nb: c"}, serve: serving, want: protocolError},
+		"roots that are none":             {tls: &common.CheckTLS{}, roots: []byte("-----BEGIN"), serve: serving, want: tlsFailed},
+		"an authority with a line break":  {grpc: common.GRPCAction{Authority: "a\r\nb: c"}, serve: serving, want: protocolError},
 		"an answer that is too long": {serve: func(s *grpc.Server) {
 			healthv1.RegisterHealthServer(s, answering{check: func(ctx context.Context) (*healthv1.HealthCheckResponse, error) {
 				return nil, errors.Join(grpc.SetTrailer(ctx, metadata.Pairs("x", strings.Repeat("y", 1<<20))), status.Error(codes.Internal, "too long"))
@@ -136,7 +140,7 @@ func TestWhatAGRPCProbeSaysOfAServer(t *testing.T) {
 				tc.timeout = ample
 			}
 			start := time.Now()
-			if got := probeOnce(t, w, Check{Kind: KindGRPC, GRPC: tc.grpc, TLS: tc.tls}, port, tc.host, tc.timeout); got != tc.want {
+			if got := probeOnce(t, w, calling(tc.grpc, tc.tls, tc.roots), port, tc.host, tc.timeout); got != tc.want {
 				t.Errorf("%s, want %s", got.reason(), tc.want.reason())
 			}
 			if took := time.Since(start); took > ample/2 {
@@ -172,7 +176,7 @@ func serveHTTP2(t *testing.T, handler http.HandlerFunc) (port uint16) {
 
 func TestAnHTTP2ServerThatKnowsNoGRPCIsAProtocolError(t *testing.T) {
 	port := serveHTTP2(t, http.NotFound)
-	if got := probeOnce(t, &network{}, Check{Kind: KindGRPC}, port, "", ample); got != protocolError {
+	if got := probeOnce(t, &network{}, calling(common.GRPCAction{}, nil, nil), port, "", ample); got != protocolError {
 		t.Errorf("%s, want ProtocolError", got.reason())
 	}
 }
@@ -200,7 +204,7 @@ func TestAServerThatEndsTheCallAtItsDeadlineHasTimedOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	if got := checkGRPC(lateContext{ctx}, newCheckPlan(&Check{Kind: KindGRPC}), conn, dialTarget{}); got != timedOut {
+	if got := checkGRPC(lateContext{ctx}, newCheckPlan(ptr.To(calling(common.GRPCAction{}, nil, nil))), conn, dialTarget{}); got != timedOut {
 		t.Errorf("%s, want Timeout", got.reason())
 	}
 }
@@ -213,11 +217,11 @@ func TestTheAuthorityOfAGRPCProbe(t *testing.T) {
 		host  string
 		want  string
 	}{
-		"the address":   {Check{Kind: KindGRPC}, "", outside.String()},
-		"the name":      {Check{Kind: KindGRPC}, "db.example.com", "db.example.com"},
-		"the check's":   {Check{Kind: KindGRPC, GRPC: GRPC{Authority: "shop.example.com:443"}}, "db.example.com", "shop.example.com:443"},
-		"and over TLS":  {Check{Kind: KindGRPC, TLS: &TLS{RootPEM: ca.pem}}, "db.example.com", "db.example.com"},
-		"not the SNI's": {Check{Kind: KindGRPC, GRPC: GRPC{Authority: "a.example.com"}, TLS: &TLS{RootPEM: ca.pem, ServerName: "db.example.com"}}, "", "a.example.com"},
+		"the address":   {calling(common.GRPCAction{}, nil, nil), "", outside.String()},
+		"the name":      {calling(common.GRPCAction{}, nil, nil), "db.example.com", "db.example.com"},
+		"the check's":   {calling(common.GRPCAction{Authority: "shop.example.com:443"}, nil, nil), "db.example.com", "shop.example.com:443"},
+		"and over TLS":  {calling(common.GRPCAction{}, &common.CheckTLS{}, ca.pem), "db.example.com", "db.example.com"},
+		"not the SNI's": {calling(common.GRPCAction{Authority: "a.example.com"}, &common.CheckTLS{ServerName: "db.example.com"}, ca.pem), "", "a.example.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got string

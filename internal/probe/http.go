@@ -62,9 +62,9 @@ func (r *readerPool) put(reader *bufio.Reader) {
 // it is not healthy; the body is not read. The client of net/http would take three times as long, and its
 // goroutines, pool and redirects would have to be switched off.
 func (c *checker) checkHTTP(plan *checkPlan, conn net.Conn, to dialTarget) outcome {
-	host := plan.HTTP.Host
+	host := plan.host
 	if host == "" {
-		host = hostHeader(to.hostOrIP(), to.Port, plan.HTTP.HTTPS)
+		host = hostHeader(to.hostOrIP(), to.Port, plan.isHTTPS())
 	}
 	request := "GET " + plan.path + " HTTP/1.1\r\nHost: " + host +
 		"\r\nUser-Agent: " + userAgent + "\r\n" + plan.headers + "Connection: close\r\n\r\n"
@@ -87,11 +87,12 @@ func (c *checker) checkHTTP(plan *checkPlan, conn net.Conn, to dialTarget) outco
 }
 
 func (plan *checkPlan) statusOutcome(status int) outcome {
-	if len(plan.HTTP.Statuses) == 0 && status >= 200 && status <= 399 {
+	expected := plan.HTTPGet.ExpectedStatuses
+	if len(expected) == 0 && status >= 200 && status <= 399 {
 		return connected
 	}
-	for _, span := range plan.HTTP.Statuses {
-		if status >= span[0] && status <= span[1] {
+	for _, span := range expected {
+		if status >= int(span.Start) && status <= int(span.End) {
 			return connected
 		}
 	}

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
@@ -21,10 +23,8 @@ func named(n int, host string) Target {
 }
 
 func TestOneAddressByManyNamesIsProbedOnce(t *testing.T) {
-	http := standard
-	http.Kind = KindHTTP
-	hosted := http
-	hosted.HTTP.Host = "db.example.com"
+	http := getting(common.HTTPGetAction{}, nil, nil)
+	hosted := getting(common.HTTPGetAction{Host: "db.example.com"}, nil, nil)
 	for name, test := range map[string]struct {
 		check Check
 		want  int // probes of an interval
@@ -57,8 +57,7 @@ func TestOneAddressByManyNamesIsProbedOnce(t *testing.T) {
 }
 
 func TestAnAddressStaysHealthyByAnotherName(t *testing.T) {
-	check := standard
-	check.Kind = KindHTTP
+	check := getting(common.HTTPGetAction{}, nil, nil)
 	for name, edits := range map[string][][]Target{
 		"by a name instead of itself":     {{to(1)}, {named(1, "db.example.com")}},
 		"by another name":                 {{named(1, "a.example.com")}, {named(1, "b.example.com")}},
@@ -102,7 +101,7 @@ func TestAnotherPodOfTheSameAddressIsUnknown(t *testing.T) {
 func TestOneDestinationIsProbedAtABoundedRateByANamespace(t *testing.T) {
 	runSuite(t, 0, Options{}, func(s *suite) {
 		check := standard
-		check.Interval = time.Second
+		check.Interval = ptr.To(common.Duration("1s"))
 		for i := range 4 * maxDestinationRate {
 			s.Set(key(fmt.Sprint("db-", i)), check, []Target{to(1)})
 		}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // Laws 1, 2 and 4: of targets that always accept none is ever anything but healthy after its first probe, in whichever
@@ -21,7 +23,7 @@ func TestLawAHostIsOnlyAName(t *testing.T) {
 		hosts [3]int
 		order int
 		wait  time.Duration
-		kind  Kind
+		http  bool
 		port  bool
 	}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -30,7 +32,7 @@ func TestLawAHostIsOnlyAName(t *testing.T) {
 				hosts: [3]int{rapid.IntRange(0, 2).Draw(rt, "host 1"), rapid.IntRange(0, 2).Draw(rt, "host 2"), rapid.IntRange(0, 2).Draw(rt, "host 3")},
 				order: rapid.IntRange(0, 2).Draw(rt, "order"),
 				wait:  rapid.SampledFrom([]time.Duration{0, time.Second, 15 * time.Second, 2 * time.Minute}).Draw(rt, "wait"),
-				kind:  rapid.SampledFrom([]Kind{KindTCP, KindHTTP}).Draw(rt, "kind"),
+				http:  rapid.Bool().Draw(rt, "http"),
 				port:  rapid.Bool().Draw(rt, "port"),
 			}
 		}), 1, 12).Draw(rt, "edits")
@@ -42,7 +44,9 @@ func TestLawAHostIsOnlyAName(t *testing.T) {
 			s.advance(time.Minute)
 			for _, e := range edits {
 				check := standard
-				check.Kind = e.kind
+				if e.http {
+					check = getting(common.HTTPGetAction{}, nil, nil)
+				}
 				wanted, want := slices.Clone(targets), []byte("HHU")
 				for i := range wanted {
 					if n := e.hosts[i]; n > 0 {

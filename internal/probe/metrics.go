@@ -108,11 +108,11 @@ func (m *metrics) setSuspect(suspect bool) {
 // kindIndex returns the index of a check's type in kinds.
 func (plan *checkPlan) kindIndex() int {
 	switch {
-	case plan.Kind == KindGRPC:
+	case plan.GRPC != nil:
 		return 3
-	case plan.Kind == KindHTTP && plan.HTTP.HTTPS:
+	case plan.isHTTPS():
 		return 2
-	case plan.Kind == KindHTTP:
+	case plan.HTTPGet != nil:
 		return 1
 	}
 	return 0

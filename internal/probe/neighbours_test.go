@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
@@ -100,7 +101,7 @@ func TestAnObjectOfWhichATargetSucceedsIsNeverFrozen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			runSuite(t, 0.5, Options{}, func(s *suite) {
 				check := standard
-				check.UnhealthyThreshold = threshold
+				check.FailureThreshold = ptr.To(int32(threshold))
 				all, _ := s.spaces(standard, 4)
 				dc := func() string {
 					return states(s.Set(of("lab", "dc"), check, []Target{seeded(1001, networkingv1.AddressHealthy), seeded(1002, networkingv1.AddressHealthy)}))
@@ -175,7 +176,7 @@ func TestALossOfOurOwnNetworkLeavesObjectsAsTheyAre(t *testing.T) {
 				}
 				runSuite(t, 0.5, Options{Reference: reference}, func(s *suite) {
 					check := standard
-					check.UnhealthyThreshold = threshold
+					check.FailureThreshold = ptr.To(int32(threshold))
 					all, set := s.spaces(check, tc.namespaces)
 					want := set()
 					s.advance(time.Minute)
@@ -225,7 +226,7 @@ func TestTheReferenceEndsADoubtThatFewCanHave(t *testing.T) {
 	var version atomic.Int32
 	runSuite(t, 0.5, Options{Reference: func(context.Context) bool { version.Add(1); return true }}, func(s *suite) {
 		check := standard
-		check.UnhealthyThreshold = 1
+		check.FailureThreshold = ptr.To(int32(1))
 		set := func() string {
 			return states(s.Set(key("db"), check, []Target{seeded(1, networkingv1.AddressHealthy)}))
 		}

@@ -41,7 +41,7 @@ type Options struct {
 	// an IP.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 	// RequireThreshold is for callers that act on Unhealthy: an Unknown target becomes Unhealthy only after
-	// UnhealthyThreshold failures, and one that cannot be probed, since the policy denies it or its name has no
+	// FailureThreshold failures, and one that cannot be probed, since the policy denies it or its name has no
 	// address, is Unknown while that lasts. Otherwise both count as failures, the first of which decides.
 	RequireThreshold bool
 	// Group returns the group of a key for the suspicion: keys of the same group count as one object, with one

@@ -19,7 +19,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
@@ -45,7 +48,7 @@ func TestOneNewTargetIsProbedRightAwayAndThenEveryInterval(t *testing.T) {
 
 func TestManyNewTargetsAreProbedInTheOrderInWhichTheyCame(t *testing.T) {
 	runSuite(t, 0.5, Options{}, func(s *suite) {
-		inOrder := promptBurst + int(standard.Interval.Seconds())*promptRate
+		inOrder := promptBurst + int(standard.timing().interval.Seconds())*promptRate
 		set := func(name string, from, n int) {
 			var all []Target
 			for i := range n {
@@ -64,9 +67,9 @@ func TestManyNewTargetsAreProbedInTheOrderInWhichTheyCame(t *testing.T) {
 		if got := len(s.since(&s.probes)); got != promptRate {
 			t.Errorf("%d are probed within a second, want %d", got, promptRate)
 		}
-		s.advance(standard.Interval/2 - time.Second)
+		s.advance(standard.timing().interval/2 - time.Second)
 		// Those that would be later than the interval are spread over it.
-		if got, want := len(s.since(&s.probes)), (int(standard.Interval.Seconds())/2-1)*promptRate+10; got != want {
+		if got, want := len(s.since(&s.probes)), (int(standard.timing().interval.Seconds())/2-1)*promptRate+10; got != want {
 			t.Errorf("%d are probed until half of the interval, want %d", got, want)
 		}
 	})
@@ -117,7 +120,7 @@ func TestFailuresInARowAndTheWayBack(t *testing.T) {
 func TestTheReasonOfAnUnhealthyTargetIsThatOfItsLastFailuresInARow(t *testing.T) {
 	runSuite(t, 0.5, Options{}, func(s *suite) {
 		key, ip := types.NamespacedName{Namespace: "shop", Name: "db"}, netip.MustParseAddr("192.0.2.1")
-		check := Check{Kind: KindTCP, Interval: time.Second, UnhealthyInterval: time.Second, Timeout: time.Second, HealthyThreshold: 2, UnhealthyThreshold: 2}
+		check := every("1s", 2, 2)
 		fails := func(err error) Health {
 			s.mu.Lock()
 			s.down[ip] = err
@@ -149,7 +152,7 @@ func TestCountsSurviveWhatDoesNotChangeTheQuestion(t *testing.T) {
 		s.fail(syscall.ECONNREFUSED, ip(1))
 		s.advance(20 * time.Second) // Two failures.
 		c := standard
-		c.Timeout, c.JitterPercent, c.HealthyThreshold = time.Second, 1, 1
+		c.Timeout, c.JitterPercent, c.SuccessThreshold = ptr.To(common.Duration("1s")), 1, ptr.To[int32](1)
 		other := to(2)
 		authorized := to(1)
 		authorized.Authorized = true
@@ -164,15 +167,15 @@ func TestCountsSurviveWhatDoesNotChangeTheQuestion(t *testing.T) {
 
 func TestAnotherQuestionKeepsTheHealthAndIsAskedSoon(t *testing.T) {
 	for name, change := range map[string]func(*Check, *Target){
-		"kind": func(c *Check, _ *Target) { c.Kind = KindGRPC },
-		"port": func(_ *Check, t *Target) { t.Port = 5433 },
-		"host": func(_ *Check, t *Target) { t.Host = "db.example.com" },
+		"member": func(c *Check, _ *Target) { *c = calling(common.GRPCAction{}, nil, nil) },
+		"port":   func(_ *Check, t *Target) { t.Port = 5433 },
+		"host":   func(_ *Check, t *Target) { t.Host = "db.example.com" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			runSuite(t, 0.5, Options{}, func(s *suite) {
 				c, at := standard, to(1)
 				if name == "host" {
-					c.Kind = KindHTTP // TCP sends no name
+					c = getting(common.HTTPGetAction{}, nil, nil) // TCP sends no name
 				}
 				s.Set(key("db"), c, []Target{at})
 				s.advance(time.Second)
@@ -196,40 +199,32 @@ func TestAnotherQuestionKeepsTheHealthAndIsAskedSoon(t *testing.T) {
 }
 
 func TestWhichChecksAskTheSame(t *testing.T) {
-	base := Check{Kind: KindHTTP, HTTP: HTTP{Path: "/x", HTTPS: true, Statuses: [][2]int{{200, 299}}}, TLS: &TLS{RootPEM: []byte("a")}}
+	base := getting(common.HTTPGetAction{Path: ptr.To("/x"), ExpectedStatuses: []common.StatusRange{{Start: 200, End: 299}}}, &common.CheckTLS{}, []byte("a"))
 	for name, tc := range map[string]struct {
 		change func(*Check)
 		same   bool
 	}{
-		"nothing":        {func(*Check) {}, true},
-		"equal contents": {func(c *Check) { c.TLS = &TLS{RootPEM: []byte("a")}; c.HTTP.Statuses = [][2]int{{200, 299}} }, true},
-		"pace":           {func(c *Check) { c.Interval, c.UnhealthyThreshold = time.Hour, 9 }, true},
-		"gRPC's part":    {func(c *Check) { c.GRPC.Service = "x" }, true},
-		"path":           {func(c *Check) { c.HTTP.Path = "/y" }, false},
-		"host":           {func(c *Check) { c.HTTP.Host = "y" }, false},
-		"scheme":         {func(c *Check) { c.HTTP.HTTPS = false }, false},
-		"statuses":       {func(c *Check) { c.HTTP.Statuses = nil }, false},
-		"roots":          {func(c *Check) { c.TLS = &TLS{RootPEM: []byte("b")} }, false},
-		"no TLS":         {func(c *Check) { c.TLS = nil }, false},
-		"server name":    {func(c *Check) { c.TLS = &TLS{RootPEM: []byte("a"), ServerName: "y"} }, false},
-		"verification":   {func(c *Check) { c.TLS = &TLS{RootPEM: []byte("a"), SkipVerify: true} }, false},
-		"kind":           {func(c *Check) { c.Kind = KindTCP }, false},
+		"nothing":         {func(*Check) {}, true},
+		"equal contents":  {func(c *Check) { c.RootPEM = []byte("a") }, true},
+		"pace":            {func(c *Check) { c.Interval, c.FailureThreshold = ptr.To(common.Duration("1h")), ptr.To[int32](9) }, true},
+		"path":            {func(c *Check) { c.HTTPGet.Path = ptr.To("/y") }, false},
+		"host":            {func(c *Check) { c.HTTPGet.Host = "y" }, false},
+		"a header":        {func(c *Check) { c.HTTPGet.HTTPHeaders = []common.HTTPHeader{{Name: "X"}} }, false},
+		"scheme":          {func(c *Check) { c.HTTPGet.Scheme = ptr.To(common.SchemeHTTP) }, false},
+		"statuses":        {func(c *Check) { c.HTTPGet.ExpectedStatuses = nil }, false},
+		"roots":           {func(c *Check) { c.RootPEM = []byte("b") }, false},
+		"no TLS":          {func(c *Check) { c.TLS = nil }, false},
+		"server name":     {func(c *Check) { c.TLS.ServerName = "y" }, false},
+		"verification":    {func(c *Check) { c.TLS.InsecureSkipVerify = ptr.To(true) }, false},
+		"another member":  {func(c *Check) { c.HTTPGet, c.GRPC = nil, &common.GRPCAction{} }, false},
+		"the port's name": {func(c *Check) { c.HTTPGet.Port = ptr.To(intstr.FromString("web")) }, false},
 	} {
 		changed := base
+		changed.Check = *base.DeepCopy()
 		tc.change(&changed)
 		// What was made ready compares like what was given, or every Set would start afresh.
 		if got := newCheckPlan(&base).sameRequest(&changed); got != tc.same {
 			t.Errorf("%s: the same %t, want %t", name, got, tc.same)
-		}
-	}
-	for name, c := range map[string]Check{
-		"no path":        {Kind: KindHTTP},
-		"an odd path":    {Kind: KindHTTP, HTTP: HTTP{Path: "x y"}},
-		"TCP, with TLS":  {TLS: &TLS{}},
-		"gRPC, and path": {Kind: KindGRPC, HTTP: HTTP{Path: "x y"}},
-	} {
-		if !newCheckPlan(&c).sameRequest(&c) {
-			t.Errorf("%s: it is not the same as itself", name)
 		}
 	}
 }
@@ -279,7 +274,7 @@ func TestATimeoutDuringAPauseOfTheProcessIsNotCounted(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()
 	key := types.NamespacedName{Namespace: "shop", Name: "one"}
-	check := Check{Interval: time.Second, Timeout: time.Second, HealthyThreshold: 1, UnhealthyThreshold: 1}
+	check := every("1s", 1, 1)
 	targets := []Target{{IP: netip.MustParseAddr("192.0.2.1"), Port: 80}}
 	p.Set(key, check, targets)
 	<-third
@@ -337,7 +332,7 @@ func TestWhatIsGoneIsNotProbed(t *testing.T) {
 func TestAShorterIntervalTakesEffectAtOnce(t *testing.T) {
 	runSuite(t, 0.5, Options{}, func(s *suite) {
 		c := standard
-		c.Interval = time.Hour
+		c.Interval = ptr.To(common.Duration("1h"))
 		s.Set(key("db"), c, []Target{to(1)})
 		s.advance(time.Second)
 		s.since(&s.probes)

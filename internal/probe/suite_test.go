@@ -20,7 +20,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/egress"
+	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
 // suite is a Prober in a synctest bubble. A test sets which addresses are down.
@@ -139,4 +141,26 @@ func seeded(n int, s State) Target {
 	return t
 }
 
-var standard = Check{Interval: 10 * time.Second, UnhealthyInterval: 30 * time.Second, Timeout: 2 * time.Second, HealthyThreshold: 2, UnhealthyThreshold: 3}
+// withDefaults returns a check with the defaults of an ExternalService, whose intervals have no jitter.
+func withDefaults(c common.Check, roots []byte) Check {
+	rules.DefaultCheck(&c, rules.HealthCheckDefaults)
+	return Check{Check: c, UnhealthyInterval: 30 * time.Second, RootPEM: roots}
+}
+
+var standard = withDefaults(common.Check{TCPSocket: &common.TCPSocketAction{}}, nil)
+
+// every returns a check by TCP with one interval and timeout.
+func every(interval common.Duration, toHealthy, toUnhealthy int32) Check {
+	c := withDefaults(common.Check{TCPSocket: &common.TCPSocketAction{}, Interval: &interval, Timeout: &interval,
+		SuccessThreshold: &toHealthy, FailureThreshold: &toUnhealthy}, nil)
+	c.UnhealthyInterval = 0
+	return c
+}
+
+func getting(h common.HTTPGetAction, t *common.CheckTLS, roots []byte) Check {
+	return withDefaults(*(&common.Check{HTTPGet: &h, TLS: t}).DeepCopy(), roots)
+}
+
+func calling(g common.GRPCAction, t *common.CheckTLS, roots []byte) Check {
+	return withDefaults(*(&common.Check{GRPC: &g, TLS: t}).DeepCopy(), roots)
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/egress"
@@ -83,7 +84,7 @@ func TestFailuresThatDecideAtOnceAreEvidenceNevertheless(t *testing.T) {
 	runSuite(t, 0.5, Options{RequireThreshold: true}, func(s *suite) {
 		s.fail(syscall.ENETUNREACH, ip(0), ip(1), ip(2))
 		hasty := standard
-		hasty.UnhealthyThreshold = 1
+		hasty.FailureThreshold = ptr.To(int32(1))
 		for i := range 3 {
 			s.Set(key(fmt.Sprint("es", i)), hasty, []Target{to(i)})
 			s.advance(time.Second)

@@ -70,14 +70,6 @@ const NameMessage = "must be lower-case letters, digits and hyphens, with a lett
 // DurationMessage describes the notation of a span.
 const DurationMessage = "must be a duration such as 30s, 5m or 1h30m: one to four numbers of at most five digits, each with its unit h, m, s or ms"
 
-// RequestPath demands that the path of a request, which may be absent, begins with a slash.
-func RequestPath(path Path, value *string) field.ErrorList {
-	if value == nil || strings.HasPrefix(*value, "/") {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path.Field(), *value, "must start with /")}
-}
-
 // Within are the items that there may be, at most; Items reports the others, which need not be validated.
 func Within[T any](list []T, most int) []T { return list[:min(len(list), most)] }
 
@@ -138,6 +130,17 @@ func OptionalDuration(path Path, d *common.Duration) (span time.Duration, ok boo
 		return 0, false, nil
 	}
 	return Duration(path, *d)
+}
+
+// Ordered checks two spans of which the first must not exceed the second.
+func Ordered(path Path, lowName string, low *common.Duration, highName string, high *common.Duration) field.ErrorList {
+	short, hasLow, errs := OptionalDuration(path.Child(lowName), low)
+	long, hasHigh, highErrs := OptionalDuration(path.Child(highName), high)
+	errs = append(errs, highErrs...)
+	if hasLow && hasHigh && short > long {
+		errs = append(errs, field.Invalid(path.Child(lowName).Field(), string(*low), lowName+" must not exceed "+highName))
+	}
+	return errs
 }
 
 // IntOrPercent demands a non-negative integer or a whole percentage from 0% to 100%.

@@ -48,7 +48,7 @@ func FuzzAnEventIsDecodedAsEver(f *testing.F) {
 	for _, spec := range []string{
 		goodSpec, `null`, `{}`, `"x"`, `{"ports":null,"endpoints":[null]}`, `{"ports":[{"port":1.0}]}`, `{"ports":[{"port":1e2}]}`, `{"Ports":[{"port":1}]}`,
 		`{"suspend":null,"suspend":true}`, `{"endpoints":[{"name":"\ud800","addresses":["a",null]}]}`, "{\"endpoints\":[{\"name\":\"\xff\"}]}",
-		`{"healthCheck":{"interval":null,"tcp":{},"http":{"path":null}},"failover":{"failbackDelay":"10m","unknown":[1,{"a":2}]}}`,
+		`{"healthCheck":{"interval":null,"tcpSocket":{},"httpGet":{"path":null}},"failover":{"failbackDelay":"10m","unknown":[1,{"a":2}]}}`,
 		`{"healthCheck":{"interval":5}}`, `{"service":{"labels":{"a":null,"b":"c"}}}`, `{"ports":[{"port":99999999999}]}`,
 	} {
 		f.Add(spec, `{"observedGeneration":3}`, "ADDED")

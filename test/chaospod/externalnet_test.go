@@ -30,7 +30,7 @@ func (s *suite) external(name string) *externalnet.Server {
 	s.Cleanup(server.Close)
 	s.Make(fmt.Sprintf(`{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: %s}, spec: {
 		ports: [{name: p, port: 5432}], endpoints: [{name: a, addresses: [%s]}],
-		healthCheck: {tcp: {}, interval: 2s, unhealthyInterval: 2s, timeout: 2s, jitterPercent: 0, healthyThreshold: 1, unhealthyThreshold: 5}}}`, name, address))
+		healthCheck: {tcpSocket: {}, interval: 2s, unhealthyInterval: 2s, timeout: 2s, jitterPercent: 0, successThreshold: 1, failureThreshold: 5}}}`, name, address))
 	s.Cleanup(func() { // before the server closes
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), framework.Patience)
 		defer cancel()

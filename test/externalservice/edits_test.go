@@ -25,7 +25,7 @@ import (
 )
 
 // slowly is a check whose server takes 1.5s to reply.
-const slowly = `http: {path: /health}, interval: 3s, timeout: 3s, jitterPercent: 0`
+const slowly = `httpGet: {path: /health}, interval: 3s, timeout: 3s, jitterPercent: 0`
 
 // gaps watches the slices of a namespace, and tells of each Service when no address of it was ready.
 type gaps struct {
@@ -204,14 +204,14 @@ func (p place) edits() map[string]edit {
 	}
 	primary := `{name: a, ` + x + `}`
 	for name, more := range map[string][]string{
-		"check-kind":       {"healthCheck", `{tcp: {}, interval: 3s, timeout: 3s}`},
-		"check-path":       {"healthCheck", `{http: {path: /other}, interval: 3s, timeout: 3s}`},
-		"check-host":       {"healthCheck", `{http: {path: /health, host: db.example.com}, interval: 3s, timeout: 3s}`},
-		"check-statuses":   {"healthCheck", `{http: {path: /health, expectedStatuses: [{start: 200, end: 204}]}, interval: 3s, timeout: 3s}`},
-		"check-interval":   {"healthCheck", `{http: {path: /health}, interval: 30s, timeout: 3s}`},
-		"check-thresholds": {"healthCheck", `{http: {path: /health}, interval: 3s, timeout: 3s, healthyThreshold: 5, unhealthyThreshold: 5}`},
-		"check-timeout":    {"healthCheck", `{http: {path: /health}, interval: 5s, unhealthyInterval: 1s, timeout: 3s, jitterPercent: 50}`},
-		"check-port":       {"healthCheck", `{http: {path: /health}, port: p, interval: 3s, timeout: 3s}`},
+		"check-kind":       {"healthCheck", `{tcpSocket: {}, interval: 3s, timeout: 3s}`},
+		"check-path":       {"healthCheck", `{httpGet: {path: /other}, interval: 3s, timeout: 3s}`},
+		"check-host":       {"healthCheck", `{httpGet: {path: /health, host: db.example.com}, interval: 3s, timeout: 3s}`},
+		"check-statuses":   {"healthCheck", `{httpGet: {path: /health, expectedStatuses: [{start: 200, end: 204}]}, interval: 3s, timeout: 3s}`},
+		"check-interval":   {"healthCheck", `{httpGet: {path: /health}, interval: 30s, timeout: 3s}`},
+		"check-thresholds": {"healthCheck", `{httpGet: {path: /health}, interval: 3s, timeout: 3s, successThreshold: 5, failureThreshold: 5}`},
+		"check-timeout":    {"healthCheck", `{httpGet: {path: /health}, interval: 5s, unhealthyInterval: 1s, timeout: 3s, jitterPercent: 50}`},
+		"check-port":       {"healthCheck", `{httpGet: {path: /health, port: p}, interval: 3s, timeout: 3s}`},
 		"no-check":         {"healthCheck", `null`},
 		"ttl":              {"resolution", `{minTTL: 30s, maxTTL: 1h}`},
 		"on-failure":       {"resolution", `{minTTL: 1s, maxTTL: 2s, onFailure: Remove, keepLastFor: 1h}`},

@@ -21,7 +21,7 @@ import (
 )
 
 // quickly is a health check and the lookups of tests that wait for both.
-const quickly = `healthCheck: {tcp: {}, ` + often + `}, ` + hasten
+const quickly = `healthCheck: {tcpSocket: {}, ` + often + `}, ` + hasten
 
 // Ports of servers that must never be connected to. Neither two tests nor two suites on one host share
 // one, since addresses that are forbidden are the same for all.

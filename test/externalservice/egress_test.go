@@ -253,7 +253,7 @@ func TestAnApprovalCoversWhatHealthChecksAsk(t *testing.T) {
 	eve, ann := s.newPerson("eve"), s.newPerson("ann", mayPublish)
 	const address = "10.96.7.8"
 	const pace = `interval: 1h, unhealthyInterval: 1h`
-	s.Must(ann.create("v1", "db", fmt.Sprintf(`{ports: [{name: sql, port: 5432}, {name: admin, port: 22}], endpoints: [{name: a, addresses: [%q]}], healthCheck: {tcp: {}, port: sql, %s}}`, address, pace)))
+	s.Must(ann.create("v1", "db", fmt.Sprintf(`{ports: [{name: sql, port: 5432}, {name: admin, port: 22}], endpoints: [{name: a, addresses: [%q]}], healthCheck: {tcpSocket: {port: sql}, %s}}`, address, pace)))
 	approved := s.approver("db")
 	if approved != ann.name {
 		t.Fatalf("approved by %q, want %q", approved, ann.name)
@@ -266,21 +266,21 @@ func TestAnApprovalCoversWhatHealthChecksAsk(t *testing.T) {
 		}
 	}
 	for name, check := range map[string]string{
-		"another port":     "tcp: {}, port: admin",
-		"another protocol": "http: {path: /admin}, port: sql",
-		"a service":        "grpc: {service: admin}, port: sql",
+		"another port":     "tcpSocket: {port: admin}",
+		"another protocol": "httpGet: {path: /admin, port: sql}",
+		"a service":        "grpc: {service: admin, port: sql}",
 	} {
 		if err := expected(eve.update("db", to(check)), address, "may not create services", "Forbidden"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	s.Must(eve.update("db", to("tcp: {}, port: sql, healthyThreshold: 3"))) // no more is asked
+	s.Must(eve.update("db", to("tcpSocket: {port: sql}, successThreshold: 3"))) // no more is asked
 	s.Must(eve.update("db", func(o *unstructured.Unstructured) { unstructured.RemoveNestedField(o.Object, "spec", "healthCheck") }))
-	s.Must(expected(eve.update("db", to("tcp: {}, port: admin")), address, "may not create services"))
+	s.Must(expected(eve.update("db", to("tcpSocket: {port: admin}")), address, "may not create services"))
 	if got := s.approver("db"); got != approved {
 		t.Errorf("approved by %q, want %q still", got, approved)
 	}
-	s.Must(ann.update("db", to("tcp: {}, port: admin")))
+	s.Must(ann.update("db", to("tcpSocket: {port: admin}")))
 }
 
 func TestASecretOfAHealthCheckTakesTheRightToReadIt(t *testing.T) {
@@ -289,7 +289,7 @@ func TestASecretOfAHealthCheckTakesTheRightToReadIt(t *testing.T) {
 	eve := s.newPerson("eve")
 	ann := s.newPerson("ann", `{apiGroups: [""], resources: [secrets], resourceNames: [ca], verbs: [get]}`)
 	trusting := func(secret string) string {
-		return fmt.Sprintf(`{ports: [{name: web, port: 443}], endpoints: [{name: a, addresses: [%q]}], healthCheck: {http: {scheme: HTTPS}, tls: {caSecretName: %s}}}`, s.Servers.Address(), secret)
+		return fmt.Sprintf(`{ports: [{name: web, port: 443}], endpoints: [{name: a, addresses: [%q]}], healthCheck: {httpGet: {scheme: HTTPS}, tls: {caSecretName: %s}}}`, s.Servers.Address(), secret)
 	}
 	const path = "spec.healthCheck.tls.caSecretName"
 	s.Must(expected(eve.create("v1", "web", trusting("ca")), path, `may not get the Secret "ca"`, eve.name, "ask for the right"))

@@ -28,7 +28,7 @@ func priorities(more string, addresses ...[]string) string {
 	for priority, some := range addresses {
 		all = append(all, fmt.Sprintf(`{name: p%d, priority: %d, zone: z%d, addresses: [%s]}`, priority, priority, priority, strings.Join(some, ", ")))
 	}
-	return `{ports: [{name: p, port: 7000}], endpoints: [` + strings.Join(all, ", ") + `], healthCheck: {tcp: {}, ` + often + `}` + more + `}`
+	return `{ports: [{name: p, port: 7000}], endpoints: [` + strings.Join(all, ", ") + `], healthCheck: {tcpSocket: {}, ` + often + `}` + more + `}`
 }
 
 // active waits until a priority is published.
@@ -223,7 +223,7 @@ func TestADrainedEndpointIsOutAtOnce(t *testing.T) {
 	s := newSuite(t)
 	s.amongMany()
 	addresses, servers := s.tcp(7000, 2)
-	s.apply("db", `{ports: [{name: p, port: 7000}], healthCheck: {tcp: {}, interval: 5m, timeout: 10s},
+	s.apply("db", `{ports: [{name: p, port: 7000}], healthCheck: {tcpSocket: {}, interval: 5m, timeout: 10s},
 		endpoints: [{name: a, zone: west, addresses: [`+addresses[0]+`]}, {name: b, zone: east, addresses: [`+addresses[1]+`]}]}`)
 	s.publishes("db", addresses...)
 	for i, zone := range []string{"west", "east"} {
@@ -272,7 +272,7 @@ func TestWhenEverythingFailsAtOnceTheOperatorMistrustsItself(t *testing.T) {
 		all[name] = addresses[:each]
 		specs[name] = `{ports: [{name: p, port: 7000}], failover: {failbackDelay: 1s},
 			endpoints: [{name: a, addresses: [` + strings.Join(addresses[:each], ", ") + `]}, {name: b, priority: 1, addresses: [` + addresses[each] + `]}],
-			healthCheck: {http: {}, interval: 2s, unhealthyInterval: 1s, timeout: 2s, jitterPercent: 0, unhealthyThreshold: 3, healthyThreshold: 1}}`
+			healthCheck: {httpGet: {}, interval: 2s, unhealthyInterval: 1s, timeout: 2s, jitterPercent: 0, failureThreshold: 3, successThreshold: 1}}`
 	}
 	s.applyAll(specs)
 	before := map[string]map[string]string{}

@@ -32,12 +32,12 @@ var fieldTests = framework.FieldTests{
 	"externalservice.TestAPriorityNeedsEnoughHealthyAddresses":                       {"failover.minHealthyPercent"},
 	"externalservice.TestWithoutAnyHealthyAddressOnlyPanicPublishes":                 {"failover.panicThresholdPercent"},
 	"externalservice.TestADrainedEndpointIsOutAtOnce":                                {"endpoints.state"},
-	"externalservice.TestEveryFaultMakesAnAddressUnhealthyForItsReasonUntilItIsOver": {"healthCheck.tcp"},
+	"externalservice.TestEveryFaultMakesAnAddressUnhealthyForItsReasonUntilItIsOver": {"healthCheck.tcpSocket"},
 	"externalservice.TestAProbeAsksForTheNameAndThePathAndFollowsNoRedirect": {
-		"healthCheck.http.path", "healthCheck.http.host", "healthCheck.grpc.service", "healthCheck.tls.caSecretName", "healthCheck.tls.serverName",
+		"healthCheck.httpGet.path", "healthCheck.httpGet.host", "healthCheck.grpc.service", "healthCheck.tls.caSecretName", "healthCheck.tls.serverName",
 	},
-	"externalservice.TestExpectedStatusesAreTheOnlyGoodOnes":        {"healthCheck.http.expectedStatuses.start", "healthCheck.http.expectedStatuses.end"},
-	"externalservice.TestHealthTurnsOnlyAfterSoManyResultsInARow":   {"healthCheck.healthyThreshold", "healthCheck.unhealthyThreshold"},
+	"externalservice.TestExpectedStatusesAreTheOnlyGoodOnes":        {"healthCheck.httpGet.expectedStatuses.start", "healthCheck.httpGet.expectedStatuses.end"},
+	"externalservice.TestHealthTurnsOnlyAfterSoManyResultsInARow":   {"healthCheck.successThreshold", "healthCheck.failureThreshold"},
 	"externalservice.TestProbesKeepTheirPace":                       {"healthCheck.interval", "healthCheck.unhealthyInterval", "healthCheck.jitterPercent"},
 	"externalservice.TestAServiceTurnsHeadlessAndBack":              {"service.type"},
 	"externalservice.TestASuspendedObjectIsFrozenAndCatchesUpLater": {"suspend"},
@@ -50,13 +50,13 @@ var fieldCases = []struct {
 	acts   func(s *suite)
 }{
 	{[]string{"ports.name", "ports.port", "ports.protocol", "ports.appProtocol", "endpoints.name", "endpoints.ports.name", "endpoints.ports.port", "service.labels"}, publishesFields},
-	{[]string{"healthCheck.port", "healthCheck.timeout"}, func(s *suite) {
+	{[]string{"healthCheck.httpGet.port", "healthCheck.timeout"}, func(s *suite) {
 		address := s.Servers.Address()
 		s.server(s.Servers.TCP(address + ":7000"))
 		slow := s.server(s.Servers.HTTP(address + ":7001"))
 		s.set(externalnet.Behavior{Delay: 1500 * time.Millisecond}, slow)
 		s.apply("db", `{ports: [{name: p, port: 7000}, {name: admin, port: 7001}], endpoints: [{name: a, addresses: [`+address+`]}],
-			healthCheck: {http: {}, port: admin, interval: 4s, unhealthyInterval: 1s, timeout: 500ms, unhealthyThreshold: 1}}`)
+			healthCheck: {httpGet: {port: admin}, interval: 4s, unhealthyInterval: 1s, timeout: 500ms, failureThreshold: 1}}`)
 		s.becomes("db", address, networkingv1.AddressUnhealthy, networkingv1.ProbeTimeout)
 		s.change("db", func(es *networkingv1.ExternalService) { es.Spec.HealthCheck.Timeout = ptr.To(common.Duration("4s")) })
 		s.healthy("db", address)
@@ -73,13 +73,36 @@ var fieldCases = []struct {
 			s.Errorf("asked %q", got)
 		}
 	}},
-	{[]string{"healthCheck.http.scheme", "healthCheck.tls.insecureSkipVerify"}, func(s *suite) {
+	{[]string{"healthCheck.tcpSocket.port", "healthCheck.grpc.port"}, func(s *suite) {
+		address := s.Servers.Address()
+		tcp, grpc := s.server(s.Servers.TCP(address+":7000")), s.server(s.Servers.GRPC(address+":7001"))
+		const spec = `{ports: [{name: sql, port: 7000}, {name: rpc, port: 7001}], endpoints: [{name: a, addresses: [%s]}], healthCheck: {%s, ` + often + `}}`
+		s.apply("named", fmt.Sprintf(spec, address, "tcpSocket: {port: sql}"))
+		s.apply("numbered", fmt.Sprintf(spec, address, "grpc: {port: 7001, service: shop}"))
+		s.healthy("named", address)
+		s.healthy("numbered", address)
+		if tcp.Counts().Connections == 0 || grpc.Counts().Requests == 0 {
+			s.Errorf("%d connections to one port, %d requests to the other", tcp.Counts().Connections, grpc.Counts().Requests)
+		}
+	}},
+	{[]string{"healthCheck.httpGet.httpHeaders.name", "healthCheck.httpGet.httpHeaders.value"}, func(s *suite) {
+		address := s.Servers.Address()
+		seen, stop, err := externalnet.Headers(address + ":7000")
+		s.Must(err)
+		s.Cleanup(stop)
+		s.apply("db", checked(`httpGet: {httpHeaders: [{name: X-Tenant, value: shop}]}, `+often, address))
+		s.healthy("db", address)
+		if got := (<-seen).Get("X-Tenant"); got != "shop" {
+			s.Errorf("X-Tenant is %q", got)
+		}
+	}},
+	{[]string{"healthCheck.httpGet.scheme", "healthCheck.tls.insecureSkipVerify"}, func(s *suite) {
 		address := s.Servers.Address()
 		server := s.server(s.Servers.HTTPS(address+":7000", "another.example.org"))
-		s.apply("db", checked(`http: {scheme: HTTPS}, `+often, address))
+		s.apply("db", checked(`httpGet: {scheme: HTTPS}, `+often, address))
 		s.becomes("db", address, networkingv1.AddressUnhealthy, networkingv1.ProbeCertificateUntrusted)
 		s.change("db", func(es *networkingv1.ExternalService) {
-			es.Spec.HealthCheck.TLS = &networkingv1.TLSCheck{InsecureSkipVerify: ptr.To(true)}
+			es.Spec.HealthCheck.TLS = &common.CheckTLS{InsecureSkipVerify: ptr.To(true)}
 		})
 		s.healthy("db", address)
 		if server.Counts().Requests == 0 {

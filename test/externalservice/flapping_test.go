@@ -67,7 +67,7 @@ func (w *writes) atMost(s *suite, slices, statuses, events int) {
 }
 
 // flapping has an address checked every second, and believes each result.
-const flapping = `healthCheck: {http: {path: /}, interval: 1s, unhealthyInterval: 1s, timeout: 1s, jitterPercent: 0, unhealthyThreshold: 1, healthyThreshold: 1}`
+const flapping = `healthCheck: {httpGet: {path: /}, interval: 1s, unhealthyInterval: 1s, timeout: 1s, jitterPercent: 0, failureThreshold: 1, successThreshold: 1}`
 
 func TestAnEndpointThatFlapsCostsFewWrites(t *testing.T) {
 	t.Parallel()

@@ -102,10 +102,10 @@ func TestEveryFaultMakesAnAddressUnhealthyForItsReasonUntilItIsOver(t *testing.T
 		open   func(w *externalnet.Servers, at string) (*externalnet.Server, error)
 		faults []fault
 	}{
-		"TCP": {`tcp: {}`, (*externalnet.Servers).TCP, []fault{refuse, drop}},
-		"HTTP": {`http: {path: /healthz}`, (*externalnet.Servers).HTTP,
+		"TCP": {`tcpSocket: {}`, (*externalnet.Servers).TCP, []fault{refuse, drop}},
+		"HTTP": {`httpGet: {path: /healthz}`, (*externalnet.Servers).HTTP,
 			slices.Concat(common, status, []fault{drop, garbage})},
-		"HTTPS": {`http: {path: /healthz}, tls: {caSecretName: ca}`,
+		"HTTPS": {`httpGet: {path: /healthz}, tls: {caSecretName: ca}`,
 			func(w *externalnet.Servers, at string) (*externalnet.Server, error) { return w.HTTPS(at) },
 			slices.Concat(common, status, certificates)},
 		"gRPC": {`grpc: {}`, (*externalnet.Servers).GRPC, slices.Concat(common, health, []fault{garbage})},
@@ -158,11 +158,11 @@ func TestAProbeAsksForTheNameAndThePathAndFollowsNoRedirect(t *testing.T) {
 		open  func(at, host string) (*externalnet.Server, error)
 		check string
 	}{
-		"plain":  {func(at, _ string) (*externalnet.Server, error) { return s.Servers.HTTP(at) }, `http: {path: "/live?deep=1"}`},
-		"secure": {func(at, host string) (*externalnet.Server, error) { return s.Servers.HTTPS(at, host) }, `http: {}, tls: {caSecretName: ca}`},
+		"plain":  {func(at, _ string) (*externalnet.Server, error) { return s.Servers.HTTP(at) }, `httpGet: {path: "/live?deep=1"}`},
+		"secure": {func(at, host string) (*externalnet.Server, error) { return s.Servers.HTTPS(at, host) }, `httpGet: {}, tls: {caSecretName: ca}`},
 		"grpc":   {func(at, host string) (*externalnet.Server, error) { return s.Servers.GRPCTLS(at, host) }, `grpc: {service: shop}, tls: {caSecretName: ca}`},
 		"other": {func(at, _ string) (*externalnet.Server, error) { return s.Servers.HTTPS(at, "real.example.org") },
-			`http: {host: shop.example.org}, tls: {caSecretName: ca, serverName: real.example.org}`},
+			`httpGet: {host: shop.example.org}, tls: {caSecretName: ca, serverName: real.example.org}`},
 	} {
 		address := s.Servers.Address()
 		s.Must(s.Servers.DNS.Addresses(s.host(name), time.Minute, address))
@@ -206,9 +206,9 @@ func TestExpectedStatusesAreTheOnlyGoodOnes(t *testing.T) {
 		addresses = append(addresses, address)
 	}
 	s.applyAll(map[string]string{
-		"usual":   checked(`http: {}, `+often, addresses...),
-		"ranges":  checked(`http: {expectedStatuses: [{start: 204, end: 299}, {start: 401, end: 401}]}, `+often, addresses...),
-		"nothing": checked(`http: {expectedStatuses: [{start: 599, end: 599}]}, `+often, addresses...),
+		"usual":   checked(`httpGet: {}, `+often, addresses...),
+		"ranges":  checked(`httpGet: {expectedStatuses: [{start: 204, end: 299}, {start: 401, end: 401}]}, `+often, addresses...),
+		"nothing": checked(`httpGet: {expectedStatuses: [{start: 599, end: 599}]}, `+often, addresses...),
 	})
 	for i, status := range statuses {
 		for name, good := range map[string]bool{
@@ -231,7 +231,7 @@ func TestHealthTurnsOnlyAfterSoManyResultsInARow(t *testing.T) {
 	s.amongMany()
 	address := s.Servers.Address()
 	server := s.scripted(address+":7000", true)
-	s.apply("counted", checked(`http: {}, interval: 2s, unhealthyInterval: 2s, timeout: 2s, jitterPercent: 0, unhealthyThreshold: 3, healthyThreshold: 2`, address))
+	s.apply("counted", checked(`httpGet: {}, interval: 2s, unhealthyInterval: 2s, timeout: 2s, jitterPercent: 0, failureThreshold: 3, successThreshold: 2`, address))
 	s.healthy("counted", address)
 	s.Tells("ExternalService", "counted", "Published", 1)
 	before := s.versions("counted")
@@ -266,7 +266,7 @@ func TestTheFirstResultDecidesAlone(t *testing.T) {
 	good, bad := s.Servers.Address(), s.Servers.Address()
 	up, down := s.server(s.Servers.HTTP(good+":7000")), s.server(s.Servers.HTTP(bad+":7000"))
 	s.set(externalnet.Behavior{Status: 500}, down)
-	const slowly = `http: {}, interval: 5m, unhealthyInterval: 5m, timeout: 30s, unhealthyThreshold: 100, healthyThreshold: 100`
+	const slowly = `httpGet: {}, interval: 5m, unhealthyInterval: 5m, timeout: 30s, failureThreshold: 100, successThreshold: 100`
 	s.apply("first", checked(slowly, good, bad))
 	s.healthy("first", good)
 	s.becomes("first", bad, networkingv1.AddressUnhealthy, networkingv1.ProbeUnexpectedStatus)
@@ -285,7 +285,7 @@ func TestANewAddressIsNotReadyBeforeItsFirstSuccess(t *testing.T) {
 	release := waits.hold()
 	s.Must(s.Servers.DNS.Addresses(host, time.Second, old))
 	s.apply("growing", `{ports: [{name: p, port: 7000}], endpoints: [{name: a, dns: {name: `+host+`}}], `+hasten+`,
-		healthCheck: {http: {}, interval: 5m, timeout: 4m, unhealthyInterval: 1s}}`)
+		healthCheck: {httpGet: {}, interval: 5m, timeout: 4m, unhealthyInterval: 1s}}`)
 	s.healthy("growing", old)
 	s.Must(s.Servers.DNS.Addresses(host, time.Second, old, next))
 	o := s.becomes("growing", next, networkingv1.AddressUnknown, "")
@@ -321,7 +321,7 @@ func TestProbesKeepTheirPace(t *testing.T) {
 	for name, c := range cases {
 		address := s.Servers.Address()
 		servers[name] = s.scripted(address+":7000", c.good)
-		specs[name] = checked(`http: {}, timeout: 1s, `+c.check, address)
+		specs[name] = checked(`httpGet: {}, timeout: 1s, `+c.check, address)
 	}
 	s.applyAll(specs)
 	for name, c := range cases {
@@ -353,7 +353,7 @@ func TestCountsSurviveEditsAndLookupsThatDoNotConcernThem(t *testing.T) {
 	s.Must(s.Servers.DNS.Addresses(host, time.Second, address))
 	server := s.scripted(address+":7000", true)
 	s.apply("kept", `{ports: [{name: p, port: 7000}], endpoints: [{name: a, dns: {name: `+host+`}}], `+hasten+`,
-		healthCheck: {http: {}, interval: 5s, timeout: 5s, unhealthyInterval: 5m, unhealthyThreshold: 2, jitterPercent: 0}}`)
+		healthCheck: {httpGet: {}, interval: 5s, timeout: 5s, unhealthyInterval: 5m, failureThreshold: 2, jitterPercent: 0}}`)
 	since := s.becomes("kept", address, networkingv1.AddressHealthy, networkingv1.ProbeConnected).since
 	server.play("-")
 	s.Eventually(server.played)
@@ -379,7 +379,7 @@ func TestNothingIsWrittenWhileEverythingIsProbedAndLookedUp(t *testing.T) {
 	up, down := s.server(s.Servers.HTTP(good+":7000")), s.server(s.Servers.HTTP(bad+":7000"))
 	s.set(externalnet.Behavior{Status: 500}, down)
 	s.apply("rest", `{ports: [{name: p, port: 7000}], `+hasten+`,
-		endpoints: [{name: named, dns: {name: `+host+`}}, `+endpoints(good, bad)+`], healthCheck: {http: {}, `+often+`}}`)
+		endpoints: [{name: named, dns: {name: `+host+`}}, `+endpoints(good, bad)+`], healthCheck: {httpGet: {}, `+often+`}}`)
 	s.healthy("rest", named, good)
 	s.becomes("rest", bad, networkingv1.AddressUnhealthy, networkingv1.ProbeUnexpectedStatus)
 	s.condition("rest", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonDegraded)
@@ -418,14 +418,14 @@ func TestNothingThatTheOtherSideSendsIsShown(t *testing.T) {
 	}{
 		"http": {func(at string) {
 			s.blurts(s.listen(at), "HTTP/1.1 500 "+marker+"\r\nX-"+marker+": "+marker+"\r\nLocation: http://"+marker+"/\r\n\r\n"+marker)
-		}, `http: {}`, networkingv1.ProbeUnexpectedStatus},
-		"garbage": {func(at string) { s.blurts(s.listen(at), marker+" "+marker+"\r\n\r\n") }, `http: {}`, networkingv1.ProbeProtocolError},
+		}, `httpGet: {}`, networkingv1.ProbeUnexpectedStatus},
+		"garbage": {func(at string) { s.blurts(s.listen(at), marker+" "+marker+"\r\n\r\n") }, `httpGet: {}`, networkingv1.ProbeProtocolError},
 		"tls": {func(at string) {
 			certificate, err := s.Servers.CA.Issue(time.Now().Add(time.Hour), marker+".example.org")
 			s.Must(err)
 			s.blurts(tls.NewListener(s.listen(at), &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12}), marker)
-		}, `http: {}, tls: {caSecretName: ca}`, networkingv1.ProbeCertificateMismatch},
-		"plain": {func(at string) { s.blurts(s.listen(at), marker) }, `http: {}, tls: {caSecretName: ca}`, networkingv1.ProbeTLSFailed},
+		}, `httpGet: {}, tls: {caSecretName: ca}`, networkingv1.ProbeCertificateMismatch},
+		"plain": {func(at string) { s.blurts(s.listen(at), marker) }, `httpGet: {}, tls: {caSecretName: ca}`, networkingv1.ProbeTLSFailed},
 		"grpc":  {func(at string) { s.says(s.listen(at), marker) }, `grpc: {}`, networkingv1.ProbeNotServing},
 	} {
 		address := s.Servers.Address()
@@ -475,7 +475,7 @@ func TestACheckWaitsForItsCertificates(t *testing.T) {
 	s.amongMany()
 	address := s.Servers.Address()
 	s.server(s.Servers.HTTPS(address + ":7000"))
-	s.apply("secure", checked(`http: {}, tls: {caSecretName: ca}, `+often, address))
+	s.apply("secure", checked(`httpGet: {}, tls: {caSecretName: ca}, `+often, address))
 	s.condition("secure", networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonCAUnavailable)
 	if published := s.published("secure"); len(published) > 0 {
 		t.Errorf("%q is ready, and was never checked", published)

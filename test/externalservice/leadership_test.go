@@ -129,7 +129,7 @@ func TestALeaderThatStartsWhileDNSIsDownKeepsEverything(t *testing.T) {
 	s.Must(s.Servers.DNS.Addresses(s.host("db"), time.Second, addresses[0], addresses[1]))
 	const spec = `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: %s}}], ` + hasten + `%s}`
 	s.applyAll(map[string]string{
-		"checked":   fmt.Sprintf(spec, s.host("db"), `, healthCheck: {tcp: {}, `+often+`}`),
+		"checked":   fmt.Sprintf(spec, s.host("db"), `, healthCheck: {tcpSocket: {}, `+often+`}`),
 		"unchecked": fmt.Sprintf(spec, s.host("db"), ""),
 	})
 	for _, name := range []string{"checked", "unchecked"} {

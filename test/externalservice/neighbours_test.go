@@ -20,7 +20,7 @@ import (
 )
 
 // rapidly is a check by HTTP that every test here has.
-const rapidly = `healthCheck: {http: {}, interval: 1s, unhealthyInterval: 1s, timeout: 1s, jitterPercent: 0, unhealthyThreshold: 3, healthyThreshold: 1}`
+const rapidly = `healthCheck: {httpGet: {}, interval: 1s, unhealthyInterval: 1s, timeout: 1s, jitterPercent: 0, failureThreshold: 3, successThreshold: 1}`
 
 // crowd is a fleet whose addresses are well until they are told to fail.
 type crowd struct {

@@ -20,7 +20,7 @@ import (
 )
 
 // often has an address checked every second, and believes two failures and one success.
-const often = `interval: 1s, unhealthyInterval: 1s, timeout: 1s, jitterPercent: 0, unhealthyThreshold: 2, healthyThreshold: 1`
+const often = `interval: 1s, unhealthyInterval: 1s, timeout: 1s, jitterPercent: 0, failureThreshold: 2, successThreshold: 1`
 
 // hasten has names looked up as often as they can be.
 const hasten = `resolution: {minTTL: 1s, maxTTL: 2s}`

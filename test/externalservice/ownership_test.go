@@ -165,7 +165,7 @@ func TestAFamilyThatIsSaidNotToExistKeepsItsAddresses(t *testing.T) {
 func TestASpanThatIsTooLongIsRefusedWithItsBound(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	_, complaint, err := s.Try(s.manifest("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+s.Servers.Address()+`]}], healthCheck: {tcp: {}, interval: 9999999h}}`), "apply", "-f", "-")
+	_, complaint, err := s.Try(s.manifest("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+s.Servers.Address()+`]}], healthCheck: {tcpSocket: {}, interval: 9999999h}}`), "apply", "-f", "-")
 	if err == nil || !strings.Contains(complaint, "interval must be at least 1s") {
 		t.Errorf("%v: %s", err, complaint)
 	}

@@ -44,7 +44,7 @@ func (s *suite) population() *suite {
 		p := newSuite(s.T)
 		p.apply(everyday, fmt.Sprintf(`{ports: [{name: p, port: %d}],
 			endpoints: [{name: a, addresses: [%s]}, {name: b, addresses: [%s]}],
-			healthCheck: {tcp: {}, interval: 8s, timeout: 8s}}`,
+			healthCheck: {tcpSocket: {}, interval: 8s, timeout: 8s}}`,
 			fleet.Port(), strings.Join(addresses[:residents/2], ","), strings.Join(addresses[residents/2:], ",")))
 		populate.namespace = p.Namespace
 	})

@@ -193,7 +193,7 @@ func (s *suite) failsOverAlthoughRefused(test refusalCase) {
 	}
 	down := s.server(s.Servers.TCP(primary + ":7000"))
 	s.server(s.Servers.TCP(fmt.Sprintf("%s:%d", backup, port)))
-	spec := fmt.Sprintf(`ports: [{name: p, port: 7000}], healthCheck: {tcp: {}, %s}, endpoints: [{name: p0, addresses: [%s]},
+	spec := fmt.Sprintf(`ports: [{name: p, port: 7000}], healthCheck: {tcpSocket: {}, %s}, endpoints: [{name: p0, addresses: [%s]},
 		{name: p1, priority: 1, addresses: [%s], ports: [{name: p, port: %d}]}]`, often, primary, backup, port)
 	s.apply("db", `{`+spec+`}`)
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)

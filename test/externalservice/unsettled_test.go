@@ -33,7 +33,7 @@ func TestNamesThatNeverSettleKeepNothingElseFromBeingPublished(t *testing.T) {
 		s.Must(s.Servers.DNS.Reply(host, externalnet.A, externalnet.Reply{Data: pool, Window: 1}))
 		endpoints = append(endpoints, fmt.Sprintf(`{name: pool-%d, priority: 1, dns: {name: %s}}`, i, host))
 	}
-	s.apply("db", spec(strings.Join(endpoints, ", "), "resolution", `{minTTL: 1s, maxTTL: 1s}`, "healthCheck", `{http: {}, interval: 5s, timeout: 5s}`))
+	s.apply("db", spec(strings.Join(endpoints, ", "), "resolution", `{minTTL: 1s, maxTTL: 1s}`, "healthCheck", `{httpGet: {}, interval: 5s, timeout: 5s}`))
 	s.publishes("db", address)
 	s.change("db", func(es *networkingv1.ExternalService) { es.Spec.Endpoints[0].Zone = "z1" })
 	s.Eventually(func() error {

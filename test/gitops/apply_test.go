@@ -24,10 +24,10 @@ var minimalSpecs = map[string]map[string][]string{
 		"v1": {
 			"{ports: [{name: http, port: 80}], endpoints: [{name: a, addresses: [192.0.2.1]}]}",
 			"{ports: [{name: http, port: 80}], endpoints: [{name: a, dns: {name: db.example.com}}]}",
-			"{ports: [{name: http, port: 80}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {tcp: {}}}",
-			"{ports: [{name: http, port: 80}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {http: {}}}",
+			"{ports: [{name: http, port: 80}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {tcpSocket: {}}}",
+			"{ports: [{name: http, port: 80}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {httpGet: {}}}",
 			"{ports: [{name: http, port: 80}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {grpc: {}}, failover: {}}",
-			"{ports: [{name: http, port: 80}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {http: {}, tls: {}}}",
+			"{ports: [{name: http, port: 80}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {httpGet: {}, tls: {}}}",
 		},
 		"v1alpha1": {
 			"{hosts: [192.0.2.1], ports: {http: 80}}",

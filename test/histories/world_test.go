@@ -121,7 +121,7 @@ var variants = []struct{ name, endpoint, more string }{
 	{"as a DNS name", "{name: a, dns: {name: HOST}}", ""},
 	{"as a DNS name under another name", "{name: c, dns: {name: HOST}}", ""},
 	{"with another interval", "{name: a, addresses: [IP]}", "interval: 2s, timeout: 1s"},
-	{"with another threshold", "{name: a, addresses: [IP]}", "unhealthyThreshold: 5"},
+	{"with another threshold", "{name: a, addresses: [IP]}", "failureThreshold: 5"},
 }
 
 func (w *world) steadyManifest() string {
@@ -134,13 +134,13 @@ func (w *world) steadyManifest() string {
 		more += ", interval: 1s, timeout: 1s"
 	}
 	return fmt.Sprintf(`{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: steady}, spec: {ports: [{name: p, port: %d}],
-		endpoints: [%s], resolution: {minTTL: 1s}, healthCheck: {tcp: {}, %s}}}`, port, endpoint, more)
+		endpoints: [%s], resolution: {minTTL: 1s}, healthCheck: {tcpSocket: {}, %s}}}`, port, endpoint, more)
 }
 
 func (w *world) movingManifest() string {
 	return fmt.Sprintf(`{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: moving}, spec: {ports: [{name: p, port: %d}],
 		endpoints: [{name: primary, priority: 0, addresses: [%s]}, {name: standby, priority: 1, addresses: [%s]}], failover: {failbackDelay: 1s},
-		healthCheck: {tcp: {}, interval: 1s, timeout: 1s}}}`, port, ip(w.primary), ip(w.standby))
+		healthCheck: {tcpSocket: {}, interval: 1s, timeout: 1s}}}`, port, ip(w.primary), ip(w.standby))
 }
 
 func (w *world) policyOf(name string) string {

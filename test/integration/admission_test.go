@@ -21,15 +21,15 @@ func TestWhatIsLeftOutIsDefaultedAtEitherVersion(t *testing.T) {
 		version, spec string
 		want          map[string]string
 	}{
-		{externalServices, "v1", `{ports: [{name: http, port: 80}], endpoints: [{name: a, dns: {name: db.example.com}}], healthCheck: {http: {}}}`, map[string]string{
+		{externalServices, "v1", `{ports: [{name: http, port: 80}], endpoints: [{name: a, dns: {name: db.example.com}}], healthCheck: {httpGet: {}}}`, map[string]string{
 			"spec.suspend": "false", "spec.deletionPolicy": "Delete", "spec.service": "{type: ClusterIP}",
 			"spec.ports":       "[{name: http, port: 80}]",
 			"spec.endpoints":   "[{name: a, dns: {name: db.example.com}}]",
 			"spec.resolution":  "{minTTL: 30s, maxTTL: 1h, onFailure: KeepLast, keepLastFor: 24h}",
-			"spec.healthCheck": `{http: {path: /, scheme: HTTP}, interval: 10s, unhealthyInterval: 30s, timeout: 2s, jitterPercent: 10, healthyThreshold: 2, unhealthyThreshold: 3}`,
+			"spec.healthCheck": `{httpGet: {path: /, scheme: HTTP}, interval: 10s, unhealthyInterval: 30s, timeout: 2s, jitterPercent: 10, successThreshold: 2, failureThreshold: 3}`,
 		}},
 		{externalServices, "v1alpha1", `{hosts: [192.0.2.1], ports: {sql: 5432}, probe: {tcpSocket: {port: 5432}}}`, map[string]string{
-			"spec.healthCheck": `{tcp: {}, port: sql, interval: 10s, unhealthyInterval: 30s, timeout: 2s, jitterPercent: 10, healthyThreshold: 2, unhealthyThreshold: 3}`,
+			"spec.healthCheck": `{tcpSocket: {port: 5432}, interval: 10s, unhealthyInterval: 30s, timeout: 2s, jitterPercent: 10, successThreshold: 2, failureThreshold: 3}`,
 			"spec.endpoints":   "[{name: host-0, addresses: [192.0.2.1]}]",
 		}},
 		{rebootPolicies, "v1", `{targets: [{kind: Deployment, name: web}], triggers: [{name: weekly, type: Schedule, schedule: {cron: "0 3 * * 0"}}]}`, map[string]string{
@@ -102,8 +102,8 @@ func TestKubectlPrintsWarningsOfWhatIsAllowedAndProbablyNotMeant(t *testing.T) {
 			`Warning: spec.endpoints[1].addresses[0]: 192.0.2.1 is also listed in endpoint "a"`},
 		"never": {chaosPods.object("v1", "never", `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}, count: 0}`),
 			"Warning: spec.count: 0 never kills anything"},
-		"delay": {rebootPolicies.object("v1alpha1", "delay", `{target: {kind: Deployment, name: web}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}, initialDelaySeconds: 10}}}]}`),
-			"Warning: spec.policies[0].trigger.probe.initialDelaySeconds: ignored by v1 (kept so that v1alpha1 reads back the same)"},
+		"unverified": {rebootPolicies.object("v1", "unverified", `{targets: [{kind: Deployment, name: web}], cooldown: 10m, triggers: [{name: up, type: Probe, probe: {httpGet: {port: 80}, tls: {insecureSkipVerify: true}}}]}`),
+			"Warning: spec.triggers[0].probe.tls.insecureSkipVerify: the check accepts any certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sub := *s

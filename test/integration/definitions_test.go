@@ -20,8 +20,8 @@ var badReasons = map[string][]string{
 	"noprobecooldown": {
 		"spec: cooldown is required with a Probe trigger",
 		"spec.targets: a target may be listed once",
-		"spec.triggers[0].probe: set exactly one of httpGet, tcpSocket, grpc, exec",
-		"spec.triggers[0].probe: timeout must not exceed period",
+		"spec.triggers[0].probe: set exactly one of tcpSocket, httpGet, grpc",
+		"spec.triggers[0].probe: timeout must not exceed interval",
 	},
 	"union": {
 		"spec.targets[0]: set exactly one of name or selector",

@@ -104,17 +104,16 @@ func rightsCases() map[string]rightsCase {
 		"target-selector": restartOf("targets: [{kind: Deployment, selector: {matchLabels: {app: web}}}]", need{right: "patch deployments.apps", path: "spec.targets[0]"}),
 		"target-of-any-kind": restartOf("targets: [{selector: {}}]", need{right: "patch deployments.apps", path: "spec.targets[0]"},
 			need{right: "patch statefulsets.apps", path: "spec.targets[0]"}, need{right: "patch daemonsets.apps", path: "spec.targets[0]"}),
-		"strategy-evict":        restartOf("targets: [{kind: Deployment, name: web}], strategy: {type: Evict}", need{right: "create pods/eviction", path: "spec.strategy.type"}, need{right: "get pods", path: "spec.strategy.type"}),
-		"account":               restartOf("targets: [{kind: Deployment, name: web}], serviceAccountName: robot", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}, need{right: "get deployments.apps web", path: "spec.targets[0]"}),
-		"account-of-a-selector": restartOf("targets: [{kind: StatefulSet, selector: {matchLabels: {app: web}}}], serviceAccountName: robot, strategy: {type: Evict}", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}, need{right: "list statefulsets.apps", path: "spec.targets[0]"}),
-		"source-configmap":      triggeredBy(configured("kind: ConfigMap, name: conf"), need{right: "get configmaps conf", path: source}),
-		"source-secret":         triggeredBy(configured("kind: Secret, name: creds"), need{right: "get secrets creds", path: source}),
-		"source-selector":       triggeredBy(configured("kind: Secret, selector: {matchLabels: {app: web}}"), need{right: "list secrets", path: source}),
-		"source-configmaps":     triggeredBy(configured("kind: ConfigMap, selector: {matchLabels: {app: web}}"), need{right: "list configmaps", path: source}),
-		"certificate":           triggeredBy("{name: tls, type: CertificateRenewal, certificateRenewal: {secretName: tls}}", need{right: "get secrets tls", path: "spec.triggers[0].certificateRenewal.secretName"}),
-		"endpoints-change":      triggeredBy("{name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db}}", need{right: "get externalservices.networking.fairlead.dev db", path: "spec.triggers[0].endpointsChange.externalServiceName"}),
-		"probe-exec": {kind: rebootPolicies, version: "v1alpha1", spec: `{target: {kind: Deployment, name: web}, policies: [{name: run, trigger: {probe: {exec: {command: [/check]}}}}]}`,
-			needs: []need{{right: "patch deployments.apps web", path: "spec.target"}, {right: "create pods/exec", path: "probe.exec"}}},
+		"strategy-evict":         restartOf("targets: [{kind: Deployment, name: web}], strategy: {type: Evict}", need{right: "create pods/eviction", path: "spec.strategy.type"}, need{right: "get pods", path: "spec.strategy.type"}),
+		"account":                restartOf("targets: [{kind: Deployment, name: web}], serviceAccountName: robot", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}, need{right: "get deployments.apps web", path: "spec.targets[0]"}),
+		"account-of-a-selector":  restartOf("targets: [{kind: StatefulSet, selector: {matchLabels: {app: web}}}], serviceAccountName: robot, strategy: {type: Evict}", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}, need{right: "list statefulsets.apps", path: "spec.targets[0]"}),
+		"source-configmap":       triggeredBy(configured("kind: ConfigMap, name: conf"), need{right: "get configmaps conf", path: source}),
+		"source-secret":          triggeredBy(configured("kind: Secret, name: creds"), need{right: "get secrets creds", path: source}),
+		"source-selector":        triggeredBy(configured("kind: Secret, selector: {matchLabels: {app: web}}"), need{right: "list secrets", path: source}),
+		"source-configmaps":      triggeredBy(configured("kind: ConfigMap, selector: {matchLabels: {app: web}}"), need{right: "list configmaps", path: source}),
+		"certificate":            triggeredBy("{name: tls, type: CertificateRenewal, certificateRenewal: {secretName: tls}}", need{right: "get secrets tls", path: "spec.triggers[0].certificateRenewal.secretName"}),
+		"endpoints-change":       triggeredBy("{name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db}}", need{right: "get externalservices.networking.fairlead.dev db", path: "spec.triggers[0].endpointsChange.externalServiceName"}),
+		"probe-authority":        restartOf("cooldown: 10m, triggers: [{name: up, type: Probe, probe: {httpGet: {port: 80}, tls: {caSecretName: roots}}}]", need{right: "get secrets roots", path: "spec.triggers[0].probe.tls.caSecretName"}),
 		"gate-no-pods":           gatedBy("type: NoPods, noPods: {selector: {matchLabels: {app: job}}}", "list pods"),
 		"gate-external-service":  gatedBy("type: ExternalServiceHealthy, externalServiceHealthy: {name: db}", "get externalservices.networking.fairlead.dev db"),
 		"gate-chaos-survived":    gatedBy("type: ChaosSurvived, chaosSurvived: {name: drill}", "get chaospods.chaos.fairlead.dev drill"),
@@ -126,7 +125,7 @@ func rightsCases() map[string]rightsCase {
 		"kill-template-v1alpha1": {kind: chaosPods, version: "v1alpha1", spec: "{" + canary + ", nextStop: 2030-01-01T00:00:00Z}", needs: []need{{right: "delete pods", path: "spec"}, {right: "create pods", path: "spec"}}},
 		"adopt":                  publishing("networking.fairlead.dev/adopt-service", "true", "update services adopt", `may not update the Service "adopt"`),
 		"fault":                  publishing("networking.fairlead.dev/inject-fault", "BlackHole for=10m at=2026-03-02T14:00:00Z", "update endpointslices.discovery.k8s.io", "may not update endpointslices"),
-		"authority":              {kind: externalServices, version: "v1", spec: `{ports: [{name: web, port: 443}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {http: {}, tls: {caSecretName: roots}}}`, needs: []need{{"get secrets roots", "spec.healthCheck.tls.caSecretName", `may not get the Secret "roots"`}}},
+		"authority":              {kind: externalServices, version: "v1", spec: `{ports: [{name: web, port: 443}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {httpGet: {}, tls: {caSecretName: roots}}}`, needs: []need{{"get secrets roots", "spec.healthCheck.tls.caSecretName", `may not get the Secret "roots"`}}},
 		"cluster-address":        {kind: externalServices, version: "v1", spec: `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [10.96.7.7]}]}`, needs: creating, webhookOnly: true},
 		"cluster-address-v1alpha1": {kind: externalServices, version: "v1alpha1", spec: `{hosts: [10.96.7.7], ports: {sql: 5432}}`, webhookOnly: true, needs: []need{
 			{creating[0].right, "spec.hosts[0]", creating[0].words}, {creating[1].right, "spec.hosts[0]", creating[1].words},
@@ -389,8 +388,6 @@ func fieldAtV1(path string) string {
 	switch path {
 	case "spec.target", "spec":
 		return "spec."
-	case "probe.exec":
-		return "spec.triggers[*].probe.exec"
 	}
 	before, _, _ := strings.Cut(path, ".sources[")
 	return before

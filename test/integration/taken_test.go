@@ -30,24 +30,24 @@ var whole = []struct {
 }{
 	{externalServices, []string{
 		`{hosts: [db.example.com, 192.0.2.10], ports: {web: 80}, refreshSeconds: 61, probe: {tcpSocket: {port: 80}, periodSeconds: 33, timeoutSeconds: 5, successThreshold: 7, failureThreshold: 8}}`,
-		`{hosts: [192.0.2.10, 192.0.2.11], ports: {web: 80}, refreshSeconds: 61, probe: {httpGet: {port: 80, path: /zz, host: a.example.com, scheme: HTTPS}}}`,
-		`{hosts: [192.0.2.10], ports: {web: 80}, probe: {grpc: {port: 80, service: ledger}}}`,
+		`{hosts: [192.0.2.10, 192.0.2.11], ports: {web: 80}, refreshSeconds: 61, probe: {httpGet: {port: 80, path: /zz, host: a.example.com, scheme: HTTPS, httpHeaders: [{name: X, value: v}], expectedStatuses: [{start: 200, end: 204}]}}}`,
+		`{hosts: [192.0.2.10], ports: {web: 80}, probe: {grpc: {port: 80, service: ledger, authority: a.example.com}}}`,
 	}, `{deletionPolicy: Orphan}`},
 	{rebootPolicies, []string{
 		`{target: {kind: Deployment, name: web}, policies: [{name: a, comment: c, trigger: {probe: {
-  httpGet: {port: 80, path: /zz, host: a.example.com, scheme: HTTPS, httpHeaders: [{name: X, value: v}]},
-  periodSeconds: 33, timeoutSeconds: 4, failureThreshold: 9, successThreshold: 2, initialDelaySeconds: 3, terminationGracePeriodSeconds: 9}}}]}`,
+  httpGet: {port: 80, path: /zz, host: a.example.com, scheme: HTTPS, httpHeaders: [{name: X, value: v}], expectedStatuses: [{start: 200, end: 204}]},
+  periodSeconds: 33, timeoutSeconds: 4, failureThreshold: 9, successThreshold: 2}}}]}`,
 		`{target: {kind: DaemonSet, name: web}, policies: [{name: a, trigger: {probe: {tcpSocket: {port: 80, host: b.example.com}}}},
-  {name: b, trigger: {probe: {grpc: {port: 80, service: ledger}}}}, {name: c, trigger: {probe: {exec: {command: ["true"]}}}}]}`,
+  {name: b, trigger: {probe: {grpc: {port: 80, service: ledger, authority: a.example.com}}}}]}`,
 	}, `{historyLimit: 5}`},
 	{chaosPods, []string{
 		`{template: {metadata: {labels: {app: canary}}, spec: {containers: [{name: c, image: nginx}]}}, nextStop: "2126-01-01T00:00:00Z"}`,
 	}, `{verification: {timeout: 3m}}`},
 }
 
-// needed are optional fields that an object cannot go without: one handler of a probe has to be there, and
-// a policy needs the name of its target and a reason to restart it.
-var needed = []string{"probe.tcpSocket", "probe.httpGet", "probe.grpc", "probe.exec", "target.name", "policies"}
+// needed are optional fields that an object cannot go without: one handler of a probe has to be there, with a port where it
+// has nothing else or is a policy's, and a policy needs the name of its target and a reason to restart it.
+var needed = []string{"probe.tcpSocket", "probe.httpGet", "probe.grpc", "tcpSocket.port", "trigger.probe.httpGet.port", "trigger.probe.grpc.port", "target.name", "policies"}
 
 // A field that is taken back at v1alpha1 is gone at v1, as if it had never been there, however it is taken.
 func TestAFieldThatIsTakenBackAtV1alpha1IsGoneAtV1(t *testing.T) {

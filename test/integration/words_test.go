@@ -32,15 +32,13 @@ func TestARefusalAtV1alpha1SpeaksOfTheFieldsThatWereWritten(t *testing.T) {
 * spec.ports.UP: Invalid value: "UP": must be lower-case letters, digits and hyphens, with a letter or digit at both ends
 * spec.ports.web: Invalid value: 80: port and protocol must be unique
 * spec.probe.timeoutSeconds: Invalid value: "2s": timeout must not exceed interval
-* spec.probe.httpGet.port: Invalid value: healthCheck.port is required with more than one port
+* spec.probe.httpGet.port: Invalid value: "3": port must be the name or the number of a TCP port of spec.ports, and may be absent where that has a single port
 `, []string{"spec.ports.UP", "spec.ports.web", "spec.probe.timeoutSeconds", "spec.probe.httpGet.port"}},
 		"policies": {rebootPolicies, `{target: {kind: Deployment}, policies: [{name: up, trigger: {probe: {httpGet: {port: http, httpHeaders: [{name: "a b", value: c}]}}}}]}`,
-			`Warning: spec.policies[0].trigger.probe.httpGet.port: "http" is the name of a port, and v1 takes numbers alone: give its number
-The RebootPolicy "bad" is invalid: 
+			`The RebootPolicy "bad" is invalid: 
 * spec.target.name: Invalid value: set exactly one of name or selector
-* spec.policies[0].trigger.probe.httpGet.port: Invalid value: must be between 1 and 65535: v1 takes numbers alone, so give the number of a port that has a name
 * spec.policies[0].trigger.probe.httpGet.httpHeaders[0].name: Invalid value: "a b": a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')
-`, []string{"spec.target.name", "spec.policies[0].trigger.probe.httpGet.port", "spec.policies[0].trigger.probe.httpGet.httpHeaders[0].name"}},
+`, []string{"spec.target.name", "spec.policies[0].trigger.probe.httpGet.httpHeaders[0].name"}},
 		"a template": {chaosPods, `{template: {spec: {containers: [{name: a, image: " x"}]}}}`,
 			`The ChaosPod "bad" is invalid: spec.template.spec.containers[0].image: Invalid value: " x": must not begin or end with white space
 `, []string{"spec.template.spec.containers[0].image"}},
@@ -91,11 +89,9 @@ func TestARefusalAtV1alpha1OfWhatV1AloneCanSayNamesTheFieldOfV1(t *testing.T) {
 func TestAWarningAtV1alpha1SpeaksOfTheFieldsThatWereWritten(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	answer := s.apply(rebootPolicies.object("v1alpha1", "told", `{target: {kind: Deployment, name: web, apiVersion: apps/v2}, policies: [
-  {name: up, trigger: {probe: {exec: {command: ["true"]}, initialDelaySeconds: 10}}}]}`))
-	want := `Warning: spec.policies[0].trigger.probe.exec: exec probes are not supported yet: trigger up never fires
-Warning: spec.target.apiVersion: "apps/v2" is ignored: the Deployment of apps/v1 is restarted
-Warning: spec.policies[0].trigger.probe.initialDelaySeconds: ignored by v1 (kept so that v1alpha1 reads back the same): allow for a slow start with failureThreshold and periodSeconds
+	answer := s.apply(rebootPolicies.object("v1alpha1", "told", `{target: {kind: Deployment, name: web}, policies: [
+  {name: up, trigger: {probe: {tcpSocket: {port: 80, host: db.shop.svc}}}}]}`))
+	want := `Warning: spec.policies[0].trigger.probe.tcpSocket.host: db.shop.svc resolves to an address inside the cluster, where the egress policy lets a probe in only if an administrator allowed it; without host every pod of the target is asked itself
 `
 	if diff := cmp.Diff(want, answer.err); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -73,7 +73,7 @@ metadata: {name: checked}
 spec:
   ports: [{name: web, port: 443}]
   endpoints: [{name: a, addresses: [192.0.2.21]}]
-  healthCheck: {http: {scheme: HTTPS}, tls: {caSecretName: ca}}
+  healthCheck: {httpGet: {scheme: HTTPS}, tls: {caSecretName: ca}}
 `
 
 // row is one read, and what becomes of it once.

@@ -67,7 +67,7 @@ var kinds = []kind{
 		name: "RebootPolicy", resource: "rebootpolicies", group: "autoreboot.fairlead.dev", count: 60,
 		stuck: []string{longName},
 		old: `{target: {kind: Deployment, name: "web-%[1]d"}, policies: [{name: wedged, comment: restart when stuck, trigger: {probe: {
-  httpGet: {path: /healthz, port: 8080}, initialDelaySeconds: 10, periodSeconds: 30, timeoutSeconds: 5, failureThreshold: 5}}}]}`,
+  httpGet: {path: /healthz, port: 8080}, periodSeconds: 30, timeoutSeconds: 5, failureThreshold: 5}}}]}`,
 		new:     `{cooldown: 7m, targets: [{kind: Deployment, name: "web-%[1]d"}, {kind: Deployment, name: api}], triggers: [{name: up, type: Probe, probe: {tcpSocket: {port: 80}}}]}`,
 		oldEdit: `{"spec":{"target":{"name":"web-%d"}}}`, newEdit: `{"spec":{"cooldown":"%dm"}}`,
 		refused: map[string]string{

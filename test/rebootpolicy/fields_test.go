@@ -5,9 +5,7 @@ package rebootpolicy
 
 import (
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -36,7 +34,7 @@ var fieldTests = framework.FieldTests{
 		"triggers.configChange.onCreate", "triggers.configChange.onDelete", "triggers.configChange.sources.optional",
 	},
 	"rebootpolicy.TestARenewalIsUrgentOnceWhatThePodsHoldIsAboutToExpire":                   {"triggers.certificateRenewal.secretName", "triggers.certificateRenewal.ignoreWindowsBefore"},
-	"rebootpolicy.TestAHostThatStopsAnsweringRestartsWhatDependsOnIt":                       {"triggers.probe.httpGet.host", "triggers.probe.httpGet.port"},
+	"rebootpolicy.TestAHostThatStopsAnsweringRestartsWhatDependsOnIt":                       {"triggers.probe.host", "triggers.probe.httpGet.port"},
 	"rebootpolicy.TestAScheduleRestartsOnceEachTimeItFires":                                 {"triggers.schedule.cron"},
 	"rebootpolicy.TestAnExternalServiceThatMovesRestartsItsClients":                         {"triggers.endpointsChange.externalServiceName", "triggers.endpointsChange.events"},
 	"rebootpolicy.TestEvictionReplacesEveryPodOnceWithinTheBudgetAndLeavesTheTemplateAlone": {"strategy.type"},
@@ -238,45 +236,45 @@ func triggerCases() []fieldCase {
 
 // probeCases check hosts, and pods where that matters.
 func probeCases() []fieldCase {
-	const often = "period: 1s, timeout: 1s, failureThreshold: 2"
+	const often = "interval: 1s, timeout: 1s, failureThreshold: 2"
 	probes := func(s *suite, probe string) {
 		s.Helper()
 		s.set("p", "{suspend: false, cooldown: 1h, triggers: [{name: stuck, type: Probe, probe: {"+probe+"}}]}")
 	}
 	suspended := web + onConfig + ", suspend: true"
 	return []fieldCase{
-		{fields: []string{"triggers.probe.grpc.host", "triggers.probe.grpc.port", "triggers.probe.grpc.service"}, spec: suspended, acts: func(s *suite) {
+		{fields: []string{"triggers.probe.grpc.port", "triggers.probe.grpc.service", "triggers.probe.grpc.authority"}, spec: suspended, acts: func(s *suite) {
 			address := s.Servers.Address()
 			server := s.server(s.Servers.GRPC(address + ":7000"))
-			probes(s, "grpc: {host: "+address+", port: 7000, service: shop}, "+often)
+			probes(s, "host: "+address+", grpc: {port: 7000, service: shop, authority: shop.example.org}, "+often)
 			s.Eventually(func() error {
-				if latest := server.Counts().Latest; len(latest) == 0 || latest[0].Path != "shop" {
+				if latest := server.Counts().Latest; len(latest) == 0 || latest[0].Path != "shop" || latest[0].Host != "shop.example.org" {
 					return fmt.Errorf("requests %+v", latest)
 				}
 				return nil
 			})
 		}},
-		{fields: []string{"triggers.probe.tcpSocket.host", "triggers.probe.tcpSocket.port"}, spec: suspended, acts: func(s *suite) {
+		{fields: []string{"triggers.probe.tcpSocket.port"}, spec: suspended, acts: func(s *suite) {
 			address := s.Servers.Address()
 			server := s.server(s.Servers.TCP(address + ":7000"))
-			probes(s, "tcpSocket: {host: "+address+", port: 7000}, "+often)
+			probes(s, "host: "+address+", tcpSocket: {port: 7000}, "+often)
 			s.asked(server)
 		}},
-		{fields: []string{"triggers.probe.httpGet.scheme", "triggers.probe.httpGet.path"}, spec: suspended, acts: func(s *suite) {
+		{fields: []string{"triggers.probe.httpGet.scheme", "triggers.probe.httpGet.path", "triggers.probe.httpGet.host"}, spec: suspended, acts: func(s *suite) {
 			address := s.Servers.Address()
 			server := s.server(s.Servers.HTTPS(address + ":7000"))
-			probes(s, "httpGet: {host: "+address+", port: 7000, scheme: HTTPS, path: /live}, "+often)
+			probes(s, "host: "+address+", httpGet: {port: 7000, scheme: HTTPS, path: /live, host: shop.example.org}, "+often)
 			s.Eventually(func() error {
-				if latest := server.Counts().Latest; len(latest) == 0 || latest[0].Path != "/live" {
+				if latest := server.Counts().Latest; len(latest) == 0 || latest[0].Path != "/live" || latest[0].Host != "shop.example.org" {
 					return fmt.Errorf("requests %+v", latest)
 				}
 				return nil
 			})
 		}},
-		{fields: []string{"triggers.probe.httpGet.headers.name", "triggers.probe.httpGet.headers.value"}, spec: suspended, acts: func(s *suite) {
+		{fields: []string{"triggers.probe.httpGet.httpHeaders.name", "triggers.probe.httpGet.httpHeaders.value"}, spec: suspended, acts: func(s *suite) {
 			address := s.Servers.Address()
 			seen := s.headers(address + ":7000")
-			probes(s, "httpGet: {host: "+address+", port: 7000, headers: [{name: X-Tenant, value: shop}]}, "+often)
+			probes(s, "host: "+address+", httpGet: {port: 7000, httpHeaders: [{name: X-Tenant, value: shop}]}, "+often)
 			select {
 			case header := <-seen:
 				if got := header.Get("X-Tenant"); got != "shop" {
@@ -286,10 +284,39 @@ func probeCases() []fieldCase {
 				s.Fatal("no request came")
 			}
 		}},
-		{fields: []string{"triggers.probe.period"}, spec: suspended, acts: func(s *suite) {
+		{fields: []string{"triggers.probe.httpGet.expectedStatuses.start", "triggers.probe.httpGet.expectedStatuses.end"}, spec: suspended, acts: func(s *suite) {
+			address := s.Servers.Address()
+			s.Must(s.server(s.Servers.HTTP(address + ":7000")).Set(externalnet.Behavior{Status: 404}))
+			probes(s, "host: "+address+", httpGet: {port: 7000, expectedStatuses: [{start: 404, end: 404}]}, "+often)
+			s.answered("p")
+		}},
+		{fields: []string{"triggers.probe.tls.serverName", "triggers.probe.tls.caSecretName", "triggers.probe.tls.insecureSkipVerify"}, spec: suspended, acts: func(s *suite) {
+			address := s.Servers.Address()
+			server := s.server(s.Servers.HTTPS(address+":7000", "shop.example.org"))
+			check := func(tls string) { probes(s, "host: "+address+", httpGet: {port: 7000}, tls: {"+tls+"}, "+often) }
+			unavailable := func(words string) {
+				s.condition("p", autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ReasonProbeUnavailable)
+				s.explains("p", autorebootv1.ConditionReady, words)
+			}
+			check("serverName: shop.example.org, caSecretName: ca")
+			unavailable("Secret ca, which probe.tls.caSecretName names, does not exist")
+			check("serverName: shop.example.org") // no root of the system has signed it
+			unavailable("never answered")
+			check("insecureSkipVerify: true")
+			s.answered("p")
+			s.secret("ca", "ca.crt", string(s.Servers.CA.PEM()))
+			probes(s, "host: "+address+", httpGet: {port: 7000, path: /verified}, tls: {serverName: shop.example.org, caSecretName: ca}, "+often)
+			s.Eventually(func() error {
+				if latest := server.Counts().Latest; len(latest) == 0 || latest[0].Path != "/verified" || latest[0].ServerName != "shop.example.org" {
+					return fmt.Errorf("requests %+v", latest)
+				}
+				return nil
+			})
+		}},
+		{fields: []string{"triggers.probe.interval"}, spec: suspended, acts: func(s *suite) {
 			address := s.Servers.Address()
 			server := s.server(s.Servers.TCP(address + ":7000"))
-			probes(s, "tcpSocket: {host: "+address+", port: 7000}, period: 2s, timeout: 1s")
+			probes(s, "host: "+address+", tcpSocket: {port: 7000}, interval: 2s, timeout: 1s")
 			s.Eventually(func() error { // by default it is 30s
 				if at := server.Counts().Connected; len(at) < 4 || at[3].Sub(at[0]) < 5*time.Second || at[3].Sub(at[0]) > time.Minute {
 					return fmt.Errorf("connected at %v", at)
@@ -303,7 +330,7 @@ func probeCases() []fieldCase {
 			server := s.server(s.Servers.HTTP(address + ":7000"))
 			window, _ := far()
 			s.set("p", "{windows: "+window+"}")
-			probes(s, "httpGet: {host: "+address+", port: 7000}, period: 2s, timeout: 1s, failureThreshold: 1, successThreshold: 3")
+			probes(s, "host: "+address+", httpGet: {port: 7000}, interval: 2s, timeout: 1s, failureThreshold: 1, successThreshold: 3")
 			s.answered("p")
 			before := server.Counts().Requests
 			s.Must(server.Set(externalnet.Behavior{Delay: 1500 * time.Millisecond}))
@@ -351,20 +378,9 @@ func (s *suite) asked(server *externalnet.Server) {
 // headers serves HTTP at an address outside until the test ends, and returns the headers of the first request.
 func (s *suite) headers(at string) <-chan http.Header {
 	s.Helper()
-	local, err := externalnet.LocalPort(netip.MustParseAddrPort(at))
+	seen, stop, err := externalnet.Headers(at)
 	s.Must(err)
-	listener, err := net.Listen("tcp4", local.String())
-	s.Must(err)
-	seen := make(chan http.Header, 1)
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		select {
-		case seen <- r.Header:
-		default:
-		}
-	})}
-	done := make(chan struct{})
-	go func() { defer close(done); _ = server.Serve(listener) }()
-	s.Cleanup(func() { _ = server.Close(); <-done })
+	s.Cleanup(stop)
 	s.Cleanup(s.forget)
 	return seen
 }

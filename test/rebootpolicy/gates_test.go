@@ -48,7 +48,7 @@ func (s *suite) external(name, address string, port int, status metav1.Condition
 	s.Helper()
 	s.Apply(fmt.Sprintf(`{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: %s}, spec: {
 		ports: [{name: p, port: %d}], endpoints: [{name: a, addresses: [%s]}], failover: {failbackDelay: 1s},
-		healthCheck: {tcp: {}, interval: 1s, unhealthyInterval: 1s, timeout: 1s, jitterPercent: 0, healthyThreshold: 1, unhealthyThreshold: 1}}}`, name, port, address))
+		healthCheck: {tcpSocket: {}, interval: 1s, unhealthyInterval: 1s, timeout: 1s, jitterPercent: 0, successThreshold: 1, failureThreshold: 1}}}`, name, port, address))
 	s.healthy(name, status)
 }
 

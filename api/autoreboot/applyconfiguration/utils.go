@@ -37,20 +37,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &autorebootv1.EndpointsChangeApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("EvictStrategy"):
 		return &autorebootv1.EvictStrategyApplyConfiguration{}
-	case v1.SchemeGroupVersion.WithKind("Exec"):
-		return &autorebootv1.ExecApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("ExternalServiceHealthy"):
 		return &autorebootv1.ExternalServiceHealthyApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Gate"):
 		return &autorebootv1.GateApplyConfiguration{}
-	case v1.SchemeGroupVersion.WithKind("GRPC"):
-		return &autorebootv1.GRPCApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Halt"):
 		return &autorebootv1.HaltApplyConfiguration{}
-	case v1.SchemeGroupVersion.WithKind("HTTPGet"):
-		return &autorebootv1.HTTPGetApplyConfiguration{}
-	case v1.SchemeGroupVersion.WithKind("HTTPHeader"):
-		return &autorebootv1.HTTPHeaderApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("InFlightRestart"):
 		return &autorebootv1.InFlightRestartApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Limit"):
@@ -83,8 +75,6 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &autorebootv1.TargetApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("TargetStatus"):
 		return &autorebootv1.TargetStatusApplyConfiguration{}
-	case v1.SchemeGroupVersion.WithKind("TCPSocket"):
-		return &autorebootv1.TCPSocketApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Trigger"):
 		return &autorebootv1.TriggerApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("TriggerStatus"):

@@ -43,12 +43,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &networkingv1.FaultDependantApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("FaultStatus"):
 		return &networkingv1.FaultStatusApplyConfiguration{}
-	case v1.SchemeGroupVersion.WithKind("GRPCCheck"):
-		return &networkingv1.GRPCCheckApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("HealthCheck"):
 		return &networkingv1.HealthCheckApplyConfiguration{}
-	case v1.SchemeGroupVersion.WithKind("HTTPCheck"):
-		return &networkingv1.HTTPCheckApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Resolution"):
 		return &networkingv1.ResolutionApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("ServicePort"):
@@ -57,10 +53,6 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &networkingv1.ServiceReferenceApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("ServiceTemplate"):
 		return &networkingv1.ServiceTemplateApplyConfiguration{}
-	case v1.SchemeGroupVersion.WithKind("StatusRange"):
-		return &networkingv1.StatusRangeApplyConfiguration{}
-	case v1.SchemeGroupVersion.WithKind("TLSCheck"):
-		return &networkingv1.TLSCheckApplyConfiguration{}
 
 	}
 	return nil

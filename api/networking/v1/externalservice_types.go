@@ -64,12 +64,12 @@ type ExternalServiceList struct {
 
 // ExternalServiceSpec defines what is published, and how.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.healthCheck) || !has(self.healthCheck.port) || self.ports.exists(p, p.name == self.healthCheck.port)",message="healthCheck.port must name one of ports"
-// +kubebuilder:validation:XValidation:rule="!has(self.healthCheck) || has(self.healthCheck.port) || size(self.ports) == 1",message="healthCheck.port is required with more than one port"
+// +kubebuilder:validation:XValidation:rule="!has(self.healthCheck) || !has(self.healthCheck.tcpSocket) || (has(self.healthCheck.tcpSocket.port) ? self.ports.exists(p, (!has(p.protocol) || p.protocol == 'TCP') && (p.name == self.healthCheck.tcpSocket.port || p.port == self.healthCheck.tcpSocket.port)) : size(self.ports) == 1 && self.ports.all(p, !has(p.protocol) || p.protocol == 'TCP'))",fieldPath=".healthCheck.tcpSocket.port",message="port must be the name or the number of a TCP port of spec.ports, and may be absent where that has a single port"
+// +kubebuilder:validation:XValidation:rule="!has(self.healthCheck) || !has(self.healthCheck.httpGet) || (has(self.healthCheck.httpGet.port) ? self.ports.exists(p, (!has(p.protocol) || p.protocol == 'TCP') && (p.name == self.healthCheck.httpGet.port || p.port == self.healthCheck.httpGet.port)) : size(self.ports) == 1 && self.ports.all(p, !has(p.protocol) || p.protocol == 'TCP'))",fieldPath=".healthCheck.httpGet.port",message="port must be the name or the number of a TCP port of spec.ports, and may be absent where that has a single port"
+// +kubebuilder:validation:XValidation:rule="!has(self.healthCheck) || !has(self.healthCheck.grpc) || (has(self.healthCheck.grpc.port) ? self.ports.exists(p, (!has(p.protocol) || p.protocol == 'TCP') && (p.name == self.healthCheck.grpc.port || p.port == self.healthCheck.grpc.port)) : size(self.ports) == 1 && self.ports.all(p, !has(p.protocol) || p.protocol == 'TCP'))",fieldPath=".healthCheck.grpc.port",message="port must be the name or the number of a TCP port of spec.ports, and may be absent where that has a single port"
 // +kubebuilder:validation:XValidation:rule="self.endpoints.all(e, !has(e.ports) || e.ports.all(q, self.ports.exists(p, p.name == q.name)))",message="endpoints[].ports must name one of ports"
 // +kubebuilder:validation:XValidation:rule="!has(self.failover) || has(self.healthCheck)",message="failover needs healthCheck"
 // +kubebuilder:validation:XValidation:rule="self.endpoints.all(e, !has(e.priority) || e.priority == 0) || has(self.healthCheck)",message="more than one priority needs healthCheck"
-// +kubebuilder:validation:XValidation:rule="!has(self.healthCheck) || self.ports.all(p, !has(p.protocol) || p.protocol == 'TCP') || has(self.healthCheck.port)",message="name the TCP port to check"
 type ExternalServiceSpec struct {
 	// suspend freezes the published EndpointSlices as they are: nothing is resolved, checked or
 	// written until it is false again. The default is false.

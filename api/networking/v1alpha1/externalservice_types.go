@@ -6,6 +6,8 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // ExternalService publishes hosts outside the cluster as a Service of the same name and
@@ -86,91 +88,11 @@ type PortNumber int32
 
 // Probe defines how an address is checked: by tcpSocket, httpGet or grpc.
 type Probe struct {
+	common.Probe `json:",inline"`
+
 	// tcpSocket succeeds where a connection is accepted.
 	// +optional
-	TCPSocket *TCPSocketAction `json:"tcpSocket,omitempty"`
-
-	// httpGet succeeds where a GET returns a status from 200 to 399.
-	// +optional
-	HTTPGet *HTTPGetAction `json:"httpGet,omitempty"`
-
-	// grpc succeeds where the standard gRPC health service returns SERVING.
-	// +optional
-	GRPC *GRPCAction `json:"grpc,omitempty"`
-
-	// periodSeconds is the time between two checks, in seconds. Without it v1's default of 10
-	// applies.
-	//
-	// +kubebuilder:validation:Minimum=1
-	// +optional
-	PeriodSeconds *int32 `json:"periodSeconds,omitempty"`
-
-	// timeoutSeconds bounds one check, in seconds. Without it v1's default of 2 applies.
-	//
-	// +kubebuilder:validation:Minimum=1
-	// +optional
-	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
-
-	// successThreshold is how many successes in a row make an address healthy again. Without it
-	// v1's default of 2 applies.
-	//
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=100
-	// +optional
-	SuccessThreshold *int32 `json:"successThreshold,omitempty"`
-
-	// failureThreshold is how many failures in a row make an address unhealthy. Without it v1's
-	// default of 3 applies.
-	//
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=100
-	// +optional
-	FailureThreshold *int32 `json:"failureThreshold,omitempty"`
-}
-
-// TCPSocketAction opens a connection.
-type TCPSocketAction struct {
-	// port to connect to, one of ports.
-	// +required
-	Port PortNumber `json:"port"`
-}
-
-// HTTPGetAction sends a GET.
-type HTTPGetAction struct {
-	// port to connect to, one of ports.
-	// +required
-	Port PortNumber `json:"port"`
-
-	// path with its query. Without it v1's default of "/" applies.
-	//
-	// +kubebuilder:validation:MaxLength=1024
-	// +optional
-	Path *string `json:"path,omitempty"`
-
-	// host is the Host header. Without it, the host's own name or address is sent.
-	//
-	// +kubebuilder:validation:MaxLength=253
-	// +optional
-	Host string `json:"host,omitempty"`
-
-	// scheme is HTTP or HTTPS. Without it v1's default of HTTP applies.
-	//
-	// +kubebuilder:validation:Enum=HTTP;HTTPS
-	// +optional
-	Scheme *string `json:"scheme,omitempty"`
-}
-
-// GRPCAction calls the standard gRPC health service.
-type GRPCAction struct {
-	// port to connect to, one of ports.
-	// +required
-	Port PortNumber `json:"port"`
-
-	// service in the request. Without it, the health of the whole server is requested.
-	//
-	// +kubebuilder:validation:MaxLength=253
-	// +optional
-	Service string `json:"service,omitempty"`
+	TCPSocket *common.TCPSocketAction `json:"tcpSocket,omitempty"`
 }
 
 // ExternalServiceStatus is the observed state.

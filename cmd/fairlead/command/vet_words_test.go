@@ -34,7 +34,7 @@ const (
 	external = "apiVersion: networking.fairlead.dev/v1\nkind: ExternalService\nmetadata: {name: a}\nspec:\n  ports: [{name: a, port: 80}]\n"
 	named    = external + "  endpoints: [{name: a, dns: {name: 'NAME'}}]\n"
 	listed   = external + "  endpoints: [{name: a, addresses: ['NAME']}]\n"
-	checked  = external + "  endpoints: [{name: a, addresses: [192.0.2.1]}]\n  healthCheck: {tcp: {}, interval: NAME}\n"
+	checked  = external + "  endpoints: [{name: a, addresses: [192.0.2.1]}]\n  healthCheck: {tcpSocket: {}, interval: NAME}\n"
 	hosts    = "apiVersion: networking.fairlead.dev/v1alpha1\nkind: ExternalService\nmetadata: {name: a}\nspec: {hosts: ['NAME'], ports: {a: 1}}\n"
 	probed   = "apiVersion: networking.fairlead.dev/v1alpha1\nkind: ExternalService\nmetadata: {name: a}\nspec: {hosts: [192.0.2.1], ports: {a: 1}, probe: {tcpSocket: {port: 1}, periodSeconds: NAME}}\n"
 	reboots  = "apiVersion: autoreboot.fairlead.dev/v1\nkind: RebootPolicy\nmetadata: {name: a}\nspec:\n  targets: [{kind: Deployment, name: a}]\n"
@@ -70,7 +70,7 @@ func TestVetSaysWhatToWriteInstead(t *testing.T) {
 		"an error of type beside one of a rule":   {external + "  endpoints: [{name: a, dns: {name: a.svc}, zone: 5}]\n  resolution: {minTTL: 5, maxTTL: 500ms}\n", "", []string{"in-cluster", "zone: must be a string", `write "5s"`, "spec.resolution.maxTTL: \"500ms\": must be at least 1s"}},
 		"a rule about a part that cannot be read": {reboots + "  triggers: [{name: a, type: Probe, podAge: {max: 60}}]\n", "", []string{`write "60s"`, "cooldown is required", "further rules were not checked"}},
 		"an item of another type":                 {external + "  endpoints: [1, {name: a, dns: {name: a.example.com, recordType: 5}}]\n", "", []string{"spec.endpoints[0]: must be an object", "recordType: must be a string", "further rules were not checked"}},
-		"a comparison with what cannot be read":   {external + "  endpoints: [{name: a, addresses: [192.0.2.1]}]\n  healthCheck: {tcp: {}, interval: 60, timeout: 20s}\n", "", []string{`write "60s"`}},
+		"a comparison with what cannot be read":   {external + "  endpoints: [{name: a, addresses: [192.0.2.1]}]\n  healthCheck: {tcpSocket: {}, interval: 60, timeout: 20s}\n", "", []string{`write "60s"`}},
 		"a tab":                                   {external + "\tendpoints: []\n", "", []string{"a tab indents this line, and YAML takes spaces alone [FL1002]"}},
 		"a template":                              {external + "  endpoints:\n  {{- range .Values.all }}\n  - x\n  {{- end }}\n", "", []string{"looks like a Helm template"}},
 		"a value that is a template":              {external + "  endpoints: {{ .Values.endpoints }}\n", "", []string{"looks like a Helm template"}},

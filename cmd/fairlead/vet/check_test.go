@@ -73,14 +73,13 @@ func TestFindingsSayWhereAndWhatAndWhatToDo(t *testing.T) {
 		"a port of v1alpha1": {externalAlpha + "spec: {hosts: [a.example.com], ports: {sql: 5432, UP: 1}}\n", []string{
 			`4:51 error rule spec.ports.UP: "UP": must be lower-case letters, digits and hyphens, with a letter or digit at both ends`}},
 		"a probe of v1alpha1": {externalAlpha + "spec: {hosts: [a.example.com], ports: {a: 1, b: 2}, probe: {tcpSocket: {port: 3}, periodSeconds: 1, timeoutSeconds: 2}}\n", []string{
-			"4:73 error rule spec.probe.tcpSocket.port: healthCheck.port is required with more than one port",
+			`4:73 error rule spec.probe.tcpSocket.port: "3": port must be the name or the number of a TCP port of spec.ports, and may be absent where that has a single port`,
 			`4:101 error rule spec.probe.timeoutSeconds: "2s": timeout must not exceed interval`}},
 		"a period of v1alpha1 that cannot be read": {externalAlpha + "spec: {hosts: [a.example.com], ports: {a: 1}, probe: {tcpSocket: {port: 1}, periodSeconds: x, timeoutSeconds: 20}}\n", []string{
 			"4:77 error schema spec.probe.periodSeconds: must be an integer, not a string; if it is in quotes, remove them"}},
 		"two handlers at v1alpha1": {externalAlpha + "spec: {hosts: [a.example.com], ports: {a: 1}, probe: {tcpSocket: {port: 1}, grpc: {port: 1}}}\n", []string{
-			"4:47 error rule spec.probe: set exactly one of tcp, http, grpc"}},
+			`4:47 error rule spec.probe: "tcpSocket, grpc": set exactly one of tcpSocket, httpGet, grpc`}},
 		"policies of v1alpha1": {rebootAlpha + "spec:\n  target: {kind: Deployment, name: a}\n  policies:\n  - name: p\n    trigger: {probe: {httpGet: {port: http}, periodSeconds: 3, timeoutSeconds: 5}}\n", []string{
-			`8:33 error rule spec.policies[0].trigger.probe.httpGet.port: must be between 1 and 65535: v1 takes numbers alone, so give the number of a port that has a name`,
 			`8:64 error schema spec.policies[0].trigger.probe.timeoutSeconds: "5s": timeoutSeconds must not exceed periodSeconds`}},
 		"a template of v1alpha1": {chaosAlpha + "spec:\n  template:\n    spec:\n      restartPolicy: Never\n      containers: []\n", []string{
 			"8:7 error rule spec.template.spec.containers: is required: a pod needs at least one container"}},

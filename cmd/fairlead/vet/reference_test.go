@@ -42,11 +42,11 @@ func TestTheReferenceListsEveryRule(t *testing.T) {
 func TestEachMessageHasTheIDOfItsRule(t *testing.T) {
 	for message, want := range map[string]string{
 		`"1d": must be a duration such as 30s, 5m or 1h30m: one to four numbers of at most five digits, each with its unit h, m, s or ms`: "FL1210",
-		`durations need a unit: write "10s"`:                                            "FL1202",
-		`"a/b": must be a DNS name: leave out scheme and path`:                          "FL1207",
-		`"10.0.0.0/24": must be an IP address: a range cannot be listed`:                "FL1208",
-		`minute "61": takes 0-59, *, lists, ranges and steps`:                           "FL1209",
-		`unknown time zone "Europe/Zurick": use an IANA name such as Europe/Zurich`:     "FL1209",
+		`durations need a unit: write "10s"`:                                        "FL1202",
+		`"a/b": must be a DNS name: leave out scheme and path`:                      "FL1207",
+		`"10.0.0.0/24": must be an IP address: a range cannot be listed`:            "FL1208",
+		`minute "61": takes 0-59, *, lists, ranges and steps`:                       "FL1209",
+		`unknown time zone "Europe/Zurick": use an IANA name such as Europe/Zurich`: "FL1209",
 		"is required; add it":                                "FL1201",
 		"must have at least 1 item":                          "FL1201",
 		`trigger "c" is used by triggers[1] and triggers[2]`: "FL1205",

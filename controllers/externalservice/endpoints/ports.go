@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
 // PortSet is the ports of an EndpointSlice, shared by all addresses that have the same.
@@ -33,6 +34,10 @@ func PortSetOf(spec *networkingv1.ExternalServiceSpec, own []networkingv1.Endpoi
 		Ports:   make([]discoveryv1.EndpointPort, 0, len(spec.Ports)),
 		Numbers: make([]uint16, 0, len(spec.Ports)),
 	}
+	var checked *networkingv1.ServicePort
+	if spec.HealthCheck != nil {
+		checked = rules.CheckedPort(spec.Ports, spec.HealthCheck.Port())
+	}
 	for i := range spec.Ports {
 		p := &spec.Ports[i]
 		number := ptr.Deref(p.TargetPort, p.Port)
@@ -44,7 +49,7 @@ func PortSetOf(spec *networkingv1.ExternalServiceSpec, own []networkingv1.Endpoi
 		if srv > 0 {
 			number = int32(srv)
 		}
-		if h := spec.HealthCheck; h != nil && (h.Port == p.Name || h.Port == "") {
+		if p == checked {
 			set.ProbePort = uint16(number)
 		}
 		set.Numbers = append(set.Numbers, uint16(number))

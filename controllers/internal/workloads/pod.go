@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -70,6 +72,40 @@ func WaitsFor(pod *corev1.Pod) string {
 		}
 	}
 	return ""
+}
+
+// NamedPorts returns the TCP ports of a pod's containers and sidecars that have a name.
+func NamedPorts(pod *corev1.Pod) []corev1.ContainerPort {
+	var named []corev1.ContainerPort
+	add := func(c *corev1.Container) {
+		for _, p := range c.Ports {
+			if p.Name != "" && (p.Protocol == corev1.ProtocolTCP || p.Protocol == "") {
+				named = append(named, corev1.ContainerPort{Name: p.Name, ContainerPort: p.ContainerPort})
+			}
+		}
+	}
+	for i := range pod.Spec.Containers {
+		add(&pod.Spec.Containers[i])
+	}
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways {
+			add(c)
+		}
+	}
+	return named
+}
+
+// PortOf returns the number of a pod's port; 0 where it has none of that name.
+func PortOf(pod *corev1.Pod, port *intstr.IntOrString) uint16 {
+	if port.Type == intstr.Int {
+		return uint16(port.IntVal)
+	}
+	for _, p := range NamedPorts(pod) {
+		if p.Name == port.StrVal {
+			return uint16(p.ContainerPort)
+		}
+	}
+	return 0
 }
 
 // Restarts returns how often the containers of a pod restarted, and how many of these may have been before the pod was first

@@ -41,7 +41,7 @@ func TestWhichAddressesOfPodsAreChecked(t *testing.T) {
 	} {
 		t.Run(address, func(t *testing.T) {
 			w := newProbeCluster(rules)
-			got := w.check(t, once(port, connect), []Pod{{UID: "1", IP: netip.MustParseAddr(address)}})
+			got := w.check(t, once(port, connect), []Pod{{UID: "1", IP: netip.MustParseAddr(address), Port: port}})
 			want := Result{Checked: 1}
 			if !allowed {
 				want = Result{Checked: 1, Unknown: 1, Unsupported: networkingv1.ProbeDenied}
@@ -66,8 +66,9 @@ func TestAHostHasNoPodsRights(t *testing.T) {
 		t.Run(host, func(t *testing.T) {
 			w := newProbeCluster(rules)
 			got := w.check(t, once(port, func(p *autorebootv1.Probe, port int32) {
-				p.TCPSocket = &autorebootv1.TCPSocket{Host: host, Port: port}
-			}), []Pod{{UID: "1", IP: podIP}})
+				connect(p, port)
+				p.Host = host
+			}), []Pod{{UID: "1", IP: podIP, Port: port}})
 			want := Result{Checked: 1}
 			if !allowed {
 				want = Result{Checked: 1, Unknown: 1, Unsupported: networkingv1.ProbeDenied}
@@ -86,7 +87,7 @@ func TestADenyOfThePolicyHoldsForPods(t *testing.T) {
 		Deny:         []egress.Rule{{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/24")}}},
 	})
 	want := Result{Checked: 2, Unknown: 1}
-	got := newProbeCluster(rules).checkSome(t, once(port, connect), []Pod{{UID: "1", IP: podIP}, {UID: "2", IP: netip.MustParseAddr("10.244.1.9")}}, 1)
+	got := newProbeCluster(rules).checkSome(t, once(port, connect), []Pod{{UID: "1", IP: podIP, Port: port}, {UID: "2", IP: netip.MustParseAddr("10.244.1.9"), Port: port}}, 1)
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -4,20 +4,19 @@
 // Package podprobe runs the checks of the Probe triggers of RebootPolicies: of the pods of each workload, or of the one
 // host that a probe names. A trigger fires while enough of the pods are unhealthy.
 //
-// It never restarts anything, never runs a command in a container, and never reads pods: it checks those that it is
-// given (set.go). Its results have fixed words and counts.
+// It never restarts anything, and never reads pods: it checks those that it is given (set.go). Its results have fixed words and counts.
 //
 // # Pods
 //
-// Each pod is checked at once, or within a period if there are many, and then every period. It is unhealthy after
+// Each pod is checked at once, or within an interval if there are many, and then every interval. It is unhealthy after
 // failureThreshold failures in a row, and healthy with its first success ever, and later after successThreshold
 // successes in a row. A pod is identified by its UID and its IP: its health is kept when other pods come and go, and
-// when the period changes. When the check itself changes, no pod has a result: what it asks now may never have succeeded.
+// when the interval changes. When the check itself changes, no pod has a result: what it asks now may never have succeeded.
 //
 // # Firing
 //
 // A trigger fires for a workload while at least minUnhealthy of its pods are unhealthy. A percentage is of all pods
-// given, rounded up. Pods without a result, without an IP, or that cannot be checked count among them, so that they
+// given, rounded up. Pods without a result, an IP or the port, or that cannot be checked count among them, so that they
 // prevent firing and never cause it.
 //
 // Pods that are being disrupted should not be given, nor any while a gate is closed: the results would count once it

@@ -15,7 +15,7 @@ type Result struct {
 	// Checked is how many pods were given; 1 where the probe names a host.
 	Checked int
 	// Unhealthy are those that failed often enough in a row, and Unknown those of which nothing is
-	// known: too few results yet, no IP, or not to be asked.
+	// known: too few results yet, no IP or port, or not to be asked.
 	Unhealthy, Unknown int
 	// Firing: at least minUnhealthy of the pods are unhealthy.
 	Firing bool
@@ -30,11 +30,12 @@ func (r Result) HasHealthy() bool { return r.Checked > r.Unhealthy+r.Unknown }
 type check struct {
 	policy types.NamespacedName
 	// key of the prober's targets; none where unsupported says why there are none.
-	key           types.NamespacedName
-	minUnhealthy  intstr.IntOrString
-	podsWithoutIP int
-	unsupported   string
-	notified      notifiedState
+	key          types.NamespacedName
+	minUnhealthy intstr.IntOrString
+	// unchecked are the pods without an IP or a port.
+	unchecked   int
+	unsupported string
+	notified    notifiedState
 }
 
 // notifiedState is the part of a result whose changes are notified.
@@ -56,12 +57,12 @@ func (c *Checks) Result(policy types.NamespacedName, trigger string, workload ty
 
 func (c *Checks) resultOf(about *check) Result {
 	if about.unsupported != "" {
-		return Result{Checked: about.podsWithoutIP, Unknown: about.podsWithoutIP, Unsupported: about.unsupported}
+		return Result{Checked: about.unchecked, Unknown: about.unchecked, Unsupported: about.unsupported}
 	}
 	counted := c.prober.Summary(about.key)
 	v := Result{
-		Checked:   counted.Healthy + counted.Unhealthy + counted.Unknown + about.podsWithoutIP,
-		Unhealthy: counted.Unhealthy, Unknown: counted.Unknown + about.podsWithoutIP,
+		Checked:   counted.Healthy + counted.Unhealthy + counted.Unknown + about.unchecked,
+		Unhealthy: counted.Unhealthy, Unknown: counted.Unknown + about.unchecked,
 		Unsupported: counted.NotProbed,
 	}
 	least, err := requiredUnhealthy(about.minUnhealthy, v.Checked)

@@ -30,24 +30,28 @@ import (
 
 // once is a probe whose first failure decides.
 func once(port uint16, change func(p *autorebootv1.Probe, port int32)) *autorebootv1.Probe {
-	p := &autorebootv1.Probe{FailureThreshold: ptr.To[int32](1), Period: ptr.To(common.Duration("1h")), Timeout: ptr.To(common.Duration("30s"))}
+	p := &autorebootv1.Probe{Check: common.Check{FailureThreshold: ptr.To[int32](1), Interval: ptr.To(common.Duration("1h")), Timeout: ptr.To(common.Duration("30s"))}}
 	change(p, int32(port))
 	return withDefaults(p)
 }
 
-func get(p *autorebootv1.Probe, port int32) { p.HTTPGet = &autorebootv1.HTTPGet{Port: port} }
+func get(p *autorebootv1.Probe, port int32) { p.HTTPGet = &common.HTTPGetAction{Port: number(port)} }
 
 func getTLS(p *autorebootv1.Probe, port int32) {
-	p.HTTPGet = &autorebootv1.HTTPGet{Port: port, Scheme: ptr.To(autorebootv1.SchemeHTTPS)}
+	p.HTTPGet = &common.HTTPGetAction{Port: number(port), Scheme: ptr.To(common.SchemeHTTPS)}
 }
 
-func connect(p *autorebootv1.Probe, port int32) { p.TCPSocket = &autorebootv1.TCPSocket{Port: port} }
+func connect(p *autorebootv1.Probe, port int32) {
+	p.TCPSocket = &common.TCPSocketAction{Port: number(port)}
+}
 
 func ask(service string) func(*autorebootv1.Probe, int32) {
-	return func(p *autorebootv1.Probe, port int32) { p.GRPC = &autorebootv1.GRPC{Port: port, Service: service} }
+	return func(p *autorebootv1.Probe, port int32) {
+		p.GRPC = &common.GRPCAction{Port: number(port), Service: service}
+	}
 }
 
-// briefly has the probe give up soon. The shortest period still holds.
+// briefly has the probe give up soon. The shortest interval still holds.
 func briefly(change func(*autorebootv1.Probe, int32)) func(*autorebootv1.Probe, int32) {
 	return func(p *autorebootv1.Probe, port int32) {
 		change(p, port)
@@ -179,7 +183,8 @@ func TestWhatAProbeSaysOfAServer(t *testing.T) {
 			if tc.fails {
 				want.Unhealthy, want.Firing = 1, true
 			}
-			got := newProbeCluster(policy).check(t, once(tc.server(t), tc.probe), []Pod{{UID: "1", IP: podIP}})
+			port := tc.server(t)
+			got := newProbeCluster(policy).check(t, once(port, tc.probe), []Pod{{UID: "1", IP: podIP, Port: port}})
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
 			}
@@ -194,7 +199,7 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 		http.Redirect(w, r, "http://"+netip.AddrPortFrom(outside, canary).String()+"/", http.StatusFound)
 	})
 	w := newProbeCluster(clusterPolicy(t))
-	if got := w.check(t, once(port, get), []Pod{{UID: "1", IP: podIP}}); got != (Result{Checked: 1}) {
+	if got := w.check(t, once(port, get), []Pod{{UID: "1", IP: podIP, Port: port}}); got != (Result{Checked: 1}) {
 		t.Errorf("%+v", got)
 	}
 	if visited.Load() != 0 || w.opened.Load() != 1 {
@@ -205,17 +210,17 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 func TestWhatARequestSays(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://192.0.2.99:3128")
 	for name, tc := range map[string]struct {
-		change func(*autorebootv1.HTTPGet)
+		change func(*common.HTTPGetAction)
 		want   string
 	}{
-		"the least": {func(*autorebootv1.HTTPGet) {}, "GET / HTTP/1.1|Host: 10.244.0.9:PORT|User-Agent: fairlead-probe/1|Accept: */*|Connection: close"},
-		"path and query": {func(h *autorebootv1.HTTPGet) { h.Path = ptr.To("/deep?x=1") },
+		"the least": {func(*common.HTTPGetAction) {}, "GET / HTTP/1.1|Host: 10.244.0.9:PORT|User-Agent: fairlead-probe/1|Accept: */*|Connection: close"},
+		"path and query": {func(h *common.HTTPGetAction) { h.Path = ptr.To("/deep?x=1") },
 			"GET /deep?x=1 HTTP/1.1|Host: 10.244.0.9:PORT|User-Agent: fairlead-probe/1|Accept: */*|Connection: close"},
-		"headers": {func(h *autorebootv1.HTTPGet) {
-			h.Headers = []autorebootv1.HTTPHeader{{Name: "X-Check", Value: "deep, very"}, {Name: "host", Value: "shop.example.com:81"}, {Name: "Accept", Value: "text/plain"}}
+		"headers": {func(h *common.HTTPGetAction) {
+			h.HTTPHeaders = []common.HTTPHeader{{Name: "X-Check", Value: "deep, very"}, {Name: "host", Value: "shop.example.com:81"}, {Name: "Accept", Value: "text/plain"}}
 		}, "GET / HTTP/1.1|Host: shop.example.com:81|User-Agent: fairlead-probe/1|X-Check: deep, very|Accept: text/plain|Connection: close"},
-		"a host": {func(h *autorebootv1.HTTPGet) { h.Host = "db.example.com" },
-			"GET / HTTP/1.1|Host: db.example.com:PORT|User-Agent: fairlead-probe/1|Accept: */*|Connection: close"},
+		"the host of the check": {func(h *common.HTTPGetAction) { h.Host = "db.example.com" },
+			"GET / HTTP/1.1|Host: db.example.com|User-Agent: fairlead-probe/1|Accept: */*|Connection: close"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			said := make(chan string, 1)
@@ -229,7 +234,7 @@ func TestWhatARequestSays(t *testing.T) {
 			})
 			p := once(port, get)
 			tc.change(p.HTTPGet)
-			if got := newProbeCluster(clusterPolicy(t)).check(t, p, []Pod{{UID: "1", IP: podIP}}); got != (Result{Checked: 1}) {
+			if got := newProbeCluster(clusterPolicy(t)).check(t, p, []Pod{{UID: "1", IP: podIP, Port: port}}); got != (Result{Checked: 1}) {
 				t.Fatalf("%+v", got)
 			}
 			if diff := cmp.Diff(strings.Replace(tc.want, "PORT", strconv.Itoa(int(port)), 1), <-said); diff != "" {
@@ -246,7 +251,7 @@ func TestRunEndsWhileAServerHangs(t *testing.T) {
 		hang(conn)
 	})
 	c := New(Options{Dial: newProbeCluster(clusterPolicy(t)).dialer.Dial})
-	c.Set(policy("p"), of(once(port, get), []Pod{{UID: "1", IP: podIP}}))
+	c.Set(policy("p"), of(once(port, get), []Pod{{UID: "1", IP: podIP, Port: port}}))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()

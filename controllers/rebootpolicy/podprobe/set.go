@@ -15,15 +15,21 @@ import (
 type Pod struct {
 	Name string
 	UID  types.UID
-	// IP of its status. Without one the pod cannot be checked.
-	IP netip.Addr
+	// IP of its status, and Port to check. Without either the pod cannot be checked.
+	IP   netip.Addr
+	Port uint16
 }
 
 // Want is a check of one workload by one trigger.
 type Want struct {
 	Trigger  string
 	Workload types.UID
-	Probe    *autorebootv1.Probe
+	// Probe is valid and has its defaults.
+	Probe *autorebootv1.Probe
+	// Roots are the certificates of its tls.caSecretName.
+	Roots []byte
+	// Unsupported is why nothing can be checked, in one word; empty where something can.
+	Unsupported string
 	// Pods of the workload. They are ignored where the probe names a host.
 	Pods []Pod
 }
@@ -59,23 +65,23 @@ func (c *Checks) Forget(policy types.NamespacedName) { c.Set(policy, nil) }
 
 // start passes a Want to the prober.
 func (c *Checks) start(policy types.NamespacedName, want *Want, kept map[types.NamespacedName]*check) *check {
-	p := planOf(want.Probe)
-	about := &check{policy: policy, minUnhealthy: p.minUnhealthy, unsupported: p.unsupported}
-	asked := want.Trigger + " " + IdentityOf(want.Probe)
+	p := want.Probe
+	about := &check{policy: policy, minUnhealthy: *p.MinUnhealthy, unsupported: want.Unsupported}
+	asked := want.Trigger + " " + IdentityOf(p)
 	switch {
-	case p.unsupported != "":
-		about.podsWithoutIP = len(want.Pods)
-	case p.host != "":
-		about.key = hostKey(policy, asked, p.host)
+	case want.Unsupported != "":
+		about.unchecked = len(want.Pods)
+	case p.Host != "":
+		about.key = hostKey(policy, asked, p.Host)
 		if begun, ok := kept[about.key]; ok {
 			return begun
 		}
-		c.prober.Set(about.key, p.Check, p.hostTarget())
+		c.prober.Set(about.key, checkOf(p, want.Roots), hostTarget(p))
 	default:
 		about.key = podsKey(policy, asked, want.Workload)
-		targets, without := p.targets(want.Pods)
-		about.podsWithoutIP = without
-		c.prober.Set(about.key, p.Check, targets)
+		all, without := targets(want.Pods)
+		about.unchecked = without
+		c.prober.Set(about.key, checkOf(p, want.Roots), all)
 	}
 	return about
 }

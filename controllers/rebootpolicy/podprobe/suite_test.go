@@ -141,12 +141,14 @@ func policy(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "shop", Name: name}
 }
 
+func number(port int32) *intstr.IntOrString { return ptr.To(intstr.FromInt32(port)) }
+
 func ip(n int) netip.Addr { return netip.AddrFrom4([4]byte{198, 18, byte(n >> 8), byte(n)}) }
 
 func pods(numbers ...int) []Pod {
 	all := make([]Pod, 0, len(numbers))
 	for _, n := range numbers {
-		all = append(all, Pod{Name: fmt.Sprint("pod-", n), UID: types.UID(fmt.Sprint("uid-", n)), IP: ip(n)})
+		all = append(all, Pod{Name: fmt.Sprint("pod-", n), UID: types.UID(fmt.Sprint("uid-", n)), IP: ip(n), Port: 8080})
 	}
 	return all
 }
@@ -154,9 +156,11 @@ func pods(numbers ...int) []Pod {
 // probe opens a TCP connection every 10s; three failures in a row and two successes decide.
 func newProbe(change ...func(*autorebootv1.Probe)) *autorebootv1.Probe {
 	p := &autorebootv1.Probe{
-		TCPSocket: &autorebootv1.TCPSocket{Port: 8080},
-		Period:    ptr.To(common.Duration("10s")), Timeout: ptr.To(common.Duration("2s")),
-		FailureThreshold: ptr.To[int32](3), SuccessThreshold: ptr.To[int32](2),
+		Check: common.Check{
+			TCPSocket: &common.TCPSocketAction{Port: number(8080)},
+			Interval:  ptr.To(common.Duration("10s")), Timeout: ptr.To(common.Duration("2s")),
+			FailureThreshold: ptr.To[int32](3), SuccessThreshold: ptr.To[int32](2),
+		},
 	}
 	for _, c := range change {
 		c(p)
@@ -175,7 +179,7 @@ func least(text string) func(*autorebootv1.Probe) {
 }
 
 func onHost(host string) func(*autorebootv1.Probe) {
-	return func(p *autorebootv1.Probe) { p.TCPSocket.Host = host }
+	return func(p *autorebootv1.Probe) { p.Host = host }
 }
 
 // of is a Want of the workload "w".

@@ -6,6 +6,7 @@ package externalservice
 import (
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
@@ -22,7 +23,7 @@ func TestItemsBeyondTheBoundOfTheirListAreNotJudged(t *testing.T) {
 			s.Endpoints = []v1.Endpoint{{Ports: make([]v1.EndpointPort, many)}}
 		},
 		"statuses": func(s *spec) {
-			s.HealthCheck = &v1.HealthCheck{HTTP: &v1.HTTPCheck{ExpectedStatuses: make([]v1.StatusRange, many)}}
+			s.HealthCheck = &v1.HealthCheck{Check: common.Check{HTTPGet: &common.HTTPGetAction{ExpectedStatuses: make([]common.StatusRange, many)}}}
 		},
 	} {
 		obj := &v1.ExternalService{}

@@ -18,9 +18,7 @@ const (
 	defaultMinTTL            common.Duration = "30s"
 	defaultMaxTTL            common.Duration = "1h"
 	defaultKeepLastFor       common.Duration = "24h"
-	defaultInterval          common.Duration = "10s"
 	defaultUnhealthyInterval common.Duration = "30s"
-	defaultTimeout           common.Duration = "2s"
 	defaultFailbackDelay     common.Duration = "5m"
 )
 
@@ -28,8 +26,7 @@ const (
 // valid object invalid: where a default would contradict what was given, such as a timeout above
 // the interval, it gives way to it.
 //
-// It leaves targetPort alone, which follows port while it is absent, and healthCheck.port, which
-// would otherwise name the old port after the only one is renamed. It makes no failover block
+// It leaves targetPort alone, which follows port while it is absent. It makes no failover block
 // either: one that was not written would outlive the healthCheck it needs, and refuse its removal.
 func Default(obj *v1.ExternalService) {
 	DefaultMaps(obj)
@@ -89,30 +86,15 @@ func defaultEndpoints(endpoints []v1.Endpoint) {
 }
 
 func defaultResolution(r *v1.Resolution) {
-	rules.SetDefault(&r.MinTTL, shorter(defaultMinTTL, r.MaxTTL))
-	rules.SetDefault(&r.MaxTTL, longer(defaultMaxTTL, r.MinTTL))
+	rules.SetOrdered(&r.MinTTL, defaultMinTTL, &r.MaxTTL, defaultMaxTTL)
 	rules.SetDefault(&r.OnFailure, v1.ResolutionKeepLast)
 	rules.SetDefault(&r.KeepLastFor, defaultKeepLastFor)
 }
 
 func defaultHealthCheck(h *v1.HealthCheck) {
-	if h.HTTP != nil {
-		rules.SetDefault(&h.HTTP.Path, "/")
-		scheme := v1.SchemeHTTP
-		if h.TLS != nil {
-			scheme = v1.SchemeHTTPS
-		}
-		rules.SetDefault(&h.HTTP.Scheme, scheme)
-	}
-	if h.TLS != nil {
-		rules.SetDefault(&h.TLS.InsecureSkipVerify, false)
-	}
-	rules.SetDefault(&h.Timeout, shorter(defaultTimeout, h.Interval))
-	rules.SetDefault(&h.Interval, longer(defaultInterval, h.Timeout))
+	rules.DefaultCheck(&h.Check, rules.HealthCheckDefaults)
 	rules.SetDefault(&h.UnhealthyInterval, defaultUnhealthyInterval)
 	rules.SetDefault(&h.JitterPercent, 10)
-	rules.SetDefault(&h.HealthyThreshold, 2)
-	rules.SetDefault(&h.UnhealthyThreshold, 3)
 }
 
 func defaultFailover(f *v1.Failover) {
@@ -134,21 +116,4 @@ func block[T any](field **T) {
 	if *field == nil {
 		*field = new(T)
 	}
-}
-
-// shorter returns the default, or the bound where that is given and shorter. A bound that does
-// not parse bounds nothing: the object is refused for it anyway.
-func shorter(value common.Duration, bound *common.Duration) common.Duration {
-	if span, _ := value.Parse(); bound.Or(span) < span {
-		return *bound
-	}
-	return value
-}
-
-// longer returns the default, or the bound where that is given and longer.
-func longer(value common.Duration, bound *common.Duration) common.Duration {
-	if span, _ := value.Parse(); bound.Or(span) > span {
-		return *bound
-	}
-	return value
 }

@@ -36,29 +36,29 @@ func TestDefaultSetsWhatIsUnset(t *testing.T) {
 				endpoints: [{name: x, addresses: [192.0.2.1], priority: 0, state: Active}]}`,
 		},
 		"dns and a check": {
-			given: `{ports: [{name: a, port: 80}], endpoints: [{name: x, dns: {name: a.example.com}}], healthCheck: {http: {}}}`,
+			given: `{ports: [{name: a, port: 80}], endpoints: [{name: x, dns: {name: a.example.com}}], healthCheck: {httpGet: {}}}`,
 			want: `{suspend: false, service: {type: ClusterIP}, deletionPolicy: Delete, ports: [{name: a, port: 80, protocol: TCP}],
 				endpoints: [{name: x, dns: {name: a.example.com, recordType: Address}, priority: 0, state: Active}],
 				resolution: {minTTL: 30s, maxTTL: 1h, onFailure: KeepLast, keepLastFor: 24h},
-				healthCheck: {http: {path: /, scheme: HTTP}, interval: 10s, unhealthyInterval: 30s, timeout: 2s, jitterPercent: 10, healthyThreshold: 2, unhealthyThreshold: 3}}`,
+				healthCheck: {httpGet: {path: /, scheme: HTTP}, interval: 10s, unhealthyInterval: 30s, timeout: 2s, jitterPercent: 10, successThreshold: 2, failureThreshold: 3}}`,
 		},
 		"tls turns the scheme": {
-			given: `{suspend: true, service: {type: Headless}, deletionPolicy: Orphan, healthCheck: {http: {path: /x}, tls: {}}}`,
+			given: `{suspend: true, service: {type: Headless}, deletionPolicy: Orphan, healthCheck: {httpGet: {path: /x}, tls: {}}}`,
 			want: `{suspend: true, service: {type: Headless}, deletionPolicy: Orphan,
-				healthCheck: {http: {path: /x, scheme: HTTPS}, tls: {insecureSkipVerify: false}, interval: 10s, unhealthyInterval: 30s, timeout: 2s, jitterPercent: 10, healthyThreshold: 2, unhealthyThreshold: 3}}`,
+				healthCheck: {httpGet: {path: /x, scheme: HTTPS}, tls: {insecureSkipVerify: false}, interval: 10s, unhealthyInterval: 30s, timeout: 2s, jitterPercent: 10, successThreshold: 2, failureThreshold: 3}}`,
 		},
 		"bounds give way": {
-			given: `{suspend: false, service: {type: ClusterIP}, deletionPolicy: Delete, resolution: {maxTTL: 12s}, healthCheck: {tcp: {}, interval: 1500ms}, failover: {failback: Manual}}`,
+			given: `{suspend: false, service: {type: ClusterIP}, deletionPolicy: Delete, resolution: {maxTTL: 12s}, healthCheck: {tcpSocket: {}, interval: 1500ms}, failover: {failback: Manual}}`,
 			want: `{suspend: false, service: {type: ClusterIP}, deletionPolicy: Delete,
 				resolution: {minTTL: 12s, maxTTL: 12s, onFailure: KeepLast, keepLastFor: 24h},
-				healthCheck: {tcp: {}, interval: 1500ms, timeout: 1500ms, unhealthyInterval: 30s, jitterPercent: 10, healthyThreshold: 2, unhealthyThreshold: 3},
+				healthCheck: {tcpSocket: {}, interval: 1500ms, timeout: 1500ms, unhealthyInterval: 30s, jitterPercent: 10, successThreshold: 2, failureThreshold: 3},
 				failover: {minHealthyPercent: 1, panicThresholdPercent: 0, failback: Manual, failbackDelay: 5m}}`,
 		},
 		"bounds give way upwards": {
-			given: `{suspend: false, service: {type: ClusterIP}, deletionPolicy: Delete, resolution: {minTTL: 90m}, healthCheck: {tcp: {}, timeout: 11s}}`,
+			given: `{suspend: false, service: {type: ClusterIP}, deletionPolicy: Delete, resolution: {minTTL: 90m}, healthCheck: {tcpSocket: {}, timeout: 11s}}`,
 			want: `{suspend: false, service: {type: ClusterIP}, deletionPolicy: Delete,
 				resolution: {minTTL: 90m, maxTTL: 90m, onFailure: KeepLast, keepLastFor: 24h},
-				healthCheck: {tcp: {}, interval: 11s, timeout: 11s, unhealthyInterval: 30s, jitterPercent: 10, healthyThreshold: 2, unhealthyThreshold: 3}}`,
+				healthCheck: {tcpSocket: {}, interval: 11s, timeout: 11s, unhealthyInterval: 30s, jitterPercent: 10, successThreshold: 2, failureThreshold: 3}}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestDefaultIsStableAndNeverBreaksAValidObject(t *testing.T) {
 			pool = append(pool, put("", value, path))
 		}
 	}
-	for _, path := range []string{"spec.failover", "spec.resolution", "spec.service", "spec.endpoints[*].priority", "spec.healthCheck.http.scheme", "spec.healthCheck.tls"} {
+	for _, path := range []string{"spec.failover", "spec.resolution", "spec.service", "spec.endpoints[*].priority", "spec.healthCheck.httpGet.scheme", "spec.healthCheck.tls"} {
 		pool = append(pool, drop("", path), put("", map[string]any{}, path))
 	}
 	seed := uint64(time.Now().UnixNano())
@@ -147,7 +147,7 @@ func TestDefaultAgreesWithTheSchemasOwnDefaults(t *testing.T) {
 func TestDefaultMapsWritesNothingInListItems(t *testing.T) {
 	for name, spec := range map[string]string{
 		"addresses": `{ports: [{name: a, port: 80}], endpoints: [{name: x, addresses: [192.0.2.1]}]}`,
-		"a name":    `{ports: [{name: a, port: 80}, {name: b, port: 80, protocol: UDP}], endpoints: [{name: x, dns: {name: a.example.com}, ports: [{name: a, port: 81}]}, {name: y, priority: 1, addresses: [192.0.2.1]}], healthCheck: {http: {}, port: a}, failover: {}}`,
+		"a name":    `{ports: [{name: a, port: 80}, {name: b, port: 80, protocol: UDP}], endpoints: [{name: x, dns: {name: a.example.com}, ports: [{name: a, port: 81}]}, {name: y, priority: 1, addresses: [192.0.2.1]}], healthCheck: {httpGet: {port: a}}, failover: {}}`,
 		"nothing":   `{}`,
 	} {
 		t.Run(name, func(t *testing.T) {

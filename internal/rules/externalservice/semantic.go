@@ -5,14 +5,11 @@ package externalservice
 
 import (
 	"maps"
-	"net/netip"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -22,17 +19,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-var (
-	// authorityPattern admits a host name, an IPv4 or a bracketed IPv6 literal, each with or
-	// without a port: nothing that could end the header it is sent in.
-	authorityPattern = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?\.?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
-
-	// numericLabel is a last label that resolvers read as part of an IPv4 address, as in
-	// "0x7f.1": its author does not mean a name.
-	numericLabel = regexp.MustCompile(`^(0x[0-9a-f]*|[0-9]+)$`)
-
-	printable = regexp.MustCompile(`^[\x21-\x7e]*$`)
-)
+// numericLabel is a last label that resolvers read as part of an IPv4 address, as in
+// "0x7f.1": its author does not mean a name.
+var numericLabel = regexp.MustCompile(`^(0x[0-9a-f]*|[0-9]+)$`)
 
 // Semantic checks what the CRD's schema and CEL cannot express, or only at a cost that the API server refuses. It
 // reports nothing of absent fields.
@@ -57,10 +46,7 @@ func Semantic(obj, _ *v1.ExternalService) field.ErrorList {
 		errs = append(errs, atLeast(path.Child("resolution", "minTTL"), r.MinTTL, time.Second)...)
 		errs = append(errs, atLeast(path.Child("resolution", "maxTTL"), r.MaxTTL, time.Second)...)
 	}
-	if spec.HealthCheck != nil {
-		errs = append(errs, healthCheckSemantics(path.Child("healthCheck"), spec)...)
-	}
-	return errs
+	return append(errs, healthCheckSemantics(path.Child("healthCheck"), spec.HealthCheck)...)
 }
 
 // serviceLabels refuses what is no label, and labels by which controllers choose or skip
@@ -111,60 +97,6 @@ func endpointSemantics(path rules.Path, e *v1.Endpoint, ports int) field.ErrorLi
 			"SRV records bring one port, and the object has several; use one ExternalService per port"))
 	}
 	return errs
-}
-
-func healthCheckSemantics(path rules.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
-	h := spec.HealthCheck
-	var errs field.ErrorList
-	for _, p := range spec.Ports {
-		if p.Name == h.Port && h.Port != "" && protocol(p) != corev1.ProtocolTCP {
-			errs = append(errs, field.Invalid(path.Child("port").Field(), h.Port, "only TCP ports can be checked"))
-		}
-	}
-	errs = append(errs, atLeast(path.Child("timeout"), h.Timeout, time.Millisecond)...)
-	errs = append(errs, atLeast(path.Child("unhealthyInterval"), h.UnhealthyInterval, time.Second)...)
-	if h.HTTP != nil {
-		errs = append(errs, requestPath(path.Child("http", "path"), h.HTTP.Path)...)
-		errs = append(errs, authority(path.Child("http", "host"), h.HTTP.Host)...)
-		if h.TLS != nil && ptr.Deref(h.HTTP.Scheme, v1.SchemeHTTPS) == v1.SchemeHTTP {
-			errs = append(errs, field.Invalid(path.Child("http", "scheme").Field(), string(*h.HTTP.Scheme), "tls goes with scheme HTTPS"))
-		}
-	}
-	if h.GRPC != nil {
-		errs = append(errs, authority(path.Child("grpc", "authority"), h.GRPC.Authority)...)
-		if !printable.MatchString(h.GRPC.Service) {
-			errs = append(errs, field.Invalid(path.Child("grpc", "service").Field(), h.GRPC.Service, "must be printable ASCII without spaces"))
-		}
-	}
-	if h.TLS != nil && h.TLS.CASecretName != "" {
-		errs = append(errs, because(path.Child("tls", "caSecretName"), h.TLS.CASecretName, "",
-			validation.IsDNS1123Subdomain(h.TLS.CASecretName))...)
-	}
-	if h.TLS != nil && h.TLS.ServerName != "" {
-		if _, err := netip.ParseAddr(h.TLS.ServerName); err != nil {
-			errs = append(errs, because(path.Child("tls", "serverName"), h.TLS.ServerName, "",
-				validation.IsDNS1123Subdomain(strings.ToLower(h.TLS.ServerName)))...)
-		}
-	}
-	return errs
-}
-
-// requestPath requires what can be in a request line as it is.
-func requestPath(path rules.Path, value *string) field.ErrorList {
-	if value == nil {
-		return nil
-	}
-	if _, err := url.ParseRequestURI(*value); err != nil || !printable.MatchString(*value) || strings.Contains(*value, "#") {
-		return field.ErrorList{field.Invalid(path.Field(), *value, "must be a path with an optional query, percent-encoded, without a fragment")}
-	}
-	return nil
-}
-
-func authority(path rules.Path, value string) field.ErrorList {
-	if value == "" || authorityPattern.MatchString(value) {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path.Field(), value, "must be a host name or an IP address, with an optional port")}
 }
 
 func atLeast(path rules.Path, d *common.Duration, least time.Duration) field.ErrorList {

@@ -24,20 +24,9 @@ func TestSemanticRefusesWhatTheSchemaCannot(t *testing.T) {
 		want []string // field and a part of the text of each error, in order
 	}{
 		"plain":                  {spec: around(static, "")},
-		"good host":              {spec: around(static, `, healthCheck: {http: {host: "www.example.com:8080", path: "/a%20b?c=d"}}`)},
-		"good IPv6 host":         {spec: around(static, `, healthCheck: {http: {host: "[2001:db8::1]:80"}}`)},
-		"host injects a header":  {spec: around(static, `, healthCheck: {http: {host: "a\r\nX-Evil: 1"}}`), want: []string{"spec.healthCheck.http.host: Invalid"}},
-		"host with user":         {spec: around(static, `, healthCheck: {http: {host: "root@a"}}`), want: []string{"spec.healthCheck.http.host: Invalid"}},
-		"path with a newline":    {spec: around(static, `, healthCheck: {http: {path: "/a\nb"}}`), want: []string{"spec.healthCheck.http.path: Invalid"}},
-		"path with a space":      {spec: around(static, `, healthCheck: {http: {path: "/a HTTP/1.1"}}`), want: []string{"spec.healthCheck.http.path: Invalid"}},
-		"path with a fragment":   {spec: around(static, `, healthCheck: {http: {path: "/a#b"}}`), want: []string{"spec.healthCheck.http.path: Invalid"}},
-		"path badly encoded":     {spec: around(static, `, healthCheck: {http: {path: "/%zz"}}`), want: []string{"spec.healthCheck.http.path: Invalid"}},
-		"authority":              {spec: around(static, `, healthCheck: {grpc: {authority: "a b", service: "x\n"}}`), want: []string{"grpc.authority: Invalid", "grpc.service: Invalid"}},
-		"tls over plain HTTP":    {spec: around(static, `, healthCheck: {http: {scheme: HTTP}, tls: {}}`), want: []string{"spec.healthCheck.http.scheme: Invalid"}},
-		"tls names":              {spec: around(static, `, healthCheck: {grpc: {}, tls: {serverName: "a b", caSecretName: "A_b"}}`), want: []string{"tls.caSecretName", "tls.serverName"}},
-		"tls for an address":     {spec: around(static, `, healthCheck: {grpc: {}, tls: {serverName: "2001:db8::1"}}`)},
-		"check of a UDP port":    {spec: `{ports: [{name: a, port: 53, protocol: UDP}], endpoints: [{name: x, addresses: [192.0.2.1]}], healthCheck: {port: a, tcp: {}}}`, want: []string{"only TCP ports"}},
-		"no time at all":         {spec: around(static, `, healthCheck: {tcp: {}, timeout: 0s, unhealthyInterval: 10ms}, resolution: {minTTL: 0s, maxTTL: 1ms}`), want: []string{"resolution.minTTL", "resolution.maxTTL", "healthCheck.timeout", "healthCheck.unhealthyInterval"}},
+		"authority":              {spec: around(static, `, healthCheck: {grpc: {authority: "a b"}}`), want: []string{"spec.healthCheck.grpc.authority: Invalid"}},
+		"credentials":            {spec: around(static, `, healthCheck: {httpGet: {httpHeaders: [{name: Authorization, value: x}]}}`), want: []string{"spec.healthCheck.httpGet.httpHeaders[0].name: Forbidden"}},
+		"no time at all":         {spec: around(static, `, healthCheck: {tcpSocket: {}, timeout: 0s, unhealthyInterval: 10ms}, resolution: {minTTL: 0s, maxTTL: 1ms}`), want: []string{"resolution.minTTL", "resolution.maxTTL", "healthCheck.timeout", "healthCheck.unhealthyInterval"}},
 		"zone":                   {spec: around(static+", zone: 'a b'", ""), want: []string{"spec.endpoints[0].zone"}},
 		"appProtocol":            {spec: `{ports: [{name: a, port: 80, appProtocol: "a b"}], endpoints: [{name: x, addresses: [192.0.2.1]}]}`, want: []string{"spec.ports[0].appProtocol"}},
 		"localhost, dotted":      {spec: around("dns: {name: localhost.}", ""), want: []string{"in-cluster and localhost"}},
@@ -111,7 +100,7 @@ func TestWarningsNameWhatIsProbablyNotMeant(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"nothing": {spec: around(static, ", healthCheck: {http: {}, tls: {}}")},
+		"nothing": {spec: around(static, ", healthCheck: {httpGet: {}, tls: {}}")},
 		"headless translates no ports": {
 			spec: `{service: {type: Headless}, ports: [{name: a, port: 80, targetPort: 8080}, {name: b, port: 81, targetPort: 81}], endpoints: [{name: x, addresses: [192.0.2.1], ports: [{name: b, port: 82}]}]}`,
 			want: []string{"spec.ports[0]", "spec.endpoints[0].ports"},
@@ -128,7 +117,7 @@ func TestWarningsNameWhatIsProbablyNotMeant(t *testing.T) {
 		},
 		"kept for a time": {spec: around("dns: {name: db.example.com}", ", resolution: {onFailure: Remove, keepLastFor: 1h}")},
 		"unverified": {
-			spec: around(static, ", healthCheck: {http: {}, tls: {insecureSkipVerify: true, caSecretName: ca}}"),
+			spec: around(static, ", healthCheck: {httpGet: {}, tls: {insecureSkipVerify: true, caSecretName: ca}}"),
 			want: []string{"insecureSkipVerify", "caSecretName"},
 		},
 	} {

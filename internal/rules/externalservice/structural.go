@@ -28,8 +28,7 @@ func Structural(obj, _ *v1.ExternalService) field.ErrorList {
 	errs = append(errs, ports(path.Child("ports"), spec.Ports)...)
 	errs = append(errs, endpoints(path.Child("endpoints"), spec)...)
 	errs = append(errs, resolution(path.Child("resolution"), spec.Resolution)...)
-	errs = append(errs, healthCheck(path.Child("healthCheck"), spec.HealthCheck)...)
-	errs = append(errs, checkedPort(path.Child("healthCheck", "port"), spec)...)
+	errs = append(errs, healthCheck(path.Child("healthCheck"), spec)...)
 	errs = append(errs, failover(path.Child("failover"), spec)...)
 	if spec.DeletionPolicy != nil {
 		errs = append(errs, rules.Enum(path.Child("deletionPolicy"), *spec.DeletionPolicy, v1.DeletionDelete, v1.DeletionOrphan)...)

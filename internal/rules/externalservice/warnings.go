@@ -25,11 +25,8 @@ func Warnings(obj, old *v1.ExternalService) []string {
 		ptr.Deref(r.KeepLastFor, defaultKeepLastFor) != defaultKeepLastFor {
 		out.add("spec.resolution.keepLastFor: has no effect while onFailure is KeepLast, which keeps addresses for good; set onFailure to Remove")
 	}
-	if h := spec.HealthCheck; h != nil && h.TLS != nil && ptr.Deref(h.TLS.InsecureSkipVerify, false) {
-		out.add("spec.healthCheck.tls.insecureSkipVerify: the check accepts any certificate")
-		if h.TLS.CASecretName != "" {
-			out.add("spec.healthCheck.tls.caSecretName: has no effect with insecureSkipVerify")
-		}
+	if spec.HealthCheck != nil {
+		out = append(out, rules.CheckWarnings(rules.At("spec", "healthCheck"), &spec.HealthCheck.Check)...)
 	}
 	request, err := ParseFault(common.TokenOf(obj, v1.InjectFaultAnnotation))
 	if err == nil && request.At.IsZero() && (old == nil || old.Status.ObservedGeneration <= 0) {

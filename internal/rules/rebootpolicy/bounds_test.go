@@ -31,8 +31,11 @@ func TestItemsBeyondTheBoundOfTheirListAreNotJudged(t *testing.T) {
 		"events": func(s *spec) {
 			s.Triggers = first(autorebootv1.Trigger{EndpointsChange: &autorebootv1.EndpointsChange{Events: make([]autorebootv1.EndpointsEvent, many)}})
 		},
+		"statuses": func(s *spec) {
+			s.Triggers = first(autorebootv1.Trigger{Probe: &autorebootv1.Probe{Check: common.Check{HTTPGet: &common.HTTPGetAction{ExpectedStatuses: make([]common.StatusRange, many)}}}})
+		},
 		"headers": func(s *spec) {
-			s.Triggers = first(autorebootv1.Trigger{Probe: &autorebootv1.Probe{HTTPGet: &autorebootv1.HTTPGet{Headers: make([]autorebootv1.HTTPHeader, many)}}})
+			s.Triggers = first(autorebootv1.Trigger{Probe: &autorebootv1.Probe{Check: common.Check{HTTPGet: &common.HTTPGetAction{HTTPHeaders: make([]common.HTTPHeader, many)}}}})
 		},
 	} {
 		obj := &autorebootv1.RebootPolicy{}

@@ -4,8 +4,6 @@
 package rebootpolicy
 
 import (
-	"math"
-
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -15,30 +13,25 @@ import (
 
 // The defaults of v1, where they are not the first value of an enum, zero or false.
 const (
-	DefaultTLSKey           = "tls.crt"
-	DefaultPath             = "/"
-	DefaultPeriod           = common.Duration("30s")
-	DefaultTimeout          = common.Duration("5s")
-	DefaultFailureThreshold = 5
-	DefaultSuccessThreshold = 1
-	DefaultMinUnhealthy     = "50%"
-	DefaultJitterPercent    = 10
-	DefaultMaxUnavailable   = 1
-	DefaultEvictTimeout     = common.Duration("10m")
-	DefaultQuietPeriod      = common.Duration("15s")
-	DefaultMaxDelay         = common.Duration("5m")
-	DefaultCooldown         = common.Duration("10m")
-	DefaultMaxRestarts      = 6
-	DefaultWithin           = common.Duration("24h")
-	DefaultMaxAttempts      = 3
-	DefaultBackoff          = common.Duration("10m")
-	DefaultMaxBackoff       = common.Duration("6h")
-	DefaultResetAfter       = common.Duration("1h")
-	DefaultMaxTargets       = 1
-	DefaultVerifyTimeout    = common.Duration("15m")
-	DefaultSoak             = common.Duration("2m")
-	DefaultHistoryLimit     = 10
-	DefaultEvidenceWithin   = common.Duration("168h")
+	DefaultTLSKey         = "tls.crt"
+	DefaultMinUnhealthy   = "50%"
+	DefaultJitterPercent  = 10
+	DefaultMaxUnavailable = 1
+	DefaultEvictTimeout   = common.Duration("10m")
+	DefaultQuietPeriod    = common.Duration("15s")
+	DefaultMaxDelay       = common.Duration("5m")
+	DefaultCooldown       = common.Duration("10m")
+	DefaultMaxRestarts    = 6
+	DefaultWithin         = common.Duration("24h")
+	DefaultMaxAttempts    = 3
+	DefaultBackoff        = common.Duration("10m")
+	DefaultMaxBackoff     = common.Duration("6h")
+	DefaultResetAfter     = common.Duration("1h")
+	DefaultMaxTargets     = 1
+	DefaultVerifyTimeout  = common.Duration("15m")
+	DefaultSoak           = common.Duration("2m")
+	DefaultHistoryLimit   = 10
+	DefaultEvidenceWithin = common.Duration("168h")
 )
 
 // Default fills in whatever is unset, and never changes what is set. It is idempotent, and makes no
@@ -76,7 +69,7 @@ func DefaultMaps(obj *autorebootv1.RebootPolicy) {
 	defaultStrategy(spec)
 
 	rules.SetDefault(&spec.Debounce, autorebootv1.Debounce{})
-	setOrdered(&spec.Debounce.QuietPeriod, DefaultQuietPeriod, &spec.Debounce.MaxDelay, DefaultMaxDelay)
+	rules.SetOrdered(&spec.Debounce.QuietPeriod, DefaultQuietPeriod, &spec.Debounce.MaxDelay, DefaultMaxDelay)
 	if !HasProbe(spec) {
 		rules.SetDefault(&spec.Cooldown, DefaultCooldown)
 	}
@@ -84,7 +77,7 @@ func DefaultMaps(obj *autorebootv1.RebootPolicy) {
 
 	rules.SetDefault(&spec.Retry, autorebootv1.Retry{})
 	rules.SetDefault(&spec.Retry.MaxAttempts, DefaultMaxAttempts)
-	setOrdered(&spec.Retry.Backoff, DefaultBackoff, &spec.Retry.MaxBackoff, DefaultMaxBackoff)
+	rules.SetOrdered(&spec.Retry.Backoff, DefaultBackoff, &spec.Retry.MaxBackoff, DefaultMaxBackoff)
 	rules.SetDefault(&spec.Retry.ResetAfter, DefaultResetAfter)
 
 	rules.SetDefault(&spec.Concurrency, autorebootv1.Concurrency{})
@@ -145,25 +138,6 @@ func defaultTrigger(t *autorebootv1.Trigger) {
 }
 
 func defaultProbe(p *autorebootv1.Probe) {
-	if h := p.HTTPGet; h != nil {
-		rules.SetDefault(&h.Path, DefaultPath)
-		rules.SetDefault(&h.Scheme, autorebootv1.SchemeHTTP)
-	}
-	setOrdered(&p.Timeout, DefaultTimeout, &p.Period, DefaultPeriod)
-	rules.SetDefault(&p.FailureThreshold, DefaultFailureThreshold)
-	rules.SetDefault(&p.SuccessThreshold, DefaultSuccessThreshold)
+	rules.DefaultCheck(&p.Check, rules.ProbeDefaults)
 	rules.SetDefault(&p.MinUnhealthy, intstr.FromString(DefaultMinUnhealthy))
-}
-
-// setOrdered fills in two spans of which low must not exceed high. Where one is given, the other's
-// default is moved to it if need be, in the words of the one that is given.
-func setOrdered(low **common.Duration, lowDefault common.Duration, high **common.Duration, highDefault common.Duration) {
-	if *low == nil && *high != nil && (*high).Or(math.MaxInt64) < lowDefault.Or(0) {
-		lowDefault = **high
-	}
-	if *high == nil && *low != nil && (*low).Or(0) > highDefault.Or(0) {
-		highDefault = **low
-	}
-	rules.SetDefault(low, lowDefault)
-	rules.SetDefault(high, highDefault)
 }

@@ -100,18 +100,7 @@ func debounce(path rules.Path, d *autorebootv1.Debounce) field.ErrorList {
 	if d == nil {
 		return nil
 	}
-	return ordered(path, "quietPeriod", d.QuietPeriod, "maxDelay", d.MaxDelay)
-}
-
-// ordered checks two spans of which the first must not exceed the second.
-func ordered(path rules.Path, lowName string, low *common.Duration, highName string, high *common.Duration) field.ErrorList {
-	short, hasLow, errs := rules.OptionalDuration(path.Child(lowName), low)
-	long, hasHigh, highErrs := rules.OptionalDuration(path.Child(highName), high)
-	errs = append(errs, highErrs...)
-	if hasLow && hasHigh && short > long {
-		errs = append(errs, field.Invalid(path.Child(lowName).Field(), string(*low), lowName+" must not exceed "+highName))
-	}
-	return errs
+	return rules.Ordered(path, "quietPeriod", d.QuietPeriod, "maxDelay", d.MaxDelay)
 }
 
 // cooldown checks the span by itself, and with the triggers that need it.

@@ -4,7 +4,6 @@
 package rebootpolicy
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -12,8 +11,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/api/autoreboot/v1alpha1"
-	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
@@ -46,12 +43,10 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 			continue
 		}
 		at := specPath.Child("triggers").Index(i).Child("probe")
-		if member, name := probedHost(t.Probe); inCluster(name) {
-			warn(at.Child(member, "host"), "%s resolves to an address inside the cluster, where the egress policy lets a probe in only if an administrator allowed it; without host every pod of the target is asked itself", name)
+		if inCluster(t.Probe.Host) {
+			warn(at.Child("host"), "%s resolves to an address inside the cluster, where the egress policy lets a probe in only if an administrator allowed it; without host every pod of the target is asked itself", t.Probe.Host)
 		}
-		if t.Probe.Exec != nil {
-			warn(at.Child("exec"), "exec probes are not supported yet: trigger %s never fires", t.Name)
-		}
+		texts = append(texts, rules.CheckWarnings(at, &t.Probe.Check)...)
 	}
 	if s := obj.Spec.Strategy; s != nil && s.Evict != nil && none(s.Evict.MaxUnavailable) {
 		warn(specPath.Child("strategy", "evict", "maxUnavailable"), "%s never evicts a pod; use spec.suspend to pause", s.Evict.MaxUnavailable)
@@ -68,7 +63,7 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 		}
 	}
 	texts = append(texts, rules.LongSteps(schedules(&obj.Spec), obj.Spec.Windows, obj.Spec.Blackouts)...)
-	return append(texts, ignoredAtV1(obj)...)
+	return texts
 }
 
 // selectsAll warns of the selectors of a spec that are empty: they select more than their author sees.
@@ -114,19 +109,6 @@ func schedules(spec *autorebootv1.RebootPolicySpec) map[string]string {
 	return all
 }
 
-// probedHost returns which member of a probe names a host, and what it names.
-func probedHost(p *autorebootv1.Probe) (member, name string) {
-	switch {
-	case p.HTTPGet != nil && p.HTTPGet.Host != "":
-		return "httpGet", p.HTTPGet.Host
-	case p.TCPSocket != nil && p.TCPSocket.Host != "":
-		return "tcpSocket", p.TCPSocket.Host
-	case p.GRPC != nil && p.GRPC.Host != "":
-		return "grpc", p.GRPC.Host
-	}
-	return "", ""
-}
-
 // inCluster reports whether a name resolves into the cluster, or to the operator itself, wherever it is looked
 // up. It is a hint: the address is checked when it is connected to.
 func inCluster(name string) bool {
@@ -137,44 +119,4 @@ func inCluster(name string) bool {
 
 func none(v *intstr.IntOrString) bool {
 	return v != nil && (*v == intstr.FromInt32(0) || *v == intstr.FromString("0%"))
-}
-
-// ignoredAtV1 warns of what an object written at v1alpha1 says and v1 cannot: conversion keeps it
-// in an annotation, where nothing acts on it.
-func ignoredAtV1(obj *autorebootv1.RebootPolicy) []string {
-	var kept struct {
-		Spoke struct {
-			Spec v1alpha1.RebootPolicySpec `json:"spec"`
-		} `json:"spoke"`
-	}
-	data, has := obj.Annotations[common.V1Alpha1DataAnnotation]
-	if !has || json.Unmarshal([]byte(data), &kept) != nil {
-		return nil
-	}
-	var texts []string
-	spec := &kept.Spoke.Spec
-	for i := range spec.Policies {
-		p := spec.Policies[i].Trigger.Probe
-		if p == nil {
-			continue
-		}
-		at := fmt.Sprintf("v1alpha1 spec.policies[%d].trigger.probe", i)
-		if p.InitialDelaySeconds != nil {
-			texts = append(texts, at+".initialDelaySeconds: ignored by v1 (kept so that v1alpha1 reads back the same): allow for a slow start with failureThreshold and periodSeconds")
-		}
-		if p.TerminationGracePeriodSeconds != nil {
-			texts = append(texts, at+".terminationGracePeriodSeconds: ignored by v1 (kept so that v1alpha1 reads back the same): pods end as their own spec says")
-		}
-		if h := p.HTTPGet; h != nil && h.Port.Type == intstr.String {
-			texts = append(texts, namedPort(at+".httpGet.port", h.Port.StrVal))
-		}
-		if s := p.TCPSocket; s != nil && s.Port.Type == intstr.String {
-			texts = append(texts, namedPort(at+".tcpSocket.port", s.Port.StrVal))
-		}
-	}
-	return texts
-}
-
-func namedPort(at, name string) string {
-	return fmt.Sprintf("%s: %q is the name of a port, and v1 takes numbers alone: give its number", at, name)
 }

@@ -17,17 +17,19 @@ import (
 
 func TestWarningsNameTheFieldOnceAndAreNotRepeated(t *testing.T) {
 	obj := full(t)
+	obj.Spec.Triggers[2].Probe.TLS.InsecureSkipVerify = ptr.To(true)
 	obj.Spec.Strategy.Evict.MaxUnavailable = ptr.To(intstr.FromString("0%"))
 	obj.Spec.Concurrency.MaxTargets = ptr.To(intstr.FromInt32(0))
 	want := []string{
-		"spec.triggers[8].probe.exec: exec probes are not supported yet: trigger command never fires",
+		"spec.triggers[2].probe.tls.insecureSkipVerify: the check accepts any certificate",
+		"spec.triggers[2].probe.tls.caSecretName: has no effect with insecureSkipVerify",
 		"spec.strategy.evict.maxUnavailable: 0% never evicts a pod; use spec.suspend to pause",
 		"spec.concurrency.maxTargets: 0 never restarts a target; use spec.suspend to pause",
 	}
 	if diff := cmp.Diff(want, Warnings(obj, nil)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff(want[1:], Warnings(obj, full(t))); diff != "" {
+	if diff := cmp.Diff(want, Warnings(obj, full(t))); diff != "" {
 		t.Errorf("on update (-want +got)\n%s", diff)
 	}
 	if got := Warnings(obj, obj); got != nil {
@@ -68,35 +70,11 @@ func TestProbesOfNamesInTheClusterAreWarnedOf(t *testing.T) {
 		"localhost": true, "a.localhost": true,
 		"": false, "payments.example.com": false, "svc.example.com": false, "example.svcs": false, "192.0.2.7": false,
 	} {
-		for member, handler := range map[string]autorebootv1.Probe{
-			"httpGet": {HTTPGet: &autorebootv1.HTTPGet{Host: name}}, "tcpSocket": {TCPSocket: &autorebootv1.TCPSocket{Host: name}}, "grpc": {GRPC: &autorebootv1.GRPC{Host: name}},
-		} {
-			obj := &autorebootv1.RebootPolicy{Spec: autorebootv1.RebootPolicySpec{Triggers: []autorebootv1.Trigger{{Name: "up", Probe: &handler}}}}
-			got := Warnings(obj, nil)
-			if (len(got) == 1) != warned || warned && !strings.HasPrefix(got[0], "spec.triggers[0].probe."+member+".host: "+name+" resolves to an address inside the cluster") {
-				t.Errorf("%s of %q: %q", member, name, got)
-			}
+		obj := &autorebootv1.RebootPolicy{Spec: autorebootv1.RebootPolicySpec{Triggers: []autorebootv1.Trigger{{Name: "up", Probe: &autorebootv1.Probe{Host: name}}}}}
+		got := Warnings(obj, nil)
+		if (len(got) == 1) != warned || warned && !strings.HasPrefix(got[0], "spec.triggers[0].probe.host: "+name+" resolves to an address inside the cluster") {
+			t.Errorf("%q: %q", name, got)
 		}
-	}
-}
-
-func TestWarningsSpeakOfWhatV1CannotSay(t *testing.T) {
-	obj := full(t)
-	obj.Spec.Triggers = obj.Spec.Triggers[:1]
-	obj.Annotations = map[string]string{common.V1Alpha1DataAnnotation: `{"digest":"x","spoke":{"spec":{
-		"target":{"kind":"Deployment","name":"a"},
-		"policies":[{"name":"a","trigger":{"probe":{"httpGet":{"port":"web"},"initialDelaySeconds":3}}},
-			{"name":"b","trigger":{"probe":{"tcpSocket":{"port":"db"},"terminationGracePeriodSeconds":3}}},{"name":"c","trigger":{}}]}}}`}
-	got := Warnings(obj, nil)
-	for i, want := range []string{"policies[0].trigger.probe.initialDelaySeconds", `"web"`,
-		"policies[1].trigger.probe.terminationGracePeriodSeconds", `"db"`} {
-		if i >= len(got) || !strings.Contains(got[i], want) {
-			t.Fatalf("warning %d of %q is not about %s", i, got, want)
-		}
-	}
-	obj.Annotations[common.V1Alpha1DataAnnotation] = "not ours"
-	if got := Warnings(obj, nil); got != nil {
-		t.Errorf("an unreadable annotation: %v", got)
 	}
 }
 

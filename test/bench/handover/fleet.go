@@ -222,7 +222,7 @@ func FleetObject(i int) map[string]any {
 			"suspend": true, "service": map[string]any{"type": "Headless", "labels": map[string]any{"team": fmt.Sprintf("team-%d", i%50)}},
 			"ports":       []any{map[string]any{"name": "sql", "port": 5432}, map[string]any{"name": "metrics", "port": 9187}},
 			"endpoints":   endpoints,
-			"healthCheck": map[string]any{"http": map[string]any{"path": "/health/ready", "expectedStatuses": []any{map[string]any{"start": 200, "end": 299}}}, "port": "metrics", "interval": "15s"},
+			"healthCheck": map[string]any{"httpGet": map[string]any{"port": "metrics", "path": "/health/ready", "expectedStatuses": []any{map[string]any{"start": 200, "end": 299}}}, "interval": "15s"},
 			"failover":    map[string]any{"minHealthyPercent": 50, "failback": "Automatic", "failbackDelay": "10m"},
 		},
 	}

@@ -50,11 +50,11 @@ func namespace(object int) string { return fmt.Sprintf("probes-%d", object%names
 // the API server goes through all that it has given away before: 10,000 of them would measure that. Those that are
 // watched are checked by HTTP: a failure of theirs is seen at the other end, where a connection that is refused is not.
 func (r *run) spec(object int, with map[string]any) map[string]any {
-	check, port := map[string]any{"tcp": map[string]any{}}, r.tcp.Port()
+	check, port := map[string]any{"tcpSocket": map[string]any{}}, r.tcp.Port()
 	if with == nil && slices.Contains(r.watched, object) {
-		check, port = map[string]any{"http": map[string]any{}}, r.http.Port()
+		check, port = map[string]any{"httpGet": map[string]any{}}, r.http.Port()
 	}
-	check["interval"], check["unhealthyThreshold"] = interval.String(), failures
+	check["interval"], check["failureThreshold"] = interval.String(), failures
 	spec := map[string]any{
 		"service":     map[string]any{"type": "Headless"},
 		"ports":       []any{map[string]any{"name": "main", "port": port}},

@@ -38,7 +38,7 @@ func (r *run) object(n int) map[string]any {
 			"service":     map[string]any{"type": "Headless"},
 			"ports":       []any{map[string]any{"name": "main", "port": r.fleet.Port()}},
 			"endpoints":   []any{map[string]any{"name": "all", "addresses": probes.Own(n)}},
-			"healthCheck": map[string]any{"tcp": map[string]any{}, "interval": "10s"},
+			"healthCheck": map[string]any{"tcpSocket": map[string]any{}, "interval": "10s"},
 		}
 	}
 	return made

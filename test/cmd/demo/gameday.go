@@ -21,7 +21,7 @@ metadata: {name: orders-db, namespace: default}
 spec:
   ports: [{name: postgres, port: 5432}]
   endpoints: [{name: primary, addresses: [%s]}]
-  healthCheck: {tcp: {}}
+  healthCheck: {tcpSocket: {}}
 `
 
 const orders = `
@@ -50,7 +50,7 @@ metadata: {name: orders, namespace: default}
 spec:
   targets: [{kind: Deployment, name: orders}]
   triggers:
-  - {name: stuck, type: Probe, probe: {httpGet: {path: /healthz, port: %d}, period: 1s, timeout: 1s, failureThreshold: 5}}
+  - {name: stuck, type: Probe, probe: {httpGet: {path: /healthz, port: %d}, interval: 1s, timeout: 1s, failureThreshold: 5}}
   - {name: config, type: ConfigChange}
   gates: [{name: orders-db, type: ExternalServiceHealthy, externalServiceHealthy: {name: orders-db}}]
   cooldown: 10m

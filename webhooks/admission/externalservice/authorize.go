@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
@@ -188,14 +189,14 @@ func checksOtherwise(obj, old *networkingv1.ExternalService) bool {
 }
 
 // checkOf returns what a health check sends, regardless of its intervals; nil where there is none.
-func checkOf(es *networkingv1.ExternalService) *networkingv1.HealthCheck {
+func checkOf(es *networkingv1.ExternalService) *common.Check {
 	defaulted := &networkingv1.ExternalService{Spec: *es.Spec.DeepCopy()}
 	rules.Default(defaulted)
 	check := defaulted.Spec.HealthCheck
 	if check == nil {
 		return nil
 	}
-	return &networkingv1.HealthCheck{TCP: check.TCP, HTTP: check.HTTP, GRPC: check.GRPC, TLS: check.TLS, Port: check.Port}
+	return ptr.To(check.Request())
 }
 
 // resumed reports whether obj is no longer suspended.

@@ -11,12 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
 func trusting(secret string) *networkingv1.ExternalService {
 	es := with(outside)
-	es.Spec.HealthCheck = &networkingv1.HealthCheck{TLS: &networkingv1.TLSCheck{CASecretName: secret}}
+	es.Spec.HealthCheck = &networkingv1.HealthCheck{Check: common.Check{TLS: &common.CheckTLS{CASecretName: secret}}}
 	return es
 }
 

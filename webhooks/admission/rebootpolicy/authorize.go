@@ -5,7 +5,6 @@ package rebootpolicy
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -35,13 +34,13 @@ func newAuthorizer(reviewer authorization.Reviewer, policy Policy) *authorizer {
 	}}
 }
 
-// Validate refuses what the writer has no right to, hosts that no writer may have probed, and credentials for these.
+// Validate refuses what the writer has no right to, and hosts that no writer may have probed.
 func (a *authorizer) Validate(ctx context.Context, req admission.Request, obj, old *autorebootv1.RebootPolicy) ([]string, field.ErrorList) {
 	if req.SubResource != "" || !obj.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
 	warnings, errs := a.Entitlement.Validate(ctx, req, obj, old)
-	return warnings, slices.Concat(errs, a.hosts(req, obj, old), credentials(obj, old))
+	return warnings, append(errs, a.hosts(req, obj, old)...)
 }
 
 // starts reports whether obj is no longer suspended, no longer a dry run, or restarts from now on for injected faults as

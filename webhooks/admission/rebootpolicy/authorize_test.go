@@ -14,6 +14,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -104,7 +105,7 @@ func watching(secret string) func(*autorebootv1.RebootPolicy) {
 
 func probing(address string, port int32) func(*autorebootv1.RebootPolicy) {
 	return func(p *autorebootv1.RebootPolicy) {
-		p.Spec.Triggers = append(p.Spec.Triggers, autorebootv1.Trigger{Name: "up", Probe: &autorebootv1.Probe{TCPSocket: &autorebootv1.TCPSocket{Host: address, Port: port}}})
+		p.Spec.Triggers = append(p.Spec.Triggers, autorebootv1.Trigger{Name: "up", Probe: &autorebootv1.Probe{Host: address, Check: common.Check{TCPSocket: &common.TCPSocketAction{Port: ptr.To(intstr.FromInt32(port))}}}})
 	}
 }
 
@@ -120,7 +121,7 @@ func note(name, value string) func(*autorebootv1.RebootPolicy) {
 }
 
 func TestAPolicyDoesOnlyWhatItsWriterMay(t *testing.T) {
-	const first, host = "spec.targets[0]", "spec.triggers[1].probe.tcpSocket.host"
+	const first, host = "spec.targets[0]", "spec.triggers[1].probe.host"
 	stored := restarting("api", byAnn)
 	type policy = *autorebootv1.RebootPolicy
 	for name, test := range map[string]struct {
@@ -243,7 +244,7 @@ func TestARefusedPolicySaysWhoLacksWhatWhereAndWhatToDo(t *testing.T) {
 		{"spec.targets[1]: ", `user "eve" may not patch daemonsets.apps in all of namespace "shop"`, "spec.serviceAccountName"},
 		{"spec.triggers[1].configChange.sources[0]: ", `user "eve" may not get secrets "root" in namespace "shop"`, "or leave the source out"},
 		{"spec.gates[0]: ", `user "eve" may not list pods in all of namespace "shop"`, "or leave the gate out"},
-		{"spec.triggers[2].probe.tcpSocket.host: ", denied + ":80 is denied by the egress policy (DeniedByPolicy)", "leave host out", "administrator"},
+		{"spec.triggers[2].probe.host: ", denied + ":80 is denied by the egress policy (DeniedByPolicy)", "leave host out", "administrator"},
 	}
 	if len(errs) != len(want) {
 		t.Fatalf("%d refusals: %v", len(errs), errs)
@@ -358,15 +359,16 @@ func TestBeforeTheRangesAreKnownAProbedAddressHasToWait(t *testing.T) {
 }
 
 func TestEveryWayToProbeAHostIsJudged(t *testing.T) {
+	at := ptr.To(intstr.FromInt32(80))
 	for member, probe := range map[string]autorebootv1.Probe{
-		"httpGet":   {HTTPGet: &autorebootv1.HTTPGet{Host: inside, Port: 80}},
-		"tcpSocket": {TCPSocket: &autorebootv1.TCPSocket{Host: inside, Port: 80}},
-		"grpc":      {GRPC: &autorebootv1.GRPC{Host: "::ffff:" + inside, Port: 80}},
+		"httpGet":   {Host: inside, Check: common.Check{HTTPGet: &common.HTTPGetAction{Port: at}}},
+		"tcpSocket": {Host: inside, Check: common.Check{TCPSocket: &common.TCPSocketAction{Port: at}}},
+		"grpc":      {Host: "::ffff:" + inside, Check: common.Check{GRPC: &common.GRPCAction{Port: at}}},
 	} {
 		obj := restarting("api")
 		obj.Spec.Triggers = []autorebootv1.Trigger{{Name: "up", Probe: &probe}}
 		_, _, errs, err := admissiontest.Admit(t, newSuite().authorizer, request(ann, false), obj, nil, nil)
-		if err != nil || len(errs) != 1 || errs[0].Field != "spec.triggers[0].probe."+member+".host" || !strings.Contains(errs[0].Error(), "ClusterCIDR") {
+		if err != nil || len(errs) != 1 || errs[0].Field != "spec.triggers[0].probe.host" || !strings.Contains(errs[0].Error(), "ClusterCIDR") {
 			t.Errorf("%s: %v, %v", member, errs, err)
 		}
 	}

@@ -40,20 +40,9 @@ func hostsOf(spec *autorebootv1.RebootPolicySpec) []host {
 		if p == nil {
 			continue
 		}
-		at := field.NewPath("spec", "triggers").Index(i).Child("probe")
-		add := func(member, name string, port int32) {
-			if ip, err := netip.ParseAddr(name); err == nil {
-				hosts = append(hosts, host{at.Child(member, "host"), netip.AddrPortFrom(ip, uint16(port))})
-			}
-		}
-		if h := p.HTTPGet; h != nil {
-			add("httpGet", h.Host, h.Port)
-		}
-		if s := p.TCPSocket; s != nil {
-			add("tcpSocket", s.Host, s.Port)
-		}
-		if g := p.GRPC; g != nil {
-			add("grpc", g.Host, g.Port)
+		ip, err := netip.ParseAddr(p.Host)
+		if port := p.Port(); err == nil && port != nil {
+			hosts = append(hosts, host{field.NewPath("spec", "triggers").Index(i).Child("probe", "host"), netip.AddrPortFrom(ip, uint16(port.IntVal))})
 		}
 	}
 	return hosts

@@ -78,8 +78,8 @@ func (n *collector) trigger(path *field.Path, t *autorebootv1.Trigger) {
 	if c := t.CertificateRenewal; c != nil {
 		n.Add(path.Child("certificateRenewal", "secretName"), withoutTrigger, reading(c.SecretName), "", "secrets", "", c.SecretName)
 	}
-	if p := t.Probe; p != nil && p.Exec != nil {
-		n.Add(path.Child("probe", "exec"), withoutTrigger, "create", "", "pods", "exec", "")
+	if p := t.Probe; p != nil && p.TLS != nil && p.TLS.CASecretName != "" {
+		n.Add(path.Child("probe", "tls", "caSecretName"), "leave caSecretName out", "get", "", "secrets", "", p.TLS.CASecretName)
 	}
 	if e := t.EndpointsChange; e != nil {
 		n.Add(path.Child("endpointsChange", "externalServiceName"), withoutTrigger,

@@ -86,10 +86,10 @@ func TestEveryPartOfAPolicyTakesItsRights(t *testing.T) {
 		},
 		"probes": {
 			autorebootv1.RebootPolicySpec{Triggers: []autorebootv1.Trigger{
-				{Probe: &autorebootv1.Probe{HTTPGet: &autorebootv1.HTTPGet{Port: 80}}},
-				{Probe: &autorebootv1.Probe{Exec: &autorebootv1.Exec{Command: []string{"/check"}}}},
+				{Probe: &autorebootv1.Probe{Check: common.Check{HTTPGet: &common.HTTPGetAction{}, TLS: &common.CheckTLS{}}}},
+				{Probe: &autorebootv1.Probe{Check: common.Check{HTTPGet: &common.HTTPGetAction{}, TLS: &common.CheckTLS{CASecretName: "roots"}}}},
 			}},
-			map[string]string{"create pods/exec": "spec.triggers[1].probe.exec"},
+			map[string]string{"get secrets roots": "spec.triggers[1].probe.tls.caSecretName"},
 		},
 		"an ExternalService": {
 			autorebootv1.RebootPolicySpec{Triggers: []autorebootv1.Trigger{{EndpointsChange: &autorebootv1.EndpointsChange{ExternalServiceName: "db"}}}},

@@ -88,14 +88,16 @@ func objects(t *testing.T, kind string) map[string]map[string]any {
 	all := map[string]map[string]any{"empty": nil}
 	for name, spec := range map[string]map[string]string{
 		"ExternalService": {
-			"tcp":  "{ports: [{name: a, port: 1}], endpoints: [{name: x, dns: {name: a.example.com}, addresses: [192.0.2.1]}], healthCheck: {tcp: {}}, resolution: {minTTL: 1s, maxTTL: 1s}}",
-			"http": "{ports: [{name: a, port: 1}], endpoints: [{name: x, addresses: [192.0.2.1]}], healthCheck: {http: {}}, resolution: {minTTL: 1s, maxTTL: 2s}}",
+			"tcp":  "{ports: [{name: a, port: 1}], endpoints: [{name: x, dns: {name: a.example.com}, addresses: [192.0.2.1]}], healthCheck: {tcpSocket: {}}, resolution: {minTTL: 1s, maxTTL: 1s}}",
+			"http": "{ports: [{name: a, port: 1}], endpoints: [{name: x, addresses: [192.0.2.1]}], healthCheck: {httpGet: {}}, resolution: {minTTL: 1s, maxTTL: 2s}}",
 			"grpc": "{ports: [{name: a, port: 1}], endpoints: [{name: x, dns: {name: a.example.com}}], healthCheck: {grpc: {}}}",
 			"none": "{ports: [{port: 1}], endpoints: [{name: x}], healthCheck: {}}",
 		},
 		"RebootPolicy": {
-			"probe": "{targets: [{kind: Deployment, name: web}], triggers: [{name: a, type: Probe, probe: {}}]}",
-			"other": "{targets: [{kind: Deployment, name: web}], triggers: [{name: a, type: Schedule}]}",
+			"tcpSocket": "{targets: [{kind: Deployment, name: web}], triggers: [{name: a, type: Probe, probe: {tcpSocket: {}}}]}",
+			"httpGet":   "{targets: [{kind: Deployment, name: web}], triggers: [{name: a, type: Probe, probe: {httpGet: {}}}]}",
+			"grpc":      "{targets: [{kind: Deployment, name: web}], triggers: [{name: a, type: Probe, probe: {grpc: {}}}]}",
+			"other":     "{targets: [{kind: Deployment, name: web}], triggers: [{name: a, type: Schedule}]}",
 		},
 		"ChaosPod": {
 			"template": "{target: {template: {}}}",
@@ -139,10 +141,8 @@ func TestEveryFieldOfV1HasAPathAtV1alpha1AndEveryPathIsReached(t *testing.T) {
 // withoutHub are the fields of v1alpha1 that v1 has nothing of: no rule speaks of them but as of what
 // is kept in an annotation.
 var withoutHub = map[string]bool{
-	"RebootPolicy spec.target.apiVersion":                                       true,
-	"RebootPolicy spec.policies[0].trigger":                                     true,
-	"RebootPolicy spec.policies[0].trigger.probe.initialDelaySeconds":           true,
-	"RebootPolicy spec.policies[0].trigger.probe.terminationGracePeriodSeconds": true,
+	"RebootPolicy spec.target.apiVersion":   true,
+	"RebootPolicy spec.policies[0].trigger": true,
 }
 
 func missing(kind string, spec apiextensionsv1.JSONSchemaProps, reached map[string]bool) (lacking []string) {

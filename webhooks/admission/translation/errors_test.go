@@ -112,17 +112,17 @@ func TestErrorsNameTheFieldThatWasWritten(t *testing.T) {
 		"the port of a probe": {kind: "ExternalService", spec: "{hosts: [a.example.com], ports: {a: 1, b: 2}, probe: {httpGet: {port: 3, path: 'a b'}, periodSeconds: 1, timeoutSeconds: 2}}", errs: []string{
 			`spec.probe.httpGet.path: Invalid value: "a b": must start with /`,
 			`spec.probe.timeoutSeconds: Invalid value: "2s": timeout must not exceed interval`,
-			`spec.probe.httpGet.port: Invalid value: healthCheck.port is required with more than one port`,
+			`spec.probe.httpGet.port: Invalid value: "3": port must be the name or the number of a TCP port of spec.ports, and may be absent where that has a single port`,
 			`spec.probe.httpGet.path: Invalid value: "a b": must be a path with an optional query, percent-encoded, without a fragment`,
 		}},
 		"two handlers": {kind: "ExternalService", spec: "{hosts: [a.example.com], ports: {a: 1}, probe: {tcpSocket: {port: 1}, grpc: {port: 1}}}", errs: []string{
-			`spec.probe: Invalid value: set exactly one of tcp, http, grpc`,
+			`spec.probe: Invalid value: "tcpSocket, grpc": set exactly one of tcpSocket, httpGet, grpc`,
 		}},
 		"nothing": {kind: "ExternalService", spec: "{hosts: [], ports: {}}", errs: []string{
 			`spec.ports: Invalid value: 0: must have at least 1 item`,
 			`spec.hosts: Invalid value: must have at least 1 item`,
 		}},
-		"what v1alpha1 cannot say": {kind: "ExternalService", metadata: annotated(`{"deletionPolicy":"Explode","ports":[{"name":"a","port":1}],"endpoints":[{"name":"x","addresses":["192.0.2.1","127.0.0.1"],"priority":5},{"name":"y","addresses":["192.0.2.2"],"priority":3}],"resolution":{"minTTL":"5s","maxTTL":"1s"},"healthCheck":{"tcp":{},"unhealthyInterval":"1x"}}`),
+		"what v1alpha1 cannot say": {kind: "ExternalService", metadata: annotated(`{"deletionPolicy":"Explode","ports":[{"name":"a","port":1}],"endpoints":[{"name":"x","addresses":["192.0.2.1","127.0.0.1"],"priority":5},{"name":"y","addresses":["192.0.2.2"],"priority":3}],"resolution":{"minTTL":"5s","maxTTL":"1s"},"healthCheck":{"tcpSocket":{"port":1},"unhealthyInterval":"1x"}}`),
 			spec: "{hosts: [192.0.2.2, 192.0.2.1, 127.0.0.1], ports: {a: 1}, probe: {tcpSocket: {port: 1}, periodSeconds: 10, timeoutSeconds: 2, successThreshold: 2, failureThreshold: 3}}", errs: []string{
 				`spec.hosts[2]: Invalid value: "127.0.0.1": loopback, unspecified, link-local and multicast link-local addresses are not allowed`,
 				`spec: Invalid value: "5s": minTTL must not exceed maxTTL (spec.resolution.minTTL of v1: v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
@@ -133,19 +133,17 @@ func TestErrorsNameTheFieldThatWasWritten(t *testing.T) {
 			warnings: []string{"spec.hosts[1]: 192.0.2.1 is also listed in endpoint \"host-0\""}},
 		"policies": {kind: "RebootPolicy", spec: "{target: {kind: Job, name: web}, policies: [{name: up, trigger: {probe: {httpGet: {port: http, httpHeaders: [{name: 'a b', value: c}]}, periodSeconds: 3, timeoutSeconds: 5}}}]}", errs: []string{
 			`spec.target.kind: Invalid value: "Job": kind must be Deployment, StatefulSet or DaemonSet`,
-			`spec.policies[0].trigger.probe.httpGet.port: Invalid value: must be between 1 and 65535: v1 takes numbers alone, so give the number of a port that has a name`,
-			`spec.policies[0].trigger.probe.timeoutSeconds: Invalid value: "5s": timeout must not exceed period`,
+			`spec.policies[0].trigger.probe.timeoutSeconds: Invalid value: "5s": timeout must not exceed interval`,
 			`spec.policies[0].trigger.probe.httpGet.httpHeaders[0].name: Invalid value: "a b": a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')`,
-		}, warnings: []string{`spec.policies[0].trigger.probe.httpGet.port: "http" is the name of a port, and v1 takes numbers alone: give its number`}},
+		}},
 		"no name": {kind: "RebootPolicy", spec: "{target: {kind: Deployment}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}", errs: []string{`spec.target.name: Invalid value: set exactly one of name or selector`}},
 		"no kind": {kind: "RebootPolicy", spec: "{target: {name: web}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}", errs: []string{`spec.target.name: Invalid value: "web": kind is required with name`}},
-		"warnings": {kind: "RebootPolicy", spec: "{target: {kind: Deployment, name: web}, policies: [{name: up, trigger: {probe: {exec: {command: ['true']}, initialDelaySeconds: 1}}}]}", warnings: []string{
-			`spec.policies[0].trigger.probe.exec: exec probes are not supported yet: trigger up never fires`,
-			`spec.policies[0].trigger.probe.initialDelaySeconds: ignored by v1 (kept so that v1alpha1 reads back the same): allow for a slow start with failureThreshold and periodSeconds`,
+		"warnings": {kind: "RebootPolicy", spec: "{target: {kind: Deployment, name: web}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80, host: db.shop.svc}}}}]}", warnings: []string{
+			`spec.policies[0].trigger.probe.tcpSocket.host: db.shop.svc resolves to an address inside the cluster, where the egress policy lets a probe in only if an administrator allowed it; without host every pod of the target is asked itself`,
 		}},
 		"triggers that v1alpha1 does not show": {kind: "RebootPolicy", metadata: annotated(`{"targets":[{"kind":"Deployment","name":"web"}],"cooldown":"1m","triggers":[{"name":"s","type":"Schedule","schedule":{"cron":"61 * * * *"}},{"name":"up","type":"Probe","probe":{"tcpSocket":{"port":99999}}}]}`),
 			spec: "{target: {kind: Deployment, name: web}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 99999}, periodSeconds: 30, timeoutSeconds: 5, failureThreshold: 5, successThreshold: 1}}}]}", errs: []string{
-				`spec.policies[0].trigger.probe.tcpSocket.port: Invalid value: 99999: must be between 1 and 65535`,
+				`spec.policies[0].trigger.probe.tcpSocket.port: Invalid value: 99999: must be a port number from 1 to 65535, or the name of a port`,
 				`spec.policies: Invalid value: "61 * * * *": minute "61": takes 0-59, *, lists, ranges and steps (spec.triggers[0].schedule.cron of v1: v1alpha1 cannot express it and keeps it in annotation fairlead.dev/conversion-data, so set it at v1)`,
 			}},
 		"a template": {kind: "ChaosPod", spec: "{template: {metadata: {labels: {'-': x}}, spec: {restartPolicy: Never, containers: [{name: A, image: ' x'}]}}, nextStop: '2027-01-01T00:00:00Z'}", errs: []string{

@@ -36,7 +36,7 @@ var drawn = map[string]string{
 	"ExternalService": "{hosts: [" + host + "<, " + host + "|>], ports: {<a|UP|a.b|waytoolongforaport>: " + port + ", b: " + port + "}<, refreshSeconds: <0|-1|60>|>" +
 		"<, probe: {<" + "<tcpSocket: {port: " + port + "}, |>" + "<grpc: {port: " + port + ", service: 'a b'}, |>" + "<" + check + "|x: 1>" + ">" + times + "}|>}",
 	"RebootPolicy": "{target: {kind: <Deployment|Job|''>, name: <web|'A b'|''>}, policies: [<{name: <up|UP>, comment: c, trigger: {probe: {" +
-		"<tcpSocket: {port: <80|web|0|99999>, host: <'a b'|a>}, |><grpc: {port: " + port + "}, |><exec: {command: [<a>]}, |>" + check + times + "}}}|>]}",
+		"<tcpSocket: {port: <80|web|0|99999>, host: <'a b'|a>}, |><grpc: {port: " + port + "}, |>" + check + times + "}}}|>]}",
 	"ChaosPod": "{<template: {<metadata: {labels: {<'-'|a>: <'/'|b>}}, |>spec: {containers: [<{name: <A|a|''>, image: <''|' x'|x>}|>]<, initContainers: [{name: a}]|>}}|nextStop: '2027-01-01T00:00:00Z'>}",
 }
 

@@ -20,8 +20,8 @@ func (o *Object) place(name string, indexes []int) (string, bool) {
 			return "", false
 		}
 		return key(text(ports[indexes[0]], "name"))
-	case "handler":
-		return o.handler(), true
+	case "host of probe":
+		return o.probedHost(indexes[0])
 	case "refresh":
 		resolution := at(o.stored, "spec", "resolution")
 		return "refreshSeconds", text(resolution, "minTTL") == text(resolution, "maxTTL")
@@ -37,15 +37,15 @@ func (o *Object) place(name string, indexes []int) (string, bool) {
 	return "", false
 }
 
-// handler returns where the port of a probe is. Without a handler it is nowhere, and with
-// several, which is an error of its own, the first of them counts for conversion too.
-func (o *Object) handler() string {
-	for _, known := range []struct{ stored, written string }{{"tcp", "tcpSocket"}, {"http", "httpGet"}, {"grpc", "grpc"}} {
-		if at(o.stored, "spec", "healthCheck", known.stored) != nil {
-			return "." + known.written + ".port"
+// probedHost returns which member of a probe has the host that is checked instead of pods: v1alpha1 has none for grpc.
+func (o *Object) probedHost(trigger int) (string, bool) {
+	triggers := list(o.stored, "spec", "triggers")
+	for _, member := range []string{"tcpSocket", "httpGet"} {
+		if trigger < len(triggers) && at(triggers[trigger], "probe", member) != nil {
+			return "." + member + ".host", true
 		}
 	}
-	return ""
+	return "", false
 }
 
 // policy returns which policy a trigger is: v1alpha1 shows those that probe.

@@ -8,7 +8,7 @@
 // What v1alpha1 cannot express, and an edit at v1alpha1 keeps: names, zones, states and ports of
 // endpoints, which addresses belong together, priorities beyond plain order, protocols and target
 // ports, TTLs that differ, everything of a health check beyond a core-like probe, failover,
-// service and deletion policy. What v1 cannot express: a probe of a port that is none of the ports.
+// service and deletion policy. v1 expresses all of v1alpha1.
 //
 // It never refuses an object: admission validates the converted one.
 package externalservice

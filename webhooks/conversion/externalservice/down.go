@@ -6,7 +6,6 @@ package externalservice
 import (
 	"cmp"
 	"iter"
-	"math"
 	"slices"
 	"time"
 
@@ -14,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/fairlead-dev/fairlead/api/common"
 	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/check"
 )
 
 // down returns the view at v1alpha1. Durations of a probe are rounded up to whole seconds; refreshSeconds is
@@ -31,8 +30,8 @@ func down(h hub) spoke {
 		s.Spec.Ports[port.Name] = v1alpha1.PortNumber(port.Port)
 	}
 	s.Spec.RefreshSeconds = refresh(h.Spec.Resolution)
-	if h.Spec.HealthCheck != nil {
-		s.Spec.Probe = downProbe(h.Spec.HealthCheck, h.Spec.Ports)
+	if c := h.Spec.HealthCheck; c != nil {
+		s.Spec.Probe = &v1alpha1.Probe{Probe: check.Down(&c.Check), TCPSocket: c.TCPSocket}
 	}
 	s.Status = downStatus(&h.Status)
 	return s
@@ -122,53 +121,6 @@ func refresh(r *v1.Resolution) *int32 {
 		return nil
 	}
 	return ptr.To(int32(n))
-}
-
-func downProbe(h *v1.HealthCheck, ports []v1.ServicePort) *v1alpha1.Probe {
-	p := &v1alpha1.Probe{
-		PeriodSeconds:    wholeSeconds(h.Interval),
-		TimeoutSeconds:   wholeSeconds(h.Timeout),
-		SuccessThreshold: h.HealthyThreshold,
-		FailureThreshold: h.UnhealthyThreshold,
-	}
-	number := checkedPort(h, ports)
-	if h.TCP != nil {
-		p.TCPSocket = &v1alpha1.TCPSocketAction{Port: number}
-	}
-	if http := h.HTTP; http != nil {
-		p.HTTPGet = &v1alpha1.HTTPGetAction{Port: number, Path: http.Path, Host: http.Host, Scheme: (*string)(http.Scheme)}
-	}
-	if h.GRPC != nil {
-		p.GRPC = &v1alpha1.GRPCAction{Port: number, Service: h.GRPC.Service}
-	}
-	return p
-}
-
-// checkedPort is the number of the port that is checked, or 0 where the hub does not say which.
-func checkedPort(h *v1.HealthCheck, ports []v1.ServicePort) v1alpha1.PortNumber {
-	for _, port := range ports {
-		if port.Name == h.Port || h.Port == "" && len(ports) == 1 {
-			return v1alpha1.PortNumber(port.Port)
-		}
-	}
-	return 0
-}
-
-// wholeSeconds rounds up, so that a short span does not become none. A span that does not parse, for
-// which admission refuses the object, shows as absent.
-func wholeSeconds(d *common.Duration) *int32 {
-	if d == nil {
-		return nil
-	}
-	span, err := d.Parse()
-	if err != nil {
-		return nil
-	}
-	n := span / time.Second
-	if span%time.Second > 0 {
-		n++
-	}
-	return ptr.To(int32(max(math.MinInt32, min(n, math.MaxInt32))))
 }
 
 func downStatus(status *v1.ExternalServiceStatus) v1alpha1.ExternalServiceStatus {

@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/randfill"
 
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -112,7 +114,7 @@ func orderly(random *rand.Rand) hub {
 		}
 		h.Spec.Endpoints = append(h.Spec.Endpoints, e)
 	}
-	h.Spec.HealthCheck = &v1.HealthCheck{Port: "a", TCP: &v1.TCPCheck{}}
+	h.Spec.HealthCheck = &v1.HealthCheck{Check: common.Check{TCPSocket: &common.TCPSocketAction{Port: ptr.To(intstr.FromString("a"))}}}
 	return defaulted(h)
 }
 

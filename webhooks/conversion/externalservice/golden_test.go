@@ -96,14 +96,16 @@ func TestImpliedProbeTimesAreNotSaved(t *testing.T) {
 	}
 }
 
-func TestProbeOfAPortThatIsNoneOfThePortsComesBack(t *testing.T) {
-	raw := []byte(`{"apiVersion":"networking.fairlead.dev/v1alpha1","kind":"ExternalService","metadata":{"name":"a"},
-		"spec":{"hosts":["a.example.com"],"ports":{"web":80},"probe":{"tcpSocket":{"port":9000}}}}`)
-	up := convert(t, raw, "v1")
-	if _, saved := annotations(parsed(t, up))[common.V1Alpha1DataAnnotation]; !saved {
-		t.Errorf("not saved: %s", up)
-	}
-	if diff := cmp.Diff(parsed(t, raw), parsed(t, convert(t, up, "v1alpha1"))); diff != "" {
-		t.Error(diff)
+func TestThePortOfAProbeComesBackAsItIsWithNothingSaved(t *testing.T) {
+	for _, port := range []string{"", `"port":9000`, `"port":"web"`} {
+		raw := []byte(`{"apiVersion":"networking.fairlead.dev/v1alpha1","kind":"ExternalService","metadata":{"name":"a"},
+			"spec":{"hosts":["a.example.com"],"ports":{"web":80},"probe":{"tcpSocket":{` + port + `}}}}`)
+		up := convert(t, raw, "v1")
+		if saved := annotations(parsed(t, up)); len(saved) > 0 {
+			t.Errorf("%s: saved %v", port, saved)
+		}
+		if diff := cmp.Diff(parsed(t, raw), parsed(t, convert(t, up, "v1alpha1"))); diff != "" {
+			t.Error(diff)
+		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -78,7 +80,7 @@ spec:
   - {name: main, priority: 0, zone: north, dns: {name: main.example.com, recordType: SRV}}
   - {name: pool, priority: 2, zone: east, addresses: [192.0.2.20, 192.0.2.21, 192.0.2.22], ports: [{name: sql, port: 7432}, {name: stats, port: 1}]}
   resolution: {minTTL: 10s, maxTTL: 2h, onFailure: Remove, keepLastFor: 3h}
-  healthCheck: {port: sql, http: {path: /up, host: db.example.com, scheme: HTTPS, expectedStatuses: [{start: 200, end: 204}]}, tls: {serverName: db.example.com}, interval: 1500ms, timeout: 1200ms, jitterPercent: 7, unhealthyInterval: 45s}
+  healthCheck: {httpGet: {port: sql, path: /up, host: db.example.com, scheme: HTTPS, expectedStatuses: [{start: 200, end: 204}]}, tls: {serverName: db.example.com}, interval: 1500ms, timeout: 1200ms, jitterPercent: 7, unhealthyInterval: 45s}
   failover: {failback: Manual, minHealthyPercent: 30}
 `
 
@@ -168,6 +170,8 @@ func TestHostsThatSplitAnEndpointCostNoSquare(t *testing.T) {
 	}
 }
 
+func number(port int32) *intstr.IntOrString { return ptr.To(intstr.FromInt32(port)) }
+
 func TestAnEditedViewKeepsTheRestOfTheHub(t *testing.T) {
 	var original v1.ExternalService
 	if err := json.Unmarshal(richObject(t), &original); err != nil {
@@ -180,18 +184,25 @@ func TestAnEditedViewKeepsTheRestOfTheHub(t *testing.T) {
 	}{
 		"period":               {func(s *v1alpha1.ExternalServiceSpec) { s.Probe.PeriodSeconds = set(60) }, func(s *v1.ExternalServiceSpec) { *s.HealthCheck.Interval = "1m" }},
 		"timeout":              {func(s *v1alpha1.ExternalServiceSpec) { s.Probe.TimeoutSeconds = set(1) }, func(s *v1.ExternalServiceSpec) { *s.HealthCheck.Timeout = "1s" }},
-		"threshold":            {func(s *v1alpha1.ExternalServiceSpec) { s.Probe.FailureThreshold = set(9) }, func(s *v1.ExternalServiceSpec) { s.HealthCheck.UnhealthyThreshold = set(9) }},
-		"path":                 {func(s *v1alpha1.ExternalServiceSpec) { *s.Probe.HTTPGet.Path = "/x" }, func(s *v1.ExternalServiceSpec) { *s.HealthCheck.HTTP.Path = "/x" }},
-		"plain HTTP drops tls": {func(s *v1alpha1.ExternalServiceSpec) { *s.Probe.HTTPGet.Scheme = "HTTP" }, func(s *v1.ExternalServiceSpec) { *s.HealthCheck.HTTP.Scheme = "HTTP"; s.HealthCheck.TLS = nil }},
+		"threshold":            {func(s *v1alpha1.ExternalServiceSpec) { s.Probe.FailureThreshold = set(9) }, func(s *v1.ExternalServiceSpec) { s.HealthCheck.FailureThreshold = set(9) }},
+		"path":                 {func(s *v1alpha1.ExternalServiceSpec) { *s.Probe.HTTPGet.Path = "/x" }, func(s *v1.ExternalServiceSpec) { *s.HealthCheck.HTTPGet.Path = "/x" }},
+		"plain HTTP drops tls": {func(s *v1alpha1.ExternalServiceSpec) { *s.Probe.HTTPGet.Scheme = "HTTP" }, func(s *v1.ExternalServiceSpec) { *s.HealthCheck.HTTPGet.Scheme = "HTTP"; s.HealthCheck.TLS = nil }},
 		"another handler": {func(s *v1alpha1.ExternalServiceSpec) {
-			s.Probe.HTTPGet, s.Probe.TCPSocket = nil, &v1alpha1.TCPSocketAction{Port: 5432}
-		}, func(s *v1.ExternalServiceSpec) { h := s.HealthCheck; h.HTTP, h.TLS, h.TCP = nil, nil, &v1.TCPCheck{} }},
-		"another port to check": {func(s *v1alpha1.ExternalServiceSpec) { s.Probe.HTTPGet.Port = 9187 }, func(s *v1.ExternalServiceSpec) { s.HealthCheck.Port = "stats" }},
+			s.Probe.HTTPGet, s.Probe.TCPSocket = nil, &common.TCPSocketAction{Port: number(5432)}
+		}, func(s *v1.ExternalServiceSpec) {
+			h := s.HealthCheck
+			h.HTTPGet, h.TLS, h.TCPSocket = nil, nil, &common.TCPSocketAction{Port: number(5432)}
+		}},
+		"another port to check": {func(s *v1alpha1.ExternalServiceSpec) { s.Probe.HTTPGet.Port = number(9187) }, func(s *v1.ExternalServiceSpec) { s.HealthCheck.HTTPGet.Port = number(9187) }},
 		"refresh":               {func(s *v1alpha1.ExternalServiceSpec) { s.RefreshSeconds = set(90) }, func(s *v1.ExternalServiceSpec) { *s.Resolution.MinTTL, *s.Resolution.MaxTTL = "1m30s", "1m30s" }},
-		"a port's number":       {func(s *v1alpha1.ExternalServiceSpec) { s.Ports["sql"] = 5433; s.Probe.HTTPGet.Port = 5433 }, func(s *v1.ExternalServiceSpec) { s.Ports[0].Port = 5433 }},
-		"a port's name": {func(s *v1alpha1.ExternalServiceSpec) { delete(s.Ports, "sql"); s.Ports["pg"] = 5432 }, func(s *v1.ExternalServiceSpec) {
+		"a port's number":       {func(s *v1alpha1.ExternalServiceSpec) { s.Ports["sql"] = 5433 }, func(s *v1.ExternalServiceSpec) { s.Ports[0].Port = 5433 }},
+		"a port's name": {func(s *v1alpha1.ExternalServiceSpec) {
+			delete(s.Ports, "sql")
+			s.Ports["pg"] = 5432
+			s.Probe.HTTPGet.Port.StrVal = "pg"
+		}, func(s *v1.ExternalServiceSpec) {
 			s.Ports[0].Name = "pg"
-			s.HealthCheck.Port = "pg"
+			s.HealthCheck.HTTPGet.Port.StrVal = "pg"
 			s.Endpoints[2].Ports[0].Name = "pg"
 		}},
 		"a port less": {func(s *v1alpha1.ExternalServiceSpec) { delete(s.Ports, "stats") }, func(s *v1.ExternalServiceSpec) {
@@ -223,13 +234,13 @@ func TestAProbeAddedToAViewMakesItsOrderThatOfFailover(t *testing.T) {
 	raw := []byte(`{"apiVersion":"networking.fairlead.dev/v1","kind":"ExternalService","metadata":{"name":"a"},"spec":{
 		"ports":[{"name":"web","port":80}],"endpoints":[{"name":"x","zone":"z","addresses":["192.0.2.1","192.0.2.2"]},{"name":"y","addresses":["192.0.2.3"]}]}}`)
 	spec := editView(t, raw, func(s *v1alpha1.ExternalServiceSpec) {
-		s.Probe = &v1alpha1.Probe{TCPSocket: &v1alpha1.TCPSocketAction{Port: 80}}
+		s.Probe = &v1alpha1.Probe{TCPSocket: &common.TCPSocketAction{Port: number(80)}}
 		fillProbe(s.Probe)
 	})
 	if diff := cmp.Diff([]string{"x 0 z[192.0.2.1 192.0.2.2]", "y 1[192.0.2.3]"}, shape(spec.Endpoints)); diff != "" {
 		t.Error(diff)
 	}
-	if spec.HealthCheck == nil || spec.HealthCheck.Port != "web" {
+	if spec.HealthCheck == nil || spec.HealthCheck.Port().IntVal != 80 {
 		t.Errorf("health check %v", spec.HealthCheck)
 	}
 }

@@ -37,7 +37,7 @@ func New() *hubspoke.Converter {
 		HasImplied:   hasImplied,
 		OverlayHub:   overlayHub,
 		OverlaySpoke: overlaySpoke,
-		HubUnions:    []hubspoke.Union{{Path: []string{"spec", "healthCheck"}, Members: []string{"tcp", "http", "grpc"}}},
+		HubUnions:    []hubspoke.Union{{Path: []string{"spec", "healthCheck"}, Members: []string{"tcpSocket", "httpGet", "grpc"}}},
 	})
 }
 

@@ -9,16 +9,16 @@ import (
 	"testing"
 )
 
-// Server-side apply converts what it has taken the defaults away from: an http check without members is null then.
+// Server-side apply converts what it has taken the defaults away from: an httpGet check without members is null then.
 func TestACheckThatServerSideApplyHasEmptiedKeepsItsKind(t *testing.T) {
 	for check, wants := range map[string]string{
-		`{"http":null}`:              `{"httpGet":{"port":80}}`,
-		`{"http":null,"tcp":null}`:   `{"httpGet":{"port":80}}`,
-		`{"grpc":null}`:              `{"grpc":{"port":80}}`,
-		`{"http":null,"tcp":{}}`:     `{"tcpSocket":{"port":80}}`,
-		`{"http":{"path":"/up"}}`:    `{"httpGet":{"path":"/up","port":80}}`,
-		`{"interval":"10s"}`:         `{"periodSeconds":10}`,
-		`{"http":null,"unknown":{}}`: `{"httpGet":{"port":80}}`, // through a tree
+		`{"httpGet":null}`:                  `{"httpGet":{}}`,
+		`{"httpGet":null,"tcpSocket":null}`: `{"httpGet":{}}`,
+		`{"grpc":null}`:                     `{"grpc":{}}`,
+		`{"httpGet":null,"tcpSocket":{}}`:   `{"tcpSocket":{}}`,
+		`{"httpGet":{"path":"/up"}}`:        `{"httpGet":{"path":"/up"}}`,
+		`{"interval":"10s"}`:                `{"periodSeconds":10}`,
+		`{"httpGet":null,"unknown":{}}`:     `{"httpGet":{}}`, // through a tree
 	} {
 		raw := fmt.Sprintf(`{"apiVersion":"networking.fairlead.dev/v1","kind":"ExternalService","metadata":{"name":"a"},
 			"spec":{"ports":[{"name":"http","port":80}],"endpoints":[{"name":"a","addresses":["192.0.2.1"]}],"healthCheck":%s}}`, check)

@@ -8,13 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"k8s.io/utils/ptr"
 
-	"github.com/fairlead-dev/fairlead/api/common"
 	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/check"
 )
 
 // up maps to the hub. Of the status it maps what both versions have.
@@ -35,12 +34,12 @@ func upInto(s spoke, into *hub) {
 	h.Spec.Ports = upPorts(s.Spec.Ports)
 	h.Spec.Endpoints = h.arena.endpointsOf(s.Spec.Hosts, s.Spec.Probe != nil)
 	if s.Spec.RefreshSeconds != nil {
-		every := seconds(*s.Spec.RefreshSeconds)
+		every := check.Duration(s.Spec.RefreshSeconds)
 		h.Spec.Resolution = impliedResolution.DeepCopy()
-		h.Spec.Resolution.MinTTL, h.Spec.Resolution.MaxTTL = &every, ptr.To(every)
+		h.Spec.Resolution.MinTTL, h.Spec.Resolution.MaxTTL = every, ptr.To(*every)
 	}
 	if s.Spec.Probe != nil {
-		h.Spec.HealthCheck = upProbe(s.Spec.Probe, h.Spec.Ports)
+		h.Spec.HealthCheck = upProbe(s.Spec.Probe)
 	}
 	h.Status.ObservedGeneration, h.Status.Conditions = s.Status.ObservedGeneration, s.Status.Conditions
 	*into = h
@@ -71,62 +70,10 @@ func isAddress(host string) bool {
 	return err == nil
 }
 
-func upProbe(p *v1alpha1.Probe, ports []v1.ServicePort) *v1.HealthCheck {
+func upProbe(p *v1alpha1.Probe) *v1.HealthCheck {
 	h := impliedCheck.DeepCopy()
-	h.Interval, h.Timeout = optionalSeconds(p.PeriodSeconds), optionalSeconds(p.TimeoutSeconds)
-	h.HealthyThreshold, h.UnhealthyThreshold = p.SuccessThreshold, p.FailureThreshold
-	if number, ok := probePort(p); ok {
-		h.Port = portName(ports, number)
-	}
-	upHandlers(h, p)
+	h.Check = check.Up(&p.Probe, p.TCPSocket)
 	return h
-}
-
-func upHandlers(h *v1.HealthCheck, p *v1alpha1.Probe) {
-	if p.TCPSocket != nil {
-		h.TCP = &v1.TCPCheck{}
-	}
-	if get := p.HTTPGet; get != nil {
-		h.HTTP = &v1.HTTPCheck{Path: get.Path, Host: get.Host, Scheme: (*v1.HTTPScheme)(get.Scheme)}
-	}
-	if p.GRPC != nil {
-		h.GRPC = &v1.GRPCCheck{Service: p.GRPC.Service}
-	}
-}
-
-// probePort returns the port of the probe's handler; false where it has none.
-func probePort(p *v1alpha1.Probe) (v1alpha1.PortNumber, bool) {
-	switch {
-	case p == nil:
-	case p.TCPSocket != nil:
-		return p.TCPSocket.Port, true
-	case p.HTTPGet != nil:
-		return p.HTTPGet.Port, true
-	case p.GRPC != nil:
-		return p.GRPC.Port, true
-	}
-	return 0, false
-}
-
-// portName returns the name of the port with a number, or "".
-func portName(ports []v1.ServicePort, number v1alpha1.PortNumber) string {
-	for _, port := range ports {
-		if port.Port == int32(number) {
-			return port.Name
-		}
-	}
-	return ""
-}
-
-func seconds(n int32) common.Duration {
-	return common.DurationOf(time.Duration(n) * time.Second)
-}
-
-func optionalSeconds(n *int32) *common.Duration {
-	if n == nil {
-		return nil
-	}
-	return ptr.To(seconds(*n))
 }
 
 // lowestPriority is the last priority of v1; further hosts of a long list share it, in order.

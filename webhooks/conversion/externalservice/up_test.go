@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
 )
 
@@ -20,7 +21,7 @@ func TestAFormThatWasUsedBeforeIsFilledLikeANewOne(t *testing.T) {
 	}
 	var used hub
 	for i, spec := range []v1alpha1.ExternalServiceSpec{
-		{Hosts: []string{"192.0.2.1", "db.example.com", "192.0.2.2"}, Probe: &v1alpha1.Probe{PeriodSeconds: ptr.To[int32](5)}},
+		{Hosts: []string{"192.0.2.1", "db.example.com", "192.0.2.2"}, Probe: &v1alpha1.Probe{Probe: common.Probe{PeriodSeconds: ptr.To[int32](5)}}},
 		{Hosts: []string{"db.example.com", "192.0.2.1"}, RefreshSeconds: ptr.To[int32](30)},
 		{},
 		{Hosts: long, Ports: map[string]v1alpha1.PortNumber{"sql": 5432}},

@@ -17,7 +17,7 @@ import (
 type Union struct {
 	// Path of the part within the object, such as {"spec", "healthCheck"}.
 	Path []string
-	// Members of the union, such as "tcp", "http" and "grpc".
+	// Members of the union, such as "tcpSocket", "httpGet" and "grpc".
 	Members []string
 }
 

@@ -5,10 +5,8 @@
 //
 // v1alpha1 knows one target by its name, and probes: the first of the targets and the Probe
 // triggers of v1. The rest of v1 is saved in an annotation and keeps its position while the view is
-// edited. What v1 does not have, such as initialDelaySeconds or the name of a port, is saved in the
-// other direction.
+// edited.
 //
-// It never refuses an object. A port that v1alpha1 names becomes port 0, a target without a name
-// becomes one without a selector as well: the rules of v1 (internal/rules/rebootpolicy) refuse
-// them.
+// It never refuses an object. A target without a name becomes one without a selector as well: the rules
+// of v1 (internal/rules/rebootpolicy) refuse it.
 package rebootpolicy

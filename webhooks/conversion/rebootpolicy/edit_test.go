@@ -27,13 +27,13 @@ func TestEditOfTheViewKeepsTheRestOfTheHub(t *testing.T) {
 		{"a comment", []change{{"spec.policies.0.comment", "new"}}, []change{{"spec.triggers.2.description", "new"}}},
 		{"a name", []change{{"spec.policies.3.name", "cmd"}}, []change{{"spec.triggers.8.name", "cmd"}}},
 		{"a path", []change{{"spec.policies.0.trigger.probe.httpGet.path", "/z"}}, []change{{"spec.triggers.2.probe.httpGet.path", "/z"}}},
-		{"a period", []change{{"spec.policies.0.trigger.probe.periodSeconds", int64(45)}}, []change{{"spec.triggers.2.probe.period", "45s"}}},
+		{"a period", []change{{"spec.policies.0.trigger.probe.periodSeconds", int64(45)}}, []change{{"spec.triggers.2.probe.interval", "45s"}}},
 		{"a port beside a host that the view does not show", []change{{"spec.policies.2.trigger.probe.grpc.port", int64(9001)}},
 			[]change{{"spec.triggers.7.probe.grpc.port", int64(9001)}}},
 		{"a threshold beside half a second that the view rounds", []change{{"spec.policies.2.trigger.probe.failureThreshold", int64(9)}},
 			[]change{{"spec.triggers.7.probe.failureThreshold", int64(9)}}},
 		{"another handler", []change{{"spec.policies.1.trigger.probe.tcpSocket", nil}, {"spec.policies.1.trigger.probe.grpc", object{"port": int64(1)}}},
-			[]change{{"spec.triggers.6.probe.tcpSocket", nil}, {"spec.triggers.6.probe.grpc", object{"port": int64(1)}}}},
+			[]change{{"spec.triggers.6.probe.tcpSocket", nil}, {"spec.triggers.6.probe.host", nil}, {"spec.triggers.6.probe.grpc", object{"port": int64(1)}}}},
 		{"the target's name", []change{{"spec.target.name", "other"}}, []change{{"spec.targets.0.name", "other"}}},
 		{"the target's kind", []change{{"spec.target.kind", "DaemonSet"}}, []change{{"spec.targets.0.kind", "DaemonSet"}}},
 		{"a policy removed", []change{{"spec.policies.1", nil}}, []change{{"spec.triggers.6", nil}}},
@@ -64,7 +64,7 @@ func TestEditOfTheViewKeepsTheRestOfTheHub(t *testing.T) {
 func defaulted(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	for _, path := range []string{"6", "7", "8"} {
-		for field, value := range map[string]any{"period": "30s", "timeout": "5s", "failureThreshold": int64(5), "successThreshold": int64(1), "minUnhealthy": "50%"} {
+		for field, value := range map[string]any{"interval": "30s", "timeout": "5s", "failureThreshold": int64(5), "successThreshold": int64(1), "minUnhealthy": "50%"} {
 			if at(t, raw, "spec.triggers."+path+".probe."+field) == nil {
 				raw = edit(t, raw, "spec.triggers."+path+".probe."+field, value)
 			}

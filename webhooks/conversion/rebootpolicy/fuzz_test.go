@@ -130,7 +130,7 @@ func FuzzConvertIsTotalAndLossless(f *testing.F) {
 	for _, text := range []string{
 		`{"apiVersion":"autoreboot.fairlead.dev/v1","kind":"RebootPolicy"}`,
 		`{"apiVersion":"autoreboot.fairlead.dev/v1alpha1","metadata":null,"spec":null,"status":7}`,
-		`{"apiVersion":"autoreboot.fairlead.dev/v1","spec":{"targets":{},"triggers":[null,{"type":"Probe"},{"type":"Probe","probe":{"period":5}}]}}`,
+		`{"apiVersion":"autoreboot.fairlead.dev/v1","spec":{"targets":{},"triggers":[null,{"type":"Probe"},{"type":"Probe","probe":{"interval":5}}]}}`,
 		`{"apiVersion":"autoreboot.fairlead.dev/v1alpha1","spec":{"target":[],"policies":[{"trigger":{"probe":{"httpGet":{"port":1.5}}}},3]}}`,
 		`{"apiVersion":"autoreboot.fairlead.dev/v1alpha1","spec":{"target":{"kind":"X"},"policies":[{"name":"a","trigger":{}},{"name":"a"}]},"extra":1}`,
 		`{"apiVersion":"autoreboot.fairlead.dev/v1","metadata":{"annotations":{"fairlead.dev/v1alpha1-data":"{\"digest\":\"\",\"spoke\":{\"spec\":{}}}"}},"spec":{}}`,

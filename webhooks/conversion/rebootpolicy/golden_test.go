@@ -65,9 +65,9 @@ func TestViewsOfGoodObjectsAreAdmittedAtTheirVersion(t *testing.T) {
 		"spec.targets.0":                     object{"kind": "DaemonSet", "selector": object{"matchLabels": object{"a": "b"}}},
 		"spec.targets":                       []any{object{"selector": object{}}},
 		"spec.targets.0.group":               "apps",
-		"spec.triggers.0.probe.period":       "6.5s",
+		"spec.triggers.0.probe.interval":     "6500ms",
 		"spec.triggers.0.probe.timeout":      "1ms",
-		"spec.triggers.0.probe.grpc.host":    "a.example.com",
+		"spec.triggers.0.probe.host":         "a.example.com",
 		"spec.triggers.0.probe.minUnhealthy": int64(3),
 		"spec.triggers.0.type":               "Schedule",
 	} {

@@ -4,13 +4,11 @@
 package rebootpolicy
 
 import (
-	"reflect"
-
-	"k8s.io/apimachinery/pkg/api/equality"
-
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/autoreboot/v1alpha1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/check"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
 )
 
 // overlayHub applies the edit of a view to the saved hub. Whatever is equal in both views keeps the saved value,
@@ -18,7 +16,7 @@ import (
 func overlayHub(saved hubForm, before, after spokeForm) hubForm {
 	from, to := up(before), up(after)
 	out := saved
-	out.Status = merge(saved.Status, from.Status, to.Status)
+	out.Status = hubspoke.Merge(saved.Status, from.Status, to.Status)
 	out.Spec.Targets = overlayTargets(saved.Spec.Targets, before.Spec.Target, after.Spec.Target)
 	out.Spec.Triggers = overlayTriggers(saved.Spec.Triggers, from.Spec.Triggers, to.Spec.Triggers)
 	if out.Spec.Cooldown == nil && len(after.Spec.Policies) > len(before.Spec.Policies) {
@@ -49,6 +47,11 @@ func overlayTargets(saved []autorebootv1.Target, before, after v1alpha1.Target) 
 func overlayTriggers(saved, before, after []autorebootv1.Trigger) []autorebootv1.Trigger {
 	name := func(t *autorebootv1.Trigger) string { return t.Name }
 	edited, indexes := mergeNamed(probes(saved), before, after, name), indexByName(after, name)
+	for i := range edited {
+		if p := edited[i].Probe; p != nil {
+			check.DropTLS(&p.Check)
+		}
+	}
 	sameCount := len(before) == len(after)
 	var out []autorebootv1.Trigger
 	next := 0
@@ -82,46 +85,11 @@ func probes(triggers []autorebootv1.Trigger) []autorebootv1.Trigger {
 func overlaySpoke(saved spokeForm, before, after hubForm) spokeForm {
 	from, to := down(before), down(after)
 	out := saved
-	out.Status = merge(saved.Status, from.Status, to.Status)
-	out.Spec.Target = merge(saved.Spec.Target, from.Spec.Target, to.Spec.Target)
+	out.Status = hubspoke.Merge(saved.Status, from.Status, to.Status)
+	out.Spec.Target = hubspoke.Merge(saved.Spec.Target, from.Spec.Target, to.Spec.Target)
 	out.Spec.Policies = mergeNamed(saved.Spec.Policies, from.Spec.Policies, to.Spec.Policies,
 		func(p *v1alpha1.Policy) string { return p.Name })
 	return out
-}
-
-// merge returns the saved value with whatever differs between before and after, field by field.
-// Lists and maps are one value.
-func merge[T any](saved, before, after T) T {
-	var out T
-	mergeInto(reflect.ValueOf(&out).Elem(), reflect.ValueOf(&saved).Elem(), reflect.ValueOf(&before).Elem(), reflect.ValueOf(&after).Elem())
-	return out
-}
-
-func mergeInto(out, saved, before, after reflect.Value) {
-	switch {
-	case equality.Semantic.DeepEqual(before.Interface(), after.Interface()):
-		out.Set(saved)
-	case out.Kind() == reflect.Pointer && !saved.IsNil() && !before.IsNil() && !after.IsNil():
-		out.Set(reflect.New(out.Type().Elem()))
-		mergeInto(out.Elem(), saved.Elem(), before.Elem(), after.Elem())
-	case out.Kind() == reflect.Struct && isPlainStruct(out.Type()):
-		for i := range out.NumField() {
-			mergeInto(out.Field(i), saved.Field(i), before.Field(i), after.Field(i))
-		}
-	default:
-		out.Set(after)
-	}
-}
-
-// isPlainStruct reports whether the fields of a struct are independent, unlike those of metav1.Time and
-// intstr.IntOrString.
-func isPlainStruct(t reflect.Type) bool {
-	for i := range t.NumField() {
-		if !t.Field(i).IsExported() || t.Field(i).Anonymous {
-			return false
-		}
-	}
-	return t.Name() != "IntOrString"
 }
 
 // mergeNamed returns the items of after, each merged with the saved item that it corresponds to: the one of its
@@ -139,7 +107,7 @@ func mergeNamed[T any](saved, before, after []T, name func(*T) string) []T {
 			out = append(out, after[i])
 			continue
 		}
-		out = append(out, merge(saved[j], before[j], after[i]))
+		out = append(out, hubspoke.Merge(saved[j], before[j], after[i]))
 	}
 	return out
 }

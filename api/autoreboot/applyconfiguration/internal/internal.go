@@ -150,34 +150,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: timeout
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
-- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Exec
-  map:
-    fields:
-    - name: command
-      type:
-        list:
-          elementType:
-            scalar: string
-          elementRelationship: atomic
-    - name: container
-      type:
-        scalar: string
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.ExternalServiceHealthy
   map:
     fields:
     - name: name
-      type:
-        scalar: string
-- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.GRPC
-  map:
-    fields:
-    - name: host
-      type:
-        scalar: string
-    - name: port
-      type:
-        scalar: numeric
-    - name: service
       type:
         scalar: string
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Gate
@@ -202,40 +178,6 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.WorkloadReference
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.GateType
-  scalar: string
-- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.HTTPGet
-  map:
-    fields:
-    - name: headers
-      type:
-        list:
-          elementType:
-            namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.HTTPHeader
-          elementRelationship: associative
-          keys:
-          - name
-    - name: host
-      type:
-        scalar: string
-    - name: path
-      type:
-        scalar: string
-    - name: port
-      type:
-        scalar: numeric
-    - name: scheme
-      type:
-        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.HTTPScheme
-- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.HTTPHeader
-  map:
-    fields:
-    - name: name
-      type:
-        scalar: string
-    - name: value
-      type:
-        scalar: string
-- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.HTTPScheme
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Halt
   map:
@@ -377,33 +319,36 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Probe
   map:
     fields:
-    - name: exec
-      type:
-        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Exec
     - name: failureThreshold
       type:
         scalar: numeric
     - name: grpc
       type:
-        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.GRPC
+        namedType: com.github.fairlead-dev.fairlead.api.common.GRPCAction
+    - name: host
+      type:
+        scalar: string
     - name: httpGet
       type:
-        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.HTTPGet
+        namedType: com.github.fairlead-dev.fairlead.api.common.HTTPGetAction
+    - name: interval
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.Duration
     - name: minUnhealthy
       type:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
-    - name: period
-      type:
-        namedType: com.github.fairlead-dev.fairlead.api.common.Duration
     - name: successThreshold
       type:
         scalar: numeric
     - name: tcpSocket
       type:
-        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.TCPSocket
+        namedType: com.github.fairlead-dev.fairlead.api.common.TCPSocketAction
     - name: timeout
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
+    - name: tls
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.CheckTLS
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.RebootPolicy
   map:
     fields:
@@ -664,15 +609,6 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.StrategyType
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.StrategyType
   scalar: string
-- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.TCPSocket
-  map:
-    fields:
-    - name: host
-      type:
-        scalar: string
-    - name: port
-      type:
-        scalar: numeric
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Target
   map:
     fields:
@@ -797,9 +733,73 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: timeout
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
+- name: com.github.fairlead-dev.fairlead.api.common.CheckTLS
+  map:
+    fields:
+    - name: caSecretName
+      type:
+        scalar: string
+    - name: insecureSkipVerify
+      type:
+        scalar: boolean
+    - name: serverName
+      type:
+        scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.Duration
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.FailurePolicy
+  scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.GRPCAction
+  map:
+    fields:
+    - name: authority
+      type:
+        scalar: string
+    - name: port
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: service
+      type:
+        scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.HTTPGetAction
+  map:
+    fields:
+    - name: expectedStatuses
+      type:
+        list:
+          elementType:
+            namedType: com.github.fairlead-dev.fairlead.api.common.StatusRange
+          elementRelationship: atomic
+    - name: host
+      type:
+        scalar: string
+    - name: httpHeaders
+      type:
+        list:
+          elementType:
+            namedType: com.github.fairlead-dev.fairlead.api.common.HTTPHeader
+          elementRelationship: associative
+          keys:
+          - name
+    - name: path
+      type:
+        scalar: string
+    - name: port
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: scheme
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.HTTPScheme
+- name: com.github.fairlead-dev.fairlead.api.common.HTTPHeader
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: value
+      type:
+        scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.HTTPScheme
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.LabelRequirement
   map:
@@ -832,6 +832,21 @@ var schemaYAML = typed.YAMLObject(`types:
             namedType: com.github.fairlead-dev.fairlead.api.common.LabelValue
 - name: com.github.fairlead-dev.fairlead.api.common.LabelValue
   scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.StatusRange
+  map:
+    fields:
+    - name: end
+      type:
+        scalar: numeric
+    - name: start
+      type:
+        scalar: numeric
+- name: com.github.fairlead-dev.fairlead.api.common.TCPSocketAction
+  map:
+    fields:
+    - name: port
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
 - name: com.github.fairlead-dev.fairlead.api.common.Token
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.Window

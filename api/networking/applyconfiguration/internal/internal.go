@@ -26,10 +26,89 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: com.github.fairlead-dev.fairlead.api.common.CheckTLS
+  map:
+    fields:
+    - name: caSecretName
+      type:
+        scalar: string
+    - name: insecureSkipVerify
+      type:
+        scalar: boolean
+    - name: serverName
+      type:
+        scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.Duration
+  scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.GRPCAction
+  map:
+    fields:
+    - name: authority
+      type:
+        scalar: string
+    - name: port
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: service
+      type:
+        scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.HTTPGetAction
+  map:
+    fields:
+    - name: expectedStatuses
+      type:
+        list:
+          elementType:
+            namedType: com.github.fairlead-dev.fairlead.api.common.StatusRange
+          elementRelationship: atomic
+    - name: host
+      type:
+        scalar: string
+    - name: httpHeaders
+      type:
+        list:
+          elementType:
+            namedType: com.github.fairlead-dev.fairlead.api.common.HTTPHeader
+          elementRelationship: associative
+          keys:
+          - name
+    - name: path
+      type:
+        scalar: string
+    - name: port
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: scheme
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.HTTPScheme
+- name: com.github.fairlead-dev.fairlead.api.common.HTTPHeader
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: value
+      type:
+        scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.HTTPScheme
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.LabelValue
   scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.StatusRange
+  map:
+    fields:
+    - name: end
+      type:
+        scalar: numeric
+    - name: start
+      type:
+        scalar: numeric
+- name: com.github.fairlead-dev.fairlead.api.common.TCPSocketAction
+  map:
+    fields:
+    - name: port
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
 - name: com.github.fairlead-dev.fairlead.api.common.Token
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.networking.v1.AddressCounts
@@ -321,71 +400,39 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.fairlead-dev.fairlead.api.networking.v1.FaultType
 - name: com.github.fairlead-dev.fairlead.api.networking.v1.FaultType
   scalar: string
-- name: com.github.fairlead-dev.fairlead.api.networking.v1.GRPCCheck
-  map:
-    fields:
-    - name: authority
-      type:
-        scalar: string
-    - name: service
-      type:
-        scalar: string
-- name: com.github.fairlead-dev.fairlead.api.networking.v1.HTTPCheck
-  map:
-    fields:
-    - name: expectedStatuses
-      type:
-        list:
-          elementType:
-            namedType: com.github.fairlead-dev.fairlead.api.networking.v1.StatusRange
-          elementRelationship: atomic
-    - name: host
-      type:
-        scalar: string
-    - name: path
-      type:
-        scalar: string
-    - name: scheme
-      type:
-        namedType: com.github.fairlead-dev.fairlead.api.networking.v1.HTTPScheme
-- name: com.github.fairlead-dev.fairlead.api.networking.v1.HTTPScheme
-  scalar: string
 - name: com.github.fairlead-dev.fairlead.api.networking.v1.HealthCheck
   map:
     fields:
-    - name: grpc
-      type:
-        namedType: com.github.fairlead-dev.fairlead.api.networking.v1.GRPCCheck
-    - name: healthyThreshold
+    - name: failureThreshold
       type:
         scalar: numeric
-    - name: http
+    - name: grpc
       type:
-        namedType: com.github.fairlead-dev.fairlead.api.networking.v1.HTTPCheck
+        namedType: com.github.fairlead-dev.fairlead.api.common.GRPCAction
+    - name: httpGet
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.HTTPGetAction
     - name: interval
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
     - name: jitterPercent
       type:
         scalar: numeric
-    - name: port
+    - name: successThreshold
       type:
-        scalar: string
-    - name: tcp
+        scalar: numeric
+    - name: tcpSocket
       type:
-        namedType: com.github.fairlead-dev.fairlead.api.networking.v1.TCPCheck
+        namedType: com.github.fairlead-dev.fairlead.api.common.TCPSocketAction
     - name: timeout
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
     - name: tls
       type:
-        namedType: com.github.fairlead-dev.fairlead.api.networking.v1.TLSCheck
+        namedType: com.github.fairlead-dev.fairlead.api.common.CheckTLS
     - name: unhealthyInterval
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
-    - name: unhealthyThreshold
-      type:
-        scalar: numeric
 - name: com.github.fairlead-dev.fairlead.api.networking.v1.IPAddress
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.networking.v1.RecordType
@@ -448,39 +495,6 @@ var schemaYAML = typed.YAMLObject(`types:
       default: ClusterIP
 - name: com.github.fairlead-dev.fairlead.api.networking.v1.ServiceType
   scalar: string
-- name: com.github.fairlead-dev.fairlead.api.networking.v1.StatusRange
-  map:
-    fields:
-    - name: end
-      type:
-        scalar: numeric
-    - name: start
-      type:
-        scalar: numeric
-- name: com.github.fairlead-dev.fairlead.api.networking.v1.TCPCheck
-  map:
-    elementType:
-      scalar: untyped
-      list:
-        elementType:
-          namedType: __untyped_atomic_
-        elementRelationship: atomic
-      map:
-        elementType:
-          namedType: __untyped_deduced_
-        elementRelationship: separable
-- name: com.github.fairlead-dev.fairlead.api.networking.v1.TLSCheck
-  map:
-    fields:
-    - name: caSecretName
-      type:
-        scalar: string
-    - name: insecureSkipVerify
-      type:
-        scalar: boolean
-    - name: serverName
-      type:
-        scalar: string
 - name: io.k8s.api.core.v1.Protocol
   scalar: string
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
@@ -645,6 +659,16 @@ var schemaYAML = typed.YAMLObject(`types:
         elementRelationship: separable
 - name: io.k8s.apimachinery.pkg.types.UID
   scalar: string
+- name: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+  scalar: untyped
+  list:
+    elementType:
+      namedType: __untyped_atomic_
+    elementRelationship: atomic
+  map:
+    elementType:
+      namedType: __untyped_deduced_
+    elementRelationship: separable
 - name: __untyped_atomic_
   scalar: untyped
   list:

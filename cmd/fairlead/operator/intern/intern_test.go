@@ -29,7 +29,7 @@ func decoded(t *testing.T, n int) *networkingv1.ExternalService {
 		"metadata": {"name": "db-%[1]d", "namespace": "shop", "uid": "u-%[1]d", "resourceVersion": "%[1]d", "labels": {"team": "a", "app": "ledger"},
 			"creationTimestamp": "2026-11-24T08:00:00Z", "managedFields": [{"manager": "kubectl"}]},
 		"spec": {"ports": [{"name": "sql", "port": 5432}], "endpoints": [{"name": "a", "addresses": ["192.0.2.%[1]d", "198.51.100.1"]}],
-			"healthCheck": {"http": {"path": "/health"}, "interval": "15s"}, "failover": {"minHealthyPercent": 50}},
+			"healthCheck": {"httpGet": {"path": "/health"}, "interval": "15s"}, "failover": {"minHealthyPercent": 50}},
 		"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": "all is well", "lastTransitionTime": "2026-11-24T08:00:00Z"}]}}`, n), es)
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ metadata: {name: billing-db, namespace: shop}
 spec:
   ports: [{name: postgres, port: 5432}]
   endpoints: [{name: primary, addresses: [192.0.2.40]}]
-  healthCheck: {tcp: {}, interval: 1s, unhealthyInterval: 1s}
+  healthCheck: {tcpSocket: {}, interval: 1s, unhealthyInterval: 1s}
 ---
 apiVersion: autoreboot.fairlead.dev/v1
 kind: RebootPolicy

@@ -16,26 +16,10 @@ import (
 // Probe fires when enough pods of a target have failed a check often enough in a row. It does not replace the
 // kubelet's probes, which restart one container in its pod.
 type ProbeApplyConfiguration struct {
-	// httpGet succeeds with a status from 200 to 399. Redirects are not followed.
-	HTTPGet *HTTPGetApplyConfiguration `json:"httpGet,omitempty"`
-	// tcpSocket succeeds when a connection opens.
-	TCPSocket *TCPSocketApplyConfiguration `json:"tcpSocket,omitempty"`
-	// grpc succeeds when the service returns SERVING to the gRPC health protocol.
-	GRPC *GRPCApplyConfiguration `json:"grpc,omitempty"`
-	// exec succeeds when the command ends with 0 inside a container. It is kept, and
-	// never run: the trigger is Unknown with reason ExecUnsupported.
-	Exec *ExecApplyConfiguration `json:"exec,omitempty"`
-	// period is the time from one check of a pod to its next, at least 1s. The default is 30s, or
-	// timeout where that is longer.
-	Period *common.Duration `json:"period,omitempty"`
-	// timeout of one check. The default is 5s, or period where that is shorter.
-	Timeout *common.Duration `json:"timeout,omitempty"`
-	// failureThreshold is how many checks in a row must fail for a pod to be unhealthy, from 1 to
-	// 100. The default is 5.
-	FailureThreshold *int32 `json:"failureThreshold,omitempty"`
-	// successThreshold is how many checks in a row must succeed for a pod to be healthy again,
-	// from 1 to 100. The default is 1.
-	SuccessThreshold *int32 `json:"successThreshold,omitempty"`
+	common.Check `json:""`
+	// host to check instead of each pod: a DNS name or an IP, subject to the operator's egress policy. It is checked once,
+	// and counts as one pod of each target.
+	Host *string `json:"host,omitempty"`
 	// minUnhealthy is how many pods of a target must be unhealthy for the trigger to fire: a
 	// number, or a percentage of those that are checked, rounded up and never below one. The
 	// default is 50%: restarting a whole workload for the sake of one pod costs more than it
@@ -49,43 +33,43 @@ func Probe() *ProbeApplyConfiguration {
 	return &ProbeApplyConfiguration{}
 }
 
-// WithHTTPGet sets the HTTPGet field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the HTTPGet field is set to the value of the last call.
-func (b *ProbeApplyConfiguration) WithHTTPGet(value *HTTPGetApplyConfiguration) *ProbeApplyConfiguration {
-	b.HTTPGet = value
-	return b
-}
-
 // WithTCPSocket sets the TCPSocket field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the TCPSocket field is set to the value of the last call.
-func (b *ProbeApplyConfiguration) WithTCPSocket(value *TCPSocketApplyConfiguration) *ProbeApplyConfiguration {
-	b.TCPSocket = value
+func (b *ProbeApplyConfiguration) WithTCPSocket(value common.TCPSocketAction) *ProbeApplyConfiguration {
+	b.Check.TCPSocket = &value
+	return b
+}
+
+// WithHTTPGet sets the HTTPGet field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HTTPGet field is set to the value of the last call.
+func (b *ProbeApplyConfiguration) WithHTTPGet(value common.HTTPGetAction) *ProbeApplyConfiguration {
+	b.Check.HTTPGet = &value
 	return b
 }
 
 // WithGRPC sets the GRPC field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the GRPC field is set to the value of the last call.
-func (b *ProbeApplyConfiguration) WithGRPC(value *GRPCApplyConfiguration) *ProbeApplyConfiguration {
-	b.GRPC = value
+func (b *ProbeApplyConfiguration) WithGRPC(value common.GRPCAction) *ProbeApplyConfiguration {
+	b.Check.GRPC = &value
 	return b
 }
 
-// WithExec sets the Exec field in the declarative configuration to the given value
+// WithTLS sets the TLS field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Exec field is set to the value of the last call.
-func (b *ProbeApplyConfiguration) WithExec(value *ExecApplyConfiguration) *ProbeApplyConfiguration {
-	b.Exec = value
+// If called multiple times, the TLS field is set to the value of the last call.
+func (b *ProbeApplyConfiguration) WithTLS(value common.CheckTLS) *ProbeApplyConfiguration {
+	b.Check.TLS = &value
 	return b
 }
 
-// WithPeriod sets the Period field in the declarative configuration to the given value
+// WithInterval sets the Interval field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Period field is set to the value of the last call.
-func (b *ProbeApplyConfiguration) WithPeriod(value common.Duration) *ProbeApplyConfiguration {
-	b.Period = &value
+// If called multiple times, the Interval field is set to the value of the last call.
+func (b *ProbeApplyConfiguration) WithInterval(value common.Duration) *ProbeApplyConfiguration {
+	b.Check.Interval = &value
 	return b
 }
 
@@ -93,15 +77,7 @@ func (b *ProbeApplyConfiguration) WithPeriod(value common.Duration) *ProbeApplyC
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Timeout field is set to the value of the last call.
 func (b *ProbeApplyConfiguration) WithTimeout(value common.Duration) *ProbeApplyConfiguration {
-	b.Timeout = &value
-	return b
-}
-
-// WithFailureThreshold sets the FailureThreshold field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the FailureThreshold field is set to the value of the last call.
-func (b *ProbeApplyConfiguration) WithFailureThreshold(value int32) *ProbeApplyConfiguration {
-	b.FailureThreshold = &value
+	b.Check.Timeout = &value
 	return b
 }
 
@@ -109,7 +85,23 @@ func (b *ProbeApplyConfiguration) WithFailureThreshold(value int32) *ProbeApplyC
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the SuccessThreshold field is set to the value of the last call.
 func (b *ProbeApplyConfiguration) WithSuccessThreshold(value int32) *ProbeApplyConfiguration {
-	b.SuccessThreshold = &value
+	b.Check.SuccessThreshold = &value
+	return b
+}
+
+// WithFailureThreshold sets the FailureThreshold field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FailureThreshold field is set to the value of the last call.
+func (b *ProbeApplyConfiguration) WithFailureThreshold(value int32) *ProbeApplyConfiguration {
+	b.Check.FailureThreshold = &value
+	return b
+}
+
+// WithHost sets the Host field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Host field is set to the value of the last call.
+func (b *ProbeApplyConfiguration) WithHost(value string) *ProbeApplyConfiguration {
+	b.Host = &value
 	return b
 }
 

@@ -7,44 +7,20 @@ package v1
 
 import (
 	common "github.com/fairlead-dev/fairlead/api/common"
-	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
 // HealthCheckApplyConfiguration represents a declarative configuration of the HealthCheck type for use
 // with apply.
 //
-// HealthCheck defines how every address is checked. An address becomes Unhealthy after unhealthyThreshold
-// failures in a row, and Healthy after healthyThreshold successes in a row. The first result of an address
-// decides alone.
+// HealthCheck defines how every address is checked. An address becomes Unhealthy after failureThreshold failures in a
+// row, and Healthy after successThreshold successes in a row. The first result of an address decides alone.
 type HealthCheckApplyConfiguration struct {
-	// port to check, by name. It may be absent where the object has a single port, of protocol TCP, which is
-	// then checked.
-	Port *string `json:"port,omitempty"`
-	// tcp succeeds where a connection is accepted. Exactly one of tcp, http and grpc is set.
-	TCP *networkingv1.TCPCheck `json:"tcp,omitempty"`
-	// http succeeds where a GET returns an expected status. Redirects are not followed.
-	HTTP *HTTPCheckApplyConfiguration `json:"http,omitempty"`
-	// grpc succeeds where the standard gRPC health service returns SERVING.
-	GRPC *GRPCCheckApplyConfiguration `json:"grpc,omitempty"`
-	// tls goes with http and grpc.
-	TLS *TLSCheckApplyConfiguration `json:"tls,omitempty"`
-	// interval between two checks of a healthy address, at least 1s. The default is 10s, or
-	// timeout where that is longer.
-	Interval *common.Duration `json:"interval,omitempty"`
+	common.Check `json:""`
 	// unhealthyInterval is the interval while the address is unhealthy. The default is 30s.
 	UnhealthyInterval *common.Duration `json:"unhealthyInterval,omitempty"`
-	// timeout of one check, at most interval. The default is 2s, or interval where that is
-	// shorter.
-	Timeout *common.Duration `json:"timeout,omitempty"`
 	// jitterPercent is added to every interval at random, up to this share of it. The default is
 	// 10.
 	JitterPercent *int32 `json:"jitterPercent,omitempty"`
-	// healthyThreshold is how many successes in a row make an address healthy again. The default
-	// is 2.
-	HealthyThreshold *int32 `json:"healthyThreshold,omitempty"`
-	// unhealthyThreshold is how many failures in a row make an address unhealthy. The default is
-	// 3.
-	UnhealthyThreshold *int32 `json:"unhealthyThreshold,omitempty"`
 }
 
 // HealthCheckApplyConfiguration constructs a declarative configuration of the HealthCheck type for use with
@@ -53,43 +29,35 @@ func HealthCheck() *HealthCheckApplyConfiguration {
 	return &HealthCheckApplyConfiguration{}
 }
 
-// WithPort sets the Port field in the declarative configuration to the given value
+// WithTCPSocket sets the TCPSocket field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Port field is set to the value of the last call.
-func (b *HealthCheckApplyConfiguration) WithPort(value string) *HealthCheckApplyConfiguration {
-	b.Port = &value
+// If called multiple times, the TCPSocket field is set to the value of the last call.
+func (b *HealthCheckApplyConfiguration) WithTCPSocket(value common.TCPSocketAction) *HealthCheckApplyConfiguration {
+	b.Check.TCPSocket = &value
 	return b
 }
 
-// WithTCP sets the TCP field in the declarative configuration to the given value
+// WithHTTPGet sets the HTTPGet field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the TCP field is set to the value of the last call.
-func (b *HealthCheckApplyConfiguration) WithTCP(value networkingv1.TCPCheck) *HealthCheckApplyConfiguration {
-	b.TCP = &value
-	return b
-}
-
-// WithHTTP sets the HTTP field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the HTTP field is set to the value of the last call.
-func (b *HealthCheckApplyConfiguration) WithHTTP(value *HTTPCheckApplyConfiguration) *HealthCheckApplyConfiguration {
-	b.HTTP = value
+// If called multiple times, the HTTPGet field is set to the value of the last call.
+func (b *HealthCheckApplyConfiguration) WithHTTPGet(value common.HTTPGetAction) *HealthCheckApplyConfiguration {
+	b.Check.HTTPGet = &value
 	return b
 }
 
 // WithGRPC sets the GRPC field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the GRPC field is set to the value of the last call.
-func (b *HealthCheckApplyConfiguration) WithGRPC(value *GRPCCheckApplyConfiguration) *HealthCheckApplyConfiguration {
-	b.GRPC = value
+func (b *HealthCheckApplyConfiguration) WithGRPC(value common.GRPCAction) *HealthCheckApplyConfiguration {
+	b.Check.GRPC = &value
 	return b
 }
 
 // WithTLS sets the TLS field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the TLS field is set to the value of the last call.
-func (b *HealthCheckApplyConfiguration) WithTLS(value *TLSCheckApplyConfiguration) *HealthCheckApplyConfiguration {
-	b.TLS = value
+func (b *HealthCheckApplyConfiguration) WithTLS(value common.CheckTLS) *HealthCheckApplyConfiguration {
+	b.Check.TLS = &value
 	return b
 }
 
@@ -97,7 +65,31 @@ func (b *HealthCheckApplyConfiguration) WithTLS(value *TLSCheckApplyConfiguratio
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Interval field is set to the value of the last call.
 func (b *HealthCheckApplyConfiguration) WithInterval(value common.Duration) *HealthCheckApplyConfiguration {
-	b.Interval = &value
+	b.Check.Interval = &value
+	return b
+}
+
+// WithTimeout sets the Timeout field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Timeout field is set to the value of the last call.
+func (b *HealthCheckApplyConfiguration) WithTimeout(value common.Duration) *HealthCheckApplyConfiguration {
+	b.Check.Timeout = &value
+	return b
+}
+
+// WithSuccessThreshold sets the SuccessThreshold field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SuccessThreshold field is set to the value of the last call.
+func (b *HealthCheckApplyConfiguration) WithSuccessThreshold(value int32) *HealthCheckApplyConfiguration {
+	b.Check.SuccessThreshold = &value
+	return b
+}
+
+// WithFailureThreshold sets the FailureThreshold field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FailureThreshold field is set to the value of the last call.
+func (b *HealthCheckApplyConfiguration) WithFailureThreshold(value int32) *HealthCheckApplyConfiguration {
+	b.Check.FailureThreshold = &value
 	return b
 }
 
@@ -109,34 +101,10 @@ func (b *HealthCheckApplyConfiguration) WithUnhealthyInterval(value common.Durat
 	return b
 }
 
-// WithTimeout sets the Timeout field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Timeout field is set to the value of the last call.
-func (b *HealthCheckApplyConfiguration) WithTimeout(value common.Duration) *HealthCheckApplyConfiguration {
-	b.Timeout = &value
-	return b
-}
-
 // WithJitterPercent sets the JitterPercent field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the JitterPercent field is set to the value of the last call.
 func (b *HealthCheckApplyConfiguration) WithJitterPercent(value int32) *HealthCheckApplyConfiguration {
 	b.JitterPercent = &value
-	return b
-}
-
-// WithHealthyThreshold sets the HealthyThreshold field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the HealthyThreshold field is set to the value of the last call.
-func (b *HealthCheckApplyConfiguration) WithHealthyThreshold(value int32) *HealthCheckApplyConfiguration {
-	b.HealthyThreshold = &value
-	return b
-}
-
-// WithUnhealthyThreshold sets the UnhealthyThreshold field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the UnhealthyThreshold field is set to the value of the last call.
-func (b *HealthCheckApplyConfiguration) WithUnhealthyThreshold(value int32) *HealthCheckApplyConfiguration {
-	b.UnhealthyThreshold = &value
 	return b
 }

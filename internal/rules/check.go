@@ -1,0 +1,286 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import (
+	"math"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// CheckDefaults are the defaults of a check that differ by kind.
+type CheckDefaults struct {
+	Interval, Timeout                  common.Duration
+	SuccessThreshold, FailureThreshold int32
+}
+
+var (
+	// HealthCheckDefaults are those of an ExternalService.
+	HealthCheckDefaults = CheckDefaults{Interval: "10s", Timeout: "2s", SuccessThreshold: 2, FailureThreshold: 3}
+	// ProbeDefaults are those of a RebootPolicy.
+	ProbeDefaults = CheckDefaults{Interval: "30s", Timeout: "5s", SuccessThreshold: 1, FailureThreshold: 5}
+)
+
+// DefaultCheck sets what is unset. It leaves ports alone: one that was filled in would name the old port of an
+// ExternalService after its only one is renamed.
+func DefaultCheck(c *common.Check, by CheckDefaults) {
+	if h := c.HTTPGet; h != nil {
+		SetDefault(&h.Path, "/")
+		scheme := common.SchemeHTTP
+		if c.TLS != nil {
+			scheme = common.SchemeHTTPS
+		}
+		SetDefault(&h.Scheme, scheme)
+	}
+	if c.TLS != nil {
+		SetDefault(&c.TLS.InsecureSkipVerify, false)
+	}
+	SetOrdered(&c.Timeout, by.Timeout, &c.Interval, by.Interval)
+	SetDefault(&c.SuccessThreshold, by.SuccessThreshold)
+	SetDefault(&c.FailureThreshold, by.FailureThreshold)
+}
+
+// SetOrdered fills in two spans of which low must not exceed high. Where one is given, the other's
+// default is moved to it if need be, in the words of the one that is given.
+func SetOrdered(low **common.Duration, lowDefault common.Duration, high **common.Duration, highDefault common.Duration) {
+	if *low == nil && *high != nil && (*high).Or(math.MaxInt64) < lowDefault.Or(0) {
+		lowDefault = **high
+	}
+	if *high == nil && *low != nil && (*low).Or(0) > highDefault.Or(0) {
+		highDefault = **low
+	}
+	SetDefault(low, lowDefault)
+	SetDefault(high, highDefault)
+}
+
+// Check repeats what the schema and CEL demand of a check, whatever its kind.
+func Check(path Path, c *common.Check) field.ErrorList {
+	var members []string
+	for _, m := range CheckMembers(c) {
+		members = append(members, m.Name)
+	}
+	var errs field.ErrorList
+	if len(members) != 1 {
+		errs = append(errs, field.Invalid(path.Field(), strings.Join(members, ", "), "set exactly one of tcpSocket, httpGet, grpc"))
+	}
+	for _, m := range CheckMembers(c) {
+		errs = append(errs, port(path.Child(m.Name, "port"), m.Port)...)
+	}
+	errs = append(errs, httpGet(path.Child("httpGet"), c.HTTPGet)...)
+	if g := c.GRPC; g != nil {
+		errs = append(errs, Text(path.Child("grpc", "service"), g.Service, 0, 253)...)
+		errs = append(errs, Text(path.Child("grpc", "authority"), g.Authority, 0, 253)...)
+	}
+	if c.TLS != nil {
+		errs = append(errs, Text(path.Child("tls", "serverName"), c.TLS.ServerName, 0, 253)...)
+		errs = append(errs, Text(path.Child("tls", "caSecretName"), c.TLS.CASecretName, 0, 253)...)
+		if c.TCPSocket != nil {
+			errs = append(errs, field.Invalid(path.Child("tls").Field(), "", "tls goes with httpGet or grpc"))
+		}
+	}
+	errs = append(errs, Ordered(path, "timeout", c.Timeout, "interval", c.Interval)...)
+	if c.Interval != nil && c.Interval.Or(time.Second) < time.Second {
+		errs = append(errs, field.Invalid(path.Child("interval").Field(), string(*c.Interval), "interval must be at least 1s"))
+	}
+	errs = append(errs, OptionalRange(path.Child("successThreshold"), c.SuccessThreshold, 1, 100)...)
+	return append(errs, OptionalRange(path.Child("failureThreshold"), c.FailureThreshold, 1, 100)...)
+}
+
+// CheckMember is a member of a check, by the name of its field.
+type CheckMember struct {
+	Name string
+	Port *intstr.IntOrString
+}
+
+// CheckMembers returns the members of a check that are set.
+func CheckMembers(c *common.Check) []CheckMember {
+	var set []CheckMember
+	if c.TCPSocket != nil {
+		set = append(set, CheckMember{"tcpSocket", c.TCPSocket.Port})
+	}
+	if c.HTTPGet != nil {
+		set = append(set, CheckMember{"httpGet", c.HTTPGet.Port})
+	}
+	if c.GRPC != nil {
+		set = append(set, CheckMember{"grpc", c.GRPC.Port})
+	}
+	return set
+}
+
+var portName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+func port(path Path, p *intstr.IntOrString) field.ErrorList {
+	switch {
+	case p == nil:
+		return nil
+	case p.Type == intstr.String:
+		return append(Text(path, p.StrVal, 0, 15), Pattern(path, p.StrVal, portName, NameMessage)...)
+	case p.IntVal < 1 || p.IntVal > math.MaxUint16:
+		return field.ErrorList{field.Invalid(path.Field(), p.IntVal, "must be a port number from 1 to 65535, or the name of a port")}
+	}
+	return nil
+}
+
+func httpGet(path Path, h *common.HTTPGetAction) field.ErrorList {
+	if h == nil {
+		return nil
+	}
+	errs := OptionalText(path.Child("path"), h.Path, 0, 1024)
+	if h.Path != nil && !strings.HasPrefix(*h.Path, "/") {
+		errs = append(errs, field.Invalid(path.Child("path").Field(), *h.Path, "must start with /"))
+	}
+	errs = append(errs, OptionalEnum(path.Child("scheme"), h.Scheme, common.SchemeHTTP, common.SchemeHTTPS)...)
+	errs = append(errs, Text(path.Child("host"), h.Host, 0, 253)...)
+	headers, seen := path.Child("httpHeaders"), map[string]bool{}
+	errs = append(errs, Items(headers, len(h.HTTPHeaders), 0, 16)...)
+	for i, header := range Within(h.HTTPHeaders, 16) {
+		at := headers.Index(i)
+		errs = append(errs, Text(at.Child("name"), header.Name, 1, 256)...)
+		errs = append(errs, Text(at.Child("value"), header.Value, 0, 1024)...)
+		if seen[header.Name] {
+			errs = append(errs, field.Duplicate(at.Child("name").Field(), header.Name))
+		}
+		seen[header.Name] = true
+	}
+	statuses := path.Child("expectedStatuses")
+	errs = append(errs, Items(statuses, len(h.ExpectedStatuses), 0, 8)...)
+	for i, r := range Within(h.ExpectedStatuses, 8) {
+		at := statuses.Index(i)
+		errs = append(errs, Range(at.Child("start"), r.Start, 100, 599)...)
+		errs = append(errs, Range(at.Child("end"), r.End, 100, 599)...)
+		if r.Start > r.End {
+			errs = append(errs, field.Invalid(at.Child("start").Field(), r.Start, "start must not exceed end"))
+		}
+	}
+	return errs
+}
+
+var (
+	// authorityPattern admits a host name, an IPv4 or a bracketed IPv6 literal, each with or
+	// without a port: nothing that could end the header it is sent in.
+	authorityPattern = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?\.?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+
+	printable = regexp.MustCompile(`^[\x21-\x7e]*$`)
+)
+
+// CheckSemantics checks what schema and CEL cannot express: that a request can be built from the check, and that no more
+// than the one request that it shows can be smuggled into it. outside is what is checked, where that is none of the
+// cluster's pods: it gets no credentials.
+func CheckSemantics(path Path, c *common.Check, outside string) field.ErrorList {
+	var errs field.ErrorList
+	if c.Timeout != nil && c.Timeout.Or(time.Millisecond) < time.Millisecond {
+		errs = append(errs, field.Invalid(path.Child("timeout").Field(), string(*c.Timeout), "must be at least 1ms"))
+	}
+	if h := c.HTTPGet; h != nil {
+		at := path.Child("httpGet")
+		errs = append(errs, requestPath(at.Child("path"), h.Path)...)
+		errs = append(errs, authority(at.Child("host"), h.Host)...)
+		if c.TLS != nil && ptr.Deref(h.Scheme, common.SchemeHTTPS) == common.SchemeHTTP {
+			errs = append(errs, field.Invalid(at.Child("scheme").Field(), string(*h.Scheme), "tls goes with scheme HTTPS"))
+		}
+		errs = append(errs, requestHeaders(at.Child("httpHeaders"), h, outside)...)
+	}
+	if g := c.GRPC; g != nil {
+		errs = append(errs, authority(path.Child("grpc", "authority"), g.Authority)...)
+		if !printable.MatchString(g.Service) {
+			errs = append(errs, field.Invalid(path.Child("grpc", "service").Field(), g.Service, "must be printable ASCII without spaces"))
+		}
+	}
+	if t := c.TLS; t != nil {
+		errs = append(errs, Reasons(path.Child("tls", "caSecretName"), t.CASecretName, validation.IsDNS1123Subdomain)...)
+		if _, err := netip.ParseAddr(t.ServerName); err != nil {
+			errs = append(errs, Reasons(path.Child("tls", "serverName"), strings.ToLower(t.ServerName), validation.IsDNS1123Subdomain)...)
+		}
+	}
+	return errs
+}
+
+// requestPath requires what can be in a request line as it is.
+func requestPath(path Path, value *string) field.ErrorList {
+	if value == nil {
+		return nil
+	}
+	if _, err := url.ParseRequestURI(*value); err != nil || !printable.MatchString(*value) || strings.Contains(*value, "#") {
+		return field.ErrorList{field.Invalid(path.Field(), *value, "must be a path with an optional query, percent-encoded, without a fragment")}
+	}
+	return nil
+}
+
+func authority(path Path, value string) field.ErrorList {
+	if value == "" || authorityPattern.MatchString(value) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Field(), value, "must be a host name or an IP address, with an optional port")}
+}
+
+// credentialHeaders are those by which a request acts in the name of another.
+var credentialHeaders = []string{"authorization", "cookie"}
+
+// requestHeaders refuses headers that a check cannot send, and those with credentials outside of the cluster's pods: the
+// operator would send requests that act for a user from a place in the network which no NetworkPolicy of the writer's
+// covers, and the result shows what came of them.
+func requestHeaders(path Path, h *common.HTTPGetAction, outside string) field.ErrorList {
+	var errs field.ErrorList
+	for i, header := range h.HTTPHeaders {
+		name, value := path.Index(i).Child("name"), path.Index(i).Child("value")
+		if wrong := Reasons(name, header.Name, validation.IsHTTPHeaderName); len(wrong) > 0 {
+			errs = append(errs, wrong...)
+			continue
+		}
+		switch {
+		case strings.ContainsFunc(header.Value, isControl):
+			errs = append(errs, field.Invalid(value.Field(), header.Value, "must not contain control characters"))
+		case strings.EqualFold(header.Name, "host") && h.Host != "":
+			errs = append(errs, field.Invalid(name.Field(), header.Name, "is what httpGet.host sets: leave one of them out"))
+		case strings.EqualFold(header.Name, "host"):
+			errs = append(errs, authority(value, header.Value)...)
+		case outside != "" && slices.Contains(credentialHeaders, strings.ToLower(header.Name)):
+			errs = append(errs, field.Forbidden(name.Field(), "credentials are not sent to "+outside+", which is none of the pods of a target: leave the header out"))
+		case !IsSendableHeader(header):
+			errs = append(errs, field.Forbidden(name.Field(), "the check sets this header itself, or it is about the connection: leave it out"))
+		}
+	}
+	return errs
+}
+
+// IsSendableHeader reports whether a header may be in the request of a check. Headers about the connection or the end of
+// the message are not: a second request could hide there. Nor are the user agent and the host, which is set apart.
+func IsSendableHeader(h common.HTTPHeader) bool {
+	if len(validation.IsHTTPHeaderName(h.Name)) > 0 || strings.ContainsFunc(h.Value, isControl) {
+		return false
+	}
+	switch name := strings.ToLower(h.Name); name {
+	case "host", "user-agent", "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade",
+		"content-length", "expect", "http2-settings":
+		return false
+	default:
+		return !strings.HasPrefix(name, "proxy-")
+	}
+}
+
+// isControl reports whether a character must not be in a header's value (RFC 9110, section 5.5).
+func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+
+// CheckWarnings returns what is allowed in a check and probably not meant.
+func CheckWarnings(path Path, c *common.Check) []string {
+	if c.TLS == nil || !ptr.Deref(c.TLS.InsecureSkipVerify, false) {
+		return nil
+	}
+	texts := []string{path.Child("tls", "insecureSkipVerify").Field().String() + ": the check accepts any certificate"}
+	if c.TLS.CASecretName != "" {
+		texts = append(texts, path.Child("tls", "caSecretName").Field().String()+": has no effect with insecureSkipVerify")
+	}
+	return texts
+}

@@ -1,0 +1,33 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalnet
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+)
+
+// Headers serves HTTP at an address until stop is called, and sends the header of the first request to seen.
+func Headers(at string) (seen <-chan http.Header, stop func(), err error) {
+	local, err := LocalPort(netip.MustParseAddrPort(at))
+	if err != nil {
+		return nil, nil, err
+	}
+	listener, err := net.Listen("tcp4", local.String())
+	if err != nil {
+		return nil, nil, err
+	}
+	first := make(chan http.Header, 1)
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case first <- r.Header:
+		default:
+		}
+	})}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = server.Serve(listener) }()
+	return first, func() { _ = server.Close(); <-done }, nil
+}
