@@ -356,11 +356,6 @@ func probeCases() []fieldCase {
 			s.succeeded("p", 1)
 			s.restarted(deployment, "web", 1)
 		}},
-		{fields: []string{"triggers.probe.exec.command", "triggers.probe.exec.container"}, spec: suspended, acts: func(s *suite) {
-			probes(s, `exec: {command: ["true"], container: main}, `+often) // which is kept, and never run
-			s.condition("p", autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ReasonProbeUnavailable)
-			s.explains("p", autorebootv1.ConditionReady, "commands are not run")
-		}},
 	}
 }
 
