@@ -40,7 +40,7 @@ func newMetrics() *metrics {
 		kills:    of("fairlead_chaospod_kills_total", "Kills that were requested, by result.", "action", "outcome"),
 		runs:     of("fairlead_chaospod_runs_total", "Runs that have ended, by their verdict.", "outcome"),
 		recovery: of("fairlead_chaospod_recovery_seconds", "Time from the last kill of a run until its workloads were back."),
-		held:     of("fairlead_chaospod_held_total", "How often a run that was due was held, by reason.", "reason"),
+		held:     of("fairlead_chaospod_waits_total", "How often a run that was due was held, by reason.", "reason"),
 		active:   of("fairlead_chaospod_active", "Whether a run is under way, its verification included."),
 	}
 	m.Descs, m.Sample = []*prometheus.Desc{m.kills, m.runs, m.recovery, m.held, m.active}, m.sample
@@ -65,7 +65,7 @@ func (m *metrics) countKill(key types.NamespacedName, result *chaos.Result) {
 // countMessage counts a run that has ended, and a hold.
 func (m *metrics) countMessage(of *chaosv1.ChaosPod, n *chaos.Message) {
 	m.Update(client.ObjectKeyFromObject(of), func(r *row) {
-		if held := meta.FindStatusCondition(of.Status.Conditions, chaosv1.ConditionHeld); held != nil && n.Reason == "ChaosHeld" {
+		if held := meta.FindStatusCondition(of.Status.Conditions, chaosv1.ConditionWaiting); held != nil && n.Reason == "ChaosWaiting" {
 			r.held[held.Reason]++
 		}
 		if n.Ended == nil {

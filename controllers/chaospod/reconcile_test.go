@@ -42,7 +42,7 @@ func TestARunKillsOnePodThatTheStatusNames(t *testing.T) {
 	if len(s.killed) != 1 || !strings.HasPrefix(s.killed[0], "api-") {
 		t.Errorf("killed %q", s.killed)
 	}
-	s.expectCondition(chaosv1.ConditionRunning, chaosv1.ReasonVerifying)
+	s.expectCondition(chaosv1.ConditionProgressing, chaosv1.ReasonVerifying)
 	if !slices.Contains(s.events, "ChaosPlanned") || !slices.Contains(s.events, "PodEvicted") {
 		t.Errorf("told %q", s.events)
 	}
@@ -67,7 +67,7 @@ func TestWhatMayNotKillKillsNothing(t *testing.T) {
 				c.Spec.Target = chaosv1.Target{Template: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}}}}}
 			})
 		}, chaosv1.ConditionReady, chaosv1.ReasonForbidden},
-		"a network at fault":       {func(s *suite) { suspects(s, true) }, chaosv1.ConditionHeld, chaosv1.ReasonProbesInconclusive},
+		"a network at fault":       {func(s *suite) { suspects(s, true) }, chaosv1.ConditionWaiting, chaosv1.ReasonProbesInconclusive},
 		"a node that is drained":   {func(s *suite) { s.must(s.store.Update(s.Context(), drained(s))) }, "", ""},
 		"a node that is not known": {func(s *suite) { s.must(s.store.Delete(s.Context(), drained(s))) }, "", ""},
 		"a rollout": {func(s *suite) {
@@ -75,11 +75,11 @@ func TestWhatMayNotKillKillsNothing(t *testing.T) {
 			s.must(s.store.Get(s.Context(), types.NamespacedName{Namespace: "shop", Name: "api"}, &d))
 			d.Generation = 2
 			s.must(s.store.Update(s.Context(), &d))
-		}, chaosv1.ConditionHeld, chaosv1.ReasonUnstable},
+		}, chaosv1.ConditionWaiting, chaosv1.ReasonUnstable},
 		"a restart": {func(s *suite) {
 			holder := disruption.Holder{Kind: disruption.RebootPolicy, NamespacedName: key}
 			s.Ledger.Restore(holder, "", []disruption.Claim{{UID: "uid-api"}})
-		}, chaosv1.ConditionHeld, chaosv1.ReasonRestartInProgress},
+		}, chaosv1.ConditionWaiting, chaosv1.ReasonRestartInProgress},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSuite(t, one)
@@ -111,7 +111,7 @@ func TestARunThatASuspicionHoldsBeginsWhenItEnds(t *testing.T) {
 	suspects(s, true)
 	s.requestRun()
 	s.reconcile()
-	s.expectCondition(chaosv1.ConditionHeld, chaosv1.ReasonProbesInconclusive)
+	s.expectCondition(chaosv1.ConditionWaiting, chaosv1.ReasonProbesInconclusive)
 	for queue.Len() > 0 {
 		request, down := queue.Get()
 		if down {
@@ -178,7 +178,7 @@ func TestASuspicionThatBeginsBeforeTheFirstKillHoldsTheRun(t *testing.T) {
 		s.now = s.now.Add(time.Minute)
 		s.reconcile()
 	}
-	s.expectCondition(chaosv1.ConditionHeld, chaosv1.ReasonProbesInconclusive)
+	s.expectCondition(chaosv1.ConditionWaiting, chaosv1.ReasonProbesInconclusive)
 	if len(s.killed) > 0 {
 		t.Fatalf("killed %q", s.killed)
 	}
@@ -199,8 +199,8 @@ func TestAFreezeOfTheClusterHoldsChaos(t *testing.T) {
 	if s.reconcile(); len(s.killed) > 0 {
 		t.Fatalf("killed %q", s.killed)
 	}
-	s.expectCondition(chaosv1.ConditionHeld, chaosv1.ReasonBlackout)
-	if c := meta.FindStatusCondition(s.object().Status.Conditions, chaosv1.ConditionHeld); !strings.Contains(c.Message, "2026-03-02T15:00:00Z") {
+	s.expectCondition(chaosv1.ConditionWaiting, chaosv1.ReasonBlackout)
+	if c := meta.FindStatusCondition(s.object().Status.Conditions, chaosv1.ConditionWaiting); !strings.Contains(c.Message, "2026-03-02T15:00:00Z") {
 		t.Errorf("the end of the freeze is not in %q", c.Message)
 	}
 	s.now = epoch.Add(time.Hour)
@@ -235,7 +235,7 @@ func TestAFaultHoldsTheChaosOfWhatDeclaresThatItDependsOnIt(t *testing.T) {
 	if s.reconcile(); len(s.killed) > 0 {
 		t.Fatalf("killed %q", s.killed)
 	}
-	s.expectCondition(chaosv1.ConditionHeld, chaosv1.ReasonFaultInjected)
+	s.expectCondition(chaosv1.ConditionWaiting, chaosv1.ReasonFaultInjected)
 	if c := meta.FindStatusCondition(s.object().Status.Conditions, chaosv1.ConditionReady); c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, `"db" is not externalservice/`) {
 		t.Errorf("%s: %s", c.Status, c.Message)
 	}
@@ -248,8 +248,8 @@ func TestAFaultHoldsTheChaosOfWhatDependsOnItAlone(t *testing.T) {
 	if s.reconcile(); len(s.killed) > 0 {
 		t.Fatalf("killed %q", s.killed)
 	}
-	s.expectCondition(chaosv1.ConditionHeld, chaosv1.ReasonFaultInjected)
-	if c := meta.FindStatusCondition(s.object().Status.Conditions, chaosv1.ConditionHeld); !strings.Contains(c.Message, "ExternalService db: until 14:10") {
+	s.expectCondition(chaosv1.ConditionWaiting, chaosv1.ReasonFaultInjected)
+	if c := meta.FindStatusCondition(s.object().Status.Conditions, chaosv1.ConditionWaiting); !strings.Contains(c.Message, "ExternalService db: until 14:10") {
 		t.Error(c.Message)
 	}
 	ended := es.DeepCopy()
@@ -287,7 +287,7 @@ func TestWhatCannotBeReadOfFaultsHoldsChaos(t *testing.T) {
 	if s.reconcile(); len(s.killed) > 0 {
 		t.Errorf("killed %q", s.killed)
 	}
-	s.expectCondition(chaosv1.ConditionHeld, chaosv1.ReasonUnknown)
+	s.expectCondition(chaosv1.ConditionWaiting, chaosv1.ReasonUnknown)
 }
 
 func drained(s *suite) *corev1.Node {

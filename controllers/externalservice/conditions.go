@@ -26,6 +26,12 @@ const (
 	foreignSlicesFound = "EndpointSlices of others take traffic of the Service, unchecked"
 )
 
+// Messages of conditions that are false while nothing is out of the ordinary.
+const (
+	nothingPublished = "no address is published"
+	noFaultRequested = "no fault is requested"
+)
+
 // setReady sets whether the Service and its slices are as the spec says. Unhealthy addresses do not make it
 // false.
 func (u *statusUpdate) setReady(
@@ -54,9 +60,8 @@ func (u *statusUpdate) setReady(
 	if ready := d.ReadyCount(); ready < len(d.Published) {
 		message += fmt.Sprintf(", %d of them ready", ready+len(d.Outgoing))
 	}
-	if n := len(d.Outgoing); n > 0 {
-		message += fmt.Sprintf("; %s until what replaces them is looked up and checked",
-			events.Plural(n, "address that the spec does not choose any more stays", "addresses that the spec does not choose any more stay"))
+	if u.outgoing != "" {
+		message += "; " + u.outgoing
 	}
 	message += unreachableMessage(o)
 	if fields := publication.ForeignFields(service); len(fields) > 0 {
@@ -66,6 +71,15 @@ func (u *statusUpdate) setReady(
 		message += "; " + foreignSlicesFound + ": " + events.Summarize(foreignSlices)
 	}
 	u.Set(networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished, message)
+}
+
+// outgoingMessage returns what stays published of what the spec does not choose any more, or "".
+func outgoingMessage(d *failover.Choice) string {
+	if len(d.Outgoing) == 0 {
+		return ""
+	}
+	return events.Plural(len(d.Outgoing), "address that the spec does not choose any more stays",
+		"addresses that the spec does not choose any more stay") + " until what replaces them is looked up and checked"
 }
 
 // unreachableMessage returns what of the endpoints is left out since the Service lacks its family, or "".
@@ -107,15 +121,20 @@ func (u *statusUpdate) setResolved(o *failover.Observation) {
 	}
 	switch {
 	case names == 0:
-		u.Remove(networkingv1.ConditionResolved)
+		u.setStatic()
 	case len(broken) == 0:
-		u.Set(networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved,
+		u.Set(networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonAllNamesResolved,
 			events.Summarize(append([]string{events.Plural(names, "name resolves", "names resolve")}, left...)))
 	case worst == "":
 		u.Set(networkingv1.ConditionResolved, metav1.ConditionUnknown, networkingv1.ReasonUnknown, events.Summarize(broken))
 	default:
 		u.Set(networkingv1.ConditionResolved, metav1.ConditionFalse, worst, events.Summarize(broken))
 	}
+}
+
+// setStatic sets that there is no name to look up.
+func (u *statusUpdate) setStatic() {
+	u.Set(networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonStaticAddresses, "no endpoint that is Active has a DNS name")
 }
 
 // reasonRank orders reasons: the condition has the worst one of all endpoints.
@@ -129,7 +148,7 @@ func reasonRank(reason string) int {
 // setHealthy sets whether every address of the active priority is healthy.
 func (u *statusUpdate) setHealthy(es *networkingv1.ExternalService, o *failover.Observation, d *failover.Choice) {
 	if es.Spec.HealthCheck == nil {
-		u.Remove(networkingv1.ConditionHealthy)
+		u.setUnchecked()
 		return
 	}
 	healthy, unknown := 0, 0
@@ -181,22 +200,30 @@ func (u *statusUpdate) setHealthy(es *networkingv1.ExternalService, o *failover.
 	u.Set(networkingv1.ConditionHealthy, status, reason, message)
 }
 
-// setFailedOver sets that a priority other than the lowest is published.
+// setUnchecked sets that no address is ever checked.
+func (u *statusUpdate) setUnchecked() {
+	u.Set(networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonNoHealthCheck, "the spec has no healthCheck: each address counts as healthy")
+}
+
+// setFailedOver sets whether a priority other than the lowest is published.
 func (u *statusUpdate) setFailedOver(o *failover.Observation, d *failover.Choice) {
 	switch {
-	case d.Active == nil || *d.Active <= failover.LowestPriority(o.Endpoints):
-		u.Remove(networkingv1.ConditionFailedOver)
+	case d.Active == nil:
+		u.Set(networkingv1.ConditionFailedOver, metav1.ConditionFalse, networkingv1.ReasonNothingPublished, nothingPublished)
+	case *d.Active <= failover.LowestPriority(o.Endpoints):
+		u.Set(networkingv1.ConditionFailedOver, metav1.ConditionFalse, networkingv1.ReasonMostPreferred,
+			fmt.Sprintf("priority %d is published, the most preferred one", *d.Active))
 	case o.IsSuspect && meta.IsStatusConditionTrue(u.status.Conditions, networkingv1.ConditionFailedOver):
 		// It stays as it was, like health.
 	case u.status.Fault.Lasts():
 		u.Set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFaultInjected,
 			fmt.Sprintf("priority %d is published because a fault is injected", *d.Active))
 	case d.PendingFailback != nil && d.AwaitsRequest:
-		u.Set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending,
+		u.Set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackManual,
 			fmt.Sprintf("priority %d is published although priority %d is healthy again: failback is Manual; set the annotation %s to fail back",
 				*d.Active, *d.PendingFailback, networkingv1.FailbackNowAnnotation))
 	case d.PendingFailback != nil:
-		u.Set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending,
+		u.Set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackDelay,
 			fmt.Sprintf("priority %d is published; priority %d is healthy again, and is published once failbackDelay has passed", *d.Active, *d.PendingFailback))
 	default:
 		u.Set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonPriorityUnhealthy,
@@ -218,7 +245,7 @@ func (u *statusUpdate) setFault(f *failover.FaultDecision, asked string) {
 		}
 		set(metav1.ConditionTrue, string(s.Type), message)
 	case asked == "":
-		u.Remove(networkingv1.ConditionFaultInjected)
+		set(metav1.ConditionFalse, networkingv1.ReasonNoFaultRequested, noFaultRequested)
 	case f.Reason != "":
 		set(metav1.ConditionFalse, f.Reason, f.Message)
 	case s.Outcome == networkingv1.FaultOutcomeRefused:

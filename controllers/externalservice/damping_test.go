@@ -221,7 +221,7 @@ func TestWhatOfAnAnswerIsLeftOutIsTold(t *testing.T) {
 	s.policy["192.0.2.2"] = "Denied"
 	s.names.left = resolution.State{Surplus: 50, Denied: 1, UnusedTargets: 8, Partial: true}
 	s.reconcileOnce()
-	s.wantCondition("Resolved", "True Resolved")
+	s.wantCondition("Resolved", "True AllNamesResolved")
 	message := meta.FindStatusCondition(s.object().Status.Conditions, networkingv1.ConditionResolved).Message
 	for _, part := range []string{"1 name resolves; ", "2 of at least 52 are published", "the egress policy refuses 1 of 2 addresses", "1 SRV target is refused", "16 of 24 SRV targets", "the answer is not complete: "} {
 		if !strings.Contains(message, part) {

@@ -93,8 +93,8 @@ func transitions(before, after *networkingv1.ExternalServiceStatus) []transition
 func readyTransition(before, after *networkingv1.ExternalServiceStatus) []transition {
 	was := meta.FindStatusCondition(before.Conditions, networkingv1.ConditionReady)
 	is := meta.FindStatusCondition(after.Conditions, networkingv1.ConditionReady)
-	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {
-		return nil
+	if is == nil || was != nil && was.Status == is.Status && (was.Reason == is.Reason || is.Status == metav1.ConditionTrue) {
+		return nil // a suspension takes nothing away
 	}
 	warning := is.Status != metav1.ConditionTrue && is.Reason != networkingv1.ReasonDraining
 	return []transition{{is.Reason, actionPublish, is.Message, warning, ""}}

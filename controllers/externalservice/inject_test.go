@@ -87,7 +87,7 @@ func (s *suite) wantEnded(outcome, publishes string, told ...string) {
 		s.Errorf("the fault is %+v, want %s", f, outcome)
 	}
 	s.wantEvents(told...)
-	s.wantCondition("FailedOver", "")
+	s.wantCondition("FailedOver", "False MostPreferred")
 	s.reconcileUnchanged("after it")
 }
 
@@ -101,7 +101,7 @@ func TestABlackHoleReturnsByItself(t *testing.T) {
 	s.wantCondition("FaultInjected", "False FaultEnded")
 	s.annotateFault("")
 	s.reconcileOnce()
-	s.wantCondition("FaultInjected", "")
+	s.wantCondition("FaultInjected", "False NoFaultRequested")
 	s.wantEvents()
 }
 
@@ -167,7 +167,7 @@ func TestAFaultThroughAChangeOfTheLeader(t *testing.T) {
 			if f := s.object().Status.Fault; f.Outcome != "DeadlineReached" {
 				t.Errorf("%+v", f)
 			}
-			s.wantCondition("FailedOver", "")
+			s.wantCondition("FailedOver", "False MostPreferred")
 			s.reconcileUnchanged("after it")
 		})
 	}
@@ -308,8 +308,8 @@ func TestAFaultEndsWhenTheObjectIsSuspended(t *testing.T) {
 		}
 		s.wantPublished("192.0.2.1+")
 		s.reconcileOnce()
-		s.wantCondition("Ready", "True Published")
-		s.wantCondition("Suspended", "True Suspended")
+		s.wantCondition("Ready", "True Suspended")
+		s.wantCondition("Suspended", "True SuspendedBySpec")
 		s.wantCondition("FaultInjected", "False FaultEnded")
 		s.advance(time.Second)
 		s.annotateFault("BlackHole for=10m")

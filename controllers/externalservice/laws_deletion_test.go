@@ -108,8 +108,8 @@ func TestLawADeletionKeepsWhatItPromises(t *testing.T) {
 			return // it says so, and leaves the Service alone
 		}
 		fresh, expected := liveFrom(t, time.Millisecond, spec, nil, func(*life) {})
-		conditions = strings.ReplaceAll(conditions, "FaultInjected=False/FaultEnded ", "")
-		conditions = strings.ReplaceAll(conditions, "FaultInjected=False/FaultRefused ", "")
+		conditions = strings.ReplaceAll(conditions, "FaultInjected=False/FaultEnded ", "FaultInjected=False/NoFaultRequested ")
+		conditions = strings.ReplaceAll(conditions, "FaultInjected=False/FaultRefused ", "FaultInjected=False/NoFaultRequested ")
 		if l.gap != "" || conditions != expected || !slices.Equal(ready, fresh.readyAt(day)) {
 			rt.Fatalf("%s; in the end %v %s, and a new object %v %s", l.gap, ready, conditions, fresh.readyAt(day), expected)
 		}

@@ -33,8 +33,12 @@ func TestAPlainObjectIsPublishedAndThenLeftAlone(t *testing.T) {
 	s.reconcileOnce()
 	s.wantPublished("192.0.2.1+ 192.0.2.2+")
 	s.wantCondition("Ready", "True Published")
-	s.wantCondition("Healthy", "")
-	s.wantCondition("Resolved", "")
+	for kind, want := range map[string]string{
+		"Healthy": "Unknown NoHealthCheck", "Resolved": "True StaticAddresses", "FailedOver": "False MostPreferred", "FaultInjected": "False NoFaultRequested",
+		"Waiting": "False NothingPending", "Suspended": "False NotSuspended", "Reconciling": "", "Stalled": "",
+	} {
+		s.wantCondition(kind, want)
+	}
 	s.wantEvents("Published")
 	if es := s.object(); len(es.Finalizers) != 1 || es.Status.Addresses.Healthy != 2 || *es.Status.ActivePriority != 0 {
 		t.Errorf("finalizers %q, status %+v", es.Finalizers, es.Status)
@@ -76,7 +80,7 @@ func TestFailoverAndFailback(t *testing.T) {
 		t.Errorf("failback is looked at again after %s", again)
 	}
 	s.wantPublished("198.51.100.1+")
-	s.wantCondition("FailedOver", "True FailbackPending")
+	s.wantCondition("FailedOver", "True FailbackDelay")
 	s.wantEvents("EndpointHealthy")
 	s.advance(5*time.Minute - time.Second)
 	if again := s.reconcileUnchanged("not yet").RequeueAfter; again != time.Second {
@@ -87,7 +91,7 @@ func TestFailoverAndFailback(t *testing.T) {
 	s.advance(time.Second)
 	s.reconcileOnce()
 	s.wantPublished("192.0.2.1+")
-	s.wantCondition("FailedOver", "")
+	s.wantCondition("FailedOver", "False MostPreferred")
 	s.wantEvents("FailedBack")
 	s.reconcileUnchanged("failed back")
 }
@@ -155,7 +159,7 @@ func TestManualFailbackActsOnceForEachRequest(t *testing.T) {
 	s.health.setHealth("a", "192.0.2.1", up)
 	s.reconcileOnce()
 	s.wantPublished("198.51.100.1+")
-	s.wantCondition("FailedOver", "True FailbackPending")
+	s.wantCondition("FailedOver", "True FailbackManual")
 	s.wantEvents("EndpointHealthy")
 	s.restart()
 	s.reconcileUnchanged("a request that was handled")
@@ -185,7 +189,7 @@ func TestNothingIsChangedBeforeEveryNameWasLookedUp(t *testing.T) {
 	s.names.answers["db.example.com"] = []string{"192.0.2.1", "192.0.2.2"}
 	s.reconcileOnce()
 	s.wantPublished("192.0.2.1+ 192.0.2.2+")
-	s.wantCondition("Resolved", "True Resolved")
+	s.wantCondition("Resolved", "True AllNamesResolved")
 	s.wantCondition("Reconciling", "")
 	s.wantEvents("Published")
 
@@ -325,7 +329,7 @@ func TestAddressesOfNamesAreRefusedRegardlessOfTheAuthor(t *testing.T) {
 	s.names.answers["db.example.com"] = []string{"10.0.0.1", "192.0.2.1"}
 	s.reconcileOnce()
 	s.wantPublished("192.0.2.1+")
-	s.wantCondition("Resolved", "True Resolved")
+	s.wantCondition("Resolved", "True AllNamesResolved")
 	s.wantEvents("AddressDenied", "AddressesChanged")
 	s.names.answers["db.example.com"] = []string{"10.0.0.1"}
 	s.reconcileOnce()

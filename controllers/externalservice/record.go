@@ -157,6 +157,7 @@ func (r *reconciliation) finish(ctx context.Context, write bool, requeueAt time.
 // first of refusals in a row: the status cannot.
 func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate) error {
 	state := r.statuses.Get(es)
+	update.complete(es)
 	switch {
 	case state.lastWrite.NewerThan(es, r.Now()):
 		return controller.ErrStale

@@ -29,6 +29,8 @@ type statusUpdate struct {
 	conditions.Update
 	status networkingv1.ExternalServiceStatus
 	spec   string // its digest
+	// outgoing is what stays published although the spec does not choose it any more, as a message.
+	outgoing string
 }
 
 func newStatusUpdate(es *networkingv1.ExternalService, now time.Time) *statusUpdate {
@@ -38,12 +40,7 @@ func newStatusUpdate(es *networkingv1.ExternalService, now time.Time) *statusUpd
 	u.Update = conditions.Update{Conditions: &u.status.Conditions, Generation: es.Generation, Now: metav1.NewTime(now)}
 	u.status.Endpoints, u.status.ObservedGeneration = es.Status.Endpoints, es.Generation
 	u.status.Fault = failover.StoredFault(es, now).DeepCopy()
-	if ptr.Deref(es.Spec.Suspend, false) {
-		u.Set(networkingv1.ConditionSuspended, metav1.ConditionTrue, networkingv1.ReasonSuspended,
-			"nothing is resolved, checked or published while spec.suspend is true")
-	} else {
-		u.Remove(networkingv1.ConditionSuspended)
-	}
+	u.SetSuspended(ptr.Deref(es.Spec.Suspend, false), "nothing is resolved, checked or published while spec.suspend is true")
 	return u
 }
 
@@ -71,6 +68,7 @@ func (u *statusUpdate) setPublished(
 func (u *statusUpdate) setObserved(es *networkingv1.ExternalService, service *corev1.Service, o *failover.Observation, d *failover.Choice) {
 	u.Remove(networkingv1.ConditionReconciling)
 	u.setService(service)
+	u.outgoing = outgoingMessage(d)
 	u.status.ActivePriority = d.Active
 	u.status.Endpoints = endpointStatuses(&es.Status, o.Endpoints, es.Spec.HealthCheck != nil)
 	u.setAddressCounts(o, d, es.Spec.HealthCheck != nil)
@@ -118,7 +116,7 @@ func (u *statusUpdate) setIncomplete(service *corev1.Service, o *failover.Observ
 
 // setConflict sets that a Service of another owner has the name.
 func (u *statusUpdate) setConflict(es *networkingv1.ExternalService, orphaned bool) {
-	const message = "nothing is looked up or checked while the Service cannot be published"
+	const unobserved = "nothing is looked up or checked while the Service cannot be published"
 	u.status.ServiceRef, u.status.ClusterIP, u.status.ActivePriority = nil, "", nil
 	u.status.Addresses, u.status.Endpoints, u.status.PublishedSpec = nil, nil, ""
 	if f := u.status.Fault; f.Lasts() {
@@ -127,12 +125,12 @@ func (u *statusUpdate) setConflict(es *networkingv1.ExternalService, orphaned bo
 	}
 	u.setStalled(networkingv1.ReasonServiceConflict, conflictMessage(es, orphaned))
 	if slices.ContainsFunc(es.Spec.Endpoints, func(e networkingv1.Endpoint) bool { return e.DNS != nil }) {
-		u.Set(networkingv1.ConditionResolved, metav1.ConditionUnknown, networkingv1.ReasonUnknown, message)
+		u.Set(networkingv1.ConditionResolved, metav1.ConditionUnknown, networkingv1.ReasonUnknown, unobserved)
+	} else {
+		u.setStatic()
 	}
-	if es.Spec.HealthCheck != nil {
-		u.Set(networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonUnknown, message)
-	}
-	u.RemoveOthers(networkingv1.ConditionResolved, networkingv1.ConditionHealthy, networkingv1.ConditionFailedOver)
+	u.Set(networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonUnknown, unobserved)
+	u.Set(networkingv1.ConditionFailedOver, metav1.ConditionFalse, networkingv1.ReasonNothingPublished, nothingPublished)
 }
 
 func conflictMessage(es *networkingv1.ExternalService, orphaned bool) string {
@@ -161,9 +159,13 @@ func (u *statusUpdate) setSuspended() {
 	u.Remove(networkingv1.ConditionReconciling)
 	u.Keep(networkingv1.ConditionFailedOver)
 	ready := meta.FindStatusCondition(u.status.Conditions, networkingv1.ConditionReady)
-	if ready != nil && ready.Reason != networkingv1.ReasonSuspended && u.spec != "" && u.spec == u.status.PublishedSpec {
+	isEdited := ready == nil || ready.Status == metav1.ConditionUnknown || u.spec == "" || u.spec != u.status.PublishedSpec
+	if !isEdited {
 		for _, kind := range []string{networkingv1.ConditionReady, networkingv1.ConditionResolved, networkingv1.ConditionHealthy} {
 			u.Keep(kind)
+		}
+		if ready.Status == metav1.ConditionTrue {
+			u.Set(networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonSuspended, ready.Message)
 		}
 		return
 	}

@@ -217,11 +217,20 @@ func (s *suite) fakeApply(ctx context.Context, c client.WithWatch, given runtime
 	return json.Unmarshal(data, given)
 }
 
-// reconcileOnce runs the reconciler once.
+// reconcileOnce runs the reconciler once. A status that it writes has each condition.
 func (s *suite) reconcileOnce() reconcile.Result {
 	s.Helper()
 	result, err := s.Reconcile(s.Context(), reconcile.Request{NamespacedName: objectKey})
 	s.must(err)
+	var es networkingv1.ExternalService
+	if s.must(client.IgnoreNotFound(s.store.Get(s.Context(), objectKey, &es))); len(es.Status.Conditions) > 0 {
+		for _, kind := range []string{networkingv1.ConditionReady, networkingv1.ConditionResolved, networkingv1.ConditionHealthy,
+			networkingv1.ConditionFailedOver, networkingv1.ConditionFaultInjected, networkingv1.ConditionWaiting, networkingv1.ConditionSuspended} {
+			if meta.FindStatusCondition(es.Status.Conditions, kind) == nil {
+				s.Errorf("%s is absent: %+v", kind, es.Status.Conditions)
+			}
+		}
+	}
 	return result
 }
 

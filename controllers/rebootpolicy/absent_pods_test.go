@@ -63,7 +63,7 @@ func TestAPodWhoseDeletionTheWatchLostIsNotRestartedFor(t *testing.T) {
 	if *lists != 1 {
 		t.Errorf("looked %d times for the pods within minutes", *lists)
 	}
-	if c := meta.FindStatusCondition(s.object().Status.Conditions, "RestartPending"); c != nil && c.Status == metav1.ConditionTrue {
+	if c := meta.FindStatusCondition(s.object().Status.Conditions, "Waiting"); c != nil && c.Status == metav1.ConditionTrue {
 		t.Errorf("pending for pods that do not exist: %+v", c)
 	}
 	s.advance(absentFor)

@@ -84,7 +84,7 @@ func TestASpecThatBreaksARuleDoesNotTryAgain(t *testing.T) {
 	s.advance(10 * time.Minute)
 	s.reconcile()
 	s.expectActions()
-	s.expectCondition(autorebootv1.ConditionRestartPending, "True Suspended")
+	s.expectCondition(autorebootv1.ConditionWaiting, "True Suspended")
 	s.edit(func(p *autorebootv1.RebootPolicy) { p.Spec.Targets[0].Name = "api" })
 	s.reconcile()
 	s.expectActions("Annotate api abcdef01-2")
@@ -103,6 +103,6 @@ func TestASpecThatBreaksARuleSeesItsRestartThrough(t *testing.T) {
 	s.reconcile()
 	s.advance(time.Minute)
 	s.reconcile()
-	s.expectCondition(autorebootv1.ConditionVerified, "True Verified")
+	s.expectCondition(autorebootv1.ConditionVerified, "True StayedAvailable")
 	s.expectCondition(autorebootv1.ConditionReady, "False InvalidSpec")
 }

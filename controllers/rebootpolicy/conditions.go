@@ -39,21 +39,16 @@ func (o *observation) withConditions(
 		Now: metav1.NewTime(o.now)}}
 	c.problem, c.messages = worstProblem(append(refusals(out), o.problems...))
 	c.setReady(o)
-	c.setRestartPending(o, pending)
+	c.setWaiting(o, pending)
 	c.setProgressing(o)
 	c.setVerified(messages)
-	c.Keep(autorebootv1.ConditionVerified) // the verdict on the latest restart is still that, whatever was edited since
+	if !c.Keep(autorebootv1.ConditionVerified) { // the verdict on the latest restart is still that, whatever was edited since
+		c.Set(autorebootv1.ConditionVerified, metav1.ConditionUnknown, autorebootv1.ReasonNoRestart, "no restart has ended yet")
+	}
+	c.setBudgetBlocks(o)
+	c.SetSuspended(*o.policy.Spec.Suspend, "no restart starts while spec.suspend is true; one in flight is completed")
 	c.setStalled(o)
-	if *o.policy.Spec.Suspend {
-		c.Set(autorebootv1.ConditionSuspended, metav1.ConditionTrue, autorebootv1.ReasonSuspended,
-			"no restart starts while spec.suspend is true; one in flight is completed")
-	}
-	if len(o.budgetBlocks) > 0 {
-		c.Set(autorebootv1.ConditionDisruptionBudgetBlocks, metav1.ConditionTrue, autorebootv1.ReasonDisruptionBudgetBlocks,
-			events.Summarize(o.budgetBlocks)+"; a restart would be refused as well")
-	}
-	c.RemoveOthers(autorebootv1.ConditionRestartPending, autorebootv1.ConditionProgressing, autorebootv1.ConditionStalled,
-		autorebootv1.ConditionSuspended, autorebootv1.ConditionDisruptionBudgetBlocks)
+	c.RemoveOthers(autorebootv1.ConditionStalled)
 	return out
 }
 
@@ -109,8 +104,21 @@ func (c *conditionSet) setReady(o *observation) {
 	c.Set(autorebootv1.ConditionReady, metav1.ConditionTrue, autorebootv1.ReasonWatching, message)
 }
 
-// setRestartPending sets why the target that waits longest does.
-func (c *conditionSet) setRestartPending(o *observation, message string) {
+// setBudgetBlocks sets whether a disruption budget is known to refuse a restart.
+func (c *conditionSet) setBudgetBlocks(o *observation) {
+	status, reason, message := metav1.ConditionFalse, autorebootv1.ReasonNotObserved, "no run of a ChaosPod has found that a budget refuses every eviction"
+	switch {
+	case len(o.budgetBlocks) > 0:
+		status, reason = metav1.ConditionTrue, autorebootv1.ReasonNoDisruptionsAllowed
+		message = events.Summarize(o.budgetBlocks) + "; a restart would be refused as well"
+	case o.policy.Spec.Strategy.Type != autorebootv1.StrategyEvict:
+		reason, message = autorebootv1.ReasonNotEvicting, "the policy evicts no pod"
+	}
+	c.Set(autorebootv1.ConditionDisruptionBudgetBlocks, status, reason, message)
+}
+
+// setWaiting sets why the target that waits longest does.
+func (c *conditionSet) setWaiting(o *observation, message string) {
 	var longest *autorebootv1.TargetStatus
 	others := -1
 	for i := range c.status.Targets {
@@ -124,8 +132,9 @@ func (c *conditionSet) setRestartPending(o *observation, message string) {
 		}
 	}
 	if longest == nil {
-		if slices.ContainsFunc(c.status.InFlight, func(f autorebootv1.InFlightRestart) bool { return restart.IsRefusedPlan(&f) }) {
-			c.Keep(autorebootv1.ConditionRestartPending) // it waits until it is not refused
+		isRefused := slices.ContainsFunc(c.status.InFlight, func(f autorebootv1.InFlightRestart) bool { return restart.IsRefusedPlan(&f) })
+		if !isRefused || !c.Keep(autorebootv1.ConditionWaiting) { // it waits until it is not refused
+			c.SetNotWaiting()
 		}
 		return
 	}
@@ -141,10 +150,10 @@ func (c *conditionSet) setRestartPending(o *observation, message string) {
 	if others > 0 {
 		message += fmt.Sprintf(" (and %s)", events.Plural(others, "more workload waits", "more workloads wait"))
 	}
-	c.Set(autorebootv1.ConditionRestartPending, metav1.ConditionTrue, longest.Pending.Reason, message+o.clockSkew)
+	c.Set(autorebootv1.ConditionWaiting, metav1.ConditionTrue, longest.Pending.Reason, message+o.clockSkew)
 }
 
-// setProgressing sets what is being restarted.
+// setProgressing sets what is being restarted, or why nothing is.
 func (c *conditionSet) setProgressing(o *observation) {
 	var all []string
 	for i := range c.status.InFlight {
@@ -173,9 +182,12 @@ func (c *conditionSet) setProgressing(o *observation) {
 		}
 		all = append(all, fmt.Sprintf("%s %s: %s (%s)", f.Kind, f.Name, what, strings.Join(f.Triggers, ", ")))
 	}
+	reason := restart.ProgressReason(c.status, *o.policy.Spec.Suspend)
 	if len(all) > 0 {
-		c.Set(autorebootv1.ConditionProgressing, metav1.ConditionTrue, autorebootv1.ReasonRestarting, events.Summarize(all)+o.clockSkew)
+		c.Set(autorebootv1.ConditionProgressing, metav1.ConditionTrue, reason, events.Summarize(all)+o.clockSkew)
+		return
 	}
+	c.Set(autorebootv1.ConditionProgressing, metav1.ConditionFalse, reason, "no restart is in flight")
 }
 
 func phaseText(phase autorebootv1.RestartPhase) string {

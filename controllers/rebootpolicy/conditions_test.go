@@ -47,12 +47,15 @@ func TestARestartThatWaitsNeverMakesReadyFalse(t *testing.T) {
 		t.Errorf("Ready %s", ready)
 	}
 	want := "True OutsideWindow: Deployment api: the next window opens at 22:00 CET (and 1 more workload waits)"
-	if pending := conditionOf(got, autorebootv1.ConditionRestartPending); pending != want {
-		t.Errorf("RestartPending %s", pending)
+	if pending := conditionOf(got, autorebootv1.ConditionWaiting); pending != want {
+		t.Errorf("Waiting %s", pending)
 	}
-	for _, kind := range []string{autorebootv1.ConditionStalled, autorebootv1.ConditionProgressing, autorebootv1.ConditionSuspended, autorebootv1.ConditionVerified} {
-		if c := conditionOf(got, kind); c != "" {
-			t.Errorf("%s %s", kind, c)
+	for kind, want := range map[string]string{
+		autorebootv1.ConditionStalled: "", autorebootv1.ConditionProgressing: "False Waiting: ", autorebootv1.ConditionSuspended: "False NotSuspended: ",
+		autorebootv1.ConditionVerified: "Unknown NoRestart: ", autorebootv1.ConditionDisruptionBudgetBlocks: "False NotEvicting: ",
+	} {
+		if c := conditionOf(got, kind); !strings.HasPrefix(c, want) || want == "" && c != "" {
+			t.Errorf("%s %s, want %s", kind, c, want)
 		}
 	}
 	if got.NextAllowedTime != nil {
@@ -60,20 +63,22 @@ func TestARestartThatWaitsNeverMakesReadyFalse(t *testing.T) {
 	}
 }
 
-func TestConditionsThatAreOverGoAndOthersKeepTheirTime(t *testing.T) {
+func TestConditionsThatAreOverAreFalseAndOthersKeepTheirTime(t *testing.T) {
 	s := newObservation()
 	first := s.withConditions(&autorebootv1.RebootPolicyStatus{
 		Targets:  []autorebootv1.TargetStatus{waits("api", autorebootv1.ReasonCooldown, epoch)},
 		InFlight: []autorebootv1.InFlightRestart{{ID: "1", Kind: common.WorkloadDeployment, Name: "web", Phase: autorebootv1.PhaseSoaking, Triggers: []string{"config"}}},
 	}, "Deployment api waits", nil)
-	if got := conditionOf(first, autorebootv1.ConditionProgressing); got != "True Restarting: Deployment web: is available again, and must stay so for the soak (config)" {
+	if got := conditionOf(first, autorebootv1.ConditionProgressing); got != "True Soaking: Deployment web: is available again, and must stay so for the soak (config)" {
 		t.Errorf("Progressing %s", got)
 	}
 	s.now = epoch.Add(time.Hour)
 	first.Targets, first.InFlight = nil, nil
 	second := s.withConditions(first, "", nil)
-	for _, kind := range []string{autorebootv1.ConditionRestartPending, autorebootv1.ConditionProgressing} {
-		if got := conditionOf(second, kind); got != "" {
+	for kind, want := range map[string]string{
+		autorebootv1.ConditionWaiting: "False NothingPending: nothing waits", autorebootv1.ConditionProgressing: "False Idle: no restart is in flight",
+	} {
+		if got := conditionOf(second, kind); got != want {
 			t.Errorf("%s %s", kind, got)
 		}
 	}
@@ -88,7 +93,7 @@ func TestTheVerdictIsThatOnTheLatestRestartThatWasDone(t *testing.T) {
 	}
 	s := newObservation()
 	failed := s.withConditions(&autorebootv1.RebootPolicyStatus{}, "", []restart.Message{
-		{Reason: "RestartHeld"}, ended("x-1", autorebootv1.ResultFailed, autorebootv1.ReasonTimedOut), ended("x-2", autorebootv1.ResultSuperseded, autorebootv1.ReasonNewerPods),
+		{Reason: "RestartWaiting"}, ended("x-1", autorebootv1.ResultFailed, autorebootv1.ReasonTimedOut), ended("x-2", autorebootv1.ResultSuperseded, autorebootv1.ReasonNewerPods),
 	})
 	if got := conditionOf(failed, autorebootv1.ConditionVerified); got != "False TimedOut: restart x-1 of Deployment api failed" {
 		t.Errorf("Verified %s", got)
@@ -96,8 +101,8 @@ func TestTheVerdictIsThatOnTheLatestRestartThatWasDone(t *testing.T) {
 	if got := conditionOf(s.withConditions(failed, "", nil), autorebootv1.ConditionVerified); !strings.HasPrefix(got, "False TimedOut") {
 		t.Errorf("later: Verified %s", got)
 	}
-	again := s.withConditions(failed, "", []restart.Message{ended("x-3", autorebootv1.ResultSucceeded, autorebootv1.ReasonVerified)})
-	if got := conditionOf(again, autorebootv1.ConditionVerified); got != "True Verified: restart x-3 of Deployment api succeeded" {
+	again := s.withConditions(failed, "", []restart.Message{ended("x-3", autorebootv1.ResultSucceeded, autorebootv1.ReasonStayedAvailable)})
+	if got := conditionOf(again, autorebootv1.ConditionVerified); got != "True StayedAvailable: restart x-3 of Deployment api succeeded" {
 		t.Errorf("Verified %s", got)
 	}
 }

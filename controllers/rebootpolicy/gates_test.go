@@ -222,18 +222,19 @@ func TestAPolicyTellsOfABudgetThatRefusedAChaosPod(t *testing.T) {
 		"refused":                  {evicts, refused("shop", "c", "api", 2, "never"), text},
 		"more than there are now":  {evicts, refused("shop", "c", "api", 3, "never"), strings.Replace(text, "although 2", "although 3", 1)},
 		"a budget without a name":  {evicts, refused("shop", "c", "api", 2, ""), strings.Replace(text, "PodDisruptionBudget never", "a PodDisruptionBudget", 1)},
-		"not refused":              {evicts, &chaosv1.ChaosPod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c"}}, ""},
-		"a pod was missing":        {evicts, refused("shop", "c", "api", 1, "never"), ""},
-		"another workload":         {evicts, refused("shop", "c", "web", 2, "never"), ""},
-		"another namespace":        {evicts, refused("bank", "c", "api", 2, "never"), ""},
-		"a rollout asks no budget": {config, refused("shop", "c", "api", 2, "never"), ""},
+		"not refused":              {evicts, &chaosv1.ChaosPod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c"}}, "NotObserved"},
+		"a pod was missing":        {evicts, refused("shop", "c", "api", 1, "never"), "NotObserved"},
+		"another workload":         {evicts, refused("shop", "c", "web", 2, "never"), "NotObserved"},
+		"another namespace":        {evicts, refused("bank", "c", "api", 2, "never"), "NotObserved"},
+		"a rollout asks no budget": {config, refused("shop", "c", "api", 2, "never"), "NotEvicting"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSuite(t, test.spec, append(deployment("api", 2, nil), test.chaos)...)
 			s.reconcile()
-			got, want := conditionOf(&s.object().Status, autorebootv1.ConditionDisruptionBudgetBlocks), ""
-			if test.want != "" {
-				want = "True DisruptionBudgetBlocks: " + test.want
+			got, want := conditionOf(&s.object().Status, autorebootv1.ConditionDisruptionBudgetBlocks), "True NoDisruptionsAllowed: "+test.want
+			if strings.HasPrefix(test.want, "Not") {
+				want = "False " + test.want
+				got, _, _ = strings.Cut(got, ":")
 			}
 			if got != want {
 				t.Errorf("%q, want %q", got, want)
@@ -246,7 +247,7 @@ func TestAPolicyTellsOfABudgetThatRefusedAChaosPod(t *testing.T) {
 }
 
 func TestWhatBudgetsRefusedIsToldWhileItHolds(t *testing.T) {
-	const told = "True DisruptionBudgetBlocks"
+	const told = "True NoDisruptionsAllowed"
 	for name, ends := range map[string]func(s *suite, c *chaosv1.ChaosPod){
 		"a later run": func(s *suite, c *chaosv1.ChaosPod) {
 			c.Status.Blocked = nil
@@ -273,7 +274,11 @@ func TestWhatBudgetsRefusedIsToldWhileItHolds(t *testing.T) {
 			s.expectCondition(autorebootv1.ConditionDisruptionBudgetBlocks, told)
 			ends(s, c)
 			s.reconcile()
-			s.expectCondition(autorebootv1.ConditionDisruptionBudgetBlocks, "")
+			want := "False NotObserved"
+			if s.object().Spec.Strategy == nil {
+				want = "False NotEvicting"
+			}
+			s.expectCondition(autorebootv1.ConditionDisruptionBudgetBlocks, want)
 		})
 	}
 }
@@ -286,7 +291,7 @@ func TestWhatBudgetsRefusedHasAnOrderAndABound(t *testing.T) {
 	}
 	s.reconcile()
 	got := conditionOf(&s.object().Status, autorebootv1.ConditionDisruptionBudgetBlocks)
-	if !strings.HasPrefix(got, "True DisruptionBudgetBlocks: Deployment api: PodDisruptionBudget never let ChaosPod c-0 ") || !strings.Contains(got, "; and 2 more; a restart") {
+	if !strings.HasPrefix(got, "True NoDisruptionsAllowed: Deployment api: PodDisruptionBudget never let ChaosPod c-0 ") || !strings.Contains(got, "; and 2 more; a restart") {
 		t.Errorf("%q", got)
 	}
 	for _, name := range []string{"a-", "b-", "c-"} {

@@ -35,7 +35,7 @@ func TestAPolicyThatIsCreatedAgainGoesOnWhereItEnded(t *testing.T) {
 			s.reconcile()
 			s.recreate(seen)
 			s.reconcile()
-			s.expectCondition(autorebootv1.ConditionRestartPending, "True Debouncing")
+			s.expectCondition(autorebootv1.ConditionWaiting, "True Debouncing")
 			if !slices.ContainsFunc(s.all, func(e string) bool { return strings.HasPrefix(e, "StatusKept RebootPolicy") }) {
 				t.Errorf("told %q", s.all)
 			}
@@ -50,7 +50,7 @@ func TestAPolicyThatIsCreatedAgainGoesOnWhereItEnded(t *testing.T) {
 			s.reconcile()
 			s.advance(11 * time.Second)
 			s.reconcile()
-			s.expectCondition(autorebootv1.ConditionVerified, "True Verified")
+			s.expectCondition(autorebootv1.ConditionVerified, "True StayedAvailable")
 			if st := s.object().Status; len(st.History) != 1 || len(st.InFlight) != 0 {
 				t.Errorf("%+v", st)
 			}
@@ -74,7 +74,7 @@ func TestAPolicyThatIsCreatedAgainStartsAnew(t *testing.T) {
 			policy.UID, policy.ResourceVersion, policy.Status = "fedcba98", "", autorebootv1.RebootPolicyStatus{}
 			s.must(s.store.Create(s.Context(), policy))
 			s.reconcile()
-			s.expectCondition(autorebootv1.ConditionRestartPending, "")
+			s.expectCondition(autorebootv1.ConditionWaiting, "False NothingPending")
 			if !slices.ContainsFunc(s.all, func(e string) bool { return strings.HasPrefix(e, "PodsOutdated RebootPolicy") }) {
 				t.Errorf("what is owed is not told: %q", s.all)
 			}
@@ -129,7 +129,7 @@ func TestAnAnnotationThatAnEarlierPolicyHadRequestsNothing(t *testing.T) {
 	s.recreate(false)
 	s.reconcile()
 	s.expectActions()
-	s.expectCondition(autorebootv1.ConditionRestartPending, "True Debouncing")
+	s.expectCondition(autorebootv1.ConditionWaiting, "True Debouncing")
 	s.advance(16 * time.Second)
 	s.reconcile()
 	s.expectActions("Annotate api bcdef012-1")

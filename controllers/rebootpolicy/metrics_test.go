@@ -42,13 +42,13 @@ func TestMetricsSayWhereAPolicyStandsAndGoWithIt(t *testing.T) {
 	registry.MustRegister(m)
 	const policyLabels = "namespace=shop policy=payments"
 	want := []string{
-		"held_seconds_total{" + policyLabels + " reason=Cooldown} 25",
-		"pending{" + policyLabels + " reason=Cooldown} 1",
 		"restart_duration_seconds{" + policyLabels + "} 1 of 45 with 1 below 60",
 		"restarts_total{" + policyLabels + " result=Succeeded target_kind=Deployment trigger_type=ConfigChange} 1",
 		"restarts_total{" + policyLabels + " result=Superseded target_kind=Deployment trigger_type=Unknown} 1",
 		"source_objects{" + policyLabels + "} 3",
 		"trigger_state{" + policyLabels + " state=Pending trigger=config} 1",
+		"waiting_seconds_total{" + policyLabels + " reason=Cooldown} 25",
+		"waiting{" + policyLabels + " reason=Cooldown} 1",
 	}
 	if diff := cmp.Diff(want, gathered(t, registry)); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)

@@ -36,7 +36,7 @@ func TestAPolicyOnAWorkloadThatIsThereRestartsNothing(t *testing.T) {
 	s.reconcile()
 	s.expectActions()
 	s.expectCondition(autorebootv1.ConditionReady, "True Watching")
-	s.expectCondition(autorebootv1.ConditionRestartPending, "")
+	s.expectCondition(autorebootv1.ConditionWaiting, "False NothingPending")
 	if got := s.object().Status.ObservedGeneration; got != 1 {
 		t.Errorf("observed generation %d", got)
 	}
@@ -51,7 +51,7 @@ func TestAChangeRestartsOnceAndIsVerified(t *testing.T) {
 	s.reconcile()
 	s.changeSource("Secret/creds", "hmac:2")
 	result := s.reconcile()
-	s.expectCondition(autorebootv1.ConditionRestartPending, "True Debouncing")
+	s.expectCondition(autorebootv1.ConditionWaiting, "True Debouncing")
 	s.expectCondition(autorebootv1.ConditionReady, "True Watching")
 	if result.RequeueAfter <= 0 || result.RequeueAfter > 16*time.Second {
 		t.Errorf("looks again after %s", result.RequeueAfter)
@@ -60,8 +60,8 @@ func TestAChangeRestartsOnceAndIsVerified(t *testing.T) {
 	s.advance(16 * time.Second)
 	s.reconcile()
 	s.expectActions("Annotate api " + theRestart)
-	s.expectCondition(autorebootv1.ConditionRestartPending, "")
-	s.expectCondition(autorebootv1.ConditionProgressing, "True Restarting")
+	s.expectCondition(autorebootv1.ConditionWaiting, "False NothingPending")
+	s.expectCondition(autorebootv1.ConditionProgressing, "True RollingOut")
 	s.advance(controller.CoalescingInterval)
 	s.reconcile()
 	if phase := s.object().Status.InFlight[0].Phase; phase != autorebootv1.PhaseRollingOut {
@@ -73,8 +73,8 @@ func TestAChangeRestartsOnceAndIsVerified(t *testing.T) {
 	s.reconcile()
 	s.advance(11 * time.Second)
 	s.reconcile()
-	s.expectCondition(autorebootv1.ConditionProgressing, "")
-	s.expectCondition(autorebootv1.ConditionVerified, "True Verified")
+	s.expectCondition(autorebootv1.ConditionProgressing, "False Idle")
+	s.expectCondition(autorebootv1.ConditionVerified, "True StayedAvailable")
 	s.expectActions()
 	if held := s.ledger.Snapshot().Held[disruption.RebootPolicy]; held != 0 {
 		t.Errorf("the ledger holds %d when it is over", held)
@@ -241,15 +241,15 @@ func TestWhatIsRefusedIsSaidAndTriedOnceAMinute(t *testing.T) {
 				t.Helper()
 				s.expectCondition(autorebootv1.ConditionReady, "False "+reason)
 				s.expectCondition(autorebootv1.ConditionStalled, "True "+reason)
-				s.expectCondition(autorebootv1.ConditionRestartPending, "True "+reason)
-				s.expectCondition(autorebootv1.ConditionProgressing, "")
-				for _, c := range s.object().Status.Conditions {
-					if c.Type != autorebootv1.ConditionSuspended && !strings.Contains(c.Message, "ServiceAccount deployer may not patch Deployment api: ") || !strings.Contains(c.Message, "denied by policy x") {
+				s.expectCondition(autorebootv1.ConditionWaiting, "True "+reason)
+				s.expectCondition(autorebootv1.ConditionProgressing, "False Waiting")
+				for _, kind := range []string{autorebootv1.ConditionReady, autorebootv1.ConditionStalled, autorebootv1.ConditionWaiting} {
+					if c := meta.FindStatusCondition(s.object().Status.Conditions, kind); !strings.Contains(c.Message, "ServiceAccount deployer may not patch Deployment api: ") || !strings.Contains(c.Message, "denied by policy x") {
 						t.Errorf("%s says %q", c.Type, c.Message)
 					}
 				}
-				if st := s.object().Status; st.State != autorebootv1.StatePending || len(st.History) > 0 || st.Targets[0].Attempts > 0 {
-					t.Errorf("state %s, history %+v, %d attempts", st.State, st.History, st.Targets[0].Attempts)
+				if st := s.object().Status; len(st.History) > 0 || st.Targets[0].Attempts > 0 {
+					t.Errorf("history %+v, %d attempts", st.History, st.Targets[0].Attempts)
 				}
 				if held := s.ledger.Snapshot().Held[disruption.RebootPolicy]; held != 0 {
 					t.Errorf("the ledger holds %d for what was not begun", held)
@@ -322,7 +322,7 @@ func TestARestartInFlightOutlivesItsTarget(t *testing.T) {
 	s.reconcile()
 	s.advance(time.Minute)
 	s.reconcile()
-	s.expectCondition(autorebootv1.ConditionVerified, "True Verified")
+	s.expectCondition(autorebootv1.ConditionVerified, "True StayedAvailable")
 }
 
 func TestDryRunAndSuspendActOnNothing(t *testing.T) {
@@ -335,7 +335,7 @@ func TestDryRunAndSuspendActOnNothing(t *testing.T) {
 			s.advance(time.Minute)
 			s.reconcile()
 			s.expectActions()
-			s.expectCondition(autorebootv1.ConditionRestartPending, "True "+want)
+			s.expectCondition(autorebootv1.ConditionWaiting, "True "+want)
 		})
 	}
 }
@@ -350,7 +350,7 @@ func TestWindowsHoldARestartAndSayUntilWhen(t *testing.T) {
 	s.reconcile()
 	s.advance(time.Minute)
 	result := s.reconcile()
-	s.expectCondition(autorebootv1.ConditionRestartPending, "True OutsideWindow")
+	s.expectCondition(autorebootv1.ConditionWaiting, "True OutsideWindow")
 	s.expectCondition(autorebootv1.ConditionReady, "True Watching")
 	if at := s.now.Add(result.RequeueAfter); at.After(time.Date(2026, 3, 2, 22, 0, 1, 0, time.UTC)) {
 		t.Errorf("looks again at %s", at)
@@ -373,7 +373,7 @@ func TestWhatOthersDisruptIsLeftAlone(t *testing.T) {
 	s.reconcile()
 	s.advance(time.Minute)
 	s.reconcile()
-	s.expectCondition(autorebootv1.ConditionRestartPending, "True ChaosActive")
+	s.expectCondition(autorebootv1.ConditionWaiting, "True ChaosActive")
 	if waiting := s.ledger.Snapshot().Waiting; waiting != 1 {
 		t.Errorf("%d wait in the ledger", waiting)
 	}
@@ -447,7 +447,7 @@ func TestTheEndOfARestartBringsAboutNoReconcileRightAfterIt(t *testing.T) {
 	s.reconcile()
 	s.advance(time.Minute)
 	result := s.reconcile()
-	s.expectCondition(autorebootv1.ConditionVerified, "True Verified")
+	s.expectCondition(autorebootv1.ConditionVerified, "True StayedAvailable")
 	if result.RequeueAfter > 0 && result.RequeueAfter < controller.CoalescingInterval {
 		t.Errorf("reconciled again after %s", result.RequeueAfter)
 	}
@@ -468,7 +468,7 @@ func TestAClockThatWasAheadIsToldWhileARestartWaits(t *testing.T) {
 			t.Errorf("%s is %+v", kind, c)
 		}
 	}
-	expectTold(autorebootv1.ConditionRestartPending)
+	expectTold(autorebootv1.ConditionWaiting)
 	if !slices.ContainsFunc(s.all, func(e string) bool { return strings.HasPrefix(e, "ClockSkew RebootPolicy") }) {
 		t.Errorf("told %q", s.all)
 	}

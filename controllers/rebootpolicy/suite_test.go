@@ -141,6 +141,15 @@ func (s *suite) reconcile() reconcile.Result {
 	s.Helper()
 	result, err := s.Reconcile(s.Context(), reconcile.Request{NamespacedName: policyKey})
 	s.must(err)
+	var policy autorebootv1.RebootPolicy
+	if s.must(client.IgnoreNotFound(s.store.Get(s.Context(), policyKey, &policy))); len(policy.Status.Conditions) > 0 {
+		for _, kind := range []string{autorebootv1.ConditionReady, autorebootv1.ConditionWaiting, autorebootv1.ConditionProgressing,
+			autorebootv1.ConditionVerified, autorebootv1.ConditionDisruptionBudgetBlocks, autorebootv1.ConditionSuspended} {
+			if meta.FindStatusCondition(policy.Status.Conditions, kind) == nil {
+				s.Errorf("%s is absent: %+v", kind, policy.Status.Conditions)
+			}
+		}
+	}
 	return result
 }
 

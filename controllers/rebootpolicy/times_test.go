@@ -50,9 +50,9 @@ func TestABlackoutOfTheClusterHoldsARestartAndSaysUntilWhen(t *testing.T) {
 			s.advance(time.Minute)
 			result = s.reconcile()
 			s.expectActions()
-			s.expectCondition(autorebootv1.ConditionRestartPending, "True Blackout")
+			s.expectCondition(autorebootv1.ConditionWaiting, "True Blackout")
 			words := "the cluster's blackout year-end ends at " + ends.UTC().Format(time.RFC3339)
-			for _, kind := range []string{autorebootv1.ConditionRestartPending, autorebootv1.ConditionReady} {
+			for _, kind := range []string{autorebootv1.ConditionWaiting, autorebootv1.ConditionReady} {
 				if c := meta.FindStatusCondition(s.object().Status.Conditions, kind); !strings.Contains(c.Message, words) {
 					t.Errorf("%s: %q, want %q", kind, c.Message, words)
 				}
@@ -82,8 +82,8 @@ func TestNothingRestartsWhileTheBlackoutsOfTheClusterAreNotKnown(t *testing.T) {
 	s.advance(time.Minute)
 	s.reconcile()
 	s.expectActions()
-	s.expectCondition(autorebootv1.ConditionRestartPending, "True Blackout")
-	if c := meta.FindStatusCondition(s.object().Status.Conditions, autorebootv1.ConditionRestartPending); !strings.Contains(c.Message, "ConfigMap fairlead-calendar was not read yet") {
+	s.expectCondition(autorebootv1.ConditionWaiting, "True Blackout")
+	if c := meta.FindStatusCondition(s.object().Status.Conditions, autorebootv1.ConditionWaiting); !strings.Contains(c.Message, "ConfigMap fairlead-calendar was not read yet") {
 		t.Errorf("%q", c.Message)
 	}
 }

@@ -58,7 +58,8 @@ func TestAPolicyThatEvictsTellsOfTheBudgetThatRefusedChaos(t *testing.T) {
 			switch {
 			case !meta.IsStatusConditionTrue(p.Status.Conditions, autorebootv1.ConditionReady), meta.FindStatusCondition(p.Status.Conditions, autorebootv1.ConditionStalled) != nil:
 				return fmt.Errorf("want it ready and not stalled:\n%s", framework.Text(p.Status))
-			case (c != nil) != (words != ""), c != nil && (c.Reason != autorebootv1.ReasonDisruptionBudgetBlocks || !strings.Contains(c.Message, words)):
+			case words == "" && (c == nil || c.Reason != autorebootv1.ReasonNotObserved),
+				words != "" && (c == nil || c.Reason != autorebootv1.ReasonNoDisruptionsAllowed || !strings.Contains(c.Message, words)):
 				return fmt.Errorf("want %q:\n%s", words, framework.Text(p.Status))
 			}
 			return nil

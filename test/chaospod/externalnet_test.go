@@ -85,8 +85,8 @@ func TestNoPodDiesWhileTheOperatorSuspectsItsOwnNetwork(t *testing.T) {
 	}
 	before := s.pods("web")
 	s.now("c", "1")
-	held := s.condition("c", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonProbesInconclusive)
-	s.told("ChaosPod", "c", "ChaosHeld")
+	held := s.condition("c", chaosv1.ConditionWaiting, metav1.ConditionTrue, chaosv1.ReasonProbesInconclusive)
+	s.told("ChaosPod", "c", "ChaosWaiting")
 	// Each change of the spec has it look again.
 	for i := range 3 {
 		s.Merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", fmt.Sprintf("{spec: {count: %d}}", 1+i%2))
@@ -94,7 +94,7 @@ func TestNoPodDiesWhileTheOperatorSuspectsItsOwnNetwork(t *testing.T) {
 			if st.CurrentRun != nil || len(st.Runs) > 0 {
 				t.Fatalf("a run began:\n%s", framework.Text(st))
 			}
-			if c := meta.FindStatusCondition(st.Conditions, chaosv1.ConditionHeld); c == nil || c.Reason != held.Reason {
+			if c := meta.FindStatusCondition(st.Conditions, chaosv1.ConditionWaiting); c == nil || c.Reason != held.Reason {
 				return fmt.Errorf("not held")
 			}
 			return nil
@@ -142,10 +142,10 @@ func TestAGameDayHoldsTheChaosOfItsDependants(t *testing.T) {
 	s.now("c", "1")
 	s.now("d", "1")
 	s.now("e", "1")
-	s.condition("c", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonFaultInjected)
-	s.condition("e", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonFaultInjected)
+	s.condition("c", chaosv1.ConditionWaiting, metav1.ConditionTrue, chaosv1.ReasonFaultInjected)
+	s.condition("e", chaosv1.ConditionWaiting, metav1.ConditionTrue, chaosv1.ReasonFaultInjected)
 	s.ended("d", 1, chaosv1.RunSurvived)
-	s.condition("c", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonFaultInjected)
+	s.condition("c", chaosv1.ConditionWaiting, metav1.ConditionTrue, chaosv1.ReasonFaultInjected)
 	if died := gone(before, s.pods("web")); len(died) > 0 {
 		t.Fatalf("killed %q", died)
 	}

@@ -37,7 +37,7 @@ func scheduleCases() []fieldCase {
 	return []fieldCase{
 		{[]string{"suspend"}, "suspend: true, " + kills + someday, func(s *suite) {
 			s.now("c", "1")
-			s.condition("c", chaosv1.ConditionSuspended, metav1.ConditionTrue, chaosv1.ReasonSuspended)
+			s.condition("c", chaosv1.ConditionSuspended, metav1.ConditionTrue, chaosv1.ReasonSuspendedBySpec)
 			s.edit("suspend: false")
 			s.kills("web", 1)
 		}},
@@ -120,7 +120,7 @@ func safetyCases() []fieldCase {
 			s.kills("web", 1)
 			s.available("web", 3)
 			s.annotate("c", chaosv1.RunNowAnnotation, "2")
-			s.condition("c", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonDailyLimit)
+			s.condition("c", chaosv1.ConditionWaiting, metav1.ConditionTrue, chaosv1.ReasonDailyLimit)
 		}},
 		{[]string{"safety.requireStable"}, kills + "safety: {requireStable: true}, " + someday, func(s *suite) {
 			s.Merge("apps/v1", "Deployment", "web", "{spec: {template: {spec: {nodeSelector: {no: node}}}}}")
@@ -227,7 +227,7 @@ func (s *suite) next() time.Time {
 func (s *suite) holds(reason, words string) {
 	s.Helper()
 	s.now("c", "1")
-	s.says("c", chaosv1.ConditionHeld, metav1.ConditionTrue, reason, words)
+	s.says("c", chaosv1.ConditionWaiting, metav1.ConditionTrue, reason, words)
 }
 
 // kills requests a run, or sees the one that was requested, and demands that it kills so many pods of an app.

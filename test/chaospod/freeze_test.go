@@ -48,12 +48,12 @@ func TestAFreezeOfTheClusterHoldsChaosUntilItIsTakenBack(t *testing.T) {
 	held := func() {
 		s.Helper()
 		words := "a blackout lasts until " + ends.Format(time.RFC3339)
-		if c := s.condition("c", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonBlackout); !strings.Contains(c.Message, words) {
+		if c := s.condition("c", chaosv1.ConditionWaiting, metav1.ConditionTrue, chaosv1.ReasonBlackout); !strings.Contains(c.Message, words) {
 			t.Errorf("says %q, want %q", c.Message, words)
 		}
 	}
 	held()
-	s.told("ChaosPod", "c", "ChaosHeld")
+	s.told("ChaosPod", "c", "ChaosWaiting")
 	// Another spec has it look again.
 	s.Merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", "{spec: {safety: {maxPerDay: 7}}}")
 	held()
@@ -73,7 +73,7 @@ func TestAFreezeOfTheClusterHoldsChaosUntilItIsTakenBack(t *testing.T) {
 		t.Errorf("killed %q", died)
 	}
 	s.shows("c", func(st *chaosv1.ChaosPodStatus) error {
-		if meta.FindStatusCondition(st.Conditions, chaosv1.ConditionHeld) != nil {
+		if !meta.IsStatusConditionFalse(st.Conditions, chaosv1.ConditionWaiting) {
 			return errors.New("still held")
 		}
 		return nil

@@ -94,7 +94,7 @@ func TestAStatusThatAnotherWriterRemovesIsWrittenAgain(t *testing.T) {
 	for _, name := range []string{"running", "ended", "halted"} {
 		s.now(name, "2")
 	}
-	s.condition("ended", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonDailyLimit)
+	s.condition("ended", chaosv1.ConditionWaiting, metav1.ConditionTrue, chaosv1.ReasonDailyLimit)
 
 	want := map[string]*chaosv1.ChaosPodStatus{}
 	for _, name := range []string{"running", "ended", "halted"} {
@@ -141,6 +141,6 @@ func lasting(st *chaosv1.ChaosPodStatus) *chaosv1.ChaosPodStatus {
 	for i := range kept.Conditions {
 		kept.Conditions[i].LastTransitionTime.Reset()
 	}
-	meta.RemoveStatusCondition(&kept.Conditions, chaosv1.ConditionHeld) // its message has the time of the next try
+	meta.RemoveStatusCondition(&kept.Conditions, chaosv1.ConditionWaiting) // its message has the time of the next try
 	return kept
 }

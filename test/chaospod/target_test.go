@@ -25,10 +25,10 @@ func TestATargetWithoutAPodToKillIsToldInWords(t *testing.T) {
 
 	s.chaos("zero", of+"{workload: {kind: Deployment, name: web}}")
 	s.now("zero", "1")
-	s.says("zero", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonTooFewReady, "Deployment web is scaled to zero; to withdraw the request, remove annotation chaos.fairlead.dev/run-now")
+	s.says("zero", chaosv1.ConditionWaiting, metav1.ConditionTrue, chaosv1.ReasonTooFewReady, "Deployment web is scaled to zero; to withdraw the request, remove annotation chaos.fairlead.dev/run-now")
 	s.Merge(chaosv1.GroupVersion.String(), "ChaosPod", "zero", "{metadata: {annotations: {chaos.fairlead.dev/run-now: null}}}")
 	s.shows("zero", func(st *chaosv1.ChaosPodStatus) error {
-		if held := meta.FindStatusCondition(st.Conditions, chaosv1.ConditionHeld); held != nil {
+		if held := meta.FindStatusCondition(st.Conditions, chaosv1.ConditionWaiting); held.Status != metav1.ConditionFalse {
 			return fmt.Errorf("still held: %s", held.Message)
 		}
 		return nil

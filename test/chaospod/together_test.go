@@ -91,7 +91,7 @@ func TestARestartWaitsForEvidenceThatItsTargetSurvives(t *testing.T) {
 	held := func(words string) {
 		s.Helper()
 		policy(func(st *autorebootv1.RebootPolicyStatus) error {
-			c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionRestartPending)
+			c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionWaiting)
 			if c == nil || c.Reason != autorebootv1.ReasonGateClosed || !strings.Contains(c.Message, words) || len(st.History)+len(st.InFlight) > 0 {
 				return fmt.Errorf("want GateClosed with %q: %+v", words, st)
 			}

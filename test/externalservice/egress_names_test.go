@@ -127,7 +127,7 @@ func TestANameThatLeadsToAForbiddenAddressIsNeverFollowed(t *testing.T) {
 		}
 	}
 	s.condition("mixed", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
-	s.condition("mixed", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
+	s.condition("mixed", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonAllNamesResolved)
 	s.publishes("mixed", good)
 	s.Tells("ExternalService", "mixed", "AddressDenied", 1)
 	if got := s.Samples().Sum("fairlead_externalservice_denied_addresses_total") - before; got < float64(len(forbidden)) {

@@ -99,6 +99,6 @@ func TestAnAddressThatAPodHasNeedsTheRightOfTheCluster(t *testing.T) {
 	}
 
 	s.Must(s.Client.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
-	s.condition("named", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
+	s.condition("named", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonAllNamesResolved)
 	s.publishes("named", victim)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -42,14 +43,12 @@ func (s *suite) active(name string, priority int32) {
 	})
 }
 
-// without waits until a condition is not there.
+// without waits until a condition is false.
 func (s *suite) without(name, kind string) {
 	s.Helper()
 	s.Eventually(func() error {
-		for _, condition := range s.status(name).Conditions {
-			if condition.Type == kind {
-				return fmt.Errorf("%s: condition %s is still there: %s", name, kind, framework.Text(condition))
-			}
+		if all := s.status(name).Conditions; !meta.IsStatusConditionFalse(all, kind) {
+			return fmt.Errorf("%s: want %s=False: %s", name, kind, framework.Text(all))
 		}
 		return nil
 	})
@@ -90,7 +89,7 @@ func TestThePrimaryFailsOverAndIsTakenAgainAfterTheDelay(t *testing.T) {
 	}
 
 	s.set(externalnet.Behavior{}, servers[0])
-	s.condition("db", networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending)
+	s.condition("db", networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackDelay)
 	if got := s.published("db"); !slices.Equal(got, addresses[1:]) {
 		t.Errorf("%q is published while failback is pending", got)
 	}
@@ -127,7 +126,7 @@ func TestManualFailbackWaitsUntilItIsAskedForEachTime(t *testing.T) {
 	stays := func() {
 		t.Helper()
 		s.publishes("automatic", addresses[0])
-		s.condition("manual", networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending)
+		s.condition("manual", networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackManual)
 		if got := s.published("manual"); !slices.Equal(got, addresses[1:]) {
 			t.Fatalf("%q is published, and was not asked for", got)
 		}

@@ -136,7 +136,7 @@ func TestMoreThanAHundredAddressesAreTold(t *testing.T) {
 	}
 	s.Must(s.Servers.DNS.Addresses(s.host("many"), time.Second, all...))
 	s.apply("many", named(s.host("many"), hasten))
-	s.condition("many", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
+	s.condition("many", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonAllNamesResolved)
 	if message := s.message("many", networkingv1.ConditionResolved); !strings.Contains(message, "100 of at least 150 are published") {
 		t.Error(message)
 	}

@@ -49,7 +49,7 @@ func TestKubectlWaitsAndTellsWithTheOutsideDown(t *testing.T) {
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 	s.normal("db")
 	clusterIP := s.service("db").Spec.ClusterIP
-	s.Row("extsvc", "db", map[string]string{"NAME": "db", "READY": "True", "HEALTHY": "True", "CLUSTER-IP": clusterIP, "PUBLISHED": "1", "PRIORITY": "0", "REASON": networkingv1.ReasonPublished})
+	s.Row("extsvc", "db", map[string]string{"NAME": "db", "READY": "True", "HEALTHY": "True", "CLUSTER-IP": clusterIP, "PUBLISHED": "1", "PRIORITY": "0", "STATE": networkingv1.ReasonPublished})
 
 	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, servers[0])
 	s.condition("db", networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonPriorityUnhealthy)
@@ -58,7 +58,7 @@ func TestKubectlWaitsAndTellsWithTheOutsideDown(t *testing.T) {
 	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, servers[1])
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonNoneHealthy)
 	s.publishes("db") // none
-	s.Row("extsvc", "db", map[string]string{"READY": "True", "HEALTHY": "False", "PUBLISHED": "0", "REASON": networkingv1.ReasonPublished})
+	s.Row("extsvc", "db", map[string]string{"READY": "True", "HEALTHY": "False", "PUBLISHED": "0", "STATE": networkingv1.ReasonPublished})
 	s.normal("db") // that the outside is down is no trouble of the rollout
 	s.Kubectl("wait", "--for=condition=Ready", "--timeout="+framework.Patience.String(), "externalservice/db")
 

@@ -69,7 +69,7 @@ func TestANameLeadsToAllOfItsAddresses(t *testing.T) {
 
 	for _, name := range []string{"both", "alias", "long", "service"} {
 		s.condition(name, networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
-		s.condition(name, networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
+		s.condition(name, networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonAllNamesResolved)
 	}
 	sorted := []string{four, four2}
 	slices.Sort(sorted)
@@ -168,7 +168,7 @@ func TestAddressesStayWhileTheirNameFails(t *testing.T) {
 	s.applyAll(specs)
 	before := map[string]map[string]string{}
 	for name := range cases {
-		s.condition(name, networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
+		s.condition(name, networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonAllNamesResolved)
 		s.publishes(name, addresses[name]...)
 		before[name] = sliceVersions(s.Slices(name))
 	}
@@ -194,7 +194,7 @@ func TestAddressesStayWhileTheirNameFails(t *testing.T) {
 		s.Must(s.Servers.DNS.Addresses(s.host(name), time.Second, addresses[name]...))
 	}
 	for name := range cases {
-		s.condition(name, networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
+		s.condition(name, networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonAllNamesResolved)
 		s.Tells("ExternalService", name, "ResolveFailed", 1)
 		if diff := cmp.Diff(before[name], sliceVersions(s.Slices(name))); diff != "" {
 			t.Errorf("%s: slices were written (-before +now):\n%s", name, diff)
@@ -258,7 +258,7 @@ func TestAFamilyThatFailsStaysWhileTheOtherMoves(t *testing.T) {
 		t.Errorf("the slice of IPv6 was %s and is %s", before, after)
 	}
 	s.Must(s.Servers.DNS.Reply(host, externalnet.AAAA, externalnet.Reply{Data: []string{six}, TTL: time.Second}))
-	s.condition("db", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
+	s.condition("db", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonAllNamesResolved)
 	if after := version(); after != before {
 		t.Errorf("the slice of IPv6 was %s and is %s once AAAA resolves again", before, after)
 	}
@@ -278,7 +278,7 @@ func TestAnswersThatRotateThroughAPoolDoNotChurnSlices(t *testing.T) {
 	s.Must(s.Servers.DNS.Reply(host, externalnet.A, externalnet.Reply{Data: pool, TTL: ttl, Window: 8}))
 	s.apply("pool", named(host, `resolution: {minTTL: 1s, maxTTL: 1h}`))
 	s.publishes("pool", pool...)
-	s.condition("pool", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
+	s.condition("pool", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonAllNamesResolved)
 	s.Tells("ExternalService", "pool", "Published", 1)
 	s.Tells("ExternalService", "pool", "AddressesChanged", 1)
 	before := s.versions("pool")

@@ -98,30 +98,10 @@ func healthAgrees(object *unstructured.Unstructured, by status.Status) error {
 
 // Each status that docs/reference/conditions.md tells of, beside each state of Stalled and Suspended.
 func TestHealthInArgoCDIsThatOfKstatus(t *testing.T) {
-	page, err := os.ReadFile(framework.Root + "/docs/reference/conditions.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	row := regexp.MustCompile("(?m)^\\| (?:`(\\w+)`)? ?\\| (True|False|Unknown) \\| ((?:`\\w+`(?:, )?)+)")
-	name := regexp.MustCompile("`(\\w+)`")
 	counts := map[string]int{}
 	for kind := range resources {
-		_, section, found := strings.Cut(string(page), "\n## "+kind+"\n")
-		if !found {
-			t.Fatalf("conditions.md has no section %s", kind)
-		}
-		section, _, _ = strings.Cut(section, "\n## ")
-		section, _, _ = strings.Cut(section, "\n### ")
-		byType, last := map[string][]any{}, ""
-		for _, r := range row.FindAllStringSubmatch(section, -1) {
-			if r[1] != "" {
-				last = r[1]
-			}
-			for _, reason := range name.FindAllStringSubmatch(r[3], -1) {
-				byType[last] = append(byType[last], map[string]any{"type": last, "status": r[2], "reason": reason[1], "message": "it is so"})
-			}
-		}
-		if len(byType["Ready"]) < 5 || len(byType["Stalled"]) < 3 || len(byType["Suspended"]) != 1 {
+		byType := conditionsOf(t, kind)
+		if len(byType["Ready"]) < 5 || len(byType["Stalled"]) < 3 || len(byType["Suspended"]) != 2 {
 			t.Fatalf("%s: found %d, %d and %d reasons: the search is broken", kind, len(byType["Ready"]), len(byType["Stalled"]), len(byType["Suspended"]))
 		}
 		none := []any{nil}
@@ -162,6 +142,45 @@ func TestHealthInArgoCDIsThatOfKstatus(t *testing.T) {
 			t.Errorf("%s was said %d times: %v", state, counts[state], counts)
 		}
 	}
+}
+
+var (
+	row  = regexp.MustCompile("(?m)^\\| (?:`(\\w+)`)? ?\\| (True|False|Unknown) \\| ((?:`\\w+`(?:, )?)+|a \\[)")
+	name = regexp.MustCompile("`(\\w+)`")
+	wait = regexp.MustCompile("(?m)^\\| ((?:`\\w+`(?:, )?)+) \\|")
+)
+
+// conditionsOf are the conditions of a kind by their types, as docs/reference/conditions.md lists them.
+func conditionsOf(t *testing.T, kind string) map[string][]any {
+	t.Helper()
+	page, err := os.ReadFile(framework.Root + "/docs/reference/conditions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(page), "\n## "+kind+"\n")
+	if !found {
+		t.Fatalf("conditions.md has no section %s", kind)
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	_, waits, _ := strings.Cut(section, "\n### Reasons to wait\n")
+	waits, _, _ = strings.Cut(waits, "\n### ")
+	section, _, _ = strings.Cut(section, "\n### ")
+	byType, last := map[string][]any{}, ""
+	for _, r := range row.FindAllStringSubmatch(section, -1) {
+		if r[1] != "" {
+			last = r[1]
+		}
+		reasons := name.FindAllStringSubmatch(r[3], -1)
+		if len(reasons) == 0 { // a reason to wait
+			for _, w := range wait.FindAllString(waits, -1) {
+				reasons = append(reasons, name.FindAllStringSubmatch(w, -1)...)
+			}
+		}
+		for _, reason := range reasons {
+			byType[last] = append(byType[last], map[string]any{"type": last, "status": r[2], "reason": reason[1], "message": "it is so"})
+		}
+	}
+	return byType
 }
 
 func TestHealthInArgoCDOfWhatHasNoStatus(t *testing.T) {

@@ -152,9 +152,9 @@ func TestKindsAreListedByCategoryAndShortName(t *testing.T) {
 		columns  []string
 		values   []string
 	}{
-		{"extsvc", []string{"NAME", "READY", "HEALTHY", "SUSPENDED", "CLUSTER-IP", "PUBLISHED", "AGE"}, []string{"db", "True", "false", "10.96.", "2"}},
-		{"rbp", []string{"NAME", "READY", "STATE", "VERIFIED", "TARGETS", "SUSPENDED", "WAITING-FOR", "NEXT-WINDOW", "LAST-RESTART", "AGE"}, []string{"restart", "false"}},
-		{"chp", []string{"NAME", "READY", "SURVIVED", "SUSPENDED", "NEXT-RUN", "LAST-RUN", "AGE"}, []string{"monkey", "false"}},
+		{"extsvc", []string{"NAME", "READY", "STATE", "HEALTHY", "CLUSTER-IP", "PUBLISHED", "AGE"}, []string{"db", "True", "Published", "10.96.", "2"}},
+		{"rbp", []string{"NAME", "READY", "STATE", "VERIFIED", "WAITING-FOR", "LAST-RESTART", "AGE"}, []string{"restart"}},
+		{"chp", []string{"NAME", "READY", "STATE", "SURVIVED", "NEXT-RUN", "LAST-RUN", "AGE"}, []string{"monkey"}},
 	} {
 		out := s.run("get", c.resource)
 		header, row, _ := strings.Cut(out, "\n")
@@ -163,7 +163,7 @@ func TestKindsAreListedByCategoryAndShortName(t *testing.T) {
 		}
 		s.Expect(row, c.values...)
 	}
-	s.Expect(s.run("get", "extsvc", "-o", "wide"), "PRIORITY", "REASON", "Published")
+	s.Expect(s.run("get", "extsvc", "-o", "wide"), "PRIORITY", "WAITING-FOR", "SUSPENDED", "NothingPending", "false")
 	s.Expect(s.run("get", externalServices.at("v1alpha1")), "HEALTHY", "RESOLVED", "AGE", "db")
 	// NEXT-RUN is the next run, not the time in the spec, which may be long past.
 	s.run("wait", "--for=jsonpath={.status.nextRunTime}", "--timeout="+framework.Patience.String(), "chp/monkey")

@@ -63,25 +63,25 @@ func TestARestartWaitsForItsWindowAndNoOtherWaitsForIt(t *testing.T) {
 	s.watching("p", 1)
 	s.secret("creds", "password", "second")
 	s.held("p", "web", autorebootv1.ReasonOutsideWindow)
-	status := s.condition("p", autorebootv1.ConditionRestartPending, metav1.ConditionTrue, autorebootv1.ReasonOutsideWindow)
+	status := s.condition("p", autorebootv1.ConditionWaiting, metav1.ConditionTrue, autorebootv1.ReasonOutsideWindow)
 	if next := status.NextAllowedTime; next == nil || !next.Time.Equal(opens) {
 		t.Errorf("nextAllowedTime is %v, want %s", next, opens)
 	}
 	s.normal("p")
 	s.Kubectl("wait", "--for=condition=Ready", "--timeout="+framework.Patience.String(), "rebootpolicy/p")
 	s.Row("rbp", "p", map[string]string{"READY": "True", "WAITING-FOR": autorebootv1.ReasonOutsideWindow, "NEXT-WINDOW": opens.Format(time.RFC3339)})
-	s.Tells("RebootPolicy", "p", "RestartHeld", 1)
+	s.Tells("RebootPolicy", "p", "RestartWaiting", 1)
 
 	// A blackout wins over a window.
 	s.set("p", "{windows: "+always+", blackouts: "+always+"}")
 	s.held("p", "web", autorebootv1.ReasonBlackout)
-	s.condition("p", autorebootv1.ConditionRestartPending, metav1.ConditionTrue, autorebootv1.ReasonBlackout)
+	s.condition("p", autorebootv1.ConditionWaiting, metav1.ConditionTrue, autorebootv1.ReasonBlackout)
 	s.normal("p")
 	s.restarted(deployment, "web", 0)
 	s.set("p", "{blackouts: null}")
 	s.succeeded("p", 1)
 	s.restarted(deployment, "web", 1)
-	if status := s.without("p", autorebootv1.ConditionRestartPending); status.NextAllowedTime != nil {
+	if status := s.without("p", autorebootv1.ConditionWaiting); status.NextAllowedTime != nil {
 		t.Errorf("nextAllowedTime is %s while a window is open", status.NextAllowedTime)
 	}
 }

@@ -71,8 +71,8 @@ func TestAChangeRestartsWhateverRefersToItOnceAndNothingElse(t *testing.T) {
 	if told := s.Told("RebootPolicy", "p"); len(told) > 2 { // with what it says of Ready
 		t.Errorf("more is told of the policy than what was verified: %s", framework.Text(told))
 	}
-	s.condition("p", autorebootv1.ConditionVerified, metav1.ConditionTrue, autorebootv1.ReasonVerified)
-	s.without("p", autorebootv1.ConditionRestartPending)
+	s.condition("p", autorebootv1.ConditionVerified, metav1.ConditionTrue, autorebootv1.ReasonStayedAvailable)
+	s.without("p", autorebootv1.ConditionWaiting)
 	s.without("p", autorebootv1.ConditionProgressing)
 	s.normal("p")
 
@@ -175,7 +175,7 @@ func TestAChangeThatIsTakenBackBeforeTheRestartIsNone(t *testing.T) {
 	s.secret("creds", "password", "second")
 	s.held("p", "web", autorebootv1.ReasonDebouncing)
 	s.secret("creds", "password", "first")
-	s.without("p", autorebootv1.ConditionRestartPending)
+	s.without("p", autorebootv1.ConditionWaiting)
 	s.set("p", "{debounce: {quietPeriod: 0s}}")
 	s.watching("p", 1)
 	s.Never(func() error { return s.quiet("p", 0) })

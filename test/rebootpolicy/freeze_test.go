@@ -64,7 +64,7 @@ func TestAFreezeOfTheClusterHoldsRestartsUntilItIsTakenBack(t *testing.T) {
 	s.explains("p", autorebootv1.ConditionReady, words)
 	s.secret("creds", "password", "second")
 	s.held("p", "web", autorebootv1.ReasonBlackout)
-	s.explains("p", autorebootv1.ConditionRestartPending, words)
+	s.explains("p", autorebootv1.ConditionWaiting, words)
 	if next := s.condition("p", autorebootv1.ConditionReady, metav1.ConditionTrue, autorebootv1.ReasonWatching).NextAllowedTime; next == nil || !next.Time.Equal(ends) {
 		t.Errorf("nextAllowedTime is %v, want %s", next, ends)
 	}
@@ -98,12 +98,12 @@ func TestAFreezeOfTheClusterHoldsRestartsUntilItIsTakenBack(t *testing.T) {
 		}
 		return nil
 	})
-	s.explains("p", autorebootv1.ConditionRestartPending, words)
+	s.explains("p", autorebootv1.ConditionWaiting, words)
 
 	s.thaw()
 	s.succeeded("p", 1)
 	s.restarted(deployment, "web", 1)
-	if status := s.without("p", autorebootv1.ConditionRestartPending); status.NextAllowedTime != nil {
+	if status := s.without("p", autorebootv1.ConditionWaiting); status.NextAllowedTime != nil {
 		t.Errorf("nextAllowedTime is %s once the freeze was taken back", status.NextAllowedTime)
 	}
 }

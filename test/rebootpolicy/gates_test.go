@@ -85,9 +85,9 @@ func TestARestartWaitsBehindEveryClosedGate(t *testing.T) {
 	closed := func(names, open []string) {
 		s.Helper()
 		s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
-			c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionRestartPending)
+			c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionWaiting)
 			if c == nil || c.Status != metav1.ConditionTrue || c.Reason != autorebootv1.ReasonGateClosed {
-				return fmt.Errorf("want RestartPending GateClosed")
+				return fmt.Errorf("want Waiting GateClosed")
 			}
 			for _, name := range names {
 				if !strings.Contains(c.Message, name) {
@@ -219,9 +219,9 @@ func TestAnInjectedFaultHoldsRestarts(t *testing.T) {
 	s.succeeded("bold", 1)
 	for _, held := range []string{"web", "declared"} {
 		s.shows(held, func(st autorebootv1.RebootPolicyStatus) error {
-			c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionRestartPending)
+			c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionWaiting)
 			if c == nil || c.Reason != autorebootv1.ReasonGateClosed || !strings.Contains(c.Message, "a fault is injected into ExternalService db") {
-				return fmt.Errorf("want RestartPending GateClosed because of the fault")
+				return fmt.Errorf("want Waiting GateClosed because of the fault")
 			}
 			return nil
 		})

@@ -91,7 +91,7 @@ func TestAPolicyThatIsSuspendedRemembersAndWaits(t *testing.T) {
 	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+"}")
 	s.watching("p", 1)
 	s.set("p", "{suspend: true}")
-	s.condition("p", autorebootv1.ConditionSuspended, metav1.ConditionTrue, autorebootv1.ReasonSuspended)
+	s.condition("p", autorebootv1.ConditionSuspended, metav1.ConditionTrue, autorebootv1.ReasonSuspendedBySpec)
 	s.secret("creds", "password", "second")
 	s.held("p", "web", autorebootv1.ReasonSuspended)
 	s.normal("p")
@@ -112,7 +112,7 @@ func TestADryRunTellsAndDoesNothing(t *testing.T) {
 	s.watching("p", 1)
 	s.secret("creds", "password", "second")
 	s.held("p", "web", autorebootv1.ReasonDryRun)
-	s.condition("p", autorebootv1.ConditionRestartPending, metav1.ConditionTrue, autorebootv1.ReasonDryRun)
+	s.condition("p", autorebootv1.ConditionWaiting, metav1.ConditionTrue, autorebootv1.ReasonDryRun)
 	s.Tells("RebootPolicy", "p", "RestartPlanned", 1)
 	s.normal("p")
 	s.Never(func() error {

@@ -174,7 +174,7 @@ func TestAPolicyThatGoesAwayLeavesTheRolloutAlone(t *testing.T) {
 	s.restarted(deployment, "web", 1)
 	own := fmt.Sprintf("namespace=%q", s.Namespace)
 	s.Eventually(func() error {
-		if rows := s.Samples().Rows("fairlead_rebootpolicy_pending", own); len(rows) > 0 {
+		if rows := s.Samples().Rows("fairlead_rebootpolicy_waiting", own); len(rows) > 0 {
 			return fmt.Errorf("left behind: %q", rows)
 		}
 		return nil
@@ -201,7 +201,7 @@ func TestARestartWaitsForRoomInTheWordsOfKubernetes(t *testing.T) {
 	s.held("p", "homeless", autorebootv1.ReasonUnschedulable)
 	s.held("p", "crowded", autorebootv1.ReasonReplicaFailure)
 	s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
-		c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionRestartPending)
+		c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionWaiting)
 		if c == nil || !strings.Contains(c.Message, "exceeded quota") && !strings.Contains(c.Message, "nodes are available") {
 			return fmt.Errorf("want the words of Kubernetes")
 		}
@@ -238,9 +238,9 @@ func TestAWorkloadThatAnotherControllerScaledToZeroNamesIt(t *testing.T) {
 	s.secret("creds", "password", "second")
 	s.held("p", "web", autorebootv1.ReasonScaledToZero)
 	s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
-		c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionRestartPending)
+		c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionWaiting)
 		if c == nil || !strings.Contains(c.Message, "the workload is ScaledToZero by flagger") {
-			return fmt.Errorf("RestartPending is %+v", c)
+			return fmt.Errorf("Waiting is %+v", c)
 		}
 		return nil
 	})

@@ -93,12 +93,12 @@ func (s *suite) condition(name, kind string, status metav1.ConditionStatus, reas
 	})
 }
 
-// without waits until a condition is absent.
+// without waits until a condition is false.
 func (s *suite) without(name, kind string) autorebootv1.RebootPolicyStatus {
 	s.Helper()
 	return s.shows(name, func(st autorebootv1.RebootPolicyStatus) error {
-		if meta.FindStatusCondition(st.Conditions, kind) != nil {
-			return fmt.Errorf("want no %s", kind)
+		if !meta.IsStatusConditionFalse(st.Conditions, kind) {
+			return fmt.Errorf("want %s=False", kind)
 		}
 		return nil
 	})
@@ -122,8 +122,8 @@ func (s *suite) watching(name string, targets int) {
 func (s *suite) held(name, target, reason string) autorebootv1.RebootPolicyStatus {
 	s.Helper()
 	return s.shows(name, func(st autorebootv1.RebootPolicyStatus) error {
-		if !meta.IsStatusConditionTrue(st.Conditions, autorebootv1.ConditionRestartPending) {
-			return fmt.Errorf("want RestartPending")
+		if !meta.IsStatusConditionTrue(st.Conditions, autorebootv1.ConditionWaiting) {
+			return fmt.Errorf("want Waiting")
 		}
 		for _, t := range st.Targets {
 			if t.Name == target && t.Pending != nil && t.Pending.Reason == reason {
@@ -162,7 +162,7 @@ func (s *suite) succeeded(name string, n int) []autorebootv1.RestartRecord {
 	s.Helper()
 	history := s.ended(name, n)
 	for _, record := range history {
-		if record.Result != autorebootv1.ResultSucceeded || record.Reason != autorebootv1.ReasonVerified {
+		if record.Result != autorebootv1.ResultSucceeded || record.Reason != autorebootv1.ReasonStayedAvailable {
 			s.Errorf("%s: want %s, Verified: %s", name, autorebootv1.ResultSucceeded, framework.Text(record))
 		}
 	}

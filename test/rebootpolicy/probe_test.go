@@ -224,7 +224,7 @@ func TestTheDeathOfAPodByChaosIsNoProbeFailure(t *testing.T) {
 	s.checked(fleet, sick, 3)
 	s.Must(s.quiet("p", 0))
 	s.restarted(deployment, "web", 0)
-	for _, reason := range []string{"RestartHeld", "RestartStarted", "TriggerRecovered"} {
+	for _, reason := range []string{"RestartWaiting", "RestartStarted", "TriggerRecovered"} {
 		s.Tells("RebootPolicy", "p", reason, 0)
 	}
 	// Afterwards it is.

@@ -78,14 +78,14 @@ func refuses(t *testing.T, d framework.Denial, strategy, what string) {
 		t.Errorf("history %s", framework.Text(status.History))
 	}
 	status = s.held("p", "web", reasonOf(d))
-	for _, kind := range []string{autorebootv1.ConditionReady, autorebootv1.ConditionRestartPending, autorebootv1.ConditionStalled} {
+	for _, kind := range []string{autorebootv1.ConditionReady, autorebootv1.ConditionWaiting, autorebootv1.ConditionStalled} {
 		c := meta.FindStatusCondition(status.Conditions, kind)
 		if c == nil || c.Reason != reasonOf(d) || !strings.Contains(c.Message, what) || !strings.Contains(c.Message, d.Words) || c.ObservedGeneration != 1 {
 			t.Errorf("%s: %s, want %q and %q", kind, framework.Text(c), what, d.Words)
 		}
 	}
-	if status.State != autorebootv1.StatePending {
-		t.Errorf("state %s", status.State)
+	if c := meta.FindStatusCondition(status.Conditions, autorebootv1.ConditionProgressing); c == nil || c.Reason != autorebootv1.ReasonWaiting {
+		t.Errorf("Progressing: %s", framework.Text(c))
 	}
 	for _, target := range status.Targets {
 		if target.Attempts > 0 {

@@ -53,7 +53,7 @@ func TestARestartWaitsForAKeyThatItsPodsNeed(t *testing.T) {
 		s.restarted(deployment, place+"-optional", 1)
 	}
 	s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
-		c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionRestartPending)
+		c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionWaiting)
 		if c == nil || !strings.Contains(c.Message, " with the key password") {
 			return fmt.Errorf("want the key and its source named")
 		}
@@ -83,7 +83,7 @@ func TestARestartForAnotherCauseWaitsForAKeyAsWell(t *testing.T) {
 	s.watching("p", 1)
 	s.configMap("settings", "color", "blue")
 	s.held("p", "web", autorebootv1.ReasonSourceMissing)
-	s.explains("p", autorebootv1.ConditionRestartPending, "new pods cannot start without Secret/creds with the key password")
+	s.explains("p", autorebootv1.ConditionWaiting, "new pods cannot start without Secret/creds with the key password")
 	s.secret("creds", "password", "second")
 	s.succeeded("p", 1)
 	s.restarted(deployment, "web", 1)

@@ -55,7 +55,7 @@ func TestANamespaceWhoseRestartsNeverEndHoldsUpNoOther(t *testing.T) {
 	})
 	shop.annotate("p", autorebootv1.RestartNowAnnotation, "now")
 	shop.held("p", "web", autorebootv1.ReasonConcurrencyLimit)
-	st := shop.condition("p", autorebootv1.ConditionRestartPending, metav1.ConditionTrue, autorebootv1.ReasonConcurrencyLimit)
+	st := shop.condition("p", autorebootv1.ConditionWaiting, metav1.ConditionTrue, autorebootv1.ReasonConcurrencyLimit)
 	if text := framework.Text(st.Conditions); !strings.Contains(text, "most of them in namespace "+tenant.Namespace) {
 		t.Errorf("the condition does not name the namespace: %s", text)
 	}

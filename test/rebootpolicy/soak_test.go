@@ -56,7 +56,7 @@ func TestPodsThatAreReplacedByHandSupersedeARestart(t *testing.T) {
 			t.Errorf("want it Superseded, NewerPods: %s", framework.Text(record))
 		}
 	}
-	s.without("p", autorebootv1.ConditionRestartPending)
+	s.without("p", autorebootv1.ConditionWaiting)
 	s.generation(daemonSet, "agent", 1)
 	s.generation(statefulSet, "db", 1)
 }
@@ -102,8 +102,8 @@ func TestNothingIsRestartedThatCouldNotStart(t *testing.T) {
 	s.set("by-hand", "{suspend: true}")
 	s.secret("required", "key", "value")
 	s.succeeded("p", 1)
-	s.without("p", autorebootv1.ConditionRestartPending)
-	s.condition("p", autorebootv1.ConditionVerified, metav1.ConditionTrue, autorebootv1.ReasonVerified)
+	s.without("p", autorebootv1.ConditionWaiting)
+	s.condition("p", autorebootv1.ConditionVerified, metav1.ConditionTrue, autorebootv1.ReasonStayedAvailable)
 }
 
 func TestAPipelineWaitsForItsRestartByOneCommand(t *testing.T) {
@@ -119,7 +119,7 @@ func TestAPipelineWaitsForItsRestartByOneCommand(t *testing.T) {
 	}
 	s.succeeded("p", 2)
 	out := s.Kubectl("get", "rebootpolicy", "p")
-	for _, column := range []string{"STATE", "VERIFIED", "TARGETS", "Idle"} {
+	for _, column := range []string{"STATE", "VERIFIED", "WAITING-FOR", "Idle"} {
 		if !strings.Contains(out, column) {
 			t.Errorf("kubectl get shows no %s:\n%s", column, out)
 		}

@@ -60,7 +60,7 @@ func TestARolloutThatAUserStopsIsNotVerified(t *testing.T) {
 	}
 	status := s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
 		for _, c := range st.Conditions {
-			if c.Type != autorebootv1.ConditionProgressing {
+			if c.Type != autorebootv1.ConditionProgressing || c.Status != metav1.ConditionTrue {
 				continue
 			}
 			for _, w := range stops[:3] { // a condition names three

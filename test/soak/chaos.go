@@ -233,7 +233,7 @@ func (s *site) underWay(ctx context.Context) string {
 		if st.CurrentRun != nil {
 			n["runs "+string(st.CurrentRun.Phase)]++
 		}
-		if c := meta.FindStatusCondition(st.Conditions, chaosv1.ConditionHeld); c != nil && c.Status == metav1.ConditionTrue {
+		if c := meta.FindStatusCondition(st.Conditions, chaosv1.ConditionWaiting); c != nil && c.Status == metav1.ConditionTrue {
 			n["ChaosPods "+c.Reason]++
 		}
 		if st.Halt != nil {
@@ -274,7 +274,7 @@ func (a *attempt) calm(ctx context.Context) error {
 			}
 		}
 		for i := range restarts {
-			if st := &restarts[i].Status; st.Halt == nil && (len(st.InFlight) > 0 || meta.IsStatusConditionTrue(st.Conditions, autorebootv1.ConditionRestartPending)) {
+			if st := &restarts[i].Status; st.Halt == nil && (len(st.InFlight) > 0 || meta.IsStatusConditionTrue(st.Conditions, autorebootv1.ConditionWaiting)) {
 				return fmt.Errorf("a restart of RebootPolicy %s has not ended", restarts[i].Name)
 			}
 		}

@@ -3,21 +3,22 @@
 
 package v1
 
-// The types of condition. Ready is always there; Stalled, RestartPending, Progressing and
-// DisruptionBudgetBlocks are absent when normal, so that tools which wait for an object (kstatus) never wait for a window.
+import "github.com/fairlead-dev/fairlead/api/common"
+
+// Types of conditions. All but Stalled are present from the first reconcile on.
 const (
 	// ConditionReady says whether the policy watches all that its spec names.
-	ConditionReady = "Ready"
-	// ConditionRestartPending is true while a restart waits, and says for what.
-	ConditionRestartPending = "RestartPending"
-	// ConditionProgressing is true while a restart runs.
-	ConditionProgressing = "Progressing"
-	// ConditionVerified is the verdict on the latest restart.
+	ConditionReady = common.ConditionReady
+	// ConditionWaiting is true while a restart is due and may not start yet, and says what for.
+	ConditionWaiting = common.ConditionWaiting
+	// ConditionProgressing is true while a restart is in flight. Its reason is the state of the policy in one word.
+	ConditionProgressing = common.ConditionProgressing
+	// ConditionVerified is the verdict on the latest restart; it is unknown until there is one.
 	ConditionVerified = "Verified"
 	// ConditionStalled is true while the policy waits for a person.
-	ConditionStalled = "Stalled"
+	ConditionStalled = common.ConditionStalled
 	// ConditionSuspended is true while spec.suspend is.
-	ConditionSuspended = "Suspended"
+	ConditionSuspended = common.ConditionSuspended
 	// ConditionDisruptionBudgetBlocks is true while the policy evicts, and a ChaosPod has found that a
 	// disruption budget lets no pod of a target go although all are ready.
 	ConditionDisruptionBudgetBlocks = "DisruptionBudgetBlocks"
@@ -33,17 +34,19 @@ const (
 	// is a command.
 	ReasonProbeUnavailable = "ProbeUnavailable"
 	// ReasonForbidden says that the operator may not read or restart what the policy names.
-	ReasonForbidden = "Forbidden"
+	ReasonForbidden = common.ReasonForbidden
 	// ReasonWriteRefused says that the API server refuses a restart, as by an admission policy, a webhook or a quota. It is a
-	// reason of RestartPending as well.
-	ReasonWriteRefused = "WriteRefused"
+	// reason of Waiting as well.
+	ReasonWriteRefused = common.ReasonWriteRefused
 	// ReasonTooManyTargets says that the policy selects more workloads than it can watch. It does not restart
 	// the others.
 	ReasonTooManyTargets = "TooManyTargets"
 )
 
-// The reasons of RestartPending.
+// The reasons of Waiting.
 const (
+	// ReasonNothingPending goes with false, all others with true.
+	ReasonNothingPending = common.ReasonNothingPending
 	// ReasonDebouncing waits for debounce.quietPeriod.
 	ReasonDebouncing = "Debouncing"
 	// ReasonOutsideWindow waits for one of windows to open.
@@ -85,11 +88,11 @@ const (
 	// ReasonTerminating says that the workload is being deleted.
 	ReasonTerminating = "Terminating"
 	// ReasonProbesInconclusive says that so many checks fail at once that the fault is probably the operator's.
-	ReasonProbesInconclusive = "ProbesInconclusive"
-	// ReasonHalted waits for a person: see Stalled.
-	ReasonHalted = "Halted"
+	ReasonProbesInconclusive = common.ReasonProbesInconclusive
+	// ReasonHalted waits for a user to act: see Stalled.
+	ReasonHalted = common.ReasonHalted
 	// ReasonSuspended waits for spec.suspend to be false.
-	ReasonSuspended = "Suspended"
+	ReasonSuspended = common.ReasonSuspended
 	// ReasonDryRun says that the restart would start now if dryRun were false.
 	ReasonDryRun = "DryRun"
 )
@@ -97,12 +100,23 @@ const (
 // ReasonSettling is that of a trigger whose addresses have changed and must stay for a while.
 const ReasonSettling = "Settling"
 
-// The reasons of Progressing, Verified and of the records in history.
+// The reasons of Progressing: the phase of the restart in flight that has come least far, and without one these, Suspended or
+// Halted.
 const (
-	// ReasonRestarting goes with Progressing.
-	ReasonRestarting = "Restarting"
-	// ReasonVerified says that the restart was verified.
-	ReasonVerified = "Verified"
+	// ReasonIdle has nothing to do.
+	ReasonIdle = common.ReasonIdle
+	// ReasonWaiting has a restart that waits: see the condition Waiting.
+	ReasonWaiting = common.ReasonWaiting
+	// ReasonFailed says that the latest restart failed, and that nothing is to follow.
+	ReasonFailed = "Failed"
+)
+
+// The reasons of Verified and of the records in history.
+const (
+	// ReasonNoRestart says that no restart has ended yet.
+	ReasonNoRestart = "NoRestart"
+	// ReasonStayedAvailable says that the restart was verified: its pods stayed available through the soak.
+	ReasonStayedAvailable = "StayedAvailable"
 	// ReasonNewerPods says that every pod had been made after the change.
 	ReasonNewerPods = "NewerPods"
 	// ReasonTimedOut says that the workload was not available in time.
@@ -137,11 +151,24 @@ const (
 	// ReasonTargetReverted says that the workload's owner reverts the restart: use Evict.
 	ReasonTargetReverted = "TargetReverted"
 	// ReasonInvalidSpec says that the stored spec breaks a rule; it goes with Ready as well.
-	ReasonInvalidSpec = "InvalidSpec"
+	ReasonInvalidSpec = common.ReasonInvalidSpec
 )
 
-// ReasonDisruptionBudgetBlocks is the reason of DisruptionBudgetBlocks.
-const ReasonDisruptionBudgetBlocks = "DisruptionBudgetBlocks"
+// The reasons of DisruptionBudgetBlocks.
+const (
+	// ReasonNoDisruptionsAllowed goes with true: a budget lets no pod go although all are ready.
+	ReasonNoDisruptionsAllowed = "NoDisruptionsAllowed"
+	// ReasonNotObserved goes with false: no run of a ChaosPod has found such a budget.
+	ReasonNotObserved = "NotObserved"
+	// ReasonNotEvicting goes with false: budgets do not bind a restart that evicts no pod.
+	ReasonNotEvicting = "NotEvicting"
+)
+
+// The reasons of Suspended.
+const (
+	ReasonSuspendedBySpec = common.ReasonSuspendedBySpec
+	ReasonNotSuspended    = common.ReasonNotSuspended
+)
 
 // The annotations that a user sets on a policy.
 const (

@@ -18,13 +18,13 @@ import (
 // +kubebuilder:storageversion
 // +kubebuilder:resource:shortName=rbp,categories=fairlead
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.conditions[?(@.type=="Progressing")].reason`
 // +kubebuilder:printcolumn:name="Verified",type=string,JSONPath=`.status.conditions[?(@.type=="Verified")].status`
-// +kubebuilder:printcolumn:name="Targets",type=integer,JSONPath=`.status.watchedTargets`
+// +kubebuilder:printcolumn:name="Waiting-For",type=string,JSONPath=`.status.conditions[?(@.type=="Waiting")].reason`
+// +kubebuilder:printcolumn:name="Targets",type=integer,JSONPath=`.status.watchedTargets`,priority=1
+// +kubebuilder:printcolumn:name="Next-Window",type=string,JSONPath=`.status.nextAllowedTime`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
-// +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.suspend`
-// +kubebuilder:printcolumn:name="Waiting-For",type=string,JSONPath=`.status.conditions[?(@.type=="RestartPending")].reason`
-// +kubebuilder:printcolumn:name="Next-Window",type=string,JSONPath=`.status.nextAllowedTime`
+// +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.suspend`,priority=1
 // +kubebuilder:printcolumn:name="Last-Restart",type=date,JSONPath=`.status.lastRestartTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",fieldPath=".metadata",message="name must be at most 52 characters"

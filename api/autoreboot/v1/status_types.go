@@ -14,8 +14,8 @@ import (
 // RebootPolicyStatus says what was observed and done. It is the policy's only memory: what is
 // recorded here survives a restart of the operator and a change of leader.
 type RebootPolicyStatus struct {
-	// conditions are Ready, RestartPending, Progressing, Verified, Stalled, Suspended and
-	// DisruptionBudgetBlocks.
+	// conditions are Ready, Waiting, Progressing, Verified, DisruptionBudgetBlocks and Suspended, which are present from the
+	// first reconcile on, and Stalled, which is absent when normal.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
@@ -29,12 +29,6 @@ type RebootPolicyStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// state of the policy in one word: Halted, RollingOut, Evicting, Soaking, Pending, Failed where the latest
-	// restart failed, or Idle.
-	//
-	// +optional
-	State PolicyState `json:"state,omitempty"`
-
 	// watchedTargets is how many workloads the policy watches.
 	//
 	// +kubebuilder:validation:Minimum=0
@@ -42,8 +36,7 @@ type RebootPolicyStatus struct {
 	WatchedTargets int32 `json:"watchedTargets,omitempty"`
 
 	// nextAllowedTime is when a restart may start next, as far as windows and blackouts go. It is
-	// absent while one may start at any time, and where none ever may: the condition RestartPending
-	// then says so.
+	// absent while one may start at any time, and where none ever may: the conditions Ready and Waiting then say so.
 	//
 	// +optional
 	NextAllowedTime *metav1.Time `json:"nextAllowedTime,omitempty"`
@@ -127,28 +120,6 @@ type RebootPolicyStatus struct {
 	// +optional
 	V1Alpha1 *runtime.RawExtension `json:"v1alpha1,omitempty"`
 }
-
-// PolicyState is the state of a policy, in one word.
-//
-// +kubebuilder:validation:Enum=Idle;Pending;RollingOut;Evicting;Soaking;Failed;Halted
-type PolicyState string
-
-const (
-	// StateIdle has nothing to do.
-	StateIdle PolicyState = "Idle"
-	// StatePending has a restart that waits: see the condition RestartPending.
-	StatePending PolicyState = "Pending"
-	// StateRollingOut is the phase of the restart in flight that has come least far, as the two after it are.
-	StateRollingOut PolicyState = "RollingOut"
-	// StateEvicting evicts the old pods.
-	StateEvicting PolicyState = "Evicting"
-	// StateSoaking watches the new pods.
-	StateSoaking PolicyState = "Soaking"
-	// StateFailed says that the latest restart failed, and that nothing is to follow.
-	StateFailed PolicyState = "Failed"
-	// StateHalted waits for a person: see the condition Stalled.
-	StateHalted PolicyState = "Halted"
-)
 
 // Halt says why a policy starts no more restarts.
 type Halt struct {

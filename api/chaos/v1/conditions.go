@@ -3,23 +3,25 @@
 
 package v1
 
-// Types of conditions of a ChaosPod.
+import "github.com/fairlead-dev/fairlead/api/common"
+
+// Types of conditions. All but Stalled are present from the first reconcile on.
 const (
 	// ConditionReady is true while runs are scheduled and can take place.
-	ConditionReady = "Ready"
-	// ConditionRunning is true while a run is under way, its verification included, and absent
-	// otherwise.
-	ConditionRunning = "Running"
+	ConditionReady = common.ConditionReady
+	// ConditionWaiting is true while a run is due, or has chosen its victims, and something forbids it. It never makes Ready
+	// false: waiting for a window is no failure.
+	ConditionWaiting = common.ConditionWaiting
+	// ConditionProgressing is true while a run is under way, its verification included. Its reason is the state of the ChaosPod
+	// in one word.
+	ConditionProgressing = common.ConditionProgressing
 	// ConditionSurvived is the verdict on the last run; it is unknown until there is one.
 	ConditionSurvived = "Survived"
-	// ConditionHeld is true while a run is due and something forbids it, and absent otherwise. It
-	// never makes Ready false: waiting for a window is no failure.
-	ConditionHeld = "Held"
 	// ConditionStalled is true when no run will take place until a user acts, and absent
 	// otherwise.
-	ConditionStalled = "Stalled"
-	// ConditionSuspended is true while spec.suspend is, and absent otherwise.
-	ConditionSuspended = "Suspended"
+	ConditionStalled = common.ConditionStalled
+	// ConditionSuspended is true while spec.suspend is.
+	ConditionSuspended = common.ConditionSuspended
 )
 
 // Reasons of Ready.
@@ -28,23 +30,25 @@ const (
 	ReasonScheduled = "Scheduled"
 	// ReasonCompleted: the only run of the schedule is over.
 	ReasonCompleted = "Completed"
-	// ReasonNoTarget: the target does not exist or has no pods; also a reason of Held.
+	// ReasonNoTarget: the target does not exist or has no pods; also a reason of Waiting.
 	ReasonNoTarget = "NoTarget"
 	// ReasonCanaryConflict: another pod has the name of the canary of target.template.
 	ReasonCanaryConflict = "CanaryConflict"
 	// ReasonUnschedulable: no node takes the canary.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonForbidden: the operator may not do this to the target.
-	ReasonForbidden = "Forbidden"
+	ReasonForbidden = common.ReasonForbidden
 	// ReasonWriteRefused: the API server refuses what the ChaosPod does for another reason than a missing right, such as a
 	// pod that it calls invalid, or a webhook that cannot be called; also a reason of Stalled.
-	ReasonWriteRefused = "WriteRefused"
+	ReasonWriteRefused = common.ReasonWriteRefused
 	// ReasonInvalidSpec: the spec does not pass the rules; also a reason of Stalled.
-	ReasonInvalidSpec = "InvalidSpec"
+	ReasonInvalidSpec = common.ReasonInvalidSpec
 )
 
-// Reasons of Held.
+// Reasons of Waiting.
 const (
+	// ReasonNothingPending goes with false, all others with true.
+	ReasonNothingPending = common.ReasonNothingPending
 	// ReasonOutsideWindow: no window is open.
 	ReasonOutsideWindow = "OutsideWindow"
 	// ReasonBlackout: a blackout is on.
@@ -68,15 +72,21 @@ const (
 	// ReasonConcurrencyLimit: as many workloads of the cluster are disrupted as rebootPolicies.maxRestarts allows.
 	ReasonConcurrencyLimit = "ConcurrencyLimit"
 	// ReasonProbesInconclusive: so many checks fail that the fault is probably the operator's own.
-	ReasonProbesInconclusive = "ProbesInconclusive"
+	ReasonProbesInconclusive = common.ReasonProbesInconclusive
 )
 
-// Reasons of Running.
+// Reasons of Progressing, beside Completed. With the first two it is true.
 const (
 	// ReasonKilling: victims are being killed.
 	ReasonKilling = "Killing"
 	// ReasonVerifying: the owners of the victims have yet to recover.
 	ReasonVerifying = "Verifying"
+	// ReasonIdle: no run is due.
+	ReasonIdle = common.ReasonIdle
+	// ReasonWaiting: a run is due and waits, see the condition Waiting.
+	ReasonWaiting = common.ReasonWaiting
+	// ReasonHalted: no run begins until a user acts, see the condition Stalled.
+	ReasonHalted = common.ReasonHalted
 )
 
 // Reasons of Stalled and Survived.
@@ -92,10 +102,10 @@ const (
 	ReasonNoRun = "NoRun"
 )
 
-// Reasons of runs and victims, beside those of Held and Stalled.
+// Reasons of runs and victims, beside those of Waiting and Stalled.
 const (
-	// ReasonSuspended: spec.suspend is true; also a reason of the condition Suspended.
-	ReasonSuspended = "Suspended"
+	// ReasonSuspended: spec.suspend is true; also a reason of Progressing.
+	ReasonSuspended = common.ReasonSuspended
 	// ReasonSpecChanged: the spec is not the one that the victims were chosen by.
 	ReasonSpecChanged = "SpecChanged"
 	// ReasonDeleting: the ChaosPod is being deleted.
@@ -106,6 +116,12 @@ const (
 	ReasonTargetGone = "TargetGone"
 	// ReasonCountZero: spec.count makes no whole pod.
 	ReasonCountZero = "CountZero"
+)
+
+// Reasons of Suspended.
+const (
+	ReasonSuspendedBySpec = common.ReasonSuspendedBySpec
+	ReasonNotSuspended    = common.ReasonNotSuspended
 )
 
 // The annotations that a user sets on a ChaosPod.

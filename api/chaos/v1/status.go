@@ -19,7 +19,8 @@ const (
 
 // ChaosPodStatus is the observed state, and the record of the runs.
 type ChaosPodStatus struct {
-	// conditions are Ready, Running, Survived, Held, Stalled and Suspended.
+	// conditions are Ready, Waiting, Progressing, Survived and Suspended, which are present from the first reconcile on, and
+	// Stalled, which is absent when normal.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map

@@ -3,13 +3,14 @@
 
 package v1
 
-// Types of conditions. Ready, Resolved and Healthy are good when True; the others are set to True
-// while something is out of the ordinary, and absent otherwise. Tools that wait for a rollout
-// read Ready, Reconciling and Stalled (kstatus): something outside being down is therefore
-// Healthy=False and Ready=True.
+import "github.com/fairlead-dev/fairlead/api/common"
+
+// Types of conditions. Ready, Resolved and Healthy are good when True; the others are True while something is out of the
+// ordinary. All but Reconciling and Stalled are present from the first reconcile on. Tools that wait for a rollout read Ready,
+// Reconciling and Stalled (kstatus): something outside being down is therefore Healthy=False and Ready=True.
 const (
 	// ConditionReady says that the Service and its EndpointSlices are as the spec defines them.
-	ConditionReady = "Ready"
+	ConditionReady = common.ConditionReady
 	// ConditionResolved says that every DNS name resolves.
 	ConditionResolved = "Resolved"
 	// ConditionHealthy says that every address of the active priority is healthy.
@@ -18,13 +19,15 @@ const (
 	ConditionFailedOver = "FailedOver"
 	// ConditionFaultInjected says that a fault was injected into this ExternalService on purpose.
 	ConditionFaultInjected = "FaultInjected"
-	// ConditionReconciling says that the spec is not carried out yet.
+	// ConditionWaiting says that something is to change and may not yet. It has the reason of the condition that says so.
+	ConditionWaiting = common.ConditionWaiting
+	// ConditionReconciling says that the spec is not carried out yet. It is absent otherwise.
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled says that the spec cannot be carried out until a person changes it, or what it
-	// conflicts with. It has the reason of Ready.
-	ConditionStalled = "Stalled"
+	// conflicts with. It has the reason of Ready, and is absent otherwise.
+	ConditionStalled = common.ConditionStalled
 	// ConditionSuspended is True while spec.suspend is.
-	ConditionSuspended = "Suspended"
+	ConditionSuspended = common.ConditionSuspended
 )
 
 // Reasons of Ready.
@@ -41,20 +44,22 @@ const (
 	ReasonNoAddresses = "NoAddresses"
 	// ReasonWriteRefused: the API server refuses a write, such as by a quota or an admission policy. The message
 	// has its words; everything else is done.
-	ReasonWriteRefused = "WriteRefused"
+	ReasonWriteRefused = common.ReasonWriteRefused
 	// ReasonDraining: the object was deleted, and its endpoints are terminating.
 	ReasonDraining = "Draining"
 	// ReasonInvalidSpec: the stored spec breaks a rule.
-	ReasonInvalidSpec = "InvalidSpec"
-	// ReasonSuspended: spec.suspend is true, and the rest of the spec is not what was last published;
-	// Ready is Unknown then. It is the reason of Suspended as well.
-	ReasonSuspended = "Suspended"
+	ReasonInvalidSpec = common.ReasonInvalidSpec
+	// ReasonSuspended: spec.suspend is true. Ready stays true while the rest of the spec is what was last published, and is
+	// Unknown otherwise.
+	ReasonSuspended = common.ReasonSuspended
 )
 
 // Reasons of Resolved.
 const (
-	// ReasonResolved: the last lookup of every name succeeded.
-	ReasonResolved = "Resolved"
+	// ReasonAllNamesResolved: the last lookup of every name succeeded.
+	ReasonAllNamesResolved = "AllNamesResolved"
+	// ReasonStaticAddresses: no endpoint that is Active has a name.
+	ReasonStaticAddresses = "StaticAddresses"
 	// ReasonStale: a name does not resolve any more, and its last addresses are kept.
 	ReasonStale = "Stale"
 	// ReasonNXDomain: the name does not exist, or has no record of the type.
@@ -71,6 +76,10 @@ const (
 	ReasonDenied = "Denied"
 )
 
+// ReasonResolved is the reason of an endpoint (status.endpoints[].reason) whose name resolves. The others are those of the
+// condition Resolved.
+const ReasonResolved = "Resolved"
+
 // Reasons of Healthy.
 const (
 	// ReasonAllHealthy: every address of the active priority is healthy.
@@ -81,21 +90,28 @@ const (
 	ReasonNoneHealthy = "NoneHealthy"
 	// ReasonUnknown: none was checked yet.
 	ReasonUnknown = "Unknown"
+	// ReasonNoHealthCheck: the spec has no healthCheck.
+	ReasonNoHealthCheck = "NoHealthCheck"
 	// ReasonCAUnavailable: the certificates of tls.caSecretName cannot be read, so nothing is checked;
 	// health is frozen as it was.
 	ReasonCAUnavailable = "CAUnavailable"
 	// ReasonProbesInconclusive: so many checks fail at once that the fault is probably the operator's; health is
 	// frozen as it was.
-	ReasonProbesInconclusive = "ProbesInconclusive"
+	ReasonProbesInconclusive = common.ReasonProbesInconclusive
 )
 
-// Reasons of FailedOver, which is True with any of them; the last one is FaultInjected.
+// Reasons of FailedOver.
 const (
+	// ReasonMostPreferred: the most preferred priority is published. It goes with False, as the next one does.
+	ReasonMostPreferred = "MostPreferred"
+	// ReasonNothingPublished: no priority is published.
+	ReasonNothingPublished = "NothingPublished"
 	// ReasonPriorityUnhealthy: no more preferred one has enough healthy addresses.
 	ReasonPriorityUnhealthy = "PriorityUnhealthy"
-	// ReasonFailbackPending: a more preferred priority has enough, and waits for failbackDelay to pass or, with
-	// failback Manual, for a request.
-	ReasonFailbackPending = "FailbackPending"
+	// ReasonFailbackDelay: a more preferred priority has enough, and waits for failbackDelay to pass.
+	ReasonFailbackDelay = "FailbackDelay"
+	// ReasonFailbackManual: a more preferred priority has enough, and with failback Manual waits for a request.
+	ReasonFailbackManual = "FailbackManual"
 	// ReasonFaultInjected: a fault is injected, and ends by itself.
 	ReasonFaultInjected = "FaultInjected"
 )
@@ -103,6 +119,20 @@ const (
 // ReasonResolving is the reason of Reconciling: names of the spec are being looked up for the first
 // time.
 const ReasonResolving = "Resolving"
+
+// Reasons of Waiting, beside those of the other conditions that say so: Suspended, Resolving, FaultPending, CAUnavailable,
+// ProbesInconclusive, FailbackDelay and FailbackManual.
+const (
+	ReasonNothingPending = common.ReasonNothingPending
+	// ReasonFirstCheck: addresses that the spec does not choose any more stay until what replaces them is looked up and checked.
+	ReasonFirstCheck = "FirstCheck"
+)
+
+// Reasons of Suspended.
+const (
+	ReasonSuspendedBySpec = common.ReasonSuspendedBySpec
+	ReasonNotSuspended    = common.ReasonNotSuspended
+)
 
 // Reasons of the last check of an address (status.endpoints[].addresses[].reason).
 const (

@@ -128,8 +128,10 @@ const (
 func (f *FaultStatus) Lasts() bool { return f != nil && f.StartTime != nil && f.EndTime == nil }
 
 // Reasons of FaultInjected. While a fault lasts it is True, with the type of the fault as reason;
-// otherwise it is False with one of these for as long as the annotation is there, and then absent.
+// otherwise it is False with one of these.
 const (
+	// ReasonNoFaultRequested: the object has no annotation that requests one.
+	ReasonNoFaultRequested = "NoFaultRequested"
 	// ReasonFaultPending: the fault has not begun yet.
 	ReasonFaultPending = "FaultPending"
 	// ReasonFaultRefused: the fault does not begin, and why.

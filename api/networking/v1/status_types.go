@@ -13,8 +13,8 @@ import (
 
 // ExternalServiceStatus is the observed state of what is published.
 type ExternalServiceStatus struct {
-	// conditions are Ready, Resolved, Healthy, FailedOver, FaultInjected, Reconciling, Stalled and
-	// Suspended. The last five are absent while all is normal.
+	// conditions are Ready, Resolved, Healthy, FailedOver, FaultInjected, Waiting and Suspended, which are present from the
+	// first reconcile on, and Reconciling and Stalled, which are absent while all is normal.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
@@ -128,7 +128,7 @@ type EndpointStatus struct {
 	// +optional
 	NextResolveTime *metav1.Time `json:"nextResolveTime,omitempty"`
 
-	// reason is the result of the last lookup, one of the reasons of the Resolved condition.
+	// reason is the result of the last lookup: Resolved, or one of the reasons for which the condition Resolved is not true.
 	//
 	// +kubebuilder:validation:MaxLength=64
 	// +optional

@@ -67,13 +67,13 @@ func TestWhatHoldsARun(t *testing.T) {
 				if len(d.Actions) > 0 || d.Status.CurrentRun != nil {
 					t.Fatalf("it begins: %+v", d.Status.CurrentRun)
 				}
-				b.expectCondition(chaosv1.ConditionHeld, "True/"+c.wants)
+				b.expectCondition(chaosv1.ConditionWaiting, "True/"+c.wants)
 				for _, condition := range b.p.Status.Conditions {
-					if condition.Type == chaosv1.ConditionHeld && !strings.Contains(condition.Message, c.until) {
+					if condition.Type == chaosv1.ConditionWaiting && !strings.Contains(condition.Message, c.until) {
 						t.Errorf("%q lacks %q", condition.Message, c.until)
 					}
 				}
-				if !slices.Contains(b.notices, "ChaosHeld") || b.p.Status.HandledRunNow != "" {
+				if !slices.Contains(b.notices, "ChaosWaiting") || b.p.Status.HandledRunNow != "" {
 					t.Errorf("told %v, token %q", b.notices, b.p.Status.HandledRunNow)
 				}
 				if d.WaitsForOthers != (c.wants == "RestartInProgress" || c.wants == "ConcurrencyLimit") {

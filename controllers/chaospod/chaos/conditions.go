@@ -17,9 +17,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
-// wasHeld returns the condition Held of the stored status.
+// wasHeld returns what held a run when the status was stored, by the condition Waiting.
 func (r *run) wasHeld() (reason, message string, held bool) {
-	c := meta.FindStatusCondition(r.p.Status.Conditions, chaosv1.ConditionHeld)
+	c := meta.FindStatusCondition(r.p.Status.Conditions, chaosv1.ConditionWaiting)
 	if c == nil {
 		return "", "", false
 	}
@@ -38,7 +38,7 @@ func (r *run) hold(h *hold) {
 		if c := r.status.CurrentRun; c != nil {
 			what = "run " + c.ID + " has chosen its victims and is held"
 		}
-		r.addMessage(Message{Reason: "ChaosHeld", Text: what + " (" + h.reason + "): " + h.message})
+		r.addMessage(Message{Reason: "ChaosWaiting", Text: what + " (" + h.reason + "): " + h.message})
 	}
 }
 
@@ -55,14 +55,13 @@ func (r *run) setConditions() {
 	r.setReady(to)
 	switch {
 	case r.held != nil:
-		to.Set(chaosv1.ConditionHeld, metav1.ConditionTrue, r.held.reason, r.held.message)
+		to.Set(chaosv1.ConditionWaiting, metav1.ConditionTrue, r.held.reason, r.held.message)
 	case r.state() == Idle && len(r.status.Runs) > 0 && r.status.Runs[0].Reason == chaosv1.ReasonBudgetBlocked:
-		to.Set(chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonBudgetBlocked, r.status.Runs[0].Message)
+		to.Set(chaosv1.ConditionWaiting, metav1.ConditionTrue, chaosv1.ReasonBudgetBlocked, r.status.Runs[0].Message)
+	default:
+		to.SetNotWaiting()
 	}
-	if r.suspend {
-		to.Set(chaosv1.ConditionSuspended, metav1.ConditionTrue, chaosv1.ReasonSuspended,
-			"no run begins while spec.suspend is true; one under way is verified")
-	}
+	to.SetSuspended(r.suspend, "no run begins while spec.suspend is true; one under way is verified")
 	r.setRunConditions(to)
 	switch {
 	case r.observed.BlockedBy.Reason != "":
@@ -70,7 +69,7 @@ func (r *run) setConditions() {
 	case r.invalid() != "":
 		to.Set(chaosv1.ConditionStalled, metav1.ConditionTrue, chaosv1.ReasonInvalidSpec, r.invalid())
 	}
-	to.RemoveOthers(chaosv1.ConditionHeld, chaosv1.ConditionStalled, chaosv1.ConditionSuspended)
+	to.RemoveOthers(chaosv1.ConditionStalled)
 }
 
 func (r *run) setReady(to *conditions.Update) {
@@ -105,7 +104,7 @@ func (r *run) setReady(to *conditions.Update) {
 			message = "no run is due while spec.suspend is true"
 		case r.status.Halt != nil:
 			message = "no run is due: see the condition Stalled"
-		case r.schedule.once() && r.now.After(r.schedule.at):
+		case r.isCompleted():
 			reason, message = chaosv1.ReasonCompleted, "the time of the only run has passed"
 		case r.schedule.calendar.NextOpen(r.now).IsZero():
 			message = "no run ever begins: no window is open outside of the blackouts"
@@ -131,24 +130,49 @@ func (r *run) mistakes() []string {
 
 // setRunConditions sets the conditions about the run under way, the last result, and a halt.
 func (r *run) setRunConditions(to *conditions.Update) {
-	if c := r.status.CurrentRun; c != nil {
-		reason, what := chaosv1.ReasonVerifying, " waits for recovery"
-		switch {
-		case c.Phase != chaosv1.RunVerifying:
-			reason, what = chaosv1.ReasonKilling, ""
-		case len(r.unread) > 0:
-			what = " cannot be verified yet: " + events.Summarize(r.unread)
-		case c.ReadyTime != nil:
-			what = " has recovered, and must stay so until " + c.ReadyTime.Add(r.soak).UTC().Format(time.RFC3339)
-		}
-		to.Set(chaosv1.ConditionRunning, metav1.ConditionTrue, reason, "run "+c.ID+what+": "+r.victimsText())
-	}
-	to.RemoveOthers(chaosv1.ConditionRunning)
+	r.setProgressing(to)
 	r.setSurvived(to)
 	if h := r.status.Halt; h != nil {
 		to.Set(chaosv1.ConditionStalled, metav1.ConditionTrue, h.Reason, fmt.Sprintf("run %s: %s; %s", h.RunID, h.Message, r.haltRemedy()))
 	}
 }
+
+// setProgressing sets what the run under way does, or why there is none.
+func (r *run) setProgressing(to *conditions.Update) {
+	c := r.status.CurrentRun
+	if c == nil {
+		to.Set(chaosv1.ConditionProgressing, metav1.ConditionFalse, r.idleReason(), "no run is under way")
+		return
+	}
+	reason, what := chaosv1.ReasonVerifying, " waits for recovery"
+	switch {
+	case c.Phase != chaosv1.RunVerifying:
+		reason, what = chaosv1.ReasonKilling, ""
+	case len(r.unread) > 0:
+		what = " cannot be verified yet: " + events.Summarize(r.unread)
+	case c.ReadyTime != nil:
+		what = " has recovered, and must stay so until " + c.ReadyTime.Add(r.soak).UTC().Format(time.RFC3339)
+	}
+	to.Set(chaosv1.ConditionProgressing, metav1.ConditionTrue, reason, "run "+c.ID+what+": "+r.victimsText())
+}
+
+// idleReason returns why no run is under way.
+func (r *run) idleReason() string {
+	switch {
+	case r.status.Halt != nil:
+		return chaosv1.ReasonHalted
+	case r.suspend:
+		return chaosv1.ReasonSuspended
+	case r.held != nil:
+		return chaosv1.ReasonWaiting
+	case r.isCompleted():
+		return chaosv1.ReasonCompleted
+	}
+	return chaosv1.ReasonIdle
+}
+
+// isCompleted reports whether the time of the only run has passed.
+func (r *run) isCompleted() bool { return r.schedule.once() && r.now.After(r.schedule.at) }
 
 // setSurvived sets the result of the last run that killed. That of a run which is not in the status any more stays in
 // the condition.

@@ -88,7 +88,7 @@ type Result struct {
 
 // Message is the content of an event about the ChaosPod, and about the pod and its owner where it names them.
 type Message struct {
-	// Reason is one of ChaosPlanned, ChaosHeld, ChaosMissed, ChaosBlockedByBudget, PodEvicted,
+	// Reason is one of ChaosPlanned, ChaosWaiting, ChaosMissed, ChaosBlockedByBudget, PodEvicted,
 	// PodDeleted, ChaosDryRun, Recovered, RecoveryFailed, RunFailed, Halted, Resumed, RequestIgnored.
 	Reason  string
 	Warning bool

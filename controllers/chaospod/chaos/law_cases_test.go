@@ -47,8 +47,8 @@ func TestAFactThatCouldNotBeReadKeepsItsPodAlive(t *testing.T) {
 		if d := b.after(10 * time.Minute); len(d.Actions) > 0 || d.RequeueAt.Sub(b.o.Now) > heldInterval {
 			t.Errorf("%s: %+v, again at %s", name, d.Actions, d.RequeueAt)
 		}
-		b.expectCondition(chaosv1.ConditionHeld, "True/Unknown")
-		if said := b.message(chaosv1.ConditionHeld); !strings.Contains(said, name) {
+		b.expectCondition(chaosv1.ConditionWaiting, "True/Unknown")
+		if said := b.message(chaosv1.ConditionWaiting); !strings.Contains(said, name) {
 			t.Errorf("%s: says %q", name, said)
 		}
 		b.o.Cached = true // it shows that the API server is to be asked
@@ -63,7 +63,7 @@ func TestATargetThatCannotBeReadHasNotFailed(t *testing.T) {
 	b.kill()
 	b.o.Owners[0].Unknown = "timed out"
 	b.after(time.Hour)
-	if b.p.Status.CurrentRun == nil || !strings.Contains(b.message(chaosv1.ConditionRunning), "Deployment api cannot be read") {
+	if b.p.Status.CurrentRun == nil || !strings.Contains(b.message(chaosv1.ConditionProgressing), "Deployment api cannot be read") {
 		t.Fatalf("%+v", b.p.Status)
 	}
 	b.expectCondition(chaosv1.ConditionReady, "Unknown/Unknown")

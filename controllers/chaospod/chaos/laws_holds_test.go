@@ -229,7 +229,7 @@ func waitsHaveEndsOrNames(m *model, _ Observation) error {
 		}
 		st := &w.stored.Status
 		d := Decide(w.stored, w.observe(w.views()))
-		held, suspended := d.says(chaosv1.ConditionHeld), d.says(chaosv1.ConditionSuspended)
+		held, suspended := d.holds(chaosv1.ConditionWaiting), d.holds(chaosv1.ConditionSuspended)
 		stalled, ready := d.says(chaosv1.ConditionStalled), d.says(chaosv1.ConditionReady)
 		token := requests.New(w.stored, chaosv1.RunNowAnnotation, d.Status.HandledRunNow)
 		named := held != nil || suspended != nil || stalled != nil || ready.Status != metav1.ConditionTrue
@@ -241,6 +241,11 @@ func waitsHaveEndsOrNames(m *model, _ Observation) error {
 		case held != nil && held.Reason != chaosv1.ReasonBudgetBlocked && st.CurrentRun == nil && !isCalendarReason(held.Reason) &&
 			(again.IsZero() || again.Sub(w.clock()) > heldInterval):
 			return fmt.Errorf("it is held by %s until %s", held.Message, again)
+		}
+		for _, kind := range []string{chaosv1.ConditionReady, chaosv1.ConditionWaiting, chaosv1.ConditionProgressing, chaosv1.ConditionSurvived, chaosv1.ConditionSuspended} {
+			if d.says(kind) == nil {
+				return fmt.Errorf("%s is absent: %s", kind, w.bytes(d.Status.Conditions))
+			}
 		}
 		for _, kind := range d.Status.Conditions {
 			if kind.ObservedGeneration != w.stored.Generation {
@@ -264,7 +269,7 @@ func debtsAreKeptOrTold(m *model, o Observation) error {
 	d := Decide(edited, o)
 	reason, _, held := newRun(m.stored, o).wasHeld()
 	missed := slices.ContainsFunc(d.Messages, func(n Message) bool { return n.Reason == "ChaosMissed" })
-	forgotten := begins(edited, &d) == nil && !missed && d.says(chaosv1.ConditionHeld) == nil
+	forgotten := begins(edited, &d) == nil && !missed && d.holds(chaosv1.ConditionWaiting) == nil
 	if owed != nil && held && !isCalendarReason(reason) && forgotten {
 		return fmt.Errorf("run %s is forgotten with the next spec: %+v", owed.ID, d.Messages)
 	}
@@ -273,7 +278,7 @@ func debtsAreKeptOrTold(m *model, o Observation) error {
 	metav1.SetMetaDataAnnotation(&created.ObjectMeta, chaosv1.RunNowAnnotation, "at once")
 	d = Decide(created, o)
 	told := slices.ContainsFunc(d.Messages, func(n Message) bool { return strings.Contains(n.Text, "at once") })
-	if begins(created, &d) == nil && !told && d.says(chaosv1.ConditionHeld) == nil {
+	if begins(created, &d) == nil && !told && d.holds(chaosv1.ConditionWaiting) == nil {
 		return fmt.Errorf("run-now is not acted on, and nothing says so: %+v", d.Messages)
 	}
 	c := m.stored.Status.CurrentRun

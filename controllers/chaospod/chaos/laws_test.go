@@ -136,6 +136,14 @@ func (d *Decision) says(kind string) *metav1.Condition {
 	return meta.FindStatusCondition(d.Status.Conditions, kind)
 }
 
+// holds returns a condition that is true, or nil.
+func (d *Decision) holds(kind string) *metav1.Condition {
+	if c := d.says(kind); c != nil && c.Status == metav1.ConditionTrue {
+		return c
+	}
+	return nil
+}
+
 // told reports whether a decision has a message about a run that has ended.
 func (d *Decision) told() bool {
 	return slices.ContainsFunc(d.Messages, func(m Message) bool { return m.Ended != nil })
@@ -212,7 +220,7 @@ func unknownStartsNothing(m *model, o Observation) error {
 			return fmt.Errorf("it is not known %s, and pods die: %+v", name, d.Actions)
 		}
 		plain := Decide(p, o)
-		held := d.says(chaosv1.ConditionHeld)
+		held := d.holds(chaosv1.ConditionWaiting)
 		says := held != nil && (strings.Contains(held.Message, "not known") || strings.Contains(held.Message, "could not be read"))
 		if begins(p, &plain) != nil && !d.told() && !says {
 			return fmt.Errorf("it is not known %s, and nothing says so: %+v", name, held)
@@ -257,13 +265,13 @@ func blindStartsNothing(p *chaosv1.ChaosPod, o, blind Observation, unread func(o
 			return fmt.Errorf("run %s is %s by what was not read", before.ID, run.Outcome)
 		}
 	}
-	ready, held := d.says(chaosv1.ConditionReady), d.says(chaosv1.ConditionHeld)
-	if running := d.says(chaosv1.ConditionRunning); running != nil && strings.Contains(running.Message, "cannot be read") {
+	ready, held := d.says(chaosv1.ConditionReady), d.holds(chaosv1.ConditionWaiting)
+	if running := d.holds(chaosv1.ConditionProgressing); running != nil && strings.Contains(running.Message, "cannot be read") {
 		return nil // and the next run waits for this one
 	}
 	says := ready.Status != metav1.ConditionTrue || held != nil && strings.Contains(held.Message, "not read") || d.told()
 	if begins(p, &plain) != nil && begins(p, &d) == nil && !says {
-		return fmt.Errorf("nothing says what is not known: Ready %+v, Held %+v", ready, held)
+		return fmt.Errorf("nothing says what is not known: Ready %+v, Waiting %+v", ready, held)
 	}
 	return nil
 }

@@ -32,12 +32,12 @@ func TestARunIsPlannedStoredKilledAndVerified(t *testing.T) {
 	if v := c.Victims[0]; v.ReadyBefore != 4 || v.Owner.UID != "uid-api" || c.Candidates != 4 || c.Seed == "" || len(c.CandidatesDigest) != 64 || c.ID != "2026-03-02T12:10:00Z" {
 		t.Errorf("%+v", c)
 	}
-	b.expectCondition(chaosv1.ConditionRunning, "True/Killing")
+	b.expectCondition(chaosv1.ConditionProgressing, "True/Killing")
 	if got := ClaimsOf(&b.p.Status); !slices.Equal(got, []disruption.Claim{{UID: "uid-api"}}) {
 		t.Errorf("claims %v", got)
 	}
 	b.answer(d, Done)
-	b.expectCondition(chaosv1.ConditionRunning, "True/Verifying")
+	b.expectCondition(chaosv1.ConditionProgressing, "True/Verifying")
 	if b.after(time.Second); b.p.Status.CurrentRun == nil {
 		t.Fatal("a view that still shows the victim as ready counts as recovered")
 	}
@@ -49,7 +49,7 @@ func TestARunIsPlannedStoredKilledAndVerified(t *testing.T) {
 		t.Errorf("%+v", b.p.Status)
 	}
 	b.expectCondition(chaosv1.ConditionSurvived, "True/Recovered")
-	b.expectCondition(chaosv1.ConditionRunning, "")
+	b.expectCondition(chaosv1.ConditionProgressing, "False/Idle")
 	if want := []string{"ChaosPlanned", "PodEvicted", "Recovered"}; !slices.Equal(b.notices, want) {
 		t.Errorf("told %v, want %v", b.notices, want)
 	}
@@ -223,7 +223,7 @@ func TestAHeldRunBeginsOnceItMayAndIsMissedAfterItsDeadline(t *testing.T) {
 			if d := b.after(4 * time.Minute); len(d.Actions) != 1 {
 				t.Errorf("it does not begin: %+v", d.Status)
 			}
-			b.expectCondition(chaosv1.ConditionHeld, "")
+			b.expectCondition(chaosv1.ConditionWaiting, "False/NothingPending")
 			continue
 		}
 		b.after(5 * time.Minute)
@@ -302,8 +302,8 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 			if len(d.Actions) > 0 || b.p.Status.CurrentRun == nil || !slices.Equal(b.outcomes(), []chaosv1.VictimOutcome{chaosv1.VictimPending}) {
 				t.Fatalf("%+v %+v", d.Actions, b.p.Status)
 			}
-			b.expectCondition(chaosv1.ConditionHeld, "True/"+c.reason)
-			if len(ClaimsOf(&b.p.Status)) != 1 || !slices.Contains(b.notices, "ChaosHeld") || d.RequeueAt.After(b.o.Now.Add(5*time.Minute)) {
+			b.expectCondition(chaosv1.ConditionWaiting, "True/"+c.reason)
+			if len(ClaimsOf(&b.p.Status)) != 1 || !slices.Contains(b.notices, "ChaosWaiting") || d.RequeueAt.After(b.o.Now.Add(5*time.Minute)) {
 				t.Errorf("claims %v, told %q, again %s", ClaimsOf(&b.p.Status), b.notices, d.RequeueAt)
 			}
 			return b, victim
@@ -318,7 +318,7 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 			if len(d.Actions) != 1 || d.Actions[0].UID != victim || !b.p.Status.CurrentRun.KillingTime.Time.Equal(b.o.Now) {
 				t.Fatalf("%+v %+v", d.Actions, b.p.Status.CurrentRun)
 			}
-			b.expectCondition(chaosv1.ConditionHeld, "")
+			b.expectCondition(chaosv1.ConditionWaiting, "False/NothingPending")
 			if d := b.after(119 * time.Second); len(d.Actions) != 1 {
 				t.Error("the time that it was held counts as time in which it could kill")
 			}
@@ -329,7 +329,7 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 			if b.after(time.Second); b.p.Status.CurrentRun.Phase != chaosv1.RunVerifying || b.p.Status.KilledToday != 1 {
 				t.Errorf("%+v", b.p.Status)
 			}
-			b.expectCondition(chaosv1.ConditionHeld, "")
+			b.expectCondition(chaosv1.ConditionWaiting, "False/NothingPending")
 		})
 		t.Run(name+" during which nothing can be read", func(t *testing.T) {
 			b, _ := begun(t)
@@ -348,10 +348,10 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 			c.begin(b)
 			b.p.Status = Record(b.p, []Result{{Action: d.Actions[0], Outcome: Blocked, Budget: "never"}}, b.o.Now).Status
 			b.after(time.Second)
-			if run := b.last(); b.p.Status.CurrentRun != nil || run.Reason != chaosv1.ReasonBudgetBlocked || slices.Contains(b.notices, "ChaosHeld") {
+			if run := b.last(); b.p.Status.CurrentRun != nil || run.Reason != chaosv1.ReasonBudgetBlocked || slices.Contains(b.notices, "ChaosWaiting") {
 				t.Errorf("%+v, told %q", b.p.Status, b.notices)
 			}
-			b.expectCondition(chaosv1.ConditionHeld, "True/"+chaosv1.ReasonBudgetBlocked)
+			b.expectCondition(chaosv1.ConditionWaiting, "True/"+chaosv1.ReasonBudgetBlocked)
 		})
 		t.Run(name+" and a suspension", func(t *testing.T) {
 			b, _ := begun(t)

@@ -46,7 +46,7 @@ func TestWhatTheServerSays(t *testing.T) {
 				t.Errorf("%+v", b.p.Status)
 			}
 			if c.outcome == Blocked {
-				b.expectCondition(chaosv1.ConditionHeld, "True/BudgetBlocked")
+				b.expectCondition(chaosv1.ConditionWaiting, "True/BudgetBlocked")
 				if len(tried) != 4 {
 					t.Errorf("%d pods were tried, not all four", len(tried))
 				}

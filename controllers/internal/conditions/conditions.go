@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
@@ -32,6 +33,20 @@ func (u *Update) Set(kind string, status metav1.ConditionStatus, reason, message
 		ObservedGeneration: u.Generation, LastTransitionTime: u.Now,
 	})
 	u.current = append(u.current, kind)
+}
+
+// SetSuspended sets the condition Suspended. effect is what spec.suspend causes.
+func (u *Update) SetSuspended(isSuspended bool, effect string) {
+	if isSuspended {
+		u.Set(common.ConditionSuspended, metav1.ConditionTrue, common.ReasonSuspendedBySpec, effect)
+		return
+	}
+	u.Set(common.ConditionSuspended, metav1.ConditionFalse, common.ReasonNotSuspended, "spec.suspend is false")
+}
+
+// SetNotWaiting sets that nothing waits.
+func (u *Update) SetNotWaiting() {
+	u.Set(common.ConditionWaiting, metav1.ConditionFalse, common.ReasonNothingPending, "nothing waits")
 }
 
 // Keep makes a condition one of this generation, and reports whether there is one.

@@ -39,7 +39,7 @@ type Workload struct {
 	// one of these annotations.
 	TemplateHash string
 	RestartID    string
-	// Obstacle is why a restart could not work, as a reason of RestartPending: Paused, ScaledToZero,
+	// Obstacle is why a restart could not work, as a reason of Waiting: Paused, ScaledToZero,
 	// OnDelete, Partitioned or Terminating. It is empty when normal. For the strategy Evict neither
 	// Paused nor OnDelete nor Partitioned is one.
 	Obstacle string
@@ -77,7 +77,7 @@ type Workload struct {
 	MinReady time.Duration
 }
 
-// Shortage is why pods are missing: a reason of RestartPending, and the words of Kubernetes.
+// Shortage is why pods are missing: a reason of Waiting, and the words of Kubernetes.
 type Shortage struct{ Reason, Message string }
 
 func newWorkload(

@@ -168,7 +168,7 @@ type Decision struct {
 	Messages []Message
 	// RequeueAt is when to decide again without a change; zero for never.
 	RequeueAt time.Time
-	// PendingMessage is about the restart that waits longest, for the condition RestartPending, whose reason is in
+	// PendingMessage is about the restart that waits longest, for the condition Waiting, whose reason is in
 	// Status. It is empty while none waits.
 	PendingMessage string
 	// ClockSkew is a message about times of the status that are in the future; empty where none is.
@@ -200,7 +200,7 @@ type Action struct {
 
 // Message is the content of an event about the policy and the workload.
 type Message struct {
-	// Reason is one of RestartPlanned, RestartHeld, RestartRefused, RestartStarted, RestartVerified, RestartFailed, ClockSkew, PodsOutdated,
+	// Reason is one of RestartPlanned, RestartWaiting, RestartRefused, RestartStarted, RestartVerified, RestartFailed, ClockSkew, PodsOutdated,
 	// RestartSuperseded, TriggerFired, TriggerRecovered, TargetReverted, LimitReached, RequestIgnored.
 	Reason  string
 	Warning bool

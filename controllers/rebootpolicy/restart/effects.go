@@ -118,7 +118,7 @@ func (r *run) hold(t *target, o occurrence) {
 	case autorebootv1.ReasonDryRun:
 		r.addMessage(Message{Reason: "RestartPlanned", Target: t.id(), Text: o.message})
 	default:
-		r.addMessage(Message{Reason: "RestartHeld", Target: t.id(), Text: o.message})
+		r.addMessage(Message{Reason: "RestartWaiting", Target: t.id(), Text: o.message})
 	}
 }
 
@@ -215,7 +215,7 @@ func (r *run) soak(t *target, _ occurrence) {
 }
 
 func (r *run) verified(t *target, o occurrence) {
-	o.reason = autorebootv1.ReasonVerified
+	o.reason = autorebootv1.ReasonStayedAvailable
 	record := r.endRestart(t, autorebootv1.ResultSucceeded, o)
 	r.markRestartNowDone(record.Triggers)
 	r.addMessage(Message{Reason: "RestartVerified", Target: t.id(),

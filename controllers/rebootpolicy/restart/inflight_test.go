@@ -31,7 +31,7 @@ func TestARestartIsVerified(t *testing.T) {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 	h := b.p.Status.History
-	if len(h) != 1 || h[0].ID != "0123abcd-1" || h[0].Result != autorebootv1.ResultSucceeded || h[0].Reason != autorebootv1.ReasonVerified {
+	if len(h) != 1 || h[0].ID != "0123abcd-1" || h[0].Result != autorebootv1.ResultSucceeded || h[0].Reason != autorebootv1.ReasonStayedAvailable {
 		t.Errorf("history: %+v", h)
 	}
 }
@@ -273,26 +273,26 @@ func TestRetriesBackOffAndThenHaltOrGiveUp(t *testing.T) {
 
 // kubectl get shows the state: what needs attention must not hide behind Idle.
 func TestTheStateIsWhatIsToBeKnownFirst(t *testing.T) {
-	for policy, want := range map[common.FailurePolicy]autorebootv1.PolicyState{
-		common.FailureHalt: autorebootv1.StateHalted, common.FailureContinue: autorebootv1.StateFailed,
+	for policy, want := range map[common.FailurePolicy]string{
+		common.FailureHalt: autorebootv1.ReasonHalted, common.FailureContinue: autorebootv1.ReasonFailed,
 	} {
 		b, none := newSuite(t), int32(0)
 		b.p.Spec.Verification = &autorebootv1.Verification{Verification: common.Verification{OnFailure: &policy}}
 		b.p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: &none}
-		is := func(when string, want autorebootv1.PolicyState) {
+		is := func(when string, want string) {
 			t.Helper()
-			if got := b.p.Status.State; got != want {
+			if got := ProgressReason(&b.p.Status, false); got != want {
 				t.Errorf("%s, %s: %s, want %s", policy, when, got, want)
 			}
 		}
-		is("at first", autorebootv1.StateIdle)
+		is("at first", autorebootv1.ReasonIdle)
 		b.change("new")
 		b.decide()
-		is("debouncing", autorebootv1.StatePending)
+		is("debouncing", autorebootv1.ReasonWaiting)
 		d := b.after(time.Minute)
-		is("planned", autorebootv1.StateRollingOut)
+		is("planned", string(autorebootv1.PhaseRollingOut))
 		b.record(d, Done)
-		is("begun", autorebootv1.StateRollingOut)
+		is("begun", string(autorebootv1.PhaseRollingOut))
 		b.timeOut()
 		is("failed", want)
 		b.after(24 * time.Hour)
@@ -445,14 +445,14 @@ func TestAWorkloadThatIsMadeAgainHasNotFailed(t *testing.T) {
 			b.p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: new(int32)}
 			b.start()
 			if failed {
-				if b.timeOut(); b.p.Status.State != autorebootv1.StateFailed {
-					t.Fatal(b.p.Status.State)
+				if b.timeOut(); ProgressReason(&b.p.Status, false) != autorebootv1.ReasonFailed {
+					t.Fatal(ProgressReason(&b.p.Status, false))
 				}
 			}
 			w := b.workload(0)
 			w.UID, w.RestartID, w.Complete, w.Available = "another", "", true, true
-			if b.after(time.Second); b.p.Status.State != autorebootv1.StateIdle || b.p.Status.History[0].Result != autorebootv1.ResultFailed {
-				t.Errorf("%s: %+v", b.p.Status.State, b.p.Status.History)
+			if b.after(time.Second); ProgressReason(&b.p.Status, false) != autorebootv1.ReasonIdle || b.p.Status.History[0].Result != autorebootv1.ResultFailed {
+				t.Errorf("%s: %+v", ProgressReason(&b.p.Status, false), b.p.Status.History)
 			}
 		})
 	}

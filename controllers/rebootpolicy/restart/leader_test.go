@@ -118,7 +118,7 @@ func TestATokenIsVerifiedOnceAllOfItsRestartsAre(t *testing.T) {
 	}
 	for i := range b.o.Workloads {
 		b.record(b.decide(), Done)
-		if b.p.Status.State != autorebootv1.StateRollingOut || b.p.Status.WatchedTargets != 2 {
+		if ProgressReason(&b.p.Status, false) != string(autorebootv1.PhaseRollingOut) || b.p.Status.WatchedTargets != 2 {
 			t.Errorf("%d: %+v", i, b.p.Status)
 		}
 		b.after(time.Second)
@@ -127,7 +127,7 @@ func TestATokenIsVerifiedOnceAllOfItsRestartsAre(t *testing.T) {
 		}
 	}
 	b.decide()
-	if b.p.Status.VerifiedRestartNow != "token" || b.p.Status.State != autorebootv1.StateIdle {
+	if b.p.Status.VerifiedRestartNow != "token" || ProgressReason(&b.p.Status, false) != autorebootv1.ReasonIdle {
 		t.Errorf("%+v", b.p.Status)
 	}
 }

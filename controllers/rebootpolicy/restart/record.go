@@ -35,7 +35,6 @@ func (r *run) recordAll(results []Result) Decision {
 			})
 		}
 	}
-	r.status.State = policyState(&r.status)
 	return r.decision()
 }
 

@@ -57,8 +57,8 @@ func TestARefusalUsesUpNeitherAttemptsNorTheLimit(t *testing.T) {
 					t.Fatalf("%d actions: %s", len(d.Actions), d.PendingMessage)
 				}
 				b.refuse(d)
-				if st := b.p.Status; st.State != "" && st.State != autorebootv1.StatePending && len(st.InFlight) > 0 {
-					t.Fatalf("state %s, in flight %+v", st.State, st.InFlight)
+				if st := b.p.Status; ProgressReason(&st, false) != autorebootv1.ReasonWaiting && len(st.InFlight) > 0 {
+					t.Fatalf("state %s, in flight %+v", ProgressReason(&st, false), st.InFlight)
 				}
 			}
 			if target := b.target(0); target.Attempts > 0 || len(target.RecentRestarts) > 0 || len(b.p.Status.History) > 0 {

@@ -62,8 +62,8 @@ func TestWhatASoakForgives(t *testing.T) {
 		wants string        // the reason in the history; empty where it is still in flight
 		after time.Duration // put
 	}{
-		"nothing happens":        {func(*suite) {}, autorebootv1.ReasonVerified, 2 * time.Minute},
-		"pods are added, slowly": {func(b *suite) { b.workload(0).Desired = 9; b.workload(0).Available = false; b.addPods(5, false) }, autorebootv1.ReasonVerified, 2 * time.Minute},
+		"nothing happens":        {func(*suite) {}, autorebootv1.ReasonStayedAvailable, 2 * time.Minute},
+		"pods are added, slowly": {func(b *suite) { b.workload(0).Desired = 9; b.workload(0).Available = false; b.addPods(5, false) }, autorebootv1.ReasonStayedAvailable, 2 * time.Minute},
 		"pods are added, and one of the restart fails": {func(b *suite) {
 			b.workload(0).Desired = 4
 			b.removePods(1)
@@ -71,8 +71,8 @@ func TestWhatASoakForgives(t *testing.T) {
 		"pods are taken away": {func(b *suite) {
 			w := b.workload(0)
 			w.Desired, w.AvailablePods, w.Pods = 2, 2, w.Pods[:2]
-		}, autorebootv1.ReasonVerified, 2 * time.Minute},
-		"one fails for a moment":                 {func(b *suite) { b.removePods(1); b.decide(); b.advance(9 * time.Second); b.makeReady() }, autorebootv1.ReasonVerified, 2 * time.Minute},
+		}, autorebootv1.ReasonStayedAvailable, 2 * time.Minute},
+		"one fails for a moment":                 {func(b *suite) { b.removePods(1); b.decide(); b.advance(9 * time.Second); b.makeReady() }, autorebootv1.ReasonStayedAvailable, 2 * time.Minute},
 		"one fails for longer":                   {func(b *suite) { b.removePods(1) }, autorebootv1.ReasonUnavailable, unavailableFor},
 		"one fails that a rollout could spare":   {func(b *suite) { b.workload(0).MaxUnavailable = 1; b.removePods(1) }, "", 2 * time.Minute},
 		"one fails so, and for good":             {func(b *suite) { b.workload(0).MaxUnavailable = 1; b.removePods(1) }, autorebootv1.ReasonUnavailable, 15 * time.Minute},
@@ -86,7 +86,7 @@ func TestWhatASoakForgives(t *testing.T) {
 			b.decide()
 			b.advance(3 * time.Minute)
 			b.makeReady()
-		}, autorebootv1.ReasonVerified, time.Second},
+		}, autorebootv1.ReasonStayedAvailable, time.Second},
 	} {
 		for _, evict := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {

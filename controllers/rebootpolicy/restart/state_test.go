@@ -170,7 +170,7 @@ Every target of a RebootPolicy is in one of these states. This page is made from
 ## Why a restart waits
 
 A restart whose pods are all newer than what changed is dropped as ` + "`Superseded`" + `, whatever else would hold it. Otherwise
-the first of these that holds is the reason of the condition ` + "`RestartPending`" + `, and of ` + "`status.targets[].pending.reason`" + `:
+the first of these that holds is the reason of the condition ` + "`Waiting`" + `, and of ` + "`status.targets[].pending.reason`" + `:
 
 `)
 	for i, s := range reasons() {

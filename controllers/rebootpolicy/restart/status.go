@@ -80,7 +80,7 @@ func (r *run) triggerStatus(name string, known autorebootv1.TriggerStatus, busy 
 	return s
 }
 
-// summarize sets the state of the policy, and whether the latest restart-now was verified.
+// summarize counts the targets, and sets whether the latest restart-now was verified.
 func (r *run) summarize() {
 	st := &r.status
 	st.WatchedTargets = 0
@@ -99,11 +99,10 @@ func (r *run) summarize() {
 		r.handleRestartNow()
 		st.VerifiedRestartNow = st.HandledRestartNow
 	}
-	st.State = policyState(st)
 }
 
-// policyState returns what is to be known first of a policy: the halt, or the earliest phase of its restarts.
-func policyState(st *autorebootv1.RebootPolicyStatus) autorebootv1.PolicyState {
+// ProgressReason returns the reason of the condition Progressing: the earliest phase of the restarts in flight, or why there is none.
+func ProgressReason(st *autorebootv1.RebootPolicyStatus, isSuspended bool) string {
 	waits := slices.ContainsFunc(st.Targets, func(t autorebootv1.TargetStatus) bool { return t.Pending != nil })
 	phase := autorebootv1.RestartPhase("")
 	for i := range st.InFlight {
@@ -115,18 +114,20 @@ func policyState(st *autorebootv1.RebootPolicyStatus) autorebootv1.PolicyState {
 		}
 	}
 	switch {
-	case st.Halt != nil:
-		return autorebootv1.StateHalted
-	case phase == autorebootv1.PhasePlanned || phase == autorebootv1.PhaseRollingOut:
-		return autorebootv1.StateRollingOut
+	case phase == autorebootv1.PhasePlanned:
+		return string(autorebootv1.PhaseRollingOut)
 	case phase != "":
-		return autorebootv1.PolicyState(phase)
+		return string(phase)
+	case st.Halt != nil:
+		return autorebootv1.ReasonHalted
+	case isSuspended:
+		return autorebootv1.ReasonSuspended
 	case waits:
-		return autorebootv1.StatePending
+		return autorebootv1.ReasonWaiting
 	case hasFailed(st):
-		return autorebootv1.StateFailed
+		return autorebootv1.ReasonFailed
 	}
-	return autorebootv1.StateIdle
+	return autorebootv1.ReasonIdle
 }
 
 // hasFailed reports whether the latest restart failed, and its workload was not deleted since: one of the same name has not

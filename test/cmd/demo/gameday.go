@@ -112,11 +112,11 @@ func gameDay(ctx context.Context, s *environment) (err error) {
 	}
 	if err := s.calls(ctx,
 		[]string{"patch", "configmap", "orders", "-p", `{"data":{"level":"debug"}}`},
-		[]string{"wait", `--for=jsonpath={.status.conditions[?(@.type=="RestartPending")].reason}=GateClosed`, "--timeout=60s", "rebootpolicy/orders"},
+		[]string{"wait", `--for=jsonpath={.status.conditions[?(@.type=="Waiting")].reason}=GateClosed`, "--timeout=60s", "rebootpolicy/orders"},
 	); err != nil {
 		return err
 	}
-	held, said, err := s.kubectl(ctx, "", "get", "rebootpolicy", "orders", "-o", `jsonpath={.status.conditions[?(@.type=="RestartPending")].message}{"\n"}`)
+	held, said, err := s.kubectl(ctx, "", "get", "rebootpolicy", "orders", "-o", `jsonpath={.status.conditions[?(@.type=="Waiting")].message}{"\n"}`)
 	if err != nil {
 		return errors.New(said)
 	}

@@ -314,8 +314,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: max
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
-- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.PolicyState
-  scalar: string
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Probe
   map:
     fields:
@@ -483,9 +481,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
-    - name: state
-      type:
-        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.PolicyState
     - name: targets
       type:
         list:

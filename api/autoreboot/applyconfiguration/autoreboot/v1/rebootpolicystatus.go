@@ -6,7 +6,6 @@
 package v1
 
 import (
-	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	common "github.com/fairlead-dev/fairlead/api/common"
 	apismetav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
@@ -19,20 +18,16 @@ import (
 // RebootPolicyStatus says what was observed and done. It is the policy's only memory: what is
 // recorded here survives a restart of the operator and a change of leader.
 type RebootPolicyStatusApplyConfiguration struct {
-	// conditions are Ready, RestartPending, Progressing, Verified, Stalled, Suspended and
-	// DisruptionBudgetBlocks.
+	// conditions are Ready, Waiting, Progressing, Verified, DisruptionBudgetBlocks and Suspended, which are present from the
+	// first reconcile on, and Stalled, which is absent when normal.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the most recent generation that the operator has reconciled. It is -1 until the
 	// policy is reconciled for the first time.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// state of the policy in one word: Halted, RollingOut, Evicting, Soaking, Pending, Failed where the latest
-	// restart failed, or Idle.
-	State *autorebootv1.PolicyState `json:"state,omitempty"`
 	// watchedTargets is how many workloads the policy watches.
 	WatchedTargets *int32 `json:"watchedTargets,omitempty"`
 	// nextAllowedTime is when a restart may start next, as far as windows and blackouts go. It is
-	// absent while one may start at any time, and where none ever may: the condition RestartPending
-	// then says so.
+	// absent while one may start at any time, and where none ever may: the conditions Ready and Waiting then say so.
 	NextAllowedTime *apismetav1.Time `json:"nextAllowedTime,omitempty"`
 	// lastRestartTime is when the latest restart of any target ended.
 	LastRestartTime *apismetav1.Time `json:"lastRestartTime,omitempty"`
@@ -89,14 +84,6 @@ func (b *RebootPolicyStatusApplyConfiguration) WithConditions(values ...*metav1.
 // If called multiple times, the ObservedGeneration field is set to the value of the last call.
 func (b *RebootPolicyStatusApplyConfiguration) WithObservedGeneration(value int64) *RebootPolicyStatusApplyConfiguration {
 	b.ObservedGeneration = &value
-	return b
-}
-
-// WithState sets the State field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the State field is set to the value of the last call.
-func (b *RebootPolicyStatusApplyConfiguration) WithState(value autorebootv1.PolicyState) *RebootPolicyStatusApplyConfiguration {
-	b.State = &value
 	return b
 }
 

@@ -17,7 +17,8 @@ import (
 //
 // ChaosPodStatus is the observed state, and the record of the runs.
 type ChaosPodStatusApplyConfiguration struct {
-	// conditions are Ready, Running, Survived, Held, Stalled and Suspended.
+	// conditions are Ready, Waiting, Progressing, Survived and Suspended, which are present from the first reconcile on, and
+	// Stalled, which is absent when normal.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the most recent generation that the operator has reconciled. It is -1 until the
 	// object is reconciled for the first time.

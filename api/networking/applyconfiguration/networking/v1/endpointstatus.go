@@ -23,7 +23,7 @@ type EndpointStatusApplyConfiguration struct {
 	ResolvedTime *metav1.Time `json:"resolvedTime,omitempty"`
 	// nextResolveTime is when the DNS name would be looked up next, as of that change.
 	NextResolveTime *metav1.Time `json:"nextResolveTime,omitempty"`
-	// reason is the result of the last lookup, one of the reasons of the Resolved condition.
+	// reason is the result of the last lookup: Resolved, or one of the reasons for which the condition Resolved is not true.
 	Reason *string `json:"reason,omitempty"`
 	// addresses of the endpoint, the first 100.
 	Addresses []AddressStatusApplyConfiguration `json:"addresses,omitempty"`

@@ -16,8 +16,8 @@ import (
 //
 // ExternalServiceStatus is the observed state of what is published.
 type ExternalServiceStatusApplyConfiguration struct {
-	// conditions are Ready, Resolved, Healthy, FailedOver, FaultInjected, Reconciling, Stalled and
-	// Suspended. The last five are absent while all is normal.
+	// conditions are Ready, Resolved, Healthy, FailedOver, FaultInjected, Waiting and Suspended, which are present from the
+	// first reconcile on, and Reconciling and Stalled, which are absent while all is normal.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the most recent generation that the operator has reconciled. It is -1 until the
 	// object is reconciled for the first time.
