@@ -57,33 +57,6 @@ func (d *Duration) Or(fallback time.Duration) time.Duration {
 	return span
 }
 
-// Window is a recurring span of time: it opens whenever the schedule fires and stays open for
-// the duration.
-type Window struct {
-	// schedule is a five-field cron expression, or a macro such as @daily, of the moments at which
-	// the window opens.
-	//
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ=')",message="use timeZone instead of TZ= or CRON_TZ="
-	// +required
-	Schedule string `json:"schedule"`
-
-	// duration says how long the window stays open, from 1m to 168h.
-	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('168h') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="duration must be between 1m and 168h"
-	// +required
-	Duration Duration `json:"duration"`
-
-	// timeZone is the IANA time zone of the schedule. The default is UTC.
-	//
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self.lowerAscii() != 'local'",message="timeZone must be an IANA name, not Local"
-	// +optional
-	TimeZone *string `json:"timeZone,omitempty"`
-}
-
 // LabelSelector selects objects by their labels, as metav1.LabelSelector does, with bounds that
 // keep the cost of evaluating it known. An empty one selects all objects of the namespace.
 type LabelSelector struct {

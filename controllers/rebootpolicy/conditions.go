@@ -74,7 +74,7 @@ func refusals(status *autorebootv1.RebootPolicyStatus) []problem {
 // nextAllowed returns when windows and blackouts next allow a restart; nil while they do, and if they never do.
 func (o *observation) nextAllowed() *metav1.Time {
 	c := o.calendar
-	if c.Broken || c.Window && !c.Blackout || c.NextOpen.IsZero() {
+	if c.Broken || c.Window && c.Blackout == "" || c.NextOpen.IsZero() {
 		return nil
 	}
 	return ptr.To(metav1.NewTime(c.NextOpen.UTC()))
@@ -94,7 +94,7 @@ func (c *conditionSet) setReady(o *observation) {
 	message := fmt.Sprintf("%s by %s", events.Plural(o.selectedCount(), "workload is watched", "workloads are watched"), by)
 	if calendar := o.calendar; calendar.Cluster != "" {
 		message += "; no restart starts now: " + calendar.Cluster
-	} else if !calendar.Broken && (!calendar.Window || calendar.Blackout) && calendar.NextOpen.IsZero() {
+	} else if !calendar.Broken && (!calendar.Window || calendar.Blackout != "") && calendar.NextOpen.IsZero() {
 		message += "; no restart ever starts: no window is open outside of the blackouts"
 	}
 	if len(o.mistakes) > 0 {

@@ -162,7 +162,7 @@ func TestNextAllowedTimeIsThereWhileNothingMayStart(t *testing.T) {
 	}{
 		"open":     {restart.Calendar{Window: true, NextOpen: epoch}, time.Time{}},
 		"closed":   {restart.Calendar{NextOpen: opens}, opens},
-		"blackout": {restart.Calendar{Window: true, Blackout: true, NextOpen: opens}, opens},
+		"blackout": {restart.Calendar{Window: true, Blackout: "release", NextOpen: opens}, opens},
 		"never":    {restart.Calendar{}, time.Time{}},
 		"broken":   {restart.Calendar{Broken: true}, time.Time{}},
 	} {
@@ -195,7 +195,7 @@ func TestReadySaysThatNoRestartEverStarts(t *testing.T) {
 		"open":                       {restart.Calendar{Window: true, NextOpen: epoch}, false},
 		"closed":                     {restart.Calendar{NextOpen: epoch.Add(time.Hour)}, false},
 		"windows that are blackouts": {restart.Calendar{BlackoutEnds: epoch}, true},
-		"a blackout without an end":  {restart.Calendar{Window: true, Blackout: true}, true},
+		"a blackout without an end":  {restart.Calendar{Window: true, Blackout: "release"}, true},
 		"cannot be read":             {restart.Calendar{Broken: true}, false},
 	} {
 		s := newObservation()

@@ -341,7 +341,7 @@ func TestDryRunAndSuspendActOnNothing(t *testing.T) {
 }
 
 func TestWindowsHoldARestartAndSayUntilWhen(t *testing.T) {
-	s := newSuite(t, config+`windows: [{schedule: "0 22 * * *", duration: 6h}]`+"\n", deployment("api", 2, nil)...)
+	s := newSuite(t, config+`windows: [{name: nightly, cron: "0 22 * * *", duration: 6h}]`+"\n", deployment("api", 2, nil)...)
 	s.reconcile()
 	if at := s.object().Status.NextAllowedTime; at == nil || !at.Time.Equal(time.Date(2026, 3, 2, 22, 0, 0, 0, time.UTC)) {
 		t.Errorf("next allowed time %v", at)

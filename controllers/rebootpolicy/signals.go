@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
@@ -123,7 +122,7 @@ func shortFingerprint(text string) string {
 // scheduleSignals adds the latest time of a schedule as a fingerprint. The schedule is part of the source, so that
 // another one starts with a baseline of its own, and none of its times counts as missed.
 func (o *observation) scheduleSignals(t *autorebootv1.Trigger) {
-	signal := restart.Signal{Trigger: t.Name, Source: t.Schedule.Cron + " " + cmp.Or(ptr.Deref(t.Schedule.TimeZone, ""), "UTC")}
+	signal := restart.Signal{Trigger: t.Name, Source: string(t.Schedule.Cron) + " " + string(cmp.Or(t.Schedule.TimeZone, "UTC"))}
 	if parsed := o.state.calendar.schedules[t.Name]; parsed == nil {
 		signal.Unknown = autorebootv1.ReasonInvalidSpec
 	} else {

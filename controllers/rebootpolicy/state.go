@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
@@ -200,16 +199,14 @@ type calendarSpec struct {
 func parseCalendar(policy *autorebootv1.RebootPolicy) *calendarSpec {
 	t := &calendarSpec{generation: policy.Generation, schedules: map[string]*cron.Schedule{}}
 	var err error
-	if len(policy.Spec.Windows)+len(policy.Spec.Blackouts) > 0 {
-		t.calendar, err = cron.NewCalendar(policy.Spec.Windows, policy.Spec.Blackouts)
-		t.broken = err != nil
-	}
+	t.calendar, err = cron.NewCalendar(&policy.Spec.Calendar)
+	t.broken = err != nil
 	for i := range policy.Spec.Triggers {
 		trigger := &policy.Spec.Triggers[i]
 		if trigger.Schedule == nil {
 			continue
 		}
-		parsed, err := cron.Parse(trigger.Schedule.Cron, ptr.Deref(trigger.Schedule.TimeZone, ""))
+		parsed, err := cron.Parse(trigger.Schedule.Cron, trigger.Schedule.TimeZone)
 		if err != nil {
 			parsed = nil
 		}
@@ -225,10 +222,10 @@ func (s *calendarSpec) at(now time.Time, cluster freeze.State) (c restart.Calend
 		return restart.Calendar{Broken: true, Cluster: message}, cluster.Blackouts.At(now).Until
 	}
 	calendar := s.calendar.And(cluster.Blackouts)
-	moment := calendar.At(now)
+	moment, open := calendar.At(now), calendar.NextOpen(now)
 	c = restart.Calendar{
 		Window: moment.Window, Blackout: moment.Blackout, Cluster: message,
-		NextOpen: calendar.NextOpen(now), BlackoutEnds: calendar.NextOutsideBlackout(now),
+		NextOpen: open, NextWindow: calendar.Window(open), BlackoutEnds: calendar.NextOutsideBlackout(now),
 	}
 	return c, moment.Until
 }

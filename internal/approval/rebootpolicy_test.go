@@ -41,7 +41,7 @@ func policy() *autorebootv1.RebootPolicy {
 				{Name: "moved", Type: autorebootv1.TriggerEndpointsChange, EndpointsChange: &autorebootv1.EndpointsChange{ExternalServiceName: "db"}},
 				{Name: "weekly", Type: autorebootv1.TriggerSchedule, Schedule: &autorebootv1.ScheduleTrigger{Cron: "0 3 * * 0"}},
 			},
-			Blackouts: []common.Window{{Schedule: "0 8 * * *", Duration: "10h"}},
+			Calendar: common.Calendar{Blackouts: []common.Window{{Name: "day", Cron: "0 8 * * *", Duration: "10h"}}},
 			Gates: []autorebootv1.Gate{
 				{Name: "jobs", Type: autorebootv1.GateNoPods, NoPods: &autorebootv1.NoPods{Selector: labeled("batch")}},
 				{Name: "ledger", Type: autorebootv1.GateWorkloadAvailable, WorkloadAvailable: &common.WorkloadReference{Kind: common.WorkloadDeployment, Name: "ledger"}},
@@ -79,6 +79,7 @@ func TestAnApprovalIsOfAllThatDecidesWhatIsRestartedAndWhen(t *testing.T) {
 		"failure threshold":       {func(s *spec) { s.Triggers[3].Probe.FailureThreshold = ptr.To[int32](1) }, false},
 		"events":                  {func(s *spec) { s.Triggers[4].EndpointsChange.Events = []autorebootv1.EndpointsEvent{"Recovered"} }, false},
 		"optional source":         {func(s *spec) { s.Triggers[0].ConfigChange.Sources[0].Optional = ptr.To(true) }, false},
+		"name of a blackout":      {func(s *spec) { s.Blackouts[0].Name = "office" }, true},
 		"a window":                {func(s *spec) { s.Windows = []common.Window{{}} }, false},
 		"no blackout":             {func(s *spec) { s.Blackouts = nil }, false},
 		"a shorter blackout":      {func(s *spec) { s.Blackouts[0].Duration = "1m" }, false},
@@ -143,7 +144,7 @@ func TestDefaultsLeaveAnApprovalAsItIs(t *testing.T) {
 // the approval of every stored policy away. A new setting must be absent from it where it is not used,
 // inside triggers, targets and gates too.
 func TestADigestOutlivesVersions(t *testing.T) {
-	const written = "sha256:acb97fb2a66edad3cc442ff4cc69c6df944b7b3f26f4451d13c3f263e67a4a8d"
+	const written = "sha256:2cc4b1233ae88f4c131c9985301e4c5f260bbae020b88ddd1dd269b8ad532105"
 	if got := RebootPolicyDigest(&policy().Spec); got != written {
 		t.Errorf("the digest is %s, and was %s", got, written)
 	}

@@ -6,12 +6,26 @@ package approval
 import (
 	"encoding/json"
 	"reflect"
+
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // settings adds what of a spec is not as in usual, which has the defaults alone.
 func (p *digestParts) settings(spec, usual any) {
 	if rest := nonDefault(asMap(spec), asMap(usual)); len(rest) > 0 {
 		p.add("settings", rest)
+	}
+}
+
+// calendar adds windows and blackouts without their names, which have no effect.
+func (p *digestParts) calendar(c *common.Calendar) {
+	for _, w := range c.Windows {
+		w.Name = ""
+		p.add("window", w)
+	}
+	for _, w := range c.Blackouts {
+		w.Name = ""
+		p.add("blackout", w)
 	}
 }
 

@@ -8,29 +8,27 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 var benchNow = time.Date(2026, time.November, 21, 12, 34, 56, 0, time.UTC)
 
-func in(zone, schedule, duration string) common.Window {
-	return common.Window{Schedule: schedule, Duration: common.Duration(duration), TimeZone: ptr.To(zone)}
+func in(zone common.TimeZone, cron common.Cron, duration common.Duration) common.Window {
+	return common.Window{Name: "w", Cron: cron, Duration: duration, TimeZone: zone}
 }
 
 func BenchmarkSchedule(b *testing.B) {
-	for _, expression := range []string{"* * * * *", "30 2 * * *", "0 3 * * 0", "0 0 29 2 *"} {
+	for _, expression := range []common.Cron{"* * * * *", "30 2 * * *", "0 3 * * 0", "0 0 29 2 *"} {
 		s, err := Parse(expression, "Europe/Zurich")
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Run("Next "+expression, func(b *testing.B) {
+		b.Run("Next "+string(expression), func(b *testing.B) {
 			for b.Loop() {
 				s.Next(benchNow)
 			}
 		})
-		b.Run("Latest "+expression, func(b *testing.B) {
+		b.Run("Latest "+string(expression), func(b *testing.B) {
 			for b.Loop() {
 				s.Latest(benchNow.AddDate(-3, 0, 0), benchNow)
 			}
@@ -43,7 +41,7 @@ func BenchmarkCalendar(b *testing.B) {
 	christmas := in("Europe/Zurich", "0 0 24 12 *", "72h")
 	var shifts []common.Window
 	for hour := range 16 {
-		shifts = append(shifts, in("Europe/Zurich", fmt.Sprintf("15 %d * * 1-5", hour), "61m"))
+		shifts = append(shifts, in("Europe/Zurich", common.Cron(fmt.Sprintf("15 %d * * 1-5", hour)), "61m"))
 	}
 	turns := func() []common.Window {
 		var w []common.Window
@@ -64,7 +62,7 @@ func BenchmarkCalendar(b *testing.B) {
 		{"blacked out each time", []common.Window{in("UTC", "0 1 * * *", "1h")}, []common.Window{in("UTC", "0 0 * * *", "2h")}},
 		{"taking turns", turns, turns},
 	} {
-		calendar, err := NewCalendar(c.windows, c.blackouts)
+		calendar, err := NewCalendar(&common.Calendar{Windows: c.windows, Blackouts: c.blackouts})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -80,7 +78,7 @@ func BenchmarkCalendar(b *testing.B) {
 		})
 		b.Run("New "+c.name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := NewCalendar(c.windows, c.blackouts); err != nil {
+				if _, err := NewCalendar(&common.Calendar{Windows: c.windows, Blackouts: c.blackouts}); err != nil {
 					b.Fatal(err)
 				}
 			}

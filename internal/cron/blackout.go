@@ -10,7 +10,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/fairlead-dev/fairlead/api/common"
 )
@@ -18,7 +17,7 @@ import (
 // MaxBlackouts is how many blackouts a list may have.
 const MaxBlackouts = 100
 
-// Blackout is a time without disruption: from Start until End, or repeatedly by Schedule and Duration.
+// Blackout is a time without disruption of the whole cluster: a repeated one as in a spec, or from Start until End.
 type Blackout struct {
 	// Name identifies the blackout: a DNS label, unique in its list. Required.
 	Name string `json:"name"`
@@ -27,18 +26,16 @@ type Blackout struct {
 	Start *metav1.Time `json:"start,omitempty"`
 	End   *metav1.Time `json:"end,omitempty"`
 
-	// Schedule is a cron expression of five fields, at which a repeated blackout begins.
-	Schedule string `json:"schedule,omitempty"`
-	// TimeZone of Schedule, an IANA name. Defaults to UTC.
-	TimeZone string `json:"timeZone,omitempty"`
-	// Duration of each, from 1m to 168h.
+	// Cron, Duration and TimeZone are those of a common.Window. It is not embedded, since decoders would name its fields
+	// Window.cron in their errors.
+	Cron     common.Cron     `json:"cron,omitempty"`
 	Duration common.Duration `json:"duration,omitempty"`
+	TimeZone common.TimeZone `json:"timeZone,omitempty"`
 }
 
 var blackoutName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// NewBlackouts parses at most MaxBlackouts blackouts. The error names the first invalid one, such as
-// blackouts[1].
+// NewBlackouts parses at most MaxBlackouts blackouts. The error names the first invalid one.
 func NewBlackouts(all []Blackout) (*Calendar, error) {
 	if len(all) > MaxBlackouts {
 		return nil, fmt.Errorf("blackouts: %d are too many: at most %d", len(all), MaxBlackouts)
@@ -50,12 +47,12 @@ func NewBlackouts(all []Blackout) (*Calendar, error) {
 		p, err := b.interval()
 		switch {
 		case !blackoutName.MatchString(b.Name):
-			err = fmt.Errorf("name %.70q: must be a DNS label, such as year-end", b.Name)
+			err = errors.New("the name must be a DNS label, such as year-end")
 		case names[b.Name]:
-			err = fmt.Errorf("name %q: another blackout has it", b.Name)
+			err = errors.New("another one has this name")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("blackouts[%d]: %w", i, err)
+			return nil, fmt.Errorf("blackout %.70q: %w", b.Name, err)
 		}
 		names[b.Name] = true
 		c.blackouts = append(c.blackouts, namedInterval{p, b.Name})
@@ -64,35 +61,18 @@ func NewBlackouts(all []Blackout) (*Calendar, error) {
 }
 
 func (b *Blackout) interval() (interval, error) {
-	once, repeats := b.Start != nil || b.End != nil, b.Schedule != "" || b.TimeZone != "" || b.Duration != ""
+	once, repeats := b.Start != nil || b.End != nil, b.Cron != "" || b.TimeZone != "" || b.Duration != ""
 	switch {
 	case once == repeats:
-		return nil, errors.New("needs either start and end, or schedule and duration")
+		return nil, errors.New("needs either start and end, or cron and duration")
 	case repeats:
-		w, err := newWindow(common.Window{Schedule: b.Schedule, TimeZone: ptr.To(b.TimeZone), Duration: b.Duration})
-		if err == nil {
-			w.repeats = true
-		}
-		return w, err
+		return newWindow(&common.Window{Cron: b.Cron, Duration: b.Duration, TimeZone: b.TimeZone}, true)
 	case b.Start == nil || b.End == nil:
 		return nil, errors.New("needs start and end")
 	case !b.Start.Before(b.End):
 		return nil, errors.New("end: must be after start")
 	}
 	return oneTime{b.Start.Time, b.End.Time}, nil
-}
-
-// Blackout returns the name of a blackout that holds at t; empty where none with a name does.
-func (c *Calendar) Blackout(t time.Time) string {
-	if c == nil {
-		return ""
-	}
-	for i := range c.blackouts {
-		if b := &c.blackouts[i]; b.name != "" && b.isOpen(t) {
-			return b.name
-		}
-	}
-	return ""
 }
 
 // oneTime is open once.

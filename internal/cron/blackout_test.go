@@ -32,34 +32,30 @@ func blackouts(t *testing.T, all ...Blackout) *Calendar {
 }
 
 func TestBlackoutsThatTouchOrOverlapAreOne(t *testing.T) {
-	own, err := NewCalendar([]common.Window{{Schedule: "0 6 * * *", Duration: "3h"}}, []common.Window{{Schedule: "0 0 1 1 *", Duration: "1h"}})
+	own, err := NewCalendar(&common.Calendar{Windows: []common.Window{in("", "0 6 * * *", "3h")}, Blackouts: []common.Window{in("", "0 0 1 1 *", "1h")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	nightly := Blackout{Name: "nightly", Schedule: "0 10 * * *", Duration: "2h"}
+	nightly := Blackout{Name: "nightly", Cron: "0 10 * * *", Duration: "2h"}
 	both := own.And(blackouts(t, once("a", 0, 6), once("b", 5, 8), once("c", 8, 10)).And(blackouts(t, nightly)))
 	for hour, want := range map[int]struct {
-		blackout  bool
-		name      string
-		ends      int // the end of the blackouts
+		name      string // of the blackout
+		ends      int    // the end of the blackouts
 		nextOpens int
 	}{
-		-1: {false, "", -1, 30},
-		0:  {true, "a", 12, 30},
-		5:  {true, "a", 12, 30},
-		7:  {true, "b", 12, 30},
-		9:  {true, "c", 12, 30},
-		11: {true, "nightly", 12, 30},
-		12: {false, "", 12, 30},
-		30: {false, "", 30, 30},
-		35: {true, "nightly", 36, 54},
+		-1: {"", -1, 30},
+		0:  {"w", 12, 30}, // its own first
+		5:  {"a", 12, 30},
+		7:  {"b", 12, 30},
+		9:  {"c", 12, 30},
+		11: {"nightly", 12, 30},
+		12: {"", 12, 30},
+		30: {"", 30, 30},
+		35: {"nightly", 36, 54},
 	} {
 		at := newYear.Add(time.Duration(hour) * time.Hour)
-		if m := both.At(at); m.Blackout != want.blackout || m.Open() != (want.nextOpens == hour) {
+		if m := both.At(at); m.Blackout != want.name || m.Open() != (want.nextOpens == hour) {
 			t.Errorf("hour %d: %+v", hour, m)
-		}
-		if name := both.Blackout(at); name != want.name {
-			t.Errorf("hour %d: blackout %q, want %q", hour, name, want.name)
 		}
 		if got := both.NextOutsideBlackout(at); !got.Equal(newYear.Add(time.Duration(want.ends) * time.Hour)) {
 			t.Errorf("hour %d: ends at %s, want hour %d", hour, got, want.ends)
@@ -76,17 +72,17 @@ func TestBlackoutsThatTouchOrOverlapAreOne(t *testing.T) {
 func TestABlackoutThatComesOnceDoesNotComeAgain(t *testing.T) {
 	c := blackouts(t, once("a", 0, 6))
 	after := newYear.Add(6 * time.Hour)
-	if m := c.At(after); m.Blackout || !m.Until.IsZero() || !c.NextOpen(after).Equal(after) {
+	if m := c.At(after); m.Blackout != "" || !m.Until.IsZero() || !c.NextOpen(after).Equal(after) {
 		t.Errorf("%+v", m)
 	}
-	if last := after.Add(-time.Nanosecond); !c.At(last).Blackout {
+	if last := after.Add(-time.Nanosecond); c.At(last).Blackout != "a" {
 		t.Errorf("not at %s", last)
 	}
 	var none *Calendar
-	if none.And(nil) != nil || none.And(blackouts(t)) != nil || c.And(nil) != c || !none.And(c).At(newYear).Blackout || none.Blackout(newYear) != "" {
+	if none.And(nil) != nil || none.And(blackouts(t)) != nil || c.And(nil) != c || none.And(c).At(newYear).Blackout != "a" || none.Blackout(newYear) != "" {
 		t.Error("a nil Calendar must have no blackouts")
 	}
-	if endless := blackouts(t, once("a", 0, 24*366*30)); !endless.NextOpen(newYear).IsZero() || !endless.At(newYear).Blackout {
+	if endless := blackouts(t, once("a", 0, 24*366*30)); !endless.NextOpen(newYear).IsZero() || endless.At(newYear).Blackout != "a" {
 		t.Error("a blackout that ends in thirty years must be one without an end")
 	}
 }
@@ -95,24 +91,27 @@ func TestABlackoutThatIsNotSureIsRefused(t *testing.T) {
 	begins := once("a", 0, 6)
 	begins.End = nil
 	both := once("a", 0, 6)
-	both.Schedule, both.Duration = "@daily", "1h"
+	both.Cron, both.Duration = "@daily", "1h"
 	many := make([]Blackout, MaxBlackouts+1)
 	for i := range many {
 		many[i] = once(fmt.Sprint("b", i), 0, 1)
 	}
+	window := func(cron common.Cron, zone common.TimeZone, duration common.Duration) []Blackout {
+		return []Blackout{{Name: "a", Cron: cron, TimeZone: zone, Duration: duration}}
+	}
 	for want, all := range map[string][]Blackout{
-		"blackouts[0]: needs either start and end":                {{Name: "a"}},
-		"blackouts[0]: needs start and end":                       {begins},
-		"blackouts[0]: needs either":                              {both},
-		"blackouts[1]: end: must be after start":                  {once("a", 0, 6), once("b", 6, 6)},
-		"blackouts[0]: name \"\": must be a DNS label":            {once("", 0, 6)},
-		"blackouts[0]: name \"a\\nb\": must be a DNS label":       {once("a\nb", 0, 6)},
-		"blackouts[1]: name \"a\": another blackout has it":       {once("a", 0, 6), once("a", 7, 8)},
-		"blackouts[0]: schedule \"no\"":                           {{Name: "a", Schedule: "no", Duration: "1h"}},
-		"blackouts[0]: duration \"\"":                             {{Name: "a", Schedule: "@daily"}},
-		"blackouts[0]: schedule \"@daily\": unknown time zone":    {{Name: "a", Schedule: "@daily", TimeZone: "Moon/Far", Duration: "1h"}},
-		"blackouts: 101 are too many: at most 100":                many,
-		"blackouts[0]: duration \"169h\": must be between 1m and": {{Name: "a", Schedule: "@daily", Duration: "169h"}},
+		`blackout "a": needs either start and end, or cron`:     window("", "", ""),
+		`blackout "a": needs start and end`:                     {begins},
+		`blackout "a": needs either`:                            {both},
+		`blackout "b": end: must be after start`:                {once("a", 0, 6), once("b", 6, 6)},
+		`blackout "": the name must be a DNS label`:             {once("", 0, 6)},
+		`blackout "a\nb": the name must be a DNS label`:         {once("a\nb", 0, 6)},
+		`blackout "a": another one has this name`:               {once("a", 0, 6), once("a", 7, 8)},
+		`blackout "a": cron "no"`:                               window("no", "", "1h"),
+		`blackout "a": duration ""`:                             window("@daily", "", ""),
+		`blackout "a": cron "@daily": unknown time zone`:        window("@daily", "Moon/Far", "1h"),
+		`blackouts: 101 are too many: at most 100`:              many,
+		`blackout "a": duration "169h": must be between 1m and`: window("@daily", "", "169h"),
 	} {
 		if _, err := NewBlackouts(all); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
@@ -124,10 +123,11 @@ func TestABlackoutThatIsNotSureIsRefused(t *testing.T) {
 func TestABlackoutHoldsThroughTheHourThatComesTwice(t *testing.T) {
 	const berlin, lordHowe = "Europe/Berlin", "Australia/Lord_Howe"
 	for name, c := range map[string]struct {
-		schedule, zone string
-		duration       common.Duration
-		from, to       string // it holds at each minute from one to before the other
-		open           string // and not then
+		cron     common.Cron
+		zone     common.TimeZone
+		duration common.Duration
+		from, to string // it holds at each minute from one to before the other
+		open     string // and not then
 	}{
 		"the whole day of 25 hours":         {"0 0 * * *", berlin, "24h", "2026-10-24T22:00:00Z", "2026-10-26T23:00:00Z", ""},
 		"always, in quarters":               {"*/15 * * * *", berlin, "15m", "2026-10-24T23:00:00Z", "2026-10-25T04:00:00Z", ""},
@@ -140,7 +140,7 @@ func TestABlackoutHoldsThroughTheHourThatComesTwice(t *testing.T) {
 		"over several days with the change": {"0 0 * * 6", berlin, "48h", "2026-10-23T22:00:00Z", "2026-10-25T23:00:00Z", "2026-10-25T23:00:00Z"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			calendar, err := NewCalendar(nil, []common.Window{{Schedule: c.schedule, TimeZone: &c.zone, Duration: c.duration}})
+			calendar, err := NewCalendar(&common.Calendar{Blackouts: []common.Window{in(c.zone, c.cron, c.duration)}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,14 +152,14 @@ func TestABlackoutHoldsThroughTheHourThatComesTwice(t *testing.T) {
 				return at
 			}
 			for at := of(c.from); at.Before(of(c.to)); at = at.Add(time.Minute) {
-				if moment := calendar.At(at); !moment.Blackout || !moment.Until.IsZero() && !moment.Until.After(at) {
+				if moment := calendar.At(at); moment.Blackout == "" || !moment.Until.IsZero() && !moment.Until.After(at) {
 					t.Fatalf("%s: %+v", at, moment)
 				}
 				if next := calendar.NextOutsideBlackout(at); !next.IsZero() && next.Before(of(c.to)) && c.open != "" {
 					t.Fatalf("%s: the blackout ends at %s", at, next)
 				}
 			}
-			if c.open != "" && calendar.At(of(c.open)).Blackout {
+			if c.open != "" && calendar.At(of(c.open)).Blackout != "" {
 				t.Errorf("it holds at %s", c.open)
 			}
 		})

@@ -4,6 +4,7 @@
 package cron
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,8 +18,11 @@ type Calendar struct{ windows, blackouts intervals }
 
 // Moment is the state of a Calendar at an instant.
 type Moment struct {
-	// Window: inside a window, or there are none. Blackout: inside a blackout.
-	Window, Blackout bool
+	// Window: inside a window, or there are none.
+	Window bool
+
+	// Blackout is the name of one that holds; empty where none does.
+	Blackout string
 
 	// Until is when Window or Blackout next changes, in the zone of the window or blackout that changes
 	// it. It is zero where neither does within five years. Where thousands of windows follow each other
@@ -27,35 +31,37 @@ type Moment struct {
 }
 
 // Open reports whether the Calendar is open: blackouts take precedence over windows.
-func (m Moment) Open() bool { return m.Window && !m.Blackout }
+func (m Moment) Open() bool { return m.Window && m.Blackout == "" }
 
-// NewCalendar parses windows and blackouts. The error names the first invalid one, such as windows[1]: what
-// it would have allowed is unknown, so the caller must do nothing then.
+// NewCalendar parses windows and blackouts. The error names the first invalid one: what it would have allowed is
+// unknown, so the caller must do nothing then.
 //
-// Without windows the Calendar is open outside of blackouts. A window is open from the time its schedule
+// Without windows the Calendar is open outside of blackouts. A window is open from the time its cron expression
 // fires until its duration has elapsed. Windows that overlap or touch are one. A blackout also holds while the clock
 // repeats an hour of it, until it has shown the blackout's end for the last time.
-func NewCalendar(windows, blackouts []common.Window) (*Calendar, error) {
-	open, err := newIntervals("windows", windows, false)
+func NewCalendar(c *common.Calendar) (*Calendar, error) {
+	windows, err := newIntervals("window", c.Windows, false)
 	if err != nil {
 		return nil, err
 	}
-	closed, err := newIntervals("blackouts", blackouts, true)
+	blackouts, err := newIntervals("blackout", c.Blackouts, true)
 	if err != nil {
 		return nil, err
 	}
-	return &Calendar{windows: open, blackouts: closed}, nil
+	return &Calendar{windows: windows, blackouts: blackouts}, nil
 }
 
-func newIntervals(name string, windows []common.Window, repeats bool) (intervals, error) {
+func newIntervals(kind string, windows []common.Window, repeats bool) (intervals, error) {
 	u := make(intervals, 0, len(windows))
 	for i := range windows {
-		w, err := newWindow(windows[i])
-		if err != nil {
-			return nil, fmt.Errorf("%s[%d]: %w", name, i, err)
+		w, err := newWindow(&windows[i], repeats)
+		if windows[i].Name == "" {
+			err = errors.New("has no name")
 		}
-		w.repeats = repeats
-		u = append(u, namedInterval{interval: w})
+		if err != nil {
+			return nil, fmt.Errorf("%s %q: %w", kind, windows[i].Name, err)
+		}
+		u = append(u, namedInterval{w, windows[i].Name})
 	}
 	return u, nil
 }
@@ -77,12 +83,28 @@ func (c *Calendar) At(t time.Time) Moment {
 		return Moment{Window: true}
 	}
 	inWindow, windowUntil := c.windows.at(t)
-	inBlackout, blackoutUntil := c.blackouts.at(t)
+	_, blackoutUntil := c.blackouts.at(t)
 	return Moment{
 		Window:   inWindow || len(c.windows) == 0,
-		Blackout: inBlackout,
+		Blackout: c.Blackout(t),
 		Until:    earlier(windowUntil, blackoutUntil),
 	}
+}
+
+// Window returns the name of a window that is open at t; empty where none is, and for the zero time.
+func (c *Calendar) Window(t time.Time) string {
+	if c == nil || t.IsZero() {
+		return ""
+	}
+	return c.windows.open(t)
+}
+
+// Blackout returns the name of a blackout that holds at t; empty where none does.
+func (c *Calendar) Blackout(t time.Time) string {
+	if c == nil {
+		return ""
+	}
+	return c.blackouts.open(t)
 }
 
 // NextOpen returns the first instant from t on at which the Calendar is open, which may be t. It returns the
@@ -97,7 +119,7 @@ func (c *Calendar) NextOpen(t time.Time) time.Time {
 		if !closed {
 			return time.Time{}
 		}
-		if len(c.windows) == 0 || c.windows.isOpen(end) {
+		if len(c.windows) == 0 || c.windows.open(end) != "" {
 			return end
 		}
 		ahead.lookups -= len(c.windows)

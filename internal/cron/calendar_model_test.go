@@ -37,19 +37,17 @@ func TestCalendarsSayWhatTheSlowModelSays(t *testing.T) {
 func compareCalendar(t *testing.T, walls []wall, r *rand.Rand) {
 	t.Helper()
 	m := &days{first: walls[0].first, state: make([]inside, len(walls[0].local))}
-	windows := m.generate(t, inWindow, r.IntN(4), walls, r)
-	blackouts := m.generate(t, inBlackout, r.IntN(3), walls, r)
-	m.read(len(windows) == 0)
-	c, err := NewCalendar(windows, blackouts)
+	spec := common.Calendar{Windows: m.generate(t, inWindow, r.IntN(4), walls, r), Blackouts: m.generate(t, inBlackout, r.IntN(3), walls, r)}
+	m.read(len(spec.Windows) == 0)
+	c, err := NewCalendar(&spec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, at := range m.instants(r) {
 		i := int(at.Sub(m.first) / time.Minute)
-		want := Moment{Window: m.state[i]&inWindow != 0, Blackout: m.state[i]&inBlackout != 0, Until: m.after(m.changes, i, at)}
-		got := c.At(at)
-		if got.Window != want.Window || got.Blackout != want.Blackout || !got.Until.Equal(want.Until) {
-			t.Fatalf("seed %d: windows %v blackouts %v\nAt(%s) = %+v\nmodel %+v", seed, windows, blackouts, at, got, want)
+		got, inside, until := c.At(at), m.state[i], m.after(m.changes, i, at)
+		if got.Window != (inside&inWindow != 0) || (got.Blackout != "") != (inside&inBlackout != 0) || !got.Until.Equal(until) {
+			t.Fatalf("seed %d: %+v\nAt(%s) = %+v\nmodel %d until %s", seed, spec, at, got, inside, until)
 		}
 		open, free := at, at
 		if m.state[i] != inWindow {
@@ -59,10 +57,10 @@ func compareCalendar(t *testing.T, walls []wall, r *rand.Rand) {
 			free = m.after(m.ends, i, at)
 		}
 		if got := c.NextOpen(at); !got.Equal(open) {
-			t.Fatalf("seed %d: windows %v blackouts %v\nNextOpen(%s) = %s, model %s", seed, windows, blackouts, at, got, open)
+			t.Fatalf("seed %d: windows %v blackouts %v\nNextOpen(%s) = %s, model %s", seed, spec.Windows, spec.Blackouts, at, got, open)
 		}
 		if got := c.NextOutsideBlackout(at); !got.Equal(free) {
-			t.Fatalf("seed %d: blackouts %v\nNextOutsideBlackout(%s) = %s, model %s", seed, blackouts, at, got, free)
+			t.Fatalf("seed %d: blackouts %v\nNextOutsideBlackout(%s) = %s, model %s", seed, spec.Blackouts, at, got, free)
 		}
 	}
 }
@@ -108,7 +106,7 @@ func (d *days) generate(t *testing.T, mark inside, count int, walls []wall, r *r
 				d.state[i] |= mark
 			}
 		}
-		windows = append(windows, common.Window{Schedule: e.text, Duration: common.Duration(length), TimeZone: &w.name})
+		windows = append(windows, in(common.TimeZone(w.name), common.Cron(e.text), common.Duration(length)))
 	}
 	return windows
 }

@@ -70,20 +70,20 @@ func TestCalendarAt(t *testing.T) {
 		"weekdays and weekends": {windows: windows{in("UTC", "0 0 * * 1-5", "24h"), in("UTC", "0 0 * * 0,6", "24h")},
 			at: "2026-05-05T12:30:00Z", want: Moment{Window: true}, nextOpen: "2026-05-05T12:30:00Z"},
 		"a blackout wins": {windows: nights, blackouts: windows{in("UTC", "0 0 24 12 *", "72h")},
-			at: "2026-12-24T23:00:00+01:00", want: Moment{Window: true, Blackout: true},
+			at: "2026-12-24T23:00:00+01:00", want: Moment{Window: true, Blackout: "w"},
 			until: "2026-12-25T04:00:00+01:00", nextOpen: "2026-12-28T22:00:00+01:00"},
 		"a blackout ends inside a window": {windows: nights, blackouts: windows{in("UTC", "0 22 5 5 *", "1h")},
-			at: "2026-05-05T22:30:00Z", want: Moment{Window: true, Blackout: true},
+			at: "2026-05-05T22:30:00Z", want: Moment{Window: true, Blackout: "w"},
 			until: "2026-05-05T23:00:00Z", nextOpen: "2026-05-05T23:00:00Z"},
 		"a blackout without end": {blackouts: windows{in("UTC", "* * * * *", "1h")},
-			at: "2026-05-05T22:30:00Z", want: Moment{Window: true, Blackout: true}},
+			at: "2026-05-05T22:30:00Z", want: Moment{Window: true, Blackout: "w"}},
 		"blacked out each time": {windows: windows{in("UTC", "0 1 * * *", "1h")}, blackouts: windows{in("UTC", "0 0 * * *", "2h")},
 			at: "2026-05-05T12:00:00Z", until: "2026-05-06T00:00:00Z"},
 		"too many to follow are closed": {windows: turns, blackouts: turns,
-			at: "2026-05-05T12:00:00Z", want: Moment{Window: true, Blackout: true}, until: "2026-05-11T04:32:00Z"},
+			at: "2026-05-05T12:00:00Z", want: Moment{Window: true, Blackout: "w"}, until: "2026-05-11T04:32:00Z"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			calendar, err := NewCalendar(c.windows, c.blackouts)
+			calendar, err := NewCalendar(&common.Calendar{Windows: c.windows, Blackouts: c.blackouts})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,9 +104,10 @@ func TestCalendarAt(t *testing.T) {
 }
 
 func TestWhatIsUrgentWaitsForBlackoutsOnly(t *testing.T) {
-	calendar, err := NewCalendar(
-		[]common.Window{in("UTC", "0 3 * * 0", "1h")},
-		[]common.Window{in("Europe/Zurich", "0 0 24 12 *", "72h"), in("UTC", "0 20 26 12 *", "4h")})
+	calendar, err := NewCalendar(&common.Calendar{
+		Windows:   []common.Window{in("UTC", "0 3 * * 0", "1h")},
+		Blackouts: []common.Window{in("Europe/Zurich", "0 0 24 12 *", "72h"), in("UTC", "0 20 26 12 *", "4h")},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func TestWhatIsUrgentWaitsForBlackoutsOnly(t *testing.T) {
 			t.Errorf("NextOutsideBlackout(%s) = %v, want %s", at, got, want)
 		}
 	}
-	frozen, err := NewCalendar(nil, []common.Window{in("UTC", "@hourly", "1h")})
+	frozen, err := NewCalendar(&common.Calendar{Blackouts: []common.Window{in("UTC", "@hourly", "1h")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,19 +143,23 @@ func TestNoCalendarIsAlwaysOpen(t *testing.T) {
 
 func TestBrokenWindowsAreNamed(t *testing.T) {
 	good := in("UTC", "0 3 * * *", "1h")
+	good.Name = "good"
+	nameless := good
+	nameless.Name = ""
 	for name, c := range map[string]struct {
 		windows, blackouts []common.Window
 		want               []string
 	}{
-		"schedule":      {[]common.Window{good, in("UTC", "0 25 * * *", "1h")}, nil, []string{"windows[1]", `"0 25 * * *"`}},
-		"zone":          {nil, []common.Window{in("Europe/Atlantis", "0 3 * * *", "1h")}, []string{"blackouts[0]", "Europe/Atlantis"}},
-		"never fires":   {nil, []common.Window{good, good, in("UTC", "0 3 31 6 *", "1h")}, []string{"blackouts[2]", "five years"}},
-		"no duration":   {[]common.Window{in("UTC", "0 3 * * *", "")}, nil, []string{"windows[0]", "duration"}},
-		"too short":     {[]common.Window{in("UTC", "0 3 * * *", "59s")}, nil, []string{"windows[0]", "between 1m and 168h"}},
-		"too long":      {[]common.Window{in("UTC", "0 3 * * *", "169h")}, nil, []string{"windows[0]", "between 1m and 168h"}},
-		"windows first": {[]common.Window{in("UTC", "x", "1h")}, []common.Window{in("UTC", "x", "1h")}, []string{"windows[0]"}},
+		"cron":          {[]common.Window{good, in("UTC", "0 25 * * *", "1h")}, nil, []string{`window "w"`, `"0 25 * * *"`}},
+		"no name":       {[]common.Window{good, nameless}, nil, []string{`window "": has no name`}},
+		"zone":          {nil, []common.Window{in("Europe/Atlantis", "0 3 * * *", "1h")}, []string{`blackout "w"`, "Europe/Atlantis"}},
+		"never fires":   {nil, []common.Window{good, good, in("UTC", "0 3 31 6 *", "1h")}, []string{`blackout "w"`, "five years"}},
+		"no duration":   {[]common.Window{in("UTC", "0 3 * * *", "")}, nil, []string{`window "w"`, "duration"}},
+		"too short":     {[]common.Window{in("UTC", "0 3 * * *", "59s")}, nil, []string{`window "w"`, "between 1m and 168h"}},
+		"too long":      {[]common.Window{in("UTC", "0 3 * * *", "169h")}, nil, []string{`window "w"`, "between 1m and 168h"}},
+		"windows first": {[]common.Window{in("UTC", "x", "1h")}, []common.Window{in("UTC", "x", "1h")}, []string{`window "w"`}},
 	} {
-		calendar, err := NewCalendar(c.windows, c.blackouts)
+		calendar, err := NewCalendar(&common.Calendar{Windows: c.windows, Blackouts: c.blackouts})
 		if err == nil || calendar != nil {
 			t.Errorf("%s: no error", name)
 			continue
@@ -165,7 +170,7 @@ func TestBrokenWindowsAreNamed(t *testing.T) {
 			}
 		}
 	}
-	if _, err := NewCalendar([]common.Window{{Schedule: "0 3 * * *", Duration: "168h"}}, []common.Window{{Schedule: "@daily", Duration: "1m"}}); err != nil {
+	if _, err := NewCalendar(&common.Calendar{Windows: []common.Window{in("", "0 3 * * *", "168h")}, Blackouts: []common.Window{in("", "@daily", "1m")}}); err != nil {
 		t.Errorf("the bounds themselves, in no zone: %v", err)
 	}
 }

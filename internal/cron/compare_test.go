@@ -9,6 +9,8 @@ import (
 	"sort"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // seed makes every run the same. Change it to look elsewhere.
@@ -67,7 +69,7 @@ func compareSchedules(t *testing.T, w wall, r *rand.Rand) {
 func compareSchedule(t *testing.T, w wall, e *expression, r *rand.Rand) bool {
 	t.Helper()
 	model := timeline{w, w.firings(e)}
-	s, err := Parse(e.text, w.name)
+	s, err := Parse(common.Cron(e.text), common.TimeZone(w.name))
 	if len(model.fired) == 0 && errors.Is(err, ErrNeverFires) {
 		return true
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // FuzzNext holds any expression, in any zone and at any time, to what Next, Latest and Key
@@ -23,7 +25,7 @@ func FuzzNext(f *testing.F) {
 		f.Add(expression, uint8(15), int64(2240524800)) // the last day of 2040
 	}
 	f.Fuzz(func(t *testing.T, expression string, zone uint8, unix int64) {
-		s, err := Parse(expression, tenYears[int(zone)%len(tenYears)])
+		s, err := Parse(common.Cron(expression), common.TimeZone(tenYears[int(zone)%len(tenYears)]))
 		if err != nil {
 			return
 		}

@@ -9,10 +9,12 @@ import (
 	"testing"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 func TestAnExpressionThatCannotBeReadSaysWhichFieldAndWhatItTakes(t *testing.T) {
-	for expression, want := range map[string]string{
+	for expression, want := range map[common.Cron]string{
 		"61 * * * *":    `minute "61": takes 0-59, *, lists, ranges and steps`,
 		"* 24 * * *":    `hour "24": takes 0-23, *, lists, ranges and steps`,
 		"0 3 L * *":     `day-of-month "L": takes 1-31, *, lists, ranges and steps; the last day of a month cannot be named`,
@@ -104,7 +106,7 @@ func sameAsPeer(t *testing.T, expression string) bool {
 }
 
 func TestLongStepsMatchTheFirstValueAlone(t *testing.T) {
-	for expression, want := range map[string]string{
+	for expression, want := range map[common.Cron]string{
 		"*/61 * * * *": "*/61", "*/59 * * * *": "", "0,*/60 */24 * * *": "*/60 */24", "10-20/30 * * * *": "10-20/30", "5/30 * * * *": "",
 		"* * * * */7": "*/7", "@daily": "", "nonsense": "",
 	} {

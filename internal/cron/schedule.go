@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	_ "time/tzdata" // zones must resolve in an image that ships no zone database
+
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // ErrNeverFires marks a schedule without a single moment in five years, such as 30 February.
@@ -33,7 +35,8 @@ type Schedule struct {
 // Parse parses a five-field expression, or one of @hourly, @daily, @midnight, @weekly, @monthly, @yearly and
 // @annually, in an IANA time zone; an empty zone means UTC. It refuses expressions with a zone of their own,
 // and those that never fire.
-func Parse(expression, zone string) (*Schedule, error) {
+func Parse(c common.Cron, zone common.TimeZone) (*Schedule, error) {
+	expression := string(c)
 	if strings.Contains(expression, "TZ=") {
 		return nil, errors.New("carries a time zone: use timeZone")
 	}
@@ -172,8 +175,8 @@ func (c *cronField) parse(text string) (set uint64, star bool, err error) {
 
 // LongSteps returns the items of an expression whose step is longer than the range that it steps through, such as */61 of
 // minutes: they match the first value of the range alone. It returns none of an expression that cannot be parsed.
-func LongSteps(expression string) []string {
-	texts := strings.Fields(expression)
+func LongSteps(c common.Cron) []string {
+	texts := strings.Fields(string(c))
 	if len(texts) != len(cronFields) {
 		return nil
 	}
@@ -229,11 +232,11 @@ func (c *cronField) takes() string {
 
 // Location loads an IANA time zone; an empty name means UTC. "Local" is refused in any case: it
 // would mean another zone in every pod.
-func Location(zone string) (*time.Location, error) {
-	if strings.EqualFold(zone, "local") {
+func Location(zone common.TimeZone) (*time.Location, error) {
+	if strings.EqualFold(string(zone), "local") {
 		return nil, errors.New(`"Local" depends on where the process runs: use an IANA name such as Europe/Zurich`)
 	}
-	location, err := time.LoadLocation(zone)
+	location, err := time.LoadLocation(string(zone))
 	if err != nil {
 		return nil, fmt.Errorf("unknown time zone %q: use an IANA name such as Europe/Zurich", zone)
 	}

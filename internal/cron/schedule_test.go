@@ -10,10 +10,16 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 func TestParseRefusesWhatCannotBeASchedule(t *testing.T) {
-	for name, c := range map[string]struct{ expression, zone, want string }{
+	for name, c := range map[string]struct {
+		expression common.Cron
+		zone       common.TimeZone
+		want       string
+	}{
 		"empty":           {"", "", "five fields"},
 		"six fields":      {"0 0 * * * *", "", "five fields"},
 		"own zone":        {"TZ=UTC 0 0 * * *", "", "use timeZone"},
@@ -56,8 +62,10 @@ func TestNextAnswersInTheScheduleZone(t *testing.T) {
 
 func TestNextOverClockChanges(t *testing.T) {
 	for name, c := range map[string]struct {
-		zone, expression, from string
-		want                   []string
+		zone       common.TimeZone
+		expression common.Cron
+		from       string
+		want       []string
 	}{
 		"a skipped time fires after the gap": {"Europe/Zurich", "30 2 * * *", "2026-03-28T12:00:00Z",
 			[]string{"2026-03-29T03:00:00+02:00", "2026-03-30T02:30:00+02:00"}},

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
@@ -20,7 +18,7 @@ const (
 // longestRepeat is more than any clock is ever set back, except by a change of the date line.
 const longestRepeat = 3 * time.Hour
 
-// window is open from each firing of its schedule for its length in elapsed time.
+// window is open from each firing of its cron expression for its length in elapsed time.
 type window struct {
 	*Schedule
 	length time.Duration
@@ -34,10 +32,10 @@ type window struct {
 	daily, always bool
 }
 
-func newWindow(w common.Window) (*window, error) {
-	s, err := Parse(w.Schedule, ptr.Deref(w.TimeZone, ""))
+func newWindow(w *common.Window, repeats bool) (*window, error) {
+	s, err := Parse(w.Cron, w.TimeZone)
 	if err != nil {
-		return nil, fmt.Errorf("schedule %q: %w", w.Schedule, err)
+		return nil, fmt.Errorf("cron %q: %w", w.Cron, err)
 	}
 	length, err := w.Duration.Parse()
 	if err != nil {
@@ -49,7 +47,7 @@ func newWindow(w common.Window) (*window, error) {
 	within, overnight := s.fields.widestGaps()
 	daily := time.Duration(within)*time.Minute <= length
 	always := daily && s.fields.everyDay() && time.Duration(overnight)*time.Minute <= length
-	return &window{Schedule: s, length: length, daily: daily, always: always}, nil
+	return &window{Schedule: s, length: length, repeats: repeats, daily: daily, always: always}, nil
 }
 
 // openUntil returns an instant until which the window is open at least from t on, or t where it is closed.
@@ -140,7 +138,7 @@ type interval interface {
 	next(t time.Time) time.Time
 }
 
-// namedInterval is an interval with a name, which may be empty.
+// namedInterval is an interval with a name.
 type namedInterval struct {
 	interval
 	name string
@@ -163,14 +161,14 @@ func (u intervals) at(t time.Time) (open bool, until time.Time) {
 	}
 }
 
-// isOpen reports whether any is open at t.
-func (u intervals) isOpen(t time.Time) bool {
+// open returns the name of one that is open at t; empty where none is.
+func (u intervals) open(t time.Time) string {
 	for i := range u {
 		if u[i].isOpen(t) {
-			return true
+			return u[i].name
 		}
 	}
-	return false
+	return ""
 }
 
 // next returns the first time after t at which one begins.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -24,6 +23,7 @@ const MaxNameLength = 52
 var (
 	durationPattern = regexp.MustCompile(`^([0-9]{1,5}(h|m|s|ms)){1,4}$`)
 	percentPattern  = regexp.MustCompile(`^(100|[1-9]?[0-9])%$`)
+	namePattern     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 )
 
 // Name checks the object's own name.
@@ -66,6 +66,31 @@ func Pattern(path Path, value string, pattern Expression, message string) field.
 
 // NameMessage describes the expression of a short name.
 const NameMessage = "must be lower-case letters, digits and hyphens, with a letter or digit at both ends"
+
+// Names checks the names of the items of a list whose key they are: at most 63 characters each, and no name twice.
+func Names(path Path, n int, name func(i int) string) field.ErrorList {
+	var errs field.ErrorList
+	at := func(i int) Path { return path.Index(i).Child("name") }
+	for i := range n {
+		errs = append(errs, Text(at(i), name(i), 1, 63)...)
+		errs = append(errs, Pattern(at(i), name(i), namePattern, NameMessage)...)
+	}
+	return append(errs, Unique(n, name, at)...)
+}
+
+// Unique refuses a value that a list of n items holds already; at returns the path of an item.
+func Unique[T ~string](n int, item func(i int) T, at func(i int) Path) field.ErrorList {
+	var errs field.ErrorList
+	seen := make(map[T]bool, n)
+	for i := range n {
+		value := item(i)
+		if seen[value] {
+			errs = append(errs, field.Duplicate(at(i).Field(), value))
+		}
+		seen[value] = true
+	}
+	return errs
+}
 
 // DurationMessage describes the notation of a span.
 const DurationMessage = "must be a duration such as 30s, 5m or 1h30m: one to four numbers of at most five digits, each with its unit h, m, s or ms"
@@ -152,14 +177,6 @@ func IntOrPercent(path Path, value *intstr.IntOrString) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path.Field(), value.String(), "must be a non-negative integer or a percentage 0%-100%")}
-}
-
-// noOwnZone refuses a cron expression that names its own time zone.
-func noOwnZone(path Path, cron, message string) field.ErrorList {
-	if !strings.Contains(cron, "TZ=") {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path.Field(), cron, message)}
 }
 
 // OptionalRange is Range for a field that may be absent.

@@ -37,26 +37,26 @@ func NewWarnings[T any](obj, old *T, warnings func(*T) []string) []string {
 var anyTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // NeverOpen warns of blackouts that cover all windows. what is that which never begins.
-func NeverOpen(windows, blackouts []common.Window, what string) []string {
-	calendar, err := cron.NewCalendar(windows, blackouts)
+func NeverOpen(c *common.Calendar, what string) []string {
+	calendar, err := cron.NewCalendar(c)
 	if err != nil || !calendar.NextOpen(anyTime).IsZero() {
 		return nil
 	}
 	return []string{"spec.blackouts: they cover all of spec.windows: " + what + "; use spec.suspend to pause"}
 }
 
-// NeverInTime warns of a schedule of which ten runs in a row may not begin within their starting deadline, by windows and
-// blackouts. The bound is for specs whose windows take long to search.
-func NeverInTime(path, schedule, zone string, deadline common.Duration, windows, blackouts []common.Window) []string {
+// NeverInTime warns of a cron expression of which ten runs in a row may not begin within their starting deadline, by
+// windows and blackouts. The bound is for specs whose windows take long to search.
+func NeverInTime(path string, expression common.Cron, zone common.TimeZone, deadline common.Duration, c *common.Calendar) []string {
 	within, err := deadline.Parse()
 	if err != nil {
 		return nil
 	}
-	runs, err := cron.Parse(schedule, zone)
+	runs, err := cron.Parse(expression, zone)
 	if err != nil {
 		return nil
 	}
-	calendar, err := cron.NewCalendar(windows, blackouts)
+	calendar, err := cron.NewCalendar(c)
 	if err != nil {
 		return nil
 	}
@@ -72,23 +72,23 @@ func NeverInTime(path, schedule, zone string, deadline common.Duration, windows,
 	return []string{fmt.Sprintf("%s: windows and blackouts forbid ten runs in a row, within a startingDeadline of %s", path, deadline)}
 }
 
-// LongSteps warns of the schedules of a spec whose steps are longer than their range. Those beside windows and
+// LongSteps warns of the cron expressions of a spec whose steps are longer than their range. Those beside windows and
 // blackouts are given with their paths.
-func LongSteps(schedules map[string]string, windows, blackouts []common.Window) []string {
+func LongSteps(expressions map[string]common.Cron, c *common.Calendar) []string {
 	var texts []string
-	warn := func(path, schedule string) {
-		if long := cron.LongSteps(schedule); len(long) > 0 {
+	warn := func(path string, expression common.Cron) {
+		if long := cron.LongSteps(expression); len(long) > 0 {
 			texts = append(texts, fmt.Sprintf("%s: the step of %s is longer than its range, so that only the first value matches", path, strings.Join(long, ", ")))
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(schedules)) {
-		warn(path, schedules[path])
+	for _, path := range slices.Sorted(maps.Keys(expressions)) {
+		warn(path, expressions[path])
 	}
-	for i := range windows {
-		warn(fmt.Sprintf("spec.windows[%d].schedule", i), windows[i].Schedule)
+	for i := range c.Windows {
+		warn(fmt.Sprintf("spec.windows[%d].cron", i), c.Windows[i].Cron)
 	}
-	for i := range blackouts {
-		warn(fmt.Sprintf("spec.blackouts[%d].schedule", i), blackouts[i].Schedule)
+	for i := range c.Blackouts {
+		warn(fmt.Sprintf("spec.blackouts[%d].cron", i), c.Blackouts[i].Cron)
 	}
 	return texts
 }

@@ -69,11 +69,11 @@ func scheduleCases() []fieldCase {
 				return nil
 			})
 		}},
-		{[]string{"windows.schedule", "windows.duration"}, kills + someday + `, windows: [{schedule: "0 0 29 2 *", duration: 1h}]`, func(s *suite) { s.holds(chaosv1.ReasonOutsideWindow, "") }},
-		{[]string{"blackouts.schedule", "blackouts.duration"}, kills + someday + `, blackouts: [{schedule: "* * * * *", duration: 1h}]`, func(s *suite) { s.holds(chaosv1.ReasonBlackout, "") }},
+		{[]string{"windows.name", "windows.cron", "windows.duration"}, kills + someday + `, windows: [{name: someday, cron: "0 0 29 2 *", duration: 1h}]`, func(s *suite) { s.holds(chaosv1.ReasonOutsideWindow, "when someday opens") }},
+		{[]string{"blackouts.name", "blackouts.cron", "blackouts.duration"}, kills + someday + `, blackouts: [{name: always, cron: "* * * * *", duration: 1h}]`, func(s *suite) { s.holds(chaosv1.ReasonBlackout, "blackout always lasts") }},
 		{[]string{"windows.timeZone", "blackouts.timeZone"}, "suspend: true, " + kills + someday, func(s *suite) {
 			// Of an hour that is half an hour old, and more than five hours away in UTC.
-			hour := fmt.Sprintf("[{schedule: %q, timeZone: Asia/Kolkata, duration: 1h}]", s.Daily(time.Now().Add(-30*time.Minute), "Asia/Kolkata"))
+			hour := fmt.Sprintf("[{name: hour, cron: %q, timeZone: Asia/Kolkata, duration: 1h}]", s.Daily(time.Now().Add(-30*time.Minute), "Asia/Kolkata"))
 			s.edit("suspend: false, blackouts: " + hour)
 			s.holds(chaosv1.ReasonBlackout, "")
 			s.edit("blackouts: null, windows: " + hour)

@@ -47,7 +47,7 @@ func TestAFreezeOfTheClusterHoldsChaosUntilItIsTakenBack(t *testing.T) {
 	s.now("c", "1")
 	held := func() {
 		s.Helper()
-		words := "a blackout lasts until " + ends.Format(time.RFC3339)
+		words := "blackout year-end lasts until " + ends.Format(time.RFC3339)
 		if c := s.condition("c", chaosv1.ConditionWaiting, metav1.ConditionTrue, chaosv1.ReasonBlackout); !strings.Contains(c.Message, words) {
 			t.Errorf("says %q, want %q", c.Message, words)
 		}

@@ -38,8 +38,8 @@ var pairs = []struct {
 		old: `{target: {kind: Deployment, name: payments-api}, policies: [{name: wedged, comment: restart when stuck, trigger: {probe: {
   httpGet: {path: /healthz, port: 8080, scheme: HTTP}, periodSeconds: 30, timeoutSeconds: 5, successThreshold: 1, failureThreshold: 5}}}]}`,
 		oldEdit: `{"spec":{"target":{"name":"payments-web"}}}`, oldPath: "spec.targets", oldSeen: `[{kind: Deployment, name: payments-web}]`,
-		newEdit: `{"spec":{"windows":[{"schedule":"0 22 * * *","duration":"6h","timeZone":"Europe/Zurich"}]}}`,
-		newPath: "spec.windows", newSeen: `[{schedule: "0 22 * * *", duration: 6h, timeZone: Europe/Zurich}]`,
+		newEdit: `{"spec":{"windows":[{"name":"nightly","cron":"0 22 * * *","duration":"6h","timeZone":"Europe/Zurich"}]}}`,
+		newPath: "spec.windows", newSeen: `[{name: nightly, cron: "0 22 * * *", duration: 6h, timeZone: Europe/Zurich}]`,
 	},
 	{
 		kind:    chaosPods,

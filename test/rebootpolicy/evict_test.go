@@ -213,9 +213,9 @@ func TestAWriterIsWarnedOfABudgetThatAllowsNoEviction(t *testing.T) {
 	lone := "spec.strategy.type: Evict leaves Deployment lone, of one replica, without a pod"
 	s.Eventually(func() error {
 		tries++
-		_, told, err := s.Try(s.manifest(fmt.Sprint("p-", tries), "{suspend: true, "+targets(deployment, "lone")+", "+onConfig+`, strategy: {type: Evict}, windows: [{schedule: "*/61 * * * *", duration: 1h}]}`), "apply", "-f", "-")
+		_, told, err := s.Try(s.manifest(fmt.Sprint("p-", tries), "{suspend: true, "+targets(deployment, "lone")+", "+onConfig+`, strategy: {type: Evict}, windows: [{name: hourly, cron: "*/61 * * * *", duration: 1h}]}`), "apply", "-f", "-")
 		s.Must(err)
-		return framework.Holds(told, lone, "spec.windows[0].schedule: the step of */61 is longer than its range")
+		return framework.Holds(told, lone, "spec.windows[0].cron: the step of */61 is longer than its range")
 	})
 	s.Merge("policy/v1", "PodDisruptionBudget", "never", "{spec: {minAvailable: 1}}")
 	warned("", ", strategy: {type: Evict}")

@@ -45,9 +45,11 @@ var fieldTests = framework.FieldTests{
 	"rebootpolicy.TestARestartThatFailsIsTriedAgainAndThenHaltsThePolicy": {
 		"retry.maxAttempts", "retry.backoff", "verification.maxContainerRestarts", "verification.onFailure",
 	},
-	"rebootpolicy.TestNeverMoreRestartAtOnceThanMayBe":               {"concurrency.maxTargets"},
-	"rebootpolicy.TestAGroupIsSharedByItsPolicies":                   {"concurrency.group"},
-	"rebootpolicy.TestARestartWaitsForItsWindowAndNoOtherWaitsForIt": {"windows.schedule", "windows.duration", "blackouts.schedule", "blackouts.duration"},
+	"rebootpolicy.TestNeverMoreRestartAtOnceThanMayBe": {"concurrency.maxTargets"},
+	"rebootpolicy.TestAGroupIsSharedByItsPolicies":     {"concurrency.group"},
+	"rebootpolicy.TestARestartWaitsForItsWindowAndNoOtherWaitsForIt": {
+		"windows.name", "windows.cron", "windows.duration", "blackouts.name", "blackouts.cron", "blackouts.duration",
+	},
 	"rebootpolicy.TestARestartWaitsBehindEveryClosedGate": {
 		"gates.name", "gates.type", "gates.externalServiceHealthy.name", "gates.workloadAvailable.group", "gates.workloadAvailable.kind",
 		"gates.workloadAvailable.name", "gates.noPods.selector",
@@ -143,7 +145,7 @@ func restraintCases() []fieldCase {
 		}},
 		{fields: []string{"windows.timeZone", "blackouts.timeZone"}, spec: web + onConfig + ", suspend: true", acts: func(s *suite) {
 			// Of an hour that is half an hour old, and more than five hours away in UTC.
-			hour := fmt.Sprintf("[{schedule: %q, timeZone: Asia/Kolkata, duration: 1h}]", s.Daily(time.Now().Add(-30*time.Minute), "Asia/Kolkata"))
+			hour := fmt.Sprintf("[{name: hour, cron: %q, timeZone: Asia/Kolkata, duration: 1h}]", s.Daily(time.Now().Add(-30*time.Minute), "Asia/Kolkata"))
 			s.set("p", "{suspend: false, blackouts: "+hour+"}")
 			s.secret("creds", "password", "second")
 			s.held("p", "web", autorebootv1.ReasonBlackout)
@@ -215,7 +217,7 @@ func triggerCases() []fieldCase {
 			s.set("p", fmt.Sprintf("{suspend: false, triggers: [{name: daily, type: Schedule, schedule: {timeZone: Asia/Kolkata, cron: %q}}]}", cron))
 			s.succeeded("p", 1)
 		}},
-		{fields: []string{"triggers.schedule.startingDeadline"}, spec: web + `triggers: [{name: often, type: Schedule, schedule: {cron: "* * * * *", startingDeadline: 1s}}], windows: [{schedule: "0 0 29 2 *", duration: 1h}]`, acts: func(s *suite) {
+		{fields: []string{"triggers.schedule.startingDeadline"}, spec: web + `triggers: [{name: often, type: Schedule, schedule: {cron: "* * * * *", startingDeadline: 1s}}], windows: [{name: someday, cron: "0 0 29 2 *", duration: 1h}]`, acts: func(s *suite) {
 			s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
 				if len(st.History) == 0 || st.History[0].Reason != autorebootv1.ReasonStartingDeadline {
 					return fmt.Errorf("no run has missed its deadline")

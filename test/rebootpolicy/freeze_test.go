@@ -73,7 +73,7 @@ func TestAFreezeOfTheClusterHoldsRestartsUntilItIsTakenBack(t *testing.T) {
 	// A mistake in it ends no freeze, and neither does another one after it.
 	for _, mistake := range []struct{ declared, words string }{
 		{"- {name: year-end, until: tomorrow}", `unknown field "until"`},
-		{"- {name: year-end}", "needs either start and end, or schedule and duration"},
+		{"- {name: year-end}", "needs either start and end, or cron and duration"},
 	} {
 		s.freeze(mistake.declared)
 		s.Eventually(func() error {

@@ -135,20 +135,7 @@ type RebootPolicySpec struct {
 	// +optional
 	Concurrency *Concurrency `json:"concurrency,omitempty"`
 
-	// windows are the times at which a restart may start. Without any, it may start at all times.
-	//
-	// +kubebuilder:validation:MaxItems=16
-	// +listType=atomic
-	// +optional
-	Windows []common.Window `json:"windows,omitempty"`
-
-	// blackouts are times at which no restart may start. They win over windows and over
-	// ignoreWindowsBefore.
-	//
-	// +kubebuilder:validation:MaxItems=16
-	// +listType=atomic
-	// +optional
-	Blackouts []common.Window `json:"blackouts,omitempty"`
+	common.Calendar `json:",inline"`
 
 	// gates are conditions that must hold for a restart to start. One that cannot be read is
 	// closed.

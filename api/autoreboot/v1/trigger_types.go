@@ -209,18 +209,15 @@ type CertificateRenewal struct {
 
 // ScheduleTrigger fires at set times, once for each.
 type ScheduleTrigger struct {
-	// cron is a five-field cron expression.
+	// cron is the times at which the trigger fires, in five fields or as a macro such as @daily.
 	//
-	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ=')",message="use timeZone"
 	// +required
-	Cron string `json:"cron"`
+	Cron common.Cron `json:"cron,omitempty"`
 
-	// timeZone is the IANA time zone of cron. Where it is absent, cron is in UTC.
+	// timeZone of cron, an IANA name such as Europe/Zurich. The default is UTC.
 	//
-	// +kubebuilder:validation:MaxLength=64
 	// +optional
-	TimeZone *string `json:"timeZone,omitempty"`
+	TimeZone common.TimeZone `json:"timeZone,omitempty"`
 
 	// startingDeadline is how late the restart may start, such as when no window was open. After
 	// that the run is skipped. By default a run waits until it may start.

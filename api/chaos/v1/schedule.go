@@ -19,13 +19,10 @@ import (
 // +kubebuilder:validation:XValidation:rule="has(self.cron) || has(self.interval) || has(self.at)",message="set one of cron, interval, at"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeZone) || has(self.cron)",message="timeZone goes with cron"
 type Schedule struct {
-	// cron is a five-field cron expression.
+	// cron is the times at which a run is due, in five fields or as a macro such as @daily.
 	//
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ=')",message="use timeZone"
 	// +optional
-	Cron string `json:"cron,omitempty"`
+	Cron common.Cron `json:"cron,omitempty"`
 
 	// interval is the time between two runs, at least 10s.
 	//
@@ -38,12 +35,10 @@ type Schedule struct {
 	// +optional
 	At *metav1.Time `json:"at,omitempty"`
 
-	// timeZone is the IANA time zone of cron. Without it cron is read in UTC.
+	// timeZone of cron, an IANA name such as Europe/Zurich. The default is UTC.
 	//
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
 	// +optional
-	TimeZone string `json:"timeZone,omitempty"`
+	TimeZone common.TimeZone `json:"timeZone,omitempty"`
 
 	// jitterPercent moves each run by a random part of the time to the next one, or earlier by one of
 	// the time from the last, up to this percentage. It moves no run out of a window or into a

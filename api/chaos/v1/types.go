@@ -71,19 +71,7 @@ type ChaosPodSpec struct {
 	// +optional
 	Safety *Safety `json:"safety,omitempty"`
 
-	// windows are the spans of time in which runs may begin. None means always.
-	//
-	// +kubebuilder:validation:MaxItems=16
-	// +listType=atomic
-	// +optional
-	Windows []common.Window `json:"windows,omitempty"`
-
-	// blackouts are spans of time in which no run begins; they win over windows.
-	//
-	// +kubebuilder:validation:MaxItems=16
-	// +listType=atomic
-	// +optional
-	Blackouts []common.Window `json:"blackouts,omitempty"`
+	common.Calendar `json:",inline"`
 
 	// verification says how the target proves that it survived: its ready pods are back to their number before the run, in
 	// time, and stay so.

@@ -150,20 +150,7 @@ func (in *ChaosPodSpec) DeepCopyInto(out *ChaosPodSpec) {
 		*out = new(Safety)
 		(*in).DeepCopyInto(*out)
 	}
-	if in.Windows != nil {
-		in, out := &in.Windows, &out.Windows
-		*out = make([]common.Window, len(*in))
-		for i := range *in {
-			(*in)[i].DeepCopyInto(&(*out)[i])
-		}
-	}
-	if in.Blackouts != nil {
-		in, out := &in.Blackouts, &out.Blackouts
-		*out = make([]common.Window, len(*in))
-		for i := range *in {
-			(*in)[i].DeepCopyInto(&(*out)[i])
-		}
-	}
+	in.Calendar.DeepCopyInto(&out.Calendar)
 	if in.Verification != nil {
 		in, out := &in.Verification, &out.Verification
 		*out = new(common.Verification)

@@ -62,7 +62,7 @@ func TestVetSaysWhatToWriteInstead(t *testing.T) {
 		"a value of a template":         {named, "{{ .Release.Name }}-db", []string{"looks like a Helm template: run `helm template . | fairlead vet -` instead [FL1001]"}},
 		"nothing in a list":             {external + "  endpoints: NAME\n", "[]", []string{"spec.endpoints: must have at least 1 item [FL1201]"}},
 		"an empty name":                 {external + "  endpoints: [{name: '', addresses: [192.0.2.1]}]\n", "", []string{"must not be empty", "lower-case"}},
-		"a macro as a window":           {night + "  windows: [{schedule: '@daily', duration: 2h}]\n", "@daily", nil},
+		"a macro as a window":           {night + "  windows: [{name: daily, cron: '@daily', duration: 2h}]\n", "@daily", nil},
 		"an expression and a time zone": {reboots + "  triggers: [{name: a, type: Schedule, schedule: {cron: '61 * * * *', timeZone: Europe/Zurick}}]\n", "", []string{`minute "61"`, `unknown time zone "Europe/Zurick"`}},
 		"a name twice": {reboots + "  triggers: [{name: a, type: PodAge, podAge: {max: 1h}}, {name: c, type: PodAge, podAge: {max: 1h}}, {name: c, type: PodAge, podAge: {max: 1h}}]\n", "",
 			[]string{`spec.triggers[2].name: name "c" is used by triggers[1] and triggers[2] [FL1205]`}},

@@ -102,7 +102,7 @@ type ChaosPods struct {
 // Calendar configures when nothing is disrupted in the whole cluster: no restart begins, and no chaos.
 type Calendar struct {
 	// Blackouts of the whole cluster, at most 100: no restart begins in them. Each has a `name` and either `start` and `end` in
-	// RFC 3339, or `schedule`, `duration` and `timeZone`. See docs/guides/restarts.md.
+	// RFC 3339, or `cron`, `duration` and `timeZone`. See docs/guides/restarts.md.
 	Blackouts []cron.Blackout `json:"blackouts,omitempty"`
 
 	// ConfigMap of the operator's namespace that adds blackouts, at most 100, as a list under the key `blackouts`. It is

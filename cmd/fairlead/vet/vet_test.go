@@ -91,9 +91,10 @@ func TestEveryBadObjectIsFoundWithTheFieldAtFault(t *testing.T) {
 			"9:18 spec.targets[0]: set exactly one of name or selector",
 			"9:50 spec.triggers[0]: type PodAge and podAge go together: set both or neither",
 			"9:50 spec.triggers[0]: type Schedule and schedule go together: set both or neither",
-			`9:85 spec.triggers[0].schedule.cron: "TZ=UTC * * * * *": use timeZone`,
-			`9:148 spec.windows[0].duration: "400h": duration must be between 1m and 168h`,
-			`9:164 spec.windows[0].timeZone: "local": timeZone must be an IANA name, not Local`,
+			`9:85 spec.triggers[0].schedule.cron: "TZ=UTC * * * * *": use timeZone instead of TZ= or CRON_TZ=`,
+			`9:125 spec.windows[0].name: "Always": must be lower-case letters, digits and hyphens, with a letter or digit at both ends`,
+			`9:158 spec.windows[0].duration: "400h": duration must be between 1m and 168h`,
+			`9:174 spec.windows[0].timeZone: "local": timeZone must be an IANA name, not Local`,
 		},
 		"badips": {
 			"14:46 spec.ports[1].port: 80: port and protocol must be unique",

@@ -75,22 +75,25 @@ func (r *run) checkHeld() *hold {
 }
 
 func (r *run) checkOutsideWindow() *hold {
-	moment := r.schedule.calendar.At(r.now)
-	open := r.schedule.calendar.NextOpen(r.now)
+	calendar := r.schedule.calendar
+	moment, open := calendar.At(r.now), calendar.NextOpen(r.now)
 	held := &hold{until: open}
 	switch {
 	case moment.Open():
 		return nil
-	case moment.Blackout:
-		held.reason, held.message, held.until = chaosv1.ReasonBlackout, "a blackout lasts", r.schedule.calendar.NextOutsideBlackout(r.now)
+	case moment.Blackout != "":
+		held.reason, held.message, held.until = chaosv1.ReasonBlackout, "blackout "+moment.Blackout+" lasts", calendar.NextOutsideBlackout(r.now)
 	default:
 		held.reason, held.message = chaosv1.ReasonOutsideWindow, "no window is open"
 	}
 	if !held.until.IsZero() {
 		held.message += " until " + held.until.UTC().Format(time.RFC3339)
 	}
-	if open.IsZero() {
+	switch {
+	case open.IsZero():
 		held.message += "; no window is ever open outside of the blackouts"
+	case moment.Blackout == "":
+		held.message += ", when " + calendar.Window(open) + " opens"
 	}
 	return held
 }

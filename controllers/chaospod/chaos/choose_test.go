@@ -17,14 +17,14 @@ import (
 )
 
 func TestWhatHoldsARun(t *testing.T) {
-	window := []common.Window{{Schedule: "0 15 * * *", Duration: "1h"}}
+	window := []common.Window{{Name: "afternoon", Cron: "0 15 * * *", Duration: "1h"}}
 	for name, c := range map[string]struct {
 		put   func(b *suite)
 		wants string
 		until string // part of the message
 	}{
-		"window":             {func(b *suite) { b.edit(func(s *chaosv1.ChaosPodSpec) { s.Windows = window }) }, "OutsideWindow", "until 2026-03-02T15:00:00Z"},
-		"blackout":           {func(b *suite) { b.o.Schedule = ScheduleOf(b.p, common.Window{Schedule: "0 11 * * *", Duration: "2h"}) }, "Blackout", "until 2026-03-02T13:00:00Z"},
+		"window":             {func(b *suite) { b.edit(func(s *chaosv1.ChaosPodSpec) { s.Windows = window }) }, "OutsideWindow", "no window is open until 2026-03-02T15:00:00Z, when afternoon opens"},
+		"blackout":           {func(b *suite) { b.blackout("0 11 * * *", "2h") }, "Blackout", "blackout release lasts until 2026-03-02T13:00:00Z"},
 		"suspicion":          {func(b *suite) { b.o.Suspect = true }, "ProbesInconclusive", "operator"},
 		"a restart":          {func(b *suite) { b.o.Others.Disrupted = map[types.UID]bool{"uid-api": true} }, "RestartInProgress", "api"},
 		"the cluster's cap":  {func(b *suite) { b.o.Others.Free = 0 }, "ConcurrencyLimit", ""},

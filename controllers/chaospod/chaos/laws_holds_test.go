@@ -98,7 +98,7 @@ func holds() map[string]func(*Observation) {
 func withHold(name string, p *chaosv1.ChaosPod, o Observation) (*chaosv1.ChaosPod, Observation) {
 	held := p.DeepCopy()
 	if name == "blackout" {
-		held.Spec.Blackouts = append(held.Spec.Blackouts, common.Window{Schedule: o.Now.UTC().Format("4 15 * * *"), Duration: "1h"})
+		held.Spec.Blackouts = append(held.Spec.Blackouts, common.Window{Name: "hold", Cron: common.Cron(o.Now.UTC().Format("4 15 * * *")), Duration: "1h"})
 	}
 	holds()[name](&o)
 	return held, o

@@ -102,7 +102,8 @@ func newModel(seed uint64, seen map[string]int) *model {
 	p.Spec.Schedule.JitterPercent = ptr.To(random.Int32N(51))
 	switch random.IntN(4) {
 	case 0:
-		p.Spec.Schedule.Cron, p.Spec.Schedule.TimeZone = pick("*/10 * * * *", "0 * * * *", "30 */2 * * 1-5"), pick("", "Europe/Zurich")
+		p.Spec.Schedule.Cron = common.Cron(pick("*/10 * * * *", "0 * * * *", "30 */2 * * 1-5"))
+		p.Spec.Schedule.TimeZone = common.TimeZone(pick("", "Europe/Zurich"))
 	case 1:
 		p.Spec.Schedule.At = ptr.To(metav1.NewTime(m.now.Add(time.Duration(random.IntN(600)) * time.Second)))
 	default:
@@ -110,10 +111,10 @@ func newModel(seed uint64, seen map[string]int) *model {
 	}
 	p.Spec.Action = &chaosv1.Action{Type: ptr.To([]chaosv1.ActionType{chaosv1.ActionEvict, chaosv1.ActionEvict, chaosv1.ActionDelete}[random.IntN(3)])}
 	if random.IntN(3) == 0 {
-		p.Spec.Windows = []common.Window{{Schedule: "*/30 * * * *", Duration: "20m"}}
+		p.Spec.Windows = []common.Window{{Name: "half-hours", Cron: "*/30 * * * *", Duration: "20m"}}
 	}
 	if random.IntN(3) == 0 {
-		p.Spec.Blackouts = []common.Window{{Schedule: "15 * * * *", Duration: "5m"}}
+		p.Spec.Blackouts = []common.Window{{Name: "quarter", Cron: "15 * * * *", Duration: "5m"}}
 	}
 	p.Spec.Verification = &common.Verification{
 		Timeout: duration("30s", "5m"), Soak: duration("0s", "5s", "20s", "100s"), OnFailure: ptr.To([]common.FailurePolicy{common.FailureHalt, common.FailureContinue}[random.IntN(2)]),

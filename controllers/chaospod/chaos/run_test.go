@@ -247,7 +247,7 @@ func TestWhatStopsARunThatIsPlanned(t *testing.T) {
 		"deleted":     {func(b *suite) { b.p.DeletionTimestamp = ptr.To(metav1.NewTime(b.o.Now)) }, "Deleting"},
 		"barred":      {func(b *suite) { b.o.BlockedBy = Obstacle{chaosv1.ReasonForbidden, "no"} }, "Forbidden"},
 		"a restart":   {func(b *suite) { b.o.Others.Disrupted = map[types.UID]bool{"uid-api": true} }, "RestartInProgress"},
-		"a blackout":  {func(b *suite) { b.o.Schedule = ScheduleOf(b.p, common.Window{Schedule: "* * * * *", Duration: "1h"}) }, "Blackout"},
+		"a blackout":  {func(b *suite) { b.blackout("* * * * *", "1h") }, "Blackout"},
 		"a fault":     {func(b *suite) { b.o.Owners[0].Fault = "a fault" }, "FaultInjected"},
 		"too few":     {func(b *suite) { each(b, func(p *Pod) { p.ReadySince = time.Time{} }) }, "TooFewReady"},
 		"not for now": {func(b *suite) { each(b, func(p *Pod) { p.Cordoned = True }) }, "NoCandidate"},
@@ -283,15 +283,12 @@ func TestWhatStopsARunThatIsPlanned(t *testing.T) {
 
 // What holds all runs also holds one whose victims are chosen, but no longer than it may be late.
 func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
-	blackout := func(b *suite, schedule string, span common.Duration) {
-		b.o.Schedule = ScheduleOf(b.p, common.Window{Schedule: schedule, Duration: span})
-	}
 	for name, c := range map[string]struct {
 		begin, end func(b *suite)
 		reason     string
 	}{
 		"suspicion": {func(b *suite) { b.o.Suspect = true }, func(b *suite) { b.o.Suspect = false }, chaosv1.ReasonProbesInconclusive},
-		"blackout":  {func(b *suite) { blackout(b, "10 12 * * *", "4m") }, func(*suite) {}, chaosv1.ReasonBlackout},
+		"blackout":  {func(b *suite) { b.blackout("10 12 * * *", "4m") }, func(*suite) {}, chaosv1.ReasonBlackout},
 	} {
 		begun := func(t *testing.T) (b *suite, victim types.UID) {
 			t.Helper()
@@ -399,7 +396,7 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 	t.Run("a blackout that ends too late", func(t *testing.T) {
 		b := newSuite(t)
 		b.after(10 * time.Minute)
-		blackout(b, "10 12 * * *", "6m")
+		b.blackout("10 12 * * *", "6m")
 		if b.after(time.Second); b.last().Reason != chaosv1.ReasonBlackout {
 			t.Errorf("%+v", b.last())
 		}

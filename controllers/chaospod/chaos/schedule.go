@@ -10,7 +10,6 @@ import (
 	"time"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
-	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/cron"
 )
 
@@ -37,8 +36,8 @@ type Schedule struct {
 	invalid string
 }
 
-// ScheduleOf parses a spec. Blackouts are those of the whole cluster, besides the spec's own.
-func ScheduleOf(p *chaosv1.ChaosPod, blackouts ...common.Window) *Schedule {
+// ScheduleOf parses a spec.
+func ScheduleOf(p *chaosv1.ChaosPod) *Schedule {
 	spec := &p.Spec.Schedule
 	t := &Schedule{created: p.CreationTimestamp.Time, seed: string(p.UID)}
 	if spec.At != nil {
@@ -48,8 +47,7 @@ func ScheduleOf(p *chaosv1.ChaosPod, blackouts ...common.Window) *Schedule {
 		t.jitter = int64(min(max(*spec.JitterPercent, 0), maxJitter))
 	}
 	var err error
-	if t.calendar, err = cron.NewCalendar(p.Spec.Windows,
-		append(append([]common.Window(nil), p.Spec.Blackouts...), blackouts...)); err != nil {
+	if t.calendar, err = cron.NewCalendar(&p.Spec.Calendar); err != nil {
 		t.invalid = err.Error()
 	}
 	if spec.Cron != "" {

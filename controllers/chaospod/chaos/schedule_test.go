@@ -103,7 +103,7 @@ func TestJitterIsTheSameForEachLeaderAndKeepsTheOrder(t *testing.T) {
 		}
 	}
 	p := timed(t, chaosv1.Schedule{Cron: "0 9 * * *", JitterPercent: ptr.To[int32](50)})
-	p.Spec.Windows = []common.Window{{Schedule: "0 9 * * *", Duration: "1h"}}
+	p.Spec.Windows = []common.Window{{Name: "w", Cron: "0 9 * * *", Duration: "1h"}}
 	times := ScheduleOf(p)
 	for after := p.CreationTimestamp.Time; after.Before(p.CreationTimestamp.AddDate(0, 2, 0)); {
 		s := times.nextDue(after)
@@ -124,12 +124,12 @@ func TestTheNextRunIsOneThatMayBegin(t *testing.T) {
 		wants     string
 	}{
 		"free":                         {hourly, nil, nil, 0, "2026-03-02T13:00:00Z"},
-		"a window":                     {hourly, []common.Window{{Schedule: "30 17 * * *", Duration: "2h"}}, nil, 0, "2026-03-02T18:00:00Z"},
-		"a window within the deadline": {hourly, []common.Window{{Schedule: "3 17 * * *", Duration: "2h"}}, nil, 0, "2026-03-02T17:03:00Z"},
-		"a blackout":                   {hourly, nil, []common.Window{{Schedule: "30 12 * * *", Duration: "100m"}}, 0, "2026-03-02T15:00:00Z"},
-		"never":                        {chaosv1.Schedule{Cron: "0 12 * * *"}, []common.Window{{Schedule: "0 15 * * *", Duration: "2h"}}, nil, 0, ""},
+		"a window":                     {hourly, []common.Window{{Name: "w", Cron: "30 17 * * *", Duration: "2h"}}, nil, 0, "2026-03-02T18:00:00Z"},
+		"a window within the deadline": {hourly, []common.Window{{Name: "w", Cron: "3 17 * * *", Duration: "2h"}}, nil, 0, "2026-03-02T17:03:00Z"},
+		"a blackout":                   {hourly, nil, []common.Window{{Name: "w", Cron: "30 12 * * *", Duration: "100m"}}, 0, "2026-03-02T15:00:00Z"},
+		"never":                        {chaosv1.Schedule{Cron: "0 12 * * *"}, []common.Window{{Name: "w", Cron: "0 15 * * *", Duration: "2h"}}, nil, 0, ""},
 		"the day's limit":              {hourly, nil, nil, 8, "2026-03-03T00:00:00Z"},
-		"an interval, and a window":    {chaosv1.Schedule{Interval: "15s"}, []common.Window{{Schedule: "0 0 1 6 *", Duration: "1h"}}, nil, 0, "2026-06-01T00:00:00Z"},
+		"an interval, and a window":    {chaosv1.Schedule{Interval: "15s"}, []common.Window{{Name: "w", Cron: "0 0 1 6 *", Duration: "1h"}}, nil, 0, "2026-06-01T00:00:00Z"},
 	} {
 		b := newSuite(t)
 		b.edit(func(s *chaosv1.ChaosPodSpec) { s.Schedule, s.Windows, s.Blackouts = c.schedule, c.windows, c.blackouts })

@@ -15,6 +15,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/cron"
 )
 
 // suite is an object and what is observed of its target, in the hands of a test.
@@ -58,6 +59,16 @@ func (s *suite) pod(name string) Pod {
 }
 
 // decide decides and stores.
+// blackout has a blackout of the whole cluster, release.
+func (s *suite) blackout(at common.Cron, lasts common.Duration) {
+	s.t.Helper()
+	of, err := cron.NewBlackouts([]cron.Blackout{{Name: "release", Cron: at, Duration: lasts}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.o.Schedule = ScheduleOf(s.p).With(of)
+}
+
 func (s *suite) decide() Decision {
 	s.t.Helper()
 	d := Decide(s.p, s.o)

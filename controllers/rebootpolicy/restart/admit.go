@@ -267,8 +267,8 @@ func (r *run) checkOutsideWindow(t *target) (admission, bool) {
 		return v, true
 	case c.Broken:
 		return held(autorebootv1.ReasonOutsideWindow, "a window or blackout cannot be read"), true
-	case c.Blackout:
-		v := heldUntil(autorebootv1.ReasonBlackout, "a blackout lasts", c.BlackoutEnds)
+	case c.Blackout != "":
+		v := heldUntil(autorebootv1.ReasonBlackout, "blackout "+c.Blackout+" lasts", c.BlackoutEnds)
 		if c.NextOpen.IsZero() {
 			v.message += "; no window is ever open outside of the blackouts"
 		}
@@ -280,11 +280,11 @@ func (r *run) checkOutsideWindow(t *target) (admission, bool) {
 	if !urgent.IsZero() && !urgent.After(r.now) {
 		return admission{}, false
 	}
-	message := "no window is open"
-	if c.NextOpen.IsZero() {
-		message = "no window is ever open outside of the blackouts"
+	v := held(autorebootv1.ReasonOutsideWindow, "no window is ever open outside of the blackouts")
+	if !c.NextOpen.IsZero() {
+		v = heldUntil(autorebootv1.ReasonOutsideWindow, "no window is open", c.NextOpen)
+		v.message += ", when " + c.NextWindow + " opens"
 	}
-	v := heldUntil(autorebootv1.ReasonOutsideWindow, message, c.NextOpen)
 	if !urgent.IsZero() && (v.until.IsZero() || urgent.Before(v.until)) {
 		v.until = urgent
 	}

@@ -47,7 +47,7 @@ func obstacles() []obstacle {
 			b.target(1).Pending.Since = *stampOf(b.o.Now.Add(-2 * time.Minute))
 		}},
 		{autorebootv1.ReasonBlackout, time.Hour, func(b *suite) {
-			b.o.Calendar.Blackout, b.o.Calendar.BlackoutEnds = true, b.o.Now.Add(time.Hour)
+			b.o.Calendar.Blackout, b.o.Calendar.BlackoutEnds = "release", b.o.Now.Add(time.Hour)
 		}},
 		{autorebootv1.ReasonOutsideWindow, 2 * time.Hour, func(b *suite) { b.o.Calendar.Window, b.o.Calendar.NextOpen = false, b.o.Now.Add(2*time.Hour) }},
 		{autorebootv1.ReasonGateClosed, 0, func(b *suite) { b.o.Gates = []string{"a gate is closed"} }},
@@ -234,7 +234,7 @@ func TestSeveralReasonsOfTheirOwn(t *testing.T) {
 			b.workload(1).Signals[0].Urgent = 29 * time.Hour
 		}, "", 0, false},
 		"urgent now in a blackout": {func(b *suite) {
-			b.o.Calendar.Blackout, b.o.Calendar.BlackoutEnds = true, b.o.Now.Add(time.Hour)
+			b.o.Calendar.Blackout, b.o.Calendar.BlackoutEnds = "release", b.o.Now.Add(time.Hour)
 			b.target(1).Baselines[0].Expires = stampOf(expires)
 			b.workload(1).Signals[0].Urgent = 29 * time.Hour
 		}, autorebootv1.ReasonBlackout, time.Hour, false},

@@ -199,10 +199,10 @@ func (w *simCluster) reconcile(s *simWorkload) {
 func (w *simCluster) calendar() Calendar {
 	const period, open = 10 * time.Minute, 4 * time.Minute
 	start := w.now.Truncate(period)
-	c := Calendar{Window: w.now.Sub(start) < open, Blackout: w.blackout.After(w.now), NextOpen: w.now, BlackoutEnds: w.now}
+	c := Calendar{Window: w.now.Sub(start) < open, NextOpen: w.now, BlackoutEnds: w.now}
 	at := w.now
-	if c.Blackout {
-		c.BlackoutEnds, at = w.blackout, w.blackout
+	if w.blackout.After(w.now) {
+		c.Blackout, c.BlackoutEnds, at = "release", w.blackout, w.blackout
 	}
 	if start = at.Truncate(period); at.Sub(start) >= open {
 		at = start.Add(period)

@@ -33,10 +33,14 @@ type Observation struct {
 
 // Calendar is what windows and blackouts say at Observation.Now.
 type Calendar struct {
-	Window   bool // inside a window, or there is none
-	Blackout bool
+	// Window: inside a window, or there is none.
+	Window bool
+	// Blackout is the name of one that holds; empty where none does.
+	Blackout string
 	// NextOpen is when a restart may start next; it is Now while open, and zero for never.
 	NextOpen time.Time
+	// NextWindow is the name of a window that is open then.
+	NextWindow string
 	// BlackoutEnds is when an urgent restart may start next; it is Now outside of blackouts.
 	BlackoutEnds time.Time
 	// Cluster is which blackout of the whole cluster holds and when it ends, or why that is not known, in

@@ -289,7 +289,7 @@ func holds() map[string]func(*autorebootv1.RebootPolicy, *Observation) {
 				o.Workloads[i].Fault = "injected"
 			}
 		},
-		"blackout": func(_ *autorebootv1.RebootPolicy, o *Observation) { o.Calendar.Blackout = true },
+		"blackout": func(_ *autorebootv1.RebootPolicy, o *Observation) { o.Calendar.Blackout = "release" },
 		"no slot":  func(_ *autorebootv1.RebootPolicy, o *Observation) { o.Others.Free, o.Others.Share = 0, 0 },
 	}
 }

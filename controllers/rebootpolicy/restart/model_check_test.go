@@ -51,7 +51,7 @@ func (m *model) checkPlan(o Observation, d Decision, f autorebootv1.InFlightRest
 	switch {
 	case spec.Suspend != nil && *spec.Suspend, spec.DryRun != nil && *spec.DryRun:
 		m.fail("%s is planned though the policy is suspended or rehearses", f.ID)
-	case o.Calendar.Blackout, !o.Calendar.Window && !now:
+	case o.Calendar.Blackout != "", !o.Calendar.Window && !now:
 		m.fail("%s is planned outside of windows", f.ID)
 	case m.gate:
 		m.fail("%s is planned through a closed gate", f.ID)

@@ -65,7 +65,7 @@ func (b *suite) target(i int) *autorebootv1.TargetStatus { return &b.p.Status.Ta
 
 func (b *suite) advance(d time.Duration) {
 	b.o.Now = b.o.Now.Add(d)
-	if !b.o.Calendar.Blackout {
+	if b.o.Calendar.Blackout == "" {
 		b.o.Calendar.BlackoutEnds = b.o.Now
 	}
 }

@@ -15,8 +15,8 @@ func comparisonOptions(t testing.TB) validationtest.Options[chaosv1.ChaosPod] {
 		Group: group, Resource: resource, Structural: Structural,
 		Good: validationtest.Objects(t, "testdata/good.yaml"),
 		Values: map[string][]any{
-			"cron":     {"0 0 * * *", "@daily", "TZ=UTC 0 0 * * *", "CRON_TZ=UTC 0 0 * * *", "TZ 0 0 * * *"},
-			"schedule": {"0 0 * * *", "TZ=UTC 0 0 * * *", "0 0 * * * TZ=", "@monthly"},
+			"name":     {"web", "office-hours", "a-", "-a", "a.b"},
+			"cron":     {"0 0 * * *", "@daily", "TZ=UTC 0 0 * * *", "CRON_TZ=UTC 0 0 * * *", "TZ 0 0 * * *", "0 0 * * * TZ="},
 			"timeZone": {"UTC", "Europe/Zurich", "Local", "lOcAl", "Locality"},
 		},
 	}

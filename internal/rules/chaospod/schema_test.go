@@ -25,7 +25,8 @@ type constraint struct {
 }
 
 // emptyIsAbsent are optional texts, which our types write as absent where they are empty.
-var emptyIsAbsent = map[string]bool{"spec.schedule.cron": true, "spec.schedule.timeZone": true, "spec.serviceAccountName": true, "spec.target.workload.group": true}
+var emptyIsAbsent = map[string]bool{"spec.schedule.cron": true, "spec.schedule.timeZone": true, "spec.windows.0.timeZone": true,
+	"spec.blackouts.0.timeZone": true, "spec.serviceAccountName": true, "spec.target.workload.group": true}
 
 // walk visits every node of the spec's schema. It leaves out the status, which no admission sees,
 // and the inside of target.template: that is the schema of a pod, which the API server holds, and

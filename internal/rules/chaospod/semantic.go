@@ -23,8 +23,7 @@ func Semantic(obj, _ *chaosv1.ChaosPod) field.ErrorList {
 	if spec.Filter != nil {
 		errs = append(errs, rules.SelectorSyntax(specPath.Child("filter", "exclude"), spec.Filter.Exclude)...)
 	}
-	errs = append(errs, rules.WindowsSyntax(specPath.Child("windows"), spec.Windows)...)
-	errs = append(errs, rules.WindowsSyntax(specPath.Child("blackouts"), spec.Blackouts)...)
+	errs = append(errs, rules.CalendarSyntax(specPath, &spec.Calendar)...)
 	if spec.Verification != nil {
 		errs = append(errs, rules.VerificationSemantics(specPath.Child("verification"), spec.Verification)...)
 	}
@@ -45,10 +44,7 @@ func targetSemantics(path rules.Path, t *chaosv1.Target) field.ErrorList {
 
 func scheduleSemantics(path rules.Path, s *chaosv1.Schedule) field.ErrorList {
 	errs := rules.Positive(path.Child("startingDeadline"), s.StartingDeadline)
-	if s.Cron == "" {
-		return errs
-	}
-	return append(errs, rules.CronSyntax(path.Child("cron"), s.Cron, path.Child("timeZone"), &s.TimeZone)...)
+	return append(errs, rules.CronSyntax(path, s.Cron, s.TimeZone)...)
 }
 
 func subdomain(path rules.Path, name string) field.ErrorList {

@@ -32,8 +32,7 @@ func Structural(obj, old *chaosv1.ChaosPod) field.ErrorList {
 	errs = append(errs, rules.IntOrPercent(specPath.Child("count"), spec.Count)...)
 	errs = append(errs, filter(specPath.Child("filter"), spec.Filter)...)
 	errs = append(errs, safety(specPath.Child("safety"), spec.Safety)...)
-	errs = append(errs, rules.Windows(specPath.Child("windows"), spec.Windows)...)
-	errs = append(errs, rules.Windows(specPath.Child("blackouts"), spec.Blackouts)...)
+	errs = append(errs, rules.Calendar(specPath, &spec.Calendar)...)
 	if v := spec.Verification; v != nil {
 		errs = append(errs, rules.Verification(specPath.Child("verification"), v)...)
 	}
@@ -79,7 +78,10 @@ func targetModes(t *chaosv1.Target) string {
 }
 
 func schedule(path rules.Path, s *chaosv1.Schedule) field.ErrorList {
-	errs := rules.Cron(path.Child("cron"), s.Cron, "use timeZone")
+	errs := rules.TimeZone(path.Child("timeZone"), s.TimeZone)
+	if s.Cron != "" {
+		errs = append(errs, rules.Cron(path.Child("cron"), s.Cron)...)
+	}
 	if s.Interval != "" {
 		span, ok, durationErrs := rules.Duration(path.Child("interval"), s.Interval)
 		errs = append(errs, durationErrs...)
@@ -87,19 +89,18 @@ func schedule(path rules.Path, s *chaosv1.Schedule) field.ErrorList {
 			errs = append(errs, field.Invalid(path.Child("interval").Field(), string(s.Interval), "interval must be at least 10s"))
 		}
 	}
-	errs = append(errs, rules.Text(path.Child("timeZone"), s.TimeZone, 0, 64)...)
 	errs = append(errs, rules.Range(path.Child("jitterPercent"), ptr.Deref(s.JitterPercent, 0), 0, 50)...)
 	_, _, deadlineErrs := rules.OptionalDuration(path.Child("startingDeadline"), s.StartingDeadline)
 	errs = append(errs, deadlineErrs...)
 
 	if s.Cron != "" && s.Interval != "" {
-		errs = append(errs, field.Invalid(path.Field(), s.Cron+", "+string(s.Interval), "cron and interval exclude each other"))
+		errs = append(errs, field.Invalid(path.Field(), string(s.Cron)+", "+string(s.Interval), "cron and interval exclude each other"))
 	}
 	if s.Cron == "" && s.Interval == "" && s.At.IsZero() {
 		errs = append(errs, field.Invalid(path.Field(), "", "set one of cron, interval, at"))
 	}
 	if s.TimeZone != "" && s.Cron == "" {
-		errs = append(errs, field.Invalid(path.Child("timeZone").Field(), s.TimeZone, "timeZone goes with cron"))
+		errs = append(errs, field.Invalid(path.Child("timeZone").Field(), string(s.TimeZone), "timeZone goes with cron"))
 	}
 	return errs
 }

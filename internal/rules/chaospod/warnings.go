@@ -47,11 +47,10 @@ func warnings(obj *chaosv1.ChaosPod) []string {
 		texts = append(texts, rules.SelectsAll(specPath.Child("filter", "exclude"), spec.Filter.Exclude,
 			"no pod ever dies; use spec.suspend to pause")...)
 	}
-	texts = append(texts, rules.NeverOpen(spec.Windows, spec.Blackouts, "no run ever begins")...)
+	texts = append(texts, rules.NeverOpen(&spec.Calendar, "no run ever begins")...)
 	deadline := ptr.Deref(spec.Schedule.StartingDeadline, DefaultStartingDeadline)
-	texts = append(texts, rules.NeverInTime("spec.schedule.cron", spec.Schedule.Cron, spec.Schedule.TimeZone, deadline,
-		spec.Windows, spec.Blackouts)...)
-	return append(texts, rules.LongSteps(map[string]string{"spec.schedule.cron": spec.Schedule.Cron}, spec.Windows, spec.Blackouts)...)
+	texts = append(texts, rules.NeverInTime("spec.schedule.cron", spec.Schedule.Cron, spec.Schedule.TimeZone, deadline, &spec.Calendar)...)
+	return append(texts, rules.LongSteps(map[string]common.Cron{"spec.schedule.cron": spec.Schedule.Cron}, &spec.Calendar)...)
 }
 
 // forced reports whether the action kills at once, without waiting for the node.

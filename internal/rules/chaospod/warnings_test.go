@@ -19,8 +19,8 @@ func TestWarningsNameWhatIsLikelyAMistake(t *testing.T) {
 	good := validationtest.Objects(t, "testdata/good.yaml")
 	forced := map[string]any{"type": "Delete", "gracePeriodSeconds": int64(0), "allowForceDelete": true}
 	stateful := place(t, good[workload], "spec.target.workload", map[string]any{"kind": "StatefulSet", "name": "db"})
-	window := func(schedule, duration string) []any {
-		return []any{map[string]any{"schedule": schedule, "duration": duration}}
+	window := func(cron, duration string) []any {
+		return []any{map[string]any{"name": "w", "cron": cron, "duration": duration}}
 	}
 	nightly, always, byDay := window("0 2 * * *", "1h"), window("0 0 * * *", "24h"), map[string]any{"cron": "0 12 * * *"}
 	for _, c := range []struct {

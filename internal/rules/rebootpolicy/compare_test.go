@@ -16,8 +16,7 @@ func comparisonOptions(t testing.TB) validationtest.Options[autorebootv1.RebootP
 		Good: validationtest.Objects(t, "testdata/good.yaml"),
 		Values: map[string][]any{
 			"name":       {"web", "api", "config", "a-", "-a", "a.b"},
-			"cron":       {"0 0 * * *", "@daily", "TZ=UTC 0 0 * * *", "TZ 0 0 * * *"},
-			"schedule":   {"0 0 * * *", "TZ=UTC 0 0 * * *", "0 0 * * * TZ=", "@monthly"},
+			"cron":       {"0 0 * * *", "@daily", "TZ=UTC 0 0 * * *", "TZ 0 0 * * *", "0 0 * * * TZ=", ""},
 			"timeZone":   {"UTC", "Europe/Zurich", "Local", "lOcAl", "Locality"},
 			"path":       {"/", "/healthz", "healthz", "/ä\n", "/a?b#c"},
 			"secretName": {"tls", "a.b"},

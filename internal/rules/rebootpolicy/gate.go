@@ -16,19 +16,16 @@ func gates(path rules.Path, list []autorebootv1.Gate) field.ErrorList {
 	for i := range list {
 		errs = append(errs, gate(path.Index(i), &list[i])...)
 	}
-	return append(errs, unique(len(list),
-		func(i int) string { return list[i].Name },
-		func(i int) rules.Path { return path.Index(i).Child("name") })...)
+	return append(errs, rules.Names(path, len(list), func(i int) string { return list[i].Name })...)
 }
 
 func gate(path rules.Path, g *autorebootv1.Gate) field.ErrorList {
 	type member = rules.Member[autorebootv1.GateType]
-	errs := itemName(path.Child("name"), g.Name)
-	errs = append(errs, rules.Union(path, g.Type,
+	errs := rules.Union(path, g.Type,
 		member{Type: autorebootv1.GateExternalServiceHealthy, Field: "externalServiceHealthy", IsSet: g.ExternalServiceHealthy != nil},
 		member{Type: autorebootv1.GateWorkloadAvailable, Field: "workloadAvailable", IsSet: g.WorkloadAvailable != nil},
 		member{Type: autorebootv1.GateNoPods, Field: "noPods", IsSet: g.NoPods != nil},
-		member{Type: autorebootv1.GateChaosSurvived, Field: "chaosSurvived", IsSet: g.ChaosSurvived != nil})...)
+		member{Type: autorebootv1.GateChaosSurvived, Field: "chaosSurvived", IsSet: g.ChaosSurvived != nil})
 	if e := g.ExternalServiceHealthy; e != nil {
 		errs = append(errs, rules.Text(path.Child("externalServiceHealthy", "name"), e.Name, 1, 63)...)
 	}

@@ -16,19 +16,20 @@ import (
 )
 
 func TestWindowsThatNeverOpenAreWarnedOf(t *testing.T) {
-	night := common.Window{Schedule: "0 2 * * *", Duration: "2h"}
+	night := common.Window{Name: "night", Cron: "0 2 * * *", Duration: "2h"}
 	for name, c := range map[string]struct {
 		windows, blackouts []common.Window
 		warned             bool
 	}{
 		"neither":                      {nil, nil, false},
-		"a window in a blackout":       {[]common.Window{night}, []common.Window{{Schedule: "0 1 * * *", Duration: "4h"}}, true},
-		"a window that ends later":     {[]common.Window{night}, []common.Window{{Schedule: "0 1 * * *", Duration: "2h"}}, false},
-		"no window, always a blackout": {nil, []common.Window{{Schedule: "0 0 * * *", Duration: "24h"}}, true},
-		"a blackout that is broken":    {[]common.Window{night}, []common.Window{{Schedule: "never", Duration: "4h"}}, false},
+		"a window in a blackout":       {[]common.Window{night}, []common.Window{{Name: "dark", Cron: "0 1 * * *", Duration: "4h"}}, true},
+		"a window that ends later":     {[]common.Window{night}, []common.Window{{Name: "dark", Cron: "0 1 * * *", Duration: "2h"}}, false},
+		"no window, always a blackout": {nil, []common.Window{{Name: "dark", Cron: "0 0 * * *", Duration: "24h"}}, true},
+		"a blackout that is broken":    {[]common.Window{night}, []common.Window{{Name: "dark", Cron: "never", Duration: "4h"}}, false},
 	} {
 		obj := &autorebootv1.RebootPolicy{Spec: autorebootv1.RebootPolicySpec{
-			Triggers: []autorebootv1.Trigger{{Name: "config", Type: autorebootv1.TriggerConfigChange}}, Windows: c.windows, Blackouts: c.blackouts,
+			Triggers: []autorebootv1.Trigger{{Name: "config", Type: autorebootv1.TriggerConfigChange}},
+			Calendar: common.Calendar{Windows: c.windows, Blackouts: c.blackouts},
 		}}
 		got := Warnings(obj, nil)
 		if (len(got) == 1) != c.warned || c.warned && !strings.HasPrefix(got[0], "spec.blackouts: ") {

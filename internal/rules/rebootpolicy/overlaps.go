@@ -6,10 +6,12 @@ package rebootpolicy
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // Evicts reports whether a policy evicts pods.
@@ -35,13 +37,19 @@ func Overlaps(obj *autorebootv1.RebootPolicy, others []autorebootv1.RebootPolicy
 			}
 			text := fmt.Sprintf("spec.targets[%d]: RebootPolicy %s restarts %s already; each counts its own cooldown and limit",
 				j, other.Name, describe(mine))
-			if !equality.Semantic.DeepEqual(obj.Spec.Windows, other.Spec.Windows) {
+			if !slices.EqualFunc(obj.Spec.Windows, other.Spec.Windows, isSameSpan) {
 				text += ", and their windows differ"
 			}
 			texts = append(texts, text)
 		}
 	}
 	return texts
+}
+
+// isSameSpan compares windows without their names.
+func isSameSpan(a, b common.Window) bool {
+	a.Name, b.Name = "", ""
+	return a == b
 }
 
 func lists(targets []autorebootv1.Target, wanted *autorebootv1.Target) bool {

@@ -39,8 +39,7 @@ func Semantic(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 	if v := spec.Verification; v != nil {
 		errs = append(errs, rules.VerificationSemantics(specPath.Child("verification"), &v.Verification)...)
 	}
-	errs = append(errs, rules.WindowsSyntax(specPath.Child("windows"), spec.Windows)...)
-	return append(errs, rules.WindowsSyntax(specPath.Child("blackouts"), spec.Blackouts)...)
+	return append(errs, rules.CalendarSyntax(specPath, &spec.Calendar)...)
 }
 
 func triggerSemantics(path rules.Path, t *autorebootv1.Trigger) field.ErrorList {
@@ -67,7 +66,7 @@ func triggerSemantics(path rules.Path, t *autorebootv1.Trigger) field.ErrorList 
 	}
 	if s := t.Schedule; s != nil {
 		at := path.Child("schedule")
-		errs = append(errs, rules.CronSyntax(at.Child("cron"), s.Cron, at.Child("timeZone"), s.TimeZone)...)
+		errs = append(errs, rules.CronSyntax(at, s.Cron, s.TimeZone)...)
 		if s.StartingDeadline != "" {
 			errs = append(errs, rules.Positive(at.Child("startingDeadline"), &s.StartingDeadline)...)
 		}

@@ -28,8 +28,7 @@ func Structural(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 	errs = append(errs, limit(specPath.Child("limit"), spec.Limit)...)
 	errs = append(errs, retry(specPath.Child("retry"), spec.Retry)...)
 	errs = append(errs, concurrency(specPath.Child("concurrency"), spec.Concurrency)...)
-	errs = append(errs, rules.Windows(specPath.Child("windows"), spec.Windows)...)
-	errs = append(errs, rules.Windows(specPath.Child("blackouts"), spec.Blackouts)...)
+	errs = append(errs, rules.Calendar(specPath, &spec.Calendar)...)
 	errs = append(errs, gates(specPath.Child("gates"), spec.Gates)...)
 	errs = append(errs, verification(specPath.Child("verification"), spec.Verification)...)
 	return append(errs, rules.OptionalRange(specPath.Child("historyLimit"), spec.HistoryLimit, 0, 50)...)
@@ -159,20 +158,6 @@ func verification(path rules.Path, v *autorebootv1.Verification) field.ErrorList
 	errs := rules.Verification(path, &v.Verification)
 	if n := v.MaxContainerRestarts; n != nil && *n < 0 {
 		errs = append(errs, field.Invalid(path.Child("maxContainerRestarts").Field(), *n, "must not be negative"))
-	}
-	return errs
-}
-
-// unique refuses a value that a list holds already; at returns the path of item i.
-func unique[T ~string](n int, item func(i int) T, at func(i int) rules.Path) field.ErrorList {
-	var errs field.ErrorList
-	seen := make(map[T]bool, n)
-	for i := range n {
-		value := item(i)
-		if seen[value] {
-			errs = append(errs, field.Duplicate(at(i).Field(), value))
-		}
-		seen[value] = true
 	}
 	return errs
 }

@@ -4,7 +4,6 @@
 package rebootpolicy
 
 import (
-	"regexp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -13,28 +12,18 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-var namePattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
-
-// itemName checks the name of a trigger or gate.
-func itemName(path rules.Path, name string) field.ErrorList {
-	return append(rules.Text(path, name, 1, 63), rules.Pattern(path, name, namePattern, rules.NameMessage)...)
-}
-
 func triggers(path rules.Path, list []autorebootv1.Trigger) field.ErrorList {
 	errs := rules.Items(path, len(list), 0, 16)
 	list = rules.Within(list, 16)
 	for i := range list {
 		errs = append(errs, trigger(path.Index(i), &list[i])...)
 	}
-	return append(errs, unique(len(list),
-		func(i int) string { return list[i].Name },
-		func(i int) rules.Path { return path.Index(i).Child("name") })...)
+	return append(errs, rules.Names(path, len(list), func(i int) string { return list[i].Name })...)
 }
 
 func trigger(path rules.Path, t *autorebootv1.Trigger) field.ErrorList {
 	type member = rules.Member[autorebootv1.TriggerType]
-	errs := itemName(path.Child("name"), t.Name)
-	errs = append(errs, rules.Text(path.Child("description"), t.Description, 0, 1024)...)
+	errs := rules.Text(path.Child("description"), t.Description, 0, 1024)
 	errs = append(errs, rules.Union(path, t.Type,
 		member{Type: autorebootv1.TriggerConfigChange, Field: "configChange", IsSet: t.ConfigChange != nil, IsOptional: true},
 		member{Type: autorebootv1.TriggerCertificateRenewal, Field: "certificateRenewal", IsSet: t.CertificateRenewal != nil},
@@ -47,8 +36,8 @@ func trigger(path rules.Path, t *autorebootv1.Trigger) field.ErrorList {
 	errs = append(errs, probe(path.Child("probe"), t.Probe)...)
 	if s := t.Schedule; s != nil {
 		at := path.Child("schedule")
-		errs = append(errs, rules.Cron(at.Child("cron"), s.Cron, "use timeZone")...)
-		errs = append(errs, rules.OptionalText(at.Child("timeZone"), s.TimeZone, 0, 64)...)
+		errs = append(errs, rules.Cron(at.Child("cron"), s.Cron)...)
+		errs = append(errs, rules.TimeZone(at.Child("timeZone"), s.TimeZone)...)
 		if s.StartingDeadline != "" {
 			errs = append(errs, optionalDuration(at.Child("startingDeadline"), &s.StartingDeadline)...)
 		}
@@ -90,7 +79,7 @@ func configChange(path rules.Path, c *autorebootv1.ConfigChange) field.ErrorList
 		for j, key := range listed {
 			errs = append(errs, rules.Text(keys.Index(j), key, 1, 253)...)
 		}
-		errs = append(errs, unique(len(listed), func(j int) string { return listed[j] }, keys.Index)...)
+		errs = append(errs, rules.Unique(len(listed), func(j int) string { return listed[j] }, keys.Index)...)
 	}
 	return errs
 }
@@ -119,5 +108,5 @@ func endpointsChange(path rules.Path, e *autorebootv1.EndpointsChange) field.Err
 		errs = append(errs, rules.Enum(events.Index(i), event, autorebootv1.EndpointsAddressesChanged,
 			autorebootv1.EndpointsFailedOver, autorebootv1.EndpointsFailedBack, autorebootv1.EndpointsRecovered)...)
 	}
-	return append(errs, unique(len(listed), func(i int) autorebootv1.EndpointsEvent { return listed[i] }, events.Index)...)
+	return append(errs, rules.Unique(len(listed), func(i int) autorebootv1.EndpointsEvent { return listed[i] }, events.Index)...)
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
@@ -54,16 +54,16 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 	if c := obj.Spec.Concurrency; c != nil && none(c.MaxTargets) {
 		warn(specPath.Child("concurrency", "maxTargets"), "%s never restarts a target; use spec.suspend to pause", c.MaxTargets)
 	}
-	texts = append(texts, rules.NeverOpen(obj.Spec.Windows, obj.Spec.Blackouts, "no restart ever starts")...)
+	texts = append(texts, rules.NeverOpen(&obj.Spec.Calendar, "no restart ever starts")...)
+	expressions := map[string]common.Cron{}
 	for i := range obj.Spec.Triggers {
 		if s := obj.Spec.Triggers[i].Schedule; s != nil {
 			path := fmt.Sprintf("spec.triggers[%d].schedule.cron", i)
-			texts = append(texts, rules.NeverInTime(path, s.Cron, ptr.Deref(s.TimeZone, ""), s.StartingDeadline, obj.Spec.Windows,
-				obj.Spec.Blackouts)...)
+			expressions[path] = s.Cron
+			texts = append(texts, rules.NeverInTime(path, s.Cron, s.TimeZone, s.StartingDeadline, &obj.Spec.Calendar)...)
 		}
 	}
-	texts = append(texts, rules.LongSteps(schedules(&obj.Spec), obj.Spec.Windows, obj.Spec.Blackouts)...)
-	return texts
+	return append(texts, rules.LongSteps(expressions, &obj.Spec.Calendar)...)
 }
 
 // selectsAll warns of the selectors of a spec that are empty: they select more than their author sees.
@@ -96,17 +96,6 @@ func selectsAll(spec *autorebootv1.RebootPolicySpec) []string {
 		}
 	}
 	return texts
-}
-
-// schedules returns the expressions of the Schedule triggers, by their paths.
-func schedules(spec *autorebootv1.RebootPolicySpec) map[string]string {
-	all := map[string]string{}
-	for i := range spec.Triggers {
-		if s := spec.Triggers[i].Schedule; s != nil {
-			all[fmt.Sprintf("spec.triggers[%d].schedule.cron", i)] = s.Cron
-		}
-	}
-	return all
 }
 
 // inCluster reports whether a name resolves into the cluster, or to the operator itself, wherever it is looked

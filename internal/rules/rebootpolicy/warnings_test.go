@@ -38,8 +38,8 @@ func TestWarningsNameTheFieldOnceAndAreNotRepeated(t *testing.T) {
 }
 
 func TestSchedulesOutsideTheWindowsAreWarnedOf(t *testing.T) {
-	window := func(schedule, duration string) []common.Window {
-		return []common.Window{{Schedule: schedule, Duration: common.Duration(duration)}}
+	window := func(cron common.Cron, duration common.Duration) []common.Window {
+		return []common.Window{{Name: "w", Cron: cron, Duration: duration}}
 	}
 	for name, c := range map[string]struct {
 		schedule autorebootv1.ScheduleTrigger
@@ -51,12 +51,13 @@ func TestSchedulesOutsideTheWindowsAreWarnedOf(t *testing.T) {
 		"by day":                  {autorebootv1.ScheduleTrigger{Cron: "0 12 * * *", StartingDeadline: "10m"}, window("0 2 * * *", "1h"), true},
 		"until the window":        {autorebootv1.ScheduleTrigger{Cron: "0 12 * * *", StartingDeadline: "15h"}, window("0 2 * * *", "1h"), false},
 		"inside":                  {autorebootv1.ScheduleTrigger{Cron: "30 2 * * *", StartingDeadline: "10m"}, window("0 2 * * *", "1h"), false},
-		"in the zone":             {autorebootv1.ScheduleTrigger{Cron: "30 2 * * *", TimeZone: ptr.To("Asia/Tokyo"), StartingDeadline: "10m"}, window("0 2 * * *", "1h"), true},
+		"in the zone":             {autorebootv1.ScheduleTrigger{Cron: "30 2 * * *", TimeZone: "Asia/Tokyo", StartingDeadline: "10m"}, window("0 2 * * *", "1h"), true},
 		"often, and rarely":       {autorebootv1.ScheduleTrigger{Cron: "*/5 * * * *", StartingDeadline: "1m"}, window("0 2 1 1 *", "1h"), false},
 		"just before":             {autorebootv1.ScheduleTrigger{Cron: "59 1 * * *", StartingDeadline: "2m"}, window("0 2 * * *", "1h"), false},
 		"as late as the deadline": {autorebootv1.ScheduleTrigger{Cron: "59 1 * * *", StartingDeadline: "1m"}, window("0 2 * * *", "1h"), true},
 	} {
-		obj := &autorebootv1.RebootPolicy{Spec: autorebootv1.RebootPolicySpec{Windows: c.windows, Triggers: []autorebootv1.Trigger{{Name: "s", Schedule: &c.schedule}}}}
+		obj := &autorebootv1.RebootPolicy{Spec: autorebootv1.RebootPolicySpec{Triggers: []autorebootv1.Trigger{{Name: "s", Schedule: &c.schedule}}}}
+		obj.Spec.Windows = c.windows
 		got := Warnings(obj, nil)
 		if (len(got) == 1) != c.warned || c.warned && !strings.HasPrefix(got[0], "spec.triggers[0].schedule.cron: windows and blackouts forbid ten runs in a row") {
 			t.Errorf("%s: %q", name, got)
@@ -91,7 +92,7 @@ func TestOverlapsNamesEveryOtherPolicyOnTheSameTarget(t *testing.T) {
 	some := autorebootv1.Target{Kind: "Deployment", Selector: &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"a": "c"}}}
 
 	windowed := policy("shop", "windowed", apiLater)
-	windowed.Spec.Windows = []common.Window{{Schedule: "0 22 * * *", Duration: "6h"}}
+	windowed.Spec.Windows = []common.Window{{Name: "nightly", Cron: "0 22 * * *", Duration: "6h"}}
 	obj := policy("shop", "mine", api, all)
 	got := Overlaps(&obj, []autorebootv1.RebootPolicy{
 		obj, policy("other", "elsewhere", api), policy("shop", "set", set, some), windowed, policy("shop", "labels", all),

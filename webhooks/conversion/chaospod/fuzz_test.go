@@ -136,7 +136,7 @@ func FuzzAnyObjectSurvives(f *testing.F) {
 		`{"spec":{"template":"text","nextStop":"soon"}}`,
 		`{"spec":{"target":{"template":` + string(template) + `},"schedule":{"at":"2026-01-01T00:00:00.5+01:00","interval":"15s"}}}`,
 		`{"spec":{"target":{"workload":{"kind":"Deployment","name":"a"},"template":{"spec":{"containers":[]}}},"schedule":{"cron":"@daily"}}}`,
-		`{"spec":{"target":{"selector":{}},"schedule":{"at":""},"count":"5%","windows":[{"schedule":1}]},"status":{"lastRunTime":"","runs":[{}]}}`,
+		`{"spec":{"target":{"selector":{}},"schedule":{"at":""},"count":"5%","windows":[{"cron":1}]},"status":{"lastRunTime":"","runs":[{}]}}`,
 		`{"spec":{"target":[],"schedule":"daily","action":null,"dryRun":"yes"},"status":{"conditions":[null]}}`,
 		`{"spec":{"target":{"template":null,"workload":null}},"extra":[12345678901234567890]}`,
 	} {

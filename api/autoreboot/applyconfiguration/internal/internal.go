@@ -376,7 +376,9 @@ var schemaYAML = typed.YAMLObject(`types:
         list:
           elementType:
             namedType: com.github.fairlead-dev.fairlead.api.common.Window
-          elementRelationship: atomic
+          elementRelationship: associative
+          keys:
+          - name
     - name: concurrency
       type:
         namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Concurrency
@@ -437,7 +439,9 @@ var schemaYAML = typed.YAMLObject(`types:
         list:
           elementType:
             namedType: com.github.fairlead-dev.fairlead.api.common.Window
-          elementRelationship: atomic
+          elementRelationship: associative
+          keys:
+          - name
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.RebootPolicyStatus
   map:
     fields:
@@ -582,13 +586,13 @@ var schemaYAML = typed.YAMLObject(`types:
     fields:
     - name: cron
       type:
-        scalar: string
+        namedType: com.github.fairlead-dev.fairlead.api.common.Cron
     - name: startingDeadline
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
     - name: timeZone
       type:
-        scalar: string
+        namedType: com.github.fairlead-dev.fairlead.api.common.TimeZone
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.SourceAction
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.SourceKind
@@ -740,6 +744,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: serverName
       type:
         scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.Cron
+  scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.Duration
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.FailurePolicy
@@ -842,20 +848,25 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: port
       type:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+- name: com.github.fairlead-dev.fairlead.api.common.TimeZone
+  scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.Token
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.Window
   map:
     fields:
+    - name: cron
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.Cron
     - name: duration
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
-    - name: schedule
+    - name: name
       type:
         scalar: string
     - name: timeZone
       type:
-        scalar: string
+        namedType: com.github.fairlead-dev.fairlead.api.common.TimeZone
 - name: com.github.fairlead-dev.fairlead.api.common.WorkloadKind
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.WorkloadReference

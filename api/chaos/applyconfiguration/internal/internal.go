@@ -91,7 +91,9 @@ var schemaYAML = typed.YAMLObject(`types:
         list:
           elementType:
             namedType: com.github.fairlead-dev.fairlead.api.common.Window
-          elementRelationship: atomic
+          elementRelationship: associative
+          keys:
+          - name
     - name: count
       type:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
@@ -125,7 +127,9 @@ var schemaYAML = typed.YAMLObject(`types:
         list:
           elementType:
             namedType: com.github.fairlead-dev.fairlead.api.common.Window
-          elementRelationship: atomic
+          elementRelationship: associative
+          keys:
+          - name
 - name: com.github.fairlead-dev.fairlead.api.chaos.v1.ChaosPodStatus
   map:
     fields:
@@ -331,7 +335,7 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: cron
       type:
-        scalar: string
+        namedType: com.github.fairlead-dev.fairlead.api.common.Cron
     - name: interval
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
@@ -343,7 +347,7 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
     - name: timeZone
       type:
-        scalar: string
+        namedType: com.github.fairlead-dev.fairlead.api.common.TimeZone
 - name: com.github.fairlead-dev.fairlead.api.chaos.v1.Target
   map:
     fields:
@@ -397,6 +401,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: uid
       type:
         namedType: io.k8s.apimachinery.pkg.types.UID
+- name: com.github.fairlead-dev.fairlead.api.common.Cron
+  scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.Duration
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.FailurePolicy
@@ -432,6 +438,8 @@ var schemaYAML = typed.YAMLObject(`types:
             namedType: com.github.fairlead-dev.fairlead.api.common.LabelValue
 - name: com.github.fairlead-dev.fairlead.api.common.LabelValue
   scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.TimeZone
+  scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.Token
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.Verification
@@ -449,15 +457,18 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.fairlead-dev.fairlead.api.common.Window
   map:
     fields:
+    - name: cron
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.Cron
     - name: duration
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
-    - name: schedule
+    - name: name
       type:
         scalar: string
     - name: timeZone
       type:
-        scalar: string
+        namedType: com.github.fairlead-dev.fairlead.api.common.TimeZone
 - name: com.github.fairlead-dev.fairlead.api.common.WorkloadKind
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.WorkloadReference

@@ -43,12 +43,8 @@ type RebootPolicySpecApplyConfiguration struct {
 	// retry repeats a restart whose verification failed.
 	Retry *RetryApplyConfiguration `json:"retry,omitempty"`
 	// concurrency bounds how many targets restart at the same time.
-	Concurrency *ConcurrencyApplyConfiguration `json:"concurrency,omitempty"`
-	// windows are the times at which a restart may start. Without any, it may start at all times.
-	Windows []common.Window `json:"windows,omitempty"`
-	// blackouts are times at which no restart may start. They win over windows and over
-	// ignoreWindowsBefore.
-	Blackouts []common.Window `json:"blackouts,omitempty"`
+	Concurrency     *ConcurrencyApplyConfiguration `json:"concurrency,omitempty"`
+	common.Calendar `json:""`
 	// gates are conditions that must hold for a restart to start. One that cannot be read is
 	// closed.
 	Gates []GateApplyConfiguration `json:"gates,omitempty"`
@@ -168,7 +164,7 @@ func (b *RebootPolicySpecApplyConfiguration) WithConcurrency(value *ConcurrencyA
 // If called multiple times, values provided by each call will be appended to the Windows field.
 func (b *RebootPolicySpecApplyConfiguration) WithWindows(values ...common.Window) *RebootPolicySpecApplyConfiguration {
 	for i := range values {
-		b.Windows = append(b.Windows, values[i])
+		b.Calendar.Windows = append(b.Calendar.Windows, values[i])
 	}
 	return b
 }
@@ -178,7 +174,7 @@ func (b *RebootPolicySpecApplyConfiguration) WithWindows(values ...common.Window
 // If called multiple times, values provided by each call will be appended to the Blackouts field.
 func (b *RebootPolicySpecApplyConfiguration) WithBlackouts(values ...common.Window) *RebootPolicySpecApplyConfiguration {
 	for i := range values {
-		b.Blackouts = append(b.Blackouts, values[i])
+		b.Calendar.Blackouts = append(b.Calendar.Blackouts, values[i])
 	}
 	return b
 }

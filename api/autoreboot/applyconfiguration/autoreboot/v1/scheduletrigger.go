@@ -14,10 +14,10 @@ import (
 //
 // ScheduleTrigger fires at set times, once for each.
 type ScheduleTriggerApplyConfiguration struct {
-	// cron is a five-field cron expression.
-	Cron *string `json:"cron,omitempty"`
-	// timeZone is the IANA time zone of cron. Where it is absent, cron is in UTC.
-	TimeZone *string `json:"timeZone,omitempty"`
+	// cron is the times at which the trigger fires, in five fields or as a macro such as @daily.
+	Cron *common.Cron `json:"cron,omitempty"`
+	// timeZone of cron, an IANA name such as Europe/Zurich. The default is UTC.
+	TimeZone *common.TimeZone `json:"timeZone,omitempty"`
 	// startingDeadline is how late the restart may start, such as when no window was open. After
 	// that the run is skipped. By default a run waits until it may start.
 	StartingDeadline *common.Duration `json:"startingDeadline,omitempty"`
@@ -32,7 +32,7 @@ func ScheduleTrigger() *ScheduleTriggerApplyConfiguration {
 // WithCron sets the Cron field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Cron field is set to the value of the last call.
-func (b *ScheduleTriggerApplyConfiguration) WithCron(value string) *ScheduleTriggerApplyConfiguration {
+func (b *ScheduleTriggerApplyConfiguration) WithCron(value common.Cron) *ScheduleTriggerApplyConfiguration {
 	b.Cron = &value
 	return b
 }
@@ -40,7 +40,7 @@ func (b *ScheduleTriggerApplyConfiguration) WithCron(value string) *ScheduleTrig
 // WithTimeZone sets the TimeZone field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the TimeZone field is set to the value of the last call.
-func (b *ScheduleTriggerApplyConfiguration) WithTimeZone(value string) *ScheduleTriggerApplyConfiguration {
+func (b *ScheduleTriggerApplyConfiguration) WithTimeZone(value common.TimeZone) *ScheduleTriggerApplyConfiguration {
 	b.TimeZone = &value
 	return b
 }

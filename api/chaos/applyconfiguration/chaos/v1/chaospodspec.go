@@ -37,11 +37,8 @@ type ChaosPodSpecApplyConfiguration struct {
 	// filter narrows the choice among the target's pods.
 	Filter *FilterApplyConfiguration `json:"filter,omitempty"`
 	// safety defines what must be true before a pod is killed.
-	Safety *SafetyApplyConfiguration `json:"safety,omitempty"`
-	// windows are the spans of time in which runs may begin. None means always.
-	Windows []common.Window `json:"windows,omitempty"`
-	// blackouts are spans of time in which no run begins; they win over windows.
-	Blackouts []common.Window `json:"blackouts,omitempty"`
+	Safety          *SafetyApplyConfiguration `json:"safety,omitempty"`
+	common.Calendar `json:""`
 	// verification says how the target proves that it survived: its ready pods are back to their number before the run, in
 	// time, and stay so.
 	Verification *common.Verification `json:"verification,omitempty"`
@@ -130,7 +127,7 @@ func (b *ChaosPodSpecApplyConfiguration) WithSafety(value *SafetyApplyConfigurat
 // If called multiple times, values provided by each call will be appended to the Windows field.
 func (b *ChaosPodSpecApplyConfiguration) WithWindows(values ...common.Window) *ChaosPodSpecApplyConfiguration {
 	for i := range values {
-		b.Windows = append(b.Windows, values[i])
+		b.Calendar.Windows = append(b.Calendar.Windows, values[i])
 	}
 	return b
 }
@@ -140,7 +137,7 @@ func (b *ChaosPodSpecApplyConfiguration) WithWindows(values ...common.Window) *C
 // If called multiple times, values provided by each call will be appended to the Blackouts field.
 func (b *ChaosPodSpecApplyConfiguration) WithBlackouts(values ...common.Window) *ChaosPodSpecApplyConfiguration {
 	for i := range values {
-		b.Blackouts = append(b.Blackouts, values[i])
+		b.Calendar.Blackouts = append(b.Calendar.Blackouts, values[i])
 	}
 	return b
 }

@@ -19,14 +19,14 @@ import (
 // counts, and only within the starting deadline. A run that comes due while another is under way is
 // skipped.
 type ScheduleApplyConfiguration struct {
-	// cron is a five-field cron expression.
-	Cron *string `json:"cron,omitempty"`
+	// cron is the times at which a run is due, in five fields or as a macro such as @daily.
+	Cron *common.Cron `json:"cron,omitempty"`
 	// interval is the time between two runs, at least 10s.
 	Interval *common.Duration `json:"interval,omitempty"`
 	// at is the time of one run, to the second.
 	At *metav1.Time `json:"at,omitempty"`
-	// timeZone is the IANA time zone of cron. Without it cron is read in UTC.
-	TimeZone *string `json:"timeZone,omitempty"`
+	// timeZone of cron, an IANA name such as Europe/Zurich. The default is UTC.
+	TimeZone *common.TimeZone `json:"timeZone,omitempty"`
 	// jitterPercent moves each run by a random part of the time to the next one, or earlier by one of
 	// the time from the last, up to this percentage. It moves no run out of a window or into a
 	// blackout, and not the one of at. The default is 0.
@@ -45,7 +45,7 @@ func Schedule() *ScheduleApplyConfiguration {
 // WithCron sets the Cron field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Cron field is set to the value of the last call.
-func (b *ScheduleApplyConfiguration) WithCron(value string) *ScheduleApplyConfiguration {
+func (b *ScheduleApplyConfiguration) WithCron(value common.Cron) *ScheduleApplyConfiguration {
 	b.Cron = &value
 	return b
 }
@@ -69,7 +69,7 @@ func (b *ScheduleApplyConfiguration) WithAt(value metav1.Time) *ScheduleApplyCon
 // WithTimeZone sets the TimeZone field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the TimeZone field is set to the value of the last call.
-func (b *ScheduleApplyConfiguration) WithTimeZone(value string) *ScheduleApplyConfiguration {
+func (b *ScheduleApplyConfiguration) WithTimeZone(value common.TimeZone) *ScheduleApplyConfiguration {
 	b.TimeZone = &value
 	return b
 }
