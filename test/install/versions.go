@@ -21,8 +21,8 @@ const (
 	Current = "v0.1.1"
 )
 
-// FirstChart is the commit that brought the chart: the longest way that an upgrade can have.
-const FirstChart = "d4d4d32"
+// FirstChart is the earliest commit whose stored objects the present CRDs keep whole: the longest way that an upgrade can have.
+const FirstChart = "7459b5f8"
 
 // Chart is the folder of a version's chart, below that which WriteVersions was given.
 func Chart(folder, version string) string { return filepath.Join(folder, version, "dist", "fairlead") }
