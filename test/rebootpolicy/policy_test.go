@@ -93,12 +93,13 @@ func (s *suite) condition(name, kind string, status metav1.ConditionStatus, reas
 	})
 }
 
-// without waits until a condition is false.
+// without waits until a condition is false; Stalled is absent then.
 func (s *suite) without(name, kind string) autorebootv1.RebootPolicyStatus {
 	s.Helper()
 	return s.shows(name, func(st autorebootv1.RebootPolicyStatus) error {
-		if !meta.IsStatusConditionFalse(st.Conditions, kind) {
-			return fmt.Errorf("want %s=False", kind)
+		isAbsent := meta.FindStatusCondition(st.Conditions, kind) == nil
+		if isAbsent != (kind == autorebootv1.ConditionStalled) || !isAbsent && !meta.IsStatusConditionFalse(st.Conditions, kind) {
+			return fmt.Errorf("want %s=False, or Stalled absent", kind)
 		}
 		return nil
 	})
