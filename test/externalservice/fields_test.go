@@ -32,7 +32,6 @@ var fieldTests = framework.FieldTests{
 	"externalservice.TestAPriorityNeedsEnoughHealthyAddresses":                       {"failover.minHealthyPercent"},
 	"externalservice.TestWithoutAnyHealthyAddressOnlyPanicPublishes":                 {"failover.panicThresholdPercent"},
 	"externalservice.TestADrainedEndpointIsOutAtOnce":                                {"endpoints.state"},
-	"externalservice.TestEveryFaultMakesAnAddressUnhealthyForItsReasonUntilItIsOver": {"healthCheck.tcpSocket"},
 	"externalservice.TestAProbeAsksForTheNameAndThePathAndFollowsNoRedirect": {
 		"healthCheck.httpGet.path", "healthCheck.httpGet.host", "healthCheck.grpc.service", "healthCheck.tls.caSecretName", "healthCheck.tls.serverName",
 	},
