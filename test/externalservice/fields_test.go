@@ -28,10 +28,10 @@ var fieldTests = framework.FieldTests{
 	"externalservice.TestThePrimaryFailsOverAndIsTakenAgainAfterTheDelay": {
 		"endpoints.addresses", "endpoints.priority", "endpoints.zone", "failover.failbackDelay",
 	},
-	"externalservice.TestManualFailbackWaitsUntilItIsAskedForEachTime":               {"failover.failback"},
-	"externalservice.TestAPriorityNeedsEnoughHealthyAddresses":                       {"failover.minHealthyPercent"},
-	"externalservice.TestWithoutAnyHealthyAddressOnlyPanicPublishes":                 {"failover.panicThresholdPercent"},
-	"externalservice.TestADrainedEndpointIsOutAtOnce":                                {"endpoints.state"},
+	"externalservice.TestManualFailbackWaitsUntilItIsAskedForEachTime": {"failover.failback"},
+	"externalservice.TestAPriorityNeedsEnoughHealthyAddresses":         {"failover.minHealthyPercent"},
+	"externalservice.TestWithoutAnyHealthyAddressOnlyPanicPublishes":   {"failover.panicThresholdPercent"},
+	"externalservice.TestADrainedEndpointIsOutAtOnce":                  {"endpoints.state"},
 	"externalservice.TestAProbeAsksForTheNameAndThePathAndFollowsNoRedirect": {
 		"healthCheck.httpGet.path", "healthCheck.httpGet.host", "healthCheck.grpc.service", "healthCheck.tls.caSecretName", "healthCheck.tls.serverName",
 	},
