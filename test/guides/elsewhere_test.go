@@ -66,8 +66,9 @@ var elsewhere = map[string]map[string]string{
 	"docs/guides/leader-election.md": {"$ kubectl delete pod fairlead-manager-": "takes away the node of a pod; test/lifecycle does it"},
 	"docs/guides/monitoring.md":      {"scrape_configs:\n": "a configuration of Prometheus, which is not here"},
 	"docs/guides/kinds.md": {
-		"$ helm install ":   "test/install installs the chart by the library of helm",
-		"$ kubectl delete ": "test/profiles takes a kind out of a cluster of its own, by these commands",
+		"$ helm install ":                     "test/install installs the chart by the library of helm",
+		"$ kubectl delete crd ":               "test/profiles takes a kind out of a cluster of its own, by these commands",
+		"$ kubectl delete --ignore-not-found": "test/profiles takes a kind out of a cluster of its own, by these commands",
 	},
 	"docs/guides/namespaced.md": {
 		"$ helm install ": "test/install installs the chart by the library of helm",
