@@ -46,8 +46,8 @@ var whole = []struct {
 }
 
 // needed are optional fields that an object cannot go without: one handler of a probe has to be there, with a port where it
-// has nothing else or is a policy's, and a policy needs the name of its target and a reason to restart it.
-var needed = []string{"probe.tcpSocket", "probe.httpGet", "probe.grpc", "tcpSocket.port", "trigger.probe.httpGet.port", "trigger.probe.grpc.port", "target.name", "policies"}
+// has nothing else or is a policy's, and a policy needs the kind and the name of its target, and a reason to restart it.
+var needed = []string{"probe.tcpSocket", "probe.httpGet", "probe.grpc", "tcpSocket.port", "trigger.probe.httpGet.port", "trigger.probe.grpc.port", "target.kind", "target.name", "policies"}
 
 // A field that is taken back at v1alpha1 is gone at v1, as if it had never been there, however it is taken.
 func TestAFieldThatIsTakenBackAtV1alpha1IsGoneAtV1(t *testing.T) {
