@@ -20,7 +20,7 @@ type loss struct{ name, kind, patch string }
 // losses take away the whole of a status, each member of it, and each member of a target, by each verb that can.
 func losses() []loss {
 	all := []loss{{"all/replace", "replace", ""}, {"all/merge", "merge", `{"status": null}`}, {"all/json", "json", `[{"op": "remove", "path": "/status"}]`}}
-	for _, member := range []string{"conditions", "observedGeneration", "state", "targets", "triggers", "watchedTargets"} {
+	for _, member := range []string{"conditions", "observedGeneration", "targets", "triggers", "watchedTargets"} {
 		all = append(all,
 			loss{member + "/merge", "merge", fmt.Sprintf(`{"status": {%q: null}}`, member)},
 			loss{member + "/json", "json", fmt.Sprintf(`[{"op": "remove", "path": "/status/%s"}]`, member)})
