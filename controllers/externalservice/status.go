@@ -170,9 +170,7 @@ func (u *statusUpdate) setSuspended() {
 		return
 	}
 	for _, kind := range []string{networkingv1.ConditionResolved, networkingv1.ConditionHealthy} {
-		if meta.FindStatusCondition(u.status.Conditions, kind) != nil {
-			u.Set(kind, metav1.ConditionUnknown, networkingv1.ReasonSuspended, "nothing is looked up or checked while spec.suspend is true")
-		}
+		u.Set(kind, metav1.ConditionUnknown, networkingv1.ReasonSuspended, "nothing is looked up or checked while spec.suspend is true")
 	}
 	u.Remove(networkingv1.ConditionStalled)
 	u.Set(networkingv1.ConditionReady, metav1.ConditionUnknown, networkingv1.ReasonSuspended,
