@@ -66,7 +66,7 @@ var kinds = []kind{
 		},
 		spoke: func(worker, turn int) object {
 			return object{
-				"target":   object{"apiVersion": "apps/v1", "kind": "Deployment", "name": workload(worker)},
+				"target":   object{"kind": "Deployment", "name": workload(worker)},
 				"policies": []object{{"name": "up", "trigger": object{"probe": object{"httpGet": object{"port": 8000 + turn%60}}}}},
 			}
 		},

@@ -38,6 +38,7 @@ func New() *hubspoke.Converter {
 		OverlayHub:   overlayHub,
 		OverlaySpoke: overlaySpoke,
 		HubUnions:    []hubspoke.Union{{Path: []string{"spec", "healthCheck"}, Members: []string{"tcpSocket", "httpGet", "grpc"}}},
+		SpokeUnions:  []hubspoke.Union{{Path: []string{"spec", "probe"}, Members: []string{"tcpSocket", "httpGet", "grpc"}}},
 	})
 }
 

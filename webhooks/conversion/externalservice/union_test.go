@@ -37,3 +37,27 @@ func TestACheckThatServerSideApplyHasEmptiedKeepsItsKind(t *testing.T) {
 		}
 	}
 }
+
+// A view at v1alpha1 is emptied in the same way.
+func TestACheckThatIsEmptiedAtV1alpha1KeepsItsKind(t *testing.T) {
+	for probe, wants := range map[string]string{
+		`{"httpGet":null}`:                `{"httpGet":{},"jitterPercent":10,"unhealthyInterval":"30s"}`,
+		`{"grpc":null,"periodSeconds":7}`: `{"grpc":{},"interval":"7s","jitterPercent":10,"unhealthyInterval":"30s"}`,
+		`{"httpGet":null,"tcpSocket":{}}`: `{"jitterPercent":10,"tcpSocket":{},"unhealthyInterval":"30s"}`,
+	} {
+		converted, err := New().Convert(fmt.Appendf(nil, `{"apiVersion":"networking.fairlead.dev/v1alpha1","kind":"ExternalService",
+			"metadata":{"name":"a"},"spec":{"ports":{"http":80},"hosts":["192.0.2.1"],"probe":%s}}`, probe), "v1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var object struct {
+			Spec struct{ HealthCheck json.RawMessage }
+		}
+		if err := json.Unmarshal(converted, &object); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(object.Spec.HealthCheck); got != wants {
+			t.Errorf("%s becomes %s, want %s", probe, got, wants)
+		}
+	}
+}

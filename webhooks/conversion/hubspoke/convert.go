@@ -62,10 +62,8 @@ func (c *Converter) total(raw []byte, toVersion string) (Converted, error) {
 	if convert == nil {
 		return Converted{Object: raw}, nil
 	}
-	if toVersion == c.spoke {
-		for _, u := range c.hubUnions {
-			object.body = u.fill(object.body)
-		}
+	for _, u := range c.unionsBefore(toVersion) {
+		object.body = u.fill(object.body)
 	}
 	r := convert(source{body: object.body, annotations: object.annotations()})
 	converted := Converted{Object: object.render(c.apiVersions[toVersion], r), Dropped: Dropped(r.value) > 0 || r.wanted > len(r.value)}

@@ -38,7 +38,8 @@ func (c *Converter) fast(out []byte, object jsonindex.Value, toVersion string) (
 		convert = c.fastToHub
 	case toVersion != c.spoke || !e.apiVersion.EqualsText(c.apiVersions[c.hub]):
 		return Converted{}, false
-	case slices.ContainsFunc(c.hubUnions, func(u Union) bool { return u.isEmptied(e.body.spec.value) }):
+	}
+	if slices.ContainsFunc(c.unionsBefore(toVersion), func(u Union) bool { return u.isEmptied(e.body.spec.value) }) {
 		return Converted{}, false
 	}
 	scratch, saved := review.Buffer(), jsonindex.NewDocument()

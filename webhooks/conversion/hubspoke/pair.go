@@ -50,8 +50,8 @@ type Pair[H, S any] struct {
 	// annotation, and taken from the view.
 	Bulk []Bulk
 
-	// HubUnions lists the parts of the hub form of which exactly one member is set. Defaults to none.
-	HubUnions []Union
+	// HubUnions and SpokeUnions list the parts of a form of which exactly one member is set. Default to none.
+	HubUnions, SpokeUnions []Union
 }
 
 // Bulk names one part by its path in each form, such as {"spec", "target", "template"}.
@@ -64,7 +64,7 @@ type Converter struct {
 	toHub       func(source) result
 	toSpoke     func(source) result
 
-	hubUnions []Union
+	hubUnions, spokeUnions []Union
 
 	fastToHub   func(e envelope, scratch []byte, saved *jsonindex.Document) (fastResult, bool)
 	fastToSpoke func(e envelope, scratch []byte, saved *jsonindex.Document) (fastResult, bool)
@@ -107,6 +107,7 @@ func New[H, S any](p Pair[H, S]) *Converter {
 		toHub:       up.convert,
 		toSpoke:     down.convert,
 		hubUnions:   p.HubUnions,
+		spokeUnions: p.SpokeUnions,
 
 		fastToHub:   up.fast,
 		fastToSpoke: down.fast,

@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
-// Union is a part of the hub's spec of which exactly one member is set, be it to an empty object.
+// Union is a part of a spec of which exactly one member is set, be it to an empty object.
 //
 // Server-side apply takes away what no manager owns, such as defaults, and then converts what is left: an object whose
 // members are all taken away is null there. A union of which one member is null and no other is set has that member,
@@ -60,4 +60,12 @@ func (u Union) fill(body tree) tree {
 		return body
 	}
 	return body.with(append(slices.Clone(u.Path), emptied), map[string]any{})
+}
+
+// unionsBefore returns the unions of the form that a conversion begins with.
+func (c *Converter) unionsBefore(toVersion string) []Union {
+	if toVersion == c.spoke {
+		return c.hubUnions
+	}
+	return c.spokeUnions
 }
