@@ -71,7 +71,7 @@ func (m *retryingMapper) RESTMapping(kind schema.GroupKind, versions ...string) 
 }
 
 // isKnownAbsent reports whether an error says that a kind is not served. Each API server serves the kinds of Kubernetes that
-// are as old as these: where discovery lacks one, a part of its answers is missing.
+// are as old as these: where discovery lacks one, a part of its response is missing.
 func isKnownAbsent(kind schema.GroupKind, err error) bool {
 	return isNotServed(err) && kind.Group != corev1.GroupName && kind.Group != appsv1.GroupName
 }
