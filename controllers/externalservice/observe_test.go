@@ -4,23 +4,15 @@
 package externalservice
 
 import (
-	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
-	"math/big"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/internal/cabundle"
+	"github.com/fairlead-dev/fairlead/controllers/internal/cabundle/cabundletest"
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
@@ -53,45 +45,15 @@ func TestASuspicionIsInheritedUntilSomethingIsChecked(t *testing.T) {
 	}
 }
 
-// fakeSecrets is a reader of one Secret, or of an error.
-type fakeSecrets struct {
-	client.Reader
-	data  map[string][]byte
-	err   error
-	reads int
-}
-
-func (s *fakeSecrets) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	s.reads++
-	if secret, ok := into.(*corev1.Secret); ok {
-		secret.Data = s.data
-	}
-	return s.err
-}
-
-func certificate(t *testing.T) []byte {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-}
-
 func TestWithoutItsCertificatesNothingIsCheckedAndNothingMoves(t *testing.T) {
 	const secure = `{ports: [{name: sql, port: 5432}], healthCheck: {httpGet: {}, tls: {caSecretName: roots}}, endpoints: [{name: a, addresses: [192.0.2.1]}, {name: b, priority: 1, addresses: [198.51.100.1]}]}`
 	s := newSuite(t, secure)
-	secrets := &fakeSecrets{data: map[string][]byte{"ca.crt": certificate(t)}}
+	secrets := &cabundletest.Secrets{Data: map[string][]byte{"ca.crt": cabundletest.NewCertificate(t)}}
 	s.caBundles = cabundle.New(secrets, s.Now)
 	if again := s.reconcileOnce(); again.RequeueAfter == 0 {
 		t.Error("the Secret is not read again")
 	}
-	if string(s.health.check.RootPEM) != string(secrets.data["ca.crt"]) {
+	if string(s.health.check.RootPEM) != string(secrets.Data["ca.crt"]) {
 		t.Error("the check trusts other certificates")
 	}
 	s.health.setHealth("a", "192.0.2.1", up)
@@ -99,7 +61,7 @@ func TestWithoutItsCertificatesNothingIsCheckedAndNothingMoves(t *testing.T) {
 	s.reconcileOnce()
 	s.wantPublished("192.0.2.1+")
 
-	secrets.data = nil
+	secrets.Data = nil
 	s.advance(2 * time.Minute)
 	s.reconcileOnce()
 	s.wantCondition("Healthy", "Unknown CAUnavailable")
@@ -116,7 +78,7 @@ func TestWithoutItsCertificatesNothingIsCheckedAndNothingMoves(t *testing.T) {
 	})
 	s.reconcileOnce()
 	s.wantPublished("192.0.2.1+ 192.0.2.9")
-	secrets.data = map[string][]byte{"ca.crt": certificate(t)}
+	secrets.Data = map[string][]byte{"ca.crt": cabundletest.NewCertificate(t)}
 	s.advance(time.Minute)
 	s.reconcileUnchanged("the first check of an address")
 	s.advance(firstProbeHold)

@@ -143,17 +143,14 @@ func httpGet(path Path, h *common.HTTPGetAction) field.ErrorList {
 	}
 	errs = append(errs, OptionalEnum(path.Child("scheme"), h.Scheme, common.SchemeHTTP, common.SchemeHTTPS)...)
 	errs = append(errs, Text(path.Child("host"), h.Host, 0, 253)...)
-	headers, seen := path.Child("httpHeaders"), map[string]bool{}
+	headers, listed := path.Child("httpHeaders"), Within(h.HTTPHeaders, 16)
 	errs = append(errs, Items(headers, len(h.HTTPHeaders), 0, 16)...)
-	for i, header := range Within(h.HTTPHeaders, 16) {
+	for i, header := range listed {
 		at := headers.Index(i)
 		errs = append(errs, Text(at.Child("name"), header.Name, 1, 256)...)
 		errs = append(errs, Text(at.Child("value"), header.Value, 0, 1024)...)
-		if seen[header.Name] {
-			errs = append(errs, field.Duplicate(at.Child("name").Field(), header.Name))
-		}
-		seen[header.Name] = true
 	}
+	errs = append(errs, Unique(len(listed), func(i int) string { return listed[i].Name }, func(i int) Path { return headers.Index(i).Child("name") })...)
 	statuses := path.Child("expectedStatuses")
 	errs = append(errs, Items(statuses, len(h.ExpectedStatuses), 0, 8)...)
 	for i, r := range Within(h.ExpectedStatuses, 8) {
