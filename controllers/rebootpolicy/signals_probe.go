@@ -21,10 +21,9 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-// probeSignals sets which pods are checked, and adds the results. Nothing is checked while a gate is closed, or a fault is injected into
-// what a workload needs:
-// the results would count once it opens, though their cause lies elsewhere. Nor are the pods of a workload that
-// is being disrupted.
+// probeSignals sets which pods are checked, and adds the results. Nothing is checked while a gate is closed, or a fault is
+// injected into what a workload needs: the results would count once that is over, though their cause lies elsewhere. Nor are
+// the pods of a workload that is being disrupted.
 func (r *Reconciler) probeSignals(ctx context.Context, o *observation) {
 	if !rules.HasProbe(&o.policy.Spec) {
 		r.Probes.Forget(o.key)
