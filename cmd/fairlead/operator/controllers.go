@@ -268,9 +268,12 @@ func (b *controllerBuilder) syncAdmission(ctx context.Context) error {
 // kinds that it only refers to is not waited for where it is left out or its CRD is not installed.
 func (b *controllerBuilder) waitForInformers(ctx context.Context, phase phases.Phase, of client.Object, kinds []client.Object) error {
 	kinds = slices.DeleteFunc(slices.Clone(kinds), func(kind client.Object) bool {
+		if partialcache.LeavesOut(b.cluster.GetCache(), kind) {
+			return true
+		}
 		gvk, err := apiutil.GVKForObject(kind, b.assembly.scheme)
-		return partialcache.LeavesOut(b.cluster.GetCache(), kind) || err == nil && slices.Contains(b.assembly.kinds.gvks(), gvk) && reflect.TypeOf(kind) != reflect.TypeOf(of) &&
-			errors.Is(checkServed(b.cluster, kind), errNotServed)
+		isReferred := err == nil && slices.Contains(b.assembly.kinds.gvks(), gvk) && reflect.TypeOf(kind) != reflect.TypeOf(of)
+		return isReferred && errors.Is(checkServed(b.cluster, kind), errNotServed)
 	})
 	return b.assembly.waitForInformers(ctx, b.cluster.GetCache(), phase, kinds)
 }
