@@ -14,6 +14,7 @@
 //	<!-- test: refuse 192.0.2.10:5432 -->
 //
 // does at that point what the page tells its reader to do outside of the cluster: listen, refuse and accept with the
-// address of a server. A page has no other hidden steps. The folder of testdata that is called like the page has files that
-// it takes to be there, and before.sh, which creates the objects that it takes to be there.
+// address of a server, resolve with a name and its address. A page has no other hidden steps. The folder of testdata that
+// is called like the page has files that it takes to be there, and before.sh, which creates the objects that it takes to be
+// there.
 package guides

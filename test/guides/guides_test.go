@@ -257,7 +257,7 @@ func (r *reader) run(s step) (output []string) {
 	return output
 }
 
-// happen makes what the page tells its reader to do to a server outside of the cluster.
+// happen makes what the page tells its reader to do to what is outside of the cluster.
 func (r *reader) happen(what string) {
 	verb, object, _ := strings.Cut(what, " ")
 	var err error
@@ -267,6 +267,9 @@ func (r *reader) happen(what string) {
 			r.at[object], err = r.Servers.TCP(object)
 			return err
 		})
+	case "resolve":
+		name, address, _ := strings.Cut(object, " ")
+		err = r.Servers.DNS.Addresses(name, time.Minute, address)
 	case "refuse":
 		err = server.Set(externalnet.Behavior{Fault: externalnet.Refuse})
 	case "accept":
