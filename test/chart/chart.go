@@ -95,7 +95,8 @@ func Generate(config, folder, version string) error {
 	if err := os.Mkdir(filepath.Join(folder, "files"), 0o750); err != nil {
 		return err
 	}
-	for _, from := range []string{"manager/config.yaml", "chart/values.yaml"} { // templates cannot read the chart's own values.yaml
+	// Templates cannot read the chart's own values.yaml and schema.
+	for _, from := range []string{"manager/config.yaml", "chart/values.yaml", "chart/values.schema.json"} {
 		content, err := os.ReadFile(filepath.Join(config, from))
 		if err != nil {
 			return err

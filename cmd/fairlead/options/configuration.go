@@ -110,8 +110,8 @@ type Controllers struct {
 	// See docs/guides/high-availability.md.
 	Enabled bool `json:"enabled" default:"true"`
 
-	// Objects that are reconciled at the same time, by kind, 1 to 1000 each.
-	Concurrency map[string]int `json:"concurrency,omitempty" default:"{ExternalService: 10, RebootPolicy: 10, ChaosPod: 2}"`
+	// Objects that are reconciled at the same time, by kind.
+	Concurrency map[string]int `json:"concurrency,omitempty" default:"{ExternalService: 10, RebootPolicy: 10, ChaosPod: 2}" rule:"1..1000"`
 
 	// How long the first LIST of a kind may take. A kind that is stored at its other version is converted object by object,
 	// and the two minutes that are usual are not enough for many objects (kubernetes-sigs/controller-runtime#1786).

@@ -29,7 +29,7 @@ import (
 //	Watch|Poll                 one of these words
 //	label, subdomain, address  a DNS label, a DNS subdomain, host:port or "0"
 //
-// A rule that ends in ",optional" allows a string to be empty.
+// A rule that ends in ",optional" allows a string to be empty. That of a map is the rule of each value.
 
 // Field is a field of the configuration, with what its tags say.
 type Field struct {
@@ -122,6 +122,13 @@ func checkRules(path *field.Path, of any) field.ErrorList {
 }
 
 func checkRule(path *field.Path, value any, rule string) field.ErrorList {
+	if of := reflect.ValueOf(value); of.Kind() == reflect.Map {
+		var errs field.ErrorList
+		for _, key := range of.MapKeys() {
+			errs = append(errs, checkRule(path.Key(key.String()), of.MapIndex(key).Interface(), rule)...)
+		}
+		return errs
+	}
 	if least, most, ranges := strings.Cut(rule, ".."); ranges {
 		return within(path, value, least, most)
 	}

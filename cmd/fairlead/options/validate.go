@@ -150,13 +150,10 @@ func namespaces(path *field.Path, names []string) field.ErrorList {
 
 func (c Controllers) validate(path *field.Path) field.ErrorList {
 	errs := checkRules(path, c)
-	for kind, workers := range c.Concurrency {
-		at := path.Child("concurrency").Key(kind)
+	for kind := range c.Concurrency {
 		if !slices.Contains(allKinds(), kind) {
-			errs = append(errs, field.NotSupported(at, kind, allKinds()))
-			continue
+			errs = append(errs, field.NotSupported(path.Child("concurrency").Key(kind), kind, allKinds()))
 		}
-		errs = append(errs, within(at, workers, "1", "1000")...)
 	}
 	return errs
 }

@@ -84,21 +84,41 @@ probes: {{ regexFind "[0-9]+$" $configuration.health.bindAddress }}
 {{- end }}
 {{- end -}}
 
-{{- /* A duration in seconds. */ -}}
+{{- /* Refuses durations beyond the bounds that the schema has for them. */ -}}
+{{- define "fairlead.bounded" -}}
+{{- range $name, $schema := .schema.properties }}
+{{- $path := print $.path "." $name }}
+{{- $value := get $.values $name }}
+{{- if kindIs "map" $value }}
+{{- include "fairlead.bounded" (dict "schema" $schema "values" $value "path" $path) }}
+{{- else if and $value (hasKey $schema "x-bounds") }}
+{{- $least := first (get $schema "x-bounds") }}
+{{- $most := last (get $schema "x-bounds") }}
+{{- $seconds := include "fairlead.seconds" $value | float64 }}
+{{- if lt $seconds (include "fairlead.seconds" $least | float64) }}
+{{- fail (printf "%s: %s is too short: it must be at least %s" $path $value $least) }}
+{{- else if and $most (gt $seconds (include "fairlead.seconds" $most | float64)) }}
+{{- fail (printf "%s: %s is too long: it must be at most %s" $path $value $most) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- /* A duration in seconds, which may be a fraction. */ -}}
 {{- define "fairlead.seconds" -}}
 {{- $seconds := 0.0 }}
 {{- range regexFindAll "[0-9.]+[a-z]+" . -1 }}
 {{- $unit := get (dict "h" 3600.0 "m" 60.0 "s" 1.0 "ms" 0.001 "us" 0.000001 "ns" 0.000000001) (regexFind "[a-z]+" .) }}
 {{- $seconds = addf $seconds (mulf (regexFind "[0-9.]+" . | float64) $unit) }}
 {{- end }}
-{{- ceil $seconds | int -}}
+{{- $seconds -}}
 {{- end -}}
 
 {{- /* How long a pod that serves webhooks has to stop: longer than the operator takes, which takes as long as the drain at least. */ -}}
 {{- define "fairlead.grace" -}}
 {{- $configuration := include "fairlead.configuration" . | fromYaml }}
-{{- $stop := include "fairlead.seconds" $configuration.gracefulShutdownTimeout | int }}
-{{- $drain := add (include "fairlead.seconds" $configuration.webhook.drainDelay) (include "fairlead.seconds" $configuration.webhook.drainTimeout) | int }}
+{{- $stop := include "fairlead.seconds" $configuration.gracefulShutdownTimeout | float64 | ceil | int }}
+{{- $drain := addf (include "fairlead.seconds" $configuration.webhook.drainDelay) (include "fairlead.seconds" $configuration.webhook.drainTimeout) | ceil | int }}
 {{- if gt $drain $stop }}
 {{- fail (printf "configuration.gracefulShutdownTimeout: %ds is less than webhook.drainDelay and webhook.drainTimeout, %ds together: requests would fail at each stop" $stop $drain) }}
 {{- end }}
