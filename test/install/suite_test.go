@@ -55,6 +55,8 @@ type suite struct {
 	// output returns what pods whose name begins so have printed.
 	output  func(prefix string) string
 	figures []figures
+	// helm3 has Helm 3 install, upgrade, roll back, test and uninstall, and not Helm 4.
+	helm3 bool
 	// Without a node:
 	local   *cluster.Cluster
 	kubelet *kubelet
@@ -245,8 +247,12 @@ func (s *suite) values(more map[string]any) map[string]any {
 
 func (s *suite) install(namespace, version, storage string, more map[string]any) {
 	s.Helper()
-	_, err := s.release(namespace, version, storage, action.DryRunNone, more)
-	s.must(s.told(err))
+	if s.helm3 {
+		s.installByHelm3(namespace, version, storage, more)
+	} else {
+		_, err := s.release(namespace, version, storage, action.DryRunNone, more)
+		s.must(s.told(err))
+	}
 	s.trusts(namespace)
 }
 
@@ -297,6 +303,9 @@ func (s *suite) upgrade(namespace, version string, force bool, more map[string]a
 
 func (s *suite) tryUpgrade(namespace, version string, force bool, more map[string]any) error {
 	s.Helper()
+	if s.helm3 {
+		return s.tryUpgradeByHelm3(namespace, version, more)
+	}
 	loaded, err := loader.Load(Chart(s.versions, version))
 	s.must(err)
 	upgrade := action.NewUpgrade(s.helm(namespace))
@@ -308,6 +317,10 @@ func (s *suite) tryUpgrade(namespace, version string, force bool, more map[strin
 
 func (s *suite) rollback(namespace string, revision int) {
 	s.Helper()
+	if s.helm3 {
+		s.rollbackByHelm3(namespace, revision)
+		return
+	}
 	rollback := action.NewRollback(s.helm(namespace))
 	rollback.Version, rollback.WaitStrategy, rollback.Timeout = revision, kube.StatusWatcherStrategy, patience
 	rollback.ServerSideApply = "auto"
@@ -316,6 +329,10 @@ func (s *suite) rollback(namespace string, revision int) {
 
 func (s *suite) uninstall(namespace string) {
 	s.Helper()
+	if s.helm3 {
+		s.uninstallByHelm3(namespace)
+		return
+	}
 	uninstall := action.NewUninstall(s.helm(namespace))
 	uninstall.WaitStrategy, uninstall.Timeout = kube.StatusWatcherStrategy, patience
 	_, err := uninstall.Run("fairlead")
