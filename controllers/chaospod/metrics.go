@@ -23,7 +23,7 @@ type metrics struct {
 // row has the metrics of one ChaosPod.
 type row struct {
 	kills    map[kill]float64
-	runs     map[chaosv1.RunOutcome]float64
+	runs     map[string]float64
 	recovery controller.Histogram
 	held     map[string]float64
 	active   bool
@@ -37,15 +37,15 @@ func newMetrics() *metrics {
 		return prometheus.NewDesc(name, help, append([]string{"namespace", "name"}, more...), nil)
 	}
 	m := &metrics{
-		kills:    of("fairlead_chaospod_kills_total", "Kills that were requested, by result.", "action", "outcome"),
-		runs:     of("fairlead_chaospod_runs_total", "Runs that have ended, by their verdict.", "outcome"),
+		kills:    of("fairlead_chaospod_kills_total", "Kills that were requested, by outcome.", "action", "outcome"),
+		runs:     of("fairlead_chaospod_runs_total", "Runs that have ended, by their verdict.", "result"),
 		recovery: of("fairlead_chaospod_recovery_seconds", "Time from the last kill of a run until its workloads were back."),
 		held:     of("fairlead_chaospod_waits_total", "How often a run that was due was held, by reason.", "reason"),
 		active:   of("fairlead_chaospod_active", "Whether a run is under way, its verification included."),
 	}
 	m.Descs, m.Sample = []*prometheus.Desc{m.kills, m.runs, m.recovery, m.held, m.active}, m.sample
 	m.New = func() *row {
-		return &row{kills: map[kill]float64{}, runs: map[chaosv1.RunOutcome]float64{}, held: map[string]float64{}}
+		return &row{kills: map[kill]float64{}, runs: map[string]float64{}, held: map[string]float64{}}
 	}
 	return m
 }
@@ -71,9 +71,9 @@ func (m *metrics) countMessage(of *chaosv1.ChaosPod, n *chaos.Message) {
 		if n.Ended == nil {
 			return
 		}
-		r.runs[n.Ended.Outcome]++
-		if n.Ended.RecoverySeconds != nil {
-			r.recovery.Observe(float64(*n.Ended.RecoverySeconds))
+		r.runs[n.Ended.Result]++
+		if n.Ended.RecoveryDuration != nil {
+			r.recovery.Observe(n.Ended.RecoveryDuration.Or(0).Seconds())
 		}
 	})
 }
@@ -85,8 +85,8 @@ func (m *metrics) sample(of types.NamespacedName, r *row, to *controller.Samples
 	for k, n := range r.kills {
 		add(m.kills, prometheus.CounterValue, n, k.action, k.outcome)
 	}
-	for outcome, n := range r.runs {
-		add(m.runs, prometheus.CounterValue, n, string(outcome))
+	for result, n := range r.runs {
+		add(m.runs, prometheus.CounterValue, n, string(result))
 	}
 	to.AddHistogram(m.recovery, &r.recovery, of.Namespace, of.Name)
 	for reason, n := range r.held {

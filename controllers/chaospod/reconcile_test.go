@@ -409,7 +409,7 @@ func TestTheVerdictOnARunIsFromWhatTheApiServerHas(t *testing.T) {
 	}
 	s.now = s.now.Add(30 * time.Second)
 	s.reconcile()
-	if st := s.object().Status; st.CurrentRun != nil || len(st.Runs) != 1 || st.Runs[0].Outcome != chaosv1.RunSurvived {
+	if st := s.object().Status; st.CurrentRun != nil || len(st.History) != 1 || st.History[0].Result != chaosv1.ResultSurvived {
 		t.Errorf("%+v", st)
 	}
 }
@@ -436,15 +436,15 @@ func TestThePageOfAProxyIsNotTheEndOfAWorkload(t *testing.T) {
 	})
 	s.now = s.now.Add(40 * time.Second)
 	s.reconcile()
-	if st := s.object().Status; st.CurrentRun == nil || len(st.Runs) > 0 {
-		t.Fatalf("the run has ended: %+v", st.Runs)
+	if st := s.object().Status; st.CurrentRun == nil || len(st.History) > 0 {
+		t.Fatalf("the run has ended: %+v", st.History)
 	}
 	s.Live = s.store
 	s.now = s.now.Add(40 * time.Second)
 	s.reconcile()
 	s.now = s.now.Add(40 * time.Second)
 	s.reconcile()
-	if st := s.object().Status; len(st.Runs) != 1 || st.Runs[0].Outcome != chaosv1.RunSurvived {
+	if st := s.object().Status; len(st.History) != 1 || st.History[0].Result != chaosv1.ResultSurvived {
 		t.Errorf("%+v", st)
 	}
 }
@@ -483,7 +483,7 @@ func TestAVictimThatTheSpecDoesNotTakeLives(t *testing.T) {
 	object := s.object()
 	now := metav1.NewTime(s.now)
 	object.Status.CurrentRun = &chaosv1.CurrentRun{
-		ID: "x", Phase: chaosv1.RunPlanned, StartedTime: &now, Generation: 1, Count: 1,
+		ID: "x", Phase: chaosv1.RunPlanned, StartTime: &now, Generation: 1, Count: 1,
 		Victims: []chaosv1.Victim{{
 			Name: "web-1-a", UID: "uid-web-1-a", Outcome: chaosv1.VictimPending, ReadyBefore: 3,
 			Owner: &chaosv1.VictimOwner{Kind: "Deployment", Name: "web", UID: "uid-web"},

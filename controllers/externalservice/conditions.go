@@ -239,7 +239,7 @@ func (u *statusUpdate) setFault(f *failover.FaultDecision, asked string) {
 	}
 	switch s := f.Status; {
 	case s.Lasts():
-		message := faultWords(s) + " until " + s.Deadline.UTC().Format(time.RFC3339)
+		message := faultWords(s) + " until " + s.DeadlineTime.UTC().Format(time.RFC3339)
 		if f.Mistakes != "" {
 			message += "; " + f.Mistakes
 		}

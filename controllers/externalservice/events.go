@@ -128,12 +128,17 @@ func priorityTransitions(before, after *networkingv1.ExternalServiceStatus) []tr
 		out = append(out, transition{eventPanicEntered, actionPublish,
 			fmt.Sprintf("no address of any priority is healthy: all of priority %d are published as ready", ptr.Deref(after.ActivePriority, 0)), true, ""})
 	}
-	if after.HandledFailbackNow != before.HandledFailbackNow && after.ActivePriority != nil &&
-		ptr.Equal(before.ActivePriority, after.ActivePriority) && meta.IsStatusConditionTrue(after.Conditions, networkingv1.ConditionFailedOver) {
+	if isFailbackRefused(before, after) {
 		out = append(out, transition{eventFailbackRefused, actionPublish,
 			fmt.Sprintf("priority %d stays published: no more preferred one has enough healthy addresses", *after.ActivePriority), true, ""})
 	}
 	return out
+}
+
+// isFailbackRefused reports whether a request to fail back was handled and has changed nothing.
+func isFailbackRefused(before, after *networkingv1.ExternalServiceStatus) bool {
+	return after.HandledFailbackNow != before.HandledFailbackNow && after.ActivePriority != nil &&
+		ptr.Equal(before.ActivePriority, after.ActivePriority) && meta.IsStatusConditionTrue(after.Conditions, networkingv1.ConditionFailedOver)
 }
 
 // isPanicking reports whether addresses are published as ready although none is healthy. Without a health check

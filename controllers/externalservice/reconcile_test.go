@@ -72,6 +72,7 @@ func TestFailoverAndFailback(t *testing.T) {
 	s.wantCondition("FailedOver", "True PriorityUnhealthy")
 	s.wantCondition("Ready", "True Published")
 	s.wantEvents("FailedOver", "EndpointUnhealthy")
+	s.wantHistory("Failover 0 to 1 Succeeded PriorityUnhealthy: 0 of 1 address of priority 0 healthy: 192.0.2.1 (Refused)")
 	s.reconcileUnchanged("failed over")
 
 	s.advance(time.Minute)
@@ -93,6 +94,8 @@ func TestFailoverAndFailback(t *testing.T) {
 	s.wantPublished("192.0.2.1+")
 	s.wantCondition("FailedOver", "False MostPreferred")
 	s.wantEvents("FailedBack")
+	s.wantHistory("Failback 1 to 0 Succeeded PriorityRecovered: 1 of 1 address of priority 1 healthy",
+		"Failover 0 to 1 Succeeded PriorityUnhealthy: 0 of 1 address of priority 0 healthy: 192.0.2.1 (Refused)")
 	s.reconcileUnchanged("failed back")
 }
 

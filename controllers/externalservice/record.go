@@ -22,6 +22,7 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/controllers/internal/history"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
@@ -111,6 +112,7 @@ func (r *reconciliation) report(ctx context.Context) (reconcile.Result, error) {
 	r.update.setFault(fault, r.es.Annotations[networkingv1.InjectFaultAnnotation])
 	r.update.setObserved(r.es, r.service, o, &r.shown)
 	r.update.status.HandledFailbackNow = r.state.failover.HandledFailback
+	r.update.cause = r.state.failover.Cause
 	if !r.refusals.any() {
 		r.update.setPublished(r.service, o, &r.shown, len(r.wanted), r.foreign)
 	}
@@ -157,6 +159,7 @@ func (r *reconciliation) finish(ctx context.Context, write bool, requeueAt time.
 // first of refusals in a row: the status cannot.
 func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate) error {
 	state := r.statuses.Get(es)
+	update.status.History = history.Add(es.Status.History, es.Spec.HistoryLimit, changes(es, &update.status, update.cause, update.Now)...)
 	update.complete(es)
 	switch {
 	case state.lastWrite.NewerThan(es, r.Now()):
@@ -198,7 +201,7 @@ func sameFacts(a, b *networkingv1.ExternalServiceStatus) bool {
 func sameEndpoint(a, b networkingv1.EndpointStatus) bool {
 	return a.Name == b.Name && a.DNSName == b.DNSName && a.Reason == b.Reason &&
 		slices.EqualFunc(a.Addresses, b.Addresses, func(x, y networkingv1.AddressStatus) bool {
-			return x.IP == y.IP && x.Port == y.Port && x.Health == y.Health && x.Reason == y.Reason && x.Since.Equal(y.Since)
+			return x.IP == y.IP && x.Port == y.Port && x.Health == y.Health && x.Reason == y.Reason && x.LastTransitionTime.Equal(y.LastTransitionTime)
 		})
 }
 

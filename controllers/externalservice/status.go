@@ -31,6 +31,7 @@ type statusUpdate struct {
 	spec   string // its digest
 	// outgoing is what stays published although the spec does not choose it any more, as a message.
 	outgoing string
+	cause    string // why another priority is published; empty where that is not known
 }
 
 func newStatusUpdate(es *networkingv1.ExternalService, now time.Time) *statusUpdate {
@@ -215,13 +216,13 @@ func addressStatus(was *networkingv1.EndpointStatus, e *endpoints.Endpoint, i in
 		return is
 	}
 	is.Health, is.Reason = a.Health.State, a.Health.Reason
-	is.Since, is.LastProbeTime = failover.StatusTime(a.Health.Since), failover.StatusTime(a.Health.LastProbe)
+	is.LastTransitionTime, is.LastProbeTime = failover.StatusTime(a.Health.Since), failover.StatusTime(a.Health.LastProbe)
 	before := sameAddress(was, &is, i)
 	if before == nil || before.Health != is.Health {
 		return is
 	}
-	if before.Since != nil && (is.Health == networkingv1.AddressUnknown || before.Since.Equal(is.Since)) {
-		is.Since = before.Since
+	if before.LastTransitionTime != nil && (is.Health == networkingv1.AddressUnknown || before.LastTransitionTime.Equal(is.LastTransitionTime)) {
+		is.LastTransitionTime = before.LastTransitionTime
 		if is.Health != networkingv1.AddressUnhealthy || is.Reason == "" { // else the prober says which reason lasts
 			is.Reason = before.Reason
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -452,4 +453,20 @@ func (p fakePolicy) CheckPorts(q egress.Query, _ []uint16) egress.Verdict {
 		return egress.Verdict{Reason: reason, Detail: "is refused by this test"}
 	}
 	return egress.Verdict{Allowed: true}
+}
+
+// wantHistory demands the history of the status, the latest first.
+func (s *suite) wantHistory(want ...string) {
+	s.Helper()
+	var got []string
+	for _, c := range s.object().Status.History {
+		of := c.Type
+		if c.FromPriority != nil && c.ToPriority != nil {
+			of += fmt.Sprintf(" %d to %d", *c.FromPriority, *c.ToPriority)
+		}
+		got = append(got, of+" "+c.Result+" "+c.Reason+": "+c.Message)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.Errorf("history (-want +got):\n%s", diff)
+	}
 }

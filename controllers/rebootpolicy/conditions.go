@@ -127,7 +127,7 @@ func (c *conditionSet) setWaiting(o *observation, message string) {
 			continue
 		}
 		others++
-		if longest == nil || t.Pending.Since.Before(&longest.Pending.Since) {
+		if longest == nil || t.Pending.FirstRequestTime.Before(&longest.Pending.FirstRequestTime) {
 			longest = t
 		}
 	}
@@ -267,11 +267,11 @@ func haltText(halt *autorebootv1.Halt) string {
 	case autorebootv1.ReasonLimitReached:
 		return "limit.maxRestarts is used up"
 	case autorebootv1.ReasonTargetReverted:
-		return fmt.Sprintf("restart %s was reverted by the workload's owner (Argo CD, Flux, Helm?); use the strategy Evict", halt.RestartID)
+		return fmt.Sprintf("restart %s was reverted by the workload's owner (Argo CD, Flux, Helm?); use the strategy Evict", halt.RecordID)
 	case autorebootv1.ReasonVerificationFailed:
-		return fmt.Sprintf("restart %s failed", halt.RestartID)
+		return fmt.Sprintf("restart %s failed", halt.RecordID)
 	}
-	return fmt.Sprintf("restart %s ended with %s", halt.RestartID, halt.Reason)
+	return fmt.Sprintf("restart %s ended with %s", halt.RecordID, halt.Reason)
 }
 
 // askedFor returns which triggers ask for the restart for which a limit is used up, as the end of a sentence, with the sources

@@ -26,7 +26,7 @@ func newObservation() *observation {
 
 func waits(name, reason string, since time.Time) autorebootv1.TargetStatus {
 	return autorebootv1.TargetStatus{Kind: common.WorkloadDeployment, Name: name, Pending: &autorebootv1.PendingRestart{
-		Since: metav1.NewTime(since), Changed: metav1.NewTime(since), Reason: reason,
+		FirstRequestTime: metav1.NewTime(since), LastRequestTime: metav1.NewTime(since), Reason: reason,
 	}}
 }
 
@@ -88,8 +88,8 @@ func TestConditionsThatAreOverAreFalseAndOthersKeepTheirTime(t *testing.T) {
 }
 
 func TestTheVerdictIsThatOnTheLatestRestartThatWasDone(t *testing.T) {
-	ended := func(id string, result autorebootv1.RestartResult, reason string) restart.Message {
-		return restart.Message{Ended: &autorebootv1.RestartRecord{ID: id, Result: result, Reason: reason, Target: common.WorkloadReference{Kind: common.WorkloadDeployment, Name: "api"}}}
+	ended := func(id, result, reason string) restart.Message {
+		return restart.Message{Ended: &autorebootv1.RestartRecord{Record: common.Record{ID: id, Result: result, Reason: reason}, Target: common.WorkloadReference{Kind: common.WorkloadDeployment, Name: "api"}}}
 	}
 	s := newObservation()
 	failed := s.withConditions(&autorebootv1.RebootPolicyStatus{}, "", []restart.Message{
@@ -114,7 +114,7 @@ func TestAHaltSaysWhatToDo(t *testing.T) {
 		autorebootv1.ReasonVerificationFailed: "restart x-1 failed",
 	} {
 		got := conditionOf(newObservation().withConditions(&autorebootv1.RebootPolicyStatus{Halt: &autorebootv1.Halt{
-			Reason: reason, RestartID: "x-1", Target: common.WorkloadReference{Kind: common.WorkloadDeployment, Name: "api"},
+			Halt: common.Halt{Reason: reason, RecordID: "x-1"}, Target: common.WorkloadReference{Kind: common.WorkloadDeployment, Name: "api"},
 		}}, "", nil), autorebootv1.ConditionStalled)
 		if !strings.HasPrefix(got, "True "+reason) || !strings.Contains(got, says) || !strings.Contains(got, autorebootv1.ResumeAnnotation) {
 			t.Errorf("Stalled %s", got)

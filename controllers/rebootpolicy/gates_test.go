@@ -171,11 +171,11 @@ func TestTheGateOfAChaosPodOpensWithEvidence(t *testing.T) {
 		"dry runs": {gate, survived(func(c *chaosv1.ChaosPod) {
 			never(c)
 			c.Spec.DryRun = nil
-			c.Status.Runs = []chaosv1.Run{{Outcome: chaosv1.RunDryRun}}
+			c.Status.History = []chaosv1.Run{{Record: common.Record{Result: chaosv1.ResultDryRun}}}
 		}), "ChaosPod c has had dry runs alone, which prove nothing, and dryRun is true"},
 		"a dry run since": {gate, survived(func(c *chaosv1.ChaosPod) {
 			c.Spec.DryRun = ptr.To(true)
-			c.Status.Runs = []chaosv1.Run{{Outcome: chaosv1.RunDryRun}, {Outcome: chaosv1.RunSurvived}}
+			c.Status.History = []chaosv1.Run{{Record: common.Record{Result: chaosv1.ResultDryRun}}, {Record: common.Record{Result: chaosv1.ResultSurvived}}}
 		}), ""},
 		"suspended since": {gate, survived(func(c *chaosv1.ChaosPod) { c.Spec.Suspend = ptr.To(true) }), ""},
 		"not survived": {gate, survived(func(c *chaosv1.ChaosPod) {
@@ -183,7 +183,7 @@ func TestTheGateOfAChaosPodOpensWithEvidence(t *testing.T) {
 		}), "the last run of ChaosPod c was not survived"},
 		"no verdict": {gate, survived(func(c *chaosv1.ChaosPod) {
 			c.Status.Conditions[0].Status = metav1.ConditionUnknown
-			c.Status.Halt = &chaosv1.Halt{Reason: "EvictionMisconfigured"}
+			c.Status.Halt = &common.Halt{Reason: "EvictionMisconfigured"}
 		}), "ChaosPod c has had no run that was verified, and it has halted"},
 		"no time":     {gate, survived(func(c *chaosv1.ChaosPod) { c.Status.LastSuccessfulRunTime = nil }), "it is not known when ChaosPod c was last survived"},
 		"at the end":  {"{name: survived, type: ChaosSurvived, chaosSurvived: {name: c, within: 1h}}", survived(nil), ""},

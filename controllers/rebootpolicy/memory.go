@@ -79,7 +79,7 @@ func (f *formerPolicies) statusFor(policy *autorebootv1.RebootPolicy, now time.T
 	if status.Halt != nil {
 		status.Halt = nil
 		for i := range status.Targets {
-			status.Targets[i].Attempts, status.Targets[i].RecentRestarts = 0, nil
+			status.Targets[i].Attempts, status.Targets[i].RecentRestartTimes = 0, nil
 		}
 	}
 	return status

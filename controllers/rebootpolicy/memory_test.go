@@ -86,7 +86,7 @@ func TestAHaltEndsWithItsPolicy(t *testing.T) {
 	s := newSuite(t, config+"limit: {maxRestarts: 1, within: 1h}", deployment("api", 2, nil)...)
 	s.reconcile()
 	policy := s.object()
-	policy.Status.Halt = &autorebootv1.Halt{Reason: autorebootv1.ReasonLimitReached, Generation: 1, Target: common.WorkloadReference{Kind: common.WorkloadDeployment, Name: "api"}}
+	policy.Status.Halt = &autorebootv1.Halt{Halt: common.Halt{Reason: autorebootv1.ReasonLimitReached, Generation: 1}, Target: common.WorkloadReference{Kind: common.WorkloadDeployment, Name: "api"}}
 	s.must(s.store.Status().Update(s.Context(), policy))
 	s.reconcile()
 	s.expectCondition(autorebootv1.ConditionStalled, "True LimitReached")

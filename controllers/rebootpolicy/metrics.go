@@ -92,8 +92,8 @@ func (r *row) accrue(now time.Time) {
 func (m *metrics) ended(policy *autorebootv1.RebootPolicy, record *autorebootv1.RestartRecord) {
 	m.Update(client.ObjectKeyFromObject(policy), func(r *row) {
 		r.restarts[ending{string(record.Target.Kind), triggerType(policy, record.Triggers), string(record.Result)}]++
-		if record.Result != autorebootv1.ResultSuperseded && record.StartedTime != nil && record.CompletedTime != nil {
-			r.duration.Observe(record.CompletedTime.Sub(record.StartedTime.Time).Seconds())
+		if record.Result != autorebootv1.ResultSuperseded && record.StartTime != nil && record.CompletionTime != nil {
+			r.duration.Observe(record.CompletionTime.Sub(record.StartTime.Time).Seconds())
 		}
 	})
 }

@@ -32,11 +32,15 @@ func TestMetricsSayWhereAPolicyStandsAndGoWithIt(t *testing.T) {
 	policy := &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "payments"}}
 	policy.Spec.Triggers = []autorebootv1.Trigger{{Name: "config", Type: autorebootv1.TriggerConfigChange}}
 	done := &autorebootv1.RestartRecord{
-		Triggers: []string{"config", "gone"}, Target: common.WorkloadReference{Kind: common.WorkloadDeployment}, Result: autorebootv1.ResultSucceeded,
-		StartedTime: &metav1.Time{Time: epoch}, CompletedTime: &metav1.Time{Time: epoch.Add(45 * time.Second)},
+		Record: common.Record{
+			Result: autorebootv1.ResultSucceeded, StartTime: &metav1.Time{Time: epoch}, CompletionTime: &metav1.Time{Time: epoch.Add(45 * time.Second)},
+		},
+		Triggers: []string{"config", "gone"}, Target: common.WorkloadReference{Kind: common.WorkloadDeployment},
 	}
 	m.ended(policy, done)
-	m.ended(policy, &autorebootv1.RestartRecord{Triggers: []string{"gone"}, Target: done.Target, Result: autorebootv1.ResultSuperseded, StartedTime: done.StartedTime, CompletedTime: done.CompletedTime})
+	superseded := *done
+	superseded.Triggers, superseded.Result = []string{"gone"}, autorebootv1.ResultSuperseded
+	m.ended(policy, &superseded)
 	now = now.Add(5 * time.Second)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(m)

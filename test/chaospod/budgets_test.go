@@ -68,7 +68,7 @@ func TestAPolicyThatEvictsTellsOfTheBudgetThatRefusedChaos(t *testing.T) {
 	tells("")
 	s.chaos("c", "dryRun: false, "+web+", "+someday)
 	s.now("c", "1")
-	if run := s.ended("c", 1, chaosv1.RunNoVictim); !strings.Contains(run.Message, "(SkippedDisruptionBudget: web)") {
+	if run := s.ended("c", 1, chaosv1.ResultNoVictim); !strings.Contains(run.Message, "(SkippedDisruptionBudget: web)") {
 		t.Errorf("%+v", run)
 	}
 	tells("Deployment web: PodDisruptionBudget web let ChaosPod c evict no pod although 3 pods were ready")
@@ -76,14 +76,14 @@ func TestAPolicyThatEvictsTellsOfTheBudgetThatRefusedChaos(t *testing.T) {
 	s.Merge("policy/v1", "PodDisruptionBudget", "web", "{spec: {minAvailable: 2}}")
 	s.allows("web", 1)
 	s.now("c", "2")
-	s.ended("c", 2, chaosv1.RunSurvived)
+	s.ended("c", 2, chaosv1.ResultSurvived)
 	tells("")
 	// A dry run asks the same question.
 	s.Merge("policy/v1", "PodDisruptionBudget", "web", "{spec: {minAvailable: 3}}")
 	s.allows("web", 0)
 	s.chaos("d", web+", "+someday)
 	s.now("d", "1")
-	s.ended("d", 1, chaosv1.RunDryRun)
+	s.ended("d", 1, chaosv1.ResultDryRun)
 	tells("PodDisruptionBudget web let ChaosPod d evict no pod")
 	s.Must(s.Client.Delete(s.Context(), s.Object(s.manifest("d", web))))
 	tells("")

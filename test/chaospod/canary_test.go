@@ -46,7 +46,7 @@ func TestACanaryIsMadeKilledMadeAgainChangedAndCollected(t *testing.T) {
 	s.chaos("c", canary)
 	first := s.living("c")
 	s.now("c", "1")
-	s.ended("c", 1, chaosv1.RunSurvived)
+	s.ended("c", 1, chaosv1.ResultSurvived)
 	second := s.living("c", first.UID)
 	if second.Labels["app"] != "canary" {
 		t.Errorf("labels %v", second.Labels)

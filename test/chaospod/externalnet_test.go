@@ -91,7 +91,7 @@ func TestNoPodDiesWhileTheOperatorSuspectsItsOwnNetwork(t *testing.T) {
 	for i := range 3 {
 		s.Merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", fmt.Sprintf("{spec: {count: %d}}", 1+i%2))
 		s.shows("c", func(st *chaosv1.ChaosPodStatus) error {
-			if st.CurrentRun != nil || len(st.Runs) > 0 {
+			if st.CurrentRun != nil || len(st.History) > 0 {
 				t.Fatalf("a run began:\n%s", framework.Text(st))
 			}
 			if c := meta.FindStatusCondition(st.Conditions, chaosv1.ConditionWaiting); c == nil || c.Reason != held.Reason {
@@ -106,7 +106,7 @@ func TestNoPodDiesWhileTheOperatorSuspectsItsOwnNetwork(t *testing.T) {
 	s.Must(s.Servers.DNS.Up())
 	up = func() error { return nil }
 	set(externalnet.Behavior{})
-	s.ended("c", 1, chaosv1.RunSurvived)
+	s.ended("c", 1, chaosv1.ResultSurvived)
 	if died := gone(before, s.pods("web")); len(died) != 1 {
 		t.Errorf("killed %q", died)
 	}
@@ -144,13 +144,13 @@ func TestAGameDayHoldsTheChaosOfItsDependants(t *testing.T) {
 	s.now("e", "1")
 	s.condition("c", chaosv1.ConditionWaiting, metav1.ConditionTrue, chaosv1.ReasonFaultInjected)
 	s.condition("e", chaosv1.ConditionWaiting, metav1.ConditionTrue, chaosv1.ReasonFaultInjected)
-	s.ended("d", 1, chaosv1.RunSurvived)
+	s.ended("d", 1, chaosv1.ResultSurvived)
 	s.condition("c", chaosv1.ConditionWaiting, metav1.ConditionTrue, chaosv1.ReasonFaultInjected)
 	if died := gone(before, s.pods("web")); len(died) > 0 {
 		t.Fatalf("killed %q", died)
 	}
 	fault("null")
-	s.ended("c", 1, chaosv1.RunSurvived)
+	s.ended("c", 1, chaosv1.ResultSurvived)
 	if died := gone(before, s.pods("web")); len(died) != 1 {
 		t.Errorf("killed %q", died)
 	}

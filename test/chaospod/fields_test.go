@@ -44,7 +44,7 @@ func scheduleCases() []fieldCase {
 		{[]string{"dryRun"}, "dryRun: true, " + web + ", " + someday, func(s *suite) {
 			before := s.pods("web")
 			s.now("c", "1")
-			s.ended("c", 1, chaosv1.RunDryRun)
+			s.ended("c", 1, chaosv1.ResultDryRun)
 			if died := gone(before, s.pods("web")); len(died) > 0 {
 				s.Errorf("killed %q", died)
 			}
@@ -63,7 +63,7 @@ func scheduleCases() []fieldCase {
 		}},
 		{[]string{"schedule.startingDeadline"}, kills + "filter: {minAge: 168h}, schedule: {interval: 30s, startingDeadline: 1s, jitterPercent: 0}", func(s *suite) {
 			s.shows("c", func(st *chaosv1.ChaosPodStatus) error {
-				if len(st.Runs) == 0 || !strings.HasPrefix(st.Runs[0].Message, "held until its starting deadline: ") {
+				if len(st.History) == 0 || !strings.HasPrefix(st.History[0].Message, "held until its starting deadline: ") {
 					return fmt.Errorf("no run has missed its deadline")
 				}
 				return nil
@@ -106,7 +106,7 @@ func targetCases() []fieldCase {
 		{[]string{"serviceAccountName"}, "serviceAccountName: guest, " + kills + someday, func(s *suite) {
 			s.MayBeRefusedIn(s.Namespace)
 			s.now("c", "1")
-			if run := s.ended("c", 1, chaosv1.RunFailed); run.Reason != chaosv1.ReasonForbidden {
+			if run := s.ended("c", 1, chaosv1.ResultFailed); run.Reason != chaosv1.ReasonForbidden {
 				s.Errorf("%+v", run)
 			}
 		}},
@@ -155,7 +155,7 @@ func verificationCases() []fieldCase {
 		s.MayBeRefusedIn(s.Namespace)
 		s.Make(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}, spec: {hard: {pods: "0"}}}`)
 		s.now("c", "1")
-		s.ended("c", 1, chaosv1.RunRecoveryFailed)
+		s.ended("c", 1, chaosv1.ResultRecoveryFailed)
 	}
 	return []fieldCase{
 		{[]string{"verification.timeout"}, "dryRun: false, verification: {timeout: 4s}, " + web + ", " + someday, func(s *suite) {
@@ -168,10 +168,21 @@ func verificationCases() []fieldCase {
 				s.Errorf("%v: %+v", err, object.Status.Halt)
 			}
 		}},
+		{[]string{"historyLimit"}, "historyLimit: 1, " + web + ", " + someday, func(s *suite) {
+			s.now("c", "1")
+			first := s.ended("c", 1, chaosv1.ResultDryRun)
+			s.now("c", "2")
+			s.shows("c", func(st *chaosv1.ChaosPodStatus) error {
+				if st.CurrentRun != nil || len(st.History) != 1 || st.History[0].ID == first.ID {
+					return fmt.Errorf("the history is %s", framework.Text(st.History))
+				}
+				return nil
+			})
+		}},
 		{[]string{"verification.soak"}, "dryRun: false, verification: {soak: 4s}, " + web + ", " + someday, func(s *suite) {
 			s.now("c", "1")
-			run := s.ended("c", 1, chaosv1.RunSurvived)
-			if took := run.CompletedTime.Sub(run.StartedTime.Time); took < 4*time.Second {
+			run := s.ended("c", 1, chaosv1.ResultSurvived)
+			if took := run.CompletionTime.Sub(run.StartTime.Time); took < 4*time.Second {
 				s.Errorf("verified after %s", took)
 			}
 		}},
@@ -240,7 +251,7 @@ func (s *suite) kills(app string, n int) {
 // dies demands that the first run kills so many pods of an app.
 func (s *suite) dies(app string, n int) {
 	s.Helper()
-	s.ended("c", 1, chaosv1.RunSurvived)
+	s.ended("c", 1, chaosv1.ResultSurvived)
 	if died := len(s.Told("Deployment", app)["PodEvicted"]) + len(s.Told("Deployment", app)["PodDeleted"]); died != n {
 		s.Errorf("of %s %d died, want %d", app, died, n)
 	}

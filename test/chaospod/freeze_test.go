@@ -58,7 +58,7 @@ func TestAFreezeOfTheClusterHoldsChaosUntilItIsTakenBack(t *testing.T) {
 	s.Merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", "{spec: {safety: {maxPerDay: 7}}}")
 	held()
 	s.shows("c", func(st *chaosv1.ChaosPodStatus) error {
-		if st.CurrentRun != nil || len(st.Runs) > 0 {
+		if st.CurrentRun != nil || len(st.History) > 0 {
 			t.Fatalf("a run began within a freeze:\n%s", framework.Text(st))
 		}
 		return nil
@@ -68,7 +68,7 @@ func TestAFreezeOfTheClusterHoldsChaosUntilItIsTakenBack(t *testing.T) {
 	}
 
 	s.Must(client.IgnoreNotFound(s.Client.Delete(t.Context(), freeze)))
-	s.ended("c", 1, chaosv1.RunSurvived)
+	s.ended("c", 1, chaosv1.ResultSurvived)
 	if died := gone(before, s.pods("web")); len(died) != 1 {
 		t.Errorf("killed %q", died)
 	}

@@ -161,18 +161,18 @@ func (s *suite) says(name, kind string, status metav1.ConditionStatus, reason, w
 }
 
 // ended waits until so many runs have, and returns the latest.
-func (s *suite) ended(name string, n int, outcome chaosv1.RunOutcome) chaosv1.Run {
+func (s *suite) ended(name string, n int, outcome string) chaosv1.Run {
 	s.Helper()
 	st := s.shows(name, func(st *chaosv1.ChaosPodStatus) error {
-		if len(st.Runs) < n || st.CurrentRun != nil {
-			return fmt.Errorf("%d runs have ended, want %d", len(st.Runs), n)
+		if len(st.History) < n || st.CurrentRun != nil {
+			return fmt.Errorf("%d runs have ended, want %d", len(st.History), n)
 		}
 		return nil
 	})
-	if len(st.Runs) != n || st.Runs[0].Outcome != outcome {
+	if len(st.History) != n || st.History[0].Result != outcome {
 		s.Fatalf("%s: want %d runs, the last %s:\n%s", name, n, outcome, framework.Text(st))
 	}
-	return st.Runs[0]
+	return st.History[0]
 }
 
 // told waits for an event.

@@ -115,7 +115,7 @@ func (s *suite) refusesKill(d denied) {
 	case "status":
 		s.tells("c", d.Words)
 	default:
-		s.ended("c", 1, chaosv1.RunFailed)
+		s.ended("c", 1, chaosv1.ResultFailed)
 		s.saysRefused("c", d)
 		if told := s.Told("ChaosPod", "c")["RunFailed"]; len(told) > 1 {
 			s.Errorf("%d events RunFailed", len(told))
@@ -125,12 +125,12 @@ func (s *suite) refusesKill(d denied) {
 		s.Fatalf("killed %q", died)
 	}
 	s.now("other", "1")
-	s.ended("other", 1, chaosv1.RunSurvived)
+	s.ended("other", 1, chaosv1.ResultSurvived)
 
 	d.Lift(&s.Test)
 	switch d.name {
 	case "status":
-		s.ended("c", 1, chaosv1.RunSurvived)
+		s.ended("c", 1, chaosv1.ResultSurvived)
 	default:
 		s.Eventually(func() error {
 			if err := d.probe(s); err != nil && d.Name != "right" {
@@ -139,7 +139,7 @@ func (s *suite) refusesKill(d denied) {
 			return nil
 		})
 		s.now("c", "2")
-		s.ended("c", 2, chaosv1.RunSurvived)
+		s.ended("c", 2, chaosv1.ResultSurvived)
 	}
 	s.available("web", 3)
 	if died := gone(before, s.pods("web")); len(died) != 1 {
@@ -155,13 +155,13 @@ func (s *suite) refusesCanary(d denied) {
 	s.saysRefused("c", d)
 	if d.Name != "quota" { // no pod of any kind comes back
 		s.now("other", "1")
-		s.ended("other", 1, chaosv1.RunSurvived)
+		s.ended("other", 1, chaosv1.ResultSurvived)
 	}
 	d.Lift(&s.Test)
 	first := s.living("c")
 	s.condition("c", chaosv1.ConditionReady, metav1.ConditionTrue, "")
 	s.now("c", "1")
-	s.ended("c", 1, chaosv1.RunSurvived)
+	s.ended("c", 1, chaosv1.ResultSurvived)
 	s.living("c", first.UID)
 	s.Tells("ChaosPod", "c", d.reason(), 1) // however often it was tried
 }

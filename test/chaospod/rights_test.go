@@ -56,7 +56,7 @@ func TestAWriterHasNoPodKilledWithoutTheRight(t *testing.T) {
 	}
 	before := s.pods("web")
 	s.Must(evicts.Patch(s.Context(), s.Object(s.manifest("c", web)), patch))
-	s.ended("c", 1, chaosv1.RunSurvived)
+	s.ended("c", 1, chaosv1.ResultSurvived)
 	if died := gone(before, s.pods("web")); len(died) != 1 {
 		t.Errorf("died %q", died)
 	}
@@ -72,7 +72,7 @@ func TestAServiceAccountKillsWhatItMayAndNoMore(t *testing.T) {
 	s.chaos("c", web+", dryRun: false, serviceAccountName: killer, "+someday)
 	before := s.pods("web")
 	s.now("c", "1")
-	s.ended("c", 1, chaosv1.RunFailed)
+	s.ended("c", 1, chaosv1.ResultFailed)
 	if c := s.condition("c", chaosv1.ConditionReady, metav1.ConditionFalse, chaosv1.ReasonForbidden); !strings.Contains(c.Message, "ServiceAccount killer may not evict") {
 		t.Errorf("says %q", c.Message)
 	}
@@ -81,7 +81,7 @@ func TestAServiceAccountKillsWhatItMayAndNoMore(t *testing.T) {
 	}
 	s.Grant("killer", "{kind: ServiceAccount, name: killer, namespace: "+s.Namespace+"}", `{apiGroups: [""], resources: [pods/eviction], verbs: [create]}`)
 	s.now("c", "2")
-	s.ended("c", 2, chaosv1.RunSurvived)
+	s.ended("c", 2, chaosv1.ResultSurvived)
 }
 
 func TestNothingDiesInANamespaceThatIsDenied(t *testing.T) {
@@ -177,7 +177,7 @@ func TestAnObjectThatIsApprovedByNoUserDoesNothing(t *testing.T) {
 		}
 		return err
 	})
-	s.ended("c", 1, chaosv1.RunSurvived)
+	s.ended("c", 1, chaosv1.ResultSurvived)
 	if died := gone(before, s.pods("web")); len(died) != 1 {
 		t.Errorf("died %q", died)
 	}
@@ -195,6 +195,6 @@ func TestADeletedServiceAccountKillsNothing(t *testing.T) {
 	s.chaos("c", "dryRun: false, serviceAccountName: killer, verification: {soak: 0s}, "+web+", "+someday)
 	s.Delete("v1", "ServiceAccount", "killer")
 	s.now("c", "1")
-	s.ended("c", 1, chaosv1.RunFailed)
+	s.ended("c", 1, chaosv1.ResultFailed)
 	s.says("c", chaosv1.ConditionReady, metav1.ConditionFalse, chaosv1.ReasonForbidden, "the ServiceAccount does not exist")
 }

@@ -24,10 +24,10 @@ func TestOnePodDiesAndTheWorkloadSurvives(t *testing.T) {
 	s.chaos("c", "dryRun: false, "+web+", "+someday)
 	before := s.pods("web")
 	s.now("c", "1")
-	run := s.ended("c", 1, chaosv1.RunSurvived)
+	run := s.ended("c", 1, chaosv1.ResultSurvived)
 	s.available("web", 3)
 	died := gone(before, s.pods("web"))
-	if len(died) != 1 || run.Killed != 1 || run.RecoverySeconds == nil {
+	if len(died) != 1 || run.Killed != 1 || run.RecoveryDuration == nil {
 		t.Errorf("died %q; %+v", died, run)
 	}
 	s.condition("c", chaosv1.ConditionSurvived, metav1.ConditionTrue, chaosv1.ReasonRecovered)
@@ -43,7 +43,7 @@ func TestOnePodDiesAndTheWorkloadSurvives(t *testing.T) {
 	before = s.pods("web")
 	s.condition("c", chaosv1.ConditionReady, metav1.ConditionTrue, "")
 	s.now("c", "2")
-	if run := s.ended("c", 2, chaosv1.RunDryRun); run.Killed != 0 || !strings.Contains(run.Message, "would die") {
+	if run := s.ended("c", 2, chaosv1.ResultDryRun); run.Killed != 0 || !strings.Contains(run.Message, "would die") {
 		t.Errorf("dry run: %+v", run)
 	}
 	if died := gone(before, s.pods("web")); len(died) > 0 {
@@ -58,7 +58,7 @@ func TestABudgetBlocksAndThenAllows(t *testing.T) {
 	s.chaos("c", "dryRun: false, "+web+", "+someday)
 	before := s.pods("web")
 	s.now("c", "1")
-	if run := s.ended("c", 1, chaosv1.RunNoVictim); run.Reason != chaosv1.ReasonBudgetBlocked || !strings.Contains(run.Message, string(chaosv1.VictimSkippedDisruptionBudget)) {
+	if run := s.ended("c", 1, chaosv1.ResultNoVictim); run.Reason != chaosv1.ReasonBudgetBlocked || !strings.Contains(run.Message, string(chaosv1.VictimSkippedDisruptionBudget)) {
 		t.Errorf("%+v", run)
 	}
 	s.told("ChaosPod", "c", "ChaosBlockedByBudget")
@@ -68,7 +68,7 @@ func TestABudgetBlocksAndThenAllows(t *testing.T) {
 	s.Merge("policy/v1", "PodDisruptionBudget", "web", "{spec: {minAvailable: 2}}")
 	s.allows("web", 1)
 	s.now("c", "2")
-	s.ended("c", 2, chaosv1.RunSurvived)
+	s.ended("c", 2, chaosv1.ResultSurvived)
 	if died := gone(before, s.pods("web")); len(died) != 1 {
 		t.Errorf("killed %q", died)
 	}
@@ -82,7 +82,7 @@ func TestTwoBudgetsOverOnePodStopTheChaos(t *testing.T) {
 	s.chaos("c", "dryRun: false, "+web+", "+someday)
 	before := s.pods("web")
 	s.now("c", "1")
-	s.ended("c", 1, chaosv1.RunFailed)
+	s.ended("c", 1, chaosv1.ResultFailed)
 	s.condition("c", chaosv1.ConditionStalled, metav1.ConditionTrue, chaosv1.ReasonEvictionMisconfigured)
 	s.told("ChaosPod", "c", "Halted")
 	if died := gone(before, s.pods("web")); len(died) > 0 {
@@ -96,7 +96,7 @@ func TestAWorkloadThatDoesNotComeBackHaltsTheChaosUntilItIsResumed(t *testing.T)
 	s.chaos("c", "dryRun: false, "+web+", verification: {timeout: 30s}, "+someday)
 	s.Make(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}, spec: {hard: {pods: "0"}}}`) // so that no pod comes back
 	s.now("c", "1")
-	s.ended("c", 1, chaosv1.RunRecoveryFailed)
+	s.ended("c", 1, chaosv1.ResultRecoveryFailed)
 	s.condition("c", chaosv1.ConditionSurvived, metav1.ConditionFalse, chaosv1.ReasonRecoveryFailed)
 	s.condition("c", chaosv1.ConditionStalled, metav1.ConditionTrue, chaosv1.ReasonRecoveryFailed)
 	s.told("Deployment", "web", "RecoveryFailed")
@@ -105,7 +105,7 @@ func TestAWorkloadThatDoesNotComeBackHaltsTheChaosUntilItIsResumed(t *testing.T)
 	s.available("web", 3)
 	s.now("c", "2")
 	s.annotate("c", chaosv1.ResumeAnnotation, "1")
-	s.ended("c", 2, chaosv1.RunSurvived)
+	s.ended("c", 2, chaosv1.ResultSurvived)
 	s.shows("c", func(st *chaosv1.ChaosPodStatus) error {
 		if st.Halt != nil || meta.FindStatusCondition(st.Conditions, chaosv1.ConditionStalled) != nil {
 			return errors.New("still stalled")
@@ -126,7 +126,7 @@ func TestASelectorTakesOnePodOfEachOwner(t *testing.T) {
 		before[app] = s.pods(app)
 	}
 	s.now("c", "1")
-	s.ended("c", 1, chaosv1.RunSurvived)
+	s.ended("c", 1, chaosv1.ResultSurvived)
 	for app, want := range map[string]int{"web": 1, "api": 1, "db": 0, "alone": 0} {
 		if died := gone(before[app], s.pods(app)); len(died) != want {
 			t.Errorf("of %s %q died, want %d", app, died, want)
@@ -140,7 +140,7 @@ func TestAChaosPodThatIsReplacedKillsNoMorePodsThatDay(t *testing.T) {
 	const spec = "dryRun: false, safety: {maxPerDay: 1}, verification: {soak: 0s}, " + web + ", " + someday
 	s.chaos("c", spec)
 	s.now("c", "1")
-	s.ended("c", 1, chaosv1.RunSurvived)
+	s.ended("c", 1, chaosv1.ResultSurvived)
 	s.available("web", 3)
 	s.Delete(chaosv1.GroupVersion.String(), "ChaosPod", "c")
 	s.chaos("c", spec)

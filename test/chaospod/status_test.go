@@ -87,8 +87,8 @@ func TestAStatusThatAnotherWriterRemovesIsWrittenAgain(t *testing.T) {
 		}
 		return nil
 	})
-	s.ended("ended", 1, chaosv1.RunSurvived)
-	s.ended("halted", 1, chaosv1.RunFailed)
+	s.ended("ended", 1, chaosv1.ResultSurvived)
+	s.ended("halted", 1, chaosv1.ResultFailed)
 	// What is asked for now is held, by the run under way, the day, and the halt.
 	s.Delete("policy/v1", "PodDisruptionBudget", "two")
 	for _, name := range []string{"running", "ended", "halted"} {

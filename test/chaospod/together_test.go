@@ -44,8 +44,8 @@ func TestDisruptionsOfOneWorkloadNeverOverlap(t *testing.T) {
 	s.now("a", "1")
 	s.Merge(autorebootv1.GroupVersion.String(), "RebootPolicy", "p", fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", autorebootv1.RestartNowAnnotation, "1"))
 	s.now("b", "1")
-	s.ended("a", 1, chaosv1.RunSurvived)
-	s.ended("b", 1, chaosv1.RunSurvived)
+	s.ended("a", 1, chaosv1.ResultSurvived)
+	s.ended("b", 1, chaosv1.ResultSurvived)
 	s.Eventually(func() error {
 		var p autorebootv1.RebootPolicy
 		err := s.Get("p", &p)
@@ -100,11 +100,11 @@ func TestARestartWaitsForEvidenceThatItsTargetSurvives(t *testing.T) {
 	}
 	held("ChaosPod c has had no run that was verified, and dryRun is true")
 	s.now("c", "1")
-	s.ended("c", 1, chaosv1.RunDryRun)
+	s.ended("c", 1, chaosv1.ResultDryRun)
 	held("ChaosPod c has had dry runs alone, which prove nothing")
 	s.Merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", "{spec: {dryRun: false}}")
 	s.now("c", "2")
-	s.ended("c", 2, chaosv1.RunSurvived)
+	s.ended("c", 2, chaosv1.ResultSurvived)
 	policy(func(st *autorebootv1.RebootPolicyStatus) error {
 		if len(st.History) != 1 || st.History[0].Result != autorebootv1.ResultSucceeded {
 			return fmt.Errorf("%+v", st)
@@ -133,7 +133,7 @@ func TestWhatKillsIsStoredBeforehand(t *testing.T) {
 		if phase := c.Status.CurrentRun.Phase; phase != chaosv1.RunPlanned || c.Status.CurrentRun.Victims[0].Outcome != chaosv1.VictimPending {
 			t.Errorf("the first status with the run is already %s", phase)
 		}
-		s.ended("c", 1, chaosv1.RunSurvived)
+		s.ended("c", 1, chaosv1.ResultSurvived)
 		if died := gone(before, s.pods("web")); len(died) != 1 || died[0] != c.Status.CurrentRun.Victims[0].Name {
 			t.Errorf("%q died, and %s was named", died, c.Status.CurrentRun.Victims[0].Name)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // sometime has runs begin by run-now alone.
-const sometime = `dryRun: false, schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 0s}, safety: {maxPerDay: 500}, verification: {timeout: 4m, soak: 0s}`
+const sometime = `dryRun: false, schedule: {cron: "0 0 29 2 *"}, historyLimit: 50, filter: {minAge: 0s}, safety: {maxPerDay: 500}, verification: {timeout: 4m, soak: 0s}`
 
 // chaos is a ChaosPod of a test.
 type chaos struct {
@@ -52,22 +52,22 @@ func (c *chaos) runs(n int) {
 // ended is nil once the nth run has.
 func (c *chaos) ended(n int) error {
 	c.Helper()
-	if st := c.status(); string(st.HandledRunNow) != strconv.Itoa(n) || st.CurrentRun != nil || len(st.Runs) == 0 {
+	if st := c.status(); string(st.HandledRunNow) != strconv.Itoa(n) || st.CurrentRun != nil || len(st.History) == 0 {
 		return fmt.Errorf("run %d has not ended: %s", n, framework.Text(st))
 	}
 	return nil
 }
 
 // concluded fails the test unless the nth run killed so many pods, and its end says so.
-func (c *chaos) concluded(n int, outcome chaosv1.RunOutcome, killed int) {
+func (c *chaos) concluded(n int, outcome string, killed int) {
 	c.Helper()
 	st := c.status()
-	last := st.Runs[0]
+	last := st.History[0]
 	c.ids[last.ID], c.died = true, c.died+killed
-	if last.Outcome != outcome || last.Killed != int32(killed) || len(c.ids) != n || len(st.Runs) != min(n, chaosv1.MaxStatusRuns) {
-		c.Errorf("%d runs of %d ids, want the last of %d %s with %d killed: %s", len(st.Runs), len(c.ids), n, outcome, killed, framework.Text(st))
+	if last.Result != outcome || last.Killed != int32(killed) || len(c.ids) != n || len(st.History) != min(n, 50) {
+		c.Errorf("%d runs of %d ids, want the last of %d %s with %d killed: %s", len(st.History), len(c.ids), n, outcome, killed, framework.Text(st))
 	}
-	if st.KilledToday != int32(c.died) && st.KilledDay == time.Now().UTC().Format(time.DateOnly) && last.StartedTime.UTC().Format(time.DateOnly) == st.KilledDay {
+	if st.KilledToday != int32(c.died) && st.KilledDay == time.Now().UTC().Format(time.DateOnly) && last.StartTime.UTC().Format(time.DateOnly) == st.KilledDay {
 		c.Errorf("%d are counted as killed today, want %d", st.KilledToday, c.died)
 	}
 	told := c.told("ChaosPod", c.name)
@@ -137,7 +137,7 @@ func TestWhateverBreaksAtWhicheverRequestARunKillsItsVictimsOnce(t *testing.T) {
 				begin: both.runs,
 				ended: both.ended,
 				check: func(n int) {
-					both.concluded(n, chaosv1.RunSurvived, 2)
+					both.concluded(n, chaosv1.ResultSurvived, 2)
 					s.lived("web", pods+n)
 					s.lived("api", pods+n)
 					s.once(g)
@@ -155,7 +155,7 @@ func TestWhateverBreaksAtWhicheverRequestARunKillsItsVictimsOnce(t *testing.T) {
 				},
 				ended: canary.ended,
 				check: func(n int) {
-					canary.concluded(n, chaosv1.RunSurvived, 1)
+					canary.concluded(n, chaosv1.ResultSurvived, 1)
 					s.lived("canary", 1+2*n)
 					s.once(g)
 				},
@@ -171,13 +171,13 @@ func TestWhateverBreaksAtWhicheverRequestARunKillsItsVictimsOnce(t *testing.T) {
 						return err
 					}
 					if halt := odd.status().Halt; halt != nil {
-						odd.edit(fmt.Sprintf("{metadata: {annotations: {%s: %q}}}", chaosv1.ResumeAnnotation, halt.RunID))
+						odd.edit(fmt.Sprintf("{metadata: {annotations: {%s: %q}}}", chaosv1.ResumeAnnotation, halt.RecordID))
 						return fmt.Errorf("halted: %s", framework.Text(halt))
 					}
 					return nil
 				},
 				check: func(n int) {
-					odd.concluded(n, chaosv1.RunFailed, 0)
+					odd.concluded(n, chaosv1.ResultFailed, 0)
 					s.lived("odd", pods)
 				},
 			}, "chaospods/status")
@@ -208,7 +208,7 @@ func TestALeaderThatIsCutOffAtAKillLeavesItsRunToTheNext(t *testing.T) {
 					t.Errorf("the API server responds to the kill that came late with %d", code)
 				}
 			}
-			c.concluded(1, chaosv1.RunSurvived, 2)
+			c.concluded(1, chaosv1.ResultSurvived, 2)
 			s.lived("web", pods+1)
 			s.lived("api", pods+1)
 			if ended := append(g.ended(), next.ended()...); len(ended) != 2 {

@@ -43,6 +43,18 @@ func (s *suite) active(name string, priority int32) {
 	})
 }
 
+// latestChange waits until the history begins with a change that has succeeded, of a type and for a reason.
+func (s *suite) latestChange(name, kind, reason string) {
+	s.Helper()
+	s.Eventually(func() error {
+		history := s.status(name).History
+		if len(history) == 0 || history[0].Type != kind || history[0].Reason != reason || history[0].Result != networkingv1.ResultSucceeded {
+			return fmt.Errorf("%s: the history is %s, want %s for %s first", name, framework.Text(history), kind, reason)
+		}
+		return nil
+	})
+}
+
 // without waits until a condition is false.
 func (s *suite) without(name, kind string) {
 	s.Helper()
@@ -61,7 +73,7 @@ func TestThePrimaryFailsOverAndIsTakenAgainAfterTheDelay(t *testing.T) {
 	const delay = 20 * time.Second
 	addresses, servers := s.tcp(7000, 2)
 	primary, secondary := addresses[0], addresses[1]
-	s.apply("db", priorities(`, failover: {failbackDelay: 20s}`, addresses[:1], addresses[1:]))
+	s.apply("db", priorities(`, failover: {failbackDelay: 20s}, historyLimit: 1`, addresses[:1], addresses[1:]))
 	s.healthy("db", primary)
 	s.publishes("db", primary)
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
@@ -78,6 +90,7 @@ func TestThePrimaryFailsOverAndIsTakenAgainAfterTheDelay(t *testing.T) {
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	s.active("db", 1)
 	s.Tells("ExternalService", "db", "FailedOver", 1)
+	s.latestChange("db", networkingv1.ChangeFailover, networkingv1.ReasonPriorityUnhealthy)
 	if got := s.Addresses("db"); !slices.Equal(got, addresses[1:]) {
 		t.Errorf("the slices hold %q: other priorities are not omitted", got)
 	}
@@ -102,6 +115,10 @@ func TestThePrimaryFailsOverAndIsTakenAgainAfterTheDelay(t *testing.T) {
 	s.without("db", networkingv1.ConditionFailedOver)
 	s.active("db", 0)
 	s.Tells("ExternalService", "db", "FailedBack", 1)
+	s.latestChange("db", networkingv1.ChangeFailback, networkingv1.ReasonPriorityRecovered)
+	if n := len(s.status("db").History); n != 1 {
+		t.Errorf("%d changes are in a history of 1", n)
+	}
 	if priority, times := s.figure("active_priority", "db"), s.figure("failovers_total", "db"); priority != "0" || times != "1" {
 		t.Errorf("metrics: active priority %q, failovers %q; want 0 and 1", priority, times)
 	}
@@ -146,6 +163,7 @@ func TestManualFailbackWaitsUntilItIsAskedForEachTime(t *testing.T) {
 		}
 		ask(token)
 		s.publishes("manual", addresses[0])
+		s.latestChange("manual", networkingv1.ChangeFailback, networkingv1.ReasonFailbackRequested)
 		s.without("manual", networkingv1.ConditionFailedOver)
 		if handled := s.status("manual").HandledFailbackNow; string(handled) != token {
 			t.Errorf("round %d: handledFailbackNow is %q, want %q", i, handled, token)

@@ -26,7 +26,7 @@ var fieldTests = framework.FieldTests{
 	"externalservice.TestNamesAreLookedUpAsOftenAsTheirTTLsWithinLimits": {"resolution.minTTL", "resolution.maxTTL"},
 	"externalservice.TestAddressesOfANameThatFailsGoWhenThatIsWanted":    {"resolution.onFailure", "resolution.keepLastFor"},
 	"externalservice.TestThePrimaryFailsOverAndIsTakenAgainAfterTheDelay": {
-		"endpoints.addresses", "endpoints.priority", "endpoints.zone", "failover.failbackDelay",
+		"endpoints.addresses", "endpoints.priority", "endpoints.zone", "failover.failbackDelay", "historyLimit",
 	},
 	"externalservice.TestManualFailbackWaitsUntilItIsAskedForEachTime": {"failover.failback"},
 	"externalservice.TestAPriorityNeedsEnoughHealthyAddresses":         {"failover.minHealthyPercent"},

@@ -28,7 +28,7 @@ func (s *suite) ended(name, outcome string) *networkingv1.FaultStatus {
 	s.Helper()
 	var last *networkingv1.FaultStatus
 	s.Eventually(func() error {
-		if last = s.status(name).Fault; last == nil || last.EndTime == nil || last.Outcome != outcome {
+		if last = s.status(name).Fault; last == nil || last.CompletionTime == nil || last.Outcome != outcome {
 			return fmt.Errorf("%s: want a fault that ended with %s: %s", name, outcome, framework.Text(last))
 		}
 		return nil

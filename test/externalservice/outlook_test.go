@@ -77,8 +77,8 @@ func (s *suite) outlook(name, ip string) (outlook, error) {
 		for _, address := range endpoint.Addresses {
 			if address.IP == ip {
 				o.health, o.reason = address.Health, address.Reason
-				if address.Since != nil {
-					o.since = address.Since.Time
+				if address.LastTransitionTime != nil {
+					o.since = address.LastTransitionTime.Time
 				}
 			}
 		}

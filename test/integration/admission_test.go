@@ -22,7 +22,7 @@ func TestWhatIsLeftOutIsDefaultedAtEitherVersion(t *testing.T) {
 		want          map[string]string
 	}{
 		{externalServices, "v1", `{ports: [{name: http, port: 80}], endpoints: [{name: a, dns: {name: db.example.com}}], healthCheck: {httpGet: {}}}`, map[string]string{
-			"spec.suspend": "false", "spec.deletionPolicy": "Delete", "spec.service": "{type: ClusterIP}",
+			"spec.suspend": "false", "spec.deletionPolicy": "Delete", "spec.historyLimit": "10", "spec.service": "{type: ClusterIP}",
 			"spec.ports":       "[{name: http, port: 80}]",
 			"spec.endpoints":   "[{name: a, dns: {name: db.example.com}}]",
 			"spec.resolution":  "{minTTL: 30s, maxTTL: 1h, onFailure: KeepLast, keepLastFor: 24h}",
@@ -44,7 +44,7 @@ func TestWhatIsLeftOutIsDefaultedAtEitherVersion(t *testing.T) {
 		{chaosPods, "v1", `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`, map[string]string{
 			"spec.dryRun": "true", "spec.action": "{type: Evict}", "spec.count": "1", "spec.filter": "{minAge: 10m}",
 			"spec.safety":       "{minReady: 50%, maxPerDay: 8, requireStable: true, requireDisruptionBudget: false}",
-			"spec.verification": "{timeout: 10m, soak: 30s, onFailure: Halt}",
+			"spec.verification": "{timeout: 10m, soak: 30s, onFailure: Halt}", "spec.historyLimit": "10",
 		}},
 		{chaosPods, "v1alpha1", `{template: {spec: {containers: [{name: c, image: nginx}]}}}`, map[string]string{
 			"spec.dryRun": "false", "spec.action": "{type: Delete}", "spec.schedule": "{interval: 15s, jitterPercent: 34, startingDeadline: 5m}",

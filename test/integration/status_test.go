@@ -23,7 +23,7 @@ import (
 // that a forger would change.
 var statuses = map[string]struct{ status, forged string }{
 	"RebootPolicy": {
-		`{"history":[{"id":"1f-7","triggers":["up"],"target":{"kind":"Deployment","name":"api"},"result":"Succeeded","completedTime":"2026-03-02T20:00:00Z"}],"handledRestartNow":"please"}`,
+		`{"history":[{"id":"1f-7","triggers":["up"],"target":{"kind":"Deployment","name":"api"},"result":"Succeeded","completionTime":"2026-03-02T20:00:00Z"}],"handledRestartNow":"please"}`,
 		`{"history":[],"handledRestartNow":"forged","lastRestartTime":"2026-03-02T20:00:00Z"}`,
 	},
 	"ExternalService": {`{"handledFailbackNow":"before"}`, `{"handledFailbackNow":"forged","clusterIP":"6.6.6.6"}`},

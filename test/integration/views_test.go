@@ -68,7 +68,7 @@ func TestReplaceAtV1alpha1KeepsTheStatusOfV1(t *testing.T) {
 	s := newSuite(t)
 	s.apply(rebootPolicies.object("v1", "told", `{targets: [{kind: Deployment, name: web}, {kind: Deployment, name: api}], cooldown: 5m,
   triggers: [{name: up, type: Probe, probe: {tcpSocket: {port: 80}}}]}`))
-	history := `[{"id":"1f-7","triggers":["up"],"target":{"kind":"Deployment","name":"api"},"result":"Succeeded","completedTime":"2026-03-02T20:00:00Z"}]`
+	history := `[{"id":"1f-7","triggers":["up"],"target":{"kind":"Deployment","name":"api"},"result":"Succeeded","completionTime":"2026-03-02T20:00:00Z"}]`
 	s.run("patch", rebootPolicies.at("v1"), "told", "--subresource=status", "--type=merge", "-p", `{"status":{"history":`+history+`,"handledRestartNow":"please"}}`)
 	remembered := func() *unstructured.Unstructured {
 		s.Helper()

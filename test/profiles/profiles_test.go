@@ -130,7 +130,7 @@ func (s *suite) chaosPods() {
 			s.shows("Running", "{.status.phase}", "pod/canary")
 		}
 		s.Kubectl("annotate", "chaospod", name, "chaos.fairlead.dev/run-now=1")
-		s.shows("Survived", "{.status.runs[0].outcome}", "chaospod/"+name)
+		s.shows("Survived", "{.status.history[0].result}", "chaospod/"+name)
 		s.Kubectl("delete", "chaospod", name)
 		s.gone("chaospod/"+name, "pod/canary")
 		s.shows("2", "{.status.availableReplicas}", "deployment/web")

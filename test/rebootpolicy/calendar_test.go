@@ -56,8 +56,8 @@ func TestAScheduleRestartsOnceEachTimeItFires(t *testing.T) {
 	if first.Result != autorebootv1.ResultSucceeded || !slices.Equal(first.Triggers, []string{"often"}) {
 		t.Errorf("the first run: %s", framework.Text(first))
 	}
-	if first.StartedTime.Time.Before(began.Truncate(time.Minute).Add(time.Minute)) {
-		t.Errorf("created at %s, and fired at %s, before any minute had begun", began, first.StartedTime)
+	if first.StartTime.Time.Before(began.Truncate(time.Minute).Add(time.Minute)) {
+		t.Errorf("created at %s, and fired at %s, before any minute had begun", began, first.StartTime)
 	}
 	n := s.read(deployment, "web").GetGeneration() - 1
 	if minutes := int64(time.Now().Truncate(time.Minute).Sub(began.Truncate(time.Minute)) / time.Minute); n < 1 || n > minutes {

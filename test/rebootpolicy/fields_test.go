@@ -106,7 +106,7 @@ func restraintCases() []fieldCase {
 			s.secret("creds", "password", "second")
 			first := s.succeeded("p", 1)[0]
 			s.Eventually(func() error {
-				if since := time.Since(first.StartedTime.Time); since < 6*time.Second {
+				if since := time.Since(first.StartTime.Time); since < 6*time.Second {
 					return fmt.Errorf("%s since the first restart", since)
 				}
 				return nil
@@ -119,7 +119,7 @@ func restraintCases() []fieldCase {
 			s.secret("creds", "password", "second")
 			s.condition("p", autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonVerificationFailed)
 			history := s.ended("p", 5)
-			if waited := history[0].StartedTime.Sub(history[1].CompletedTime.Time); waited >= 16*time.Second {
+			if waited := history[0].StartTime.Sub(history[1].CompletionTime.Time); waited >= 16*time.Second {
 				s.Errorf("the last try came %s after the one before", waited)
 			}
 		}},
@@ -159,7 +159,7 @@ func restraintCases() []fieldCase {
 			s.Eventually(func() error {
 				var c chaosv1.ChaosPod
 				err := s.Get("c", &c)
-				if err == nil && (len(c.Status.Runs) == 0 || c.Status.Runs[0].Outcome != chaosv1.RunSurvived) {
+				if err == nil && (len(c.Status.History) == 0 || c.Status.History[0].Result != chaosv1.ResultSurvived) {
 					err = fmt.Errorf("want the run survived: %s", framework.Text(c.Status))
 				}
 				return err
@@ -229,7 +229,7 @@ func triggerCases() []fieldCase {
 		{fields: []string{"triggers.podAge.max", "triggers.podAge.jitterPercent"}, spec: web + `triggers: [{name: old, type: PodAge, podAge: {max: 10m, jitterPercent: 50}}]`, takesMinutes: true, acts: func(s *suite) {
 			s.Patience = 12 * time.Minute
 			oldest := s.pods("web")[0].CreationTimestamp.Time
-			if age := s.succeeded("p", 1)[0].StartedTime.Sub(oldest); age < 5*time.Minute || age >= 10*time.Minute {
+			if age := s.succeeded("p", 1)[0].StartTime.Sub(oldest); age < 5*time.Minute || age >= 10*time.Minute {
 				s.Errorf("restarted at the age of %s", age)
 			}
 		}},

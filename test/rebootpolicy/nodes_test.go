@@ -94,7 +94,7 @@ func TestADeadNodeHaltsNothing(t *testing.T) {
 
 	s.secret("creds", "password", "second")
 	history := s.ended("p", 3)
-	for name, result := range map[string]autorebootv1.RestartResult{"spares": autorebootv1.ResultSucceeded, "waits": autorebootv1.ResultFailed, "web": autorebootv1.ResultSucceeded} {
+	for name, result := range map[string]string{"spares": autorebootv1.ResultSucceeded, "waits": autorebootv1.ResultFailed, "web": autorebootv1.ResultSucceeded} {
 		own := of(history, name)
 		if len(own) != 1 || own[0].Result != result {
 			t.Errorf("%s: want %s once: %s", name, result, framework.Text(own))

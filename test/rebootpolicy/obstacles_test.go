@@ -60,7 +60,7 @@ func TestWorkloadsThatCannotRestartNowWaitWithTheReason(t *testing.T) {
 	s.Merge("apps/v1", statefulSet, "kept", "{spec: {updateStrategy: {rollingUpdate: {partition: 0}}}}")
 	s.reform(deployment, "stuck", "{metadata: {labels: {fault: null}}}")
 	history := s.ended("p", 6)
-	for name, want := range map[string]autorebootv1.RestartResult{
+	for name, want := range map[string]string{
 		"ready": autorebootv1.ResultSucceeded, "paused": autorebootv1.ResultSucceeded, "manual": autorebootv1.ResultSucceeded,
 		"kept": autorebootv1.ResultSucceeded, "empty": autorebootv1.ResultSuperseded,
 	} {

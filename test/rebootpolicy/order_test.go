@@ -90,8 +90,8 @@ func TestWavesRestartOneAfterTheOther(t *testing.T) {
 	wave := map[string]int{"web-0": 2, "web-1": 1, "web-2": 0, "web-3": 0}
 	for _, earlier := range history {
 		for _, later := range history {
-			if wave[earlier.Target.Name] < wave[later.Target.Name] && later.StartedTime.Before(earlier.CompletedTime) {
-				t.Errorf("%s began at %s, before %s had ended at %s", later.Target.Name, later.StartedTime, earlier.Target.Name, earlier.CompletedTime)
+			if wave[earlier.Target.Name] < wave[later.Target.Name] && later.StartTime.Before(earlier.CompletionTime) {
+				t.Errorf("%s began at %s, before %s had ended at %s", later.Target.Name, later.StartTime, earlier.Target.Name, earlier.CompletionTime)
 			}
 		}
 	}

@@ -216,7 +216,7 @@ func TestTheDeathOfAPodByChaosIsNoProbeFailure(t *testing.T) {
 	s.Must(s.quiet("p", 0))
 	s.Must(fleet.Fail())
 	s.Eventually(func() error {
-		if status := run(); len(status.Runs) != 1 || status.Runs[0].Outcome != chaosv1.RunSurvived {
+		if status := run(); len(status.History) != 1 || status.History[0].Result != chaosv1.ResultSurvived {
 			return fmt.Errorf("want the run survived: %s", framework.Text(status))
 		}
 		return nil
@@ -254,7 +254,7 @@ func TestAPolicyOfTheFirstVersionRestartsPodsThatStopAnswering(t *testing.T) {
 	old := s.Object("{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: p}}")
 	s.Must(s.Client.Get(s.Context(), objectKey(old), old))
 	status, ok := old.Object["status"].(map[string]any)
-	if want := history[0].CompletedTime.UTC().Format("2006-01-02T15:04:05Z"); !ok || status["lastReboot"] != want {
+	if want := history[0].CompletionTime.UTC().Format("2006-01-02T15:04:05Z"); !ok || status["lastReboot"] != want {
 		t.Errorf("v1alpha1 says it was last restarted at %v, want %s: %s", status["lastReboot"], want, framework.Text(old))
 	}
 }

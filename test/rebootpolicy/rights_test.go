@@ -152,7 +152,7 @@ func TestAWriteOfTheStatusRestartsNothingElse(t *testing.T) {
 				continue
 			}
 			forged := fmt.Sprintf(`{"status": {"inFlight": [{"id": "x-%d", "kind": "Deployment", "name": "db", "uid": %q, "phase": %q,
-				"startedTime": %q, "triggers": ["config"]}]}}`, i, uid, phase, time.Now().UTC().Format(time.RFC3339))
+				"startTime": %q, "triggers": ["config"]}]}}`, i, uid, phase, time.Now().UTC().Format(time.RFC3339))
 			s.Must(mal.client.Status().Patch(t.Context(), mal.policyObject(name), client.RawPatch("application/merge-patch+json", []byte(forged))))
 			s.annotate(name, "example.com/touched", phase)
 			if phase == "Planned" {

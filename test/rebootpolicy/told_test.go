@@ -33,7 +33,7 @@ func TestAWorkloadThatIsNamedHasTheWaveOfItsName(t *testing.T) {
 	s.policy("p", `{targets: [{kind: Deployment, name: web-0, wave: 1}, {kind: Deployment, selector: {matchExpressions: [{key: app, operator: Exists}]}}], `+onConfig+"}")
 	s.watching("p", 2)
 	s.secret("creds", "password", "second")
-	if last := s.succeeded("p", 2)[0]; last.Target.Name != "web-0" || last.StartedTime.Before(s.succeeded("p", 2)[1].CompletedTime) {
+	if last := s.succeeded("p", 2)[0]; last.Target.Name != "web-0" || last.StartTime.Before(s.succeeded("p", 2)[1].CompletionTime) {
 		t.Errorf("the last restart is %s", framework.Text(last))
 	}
 }

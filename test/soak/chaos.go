@@ -330,9 +330,9 @@ func (a *attempt) verdicts(ctx context.Context) error {
 		return err
 	}
 	for i := range kills {
-		for _, run := range kills[i].Status.Runs {
-			if run.Outcome == chaosv1.RunRecoveryFailed || run.Outcome == chaosv1.RunFailed {
-				a.wrong("ChaosPod %s: run %s: %s %s: %s", kills[i].Name, run.ID, run.Outcome, run.Reason, run.Message)
+		for _, run := range kills[i].Status.History {
+			if run.Result == chaosv1.ResultRecoveryFailed || run.Result == chaosv1.ResultFailed {
+				a.wrong("ChaosPod %s: run %s: %s %s: %s", kills[i].Name, run.ID, run.Result, run.Reason, run.Message)
 			}
 		}
 	}

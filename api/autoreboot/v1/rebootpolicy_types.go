@@ -151,10 +151,9 @@ type RebootPolicySpec struct {
 	// +optional
 	Verification *Verification `json:"verification,omitempty"`
 
-	// historyLimit is how many finished restarts the status remembers, from 0 to 50. The default
-	// is 10.
+	// historyLimit is how many restarts that have ended the status remembers, from 1 to 50. The default is 10.
 	//
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=50
 	// +optional
 	HistoryLimit *int32 `json:"historyLimit,omitempty"`

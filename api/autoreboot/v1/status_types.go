@@ -121,39 +121,19 @@ type RebootPolicyStatus struct {
 	V1Alpha1 *runtime.RawExtension `json:"v1alpha1,omitempty"`
 }
 
-// Halt says why a policy starts no more restarts.
+// Halt says why a policy starts no more restarts. Its reason is VerificationFailed, LimitReached or TargetReverted.
 type Halt struct {
-	// reason is VerificationFailed, LimitReached or TargetReverted.
-	//
-	// +kubebuilder:validation:MaxLength=128
-	// +required
-	Reason string `json:"reason"`
-
-	// time is when the halt began.
-	//
-	// +required
-	Time metav1.Time `json:"time"`
-
-	// generation of the spec that halted: another one clears the halt.
-	//
-	// +optional
-	Generation int64 `json:"generation,omitempty"`
+	common.Halt `json:",inline"`
 
 	// target is the workload that halted the policy.
 	//
 	// +required
 	Target common.WorkloadReference `json:"target"`
-
-	// restartID is the restart that halted the policy.
-	//
-	// +kubebuilder:validation:MaxLength=63
-	// +optional
-	RestartID string `json:"restartID,omitempty"`
 }
 
 // TriggerState is the state of a trigger.
 //
-// +kubebuilder:validation:Enum=Idle;Pending;Unknown
+// +kubebuilder:validation:MaxLength=64
 type TriggerState string
 
 const (
@@ -206,7 +186,7 @@ type TriggerStatus struct {
 
 // RestartPhase is how far a restart has come.
 //
-// +kubebuilder:validation:Enum=Planned;RollingOut;Evicting;Soaking
+// +kubebuilder:validation:MaxLength=64
 type RestartPhase string
 
 const (
@@ -251,21 +231,21 @@ type InFlightRestart struct {
 	// +required
 	Phase RestartPhase `json:"phase"`
 
-	// since is when the first of its triggers fired.
+	// firstRequestTime is when the first of its triggers fired.
 	//
 	// +optional
-	Since *metav1.Time `json:"since,omitempty"`
+	FirstRequestTime *metav1.Time `json:"firstRequestTime,omitempty"`
 
-	// startedTime is when the restart was decided on.
+	// startTime is when the restart was decided on.
 	//
 	// +optional
-	StartedTime *metav1.Time `json:"startedTime,omitempty"`
+	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// podsCreatedBefore is when the restart was decided on, by the clock of the API server, or a second after the newest pod was
+	// podCutoffTime is when the restart was decided on, by the clock of the API server, or a second after the newest pod was
 	// created: the restart replaces the pods that were created before.
 	//
 	// +optional
-	PodsCreatedBefore *metav1.Time `json:"podsCreatedBefore,omitempty"`
+	PodCutoffTime *metav1.Time `json:"podCutoffTime,omitempty"`
 
 	// generation of the workload that has this restart. Where a later one does not, the owner of the workload
 	// has reverted the restart.
@@ -340,10 +320,10 @@ type InFlightRestart struct {
 
 // Refusal is a request that the API server refused, such as by a policy, a webhook, a quota or a missing right.
 type Refusal struct {
-	// time is when it was refused. It is tried again a minute later.
+	// lastAttemptTime is when it was refused. It is tried again a minute later.
 	//
 	// +required
-	Time metav1.Time `json:"time"`
+	LastAttemptTime metav1.Time `json:"lastAttemptTime"`
 
 	// reason is Forbidden, or WriteRefused for every other refusal.
 	//

@@ -42,12 +42,12 @@ type TargetStatus struct {
 	// +optional
 	Pending *PendingRestart `json:"pending,omitempty"`
 
-	// recentRestarts are when its restarts within limit.within began, the oldest first.
+	// recentRestartTimes are when its restarts within limit.within began, the oldest first.
 	//
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
 	// +optional
-	RecentRestarts []metav1.Time `json:"recentRestarts,omitempty"`
+	RecentRestartTimes []metav1.Time `json:"recentRestartTimes,omitempty"`
 
 	// lastRestartTime is when its latest restart ended.
 	//
@@ -101,10 +101,10 @@ type Baseline struct {
 	// +optional
 	WrittenTime *metav1.Time `json:"writtenTime,omitempty"`
 
-	// expires is when the certificate expires that the source held.
+	// expirationTime is when the certificate expires that the source held.
 	//
 	// +optional
-	Expires *metav1.Time `json:"expires,omitempty"`
+	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
 }
 
 // PendingRestart is a restart that is due and may not start yet.
@@ -117,15 +117,15 @@ type PendingRestart struct {
 	// +optional
 	Triggers []string `json:"triggers,omitempty"`
 
-	// since is when the first of them fired.
+	// firstRequestTime is when the first of them fired.
 	//
 	// +required
-	Since metav1.Time `json:"since"`
+	FirstRequestTime metav1.Time `json:"firstRequestTime"`
 
-	// changed is when one of them last fired. The quiet period counts from it.
+	// lastRequestTime is when one of them last fired. The quiet period counts from it.
 	//
 	// +required
-	Changed metav1.Time `json:"changed"`
+	LastRequestTime metav1.Time `json:"lastRequestTime"`
 
 	// fingerprint stands for all that differs from its baseline, and writtenTime is when the latest of
 	// it was written. Where the fingerprint is still the same, a new leader needs no other time.
@@ -139,11 +139,11 @@ type PendingRestart struct {
 	// +optional
 	WrittenTime *metav1.Time `json:"writtenTime,omitempty"`
 
-	// podsCreatedBefore is, where the restart failed or was refused, when that was by the clock of the API server: the restart
+	// podCutoffTime is, where the restart failed or was refused, when that was by the clock of the API server: the restart
 	// is not needed any more once all pods were created later.
 	//
 	// +optional
-	PodsCreatedBefore *metav1.Time `json:"podsCreatedBefore,omitempty"`
+	PodCutoffTime *metav1.Time `json:"podCutoffTime,omitempty"`
 
 	// refusal is why the API server refused the restart when it was last tried. The restart was not begun then: no
 	// attempt counts.

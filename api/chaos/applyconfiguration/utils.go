@@ -33,8 +33,6 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &chaosv1.CurrentRunApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Filter"):
 		return &chaosv1.FilterApplyConfiguration{}
-	case v1.SchemeGroupVersion.WithKind("Halt"):
-		return &chaosv1.HaltApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Run"):
 		return &chaosv1.RunApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Safety"):

@@ -10,12 +10,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// Bounds of the lists in the status; a controller that has more to say leaves out the oldest runs
-// and the surplus victims.
-const (
-	MaxStatusRuns    = 20
-	MaxStatusVictims = 100
-)
+// MaxStatusVictims is the bound of the victims in the status; a controller leaves out the surplus ones.
+const MaxStatusVictims = 100
 
 // ChaosPodStatus is the observed state, and the record of the runs.
 type ChaosPodStatus struct {
@@ -63,13 +59,12 @@ type ChaosPodStatus struct {
 	// +optional
 	CurrentRun *CurrentRun `json:"currentRun,omitempty"`
 
-	// runs are the latest runs, newest first.
+	// history holds the runs that have ended, the latest first, at most historyLimit.
 	//
-	// +kubebuilder:validation:MaxItems=20
-	// +listType=map
-	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=50
+	// +listType=atomic
 	// +optional
-	Runs []Run `json:"runs,omitempty"`
+	History []Run `json:"history,omitempty"`
 
 	// blocked are the workloads of which a disruption budget let no pod go in the last run that chose
 	// victims, if none of these died: what dies uses up a budget. It is empty once a run is not refused.
@@ -93,11 +88,11 @@ type ChaosPodStatus struct {
 	// +optional
 	KilledDay string `json:"killedDay,omitempty"`
 
-	// dueAfter is the time up to which nothing that was due is started any more: the latest of when a
+	// dueAfterTime is the time up to which nothing that was due is started any more: the latest of when a
 	// run began or ended, one was missed, and the spec changed.
 	//
 	// +optional
-	DueAfter *metav1.Time `json:"dueAfter,omitempty"`
+	DueAfterTime *metav1.Time `json:"dueAfterTime,omitempty"`
 
 	// handledRunNow is the token of the annotation chaos.fairlead.dev/run-now that was handled last: a run began for it, or
 	// the ChaosPod had it when it was first observed.
@@ -111,11 +106,11 @@ type ChaosPodStatus struct {
 	// +optional
 	HandledResume common.Token `json:"handledResume,omitempty"`
 
-	// halt says why no run begins until a person changes the spec or sets the resume annotation. It is absent
-	// when normal.
+	// halt says why no run begins until a person changes the spec or sets the resume annotation. Its reason is
+	// RecoveryFailed or EvictionMisconfigured. It is absent when normal.
 	//
 	// +optional
-	Halt *Halt `json:"halt,omitempty"`
+	Halt *common.Halt `json:"halt,omitempty"`
 
 	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion writes
 	// it; clients must not change it.
@@ -125,40 +120,9 @@ type ChaosPodStatus struct {
 	V1Alpha1 *runtime.RawExtension `json:"v1alpha1,omitempty"`
 }
 
-// Halt says why no run begins any more.
-type Halt struct {
-	// reason is RecoveryFailed or EvictionMisconfigured.
-	//
-	// +kubebuilder:validation:MaxLength=128
-	// +required
-	Reason string `json:"reason"`
-
-	// message says more about it.
-	//
-	// +kubebuilder:validation:MaxLength=512
-	// +optional
-	Message string `json:"message,omitempty"`
-
-	// time is when the halt began.
-	//
-	// +required
-	Time metav1.Time `json:"time"`
-
-	// generation of the spec that halted: another one clears the halt.
-	//
-	// +optional
-	Generation int64 `json:"generation,omitempty"`
-
-	// runID is the run after which the policy halted.
-	//
-	// +kubebuilder:validation:MaxLength=64
-	// +optional
-	RunID string `json:"runID,omitempty"`
-}
-
 // RunPhase is how far a run has come.
 //
-// +kubebuilder:validation:Enum=Planned;Killing;Verifying
+// +kubebuilder:validation:MaxLength=64
 type RunPhase string
 
 // The phases of a run.
@@ -191,10 +155,10 @@ type CurrentRun struct {
 	// +optional
 	ScheduledTime *metav1.Time `json:"scheduledTime,omitempty"`
 
-	// startedTime is when the victims were chosen.
+	// startTime is when the victims were chosen.
 	//
 	// +optional
-	StartedTime *metav1.Time `json:"startedTime,omitempty"`
+	StartTime *metav1.Time `json:"startTime,omitempty"`
 
 	// killingTime is since when the victims may die; they are tried for two minutes. It is absent while
 	// the run is held.
@@ -262,60 +226,24 @@ type CurrentRun struct {
 	Victims []Victim `json:"victims,omitempty"`
 }
 
-// RunOutcome is the verdict on a finished run.
-//
-// +kubebuilder:validation:Enum=Survived;RecoveryFailed;DryRun;NoVictim;Failed
-type RunOutcome string
-
-// The verdicts on a run.
+// Results of a run (status.history[].result).
 const (
-	// RunSurvived says that every owner was back in time.
-	RunSurvived RunOutcome = "Survived"
-	// RunRecoveryFailed says that one was not.
-	RunRecoveryFailed RunOutcome = "RecoveryFailed"
-	// RunDryRun killed nothing, by intent.
-	RunDryRun RunOutcome = "DryRun"
-	// RunNoVictim killed nothing: no pod was fit to die, or none was let go.
-	RunNoVictim RunOutcome = "NoVictim"
-	// RunFailed could not be carried out, or not be verified.
-	RunFailed RunOutcome = "Failed"
+	// ResultSurvived says that every owner was back in time.
+	ResultSurvived = "Survived"
+	// ResultRecoveryFailed says that one was not.
+	ResultRecoveryFailed = "RecoveryFailed"
+	// ResultDryRun killed nothing, by intent.
+	ResultDryRun = "DryRun"
+	// ResultNoVictim killed nothing: no pod was fit to die, or none was let go.
+	ResultNoVictim = "NoVictim"
+	// ResultFailed could not be carried out, or not be verified.
+	ResultFailed = "Failed"
 )
 
-// Run is a finished run.
+// Run is a run that has ended, with the result Survived, RecoveryFailed, DryRun, NoVictim or Failed. Its id is that of
+// currentRun, its message names up to three of the victims, and its startTime is when they were chosen.
 type Run struct {
-	// id is that of currentRun.
-	//
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	// +required
-	ID string `json:"id"`
-
-	// outcome is the verdict.
-	//
-	// +required
-	Outcome RunOutcome `json:"outcome"`
-
-	// reason says more about the verdict in one word, such as TooFewReady for a run without a victim.
-	//
-	// +kubebuilder:validation:MaxLength=128
-	// +optional
-	Reason string `json:"reason,omitempty"`
-
-	// message says more about the verdict. It names up to three of the victims.
-	//
-	// +kubebuilder:validation:MaxLength=512
-	// +optional
-	Message string `json:"message,omitempty"`
-
-	// startedTime is when the victims were chosen; absent from a run that chose none.
-	//
-	// +optional
-	StartedTime *metav1.Time `json:"startedTime,omitempty"`
-
-	// completedTime is when the run ended.
-	//
-	// +optional
-	CompletedTime *metav1.Time `json:"completedTime,omitempty"`
+	common.Record `json:",inline"`
 
 	// killed is how many pods died.
 	//
@@ -341,9 +269,8 @@ type Run struct {
 	// +optional
 	CandidatesDigest string `json:"candidatesDigest,omitempty"`
 
-	// recoverySeconds is how long the target took to recover, in seconds, without verification.soak.
+	// recoveryDuration is how long the target took to recover, to the second, without verification.soak.
 	//
-	// +kubebuilder:validation:Minimum=0
 	// +optional
-	RecoverySeconds *int64 `json:"recoverySeconds,omitempty"`
+	RecoveryDuration *common.Duration `json:"recoveryDuration,omitempty"`
 }

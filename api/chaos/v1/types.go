@@ -78,6 +78,13 @@ type ChaosPodSpec struct {
 	//
 	// +optional
 	Verification *common.Verification `json:"verification,omitempty"`
+
+	// historyLimit is how many runs that have ended the status remembers, from 1 to 50. The default is 10.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=50
+	// +optional
+	HistoryLimit *int32 `json:"historyLimit,omitempty"`
 }
 
 // ChaosPod kills pods on purpose, safely, to prove that their workload survives it.

@@ -7,7 +7,7 @@ import "k8s.io/apimachinery/pkg/types"
 
 // VictimOutcome is the result for a chosen pod.
 //
-// +kubebuilder:validation:Enum=Pending;Evicted;Deleted;SkippedDisruptionBudget;Gone;Failed;Spared;DryRun
+// +kubebuilder:validation:MaxLength=64
 type VictimOutcome string
 
 // The results for a chosen pod.

@@ -23,6 +23,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &networkingv1.AddressCountsApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("AddressStatus"):
 		return &networkingv1.AddressStatusApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("ChangeRecord"):
+		return &networkingv1.ChangeRecordApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("DNSName"):
 		return &networkingv1.DNSNameApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Endpoint"):

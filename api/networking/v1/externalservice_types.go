@@ -119,6 +119,13 @@ type ExternalServiceSpec struct {
 	// Delete (the default) deletes them, Orphan keeps them.
 	// +optional
 	DeletionPolicy *DeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// historyLimit is how many failovers, failbacks and faults the status remembers, from 1 to 50. The default is 10.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=50
+	// +optional
+	HistoryLimit *int32 `json:"historyLimit,omitempty"`
 }
 
 // DeletionPolicy is Delete or Orphan.

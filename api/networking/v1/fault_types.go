@@ -18,7 +18,7 @@ const InjectFaultAnnotation = "networking.fairlead.dev/inject-fault"
 
 // FaultType is BlackHole, Drain or FailOver.
 //
-// +kubebuilder:validation:Enum=BlackHole;Drain;FailOver
+// +kubebuilder:validation:MaxLength=64
 type FaultType string
 
 const (
@@ -46,17 +46,17 @@ type FaultStatus struct {
 	// +optional
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// deadline is when the fault ends at the latest.
+	// deadlineTime is when the fault ends at the latest.
 	// +required
-	Deadline metav1.Time `json:"deadline"`
+	DeadlineTime metav1.Time `json:"deadlineTime"`
 
 	// startTime is when the fault began. It is absent from one that was refused.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// endTime is when the fault ended, or was refused. It is absent while the fault lasts.
+	// completionTime is when the fault ended, or was refused. It is absent while the fault lasts.
 	// +optional
-	EndTime *metav1.Time `json:"endTime,omitempty"`
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
 	// priority that was published when the fault began.
 	// +optional
@@ -110,7 +110,7 @@ type FaultDependant struct {
 
 // DependantReadiness says whether a workload stayed ready.
 //
-// +kubebuilder:validation:Enum=StayedReady;BecameUnready;UnreadyBefore;Unreadable
+// +kubebuilder:validation:MaxLength=64
 type DependantReadiness string
 
 const (
@@ -125,7 +125,7 @@ const (
 )
 
 // Lasts reports whether the fault has begun and not ended.
-func (f *FaultStatus) Lasts() bool { return f != nil && f.StartTime != nil && f.EndTime == nil }
+func (f *FaultStatus) Lasts() bool { return f != nil && f.StartTime != nil && f.CompletionTime == nil }
 
 // Reasons of FaultInjected. While a fault lasts it is True, with the type of the fault as reason;
 // otherwise it is False with one of these.

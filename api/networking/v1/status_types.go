@@ -62,6 +62,13 @@ type ExternalServiceStatus struct {
 	// +optional
 	Fault *FaultStatus `json:"fault,omitempty"`
 
+	// history holds the last changes of the published priority and the last faults, the latest first, at most historyLimit.
+	//
+	// +kubebuilder:validation:MaxItems=50
+	// +listType=atomic
+	// +optional
+	History []ChangeRecord `json:"history,omitempty"`
+
 	// endpoints are the observed states of the endpoints, by name.
 	//
 	// +kubebuilder:validation:MaxItems=32
@@ -158,9 +165,9 @@ type AddressStatus struct {
 	// +optional
 	Health AddressHealth `json:"health,omitempty"`
 
-	// since is when health last changed.
+	// lastTransitionTime is when health last changed.
 	// +optional
-	Since *metav1.Time `json:"since,omitempty"`
+	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
 
 	// lastProbeTime is when the address was last checked, as of the last change of anything else in
 	// the status.
@@ -177,7 +184,7 @@ type AddressStatus struct {
 
 // AddressHealth is Healthy, Unhealthy or Unknown.
 //
-// +kubebuilder:validation:Enum=Healthy;Unhealthy;Unknown
+// +kubebuilder:validation:MaxLength=64
 type AddressHealth string
 
 const (

@@ -56,8 +56,8 @@ func (r *run) setConditions() {
 	switch {
 	case r.held != nil:
 		to.Set(chaosv1.ConditionWaiting, metav1.ConditionTrue, r.held.reason, r.held.message)
-	case r.state() == Idle && len(r.status.Runs) > 0 && r.status.Runs[0].Reason == chaosv1.ReasonBudgetBlocked:
-		to.Set(chaosv1.ConditionWaiting, metav1.ConditionTrue, chaosv1.ReasonBudgetBlocked, r.status.Runs[0].Message)
+	case r.state() == Idle && len(r.status.History) > 0 && r.status.History[0].Reason == chaosv1.ReasonBudgetBlocked:
+		to.Set(chaosv1.ConditionWaiting, metav1.ConditionTrue, chaosv1.ReasonBudgetBlocked, r.status.History[0].Message)
 	default:
 		to.SetNotWaiting()
 	}
@@ -133,7 +133,7 @@ func (r *run) setRunConditions(to *conditions.Update) {
 	r.setProgressing(to)
 	r.setSurvived(to)
 	if h := r.status.Halt; h != nil {
-		to.Set(chaosv1.ConditionStalled, metav1.ConditionTrue, h.Reason, fmt.Sprintf("run %s: %s; %s", h.RunID, h.Message, r.haltRemedy()))
+		to.Set(chaosv1.ConditionStalled, metav1.ConditionTrue, h.Reason, fmt.Sprintf("run %s: %s; %s", h.RecordID, h.Message, r.haltRemedy()))
 	}
 }
 
@@ -181,16 +181,16 @@ func (r *run) setSurvived(to *conditions.Update) {
 		to.Set(chaosv1.ConditionSurvived, metav1.ConditionUnknown, chaosv1.ReasonNoRun, "no run was verified since spec.target was changed")
 		return
 	}
-	for i := range r.status.Runs {
-		switch run := &r.status.Runs[i]; run.Outcome {
-		case chaosv1.RunSurvived:
+	for i := range r.status.History {
+		switch run := &r.status.History[i]; run.Result {
+		case chaosv1.ResultSurvived:
 			message := "run " + run.ID + " was survived"
-			if run.RecoverySeconds != nil {
-				message += fmt.Sprintf(" in %ds", *run.RecoverySeconds)
+			if run.RecoveryDuration != nil {
+				message += " in " + string(*run.RecoveryDuration)
 			}
 			to.Set(chaosv1.ConditionSurvived, metav1.ConditionTrue, chaosv1.ReasonRecovered, message)
 			return
-		case chaosv1.RunRecoveryFailed:
+		case chaosv1.ResultRecoveryFailed:
 			to.Set(chaosv1.ConditionSurvived, metav1.ConditionFalse, chaosv1.ReasonRecoveryFailed, "run "+run.ID+": "+run.Message)
 			return
 		}

@@ -16,13 +16,13 @@ import (
 // returns by how much the latest one was ahead. It also sets fields that a status written by hand may lack.
 func (r *run) correctFutureTimes() (ahead time.Duration) {
 	st := &r.status
-	times := []*metav1.Time{st.DueAfter}
+	times := []*metav1.Time{st.DueAfterTime}
 	if st.Halt != nil {
-		times = append(times, &st.Halt.Time) // else a user's annotation of today would come before it
+		times = append(times, &st.Halt.StartTime) // else a user's annotation of today would come before it
 	}
 	if c := st.CurrentRun; c != nil {
 		r.completeRun(c)
-		times = append(times, c.StartedTime, c.KilledTime, c.KillingTime, c.ReadyTime)
+		times = append(times, c.StartTime, c.KilledTime, c.KillingTime, c.ReadyTime)
 	}
 	for _, at := range times {
 		if at != nil && at.After(r.now.Add(rules.ClockSlack)) {
@@ -35,8 +35,8 @@ func (r *run) correctFutureTimes() (ahead time.Duration) {
 
 // completeRun sets the fields of a run that it cannot be without.
 func (r *run) completeRun(c *chaosv1.CurrentRun) {
-	if c.StartedTime == nil {
-		c.StartedTime = r.timestampPtr()
+	if c.StartTime == nil {
+		c.StartTime = r.timestampPtr()
 	}
 	if c.KilledTime == nil && c.Phase == chaosv1.RunVerifying {
 		c.KilledTime = r.timestampPtr()

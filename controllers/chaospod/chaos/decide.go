@@ -73,10 +73,10 @@ func (r *run) setOwners() {
 // which was probably meant to be now.
 func (r *run) trackSpec() {
 	st := &r.status
-	if st.DueAfter != nil && st.ObservedGeneration == r.p.Generation {
+	if st.DueAfterTime != nil && st.ObservedGeneration == r.p.Generation {
 		return
 	}
-	if st.DueAfter == nil {
+	if st.DueAfterTime == nil {
 		if token := r.runNow(); token != "" {
 			st.HandledRunNow = token
 			r.addMessage(Message{Reason: requests.IgnoredReason, Text: requests.Ignored(chaosv1.RunNowAnnotation, token)})
@@ -88,11 +88,11 @@ func (r *run) trackSpec() {
 	}
 	after := r.timestampPtr()
 	if at := r.schedule.at; !at.IsZero() && !at.After(r.now) && r.now.Before(at.Add(r.startingDeadline)) &&
-		(st.DueAfter == nil || at.After(st.DueAfter.Time)) {
+		(st.DueAfterTime == nil || at.After(st.DueAfterTime.Time)) {
 		after = &metav1.Time{Time: at.Add(-time.Second)}
 	}
-	if st.DueAfter == nil || after.After(st.DueAfter.Time) {
-		st.DueAfter = after
+	if st.DueAfterTime == nil || after.After(st.DueAfterTime.Time) {
+		st.DueAfterTime = after
 	}
 	st.ObservedGeneration = r.p.Generation
 }
@@ -119,7 +119,7 @@ func (r *run) start() {
 		return
 	}
 	s := r.schedule.latestDue(r.now)
-	due := !s.due.IsZero() && s.due.After(r.status.DueAfter.Time) && !r.isUsedID(slotID(s))
+	due := !s.due.IsZero() && s.due.After(r.status.DueAfterTime.Time) && !r.isUsedID(slotID(s))
 	ends := s.due.Add(r.startingDeadline)
 	late := due && !r.now.Before(ends)
 	asked := r.runNow() != ""
@@ -180,8 +180,8 @@ func isCalendarReason(reason string) bool {
 
 // isUsedID reports whether a run had that ID already: after the clock was set back, a time comes twice.
 func (r *run) isUsedID(id string) bool {
-	for i := range r.status.Runs {
-		if r.status.Runs[i].ID == id {
+	for i := range r.status.History {
+		if r.status.History[i].ID == id {
 			return true
 		}
 	}
@@ -206,7 +206,7 @@ func (r *run) setNextRun() {
 	if r.suspend || r.isDeleting() || r.status.Halt != nil || r.invalid() != "" || r.observed.BlockedBy.Reason != "" {
 		return
 	}
-	after, from := r.status.DueAfter.Time, r.now
+	after, from := r.status.DueAfterTime.Time, r.now
 	if r.remainingToday() == 0 {
 		from = r.nextDay()
 	}

@@ -6,15 +6,18 @@ package chaos
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/history"
 	"github.com/fairlead-dev/fairlead/controllers/internal/requests"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 func (r *run) plan(o occurrence) {
 	c := &chaosv1.CurrentRun{
-		ID: o.id, Phase: chaosv1.RunPlanned, StartedTime: r.timestampPtr(), KillingTime: r.timestampPtr(),
+		ID: o.id, Phase: chaosv1.RunPlanned, StartTime: r.timestampPtr(), KillingTime: r.timestampPtr(),
 		Generation: r.p.Generation, TargetDigest: r.targetDigest, DryRun: r.dryRun,
 		Count: int32(o.chosen.count), Seed: o.chosen.seed, Candidates: int32(o.chosen.candidates), CandidatesDigest: o.chosen.digest,
 		Victims: o.chosen.victims,
@@ -39,7 +42,7 @@ func (r *run) markStarted(o occurrence) {
 		due := stampOf(o.slot.due)
 		after = &due
 	}
-	r.status.DueAfter = after
+	r.status.DueAfterTime = after
 	if o.asked {
 		r.status.HandledRunNow = requests.Handle(r.p, chaosv1.RunNowAnnotation, r.status.HandledRunNow)
 	}
@@ -54,10 +57,11 @@ func (r *run) skipped(o occurrence) {
 	r.markStarted(o)
 	if late { // one that is due since counts
 		due := stampOf(o.slot.due)
-		r.status.DueAfter = &due
+		r.status.DueAfterTime = &due
 	}
-	run := chaosv1.Run{ID: o.id, Outcome: chaosv1.RunNoVictim, Reason: o.reason, Message: text.Truncate(o.message, maxMessage),
-		CompletedTime: r.timestampPtr()}
+	run := chaosv1.Run{Record: common.Record{
+		ID: o.id, Result: chaosv1.ResultNoVictim, Reason: o.reason, Message: text.Truncate(o.message, maxMessage), CompletionTime: r.timestampPtr(),
+	}}
 	r.addRun(run)
 	r.addMessage(Message{Reason: "ChaosMissed", Text: "run " + run.ID + " killed nothing: " + o.message, Ended: &run})
 }
@@ -67,35 +71,35 @@ func (r *run) answered(occurrence) { r.status.CurrentRun.Phase = chaosv1.RunKill
 func (r *run) killed(occurrence) { r.status.CurrentRun.Phase = chaosv1.RunVerifying }
 
 func (r *run) noneKilled(o occurrence) {
-	run := r.endRun(chaosv1.RunNoVictim, o)
+	run := r.endRun(chaosv1.ResultNoVictim, o)
 	r.addMessage(Message{Reason: "ChaosMissed", Text: "run " + run.ID + ": " + o.message, Ended: &run})
 }
 
 func (r *run) failed(o occurrence) {
-	run := r.endRun(chaosv1.RunFailed, o)
+	run := r.endRun(chaosv1.ResultFailed, o)
 	r.addMessage(Message{Reason: "RunFailed", Warning: true, Text: "run " + run.ID + " failed: " + o.message, Ended: &run})
 }
 
 func (r *run) dryRunEnded(o occurrence) {
 	o.reason, o.message = "", "as a dry run: "+r.victimsText()
-	run := r.endRun(chaosv1.RunDryRun, o)
+	run := r.endRun(chaosv1.ResultDryRun, o)
 	r.addMessage(Message{Reason: "ChaosDryRun", Text: "run " + run.ID + " " + run.Message, Ended: &run})
 }
 
 func (r *run) evictionMisconfigured(o occurrence) {
-	run := r.endRun(chaosv1.RunFailed, o)
+	run := r.endRun(chaosv1.ResultFailed, o)
 	r.addMessage(Message{Reason: "RunFailed", Warning: true, Text: "run " + run.ID + " failed: " + o.message, Ended: &run})
 	r.halt(o, run.ID)
 }
 
 func (r *run) recovered(o occurrence) {
-	started := r.status.CurrentRun.StartedTime
-	seconds := max(int64(r.status.CurrentRun.ReadyTime.Sub(r.status.CurrentRun.KilledTime.Time).Seconds()), 0)
+	started := r.status.CurrentRun.StartTime
+	took := common.DurationOf(max(r.status.CurrentRun.ReadyTime.Sub(r.status.CurrentRun.KilledTime.Time).Truncate(time.Second), 0))
 	victim := r.firstDead()
-	run := r.endRun(chaosv1.RunSurvived, o)
-	r.status.Runs[0].RecoverySeconds, run.RecoverySeconds = &seconds, &seconds
+	run := r.endRun(chaosv1.ResultSurvived, o)
+	r.status.History[0].RecoveryDuration, run.RecoveryDuration = &took, &took
 	r.status.LastSuccessfulRunTime = started
-	message := fmt.Sprintf("run %s was survived: the target recovered in %ds", run.ID, seconds)
+	message := fmt.Sprintf("run %s was survived: the target recovered in %s", run.ID, took)
 	if r.soak > 0 {
 		message += fmt.Sprintf(" and stayed ready for %s", r.soak)
 	}
@@ -104,52 +108,55 @@ func (r *run) recovered(o occurrence) {
 
 func (r *run) unrecovered(o occurrence) {
 	victim := r.firstDead()
-	run := r.endRun(chaosv1.RunRecoveryFailed, o)
+	run := r.endRun(chaosv1.ResultRecoveryFailed, o)
 	r.addMessage(Message{Reason: "RecoveryFailed", Warning: true, Victim: victim,
 		Text: fmt.Sprintf("run %s was not survived: after %s %s", run.ID, r.timeout, o.message), Ended: &run})
 }
 
 func (r *run) timedOut(o occurrence) {
 	r.unrecovered(o)
-	r.halt(o, r.status.Runs[0].ID)
+	r.halt(o, r.status.History[0].ID)
 }
 
 func (r *run) halt(o occurrence, id string) {
-	r.status.Halt = &chaosv1.Halt{Reason: o.reason, Message: text.Truncate(o.message, maxMessage),
-		Time: r.timestamp, Generation: r.p.Generation, RunID: id}
+	r.status.Halt = &common.Halt{Reason: o.reason, Message: text.Truncate(o.message, maxMessage),
+		StartTime: r.timestamp, Generation: r.p.Generation, RecordID: id}
 	r.handleResume()
 	r.addMessage(Message{Reason: "Halted", Warning: true, Text: "no further run begins after run " + id + ": " + o.message +
 		"; " + r.haltRemedy()})
 }
 
 func (r *run) resumed(occurrence) {
-	id := r.status.Halt.RunID
+	id := r.status.Halt.RecordID
 	r.status.Halt = nil
 	r.handleResume()
 	// Runs that were due in the meantime are not started.
-	if r.status.DueAfter.Before(r.timestampPtr()) {
-		r.status.DueAfter = r.timestampPtr()
+	if r.status.DueAfterTime.Before(r.timestampPtr()) {
+		r.status.DueAfterTime = r.timestampPtr()
 	}
 	r.addMessage(Message{Reason: "Resumed", Text: "runs go on, after run " + id})
 }
 
-// endRun moves a run from currentRun to runs. Runs that became due meanwhile are skipped.
-func (r *run) endRun(outcome chaosv1.RunOutcome, o occurrence) chaosv1.Run {
+// endRun moves a run from currentRun to history. Runs that became due meanwhile are skipped.
+func (r *run) endRun(result string, o occurrence) chaosv1.Run {
 	c := r.status.CurrentRun
 	run := chaosv1.Run{
-		ID: c.ID, Outcome: outcome, Reason: o.reason, Message: text.Truncate(o.message, maxMessage),
-		StartedTime: c.StartedTime, CompletedTime: r.timestampPtr(), Seed: c.Seed, Candidates: c.Candidates, CandidatesDigest: c.CandidatesDigest,
+		Record: common.Record{
+			ID: c.ID, Result: result, Reason: o.reason, Message: text.Truncate(o.message, maxMessage),
+			StartTime: c.StartTime, CompletionTime: r.timestampPtr(),
+		},
+		Seed: c.Seed, Candidates: c.Candidates, CandidatesDigest: c.CandidatesDigest,
 	}
 	if !c.DryRun {
 		run.Killed = int32(r.deadCount())
 	}
-	if outcome == chaosv1.RunSurvived || outcome == chaosv1.RunRecoveryFailed {
+	if result == chaosv1.ResultSurvived || result == chaosv1.ResultRecoveryFailed {
 		r.status.VerifiedTarget = c.TargetDigest
 	}
 	r.status.Blocked = r.blocked()
 	r.status.CurrentRun = nil
-	if r.status.DueAfter == nil || r.status.DueAfter.Before(r.timestampPtr()) {
-		r.status.DueAfter = r.timestampPtr()
+	if r.status.DueAfterTime == nil || r.status.DueAfterTime.Before(r.timestampPtr()) {
+		r.status.DueAfterTime = r.timestampPtr()
 	}
 	r.addRun(run)
 	return run
@@ -176,6 +183,5 @@ func (r *run) blocked() []chaosv1.BlockedWorkload {
 }
 
 func (r *run) addRun(run chaosv1.Run) {
-	r.status.Runs = append([]chaosv1.Run{run}, r.status.Runs...)
-	r.status.Runs = r.status.Runs[:min(len(r.status.Runs), chaosv1.MaxStatusRuns)]
+	r.status.History = history.Add(r.status.History, r.historyLimit, run)
 }

@@ -69,7 +69,7 @@ func TestATargetThatCannotBeReadHasNotFailed(t *testing.T) {
 	b.expectCondition(chaosv1.ConditionReady, "Unknown/Unknown")
 	b.o.Owners[0].Unknown = ""
 	b.replaced("new")
-	if b.after(time.Second); b.last().Outcome != chaosv1.RunSurvived {
+	if b.after(time.Second); b.last().Result != chaosv1.ResultSurvived {
 		t.Errorf("%+v", b.last())
 	}
 }
@@ -100,7 +100,7 @@ func TestAWorkloadThatSeveralBudgetsMatchHaltsNoOther(t *testing.T) {
 	for i := range b.o.Owners {
 		b.o.Owners[i].Pods = append(b.o.Owners[i].Pods, b.pod(b.o.Owners[i].Name+"-new"))
 	}
-	if b.after(time.Second); b.last().Outcome != chaosv1.RunSurvived || b.p.Status.Halt != nil {
+	if b.after(time.Second); b.last().Result != chaosv1.ResultSurvived || b.p.Status.Halt != nil {
 		t.Errorf("%+v", b.p.Status)
 	}
 
@@ -117,14 +117,14 @@ func TestATargetThatIsScaledDownProvesNothing(t *testing.T) {
 	b.kill()
 	b.o.Owners[0].Desired = 3
 	b.after(time.Second)
-	if run := b.last(); run.Outcome != chaosv1.RunFailed || !strings.Contains(run.Message, "Deployment api was scaled from 4 to 3") {
+	if run := b.last(); run.Result != chaosv1.ResultFailed || !strings.Contains(run.Message, "Deployment api was scaled from 4 to 3") {
 		t.Errorf("%+v", run)
 	}
 	b.expectCondition(chaosv1.ConditionSurvived, "Unknown/NoRun")
 
 	b = soaks(t) // one that has recovered already keeps what it needs
 	b.o.Owners[0].Desired = 3
-	if b.after(30 * time.Second); b.last().Outcome != chaosv1.RunSurvived {
+	if b.after(30 * time.Second); b.last().Result != chaosv1.ResultSurvived {
 		t.Errorf("%+v", b.last())
 	}
 }
@@ -142,7 +142,7 @@ func TestAClockThatIsBehindIsToldAndFailsNoRun(t *testing.T) {
 	if b.after(19 * time.Second); b.p.Status.CurrentRun == nil {
 		t.Errorf("minReadySeconds have not passed: %+v", b.last())
 	}
-	if b.after(time.Second); b.p.Status.CurrentRun != nil || b.last().Outcome != chaosv1.RunSurvived {
+	if b.after(time.Second); b.p.Status.CurrentRun != nil || b.last().Result != chaosv1.ResultSurvived {
 		t.Errorf("%+v", b.p.Status)
 	}
 }
@@ -225,7 +225,7 @@ func TestTheVerdictOfARunUnderWayIsAboutTheTargetThatItBeganWith(t *testing.T) {
 	b.kill()
 	b.edit(func(s *chaosv1.ChaosPodSpec) { s.Target.Workload.Name = "web" })
 	b.replaced("new")
-	if b.after(time.Second); b.last().Outcome != chaosv1.RunSurvived {
+	if b.after(time.Second); b.last().Result != chaosv1.ResultSurvived {
 		t.Errorf("%+v", b.last())
 	}
 	b.expectCondition(chaosv1.ConditionSurvived, "Unknown/NoRun")

@@ -199,7 +199,7 @@ func clocksHoldNothing(m *model, _ Observation) error {
 		w.edit(true, func(p *chaosv1.ChaosPod) { p.Spec.Suspend = ptr.To(true) })
 		before := w.stored.Status.CurrentRun
 		d := Decide(w.stored, w.observe(w.views()))
-		skewed := before != nil && before.StartedTime.After(w.clock().Add(rules.ClockSlack))
+		skewed := before != nil && before.StartTime.After(w.clock().Add(rules.ClockSlack))
 		if skewed && !slices.ContainsFunc(d.Messages, func(n Message) bool { return strings.Contains(n.Text, "clock") }) {
 			return fmt.Errorf("nothing tells that the clock went by %s: %+v", by, d.Messages)
 		}
@@ -209,11 +209,11 @@ func clocksHoldNothing(m *model, _ Observation) error {
 		if err := w.settle(15 * time.Minute); err != nil {
 			return fmt.Errorf("the clock went by %s: %w", by, err)
 		}
-		fails := before != nil && w.stored.Status.Runs[0].Outcome == chaosv1.RunRecoveryFailed
+		fails := before != nil && w.stored.Status.History[0].Result == chaosv1.ResultRecoveryFailed
 		if by == 0 {
 			failed = fails
 		} else if by < -2*time.Hour && fails && !failed { // with less, the clock may pass the times of pods meanwhile
-			return fmt.Errorf("the clock went by %s, and run %s has failed: %s", by, before.ID, w.stored.Status.Runs[0].Message)
+			return fmt.Errorf("the clock went by %s, and run %s has failed: %s", by, before.ID, w.stored.Status.History[0].Message)
 		}
 	}
 	return nil
@@ -294,11 +294,11 @@ func debtsAreKeptOrTold(m *model, o Observation) error {
 	if err := w.settle(2 * time.Hour); err != nil {
 		return err
 	}
-	i := slices.IndexFunc(w.stored.Status.Runs, func(run chaosv1.Run) bool { return run.ID == c.ID })
-	if i < 0 || w.stored.Status.Runs[i].Message == "" {
-		return fmt.Errorf("run %s is forgotten with its workloads: %s", c.ID, w.bytes(w.stored.Status.Runs))
+	i := slices.IndexFunc(w.stored.Status.History, func(run chaosv1.Run) bool { return run.ID == c.ID })
+	if i < 0 || w.stored.Status.History[i].Message == "" {
+		return fmt.Errorf("run %s is forgotten with its workloads: %s", c.ID, w.bytes(w.stored.Status.History))
 	}
-	if w.stored.Status.Runs[i].Outcome == chaosv1.RunSurvived {
+	if w.stored.Status.History[i].Result == chaosv1.ResultSurvived {
 		return fmt.Errorf("run %s is survived by workloads of other UIDs", c.ID)
 	}
 	return nil

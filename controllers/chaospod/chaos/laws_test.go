@@ -259,10 +259,10 @@ func blindStartsNothing(p *chaosv1.ChaosPod, o, blind Observation, unread func(o
 		return rules.IsDead(v.Outcome) && unread(v.Owner.UID)
 	})
 	if dead && d.Status.CurrentRun == nil {
-		failed := plain.Status.CurrentRun == nil && plain.Status.Runs[0].Outcome == chaosv1.RunRecoveryFailed // by what was read
-		run := d.Status.Runs[0]
-		if run.ID == before.ID && (run.Outcome == chaosv1.RunSurvived || run.Outcome == chaosv1.RunRecoveryFailed && !failed) {
-			return fmt.Errorf("run %s is %s by what was not read", before.ID, run.Outcome)
+		failed := plain.Status.CurrentRun == nil && plain.Status.History[0].Result == chaosv1.ResultRecoveryFailed // by what was read
+		run := d.Status.History[0]
+		if run.ID == before.ID && (run.Result == chaosv1.ResultSurvived || run.Result == chaosv1.ResultRecoveryFailed && !failed) {
+			return fmt.Errorf("run %s is %s by what was not read", before.ID, run.Result)
 		}
 	}
 	ready, held := d.says(chaosv1.ConditionReady), d.holds(chaosv1.ConditionWaiting)

@@ -33,7 +33,7 @@ func (m *model) check(p *chaosv1.ChaosPod, o Observation, d Decision) {
 		for _, v := range before.Victims {
 			known[v.UID] = true
 		}
-	} else if before != nil && !slices.ContainsFunc(d.Status.Runs, func(run chaosv1.Run) bool { return run.ID == before.ID }) {
+	} else if before != nil && !slices.ContainsFunc(d.Status.History, func(run chaosv1.Run) bool { return run.ID == before.ID }) {
 		m.fail("run %s begins while %s is under way", c.ID, before.ID)
 	} else if m.used(c.ID) {
 		m.fail("the run %s began twice", c.ID)
@@ -71,21 +71,21 @@ func (m *model) check(p *chaosv1.ChaosPod, o Observation, d Decision) {
 // before, and have kept them.
 func (m *model) survived(p *chaosv1.ChaosPod, o Observation, d Decision) {
 	before := p.Status.CurrentRun
-	i := slices.IndexFunc(d.Status.Runs, func(run chaosv1.Run) bool {
-		return before != nil && run.ID == before.ID && run.Outcome == chaosv1.RunSurvived
+	i := slices.IndexFunc(d.Status.History, func(run chaosv1.Run) bool {
+		return before != nil && run.ID == before.ID && run.Result == chaosv1.ResultSurvived
 	})
 	soak, err := p.Spec.Verification.Soak.Parse()
 	if i < 0 || soak == 0 || m.canary != nil || m.skew != 0 {
 		return
 	}
 	since := o.Now.Add(-soak)
-	switch run := d.Status.Runs[i]; {
+	switch run := d.Status.History[i]; {
 	case err != nil:
 		m.fail("soak does not parse: %v", err)
 	case before.ReadyTime == nil, before.ReadyTime.After(since):
 		m.fail("run %s was survived without a soak of %s: %s", run.ID, soak, m.bytes(before))
-	case before.KilledTime != nil && m.days && *run.RecoverySeconds > int64(o.Now.Sub(before.KilledTime.Time).Seconds())-int64(soak.Seconds()):
-		m.fail("run %s counts the soak as recovery: %ds", run.ID, *run.RecoverySeconds)
+	case before.KilledTime != nil && m.days && run.RecoveryDuration.Or(0) > o.Now.Sub(before.KilledTime.Time).Truncate(time.Second)-soak.Truncate(time.Second):
+		m.fail("run %s counts the soak as recovery: %s", run.ID, *run.RecoveryDuration)
 	}
 	m.seen["soaked"]++
 	for _, v := range before.Victims {
@@ -100,13 +100,13 @@ func (m *model) survived(p *chaosv1.ChaosPod, o Observation, d Decision) {
 			}
 		}
 		if kept < int(min(v.ReadyBefore, o.Owners[j].Desired)) {
-			m.fail("run %s was survived, and %s has kept %d pods ready for %s of %d", d.Status.Runs[i].ID, v.Owner.Name, kept, soak, v.ReadyBefore)
+			m.fail("run %s was survived, and %s has kept %d pods ready for %s of %d", d.Status.History[i].ID, v.Owner.Name, kept, soak, v.ReadyBefore)
 		}
 	}
 }
 
 func (m *model) used(id string) bool {
-	return slices.ContainsFunc(m.stored.Status.Runs, func(run chaosv1.Run) bool { return run.ID == id })
+	return slices.ContainsFunc(m.stored.Status.History, func(run chaosv1.Run) bool { return run.ID == id })
 }
 
 // outside reports whether the calendar forbids to kill.

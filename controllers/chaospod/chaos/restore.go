@@ -28,7 +28,7 @@ func RestoreStatus(stored, seen *chaosv1.ChaosPodStatus) (*chaosv1.ChaosPodStatu
 	restore("observedGeneration", stored.ObservedGeneration <= 0 && seen.ObservedGeneration > 0,
 		func() { status.ObservedGeneration = seen.ObservedGeneration })
 	restore("conditions", lacksCondition(stored, seen), func() { restoreConditions(status, seen) })
-	restore("runs", lacksRun(stored, seen), func() { status.Runs = seen.Runs })
+	restore("history", lacksRun(stored, seen), func() { status.History = seen.History })
 	restore("currentRun", lacksCurrentRun(stored, seen), func() { status.CurrentRun = seen.CurrentRun })
 	restore("blocked", len(stored.Blocked) == 0 && len(seen.Blocked) > 0, func() { status.Blocked = seen.Blocked })
 	restore("killedToday", lacksDeaths(stored, seen), func() { status.KilledDay, status.KilledToday = seen.KilledDay, seen.KilledToday })
@@ -41,7 +41,7 @@ func RestoreStatus(stored, seen *chaosv1.ChaosPodStatus) (*chaosv1.ChaosPodStatu
 		from   *metav1.Time
 		to     **metav1.Time
 	}{
-		{"dueAfter", seen.DueAfter, &status.DueAfter},
+		{"dueAfterTime", seen.DueAfterTime, &status.DueAfterTime},
 		{"lastRunTime", seen.LastRunTime, &status.LastRunTime},
 		{"lastSuccessfulRunTime", seen.LastSuccessfulRunTime, &status.LastSuccessfulRunTime},
 	} {
@@ -67,11 +67,11 @@ func restoreConditions(status, seen *chaosv1.ChaosPodStatus) {
 }
 
 func lacksRun(stored, seen *chaosv1.ChaosPodStatus) bool {
-	return slices.ContainsFunc(seen.Runs, func(run chaosv1.Run) bool { return !hasRun(stored, run.ID) })
+	return slices.ContainsFunc(seen.History, func(run chaosv1.Run) bool { return !hasRun(stored, run.ID) })
 }
 
 func hasRun(status *chaosv1.ChaosPodStatus, id string) bool {
-	return slices.ContainsFunc(status.Runs, func(run chaosv1.Run) bool { return run.ID == id })
+	return slices.ContainsFunc(status.History, func(run chaosv1.Run) bool { return run.ID == id })
 }
 
 // lacksCurrentRun reports whether the run under way was removed or changed: a run without its victims chooses others, and

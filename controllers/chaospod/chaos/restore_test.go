@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // remembered has every member of a status that Decide does not compute.
@@ -21,11 +22,11 @@ func remembered() *chaosv1.ChaosPodStatus {
 	at := metav1.NewTime(time.Date(2026, time.March, 2, 14, 0, 0, 0, time.UTC))
 	return &chaosv1.ChaosPodStatus{
 		ObservedGeneration: 3, Conditions: []metav1.Condition{{Type: chaosv1.ConditionReady}, {Type: chaosv1.ConditionSurvived, Status: metav1.ConditionFalse}},
-		LastRunTime: &at, LastSuccessfulRunTime: &at, DueAfter: &at, HandledRunNow: "monday", HandledResume: "monday", VerifiedTarget: "a", KilledToday: 2, KilledDay: "2026-03-02",
-		CurrentRun: &chaosv1.CurrentRun{ID: "c", Phase: chaosv1.RunPlanned, DryRun: true, Count: 1, Generation: 3, StartedTime: &at,
+		LastRunTime: &at, LastSuccessfulRunTime: &at, DueAfterTime: &at, HandledRunNow: "monday", HandledResume: "monday", VerifiedTarget: "a", KilledToday: 2, KilledDay: "2026-03-02",
+		CurrentRun: &chaosv1.CurrentRun{ID: "c", Phase: chaosv1.RunPlanned, DryRun: true, Count: 1, Generation: 3, StartTime: &at,
 			Victims: []chaosv1.Victim{{Name: "api-1", UID: "uid-1", Outcome: chaosv1.VictimPending}}},
-		Runs:    []chaosv1.Run{{ID: "b", Outcome: chaosv1.RunSurvived}, {ID: "a", Outcome: chaosv1.RunNoVictim}},
-		Blocked: []chaosv1.BlockedWorkload{{BlockedBy: "budget"}}, Halt: &chaosv1.Halt{Reason: chaosv1.ReasonRecoveryFailed, RunID: "b"},
+		History: []chaosv1.Run{{Record: common.Record{ID: "b", Result: chaosv1.ResultSurvived}}, {Record: common.Record{ID: "a", Result: chaosv1.ResultNoVictim}}},
+		Blocked: []chaosv1.BlockedWorkload{{BlockedBy: "budget"}}, Halt: &common.Halt{Reason: chaosv1.ReasonRecoveryFailed, RecordID: "b"},
 	}
 }
 
@@ -55,17 +56,19 @@ func TestWhatAnotherWriterRemovedOfAStatusIsRestored(t *testing.T) {
 			check("currentRun."+run.Field(i).Name, func(st *chaosv1.ChaosPodStatus) { reflect.ValueOf(st.CurrentRun).Elem().Field(i).SetZero() })
 		}
 	}
-	check("runs[0]", func(st *chaosv1.ChaosPodStatus) { st.Runs = st.Runs[1:] })
+	check("history[0]", func(st *chaosv1.ChaosPodStatus) { st.History = st.History[1:] })
 	check("conditions[1]", func(st *chaosv1.ChaosPodStatus) { st.Conditions = st.Conditions[:1] })
 	check("anything", func(st *chaosv1.ChaosPodStatus) { *st = chaosv1.ChaosPodStatus{} })
 }
 
 func TestWhatAStatusHasIsKept(t *testing.T) {
 	for name, change := range map[string]func(*chaosv1.ChaosPodStatus){
-		"nothing":               func(*chaosv1.ChaosPodStatus) {},
-		"a run that has ended":  func(st *chaosv1.ChaosPodStatus) { st.Runs, st.CurrentRun = append(st.Runs, chaosv1.Run{ID: "c"}), nil },
+		"nothing": func(*chaosv1.ChaosPodStatus) {},
+		"a run that has ended": func(st *chaosv1.ChaosPodStatus) {
+			st.History, st.CurrentRun = append(st.History, chaosv1.Run{Record: common.Record{ID: "c"}}), nil
+		},
 		"another day":           func(st *chaosv1.ChaosPodStatus) { st.KilledDay, st.KilledToday = "2026-03-03", 1 },
-		"a later time":          func(st *chaosv1.ChaosPodStatus) { st.DueAfter = &metav1.Time{Time: st.DueAfter.Add(time.Hour)} },
+		"a later time":          func(st *chaosv1.ChaosPodStatus) { st.DueAfterTime = &metav1.Time{Time: st.DueAfterTime.Add(time.Hour)} },
 		"another token":         func(st *chaosv1.ChaosPodStatus) { st.HandledRunNow = "tuesday" },
 		"an earlier generation": func(st *chaosv1.ChaosPodStatus) { st.ObservedGeneration = 1 },
 	} {

@@ -45,7 +45,7 @@ func TestARunIsPlannedStoredKilledAndVerified(t *testing.T) {
 	b.after(40 * time.Second)
 	b.o.Owners[0].Pods = append(b.o.Owners[0].Pods, b.pod("new"))
 	b.after(time.Second)
-	if run := b.last(); run.Outcome != chaosv1.RunSurvived || run.RecoverySeconds == nil || *run.RecoverySeconds != 42 || run.Killed != 1 || b.p.Status.KilledToday != 1 || b.p.Status.LastSuccessfulRunTime == nil {
+	if run := b.last(); run.Result != chaosv1.ResultSurvived || run.RecoveryDuration == nil || *run.RecoveryDuration != "42s" || run.Killed != 1 || b.p.Status.KilledToday != 1 || b.p.Status.LastSuccessfulRunTime == nil {
 		t.Errorf("%+v", b.p.Status)
 	}
 	b.expectCondition(chaosv1.ConditionSurvived, "True/Recovered")
@@ -83,7 +83,7 @@ func TestAPodThatIsReadyForAMomentIsNoRecovery(t *testing.T) {
 	if b.after(19 * time.Second); b.p.Status.CurrentRun == nil {
 		t.Fatalf("%+v", b.p.Status)
 	}
-	if b.after(time.Second); b.last().Outcome != chaosv1.RunSurvived {
+	if b.after(time.Second); b.last().Result != chaosv1.ResultSurvived {
 		t.Errorf("%+v", b.p.Status)
 	}
 }
@@ -111,10 +111,10 @@ func (s *suite) replaced(name string) {
 }
 
 func TestATargetThatIsReadyMustStaySo(t *testing.T) {
-	survives := func(t *testing.T, b *suite, seconds int64) {
+	survives := func(t *testing.T, b *suite, took common.Duration) {
 		t.Helper()
-		if run := b.last(); run.Outcome != chaosv1.RunSurvived || *run.RecoverySeconds != seconds {
-			t.Errorf("recovered in %ds, want %ds: %+v", *run.RecoverySeconds, seconds, run)
+		if run := b.last(); run.Result != chaosv1.ResultSurvived || *run.RecoveryDuration != took {
+			t.Errorf("recovered in %s, want %s: %+v", *run.RecoveryDuration, took, run)
 		}
 	}
 	lose := func(b *suite) { b.o.Owners[0].Pods[3].ReadySince = time.Time{} }
@@ -125,7 +125,7 @@ func TestATargetThatIsReadyMustStaySo(t *testing.T) {
 				t.Fatalf("%+v", b.p.Status)
 			}
 			b.after(time.Second)
-			survives(t, b, 40)
+			survives(t, b, "40s")
 		},
 		"another leader goes on": func(t *testing.T, b *suite) {
 			b.after(20 * time.Second)
@@ -134,7 +134,7 @@ func TestATargetThatIsReadyMustStaySo(t *testing.T) {
 				t.Fatalf("again %s", d.RequeueAt)
 			}
 			b.after(10 * time.Second)
-			survives(t, b, 40)
+			survives(t, b, "40s")
 		},
 		"it falls back": func(t *testing.T, b *suite) {
 			lose(b)
@@ -148,7 +148,7 @@ func TestATargetThatIsReadyMustStaySo(t *testing.T) {
 				t.Fatal("the soak did not begin again")
 			}
 			b.after(time.Second)
-			survives(t, b, 65)
+			survives(t, b, "1m5s")
 		},
 		"it falls back while nothing looks": func(t *testing.T, b *suite) {
 			b.o.Now = b.o.Now.Add(20 * time.Second)
@@ -158,19 +158,19 @@ func TestATargetThatIsReadyMustStaySo(t *testing.T) {
 				t.Fatalf("%+v", b.p.Status)
 			}
 			b.after(20 * time.Second)
-			survives(t, b, 60)
+			survives(t, b, "1m")
 		},
 		"pods are replaced by a rollout": func(t *testing.T, b *suite) {
 			b.o.Now = b.o.Now.Add(20 * time.Second)
 			b.remove("uid-api-0")
 			b.replaced("newer")
 			b.after(10 * time.Second)
-			survives(t, b, 40)
+			survives(t, b, "40s")
 		},
 		"the clock of its node is ahead": func(t *testing.T, b *suite) {
 			b.o.Owners[0].Pods[3].ReadySince = b.o.Now.Add(time.Hour)
 			b.after(30 * time.Second)
-			survives(t, b, 40)
+			survives(t, b, "40s")
 		},
 		"it fails too late to come back": func(t *testing.T, b *suite) {
 			b.edit(func(s *chaosv1.ChaosPodSpec) { s.Verification.Soak = ptr.To(common.Duration("20m")) })
@@ -180,7 +180,7 @@ func TestATargetThatIsReadyMustStaySo(t *testing.T) {
 			}
 			lose(b)
 			b.after(time.Second)
-			if run := b.last(); run.Outcome != chaosv1.RunRecoveryFailed || b.p.Status.Halt == nil {
+			if run := b.last(); run.Result != chaosv1.ResultRecoveryFailed || b.p.Status.Halt == nil {
 				t.Errorf("%+v", run)
 			}
 		},
@@ -188,14 +188,14 @@ func TestATargetThatIsReadyMustStaySo(t *testing.T) {
 			b.o.Now = b.o.Now.Add(10 * time.Minute)
 			regain(b)
 			b.after(time.Minute)
-			if run := b.last(); run.Outcome != chaosv1.RunRecoveryFailed || !strings.Contains(run.Message, "did not keep its pods ready") {
+			if run := b.last(); run.Result != chaosv1.ResultRecoveryFailed || !strings.Contains(run.Message, "did not keep its pods ready") {
 				t.Errorf("%+v", run)
 			}
 		},
 		"it is gone": func(t *testing.T, b *suite) {
 			b.o.Owners = nil
 			b.after(time.Second)
-			if run := b.last(); run.Outcome != chaosv1.RunFailed || run.Reason != chaosv1.ReasonTargetGone {
+			if run := b.last(); run.Result != chaosv1.ResultFailed || run.Reason != chaosv1.ReasonTargetGone {
 				t.Errorf("%+v", run)
 			}
 		},
@@ -227,7 +227,7 @@ func TestAHeldRunBeginsOnceItMayAndIsMissedAfterItsDeadline(t *testing.T) {
 			continue
 		}
 		b.after(5 * time.Minute)
-		if run := b.last(); run.Outcome != chaosv1.RunNoVictim || run.Reason != chaosv1.ReasonUnstable {
+		if run := b.last(); run.Result != chaosv1.ResultNoVictim || run.Reason != chaosv1.ReasonUnstable {
 			t.Errorf("%+v", run)
 		}
 		b.o.Owners[0].Unstable = ""
@@ -259,7 +259,7 @@ func TestWhatStopsARunThatIsPlanned(t *testing.T) {
 			if d := b.after(time.Second); len(d.Actions) > 0 {
 				t.Errorf("%+v", d.Actions)
 			}
-			if run := b.last(); run.Outcome != chaosv1.RunNoVictim || run.Reason != c.wants || b.p.Status.KilledToday != 0 {
+			if run := b.last(); run.Result != chaosv1.ResultNoVictim || run.Reason != c.wants || b.p.Status.KilledToday != 0 {
 				t.Errorf("%+v, want %s", run, c.wants)
 			}
 		})
@@ -274,7 +274,7 @@ func TestWhatStopsARunThatIsPlanned(t *testing.T) {
 			b.o.Owners[0] = b.owner("api", 4)
 			b.o.Owners[0].Pods[0].UID, b.o.Owners[0].Pods[1].UID, b.o.Owners[0].Pods[2].UID, b.o.Owners[0].Pods[3].UID = "a", "b", "c", "d"
 			b.after(time.Second)
-			if run := b.last(); run.Outcome != chaosv1.RunSurvived {
+			if run := b.last(); run.Result != chaosv1.ResultSurvived {
 				t.Errorf("%+v", run)
 			}
 		})
@@ -378,7 +378,7 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 				}
 			}
 			b.after(time.Second)
-			if run := b.last(); run.Outcome != chaosv1.RunSurvived || run.Killed != 1 || !strings.Contains(run.Message, "Spared: "+c.reason) {
+			if run := b.last(); run.Result != chaosv1.ResultSurvived || run.Killed != 1 || !strings.Contains(run.Message, "Spared: "+c.reason) {
 				t.Errorf("%+v", run)
 			}
 		})
@@ -389,7 +389,7 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 		b.o.Suspect = true
 		b.after(time.Second)
 		b.after(5 * time.Minute)
-		if run := b.last(); run.Outcome != chaosv1.RunNoVictim || run.Reason != chaosv1.ReasonProbesInconclusive || b.p.Status.KilledToday != 0 {
+		if run := b.last(); run.Result != chaosv1.ResultNoVictim || run.Reason != chaosv1.ReasonProbesInconclusive || b.p.Status.KilledToday != 0 {
 			t.Errorf("%+v", run)
 		}
 	})

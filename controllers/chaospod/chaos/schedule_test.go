@@ -168,8 +168,8 @@ func TestNothingIsMadeUp(t *testing.T) {
 		"a little": {4 * time.Minute, 1}, "beyond the deadline": {6 * time.Minute, 0}, "many runs": {24*time.Hour + 6*time.Minute, 0}, "many runs and a little": {24 * time.Hour, 1},
 	} {
 		b := newSuite(t)
-		if d := b.after(10*time.Minute + c.away); len(d.Actions) != c.dies || len(b.p.Status.Runs) != 0 {
-			t.Errorf("away for %s: %d die, %v", name, len(d.Actions), b.p.Status.Runs)
+		if d := b.after(10*time.Minute + c.away); len(d.Actions) != c.dies || len(b.p.Status.History) != 0 {
+			t.Errorf("away for %s: %d die, %v", name, len(d.Actions), b.p.Status.History)
 		}
 	}
 	// What was due before the operator first saw the object, or before the spec changed, is not begun.
@@ -248,7 +248,7 @@ func TestAClockThatJumps(t *testing.T) {
 	b.kill()
 	b.after(-24 * time.Hour)
 	b.after(10*time.Minute + time.Second)
-	if run := b.last(); run.Outcome != chaosv1.RunRecoveryFailed {
+	if run := b.last(); run.Result != chaosv1.ResultRecoveryFailed {
 		t.Errorf("%+v", run)
 	}
 }
@@ -322,7 +322,7 @@ func TestACanaryIsMadeKilledAndMadeAgain(t *testing.T) {
 			t.Fatalf("%+v", a)
 		}
 	}
-	if deaths < 6 || deaths > 12 || b.last().Outcome != chaosv1.RunSurvived {
+	if deaths < 6 || deaths > 12 || b.last().Result != chaosv1.ResultSurvived {
 		t.Errorf("%d deaths in two minutes; %+v", deaths, b.last())
 	}
 }

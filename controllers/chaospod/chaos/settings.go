@@ -36,6 +36,7 @@ type settings struct {
 
 	startingDeadline, timeout, soak time.Duration
 	haltOnFailure                   bool
+	historyLimit                    *int32
 
 	// unreadable is what in the spec is invalid: nothing is killed then.
 	unreadable string
@@ -56,6 +57,7 @@ func settingsOf(p *chaosv1.ChaosPod) settings {
 		timeout:          durationOr(spec.Verification.Timeout, rules.DefaultVerifyTimeout),
 		soak:             durationOr(spec.Verification.Soak, "0s"), // as Default leaves it with target.template
 		haltOnFailure:    *spec.Verification.OnFailure != common.FailureContinue,
+		historyLimit:     spec.HistoryLimit,
 		clamped:          clamped,
 	}
 	if *spec.Action.Type == chaosv1.ActionDelete {

@@ -150,10 +150,10 @@ func (s *suite) expectCondition(kind, reason string) {
 // last is the run that ended last.
 func (s *suite) last() chaosv1.Run {
 	s.t.Helper()
-	if len(s.p.Status.Runs) == 0 {
+	if len(s.p.Status.History) == 0 {
 		s.t.Fatalf("no run has ended: %+v", s.p.Status)
 	}
-	return s.p.Status.Runs[0]
+	return s.p.Status.History[0]
 }
 
 func (s *suite) outcomes() []chaosv1.VictimOutcome {

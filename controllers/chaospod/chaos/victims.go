@@ -123,7 +123,7 @@ func (r *run) checkStartedHeld() *hold {
 // holdDeadline returns until when a run that has started may be held.
 func (r *run) holdDeadline() time.Time {
 	c := r.status.CurrentRun
-	due, latest := c.StartedTime, c.StartedTime.Add(maxHold)
+	due, latest := c.StartTime, c.StartTime.Add(maxHold)
 	if c.ScheduledTime != nil {
 		due = c.ScheduledTime
 	}

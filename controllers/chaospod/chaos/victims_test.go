@@ -22,15 +22,15 @@ import (
 func TestWhatTheServerSays(t *testing.T) {
 	for name, c := range map[string]struct {
 		outcome Outcome
-		run     chaosv1.RunOutcome
+		run     string
 		reason  string
 		killed  int32
 		halted  bool
 	}{
-		"blocked":       {Blocked, chaosv1.RunNoVictim, chaosv1.ReasonBudgetBlocked, 0, false},
-		"misconfigured": {Misconfigured, chaosv1.RunFailed, chaosv1.ReasonEvictionMisconfigured, 0, true},
-		"forbidden":     {Forbidden, chaosv1.RunFailed, chaosv1.ReasonForbidden, 0, false},
-		"never":         {Retry, chaosv1.RunFailed, chaosv1.ReasonTimedOut, 0, false},
+		"blocked":       {Blocked, chaosv1.ResultNoVictim, chaosv1.ReasonBudgetBlocked, 0, false},
+		"misconfigured": {Misconfigured, chaosv1.ResultFailed, chaosv1.ReasonEvictionMisconfigured, 0, true},
+		"forbidden":     {Forbidden, chaosv1.ResultFailed, chaosv1.ReasonForbidden, 0, false},
+		"never":         {Retry, chaosv1.ResultFailed, chaosv1.ReasonTimedOut, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newSuite(t)
@@ -42,7 +42,7 @@ func TestWhatTheServerSays(t *testing.T) {
 				b.answer(d, c.outcome)
 			}
 			run := b.last()
-			if run.Outcome != c.run || run.Reason != c.reason || b.p.Status.KilledToday != c.killed || (b.p.Status.Halt != nil) != c.halted {
+			if run.Result != c.run || run.Reason != c.reason || b.p.Status.KilledToday != c.killed || (b.p.Status.Halt != nil) != c.halted {
 				t.Errorf("%+v", b.p.Status)
 			}
 			if c.outcome == Blocked {
@@ -67,8 +67,8 @@ func TestWhatBudgetsRefusedStandsUntilARunIsNotRefused(t *testing.T) {
 		for i := 0; len(d.Actions) == 0 && i < 20; i++ {
 			d = b.after(time.Minute)
 		}
-		n := len(b.p.Status.Runs)
-		for i := 0; len(b.p.Status.Runs) == n && i < 10; i++ {
+		n := len(b.p.Status.History)
+		for i := 0; len(b.p.Status.History) == n && i < 10; i++ {
 			var results []Result
 			for _, a := range d.Actions {
 				result := Result{Action: a, Outcome: Done}
@@ -112,7 +112,7 @@ func TestWhatBudgetsRefusedStandsUntilARunIsNotRefused(t *testing.T) {
 	wants("a run that asked nothing", api)
 	b.o.Suspect = false
 	ends(none)
-	if b.last().Outcome != chaosv1.RunSurvived {
+	if b.last().Result != chaosv1.ResultSurvived {
 		t.Fatalf("%+v", b.last())
 	}
 	wants("a pod has died")
@@ -120,7 +120,7 @@ func TestWhatBudgetsRefusedStandsUntilARunIsNotRefused(t *testing.T) {
 	b.edit(func(s *chaosv1.ChaosPodSpec) { s.DryRun, s.Count = nil, ptr.To(intstr.FromInt32(2)) })
 	b.o.Owners = append(b.o.Owners, b.owner("web", 4))
 	ends(ofAPI)
-	if b.last().Outcome != chaosv1.RunDryRun {
+	if b.last().Result != chaosv1.ResultDryRun {
 		t.Fatalf("%+v", b.last())
 	}
 	wants("a dry run, in which another workload was not refused", api)
@@ -137,7 +137,7 @@ func TestWhatBudgetsRefusedStandsUntilARunIsNotRefused(t *testing.T) {
 	b.edit(func(s *chaosv1.ChaosPodSpec) { s.DryRun = ptr.To(false) })
 	b.o.Owners[0], b.o.Owners[1] = b.o.Owners[1], b.o.Owners[0] // pods of web come back
 	ends(ofAPI)
-	if b.last().Outcome != chaosv1.RunSurvived {
+	if b.last().Result != chaosv1.ResultSurvived {
 		t.Fatalf("%+v", b.last())
 	}
 	wants("what died may have used up the budget")
@@ -185,7 +185,7 @@ func TestAFailedRecoveryHaltsUntilAHumanActs(t *testing.T) {
 			b.p.Annotations = map[string]string{chaosv1.ResumeAnnotation: "before"}
 			b.kill()
 			b.after(10 * time.Minute)
-			if run := b.last(); run.Outcome != chaosv1.RunRecoveryFailed || b.p.Status.HandledResume != "before" || b.p.Status.Halt == nil || b.p.Status.NextRunTime != nil {
+			if run := b.last(); run.Result != chaosv1.ResultRecoveryFailed || b.p.Status.HandledResume != "before" || b.p.Status.Halt == nil || b.p.Status.NextRunTime != nil {
 				t.Fatalf("%+v", b.p.Status)
 			}
 			b.expectCondition(chaosv1.ConditionSurvived, "False/RecoveryFailed")
@@ -211,7 +211,7 @@ func TestAFailedRecoveryHaltsUntilAHumanActs(t *testing.T) {
 	b.decide()
 	b.kill()
 	b.after(10 * time.Minute)
-	if run := b.last(); run.Outcome != chaosv1.RunRecoveryFailed || b.p.Status.Halt != nil || b.p.Status.NextRunTime == nil {
+	if run := b.last(); run.Result != chaosv1.ResultRecoveryFailed || b.p.Status.Halt != nil || b.p.Status.NextRunTime == nil {
 		t.Errorf("%+v", b.p.Status)
 	}
 }
@@ -225,7 +225,7 @@ func TestAnOwnerThatGoesAwayProvesNothing(t *testing.T) {
 		b.kill()
 		put(b)
 		b.after(time.Second)
-		if run := b.last(); run.Outcome != chaosv1.RunFailed || run.Reason != chaosv1.ReasonTargetGone || b.p.Status.Halt != nil {
+		if run := b.last(); run.Result != chaosv1.ResultFailed || run.Reason != chaosv1.ReasonTargetGone || b.p.Status.Halt != nil {
 			t.Errorf("%s: %+v", name, run)
 		}
 	}
@@ -247,7 +247,7 @@ func TestADryRunKillsNothingAndNamesItsVictims(t *testing.T) {
 	}
 	name := d.Actions[0].Pod
 	b.answer(d, Done)
-	if run := b.last(); run.Outcome != chaosv1.RunDryRun || !strings.Contains(run.Message, name) || run.Killed != 0 || b.p.Status.KilledToday != 0 || run.Seed == "" {
+	if run := b.last(); run.Result != chaosv1.ResultDryRun || !strings.Contains(run.Message, name) || run.Killed != 0 || b.p.Status.KilledToday != 0 || run.Seed == "" {
 		t.Errorf("%+v", run)
 	}
 	b.expectCondition(chaosv1.ConditionSurvived, "Unknown/NoRun")
@@ -305,7 +305,7 @@ func TestHowManyDie(t *testing.T) {
 		if len(d.Actions) != c.wants {
 			t.Errorf("count %s, limit %d, %d free: %d die, want %d", c.count, c.limit, c.free, len(d.Actions), c.wants)
 		}
-		if c.wants == 0 && (b.last().Outcome != chaosv1.RunNoVictim || b.last().Reason != chaosv1.ReasonCountZero) {
+		if c.wants == 0 && (b.last().Result != chaosv1.ResultNoVictim || b.last().Reason != chaosv1.ReasonCountZero) {
 			t.Errorf("count %s: %+v", c.count, b.last())
 		}
 	}

@@ -60,8 +60,8 @@ func (p *Previous) HealthSeed(e *Endpoint, a *Address) *probe.Seed {
 	var since time.Time
 	if status := p.storedAddress(e.Name, a); status != nil {
 		stored = status.Health
-		if status.Since != nil {
-			since = status.Since.Time
+		if status.LastTransitionTime != nil {
+			since = status.LastTransitionTime.Time
 		}
 	}
 	state := stored

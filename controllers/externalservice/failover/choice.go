@@ -96,6 +96,8 @@ type Choice struct {
 	// waits for a request, and not for failbackDelay.
 	PendingFailback *int32
 	AwaitsRequest   bool
+	// Cause is why Active is another priority than before, as a reason of a change; it means nothing where it is not.
+	Cause string
 	// failbackHandled means that the request to fail back was considered.
 	failbackHandled bool
 	// qualified are the priorities that have enough healthy addresses, as bits.
@@ -151,6 +153,7 @@ func (c *criteria) chooseGroup(groups []priorityGroup, d *Choice) int {
 	if !c.isChecked {
 		return 0
 	}
+	d.Cause = networkingv1.ReasonPriorityUnhealthy
 	current, best := -1, -1
 	for i := range groups {
 		if c.active != nil && groups[i].priority == *c.active {
@@ -162,6 +165,7 @@ func (c *criteria) chooseGroup(groups []priorityGroup, d *Choice) int {
 	}
 	switch {
 	case current < 0:
+		d.Cause = networkingv1.ReasonPriorityRemoved
 		return c.chooseFirst(groups, best, d)
 	case c.isSuspect:
 		d.IsPanicking = c.isPanicking && mostHealthy(groups, current) < 0
@@ -208,11 +212,13 @@ func (c *criteria) chooseFailback(groups []priorityGroup, current int, d *Choice
 			continue
 		}
 		if c.failbackRequested {
+			d.Cause = networkingv1.ReasonFailbackRequested
 			return i
 		}
 		if !c.manualFailback {
 			due := g.qualifiedSince(c).Add(c.failbackDelay)
 			if !c.now.Before(due) {
+				d.Cause = networkingv1.ReasonPriorityRecovered
 				return i
 			}
 			d.requeueBy(due)

@@ -69,6 +69,8 @@ type State struct {
 	IsDecided   bool
 	Active      *int32
 	isPanicking bool
+	// Cause is why another priority was last published, as a reason of a change; empty where this process has changed none.
+	Cause string
 	// unqualified has the priorities without enough healthy addresses at the last decision, and qualifiedSince when each
 	// first had enough after that; nil where all always had.
 	unqualified    [endpoints.NumPriorities]bool
@@ -137,6 +139,9 @@ func (s *State) Adopt(previous *endpoints.Previous) {
 // Record stores that slices show a decision. One that they do not show was not made.
 func (s *State) Record(in *Input, d *Choice) {
 	s.IsDecided, s.isPanicking = true, d.IsPanicking
+	if s.Active != nil && d.Active != nil && *s.Active != *d.Active {
+		s.Cause = d.Cause
+	}
 	s.Active = nil
 	if d.Active != nil {
 		s.Active = ptr.To(*d.Active)

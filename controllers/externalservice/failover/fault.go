@@ -93,7 +93,7 @@ func (s *State) decideFault(in *Input, c criteria, actual *Choice) (FaultDecisio
 	}
 	if !decided.IsInEffect {
 		if fault.stored.Lasts() {
-			s.endedFault = decided.Status
+			s.endedFault, s.Cause = decided.Status, networkingv1.ReasonFaultEnded
 		}
 		return decided, *actual
 	}
@@ -188,7 +188,7 @@ func (in *faultInput) newFault(request *rules.FaultRequest) *networkingv1.FaultS
 		from = in.firstSeen.UTC().Add(time.Second - 1) // the status has whole seconds
 	}
 	return &networkingv1.FaultStatus{Request: in.requested, Type: request.Type, Endpoint: request.Endpoint, Priority: in.active,
-		Deadline: metav1.NewTime(from.Add(request.For).Truncate(time.Second))}
+		DeadlineTime: metav1.NewTime(from.Add(request.For).Truncate(time.Second))}
 }
 
 func (in *faultInput) postpone(why string, until time.Time) FaultDecision {
@@ -198,16 +198,16 @@ func (in *faultInput) postpone(why string, until time.Time) FaultDecision {
 // begin begins a fault or refuses it. Either is stored, so that a clock that is set back, or an annotation that
 // is applied again, begins no fault later.
 func (in *faultInput) begin(f *networkingv1.FaultStatus) FaultDecision {
-	late := !in.now.Before(f.Deadline.Time)
+	late := !in.now.Before(f.DeadlineTime.Time)
 	if !late && in.unknown != "" {
-		return in.postpone(in.unknown, controller.Earliest(f.Deadline.Time, in.now.Add(faultInterval)))
+		return in.postpone(in.unknown, controller.Earliest(f.DeadlineTime.Time, in.now.Add(faultInterval)))
 	}
-	why := "its time was over at " + f.Deadline.UTC().Format(time.RFC3339)
+	why := "its time was over at " + f.DeadlineTime.UTC().Format(time.RFC3339)
 	if !late {
 		why = in.obstacle.why
 	}
 	if why != "" {
-		f.Outcome, f.Message, f.EndTime = networkingv1.FaultOutcomeRefused, text.Truncate(why, maxMessage), StatusTime(in.now)
+		f.Outcome, f.Message, f.CompletionTime = networkingv1.FaultOutcomeRefused, text.Truncate(why, maxMessage), StatusTime(in.now)
 		return FaultDecision{Status: f}
 	}
 	f.StartTime, f.Dependants = StatusTime(in.now), in.dependants[:min(len(in.dependants), maxDependants)]
@@ -223,7 +223,7 @@ func (in *faultInput) proceed() FaultDecision {
 	f.Dependants = mergeDependants(f.Dependants, in.dependants)
 	outcome, why := in.endReason(f)
 	if outcome == "" {
-		return FaultDecision{Status: f, IsInEffect: true, RequeueAt: controller.Earliest(f.Deadline.Time, in.now.Add(faultInterval))}
+		return FaultDecision{Status: f, IsInEffect: true, RequeueAt: controller.Earliest(f.DeadlineTime.Time, in.now.Add(faultInterval))}
 	}
 	EndFault(f, outcome, why, in.now)
 	return FaultDecision{Status: f, IsUnstored: true} // another may have been requested
@@ -233,7 +233,7 @@ func (in *faultInput) proceed() FaultDecision {
 func (in *faultInput) endReason(f *networkingv1.FaultStatus) (outcome, why string) {
 	begun := in.now.Add(clockTolerance)
 	switch {
-	case !in.now.Before(f.Deadline.Time):
+	case !in.now.Before(f.DeadlineTime.Time):
 		return networkingv1.FaultOutcomeDeadlineReached, "its time is over"
 	case in.requested != f.Request:
 		return networkingv1.FaultOutcomeWithdrawn, "the annotation was removed or changed"
@@ -245,7 +245,7 @@ func (in *faultInput) endReason(f *networkingv1.FaultStatus) (outcome, why strin
 
 // EndFault sets that a fault has ended.
 func EndFault(f *networkingv1.FaultStatus, outcome, why string, now time.Time) {
-	f.Outcome, f.Message, f.EndTime = outcome, text.Truncate(why, maxMessage), StatusTime(now)
+	f.Outcome, f.Message, f.CompletionTime = outcome, text.Truncate(why, maxMessage), StatusTime(now)
 	f.DependantsStayedReady = metav1.ConditionTrue
 	if len(f.Dependants) == 0 {
 		f.DependantsStayedReady = metav1.ConditionUnknown
@@ -326,7 +326,7 @@ func EndMessage(f *networkingv1.FaultStatus) string {
 	for _, d := range f.Dependants {
 		count[d.Ready]++
 	}
-	words := fmt.Sprintf("%s ended after %s: %s: %s; ", f.Type, f.EndTime.Sub(f.StartTime.Time), f.Outcome, f.Message)
+	words := fmt.Sprintf("%s ended after %s: %s: %s; ", f.Type, f.CompletionTime.Sub(f.StartTime.Time), f.Outcome, f.Message)
 	all := events.Plural(len(f.Dependants), "dependant", "dependants")
 	switch f.DependantsStayedReady {
 	case metav1.ConditionTrue:

@@ -88,8 +88,8 @@ func (s *faultSuite) begins() {
 func TestAFaultEndsAtItsDeadlineInAnyProcess(t *testing.T) {
 	d := newFaultSuite(t)
 	d.begins()
-	if want := asked.Add(10 * time.Minute); !d.stored.Deadline.Time.Equal(want) {
-		t.Errorf("deadline %s", d.stored.Deadline)
+	if want := asked.Add(10 * time.Minute); !d.stored.DeadlineTime.Time.Equal(want) {
+		t.Errorf("deadline %s", d.stored.DeadlineTime)
 	}
 	d.advance(5 * time.Minute)
 	d.restarts()
@@ -114,8 +114,8 @@ func TestAFaultThatEndedStaysEndedUntilThatIsStored(t *testing.T) {
 	d.outcome, d.why = "", ""
 	d.advance(time.Second)
 	d.wantLasting(networkingv1.FaultOutcomeRealFailure)
-	if !d.stored.EndTime.Time.Equal(asked) {
-		t.Errorf("ended at %s", d.stored.EndTime)
+	if !d.stored.CompletionTime.Time.Equal(asked) {
+		t.Errorf("ended at %s", d.stored.CompletionTime)
 	}
 }
 
@@ -162,8 +162,8 @@ func TestARequestWithoutATimeBeginsWhenItIsFirstSeen(t *testing.T) {
 	d.requested = "BlackHole for=10m"
 	d.now = d.now.Add(300 * time.Millisecond)
 	d.begins()
-	if want := asked.Add(10*time.Minute + time.Second); !d.stored.Deadline.Time.Equal(want) { // for ten minutes at least
-		t.Errorf("deadline %s", d.stored.Deadline)
+	if want := asked.Add(10*time.Minute + time.Second); !d.stored.DeadlineTime.Time.Equal(want) { // for ten minutes at least
+		t.Errorf("deadline %s", d.stored.DeadlineTime)
 	}
 	d.restarts()
 	d.wantLasting("")
@@ -180,8 +180,8 @@ func TestARequestWithoutATimeBeginsWhenItIsFirstSeen(t *testing.T) {
 	d.advance(8 * time.Minute)
 	d.unknown = ""
 	d.begins() // late, and for what is left
-	if want := asked.Add(10 * time.Minute); !d.stored.Deadline.Time.Equal(want) {
-		t.Errorf("deadline %s", d.stored.Deadline)
+	if want := asked.Add(10 * time.Minute); !d.stored.DeadlineTime.Time.Equal(want) {
+		t.Errorf("deadline %s", d.stored.DeadlineTime)
 	}
 
 	d = newFaultSuite(t)
@@ -370,7 +370,7 @@ func (m *faultModel) step() {
 	before, stores := m.stored, m.IntN(5) > 0
 	f := m.decideOnce(stores)
 	m.effect = f.IsInEffect
-	if f.IsInEffect && (!before.Lasts() || before.Request != m.requested || !m.now.Before(before.Deadline.Time) || m.outcome != "") {
+	if f.IsInEffect && (!before.Lasts() || before.Request != m.requested || !m.now.Before(before.DeadlineTime.Time) || m.outcome != "") {
 		m.Errorf("seed %d: an effect at %s of %+v, asked for is %q", m.seed, m.now, before, m.requested)
 	}
 	if f.Status.Lasts() && !before.Lasts() && stores {

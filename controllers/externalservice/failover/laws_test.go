@@ -91,7 +91,7 @@ func TestLawWhatIsUnknownBeginsNoFault(t *testing.T) {
 		}
 		in.Object.Status.Fault = &networkingv1.FaultStatus{
 			Request: requestedFault(in.Object), Type: networkingv1.FaultBlackHole,
-			StartTime: &metav1.Time{Time: epoch.Add(-time.Minute)}, Deadline: metav1.Time{Time: epoch},
+			StartTime: &metav1.Time{Time: epoch.Add(-time.Minute)}, DeadlineTime: metav1.Time{Time: epoch},
 		}
 		if d := state.Decide(in); d.Fault.IsInEffect || d.Fault.Status.Lasts() || d.Shown.ReadyCount() == 0 {
 			t.Errorf("unknown %s keeps a fault beyond its deadline: %+v", name, d.Fault)

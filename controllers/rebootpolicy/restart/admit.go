@@ -98,8 +98,8 @@ func (r *run) checkDebouncing(t *target) (admission, bool) {
 	if t.requested.now || t.isOwed() || scheduled { // a schedule does not change again in a moment
 		return admission{}, false
 	}
-	until := t.Pending.Changed.Add(r.quiet)
-	if latest := t.Pending.Since.Add(r.maxDelay); latest.Before(until) {
+	until := t.Pending.LastRequestTime.Add(r.quiet)
+	if latest := t.Pending.FirstRequestTime.Add(r.maxDelay); latest.Before(until) {
 		until = latest
 	}
 	return heldUntil(autorebootv1.ReasonDebouncing, "for further changes", until), until.After(r.now)
@@ -205,7 +205,7 @@ func (r *run) rolloutEnds(t *target, ours bool) time.Time {
 	w := t.workload
 	ends := w.standstill()
 	if r.isFuture(ends) { // by a clock that is ahead
-		ends = t.Pending.Since.Time
+		ends = t.Pending.FirstRequestTime.Time
 	}
 	if w.Updated || ours || (r.evict && w.Available) {
 		ends = ends.Add(r.timeout)
@@ -248,7 +248,7 @@ func (r *run) checkCooldown(t *target) (admission, bool) {
 
 func (r *run) checkLimitReached(t *target) (admission, bool) {
 	n := 0
-	for _, at := range t.RecentRestarts {
+	for _, at := range t.RecentRestartTimes {
 		if r.countsForLimit(at) {
 			n++
 		}

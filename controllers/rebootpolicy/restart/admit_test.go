@@ -28,23 +28,23 @@ func obstacles() []obstacle {
 	return []obstacle{
 		{autorebootv1.ReasonSuspended, 0, func(b *suite) { b.p.Spec.Suspend = &on }},
 		{autorebootv1.ReasonHalted, 0, func(b *suite) {
-			b.p.Status.Halt = &autorebootv1.Halt{Reason: autorebootv1.ReasonLimitReached, Time: *stampOf(noon()), Generation: 1, Target: common.WorkloadReference{Kind: "Deployment", Name: "other"}}
+			b.p.Status.Halt = &autorebootv1.Halt{Halt: common.Halt{Reason: autorebootv1.ReasonLimitReached, StartTime: *stampOf(noon()), Generation: 1}, Target: common.WorkloadReference{Kind: "Deployment", Name: "other"}}
 		}},
 		{autorebootv1.ReasonPaused, 0, func(b *suite) { b.workload(1).Obstacle = autorebootv1.ReasonPaused }},
 		{autorebootv1.ReasonDebouncing, 10 * time.Second, func(b *suite) {
-			b.target(1).Pending.Since, b.workload(1).Signals[0].Written = *stampOf(b.o.Now.Add(-time.Minute)), b.o.Now.Add(-5*time.Second)
+			b.target(1).Pending.FirstRequestTime, b.workload(1).Signals[0].Written = *stampOf(b.o.Now.Add(-time.Minute)), b.o.Now.Add(-5*time.Second)
 		}},
 		{autorebootv1.ReasonRolloutInProgress, 15 * time.Minute, func(b *suite) {
 			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Progressed = false, false, b.o.Now
 		}},
 		{autorebootv1.ReasonBackoff, 0, func(b *suite) {
 			b.target(0).LastRestartTime = stampOf(b.o.Now)
-			b.target(0).Pending = &autorebootv1.PendingRestart{Triggers: []string{"config"}, Since: *stampOf(b.o.Now), Changed: *stampOf(b.o.Now), Reason: "Paused"}
+			b.target(0).Pending = &autorebootv1.PendingRestart{Triggers: []string{"config"}, FirstRequestTime: *stampOf(b.o.Now), LastRequestTime: *stampOf(b.o.Now), Reason: "Paused"}
 			b.workload(0).Obstacle = autorebootv1.ReasonPaused
 		}},
 		{autorebootv1.ReasonCooldown, 7 * time.Minute, func(b *suite) {
 			b.target(1).LastRestartTime = stampOf(b.o.Now.Add(-3 * time.Minute))
-			b.target(1).Pending.Since = *stampOf(b.o.Now.Add(-2 * time.Minute))
+			b.target(1).Pending.FirstRequestTime = *stampOf(b.o.Now.Add(-2 * time.Minute))
 		}},
 		{autorebootv1.ReasonBlackout, time.Hour, func(b *suite) {
 			b.o.Calendar.Blackout, b.o.Calendar.BlackoutEnds = "release", b.o.Now.Add(time.Hour)
@@ -225,17 +225,17 @@ func TestSeveralReasonsOfTheirOwn(t *testing.T) {
 		}, "", 0, false},
 		"urgent soon": {func(b *suite) {
 			b.o.Calendar.Window, b.o.Calendar.NextOpen = false, b.o.Now.Add(48*time.Hour)
-			b.target(1).Baselines[0].Expires = stampOf(expires)
+			b.target(1).Baselines[0].ExpirationTime = stampOf(expires)
 			b.workload(1).Signals[0].Urgent = 24 * time.Hour
 		}, autorebootv1.ReasonOutsideWindow, 5 * time.Hour, false},
 		"urgent now": {func(b *suite) {
 			b.o.Calendar.Window = false
-			b.target(1).Baselines[0].Expires = stampOf(expires)
+			b.target(1).Baselines[0].ExpirationTime = stampOf(expires)
 			b.workload(1).Signals[0].Urgent = 29 * time.Hour
 		}, "", 0, false},
 		"urgent now in a blackout": {func(b *suite) {
 			b.o.Calendar.Blackout, b.o.Calendar.BlackoutEnds = "release", b.o.Now.Add(time.Hour)
-			b.target(1).Baselines[0].Expires = stampOf(expires)
+			b.target(1).Baselines[0].ExpirationTime = stampOf(expires)
 			b.workload(1).Signals[0].Urgent = 29 * time.Hour
 		}, autorebootv1.ReasonBlackout, time.Hour, false},
 	} {

@@ -294,7 +294,7 @@ func baselineOf(s *Signal) autorebootv1.Baseline {
 	}
 	if s.Expires != nil {
 		expires := metav1.NewTime(s.Expires.UTC().Truncate(time.Second))
-		b.Expires = &expires
+		b.ExpirationTime = &expires
 	}
 	return b
 }

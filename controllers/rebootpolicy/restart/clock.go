@@ -43,14 +43,14 @@ func (r *run) correctFutureTimes() {
 	st := &r.status
 	c.correct(st.LastRestartTime)
 	if st.Halt != nil {
-		c.correct(&st.Halt.Time) // else an annotation of now would come before it
+		c.correct(&st.Halt.StartTime) // else an annotation of now would come before it
 	}
 	for i := range st.History {
-		c.correct(st.History[i].StartedTime, st.History[i].CompletedTime)
+		c.correct(st.History[i].StartTime, st.History[i].CompletionTime)
 	}
 	for i := range st.InFlight {
 		f := &st.InFlight[i]
-		c.correct(f.StartedTime, f.PhaseTime, f.BlockedTime, f.UnavailableTime)
+		c.correct(f.StartTime, f.PhaseTime, f.BlockedTime, f.UnavailableTime)
 		c.correctRefusal(f.Refusal)
 	}
 	for _, all := range [][]autorebootv1.TargetStatus{st.Targets, st.UnselectedTargets} {
@@ -71,10 +71,10 @@ func (r *run) correctFutureTimes() {
 func (c *futureTimes) correctTarget(t *autorebootv1.TargetStatus, f *autorebootv1.InFlightRestart) {
 	var asked []*metav1.Time
 	if t.Pending != nil {
-		asked = append(asked, &t.Pending.Since)
+		asked = append(asked, &t.Pending.FirstRequestTime)
 	}
-	if f != nil && f.Since != nil {
-		asked = append(asked, f.Since)
+	if f != nil && f.FirstRequestTime != nil {
+		asked = append(asked, f.FirstRequestTime)
 	}
 	var later []*metav1.Time
 	for _, since := range asked {
@@ -90,11 +90,11 @@ func (c *futureTimes) correctTarget(t *autorebootv1.TargetStatus, f *autorebootv
 		}
 	}
 	if t.Pending != nil {
-		c.correct(&t.Pending.Changed)
+		c.correct(&t.Pending.LastRequestTime)
 		c.correctRefusal(t.Pending.Refusal)
 	}
-	for i := range t.RecentRestarts {
-		c.correct(&t.RecentRestarts[i])
+	for i := range t.RecentRestartTimes {
+		c.correct(&t.RecentRestartTimes[i])
 	}
 }
 
@@ -112,7 +112,7 @@ func (r *run) afterPods(w *Workload) *metav1.Time {
 
 func (c *futureTimes) correctRefusal(refusal *autorebootv1.Refusal) {
 	if refusal != nil {
-		c.correct(&refusal.Time)
+		c.correct(&refusal.LastAttemptTime)
 	}
 }
 

@@ -164,7 +164,7 @@ func TestAClockThatIsSetEvictsNoPodTwice(t *testing.T) {
 			}
 			b.record(d, Done)
 			if f := b.p.Status.InFlight; len(f) > 0 && evicted == 1 {
-				*f[0].StartedTime, *f[0].PhaseTime = *stampOf(f[0].StartedTime.Add(by)), *stampOf(f[0].PhaseTime.Add(by))
+				*f[0].StartTime, *f[0].PhaseTime = *stampOf(f[0].StartTime.Add(by)), *stampOf(f[0].PhaseTime.Add(by))
 			}
 			d = b.after(5 * time.Second)
 		}

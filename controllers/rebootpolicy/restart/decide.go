@@ -9,6 +9,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/history"
 	"github.com/fairlead-dev/fairlead/controllers/internal/requests"
 )
 
@@ -136,7 +137,7 @@ func (r *run) startPending() {
 	}
 	slices.SortStableFunc(queue, func(a, b *target) int {
 		return cmp.Or(cmp.Compare(orderFirst(r.hasPriority(a)), orderFirst(r.hasPriority(b))),
-			cmp.Compare(a.workload.Wave, b.workload.Wave), a.Pending.Since.Compare(b.Pending.Since.Time))
+			cmp.Compare(a.workload.Wave, b.workload.Wave), a.Pending.FirstRequestTime.Compare(b.Pending.FirstRequestTime.Time))
 	})
 	// What is not needed any more holds no other target.
 	queue = slices.DeleteFunc(queue, func(t *target) bool {
@@ -161,8 +162,8 @@ func (r *run) startPending() {
 		if v.event == Held {
 			r.requeueAt(v.until)
 			r.waitsForOthers = r.waitsForOthers || v.waitsForOthers
-			if r.pendingMessage == "" || t.Pending.Since.Time.Before(r.pendingSince) {
-				r.pendingSince, r.pendingMessage = t.Pending.Since.Time, v.message
+			if r.pendingMessage == "" || t.Pending.FirstRequestTime.Time.Before(r.pendingSince) {
+				r.pendingSince, r.pendingMessage = t.Pending.FirstRequestTime.Time, v.message
 			}
 		}
 	}
@@ -203,7 +204,7 @@ func (r *run) keepUnselected() {
 				triggersText(t.Pending.Triggers) + " waits: the policy does not select the workload any more"})
 		}
 	}
-	r.trimHistory()
+	r.status.History = history.Add(r.status.History, r.historyLimit)
 }
 
 func orderFirst(first bool) int {

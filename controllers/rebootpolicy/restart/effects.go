@@ -11,6 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/history"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
@@ -24,13 +26,13 @@ func (r *run) fire(t *target, o occurrence) {
 		if t.Attempts > r.maxAttempts {
 			t.Attempts = 0
 		}
-		t.Pending = &autorebootv1.PendingRestart{Since: since, Changed: since}
-	} else if len(o.added) > 0 && r.timestamp.After(t.Pending.Changed.Time) {
-		t.Pending.Changed = r.timestamp
+		t.Pending = &autorebootv1.PendingRestart{FirstRequestTime: since, LastRequestTime: since}
+	} else if len(o.added) > 0 && r.timestamp.After(t.Pending.LastRequestTime.Time) {
+		t.Pending.LastRequestTime = r.timestamp
 	}
 	// The times of sources are those of the API server, whose clock may be ahead.
-	if changed := earliest(o.changed, r.timestamp.Time); changed.After(t.Pending.Changed.Time) {
-		t.Pending.Changed = metav1.NewTime(changed)
+	if changed := earliest(o.changed, r.timestamp.Time); changed.After(t.Pending.LastRequestTime.Time) {
+		t.Pending.LastRequestTime = metav1.NewTime(changed)
 	}
 	t.Pending.Triggers = o.triggers
 	for _, name := range o.triggers {
@@ -100,8 +102,10 @@ func (r *run) skip(t *target, signals []*Signal) {
 // recordSuperseded records a restart that was never started.
 func (r *run) recordSuperseded(t *target, triggers []string, reason, words string) {
 	record := autorebootv1.RestartRecord{
-		ID: r.nextID(), Triggers: triggers, Target: t.id(),
-		Result: autorebootv1.ResultSuperseded, Reason: reason, CompletedTime: r.timestampPtr(),
+		Record: common.Record{
+			ID: r.nextID(), Result: autorebootv1.ResultSuperseded, Reason: reason, CompletionTime: r.timestampPtr(),
+		},
+		Triggers: triggers, Target: t.id(),
 	}
 	// Without a history, the id must not be used again.
 	t.LastRestartID = record.ID
@@ -129,7 +133,7 @@ func (r *run) overLimit(t *target, o occurrence) {
 
 func (r *run) halt(t *target, reason, id string) {
 	r.status.Halt = &autorebootv1.Halt{
-		Reason: reason, Time: r.timestamp, Generation: r.policy.Generation, Target: t.id(), RestartID: id,
+		Halt: common.Halt{Reason: reason, StartTime: r.timestamp, Generation: r.policy.Generation, RecordID: id}, Target: t.id(),
 	}
 	r.handleResume()
 }
@@ -137,9 +141,9 @@ func (r *run) halt(t *target, reason, id string) {
 func (r *run) plan(t *target, _ occurrence) {
 	f := autorebootv1.InFlightRestart{
 		ID: r.nextID(), Kind: t.Kind, Name: t.Name, UID: t.UID, Phase: autorebootv1.PhasePlanned,
-		Since: t.Pending.Since.DeepCopy(), StartedTime: r.timestampPtr(), PhaseTime: r.timestampPtr(), Triggers: t.Pending.Triggers,
+		FirstRequestTime: t.Pending.FirstRequestTime.DeepCopy(), StartTime: r.timestampPtr(), PhaseTime: r.timestampPtr(), Triggers: t.Pending.Triggers,
 		Partition: ptr.To(t.workload.Partition), Template: t.workload.TemplateHash, Refusal: t.Pending.Refusal,
-		PodsCreatedBefore: r.afterPods(t.workload),
+		PodCutoffTime: r.afterPods(t.workload),
 	}
 	if slices.Contains(f.Triggers, autorebootv1.RestartNowTrigger) {
 		r.handleRestartNow()
@@ -149,10 +153,10 @@ func (r *run) plan(t *target, _ occurrence) {
 	r.setBaselines(t, nil)
 	// Restarts that the limit does not count any more are dropped now: to drop them earlier would be a write of its
 	// own.
-	t.RecentRestarts = append(slices.DeleteFunc(slices.Clone(t.RecentRestarts),
+	t.RecentRestartTimes = append(slices.DeleteFunc(slices.Clone(t.RecentRestartTimes),
 		func(at metav1.Time) bool { return !r.countsForLimit(at) }), r.timestamp)
-	if n := len(t.RecentRestarts); n > maxRecent {
-		t.RecentRestarts = t.RecentRestarts[n-maxRecent:]
+	if n := len(t.RecentRestartTimes); n > maxRecent {
+		t.RecentRestartTimes = t.RecentRestartTimes[n-maxRecent:]
 	}
 	r.status.InFlight = append(r.status.InFlight, f)
 	r.started++
@@ -182,20 +186,20 @@ func (r *run) refused(t *target, o occurrence) {
 	f := r.inFlight(t.id())
 	r.addRefusedMessage(t, f.Refusal, o)
 	since := r.timestamp
-	if f.Since != nil {
-		since = *f.Since
+	if f.FirstRequestTime != nil {
+		since = *f.FirstRequestTime
 	}
 	t.Pending = &autorebootv1.PendingRestart{
-		Triggers: f.Triggers, Since: since, Changed: since, Reason: o.reason, Refusal: r.refusalOf(o), PodsCreatedBefore: f.PodsCreatedBefore,
+		Triggers: f.Triggers, FirstRequestTime: since, LastRequestTime: since, Reason: o.reason, Refusal: r.refusalOf(o), PodCutoffTime: f.PodCutoffTime,
 	}
-	if n := len(t.RecentRestarts); n > 0 && f.StartedTime != nil && t.RecentRestarts[n-1].Equal(f.StartedTime) {
-		t.RecentRestarts = t.RecentRestarts[:n-1]
+	if n := len(t.RecentRestartTimes); n > 0 && f.StartTime != nil && t.RecentRestartTimes[n-1].Equal(f.StartTime) {
+		t.RecentRestartTimes = t.RecentRestartTimes[:n-1]
 	}
 	r.dropInFlight(f.ID)
 }
 
 func (r *run) refusalOf(o occurrence) *autorebootv1.Refusal {
-	return &autorebootv1.Refusal{Time: r.timestamp, Reason: text.Truncate(o.reason, maxFingerprint),
+	return &autorebootv1.Refusal{LastAttemptTime: r.timestamp, Reason: text.Truncate(o.reason, maxFingerprint),
 		Message: text.Truncate(o.message, maxRecord)}
 }
 
@@ -243,11 +247,11 @@ func (r *run) failed(t *target, o occurrence) {
 // keepPending has the restart of a record wait again.
 func (r *run) keepPending(t *target, record *autorebootv1.RestartRecord) {
 	since := r.timestamp
-	if record.StartedTime != nil && record.StartedTime.Before(&since) {
-		since = *record.StartedTime
+	if record.StartTime != nil && record.StartTime.Before(&since) {
+		since = *record.StartTime
 	}
 	t.Pending = &autorebootv1.PendingRestart{
-		Triggers: record.Triggers, Since: since, Changed: since, Reason: autorebootv1.ReasonBackoff, PodsCreatedBefore: r.afterPods(t.workload),
+		Triggers: record.Triggers, FirstRequestTime: since, LastRequestTime: since, Reason: autorebootv1.ReasonBackoff, PodCutoffTime: r.afterPods(t.workload),
 	}
 }
 
@@ -297,11 +301,14 @@ func (r *run) unselected(t *target, o occurrence) {
 }
 
 // endRestart moves a restart from inFlight to history.
-func (r *run) endRestart(t *target, result autorebootv1.RestartResult, o occurrence) autorebootv1.RestartRecord {
+func (r *run) endRestart(t *target, result string, o occurrence) autorebootv1.RestartRecord {
 	f := r.inFlight(t.id())
 	record := autorebootv1.RestartRecord{
-		ID: f.ID, Triggers: f.Triggers, Target: t.id(), Result: result, Reason: o.reason, Message: text.Truncate(o.message, maxRecord),
-		StartedTime: f.StartedTime, CompletedTime: r.timestampPtr(),
+		Record: common.Record{
+			ID: f.ID, Result: result, Reason: o.reason, Message: text.Truncate(o.message, maxRecord),
+			StartTime: f.StartTime, CompletionTime: r.timestampPtr(),
+		},
+		Triggers: f.Triggers, Target: t.id(),
 	}
 	r.release(f)
 	r.dropAnswers(t, f)
@@ -328,21 +335,13 @@ func (r *run) clearHalt() {
 	r.handleResume()
 	for _, all := range [][]autorebootv1.TargetStatus{r.status.Targets, r.status.UnselectedTargets} {
 		for i := range all {
-			all[i].Attempts, all[i].RecentRestarts = 0, nil
+			all[i].Attempts, all[i].RecentRestartTimes = 0, nil
 		}
 	}
 }
 
 func (r *run) addHistory(record autorebootv1.RestartRecord) {
-	r.status.History = append([]autorebootv1.RestartRecord{record}, r.status.History...)
-	r.trimHistory()
-}
-
-func (r *run) trimHistory() {
-	r.status.History = r.status.History[:min(len(r.status.History), r.history)]
-	if len(r.status.History) == 0 {
-		r.status.History = nil
-	}
+	r.status.History = history.Add(r.status.History, r.historyLimit, record)
 }
 
 // nodeLost ends a restart whose rollout waits for a node. That is no failure of the rollout, which the workload's controller

@@ -108,7 +108,7 @@ func (r *run) nextPhaseEvent(t *target, f *autorebootv1.InFlightRestart) (occurr
 func (r *run) nextSoakEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence, bool) {
 	w, ends := t.workload, timeOf(f.PhaseTime).Add(r.soakTime)
 	if w.Desired == 0 { // nothing is left to observe
-		until := latest(ends, timeOf(f.StartedTime).Add(r.timeout))
+		until := latest(ends, timeOf(f.StartTime).Add(r.timeout))
 		r.requeueAt(until)
 		o := r.failure(t, autorebootv1.ReasonTimedOut)
 		o.message = w.Stopped(f)
@@ -127,7 +127,7 @@ func (r *run) nextSoakEvent(t *target, f *autorebootv1.InFlightRestart) (occurre
 	}
 	until := f.UnavailableTime.Add(unavailableFor)
 	if short <= min(w.MaxUnavailable, w.podsWanted(f)-1) || short <= w.podsStarting(f) {
-		until = latest(until, latest(ends, timeOf(f.StartedTime).Add(r.timeout)))
+		until = latest(until, latest(ends, timeOf(f.StartTime).Add(r.timeout)))
 	}
 	r.requeueAt(until)
 	o := r.failure(t, autorebootv1.ReasonUnavailable)
@@ -156,7 +156,7 @@ func (r *run) failure(t *target, reason string) occurrence {
 // available then: a rollout that goes on has not failed, but it has no more time than one whose pods each take
 // verification.timeout. The time in which the API server refuses its evictions does not count: each refusal moves it.
 func (r *run) deadline(f *autorebootv1.InFlightRestart) time.Time {
-	began := timeOf(f.StartedTime)
+	began := timeOf(f.StartTime)
 	if w := r.workloads[targetOf(f.Kind, f.Name)]; w != nil && f.Phase != autorebootv1.PhasePlanned {
 		most := began.Add(r.timeout * time.Duration(max(w.Desired-1, 0)))
 		if newest := w.newestPod(); newest.After(began) {
@@ -165,12 +165,12 @@ func (r *run) deadline(f *autorebootv1.InFlightRestart) time.Time {
 		if began.After(most) {
 			began = most
 		}
-		began = latest(began, timeOf(f.StartedTime))
+		began = latest(began, timeOf(f.StartTime))
 	}
 	if f.Phase == autorebootv1.PhaseEvicting {
 		began = latest(began, timeOf(f.PhaseTime))
 		if f.Refusal != nil {
-			began = latest(began, f.Refusal.Time.Add(refusedInterval))
+			began = latest(began, f.Refusal.LastAttemptTime.Add(refusedInterval))
 		}
 	}
 	return began.Add(r.timeout)
@@ -181,7 +181,7 @@ func (r *run) refusedUntil(refusal *autorebootv1.Refusal) time.Time {
 	if refusal == nil {
 		return time.Time{}
 	}
-	if until := refusal.Time.Add(refusedInterval); until.After(r.now) {
+	if until := refusal.LastAttemptTime.Add(refusedInterval); until.After(r.now) {
 		return until
 	}
 	return time.Time{}
@@ -214,7 +214,7 @@ func (r *run) actions() []Action {
 		if w == nil || w.Unselected {
 			continue // the policy does not select it, whatever the status says
 		}
-		action := Action{Verb: Annotate, ID: f.ID, Workload: w, Started: timeOf(f.StartedTime)}
+		action := Action{Verb: Annotate, ID: f.ID, Workload: w, Started: timeOf(f.StartTime)}
 		switch {
 		case f.Phase == autorebootv1.PhaseEvicting && !r.refusedUntil(f.Refusal).IsZero():
 		case f.Phase == autorebootv1.PhaseEvicting, f.Phase == autorebootv1.PhasePlanned && r.evict:

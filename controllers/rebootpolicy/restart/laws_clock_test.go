@@ -32,7 +32,7 @@ func (m *model) fork() *model {
 
 // ownTimes are the members of a status with times of the operator's clock.
 func ownTimes() []string {
-	return []string{"since", "changed", "lastRestartTime", "recentRestarts", "time", "startedTime", "phaseTime", "blockedTime", "unavailableTime", "completedTime"}
+	return []string{"firstRequestTime", "lastRequestTime", "lastRestartTime", "recentRestartTimes", "lastAttemptTime", "startTime", "phaseTime", "blockedTime", "unavailableTime", "completionTime"}
 }
 
 // shiftTimes returns a status as a leader would have written it whose clock was ahead, and the latest of these times.

@@ -76,7 +76,7 @@ func TestANewLeaderGoesOnFromTheStoredTime(t *testing.T) {
 	for range 3 {
 		d := b.after(time.Second)
 		b.workload(0).Signals[0].Written = b.o.Now
-		if p := b.target(0).Pending; p == nil || !p.Changed.Equal(&before.Changed) || !d.RequeueAt.Equal(noon().Add(15*time.Second)) {
+		if p := b.target(0).Pending; p == nil || !p.LastRequestTime.Equal(&before.LastRequestTime) || !d.RequeueAt.Equal(noon().Add(15*time.Second)) {
 			t.Fatalf("%+v, again at %s", p, d.RequeueAt)
 		}
 	}
@@ -94,7 +94,7 @@ func TestANewLeaderGoesOnFromTheStoredTime(t *testing.T) {
 	s = &b.workload(0).Signals[0]
 	s.Fingerprint, s.FirstSeen, s.Written = "newest", true, b.o.Now
 	b.decide()
-	if p := b.target(0).Pending; p == nil || !p.Changed.Time.Equal(b.o.Now) {
+	if p := b.target(0).Pending; p == nil || !p.LastRequestTime.Time.Equal(b.o.Now) {
 		t.Errorf("%+v at %s", p, b.o.Now)
 	}
 }

@@ -39,7 +39,7 @@ func TestARestartDoesWithoutNoMorePodsThanAreLostAndDesired(t *testing.T) {
 		if c.outdated >= 0 {
 			w.Outdated = ptr.To(c.outdated)
 		}
-		if got := w.isReplacedButLost(&autorebootv1.InFlightRestart{StartedTime: &began}); got != c.replaced {
+		if got := w.isReplacedButLost(&autorebootv1.InFlightRestart{StartTime: &began}); got != c.replaced {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

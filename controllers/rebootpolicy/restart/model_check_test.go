@@ -142,7 +142,7 @@ func (m *model) checkPace(f autorebootv1.InFlightRestart, now bool, last autoreb
 	if limit >= int(m.policy.Spec.Limit.MaxRestarts) {
 		m.fail("%s: %d restarts within the hour", f.ID, limit+1)
 	}
-	if last.CompletedTime == nil || now || last.Reason == autorebootv1.ReasonUnselected { // that is no failed attempt
+	if last.CompletionTime == nil || now || last.Reason == autorebootv1.ReasonUnselected { // that is no failed attempt
 
 		return
 	}
@@ -150,7 +150,7 @@ func (m *model) checkPace(f autorebootv1.InFlightRestart, now bool, last autoreb
 	if retried {
 		wait = time.Minute
 	}
-	if since := m.now.Sub(last.CompletedTime.Time); since < wait {
+	if since := m.now.Sub(last.CompletionTime.Time); since < wait {
 		m.fail("%s: only %s after the one before", f.ID, since)
 	}
 }
@@ -161,7 +161,7 @@ func (m *model) checkBounds(s autorebootv1.RebootPolicyStatus) {
 		m.fail("%d records of history", n)
 	}
 	for i := 1; i < len(s.History); i++ {
-		if s.History[i-1].CompletedTime.Before(s.History[i].CompletedTime) {
+		if s.History[i-1].CompletionTime.Before(s.History[i].CompletionTime) {
 			m.fail("the history is not in order")
 		}
 	}
@@ -169,7 +169,7 @@ func (m *model) checkBounds(s autorebootv1.RebootPolicyStatus) {
 		switch {
 		case t.Attempts > *m.policy.Spec.Retry.MaxAttempts+1 && s.Halt == nil:
 			m.fail("%s: %d attempts", t.Name, t.Attempts)
-		case len(t.RecentRestarts) > 100, len(t.Baselines) > 64:
+		case len(t.RecentRestartTimes) > 100, len(t.Baselines) > 64:
 			m.fail("%s: out of bounds", t.Name)
 		case t.Pending != nil && (len(t.Pending.Triggers) == 0 || len(t.Pending.Triggers) > 17 || t.Pending.Reason == ""):
 			m.fail("%s: pending without a trigger or a reason: %+v", t.Name, t.Pending)

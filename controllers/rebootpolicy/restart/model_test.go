@@ -124,7 +124,7 @@ func newModel(seed uint64, seen map[string]int) *model {
 	attempts := random.Int32N(4)
 	onFailure := []common.FailurePolicy{common.FailureHalt, common.FailureContinue}[random.IntN(2)]
 	limit := 10 * random.Int32N(6)
-	history := random.Int32N(4)
+	history := max(random.Int32N(4), 1)
 	p.Spec.Concurrency = &autorebootv1.Concurrency{MaxTargets: &most}
 	p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: &attempts, Backoff: d("1m"), MaxBackoff: d("4m"), ResetAfter: d("30m")}
 	p.Spec.Limit = &autorebootv1.Limit{MaxRestarts: 1 + random.Int32N(5), Within: "1h"}
@@ -475,7 +475,7 @@ func (m *model) store(d Decision) {
 		}
 		if n.Ended != nil {
 			// An id may be given again once nothing remembers it: no workload, no record.
-			key := fmt.Sprint(n.Ended.ID, n.Ended.Target, n.Ended.StartedTime)
+			key := fmt.Sprint(n.Ended.ID, n.Ended.Target, n.Ended.StartTime)
 			if s := m.workload(n.Target.Name); s != nil {
 				key += s.uid
 			}
@@ -500,7 +500,7 @@ func (m *model) store(d Decision) {
 
 // countMessages writes down what a decision that is about to be stored has ended, or forgiven.
 func (m *model) countMessages(d Decision) {
-	if m.policy.Status.Halt != nil && (d.Status.Halt == nil || d.Status.Halt.Time != m.policy.Status.Halt.Time) {
+	if m.policy.Status.Halt != nil && (d.Status.Halt == nil || d.Status.Halt.StartTime != m.policy.Status.Halt.StartTime) {
 		m.ended = map[types.UID]autorebootv1.RestartRecord{}
 		m.starts = map[types.UID][]time.Time{}
 		m.asked = map[types.UID][4]int{}

@@ -15,9 +15,9 @@ import (
 
 // isNew reports whether a pod was created after a restart had been decided on.
 func (p *Pod) isNew(f *autorebootv1.InFlightRestart) bool {
-	before := f.PodsCreatedBefore
+	before := f.PodCutoffTime
 	if before == nil { // stored by a version without this field
-		before = f.StartedTime
+		before = f.StartTime
 	}
 	return !p.Created.Before(timeOf(before))
 }

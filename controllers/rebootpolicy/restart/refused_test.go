@@ -61,7 +61,7 @@ func TestARefusalUsesUpNeitherAttemptsNorTheLimit(t *testing.T) {
 					t.Fatalf("state %s, in flight %+v", ProgressReason(&st, false), st.InFlight)
 				}
 			}
-			if target := b.target(0); target.Attempts > 0 || len(target.RecentRestarts) > 0 || len(b.p.Status.History) > 0 {
+			if target := b.target(0); target.Attempts > 0 || len(target.RecentRestartTimes) > 0 || len(b.p.Status.History) > 0 {
 				t.Errorf("target %+v, history %+v", target, b.p.Status.History)
 			}
 			d := b.after(time.Minute)

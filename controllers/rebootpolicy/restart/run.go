@@ -22,7 +22,6 @@ const (
 	// maxPolicyBaselines is how many all workloads of a policy may have, those that it does not select any more included.
 	maxPolicyBaselines = 1000
 	maxRecent          = 100
-	maxHistory         = 50
 	maxFingerprint     = 128
 	maxRecord          = 512
 	maxName            = 253
@@ -140,7 +139,7 @@ func (t *target) id() common.WorkloadReference { return targetOf(t.Kind, t.Name)
 // retryPending reports whether the pending restart is the retry of one that failed: it was asked for before the
 // latest one ended.
 func (t *target) retryPending() bool {
-	return t.Pending != nil && t.LastRestartTime != nil && !t.Pending.Since.After(t.LastRestartTime.Time)
+	return t.Pending != nil && t.LastRestartTime != nil && !t.Pending.FirstRequestTime.After(t.LastRestartTime.Time)
 }
 
 // isPendingFor reports whether a trigger asks for the restart that is pending.
@@ -150,10 +149,10 @@ func (t *target) isPendingFor(trigger string) bool {
 
 // isRetry is retryPending of a restart in flight.
 func isRetry(t *target, f *autorebootv1.InFlightRestart) bool {
-	if f.Since == nil { // stored by a version without this field
+	if f.FirstRequestTime == nil { // stored by a version without this field
 		return t.Attempts > 0
 	}
-	return t.LastRestartTime != nil && !f.Since.After(t.LastRestartTime.Time)
+	return t.LastRestartTime != nil && !f.FirstRequestTime.After(t.LastRestartTime.Time)
 }
 
 // isOwed reports whether the baselines have moved already to what the pending restart is for: it failed, or was refused.
@@ -163,15 +162,15 @@ func (t *target) isOwed() bool {
 
 // owedSince returns after when a pod that is created holds what the pending restart is owed for.
 func (t *target) owedSince() time.Time {
-	if t.Pending != nil && t.Pending.PodsCreatedBefore != nil {
-		return t.Pending.PodsCreatedBefore.Time
+	if t.Pending != nil && t.Pending.PodCutoffTime != nil {
+		return t.Pending.PodCutoffTime.Time
 	}
 	var since time.Time // as a version without this field stored it
 	if t.retryPending() {
 		since = t.LastRestartTime.Time
 	}
 	if t.Pending != nil && t.Pending.Refusal != nil {
-		since = latest(since, t.Pending.Refusal.Time.Time)
+		since = latest(since, t.Pending.Refusal.LastAttemptTime.Time)
 	}
 	return since
 }

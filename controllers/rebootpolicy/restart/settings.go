@@ -37,7 +37,7 @@ type settings struct {
 	maxContainerRestarts int64
 	haltOnFailure        bool
 
-	history int
+	historyLimit *int32
 
 	// order of the triggers by name; RestartNow comes first.
 	order map[string]int
@@ -65,7 +65,7 @@ func settingsOf(p *autorebootv1.RebootPolicy) settings {
 		soakTime:             durationOr(spec.Verification.Soak, rules.DefaultSoak),
 		maxContainerRestarts: int64(*spec.Verification.MaxContainerRestarts),
 		haltOnFailure:        *spec.Verification.OnFailure != common.FailureContinue,
-		history:              min(max(int(*spec.HistoryLimit), 0), maxHistory),
+		historyLimit:         spec.HistoryLimit,
 		order:                map[string]int{autorebootv1.RestartNowTrigger: -1},
 		types:                map[string]autorebootv1.TriggerType{},
 	}

@@ -192,7 +192,7 @@ func (r *run) nextID() string {
 		see(r.status.History[i].ID)
 	}
 	if r.status.Halt != nil {
-		see(r.status.Halt.RestartID)
+		see(r.status.Halt.RecordID)
 	}
 	for _, w := range r.workloads {
 		see(w.RestartID)

@@ -103,10 +103,10 @@ func (s *Signal) writtenTime(b *autorebootv1.Baseline, stored time.Time) time.Ti
 
 // urgentFrom returns when a restart is urgent because the certificate of the baseline expires; zero for never.
 func (s *Signal) urgentFrom(b *autorebootv1.Baseline) time.Time {
-	if s.Urgent <= 0 || b.Expires == nil {
+	if s.Urgent <= 0 || b.ExpirationTime == nil {
 		return time.Time{}
 	}
-	return b.Expires.Add(-s.Urgent)
+	return b.ExpirationTime.Add(-s.Urgent)
 }
 
 // evaluateTriggers applies the events of the triggers to targets that are not in flight.
@@ -167,7 +167,7 @@ func (r *run) evaluateTarget(t *target, q request) {
 	}
 	o.removed = t.removedTriggers(wanted, q)
 	switch {
-	case len(o.added) > 0 || q.written.After(latest(t.Pending.Changed.Time, timeOf(t.Pending.WrittenTime))):
+	case len(o.added) > 0 || q.written.After(latest(t.Pending.LastRequestTime.Time, timeOf(t.Pending.WrittenTime))):
 		r.apply(t, o)
 	case !slices.Equal(wanted, t.Pending.Triggers):
 		o.event = PartlyRecovered

@@ -126,7 +126,7 @@ func TestNewerPodsSupersedeARestart(t *testing.T) {
 		}, false},
 		"the policy is suspended": {func(b *suite) { on := true; b.p.Spec.Suspend = &on }, true},
 		"the policy was halted by another target": {func(b *suite) {
-			b.p.Status.Halt = &autorebootv1.Halt{Reason: autorebootv1.ReasonLimitReached, Time: *stampOf(noon()), Generation: 1, Target: common.WorkloadReference{Kind: "Deployment", Name: "other"}}
+			b.p.Status.Halt = &autorebootv1.Halt{Halt: common.Halt{Reason: autorebootv1.ReasonLimitReached, StartTime: *stampOf(noon()), Generation: 1}, Target: common.WorkloadReference{Kind: "Deployment", Name: "other"}}
 		}, true},
 		"no window is open": {func(b *suite) { b.o.Calendar.Window = false }, true},
 	} {

@@ -44,6 +44,8 @@ func Default(obj *chaosv1.ChaosPod) {
 	rules.SetDefault(&spec.Verification.Timeout, DefaultVerifyTimeout)
 	rules.SetDefault(&spec.Verification.OnFailure, common.FailureHalt)
 
+	rules.DefaultHistoryLimit(&spec.HistoryLimit)
+
 	if spec.Target.Template != nil {
 		return
 	}

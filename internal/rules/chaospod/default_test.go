@@ -28,18 +28,18 @@ func TestDefaultsFillInWhatIsUnset(t *testing.T) {
 			`{"suspend":false,"dryRun":true,"target":{"workload":{"kind":"Deployment","name":"a"}},
 			  "schedule":{"cron":"@daily","jitterPercent":0,"startingDeadline":"5m"},"action":{"type":"Evict"},"count":1,
 			  "filter":{"minAge":"10m"},"safety":{"minReady":"50%","maxPerDay":8,"requireStable":true,"requireDisruptionBudget":false},
-			  "verification":{"timeout":"10m","soak":"30s","onFailure":"Halt"}}`,
+			  "verification":{"timeout":"10m","soak":"30s","onFailure":"Halt"},"historyLimit":10}`,
 		},
 		"a canary may die young and often": {
 			`{"target":{"template":{"spec":{"containers":[]}}},"schedule":{"interval":"15s"},"safety":{"maxPerDay":3}}`,
 			`{"suspend":false,"dryRun":true,"target":{"template":{"spec":{"containers":[]}}},
 			  "schedule":{"interval":"15s","jitterPercent":0,"startingDeadline":"5m"},"action":{"type":"Evict"},"count":1,
-			  "safety":{"maxPerDay":3},"verification":{"timeout":"10m","onFailure":"Halt"}}`,
+			  "safety":{"maxPerDay":3},"verification":{"timeout":"10m","onFailure":"Halt"},"historyLimit":10}`,
 		},
 		"what is set stays": {
 			`{"suspend":true,"dryRun":false,"target":{"selector":{"matchLabels":{"a":"b"}}},"schedule":{"interval":"1h","jitterPercent":5,"startingDeadline":"1m"},
 			  "action":{"type":"Delete","gracePeriodSeconds":0,"allowForceDelete":true},"count":"10%","filter":{"minAge":"0s"},
-			  "safety":{"minReady":0,"maxPerDay":1,"requireStable":false,"requireDisruptionBudget":true},"verification":{"timeout":"1s","soak":"0s","onFailure":"Continue"}}`,
+			  "safety":{"minReady":0,"maxPerDay":1,"requireStable":false,"requireDisruptionBudget":true},"verification":{"timeout":"1s","soak":"0s","onFailure":"Continue"},"historyLimit":10}`,
 			"", // the same
 		},
 	} {
@@ -74,7 +74,7 @@ func TestDefaultingIsIdempotentAndBreaksNothing(t *testing.T) {
 	good := validationtest.Objects(t, "testdata/good.yaml")
 	limits := constraints(t)
 	optional := []string{"suspend", "dryRun", "action", "action.type", "count", "filter", "filter.minAge", "safety", "safety.minReady",
-		"verification", "verification.onFailure", "verification.soak", "schedule.jitterPercent", "schedule.startingDeadline", "windows"}
+		"verification", "verification.onFailure", "verification.soak", "schedule.jitterPercent", "schedule.startingDeadline", "windows", "historyLimit"}
 	valid := 0
 	for range 3000 {
 		obj := good[random.IntN(len(good))]

@@ -54,7 +54,7 @@ func Unproven(p *chaosv1.ChaosPod, within time.Duration, now time.Time) string {
 		return "the last run of " + name + " was not survived"
 	case verdict == nil || verdict.Status != metav1.ConditionTrue:
 		why = name + " has had no run that was verified"
-		if slices.ContainsFunc(st.Runs, func(run chaosv1.Run) bool { return run.Outcome == chaosv1.RunDryRun }) {
+		if slices.ContainsFunc(st.History, func(run chaosv1.Run) bool { return run.Result == chaosv1.ResultDryRun }) {
 			why = name + " has had dry runs alone, which prove nothing"
 		}
 	case last.IsZero():

@@ -36,6 +36,7 @@ func Structural(obj, old *chaosv1.ChaosPod) field.ErrorList {
 	if v := spec.Verification; v != nil {
 		errs = append(errs, rules.Verification(specPath.Child("verification"), v)...)
 	}
+	errs = append(errs, rules.HistoryLimit(specPath.Child("historyLimit"), spec.HistoryLimit)...)
 	if spec.Target.Template != nil && spec.Count != nil && *spec.Count != intstr.FromInt32(1) {
 		errs = append(errs, field.Invalid(specPath.Child("count").Field(), spec.Count.String(), "count must be 1 with target.template"))
 	}

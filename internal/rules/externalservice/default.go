@@ -42,6 +42,7 @@ func DefaultMaps(obj *v1.ExternalService) {
 	spec := &obj.Spec
 	rules.SetDefault(&spec.Suspend, false)
 	rules.SetDefault(&spec.DeletionPolicy, v1.DeletionDelete)
+	rules.DefaultHistoryLimit(&spec.HistoryLimit)
 	block(&spec.Service)
 	rules.SetDefault(&spec.Service.Type, v1.ServiceClusterIP)
 

@@ -32,31 +32,31 @@ func TestDefaultSetsWhatIsUnset(t *testing.T) {
 	for name, tc := range map[string]struct{ given, want string }{
 		"static address": {
 			given: `{ports: [{name: a, port: 80}], endpoints: [{name: x, addresses: [192.0.2.1]}]}`,
-			want: `{suspend: false, service: {type: ClusterIP}, deletionPolicy: Delete, ports: [{name: a, port: 80, protocol: TCP}],
+			want: `{suspend: false, service: {type: ClusterIP}, deletionPolicy: Delete, historyLimit: 10, ports: [{name: a, port: 80, protocol: TCP}],
 				endpoints: [{name: x, addresses: [192.0.2.1], priority: 0, state: Active}]}`,
 		},
 		"dns and a check": {
 			given: `{ports: [{name: a, port: 80}], endpoints: [{name: x, dns: {name: a.example.com}}], healthCheck: {httpGet: {}}}`,
-			want: `{suspend: false, service: {type: ClusterIP}, deletionPolicy: Delete, ports: [{name: a, port: 80, protocol: TCP}],
+			want: `{suspend: false, service: {type: ClusterIP}, deletionPolicy: Delete, historyLimit: 10, ports: [{name: a, port: 80, protocol: TCP}],
 				endpoints: [{name: x, dns: {name: a.example.com, recordType: Address}, priority: 0, state: Active}],
 				resolution: {minTTL: 30s, maxTTL: 1h, onFailure: KeepLast, keepLastFor: 24h},
 				healthCheck: {httpGet: {path: /, scheme: HTTP}, interval: 10s, unhealthyInterval: 30s, timeout: 2s, jitterPercent: 10, successThreshold: 2, failureThreshold: 3}}`,
 		},
 		"tls turns the scheme": {
 			given: `{suspend: true, service: {type: Headless}, deletionPolicy: Orphan, healthCheck: {httpGet: {path: /x}, tls: {}}}`,
-			want: `{suspend: true, service: {type: Headless}, deletionPolicy: Orphan,
+			want: `{suspend: true, service: {type: Headless}, deletionPolicy: Orphan, historyLimit: 10,
 				healthCheck: {httpGet: {path: /x, scheme: HTTPS}, tls: {insecureSkipVerify: false}, interval: 10s, unhealthyInterval: 30s, timeout: 2s, jitterPercent: 10, successThreshold: 2, failureThreshold: 3}}`,
 		},
 		"bounds give way": {
 			given: `{suspend: false, service: {type: ClusterIP}, deletionPolicy: Delete, resolution: {maxTTL: 12s}, healthCheck: {tcpSocket: {}, interval: 1500ms}, failover: {failback: Manual}}`,
-			want: `{suspend: false, service: {type: ClusterIP}, deletionPolicy: Delete,
+			want: `{suspend: false, service: {type: ClusterIP}, deletionPolicy: Delete, historyLimit: 10,
 				resolution: {minTTL: 12s, maxTTL: 12s, onFailure: KeepLast, keepLastFor: 24h},
 				healthCheck: {tcpSocket: {}, interval: 1500ms, timeout: 1500ms, unhealthyInterval: 30s, jitterPercent: 10, successThreshold: 2, failureThreshold: 3},
 				failover: {minHealthyPercent: 1, panicThresholdPercent: 0, failback: Manual, failbackDelay: 5m}}`,
 		},
 		"bounds give way upwards": {
 			given: `{suspend: false, service: {type: ClusterIP}, deletionPolicy: Delete, resolution: {minTTL: 90m}, healthCheck: {tcpSocket: {}, timeout: 11s}}`,
-			want: `{suspend: false, service: {type: ClusterIP}, deletionPolicy: Delete,
+			want: `{suspend: false, service: {type: ClusterIP}, deletionPolicy: Delete, historyLimit: 10,
 				resolution: {minTTL: 90m, maxTTL: 90m, onFailure: KeepLast, keepLastFor: 24h},
 				healthCheck: {tcpSocket: {}, interval: 11s, timeout: 11s, unhealthyInterval: 30s, jitterPercent: 10, successThreshold: 2, failureThreshold: 3}}`,
 		},

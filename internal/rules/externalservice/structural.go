@@ -33,7 +33,7 @@ func Structural(obj, _ *v1.ExternalService) field.ErrorList {
 	if spec.DeletionPolicy != nil {
 		errs = append(errs, rules.Enum(path.Child("deletionPolicy"), *spec.DeletionPolicy, v1.DeletionDelete, v1.DeletionOrphan)...)
 	}
-	return errs
+	return append(errs, rules.HistoryLimit(path.Child("historyLimit"), spec.HistoryLimit)...)
 }
 
 func service(path rules.Path, s *v1.ServiceTemplate) field.ErrorList {

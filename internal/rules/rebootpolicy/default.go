@@ -30,7 +30,6 @@ const (
 	DefaultMaxTargets     = 1
 	DefaultVerifyTimeout  = common.Duration("15m")
 	DefaultSoak           = common.Duration("2m")
-	DefaultHistoryLimit   = 10
 	DefaultEvidenceWithin = common.Duration("168h")
 )
 
@@ -88,7 +87,7 @@ func DefaultMaps(obj *autorebootv1.RebootPolicy) {
 	rules.SetDefault(&spec.Verification.Soak, DefaultSoak)
 	rules.SetDefault(&spec.Verification.MaxContainerRestarts, 0)
 	rules.SetDefault(&spec.Verification.OnFailure, common.FailureHalt)
-	rules.SetDefault(&spec.HistoryLimit, DefaultHistoryLimit)
+	rules.DefaultHistoryLimit(&spec.HistoryLimit)
 }
 
 // HasProbe reports whether any trigger is of type Probe.

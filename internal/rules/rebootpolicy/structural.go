@@ -31,7 +31,7 @@ func Structural(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 	errs = append(errs, rules.Calendar(specPath, &spec.Calendar)...)
 	errs = append(errs, gates(specPath.Child("gates"), spec.Gates)...)
 	errs = append(errs, verification(specPath.Child("verification"), spec.Verification)...)
-	return append(errs, rules.OptionalRange(specPath.Child("historyLimit"), spec.HistoryLimit, 0, 50)...)
+	return append(errs, rules.HistoryLimit(specPath.Child("historyLimit"), spec.HistoryLimit)...)
 }
 
 func targets(path rules.Path, list []autorebootv1.Target) field.ErrorList {

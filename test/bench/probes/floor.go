@@ -91,7 +91,7 @@ func (r *run) publishPlainly(ctx context.Context, i int) error {
 			Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true), Serving: ptr.To(true), Terminating: ptr.To(false)},
 		})
 		status.Addresses = append(status.Addresses, networkingv1.AddressStatus{
-			IP: ip.String(), Health: networkingv1.AddressHealthy, Reason: networkingv1.ProbeConnected, Since: &now, LastProbeTime: &now,
+			IP: ip.String(), Health: networkingv1.AddressHealthy, Reason: networkingv1.ProbeConnected, LastTransitionTime: &now, LastProbeTime: &now,
 		})
 	}
 	if _, err := r.client.DiscoveryV1().EndpointSlices(floorNamespace).Create(ctx, slice, metav1.CreateOptions{}); err != nil {

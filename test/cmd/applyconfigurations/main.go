@@ -22,7 +22,12 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
-const module = "github.com/fairlead-dev/fairlead/"
+const (
+	module = "github.com/fairlead-dev/fairlead/"
+	common = module + "api/common"
+	// embedded has the apply configurations of the types of common that others embed.
+	embedded = common + "/applyconfiguration"
+)
 
 func main() {
 	if len(os.Args) < 3 {
@@ -33,8 +38,11 @@ func main() {
 	for _, path := range os.Args[2:] {
 		roots = append(roots, module+path)
 	}
-	crd.KnownPackages[module+"api/common"] = qualify
-	var generator genall.Generator = applyconfiguration.Generator{HeaderFile: os.Args[1], OmitToolVersion: ptr.To(true)}
+	crd.KnownPackages[common] = qualify
+	var generator genall.Generator = applyconfiguration.Generator{
+		HeaderFile: os.Args[1], OmitToolVersion: ptr.To(true),
+		ExternalApplyConfigurations: []string{common + ".Record@" + embedded, common + ".Halt@" + embedded},
+	}
 	runtime, err := genall.Generators{&generator}.ForRoots(roots...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -59,7 +59,7 @@ func survive(ctx context.Context, s *environment) error {
 	if second == first {
 		return errors.New("the canary did not die")
 	}
-	runs, said, err := s.kubectl(ctx, "", "get", "chaospod", "canary", "-o", `jsonpath={range .status.runs[*]}{.outcome}, killed {.killed}, recovered in {.recoverySeconds} s{"\n"}{end}`)
+	runs, said, err := s.kubectl(ctx, "", "get", "chaospod", "canary", "-o", `jsonpath={range .status.history[*]}{.result}, killed {.killed}, recovered in {.recoveryDuration}{"\n"}{end}`)
 	if err != nil {
 		return errors.New(said)
 	}

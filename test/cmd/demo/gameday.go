@@ -166,7 +166,7 @@ func (e *environment) ready(ctx context.Context, want string) error {
 // changed configuration, after the fault.
 func (e *environment) verdict(ctx context.Context) error {
 	fault, said, err := e.kubectl(ctx, "", "get", "extsvc", "orders-db", "-o",
-		`jsonpath={.status.fault.endTime} {.status.fault.outcome}{range .status.fault.dependants[*]}; {.kind} {.name}: {.ready}{end}{"\n"}`)
+		`jsonpath={.status.fault.completionTime} {.status.fault.outcome}{range .status.fault.dependants[*]}; {.kind} {.name}: {.ready}{end}{"\n"}`)
 	if err != nil {
 		return errors.New(said)
 	}
@@ -174,7 +174,7 @@ func (e *environment) verdict(ctx context.Context) error {
 		return err
 	}
 	restarts, said, err := e.kubectl(ctx, "", "get", "rebootpolicy", "orders", "-o",
-		`jsonpath={range .status.history[*]}{.startedTime} {.result}, triggers {.triggers}{"\n"}{end}`)
+		`jsonpath={range .status.history[*]}{.startTime} {.result}, triggers {.triggers}{"\n"}{end}`)
 	if err != nil {
 		return errors.New(said)
 	}

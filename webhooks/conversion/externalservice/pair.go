@@ -57,7 +57,7 @@ var implied, impliedCheck, impliedResolution = func() (v1.ExternalServiceSpec, v
 // hasImplied reports whether a hub form has everything that up always writes.
 func hasImplied(h *hub) bool {
 	s := &h.Spec
-	if s.Suspend == nil || s.DeletionPolicy == nil || s.Service == nil || s.Service.Type == nil {
+	if s.Suspend == nil || s.DeletionPolicy == nil || s.HistoryLimit == nil || s.Service == nil || s.Service.Type == nil {
 		return false
 	}
 	if check := s.HealthCheck; check != nil && (check.UnhealthyInterval == nil || check.JitterPercent == nil) {

@@ -29,7 +29,7 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Baseline
   map:
     fields:
-    - name: expires
+    - name: expirationTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: fingerprint
@@ -185,18 +185,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: generation
       type:
         scalar: numeric
+    - name: message
+      type:
+        scalar: string
     - name: reason
       type:
         scalar: string
-    - name: restartID
+    - name: recordID
       type:
         scalar: string
+    - name: startTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: target
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.WorkloadReference
-    - name: time
-      type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.InFlightRestart
   map:
     fields:
@@ -212,6 +215,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: desired
       type:
         scalar: numeric
+    - name: firstRequestTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: generation
       type:
         scalar: numeric
@@ -233,16 +239,13 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: phaseTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
-    - name: podsCreatedBefore
+    - name: podCutoffTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: refusal
       type:
         namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Refusal
-    - name: since
-      type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
-    - name: startedTime
+    - name: startTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: template
@@ -278,13 +281,16 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.PendingRestart
   map:
     fields:
-    - name: changed
-      type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: fingerprint
       type:
         scalar: string
-    - name: podsCreatedBefore
+    - name: firstRequestTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: lastRequestTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: podCutoffTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: reason
@@ -293,9 +299,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: refusal
       type:
         namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Refusal
-    - name: since
-      type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: triggers
       type:
         list:
@@ -523,21 +526,21 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Refusal
   map:
     fields:
+    - name: lastAttemptTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: message
       type:
         scalar: string
     - name: reason
       type:
         scalar: string
-    - name: time
-      type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.RestartPhase
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.RestartRecord
   map:
     fields:
-    - name: completedTime
+    - name: completionTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: id
@@ -551,8 +554,8 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
     - name: result
       type:
-        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.RestartResult
-    - name: startedTime
+        scalar: string
+    - name: startTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: target
@@ -564,8 +567,6 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: atomic
-- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.RestartResult
-  scalar: string
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Retry
   map:
     fields:
@@ -653,7 +654,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: pending
       type:
         namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.PendingRestart
-    - name: recentRestarts
+    - name: recentRestartTimes
       type:
         list:
           elementType:

@@ -104,6 +104,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: filter
       type:
         namedType: com.github.fairlead-dev.fairlead.api.chaos.v1.Filter
+    - name: historyLimit
+      type:
+        scalar: numeric
     - name: safety
       type:
         namedType: com.github.fairlead-dev.fairlead.api.chaos.v1.Safety
@@ -150,18 +153,24 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: currentRun
       type:
         namedType: com.github.fairlead-dev.fairlead.api.chaos.v1.CurrentRun
-    - name: dueAfter
+    - name: dueAfterTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: halt
       type:
-        namedType: com.github.fairlead-dev.fairlead.api.chaos.v1.Halt
+        namedType: com.github.fairlead-dev.fairlead.api.common.Halt
     - name: handledResume
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Token
     - name: handledRunNow
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Token
+    - name: history
+      type:
+        list:
+          elementType:
+            namedType: com.github.fairlead-dev.fairlead.api.chaos.v1.Run
+          elementRelationship: atomic
     - name: killedDay
       type:
         scalar: string
@@ -180,14 +189,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
-    - name: runs
-      type:
-        list:
-          elementType:
-            namedType: com.github.fairlead-dev.fairlead.api.chaos.v1.Run
-          elementRelationship: associative
-          keys:
-          - id
     - name: v1alpha1
       type:
         namedType: __untyped_atomic_
@@ -233,7 +234,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: seed
       type:
         scalar: string
-    - name: startedTime
+    - name: startTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: targetDigest
@@ -254,24 +255,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: minAge
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
-- name: com.github.fairlead-dev.fairlead.api.chaos.v1.Halt
-  map:
-    fields:
-    - name: generation
-      type:
-        scalar: numeric
-    - name: message
-      type:
-        scalar: string
-    - name: reason
-      type:
-        scalar: string
-    - name: runID
-      type:
-        scalar: string
-    - name: time
-      type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.fairlead-dev.fairlead.api.chaos.v1.Run
   map:
     fields:
@@ -281,7 +264,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: candidatesDigest
       type:
         scalar: string
-    - name: completedTime
+    - name: completionTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: id
@@ -293,23 +276,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: message
       type:
         scalar: string
-    - name: outcome
-      type:
-        namedType: com.github.fairlead-dev.fairlead.api.chaos.v1.RunOutcome
     - name: reason
       type:
         scalar: string
-    - name: recoverySeconds
+    - name: recoveryDuration
       type:
-        scalar: numeric
+        namedType: com.github.fairlead-dev.fairlead.api.common.Duration
+    - name: result
+      type:
+        scalar: string
     - name: seed
       type:
         scalar: string
-    - name: startedTime
+    - name: startTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
-- name: com.github.fairlead-dev.fairlead.api.chaos.v1.RunOutcome
-  scalar: string
 - name: com.github.fairlead-dev.fairlead.api.chaos.v1.RunPhase
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.chaos.v1.Safety
@@ -407,6 +388,24 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.FailurePolicy
   scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.Halt
+  map:
+    fields:
+    - name: generation
+      type:
+        scalar: numeric
+    - name: message
+      type:
+        scalar: string
+    - name: reason
+      type:
+        scalar: string
+    - name: recordID
+      type:
+        scalar: string
+    - name: startTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.fairlead-dev.fairlead.api.common.LabelRequirement
   map:
     fields:

@@ -137,15 +137,45 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: lastProbeTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: lastTransitionTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: port
       type:
         scalar: numeric
     - name: reason
       type:
         scalar: string
-    - name: since
+- name: com.github.fairlead-dev.fairlead.api.networking.v1.ChangeRecord
+  map:
+    fields:
+    - name: completionTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: fromPriority
+      type:
+        scalar: numeric
+    - name: id
+      type:
+        scalar: string
+    - name: message
+      type:
+        scalar: string
+    - name: reason
+      type:
+        scalar: string
+    - name: result
+      type:
+        scalar: string
+    - name: startTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: toPriority
+      type:
+        scalar: numeric
+    - name: type
+      type:
+        scalar: string
 - name: com.github.fairlead-dev.fairlead.api.networking.v1.DNSName
   map:
     fields:
@@ -267,6 +297,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: healthCheck
       type:
         namedType: com.github.fairlead-dev.fairlead.api.networking.v1.HealthCheck
+    - name: historyLimit
+      type:
+        scalar: numeric
     - name: ports
       type:
         list:
@@ -318,6 +351,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: handledFailbackNow
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Token
+    - name: history
+      type:
+        list:
+          elementType:
+            namedType: com.github.fairlead-dev.fairlead.api.networking.v1.ChangeRecord
+          elementRelationship: atomic
     - name: observedGeneration
       type:
         scalar: numeric
@@ -362,7 +401,10 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.fairlead-dev.fairlead.api.networking.v1.FaultStatus
   map:
     fields:
-    - name: deadline
+    - name: completionTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: deadlineTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: dependants
@@ -374,9 +416,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: dependantsStayedReady
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ConditionStatus
-    - name: endTime
-      type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: endpoint
       type:
         scalar: string

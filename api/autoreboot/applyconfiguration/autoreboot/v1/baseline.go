@@ -27,8 +27,8 @@ type BaselineApplyConfiguration struct {
 	Keys *string `json:"keys,omitempty"`
 	// writtenTime is the latest write of the source that its managedFields recorded then.
 	WrittenTime *metav1.Time `json:"writtenTime,omitempty"`
-	// expires is when the certificate expires that the source held.
-	Expires *metav1.Time `json:"expires,omitempty"`
+	// expirationTime is when the certificate expires that the source held.
+	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
 }
 
 // BaselineApplyConfiguration constructs a declarative configuration of the Baseline type for use with
@@ -77,10 +77,10 @@ func (b *BaselineApplyConfiguration) WithWrittenTime(value metav1.Time) *Baselin
 	return b
 }
 
-// WithExpires sets the Expires field in the declarative configuration to the given value
+// WithExpirationTime sets the ExpirationTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Expires field is set to the value of the last call.
-func (b *BaselineApplyConfiguration) WithExpires(value metav1.Time) *BaselineApplyConfiguration {
-	b.Expires = &value
+// If called multiple times, the ExpirationTime field is set to the value of the last call.
+func (b *BaselineApplyConfiguration) WithExpirationTime(value metav1.Time) *BaselineApplyConfiguration {
+	b.ExpirationTime = &value
 	return b
 }

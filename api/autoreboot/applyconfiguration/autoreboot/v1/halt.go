@@ -7,24 +7,18 @@ package v1
 
 import (
 	common "github.com/fairlead-dev/fairlead/api/common"
+	applyconfiguration "github.com/fairlead-dev/fairlead/api/common/applyconfiguration"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // HaltApplyConfiguration represents a declarative configuration of the Halt type for use
 // with apply.
 //
-// Halt says why a policy starts no more restarts.
+// Halt says why a policy starts no more restarts. Its reason is VerificationFailed, LimitReached or TargetReverted.
 type HaltApplyConfiguration struct {
-	// reason is VerificationFailed, LimitReached or TargetReverted.
-	Reason *string `json:"reason,omitempty"`
-	// time is when the halt began.
-	Time *metav1.Time `json:"time,omitempty"`
-	// generation of the spec that halted: another one clears the halt.
-	Generation *int64 `json:"generation,omitempty"`
+	applyconfiguration.HaltApplyConfiguration `json:""`
 	// target is the workload that halted the policy.
 	Target *common.WorkloadReference `json:"target,omitempty"`
-	// restartID is the restart that halted the policy.
-	RestartID *string `json:"restartID,omitempty"`
 }
 
 // HaltApplyConfiguration constructs a declarative configuration of the Halt type for use with
@@ -37,15 +31,23 @@ func Halt() *HaltApplyConfiguration {
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Reason field is set to the value of the last call.
 func (b *HaltApplyConfiguration) WithReason(value string) *HaltApplyConfiguration {
-	b.Reason = &value
+	b.HaltApplyConfiguration.Reason = &value
 	return b
 }
 
-// WithTime sets the Time field in the declarative configuration to the given value
+// WithMessage sets the Message field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Time field is set to the value of the last call.
-func (b *HaltApplyConfiguration) WithTime(value metav1.Time) *HaltApplyConfiguration {
-	b.Time = &value
+// If called multiple times, the Message field is set to the value of the last call.
+func (b *HaltApplyConfiguration) WithMessage(value string) *HaltApplyConfiguration {
+	b.HaltApplyConfiguration.Message = &value
+	return b
+}
+
+// WithStartTime sets the StartTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StartTime field is set to the value of the last call.
+func (b *HaltApplyConfiguration) WithStartTime(value metav1.Time) *HaltApplyConfiguration {
+	b.HaltApplyConfiguration.StartTime = &value
 	return b
 }
 
@@ -53,7 +55,15 @@ func (b *HaltApplyConfiguration) WithTime(value metav1.Time) *HaltApplyConfigura
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Generation field is set to the value of the last call.
 func (b *HaltApplyConfiguration) WithGeneration(value int64) *HaltApplyConfiguration {
-	b.Generation = &value
+	b.HaltApplyConfiguration.Generation = &value
+	return b
+}
+
+// WithRecordID sets the RecordID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RecordID field is set to the value of the last call.
+func (b *HaltApplyConfiguration) WithRecordID(value string) *HaltApplyConfiguration {
+	b.HaltApplyConfiguration.RecordID = &value
 	return b
 }
 
@@ -62,13 +72,5 @@ func (b *HaltApplyConfiguration) WithGeneration(value int64) *HaltApplyConfigura
 // If called multiple times, the Target field is set to the value of the last call.
 func (b *HaltApplyConfiguration) WithTarget(value common.WorkloadReference) *HaltApplyConfiguration {
 	b.Target = &value
-	return b
-}
-
-// WithRestartID sets the RestartID field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the RestartID field is set to the value of the last call.
-func (b *HaltApplyConfiguration) WithRestartID(value string) *HaltApplyConfiguration {
-	b.RestartID = &value
 	return b
 }

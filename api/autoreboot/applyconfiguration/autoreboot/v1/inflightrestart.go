@@ -27,13 +27,13 @@ type InFlightRestartApplyConfiguration struct {
 	UID *types.UID `json:"uid,omitempty"`
 	// phase is Planned, RollingOut, Evicting or Soaking.
 	Phase *autorebootv1.RestartPhase `json:"phase,omitempty"`
-	// since is when the first of its triggers fired.
-	Since *metav1.Time `json:"since,omitempty"`
-	// startedTime is when the restart was decided on.
-	StartedTime *metav1.Time `json:"startedTime,omitempty"`
-	// podsCreatedBefore is when the restart was decided on, by the clock of the API server, or a second after the newest pod was
+	// firstRequestTime is when the first of its triggers fired.
+	FirstRequestTime *metav1.Time `json:"firstRequestTime,omitempty"`
+	// startTime is when the restart was decided on.
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// podCutoffTime is when the restart was decided on, by the clock of the API server, or a second after the newest pod was
 	// created: the restart replaces the pods that were created before.
-	PodsCreatedBefore *metav1.Time `json:"podsCreatedBefore,omitempty"`
+	PodCutoffTime *metav1.Time `json:"podCutoffTime,omitempty"`
 	// generation of the workload that has this restart. Where a later one does not, the owner of the workload
 	// has reverted the restart.
 	Generation *int64 `json:"generation,omitempty"`
@@ -111,27 +111,27 @@ func (b *InFlightRestartApplyConfiguration) WithPhase(value autorebootv1.Restart
 	return b
 }
 
-// WithSince sets the Since field in the declarative configuration to the given value
+// WithFirstRequestTime sets the FirstRequestTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Since field is set to the value of the last call.
-func (b *InFlightRestartApplyConfiguration) WithSince(value metav1.Time) *InFlightRestartApplyConfiguration {
-	b.Since = &value
+// If called multiple times, the FirstRequestTime field is set to the value of the last call.
+func (b *InFlightRestartApplyConfiguration) WithFirstRequestTime(value metav1.Time) *InFlightRestartApplyConfiguration {
+	b.FirstRequestTime = &value
 	return b
 }
 
-// WithStartedTime sets the StartedTime field in the declarative configuration to the given value
+// WithStartTime sets the StartTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the StartedTime field is set to the value of the last call.
-func (b *InFlightRestartApplyConfiguration) WithStartedTime(value metav1.Time) *InFlightRestartApplyConfiguration {
-	b.StartedTime = &value
+// If called multiple times, the StartTime field is set to the value of the last call.
+func (b *InFlightRestartApplyConfiguration) WithStartTime(value metav1.Time) *InFlightRestartApplyConfiguration {
+	b.StartTime = &value
 	return b
 }
 
-// WithPodsCreatedBefore sets the PodsCreatedBefore field in the declarative configuration to the given value
+// WithPodCutoffTime sets the PodCutoffTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the PodsCreatedBefore field is set to the value of the last call.
-func (b *InFlightRestartApplyConfiguration) WithPodsCreatedBefore(value metav1.Time) *InFlightRestartApplyConfiguration {
-	b.PodsCreatedBefore = &value
+// If called multiple times, the PodCutoffTime field is set to the value of the last call.
+func (b *InFlightRestartApplyConfiguration) WithPodCutoffTime(value metav1.Time) *InFlightRestartApplyConfiguration {
+	b.PodCutoffTime = &value
 	return b
 }
 

@@ -16,18 +16,18 @@ import (
 type PendingRestartApplyConfiguration struct {
 	// triggers are the names of the triggers that fired for it. RestartNow is the annotation.
 	Triggers []string `json:"triggers,omitempty"`
-	// since is when the first of them fired.
-	Since *metav1.Time `json:"since,omitempty"`
-	// changed is when one of them last fired. The quiet period counts from it.
-	Changed *metav1.Time `json:"changed,omitempty"`
+	// firstRequestTime is when the first of them fired.
+	FirstRequestTime *metav1.Time `json:"firstRequestTime,omitempty"`
+	// lastRequestTime is when one of them last fired. The quiet period counts from it.
+	LastRequestTime *metav1.Time `json:"lastRequestTime,omitempty"`
 	// fingerprint stands for all that differs from its baseline, and writtenTime is when the latest of
 	// it was written. Where the fingerprint is still the same, a new leader needs no other time.
 	Fingerprint *string `json:"fingerprint,omitempty"`
 	// writtenTime is explained at fingerprint.
 	WrittenTime *metav1.Time `json:"writtenTime,omitempty"`
-	// podsCreatedBefore is, where the restart failed or was refused, when that was by the clock of the API server: the restart
+	// podCutoffTime is, where the restart failed or was refused, when that was by the clock of the API server: the restart
 	// is not needed any more once all pods were created later.
-	PodsCreatedBefore *metav1.Time `json:"podsCreatedBefore,omitempty"`
+	PodCutoffTime *metav1.Time `json:"podCutoffTime,omitempty"`
 	// refusal is why the API server refused the restart when it was last tried. The restart was not begun then: no
 	// attempt counts.
 	Refusal *RefusalApplyConfiguration `json:"refusal,omitempty"`
@@ -51,19 +51,19 @@ func (b *PendingRestartApplyConfiguration) WithTriggers(values ...string) *Pendi
 	return b
 }
 
-// WithSince sets the Since field in the declarative configuration to the given value
+// WithFirstRequestTime sets the FirstRequestTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Since field is set to the value of the last call.
-func (b *PendingRestartApplyConfiguration) WithSince(value metav1.Time) *PendingRestartApplyConfiguration {
-	b.Since = &value
+// If called multiple times, the FirstRequestTime field is set to the value of the last call.
+func (b *PendingRestartApplyConfiguration) WithFirstRequestTime(value metav1.Time) *PendingRestartApplyConfiguration {
+	b.FirstRequestTime = &value
 	return b
 }
 
-// WithChanged sets the Changed field in the declarative configuration to the given value
+// WithLastRequestTime sets the LastRequestTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Changed field is set to the value of the last call.
-func (b *PendingRestartApplyConfiguration) WithChanged(value metav1.Time) *PendingRestartApplyConfiguration {
-	b.Changed = &value
+// If called multiple times, the LastRequestTime field is set to the value of the last call.
+func (b *PendingRestartApplyConfiguration) WithLastRequestTime(value metav1.Time) *PendingRestartApplyConfiguration {
+	b.LastRequestTime = &value
 	return b
 }
 
@@ -83,11 +83,11 @@ func (b *PendingRestartApplyConfiguration) WithWrittenTime(value metav1.Time) *P
 	return b
 }
 
-// WithPodsCreatedBefore sets the PodsCreatedBefore field in the declarative configuration to the given value
+// WithPodCutoffTime sets the PodCutoffTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the PodsCreatedBefore field is set to the value of the last call.
-func (b *PendingRestartApplyConfiguration) WithPodsCreatedBefore(value metav1.Time) *PendingRestartApplyConfiguration {
-	b.PodsCreatedBefore = &value
+// If called multiple times, the PodCutoffTime field is set to the value of the last call.
+func (b *PendingRestartApplyConfiguration) WithPodCutoffTime(value metav1.Time) *PendingRestartApplyConfiguration {
+	b.PodCutoffTime = &value
 	return b
 }
 

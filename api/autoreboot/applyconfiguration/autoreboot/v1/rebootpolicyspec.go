@@ -50,8 +50,7 @@ type RebootPolicySpecApplyConfiguration struct {
 	Gates []GateApplyConfiguration `json:"gates,omitempty"`
 	// verification decides whether a restart succeeded.
 	Verification *VerificationApplyConfiguration `json:"verification,omitempty"`
-	// historyLimit is how many finished restarts the status remembers, from 0 to 50. The default
-	// is 10.
+	// historyLimit is how many restarts that have ended the status remembers, from 1 to 50. The default is 10.
 	HistoryLimit *int32 `json:"historyLimit,omitempty"`
 }
 

@@ -14,8 +14,8 @@ import (
 //
 // Refusal is a request that the API server refused, such as by a policy, a webhook, a quota or a missing right.
 type RefusalApplyConfiguration struct {
-	// time is when it was refused. It is tried again a minute later.
-	Time *metav1.Time `json:"time,omitempty"`
+	// lastAttemptTime is when it was refused. It is tried again a minute later.
+	LastAttemptTime *metav1.Time `json:"lastAttemptTime,omitempty"`
 	// reason is Forbidden, or WriteRefused for every other refusal.
 	Reason *string `json:"reason,omitempty"`
 	// message says what was refused, in the words of the API server.
@@ -28,11 +28,11 @@ func Refusal() *RefusalApplyConfiguration {
 	return &RefusalApplyConfiguration{}
 }
 
-// WithTime sets the Time field in the declarative configuration to the given value
+// WithLastAttemptTime sets the LastAttemptTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Time field is set to the value of the last call.
-func (b *RefusalApplyConfiguration) WithTime(value metav1.Time) *RefusalApplyConfiguration {
-	b.Time = &value
+// If called multiple times, the LastAttemptTime field is set to the value of the last call.
+func (b *RefusalApplyConfiguration) WithLastAttemptTime(value metav1.Time) *RefusalApplyConfiguration {
+	b.LastAttemptTime = &value
 	return b
 }
 

@@ -6,33 +6,21 @@
 package v1
 
 import (
-	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	common "github.com/fairlead-dev/fairlead/api/common"
+	applyconfiguration "github.com/fairlead-dev/fairlead/api/common/applyconfiguration"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // RestartRecordApplyConfiguration represents a declarative configuration of the RestartRecord type for use
 // with apply.
 //
-// RestartRecord is a restart that has ended.
+// RestartRecord is a restart that has ended, with the result Succeeded, Failed or Superseded.
 type RestartRecordApplyConfiguration struct {
-	// id of the restart.
-	ID *string `json:"id,omitempty"`
+	applyconfiguration.RecordApplyConfiguration `json:""`
 	// triggers are the names of the triggers that fired for it. RestartNow is the annotation.
 	Triggers []string `json:"triggers,omitempty"`
 	// target is the workload.
 	Target *common.WorkloadReference `json:"target,omitempty"`
-	// result is Succeeded, Failed or Superseded.
-	Result *autorebootv1.RestartResult `json:"result,omitempty"`
-	// reason is one word for the result, such as Verified.
-	Reason *string `json:"reason,omitempty"`
-	// message says what the reason leaves open, such as the disruption budget that refused an eviction,
-	// or the pods that a partition kept as they were. It is often absent.
-	Message *string `json:"message,omitempty"`
-	// startedTime is when the restart was decided on.
-	StartedTime *metav1.Time `json:"startedTime,omitempty"`
-	// completedTime is when it ended.
-	CompletedTime *metav1.Time `json:"completedTime,omitempty"`
 }
 
 // RestartRecordApplyConfiguration constructs a declarative configuration of the RestartRecord type for use with
@@ -45,7 +33,47 @@ func RestartRecord() *RestartRecordApplyConfiguration {
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the ID field is set to the value of the last call.
 func (b *RestartRecordApplyConfiguration) WithID(value string) *RestartRecordApplyConfiguration {
-	b.ID = &value
+	b.RecordApplyConfiguration.ID = &value
+	return b
+}
+
+// WithResult sets the Result field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Result field is set to the value of the last call.
+func (b *RestartRecordApplyConfiguration) WithResult(value string) *RestartRecordApplyConfiguration {
+	b.RecordApplyConfiguration.Result = &value
+	return b
+}
+
+// WithReason sets the Reason field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Reason field is set to the value of the last call.
+func (b *RestartRecordApplyConfiguration) WithReason(value string) *RestartRecordApplyConfiguration {
+	b.RecordApplyConfiguration.Reason = &value
+	return b
+}
+
+// WithMessage sets the Message field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Message field is set to the value of the last call.
+func (b *RestartRecordApplyConfiguration) WithMessage(value string) *RestartRecordApplyConfiguration {
+	b.RecordApplyConfiguration.Message = &value
+	return b
+}
+
+// WithStartTime sets the StartTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StartTime field is set to the value of the last call.
+func (b *RestartRecordApplyConfiguration) WithStartTime(value metav1.Time) *RestartRecordApplyConfiguration {
+	b.RecordApplyConfiguration.StartTime = &value
+	return b
+}
+
+// WithCompletionTime sets the CompletionTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CompletionTime field is set to the value of the last call.
+func (b *RestartRecordApplyConfiguration) WithCompletionTime(value metav1.Time) *RestartRecordApplyConfiguration {
+	b.RecordApplyConfiguration.CompletionTime = &value
 	return b
 }
 
@@ -64,45 +92,5 @@ func (b *RestartRecordApplyConfiguration) WithTriggers(values ...string) *Restar
 // If called multiple times, the Target field is set to the value of the last call.
 func (b *RestartRecordApplyConfiguration) WithTarget(value common.WorkloadReference) *RestartRecordApplyConfiguration {
 	b.Target = &value
-	return b
-}
-
-// WithResult sets the Result field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Result field is set to the value of the last call.
-func (b *RestartRecordApplyConfiguration) WithResult(value autorebootv1.RestartResult) *RestartRecordApplyConfiguration {
-	b.Result = &value
-	return b
-}
-
-// WithReason sets the Reason field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Reason field is set to the value of the last call.
-func (b *RestartRecordApplyConfiguration) WithReason(value string) *RestartRecordApplyConfiguration {
-	b.Reason = &value
-	return b
-}
-
-// WithMessage sets the Message field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Message field is set to the value of the last call.
-func (b *RestartRecordApplyConfiguration) WithMessage(value string) *RestartRecordApplyConfiguration {
-	b.Message = &value
-	return b
-}
-
-// WithStartedTime sets the StartedTime field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the StartedTime field is set to the value of the last call.
-func (b *RestartRecordApplyConfiguration) WithStartedTime(value metav1.Time) *RestartRecordApplyConfiguration {
-	b.StartedTime = &value
-	return b
-}
-
-// WithCompletedTime sets the CompletedTime field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the CompletedTime field is set to the value of the last call.
-func (b *RestartRecordApplyConfiguration) WithCompletedTime(value metav1.Time) *RestartRecordApplyConfiguration {
-	b.CompletedTime = &value
 	return b
 }

@@ -27,8 +27,8 @@ type TargetStatusApplyConfiguration struct {
 	Baselines []BaselineApplyConfiguration `json:"baselines,omitempty"`
 	// pending is the restart that the target waits for.
 	Pending *PendingRestartApplyConfiguration `json:"pending,omitempty"`
-	// recentRestarts are when its restarts within limit.within began, the oldest first.
-	RecentRestarts []metav1.Time `json:"recentRestarts,omitempty"`
+	// recentRestartTimes are when its restarts within limit.within began, the oldest first.
+	RecentRestartTimes []metav1.Time `json:"recentRestartTimes,omitempty"`
 	// lastRestartTime is when its latest restart ended.
 	LastRestartTime *metav1.Time `json:"lastRestartTime,omitempty"`
 	// lastRestartID is the id of its latest restart.
@@ -88,12 +88,12 @@ func (b *TargetStatusApplyConfiguration) WithPending(value *PendingRestartApplyC
 	return b
 }
 
-// WithRecentRestarts adds the given value to the RecentRestarts field in the declarative configuration
+// WithRecentRestartTimes adds the given value to the RecentRestartTimes field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, values provided by each call will be appended to the RecentRestarts field.
-func (b *TargetStatusApplyConfiguration) WithRecentRestarts(values ...metav1.Time) *TargetStatusApplyConfiguration {
+// If called multiple times, values provided by each call will be appended to the RecentRestartTimes field.
+func (b *TargetStatusApplyConfiguration) WithRecentRestartTimes(values ...metav1.Time) *TargetStatusApplyConfiguration {
 	for i := range values {
-		b.RecentRestarts = append(b.RecentRestarts, values[i])
+		b.RecentRestartTimes = append(b.RecentRestartTimes, values[i])
 	}
 	return b
 }

@@ -42,6 +42,8 @@ type ChaosPodSpecApplyConfiguration struct {
 	// verification says how the target proves that it survived: its ready pods are back to their number before the run, in
 	// time, and stay so.
 	Verification *common.Verification `json:"verification,omitempty"`
+	// historyLimit is how many runs that have ended the status remembers, from 1 to 50. The default is 10.
+	HistoryLimit *int32 `json:"historyLimit,omitempty"`
 }
 
 // ChaosPodSpecApplyConfiguration constructs a declarative configuration of the ChaosPodSpec type for use with
@@ -147,5 +149,13 @@ func (b *ChaosPodSpecApplyConfiguration) WithBlackouts(values ...common.Window) 
 // If called multiple times, the Verification field is set to the value of the last call.
 func (b *ChaosPodSpecApplyConfiguration) WithVerification(value common.Verification) *ChaosPodSpecApplyConfiguration {
 	b.Verification = &value
+	return b
+}
+
+// WithHistoryLimit sets the HistoryLimit field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HistoryLimit field is set to the value of the last call.
+func (b *ChaosPodSpecApplyConfiguration) WithHistoryLimit(value int32) *ChaosPodSpecApplyConfiguration {
+	b.HistoryLimit = &value
 	return b
 }

@@ -7,6 +7,7 @@ package v1
 
 import (
 	common "github.com/fairlead-dev/fairlead/api/common"
+	applyconfiguration "github.com/fairlead-dev/fairlead/api/common/applyconfiguration"
 	apismetav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	metav1 "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -36,8 +37,8 @@ type ChaosPodStatusApplyConfiguration struct {
 	// currentRun is the run under way. It is written before the first pod dies, so that a
 	// restarted operator deletes no pod twice.
 	CurrentRun *CurrentRunApplyConfiguration `json:"currentRun,omitempty"`
-	// runs are the latest runs, newest first.
-	Runs []RunApplyConfiguration `json:"runs,omitempty"`
+	// history holds the runs that have ended, the latest first, at most historyLimit.
+	History []RunApplyConfiguration `json:"history,omitempty"`
 	// blocked are the workloads of which a disruption budget let no pod go in the last run that chose
 	// victims, if none of these died: what dies uses up a budget. It is empty once a run is not refused.
 	Blocked []BlockedWorkloadApplyConfiguration `json:"blocked,omitempty"`
@@ -47,18 +48,18 @@ type ChaosPodStatusApplyConfiguration struct {
 	// killedDay is the day of killedToday, in UTC, such as 2026-03-02. On a later day killedToday is not
 	// counted.
 	KilledDay *string `json:"killedDay,omitempty"`
-	// dueAfter is the time up to which nothing that was due is started any more: the latest of when a
+	// dueAfterTime is the time up to which nothing that was due is started any more: the latest of when a
 	// run began or ended, one was missed, and the spec changed.
-	DueAfter *apismetav1.Time `json:"dueAfter,omitempty"`
+	DueAfterTime *apismetav1.Time `json:"dueAfterTime,omitempty"`
 	// handledRunNow is the token of the annotation chaos.fairlead.dev/run-now that was handled last: a run began for it, or
 	// the ChaosPod had it when it was first observed.
 	HandledRunNow *common.Token `json:"handledRunNow,omitempty"`
 	// handledResume is the token of the annotation chaos.fairlead.dev/resume that was handled last: it ended a halt, or the
 	// ChaosPod had it when a halt began.
 	HandledResume *common.Token `json:"handledResume,omitempty"`
-	// halt says why no run begins until a person changes the spec or sets the resume annotation. It is absent
-	// when normal.
-	Halt *HaltApplyConfiguration `json:"halt,omitempty"`
+	// halt says why no run begins until a person changes the spec or sets the resume annotation. Its reason is
+	// RecoveryFailed or EvictionMisconfigured. It is absent when normal.
+	Halt *applyconfiguration.HaltApplyConfiguration `json:"halt,omitempty"`
 	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion writes
 	// it; clients must not change it.
 	V1Alpha1 *runtime.RawExtension `json:"v1alpha1,omitempty"`
@@ -131,15 +132,15 @@ func (b *ChaosPodStatusApplyConfiguration) WithCurrentRun(value *CurrentRunApply
 	return b
 }
 
-// WithRuns adds the given value to the Runs field in the declarative configuration
+// WithHistory adds the given value to the History field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, values provided by each call will be appended to the Runs field.
-func (b *ChaosPodStatusApplyConfiguration) WithRuns(values ...*RunApplyConfiguration) *ChaosPodStatusApplyConfiguration {
+// If called multiple times, values provided by each call will be appended to the History field.
+func (b *ChaosPodStatusApplyConfiguration) WithHistory(values ...*RunApplyConfiguration) *ChaosPodStatusApplyConfiguration {
 	for i := range values {
 		if values[i] == nil {
-			panic("nil value passed to WithRuns")
+			panic("nil value passed to WithHistory")
 		}
-		b.Runs = append(b.Runs, *values[i])
+		b.History = append(b.History, *values[i])
 	}
 	return b
 }
@@ -173,11 +174,11 @@ func (b *ChaosPodStatusApplyConfiguration) WithKilledDay(value string) *ChaosPod
 	return b
 }
 
-// WithDueAfter sets the DueAfter field in the declarative configuration to the given value
+// WithDueAfterTime sets the DueAfterTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the DueAfter field is set to the value of the last call.
-func (b *ChaosPodStatusApplyConfiguration) WithDueAfter(value apismetav1.Time) *ChaosPodStatusApplyConfiguration {
-	b.DueAfter = &value
+// If called multiple times, the DueAfterTime field is set to the value of the last call.
+func (b *ChaosPodStatusApplyConfiguration) WithDueAfterTime(value apismetav1.Time) *ChaosPodStatusApplyConfiguration {
+	b.DueAfterTime = &value
 	return b
 }
 
@@ -200,7 +201,7 @@ func (b *ChaosPodStatusApplyConfiguration) WithHandledResume(value common.Token)
 // WithHalt sets the Halt field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Halt field is set to the value of the last call.
-func (b *ChaosPodStatusApplyConfiguration) WithHalt(value *HaltApplyConfiguration) *ChaosPodStatusApplyConfiguration {
+func (b *ChaosPodStatusApplyConfiguration) WithHalt(value *applyconfiguration.HaltApplyConfiguration) *ChaosPodStatusApplyConfiguration {
 	b.Halt = value
 	return b
 }

@@ -22,8 +22,8 @@ type CurrentRunApplyConfiguration struct {
 	Phase *chaosv1.RunPhase `json:"phase,omitempty"`
 	// scheduledTime is when the run was due, jitter included. It is absent from one that run-now requested.
 	ScheduledTime *metav1.Time `json:"scheduledTime,omitempty"`
-	// startedTime is when the victims were chosen.
-	StartedTime *metav1.Time `json:"startedTime,omitempty"`
+	// startTime is when the victims were chosen.
+	StartTime *metav1.Time `json:"startTime,omitempty"`
 	// killingTime is since when the victims may die; they are tried for two minutes. It is absent while
 	// the run is held.
 	KillingTime *metav1.Time `json:"killingTime,omitempty"`
@@ -83,11 +83,11 @@ func (b *CurrentRunApplyConfiguration) WithScheduledTime(value metav1.Time) *Cur
 	return b
 }
 
-// WithStartedTime sets the StartedTime field in the declarative configuration to the given value
+// WithStartTime sets the StartTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the StartedTime field is set to the value of the last call.
-func (b *CurrentRunApplyConfiguration) WithStartedTime(value metav1.Time) *CurrentRunApplyConfiguration {
-	b.StartedTime = &value
+// If called multiple times, the StartTime field is set to the value of the last call.
+func (b *CurrentRunApplyConfiguration) WithStartTime(value metav1.Time) *CurrentRunApplyConfiguration {
+	b.StartTime = &value
 	return b
 }
 

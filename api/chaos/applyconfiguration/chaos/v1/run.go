@@ -6,27 +6,18 @@
 package v1
 
 import (
-	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	common "github.com/fairlead-dev/fairlead/api/common"
+	applyconfiguration "github.com/fairlead-dev/fairlead/api/common/applyconfiguration"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // RunApplyConfiguration represents a declarative configuration of the Run type for use
 // with apply.
 //
-// Run is a finished run.
+// Run is a run that has ended, with the result Survived, RecoveryFailed, DryRun, NoVictim or Failed. Its id is that of
+// currentRun, its message names up to three of the victims, and its startTime is when they were chosen.
 type RunApplyConfiguration struct {
-	// id is that of currentRun.
-	ID *string `json:"id,omitempty"`
-	// outcome is the verdict.
-	Outcome *chaosv1.RunOutcome `json:"outcome,omitempty"`
-	// reason says more about the verdict in one word, such as TooFewReady for a run without a victim.
-	Reason *string `json:"reason,omitempty"`
-	// message says more about the verdict. It names up to three of the victims.
-	Message *string `json:"message,omitempty"`
-	// startedTime is when the victims were chosen; absent from a run that chose none.
-	StartedTime *metav1.Time `json:"startedTime,omitempty"`
-	// completedTime is when the run ended.
-	CompletedTime *metav1.Time `json:"completedTime,omitempty"`
+	applyconfiguration.RecordApplyConfiguration `json:""`
 	// killed is how many pods died.
 	Killed *int32 `json:"killed,omitempty"`
 	// seed is that of currentRun. With candidates, candidatesDigest and the pods of that time, it repeats
@@ -36,8 +27,8 @@ type RunApplyConfiguration struct {
 	Candidates *int32 `json:"candidates,omitempty"`
 	// candidatesDigest is that of currentRun.
 	CandidatesDigest *string `json:"candidatesDigest,omitempty"`
-	// recoverySeconds is how long the target took to recover, in seconds, without verification.soak.
-	RecoverySeconds *int64 `json:"recoverySeconds,omitempty"`
+	// recoveryDuration is how long the target took to recover, to the second, without verification.soak.
+	RecoveryDuration *common.Duration `json:"recoveryDuration,omitempty"`
 }
 
 // RunApplyConfiguration constructs a declarative configuration of the Run type for use with
@@ -50,15 +41,15 @@ func Run() *RunApplyConfiguration {
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the ID field is set to the value of the last call.
 func (b *RunApplyConfiguration) WithID(value string) *RunApplyConfiguration {
-	b.ID = &value
+	b.RecordApplyConfiguration.ID = &value
 	return b
 }
 
-// WithOutcome sets the Outcome field in the declarative configuration to the given value
+// WithResult sets the Result field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Outcome field is set to the value of the last call.
-func (b *RunApplyConfiguration) WithOutcome(value chaosv1.RunOutcome) *RunApplyConfiguration {
-	b.Outcome = &value
+// If called multiple times, the Result field is set to the value of the last call.
+func (b *RunApplyConfiguration) WithResult(value string) *RunApplyConfiguration {
+	b.RecordApplyConfiguration.Result = &value
 	return b
 }
 
@@ -66,7 +57,7 @@ func (b *RunApplyConfiguration) WithOutcome(value chaosv1.RunOutcome) *RunApplyC
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Reason field is set to the value of the last call.
 func (b *RunApplyConfiguration) WithReason(value string) *RunApplyConfiguration {
-	b.Reason = &value
+	b.RecordApplyConfiguration.Reason = &value
 	return b
 }
 
@@ -74,23 +65,23 @@ func (b *RunApplyConfiguration) WithReason(value string) *RunApplyConfiguration 
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Message field is set to the value of the last call.
 func (b *RunApplyConfiguration) WithMessage(value string) *RunApplyConfiguration {
-	b.Message = &value
+	b.RecordApplyConfiguration.Message = &value
 	return b
 }
 
-// WithStartedTime sets the StartedTime field in the declarative configuration to the given value
+// WithStartTime sets the StartTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the StartedTime field is set to the value of the last call.
-func (b *RunApplyConfiguration) WithStartedTime(value metav1.Time) *RunApplyConfiguration {
-	b.StartedTime = &value
+// If called multiple times, the StartTime field is set to the value of the last call.
+func (b *RunApplyConfiguration) WithStartTime(value metav1.Time) *RunApplyConfiguration {
+	b.RecordApplyConfiguration.StartTime = &value
 	return b
 }
 
-// WithCompletedTime sets the CompletedTime field in the declarative configuration to the given value
+// WithCompletionTime sets the CompletionTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the CompletedTime field is set to the value of the last call.
-func (b *RunApplyConfiguration) WithCompletedTime(value metav1.Time) *RunApplyConfiguration {
-	b.CompletedTime = &value
+// If called multiple times, the CompletionTime field is set to the value of the last call.
+func (b *RunApplyConfiguration) WithCompletionTime(value metav1.Time) *RunApplyConfiguration {
+	b.RecordApplyConfiguration.CompletionTime = &value
 	return b
 }
 
@@ -126,10 +117,10 @@ func (b *RunApplyConfiguration) WithCandidatesDigest(value string) *RunApplyConf
 	return b
 }
 
-// WithRecoverySeconds sets the RecoverySeconds field in the declarative configuration to the given value
+// WithRecoveryDuration sets the RecoveryDuration field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the RecoverySeconds field is set to the value of the last call.
-func (b *RunApplyConfiguration) WithRecoverySeconds(value int64) *RunApplyConfiguration {
-	b.RecoverySeconds = &value
+// If called multiple times, the RecoveryDuration field is set to the value of the last call.
+func (b *RunApplyConfiguration) WithRecoveryDuration(value common.Duration) *RunApplyConfiguration {
+	b.RecoveryDuration = &value
 	return b
 }

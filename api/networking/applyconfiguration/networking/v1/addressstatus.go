@@ -21,8 +21,8 @@ type AddressStatusApplyConfiguration struct {
 	Port *int32 `json:"port,omitempty"`
 	// health is Healthy, Unhealthy or Unknown. It is absent without a healthCheck.
 	Health *networkingv1.AddressHealth `json:"health,omitempty"`
-	// since is when health last changed.
-	Since *metav1.Time `json:"since,omitempty"`
+	// lastTransitionTime is when health last changed.
+	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
 	// lastProbeTime is when the address was last checked, as of the last change of anything else in
 	// the status.
 	LastProbeTime *metav1.Time `json:"lastProbeTime,omitempty"`
@@ -61,11 +61,11 @@ func (b *AddressStatusApplyConfiguration) WithHealth(value networkingv1.AddressH
 	return b
 }
 
-// WithSince sets the Since field in the declarative configuration to the given value
+// WithLastTransitionTime sets the LastTransitionTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Since field is set to the value of the last call.
-func (b *AddressStatusApplyConfiguration) WithSince(value metav1.Time) *AddressStatusApplyConfiguration {
-	b.Since = &value
+// If called multiple times, the LastTransitionTime field is set to the value of the last call.
+func (b *AddressStatusApplyConfiguration) WithLastTransitionTime(value metav1.Time) *AddressStatusApplyConfiguration {
+	b.LastTransitionTime = &value
 	return b
 }
 

@@ -35,6 +35,8 @@ type ExternalServiceSpecApplyConfiguration struct {
 	// deletionPolicy determines what happens to the Service and its EndpointSlices when this object is deleted:
 	// Delete (the default) deletes them, Orphan keeps them.
 	DeletionPolicy *networkingv1.DeletionPolicy `json:"deletionPolicy,omitempty"`
+	// historyLimit is how many failovers, failbacks and faults the status remembers, from 1 to 50. The default is 10.
+	HistoryLimit *int32 `json:"historyLimit,omitempty"`
 }
 
 // ExternalServiceSpecApplyConfiguration constructs a declarative configuration of the ExternalServiceSpec type for use with
@@ -114,5 +116,13 @@ func (b *ExternalServiceSpecApplyConfiguration) WithFailover(value *FailoverAppl
 // If called multiple times, the DeletionPolicy field is set to the value of the last call.
 func (b *ExternalServiceSpecApplyConfiguration) WithDeletionPolicy(value networkingv1.DeletionPolicy) *ExternalServiceSpecApplyConfiguration {
 	b.DeletionPolicy = &value
+	return b
+}
+
+// WithHistoryLimit sets the HistoryLimit field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HistoryLimit field is set to the value of the last call.
+func (b *ExternalServiceSpecApplyConfiguration) WithHistoryLimit(value int32) *ExternalServiceSpecApplyConfiguration {
+	b.HistoryLimit = &value
 	return b
 }

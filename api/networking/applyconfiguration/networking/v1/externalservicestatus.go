@@ -38,6 +38,8 @@ type ExternalServiceStatusApplyConfiguration struct {
 	// fault is the last one that the annotation networking.fairlead.dev/inject-fault requested. It is stored
 	// here before it has any effect.
 	Fault *FaultStatusApplyConfiguration `json:"fault,omitempty"`
+	// history holds the last changes of the published priority and the last faults, the latest first, at most historyLimit.
+	History []ChangeRecordApplyConfiguration `json:"history,omitempty"`
 	// endpoints are the observed states of the endpoints, by name.
 	Endpoints []EndpointStatusApplyConfiguration `json:"endpoints,omitempty"`
 	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion writes
@@ -125,6 +127,19 @@ func (b *ExternalServiceStatusApplyConfiguration) WithHandledFailbackNow(value c
 // If called multiple times, the Fault field is set to the value of the last call.
 func (b *ExternalServiceStatusApplyConfiguration) WithFault(value *FaultStatusApplyConfiguration) *ExternalServiceStatusApplyConfiguration {
 	b.Fault = value
+	return b
+}
+
+// WithHistory adds the given value to the History field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the History field.
+func (b *ExternalServiceStatusApplyConfiguration) WithHistory(values ...*ChangeRecordApplyConfiguration) *ExternalServiceStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithHistory")
+		}
+		b.History = append(b.History, *values[i])
+	}
 	return b
 }
 

@@ -22,12 +22,12 @@ type FaultStatusApplyConfiguration struct {
 	Type *networkingv1.FaultType `json:"type,omitempty"`
 	// endpoint that Drain takes out.
 	Endpoint *string `json:"endpoint,omitempty"`
-	// deadline is when the fault ends at the latest.
-	Deadline *metav1.Time `json:"deadline,omitempty"`
+	// deadlineTime is when the fault ends at the latest.
+	DeadlineTime *metav1.Time `json:"deadlineTime,omitempty"`
 	// startTime is when the fault began. It is absent from one that was refused.
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// endTime is when the fault ended, or was refused. It is absent while the fault lasts.
-	EndTime *metav1.Time `json:"endTime,omitempty"`
+	// completionTime is when the fault ended, or was refused. It is absent while the fault lasts.
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// priority that was published when the fault began.
 	Priority *int32 `json:"priority,omitempty"`
 	// outcome is why the fault ended, or Refused.
@@ -73,11 +73,11 @@ func (b *FaultStatusApplyConfiguration) WithEndpoint(value string) *FaultStatusA
 	return b
 }
 
-// WithDeadline sets the Deadline field in the declarative configuration to the given value
+// WithDeadlineTime sets the DeadlineTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Deadline field is set to the value of the last call.
-func (b *FaultStatusApplyConfiguration) WithDeadline(value metav1.Time) *FaultStatusApplyConfiguration {
-	b.Deadline = &value
+// If called multiple times, the DeadlineTime field is set to the value of the last call.
+func (b *FaultStatusApplyConfiguration) WithDeadlineTime(value metav1.Time) *FaultStatusApplyConfiguration {
+	b.DeadlineTime = &value
 	return b
 }
 
@@ -89,11 +89,11 @@ func (b *FaultStatusApplyConfiguration) WithStartTime(value metav1.Time) *FaultS
 	return b
 }
 
-// WithEndTime sets the EndTime field in the declarative configuration to the given value
+// WithCompletionTime sets the CompletionTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the EndTime field is set to the value of the last call.
-func (b *FaultStatusApplyConfiguration) WithEndTime(value metav1.Time) *FaultStatusApplyConfiguration {
-	b.EndTime = &value
+// If called multiple times, the CompletionTime field is set to the value of the last call.
+func (b *FaultStatusApplyConfiguration) WithCompletionTime(value metav1.Time) *FaultStatusApplyConfiguration {
+	b.CompletionTime = &value
 	return b
 }
 

@@ -1,0 +1,78 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package common
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Record is an entry of a history: what has ended, how, and why. Result and reason are strings and no enums, so that the CRD
+// of an earlier version takes the words of a later one.
+type Record struct {
+	// id of the entry, unique in the object.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	ID string `json:"id"`
+
+	// result is one word for how it ended.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	Result string `json:"result"`
+
+	// reason is one word for why it ended so.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
+	// message says what the reason leaves open. It may be absent.
+	//
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// startTime is when it began. It is absent where nothing was begun.
+	//
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// completionTime is when it ended.
+	//
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+}
+
+// Halt says why the operator starts nothing more for an object until a person changes its spec or sets the resume
+// annotation.
+type Halt struct {
+	// reason is one word for it, the reason of the condition Stalled.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	// +required
+	Reason string `json:"reason"`
+
+	// message says what the reason leaves open. It may be absent.
+	//
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// startTime is when the halt began.
+	//
+	// +required
+	StartTime metav1.Time `json:"startTime"`
+
+	// generation of the spec that halted: another one clears the halt.
+	//
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+
+	// recordID is the id of the restart or run that led to the halt. It is absent where none did.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	RecordID string `json:"recordID,omitempty"`
+}
