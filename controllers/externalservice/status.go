@@ -45,10 +45,10 @@ func newStatusUpdate(es *networkingv1.ExternalService, now time.Time) *statusUpd
 	return u
 }
 
-// specDigest identifies a spec as it is stored, without suspend. It has no defaults in it, so that a default
+// specDigest identifies a spec as it is stored, without suspend and historyLimit. It has no defaults in it, so that a default
 // which a later version adds does not change it.
 func specDigest(spec networkingv1.ExternalServiceSpec) string {
-	spec.Suspend = nil
+	spec.Suspend, spec.HistoryLimit = nil, nil
 	text, err := json.Marshal(&spec)
 	if err != nil {
 		return "" // which no spec has
