@@ -97,9 +97,14 @@ func rootCommand(o Options) *cobra.Command {
 	root.SetOut(o.Output)
 	root.SetErr(o.Logs)
 	root.AddGroup(&cobra.Group{ID: groupCheck, Title: "Check manifests, objects and the installation:"},
+		&cobra.Group{ID: groupInspect, Title: "See and act:"},
 		&cobra.Group{ID: groupRun, Title: "Run:"})
 	for _, command := range []*cobra.Command{vetCommand(o), Convert(o), checkCommand(o)} {
 		command.GroupID = groupCheck
+		root.AddCommand(command)
+	}
+	for _, command := range []*cobra.Command{whyCommand(o)} {
+		command.GroupID = groupInspect
 		root.AddCommand(command)
 	}
 	for _, command := range append([]*cobra.Command{Manager(o)}, electing(o)...) {
@@ -112,8 +117,9 @@ func rootCommand(o Options) *cobra.Command {
 
 // The groups of commands in help.
 const (
-	groupCheck = "check"
-	groupRun   = "run"
+	groupCheck   = "check"
+	groupInspect = "inspect"
+	groupRun     = "run"
 )
 
 // known refuses a word that is no command, and names the nearest ones.

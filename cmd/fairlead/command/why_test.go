@@ -1,0 +1,53 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// unreachable is a kubeconfig of an API server that refuses connections: port 1 of loopback does.
+func unreachable(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	content := `{apiVersion: v1, kind: Config, current-context: c,
+contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {}}],
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]}`
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestWhatCannotBeInspectedIsOneLineWithARemedyAndExitsWith2(t *testing.T) {
+	kubeconfig := unreachable(t)
+	for name, test := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"no object":      {[]string{"why"}, []string{"KIND/NAME", "--help"}},
+		"no kind":        {[]string{"why", "payments", "--kubeconfig", kubeconfig}, []string{`"payments" is not KIND/NAME`, "externalservice/billing-db"}},
+		"unknown kind":   {[]string{"why", "pod/a", "--kubeconfig", kubeconfig}, []string{`"pod"`, "rebootpolicy", "deployment"}},
+		"unknown output": {[]string{"why", "rbp/a", "-o", "xml"}, []string{`"xml"`, "json"}},
+		"no time":        {[]string{"why", "rbp/a", "--timeout=0s"}, []string{"--timeout 0s", "greater than 0"}},
+		"unknown flag":   {[]string{"why", "rbp/a", "--watch"}, []string{"--watch", "why --help"}},
+		"no kubeconfig":  {[]string{"why", "rbp/a", "--kubeconfig", kubeconfig + ".no"}, []string{kubeconfig + ".no"}},
+		"no API server":  {[]string{"why", "rbp/a", "--kubeconfig", kubeconfig}, []string{"does not answer", "127.0.0.1:1", "kubeconfig"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := runCommand(t, test.args...)
+			if code != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(stderr, want) {
+					t.Errorf("%q does not say %q", stderr, want)
+				}
+			}
+		})
+	}
+}

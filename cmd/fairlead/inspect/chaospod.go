@@ -1,0 +1,40 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+)
+
+// chaosPod says what the run under way does, when the next one is due, and how the last one ended.
+func (e *explainer) chaosPod(o *Object, depth int) (found []Finding) {
+	pod, is := o.Source.(*v1.ChaosPod)
+	if !is {
+		return nil
+	}
+	about := func(text string) string { return text + " of ChaosPod " + o.Name }
+	if run := pod.Status.CurrentRun; run != nil {
+		f := Finding{About: about("run " + run.ID), Status: string(run.Phase), Since: run.StartTime,
+			Message: fmt.Sprintf("%d of %d candidates are chosen", len(run.Victims), run.Candidates)}
+		found = append(found, f)
+	}
+	if next := pod.Status.NextRunTime; next != nil {
+		said := "the next run is due then, as far as the schedule, windows and blackouts go"
+		if pod.Spec.DryRun == nil || *pod.Spec.DryRun {
+			said += "; spec.dryRun is true, so that it kills nothing"
+		}
+		found = append(found, Finding{About: about("next run"), Until: next, Message: said})
+	}
+	if len(pod.Status.History) > 0 {
+		found = append(found, e.last(o, about("last run"), &pod.Status.History[0].Record))
+	}
+	if waiting := stateOf(pod).find(v1.ConditionWaiting); waiting != nil && waiting.Status == metav1.ConditionTrue && len(o.Needs) > 0 {
+		found = append(found, Finding{About: about("target"), Because: e.because(o.Needs, depth)})
+	}
+	return found
+}

@@ -1,0 +1,187 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// maxDepth bounds the chain of objects that wait for each other.
+const maxDepth = 3
+
+// Finding is one reason for which an object is as it is.
+type Finding struct {
+	// About is a condition, an address, a workload or a trigger.
+	About string `json:"about"`
+	// Status is that of a condition, or the health of what Finding is about. It may be empty.
+	Status string `json:"status,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Since is when it became so, and Until when it ends at the latest, or next may.
+	Since *metav1.Time `json:"since,omitempty"`
+	Until *metav1.Time `json:"until,omitempty"`
+	// Message is what was observed, in the words of the operator.
+	Message string `json:"message,omitempty"`
+	// Meaning explains the reason, and what happens next by itself.
+	Meaning string `json:"meaning,omitempty"`
+	Remedy  string `json:"remedy,omitempty"`
+	// Override says which command overrides it, or that none does. It is empty where nothing waits.
+	Override string `json:"override,omitempty"`
+	// Because are the reasons of an object that this one waits for.
+	Because []Explanation `json:"because,omitempty"`
+}
+
+// Explanation is why an object is as it is.
+type Explanation struct {
+	Key
+	Health   Health    `json:"health"`
+	Summary  string    `json:"summary"`
+	Findings []Finding `json:"findings,omitempty"`
+	// Related are the objects that this one needs, and those that need it.
+	Related []Related `json:"related,omitempty"`
+	// Unread is what could not be read, so that nothing is said of it.
+	Unread []Unread `json:"unread,omitempty"`
+}
+
+// Related is an object beside the one that is explained.
+type Related struct {
+	Role string `json:"role"`
+	Key
+	Health Health `json:"health"`
+	Said   string `json:"said,omitempty"`
+}
+
+// explainer makes one Explanation.
+type explainer struct {
+	graph     *Graph
+	program   string
+	explained map[Key]bool
+}
+
+// Explain tells why an object of the Graph is as it is. program is how the user calls this binary.
+func (g *Graph) Explain(o *Object, program string) Explanation {
+	e := &explainer{g, program, map[Key]bool{}}
+	x := e.explain(o, 0)
+	x.Unread = g.Unread
+	for _, r := range o.Needs {
+		x.Related = append(x.Related, Related{r.Role, r.Object.Key, r.Object.Health, r.Object.Said})
+	}
+	for _, r := range o.NeededBy {
+		x.Related = append(x.Related, Related{"named by its " + r.Role, r.Object.Key, r.Object.Health, r.Object.Said})
+	}
+	return x
+}
+
+// explain describes an object and, as deep as is bounded, what it waits for.
+func (e *explainer) explain(o *Object, depth int) Explanation {
+	x := Explanation{Key: o.Key, Health: o.Health, Summary: summary(o)}
+	if o.Source == nil || e.explained[o.Key] || depth > maxDepth {
+		return x
+	}
+	e.explained[o.Key] = true
+	x.Findings = slices.Concat(e.conditions(o), e.details(o, depth))
+	return x
+}
+
+// summaries are sentences about what an object is, by its health.
+var summaries = map[Health]string{
+	Healthy:     "It is as its spec says, and nothing waits.",
+	Suspended:   "Nothing begins while it is suspended.",
+	Progressing: "Something is under way.",
+	Waiting:     "Something is due, and waits.",
+	Degraded:    "It works, and something is wrong or out of the ordinary.",
+	Unknown:     "Its state is not known.",
+	Failed:      "It does not work as its spec says.",
+}
+
+func summary(o *Object) string {
+	switch {
+	case o.Source == nil || o.Health == Unknown && stateOf(o.Source).conditions == nil:
+		return fmt.Sprintf("Its state is not known: %s.", o.Said)
+	case isWorkload(o.Kind):
+		return fmt.Sprintf("It has %s.", o.Said)
+	case o.Health == Unknown:
+		return fmt.Sprintf("Its state is not known (%s).", o.Said)
+	}
+	return summaries[o.Health]
+}
+
+// normal are the conditions and states of which nothing is said, as nothing is to be told. Stalled and Reconciling are absent then.
+var normal = map[string][]metav1.ConditionStatus{
+	"Ready": {metav1.ConditionTrue}, "Resolved": {metav1.ConditionTrue}, "Healthy": {metav1.ConditionTrue},
+	"FailedOver": {metav1.ConditionFalse}, "FaultInjected": {metav1.ConditionFalse}, "Waiting": {metav1.ConditionFalse},
+	"Suspended": {metav1.ConditionFalse}, "DisruptionBudgetBlocks": {metav1.ConditionFalse},
+	"Progressing": {metav1.ConditionFalse}, "Verified": {metav1.ConditionTrue, metav1.ConditionUnknown},
+	"Survived": {metav1.ConditionTrue, metav1.ConditionUnknown},
+}
+
+// conditions are the findings of the conditions that are out of the ordinary, each reason once.
+func (e *explainer) conditions(o *Object) (found []Finding) {
+	said := map[string]bool{}
+	for _, c := range stateOf(o.Source).conditions {
+		if slices.Contains(normal[c.Type], c.Status) && c.Reason != "FaultRefused" || said[c.Reason] {
+			continue
+		}
+		said[c.Reason] = true
+		f := e.finding(o, c.Type, c.Reason, c.Type == "Waiting")
+		f.About, f.Status, f.Message = c.Type, string(c.Status), c.Message
+		if !c.LastTransitionTime.IsZero() {
+			f.Since = &c.LastTransitionTime
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// finding explains a reason; waits tells that something is held by it.
+func (e *explainer) finding(o *Object, about, reason string, waits bool) Finding {
+	f := Finding{Reason: reason}
+	m, known := meaningOf(o.Kind, about, reason)
+	if !known && reason != "" {
+		m = Meaning{Text: "This version of fairlead does not know the reason.", Remedy: "Use the version of fairlead that the operator has."}
+	}
+	f.Meaning, f.Remedy = m.Text, m.Remedy
+	switch {
+	case m.Verb == VerbFault:
+	case m.Verb != "":
+		f.Override = fmt.Sprintf("`%s %s %s -n %s` overrides it.", e.program, m.Verb, o.Argument(), o.Namespace)
+	case waits:
+		f.Override = notOverridden[o.Kind]
+	}
+	return f
+}
+
+// notOverridden says of what waits that no request ends it.
+var notOverridden = map[string]string{
+	ExternalService: "No annotation overrides it.",
+	RebootPolicy:    "No annotation overrides it: restart-now waits for it as well.",
+	ChaosPod:        "No annotation overrides it: run-now waits for it as well.",
+}
+
+// details are the findings that are of no condition.
+func (e *explainer) details(o *Object, depth int) []Finding {
+	switch o.Kind {
+	case ExternalService:
+		return e.externalService(o)
+	case RebootPolicy:
+		return e.policy(o, depth)
+	case ChaosPod:
+		return e.chaosPod(o, depth)
+	}
+	return e.workload(o, depth)
+}
+
+// because explains the objects of some relations that are not healthy.
+func (e *explainer) because(relations []Relation, depth int) (found []Explanation) {
+	for _, r := range relations {
+		if r.Object.Health != Healthy {
+			x := e.explain(r.Object, depth+1)
+			x.Summary = r.Role + ": " + x.Summary
+			found = append(found, x)
+		}
+	}
+	return found
+}

@@ -1,0 +1,181 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/internal/rules"
+)
+
+// Object is a node of the Graph.
+type Object struct {
+	Key
+	// Source is the object as it was read; nil where it was not.
+	Source client.Object
+	Health Health
+	// Said is what the health was judged by, such as a reason. It may be empty.
+	Said string
+	// Needs are the objects that this one refers to, and NeededBy those that refer to it.
+	Needs, NeededBy []Relation
+}
+
+// Relation is an edge of the Graph.
+type Relation struct {
+	// Role says what the object is to the other, such as "gate database".
+	Role   string
+	Object *Object
+}
+
+// Graph is what refers to what.
+type Graph struct {
+	// Objects are in the order of their kinds, namespaces and names.
+	Objects []*Object
+	Unread  []Unread
+	byKey   map[Key]*Object
+	unread  map[string]string // by kind
+}
+
+// New returns the Graph of what was read. An object that another one names, and that does not exist or was not read, is a
+// node without a source whose health is Unknown.
+func New(s *Snapshot) *Graph {
+	g := &Graph{Unread: s.Unread, byKey: make(map[Key]*Object, len(s.Objects)), unread: map[string]string{}}
+	for _, u := range s.Unread {
+		for _, k := range kinds {
+			if k.groupResource() == u.Resource {
+				g.unread[k.Kind] = u.Message
+			}
+		}
+	}
+	for _, source := range s.Objects {
+		g.add(source)
+	}
+	for _, o := range slices.Clone(g.Objects) {
+		g.relate(o)
+	}
+	slices.SortFunc(g.Objects, func(a, b *Object) int { return compare(a.Key, b.Key) })
+	return g
+}
+
+func compare(a, b Key) int {
+	index := func(k Key) int { return slices.IndexFunc(kinds, func(one kind) bool { return one.Kind == k.Kind }) }
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(index(a), index(b)), cmp.Compare(a.Name, b.Name))
+}
+
+// add makes a node of what was read.
+func (g *Graph) add(source client.Object) {
+	o := &Object{Key: keyOf(source), Source: source}
+	if g.byKey[o.Key] != nil { // between two pages
+		return
+	}
+	o.Health, o.Said = healthOf(source)
+	g.byKey[o.Key] = o
+	g.Objects = append(g.Objects, o)
+}
+
+// kindsByType are the names of kinds by the types of their objects.
+var kindsByType = func() map[reflect.Type]string {
+	types := map[reflect.Type]string{}
+	for _, k := range kinds {
+		types[reflect.TypeOf(k.object())] = k.Kind
+	}
+	return types
+}()
+
+func keyOf(source client.Object) Key {
+	return Key{kindsByType[reflect.TypeOf(source)], source.GetNamespace(), source.GetName()}
+}
+
+// Find returns a node; nil where nothing is known of it.
+func (g *Graph) Find(k Key) *Object { return g.byKey[k] }
+
+// named returns the node of an object that another one names.
+func (g *Graph) named(k Key) *Object {
+	o := g.byKey[k]
+	if o == nil {
+		o = &Object{Key: k, Health: Unknown, Said: "it does not exist"}
+		if message, unread := g.unread[k.Kind]; unread {
+			o.Said = "it could not be read: " + message
+		}
+		g.byKey[k] = o
+		g.Objects = append(g.Objects, o)
+	}
+	return o
+}
+
+// need adds an edge, once for each role.
+func (g *Graph) need(from *Object, role string, kind, name string) {
+	to := g.named(Key{kind, from.Namespace, name})
+	relation := Relation{role, to}
+	if slices.Contains(from.Needs, relation) {
+		return
+	}
+	from.Needs = append(from.Needs, relation)
+	to.NeededBy = append(to.NeededBy, Relation{role, from})
+}
+
+// relate adds the edges that begin at an object.
+func (g *Graph) relate(o *Object) {
+	switch source := o.Source.(type) {
+	case *autorebootv1.RebootPolicy:
+		g.relatePolicy(o, source)
+	case *chaosv1.ChaosPod:
+		if w := source.Spec.Target.Workload; w != nil && kindOf(string(w.Kind)).Kind != "" {
+			g.need(o, roleKills, string(w.Kind), w.Name)
+		}
+	default:
+		if isWorkload(o.Kind) {
+			names, _ := rules.Dependencies(o.Source.GetAnnotations())
+			for _, name := range names {
+				g.need(o, roleDeclares, ExternalService, name)
+			}
+		}
+	}
+}
+
+// The roles that have no name of their own.
+const (
+	roleRestarts = "restarts"
+	roleKills    = "kills pods of"
+	roleDeclares = "depends on"
+)
+
+func (g *Graph) relatePolicy(o *Object, policy *autorebootv1.RebootPolicy) {
+	for i := range policy.Spec.Gates {
+		gate := &policy.Spec.Gates[i]
+		role := "gate " + gate.Name
+		switch {
+		case gate.ExternalServiceHealthy != nil:
+			g.need(o, role, ExternalService, gate.ExternalServiceHealthy.Name)
+		case gate.ChaosSurvived != nil:
+			g.need(o, role, ChaosPod, gate.ChaosSurvived.Name)
+		case gate.WorkloadAvailable != nil:
+			g.need(o, role, string(gate.WorkloadAvailable.Kind), gate.WorkloadAvailable.Name)
+		}
+	}
+	for i := range policy.Spec.Triggers {
+		if trigger := &policy.Spec.Triggers[i]; trigger.EndpointsChange != nil {
+			g.need(o, "trigger "+trigger.Name, ExternalService, trigger.EndpointsChange.ExternalServiceName)
+		}
+	}
+	for i := range policy.Status.Targets {
+		g.need(o, roleRestarts, string(policy.Status.Targets[i].Kind), policy.Status.Targets[i].Name)
+	}
+	for i := range policy.Spec.Targets { // one that does not exist is not in the status
+		if t := &policy.Spec.Targets[i]; t.Name != "" && t.Kind != "" {
+			g.need(o, roleRestarts, string(t.Kind), t.Name)
+		}
+	}
+}
+
+func isWorkload(kind string) bool {
+	k := kindOf(kind)
+	return k.Kind != "" && !k.isOwned
+}

@@ -1,0 +1,102 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+)
+
+// The kinds of Fairlead. Those of workloads are in api/common.
+const (
+	ExternalService = "ExternalService"
+	RebootPolicy    = "RebootPolicy"
+	ChaosPod        = "ChaosPod"
+)
+
+// kind is one that is read.
+type kind struct {
+	Kind, resource string
+	// short are further names that a user may give.
+	short   []string
+	group   schema.GroupVersion
+	object  func() client.Object
+	list    func() client.ObjectList
+	isOwned bool // by Fairlead
+}
+
+var kinds = []kind{
+	{ExternalService, "externalservices", []string{"extsvc"}, networkingv1.GroupVersion,
+		func() client.Object { return &networkingv1.ExternalService{} }, func() client.ObjectList { return &networkingv1.ExternalServiceList{} }, true},
+	{RebootPolicy, "rebootpolicies", []string{"rbp"}, autorebootv1.GroupVersion,
+		func() client.Object { return &autorebootv1.RebootPolicy{} }, func() client.ObjectList { return &autorebootv1.RebootPolicyList{} }, true},
+	{ChaosPod, "chaospods", []string{"chp"}, chaosv1.GroupVersion,
+		func() client.Object { return &chaosv1.ChaosPod{} }, func() client.ObjectList { return &chaosv1.ChaosPodList{} }, true},
+	{"Deployment", "deployments", []string{"deploy"}, appsv1.SchemeGroupVersion,
+		func() client.Object { return &appsv1.Deployment{} }, func() client.ObjectList { return &appsv1.DeploymentList{} }, false},
+	{"StatefulSet", "statefulsets", []string{"sts"}, appsv1.SchemeGroupVersion,
+		func() client.Object { return &appsv1.StatefulSet{} }, func() client.ObjectList { return &appsv1.StatefulSetList{} }, false},
+	{"DaemonSet", "daemonsets", []string{"ds"}, appsv1.SchemeGroupVersion,
+		func() client.Object { return &appsv1.DaemonSet{} }, func() client.ObjectList { return &appsv1.DaemonSetList{} }, false},
+}
+
+// groupResource is the name of the resource, as in rights and of a CRD.
+func (k kind) groupResource() string { return k.resource + "." + k.group.Group }
+
+// kindOf returns the kind of an object, or the zero kind.
+func kindOf(name string) kind {
+	for _, k := range kinds {
+		if k.Kind == name {
+			return k
+		}
+	}
+	return kind{}
+}
+
+// Key names an object.
+type Key struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// String is the kind, the namespace and the name.
+func (k Key) String() string { return k.Kind + " " + k.Namespace + "/" + k.Name }
+
+// Argument is how a user names the object, without its namespace.
+func (k Key) Argument() string { return strings.ToLower(k.Kind) + "/" + k.Name }
+
+// ParseKey reads KIND/NAME. The kind is that of Fairlead or of a workload, in the singular, the plural or short, with or
+// without its group.
+func ParseKey(argument, namespace string) (Key, error) {
+	word, name, found := strings.Cut(argument, "/")
+	if !found || name == "" || strings.Contains(name, "/") {
+		return Key{}, fmt.Errorf("%q is not KIND/NAME, such as externalservice/billing-db", argument)
+	}
+	word = strings.ToLower(word)
+	for _, k := range kinds {
+		plain := strings.TrimSuffix(word, "."+k.group.Group)
+		if plain == strings.ToLower(k.Kind) || plain == k.resource || slices.Contains(k.short, plain) {
+			return Key{k.Kind, namespace, name}, nil
+		}
+	}
+	return Key{}, fmt.Errorf("%q is no kind that is known here: use one of %s", word, strings.Join(kindNames(), ", "))
+}
+
+func kindNames() []string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, strings.ToLower(k.Kind))
+	}
+	return names
+}

@@ -1,0 +1,174 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/pager"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead-dev/fairlead/internal/text"
+)
+
+const (
+	// pageSize is how many objects are listed at a time.
+	pageSize = 500
+	// MaxObjects bounds what is read of a kind. The others are named as unread.
+	MaxObjects = 50_000
+	// requestTimeout bounds a request.
+	requestTimeout = 30 * time.Second
+	// maxWords bounds what the API server says, in bytes.
+	maxWords = 500
+)
+
+// Unread is what could not be read, and why.
+type Unread struct {
+	Resource string `json:"resource"`
+	Message  string `json:"message"`
+}
+
+// String is one sentence.
+func (u Unread) String() string { return u.Resource + " could not be read: " + u.Message }
+
+// Snapshot is what a user can see at about one moment.
+type Snapshot struct {
+	Objects []client.Object
+	Unread  []Unread
+}
+
+// Read lists each kind once, in a namespace, or in all for an empty one. The error is that the API server does not answer.
+func Read(ctx context.Context, from client.Reader, namespace string) (*Snapshot, error) {
+	var group sync.WaitGroup
+	parts, failed := make([]Snapshot, len(kinds)), make([]error, len(kinds))
+	for i, k := range kinds {
+		group.Go(func() {
+			parts[i].Objects, failed[i] = list(ctx, from, k, namespace)
+			if failed[i] != nil {
+				parts[i].Objects, parts[i].Unread = nil, []Unread{{k.groupResource(), words(failed[i], k, "list", namespace)}}
+			}
+		})
+	}
+	group.Wait()
+	all, unanswered := &Snapshot{}, 0
+	for i, part := range parts {
+		all.Objects = append(all.Objects, part.Objects...)
+		all.Unread = append(all.Unread, part.Unread...)
+		if failed[i] != nil && !isAnswer(failed[i]) {
+			unanswered++
+		}
+	}
+	if unanswered == len(kinds) {
+		return nil, Unanswered(failed[0])
+	}
+	return all, nil
+}
+
+// list returns the objects of a kind, without what this package does not use of them.
+func list(ctx context.Context, from client.Reader, k kind, namespace string) (found []client.Object, err error) {
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		page := k.list()
+		return page, from.List(ctx, page, &client.ListOptions{Namespace: namespace, Limit: options.Limit, Continue: options.Continue})
+	})
+	pages.PageSize = pageSize
+	return found, pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+		object, err := meta.Accessor(item)
+		if err != nil {
+			return err
+		}
+		if len(found) >= MaxObjects {
+			return fmt.Errorf("there are more than %d: name a namespace with -n", MaxObjects)
+		}
+		object.SetManagedFields(nil)
+		if object, ok := item.(client.Object); ok {
+			found = append(found, object)
+		}
+		return nil
+	})
+}
+
+// Get reads one object. The error is a sentence.
+func Get(ctx context.Context, from client.Reader, key Key) (client.Object, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	k := kindOf(key.Kind)
+	object := k.object()
+	err := from.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: key.Name}, object)
+	switch {
+	case err == nil:
+		return object, nil
+	case isNotInstalled(err):
+		return nil, errors.New(words(err, k, "get", key.Namespace))
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("there is no %s: name another, or its namespace with -n", key)
+	case !isAnswer(err):
+		return nil, Unanswered(err)
+	}
+	return nil, fmt.Errorf("%s could not be read: %s", key, words(err, k, "get", key.Namespace))
+}
+
+// Unanswered is the error where the API server is not reached.
+func Unanswered(err error) error {
+	return fmt.Errorf("the API server does not answer (%s): see that it runs and that the kubeconfig names it", text.Truncate(text.OneLine(err.Error()), maxWords))
+}
+
+// isAnswer reports whether an error is a response of the API server.
+func isAnswer(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status)
+}
+
+// isNotInstalled reports whether the API server does not have the kind: its 404 names no object.
+func isNotInstalled(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Code != http.StatusNotFound {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || details.Name == ""
+}
+
+// words say why something could not be read, and what to do.
+func words(err error, k kind, verb, namespace string) string {
+	where := "in all namespaces"
+	if namespace != "" {
+		where = "in namespace " + namespace
+	}
+	switch {
+	case isNotInstalled(err):
+		return "its CRD " + k.groupResource() + " is not installed: install Fairlead, or ask for another cluster with --context"
+	case apierrors.IsForbidden(err):
+		return "this user may not: grant " + verb + " on " + k.groupResource() + " " + where
+	case apierrors.IsUnauthorized(err):
+		return "the API server does not know this user: renew the credentials of the kubeconfig"
+	}
+	return text.Truncate(text.OneLine(err.Error()), maxWords)
+}
+
+// ReadWith reads one object by its name, and each kind of its namespace once. The object is explained also where its kind may
+// not be listed.
+func ReadWith(ctx context.Context, from client.Reader, key Key) (*Graph, *Object, error) {
+	object, err := Get(ctx, from, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := Read(ctx, from, key.Namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	all.Objects = append([]client.Object{object}, all.Objects...)
+	graph := New(all)
+	return graph, graph.Find(key), nil
+}

@@ -1,0 +1,197 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// maxNamed bounds the workloads that a finding names.
+const maxNamed = 10
+
+// policy says of each workload what it waits for and what asked for it, what is in flight, and how the last restart ended.
+func (e *explainer) policy(o *Object, depth int) []Finding {
+	policy, is := o.Source.(*v1.RebootPolicy)
+	if !is {
+		return nil
+	}
+	found := slices.Concat(e.pending(o, policy, policy.Status.Targets, depth), e.inFlight(o, policy.Status.InFlight), e.triggers(o, policy))
+	if len(policy.Status.History) > 0 {
+		r := &policy.Status.History[0]
+		found = append(found, e.restarted(o, r))
+	}
+	return found
+}
+
+// restarted is the finding of a restart that has ended.
+func (e *explainer) restarted(o *Object, r *v1.RestartRecord) Finding {
+	f := e.last(o, "last restart of "+string(r.Target.Kind)+" "+r.Target.Name, &r.Record)
+	f.Message = strings.TrimSuffix(strings.Join([]string{"for " + triggersText(r.Triggers), f.Message}, ": "), ": ")
+	return f
+}
+
+// pending are the restarts that wait, those of one reason together.
+func (e *explainer) pending(o *Object, policy *v1.RebootPolicy, targets []v1.TargetStatus, depth int) (found []Finding) {
+	waiting := map[string][]*v1.TargetStatus{}
+	var reasons []string
+	for i := range targets {
+		t := &targets[i]
+		if t.Pending == nil {
+			continue
+		}
+		if waiting[t.Pending.Reason] == nil {
+			reasons = append(reasons, t.Pending.Reason)
+		}
+		waiting[t.Pending.Reason] = append(waiting[t.Pending.Reason], t)
+	}
+	for _, reason := range reasons {
+		f := e.finding(o, v1.ConditionWaiting, reason, true)
+		var names, said []string
+		for _, t := range waiting[reason] {
+			names = append(names, string(t.Kind)+" "+t.Name)
+			if p := t.Pending; f.Since == nil || p.FirstRequestTime.Before(f.Since) {
+				f.Since = &p.FirstRequestTime
+			}
+			if why := requested(policy, t.Pending); !slices.Contains(said, why) && len(said) < maxNamed {
+				said = append(said, why)
+			}
+		}
+		f.About, f.Status, f.Message = "restart of "+listed(names), "Waiting", strings.Join(said, "; ")
+		switch reason {
+		case v1.ReasonOutsideWindow, v1.ReasonBlackout:
+			f.Until = policy.Status.NextAllowedTime
+		case v1.ReasonGateClosed:
+			f.Because = e.because(gates(o), depth)
+		case v1.ReasonForbidden, v1.ReasonWriteRefused:
+			if r := waiting[reason][0].Pending.Refusal; r != nil {
+				f.Message += "; the API server: " + r.Message
+			}
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// gates are the relations of a policy that hold its restarts.
+func gates(o *Object) (found []Relation) {
+	for _, r := range o.Needs {
+		if strings.HasPrefix(r.Role, "gate ") || r.Object.Kind == ExternalService {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// requested says what asked for a restart.
+func requested(policy *v1.RebootPolicy, p *v1.PendingRestart) string {
+	var changed []string
+	for _, name := range p.Triggers {
+		text := "trigger " + name
+		if name == v1.RestartNowTrigger {
+			text = "the annotation " + v1.RestartNowAnnotation
+		}
+		for i := range policy.Spec.Triggers {
+			if t := &policy.Spec.Triggers[i]; t.Name == name {
+				text += " (" + string(t.Type) + ")"
+			}
+		}
+		changed = append(changed, text)
+	}
+	return fmt.Sprintf("asked for by %s, first at %s and last at %s", strings.Join(changed, ", "), at(&p.FirstRequestTime), at(&p.LastRequestTime))
+}
+
+// inFlight are the restarts that have begun.
+func (e *explainer) inFlight(o *Object, restarts []v1.InFlightRestart) (found []Finding) {
+	for i := range restarts {
+		r := &restarts[i]
+		f := e.finding(o, v1.ConditionProgressing, string(r.Phase), false)
+		f.About, f.Status, f.Since = "restart of "+string(r.Kind)+" "+r.Name, "Progressing", r.PhaseTime
+		f.Message = fmt.Sprintf("restart %s began at %s, for %s", r.ID, at(r.StartTime), triggersText(r.Triggers))
+		if r.BlockedBy != "" {
+			f.Message += fmt.Sprintf("; PodDisruptionBudget %s refuses evictions since %s", r.BlockedBy, at(r.BlockedTime))
+		}
+		if r.Refusal != nil {
+			f.Message += "; the API server: " + r.Refusal.Message
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// triggers are those that cannot be observed, or whose addresses settle.
+func (e *explainer) triggers(o *Object, policy *v1.RebootPolicy) (found []Finding) {
+	for i := range policy.Status.Triggers {
+		if t := &policy.Status.Triggers[i]; t.Reason != "" {
+			f := e.finding(o, v1.ConditionReady, t.Reason, false)
+			f.About, f.Status, f.Since, f.Override = "trigger "+t.Name, string(t.State), t.LastObservedTime, ""
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+func triggersText(names []string) string {
+	if len(names) == 0 {
+		return "no trigger that is known"
+	}
+	return "trigger " + strings.Join(names, ", ")
+}
+
+// listed are some names, and how many more there are.
+func listed(names []string) string {
+	if more := len(names) - maxNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// at writes a time; "a time that is not known" for none.
+func at(t *metav1.Time) string {
+	if t.IsZero() {
+		return "a time that is not known"
+	}
+	return t.UTC().Format("2006-01-02T15:04:05Z")
+}
+
+// workload says what restarts a workload, what that waits for, and how it last ended; and how its last run of chaos did.
+func (e *explainer) workload(o *Object, depth int) (found []Finding) {
+	for _, r := range o.NeededBy {
+		policy, is := r.Object.Source.(*v1.RebootPolicy)
+		if !is || r.Role != roleRestarts {
+			if is := r.Role == roleKills; is && r.Object.Source != nil {
+				found = append(found, e.chaosPod(r.Object, depth+1)...)
+			}
+			continue
+		}
+		isThis := func(kind common.WorkloadKind, name string) bool { return string(kind) == o.Kind && name == o.Name }
+		ended := slices.IndexFunc(policy.Status.History, func(h v1.RestartRecord) bool { return isThis(h.Target.Kind, h.Target.Name) })
+		of := slices.Concat(
+			e.pending(r.Object, policy, filter(policy.Status.Targets, func(t *v1.TargetStatus) bool { return isThis(t.Kind, t.Name) }), depth+1),
+			e.inFlight(r.Object, filter(policy.Status.InFlight, func(f *v1.InFlightRestart) bool { return isThis(f.Kind, f.Name) })))
+		if ended >= 0 {
+			of = append(of, e.restarted(r.Object, &policy.Status.History[ended]))
+		}
+		for i := range of {
+			of[i].About += " by RebootPolicy " + policy.Name
+		}
+		found = append(found, of...)
+	}
+	return found
+}
+
+func filter[T any](all []T, keep func(*T) bool) (kept []T) {
+	for i := range all {
+		if keep(&all[i]) {
+			kept = append(kept, all[i])
+		}
+	}
+	return kept
+}

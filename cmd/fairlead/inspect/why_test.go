@@ -1,0 +1,202 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+)
+
+// explained is the text of why for an object.
+func explained(t *testing.T, s *server, key Key) string {
+	t.Helper()
+	graph, o, err := ReadWith(t.Context(), s.client(t), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := graph.Explain(o, "fairlead").WriteText(&text, noon.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+// shop has a policy that waits for a reason, and what it names.
+func shop(reason string) *server {
+	return &server{objects: map[string][]client.Object{
+		"externalservices": {database()}, "rebootpolicies": {payments(reason)}, "deployments": {deployment("api", 2)},
+	}}
+}
+
+func want(t *testing.T, text string, wanted ...string) {
+	t.Helper()
+	for _, w := range wanted {
+		if !strings.Contains(text, w) {
+			t.Errorf("does not say %q:\n%s", w, text)
+		}
+	}
+}
+
+func TestWhyTellsWhatAPolicyWaitsForUntilWhenAndWhatOverridesIt(t *testing.T) {
+	text := explained(t, shop(autorebootv1.ReasonOutsideWindow), Key{RebootPolicy, "shop", "payments"})
+	want(t, text, "RebootPolicy shop/payments is Waiting.", "Waiting is True (OutsideWindow) since 2026-03-02T12:00:00Z (60m ago).",
+		"Restart of Deployment api is Waiting (OutsideWindow) since 2026-03-02T12:00:00Z (60m ago) until 2026-03-02T22:00:00Z (in 9h).",
+		"Asked for by trigger config (ConfigChange), first at 2026-03-02T12:00:00Z", "The restart starts when one opens.",
+		"`fairlead restart rebootpolicy/payments -n shop` overrides it.", "restarts, Deployment shop/api (Degraded: 2 of 3 pods available)")
+}
+
+func TestWhyTellsWhatIsWrongWithWhatAPolicyWaitsFor(t *testing.T) {
+	text := explained(t, shop(autorebootv1.ReasonGateClosed), Key{RebootPolicy, "shop", "payments"})
+	want(t, text, "No annotation overrides it: restart-now waits for it as well.", "ExternalService shop/db is Degraded. gate database:",
+		"Healthy is False (Degraded)", "Address 192.0.2.2 of endpoint primary is Unhealthy (Refused)")
+}
+
+func TestWhyTellsOfEachAddressWhichCheckItFailsSinceWhenAndThatItTakesNoTraffic(t *testing.T) {
+	text := explained(t, shop(autorebootv1.ReasonCooldown), Key{ExternalService, "shop", "db"})
+	want(t, text, "Address 192.0.2.1 of endpoint primary is Healthy (Connected)", "published as ready",
+		"Address 192.0.2.2 of endpoint primary is Unhealthy (Refused) since 2026-03-02T12:00:00Z",
+		"Checked by tcpSocket every 10s, last at 2026-03-02T12:00:00Z, not ready, as its check fails.", "To do: Start the server, or correct the port.",
+		"named by its gate database, RebootPolicy shop/payments (Waiting: Cooldown)")
+}
+
+func TestWhyTellsWhyAWorkloadIsNotRestarted(t *testing.T) {
+	want(t, explained(t, shop(autorebootv1.ReasonBlackout), Key{"Deployment", "shop", "api"}),
+		"Deployment shop/api is Degraded. It has 2 of 3 pods available.", "Restart of Deployment api by RebootPolicy payments is Waiting (Blackout)")
+}
+
+func TestEachAddressThatTakesNoTrafficSaysWhy(t *testing.T) {
+	one, drained := int32(1), networkingv1.EndpointDrained
+	for expected, change := range map[string]func(es *networkingv1.ExternalService, a *networkingv1.AddressStatus){
+		"published as ready": func(*networkingv1.ExternalService, *networkingv1.AddressStatus) {},
+		"as its endpoint is drained": func(es *networkingv1.ExternalService, _ *networkingv1.AddressStatus) {
+			es.Spec.Endpoints[0].State = &drained
+		},
+		"as its priority is 1, and 0 is published": func(es *networkingv1.ExternalService, _ *networkingv1.AddressStatus) {
+			es.Spec.Endpoints[0].Priority = &one
+		},
+		"as no priority is":                         func(es *networkingv1.ExternalService, _ *networkingv1.AddressStatus) { es.Status.ActivePriority = nil },
+		"as the spec has no such endpoint any more": func(es *networkingv1.ExternalService, _ *networkingv1.AddressStatus) { es.Spec.Endpoints = nil },
+		"as the egress policy refuses it": func(_ *networkingv1.ExternalService, a *networkingv1.AddressStatus) {
+			a.Reason = networkingv1.ProbeDenied
+		},
+		"not ready before its first check": func(_ *networkingv1.ExternalService, a *networkingv1.AddressStatus) {
+			a.Health = networkingv1.AddressUnknown
+		},
+		"not ready, as a fault is injected": func(es *networkingv1.ExternalService, _ *networkingv1.AddressStatus) {
+			fault(es, networkingv1.FaultBlackHole)
+		},
+		"not published, as a fault is injected": func(es *networkingv1.ExternalService, _ *networkingv1.AddressStatus) {
+			fault(es, networkingv1.FaultDrain)
+		},
+		"as no address is healthy (panicThresholdPercent)": func(es *networkingv1.ExternalService, a *networkingv1.AddressStatus) {
+			a.Health = networkingv1.AddressUnhealthy
+			es.Spec.Failover = &networkingv1.Failover{PanicThresholdPercent: &one}
+			es.Status.Addresses = &networkingv1.AddressCounts{Total: 2, Published: 2}
+		},
+	} {
+		es := database()
+		change(es, &es.Status.Endpoints[0].Addresses[0])
+		if got := traffic(es, &es.Status.Endpoints[0], &es.Status.Endpoints[0].Addresses[0]); !strings.Contains(got, expected) {
+			t.Errorf("%q, want %q", got, expected)
+		}
+	}
+}
+
+func fault(es *networkingv1.ExternalService, of networkingv1.FaultType) {
+	es.Status.Fault = &networkingv1.FaultStatus{Type: of, Endpoint: "primary", StartTime: &noon, DeadlineTime: noon}
+}
+
+func TestWhatCouldNotBeReadIsNamedAndNeverHealthy(t *testing.T) {
+	s := shop(autorebootv1.ReasonGateClosed)
+	s.refuse = map[string]*apierrors.StatusError{"externalservices": forbidden("externalservices"), "chaospods": notServed(), "deployments": forbidden("deployments")}
+	text := explained(t, s, Key{RebootPolicy, "shop", "payments"})
+	want(t, text, "ExternalService shop/db is Unknown. gate database: Its state is not known: it could not be read: this user may not: "+
+		"grant list on externalservices.networking.fairlead.dev in namespace shop.",
+		"restarts, Deployment shop/api (Unknown: it could not be read",
+		"Not known: chaospods.chaos.fairlead.dev could not be read: its CRD chaospods.chaos.fairlead.dev is not installed")
+	if strings.Contains(text, string(Healthy)) {
+		t.Errorf("something is called healthy:\n%s", text)
+	}
+}
+
+func TestAnObjectThatNoOperatorHasObservedIsNotHealthy(t *testing.T) {
+	fresh, edited := database(), database()
+	fresh.Status = networkingv1.ExternalServiceStatus{ObservedGeneration: -1}
+	edited.Generation, edited.Status.Conditions = 2, edited.Status.Conditions[:1]
+	for _, o := range []client.Object{fresh, edited} {
+		if health, said := healthOf(o); health != Unknown || said == "" {
+			t.Errorf("%s: %s", health, said)
+		}
+	}
+}
+
+func TestWhatCannotBeExplainedIsOneSentenceWithARemedy(t *testing.T) {
+	key := Key{RebootPolicy, "shop", "payments"}
+	for expected, refusal := range map[string]*apierrors.StatusError{
+		"there is no RebootPolicy shop/payments: name another":             nil,
+		"grant get on rebootpolicies.autoreboot.fairlead.dev in namespace": forbidden("rebootpolicies"),
+		"is not installed: install Fairlead":                               notServed(),
+		"renew the credentials":                                            apierrors.NewUnauthorized("no"),
+	} {
+		s := &server{refuse: map[string]*apierrors.StatusError{"rebootpolicies": refusal}}
+		if _, _, err := ReadWith(t.Context(), s.client(t), key); err == nil || !strings.Contains(err.Error(), expected) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want %q", err, expected)
+		}
+	}
+	for _, argument := range []string{"payments", "rebootpolicy/", "rebootpolicy/a/b", "pod/a", "/a"} {
+		if _, err := ParseKey(argument, "shop"); err == nil {
+			t.Errorf("%q is taken", argument)
+		}
+	}
+}
+
+func TestAnAPIServerThatIsAwayIsOneSentence(t *testing.T) {
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := NewClient(&rest.Config{Host: "http://" + listener.Addr().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, read := range map[string]func(context.Context) error{
+		"a list": func(ctx context.Context) error { _, err := Read(ctx, c, ""); return err },
+		"a get":  func(ctx context.Context) error { _, err := Get(ctx, c, Key{RebootPolicy, "shop", "a"}); return err },
+	} {
+		if err := read(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "the API server does not answer (") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestEachKindIsListedOnceInPages(t *testing.T) {
+	s := &server{objects: map[string][]client.Object{}}
+	for i := range 2*pageSize + 1 {
+		es := database()
+		es.ObjectMeta = named(fmt.Sprintf("db-%d", i))
+		s.objects["externalservices"] = append(s.objects["externalservices"], es)
+	}
+	all, err := Read(t.Context(), s.client(t), metav1.NamespaceAll)
+	if err != nil || len(all.Objects) != 2*pageSize+1 || len(all.Unread) > 0 {
+		t.Fatal(len(all.Objects), all.Unread, err)
+	}
+	if asked := int(s.asked.Load()); asked != len(kinds)+2 {
+		t.Errorf("%d requests", asked)
+	}
+}

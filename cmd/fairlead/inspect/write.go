@@ -1,0 +1,88 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// WriteText writes an Explanation as sentences. now tells how long ago a time was.
+func (x Explanation) WriteText(to io.Writer, now time.Time) error {
+	w := &writer{now: now}
+	w.explanation(x, "")
+	if len(x.Related) > 0 {
+		w.line("", "Beside it:")
+	}
+	for _, r := range x.Related {
+		said := string(r.Health)
+		if r.Said != "" {
+			said += ": " + r.Said
+		}
+		w.line("  ", "%s, %s (%s)", r.Role, r.Key, said)
+	}
+	for _, u := range x.Unread {
+		w.line("", "Not known: %s.", u)
+	}
+	_, err := io.WriteString(to, w.text.String())
+	return err
+}
+
+// writer gathers lines.
+type writer struct {
+	text strings.Builder
+	now  time.Time
+}
+
+func (w *writer) line(indent, format string, values ...any) {
+	fmt.Fprintf(&w.text, indent+format+"\n", values...)
+}
+
+func (w *writer) explanation(x Explanation, indent string) {
+	w.line(indent, "%s is %s. %s", x.Key, x.Health, x.Summary)
+	for i := range x.Findings {
+		w.finding(&x.Findings[i], indent+"  ")
+	}
+}
+
+func (w *writer) finding(f *Finding, indent string) {
+	head := strings.ToUpper(f.About[:1]) + f.About[1:]
+	if f.Status != "" {
+		head += " is " + f.Status
+	}
+	if f.Reason != "" {
+		head += " (" + f.Reason + ")"
+	}
+	if f.Since != nil {
+		head += " since " + w.time(f.Since)
+	}
+	if f.Until != nil {
+		head += " until " + w.time(f.Until)
+	}
+	w.line(indent, "%s.", head)
+	for _, text := range []string{f.Message, f.Meaning, f.Override} {
+		if text = strings.TrimSuffix(text, "."); text != "" {
+			w.line(indent+"  ", "%s.", strings.ToUpper(text[:1])+text[1:])
+		}
+	}
+	if f.Remedy != "" && f.Remedy != nothing {
+		w.line(indent+"  ", "To do: %s", f.Remedy)
+	}
+	for _, x := range f.Because {
+		w.explanation(x, indent+"  ")
+	}
+}
+
+// time writes a time, and how far it is.
+func (w *writer) time(t *metav1.Time) string {
+	if span := t.Sub(w.now); span > 0 {
+		return at(t) + " (in " + duration.HumanDuration(span) + ")"
+	}
+	return at(t) + " (" + duration.HumanDuration(w.now.Sub(t.Time)) + " ago)"
+}

@@ -1,0 +1,73 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/test/framework"
+)
+
+// fairlead runs a command of the binary as a user, in the namespace.
+func (s *suite) fairlead(kubeconfig string, args ...string) (code int, stdout, stderr string) {
+	s.Helper()
+	program, err := filepath.Abs(filepath.Join(framework.Root, "bin", "fairlead-operator-outside"))
+	s.Must(err)
+	command := exec.CommandContext(s.Context(), program, append(args, "-n", s.Namespace, "--kubeconfig", kubeconfig)...)
+	var out, errs bytes.Buffer
+	command.Stdout, command.Stderr = &out, &errs
+	err = command.Run()
+	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
+		return ended.ExitCode(), out.String(), errs.String()
+	}
+	s.Must(err)
+	return 0, out.String(), errs.String()
+}
+
+func TestWhyExplainsWhatTheUserMayReadAndNamesTheRest(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.apply(externalServices.object("v1", "db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`))
+	s.apply(rebootPolicies.object("v1", "api", `{targets: [{kind: Deployment, name: absent}], gates: [{name: database, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]}`))
+	s.run("wait", "--for=condition=Ready", "externalservice/db", "--timeout=60s")
+	s.run("wait", "--for=condition=Ready=False", "rebootpolicy/api", "--timeout=60s")
+	code, stdout, stderr := s.fairlead(s.Kubeconfig(), "why", "rebootpolicy/api")
+	if code != 0 {
+		s.Errorf("exit code %d: %s", code, stderr)
+	}
+	s.Expect(stdout, "RebootPolicy "+s.Namespace+"/api is Failed.", "Ready is False (TargetNotFound)", "Create the workload, or correct spec.targets.",
+		"gate database, ExternalService "+s.Namespace+"/db (Healthy)", "restarts, Deployment "+s.Namespace+"/absent (Unknown: it does not exist)")
+	if code, stdout, stderr = s.fairlead(s.Kubeconfig(), "why", "extsvc/db"); code != 0 {
+		s.Errorf("exit code %d: %s", code, stderr)
+	}
+	s.Expect(stdout, "Address 192.0.2.1 of endpoint a.", "published as ready", "named by its gate database, RebootPolicy "+s.Namespace+"/api (Failed: TargetNotFound)")
+
+	reader, err := s.User("reader")
+	s.Must(err)
+	if code, _, stderr = s.fairlead(reader.Kubeconfig, "why", "rebootpolicy/api"); code != 2 {
+		s.Errorf("exit code %d", code)
+	}
+	s.Expect(stderr, "grant get on rebootpolicies.autoreboot.fairlead.dev in namespace "+s.Namespace)
+	s.run("create", "role", "reader", "--verb=get", "--resource="+rebootPolicies.definition())
+	s.run("create", "rolebinding", "reader", "--role=reader", "--user=reader")
+	s.Eventually(func() error { // the authorizer learns of it on its own
+		if code, stdout, stderr = s.fairlead(reader.Kubeconfig, "why", "rebootpolicy/api"); stdout == "" {
+			return errors.New(stderr)
+		}
+		return nil
+	})
+	if code != 2 {
+		s.Errorf("exit code %d", code)
+	}
+	s.Expect(stdout, "Ready is False (TargetNotFound)", "(Unknown: it could not be read: this user may not: grant list on externalservices.networking.fairlead.dev",
+		"Not known: rebootpolicies.autoreboot.fairlead.dev could not be read")
+	if code, _, stderr = s.fairlead(s.Kubeconfig(), "why", "rebootpolicy/none"); code != 2 {
+		s.Errorf("exit code %d", code)
+	}
+	s.Expect(stderr, "there is no RebootPolicy "+s.Namespace+"/none")
+}
