@@ -29,7 +29,7 @@ func (s *suite) fairlead(kubeconfig string, args ...string) (code int, stdout, s
 	return 0, out.String(), errs.String()
 }
 
-func TestWhyExplainsWhatTheUserMayReadAndNamesTheRest(t *testing.T) {
+func TestWhyAndStatusShowWhatTheUserMayReadAndNameTheRest(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	s.apply(externalServices.object("v1", "db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`))
@@ -66,6 +66,14 @@ func TestWhyExplainsWhatTheUserMayReadAndNamesTheRest(t *testing.T) {
 	}
 	s.Expect(stdout, "Ready is False (TargetNotFound)", "(Unknown: it could not be read: this user may not: grant list on externalservices.networking.fairlead.dev",
 		"Not known: rebootpolicies.autoreboot.fairlead.dev could not be read")
+	if code, stdout, stderr = s.fairlead(s.Kubeconfig(), "status"); code != 1 { // the policy has failed
+		s.Errorf("exit code %d: %s", code, stderr)
+	}
+	s.Expect(stdout, "ExternalService/db ", "└─RebootPolicy/api (gate database) ", "  └─Deployment/absent (restarts) ")
+	if code, _, stderr = s.fairlead(reader.Kubeconfig, "status", "extsvc/db"); code != 2 {
+		s.Errorf("exit code %d", code)
+	}
+	s.Expect(stderr, "ExternalService "+s.Namespace+"/db could not be read: this user may not: grant list on externalservices.networking.fairlead.dev")
 	if code, _, stderr = s.fairlead(s.Kubeconfig(), "why", "rebootpolicy/none"); code != 2 {
 		s.Errorf("exit code %d", code)
 	}

@@ -62,7 +62,7 @@ read, or the command line is wrong.`,
 			return nil
 		},
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := f.why(command.Context(), args[0], command.OutOrStdout(), o); err != nil {
+			if err := f.why(command.Context(), args[0], command.OutOrStdout()); err != nil {
 				if coded := (*exit)(nil); errors.As(err, &coded) {
 					return err
 				}
@@ -117,7 +117,7 @@ func (f *clusterFlags) connect(name string) (client.WithWatch, string, error) {
 }
 
 // why explains one object.
-func (f *inspectFlags) why(parent context.Context, argument string, to io.Writer, o Options) error {
+func (f *inspectFlags) why(parent context.Context, argument string, to io.Writer) error {
 	if err := f.check(inspectText, inspectJSON, inspectYAML); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (f *inspectFlags) why(parent context.Context, argument string, to io.Writer
 	if err != nil {
 		return err
 	}
-	x := graph.Explain(object, o.Program)
+	x := graph.Explain(object)
 	if f.format == inspectText {
 		err = x.WriteText(to, time.Now())
 	} else {

@@ -36,6 +36,9 @@ func TestWhatCannotBeInspectedIsOneLineWithARemedyAndExitsWith2(t *testing.T) {
 		"no time":        {[]string{"why", "rbp/a", "--timeout=0s"}, []string{"--timeout 0s", "greater than 0"}},
 		"unknown flag":   {[]string{"why", "rbp/a", "--watch"}, []string{"--watch", "why --help"}},
 		"no kubeconfig":  {[]string{"why", "rbp/a", "--kubeconfig", kubeconfig + ".no"}, []string{kubeconfig + ".no"}},
+		"no selector":    {[]string{"status", "-l", "a in", "--kubeconfig", kubeconfig}, []string{"--selector", `"a in"`}},
+		"two selections": {[]string{"status", "rbp/a", "-A", "--kubeconfig", kubeconfig}, []string{"--all-namespaces", "not both"}},
+		"no status":      {[]string{"status", "-A", "--kubeconfig", kubeconfig}, []string{"does not answer", "127.0.0.1:1"}},
 		"no API server":  {[]string{"why", "rbp/a", "--kubeconfig", kubeconfig}, []string{"does not answer", "127.0.0.1:1", "kubeconfig"}},
 	} {
 		t.Run(name, func(t *testing.T) {

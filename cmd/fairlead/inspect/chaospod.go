@@ -11,7 +11,7 @@ import (
 	v1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 )
 
-// chaosPod says what the run under way does, when the next one is due, and how the last one ended.
+// chaosPod returns what the run under way does, when the next one is due, and how the last one ended.
 func (e *explainer) chaosPod(o *Object, depth int) (found []Finding) {
 	pod, is := o.Source.(*v1.ChaosPod)
 	if !is {

@@ -28,7 +28,7 @@ type Finding struct {
 	// Meaning explains the reason, and what happens next by itself.
 	Meaning string `json:"meaning,omitempty"`
 	Remedy  string `json:"remedy,omitempty"`
-	// Override says which command overrides it, or that none does. It is empty where nothing waits.
+	// Override names the annotation that overrides it, or states that none does. It is empty where nothing waits.
 	Override string `json:"override,omitempty"`
 	// Because are the reasons of an object that this one waits for.
 	Because []Explanation `json:"because,omitempty"`
@@ -57,13 +57,12 @@ type Related struct {
 // explainer makes one Explanation.
 type explainer struct {
 	graph     *Graph
-	program   string
 	explained map[Key]bool
 }
 
-// Explain tells why an object of the Graph is as it is. program is how the user calls this binary.
-func (g *Graph) Explain(o *Object, program string) Explanation {
-	e := &explainer{g, program, map[Key]bool{}}
+// Explain returns why an object of the Graph is as it is.
+func (g *Graph) Explain(o *Object) Explanation {
+	e := &explainer{g, map[Key]bool{}}
 	x := e.explain(o, 0)
 	x.Unread = g.Unread
 	for _, r := range o.Needs {
@@ -147,14 +146,14 @@ func (e *explainer) finding(o *Object, about, reason string, waits bool) Finding
 	switch {
 	case m.Verb == VerbFault:
 	case m.Verb != "":
-		f.Override = fmt.Sprintf("`%s %s %s -n %s` overrides it.", e.program, m.Verb, o.Argument(), o.Namespace)
+		f.Override = fmt.Sprintf("A new value of the annotation %s overrides it.", annotations[m.Verb][o.Kind])
 	case waits:
 		f.Override = notOverridden[o.Kind]
 	}
 	return f
 }
 
-// notOverridden says of what waits that no request ends it.
+// notOverridden are sentences about what waits, that no request ends it.
 var notOverridden = map[string]string{
 	ExternalService: "No annotation overrides it.",
 	RebootPolicy:    "No annotation overrides it: restart-now waits for it as well.",

@@ -14,7 +14,7 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
-// externalService says of each address which check it passes or fails, since when, and why it takes no traffic; and what last
+// externalService returns of each address which check it passes or fails, since when, and why it takes no traffic; and what last
 // changed.
 func (e *explainer) externalService(o *Object) (found []Finding) {
 	source, is := o.Source.(*v1.ExternalService)
@@ -75,7 +75,7 @@ func (e *explainer) address(o *Object, service *v1.ExternalService, endpoint *v1
 	return f
 }
 
-// traffic says whether an address takes traffic, and why not.
+// traffic returns whether an address takes traffic, and why not.
 func traffic(service *v1.ExternalService, endpoint *v1.EndpointStatus, a *v1.AddressStatus) string {
 	var spec *v1.Endpoint
 	for i := range service.Spec.Endpoints {

@@ -29,7 +29,7 @@ type Object struct {
 
 // Relation is an edge of the Graph.
 type Relation struct {
-	// Role says what the object is to the other, such as "gate database".
+	// Role is what the object is to the other, such as "gate database".
 	Role   string
 	Object *Object
 }

@@ -63,6 +63,15 @@ func kindOf(name string) kind {
 	return kind{}
 }
 
+// Resource returns the API group of a kind, and the name of its resource.
+func Resource(kind string) (group, resource string) {
+	k := kindOf(kind)
+	return k.group.Group, k.resource
+}
+
+// List returns an empty list of a kind.
+func List(kind string) client.ObjectList { return kindOf(kind).list() }
+
 // Key names an object.
 type Key struct {
 	Kind      string `json:"kind"`

@@ -4,7 +4,10 @@
 package inspect
 
 import (
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
 // Meaning explains a reason.
@@ -13,11 +16,11 @@ type Meaning struct {
 	Text string
 	// Remedy is what a person can do, or that nothing is to be done.
 	Remedy string
-	// Verb is the command of fairlead that overrides what holds; empty where none does.
+	// Verb is the request that overrides what holds, or goes on after it; empty where none does.
 	Verb string
 }
 
-// The verbs that request something by an annotation.
+// The verbs that request something once, by an annotation.
 const (
 	VerbRestart  = "restart"
 	VerbResume   = "resume"
@@ -25,6 +28,15 @@ const (
 	VerbFailback = "failback"
 	VerbFault    = "fault"
 )
+
+// annotations are those by which a verb requests something of an object of a kind.
+var annotations = map[string]map[string]string{
+	VerbRestart:  {RebootPolicy: autorebootv1.RestartNowAnnotation},
+	VerbResume:   {RebootPolicy: autorebootv1.ResumeAnnotation, ChaosPod: chaosv1.ResumeAnnotation},
+	VerbRun:      {ChaosPod: chaosv1.RunNowAnnotation},
+	VerbFailback: {ExternalService: networkingv1.FailbackNowAnnotation},
+	VerbFault:    {ExternalService: networkingv1.InjectFaultAnnotation},
+}
 
 // What the reasons of an object that are of no condition are about.
 const (

@@ -17,7 +17,7 @@ import (
 // maxNamed bounds the workloads that a finding names.
 const maxNamed = 10
 
-// policy says of each workload what it waits for and what asked for it, what is in flight, and how the last restart ended.
+// policy returns of each workload what it waits for and what asked for it, what is in flight, and how the last restart ended.
 func (e *explainer) policy(o *Object, depth int) []Finding {
 	policy, is := o.Source.(*v1.RebootPolicy)
 	if !is {
@@ -90,7 +90,7 @@ func gates(o *Object) (found []Relation) {
 	return found
 }
 
-// requested says what asked for a restart.
+// requested returns what asked for a restart.
 func requested(policy *v1.RebootPolicy, p *v1.PendingRestart) string {
 	var changed []string
 	for _, name := range p.Triggers {
@@ -161,7 +161,7 @@ func at(t *metav1.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05Z")
 }
 
-// workload says what restarts a workload, what that waits for, and how it last ended; and how its last run of chaos did.
+// workload returns what restarts a workload, what that waits for, and how it last ended; and how its last run of chaos did.
 func (e *explainer) workload(o *Object, depth int) (found []Finding) {
 	for _, r := range o.NeededBy {
 		policy, is := r.Object.Source.(*v1.RebootPolicy)

@@ -1,0 +1,137 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
+)
+
+// inspectWide is an --output of status alone.
+const inspectWide = "wide"
+
+// statusFlags are those of the command.
+type statusFlags struct {
+	inspectFlags
+	allNamespaces bool
+	selector      string
+}
+
+func statusCommand(o Options) *cobra.Command {
+	f := statusFlags{inspectFlags: inspectFlags{format: inspectText, timeout: time.Minute}}
+	command := &cobra.Command{
+		Use:   "status [KIND/NAME...]",
+		Short: "Show the objects of Fairlead and their health as a tree.",
+		Long: `Show the objects of Fairlead and their health as a tree: below each ExternalService what depends on it,
+below each RebootPolicy and ChaosPod the workloads that it acts on. With KIND/NAME, show the trees of these
+objects; a workload shows what it needs and what acts on it.
+
+An object is Failed, Unknown, Degraded, Waiting, Progressing, Suspended or Healthy, and the reason is beside
+it; why explains it. Unknown is also what no operator has observed, and what could not be read.
+
+Each kind is listed once, with the rights of this user, and nothing is written. What could not be read is
+named.
+
+The exit code is 0 where nothing that is shown has failed, 1 where something has, and 2 where something
+could not be read or the command line is wrong.`,
+		Example: strings.ReplaceAll(`  fairlead status -n shop
+  fairlead status -A -o wide
+  fairlead status externalservice/billing-db deployment/api -n shop
+  fairlead status -l team=payments -o json`, "fairlead status", o.Program+" status"),
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := f.run(command.Context(), args, command.OutOrStdout()); err != nil {
+				if coded := (*exit)(nil); errors.As(err, &coded) {
+					return err
+				}
+				return &exit{exitUnread, fmt.Errorf("status: %w", err)}
+			}
+			return nil
+		},
+	}
+	f.add(command, o)
+	set := command.Flags()
+	set.Lookup("output").Usage = "Output format. One of: text, wide, json, yaml."
+	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Show all namespaces.")
+	set.StringVarP(&f.selector, "selector", "l", "", "Labels that an ExternalService, RebootPolicy or ChaosPod must have to be shown with its tree, such as team=payments.")
+	complete(command, "output", inspectText, inspectWide, inspectJSON, inspectYAML)
+	return command
+}
+
+// run shows what the flags select.
+func (f *statusFlags) run(parent context.Context, arguments []string, to io.Writer) error {
+	if err := f.check(inspectText, inspectWide, inspectJSON, inspectYAML); err != nil {
+		return err
+	}
+	selector, err := labels.Parse(f.selector)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--selector %q: %w", f.selector, err)
+	case len(arguments) > 0 && (f.allNamespaces || f.selector != ""):
+		return errors.New("name objects, or select them with --all-namespaces and --selector, not both")
+	}
+	reader, namespace, err := f.connect("status")
+	if err != nil {
+		return err
+	}
+	var keys []inspect.Key
+	for _, argument := range arguments {
+		key, err := inspect.ParseKey(argument, namespace)
+		if err != nil {
+			return err
+		}
+		keys = append(keys, key)
+	}
+	if f.allNamespaces {
+		namespace = metav1.NamespaceAll
+	}
+	ctx, stop := f.bounded(parent)
+	defer stop()
+	all, err := inspect.Read(ctx, reader, namespace)
+	if err != nil {
+		return err
+	}
+	graph := inspect.New(all)
+	status := graph.Status(selector)
+	if len(keys) > 0 {
+		if status, err = graph.StatusOf(keys); err != nil {
+			return err
+		}
+	}
+	return f.show(status, to)
+}
+
+// show writes what was found. The exit code tells whether something has failed.
+func (f *statusFlags) show(status *inspect.Status, to io.Writer) error {
+	var err error
+	switch f.format {
+	case inspectText, inspectWide:
+		if len(status.Trees) == 0 && len(status.Unread) == 0 {
+			_, err = fmt.Fprintln(to, "There is no object of Fairlead here.")
+		}
+		if err == nil {
+			err = status.WriteText(to, f.allNamespaces, f.format == inspectWide)
+		}
+	default:
+		err = write(to, f.format, status)
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(status.Unread) > 0:
+		return &exit{exitUnread, nil}
+	case status.Worst() == inspect.Failed:
+		return &exit{exitFindings, nil}
+	}
+	return nil
+}
