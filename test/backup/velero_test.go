@@ -1,0 +1,92 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var (
+	chaosPod        = schema.GroupVersionKind{Group: "chaos.fairlead.dev", Version: "v1", Kind: "ChaosPod"}
+	externalService = schema.GroupVersionKind{Group: "networking.fairlead.dev", Version: "v1", Kind: "ExternalService"}
+	rebootPolicy    = schema.GroupVersionKind{Group: "autoreboot.fairlead.dev", Version: "v1", Kind: "RebootPolicy"}
+
+	kinds = []schema.GroupVersionKind{chaosPod, externalService, rebootPolicy}
+
+	// inOrder is how Velero restores: what its --restore-resource-priorities has, and then the rest by the names of resources.
+	inOrder = []schema.GroupVersionKind{
+		{Version: "v1", Kind: "Secret"}, {Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Pod"},
+		{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, {Version: "v1", Kind: "Service"},
+		chaosPod, {Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"},
+		externalService, rebootPolicy,
+	}
+)
+
+// backup is what Velero keeps of a namespace, in the order in which it restores it.
+type backup []unstructured.Unstructured
+
+// export returns a backup in which the objects of Fairlead have a version.
+func (s *suite) export(version string) (objects backup) {
+	s.Helper()
+	for _, kind := range inOrder {
+		if slices.Contains(kinds, kind) {
+			kind.Version = version
+		}
+		found, err := s.list(kind)
+		s.Must(err)
+		objects = append(objects, found...)
+	}
+	for _, object := range objects {
+		for _, path := range [][]string{
+			{"metadata", "uid"}, {"metadata", "resourceVersion"}, {"metadata", "generation"}, {"metadata", "creationTimestamp"},
+			{"metadata", "ownerReferences"}, {"metadata", "generateName"}, {"status"},
+			{"spec", "nodeName"}, {"spec", "clusterIP"}, {"spec", "clusterIPs"}, // of a Pod, and of a Service
+		} {
+			unstructured.RemoveNestedField(object.Object, path...)
+		}
+	}
+	return objects
+}
+
+// restore creates what is not there, as often as it is called. It returns what the API server refuses.
+func (s *suite) restore(objects backup) error {
+	s.Helper()
+	var refused []error
+	for _, object := range objects {
+		if err := s.create(object.DeepCopy()); err != nil && !apierrors.IsAlreadyExists(err) {
+			refused = append(refused, fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err))
+		}
+	}
+	return errors.Join(refused...)
+}
+
+// create creates an object with the label of a restore, and then writes its field managers as they were.
+func (s *suite) create(object *unstructured.Unstructured) error {
+	managers := object.GetManagedFields()
+	object.SetManagedFields(nil)
+	object.SetNamespace(s.Namespace)
+	labels := object.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels["velero.io/restore-name"] = "monday"
+	object.SetLabels(labels)
+	if err := s.Client.Create(s.Context(), object); err != nil {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"managedFields": managers}})
+	if err != nil {
+		return err
+	}
+	return client.IgnoreNotFound(s.Client.Patch(s.Context(), object, client.RawPatch(types.MergePatchType, patch)))
+}
