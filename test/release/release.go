@@ -82,7 +82,7 @@ func Write(ctx context.Context, o Options) error {
 	if err := o.write(files); err != nil {
 		return err
 	}
-	return o.finish()
+	return o.finish(digest)
 }
 
 // Image writes the image's archive and returns its digest.
@@ -119,8 +119,8 @@ func (o Options) archives(ctx context.Context, folder string) (map[string]string
 	return programs, nil
 }
 
-// finish writes what speaks of the other files.
-func (o Options) finish() error {
+// finish writes what speaks of the other files, and of the image by its digest.
+func (o Options) finish(digest string) error {
 	files, err := sums(o.Out)
 	if err != nil {
 		return err
@@ -139,7 +139,9 @@ func (o Options) finish() error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		fmt.Fprintf(&list, "%s  %s\n", files[name], name)
 	}
-	return o.write(map[string][]byte{"SHA256SUMS": list.Bytes()})
+	// What a registry serves is found by the digest of the image, which is not the checksum of its archive.
+	subjects := fmt.Appendf(bytes.Clone(list.Bytes()), "%s  %s\n", strings.TrimPrefix(digest, "sha256:"), o.Repository)
+	return o.write(map[string][]byte{"SHA256SUMS": list.Bytes(), "SUBJECTS": subjects})
 }
 
 func (o Options) write(files map[string][]byte) error {
