@@ -23,7 +23,8 @@ import (
 func TestASecondReleaseLeavesTheFirstAlone(t *testing.T) {
 	s := newSuite(t)
 	s.kubectl("create", "namespace", "shop")
-	s.install("fairlead-system", current, "", map[string]any{"flowSchemas": true})
+	values := map[string]any{"flowSchemas": true}
+	s.install("fairlead-system", current, "", values)
 	s.apply(objects)
 	s.hasObjects()
 	s.flowSchemas("fairlead-system")
@@ -35,6 +36,7 @@ func TestASecondReleaseLeavesTheFirstAlone(t *testing.T) {
 	}
 
 	s.fitsPlatforms()
+	s.sharesWebhooks(values)
 	requests := s.requests()
 	manifests, err := s.release("team-system", current, "", action.DryRunClient, second)
 	s.must(err)

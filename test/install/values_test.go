@@ -86,6 +86,22 @@ func (s *suite) fitsPlatforms() {
 	s.kubectlWith(uidRange, "delete", "-f", "-")
 }
 
+// sharesWebhooks has another field manager add a selector to the webhooks, as AKS does to those without its annotation: the
+// operator is not disturbed, Helm names the other one in a conflict, and takes the selector back by force.
+func (s *suite) sharesWebhooks(values map[string]any) {
+	s.Helper()
+	for _, configuration := range []string{"mutating", "validating"} {
+		s.kubectl("patch", configuration+"webhookconfiguration", "fairlead-"+configuration, "--field-manager=admissionsenforcer", "--type=json", "-p",
+			`[{"op": "add", "path": "/webhooks/0/namespaceSelector/matchExpressions/-", "value": {"key": "control-plane", "operator": "DoesNotExist"}}]`)
+	}
+	s.sound()
+	if err := s.tryUpgrade("fairlead-system", current, false, values); err == nil || !strings.Contains(err.Error(), `conflict with "admissionsenforcer"`) {
+		s.Errorf("an upgrade beside another field manager of the selectors: %v", err)
+	}
+	s.upgrade("fairlead-system", current, true, values)
+	s.sound()
+}
+
 // admitsPods creates a pod of each Deployment by a dry run.
 func (s *suite) admitsPods(manifests string) error {
 	pods := 0
