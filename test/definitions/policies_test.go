@@ -60,9 +60,9 @@ func compile(t *testing.T, policy *admissionv1.ValidatingAdmissionPolicySpec) {
 			messages = append(messages, &validating.MessageExpressionCondition{MessageExpression: v.MessageExpression})
 		}
 	}
-	problems := compiler.FilterCompiler.Compile(conditions, options, environment.NewExpressions).CompilationErrors()
+	problems := compiler.CompileCondition(conditions, options, environment.NewExpressions).CompilationErrors()
 	options.HasAuthorizer = false
-	for _, problem := range append(problems, compiler.FilterCompiler.Compile(messages, options, environment.NewExpressions).CompilationErrors()...) {
+	for _, problem := range append(problems, compiler.CompileCondition(messages, options, environment.NewExpressions).CompilationErrors()...) {
 		t.Error(problem)
 	}
 }
