@@ -31,7 +31,8 @@
 // and leaves all of it equal to the byte until a fact changes. What is not known takes nothing away: a name that
 // was not looked up yet, or has never resolved, and an address that was never checked.
 //
-// A write that the API server refuses stops no other one. An address that must not take traffic is taken off before
+// A write that the API server refuses stops no other one, except that nothing is published for an object that lacks the
+// finalizer: it would outlive the object. An address that must not take traffic is taken off before
 // anything is added, whatever becomes of the Service; one that could take traffic stays until what replaces it is there.
 // The condition Ready has the words of the refusal, and what differs from the spec is tried again every 30 seconds.
 //

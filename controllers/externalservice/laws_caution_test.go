@@ -57,7 +57,7 @@ func TestLawABlackoutBeginsNoFaultSooner(t *testing.T) {
 // timesOf returns when events of a reason were recorded in a history of an object with the rest of a spec.
 func timesOf(t *testing.T, reason string, history []step, rest string, prepare ...func(*life)) (times []time.Duration) {
 	liveFrom(t, time.Millisecond, rest+sameForms[0], history, func(l *life) {
-		l.rest = rest
+		l.rest, l.inStep = rest, true
 		for _, prepares := range prepare {
 			prepares(l)
 		}
@@ -69,6 +69,21 @@ func timesOf(t *testing.T, reason string, history []step, rest string, prepare .
 		}
 	})
 	return times
+}
+
+// Law 7 has found this history, in which two addresses of different priorities are up again at the time of the same check.
+func TestAHistoryAlwaysHasTheSameCourse(t *testing.T) {
+	const checked = 3*time.Second + 427*time.Microsecond
+	history := []step{
+		{"down", 3, checked}, {"down", 2, 0}, {"down", 3, checked}, {"same", 5, 5 * time.Minute}, {"down", 1, checked / 10},
+		{"down", 3, 5 * time.Minute}, {"down", 3, 10 * time.Millisecond}, {"down", 1, 0}, {"same", 5, checked / 10}, {"same", 5, checked},
+	}
+	first := timesOf(t, eventFailedBack, history, lawRest)
+	for range 5 {
+		if again := timesOf(t, eventFailedBack, history, lawRest); !slices.Equal(again, first) {
+			t.Fatalf("it fails back at %v, and at %v in another life", first, again)
+		}
+	}
 }
 
 // requireNoSooner requires that what was done with more caution was done no sooner and no more often.

@@ -115,3 +115,32 @@ func TestLawADeletionKeepsWhatItPromises(t *testing.T) {
 		}
 	})
 }
+
+// Law 10 has found this: what was orphaned stays as it is, also while an address of it fails, until a new object adopts it.
+func TestAnOrphanedServiceIsLeftAloneUntilItIsAdopted(t *testing.T) {
+	const settles = 5 * time.Minute
+	orphan := []step{{"delete", 1, time.Second}, {"create", 16, time.Second}, {"down", 1, settles}}
+	adopt := []step{{"delete", 12, time.Second}, {"create", 191, settles}}
+	for what, test := range map[string]struct {
+		history []step
+		want    []string
+	}{
+		"not adopted": {orphan, []string{lawA1, lawA2}},
+		"adopted":     {slices.Concat(orphan, adopt), []string{lawA2}},
+	} {
+		l, conditions := liveFrom(t, time.Millisecond, lawRest+sameForms[0], test.history, func(l *life) { newRefuser(l) })
+		if ready := l.readyAt(day); l.gap != "" || !slices.Equal(ready, test.want) {
+			t.Errorf("%s: %s; in the end %v, %s", what, l.gap, ready, conditions)
+		}
+	}
+}
+
+// Law 10 has found this: an object that is deleted before it has the finalizer leaves no Service.
+func TestNothingIsPublishedBeforeTheFinalizerIsThere(t *testing.T) {
+	history := []step{
+		{"delete", 0, 10 * time.Second}, {"refuse", 108, time.Second}, {"create", 87, 10 * time.Second}, {"lift", 0, 0}, {"delete", 6, 5 * time.Minute},
+	}
+	if l, conditions := liveFrom(t, time.Millisecond, lawRest+sameForms[0], history, func(l *life) { newRefuser(l) }); l.gap != "" {
+		t.Errorf("%s; in the end %s", l.gap, conditions)
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
 // statusWrite is how a write of a status begins, in the order of refusable the last.
@@ -119,8 +120,9 @@ func (r *refuser) check() {
 }
 
 // checkRest requires, at the end of a minute in which nothing was done, that what failed is not ready, and that nothing is
-// told that is not so.
+// told that is not so. A Service that was orphaned stays as it is until the object adopts it, which the object tells.
 func (r *refuser) checkRest() {
+	c := meta.FindStatusCondition(r.stored().Status.Conditions, networkingv1.ConditionReady)
 	var failed, others []string
 	for _, ip := range r.ready() {
 		if r.down[ip] && r.isChecked(ip) || r.policy[ip] != "" {
@@ -131,10 +133,14 @@ func (r *refuser) checkRest() {
 	}
 	// What is in one slice with an address that takes traffic cannot be removed by a deletion.
 	canWithdraw := !r.refuses("apply EndpointSlice ") || !r.refuses("delete EndpointSlice ") && len(others) == 0
-	if canWithdraw && len(failed) > 0 {
+	switch {
+	case r.hasOrphan():
+		if len(r.beginnings) == 0 && (c == nil || c.Reason != networkingv1.ReasonServiceConflict) {
+			r.fail("the Service is an orphan that was not adopted, and Ready is %+v", c)
+		}
+	case canWithdraw && len(failed) > 0:
 		r.fail("%v is ready, and has failed or is denied", failed)
 	}
-	c := meta.FindStatusCondition(r.stored().Status.Conditions, networkingv1.ConditionReady)
 	if len(r.beginnings) == 0 && (c == nil || c.Reason == networkingv1.ReasonWriteRefused) {
 		r.fail("nothing is refused any more, and Ready is %+v", c)
 	}
@@ -142,6 +148,12 @@ func (r *refuser) checkRest() {
 	if n := len(slices.DeleteFunc(slices.Clone(r.attempts), func(at time.Time) bool { return at.Before(minuteAgo) })); n > 12 {
 		r.fail("%d reconciles in a minute had writes refused", n)
 	}
+}
+
+// hasOrphan reports whether the Service is one that an earlier object has orphaned, and that this one has not adopted.
+func (r *refuser) hasOrphan() bool {
+	service := r.storedService()
+	return r.orphaned && service != nil && !rules.BelongsTo(service, r.stored())
 }
 
 // isChecked reports whether an address is checked: those of a suspended object, of a drained endpoint, and of no endpoint
@@ -157,6 +169,17 @@ func (r *refuser) isChecked(ip string) bool {
 func (r *refuser) fail(format string, args ...any) {
 	if r.gap == "" {
 		r.gap = time.Since(bubbleEpoch).String() + ": " + fmt.Sprintf(format, args...)
+	}
+}
+
+// A law has found each of these.
+func TestARefusalIsToldWhateverIsDoneToTheObject(t *testing.T) {
+	for name, history := range map[string][]step{
+		"it is suspended and resumed": {{"refuse", 130, 0}, {"deny", 1, 0}, {"pause", 0, time.Minute}, {"pause", 0, 3 * time.Second}},
+	} {
+		if l, conditions := liveFrom(t, time.Millisecond, lawRest+sameForms[0], history, func(l *life) { newRefuser(l) }); l.gap != "" {
+			t.Errorf("%s: %s; in the end %s", name, l.gap, conditions)
+		}
 	}
 }
 

@@ -102,6 +102,8 @@ type life struct {
 	stop    func()
 	checked bool // after each reconcile
 	gap     string
+	// inStep has a reconcile know all that has happened at its time, so that a history always has the same course.
+	inStep bool
 	// rest is the spec without its endpoints, and freeze has the blackouts of the cluster.
 	rest   string
 	freeze *freeze.Freeze
@@ -189,6 +191,9 @@ func (l *life) live(d time.Duration) {
 			}
 		}
 		timer.Stop()
+		if l.inStep {
+			synctest.Wait()
+		}
 		l.reconcileNow()
 	}
 }
@@ -297,6 +302,8 @@ var brokenForms = []string{
 - {name: b, priority: 1, dns: {name: b.example.com}}`,
 	`- {name: typo, dns: {name: typo.example.com}}
 - {name: typo-too, priority: 1, dns: {name: b.typo.example.com}}`,
+	`- {name: typo, priority: 1, dns: {name: typo.example.com}}
+- {name: typo-too, dns: {name: typo.example.com.}}`,
 }
 
 // otherForms have other addresses, priorities or states, all of which accept.
@@ -518,6 +525,24 @@ func TestLawNothingUnknownTakesAnAddressAway(t *testing.T) {
 			rt.Fatalf("%s; in the end %v, %s", gap, ready, conditions)
 		}
 	})
+}
+
+// A law has found each of these.
+func TestWhatIsReadyOutlivesEditsThatNothingHasComeOfYet(t *testing.T) {
+	const settles = 5 * time.Minute
+	for name, history := range map[string][]step{
+		"the name that replaces it is older than the edit": {
+			{"other", 1, settles}, {"broken", 0, time.Second}, {"broken", 2, time.Minute},
+		},
+		"two endpoints have the name that replaces it": {{"broken", 3, time.Minute}},
+		"the name that is left has never resolved":     {{"other", 1, settles}, {"broken", 1, time.Second}, {"broken", 3, time.Minute}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if gap, ready, conditions := liveThrough(t, 1500*time.Millisecond, sameForms[0], history, true); gap != "" || len(ready) == 0 {
+				t.Errorf("%s; in the end %v, %s", gap, ready, conditions)
+			}
+		})
+	}
 }
 
 // Law 2: forms that lead to the same are the same, whatever fails meanwhile.

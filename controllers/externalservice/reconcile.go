@@ -73,7 +73,7 @@ func (r *Reconciler) publish(ctx context.Context, es *networkingv1.ExternalServi
 
 // run has the steps, in the order of their urgency: what takes traffic off an address or ends a fault, what is added, and the
 // status, which has the words of each that the API server refused. Each is on its own: its errors are collected, and stop no
-// other, except that slices need a Service that is ours.
+// other, except that slices need a Service that is ours, and a Service becomes ours once the finalizer is there.
 func (r *reconciliation) run(ctx context.Context) (reconcile.Result, error) {
 	r.decide(ctx)
 	r.withdraw(ctx)
@@ -220,10 +220,12 @@ func (r *reconciliation) withdraw(ctx context.Context) {
 	}
 }
 
-// protect has the finalizer and the Service in place. The error is errForeignService or errReplacing.
+// protect has the finalizer and the Service in place. The error is errForeignService or errReplacing. A Service that is not
+// ours yet would outlive an object without the finalizer.
 func (r *reconciliation) protect(ctx context.Context) error {
-	r.refusals.add(r.addFinalizer(ctx, r.es))
-	if r.unread {
+	refused := r.addFinalizer(ctx, r.es)
+	r.refusals.add(refused)
+	if r.unread || refused != nil && !r.found.ours {
 		return nil
 	}
 	service, err := r.ensureService(ctx, r.es, r.found)
@@ -311,19 +313,21 @@ func (r *Reconciler) reconcileSuspended(
 	update.setFaultWhileSuspended(es, r.Now())
 	update.setDenied(&suspension)
 	if len(refused.errs) > 0 {
+		state.refused++
 		update.setRefused(&refused)
 		return reconcile.Result{RequeueAfter: maxRefusalRetry}, r.writeStatus(ctx, es, update)
 	}
+	state.refused = 0
 	return reconcile.Result{}, r.writeStatus(ctx, es, update)
 }
 
-// stopChecks stops lookups and checks of an object, and keeps its state: verdicts of the policy may change.
+// stopChecks stops lookups and checks of an object, and keeps of its state what has become of writes.
 func (r *Reconciler) stopChecks(es *networkingv1.ExternalService) *objectState {
 	key := client.ObjectKeyFromObject(es)
 	r.Resolution.Forget(key)
 	r.Probes.Forget(key)
 	r.metrics.drop(key)
 	state := r.states.Get(es)
-	*state = objectState{failover: failover.State{FirstSeen: r.Now()}, sliceWrites: state.sliceWrites}
+	*state = objectState{failover: failover.State{FirstSeen: r.Now()}, sliceWrites: state.sliceWrites, refused: state.refused}
 	return state
 }

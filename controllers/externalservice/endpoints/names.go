@@ -5,6 +5,7 @@ package endpoints
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,11 +47,13 @@ type Seed struct {
 //
 // A name of the status begins with its addresses there, whichever endpoint had it. One that is new takes over what
 // it replaces until it resolves: the addresses that its endpoint had, and those that are ready in the slices and that
-// the spec does not have any more. Otherwise a name that does not resolve would take addresses away.
+// the spec does not have any more. Otherwise a name that does not resolve would take addresses away. Where no name is
+// new, and no address would be left, one that has never resolved takes over the latter: whether an edit came before or
+// after the status of the one before makes no difference.
 func Seeds(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, now time.Time) map[string]Seed {
 	seeds := map[string]Seed{}
 	claimed := staticAddresses(&es.Spec)
-	var replacing []*networkingv1.Endpoint
+	var replacing, unresolved []*networkingv1.Endpoint
 	for i := range es.Spec.Endpoints {
 		e := &es.Spec.Endpoints[i]
 		if e.DNS == nil {
@@ -62,6 +65,9 @@ func Seeds(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlic
 			continue
 		}
 		seed := Seed{resolved: resolvedTime(status, now)}
+		if seed.resolved.IsZero() {
+			unresolved = append(unresolved, e)
+		}
 		for _, a := range status.Addresses {
 			seed.add(a.IP, uint16(a.Port), claimed)
 		}
@@ -70,6 +76,9 @@ func Seeds(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlic
 	ready := readyPorts(current)
 	for _, e := range replacing {
 		seeds[e.Name] = replacedBy(e, StatusOf(&es.Status, e.Name), ready, claimed)
+	}
+	if len(replacing) == 0 && !haveAddresses(es, seeds) {
+		replacing = unresolved
 	}
 	if heir := heirOf(replacing, es.Status.ActivePriority); heir != nil {
 		seed := seeds[heir.Name]
@@ -94,6 +103,13 @@ func replacedBy(
 		}
 	}
 	return seed
+}
+
+// haveAddresses reports whether any Active endpoint has an address, of its own or by its seed.
+func haveAddresses(es *networkingv1.ExternalService, seeds map[string]Seed) bool {
+	return slices.ContainsFunc(es.Spec.Endpoints, func(e networkingv1.Endpoint) bool {
+		return *e.State != networkingv1.EndpointDrained && (len(e.Addresses) > 0 || len(seeds[e.Name].addresses) > 0)
+	})
 }
 
 // heirOf returns the endpoint that takes over what no other does: an Active one, of the active priority where there

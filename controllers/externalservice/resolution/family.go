@@ -65,9 +65,9 @@ type family struct {
 	surplus int
 }
 
-// seed adds the addresses of an earlier process.
+// seed sets the addresses that no answer had yet: those of an earlier process, or of what the name replaces.
 func (f *family) seed(addresses []dns.Address, at time.Time) {
-	f.lastResolved = at
+	f.lastResolved, f.addresses = at, nil
 	for _, address := range firstOf(addresses) {
 		f.addresses = append(f.addresses, seenAddress{address: address, seen: at, inLastAnswer: true, inUse: true, seeded: true})
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/dns"
 )
 
-// Name is a DNS name of an object. Names of the same Host and Records are one; the first one's other fields count.
+// Name is a DNS name of an object. Names of the same Host and Records are one, with the Seeds of all.
 type Name struct {
 	// Host is the name to look up, always fully qualified.
 	Host string
@@ -26,8 +26,9 @@ type Name struct {
 	// OnFailure is KeepLast, which keeps them as long as it takes, or Remove. Defaults to KeepLast.
 	OnFailure networkingv1.ResolutionFailurePolicy
 	// Seed is the addresses that an earlier process has found, and SeedTime when the name last resolved. They count
-	// only for a name that is new to the object in this process. Without a SeedTime the name has never resolved, and
-	// the addresses are those of what it replaces: they stay until it resolves, whatever OnFailure says.
+	// only for a name that has not resolved for the object in this process. Without a SeedTime the name has never
+	// resolved, and the addresses are those of what it replaces, by one edit or by several while it is looked up: they
+	// stay until it resolves, whatever OnFailure says.
 	Seed     []dns.Address
 	SeedTime time.Time
 }

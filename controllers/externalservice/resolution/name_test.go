@@ -59,11 +59,11 @@ func TestTheTimeBetweenLookups(t *testing.T) {
 
 func TestOtherSettingsApplyAtOnce(t *testing.T) {
 	r := newNameState(Name{MinTTL: time.Minute, MaxTTL: time.Hour, KeepLastFor: time.Hour})
-	if r.updateSettings(r.settings, epoch) {
+	if r.update(Name{MinTTL: time.Minute, MaxTTL: time.Hour, KeepLastFor: time.Hour}, epoch) {
 		t.Error("the same settings moved the next lookup")
 	}
 	r.apply(dns.Answer{IPv4: part("a", time.Hour), IPv6: part("NXDomain", 0)}, epoch, 1)
-	if !r.updateSettings(Name{MinTTL: time.Minute, MaxTTL: 10 * time.Minute, KeepLastFor: time.Hour}.settings(), epoch) || !r.state.NextTime.Equal(epoch.Add(10*time.Minute)) {
+	if !r.update(Name{MinTTL: time.Minute, MaxTTL: 10 * time.Minute, KeepLastFor: time.Hour}, epoch) || !r.state.NextTime.Equal(epoch.Add(10*time.Minute)) {
 		t.Errorf("the next lookup is after %s, want the new MaxTTL", r.state.NextTime.Sub(epoch))
 	}
 	now := epoch.Add(10 * time.Minute)
@@ -72,12 +72,12 @@ func TestOtherSettingsApplyAtOnce(t *testing.T) {
 		t.Error("KeepLast expires")
 	}
 	remove := Name{MinTTL: time.Minute, MaxTTL: 10 * time.Minute, KeepLastFor: time.Hour, OnFailure: "Remove"}
-	r.updateSettings(remove.settings(), now)
+	r.update(remove, now)
 	if want := epoch.Add(time.Hour); !r.state.ExpiresAt.Equal(want) || len(r.state.Addresses) != 1 {
 		t.Errorf("with Remove they go at %s, want %s", r.state.ExpiresAt, want)
 	}
 	remove.KeepLastFor = 5 * time.Minute
-	r.updateSettings(remove.settings(), now)
+	r.update(remove, now)
 	if len(r.state.Addresses) != 0 || r.state.Reason != "Timeout" {
 		t.Errorf("%q, %s; want them gone, being too old", format(r.state.Addresses), r.state.Reason)
 	}

@@ -26,21 +26,26 @@ type nameState struct {
 // newNameState returns the state of a name that was not looked up yet.
 func newNameState(n Name) *nameState {
 	r := &nameState{settings: n.settings()}
+	r.seed(n)
+	return r
+}
+
+// seed adds the addresses of a Seed to those that the name has of earlier ones. It must not have resolved yet.
+func (n *nameState) seed(from Name) {
 	var ipv4, ipv6 []dns.Address
-	for _, address := range n.Seed {
+	for _, address := range slices.Concat(n.state.Addresses, from.Seed) {
 		if address.IP.Is4() {
 			ipv4 = append(ipv4, address)
 		} else {
 			ipv6 = append(ipv6, address)
 		}
 	}
-	r.ipv4.seed(ipv4, n.SeedTime)
-	r.ipv6.seed(ipv6, n.SeedTime)
-	if len(n.Seed) > 0 {
-		r.state.ResolvedTime = n.SeedTime
+	n.ipv4.seed(ipv4, from.SeedTime)
+	n.ipv6.seed(ipv6, from.SeedTime)
+	if len(from.Seed) > 0 {
+		n.state.ResolvedTime = from.SeedTime
 	}
-	r.state.Addresses = r.addresses()
-	return r
+	n.state.Addresses = n.addresses()
 }
 
 // apply applies an answer. at, from 0 to 1, is the jitter of the next lookup.
@@ -175,12 +180,16 @@ func (n *nameState) addresses() []dns.Address {
 	)
 }
 
-// updateSettings sets the settings of the name, and reports whether the time of the next lookup changed.
-func (n *nameState) updateSettings(s settings, now time.Time) bool {
-	if n.settings == s {
+// update sets the settings of the name, and adds the Seed where it has never resolved. It reports whether the time of the
+// next lookup changed.
+func (n *nameState) update(name Name, now time.Time) bool {
+	s, isSeeded := name.settings(), len(name.Seed) > 0 && n.state.ResolvedTime.IsZero()
+	if n.settings == s && !isSeeded {
 		return false
 	}
-	n.settings = s
+	if n.settings = s; isSeeded {
+		n.seed(name)
+	}
 	if !n.state.LookedUp {
 		return false
 	}

@@ -4,6 +4,7 @@
 package resolution
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"sync"
@@ -116,12 +117,10 @@ func (t *Tracker) Set(key types.NamespacedName, names []Name) []State {
 	states := make([]State, 0, len(names))
 	for _, name := range names {
 		q := name.query()
-		e, ok := after[q]
-		if !ok {
-			e = t.ensureEntry(task{key, q}, name, before[q], now)
-			after[q] = e
-		}
-		states = append(states, e.name.state)
+		after[q] = t.ensureEntry(task{key, q}, name, cmp.Or(after[q], before[q]), now)
+	}
+	for _, name := range names {
+		states = append(states, after[name.query()].name.state)
 	}
 	for q := range before {
 		if _, ok := after[q]; !ok {
@@ -139,7 +138,7 @@ func (t *Tracker) Set(key types.NamespacedName, names []Name) []State {
 // ensureEntry returns the entry of a name: e, or a new one where there is none.
 func (t *Tracker) ensureEntry(of task, name Name, e *entry, now time.Time) *entry {
 	if e != nil {
-		if e.name.updateSettings(name.settings(), now) {
+		if e.name.update(name, now) {
 			t.queue.Set(of, e.name.state.NextTime)
 		}
 		return e

@@ -89,6 +89,34 @@ func TestNamesKeepTheirStateWhileTheyAreTheSame(t *testing.T) {
 	})
 }
 
+// Edits follow each other faster than lookups end, and two endpoints may have one name.
+func TestANameHasAllSeedsUntilItResolves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newSuite(t, Options{})
+		seeded := func(text string) Name {
+			name := named("db.example.com")
+			name.Seed = addresses(text)
+			return name
+		}
+		want := func(why, addresses, reason string, names ...Name) {
+			t.Helper()
+			for _, s := range f.Set(key("db"), names) {
+				if format(s.Addresses) != addresses || s.Reason != reason {
+					t.Errorf("%s: %q, %s; want %q, %s", why, format(s.Addresses), s.Reason, addresses, reason)
+				}
+			}
+		}
+		f.setAnswer("db.example.com", "ServFail")
+		want("before it is looked up", "a", "", seeded("a"))
+		want("in another edit, by two endpoints", "a b c", "", seeded("b"), seeded("c b"))
+		wait(10 * time.Millisecond)
+		want("once it has failed", "a b c v6", "Stale", seeded("v6"))
+		f.setAnswer("db.example.com", "d")
+		wait(time.Minute)
+		want("once it resolves", "d", "Resolved", seeded("a"))
+	})
+}
+
 func TestAnAnswerToANameThatWasReplacedDoesNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newSuite(t, Options{})
