@@ -19,9 +19,14 @@ import (
 // +kubebuilder:validation:MaxLength=32
 type Duration string
 
-// DurationOf writes d to the millisecond in its shortest form, such as "10m" rather than "10m0s". What is negative or above
-// 399996h is written as well, and is no valid Duration.
+// largest is the longest span that is written with one number for each unit.
+const largest = 99999*time.Hour + 59*time.Minute + 59*time.Second + 999*time.Millisecond
+
+// DurationOf writes d to the millisecond in its shortest form, such as "10m" rather than "10m0s", as specs, status and
+// messages have it. A longer one than 99999h59m59s999ms is written as that. A negative one is written with its sign, and is
+// no valid Duration.
 func DurationOf(d time.Duration) Duration {
+	d = min(max(d, -largest), largest)
 	var text []byte
 	if d < 0 {
 		text, d = append(text, '-'), -d
@@ -42,7 +47,8 @@ var units = []struct {
 	name string
 }{{time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}, {time.Millisecond, "ms"}}
 
-// Parse returns the span. It fails where Go's duration syntax does.
+// Parse returns the span. It fails where time.ParseDuration does, which takes more than a Duration may be: fractions, a sign
+// and shorter units.
 func (d Duration) Parse() (time.Duration, error) { return time.ParseDuration(string(d)) }
 
 // Or reads the span, or returns fallback where d is nil or does not parse.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/certs"
 )
 
@@ -153,7 +154,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Clock = clock.RealClock{}
 	}
 	if o.Validity < leastValidity {
-		return o, fmt.Errorf("certmanager: webhook.certificates.validity is %s, and cert-manager takes %s at least: set it to that or more, or have source selfSigned issue certificates that are shorter", o.Validity, leastValidity)
+		return o, fmt.Errorf("certmanager: webhook.certificates.validity is %s, and cert-manager takes %s at least: set it to that or more, or have source selfSigned issue certificates that are shorter", common.DurationOf(o.Validity), common.DurationOf(leastValidity))
 	}
 	if o.RootValidity < 10*o.Validity {
 		return o, errors.New("certmanager: Options.RootValidity is less than ten times Validity: certificates would outlive the root that signed them")

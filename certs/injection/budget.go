@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
+
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 const (
@@ -70,12 +72,12 @@ func (b *writeBudget) allow(t target, bundle []byte, writer string) error {
 	l, now := b.histories[t], b.clock.Now()
 	if until := l.writtenAt.Add(l.backoff()); l.bundle != nil && sameRoots(l.bundle, bundle) && now.Before(until) {
 		return &withheldError{fmt.Errorf("%s: the CA bundle that was written was removed or replaced %d times in a row, last by %s: remove caBundle from what it applies; until then it is written again after %s",
-			t, l.losses+1, writer, l.backoff()), until}
+			t, l.losses+1, writer, common.DurationOf(l.backoff())), until}
 	}
 	if tokens := l.tokens.TokensAt(now); tokens < 1 {
 		every := time.Duration(float64(time.Second) / float64(b.refill))
 		return &withheldError{fmt.Errorf("%s: its CA bundle was written too often, lastly over that of %s: it is written at most once in %s now; find out who else writes it (kubectl get --show-managed-fields)",
-			t, writer, every), now.Add(time.Duration((1-tokens)*float64(every)) + time.Millisecond)}
+			t, writer, common.DurationOf(every)), now.Add(time.Duration((1-tokens)*float64(every)) + time.Millisecond)}
 	}
 	return nil
 }

@@ -185,7 +185,7 @@ func TestNoTargetIsWrittenBeyondItsBudget(t *testing.T) {
 		if got := patches(client); got != 3*3 {
 			t.Errorf("%d writes to 3 targets", got)
 		}
-		if last == nil || !strings.Contains(last.Error(), "once in 1h0m0s") {
+		if last == nil || !strings.Contains(last.Error(), "once in 1h now") {
 			t.Errorf("the error is %v", last)
 		}
 		pass(time.Hour)

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
@@ -129,7 +130,7 @@ func (r *Reconciler) drain(ctx context.Context, es *networkingv1.ExternalService
 func (r *Reconciler) reportDraining(ctx context.Context, es *networkingv1.ExternalService) error {
 	update := newStatusUpdate(es, r.Now())
 	update.Set(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonDraining,
-		fmt.Sprintf("deleted: its endpoints are terminating for %s, then its Service is deleted", r.DrainPeriod))
+		fmt.Sprintf("deleted: its endpoints are terminating for %s, then its Service is deleted", common.DurationOf(r.DrainPeriod)))
 	if update.status.Addresses != nil {
 		update.status.Addresses.Published = 0
 	}

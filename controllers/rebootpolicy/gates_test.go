@@ -187,12 +187,12 @@ func TestTheGateOfAChaosPodOpensWithEvidence(t *testing.T) {
 		}), "ChaosPod c has had no run that was verified, and it has halted"},
 		"no time":     {gate, survived(func(c *chaosv1.ChaosPod) { c.Status.LastSuccessfulRunTime = nil }), "it is not known when ChaosPod c was last survived"},
 		"at the end":  {"{name: survived, type: ChaosSurvived, chaosSurvived: {name: c, within: 1h}}", survived(nil), ""},
-		"too old":     {"{name: survived, type: ChaosSurvived, chaosSurvived: {name: c, within: 59m}}", survived(nil), "the last run of ChaosPod c that was survived began at " + epoch.Add(-time.Hour).Format(time.RFC3339) + ", more than 59m0s ago"},
+		"too old":     {"{name: survived, type: ChaosSurvived, chaosSurvived: {name: c, within: 59m}}", survived(nil), "the last run of ChaosPod c that was survived began at " + epoch.Add(-time.Hour).Format(time.RFC3339) + ", more than 59m ago"},
 		"to come":     {gate, survived(func(c *chaosv1.ChaosPod) { c.Status.LastSuccessfulRunTime.Time = epoch.Add(time.Hour) }), "the last run of ChaosPod c that was survived began at " + epoch.Add(time.Hour).Format(time.RFC3339) + ", which is in the future"},
 		"the default": {"{name: survived, type: ChaosSurvived, chaosSurvived: {name: c}}", survived(func(c *chaosv1.ChaosPod) { c.Status.LastSuccessfulRunTime.Time = epoch.Add(-168 * time.Hour) }), ""},
 		"after the default": {"{name: survived, type: ChaosSurvived, chaosSurvived: {name: c}}", survived(func(c *chaosv1.ChaosPod) {
 			c.Status.LastSuccessfulRunTime.Time = epoch.Add(-168*time.Hour - time.Second)
-		}), "the last run of ChaosPod c that was survived began at " + epoch.Add(-168*time.Hour-time.Second).Format(time.RFC3339) + ", more than 168h0m0s ago"},
+		}), "the last run of ChaosPod c that was survived began at " + epoch.Add(-168*time.Hour-time.Second).Format(time.RFC3339) + ", more than 168h ago"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSuite(t, config+"gates: ["+test.gate+"]\n", append(deployment("api", 1, nil), test.objects...)...)

@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // Migrator migrates the objects of some CRDs. One replica runs it at a time.
@@ -173,7 +175,7 @@ func (m *Migrator) advance(ctx context.Context, name string, s *migration) (stri
 	m.metrics.completed(g.kind, true)
 	if len(g.old) > 0 || s.rewritten > 0 {
 		m.record(crd, corev1.EventTypeNormal, "StorageMigrated", fmt.Sprintf("All objects are stored at %s; this leader rewrote %d, and ended %s after it began",
-			g.resource.Version, s.rewritten, time.Since(s.began).Round(time.Millisecond)))
+			g.resource.Version, s.rewritten, common.DurationOf(time.Since(s.began))))
 	}
 	*s = migration{goal: g, since: s.since, logged: s.logged}
 	return "complete", m.Interval, nil

@@ -98,7 +98,7 @@ func targetCases() []fieldCase {
 			s.kills("api", 1)
 		}},
 		{[]string{"filter.minAge"}, kills + `schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 100h}`, func(s *suite) {
-			s.holds(chaosv1.ReasonNoCandidate, "younger than filter.minAge (100h0m0s)")
+			s.holds(chaosv1.ReasonNoCandidate, "younger than filter.minAge (100h)")
 		}},
 		{[]string{"filter.exclude"}, kills + `schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 0s, exclude: {matchLabels: {app: web}}}`, func(s *suite) {
 			s.holds(chaosv1.ReasonNoCandidate, "3 excluded by filter.exclude")

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
@@ -59,7 +60,7 @@ func (r *FailureRecorder) Record(f Failure) {
 func (r *FailureRecorder) Healthy(context.Context) error {
 	last := r.last.Load()
 	if since := time.Since(time.Unix(0, last)); last != 0 && since < unhealthyFor {
-		return fmt.Errorf("a conversion failed %s ago: the log names the object", since.Round(time.Second))
+		return fmt.Errorf("a conversion failed %s ago: the log names the object", common.DurationOf(since.Round(time.Second)))
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/pemfile"
@@ -119,7 +120,7 @@ func (r *run) checkBundle(c *client, authorities []*x509.Certificate) Result {
 func remaining(now, until time.Time) string {
 	left := until.Sub(now)
 	if left < 48*time.Hour {
-		return left.Round(time.Minute).String()
+		return string(common.DurationOf(left.Round(time.Minute)))
 	}
 	return fmt.Sprintf("%d days", int(left/(24*time.Hour)))
 }

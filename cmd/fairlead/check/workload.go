@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 )
 
@@ -111,7 +112,7 @@ func (r *run) checkLease(ctx context.Context, d deployment) Result {
 			return Result{CheckLease, object, OK, holder + " leads", ""}
 		}
 		if again {
-			return Result{CheckLease, object, Failed, fmt.Sprintf("%s leads, and has not renewed it for %s", holder, age.Round(time.Second)), look}
+			return Result{CheckLease, object, Failed, fmt.Sprintf("%s leads, and has not renewed it for %s", holder, common.DurationOf(age.Round(time.Second))), look}
 		}
 		// This clock may be ahead of the leader's: whether the Lease is renewed is seen by looking again.
 		before = renewed

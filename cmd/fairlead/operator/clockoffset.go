@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/metrics"
 )
 
@@ -113,7 +114,7 @@ func describeOffset(offset time.Duration) string {
 	if offset < 0 {
 		direction = "behind"
 	}
-	return fmt.Sprintf("the clock is %s %s that of the API server: synchronize the clock of the node", offset.Abs().Round(time.Second), direction)
+	return fmt.Sprintf("the clock is %s %s that of the API server: synchronize the clock of the node", common.DurationOf(offset.Abs().Round(time.Second)), direction)
 }
 
 // err returns the offset as an error where it is reported, and nil otherwise.

@@ -33,8 +33,8 @@ func TestTheOffsetOfTheClockIsWhatIsCertain(t *testing.T) {
 	}{
 		{"equal", 0, 0, 0, "", 0},
 		{"a slow response", -time.Minute, 0, -30 * time.Second, "", 0},
-		{"a slow response of an API server that is ahead", -time.Minute, 0, 5 * time.Minute, "5m0s behind", 1},
-		{"still", 0, 0, 5 * time.Minute, "5m0s behind", 1},
+		{"a slow response of an API server that is ahead", -time.Minute, 0, 5 * time.Minute, "5m behind", 1},
+		{"still", 0, 0, 5 * time.Minute, "5m behind", 1},
 		{"nearly equal", 0, 0, 7 * time.Second, "7s behind", 1},
 		{"again", 0, 0, 2 * time.Second, "", 1},
 		{"nearly equal, from the other side", 0, 0, 7 * time.Second, "", 1},

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 	"github.com/fairlead-dev/fairlead/internal/text"
@@ -218,10 +219,10 @@ func (r *run) ineligible(owner *Owner, pod *Pod) (why string, known bool) {
 	case !pod.Running, !pod.ready():
 		return "not ready", true
 	case r.minAge > 0 && pod.Created.After(r.now.Add(rules.ClockSlack)):
-		return fmt.Sprintf("younger than filter.minAge (%s), since the operator's clock is behind", r.minAge), true
+		return fmt.Sprintf("younger than filter.minAge (%s), since the operator's clock is behind", common.DurationOf(r.minAge)), true
 	case pod.Created.IsZero(), r.now.Sub(pod.Created) < r.minAge && r.minAge > 0:
 		r.requeueAfter(pod.Created, r.minAge)
-		return fmt.Sprintf("younger than filter.minAge (%s)", r.minAge), true
+		return fmt.Sprintf("younger than filter.minAge (%s)", common.DurationOf(r.minAge)), true
 	case r.now.Sub(pod.ReadySince) < owner.MinReady && owner.MinReady > 0:
 		r.requeueAfter(pod.ReadySince, owner.MinReady)
 		return "ready for less than minReadySeconds", true

@@ -35,7 +35,7 @@ func TestWhatHoldsARun(t *testing.T) {
 		"an unknown target":  {func(b *suite) { b.o.Unknown = "timed out" }, "Unknown", "timed out"},
 		"no target":          {func(b *suite) { b.o.Owners, b.o.Missing = nil, "Deployment api does not exist" }, "NoTarget", "does not exist"},
 		"the day's limit":    {func(b *suite) { b.p.Status.KilledDay, b.p.Status.KilledToday = "2026-03-02", 8 }, "DailyLimit", "8 have died"},
-		"young pods":         {func(b *suite) { each(b, func(p *Pod) { p.Created = b.o.Now.Add(5 * time.Minute) }) }, "NoCandidate", "younger than filter.minAge (10m0s)"},
+		"young pods":         {func(b *suite) { each(b, func(p *Pod) { p.Created = b.o.Now.Add(5 * time.Minute) }) }, "NoCandidate", "younger than filter.minAge (10m)"},
 		"pods not available": {func(b *suite) { b.o.Owners[0].MinReady = 2 * time.Hour }, "NoCandidate", "ready for less than minReadySeconds"},
 		"cordoned nodes":     {func(b *suite) { each(b, func(p *Pod) { p.Cordoned = True }) }, "NoCandidate", "on a cordoned or draining node"},
 		"protected pods":     {func(b *suite) { each(b, func(p *Pod) { p.Protected = True }) }, "NoCandidate", "protected"},

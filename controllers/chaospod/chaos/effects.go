@@ -101,7 +101,7 @@ func (r *run) recovered(o occurrence) {
 	r.status.LastSuccessfulRunTime = started
 	message := fmt.Sprintf("run %s was survived: the target recovered in %s", run.ID, took)
 	if r.soak > 0 {
-		message += fmt.Sprintf(" and stayed ready for %s", r.soak)
+		message += fmt.Sprintf(" and stayed ready for %s", common.DurationOf(r.soak))
 	}
 	r.addMessage(Message{Reason: "Recovered", Victim: victim, Text: message, Ended: &run})
 }
@@ -110,7 +110,7 @@ func (r *run) unrecovered(o occurrence) {
 	victim := r.firstDead()
 	run := r.endRun(chaosv1.ResultRecoveryFailed, o)
 	r.addMessage(Message{Reason: "RecoveryFailed", Warning: true, Victim: victim,
-		Text: fmt.Sprintf("run %s was not survived: after %s %s", run.ID, r.timeout, o.message), Ended: &run})
+		Text: fmt.Sprintf("run %s was not survived: after %s %s", run.ID, common.DurationOf(r.timeout), o.message), Ended: &run})
 }
 
 func (r *run) timedOut(o occurrence) {

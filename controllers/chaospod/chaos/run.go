@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
@@ -106,7 +107,7 @@ func newRun(p *chaosv1.ChaosPod, o Observation) *run {
 	p.Status.DeepCopyInto(&r.status)
 	if ahead := r.correctFutureTimes(); ahead > 0 {
 		r.addMessage(Message{Reason: "ClockSkew", Warning: true, Text: fmt.Sprintf(
-			"a time in the status is %s in the future, and counts as now: the clock of this replica is behind that of an earlier one, or was set back", ahead.Round(time.Second))})
+			"a time in the status is %s in the future, and counts as now: the clock of this replica is behind that of an earlier one, or was set back", common.DurationOf(ahead.Round(time.Second)))})
 	}
 	r.countDay()
 	return r

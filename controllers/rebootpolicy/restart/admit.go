@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
@@ -254,7 +255,7 @@ func (r *run) checkLimitReached(t *target) (admission, bool) {
 		}
 	}
 	return admission{occurrence: occurrence{event: OverLimit,
-		message: targetText(t.id()) + " has had " + strconv.Itoa(n) + " restarts within " + r.within.String() +
+		message: targetText(t.id()) + " has had " + strconv.Itoa(n) + " restarts within " + string(common.DurationOf(r.within)) +
 			": the policy stalls until its spec changes or it is resumed"}}, n >= r.maxRestarts
 }
 

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // clockSlack is how far a time of the status may be in the future: the clocks of two leaders differ by less. A later one was
@@ -62,7 +63,7 @@ func (r *run) correctFutureTimes() {
 		return
 	}
 	r.clockSkew = fmt.Sprintf("a time in the status is %s in the future, and counts as now: the clock of this replica is behind that of an earlier one, "+
-		"or was set back", c.ahead.Round(time.Second))
+		"or was set back", common.DurationOf(c.ahead.Round(time.Second)))
 	r.addMessage(Message{Reason: "ClockSkew", Warning: true, Text: r.clockSkew})
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // ClockSlack is how far a time of a status may be in the future: the clocks of two leaders differ by less. A later
@@ -62,7 +63,7 @@ func Unproven(p *chaosv1.ChaosPod, within time.Duration, now time.Time) string {
 	case last.After(now.Add(ClockSlack)):
 		why = fmt.Sprintf("the last run of %s that was survived began at %s, which is in the future", name, last.UTC().Format(time.RFC3339))
 	case now.Sub(last.Time) > within:
-		why = fmt.Sprintf("the last run of %s that was survived began at %s, more than %s ago", name, last.UTC().Format(time.RFC3339), within)
+		why = fmt.Sprintf("the last run of %s that was survived began at %s, more than %s ago", name, last.UTC().Format(time.RFC3339), common.DurationOf(within))
 	default:
 		return ""
 	}
