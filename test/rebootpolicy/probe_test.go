@@ -76,8 +76,9 @@ func (s *suite) answered(name string) {
 	})
 }
 
-func onProbe(port uint16) string {
-	return fmt.Sprintf(`triggers: [{name: stuck, type: Probe, probe: {httpGet: {path: /healthz, port: %d}, interval: 1s, timeout: 1s, failureThreshold: 2}}]`, port)
+// onProbe checks the pods at a port, by its number or by the name that a container has for it.
+func onProbe(port any) string {
+	return fmt.Sprintf(`triggers: [{name: stuck, type: Probe, probe: {httpGet: {path: /healthz, port: %v}, interval: 1s, timeout: 1s, failureThreshold: 2}}]`, port)
 }
 
 // amongWell has three workloads of another policy answer well until the test ends: where everything
@@ -109,8 +110,9 @@ func TestPodsThatStopAnsweringAreRestarted(t *testing.T) {
 	s := newSuite(t)
 	fleet := s.answers()
 	s.amongWell(fleet)
-	s.run(deployment, "web", bare, replicas(4), surge(4))
-	s.policy("p", "{"+targets(deployment, "web")+", "+onProbe(fleet.Port())+"}")
+	s.run(deployment, "web", fmt.Sprintf("{containers: [{name: main, image: none, ports: [{name: health, containerPort: %d}]}]}", fleet.Port()),
+		replicas(4), surge(4))
+	s.policy("p", "{"+targets(deployment, "web")+", "+onProbe("health")+"}")
 	s.watching("p", 1)
 	sick := s.ips("web")
 	s.checked(fleet, sick, 1)
