@@ -53,8 +53,14 @@ func refusalStays(m *model, o Observation) error {
 			}
 		}
 	}
-	// A workload whose pods cannot be evicted at all keeps no other workload from its run.
+	// A workload whose pods cannot be evicted at all keeps no other workload from its run, unless the run has tried that.
 	w := m.fork()
+	tried := map[string]bool{}
+	if run := w.stored.Status.CurrentRun; run != nil {
+		for _, v := range run.Victims {
+			tried[v.Owner.Name] = tried[v.Owner.Name] || isMisconfigured(v)
+		}
+	}
 	if len(w.owners) < 2 || w.stored.Status.Halt != nil {
 		return nil
 	}
@@ -68,7 +74,7 @@ func refusalStays(m *model, o Observation) error {
 	}
 	if h := w.stored.Status.Halt; h != nil && h.Reason == chaosv1.ReasonEvictionMisconfigured {
 		for _, other := range w.owners[1:] {
-			if other.budget < 2 && other.wanted > 0 {
+			if other.budget < 2 && other.wanted > 0 && !tried[other.name] {
 				return fmt.Errorf("%s is halted too: %s", other.name, h.Message)
 			}
 		}

@@ -46,29 +46,44 @@ func TestTheDeciderKeepsItsLawsInEveryHistory(t *testing.T) {
 	}
 }
 
-// play plays one history, and looks at the law now and then. The status passes through JSON after each.
+// play plays one history.
 func play(r *rapid.T, keeps law) {
-	m := newModel(rapid.Uint64Range(0, 1<<16).Draw(r, "settings"), map[string]int{})
-	m.reconcile(step{})
+	settings := rapid.Uint64Range(0, 1<<16).Draw(r, "settings")
 	steps := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) step {
 		return step{
 			what: rapid.SampledFrom(eventKinds()).Draw(r, "event"), which: rapid.IntRange(0, 7).Draw(r, "which"),
 			span: rapid.SampledFrom(spans()).Draw(r, "span"), crash: rapid.SampledFrom(crashes()).Draw(r, "crash"),
 		}
 	}), 1, 40).Draw(r, "history")
+	if err := playSteps(settings, steps, keeps); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// playSteps looks at the law now and then. The status passes through JSON after each step.
+func playSteps(settings uint64, steps []step, keeps law) error {
+	m := newModel(settings, map[string]int{})
+	m.reconcile(step{})
 	for i, s := range steps {
 		m.event(s)
 		if i%4 == 3 || i == len(steps)-1 { // a law costs as much as many steps
 			if err := keeps(m, m.observe(m.views())); err != nil {
-				r.Fatalf("%s: %v", m.now.Format(time.TimeOnly), err)
+				return fmt.Errorf("%s: %w", m.now.Format(time.TimeOnly), err)
 			}
 		}
 		if m.reconcile(s); m.failure != nil {
-			r.Fatal(m.failure)
+			return m.failure
 		}
 	}
-	if m.runUntilIdle(); m.failure != nil {
-		r.Fatal(m.failure)
+	m.runUntilIdle()
+	return m.failure
+}
+
+// The budgets of w1 are corrected in the run that they have kept from it, and those of w0 are not.
+func TestAWorkloadThatARunHasTriedIsNotTriedAgain(t *testing.T) {
+	history := []step{{what: "pass", span: 15 * time.Second}, {what: "two budgets", which: 1, span: time.Second}, {what: "budget", which: 1, span: time.Second}}
+	if err := playSteps(0x2f, history, refusalStays); err != nil {
+		t.Error(err)
 	}
 }
 
