@@ -6,8 +6,10 @@ package integration
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/test/framework"
@@ -78,4 +80,46 @@ func TestWhyAndStatusShowWhatTheUserMayReadAndNameTheRest(t *testing.T) {
 		s.Errorf("exit code %d", code)
 	}
 	s.Expect(stderr, "there is no RebootPolicy "+s.Namespace+"/none")
+}
+
+// It takes the rights that the annotation takes, and waits for the verdict of the operator.
+func TestAVerbIsOneRequestWithTheRightsOfTheUser(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.apply(externalServices.object("v1", "db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`))
+	s.apply(rebootPolicies.object("v1", "api", `{targets: [{kind: Deployment, name: absent}]}`))
+	s.run("wait", "--for=condition=Ready", "externalservice/db", "--timeout=60s")
+	s.run("wait", "--for=condition=Ready=False", "rebootpolicy/api", "--timeout=60s")
+	user, err := s.User("operator-of-" + s.Namespace)
+	s.Must(err)
+	if code, _, stderr := s.fairlead(user.Kubeconfig, "restart", "rebootpolicy/api"); code != 2 {
+		s.Errorf("exit code %d: %s", code, stderr)
+	}
+	s.run("create", "role", "reader", "--verb=get", "--resource="+rebootPolicies.definition())
+	s.run("create", "rolebinding", "reader", "--role=reader", "--user="+user.Name)
+	s.verb(user.Kubeconfig, 1, "this user may not patch RebootPolicy "+s.Namespace+"/api: grant patch on rebootpolicies.autoreboot.fairlead.dev", "restart", "rebootpolicy/api")
+	s.run("create", "role", "writer", "--verb=patch", "--resource="+rebootPolicies.definition())
+	s.run("create", "rolebinding", "writer", "--role=writer", "--user="+user.Name)
+	s.verb(user.Kubeconfig, 1, "the API server refuses the request: ", "restart", "rebootpolicy/api") // no right to the Deployment
+	s.verb(s.Kubeconfig(), 0, "nothing was changed", "restart", "rebootpolicy/api", "--dry-run=server")
+	if got := s.run("get", "rebootpolicy", "api", "-o", `jsonpath={.metadata.annotations.autoreboot\.fairlead\.dev/restart-now}`); got != "" {
+		s.Errorf("a dry run has requested %s", got)
+	}
+	s.verb(s.Kubeconfig(), 0, "requested by the annotation autoreboot.fairlead.dev/restart-now=", "restart", "rebootpolicy/api")
+	s.verb(s.Kubeconfig(), 1, "it has not halted", "resume", "rebootpolicy/api")
+	s.verb(s.Kubeconfig(), 1, "it has not failed over", "failback", "externalservice/db")
+	s.verb(s.Kubeconfig(), 2, "there is no ChaosPod "+s.Namespace+"/none", "run", "chaospod/none")
+	s.verb(s.Kubeconfig(), 1, "the fault has ended (Refused): there is no healthCheck", "fault", "externalservice/db", "BlackHole", "--for=1s", "--wait=1m")
+}
+
+// verb wants an exit code and words of a command, which the authorizer may take a while to allow.
+func (s *suite) verb(kubeconfig string, wanted int, words string, args ...string) {
+	s.Helper()
+	s.Eventually(func() error {
+		code, stdout, stderr := s.fairlead(kubeconfig, args...)
+		if said := stdout + stderr; code != wanted || !strings.Contains(said, words) {
+			return fmt.Errorf("%q: exit code %d, %s", args, code, said)
+		}
+		return nil
+	})
 }

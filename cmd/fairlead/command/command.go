@@ -97,13 +97,13 @@ func rootCommand(o Options) *cobra.Command {
 	root.SetOut(o.Output)
 	root.SetErr(o.Logs)
 	root.AddGroup(&cobra.Group{ID: groupCheck, Title: "Check manifests, objects and the installation:"},
-		&cobra.Group{ID: groupInspect, Title: "See what holds what:"},
+		&cobra.Group{ID: groupInspect, Title: "See and act:"},
 		&cobra.Group{ID: groupRun, Title: "Run:"})
 	for _, command := range []*cobra.Command{vetCommand(o), Convert(o), checkCommand(o)} {
 		command.GroupID = groupCheck
 		root.AddCommand(command)
 	}
-	for _, command := range []*cobra.Command{statusCommand(o), whyCommand(o)} {
+	for _, command := range append([]*cobra.Command{statusCommand(o), whyCommand(o)}, requestCommands(o)...) {
 		command.GroupID = groupInspect
 		root.AddCommand(command)
 	}

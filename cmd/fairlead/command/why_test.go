@@ -29,17 +29,24 @@ func TestWhatCannotBeInspectedIsOneLineWithARemedyAndExitsWith2(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"no object":      {[]string{"why"}, []string{"KIND/NAME", "--help"}},
-		"no kind":        {[]string{"why", "payments", "--kubeconfig", kubeconfig}, []string{`"payments" is not KIND/NAME`, "externalservice/billing-db"}},
-		"unknown kind":   {[]string{"why", "pod/a", "--kubeconfig", kubeconfig}, []string{`"pod"`, "rebootpolicy", "deployment"}},
-		"unknown output": {[]string{"why", "rbp/a", "-o", "xml"}, []string{`"xml"`, "json"}},
-		"no time":        {[]string{"why", "rbp/a", "--timeout=0s"}, []string{"--timeout 0s", "greater than 0"}},
-		"unknown flag":   {[]string{"why", "rbp/a", "--watch"}, []string{"--watch", "why --help"}},
-		"no kubeconfig":  {[]string{"why", "rbp/a", "--kubeconfig", kubeconfig + ".no"}, []string{kubeconfig + ".no"}},
-		"no selector":    {[]string{"status", "-l", "a in", "--kubeconfig", kubeconfig}, []string{"--selector", `"a in"`}},
-		"two selections": {[]string{"status", "rbp/a", "-A", "--kubeconfig", kubeconfig}, []string{"--all-namespaces", "not both"}},
-		"no status":      {[]string{"status", "-A", "--kubeconfig", kubeconfig}, []string{"does not answer", "127.0.0.1:1"}},
-		"no API server":  {[]string{"why", "rbp/a", "--kubeconfig", kubeconfig}, []string{"does not answer", "127.0.0.1:1", "kubeconfig"}},
+		"no object":              {[]string{"why"}, []string{"KIND/NAME", "--help"}},
+		"no kind":                {[]string{"why", "payments", "--kubeconfig", kubeconfig}, []string{`"payments" is not KIND/NAME`, "externalservice/billing-db"}},
+		"unknown kind":           {[]string{"why", "pod/a", "--kubeconfig", kubeconfig}, []string{`"pod"`, "rebootpolicy", "deployment"}},
+		"unknown output":         {[]string{"why", "rbp/a", "-o", "xml"}, []string{`"xml"`, "json"}},
+		"no time":                {[]string{"why", "rbp/a", "--timeout=0s"}, []string{"--timeout 0s", "greater than 0"}},
+		"unknown flag":           {[]string{"why", "rbp/a", "--watch"}, []string{"--watch", "why --help"}},
+		"no kubeconfig":          {[]string{"why", "rbp/a", "--kubeconfig", kubeconfig + ".no"}, []string{kubeconfig + ".no"}},
+		"no selector":            {[]string{"status", "-l", "a in", "--kubeconfig", kubeconfig}, []string{"--selector", `"a in"`}},
+		"two selections":         {[]string{"status", "rbp/a", "-A", "--kubeconfig", kubeconfig}, []string{"--all-namespaces", "not both"}},
+		"no status":              {[]string{"status", "-A", "--kubeconfig", kubeconfig}, []string{"does not answer", "127.0.0.1:1"}},
+		"no object to restart":   {[]string{"restart"}, []string{"rebootpolicy/NAME", "restart --help"}},
+		"a kind without runs":    {[]string{"run", "rbp/a", "--kubeconfig", kubeconfig}, []string{"RebootPolicy has no run", "chaospod/NAME"}},
+		"a dry run of a client":  {[]string{"resume", "rbp/a", "--dry-run=client"}, []string{`"client"`, "server"}},
+		"a fault without an end": {[]string{"fault", "extsvc/a", "BlackHole", "--kubeconfig", kubeconfig}, []string{"--for", "1h"}},
+		"an unknown fault":       {[]string{"fault", "extsvc/a", "Fire", "--for=1m", "--kubeconfig", kubeconfig}, []string{"BlackHole, Drain or FailOver"}},
+		"a negative wait":        {[]string{"failback", "extsvc/a", "--wait=-1s"}, []string{"--wait -1s", "negative"}},
+		"no server to ask":       {[]string{"failback", "extsvc/a", "--kubeconfig", kubeconfig}, []string{"does not answer", "127.0.0.1:1"}},
+		"no API server":          {[]string{"why", "rbp/a", "--kubeconfig", kubeconfig}, []string{"does not answer", "127.0.0.1:1", "kubeconfig"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := runCommand(t, test.args...)

@@ -28,7 +28,7 @@ type Finding struct {
 	// Meaning explains the reason, and what happens next by itself.
 	Meaning string `json:"meaning,omitempty"`
 	Remedy  string `json:"remedy,omitempty"`
-	// Override names the annotation that overrides it, or states that none does. It is empty where nothing waits.
+	// Override names the command that overrides it, or states that none does. It is empty where nothing waits.
 	Override string `json:"override,omitempty"`
 	// Because are the reasons of an object that this one waits for.
 	Because []Explanation `json:"because,omitempty"`
@@ -146,7 +146,7 @@ func (e *explainer) finding(o *Object, about, reason string, waits bool) Finding
 	switch {
 	case m.Verb == VerbFault:
 	case m.Verb != "":
-		f.Override = fmt.Sprintf("A new value of the annotation %s overrides it.", annotations[m.Verb][o.Kind])
+		f.Override = fmt.Sprintf("`fairlead %s %s -n %s` overrides it, by the annotation %s.", m.Verb, o.Argument(), o.Namespace, annotations[m.Verb][o.Kind])
 	case waits:
 		f.Override = notOverridden[o.Kind]
 	}

@@ -38,6 +38,9 @@ var annotations = map[string]map[string]string{
 	VerbFault:    {ExternalService: networkingv1.InjectFaultAnnotation},
 }
 
+// Annotation returns the annotation by which a verb requests something of a kind; empty where it cannot.
+func Annotation(verb, kind string) string { return annotations[verb][kind] }
+
 // What the reasons of an object that are of no condition are about.
 const (
 	aboutAddress = "Address"

@@ -55,7 +55,7 @@ func TestWhyTellsWhatAPolicyWaitsForUntilWhenAndWhatOverridesIt(t *testing.T) {
 	want(t, text, "RebootPolicy shop/payments is Waiting.", "Waiting is True (OutsideWindow) since 2026-03-02T12:00:00Z (60m ago).",
 		"Restart of Deployment api is Waiting (OutsideWindow) since 2026-03-02T12:00:00Z (60m ago) until 2026-03-02T22:00:00Z (in 9h).",
 		"Asked for by trigger config (ConfigChange), first at 2026-03-02T12:00:00Z", "The restart starts when one opens.",
-		"A new value of the annotation autoreboot.fairlead.dev/restart-now overrides it.", "restarts, Deployment shop/api (Degraded: 2 of 3 pods available)")
+		"`fairlead restart rebootpolicy/payments -n shop` overrides it, by the annotation autoreboot.fairlead.dev/restart-now.", "restarts, Deployment shop/api (Degraded: 2 of 3 pods available)")
 }
 
 func TestWhyTellsWhatIsWrongWithWhatAPolicyWaitsFor(t *testing.T) {

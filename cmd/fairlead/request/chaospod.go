@@ -1,0 +1,52 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+func announceRun(object client.Object, _ common.Token) (string, error) {
+	pod := object.(*v1.ChaosPod) //nolint:forcetypeassert // the verb is of the kind
+	if len(pod.Status.Conditions) == 0 {
+		return "", errUnobserved
+	}
+	what := "begins one run, which kills pods"
+	if pod.Spec.DryRun == nil || *pod.Spec.DryRun {
+		what = "begins one run, which kills nothing, as spec.dryRun is true"
+	}
+	return what + ": windows, blackouts, safety, a halt and suspend hold it", nil
+}
+
+// ran is done when the run that was begun for the token has ended.
+func ran(before, now client.Object, token common.Token) Verdict {
+	was, pod := before.(*v1.ChaosPod), now.(*v1.ChaosPod) //nolint:forcetypeassert // the verb is of the kind
+	s := &pod.Status
+	if s.HandledRunNow != token {
+		if s.Halt != nil {
+			return Verdict{true, true, fmt.Sprintf("the ChaosPod has halted (%s): %s", s.Halt.Reason, s.Halt.Message)}
+		}
+		return Verdict{Text: "the run has not begun" + waiting(s.Conditions)}
+	}
+	if s.CurrentRun != nil {
+		return Verdict{Text: fmt.Sprintf("run %s is %s", s.CurrentRun.ID, s.CurrentRun.Phase)}
+	}
+	for i := range s.History {
+		r := &s.History[i]
+		if slices.ContainsFunc(was.Status.History, func(old v1.Run) bool { return old.ID == r.ID }) {
+			continue
+		}
+		return Verdict{
+			Done: true, Failed: r.Result != v1.ResultSurvived && r.Result != v1.ResultDryRun,
+			Text: fmt.Sprintf("run %s has ended: %s", r.ID, recordText(&r.Record)),
+		}
+	}
+	return Verdict{Text: "the run has begun"}
+}

@@ -1,0 +1,7 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package request requests something of the operator once, by an annotation whose value is a new token: a restart, the end of a
+// halt, a run, a failback, a fault. It asks the API server first whether the user may, patches nothing but the annotation, and
+// waits for the verdict that the operator writes to the status.
+package request

@@ -1,0 +1,78 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// maxNamed bounds the workloads that an announcement names.
+const maxNamed = 10
+
+var errUnobserved = errors.New("no operator has observed it yet, and a request that it has at first is ignored: wait for its condition Ready")
+
+func announceRestart(object client.Object, _ common.Token) (string, error) {
+	policy := object.(*v1.RebootPolicy) //nolint:forcetypeassert // the verb is of the kind
+	if len(policy.Status.Conditions) == 0 {
+		return "", errUnobserved
+	}
+	var names []string
+	for i := range policy.Status.Targets {
+		names = append(names, string(policy.Status.Targets[i].Kind)+" "+policy.Status.Targets[i].Name)
+	}
+	if more := len(names) - maxNamed; more > 0 {
+		names = append(names[:maxNamed], fmt.Sprintf("%d more", more))
+	}
+	what := "restarts each target once"
+	if len(names) > 0 {
+		what += " (" + strings.Join(names, ", ") + ")"
+	}
+	return what + ": at once as far as debounce, cooldown, retry delays and windows go; blackouts, gates, concurrency, dryRun, a halt and " +
+		"suspend hold it", nil
+}
+
+// restarted is done when each restart for the token has ended.
+func restarted(before, now client.Object, token common.Token) Verdict {
+	was, policy := before.(*v1.RebootPolicy), now.(*v1.RebootPolicy) //nolint:forcetypeassert // the verb is of the kind
+	switch s := &policy.Status; {
+	case s.VerifiedRestartNow == token:
+		return Verdict{Done: true, Text: "each target was restarted and verified, or had newer pods"}
+	case s.HandledRestartNow != token:
+		return Verdict{Text: "the operator has not handled it yet"}
+	case s.Halt != nil:
+		return Verdict{true, true, fmt.Sprintf("the policy has halted (%s): %s", s.Halt.Reason, s.Halt.Message)}
+	case isPending(s):
+		return Verdict{Text: "restarts wait or are in flight" + waiting(policy.Status.Conditions)}
+	default:
+		for i := range s.History {
+			r := &s.History[i]
+			if isNew(r.ID, was.Status.History) && r.Result == v1.ResultFailed && slices.Contains(r.Triggers, v1.RestartNowTrigger) {
+				return Verdict{true, true, fmt.Sprintf("the restart of %s %s has failed (%s): %s", r.Target.Kind, r.Target.Name, r.Reason, r.Message)}
+			}
+		}
+	}
+	return Verdict{Text: "no restart has begun yet"}
+}
+
+// isPending reports whether a restart that was requested waits or is in flight.
+func isPending(s *v1.RebootPolicyStatus) bool {
+	for i := range s.Targets {
+		if p := s.Targets[i].Pending; p != nil && slices.Contains(p.Triggers, v1.RestartNowTrigger) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.InFlight, func(f v1.InFlightRestart) bool { return slices.Contains(f.Triggers, v1.RestartNowTrigger) })
+}
+
+func isNew(id string, history []v1.RestartRecord) bool {
+	return !slices.ContainsFunc(history, func(r v1.RestartRecord) bool { return r.ID == id })
+}
