@@ -30,19 +30,21 @@ func (s *suite) isRestored(template corev1.PodTemplateSpec) {
 // after a deletion, or into another one. What was changed since the backup is as it was.
 func TestABackupIsRestored(t *testing.T) {
 	t.Parallel()
-	type restore struct{ version, order, into string }
+	type restore struct{ version, status, order, into string }
 	var all []restore
 	for _, version := range []string{"v1", "v1alpha1"} {
-		for _, order := range []string{"Velero's", "the reverse"} {
-			all = append(all, restore{version, order, "the same namespace"}, restore{version, order, "another namespace"})
+		for _, status := range []string{"with", "without"} {
+			for _, order := range []string{"Velero's", "the reverse"} {
+				all = append(all, restore{version, status, order, "the same namespace"}, restore{version, status, order, "another namespace"})
+			}
 		}
 	}
 	for _, r := range framework.Sample(framework.NewSampler(t), 3, all) {
-		t.Run(r.version+" in "+r.order+" order into "+r.into, func(t *testing.T) {
+		t.Run(r.version+" "+r.status+" status in "+r.order+" order into "+r.into, func(t *testing.T) {
 			t.Parallel()
 			s := newSuite(t, open(t))
 			s.makeWorld()
-			template, objects := s.template(), s.export(r.version)
+			template, objects := s.template(), s.export(r.version, r.status == "with")
 			if r.order != "Velero's" {
 				slices.Reverse(objects)
 			}
@@ -67,7 +69,7 @@ func TestABackupIsRestoredIntoAnotherCluster(t *testing.T) {
 	template := first.template()
 	another := openAnother(t, first.Servers)
 	for _, version := range framework.Sample(framework.NewSampler(t), 1, []string{"v1", "v1alpha1"}) {
-		objects := first.export(version)
+		objects := first.export(version, false)
 		s := &suite{framework.NewTest(t, another), first.database}
 		for _, replica := range s.Running() {
 			s.Retire(replica)

@@ -4,7 +4,6 @@
 package backup
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 var (
@@ -35,21 +36,27 @@ var (
 // backup is what Velero keeps of a namespace, in the order in which it restores it.
 type backup []unstructured.Unstructured
 
-// export returns a backup in which the objects of Fairlead have a version.
-func (s *suite) export(version string) (objects backup) {
+// export returns a backup in which the objects of Fairlead have a version, and their status if that is to be restored.
+func (s *suite) export(version string, withStatus bool) (objects backup) {
 	s.Helper()
 	for _, kind := range inOrder {
-		if slices.Contains(kinds, kind) {
+		ours := slices.Contains(kinds, kind)
+		if ours {
 			kind.Version = version
 		}
 		found, err := s.list(kind)
 		s.Must(err)
+		for _, object := range found {
+			if !ours || !withStatus {
+				delete(object.Object, "status")
+			}
+		}
 		objects = append(objects, found...)
 	}
 	for _, object := range objects {
 		for _, path := range [][]string{
 			{"metadata", "uid"}, {"metadata", "resourceVersion"}, {"metadata", "generation"}, {"metadata", "creationTimestamp"},
-			{"metadata", "ownerReferences"}, {"metadata", "generateName"}, {"status"},
+			{"metadata", "ownerReferences"}, {"metadata", "generateName"},
 			{"spec", "nodeName"}, {"spec", "clusterIP"}, {"spec", "clusterIPs"}, // of a Pod, and of a Service
 		} {
 			unstructured.RemoveNestedField(object.Object, path...)
@@ -70,9 +77,10 @@ func (s *suite) restore(objects backup) error {
 	return errors.Join(refused...)
 }
 
-// create creates an object with the label of a restore, and then writes its field managers as they were.
+// create creates an object with the label of a restore, and then writes its field managers as they were, and its status if
+// it has one.
 func (s *suite) create(object *unstructured.Unstructured) error {
-	managers := object.GetManagedFields()
+	managers, status := object.GetManagedFields(), object.Object["status"]
 	object.SetManagedFields(nil)
 	object.SetNamespace(s.Namespace)
 	labels := object.GetLabels()
@@ -84,9 +92,14 @@ func (s *suite) create(object *unstructured.Unstructured) error {
 	if err := s.Client.Create(s.Context(), object); err != nil {
 		return err
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"managedFields": managers}})
-	if err != nil {
-		return err
+	err := s.Client.Patch(s.Context(), object, merge(map[string]any{"metadata": map[string]any{"managedFields": managers}}))
+	if err == nil && status != nil {
+		err = s.Client.Status().Patch(s.Context(), object, merge(map[string]any{"status": status}))
 	}
-	return client.IgnoreNotFound(s.Client.Patch(s.Context(), object, client.RawPatch(types.MergePatchType, patch)))
+	return client.IgnoreNotFound(err)
+}
+
+// merge returns a merge patch.
+func merge(patch map[string]any) client.Patch {
+	return client.RawPatch(types.MergePatchType, []byte(framework.Text(patch)))
 }
