@@ -124,9 +124,9 @@ func (c *lawCluster) start(n int) {
 	bundle := source.bundle()
 	r.wanted.Store(&bundle)
 	running.Go(func() {
-		for r.Publish(ctx, bundle) != nil && ctx.Err() == nil { // the operator goes on without, and attempts it again
-			<-time.After(time.Second)
-		}
+		bounded, cancel := context.WithTimeout(ctx, time.Minute)
+		_ = r.Publish(bounded, bundle) // once, as the operator does: Run goes on with the bundle that is wanted then
+		cancel()
 		r.Trigger() // as a source does whose bundle has changed from none
 		_ = r.Run(ctx, func() []byte { return *r.wanted.Load() })
 	})
@@ -425,6 +425,17 @@ func TestLawsOfTheInjector(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { failure = playLaws(t, authorities, history) })
 		if failure != "" {
 			r.Fatal(failure)
+		}
+	})
+}
+
+// The laws have found this history: a replica that started while a target was missing writes the bundle that is wanted now.
+func TestAReplicaThatCouldNotPublishTakesTheNextBundle(t *testing.T) {
+	authorities := [][]byte{newBundle(t), newBundle(t), newBundle(t), newBundle(t), newBundle(t), newBundle(t)}
+	history := []lawStep{{stepDelete, 1, 30 * time.Second}, {stepRefuse, 0, 301 * time.Second}, {stepRestart, 1, 2 * time.Hour}, {stepRotate, 0, 30 * time.Minute}}
+	synctest.Test(t, func(t *testing.T) {
+		if failure := playLaws(t, authorities, history); failure != "" {
+			t.Error(failure)
 		}
 	})
 }
