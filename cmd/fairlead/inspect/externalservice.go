@@ -57,7 +57,9 @@ func (e *explainer) last(o *Object, about string, r *common.Record) Finding {
 }
 
 // address is the finding of one address.
-func (e *explainer) address(o *Object, service *v1.ExternalService, endpoint *v1.EndpointStatus, a *v1.AddressStatus, check string) Finding {
+func (e *explainer) address(
+	o *Object, service *v1.ExternalService, endpoint *v1.EndpointStatus, a *v1.AddressStatus, check string,
+) Finding {
 	f := Finding{Status: string(a.Health)}
 	if a.Health != "" || a.Reason != "" {
 		f = e.finding(o, aboutAddress, a.Reason, false)
@@ -111,7 +113,8 @@ func traffic(service *v1.ExternalService, endpoint *v1.EndpointStatus, a *v1.Add
 
 func isPanic(service *v1.ExternalService) bool {
 	f, counts := service.Spec.Failover, service.Status.Addresses
-	return f != nil && f.PanicThresholdPercent != nil && *f.PanicThresholdPercent > 0 && counts != nil && counts.Healthy == 0 && counts.Published > 0
+	return f != nil && f.PanicThresholdPercent != nil && *f.PanicThresholdPercent > 0 &&
+		counts != nil && counts.Healthy == 0 && counts.Published > 0
 }
 
 // checkText names a check, as in "tcpSocket to port sql every 10s"; empty for none.

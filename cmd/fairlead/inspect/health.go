@@ -54,11 +54,6 @@ func (s state) find(condition string) *metav1.Condition {
 	return meta.FindStatusCondition(s.conditions, condition)
 }
 
-func (s state) is(condition string, status metav1.ConditionStatus) bool {
-	c := s.find(condition)
-	return c != nil && c.Status == status
-}
-
 // worst are the conditions by which an object of Fairlead is judged. The first that is as it says counts.
 var worst = []struct {
 	condition string
@@ -110,7 +105,7 @@ func healthOf(object client.Object) (Health, string) {
 
 // workloadHealth judges a workload by its replicas.
 func workloadHealth(object client.Object) (health Health, said string, isWorkload bool) {
-	var desired, available int32 = 1, 0
+	var desired, available int32
 	var observed int64
 	switch o := object.(type) {
 	case *appsv1.Deployment:

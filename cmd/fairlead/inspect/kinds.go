@@ -37,7 +37,8 @@ type kind struct {
 
 var kinds = []kind{
 	{ExternalService, "externalservices", []string{"extsvc"}, networkingv1.GroupVersion,
-		func() client.Object { return &networkingv1.ExternalService{} }, func() client.ObjectList { return &networkingv1.ExternalServiceList{} }, true},
+		func() client.Object { return &networkingv1.ExternalService{} },
+		func() client.ObjectList { return &networkingv1.ExternalServiceList{} }, true},
 	{RebootPolicy, "rebootpolicies", []string{"rbp"}, autorebootv1.GroupVersion,
 		func() client.Object { return &autorebootv1.RebootPolicy{} }, func() client.ObjectList { return &autorebootv1.RebootPolicyList{} }, true},
 	{ChaosPod, "chaospods", []string{"chp"}, chaosv1.GroupVersion,

@@ -53,31 +53,36 @@ func (e *explainer) pending(o *Object, policy *v1.RebootPolicy, targets []v1.Tar
 		waiting[t.Pending.Reason] = append(waiting[t.Pending.Reason], t)
 	}
 	for _, reason := range reasons {
-		f := e.finding(o, v1.ConditionWaiting, reason, true)
-		var names, said []string
-		for _, t := range waiting[reason] {
-			names = append(names, string(t.Kind)+" "+t.Name)
-			if p := t.Pending; f.Since == nil || p.FirstRequestTime.Before(f.Since) {
-				f.Since = &p.FirstRequestTime
-			}
-			if why := requested(policy, t.Pending); !slices.Contains(said, why) && len(said) < maxNamed {
-				said = append(said, why)
-			}
-		}
-		f.About, f.Status, f.Message = "restart of "+listed(names), "Waiting", strings.Join(said, "; ")
-		switch reason {
-		case v1.ReasonOutsideWindow, v1.ReasonBlackout:
-			f.Until = policy.Status.NextAllowedTime
-		case v1.ReasonGateClosed:
-			f.Because = e.because(gates(o), depth)
-		case v1.ReasonForbidden, v1.ReasonWriteRefused:
-			if r := waiting[reason][0].Pending.Refusal; r != nil {
-				f.Message += "; the API server: " + r.Message
-			}
-		}
-		found = append(found, f)
+		found = append(found, e.waiting(o, policy, reason, waiting[reason], depth))
 	}
 	return found
+}
+
+// waiting is the finding of the restarts that wait for one reason.
+func (e *explainer) waiting(o *Object, policy *v1.RebootPolicy, reason string, targets []*v1.TargetStatus, depth int) Finding {
+	f := e.finding(o, v1.ConditionWaiting, reason, true)
+	var names, said []string
+	for _, t := range targets {
+		names = append(names, string(t.Kind)+" "+t.Name)
+		if p := t.Pending; f.Since == nil || p.FirstRequestTime.Before(f.Since) {
+			f.Since = &p.FirstRequestTime
+		}
+		if why := requested(policy, t.Pending); !slices.Contains(said, why) && len(said) < maxNamed {
+			said = append(said, why)
+		}
+	}
+	f.About, f.Status, f.Message = "restart of "+listed(names), "Waiting", strings.Join(said, "; ")
+	switch reason {
+	case v1.ReasonOutsideWindow, v1.ReasonBlackout:
+		f.Until = policy.Status.NextAllowedTime
+	case v1.ReasonGateClosed:
+		f.Because = e.because(gates(o), depth)
+	case v1.ReasonForbidden, v1.ReasonWriteRefused:
+		if r := targets[0].Pending.Refusal; r != nil {
+			f.Message += "; the API server: " + r.Message
+		}
+	}
+	return f
 }
 
 // gates are the relations of a policy that hold its restarts.
@@ -105,7 +110,8 @@ func requested(policy *v1.RebootPolicy, p *v1.PendingRestart) string {
 		}
 		changed = append(changed, text)
 	}
-	return fmt.Sprintf("asked for by %s, first at %s and last at %s", strings.Join(changed, ", "), at(&p.FirstRequestTime), at(&p.LastRequestTime))
+	return fmt.Sprintf("asked for by %s, first at %s and last at %s",
+		strings.Join(changed, ", "), at(&p.FirstRequestTime), at(&p.LastRequestTime))
 }
 
 // inFlight are the restarts that have begun.

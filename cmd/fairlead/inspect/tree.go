@@ -38,7 +38,8 @@ type Status struct {
 func (g *Graph) Status(selector labels.Selector) *Status {
 	s, shown := &Status{Trees: []Branch{}, Unread: g.Unread}, map[Key]bool{}
 	for _, o := range g.Objects { // ExternalServices come first
-		if o.Source == nil || isWorkload(o.Kind) || !selector.Matches(labels.Set(o.Source.GetLabels())) || o.Kind != ExternalService && shown[o.Key] {
+		isRoot := o.Source != nil && !isWorkload(o.Kind) && (o.Kind == ExternalService || !shown[o.Key])
+		if !isRoot || !selector.Matches(labels.Set(o.Source.GetLabels())) {
 			continue
 		}
 		s.Trees = append(s.Trees, branch(o, "", shown))

@@ -67,8 +67,8 @@ ChaosPod/killer                               Unknown    no operator has observe
 	if found.Worst() != Unknown {
 		t.Error(found.Worst())
 	}
-	if labelled, _ := status(t, s, "team=a"); len(labelled.Trees) != 1 || labelled.Trees[0].Name != "alone" {
-		t.Errorf("%+v", labelled.Trees)
+	if labeled, _ := status(t, s, "team=a"); len(labeled.Trees) != 1 || labeled.Trees[0].Name != "alone" {
+		t.Errorf("%+v", labeled.Trees)
 	}
 }
 

@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"slices"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	v1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-func announceRun(object client.Object, _ common.Token) (string, error) {
-	pod := object.(*v1.ChaosPod) //nolint:forcetypeassert // the verb is of the kind
+func announceRun(pod *v1.ChaosPod, _ common.Token) (string, error) {
 	if len(pod.Status.Conditions) == 0 {
 		return "", errUnobserved
 	}
@@ -26,8 +23,7 @@ func announceRun(object client.Object, _ common.Token) (string, error) {
 }
 
 // ran is done when the run that was begun for the token has ended.
-func ran(before, now client.Object, token common.Token) Verdict {
-	was, pod := before.(*v1.ChaosPod), now.(*v1.ChaosPod) //nolint:forcetypeassert // the verb is of the kind
+func ran(was, pod *v1.ChaosPod, token common.Token) Verdict {
 	s := &pod.Status
 	if s.HandledRunNow != token {
 		if s.Halt != nil {

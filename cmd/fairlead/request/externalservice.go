@@ -11,15 +11,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
-func announceFailback(object client.Object, _ common.Token) (string, error) {
-	es := object.(*v1.ExternalService) //nolint:forcetypeassert // the verb is of the kind
+func announceFailback(es *v1.ExternalService, _ common.Token) (string, error) {
 	if !meta.IsStatusConditionTrue(es.Status.Conditions, v1.ConditionFailedOver) {
 		return "", errors.New("it has not failed over, so that there is nothing to fail back to")
 	}
@@ -27,8 +25,7 @@ func announceFailback(object client.Object, _ common.Token) (string, error) {
 }
 
 // failedBack is done when the history has the failback, or its refusal.
-func failedBack(before, now client.Object, token common.Token) Verdict {
-	was, es := before.(*v1.ExternalService), now.(*v1.ExternalService) //nolint:forcetypeassert // the verb is of the kind
+func failedBack(was, es *v1.ExternalService, token common.Token) Verdict {
 	if es.Status.HandledFailbackNow != token {
 		return Verdict{Text: "the operator has not handled it yet"}
 	}
@@ -57,8 +54,7 @@ func NewFault(kind string, span time.Duration, endpoint string, now time.Time) (
 	return token, err
 }
 
-func announceFault(object client.Object, token common.Token) (string, error) {
-	es := object.(*v1.ExternalService) //nolint:forcetypeassert // the verb is of the kind
+func announceFault(es *v1.ExternalService, token common.Token) (string, error) {
 	if len(es.Status.Conditions) == 0 {
 		return "", errUnobserved
 	}
@@ -79,8 +75,7 @@ func announceFault(object client.Object, token common.Token) (string, error) {
 }
 
 // faulted is done when the fault has ended. It has failed where it was ended before its time, or a dependant became unready.
-func faulted(_, now client.Object, token common.Token) Verdict {
-	es := now.(*v1.ExternalService) //nolint:forcetypeassert // the verb is of the kind
+func faulted(_, es *v1.ExternalService, token common.Token) Verdict {
 	f := es.Status.Fault
 	switch {
 	case f == nil || f.Request != token:

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	v1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 )
@@ -20,8 +18,7 @@ const maxNamed = 10
 
 var errUnobserved = errors.New("no operator has observed it yet, and a request that it has at first is ignored: wait for its condition Ready")
 
-func announceRestart(object client.Object, _ common.Token) (string, error) {
-	policy := object.(*v1.RebootPolicy) //nolint:forcetypeassert // the verb is of the kind
+func announceRestart(policy *v1.RebootPolicy, _ common.Token) (string, error) {
 	if len(policy.Status.Conditions) == 0 {
 		return "", errUnobserved
 	}
@@ -41,8 +38,7 @@ func announceRestart(object client.Object, _ common.Token) (string, error) {
 }
 
 // restarted is done when each restart for the token has ended.
-func restarted(before, now client.Object, token common.Token) Verdict {
-	was, policy := before.(*v1.RebootPolicy), now.(*v1.RebootPolicy) //nolint:forcetypeassert // the verb is of the kind
+func restarted(was, policy *v1.RebootPolicy, token common.Token) Verdict {
 	switch s := &policy.Status; {
 	case s.VerifiedRestartNow == token:
 		return Verdict{Done: true, Text: "each target was restarted and verified, or had newer pods"}

@@ -164,7 +164,7 @@ func (r *Request) follow(ctx context.Context, c client.WithWatch, said *Verdict)
 		group, resource := inspect.Resource(r.Key.Kind)
 		return Verdict{}, fmt.Errorf("%s was requested, and this user may not wait for it: grant watch on %s.%s in namespace %s", r.Key, resource, group, r.Key.Namespace)
 	case err != nil: // it is attempted again
-		return Verdict{}, nil //nolint:nilerr // get tells whether the API server answers
+		return Verdict{}, nil // get tells whether the API server answers
 	}
 	defer changes.Stop()
 	for {

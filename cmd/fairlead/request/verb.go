@@ -4,6 +4,7 @@
 package request
 
 import (
+	"fmt"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,14 +32,35 @@ type Verdict struct {
 
 // verbs are by their names and the kinds of their objects.
 var verbs = map[string]map[string]verb{
-	inspect.VerbRestart: {inspect.RebootPolicy: {announceRestart, restarted}},
+	inspect.VerbRestart: {inspect.RebootPolicy: of(announceRestart, restarted)},
 	inspect.VerbResume: {
-		inspect.RebootPolicy: {announceResume, resumed},
-		inspect.ChaosPod:     {announceResume, resumed},
+		inspect.RebootPolicy: of(announceResume, resumed),
+		inspect.ChaosPod:     of(announceResume, resumed),
 	},
-	inspect.VerbRun:      {inspect.ChaosPod: {announceRun, ran}},
-	inspect.VerbFailback: {inspect.ExternalService: {announceFailback, failedBack}},
-	inspect.VerbFault:    {inspect.ExternalService: {announceFault, faulted}},
+	inspect.VerbRun:      {inspect.ChaosPod: of(announceRun, ran)},
+	inspect.VerbFailback: {inspect.ExternalService: of(announceFailback, failedBack)},
+	inspect.VerbFault:    {inspect.ExternalService: of(announceFault, faulted)},
+}
+
+// of returns a verb of the objects of one type.
+func of[T client.Object](announce func(T, common.Token) (string, error), verdict func(before, now T, token common.Token) Verdict) verb {
+	return verb{
+		announce: func(object client.Object, token common.Token) (string, error) {
+			typed, is := object.(T)
+			if !is {
+				return "", fmt.Errorf("%T is of another kind", object)
+			}
+			return announce(typed, token)
+		},
+		verdict: func(before, now client.Object, token common.Token) Verdict {
+			typedBefore, was := before.(T)
+			typedNow, is := now.(T)
+			if !was || !is {
+				return Verdict{true, true, fmt.Sprintf("%T is of another kind", now)}
+			}
+			return verdict(typedBefore, typedNow, token)
+		},
+	}
 }
 
 // Kinds are the arguments that a verb takes.
