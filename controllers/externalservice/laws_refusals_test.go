@@ -173,9 +173,13 @@ func (r *refuser) fail(format string, args ...any) {
 }
 
 // A law has found each of these.
-func TestARefusalIsToldWhateverIsDoneToTheObject(t *testing.T) {
+func TestARefusalStaysWhereItIs(t *testing.T) {
 	for name, history := range map[string][]step{
-		"it is suspended and resumed": {{"refuse", 130, 0}, {"deny", 1, 0}, {"pause", 0, time.Minute}, {"pause", 0, 3 * time.Second}},
+		"the object is suspended and resumed": {{"refuse", 130, 0}, {"deny", 1, 0}, {"pause", 0, time.Minute}, {"pause", 0, 3 * time.Second}},
+		"the policy denies an address that the spec does not have any more": {
+			{"refuse", 0, 0}, {"other", 172, 3 * time.Second}, {"strip", 76, time.Second}, {"refuse", 180, 0}, {"refuse", 19, 5 * time.Minute},
+			{"other", 1, 3 * time.Second}, {"same", 1, time.Second}, {"deny", 23, time.Minute}, {"down", 27, 0},
+		},
 	} {
 		if l, conditions := liveFrom(t, time.Millisecond, lawRest+sameForms[0], history, func(l *life) { newRefuser(l) }); l.gap != "" {
 			t.Errorf("%s: %s; in the end %s", name, l.gap, conditions)

@@ -214,7 +214,11 @@ func (r *reconciliation) withdraw(ctx context.Context) {
 	if r.decided.IsHeld {
 		return
 	}
-	r.writer = r.newSliceWriter(r.service, r.current, r.decided.Fitness(r.input.Observed.Endpoints), r.state, &r.refusals)
+	var held []endpoints.Held
+	if r.service != nil && !publication.AreCurrent(r.service, r.current, r.wanted) {
+		held = endpoints.HeldIn(r.es, r.current, r.Policy, true)
+	}
+	r.writer = r.newSliceWriter(r.service, r.current, r.decided.Fitness(r.input.Observed.Endpoints, held), r.state, &r.refusals)
 	if r.service != nil {
 		r.writer.withdraw(ctx, r.wanted)
 	}

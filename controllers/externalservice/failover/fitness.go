@@ -8,9 +8,10 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
+	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
-// Fitness is which addresses of the spec may take traffic. Of an address whose ports are not those of the spec, such as
+// Fitness is which addresses of the spec, and of slices, may take traffic. Of an address whose ports are not those of the spec, such as
 // after an edit of the ports, it is known by the address alone. Its zero value knows none.
 type Fitness struct {
 	byKey map[endpoints.Key]bool
@@ -20,14 +21,21 @@ type Fitness struct {
 }
 
 // Fitness returns which addresses may take traffic by a decision. Those that the policy denies, or that are unhealthy, are
-// unfit unless the decision wants them to be ready all the same; all that is not ready is, where a fault made it so.
-func (d *Decision) Fitness(all []endpoints.Endpoint) Fitness {
+// unfit unless the decision wants them to be ready all the same; all that is not ready is, where a fault made it so. Of
+// addresses of slices (held), those that the policy denies are unfit also where the spec does not have them any more. Those
+// of the cluster stay until what replaces them is there: their approval went with the former spec.
+func (d *Decision) Fitness(all []endpoints.Endpoint, held []endpoints.Held) Fitness {
 	f := Fitness{byKey: map[endpoints.Key]bool{}, byIP: map[netip.Addr]bool{}, wanted: map[endpoints.Key]bool{}}
 	for i := range all {
 		for j := range all[i].Addresses {
 			if a := &all[i].Addresses[j]; a.DeniedReason != "" || !all[i].IsDrained {
 				f.byKey[a.Key()] = f.byKey[a.Key()] || a.DeniedReason == "" && a.Health.State != networkingv1.AddressUnhealthy
 			}
+		}
+	}
+	for i := range held {
+		if v := held[i].Verdict; !v.Allowed && v.Reason != egress.ReasonUnsynced && !v.Reason.InCluster() {
+			f.byKey[held[i].Key()] = false
 		}
 	}
 	for _, p := range d.Shown.Wanted() {

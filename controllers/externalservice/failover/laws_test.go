@@ -62,7 +62,7 @@ func TestLawWhatIsUnknownTakesNothingAway(t *testing.T) {
 		for _, p := range d.Shown.Wanted() {
 			ready[p.Key()] = p.IsReady
 		}
-		fit := d.Fitness(in.Observed.Endpoints)
+		fit := d.Fitness(in.Observed.Endpoints, in.Held)
 		for i := range in.Held {
 			key := in.Held[i].Key()
 			if isFit, isKnown := fit.Of(key); *d.Shown.Active == 0 && !ready[key] || isKnown && !isFit {
