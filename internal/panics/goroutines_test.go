@@ -41,7 +41,10 @@ var safe = map[string]string{
 }
 
 // Commands and tests are ended by a panic as by any other defect: nothing of others runs in their process.
-var commands = []string{"cmd/fairlead/elect/", "cmd/fairlead/vet/", "cmd/fairlead/check/", "cmd/fairlead/convert/", "internal/rules/validationtest/", "internal/pauses/pausetest/", "cmd/fairlead/command/"}
+var commands = []string{
+	"cmd/fairlead/command/", "cmd/fairlead/check/", "cmd/fairlead/convert/", "cmd/fairlead/elect/", "cmd/fairlead/inspect/",
+	"cmd/fairlead/request/", "cmd/fairlead/vet/", "internal/pauses/pausetest/", "internal/rules/validationtest/",
+}
 
 func TestNoGoroutineOfTheOperatorIsWithoutARecover(t *testing.T) {
 	found, used := 0, map[string]bool{}
