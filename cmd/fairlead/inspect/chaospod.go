@@ -24,9 +24,9 @@ func (e *explainer) chaosPod(o *Object, depth int) (found []Finding) {
 		found = append(found, f)
 	}
 	if next := pod.Status.NextRunTime; next != nil {
-		said := "the next run is due then, as far as the schedule, windows and blackouts go"
+		said := "it is the first time that the schedule, windows and blackouts allow"
 		if pod.Spec.DryRun == nil || *pod.Spec.DryRun {
-			said += "; spec.dryRun is true, so that it kills nothing"
+			said += "; spec.dryRun is true, so that the run kills nothing"
 		}
 		found = append(found, Finding{About: about("next run"), Until: next, Message: said})
 	}

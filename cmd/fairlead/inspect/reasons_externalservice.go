@@ -43,7 +43,7 @@ var externalServiceMeanings = map[string]Meaning{
 	v1.ReasonNoneHealthy: {Text: "No address is healthy, and none takes traffic unless spec.failover.panicThresholdPercent is set. They do again once their checks succeed.",
 		Remedy: "See below why each address fails, and correct that at the server, or the check."},
 	v1.ReasonUnknown:       {Text: "No address was checked yet. They are, within an interval, while an operator leads.", Remedy: nothing},
-	v1.ReasonNoHealthCheck: {Text: "The spec has no healthCheck, so that each address counts as healthy.", Remedy: "Add spec.healthCheck to have addresses checked."},
+	v1.ReasonNoHealthCheck: {Text: "Nothing is checked, so that no address that fails is taken out of service.", Remedy: "Add spec.healthCheck to have addresses checked."},
 	v1.ReasonCAUnavailable: {Text: "The certificates of healthCheck.tls.caSecretName cannot be read, so that nothing is checked; health stays as it was. They are read again about once a minute.",
 		Remedy: "Create the Secret with a certificate in ca.crt, or grant the operator the right to get it."},
 	// FailedOver.

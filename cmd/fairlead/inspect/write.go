@@ -62,7 +62,11 @@ func (w *writer) finding(f *Finding, indent string) {
 	if f.Since != nil {
 		head += " since " + w.time(f.Since)
 	}
-	if f.Until != nil {
+	switch {
+	case f.Until == nil:
+	case f.Status == "" && f.Reason == "":
+		head += " is due at " + w.time(f.Until)
+	default:
 		head += " until " + w.time(f.Until)
 	}
 	w.line(indent, "%s.", head)
