@@ -86,7 +86,7 @@ func (m *metrics) sample(of types.NamespacedName, r *row, to *controller.Samples
 		add(m.kills, prometheus.CounterValue, n, k.action, k.outcome)
 	}
 	for result, n := range r.runs {
-		add(m.runs, prometheus.CounterValue, n, string(result))
+		add(m.runs, prometheus.CounterValue, n, result)
 	}
 	to.AddHistogram(m.recovery, &r.recovery, of.Namespace, of.Name)
 	for reason, n := range r.held {

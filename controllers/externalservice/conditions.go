@@ -134,7 +134,8 @@ func (u *statusUpdate) setResolved(o *failover.Observation) {
 
 // setStatic sets that there is no name to look up.
 func (u *statusUpdate) setStatic() {
-	u.Set(networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonStaticAddresses, "no endpoint that is Active has a DNS name")
+	u.Set(networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonStaticAddresses,
+		"no endpoint that is Active has a DNS name")
 }
 
 // reasonRank orders reasons: the condition has the worst one of all endpoints.

@@ -24,7 +24,9 @@ const maxRecordMessage = 512
 
 // changes returns the records of what differs between the stored status and the next one, the latest last. cause is why
 // another priority is published, or empty.
-func changes(es *networkingv1.ExternalService, after *networkingv1.ExternalServiceStatus, cause string, now metav1.Time) []networkingv1.ChangeRecord {
+func changes(
+	es *networkingv1.ExternalService, after *networkingv1.ExternalServiceStatus, cause string, now metav1.Time,
+) []networkingv1.ChangeRecord {
 	before := &es.Status
 	var records []networkingv1.ChangeRecord
 	add := func(kind string, from, to *int32, r common.Record) {
@@ -36,7 +38,8 @@ func changes(es *networkingv1.ExternalService, after *networkingv1.ExternalServi
 	if was, f := before.Fault, after.Fault; f != nil && f.CompletionTime != nil &&
 		(was == nil || was.CompletionTime == nil || was.Request != f.Request) {
 		add(networkingv1.ChangeFault, f.Priority, nil, common.Record{
-			Result: faultResult(f), Reason: f.Outcome, Message: string(f.Request) + ": " + f.Message, StartTime: f.StartTime, CompletionTime: f.CompletionTime,
+			Result: faultResult(f), Reason: f.Outcome, Message: string(f.Request) + ": " + f.Message,
+			StartTime: f.StartTime, CompletionTime: f.CompletionTime,
 		})
 	}
 	from, to := before.ActivePriority, after.ActivePriority

@@ -201,7 +201,8 @@ func sameFacts(a, b *networkingv1.ExternalServiceStatus) bool {
 func sameEndpoint(a, b networkingv1.EndpointStatus) bool {
 	return a.Name == b.Name && a.DNSName == b.DNSName && a.Reason == b.Reason &&
 		slices.EqualFunc(a.Addresses, b.Addresses, func(x, y networkingv1.AddressStatus) bool {
-			return x.IP == y.IP && x.Port == y.Port && x.Health == y.Health && x.Reason == y.Reason && x.LastTransitionTime.Equal(y.LastTransitionTime)
+			return x.IP == y.IP && x.Port == y.Port && x.Health == y.Health && x.Reason == y.Reason &&
+				x.LastTransitionTime.Equal(y.LastTransitionTime)
 		})
 }
 

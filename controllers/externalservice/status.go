@@ -221,7 +221,8 @@ func addressStatus(was *networkingv1.EndpointStatus, e *endpoints.Endpoint, i in
 	if before == nil || before.Health != is.Health {
 		return is
 	}
-	if before.LastTransitionTime != nil && (is.Health == networkingv1.AddressUnknown || before.LastTransitionTime.Equal(is.LastTransitionTime)) {
+	if before.LastTransitionTime != nil &&
+		(is.Health == networkingv1.AddressUnknown || before.LastTransitionTime.Equal(is.LastTransitionTime)) {
 		is.LastTransitionTime = before.LastTransitionTime
 		if is.Health != networkingv1.AddressUnhealthy || is.Reason == "" { // else the prober says which reason lasts
 			is.Reason = before.Reason

@@ -58,7 +58,8 @@ func (u *statusUpdate) complete(es *networkingv1.ExternalService) {
 	u.setIfAbsent(networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonUnknown, "no address was checked yet")
 	u.setIfAbsent(networkingv1.ConditionFailedOver, metav1.ConditionFalse, networkingv1.ReasonNothingPublished, nothingPublished)
 	if es.Annotations[networkingv1.InjectFaultAnnotation] != "" {
-		u.setIfAbsent(networkingv1.ConditionFaultInjected, metav1.ConditionFalse, networkingv1.ReasonFaultPending, "no fault begins before something is published")
+		u.setIfAbsent(networkingv1.ConditionFaultInjected, metav1.ConditionFalse, networkingv1.ReasonFaultPending,
+			"no fault begins before something is published")
 	}
 	u.setIfAbsent(networkingv1.ConditionFaultInjected, metav1.ConditionFalse, networkingv1.ReasonNoFaultRequested, noFaultRequested)
 	u.setWaiting(ptr.Deref(es.Spec.Suspend, false))

@@ -91,7 +91,7 @@ func (r *row) accrue(now time.Time) {
 // ended counts a restart.
 func (m *metrics) ended(policy *autorebootv1.RebootPolicy, record *autorebootv1.RestartRecord) {
 	m.Update(client.ObjectKeyFromObject(policy), func(r *row) {
-		r.restarts[ending{string(record.Target.Kind), triggerType(policy, record.Triggers), string(record.Result)}]++
+		r.restarts[ending{string(record.Target.Kind), triggerType(policy, record.Triggers), record.Result}]++
 		if record.Result != autorebootv1.ResultSuperseded && record.StartTime != nil && record.CompletionTime != nil {
 			r.duration.Observe(record.CompletionTime.Sub(record.StartTime.Time).Seconds())
 		}

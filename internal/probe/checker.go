@@ -138,7 +138,7 @@ func abortOnDone(ctx context.Context, conn net.Conn) (stop func()) {
 func (plan *checkPlan) tls(to dialTarget) *tls.Config {
 	c := &tls.Config{
 		MinVersion: tls.VersionTLS12, RootCAs: plan.roots, ServerName: cmp.Or(plan.serverName(), to.hostOrIP()),
-		InsecureSkipVerify: plan.TLS != nil && *plan.TLS.InsecureSkipVerify, // set by the author of the check
+		InsecureSkipVerify: plan.TLS != nil && *plan.TLS.InsecureSkipVerify, //nolint:gosec // the author of the check sets it
 		NextProtos:         []string{"http/1.1"},
 	}
 	if plan.GRPC != nil {

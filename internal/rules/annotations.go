@@ -25,7 +25,8 @@ func Tokens(annotations map[string]string, keys ...string) field.ErrorList {
 		case token.IsPrintable():
 			errs = append(errs, field.TooLong(path.Field(), "", common.MaxTokenLength))
 		default:
-			errs = append(errs, field.Invalid(path.Field(), text.Truncate(value, common.MaxTokenLength), "must be of printable characters, such as the time"))
+			errs = append(errs, field.Invalid(path.Field(), text.Truncate(value, common.MaxTokenLength),
+				"must be of printable characters, such as the time"))
 		}
 	}
 	return errs

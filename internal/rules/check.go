@@ -150,7 +150,8 @@ func httpGet(path Path, h *common.HTTPGetAction) field.ErrorList {
 		errs = append(errs, Text(at.Child("name"), header.Name, 1, 256)...)
 		errs = append(errs, Text(at.Child("value"), header.Value, 0, 1024)...)
 	}
-	errs = append(errs, Unique(len(listed), func(i int) string { return listed[i].Name }, func(i int) Path { return headers.Index(i).Child("name") })...)
+	name := func(i int) Path { return headers.Index(i).Child("name") }
+	errs = append(errs, Unique(len(listed), func(i int) string { return listed[i].Name }, name)...)
 	statuses := path.Child("expectedStatuses")
 	errs = append(errs, Items(statuses, len(h.ExpectedStatuses), 0, 8)...)
 	for i, r := range Within(h.ExpectedStatuses, 8) {

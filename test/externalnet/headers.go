@@ -4,6 +4,7 @@
 package externalnet
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/netip"
@@ -16,7 +17,7 @@ func Headers(at string) (seen <-chan http.Header, stop func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	listener, err := net.Listen("tcp4", local.String())
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp4", local.String())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -112,7 +112,8 @@ func (r *run) checkLease(ctx context.Context, d deployment) Result {
 			return Result{CheckLease, object, OK, holder + " leads", ""}
 		}
 		if again {
-			return Result{CheckLease, object, Failed, fmt.Sprintf("%s leads, and has not renewed it for %s", holder, common.DurationOf(age.Round(time.Second))), look}
+			said := fmt.Sprintf("%s leads, and has not renewed it for %s", holder, common.DurationOf(age.Round(time.Second)))
+			return Result{CheckLease, object, Failed, said, look}
 		}
 		// This clock may be ahead of the leader's: whether the Lease is renewed is seen by looking again.
 		before = renewed

@@ -60,7 +60,8 @@ func (r *run) skipped(o occurrence) {
 		r.status.DueAfterTime = &due
 	}
 	run := chaosv1.Run{Record: common.Record{
-		ID: o.id, Result: chaosv1.ResultNoVictim, Reason: o.reason, Message: text.Truncate(o.message, maxMessage), CompletionTime: r.timestampPtr(),
+		ID: o.id, Result: chaosv1.ResultNoVictim, Reason: o.reason, Message: text.Truncate(o.message, maxMessage),
+		CompletionTime: r.timestampPtr(),
 	}}
 	r.addRun(run)
 	r.addMessage(Message{Reason: "ChaosMissed", Text: "run " + run.ID + " killed nothing: " + o.message, Ended: &run})

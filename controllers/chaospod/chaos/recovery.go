@@ -66,7 +66,8 @@ func (r *run) checkReady(found *recovery, owner *Owner, wanted int, dead map[typ
 	case ready < wanted:
 		found.short = append(found.short, fmt.Sprintf("%s has %d of %d pods ready", name, ready, wanted))
 	case available < wanted:
-		found.short = append(found.short, fmt.Sprintf("%s has %d of %d pods ready for %s", name, available, wanted, common.DurationOf(owner.MinReady)))
+		found.short = append(found.short,
+			fmt.Sprintf("%s has %d of %d pods ready for %s", name, available, wanted, common.DurationOf(owner.MinReady)))
 	case relapse.After(ends):
 		found.short = append(found.short, name+" did not keep its pods ready")
 	case relapse.After(found.back):

@@ -326,7 +326,8 @@ func EndMessage(f *networkingv1.FaultStatus) string {
 	for _, d := range f.Dependants {
 		count[d.Ready]++
 	}
-	words := fmt.Sprintf("%s ended after %s: %s: %s; ", f.Type, common.DurationOf(f.CompletionTime.Sub(f.StartTime.Time)), f.Outcome, f.Message)
+	lasted := common.DurationOf(f.CompletionTime.Sub(f.StartTime.Time))
+	words := fmt.Sprintf("%s ended after %s: %s: %s; ", f.Type, lasted, f.Outcome, f.Message)
 	all := events.Plural(len(f.Dependants), "dependant", "dependants")
 	switch f.DependantsStayedReady {
 	case metav1.ConditionTrue:

@@ -141,7 +141,8 @@ func (r *run) halt(t *target, reason, id string) {
 func (r *run) plan(t *target, _ occurrence) {
 	f := autorebootv1.InFlightRestart{
 		ID: r.nextID(), Kind: t.Kind, Name: t.Name, UID: t.UID, Phase: autorebootv1.PhasePlanned,
-		FirstRequestTime: t.Pending.FirstRequestTime.DeepCopy(), StartTime: r.timestampPtr(), PhaseTime: r.timestampPtr(), Triggers: t.Pending.Triggers,
+		FirstRequestTime: t.Pending.FirstRequestTime.DeepCopy(), StartTime: r.timestampPtr(), PhaseTime: r.timestampPtr(),
+		Triggers:  t.Pending.Triggers,
 		Partition: ptr.To(t.workload.Partition), Template: t.workload.TemplateHash, Refusal: t.Pending.Refusal,
 		PodCutoffTime: r.afterPods(t.workload),
 	}
@@ -190,7 +191,8 @@ func (r *run) refused(t *target, o occurrence) {
 		since = *f.FirstRequestTime
 	}
 	t.Pending = &autorebootv1.PendingRestart{
-		Triggers: f.Triggers, FirstRequestTime: since, LastRequestTime: since, Reason: o.reason, Refusal: r.refusalOf(o), PodCutoffTime: f.PodCutoffTime,
+		Triggers: f.Triggers, FirstRequestTime: since, LastRequestTime: since, Reason: o.reason, Refusal: r.refusalOf(o),
+		PodCutoffTime: f.PodCutoffTime,
 	}
 	if n := len(t.RecentRestartTimes); n > 0 && f.StartTime != nil && t.RecentRestartTimes[n-1].Equal(f.StartTime) {
 		t.RecentRestartTimes = t.RecentRestartTimes[:n-1]
@@ -251,7 +253,8 @@ func (r *run) keepPending(t *target, record *autorebootv1.RestartRecord) {
 		since = *record.StartTime
 	}
 	t.Pending = &autorebootv1.PendingRestart{
-		Triggers: record.Triggers, FirstRequestTime: since, LastRequestTime: since, Reason: autorebootv1.ReasonBackoff, PodCutoffTime: r.afterPods(t.workload),
+		Triggers: record.Triggers, FirstRequestTime: since, LastRequestTime: since, Reason: autorebootv1.ReasonBackoff,
+		PodCutoffTime: r.afterPods(t.workload),
 	}
 }
 

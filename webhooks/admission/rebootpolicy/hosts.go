@@ -42,7 +42,8 @@ func hostsOf(spec *autorebootv1.RebootPolicySpec) []host {
 		}
 		ip, err := netip.ParseAddr(p.Host)
 		if port := p.Port(); err == nil && port != nil {
-			hosts = append(hosts, host{field.NewPath("spec", "triggers").Index(i).Child("probe", "host"), netip.AddrPortFrom(ip, uint16(port.IntVal))})
+			path := field.NewPath("spec", "triggers").Index(i).Child("probe", "host")
+			hosts = append(hosts, host{path, netip.AddrPortFrom(ip, uint16(port.IntVal))})
 		}
 	}
 	return hosts
