@@ -48,7 +48,7 @@ func TestOnlyTheKindsThatAreNamedExist(t *testing.T) {
 	for _, kinds := range framework.Sample(framework.NewSampler(t), 1, all) {
 		s.Kubectl("delete", "crd", "--selector=app.kubernetes.io/name=fairlead")
 		s.Retire(s.replicas[len(s.replicas)-1])
-		s.replicas = nil
+		s.replicas, s.seen = nil, len(s.requests()) // it has asked for the kinds that were deleted
 		for _, everything := range []string{"clusterrole,clusterrolebinding", "validatingadmissionpolicy,validatingadmissionpolicybinding",
 			"mutatingwebhookconfiguration,validatingwebhookconfiguration"} {
 			s.Kubectl("delete", everything, "--selector=app.kubernetes.io/name=fairlead")
