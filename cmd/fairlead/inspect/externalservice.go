@@ -28,8 +28,9 @@ func (e *explainer) externalService(o *Object) (found []Finding) {
 		endpoint := &service.Status.Endpoints[i]
 		if endpoint.Reason != "" && endpoint.Reason != v1.ReasonResolved && endpoint.Reason != v1.ReasonStaticAddresses {
 			f := e.finding(o, v1.ConditionResolved, endpoint.Reason, false)
-			f.About, f.Since, f.Until = "endpoint "+endpoint.Name, endpoint.ResolvedTime, endpoint.NextResolveTime
-			f.Message = fmt.Sprintf("%s was last resolved then, and is looked up next at the other time", endpoint.DNSName)
+			f.About = "endpoint " + endpoint.Name
+			f.Message = fmt.Sprintf("name %s was last resolved at %s, and is looked up next at %s",
+				endpoint.DNSName, at(endpoint.ResolvedTime), at(endpoint.NextResolveTime))
 			found = append(found, f)
 		}
 		for j := range endpoint.Addresses {

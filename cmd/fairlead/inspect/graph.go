@@ -132,7 +132,7 @@ func (g *Graph) relate(o *Object) {
 		}
 	default:
 		if isWorkload(o.Kind) {
-			names, _ := rules.Dependencies(o.Source.GetAnnotations())
+			names, _ := rules.Dependencies(o.Source.GetAnnotations()) // Explain reports a mistake in them
 			for _, name := range names {
 				g.need(o, roleDeclares, ExternalService, name)
 			}

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -109,9 +110,9 @@ func workloadHealth(object client.Object) (health Health, said string, isWorkloa
 	var observed int64
 	switch o := object.(type) {
 	case *appsv1.Deployment:
-		desired, available, observed = replicas(o.Spec.Replicas), o.Status.AvailableReplicas, o.Status.ObservedGeneration
+		desired, available, observed = ptr.Deref(o.Spec.Replicas, 1), o.Status.AvailableReplicas, o.Status.ObservedGeneration
 	case *appsv1.StatefulSet:
-		desired, available, observed = replicas(o.Spec.Replicas), o.Status.AvailableReplicas, o.Status.ObservedGeneration
+		desired, available, observed = ptr.Deref(o.Spec.Replicas, 1), o.Status.AvailableReplicas, o.Status.ObservedGeneration
 	case *appsv1.DaemonSet:
 		desired, available, observed = o.Status.DesiredNumberScheduled, o.Status.NumberAvailable, o.Status.ObservedGeneration
 	default:
@@ -129,11 +130,4 @@ func workloadHealth(object client.Object) (health Health, said string, isWorkloa
 		return Degraded, said, true
 	}
 	return Healthy, said, true
-}
-
-func replicas(desired *int32) int32 {
-	if desired == nil {
-		return 1
-	}
-	return *desired
 }

@@ -12,10 +12,9 @@ import (
 
 	v1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/events"
+	"github.com/fairlead-dev/fairlead/internal/rules"
 )
-
-// maxNamed bounds the workloads that a finding names.
-const maxNamed = 10
 
 // policy returns of each workload what it waits for and what asked for it, what is in flight, and how the last restart ended.
 func (e *explainer) policy(o *Object, depth int) []Finding {
@@ -67,11 +66,11 @@ func (e *explainer) waiting(o *Object, policy *v1.RebootPolicy, reason string, t
 		if p := t.Pending; f.Since == nil || p.FirstRequestTime.Before(f.Since) {
 			f.Since = &p.FirstRequestTime
 		}
-		if why := requested(policy, t.Pending); !slices.Contains(said, why) && len(said) < maxNamed {
+		if why := requested(policy, t.Pending); !slices.Contains(said, why) && len(said) < events.MaxNamed {
 			said = append(said, why)
 		}
 	}
-	f.About, f.Status, f.Message = "restart of "+listed(names), "Waiting", strings.Join(said, "; ")
+	f.About, f.Status, f.Message = "restart of "+events.Summarize(names), "Waiting", strings.Join(said, "; ")
 	switch reason {
 	case v1.ReasonOutsideWindow, v1.ReasonBlackout:
 		f.Until = policy.Status.NextAllowedTime
@@ -85,7 +84,7 @@ func (e *explainer) waiting(o *Object, policy *v1.RebootPolicy, reason string, t
 	return f
 }
 
-// gates are the relations of a policy that hold its restarts.
+// gates are the relations of a policy that hold its restarts: a fault of an ExternalService does so as a gate does.
 func gates(o *Object) (found []Relation) {
 	for _, r := range o.Needs {
 		if strings.HasPrefix(r.Role, "gate ") || r.Object.Kind == ExternalService {
@@ -151,14 +150,6 @@ func triggersText(names []string) string {
 	return "trigger " + strings.Join(names, ", ")
 }
 
-// listed are some names, and how many more there are.
-func listed(names []string) string {
-	if more := len(names) - maxNamed; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)
-	}
-	return strings.Join(names, ", ")
-}
-
 // at writes a time; "a time that is not known" for none.
 func at(t *metav1.Time) string {
 	if t.IsZero() {
@@ -167,8 +158,15 @@ func at(t *metav1.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05Z")
 }
 
-// workload returns what restarts a workload, what that waits for, and how it last ended; and how its last run of chaos did.
+// workload returns what restarts a workload, what that waits for, and how it last ended; how its last run of chaos did; and what
+// is wrong with the dependencies that it declares.
 func (e *explainer) workload(o *Object, depth int) (found []Finding) {
+	if _, mistake := rules.Dependencies(o.Source.GetAnnotations()); mistake != "" {
+		found = append(found, Finding{
+			About: "annotation " + common.DependsOnAnnotation, Message: mistake,
+			Remedy: "Write externalservice/NAME, several separated by commas.",
+		})
+	}
 	for _, r := range o.NeededBy {
 		policy, is := r.Object.Source.(*v1.RebootPolicy)
 		if !is || r.Role != roleRestarts {
@@ -177,11 +175,11 @@ func (e *explainer) workload(o *Object, depth int) (found []Finding) {
 			}
 			continue
 		}
-		isThis := func(kind common.WorkloadKind, name string) bool { return string(kind) == o.Kind && name == o.Name }
-		ended := slices.IndexFunc(policy.Status.History, func(h v1.RestartRecord) bool { return isThis(h.Target.Kind, h.Target.Name) })
-		of := slices.Concat(
-			e.pending(r.Object, policy, filter(policy.Status.Targets, func(t *v1.TargetStatus) bool { return isThis(t.Kind, t.Name) }), depth+1),
-			e.inFlight(r.Object, filter(policy.Status.InFlight, func(f *v1.InFlightRestart) bool { return isThis(f.Kind, f.Name) })))
+		isOther := func(kind common.WorkloadKind, name string) bool { return string(kind) != o.Kind || name != o.Name }
+		ended := slices.IndexFunc(policy.Status.History, func(h v1.RestartRecord) bool { return !isOther(h.Target.Kind, h.Target.Name) })
+		targets := slices.DeleteFunc(slices.Clone(policy.Status.Targets), func(t v1.TargetStatus) bool { return isOther(t.Kind, t.Name) })
+		inFlight := slices.DeleteFunc(slices.Clone(policy.Status.InFlight), func(f v1.InFlightRestart) bool { return isOther(f.Kind, f.Name) })
+		of := slices.Concat(e.pending(r.Object, policy, targets, depth+1), e.inFlight(r.Object, inFlight))
 		if ended >= 0 {
 			of = append(of, e.restarted(r.Object, &policy.Status.History[ended]))
 		}
@@ -191,13 +189,4 @@ func (e *explainer) workload(o *Object, depth int) (found []Finding) {
 		found = append(found, of...)
 	}
 	return found
-}
-
-func filter[T any](all []T, keep func(*T) bool) (kept []T) {
-	for i := range all {
-		if keep(&all[i]) {
-			kept = append(kept, all[i])
-		}
-	}
-	return kept
 }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
@@ -75,6 +76,24 @@ func TestWhyTellsOfEachAddressWhichCheckItFailsSinceWhenAndThatItTakesNoTraffic(
 func TestWhyTellsWhyAWorkloadIsNotRestarted(t *testing.T) {
 	want(t, explained(t, shop(autorebootv1.ReasonBlackout), Key{"Deployment", "shop", "api"}),
 		"Deployment shop/api is Degraded. It has 2 of 3 pods available.", "Restart of Deployment api by RebootPolicy payments is Waiting (Blackout)")
+}
+
+func TestWhyTellsAMistakeInTheDependenciesOfAWorkload(t *testing.T) {
+	s := shop(autorebootv1.ReasonBlackout)
+	s.objects["deployments"][0].SetAnnotations(map[string]string{common.DependsOnAnnotation: "externalservice/db, db2"})
+	want(t, explained(t, s, Key{"Deployment", "shop", "api"}), "depends on, ExternalService shop/db (Degraded",
+		`Annotation fairlead.dev/depends-on: "db2" is not externalservice/ and the name of an ExternalService.`,
+		"To do: Write externalservice/NAME, several separated by commas.")
+}
+
+func TestAnEndpointThatDoesNotResolveSaysWhenItIsLookedUp(t *testing.T) {
+	s := shop(autorebootv1.ReasonBlackout)
+	next, es := metav1.NewTime(noon.Add(time.Hour)), database()
+	e := &es.Status.Endpoints[0]
+	e.DNSName, e.Reason, e.ResolvedTime, e.NextResolveTime = "db.example.com", networkingv1.ReasonNXDomain, &noon, &next
+	s.objects["externalservices"] = []client.Object{es}
+	want(t, explained(t, s, Key{ExternalService, "shop", "db"}),
+		"Name db.example.com was last resolved at 2026-03-02T12:00:00Z, and is looked up next at 2026-03-02T13:00:00Z.")
 }
 
 func TestEachAddressThatTakesNoTrafficSaysWhy(t *testing.T) {

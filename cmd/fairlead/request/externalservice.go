@@ -19,7 +19,7 @@ import (
 
 func announceFailback(es *v1.ExternalService, _ common.Token) (string, error) {
 	if !meta.IsStatusConditionTrue(es.Status.Conditions, v1.ConditionFailedOver) {
-		return "", errors.New("it has not failed over, so that there is nothing to fail back to")
+		return "", errors.New("it has not failed over, so that there is nothing to fail back from")
 	}
 	return "publishes a more preferred priority that is healthy enough, without waiting for failbackDelay; it is refused where none is", nil
 }

@@ -7,14 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	v1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/events"
 )
-
-// maxNamed bounds the workloads that an announcement names.
-const maxNamed = 10
 
 var errUnobserved = errors.New("no operator has observed it yet, and a request that it has at first is ignored: wait for its condition Ready")
 
@@ -26,12 +23,9 @@ func announceRestart(policy *v1.RebootPolicy, _ common.Token) (string, error) {
 	for i := range policy.Status.Targets {
 		names = append(names, string(policy.Status.Targets[i].Kind)+" "+policy.Status.Targets[i].Name)
 	}
-	if more := len(names) - maxNamed; more > 0 {
-		names = append(names[:maxNamed], fmt.Sprintf("%d more", more))
-	}
 	what := "restarts each target once"
 	if len(names) > 0 {
-		what += " (" + strings.Join(names, ", ") + ")"
+		what += " (" + events.Summarize(names) + ")"
 	}
 	return what + ": at once as far as debounce, cooldown, retry delays and windows go; blackouts, gates, concurrency, dryRun, a halt and " +
 		"suspend hold it", nil

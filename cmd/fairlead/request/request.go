@@ -163,8 +163,8 @@ func (r *Request) follow(ctx context.Context, c client.WithWatch, said *Verdict)
 	case apierrors.IsForbidden(err):
 		group, resource := inspect.Resource(r.Key.Kind)
 		return Verdict{}, fmt.Errorf("%s was requested, and this user may not wait for it: grant watch on %s.%s in namespace %s", r.Key, resource, group, r.Key.Namespace)
-	case err != nil: // it is attempted again
-		return Verdict{}, nil // get tells whether the API server answers
+	case err != nil:
+		return Verdict{}, nil // the next Get returns the error where the API server cannot be reached
 	}
 	defer changes.Stop()
 	for {
