@@ -31,7 +31,7 @@ func changes(
 	var records []networkingv1.ChangeRecord
 	add := func(kind string, from, to *int32, r common.Record) {
 		r.CompletionTime = cmp.Or(r.CompletionTime, &metav1.Time{Time: now.UTC().Truncate(time.Second)})
-		r.ID = strings.ToLower(kind) + "-" + r.CompletionTime.UTC().Format(time.RFC3339)
+		r.ID = strings.ToLower(kind) + "-" + now.UTC().Format("2006-01-02T15:04:05.000Z") // the same kind may follow within a second
 		r.Message = text.Truncate(r.Message, maxRecordMessage)
 		records = append(records, networkingv1.ChangeRecord{Record: r, Type: kind, FromPriority: from, ToPriority: to})
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
-// Fitness is which addresses of the spec, and of slices, may take traffic. Of an address whose ports are not those of the spec, such as
-// after an edit of the ports, it is known by the address alone. Its zero value knows none.
+// Fitness is which addresses of the spec, and of slices, may take traffic. Of an address whose ports are not those of the
+// spec, such as after an edit of the ports, it is known by the address alone. Its zero value knows none.
 type Fitness struct {
 	byKey map[endpoints.Key]bool
 	byIP  map[netip.Addr]bool
