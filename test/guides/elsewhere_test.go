@@ -8,6 +8,7 @@ const (
 	noEngine = "takes a container engine and a registry"
 	noGitOps = "takes the CRDs of Argo CD or Flux; test/gitops and test/argocd use their libraries"
 	service  = "is for a service outside: GitHub, GitLab or pre-commit"
+	resumes  = "lost-pods.md and rotated-credential.md run it, after a halt"
 	release  = "takes the files of a release, which test/release makes and looks into"
 )
 
@@ -31,13 +32,15 @@ var elsewhere = map[string]map[string]string{
 		"$ kubectl get secret fairlead-webhook-ca ":      "shows a phase of the same",
 		"$ kubectl delete secret fairlead-webhook-ca ":   "test/certificates does it, for all pages at once it would take minutes",
 	},
+	"docs/guides/chaos.md": {"$ fairlead resume ": resumes},
 	"docs/guides/convert.md": {
 		"- repo: local\n": service,
 		"#!/bin/sh\n":     "a file, which kubectl calls with arguments",
 		"$ ln -s ":        "writes to a folder of the machine",
 	},
-	"docs/guides/elect.md":     {"$ fairlead elect ": "runs until it is ended; test/lifecycle has the command under this Role"},
-	"docs/guides/game-days.md": {"$ kubectl -n shop get externalservice billing-db -o yaml\n": "test/externalservice compares what a fault has done to dependants"},
+	"docs/guides/elect.md":             {"$ fairlead elect ": "runs until it is ended; test/lifecycle has the command under this Role"},
+	"docs/guides/external-services.md": {"$ fairlead failback ": "database-failover.md runs it, after a failover"},
+	"docs/guides/game-days.md":         {"$ kubectl -n shop get externalservice billing-db -o yaml\n": "test/externalservice compares what a fault has done to dependants"},
 	"docs/guides/gitops.md": {
 		"# kustomization.yaml\nresources: [<Argo CD's install.yaml>]":                        noGitOps,
 		"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: fairlead\n": noGitOps,
@@ -80,6 +83,7 @@ var elsewhere = map[string]map[string]string{
 		"$ helm install ": "test/install installs the chart by the library of helm",
 		"$ kind delete ":  noEngine,
 	},
+	"docs/guides/restarts.md":       {"$ fairlead resume ": resumes},
 	"docs/guides/service-meshes.md": {"$ nc ": "runs in a pod of a mesh"},
 	"docs/guides/sharding.md": {
 		"$ kubectl apply --server-side -k config/shards\n":                replaces,

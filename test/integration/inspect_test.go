@@ -98,6 +98,7 @@ func TestAVerbIsOneRequestWithTheRightsOfTheUser(t *testing.T) {
 	s.run("create", "role", "reader", "--verb=get", "--resource="+rebootPolicies.definition())
 	s.run("create", "rolebinding", "reader", "--role=reader", "--user="+user.Name)
 	s.verb(user.Kubeconfig, 1, "this user may not patch RebootPolicy "+s.Namespace+"/api: grant patch on rebootpolicies.autoreboot.fairlead.dev", "restart", "rebootpolicy/api")
+	s.verb(s.Kubeconfig(), 1, "this user may not patch RebootPolicy ", "restart", "rebootpolicy/api", "--as="+user.Name)
 	s.run("create", "role", "writer", "--verb=patch", "--resource="+rebootPolicies.definition())
 	s.run("create", "rolebinding", "writer", "--role=writer", "--user="+user.Name)
 	s.verb(user.Kubeconfig, 1, "the API server refuses the request: ", "restart", "rebootpolicy/api") // no right to the Deployment

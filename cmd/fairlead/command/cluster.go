@@ -4,6 +4,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,7 +16,12 @@ import (
 )
 
 // clusterFlags name a cluster, which is found as kubectl finds it.
-type clusterFlags struct{ kubeconfig, context, namespace string }
+type clusterFlags struct {
+	kubeconfig, context, namespace string
+	// as is a user to impersonate, and asGroups are its groups.
+	as       string
+	asGroups []string
+}
 
 // rules say where a kubeconfig is looked for.
 func (f *clusterFlags) rules() *clientcmd.ClientConfigLoadingRules {
@@ -44,6 +50,12 @@ func (f *clusterFlags) config() (*rest.Config, clientcmd.ClientConfig, error) {
 			strings.Join(rules.GetLoadingPrecedence(), ", "))
 	case err != nil:
 		return nil, nil, fmt.Errorf("find the cluster: %w", err)
+	}
+	switch {
+	case f.as != "":
+		api.Impersonate = rest.ImpersonationConfig{UserName: f.as, Groups: f.asGroups}
+	case len(f.asGroups) > 0:
+		return nil, nil, errors.New("--as-group: give a user with --as too")
 	}
 	return api, config, nil
 }

@@ -93,6 +93,8 @@ func (f *clusterFlags) addCluster(command *cobra.Command, o Options) {
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "Kubeconfig of the cluster. Empty: KUBECONFIG, ~/.kube/config, or the pod's service account.")
 	set.StringVar(&f.context, "context", "", "Context of the kubeconfig. Empty: the current one.")
 	set.StringVarP(&f.namespace, "namespace", "n", "", "Namespace of the objects. Empty: that of the context.")
+	set.StringVar(&f.as, "as", "", "User to impersonate, as of kubectl.")
+	set.StringArrayVar(&f.asGroups, "as-group", nil, "Group to impersonate, with --as. May be repeated.")
 	_ = command.RegisterFlagCompletionFunc("context", f.contexts) // the flag exists
 }
 

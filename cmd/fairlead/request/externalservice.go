@@ -71,7 +71,8 @@ func announceFault(es *v1.ExternalService, token common.Token) (string, error) {
 		v1.FaultDrain:     "publishes nothing of endpoint " + fault.Endpoint,
 		v1.FaultFailOver:  "publishes the next priority that is healthy",
 	}[fault.Type]
-	return fmt.Sprintf("%s for %s, and ends by itself, or when the annotation %s is removed", what, fault.For, v1.InjectFaultAnnotation), nil
+	return fmt.Sprintf("%s for %s, and ends by itself, or when the annotation %s is removed",
+		what, common.DurationOf(fault.For), v1.InjectFaultAnnotation), nil
 }
 
 // faulted is done when the fault has ended. It has failed where it was ended before its time, or a dependant became unready.
