@@ -115,11 +115,6 @@ func vetted(ctx context.Context) func(object []byte) []string {
 	}
 }
 
-func complete(command *cobra.Command, flag string, values ...string) {
-	// The only error is a flag that there is not, or that completes already.
-	_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-}
-
 // convertible are the kinds. The fields that took the place of others keep their comments.
 func convertible() []convert.Kind {
 	return []convert.Kind{{

@@ -192,7 +192,8 @@ func TestTheReferenceListsEveryCommand(t *testing.T) {
 	const path = top + "docs/reference/cli.md"
 	var page bytes.Buffer
 	page.WriteString("# Command line\n\n`go test ./cmd/fairlead/command -run Reference -update` writes this page.\n\n" +
-		"As `kubectl-fairlead` in the search path, the same program is `kubectl fairlead`. Values of flags and commands are completed: `fairlead completion --help`.\n")
+		"As `kubectl-fairlead` in the search path, the same program is `kubectl fairlead`. Commands, values of flags, namespaces and the names of objects are " +
+		"completed ([how](../guides/convert.md#as-a-plugin-of-kubectl-with-completion)).\n")
 	root := rootCommand(Options{}.withDefaults())
 	root.InitDefaultCompletionCmd()
 	var write func(command *cobra.Command)

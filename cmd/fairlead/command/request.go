@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/request"
 )
@@ -24,6 +25,9 @@ const (
 	dryRunNone   = "none"
 	dryRunServer = "server"
 )
+
+// faults are the types of a fault.
+var faults = []string{string(networkingv1.FaultBlackHole), string(networkingv1.FaultDrain), string(networkingv1.FaultFailOver)}
 
 // defaultWait is how long --wait without a value waits.
 const defaultWait = "20m"
@@ -103,9 +107,18 @@ func (f *requestFlags) add(command *cobra.Command, verb string, o Options) {
 	set.DurationVar(&f.wait, "wait", 0, "How long to wait for the end. 0: not at all; without a value "+defaultWait+".")
 	set.Lookup("wait").NoOptDefVal = defaultWait
 	complete(command, "dry-run", dryRunNone, dryRunServer)
+	names := f.objects(1, request.Kinds(verb))
+	command.ValidArgsFunction = names
 	if verb == inspect.VerbFault {
+		command.ValidArgsFunction = func(command *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return faults, cobra.ShellCompDirectiveNoFileComp
+			}
+			return names(command, args, word)
+		}
 		set.DurationVar(&f.span, "for", 0, "How long the fault lasts, from 1s to 1h. Required.")
 		set.StringVar(&f.endpoint, "endpoint", "", "Endpoint that Drain takes out.")
+		_ = command.RegisterFlagCompletionFunc("endpoint", f.endpoints) // the flag exists
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -59,6 +60,7 @@ could not be read or the command line is wrong.`,
 			return nil
 		},
 	}
+	command.ValidArgsFunction = f.objects(math.MaxInt, inspect.KindNames())
 	f.add(command, o)
 	set := command.Flags()
 	set.Lookup("output").Usage = "Output format. One of: text, wide, json, yaml."

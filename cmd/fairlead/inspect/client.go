@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -29,6 +30,7 @@ func NewClient(config *rest.Config) (client.WithWatch, error) {
 		mapper.Add(k.group.WithKind(k.Kind), meta.RESTScopeNamespace)
 	}
 	mapper.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		networkingv1.AddToScheme, autorebootv1.AddToScheme, chaosv1.AddToScheme, appsv1.AddToScheme, authorizationv1.AddToScheme,

@@ -93,17 +93,27 @@ func ParseKey(argument, namespace string) (Key, error) {
 	if !found || name == "" || strings.Contains(name, "/") {
 		return Key{}, fmt.Errorf("%q is not KIND/NAME, such as externalservice/billing-db", argument)
 	}
+	kind, known := ParseKind(word)
+	if !known {
+		return Key{}, fmt.Errorf("%q is no kind that is known here: use one of %s", word, strings.Join(KindNames(), ", "))
+	}
+	return Key{kind, namespace, name}, nil
+}
+
+// ParseKind reads a kind as ParseKey does.
+func ParseKind(word string) (kind string, known bool) {
 	word = strings.ToLower(word)
 	for _, k := range kinds {
 		plain := strings.TrimSuffix(word, "."+k.group.Group)
 		if plain == strings.ToLower(k.Kind) || plain == k.resource || slices.Contains(k.short, plain) {
-			return Key{k.Kind, namespace, name}, nil
+			return k.Kind, true
 		}
 	}
-	return Key{}, fmt.Errorf("%q is no kind that is known here: use one of %s", word, strings.Join(kindNames(), ", "))
+	return "", false
 }
 
-func kindNames() []string {
+// KindNames are the kinds as a user writes them.
+func KindNames() []string {
 	var names []string
 	for _, k := range kinds {
 		names = append(names, strings.ToLower(k.Kind))

@@ -1,0 +1,99 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
+)
+
+// completeTimeout bounds what a user waits for after a press of the tabulator. What was read until then is shown.
+const completeTimeout = 3 * time.Second
+
+// complete completes a flag that has fixed values.
+func complete(command *cobra.Command, flag string, values ...string) {
+	// The only error is a flag that there is not, or that completes already.
+	_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// objects completes arguments KIND/NAME, as many as are wanted: kinds first, and after the slash the names that the cluster has.
+// Each of kinds may end with /NAME. What cannot be read completes to nothing, as a completion has no place for an error.
+func (f *clusterFlags) objects(wanted int, kinds []string) cobra.CompletionFunc {
+	return func(command *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) >= wanted {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var found []string
+		before, name, hasKind := strings.Cut(word, "/")
+		if !hasKind {
+			for _, kind := range kinds {
+				if kind = strings.TrimSuffix(kind, "/NAME"); strings.HasPrefix(kind, word) {
+					found = append(found, kind+"/")
+				}
+			}
+			return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
+		kind, _ := inspect.ParseKind(before)
+		if plain := strings.ToLower(kind); !slices.Contains(kinds, plain) && !slices.Contains(kinds, plain+"/NAME") {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		reader, namespace, err := f.connect(command.Name())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(command.Context(), completeTimeout)
+		defer cancel()
+		names, _ := inspect.Names(ctx, reader, kind, namespace, name)
+		for _, name := range names {
+			if argument := before + "/" + name; !slices.Contains(args, argument) {
+				found = append(found, argument)
+			}
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// namespaces completes --namespace.
+func (f *clusterFlags) namespaces(command *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+	reader, _, err := f.connect(command.Name())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(command.Context(), completeTimeout)
+	defer cancel()
+	names, _ := inspect.Namespaces(ctx, reader, word)
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// endpoints completes --endpoint by the spec of the ExternalService that is the first argument.
+func (f *clusterFlags) endpoints(command *cobra.Command, args []string, _ string) (found []string, directive cobra.ShellCompDirective) {
+	directive = cobra.ShellCompDirectiveNoFileComp
+	if len(args) == 0 {
+		return nil, directive
+	}
+	reader, namespace, err := f.connect(command.Name())
+	if err != nil {
+		return nil, directive
+	}
+	key, err := inspect.ParseKey(args[0], namespace)
+	if err != nil {
+		return nil, directive
+	}
+	ctx, cancel := context.WithTimeout(command.Context(), completeTimeout)
+	defer cancel()
+	object, err := inspect.Get(ctx, reader, key)
+	if service, is := object.(*networkingv1.ExternalService); err == nil && is {
+		for i := range service.Spec.Endpoints {
+			found = append(found, string(service.Spec.Endpoints[i].Name))
+		}
+	}
+	return found, directive
+}
