@@ -26,8 +26,8 @@ func announceRun(pod *v1.ChaosPod, _ common.Token) (string, error) {
 func ran(was, pod *v1.ChaosPod, token common.Token) Verdict {
 	s := &pod.Status
 	if s.HandledRunNow != token {
-		if s.Halt != nil {
-			return Verdict{true, true, fmt.Sprintf("the ChaosPod has halted (%s): %s", s.Halt.Reason, s.Halt.Message)}
+		if halt, _ := haltOf(pod); halt != "" {
+			return Verdict{true, true, fmt.Sprintf("the ChaosPod has halted (%s)", halt)}
 		}
 		return Verdict{Text: "the run has not begun" + waiting(s.Conditions)}
 	}

@@ -16,26 +16,38 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// haltOf returns the halt of an object, and the token that last ended one.
-func haltOf(object client.Object) (*common.Halt, common.Token) {
+// haltOf returns why an object has halted, empty where it has not, and the token that last ended a halt.
+func haltOf(object client.Object) (string, common.Token) {
 	switch o := object.(type) {
 	case *autorebootv1.RebootPolicy:
-		if o.Status.Halt != nil {
-			return &o.Status.Halt.Halt, o.Status.HandledResume
-		}
-		return nil, o.Status.HandledResume
+		return policyHalt(o.Status.Halt), o.Status.HandledResume
 	case *chaosv1.ChaosPod:
-		return o.Status.Halt, o.Status.HandledResume
+		if h := o.Status.Halt; h != nil {
+			return recordText(&common.Record{Result: h.Reason, Message: h.Message}), o.Status.HandledResume
+		}
+		return "", o.Status.HandledResume
 	}
-	return nil, ""
+	return "", ""
+}
+
+// policyHalt returns why a policy has halted, and the workload that halted it; empty for no halt.
+func policyHalt(h *autorebootv1.Halt) string {
+	if h == nil {
+		return ""
+	}
+	what := string(h.Target.Kind) + " " + h.Target.Name
+	if h.Message != "" {
+		what += ": " + h.Message
+	}
+	return recordText(&common.Record{Result: h.Reason, Message: what})
 }
 
 func announceResume(object client.Object, _ common.Token) (string, error) {
 	halt, _ := haltOf(object)
-	if halt == nil {
+	if halt == "" {
 		return "", errors.New("it has not halted, so that there is nothing to resume")
 	}
-	return fmt.Sprintf("ends the halt (%s: %s), and what is due goes on", halt.Reason, halt.Message), nil
+	return fmt.Sprintf("ends the halt (%s), and what is due goes on", halt), nil
 }
 
 // resumed is done when the halt has ended.
@@ -44,8 +56,8 @@ func resumed(_, now client.Object, token common.Token) Verdict {
 	switch {
 	case handled != token:
 		return Verdict{Text: "the operator has not handled it yet"}
-	case halt != nil:
-		return Verdict{true, true, fmt.Sprintf("it has halted again (%s): %s", halt.Reason, halt.Message)}
+	case halt != "":
+		return Verdict{true, true, fmt.Sprintf("it has halted again (%s)", halt)}
 	}
 	return Verdict{Done: true, Text: "the halt has ended"}
 }

@@ -39,7 +39,7 @@ func restarted(was, policy *v1.RebootPolicy, token common.Token) Verdict {
 	case s.HandledRestartNow != token:
 		return Verdict{Text: "the operator has not handled it yet"}
 	case s.Halt != nil:
-		return Verdict{true, true, fmt.Sprintf("the policy has halted (%s): %s", s.Halt.Reason, s.Halt.Message)}
+		return Verdict{true, true, fmt.Sprintf("the policy has halted (%s)", policyHalt(s.Halt))}
 	case isPending(s):
 		return Verdict{Text: "restarts wait or are in flight" + waiting(policy.Status.Conditions)}
 	default:

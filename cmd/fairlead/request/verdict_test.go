@@ -74,7 +74,7 @@ func TestAVerdictIsWhatTheStatusSaysOfThisRequest(t *testing.T) {
 		"a halt that has ended":              {inspect.VerbResume, none, policy(autorebootv1.RebootPolicyStatus{HandledResume: token}), "done ended"},
 		"a halt that follows":                {inspect.VerbResume, none, policy(autorebootv1.RebootPolicyStatus{HandledResume: token, Halt: halt}), "failed again"},
 		"a run that waits":                   {inspect.VerbRun, chaosPod(chaosv1.ChaosPodStatus{}), chaosPod(chaosv1.ChaosPodStatus{}), "pending not begun"},
-		"a run that a halt holds":            {inspect.VerbRun, chaosPod(chaosv1.ChaosPodStatus{}), chaosPod(chaosv1.ChaosPodStatus{Halt: &common.Halt{}}), "failed halted"},
+		"a run that a halt holds":            {inspect.VerbRun, chaosPod(chaosv1.ChaosPodStatus{}), chaosPod(chaosv1.ChaosPodStatus{Halt: &common.Halt{Reason: "RecoveryFailed"}}), "failed halted"},
 		"a run under way":                    {inspect.VerbRun, chaosPod(chaosv1.ChaosPodStatus{}), chaosPod(chaosv1.ChaosPodStatus{HandledRunNow: token, CurrentRun: &chaosv1.CurrentRun{Phase: "Killing"}}), "pending Killing"},
 		"a run that was survived":            {inspect.VerbRun, chaosPod(chaosv1.ChaosPodStatus{}), chaosPod(chaosv1.ChaosPodStatus{HandledRunNow: token, History: run("1", chaosv1.ResultSurvived)}), "done Survived"},
 		"a run that was not survived":        {inspect.VerbRun, chaosPod(chaosv1.ChaosPodStatus{}), chaosPod(chaosv1.ChaosPodStatus{HandledRunNow: token, History: run("1", chaosv1.ResultRecoveryFailed)}), "failed RecoveryFailed"},
