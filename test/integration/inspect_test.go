@@ -7,8 +7,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -80,6 +82,29 @@ func TestWhyAndStatusShowWhatTheUserMayReadAndNameTheRest(t *testing.T) {
 		s.Errorf("exit code %d", code)
 	}
 	s.Expect(stderr, "there is no RebootPolicy "+s.Namespace+"/none")
+}
+
+// kubectl asks a program beside the plugin, which docs/guides/convert.md shows.
+func TestKubectlCompletesTheNamesOfObjects(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.apply(rebootPolicies.object("v1", "api", `{targets: [{kind: Deployment, name: absent}]}`))
+	s.apply(rebootPolicies.object("v1", "web", `{targets: [{kind: Deployment, name: absent}]}`))
+	program, err := filepath.Abs(filepath.Join(framework.Root, "bin", "fairlead-operator-outside"))
+	s.Must(err)
+	programs := t.TempDir()
+	s.Must(os.Symlink(program, filepath.Join(programs, "kubectl-fairlead")))
+	guide, err := os.ReadFile(filepath.Join(framework.Root, "docs", "guides", "convert.md"))
+	s.Must(err)
+	script := regexp.MustCompile("(?s)```sh\n(#!/bin/sh\n.*?)```").FindSubmatch(guide)
+	s.Must(os.WriteFile(filepath.Join(programs, "kubectl_complete-fairlead"), script[1], 0o700))
+	for word, want := range map[string]string{"rebootpolicy/": "rebootpolicy/api\nrebootpolicy/web\n", "rbp/w": "rbp/web\n", "": "rebootpolicy/\n"} {
+		command := exec.CommandContext(s.Context(), s.KubectlPath(), "__complete", "fairlead", "restart", "-n", s.Namespace, word)
+		command.Env = append(os.Environ(), "KUBECONFIG="+s.Kubeconfig(), "PATH="+programs+":"+os.Getenv("PATH"))
+		if printed, err := command.Output(); err != nil || !strings.HasPrefix(string(printed), want) {
+			s.Errorf("%q completes to %q, %v", word, printed, err)
+		}
+	}
 }
 
 // It takes the rights that the annotation takes, and waits for the verdict of the operator.
