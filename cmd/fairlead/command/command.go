@@ -99,7 +99,7 @@ func rootCommand(o Options) *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: groupCheck, Title: "Check manifests, objects and the installation:"},
 		&cobra.Group{ID: groupInspect, Title: "See and act:"},
 		&cobra.Group{ID: groupRun, Title: "Run:"})
-	for _, command := range []*cobra.Command{vetCommand(o), Convert(o), checkCommand(o)} {
+	for _, command := range []*cobra.Command{vetCommand(o), Convert(o), migrateCommand(o), checkCommand(o)} {
 		command.GroupID = groupCheck
 		root.AddCommand(command)
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,17 +26,15 @@ const (
 
 // vetFlags are those of the command.
 type vetFlags struct {
-	clusterFlags
-	format                  string
-	files, exclude, disable []string
-	recursive, empty        bool
-	program                 string
-	quiet, strict           bool
-	cluster, all            bool
+	inputFlags
+	format        string
+	disable       []string
+	program       string
+	quiet, strict bool
 }
 
 func vetCommand(o Options) *cobra.Command {
-	f := vetFlags{format: report.Text, all: true, recursive: true, program: o.Program}
+	f := vetFlags{inputFlags: newInputFlags(), format: report.Text, program: o.Program}
 	command := &cobra.Command{
 		Use:   "vet FILE|FOLDER|-... | vet --cluster",
 		Short: "Check manifests of Fairlead's kinds without a cluster, or the objects of one.",
@@ -65,7 +62,7 @@ read or the command line is wrong.`,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			arguments = append(arguments, f.files...)
 			if err := f.complete(command, arguments); err != nil {
-				return &exit{exitUnread, err}
+				return &exit{exitUnread, fmt.Errorf("vet: %w", err)}
 			}
 			write, err := report.New(f.format, command.OutOrStdout(), report.Options{
 				Version: version.Get().Version, Quiet: f.quiet, WarningsAsErrors: f.strict,
@@ -105,52 +102,16 @@ read or the command line is wrong.`,
 		}
 		return ids, cobra.ShellCompDirectiveNoFileComp
 	}) // the flag exists
-	_ = command.RegisterFlagCompletionFunc("context", f.contexts) // and so does this one
 	return command
 }
 
 func (f *vetFlags) declare(command *cobra.Command) {
+	f.inputFlags.declare(command, "check")
 	set := command.Flags()
 	set.StringVarP(&f.format, "output", "o", f.format, "Output format. One of: text, json, sarif, junit.")
-	set.StringSliceVarP(&f.files, "filename", "f", nil, "Files, folders or - to check, in addition to the arguments.")
-	set.BoolVarP(&f.recursive, "recursive", "R", f.recursive, "Read folders with all folders below them.")
-	set.StringSliceVar(&f.exclude, "exclude", nil, "Patterns of files and folders not to read, such as testdata or charts/**/*.yaml.")
 	set.StringSliceVar(&f.disable, "disable", nil, "Rules not to report, by id or word, such as FL1502 or duplicate-object. "+vet.Pages+" lists them.")
-	set.BoolVar(&f.empty, "allow-empty", f.empty, "Succeed when the input has no document.")
 	set.BoolVarP(&f.quiet, "quiet", "q", f.quiet, "Print no warnings, unless they count as errors, and no summary.")
 	set.BoolVar(&f.strict, "warnings-as-errors", f.strict, "Exit with 1 when there are warnings only.")
-	set.BoolVar(&f.cluster, "cluster", f.cluster, "Check the objects of a cluster instead of files.")
-	set.StringVar(&f.kubeconfig, "kubeconfig", "", "Kubeconfig of the cluster. Empty: KUBECONFIG, ~/.kube/config, or the pod's service account. With --cluster.")
-	set.StringVar(&f.context, "context", "", "Context of the kubeconfig. Empty: the current one. With --cluster.")
-	set.StringVarP(&f.namespace, "namespace", "n", "", "Namespace to check. Empty: all. With --cluster.")
-	set.BoolVarP(&f.all, "all-namespaces", "A", f.all, "Check all namespaces, as without --namespace. With --cluster.")
-}
-
-// complete refuses what does not go together.
-func (f *vetFlags) complete(command *cobra.Command, arguments []string) error {
-	if f.cluster {
-		if len(arguments) > 0 {
-			return errors.New("vet: --cluster takes no files: check them in a run of their own")
-		}
-		if f.namespace != "" && f.all && command.Flags().Changed("all-namespaces") {
-			return errors.New("vet: give --namespace or --all-namespaces, not both")
-		}
-		return nil
-	}
-	for _, name := range []string{"kubeconfig", "context", "namespace", "all-namespaces"} {
-		if command.Flags().Changed(name) {
-			return fmt.Errorf("vet: --%s goes with --cluster", name)
-		}
-	}
-	if len(arguments) == 0 {
-		return errors.New("vet: name a file, a folder, or - for the standard input, or give --cluster")
-	}
-	return nil
-}
-
-func isFolder(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
 }
 
 func (f *vetFlags) checkFiles(command *cobra.Command, arguments []string, found func(vet.Object) error) (vet.Summary, error) {
@@ -159,19 +120,12 @@ func (f *vetFlags) checkFiles(command *cobra.Command, arguments []string, found 
 		return vet.Summary{}, err
 	}
 	skipped := 0
-	options := files.Options{
-		Stdin: command.InOrStdin(), Exclude: f.exclude, Shallow: !f.recursive, Skipped: func(string) { skipped++ },
-	}
+	options := f.options(command, &skipped)
 	check := vet.New(vet.Options{Disabled: disabled, AllowEmpty: f.empty, Program: f.program})
 	summary, err := check.Run(command.Context(), func(visit files.Visit) error { return files.Walk(arguments, options, visit) }, found)
 	summary.Skipped = skipped
-	switch {
-	case err != nil || summary.Documents > 0 || f.empty:
-	case skipped == 0:
-		err = errors.New("nothing was read: no file holds a document; give --allow-empty where that is no fault")
-	case slices.ContainsFunc(arguments, isFolder): // a hook that names each file may name only such
-		err = fmt.Errorf("nothing was read: all %d files are excluded, patches of a kustomization, or templates of a chart; "+
-			"change --exclude, render charts with `helm template`, or give --allow-empty where that is no fault", skipped)
+	if err == nil {
+		err = f.emptyError(arguments, summary.Documents, skipped)
 	}
 	return summary, err
 }

@@ -53,7 +53,7 @@ func (w *writer) moveComments(out *yaml.Node, keys map[string]*yaml.Node, n *Nod
 	values := n.byKey()
 	for i := range n.was.Members {
 		m := &n.was.Members[i]
-		field := join(at.path, m.Key)
+		field := Join(at.path, m.Key)
 		switch key := keys[m.Key]; {
 		case m.merged:
 		case key == nil:

@@ -156,13 +156,13 @@ func (n *Node) problems(path string, visit func(path string, p Problem)) {
 	for _, p := range n.Problems {
 		at := path
 		if p.Key != "" {
-			at = join(path, p.Key)
+			at = Join(path, p.Key)
 		}
 		visit(at, p)
 	}
 	for i := range n.Members {
 		if m := &n.Members[i]; m.Value.Kind != Scalar || len(m.Value.Problems) > 0 {
-			m.Value.problems(join(path, m.Key), visit)
+			m.Value.problems(Join(path, m.Key), visit)
 		}
 	}
 	for i, item := range n.Items {
@@ -170,8 +170,8 @@ func (n *Node) problems(path string, visit func(path string, p Problem)) {
 	}
 }
 
-// join writes a key that has dots or slashes in brackets, as paths of errors do.
-func join(path, key string) string {
+// Join adds a key to a path, in brackets where it has dots or slashes, as paths of errors do.
+func Join(path, key string) string {
 	switch {
 	case strings.ContainsAny(key, "./"):
 		return path + "[" + key + "]"

@@ -100,7 +100,7 @@ func (w *writer) mapping(out *yaml.Node, n *Node, at place) {
 			key = scalarNode(m.Key)
 		}
 		keys[m.Key] = key
-		out.Content = append(out.Content, key, w.node(m.Value, place{join(at.path, m.Key), at.successors}))
+		out.Content = append(out.Content, key, w.node(m.Value, place{Join(at.path, m.Key), at.successors}))
 	}
 	out.Content = append(merges, out.Content...)
 	if n.was != nil {

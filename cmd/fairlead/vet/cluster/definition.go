@@ -107,13 +107,5 @@ func (d *definition) find(severity vet.Severity, message string) {
 
 // path of a collection, or of an object where a name is given.
 func (d *definition) path(version, namespace, name string) string {
-	path := "/apis/" + d.Group + "/" + version
-	if namespace != "" {
-		path += "/namespaces/" + namespace
-	}
-	path += "/" + d.Plural
-	if name != "" {
-		path += "/" + name
-	}
-	return path
+	return Resource{d.Group, version, d.Plural}.path(namespace, name)
 }

@@ -1,0 +1,165 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/migrate"
+)
+
+// migrateFlags are those of `fairlead migrate`.
+type migrateFlags struct {
+	inputFlags
+	options      migrate.Options
+	ports        []string
+	plan, strict bool
+}
+
+func migrateCommand(o Options) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "migrate PEER {FILE|FOLDER|-}... | migrate PEER --cluster",
+		Short: "Write Fairlead's objects for what another project does today.",
+		Long: `Write Fairlead's objects for what another project does today. Objects are read from manifests or, with
+--cluster, from a cluster with the rights of this user, and nothing is written to either.
+
+The plan is printed to the standard error: what each object becomes, what differs, what could not be carried
+over, and the steps of the move. The objects are printed to the standard output as YAML, with comments that
+name what each came from. Nothing is dropped silently: where what cannot be carried over would widen what an
+object does, it is suspended. What is printed passes fairlead vet, and is the same for the same input, also
+where that holds what was printed before.`,
+		Args:                  known(o),
+		RunE:                  func(command *cobra.Command, _ []string) error { return command.Help() },
+		DisableFlagsInUseLine: true,
+	}
+	for _, peer := range migrate.Peers() {
+		command.AddCommand(migratePeerCommand(o, peer))
+	}
+	return command
+}
+
+func migratePeerCommand(o Options, peer *migrate.Peer) *cobra.Command {
+	f := migrateFlags{inputFlags: newInputFlags()}
+	use := peer.Name + " {FILE|FOLDER|-}..."
+	if len(peer.Reads) > 0 {
+		use += " | " + peer.Name + " --cluster"
+	}
+	command := &cobra.Command{
+		Use:   use,
+		Short: "Write " + plural(peer.Into) + " for " + peer.Title + ".",
+		Long: "Write " + plural(peer.Into) + " for " + peer.Title + ".\n\n" + `The exit code is 0 where all of it was migrated, 1 where something cannot be, or with --strict was not carried
+over, and 2 where something could not be read or the command line is wrong.`,
+		Example:               fmt.Sprintf("  %s migrate %s manifests/ > fairlead.yaml", o.Program, peer.Name),
+		DisableFlagsInUseLine: true,
+		RunE: func(command *cobra.Command, arguments []string) error {
+			err := f.run(command, append(arguments, f.files...), peer)
+			if coded := (*exit)(nil); err == nil || errors.As(err, &coded) {
+				return err
+			}
+			return &exit{exitUnread, fmt.Errorf("migrate %s: %w", peer.Name, err)}
+		},
+	}
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return &exit{exitUnread, fmt.Errorf("%w; `%s migrate %s --help` lists the flags", err, o.Program, peer.Name)}
+	})
+	f.declare(command, "read")
+	set := command.Flags()
+	set.BoolVar(&f.plan, "plan", false, "Print the plan alone, to the standard output.")
+	set.BoolVar(&f.strict, "strict", false, "Exit with 1 when something was not carried over.")
+	for _, flag := range peer.Flags {
+		switch flag {
+		case "name-suffix":
+			set.StringVar(&f.options.NameSuffix, flag, "", "Suffix of the names of the objects, such as -external, so that they can be made beside the old Services.")
+		case "port":
+			set.StringSliceVar(&f.ports, flag, nil, "Ports of Services that name none, as NAME:NUMBER or NAME:NUMBER/PROTOCOL, such as postgres:5432.")
+		case "to-namespaces":
+			set.StringSliceVar(&f.options.Namespaces, flag, nil, "Namespaces that get an object, where the peer acts on the whole cluster. Empty: those of the input.")
+		case "passing-threshold":
+			set.Int32Var(&f.options.PassingThreshold, flag, 0, "passing_threshold in the configuration of consul-esm.")
+		case "critical-threshold":
+			set.Int32Var(&f.options.CriticalThreshold, flag, 0, "critical_threshold in the configuration of consul-esm.")
+		}
+	}
+	return command
+}
+
+// plural of a kind, or of several.
+func plural(kind string) string {
+	if stem, is := strings.CutSuffix(kind, "y"); is {
+		return stem + "ies"
+	}
+	return kind + "s"
+}
+
+func (f *migrateFlags) run(command *cobra.Command, arguments []string, peer *migrate.Peer) error {
+	if err := f.complete(command, arguments); err != nil {
+		return err
+	}
+	var err error
+	if f.options.Ports, err = parsePorts(f.ports); err != nil {
+		return err
+	}
+	ctx, stop := untilSignal(command.Context())
+	defer stop()
+	skipped := 0
+	var source migrate.Source = migrate.Files{Arguments: arguments, Options: f.inputFlags.options(command, &skipped)}
+	if f.cluster {
+		c, err := f.reach("migrate", nil)
+		if err != nil {
+			return err
+		}
+		source = migrate.Cluster{Cluster: c}
+	}
+	result, err := peer.Run(ctx, f.options, source)
+	if err == nil && !f.cluster {
+		err = f.emptyError(arguments, result.Documents, skipped)
+	}
+	if err != nil {
+		return err
+	}
+	if err := f.write(command.OutOrStdout(), command.ErrOrStderr(), result); err != nil {
+		return err
+	}
+	if result.Has(migrate.Refused) || f.strict && result.Has(migrate.Lost) {
+		return &exit{exitFindings, nil}
+	}
+	return nil
+}
+
+func (f *migrateFlags) write(out, plan io.Writer, result *migrate.Result) error {
+	if f.plan {
+		return result.WritePlan(out)
+	}
+	if err := result.WritePlan(plan); err != nil {
+		return err
+	}
+	return result.WriteObjects(out)
+}
+
+// parsePorts reads --port.
+func parsePorts(all []string) (ports []networkingv1.ServicePort, err error) {
+	for _, text := range all {
+		number, protocol, hasProtocol := strings.Cut(text, "/")
+		name, number, _ := strings.Cut(number, ":")
+		value, err := strconv.ParseUint(number, 10, 16)
+		if err != nil || value == 0 || name == "" || hasProtocol && protocol != "TCP" && protocol != "UDP" && protocol != "SCTP" {
+			return nil, fmt.Errorf("--port %q: must be NAME:NUMBER or NAME:NUMBER/PROTOCOL, such as postgres:5432 or dns:53/UDP", text)
+		}
+		p := networkingv1.ServicePort{Name: name, Port: int32(value)}
+		if hasProtocol && protocol != "TCP" {
+			udp := corev1.Protocol(protocol)
+			p.Protocol = &udp
+		}
+		ports = append(ports, p)
+	}
+	return ports, nil
+}

@@ -1,0 +1,208 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet/cluster"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet/files"
+)
+
+// migrated returns what a peer makes of a text.
+func migrated(t *testing.T, p *Peer, o Options, text string) (objects, plan string, result *Result) {
+	t.Helper()
+	result, err := p.Run(t.Context(), o, Files{Arguments: []string{files.Stdin}, Options: files.Options{Stdin: strings.NewReader(text)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return written(t, result.WriteObjects), written(t, result.WritePlan), result
+}
+
+func written(t *testing.T, write func(io.Writer) error) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := write(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func chaoskubeOf(arguments string) string {
+	return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: chaoskube, namespace: ops}\nspec: {template: {spec: {containers: [{name: a, image: chaoskube, args: [" + arguments + "]}]}}}\n"
+}
+
+func monkeyOf(labels, toml string) string {
+	return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: api, namespace: shop, labels: {kube-monkey/enabled: enabled, kube-monkey/mtbf: \"1\", " + labels +
+		"}}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: m, namespace: ops}\ndata: {config.toml: \"[kubemonkey]\\n" + toml + "\"}\n"
+}
+
+// Whatever is wrong is named with its file, document, field and remedy, and nothing is written for it.
+func TestBadInputIsRefusedWithItsPlaceAndRemedy(t *testing.T) {
+	service := "apiVersion: v1\nkind: Service\nmetadata: {name: db, namespace: shop}\nspec: {type: ExternalName, externalName: db.example.com, ports: %s}\n"
+	for name, test := range map[string]struct {
+		peer       *Peer
+		text, want string
+	}{
+		"no YAML":                {externalName, "a: [\n", "stdin:1:1: document 1: document: not YAML"},
+		"a template":             {externalName, "a: {{ .Values.b }}: [\n", "looks like a Helm template: give what `helm template` prints instead"},
+		"a key twice":            {externalName, fmt.Sprintf(service, "[{port: 1, port: 2}]"), "stdin:4:76: document 1: Service shop/db: spec.ports[0].port: is given twice"},
+		"a number as text":       {externalName, fmt.Sprintf(service, "[{port: a}]"), "spec.ports[0].port: must be a whole number"},
+		"text as a number":       {externalName, fmt.Sprintf(service, "[{port: 1, name: 2}]"), "spec.ports[0].name: must be text; put it in quotes"},
+		"no list":                {externalName, fmt.Sprintf(service, "{a: b}"), "spec.ports: must be a list"},
+		"an object twice":        {externalName, fmt.Sprintf(service, "[{port: 1}]") + "---\n" + fmt.Sprintf(service, "[{port: 2}]"), "document 2: Service shop/db: is given twice, with other content, and the first was taken"},
+		"what vet refuses":       {externalName, strings.Replace(fmt.Sprintf(service, "[{port: 1}]"), "name: db,", "name: "+strings.Repeat("a", 60)+",", 1), "of which vet says: metadata.name"},
+		"no address":             {endpoints, "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 1}]}\n---\napiVersion: v1\nkind: Endpoints\nmetadata: {name: a}\nsubsets: []\n", "Service a: has no address"},
+		"no IP":                  {endpoints, "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 1}]}\n---\napiVersion: v1\nkind: Endpoints\nmetadata: {name: a}\nsubsets: [{addresses: [{ip: a.b}], ports: [{port: 1}]}]\n", `subsets[0].addresses[0].ip: "a.b" is no IP address; correct it`},
+		"a controller's":         {endpoints, "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 1}]}\n---\napiVersion: v1\nkind: Endpoints\nmetadata: {name: a, ownerReferences: [{kind: Cluster, name: b}]}\nsubsets: [{addresses: [{ip: 192.0.2.1}], ports: [{port: 1}]}]\n", "Endpoints a is kept by a controller, Cluster b"},
+		"a duration":             {chaoskube, chaoskubeOf(`"--interval=soon"`), `--interval: "soon" is no duration such as 10m`},
+		"a selector":             {chaoskube, chaoskubeOf(`"--labels=a b"`), "--labels: is no selector"},
+		"a span":                 {chaoskube, chaoskubeOf(`"--excluded-times-of-day=22"`), "--excluded-times-of-day: \"22\" is no span such as 22:00-08:00"},
+		"a day":                  {chaoskube, chaoskubeOf(`"--excluded-days-of-year=Easter"`), "--excluded-days-of-year: \"Easter\" is no day such as Apr1"},
+		"a number":               {chaoskube, chaoskubeOf(`"--max-kill=a"`), "--max-kill: \"a\" is no whole number"},
+		"a namespace":            {chaoskube, chaoskubeOf(`"--namespaces=a in (b)"`), "--namespaces: chaoskube takes names such as shop or !shop"},
+		"a kind":                 {chaoskube, chaoskubeOf(`"--kinds=a=b"`), "--kinds: chaoskube takes kinds such as DaemonSet or !DaemonSet"},
+		"a variable":             {chaoskube, chaoskubeOf(`"--interval=$(A)"`), "--interval refers to a variable; write its value into the manifest"},
+		"no namespaces":          {chaoskube, chaoskubeOf(""), "no namespace is known that it acts in: give the Namespaces with the manifests, or name them with --to-namespaces"},
+		"unknown labels":         {chaoskube, chaoskubeOf(`"--namespaces=a", "--namespace-labels=b"`), "--namespace-labels: Namespace a is not in the input; give it too"},
+		"a ConfigMap":            {chaoskube, strings.Replace(chaoskubeOf(""), "args: []", "envFrom: [{configMapRef: {name: c}}]", 1), "configMapRef: ConfigMap c is not in the input; give it too"},
+		"a Secret":               {chaoskube, strings.Replace(chaoskubeOf(""), "args: []", "env: [{name: CHAOSKUBE_LABELS, valueFrom: {secretKeyRef: {name: c}}}]", 1), "sets CHAOSKUBE_LABELS from what is not read here; write the value into the manifest"},
+		"a time zone":            {chaoskube, chaoskubeOf(`"--namespaces=a", "--excluded-weekdays=Sat", "--timezone=Nowhere"`), "of which vet says: spec.windows[0].timeZone"},
+		"a mode":                 {kubeMonkey, monkeyOf("kube-monkey/kill-mode: a", ""), `metadata.labels[kube-monkey/kill-mode]: "a" is not one of fixed`},
+		"a value":                {kubeMonkey, monkeyOf("kube-monkey/kill-mode: fixed, kube-monkey/kill-value: a", ""), "metadata.labels[kube-monkey/kill-value]: must be a whole number from 1"},
+		"hours":                  {kubeMonkey, monkeyOf("a: b", `start_hour = 9\nend_hour = 8`), "start_hour 9 must be below end_hour 8"},
+		"a line":                 {kubeMonkey, monkeyOf("a: b", `start_hour`), "data[config.toml]: line 2: is no `key = value` in one line"},
+		"a value of TOML":        {kubeMonkey, monkeyOf("a: b", `start_hour = nine`), "line 2: start_hour: nine cannot be read"},
+		"two configurations":     {kubeMonkey, monkeyOf("a: b", "") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: second}\ndata: {config.toml: \"[kubemonkey]\"}\n", "is a second configuration of kube-monkey, beside that of ConfigMap ops/m"},
+		"a resolution":           {serviceEntry, "apiVersion: networking.istio.io/v1\nkind: ServiceEntry\nmetadata: {name: a}\nspec: {hosts: [a.b], ports: [{number: 1, name: a}], resolution: MAGIC}\n", `spec.resolution: "MAGIC" is not one of NONE`},
+		"no ports":               {serviceEntry, "apiVersion: networking.istio.io/v1\nkind: ServiceEntry\nmetadata: {name: a}\nspec: {hosts: [a.b], resolution: DNS}\n", "spec.ports: names no port"},
+		"no hosts":               {serviceEntry, "apiVersion: networking.istio.io/v1\nkind: ServiceEntry\nmetadata: {name: a}\nspec: {ports: [{number: 1, name: a}]}\n", "spec.hosts: is missing"},
+		"the catalog alone":      {consulESM, `{"Node": "a", "Address": "192.0.2.1", "ServiceName": "web"}`, "Node a: has no Service: give what was registered at /v1/catalog/register"},
+		"a URL":                  {consulESM, `{"Node": "a", "Address": "192.0.2.1", "Service": {"Service": "web", "Port": 1}, "Check": {"Definition": {"HTTP": "a b"}}}`, "Check.Definition.HTTP: is no URL"},
+		"no port of a check":     {consulESM, `{"Node": "a", "Address": "192.0.2.1", "Service": {"Service": "web", "Port": 1}, "Check": {"Definition": {"TCP": "a"}}}`, "Check.Definition.TCP: names no host and port"},
+		"an interval":            {consulESM, `{"Node": "a", "Address": "192.0.2.1", "Service": {"Service": "web", "Port": 1}, "Check": {"Definition": {"TCP": "a:1", "Interval": "b"}}}`, "Check.Definition.Interval: is no duration such as 10s"},
+		"no port of the service": {consulESM, `{"Node": "a", "Address": "192.0.2.1", "Service": {"Service": "web"}}`, "Service.Port: is missing"},
+		"no hosts of an endpoint": {clusterEndpoints, "apiVersion: sealos.io/v1beta1\nkind: ClusterEndpoint\nmetadata: {name: a}\nspec: {ports: [{port: 1, targetPort: 1}]}\n",
+			"spec.ports: has no hosts"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects, plan, result := migrated(t, test.peer, Options{}, test.text)
+			joined := strings.Join(strings.Fields(plan), " ")
+			if !strings.Contains(joined, strings.Join(strings.Fields(test.want), " ")) || !strings.Contains(plan, "Cannot be migrated:") {
+				t.Errorf("the plan does not say %q:\n%s", test.want, plan)
+			}
+			if !result.Has(Refused) || strings.Contains(objects, "stdin") {
+				t.Errorf("the output names a file, or nothing is refused:\n%s", objects)
+			}
+			if n := strings.Count(objects, "\nkind: "); n > strings.Count(test.want, "the first was taken") {
+				t.Errorf("%d objects were written:\n%s", n, objects)
+			}
+		})
+	}
+}
+
+// A change of the input after the objects were edited by hand is said, and not decided.
+func TestAnotherSpecInTheInputIsNamed(t *testing.T) {
+	text := "apiVersion: v1\nkind: Service\nmetadata: {name: db, namespace: shop}\nspec: {type: ExternalName, externalName: db.example.com, ports: [{port: 5432}]}\n"
+	objects, _, _ := migrated(t, externalName, Options{}, text)
+	again, plan, _ := migrated(t, externalName, Options{}, text+objects)
+	if again != objects || strings.Contains(plan, "another spec") {
+		t.Errorf("over its own output:\n%s\n%s", again, plan)
+	}
+	edited := strings.Replace(objects, "port: 5432", "port: 5433", 1)
+	again, plan, _ = migrated(t, externalName, Options{}, text+edited)
+	if again != objects || !strings.Contains(plan, "In the input already:\n  stdin:7:1: document 2: ExternalService shop/db: is in the input with another spec") {
+		t.Errorf("over an edited output:\n%s\n%s", again, plan)
+	}
+}
+
+// server has objects as an API server lists them: without their kinds.
+type server map[string]string
+
+func (s server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if body, has := s[r.URL.Path]; has && r.Method == http.MethodGet {
+		_, _ = io.WriteString(w, body)
+		return
+	}
+	w.WriteHeader(http.StatusForbidden)
+	_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"you may not"}`)
+}
+
+func (s server) run(t *testing.T, p *Peer, namespace string) (*Result, error) {
+	t.Helper()
+	listening := httptest.NewServer(s)
+	defer listening.Close()
+	c, err := cluster.New(cluster.Options{Config: &rest.Config{Host: listening.URL}, Name: "production", Namespace: namespace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Run(t.Context(), Options{}, Cluster{c})
+}
+
+func TestAClusterIsReadWithTheRightsOfTheUser(t *testing.T) {
+	const list = `{"metadata":{},"items":[%s]}`
+	service := `{"metadata":{"name":"db","namespace":"shop","uid":"a","managedFields":[]},"spec":{"type":"ExternalName","externalName":"db.example.com","ports":[{"port":1}],"sessionAffinity":"None"},"status":{"loadBalancer":{}}}`
+	result, err := server{"/api/v1/namespaces/shop/services": fmt.Sprintf(list, service)}.run(t, externalName, "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, plan := written(t, result.WriteObjects), written(t, result.WritePlan)
+	if !strings.Contains(objects, "name: db.example.com") || result.Has(Lost, Refused) {
+		t.Errorf("%s\n%s", objects, plan)
+	}
+	if _, err := (server{}).run(t, externalName, ""); err == nil || !strings.Contains(err.Error(), "list services: you may not") {
+		t.Errorf("without rights: %v", err)
+	}
+	if _, err := (server{}).run(t, consulESM, ""); err == nil || !strings.Contains(err.Error(), "consul-esm keeps nothing in the cluster: give files") {
+		t.Errorf("consul-esm: %v", err)
+	}
+
+	// What is optional is named where it cannot be read, and a ConfigMap is asked for by its name.
+	result, err = server{
+		"/apis/apps/v1/deployments":                   fmt.Sprintf(list, `{"metadata":{"name":"k","namespace":"ops"},"spec":{"template":{"spec":{"containers":[{"image":"chaoskube","envFrom":[{"configMapRef":{"name":"c"}}]}]}}}}`),
+		"/api/v1/namespaces/ops/configmaps/c":         `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"ops"},"data":{"CHAOSKUBE_NAMESPACES":"shop"}}`,
+		"/apis/networking.istio.io":                   `{"preferredVersion":{"version":"v1"}}`,
+		"/apis/networking.istio.io/v1/serviceentries": fmt.Sprintf(list, ""),
+	}.run(t, chaoskube, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan = written(t, result.WritePlan)
+	if !strings.Contains(plan, "ChaosPod shop/k, from Deployment ops/k") || !strings.Contains(plan, "production: jobs: could not be read, and was not taken into account: list jobs: you may not") {
+		t.Error(plan)
+	}
+	result, err = server{"/apis/networking.istio.io": `{"preferredVersion":{"version":"v1"}}`, "/apis/networking.istio.io/v1/serviceentries": fmt.Sprintf(list,
+		`{"apiVersion":"networking.istio.io/v1","kind":"ServiceEntry","metadata":{"name":"a","namespace":"shop"},"spec":{"hosts":["a.example.com"],"resolution":"DNS","ports":[{"number":1,"name":"a","protocol":"TCP"}]}}`)}.run(t, serviceEntry, "")
+	if err != nil || len(result.made) != 1 {
+		t.Errorf("%v %+v", err, result)
+	}
+}
+
+// An output that is read from a folder beside the manifests is the same as one from a pipe.
+func TestTheOutputNamesNoFile(t *testing.T) {
+	text := "apiVersion: v1\nkind: Service\nmetadata: {name: db, namespace: shop, annotations: {a: b}}\nspec: {type: ExternalName, externalName: db.example.com, ports: [{port: 5432}]}\n"
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "a.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	piped, _, _ := migrated(t, externalName, Options{}, "# a comment\n---\na: b\n---\n"+text)
+	result, err := externalName.Run(t.Context(), Options{}, Files{Arguments: []string{folder}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := written(t, result.WriteObjects); found != piped || !strings.Contains(found, "# Not carried over: metadata.annotations.a: ") {
+		t.Errorf("%s\n%s", piped, found)
+	}
+}

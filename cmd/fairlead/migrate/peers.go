@@ -1,0 +1,9 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+// Peers lists all of them, in the order of help.
+func Peers() []*Peer {
+	return []*Peer{externalName, endpoints, chaoskube, kubeMonkey, serviceEntry, consulESM, clusterEndpoints}
+}

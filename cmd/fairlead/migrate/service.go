@@ -1,0 +1,217 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+)
+
+var (
+	serviceKind   = schema.GroupKind{Kind: "Service"}
+	endpointsKind = schema.GroupKind{Kind: "Endpoints"}
+	sliceKind     = schema.GroupKind{Group: "discovery.k8s.io", Kind: "EndpointSlice"}
+)
+
+const (
+	// maxAddresses bounds those of an endpoint.
+	maxAddresses = 100
+	noField      = "an ExternalService has no such field"
+)
+
+// What differs wherever a Service is replaced, and what to do.
+var (
+	serviceDifferences = []string{
+		"Without healthCheck every address counts as healthy, as it did until now. With one, what fails takes no traffic.",
+		"The egress policy of the operator, and the rights of the user who applies the object, decide on addresses that belong to the cluster.",
+	}
+	serviceSteps = []string{
+		"`fairlead vet` and `kubectl apply --dry-run=server` check the objects; the second one asks this cluster.",
+		"Fairlead never takes over a Service that it did not create. For a move without a gap, run this with --name-suffix, apply, wait until each " +
+			"object is Ready, give clients the new name, and delete the old Service.",
+		"To keep the name, delete the Service and what belongs to it, and apply the object directly after that: new connections may fail for some seconds.",
+	}
+)
+
+// toolLabels are set by what applies manifests, to find its objects again.
+var toolLabels = regexp.MustCompile(`^(app\.kubernetes\.io/(managed-by|instance)|helm\.sh/chart|argocd\.argoproj\.io/.*|(kustomize|helm)\.toolkit\.fluxcd\.io/.*|` +
+	`endpointslice\.kubernetes\.io/.*|kubernetes\.io/service-name|service\.kubernetes\.io/headless|([^/]*\.)?fairlead\.dev/.*)$`)
+
+// isOurs reports whether Fairlead made an object.
+func (o *object) isOurs() bool {
+	return o.Get("metadata").Get("labels").Text(common.ManagedByLabel) == common.ManagedBy
+}
+
+// external begins an ExternalService that takes the name, the namespace and the labels of an object.
+func (r *run) external(s *subject) *networkingv1.ExternalService {
+	out := &networkingv1.ExternalService{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name + r.NameSuffix}}
+	if labels := s.labels(); len(labels) > 0 {
+		out.Spec.Service = &networkingv1.ServiceTemplate{Labels: labels}
+	}
+	s.annotations()
+	return out
+}
+
+// labels returns those that a user gave. What the tools set that apply manifests, they set again.
+func (s *subject) labels() map[string]common.LabelValue {
+	found := map[string]common.LabelValue{}
+	members, keys := s.root().in("metadata", "labels").members()
+	for i, m := range members {
+		if toolLabels.MatchString(keys[i]) {
+			m.use()
+		} else {
+			found[keys[i]] = common.LabelValue(m.text())
+		}
+	}
+	return found
+}
+
+// annotations names those that a user gave.
+func (s *subject) annotations() {
+	members, keys := s.root().in("metadata", "annotations").members()
+	for i, m := range members {
+		if keys[i] == corev1.LastAppliedConfigAnnotation || strings.HasPrefix(keys[i], "endpoints.kubernetes.io/") {
+			m.use()
+		} else {
+			m.say(Lost, "the Service of an ExternalService gets no annotations")
+		}
+	}
+}
+
+// headless makes the Service one without a virtual address.
+func headless(e *networkingv1.ExternalService) {
+	if e.Spec.Service == nil {
+		e.Spec.Service = &networkingv1.ServiceTemplate{}
+	}
+	kind := networkingv1.ServiceHeadless
+	e.Spec.Service.Type = &kind
+}
+
+var portName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?$`)
+
+// nameOfPort returns a name that an ExternalService can have for a port.
+func nameOfPort(at cursor, name string, number int32) string {
+	if portName.MatchString(name) {
+		return name
+	}
+	short := fmt.Sprintf("port-%d", number)
+	if name != "" {
+		at.say(Differs, "%q is called %s: the name of a port has at most 15 lower-case letters, digits and hyphens", name, short)
+	}
+	return short
+}
+
+// setProtocol sets the protocol, unless it is the default.
+func setProtocol(p *networkingv1.ServicePort, protocol string) {
+	if protocol != "" && protocol != string(corev1.ProtocolTCP) {
+		value := corev1.Protocol(protocol)
+		p.Protocol = &value
+	}
+}
+
+// servicePorts returns the ports of a Service, and the names that it has for them.
+func (s *subject) servicePorts() (ports []networkingv1.ServicePort, names []string) {
+	for _, c := range s.root().in("spec", "ports").items() {
+		p := networkingv1.ServicePort{Port: c.in("port").number(), AppProtocol: c.in("appProtocol").text()}
+		name := c.in("name").text()
+		p.Name = nameOfPort(c.in("name"), name, p.Port)
+		setProtocol(&p, c.in("protocol").text())
+		if target := c.in("targetPort"); target.exists() {
+			if _, isText := target.n.Value.(string); isText {
+				target.say(Differs, "is a name of a container's port, and addresses have numbers: that of the port is used")
+			} else if number := target.number(); number != p.Port {
+				p.TargetPort = &number
+			}
+		}
+		c.in("nodePort").use() // is of the type, which is named
+		ports, names = append(ports, p), append(names, name)
+	}
+	return ports, names
+}
+
+// serviceFields reads what a Service has beside ports and addresses.
+func (s *subject) serviceFields(e *networkingv1.ExternalService) {
+	spec := s.root().in("spec")
+	if spec.in("clusterIP").n != nil && spec.in("clusterIP").text() == corev1.ClusterIPNone {
+		headless(e)
+	}
+	spec.in("clusterIPs").use()
+	spec.in("ipFamilies").use()
+	for _, name := range []string{"NodePort", "LoadBalancer"} {
+		if spec.in("type").n != nil && spec.in("type").n.Value == name {
+			spec.in("type").say(Lost, "an ExternalService is reached from within the cluster alone")
+		}
+	}
+	spec.in("type").use()
+	for field, defaults := range map[string][]string{
+		"sessionAffinity": {"None"}, "internalTrafficPolicy": {"Cluster"}, "ipFamilyPolicy": {"SingleStack", "PreferDualStack"},
+		"externalTrafficPolicy": {"Cluster"}, "allocateLoadBalancerNodePorts": {"true"}, "publishNotReadyAddresses": {"false"},
+	} {
+		spec.in(field).is(defaults...)
+	}
+	spec.rest(noField)
+}
+
+// canonical returns an address in its canonical form; false where it is none.
+func canonical(text string) (networkingv1.IPAddress, bool) {
+	address, err := netip.ParseAddr(text)
+	if err != nil || address.Zone() != "" {
+		return "", false
+	}
+	return networkingv1.IPAddress(address.Unmap().String()), true
+}
+
+// place puts an address or a name into an endpoint.
+func place(e *networkingv1.Endpoint, at cursor, text string) {
+	if address, ok := canonical(text); ok {
+		e.Addresses = append(e.Addresses, address)
+		return
+	}
+	name := strings.ToLower(text)
+	if strings.HasPrefix(name, "unix://") || strings.HasPrefix(name, "/") {
+		at.say(Refused, "is a socket of the proxy's node, which no Service can reach")
+		return
+	}
+	e.DNS = &networkingv1.DNSName{Name: name}
+}
+
+// chunks cuts an endpoint into ones with as many addresses as one may have.
+func chunks(e networkingv1.Endpoint) (all []networkingv1.Endpoint) {
+	name, n := e.Name, 0
+	for part := range slices.Chunk(e.Addresses, maxAddresses) {
+		if n++; n > 1 {
+			e.Name = fmt.Sprintf("%s-%d", name, n)
+		}
+		e.Addresses = part
+		all = append(all, e)
+	}
+	return all
+}
+
+var notInName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// dashed returns a name of letters, digits and hyphens for a text.
+func dashed(text string, limit int) string {
+	name := strings.Trim(notInName.ReplaceAllString(strings.ToLower(text), "-"), "-")
+	return strings.Trim(name[:min(len(name), limit)], "-")
+}
+
+// unique returns names[i], with a number where an earlier one is the same.
+func unique(names map[string]bool, name string) string {
+	for n, base := 2, name; names[name]; n++ {
+		name = fmt.Sprintf("%s-%d", base, n)
+	}
+	names[name] = true
+	return name
+}

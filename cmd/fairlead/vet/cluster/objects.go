@@ -1,0 +1,58 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+)
+
+// Resource is how a kind is served.
+type Resource struct{ Group, Version, Plural string }
+
+// path of a collection, or of an object where a name is given.
+func (r Resource) path(namespace, name string) string {
+	path := "/apis/" + r.Group
+	if r.Group == "" {
+		path = "/api"
+	}
+	path += "/" + r.Version
+	if namespace != "" {
+		path += "/namespaces/" + namespace
+	}
+	path += "/" + r.Plural
+	if name != "" {
+		path += "/" + name
+	}
+	return path
+}
+
+// List calls item with each object of a resource, in JSON and page by page: in the namespace of the options, or in all.
+// An item need not have its apiVersion and kind. The resource namespaces is of no namespace.
+func (c *Cluster) List(ctx context.Context, r Resource, item func(raw []byte) error) error {
+	namespace := c.Namespace
+	if r.Plural == "namespaces" {
+		namespace = ""
+	}
+	return c.list(ctx, listing{path: r.path(namespace, ""), timeout: requestTimeout, retries: 3}, item)
+}
+
+// Get returns one object, in JSON.
+func (c *Cluster) Get(ctx context.Context, r Resource, namespace, name string) ([]byte, error) {
+	return c.get(ctx, r.path(namespace, name), "")
+}
+
+// Preferred returns the version of a group that the API server prefers. Where there is no such group, apierrors.IsNotFound.
+func (c *Cluster) Preferred(ctx context.Context, group string) (string, error) {
+	raw, err := c.get(ctx, "/apis/"+group, "")
+	var found struct{ PreferredVersion struct{ Version string } }
+	if err == nil {
+		err = json.Unmarshal(raw, &found)
+	}
+	if err == nil && found.PreferredVersion.Version == "" {
+		err = errors.New("the API server names no version of " + group)
+	}
+	return found.PreferredVersion.Version, err
+}
