@@ -38,7 +38,7 @@ const (
 	// ReasonWriteRefused says that the API server refuses a write for another reason, such as a quota, an admission policy
 	// or a webhook. The message has its words.
 	ReasonWriteRefused = "WriteRefused"
-	// ReasonInvalidSpec says that the stored spec breaks a rule.
+	// ReasonInvalidSpec says that the stored spec breaks a rule. It goes with Ready and Progressing false, and Stalled true.
 	ReasonInvalidSpec = "InvalidSpec"
 	// ReasonProbesInconclusive says that so many checks fail at once that the fault is probably the operator's own.
 	ReasonProbesInconclusive = "ProbesInconclusive"

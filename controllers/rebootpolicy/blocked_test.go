@@ -56,6 +56,7 @@ func TestASpecThatBreaksARuleStartsNothingAndForgetsNothing(t *testing.T) {
 	s.reconcile()
 	s.expectCondition(autorebootv1.ConditionReady, "False InvalidSpec")
 	s.expectCondition(autorebootv1.ConditionStalled, "True InvalidSpec")
+	s.expectCondition(autorebootv1.ConditionProgressing, "False InvalidSpec")
 	s.advance(time.Minute)
 	s.reconcile()
 	s.expectActions()

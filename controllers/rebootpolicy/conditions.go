@@ -187,6 +187,9 @@ func (c *conditionSet) setProgressing(o *observation) {
 		c.Set(autorebootv1.ConditionProgressing, metav1.ConditionTrue, reason, events.Summarize(all)+o.clockSkew)
 		return
 	}
+	if o.invalid != "" {
+		reason = autorebootv1.ReasonInvalidSpec
+	}
 	c.Set(autorebootv1.ConditionProgressing, metav1.ConditionFalse, reason, "no restart is in flight")
 }
 

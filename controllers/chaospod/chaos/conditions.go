@@ -159,6 +159,8 @@ func (r *run) setProgressing(to *conditions.Update) {
 // idleReason returns why no run is under way.
 func (r *run) idleReason() string {
 	switch {
+	case r.observed.BlockedBy.Reason == chaosv1.ReasonInvalidSpec || r.invalid() != "":
+		return chaosv1.ReasonInvalidSpec
 	case r.status.Halt != nil:
 		return chaosv1.ReasonHalted
 	case r.suspend:

@@ -237,6 +237,13 @@ func TestAHeldRunBeginsOnceItMayAndIsMissedAfterItsDeadline(t *testing.T) {
 	}
 }
 
+func TestAnInvalidSpecIsNotIdle(t *testing.T) {
+	b := newSuite(t)
+	b.o.BlockedBy = Obstacle{chaosv1.ReasonInvalidSpec, "schedule.cron has no match"}
+	b.after(time.Second)
+	b.expectCondition(chaosv1.ConditionProgressing, "False/InvalidSpec")
+}
+
 func TestWhatStopsARunThatIsPlanned(t *testing.T) {
 	for name, c := range map[string]struct {
 		put   func(b *suite)
