@@ -118,7 +118,7 @@ type HTTPGetAction struct {
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
-	Host string `json:"host,omitempty"`
+	Host *string `json:"host,omitempty"`
 
 	// httpHeaders to send. They are stored as plain text: put no secret there.
 	//
@@ -155,7 +155,7 @@ type HTTPHeader struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +required
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 
 	// value of the header.
 	//
@@ -173,14 +173,14 @@ type StatusRange struct {
 	// +kubebuilder:validation:Minimum=100
 	// +kubebuilder:validation:Maximum=599
 	// +required
-	Start int32 `json:"start"`
+	Start int32 `json:"start,omitempty"`
 
 	// end is the last status code.
 	//
 	// +kubebuilder:validation:Minimum=100
 	// +kubebuilder:validation:Maximum=599
 	// +required
-	End int32 `json:"end"`
+	End int32 `json:"end,omitempty"`
 }
 
 // GRPCAction calls the standard gRPC health service.
@@ -198,13 +198,13 @@ type GRPCAction struct {
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
-	Service string `json:"service,omitempty"`
+	Service *string `json:"service,omitempty"`
 
 	// authority is the :authority header. Where it is absent, the DNS name that is connected to is sent, or the address.
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
-	Authority string `json:"authority,omitempty"`
+	Authority *string `json:"authority,omitempty"`
 }
 
 // CheckTLS defines how the server's certificate is verified.
@@ -214,7 +214,7 @@ type CheckTLS struct {
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
-	ServerName string `json:"serverName,omitempty"`
+	ServerName *string `json:"serverName,omitempty"`
 
 	// caSecretName names a Secret in the same namespace whose ca.crt is trusted instead of the system's roots.
 	//

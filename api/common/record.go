@@ -13,23 +13,25 @@ type Record struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +required
-	ID string `json:"id"`
+	ID string `json:"id,omitempty"`
 
 	// result is one word for how it ended.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +required
-	Result string `json:"result"`
+	Result string `json:"result,omitempty"`
 
 	// reason is one word for why it ended so.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
 	// message says what the reason leaves open. It may be absent.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Message string `json:"message,omitempty"`
@@ -50,12 +52,14 @@ type Record struct {
 type Halt struct {
 	// reason is one word for it, the reason of the condition Stalled.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +required
-	Reason string `json:"reason"`
+	Reason string `json:"reason,omitempty"`
 
 	// message says what the reason leaves open. It may be absent.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Message string `json:"message,omitempty"`
@@ -63,15 +67,17 @@ type Halt struct {
 	// startTime is when the halt began.
 	//
 	// +required
-	StartTime metav1.Time `json:"startTime"`
+	StartTime metav1.Time `json:"startTime,omitzero"`
 
 	// generation of the spec that halted: another one clears the halt.
 	//
+	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
 
 	// recordID is the id of the restart or run that led to the halt. It is absent where none did.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	RecordID string `json:"recordID,omitempty"`

@@ -92,13 +92,13 @@ type LabelRequirement struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	// +required
-	Key string `json:"key"`
+	Key string `json:"key,omitempty"`
 
 	// operator relates the key to the values: In, NotIn, Exists or DoesNotExist.
 	//
 	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
 	// +required
-	Operator metav1.LabelSelectorOperator `json:"operator"`
+	Operator metav1.LabelSelectorOperator `json:"operator,omitempty"`
 
 	// values go with In and NotIn, and must be absent otherwise.
 	//

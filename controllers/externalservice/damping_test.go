@@ -191,7 +191,7 @@ func TestAMessageIsCutBetweenCharacters(t *testing.T) {
 	s := newSuite(t, plain)
 	s.edit(func(es *networkingv1.ExternalService) {
 		es.Spec.Endpoints[0].Addresses[0] = networkingv1.IPAddress(strings.Repeat("€", 400))
-		es.Spec.Endpoints[0].Zone = "x" + strings.Repeat("€", 400)
+		es.Spec.Endpoints[0].Zone = ptr.To("x" + strings.Repeat("€", 400))
 	})
 	s.reconcileOnce()
 	s.wantCondition("Ready", "False InvalidSpec")

@@ -141,7 +141,7 @@ func TestAFaultEndsAlthoughTheServiceIsRefused(t *testing.T) {
 	s.settle()
 	s.wantPublished("192.0.2.1")
 	s.refuses("apply Service")
-	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = "x" })
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = ptr.To("x") })
 	if again := s.reconcileOnce().RequeueAfter; again > 15*time.Second {
 		t.Errorf("reconciles again after %s", again)
 	}
@@ -239,7 +239,7 @@ func TestAFailureThatPassesIsNotTold(t *testing.T) {
 		}
 		return nil
 	}
-	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = "x" })
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = ptr.To("x") })
 	s.reconcileOnce()
 	s.wantCondition("Ready", "True Published")
 	s.reconcileOnce()
@@ -260,12 +260,14 @@ func (s *suite) toldOfRefusals() int {
 // No condition can tell that the status is refused.
 func TestARefusedStatusIsToldOnceWhateverIsDoneToTheObject(t *testing.T) {
 	for name, do := range map[string]func(*suite){
-		"edited":    func(s *suite) { s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = "x" }) },
+		"edited": func(s *suite) {
+			s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = ptr.To("x") })
+		},
 		"suspended": func(s *suite) { s.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(true) }) },
 		"invalid":   func(s *suite) { s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports = nil }) },
 		"deleted":   func(s *suite) { s.must(s.store.Delete(s.Context(), s.object())) },
 		"held": func(s *suite) {
-			s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = "x" })
+			s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = ptr.To("x") })
 			s.reconcileOnce()
 			state := s.states.Get(s.object())
 			state.recordSliceWrite("another", "1000000", s.now)
@@ -296,11 +298,11 @@ func TestAStatusThatIsRefusedAfterAnotherWriteIsTold(t *testing.T) {
 	s := newSuite(t, plain)
 	s.settle()
 	s.refuses("apply Service")
-	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = "x" })
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = ptr.To("x") })
 	s.reconcileOnce()
 	s.events = nil
 	s.refuses("")
-	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = "y" })
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = ptr.To("y") })
 	s.reconcileOnce()
 	if n := s.toldOfRefusals(); n != 1 {
 		t.Errorf("%d events tell it: %q", n, s.events)

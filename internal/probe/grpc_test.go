@@ -97,8 +97,8 @@ func TestWhatAGRPCProbeSaysOfAServer(t *testing.T) {
 		want    outcome
 	}{
 		"serving":                         {serve: serving, want: connected},
-		"a service that serves":           {grpc: common.GRPCAction{Service: "shop"}, serve: serving, want: connected},
-		"a service that it does not know": {grpc: common.GRPCAction{Service: "other"}, serve: serving, want: serviceUnknown},
+		"a service that serves":           {grpc: common.GRPCAction{Service: ptr.To("shop")}, serve: serving, want: connected},
+		"a service that it does not know": {grpc: common.GRPCAction{Service: ptr.To("other")}, serve: serving, want: serviceUnknown},
 		"not serving":                     {serve: not, want: notServing},
 		"no health service":               {serve: func(*grpc.Server) {}, want: healthServiceMissing},
 		"unavailable":                     {serve: failing(status.Error(codes.Unavailable, "connection refused")), want: notServing},
@@ -110,7 +110,7 @@ func TestWhatAGRPCProbeSaysOfAServer(t *testing.T) {
 		"plain, asked over TLS":           {tls: &common.CheckTLS{InsecureSkipVerify: ptr.To(true)}, serve: serving, want: tlsFailed},
 		"TLS, asked plainly":              {serve: serving, options: []grpc.ServerOption{overTLS}, want: reset},
 		"roots that are none":             {tls: &common.CheckTLS{}, roots: []byte("-----BEGIN"), serve: serving, want: tlsFailed},
-		"an authority with a line break":  {grpc: common.GRPCAction{Authority: "a\r\nb: c"}, serve: serving, want: protocolError},
+		"an authority with a line break":  {grpc: common.GRPCAction{Authority: ptr.To("a\r\nb: c")}, serve: serving, want: protocolError},
 		"an answer that is too long": {serve: func(s *grpc.Server) {
 			healthv1.RegisterHealthServer(s, answering{check: func(ctx context.Context) (*healthv1.HealthCheckResponse, error) {
 				return nil, errors.Join(grpc.SetTrailer(ctx, metadata.Pairs("x", strings.Repeat("y", 1<<20))), status.Error(codes.Internal, "too long"))
@@ -219,9 +219,9 @@ func TestTheAuthorityOfAGRPCProbe(t *testing.T) {
 	}{
 		"the address":   {calling(common.GRPCAction{}, nil, nil), "", outside.String()},
 		"the name":      {calling(common.GRPCAction{}, nil, nil), "db.example.com", "db.example.com"},
-		"the check's":   {calling(common.GRPCAction{Authority: "shop.example.com:443"}, nil, nil), "db.example.com", "shop.example.com:443"},
+		"the check's":   {calling(common.GRPCAction{Authority: ptr.To("shop.example.com:443")}, nil, nil), "db.example.com", "shop.example.com:443"},
 		"and over TLS":  {calling(common.GRPCAction{}, &common.CheckTLS{}, ca.pem), "db.example.com", "db.example.com"},
-		"not the SNI's": {calling(common.GRPCAction{Authority: "a.example.com"}, &common.CheckTLS{ServerName: "db.example.com"}, ca.pem), "", "a.example.com"},
+		"not the SNI's": {calling(common.GRPCAction{Authority: ptr.To("a.example.com")}, &common.CheckTLS{ServerName: ptr.To("db.example.com")}, ca.pem), "", "a.example.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got string

@@ -24,7 +24,7 @@ func named(n int, host string) Target {
 
 func TestOneAddressByManyNamesIsProbedOnce(t *testing.T) {
 	http := getting(common.HTTPGetAction{}, nil, nil)
-	hosted := getting(common.HTTPGetAction{Host: "db.example.com"}, nil, nil)
+	hosted := getting(common.HTTPGetAction{Host: ptr.To("db.example.com")}, nil, nil)
 	for name, test := range map[string]struct {
 		check Check
 		want  int // probes of an interval

@@ -80,11 +80,11 @@ func Check(path Path, c *common.Check) field.ErrorList {
 	}
 	errs = append(errs, httpGet(path.Child("httpGet"), c.HTTPGet)...)
 	if g := c.GRPC; g != nil {
-		errs = append(errs, Text(path.Child("grpc", "service"), g.Service, 0, 253)...)
-		errs = append(errs, Text(path.Child("grpc", "authority"), g.Authority, 0, 253)...)
+		errs = append(errs, OptionalText(path.Child("grpc", "service"), g.Service, 0, 253)...)
+		errs = append(errs, OptionalText(path.Child("grpc", "authority"), g.Authority, 0, 253)...)
 	}
 	if c.TLS != nil {
-		errs = append(errs, Text(path.Child("tls", "serverName"), c.TLS.ServerName, 0, 253)...)
+		errs = append(errs, OptionalText(path.Child("tls", "serverName"), c.TLS.ServerName, 0, 253)...)
 		errs = append(errs, Text(path.Child("tls", "caSecretName"), c.TLS.CASecretName, 0, 253)...)
 		if c.TCPSocket != nil {
 			errs = append(errs, field.Invalid(path.Child("tls").Field(), "", "tls goes with httpGet or grpc"))
@@ -142,7 +142,7 @@ func httpGet(path Path, h *common.HTTPGetAction) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Child("path").Field(), *h.Path, "must start with /"))
 	}
 	errs = append(errs, OptionalEnum(path.Child("scheme"), h.Scheme, common.SchemeHTTP, common.SchemeHTTPS)...)
-	errs = append(errs, Text(path.Child("host"), h.Host, 0, 253)...)
+	errs = append(errs, OptionalText(path.Child("host"), h.Host, 0, 253)...)
 	headers, listed := path.Child("httpHeaders"), Within(h.HTTPHeaders, 16)
 	errs = append(errs, Items(headers, len(h.HTTPHeaders), 0, 16)...)
 	for i, header := range listed {
@@ -184,22 +184,23 @@ func CheckSemantics(path Path, c *common.Check, outside string) field.ErrorList 
 	if h := c.HTTPGet; h != nil {
 		at := path.Child("httpGet")
 		errs = append(errs, requestPath(at.Child("path"), h.Path)...)
-		errs = append(errs, authority(at.Child("host"), h.Host)...)
+		errs = append(errs, authority(at.Child("host"), ptr.Deref(h.Host, ""))...)
 		if c.TLS != nil && ptr.Deref(h.Scheme, common.SchemeHTTPS) == common.SchemeHTTP {
 			errs = append(errs, field.Invalid(at.Child("scheme").Field(), string(*h.Scheme), "tls goes with scheme HTTPS"))
 		}
 		errs = append(errs, requestHeaders(at.Child("httpHeaders"), h, outside)...)
 	}
 	if g := c.GRPC; g != nil {
-		errs = append(errs, authority(path.Child("grpc", "authority"), g.Authority)...)
-		if !printable.MatchString(g.Service) {
-			errs = append(errs, field.Invalid(path.Child("grpc", "service").Field(), g.Service, "must be printable ASCII without spaces"))
+		errs = append(errs, authority(path.Child("grpc", "authority"), ptr.Deref(g.Authority, ""))...)
+		if g.Service != nil && !printable.MatchString(*g.Service) {
+			errs = append(errs, field.Invalid(path.Child("grpc", "service").Field(), *g.Service, "must be printable ASCII without spaces"))
 		}
 	}
 	if t := c.TLS; t != nil {
 		errs = append(errs, Reasons(path.Child("tls", "caSecretName"), t.CASecretName, validation.IsDNS1123Subdomain)...)
-		if _, err := netip.ParseAddr(t.ServerName); err != nil {
-			errs = append(errs, Reasons(path.Child("tls", "serverName"), strings.ToLower(t.ServerName), validation.IsDNS1123Subdomain)...)
+		name := ptr.Deref(t.ServerName, "")
+		if _, err := netip.ParseAddr(name); err != nil {
+			errs = append(errs, Reasons(path.Child("tls", "serverName"), strings.ToLower(name), validation.IsDNS1123Subdomain)...)
 		}
 	}
 	return errs
@@ -240,7 +241,7 @@ func requestHeaders(path Path, h *common.HTTPGetAction, outside string) field.Er
 		switch {
 		case strings.ContainsFunc(header.Value, isControl):
 			errs = append(errs, field.Invalid(value.Field(), header.Value, "must not contain control characters"))
-		case strings.EqualFold(header.Name, "host") && h.Host != "":
+		case strings.EqualFold(header.Name, "host") && ptr.Deref(h.Host, "") != "":
 			errs = append(errs, field.Invalid(name.Field(), header.Name, "is what httpGet.host sets: leave one of them out"))
 		case strings.EqualFold(header.Name, "host"):
 			errs = append(errs, authority(value, header.Value)...)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
@@ -358,7 +359,7 @@ func TestCountsSurviveEditsAndLookupsThatDoNotConcernThem(t *testing.T) {
 	server.play("-")
 	s.Eventually(server.played)
 	// Before the second failure the object changes.
-	s.change("kept", func(es *networkingv1.ExternalService) { es.Spec.Endpoints[0].Zone = "west" })
+	s.change("kept", func(es *networkingv1.ExternalService) { es.Spec.Endpoints[0].Zone = ptr.To("west") })
 	s.lookups(host, externalnet.A, 2)
 	if o, err := s.outlook("kept", address); err != nil || o.zone != "west" || (o.health == networkingv1.AddressHealthy && !o.since.Equal(since)) {
 		t.Errorf("after the edit: %+v, %v; it was healthy since %s", o, err, since)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
@@ -35,7 +37,7 @@ func TestNamesThatNeverSettleKeepNothingElseFromBeingPublished(t *testing.T) {
 	}
 	s.apply("db", spec(strings.Join(endpoints, ", "), "resolution", `{minTTL: 1s, maxTTL: 1s}`, "healthCheck", `{httpGet: {}, interval: 5s, timeout: 5s}`))
 	s.publishes("db", address)
-	s.change("db", func(es *networkingv1.ExternalService) { es.Spec.Endpoints[0].Zone = "z1" })
+	s.change("db", func(es *networkingv1.ExternalService) { es.Spec.Endpoints[0].Zone = ptr.To("z1") })
 	s.Eventually(func() error {
 		if o, err := s.outlook("db", address); err != nil || o.zone != "z1" {
 			return fmt.Errorf("the edit is not carried out: %+v, %w", o, err)

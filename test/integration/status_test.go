@@ -266,8 +266,8 @@ func TestAWriteAtV1KeepsWhatOnlyV1alpha1Has(t *testing.T) {
 		spec, seen string
 		warned     bool
 	}{
-		{rebootPolicies, `{target: {kind: Deployment, name: web}, policies: [{name: up, trigger: {probe: {grpc: {port: 80, service: ""}}}}]}`, `"service":""`, true},
-		{externalServices, `{hosts: [192.0.2.1], ports: {web: 80}, probe: {grpc: {port: 80, service: ""}}}`, `"service":""`, true},
+		{rebootPolicies, `{target: {kind: Deployment, name: web}, policies: [{name: up, trigger: {probe: {httpGet: {port: 80, expectedStatuses: []}}}}]}`, `"expectedStatuses":[]`, true},
+		{externalServices, `{hosts: [192.0.2.1], ports: {web: 80}, probe: {httpGet: {port: 80, expectedStatuses: []}}}`, `"expectedStatuses":[]`, true},
 		{chaosPods, `{template: {metadata: {labels: {app: canary}}, spec: {containers: [{name: c, image: nginx}]}}, nextStop: "2126-01-01T02:00:00.125+02:00"}`, `"2126-01-01T02:00:00.125+02:00"`, false},
 	} {
 		serverSide := []string{"apply", "--server-side", "--force-conflicts", "-f", "-", "--"}

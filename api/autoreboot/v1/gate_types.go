@@ -39,7 +39,7 @@ type Gate struct {
 	//
 	// +unionDiscriminator
 	// +required
-	Type GateType `json:"type"`
+	Type GateType `json:"type,omitempty"`
 
 	// externalServiceHealthy is open while an ExternalService is Healthy.
 	//

@@ -30,5 +30,5 @@ type RestartRecord struct {
 	// target is the workload.
 	//
 	// +required
-	Target common.WorkloadReference `json:"target"`
+	Target common.WorkloadReference `json:"target,omitzero"`
 }

@@ -13,7 +13,7 @@ import (
 // kubelet's probes, which restart one container in its pod.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.tcpSocket) && !has(self.tcpSocket.port), has(self.httpGet) && !has(self.httpGet.port), has(self.grpc) && !has(self.grpc.port)].all(x, !x)",message="port is required"
-// +kubebuilder:validation:XValidation:rule="!has(self.host) || [has(self.tcpSocket) && has(self.tcpSocket.port) && type(self.tcpSocket.port) != int, has(self.httpGet) && has(self.httpGet.port) && type(self.httpGet.port) != int, has(self.grpc) && has(self.grpc.port) && type(self.grpc.port) != int].all(x, !x)",message="with host, port must be a number: a name is that of a container's port"
+// +kubebuilder:validation:XValidation:rule="!has(self.host) || size(self.host) == 0 || [has(self.tcpSocket) && has(self.tcpSocket.port) && type(self.tcpSocket.port) != int, has(self.httpGet) && has(self.httpGet.port) && type(self.httpGet.port) != int, has(self.grpc) && has(self.grpc.port) && type(self.grpc.port) != int].all(x, !x)",message="with host, port must be a number: a name is that of a container's port"
 type Probe struct {
 	common.Check `json:",inline"`
 
@@ -22,7 +22,7 @@ type Probe struct {
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
-	Host string `json:"host,omitempty"`
+	Host *string `json:"host,omitempty"`
 
 	// minUnhealthy is how many pods of a target must be unhealthy for the trigger to fire: a
 	// number, or a percentage of those that are checked, rounded up and never below one. The

@@ -39,7 +39,7 @@ type RebootPolicy struct {
 	// spec says what to restart, when, and how carefully.
 	//
 	// +required
-	Spec RebootPolicySpec `json:"spec"`
+	Spec RebootPolicySpec `json:"spec,omitzero"`
 
 	// status says what was observed and done.
 	//
@@ -222,7 +222,7 @@ type Strategy struct {
 	// type is RolloutRestart or Evict.
 	//
 	// +required
-	Type StrategyType `json:"type"`
+	Type StrategyType `json:"type,omitempty"`
 
 	// evict tunes type Evict.
 	//

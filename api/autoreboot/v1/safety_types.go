@@ -33,12 +33,12 @@ type Limit struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	// +required
-	MaxRestarts int32 `json:"maxRestarts"`
+	MaxRestarts int32 `json:"maxRestarts,omitempty"`
 
 	// within is the span of time, up to now, that is counted over.
 	//
 	// +required
-	Within common.Duration `json:"within"`
+	Within common.Duration `json:"within,omitempty"`
 }
 
 // Retry repeats a restart whose verification failed.

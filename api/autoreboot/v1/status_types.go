@@ -33,7 +33,7 @@ type RebootPolicyStatus struct {
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +optional
-	WatchedTargets int32 `json:"watchedTargets,omitempty"`
+	WatchedTargets *int32 `json:"watchedTargets,omitempty"`
 
 	// nextAllowedTime is when a restart may start next, as far as windows and blackouts go. It is
 	// absent while one may start at any time, and where none ever may: the conditions Ready and Waiting then say so.
@@ -128,11 +128,12 @@ type Halt struct {
 	// target is the workload that halted the policy.
 	//
 	// +required
-	Target common.WorkloadReference `json:"target"`
+	Target common.WorkloadReference `json:"target,omitzero"`
 }
 
 // TriggerState is the state of a trigger.
 //
+// +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=64
 type TriggerState string
 
@@ -152,11 +153,12 @@ type TriggerStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 
 	// fingerprint is a digest of what the targets were last restarted for, keyed with a secret of the
 	// installation, so that it reveals nothing about the content.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Fingerprint string `json:"fingerprint,omitempty"`
@@ -179,6 +181,7 @@ type TriggerStatus struct {
 	// reason is one word for a state of Unknown, such as SourceNotFound; Settling goes with Pending where
 	// addresses have changed, and count once they have stayed for a while.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Reason string `json:"reason,omitempty"`
@@ -186,6 +189,7 @@ type TriggerStatus struct {
 
 // RestartPhase is how far a restart has come.
 //
+// +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=64
 type RestartPhase string
 
@@ -207,29 +211,31 @@ type InFlightRestart struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
-	ID string `json:"id"`
+	ID string `json:"id,omitempty"`
 
 	// kind of the workload.
 	//
 	// +required
-	Kind common.WorkloadKind `json:"kind"`
+	Kind common.WorkloadKind `json:"kind,omitempty"`
 
 	// name of the workload.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +required
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 
 	// uid of the workload: a successor of the same name is not what was restarted.
 	//
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
 
 	// phase is Planned, RollingOut, Evicting or Soaking.
 	//
 	// +required
-	Phase RestartPhase `json:"phase"`
+	Phase RestartPhase `json:"phase,omitempty"`
 
 	// firstRequestTime is when the first of its triggers fired.
 	//
@@ -250,6 +256,7 @@ type InFlightRestart struct {
 	// generation of the workload that has this restart. Where a later one does not, the owner of the workload
 	// has reverted the restart.
 	//
+	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
 
@@ -265,6 +272,7 @@ type InFlightRestart struct {
 
 	// blockedBy is the disruption budget that refused the latest eviction.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	BlockedBy string `json:"blockedBy,omitempty"`
@@ -287,14 +295,15 @@ type InFlightRestart struct {
 	// restart. Where the template is that one again, the owner of the workload has reverted the restart; any
 	// other template is a new revision.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	Template string `json:"template,omitempty"`
 
 	// containerRestarts is how often containers of the new pods had restarted when the soak began, as far as that may have been
-	// before their pods were first ready: those are forgiven.
+	// before their pods were first ready: those are forgiven. Absent where none had.
 	//
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ContainerRestarts int32 `json:"containerRestarts,omitempty"`
 
@@ -323,16 +332,18 @@ type Refusal struct {
 	// lastAttemptTime is when it was refused. It is tried again a minute later.
 	//
 	// +required
-	LastAttemptTime metav1.Time `json:"lastAttemptTime"`
+	LastAttemptTime metav1.Time `json:"lastAttemptTime,omitzero"`
 
 	// reason is Forbidden, or WriteRefused for every other refusal.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
 	// message says what was refused, in the words of the API server.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Message string `json:"message,omitempty"`

@@ -15,17 +15,19 @@ type TargetStatus struct {
 	// kind of the workload.
 	//
 	// +required
-	Kind common.WorkloadKind `json:"kind"`
+	Kind common.WorkloadKind `json:"kind,omitempty"`
 
 	// name of the workload.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +required
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 
 	// uid of the workload: one that was recreated has new baselines.
 	//
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
 
@@ -56,13 +58,14 @@ type TargetStatus struct {
 
 	// lastRestartID is the id of its latest restart.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	LastRestartID string `json:"lastRestartID,omitempty"`
 
-	// attempts are the failed restarts since it was last healthy for retry.resetAfter.
+	// attempts are the failed restarts since it was last healthy for retry.resetAfter, absent where there are none.
 	//
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
 }
@@ -71,13 +74,15 @@ type TargetStatus struct {
 type Baseline struct {
 	// trigger is the name of the trigger; RestartNow is the annotation.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
-	Trigger string `json:"trigger"`
+	Trigger string `json:"trigger,omitempty"`
 
 	// source is what was observed, such as Secret/shared-creds. It is empty where a trigger observes one thing
 	// alone.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=263
 	// +optional
 	Source string `json:"source,omitempty"`
@@ -85,6 +90,7 @@ type Baseline struct {
 	// fingerprint is a digest of the content of the source, keyed with a secret of the installation, so that it
 	// reveals nothing about the content. It is empty where there was no source.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Fingerprint string `json:"fingerprint,omitempty"`
@@ -92,6 +98,7 @@ type Baseline struct {
 	// keys is a digest of the names of the keys that the source held, keyed as the fingerprint is. It changes
 	// when keys are added or removed.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16
 	// +optional
 	Keys string `json:"keys,omitempty"`
@@ -120,16 +127,17 @@ type PendingRestart struct {
 	// firstRequestTime is when the first of them fired.
 	//
 	// +required
-	FirstRequestTime metav1.Time `json:"firstRequestTime"`
+	FirstRequestTime metav1.Time `json:"firstRequestTime,omitzero"`
 
 	// lastRequestTime is when one of them last fired. The quiet period counts from it.
 	//
 	// +required
-	LastRequestTime metav1.Time `json:"lastRequestTime"`
+	LastRequestTime metav1.Time `json:"lastRequestTime,omitzero"`
 
 	// fingerprint stands for all that differs from its baseline, and writtenTime is when the latest of
 	// it was written. Where the fingerprint is still the same, a new leader needs no other time.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Fingerprint string `json:"fingerprint,omitempty"`
@@ -153,6 +161,7 @@ type PendingRestart struct {
 
 	// reason is why it may not start yet, such as OutsideWindow.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Reason string `json:"reason,omitempty"`

@@ -36,19 +36,19 @@ type Trigger struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower-case letters, digits and hyphens, with a letter or digit at both ends"
 	// +required
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 
 	// description is text for readers of the policy. It has no effect.
 	//
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
-	Description string `json:"description,omitempty"`
+	Description *string `json:"description,omitempty"`
 
 	// type says which of the members below is set. ConfigChange needs none, since all its fields have defaults.
 	//
 	// +unionDiscriminator
 	// +required
-	Type TriggerType `json:"type"`
+	Type TriggerType `json:"type,omitempty"`
 
 	// configChange fires when the data of a ConfigMap or Secret changes.
 	//
@@ -153,7 +153,7 @@ type ConfigSource struct {
 	// kind is ConfigMap or Secret.
 	//
 	// +required
-	Kind SourceKind `json:"kind"`
+	Kind SourceKind `json:"kind,omitempty"`
 
 	// name of the source.
 	//
@@ -190,7 +190,7 @@ type CertificateRenewal struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +required
-	SecretName string `json:"secretName"`
+	SecretName string `json:"secretName,omitempty"`
 
 	// key of the Secret's data that holds the certificate in PEM. The default is tls.crt.
 	//
@@ -232,7 +232,7 @@ type PodAge struct {
 	//
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10m') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="max must be at least 10m"
 	// +required
-	Max common.Duration `json:"max"`
+	Max common.Duration `json:"max,omitempty"`
 
 	// jitterPercent is added to max at random, up to this share of it, from 0 to 50, so that workloads that
 	// started together do not restart together. The default is 10.
@@ -264,7 +264,7 @@ type EndpointsChange struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
-	ExternalServiceName string `json:"externalServiceName"`
+	ExternalServiceName string `json:"externalServiceName,omitempty"`
 
 	// events are those that fire. The default is AddressesChanged and FailedOver.
 	//

@@ -26,5 +26,5 @@ type TCPSocket struct {
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
-	Host string `json:"host,omitempty"`
+	Host *string `json:"host,omitempty"`
 }

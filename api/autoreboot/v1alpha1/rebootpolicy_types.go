@@ -93,18 +93,18 @@ type Policy struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower-case letters, digits and hyphens, with a letter or digit at both ends"
 	// +required
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 
 	// comment is for the reader.
 	//
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
-	Comment string `json:"comment,omitempty"`
+	Comment *string `json:"comment,omitempty"`
 
 	// trigger determines when the policy restarts the target.
 	//
 	// +required
-	Trigger Trigger `json:"trigger"`
+	Trigger Trigger `json:"trigger,omitzero"`
 }
 
 // Trigger determines when a policy restarts its target.

@@ -42,7 +42,7 @@ type Action struct {
 	// under the same name.
 	//
 	// +optional
-	AllowForceDelete bool `json:"allowForceDelete,omitempty"`
+	AllowForceDelete *bool `json:"allowForceDelete,omitempty"`
 }
 
 // Safety defines what must be true before a pod is killed. With target.template it has no defaults: a canary has

@@ -49,6 +49,7 @@ type ChaosPodStatus struct {
 	// verifiedTarget is a digest of spec.target in the last run that was verified, with defaults. The
 	// condition Survived and lastSuccessfulRunTime show nothing about another target.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	VerifiedTarget string `json:"verifiedTarget,omitempty"`
@@ -74,16 +75,17 @@ type ChaosPodStatus struct {
 	// +optional
 	Blocked []BlockedWorkload `json:"blocked,omitempty"`
 
-	// killedToday is how many pods have died on killedDay. A pod that went away while it was to be
+	// killedToday is how many pods have died on killedDay, absent where none has. A pod that went away while it was to be
 	// killed counts.
 	//
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	// +optional
 	KilledToday int32 `json:"killedToday,omitempty"`
 
 	// killedDay is the day of killedToday, in UTC, such as 2026-03-02. On a later day killedToday is not
 	// counted.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10
 	// +optional
 	KilledDay string `json:"killedDay,omitempty"`
@@ -122,6 +124,7 @@ type ChaosPodStatus struct {
 
 // RunPhase is how far a run has come.
 //
+// +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=64
 type RunPhase string
 
@@ -143,12 +146,12 @@ type CurrentRun struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +required
-	ID string `json:"id"`
+	ID string `json:"id,omitempty"`
 
 	// phase is how far the run has come.
 	//
 	// +required
-	Phase RunPhase `json:"phase"`
+	Phase RunPhase `json:"phase,omitempty"`
 
 	// scheduledTime is when the run was due, jitter included. It is absent from one that run-now requested.
 	//
@@ -179,11 +182,13 @@ type CurrentRun struct {
 
 	// generation of the spec that the victims were chosen by. Once it is another, no more die.
 	//
+	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
 
 	// targetDigest is a digest of the spec.target that the victims were chosen by, with defaults.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	TargetDigest string `json:"targetDigest,omitempty"`
@@ -193,8 +198,9 @@ type CurrentRun struct {
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
 
-	// count is how many pods are to die.
+	// count is how many pods are to die, absent where none is.
 	//
+	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Count int32 `json:"count,omitempty"`
 
@@ -202,18 +208,21 @@ type CurrentRun struct {
 	// SHA-256(seed "/" UID of the owner), and the pods of each by SHA-256(seed "/" UID of the pod), both
 	// the lowest first.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Seed string `json:"seed,omitempty"`
 
-	// candidates is how many pods there were to choose from.
+	// candidates is how many pods there were to choose from, absent where there was none.
 	//
+	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Candidates int32 `json:"candidates,omitempty"`
 
 	// candidatesDigest is the SHA-256, in hex, of the candidates' UIDs: in the order of their bytes,
 	// each followed by a line feed.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	CandidatesDigest string `json:"candidatesDigest,omitempty"`
@@ -245,26 +254,29 @@ const (
 type Run struct {
 	common.Record `json:",inline"`
 
-	// killed is how many pods died.
+	// killed is how many pods died, absent where none did.
 	//
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Killed int32 `json:"killed,omitempty"`
 
 	// seed is that of currentRun. With candidates, candidatesDigest and the pods of that time, it repeats
 	// the choice.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Seed string `json:"seed,omitempty"`
 
 	// candidates is that of currentRun.
 	//
+	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Candidates int32 `json:"candidates,omitempty"`
 
 	// candidatesDigest is that of currentRun.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	CandidatesDigest string `json:"candidatesDigest,omitempty"`

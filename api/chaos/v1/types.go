@@ -39,12 +39,12 @@ type ChaosPodSpec struct {
 	// target names the pods to choose from, always in the object's own namespace.
 	//
 	// +required
-	Target Target `json:"target"`
+	Target Target `json:"target,omitzero"`
 
 	// schedule says when runs are due.
 	//
 	// +required
-	Schedule Schedule `json:"schedule"`
+	Schedule Schedule `json:"schedule,omitzero"`
 
 	// action says how a pod dies. The default is Evict.
 	//
@@ -115,7 +115,7 @@ type ChaosPod struct {
 	// spec says which pods die, when and how.
 	//
 	// +required
-	Spec ChaosPodSpec `json:"spec"`
+	Spec ChaosPodSpec `json:"spec,omitzero"`
 
 	// status is the observed state, and the record of the runs.
 	//

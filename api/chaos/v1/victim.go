@@ -7,6 +7,7 @@ import "k8s.io/apimachinery/pkg/types"
 
 // VictimOutcome is the result for a chosen pod.
 //
+// +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=64
 type VictimOutcome string
 
@@ -36,17 +37,19 @@ type Victim struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +required
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 
 	// uid is the pod's UID, which the kill demands: its successor of the same name is safe.
 	//
 	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +required
-	UID types.UID `json:"uid"`
+	UID types.UID `json:"uid,omitempty"`
 
 	// node is the node that the pod ran on.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Node string `json:"node,omitempty"`
@@ -56,9 +59,9 @@ type Victim struct {
 	// +optional
 	Owner *VictimOwner `json:"owner,omitempty"`
 
-	// readyBefore is how many pods of the owner were ready when this one was chosen.
+	// readyBefore is how many pods of the owner were ready when this one was chosen, absent where none was.
 	//
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ReadyBefore int32 `json:"readyBefore,omitempty"`
 
@@ -69,12 +72,14 @@ type Victim struct {
 
 	// reason says in one word why a pod was spared, or could not be killed.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
 	// blockedBy is the disruption budget that kept the pod alive, where the API server named it.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	BlockedBy string `json:"blockedBy,omitempty"`
@@ -84,14 +89,15 @@ type Victim struct {
 type BlockedWorkload struct {
 	VictimOwner `json:",inline"`
 
-	// ready is how many pods of it were ready then.
+	// ready is how many pods of it were ready then, absent where none was.
 	//
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Ready int32 `json:"ready,omitempty"`
 
 	// blockedBy is the disruption budget, where the API server named it.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	BlockedBy string `json:"blockedBy,omitempty"`
@@ -102,20 +108,23 @@ type BlockedWorkload struct {
 type VictimOwner struct {
 	// kind of the owner, such as Deployment.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
-	Kind string `json:"kind"`
+	Kind string `json:"kind,omitempty"`
 
 	// name is the owner's name.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +required
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 
 	// uid is the owner's UID.
 	//
 	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +required
-	UID types.UID `json:"uid"`
+	UID types.UID `json:"uid,omitempty"`
 }

@@ -15,7 +15,7 @@ type Endpoint struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower-case letters, digits and hyphens, with a letter or digit at both ends"
 	// +required
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 
 	// dns is a name to look up. Exactly one of dns and addresses is set.
 	// +optional
@@ -42,7 +42,7 @@ type Endpoint struct {
 	//
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
-	Zone string `json:"zone,omitempty"`
+	Zone *string `json:"zone,omitempty"`
 
 	// ports that differ at this endpoint, by the name of a port of the object.
 	//
@@ -91,7 +91,7 @@ type DNSName struct {
 	// +kubebuilder:validation:XValidation:rule="!isIP(self)",message="use addresses for an IP"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[.]svc([.]cluster[.]local)?[.]?$|^[^.]+[.].*[.]svc[.]') && self != 'localhost' && !self.endsWith('.localhost')",message="in-cluster and localhost names are not allowed"
 	// +required
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 
 	// recordType is Address (the default) for A and AAAA records, or SRV.
 	// +optional
@@ -117,14 +117,14 @@ type EndpointPort struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 
 	// port at this endpoint, instead of targetPort.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	// +required
-	Port int32 `json:"port"`
+	Port int32 `json:"port,omitempty"`
 }
 
 // Resolution says how DNS names are looked up.

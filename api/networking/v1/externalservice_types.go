@@ -44,7 +44,7 @@ type ExternalService struct {
 
 	// spec defines what is published, and how.
 	// +required
-	Spec ExternalServiceSpec `json:"spec"`
+	Spec ExternalServiceSpec `json:"spec,omitzero"`
 
 	// status is the observed state of what is published.
 	//
@@ -90,7 +90,7 @@ type ExternalServiceSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	// +required
-	Ports []ServicePort `json:"ports"`
+	Ports []ServicePort `json:"ports,omitempty"`
 
 	// endpoints are the places outside the cluster, 1 to 32.
 	//
@@ -99,7 +99,7 @@ type ExternalServiceSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	// +required
-	Endpoints []Endpoint `json:"endpoints"`
+	Endpoints []Endpoint `json:"endpoints,omitempty"`
 
 	// resolution defines how the DNS names of endpoints are looked up. Where it is absent and an endpoint has
 	// dns, each field has its own default.
@@ -176,14 +176,14 @@ type ServicePort struct {
 	// +kubebuilder:validation:MaxLength=15
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower-case letters, digits and hyphens, with a letter or digit at both ends"
 	// +required
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 
 	// port that clients in the cluster use.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	// +required
-	Port int32 `json:"port"`
+	Port int32 `json:"port,omitempty"`
 
 	// targetPort is the port at the endpoints. Where it is absent, port is used. The default is not stored, so
 	// that the two change together.
@@ -203,5 +203,5 @@ type ServicePort struct {
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
-	AppProtocol string `json:"appProtocol,omitempty"`
+	AppProtocol *string `json:"appProtocol,omitempty"`
 }

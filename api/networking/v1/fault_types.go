@@ -18,6 +18,7 @@ const InjectFaultAnnotation = "networking.fairlead.dev/inject-fault"
 
 // FaultType is BlackHole, Drain or FailOver.
 //
+// +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=64
 type FaultType string
 
@@ -34,21 +35,22 @@ const (
 type FaultStatus struct {
 	// request is the value of the annotation.
 	// +required
-	Request common.Token `json:"request"`
+	Request common.Token `json:"request,omitempty"`
 
 	// type is BlackHole, Drain or FailOver.
 	// +required
-	Type FaultType `json:"type"`
+	Type FaultType `json:"type,omitempty"`
 
 	// endpoint that Drain takes out.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Endpoint string `json:"endpoint,omitempty"`
 
 	// deadlineTime is when the fault ends at the latest.
 	// +required
-	DeadlineTime metav1.Time `json:"deadlineTime"`
+	DeadlineTime metav1.Time `json:"deadlineTime,omitzero"`
 
 	// startTime is when the fault began. It is absent from one that was refused.
 	// +optional
@@ -64,12 +66,14 @@ type FaultStatus struct {
 
 	// outcome is why the fault ended, or Refused.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Outcome string `json:"outcome,omitempty"`
 
 	// message explains the outcome.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
@@ -85,6 +89,9 @@ type FaultStatus struct {
 	// dependantsStayedReady is False where one of them became unready during the fault, and Unknown
 	// where there is none, or one was unready before or could not be read. It is absent while the
 	// fault lasts.
+	//
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
 	// +optional
 	DependantsStayedReady metav1.ConditionStatus `json:"dependantsStayedReady,omitempty"`
 }
@@ -93,23 +100,26 @@ type FaultStatus struct {
 type FaultDependant struct {
 	// kind of the workload: Deployment, StatefulSet or DaemonSet.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
-	Kind string `json:"kind"`
+	Kind string `json:"kind,omitempty"`
 
 	// name of the workload.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +required
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 
 	// ready is StayedReady, BecameUnready, UnreadyBefore or Unreadable. The workload is read every five seconds.
 	// +required
-	Ready DependantReadiness `json:"ready"`
+	Ready DependantReadiness `json:"ready,omitempty"`
 }
 
 // DependantReadiness says whether a workload stayed ready.
 //
+// +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=64
 type DependantReadiness string
 

@@ -49,7 +49,7 @@ type ChangeRecord struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +required
-	Type string `json:"type"`
+	Type string `json:"type,omitempty"`
 
 	// fromPriority is the priority that was published before.
 	//

@@ -30,6 +30,7 @@ type ExternalServiceStatus struct {
 	// publishedSpec is a digest of the spec that was last published, without suspend. While the object is
 	// suspended, it shows whether the spec was edited since.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	PublishedSpec string `json:"publishedSpec,omitempty"`
@@ -40,6 +41,7 @@ type ExternalServiceStatus struct {
 
 	// clusterIP is the virtual address of the Service, or None for a headless one.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=45
 	// +optional
 	ClusterIP string `json:"clusterIP,omitempty"`
@@ -89,13 +91,17 @@ type ExternalServiceStatus struct {
 type ServiceReference struct {
 	// name of the Service.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +required
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 
 	// uid of the Service. A Service of the same name with another uid is not this object's.
+	//
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
 	// +required
-	UID types.UID `json:"uid"`
+	UID types.UID `json:"uid,omitempty"`
 }
 
 // AddressCounts counts addresses.
@@ -116,12 +122,14 @@ type AddressCounts struct {
 type EndpointStatus struct {
 	// name of the endpoint.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 
 	// dnsName is the name that the addresses come from. It is absent where the spec lists them.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	DNSName string `json:"dnsName,omitempty"`
@@ -137,6 +145,7 @@ type EndpointStatus struct {
 
 	// reason is the result of the last lookup: Resolved, or one of the reasons for which the condition Resolved is not true.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Reason string `json:"reason,omitempty"`
@@ -153,11 +162,14 @@ type EndpointStatus struct {
 type AddressStatus struct {
 	// ip is the address.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=45
 	// +required
-	IP string `json:"ip"`
+	IP string `json:"ip,omitempty"`
 
 	// port of the SRV record that the address comes from. It is absent without one.
+	//
+	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Port int32 `json:"port,omitempty"`
 
@@ -177,6 +189,7 @@ type AddressStatus struct {
 	// reason is the result of the check that last changed health, or Denied where the egress policy refuses the
 	// address. It is one of a fixed set of words, never text that the server sent.
 	//
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Reason string `json:"reason,omitempty"`
@@ -184,6 +197,7 @@ type AddressStatus struct {
 
 // AddressHealth is Healthy, Unhealthy or Unknown.
 //
+// +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=64
 type AddressHealth string
 

@@ -116,6 +116,11 @@ func (in *Endpoint) DeepCopyInto(out *Endpoint) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.Zone != nil {
+		in, out := &in.Zone, &out.Zone
+		*out = new(string)
+		**out = **in
+	}
 	if in.Ports != nil {
 		in, out := &in.Ports, &out.Ports
 		*out = make([]EndpointPort, len(*in))
@@ -523,6 +528,11 @@ func (in *ServicePort) DeepCopyInto(out *ServicePort) {
 	if in.Protocol != nil {
 		in, out := &in.Protocol, &out.Protocol
 		*out = new(corev1.Protocol)
+		**out = **in
+	}
+	if in.AppProtocol != nil {
+		in, out := &in.AppProtocol, &out.AppProtocol
+		*out = new(string)
 		**out = **in
 	}
 }

@@ -29,7 +29,7 @@ type ExternalService struct {
 
 	// spec defines what is published.
 	// +required
-	Spec ExternalServiceSpec `json:"spec"`
+	Spec ExternalServiceSpec `json:"spec,omitzero"`
 
 	// status is the observed state.
 	// +kubebuilder:default:={"observedGeneration":-1}
@@ -59,14 +59,14 @@ type ExternalServiceSpec struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=atomic
 	// +required
-	Hosts []string `json:"hosts"`
+	Hosts []string `json:"hosts,omitempty"`
 
 	// ports are the TCP ports by name, the same inside and outside the cluster.
 	//
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=16
 	// +required
-	Ports map[string]PortNumber `json:"ports"`
+	Ports map[string]PortNumber `json:"ports,omitempty"`
 
 	// refreshSeconds is the time between two lookups of the DNS names, in seconds. Without it
 	// the records' own lifetimes count.

@@ -64,7 +64,7 @@ func settingsOf(p *chaosv1.ChaosPod) settings {
 		s.verb = Delete
 	}
 	// A webhook refuses a forced kill without these two; it may not have been called.
-	if ptr.Deref(s.grace, 1) == 0 && (s.verb != Delete || !spec.Action.AllowForceDelete) {
+	if ptr.Deref(s.grace, 1) == 0 && (s.verb != Delete || !ptr.Deref(spec.Action.AllowForceDelete, false)) {
 		s.unreadable = "gracePeriodSeconds 0 needs type Delete and allowForceDelete"
 	}
 	if f := spec.Filter; f != nil {

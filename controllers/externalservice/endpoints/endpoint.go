@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
@@ -70,7 +71,7 @@ func Resolve(es *networkingv1.ExternalService, states []resolution.State, policy
 	for i := range all {
 		of, e := &es.Spec.Endpoints[i], &all[i]
 		*e = Endpoint{
-			Name: of.Name, Zone: of.Zone, DNS: of.DNS, Priority: *of.Priority, IsDrained: *of.State == networkingv1.EndpointDrained,
+			Name: of.Name, Zone: ptr.Deref(of.Zone, ""), DNS: of.DNS, Priority: *of.Priority, IsDrained: *of.State == networkingv1.EndpointDrained,
 			IsApproved: approved && of.DNS == nil,
 		}
 		if of.DNS != nil && len(states) > 0 {

@@ -54,8 +54,8 @@ func PortSetOf(spec *networkingv1.ExternalServiceSpec, own []networkingv1.Endpoi
 		}
 		set.Numbers = append(set.Numbers, uint16(number))
 		port := discoveryv1.EndpointPort{Name: &p.Name, Port: &number, Protocol: p.Protocol}
-		if p.AppProtocol != "" {
-			port.AppProtocol = &p.AppProtocol
+		if ptr.Deref(p.AppProtocol, "") != "" {
+			port.AppProtocol = p.AppProtocol
 		}
 		set.Ports = append(set.Ports, port)
 	}

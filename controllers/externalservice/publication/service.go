@@ -60,8 +60,8 @@ func Service(es *networkingv1.ExternalService) *corev1ac.ServiceApplyConfigurati
 		port := corev1ac.ServicePort().WithName(p.Name).WithPort(p.Port).
 			WithProtocol(*p.Protocol).
 			WithTargetPort(intstr.FromInt32(ptr.Deref(p.TargetPort, p.Port)))
-		if p.AppProtocol != "" {
-			port.WithAppProtocol(p.AppProtocol)
+		if ptr.Deref(p.AppProtocol, "") != "" {
+			port.AppProtocol = p.AppProtocol
 		}
 		spec.WithPorts(port)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
@@ -67,7 +68,7 @@ func TestAHostHasNoPodsRights(t *testing.T) {
 			w := newProbeCluster(rules)
 			got := w.check(t, once(port, func(p *autorebootv1.Probe, port int32) {
 				connect(p, port)
-				p.Host = host
+				p.Host = ptr.To(host)
 			}), []Pod{{UID: "1", IP: podIP, Port: port}})
 			want := Result{Checked: 1}
 			if !allowed {

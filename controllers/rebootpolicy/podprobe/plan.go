@@ -51,10 +51,10 @@ func targets(pods []Pod) (all []probe.Target, without int) {
 // hostTarget is what is checked instead of pods: with host, the port is a number.
 func hostTarget(p *autorebootv1.Probe) []probe.Target {
 	target := probe.Target{Port: uint16(p.Port().IntVal)}
-	if ip, err := netip.ParseAddr(p.Host); err == nil {
+	if ip, err := netip.ParseAddr(*p.Host); err == nil {
 		target.IP = ip
 	} else {
-		target.Host = p.Host
+		target.Host = *p.Host
 	}
 	return []probe.Target{target}
 }

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
@@ -71,8 +72,8 @@ func (c *Checks) start(policy types.NamespacedName, want *Want, kept map[types.N
 	switch {
 	case want.Unsupported != "":
 		about.unchecked = len(want.Pods)
-	case p.Host != "":
-		about.key = hostKey(policy, asked, p.Host)
+	case ptr.Deref(p.Host, "") != "":
+		about.key = hostKey(policy, asked, *p.Host)
 		if begun, ok := kept[about.key]; ok {
 			return begun
 		}

@@ -179,7 +179,7 @@ func least(text string) func(*autorebootv1.Probe) {
 }
 
 func onHost(host string) func(*autorebootv1.Probe) {
-	return func(p *autorebootv1.Probe) { p.Host = host }
+	return func(p *autorebootv1.Probe) { p.Host = ptr.To(host) }
 }
 
 // of is a Want of the workload "w".

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
@@ -118,7 +120,7 @@ func TestATokenIsVerifiedOnceAllOfItsRestartsAre(t *testing.T) {
 	}
 	for i := range b.o.Workloads {
 		b.record(b.decide(), Done)
-		if ProgressReason(&b.p.Status, false) != string(autorebootv1.PhaseRollingOut) || b.p.Status.WatchedTargets != 2 {
+		if ProgressReason(&b.p.Status, false) != string(autorebootv1.PhaseRollingOut) || ptr.Deref(b.p.Status.WatchedTargets, 0) != 2 {
 			t.Errorf("%d: %+v", i, b.p.Status)
 		}
 		b.after(time.Second)

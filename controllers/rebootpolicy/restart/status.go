@@ -83,12 +83,12 @@ func (r *run) triggerStatus(name string, known autorebootv1.TriggerStatus, busy 
 // summarize counts the targets, and sets whether the latest restart-now was verified.
 func (r *run) summarize() {
 	st := &r.status
-	st.WatchedTargets = 0
 	asked := false
+	st.WatchedTargets = new(int32)
 	for i := range r.targets {
 		t := &r.targets[i]
 		if !t.workload.Unselected {
-			st.WatchedTargets++
+			*st.WatchedTargets++
 		}
 		asked = asked || t.Attempts > r.maxAttempts || t.Pending != nil && slices.Contains(t.Pending.Triggers, autorebootv1.RestartNowTrigger)
 	}

@@ -116,7 +116,7 @@ func action(path rules.Path, a *chaosv1.Action) field.ErrorList {
 		return errs
 	}
 	errs = append(errs, rules.Range(path.Child("gracePeriodSeconds"), *a.GracePeriodSeconds, 0, 86400)...)
-	if *a.GracePeriodSeconds <= 0 && (kind != chaosv1.ActionDelete || !a.AllowForceDelete) {
+	if *a.GracePeriodSeconds <= 0 && (kind != chaosv1.ActionDelete || !ptr.Deref(a.AllowForceDelete, false)) {
 		errs = append(errs, field.Invalid(path.Child("gracePeriodSeconds").Field(), *a.GracePeriodSeconds,
 			"gracePeriodSeconds 0 needs type Delete and allowForceDelete"))
 	}

@@ -55,7 +55,8 @@ func warnings(obj *chaosv1.ChaosPod) []string {
 
 // forced reports whether the action kills at once, without waiting for the node.
 func forced(a *chaosv1.Action) bool {
-	return a != nil && ptr.Deref(a.GracePeriodSeconds, 1) == 0 && ptr.Deref(a.Type, "") == chaosv1.ActionDelete && a.AllowForceDelete
+	return a != nil && ptr.Deref(a.GracePeriodSeconds, 1) == 0 && ptr.Deref(a.Type, "") == chaosv1.ActionDelete &&
+		ptr.Deref(a.AllowForceDelete, false)
 }
 
 // Evicts reports whether a ChaosPod evicts pods.

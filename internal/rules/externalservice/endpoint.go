@@ -53,7 +53,7 @@ func endpoints(path rules.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
 		if e.Priority != nil && *e.Priority != 0 && spec.HealthCheck == nil {
 			errs = append(errs, field.Invalid(at.Child("priority").Field(), *e.Priority, "more than one priority needs healthCheck"))
 		}
-		errs = append(errs, rules.Text(at.Child("zone"), e.Zone, 0, 63)...)
+		errs = append(errs, rules.OptionalText(at.Child("zone"), e.Zone, 0, 63)...)
 		errs = append(errs, endpointPorts(at.Child("ports"), e.Ports, spec.Ports)...)
 		if e.State != nil {
 			errs = append(errs, rules.Enum(at.Child("state"), *e.State, v1.EndpointActive, v1.EndpointDrained)...)

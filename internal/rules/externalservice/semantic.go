@@ -34,10 +34,7 @@ func Semantic(obj, _ *v1.ExternalService) field.ErrorList {
 		errs = append(errs, serviceLabels(path.Child("service", "labels"), spec.Service.Labels)...)
 	}
 	for i, p := range spec.Ports {
-		if p.AppProtocol != "" {
-			errs = append(errs, because(path.Child("ports").Index(i).Child("appProtocol"), p.AppProtocol,
-				"", validation.IsQualifiedName(p.AppProtocol))...)
-		}
+		errs = append(errs, rules.Reasons(path.Child("ports").Index(i).Child("appProtocol"), ptr.Deref(p.AppProtocol, ""), validation.IsQualifiedName)...)
 	}
 	for i := range spec.Endpoints {
 		errs = append(errs, endpointSemantics(path.Child("endpoints").Index(i), &spec.Endpoints[i], len(spec.Ports))...)
@@ -74,7 +71,7 @@ func within(domain, suffix string) bool {
 }
 
 func endpointSemantics(path rules.Path, e *v1.Endpoint, ports int) field.ErrorList {
-	errs := because(path.Child("zone"), e.Zone, "", validation.IsValidLabelValue(e.Zone))
+	errs := rules.Reasons(path.Child("zone"), ptr.Deref(e.Zone, ""), validation.IsValidLabelValue)
 	if e.DNS == nil {
 		return errs
 	}

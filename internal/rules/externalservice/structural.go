@@ -74,7 +74,7 @@ func ports(path rules.Path, list []v1.ServicePort) field.ErrorList {
 		if p.Protocol != nil {
 			errs = append(errs, rules.Enum(at.Child("protocol"), *p.Protocol, corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)...)
 		}
-		errs = append(errs, rules.Text(at.Child("appProtocol"), p.AppProtocol, 0, 253)...)
+		errs = append(errs, rules.OptionalText(at.Child("appProtocol"), p.AppProtocol, 0, 253)...)
 
 		if names[p.Name] {
 			errs = append(errs, field.Duplicate(at.Child("name").Field(), p.Name))

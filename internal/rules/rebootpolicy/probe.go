@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/internal/rules"
@@ -22,17 +23,18 @@ func probe(path rules.Path, p *autorebootv1.Probe) field.ErrorList {
 		switch {
 		case m.Port == nil:
 			errs = append(errs, field.Required(path.Child(m.Name, "port").Field(), "port is required"))
-		case p.Host != "" && m.Port.Type != intstr.Int:
+		case ptr.Deref(p.Host, "") != "" && m.Port.Type != intstr.Int:
 			errs = append(errs, field.Invalid(path.Child(m.Name, "port").Field(), m.Port.StrVal,
 				"with host, port must be a number: a name is that of a container's port"))
 		}
 	}
-	errs = append(errs, rules.Text(path.Child("host"), p.Host, 0, 253)...)
+	errs = append(errs, rules.OptionalText(path.Child("host"), p.Host, 0, 253)...)
 	return append(errs, rules.IntOrPercent(path.Child("minUnhealthy"), p.MinUnhealthy)...)
 }
 
 func probeSemantics(path rules.Path, p *autorebootv1.Probe) field.ErrorList {
-	return append(rules.CheckSemantics(path, &p.Check, p.Host), host(path.Child("host"), p.Host)...)
+	outside := ptr.Deref(p.Host, "")
+	return append(rules.CheckSemantics(path, &p.Check, outside), host(path.Child("host"), outside)...)
 }
 
 // host is an IP address or a DNS name. Whether it may be connected to, the egress policy decides at

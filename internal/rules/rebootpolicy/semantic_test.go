@@ -81,7 +81,7 @@ func TestStoredErrorsAreForgivenAndNewOnesAreNot(t *testing.T) {
 		t.Fatalf("on create: %v, want two errors", errs)
 	}
 	obj := old.DeepCopy()
-	obj.Spec.Triggers[0].Description = "still to be mended"
+	obj.Spec.Triggers[0].Description = ptr.To("still to be mended")
 	if errs := Validate(obj, old); len(errs) != 0 {
 		t.Errorf("another field edited: %v", errs)
 	}
@@ -103,7 +103,7 @@ func TestTheNameOfAPortIsThatOfAContainer(t *testing.T) {
 	if len(errs) != 1 || errs[0].Field != "spec.triggers[2].probe.httpGet.port" || !strings.Contains(errs[0].Error(), "with host, port must be a number") {
 		t.Errorf("of another host: %v", errs)
 	}
-	obj.Spec.Triggers[2].Probe.Host = ""
+	obj.Spec.Triggers[2].Probe.Host = ptr.To("")
 	if errs := Validate(obj, nil); len(errs) != 0 {
 		t.Errorf("of the pods: %v", errs)
 	}

@@ -23,7 +23,7 @@ func triggers(path rules.Path, list []autorebootv1.Trigger) field.ErrorList {
 
 func trigger(path rules.Path, t *autorebootv1.Trigger) field.ErrorList {
 	type member = rules.Member[autorebootv1.TriggerType]
-	errs := rules.Text(path.Child("description"), t.Description, 0, 1024)
+	errs := rules.OptionalText(path.Child("description"), t.Description, 0, 1024)
 	errs = append(errs, rules.Union(path, t.Type,
 		member{Type: autorebootv1.TriggerConfigChange, Field: "configChange", IsSet: t.ConfigChange != nil, IsOptional: true},
 		member{Type: autorebootv1.TriggerCertificateRenewal, Field: "certificateRenewal", IsSet: t.CertificateRenewal != nil},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -43,8 +44,8 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 			continue
 		}
 		at := specPath.Child("triggers").Index(i).Child("probe")
-		if inCluster(t.Probe.Host) {
-			warn(at.Child("host"), "%s resolves to an address inside the cluster, where the egress policy lets a probe in only if an administrator allowed it; without host every pod of the target is asked itself", t.Probe.Host)
+		if host := ptr.Deref(t.Probe.Host, ""); inCluster(host) {
+			warn(at.Child("host"), "%s resolves to an address inside the cluster, where the egress policy lets a probe in only if an administrator allowed it; without host every pod of the target is asked itself", host)
 		}
 		texts = append(texts, rules.CheckWarnings(at, &t.Probe.Check)...)
 	}

@@ -71,7 +71,7 @@ func TestProbesOfNamesInTheClusterAreWarnedOf(t *testing.T) {
 		"localhost": true, "a.localhost": true,
 		"": false, "payments.example.com": false, "svc.example.com": false, "example.svcs": false, "192.0.2.7": false,
 	} {
-		obj := &autorebootv1.RebootPolicy{Spec: autorebootv1.RebootPolicySpec{Triggers: []autorebootv1.Trigger{{Name: "up", Probe: &autorebootv1.Probe{Host: name}}}}}
+		obj := &autorebootv1.RebootPolicy{Spec: autorebootv1.RebootPolicySpec{Triggers: []autorebootv1.Trigger{{Name: "up", Probe: &autorebootv1.Probe{Host: ptr.To(name)}}}}}
 		got := Warnings(obj, nil)
 		if (len(got) == 1) != warned || warned && !strings.HasPrefix(got[0], "spec.triggers[0].probe.host: "+name+" resolves to an address inside the cluster") {
 			t.Errorf("%q: %q", name, got)

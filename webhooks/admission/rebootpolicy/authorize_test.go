@@ -105,7 +105,7 @@ func watching(secret string) func(*autorebootv1.RebootPolicy) {
 
 func probing(address string, port int32) func(*autorebootv1.RebootPolicy) {
 	return func(p *autorebootv1.RebootPolicy) {
-		p.Spec.Triggers = append(p.Spec.Triggers, autorebootv1.Trigger{Name: "up", Probe: &autorebootv1.Probe{Host: address, Check: common.Check{TCPSocket: &common.TCPSocketAction{Port: ptr.To(intstr.FromInt32(port))}}}})
+		p.Spec.Triggers = append(p.Spec.Triggers, autorebootv1.Trigger{Name: "up", Probe: &autorebootv1.Probe{Host: ptr.To(address), Check: common.Check{TCPSocket: &common.TCPSocketAction{Port: ptr.To(intstr.FromInt32(port))}}}})
 	}
 }
 
@@ -361,9 +361,9 @@ func TestBeforeTheRangesAreKnownAProbedAddressHasToWait(t *testing.T) {
 func TestEveryWayToProbeAHostIsJudged(t *testing.T) {
 	at := ptr.To(intstr.FromInt32(80))
 	for member, probe := range map[string]autorebootv1.Probe{
-		"httpGet":   {Host: inside, Check: common.Check{HTTPGet: &common.HTTPGetAction{Port: at}}},
-		"tcpSocket": {Host: inside, Check: common.Check{TCPSocket: &common.TCPSocketAction{Port: at}}},
-		"grpc":      {Host: "::ffff:" + inside, Check: common.Check{GRPC: &common.GRPCAction{Port: at}}},
+		"httpGet":   {Host: ptr.To(inside), Check: common.Check{HTTPGet: &common.HTTPGetAction{Port: at}}},
+		"tcpSocket": {Host: ptr.To(inside), Check: common.Check{TCPSocket: &common.TCPSocketAction{Port: at}}},
+		"grpc":      {Host: ptr.To("::ffff:" + inside), Check: common.Check{GRPC: &common.GRPCAction{Port: at}}},
 	} {
 		obj := restarting("api")
 		obj.Spec.Triggers = []autorebootv1.Trigger{{Name: "up", Probe: &probe}}

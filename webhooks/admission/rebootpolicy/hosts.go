@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/internal/egress"
@@ -40,7 +41,7 @@ func hostsOf(spec *autorebootv1.RebootPolicySpec) []host {
 		if p == nil {
 			continue
 		}
-		ip, err := netip.ParseAddr(p.Host)
+		ip, err := netip.ParseAddr(ptr.Deref(p.Host, ""))
 		if port := p.Port(); err == nil && port != nil {
 			path := field.NewPath("spec", "triggers").Index(i).Child("probe", "host")
 			hosts = append(hosts, host{path, netip.AddrPortFrom(ip, uint16(port.IntVal))})

@@ -101,7 +101,7 @@ func orderly(random *rand.Rand) hub {
 	h.Spec.Ports = []v1.ServicePort{{Name: "a", Port: 1}, {Name: "b", Port: 2}}
 	address := 0
 	for i := range 1 + random.IntN(8) {
-		e := v1.Endpoint{Name: fmt.Sprintf("e%d", i), Zone: fmt.Sprintf("z%d", i)}
+		e := v1.Endpoint{Name: fmt.Sprintf("e%d", i), Zone: ptr.To(fmt.Sprintf("z%d", i))}
 		tier := int32(random.IntN(10))
 		e.Priority = &tier
 		if random.IntN(3) == 0 {

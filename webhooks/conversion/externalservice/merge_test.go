@@ -52,8 +52,8 @@ func shape(endpoints []v1.Endpoint) []string {
 	var out []string
 	for _, e := range endpoints {
 		line := fmt.Sprintf("%s %d", e.Name, priority(&e))
-		if e.Zone != "" {
-			line += " " + e.Zone
+		if e.Zone != nil {
+			line += " " + *e.Zone
 		}
 		if e.State != nil && *e.State == v1.EndpointDrained {
 			line += " drained"

@@ -16,14 +16,14 @@ func probeUp(p *v1alpha1.Probe) *autorebootv1.Probe {
 		return nil
 	}
 	var tcp *common.TCPSocketAction
-	host := ""
+	var host *string
 	if s := p.TCPSocket; s != nil {
 		tcp, host = &s.TCPSocketAction, s.Host
 	}
 	out := &autorebootv1.Probe{Check: check.Up(&p.Probe, tcp)}
-	if h := p.HTTPGet; h != nil && h.Host != "" {
+	if h := p.HTTPGet; h != nil && h.Host != nil {
 		get := *h
-		get.Host, host = "", h.Host
+		get.Host, host = nil, h.Host
 		out.HTTPGet = &get
 	}
 	out.Host = host
@@ -39,7 +39,7 @@ func probeDown(p *autorebootv1.Probe) *v1alpha1.Probe {
 	if p.TCPSocket != nil {
 		out.TCPSocket = &v1alpha1.TCPSocket{TCPSocketAction: *p.TCPSocket, Host: p.Host}
 	}
-	if h := p.HTTPGet; h != nil && h.Host != p.Host {
+	if h := p.HTTPGet; h != nil && (h.Host != nil || p.Host != nil) {
 		get := *h
 		get.Host = p.Host
 		out.HTTPGet = &get

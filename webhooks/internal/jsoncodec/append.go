@@ -107,11 +107,11 @@ func (m *Member) absent(value reflect.Value) bool {
 	case reflect.Pointer:
 		return value.IsNil()
 	case reflect.String:
-		return m.omitEmpty && value.Len() == 0
+		return m.leftOut(value)
 	case reflect.Slice, reflect.Map:
-		return value.IsNil() || m.omitEmpty && value.Len() == 0
+		return value.IsNil() || m.leftOut(value)
 	default:
-		return null(value) || m.omitEmpty && empty(value)
+		return null(value) || m.leftOut(value)
 	}
 }
 

@@ -138,8 +138,8 @@ func (s *Shape) sameItems(a, b reflect.Value) bool {
 // same reports whether two objects have the same JSON in a member.
 func (m *Member) same(a, b reflect.Value) bool {
 	a, b = m.Field(a), m.Field(b)
-	if m.omitEmpty {
-		without, also := empty(a), empty(b)
+	if m.omitEmpty || m.omitZero {
+		without, also := m.leftOut(a), m.leftOut(b)
 		if without || also {
 			return without == also
 		}

@@ -34,9 +34,9 @@ type Member struct {
 	Name  string
 	Shape *Shape
 
-	quoted    string // the name, and the colon
-	index     []int
-	omitEmpty bool
+	quoted              string // the name, and the colon
+	index               []int
+	omitEmpty, omitZero bool
 }
 
 // Of returns the shape of a type. Members of the types that are to be skipped are left out of the object when it is
@@ -115,6 +115,7 @@ func (b builder) members(t reflect.Type) []Member {
 				quoted:    string(jsonindex.Quote(nil, name)) + ":",
 				index:     f.Index,
 				omitEmpty: strings.Contains(options, "omitempty"),
+				omitZero:  strings.Contains(options, "omitzero"),
 			})
 		}
 	}
@@ -154,7 +155,7 @@ func (m *Member) Of(object reflect.Value) reflect.Value {
 		return reflect.Value{}
 	}
 	value := m.Field(object)
-	if m.omitEmpty && empty(value) {
+	if m.leftOut(value) {
 		return reflect.Value{}
 	}
 	return value
@@ -172,6 +173,24 @@ func (m *Member) Field(object reflect.Value) reflect.Value {
 		return object.Field(m.index[0])
 	}
 	return object.FieldByIndex(m.index)
+}
+
+// leftOut reports whether JSON has no member for the value, because it is empty or zero.
+func (m *Member) leftOut(value reflect.Value) bool {
+	return m.omitEmpty && empty(value) || m.omitZero && zero(value)
+}
+
+// zero is what encoding/json means by it: a type may have a method of its own, such as a time.
+func zero(value reflect.Value) bool {
+	if !value.CanAddr() {
+		there := reflect.New(value.Type()).Elem()
+		there.Set(value)
+		value = there
+	}
+	if own, ok := value.Addr().Interface().(interface{ IsZero() bool }); ok {
+		return own.IsZero()
+	}
+	return value.IsZero()
 }
 
 // empty is what encoding/json means by it.

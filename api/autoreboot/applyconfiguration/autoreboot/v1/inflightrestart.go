@@ -54,7 +54,7 @@ type InFlightRestartApplyConfiguration struct {
 	// other template is a new revision.
 	Template *string `json:"template,omitempty"`
 	// containerRestarts is how often containers of the new pods had restarted when the soak began, as far as that may have been
-	// before their pods were first ready: those are forgiven.
+	// before their pods were first ready: those are forgiven. Absent where none had.
 	ContainerRestarts *int32 `json:"containerRestarts,omitempty"`
 	// refusal is why the API server refused the latest eviction, other than for a disruption budget, or the latest try to
 	// begin the restart. Until evictions are allowed, verification.timeout does not pass. It is absent when normal.

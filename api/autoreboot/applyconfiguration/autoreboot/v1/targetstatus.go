@@ -33,7 +33,7 @@ type TargetStatusApplyConfiguration struct {
 	LastRestartTime *metav1.Time `json:"lastRestartTime,omitempty"`
 	// lastRestartID is the id of its latest restart.
 	LastRestartID *string `json:"lastRestartID,omitempty"`
-	// attempts are the failed restarts since it was last healthy for retry.resetAfter.
+	// attempts are the failed restarts since it was last healthy for retry.resetAfter, absent where there are none.
 	Attempts *int32 `json:"attempts,omitempty"`
 }
 

@@ -15,7 +15,7 @@ import (
 // BlockedWorkload is a workload of which a disruption budget let no pod go.
 type BlockedWorkloadApplyConfiguration struct {
 	VictimOwnerApplyConfiguration `json:""`
-	// ready is how many pods of it were ready then.
+	// ready is how many pods of it were ready then, absent where none was.
 	Ready *int32 `json:"ready,omitempty"`
 	// blockedBy is the disruption budget, where the API server named it.
 	BlockedBy *string `json:"blockedBy,omitempty"`

@@ -42,7 +42,7 @@ type ChaosPodStatusApplyConfiguration struct {
 	// blocked are the workloads of which a disruption budget let no pod go in the last run that chose
 	// victims, if none of these died: what dies uses up a budget. It is empty once a run is not refused.
 	Blocked []BlockedWorkloadApplyConfiguration `json:"blocked,omitempty"`
-	// killedToday is how many pods have died on killedDay. A pod that went away while it was to be
+	// killedToday is how many pods have died on killedDay, absent where none has. A pod that went away while it was to be
 	// killed counts.
 	KilledToday *int32 `json:"killedToday,omitempty"`
 	// killedDay is the day of killedToday, in UTC, such as 2026-03-02. On a later day killedToday is not

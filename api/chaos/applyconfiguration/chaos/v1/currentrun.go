@@ -38,13 +38,13 @@ type CurrentRunApplyConfiguration struct {
 	TargetDigest *string `json:"targetDigest,omitempty"`
 	// dryRun says that nothing dies in this run.
 	DryRun *bool `json:"dryRun,omitempty"`
-	// count is how many pods are to die.
+	// count is how many pods are to die, absent where none is.
 	Count *int32 `json:"count,omitempty"`
 	// seed makes the choice, with nothing else that is random: owners are ranked by
 	// SHA-256(seed "/" UID of the owner), and the pods of each by SHA-256(seed "/" UID of the pod), both
 	// the lowest first.
 	Seed *string `json:"seed,omitempty"`
-	// candidates is how many pods there were to choose from.
+	// candidates is how many pods there were to choose from, absent where there was none.
 	Candidates *int32 `json:"candidates,omitempty"`
 	// candidatesDigest is the SHA-256, in hex, of the candidates' UIDs: in the order of their bytes,
 	// each followed by a line feed.

@@ -18,7 +18,7 @@ import (
 // currentRun, its message names up to three of the victims, and its startTime is when they were chosen.
 type RunApplyConfiguration struct {
 	applyconfiguration.RecordApplyConfiguration `json:""`
-	// killed is how many pods died.
+	// killed is how many pods died, absent where none did.
 	Killed *int32 `json:"killed,omitempty"`
 	// seed is that of currentRun. With candidates, candidatesDigest and the pods of that time, it repeats
 	// the choice.

@@ -23,7 +23,7 @@ type VictimApplyConfiguration struct {
 	Node *string `json:"node,omitempty"`
 	// owner is the workload that the pod belongs to. No run kills two pods of one owner.
 	Owner *VictimOwnerApplyConfiguration `json:"owner,omitempty"`
-	// readyBefore is how many pods of the owner were ready when this one was chosen.
+	// readyBefore is how many pods of the owner were ready when this one was chosen, absent where none was.
 	ReadyBefore *int32 `json:"readyBefore,omitempty"`
 	// outcome is the result for the pod.
 	Outcome *chaosv1.VictimOutcome `json:"outcome,omitempty"`
