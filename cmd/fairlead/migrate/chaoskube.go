@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -135,7 +136,7 @@ func (c *chaos) translate() {
 		c.spec.Action = &chaosv1.Action{GracePeriodSeconds: &seconds}
 		if seconds == 0 {
 			remove := chaosv1.ActionDelete
-			c.spec.Action.Type, c.spec.Action.AllowForceDelete = &remove, true
+			c.spec.Action.Type, c.spec.Action.AllowForceDelete = &remove, ptr.To(true)
 		}
 	}
 	c.rest()

@@ -27,7 +27,7 @@ func addHeader(get *common.HTTPGetAction, at cursor, name, value string) {
 	case "authorization", "cookie", "proxy-authorization":
 		at.say(Lost, "a check sends no credentials")
 	case "host":
-		get.Host = value
+		get.Host = &value
 	default:
 		get.HTTPHeaders = append(get.HTTPHeaders, common.HTTPHeader{Name: name, Value: value})
 	}

@@ -148,7 +148,7 @@ func clusterEndpointCheck(e *networkingv1.ExternalService, p cursor, period time
 		}
 		get.rest("a check has no such field")
 	case grpc.exists():
-		check.GRPC = &common.GRPCAction{Port: &port, Service: grpc.in("service").text()}
+		check.GRPC = &common.GRPCAction{Port: &port, Service: optional(grpc.in("service").text())}
 		grpc.use()
 	default:
 		tcp.use()

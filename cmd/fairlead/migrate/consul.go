@@ -221,7 +221,7 @@ func (r *run) consulCheck(e *networkingv1.ExternalService, i *instance, d cursor
 		r.consulHTTP(e, i, check, d)
 	case d.n.Text("GRPC") != "":
 		target, service, _ := strings.Cut(d.in("GRPC").text(), "/")
-		check.GRPC = &common.GRPCAction{Port: consulPort(e, i, d.in("GRPC"), target), Service: service}
+		check.GRPC = &common.GRPCAction{Port: consulPort(e, i, d.in("GRPC"), target), Service: optional(service)}
 		if d.in("GRPCUseTLS").isTrue() {
 			check.TLS = consulTLS(d, "")
 		}
@@ -260,7 +260,7 @@ func (r *run) consulHTTP(e *networkingv1.ExternalService, i *instance, check *ne
 	if _, err := netip.ParseAddr(name); err == nil || name == "localhost" {
 		name = ""
 	}
-	get.Host = name
+	get.Host = optional(name)
 	if get.Scheme != nil {
 		check.TLS = consulTLS(d, name)
 	}
@@ -286,7 +286,7 @@ func (r *run) consulHTTP(e *networkingv1.ExternalService, i *instance, check *ne
 
 // consulTLS returns how a certificate is verified.
 func consulTLS(d cursor, name string) *common.CheckTLS {
-	out := &common.CheckTLS{ServerName: cmp.Or(d.in("TLSServerName").text(), name)}
+	out := &common.CheckTLS{ServerName: optional(cmp.Or(d.in("TLSServerName").text(), name))}
 	if d.in("TLSSkipVerify").isTrue() {
 		skip := true
 		out.InsecureSkipVerify = &skip

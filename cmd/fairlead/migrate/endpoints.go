@@ -139,7 +139,7 @@ func (g *gathering) slice(s *subject) {
 		g.target(a)
 		for _, text := range a.in("addresses").items() {
 			if fqdn {
-				g.dns = append(g.dns, networkingv1.Endpoint{DNS: &networkingv1.DNSName{Name: strings.ToLower(text.text())}, Zone: to.zone})
+				g.dns = append(g.dns, networkingv1.Endpoint{DNS: &networkingv1.DNSName{Name: strings.ToLower(text.text())}, Zone: optional(to.zone)})
 				continue
 			}
 			g.add(text, text.text(), to)
@@ -207,7 +207,7 @@ func (g *gathering) write(e *networkingv1.ExternalService) {
 	names := map[string]bool{}
 	for i, to := range g.groups {
 		numbers := g.numbers[to.ports]
-		endpoint := networkingv1.Endpoint{Name: "addresses", Zone: to.zone, Addresses: g.addresses[to]}
+		endpoint := networkingv1.Endpoint{Name: "addresses", Zone: optional(to.zone), Addresses: g.addresses[to]}
 		if to.zone != "" {
 			endpoint.Name = dashed(to.zone, 50)
 		}

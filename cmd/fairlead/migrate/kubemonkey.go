@@ -13,6 +13,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -119,7 +120,7 @@ func (s *subject) monkey(labels cursor, config monkey, p *chaosv1.ChaosPod) {
 		p.Spec.Action = &chaosv1.Action{GracePeriodSeconds: &config.grace}
 	} else {
 		remove := chaosv1.ActionDelete
-		p.Spec.Action = &chaosv1.Action{Type: &remove, GracePeriodSeconds: &config.grace, AllowForceDelete: true}
+		p.Spec.Action = &chaosv1.Action{Type: &remove, GracePeriodSeconds: &config.grace, AllowForceDelete: ptr.To(true)}
 	}
 	mtbf := labels.in(monkeyPrefix + "mtbf")
 	days, err := strconv.Atoi(mtbf.text())

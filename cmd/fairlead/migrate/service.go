@@ -123,7 +123,7 @@ func setProtocol(p *networkingv1.ServicePort, protocol string) {
 // servicePorts returns the ports of a Service, and the names that it has for them.
 func (s *subject) servicePorts() (ports []networkingv1.ServicePort, names []string) {
 	for _, c := range s.root().in("spec", "ports").items() {
-		p := networkingv1.ServicePort{Port: c.in("port").number(), AppProtocol: c.in("appProtocol").text()}
+		p := networkingv1.ServicePort{Port: c.in("port").number(), AppProtocol: optional(c.in("appProtocol").text())}
 		name := c.in("name").text()
 		p.Name = nameOfPort(c.in("name"), name, p.Port)
 		setProtocol(&p, c.in("protocol").text())

@@ -122,7 +122,7 @@ func (s *subject) serviceEntryPorts(spec cursor) (ports []networkingv1.ServicePo
 		if !known {
 			application = strings.ToLower(protocol)
 		}
-		port.AppProtocol = application
+		port.AppProtocol = optional(application)
 		if protocol == "UDP" {
 			setProtocol(&port, string(corev1.ProtocolUDP))
 		}
@@ -146,7 +146,7 @@ func (s *subject) serviceEntryEndpoints(spec cursor, e *networkingv1.ExternalSer
 		}
 		// A locality is region/zone/subzone.
 		if parts := strings.Split(item.in("locality").text(), "/"); len(parts) > 1 {
-			endpoint.Zone = parts[1]
+			endpoint.Zone = optional(parts[1])
 		}
 		members, keys := item.in("ports").members()
 		for i, m := range members {

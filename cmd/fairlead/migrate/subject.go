@@ -118,6 +118,14 @@ func (c cursor) text() string {
 	return value
 }
 
+// optional returns nil for an empty text.
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
 // number returns a whole number; 0 where there is none.
 func (c cursor) number() int32 {
 	c.use()
