@@ -175,36 +175,34 @@ func (r *run) consulService(all []instance) {
 	r.emit(e, subjects...)
 }
 
-// consulChecks takes one check of an instance: the first by HTTP, by gRPC or by TCP. That of the first instance with one is
-// the check of the object.
-func (r *run) consulChecks(e *networkingv1.ExternalService, i *instance) {
-	taken := -1
+// taken returns the check of an instance that is taken, the first by HTTP, by gRPC or by TCP; -1 for none.
+func (i *instance) taken() int {
 	for _, field := range []string{"HTTP", "GRPC", "TCP"} {
 		for n, c := range i.checks {
-			if id := c.n.Text("ServiceID"); id != "" && id != cmp.Or(i.service.n.Text("ID"), i.name) {
-				continue // of another service at the node
-			}
-			if taken < 0 && c.n.Get("Definition").Text(field) != "" {
-				taken = n
+			// Of a check of another service at the node, the id is another one.
+			id := c.n.Text("ServiceID")
+			if (id == "" || id == cmp.Or(i.service.n.Text("ID"), i.name)) && c.n.Get("Definition").Text(field) != "" {
+				return n
 			}
 		}
 	}
+	return -1
+}
+
+// consulChecks takes one check of an instance. That of the first instance with one is the check of the object.
+func (r *run) consulChecks(e *networkingv1.ExternalService, i *instance) {
+	taken := i.taken()
 	for n, c := range i.checks {
 		definition := c.in("Definition")
-		if n == taken {
-			had := e.Spec.HealthCheck
-			scratch := e
-			if had != nil {
-				scratch = e.DeepCopy()
-			}
-			check := r.consulCheck(scratch, i, definition)
+		switch had := e.Spec.HealthCheck; {
+		case n == taken && had == nil:
+			e.Spec.HealthCheck = r.consulCheck(e, i, definition)
 			definition.rest("a check has no such field")
-			if had == nil {
-				e.Spec.HealthCheck = check
-			} else if !reflect.DeepEqual(had, check) {
+		case n == taken:
+			if check := r.consulCheck(e.DeepCopy(), i, definition); !reflect.DeepEqual(had, check) {
 				definition.say(Lost, "differs from the check of the first node, which all addresses get")
 			}
-		} else if definition.exists() && len(definition.n.Members) > 0 {
+		case definition.exists() && len(definition.n.Members) > 0:
 			definition.say(Lost, "%q: an ExternalService has one check, and another one is taken", cmp.Or(c.n.Text("Name"), c.n.Text("CheckID")))
 		}
 		c.use()

@@ -77,14 +77,7 @@ func translateKubeMonkey(r *run) {
 			s.root().in(path...).enter()
 			s.remark(Differs, s.place, "spec.template.metadata.labels", "has the labels of kube-monkey, which reads those of the workload itself; they are taken as meant")
 		}
-		p := &chaosv1.ChaosPod{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: o.name}}
-		if names[o.namespace+"/"+o.name] > 1 {
-			p.Name += "-" + strings.ToLower(o.GroupVersionKind.Kind)
-		}
-		if limit := 52; len(p.Name) > limit {
-			p.Name = strings.TrimRight(p.Name[:limit], "-.")
-			s.say(Differs, "the ChaosPod has a name of at most %d characters", limit)
-		}
+		p := &chaosv1.ChaosPod{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: s.workloadName(names)}}
 		s.monkey(s.root().in(path...), config, p)
 		r.emit(p, append([]*subject{s}, from...)...)
 	}

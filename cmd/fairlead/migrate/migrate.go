@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/manifest"
@@ -55,7 +56,8 @@ type Peer struct {
 	Title, Into string
 	// Reads are the kinds in a cluster; none where nothing of it is there.
 	Reads []Kind
-	// Follows returns the objects, by kind, that those of a cluster refer to, and that are then read one by one.
+	// Follows returns the objects that those of a cluster refer to, and that are then read one by one: ConfigMaps, and of
+	// Secrets the metadata alone.
 	Follows func(in *input) []key
 	// Flags are the options that it has on the command line, such as name-suffix.
 	Flags []string
@@ -96,6 +98,9 @@ func (r *run) emit(object runtime.Object, from ...*subject) {
 	case *networkingv1.ExternalService:
 		o.TypeMeta = metav1.TypeMeta{APIVersion: networkingv1.GroupVersion.String(), Kind: "ExternalService"}
 		m.key = key{networkingv1.GroupVersion.WithKind(o.Kind).GroupKind(), o.Namespace, o.Name}
+	case *autorebootv1.RebootPolicy:
+		o.TypeMeta = metav1.TypeMeta{APIVersion: autorebootv1.GroupVersion.String(), Kind: "RebootPolicy"}
+		m.key = key{autorebootv1.GroupVersion.WithKind(o.Kind).GroupKind(), o.Namespace, o.Name}
 	case *chaosv1.ChaosPod:
 		o.TypeMeta = metav1.TypeMeta{APIVersion: chaosv1.GroupVersion.String(), Kind: "ChaosPod"}
 		m.key = key{chaosv1.GroupVersion.WithKind(o.Kind).GroupKind(), o.Namespace, o.Name}

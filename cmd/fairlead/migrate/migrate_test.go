@@ -66,6 +66,10 @@ func TestBadInputIsRefusedWithItsPlaceAndRemedy(t *testing.T) {
 		"no address":             {endpoints, "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 1}]}\n---\napiVersion: v1\nkind: Endpoints\nmetadata: {name: a}\nsubsets: []\n", "Service a: has no address"},
 		"no IP":                  {endpoints, "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 1}]}\n---\napiVersion: v1\nkind: Endpoints\nmetadata: {name: a}\nsubsets: [{addresses: [{ip: a.b}], ports: [{port: 1}]}]\n", `subsets[0].addresses[0].ip: "a.b" is no IP address; correct it`},
 		"a controller's":         {endpoints, "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 1}]}\n---\napiVersion: v1\nkind: Endpoints\nmetadata: {name: a, ownerReferences: [{kind: Cluster, name: b}]}\nsubsets: [{addresses: [{ip: 192.0.2.1}], ports: [{port: 1}]}]\n", "Endpoints a is kept by a controller, Cluster b"},
+		"a name that is false":   {externalName, strings.Replace(fmt.Sprintf(service, "[{port: 1}]"), "name: db,", "name: off,", 1), "metadata.name: must be text; put it in quotes"},
+		"a pause":                {reloader, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {reloader.stakater.com/auto: 'true', deployment.reloader.stakater.com/pause-period: soon}}\n", "pause-period]: \"soon\" is no duration such as 5m"},
+		"another annotation":     {reloader, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: r}\nspec: {template: {spec: {containers: [{image: reloader, args: [--auto-annotation=a]}]}}}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {reloader.stakater.com/auto: 'true'}}\n", "--auto-annotation gives an annotation another name"},
+		"a source":               {wave, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {wave.pusher.com/update-on-config-change: 'true', wave.pusher.com/extra-secrets: 'A b'}}\n", "extra-secrets]: \"A b\" is no name"},
 		"a duration":             {chaoskube, chaoskubeOf(`"--interval=soon"`), `--interval: "soon" is no duration such as 10m`},
 		"a selector":             {chaoskube, chaoskubeOf(`"--labels=a b"`), "--labels: is no selector"},
 		"a span":                 {chaoskube, chaoskubeOf(`"--excluded-times-of-day=22"`), "--excluded-times-of-day: \"22\" is no span such as 22:00-08:00"},
@@ -180,13 +184,46 @@ func TestAClusterIsReadWithTheRightsOfTheUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan = written(t, result.WritePlan)
-	if !strings.Contains(plan, "ChaosPod shop/k, from Deployment ops/k") || !strings.Contains(plan, "production: jobs: could not be read, and was not taken into account: list jobs: you may not") {
+	if !strings.Contains(plan, "ChaosPod shop/k, from Deployment ops/k") || !strings.Contains(plan, "production: jobs: could not be read, and was not taken into account: you may not") {
 		t.Error(plan)
 	}
 	result, err = server{"/apis/networking.istio.io": `{"preferredVersion":{"version":"v1"}}`, "/apis/networking.istio.io/v1/serviceentries": fmt.Sprintf(list,
 		`{"apiVersion":"networking.istio.io/v1","kind":"ServiceEntry","metadata":{"name":"a","namespace":"shop"},"spec":{"hosts":["a.example.com"],"resolution":"DNS","ports":[{"number":1,"name":"a","protocol":"TCP"}]}}`)}.run(t, serviceEntry, "")
 	if err != nil || len(result.made) != 1 {
 		t.Errorf("%v %+v", err, result)
+	}
+}
+
+// The annotations of Secrets count for Reloader, and their data is not asked for.
+func TestOfSecretsTheMetadataAloneIsRead(t *testing.T) {
+	const list = `{"metadata":{},"items":[%s]}`
+	workload := `{"metadata":{"name":"api","namespace":"shop","annotations":{"reloader.stakater.com/search":"true"}},"spec":{"template":{"spec":{"volumes":[{"name":"v","secret":{"secretName":"login"}}]}}}}`
+	secrets := 0
+	s := server{
+		"/apis/apps/v1/deployments": fmt.Sprintf(list, workload), "/apis/apps/v1/statefulsets": fmt.Sprintf(list, ""),
+		"/apis/apps/v1/daemonsets": fmt.Sprintf(list, ""), "/apis/batch/v1/cronjobs": fmt.Sprintf(list, ""),
+		"/api/v1/namespaces/shop/secrets/login": `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"login","namespace":"shop","annotations":{"reloader.stakater.com/match":"true"}}}`,
+	}
+	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/secrets") {
+			secrets++
+			if !strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata") || strings.HasSuffix(r.URL.Path, "/secrets") {
+				t.Errorf("it asks for %s, %s", r.URL, r.Header.Get("Accept"))
+			}
+		}
+		s.ServeHTTP(w, r)
+	}))
+	defer listening.Close()
+	c, err := cluster.New(cluster.Options{Config: &rest.Config{Host: listening.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := reloader.Run(t.Context(), Options{}, Cluster{c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if objects := written(t, result.WriteObjects); secrets != 1 || !strings.Contains(objects, "kind: Secret\n        name: login") {
+		t.Errorf("%d requests: %s%s", secrets, objects, written(t, result.WritePlan))
 	}
 }
 

@@ -6,6 +6,7 @@ package migrate
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -42,34 +43,52 @@ func (c Cluster) read(ctx context.Context, p *Peer) (*input, error) {
 	}
 	in := newInput()
 	for _, k := range p.Reads {
-		if err := c.list(ctx, in, k); err != nil {
-			switch err = fmt.Errorf("list %s: %w", k.Plural, err); {
-			case !k.Optional:
-				return nil, err
-			case ctx.Err() != nil:
-				return nil, context.Cause(ctx)
-			}
-			in.remarks = append(in.remarks, Remark{Effect: Left, Place: Place{File: c.Name}, Object: k.Plural, Text: "could not be read, and was not taken into account: " + err.Error()})
+		err := c.list(ctx, in, k)
+		if err != nil && ctx.Err() == nil && k.Optional {
+			in.unread(c.Name, k.Plural, err)
+		} else if err != nil {
+			return nil, fmt.Errorf("list %s: %w", k.Plural, err)
 		}
 	}
 	if p.Follows == nil {
 		return in, nil
 	}
 	for _, ref := range p.Follows(in) {
-		plural, _ := meta.UnsafeGuessKindToResource(ref.WithVersion("v1"))
-		raw, err := c.Get(ctx, cluster.Resource{Group: ref.Group, Version: "v1", Plural: plural.Resource}, ref.namespace, ref.name)
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
+		raw, err := c.get(ctx, ref)
+		switch {
+		case apierrors.IsNotFound(err): // it is told where that matters
+		case err != nil && ctx.Err() == nil:
+			in.unread(c.Name, ref.String(), err)
+		case err != nil:
+			return nil, context.Cause(ctx)
+		default:
+			if err := in.read(c.Name, bytes.NewReader(raw), true); err != nil {
+				return nil, err
 			}
-			in.remarks = append(in.remarks, Remark{Effect: Left, Place: Place{File: c.Name}, Object: ref.String(), Text: "could not be read, and was not taken into account: " + err.Error()})
-			continue
-		}
-		if err := in.read(c.Name, bytes.NewReader(raw), true); err != nil {
-			return nil, err
 		}
 	}
 	return in, nil
+}
+
+// unread names what could not be read, and is not needed.
+func (in *input) unread(file, what string, err error) {
+	in.remarks = append(in.remarks, Remark{Effect: Left, Place: Place{File: file}, Object: what,
+		Text: "could not be read, and was not taken into account: " + err.Error()})
+}
+
+// get returns an object of v1, and of a Secret the metadata alone.
+func (c Cluster) get(ctx context.Context, ref key) ([]byte, error) {
+	plural, _ := meta.UnsafeGuessKindToResource(ref.WithVersion("v1"))
+	resource := cluster.Resource{Group: ref.Group, Version: "v1", Plural: plural.Resource}
+	if ref.GroupKind != secretKind {
+		return c.Get(ctx, resource, ref.namespace, ref.name)
+	}
+	raw, err := c.GetMetadata(ctx, resource, ref.namespace, ref.name)
+	var found struct{ Metadata json.RawMessage }
+	if err == nil {
+		err = json.Unmarshal(raw, &found)
+	}
+	return fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Secret","metadata":%s}`, found.Metadata), err
 }
 
 // list reads all objects of a kind. Items of a list need not say what they are.

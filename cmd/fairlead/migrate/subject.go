@@ -24,6 +24,9 @@ type subject struct {
 func newSubject(o *object) *subject {
 	s := &subject{object: o, read: map[*manifest.Node]bool{}, entered: map[*manifest.Node]bool{}}
 	o.AllProblems(func(path string, p manifest.Problem) { s.remark(Refused, o.place.at(p.Position), path, p.Message) })
+	for _, field := range []string{"name", "namespace"} {
+		s.root().in("metadata", field).text() // false, where a name such as off is not in quotes
+	}
 	return s
 }
 

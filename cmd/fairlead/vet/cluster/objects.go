@@ -44,6 +44,11 @@ func (c *Cluster) Get(ctx context.Context, r Resource, namespace, name string) (
 	return c.get(ctx, r.path(namespace, name), "")
 }
 
+// GetMetadata returns the metadata of one object, as a PartialObjectMetadata in JSON.
+func (c *Cluster) GetMetadata(ctx context.Context, r Resource, namespace, name string) ([]byte, error) {
+	return c.get(ctx, r.path(namespace, name), namesOnly)
+}
+
 // Preferred returns the version of a group that the API server prefers. Where there is no such group, apierrors.IsNotFound.
 func (c *Cluster) Preferred(ctx context.Context, group string) (string, error) {
 	raw, err := c.get(ctx, "/apis/"+group, "")

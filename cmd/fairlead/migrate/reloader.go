@@ -1,0 +1,255 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/manifest"
+)
+
+var reloader = &Peer{
+	Name: "reloader", Title: "workloads with the annotations of Reloader", Into: "RebootPolicy",
+	Reads: []Kind{deploymentReads, statefulSetReads, daemonSetReads,
+		{GroupKind: cronJobKind, Version: "v1", Plural: "cronjobs", Optional: true},
+	},
+	Follows: func(in *input) []key {
+		return slices.Concat(references(in, "reloader"), sourcesOf(in, func(o *object) bool { return len(reloaderAnnotations(o)) > 0 }))
+	},
+	Differences: append([]string{
+		"Each policy is an object of its namespace, named as the workload. One policy with selectors can replace many: target.selector takes labels.",
+	}, restartDifferences...),
+	Steps:     restartSteps,
+	translate: translateReloader,
+}
+
+// reloaderAnnotations are those of a workload, or of its pod template.
+func reloaderAnnotations(o *object) (found []string) {
+	for _, metadata := range []*manifest.Node{o.Get("metadata"), o.Get("spec").Get("template").Get("metadata")} {
+		if annotations := metadata.Get("annotations"); annotations != nil {
+			for i := range annotations.Members {
+				if k := annotations.Members[i].Key; strings.Contains(k, "reloader.stakater.com/") && !slices.Contains(found, k) {
+					found = append(found, k)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// reloading is the configuration of Reloader.
+type reloading struct {
+	from               []*subject
+	all, create, drop  bool
+	ignored            map[autorebootv1.SourceKind]bool
+	namespaces, others []string
+}
+
+func translateReloader(r *run) {
+	config := r.reloading()
+	all, names := r.workloads(func(o *object) bool {
+		return len(reloaderAnnotations(o)) > 0 || config.all && !slices.Contains([]string{"Job", "CronJob"}, o.GroupVersionKind.Kind)
+	})
+	for _, o := range all {
+		s := r.subject(o)
+		if slices.Contains(config.others, o.namespace) || len(config.namespaces) > 0 && !slices.Contains(config.namespaces, o.namespace) {
+			s.say(Left, "its namespace is one that Reloader does not watch")
+			continue
+		}
+		if w := (reloaded{policy{subject: s}, r, config}); w.translate() {
+			w.emit(r, names, config.from...)
+		}
+	}
+}
+
+// reloading reads the flags of Reloader's own Deployment.
+func (r *run) reloading() reloading {
+	c := reloading{ignored: map[autorebootv1.SourceKind]bool{}}
+	for _, o := range r.ofProject("reloader") {
+		s := r.subject(o)
+		c.from = append(c.from, s)
+		flags := r.settings(s, "reloader", "ALERT_")
+		for _, name := range slices.Sorted(maps.Keys(flags)) {
+			c.set(name, flags[name])
+		}
+	}
+	return c
+}
+
+func (c *reloading) set(name string, v setting) {
+	list := strings.FieldsFunc(v.value, func(r rune) bool { return r == ',' || r == ' ' })
+	switch name {
+	case "auto-reload-all":
+		c.all = isTrue(v.value)
+	case "reload-on-create":
+		c.create = isTrue(v.value)
+	case "reload-on-delete":
+		c.drop = isTrue(v.value)
+	case "namespaces":
+		c.namespaces = list
+	case "namespaces-to-ignore":
+		c.others = list
+	case "resources-to-ignore":
+		for _, kind := range list {
+			c.ignored[map[string]autorebootv1.SourceKind{
+				"configmaps": autorebootv1.SourceConfigMap, "configMaps": autorebootv1.SourceConfigMap, "secrets": autorebootv1.SourceSecret,
+			}[kind]] = true
+		}
+	case "log-format", "log-level", "enable-ha", "enable-pprof", "pprof-addr", "sync-after-restart":
+		// are about the process
+	case "ignored-workload-types", "reload-strategy":
+		// are about other kinds, and about how a pod template is changed
+	default:
+		switch {
+		case v.env:
+			v.say(Lost, "restarts are Events, metrics and status.history; there is no webhook")
+		case strings.HasSuffix(name, "-annotation"):
+			v.say(Refused, "--%s gives an annotation another name, which is not read: write the annotations with the names of Reloader", name)
+		default:
+			v.say(Lost, "--%s has no counterpart", name)
+		}
+	}
+}
+
+// reloaded is a workload that Reloader restarts.
+type reloaded struct {
+	policy
+	run    *run
+	config reloading
+}
+
+const (
+	auto     = "reloader.stakater.com/auto"
+	search   = "reloader.stakater.com/search"
+	match    = "reloader.stakater.com/match"
+	ignore   = "reloader.stakater.com/ignore"
+	pause    = "deployment.reloader.stakater.com/pause-period"
+	listed   = ".reloader.stakater.com/reload"
+	excluded = "s.exclude.reloader.stakater.com/reload"
+)
+
+// prefixes of the annotations of a kind.
+var prefixes = []struct {
+	kind   autorebootv1.SourceKind
+	prefix string
+}{{autorebootv1.SourceConfigMap, "configmap"}, {autorebootv1.SourceSecret, "secret"}}
+
+// translate reports whether there is something to watch.
+func (w *reloaded) translate() bool {
+	on := w.annotation(auto)
+	text := on.text()
+	all := isTrue(text) || w.config.all && text == ""
+	if on.exists() && !isTrue(text) {
+		w.say(Left, "%s switches its restarts off", auto)
+		return false
+	}
+	w.spec = autorebootv1.RebootPolicySpec{}
+	restart := autorebootv1.SourceRestart
+	if w.config.create {
+		w.trigger.OnCreate = &restart
+	}
+	if w.config.drop {
+		w.trigger.OnDelete = &restart
+	}
+	named, without := w.names(listed), w.names(excluded)
+	w.referenced(all, without)
+	for _, src := range named {
+		w.add(src)
+	}
+	w.pause()
+	w.others()
+	if w.trigger.Discovery != nil && len(w.trigger.Sources) == 0 && !w.refused {
+		w.say(Left, "its annotations name nothing that its pod template refers to, so that it is restarted for nothing")
+		return false
+	}
+	return true
+}
+
+// referenced watches what the template refers to: all of it where nothing is left out, and else a list.
+func (w *reloaded) referenced(all bool, without []source) {
+	typed := map[autorebootv1.SourceKind]bool{}
+	for _, p := range prefixes {
+		typed[p.kind] = (all || isTrue(w.annotation(p.prefix+"."+auto).text())) && !w.config.ignored[p.kind]
+	}
+	searched := isTrue(w.annotation(search).text()) && !all
+	var watched, left []source
+	for _, src := range referenced(w.object) {
+		o, annotations := w.run.source(src, w.namespace), ""
+		if o != nil {
+			annotations = o.Get("metadata").Get("annotations").Text(ignore)
+		}
+		matched := searched && o != nil && isTrue(o.Get("metadata").Get("annotations").Text(match))
+		if searched && o == nil {
+			w.annotation(search).note(Refused, "%s %s is not in the input, so that it is not known whether it has the annotation %s; give it too", src.kind, src.name, match)
+		}
+		if (typed[src.kind] || matched) && !slices.Contains(without, src) && !isTrue(annotations) {
+			watched = append(watched, src)
+		} else {
+			left = append(left, src)
+		}
+	}
+	if typed[autorebootv1.SourceConfigMap] && typed[autorebootv1.SourceSecret] && len(left) == 0 {
+		return // all of it, also what the template refers to later
+	}
+	w.explicit()
+	for _, src := range watched {
+		w.add(src)
+	}
+	if len(watched) > 0 {
+		w.say(Differs, "the sources are listed, since not all that the pod template refers to count: add those that it refers to later")
+	}
+}
+
+// names returns the sources that annotations of both kinds name.
+func (w *reloaded) names(suffix string) (found []source) {
+	for _, p := range prefixes {
+		at := w.annotation(p.prefix + suffix)
+		for name := range strings.SplitSeq(at.text(), ",") {
+			switch name = strings.TrimSpace(name); {
+			case name == "":
+			case nameOfObject.MatchString(name):
+				found = append(found, source{p.kind, name})
+			default:
+				at.note(Refused, "%.60q is a pattern, which Reloader takes for a regular expression: name the sources", name)
+			}
+		}
+	}
+	return found
+}
+
+// pause is a cooldown: the time between two restarts.
+func (w *reloaded) pause() {
+	at := w.annotation(pause)
+	text := at.text()
+	if text == "" {
+		return
+	}
+	span, err := time.ParseDuration(text)
+	if err != nil || span <= 0 {
+		at.say(Refused, "%.40q is no duration such as 5m", text)
+		return
+	}
+	cooldown := common.DurationOf(span)
+	w.spec.Cooldown = &cooldown
+}
+
+// others names the annotations that have no counterpart.
+func (w *reloaded) others() {
+	for _, name := range reloaderAnnotations(w.object) {
+		at := w.annotation(name)
+		switch {
+		case strings.HasPrefix(name, "secretproviderclass"):
+			at.say(Lost, "mounted secrets of the Secrets Store CSI driver are not watched; what it syncs into a Secret is")
+		case w.read[at.n], strings.HasSuffix(name, "last-reloaded-from"), strings.HasSuffix(name, "paused-at"):
+		case strings.HasSuffix(name, "rollout-strategy"): // of Argo Rollouts alone
+		default:
+			at.say(Lost, "is no annotation of Reloader that is known here")
+		}
+	}
+}
