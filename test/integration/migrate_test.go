@@ -1,0 +1,65 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/test/framework"
+)
+
+var namespaceOf = regexp.MustCompile(`(?m)^(  name: .*)(\n  namespace: .*)?$`)
+
+// The API server and the webhooks accept what migrate writes for each input of its tests.
+func TestTheAPIServerAcceptsWhatMigrateWrites(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	files, err := filepath.Glob(filepath.Join(framework.Root, "cmd/fairlead/command/testdata/migrate/*.out.yaml"))
+	if err != nil || len(files) < 9 {
+		t.Fatalf("%d files: %v", len(files), err)
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		s.Must(err)
+		text := namespaceOf.ReplaceAllString(string(raw), "$1\n  namespace: "+s.Namespace)
+		path := filepath.Join(t.TempDir(), filepath.Base(file))
+		s.Must(os.WriteFile(path, []byte(text), 0o600))
+		if out := s.run("create", "--dry-run=server", "-f", path); strings.Count(out, "created (server dry run)") != strings.Count(text, "\nkind: ") {
+			t.Errorf("%s: %s", filepath.Base(file), out)
+		}
+	}
+}
+
+// A Service of type ExternalName is replaced beside itself, from the cluster and with the rights of a user, and a second run
+// says the same.
+func TestAServiceMovesFromTheClusterWithTheRightsOfTheUser(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.apply("apiVersion: v1\nkind: Service\nmetadata: {name: by-hand, namespace: " + s.Namespace + "}\nspec: {ports: [{name: sql, port: 5432}]}\n")
+	s.apply("apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: by-hand-1, namespace: " + s.Namespace +
+		", labels: {kubernetes.io/service-name: by-hand}}\naddressType: IPv4\nports: [{name: sql, port: 5433}]\nendpoints: [{addresses: [192.0.2.40]}]\n")
+	migrate := []string{"migrate", "endpoints", "--cluster", "--name-suffix=-now"}
+	mover, err := s.User("mover")
+	s.Must(err)
+	code, stdout, stderr := s.fairlead(mover.Kubeconfig, migrate...)
+	if code != 2 || stdout != "" {
+		t.Errorf("without rights: exit code %d: %s", code, stdout)
+	}
+	s.Expect(stderr, "migrate endpoints: list services: ", `User "mover" cannot list resource "services"`)
+	code, first, stderr := s.fairlead(s.Kubeconfig(), migrate...)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	s.Expect(stderr, "1 ExternalService written", "from EndpointSlice "+s.Namespace+"/by-hand-1, Service "+s.Namespace+"/by-hand")
+	s.apply(first)
+	s.run("wait", "--for=condition=Ready", "externalservice/by-hand-now", "--timeout=60s")
+	s.publishes("by-hand-now", "192.0.2.40")
+	if code, again, stderr := s.fairlead(s.Kubeconfig(), migrate...); code != 0 || again != first {
+		t.Errorf("a second run: exit code %d: %s\n%s\nand first\n%s", code, stderr, again, first)
+	}
+}
