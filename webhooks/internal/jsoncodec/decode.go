@@ -107,7 +107,7 @@ func (d *decoder) object(s *Shape, raw jsonindex.Value, into reflect.Value) bool
 		if !d.read(m.Shape, value, field) {
 			return false
 		}
-		if m.omitEmpty && empty(field) {
+		if m.leftOut(field) {
 			d.exact = false
 		}
 	}

@@ -148,6 +148,8 @@ type box struct {
 	Max    *intstr.IntOrString `json:"max,omitempty"`
 	Notes  []string            `json:"notes"`
 	Extra  any                 `json:"extra,omitempty"`
+	Front  side                `json:"front,omitzero"`
+	Sold   metav1.Time         `json:"sold,omitzero"`
 }
 
 type side struct {
@@ -159,7 +161,8 @@ func TestAnObjectIsReadExactlyWhereItWouldBeWrittenSo(t *testing.T) {
 	for raw, want := range map[string]Reading{
 		`{}`: Exact, ` { "size" : 1 , "lid" : "a\u0062" } `: Exact, `{"lid":null,"notes":null}`: Exact, `{"notes":[]}`: Exact,
 		`{"inner":{"size":2},"sides":[{"color":""}],"labels":{"a":"b"},"max":"5%","made":"2026-03-02T09:00:00Z"}`: Exact,
-		`{"lid":""}`: Read, `{"size":-0}`: Read, `{"sides":[]}`: Read, `{"labels":{}}`: Read, `{"made":"2026-03-02T09:00:00.5Z"}`: Read, `{"made":"0001-01-01T00:00:00Z"}`: Read,
+		`{"lid":""}`: Read, `{"front":{}}`: Read, `{"front":{"color":""}}`: Read, `{"sold":"0001-01-01T00:00:00Z"}`: Read,
+		`{"front":{"color":"red"},"sold":"2026-03-02T09:00:00Z"}`: Exact, `{"size":-0}`: Read, `{"sides":[]}`: Read, `{"labels":{}}`: Read, `{"made":"2026-03-02T09:00:00.5Z"}`: Read, `{"made":"0001-01-01T00:00:00Z"}`: Read,
 		`{"made":"2026-03-02T9:00:00.5Z"}`: Read, `{"made":"2026-03-02T09:00:00+00:00"}`: Read,
 		`{"size":1,"size":1}`: Unread, `{"Size":1}`: Unread, `{"more":1}`: Unread, `{"size":1.0}`: Unread, `{"size":"1"}`: Unread,
 		`{"size":3000000000}`: Unread, `{"sides":[null]}`: Unread, `{"labels":{"a":null}}`: Unread, `{"labels":{"a":"b","a":"b"}}`: Unread,
