@@ -22,7 +22,7 @@ const (
 )
 
 // FirstChart is the earliest commit whose stored objects the present CRDs keep whole: the longest way that an upgrade can have.
-const FirstChart = "dd60fb78"
+const FirstChart = "91ce7ebc"
 
 // Chart is the folder of a version's chart, below that which WriteVersions was given.
 func Chart(folder, version string) string { return filepath.Join(folder, version, "dist", "fairlead") }

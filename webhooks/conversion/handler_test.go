@@ -46,8 +46,7 @@ func toys(each func()) []*hubspoke.Converter {
 	return []*hubspoke.Converter{hubspoke.New(hubspoke.Pair[toyForm, toyForm]{
 		Group: "toys.example.com", Kind: "Toy", Hub: "v1", Spoke: "v1alpha1",
 		Up: same, Down: func(from toyForm) toyForm { return from },
-		OverlayHub:   func(_, _, after toyForm) toyForm { return after },
-		OverlaySpoke: func(_, _, after toyForm) toyForm { return after },
+		OverlayHub: func(_, _, after toyForm) toyForm { return after },
 	})}
 }
 

@@ -51,7 +51,8 @@ func keepHubFields(converter *hubspoke.Converter, object, stored []byte) (admiss
 }
 
 // keepSpokeFields keeps the fields that only v1alpha1 has in an update at v1: they are all in one annotation.
-// One that cannot be read may be removed.
+// One that cannot be read may be removed. A valid object has little that only v1alpha1 has, such as an empty list; but a writer
+// at v1 who could change the annotation would choose what a later writer at v1alpha1, with other rights, sends back as the spec.
 func keepSpokeFields(object, stored []byte) (admission.Kept, error) {
 	is, err := annotationsOf(object)
 	if err != nil {

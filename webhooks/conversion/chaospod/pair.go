@@ -28,7 +28,7 @@ func New() *hubspoke.Converter {
 	return hubspoke.New(hubspoke.Pair[hubForm, spokeForm]{
 		Group: chaosv1.GroupVersion.Group, Kind: "ChaosPod",
 		Hub: chaosv1.GroupVersion.Version, Spoke: v1alpha1.GroupVersion.Version,
-		Up: up, Down: down, CompleteHub: complete, CompleteSpoke: normalizeBlank, OverlayHub: overlayHub, OverlaySpoke: overlaySpoke,
+		Up: up, Down: down, CompleteHub: complete, CompleteSpoke: normalizeBlank, OverlayHub: overlayHub,
 		Bulk: []hubspoke.Bulk{{Hub: []string{"spec", "target", "template"}, Spoke: []string{"spec", "template"}}},
 	})
 }
@@ -102,13 +102,11 @@ func overlayHub(saved hubForm, before, after spokeForm) hubForm {
 	return saved
 }
 
-// overlaySpoke takes the view of the hub as it is: v1 can say all that v1alpha1 can.
-func overlaySpoke(_ spokeForm, _, after hubForm) spokeForm { return down(after) }
-
 // complete fills in the defaults of v1.
 func complete(h *hubForm) { applyDefaults(h, hasTemplate(h.Spec.Target.Template)) }
 
-// normalizeBlank writes a template of nothing in one way, however a client wrote it.
+// normalizeBlank writes a template of nothing in one way, however a client wrote it: or else each write of a view by a client
+// with Go types, which has its own empty members, would leave an annotation on the object.
 func normalizeBlank(s *spokeForm) {
 	if hasTemplate(s.Spec.Template) && isBlankTemplate(s.Spec.Template) {
 		s.Spec.Template = []byte(noTemplate)

@@ -115,12 +115,6 @@ func overlayRefresh(spec *v1.ExternalServiceSpec, after *int32) {
 	}
 }
 
-// overlaySpoke applies an edit of the hub to the saved spoke form: every field whose view changed is that of the
-// new view, and every other one is unchanged.
-func overlaySpoke(saved spoke, before, after hub) spoke {
-	return hubspoke.Merge(saved, down(before), down(after))
-}
-
 func overlayField[T any](value *T, was, is T) {
 	if !equality.Semantic.DeepEqual(was, is) {
 		*value = is

@@ -26,19 +26,18 @@ type (
 // New returns the converter of the kind.
 func New() *hubspoke.Converter {
 	return hubspoke.New(hubspoke.Pair[hub, spoke]{
-		Group:        v1.GroupVersion.Group,
-		Kind:         "ExternalService",
-		Hub:          v1.GroupVersion.Version,
-		Spoke:        v1alpha1.GroupVersion.Version,
-		Up:           up,
-		UpInto:       upInto,
-		Down:         down,
-		CompleteHub:  complete,
-		HasImplied:   hasImplied,
-		OverlayHub:   overlayHub,
-		OverlaySpoke: overlaySpoke,
-		HubUnions:    []hubspoke.Union{{Path: []string{"spec", "healthCheck"}, Members: []string{"tcpSocket", "httpGet", "grpc"}}},
-		SpokeUnions:  []hubspoke.Union{{Path: []string{"spec", "probe"}, Members: []string{"tcpSocket", "httpGet", "grpc"}}},
+		Group:       v1.GroupVersion.Group,
+		Kind:        "ExternalService",
+		Hub:         v1.GroupVersion.Version,
+		Spoke:       v1alpha1.GroupVersion.Version,
+		Up:          up,
+		UpInto:      upInto,
+		Down:        down,
+		CompleteHub: complete,
+		HasImplied:  hasImplied,
+		OverlayHub:  overlayHub,
+		HubUnions:   []hubspoke.Union{{Path: []string{"spec", "healthCheck"}, Members: []string{"tcpSocket", "httpGet", "grpc"}}},
+		SpokeUnions: []hubspoke.Union{{Path: []string{"spec", "probe"}, Members: []string{"tcpSocket", "httpGet", "grpc"}}},
 	})
 }
 

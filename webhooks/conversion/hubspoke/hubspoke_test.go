@@ -81,11 +81,6 @@ func toyPair() Pair[hub, spoke] {
 			saved.Spec.Payload, saved.Status.Ready = after.Spec.Payload, after.Status.Ready
 			return saved
 		},
-		OverlaySpoke: func(saved spoke, before, after hub) spoke {
-			view := down(after)
-			view.Spec.Label = saved.Spec.Label
-			return view
-		},
 	}
 }
 

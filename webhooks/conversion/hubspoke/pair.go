@@ -41,10 +41,9 @@ type Pair[H, S any] struct {
 	HasImplied func(*H) bool
 
 	// OverlayHub applies the edit of a view, from before to after, to the saved hub form, where before is
-	// Down(saved). It keeps what the view cannot express. OverlaySpoke does the same in the other direction,
-	// where before is Up(saved).
-	OverlayHub   func(saved H, before, after S) H
-	OverlaySpoke func(saved S, before, after H) S
+	// Down(saved). It keeps what the view cannot express. In the other direction Merge does: a hub can express
+	// all that a valid spoke object means.
+	OverlayHub func(saved H, before, after S) H
 
 	// Bulk lists large parts that both forms have with the same bytes. They are not saved in the restore
 	// annotation, and taken from the view.
@@ -92,7 +91,8 @@ func New[H, S any](p Pair[H, S]) *Converter {
 		source: typedOf[S](), target: typedOf[H](), pool: new(sync.Pool),
 	}
 	down := direction[H, S]{
-		forward: p.Down, into: func(h H, into *S) { *into = p.Down(h) }, back: p.Up, overlay: p.OverlaySpoke,
+		forward: p.Down, into: func(h H, into *S) { *into = p.Down(h) }, back: p.Up,
+		overlay:  func(saved S, before, after H) S { return Merge(saved, p.Down(before), p.Down(after)) },
 		complete: p.CompleteHub, hasImplied: p.HasImplied, exact: true,
 		saved: spokeData, save: hubData, targetStatus: carriedStatus{name: p.Spoke, digested: true}, sourceStatus: carriedStatus{name: p.Hub},
 		source: typedOf[H](), target: typedOf[S](), pool: new(sync.Pool),

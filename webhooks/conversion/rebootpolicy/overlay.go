@@ -81,17 +81,6 @@ func probes(triggers []autorebootv1.Trigger) []autorebootv1.Trigger {
 	return out
 }
 
-// overlaySpoke applies the edit of a hub to the saved view, which has what v1 cannot express.
-func overlaySpoke(saved spokeForm, before, after hubForm) spokeForm {
-	from, to := down(before), down(after)
-	out := saved
-	out.Status = hubspoke.Merge(saved.Status, from.Status, to.Status)
-	out.Spec.Target = hubspoke.Merge(saved.Spec.Target, from.Spec.Target, to.Spec.Target)
-	out.Spec.Policies = mergeNamed(saved.Spec.Policies, from.Spec.Policies, to.Spec.Policies,
-		func(p *v1alpha1.Policy) string { return p.Name })
-	return out
-}
-
 // mergeNamed returns the items of after, each merged with the saved item that it corresponds to: the one of its
 // name, or, where no item was added or removed, the one of its index if that name was removed. The saved items are
 // in the order of before.

@@ -27,7 +27,7 @@ func New() *hubspoke.Converter {
 		Group: autorebootv1.GroupVersion.Group, Kind: "RebootPolicy",
 		Hub: autorebootv1.GroupVersion.Version, Spoke: v1alpha1.GroupVersion.Version,
 		Up: up, Down: down, CompleteHub: completeHub, HasImplied: hasImplied,
-		OverlayHub: overlayHub, OverlaySpoke: overlaySpoke,
+		OverlayHub: overlayHub,
 	})
 }
 
