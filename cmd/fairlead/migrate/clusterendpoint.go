@@ -106,7 +106,7 @@ func clusterEndpointChecks(e *networkingv1.ExternalService, ports []cursor, peri
 // hosts makes endpoints of addresses and names.
 func (s *subject) hosts(e *networkingv1.ExternalService, hosts []string) {
 	endpoint := networkingv1.Endpoint{Name: "addresses"}
-	names := map[string]bool{endpoint.Name: true}
+	names := map[string]bool{}
 	var byName []networkingv1.Endpoint
 	for _, host := range hosts {
 		if address, ok := canonical(host); ok {
@@ -114,9 +114,13 @@ func (s *subject) hosts(e *networkingv1.ExternalService, hosts []string) {
 			continue
 		}
 		name := &networkingv1.DNSName{Name: strings.ToLower(host)}
-		byName = append(byName, networkingv1.Endpoint{Name: unique(names, dashed(host, 50)), DNS: name})
+		byName = append(byName, networkingv1.Endpoint{Name: dashed(host, 50), DNS: name})
 	}
-	e.Spec.Endpoints = append(chunks(endpoint), byName...)
+	e.Spec.Endpoints = chunks(endpoint, names)
+	for _, endpoint := range byName {
+		endpoint.Name = unique(names, endpoint.Name)
+		e.Spec.Endpoints = append(e.Spec.Endpoints, endpoint)
+	}
 	if len(e.Spec.Endpoints) == 0 {
 		s.root().in("spec", "ports").note(Refused, "has no hosts; there is nothing to publish")
 	}

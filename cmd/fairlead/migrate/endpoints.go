@@ -217,7 +217,6 @@ func (g *gathering) write(e *networkingv1.ExternalService) {
 			g.service.say(Differs, "%s not ready: the endpoint %s is Drained, and takes no traffic until that is removed; with a healthCheck it need not be",
 				strings.Join(texts(endpoint.Addresses), ", "), endpoint.Name)
 		}
-		endpoint.Name = unique(names, endpoint.Name)
 		for n, number := range numbers {
 			p := &e.Spec.Ports[n]
 			switch {
@@ -230,7 +229,7 @@ func (g *gathering) write(e *networkingv1.ExternalService) {
 				endpoint.Ports = append(endpoint.Ports, networkingv1.EndpointPort{Name: p.Name, Port: number})
 			}
 		}
-		e.Spec.Endpoints = append(e.Spec.Endpoints, chunks(endpoint)...)
+		e.Spec.Endpoints = append(e.Spec.Endpoints, chunks(endpoint, names)...)
 	}
 	for _, endpoint := range g.dns {
 		endpoint.Name = unique(names, dashed(endpoint.DNS.Name, 50))

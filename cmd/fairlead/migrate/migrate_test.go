@@ -227,6 +227,43 @@ func TestOfSecretsTheMetadataAloneIsRead(t *testing.T) {
 	}
 }
 
+func TestEndpointsOfManyAddressesHaveNamesOfTheirOwn(t *testing.T) {
+	var ips [2][]string
+	for i := range 150 {
+		ips[0] = append(ips[0], fmt.Sprintf("{ip: 192.0.2.%d}", i))
+		ips[1] = append(ips[1], fmt.Sprintf("{ip: 198.51.100.%d}", i))
+	}
+	text := "apiVersion: v1\nkind: Service\nmetadata: {name: db, namespace: shop}\nspec: {ports: [{port: 1}]}\n---\napiVersion: v1\nkind: Endpoints\nmetadata: {name: db, namespace: shop}\nsubsets:\n" +
+		"- {ports: [{port: 1}], addresses: [" + strings.Join(ips[0], ", ") + "]}\n- {ports: [{port: 2}], addresses: [" + strings.Join(ips[1], ", ") + "]}\n"
+	objects, plan, _ := migrated(t, endpoints, Options{}, text)
+	for _, name := range []string{"addresses", "addresses-2", "addresses-3", "addresses-4"} {
+		if strings.Count(objects, "  - name: "+name+"\n") != 1 {
+			t.Errorf("%s:\n%s", name, plan)
+		}
+	}
+	if n := strings.Count(objects, "    - 192.0.2.") + strings.Count(objects, "    - 198.51.100."); n != 300 {
+		t.Errorf("%d addresses", n)
+	}
+}
+
+// Where a user may not read sources one by one, that is said once.
+func TestWhatMayNotBeReadIsNamedOnce(t *testing.T) {
+	const list = `{"metadata":{},"items":[%s]}`
+	var volumes []string
+	for i := range 40 {
+		volumes = append(volumes, fmt.Sprintf(`{"name":"v%d","secret":{"secretName":"s%d"}}`, i, i))
+	}
+	workload := `{"metadata":{"name":"api","namespace":"shop","annotations":{"reloader.stakater.com/auto":"true"}},"spec":{"template":{"spec":{"volumes":[` + strings.Join(volumes, ",") + `]}}}}`
+	result, err := server{"/apis/apps/v1/deployments": fmt.Sprintf(list, workload), "/apis/apps/v1/statefulsets": fmt.Sprintf(list, ""),
+		"/apis/apps/v1/daemonsets": fmt.Sprintf(list, ""), "/apis/batch/v1/cronjobs": fmt.Sprintf(list, "")}.run(t, reloader, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan := written(t, result.WritePlan); strings.Count(plan, "Secret shop/*: could not be read") != 1 || strings.Contains(plan, "shop/s1") {
+		t.Error(plan)
+	}
+}
+
 // An output that is read from a folder beside the manifests is the same as one from a pipe.
 func TestTheOutputNamesNoFile(t *testing.T) {
 	text := "apiVersion: v1\nkind: Service\nmetadata: {name: db, namespace: shop, annotations: {a: b}}\nspec: {type: ExternalName, externalName: db.example.com, ports: [{port: 5432}]}\n"

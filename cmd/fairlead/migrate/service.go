@@ -186,14 +186,11 @@ func place(e *networkingv1.Endpoint, at cursor, text string) {
 	e.DNS = &networkingv1.DNSName{Name: name}
 }
 
-// chunks cuts an endpoint into ones with as many addresses as one may have.
-func chunks(e networkingv1.Endpoint) (all []networkingv1.Endpoint) {
-	name, n := e.Name, 0
+// chunks cuts an endpoint into ones with as many addresses as one may have, and gives each a name of its own.
+func chunks(e networkingv1.Endpoint, names map[string]bool) (all []networkingv1.Endpoint) {
+	name := e.Name
 	for part := range slices.Chunk(e.Addresses, maxAddresses) {
-		if n++; n > 1 {
-			e.Name = fmt.Sprintf("%s-%d", name, n)
-		}
-		e.Addresses = part
+		e.Name, e.Addresses = unique(names, name), part
 		all = append(all, e)
 	}
 	return all

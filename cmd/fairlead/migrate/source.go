@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -34,6 +35,9 @@ func (f Files) read(_ context.Context, _ *Peer) (*input, error) {
 	return in, files.Walk(f.Arguments, f.Options, func(name string, content io.Reader) error { return in.read(name, content, false) })
 }
 
+// readers is how many objects are asked for by name at a time.
+const readers = 8
+
 // Cluster is a source: the objects of a cluster, with the rights of a user. Nothing is written.
 type Cluster struct{ *cluster.Cluster }
 
@@ -53,21 +57,47 @@ func (c Cluster) read(ctx context.Context, p *Peer) (*input, error) {
 	if p.Follows == nil {
 		return in, nil
 	}
-	for _, ref := range p.Follows(in) {
-		raw, err := c.get(ctx, ref)
-		switch {
+	return in, c.follow(ctx, in, p.Follows(in))
+}
+
+// follow reads objects by their names. Where a user may not, one remark for each kind and namespace is enough.
+func (c Cluster) follow(ctx context.Context, in *input, refs []key) error {
+	raws, errs := make([][]byte, len(refs)), make([]error, len(refs))
+	var group sync.WaitGroup
+	next := make(chan int)
+	for range readers {
+		group.Go(func() {
+			for i := range next {
+				raws[i], errs[i] = c.get(ctx, refs[i])
+			}
+		})
+	}
+	for i := range refs {
+		next <- i
+	}
+	close(next)
+	group.Wait()
+	forbidden := map[key]bool{}
+	for i, ref := range refs {
+		switch err := errs[i]; {
 		case apierrors.IsNotFound(err): // it is told where that matters
-		case err != nil && ctx.Err() == nil:
-			in.unread(c.Name, ref.String(), err)
+		case err != nil && ctx.Err() != nil:
+			return context.Cause(ctx)
+		case apierrors.IsForbidden(err):
+			ref.name = "*"
+			if !forbidden[ref] {
+				in.unread(c.Name, ref.String(), err)
+			}
+			forbidden[ref] = true
 		case err != nil:
-			return nil, context.Cause(ctx)
+			in.unread(c.Name, ref.String(), err)
 		default:
-			if err := in.read(c.Name, bytes.NewReader(raw), true); err != nil {
-				return nil, err
+			if err := in.read(c.Name, bytes.NewReader(raws[i]), true); err != nil {
+				return err
 			}
 		}
 	}
-	return in, nil
+	return nil
 }
 
 // unread names what could not be read, and is not needed.
