@@ -69,7 +69,7 @@ func TestWhyAndStatusShowWhatTheUserMayReadAndNameTheRest(t *testing.T) {
 		s.Errorf("exit code %d", code)
 	}
 	s.Expect(stdout, "Ready is False (TargetNotFound)", "(Unknown: it could not be read: this user may not: grant list on externalservices.networking.fairlead.dev",
-		"Not known: rebootpolicies.autoreboot.fairlead.dev could not be read")
+		"Not known: externalservices.networking.fairlead.dev could not be read")
 	if code, stdout, stderr = s.fairlead(s.Kubeconfig(), "status"); code != 1 { // the policy has failed
 		s.Errorf("exit code %d: %s", code, stderr)
 	}

@@ -50,7 +50,7 @@ func TestNamesOfObjectsAreCompletedFromTheCluster(t *testing.T) {
 		"/apis/autoreboot.fairlead.dev/v1/namespaces/shop/rebootpolicies":    list("api", "payments", "payments-eu"),
 		"/apis/autoreboot.fairlead.dev/v1/namespaces/billing/rebootpolicies": list("ledger"),
 		"/apis/apps/v1/namespaces/shop/deployments":                          list("web"),
-		"/api/v1/namespaces":                                                 list("billing", "shop"),
+		"/api/v1/namespaces": list("billing", "shop"),
 		"/apis/networking.fairlead.dev/v1/namespaces/shop/externalservices/db": map[string]any{
 			"apiVersion": "networking.fairlead.dev/v1", "kind": "ExternalService", "metadata": map[string]any{"name": "db"},
 			"spec": map[string]any{"endpoints": []any{map[string]any{"name": "primary"}, map[string]any{"name": "standby"}}}},

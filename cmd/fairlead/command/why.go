@@ -47,8 +47,8 @@ happens then, what to do, and which request would override it. KIND is externals
 chaospod, deployment, statefulset or daemonset. Of an ExternalService it tells of each address by which check
 it is judged, since when, and why it takes no traffic. Of what it waits for, the reasons follow.
 
-Each kind is listed once in the namespace, with the rights of this user, and nothing is written. What could
-not be read is named.
+Each kind that may be named is listed once in the namespace, with the rights of this user, and nothing is
+written. What could not be read is named.
 
 The exit code is 0 where the object was explained, and 2 where it, or something beside it, could not be
 read, or the command line is wrong.`,

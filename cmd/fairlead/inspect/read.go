@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,6 +51,10 @@ type Snapshot struct {
 
 // Read lists each kind once, in a namespace, or in all for an empty one. The error is that the API server does not answer.
 func Read(ctx context.Context, from client.Reader, namespace string) (*Snapshot, error) {
+	return read(ctx, from, namespace, kinds)
+}
+
+func read(ctx context.Context, from client.Reader, namespace string, kinds []kind) (*Snapshot, error) {
 	var group sync.WaitGroup
 	parts, failed := make([]Snapshot, len(kinds)), make([]error, len(kinds))
 	for i, k := range kinds {
@@ -68,7 +74,7 @@ func Read(ctx context.Context, from client.Reader, namespace string) (*Snapshot,
 			unanswered++
 		}
 	}
-	if unanswered == len(kinds) {
+	if unanswered == len(kinds) && unanswered > 0 {
 		return nil, Unanswered(failed[0])
 	}
 	return all, nil
@@ -157,18 +163,36 @@ func words(err error, k kind, verb, namespace string) string {
 	return text.Truncate(text.OneLine(err.Error()), maxWords)
 }
 
-// ReadWith reads one object by its name, and each kind of its namespace once. The object is explained also where its kind may
-// not be listed.
+// ReadWith reads one object by its name, and each kind of its namespace once that its Explanation may name. The object is
+// explained also where its kind may not be listed.
 func ReadWith(ctx context.Context, from client.Reader, key Key) (*Graph, *Object, error) {
 	object, err := Get(ctx, from, key)
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := Read(ctx, from, key.Namespace)
+	all, err := read(ctx, from, key.Namespace, besides(object))
 	if err != nil {
 		return nil, nil, err
 	}
 	all.Objects = append([]client.Object{object}, all.Objects...)
 	graph := New(all)
 	return graph, graph.Find(key), nil
+}
+
+// besides returns the kinds of objects that the Explanation of an object may name: those that it names, those that may name it,
+// and all where it waits for an object that waits itself.
+func besides(object client.Object) []kind {
+	graph := New(&Snapshot{Objects: []client.Object{object}})
+	o := graph.Find(keyOf(object))
+	return slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool {
+		switch o.Kind {
+		case ExternalService: // policies and workloads depend on it
+			return k.Kind == ExternalService || k.Kind == ChaosPod
+		case RebootPolicy: // a gate that is a ChaosPod or a workload waits for what acts on that
+			isGate := func(r Relation) bool { return strings.HasPrefix(r.Role, "gate ") && r.Object.Kind != ExternalService }
+			isNamed := func(r Relation) bool { return r.Object.Kind == k.Kind }
+			return !slices.ContainsFunc(o.Needs, isGate) && !slices.ContainsFunc(o.Needs, isNamed)
+		}
+		return false
+	})
 }

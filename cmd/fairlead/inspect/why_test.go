@@ -140,12 +140,11 @@ func fault(es *networkingv1.ExternalService, of networkingv1.FaultType) {
 
 func TestWhatCouldNotBeReadIsNamedAndNeverHealthy(t *testing.T) {
 	s := shop(autorebootv1.ReasonGateClosed)
-	s.refuse = map[string]*apierrors.StatusError{"externalservices": forbidden("externalservices"), "chaospods": notServed(), "deployments": forbidden("deployments")}
+	s.refuse = map[string]*apierrors.StatusError{"externalservices": forbidden("externalservices"), "deployments": forbidden("deployments")}
 	text := explained(t, s, Key{RebootPolicy, "shop", "payments"})
 	want(t, text, "ExternalService shop/db is Unknown. gate database: Its state is not known: it could not be read: this user may not: "+
 		"grant list on externalservices.networking.fairlead.dev in namespace shop.",
-		"restarts, Deployment shop/api (Unknown: it could not be read",
-		"Not known: chaospods.chaos.fairlead.dev could not be read: its CRD chaospods.chaos.fairlead.dev is not installed")
+		"restarts, Deployment shop/api (Unknown: it could not be read", "Not known: externalservices.networking.fairlead.dev could not be read: this user may not")
 	if strings.Contains(text, string(Healthy)) {
 		t.Errorf("something is called healthy:\n%s", text)
 	}
