@@ -17,15 +17,21 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
+// program is the binary.
+func (s *suite) program() string {
+	s.Helper()
+	path, err := filepath.Abs(filepath.Join(framework.Root, "bin", "fairlead-operator-outside"))
+	s.Must(err)
+	return path
+}
+
 // fairlead runs a command of the binary as a user, in the namespace.
 func (s *suite) fairlead(kubeconfig string, args ...string) (code int, stdout, stderr string) {
 	s.Helper()
-	program, err := filepath.Abs(filepath.Join(framework.Root, "bin", "fairlead-operator-outside"))
-	s.Must(err)
-	command := exec.CommandContext(s.Context(), program, append(args, "-n", s.Namespace, "--kubeconfig", kubeconfig)...)
+	command := exec.CommandContext(s.Context(), s.program(), append(args, "-n", s.Namespace, "--kubeconfig", kubeconfig)...)
 	var out, errs bytes.Buffer
 	command.Stdout, command.Stderr = &out, &errs
-	err = command.Run()
+	err := command.Run()
 	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
 		return ended.ExitCode(), out.String(), errs.String()
 	}
@@ -74,6 +80,8 @@ func TestWhyAndStatusShowWhatTheUserMayReadAndNameTheRest(t *testing.T) {
 		s.Errorf("exit code %d: %s", code, stderr)
 	}
 	s.Expect(stdout, "ExternalService/db ", "└─RebootPolicy/api (gate database) ", "  └─Deployment/absent (restarts) ")
+	_, stdout, _ = s.fairlead(s.Kubeconfig(), "status", "-o", "mermaid")
+	s.Expect(stdout, "flowchart LR\n", `n1 -->|"gate database"| n0`)
 	if code, _, stderr = s.fairlead(reader.Kubeconfig, "status", "extsvc/db"); code != 2 {
 		s.Errorf("exit code %d", code)
 	}
@@ -90,10 +98,8 @@ func TestKubectlCompletesTheNamesOfObjects(t *testing.T) {
 	s := newSuite(t)
 	s.apply(rebootPolicies.object("v1", "api", `{targets: [{kind: Deployment, name: absent}]}`))
 	s.apply(rebootPolicies.object("v1", "web", `{targets: [{kind: Deployment, name: absent}]}`))
-	program, err := filepath.Abs(filepath.Join(framework.Root, "bin", "fairlead-operator-outside"))
-	s.Must(err)
 	programs := t.TempDir()
-	s.Must(os.Symlink(program, filepath.Join(programs, "kubectl-fairlead")))
+	s.Must(os.Symlink(s.program(), filepath.Join(programs, "kubectl-fairlead")))
 	guide, err := os.ReadFile(filepath.Join(framework.Root, "docs", "guides", "convert.md"))
 	s.Must(err)
 	script := regexp.MustCompile("(?s)```sh\n(#!/bin/sh\n.*?)```").FindSubmatch(guide)
@@ -103,6 +109,20 @@ func TestKubectlCompletesTheNamesOfObjects(t *testing.T) {
 		command.Env = append(os.Environ(), "KUBECONFIG="+s.Kubeconfig(), "PATH="+programs+":"+os.Getenv("PATH"))
 		if printed, err := command.Output(); err != nil || !strings.HasPrefix(string(printed), want) {
 			s.Errorf("%q completes to %q, %v", word, printed, err)
+		}
+	}
+}
+
+func TestWhatPublishPrintsIsTakenByTheAPIServer(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	for _, args := range [][]string{
+		{"192.0.2.1:5432", "192.0.2.2:5432", "--name=db"}, {"api.example.com:443", "--check=https", "--path=/healthz"}, {"a.example.com:50051", "--check=grpc"},
+	} {
+		manifest, err := exec.CommandContext(s.Context(), s.program(), append([]string{"publish", "-n", s.Namespace}, args...)...).Output()
+		s.Must(err)
+		if answer := s.apply(string(manifest)); !strings.Contains(answer.out, "created") || answer.err != "" {
+			s.Errorf("%q: %s%s", args, answer.out, answer.err)
 		}
 	}
 }

@@ -19,8 +19,14 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 )
 
-// inspectWide is an --output of status alone.
-const inspectWide = "wide"
+// What --output of status may be besides.
+const (
+	inspectWide    = "wide"
+	inspectMermaid = "mermaid"
+	inspectDot     = "dot"
+)
+
+var statusFormats = []string{inspectText, inspectWide, inspectJSON, inspectYAML, inspectMermaid, inspectDot}
 
 // statusFlags are those of the command.
 type statusFlags struct {
@@ -39,7 +45,8 @@ below each RebootPolicy and ChaosPod the workloads that it acts on. With KIND/NA
 objects; a workload shows what it needs and what acts on it.
 
 An object is Failed, Unknown, Degraded, Waiting, Progressing, Suspended or Healthy, and the reason is beside
-it; why explains it. Unknown is also what no operator has observed, and what could not be read.
+it; why explains it. Unknown is also what no operator has observed, and what could not be read. With -o
+mermaid and dot, status draws the same objects, with arrows from what refers to what is referred to.
 
 Each kind is listed once, with the rights of this user, and nothing is written. What could not be read is
 named.
@@ -49,7 +56,8 @@ could not be read or the command line is wrong.`,
 		Example: strings.ReplaceAll(`  fairlead status -n shop
   fairlead status -A -o wide
   fairlead status externalservice/billing-db deployment/api -n shop
-  fairlead status -l team=payments -o json`, "fairlead status", o.Program+" status"),
+  fairlead status -l team=payments -o json
+  fairlead status -n shop -o dot | dot -Tsvg > shop.svg`, "fairlead status", o.Program+" status"),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := f.run(command.Context(), args, command.OutOrStdout()); err != nil {
 				if coded := (*exit)(nil); errors.As(err, &coded) {
@@ -63,16 +71,16 @@ could not be read or the command line is wrong.`,
 	command.ValidArgsFunction = f.objects(math.MaxInt, inspect.KindNames())
 	f.add(command, o)
 	set := command.Flags()
-	set.Lookup("output").Usage = "Output format. One of: text, wide, json, yaml."
+	set.Lookup("output").Usage = "Output format. One of: " + strings.Join(statusFormats, ", ") + "."
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Show all namespaces.")
 	set.StringVarP(&f.selector, "selector", "l", "", "Labels that an ExternalService, RebootPolicy or ChaosPod must have to be shown with its tree, such as team=payments.")
-	complete(command, "output", inspectText, inspectWide, inspectJSON, inspectYAML)
+	complete(command, "output", statusFormats...)
 	return command
 }
 
 // run shows what the flags select.
 func (f *statusFlags) run(parent context.Context, arguments []string, to io.Writer) error {
-	if err := f.check(inspectText, inspectWide, inspectJSON, inspectYAML); err != nil {
+	if err := f.check(statusFormats...); err != nil {
 		return err
 	}
 	selector, err := labels.Parse(f.selector)
@@ -110,11 +118,11 @@ func (f *statusFlags) run(parent context.Context, arguments []string, to io.Writ
 			return err
 		}
 	}
-	return f.show(status, to)
+	return f.show(graph, status, to)
 }
 
 // show writes what was found. The exit code tells whether something has failed.
-func (f *statusFlags) show(status *inspect.Status, to io.Writer) error {
+func (f *statusFlags) show(graph *inspect.Graph, status *inspect.Status, to io.Writer) error {
 	var err error
 	switch f.format {
 	case inspectText, inspectWide:
@@ -124,6 +132,10 @@ func (f *statusFlags) show(status *inspect.Status, to io.Writer) error {
 		if err == nil {
 			err = status.WriteText(to, f.allNamespaces, f.format == inspectWide)
 		}
+	case inspectMermaid:
+		err = graph.Diagram(status).WriteMermaid(to, f.allNamespaces)
+	case inspectDot:
+		err = graph.Diagram(status).WriteDot(to, f.allNamespaces)
 	default:
 		err = write(to, f.format, status)
 	}

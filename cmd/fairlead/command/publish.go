@@ -1,0 +1,196 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
+)
+
+// What --check of publish may be.
+const (
+	checkTCP   = "tcp"
+	checkHTTP  = "http"
+	checkHTTPS = "https"
+	checkGRPC  = "grpc"
+	checkNone  = "none"
+)
+
+var publishChecks = []string{checkTCP, checkHTTP, checkHTTPS, checkGRPC, checkNone}
+
+// publishFlags are those of the command.
+type publishFlags struct{ name, namespace, check, path, format string }
+
+func publishCommand(o Options) *cobra.Command {
+	f := publishFlags{check: checkTCP, format: inspectYAML}
+	command := &cobra.Command{
+		Use:   "publish HOST:PORT...",
+		Short: "Print the manifest of an ExternalService for addresses outside.",
+		Long: `Print the manifest of an ExternalService for addresses outside. Nothing is sent anywhere: pipe it to
+kubectl apply, or put it into Git.
+
+Each HOST is a DNS name or an address, and the first PORT is that of the Service. Of several, each is a
+standby of those before it, where --check is not none. What is printed passes fairlead vet.
+
+The exit code is 0 where it was printed, and 2 where the command line is wrong.`,
+		Example: strings.ReplaceAll(`  fairlead publish db.example.com:5432 | kubectl apply -f -
+  fairlead publish 192.0.2.10:5432 192.0.2.20:5432 --name=billing-db -n shop
+  fairlead publish api.example.com:443 --check=https --path=/healthz`, "fairlead publish", o.Program+" publish"),
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := f.run(command, args); err != nil {
+				return &exit{exitUnread, fmt.Errorf("publish: %w; `%s publish --help` has examples", err, o.Program)}
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return &exit{exitUnread, fmt.Errorf("%w; `%s publish --help` lists the flags", err, o.Program)}
+	})
+	set := command.Flags()
+	set.StringVar(&f.name, "name", "", "Name of the ExternalService and its Service. Empty: the first label of the first DNS name.")
+	set.StringVarP(&f.namespace, "namespace", "n", "", "Namespace in the manifest. Empty: none, so that kubectl apply decides.")
+	set.StringVar(&f.check, "check", f.check, "Health check. One of: "+strings.Join(publishChecks, ", ")+".")
+	set.StringVar(&f.path, "path", "", "Path of a check by http or https. Empty: /.")
+	set.StringVarP(&f.format, "output", "o", f.format, "Output format. One of: yaml, json.")
+	complete(command, "check", publishChecks...)
+	complete(command, "output", inspectYAML, inspectJSON)
+	return command
+}
+
+// run prints the manifest, unless vet would refuse it.
+func (f *publishFlags) run(command *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return errors.New("give HOST:PORT, such as db.example.com:5432")
+	case !slices.Contains(publishChecks, f.check):
+		return fmt.Errorf("--check %q: must be one of %s", f.check, strings.Join(publishChecks, ", "))
+	case f.path != "" && f.check != checkHTTP && f.check != checkHTTPS:
+		return fmt.Errorf("--path is for --check=http or https, and not for %s", f.check)
+	case f.format != inspectYAML && f.format != inspectJSON:
+		return fmt.Errorf("--output %q: must be yaml or json", f.format)
+	}
+	service, err := f.service(args)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(service)
+	if err != nil {
+		return err
+	}
+	if wrong := vetted(command.Context())(raw); len(wrong) > 0 {
+		return errors.New(strings.Join(wrong, "; "))
+	}
+	return f.write(command.OutOrStdout(), raw)
+}
+
+// write writes the manifest without what an object has only once it is stored.
+func (f *publishFlags) write(to io.Writer, raw []byte) error {
+	var fields map[string]any
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return err
+	}
+	delete(fields, "status")
+	if metadata, is := fields["metadata"].(map[string]any); is {
+		delete(metadata, "creationTimestamp")
+	}
+	return write(to, f.format, fields)
+}
+
+// service returns the ExternalService of some HOST:PORT.
+func (f *publishFlags) service(args []string) (*networkingv1.ExternalService, error) {
+	s := &networkingv1.ExternalService{
+		TypeMeta:   metav1.TypeMeta{APIVersion: networkingv1.GroupVersion.String(), Kind: inspect.ExternalService},
+		ObjectMeta: metav1.ObjectMeta{Name: f.name, Namespace: f.namespace},
+	}
+	s.Spec.HealthCheck = f.healthCheck()
+	for i, argument := range args {
+		endpoint, port, err := endpointOf(argument)
+		if err != nil {
+			return nil, err
+		}
+		endpoint.Name = "primary"
+		if i == 0 {
+			s.Spec.Ports = []networkingv1.ServicePort{{Name: f.portName(), Port: port}}
+		} else {
+			endpoint.Name = "standby-" + strconv.Itoa(i)
+			if port != s.Spec.Ports[0].Port {
+				endpoint.Ports = []networkingv1.EndpointPort{{Name: s.Spec.Ports[0].Name, Port: port}}
+			}
+			if s.Spec.HealthCheck != nil {
+				endpoint.Priority = ptr.To(int32(i)) //nolint:gosec // vet refuses more than ten
+			}
+		}
+		s.Spec.Endpoints = append(s.Spec.Endpoints, *endpoint)
+		if s.Name == "" && endpoint.DNS != nil {
+			s.Name, _, _ = strings.Cut(endpoint.DNS.Name, ".")
+		}
+	}
+	if s.Name == "" {
+		return nil, errors.New("give the Service a name with --name: an address has none")
+	}
+	return s, nil
+}
+
+// endpointOf reads HOST:PORT.
+func endpointOf(argument string) (*networkingv1.Endpoint, int32, error) {
+	host, text, err := net.SplitHostPort(argument)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%q is not HOST:PORT, such as db.example.com:5432 or [2001:db8::1]:5432", argument)
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || port == 0 {
+		return nil, 0, fmt.Errorf("%q: the port must be a number from 1 to 65535", argument)
+	}
+	endpoint := &networkingv1.Endpoint{DNS: &networkingv1.DNSName{Name: strings.ToLower(strings.TrimSuffix(host, "."))}}
+	if address, err := netip.ParseAddr(host); err == nil {
+		endpoint.DNS, endpoint.Addresses = nil, []networkingv1.IPAddress{networkingv1.IPAddress(address.String())}
+	}
+	return endpoint, int32(port), nil
+}
+
+// portName is the name of the port of the Service, by what is known of its protocol.
+func (f *publishFlags) portName() string {
+	if f.check == checkNone {
+		return checkTCP
+	}
+	return f.check
+}
+
+// healthCheck returns what --check names; nil for none.
+func (f *publishFlags) healthCheck() *networkingv1.HealthCheck {
+	h := &networkingv1.HealthCheck{}
+	switch f.check {
+	case checkTCP:
+		h.TCPSocket = &common.TCPSocketAction{}
+	case checkGRPC:
+		h.GRPC = &common.GRPCAction{}
+	case checkNone:
+		return nil
+	default:
+		h.HTTPGet = &common.HTTPGetAction{}
+		if f.path != "" {
+			h.HTTPGet.Path = &f.path
+		}
+		if f.check == checkHTTPS {
+			h.HTTPGet.Scheme = ptr.To(common.SchemeHTTPS)
+		}
+	}
+	return h
+}

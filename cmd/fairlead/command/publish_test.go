@@ -1,0 +1,62 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestWhatPublishPrintsPassesVet(t *testing.T) {
+	for line, want := range map[string][]string{
+		"db.example.com:5432":                                             {"\n  name: db\n", "dns:\n      name: db.example.com", "tcpSocket: {}", "name: tcp\n    port: 5432"},
+		"DB.example.com.:5432 --check=grpc":                               {"name: db.example.com", "grpc: {}"},
+		"192.0.2.10:5432 192.0.2.20:6432 --name=billing-db -n shop":       {"name: billing-db\n  namespace: shop", "- 192.0.2.20", "priority: 1", "port: 6432"},
+		"[2001:db8::1]:443 --name=a --check=https --path=/healthz":        {"2001:db8::1", "path: /healthz", "scheme: HTTPS", "name: https"},
+		"a.example.com:80 b.example.com:80 c.example.com:80 --check=http": {"httpGet: {}", "standby-2", "priority: 2"},
+		"a.example.com:80 b.example.com:80 --check=none":                  {"standby-1"},
+		"db.example.com:5432 -o json":                                     {`"kind": "ExternalService"`},
+	} {
+		code, stdout, stderr := runCommand(t, append([]string{"publish"}, strings.Fields(line)...)...)
+		if code != 0 || strings.Contains(stdout, "status") || strings.Contains(stdout, "creationTimestamp") {
+			t.Errorf("%s: exit code %d, %s%s", line, code, stdout, stderr)
+		}
+		for _, want := range want {
+			if !strings.Contains(stdout, want) {
+				t.Errorf("%s: does not say %q:\n%s", line, want, stdout)
+			}
+		}
+		file := filepath.Join(t.TempDir(), "a.yaml")
+		if err := os.WriteFile(file, []byte(stdout), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, stdout, _ := runCommand(t, "vet", "--warnings-as-errors", file); code != 0 {
+			t.Errorf("%s: %s", line, stdout)
+		}
+	}
+}
+
+func TestWhatCannotBePublishedIsOneLineWithARemedy(t *testing.T) {
+	for line, want := range map[string]string{
+		"":                                "db.example.com:5432",
+		"db.example.com":                  "HOST:PORT",
+		"db.example.com:0":                "from 1 to 65535",
+		"db.example.com:http":             "from 1 to 65535",
+		"192.0.2.10:5432":                 "--name",
+		"db.example.com:1 --check=ping":   `--check "ping"`,
+		"db.example.com:1 --path=/a":      "--path is for --check=http or https",
+		"db.example.com:1 -o xml":         `--output "xml"`,
+		"db_1.example.com:1":              "metadata.name",
+		"127.0.0.1:1 --name=a":            "spec.endpoints[0].addresses[0]",
+		"db.example.com:1 --name=Billing": "metadata.name",
+		"db.example.com:1 --port=1":       "--port",
+	} {
+		code, stdout, stderr := runCommand(t, append([]string{"publish"}, strings.Fields(line)...)...)
+		if code != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%q: exit code %d, %q, %q, want %q", line, code, stdout, stderr, want)
+		}
+	}
+}
