@@ -28,9 +28,9 @@ var elsewhere = map[string]map[string]string{
 	"docs/guides/availability.md": {"$ make soak\n": "takes half an hour: make soak runs it"},
 	"docs/guides/cert-manager.md": {"cert-manager.io/inject-ca-from-secret: ": "an annotation; test/certmanager has it"},
 	"docs/guides/certificates.md": {
-		"$ kubectl annotate secret fairlead-webhook-ca ": "test/certificates replaces roots, and follows the phases",
-		"$ kubectl get secret fairlead-webhook-ca ":      "shows a phase of the same",
-		"$ kubectl delete secret fairlead-webhook-ca ":   "test/certificates does it, for all pages at once it would take minutes",
+		"$ fairlead rotate-ca ":                        "test/lifecycle replaces a root by it, and test/certificates follows the phases",
+		"$ kubectl get secret fairlead-webhook-ca ":    "shows a phase of the same",
+		"$ kubectl delete secret fairlead-webhook-ca ": "test/certificates does it, for all pages at once it would take minutes",
 	},
 	"docs/guides/chaos.md": {"$ fairlead resume ": resumes},
 	"docs/guides/convert.md": {

@@ -154,8 +154,38 @@ func TestAVerbIsOneRequestWithTheRightsOfTheUser(t *testing.T) {
 	s.verb(s.Kubeconfig(), 0, "requested by the annotation autoreboot.fairlead.dev/restart-now=", "restart", "rebootpolicy/api")
 	s.verb(s.Kubeconfig(), 1, "it has not halted", "resume", "rebootpolicy/api")
 	s.verb(s.Kubeconfig(), 1, "it has not failed over", "failback", "externalservice/db")
+	s.verb(s.Kubeconfig(), 1, `it has no endpoint "b": name one of a`, "drain", "externalservice/db", "b")
+	s.verb(s.Kubeconfig(), 1, "this user may not patch ExternalService", "drain", "externalservice/db", "a", "--as="+s.viewer())
+	s.verb(s.Kubeconfig(), 0, "nothing was changed", "drain", "externalservice/db", "a", "--dry-run=server")
+	s.verb(s.Kubeconfig(), 0, "endpoint a is Drained: ", "drain", "externalservice/db", "a", "--wait=1m")
+	s.verb(s.Kubeconfig(), 0, "endpoint a is Active: 1 address", "drain", "externalservice/db", "a", "--undo", "--wait=1m")
 	s.verb(s.Kubeconfig(), 2, "there is no ChaosPod "+s.Namespace+"/none", "run", "chaospod/none")
 	s.verb(s.Kubeconfig(), 1, "the fault has ended (Refused): there is no healthCheck", "fault", "externalservice/db", "BlackHole", "--for=1s", "--wait=1m")
+}
+
+// viewer returns a user who may get and list what is in the namespace.
+func (s *suite) viewer() string {
+	s.Helper()
+	name := "viewer-of-" + s.Namespace
+	s.run("create", "role", "viewer", "--verb=get,list", "--resource="+strings.Join([]string{externalServices.definition(), rebootPolicies.definition()}, ","))
+	s.run("create", "rolebinding", "viewer", "--role=viewer", "--user="+name)
+	return name
+}
+
+func TestARotationOfTheRootTakesTheRightToTheSecret(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	for _, test := range []struct {
+		want string
+		args []string
+	}{
+		{"grant get on secrets in namespace fairlead-system", []string{"--as=" + s.viewer()}},
+		{"there is no Secret fairlead-system/none", []string{"--secret=none"}},
+		{"nothing was changed", []string{"--dry-run=server"}},
+	} {
+		printed, _ := exec.CommandContext(s.Context(), s.program(), append([]string{"rotate-ca", "--kubeconfig=" + s.Kubeconfig()}, test.args...)...).CombinedOutput()
+		s.Expect(string(printed), test.want)
+	}
 }
 
 // verb wants an exit code and words of a command, which the authorizer may take a while to allow.

@@ -9,6 +9,8 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,8 +25,6 @@ import (
 )
 
 const (
-	rotate   = "fairlead.dev/rotate"
-	rotated  = "fairlead.dev/rotated"
 	rotation = "fairlead.dev/rotation"
 )
 
@@ -135,17 +135,14 @@ spec: {hosts: [192.0.2.20], ports: {http: 80}}
 	defer stop()
 
 	began := time.Now()
-	s.Kubectl("annotate", "secret", rootSecret, "-n", framework.Namespace, rotate+"=2026-11-21")
-	s.Eventually(func() error {
-		secret := s.secret()
-		if secret.Annotations[rotated] != "2026-11-21" {
-			return fmt.Errorf("no replica has begun: %v", secret.Annotations)
-		}
-		if bytes.Equal(secret.Data["tls.crt"], was.Data["tls.crt"]) {
-			return fmt.Errorf("the former root signs: %s", secret.Annotations[rotation])
-		}
-		return nil
-	})
+	command := exec.CommandContext(t.Context(), filepath.Join(framework.Root, "bin", "fairlead"), "rotate-ca", "--wait="+framework.Patience.String(), "--kubeconfig="+s.Kubeconfig())
+	printed, err := command.CombinedOutput()
+	if err != nil || !strings.Contains(string(printed), "the new root signs, and the former one stays trusted") {
+		t.Errorf("%v: %s", err, printed)
+	}
+	if secret := s.secret(); bytes.Equal(secret.Data["tls.crt"], was.Data["tls.crt"]) {
+		t.Errorf("the former root signs: %v", secret.Annotations)
+	}
 	t.Logf("the next root signs after %s", time.Since(began).Round(time.Millisecond))
 	s.Must(framework.Eventually(t.Context(), 2*framework.Patience, func(context.Context) error {
 		if phase, there := s.secret().Annotations[rotation]; there {

@@ -71,6 +71,9 @@ func TestNamesOfObjectsAreCompletedFromTheCluster(t *testing.T) {
 		"fault externalservice/db ":            {"BlackHole", "Drain", "FailOver"},
 		"fault extsvc/db Drain --endpoint ":    {"primary", "standby"},
 		"fault extsvc/other Drain --endpoint ": nil,
+		"drain extsvc/db ":                     {"primary", "standby"},
+		"drain ":                               {"externalservice/"},
+		"rotate-ca ":                           nil,
 		"restart --dry-run ":                   {"none", "server"},
 	} {
 		args := append([]string{"__complete"}, strings.Split(line, " ")...)

@@ -40,7 +40,17 @@ type requestFlags struct {
 	// span and endpoint are of a fault.
 	span     time.Duration
 	endpoint string
+	// undo is of a drain.
+	undo bool
+	// secret is of a rotation.
+	secret string
 }
+
+// The verbs that no annotation of an object of Fairlead requests.
+const (
+	verbDrain    = "drain"
+	verbRotateCA = "rotate-ca"
+)
 
 // verbs are the commands that request something, with what their help says.
 var verbs = []struct{ name, short, long, example string }{
@@ -59,25 +69,49 @@ var verbs = []struct{ name, short, long, example string }{
 	{inspect.VerbFault, "Inject a fault into an ExternalService, for a limited time.",
 		"TYPE is BlackHole, Drain (of an --endpoint) or FailOver. With --wait, the command ends with the fault, which\nhas failed where it was ended before its time, or a workload that depends on it became unready.",
 		"externalservice/billing-db BlackHole --for=10m -n shop"},
+	{verbDrain, "Take an endpoint of an ExternalService out of service.",
+		"The endpoint stays in the spec with the state Drained, until --undo. A tool that applies the manifest from Git\nputs its state back: change it there too, or use a fault, which ends by itself. With --wait, the command ends\nwhen the operator has carried it out, and fails where the ExternalService is not ready then.",
+		"externalservice/billing-db primary -n shop --wait"},
+	{verbRotateCA, "Replace the root of the operator's own certificate authority.",
+		"It is for webhook.certificates.source selfSigned. The rotation takes some minutes; with --wait, the command ends\nwhen the new root signs and API servers trust it. It takes the right to get and patch the Secret, of which only\nthe metadata is read, and with --wait to watch it. The namespace is that of the operator.",
+		"--wait"},
+}
+
+// arguments are those that a verb takes, as its help names them.
+func arguments(verb string) []string {
+	switch verb {
+	case inspect.VerbFault:
+		return append(request.Kinds(verb), "TYPE")
+	case verbDrain:
+		return []string{request.Kinds(inspect.VerbFault)[0], "ENDPOINT"}
+	case verbRotateCA:
+		return nil
+	}
+	return []string{strings.Join(request.Kinds(verb), "|")}
 }
 
 func requestCommands(o Options) (commands []*cobra.Command) {
 	for _, v := range verbs {
 		f := requestFlags{dryRun: dryRunNone}
-		words := []string{request.Kinds(v.name)[0]}
-		if kinds := request.Kinds(v.name); len(kinds) > 1 {
-			words[0] = "{" + strings.Join(kinds, "|") + "}"
+		words := append([]string{v.name}, arguments(v.name)...)
+		switch {
+		case v.name == inspect.VerbFault:
+			words = append(words, "--for=DURATION")
+		case len(words) > 1 && strings.Contains(words[1], "|"):
+			words[1] = "{" + words[1] + "}"
 		}
-		if v.name == inspect.VerbFault {
-			words = append(words, "TYPE --for=DURATION")
+		does := `gives the object an
+annotation with a new token, which the operator handles once. Nothing else of the object is changed.`
+		if v.name == verbDrain {
+			does = `changes the state of
+the endpoint. Nothing else of the object is changed.`
 		}
 		command := &cobra.Command{
-			Use:   v.name + " " + strings.Join(words, " "),
+			Use:   strings.Join(words, " "),
 			Short: v.short,
 			Long: v.short + "\n\n" + v.long + `
 
-The command says what it will do, asks the API server whether this user may, and gives the object an
-annotation with a new token, which the operator handles once. Nothing else of the object is changed. With
+The command says what it will do, asks the API server whether this user may, and ` + does + ` With
 --dry-run=server, the API server and admission check it, and nothing is stored.
 
 The exit code is 0 where it was requested and, with --wait, has succeeded; 1 where it was refused or has
@@ -107,15 +141,19 @@ func (f *requestFlags) add(command *cobra.Command, verb string, o Options) {
 	set.DurationVar(&f.wait, "wait", 0, "How long to wait for the end. 0: not at all; without a value "+defaultWait+".")
 	set.Lookup("wait").NoOptDefVal = defaultWait
 	complete(command, "dry-run", dryRunNone, dryRunServer)
-	names := f.objects(1, request.Kinds(verb))
-	command.ValidArgsFunction = names
-	if verb == inspect.VerbFault {
-		command.ValidArgsFunction = func(command *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-			if len(args) == 1 {
-				return faults, cobra.ShellCompDirectiveNoFileComp
-			}
-			return names(command, args, word)
-		}
+	command.ValidArgsFunction = f.objects(1, request.Kinds(verb))
+	switch verb {
+	case verbRotateCA:
+		f.namespace = "fairlead-system"
+		namespace := set.Lookup("namespace")
+		namespace.DefValue, namespace.Usage = f.namespace, "Namespace of the operator."
+		set.StringVar(&f.secret, "secret", "fairlead-webhook-ca", "Secret of the root, webhook.certificates.secretName of the configuration.")
+		command.ValidArgsFunction = cobra.NoFileCompletions
+	case verbDrain:
+		set.BoolVar(&f.undo, "undo", false, "Give the endpoint the state Active again.")
+		command.ValidArgsFunction = f.second(f.objects(1, request.Kinds(inspect.VerbFault)), f.endpoints)
+	case inspect.VerbFault:
+		command.ValidArgsFunction = f.second(command.ValidArgsFunction, cobra.FixedCompletions(faults, cobra.ShellCompDirectiveNoFileComp))
 		set.DurationVar(&f.span, "for", 0, "How long the fault lasts, from 1s to 1h. Required.")
 		set.StringVar(&f.endpoint, "endpoint", "", "Endpoint that Drain takes out.")
 		_ = command.RegisterFlagCompletionFunc("endpoint", f.endpoints) // the flag exists
@@ -144,30 +182,51 @@ func (f *requestFlags) run(parent context.Context, verb string, args []string, t
 	return r.Wait(ctx, c)
 }
 
+// second completes the first argument by one function, and the second by another.
+func (f *requestFlags) second(first, second cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(command *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 1 {
+			return second(command, args, word)
+		}
+		return first(command, args, word)
+	}
+}
+
 // parse reads the command line. It sends nothing.
 func (f *requestFlags) parse(verb string, args []string) (*request.Request, error) {
-	wanted := 1
-	if verb == inspect.VerbFault {
-		wanted = 2
-	}
-	switch {
-	case len(args) != wanted:
-		return nil, fmt.Errorf("give %d arguments, not %d: one object as %s, and for a fault its type", wanted, len(args), strings.Join(request.Kinds(verb), " or "))
+	switch wanted := arguments(verb); {
+	case len(args) != len(wanted):
+		return nil, fmt.Errorf("give %d arguments, not %d: %s", len(wanted), len(args), strings.Join(append([]string{verb}, wanted...), " "))
 	case f.dryRun != dryRunNone && f.dryRun != dryRunServer:
 		return nil, fmt.Errorf("--dry-run %q: must be %s or %s", f.dryRun, dryRunNone, dryRunServer)
 	case f.wait < 0:
 		return nil, fmt.Errorf("--wait %s: must not be negative", f.wait)
 	}
+	r, err := f.request(verb, args)
+	if err == nil {
+		r.DryRun = f.dryRun == dryRunServer
+	}
+	return r, err
+}
+
+// request returns what the arguments request. Their number is right.
+func (f *requestFlags) request(verb string, args []string) (*request.Request, error) {
+	if verb == verbRotateCA {
+		return request.NewRotation(f.namespace, f.secret, time.Now()), nil
+	}
 	key, err := inspect.ParseKey(args[0], "")
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case verb == verbDrain && key.Kind != inspect.ExternalService:
+		return nil, fmt.Errorf("%s has no endpoints: name an ExternalService", key.Kind)
+	case verb == verbDrain && f.undo:
+		return request.NewDrain(key, args[1], networkingv1.EndpointActive), nil
+	case verb == verbDrain:
+		return request.NewDrain(key, args[1], networkingv1.EndpointDrained), nil
 	}
 	r, err := request.New(verb, key, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	r.DryRun = f.dryRun == dryRunServer
-	if verb == inspect.VerbFault {
+	if err == nil && verb == inspect.VerbFault {
 		r.Token, err = request.NewFault(args[1], f.span, f.endpoint, time.Now())
 	}
 	return r, err

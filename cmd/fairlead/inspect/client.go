@@ -43,7 +43,7 @@ func NewClient(config *rest.Config) (client.WithWatch, error) {
 		return nil, err
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
-	for _, k := range kinds {
+	for _, k := range append([]kind{secrets}, kinds...) {
 		mapper.Add(k.group.WithKind(k.Kind), meta.RESTScopeNamespace)
 	}
 	mapper.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,12 +53,27 @@ var kinds = []kind{
 		func() client.Object { return &appsv1.DaemonSet{} }, func() client.ObjectList { return &appsv1.DaemonSetList{} }, false},
 }
 
+// Secret is a kind of which metadata alone is read, and only where it is named.
+const Secret = "Secret"
+
+var secrets = kind{
+	Kind: Secret, resource: "secrets", group: corev1.SchemeGroupVersion,
+	object: func() client.Object {
+		return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: Secret}}
+	},
+	list: func() client.ObjectList {
+		return &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: Secret + "List"}}
+	},
+}
+
 // groupResource is the name of the resource, as in rights and of a CRD.
-func (k kind) groupResource() string { return k.resource + "." + k.group.Group }
+func (k kind) groupResource() string {
+	return schema.GroupResource{Group: k.group.Group, Resource: k.resource}.String()
+}
 
 // kindOf returns the kind of an object, or the zero kind.
 func kindOf(name string) kind {
-	for _, k := range kinds {
+	for _, k := range append([]kind{secrets}, kinds...) {
 		if k.Kind == name {
 			return k
 		}
@@ -64,10 +81,10 @@ func kindOf(name string) kind {
 	return kind{}
 }
 
-// Resource returns the API group of a kind, and the name of its resource.
-func Resource(kind string) (group, resource string) {
+// Resource returns the resource of a kind.
+func Resource(kind string) schema.GroupResource {
 	k := kindOf(kind)
-	return k.group.Group, k.resource
+	return schema.GroupResource{Group: k.group.Group, Resource: k.resource}
 }
 
 // List returns an empty list of a kind.

@@ -49,8 +49,17 @@ type Request struct {
 	// Say is called with what is done and how far it has come, a sentence without its full stop each.
 	Say func(string)
 
-	verb   verb
+	verb verb
+	// edit returns the change of a spec, for a verb that has no annotation.
+	edit   func(object client.Object) []operation
 	before client.Object
+}
+
+// operation is one of a JSON patch.
+type operation struct {
+	Operation string `json:"op"`
+	Path      string `json:"path"`
+	Value     any    `json:"value"`
 }
 
 // New returns a request by the name of its verb, with a new token. The error names the objects that have the verb.
@@ -78,7 +87,7 @@ func (r *Request) Make(ctx context.Context, c client.WithWatch) (err error) {
 	if err := r.review(ctx, c); err != nil {
 		return err
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{r.Annotation: r.Token}}})
+	change, err := r.change(r.before)
 	if err != nil {
 		return err
 	}
@@ -92,25 +101,39 @@ func (r *Request) Make(ctx context.Context, c client.WithWatch) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if err := c.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), options...); err != nil {
+	if err := c.Patch(ctx, object, change, options...); err != nil {
 		return Refusal(fmt.Sprintf("%s: the API server refuses the request: %s", r.Key, text.Truncate(text.OneLine(err.Error()), maxWords)))
 	}
 	if r.DryRun {
 		r.Say(fmt.Sprintf("%s: the request would be taken; nothing was changed, as --dry-run=server says", r.Key))
 		return nil
 	}
-	r.Say(fmt.Sprintf("%s: requested by the annotation %s=%s", r.Key, r.Annotation, r.Token))
+	if r.edit != nil {
+		r.Say(fmt.Sprintf("%s: the spec was changed", r.Key))
+	} else {
+		r.Say(fmt.Sprintf("%s: requested by the annotation %s=%s", r.Key, r.Annotation, r.Token))
+	}
 	return nil
+}
+
+// change returns the patch of an object.
+func (r *Request) change(object client.Object) (client.Patch, error) {
+	if r.edit != nil {
+		operations, err := json.Marshal(r.edit(object))
+		return client.RawPatch(types.JSONPatchType, operations), err
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{r.Annotation: r.Token}}})
+	return client.RawPatch(types.MergePatchType, patch), err
 }
 
 // review asks whether the user may patch the object.
 func (r *Request) review(ctx context.Context, c client.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	group, resource := inspect.Resource(r.Key.Kind)
+	resource := inspect.Resource(r.Key.Kind)
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: r.Key.Namespace, Verb: "patch", Group: group, Resource: resource, Name: r.Key.Name,
+			Namespace: r.Key.Namespace, Verb: "patch", Group: resource.Group, Resource: resource.Resource, Name: r.Key.Name,
 		}}}
 	switch err := c.Create(ctx, review); {
 	case apierrors.IsForbidden(err): // the API server decides by the patch
@@ -118,7 +141,7 @@ func (r *Request) review(ctx context.Context, c client.Client) error {
 	case err != nil:
 		return fmt.Errorf("ask whether this user may patch %s: %w", r.Key, err)
 	case !review.Status.Allowed:
-		return Refusal(fmt.Sprintf("this user may not patch %s: grant patch on %s.%s in namespace %s", r.Key, resource, group, r.Key.Namespace))
+		return Refusal(fmt.Sprintf("this user may not patch %s: grant patch on %s in namespace %s", r.Key, resource, r.Key.Namespace))
 	}
 	return nil
 }
@@ -161,8 +184,8 @@ func (r *Request) follow(ctx context.Context, c client.WithWatch, said *Verdict)
 	})
 	switch {
 	case apierrors.IsForbidden(err):
-		group, resource := inspect.Resource(r.Key.Kind)
-		return Verdict{}, fmt.Errorf("%s was requested, and this user may not wait for it: grant watch on %s.%s in namespace %s", r.Key, resource, group, r.Key.Namespace)
+		return Verdict{}, fmt.Errorf("%s was requested, and this user may not wait for it: grant watch on %s in namespace %s",
+			r.Key, inspect.Resource(r.Key.Kind), r.Key.Namespace)
 	case err != nil:
 		return Verdict{}, nil // the next Get returns the error where the API server cannot be reached
 	}
