@@ -52,13 +52,17 @@ func (d drain) announce(es *v1.ExternalService, _ common.Token) (string, error) 
 		return fmt.Sprintf("gives endpoint %s the state Active, so that it is published again once it is healthy and of the published priority", d.endpoint), nil
 	}
 	what := fmt.Sprintf("gives endpoint %s the state Drained, so that it takes no new connection until --undo", d.endpoint)
-	isOther := func(e v1.Endpoint) bool {
-		return e.Name != d.endpoint && ptr.Deref(e.State, v1.EndpointActive) == v1.EndpointActive
-	}
-	if !slices.ContainsFunc(es.Spec.Endpoints, isOther) {
+	if !d.hasOthers(es) {
 		what += "; no other endpoint is Active, so that nothing is published then"
 	}
 	return what, nil
+}
+
+// hasOthers reports whether another endpoint is Active.
+func (d drain) hasOthers(es *v1.ExternalService) bool {
+	return slices.ContainsFunc(es.Spec.Endpoints, func(e v1.Endpoint) bool {
+		return e.Name != d.endpoint && ptr.Deref(e.State, v1.EndpointActive) == v1.EndpointActive
+	})
 }
 
 // edit tests the name, as the endpoints may have changed since the object was read.
@@ -77,6 +81,7 @@ func (d drain) verdict(_, es *v1.ExternalService, _ common.Token) Verdict {
 	switch {
 	case index < 0 || ptr.Deref(es.Spec.Endpoints[index].State, v1.EndpointActive) != d.state:
 		return Verdict{true, true, fmt.Sprintf("another writer has changed endpoint %s meanwhile", d.endpoint)}
+	case ready != nil && es.Status.ObservedGeneration >= es.Generation && d.state == v1.EndpointDrained && !d.hasOthers(es):
 	case ready == nil || es.Status.ObservedGeneration < es.Generation || meta.IsStatusConditionTrue(es.Status.Conditions, v1.ConditionReconciling):
 		return Verdict{Text: "the operator has not carried it out yet"}
 	case ready.Status != metav1.ConditionTrue:

@@ -72,6 +72,9 @@ func TestADrainIsDoneWhenTheOperatorHasCarriedItOut(t *testing.T) {
 		"pending the operator has not carried":        func(es *v1.ExternalService) { es.Status.Conditions = nil },
 		"failed another writer":                       func(es *v1.ExternalService) { es.Spec.Endpoints = es.Spec.Endpoints[:1] },
 		"failed is not ready":                         func(es *v1.ExternalService) { es.Status.Conditions[0].Status = metav1.ConditionFalse },
+		"done endpoint standby is Drained": func(es *v1.ExternalService) { // as was said, nothing is published
+			es.Spec.Endpoints, es.Status.Conditions[0].Status = es.Spec.Endpoints[1:], metav1.ConditionFalse
+		},
 		"pending carried it out yet": func(es *v1.ExternalService) {
 			es.Status.Conditions = append(es.Status.Conditions, metav1.Condition{Type: v1.ConditionReconciling, Status: metav1.ConditionTrue})
 		},
