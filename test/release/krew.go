@@ -27,9 +27,13 @@ func krew(of, from string, sums map[string]string) ([]byte, error) {
 		"spec": map[string]any{
 			"version":          of,
 			"homepage":         "https://" + module,
-			"shortDescription": "Check manifests and installations of Fairlead",
-			"description": "Checks manifests of ExternalServices, RebootPolicies and ChaosPods without a\n" +
-				"cluster, by the code that its webhooks run, or what a cluster has stored, and\nconverts them between their versions. Checks an installation: CRDs, webhooks,\ncertificates, rights.\n",
+			"shortDescription": "See, explain, request and check with Fairlead",
+			"description": "Shows ExternalServices, RebootPolicies, ChaosPods and what depends on them as\n" +
+				"a tree (status), and explains why one is as it is (why). Requests something\n" +
+				"once, and waits for it: restart, resume, run, failback, fault, drain,\n" +
+				"rotate-ca. Checks manifests without a cluster, by the code that the webhooks\n" +
+				"run, or what a cluster has stored, and converts them between their versions.\n" +
+				"Checks an installation: CRDs, webhooks, certificates, rights.\n",
 			"platforms": platforms,
 		},
 	})

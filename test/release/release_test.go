@@ -163,10 +163,12 @@ func TestKrewKnowsEachArchiveByItsChecksum(t *testing.T) {
 		t.Fatal(err)
 	}
 	var plugin struct {
-		Metadata struct{ Name string }
-		Spec     struct {
-			Version   string
-			Platforms []struct {
+		APIVersion, Kind string
+		Metadata         struct{ Name string }
+		Spec             struct {
+			Version                       string
+			ShortDescription, Description string
+			Platforms                     []struct {
 				Selector struct{ MatchLabels map[string]string }
 				URI      string
 				SHA256   string
@@ -178,8 +180,14 @@ func TestKrewKnowsEachArchiveByItsChecksum(t *testing.T) {
 	if err := yaml.Unmarshal(text, &plugin); err != nil {
 		t.Fatal(err)
 	}
-	if plugin.Metadata.Name != "fairlead" || plugin.Spec.Version != "v1.2.3" || len(plugin.Spec.Platforms) != 6 {
+	if plugin.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || plugin.Kind != "Plugin" || len(plugin.Spec.ShortDescription) > 50 ||
+		plugin.Metadata.Name != "fairlead" || plugin.Spec.Version != "v1.2.3" || len(plugin.Spec.Platforms) != 6 {
 		t.Errorf("%s", text)
+	}
+	for _, verb := range []string{"status", "why", "restart", "resume", "run", "failback", "fault", "drain", "rotate-ca"} {
+		if !strings.Contains(plugin.Spec.Description, verb) {
+			t.Errorf("%s is not described", verb)
+		}
 	}
 	for _, p := range plugin.Spec.Platforms {
 		name := archiveName(Platform{p.Selector.MatchLabels["os"], p.Selector.MatchLabels["arch"]})
