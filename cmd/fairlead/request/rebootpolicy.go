@@ -36,6 +36,8 @@ func restarted(was, policy *v1.RebootPolicy, token common.Token) Verdict {
 	switch s := &policy.Status; {
 	case s.VerifiedRestartNow == token:
 		return Verdict{Done: true, Text: "each target was restarted and verified, or had newer pods"}
+	case s.HandledRestartNow != token && isPending(s) && s.Halt == nil:
+		return Verdict{Text: "no restart has begun yet" + waiting(policy.Status.Conditions)}
 	case s.HandledRestartNow != token:
 		return Verdict{Text: "the operator has not handled it yet"}
 	case s.Halt != nil:

@@ -64,6 +64,7 @@ func TestAVerdictIsWhatTheStatusSaysOfThisRequest(t *testing.T) {
 		want        string // "pending", "done" or "failed", and a part of the text
 	}{
 		"a restart that is not handled":      {inspect.VerbRestart, none, policy(autorebootv1.RebootPolicyStatus{HandledRestartNow: "t1", VerifiedRestartNow: "t1"}), "pending not handled"},
+		"a restart that waits to begin":      {inspect.VerbRestart, none, policy(autorebootv1.RebootPolicyStatus{Targets: []autorebootv1.TargetStatus{{Pending: &autorebootv1.PendingRestart{Triggers: now}}}}), "pending begun yet"},
 		"a restart in flight":                {inspect.VerbRestart, none, policy(autorebootv1.RebootPolicyStatus{HandledRestartNow: token, InFlight: []autorebootv1.InFlightRestart{{Triggers: now}}}), "pending in flight"},
 		"a restart that is verified":         {inspect.VerbRestart, none, policy(autorebootv1.RebootPolicyStatus{HandledRestartNow: token, VerifiedRestartNow: token}), "done verified"},
 		"a restart that has failed":          {inspect.VerbRestart, none, policy(autorebootv1.RebootPolicyStatus{HandledRestartNow: token, History: []autorebootv1.RestartRecord{restartRecord("1", autorebootv1.ResultFailed, now...)}}), "failed TimedOut"},
