@@ -600,9 +600,14 @@ func TestAChangedConfigurationRollsTheDeployment(t *testing.T) {
 }
 
 // The component is for the overlay by which a user installs Argo CD.
-func TestArgoCDGetsTheHealthOfEachKind(t *testing.T) {
+func TestArgoCDGetsTheHealthAndTheActionsOfEachKind(t *testing.T) {
 	memory := filesys.MakeFsInMemory()
-	for _, name := range []string{"kustomization.yaml", "health.lua"} {
+	files, err := os.ReadDir(filepath.Join(config, "argocd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name := file.Name()
 		content, err := os.ReadFile(filepath.Join(config, "argocd", name))
 		if err != nil {
 			t.Fatal(err)
@@ -625,7 +630,7 @@ func TestArgoCDGetsTheHealthOfEachKind(t *testing.T) {
 	}
 	settings := built.Resources()[0]
 	data := settings.GetDataMap()
-	if settings.GetName() != "argocd-cm" || data["url"] == "" || len(data) != 4 {
+	if settings.GetName() != "argocd-cm" || data["url"] == "" || len(data) != 7 {
 		t.Errorf("%s has %d settings", settings.GetName(), len(data))
 	}
 	crds, err := filepath.Glob(filepath.Join(config, "crd", "bases", "*.yaml"))
@@ -645,6 +650,9 @@ func TestArgoCDGetsTheHealthOfEachKind(t *testing.T) {
 		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
 		if !strings.Contains(data["resource.customizations.health."+group+"_"+kind], "obj.status") {
 			t.Errorf("%s of %s has no script", kind, group)
+		}
+		if !strings.Contains(data["resource.customizations.actions."+group+"_"+kind], "The actions of a") {
+			t.Errorf("%s of %s has no actions", kind, group)
 		}
 	}
 }

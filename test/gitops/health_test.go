@@ -20,32 +20,50 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// health is what Argo CD says of an object by config/argocd/health.lua, run as Argo CD runs it: the object is the
-// global obj, and there are the libraries base, package and table, and a second.
+// health is what Argo CD says of an object by config/argocd/health.lua.
 func health(object map[string]any) (state, message string, err error) {
 	script, err := os.ReadFile(framework.Root + "/config/argocd/health.lua")
 	if err != nil {
 		return "", "", err
 	}
+	result, err := run(string(script), object)
+	if err != nil {
+		return "", "", err
+	}
+	return result.RawGetString("status").String(), result.RawGetString("message").String(), nil
+}
+
+// run runs a script as Argo CD does: the object is the global obj, there are the libraries base, package and table, of os the time
+// and the date, and a second.
+func run(script string, object map[string]any) (*lua.LTable, error) {
 	l := lua.NewState(lua.Options{SkipOpenLibs: true})
 	defer l.Close()
 	for name, library := range map[string]lua.LGFunction{lua.LoadLibName: lua.OpenPackage, lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable} {
 		if err := l.CallByParam(lua.P{Fn: l.NewFunction(library), Protect: true}, lua.LString(name)); err != nil {
-			return "", "", err
+			return nil, err
 		}
 	}
+	l.PreloadModule(lua.OsLibName, func(l *lua.LState) int {
+		lua.OpenOs(l)
+		whole, allowed := l.CheckTable(-1), l.NewTable()
+		for _, name := range []string{"time", "date"} {
+			allowed.RawSetString(name, whole.RawGetString(name))
+		}
+		l.Push(allowed)
+		return 1
+	})
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	l.SetContext(ctx)
 	l.SetGlobal("obj", luaValue(l, object))
-	if err := l.DoString(string(script)); err != nil {
-		return "", "", err
+	if err := l.DoString(script); err != nil {
+		return nil, err
 	}
 	result, ok := l.Get(-1).(*lua.LTable)
 	if !ok {
-		return "", "", errors.New("the script returns no table")
+		return nil, errors.New("the script returns no table")
 	}
-	return result.RawGetString("status").String(), result.RawGetString("message").String(), nil
+	return result, nil
 }
 
 // luaValue is a value of JSON in Lua.
