@@ -31,15 +31,9 @@ func (f *clusterFlags) objects(wanted int, kinds []string) cobra.CompletionFunc 
 		if len(args) >= wanted {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		var found []string
 		before, name, hasKind := strings.Cut(word, "/")
 		if !hasKind {
-			for _, kind := range kinds {
-				if kind = strings.TrimSuffix(kind, "/NAME"); strings.HasPrefix(kind, word) {
-					found = append(found, kind+"/")
-				}
-			}
-			return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+			return beginnings(kinds, word), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		}
 		kind, _ := inspect.ParseKind(before)
 		if plain := strings.ToLower(kind); !slices.Contains(kinds, plain) && !slices.Contains(kinds, plain+"/NAME") {
@@ -52,6 +46,7 @@ func (f *clusterFlags) objects(wanted int, kinds []string) cobra.CompletionFunc 
 		ctx, cancel := context.WithTimeout(command.Context(), completeTimeout)
 		defer cancel()
 		names, _ := inspect.Names(ctx, reader, kind, namespace, name)
+		var found []string
 		for _, name := range names {
 			if argument := before + "/" + name; !slices.Contains(args, argument) {
 				found = append(found, argument)
@@ -59,6 +54,16 @@ func (f *clusterFlags) objects(wanted int, kinds []string) cobra.CompletionFunc 
 		}
 		return found, cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// beginnings are the kinds that begin with a word, each with a slash.
+func beginnings(kinds []string, word string) (found []string) {
+	for _, kind := range kinds {
+		if kind = strings.TrimSuffix(kind, "/NAME"); strings.HasPrefix(kind, word) {
+			found = append(found, kind+"/")
+		}
+	}
+	return found
 }
 
 // namespaces completes --namespace.
@@ -92,7 +97,7 @@ func (f *clusterFlags) endpoints(command *cobra.Command, args []string, _ string
 	object, err := inspect.Get(ctx, reader, key)
 	if service, is := object.(*networkingv1.ExternalService); err == nil && is {
 		for i := range service.Spec.Endpoints {
-			found = append(found, string(service.Spec.Endpoints[i].Name))
+			found = append(found, service.Spec.Endpoints[i].Name)
 		}
 	}
 	return found, directive

@@ -134,7 +134,7 @@ func (f *publishFlags) service(args []string) (*networkingv1.ExternalService, er
 				endpoint.Ports = []networkingv1.EndpointPort{{Name: s.Spec.Ports[0].Name, Port: port}}
 			}
 			if s.Spec.HealthCheck != nil {
-				endpoint.Priority = ptr.To(int32(i)) //nolint:gosec // vet refuses more than ten
+				endpoint.Priority = ptr.To(int32(i))
 			}
 		}
 		s.Spec.Endpoints = append(s.Spec.Endpoints, *endpoint)

@@ -37,7 +37,7 @@ const many = 10_000
 
 // managed are as many bytes of managed fields as objects of these kinds have.
 func managed() []metav1.ManagedFieldsEntry {
-	fields := &metav1.FieldsV1{Raw: []byte(`{"f:status":{"f:conditions":{` + strings.Repeat(`"k:{\"type\":\"Ready\"}":{".":{},"f:reason":{},"f:status":{}},`, 12) + `".":{}}}}`)}
+	fields := metav1.NewFieldsV1(`{"f:status":{"f:conditions":{` + strings.Repeat(`"k:{\"type\":\"Ready\"}":{".":{},"f:reason":{},"f:status":{}},`, 12) + `".":{}}}}`)
 	return []metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: "Apply", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: fields}, {Manager: "fairlead", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: fields, Subresource: "status"}}
 }
 

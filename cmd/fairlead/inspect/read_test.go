@@ -68,7 +68,7 @@ func TestAListDecodesAsByTheDecoderOfClientGo(t *testing.T) {
 					*value = intstr.FromString("sql")
 				}
 			},
-			func(value *metav1.FieldsV1, _ randfill.Continue) { value.Raw = []byte(`{"f:spec":{}}`) },
+			func(value *metav1.FieldsV1, _ randfill.Continue) { value.SetRawString(`{"f:spec":{}}`) },
 			func(*runtime.RawExtension, randfill.Continue) {},
 			func(value *string, c randfill.Continue) { *value = strings.Repeat("a\"\u00e9<", c.Intn(3)) },
 		)

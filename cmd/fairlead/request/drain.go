@@ -82,7 +82,8 @@ func (d drain) verdict(_, es *v1.ExternalService, _ common.Token) Verdict {
 	case index < 0 || ptr.Deref(es.Spec.Endpoints[index].State, v1.EndpointActive) != d.state:
 		return Verdict{true, true, fmt.Sprintf("another writer has changed endpoint %s meanwhile", d.endpoint)}
 	case ready != nil && es.Status.ObservedGeneration >= es.Generation && d.state == v1.EndpointDrained && !d.hasOthers(es):
-	case ready == nil || es.Status.ObservedGeneration < es.Generation || meta.IsStatusConditionTrue(es.Status.Conditions, v1.ConditionReconciling):
+	case ready == nil || es.Status.ObservedGeneration < es.Generation ||
+		meta.IsStatusConditionTrue(es.Status.Conditions, v1.ConditionReconciling):
 		return Verdict{Text: "the operator has not carried it out yet"}
 	case ready.Status != metav1.ConditionTrue:
 		return Verdict{true, true, fmt.Sprintf("endpoint %s is %s, and the ExternalService is not ready (%s): %s", d.endpoint, d.state, ready.Reason, ready.Message)}
