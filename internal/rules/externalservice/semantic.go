@@ -34,7 +34,8 @@ func Semantic(obj, _ *v1.ExternalService) field.ErrorList {
 		errs = append(errs, serviceLabels(path.Child("service", "labels"), spec.Service.Labels)...)
 	}
 	for i, p := range spec.Ports {
-		errs = append(errs, rules.Reasons(path.Child("ports").Index(i).Child("appProtocol"), ptr.Deref(p.AppProtocol, ""), validation.IsQualifiedName)...)
+		at := path.Child("ports").Index(i).Child("appProtocol")
+		errs = append(errs, rules.Reasons(at, ptr.Deref(p.AppProtocol, ""), validation.IsQualifiedName)...)
 	}
 	for i := range spec.Endpoints {
 		errs = append(errs, endpointSemantics(path.Child("endpoints").Index(i), &spec.Endpoints[i], len(spec.Ports))...)
