@@ -136,7 +136,7 @@ generate: ## Regenerate deep copies, apply configurations, CRDs, roles, the sche
 	@$(CONTROLLER_GEN) crd:maxDescLen=400,generateEmbeddedObjectMeta=true paths=./api/... output:crd:dir=config/crd/bases
 	@cd test && go run $(GOFLAGS) ./cmd/podtemplates ../config/crd/bases/chaos.fairlead.dev_chaospods.yaml
 	@$(CONTROLLER_GEN) rbac:roleName=fairlead-manager paths=./controllers paths=./cmd/fairlead/operator/... paths=./certs/... output:rbac:dir=config/rbac
-	@for kind in externalservice rebootpolicy chaospod; do \
+	@for kind in externalservice rebootpolicy clusterrebootpolicy chaospod; do \
 	  $(CONTROLLER_GEN) rbac:roleName=fairlead-$$kind-manager,fileName=$${kind}_manager_role.yaml paths=./controllers/$$kind/... output:rbac:dir=config/rbac || exit 1; \
 	done
 	@go test $(GOFLAGS) -count=1 ./config -run 'TestTheSchemaOfTheChart|TestHardening' -update >/dev/null

@@ -144,7 +144,7 @@ func storedKinds(t *testing.T) []schema.GroupVersionKind {
 func definitions(t *testing.T) []string {
 	t.Helper()
 	paths, err := filepath.Glob("crd/bases/*.yaml")
-	if err != nil || len(paths) != 3 {
+	if err != nil || len(paths) != 4 {
 		t.Fatalf("CRDs: %q, %v", paths, err)
 	}
 	return paths

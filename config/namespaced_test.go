@@ -50,6 +50,12 @@ func TestNamespacedTheOperatorHasTheGeneratedRightsInSomeNamespacesAndNoOthers(t
 		"nodes: get": true, "nodes: list": true, "nodes: watch": true,
 		"servicecidrs: get": true, "servicecidrs: list": true, "servicecidrs: watch": true,
 		"customresourcedefinitions/status: patch": true,
+		// There are no ClusterRebootPolicies.
+		"clusterrebootpolicies: get": true, "clusterrebootpolicies: list": true, "clusterrebootpolicies: watch": true,
+		"clusterrebootpolicies: patch": true, "clusterrebootpolicies/status: patch": true, "clusterrebootpolicies/status: update": true,
+		"rebootpolicies: create": true, "rebootpolicies: update": true, "rebootpolicies: delete": true,
+		"namespaces: get": true, "namespaces: list": true, "namespaces: watch": true,
+		"customresourcedefinitions: get": true, "customresourcedefinitions: patch": true, "customresourcedefinitions: watch": true,
 	}
 	if diff := cmp.Diff(want, without); diff != "" {
 		t.Errorf("does without (-want +got):\n%s", diff)

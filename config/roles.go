@@ -60,6 +60,9 @@ func (p Profile) files() (files, names []string) {
 	for _, kind := range p.Kinds {
 		parts = append(parts, strings.ToLower(kind))
 	}
+	if p.ClusterAccess && slices.Contains(p.Kinds, "RebootPolicy") {
+		parts = append(parts, "clusterrebootpolicy")
+	}
 	if p.Canaries {
 		parts = append(parts, "canaries")
 	}

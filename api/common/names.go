@@ -22,6 +22,16 @@ const (
 	// namespace, such as externalservice/billing-db, separated by commas.
 	DependsOnAnnotation = "fairlead.dev/depends-on"
 
+	// RestartOnChangeAnnotation is on a Deployment, StatefulSet or DaemonSet, and says which changes it is restarted for where
+	// a RebootPolicy of its namespace has a ConfigChange trigger with discovery Referenced: "true" for each ConfigMap and
+	// Secret that its pod template refers to, or names instead, such as configmap/app,secret/login; "false" for none, and no
+	// selector of a policy selects it.
+	RestartOnChangeAnnotation = "fairlead.dev/restart-on-change"
+
+	// IgnoreAnnotation with the value "true" keeps a ConfigMap or Secret from being a source that is found by a reference or
+	// a selector, and a workload from being a target that is found by a selector. What an object names is not ignored.
+	IgnoreAnnotation = "fairlead.dev/ignore"
+
 	// MaxRestoreBytes is the largest restore annotation, in bytes, that admission accepts. The
 	// API server limits all annotations of an object together to 256 KiB, and an object whose
 	// restore annotation exceeds that cannot be read at its other version at all.

@@ -84,7 +84,7 @@ func (o *observation) nextAllowed() *metav1.Time {
 // make it false, unless the API server refuses it.
 func (c *conditionSet) setReady(o *observation) {
 	if c.problem != "" {
-		c.Set(autorebootv1.ConditionReady, metav1.ConditionFalse, c.problem, events.Summarize(c.messages))
+		c.Set(autorebootv1.ConditionReady, metav1.ConditionFalse, c.problem, events.Summarize(slices.Concat(c.messages, o.mistakes)))
 		return
 	}
 	by := "the annotation " + autorebootv1.RestartNowAnnotation + " alone"
@@ -261,7 +261,7 @@ func (c *conditionSet) setStalled(o *observation) {
 				requests.HaltRemedy(o.policy, autorebootv1.ResumeAnnotation, c.status.HandledResume))+o.clockSkew)
 	case slices.Contains([]string{autorebootv1.ReasonForbidden, autorebootv1.ReasonWriteRefused,
 		autorebootv1.ReasonTooManyTargets}, c.problem):
-		c.Set(autorebootv1.ConditionStalled, metav1.ConditionTrue, c.problem, events.Summarize(c.messages))
+		c.Set(autorebootv1.ConditionStalled, metav1.ConditionTrue, c.problem, events.Summarize(slices.Concat(c.messages, o.mistakes)))
 	}
 }
 

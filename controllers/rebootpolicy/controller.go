@@ -42,6 +42,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 	"github.com/fairlead-dev/fairlead/internal/probe"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // Name of the controller in logs, metrics and events.
@@ -204,6 +205,8 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 				controller.AnnotationsChanged[*autorebootv1.RebootPolicy](requestAnnotations()))),
 		controller.Kind(c.GetCache(), &autorebootv1.RebootPolicy{}, enqueueSelf(r),
 			controller.StatusChangedByOthers(r.ownWrites, func(p *autorebootv1.RebootPolicy) any { return &p.Status })),
+		controller.Kind(c.GetCache(), &autorebootv1.RebootPolicy{}, enqueueThoseThatYield(r),
+			predicate.TypedGenerationChangedPredicate[*autorebootv1.RebootPolicy]{}),
 		controller.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueFor(r, workloadMatcher[*appsv1.Deployment](common.WorkloadDeployment))),
 		controller.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueFor(r, workloadMatcher[*appsv1.StatefulSet](common.WorkloadStatefulSet))),
 		controller.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueFor(r, workloadMatcher[*appsv1.DaemonSet](common.WorkloadDaemonSet))),
@@ -241,6 +244,22 @@ func workloadMatcher[T client.Object](kind common.WorkloadKind) func(T) func(*wa
 		name, uid, set := object.GetName(), object.GetUID(), labels.Set(object.GetLabels())
 		return func(w *watchSet) bool { return w.matchesWorkload(kind, name, uid, set) }
 	}
+}
+
+// enqueueThoseThatYield enqueues the policies of a namespace that leave workloads to one which comes, goes or has another spec.
+func enqueueThoseThatYield(r *Reconciler) handler.TypedEventHandler[*autorebootv1.RebootPolicy, reconcile.Request] {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, changed *autorebootv1.RebootPolicy) []reconcile.Request {
+		var list autorebootv1.RebootPolicyList
+		if err := r.Client.List(ctx, &list, client.InNamespace(changed.Namespace), shared); err != nil {
+			return nil // the informer has not synced, and all policies are reconciled when it has
+		}
+		for i := range list.Items {
+			if policy := &list.Items[i]; rules.ClusterPolicyOf(policy) != "" && policy.Name != changed.Name {
+				r.enqueuer.EnqueueCoalesced(client.ObjectKeyFromObject(policy))
+			}
+		}
+		return nil
+	})
 }
 
 // enqueueSelf enqueues a policy whose status another writer has changed: what was removed is written again, and a restart

@@ -223,6 +223,8 @@ type workload struct {
 	requiredChecked bool
 	// podsChecked means that the API server was asked which of Pods exist.
 	podsChecked bool
+	// onChange is what its annotations say about the changes that it is restarted for.
+	onChange rules.OnChange
 	// cached are Pods as the cache has them, in the same order.
 	cached []*corev1.Pod
 }
@@ -252,8 +254,10 @@ func (r *Reconciler) updateDependencies(o *observation) {
 			}
 			all[name] = true
 		}
-		if w.DependsOnMistake != "" {
-			o.mistakes = append(o.mistakes, fmt.Sprintf("%s %s: %s", w.Kind, w.Name, w.DependsOnMistake))
+		for _, mistake := range []string{w.DependsOnMistake, w.onChange.Mistake} {
+			if mistake != "" {
+				o.mistakes = append(o.mistakes, fmt.Sprintf("%s %s: %s", w.Kind, w.Name, mistake))
+			}
 		}
 	}
 	if known := r.watchIndex.Get(o.key); known != nil && !maps.Equal(known.dependencies, all) {

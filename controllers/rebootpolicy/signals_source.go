@@ -62,7 +62,8 @@ func distinctWants(all []sourceRef) (wants []sources.Want, at []int) {
 	for i := range all {
 		w := all[i].want
 		slices.Sort(w.Keys)
-		id := w.Certificate + "\x00" + idOf(&w)
+		slices.Sort(w.ExcludedKeys)
+		id := w.Certificate + "\x00" + idOf(&w) + "\x00\x00" + strings.Join(w.ExcludedKeys, "\x00")
 		n, ok := index[id]
 		if !ok {
 			n = len(wants)
@@ -96,6 +97,7 @@ func (r *Reconciler) signalOf(o *observation, from *sourceRef, state *sources.St
 	t := from.trigger
 	out := restart.Signal{Trigger: t.Name, Source: nameOf(&from.want), Unknown: state.Unknown, Written: state.Written, Version: state.Version,
 		FirstSeen: state.FirstSeen, ValuesWritten: state.ValuesWritten, Recorded: state.Recorded, Keys: state.Keys}
+	out.Ignored = from.isIgnored(state, o.policy.Spec.Compatibility)
 	scope := r.scope(&from.want)
 	if !state.Missing && state.Unknown == "" {
 		out.Fingerprint = scope + "/" + state.Fingerprint
@@ -131,6 +133,9 @@ func (r *Reconciler) scope(w *sources.Want) string {
 	parts := [][]byte{[]byte(w.Certificate)}
 	for _, key := range w.Keys {
 		parts = append(parts, []byte(key))
+	}
+	for _, key := range w.ExcludedKeys {
+		parts = append(parts, []byte("\x00"+key))
 	}
 	sum := r.Key.Sum("scope", parts...)
 	_, sum, _ = strings.Cut(sum, ":")

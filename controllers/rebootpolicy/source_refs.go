@@ -15,9 +15,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/references"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // sourceRef is a ConfigMap or Secret that one trigger observes for one workload.
@@ -25,8 +27,11 @@ type sourceRef struct {
 	trigger  *autorebootv1.Trigger
 	workload *workload
 	want     sources.Want
-	// listed means that the spec names it, and mustExist that the policy is not Ready without it.
-	listed, mustExist bool
+	// listed means that the spec lists it, by its name or by labels, named that the spec or the workload names it, which is not
+	// ignored, and mustExist that the policy is not Ready without it.
+	listed, named, mustExist bool
+	// marked means that it counts only with the annotation by which Reloader finds it.
+	marked bool
 	// former means that only its baseline refers to it any more.
 	former bool
 	// required means that no trigger observes it here, and pods of the workload need it.
@@ -40,10 +45,10 @@ func (r *Reconciler) sourceRefs(ctx context.Context, o *observation) []sourceRef
 		t := &o.policy.Spec.Triggers[i]
 		switch {
 		case t.ConfigChange != nil:
-			listed := r.listedSources(ctx, o, t)
+			listed, excluded := r.listedSources(ctx, o, t), r.excludedSources(ctx, o, t)
 			watched := len(all)
 			for _, w := range o.workloads {
-				all = append(all, configSources(o, t, w, listed)...)
+				all = append(all, configSources(o, t, w, listed, excluded)...)
 			}
 			if len(all) == watched && len(o.workloads) > 0 {
 				o.sourceless = append(o.sourceless, "trigger "+t.Name+" watches nothing, since "+whySourceless(t.ConfigChange))
@@ -61,7 +66,7 @@ func (r *Reconciler) sourceRefs(ctx context.Context, o *observation) []sourceRef
 func whySourceless(c *autorebootv1.ConfigChange) string {
 	var reasons []string
 	if *c.Discovery == autorebootv1.DiscoveryReferenced {
-		reasons = append(reasons, "no target refers to a ConfigMap or Secret")
+		reasons = append(reasons, "no target refers to a ConfigMap or Secret that counts")
 	}
 	if len(c.Sources) > 0 {
 		reasons = append(reasons, "no source matches its selectors")
@@ -75,17 +80,12 @@ func (r *Reconciler) listedSources(ctx context.Context, o *observation, t *autor
 	for i := range t.ConfigChange.Sources {
 		c := &t.ConfigChange.Sources[i]
 		if c.Selector == nil {
-			ref := sources.Ref{Kind: c.Kind, Namespace: o.key.Namespace, Name: c.Name}
-			out = append(out, sourceRef{want: sources.Want{Ref: ref, Keys: c.Keys}, listed: true, mustExist: !*c.Optional})
+			out = append(out, sourceRef{want: sources.Want{Ref: o.refOf(c.Kind, c.Name), Keys: c.Keys}, listed: true, named: true, mustExist: !*c.Optional})
 			continue
 		}
-		selector, err := c.Selector.Selector()
-		var refs []sources.Ref
-		if err == nil {
-			refs, err = r.Sources.Select(ctx, o.key, c.Kind, selector)
-		}
+		refs, err := r.selectSources(ctx, o, c.Kind, c.Selector)
 		if err != nil {
-			o.addSelectorProblem(t, c, err)
+			o.addSelectorProblem(t, c.Kind, err)
 			continue
 		}
 		for _, ref := range refs {
@@ -95,15 +95,73 @@ func (r *Reconciler) listedSources(ctx context.Context, o *observation, t *autor
 	return out
 }
 
+// selectSources returns the sources that a selector matches.
+func (r *Reconciler) selectSources(
+	ctx context.Context, o *observation, kind autorebootv1.SourceKind, from *common.LabelSelector,
+) ([]sources.Ref, error) {
+	selector, err := from.Selector()
+	if err != nil {
+		return nil, err
+	}
+	return r.Sources.Select(ctx, o.key, kind, selector)
+}
+
+// exclusion is the keys of a source that do not count; none for all of it.
+type exclusion map[sources.Ref][]string
+
+// excludedSources returns what a spec excludes. While a selector cannot be evaluated, no source of its kind counts.
+func (r *Reconciler) excludedSources(ctx context.Context, o *observation, t *autorebootv1.Trigger) exclusion {
+	out := exclusion{}
+	add := func(ref sources.Ref, keys []string) {
+		if known, has := out[ref]; has {
+			keys = union(known, keys)
+		}
+		out[ref] = keys
+	}
+	for i := range t.ConfigChange.Exclude {
+		e := &t.ConfigChange.Exclude[i]
+		if e.Selector == nil {
+			add(o.refOf(e.Kind, e.Name), e.Keys)
+			continue
+		}
+		refs, err := r.selectSources(ctx, o, e.Kind, e.Selector)
+		if err != nil {
+			o.addSelectorProblem(t, e.Kind, err)
+			add(sources.Ref{Kind: e.Kind}, nil)
+		}
+		for _, ref := range refs {
+			add(ref, e.Keys)
+		}
+	}
+	return out
+}
+
+// apply takes out of a source what is excluded, and reports whether anything is left.
+func (e exclusion) apply(want *sources.Want) bool {
+	_, unknown := e[sources.Ref{Kind: want.Kind}]
+	keys, has := e[want.Ref]
+	switch {
+	case unknown || has && len(keys) == 0:
+		return false
+	case !has:
+	case len(want.Keys) == 0:
+		want.ExcludedKeys = keys
+	default:
+		want.Keys = slices.DeleteFunc(slices.Clone(want.Keys), func(key string) bool { return slices.Contains(keys, key) })
+		return len(want.Keys) > 0
+	}
+	return true
+}
+
 // addSelectorProblem reports that a selector could not be evaluated.
-func (o *observation) addSelectorProblem(t *autorebootv1.Trigger, c *autorebootv1.ConfigSource, err error) {
+func (o *observation) addSelectorProblem(t *autorebootv1.Trigger, kind autorebootv1.SourceKind, err error) {
 	switch {
 	case errors.Is(err, sources.ErrTooMany):
-		o.addProblem(autorebootv1.ReasonTooManyTargets, fmt.Sprintf("trigger %s: a selector matches more than %d %ss; make it narrower", t.Name, sources.MaxSelected, c.Kind))
+		o.addProblem(autorebootv1.ReasonTooManyTargets, fmt.Sprintf("trigger %s: a selector matches more than %d %ss; make it narrower", t.Name, sources.MaxSelected, kind))
 	case apierrors.IsForbidden(err):
-		o.addProblem(autorebootv1.ReasonForbidden, fmt.Sprintf("trigger %s: the operator may not list %ss by their labels; name them instead", t.Name, c.Kind))
+		o.addProblem(autorebootv1.ReasonForbidden, fmt.Sprintf("trigger %s: the operator may not list %ss by their labels; name them instead", t.Name, kind))
 	default:
-		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: the %ss of a selector cannot be read", t.Name, c.Kind))
+		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: the %ss of a selector cannot be read", t.Name, kind))
 	}
 	o.requeueAt(o.now.Add(unreadableRetry))
 	// The baselines of the trigger then stay, whether or not their sources are found elsewhere.
@@ -116,8 +174,8 @@ func (o *observation) addSelectorProblem(t *autorebootv1.Trigger, c *autorebootv
 const unreadableRetry = 30 * time.Second
 
 // configSources returns the sources of a ConfigChange for one workload: those that are listed, and those that its
-// pod template refers to. One that is both counts once, with the keys of both.
-func configSources(o *observation, t *autorebootv1.Trigger, w *workload, listed []sourceRef) []sourceRef {
+// pod template refers to or its annotations name. One that is several of these counts once, with the keys of all.
+func configSources(o *observation, t *autorebootv1.Trigger, w *workload, listed []sourceRef, excluded exclusion) []sourceRef {
 	found := map[sources.Ref]*sourceRef{}
 	add := func(from sourceRef) {
 		from.trigger, from.workload = t, w
@@ -127,14 +185,20 @@ func configSources(o *observation, t *autorebootv1.Trigger, w *workload, listed 
 			return
 		}
 		known.want.Keys = union(known.want.Keys, from.want.Keys)
-		known.listed, known.mustExist = known.listed || from.listed, known.mustExist || from.mustExist
+		known.listed, known.named, known.mustExist = known.listed || from.listed, known.named || from.named, known.mustExist || from.mustExist
+		known.marked = known.marked && from.marked
 	}
 	for _, from := range listed {
 		add(from)
 	}
 	if *t.ConfigChange.Discovery == autorebootv1.DiscoveryReferenced {
 		for _, ref := range references.Of(w.Template) {
-			add(sourceRef{want: sources.Want{Ref: sources.Ref{Kind: ref.Kind, Namespace: o.key.Namespace, Name: ref.Name}, Keys: ref.Keys}})
+			if counts, marked := w.onChange.Counts(rules.SourceName{Kind: ref.Kind, Name: ref.Name}); counts {
+				add(sourceRef{want: sources.Want{Ref: o.refOf(ref.Kind, ref.Name), Keys: ref.Keys}, marked: marked})
+			}
+		}
+		for _, source := range w.onChange.Names() {
+			add(sourceRef{want: sources.Want{Ref: o.refOf(source.Kind, source.Name)}, named: true, mustExist: true})
 		}
 	}
 	for _, from := range formerRefs(o, t, w) {
@@ -144,13 +208,25 @@ func configSources(o *observation, t *autorebootv1.Trigger, w *workload, listed 
 	}
 	all := make([]sourceRef, 0, len(found))
 	for _, from := range found {
-		all = append(all, *from)
+		if excluded.apply(&from.want) {
+			all = append(all, *from)
+		}
 	}
 	// What the spec lists comes first: limitSignals leaves out the last.
 	slices.SortFunc(all, func(a, b sourceRef) int {
 		return cmp.Or(cmp.Compare(orderFirst(a.listed), orderFirst(b.listed)), cmp.Compare(nameOf(&a.want), nameOf(&b.want)))
 	})
 	return all
+}
+
+func (o *observation) refOf(kind autorebootv1.SourceKind, name string) sources.Ref {
+	return sources.Ref{Kind: kind, Namespace: o.key.Namespace, Name: name}
+}
+
+// isIgnored reports whether the annotations of a source say that it does not count.
+func (s *sourceRef) isIgnored(state *sources.State, compatibility autorebootv1.Compatibility) bool {
+	return !s.named && (state.Marks.Ignore || state.Marks.ReloaderIgnore && compatibility == autorebootv1.CompatibilityReloader ||
+		s.marked && !state.Marks.ReloaderMatch)
 }
 
 // formerRefs returns the sources that a selector may have matched before: where a deleted source restarts its
@@ -167,8 +243,7 @@ func formerRefs(o *observation, t *autorebootv1.Trigger, w *workload) []sourceRe
 		if b.Trigger != t.Name || b.Fingerprint == "" || !ok {
 			continue
 		}
-		ref := sources.Ref{Kind: autorebootv1.SourceKind(kind), Namespace: o.key.Namespace, Name: name}
-		out = append(out, sourceRef{want: sources.Want{Ref: ref}, former: true})
+		out = append(out, sourceRef{want: sources.Want{Ref: o.refOf(autorebootv1.SourceKind(kind), name)}, former: true})
 	}
 	return out
 }
@@ -185,10 +260,9 @@ func union(a, b []string) []string {
 
 func certificateSource(o *observation, t *autorebootv1.Trigger, w *workload) sourceRef {
 	c := t.CertificateRenewal
-	ref := sources.Ref{Kind: autorebootv1.SourceSecret, Namespace: o.key.Namespace, Name: c.SecretName}
 	return sourceRef{
-		trigger: t, workload: w, listed: true, mustExist: true,
-		want: sources.Want{Ref: ref, Certificate: *c.Key},
+		trigger: t, workload: w, listed: true, named: true, mustExist: true,
+		want: sources.Want{Ref: o.refOf(autorebootv1.SourceSecret, c.SecretName), Certificate: *c.Key},
 	}
 }
 

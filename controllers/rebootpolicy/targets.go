@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -27,10 +29,14 @@ func (r *Reconciler) findTargets(ctx context.Context, o *observation) ([]*worklo
 	if o.blockedBy != "" {
 		return r.statusTargets(ctx, o)
 	}
+	yields, err := r.yields(ctx, o)
+	if err != nil {
+		return nil, err
+	}
 	found, named := map[types.UID]*workload{}, map[types.UID]bool{}
 	for i := range o.policy.Spec.Targets {
 		t := &o.policy.Spec.Targets[i]
-		matched, err := r.match(ctx, o.policy.Namespace, t, o.evicts())
+		matched, err := r.match(ctx, o, t)
 		if err != nil {
 			return nil, err
 		}
@@ -38,6 +44,9 @@ func (r *Reconciler) findTargets(ctx context.Context, o *observation) ([]*worklo
 			o.addProblem(autorebootv1.ReasonTargetNotFound, missingText(i, t))
 		}
 		for _, w := range matched {
+			if yields(w) {
+				continue
+			}
 			w.Wave = *t.Wave
 			known, byName := found[w.UID], t.Selector == nil
 			if known == nil || byName || !named[w.UID] && w.Wave < known.Wave {
@@ -52,12 +61,36 @@ func (r *Reconciler) findTargets(ctx context.Context, o *observation) ([]*worklo
 	return o.limitTargets(append(slices.Collect(maps.Values(found)), unselected...)), nil
 }
 
+// yields returns what reports whether another policy takes a workload that goes before this one, which a ClusterRebootPolicy
+// has made.
+func (r *Reconciler) yields(ctx context.Context, o *observation) (func(*workload) bool, error) {
+	var before []*autorebootv1.RebootPolicySpec
+	if rules.ClusterPolicyOf(o.policy) != "" {
+		var list autorebootv1.RebootPolicyList
+		if err := r.Client.List(ctx, &list, client.InNamespace(o.key.Namespace), shared); err != nil {
+			return nil, fmt.Errorf("list RebootPolicies: %w", err)
+		}
+		for i := range list.Items {
+			if other := &list.Items[i]; rules.YieldsTo(o.policy, other) {
+				before = append(before, &other.Spec)
+			}
+		}
+	}
+	return func(w *workload) bool {
+		return slices.ContainsFunc(before, func(spec *autorebootv1.RebootPolicySpec) bool {
+			return rules.Takes(spec, &rules.Workload{
+				Kind: w.Kind, Name: w.Name, Labels: w.Labels, Annotations: w.Annotations, TemplateAnnotations: w.Template.Annotations,
+			})
+		})
+	}, nil
+}
+
 // statusTargets returns the workloads that the status names: a spec that is blocked selects none.
 func (r *Reconciler) statusTargets(ctx context.Context, o *observation) ([]*workload, error) {
 	var all []*workload
 	for i := range o.policy.Status.Targets {
 		t := &o.policy.Status.Targets[i]
-		w, err := r.getWorkload(ctx, o.key.Namespace, t.Kind, t.Name, o.evicts())
+		w, err := r.getWorkload(ctx, o, t.Kind, t.Name, o.evicts())
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +110,7 @@ func (r *Reconciler) unselectedInFlight(ctx context.Context, o *observation, sel
 		if selected[f.UID] != nil {
 			continue
 		}
-		w, err := r.getWorkload(ctx, o.key.Namespace, f.Kind, f.Name, f.Phase == autorebootv1.PhaseEvicting)
+		w, err := r.getWorkload(ctx, o, f.Kind, f.Name, f.Phase == autorebootv1.PhaseEvicting)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +130,7 @@ func (r *Reconciler) findUnselected(ctx context.Context, o *observation) error {
 		if o.workload(t.UID) != nil {
 			continue
 		}
-		w, err := r.getWorkload(ctx, o.key.Namespace, t.Kind, t.Name, false)
+		w, err := r.getWorkload(ctx, o, t.Kind, t.Name, false)
 		if err != nil {
 			return err
 		}
@@ -143,16 +176,20 @@ func compareTargets(a, b *workload) int {
 }
 
 func missingText(i int, t *autorebootv1.Target) string {
-	if t.Selector != nil {
-		return fmt.Sprintf("no %s matches the selector of spec.targets[%d]", cmp.Or(string(t.Kind), "workload"), i)
+	if t.Selector == nil {
+		return fmt.Sprintf("%s %s does not exist", t.Kind, t.Name)
 	}
-	return fmt.Sprintf("%s %s does not exist", t.Kind, t.Name)
+	text := fmt.Sprintf("no %s matches the selector of spec.targets[%d]", cmp.Or(string(t.Kind), "workload"), i)
+	if ptr.Deref(t.OptIn, autorebootv1.OptInAll) == autorebootv1.OptInAnnotation {
+		text += " and has annotation " + common.RestartOnChangeAnnotation
+	}
+	return text
 }
 
 // match returns the workloads of one target.
-func (r *Reconciler) match(ctx context.Context, namespace string, t *autorebootv1.Target, evicts bool) ([]*workload, error) {
+func (r *Reconciler) match(ctx context.Context, o *observation, t *autorebootv1.Target) ([]*workload, error) {
 	if t.Selector == nil {
-		w, err := r.getWorkload(ctx, namespace, t.Kind, t.Name, evicts)
+		w, err := r.getWorkload(ctx, o, t.Kind, t.Name, o.evicts())
 		if w == nil || err != nil {
 			return nil, err
 		}
@@ -164,12 +201,14 @@ func (r *Reconciler) match(ctx context.Context, namespace string, t *autorebootv
 	}
 	var out []*workload
 	for _, kind := range rules.KindsOf(t) {
-		found, err := workloads.List(ctx, r.Client, namespace, kind, selector, evicts)
+		found, err := workloads.List(ctx, r.Client, o.policy.Namespace, kind, selector, o.evicts())
 		if err != nil {
 			return nil, err
 		}
 		for _, w := range found {
-			out = append(out, &workload{Workload: restart.Workload{Workload: *w}})
+			if target := o.newWorkload(w); target.onChange.Selects(t) {
+				out = append(out, target)
+			}
 		}
 	}
 	return out, nil
@@ -177,11 +216,18 @@ func (r *Reconciler) match(ctx context.Context, namespace string, t *autorebootv
 
 // getWorkload returns one workload; nil where there is none.
 func (r *Reconciler) getWorkload(
-	ctx context.Context, namespace string, kind common.WorkloadKind, name string, evicts bool,
+	ctx context.Context, o *observation, kind common.WorkloadKind, name string, evicts bool,
 ) (*workload, error) {
-	found, err := workloads.Get(ctx, r.Client, types.NamespacedName{Namespace: namespace, Name: name}, kind, evicts)
+	found, err := workloads.Get(ctx, r.Client, types.NamespacedName{Namespace: o.key.Namespace, Name: name}, kind, evicts)
 	if found == nil || err != nil {
 		return nil, err
 	}
-	return &workload{Workload: restart.Workload{Workload: *found}}, nil
+	return o.newWorkload(found), nil
+}
+
+func (o *observation) newWorkload(w *workloads.Workload) *workload {
+	return &workload{
+		Workload: restart.Workload{Workload: *w},
+		onChange: rules.OnChangeOf(o.policy.Spec.Compatibility, w.Annotations, w.Template.Annotations),
+	}
 }

@@ -21,7 +21,11 @@ func RebootPolicyDigest(spec *autorebootv1.RebootPolicySpec) string {
 	full := &policy.Spec
 	var p digestParts
 	for i := range full.Targets {
-		p.add("target", full.Targets[i])
+		t := full.Targets[i]
+		if t.OptIn != nil && *t.OptIn == autorebootv1.OptInAll {
+			t.OptIn = nil
+		}
+		p.add("target", t)
 	}
 	for i := range full.Triggers {
 		t := full.Triggers[i]
@@ -29,6 +33,9 @@ func RebootPolicyDigest(spec *autorebootv1.RebootPolicySpec) string {
 		if c := t.ConfigChange; c != nil {
 			for j := range c.Sources {
 				slices.Sort(c.Sources[j].Keys)
+			}
+			for j := range c.Exclude {
+				slices.Sort(c.Exclude[j].Keys)
 			}
 		}
 		p.add("trigger", t)
@@ -52,4 +59,16 @@ func RebootPolicyDigest(spec *autorebootv1.RebootPolicySpec) string {
 func RebootPolicyApproved(policy *autorebootv1.RebootPolicy, unasked ...string) bool {
 	return !slices.Contains(unasked, policy.Namespace) &&
 		Covers(policy.Annotations[common.ApprovedByAnnotation], RebootPolicyDigest(&policy.Spec))
+}
+
+// ClusterRebootPolicyApproved reports whether an approval is on a ClusterRebootPolicy that covers its template as it is now,
+// in every namespace.
+func ClusterRebootPolicyApproved(policy *autorebootv1.ClusterRebootPolicy) bool {
+	return Covers(policy.Annotations[common.ApprovedByAnnotation], ClusterRebootPolicyDigest(policy))
+}
+
+// ClusterRebootPolicyDigest names what of a ClusterRebootPolicy is approved: its template. Where it is made does not matter,
+// since its writer has the rights in all namespaces.
+func ClusterRebootPolicyDigest(policy *autorebootv1.ClusterRebootPolicy) string {
+	return RebootPolicyDigest(&policy.Spec.Template.Spec)
 }

@@ -15,7 +15,7 @@ import (
 func TestTheGuideListsWhatIsInstalled(t *testing.T) {
 	_, section, _ := strings.Cut(read(t, "docs/guides/install.md"), "\n## What is installed\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	kinds, seen := regexp.MustCompile(`externalservice|rebootpolicy|chaospod`), 0
+	kinds, seen := regexp.MustCompile(`externalservice|(cluster)?rebootpolicy|chaospod`), 0
 	for file, content := range files(t, []string{"config/rbac", "config/manager", "config/webhook"}, ".yaml") {
 		for document := range strings.SplitSeq(content, "\n---\n") {
 			var object struct {

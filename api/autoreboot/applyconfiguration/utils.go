@@ -25,6 +25,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &autorebootv1.CertificateRenewalApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("ChaosSurvived"):
 		return &autorebootv1.ChaosSurvivedApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("ClusterRebootPolicy"):
+		return &autorebootv1.ClusterRebootPolicyApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("ClusterRebootPolicySpec"):
+		return &autorebootv1.ClusterRebootPolicySpecApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("ClusterRebootPolicyStatus"):
+		return &autorebootv1.ClusterRebootPolicyStatusApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Concurrency"):
 		return &autorebootv1.ConcurrencyApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("ConfigChange"):
@@ -37,6 +43,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &autorebootv1.EndpointsChangeApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("EvictStrategy"):
 		return &autorebootv1.EvictStrategyApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("ExcludedSource"):
+		return &autorebootv1.ExcludedSourceApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("ExternalServiceHealthy"):
 		return &autorebootv1.ExternalServiceHealthyApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Gate"):
@@ -47,6 +55,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &autorebootv1.InFlightRestartApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Limit"):
 		return &autorebootv1.LimitApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("NamespaceRefusal"):
+		return &autorebootv1.NamespaceRefusalApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("NoPods"):
 		return &autorebootv1.NoPodsApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("PendingRestart"):
@@ -61,6 +71,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &autorebootv1.RebootPolicySpecApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("RebootPolicyStatus"):
 		return &autorebootv1.RebootPolicyStatusApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("RebootPolicyTemplate"):
+		return &autorebootv1.RebootPolicyTemplateApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Refusal"):
 		return &autorebootv1.RefusalApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("RestartRecord"):

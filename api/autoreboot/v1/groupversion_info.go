@@ -25,7 +25,7 @@ var (
 )
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &RebootPolicy{}, &RebootPolicyList{})
+	scheme.AddKnownTypes(GroupVersion, &RebootPolicy{}, &RebootPolicyList{}, &ClusterRebootPolicy{}, &ClusterRebootPolicyList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

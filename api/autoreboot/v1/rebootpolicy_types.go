@@ -93,6 +93,12 @@ type RebootPolicySpec struct {
 	// +required
 	Targets []Target `json:"targets,omitempty"`
 
+	// compatibility names another project whose annotations on workloads and sources count beside those of Fairlead:
+	// Reloader or Wave. By default none do.
+	//
+	// +optional
+	Compatibility Compatibility `json:"compatibility,omitempty"`
+
 	// triggers are the reasons for a restart; any one of them is enough. Without any, the policy restarts its targets
 	// by the annotation restart-now alone, and declares what they depend on by its gates.
 	//
@@ -159,8 +165,33 @@ type RebootPolicySpec struct {
 	HistoryLimit *int32 `json:"historyLimit,omitempty"`
 }
 
+// Compatibility is another project that restarts workloads by their annotations.
+//
+// +kubebuilder:validation:Enum=Reloader;Wave
+type Compatibility string
+
+// The projects whose annotations can count.
+const (
+	CompatibilityReloader Compatibility = "Reloader"
+	CompatibilityWave     Compatibility = "Wave"
+)
+
+// OptIn says which of the workloads that a selector matches are targets.
+//
+// +kubebuilder:validation:Enum=All;Annotation
+type OptIn string
+
+const (
+	// OptInAll takes every workload that the selector matches.
+	OptInAll OptIn = "All"
+	// OptInAnnotation takes those that have the annotation fairlead.dev/restart-on-change, or one of the project that
+	// compatibility names which means the same.
+	OptInAnnotation OptIn = "Annotation"
+)
+
 // Target is one workload by its name, or several by their labels.
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.optIn) || has(self.selector)",message="optIn needs selector"
 // +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="set exactly one of name or selector"
 // +kubebuilder:validation:XValidation:rule="has(self.kind) || !has(self.name)",message="kind is required with name"
 // +kubebuilder:validation:XValidation:rule="!has(self.group) || self.group == 'apps'",message="group must be apps",fieldPath=".group"
@@ -187,10 +218,17 @@ type Target struct {
 	Name string `json:"name,omitempty"`
 
 	// selector selects workloads by their own labels (not those of their pods). An empty one selects all workloads of
-	// the namespace.
+	// the namespace. One with the annotation fairlead.dev/ignore: "true", or fairlead.dev/restart-on-change: "false", is
+	// not selected.
 	//
 	// +optional
 	Selector *common.LabelSelector `json:"selector,omitempty"`
+
+	// optIn is All or Annotation: whether selector selects every workload that it matches, or only those whose
+	// annotations ask for restarts. The default is All.
+	//
+	// +optional
+	OptIn *OptIn `json:"optIn,omitempty"`
 
 	// wave orders the targets: a lower wave is restarted and verified before a higher one starts.
 	// From 0 to 99. The default is 0.

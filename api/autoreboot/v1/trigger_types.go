@@ -88,7 +88,8 @@ type Discovery string
 
 const (
 	// DiscoveryReferenced watches whatever the target's pod template refers to, and the listed
-	// sources besides.
+	// sources besides. The target's annotation fairlead.dev/restart-on-change may name others instead of those that the
+	// template refers to.
 	DiscoveryReferenced Discovery = "Referenced"
 	// DiscoveryExplicit watches the listed sources alone.
 	DiscoveryExplicit Discovery = "Explicit"
@@ -121,6 +122,13 @@ type ConfigChange struct {
 	// +listType=atomic
 	// +optional
 	Sources []ConfigSource `json:"sources,omitempty"`
+
+	// exclude are sources, or keys of sources, that do not count, although they are referred to, listed or selected.
+	//
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	// +optional
+	Exclude []ExcludedSource `json:"exclude,omitempty"`
 
 	// onCreate says what follows when a source appears that was known to be missing. The default
 	// is Ignore.
@@ -180,6 +188,37 @@ type ConfigSource struct {
 	//
 	// +optional
 	Optional *bool `json:"optional,omitempty"`
+}
+
+// ExcludedSource is a ConfigMap or Secret by its name, or several by their labels, that do not count.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="set exactly one of name or selector"
+type ExcludedSource struct {
+	// kind is ConfigMap or Secret.
+	//
+	// +required
+	Kind SourceKind `json:"kind,omitempty"`
+
+	// name of the source.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// selector selects sources by their labels. An empty one selects all of the kind.
+	//
+	// +optional
+	Selector *common.LabelSelector `json:"selector,omitempty"`
+
+	// keys are those whose values do not count. Without any, nothing of the source does.
+	//
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	// +optional
+	Keys []string `json:"keys,omitempty"`
 }
 
 // CertificateRenewal fires when the leaf certificate in a Secret is another than the one that the

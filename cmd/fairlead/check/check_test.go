@@ -300,7 +300,7 @@ func TestASoundInstallationOfOtherNamesPasses(t *testing.T) {
 	w := sound(t)
 	w.dial = served(w.leaf)
 	report := w.run(t)
-	if n := report.Count(OK); n != len(report.Results) || n != 22 || report.Namespace != namespace {
+	if n := report.Count(OK); n != len(report.Results) || n != 26 || report.Namespace != namespace {
 		t.Errorf("%d of %d are ok:\n%s", n, len(report.Results), text(t, report))
 	}
 	for _, want := range []string{
@@ -308,7 +308,7 @@ func TestASoundInstallationOfOtherNamesPasses(t *testing.T) {
 		"ok: Secret team-system/fairlead-webhook-ca: the authority is valid for 6 days\n",
 		"ok: Service team-system/team-fairlead-webhook: the serving certificate is valid for 6 days\n",
 		"ok: ChaosPod at v1alpha1: created by a dry run in namespace shop\n",
-		"22 checks: 22 ok, 0 warnings, 0 failed, 0 unchecked, 0 skipped; the operator is in namespace team-system, for ExternalService, RebootPolicy, ChaosPod\n",
+		"26 checks: 26 ok, 0 warnings, 0 failed, 0 unchecked, 0 skipped; the operator is in namespace team-system, for ExternalService, RebootPolicy, ChaosPod\n",
 	} {
 		if got := text(t, report); !strings.Contains(got, want) {
 			t.Errorf("lacks %q:\n%s", want, got)
@@ -324,7 +324,7 @@ func TestASoundInstallationOfOtherNamesPasses(t *testing.T) {
 		Summary   map[string]int
 		Results   []Result
 	}
-	if err := json.Unmarshal(out.Bytes(), &decoded); err != nil || decoded.Version != 1 || decoded.Summary["ok"] != 22 || !slices.Equal(decoded.Results, report.Results) {
+	if err := json.Unmarshal(out.Bytes(), &decoded); err != nil || decoded.Version != 1 || decoded.Summary["ok"] != 26 || !slices.Equal(decoded.Results, report.Results) {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }
@@ -390,7 +390,7 @@ func TestEachDefectIsTold(t *testing.T) {
 		"stored at v1alpha1":   {func(_ *testing.T, w *world) { w.crds[0].Status.StoredVersions = []string{"v1alpha1", "v1"} }, "warning: CustomResourceDefinition externalservices.networking.fairlead.dev: status.storedVersions names v1alpha1"},
 		"no conversion":        {func(_ *testing.T, w *world) { w.crds[1].Spec.Conversion = nil }, "failed: CustomResourceDefinition rebootpolicies.autoreboot.fairlead.dev: it serves several versions without the conversion webhook"},
 		"an older schema":      {func(_ *testing.T, w *world) { spec(w, 0, "v1").Properties["spec"] = apiextensionsv1.JSONSchemaProps{} }, "warning: CustomResourceDefinition externalservices.networking.fairlead.dev: it is of another version than this binary: v1.spec"},
-		"another installation": {func(_ *testing.T, w *world) { w.crds[2].Spec.Conversion.Webhook.ClientConfig.Service.Namespace = "old" }, "failed: CustomResourceDefinition chaospods.chaos.fairlead.dev: its conversion webhook is in namespace old"},
+		"another installation": {func(_ *testing.T, w *world) { w.crds[3].Spec.Conversion.Webhook.ClientConfig.Service.Namespace = "old" }, "failed: CustomResourceDefinition chaospods.chaos.fairlead.dev: its conversion webhook is in namespace old"},
 		"no Deployment":        {func(_ *testing.T, w *world) { w.deployment = nil }, "failed: Deployments labeled app.kubernetes.io/name=fairlead: there are none"},
 		"no replica":           {func(_ *testing.T, w *world) { w.deployment.Status.AvailableReplicas = 0 }, "failed: Deployment team-system/team-fairlead-manager: 0 of 2 replicas are available; look at `kubectl"},
 		"scaled to 0":          {func(_ *testing.T, w *world) { w.deployment.Spec.Replicas = ptr.To[int32](0) }, "failed: Deployment team-system/team-fairlead-manager: it has no replicas"},
@@ -453,7 +453,7 @@ func TestEachDefectIsTold(t *testing.T) {
 		"an admission policy": {func(_ *testing.T, w *world) { w.created = policyRefuses },
 			"ok: ChaosPod at v1: the mutating webhook responds; Fairlead's admission policies refuse"},
 		"an admission policy in the place of webhooks": {func(_ *testing.T, w *world) {
-			w.mutating.Webhooks[2].FailurePolicy = ptr.To(admissionregistrationv1.Ignore)
+			w.mutating.Webhooks[3].FailurePolicy = ptr.To(admissionregistrationv1.Ignore)
 			w.created = policyRefuses
 		}, "warning: ChaosPod at v1: Fairlead's admission policies refuse the sample for this user, so that it is not seen"},
 		"a user of few rights": {func(_ *testing.T, w *world) {

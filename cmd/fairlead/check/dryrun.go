@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,17 +19,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // samples are the specs that are created by a dry run, by kind and version. They are valid, name nothing that must
 // exist, and leave fields out that the mutating webhook sets.
 var samples = map[string]string{
-	"ExternalService/v1":       `{ports: [{name: http, port: 80}], endpoints: [{name: check, addresses: [192.0.2.1]}]}`,
-	"ExternalService/v1alpha1": `{hosts: [192.0.2.1], ports: {http: 80}}`,
-	"RebootPolicy/v1":          `{targets: [{kind: Deployment, name: fairlead-check}], triggers: [{name: yearly, type: Schedule, schedule: {cron: "0 0 1 1 *"}}]}`,
-	"RebootPolicy/v1alpha1":    `{target: {kind: Deployment, name: fairlead-check}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}`,
-	"ChaosPod/v1":              `{target: {workload: {kind: Deployment, name: fairlead-check}}, schedule: {cron: "0 0 1 1 *"}}`,
-	"ChaosPod/v1alpha1":        `{template: {spec: {containers: [{name: check, image: check}]}}}`,
+	"ExternalService/v1":           `{ports: [{name: http, port: 80}], endpoints: [{name: check, addresses: [192.0.2.1]}]}`,
+	"ExternalService/v1alpha1":     `{hosts: [192.0.2.1], ports: {http: 80}}`,
+	"RebootPolicy/v1":              `{targets: [{kind: Deployment, name: fairlead-check}], triggers: [{name: yearly, type: Schedule, schedule: {cron: "0 0 1 1 *"}}]}`,
+	"RebootPolicy/v1alpha1":        `{target: {kind: Deployment, name: fairlead-check}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}`,
+	"ClusterRebootPolicy/v1":       `{namespaceSelector: {matchLabels: {fairlead.dev/check: none}}, template: {spec: {targets: [{kind: Deployment, name: fairlead-check}]}}}`,
+	"ClusterRebootPolicy/v1alpha1": `{namespaceSelector: {matchLabels: {fairlead.dev/check: none}}, template: {spec: {targets: [{kind: Deployment, name: fairlead-check}]}}}`,
+	"ChaosPod/v1":                  `{target: {workload: {kind: Deployment, name: fairlead-check}}, schedule: {cron: "0 0 1 1 *"}}`,
+	"ChaosPod/v1alpha1":            `{template: {spec: {containers: [{name: check, image: check}]}}}`,
 }
 
 // sample returns the object that is created by a dry run; false where this binary knows none of the version.
@@ -102,7 +107,11 @@ func (r *run) leftOut(d definition, namespace labels.Set) string {
 func (r *run) dryRun(ctx context.Context, d definition, version string) Result {
 	resource := schema.GroupVersionResource{Group: d.Group, Version: version, Resource: d.Plural}
 	result := Result{CheckDryRun, d.Kind.Kind + " at " + version, OK, "created by a dry run in namespace " + r.options.Namespace, ""}
-	object, known, err := sample(d.Kind.Kind, resource.GroupVersion().String(), version, r.options.Namespace)
+	namespace := r.options.Namespace
+	if d.crd.Spec.Scope == apiextensionsv1.ClusterScoped {
+		namespace, result.Message = "", "created by a dry run"
+	}
+	object, known, err := sample(d.Kind.Kind, resource.GroupVersion().String(), version, namespace)
 	if err != nil || !known {
 		result.Status, result.Message = Skipped, "this binary does not know the version"
 		return result
@@ -110,12 +119,13 @@ func (r *run) dryRun(ctx context.Context, d definition, version string) Result {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
-	created, err := r.options.Dynamic.Resource(resource).Namespace(r.options.Namespace).Create(ctx, object, dryRun)
+	created, err := r.options.Dynamic.Resource(resource).Namespace(namespace).Create(ctx, object, dryRun)
 	if err != nil {
 		return r.refused(result, d, err)
 	}
-	// The mutating webhook sets defaults, and the schema none: what comes back as it was sent, no webhook has seen.
-	if version == hub && reflect.DeepEqual(created.Object["spec"], object.Object["spec"]) {
+	// The mutating webhook sets defaults, and the schema none, and it approves what takes rights: what comes back as it was sent,
+	// no webhook has seen.
+	if version == hub && reflect.DeepEqual(created.Object["spec"], object.Object["spec"]) && created.GetAnnotations()[common.ApprovedByAnnotation] == "" {
 		result.Status, result.Message = Failed, "it was created without the defaults of the mutating webhook, which was not called"
 		result.Remedy = "look at the rules, the namespaceSelector and the failurePolicy of the webhook configurations"
 	}

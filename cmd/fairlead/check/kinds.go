@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -44,6 +45,10 @@ func (r *run) checkLeftOut(ctx context.Context, d definition, c *options.Configu
 	leaves := "the operator's configuration leaves " + d.Kind.Kind + " out, and "
 	result := Result{CheckDefinition, d.object(), Skipped, leaves + "another installation converts it", ""}
 	if service := d.service(); service != nil && (service.Namespace != r.namespace || service.Name != c.Service.Name) {
+		return result
+	}
+	if d.crd.Spec.Scope == apiextensionsv1.ClusterScoped && !c.ClusterAccess {
+		result.Message = leaves + "has no access to the cluster, which it takes"
 		return result
 	}
 	result.Status, result.Message = Warning, leaves+"there is no object of it"

@@ -259,7 +259,13 @@ func (a *assembly) apiServer() apiServerWait {
 
 // reviews is what admission consults about writers.
 func (a *assembly) reviews() reviews {
+	unavailable := ""
+	if a.config.Shard.Name != "" {
+		unavailable = "the operator is installed in shards, none of which has all namespaces: make a RebootPolicy in each namespace"
+	}
 	return reviews{
+		unavailable: unavailable,
+
 		policy:   a.egress.policy,
 		reviewer: authorization.NewReviewer(authorization.ReviewerOptions{Client: a.client, Local: !a.config.ClusterAccess}),
 		services: admitexternalservice.NewServiceReader(a.client),

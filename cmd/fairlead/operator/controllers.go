@@ -23,12 +23,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/shard"
 	"github.com/fairlead-dev/fairlead/controllers/chaospod"
+	"github.com/fairlead-dev/fairlead/controllers/clusterrebootpolicy"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/controllers/storagemigration"
@@ -302,6 +304,24 @@ func (b *controllerBuilder) chaosPods(context.Context) (lifecycle.Reconciler, er
 	}
 	b.disruptions.addWake(made.Wake)
 	return b.warmed(chaospod.Name, made, &chaosv1.ChaosPod{}, chaospod.Kinds()), nil
+}
+
+// clusterRebootPolicies returns the controller of ClusterRebootPolicies. A shard has none: it does not see all namespaces, and
+// admission refuses such objects.
+func (b *controllerBuilder) clusterRebootPolicies(context.Context) (lifecycle.Reconciler, error) {
+	a := b.assembly
+	if b.shard != nil {
+		return lifecycle.Reconciler{Name: clusterrebootpolicy.Name, Warm: idle, Start: func(ctx context.Context) error { <-ctx.Done(); return nil }}, nil
+	}
+	made, err := clusterrebootpolicy.New(b.cluster, clusterrebootpolicy.Options{
+		CacheSyncTimeout: a.config.Controllers.CacheSyncTimeout.Duration, Logger: a.logger, Now: a.offset.Now,
+		WebhookExemptNamespaces: webhookExemptNamespaces(a.identity),
+		Wrap:                    tolerantcache.IgnoreUndecodable("ClusterRebootPolicy", b.wrap("ClusterRebootPolicy")),
+	})
+	if err != nil {
+		return lifecycle.Reconciler{}, err
+	}
+	return b.warmed(clusterrebootpolicy.Name, made, &autorebootv1.ClusterRebootPolicy{}, clusterrebootpolicy.Kinds()), nil
 }
 
 // storageMigration returns what rewrites objects that are stored at an old version.

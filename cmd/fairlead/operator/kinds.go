@@ -97,6 +97,18 @@ func allKinds() kinds {
 			restore:    rebootpolicy.Restore,
 		},
 		{
+			GroupVersionKind: autorebootv1.GroupVersion.WithKind("ClusterRebootPolicy"),
+			definition:       "clusterrebootpolicies.autoreboot.fairlead.dev",
+			object:           &autorebootv1.ClusterRebootPolicy{},
+			converter:        convertrebootpolicy.NewCluster,
+			admit: func(common admission.Options, converter *hubspoke.Converter, r reviews) map[string]http.Handler {
+				return admitrebootpolicy.NewCluster(admitrebootpolicy.ClusterOptions{
+					Options: admitrebootpolicy.Options{Handler: common, Converter: converter, Reviewer: r.reviewer}, Unavailable: r.unavailable,
+				})
+			},
+			controller: (*controllerBuilder).clusterRebootPolicies,
+		},
+		{
 			GroupVersionKind: chaosv1.GroupVersion.WithKind("ChaosPod"),
 			definition:       "chaospods.chaos.fairlead.dev",
 			object:           &chaosv1.ChaosPod{},

@@ -29,6 +29,8 @@ type reviews struct {
 	services admitexternalservice.ServiceReader
 	warnings *warnings.Reader
 	finalize bool // whether objects get the finalizer when they are created
+	// unavailable is why no object can be created that is for several namespaces; "" where it can.
+	unavailable string
 }
 
 // handlers are all webhooks by path. Admission is registered for v1 alone: with matchPolicy Equivalent the API

@@ -64,7 +64,7 @@ func TestFindingsSayWhereAndWhatAndWhatToDo(t *testing.T) {
 		"no version":                {"kind: ChaosPod\n", []string{"1:1 error api-version apiVersion: is missing; that of Fairlead's ChaosPod is chaos.fairlead.dev/v1"}},
 		"a group that there is not": {head("network.fairlead.dev/v1", "ExternalService"), []string{"1:1 error api-version apiVersion: there is no ExternalService in \"network.fairlead.dev\"; use networking.fairlead.dev/v1"}},
 		"a kind that there is not": {head("chaos.fairlead.dev/v1", "Chaospod"), []string{"1:1 error api-version apiVersion: there is no \"Chaospod\" in \"chaos.fairlead.dev\"; " +
-			"the kinds are networking.fairlead.dev/v1 ExternalService, autoreboot.fairlead.dev/v1 RebootPolicy, chaos.fairlead.dev/v1 ChaosPod"}},
+			"the kinds are networking.fairlead.dev/v1 ExternalService, autoreboot.fairlead.dev/v1 RebootPolicy, autoreboot.fairlead.dev/v1 ClusterRebootPolicy, chaos.fairlead.dev/v1 ChaosPod"}},
 		"cron that never fires": {chaos + "spec: {target: {workload: {kind: Deployment, name: web}}, schedule: {cron: \"61 * * * *\"}}\n", []string{
 			`4:70 error rule spec.schedule.cron: "61 * * * *": minute "61": takes 0-59, *, lists, ranges and steps`}},
 		"advice": {external + "spec: {service: {type: Headless}, ports: [{name: sql, port: 5432, targetPort: 1}], endpoints: [{name: a, addresses: [192.0.2.1]}]}\n", []string{

@@ -74,6 +74,10 @@ func kinds() []*kind {
 		newKind(autorebootv1.GroupVersion, "RebootPolicy", "rebootpolicies", conversionofrebootpolicy.New(),
 			overlapsOf(targetsOf, rebootpolicy.Overlaps),
 			webhookRules[autorebootv1.RebootPolicy]{rebootpolicy.Default, rebootpolicy.Validate, rebootpolicy.Warnings}),
+		newKind(autorebootv1.GroupVersion, "ClusterRebootPolicy", "clusterrebootpolicies", conversionofrebootpolicy.NewCluster(), nil,
+			webhookRules[autorebootv1.ClusterRebootPolicy]{
+				func(*autorebootv1.ClusterRebootPolicy) {}, rebootpolicy.ValidateCluster, rebootpolicy.ClusterWarnings,
+			}),
 		newKind(chaosv1.GroupVersion, "ChaosPod", "chaospods", conversionofchaospod.New(), overlapsOf(workloadOf, chaospod.Overlaps),
 			webhookRules[chaosv1.ChaosPod]{chaospod.Default, chaospod.Validate, chaospod.Warnings}),
 	}

@@ -18,7 +18,7 @@ be false. In what are fields of a pod or a container, a null takes out the defau
 What calls a Service that is gone, or is of this release, is no other installation: a release may move, and its prefix
 may change. `helm template` finds nothing in the cluster and refuses nothing. */ -}}
 {{- define "fairlead.alone" -}}
-{{- range $crd := list "externalservices.networking.fairlead.dev" "rebootpolicies.autoreboot.fairlead.dev" "chaospods.chaos.fairlead.dev" }}
+{{- range $crd := list "externalservices.networking.fairlead.dev" "rebootpolicies.autoreboot.fairlead.dev" "clusterrebootpolicies.autoreboot.fairlead.dev" "chaospods.chaos.fairlead.dev" }}
 {{- $definition := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" $crd }}
 {{- include "fairlead.upgradable" (dict "root" $ "crd" $crd "version" (dig "metadata" "labels" "app.kubernetes.io/version" "" $definition)) }}
 {{- $client := dig "spec" "conversion" "webhook" "clientConfig" dict $definition }}
@@ -55,6 +55,9 @@ next write. 0.0.0 is a chart that no release made. */ -}}
 {{- range $kind, $definition := dict "ExternalService" "externalservices.networking.fairlead.dev" "RebootPolicy" "rebootpolicies.autoreboot.fairlead.dev" "ChaosPod" "chaospods.chaos.fairlead.dev" }}
 {{- if ne (has $kind $.kinds) $.out }}
 - {{ $definition }}
+{{- if eq $kind "RebootPolicy" }}
+- clusterrebootpolicies.autoreboot.fairlead.dev
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end -}}

@@ -26,6 +26,8 @@ type Workload struct {
 	Kind common.WorkloadKind
 	Name string
 	UID  types.UID
+	// Labels and Annotations are its own, not those of its pods. They must not be changed.
+	Labels, Annotations map[string]string
 	// DependsOn are the ExternalServices that its annotation declares that it needs, and DependsOnMistake what is wrong with
 	// the annotation, as a sentence; empty for nothing.
 	DependsOn        []string
@@ -85,6 +87,7 @@ func newWorkload(
 ) *Workload {
 	w := &Workload{
 		Kind: kind, Name: object.GetName(), UID: object.GetUID(), Version: object.GetResourceVersion(), Generation: object.GetGeneration(),
+		Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
 		Selector: selector, Template: template, TemplateHash: hashOf(template), RestartID: template.Annotations[autorebootv1.RestartIDAnnotation],
 	}
 	w.DependsOn, w.DependsOnMistake = rules.Dependencies(object.GetAnnotations())

@@ -113,7 +113,7 @@ func (r *run) nextBaseline(t *target, s *Signal) (next autorebootv1.Baseline, ok
 	case b == nil:
 		r.reportOutdated(t, s)
 	case b.Fingerprint != s.fingerprint():
-		if !s.isSilent(b.Fingerprint) || s.Incomparable && r.isOwedFor(t, s, b) {
+		if !s.isSilent(b.Fingerprint) || s.Incomparable && !s.Ignored && r.isOwedFor(t, s, b) {
 			return *b, true
 		}
 		r.changed[s.Trigger] = true
@@ -136,7 +136,7 @@ func (r *run) reportOutdated(t *target, s *Signal) {
 	if s.FirstSeen {
 		written = s.ValuesWritten
 	}
-	if s.Fingerprint == "" || written.IsZero() || t.workload.Unselected {
+	if s.Fingerprint == "" || s.Ignored || written.IsZero() || t.workload.Unselected {
 		return
 	}
 	// Pods of the same second are usually those of an installation, which came after its configuration.
@@ -275,6 +275,8 @@ func (s *Signal) isWithdrawn() bool {
 
 func (s *Signal) isSilent(baseline string) bool {
 	switch {
+	case s.Ignored:
+		return true
 	case s.isWithdrawn():
 		return false
 	case s.Incomparable:

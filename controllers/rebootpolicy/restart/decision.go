@@ -132,8 +132,10 @@ type Signal struct {
 	// stays, and nothing fires.
 	Unknown string
 	// Silent lists the changes that become the baseline without firing: a source that appears, or
-	// one that goes away. Where Moot is set, any change does.
+	// one that goes away. Where Incomparable is set, any change does, unless a restart is owed.
 	SilentCreate, SilentDelete, Incomparable bool
+	// Ignored means that the source does not count now: whatever it has is the baseline, and nothing is owed for it.
+	Ignored bool
 	// Written is when the source was last written; zero where that means nothing. Pods that were
 	// made later hold it already. Version is the resourceVersion of that or a later write: it tells
 	// what was later within one second, and is empty where it is not known.

@@ -20,6 +20,20 @@ type content struct {
 	version string
 	fields  []metav1.ManagedFieldsEntry
 	data    map[string][]byte
+	marks   Marks
+}
+
+// without returns the content without some keys.
+func (c *content) without(keys []string) *content {
+	if len(keys) == 0 {
+		return c
+	}
+	left := *c
+	left.data = maps.Clone(c.data)
+	for _, key := range keys {
+		delete(left.data, key)
+	}
+	return &left
 }
 
 // viewResult is what one view has of a content; Missing without one.
@@ -36,7 +50,7 @@ func (s *Sources) evaluate(found *content, wants map[viewKey]Want) map[viewKey]v
 			results[key] = viewResult{state: State{Missing: true}}
 			continue
 		}
-		keys := want.Keys
+		found, keys := found.without(want.ExcludedKeys), want.Keys
 		if want.Certificate != "" {
 			keys = []string{want.Certificate}
 		}
@@ -44,7 +58,7 @@ func (s *Sources) evaluate(found *content, wants map[viewKey]Want) map[viewKey]v
 		if seen.state.Unknown == "" {
 			seen.state.Version, seen.state.Keys, seen.state.AbsentKeys = found.version, s.keysOf(found, &want, keys), found.absent(want.Keys)
 		}
-		seen.writeTimes = found.writeTimes(keys)
+		seen.writeTimes, seen.state.Marks = found.writeTimes(keys), found.marks
 		results[key] = seen
 	}
 	return results
@@ -131,6 +145,7 @@ func (v *view) update(seen viewResult, now time.Time) {
 			state.ValuesWritten = seen.values
 		}
 	}
+	state.Marks = seen.state.Marks
 	if state.Unknown == "" {
 		state.Recorded = seen.latest
 	}

@@ -63,12 +63,18 @@ func viewOf(w *Want) viewKey {
 	if w.Certificate != "" {
 		return viewKey("certificate " + w.Certificate)
 	}
-	if len(w.Keys) == 0 {
+	var b strings.Builder
+	keys := w.Keys
+	switch {
+	case len(keys) > 0:
+		b.WriteString("keys")
+	case len(w.ExcludedKeys) > 0:
+		b.WriteString("all without")
+		keys = w.ExcludedKeys
+	default:
 		return "all"
 	}
-	var b strings.Builder
-	b.WriteString("keys")
-	for _, key := range slices.Compact(slices.Sorted(slices.Values(w.Keys))) {
+	for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
 		b.WriteString(" " + strconv.Itoa(len(key)) + ":" + key)
 	}
 	return viewKey(b.String())
@@ -78,7 +84,7 @@ func viewOf(w *Want) viewKey {
 func (o *object) wants(ref Ref) map[viewKey]Want {
 	wants := make(map[viewKey]Want, len(o.views))
 	for key, v := range o.views {
-		wants[key] = Want{Ref: ref, Keys: v.want.Keys, Certificate: v.want.Certificate}
+		wants[key] = Want{Ref: ref, Keys: v.want.Keys, ExcludedKeys: v.want.ExcludedKeys, Certificate: v.want.Certificate}
 	}
 	return wants
 }

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/metadata"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // reader reads from the API server itself.
@@ -53,7 +55,10 @@ func (a *apiReader) read(ctx context.Context, ref Ref) (*content, error) {
 }
 
 func contentOf(meta *metav1.ObjectMeta, data map[string][]byte) *content {
-	return &content{version: meta.ResourceVersion, fields: meta.ManagedFields, data: data}
+	has := func(annotation string) bool { return meta.Annotations[annotation] == "true" }
+	return &content{version: meta.ResourceVersion, fields: meta.ManagedFields, data: data, marks: Marks{
+		Ignore: has(common.IgnoreAnnotation), ReloaderIgnore: has(rules.ReloaderIgnoreAnnotation), ReloaderMatch: has(rules.ReloaderMatchAnnotation),
+	}}
 }
 
 func (a *apiReader) list(ctx context.Context, from scope, selector labels.Selector, most int64) ([]string, error) {

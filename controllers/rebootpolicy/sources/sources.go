@@ -35,6 +35,8 @@ type Want struct {
 	Ref
 	// Keys whose values count; none for all of them.
 	Keys []string
+	// ExcludedKeys are those whose values do not count where Keys are none.
+	ExcludedKeys []string
 	// Certificate is the key that holds a certificate in PEM. Where it is set, the leaf certificate
 	// alone counts, which is the first in the file, and Keys mean nothing.
 	Certificate string
@@ -65,12 +67,20 @@ type State struct {
 	Version string
 	// NotAfter is when the certificate expires; zero without one.
 	NotAfter time.Time
+	// Marks are what the annotations of the source say about whether it counts; zero while unknown.
+	Marks Marks
 	// Watched means that a watch shows the source to exist: its deletion would be observed.
 	Watched bool
 	// Unknown is why nothing else is known, as one word; empty otherwise.
 	Unknown string
 	// Err is the cause, for the log alone: it may have details that a status must not.
 	Err error
+}
+
+// Marks are annotations of a source with the value "true".
+type Marks struct {
+	// Ignore is common.IgnoreAnnotation, and the others are those of Reloader.
+	Ignore, ReloaderIgnore, ReloaderMatch bool
 }
 
 // Why a State is unknown.

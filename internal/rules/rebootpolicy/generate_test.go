@@ -15,7 +15,7 @@ import (
 var (
 	someDurations = []any{"0s", "1ms", "500ms", "1s", "5s", "6s", "59s", "1m", "599s", "10m", "15m", "168h", "169h", "9999999h", "1d", "1.5h", "-1s", "1h1h1h1h1h", "5", ""}
 	someCounts    = []any{int64(-2), int64(-1), int64(0), int64(1), int64(50), int64(101), int64(70000), "0%", "100%", "101%", "1", "%"}
-	someTexts     = []any{"", "a", "apps", "Deployment", "Local", "local", "0 0 * * *", "TZ=UTC 0 0 * * *", "/path", strings.Repeat("n", 64)}
+	someTexts     = []any{"", "a", "apps", "Deployment", "Local", "local", "0 0 * * *", "TZ=UTC 0 0 * * *", "CRON_TZ=UTC 0 0 * * *", "/path", strings.Repeat("n", 64)}
 )
 
 // generate makes an object from a good one: it leaves out much, and spoils some of the rest. Where

@@ -27,7 +27,7 @@ func Overlaps(obj *autorebootv1.RebootPolicy, others []autorebootv1.RebootPolicy
 	var texts []string
 	for i := range others {
 		other := &others[i]
-		if other.Namespace != obj.Namespace || other.Name == obj.Name {
+		if other.Namespace != obj.Namespace || other.Name == obj.Name || YieldsTo(other, obj) || YieldsTo(obj, other) {
 			continue
 		}
 		for j := range obj.Spec.Targets {

@@ -148,7 +148,7 @@ func bounds(schema map[string]any, value any) []bound {
 		}
 	}
 	if _, ok := schema["maxProperties"]; ok {
-		out = append(out, bound{"maxProperties", []any{labels(number("maxProperties") + 1)}, []any{labels(number("maxProperties"))}})
+		out = append(out, bound{"maxProperties", []any{labelsOf(number("maxProperties") + 1)}, []any{labelsOf(number("maxProperties"))}})
 	}
 	return out
 }
@@ -183,7 +183,7 @@ func grow(item any, n int64) []any {
 	return out
 }
 
-func labels(n int64) map[string]any {
+func labelsOf(n int64) map[string]any {
 	out := map[string]any{}
 	for i := range n {
 		out[fmt.Sprintf("key-%d", i)] = "value"

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
@@ -46,12 +47,12 @@ func triggerSemantics(path rules.Path, t *autorebootv1.Trigger) field.ErrorList 
 	var errs field.ErrorList
 	if c := t.ConfigChange; c != nil {
 		for i := range c.Sources {
-			s, at := &c.Sources[i], path.Child("configChange", "sources").Index(i)
-			errs = append(errs, subdomain(at.Child("name"), s.Name)...)
-			errs = append(errs, rules.SelectorSyntax(at.Child("selector"), s.Selector)...)
-			for j, key := range s.Keys {
-				errs = append(errs, dataKey(at.Child("keys").Index(j), key)...)
-			}
+			s := &c.Sources[i]
+			errs = append(errs, sourceSemantics(path.Child("configChange", "sources").Index(i), s.Name, s.Selector, s.Keys)...)
+		}
+		for i := range c.Exclude {
+			e := &c.Exclude[i]
+			errs = append(errs, sourceSemantics(path.Child("configChange", "exclude").Index(i), e.Name, e.Selector, e.Keys)...)
 		}
 	}
 	if c := t.CertificateRenewal; c != nil {
@@ -73,6 +74,14 @@ func triggerSemantics(path rules.Path, t *autorebootv1.Trigger) field.ErrorList 
 	}
 	if e := t.EndpointsChange; e != nil {
 		errs = append(errs, label(path.Child("endpointsChange", "externalServiceName"), e.ExternalServiceName)...)
+	}
+	return errs
+}
+
+func sourceSemantics(path rules.Path, name string, selector *common.LabelSelector, keys []string) field.ErrorList {
+	errs := append(subdomain(path.Child("name"), name), rules.SelectorSyntax(path.Child("selector"), selector)...)
+	for j, key := range keys {
+		errs = append(errs, dataKey(path.Child("keys").Index(j), key)...)
 	}
 	return errs
 }

@@ -21,6 +21,10 @@ func Structural(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 	errs := rules.Name(obj.Name)
 	errs = append(errs, rules.Text(specPath.Child("serviceAccountName"), spec.ServiceAccountName, 0, 253)...)
 	errs = append(errs, targets(specPath.Child("targets"), spec.Targets)...)
+	if spec.Compatibility != "" {
+		errs = append(errs, rules.Enum(specPath.Child("compatibility"), spec.Compatibility,
+			autorebootv1.CompatibilityReloader, autorebootv1.CompatibilityWave)...)
+	}
 	errs = append(errs, triggers(specPath.Child("triggers"), spec.Triggers)...)
 	errs = append(errs, strategy(specPath.Child("strategy"), spec.Strategy)...)
 	errs = append(errs, debounce(specPath.Child("debounce"), spec.Debounce)...)
@@ -48,6 +52,12 @@ func targets(path rules.Path, list []autorebootv1.Target) field.ErrorList {
 			errs = append(errs, field.Invalid(at.Field(), t.Name, "kind is required with name"))
 		}
 		errs = append(errs, named(at, t.Name, t.Selector)...)
+		if t.OptIn != nil {
+			errs = append(errs, rules.Enum(at.Child("optIn"), *t.OptIn, autorebootv1.OptInAll, autorebootv1.OptInAnnotation)...)
+			if t.Selector == nil {
+				errs = append(errs, field.Invalid(at.Field(), *t.OptIn, "optIn needs selector"))
+			}
+		}
 		errs = append(errs, rules.OptionalRange(at.Child("wave"), t.Wave, 0, 99)...)
 		if w := (common.WorkloadReference{Kind: t.Kind, Name: t.Name}); w.Kind != "" && w.Name != "" {
 			if seen[w] {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
@@ -68,20 +69,31 @@ func configChange(path rules.Path, c *autorebootv1.ConfigChange) field.ErrorList
 	sources := rules.Within(c.Sources, 32)
 	for i := range sources {
 		s, at := &sources[i], path.Child("sources").Index(i)
-		errs = append(errs, rules.Enum(at.Child("kind"), s.Kind, autorebootv1.SourceConfigMap, autorebootv1.SourceSecret)...)
-		errs = append(errs, named(at, s.Name, s.Selector)...)
-		keys := at.Child("keys")
+		errs = append(errs, source(at, s.Kind, s.Name, s.Selector, s.Keys)...)
 		if len(s.Keys) > 0 && s.Name == "" {
 			errs = append(errs, field.Invalid(at.Field(), s.Keys[0], "keys needs name"))
 		}
-		errs = append(errs, rules.Items(keys, len(s.Keys), 0, 64)...)
-		listed := rules.Within(s.Keys, 64)
-		for j, key := range listed {
-			errs = append(errs, rules.Text(keys.Index(j), key, 1, 253)...)
-		}
-		errs = append(errs, rules.Unique(len(listed), func(j int) string { return listed[j] }, keys.Index)...)
+	}
+	errs = append(errs, rules.Items(path.Child("exclude"), len(c.Exclude), 0, 32)...)
+	excluded := rules.Within(c.Exclude, 32)
+	for i := range excluded {
+		e := &excluded[i]
+		errs = append(errs, source(path.Child("exclude").Index(i), e.Kind, e.Name, e.Selector, e.Keys)...)
 	}
 	return errs
+}
+
+// source checks what sources and excluded sources have in common.
+func source(path rules.Path, kind autorebootv1.SourceKind, name string, selector *common.LabelSelector, keys []string) field.ErrorList {
+	errs := rules.Enum(path.Child("kind"), kind, autorebootv1.SourceConfigMap, autorebootv1.SourceSecret)
+	errs = append(errs, named(path, name, selector)...)
+	at := path.Child("keys")
+	errs = append(errs, rules.Items(at, len(keys), 0, 64)...)
+	listed := rules.Within(keys, 64)
+	for j, key := range listed {
+		errs = append(errs, rules.Text(at.Index(j), key, 1, 253)...)
+	}
+	return append(errs, rules.Unique(len(listed), func(j int) string { return listed[j] }, at.Index)...)
 }
 
 func certificateRenewal(path rules.Path, c *autorebootv1.CertificateRenewal) field.ErrorList {

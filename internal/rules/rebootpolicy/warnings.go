@@ -76,6 +76,9 @@ func selectsAll(spec *autorebootv1.RebootPolicySpec) []string {
 		if t.Kind == "" {
 			what = "every Deployment, StatefulSet and DaemonSet"
 		}
+		if ptr.Deref(t.OptIn, autorebootv1.OptInAll) == autorebootv1.OptInAnnotation {
+			continue // their authors ask for it
+		}
 		at := specPath.Child("targets").Index(i).Child("selector")
 		texts = append(texts, rules.SelectsAll(at, t.Selector, what+" of the namespace is restarted")...)
 	}

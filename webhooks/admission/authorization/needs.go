@@ -50,7 +50,12 @@ func (n Need) refusal(user string) *field.Error {
 		what += "." + r.Group
 	}
 	where := fmt.Sprintf("in all of namespace %q", r.Namespace)
-	if r.Name != "" {
+	switch {
+	case r.Namespace == "" && r.Name == "":
+		where = "in all namespaces"
+	case r.Namespace == "":
+		where = fmt.Sprintf("%q in all namespaces", r.Name)
+	case r.Name != "":
 		where = fmt.Sprintf("%q in namespace %q", r.Name, r.Namespace)
 	}
 	return field.Forbidden(n.Path, fmt.Sprintf("user %s may not %s %s %s, and the operator does not do that for those who may not; ask for that right, or %s",

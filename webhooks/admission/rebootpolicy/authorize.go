@@ -26,7 +26,7 @@ func newAuthorizer(reviewer authorization.Reviewer, policy Policy) *authorizer {
 		Reviewer: reviewer,
 		Noun:     "policy",
 		Needs: func(obj *autorebootv1.RebootPolicy, namespace string) []authorization.Need {
-			return needs(&obj.Spec, namespace)
+			return needs(field.NewPath("spec"), &obj.Spec, namespace)
 		},
 		Digest:   func(obj *autorebootv1.RebootPolicy) string { return approval.RebootPolicyDigest(&obj.Spec) },
 		Starts:   starts,

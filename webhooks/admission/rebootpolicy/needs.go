@@ -28,9 +28,9 @@ type collector struct{ authorization.Needs }
 // do it, and to see what the policy's status shows of what the operator reads. What a workload refers to
 // (discovery Referenced) needs no right of its own: the status only shows that it changed, and a user who may
 // patch the workload, or have it patched, can make it refer to anything.
-func needs(spec *autorebootv1.RebootPolicySpec, namespace string) []authorization.Need {
+// The spec is at a path of its object; namespace is "" for that of a template, which is for all namespaces.
+func needs(at *field.Path, spec *autorebootv1.RebootPolicySpec, namespace string) []authorization.Need {
 	n := &collector{authorization.Needs{Namespace: namespace}}
-	at := field.NewPath("spec")
 	n.restarts(at, spec)
 	for i := range spec.Triggers {
 		n.trigger(at.Child("triggers").Index(i), &spec.Triggers[i])

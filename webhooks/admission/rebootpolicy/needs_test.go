@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -113,7 +114,7 @@ func TestEveryPartOfAPolicyTakesItsRights(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]string{}
-			for _, n := range needs(&test.spec, "shop") {
+			for _, n := range needs(field.NewPath("spec"), &test.spec, "shop") {
 				if n.Right.Namespace != "shop" || n.Right.Version != "v1" {
 					t.Errorf("asks about %+v", n.Right)
 				}

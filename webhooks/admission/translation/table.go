@@ -67,6 +67,9 @@ var tables = map[string][]rule{
 		{"spec.triggers[*].probe.tcpSocket", "spec.policies{policy}.trigger.probe.tcpSocket", keep},
 		{"spec.triggers[*].probe.grpc", "spec.policies{policy}.trigger.probe.grpc", keep},
 	},
+	"ClusterRebootPolicy": {
+		{"spec", "spec", keep},
+	},
 	"ChaosPod": {
 		{"spec", "spec", exact},
 		{"spec.target", "spec.template", exact},

@@ -68,6 +68,69 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: within
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
+- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.ClusterRebootPolicy
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.ClusterRebootPolicySpec
+    - name: status
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.ClusterRebootPolicyStatus
+        elementRelationship: atomic
+      default:
+        observedGeneration: -1
+- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.ClusterRebootPolicySpec
+  map:
+    fields:
+    - name: namespaceSelector
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.LabelSelector
+    - name: template
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.RebootPolicyTemplate
+- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.ClusterRebootPolicyStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: namespaces
+      type:
+        scalar: numeric
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: policies
+      type:
+        scalar: numeric
+    - name: refusals
+      type:
+        list:
+          elementType:
+            namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.NamespaceRefusal
+          elementRelationship: associative
+          keys:
+          - namespace
+    - name: refusedNamespaces
+      type:
+        scalar: numeric
+- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Compatibility
+  scalar: string
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Concurrency
   map:
     fields:
@@ -83,6 +146,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: discovery
       type:
         namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Discovery
+    - name: exclude
+      type:
+        list:
+          elementType:
+            namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.ExcludedSource
+          elementRelationship: atomic
     - name: onCreate
       type:
         namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.SourceAction
@@ -150,6 +219,24 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: timeout
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
+- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.ExcludedSource
+  map:
+    fields:
+    - name: keys
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: kind
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.SourceKind
+    - name: name
+      type:
+        scalar: string
+    - name: selector
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.LabelSelector
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.ExternalServiceHealthy
   map:
     fields:
@@ -272,12 +359,26 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: within
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
+- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.NamespaceRefusal
+  map:
+    fields:
+    - name: message
+      type:
+        scalar: string
+    - name: namespace
+      type:
+        scalar: string
+    - name: reason
+      type:
+        scalar: string
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.NoPods
   map:
     fields:
     - name: selector
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.LabelSelector
+- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.OptIn
+  scalar: string
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.PendingRestart
   map:
     fields:
@@ -382,6 +483,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: compatibility
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Compatibility
     - name: concurrency
       type:
         namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Concurrency
@@ -523,6 +627,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: watchedTargets
       type:
         scalar: numeric
+- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.RebootPolicyTemplate
+  map:
+    fields:
+    - name: spec
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.RebootPolicySpec
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Refusal
   map:
     fields:
@@ -621,6 +731,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+    - name: optIn
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.OptIn
     - name: selector
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.LabelSelector

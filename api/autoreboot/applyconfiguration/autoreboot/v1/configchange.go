@@ -19,6 +19,8 @@ type ConfigChangeApplyConfiguration struct {
 	Discovery *autorebootv1.Discovery `json:"discovery,omitempty"`
 	// sources are ConfigMaps and Secrets of the policy's own namespace.
 	Sources []ConfigSourceApplyConfiguration `json:"sources,omitempty"`
+	// exclude are sources, or keys of sources, that do not count, although they are referred to, listed or selected.
+	Exclude []ExcludedSourceApplyConfiguration `json:"exclude,omitempty"`
 	// onCreate says what follows when a source appears that was known to be missing. The default
 	// is Ignore.
 	OnCreate *autorebootv1.SourceAction `json:"onCreate,omitempty"`
@@ -49,6 +51,19 @@ func (b *ConfigChangeApplyConfiguration) WithSources(values ...*ConfigSourceAppl
 			panic("nil value passed to WithSources")
 		}
 		b.Sources = append(b.Sources, *values[i])
+	}
+	return b
+}
+
+// WithExclude adds the given value to the Exclude field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Exclude field.
+func (b *ConfigChangeApplyConfiguration) WithExclude(values ...*ExcludedSourceApplyConfiguration) *ConfigChangeApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithExclude")
+		}
+		b.Exclude = append(b.Exclude, *values[i])
 	}
 	return b
 }

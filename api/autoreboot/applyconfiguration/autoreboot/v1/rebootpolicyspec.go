@@ -6,6 +6,7 @@
 package v1
 
 import (
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	common "github.com/fairlead-dev/fairlead/api/common"
 )
 
@@ -26,6 +27,9 @@ type RebootPolicySpecApplyConfiguration struct {
 	// targets are the workloads to restart, all in the policy's own namespace, at most 100 with
 	// those that selectors match.
 	Targets []TargetApplyConfiguration `json:"targets,omitempty"`
+	// compatibility names another project whose annotations on workloads and sources count beside those of Fairlead:
+	// Reloader or Wave. By default none do.
+	Compatibility *autorebootv1.Compatibility `json:"compatibility,omitempty"`
 	// triggers are the reasons for a restart; any one of them is enough. Without any, the policy restarts its targets
 	// by the annotation restart-now alone, and declares what they depend on by its gates.
 	Triggers []TriggerApplyConfiguration `json:"triggers,omitempty"`
@@ -94,6 +98,14 @@ func (b *RebootPolicySpecApplyConfiguration) WithTargets(values ...*TargetApplyC
 		}
 		b.Targets = append(b.Targets, *values[i])
 	}
+	return b
+}
+
+// WithCompatibility sets the Compatibility field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Compatibility field is set to the value of the last call.
+func (b *RebootPolicySpecApplyConfiguration) WithCompatibility(value autorebootv1.Compatibility) *RebootPolicySpecApplyConfiguration {
+	b.Compatibility = &value
 	return b
 }
 

@@ -6,6 +6,7 @@
 package v1
 
 import (
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	common "github.com/fairlead-dev/fairlead/api/common"
 )
 
@@ -22,8 +23,12 @@ type TargetApplyConfiguration struct {
 	// name of the workload. It need not exist yet.
 	Name *string `json:"name,omitempty"`
 	// selector selects workloads by their own labels (not those of their pods). An empty one selects all workloads of
-	// the namespace.
+	// the namespace. One with the annotation fairlead.dev/ignore: "true", or fairlead.dev/restart-on-change: "false", is
+	// not selected.
 	Selector *common.LabelSelector `json:"selector,omitempty"`
+	// optIn is All or Annotation: whether selector selects every workload that it matches, or only those whose
+	// annotations ask for restarts. The default is All.
+	OptIn *autorebootv1.OptIn `json:"optIn,omitempty"`
 	// wave orders the targets: a lower wave is restarted and verified before a higher one starts.
 	// From 0 to 99. The default is 0.
 	Wave *int32 `json:"wave,omitempty"`
@@ -64,6 +69,14 @@ func (b *TargetApplyConfiguration) WithName(value string) *TargetApplyConfigurat
 // If called multiple times, the Selector field is set to the value of the last call.
 func (b *TargetApplyConfiguration) WithSelector(value common.LabelSelector) *TargetApplyConfiguration {
 	b.Selector = &value
+	return b
+}
+
+// WithOptIn sets the OptIn field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OptIn field is set to the value of the last call.
+func (b *TargetApplyConfiguration) WithOptIn(value autorebootv1.OptIn) *TargetApplyConfiguration {
+	b.OptIn = &value
 	return b
 }
 

@@ -1,0 +1,113 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterrebootpolicy
+
+import (
+	"context"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+)
+
+// wanted returns the selected namespaces with a workload for the policy that no other policy takes.
+func (r *Reconciler) wanted(ctx context.Context, of *autorebootv1.ClusterRebootPolicy) (map[string]bool, error) {
+	selected, err := r.selected(ctx, of)
+	if err != nil || len(selected) == 0 {
+		return nil, err
+	}
+	others, err := r.others(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[string]bool{}
+	err = workloads.Each(ctx, r.Client, "", func(kind common.WorkloadKind, object metav1.Object) {
+		namespace := object.GetNamespace()
+		if !selected[namespace] || wanted[namespace] || object.GetDeletionTimestamp() != nil {
+			return
+		}
+		w := &rules.Workload{Kind: kind, Name: object.GetName(), Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
+			TemplateAnnotations: templateAnnotations(object)}
+		wanted[namespace] = rules.Takes(&of.Spec.Template.Spec, w) &&
+			!slices.ContainsFunc(others[namespace], func(p *autorebootv1.RebootPolicy) bool { return rules.Takes(&p.Spec, w) })
+		if !wanted[namespace] {
+			delete(wanted, namespace)
+		}
+	})
+	return wanted, err
+}
+
+func templateAnnotations(object metav1.Object) map[string]string {
+	switch o := object.(type) {
+	case *appsv1.Deployment:
+		return o.Spec.Template.Annotations
+	case *appsv1.StatefulSet:
+		return o.Spec.Template.Annotations
+	case *appsv1.DaemonSet:
+		return o.Spec.Template.Annotations
+	}
+	return nil
+}
+
+// selected returns the namespaces that the selector selects. One that is being deleted takes no new object, and one that no
+// admission webhook is called for would have a policy without an approval.
+func (r *Reconciler) selected(ctx context.Context, of *autorebootv1.ClusterRebootPolicy) (map[string]bool, error) {
+	selector, err := of.Spec.NamespaceSelector.Selector()
+	if err != nil {
+		return nil, err
+	}
+	list := &metav1.PartialObjectMetadataList{TypeMeta: namespaces().TypeMeta}
+	list.Kind += "List"
+	if err := r.Client.List(ctx, list, client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	selected := make(map[string]bool, len(list.Items))
+	for i := range list.Items {
+		n := &list.Items[i]
+		if n.DeletionTimestamp.IsZero() && !slices.Contains(r.WebhookExemptNamespaces, n.Name) {
+			selected[n.Name] = true
+		}
+	}
+	return selected, nil
+}
+
+// others returns, by namespace, the policies that the object's own yields to.
+func (r *Reconciler) others(ctx context.Context, of *autorebootv1.ClusterRebootPolicy) (map[string][]*autorebootv1.RebootPolicy, error) {
+	var list autorebootv1.RebootPolicyList
+	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	own := newPolicy(of, "")
+	others := map[string][]*autorebootv1.RebootPolicy{}
+	for i := range list.Items {
+		if other := &list.Items[i]; rules.YieldsTo(own, other) {
+			others[other.Namespace] = append(others[other.Namespace], other)
+		}
+	}
+	return others, nil
+}
+
+// made returns the policies that the object has made, by namespace.
+func (r *Reconciler) made(ctx context.Context, of *autorebootv1.ClusterRebootPolicy) (map[string]*autorebootv1.RebootPolicy, error) {
+	var list autorebootv1.RebootPolicyList
+	if err := r.Client.List(ctx, &list, client.MatchingLabelsSelector{
+		Selector: labels.SelectorFromSet(labels.Set{autorebootv1.ClusterPolicyLabel: of.Name}),
+	}); err != nil {
+		return nil, err
+	}
+	made := map[string]*autorebootv1.RebootPolicy{}
+	for i := range list.Items {
+		if p := &list.Items[i]; p.Name == of.Name && metav1.IsControlledBy(p, of) {
+			made[p.Namespace] = p
+		}
+	}
+	return made, nil
+}

@@ -1,0 +1,78 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterrebootpolicy
+
+import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/recorder"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/internal/approval"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+)
+
+// retryRefused is the wait before a write is repeated that was refused: a quota, a policy or a right may have changed, of
+// which no event tells.
+const retryRefused = time.Minute
+
+// Reconciler keeps the policies of ClusterRebootPolicies in step with their templates.
+type Reconciler struct {
+	// Client reads from the cache and writes to the API server, and Live reads from the API server.
+	Client client.Client
+	Live   client.Reader
+	// Events are written about ClusterRebootPolicies and about policies that were changed by hand.
+	Events recorder.EventRecorder
+	// Now is the clock.
+	Now func() time.Time
+	// WebhookExemptNamespaces are namespaces in which no policy is made.
+	WebhookExemptNamespaces []string
+
+	enqueuer *controller.CoalescingEnqueuer
+}
+
+// Reconcile implements reconcile.Reconciler. The policies of an object that is invalid, or that no approval covers, stay as
+// they are. Those of one that is deleted are deleted by the garbage collector.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	var of autorebootv1.ClusterRebootPolicy
+	if err := r.Client.Get(ctx, req.NamespacedName, &of); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			r.enqueuer.Forget(req.NamespacedName)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !of.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	if errs := rules.ValidateCluster(&of, nil); len(errs) > 0 {
+		return reconcile.Result{}, r.recordBlocked(ctx, &of, common.ReasonInvalidSpec, errs.ToAggregate().Error())
+	}
+	if !approval.ClusterRebootPolicyApproved(&of) {
+		return reconcile.Result{}, r.recordBlocked(ctx, &of, autorebootv1.ReasonForbidden,
+			"it is not known whether the writer has the rights to what the template does in all namespaces: a user with these rights must write the object, or set its annotation "+common.ApprovedByAnnotation+" to any value")
+	}
+	wanted, err := r.wanted(ctx, &of)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	o, err := r.write(ctx, &of, wanted)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := r.record(ctx, &of, &o); err != nil {
+		return reconcile.Result{}, err
+	}
+	switch {
+	case o.more:
+		return reconcile.Result{RequeueAfter: controller.CoalescingInterval}, nil
+	case o.retry:
+		return reconcile.Result{RequeueAfter: retryRefused}, nil
+	}
+	return reconcile.Result{}, nil
+}

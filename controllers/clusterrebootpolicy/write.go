@@ -1,0 +1,184 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterrebootpolicy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+)
+
+// templateAnnotation is on a policy with a digest of the template that was last written to it: a policy that differs from the
+// same template was changed by someone else.
+const templateAnnotation = "autoreboot.fairlead.dev/cluster-policy-template"
+
+// maxWrites is how many policies one reconcile writes: the status shows how far it has come, and others get their turn.
+const maxWrites = 100
+
+// outcome is what became of the policies of one object.
+type outcome struct {
+	wanted, inStep int
+	refusals       []autorebootv1.NamespaceRefusal // by namespace
+	// more means that policies are left to write, and retry that something failed that may succeed later.
+	more, retry bool
+}
+
+// newPolicy returns the policy that an object makes in a namespace.
+func newPolicy(of *autorebootv1.ClusterRebootPolicy, namespace string) *autorebootv1.RebootPolicy {
+	policy := rules.FromTemplate(of)
+	policy.Namespace = namespace
+	policy.Labels = map[string]string{common.ManagedByLabel: common.ManagedBy, autorebootv1.ClusterPolicyLabel: of.Name}
+	policy.Annotations = map[string]string{templateAnnotation: digestOf(&of.Spec.Template)}
+	policy.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(of, autorebootv1.GroupVersion.WithKind("ClusterRebootPolicy"))}
+	policy.OwnerReferences[0].BlockOwnerDeletion = nil // takes a right to the finalizers of the owner
+	return policy
+}
+
+func digestOf(template *autorebootv1.RebootPolicyTemplate) string {
+	text, err := json.Marshal(template)
+	if err != nil {
+		return "" // equal to no other
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// write has the policies be those of the template: in the wanted namespaces and in no others. What is refused in one
+// namespace stops nothing in another.
+func (r *Reconciler) write(ctx context.Context, of *autorebootv1.ClusterRebootPolicy, wanted map[string]bool) (outcome, error) {
+	made, err := r.made(ctx, of)
+	if err != nil {
+		return outcome{}, err
+	}
+	o, writes := outcome{wanted: len(wanted)}, 0
+	namespaces := maps.Clone(wanted)
+	for namespace := range made {
+		if !wanted[namespace] {
+			namespaces = add(namespaces, namespace)
+		}
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
+		stored := made[namespace]
+		step := r.step(of, namespace, stored, wanted[namespace])
+		if step == nil {
+			if wanted[namespace] && stored.DeletionTimestamp.IsZero() {
+				o.inStep++
+			}
+			continue
+		}
+		if writes++; writes > maxWrites {
+			o.more = true
+			continue
+		}
+		switch err := step(ctx); {
+		case ctx.Err() != nil:
+			return o, ctx.Err()
+		case err == nil && wanted[namespace]:
+			o.inStep++
+		case err == nil:
+		case apierrors.IsConflict(err):
+			o.more = true // it has just changed, and an event says how
+		default:
+			o.retry = true
+			o.refusals = append(o.refusals, refusalOf(namespace, err))
+		}
+	}
+	return o, nil
+}
+
+func add(to map[string]bool, namespace string) map[string]bool {
+	if to == nil {
+		to = map[string]bool{}
+	}
+	to[namespace] = true
+	return to
+}
+
+// step returns what is to be done in a namespace; nil for nothing.
+func (r *Reconciler) step(
+	of *autorebootv1.ClusterRebootPolicy, namespace string, stored *autorebootv1.RebootPolicy, wanted bool,
+) func(context.Context) error {
+	policy := newPolicy(of, namespace)
+	switch {
+	case !wanted && !stored.DeletionTimestamp.IsZero():
+		return nil
+	case !wanted:
+		return func(ctx context.Context) error {
+			return client.IgnoreNotFound(r.Client.Delete(ctx, stored, client.Preconditions{UID: &stored.UID}))
+		}
+	case stored == nil:
+		return func(ctx context.Context) error { return r.create(ctx, of, policy) }
+	case !stored.DeletionTimestamp.IsZero(), isInStep(stored, policy):
+		return nil
+	}
+	return func(ctx context.Context) error {
+		byHand := stored.Annotations[templateAnnotation] == policy.Annotations[templateAnnotation]
+		changed := stored.DeepCopy()
+		changed.Spec = *policy.Spec.DeepCopy()
+		maps.Copy(changed.Labels, policy.Labels)
+		if changed.Annotations == nil {
+			changed.Annotations = map[string]string{}
+		}
+		maps.Copy(changed.Annotations, policy.Annotations)
+		if err := r.Client.Update(ctx, changed, client.FieldOwner(common.FieldOwner)); err != nil || !byHand {
+			return err
+		}
+		r.Events.Eventf(changed, of, controller.EventType(true), "Reverted", "Update",
+			"The policy was changed by hand, and is again as ClusterRebootPolicy %s has it: change that, or make a policy of your own for the workload, which goes before this one", of.Name)
+		return nil
+	}
+}
+
+// isInStep reports whether a stored policy is what the template says, with defaults or without.
+func isInStep(stored, policy *autorebootv1.RebootPolicy) bool {
+	is, wanted := &autorebootv1.RebootPolicy{Spec: *stored.Spec.DeepCopy()}, &autorebootv1.RebootPolicy{Spec: *policy.Spec.DeepCopy()}
+	rules.Default(is)
+	rules.Default(wanted)
+	return equality.Semantic.DeepEqual(is.Spec, wanted.Spec) && stored.Annotations[templateAnnotation] == policy.Annotations[templateAnnotation]
+}
+
+// errNameTaken is another policy of the same name.
+type errNameTaken struct{ name string }
+
+func (e errNameTaken) Error() string {
+	return fmt.Sprintf("the namespace has another RebootPolicy %s, which is left as it is: rename one of the two", e.name)
+}
+
+// create makes a policy. One that the cache does not show yet may be the object's own.
+func (r *Reconciler) create(ctx context.Context, of *autorebootv1.ClusterRebootPolicy, policy *autorebootv1.RebootPolicy) error {
+	err := r.Client.Create(ctx, policy, client.FieldOwner(common.FieldOwner))
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	var found autorebootv1.RebootPolicy
+	switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(policy), &found); {
+	case apierrors.IsNotFound(err):
+		return apierrors.NewConflict(autorebootv1.GroupVersion.WithResource("rebootpolicies").GroupResource(), policy.Name, err)
+	case err != nil:
+		return err
+	case !metav1.IsControlledBy(&found, of):
+		return errNameTaken{policy.Name}
+	case found.Labels[autorebootv1.ClusterPolicyLabel] == of.Name:
+		return apierrors.NewConflict(autorebootv1.GroupVersion.WithResource("rebootpolicies").GroupResource(), policy.Name,
+			fmt.Errorf("it was just made")) // and the cache will show it
+	}
+	// Its label was taken off, by which it is found.
+	found.Labels = map[string]string{}
+	maps.Copy(found.Labels, policy.Labels)
+	return r.Client.Update(ctx, &found, client.FieldOwner(common.FieldOwner))
+}

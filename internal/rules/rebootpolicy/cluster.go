@@ -1,0 +1,120 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/rules"
+)
+
+// TemplatePath is where a ClusterRebootPolicy has the spec of its policies.
+const TemplatePath = "spec.template.spec"
+
+// FromTemplate returns the policy that a ClusterRebootPolicy makes, without a namespace.
+func FromTemplate(obj *autorebootv1.ClusterRebootPolicy) *autorebootv1.RebootPolicy {
+	return &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Name: obj.Name}, Spec: obj.Spec.Template.Spec}
+}
+
+// ValidateCluster is Validate for a ClusterRebootPolicy: its template keeps all rules of a policy.
+func ValidateCluster(obj, old *autorebootv1.ClusterRebootPolicy) field.ErrorList {
+	errs := clusterViolations(obj)
+	if old == nil || len(errs) == 0 {
+		return errs
+	}
+	return rules.Ratchet(errs, clusterViolations(old))
+}
+
+func clusterViolations(obj *autorebootv1.ClusterRebootPolicy) field.ErrorList {
+	path := specPath.Child("namespaceSelector")
+	var errs field.ErrorList
+	if obj.Spec.NamespaceSelector == nil {
+		errs = append(errs, field.Required(path.Field(), "an empty one, {}, selects all namespaces"))
+	}
+	errs = append(errs, rules.Selector(path, obj.Spec.NamespaceSelector)...)
+	if !rules.Excessive(errs) {
+		errs = append(errs, rules.SelectorSyntax(path, obj.Spec.NamespaceSelector)...)
+	}
+	for _, err := range violations(FromTemplate(obj), nil) {
+		err.Field = inTemplate(err.Field)
+		errs = append(errs, err)
+	}
+	return errs
+}
+
+// ClusterWarnings is Warnings for a ClusterRebootPolicy.
+func ClusterWarnings(obj, old *autorebootv1.ClusterRebootPolicy) []string {
+	return rules.NewWarnings(obj, old, func(obj *autorebootv1.ClusterRebootPolicy) []string {
+		var texts []string
+		for _, text := range warnings(FromTemplate(obj)) {
+			texts = append(texts, inTemplate(text))
+		}
+		return texts
+	})
+}
+
+// inTemplate moves a path of a policy, or a text that begins with one, to where a ClusterRebootPolicy has it.
+func inTemplate(path string) string {
+	if rest, ok := strings.CutPrefix(path, "spec"); ok {
+		return TemplatePath + rest
+	}
+	return path
+}
+
+// Workload is what decides whether a policy takes one.
+type Workload struct {
+	Kind                                     common.WorkloadKind
+	Name                                     string
+	Labels, Annotations, TemplateAnnotations map[string]string
+}
+
+// Takes reports whether one of the targets of a spec takes a workload of the policy's namespace. A selector that cannot be
+// read takes none.
+func Takes(spec *autorebootv1.RebootPolicySpec, w *Workload) bool {
+	var onChange *OnChange
+	for i := range spec.Targets {
+		t := &spec.Targets[i]
+		switch {
+		case t.Kind != "" && t.Kind != w.Kind:
+			continue
+		case t.Selector == nil && t.Name == w.Name:
+			return true
+		case t.Selector == nil:
+			continue
+		}
+		if selector, err := t.Selector.Selector(); err != nil || !selector.Matches(labels.Set(w.Labels)) {
+			continue
+		}
+		if onChange == nil {
+			read := OnChangeOf(spec.Compatibility, w.Annotations, w.TemplateAnnotations)
+			onChange = &read
+		}
+		if onChange.Selects(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// ClusterPolicyOf returns the name of the ClusterRebootPolicy that has made a policy; "" for none.
+func ClusterPolicyOf(policy *autorebootv1.RebootPolicy) string {
+	owner := metav1.GetControllerOf(policy)
+	if owner == nil || owner.Kind != "ClusterRebootPolicy" || !strings.HasPrefix(owner.APIVersion, autorebootv1.GroupVersion.Group+"/") {
+		return ""
+	}
+	return owner.Name
+}
+
+// YieldsTo reports whether a policy that a ClusterRebootPolicy has made leaves workloads to another of its namespace: to each
+// that a user has made, and to the earlier by name of those that ClusterRebootPolicies have made.
+func YieldsTo(policy, other *autorebootv1.RebootPolicy) bool {
+	return policy.Name != other.Name && ClusterPolicyOf(policy) != "" && other.DeletionTimestamp.IsZero() &&
+		(ClusterPolicyOf(other) == "" || other.Name < policy.Name)
+}

@@ -1,0 +1,255 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// The annotations of Reloader (stakater/Reloader, internal/pkg/options/flags.go) and of Wave (wave-k8s/wave,
+// pkg/core/types.go).
+const (
+	reloaderAuto           = "reloader.stakater.com/auto"
+	reloaderConfigMapAuto  = "configmap.reloader.stakater.com/auto"
+	reloaderSecretAuto     = "secret.reloader.stakater.com/auto"
+	reloaderSearch         = "reloader.stakater.com/search"
+	reloaderConfigMaps     = "configmap.reloader.stakater.com/reload"
+	reloaderSecrets        = "secret.reloader.stakater.com/reload"
+	reloaderLessConfigMaps = "configmaps.exclude.reloader.stakater.com/reload"
+	reloaderLessSecrets    = "secrets.exclude.reloader.stakater.com/reload"
+
+	waveUpdate     = "wave.pusher.com/update-on-config-change"
+	waveConfigMaps = "wave.pusher.com/extra-configmaps"
+	waveSecrets    = "wave.pusher.com/extra-secrets"
+)
+
+const (
+	// ReloaderMatchAnnotation is on a ConfigMap or Secret that Reloader finds for workloads which search.
+	ReloaderMatchAnnotation = "reloader.stakater.com/match"
+	// ReloaderIgnoreAnnotation is on a ConfigMap or Secret that Reloader ignores.
+	ReloaderIgnoreAnnotation = "reloader.stakater.com/ignore"
+)
+
+const (
+	// maxOnChangeNames is how many ConfigMaps and Secrets the annotations of a workload may name, and maxOnChangeBytes how
+	// long a list may be: each reader of the workload splits it.
+	maxOnChangeNames = 64
+	maxOnChangeBytes = 8192
+)
+
+// SourceName names a ConfigMap or Secret of a workload's namespace.
+type SourceName struct {
+	Kind autorebootv1.SourceKind
+	Name string
+}
+
+// OnChange is what the annotations of a workload say about the changes that it is restarted for.
+type OnChange struct {
+	// OptedIn means that the workload asks to be restarted, and OptedOut that no selector selects it.
+	OptedIn, OptedOut bool
+	// Mistake is what is wrong with the annotations, as a sentence; empty for nothing.
+	Mistake string
+
+	// references are the kinds of which those count that the pod template refers to, and whether only those of them that have
+	// ReloaderMatchAnnotation.
+	references map[autorebootv1.SourceKind]bool
+	names      []SourceName
+	patterns   []pattern
+	except     []SourceName
+}
+
+// pattern matches names of a kind that a pod template refers to.
+type pattern struct {
+	kind autorebootv1.SourceKind
+	name *regexp.Regexp
+}
+
+// OnChangeOf reads the annotations of a workload. Those of its pod template count only where another project reads them.
+// The annotation of Fairlead goes before those of another project.
+func OnChangeOf(compatibility autorebootv1.Compatibility, workload, template map[string]string) OnChange {
+	var o OnChange
+	o.OptedOut = workload[common.IgnoreAnnotation] == "true"
+	value, own := workload[common.RestartOnChangeAnnotation]
+	if own {
+		o.readOwn(value)
+	}
+	other := OnChange{}
+	switch compatibility {
+	case autorebootv1.CompatibilityReloader:
+		other.readReloader(workload, template)
+	case autorebootv1.CompatibilityWave:
+		other.readWave(workload)
+	}
+	if !own {
+		other.OptedOut = other.OptedOut || o.OptedOut
+		return other
+	}
+	if other.OptedIn || other.OptedOut {
+		o.Mistake = cmp.Or(o.Mistake, fmt.Sprintf("annotation %s is there beside those of %s, which therefore do not count: remove one or the others",
+			common.RestartOnChangeAnnotation, compatibility))
+	}
+	return o
+}
+
+// Selects reports whether a target takes a workload that its selector matches.
+func (o *OnChange) Selects(t *autorebootv1.Target) bool {
+	return !o.OptedOut && (o.OptedIn || ptr.Deref(t.OptIn, autorebootv1.OptInAll) == autorebootv1.OptInAll)
+}
+
+// Counts reports whether a ConfigMap or Secret counts that the pod template refers to. Where marked is set, it counts only
+// with the annotation ReloaderMatchAnnotation.
+func (o *OnChange) Counts(source SourceName) (counts, marked bool) {
+	switch {
+	case slices.Contains(o.except, source):
+		return false, false
+	case !o.OptedIn:
+		return true, false
+	case slices.ContainsFunc(o.patterns, func(p pattern) bool { return p.kind == source.Kind && p.name.MatchString(source.Name) }):
+		return true, false
+	}
+	marked, counts = o.references[source.Kind]
+	return counts, marked
+}
+
+// Names returns the ConfigMaps and Secrets that count whether the pod template refers to them or not.
+func (o *OnChange) Names() []SourceName { return o.names }
+
+const (
+	configMap = autorebootv1.SourceConfigMap
+	secret    = autorebootv1.SourceSecret
+)
+
+// allReferences are those of both kinds.
+func allReferences() map[autorebootv1.SourceKind]bool {
+	return map[autorebootv1.SourceKind]bool{configMap: false, secret: false}
+}
+
+// listing is an annotation that lists sources of a kind.
+type listing struct {
+	annotation string
+	kind       autorebootv1.SourceKind
+}
+
+// readOwn reads RestartOnChangeAnnotation.
+func (o *OnChange) readOwn(value string) {
+	switch value {
+	case "true":
+		o.OptedIn, o.references = true, allReferences()
+		return
+	case "false":
+		o.OptedOut = true
+		return
+	}
+	o.OptedIn = true
+	o.list(common.RestartOnChangeAnnotation, value, func(item string) bool {
+		kind, name, _ := strings.Cut(item, "/")
+		return o.add(SourceName{map[string]autorebootv1.SourceKind{"configmap": configMap, "secret": secret}[kind], name})
+	}, `"true", "false", configmap/ and the name of a ConfigMap, or secret/ and the name of a Secret`)
+}
+
+// add adds a name, and reports whether it is one.
+func (o *OnChange) add(source SourceName) bool {
+	if source.Kind == "" || len(validation.IsDNS1123Subdomain(source.Name)) > 0 {
+		return false
+	}
+	o.names = append(o.names, source)
+	return true
+}
+
+// list reads the items of an annotation; take reports whether an item is what it should be. One that is absent has none, and
+// so has an empty one of another project.
+func (o *OnChange) list(annotation, value string, take func(item string) bool, what string) {
+	if len(value) > maxOnChangeBytes {
+		o.mistake("annotation %s has %d bytes, and may have %d: it names nothing", annotation, len(value), maxOnChangeBytes)
+		return
+	}
+	if value == "" && annotation != common.RestartOnChangeAnnotation {
+		return
+	}
+	read := 0
+	for item := range strings.SplitSeq(value, ",") {
+		item = strings.TrimSpace(item)
+		if read++; read > maxOnChangeNames {
+			o.mistake("annotation %s names more than %d: the others are not read", annotation, maxOnChangeNames)
+			return
+		}
+		if !take(item) {
+			o.mistake("annotation %s: %.80q is not %s", annotation, item, what)
+		}
+	}
+}
+
+// mistake notes the first mistake.
+func (o *OnChange) mistake(format string, args ...any) {
+	if o.Mistake == "" {
+		o.Mistake = fmt.Sprintf(format, args...)
+	}
+}
+
+// readReloader reads the annotations of Reloader. They may be on the pod template where the workload has none that opts in.
+func (o *OnChange) readReloader(workload, template map[string]string) {
+	from, optIn := workload, []string{reloaderAuto, reloaderConfigMapAuto, reloaderSecretAuto, reloaderSearch, reloaderConfigMaps, reloaderSecrets}
+	if !slices.ContainsFunc(optIn, func(name string) bool { _, has := workload[name]; return has }) {
+		from = template
+	}
+	enabled := func(name string) bool { yes, err := strconv.ParseBool(from[name]); return err == nil && yes }
+	auto := enabled(reloaderAuto)
+	o.OptedOut = from[reloaderAuto] != "" && !auto
+	o.references = map[autorebootv1.SourceKind]bool{}
+	if from[reloaderSearch] == "true" {
+		o.references[configMap], o.references[secret] = true, true
+	}
+	if auto || enabled(reloaderConfigMapAuto) {
+		o.references[configMap] = false
+	}
+	if auto || enabled(reloaderSecretAuto) {
+		o.references[secret] = false
+	}
+	for _, l := range []listing{{reloaderConfigMaps, configMap}, {reloaderSecrets, secret}} {
+		o.list(l.annotation, from[l.annotation], func(item string) bool {
+			return o.add(SourceName{l.kind, item}) || o.addPattern(l.kind, item)
+		}, "the name of a "+string(l.kind)+" or a regular expression")
+	}
+	for _, l := range []listing{{reloaderLessConfigMaps, configMap}, {reloaderLessSecrets, secret}} {
+		o.list(l.annotation, workload[l.annotation], func(item string) bool {
+			o.except = append(o.except, SourceName{l.kind, item})
+			return true
+		}, "")
+	}
+	o.OptedIn = len(o.references) > 0 || len(o.names) > 0 || len(o.patterns) > 0 || o.Mistake != ""
+	o.OptedOut = o.OptedOut && !o.OptedIn
+}
+
+// addPattern adds a pattern of the whole of a name, and reports whether it is one.
+func (o *OnChange) addPattern(kind autorebootv1.SourceKind, text string) bool {
+	expression, err := regexp.Compile("^(?:" + text + ")$")
+	if text == "" || err != nil {
+		return false
+	}
+	o.patterns = append(o.patterns, pattern{kind, expression})
+	return true
+}
+
+// readWave reads the annotations of Wave.
+func (o *OnChange) readWave(workload map[string]string) {
+	if workload[waveUpdate] != "true" {
+		return
+	}
+	o.OptedIn, o.references = true, allReferences()
+	for _, l := range []listing{{waveConfigMaps, configMap}, {waveSecrets, secret}} {
+		o.list(l.annotation, workload[l.annotation], func(item string) bool { return o.add(SourceName{l.kind, item}) },
+			"the name of a "+string(l.kind)+" of the workload's namespace, and those of others are not watched")
+	}
+}

@@ -1,0 +1,95 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// What a workload is restarted for is told by its annotations: here for a template that refers to ConfigMaps a and b and to
+// Secrets a and b. "a?" counts only with Reloader's annotation on the source.
+func TestTheAnnotationsOfAWorkloadSayWhatItIsRestartedFor(t *testing.T) {
+	const reloader, wave = autorebootv1.CompatibilityReloader, autorebootv1.CompatibilityWave
+	own, ignore := common.RestartOnChangeAnnotation, common.IgnoreAnnotation
+	for name, test := range map[string]struct {
+		compatibility      autorebootv1.Compatibility
+		workload, template map[string]string
+		in, out            bool
+		counts, names      string
+		mistake            string
+	}{
+		"nothing":                            {counts: "configmap/a configmap/b secret/a secret/b"},
+		"true":                               {workload: map[string]string{own: "true"}, in: true, counts: "configmap/a configmap/b secret/a secret/b"},
+		"false":                              {workload: map[string]string{own: "false"}, out: true, counts: "configmap/a configmap/b secret/a secret/b"},
+		"ignored":                            {workload: map[string]string{ignore: "true"}, out: true, counts: "configmap/a configmap/b secret/a secret/b"},
+		"ignored, and asks":                  {workload: map[string]string{ignore: "true", own: "true"}, in: true, out: true, counts: "configmap/a configmap/b secret/a secret/b"},
+		"names":                              {workload: map[string]string{own: "configmap/a, secret/z"}, in: true, names: "configmap/a secret/z"},
+		"names nothing":                      {workload: map[string]string{own: ""}, in: true, mistake: `"" is not "true", "false"`},
+		"another word":                       {workload: map[string]string{own: "yes"}, in: true, mistake: `"yes" is not`},
+		"another kind":                       {workload: map[string]string{own: "deployment/a,secret/a"}, in: true, names: "secret/a", mistake: `"deployment/a" is not`},
+		"a name that cannot be":              {workload: map[string]string{own: "secret/A_"}, in: true, mistake: `"secret/A_" is not`},
+		"too long":                           {workload: map[string]string{own: strings.Repeat("secret/a,", 1000)}, in: true, mistake: "has 9000 bytes"},
+		"too many":                           {workload: map[string]string{own: strings.Repeat("secret/a,", 65)}, in: true, names: strings.TrimSpace(strings.Repeat("secret/a ", 64)), mistake: "more than 64"},
+		"not on the template":                {template: map[string]string{own: "true"}, counts: "configmap/a configmap/b secret/a secret/b"},
+		"Reloader's do not count by default": {workload: map[string]string{"reloader.stakater.com/auto": "true"}, counts: "configmap/a configmap/b secret/a secret/b"},
+
+		"Reloader: none":                {compatibility: reloader, counts: "configmap/a configmap/b secret/a secret/b"},
+		"Reloader: auto":                {compatibility: reloader, workload: map[string]string{"reloader.stakater.com/auto": "true"}, in: true, counts: "configmap/a configmap/b secret/a secret/b"},
+		"Reloader: not auto":            {compatibility: reloader, workload: map[string]string{"reloader.stakater.com/auto": "false"}, out: true, counts: "configmap/a configmap/b secret/a secret/b"},
+		"Reloader: not auto, but named": {compatibility: reloader, workload: map[string]string{"reloader.stakater.com/auto": "false", "secret.reloader.stakater.com/reload": "a"}, in: true, names: "secret/a"},
+		"Reloader: ConfigMaps":          {compatibility: reloader, workload: map[string]string{"configmap.reloader.stakater.com/auto": "true"}, in: true, counts: "configmap/a configmap/b"},
+		"Reloader: Secrets":             {compatibility: reloader, workload: map[string]string{"secret.reloader.stakater.com/auto": "1"}, in: true, counts: "secret/a secret/b"},
+		"Reloader: search":              {compatibility: reloader, workload: map[string]string{"reloader.stakater.com/search": "true"}, in: true, counts: "configmap/a? configmap/b? secret/a? secret/b?"},
+		"Reloader: search and Secrets":  {compatibility: reloader, workload: map[string]string{"reloader.stakater.com/search": "true", "secret.reloader.stakater.com/auto": "true"}, in: true, counts: "configmap/a? configmap/b? secret/a secret/b"},
+		"Reloader: names":               {compatibility: reloader, workload: map[string]string{"configmap.reloader.stakater.com/reload": "a,z", "secret.reloader.stakater.com/reload": "y"}, in: true, names: "configmap/a configmap/z secret/y"},
+		"Reloader: a pattern":           {compatibility: reloader, workload: map[string]string{"secret.reloader.stakater.com/reload": "[ac]"}, in: true, counts: "secret/a"},
+		"Reloader: no pattern":          {compatibility: reloader, workload: map[string]string{"secret.reloader.stakater.com/reload": "("}, in: true, mistake: `"(" is not the name of a Secret or a regular expression`},
+		"Reloader: except":              {compatibility: reloader, workload: map[string]string{"reloader.stakater.com/auto": "true", "secrets.exclude.reloader.stakater.com/reload": "a", "configmaps.exclude.reloader.stakater.com/reload": " b "}, in: true, counts: "configmap/a secret/b"},
+		"Reloader: on the template":     {compatibility: reloader, template: map[string]string{"reloader.stakater.com/auto": "true"}, in: true, counts: "configmap/a configmap/b secret/a secret/b"},
+		"Reloader: the workload's go before those of the template": {compatibility: reloader, workload: map[string]string{"secret.reloader.stakater.com/auto": "true"}, template: map[string]string{"reloader.stakater.com/auto": "true"}, in: true, counts: "secret/a secret/b"},
+		"Reloader: ignored": {compatibility: reloader, workload: map[string]string{ignore: "true", "reloader.stakater.com/auto": "true"}, in: true, out: true, counts: "configmap/a configmap/b secret/a secret/b"},
+		"both dialects":     {compatibility: reloader, workload: map[string]string{own: "secret/a", "reloader.stakater.com/auto": "true"}, in: true, names: "secret/a", mistake: "beside those of Reloader"},
+
+		"Wave":                          {compatibility: wave, workload: map[string]string{"wave.pusher.com/update-on-config-change": "true"}, in: true, counts: "configmap/a configmap/b secret/a secret/b"},
+		"Wave: more":                    {compatibility: wave, workload: map[string]string{"wave.pusher.com/update-on-config-change": "true", "wave.pusher.com/extra-secrets": "z", "wave.pusher.com/extra-configmaps": "y"}, in: true, counts: "configmap/a configmap/b secret/a secret/b", names: "configmap/y secret/z"},
+		"Wave: of another namespace":    {compatibility: wave, workload: map[string]string{"wave.pusher.com/update-on-config-change": "true", "wave.pusher.com/extra-secrets": "other/z"}, in: true, counts: "configmap/a configmap/b secret/a secret/b", mistake: `"other/z" is not`},
+		"Wave: more without the switch": {compatibility: wave, workload: map[string]string{"wave.pusher.com/extra-secrets": "z"}, counts: "configmap/a configmap/b secret/a secret/b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := OnChangeOf(test.compatibility, test.workload, test.template)
+			if o.OptedIn != test.in || o.OptedOut != test.out {
+				t.Errorf("opted in %t, out %t; want %t, %t", o.OptedIn, o.OptedOut, test.in, test.out)
+			}
+			var counts, names []string
+			for _, source := range []SourceName{{configMap, "a"}, {configMap, "b"}, {secret, "a"}, {secret, "b"}} {
+				if yes, marked := o.Counts(source); yes {
+					counts = append(counts, strings.ToLower(fmt.Sprintf("%s/%s", source.Kind, source.Name))+map[bool]string{true: "?"}[marked])
+				}
+			}
+			for _, source := range o.Names() {
+				names = append(names, strings.ToLower(fmt.Sprintf("%s/%s", source.Kind, source.Name)))
+			}
+			if got := strings.Join(counts, " "); got != test.counts {
+				t.Errorf("of the references %q count, want %q", got, test.counts)
+			}
+			if got := strings.Join(names, " "); got != test.names {
+				t.Errorf("%q count besides, want %q", got, test.names)
+			}
+			if (test.mistake == "") != (o.Mistake == "") || !strings.Contains(o.Mistake, test.mistake) {
+				t.Errorf("the mistake is %q, want %q", o.Mistake, test.mistake)
+			}
+			all, annotated := &autorebootv1.Target{}, &autorebootv1.Target{OptIn: ptr.To(autorebootv1.OptInAnnotation)}
+			if o.Selects(all) != !test.out || o.Selects(annotated) != (test.in && !test.out) {
+				t.Errorf("selected by all: %t, by annotation: %t", o.Selects(all), o.Selects(annotated))
+			}
+		})
+	}
+}

@@ -1,0 +1,66 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"context"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/approval"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/webhooks/admission"
+	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
+	"github.com/fairlead-dev/fairlead/webhooks/admission/roundtrip"
+	"github.com/fairlead-dev/fairlead/webhooks/admission/translation"
+)
+
+// ClusterOptions of the webhooks of ClusterRebootPolicies.
+type ClusterOptions struct {
+	Options // without Policy and Warnings
+	// Unavailable is why no ClusterRebootPolicy can be created here; "" where it can.
+	Unavailable string
+}
+
+// NewCluster returns the handlers of both webhooks of ClusterRebootPolicies by path. The writer of one needs the rights of
+// its template in all namespaces: they are reviewed once for all. Hosts of probes are vetted in the policies that are made.
+func NewCluster(o ClusterOptions) map[string]http.Handler {
+	authorizer := &authorization.Entitlement[autorebootv1.ClusterRebootPolicy, *autorebootv1.ClusterRebootPolicy]{
+		Reviewer: o.Reviewer,
+		Noun:     "policy",
+		Needs: func(obj *autorebootv1.ClusterRebootPolicy, _ string) []authorization.Need {
+			return needs(field.NewPath("spec", "template", "spec"), &obj.Spec.Template.Spec, "")
+		},
+		Digest: approval.ClusterRebootPolicyDigest,
+		Starts: func(obj, old *autorebootv1.ClusterRebootPolicy) bool {
+			is, was := &obj.Spec.Template.Spec, &old.Spec.Template.Spec
+			return ptr.Deref(was.Suspend, false) && !ptr.Deref(is.Suspend, false) || ptr.Deref(was.DryRun, false) && !ptr.Deref(is.DryRun, false)
+		},
+	}
+	handler := o.Handler
+	handler.Kind = autorebootv1.GroupVersion.WithKind("ClusterRebootPolicy")
+	handler.Translator = func(_ string, object []byte) admission.Translator {
+		return translation.Read(handler.Kind.Kind, object)
+	}
+	validate := func(ctx context.Context, req admission.Request, obj, old *autorebootv1.ClusterRebootPolicy) ([]string, field.ErrorList) {
+		if o.Unavailable != "" && old == nil {
+			return nil, field.ErrorList{field.Forbidden(field.NewPath("spec"), o.Unavailable)}
+		}
+		warnings, errs := rules.ClusterWarnings(obj, old), rules.ValidateCluster(obj, old)
+		errs = append(errs, roundtrip.Validate(o.Converter, req, obj, old)...)
+		if len(errs) > 0 {
+			return warnings, errs
+		}
+		more, errs := authorizer.Validate(ctx, req, obj, old)
+		return append(warnings, more...), errs
+	}
+	return admission.Handlers(handler,
+		admission.Mutator[autorebootv1.ClusterRebootPolicy]{
+			Keep: roundtrip.Keeper(o.Converter), Default: func(*autorebootv1.ClusterRebootPolicy) {}, Stamp: authorizer.Stamp,
+		},
+		admission.Validator[autorebootv1.ClusterRebootPolicy]{Validate: validate})
+}
