@@ -240,3 +240,40 @@ func TestWhoWritesAClusterRebootPolicyNeedsTheRightsInAllNamespaces(t *testing.T
 	s.refused(s.Client.Create(s.Context(), s.Object(strings.Replace(manifest("v1"), "optIn: Annotation", "optIn: Some", 1))), "spec.template.spec.targets[0].optIn", "Unsupported value")
 	s.refused(s.Client.Create(s.Context(), s.Object(strings.Replace(manifest("v1"), "ConfigChange", "Schedule, schedule: {cron: \"99 * * * *\"}", 1))), "spec.template.spec.triggers[0].schedule.cron")
 }
+
+// As in a move from Reloader: while that still runs it rolls a workload out by a change of the template, at once. The policy
+// finds that each pod was made after the change.
+func TestAWorkloadThatAnotherProjectHasRestartedIsNotRestartedAgain(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	name := s.Namespace
+	s.secret("creds", "password", "first")
+	for _, w := range []string{"both", "alone"} {
+		s.run(deployment, w, takes("creds"), asks("reloader.stakater.com/auto", "true"))
+	}
+	s.label(s.Namespace, name, "yes")
+	s.clusterPolicy(name, `compatibility: Reloader, targets: [{selector: {}, optIn: Annotation}]`)
+	s.Merge("autoreboot.fairlead.dev/v1", "ClusterRebootPolicy", name, `{spec: {template: {spec: {debounce: {quietPeriod: 5s}, concurrency: {maxTargets: 2}}}}}`)
+	s.watching(name, 2)
+	s.secret("creds", "password", "second")
+	s.nextSecond()
+	s.Merge("apps/v1", deployment, "both", `{spec: {template: {metadata: {annotations: {reloader.stakater.com/last-reloaded-from: creds}}}}}`)
+	s.available(deployment, "both")
+	s.Eventually(func() error {
+		policy, err := s.get(name)
+		if err != nil {
+			return err
+		}
+		for _, w := range []string{"both", "alone"} {
+			if own := of(policy.Status.History, w); len(own) != 1 {
+				return fmt.Errorf("%s: %s", w, framework.Text(policy.Status))
+			}
+		}
+		if own := of(policy.Status.History, "both")[0]; own.Reason != autorebootv1.ReasonNewerPods {
+			return fmt.Errorf("it was restarted twice: %s", framework.Text(own))
+		}
+		return nil
+	})
+	s.generation(deployment, "both", 2)
+	s.restarted(deployment, "alone", 1)
+}

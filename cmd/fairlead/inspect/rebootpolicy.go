@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/rules"
+	"github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // policy returns of each workload what it waits for and what asked for it, what is in flight, and how the last restart ended.
@@ -26,6 +27,12 @@ func (e *explainer) policy(o *Object, depth int) []Finding {
 	if len(policy.Status.History) > 0 {
 		r := &policy.Status.History[0]
 		found = append(found, e.restarted(o, r))
+	}
+	if name := rebootpolicy.ClusterPolicyOf(policy); name != "" {
+		found = append(found, Finding{
+			About: "owner", Message: "ClusterRebootPolicy " + name + " has made it, and reverts changes of its spec",
+			Remedy: "Change the template of the ClusterRebootPolicy, or make a RebootPolicy of the namespace, which goes before it.",
+		})
 	}
 	return found
 }
@@ -165,6 +172,12 @@ func (e *explainer) workload(o *Object, depth int) (found []Finding) {
 		found = append(found, Finding{
 			About: "annotation " + common.DependsOnAnnotation, Message: mistake,
 			Remedy: "Write externalservice/NAME, several separated by commas.",
+		})
+	}
+	if onChange := rebootpolicy.OnChangeOf("", o.Source.GetAnnotations(), nil); onChange.Mistake != "" {
+		found = append(found, Finding{
+			About: "annotation " + common.RestartOnChangeAnnotation, Message: onChange.Mistake,
+			Remedy: "Write true, false, configmap/NAME or secret/NAME, several names separated by commas.",
 		})
 	}
 	for _, r := range o.NeededBy {

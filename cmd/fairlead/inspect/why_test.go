@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -84,6 +85,20 @@ func TestWhyTellsAMistakeInTheDependenciesOfAWorkload(t *testing.T) {
 	want(t, explained(t, s, Key{"Deployment", "shop", "api"}), "depends on, ExternalService shop/db (Degraded",
 		`Annotation fairlead.dev/depends-on: "db2" is not externalservice/ and the name of an ExternalService.`,
 		"To do: Write externalservice/NAME, several separated by commas.")
+}
+
+func TestWhyTellsAMistakeInWhatAWorkloadIsRestartedFor(t *testing.T) {
+	s := shop(autorebootv1.ReasonBlackout)
+	s.objects["deployments"][0].SetAnnotations(map[string]string{common.RestartOnChangeAnnotation: "creds"})
+	want(t, explained(t, s, Key{"Deployment", "shop", "api"}), `Annotation fairlead.dev/restart-on-change: "creds" is not`, "To do: Write true, false, configmap/NAME")
+}
+
+func TestWhyTellsWhichClusterRebootPolicyHasMadeAPolicy(t *testing.T) {
+	s := shop(autorebootv1.ReasonBlackout)
+	s.objects["rebootpolicies"][0].SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: "autoreboot.fairlead.dev/v1", Kind: "ClusterRebootPolicy", Name: "on-change", Controller: ptr.To(true),
+	}})
+	want(t, explained(t, s, Key{RebootPolicy, "shop", "payments"}), "ClusterRebootPolicy on-change has made it", "To do: Change the template")
 }
 
 func TestAnEndpointThatDoesNotResolveSaysWhenItIsLookedUp(t *testing.T) {

@@ -23,6 +23,7 @@ var reloader = &Peer{
 		return slices.Concat(references(in, "reloader"), sourcesOf(in, func(o *object) bool { return len(reloaderAnnotations(o)) > 0 }))
 	},
 	Differences: append([]string{
+		"A ClusterRebootPolicy with compatibility: Reloader reads the annotations as they are, so that no manifest changes: docs/guides/migration-restarts.md.",
 		"Each policy is an object of its namespace, named as the workload. One policy with selectors can replace many: target.selector takes labels.",
 	}, restartDifferences...),
 	Steps:     restartSteps,

@@ -16,6 +16,7 @@ var wave = &Peer{
 	Name: "wave", Title: "workloads with the annotations of Wave", Into: "RebootPolicy",
 	Reads: []Kind{deploymentReads, statefulSetReads, daemonSetReads},
 	Differences: append([]string{
+		"A ClusterRebootPolicy with compatibility: Wave reads the annotations as they are, so that no manifest changes: docs/guides/migration-restarts.md.",
 		"Wave keeps pods from being scheduled until their ConfigMaps and Secrets exist. A restart waits for them, and the pods of a new workload wait in the kubelet.",
 	}, restartDifferences...),
 	Steps: append(slices.Clone(restartSteps), "Before Wave is uninstalled, see that no workload has the annotation wave.pusher.com/scheduling-disabled: Wave "+
