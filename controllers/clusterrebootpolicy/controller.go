@@ -69,6 +69,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	r := &Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now,
 		WebhookExemptNamespaces: o.WebhookExemptNamespaces, enqueuer: controller.NewCoalescingEnqueuer(time.Now),
+		refused: map[string]*refusals{},
 	}
 	// One at a time: what one reconcile writes is bounded, and objects of the whole cluster are few.
 	inner, err := controller.New(Name, controller.Options{

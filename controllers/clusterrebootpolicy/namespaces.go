@@ -95,12 +95,12 @@ func (r *Reconciler) others(ctx context.Context, of *autorebootv1.ClusterRebootP
 	return others, nil
 }
 
-// made returns the policies that the object has made, by namespace.
+// made returns the policies that the object has made, by namespace, as the cache holds them.
 func (r *Reconciler) made(ctx context.Context, of *autorebootv1.ClusterRebootPolicy) (map[string]*autorebootv1.RebootPolicy, error) {
 	var list autorebootv1.RebootPolicyList
 	if err := r.Client.List(ctx, &list, client.MatchingLabelsSelector{
 		Selector: labels.SelectorFromSet(labels.Set{autorebootv1.ClusterPolicyLabel: of.Name}),
-	}); err != nil {
+	}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
 	made := map[string]*autorebootv1.RebootPolicy{}

@@ -35,6 +35,8 @@ type Reconciler struct {
 	WebhookExemptNamespaces []string
 
 	enqueuer *controller.CoalescingEnqueuer
+	// refused are refusals by the name of the object. One reconcile runs at a time.
+	refused map[string]*refusals
 }
 
 // Reconcile implements reconcile.Reconciler. The policies of an object that is invalid, or that no approval covers, stay as
@@ -44,6 +46,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.Client.Get(ctx, req.NamespacedName, &of); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			r.enqueuer.Forget(req.NamespacedName)
+			delete(r.refused, req.Name)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -71,8 +74,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	switch {
 	case o.more:
 		return reconcile.Result{RequeueAfter: controller.CoalescingInterval}, nil
-	case o.retry:
-		return reconcile.Result{RequeueAfter: retryRefused}, nil
+	case !o.retryAt.IsZero():
+		return reconcile.Result{RequeueAfter: max(o.retryAt.Sub(r.Now()), time.Second)}, nil
 	}
 	return reconcile.Result{}, nil
 }

@@ -8,13 +8,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -34,8 +37,9 @@ const maxWrites = 100
 type outcome struct {
 	wanted, inStep int
 	refusals       []autorebootv1.NamespaceRefusal // by namespace
-	// more means that policies are left to write, and retry that something failed that may succeed later.
-	more, retry bool
+	// more means that policies are left to write, and retryAt is when what failed is tried again; zero for never.
+	more    bool
+	retryAt time.Time
 }
 
 // newPolicy returns the policy that an object makes in a namespace.
@@ -65,6 +69,7 @@ func (r *Reconciler) write(ctx context.Context, of *autorebootv1.ClusterRebootPo
 	if err != nil {
 		return outcome{}, err
 	}
+	refused := r.refusedOf(of)
 	o, writes := outcome{wanted: len(wanted)}, 0
 	namespaces := maps.Clone(wanted)
 	for namespace := range made {
@@ -76,11 +81,17 @@ func (r *Reconciler) write(ctx context.Context, of *autorebootv1.ClusterRebootPo
 		stored := made[namespace]
 		step := r.step(of, namespace, stored, wanted[namespace])
 		if step == nil {
+			delete(refused, namespace)
 			if wanted[namespace] && stored.DeletionTimestamp.IsZero() {
 				o.inStep++
 			}
 			continue
 		}
+		if before, is := refused[namespace]; is && r.Now().Before(before.until) {
+			o.refuse(before)
+			continue
+		}
+		delete(refused, namespace)
 		if writes++; writes > maxWrites {
 			o.more = true
 			continue
@@ -94,11 +105,45 @@ func (r *Reconciler) write(ctx context.Context, of *autorebootv1.ClusterRebootPo
 		case apierrors.IsConflict(err):
 			o.more = true // it has just changed, and an event says how
 		default:
-			o.retry = true
-			o.refusals = append(o.refusals, refusalOf(namespace, err))
+			refused[namespace] = refusal{refusalOf(namespace, err), r.Now().Add(retryRefused)}
+			o.refuse(refused[namespace])
+		}
+	}
+	for namespace := range refused {
+		if !namespaces[namespace] {
+			delete(refused, namespace)
 		}
 	}
 	return o, nil
+}
+
+// refusal is one that is not tried again for a while, whatever has the object reconciled in between.
+type refusal struct {
+	autorebootv1.NamespaceRefusal
+	until time.Time
+}
+
+// refusals are those of one object by namespace, as long as its spec stays.
+type refusals struct {
+	uid         types.UID
+	generation  int64
+	byNamespace map[string]refusal
+}
+
+// refusedOf returns what was refused of an object at its generation.
+func (r *Reconciler) refusedOf(of *autorebootv1.ClusterRebootPolicy) map[string]refusal {
+	known := r.refused[of.Name]
+	if known == nil || known.uid != of.UID || known.generation != of.Generation {
+		known = &refusals{of.UID, of.Generation, map[string]refusal{}}
+		r.refused[of.Name] = known
+	}
+	return known.byNamespace
+}
+
+// refuse adds a refusal, and the time of the next try.
+func (o *outcome) refuse(one refusal) {
+	o.refusals = append(o.refusals, one.NamespaceRefusal)
+	o.retryAt = controller.Earliest(o.retryAt, one.until)
 }
 
 func add(to map[string]bool, namespace string) map[string]bool {
@@ -119,7 +164,7 @@ func (r *Reconciler) step(
 		return nil
 	case !wanted:
 		return func(ctx context.Context) error {
-			return client.IgnoreNotFound(r.Client.Delete(ctx, stored, client.Preconditions{UID: &stored.UID}))
+			return client.IgnoreNotFound(r.Client.Delete(ctx, newPolicy(of, namespace), client.Preconditions{UID: &stored.UID}))
 		}
 	case stored == nil:
 		return func(ctx context.Context) error { return r.create(ctx, of, policy) }
@@ -135,8 +180,14 @@ func (r *Reconciler) step(
 			changed.Annotations = map[string]string{}
 		}
 		maps.Copy(changed.Annotations, policy.Annotations)
-		if err := r.Client.Update(ctx, changed, client.FieldOwner(common.FieldOwner)); err != nil || !byHand {
+		if err := r.Client.Update(ctx, changed, client.FieldOwner(common.FieldOwner)); err != nil {
 			return err
+		}
+		if !isInStep(changed, policy) {
+			return errChanged
+		}
+		if !byHand {
+			return nil
 		}
 		r.Events.Eventf(changed, of, controller.EventType(true), "Reverted", "Update",
 			"The policy was changed by hand, and is again as ClusterRebootPolicy %s has it: change that, or make a policy of your own for the workload, which goes before this one", of.Name)
@@ -152,6 +203,9 @@ func isInStep(stored, policy *autorebootv1.RebootPolicy) bool {
 	return equality.Semantic.DeepEqual(is.Spec, wanted.Spec) && stored.Annotations[templateAnnotation] == policy.Annotations[templateAnnotation]
 }
 
+// errChanged says that the policy is not stored as it was written.
+var errChanged = errors.New("something in the cluster, such as an admission webhook, changes the policy when it is written: have it leave the spec of RebootPolicies alone, or write in the template what it wants")
+
 // errNameTaken is another policy of the same name.
 type errNameTaken struct{ name string }
 
@@ -161,7 +215,11 @@ func (e errNameTaken) Error() string {
 
 // create makes a policy. One that the cache does not show yet may be the object's own.
 func (r *Reconciler) create(ctx context.Context, of *autorebootv1.ClusterRebootPolicy, policy *autorebootv1.RebootPolicy) error {
+	wanted := policy.DeepCopy()
 	err := r.Client.Create(ctx, policy, client.FieldOwner(common.FieldOwner))
+	if err == nil && !isInStep(policy, wanted) {
+		return errChanged
+	}
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}

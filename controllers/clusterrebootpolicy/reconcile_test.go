@@ -1,0 +1,288 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterrebootpolicy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/yaml"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/internal/approval"
+)
+
+// suite is a reconciler whose API server is in memory. What a real one makes of the writes is for the integration tests.
+type suite struct {
+	testing.TB
+	*Reconciler
+	store  client.WithWatch
+	now    time.Time
+	events []string
+	writes []string
+	// write is called before each write of a policy; its error is that of the write.
+	write func(p *autorebootv1.RebootPolicy) error
+}
+
+const onChange = `{namespaceSelector: {matchLabels: {restarts: "yes"}}, template: {spec: {targets: [{selector: {}, optIn: Annotation}], triggers: [{name: config, type: ConfigChange}]}}}`
+
+func newSuite(t testing.TB, namespaces int) *suite {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, autorebootv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	of := &autorebootv1.ClusterRebootPolicy{ObjectMeta: metav1.ObjectMeta{Name: "on-change", UID: "uid", Generation: 1}}
+	if err := yaml.UnmarshalStrict([]byte(onChange), &of.Spec); err != nil {
+		t.Fatal(err)
+	}
+	approve(of)
+	objects := []client.Object{of}
+	for i := range namespaces {
+		objects = append(objects, namespace(i), workload(i))
+	}
+	s := &suite{TB: t, now: time.Date(2026, 3, 2, 14, 0, 0, 0, time.UTC), write: func(*autorebootv1.RebootPolicy) error { return nil }}
+	s.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(of).Build()
+	written := func(verb string, o client.Object, write func() error) error {
+		p, is := o.(*autorebootv1.RebootPolicy)
+		if !is {
+			return write()
+		}
+		if err := s.write(p); err != nil {
+			return err
+		}
+		err := write()
+		if err == nil {
+			s.writes = append(s.writes, verb+" "+p.Namespace)
+		}
+		return err
+	}
+	s.Reconciler = &Reconciler{
+		Client: interceptor.NewClient(s.store, interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+				return written("create", o, func() error { return c.Create(ctx, o, opts...) })
+			},
+			Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+				return written("update", o, func() error { return c.Update(ctx, o, opts...) })
+			},
+			Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+				return written("delete", o, func() error { return c.Delete(ctx, o, opts...) })
+			},
+		}),
+		Live: s.store, Events: (*fakeEvents)(s), Now: func() time.Time { return s.now }, WebhookExemptNamespaces: []string{"kube-system"},
+		enqueuer: controller.NewCoalescingEnqueuer(time.Now), refused: map[string]*refusals{},
+	}
+	return s
+}
+
+func approve(of *autorebootv1.ClusterRebootPolicy) {
+	of.Annotations = map[string]string{common.ApprovedByAnnotation: approval.Value("ann", approval.ClusterRebootPolicyDigest(of))}
+}
+
+func nameOf(i int) string { return fmt.Sprintf("shop-%03d", i) }
+
+func namespace(i int) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: nameOf(i), Labels: map[string]string{"restarts": "yes"}}}
+}
+
+func workload(i int) *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: nameOf(i), Name: "web", Annotations: map[string]string{common.RestartOnChangeAnnotation: "true"}}}
+}
+
+type fakeEvents suite
+
+func (f *fakeEvents) Eventf(_, _ runtime.Object, _, reason, _, note string, args ...any) {
+	f.events = append(f.events, reason+": "+fmt.Sprintf(note, args...))
+}
+
+func (f *fakeEvents) AnnotatedEventf(regarding, related runtime.Object, _ map[string]string, kind, reason, action, note string, args ...any) {
+	f.Eventf(regarding, related, kind, reason, action, note, args...)
+}
+
+func (s *suite) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// reconcile runs the reconciler once, and returns what it has written and when it wants to run again.
+func (s *suite) reconcile() (writes []string, after time.Duration) {
+	s.Helper()
+	s.writes = nil
+	result, err := s.Reconcile(s.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "on-change"}})
+	s.must(err)
+	return s.writes, result.RequeueAfter
+}
+
+func (s *suite) expectWrites(what string, want ...string) {
+	s.Helper()
+	if got, _ := s.reconcile(); !slices.Equal(got, want) {
+		s.Errorf("%s: wrote %q, want %q", what, got, want)
+	}
+}
+
+func (s *suite) object() *autorebootv1.ClusterRebootPolicy {
+	s.Helper()
+	var of autorebootv1.ClusterRebootPolicy
+	s.must(s.store.Get(s.Context(), client.ObjectKey{Name: "on-change"}, &of))
+	return &of
+}
+
+func (s *suite) edit(change func(*autorebootv1.ClusterRebootPolicy)) {
+	s.Helper()
+	of := s.object()
+	change(of)
+	of.Generation++
+	s.must(s.store.Update(s.Context(), of))
+}
+
+func (s *suite) expectReady(status metav1.ConditionStatus, reason string, policies, refused int32) {
+	s.Helper()
+	of := s.object()
+	c := meta.FindStatusCondition(of.Status.Conditions, autorebootv1.ConditionReady)
+	if c == nil || c.Status != status || c.Reason != reason || *of.Status.Policies != policies || *of.Status.RefusedNamespaces != refused {
+		s.Errorf("the status is %+v, want %s %s with %d policies, %d refused", of.Status, status, reason, policies, refused)
+	}
+}
+
+func TestPoliciesAreWrittenInPartsAndOnlyWhereSomethingDiffers(t *testing.T) {
+	s := newSuite(t, 230)
+	for i, want := range []int{100, 100, 30, 0} {
+		writes, after := s.reconcile()
+		if len(writes) != want || (after > 0) != (i < 2) {
+			t.Errorf("reconcile %d wrote %d, and runs again after %s; want %d", i, len(writes), after, want)
+		}
+	}
+	s.expectReady(metav1.ConditionTrue, autorebootv1.ClusterReasonInStep, 230, 0)
+
+	outside := namespace(7)
+	outside.Labels = nil
+	s.must(s.store.Update(t.Context(), outside))
+	s.must(s.store.Delete(t.Context(), workload(8)))
+	s.must(s.store.Delete(t.Context(), namespace(9)))
+	s.expectWrites("a namespace leaves, one loses its workload, one is gone", "delete shop-007", "delete shop-008", "delete shop-009")
+	s.expectReady(metav1.ConditionTrue, autorebootv1.ClusterReasonInStep, 227, 0)
+
+	s.edit(func(of *autorebootv1.ClusterRebootPolicy) {
+		of.Spec.NamespaceSelector = &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"restarts": "never"}}
+	})
+	for range 3 {
+		s.reconcile()
+	}
+	s.expectReady(metav1.ConditionTrue, autorebootv1.ClusterReasonInStep, 0, 0)
+}
+
+func TestWhatIsNotApprovedOrValidLeavesPoliciesAsTheyAre(t *testing.T) {
+	s := newSuite(t, 2)
+	s.reconcile()
+	spec := s.object().Spec
+	s.edit(func(of *autorebootv1.ClusterRebootPolicy) {
+		of.Spec.Template.Spec.Compatibility = autorebootv1.CompatibilityWave
+	})
+	s.expectWrites("another template without an approval")
+	s.expectReady(metav1.ConditionFalse, autorebootv1.ReasonForbidden, 2, 0)
+	s.edit(func(of *autorebootv1.ClusterRebootPolicy) { of.Spec.Template.Spec.Targets = nil; approve(of) })
+	s.expectWrites("an invalid template")
+	s.expectReady(metav1.ConditionFalse, common.ReasonInvalidSpec, 2, 0)
+	if !meta.IsStatusConditionTrue(s.object().Status.Conditions, autorebootv1.ConditionStalled) {
+		t.Error("it is not stalled")
+	}
+	s.edit(func(of *autorebootv1.ClusterRebootPolicy) { of.Spec = spec; approve(of) })
+	s.expectWrites("the former template")
+	s.expectReady(metav1.ConditionTrue, autorebootv1.ClusterReasonInStep, 2, 0)
+}
+
+// What is refused is tried again after a while, and not at each event of the cluster.
+func TestARefusalInOneNamespaceIsNotRepeatedAtEachEvent(t *testing.T) {
+	for name, refuse := range map[string]func(p *autorebootv1.RebootPolicy) error{
+		"a quota": func(*autorebootv1.RebootPolicy) error {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "rebootpolicies"}, "on-change", fmt.Errorf("exceeded quota"))
+		},
+		"another webhook": func(p *autorebootv1.RebootPolicy) error {
+			p.Spec.Cooldown = nil
+			p.Spec.Targets[0].Kind = "Deployment"
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSuite(t, 2)
+			attempts := 0
+			s.write = func(p *autorebootv1.RebootPolicy) error {
+				if p.Namespace != nameOf(1) {
+					return nil
+				}
+				attempts++
+				return refuse(p)
+			}
+			for range 5 {
+				if _, after := s.reconcile(); after <= 0 || after > retryRefused {
+					t.Errorf("it is tried again after %s", after)
+				}
+			}
+			s.expectReady(metav1.ConditionFalse, autorebootv1.ReasonWriteRefused, 1, 1)
+			if attempts != 1 {
+				t.Errorf("%d writes, want 1", attempts)
+			}
+			s.now = s.now.Add(retryRefused)
+			s.reconcile()
+			if attempts != 2 {
+				t.Errorf("%d writes after a minute, want 2", attempts)
+			}
+			s.write = func(*autorebootv1.RebootPolicy) error { return nil }
+			s.now = s.now.Add(retryRefused)
+			s.reconcile()
+			s.expectReady(metav1.ConditionTrue, autorebootv1.ClusterReasonInStep, 2, 0)
+		})
+	}
+}
+
+func TestAPolicyOfTheSameNameIsLeftAsItIs(t *testing.T) {
+	s := newSuite(t, 1)
+	own := &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: nameOf(0), Name: "on-change"}}
+	s.must(s.store.Create(t.Context(), own))
+	s.expectWrites("a user has a policy of that name")
+	s.expectReady(metav1.ConditionFalse, autorebootv1.ClusterReasonNameTaken, 0, 1)
+	s.must(s.store.Delete(t.Context(), own))
+	s.now = s.now.Add(retryRefused)
+	s.expectWrites("it is gone", "create shop-000")
+}
+
+func TestALabelThatIsTakenOffAPolicyIsPutBack(t *testing.T) {
+	s := newSuite(t, 1)
+	s.reconcile()
+	var made autorebootv1.RebootPolicy
+	s.must(s.store.Get(t.Context(), client.ObjectKey{Namespace: nameOf(0), Name: "on-change"}, &made))
+	made.Labels = nil
+	made.Spec.Targets[0].OptIn = nil
+	s.must(s.store.Update(t.Context(), &made))
+	for range 3 {
+		s.reconcile()
+	}
+	s.expectReady(metav1.ConditionTrue, autorebootv1.ClusterReasonInStep, 1, 0)
+	s.must(s.store.Get(t.Context(), client.ObjectKeyFromObject(&made), &made))
+	if made.Labels[autorebootv1.ClusterPolicyLabel] != "on-change" || made.Spec.Targets[0].OptIn == nil ||
+		!slices.ContainsFunc(s.events, func(e string) bool { return strings.HasPrefix(e, "Reverted") }) {
+		t.Errorf("it is %+v; events %q", made, s.events)
+	}
+}
