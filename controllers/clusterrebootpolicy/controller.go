@@ -100,13 +100,14 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 			&handler.TypedEnqueueRequestForObject[*autorebootv1.ClusterRebootPolicy]{},
 			predicate.Or[*autorebootv1.ClusterRebootPolicy](predicate.TypedGenerationChangedPredicate[*autorebootv1.ClusterRebootPolicy]{},
 				predicate.TypedAnnotationChangedPredicate[*autorebootv1.ClusterRebootPolicy]{})),
-		controller.Kind(c.GetCache(), &autorebootv1.RebootPolicy{}, enqueueFor(r, func(p *autorebootv1.RebootPolicy) string { return rules.ClusterPolicyOf(p) }),
+		controller.Kind(c.GetCache(), &autorebootv1.RebootPolicy{}, enqueueFor(r, rules.ClusterPolicyOf),
 			predicate.Or[*autorebootv1.RebootPolicy](predicate.TypedGenerationChangedPredicate[*autorebootv1.RebootPolicy]{},
 				marksChanged[*autorebootv1.RebootPolicy]())),
-		controller.Kind(c.GetCache(), namespaces(), enqueueFor(r, all[*metav1.PartialObjectMetadata]), marksChanged[*metav1.PartialObjectMetadata]()),
-		controller.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueFor(r, all[*appsv1.Deployment]), templateMarksChanged(func(d *appsv1.Deployment) map[string]string { return d.Spec.Template.Annotations })),
-		controller.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueFor(r, all[*appsv1.StatefulSet]), templateMarksChanged(func(s *appsv1.StatefulSet) map[string]string { return s.Spec.Template.Annotations })),
-		controller.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueFor(r, all[*appsv1.DaemonSet]), templateMarksChanged(func(d *appsv1.DaemonSet) map[string]string { return d.Spec.Template.Annotations })),
+		controller.Kind(c.GetCache(), namespaces(), enqueueFor(r, all[*metav1.PartialObjectMetadata]),
+			marksChanged[*metav1.PartialObjectMetadata]()),
+		controller.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueFor(r, all[*appsv1.Deployment]), marksChanged[*appsv1.Deployment]()),
+		controller.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueFor(r, all[*appsv1.StatefulSet]), marksChanged[*appsv1.StatefulSet]()),
+		controller.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueFor(r, all[*appsv1.DaemonSet]), marksChanged[*appsv1.DaemonSet]()),
 		r.enqueuer.Source(),
 	} {
 		if err := to.Watch(from); err != nil {
@@ -137,18 +138,13 @@ func enqueueFor[T client.Object](r *Reconciler, nameOf func(T) string) handler.T
 	})
 }
 
-// marksChanged drops updates that leave labels and annotations as they are, and whether the object is being deleted.
+// marksChanged drops updates that leave labels and annotations as they are, those of a pod template among them, and whether
+// the object is being deleted.
 func marksChanged[T client.Object]() predicate.TypedPredicate[T] {
 	return predicate.TypedFuncs[T]{UpdateFunc: func(e event.TypedUpdateEvent[T]) bool {
-		return !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) || !maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
+		return !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
+			!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
+			!maps.Equal(templateAnnotations(e.ObjectOld), templateAnnotations(e.ObjectNew)) ||
 			e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 	}}
-}
-
-// templateMarksChanged passes besides what changes the annotations of a pod template.
-func templateMarksChanged[T client.Object](of func(T) map[string]string) predicate.TypedPredicate[T] {
-	return predicate.Or(marksChanged[T](), predicate.TypedFuncs[T]{
-		CreateFunc: func(event.TypedCreateEvent[T]) bool { return true }, DeleteFunc: func(event.TypedDeleteEvent[T]) bool { return true },
-		UpdateFunc: func(e event.TypedUpdateEvent[T]) bool { return !maps.Equal(of(e.ObjectOld), of(e.ObjectNew)) },
-	})
 }

@@ -44,7 +44,8 @@ func (r *Reconciler) recordBlocked(ctx context.Context, of *autorebootv1.Cluster
 // record records what became of the policies.
 func (r *Reconciler) record(ctx context.Context, of *autorebootv1.ClusterRebootPolicy, o *outcome) error {
 	return r.store(ctx, of, func(status *autorebootv1.ClusterRebootPolicyStatus, c *conditions.Update) {
-		status.Namespaces, status.Policies, status.RefusedNamespaces = ptr.To(int32(o.wanted)), ptr.To(int32(o.inStep)), ptr.To(int32(len(o.refusals)))
+		status.Namespaces, status.Policies = ptr.To(int32(o.wanted)), ptr.To(int32(o.inStep))
+		status.RefusedNamespaces = ptr.To(int32(len(o.refusals)))
 		// Those of the API server first, since they take someone else to change.
 		slices.SortStableFunc(o.refusals, func(a, b autorebootv1.NamespaceRefusal) int { return cmp.Compare(b.Reason, a.Reason) })
 		status.Refusals = o.refusals[:min(len(o.refusals), maxRefusals)]

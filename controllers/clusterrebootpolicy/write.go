@@ -80,41 +80,48 @@ func (r *Reconciler) write(ctx context.Context, of *autorebootv1.ClusterRebootPo
 	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
 		stored := made[namespace]
 		step := r.step(of, namespace, stored, wanted[namespace])
-		if step == nil {
+		before, wasRefused := refused[namespace]
+		switch {
+		case step == nil:
 			delete(refused, namespace)
-			if wanted[namespace] && stored.DeletionTimestamp.IsZero() {
-				o.inStep++
-			}
-			continue
-		}
-		if before, is := refused[namespace]; is && r.Now().Before(before.until) {
+			o.count(wanted[namespace] && stored.DeletionTimestamp.IsZero())
+		case wasRefused && r.Now().Before(before.until):
 			o.refuse(before)
-			continue
-		}
-		delete(refused, namespace)
-		if writes++; writes > maxWrites {
+		case writes == maxWrites:
 			o.more = true
-			continue
-		}
-		switch err := step(ctx); {
-		case ctx.Err() != nil:
-			return o, ctx.Err()
-		case err == nil && wanted[namespace]:
-			o.inStep++
-		case err == nil:
-		case apierrors.IsConflict(err):
-			o.more = true // it has just changed, and an event says how
 		default:
-			refused[namespace] = refusal{refusalOf(namespace, err), r.Now().Add(retryRefused)}
-			o.refuse(refused[namespace])
+			writes++
+			if err := step(ctx); ctx.Err() != nil {
+				return o, ctx.Err()
+			} else if r.conclude(&o, refused, namespace, err) {
+				o.count(wanted[namespace])
+			}
 		}
 	}
-	for namespace := range refused {
-		if !namespaces[namespace] {
-			delete(refused, namespace)
-		}
-	}
+	maps.DeleteFunc(refused, func(namespace string, _ refusal) bool { return !namespaces[namespace] })
 	return o, nil
+}
+
+// conclude takes the error of a write, and reports whether it was done.
+func (r *Reconciler) conclude(o *outcome, refused map[string]refusal, namespace string, err error) bool {
+	delete(refused, namespace)
+	switch {
+	case err == nil:
+		return true
+	case apierrors.IsConflict(err):
+		o.more = true // it has just changed, and an event says how
+	default:
+		refused[namespace] = refusal{refusalOf(namespace, err), r.Now().Add(retryRefused)}
+		o.refuse(refused[namespace])
+	}
+	return false
+}
+
+// count counts a policy that is as the template says.
+func (o *outcome) count(inStep bool) {
+	if inStep {
+		o.inStep++
+	}
 }
 
 // refusal is one that is not tried again for a while, whatever has the object reconciled in between.
@@ -200,7 +207,8 @@ func isInStep(stored, policy *autorebootv1.RebootPolicy) bool {
 	is, wanted := &autorebootv1.RebootPolicy{Spec: *stored.Spec.DeepCopy()}, &autorebootv1.RebootPolicy{Spec: *policy.Spec.DeepCopy()}
 	rules.Default(is)
 	rules.Default(wanted)
-	return equality.Semantic.DeepEqual(is.Spec, wanted.Spec) && stored.Annotations[templateAnnotation] == policy.Annotations[templateAnnotation]
+	return equality.Semantic.DeepEqual(is.Spec, wanted.Spec) &&
+		stored.Annotations[templateAnnotation] == policy.Annotations[templateAnnotation]
 }
 
 // errChanged says that the policy is not stored as it was written.

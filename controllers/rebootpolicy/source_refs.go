@@ -80,7 +80,8 @@ func (r *Reconciler) listedSources(ctx context.Context, o *observation, t *autor
 	for i := range t.ConfigChange.Sources {
 		c := &t.ConfigChange.Sources[i]
 		if c.Selector == nil {
-			out = append(out, sourceRef{want: sources.Want{Ref: o.refOf(c.Kind, c.Name), Keys: c.Keys}, listed: true, named: true, mustExist: !*c.Optional})
+			want := sources.Want{Ref: o.refOf(c.Kind, c.Name), Keys: c.Keys}
+			out = append(out, sourceRef{want: want, listed: true, named: true, mustExist: !*c.Optional})
 			continue
 		}
 		refs, err := r.selectSources(ctx, o, c.Kind, c.Selector)
@@ -192,13 +193,8 @@ func configSources(o *observation, t *autorebootv1.Trigger, w *workload, listed 
 		add(from)
 	}
 	if *t.ConfigChange.Discovery == autorebootv1.DiscoveryReferenced {
-		for _, ref := range references.Of(w.Template) {
-			if counts, marked := w.onChange.Counts(rules.SourceName{Kind: ref.Kind, Name: ref.Name}); counts {
-				add(sourceRef{want: sources.Want{Ref: o.refOf(ref.Kind, ref.Name), Keys: ref.Keys}, marked: marked})
-			}
-		}
-		for _, source := range w.onChange.Names() {
-			add(sourceRef{want: sources.Want{Ref: o.refOf(source.Kind, source.Name)}, named: true, mustExist: true})
+		for _, from := range o.ownSources(w) {
+			add(from)
 		}
 	}
 	for _, from := range formerRefs(o, t, w) {
@@ -217,6 +213,19 @@ func configSources(o *observation, t *autorebootv1.Trigger, w *workload, listed 
 		return cmp.Or(cmp.Compare(orderFirst(a.listed), orderFirst(b.listed)), cmp.Compare(nameOf(&a.want), nameOf(&b.want)))
 	})
 	return all
+}
+
+// ownSources returns the sources that the pod template of a workload refers to, and those that its annotations name.
+func (o *observation) ownSources(w *workload) (out []sourceRef) {
+	for _, ref := range references.Of(w.Template) {
+		if counts, marked := w.onChange.Counts(rules.SourceName{Kind: ref.Kind, Name: ref.Name}); counts {
+			out = append(out, sourceRef{want: sources.Want{Ref: o.refOf(ref.Kind, ref.Name), Keys: ref.Keys}, marked: marked})
+		}
+	}
+	for _, source := range w.onChange.Names() {
+		out = append(out, sourceRef{want: sources.Want{Ref: o.refOf(source.Kind, source.Name)}, named: true, mustExist: true})
+	}
+	return out
 }
 
 func (o *observation) refOf(kind autorebootv1.SourceKind, name string) sources.Ref {

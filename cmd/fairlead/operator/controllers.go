@@ -311,7 +311,10 @@ func (b *controllerBuilder) chaosPods(context.Context) (lifecycle.Reconciler, er
 func (b *controllerBuilder) clusterRebootPolicies(context.Context) (lifecycle.Reconciler, error) {
 	a := b.assembly
 	if b.shard != nil {
-		return lifecycle.Reconciler{Name: clusterrebootpolicy.Name, Warm: idle, Start: func(ctx context.Context) error { <-ctx.Done(); return nil }}, nil
+		return lifecycle.Reconciler{Name: clusterrebootpolicy.Name, Warm: idle, Start: func(ctx context.Context) error {
+			<-ctx.Done()
+			return nil
+		}}, nil
 	}
 	made, err := clusterrebootpolicy.New(b.cluster, clusterrebootpolicy.Options{
 		CacheSyncTimeout: a.config.Controllers.CacheSyncTimeout.Duration, Logger: a.logger, Now: a.offset.Now,

@@ -32,7 +32,7 @@ const (
 
 	waveUpdate     = "wave.pusher.com/update-on-config-change"
 	waveConfigMaps = "wave.pusher.com/extra-configmaps"
-	waveSecrets    = "wave.pusher.com/extra-secrets"
+	waveSecrets    = "wave.pusher.com/extra-secrets" //nolint:gosec // the name of an annotation
 )
 
 const (
@@ -200,7 +200,8 @@ func (o *OnChange) mistake(format string, args ...any) {
 
 // readReloader reads the annotations of Reloader. They may be on the pod template where the workload has none that opts in.
 func (o *OnChange) readReloader(workload, template map[string]string) {
-	from, optIn := workload, []string{reloaderAuto, reloaderConfigMapAuto, reloaderSecretAuto, reloaderSearch, reloaderConfigMaps, reloaderSecrets}
+	from := workload
+	optIn := []string{reloaderAuto, reloaderConfigMapAuto, reloaderSecretAuto, reloaderSearch, reloaderConfigMaps, reloaderSecrets}
 	if !slices.ContainsFunc(optIn, func(name string) bool { _, has := workload[name]; return has }) {
 		from = template
 	}
