@@ -211,8 +211,9 @@ func isInStep(stored, policy *autorebootv1.RebootPolicy) bool {
 		stored.Annotations[templateAnnotation] == policy.Annotations[templateAnnotation]
 }
 
-// errChanged says that the policy is not stored as it was written.
-var errChanged = errors.New("something in the cluster, such as an admission webhook, changes the policy when it is written: have it leave the spec of RebootPolicies alone, or write in the template what it wants")
+// errChanged means that the stored policy differs from the one that was sent.
+var errChanged = errors.New("an admission webhook of the cluster changes the spec: have it leave RebootPolicies alone, " +
+	"or write in the template what it sets")
 
 // errNameTaken is another policy of the same name.
 type errNameTaken struct{ name string }
