@@ -46,7 +46,7 @@ func stateMetrics(t *testing.T) customResourceStateMetrics {
 
 func TestKubeStateMetricsReadsFieldsThatExist(t *testing.T) {
 	file := stateMetrics(t)
-	if file.Kind != "CustomResourceStateMetrics" || len(file.Spec.Resources) != 3 {
+	if file.Kind != "CustomResourceStateMetrics" || len(file.Spec.Resources) != 4 {
 		t.Fatalf("kind %s, %d resources", file.Kind, len(file.Spec.Resources))
 	}
 	for _, r := range file.Spec.Resources {
