@@ -26,6 +26,7 @@ type target struct {
 
 var targets = []target{
 	{crds, "externalservices.networking.fairlead.dev"}, {crds, "rebootpolicies.autoreboot.fairlead.dev"}, {crds, "chaospods.chaos.fairlead.dev"},
+	{crds, "clusterrebootpolicies.autoreboot.fairlead.dev"},
 	{mutating, "fairlead-mutating"}, {validating, "fairlead-validating"},
 }
 

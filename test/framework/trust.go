@@ -28,11 +28,15 @@ var (
 )
 
 // Definitions are the CRDs of Fairlead's kinds.
-var Definitions = []string{"externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev", "chaospods.chaos.fairlead.dev"}
+var Definitions = []string{
+	"externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev", "chaospods.chaos.fairlead.dev",
+	"clusterrebootpolicies.autoreboot.fairlead.dev",
+}
 
 // Roles are the ClusterRoles of the operator.
 var Roles = []string{
-	"fairlead-manager", "fairlead-externalservice-manager", "fairlead-rebootpolicy-manager", "fairlead-chaospod-manager", "fairlead-canaries-manager",
+	"fairlead-manager", "fairlead-externalservice-manager", "fairlead-rebootpolicy-manager", "fairlead-clusterrebootpolicy-manager",
+	"fairlead-chaospod-manager", "fairlead-canaries-manager",
 }
 
 // Trust are the CA bundles by which the API server trusts the webhooks. It follows them by watches, as the API

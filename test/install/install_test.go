@@ -137,6 +137,7 @@ func TestWhatIsLeftOfAnOperatorThatWasRemovedFirstIsRemovedByHand(t *testing.T) 
 	s.uninstall("team-system")
 	kept := []string{
 		"customresourcedefinitions.apiextensions.k8s.io chaospods.chaos.fairlead.dev",
+		"customresourcedefinitions.apiextensions.k8s.io clusterrebootpolicies.autoreboot.fairlead.dev",
 		"customresourcedefinitions.apiextensions.k8s.io externalservices.networking.fairlead.dev",
 		"customresourcedefinitions.apiextensions.k8s.io rebootpolicies.autoreboot.fairlead.dev",
 		"leases.coordination.k8s.io team-system/fairlead-manager",

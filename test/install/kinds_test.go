@@ -12,10 +12,15 @@ import (
 )
 
 // allKinds are the kinds, in the order of the operator's configuration, with their CRDs.
-var allKinds = []struct{ name, crd string }{
-	{"ExternalService", "externalservices.networking.fairlead.dev"},
-	{"RebootPolicy", "rebootpolicies.autoreboot.fairlead.dev"},
-	{"ChaosPod", "chaospods.chaos.fairlead.dev"},
+var allKinds = []struct {
+	name  string
+	crds  []string
+	hooks []string // by the beginnings of their names
+}{
+	{"ExternalService", []string{"externalservices.networking.fairlead.dev"}, []string{"externalservice"}},
+	{"RebootPolicy", []string{"rebootpolicies.autoreboot.fairlead.dev", "clusterrebootpolicies.autoreboot.fairlead.dev"},
+		[]string{"rebootpolicy", "clusterrebootpolicy"}},
+	{"ChaosPod", []string{"chaospods.chaos.fairlead.dev"}, []string{"chaospod"}},
 }
 
 // someKinds comes by upgrades from all kinds to one of the seven combinations, which the date chooses, or in a long run to each
@@ -43,13 +48,15 @@ func (s *suite) someKinds() {
 			if err := s.tryUpgrade("fairlead-system", current, false, values); err == nil || !strings.Contains(err.Error(), "kubectl delete crd ") {
 				s.Errorf("%v: %s is left out while its CRD is there: %v", kinds, kind.name, err)
 			}
-			s.kubectl("delete", "crd", kind.crd, "--timeout=2m")
+			s.kubectl(append([]string{"delete", "crd", "--timeout=2m"}, kind.crds...)...)
 			if err := s.tryUpgrade("fairlead-system", current, false, values); err == nil || i == 2 && !strings.Contains(err.Error(), "webhook chaospod.mutate.fairlead.dev") {
 				s.Errorf("%v: %s is left out while its webhooks are there: %v", kinds, kind.name, err)
 			}
 			for verb, configuration := range map[string]string{"mutate": "mutating", "validate": "validating"} {
-				s.kubectl("patch", configuration+"webhookconfiguration", "fairlead-"+configuration, "-p",
-					fmt.Sprintf(`{"webhooks": [{"name": "%s.%s.fairlead.dev", "$patch": "delete"}]}`, strings.ToLower(kind.name), verb))
+				for _, hook := range kind.hooks {
+					s.kubectl("patch", configuration+"webhookconfiguration", "fairlead-"+configuration, "-p",
+						fmt.Sprintf(`{"webhooks": [{"name": "%s.%s.fairlead.dev", "$patch": "delete"}]}`, hook, verb))
+				}
 			}
 		}
 		s.upgrade("fairlead-system", current, false, values)

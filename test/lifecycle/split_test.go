@@ -148,9 +148,12 @@ func TestSplitTheManifestsAreWhatAnAPIServerTakes(t *testing.T) {
 	}
 	slices.Sort(added)
 	if want := []string{
-		"clusterrole.rbac.authorization.k8s.io/fairlead-chaospod-webhook", "clusterrole.rbac.authorization.k8s.io/fairlead-externalservice-webhook",
+		"clusterrole.rbac.authorization.k8s.io/fairlead-chaospod-webhook", "clusterrole.rbac.authorization.k8s.io/fairlead-clusterrebootpolicy-webhook",
+		"clusterrole.rbac.authorization.k8s.io/fairlead-externalservice-webhook",
 		"clusterrole.rbac.authorization.k8s.io/fairlead-rebootpolicy-webhook", "clusterrole.rbac.authorization.k8s.io/fairlead-webhook",
-		"clusterrolebinding.rbac.authorization.k8s.io/fairlead-chaospod-webhook", "clusterrolebinding.rbac.authorization.k8s.io/fairlead-externalservice-webhook",
+		"clusterrolebinding.rbac.authorization.k8s.io/fairlead-chaospod-webhook",
+		"clusterrolebinding.rbac.authorization.k8s.io/fairlead-clusterrebootpolicy-webhook",
+		"clusterrolebinding.rbac.authorization.k8s.io/fairlead-externalservice-webhook",
 		"clusterrolebinding.rbac.authorization.k8s.io/fairlead-rebootpolicy-webhook", "clusterrolebinding.rbac.authorization.k8s.io/fairlead-webhook",
 		"deployment.apps/fairlead-webhook", "poddisruptionbudget.policy/fairlead-webhook",
 		"role.rbac.authorization.k8s.io/fairlead-webhook", "rolebinding.rbac.authorization.k8s.io/fairlead-webhook",

@@ -198,8 +198,14 @@ func (s *suite) tells(words, object string) {
 func (s *suite) unhook(kind string) {
 	s.Helper()
 	for verb, configuration := range map[string]string{"mutate": "mutating", "validate": "validating"} {
-		s.Kubectl("patch", configuration+"webhookconfiguration", "fairlead-"+configuration, "-p",
-			fmt.Sprintf(`{"webhooks": [{"name": "%s.%s.fairlead.dev", "$patch": "delete"}]}`, strings.ToLower(kind), verb))
+		hooks := []string{strings.ToLower(kind)}
+		if kind == "RebootPolicy" {
+			hooks = append(hooks, "clusterrebootpolicy")
+		}
+		for _, hook := range hooks {
+			s.Kubectl("patch", configuration+"webhookconfiguration", "fairlead-"+configuration, "-p",
+				fmt.Sprintf(`{"webhooks": [{"name": "%s.%s.fairlead.dev", "$patch": "delete"}]}`, hook, verb))
+		}
 	}
 }
 
