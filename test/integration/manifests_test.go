@@ -78,7 +78,7 @@ func (s *suite) registered(t *testing.T) []map[string]any {
 	for _, name := range []string{"mutatingwebhookconfiguration/fairlead-mutating", "validatingwebhookconfiguration/fairlead-validating"} {
 		add(s.Objects(s.run("get", name, "-o", "json")))
 	}
-	if len(hooks) != 12 {
+	if len(hooks) != 16 {
 		t.Fatalf("%d webhooks are shipped and registered, want 2 for each kind, twice", len(hooks))
 	}
 	return hooks
@@ -99,15 +99,20 @@ func TestEveryWebhookFailsClosedAndNeverLocksTheClusterUp(t *testing.T) {
 		if timeout, ok := hook["timeoutSeconds"].(int64); !ok || timeout < 1 || timeout > 10 {
 			t.Errorf("%s: timeoutSeconds is %v, want 1 to 10", name, hook["timeoutSeconds"])
 		}
-		s.Expect(framework.Text(hook["namespaceSelector"]), `"kubernetes.io/metadata.name"`, `"NotIn"`, `"kube-system"`, `"`+framework.Namespace+`"`)
+		scope := `"Namespaced"`
+		if strings.HasPrefix(name, "clusterrebootpolicy.") {
+			scope = `"Cluster"`
+		} else {
+			s.Expect(framework.Text(hook["namespaceSelector"]), `"kubernetes.io/metadata.name"`, `"NotIn"`, `"kube-system"`, `"`+framework.Namespace+`"`)
+		}
 		for _, rule := range hook["rules"].([]any) {
 			rule := rule.(map[string]any)
-			if framework.Text(rule["apiVersions"]) != `["v1"]` || framework.Text(rule["operations"]) != `["CREATE","UPDATE"]` || framework.Text(rule["scope"]) != `"Namespaced"` {
+			if framework.Text(rule["apiVersions"]) != `["v1"]` || framework.Text(rule["operations"]) != `["CREATE","UPDATE"]` || framework.Text(rule["scope"]) != scope {
 				t.Errorf("%s: rule %s", name, framework.Text(rule))
 			}
 			for _, resource := range rule["resources"].([]any) {
 				if !slices.ContainsFunc(kinds, func(k kind) bool {
-					return k.resource == resource && framework.Text(rule["apiGroups"]) == framework.Text([]string{k.group})
+					return (k.resource == resource || "cluster"+k.resource == resource) && framework.Text(rule["apiGroups"]) == framework.Text([]string{k.group})
 				}) {
 					t.Errorf("%s: rule on %s of %s", name, resource, framework.Text(rule["apiGroups"]))
 				}

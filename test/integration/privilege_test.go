@@ -73,8 +73,9 @@ func TestTheOperatorMayDoNoMoreThanItNeeds(t *testing.T) {
 		{false, []string{"create", "validatingwebhookconfigurations.admissionregistration.k8s.io"}},
 		{false, []string{"delete", "externalservices.networking.fairlead.dev", "-A"}},
 		{false, []string{"create", "externalservices.networking.fairlead.dev", "-A"}},
-		{false, []string{"update", "rebootpolicies.autoreboot.fairlead.dev", "-A"}},
-		{false, []string{"delete", "rebootpolicies.autoreboot.fairlead.dev", "-A"}},
+		{false, []string{"deletecollection", "rebootpolicies.autoreboot.fairlead.dev", "-A"}}, // it makes those of ClusterRebootPolicies
+		{false, []string{"create", "clusterrebootpolicies.autoreboot.fairlead.dev"}},
+		{false, []string{"delete", "clusterrebootpolicies.autoreboot.fairlead.dev"}},
 		{false, []string{"create", "chaospods.chaos.fairlead.dev", "-A"}},
 		{false, []string{"delete", "chaospods.chaos.fairlead.dev", "-A"}},
 		{false, []string{"patch", "customresourcedefinitions.apiextensions.k8s.io", "--subresource=status"}},

@@ -163,8 +163,8 @@ func TestReplicasThatStartAtTheSameInstantShareOneRoot(t *testing.T) {
 		}
 		s.ownsBundlesAlone(object)
 	}
-	if places != 9 {
-		t.Errorf("%d places for a bundle, want 3 CRDs and 2 webhooks for each of 3 kinds", places)
+	if places != 12 {
+		t.Errorf("%d places for a bundle, want 4 CRDs and 2 webhooks for each of 4 kinds", places)
 	}
 }
 

@@ -34,7 +34,8 @@ const hub = "v1"
 // kind is what the checks need of one kind.
 type kind struct {
 	schema.GroupKind
-	plural string
+	plural    string
+	ofCluster bool
 	// definition compiles the CRD, which takes long enough to do it only for kinds that occur.
 	definition func() (*crdschema.Kind, error)
 	schemas    func() schemas
@@ -74,13 +75,19 @@ func kinds() []*kind {
 		newKind(autorebootv1.GroupVersion, "RebootPolicy", "rebootpolicies", conversionofrebootpolicy.New(),
 			overlapsOf(targetsOf, rebootpolicy.Overlaps),
 			webhookRules[autorebootv1.RebootPolicy]{rebootpolicy.Default, rebootpolicy.Validate, rebootpolicy.Warnings}),
-		newKind(autorebootv1.GroupVersion, "ClusterRebootPolicy", "clusterrebootpolicies", conversionofrebootpolicy.NewCluster(), nil,
+		ofCluster(newKind(autorebootv1.GroupVersion, "ClusterRebootPolicy", "clusterrebootpolicies", conversionofrebootpolicy.NewCluster(), nil,
 			webhookRules[autorebootv1.ClusterRebootPolicy]{
 				func(*autorebootv1.ClusterRebootPolicy) {}, rebootpolicy.ValidateCluster, rebootpolicy.ClusterWarnings,
-			}),
+			})),
 		newKind(chaosv1.GroupVersion, "ChaosPod", "chaospods", conversionofchaospod.New(), overlapsOf(workloadOf, chaospod.Overlaps),
 			webhookRules[chaosv1.ChaosPod]{chaospod.Default, chaospod.Validate, chaospod.Warnings}),
 	}
+}
+
+// ofCluster is a kind whose objects have no namespace.
+func ofCluster(k *kind) *kind {
+	k.ofCluster = true
+	return k
 }
 
 func newKind[T any](

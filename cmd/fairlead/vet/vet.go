@@ -69,13 +69,15 @@ func New(o Options) *Vet {
 type Kind struct {
 	schema.GroupKind
 	Plural string
+	// OfCluster means that its objects have no namespace.
+	OfCluster bool
 }
 
 // Kinds lists all of them.
 func (v *Vet) Kinds() []Kind {
 	all := make([]Kind, 0, len(v.all))
 	for _, k := range v.all {
-		all = append(all, Kind{k.GroupKind, k.plural})
+		all = append(all, Kind{k.GroupKind, k.plural, k.ofCluster})
 	}
 	return all
 }

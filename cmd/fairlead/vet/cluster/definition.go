@@ -6,6 +6,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,6 +28,9 @@ type definition struct {
 	findings []vet.Finding
 }
 
+// errNotInstalled says that there is no CRD of a kind, and so no object.
+var errNotInstalled = errors.New("this cluster does not have the kind: install the CRDs of Fairlead first")
+
 // definition reads that of a kind, or as much of it as everybody may.
 func (c *Cluster) definition(ctx context.Context, kind vet.Kind) (*definition, error) {
 	d := &definition{Kind: kind, name: kind.Plural + "." + kind.Group, storage: hub}
@@ -37,7 +41,7 @@ func (c *Cluster) definition(ctx context.Context, kind vet.Kind) (*definition, e
 			"get on customresourcedefinitions.apiextensions.k8s.io is needed")
 		return d, c.discover(ctx, d)
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("%s: this cluster does not have the kind: install the CRDs of Fairlead first", d.name)
+		return nil, fmt.Errorf("%s: %w", d.name, errNotInstalled)
 	case err != nil:
 		return nil, fmt.Errorf("%s: read its CRD: %w", d.name, err)
 	}
