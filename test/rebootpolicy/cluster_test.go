@@ -277,3 +277,20 @@ func TestAWorkloadThatAnotherProjectHasRestartedIsNotRestartedAgain(t *testing.T
 	s.generation(deployment, "both", 2)
 	s.restarted(deployment, "alone", 1)
 }
+
+func TestWhatIsExcludedRestartsNothing(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.secret("creds", "password", "first", "stamp", "1")
+	s.Make(`{apiVersion: v1, kind: ConfigMap, metadata: {name: noise, labels: {reload: "no"}}, data: {a: "1"}}`)
+	s.run(deployment, "web", `{containers: [{name: main, image: none, envFrom: [{secretRef: {name: creds}}, {configMapRef: {name: noise}}]}]}`)
+	s.policy("p", "{"+targets(deployment, "web")+`, triggers: [{name: config, type: ConfigChange, configChange: {exclude: [
+		{kind: Secret, name: creds, keys: [stamp]}, {kind: ConfigMap, selector: {matchLabels: {reload: "no"}}}]}}]}`)
+	s.watching("p", 1)
+	s.secret("creds", "password", "first", "stamp", "2")
+	s.Merge("v1", "ConfigMap", "noise", `{data: {a: "2"}}`)
+	s.Never(func() error { return s.quiet("p", 0) })
+	s.secret("creds", "password", "second", "stamp", "2")
+	s.succeeded("p", 1)
+	s.restarted(deployment, "web", 1)
+}

@@ -30,6 +30,11 @@ var fieldTests = framework.FieldTests{
 	"rebootpolicy.TestOnlyTheKeysThatAreListedCount": {
 		"triggers.configChange.discovery", "triggers.configChange.sources.kind", "triggers.configChange.sources.name", "triggers.configChange.sources.keys",
 	},
+	"rebootpolicy.TestAClusterRebootPolicyReadsTheAnnotationsOfReloader": {"compatibility", "targets.optIn"},
+	"rebootpolicy.TestWhatIsExcludedRestartsNothing": {
+		"triggers.configChange.exclude.kind", "triggers.configChange.exclude.name", "triggers.configChange.exclude.selector",
+		"triggers.configChange.exclude.keys",
+	},
 	"rebootpolicy.TestASourceThatAppearsOrGoesRestartsWhereThatIsAskedFor": {
 		"triggers.configChange.onCreate", "triggers.configChange.onDelete", "triggers.configChange.sources.optional",
 	},
