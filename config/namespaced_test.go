@@ -55,7 +55,6 @@ func TestNamespacedTheOperatorHasTheGeneratedRightsInSomeNamespacesAndNoOthers(t
 		"clusterrebootpolicies: patch": true, "clusterrebootpolicies/status: patch": true, "clusterrebootpolicies/status: update": true,
 		"rebootpolicies: create": true, "rebootpolicies: update": true, "rebootpolicies: delete": true,
 		"namespaces: get": true, "namespaces: list": true, "namespaces: watch": true,
-		"customresourcedefinitions: get": true, "customresourcedefinitions: patch": true, "customresourcedefinitions: watch": true,
 	}
 	if diff := cmp.Diff(want, without); diff != "" {
 		t.Errorf("does without (-want +got):\n%s", diff)

@@ -102,9 +102,8 @@ func TestEveryWebhookFailsClosedAndNeverLocksTheClusterUp(t *testing.T) {
 		scope := `"Namespaced"`
 		if strings.HasPrefix(name, "clusterrebootpolicy.") {
 			scope = `"Cluster"`
-		} else {
-			s.Expect(framework.Text(hook["namespaceSelector"]), `"kubernetes.io/metadata.name"`, `"NotIn"`, `"kube-system"`, `"`+framework.Namespace+`"`)
 		}
+		s.Expect(framework.Text(hook["namespaceSelector"]), `"kubernetes.io/metadata.name"`, `"NotIn"`, `"kube-system"`, `"`+framework.Namespace+`"`)
 		for _, rule := range hook["rules"].([]any) {
 			rule := rule.(map[string]any)
 			if framework.Text(rule["apiVersions"]) != `["v1"]` || framework.Text(rule["operations"]) != `["CREATE","UPDATE"]` || framework.Text(rule["scope"]) != scope {

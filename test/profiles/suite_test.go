@@ -166,7 +166,7 @@ func (s *suite) publish() {
 	bundle := s.Kubectl("-n", framework.Namespace, "get", "secret", "fairlead-webhook-ca", "-o", `jsonpath={.data.ca\.crt}`)
 	patch := func(path string) string { return fmt.Sprintf(`{"op": "add", "path": %q, "value": %q}`, path, bundle) }
 	var webhooks []string
-	for i := range 3 {
+	for i := range 4 {
 		webhooks = append(webhooks, patch(fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", i)))
 	}
 	for _, kind := range []string{"mutating", "validating"} {

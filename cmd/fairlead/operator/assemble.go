@@ -260,8 +260,11 @@ func (a *assembly) apiServer() apiServerWait {
 // reviews is what admission consults about writers.
 func (a *assembly) reviews() reviews {
 	unavailable := ""
-	if a.config.Shard.Name != "" {
+	switch {
+	case a.config.Shard.Name != "":
 		unavailable = "the operator is installed in shards, none of which has all namespaces: make a RebootPolicy in each namespace"
+	case !a.config.ClusterAccess:
+		unavailable = "the operator has no access to the whole cluster: make a RebootPolicy in each namespace"
 	}
 	return reviews{
 		unavailable: unavailable,

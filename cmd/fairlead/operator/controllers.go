@@ -306,11 +306,11 @@ func (b *controllerBuilder) chaosPods(context.Context) (lifecycle.Reconciler, er
 	return b.warmed(chaospod.Name, made, &chaosv1.ChaosPod{}, chaospod.Kinds()), nil
 }
 
-// clusterRebootPolicies returns the controller of ClusterRebootPolicies. A shard has none: it does not see all namespaces, and
-// admission refuses such objects.
+// clusterRebootPolicies returns the controller of ClusterRebootPolicies. A shard has none, and neither has an operator without
+// access to the cluster: they do not see all namespaces, and admission refuses such objects.
 func (b *controllerBuilder) clusterRebootPolicies(context.Context) (lifecycle.Reconciler, error) {
 	a := b.assembly
-	if b.shard != nil {
+	if b.shard != nil || !a.config.ClusterAccess {
 		return lifecycle.Reconciler{Name: clusterrebootpolicy.Name, Warm: idle, Start: func(ctx context.Context) error {
 			<-ctx.Done()
 			return nil

@@ -31,7 +31,7 @@ type Configuration struct {
 
 	// Kinds that the operator serves webhooks for, converts, caches and reconciles. It needs no right to what another kind is for.
 	// While objects of a kind exist, do not take it out: nothing would take off the finalizer of an ExternalService. All replicas
-	// need the same. With RebootPolicy comes ClusterRebootPolicy, unless `clusterAccess` is false. See docs/guides/kinds.md.
+	// need the same. With RebootPolicy comes ClusterRebootPolicy. See docs/guides/kinds.md.
 	Kinds []string `json:"kinds,omitempty" default:"[ExternalService, RebootPolicy, ChaosPod]"`
 
 	// Namespaces whose objects are cached and reconciled. Empty: all. Webhooks answer for every namespace that their
@@ -232,11 +232,10 @@ func (c *Configuration) HasClusterRole() bool {
 	return c.ClusterAccess || c.Webhook.Certificates.InjectCA
 }
 
-// HasKind reports whether the operator has a kind, such as ExternalService. ClusterRebootPolicies come with RebootPolicies,
-// where the operator has access to the cluster.
+// HasKind reports whether the operator has a kind, such as ExternalService. ClusterRebootPolicies come with RebootPolicies.
 func (c *Configuration) HasKind(kind string) bool {
 	if kind == "ClusterRebootPolicy" {
-		return c.ClusterAccess && c.HasKind("RebootPolicy")
+		return c.HasKind("RebootPolicy")
 	}
 	return slices.Contains(c.Kinds, kind)
 }
