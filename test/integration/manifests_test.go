@@ -129,7 +129,7 @@ func TestTheServerServesTheRegisteredPathsAndNoOthers(t *testing.T) {
 		s.Must(err)
 		paths[path] = true
 	}
-	if len(paths) != 7 {
+	if len(paths) != 9 {
 		t.Errorf("registered paths: %v", paths)
 	}
 	for _, k := range kinds {
