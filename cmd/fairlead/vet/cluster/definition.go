@@ -28,7 +28,7 @@ type definition struct {
 	findings []vet.Finding
 }
 
-// errNotInstalled says that there is no CRD of a kind, and so no object.
+// errNotInstalled means that the cluster has no CRD of a kind.
 var errNotInstalled = errors.New("this cluster does not have the kind: install the CRDs of Fairlead first")
 
 // definition reads that of a kind, or as much of it as everybody may.
