@@ -151,6 +151,8 @@ func (r *run) refused(result Result, d definition, err error) Result {
 	look := fmt.Sprintf("look at `kubectl -n %s get pods,endpointslices` and at the log of the operator", r.namespace)
 	result.Status, result.Message = Failed, brief(err)
 	switch {
+	case strings.Contains(text, "cannot create resource") && d.crd.Spec.Scope == apiextensionsv1.ClusterScoped:
+		result.Status, result.Message = Skipped, "this user may not create it, which is a right in the whole cluster"
 	case strings.Contains(text, "cannot create resource"):
 		result.Status, result.Message = Unchecked, "this user may not create it"
 		result.Remedy = "grant create on " + d.Plural + "." + d.Group + in(r.options.Namespace) + "; a dry run takes the same right"
