@@ -6,6 +6,7 @@ package clusterrebootpolicy
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -93,21 +94,21 @@ func (c *Controller) Warmup(ctx context.Context) error {
 func (c *Controller) Start(ctx context.Context) error { return c.controller.Start(ctx) }
 
 // watch enqueues a ClusterRebootPolicy when it changes, or one of its policies does, and all of them when a namespace or
-// workload comes, goes, or has other labels or annotations, and when a user's policy takes other workloads.
+// workload comes, goes, or has other labels or asks for something else, and when a user's policy takes other workloads.
 func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
+	asking := rules.OnChangeAnnotations()
 	for _, from := range []source.Source{
 		controller.Kind(c.GetCache(), &autorebootv1.ClusterRebootPolicy{},
 			&handler.TypedEnqueueRequestForObject[*autorebootv1.ClusterRebootPolicy]{},
 			predicate.Or[*autorebootv1.ClusterRebootPolicy](predicate.TypedGenerationChangedPredicate[*autorebootv1.ClusterRebootPolicy]{},
 				predicate.TypedAnnotationChangedPredicate[*autorebootv1.ClusterRebootPolicy]{})),
-		controller.Kind(c.GetCache(), &autorebootv1.RebootPolicy{}, enqueueFor(r, rules.ClusterPolicyOf),
+		controller.Kind(c.GetCache(), &autorebootv1.RebootPolicy{}, enqueueOwnerOrAll(r),
 			predicate.Or[*autorebootv1.RebootPolicy](predicate.TypedGenerationChangedPredicate[*autorebootv1.RebootPolicy]{},
-				marksChanged[*autorebootv1.RebootPolicy]())),
-		controller.Kind(c.GetCache(), namespaces(), enqueueFor(r, all[*metav1.PartialObjectMetadata]),
-			marksChanged[*metav1.PartialObjectMetadata]()),
-		controller.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueFor(r, all[*appsv1.Deployment]), marksChanged[*appsv1.Deployment]()),
-		controller.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueFor(r, all[*appsv1.StatefulSet]), marksChanged[*appsv1.StatefulSet]()),
-		controller.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueFor(r, all[*appsv1.DaemonSet]), marksChanged[*appsv1.DaemonSet]()),
+				metadataChanged[*autorebootv1.RebootPolicy](templateAnnotation))),
+		controller.Kind(c.GetCache(), namespaces(), enqueueAll[*metav1.PartialObjectMetadata](r), metadataChanged[*metav1.PartialObjectMetadata]()),
+		controller.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueAll[*appsv1.Deployment](r), metadataChanged[*appsv1.Deployment](asking...)),
+		controller.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueAll[*appsv1.StatefulSet](r), metadataChanged[*appsv1.StatefulSet](asking...)),
+		controller.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueAll[*appsv1.DaemonSet](r), metadataChanged[*appsv1.DaemonSet](asking...)),
 		r.enqueuer.Source(),
 	} {
 		if err := to.Watch(from); err != nil {
@@ -117,34 +118,50 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 	return nil
 }
 
-// all is the name of every ClusterRebootPolicy.
-func all[T client.Object](T) string { return "" }
+// enqueueAll enqueues every ClusterRebootPolicy because of an event of something else.
+func enqueueAll[T client.Object](r *Reconciler) handler.TypedEventHandler[T, reconcile.Request] {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, _ T) []reconcile.Request {
+		r.enqueueAll(ctx)
+		return nil
+	})
+}
 
-// enqueueFor enqueues the ClusterRebootPolicy of a name because of an event of something else; all of them for "".
-func enqueueFor[T client.Object](r *Reconciler, nameOf func(T) string) handler.TypedEventHandler[T, reconcile.Request] {
-	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, of T) []reconcile.Request {
-		if name := nameOf(of); name != "" {
+// enqueueOwnerOrAll enqueues the ClusterRebootPolicy that has made a policy; every one for a policy that a user has made.
+func enqueueOwnerOrAll(r *Reconciler) handler.TypedEventHandler[*autorebootv1.RebootPolicy, reconcile.Request] {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, policy *autorebootv1.RebootPolicy) []reconcile.Request {
+		if name := rules.ClusterPolicyOf(policy); name != "" {
 			r.enqueuer.EnqueueCoalesced(types.NamespacedName{Name: name})
-			return nil
-		}
-		var policies autorebootv1.ClusterRebootPolicyList
-		if err := r.Client.List(ctx, &policies, client.UnsafeDisableDeepCopy); err != nil {
-			return nil // the informer has not synced, and all of them are reconciled when it has
-		}
-		for i := range policies.Items {
-			r.enqueuer.EnqueueCoalesced(client.ObjectKeyFromObject(&policies.Items[i]))
+		} else {
+			r.enqueueAll(ctx)
 		}
 		return nil
 	})
 }
 
-// marksChanged drops updates that leave labels and annotations as they are, those of a pod template among them, and whether
-// the object is being deleted.
-func marksChanged[T client.Object]() predicate.TypedPredicate[T] {
+func (r *Reconciler) enqueueAll(ctx context.Context) {
+	var policies autorebootv1.ClusterRebootPolicyList
+	if err := r.Client.List(ctx, &policies, client.UnsafeDisableDeepCopy); err != nil {
+		return // the informer has not synced, and all of them are reconciled when it has
+	}
+	for i := range policies.Items {
+		r.enqueuer.EnqueueCoalesced(client.ObjectKeyFromObject(&policies.Items[i]))
+	}
+}
+
+// metadataChanged drops updates that leave labels, some annotations of the object and of its pod template, and whether it is
+// being deleted, as they are.
+func metadataChanged[T client.Object](annotations ...string) predicate.TypedPredicate[T] {
+	differ := func(a, b map[string]string) bool {
+		return slices.ContainsFunc(annotations, func(name string) bool {
+			is, has := a[name]
+			was, had := b[name]
+			return is != was || has != had
+		})
+	}
 	return predicate.TypedFuncs[T]{UpdateFunc: func(e event.TypedUpdateEvent[T]) bool {
 		return !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
-			!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
-			!maps.Equal(templateAnnotations(e.ObjectOld), templateAnnotations(e.ObjectNew)) ||
+			differ(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
+			differ(templateAnnotations(e.ObjectOld), templateAnnotations(e.ObjectNew)) ||
 			e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 	}}
 }

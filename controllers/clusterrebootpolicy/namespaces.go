@@ -21,14 +21,14 @@ import (
 // wanted returns the selected namespaces with a workload for the policy that no other policy takes.
 func (r *Reconciler) wanted(ctx context.Context, of *autorebootv1.ClusterRebootPolicy) (map[string]bool, error) {
 	selected, err := r.selected(ctx, of)
+	wanted := map[string]bool{}
 	if err != nil || len(selected) == 0 {
-		return nil, err
+		return wanted, err
 	}
 	others, err := r.others(ctx, of)
 	if err != nil {
 		return nil, err
 	}
-	wanted := map[string]bool{}
 	err = workloads.Each(ctx, r.Client, "", func(kind common.WorkloadKind, object metav1.Object) {
 		namespace := object.GetNamespace()
 		if !selected[namespace] || wanted[namespace] || object.GetDeletionTimestamp() != nil {
@@ -36,10 +36,9 @@ func (r *Reconciler) wanted(ctx context.Context, of *autorebootv1.ClusterRebootP
 		}
 		w := &rules.Workload{Kind: kind, Name: object.GetName(), Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
 			TemplateAnnotations: templateAnnotations(object)}
-		wanted[namespace] = rules.Takes(&of.Spec.Template.Spec, w) &&
-			!slices.ContainsFunc(others[namespace], func(p *autorebootv1.RebootPolicy) bool { return rules.Takes(&p.Spec, w) })
-		if !wanted[namespace] {
-			delete(wanted, namespace)
+		taken := func(p *autorebootv1.RebootPolicy) bool { return rules.Takes(&p.Spec, w) }
+		if rules.Takes(&of.Spec.Template.Spec, w) && !slices.ContainsFunc(others[namespace], taken) {
+			wanted[namespace] = true
 		}
 	})
 	return wanted, err

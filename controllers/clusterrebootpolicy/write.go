@@ -73,9 +73,7 @@ func (r *Reconciler) write(ctx context.Context, of *autorebootv1.ClusterRebootPo
 	o, writes := outcome{wanted: len(wanted)}, 0
 	namespaces := maps.Clone(wanted)
 	for namespace := range made {
-		if !wanted[namespace] {
-			namespaces = add(namespaces, namespace)
-		}
+		namespaces[namespace] = true
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
 		stored := made[namespace]
@@ -108,8 +106,8 @@ func (r *Reconciler) conclude(o *outcome, refused map[string]refusal, namespace 
 	switch {
 	case err == nil:
 		return true
-	case apierrors.IsConflict(err):
-		o.more = true // it has just changed, and an event says how
+	case apierrors.IsConflict(err), errors.Is(err, errBehind):
+		o.more = true
 	default:
 		refused[namespace] = refusal{refusalOf(namespace, err), r.Now().Add(retryRefused)}
 		o.refuse(refused[namespace])
@@ -153,14 +151,6 @@ func (o *outcome) refuse(one refusal) {
 	o.retryAt = controller.Earliest(o.retryAt, one.until)
 }
 
-func add(to map[string]bool, namespace string) map[string]bool {
-	if to == nil {
-		to = map[string]bool{}
-	}
-	to[namespace] = true
-	return to
-}
-
 // step returns what is to be done in a namespace; nil for nothing.
 func (r *Reconciler) step(
 	of *autorebootv1.ClusterRebootPolicy, namespace string, stored *autorebootv1.RebootPolicy, wanted bool,
@@ -183,10 +173,7 @@ func (r *Reconciler) step(
 		changed := stored.DeepCopy()
 		changed.Spec = *policy.Spec.DeepCopy()
 		maps.Copy(changed.Labels, policy.Labels)
-		if changed.Annotations == nil {
-			changed.Annotations = map[string]string{}
-		}
-		maps.Copy(changed.Annotations, policy.Annotations)
+		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, templateAnnotation, policy.Annotations[templateAnnotation])
 		if err := r.Client.Update(ctx, changed, client.FieldOwner(common.FieldOwner)); err != nil {
 			return err
 		}
@@ -215,6 +202,9 @@ func isInStep(stored, policy *autorebootv1.RebootPolicy) bool {
 var errChanged = errors.New("an admission webhook of the cluster changes the spec: have it leave RebootPolicies alone, " +
 	"or write in the template what it sets")
 
+// errBehind means that the cache is behind: the policy was made or deleted a moment ago.
+var errBehind = errors.New("the cache is behind")
+
 // errNameTaken is another policy of the same name.
 type errNameTaken struct{ name string }
 
@@ -235,17 +225,15 @@ func (r *Reconciler) create(ctx context.Context, of *autorebootv1.ClusterRebootP
 	var found autorebootv1.RebootPolicy
 	switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(policy), &found); {
 	case apierrors.IsNotFound(err):
-		return apierrors.NewConflict(autorebootv1.GroupVersion.WithResource("rebootpolicies").GroupResource(), policy.Name, err)
+		return errBehind
 	case err != nil:
 		return err
 	case !metav1.IsControlledBy(&found, of):
 		return errNameTaken{policy.Name}
 	case found.Labels[autorebootv1.ClusterPolicyLabel] == of.Name:
-		return apierrors.NewConflict(autorebootv1.GroupVersion.WithResource("rebootpolicies").GroupResource(), policy.Name,
-			fmt.Errorf("it was just made")) // and the cache will show it
+		return errBehind
 	}
 	// Its label was taken off, by which it is found.
-	found.Labels = map[string]string{}
-	maps.Copy(found.Labels, policy.Labels)
+	metav1.SetMetaDataLabel(&found.ObjectMeta, autorebootv1.ClusterPolicyLabel, of.Name)
 	return r.Client.Update(ctx, &found, client.FieldOwner(common.FieldOwner))
 }

@@ -59,7 +59,8 @@ func validate(t *testing.T, schema *jsonschema.Schema, manifest string) error {
 func TestEverySampleFitsTheSchemaOfItsKind(t *testing.T) {
 	all := compiled(t)
 	want := []string{
-		"chaospod_v1.json", "chaospod_v1alpha1.json", "externalservice_v1.json", "externalservice_v1alpha1.json",
+		"chaospod_v1.json", "chaospod_v1alpha1.json", "clusterrebootpolicy_v1.json", "clusterrebootpolicy_v1alpha1.json",
+		"externalservice_v1.json", "externalservice_v1alpha1.json",
 		"rebootpolicy_v1.json", "rebootpolicy_v1alpha1.json",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(all))); diff != "" {

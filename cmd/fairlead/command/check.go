@@ -107,7 +107,7 @@ or the command line is wrong.`,
 	set.DurationVar(&f.timeout, "timeout", f.timeout, "How long all checks may take, with --wait all rounds of them.")
 	set.BoolVar(&f.wait, "wait", f.wait, "Repeat the checks until none fails and none is unchecked, or the timeout is over.")
 	complete(command, "output", checkText, checkJSON)
-	_ = command.RegisterFlagCompletionFunc("context", f.contexts) // the flag exists
+	completeBy(command, "context", f.contexts)
 	return command
 }
 

@@ -20,8 +20,13 @@ const completeTimeout = 3 * time.Second
 
 // complete completes a flag that has fixed values.
 func complete(command *cobra.Command, flag string, values ...string) {
+	completeBy(command, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// completeBy completes a flag of a command by a function.
+func completeBy(command *cobra.Command, flag string, by cobra.CompletionFunc) {
 	// The only error is a flag that there is not, or that completes already.
-	_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	_ = command.RegisterFlagCompletionFunc(flag, by)
 }
 
 // objects completes arguments KIND/NAME, as many as are wanted: kinds first, and after the slash the names that the cluster has.
@@ -35,8 +40,8 @@ func (f *clusterFlags) objects(wanted int, kinds []string) cobra.CompletionFunc 
 		if !hasKind {
 			return beginnings(kinds, word), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		}
-		kind, _ := inspect.ParseKind(before)
-		if plain := strings.ToLower(kind); !slices.Contains(kinds, plain) && !slices.Contains(kinds, plain+"/NAME") {
+		kind, known := inspect.ParseKind(before)
+		if plain := strings.ToLower(kind); !known || !slices.Contains(kinds, plain) && !slices.Contains(kinds, plain+"/NAME") {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		reader, namespace, err := f.connect(command.Name())

@@ -139,6 +139,12 @@ func convertible() []convert.Kind {
 			"spec.policies": "triggers", "spec.triggers": "policies",
 		},
 	}, {
+		Group: autorebootv1.GroupVersion.Group, Kind: "ClusterRebootPolicy", Converter: rebootpolicy.NewCluster(),
+		Types: map[string]reflect.Type{
+			autorebootv1.GroupVersion.Version:       reflect.TypeFor[autorebootv1.ClusterRebootPolicy](),
+			autorebootv1alpha1.GroupVersion.Version: reflect.TypeFor[autorebootv1alpha1.ClusterRebootPolicy](),
+		},
+	}, {
 		Group: chaosv1.GroupVersion.Group, Kind: "ChaosPod", Converter: chaospod.New(),
 		Types: map[string]reflect.Type{
 			chaosv1.GroupVersion.Version:       reflect.TypeFor[chaosv1.ChaosPod](),

@@ -38,7 +38,7 @@ func (f *inputFlags) declare(command *cobra.Command, verb string) {
 	set.StringVar(&f.context, "context", "", "Context of the kubeconfig. Empty: the current one. With --cluster.")
 	set.StringVarP(&f.namespace, "namespace", "n", "", "Namespace to "+verb+". Empty: all. With --cluster.")
 	set.BoolVarP(&f.all, "all-namespaces", "A", f.all, capital(verb)+" all namespaces, as without --namespace. With --cluster.")
-	_ = command.RegisterFlagCompletionFunc("context", f.contexts) // the flag exists
+	completeBy(command, "context", f.contexts)
 }
 
 func capital(word string) string { return string(word[0]-'a'+'A') + word[1:] }

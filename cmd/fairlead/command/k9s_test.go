@@ -63,7 +63,7 @@ func TestThePluginsOfK9sCallEachVerbOfEachKind(t *testing.T) {
 		if err := refused(verb + " " + kind + "/a" + rest + " -n b --context c"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if parsed, _ := inspect.ParseKind(kind); inspect.Resource(parsed).Resource != p.Scopes[0] {
+		if parsed, known := inspect.ParseKind(kind); !known || inspect.Resource(parsed).Resource != p.Scopes[0] {
 			t.Errorf("%s is offered for %s", name, p.Scopes[0])
 		}
 		if isRead := slices.Contains([]string{"why", "status"}, verb); p.Confirm == isRead || p.Dangerous != (verb == inspect.VerbFault) {

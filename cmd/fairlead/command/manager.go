@@ -71,9 +71,7 @@ signal ends the process at once. /statusz of the probe server shows the phases o
 	command.Flags().AddFlagSet(flags.FlagSet)
 	complete(command, "log-level", "error", "info", "debug")
 	complete(command, "log-format", "json", "text")
-	// The only error is a flag that does not exist, or that completes already.
-	fields := cobra.FixedCompletions(assignments(), cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp)
-	_ = command.RegisterFlagCompletionFunc("set", fields)
+	completeBy(command, "set", cobra.FixedCompletions(assignments(), cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
 	return command
 }
 

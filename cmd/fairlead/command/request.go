@@ -156,7 +156,7 @@ func (f *requestFlags) add(command *cobra.Command, verb string, o Options) {
 		command.ValidArgsFunction = f.second(command.ValidArgsFunction, cobra.FixedCompletions(faults, cobra.ShellCompDirectiveNoFileComp))
 		set.DurationVar(&f.span, "for", 0, "How long the fault lasts, from 1s to 1h. Required.")
 		set.StringVar(&f.endpoint, "endpoint", "", "Endpoint that Drain takes out.")
-		_ = command.RegisterFlagCompletionFunc("endpoint", f.endpoints) // the flag exists
+		completeBy(command, "endpoint", f.endpoints)
 	}
 }
 

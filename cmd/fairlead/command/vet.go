@@ -95,13 +95,13 @@ read or the command line is wrong.`,
 	})
 	f.declare(command)
 	complete(command, "output", report.Text, report.JSON, report.SARIF, report.JUnit)
-	_ = command.RegisterFlagCompletionFunc("disable", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	completeBy(command, "disable", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var ids []string
 		for _, c := range vet.Checks() {
 			ids = append(ids, c.ID+"\t"+c.Text)
 		}
 		return ids, cobra.ShellCompDirectiveNoFileComp
-	}) // the flag exists
+	})
 	return command
 }
 

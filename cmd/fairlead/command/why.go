@@ -96,8 +96,8 @@ func (f *clusterFlags) addCluster(command *cobra.Command, o Options) {
 	set.StringVarP(&f.namespace, "namespace", "n", "", "Namespace of the objects. Empty: that of the context.")
 	set.StringVar(&f.as, "as", "", "User to impersonate, as of kubectl.")
 	set.StringArrayVar(&f.asGroups, "as-group", nil, "Group to impersonate, with --as. May be repeated.")
-	_ = command.RegisterFlagCompletionFunc("context", f.contexts) // the flags exist
-	_ = command.RegisterFlagCompletionFunc("namespace", f.namespaces)
+	completeBy(command, "context", f.contexts)
+	completeBy(command, "namespace", f.namespaces)
 }
 
 // connect returns a client of the cluster that the flags name, and the namespace. It sends nothing.

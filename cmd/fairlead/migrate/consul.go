@@ -262,7 +262,7 @@ func (r *run) consulHTTP(e *networkingv1.ExternalService, i *instance, check *ne
 	if get.Scheme != nil {
 		check.TLS = consulTLS(d, name)
 	}
-	// What Consul takes for passing, and for warning, with which an instance stays in the answers.
+	// Consul lists an instance as passing after the first, and as warning after the second; it resolves to both.
 	get.ExpectedStatuses = []common.StatusRange{{Start: 200, End: 299}, {Start: 429, End: 429}}
 	headers, names := d.in("Header").members()
 	for n, h := range headers {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -83,8 +84,7 @@ func TestAPolicyOfAUserGoesBeforeOneThatWasMade(t *testing.T) {
 		return &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	}
 	deleted := own("a")
-	deleted.DeletionTimestamp = &metav1.Time{}
-	deleted.DeletionTimestamp.Time = deleted.DeletionTimestamp.AddDate(2026, 0, 0)
+	deleted.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	for name, test := range map[string]struct {
 		policy, other *autorebootv1.RebootPolicy
 		want          bool

@@ -35,6 +35,15 @@ const (
 	waveSecrets    = "wave.pusher.com/extra-secrets" //nolint:gosec // the name of an annotation
 )
 
+// OnChangeAnnotations returns the names of all annotations that OnChangeOf reads.
+func OnChangeAnnotations() []string {
+	return []string{
+		common.RestartOnChangeAnnotation, common.IgnoreAnnotation,
+		reloaderAuto, reloaderConfigMapAuto, reloaderSecretAuto, reloaderSearch, reloaderConfigMaps, reloaderSecrets,
+		reloaderLessConfigMaps, reloaderLessSecrets, waveUpdate, waveConfigMaps, waveSecrets,
+	}
+}
+
 const (
 	// ReloaderMatchAnnotation is on a ConfigMap or Secret that Reloader finds for workloads which search.
 	ReloaderMatchAnnotation = "reloader.stakater.com/match"

@@ -5,6 +5,7 @@ package rebootpolicy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,11 @@ func TestTheAnnotationsOfAWorkloadSayWhatItIsRestartedFor(t *testing.T) {
 		"Wave: more without the switch": {compatibility: wave, workload: map[string]string{"wave.pusher.com/extra-secrets": "z"}, counts: "configmap/a configmap/b secret/a secret/b"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			for annotation := range test.workload {
+				if !slices.Contains(OnChangeAnnotations(), annotation) {
+					t.Errorf("OnChangeAnnotations lacks %s", annotation)
+				}
+			}
 			o := OnChangeOf(test.compatibility, test.workload, test.template)
 			if o.OptedIn != test.in || o.OptedOut != test.out {
 				t.Errorf("opted in %t, out %t; want %t, %t", o.OptedIn, o.OptedOut, test.in, test.out)

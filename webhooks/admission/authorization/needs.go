@@ -27,10 +27,14 @@ type Needs struct {
 
 // What can be written instead of a field that needs a right.
 const (
-	NameServiceAccount        = "name a ServiceAccount that has it in spec.serviceAccountName"
 	NameAnotherServiceAccount = "name another ServiceAccount, or leave the field out if you have the rights yourself"
 	NameAnotherTarget         = "name another target"
 )
+
+// NameServiceAccount returns the same for a spec with a field serviceAccountName.
+func NameServiceAccount(spec *field.Path) string {
+	return "name a ServiceAccount that has it in " + spec.Child("serviceAccountName").String()
+}
 
 // Add appends a need. An empty name is any object of the namespace.
 func (n *Needs) Add(path *field.Path, remedy, verb, group, resource, subresource, name string) {

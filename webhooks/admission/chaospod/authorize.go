@@ -48,14 +48,14 @@ func needs(spec *chaosv1.ChaosPodSpec, namespace string) []authorization.Need {
 	}
 	action := at.Child("action", "type")
 	if a := spec.Action; a != nil && ptr.Deref(a.Type, chaosv1.ActionEvict) == chaosv1.ActionDelete {
-		n.Add(action, authorization.NameServiceAccount, "delete", "", "pods", "", "")
+		n.Add(action, authorization.NameServiceAccount(at), "delete", "", "pods", "", "")
 	} else {
-		n.Add(action, authorization.NameServiceAccount, "create", "", "pods", "eviction", "")
+		n.Add(action, authorization.NameServiceAccount(at), "create", "", "pods", "eviction", "")
 	}
 	if spec.Target.Template != nil {
-		n.Add(at.Child("target", "template"), authorization.NameServiceAccount, "create", "", "pods", "", "")
+		n.Add(at.Child("target", "template"), authorization.NameServiceAccount(at), "create", "", "pods", "", "")
 		return n.List
 	}
-	n.Add(at.Child("target"), authorization.NameServiceAccount, "get", "", "pods", "", "")
+	n.Add(at.Child("target"), authorization.NameServiceAccount(at), "get", "", "pods", "", "")
 	return n.List
 }

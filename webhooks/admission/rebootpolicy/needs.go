@@ -50,14 +50,14 @@ func (n *collector) restarts(at *field.Path, spec *autorebootv1.RebootPolicySpec
 	case account != "":
 		n.Add(at.Child("serviceAccountName"), authorization.NameAnotherServiceAccount, "impersonate", "", "serviceaccounts", "", account)
 	case evicts:
-		n.Add(at.Child("strategy", "type"), authorization.NameServiceAccount, "create", "", "pods", "eviction", "")
-		n.Add(at.Child("strategy", "type"), authorization.NameServiceAccount, "get", "", "pods", "", "")
+		n.Add(at.Child("strategy", "type"), authorization.NameServiceAccount(at), "create", "", "pods", "eviction", "")
+		n.Add(at.Child("strategy", "type"), authorization.NameServiceAccount(at), "get", "", "pods", "", "")
 		return
 	}
 	for i := range spec.Targets {
 		t, path := &spec.Targets[i], at.Child("targets").Index(i)
 		name := nameOf(t.Name, t.Selector)
-		remedy, verb := authorization.NameServiceAccount, "patch"
+		remedy, verb := authorization.NameServiceAccount(at), "patch"
 		if spec.ServiceAccountName != "" {
 			remedy, verb = authorization.NameAnotherTarget, reading(name)
 		}
