@@ -42,7 +42,7 @@ var chaoskube = &Peer{
 		{GroupKind: cronJobKind, Version: "v1", Plural: "cronjobs", Optional: true},
 		{GroupKind: namespaceKind, Version: "v1", Plural: "namespaces", Optional: true},
 	},
-	Follows: func(in *input) []key { return references(in, "chaoskube") },
+	Follows: func(in *input) []key { return configMapsOf(in, "chaoskube") },
 	Differences: slices.Concat([]string{
 		"chaoskube is one process for the cluster, and a ChaosPod is of one namespace. Where there are several, each has an interval that is longer by their " +
 			"number, so that as many pods die in the cluster as until now, and jitter, so that they do not die at once.",

@@ -22,7 +22,7 @@ import (
 var kubeMonkey = &Peer{
 	Name: "kube-monkey", Title: "workloads with the labels of kube-monkey", Into: "ChaosPod",
 	Reads:   []Kind{deploymentReads, statefulSetReads, daemonSetReads},
-	Follows: func(in *input) []key { return references(in, "kube-monkey") },
+	Follows: func(in *input) []key { return configMapsOf(in, "kube-monkey") },
 	Differences: slices.Concat([]string{
 		"kube-monkey decides by lot on each weekday whether a workload loses pods, on one of mtbf of them on average. A ChaosPod has an interval of that length, " +
 			"with jitter; a run that is due outside of the window begins when that opens.",

@@ -20,7 +20,7 @@ var reloader = &Peer{
 		{GroupKind: cronJobKind, Version: "v1", Plural: "cronjobs", Optional: true},
 	},
 	Follows: func(in *input) []key {
-		return slices.Concat(references(in, "reloader"), sourcesOf(in, func(o *object) bool { return len(reloaderAnnotations(o)) > 0 }))
+		return slices.Concat(configMapsOf(in, "reloader"), sourcesOf(in, func(o *object) bool { return len(reloaderAnnotations(o)) > 0 }))
 	},
 	Differences: append([]string{
 		"A ClusterRebootPolicy with compatibility: Reloader reads the annotations as they are, so that no manifest changes: docs/guides/migration-restarts.md.",
@@ -180,7 +180,11 @@ func (w *reloaded) referenced(all bool, without []source) {
 	}
 	searched := isTrue(w.annotation(search).text()) && !all
 	var watched, left []source
-	for _, src := range referenced(w.object) {
+	refers, err := referenced(w.object)
+	if err != nil {
+		w.say(Refused, "its pod template cannot be read: %v", err)
+	}
+	for _, src := range refers {
 		o, annotations := w.run.source(src, w.namespace), ""
 		if o != nil {
 			annotations = o.Get("metadata").Get("annotations").Text(ignore)

@@ -4,17 +4,19 @@
 package migrate
 
 import (
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/manifest"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/references"
 )
 
 var secretKind = schema.GroupKind{Kind: "Secret"}
@@ -66,35 +68,21 @@ func (r *run) source(o source, namespace string) *object {
 	return r.get(kind, namespace, o.name)
 }
 
-// referenced returns the ConfigMaps and Secrets that a pod template refers to.
-func referenced(o *object) (found []source) {
+// referenced returns the ConfigMaps and Secrets that a pod template refers to, as a RebootPolicy finds them.
+func referenced(o *object) (found []source, err error) {
+	var template corev1.PodTemplateSpec
 	spec := o.podSpec()
-	add := func(kind autorebootv1.SourceKind, name string) {
-		if src := (source{kind, name}); name != "" && !slices.Contains(found, src) {
-			found = append(found, src)
-		}
+	if spec == nil {
+		return nil, nil
 	}
-	both := func(n *manifest.Node, configMap, secret string) {
-		add(autorebootv1.SourceConfigMap, n.Get(configMap).Text("name"))
-		add(autorebootv1.SourceSecret, n.Get(secret).Text("name"))
+	raw, err := json.Marshal(spec.Exact())
+	if err == nil {
+		err = json.Unmarshal(raw, &template.Spec)
 	}
-	for _, v := range under(spec.Get("volumes")) {
-		add(autorebootv1.SourceConfigMap, v.Get("configMap").Text("name"))
-		add(autorebootv1.SourceSecret, v.Get("secret").Text("secretName"))
-		for _, p := range under(v.Get("projected").Get("sources")) {
-			both(p, "configMap", "secret")
-		}
+	for _, ref := range references.Of(&template) {
+		found = append(found, source{ref.Kind, ref.Name})
 	}
-	for _, c := range slices.Concat(under(spec.Get("initContainers")), under(spec.Get("containers"))) {
-		for _, e := range under(c.Get("envFrom")) {
-			both(e, "configMapRef", "secretRef")
-		}
-		for _, e := range under(c.Get("env"), "valueFrom") {
-			both(e, "configMapKeyRef", "secretKeyRef")
-		}
-	}
-	slices.SortFunc(found, func(a, b source) int { return strings.Compare(string(a.kind)+a.name, string(b.kind)+b.name) })
-	return found
+	return found, err
 }
 
 // sourcesOf returns the sources of workloads, of which the annotations count.
@@ -104,7 +92,8 @@ func sourcesOf(in *input, wanted func(o *object) bool) (found []key) {
 			if !wanted(o) {
 				continue
 			}
-			for _, src := range referenced(o) {
+			refers, _ := referenced(o) // the translation refuses what does not fit
+			for _, src := range refers {
 				k := key{schema.GroupKind{Kind: string(src.kind)}, o.namespace, src.name}
 				if !slices.Contains(found, k) {
 					found = append(found, k)

@@ -180,8 +180,8 @@ func (r *run) configMap(ref cursor, visit func(key, value string)) {
 	}
 }
 
-// references returns the ConfigMaps that the pods of a project get their settings from, and that are not read yet.
-func references(in *input, project string) (found []key) {
+// configMapsOf returns the ConfigMaps that the pods of a project get their settings from, and that are not read yet.
+func configMapsOf(in *input, project string) (found []key) {
 	for _, o := range in.ofProject(project) {
 		c := containerOf(o, project)
 		named := slices.Concat(under(c.Get("envFrom"), "configMapRef"), under(c.Get("env"), "valueFrom", "configMapKeyRef"),
