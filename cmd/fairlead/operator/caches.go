@@ -118,8 +118,10 @@ func (a *assembly) waitForInformers(ctx context.Context, informers cache.Informe
 		if gvk, err := apiutil.GVKForObject(kind, a.scheme); err == nil {
 			name = gvk.GroupKind().String()
 		}
-		a.recorder.Progress(phase, "waiting for %s", name)
-		if err := waitForInformer(ctx, informers, kind, limit); err != nil {
+		filled := a.recorder.Wait(phase, name)
+		err := waitForInformer(ctx, informers, kind, limit)
+		filled()
+		if err != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -223,7 +225,7 @@ func (a *assembly) tolerateUndecodable(api *rest.Config, o *cluster.Options, par
 
 // showPage shows how far a list has come that takes several responses.
 func (a *assembly) showPage(kind string, objects int) {
-	a.recorder.Progress(phases.Caches, "waiting for %s: %d objects so far", kind, objects)
+	a.recorder.Progress(phases.Caches, "%s: %d objects so far", kind, objects)
 	a.logger.Info("The cache is being filled", "kind", kind, "objects", objects)
 }
 

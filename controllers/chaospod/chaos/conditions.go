@@ -4,6 +4,7 @@
 package chaos
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,8 +49,8 @@ func (r *run) conditions() *conditions.Update {
 
 // setConditions sets the conditions of the status.
 func (r *run) setConditions() {
-	if r.observed.BlockedBy.Reason == "" && len(r.actions) > 0 {
-		r.observed.BlockedBy = r.observed.Refused // else Ready would be true until the answer
+	if r.observed.BlockedBy.Reason == "" {
+		r.observed.BlockedBy = r.standingRefusal()
 	}
 	to := r.conditions()
 	r.setReady(to)
@@ -112,6 +113,22 @@ func (r *run) setReady(to *conditions.Update) {
 		message = strings.Join(slices.Concat([]string{message}, r.mistakes(), r.clamped), "; ")
 		to.Set(chaosv1.ConditionReady, metav1.ConditionTrue, reason, message)
 	}
+}
+
+// standingRefusal returns what the API server has refused and was not tried since; zero where there is nothing. It stands
+// until a run is not refused, since only an action shows that a right, a quota or a policy has changed.
+func (r *run) standingRefusal() Obstacle {
+	if len(r.actions) > 0 {
+		return r.observed.Refused // else Ready would be true until the answer
+	}
+	if r.state() != Idle || len(r.status.History) == 0 {
+		return Obstacle{}
+	}
+	last := r.status.History[0]
+	if last.Reason != chaosv1.ReasonForbidden && last.Reason != chaosv1.ReasonWriteRefused {
+		return Obstacle{}
+	}
+	return Obstacle{Reason: last.Reason, Message: cmp.Or(r.observed.Refused.Message, last.Message)}
 }
 
 // mistakes returns what is wrong with the annotations by which owners declare what they need.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -56,6 +57,28 @@ func TestWhatTheServerSays(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestARefusalStandsUntilARunIsNotRefused(t *testing.T) {
+	b := newSuite(t)
+	for d := b.after(10 * time.Minute); len(d.Actions) > 0; d = b.after(time.Second) {
+		b.answer(d, Forbidden)
+	}
+	for range 3 {
+		b.expectCondition(chaosv1.ConditionReady, "False/Forbidden")
+		b.expectCondition(chaosv1.ConditionStalled, "True/Forbidden")
+		if c := meta.FindStatusCondition(b.p.Status.Conditions, chaosv1.ConditionReady); c.Message != b.last().Message {
+			t.Errorf("a process that has not seen the refusal says %q", c.Message)
+		}
+		b.after(time.Second)
+	}
+	d := b.after(10 * time.Minute)
+	if len(d.Actions) == 0 {
+		t.Fatalf("no run began: %+v", b.p.Status)
+	}
+	b.answer(d, Done)
+	b.after(time.Second)
+	b.expectCondition(chaosv1.ConditionReady, "True/Scheduled")
 }
 
 func TestWhatBudgetsRefusedStandsUntilARunIsNotRefused(t *testing.T) {

@@ -115,8 +115,9 @@ func TestWithoutWebhooksAReplicaIsReadyWhenItCouldTakeOver(t *testing.T) {
 		recorder.Skip(phase, "other replicas serve webhooks")
 	}
 	filled := recorder.Begin(phases.Caches)
-	recorder.Progress(phases.Caches, "waiting for Service")
+	waited := recorder.Wait(phases.Caches, "Service")
 	expect("while caches fill", "caches is running: waiting for Service")
+	waited()
 	filled(nil)
 	expect("before the election", "election is pending")
 	elected := recorder.Begin(phases.Election)

@@ -87,7 +87,8 @@ func TestAFailedPhaseNamesItselfAndHasNoMetric(t *testing.T) {
 func TestARunningPhaseShowsHowLongItWaitsAndForWhat(t *testing.T) {
 	f := newFixture(t)
 	err := f.recorder.Do(context.Background(), Caches, func(context.Context) error {
-		f.recorder.Progress(Caches, "waiting for %s", "ExternalService")
+		defer f.recorder.Wait(Caches, "ExternalService")()
+		f.recorder.Wait(Caches, "DaemonSet")()
 		f.clock.Step(3 * time.Second)
 		got := f.recorder.Status().Phases[4]
 		want := PhaseStatus{Phase: Caches, State: Running, Seconds: 3, Detail: "waiting for ExternalService"}

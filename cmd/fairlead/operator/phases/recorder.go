@@ -95,6 +95,7 @@ type row struct {
 	took     time.Duration
 	begun    time.Time
 	progress string
+	waits    map[string]int   // what its parts wait for, and how many do
 	late     map[string]error // why parts of it are late, by name
 }
 
@@ -113,7 +114,7 @@ func New(o Options) (*Recorder, error) {
 	}
 	r := &Recorder{logger: o.Logger, version: o.Version, clock: o.Clock, onLate: o.OnLate, started: o.Clock.Now()}
 	for _, phase := range Order() {
-		r.rows = append(r.rows, row{phase: phase, state: Pending, late: map[string]error{}})
+		r.rows = append(r.rows, row{phase: phase, state: Pending, waits: map[string]int{}, late: map[string]error{}})
 	}
 	r.late = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "fairlead_startup_phase_late",
@@ -168,9 +169,34 @@ func (r *Recorder) Skip(phase Phase, reason string) {
 	r.logger.Info("start: phase skipped", "phase", phase, "reason", reason)
 }
 
-// Progress shows what a running phase is waiting for.
+// Progress shows how far a running phase has come.
 func (r *Recorder) Progress(phase Phase, format string, args ...any) {
 	r.change(phase, func(row *row) { row.progress = fmt.Sprintf(format, args...) })
+}
+
+// Wait shows that a part of a running phase waits for something, until the returned function is called.
+func (r *Recorder) Wait(phase Phase, what string) (done func()) {
+	add := func(n int) {
+		r.change(phase, func(row *row) {
+			if row.waits[what] += n; row.waits[what] == 0 {
+				delete(row.waits, what)
+			}
+		})
+	}
+	add(1)
+	return func() { add(-1) }
+}
+
+// detail returns what a phase waits for, or why it failed or was skipped.
+func (r *row) detail() string {
+	if r.state != Running || len(r.waits) == 0 {
+		return r.progress
+	}
+	waits := "waiting for " + strings.Join(slices.Sorted(maps.Keys(r.waits)), ", ")
+	if r.progress != "" {
+		waits += "; " + r.progress
+	}
+	return waits
 }
 
 // SetLate records that the start goes on without a part of a phase, and why. The part is empty where the phase has

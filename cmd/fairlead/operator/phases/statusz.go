@@ -45,7 +45,7 @@ func (r *Recorder) Status() Status {
 	r.mu.Lock()
 	status := Status{Version: r.version, Seconds: now.Sub(r.started).Seconds(), Facts: []Fact{}}
 	for _, row := range r.rows {
-		took, state, detail := row.took, row.state, row.progress
+		took, state, detail := row.took, row.state, row.detail()
 		if state == Running {
 			took = now.Sub(row.begun)
 		}
