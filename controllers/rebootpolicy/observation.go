@@ -254,10 +254,12 @@ func (r *Reconciler) updateDependencies(o *observation) {
 			}
 			all[name] = true
 		}
-		for _, mistake := range []string{w.DependsOnMistake, w.onChange.Mistake} {
-			if mistake != "" {
-				o.mistakes = append(o.mistakes, fmt.Sprintf("%s %s: %s", w.Kind, w.Name, mistake))
-			}
+		mistakes := slices.Clone(w.onChange.Mistakes[:min(1, len(w.onChange.Mistakes))]) // the others follow once it is corrected
+		if w.DependsOnMistake != "" {
+			mistakes = append(mistakes, w.DependsOnMistake)
+		}
+		for _, mistake := range mistakes {
+			o.mistakes = append(o.mistakes, fmt.Sprintf("%s %s: %s", w.Kind, w.Name, mistake))
 		}
 	}
 	if known := r.watchIndex.Get(o.key); known != nil && !maps.Equal(known.dependencies, all) {

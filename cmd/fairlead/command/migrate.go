@@ -23,6 +23,7 @@ type migrateFlags struct {
 	options      migrate.Options
 	ports        []string
 	plan, strict bool
+	perWorkload  bool
 }
 
 func migrateCommand(o Options) *cobra.Command {
@@ -53,10 +54,14 @@ func migratePeerCommand(o Options, peer *migrate.Peer) *cobra.Command {
 	if len(peer.Reads) > 0 {
 		use += " | " + peer.Name + " --cluster"
 	}
+	sentence := "Write " + plural(peer.Into) + " for " + peer.Title + "."
+	if peer.PerWorkload != nil {
+		sentence = "Write a " + peer.Into + " for " + peer.Title + "."
+	}
 	command := &cobra.Command{
 		Use:   use,
-		Short: "Write " + plural(peer.Into) + " for " + peer.Title + ".",
-		Long: "Write " + plural(peer.Into) + " for " + peer.Title + ".\n\n" + `The exit code is 0 where all of it was migrated, 1 where something cannot be, or with --strict was not carried
+		Short: sentence,
+		Long: sentence + "\n\n" + `The exit code is 0 where all of it was migrated, 1 where something cannot be, or with --strict was not carried
 over, and 2 where something could not be read or the command line is wrong.`,
 		Example:               fmt.Sprintf("  %s migrate %s manifests/ > fairlead.yaml", o.Program, peer.Name),
 		DisableFlagsInUseLine: true,
@@ -75,6 +80,9 @@ over, and 2 where something could not be read or the command line is wrong.`,
 	set := command.Flags()
 	set.BoolVar(&f.plan, "plan", false, "Print the plan alone, to the standard output.")
 	set.BoolVar(&f.strict, "strict", false, "Exit with 1 when something was not carried over.")
+	if peer.PerWorkload != nil {
+		set.BoolVar(&f.perWorkload, "per-workload", false, "Write a "+peer.PerWorkload.Into+" for each workload, so that the annotations can be removed.")
+	}
 	for _, flag := range peer.Flags {
 		switch flag {
 		case "name-suffix":
@@ -103,6 +111,11 @@ func plural(kind string) string {
 func (f *migrateFlags) run(command *cobra.Command, arguments []string, peer *migrate.Peer) error {
 	if err := f.complete(command, arguments); err != nil {
 		return err
+	}
+	if f.perWorkload {
+		peer = peer.PerWorkload
+	} else if peer.PerWorkload != nil && f.namespace != "" {
+		f.options.Namespaces = []string{f.namespace}
 	}
 	var err error
 	if f.options.Ports, err = parsePorts(f.ports); err != nil {

@@ -33,7 +33,8 @@ type Options struct {
 	// Ports are those of Services that name none, as Services of type ExternalName need not. Defaults to none: such a
 	// Service is refused.
 	Ports []networkingv1.ServicePort
-	// Namespaces get an object each where a peer acts on the whole cluster. Defaults to those of the input.
+	// Namespaces get an object each where a peer acts on the whole cluster, and are those of a ClusterRebootPolicy. Defaults to
+	// those of the input, and to all.
 	Namespaces []string
 	// PassingThreshold and CriticalThreshold are those of consul-esm. They default to 0, as there.
 	PassingThreshold, CriticalThreshold int32
@@ -64,6 +65,8 @@ type Peer struct {
 	// Differences are those of all objects, and Steps what to do with the output.
 	Differences, Steps []string
 	translate          func(r *run)
+	// PerWorkload writes an object for each workload instead; nil where it always does, or never.
+	PerWorkload *Peer
 }
 
 // run is one migration.
@@ -80,8 +83,10 @@ type made struct {
 	object   runtime.Object
 	from     []string
 	subjects []*subject
-	remarks  []Remark
-	text     []byte
+	// covered are lines that name the workloads that the object is for; none for an object of one workload.
+	covered []string
+	remarks []Remark
+	text    []byte
 }
 
 // subject begins the translation of an object.
@@ -101,6 +106,9 @@ func (r *run) emit(object runtime.Object, from ...*subject) {
 	case *autorebootv1.RebootPolicy:
 		o.TypeMeta = metav1.TypeMeta{APIVersion: autorebootv1.GroupVersion.String(), Kind: "RebootPolicy"}
 		m.key = key{autorebootv1.GroupVersion.WithKind(o.Kind).GroupKind(), o.Namespace, o.Name}
+	case *autorebootv1.ClusterRebootPolicy:
+		o.TypeMeta = metav1.TypeMeta{APIVersion: autorebootv1.GroupVersion.String(), Kind: "ClusterRebootPolicy"}
+		m.key = key{autorebootv1.GroupVersion.WithKind(o.Kind).GroupKind(), "", o.Name}
 	case *chaosv1.ChaosPod:
 		o.TypeMeta = metav1.TypeMeta{APIVersion: chaosv1.GroupVersion.String(), Kind: "ChaosPod"}
 		m.key = key{chaosv1.GroupVersion.WithKind(o.Kind).GroupKind(), o.Namespace, o.Name}

@@ -67,9 +67,9 @@ func TestBadInputIsRefusedWithItsPlaceAndRemedy(t *testing.T) {
 		"no IP":                  {endpoints, "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 1}]}\n---\napiVersion: v1\nkind: Endpoints\nmetadata: {name: a}\nsubsets: [{addresses: [{ip: a.b}], ports: [{port: 1}]}]\n", `subsets[0].addresses[0].ip: "a.b" is no IP address; correct it`},
 		"a controller's":         {endpoints, "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 1}]}\n---\napiVersion: v1\nkind: Endpoints\nmetadata: {name: a, ownerReferences: [{kind: Cluster, name: b}]}\nsubsets: [{addresses: [{ip: 192.0.2.1}], ports: [{port: 1}]}]\n", "Endpoints a is kept by a controller, Cluster b"},
 		"a name that is false":   {externalName, strings.Replace(fmt.Sprintf(service, "[{port: 1}]"), "name: db,", "name: off,", 1), "metadata.name: must be text; put it in quotes"},
-		"a pause":                {reloader, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {reloader.stakater.com/auto: 'true', deployment.reloader.stakater.com/pause-period: soon}}\n", "pause-period]: \"soon\" is no duration such as 5m"},
+		"a pause":                {reloaderPerWorkload, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {reloader.stakater.com/auto: 'true', deployment.reloader.stakater.com/pause-period: soon}}\n", "pause-period]: \"soon\" is no duration such as 5m"},
 		"another annotation":     {reloader, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: r}\nspec: {template: {spec: {containers: [{image: reloader, args: [--auto-annotation=a]}]}}}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {reloader.stakater.com/auto: 'true'}}\n", "--auto-annotation gives an annotation another name"},
-		"a source":               {wave, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {wave.pusher.com/update-on-config-change: 'true', wave.pusher.com/extra-secrets: 'A b'}}\n", "extra-secrets]: \"A b\" is no name"},
+		"a source":               {wavePerWorkload, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {wave.pusher.com/update-on-config-change: 'true', wave.pusher.com/extra-secrets: 'A b'}}\n", "extra-secrets]: \"A b\" is no name"},
 		"a duration":             {chaoskube, chaoskubeOf(`"--interval=soon"`), `--interval: "soon" is no duration such as 10m`},
 		"a selector":             {chaoskube, chaoskubeOf(`"--labels=a b"`), "--labels: is no selector"},
 		"a span":                 {chaoskube, chaoskubeOf(`"--excluded-times-of-day=22"`), "--excluded-times-of-day: \"22\" is no span such as 22:00-08:00"},
@@ -218,7 +218,7 @@ func TestOfSecretsTheMetadataAloneIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := reloader.Run(t.Context(), Options{}, Cluster{c})
+	result, err := reloaderPerWorkload.Run(t.Context(), Options{}, Cluster{c})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestWhatMayNotBeReadIsNamedOnce(t *testing.T) {
 	}
 	workload := `{"metadata":{"name":"api","namespace":"shop","annotations":{"reloader.stakater.com/auto":"true"}},"spec":{"template":{"spec":{"volumes":[` + strings.Join(volumes, ",") + `]}}}}`
 	result, err := server{"/apis/apps/v1/deployments": fmt.Sprintf(list, workload), "/apis/apps/v1/statefulsets": fmt.Sprintf(list, ""),
-		"/apis/apps/v1/daemonsets": fmt.Sprintf(list, ""), "/apis/batch/v1/cronjobs": fmt.Sprintf(list, "")}.run(t, reloader, "")
+		"/apis/apps/v1/daemonsets": fmt.Sprintf(list, ""), "/apis/batch/v1/cronjobs": fmt.Sprintf(list, "")}.run(t, reloaderPerWorkload, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,16 +14,27 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/manifest"
 )
 
+var reloaderReads = []Kind{deploymentReads, statefulSetReads, daemonSetReads,
+	{GroupKind: cronJobKind, Version: "v1", Plural: "cronjobs", Optional: true},
+}
+
 var reloader = &Peer{
-	Name: "reloader", Title: "workloads with the annotations of Reloader", Into: "RebootPolicy",
-	Reads: []Kind{deploymentReads, statefulSetReads, daemonSetReads,
-		{GroupKind: cronJobKind, Version: "v1", Plural: "cronjobs", Optional: true},
-	},
+	Name: "reloader", Title: "workloads with the annotations of Reloader", Into: "ClusterRebootPolicy",
+	Reads:       reloaderReads,
+	Follows:     func(in *input) []key { return configMapsOf(in, "reloader") },
+	Differences: clusterPolicyDifferences,
+	Steps:       clusterPolicySteps,
+	translate:   translateReloaderToCluster,
+	PerWorkload: reloaderPerWorkload,
+}
+
+var reloaderPerWorkload = &Peer{
+	Name: "reloader", Into: "RebootPolicy",
+	Reads: reloaderReads,
 	Follows: func(in *input) []key {
 		return slices.Concat(configMapsOf(in, "reloader"), sourcesOf(in, func(o *object) bool { return len(reloaderAnnotations(o)) > 0 }))
 	},
 	Differences: append([]string{
-		"A ClusterRebootPolicy with compatibility: Reloader reads the annotations as they are, so that no manifest changes: docs/guides/migration-restarts.md.",
 		"Each policy is an object of its namespace, named as the workload. One policy with selectors can replace many: target.selector takes labels.",
 	}, restartDifferences...),
 	Steps:     restartSteps,
@@ -47,19 +58,32 @@ func reloaderAnnotations(o *object) (found []string) {
 // reloading is the configuration of Reloader.
 type reloading struct {
 	from               []*subject
-	all, create, drop  bool
+	all                bool
+	onCreate, onDelete *autorebootv1.SourceAction
 	ignored            map[autorebootv1.SourceKind]bool
 	namespaces, others []string
+	selectors          []setting
+}
+
+// restarts reports whether Reloader restarts a workload, if nothing switches that off.
+func (c *reloading) restarts(o *object) bool {
+	return len(reloaderAnnotations(o)) > 0 || c.all && !slices.Contains([]string{"Job", "CronJob"}, o.GroupVersionKind.Kind)
+}
+
+// watches reports whether Reloader watches a namespace, as far as its name decides.
+func (c *reloading) watches(namespace string) bool {
+	return !slices.Contains(c.others, namespace) && (len(c.namespaces) == 0 || slices.Contains(c.namespaces, namespace))
 }
 
 func translateReloader(r *run) {
 	config := r.reloading()
-	all, names := r.workloads(func(o *object) bool {
-		return len(reloaderAnnotations(o)) > 0 || config.all && !slices.Contains([]string{"Job", "CronJob"}, o.GroupVersionKind.Kind)
-	})
+	for _, v := range config.selectors {
+		v.say(Lost, "--namespace-selector has no counterpart")
+	}
+	all, names := r.workloads(config.restarts)
 	for _, o := range all {
 		s := r.subject(o)
-		if slices.Contains(config.others, o.namespace) || len(config.namespaces) > 0 && !slices.Contains(config.namespaces, o.namespace) {
+		if !config.watches(o.namespace) {
 			s.say(Left, "its namespace is one that Reloader does not watch")
 			continue
 		}
@@ -89,13 +113,15 @@ func (c *reloading) set(name string, v setting) {
 	case "auto-reload-all":
 		c.all = isTrue(v.value)
 	case "reload-on-create":
-		c.create = isTrue(v.value)
+		c.onCreate = restartIf(v.value)
 	case "reload-on-delete":
-		c.drop = isTrue(v.value)
+		c.onDelete = restartIf(v.value)
 	case "namespaces":
 		c.namespaces = list
 	case "namespaces-to-ignore":
 		c.others = list
+	case "namespace-selector":
+		c.selectors = append(c.selectors, v)
 	case "resources-to-ignore":
 		for _, kind := range list {
 			c.ignored[map[string]autorebootv1.SourceKind{
@@ -116,6 +142,15 @@ func (c *reloading) set(name string, v setting) {
 			v.say(Lost, "--%s has no counterpart", name)
 		}
 	}
+}
+
+// restartIf returns what a trigger does for a flag; nil for its default.
+func restartIf(flag string) *autorebootv1.SourceAction {
+	if !isTrue(flag) {
+		return nil
+	}
+	restart := autorebootv1.SourceRestart
+	return &restart
 }
 
 // reloaded is a workload that Reloader restarts.
@@ -151,13 +186,7 @@ func (w *reloaded) translate() bool {
 		return false
 	}
 	w.spec = autorebootv1.RebootPolicySpec{}
-	restart := autorebootv1.SourceRestart
-	if w.config.create {
-		w.trigger.OnCreate = &restart
-	}
-	if w.config.drop {
-		w.trigger.OnDelete = &restart
-	}
+	w.trigger.OnCreate, w.trigger.OnDelete = w.config.onCreate, w.config.onDelete
 	named, without := w.names(listed), w.names(excluded)
 	w.referenced(all, without)
 	for _, src := range named {
@@ -185,15 +214,12 @@ func (w *reloaded) referenced(all bool, without []source) {
 		w.say(Refused, "its pod template cannot be read: %v", err)
 	}
 	for _, src := range refers {
-		o, annotations := w.run.source(src, w.namespace), ""
-		if o != nil {
-			annotations = o.Get("metadata").Get("annotations").Text(ignore)
-		}
-		matched := searched && o != nil && isTrue(o.Get("metadata").Get("annotations").Text(match))
+		o := w.run.source(src, w.namespace)
+		matched := searched && o.isAnnotated(match)
 		if searched && o == nil {
 			w.annotation(search).note(Refused, "%s %s is not in the input, so that it is not known whether it has the annotation %s; give it too", src.kind, src.name, match)
 		}
-		if (typed[src.kind] || matched) && !slices.Contains(without, src) && !isTrue(annotations) {
+		if (typed[src.kind] || matched) && !slices.Contains(without, src) && !o.isAnnotated(ignore) {
 			watched = append(watched, src)
 		} else {
 			left = append(left, src)
@@ -211,6 +237,11 @@ func (w *reloaded) referenced(all bool, without []source) {
 	}
 }
 
+// isAnnotated reports whether an object is in the input and has an annotation that is true.
+func (o *object) isAnnotated(name string) bool {
+	return o != nil && isTrue(o.Get("metadata").Get("annotations").Text(name))
+}
+
 // names returns the sources that annotations of both kinds name.
 func (w *reloaded) names(suffix string) (found []source) {
 	for _, p := range prefixes {
@@ -226,6 +257,18 @@ func (w *reloaded) names(suffix string) (found []source) {
 		}
 	}
 	return found
+}
+
+// hasPattern reports whether an annotation names sources by a regular expression.
+func hasPattern(s *subject) bool {
+	for _, p := range prefixes {
+		for name := range strings.SplitSeq(s.annotation(p.prefix+listed).text(), ",") {
+			if name = strings.TrimSpace(name); name != "" && !nameOfObject.MatchString(name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // pause is a cooldown: the time between two restarts.
@@ -247,14 +290,25 @@ func (w *reloaded) pause() {
 // others names the annotations that have no counterpart.
 func (w *reloaded) others() {
 	for _, name := range reloaderAnnotations(w.object) {
-		at := w.annotation(name)
-		switch {
-		case strings.HasPrefix(name, "secretproviderclass"):
-			at.say(Lost, "mounted secrets of the Secrets Store CSI driver are not watched; what it syncs into a Secret is")
-		case w.read[at.n], strings.HasSuffix(name, "last-reloaded-from"), strings.HasSuffix(name, "paused-at"):
-		case strings.HasSuffix(name, "rollout-strategy"): // of Argo Rollouts alone
-		default:
-			at.say(Lost, "is no annotation of Reloader that is known here")
+		if at := w.annotation(name); !w.read[at.n] {
+			if text := notCarriedOver(name); text != "" {
+				at.say(Lost, "%s", text)
+			}
 		}
 	}
+}
+
+// notCarriedOver is why an annotation that is not read means nothing here; "" where it meant nothing for a workload.
+func notCarriedOver(annotation string) string {
+	switch {
+	case strings.HasPrefix(annotation, "secretproviderclass"):
+		return "mounted secrets of the Secrets Store CSI driver are not watched; what it syncs into a Secret is"
+	case strings.HasSuffix(annotation, "last-reloaded-from"), strings.HasSuffix(annotation, "paused-at"):
+		return "" // written by Reloader
+	case strings.HasSuffix(annotation, "rollout-strategy"):
+		return "" // of Argo Rollouts alone
+	case annotation == pause:
+		return "a workload has the cooldown of the template: set spec.template.spec.cooldown, or make a RebootPolicy of its own for the workload"
+	}
+	return "is no annotation of Reloader that is known here"
 }

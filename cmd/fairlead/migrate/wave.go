@@ -12,16 +12,26 @@ import (
 
 const wavePrefix = "wave.pusher.com/"
 
+const (
+	waveScheduling = "Wave keeps pods from being scheduled until their ConfigMaps and Secrets exist. A restart waits for them, and the pods of a new workload wait in the kubelet."
+	waveUninstall  = "Before Wave is uninstalled, see that no workload has the annotation wave.pusher.com/scheduling-disabled: Wave alone gives it its scheduler back."
+)
+
 var wave = &Peer{
-	Name: "wave", Title: "workloads with the annotations of Wave", Into: "RebootPolicy",
-	Reads: []Kind{deploymentReads, statefulSetReads, daemonSetReads},
-	Differences: append([]string{
-		"A ClusterRebootPolicy with compatibility: Wave reads the annotations as they are, so that no manifest changes: docs/guides/migration-restarts.md.",
-		"Wave keeps pods from being scheduled until their ConfigMaps and Secrets exist. A restart waits for them, and the pods of a new workload wait in the kubelet.",
-	}, restartDifferences...),
-	Steps: append(slices.Clone(restartSteps), "Before Wave is uninstalled, see that no workload has the annotation wave.pusher.com/scheduling-disabled: Wave "+
-		"alone gives it its scheduler back."),
-	translate: translateWave,
+	Name: "wave", Title: "workloads with the annotations of Wave", Into: "ClusterRebootPolicy",
+	Reads:       []Kind{deploymentReads, statefulSetReads, daemonSetReads},
+	Differences: append([]string{waveScheduling}, clusterPolicyDifferences...),
+	Steps:       append(slices.Clone(clusterPolicySteps), waveUninstall),
+	translate:   translateWaveToCluster,
+	PerWorkload: wavePerWorkload,
+}
+
+var wavePerWorkload = &Peer{
+	Name: "wave", Into: "RebootPolicy",
+	Reads:       []Kind{deploymentReads, statefulSetReads, daemonSetReads},
+	Differences: append([]string{waveScheduling}, restartDifferences...),
+	Steps:       append(slices.Clone(restartSteps), waveUninstall),
+	translate:   translateWave,
 }
 
 func isOfWave(o *object) bool {
@@ -56,9 +66,13 @@ func translateWave(r *run) {
 		slices.SortFunc(p.trigger.Sources, func(a, b autorebootv1.ConfigSource) int {
 			return strings.Compare(string(a.Kind)+a.Name, string(b.Kind)+b.Name)
 		})
-		if disabled := s.root().in("metadata", "annotations", wavePrefix+"scheduling-disabled"); disabled.exists() {
-			disabled.say(Differs, "Wave has taken the scheduler of its pods away: let it restore that before you uninstall it")
-		}
+		noteScheduling(s)
 		p.emit(r, names)
+	}
+}
+
+func noteScheduling(s *subject) {
+	if disabled := s.root().in("metadata", "annotations", wavePrefix+"scheduling-disabled"); disabled.exists() {
+		disabled.say(Differs, "Wave has taken the scheduler of its pods away: let it restore that before you uninstall it")
 	}
 }

@@ -29,7 +29,7 @@ func (r *Result) WriteObjects(to io.Writer) error {
 	}
 	for _, m := range r.made {
 		out.WriteString("---\n")
-		comment(&out, "From "+strings.Join(m.from, ", ")+".")
+		comment(&out, capital(m.origin())+".")
 		for _, remark := range m.remarks {
 			comment(&out, capital(string(remark.Effect))+": "+m.about(remark))
 		}
@@ -50,9 +50,21 @@ func (r *Result) about(e Effect) (all []Remark) {
 	return all
 }
 
+// origin is what an object is made from.
+func (m *made) origin() string {
+	if len(m.covered) == 0 {
+		return "from " + strings.Join(m.from, ", ")
+	}
+	origin := "for " + plural(len(m.subjects)-len(m.from), "workload") + " in " + plural(len(m.covered), "namespace")
+	if len(m.from) > 0 {
+		origin += ", from " + strings.Join(m.from, ", ")
+	}
+	return origin
+}
+
 // about is a remark, with its object where the object is made from several.
 func (m *made) about(r Remark) string {
-	if len(m.from) > 1 && slices.Contains(m.from, r.Object) {
+	if len(m.covered) > 0 && r.Object != m.key.String() || len(m.from) > 1 && slices.Contains(m.from, r.Object) {
 		return r.Object + ": " + r.about()
 	}
 	return r.about()
@@ -64,7 +76,10 @@ func (r *Result) WritePlan(to io.Writer) error {
 	fmt.Fprintf(&out, "Plan: %s to Fairlead. %s read, %s written.\n", r.peer.Name, plural(r.Objects, "object"),
 		plural(len(r.made), r.peer.Into))
 	for _, m := range r.made {
-		line(&out, "", fmt.Sprintf("\n%s, from %s", m.key, strings.Join(m.from, ", ")))
+		line(&out, "", fmt.Sprintf("\n%s, %s", m.key, m.origin()))
+		for _, workloads := range m.covered {
+			line(&out, "  ", "covers "+workloads)
+		}
 		for _, remark := range m.remarks {
 			place := ""
 			if remark.Place != (Place{}) {

@@ -4,7 +4,6 @@
 package rebootpolicy
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -68,8 +67,8 @@ type SourceName struct {
 type OnChange struct {
 	// OptedIn means that the workload asks to be restarted, and OptedOut that no selector selects it.
 	OptedIn, OptedOut bool
-	// Mistake is what is wrong with the annotations, as a sentence; empty for nothing.
-	Mistake string
+	// Mistakes are what is wrong with the annotations, a sentence each.
+	Mistakes []string
 
 	// references are the kinds of which those count that the pod template refers to, and whether only those of them that have
 	// ReloaderMatchAnnotation.
@@ -106,8 +105,8 @@ func OnChangeOf(compatibility autorebootv1.Compatibility, workload, template map
 		return other
 	}
 	if other.OptedIn || other.OptedOut {
-		o.Mistake = cmp.Or(o.Mistake, fmt.Sprintf("annotation %s is there beside those of %s, which therefore do not count: remove one or the others",
-			common.RestartOnChangeAnnotation, compatibility))
+		o.mistake("annotation %s is there beside those of %s, which therefore do not count: remove one or the others",
+			common.RestartOnChangeAnnotation, compatibility)
 	}
 	return o
 }
@@ -200,11 +199,8 @@ func (o *OnChange) list(annotation, value string, take func(item string) bool, w
 	}
 }
 
-// mistake notes the first mistake.
 func (o *OnChange) mistake(format string, args ...any) {
-	if o.Mistake == "" {
-		o.Mistake = fmt.Sprintf(format, args...)
-	}
+	o.Mistakes = append(o.Mistakes, fmt.Sprintf(format, args...))
 }
 
 // readReloader reads the annotations of Reloader. They may be on the pod template where the workload has none that opts in.
@@ -238,7 +234,7 @@ func (o *OnChange) readReloader(workload, template map[string]string) {
 			return true
 		}, "")
 	}
-	o.OptedIn = len(o.references) > 0 || len(o.names) > 0 || len(o.patterns) > 0 || o.Mistake != ""
+	o.OptedIn = len(o.references) > 0 || len(o.names) > 0 || len(o.patterns) > 0 || len(o.Mistakes) > 0
 	o.OptedOut = o.OptedOut && !o.OptedIn
 }
 
@@ -260,6 +256,6 @@ func (o *OnChange) readWave(workload map[string]string) {
 	o.OptedIn, o.references = true, allReferences()
 	for _, l := range []listing{{waveConfigMaps, configMap}, {waveSecrets, secret}} {
 		o.list(l.annotation, workload[l.annotation], func(item string) bool { return o.add(SourceName{l.kind, item}) },
-			"the name of a "+string(l.kind)+" of the workload's namespace, and those of others are not watched")
+			"the name alone of a "+string(l.kind)+" of the workload's namespace, and those of others are not watched")
 	}
 }

@@ -62,6 +62,7 @@ func TestTheAnnotationsOfAWorkloadSayWhatItIsRestartedFor(t *testing.T) {
 		"Wave":                          {compatibility: wave, workload: map[string]string{"wave.pusher.com/update-on-config-change": "true"}, in: true, counts: "configmap/a configmap/b secret/a secret/b"},
 		"Wave: more":                    {compatibility: wave, workload: map[string]string{"wave.pusher.com/update-on-config-change": "true", "wave.pusher.com/extra-secrets": "z", "wave.pusher.com/extra-configmaps": "y"}, in: true, counts: "configmap/a configmap/b secret/a secret/b", names: "configmap/y secret/z"},
 		"Wave: of another namespace":    {compatibility: wave, workload: map[string]string{"wave.pusher.com/update-on-config-change": "true", "wave.pusher.com/extra-secrets": "other/z"}, in: true, counts: "configmap/a configmap/b secret/a secret/b", mistake: `"other/z" is not`},
+		"Wave: two mistakes":            {compatibility: wave, workload: map[string]string{"wave.pusher.com/update-on-config-change": "true", "wave.pusher.com/extra-configmaps": "/", "wave.pusher.com/extra-secrets": "other/z"}, in: true, counts: "configmap/a configmap/b secret/a secret/b", mistake: `not watched; annotation wave.pusher.com/extra-secrets: "other/z" is not`},
 		"Wave: more without the switch": {compatibility: wave, workload: map[string]string{"wave.pusher.com/extra-secrets": "z"}, counts: "configmap/a configmap/b secret/a secret/b"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,8 +90,8 @@ func TestTheAnnotationsOfAWorkloadSayWhatItIsRestartedFor(t *testing.T) {
 			if got := strings.Join(names, " "); got != test.names {
 				t.Errorf("%q count besides, want %q", got, test.names)
 			}
-			if (test.mistake == "") != (o.Mistake == "") || !strings.Contains(o.Mistake, test.mistake) {
-				t.Errorf("the mistake is %q, want %q", o.Mistake, test.mistake)
+			if mistakes := strings.Join(o.Mistakes, "; "); (test.mistake == "") != (mistakes == "") || !strings.Contains(mistakes, test.mistake) {
+				t.Errorf("the mistakes are %q, want %q", mistakes, test.mistake)
 			}
 			all, annotated := &autorebootv1.Target{}, &autorebootv1.Target{OptIn: ptr.To(autorebootv1.OptInAnnotation)}
 			if o.Selects(all) != !test.out || o.Selects(annotated) != (test.in && !test.out) {

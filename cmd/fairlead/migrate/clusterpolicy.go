@@ -1,0 +1,220 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/manifest"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+)
+
+var clusterPolicyDifferences = append([]string{
+	"A RebootPolicy of the namespace that takes a workload goes before the one that is made here. In kube-system and the namespace of the operator none is made.",
+}, restartDifferences...)
+
+var clusterPolicySteps = []string{
+	"Apply the ClusterRebootPolicy. What ConfigMaps and Secrets have then is the baseline: nothing restarts. `kubectl get rebootpolicies -A` lists a policy in each namespace that is covered.",
+	"Scale the old project to zero. While both run, a workload that it has restarted is not restarted again, if its pods were replaced within the debounce.",
+	"The user who applies it needs the right to patch workloads of the three kinds, and to read ConfigMaps and Secrets, in all namespaces.",
+	"Leave what the old project wrote into pod templates: to remove it starts a rollout.",
+}
+
+// clusterPolicy is a ClusterRebootPolicy that reads the annotations of another project.
+type clusterPolicy struct {
+	run     *run
+	object  *autorebootv1.ClusterRebootPolicy
+	trigger autorebootv1.ConfigChange
+	covered []*subject
+}
+
+// newClusterPolicy returns one for the workloads with annotations in all namespaces, named as the project.
+func (r *run) newClusterPolicy(name string, compatibility autorebootv1.Compatibility) *clusterPolicy {
+	optIn := autorebootv1.OptInAnnotation
+	p := &clusterPolicy{run: r, object: &autorebootv1.ClusterRebootPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: autorebootv1.ClusterRebootPolicySpec{
+			NamespaceSelector: &common.LabelSelector{},
+			Template: autorebootv1.RebootPolicyTemplate{Spec: autorebootv1.RebootPolicySpec{
+				Compatibility: compatibility,
+				Targets:       []autorebootv1.Target{{Selector: &common.LabelSelector{}, OptIn: &optIn}},
+			}},
+		},
+	}}
+	p.inNamespaces(metav1.LabelSelectorOpIn, r.Namespaces)
+	return p
+}
+
+// inNamespaces requires namespaces to be, or not to be, of some names; none require nothing.
+func (p *clusterPolicy) inNamespaces(operator metav1.LabelSelectorOperator, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	requirement := common.LabelRequirement{Key: corev1.LabelMetadataName, Operator: operator}
+	for _, name := range names {
+		requirement.Values = append(requirement.Values, common.LabelValue(name))
+	}
+	p.require(requirement)
+}
+
+func (p *clusterPolicy) require(requirement common.LabelRequirement) {
+	selector := p.object.Spec.NamespaceSelector
+	selector.MatchExpressions = append(selector.MatchExpressions, requirement)
+}
+
+// cover covers a workload, and reports whether its annotations ask for something.
+func (p *clusterPolicy) cover(s *subject) bool {
+	spec := &p.object.Spec.Template.Spec
+	own, ofTemplate := annotationsOf(s.Get("metadata")), annotationsOf(s.Get("spec").Get("template").Get("metadata"))
+	onChange := rules.OnChangeOf(spec.Compatibility, own, ofTemplate)
+	switch {
+	case onChange.OptedOut:
+		s.say(Left, "an annotation switches its restarts off")
+		return false
+	case !onChange.Selects(&spec.Targets[0]):
+		s.say(Left, "its annotations ask for no restart")
+		return false
+	case s.namespace == metav1.NamespaceSystem:
+		s.say(Left, "no admission webhook is called for %s, so that no policy is made there: leave it to the old project", s.namespace)
+		return false
+	}
+	for _, mistake := range onChange.Mistakes {
+		s.say(Lost, "%s", mistake)
+	}
+	p.covered = append(p.covered, s)
+	return true
+}
+
+// annotationsOf returns the annotations of an object, or of a pod template.
+func annotationsOf(metadata *manifest.Node) map[string]string {
+	found := map[string]string{}
+	if annotations := metadata.Get("annotations"); annotations != nil {
+		for i := range annotations.Members {
+			found[annotations.Members[i].Key], _ = annotations.Members[i].Value.Value.(string)
+		}
+	}
+	return found
+}
+
+// emit writes the object, if it covers something.
+func (p *clusterPolicy) emit(from ...*subject) {
+	if len(p.covered) == 0 {
+		return
+	}
+	trigger := autorebootv1.Trigger{Name: "config", Type: autorebootv1.TriggerConfigChange}
+	if c := p.trigger; c.OnCreate != nil || c.OnDelete != nil || len(c.Exclude) > 0 {
+		trigger.ConfigChange = &c
+	}
+	p.object.Spec.Template.Spec.Triggers = []autorebootv1.Trigger{trigger}
+	p.run.emit(p.object, slices.Concat(from, p.covered)...)
+	made := p.run.made[len(p.run.made)-1]
+	made.from, made.covered = nil, coverage(p.covered)
+	for _, s := range from {
+		made.from = append(made.from, s.label())
+	}
+}
+
+// coverage returns a line for each namespace with the workloads that are covered there.
+func coverage(covered []*subject) []string {
+	workloads := map[string][]string{}
+	for _, s := range covered {
+		workloads[s.namespace] = append(workloads[s.namespace], s.GroupVersionKind.Kind+" "+s.name)
+	}
+	var lines []string
+	for _, namespace := range slices.Sorted(maps.Keys(workloads)) {
+		in := "in namespace " + namespace
+		if namespace == "" {
+			in = "in the namespace that the manifests are applied to"
+		}
+		slices.Sort(workloads[namespace])
+		lines = append(lines, fmt.Sprintf("%s: %s", in, strings.Join(workloads[namespace], ", ")))
+	}
+	return lines
+}
+
+// translateReloaderToCluster writes a ClusterRebootPolicy that reads the annotations of Reloader.
+func translateReloaderToCluster(r *run) {
+	config := r.reloading()
+	p := r.newClusterPolicy("reloader", autorebootv1.CompatibilityReloader)
+	p.inNamespaces(metav1.LabelSelectorOpIn, config.namespaces)
+	p.inNamespaces(metav1.LabelSelectorOpNotIn, config.others)
+	for _, selector := range config.selectors {
+		p.selects(selector)
+	}
+	if config.all {
+		p.object.Spec.Template.Spec.Targets[0].OptIn = nil
+	}
+	p.trigger.OnCreate, p.trigger.OnDelete = config.onCreate, config.onDelete
+	for _, kind := range slices.Sorted(maps.Keys(config.ignored)) {
+		p.trigger.Exclude = append(p.trigger.Exclude, autorebootv1.ExcludedSource{Kind: kind, Selector: &common.LabelSelector{}})
+	}
+	all, _ := r.workloads(config.restarts)
+	read := rules.OnChangeAnnotations()
+	for _, o := range all {
+		s := r.subject(o)
+		if !config.watches(o.namespace) {
+			s.say(Left, "its namespace is one that Reloader does not watch")
+			continue
+		}
+		if !p.cover(s) {
+			continue
+		}
+		if hasPattern(s) {
+			s.say(Differs, "a regular expression is compared with what the pod template refers to, and with no other ConfigMap or Secret")
+		}
+		for _, name := range reloaderAnnotations(o) {
+			if text := notCarriedOver(name); text != "" && !slices.Contains(read, name) {
+				s.annotation(name).say(Lost, "%s", text)
+			}
+		}
+	}
+	p.emit(config.from...)
+}
+
+// selects requires what --namespace-selector does.
+func (p *clusterPolicy) selects(v setting) {
+	requirements, err := labels.ParseToRequirements(strings.ReplaceAll(v.value, ":", "="))
+	if err != nil {
+		v.say(Refused, "--namespace-selector %.60q is no selector such as team=shop: %v", v.value, err)
+		return
+	}
+	operators := map[string]metav1.LabelSelectorOperator{
+		"=": metav1.LabelSelectorOpIn, "==": metav1.LabelSelectorOpIn, "in": metav1.LabelSelectorOpIn,
+		"!=": metav1.LabelSelectorOpNotIn, "notin": metav1.LabelSelectorOpNotIn,
+		"exists": metav1.LabelSelectorOpExists, "!": metav1.LabelSelectorOpDoesNotExist,
+	}
+	for _, r := range requirements {
+		requirement := common.LabelRequirement{Key: r.Key(), Operator: operators[string(r.Operator())]}
+		if requirement.Operator == "" {
+			v.say(Refused, "--namespace-selector %.60q compares numbers: label the namespaces, and select them by that", v.value)
+			return
+		}
+		for _, value := range r.ValuesUnsorted() {
+			requirement.Values = append(requirement.Values, common.LabelValue(value))
+		}
+		slices.Sort(requirement.Values)
+		p.require(requirement)
+	}
+}
+
+// translateWaveToCluster writes a ClusterRebootPolicy that reads the annotations of Wave.
+func translateWaveToCluster(r *run) {
+	p := r.newClusterPolicy("wave", autorebootv1.CompatibilityWave)
+	all, _ := r.workloads(isOfWave)
+	for _, o := range all {
+		s := r.subject(o)
+		noteScheduling(s)
+		p.cover(s)
+	}
+	p.emit()
+}
