@@ -226,8 +226,6 @@ func (r *Reconciler) getWorkload(
 }
 
 func (o *observation) newWorkload(w *workloads.Workload) *workload {
-	return &workload{
-		Workload: restart.Workload{Workload: *w},
-		onChange: rules.OnChangeOf(o.policy.Spec.Compatibility, w.Annotations, w.Template.Annotations),
-	}
+	onChange := rules.OnChangeOf(o.policy.Spec.Compatibility, w.Annotations, w.Template.Annotations)
+	return &workload{Workload: restart.Workload{Workload: *w, Pause: onChange.Pause}, onChange: onChange}
 }

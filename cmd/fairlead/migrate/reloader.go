@@ -307,8 +307,6 @@ func notCarriedOver(annotation string) string {
 		return "" // written by Reloader
 	case strings.HasSuffix(annotation, "rollout-strategy"):
 		return "" // of Argo Rollouts alone
-	case annotation == pause:
-		return "a workload has the cooldown of the template: set spec.template.spec.cooldown, or make a RebootPolicy of its own for the workload"
 	}
 	return "is no annotation of Reloader that is known here"
 }

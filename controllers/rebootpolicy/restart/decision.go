@@ -72,6 +72,8 @@ type Others struct {
 type Workload struct {
 	workloads.Workload
 	Wave int32
+	// Pause is the shortest time between two restarts that the workload asks for, where it is longer than the cooldown.
+	Pause time.Duration
 	// Pods that the workload owns and that have not finished. Kept are those that a rollout leaves as
 	// they are: the ones below a StatefulSet's partition.
 	Pods, Kept []Pod

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
@@ -28,6 +29,7 @@ const (
 	reloaderSecrets        = "secret.reloader.stakater.com/reload"
 	reloaderLessConfigMaps = "configmaps.exclude.reloader.stakater.com/reload"
 	reloaderLessSecrets    = "secrets.exclude.reloader.stakater.com/reload"
+	reloaderPause          = "deployment.reloader.stakater.com/pause-period"
 
 	waveUpdate     = "wave.pusher.com/update-on-config-change"
 	waveConfigMaps = "wave.pusher.com/extra-configmaps"
@@ -39,7 +41,7 @@ func OnChangeAnnotations() []string {
 	return []string{
 		common.RestartOnChangeAnnotation, common.IgnoreAnnotation,
 		reloaderAuto, reloaderConfigMapAuto, reloaderSecretAuto, reloaderSearch, reloaderConfigMaps, reloaderSecrets,
-		reloaderLessConfigMaps, reloaderLessSecrets, waveUpdate, waveConfigMaps, waveSecrets,
+		reloaderLessConfigMaps, reloaderLessSecrets, reloaderPause, waveUpdate, waveConfigMaps, waveSecrets,
 	}
 }
 
@@ -55,6 +57,8 @@ const (
 	// long a list may be: each reader of the workload splits it.
 	maxOnChangeNames = 64
 	maxOnChangeBytes = 8192
+	// maxPause is the longest time between two restarts that an annotation may ask for.
+	maxPause = 30 * 24 * time.Hour
 )
 
 // SourceName names a ConfigMap or Secret of a workload's namespace.
@@ -67,6 +71,8 @@ type SourceName struct {
 type OnChange struct {
 	// OptedIn means that the workload asks to be restarted, and OptedOut that no selector selects it.
 	OptedIn, OptedOut bool
+	// Pause is the shortest time between two restarts that the workload asks for; 0 for none.
+	Pause time.Duration
 	// Mistakes are what is wrong with the annotations, a sentence each.
 	Mistakes []string
 
@@ -236,6 +242,20 @@ func (o *OnChange) readReloader(workload, template map[string]string) {
 	}
 	o.OptedIn = len(o.references) > 0 || len(o.names) > 0 || len(o.patterns) > 0 || len(o.Mistakes) > 0
 	o.OptedOut = o.OptedOut && !o.OptedIn
+	if text, has := workload[reloaderPause]; has && o.OptedIn {
+		o.readPause(text)
+	}
+}
+
+// readPause reads how long Reloader pauses a Deployment after it has changed it: what changes meanwhile is rolled out at the
+// end, by one rollout.
+func (o *OnChange) readPause(text string) {
+	pause, err := time.ParseDuration(text)
+	if err != nil || pause <= 0 {
+		o.mistake("annotation %s: %.80q is no duration such as 5m", reloaderPause, text)
+		return
+	}
+	o.Pause = min(pause, maxPause)
 }
 
 // addPattern adds a pattern of the whole of a name, and reports whether it is one.

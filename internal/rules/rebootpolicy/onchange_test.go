@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/utils/ptr"
 
@@ -26,6 +27,7 @@ func TestTheAnnotationsOfAWorkloadSayWhatItIsRestartedFor(t *testing.T) {
 		in, out            bool
 		counts, names      string
 		mistake            string
+		pause              time.Duration
 	}{
 		"nothing":                            {counts: "configmap/a configmap/b secret/a secret/b"},
 		"true":                               {workload: map[string]string{own: "true"}, in: true, counts: "configmap/a configmap/b secret/a secret/b"},
@@ -54,6 +56,10 @@ func TestTheAnnotationsOfAWorkloadSayWhatItIsRestartedFor(t *testing.T) {
 		"Reloader: a pattern":           {compatibility: reloader, workload: map[string]string{"secret.reloader.stakater.com/reload": "[ac]"}, in: true, counts: "secret/a"},
 		"Reloader: no pattern":          {compatibility: reloader, workload: map[string]string{"secret.reloader.stakater.com/reload": "("}, in: true, mistake: `"(" is not the name of a Secret or a regular expression`},
 		"Reloader: except":              {compatibility: reloader, workload: map[string]string{"reloader.stakater.com/auto": "true", "secrets.exclude.reloader.stakater.com/reload": "a", "configmaps.exclude.reloader.stakater.com/reload": " b "}, in: true, counts: "configmap/a secret/b"},
+		"Reloader: a pause":             {compatibility: reloader, workload: map[string]string{"reloader.stakater.com/auto": "true", "deployment.reloader.stakater.com/pause-period": "1h5m"}, in: true, counts: "configmap/a configmap/b secret/a secret/b", pause: 65 * time.Minute},
+		"Reloader: a pause of a year":   {compatibility: reloader, workload: map[string]string{"reloader.stakater.com/auto": "true", "deployment.reloader.stakater.com/pause-period": "8760h"}, in: true, counts: "configmap/a configmap/b secret/a secret/b", pause: maxPause},
+		"Reloader: no pause":            {compatibility: reloader, workload: map[string]string{"reloader.stakater.com/auto": "true", "deployment.reloader.stakater.com/pause-period": "-5m"}, in: true, counts: "configmap/a configmap/b secret/a secret/b", mistake: `"-5m" is no duration such as 5m`},
+		"Reloader: a pause alone":       {compatibility: reloader, workload: map[string]string{"deployment.reloader.stakater.com/pause-period": "soon"}, counts: "configmap/a configmap/b secret/a secret/b"},
 		"Reloader: on the template":     {compatibility: reloader, template: map[string]string{"reloader.stakater.com/auto": "true"}, in: true, counts: "configmap/a configmap/b secret/a secret/b"},
 		"Reloader: the workload's go before those of the template": {compatibility: reloader, workload: map[string]string{"secret.reloader.stakater.com/auto": "true"}, template: map[string]string{"reloader.stakater.com/auto": "true"}, in: true, counts: "secret/a secret/b"},
 		"Reloader: ignored": {compatibility: reloader, workload: map[string]string{ignore: "true", "reloader.stakater.com/auto": "true"}, in: true, out: true, counts: "configmap/a configmap/b secret/a secret/b"},
@@ -72,6 +78,9 @@ func TestTheAnnotationsOfAWorkloadSayWhatItIsRestartedFor(t *testing.T) {
 				}
 			}
 			o := OnChangeOf(test.compatibility, test.workload, test.template)
+			if o.Pause != test.pause {
+				t.Errorf("it pauses for %s, want %s", o.Pause, test.pause)
+			}
 			if o.OptedIn != test.in || o.OptedOut != test.out {
 				t.Errorf("opted in %t, out %t; want %t, %t", o.OptedIn, o.OptedOut, test.in, test.out)
 			}
