@@ -19,6 +19,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -123,10 +124,12 @@ func (k *kubelet) synchronize(ctx context.Context) error {
 		present[pod.UID] = true
 		c := k.running[pod.UID]
 		if c == nil {
-			if pod.Status.Phase != corev1.PodPending {
-				continue // it has ended
+			if pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil {
+				continue // it has ended, or will without ever having run
 			}
-			if c, err = k.start(ctx, pod, program); err != nil {
+			if c, err = k.start(ctx, pod, program); apierrors.IsNotFound(err) {
+				continue // a ConfigMap or a ServiceAccount, which may come
+			} else if err != nil {
 				return fmt.Errorf("pod %s: %w", pod.Name, err)
 			}
 			k.running[pod.UID] = c
