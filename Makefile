@@ -187,9 +187,9 @@ image-check: ## Build the image twice, without a container engine, compare the b
 	@cd test && go run $(GOFLAGS) ./cmd/imagecheck --root=$(CURDIR)
 
 .PHONY: release
-release: ## Write all that the release VERSION has to dist/, which is emptied: image, chart, archives, schemas, SBOM, notes, checksums.
+release: ## Write all that the release VERSION has to dist/, which is emptied: image, chart, archives, schemas, SBOM, notes, checksums. PLATFORMS='linux-amd64 darwin-arm64' builds for these alone.
 	@rm -rf dist
-	@cd test && go run $(GOFLAGS) ./cmd/release --root=$(CURDIR) --out=$(CURDIR)/dist --version=$(VERSION) --image=$(REPOSITORY)
+	@cd test && go run $(GOFLAGS) ./cmd/release --root=$(CURDIR) --out=$(CURDIR)/dist --version=$(VERSION) --image=$(REPOSITORY) --platforms="$(PLATFORMS)"
 
 .PHONY: publish
 publish: ## Push the image in dist/ to REPOSITORY and the chart beside it to charts/, and make a release of VERSION on GitHub with the other files; takes gh.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -68,6 +69,19 @@ func Platforms() []Platform {
 		}
 	}
 	return all
+}
+
+// ParsePlatforms returns the platforms of these names, such as linux-amd64.
+func ParsePlatforms(names []string) ([]Platform, error) {
+	var all []Platform
+	for _, name := range names {
+		i := slices.IndexFunc(Platforms(), func(p Platform) bool { return p.String() == name })
+		if i < 0 {
+			return nil, fmt.Errorf("platform %q: there are %v", name, Platforms())
+		}
+		all = append(all, Platforms()[i])
+	}
+	return all, nil
 }
 
 // String is linux-amd64, for example.

@@ -12,6 +12,9 @@ import (
 func krew(of, from string, sums map[string]string) ([]byte, error) {
 	var platforms []any
 	for _, p := range Platforms() {
+		if sums[archiveName(p)] == "" {
+			continue // of a release for some platforms
+		}
 		platforms = append(platforms, map[string]any{
 			"selector": map[string]any{"matchLabels": map[string]string{"os": p.OS, "arch": p.Architecture}},
 			"uri":      from + archiveName(p),

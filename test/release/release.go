@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -27,6 +28,8 @@ type Options struct {
 	Out string
 	// Repository is the image's, without a tag.
 	Repository string
+	// Platforms are those that programs are built for, one of Linux at least, for the image. Empty means all.
+	Platforms []Platform
 }
 
 // ImageArchive is the name of the image's archive.
@@ -39,6 +42,12 @@ func Write(ctx context.Context, o Options) error {
 	}
 	if there, _ := os.ReadDir(o.Out); len(there) > 0 {
 		return fmt.Errorf("%s is not empty: remove what is in it, since each file of it would be released", o.Out)
+	}
+	if len(o.Platforms) == 0 {
+		o.Platforms = Platforms()
+	}
+	if len(o.linux()) == 0 {
+		return errors.New("there is no image without a program for Linux: add linux-amd64 or linux-arm64 to the platforms")
 	}
 	changelog, err := os.ReadFile(filepath.Join(o.Root, "CHANGELOG.md"))
 	if err != nil {
@@ -60,7 +69,7 @@ func Write(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	digest, err := o.Image(filepath.Join(o.Out, ImageArchive), o.Repository, programs["linux-amd64"], programs["linux-arm64"])
+	digest, err := o.Image(filepath.Join(o.Out, ImageArchive), o.Repository, o.imagePrograms(programs)...)
 	if err != nil {
 		return err
 	}
@@ -78,11 +87,30 @@ func Write(ctx context.Context, o Options) error {
 	if files["fairlead.cdx.json"], err = o.sbom(ctx, slices.Sorted(maps.Values(programs))...); err != nil {
 		return err
 	}
-	files["NOTES.md"] = fmt.Appendf(nil, "%s\n## Image\n\n`%s:%s@%s`, for linux/amd64 and linux/arm64, from commit %s.\n", about, o.Repository, o.Version, digest, o.Commit)
+	files["NOTES.md"] = fmt.Appendf(nil, "%s\n## Image\n\n`%s:%s@%s`, for %s, from commit %s.\n", about, o.Repository, o.Version, digest,
+		strings.ReplaceAll(strings.Join(o.linux(), " and "), "-", "/"), o.Commit)
 	if err := o.write(files); err != nil {
 		return err
 	}
 	return o.finish(digest)
+}
+
+// linux are the platforms of the image.
+func (o Options) linux() (names []string) {
+	for _, p := range o.Platforms {
+		if p.OS == "linux" {
+			names = append(names, p.String())
+		}
+	}
+	return names
+}
+
+// imagePrograms are the files of the image's programs.
+func (o Options) imagePrograms(all map[string]string) (files []string) {
+	for _, name := range o.linux() {
+		files = append(files, all[name])
+	}
+	return files
 }
 
 // Image writes the image's archive and returns its digest.
@@ -101,7 +129,7 @@ func (o Options) archives(ctx context.Context, folder string) (map[string]string
 		return nil, err
 	}
 	programs := map[string]string{}
-	for _, p := range Platforms() {
+	for _, p := range o.Platforms {
 		file := filepath.Join(folder, p.String())
 		if err := o.Build(ctx, p, file); err != nil {
 			return nil, err

@@ -197,6 +197,28 @@ func TestKrewKnowsEachArchiveByItsChecksum(t *testing.T) {
 	}
 }
 
+func TestAReleaseMayBeForSomePlatforms(t *testing.T) {
+	some, err := ParsePlatforms([]string{"darwin-arm64", "linux-arm64"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Source: &Source{Version: "v1.2.3"}, Platforms: some}
+	if got := o.imagePrograms(map[string]string{"darwin-arm64": "a", "linux-arm64": "b"}); len(got) != 1 || got[0] != "b" {
+		t.Errorf("the programs of the image are %q", got)
+	}
+	text, err := krew("v1.2.3", "https://example.com/", map[string]string{archiveName(some[0]): "a", archiveName(some[1]): "b"})
+	if err != nil || strings.Count(string(text), "uri:") != 2 {
+		t.Errorf("%v: %s", err, text)
+	}
+	if _, err := ParsePlatforms([]string{"linux/amd64"}); err == nil || !strings.Contains(err.Error(), `"linux/amd64": there are [linux-amd64 `) {
+		t.Errorf("another name: %v", err)
+	}
+	o.Platforms = some[:1]
+	if err := Write(t.Context(), o); err == nil || !strings.Contains(err.Error(), "add linux-amd64") {
+		t.Errorf("without Linux: %v", err)
+	}
+}
+
 // The SBOM of this test's own program stands for that of the operator: it is made from what Go recorded.
 func TestTheSBOMHasTheModulesThatWereLinked(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "program")
