@@ -48,7 +48,7 @@ func TestThePluginsOfK9sCallEachVerbOfEachKind(t *testing.T) {
 			wanted[v.name+" "+strings.TrimSuffix(argument, "/NAME")] = true
 		}
 	}
-	call, keys := regexp.MustCompile(`^kubectl fairlead (\w+) (\w+)/\$NAME((?: \S+)*) -n \$NAMESPACE --context '\$CONTEXT' 2>&1 \| less -K$`), map[string]bool{}
+	call, keys := regexp.MustCompile(`^kubectl fairlead (\w+) (\w+)/\$NAME((?: \S+?)*?)( -n \$NAMESPACE)? --context '\$CONTEXT' 2>&1 \| less -K$`), map[string]bool{}
 	for name, p := range all.Plugins {
 		if p.Description == "" || p.Command != "sh" || p.Background || len(p.Scopes) != 1 || len(p.Args) != 2 || p.Args[0] != "-c" {
 			t.Errorf("%s: %+v", name, p)
@@ -60,6 +60,9 @@ func TestThePluginsOfK9sCallEachVerbOfEachKind(t *testing.T) {
 			continue
 		}
 		verb, kind, rest := found[1], found[2], found[3]
+		if hasNamespace := kind != "clusterrebootpolicy"; hasNamespace != (found[4] != "") {
+			t.Errorf("%s: it names a namespace: %t", name, !hasNamespace)
+		}
 		if err := refused(verb + " " + kind + "/a" + rest + " -n b --context c"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

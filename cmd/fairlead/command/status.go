@@ -41,7 +41,8 @@ func statusCommand(o Options) *cobra.Command {
 		Use:   "status [KIND/NAME...]",
 		Short: "Show the objects of Fairlead and their health as a tree.",
 		Long: `Show the objects of Fairlead and their health as a tree: below each ExternalService what depends on it,
-below each RebootPolicy and ChaosPod the workloads that it acts on. With KIND/NAME, show the trees of these
+below each RebootPolicy and ChaosPod the workloads that it acts on. A ClusterRebootPolicy has no namespace:
+it is shown with each, and with how many namespaces have its policy or refuse it. With KIND/NAME, show the trees of these
 objects; a workload shows what it needs and what acts on it.
 
 An object is Failed, Unknown, Degraded, Waiting, Progressing, Suspended or Healthy, and the reason is beside
@@ -142,7 +143,7 @@ func (f *statusFlags) show(graph *inspect.Graph, status *inspect.Status, to io.W
 	switch {
 	case err != nil:
 		return err
-	case len(status.Unread) > 0:
+	case inspect.HasErrors(status.Unread):
 		return &exit{exitUnread, nil}
 	case status.Worst() == inspect.Failed:
 		return &exit{exitFindings, nil}

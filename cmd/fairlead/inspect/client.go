@@ -44,7 +44,11 @@ func NewClient(config *rest.Config) (client.WithWatch, error) {
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, k := range append([]kind{secrets}, kinds...) {
-		mapper.Add(k.group.WithKind(k.Kind), meta.RESTScopeNamespace)
+		scope := meta.RESTScopeNamespace
+		if k.ofCluster {
+			scope = meta.RESTScopeRoot
+		}
+		mapper.Add(k.group.WithKind(k.Kind), scope)
 	}
 	mapper.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)

@@ -13,6 +13,9 @@ import (
 // maxDepth bounds the chain of objects that wait for each other.
 const maxDepth = 3
 
+// maxRelated is how many policies of a ClusterRebootPolicy are listed beside it.
+const maxRelated = 20
+
 // Finding is one reason for which an object is as it is.
 type Finding struct {
 	// About is a condition, an address, a workload or a trigger.
@@ -69,7 +72,14 @@ func (g *Graph) Explain(o *Object) Explanation {
 		x.Related = append(x.Related, Related{r.Role, r.Object.Key, r.Object.Health, r.Object.Said})
 	}
 	for _, r := range o.NeededBy {
-		x.Related = append(x.Related, Related{"named by its " + r.Role, r.Object.Key, r.Object.Health, r.Object.Said})
+		role := "named by its " + r.Role
+		if r.Role == roleMadeBy {
+			if len(o.NeededBy) > maxRelated {
+				continue // the findings count them
+			}
+			role = "makes"
+		}
+		x.Related = append(x.Related, Related{role, r.Object.Key, r.Object.Health, r.Object.Said})
 	}
 	return x
 }
@@ -167,10 +177,12 @@ func (e *explainer) details(o *Object, depth int) []Finding {
 		return e.externalService(o)
 	case RebootPolicy:
 		return e.policy(o, depth)
+	case ClusterRebootPolicy:
+		return e.clusterPolicy(o)
 	case ChaosPod:
 		return e.chaosPod(o, depth)
 	}
-	return e.workload(o, depth)
+	return append(e.workload(o, depth), e.notTaken(o)...)
 }
 
 // because explains the objects of some relations that are not healthy.

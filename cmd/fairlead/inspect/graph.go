@@ -8,11 +8,13 @@ import (
 	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/internal/rules"
+	"github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // Object is a node of the Graph.
@@ -41,6 +43,8 @@ type Graph struct {
 	Unread  []Unread
 	byKey   map[Key]*Object
 	unread  map[string]string // by kind
+	// namespaces are labels by name, of those that matter to the object that is explained and that were read.
+	namespaces map[string]labels.Set
 }
 
 // New returns the Graph of what was read. An object that another one names, and that does not exist or was not read, is a
@@ -112,7 +116,11 @@ func (g *Graph) named(k Key) *Object {
 
 // need adds an edge, once for each role.
 func (g *Graph) need(from *Object, role string, kind, name string) {
-	to := g.named(Key{kind, from.Namespace, name})
+	key := Key{kind, from.Namespace, name}
+	if kindOf(kind).ofCluster {
+		key.Namespace = ""
+	}
+	to := g.named(key)
 	relation := Relation{role, to}
 	if slices.Contains(from.Needs, relation) {
 		return
@@ -148,6 +156,9 @@ const (
 )
 
 func (g *Graph) relatePolicy(o *Object, policy *autorebootv1.RebootPolicy) {
+	if name := rebootpolicy.ClusterPolicyOf(policy); name != "" {
+		g.need(o, roleMadeBy, ClusterRebootPolicy, name)
+	}
 	for i := range policy.Spec.Gates {
 		gate := &policy.Spec.Gates[i]
 		role := "gate " + gate.Name

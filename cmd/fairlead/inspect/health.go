@@ -45,6 +45,8 @@ func stateOf(object client.Object) state {
 		return state{o.Status.Conditions, o.Status.ObservedGeneration}
 	case *autorebootv1.RebootPolicy:
 		return state{o.Status.Conditions, o.Status.ObservedGeneration}
+	case *autorebootv1.ClusterRebootPolicy:
+		return state{o.Status.Conditions, o.Status.ObservedGeneration}
 	case *chaosv1.ChaosPod:
 		return state{o.Status.Conditions, o.Status.ObservedGeneration}
 	}
@@ -96,12 +98,17 @@ func healthOf(object client.Object) (Health, string) {
 	case s.observedGeneration < object.GetGeneration():
 		return Unknown, fmt.Sprintf("its status is of generation %d, and its spec of %d", s.observedGeneration, object.GetGeneration())
 	}
+	health, reason := Healthy, ""
 	for _, w := range worst {
 		if c := s.find(w.condition); c != nil && c.Status == w.status && (w.reason == "" || w.reason == c.Reason) {
-			return w.health, c.Reason
+			health, reason = w.health, c.Reason
+			break
 		}
 	}
-	return Healthy, ""
+	if of, is := object.(*autorebootv1.ClusterRebootPolicy); is {
+		return clusterHealth(of, health, reason)
+	}
+	return health, reason
 }
 
 // workloadHealth judges a workload by its replicas.

@@ -24,6 +24,8 @@ const (
 	ExternalService = "ExternalService"
 	RebootPolicy    = "RebootPolicy"
 	ChaosPod        = "ChaosPod"
+
+	ClusterRebootPolicy = "ClusterRebootPolicy"
 )
 
 // kind is one that is read.
@@ -35,22 +37,27 @@ type kind struct {
 	object  func() client.Object
 	list    func() client.ObjectList
 	isOwned bool // by Fairlead
+	// ofCluster kinds have no namespace.
+	ofCluster bool
 }
 
 var kinds = []kind{
 	{ExternalService, "externalservices", []string{"extsvc"}, networkingv1.GroupVersion,
 		func() client.Object { return &networkingv1.ExternalService{} },
-		func() client.ObjectList { return &networkingv1.ExternalServiceList{} }, true},
+		func() client.ObjectList { return &networkingv1.ExternalServiceList{} }, true, false},
+	{ClusterRebootPolicy, "clusterrebootpolicies", []string{"crbp"}, autorebootv1.GroupVersion,
+		func() client.Object { return &autorebootv1.ClusterRebootPolicy{} },
+		func() client.ObjectList { return &autorebootv1.ClusterRebootPolicyList{} }, true, true},
 	{RebootPolicy, "rebootpolicies", []string{"rbp"}, autorebootv1.GroupVersion,
-		func() client.Object { return &autorebootv1.RebootPolicy{} }, func() client.ObjectList { return &autorebootv1.RebootPolicyList{} }, true},
+		func() client.Object { return &autorebootv1.RebootPolicy{} }, func() client.ObjectList { return &autorebootv1.RebootPolicyList{} }, true, false},
 	{ChaosPod, "chaospods", []string{"chp"}, chaosv1.GroupVersion,
-		func() client.Object { return &chaosv1.ChaosPod{} }, func() client.ObjectList { return &chaosv1.ChaosPodList{} }, true},
+		func() client.Object { return &chaosv1.ChaosPod{} }, func() client.ObjectList { return &chaosv1.ChaosPodList{} }, true, false},
 	{"Deployment", "deployments", []string{"deploy"}, appsv1.SchemeGroupVersion,
-		func() client.Object { return &appsv1.Deployment{} }, func() client.ObjectList { return &appsv1.DeploymentList{} }, false},
+		func() client.Object { return &appsv1.Deployment{} }, func() client.ObjectList { return &appsv1.DeploymentList{} }, false, false},
 	{"StatefulSet", "statefulsets", []string{"sts"}, appsv1.SchemeGroupVersion,
-		func() client.Object { return &appsv1.StatefulSet{} }, func() client.ObjectList { return &appsv1.StatefulSetList{} }, false},
+		func() client.Object { return &appsv1.StatefulSet{} }, func() client.ObjectList { return &appsv1.StatefulSetList{} }, false, false},
 	{"DaemonSet", "daemonsets", []string{"ds"}, appsv1.SchemeGroupVersion,
-		func() client.Object { return &appsv1.DaemonSet{} }, func() client.ObjectList { return &appsv1.DaemonSetList{} }, false},
+		func() client.Object { return &appsv1.DaemonSet{} }, func() client.ObjectList { return &appsv1.DaemonSetList{} }, false, false},
 }
 
 // Secret is a kind of which metadata alone is read, and only where it is named.
@@ -98,7 +105,12 @@ type Key struct {
 }
 
 // String is the kind, the namespace and the name.
-func (k Key) String() string { return k.Kind + " " + k.Namespace + "/" + k.Name }
+func (k Key) String() string {
+	if k.Namespace == "" {
+		return k.Kind + " " + k.Name
+	}
+	return k.Kind + " " + k.Namespace + "/" + k.Name
+}
 
 // Argument is how a user names the object, without its namespace.
 func (k Key) Argument() string { return strings.ToLower(k.Kind) + "/" + k.Name }
@@ -113,6 +125,9 @@ func ParseKey(argument, namespace string) (Key, error) {
 	kind, known := ParseKind(word)
 	if !known {
 		return Key{}, fmt.Errorf("%q is no kind that is known here: use one of %s", word, strings.Join(KindNames(), ", "))
+	}
+	if kindOf(kind).ofCluster {
+		namespace = ""
 	}
 	return Key{kind, namespace, name}, nil
 }

@@ -38,10 +38,17 @@ const (
 type Unread struct {
 	Resource string `json:"resource"`
 	Message  string `json:"message"`
+	// IsBeyond says that the user named a namespace, and may not read this kind, which has none. The exit code is that of success.
+	IsBeyond bool `json:"-"`
 }
 
 // String is one sentence.
 func (u Unread) String() string { return u.Resource + " could not be read: " + u.Message }
+
+// HasErrors reports whether something could not be read that should have been.
+func HasErrors(all []Unread) bool {
+	return slices.ContainsFunc(all, func(u Unread) bool { return !u.IsBeyond })
+}
 
 // Snapshot is what a user can see at about one moment.
 type Snapshot struct {
@@ -61,7 +68,8 @@ func read(ctx context.Context, from client.Reader, namespace string, kinds []kin
 		group.Go(func() {
 			parts[i].Objects, failed[i] = list(ctx, from, k, namespace)
 			if failed[i] != nil {
-				parts[i].Objects, parts[i].Unread = nil, []Unread{{k.groupResource(), words(failed[i], k, "list", namespace)}}
+				isBeyond := k.ofCluster && namespace != "" && apierrors.IsForbidden(failed[i])
+				parts[i].Objects, parts[i].Unread = nil, []Unread{{k.groupResource(), words(failed[i], k, "list", namespace), isBeyond}}
 			}
 		})
 	}
@@ -82,6 +90,9 @@ func read(ctx context.Context, from client.Reader, namespace string, kinds []kin
 
 // list returns the objects of a kind, without what this package does not use of them.
 func list(ctx context.Context, from client.Reader, k kind, namespace string) (found []client.Object, err error) {
+	if k.ofCluster {
+		namespace = ""
+	}
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
@@ -149,7 +160,7 @@ func isNotInstalled(err error) bool {
 // words say why something could not be read, and what to do.
 func words(err error, k kind, verb, namespace string) string {
 	where := "in all namespaces"
-	if namespace != "" {
+	if namespace != "" && !k.ofCluster {
 		where = "in namespace " + namespace
 	}
 	switch {
@@ -176,6 +187,10 @@ func ReadWith(ctx context.Context, from client.Reader, key Key) (*Graph, *Object
 	}
 	all.Objects = append([]client.Object{object}, all.Objects...)
 	graph := New(all)
+	isClusterPolicy := func(o *Object) bool { return o.Kind == ClusterRebootPolicy }
+	if isWorkload(key.Kind) && slices.ContainsFunc(graph.Objects, isClusterPolicy) || key.Kind == ClusterRebootPolicy {
+		graph.readNamespaces(ctx, from, key)
+	}
 	return graph, graph.Find(key), nil
 }
 
@@ -186,11 +201,18 @@ func besides(object client.Object) []kind {
 	o := graph.Find(keyOf(object))
 	return slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool {
 		switch o.Kind {
+		case ChaosPod:
+			return k.Kind == ClusterRebootPolicy
 		case ExternalService: // policies and workloads depend on it
-			return k.Kind == ExternalService || k.Kind == ChaosPod
+			return k.Kind == ExternalService || k.Kind == ChaosPod || k.Kind == ClusterRebootPolicy
+		case ClusterRebootPolicy: // why a namespace has no policy is told by its workloads and its policies
+			return k.Kind == ExternalService || k.Kind == ChaosPod || k.Kind == ClusterRebootPolicy
 		case RebootPolicy: // a gate that is a ChaosPod or a workload waits for what acts on that
 			isGate := func(r Relation) bool { return strings.HasPrefix(r.Role, "gate ") && r.Object.Kind != ExternalService }
 			isNamed := func(r Relation) bool { return r.Object.Kind == k.Kind }
+			if k.Kind == ClusterRebootPolicy {
+				return !slices.ContainsFunc(o.Needs, isNamed)
+			}
 			return !slices.ContainsFunc(o.Needs, isGate) && !slices.ContainsFunc(o.Needs, isNamed)
 		}
 		return false

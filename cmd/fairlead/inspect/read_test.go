@@ -34,7 +34,7 @@ func TestWhyListsNoMoreKindsThanItNames(t *testing.T) {
 	s.objects["chaospods"] = []client.Object{killer}
 	for of, lists := range map[Key]int{
 		{ExternalService, "shop", "db"}: 4, {RebootPolicy, "shop", "payments"}: 2, {RebootPolicy, "shop", "guarded"}: 6,
-		{ChaosPod, "shop", "killer"}: 6, {"Deployment", "shop", "worker"}: 6,
+		{ChaosPod, "shop", "killer"}: 6, {"Deployment", "shop", "worker"}: 7,
 	} {
 		c := s.client(t)
 		all, err := Read(t.Context(), c, of.Namespace)

@@ -55,6 +55,8 @@ var meanings = map[string]map[string]Meaning{
 	ExternalService: externalServiceMeanings,
 	RebootPolicy:    rebootPolicyMeanings,
 	ChaosPod:        chaosPodMeanings,
+
+	ClusterRebootPolicy: clusterRebootPolicyMeanings,
 }
 
 // sharedMeanings are of reasons that mean the same in each kind.

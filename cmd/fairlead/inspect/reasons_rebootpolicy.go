@@ -99,3 +99,10 @@ var rebootPolicyMeanings = map[string]Meaning{
 	v1.ReasonNotObserved: {Text: "No run of a ChaosPod has found such a budget.", Remedy: nothing},
 	v1.ReasonNotEvicting: {Text: "The policy does not evict: budgets do not bind it.", Remedy: nothing},
 }
+
+// clusterRebootPolicyMeanings are the reasons of Ready.
+var clusterRebootPolicyMeanings = map[string]Meaning{
+	v1.ClusterReasonInStep:    {Text: "Each selected namespace with a workload for the policy has it as the template says.", Remedy: nothing},
+	v1.ClusterReasonNotInStep: {Text: "Policies are being made, changed or deleted, a hundred at a time.", Remedy: nothing},
+	v1.ClusterReasonNameTaken: {Text: "The namespace has another RebootPolicy of that name, which is left as it is.", Remedy: "Rename one of the two."},
+}

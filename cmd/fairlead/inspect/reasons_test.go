@@ -19,9 +19,6 @@ import (
 
 const root = "../../../"
 
-// folders have the constants of a kind.
-var folders = map[string]string{ExternalService: "networking", RebootPolicy: "autoreboot", ChaosPod: "chaos"}
-
 var word = regexp.MustCompile("`([A-Z][A-Za-z]+)`")
 
 // documented are the reasons of a kind in docs/reference/conditions.md, each after what it is of and a slash.
@@ -64,10 +61,10 @@ func documented(t *testing.T, kind string) map[string]bool {
 	return found
 }
 
-// declared are the reasons of a kind that its API package declares.
-func declared(t *testing.T, kind string) map[string]bool {
+// declared are the reasons that an API package declares by constants with these prefixes.
+func declared(t *testing.T, folder string, prefixes ...string) map[string]bool {
 	t.Helper()
-	files, err := filepath.Glob(root + "api/" + folders[kind] + "/v1/*.go")
+	files, err := filepath.Glob(root + "api/" + folder + "/v1/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +81,7 @@ func declared(t *testing.T, kind string) map[string]bool {
 			}
 			name := spec.Names[0].Name
 			literal, ok := spec.Values[0].(*ast.BasicLit)
-			if isReason := strings.HasPrefix(name, "Reason") || strings.HasPrefix(name, "Probe") || strings.HasPrefix(name, "FaultOutcome") || strings.HasPrefix(name, "Phase"); ok && isReason {
+			if isReason := slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }); ok && isReason {
 				value, err := strconv.Unquote(literal.Value)
 				if err != nil {
 					t.Fatal(err)
@@ -106,9 +103,19 @@ func hasMeaning(kind, reason string) bool {
 }
 
 func TestEachReasonOfTheReferenceHasAMeaningAndARemedy(t *testing.T) {
-	for kind := range folders {
+	for _, of := range []struct {
+		kind, folder      string
+		inPage, inPackage int // at least
+		prefixes          []string
+	}{
+		{ExternalService, "networking", 35, 20, []string{"Reason", "Probe", "FaultOutcome"}},
+		{RebootPolicy, "autoreboot", 35, 20, []string{"Reason", "Phase"}},
+		{ClusterRebootPolicy, "autoreboot", 6, 3, []string{"ClusterReason"}},
+		{ChaosPod, "chaos", 35, 20, []string{"Reason", "Phase"}},
+	} {
+		kind := of.kind
 		reasons := documented(t, kind)
-		if len(reasons) < 35 {
+		if len(reasons) < of.inPage {
 			t.Fatalf("%s: %d reasons: the search is broken", kind, len(reasons))
 		}
 		known := map[string]bool{}
@@ -122,8 +129,8 @@ func TestEachReasonOfTheReferenceHasAMeaningAndARemedy(t *testing.T) {
 				t.Errorf("%s: %s has no sentence for its meaning %q or its remedy %q", kind, reason, m.Text, m.Remedy)
 			}
 		}
-		own := declared(t, kind)
-		if len(own) < 20 {
+		own := declared(t, of.folder, of.prefixes...)
+		if len(own) < of.inPackage {
 			t.Fatalf("%s: %d constants: the search is broken", kind, len(own))
 		}
 		for reason := range own {

@@ -37,7 +37,9 @@ type server struct {
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.asked.Add(1)
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/") // apis GROUP VERSION [namespaces NAMESPACE] RESOURCE [NAME]
-	if parts = parts[3:]; parts[0] == "namespaces" {
+	if parts[0] == "api" {                                     // of which namespaces alone are asked for
+		parts = parts[2:]
+	} else if parts = parts[3:]; parts[0] == "namespaces" {
 		parts = parts[2:]
 	}
 	resource := parts[0]
@@ -68,7 +70,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(items) > limit {
 		items, more = items[:limit], strconv.Itoa(from+limit)
 	}
-	k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.resource == resource })]
+	all := append(slices.Clone(kinds), namespaces)
+	k := all[slices.IndexFunc(all, func(k kind) bool { return k.resource == resource })]
 	_ = json.NewEncoder(w).Encode(map[string]any{"kind": k.Kind + "List", "apiVersion": k.group.String(), "metadata": map[string]string{"continue": more}, "items": items})
 }
 
