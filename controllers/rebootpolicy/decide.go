@@ -71,9 +71,7 @@ func (r *Reconciler) decideAndClaim(o *observation) restart.Decision {
 	var d restart.Decision
 	r.Ledger.Do(holderOf(o.key), groupOf(o.policy), func(view disruption.View) []disruption.Claim {
 		stored, in := claimsOf(&o.stored.Status), o.decisionInput()
-		in.Others = restart.Others{
-			Group: view.Group, Free: view.Beyond(stored), Full: view.Full, Share: view.Share, Disrupted: view.Disrupted, Lapsed: view.Lapsed,
-		}
+		in.Others = othersOf(view, stored)
 		d = restart.Decide(o.effectivePolicy(), in)
 		disrupted := map[types.UID]bool{}
 		for _, w := range o.workloads {
@@ -90,6 +88,13 @@ func (r *Reconciler) decideAndClaim(o *observation) restart.Decision {
 		return o.claimed
 	})
 	return d
+}
+
+// othersOf returns what the ledger has for others, beside the claims that are stored.
+func othersOf(view disruption.View, stored []disruption.Claim) restart.Others {
+	return restart.Others{
+		Group: view.Group, Free: view.Beyond(stored), Full: view.Full, Share: view.Share, Disrupted: view.Disrupted, Lapsed: view.Lapsed,
+	}
 }
 
 // releaseClaims claims what is in the stored status, and no more.

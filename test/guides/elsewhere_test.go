@@ -42,6 +42,7 @@ var elsewhere = map[string]map[string]string{
 	"docs/guides/external-services.md": {"$ fairlead failback ": "database-failover.md runs it, after a failover"},
 	"docs/guides/game-days.md":         {"$ kubectl -n shop get externalservice billing-db -o yaml\n": "test/externalservice compares what a fault has done to dependants"},
 	"docs/guides/gitops.md": {
+		"- uses: ": service,
 		"# kustomization.yaml\nresources: [<Argo CD's install.yaml>]":                        noGitOps,
 		"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: fairlead\n": noGitOps,
 		"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: shop\n":     noGitOps,

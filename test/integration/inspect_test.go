@@ -92,6 +92,43 @@ func TestWhyAndStatusShowWhatTheUserMayReadAndNameTheRest(t *testing.T) {
 	s.Expect(stderr, "there is no RebootPolicy "+s.Namespace+"/none")
 }
 
+// The policy is asked for what it does, as a user with all rights and as one who may read nothing but policies.
+func TestWhatIfForeseesARestartWithTheRightsOfTheUser(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.run("create", "secret", "generic", "creds", "--from-literal=password=hunter2", "--from-literal=user=a")
+	s.apply(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: api}, spec: {replicas: 0, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: "a:1", envFrom: [{secretRef: {name: creds}}]}]}}}}`)
+	s.apply(rebootPolicies.object("v1", "api", `{targets: [{kind: Deployment, name: api}], triggers: [{name: config, type: ConfigChange}], windows: [{name: year, cron: "0 0 1 1 *", duration: 1h}]}`))
+	s.run("wait", "--for=condition=Ready", "rebootpolicy/api", "--timeout=60s")
+	code, stdout, stderr := s.fairlead(s.Kubeconfig(), "what-if", "secret/creds", "--key=password")
+	if code != 0 {
+		s.Errorf("exit code %d: %s", code, stderr)
+	}
+	s.Expect(stdout, "Secret "+s.Namespace+"/creds changes in the key password. Watched by RebootPolicy api.",
+		"Deployment "+s.Namespace+"/api restarts as number 1 of RebootPolicy api", "Held by ScaledToZero", "Held by OutsideWindow", "1 workload would restart.")
+
+	file := filepath.Join(t.TempDir(), "pull-request.yaml")
+	s.Must(os.WriteFile(file, []byte(`{apiVersion: v1, kind: List, items: [
+{apiVersion: v1, kind: Secret, metadata: {name: creds}, stringData: {password: hunter3, user: a}},
+{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: api}, spec: {suspend: true, targetRef: {kind: Deployment, name: api}, configRefs: [{kind: Secret, name: creds}]}}]}`), 0o600))
+	code, stdout, stderr = s.fairlead(s.Kubeconfig(), "what-if", "-f", file, "-o", "markdown")
+	if code != 0 {
+		s.Errorf("exit code %d: %s", code, stderr)
+	}
+	s.Expect(stdout, "1 workload would restart.", "the key password", "Suspended: the policy is suspended")
+	if strings.Contains(stdout, "hunter") {
+		s.Errorf("a value is shown: %s", stdout)
+	}
+
+	reader, err := s.User("reader-of-" + s.Namespace)
+	s.Must(err)
+	code, stdout, _ = s.fairlead(reader.Kubeconfig, "what-if", "secret/creds")
+	if code != 2 {
+		s.Errorf("exit code %d", code)
+	}
+	s.Expect(stdout, "Whether a workload restarts is not known.", "grant get on secrets in namespace "+s.Namespace, "grant list on rebootpolicies.autoreboot.fairlead.dev")
+}
+
 // kubectl asks a program beside the plugin, which docs/guides/convert.md shows.
 func TestKubectlCompletesTheNamesOfObjects(t *testing.T) {
 	t.Parallel()

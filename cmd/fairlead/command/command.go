@@ -103,7 +103,7 @@ func rootCommand(o Options) *cobra.Command {
 		command.GroupID = groupCheck
 		root.AddCommand(command)
 	}
-	for _, command := range append([]*cobra.Command{statusCommand(o), whyCommand(o), publishCommand(o)}, requestCommands(o)...) {
+	for _, command := range append([]*cobra.Command{statusCommand(o), whyCommand(o), whatIfCommand(o), publishCommand(o)}, requestCommands(o)...) {
 		command.GroupID = groupInspect
 		root.AddCommand(command)
 	}

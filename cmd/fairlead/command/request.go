@@ -144,7 +144,7 @@ func (f *requestFlags) add(command *cobra.Command, verb string, o Options) {
 	command.ValidArgsFunction = f.objects(1, request.Kinds(verb))
 	switch verb {
 	case verbRotateCA:
-		f.namespace = "fairlead-system"
+		f.namespace = operatorNamespace
 		namespace := set.Lookup("namespace")
 		namespace.DefValue, namespace.Usage = f.namespace, "Namespace of the operator."
 		set.StringVar(&f.secret, "secret", "fairlead-webhook-ca", "Secret of the root, webhook.certificates.secretName of the configuration.")

@@ -59,15 +59,9 @@ could not be read or the command line is wrong.`,
   fairlead status externalservice/billing-db deployment/api -n shop
   fairlead status -l team=payments -o json
   fairlead status -n shop -o dot | dot -Tsvg > shop.svg`, "fairlead status", o.Program+" status"),
-		RunE: func(command *cobra.Command, args []string) error {
-			if err := f.run(command.Context(), args, command.OutOrStdout()); err != nil {
-				if coded := (*exit)(nil); errors.As(err, &coded) {
-					return err
-				}
-				return &exit{exitUnread, fmt.Errorf("status: %w", err)}
-			}
-			return nil
-		},
+		RunE: unread(func(command *cobra.Command, args []string) error {
+			return f.run(command.Context(), args, command.OutOrStdout())
+		}),
 	}
 	command.ValidArgsFunction = f.objects(math.MaxInt, inspect.KindNames())
 	f.add(command, o)

@@ -61,20 +61,25 @@ read, or the command line is wrong.`,
 			}
 			return nil
 		},
-		RunE: func(command *cobra.Command, args []string) error {
-			if err := f.why(command.Context(), args[0], command.OutOrStdout()); err != nil {
-				if coded := (*exit)(nil); errors.As(err, &coded) {
-					return err
-				}
-				return &exit{exitUnread, fmt.Errorf("why: %w", err)}
-			}
-			return nil
-		},
+		RunE: unread(func(command *cobra.Command, args []string) error {
+			return f.why(command.Context(), args[0], command.OutOrStdout())
+		}),
 	}
 	command.ValidArgsFunction = f.objects(1, inspect.KindNames())
 	f.add(command, o)
 	complete(command, "output", inspectText, inspectJSON, inspectYAML)
 	return command
+}
+
+// unread has a command end with the exit code for what could not be read, unless its error has another one.
+func unread(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, args []string) error {
+		err := run(command, args)
+		if coded := (*exit)(nil); err == nil || errors.As(err, &coded) {
+			return err
+		}
+		return &exit{exitUnread, fmt.Errorf("%s: %w", command.Name(), err)}
+	}
 }
 
 // add gives a command the flags.

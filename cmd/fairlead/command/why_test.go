@@ -49,6 +49,13 @@ func TestWhatCannotBeInspectedIsOneLineWithARemedyAndExitsWith2(t *testing.T) {
 		"a drain of a policy":     {[]string{"drain", "rbp/a", "b", "--kubeconfig", kubeconfig}, []string{"RebootPolicy has no endpoints"}},
 		"a rotation of an object": {[]string{"rotate-ca", "extsvc/a"}, []string{"give 0 arguments, not 1"}},
 		"no server to ask":        {[]string{"failback", "extsvc/a", "--kubeconfig", kubeconfig}, []string{"does not answer", "127.0.0.1:1"}},
+		"no source":               {[]string{"what-if"}, []string{"KIND/NAME", "-f", "what-if --help"}},
+		"a source and manifests":  {[]string{"what-if", "secret/a", "-f", "-"}, []string{"not both"}},
+		"keys of manifests":       {[]string{"what-if", "--key=a", "-f", "-"}, []string{"--key goes with KIND/NAME"}},
+		"a workload as a source":  {[]string{"what-if", "deployment/a", "--kubeconfig", kubeconfig}, []string{`"deployment"`, "secret, configmap"}},
+		"a diagram of a forecast": {[]string{"what-if", "secret/a", "-o", "dot"}, []string{`--output "dot"`, "markdown"}},
+		"no manifests":            {[]string{"what-if", "-f", kubeconfig + ".no", "--kubeconfig", kubeconfig}, []string{kubeconfig + ".no"}},
+		"no server to foresee by": {[]string{"what-if", "cm/a", "--kubeconfig", kubeconfig}, []string{"does not answer", "127.0.0.1:1"}},
 		"no API server":           {[]string{"why", "rbp/a", "--kubeconfig", kubeconfig}, []string{"does not answer", "127.0.0.1:1", "kubeconfig"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -43,18 +43,21 @@ func NewClient(config *rest.Config) (client.WithWatch, error) {
 		return nil, err
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
-	for _, k := range append([]kind{secrets}, kinds...) {
+	for _, k := range append([]kind{secrets, configMaps}, kinds...) {
 		scope := meta.RESTScopeNamespace
 		if k.ofCluster {
 			scope = meta.RESTScopeRoot
 		}
 		mapper.Add(k.group.WithKind(k.Kind), scope)
 	}
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	mapper.Add(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), meta.RESTScopeNamespace)
 	mapper.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		networkingv1.AddToScheme, autorebootv1.AddToScheme, chaosv1.AddToScheme, appsv1.AddToScheme, authorizationv1.AddToScheme,
+		networkingv1.AddToScheme, autorebootv1.AddToScheme, chaosv1.AddToScheme, appsv1.AddToScheme, corev1.AddToScheme,
+		authorizationv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register kinds: %w", err)

@@ -118,7 +118,7 @@ func (g *Graph) without(of *v1.ClusterRebootPolicy, has map[string]bool) (found 
 	}
 	workloads := map[string][]*Object{}
 	for _, o := range g.Objects {
-		if isWorkload(o.Kind) && o.Source != nil {
+		if IsWorkload(o.Kind) && o.Source != nil {
 			workloads[o.Namespace] = append(workloads[o.Namespace], o)
 		}
 	}

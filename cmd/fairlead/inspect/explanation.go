@@ -110,7 +110,7 @@ func summary(o *Object) string {
 	switch {
 	case o.Source == nil || o.Health == Unknown && stateOf(o.Source).conditions == nil:
 		return fmt.Sprintf("Its state is not known: %s.", o.Said)
-	case isWorkload(o.Kind):
+	case IsWorkload(o.Kind):
 		return fmt.Sprintf("It has %s.", o.Said)
 	case o.Health == Unknown:
 		return fmt.Sprintf("Its state is not known (%s).", o.Said)

@@ -75,7 +75,7 @@ func compare(a, b Key) int {
 
 // add makes a node of what was read.
 func (g *Graph) add(source client.Object) {
-	o := &Object{Key: keyOf(source), Source: source}
+	o := &Object{Key: KeyOf(source), Source: source}
 	if g.byKey[o.Key] != nil { // between two pages
 		return
 	}
@@ -93,7 +93,8 @@ var kindsByType = func() map[reflect.Type]string {
 	return types
 }()
 
-func keyOf(source client.Object) Key {
+// KeyOf returns the key of an object that was read.
+func KeyOf(source client.Object) Key {
 	return Key{kindsByType[reflect.TypeOf(source)], source.GetNamespace(), source.GetName()}
 }
 
@@ -139,7 +140,7 @@ func (g *Graph) relate(o *Object) {
 			g.need(o, roleKills, string(w.Kind), w.Name)
 		}
 	default:
-		if isWorkload(o.Kind) {
+		if IsWorkload(o.Kind) {
 			names, _ := rules.Dependencies(o.Source.GetAnnotations()) // Explain reports a mistake in them
 			for _, name := range names {
 				g.need(o, roleDeclares, ExternalService, name)
@@ -186,7 +187,8 @@ func (g *Graph) relatePolicy(o *Object, policy *autorebootv1.RebootPolicy) {
 	}
 }
 
-func isWorkload(kind string) bool {
+// IsWorkload reports whether a kind is one of workloads.
+func IsWorkload(kind string) bool {
 	k := kindOf(kind)
 	return k.Kind != "" && !k.isOwned
 }

@@ -73,6 +73,14 @@ var secrets = kind{
 	},
 }
 
+// ConfigMap is a kind that is read only where it is named.
+const ConfigMap = "ConfigMap"
+
+var configMaps = kind{Kind: ConfigMap, resource: "configmaps", short: []string{"cm"}, group: corev1.SchemeGroupVersion}
+
+// sources are what pods refer to.
+var sources = []kind{secrets, configMaps}
+
 // groupResource is the name of the resource, as in rights and of a CRD.
 func (k kind) groupResource() string {
 	return schema.GroupResource{Group: k.group.Group, Resource: k.resource}.String()
@@ -80,7 +88,7 @@ func (k kind) groupResource() string {
 
 // kindOf returns the kind of an object, or the zero kind.
 func kindOf(name string) kind {
-	for _, k := range append([]kind{secrets}, kinds...) {
+	for _, k := range append([]kind{secrets, configMaps}, kinds...) {
 		if k.Kind == name {
 			return k
 		}
@@ -118,13 +126,22 @@ func (k Key) Argument() string { return strings.ToLower(k.Kind) + "/" + k.Name }
 // ParseKey reads KIND/NAME. The kind is that of Fairlead or of a workload, in the singular, the plural or short, with or
 // without its group.
 func ParseKey(argument, namespace string) (Key, error) {
+	return parseKey(argument, namespace, "externalservice/billing-db", kinds)
+}
+
+// ParseSource reads KIND/NAME of a ConfigMap or Secret.
+func ParseSource(argument, namespace string) (Key, error) {
+	return parseKey(argument, namespace, "secret/db-login", sources)
+}
+
+func parseKey(argument, namespace, example string, among []kind) (Key, error) {
 	word, name, found := strings.Cut(argument, "/")
 	if !found || name == "" || strings.Contains(name, "/") {
-		return Key{}, fmt.Errorf("%q is not KIND/NAME, such as externalservice/billing-db", argument)
+		return Key{}, fmt.Errorf("%q is not KIND/NAME, such as %s", argument, example)
 	}
-	kind, known := ParseKind(word)
+	kind, known := parseKind(word, among)
 	if !known {
-		return Key{}, fmt.Errorf("%q is no kind that is known here: use one of %s", word, strings.Join(KindNames(), ", "))
+		return Key{}, fmt.Errorf("%q is no kind that is known here: use one of %s", word, strings.Join(namesOf(among), ", "))
 	}
 	if kindOf(kind).ofCluster {
 		namespace = ""
@@ -132,10 +149,14 @@ func ParseKey(argument, namespace string) (Key, error) {
 	return Key{kind, namespace, name}, nil
 }
 
-// ParseKind reads a kind as ParseKey does.
+// ParseKind reads a kind as ParseKey and ParseSource do.
 func ParseKind(word string) (kind string, known bool) {
+	return parseKind(word, slices.Concat(kinds, sources))
+}
+
+func parseKind(word string, among []kind) (kind string, known bool) {
 	word = strings.ToLower(word)
-	for _, k := range kinds {
+	for _, k := range among {
 		plain := strings.TrimSuffix(word, "."+k.group.Group)
 		if plain == strings.ToLower(k.Kind) || plain == k.resource || slices.Contains(k.short, plain) {
 			return k.Kind, true
@@ -145,9 +166,13 @@ func ParseKind(word string) (kind string, known bool) {
 }
 
 // KindNames are the kinds as a user writes them.
-func KindNames() []string {
-	var names []string
-	for _, k := range kinds {
+func KindNames() []string { return namesOf(kinds) }
+
+// SourceNames are the kinds that ParseSource reads.
+func SourceNames() []string { return namesOf(sources) }
+
+func namesOf(among []kind) (names []string) {
+	for _, k := range among {
 		names = append(names, strings.ToLower(k.Kind))
 	}
 	return names

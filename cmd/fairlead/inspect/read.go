@@ -188,7 +188,7 @@ func ReadWith(ctx context.Context, from client.Reader, key Key) (*Graph, *Object
 	all.Objects = append([]client.Object{object}, all.Objects...)
 	graph := New(all)
 	isClusterPolicy := func(o *Object) bool { return o.Kind == ClusterRebootPolicy }
-	if isWorkload(key.Kind) && slices.ContainsFunc(graph.Objects, isClusterPolicy) || key.Kind == ClusterRebootPolicy {
+	if IsWorkload(key.Kind) && slices.ContainsFunc(graph.Objects, isClusterPolicy) || key.Kind == ClusterRebootPolicy {
 		graph.readNamespaces(ctx, from, key)
 	}
 	return graph, graph.Find(key), nil
@@ -198,7 +198,7 @@ func ReadWith(ctx context.Context, from client.Reader, key Key) (*Graph, *Object
 // and all where it waits for an object that waits itself.
 func besides(object client.Object) []kind {
 	graph := New(&Snapshot{Objects: []client.Object{object}})
-	o := graph.Find(keyOf(object))
+	o := graph.Find(KeyOf(object))
 	return slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool {
 		switch o.Kind {
 		case ChaosPod:

@@ -74,6 +74,15 @@ var sharedMeanings = map[string]Meaning{
 		Remedy: "See whether the nodes of the operator reach the network, the API server and DNS."},
 }
 
+// Remedy returns what a person can do about a reason; empty where nothing is to be done.
+func Remedy(kind, reason string) string {
+	m, _ := meaningOf(kind, "", reason)
+	if m.Remedy == nothing {
+		return ""
+	}
+	return m.Remedy
+}
+
 // meaningOf returns what a reason means in a kind; about is the type of the condition, or what else it is of.
 func meaningOf(kind, about, reason string) (Meaning, bool) {
 	for _, from := range []map[string]Meaning{meanings[kind], sharedMeanings} {

@@ -38,7 +38,7 @@ type Status struct {
 func (g *Graph) Status(selector labels.Selector) *Status {
 	s, shown := &Status{Trees: []Branch{}, Unread: g.Unread}, map[Key]bool{}
 	for _, o := range g.Objects { // ExternalServices come first
-		isRoot := o.Source != nil && !isWorkload(o.Kind) && (o.Kind == ExternalService || !shown[o.Key])
+		isRoot := o.Source != nil && !IsWorkload(o.Kind) && (o.Kind == ExternalService || !shown[o.Key])
 		if !isRoot || !selector.Matches(labels.Set(o.Source.GetLabels())) {
 			continue
 		}
@@ -80,7 +80,7 @@ func branch(o *Object, role string, shown map[Key]bool) Branch {
 	switch {
 	case o.Kind == ExternalService:
 		below = o.NeededBy
-	case !isWorkload(o.Kind):
+	case !IsWorkload(o.Kind):
 		below = slices.DeleteFunc(slices.Clone(o.Needs), func(r Relation) bool { return r.Role != roleRestarts && r.Role != roleKills })
 	case role == "":
 		below = slices.Concat(o.Needs, o.NeededBy)

@@ -84,9 +84,12 @@ func (w *writer) finding(f *Finding, indent string) {
 }
 
 // time writes a time, and how far it is.
-func (w *writer) time(t *metav1.Time) string {
-	if span := t.Sub(w.now); span > 0 {
+func (w *writer) time(t *metav1.Time) string { return TimeText(t, w.now) }
+
+// TimeText writes a time, and how far it is from now.
+func TimeText(t *metav1.Time, now time.Time) string {
+	if span := t.Sub(now); span > 0 {
 		return at(t) + " (in " + duration.HumanDuration(span) + ")"
 	}
-	return at(t) + " (" + duration.HumanDuration(w.now.Sub(t.Time)) + " ago)"
+	return at(t) + " (" + duration.HumanDuration(now.Sub(t.Time)) + " ago)"
 }

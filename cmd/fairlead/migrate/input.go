@@ -8,16 +8,12 @@ import (
 	"errors"
 	"io"
 	"reflect"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/manifest"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet/files"
 )
-
-// maxNested bounds lists within lists.
-const maxNested = 4
 
 // object is one of the input.
 type object struct {
@@ -80,7 +76,7 @@ func (in *input) read(name string, content io.Reader, live bool) error {
 				in.unreadable(place.at(p.Position), part, p)
 				continue
 			}
-			in.add(reading.Root, place, schema.GroupVersionKind{}, 0)
+			reading.Root.Objects(func(n *manifest.Node, gvk schema.GroupVersionKind) { in.add(n, gvk, place) })
 		}
 	}
 }
@@ -100,29 +96,8 @@ func (p Place) at(position manifest.Position) Place {
 	return p
 }
 
-// add adds an object, or the items of a list, which may leave to the list what they are.
-func (in *input) add(n *manifest.Node, place Place, implied schema.GroupVersionKind, nested int) {
-	if n.Kind == manifest.Sequence && nested < maxNested {
-		for _, item := range n.Items {
-			in.add(item, place, implied, nested+1)
-		}
-		return
-	}
-	gv, err := schema.ParseGroupVersion(n.Text("apiVersion"))
-	gvk := gv.WithKind(n.Text("kind"))
-	if err != nil {
-		gvk.Group = n.Text("apiVersion")
-	}
-	if n.Text("apiVersion") == "" && gvk.Kind == "" {
-		gvk = implied
-	}
-	if items, list := strings.CutSuffix(gvk.Kind, "List"); list && n.Get("items") != nil && nested < maxNested {
-		for _, item := range n.Get("items").Items {
-			gvk.Kind = items
-			in.add(item, place, gvk, nested+1)
-		}
-		return
-	}
+// add adds an object.
+func (in *input) add(n *manifest.Node, gvk schema.GroupVersionKind, place Place) {
 	o := &object{Node: n, GroupVersionKind: gvk, place: place.at(n.Position)}
 	in.count++
 	if gvk.Kind == "" {

@@ -41,13 +41,7 @@ func heldUntil(reason, message string, until time.Time) admission {
 // admit returns Start, or the result of the first check that applies, for a restart that is still needed. Each check bears the
 // name of the reason that it yields. What only a user can change comes first.
 func (r *run) admit(t *target) admission {
-	checks := []func(*target) (admission, bool){
-		r.checkSuspendedOrHalted, r.checkObstacle, r.checkSourceUnknown, r.checkRefused, r.checkDebouncing,
-		r.checkRolloutInProgress, r.checkBackoff, r.checkCooldown,
-		r.checkLimitReached, r.checkOutsideWindow, r.checkGateClosed, r.checkProbesInconclusive, r.checkSourceMissing, r.checkLowerWave,
-		r.checkChaosActive, r.checkConcurrencyLimit, r.checkDryRun,
-	}
-	for _, check := range checks {
+	for _, check := range r.checks() {
 		if v, ok := check(t); ok {
 			if v.event == Held {
 				v.message = "the restart of " + targetText(t.id()) + " for " + triggersText(t.Pending.Triggers) + " waits: " + v.message
@@ -56,6 +50,16 @@ func (r *run) admit(t *target) admission {
 		}
 	}
 	return admission{occurrence: occurrence{event: Start}}
+}
+
+// checks are what a restart has to pass, in their order.
+func (r *run) checks() []func(*target) (admission, bool) {
+	return []func(*target) (admission, bool){
+		r.checkSuspendedOrHalted, r.checkObstacle, r.checkSourceUnknown, r.checkRefused, r.checkDebouncing,
+		r.checkRolloutInProgress, r.checkBackoff, r.checkCooldown,
+		r.checkLimitReached, r.checkOutsideWindow, r.checkGateClosed, r.checkProbesInconclusive, r.checkSourceMissing, r.checkLowerWave,
+		r.checkChaosActive, r.checkConcurrencyLimit, r.checkDryRun,
+	}
 }
 
 func (r *run) checkSuspendedOrHalted(*target) (admission, bool) {

@@ -126,9 +126,9 @@ func (r *run) resume() {
 	r.clearHalt()
 }
 
-// startPending admits the restarts that wait: first retries, since others may wait for them, then by wave, then the
-// one that waits longest.
-func (r *run) startPending() {
+// queue returns the restarts that wait: first retries, since others may wait for them, then by wave, then the one that waits
+// longest.
+func (r *run) queue() []*target {
 	queue := make([]*target, 0, len(r.targets))
 	for i := range r.targets {
 		if t := &r.targets[i]; t.Pending != nil && !t.workload.Unselected {
@@ -139,6 +139,12 @@ func (r *run) startPending() {
 		return cmp.Or(cmp.Compare(orderFirst(r.hasPriority(a)), orderFirst(r.hasPriority(b))),
 			cmp.Compare(a.workload.Wave, b.workload.Wave), a.Pending.FirstRequestTime.Compare(b.Pending.FirstRequestTime.Time))
 	})
+	return queue
+}
+
+// startPending admits the restarts that wait, in their order.
+func (r *run) startPending() {
+	queue := r.queue()
 	// What is not needed any more holds no other target.
 	queue = slices.DeleteFunc(queue, func(t *target) bool {
 		v, superseded := r.checkSuperseded(t)

@@ -1,0 +1,114 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package forecast
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
+)
+
+// Forecast is what a change brings about.
+type Forecast struct {
+	// Sources are the ConfigMaps and Secrets that change.
+	Sources []Source `json:"sources"`
+	// Restarts are those that policies do, in their order within a policy.
+	Restarts []Restart `json:"restarts"`
+	// Rollouts are the workloads whose pod template the manifests change, so that Kubernetes replaces their pods at once.
+	Rollouts []inspect.Key `json:"rollouts,omitempty"`
+	// Notes are sentences about what is not considered.
+	Notes []string `json:"notes,omitempty"`
+	// Unread is what could not be read, so that the rest may be incomplete.
+	Unread []inspect.Unread `json:"unread,omitempty"`
+}
+
+// The changes of a Source.
+const (
+	Changed = "Changed"
+	Created = "Created"
+	// Assumed means that it could not be read, and counts as changed.
+	Assumed = "Assumed"
+)
+
+// Source is a ConfigMap or Secret that changes.
+type Source struct {
+	inspect.Key
+	Change string `json:"change"`
+	// Keys that differ, by name.
+	Keys []string `json:"keys"`
+	// WatchedBy are the RebootPolicies that watch it for a workload.
+	WatchedBy []string `json:"watchedBy,omitempty"`
+	// Unwatched are workloads that refer to it, and that no policy restarts for it.
+	Unwatched []string `json:"unwatched,omitempty"`
+}
+
+// Restart is one of a workload by a policy.
+type Restart struct {
+	inspect.Key
+	// Policy is a RebootPolicy of the namespace, Order the place of the restart among those of the policy, from 1 on, and Wave
+	// that of the target.
+	Policy string `json:"policy"`
+	Order  int    `json:"order"`
+	Wave   int32  `json:"wave"`
+	// MaxTargets is how many restarts of the policy may be in flight at once.
+	MaxTargets string  `json:"maxTargets"`
+	Causes     []Cause `json:"causes"`
+	// Starts is the earliest time, as far as it is a matter of time; Window is open then. It is absent where something else holds.
+	Starts *metav1.Time `json:"starts,omitempty"`
+	Window string       `json:"window,omitempty"`
+	// Holds are all reasons for which it does not start at once.
+	Holds []Hold `json:"holds,omitempty"`
+}
+
+// Cause is a trigger, and the source that it watches.
+type Cause struct {
+	Trigger string `json:"trigger"`
+	Type    string `json:"type"`
+	// Source is such as Secret/db-login, and Keys the names of those that count and differ.
+	Source string   `json:"source"`
+	Keys   []string `json:"keys"`
+}
+
+// Hold is a reason for which a restart does not start.
+type Hold struct {
+	Reason  string       `json:"reason"`
+	Message string       `json:"message"`
+	Until   *metav1.Time `json:"until,omitempty"`
+	Remedy  string       `json:"remedy,omitempty"`
+}
+
+// Options of a Forecast.
+type Options struct {
+	// Reader reads with the rights of the user.
+	Reader client.Reader
+	// OperatorNamespace has the ConfigMap with the blackouts of the cluster.
+	OperatorNamespace string
+	Now               time.Time
+}
+
+// OfSource returns what happens if a ConfigMap or Secret changes in keys; in all of them for none. The error is that the API
+// server does not answer, or a sentence about the arguments.
+func OfSource(ctx context.Context, o Options, key inspect.Key, keys []string) (*Forecast, error) {
+	w := newWorld(o)
+	if err := w.read(ctx, []string{key.Namespace}); err != nil {
+		return nil, err
+	}
+	w.assume(ctx, key, keys)
+	return w.foresee(ctx)
+}
+
+// OfManifests returns what happens if manifests are applied.
+func OfManifests(ctx context.Context, o Options, m *Manifests) (*Forecast, error) {
+	w := newWorld(o)
+	w.notes = m.notes()
+	if err := w.read(ctx, m.namespaces()); err != nil {
+		return nil, err
+	}
+	w.apply(ctx, m)
+	return w.foresee(ctx)
+}

@@ -1,0 +1,456 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package forecast
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
+	"github.com/fairlead-dev/fairlead/controllers/chaospod"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/references"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
+	"github.com/fairlead-dev/fairlead/internal/cron"
+	"github.com/fairlead-dev/fairlead/internal/disruption"
+	"github.com/fairlead-dev/fairlead/internal/events"
+	"github.com/fairlead-dev/fairlead/internal/freeze"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+)
+
+// maxNamespaces is how many namespaces are listed one by one. With more of them, all are listed at once.
+const maxNamespaces = 5
+
+// unlimited is more than the operator allows the cluster, which the user does not know.
+const unlimited = 1 << 30
+
+// world is what is, and what would be.
+type world struct {
+	Options
+	key          *fingerprint.Key
+	is           *inspect.Snapshot
+	objects      map[inspect.Key]client.Object // that are
+	replaced     map[inspect.Key]client.Object // that would be
+	was, will    *sources.Assumed
+	changed      []Source
+	rollouts     []inspect.Key
+	notes        []string
+	unread       []inspect.Unread
+	freeze       freeze.State
+	newPolicies  []string
+	newWorkloads []string
+}
+
+func newWorld(o Options) *world {
+	var secret [fingerprint.Size]byte
+	_, _ = rand.Read(secret[:])             // it never fails
+	key, _ := fingerprint.NewKey(secret[:]) // it has the size
+	was := sources.NewAssumed(key, nil)
+	return &world{Options: o, key: key, objects: map[inspect.Key]client.Object{}, replaced: map[inspect.Key]client.Object{},
+		was: was, will: sources.NewAssumed(key, was)}
+}
+
+// read reads what is in namespaces.
+func (w *world) read(ctx context.Context, namespaces []string) error {
+	if len(namespaces) > maxNamespaces {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	w.is = &inspect.Snapshot{}
+	for _, namespace := range namespaces {
+		part, err := inspect.Read(ctx, w.Reader, namespace)
+		if err != nil {
+			return err
+		}
+		w.is.Objects = append(w.is.Objects, part.Objects...)
+		w.is.Unread = append(w.is.Unread, part.Unread...)
+	}
+	for _, o := range w.is.Objects {
+		w.objects[inspect.KeyOf(o)] = o
+	}
+	blackouts, unread := inspect.ReadBlackouts(ctx, w.Reader, w.OperatorNamespace)
+	if unread != nil {
+		w.unread = append(w.unread, *unread)
+	}
+	calendar, err := cron.NewBlackouts(blackouts)
+	if err == nil {
+		w.freeze.Blackouts = calendar
+	}
+	return nil
+}
+
+// The values that stand for those which are not known.
+var (
+	former = []byte("former")
+	latter = []byte("latter")
+)
+
+func refOf(key inspect.Key) sources.Ref {
+	return sources.Ref{Kind: autorebootv1.SourceKind(key.Kind), Namespace: key.Namespace, Name: key.Name}
+}
+
+// assume has a source change in keys, or in all.
+func (w *world) assume(ctx context.Context, key inspect.Key, keys []string) {
+	is, unread := inspect.ReadSource(ctx, w.Reader, key)
+	ref, change := refOf(key), Changed
+	switch {
+	case unread != nil:
+		w.unread = append(w.unread, *unread)
+		change = Assumed
+		w.was.AddUnread(ref, former)
+		if len(keys) == 0 {
+			w.will.AddUnread(ref, latter)
+			break
+		}
+		w.will.AddUnread(ref, former)
+		w.will.Set(ref, keys, latter)
+	case is == nil:
+		change = Created
+		w.was.AddMissing(ref)
+		w.will.AddUnread(ref, latter)
+		w.will.Set(ref, keys, latter)
+	default:
+		all := map[string][]byte{}
+		for name := range is.Data {
+			all[name] = former
+		}
+		if len(keys) == 0 {
+			keys = slices.Sorted(maps.Keys(all))
+		}
+		w.was.Add(ref, &is.ObjectMeta, maps.Clone(all), true)
+		w.will.Add(ref, &is.ObjectMeta, all, true)
+		w.will.Set(ref, keys, latter)
+	}
+	w.changed = append(w.changed, Source{Key: key, Change: change, Keys: w.will.Keys(ref)})
+}
+
+// apply has manifests applied.
+func (w *world) apply(ctx context.Context, m *Manifests) {
+	for _, key := range m.keys {
+		object := m.objects[key]
+		if source := inspect.SourceOf(object); source != nil {
+			w.applySource(ctx, key, source)
+			continue
+		}
+		live := w.objects[key]
+		if live == nil {
+			switch {
+			case key.Kind == inspect.RebootPolicy:
+				w.newPolicies = append(w.newPolicies, key.String())
+			case inspect.IsWorkload(key.Kind):
+				w.newWorkloads = append(w.newWorkloads, key.String())
+			}
+			continue
+		}
+		if template := templateOf(object); template != nil && !equality.Semantic.DeepDerivative(*template, *templateOf(live)) {
+			w.rollouts = append(w.rollouts, key)
+		}
+		w.replaced[key] = replace(live, object)
+	}
+}
+
+// applySource compares a source of the manifests with the one that is live.
+func (w *world) applySource(ctx context.Context, key inspect.Key, source *inspect.Source) {
+	is, unread := inspect.ReadSource(ctx, w.Reader, key)
+	ref, change := refOf(key), Changed
+	switch {
+	case unread != nil:
+		w.unread = append(w.unread, *unread)
+		change = Assumed
+		w.was.AddUnread(ref, former)
+	case is == nil:
+		change = Created
+		w.was.AddMissing(ref)
+	default:
+		w.was.Add(ref, &is.ObjectMeta, is.Data, false)
+	}
+	w.will.Add(ref, &source.ObjectMeta, source.Data, false)
+	if keys := w.will.Keys(ref); len(keys) > 0 || change != Changed {
+		w.changed = append(w.changed, Source{Key: key, Change: change, Keys: keys})
+	}
+}
+
+// replace returns what is live with the spec, labels and annotations of a manifest.
+func replace(live, object client.Object) client.Object {
+	merged, is := live.DeepCopyObject().(client.Object)
+	if !is {
+		return live
+	}
+	merged.SetLabels(union(live.GetLabels(), object.GetLabels()))
+	merged.SetAnnotations(union(live.GetAnnotations(), object.GetAnnotations()))
+	switch m := merged.(type) {
+	case *appsv1.Deployment:
+		if o, is := object.(*appsv1.Deployment); is {
+			m.Spec = o.Spec
+		}
+	case *appsv1.StatefulSet:
+		if o, is := object.(*appsv1.StatefulSet); is {
+			m.Spec = o.Spec
+		}
+	case *appsv1.DaemonSet:
+		if o, is := object.(*appsv1.DaemonSet); is {
+			m.Spec = o.Spec
+		}
+	case *autorebootv1.RebootPolicy:
+		if o, is := object.(*autorebootv1.RebootPolicy); is && !equality.Semantic.DeepEqual(defaulted(&m.Spec), defaulted(&o.Spec)) {
+			m.Spec = o.Spec
+		}
+	}
+	return merged
+}
+
+func defaulted(spec *autorebootv1.RebootPolicySpec) *autorebootv1.RebootPolicySpec {
+	policy := &autorebootv1.RebootPolicy{Spec: *spec.DeepCopy()}
+	rules.Default(policy)
+	return &policy.Spec
+}
+
+// union is what labels or annotations become that are applied: those of others stay.
+func union(live, applied map[string]string) map[string]string {
+	all := maps.Clone(live)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, applied)
+	return all
+}
+
+// templateOf returns the pod template of a workload; nil for another object.
+func templateOf(object client.Object) *corev1.PodTemplateSpec {
+	switch o := object.(type) {
+	case *appsv1.Deployment:
+		return &o.Spec.Template
+	case *appsv1.StatefulSet:
+		return &o.Spec.Template
+	case *appsv1.DaemonSet:
+		return &o.Spec.Template
+	}
+	return nil
+}
+
+// foresee has the controller decide.
+func (w *world) foresee(ctx context.Context) (*Forecast, error) {
+	ledger := disruption.New(disruption.Options{MaxDisrupted: unlimited})
+	before := inspect.NewCache(w.is, w.Reader)
+	after := before
+	if len(w.replaced) > 0 {
+		after = before.Replace(w.replaced)
+	}
+	for _, restore := range []func(context.Context, client.Reader, *disruption.Ledger, ...client.ListOption) error{rebootpolicy.Restore, chaospod.Restore} {
+		_ = restore(ctx, before, ledger) // what could not be read is unread
+	}
+	f := &Forecast{Sources: w.changed, Restarts: []Restart{}, Rollouts: w.rollouts, Unread: slices.Concat(w.is.Unread, w.unread)}
+	if f.Sources == nil {
+		f.Sources = []Source{}
+	}
+	refers := w.references()
+	restarted, o := map[inspect.Key]bool{}, rebootpolicy.ForecastOptions{Now: w.Now, Key: w.key, Ledger: ledger, Freeze: w.freeze}
+	for _, object := range w.is.Objects {
+		was, is := object.(*autorebootv1.RebootPolicy)
+		if !is || !was.DeletionTimestamp.IsZero() {
+			continue
+		}
+		will := was
+		if replaced, is := w.replaced[inspect.KeyOf(was)].(*autorebootv1.RebootPolicy); is {
+			will = replaced
+		}
+		if !w.mayWatch(will, refers) {
+			continue
+		}
+		seen, err := rebootpolicy.Foresee(ctx, o, rebootpolicy.Side{Policy: was, Client: before, Sources: w.was},
+			rebootpolicy.Side{Policy: will, Client: after, Sources: w.will})
+		if err != nil {
+			f.Unread = append(f.Unread, inspect.Unread{Resource: inspect.KeyOf(was).String(), Message: "what it does is not known: " + err.Error()})
+			continue
+		}
+		f.add(will, seen, restarted)
+	}
+	w.addUnwatched(f, refers, restarted)
+	f.Notes = slices.Concat(f.Notes, w.notes, w.notesOf(f))
+	return f, nil
+}
+
+// add adds what a policy does.
+func (f *Forecast) add(policy *autorebootv1.RebootPolicy, seen *rebootpolicy.Forecast, restarted map[inspect.Key]bool) {
+	for i := range f.Sources {
+		if s := &f.Sources[i]; s.Namespace == policy.Namespace && slices.Contains(seen.Watched, s.Kind+"/"+s.Name) {
+			s.WatchedBy = append(s.WatchedBy, policy.Name)
+		}
+	}
+	if seen.Blocked.Reason == autorebootv1.ReasonInvalidSpec {
+		f.Notes = append(f.Notes, fmt.Sprintf("RebootPolicy %s/%s restarts nothing, since its spec is invalid: %s.", policy.Namespace, policy.Name, seen.Blocked.Message))
+	}
+	for i := range seen.Restarts {
+		r := &seen.Restarts[i]
+		out := Restart{
+			Key:    inspect.Key{Kind: string(r.Target.Kind), Namespace: policy.Namespace, Name: r.Target.Name},
+			Policy: policy.Name, Order: i + 1, Wave: r.Wave, MaxTargets: seen.MaxTargets, Window: r.Window,
+		}
+		if !r.Waits && !r.Starts.IsZero() {
+			starts := metav1.NewTime(r.Starts)
+			out.Starts = &starts
+		}
+		for _, s := range r.Sources {
+			out.Causes = append(out.Causes, Cause{Trigger: s.Trigger, Type: typeOf(policy, s.Trigger), Source: s.Source, Keys: s.Keys})
+		}
+		for _, h := range r.Holds {
+			out.Holds = append(out.Holds, holdOf(&h))
+		}
+		restarted[out.Key] = true
+		f.Restarts = append(f.Restarts, out)
+	}
+}
+
+func holdOf(h *restart.Hold) Hold {
+	out := Hold{Reason: h.Reason, Message: h.Message, Remedy: inspect.Remedy(inspect.RebootPolicy, h.Reason)}
+	if !h.Until.IsZero() {
+		until := metav1.NewTime(h.Until)
+		out.Until = &until
+	}
+	return out
+}
+
+func typeOf(policy *autorebootv1.RebootPolicy, trigger string) string {
+	for i := range policy.Spec.Triggers {
+		if t := &policy.Spec.Triggers[i]; t.Name == trigger {
+			return string(t.Type)
+		}
+	}
+	return ""
+}
+
+// reference is a workload that refers to sources which change.
+type reference struct {
+	key     inspect.Key
+	rules   rules.Workload
+	sources map[rules.SourceName]bool
+}
+
+// references are the workloads of each namespace that refer to a source which changes, before or after the change.
+func (w *world) references() map[string][]*reference {
+	changed := map[string]map[rules.SourceName]bool{} // by namespace
+	for i := range w.changed {
+		s := &w.changed[i]
+		if changed[s.Namespace] == nil {
+			changed[s.Namespace] = map[rules.SourceName]bool{}
+		}
+		changed[s.Namespace][rules.SourceName{Kind: autorebootv1.SourceKind(s.Kind), Name: s.Name}] = true
+	}
+	found := map[string][]*reference{}
+	for _, object := range w.is.Objects {
+		key := inspect.KeyOf(object)
+		if changed[key.Namespace] == nil {
+			continue
+		}
+		for _, side := range []client.Object{object, w.replaced[key]} {
+			if r := referenceOf(key, side, changed[key.Namespace]); r != nil {
+				found[key.Namespace] = append(found[key.Namespace], r)
+			}
+		}
+	}
+	return found
+}
+
+func referenceOf(key inspect.Key, object client.Object, changed map[rules.SourceName]bool) *reference {
+	if object == nil || templateOf(object) == nil {
+		return nil
+	}
+	template := templateOf(object)
+	r := &reference{key: key, sources: map[rules.SourceName]bool{}, rules: rules.Workload{
+		Kind: common.WorkloadKind(key.Kind), Name: key.Name, Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
+		TemplateAnnotations: template.Annotations,
+	}}
+	for _, ref := range references.Of(template) {
+		if name := (rules.SourceName{Kind: ref.Kind, Name: ref.Name}); changed[name] {
+			r.sources[name] = true
+		}
+	}
+	for _, compatibility := range []autorebootv1.Compatibility{"", autorebootv1.CompatibilityReloader, autorebootv1.CompatibilityWave} {
+		onChange := rules.OnChangeOf(compatibility, object.GetAnnotations(), template.Annotations)
+		for _, name := range onChange.Names() {
+			if changed[name] {
+				r.sources[name] = true
+			}
+		}
+	}
+	if len(r.sources) == 0 {
+		return nil
+	}
+	return r
+}
+
+// mayWatch reports whether a policy may watch what changes. Whether it does, the controller decides.
+func (w *world) mayWatch(policy *autorebootv1.RebootPolicy, refers map[string][]*reference) bool {
+	names := func(kind autorebootv1.SourceKind, name string) bool {
+		return slices.ContainsFunc(w.changed, func(s Source) bool {
+			return s.Namespace == policy.Namespace && s.Kind == string(kind) && s.Name == name
+		})
+	}
+	if !slices.ContainsFunc(w.changed, func(s Source) bool { return s.Namespace == policy.Namespace }) {
+		return false
+	}
+	for i := range policy.Spec.Triggers {
+		t := &policy.Spec.Triggers[i]
+		switch {
+		case t.CertificateRenewal != nil && names(autorebootv1.SourceSecret, t.CertificateRenewal.SecretName):
+			return true
+		case t.Type != autorebootv1.TriggerConfigChange && t.ConfigChange == nil:
+			continue
+		case slices.ContainsFunc(refers[policy.Namespace], func(r *reference) bool { return rules.Takes(&policy.Spec, &r.rules) }):
+			return true
+		case t.ConfigChange != nil && slices.ContainsFunc(t.ConfigChange.Sources, func(s autorebootv1.ConfigSource) bool {
+			return s.Selector != nil || names(s.Kind, s.Name)
+		}):
+			return true
+		}
+	}
+	return false
+}
+
+// addUnwatched adds the workloads that refer to a source, and that no policy restarts.
+func (w *world) addUnwatched(f *Forecast, refers map[string][]*reference, restarted map[inspect.Key]bool) {
+	for i := range f.Sources {
+		s := &f.Sources[i]
+		for _, r := range refers[s.Namespace] {
+			name := r.key.Argument()
+			if r.sources[rules.SourceName{Kind: autorebootv1.SourceKind(s.Kind), Name: s.Name}] && !restarted[r.key] && !slices.Contains(s.Unwatched, name) {
+				s.Unwatched = append(s.Unwatched, name)
+			}
+		}
+	}
+	slices.SortStableFunc(f.Restarts, func(a, b Restart) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Policy, b.Policy), cmp.Compare(a.Order, b.Order))
+	})
+}
+
+// notesOf are about what a forecast leaves out.
+func (w *world) notesOf(f *Forecast) (notes []string) {
+	if len(w.newPolicies) > 0 {
+		notes = append(notes, events.Summarize(w.newPolicies)+": new; a policy takes what it finds first as its baseline, and restarts nothing for it.")
+	}
+	if len(w.newWorkloads) > 0 {
+		notes = append(notes, events.Summarize(w.newWorkloads)+": new; the first pods have what is applied.")
+	}
+	if len(w.replaced) > 0 {
+		notes = append(notes, "A change of an ExternalService or ChaosPod is not considered, nor what other triggers than ConfigChange and CertificateRenewal see.")
+	}
+	if len(f.Restarts) > 0 {
+		notes = append(notes, "Not considered: the blackouts and the limit of restarts in the configuration of the operator, and whether the other ConfigMaps and Secrets that new pods need exist.")
+	}
+	return notes
+}
