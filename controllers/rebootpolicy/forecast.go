@@ -86,7 +86,7 @@ func Foresee(ctx context.Context, o ForecastOptions, before, after Side) (*Forec
 	}
 	policy := after.Policy.DeepCopy()
 	policy.Status = *before.Policy.Status.DeepCopy()
-	if !equality.Semantic.DeepEqual(&after.Policy.Spec, &before.Policy.Spec) { // whoever writes it is asked by admission
+	if !equality.Semantic.DeepEqual(&after.Policy.Spec, &before.Policy.Spec) { // admission approves what its writer may do
 		policy.Annotations = maps.Clone(policy.Annotations)
 		if policy.Annotations == nil {
 			policy.Annotations = map[string]string{}
@@ -99,7 +99,10 @@ func Foresee(ctx context.Context, o ForecastOptions, before, after Side) (*Forec
 	if err != nil {
 		return nil, err
 	}
-	f := &Forecast{Blocked: will.blocked, Watched: slices.Concat(was.watched(), will.watched()), MaxTargets: will.policy.Spec.Concurrency.MaxTargets.String()}
+	f := &Forecast{
+		Blocked: will.blocked, Watched: slices.Concat(was.watched(), will.watched()),
+		MaxTargets: will.policy.Spec.Concurrency.MaxTargets.String(),
+	}
 	if will.blocked.Reason != autorebootv1.ReasonInvalidSpec {
 		f.Restarts = o.restarts(will, after.Sources)
 	}
@@ -190,7 +193,9 @@ func (s *side) setBaselines(status *autorebootv1.RebootPolicyStatus) {
 			if signal.Unknown != "" || signal.Trigger == autorebootv1.RestartNowTrigger {
 				continue
 			}
-			t.Baselines = slices.DeleteFunc(t.Baselines, func(b autorebootv1.Baseline) bool { return b.Trigger == signal.Trigger && b.Source == signal.Source })
+			t.Baselines = slices.DeleteFunc(t.Baselines, func(b autorebootv1.Baseline) bool {
+				return b.Trigger == signal.Trigger && b.Source == signal.Source
+			})
 			fingerprint := signal.Fingerprint
 			if t.Pending != nil && slices.Contains(t.Pending.Triggers, signal.Trigger) && fingerprint != "" {
 				scope, _, _ := strings.Cut(fingerprint, "/")
@@ -215,7 +220,6 @@ func (o *ForecastOptions) restarts(will *side, changed *sources.Assumed) (found 
 	later := will.policy.DeepCopy()
 	forecasts, status := restart.Foresee(will.policy, in)
 	later.Status = status
-	index := map[common.WorkloadReference]int{}
 	for i := range forecasts {
 		f := ForeseenRestart{Target: forecasts[i].Target, Wave: forecasts[i].Wave, Holds: forecasts[i].Holds}
 		if will.blocked.Reason != "" {
@@ -230,15 +234,22 @@ func (o *ForecastOptions) restarts(will *side, changed *sources.Assumed) (found 
 		if len(f.Sources) == 0 { // asked for before
 			continue
 		}
-		index[f.Target] = len(found)
 		found = append(found, f)
 	}
+	o.setStarts(will, found, forecasts, later, in)
+	return found
+}
+
+// setStarts finds out when each restart starts. Each time that something ends, all is looked at again.
+func (o *ForecastOptions) setStarts(
+	will *side, found []ForeseenRestart, forecasts []restart.Forecast, later *autorebootv1.RebootPolicy, in restart.Observation,
+) {
 	calendar := will.state.calendar.calendar.And(o.Freeze.Blackouts)
 	for at, steps := o.Now, 0; steps < maxSteps; steps++ {
 		var next time.Time
 		for i := range forecasts {
-			n, is := index[forecasts[i].Target]
-			if !is || !found[n].Starts.IsZero() {
+			n := slices.IndexFunc(found, func(f ForeseenRestart) bool { return f.Target == forecasts[i].Target })
+			if n < 0 || !found[n].Starts.IsZero() {
 				continue
 			}
 			until, all := forecasts[i].Latest()
@@ -255,7 +266,6 @@ func (o *ForecastOptions) restarts(will *side, changed *sources.Assumed) (found 
 		in.Calendar, _ = will.state.calendar.at(next, o.Freeze)
 		forecasts, _ = restart.Foresee(later, in)
 	}
-	return found
 }
 
 // readOnly is a client that only reads.

@@ -110,12 +110,13 @@ func TestWhatIfForeseesARestartWithTheRightsOfTheUser(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pull-request.yaml")
 	s.Must(os.WriteFile(file, []byte(`{apiVersion: v1, kind: List, items: [
 {apiVersion: v1, kind: Secret, metadata: {name: creds}, stringData: {password: hunter3, user: a}},
-{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: api}, spec: {suspend: true, targetRef: {kind: Deployment, name: api}, configRefs: [{kind: Secret, name: creds}]}}]}`), 0o600))
+{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: new}, spec: {target: {kind: Deployment, name: api}}},
+{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: api}, spec: {suspend: true, targets: [{kind: Deployment, name: api}], triggers: [{name: config, type: ConfigChange}]}}]}`), 0o600))
 	code, stdout, stderr = s.fairlead(s.Kubeconfig(), "what-if", "-f", file, "-o", "markdown")
 	if code != 0 {
 		s.Errorf("exit code %d: %s", code, stderr)
 	}
-	s.Expect(stdout, "1 workload would restart.", "the key password", "Suspended: the policy is suspended")
+	s.Expect(stdout, "1 workload would restart.", "the key password", "Suspended: the policy is suspended", "/new: new; a policy takes")
 	if strings.Contains(stdout, "hunter") {
 		s.Errorf("a value is shown: %s", stdout)
 	}

@@ -103,7 +103,8 @@ func rootCommand(o Options) *cobra.Command {
 		command.GroupID = groupCheck
 		root.AddCommand(command)
 	}
-	for _, command := range append([]*cobra.Command{statusCommand(o), whyCommand(o), whatIfCommand(o), publishCommand(o)}, requestCommands(o)...) {
+	inspecting := []*cobra.Command{statusCommand(o), whyCommand(o), whatIfCommand(o)}
+	for _, command := range append(append(inspecting, publishCommand(o)), requestCommands(o)...) {
 		command.GroupID = groupInspect
 		root.AddCommand(command)
 	}

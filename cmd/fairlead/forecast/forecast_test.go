@@ -285,8 +285,9 @@ func TestAMarkdownCommentHasNoMarkupOfOthers(t *testing.T) {
 
 func TestManyObjectsAreForeseenInSeconds(t *testing.T) {
 	var documents strings.Builder
-	c := &cluster{objects: []client.Object{policy(t, "payments", byReference), secret("big", nil)}}
-	big := c.objects[1].(*corev1.Secret) //nolint:forcetypeassert // it was just made
+	c := &cluster{objects: []client.Object{policy(t, "payments", byReference)}}
+	big := secret("big", nil)
+	c.objects = append(c.objects, big)
 	documents.WriteString("{apiVersion: v1, kind: Secret, metadata: {name: big}}\n")
 	for i := range 10_000 {
 		big.Data[fmt.Sprintf("key-%d", i)] = []byte("hunter2")

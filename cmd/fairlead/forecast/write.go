@@ -52,7 +52,7 @@ func (f *Forecast) WriteText(to io.Writer, now time.Time) error {
 	return err
 }
 
-// sentence tells what changes of a source, who watches it, and who does not.
+// sentence is about what changes of a source, and which policies watch it.
 func (s *Source) sentence() string {
 	what := map[string]string{
 		Changed: "changes in " + keysText(s.Keys), Created: "is created, which restarts workloads only where onCreate is Restart", Assumed: "could not be read, and is assumed to change in " + keysText(s.Keys),
@@ -78,7 +78,7 @@ func keysText(keys []string) string {
 	return "the keys " + events.Summarize(keys)
 }
 
-// startText tells when a restart starts.
+// startText is about when a restart starts.
 func (r *Restart) startText(now time.Time) string {
 	switch {
 	case r.Starts == nil:
@@ -127,7 +127,7 @@ func (f *Forecast) WriteMarkdown(to io.Writer, now time.Time) error {
 		for _, h := range r.Holds {
 			holds = append(holds, escape(h.Reason+": "+h.Message))
 		}
-		line(escape(r.Key.String()), escape(r.Policy), fmt.Sprintf("%d, wave %d", r.Order, r.Wave), strings.Join(causes, "<br>"),
+		line(escape(r.String()), escape(r.Policy), fmt.Sprintf("%d, wave %d", r.Order, r.Wave), strings.Join(causes, "<br>"),
 			escape(r.startText(now)), strings.Join(holds, "<br>"))
 	}
 	if left := max(len(f.Restarts)-maxRows, 0) + max(len(f.Sources)-maxRows, 0); left > 0 {

@@ -43,7 +43,9 @@ var _ client.Reader = (*Cache)(nil)
 
 // NewCache returns a Cache of a Snapshot.
 func NewCache(s *Snapshot, live client.Reader) *Cache {
-	c := &Cache{live: live, objects: map[Key]client.Object{}, byKind: map[Key][]client.Object{}, unread: map[string]error{}, owned: map[Key]ownedObjects{}}
+	c := &Cache{
+		live: live, objects: map[Key]client.Object{}, byKind: map[Key][]client.Object{}, unread: map[string]error{}, owned: map[Key]ownedObjects{},
+	}
 	for _, u := range s.Unread {
 		for _, k := range kinds {
 			if k.groupResource() == u.Resource {
@@ -164,7 +166,10 @@ func (c *Cache) readOwned(ctx context.Context, gvk schema.GroupVersionKind, like
 		return nil
 	})
 	if found.err != nil {
-		resource := map[string]kind{"PodList": {resource: "pods"}, "ReplicaSetList": {resource: "replicasets", group: gvk.GroupVersion()}}[gvk.Kind]
+		resource := kind{resource: "pods"}
+		if gvk.Kind == "ReplicaSetList" {
+			resource = kind{resource: "replicasets", group: gvk.GroupVersion()}
+		}
 		found.err = errors.New(Unread{resource.groupResource(), words(found.err, resource, "list", namespace)}.String())
 	}
 	return found

@@ -31,7 +31,7 @@ type Hold struct {
 
 // Foresee returns the restarts that Decide would consider, in the order in which it would start them, with all that holds each:
 // Decide stops at the first reason. Targets that changed sources do not ask for are left out. The status is that of p with the
-// requests, as it would be stored: a later call with it does not ask anew.
+// requests, for a later call.
 func Foresee(p *autorebootv1.RebootPolicy, o Observation) ([]Forecast, autorebootv1.RebootPolicyStatus) {
 	r := newRun(p, o)
 	r.dropGone()

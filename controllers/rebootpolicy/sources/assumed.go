@@ -67,7 +67,9 @@ func (a *Assumed) Set(ref Ref, keys []string, value []byte) {
 func (a *Assumed) AddMissing(ref Ref) { a.sources[ref] = &assumption{} }
 
 // Select returns the sources of a namespace that exist and have labels.
-func (a *Assumed) Select(_ context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector) (found []Ref, _ error) {
+func (a *Assumed) Select(
+	_ context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector,
+) (found []Ref, _ error) {
 	for ref, s := range a.sources {
 		if ref.Kind == kind && ref.Namespace == by.Namespace && s.content != nil && selector.Matches(s.labels) {
 			found = append(found, ref)
