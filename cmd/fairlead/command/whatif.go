@@ -121,7 +121,7 @@ func (f *whatIfFlags) run(command *cobra.Command, args []string, o Options) erro
 	default:
 		err = write(command.OutOrStdout(), f.format, found)
 	}
-	if err == nil && len(found.Unread) > 0 {
+	if err == nil && inspect.HasErrors(found.Unread) {
 		return &exit{exitUnread, nil}
 	}
 	return err

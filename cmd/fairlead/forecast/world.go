@@ -30,6 +30,9 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
+// kinds are those that decide what restarts.
+var kinds = []string{inspect.ExternalService, inspect.RebootPolicy, inspect.ChaosPod, "Deployment", "StatefulSet", "DaemonSet"}
+
 // maxNamespaces is how many namespaces are listed one by one. With more of them, all are listed at once.
 const maxNamespaces = 5
 
@@ -69,7 +72,7 @@ func (w *world) read(ctx context.Context, namespaces []string) error {
 	}
 	w.is = &inspect.Snapshot{}
 	for _, namespace := range namespaces {
-		part, err := inspect.Read(ctx, w.Reader, namespace)
+		part, err := inspect.ReadOf(ctx, w.Reader, namespace, kinds...)
 		if err != nil {
 			return err
 		}

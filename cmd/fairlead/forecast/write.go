@@ -96,7 +96,7 @@ func (f *Forecast) summary() string {
 	switch n := len(f.Restarts); {
 	case n > 0:
 		return fmt.Sprintf("%s would restart.", events.Plural(n, "workload", "workloads"))
-	case len(f.Unread) > 0:
+	case inspect.HasErrors(f.Unread):
 		return "Whether a workload restarts is not known."
 	}
 	return "No workload restarts."

@@ -170,7 +170,7 @@ func (c *Cache) readOwned(ctx context.Context, gvk schema.GroupVersionKind, like
 		if gvk.Kind == "ReplicaSetList" {
 			resource = kind{resource: "replicasets", group: gvk.GroupVersion()}
 		}
-		found.err = errors.New(Unread{resource.groupResource(), words(found.err, resource, "list", namespace)}.String())
+		found.err = errors.New(Unread{Resource: resource.groupResource(), Message: words(found.err, resource, "list", namespace)}.String())
 	}
 	return found
 }

@@ -61,6 +61,11 @@ func Read(ctx context.Context, from client.Reader, namespace string) (*Snapshot,
 	return read(ctx, from, namespace, kinds)
 }
 
+// ReadOf is Read for the kinds that names have, such as RebootPolicy.
+func ReadOf(ctx context.Context, from client.Reader, namespace string, names ...string) (*Snapshot, error) {
+	return read(ctx, from, namespace, slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return !slices.Contains(names, k.Kind) }))
+}
+
 func read(ctx context.Context, from client.Reader, namespace string, kinds []kind) (*Snapshot, error) {
 	var group sync.WaitGroup
 	parts, failed := make([]Snapshot, len(kinds)), make([]error, len(kinds))

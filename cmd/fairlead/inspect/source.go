@@ -64,7 +64,11 @@ func ReadSource(ctx context.Context, from client.Reader, key Key) (*Source, *Unr
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	}
-	return nil, &Unread{fmt.Sprintf("%s/%s in namespace %s", k.resource, key.Name, key.Namespace), words(err, k, "get", key.Namespace)}
+	return nil, &Unread{Resource: key.resourceText(k), Message: words(err, k, "get", key.Namespace)}
+}
+
+func (k Key) resourceText(of kind) string {
+	return fmt.Sprintf("%s/%s in namespace %s", of.resource, k.Name, k.Namespace)
 }
 
 // CalendarConfigMap is the one with the blackouts of the cluster, unless the configuration of the operator names another one.
@@ -72,7 +76,11 @@ const CalendarConfigMap = "fairlead-calendar"
 
 // ReadBlackouts reads the blackouts of the cluster, in the namespace of the operator. Those in its configuration are not read.
 func ReadBlackouts(ctx context.Context, from client.Reader, operatorNamespace string) ([]cron.Blackout, *Unread) {
-	source, unread := ReadSource(ctx, from, Key{ConfigMap, operatorNamespace, CalendarConfigMap})
+	key := Key{ConfigMap, operatorNamespace, CalendarConfigMap}
+	source, unread := ReadSource(ctx, from, key)
+	if unread != nil { // few users may read the namespace of the operator
+		unread.IsBeyond = true
+	}
 	if source == nil {
 		return nil, unread
 	}
@@ -85,8 +93,7 @@ func ReadBlackouts(ctx context.Context, from client.Reader, operatorNamespace st
 		_, err = cron.NewBlackouts(all)
 	}
 	if err != nil {
-		return nil, &Unread{fmt.Sprintf("configmaps/%s in namespace %s", CalendarConfigMap, operatorNamespace),
-			err.Error() + ": correct it, since the operator keeps to what it has read last"}
+		return nil, &Unread{Resource: key.resourceText(configMaps), Message: err.Error() + ": correct it, since the operator keeps to what it has read last"}
 	}
 	return all, nil
 }
