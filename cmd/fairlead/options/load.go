@@ -191,6 +191,26 @@ func (f fieldLines) walk(path string, node *yaml3.Node) {
 	}
 }
 
+// FieldError is a problem of a field of a configuration file.
+type FieldError struct {
+	// Field is its path, such as webhook.drainDelay; "" for the whole file.
+	Field string
+	// Err is what is wrong with it.
+	Err    error
+	origin string
+}
+
+// Error begins with the file and the line, as far as these are known.
+func (e *FieldError) Error() string {
+	if e.origin == "" {
+		return e.Err.Error()
+	}
+	return e.origin + ": " + e.Err.Error()
+}
+
+// Unwrap returns the error without them.
+func (e *FieldError) Unwrap() error { return e.Err }
+
 // wrap begins an error with the origin and the line of a field, as far as these are known.
 func (f fieldLines) wrap(origin, field string, err error) error {
 	if origin == "" {
@@ -199,5 +219,5 @@ func (f fieldLines) wrap(origin, field string, err error) error {
 	if line, ok := f[field]; ok {
 		origin = fmt.Sprintf("%s:%d", origin, line)
 	}
-	return fmt.Errorf("%s: %w", origin, err)
+	return &FieldError{field, err, origin}
 }

@@ -52,6 +52,9 @@ func (t *collector) add(file string, documents []document) error {
 
 func (t *collector) object(c *result, ignore *ignoreComments) error {
 	c.File, c.Document = t.file, t.document
+	if c.configuration {
+		t.counts.Objects++
+	}
 	if c.kind != nil {
 		t.counts.Objects++
 		if c.restoreBytes > 0 {

@@ -19,8 +19,6 @@ import (
 const (
 	// domain is what the groups of Fairlead end with.
 	domain = "fairlead.dev"
-	// configuration is the group of the operator's configuration file, which is no object.
-	configuration = "config." + domain
 	// maxNested bounds lists within lists.
 	maxNested = 4
 )
@@ -80,6 +78,10 @@ func (v *Vet) checkNode(ctx context.Context, d *document, node *manifest.Node, i
 		d.objects = append(d.objects, c.result)
 		return
 	}
+	if checkConfiguration(&object, node, gv.WithKind(name)) {
+		d.objects = append(d.objects, result{Object: object, configuration: true})
+		return
+	}
 	if message := v.typeMessage(gv, name); message != "" {
 		at, _ := node.Find("apiVersion")
 		object.Findings = []Finding{{Severity: Error, Rule: RuleAPIVersion, Line: at.Line, Column: at.Column, Field: "apiVersion",
@@ -116,7 +118,7 @@ func (v *Vet) typeMessage(gv schema.GroupVersion, name string) string {
 		}
 	}
 	switch {
-	case gv.Group == configuration || name == "" && gv.Group == "":
+	case name == "" && gv.Group == "":
 		return ""
 	case len(groups) > 0 && gv.Empty():
 		return fmt.Sprintf("is missing; that of Fairlead's %s is %s/%s", name, groups[0], hub)

@@ -36,6 +36,7 @@ const (
 	RuleOverlap      Rule = "overlap"
 	RuleTwice        Rule = "duplicate-object"
 	RuleStorage      Rule = "storage"
+	RuleOperator     Rule = "configuration"
 	RuleIgnore       Rule = "ignore-comment"
 	RuleUnchecked    Rule = "unchecked"
 	RuleInternal     Rule = "internal"
@@ -97,7 +98,7 @@ type Summary struct {
 	// from being checked.
 	Documents int `json:"documents"`
 	Ignored   int `json:"ignored,omitempty"`
-	// Objects of Fairlead's kinds, which were checked.
+	// Objects of Fairlead's kinds and configurations of the operator, which were checked.
 	Objects int `json:"objects"`
 	// PassedOver counts documents, and items of lists, of other kinds.
 	PassedOver int `json:"passedOver"`
@@ -194,6 +195,7 @@ var checks = []Check{
 	{"FL1611", RuleAdvice, "A force delete does not touch a StatefulSet.", regexp.MustCompile(`force delete`)},
 	{"FL1612", RuleAdvice, "Windows and blackouts let something begin.", regexp.MustCompile(`cover all of spec\.windows|forbid ten runs`)},
 	{"FL1699", RuleAdvice, "The webhook warns of nothing else.", nil},
+	{"FL1701", RuleOperator, "The operator starts with its configuration.", nil},
 	{"FL1901", RuleUnchecked, "No error keeps further rules from being checked.", nil},
 	{"FL1902", RuleInternal, "Internal error in the checker.", nil},
 }

@@ -105,8 +105,10 @@ type document struct {
 // result is an object, and what is needed to compare it with others.
 type result struct {
 	Object
-	kind  *kind // nil where it is unknown
-	typed any   // at the hub version; nil where it could not be read
+	kind *kind // nil where it is unknown
+	// configuration: it is the operator's, or a ConfigMap that holds it.
+	configuration bool
+	typed         any // at the hub version; nil where it could not be read
 	// newFinding returns a finding for a text that begins with a path.
 	newFinding func(Severity, Rule, string) Finding
 	// restoreBytes is the size of the largest restore annotation at another version.
