@@ -38,7 +38,7 @@ const (
 type Unread struct {
 	Resource string `json:"resource"`
 	Message  string `json:"message"`
-	// IsBeyond says that the user named a namespace, and may not read this kind, which has none. The exit code is that of success.
+	// IsBeyond: the user named a namespace, and may not read this kind, which has none. The exit code is 0.
 	IsBeyond bool `json:"-"`
 }
 
