@@ -40,7 +40,8 @@ func vetCommand(o Options) *cobra.Command {
 		Short: "Check manifests of Fairlead's kinds without a cluster, or the objects of one.",
 		Long: `Check manifests of Fairlead's kinds without a cluster, by the rules that a cluster would apply: the
 schema and CEL of the definitions, the defaults and rules of the webhooks, and the conversion to every
-served version and back; and the operator's configuration, in a file or a ConfigMap. Nothing is sent anywhere, and no file is changed.
+served version and back; and the operator's configuration, in a file or a ConfigMap. Nothing is sent
+anywhere, and no file is changed.
 
 Files, folders (every *.yaml, *.yml and *.json in them) and "-", the standard input, may hold several
 documents, lists, and other kinds, which are skipped. So are patches that a kustomization.yaml names,
