@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -62,7 +63,7 @@ func newSuite(t testing.TB, namespaces int) *suite {
 		objects = append(objects, namespace(i), workload(i))
 	}
 	s := &suite{TB: t, now: time.Date(2026, 3, 2, 14, 0, 0, 0, time.UTC), write: func(*autorebootv1.RebootPolicy) error { return nil }}
-	s.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(of).Build()
+	s.store = fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(objects...).WithStatusSubresource(of).Build()
 	written := func(verb string, o client.Object, write func() error) error {
 		p, is := o.(*autorebootv1.RebootPolicy)
 		if !is {
@@ -285,4 +286,65 @@ func TestALabelThatIsTakenOffAPolicyIsPutBack(t *testing.T) {
 		!slices.ContainsFunc(s.events, func(e string) bool { return strings.HasPrefix(e, "Reverted") }) {
 		t.Errorf("it is %+v; events %q", made, s.events)
 	}
+}
+
+// A controller that edits a policy again and again is reverted ever more seldom, with an Event each time, and is named.
+func TestAWriterThatChangesAPolicyAgainAndAgainIsRevertedEverMoreSeldom(t *testing.T) {
+	s := newSuite(t, 2)
+	s.reconcile()
+	key := client.ObjectKey{Namespace: nameOf(0), Name: "on-change"}
+	edit := func() {
+		var made autorebootv1.RebootPolicy
+		s.must(s.store.Get(t.Context(), key, &made))
+		made.Spec.Suspend = ptr.To(true)
+		s.must(s.store.Update(t.Context(), &made, client.FieldOwner("eager")))
+	}
+	reverts, statuses := 0, map[string]bool{}
+	began := s.now
+	for s.now.Before(began.Add(10 * time.Minute)) { // edits four times a second
+		edit()
+		writes, after := s.reconcile()
+		reverts += len(writes)
+		if after > lastRevertWait || after < 0 {
+			t.Fatalf("it runs again after %s", after)
+		}
+		if s.now.After(began.Add(time.Second)) {
+			statuses[s.object().ResourceVersion] = true
+		}
+		s.now = s.now.Add(250 * time.Millisecond)
+	}
+	// At 0, 1, 3, 7, 15, 31 and 63 seconds, and then once a minute.
+	told := slices.DeleteFunc(slices.Clone(s.events), func(e string) bool { return !strings.HasPrefix(e, "Reverted: ") })
+	if reverts != 15 || len(told) != reverts || len(s.events) > len(told)+3 {
+		t.Errorf("%d reverts in ten minutes, with %d events: %q", reverts, len(s.events), s.events)
+	}
+	if len(statuses) > 2 {
+		t.Errorf("the status changes with each revert: %d times", len(statuses))
+	}
+	s.expectReady(metav1.ConditionFalse, autorebootv1.ClusterReasonChangedRepeatedly, 1, 1)
+	if r := s.object().Status.Refusals[0]; r.Namespace != nameOf(0) || !strings.Contains(r.Message, `field manager "eager" changes the policy`) {
+		t.Errorf("the refusal is %+v", r)
+	}
+
+	// Once it has stopped, the last edit is reverted, and the namespace is in step.
+	for range 3 {
+		s.now = s.now.Add(lastRevertWait)
+		s.reconcile()
+	}
+	s.expectReady(metav1.ConditionTrue, autorebootv1.ClusterReasonInStep, 2, 0)
+	s.now = s.now.Add(lastRevertWait + time.Second)
+	s.reconcile()
+	if n := len(s.refused["on-change"].reversals); n != 0 {
+		t.Errorf("%d reversals are remembered", n)
+	}
+	edit()
+	s.expectWrites("an edit long after that", "update shop-000")
+
+	// Another template is written at once, whatever has been.
+	edit()
+	s.edit(func(of *autorebootv1.ClusterRebootPolicy) {
+		of.Spec.Template.Spec.Compatibility = autorebootv1.CompatibilityWave
+		approve(of)
+	})
+	s.expectWrites("another template", "update shop-000", "update shop-001")
 }

@@ -69,7 +69,8 @@ func (r *Reconciler) write(ctx context.Context, of *autorebootv1.ClusterRebootPo
 	if err != nil {
 		return outcome{}, err
 	}
-	refused := r.refusedOf(of)
+	known := r.refusedOf(of)
+	refused, now := known.byNamespace, r.Now()
 	o, writes := outcome{wanted: len(wanted)}, 0
 	namespaces := maps.Clone(wanted)
 	for namespace := range made {
@@ -77,9 +78,12 @@ func (r *Reconciler) write(ctx context.Context, of *autorebootv1.ClusterRebootPo
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
 		stored := made[namespace]
-		step := r.step(of, namespace, stored, wanted[namespace])
+		step := r.step(of, known, namespace, stored, wanted[namespace])
 		before, wasRefused := refused[namespace]
+		last := known.reversals[namespace]
 		switch {
+		case last.isHeld(now) && wanted[namespace] && (step == nil && last.repeated || isChangedByHand(of, stored)):
+			o.refuse(last.refusal)
 		case step == nil:
 			delete(refused, namespace)
 			o.count(wanted[namespace] && stored.DeletionTimestamp.IsZero())
@@ -91,12 +95,20 @@ func (r *Reconciler) write(ctx context.Context, of *autorebootv1.ClusterRebootPo
 			writes++
 			if err := step(ctx); ctx.Err() != nil {
 				return o, ctx.Err()
-			} else if r.conclude(&o, refused, namespace, err) {
+			} else if !r.conclude(&o, refused, namespace, err) {
+				continue
+			}
+			if last := known.reversals[namespace]; last.isHeld(now) && last.repeated {
+				o.refuse(last.refusal) // it is about to be changed again
+			} else {
 				o.count(wanted[namespace])
 			}
 		}
 	}
 	maps.DeleteFunc(refused, func(namespace string, _ refusal) bool { return !namespaces[namespace] })
+	maps.DeleteFunc(known.reversals, func(namespace string, v *reversal) bool {
+		return !namespaces[namespace] || now.After(v.until.Add(lastRevertWait))
+	})
 	return o, nil
 }
 
@@ -133,16 +145,18 @@ type refusals struct {
 	uid         types.UID
 	generation  int64
 	byNamespace map[string]refusal
+	// reversals are of policies that another writer has changed.
+	reversals map[string]*reversal
 }
 
 // refusedOf returns what was refused of an object at its generation.
-func (r *Reconciler) refusedOf(of *autorebootv1.ClusterRebootPolicy) map[string]refusal {
+func (r *Reconciler) refusedOf(of *autorebootv1.ClusterRebootPolicy) *refusals {
 	known := r.refused[of.Name]
 	if known == nil || known.uid != of.UID || known.generation != of.Generation {
-		known = &refusals{of.UID, of.Generation, map[string]refusal{}}
+		known = &refusals{of.UID, of.Generation, map[string]refusal{}, map[string]*reversal{}}
 		r.refused[of.Name] = known
 	}
-	return known.byNamespace
+	return known
 }
 
 // refuse adds a refusal, and the time of the next try.
@@ -153,7 +167,7 @@ func (o *outcome) refuse(one refusal) {
 
 // step returns what is to be done in a namespace; nil for nothing.
 func (r *Reconciler) step(
-	of *autorebootv1.ClusterRebootPolicy, namespace string, stored *autorebootv1.RebootPolicy, wanted bool,
+	of *autorebootv1.ClusterRebootPolicy, known *refusals, namespace string, stored *autorebootv1.RebootPolicy, wanted bool,
 ) func(context.Context) error {
 	policy := newPolicy(of, namespace)
 	switch {
@@ -169,24 +183,33 @@ func (r *Reconciler) step(
 		return nil
 	}
 	return func(ctx context.Context) error {
-		byHand := stored.Annotations[templateAnnotation] == policy.Annotations[templateAnnotation]
 		changed := stored.DeepCopy()
 		changed.Spec = *policy.Spec.DeepCopy()
 		maps.Copy(changed.Labels, policy.Labels)
 		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, templateAnnotation, policy.Annotations[templateAnnotation])
-		if err := r.Client.Update(ctx, changed, client.FieldOwner(common.FieldOwner)); err != nil {
-			return err
-		}
-		if !isInStep(changed, policy) {
-			return errChanged
-		}
-		if !byHand {
+		update := func() error {
+			if err := r.Client.Update(ctx, changed, client.FieldOwner(common.FieldOwner)); err != nil {
+				return err
+			}
+			if !isInStep(changed, policy) {
+				return errChanged
+			}
 			return nil
 		}
-		r.Events.Eventf(changed, of, controller.EventType(true), "Reverted", "Update",
-			"The policy was changed by hand, and is again as ClusterRebootPolicy %s has it: change that, or make a policy of your own for the workload, which goes before this one", of.Name)
-		return nil
+		if isChangedByHand(of, stored) {
+			return r.revert(ctx, of, known, changed, update)
+		}
+		return update()
 	}
+}
+
+// isChangedByHand reports whether a policy differs from the template that was last written to it.
+func isChangedByHand(of *autorebootv1.ClusterRebootPolicy, stored *autorebootv1.RebootPolicy) bool {
+	if stored == nil || !stored.DeletionTimestamp.IsZero() {
+		return false
+	}
+	policy := newPolicy(of, stored.Namespace)
+	return stored.Annotations[templateAnnotation] == policy.Annotations[templateAnnotation] && !isInStep(stored, policy)
 }
 
 // isInStep reports whether a stored policy is what the template says, with defaults or without.

@@ -115,6 +115,18 @@ func TestAClusterRebootPolicyKeepsAPolicyInStepWhereSomethingAsksForIt(t *testin
 		return err
 	})
 
+	// Who edits it again and again is named.
+	s.Eventually(func() error {
+		s.Merge("autoreboot.fairlead.dev/v1", "RebootPolicy", name, `{spec: {suspend: true}}`)
+		var of autorebootv1.ClusterRebootPolicy
+		s.Must(s.Client.Get(s.Context(), client.ObjectKey{Name: name}, &of))
+		if r := of.Status.Refusals; len(r) != 1 || r[0].Reason != autorebootv1.ClusterReasonChangedRepeatedly || !strings.Contains(r[0].Message, `field manager "`) {
+			return fmt.Errorf("the refusals are %s", framework.Text(of.Status))
+		}
+		return nil
+	})
+	s.inStep(name, autorebootv1.ClusterReasonInStep, 1, 1, 0)
+
 	// A user's own policy for the only workload goes before it, and what that leaves gets it again.
 	s.policy("own", "{"+targets(deployment, "web")+", "+onConfig+"}")
 	s.gone(name)

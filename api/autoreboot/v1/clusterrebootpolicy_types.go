@@ -146,6 +146,8 @@ const (
 	ClusterReasonNotInStep = "NotInStep"
 	// ClusterReasonNameTaken says that a namespace has another RebootPolicy of that name, which is left as it is.
 	ClusterReasonNameTaken = "NameTaken"
+	// ClusterReasonChangedRepeatedly says that another writer changes a policy again and again, which is reverted.
+	ClusterReasonChangedRepeatedly = "ChangedRepeatedly"
 )
 
 // ClusterPolicyLabel is on a RebootPolicy that a ClusterRebootPolicy has made, with its name.

@@ -127,12 +127,7 @@ func (g *Graph) without(of *v1.ClusterRebootPolicy, has map[string]bool) (found 
 		if has[namespace] || !selector.Matches(g.namespaces[namespace]) {
 			continue
 		}
-		cause, detail := causeAsks, ""
-		for _, w := range workloads[namespace] {
-			if c, d := g.causeOf(of, w); cause == causeAsks || c == causeOwes {
-				cause, detail = c, d
-			}
-		}
+		cause, detail := g.causeIn(of, workloads[namespace])
 		if detail != "" {
 			namespace += " (" + detail + ")"
 		}
@@ -140,7 +135,9 @@ func (g *Graph) without(of *v1.ClusterRebootPolicy, has map[string]bool) (found 
 	}
 	for _, cause := range []string{causeOwes, causeOther, causeOut, causeAsks} {
 		if in := byCause[cause]; len(in) > 0 {
-			found = append(found, Finding{About: "namespaces without a policy", Message: fmt.Sprintf("%s: %s", cause, events.Summarize(in)), Remedy: causeRemedies[cause]})
+			found = append(found, Finding{
+				About: "namespaces without a policy", Message: cause + ": " + events.Summarize(in), Remedy: causeRemedies[cause],
+			})
 		}
 	}
 	return found
@@ -159,6 +156,17 @@ var causeRemedies = map[string]string{
 	causeOther: nothing,
 	causeOut:   "Remove the annotation, if the workload is to be restarted.",
 	causeAsks:  "Set the annotation " + common.RestartOnChangeAnnotation + " on the workload, if it is to be restarted.",
+}
+
+// causeIn returns why a namespace with these workloads has no policy of a ClusterRebootPolicy, and what that is about.
+func (g *Graph) causeIn(of *v1.ClusterRebootPolicy, workloads []*Object) (cause, detail string) {
+	cause = causeAsks
+	for _, w := range workloads {
+		if c, d := g.causeOf(of, w); cause == causeAsks || c == causeOwes {
+			cause, detail = c, d
+		}
+	}
+	return cause, detail
 }
 
 // causeOf returns why a workload has no policy of a ClusterRebootPolicy that selects its namespace, and what that is about.

@@ -105,4 +105,6 @@ var clusterRebootPolicyMeanings = map[string]Meaning{
 	v1.ClusterReasonInStep:    {Text: "Each selected namespace with a workload for the policy has it as the template says.", Remedy: nothing},
 	v1.ClusterReasonNotInStep: {Text: "Policies are being made, changed or deleted, a hundred at a time.", Remedy: nothing},
 	v1.ClusterReasonNameTaken: {Text: "The namespace has another RebootPolicy of that name, which is left as it is.", Remedy: "Rename one of the two."},
+	v1.ClusterReasonChangedRepeatedly: {Text: "Another writer changes the policy again and again. It is reverted, at most once a minute.",
+		Remedy: "Have the writer that the message names leave the policy alone, or make a RebootPolicy of the namespace for the workload."},
 }
