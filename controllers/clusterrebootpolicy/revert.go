@@ -4,9 +4,9 @@
 package clusterrebootpolicy
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,7 +69,8 @@ func (r *Reconciler) managerOf(ctx context.Context, policy *autorebootv1.RebootP
 	var last *metav1.ManagedFieldsEntry
 	for i := range live.ManagedFields {
 		entry := &live.ManagedFields[i]
-		if entry.Manager == common.FieldOwner || entry.Subresource != "" || entry.FieldsV1 == nil || !bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:spec"`)) {
+		if entry.Manager == common.FieldOwner || entry.Subresource != "" || entry.FieldsV1 == nil ||
+			!strings.Contains(entry.FieldsV1.GetRawString(), `"f:spec"`) {
 			continue
 		}
 		if last == nil || last.Time.Before(entry.Time) {

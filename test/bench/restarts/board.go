@@ -86,7 +86,8 @@ type board struct {
 	mu        sync.Mutex // guards what follows
 	workloads map[string]workload
 	policies  map[string]policy
-	before    map[string]workload // when the counts began
+	before    map[string]workload  // when the counts began
+	written   map[string]time.Time // when the template was first written since then
 	rolling   gauge
 	inFlight  gauge
 	pending   int
@@ -97,11 +98,11 @@ type board struct {
 }
 
 func newBoard() *board {
-	return &board{workloads: map[string]workload{}, policies: map[string]policy{}, before: map[string]workload{}}
+	return &board{workloads: map[string]workload{}, policies: map[string]policy{}, before: map[string]workload{}, written: map[string]time.Time{}}
 }
 
-// open begins one, and returns once it shows what there is.
-func open(ctx context.Context, api rest.Interface) (*board, error) {
+// open begins one for the policies with some labels, and returns once it shows what there is.
+func open(ctx context.Context, api rest.Interface, policies string) (*board, error) {
 	b := newBoard()
 	ctx, b.cancel = context.WithCancel(ctx)
 	var listed sync.WaitGroup
@@ -113,8 +114,8 @@ func open(ctx context.Context, api rest.Interface) (*board, error) {
 			b.fail(follow(ctx, api, once))
 		})
 	}
-	begin(kind[workload]{"/apis/apps/v1/deployments", func(w *workload) { b.showWorkload(w, time.Now()) }, b.interrupt}.follow)
-	begin(kind[policy]{"/apis/autoreboot.fairlead.dev/v1/rebootpolicies", func(p *policy) { b.showPolicy(p, time.Now()) }, b.interrupt}.follow)
+	begin(kind[workload]{"/apis/apps/v1/deployments", measured, func(w *workload) { b.showWorkload(w, time.Now()) }, b.interrupt}.follow)
+	begin(kind[policy]{"/apis/autoreboot.fairlead.dev/v1/rebootpolicies", policies, func(p *policy) { b.showPolicy(p, time.Now()) }, b.interrupt}.follow)
 	listed.Wait()
 	return b, b.trouble()
 }
@@ -142,6 +143,9 @@ func (b *board) showWorkload(w *workload, now time.Time) {
 	key := w.Metadata.Namespace + "/" + w.Metadata.Name
 	was, known := b.workloads[key]
 	b.workloads[key] = *w
+	if _, is := b.written[key]; !is && w.Metadata.Generation > b.before[key].Metadata.Generation {
+		b.written[key] = now
+	}
 	b.rolling.add(one(w.rolling())-one(known && was.rolling()), now)
 	b.last = now
 }

@@ -17,7 +17,21 @@ func (b *board) begin() {
 	b.rolling.begin(now)
 	b.inFlight.begin(now)
 	b.ofOne, b.gaps = 0, 0
-	b.before = maps.Clone(b.workloads)
+	b.before, b.written = maps.Clone(b.workloads), map[string]time.Time{}
+}
+
+// patched is when the template of a workload was first written since the beginning.
+func (b *board) patched(key string) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.written[key]
+}
+
+// policyCount is how many policies there are.
+func (b *board) policyCount() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.policies)
 }
 
 // finished is whether so many workloads are there and none is rolling.

@@ -18,6 +18,8 @@ import (
 // processors that others are measured on.
 type kind[T any] struct {
 	path string
+	// selector is of the labels of the objects; none where it is empty.
+	selector string
 	// show gets each state of each object, in the order in which the API server had them: what holds
 	// after each call was so at some time. An informer would not keep that order.
 	show func(object *T)
@@ -94,5 +96,5 @@ func (k kind[T]) watch(ctx context.Context, api rest.Interface, from string) err
 }
 
 func (k kind[T]) request(api rest.Interface) *rest.Request {
-	return api.Verb(http.MethodGet).AbsPath(k.path).Param("labelSelector", measured).SetHeader("Accept", "application/json")
+	return api.Verb(http.MethodGet).AbsPath(k.path).Param("labelSelector", k.selector).SetHeader("Accept", "application/json")
 }

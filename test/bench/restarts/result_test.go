@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -39,6 +40,30 @@ func TestRowsAreFinite(t *testing.T) {
 			t.Errorf("row %+v", row)
 		}
 		seen[row.Name] = true
+	}
+}
+
+func TestRowsOfAMoveAreFiniteAndTakePercentilesOfSortedTimes(t *testing.T) {
+	r := &MoveResult{}
+	for _, row := range r.Rows() {
+		if math.IsNaN(row.Value) || math.IsInf(row.Value, 0) || row.Unit == "" || !strings.HasPrefix(row.Name, MovePrefix) {
+			t.Errorf("row %+v", row)
+		}
+	}
+	for i := range 200 {
+		r.Latencies = append(r.Latencies, time.Duration(i)*time.Second)
+	}
+	if p50, p99, most := r.latency(50), r.latency(99), r.latency(100); p50 != 100*time.Second || p99 != 198*time.Second || most != 199*time.Second {
+		t.Errorf("p50 %s, p99 %s, at most %s", p50, p99, most)
+	}
+}
+
+func TestOptionsOfAMoveOutOfRangeAreRefusedBeforeAnythingStarts(t *testing.T) {
+	for _, o := range []MoveOptions{{Workloads: -1}, {Workloads: 10_001}, {Namespaces: -1}, {Changes: -1}, {Secrets: -1}} {
+		o.Root = t.TempDir()
+		if _, err := RunMove(t.Context(), o); err == nil || !strings.Contains(err.Error(), "there may be") {
+			t.Errorf("%+v: %v", o, err)
+		}
 	}
 }
 

@@ -28,6 +28,8 @@ type run struct {
 	client kubernetes.Interface
 	board  *board
 	leader *subject.Subject
+	// followed are the labels of the policies that are followed; all where it is empty.
+	followed string
 }
 
 // open starts the control plane, and follows what will be in it.
@@ -43,7 +45,7 @@ func (r *run) open(ctx context.Context) error {
 		return err
 	}
 	r.client = r.stage.Kube
-	r.board, err = open(ctx, r.client.Discovery().RESTClient())
+	r.board, err = open(ctx, r.client.Discovery().RESTClient(), r.followed)
 	return err
 }
 

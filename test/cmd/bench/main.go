@@ -3,8 +3,8 @@
 
 // Command bench is `make bench`: it prints what conversion and admission cost per object beside
 // controller-runtime's stock handlers, how long starts and handovers take beside its defaults, what
-// checking very many addresses takes, and what happens when very many Secrets change at once, what
-// three shards use beside one leader, and writes the figures as JSON.
+// checking very many addresses takes, what happens when very many Secrets change at once, what a move
+// from Reloader takes, what three shards use beside one leader, and writes the figures as JSON.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 	out := flag.String("out", "", "write the figures to this file, as JSON")
 	rounds := flag.Int("rounds", 7, "how often every case is measured on each side")
 	slot := flag.Duration("slot", 200*time.Millisecond, "how long a handler is called in a round")
-	only := flag.String("only", "", "measure only the cases whose name this regular expression matches; start/ or handover/, fleet/, write/ or list/, probe/, restarts/ and shards/ stand for all of these")
+	only := flag.String("only", "", "measure only the cases whose name this regular expression matches; start/ or handover/, fleet/, write/ or list/, probe/, restarts/, move/ and shards/ stand for all of these")
 	root := flag.String("root", "..", "the checkout whose operator checks addresses and restarts workloads")
 	p := probes.Options{Output: os.Stderr}
 	flag.IntVar(&p.Objects, "probe-objects", 10_000, "how many ExternalServices have their addresses checked, five each; 0 skips this")
@@ -48,6 +48,13 @@ func main() {
 	flag.IntVar(&s.Cap, "restart-cap", 50, "how many of them may restart at once")
 	flag.DurationVar(&s.Limit, "restart-limit", 20*time.Minute, "how long all of that may take")
 	flag.StringVar(&s.Profiles, "restart-profiles", "", "write a profile of the operator into this folder")
+	m := restarts.MoveOptions{Output: os.Stderr}
+	flag.IntVar(&m.Workloads, "move-workloads", 1000, "how many Deployments with the annotation of Reloader a ClusterRebootPolicy takes, with four sources each; 0 skips this")
+	flag.IntVar(&m.Namespaces, "move-namespaces", 300, "how many namespaces they are spread over")
+	flag.IntVar(&m.Changes, "move-changes", 200, "how many of their sources change one by one")
+	flag.IntVar(&m.Secrets, "move-secrets", 5000, "how many Secrets of 20 KB there are besides when memory is measured")
+	flag.DurationVar(&m.Limit, "move-limit", 30*time.Minute, "how long all of that may take")
+	flag.StringVar(&m.Profiles, "move-profiles", "", "write a profile of the operator into this folder")
 	d := shards.Options{Output: os.Stderr}
 	flag.IntVar(&d.Objects, "shard-objects", 30_000, "how many ExternalServices three shards have; 0 skips this")
 	flag.IntVar(&d.Checked, "shard-checked", 3000, "how many of them have their addresses checked, five each; the others are suspended")
@@ -66,11 +73,11 @@ func main() {
 	flag.DurationVar(&l.Limit, "list-limit", 20*time.Minute, "how long all of that may take")
 	flag.Parse()
 	l.Root, h.Root = *root, *root
-	p.Root, s.Root, d.Root = *root, *root, *root
+	p.Root, s.Root, d.Root, m.Root = *root, *root, *root, *root
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *out, *only, bench.Options{Rounds: *rounds, Slot: *slot, Progress: progress}, l, h, p, s, d); err != nil {
+	if err := run(ctx, *out, *only, bench.Options{Rounds: *rounds, Slot: *slot, Progress: progress}, l, h, p, s, m, d); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -78,7 +85,10 @@ func main() {
 
 func progress(round, of int) { fmt.Fprintf(os.Stderr, "round %d of %d\n", round, of) }
 
-func run(ctx context.Context, out, only string, o bench.Options, l bench.ListOptions, h handover.Options, p probes.Options, s restarts.Options, d shards.Options) error {
+func run(
+	ctx context.Context, out, only string, o bench.Options, l bench.ListOptions, h handover.Options, p probes.Options,
+	s restarts.Options, m restarts.MoveOptions, d shards.Options,
+) error {
 	wanted, err := regexp.Compile(only)
 	if err != nil {
 		return fmt.Errorf("--only: %w", err)
@@ -90,6 +100,7 @@ func run(ctx context.Context, out, only string, o bench.Options, l bench.ListOpt
 		func() ([]json.RawMessage, error) { return handing(ctx, wanted, h) },
 		func() ([]json.RawMessage, error) { return probing(ctx, wanted, p) },
 		func() ([]json.RawMessage, error) { return restarting(ctx, wanted, s) },
+		func() ([]json.RawMessage, error) { return moving(ctx, wanted, m) },
 		func() ([]json.RawMessage, error) { return sharding(ctx, wanted, d) },
 	} {
 		entries, err := measure()
@@ -214,6 +225,22 @@ func restarting(ctx context.Context, wanted *regexp.Regexp, o restarts.Options) 
 		return nil, nil
 	}
 	result, err := restarts.Run(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Println()
+	if err := result.WriteTable(os.Stdout); err != nil {
+		return nil, err
+	}
+	return entriesOf(result.Rows())
+}
+
+// moving measures a move from Reloader, and returns the entries of the file.
+func moving(ctx context.Context, wanted *regexp.Regexp, o restarts.MoveOptions) ([]json.RawMessage, error) {
+	if o.Workloads == 0 || !wanted.MatchString(restarts.MovePrefix) {
+		return nil, nil
+	}
+	result, err := restarts.RunMove(ctx, o)
 	if err != nil {
 		return nil, err
 	}
