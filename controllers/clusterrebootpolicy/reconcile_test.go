@@ -348,3 +348,25 @@ func TestAWriterThatChangesAPolicyAgainAndAgainIsRevertedEverMoreSeldom(t *testi
 	})
 	s.expectWrites("another template", "update shop-000", "update shop-001")
 }
+
+// A namespace that is being deleted takes no new object, and what the API server refuses there meanwhile is forgotten with it.
+func TestNothingIsMadeInANamespaceThatIsBeingDeleted(t *testing.T) {
+	s := newSuite(t, 2)
+	ending := namespace(0)
+	ending.Finalizers = []string{"example.com/hold"}
+	s.must(s.store.Update(t.Context(), ending))
+	s.write = func(p *autorebootv1.RebootPolicy) error {
+		if p.Namespace == ending.Name { // the cache is behind
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "rebootpolicies"}, "on-change", fmt.Errorf("it is being terminated"))
+		}
+		return nil
+	}
+	s.expectWrites("the other namespace alone", "create shop-001")
+	s.expectReady(metav1.ConditionFalse, autorebootv1.ReasonWriteRefused, 1, 1)
+	s.must(s.store.Delete(t.Context(), ending))
+	s.expectWrites("the cache has caught up")
+	s.expectReady(metav1.ConditionTrue, autorebootv1.ClusterReasonInStep, 1, 0)
+	if n := len(s.refused["on-change"].byNamespace); n != 0 {
+		t.Errorf("%d refusals are remembered", n)
+	}
+}

@@ -6,6 +6,7 @@ package rebootpolicy
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,6 +58,10 @@ const (
 	// long a list may be: each reader of the workload splits it.
 	maxOnChangeNames = 64
 	maxOnChangeBytes = 8192
+	// maxPatterns is how many regular expressions the annotations of a workload may have, and maxPatternCost how large each may
+	// be once its repetitions are written out: they are compiled whenever the workload is read, and (?i)(\pL{30}){30} is short.
+	maxPatterns    = 16
+	maxPatternCost = 500
 	// maxPause is the longest time between two restarts that an annotation may ask for.
 	maxPause = 30 * 24 * time.Hour
 )
@@ -232,7 +237,7 @@ func (o *OnChange) readReloader(workload, template map[string]string) {
 	for _, l := range []listing{{reloaderConfigMaps, configMap}, {reloaderSecrets, secret}} {
 		o.list(l.annotation, from[l.annotation], func(item string) bool {
 			return o.add(SourceName{l.kind, item}) || o.addPattern(l.kind, item)
-		}, "the name of a "+string(l.kind)+" or a regular expression")
+		}, fmt.Sprintf("the name of a %s, or one of at most %d regular expressions of moderate size", l.kind, maxPatterns))
 	}
 	for _, l := range []listing{{reloaderLessConfigMaps, configMap}, {reloaderLessSecrets, secret}} {
 		o.list(l.annotation, workload[l.annotation], func(item string) bool {
@@ -260,12 +265,31 @@ func (o *OnChange) readPause(text string) {
 
 // addPattern adds a pattern of the whole of a name, and reports whether it is one.
 func (o *OnChange) addPattern(kind autorebootv1.SourceKind, text string) bool {
+	// Names have no letters beyond ASCII, so that classes of Unicode, which are large, are left out.
+	parsed, err := syntax.Parse(text, syntax.Perl&^syntax.UnicodeGroups)
+	if text == "" || err != nil || len(o.patterns) == maxPatterns || costOf(parsed) > maxPatternCost {
+		return false
+	}
 	expression, err := regexp.Compile("^(?:" + text + ")$")
-	if text == "" || err != nil {
+	if err != nil {
 		return false
 	}
 	o.patterns = append(o.patterns, pattern{kind, expression})
 	return true
+}
+
+// costOf returns how large a regular expression is with its repetitions written out, or more than maxPatternCost.
+func costOf(r *syntax.Regexp) int {
+	cost := 1 + len(r.Rune)/2
+	for _, sub := range r.Sub {
+		if cost += costOf(sub); cost > maxPatternCost {
+			break
+		}
+	}
+	if r.Op == syntax.OpRepeat {
+		cost *= max(r.Min, r.Max, 1)
+	}
+	return min(cost, maxPatternCost+1)
 }
 
 // readWave reads the annotations of Wave.

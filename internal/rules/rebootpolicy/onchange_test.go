@@ -54,7 +54,7 @@ func TestTheAnnotationsOfAWorkloadSayWhatItIsRestartedFor(t *testing.T) {
 		"Reloader: search and Secrets":  {compatibility: reloader, workload: map[string]string{"reloader.stakater.com/search": "true", "secret.reloader.stakater.com/auto": "true"}, in: true, counts: "configmap/a? configmap/b? secret/a secret/b"},
 		"Reloader: names":               {compatibility: reloader, workload: map[string]string{"configmap.reloader.stakater.com/reload": "a,z", "secret.reloader.stakater.com/reload": "y"}, in: true, names: "configmap/a configmap/z secret/y"},
 		"Reloader: a pattern":           {compatibility: reloader, workload: map[string]string{"secret.reloader.stakater.com/reload": "[ac]"}, in: true, counts: "secret/a"},
-		"Reloader: no pattern":          {compatibility: reloader, workload: map[string]string{"secret.reloader.stakater.com/reload": "("}, in: true, mistake: `"(" is not the name of a Secret or a regular expression`},
+		"Reloader: no pattern":          {compatibility: reloader, workload: map[string]string{"secret.reloader.stakater.com/reload": "("}, in: true, mistake: `"(" is not the name of a Secret, or one of at most 16 regular expressions`},
 		"Reloader: except":              {compatibility: reloader, workload: map[string]string{"reloader.stakater.com/auto": "true", "secrets.exclude.reloader.stakater.com/reload": "a", "configmaps.exclude.reloader.stakater.com/reload": " b "}, in: true, counts: "configmap/a secret/b"},
 		"Reloader: a pause":             {compatibility: reloader, workload: map[string]string{"reloader.stakater.com/auto": "true", "deployment.reloader.stakater.com/pause-period": "1h5m"}, in: true, counts: "configmap/a configmap/b secret/a secret/b", pause: 65 * time.Minute},
 		"Reloader: a pause of a year":   {compatibility: reloader, workload: map[string]string{"reloader.stakater.com/auto": "true", "deployment.reloader.stakater.com/pause-period": "8760h"}, in: true, counts: "configmap/a configmap/b secret/a secret/b", pause: maxPause},
@@ -107,5 +107,23 @@ func TestTheAnnotationsOfAWorkloadSayWhatItIsRestartedFor(t *testing.T) {
 				t.Errorf("selected by all: %t, by annotation: %t", o.Selects(all), o.Selects(annotated))
 			}
 		})
+	}
+}
+
+// The operator compiles the patterns of a workload whenever it reads the workload, and the user who annotates it chooses them.
+func TestPatternsThatWouldTakeLongToCompileAreMistakes(t *testing.T) {
+	for text, want := range map[string]bool{
+		"app-.*": true, "app-[a-z0-9]{63}": true, "(?:blue|green)-(?:db|cache)": true, "app[0-9]+": true,
+		`(?i)(\pL{30}){30}`: false, `\pN`: false, "((a{10}){10}){9}": false, "(a|b){500}": false, "[^a-z]{400}": false,
+		strings.Repeat("a{30}", 30): false, strings.Repeat("(", 1000): false,
+	} {
+		o := OnChangeOf(autorebootv1.CompatibilityReloader, map[string]string{"secret.reloader.stakater.com/reload": text}, nil)
+		if is := len(o.patterns) == 1 && len(o.Mistakes) == 0; is != want || !o.OptedIn {
+			t.Errorf("%.40q: a pattern: %t, want %t; %q", text, is, want, o.Mistakes)
+		}
+	}
+	many := map[string]string{"secret.reloader.stakater.com/reload": strings.Repeat("a.*,", 40) + "b.*", "configmap.reloader.stakater.com/reload": "c.*"}
+	if o := OnChangeOf(autorebootv1.CompatibilityReloader, many, nil); len(o.patterns) != maxPatterns || len(o.Mistakes) != 42-maxPatterns {
+		t.Errorf("%d patterns, %d mistakes", len(o.patterns), len(o.Mistakes))
 	}
 }
