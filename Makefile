@@ -28,7 +28,7 @@ PACKAGES       := ./...
 # One set of flags for every build, so that all share the build cache.
 GOFLAGS  := -trimpath
 LDFLAGS  := -s -w -X github.com/fairlead-dev/fairlead/cmd/fairlead/version.Version=$(VERSION) -X github.com/fairlead-dev/fairlead/cmd/fairlead/version.Commit=$(COMMIT)
-MODULES  := . test test/cluster test/certmanager test/argocd test/chart test/definitions test/monitoring test/install
+MODULES  := . test test/cluster test/certmanager test/argocd test/argorollouts test/chart test/definitions test/monitoring test/install
 export CGO_ENABLED = 0
 export FAIRLEAD_KUBERNETES = $(KUBERNETES)
 # What rapid generates has the seed of the samples, so that a run can be repeated; a long run draws its own.
@@ -86,11 +86,13 @@ test-beside:
 	cd test/cluster && $(GOTESTSUM) $(GOFLAGS) -count=1
 	@$(MAKE) --no-print-directory test-light
 
-# Suites that use much less than a processor, such as those of one test at a time.
-LIGHT := guides gitops histories envtest soak release
+# Suites that use much less than a processor, such as those of one test at a time. The controller of Argo Rollouts is built once,
+# before the time of its suite runs.
+LIGHT := guides gitops histories envtest soak release rollouts
 .PHONY: test-light
 test-light: PACKAGES := $(LIGHT:%=./%)
 test-light:
+	@cd test/argorollouts && GOFLAGS= go build -trimpath -ldflags="-s -w" -o $(BIN)/argorollouts github.com/argoproj/argo-rollouts/cmd/rollouts-controller
 	cd test && $(GOTESTSUM) $(GOFLAGS) -ldflags=-w -count=1 -p 1
 
 # The largest suites first: go test begins with what is named first, and none of them is to be the last, alone. Without

@@ -19,17 +19,17 @@ import (
 	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
 )
 
-// buildWithin is how long the first build of cert-manager's controllers may take.
+// buildWithin is how long the first build of the controllers of another project may take.
 const buildWithin = 15 * time.Minute
 
 // StartCertManager applies cert-manager's CRDs, as they stand in its module, and runs its own
 // controllers with further arguments. It returns when they are ready.
 func (c *Cluster) StartCertManager(ctx context.Context, args ...string) error {
-	program, err := buildCertManager(ctx, c.root)
+	program, err := build(ctx, c.root, "certmanager", "./cmd/certmanager")
 	if err != nil {
 		return err
 	}
-	module, err := inCertManager(ctx, c.root, "list", "-m", "-f", "{{.Dir}}", "github.com/cert-manager/cert-manager")
+	module, err := goIn(ctx, c.root, "certmanager", "list", "-m", "-f", "{{.Dir}}", "github.com/cert-manager/cert-manager")
 	if err != nil {
 		return err
 	}
@@ -70,10 +70,10 @@ func answers(ctx context.Context, url string) error {
 	return nil
 }
 
-// buildCertManager returns the path of the program of test/certmanager, built as far as it is not
-// current. Others may build it at the same time.
-func buildCertManager(ctx context.Context, root string) (string, error) {
-	path, err := filepath.Abs(filepath.Join(root, "bin", "certmanager"))
+// build returns the path of a program of the module in a folder of test, built as far as it is not current. Others may build
+// it at the same time.
+func build(ctx context.Context, root, module, program string) (string, error) {
+	path, err := filepath.Abs(filepath.Join(root, "bin", module))
 	if err != nil {
 		return "", err
 	}
@@ -90,20 +90,20 @@ func buildCertManager(ctx context.Context, root string) (string, error) {
 	}); err != nil {
 		return "", fmt.Errorf("lock %s.lock: %w", path, err)
 	}
-	_, err = inCertManager(ctx, root, "build", "-trimpath", "-ldflags=-s -w", "-o", path, "./cmd/certmanager")
+	_, err = goIn(ctx, root, module, "build", "-trimpath", "-ldflags=-s -w", "-o", path, program)
 	return path, err
 }
 
-// inCertManager runs the Go tool in the module of test/certmanager.
-func inCertManager(ctx context.Context, root string, args ...string) (string, error) {
+// goIn runs the Go tool in the module in a folder of test.
+func goIn(ctx context.Context, root, module string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "go", args...)
-	command.Dir = filepath.Join(root, "test", "certmanager")
+	command.Dir = filepath.Join(root, "test", module)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off") // as everything is built, for the build cache's sake
 	var problems strings.Builder
 	command.Stderr = &problems
 	output, err := command.Output()
 	if err != nil {
-		return "", fmt.Errorf("go %s in test/certmanager: %w: %s", strings.Join(args, " "), err, problems.String())
+		return "", fmt.Errorf("go %s in test/%s: %w: %s", strings.Join(args, " "), module, err, problems.String())
 	}
 	return strings.TrimSpace(string(output)), nil
 }
