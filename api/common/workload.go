@@ -9,16 +9,29 @@ package common
 // +kubebuilder:validation:MaxLength=63
 type WorkloadKind string
 
-// The kinds of workload, all of AppsGroup.
+// The kinds of workload: of RolloutsGroup is WorkloadRollout, and of AppsGroup are the others.
 const (
 	WorkloadDeployment  WorkloadKind = "Deployment"
 	WorkloadStatefulSet WorkloadKind = "StatefulSet"
 	WorkloadDaemonSet   WorkloadKind = "DaemonSet"
 	WorkloadReplicaSet  WorkloadKind = "ReplicaSet"
+	WorkloadRollout     WorkloadKind = "Rollout"
 )
 
-// AppsGroup is the API group of a workload whose group is absent.
-const AppsGroup = "apps"
+const (
+	// AppsGroup is the API group of a workload whose group is absent.
+	AppsGroup = "apps"
+	// RolloutsGroup is the API group of Argo Rollouts.
+	RolloutsGroup = "argoproj.io"
+)
+
+// Group returns the API group of a kind of workload. No two groups have a kind of the same name.
+func (k WorkloadKind) Group() string {
+	if k == WorkloadRollout {
+		return RolloutsGroup
+	}
+	return AppsGroup
+}
 
 // WorkloadReference names a workload in the namespace of the object that refers to it.
 type WorkloadReference struct {

@@ -29,6 +29,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/internal/approval"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
@@ -55,7 +56,7 @@ type suite struct {
 func newSuite(t testing.TB, spec string) *suite {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme, chaosv1.AddToScheme, networkingv1.AddToScheme, autorebootv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{argorollouts.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme, chaosv1.AddToScheme, networkingv1.AddToScheme, autorebootv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}

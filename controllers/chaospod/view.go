@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,6 +27,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/chaospod/chaos"
 	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
@@ -68,9 +70,16 @@ var targetKinds = map[string]common.WorkloadKind{
 	"Deployment": common.WorkloadDeployment, "StatefulSet": common.WorkloadStatefulSet, "DaemonSet": common.WorkloadDaemonSet,
 }
 
-// read returns a workload; nil where there is none.
+// read returns a workload; nil where there is none. A ReplicaSet and a Rollout are read from the API server.
 func (v *view) read(ctx context.Context, name workloadName) (*workloads.Workload, error) {
 	key := types.NamespacedName{Namespace: v.namespace, Name: name.name}
+	if name.kind == argorollouts.Kind {
+		w, err := workloads.Get(ctx, v.live, key, common.WorkloadRollout, true)
+		if meta.IsNoMatchError(err) {
+			return nil, nil // no Rollout exists
+		}
+		return w, err
+	}
 	if name.kind != "ReplicaSet" {
 		if targetKinds[name.kind] == "" {
 			return nil, fmt.Errorf("%s %s is of a kind that cannot be watched", name.kind, name.name)
@@ -111,7 +120,7 @@ func (v *view) owner(ctx context.Context, name workloadName) (*chaos.Owner, []ty
 	}
 	controllers := []types.UID{w.UID}
 	selector, err := metav1.LabelSelectorAsSelector(w.Selector)
-	if err == nil && name.kind == "Deployment" {
+	if err == nil && (name.kind == "Deployment" || name.kind == argorollouts.Kind) {
 		var sets []types.UID
 		sets, err = workloads.ReplicaSetsOf(ctx, v.from, w.UID, v.ownedBy(w.UID, selector)...)
 		controllers = append(controllers, sets...)
@@ -222,7 +231,7 @@ func (v *view) selectedOwners(ctx context.Context) (names []workloadName, others
 			}
 			name = sets[owner.Name]
 		}
-		if _, known := targetKinds[name.kind]; known || name.kind == "ReplicaSet" {
+		if _, known := targetKinds[name.kind]; known || name.kind == "ReplicaSet" || name.kind == argorollouts.Kind {
 			names = append(names, name)
 		} else {
 			others[name.kind+" "+name.name]++
@@ -231,13 +240,13 @@ func (v *view) selectedOwners(ctx context.Context) (names []workloadName, others
 	return distinct(names), others, nil
 }
 
-// nameOfOwner returns the name of a controller. The kind of one that is not of apps/v1 has the group too, as in
-// Rollout.argoproj.io.
+// nameOfOwner returns the name of a controller. The kind of one that is neither of apps/v1 nor a Rollout has the group too, as in
+// Job.batch.
 func nameOfOwner(owner *metav1.OwnerReference) workloadName {
-	if owner.APIVersion == appsv1.SchemeGroupVersion.String() {
+	group, _, _ := strings.Cut(owner.APIVersion, "/")
+	if owner.APIVersion == appsv1.SchemeGroupVersion.String() || group == common.RolloutsGroup && owner.Kind == argorollouts.Kind {
 		return workloadName{owner.Kind, owner.Name}
 	}
-	group, _, _ := strings.Cut(owner.APIVersion, "/")
 	return workloadName{owner.Kind + "." + group, owner.Name}
 }
 
@@ -250,10 +259,10 @@ func noneSelected(others map[string]int) string {
 	for _, name := range slices.Sorted(maps.Keys(others)) {
 		counts = append(counts, fmt.Sprintf("%d of %s", others[name], name))
 	}
-	return "spec.target.selector matches no pod of a Deployment, StatefulSet, DaemonSet or ReplicaSet, but " + events.Summarize(counts)
+	return "spec.target.selector matches no pod of a Deployment, StatefulSet, DaemonSet, ReplicaSet or Rollout, but " + events.Summarize(counts)
 }
 
-// topOwner returns the Deployment that controls a ReplicaSet, or the ReplicaSet itself.
+// topOwner returns what controls a ReplicaSet, such as a Deployment or a Rollout, or the ReplicaSet itself.
 func (v *view) topOwner(ctx context.Context, name workloadName) (workloadName, error) {
 	set := workloads.ReplicaSets()
 	if err := v.from.Get(ctx, types.NamespacedName{Namespace: v.namespace, Name: name.name}, set); isAbsent(err) {

@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -23,6 +24,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
@@ -40,6 +42,8 @@ type Options struct {
 	// WebhookExemptNamespaces are namespaces that no admission webhook is called for: no policy is made there, since it
 	// would restart nothing. Defaults to none.
 	WebhookExemptNamespaces []string
+	// Rollouts has those of Argo Rollouts in the cluster's cache. Required.
+	Rollouts *argorollouts.Watch
 	// Wrap returns what is called instead of the reconciler, and calls it. Defaults to nil: the reconciler itself.
 	Wrap func(reconcile.Reconciler) reconcile.Reconciler
 }
@@ -70,7 +74,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	r := &Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now,
 		WebhookExemptNamespaces: o.WebhookExemptNamespaces, enqueuer: controller.NewCoalescingEnqueuer(time.Now),
-		refused: map[string]*refusals{},
+		refused: map[string]*refusals{}, Rollouts: o.Rollouts,
 	}
 	// One at a time: what one reconcile writes is bounded, and objects of the whole cluster are few.
 	inner, err := controller.New(Name, controller.Options{
@@ -97,6 +101,16 @@ func (c *Controller) Start(ctx context.Context) error { return c.controller.Star
 // workload comes, goes, or has other labels or asks for something else, and when a user's policy takes other workloads.
 func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 	asking := rules.OnChangeAnnotations()
+	changed := metadataChanged[*argorollouts.Rollout](asking...)
+	r.Rollouts.Subscribe(handler.TypedFuncs[*argorollouts.Rollout, reconcile.Request]{
+		CreateFunc: func(ctx context.Context, _ event.TypedCreateEvent[*argorollouts.Rollout], _ queue) { r.enqueueAll(ctx) },
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*argorollouts.Rollout], _ queue) {
+			if changed.Update(e) {
+				r.enqueueAll(ctx)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, _ event.TypedDeleteEvent[*argorollouts.Rollout], _ queue) { r.enqueueAll(ctx) },
+	}, func() { r.enqueueAll(context.Background()) })
 	for _, from := range []source.Source{
 		controller.Kind(c.GetCache(), &autorebootv1.ClusterRebootPolicy{},
 			&handler.TypedEnqueueRequestForObject[*autorebootv1.ClusterRebootPolicy]{},
@@ -118,6 +132,9 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 	}
 	return nil
 }
+
+// queue is the argument of event handlers.
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // enqueueAll enqueues every ClusterRebootPolicy because of an event of something else.
 func enqueueAll[T client.Object](r *Reconciler) handler.TypedEventHandler[T, reconcile.Request] {

@@ -15,6 +15,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
@@ -51,6 +52,8 @@ func templateAnnotations(object metav1.Object) map[string]string {
 	case *appsv1.StatefulSet:
 		return o.Spec.Template.Annotations
 	case *appsv1.DaemonSet:
+		return o.Spec.Template.Annotations
+	case *argorollouts.Rollout:
 		return o.Spec.Template.Annotations
 	}
 	return nil

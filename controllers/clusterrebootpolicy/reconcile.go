@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/approval"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
@@ -33,6 +34,8 @@ type Reconciler struct {
 	Now func() time.Time
 	// WebhookExemptNamespaces are namespaces in which no policy is made.
 	WebhookExemptNamespaces []string
+	// Rollouts has those of Argo Rollouts in the cache; nil where they are there in any case.
+	Rollouts *argorollouts.Watch
 
 	enqueuer *controller.CoalescingEnqueuer
 	// refused are refusals by the name of the object. One reconcile runs at a time.
@@ -60,6 +63,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, r.recordBlocked(ctx, &of, autorebootv1.ReasonForbidden,
 			"it is not known whether the writer has the rights to what the template does in all namespaces: a user with these rights must write the object, or set its annotation "+common.ApprovedByAnnotation+" to any value")
 	}
+	var rollouts argorollouts.State
+	if rules.HasRollouts(&of.Spec.Template.Spec) {
+		switch rollouts = r.Rollouts.Want(""); {
+		case !rollouts.Known: // it is enqueued as soon as it is
+			return reconcile.Result{RequeueAfter: retryRefused}, nil
+		case rollouts.Unreadable:
+			return reconcile.Result{}, r.recordBlocked(ctx, &of, autorebootv1.ReasonForbidden, rollouts.Why)
+		}
+	}
 	wanted, err := r.wanted(ctx, &of)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -68,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := r.record(ctx, &of, &o); err != nil {
+	if err := r.record(ctx, &of, &o, rollouts.Why); err != nil {
 		return reconcile.Result{}, err
 	}
 	switch {

@@ -29,6 +29,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/approval"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 )
 
 // suite is a reconciler whose API server is in memory. What a real one makes of the writes is for the integration tests.
@@ -48,7 +49,7 @@ const onChange = `{namespaceSelector: {matchLabels: {restarts: "yes"}}, template
 func newSuite(t testing.TB, namespaces int) *suite {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, autorebootv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{argorollouts.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, autorebootv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}

@@ -41,8 +41,8 @@ func (r *Reconciler) recordBlocked(ctx context.Context, of *autorebootv1.Cluster
 	})
 }
 
-// record records what became of the policies.
-func (r *Reconciler) record(ctx context.Context, of *autorebootv1.ClusterRebootPolicy, o *outcome) error {
+// record records what became of the policies, and why there is none for Rollouts; "" for nothing.
+func (r *Reconciler) record(ctx context.Context, of *autorebootv1.ClusterRebootPolicy, o *outcome, noRollouts string) error {
 	return r.store(ctx, of, func(status *autorebootv1.ClusterRebootPolicyStatus, c *conditions.Update) {
 		status.Namespaces, status.Policies = ptr.To(int32(o.wanted)), ptr.To(int32(o.inStep))
 		status.RefusedNamespaces = ptr.To(int32(len(o.refusals)))
@@ -58,7 +58,11 @@ func (r *Reconciler) record(ctx context.Context, of *autorebootv1.ClusterRebootP
 		case o.more:
 			c.Set(autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ClusterReasonNotInStep, fmt.Sprintf("%s, and %d of them have it as the template says so far", of, o.inStep))
 		default:
-			c.Set(autorebootv1.ConditionReady, metav1.ConditionTrue, autorebootv1.ClusterReasonInStep, of+", and has it as the template says")
+			message := of + ", and has it as the template says"
+			if noRollouts != "" {
+				message += "; " + noRollouts
+			}
+			c.Set(autorebootv1.ConditionReady, metav1.ConditionTrue, autorebootv1.ClusterReasonInStep, message)
 		}
 	})
 }

@@ -13,6 +13,7 @@ package clusterrebootpolicy
 //
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=list;watch
+// +kubebuilder:rbac:groups=argoproj.io,resources=rollouts,verbs=list;watch
 //
 // The CRD, for its CA bundle, and for the storage migration.
 //

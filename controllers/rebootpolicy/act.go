@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,13 +28,14 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 const (
 	// actRetry is the wait after an action that failed for now.
 	actRetry = time.Second
-	// restartOwner is the field owner of the two annotations, and of nothing else.
+	// restartOwner is the field owner of the two annotations or of spec.restartAt, and of nothing else.
 	restartOwner = "fairlead-restart"
 	// maxRefusal is the length of the API server's words in the status, in bytes.
 	maxRefusal = 512
@@ -132,8 +133,8 @@ func (a *actor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, actio
 	return result, err
 }
 
-// annotate puts the restart's id on the pod template of the workload that was decided about: its UID and its
-// version must be the same.
+// annotate puts the restart's id on the pod template of the workload that was decided about, or sets spec.restartAt of a
+// Rollout: its UID and its version must be the same.
 func annotate(
 	ctx context.Context, c client.Client, namespace string, action restart.Action, version string,
 ) (restart.Outcome, int64, error) {
@@ -141,6 +142,7 @@ func annotate(
 	if version == "" {
 		return restart.Retry, 0, errors.New("the workload was not read")
 	}
+	resource := schema.GroupResource{Group: w.Kind.Group(), Resource: strings.ToLower(string(w.Kind)) + "s"}
 	template := corev1ac.PodTemplateSpec().WithAnnotations(map[string]string{
 		autorebootv1.RestartIDAnnotation: action.ID,
 		workloads.RestartedAtAnnotation:  action.Started.UTC().Format(time.RFC3339),
@@ -160,6 +162,9 @@ func annotate(
 		d := appsv1ac.DaemonSet(w.Name, namespace).WithUID(w.UID).WithResourceVersion(version).
 			WithSpec(appsv1ac.DaemonSetSpec().WithTemplate(template))
 		wanted, generation = d, func() *int64 { return d.Generation }
+	case common.WorkloadRollout:
+		u := restartAt(namespace, &action, version)
+		wanted, generation = client.ApplyConfigurationFromUnstructured(u), func() *int64 { return ptr.To(u.GetGeneration()) }
 	default:
 		return restart.Retry, 0, fmt.Errorf("a %s cannot be restarted", w.Kind)
 	}
@@ -168,12 +173,24 @@ func annotate(
 	switch {
 	case err == nil:
 		return restart.Done, ptr.Deref(generation(), 0), nil
-	case apistatus.IsAbsent(err, schema.GroupResource{Group: appsv1.GroupName, Resource: strings.ToLower(string(w.Kind)) + "s"}, w.Name):
+	case apistatus.IsAbsent(err, resource, w.Name):
 		return restart.Gone, 0, err
 	case controller.IsRefused(err):
 		return restart.Refused, 0, err
 	}
 	return restart.Retry, 0, err
+}
+
+// restartAt returns what is applied to a Rollout, as kubectl argo rollouts restart sets it.
+func restartAt(namespace string, action *restart.Action, version string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": argorollouts.GroupVersion.String(),
+		"kind":       argorollouts.Kind,
+		"metadata": map[string]any{
+			"name": action.Workload.Name, "namespace": namespace, "uid": string(action.Workload.UID), "resourceVersion": version,
+		},
+		"spec": map[string]any{"restartAt": action.PodCutoff.UTC().Format(time.RFC3339)},
+	}}
 }
 
 // evictionOutcome returns what the outcome of an eviction means for a restart.

@@ -37,6 +37,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
@@ -95,6 +96,8 @@ type Options struct {
 	ProbeWorkers int
 	// Freeze has the blackouts of the whole cluster, which hold restarts. Defaults to nil: none.
 	Freeze *freeze.Freeze
+	// Rollouts has those of Argo Rollouts in the cluster's cache. Required.
+	Rollouts *argorollouts.Watch
 	// WithoutNodes reads no nodes, so that a pod on a node that is not ready fails a restart until its own end is overdue.
 	// For an operator without the right to get nodes. Defaults to false.
 	WithoutNodes bool
@@ -116,8 +119,8 @@ type Controller struct {
 // New returns a controller. The caller starts it once this replica leads, and runs the cluster's cache with the
 // index of package workloads.
 func New(c cluster.Cluster, o Options) (*Controller, error) {
-	if o.Ledger == nil || o.Restore == nil || o.Key == nil || o.Kubernetes == nil || o.Metadata == nil || o.Dial == nil {
-		return nil, errors.New("controller " + Name + ": Ledger, Restore, Key, Kubernetes, Metadata and Dial are required")
+	if o.Ledger == nil || o.Restore == nil || o.Key == nil || o.Kubernetes == nil || o.Metadata == nil || o.Dial == nil || o.Rollouts == nil {
+		return nil, errors.New("controller " + Name + ": Ledger, Restore, Key, Kubernetes, Metadata, Dial and Rollouts are required")
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -139,6 +142,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 		Sources: observed, Probes: withSuspicion{probes, o.Suspicions}, Ledger: o.Ledger, Key: o.Key,
 		Actor:    &actor{as: impersonation.New(c.GetClient(), c.GetAPIReader(), c.GetConfig()).As},
 		enqueuer: enqueuer, WebhookExemptNamespaces: o.WebhookExemptNamespaces, Freeze: o.Freeze, WithoutNodes: o.WithoutNodes,
+		Rollouts: o.Rollouts,
 	})
 	enqueueAll := func() { reconciler.watchIndex.EnqueueAll(enqueuer) }
 	o.Freeze.Subscribe(enqueueAll)
@@ -198,6 +202,7 @@ func (w withSuspicion) IsSuspect(policy types.NamespacedName) bool {
 
 // watch enqueues policies when they change, and when something that they have read changes.
 func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
+	r.Rollouts.Subscribe(enqueueFor(r, workloadMatcher[*argorollouts.Rollout](common.WorkloadRollout)), r.enqueueRollouts)
 	for _, from := range []source.Source{
 		controller.Kind(c.GetCache(), &autorebootv1.RebootPolicy{},
 			&handler.TypedEnqueueRequestForObject[*autorebootv1.RebootPolicy]{},
@@ -233,6 +238,15 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 		}
 	}
 	return nil
+}
+
+// enqueueRollouts enqueues the policies with targets of Argo Rollouts.
+func (r *Reconciler) enqueueRollouts() {
+	for _, key := range r.watchIndex.All() {
+		if w := r.watchIndex.Get(key); w != nil && w.rollouts {
+			r.enqueuer.EnqueueCoalesced(key)
+		}
+	}
 }
 
 func enqueueFor[T client.Object](r *Reconciler, matches func(T) func(*watchSet) bool) handler.TypedEventHandler[T, reconcile.Request] {

@@ -17,6 +17,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
@@ -36,6 +37,8 @@ type observation struct {
 	// that is valid and approved. invalid are the rules that the spec breaks.
 	blockedBy, invalid string
 
+	// rollouts is whether Rollouts can be read, where the policy has to do with any.
+	rollouts  argorollouts.State
 	workloads []*workload
 	// unselected are the workloads of the status that exist, and that the spec does not select.
 	unselected map[types.UID]bool
@@ -52,7 +55,8 @@ type observation struct {
 	sourceless []string
 	// clamped are messages about durations of the spec that are above their upper bounds.
 	clamped []string
-	// mistakes are what is wrong with the annotations by which workloads declare what they need, as messages.
+	// mistakes are what is wrong with the annotations by which workloads declare what they need, and what of their pod
+	// templates is not read, as messages.
 	mistakes []string
 	// clockSkew is added to messages about what waits.
 	clockSkew string
@@ -255,8 +259,10 @@ func (r *Reconciler) updateDependencies(o *observation) {
 			all[name] = true
 		}
 		mistakes := slices.Clone(w.onChange.Mistakes[:min(1, len(w.onChange.Mistakes))]) // the others follow once it is corrected
-		if w.DependsOnMistake != "" {
-			mistakes = append(mistakes, w.DependsOnMistake)
+		for _, mistake := range []string{w.DependsOnMistake, w.TemplateMistake} {
+			if mistake != "" {
+				mistakes = append(mistakes, mistake)
+			}
 		}
 		for _, mistake := range mistakes {
 			o.mistakes = append(o.mistakes, fmt.Sprintf("%s %s: %s", w.Kind, w.Name, mistake))

@@ -32,6 +32,9 @@ func (r *Reconciler) readPods(ctx context.Context, o *observation) error {
 	owners := map[types.UID]bool{}
 	for _, w := range o.workloads {
 		owners[w.UID] = true
+		if w.TemplateOwner != "" {
+			owners[w.TemplateOwner] = true // a change of it is one of the workload
+		}
 	}
 	r.updateOwners(o.key, owners) // so that new ReplicaSets enqueue the policy
 	replicaSets, err := r.replicaSets(ctx, o)
@@ -60,21 +63,25 @@ func (r *Reconciler) readPods(ctx context.Context, o *observation) error {
 	return nil
 }
 
-// replicaSets returns the UIDs of the ReplicaSets of each Deployment.
+// replicaSets returns the UIDs of the ReplicaSets of each Deployment and Rollout.
 func (r *Reconciler) replicaSets(ctx context.Context, o *observation) (map[types.UID][]types.UID, error) {
 	all := map[types.UID][]types.UID{}
 	for _, w := range o.workloads {
-		if w.Kind != common.WorkloadDeployment {
+		if !hasReplicaSets(w.Kind) {
 			continue
 		}
 		sets, err := workloads.ReplicaSetsOf(ctx, r.Client, w.UID, client.InNamespace(o.key.Namespace),
 			client.MatchingFields{workloads.ByOwner: string(w.UID)}, shared)
 		if err != nil {
-			return nil, fmt.Errorf("list ReplicaSets of Deployment %s: %w", w.Name, err)
+			return nil, fmt.Errorf("list ReplicaSets of %s %s: %w", w.Kind, w.Name, err)
 		}
 		all[w.UID] = sets
 	}
 	return all, nil
+}
+
+func hasReplicaSets(kind common.WorkloadKind) bool {
+	return kind == common.WorkloadDeployment || kind == common.WorkloadRollout
 }
 
 // addPods adds the pods that have not finished. Kept has those that a rollout would not replace.
@@ -122,11 +129,11 @@ const (
 )
 
 // findLostPods finds the pods that can neither become ready nor end, of each DaemonSet and StatefulSet whose restart waits or
-// is in flight: their controllers wait for such a pod. Those of a Deployment are made elsewhere.
+// is in flight: their controllers wait for such a pod. Those of a ReplicaSet are made elsewhere.
 func (r *Reconciler) findLostPods(ctx context.Context, o *observation) error {
 	reads := maxNodeReads
 	for _, w := range o.workloads {
-		if w.Kind == common.WorkloadDeployment || !o.inFlight(w.UID) && o.targetStatus(w).Pending == nil {
+		if hasReplicaSets(w.Kind) || !o.inFlight(w.UID) && o.targetStatus(w).Pending == nil {
 			continue
 		}
 		for i := range w.Pods {

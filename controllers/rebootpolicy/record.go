@@ -9,13 +9,13 @@ import (
 	"slices"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
@@ -155,7 +155,7 @@ func (o *observation) reference(target common.WorkloadReference) *corev1.ObjectR
 	for _, w := range o.workloads {
 		if w.Kind == target.Kind && w.Name == target.Name {
 			return &corev1.ObjectReference{
-				APIVersion: appsv1.SchemeGroupVersion.String(), Kind: string(w.Kind), Namespace: o.key.Namespace, Name: w.Name, UID: w.UID,
+				APIVersion: workloads.APIVersion(w.Kind), Kind: string(w.Kind), Namespace: o.key.Namespace, Name: w.Name, UID: w.UID,
 			}
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/cron"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
@@ -46,6 +47,8 @@ type Reconciler struct {
 	Freeze *freeze.Freeze
 	// Actor restarts workloads.
 	Actor Actor
+	// Rollouts has those of Argo Rollouts in the cache; nil where they are there in any case.
+	Rollouts *argorollouts.Watch
 	// WithoutNodes reads no nodes: which are lost is not known.
 	WithoutNodes bool
 	// WebhookExemptNamespaces are namespaces that no admission webhook is called for: nothing is restarted

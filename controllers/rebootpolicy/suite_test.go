@@ -37,6 +37,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/approval"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 )
 
@@ -75,7 +76,7 @@ verification: {soak: 10s}
 func newSuite(t testing.TB, spec string, objects ...client.Object) *suite {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, networkingv1.AddToScheme, chaosv1.AddToScheme, autorebootv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{argorollouts.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, networkingv1.AddToScheme, chaosv1.AddToScheme, autorebootv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}

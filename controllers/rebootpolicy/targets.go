@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -18,6 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
@@ -40,8 +42,13 @@ func (r *Reconciler) findTargets(ctx context.Context, o *observation) ([]*worklo
 		if err != nil {
 			return nil, err
 		}
-		if len(matched) == 0 {
+		switch {
+		case len(matched) > 0:
+		case !slices.Contains(rules.KindsOf(t), common.WorkloadRollout):
 			o.addProblem(autorebootv1.ReasonTargetNotFound, missingText(i, t))
+		case o.rollouts.Served: // else a problem says why there are none
+			o.addProblem(autorebootv1.ReasonTargetNotFound, missingText(i, t))
+			r.Rollouts.LookAgain()
 		}
 		for _, w := range matched {
 			if yields(w) {
@@ -59,6 +66,31 @@ func (r *Reconciler) findTargets(ctx context.Context, o *observation) ([]*worklo
 		return nil, err
 	}
 	return o.limitTargets(append(slices.Collect(maps.Values(found)), unselected...)), nil
+}
+
+// rolloutsRetry is the wait until it is known whether the API server serves Rollouts.
+const rolloutsRetry = 5 * time.Second
+
+// findRollouts finds out whether Rollouts can be read, where the policy has to do with any. Nothing is decided before that is
+// known: a Rollout that the cache does not have yet must not look deleted.
+func (r *Reconciler) findRollouts(o *observation) error {
+	isOne := func(kind common.WorkloadKind) bool { return kind == common.WorkloadRollout }
+	targeted, status := rules.HasRollouts(&o.policy.Spec), &o.policy.Status
+	if !targeted && !slices.ContainsFunc(status.InFlight, func(f autorebootv1.InFlightRestart) bool { return isOne(f.Kind) }) &&
+		!slices.ContainsFunc(slices.Concat(status.Targets, status.UnselectedTargets), func(t autorebootv1.TargetStatus) bool { return isOne(t.Kind) }) {
+		return nil
+	}
+	o.rollouts = r.Rollouts.Want(o.key.Namespace)
+	switch {
+	case !o.rollouts.Known:
+		return argorollouts.ErrUnknown
+	case o.rollouts.Served || !targeted || o.blockedBy != "":
+	case o.rollouts.Forbidden:
+		o.addProblem(autorebootv1.ReasonForbidden, o.rollouts.Why)
+	default:
+		o.addProblem(autorebootv1.ReasonTargetNotFound, o.rollouts.Why)
+	}
+	return nil
 }
 
 // yields returns what reports whether another policy takes a workload that goes before this one, which a ClusterRebootPolicy
@@ -130,6 +162,10 @@ func (r *Reconciler) findUnselected(ctx context.Context, o *observation) error {
 		if o.workload(t.UID) != nil {
 			continue
 		}
+		if t.Kind == common.WorkloadRollout && o.rollouts.Unreadable {
+			o.unselected[t.UID] = true // as far as is known
+			continue
+		}
 		w, err := r.getWorkload(ctx, o, t.Kind, t.Name, false)
 		if err != nil {
 			return err
@@ -179,7 +215,11 @@ func missingText(i int, t *autorebootv1.Target) string {
 	if t.Selector == nil {
 		return fmt.Sprintf("%s %s does not exist", t.Kind, t.Name)
 	}
-	text := fmt.Sprintf("no %s matches the selector of spec.targets[%d]", cmp.Or(string(t.Kind), "workload"), i)
+	what := "workload"
+	if kinds := rules.KindsOf(t); len(kinds) == 1 {
+		what = string(kinds[0])
+	}
+	text := fmt.Sprintf("no %s matches the selector of spec.targets[%d]", what, i)
 	if ptr.Deref(t.OptIn, autorebootv1.OptInAll) == autorebootv1.OptInAnnotation {
 		text += " and has annotation " + common.RestartOnChangeAnnotation
 	}
@@ -201,6 +241,9 @@ func (r *Reconciler) match(ctx context.Context, o *observation, t *autorebootv1.
 	}
 	var out []*workload
 	for _, kind := range rules.KindsOf(t) {
+		if kind == common.WorkloadRollout && !o.rollouts.Served {
+			continue
+		}
 		found, err := workloads.List(ctx, r.Client, o.policy.Namespace, kind, selector, o.evicts())
 		if err != nil {
 			return nil, err
@@ -218,6 +261,9 @@ func (r *Reconciler) match(ctx context.Context, o *observation, t *autorebootv1.
 func (r *Reconciler) getWorkload(
 	ctx context.Context, o *observation, kind common.WorkloadKind, name string, evicts bool,
 ) (*workload, error) {
+	if kind == common.WorkloadRollout && !o.rollouts.Served {
+		return nil, nil
+	}
 	found, err := workloads.Get(ctx, r.Client, types.NamespacedName{Namespace: o.key.Namespace, Name: name}, kind, evicts)
 	if found == nil || err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // queue is the argument of event handlers.
@@ -29,6 +30,8 @@ type watchSet struct {
 	dependencies map[string]bool
 	// blockers select the pods of the gates NoPods.
 	blockers []labels.Selector
+	// rollouts means that a target is of Argo Rollouts.
+	rollouts bool
 	// owners are the workloads and ReplicaSets whose pods the policy reads.
 	owners map[types.UID]bool
 }
@@ -38,7 +41,7 @@ type workloadName struct {
 	name string
 }
 
-// kindSelector selects workloads of a kind, or of all kinds where it has none.
+// kindSelector selects workloads of a kind.
 type kindSelector struct {
 	kind     common.WorkloadKind
 	selector labels.Selector
@@ -46,13 +49,18 @@ type kindSelector struct {
 
 // watchSetOf returns what a spec names. A selector that is invalid selects nothing; validation reports it.
 func watchSetOf(spec *autorebootv1.RebootPolicySpec) *watchSet {
-	w := &watchSet{workloads: map[workloadName]bool{}, externalServices: map[string]bool{}, chaosPods: map[string]bool{}}
+	w := &watchSet{
+		workloads: map[workloadName]bool{}, externalServices: map[string]bool{}, chaosPods: map[string]bool{},
+		rollouts: rules.HasRollouts(spec),
+	}
 	for n := range spec.Targets {
 		t := &spec.Targets[n]
 		if t.Selector == nil {
 			w.workloads[workloadName{t.Kind, t.Name}] = true
 		} else if selector, err := t.Selector.Selector(); err == nil {
-			w.selectors = append(w.selectors, kindSelector{t.Kind, selector})
+			for _, kind := range rules.KindsOf(t) {
+				w.selectors = append(w.selectors, kindSelector{kind, selector})
+			}
 		}
 	}
 	for n := range spec.Gates {
@@ -82,7 +90,7 @@ func (w *watchSet) matchesWorkload(kind common.WorkloadKind, name string, uid ty
 		return true
 	}
 	for _, s := range w.selectors {
-		if (s.kind == kind || s.kind == "") && s.selector.Matches(set) {
+		if s.kind == kind && s.selector.Matches(set) {
 			return true
 		}
 	}

@@ -17,23 +17,28 @@ func Workload(path Path, w *common.WorkloadReference, kinds ...common.WorkloadKi
 	if w == nil {
 		return nil
 	}
-	errs := append(WorkloadGroup(path.Child("group"), w.Group), WorkloadKind(path.Child("kind"), w.Kind, kinds...)...)
+	errs := append(WorkloadGroup(path.Child("group"), w.Group, kinds...), WorkloadKind(path.Child("kind"), w.Group, w.Kind, kinds...)...)
 	return append(errs, Text(path.Child("name"), w.Name, 1, 253)...)
 }
 
-// WorkloadGroup checks the group of workloads, which may be absent.
-func WorkloadGroup(path Path, group string) field.ErrorList {
+// WorkloadGroup checks the group of workloads, which may be absent, of one of some kinds.
+func WorkloadGroup(path Path, group string, kinds ...common.WorkloadKind) field.ErrorList {
 	errs := Text(path, group, 0, 253)
-	if group != "" && group != common.AppsGroup {
-		errs = append(errs, field.Invalid(path.Field(), group, "group must be "+common.AppsGroup))
+	groups := []string{common.AppsGroup}
+	if slices.Contains(kinds, common.WorkloadRollout) {
+		groups = append(groups, common.RolloutsGroup)
+	}
+	if group != "" && !slices.Contains(groups, group) {
+		errs = append(errs, field.Invalid(path.Field(), group, "group must be "+strings.Join(groups, " or ")))
 	}
 	return errs
 }
 
-// WorkloadKind checks that a kind of workloads is one of some.
-func WorkloadKind(path Path, kind common.WorkloadKind, kinds ...common.WorkloadKind) field.ErrorList {
+// WorkloadKind checks that a kind of workloads is one of some, and of their group.
+func WorkloadKind(path Path, group string, kind common.WorkloadKind, kinds ...common.WorkloadKind) field.ErrorList {
 	errs := Text(path, string(kind), 1, 63)
-	if !slices.Contains(kinds, kind) {
+	DefaultGroup(&group)
+	if !slices.Contains(kinds, kind) || (kind.Group() == common.RolloutsGroup) != (group == common.RolloutsGroup) {
 		errs = append(errs, field.Invalid(path.Field(), kind, "kind must be "+oneOf(kinds)))
 	}
 	return errs
@@ -41,12 +46,17 @@ func WorkloadKind(path Path, kind common.WorkloadKind, kinds ...common.WorkloadK
 
 // oneOf lists kinds as the end of a sentence.
 func oneOf(kinds []common.WorkloadKind) string {
-	names := make([]string, len(kinds))
-	for i, kind := range kinds {
-		names[i] = string(kind)
+	var names []string
+	others := ""
+	for _, kind := range kinds {
+		if kind.Group() == common.AppsGroup {
+			names = append(names, string(kind))
+		} else {
+			others = ", or with group " + kind.Group() + " " + string(kind)
+		}
 	}
 	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
+	return strings.Join(names[:last], ", ") + " or " + names[last] + others
 }
 
 // DefaultGroup sets the group of workloads that have none.

@@ -20,7 +20,7 @@ func TestATargetWithoutAPodToKillIsToldInWords(t *testing.T) {
 	s.run("web", 0, "")
 	s.Make("{apiVersion: v1, kind: Pod, metadata: {name: alone, labels: {part: shop}}, spec: {containers: [{name: main, image: none}]}}")
 	s.Make("{apiVersion: batch/v1, kind: Job, metadata: {name: report}, spec: {template: {metadata: {labels: {part: shop}}, spec: {restartPolicy: Never, nodeSelector: {no: node}, containers: [{name: main, image: none}]}}}}")
-	s.Make(`{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: canary-1, ownerReferences: [{apiVersion: argoproj.io/v1alpha1, kind: Rollout, name: canary, uid: 5d1c9d6e-0000-4000-8000-000000000000, controller: true}]},
+	s.Make(`{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: canary-1, ownerReferences: [{apiVersion: apps.kruise.io/v1alpha1, kind: CloneSet, name: canary, uid: 5d1c9d6e-0000-4000-8000-000000000000, controller: true}]},
 		spec: {replicas: 2, selector: {matchLabels: {app: canary}}, template: {metadata: {labels: {app: canary, part: shop}}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: none}]}}}}`)
 
 	s.chaos("zero", of+"{workload: {kind: Deployment, name: web}}")
@@ -37,7 +37,7 @@ func TestATargetWithoutAPodToKillIsToldInWords(t *testing.T) {
 	s.says("none", chaosv1.ConditionReady, metav1.ConditionFalse, chaosv1.ReasonNoTarget, "no pod matches spec.target.selector")
 	s.Make(s.manifest("others", of+"{selector: {matchLabels: {part: shop}}}"))
 	s.says("others", chaosv1.ConditionReady, metav1.ConditionFalse, chaosv1.ReasonNoTarget,
-		"matches no pod of a Deployment, StatefulSet, DaemonSet or ReplicaSet, but 1 of Job.batch report; 2 of Rollout.argoproj.io canary; 1 of no controller")
+		"matches no pod of a Deployment, StatefulSet, DaemonSet, ReplicaSet or Rollout, but 2 of CloneSet.apps.kruise.io canary; 1 of Job.batch report; 1 of no controller")
 }
 
 func TestACanaryThatNoNodeTakesIsNotReady(t *testing.T) {

@@ -57,8 +57,8 @@ var badReasons = map[string][]string{
 		"spec.count: must be a non-negative integer or a percentage 0%-100%",
 		"spec.schedule: set one of cron, interval, at",
 		"spec.schedule: timeZone goes with cron",
-		"spec.target.workload.group: group must be apps",
-		"spec.target.workload.kind: kind must be Deployment, StatefulSet, DaemonSet or ReplicaSet",
+		"spec.target.workload.group: group must be apps or argoproj.io",
+		"spec.target.workload.kind: kind must be Deployment, StatefulSet, DaemonSet or ReplicaSet, or with group argoproj.io Rollout",
 	},
 }
 

@@ -104,6 +104,7 @@ func rightsCases() map[string]rightsCase {
 		"target-selector": restartOf("targets: [{kind: Deployment, selector: {matchLabels: {app: web}}}]", need{right: "patch deployments.apps", path: "spec.targets[0]"}),
 		"target-of-any-kind": restartOf("targets: [{selector: {}}]", need{right: "patch deployments.apps", path: "spec.targets[0]"},
 			need{right: "patch statefulsets.apps", path: "spec.targets[0]"}, need{right: "patch daemonsets.apps", path: "spec.targets[0]"}),
+		"target-of-any-rollout":  restartOf("targets: [{group: argoproj.io, selector: {}}]", need{right: "patch rollouts.argoproj.io", path: "spec.targets[0]"}),
 		"strategy-evict":         restartOf("targets: [{kind: Deployment, name: web}], strategy: {type: Evict}", need{right: "create pods/eviction", path: "spec.strategy.type"}, need{right: "get pods", path: "spec.strategy.type"}),
 		"account":                restartOf("targets: [{kind: Deployment, name: web}], serviceAccountName: robot", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}, need{right: "get deployments.apps web", path: "spec.targets[0]"}),
 		"account-of-a-selector":  restartOf("targets: [{kind: StatefulSet, selector: {matchLabels: {app: web}}}], serviceAccountName: robot, strategy: {type: Evict}", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}, need{right: "list statefulsets.apps", path: "spec.targets[0]"}),
@@ -140,17 +141,24 @@ func rightsCases() map[string]rightsCase {
 	}
 	cases["run-now"] = commanded(cases["kill-delete"], "chaos.fairlead.dev/run-now", "now")
 	cases["resume-kills"] = commanded(cases["kill-delete"], "chaos.fairlead.dev/resume", "now")
-	for _, workload := range []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"} {
-		name, resource := strings.ToLower(workload), strings.ToLower(workload)+"s.apps"
-		cases["kill-"+name] = killing("target: {workload: {kind: "+workload+", name: web}}", evicting, seeing)
+	for _, workload := range []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Rollout"} {
+		group := "apps"
+		if workload == "Rollout" {
+			group = "argoproj.io"
+		}
+		name, resource, of := strings.ToLower(workload), strings.ToLower(workload)+"s."+group, "{group: "+group+", kind: "+workload+", name: web}"
+		cases["kill-"+name] = killing("target: {workload: "+of+"}", evicting, seeing)
 		if workload == "ReplicaSet" {
 			continue // is restarted by its Deployment
 		}
-		cases["target-"+name] = restartOf("targets: [{kind: "+workload+", name: web}]", need{right: "patch " + resource + " web", path: "spec.targets[0]"})
-		cases["gate-"+name] = gatedBy("type: WorkloadAvailable, workloadAvailable: {kind: "+workload+", name: ledger}", "get "+resource+" ledger")
+		cases["target-"+name] = restartOf("targets: ["+of+"]", need{right: "patch " + resource + " web", path: "spec.targets[0]"})
 		cases["target-"+name+"-v1alpha1"] = rightsCase{kind: rebootPolicies, version: "v1alpha1",
 			spec:  "{target: {kind: " + workload + ", name: web}, policies: [{name: http, trigger: {probe: {httpGet: {port: 80}}}}]}",
 			needs: []need{{right: "patch " + resource + " web", path: "spec.target"}}}
+		if group != "apps" {
+			continue // no gate reads it
+		}
+		cases["gate-"+name] = gatedBy("type: WorkloadAvailable, workloadAvailable: {kind: "+workload+", name: ledger}", "get "+resource+" ledger")
 	}
 	return cases
 }

@@ -72,8 +72,10 @@ const (
 	// a quota, or find no node. The message has the words of Kubernetes.
 	ReasonReplicaFailure = "ReplicaFailure"
 	ReasonUnschedulable  = "Unschedulable"
-	// ReasonPaused waits for the workload's spec.paused to be false.
+	// ReasonPaused waits for the workload's spec.paused to be false, or for the strategy of a Rollout to be promoted or aborted.
 	ReasonPaused = "Paused"
+	// ReasonDegraded says that a Rollout has aborted its latest revision, or has a spec that its controller does not take.
+	ReasonDegraded = "Degraded"
 	// ReasonScaledToZero says that the workload has no pods to restart.
 	ReasonScaledToZero = "ScaledToZero"
 	// ReasonOnDelete says that the workload rolls out by hand alone: use Evict.

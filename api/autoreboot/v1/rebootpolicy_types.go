@@ -194,18 +194,18 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.optIn) || has(self.selector)",message="optIn needs selector"
 // +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="set exactly one of name or selector"
 // +kubebuilder:validation:XValidation:rule="has(self.kind) || !has(self.name)",message="kind is required with name"
-// +kubebuilder:validation:XValidation:rule="!has(self.group) || self.group == 'apps'",message="group must be apps",fieldPath=".group"
-// +kubebuilder:validation:XValidation:rule="!has(self.kind) || self.kind in ['Deployment', 'StatefulSet', 'DaemonSet']",message="kind must be Deployment, StatefulSet or DaemonSet",fieldPath=".kind"
+// +kubebuilder:validation:XValidation:rule="!has(self.group) || self.group in ['apps', 'argoproj.io']",message="group must be apps or argoproj.io",fieldPath=".group"
+// +kubebuilder:validation:XValidation:rule="!has(self.kind) || (has(self.group) && self.group == 'argoproj.io' ? self.kind == 'Rollout' : self.kind in ['Deployment', 'StatefulSet', 'DaemonSet'])",message="kind must be Deployment, StatefulSet or DaemonSet, or with group argoproj.io Rollout",fieldPath=".kind"
 type Target struct {
-	// group is the API group of the workloads. The default is apps, and no other is supported.
+	// group is the API group of the workloads: apps, or argoproj.io for those of Argo Rollouts. The default is apps.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Group string `json:"group,omitempty"`
 
-	// kind of the workloads: Deployment, StatefulSet or DaemonSet. Without it, selector selects the workloads of all
-	// three.
+	// kind of the workloads: Deployment, StatefulSet or DaemonSet, or with group argoproj.io Rollout. Without it, selector
+	// selects the workloads of all kinds of the group.
 	//
 	// +optional
 	Kind common.WorkloadKind `json:"kind,omitempty"`
@@ -246,7 +246,7 @@ type StrategyType string
 
 const (
 	// StrategyRolloutRestart annotates the pod template, as kubectl rollout restart does, and
-	// leaves the rollout to the workload's controller.
+	// leaves the rollout to the workload's controller. Of a Rollout it sets spec.restartAt.
 	StrategyRolloutRestart StrategyType = "RolloutRestart"
 	// StrategyEvict evicts the pods through the eviction API, respecting disruption budgets, and
 	// leaves the template alone: for workloads whose owner reverts changes of the template.

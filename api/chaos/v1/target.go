@@ -13,10 +13,10 @@ import (
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.workload),has(self.selector),has(self.template)].exists_one(x,x)",message="set exactly one of workload, selector, template"
 type Target struct {
-	// workload is one Deployment, StatefulSet, DaemonSet or ReplicaSet, by name.
+	// workload is one Deployment, StatefulSet, DaemonSet or ReplicaSet, or with group argoproj.io one Rollout, by name.
 	//
-	// +kubebuilder:validation:XValidation:rule="!has(self.group) || self.group == 'apps'",message="group must be apps",fieldPath=".group"
-	// +kubebuilder:validation:XValidation:rule="self.kind in ['Deployment', 'StatefulSet', 'DaemonSet', 'ReplicaSet']",message="kind must be Deployment, StatefulSet, DaemonSet or ReplicaSet",fieldPath=".kind"
+	// +kubebuilder:validation:XValidation:rule="!has(self.group) || self.group in ['apps', 'argoproj.io']",message="group must be apps or argoproj.io",fieldPath=".group"
+	// +kubebuilder:validation:XValidation:rule="has(self.group) && self.group == 'argoproj.io' ? self.kind == 'Rollout' : self.kind in ['Deployment', 'StatefulSet', 'DaemonSet', 'ReplicaSet']",message="kind must be Deployment, StatefulSet, DaemonSet or ReplicaSet, or with group argoproj.io Rollout",fieldPath=".kind"
 	// +optional
 	Workload *common.WorkloadReference `json:"workload,omitempty"`
 

@@ -169,6 +169,13 @@ func TestASourceThatChangesRestartsWhatRefersToIt(t *testing.T) {
 	}
 }
 
+func TestTargetsThatAForecastDoesNotReadAreNoted(t *testing.T) {
+	c := shop(t)
+	c.objects = append(c.objects, policy(t, "checkout", `{targets: [{group: argoproj.io, selector: {}}, {kind: Deployment, name: api}], triggers: [{name: config, type: ConfigChange}]}`))
+	expect(t, said(t, c.ofSource(t, login)), "RebootPolicy shop/checkout: Rollouts are not considered, and may restart as well.",
+		"Deployment shop/api restarts as number 1 of RebootPolicy checkout")
+}
+
 func TestKeysThatDoNotCountRestartNothing(t *testing.T) {
 	c := shop(t)
 	c.objects[2] = policy(t, "payments", `{targets: [{kind: Deployment, selector: {}}], triggers: [{name: config, type: ConfigChange, configChange: {exclude: [{kind: Secret, name: db-login, keys: [user]}]}}]}`)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -339,6 +340,15 @@ func (w *world) notesOf(f *Forecast) (notes []string) {
 	}
 	if len(w.newWorkloads) > 0 {
 		notes = append(notes, events.Summarize(w.newWorkloads)+": new; the first pods have what is applied.")
+	}
+	var withRollouts []string
+	for _, key := range slices.SortedFunc(maps.Keys(w.objects), func(a, b inspect.Key) int { return strings.Compare(a.String(), b.String()) }) {
+		if policy, is := w.objects[key].(*autorebootv1.RebootPolicy); is && rules.HasRollouts(&policy.Spec) {
+			withRollouts = append(withRollouts, key.String())
+		}
+	}
+	if len(withRollouts) > 0 {
+		notes = append(notes, events.Summarize(withRollouts)+": Rollouts are not considered, and may restart as well.")
 	}
 	if len(w.replaced) > 0 {
 		notes = append(notes, "A change of an ExternalService or ChaosPod is not considered, nor what other triggers than ConfigChange and CertificateRenewal see.")

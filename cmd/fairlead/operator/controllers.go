@@ -34,6 +34,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/externalservice"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/controllers/storagemigration"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/partialcache"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
@@ -45,6 +46,7 @@ type controllerBuilder struct {
 	registry    prometheus.Registerer // of the metrics of the controllers
 	shard       *shard.Shard          // nil: all namespaces
 	disruptions *disruptions
+	rollouts    *argorollouts.Watch
 }
 
 // controllersConfig returns the configuration of the controllers' clients, which write only while this
@@ -183,7 +185,11 @@ func (b *controllerBuilder) reconcilers(ctx context.Context) ([]lifecycle.Reconc
 	if b.shard != nil {
 		b.shard.OnArrive = b.disruptions.restoreNamespace
 	}
-	all := []lifecycle.Reconciler{{Name: "calendar", Warm: idle, Start: calendar.Run}}
+	b.rollouts = argorollouts.New(argorollouts.Options{
+		Cache: b.cluster.GetCache(), Live: b.cluster.GetAPIReader(), Serves: argorollouts.Serves(a.client.Discovery().RESTClient()),
+		Logger: a.logger.WithName("rollouts"),
+	})
+	all := []lifecycle.Reconciler{{Name: "calendar", Warm: idle, Start: calendar.Run}, {Name: "rollouts", Warm: idle, Start: b.rollouts.Run}}
 	for _, kind := range a.kinds {
 		made, err := kind.controller(b, ctx)
 		if err != nil {
@@ -318,8 +324,8 @@ func (b *controllerBuilder) clusterRebootPolicies(context.Context) (lifecycle.Re
 	}
 	made, err := clusterrebootpolicy.New(b.cluster, clusterrebootpolicy.Options{
 		CacheSyncTimeout: a.config.Controllers.CacheSyncTimeout.Duration, Logger: a.logger, Now: a.offset.Now,
-		WebhookExemptNamespaces: webhookExemptNamespaces(a.identity),
-		Wrap:                    tolerantcache.IgnoreUndecodable("ClusterRebootPolicy", b.wrap("ClusterRebootPolicy")),
+		WebhookExemptNamespaces: webhookExemptNamespaces(a.identity), Rollouts: b.rollouts,
+		Wrap: tolerantcache.IgnoreUndecodable("ClusterRebootPolicy", b.wrap("ClusterRebootPolicy")),
 	})
 	if err != nil {
 		return lifecycle.Reconciler{}, err

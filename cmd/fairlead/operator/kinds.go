@@ -24,6 +24,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/controllers/chaospod"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/webhooks/admission"
 	admitchaospod "github.com/fairlead-dev/fairlead/webhooks/admission/chaospod"
@@ -125,11 +126,11 @@ func allKinds() kinds {
 	}
 }
 
-// NewScheme returns a scheme of the types of Kubernetes and of every version of ours, also of kinds that are left out: others
-// refer to them.
+// NewScheme returns a scheme of the types of Kubernetes, of Rollouts, and of every version of ours, also of kinds that are left
+// out: others refer to them.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	add := []func(*runtime.Scheme) error{clientscheme.AddToScheme}
+	add := []func(*runtime.Scheme) error{clientscheme.AddToScheme, argorollouts.AddToScheme}
 	for _, kind := range allKinds() {
 		add = append(add, kind.types...)
 	}

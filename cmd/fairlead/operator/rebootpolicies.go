@@ -83,6 +83,7 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 		OnSuspect:               b.disruptions.suspicions.OnSuspect("RebootPolicy", a.suspects("RebootPolicy")),
 		ProbeWorkers:            settings.ProbeWorkers,
 		Freeze:                  b.disruptions.freeze,
+		Rollouts:                b.rollouts,
 		WithoutNodes:            !a.config.ClusterAccess,
 		Registerer:              b.registry,
 		Wrap:                    tolerantcache.IgnoreUndecodable("RebootPolicy", b.wrap("RebootPolicy")),

@@ -117,8 +117,8 @@ func TestEveryBadObjectIsFoundWithTheFieldAtFault(t *testing.T) {
 			"19:156 spec.failover: failover needs healthCheck",
 		},
 		"forced": {
-			"24:28 spec.target.workload.group: group must be apps",
-			"24:42 spec.target.workload.kind: kind must be Deployment, StatefulSet, DaemonSet or ReplicaSet",
+			"24:28 spec.target.workload.group: group must be apps or argoproj.io",
+			"24:42 spec.target.workload.kind: kind must be Deployment, StatefulSet, DaemonSet or ReplicaSet, or with group argoproj.io Rollout",
 			"24:74 spec.schedule: set one of cron, interval, at",
 			"24:85 spec.schedule.timeZone: \"UTC\": timeZone goes with cron",
 			"24:123 spec.action.gracePeriodSeconds: gracePeriodSeconds 0 needs type Delete and allowForceDelete",

@@ -21,6 +21,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 )
 
 func named(namespace, name, dependsOn string) metav1.ObjectMeta {
@@ -50,7 +51,7 @@ func restarting(p *autorebootv1.RebootPolicy, deployment string) *autorebootv1.R
 func reader(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, autorebootv1.AddToScheme, networkingv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{argorollouts.AddToScheme, appsv1.AddToScheme, autorebootv1.AddToScheme, networkingv1.AddToScheme} {
 		if err := add(s); err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 )
 
 // shared reads objects as a cache holds them. They must not be changed.
@@ -29,6 +31,18 @@ var kinds = map[common.WorkloadKind]func() (client.Object, client.ObjectList){
 	common.WorkloadDeployment:  func() (client.Object, client.ObjectList) { return &appsv1.Deployment{}, &appsv1.DeploymentList{} },
 	common.WorkloadStatefulSet: func() (client.Object, client.ObjectList) { return &appsv1.StatefulSet{}, &appsv1.StatefulSetList{} },
 	common.WorkloadDaemonSet:   func() (client.Object, client.ObjectList) { return &appsv1.DaemonSet{}, &appsv1.DaemonSetList{} },
+	common.WorkloadRollout:     func() (client.Object, client.ObjectList) { return &argorollouts.Rollout{}, &argorollouts.RolloutList{} },
+}
+
+// rolloutsTimeout limits a read of Rollouts: a cache whose informer has not synced waits for it as long as it may, and that of
+// a kind which is not served any more never does.
+const rolloutsTimeout = 5 * time.Second
+
+func bounded(ctx context.Context, kind common.WorkloadKind) (context.Context, context.CancelFunc) {
+	if kind != common.WorkloadRollout {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, rolloutsTimeout)
 }
 
 // of reads an object of one of kinds.
@@ -40,8 +54,18 @@ func of(object runtime.Object, evicts bool) *Workload {
 		return StatefulSet(o, evicts)
 	case *appsv1.DaemonSet:
 		return DaemonSet(o, evicts)
+	case *argorollouts.Rollout:
+		return Rollout(o, evicts)
 	}
 	return nil
+}
+
+// APIVersion returns the group and version at which a kind is read.
+func APIVersion(kind common.WorkloadKind) string {
+	if kind == common.WorkloadRollout {
+		return argorollouts.GroupVersion.String()
+	}
+	return appsv1.SchemeGroupVersion.String()
 }
 
 // Get reads one workload; it returns nil where there is none. From a cache it reads what must not be
@@ -50,6 +74,8 @@ func Get(ctx context.Context, from client.Reader, key types.NamespacedName, kind
 	if kinds[kind] == nil {
 		return nil, nil
 	}
+	ctx, cancel := bounded(ctx, kind)
+	defer cancel()
 	object, _ := kinds[kind]()
 	err := from.Get(ctx, key, object, shared)
 	if apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err) { // which the page of a proxy is
@@ -58,7 +84,11 @@ func Get(ctx context.Context, from client.Reader, key types.NamespacedName, kind
 	if err != nil {
 		return nil, fmt.Errorf("read %s %s: %w", kind, key.Name, err)
 	}
-	return of(object, evicts), nil
+	w := of(object, evicts)
+	if r, is := object.(*argorollouts.Rollout); is {
+		err = w.resolve(ctx, from, r)
+	}
+	return w, err
 }
 
 // List reads the workloads of a namespace that a selector matches, as Get does.
@@ -68,24 +98,32 @@ func List(
 	if kinds[kind] == nil {
 		return nil, nil
 	}
+	ctx, cancel := bounded(ctx, kind)
+	defer cancel()
 	_, list := kinds[kind]()
 	if err := from.List(ctx, list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, shared); err != nil {
 		return nil, fmt.Errorf("list %ss: %w", kind, err)
 	}
 	var out []*Workload
 	err := meta.EachListItem(list, func(object runtime.Object) error {
-		out = append(out, of(object, evicts))
+		w := of(object, evicts)
+		out = append(out, w)
+		if r, is := object.(*argorollouts.Rollout); is {
+			return w.resolve(ctx, from, r)
+		}
 		return nil
 	})
 	return out, err
 }
 
-// Each calls do with each workload of a namespace that a cache holds, which must not be changed. A cache that holds no
-// workloads, since no kind that reads them is installed, has none.
+// Each calls do with each workload of a namespace that a cache holds, which must not be changed. A cache that holds none of a
+// kind, since nothing that reads them is installed, or nothing asks for Rollouts, has none.
 func Each(ctx context.Context, from client.Reader, namespace string, do func(common.WorkloadKind, metav1.Object)) error {
 	for kind, empty := range kinds {
 		_, list := empty()
-		err := from.List(ctx, list, client.InNamespace(namespace), shared)
+		within, cancel := bounded(ctx, kind)
+		err := from.List(within, list, client.InNamespace(namespace), shared)
+		cancel()
 		if uncached := (*cache.ErrResourceNotCached)(nil); errors.As(err, &uncached) {
 			continue
 		}
@@ -105,8 +143,8 @@ func Each(ctx context.Context, from client.Reader, namespace string, do func(com
 	return nil
 }
 
-// ReplicaSetsOf returns the UIDs of the ReplicaSets of a Deployment among those that options list.
-func ReplicaSetsOf(ctx context.Context, from client.Reader, deployment types.UID, options ...client.ListOption) ([]types.UID, error) {
+// ReplicaSetsOf returns the UIDs of the ReplicaSets of a Deployment or Rollout among those that options list.
+func ReplicaSetsOf(ctx context.Context, from client.Reader, owner types.UID, options ...client.ListOption) ([]types.UID, error) {
 	list := metav1.PartialObjectMetadataList{TypeMeta: ReplicaSets().TypeMeta}
 	list.Kind += "List"
 	if err := from.List(ctx, &list, options...); err != nil {
@@ -114,7 +152,7 @@ func ReplicaSetsOf(ctx context.Context, from client.Reader, deployment types.UID
 	}
 	var sets []types.UID
 	for i := range list.Items {
-		if ControllerOf(&list.Items[i]) == deployment {
+		if ControllerOf(&list.Items[i]) == owner {
 			sets = append(sets, list.Items[i].UID)
 		}
 	}

@@ -45,8 +45,18 @@ type Workload struct {
 	// OnDelete, Partitioned or Terminating. It is empty when normal. For the strategy Evict neither
 	// Paused nor OnDelete nor Partitioned is one.
 	Obstacle string
+	// ObstacleText is what else is to be said about the obstacle, as the end of a sentence; empty for nothing.
+	ObstacleText string
 	// ScaledBy is the field manager that scaled it to zero, as far as that is known.
 	ScaledBy string
+	// RestartAt is spec.restartAt of a Rollout: pods that were created before are restarted. Restarting is why such a restart,
+	// which may be in the future, is not over; empty where it is.
+	RestartAt  time.Time
+	Restarting string
+	// TemplateOwner is the Deployment that has the pod template of a Rollout; empty where the Rollout has it.
+	TemplateOwner types.UID
+	// TemplateMistake is why the pod template of a Rollout is not known, as a sentence; empty where it is.
+	TemplateMistake string
 	// Desired is how many pods it should have.
 	Desired int32
 	// Available means that all desired pods are available, of whatever revision, and AvailablePods how

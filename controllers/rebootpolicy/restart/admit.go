@@ -162,6 +162,11 @@ func (r *run) checkRolloutInProgress(t *target) (admission, bool) {
 	if v, ok := r.checkNewestPod(w); ok {
 		return v, true
 	}
+	if w.Restarting != "" { // by another user or controller, or by a restart that has failed
+		v := held(autorebootv1.ReasonRolloutInProgress, w.Restarting)
+		v.until = latest(w.RestartAt, w.newestPod()).Add(max(r.timeout, progressDeadline))
+		return v, v.until.After(r.now)
+	}
 	if w.Complete || (w.Updated && (t.requested.level || t.requested.now || t.retryPending())) {
 		return admission{}, false
 	}

@@ -191,7 +191,7 @@ type Verb string
 
 // What an Action does.
 const (
-	// Annotate puts the restart's id on the pod template. It is idempotent.
+	// Annotate puts the restart's id on the pod template, or sets spec.restartAt of a Rollout to PodCutoff. It is idempotent.
 	Annotate Verb = "Annotate"
 	// Evict requests the eviction of one pod.
 	Evict Verb = "Evict"
@@ -203,7 +203,9 @@ type Action struct {
 	ID       string
 	Workload *Workload
 	Started  time.Time // of the restart, whole seconds
-	Pod      *Pod      // to evict
+	// PodCutoff is when the first pod of the restart may be created, and all that there are were earlier.
+	PodCutoff time.Time
+	Pod       *Pod // to evict
 }
 
 // Message is the content of an event about the policy and the workload.

@@ -66,7 +66,7 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 		return occurrence{event: NodeLost, reason: autorebootv1.ReasonNodeUnreachable, message: w.LostText()}, true
 	}
 	o := r.failure(t, autorebootv1.ReasonTimedOut)
-	o.message = cmp.Or(w.Stopped(f), w.shortageText(), w.LostText(), w.unreadyText())
+	o.message = cmp.Or(w.Stopped(f), w.shortageText(), w.LostText(), w.unreadyText(), w.Restarting)
 	return o, true
 }
 
@@ -75,9 +75,9 @@ func (r *run) nextPhaseEvent(t *target, f *autorebootv1.InFlightRestart) (occurr
 	switch w := t.workload; f.Phase {
 	case autorebootv1.PhasePlanned:
 		switch {
-		case w.Unselected && w.RestartID != f.ID:
+		case w.Unselected && !w.carries(f):
 			return occurrence{event: Unselected, reason: autorebootv1.ReasonUnselected}, true // nothing was done yet
-		case w.RestartID == f.ID:
+		case w.carries(f):
 			return occurrence{event: Annotated, generation: w.Generation}, true
 		case r.evict && w.allPodsNew(f):
 			return occurrence{event: EvictionStarted}, true
@@ -214,7 +214,7 @@ func (r *run) actions() []Action {
 		if w == nil || w.Unselected {
 			continue // the policy does not select it, whatever the status says
 		}
-		action := Action{Verb: Annotate, ID: f.ID, Workload: w, Started: timeOf(f.StartTime)}
+		action := Action{Verb: Annotate, ID: f.ID, Workload: w, Started: timeOf(f.StartTime), PodCutoff: cutoffOf(f)}
 		switch {
 		case f.Phase == autorebootv1.PhaseEvicting && !r.refusedUntil(f.Refusal).IsZero():
 		case f.Phase == autorebootv1.PhaseEvicting, f.Phase == autorebootv1.PhasePlanned && r.evict:

@@ -15,11 +15,15 @@ import (
 
 // isNew reports whether a pod was created after a restart had been decided on.
 func (p *Pod) isNew(f *autorebootv1.InFlightRestart) bool {
-	before := f.PodCutoffTime
-	if before == nil { // stored by a version without this field
-		before = f.StartTime
+	return !p.Created.Before(cutoffOf(f))
+}
+
+// cutoffOf returns when the first pod of a restart may be created.
+func cutoffOf(f *autorebootv1.InFlightRestart) time.Time {
+	if f.PodCutoffTime == nil { // stored by a version without this field
+		return timeOf(f.StartTime)
 	}
-	return !p.Created.Before(timeOf(before))
+	return f.PodCutoffTime.Time
 }
 
 // podsMissing returns how many pods too few are available.
@@ -41,7 +45,7 @@ func (w *Workload) podsStarting(f *autorebootv1.InFlightRestart) int32 {
 
 // verifiedText returns what is to be known of a restart that was verified; empty where nothing is.
 func (w *Workload) verifiedText(f *autorebootv1.InFlightRestart) string {
-	if f.Generation > 0 && w.RestartID != f.ID {
+	if f.Generation > 0 && !w.carries(f) && w.TemplateHash != f.Template {
 		return "by a newer revision of the workload, which replaced the pods as well"
 	}
 	return strings.Join(slices.DeleteFunc([]string{w.keptPodsText(), w.LostText()}, func(s string) bool { return s == "" }), "; ")

@@ -131,7 +131,11 @@ func newRun(p *autorebootv1.RebootPolicy, o Observation) *run {
 }
 
 func targetOf(kind common.WorkloadKind, name string) common.WorkloadReference {
-	return common.WorkloadReference{Kind: kind, Name: name}
+	id := common.WorkloadReference{Kind: kind, Name: name}
+	if group := kind.Group(); group != common.AppsGroup {
+		id.Group = group
+	}
+	return id
 }
 
 func (t *target) id() common.WorkloadReference { return targetOf(t.Kind, t.Name) }

@@ -187,10 +187,10 @@ func reasons() []string {
 	return []string{
 		"`Suspended`: `spec.suspend` is true.",
 		"`Halted`: a user must act; see `status.halt`.",
-		"`Terminating`, `Paused`, `ScaledToZero`, `OnDelete`, `Partitioned`: the workload cannot be restarted as it is.",
+		"`Terminating`, `Paused`, `Degraded`, `ScaledToZero`, `OnDelete`, `Partitioned`: the workload cannot be restarted as it is.",
 		"`Forbidden`, `WriteRefused`: the API server refused the restart within the last minute; the message has its words.",
 		"`Debouncing`: something changed within `debounce.quietPeriod`, and the first change is younger than `debounce.maxDelay`.",
-		"`ReplicaFailure`, `Unschedulable`: the workload has fewer pods than it should, since they are refused, as by a quota, or find no node; the message has the words of Kubernetes. `RolloutInProgress`: a rollout that another user or controller began, until it has passed the progress deadline of its Deployment, or has made no pod for 10 minutes, or for `verification.timeout` where that is longer. A workload whose pods are all of the latest revision and yet unavailable counts as broken and not as rolling out: at once for a Probe or PodAge trigger, a retry and `restart-now`, and for others once no pod is younger than `verification.timeout`.",
+		"`ReplicaFailure`, `Unschedulable`: the workload has fewer pods than it should, since they are refused, as by a quota, or find no node; the message has the words of Kubernetes. `RolloutInProgress`: a rollout that another user or controller began, until it has passed the progress deadline of its Deployment, or has made no pod for 10 minutes, or for `verification.timeout` where that is longer; so is a restart of a Rollout by `spec.restartAt`, counted from that time. A workload whose pods are all of the latest revision and yet unavailable counts as broken and not as rolling out: at once for a Probe or PodAge trigger, a retry and `restart-now`, and for others once no pod is younger than `verification.timeout`.",
 		"`Backoff`: the latest restart of this target failed, or, with `onFailure: Halt`, that of another target, which is tried again first.",
 		"`Cooldown`: the latest restart of this target ended less than `cooldown` ago. After this the limit is looked at: a target that has used it up halts the policy.",
 		"`Blackout`: a blackout of the whole cluster, or one of `blackouts`. It is the reason as well while those of the cluster cannot be read and never were; the message says so.",

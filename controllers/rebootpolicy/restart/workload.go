@@ -5,6 +5,7 @@ package restart
 
 import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // count returns how many pods are such as a function says.
@@ -17,18 +18,32 @@ func (w *Workload) count(is func(*Pod) bool) (n int32) {
 	return n
 }
 
+// carries reports whether the workload says that it is to be restarted: by the id on its pod template, or a Rollout by its
+// spec.restartAt, which another user or controller may have set to a later time.
+func (w *Workload) carries(f *autorebootv1.InFlightRestart) bool {
+	if w.Kind == common.WorkloadRollout {
+		return !w.RestartAt.Before(cutoffOf(f))
+	}
+	return w.RestartID == f.ID
+}
+
 // isReverted reports whether the template is the one from before the restart again. Any other without the annotation is a
 // new revision, whose pods are made after the restart began as well: it goes on with them. Neither before the annotation was
-// observed, nor in an older view, is a missing annotation a revert.
+// observed, nor in an older view, is a missing annotation a revert. Nor is a missing spec.restartAt once the pods are new: its
+// removal makes no revision.
 func (w *Workload) isReverted(f *autorebootv1.InFlightRestart) bool {
-	missing := f.Phase != autorebootv1.PhasePlanned && f.Generation > 0 && w.Generation >= f.Generation && w.RestartID != f.ID
+	missing := f.Phase != autorebootv1.PhasePlanned && f.Generation > 0 && w.Generation >= f.Generation && !w.carries(f)
+	if w.Kind == common.WorkloadRollout && (f.Phase == autorebootv1.PhaseSoaking || w.allPodsNew(f)) {
+		return false
+	}
 	return missing && (f.Template == "" || f.Template == w.TemplateHash)
 }
 
-// isReplaced reports whether every pod is of the latest revision, except for those that a partition kept when the restart
+// isReplaced reports whether every pod is of the latest revision, and was made after the restart where that makes none, except for those that a partition kept when the restart
 // was decided on. A rollout that is paused, or has its partition raised, while it is under way proves nothing.
 func (w *Workload) isReplaced(f *autorebootv1.InFlightRestart) bool {
-	return w.Desired > 0 && w.Outdated != nil && *w.Outdated <= w.pastPartition(f)
+	return w.Desired > 0 && w.Outdated != nil && *w.Outdated <= w.pastPartition(f) &&
+		(w.Kind != common.WorkloadRollout || w.allPodsNewAndReady(f)) // of one revision are those before and after its restart
 }
 
 // pastPartition returns how many pods a partition keeps now and kept when the restart was decided on.
@@ -42,7 +57,7 @@ func (w *Workload) pastPartition(f *autorebootv1.InFlightRestart) int32 {
 // obstacleText returns the obstacle in the words of a message. Another controller may have scaled the workload to zero for good,
 // and run its pods elsewhere.
 func (w *Workload) obstacleText() string {
-	text := "the workload is " + w.Obstacle
+	text := "the workload is " + w.Obstacle + w.ObstacleText
 	if w.Obstacle == autorebootv1.ReasonScaledToZero && w.ScaledBy != "" {
 		text += " by " + w.ScaledBy
 	}

@@ -59,7 +59,7 @@ func target(path rules.Path, t *chaosv1.Target) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Field(), modes, "set exactly one of workload, selector, template"))
 	}
 	errs = append(errs, rules.Workload(path.Child("workload"), t.Workload, common.WorkloadDeployment,
-		common.WorkloadStatefulSet, common.WorkloadDaemonSet, common.WorkloadReplicaSet)...)
+		common.WorkloadStatefulSet, common.WorkloadDaemonSet, common.WorkloadReplicaSet, common.WorkloadRollout)...)
 	return append(errs, rules.Selector(path.Child("selector"), t.Selector)...)
 }
 

@@ -4,6 +4,7 @@
 package rebootpolicy
 
 import (
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,7 +83,7 @@ func Takes(spec *autorebootv1.RebootPolicySpec, w *Workload) bool {
 	for i := range spec.Targets {
 		t := &spec.Targets[i]
 		switch {
-		case t.Kind != "" && t.Kind != w.Kind:
+		case !slices.Contains(KindsOf(t), w.Kind):
 			continue
 		case t.Selector == nil && t.Name == w.Name:
 			return true

@@ -116,9 +116,11 @@ func TestAPolicyTakesWhatItsTargetsNameOrSelect(t *testing.T) {
 		"of another kind":           {autorebootv1.Target{Kind: "Deployment", Name: "web"}, Workload{Kind: "StatefulSet", Name: "web"}, false},
 		"by labels, of any kind":    {autorebootv1.Target{Selector: labeled}, Workload{Kind: "DaemonSet", Labels: map[string]string{"app": "web"}}, true},
 		"by other labels":           {autorebootv1.Target{Selector: labeled}, Workload{Kind: "DaemonSet"}, false},
-		"all that ask: it does":     {autorebootv1.Target{Selector: &common.LabelSelector{}, OptIn: ptr.To(autorebootv1.OptInAnnotation)}, Workload{Annotations: asks}, true},
-		"all that ask: it does not": {autorebootv1.Target{Selector: &common.LabelSelector{}, OptIn: ptr.To(autorebootv1.OptInAnnotation)}, Workload{}, false},
-		"all: it is ignored":        {autorebootv1.Target{Selector: &common.LabelSelector{}}, Workload{Annotations: map[string]string{common.IgnoreAnnotation: "true"}}, false},
+		"all that ask: it does":     {autorebootv1.Target{Selector: &common.LabelSelector{}, OptIn: ptr.To(autorebootv1.OptInAnnotation)}, Workload{Kind: "Deployment", Annotations: asks}, true},
+		"all that ask: it does not": {autorebootv1.Target{Selector: &common.LabelSelector{}, OptIn: ptr.To(autorebootv1.OptInAnnotation)}, Workload{Kind: "Deployment"}, false},
+		"all: it is ignored":        {autorebootv1.Target{Selector: &common.LabelSelector{}}, Workload{Kind: "Deployment", Annotations: map[string]string{common.IgnoreAnnotation: "true"}}, false},
+		"all: of another group":     {autorebootv1.Target{Selector: &common.LabelSelector{}}, Workload{Kind: "Rollout"}, false},
+		"all of that group":         {autorebootv1.Target{Group: common.RolloutsGroup, Selector: &common.LabelSelector{}}, Workload{Kind: "Rollout"}, true},
 	} {
 		if got := Takes(&autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{test.target}}, &test.of); got != test.want {
 			t.Errorf("%s: %t", name, got)

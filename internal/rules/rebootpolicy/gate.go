@@ -29,7 +29,7 @@ func gate(path rules.Path, g *autorebootv1.Gate) field.ErrorList {
 	if e := g.ExternalServiceHealthy; e != nil {
 		errs = append(errs, rules.Text(path.Child("externalServiceHealthy", "name"), e.Name, 1, 63)...)
 	}
-	errs = append(errs, rules.Workload(path.Child("workloadAvailable"), g.WorkloadAvailable, restartable...)...)
+	errs = append(errs, rules.Workload(path.Child("workloadAvailable"), g.WorkloadAvailable, appsKinds...)...)
 	if n := g.NoPods; n != nil {
 		at := path.Child("noPods", "selector")
 		if n.Selector == nil {

@@ -55,7 +55,8 @@ func isSameSpan(a, b common.Window) bool {
 func lists(targets []autorebootv1.Target, wanted *autorebootv1.Target) bool {
 	for i := range targets {
 		t := &targets[i]
-		sameKind := t.Kind == wanted.Kind || t.Selector != nil && (t.Kind == "" || wanted.Kind == "") // none is all
+		sameKind := t.Kind == wanted.Kind || t.Selector != nil && (t.Kind == "" || wanted.Kind == "") // none is all of the group
+		sameKind = sameKind && KindsOf(t)[0].Group() == KindsOf(wanted)[0].Group()
 		if sameKind && t.Name == wanted.Name && equality.Semantic.DeepEqual(t.Selector, wanted.Selector) {
 			return true
 		}

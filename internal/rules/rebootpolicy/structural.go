@@ -4,6 +4,8 @@
 package rebootpolicy
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -44,10 +46,10 @@ func targets(path rules.Path, list []autorebootv1.Target) field.ErrorList {
 	list = rules.Within(list, 32)
 	for i := range list {
 		t, at := &list[i], path.Index(i)
-		errs = append(errs, rules.WorkloadGroup(at.Child("group"), t.Group)...)
+		errs = append(errs, rules.WorkloadGroup(at.Child("group"), t.Group, targetKinds...)...)
 		switch {
 		case t.Kind != "":
-			errs = append(errs, rules.WorkloadKind(at.Child("kind"), t.Kind, restartable...)...)
+			errs = append(errs, rules.WorkloadKind(at.Child("kind"), t.Group, t.Kind, targetKinds...)...)
 		case t.Name != "":
 			errs = append(errs, field.Invalid(at.Field(), t.Name, "kind is required with name"))
 		}
@@ -69,15 +71,28 @@ func targets(path rules.Path, list []autorebootv1.Target) field.ErrorList {
 	return errs
 }
 
-// restartable are the kinds that can be restarted.
-var restartable = []common.WorkloadKind{common.WorkloadDeployment, common.WorkloadStatefulSet, common.WorkloadDaemonSet}
+var (
+	// appsKinds are the kinds of the group apps that can be restarted, and targetKinds all that can be.
+	appsKinds   = []common.WorkloadKind{common.WorkloadDeployment, common.WorkloadStatefulSet, common.WorkloadDaemonSet}
+	targetKinds = append(slices.Clone(appsKinds), common.WorkloadRollout)
+)
 
-// KindsOf returns the kinds of the workloads of a target: its own, or all that can be restarted.
+// KindsOf returns the kinds of the workloads of a target: its own, or all of its group that can be restarted.
 func KindsOf(t *autorebootv1.Target) []common.WorkloadKind {
-	if t.Kind == "" {
-		return restartable
+	switch {
+	case t.Kind != "":
+		return []common.WorkloadKind{t.Kind}
+	case t.Group == common.RolloutsGroup:
+		return []common.WorkloadKind{common.WorkloadRollout}
 	}
-	return []common.WorkloadKind{t.Kind}
+	return appsKinds
+}
+
+// HasRollouts reports whether a target of a spec is of Argo Rollouts.
+func HasRollouts(spec *autorebootv1.RebootPolicySpec) bool {
+	return slices.ContainsFunc(spec.Targets, func(t autorebootv1.Target) bool {
+		return slices.Contains(KindsOf(&t), common.WorkloadRollout)
+	})
 }
 
 // named checks the two ways to name objects: one by its name, or several by their labels.

@@ -72,8 +72,9 @@ func selectsAll(spec *autorebootv1.RebootPolicySpec) []string {
 	var texts []string
 	for i := range spec.Targets {
 		t := &spec.Targets[i]
-		what := "every " + string(t.Kind)
-		if t.Kind == "" {
+		kinds := KindsOf(t)
+		what := "every " + string(kinds[0])
+		if len(kinds) > 1 {
 			what = "every Deployment, StatefulSet and DaemonSet"
 		}
 		if ptr.Deref(t.OptIn, autorebootv1.OptInAll) == autorebootv1.OptInAnnotation {

@@ -62,7 +62,7 @@ func (n *collector) restarts(at *field.Path, spec *autorebootv1.RebootPolicySpec
 			remedy, verb = authorization.NameAnotherTarget, reading(name)
 		}
 		for _, kind := range rules.KindsOf(t) {
-			n.Add(path, remedy, verb, common.AppsGroup, resourceOf(kind), "", name)
+			n.Add(path, remedy, verb, kind.Group(), resourceOf(kind), "", name)
 		}
 	}
 }
@@ -104,7 +104,7 @@ func (n *collector) gate(path *field.Path, g *autorebootv1.Gate) {
 	}
 }
 
-// resourceOf returns the resource of a kind of apps/v1; every resource for a kind that is not listed here.
+// resourceOf returns the resource of a kind of workload; every resource for a kind that is not listed here.
 func resourceOf(kind common.WorkloadKind) string {
 	switch kind {
 	case common.WorkloadDeployment:
@@ -113,6 +113,8 @@ func resourceOf(kind common.WorkloadKind) string {
 		return "statefulsets"
 	case common.WorkloadDaemonSet:
 		return "daemonsets"
+	case common.WorkloadRollout:
+		return "rollouts"
 	default:
 		return "*"
 	}

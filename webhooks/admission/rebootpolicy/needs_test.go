@@ -44,6 +44,12 @@ func TestEveryPartOfAPolicyTakesItsRights(t *testing.T) {
 			autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{{Selector: &common.LabelSelector{}}}},
 			map[string]string{"patch deployments.apps": "spec.targets[0]", "patch statefulsets.apps": "spec.targets[0]", "patch daemonsets.apps": "spec.targets[0]"},
 		},
+		"Rollouts": {
+			autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{
+				{Group: common.RolloutsGroup, Kind: "Rollout", Name: "web"}, {Group: common.RolloutsGroup, Selector: &common.LabelSelector{}},
+			}},
+			map[string]string{"patch rollouts.argoproj.io web": "spec.targets[0]", "patch rollouts.argoproj.io": "spec.targets[1]"},
+		},
 		"a name beside labels is no limit": {
 			autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{{Kind: "StatefulSet", Name: "db", Selector: anyApp}}},
 			map[string]string{"patch statefulsets.apps": "spec.targets[0]"},

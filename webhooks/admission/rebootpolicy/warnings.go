@@ -5,6 +5,7 @@ package rebootpolicy
 
 import (
 	"context"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -68,7 +69,7 @@ func (w *webhook) rollouts(ctx context.Context, obj *autorebootv1.RebootPolicy) 
 func selects(spec *autorebootv1.RebootPolicySpec, kind common.WorkloadKind, name string, set labels.Set) bool {
 	for i := range spec.Targets {
 		t := &spec.Targets[i]
-		if t.Kind != kind && t.Kind != "" {
+		if !slices.Contains(rules.KindsOf(t), kind) {
 			continue
 		}
 		if t.Selector == nil {

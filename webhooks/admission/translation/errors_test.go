@@ -132,7 +132,7 @@ func TestErrorsNameTheFieldThatWasWritten(t *testing.T) {
 		"a host twice": {kind: "ExternalService", spec: "{hosts: [192.0.2.1, 192.0.2.1], ports: {a: 1}}",
 			warnings: []string{"spec.hosts[1]: 192.0.2.1 is also listed in endpoint \"host-0\""}},
 		"policies": {kind: "RebootPolicy", spec: "{target: {kind: Job, name: web}, policies: [{name: up, trigger: {probe: {httpGet: {port: http, httpHeaders: [{name: 'a b', value: c}]}, periodSeconds: 3, timeoutSeconds: 5}}}]}", errs: []string{
-			`spec.target.kind: Invalid value: "Job": kind must be Deployment, StatefulSet or DaemonSet`,
+			`spec.target.kind: Invalid value: "Job": kind must be Deployment, StatefulSet or DaemonSet, or with group argoproj.io Rollout`,
 			`spec.policies[0].trigger.probe.timeoutSeconds: Invalid value: "5s": timeout must not exceed interval`,
 			`spec.policies[0].trigger.probe.httpGet.httpHeaders[0].name: Invalid value: "a b": a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')`,
 		}},

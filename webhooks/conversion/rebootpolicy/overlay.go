@@ -4,6 +4,8 @@
 package rebootpolicy
 
 import (
+	"cmp"
+
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/autoreboot/v1alpha1"
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -34,6 +36,9 @@ func overlayTargets(saved []autorebootv1.Target, before, after v1alpha1.Target) 
 	out := append([]autorebootv1.Target(nil), saved...)
 	if after.Kind != before.Kind {
 		out[0].Kind = common.WorkloadKind(after.Kind)
+		if group := out[0].Kind.Group(); group != cmp.Or(out[0].Group, common.AppsGroup) {
+			out[0].Group = groupOf(after.Kind)
+		}
 	}
 	if after.Name != before.Name {
 		out[0].Name, out[0].Selector = after.Name, nil

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/autoreboot/v1alpha1"
 )
 
 // A list may be as long as a request, so that comparing each name with each other one would take minutes.
@@ -29,5 +30,30 @@ func TestALongListIsMergedWithFewLooksAtNames(t *testing.T) {
 	}
 	if len(merged) != n || merged[0].Name != after[0].Name || merged[n-1].Name != after[n-1].Name {
 		t.Errorf("%d triggers are left, or in another order", len(merged))
+	}
+}
+
+// The group of v1 follows the kind of v1alpha1, which has none, and stays as it was written otherwise.
+func TestTheGroupOfATargetIsThatOfItsKind(t *testing.T) {
+	for name, test := range map[string]struct {
+		saved         autorebootv1.Target
+		before, after string
+		want          string
+	}{
+		"to a Rollout":          {autorebootv1.Target{Kind: "Deployment"}, "Deployment", "Rollout", "argoproj.io"},
+		"from a Rollout":        {autorebootv1.Target{Group: "argoproj.io", Kind: "Rollout"}, "Rollout", "Deployment", ""},
+		"within apps":           {autorebootv1.Target{Group: "apps", Kind: "Deployment"}, "Deployment", "StatefulSet", "apps"},
+		"within the default":    {autorebootv1.Target{Kind: "Deployment"}, "Deployment", "StatefulSet", ""},
+		"a selector of a group": {autorebootv1.Target{Group: "argoproj.io"}, "", "", "argoproj.io"},
+	} {
+		test.saved.Name = "web"
+		got := overlayTargets([]autorebootv1.Target{test.saved}, v1alpha1.Target{Kind: test.before, Name: "web"}, v1alpha1.Target{Kind: test.after, Name: "web"})
+		if got[0].Group != test.want {
+			t.Errorf("%s: %q, want %q", name, got[0].Group, test.want)
+		}
+	}
+	stored := hubForm{Spec: autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{{Group: "argoproj.io", Kind: "Rollout", Name: "web"}}}}
+	if got := up(down(stored)).Spec.Targets; !slices.Equal(got, stored.Spec.Targets) {
+		t.Errorf("%+v", got)
 	}
 }

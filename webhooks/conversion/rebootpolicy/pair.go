@@ -60,7 +60,7 @@ func hasImplied(h *hubForm) bool {
 func up(s spokeForm) hubForm {
 	h := hubForm{Spec: *implied.DeepCopy()}
 	if target := s.Spec.Target; target != (v1alpha1.Target{}) {
-		h.Spec.Targets = []autorebootv1.Target{{Kind: common.WorkloadKind(target.Kind), Name: target.Name}}
+		h.Spec.Targets = []autorebootv1.Target{{Group: groupOf(target.Kind), Kind: common.WorkloadKind(target.Kind), Name: target.Name}}
 	}
 	for i := range s.Spec.Policies {
 		h.Spec.Triggers = append(h.Spec.Triggers, triggerOf(&s.Spec.Policies[i]))
@@ -86,6 +86,14 @@ func down(h hubForm) spokeForm {
 	s.Status.LastReboot = h.Status.LastRestartTime
 	s.Status.Conditions = h.Status.Conditions
 	return s
+}
+
+// groupOf returns the API group of a kind of workload, absent where it is the default of v1.
+func groupOf(kind string) string {
+	if group := common.WorkloadKind(kind).Group(); group != common.AppsGroup {
+		return group
+	}
+	return ""
 }
 
 func triggerOf(p *v1alpha1.Policy) autorebootv1.Trigger {

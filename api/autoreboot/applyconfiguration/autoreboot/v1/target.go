@@ -15,10 +15,10 @@ import (
 //
 // Target is one workload by its name, or several by their labels.
 type TargetApplyConfiguration struct {
-	// group is the API group of the workloads. The default is apps, and no other is supported.
+	// group is the API group of the workloads: apps, or argoproj.io for those of Argo Rollouts. The default is apps.
 	Group *string `json:"group,omitempty"`
-	// kind of the workloads: Deployment, StatefulSet or DaemonSet. Without it, selector selects the workloads of all
-	// three.
+	// kind of the workloads: Deployment, StatefulSet or DaemonSet, or with group argoproj.io Rollout. Without it, selector
+	// selects the workloads of all kinds of the group.
 	Kind *common.WorkloadKind `json:"kind,omitempty"`
 	// name of the workload. It need not exist yet.
 	Name *string `json:"name,omitempty"`

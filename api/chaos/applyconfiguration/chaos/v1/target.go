@@ -15,7 +15,7 @@ import (
 //
 // Target names the pods to choose from: exactly one of workload, selector and template.
 type TargetApplyConfiguration struct {
-	// workload is one Deployment, StatefulSet, DaemonSet or ReplicaSet, by name.
+	// workload is one Deployment, StatefulSet, DaemonSet or ReplicaSet, or with group argoproj.io one Rollout, by name.
 	Workload *common.WorkloadReference `json:"workload,omitempty"`
 	// selector takes all pods of the namespace with these labels that belong to a controller. An empty one takes
 	// all that belong to one.
