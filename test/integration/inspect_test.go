@@ -130,6 +130,24 @@ func TestWhatIfForeseesARestartWithTheRightsOfTheUser(t *testing.T) {
 	s.Expect(stdout, "Whether a workload restarts is not known.", "grant get on secrets in namespace "+s.Namespace, "grant list on rebootpolicies.autoreboot.fairlead.dev")
 }
 
+func TestACalendarHasWhatTheUserMayReadAndNamesTheRest(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.apply(rebootPolicies.object("v1", "api", `{targets: [{kind: Deployment, name: absent}], windows: [{name: night, cron: "0 2 * * *", duration: 1h, timeZone: Europe/Zurich}], triggers: [{name: weekly, type: Schedule, schedule: {cron: "0 0 * * 1"}}]}`))
+	code, stdout, stderr := s.fairlead(s.Kubeconfig(), "calendar", "-o", "ics")
+	if code != 0 {
+		s.Errorf("exit code %d: %s", code, stderr)
+	}
+	s.Expect(strings.ReplaceAll(stdout, "\r\n ", ""), "BEGIN:VCALENDAR\r\nVERSION:2.0\r\n", "SUMMARY:Window: RebootPolicy "+s.Namespace+"/api\\, night\r\n",
+		"SUMMARY:Restart: RebootPolicy "+s.Namespace+"/api\\, weekly\r\n", "END:VCALENDAR\r\n")
+	reader, err := s.User("reader-of-" + s.Namespace)
+	s.Must(err)
+	if code, stdout, _ = s.fairlead(reader.Kubeconfig, "calendar"); code != 2 {
+		s.Errorf("exit code %d", code)
+	}
+	s.Expect(stdout, "grant list on rebootpolicies.autoreboot.fairlead.dev", "configmaps/fairlead-calendar in namespace fairlead-system could not be read")
+}
+
 // kubectl asks a program beside the plugin, which docs/guides/convert.md shows.
 func TestKubectlCompletesTheNamesOfObjects(t *testing.T) {
 	t.Parallel()

@@ -61,18 +61,10 @@ the command line is wrong.`,
 	set.StringSliceVarP(&f.files, "filename", "f", nil, "Files, folders or - with rendered manifests.")
 	set.StringSliceVar(&f.exclude, "exclude", nil, "Patterns of files and folders not to read, such as testdata or charts/**/*.yaml. With --filename.")
 	set.StringSliceVar(&f.keys, "key", nil, "Keys that change. Empty: all. Without --filename.")
-	f.addOperator(command)
+	addOperatorNamespace(command, &f.operatorNamespace)
 	complete(command, "output", whatIfFormats...)
 	return command
 }
-
-// addOperator gives a command the flag that names the operator's namespace.
-func (f *whatIfFlags) addOperator(command *cobra.Command) {
-	command.Flags().StringVar(&f.operatorNamespace, "operator-namespace", operatorNamespace, "Namespace of the operator, where the blackouts of the cluster are.")
-}
-
-// operatorNamespace is that of the manifests.
-const operatorNamespace = "fairlead-system"
 
 // run foresees what the flags name.
 func (f *whatIfFlags) run(command *cobra.Command, args []string, o Options) error {

@@ -191,6 +191,21 @@ func (t *Schedule) nextDue(after time.Time) slot {
 	return slot{}
 }
 
+// Starts returns when runs start from one time until another, where nothing but windows, blackouts and the deadline holds them,
+// and at most limit of them.
+func (t *Schedule) Starts(from, until time.Time, deadline time.Duration, limit int) (starts []time.Time) {
+	if t.invalid != "" {
+		return nil
+	}
+	for at := from; len(starts) < limit; {
+		if at = t.nextStart(at, at, deadline); at.IsZero() || at.After(until) {
+			break
+		}
+		starts = append(starts, at)
+	}
+	return starts
+}
+
 // nextStart returns when the first run that is due after a time may start: not before from, within the starting
 // deadline, and when windows and blackouts allow it; zero for never.
 func (t *Schedule) nextStart(after, from time.Time, deadline time.Duration) time.Time {
