@@ -24,29 +24,42 @@ type reference struct {
 	sources map[rules.SourceName]bool
 }
 
-// references are the workloads of each namespace that refer to a source which changes, before or after the change.
-func (w *world) references() map[string][]*reference {
-	changed := map[string]map[rules.SourceName]bool{} // by namespace
+// referring are the workloads that refer to sources which change, before or after the change.
+type referring struct {
+	// changed are the places of the sources in the forecast, and among the names of those of each namespace.
+	changed map[inspect.Key]int
+	among   map[string]map[rules.SourceName]bool
+	// inNamespace are the workloads of each namespace, and named those with a key.
+	inNamespace map[string][]*reference
+	named       map[inspect.Key]bool
+}
+
+func (w *world) references() *referring {
+	r := &referring{
+		changed: map[inspect.Key]int{}, among: map[string]map[rules.SourceName]bool{}, inNamespace: map[string][]*reference{},
+		named: map[inspect.Key]bool{},
+	}
 	for i := range w.changed {
 		s := &w.changed[i]
-		if changed[s.Namespace] == nil {
-			changed[s.Namespace] = map[rules.SourceName]bool{}
+		r.changed[s.Key] = i
+		if r.among[s.Namespace] == nil {
+			r.among[s.Namespace] = map[rules.SourceName]bool{}
 		}
-		changed[s.Namespace][rules.SourceName{Kind: autorebootv1.SourceKind(s.Kind), Name: s.Name}] = true
+		r.among[s.Namespace][rules.SourceName{Kind: autorebootv1.SourceKind(s.Kind), Name: s.Name}] = true
 	}
-	found := map[string][]*reference{}
 	for _, object := range w.is.Objects {
 		key := inspect.KeyOf(object)
-		if changed[key.Namespace] == nil {
+		if r.among[key.Namespace] == nil {
 			continue
 		}
 		for _, side := range []client.Object{object, w.replaced[key]} {
-			if r := referenceOf(key, side, changed[key.Namespace]); r != nil {
-				found[key.Namespace] = append(found[key.Namespace], r)
+			if found := referenceOf(key, side, r.among[key.Namespace]); found != nil {
+				r.inNamespace[key.Namespace] = append(r.inNamespace[key.Namespace], found)
+				r.named[key] = true
 			}
 		}
 	}
-	return found
+	return r
 }
 
 func referenceOf(key inspect.Key, object client.Object, changed map[rules.SourceName]bool) *reference {
@@ -77,27 +90,23 @@ func referenceOf(key inspect.Key, object client.Object, changed map[rules.Source
 	return r
 }
 
-// mayWatch reports whether a policy may watch what changes. Whether it does, the controller decides.
-func (w *world) mayWatch(policy *autorebootv1.RebootPolicy, refers map[string][]*reference) bool {
-	names := func(kind autorebootv1.SourceKind, name string) bool {
-		return slices.ContainsFunc(w.changed, func(s Source) bool {
-			return s.Namespace == policy.Namespace && s.Kind == string(kind) && s.Name == name
-		})
-	}
-	if !slices.ContainsFunc(w.changed, func(s Source) bool { return s.Namespace == policy.Namespace }) {
+// mayConcern reports whether a policy may watch what changes. Whether it does, the controller decides.
+func (r *referring) mayConcern(policy *autorebootv1.RebootPolicy) bool {
+	among := r.among[policy.Namespace]
+	if among == nil {
 		return false
 	}
 	for i := range policy.Spec.Triggers {
 		t := &policy.Spec.Triggers[i]
 		switch {
-		case t.CertificateRenewal != nil && names(autorebootv1.SourceSecret, t.CertificateRenewal.SecretName):
+		case t.CertificateRenewal != nil && among[rules.SourceName{Kind: autorebootv1.SourceSecret, Name: t.CertificateRenewal.SecretName}]:
 			return true
 		case t.Type != autorebootv1.TriggerConfigChange && t.ConfigChange == nil:
 			continue
-		case slices.ContainsFunc(refers[policy.Namespace], func(r *reference) bool { return rules.Takes(&policy.Spec, &r.rules) }):
+		case r.takes(policy):
 			return true
 		case t.ConfigChange != nil && slices.ContainsFunc(t.ConfigChange.Sources, func(s autorebootv1.ConfigSource) bool {
-			return s.Selector != nil || names(s.Kind, s.Name)
+			return s.Selector != nil || among[rules.SourceName{Kind: s.Kind, Name: s.Name}]
 		}):
 			return true
 		}
@@ -105,17 +114,33 @@ func (w *world) mayWatch(policy *autorebootv1.RebootPolicy, refers map[string][]
 	return false
 }
 
+// takes reports whether a policy takes one of the workloads.
+func (r *referring) takes(policy *autorebootv1.RebootPolicy) bool {
+	selects := false
+	for i := range policy.Spec.Targets {
+		t := &policy.Spec.Targets[i]
+		if t.Selector == nil && r.named[inspect.Key{Kind: string(t.Kind), Namespace: policy.Namespace, Name: t.Name}] {
+			return true
+		}
+		selects = selects || t.Selector != nil
+	}
+	return selects && slices.ContainsFunc(r.inNamespace[policy.Namespace], func(w *reference) bool { return rules.Takes(&policy.Spec, &w.rules) })
+}
+
 // addUnwatched adds the workloads that refer to a source, and that no policy restarts.
-func (w *world) addUnwatched(f *Forecast, refers map[string][]*reference, restarted map[inspect.Key]bool) {
-	for i := range f.Sources {
-		s := &f.Sources[i]
-		for _, r := range refers[s.Namespace] {
-			name := r.key.Argument()
-			source := rules.SourceName{Kind: autorebootv1.SourceKind(s.Kind), Name: s.Name}
-			if r.sources[source] && !restarted[r.key] && !slices.Contains(s.Unwatched, name) {
-				s.Unwatched = append(s.Unwatched, name)
+func (f *Forecast) addUnwatched(r *referring, restarted map[inspect.Key]bool) {
+	for namespace, all := range r.inNamespace {
+		for _, w := range all {
+			for source := range w.sources {
+				s := &f.Sources[r.changed[inspect.Key{Kind: string(source.Kind), Namespace: namespace, Name: source.Name}]]
+				if name := w.key.Argument(); !restarted[w.key] && !slices.Contains(s.Unwatched, name) {
+					s.Unwatched = append(s.Unwatched, name)
+				}
 			}
 		}
+	}
+	for i := range f.Sources {
+		slices.Sort(f.Sources[i].Unwatched)
 	}
 	slices.SortStableFunc(f.Restarts, func(a, b Restart) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Policy, b.Policy), cmp.Compare(a.Order, b.Order))

@@ -268,7 +268,7 @@ func (w *world) foresee(ctx context.Context) (*Forecast, error) {
 		if replaced, is := w.replaced[inspect.KeyOf(was)].(*autorebootv1.RebootPolicy); is {
 			will = replaced
 		}
-		if !w.mayWatch(will, refers) {
+		if !refers.mayConcern(will) {
 			continue
 		}
 		seen, err := rebootpolicy.Foresee(ctx, o, rebootpolicy.Side{Policy: was, Client: before, Sources: w.was},
@@ -277,18 +277,22 @@ func (w *world) foresee(ctx context.Context) (*Forecast, error) {
 			f.Unread = append(f.Unread, inspect.Unread{Resource: inspect.KeyOf(was).String(), Message: "what it does is not known: " + err.Error()})
 			continue
 		}
-		f.add(will, seen, restarted)
+		f.add(will, seen, refers.changed, restarted)
 	}
-	w.addUnwatched(f, refers, restarted)
+	f.addUnwatched(refers, restarted)
 	f.Notes = slices.Concat(f.Notes, w.notes, w.notesOf(f))
 	return f, nil
 }
 
 // add adds what a policy does.
-func (f *Forecast) add(policy *autorebootv1.RebootPolicy, seen *rebootpolicy.Forecast, restarted map[inspect.Key]bool) {
-	for i := range f.Sources {
-		if s := &f.Sources[i]; s.Namespace == policy.Namespace && slices.Contains(seen.Watched, s.Kind+"/"+s.Name) {
-			s.WatchedBy = append(s.WatchedBy, policy.Name)
+func (f *Forecast) add(
+	policy *autorebootv1.RebootPolicy, seen *rebootpolicy.Forecast, index map[inspect.Key]int, restarted map[inspect.Key]bool,
+) {
+	for _, name := range seen.Watched {
+		kind, name, _ := strings.Cut(name, "/")
+		at, is := index[inspect.Key{Kind: kind, Namespace: policy.Namespace, Name: name}]
+		if is && !slices.Contains(f.Sources[at].WatchedBy, policy.Name) {
+			f.Sources[at].WatchedBy = append(f.Sources[at].WatchedBy, policy.Name)
 		}
 	}
 	if seen.Blocked.Reason == autorebootv1.ReasonInvalidSpec {
