@@ -98,7 +98,9 @@ type board struct {
 }
 
 func newBoard() *board {
-	return &board{workloads: map[string]workload{}, policies: map[string]policy{}, before: map[string]workload{}, written: map[string]time.Time{}}
+	return &board{
+		workloads: map[string]workload{}, policies: map[string]policy{}, before: map[string]workload{}, written: map[string]time.Time{},
+	}
 }
 
 // open begins one for the policies with some labels, and returns once it shows what there is.
@@ -115,7 +117,8 @@ func open(ctx context.Context, api rest.Interface, policies string) (*board, err
 		})
 	}
 	begin(kind[workload]{"/apis/apps/v1/deployments", measured, func(w *workload) { b.showWorkload(w, time.Now()) }, b.interrupt}.follow)
-	begin(kind[policy]{"/apis/autoreboot.fairlead.dev/v1/rebootpolicies", policies, func(p *policy) { b.showPolicy(p, time.Now()) }, b.interrupt}.follow)
+	show := func(p *policy) { b.showPolicy(p, time.Now()) }
+	begin(kind[policy]{"/apis/autoreboot.fairlead.dev/v1/rebootpolicies", policies, show, b.interrupt}.follow)
 	listed.Wait()
 	return b, b.trouble()
 }

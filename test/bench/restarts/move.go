@@ -211,8 +211,8 @@ func (m *move) adopt(ctx context.Context) error {
 	m.result.Started = usage.Memory
 	m.result.Making, err = m.spend(ctx, func(began time.Time) error {
 		body := fmt.Sprintf(`{"apiVersion": "autoreboot.fairlead.dev/v1", "kind": "ClusterRebootPolicy", "metadata": {"name": %q},
-			"spec": {"namespaceSelector": {}, "template": {"spec": {"compatibility": "Reloader", "targets": [{"selector": {}, "optIn": "Annotation"}],
-			"triggers": [{"name": "config", "type": "ConfigChange"}], "debounce": {"quietPeriod": %q}, "cooldown": "0s",
+			"spec": {"namespaceSelector": {}, "template": {"spec": {"compatibility": "Reloader",
+			"targets": [{"selector": {}, "optIn": "Annotation"}], "triggers": [{"name": "config", "type": "ConfigChange"}], "debounce": {"quietPeriod": %q}, "cooldown": "0s",
 			"concurrency": {"maxTargets": "100%%"}, "verification": {"soak": "0s"}}}}}`, movePolicy, moveQuiet)
 		if err := m.client.Discovery().RESTClient().Post().AbsPath("/apis/autoreboot.fairlead.dev/v1/clusterrebootpolicies").
 			SetHeader("Content-Type", "application/json").Body([]byte(body)).Do(ctx).Error(); err != nil {
