@@ -40,11 +40,9 @@ func chaosPod(t testing.TB, name, spec string) *chaosv1.ChaosPod {
 	return c
 }
 
+// at parses a time; a wrong one is zero, which no test wants.
 func at(text string) time.Time {
-	parsed, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		panic(err)
-	}
+	parsed, _ := time.Parse(time.RFC3339, text)
 	return parsed
 }
 

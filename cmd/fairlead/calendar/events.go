@@ -82,7 +82,8 @@ func Of(s *inspect.Snapshot, blackouts []cron.Blackout, from, until time.Time) *
 		}
 	}
 	slices.SortStableFunc(b.events, func(x, y Event) int {
-		return cmp.Or(x.Start.Compare(y.Start.Time), cmp.Compare(x.Type, y.Type), cmp.Compare(x.String(), y.String()), cmp.Compare(x.Title, y.Title))
+		return cmp.Or(x.Start.Compare(y.Start.Time), cmp.Compare(x.Type, y.Type), cmp.Compare(x.String(), y.String()),
+			cmp.Compare(x.Title, y.Title))
 	})
 	c := &Calendar{Events: b.events, Unread: s.Unread}
 	if left := len(b.events) - maxEvents; left > 0 {

@@ -52,7 +52,7 @@ func (e *Event) object() string {
 	if e.Type == Freeze {
 		return "the whole cluster"
 	}
-	return e.Key.String()
+	return e.String()
 }
 
 // utc is a time of iCalendar in UTC, which needs no definition of a zone.
@@ -110,7 +110,7 @@ func (e *Event) uid() string {
 	if e.lasts {
 		begins = ""
 	}
-	sum := sha256.Sum256([]byte(strings.Join([]string{e.Type, e.Key.String(), e.Title, begins}, "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{e.Type, e.String(), e.Title, begins}, "\x00")))
 	return hex.EncodeToString(sum[:16]) + "@fairlead.dev"
 }
 

@@ -124,7 +124,8 @@ func (r *referring) takes(policy *autorebootv1.RebootPolicy) bool {
 		}
 		selects = selects || t.Selector != nil
 	}
-	return selects && slices.ContainsFunc(r.inNamespace[policy.Namespace], func(w *reference) bool { return rules.Takes(&policy.Spec, &w.rules) })
+	isTaken := func(w *reference) bool { return rules.Takes(&policy.Spec, &w.rules) }
+	return selects && slices.ContainsFunc(r.inNamespace[policy.Namespace], isTaken)
 }
 
 // addUnwatched adds the workloads that refer to a source, and that no policy restarts.

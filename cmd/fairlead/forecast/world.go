@@ -346,7 +346,8 @@ func (w *world) notesOf(f *Forecast) (notes []string) {
 		notes = append(notes, events.Summarize(w.newWorkloads)+": new; the first pods have what is applied.")
 	}
 	var withRollouts []string
-	for _, key := range slices.SortedFunc(maps.Keys(w.objects), func(a, b inspect.Key) int { return strings.Compare(a.String(), b.String()) }) {
+	byName := func(a, b inspect.Key) int { return strings.Compare(a.String(), b.String()) }
+	for _, key := range slices.SortedFunc(maps.Keys(w.objects), byName) {
 		if policy, is := w.objects[key].(*autorebootv1.RebootPolicy); is && rules.HasRollouts(&policy.Spec) {
 			withRollouts = append(withRollouts, key.String())
 		}

@@ -44,7 +44,8 @@ var _ client.Reader = (*Cache)(nil)
 // NewCache returns a Cache of a Snapshot.
 func NewCache(s *Snapshot, live client.Reader) *Cache {
 	c := &Cache{
-		live: live, objects: map[Key]client.Object{}, byKind: map[Key][]client.Object{}, unread: map[string]error{}, owned: map[Key]ownedObjects{},
+		live: live, objects: map[Key]client.Object{}, byKind: map[Key][]client.Object{}, unread: map[string]error{},
+		owned: map[Key]ownedObjects{},
 	}
 	for _, u := range s.Unread {
 		for _, k := range kinds {
