@@ -41,8 +41,8 @@ func statusCommand(o Options) *cobra.Command {
 		Use:   "status [KIND/NAME...]",
 		Short: "Show the objects of Fairlead and their health as a tree.",
 		Long: `Show the objects of Fairlead and their health as a tree: below each ExternalService what depends on it,
-below each RebootPolicy and ChaosPod the workloads that it acts on. A ClusterRebootPolicy has no namespace:
-it is shown with each, and with how many namespaces have its policy or refuse it. With KIND/NAME, show the trees of these
+below each RebootPolicy and ChaosPod the workloads that it acts on. A ClusterRebootPolicy is
+shown in the namespaces that have its policy or refuse it, with how many these are. With KIND/NAME, show the trees of these
 objects; a workload shows what it needs and what acts on it.
 
 An object is Failed, Unknown, Degraded, Waiting, Progressing, Suspended or Healthy, and the reason is beside

@@ -48,6 +48,14 @@ func clusterHealth(o *v1.ClusterRebootPolicy, health Health, reason string) (Hea
 	return health, counts
 }
 
+// concerns reports whether an object is of the namespace that was asked for: of a ClusterRebootPolicy, whether it has a policy
+// there or is refused.
+func (g *Graph) concerns(o *Object) bool {
+	of, is := o.Source.(*v1.ClusterRebootPolicy)
+	return !is || g.namespace == "" || len(o.NeededBy) > 0 ||
+		slices.ContainsFunc(of.Status.Refusals, func(r v1.NamespaceRefusal) bool { return r.Namespace == g.namespace })
+}
+
 // namespaces of a cluster, of which the labels decide.
 var namespaces = kind{
 	Kind: "Namespace", resource: "namespaces", group: corev1.SchemeGroupVersion, ofCluster: true,

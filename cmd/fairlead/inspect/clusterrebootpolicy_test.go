@@ -121,9 +121,13 @@ func TestWhyTellsWhichClusterRebootPolicyDoesNotRestartAWorkload(t *testing.T) {
 
 func TestStatusCountsTheNamespacesOfAClusterRebootPolicy(t *testing.T) {
 	s := clusterShop()
-	s.objects["rebootpolicies"], s.objects["deployments"] = nil, nil
+	s.objects["rebootpolicies"], s.objects["deployments"] = []client.Object{madeIn("shop")}, nil
 	_, text := status(t, s, "")
 	want(t, text, "ClusterRebootPolicy/on-change   Degraded   WriteRefused: 2 of 3 namespaces have its policy, and 1 refuses it")
+	s.objects["rebootpolicies"] = nil // and "shop" refuses none
+	if _, text := status(t, s, ""); strings.Contains(text, "on-change") {
+		t.Errorf("a namespace without its policy shows it:\n%s", text)
+	}
 	for reason, health := range map[string]Health{v1.ClusterReasonNotInStep: Progressing, v1.ReasonForbidden: Failed, v1.ClusterReasonInStep: Healthy} {
 		of := onChange()
 		of.Status.RefusedNamespaces, of.Status.Refusals = ptr.To[int32](0), nil

@@ -43,6 +43,8 @@ type Graph struct {
 	Unread  []Unread
 	byKey   map[Key]*Object
 	unread  map[string]string // by kind
+	// namespace that was asked for; all where it is empty.
+	namespace string
 	// namespaces are labels by name, of those that matter to the object that is explained and that were read.
 	namespaces map[string]labels.Set
 }
@@ -50,7 +52,7 @@ type Graph struct {
 // New returns the Graph of what was read. An object that another one names, and that does not exist or was not read, is a
 // node without a source whose health is Unknown.
 func New(s *Snapshot) *Graph {
-	g := &Graph{Unread: s.Unread, byKey: make(map[Key]*Object, len(s.Objects)), unread: map[string]string{}}
+	g := &Graph{Unread: s.Unread, namespace: s.namespace, byKey: make(map[Key]*Object, len(s.Objects)), unread: map[string]string{}}
 	for _, u := range s.Unread {
 		for _, k := range kinds {
 			if k.groupResource() == u.Resource {

@@ -54,11 +54,17 @@ func HasErrors(all []Unread) bool {
 type Snapshot struct {
 	Objects []client.Object
 	Unread  []Unread
+	// namespace that was asked for; all where it is empty.
+	namespace string
 }
 
 // Read lists each kind once, in a namespace, or in all for an empty one. The error is that the API server does not answer.
 func Read(ctx context.Context, from client.Reader, namespace string) (*Snapshot, error) {
-	return read(ctx, from, namespace, kinds)
+	all, err := read(ctx, from, namespace, kinds)
+	if err == nil {
+		all.namespace = namespace
+	}
+	return all, err
 }
 
 // ReadOf is Read for the kinds that names have, such as RebootPolicy.

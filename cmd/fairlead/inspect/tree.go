@@ -39,7 +39,7 @@ func (g *Graph) Status(selector labels.Selector) *Status {
 	s, shown := &Status{Trees: []Branch{}, Unread: g.Unread}, map[Key]bool{}
 	for _, o := range g.Objects { // ExternalServices come first
 		isRoot := o.Source != nil && !IsWorkload(o.Kind) && (o.Kind == ExternalService || !shown[o.Key])
-		if !isRoot || !selector.Matches(labels.Set(o.Source.GetLabels())) {
+		if !isRoot || !g.concerns(o) || !selector.Matches(labels.Set(o.Source.GetLabels())) {
 			continue
 		}
 		s.Trees = append(s.Trees, branch(o, "", shown))
