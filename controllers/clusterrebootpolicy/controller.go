@@ -110,7 +110,7 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 			}
 		},
 		DeleteFunc: func(ctx context.Context, _ event.TypedDeleteEvent[*argorollouts.Rollout], _ queue) { r.enqueueAll(ctx) },
-	}, func() { r.enqueueAll(context.Background()) })
+	}, r.enqueueAll)
 	for _, from := range []source.Source{
 		controller.Kind(c.GetCache(), &autorebootv1.ClusterRebootPolicy{},
 			&handler.TypedEnqueueRequestForObject[*autorebootv1.ClusterRebootPolicy]{},

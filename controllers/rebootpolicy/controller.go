@@ -241,7 +241,7 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 }
 
 // enqueueRollouts enqueues the policies with targets of Argo Rollouts.
-func (r *Reconciler) enqueueRollouts() {
+func (r *Reconciler) enqueueRollouts(context.Context) {
 	for _, key := range r.watchIndex.All() {
 		if w := r.watchIndex.Get(key); w != nil && w.rollouts {
 			r.enqueuer.EnqueueCoalesced(key)

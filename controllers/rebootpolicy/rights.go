@@ -16,10 +16,10 @@ package rebootpolicy
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=rebootpolicies.autoreboot.fairlead.dev,verbs=get;patch;watch
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,resourceNames=rebootpolicies.autoreboot.fairlead.dev,verbs=patch
 
-// What a RebootPolicy restarts: two annotations on the pod template of a workload, spec.restartAt of a Rollout, or evictions, of which admission warns
-// where a disruption budget allows none. A policy with serviceAccountName needs neither, but the right to impersonate that
-// ServiceAccount, which is not here: with it for every ServiceAccount of the cluster the operator could do whatever any of
-// them may. docs/guides/restarts.md grants it for one.
+// What a RebootPolicy restarts: two annotations on the pod template of a workload, spec.restartAt of a Rollout, or
+// evictions, of which admission warns where a disruption budget allows none. A policy with serviceAccountName needs neither,
+// but the right to impersonate that ServiceAccount, which is not here: with it for every ServiceAccount of the cluster the
+// operator could do whatever any of them may. docs/guides/restarts.md grants it for one.
 //
 // +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=list;watch

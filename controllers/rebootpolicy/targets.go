@@ -74,10 +74,9 @@ const rolloutsRetry = 5 * time.Second
 // findRollouts finds out whether Rollouts can be read, where the policy has to do with any. Nothing is decided before that is
 // known: a Rollout that the cache does not have yet must not look deleted.
 func (r *Reconciler) findRollouts(o *observation) error {
-	isOne := func(kind common.WorkloadKind) bool { return kind == common.WorkloadRollout }
 	targeted, status := rules.HasRollouts(&o.policy.Spec), &o.policy.Status
-	if !targeted && !slices.ContainsFunc(status.InFlight, func(f autorebootv1.InFlightRestart) bool { return isOne(f.Kind) }) &&
-		!slices.ContainsFunc(slices.Concat(status.Targets, status.UnselectedTargets), func(t autorebootv1.TargetStatus) bool { return isOne(t.Kind) }) {
+	isOne := func(t autorebootv1.TargetStatus) bool { return t.Kind == common.WorkloadRollout } // which those in flight are as well
+	if !targeted && !slices.ContainsFunc(status.Targets, isOne) && !slices.ContainsFunc(status.UnselectedTargets, isOne) {
 		return nil
 	}
 	o.rollouts = r.Rollouts.Want(o.key.Namespace)

@@ -200,9 +200,9 @@ func (r *Rollout) DeepCopy() *Rollout {
 
 // DeepCopyObject implements runtime.Object.
 func (l *RolloutList) DeepCopyObject() runtime.Object {
-	out := *l
-	out.ListMeta = *l.ListMeta.DeepCopy()
-	out.Items = nil
+	out := RolloutList{TypeMeta: l.TypeMeta}
+	meta := l.ListMeta
+	meta.DeepCopyInto(&out.ListMeta)
 	for i := range l.Items {
 		out.Items = append(out.Items, *l.Items[i].DeepCopy())
 	}

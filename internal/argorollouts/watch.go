@@ -69,15 +69,15 @@ type Options struct {
 // Watch has Rollouts in a cache while something asks for them and the API server serves them. It looks for that every
 // interval, by a request for one object, and sends no request before anything asks.
 type Watch struct {
-	options Options
-	wake    chan struct{}
+	options  Options
+	wake     chan struct{}
+	handlers []handler.TypedEventHandler[*Rollout, reconcile.Request]
+	onChange []func(context.Context)
 
 	mu        sync.Mutex
 	wanted    bool
 	namespace string // of what asked last
 	state     State
-	handlers  []toolscache.ResourceEventHandler
-	onChange  []func()
 
 	// looked and informed are of Run alone: when it looked last, and whether there is an informer.
 	looked   time.Time
@@ -89,15 +89,15 @@ func New(o Options) *Watch { return &Watch{options: o, wake: make(chan struct{},
 
 // Subscribe has events of Rollouts handled from now on, and onChange called when the State is another. Neither may block. The
 // queue that the handler gets is nil. It is called before Run.
-func (w *Watch) Subscribe(handle handler.TypedEventHandler[*Rollout, reconcile.Request], onChange func()) {
-	if w == nil {
-		return
+func (w *Watch) Subscribe(handle handler.TypedEventHandler[*Rollout, reconcile.Request], onChange func(context.Context)) {
+	if w != nil {
+		w.handlers, w.onChange = append(w.handlers, handle), append(w.onChange, onChange)
 	}
-	ctx := context.Background()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.onChange = append(w.onChange, onChange)
-	w.handlers = append(w.handlers, toolscache.ResourceEventHandlerFuncs{
+}
+
+// eventsOf hands the events of an informer to a handler.
+func eventsOf(ctx context.Context, handle handler.TypedEventHandler[*Rollout, reconcile.Request]) toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
 			if r, is := object.(*Rollout); is {
 				handle.Create(ctx, event.TypedCreateEvent[*Rollout]{Object: r}, nil)
@@ -117,7 +117,7 @@ func (w *Watch) Subscribe(handle handler.TypedEventHandler[*Rollout, reconcile.R
 				handle.Delete(ctx, event.TypedDeleteEvent[*Rollout]{Object: r}, nil)
 			}
 		},
-	})
+	}
 }
 
 // Want returns the state for an object of a namespace that has to do with Rollouts, and has the Watch find out. Without a Watch
@@ -191,7 +191,7 @@ func (w *Watch) find(ctx context.Context) error {
 	switch {
 	case err == nil:
 		state := State{Known: true, Served: true}
-		if err := w.inform(within); err != nil {
+		if err := w.inform(ctx, within); err != nil {
 			state = State{Known: true, Unreadable: true, Why: fmt.Sprintf("Rollouts cannot be read: %v", err)}
 		}
 		return w.set(ctx, state)
@@ -245,25 +245,25 @@ func read(ctx context.Context, api rest.Interface, into any, path string) error 
 }
 
 // inform makes the informer, unless there is one, and waits until it has synced.
-func (w *Watch) inform(ctx context.Context) error {
+func (w *Watch) inform(ctx, within context.Context) error {
 	if w.informed {
 		return nil
 	}
 	w.informed = true
-	informer, err := w.options.Cache.GetInformer(ctx, &Rollout{}, cache.BlockUntilSynced(false))
+	informer, err := w.options.Cache.GetInformer(within, &Rollout{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("informer of Rollouts: %w", err)
 	}
 	for _, handle := range w.handlers {
-		if _, err := informer.AddEventHandler(handle); err != nil {
+		if _, err := informer.AddEventHandler(eventsOf(ctx, handle)); err != nil {
 			return fmt.Errorf("informer of Rollouts: %w", err)
 		}
 	}
 	select {
 	case <-informer.HasSyncedChecker().Done():
 		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("the cache of Rollouts has not synced: %w", ctx.Err())
+	case <-within.Done():
+		return fmt.Errorf("the cache of Rollouts has not synced: %w", within.Err())
 	}
 }
 
@@ -276,7 +276,7 @@ func (w *Watch) set(ctx context.Context, state State) error {
 	if changed {
 		w.options.Logger.Info("Whether Rollouts are served", "served", state.Served, "why", state.Why)
 		for _, call := range w.onChange {
-			call()
+			call(ctx)
 		}
 	}
 	if state.Served || !w.informed {

@@ -87,12 +87,12 @@ func TestAnInformerIsThereWhileRolloutsAreWantedAndServed(t *testing.T) {
 		w := New(Options{Cache: api, Live: api, Serves: func(context.Context) (bool, error) { return api.listed, api.unknown }})
 		changes, events := 0, 0
 		w.Subscribe(handler.TypedFuncs[*Rollout, reconcile.Request]{CreateFunc: func(context.Context, event.TypedCreateEvent[*Rollout], queue) { events++ }},
-			func() { changes++ })
+			func(context.Context) { changes++ })
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- w.Run(ctx) }()
 
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) //nolint:forbidigo // in a bubble
 		if api.asked > 0 {
 			t.Errorf("%d requests although nothing wants Rollouts", api.asked)
 		}
@@ -121,7 +121,7 @@ func TestAnInformerIsThereWhileRolloutsAreWantedAndServed(t *testing.T) {
 			if api.err = step.err; step.set != nil {
 				step.set()
 			}
-			time.Sleep(step.after + time.Second)
+			time.Sleep(step.after + time.Second) //nolint:forbidigo // in a bubble
 			got := w.Want("shop")
 			if got.Known && (got.Why == "") != got.Served {
 				t.Errorf("%s: %+v", step.name, got)
@@ -145,9 +145,9 @@ func TestAnInformerIsThereWhileRolloutsAreWantedAndServed(t *testing.T) {
 		api.err = absent
 		for range 100 { // policies whose Rollouts are missing
 			w.LookAgain()
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond) //nolint:forbidigo // in a bubble
 		}
-		time.Sleep(soon)
+		time.Sleep(soon) //nolint:forbidigo // in a bubble
 		if n := api.asked - before; n == 0 || n > 2 || w.Want("shop").Served {
 			t.Errorf("%d requests", n)
 		}

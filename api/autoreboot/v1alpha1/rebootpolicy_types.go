@@ -70,8 +70,8 @@ type RebootPolicySpec struct {
 
 // Target is a workload.
 type Target struct {
-	// kind is Deployment, StatefulSet, DaemonSet, or Rollout of Argo Rollouts. It is absent only in the view of a v1 object whose first target is
-	// selected by labels, of any kind; a new object needs it.
+	// kind is Deployment, StatefulSet, DaemonSet, or Rollout of Argo Rollouts. It is absent only in the view of a v1 object
+	// whose first target is selected by labels, of any kind; a new object needs it.
 	//
 	// +kubebuilder:validation:Enum=Deployment;StatefulSet;DaemonSet;Rollout
 	// +optional

@@ -39,8 +39,9 @@ func (w *Workload) isReverted(f *autorebootv1.InFlightRestart) bool {
 	return missing && (f.Template == "" || f.Template == w.TemplateHash)
 }
 
-// isReplaced reports whether every pod is of the latest revision, and was made after the restart where that makes none, except for those that a partition kept when the restart
-// was decided on. A rollout that is paused, or has its partition raised, while it is under way proves nothing.
+// isReplaced reports whether every pod is of the latest revision, and was made after the restart where that makes none, except
+// for those that a partition kept when the restart was decided on. A rollout that is paused, or has its partition raised, while
+// it is under way proves nothing.
 func (w *Workload) isReplaced(f *autorebootv1.InFlightRestart) bool {
 	return w.Desired > 0 && w.Outdated != nil && *w.Outdated <= w.pastPartition(f) &&
 		(w.Kind != common.WorkloadRollout || w.allPodsNewAndReady(f)) // of one revision are those before and after its restart
