@@ -26,7 +26,7 @@ var clusterPolicyDifferences = append([]string{
 var clusterPolicySteps = []string{
 	"Apply the ClusterRebootPolicy. What ConfigMaps and Secrets have then is the baseline: nothing restarts. `kubectl get rebootpolicies -A` lists a policy in each namespace that is covered.",
 	"Scale the old project to zero. While both run, a workload that it has restarted is not restarted again, if its pods were replaced within the debounce.",
-	"The user who applies it needs the right to patch workloads of the three kinds, and to read ConfigMaps and Secrets, in all namespaces.",
+	"The user who applies it needs the right to patch workloads of the kinds of its targets, and to read ConfigMaps and Secrets, in all namespaces.",
 	"Leave what the old project wrote into pod templates: to remove it starts a rollout.",
 }
 
@@ -116,6 +116,10 @@ func (p *clusterPolicy) emit(from ...*subject) {
 		trigger.ConfigChange = &c
 	}
 	p.object.Spec.Template.Spec.Triggers = []autorebootv1.Trigger{trigger}
+	if slices.ContainsFunc(p.covered, func(s *subject) bool { return s.GroupKind() == rolloutKind }) {
+		targets := &p.object.Spec.Template.Spec.Targets
+		*targets = append(*targets, autorebootv1.Target{Group: rolloutKind.Group, Selector: &common.LabelSelector{}, OptIn: (*targets)[0].OptIn})
+	}
 	p.run.emit(p.object, slices.Concat(from, p.covered)...)
 	made := p.run.made[len(p.run.made)-1]
 	made.from, made.covered = nil, coverage(p.covered)
@@ -169,6 +173,7 @@ func translateReloaderToCluster(r *run) {
 		if !p.cover(s) {
 			continue
 		}
+		noteRollout(s)
 		if hasPattern(s) {
 			s.say(Differs, "a regular expression is compared with what the pod template refers to, and with no other ConfigMap or Secret")
 		}

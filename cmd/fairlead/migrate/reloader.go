@@ -16,6 +16,7 @@ import (
 
 var reloaderReads = []Kind{deploymentReads, statefulSetReads, daemonSetReads,
 	{GroupKind: cronJobKind, Version: "v1", Plural: "cronjobs", Optional: true},
+	{GroupKind: rolloutKind, Version: "v1alpha1", Plural: "rollouts", Optional: true},
 }
 
 var reloader = &Peer{
@@ -165,6 +166,7 @@ const (
 	search   = "reloader.stakater.com/search"
 	match    = "reloader.stakater.com/match"
 	ignore   = "reloader.stakater.com/ignore"
+	rollout  = "reloader.stakater.com/rollout-strategy"
 	pause    = "deployment.reloader.stakater.com/pause-period"
 	listed   = ".reloader.stakater.com/reload"
 	excluded = "s.exclude.reloader.stakater.com/reload"
@@ -193,6 +195,7 @@ func (w *reloaded) translate() bool {
 		w.add(src)
 	}
 	w.pause()
+	noteRollout(w.subject)
 	w.others()
 	if w.trigger.Discovery != nil && len(w.trigger.Sources) == 0 && !w.refused {
 		w.say(Left, "its annotations name nothing that its pod template refers to, so that it is restarted for nothing")
@@ -285,6 +288,13 @@ func (w *reloaded) pause() {
 	}
 	cooldown := common.DurationOf(span)
 	w.spec.Cooldown = &cooldown
+}
+
+// noteRollout notes what a restart of an Argo Rollout is, where Reloader would roll out a revision.
+func noteRollout(s *subject) {
+	if s.GroupKind() == rolloutKind && s.annotation(rollout).text() != "restart" {
+		s.say(Differs, "it is restarted by spec.restartAt, as with %s: restart, and not rolled out by the steps of its strategy", rollout)
+	}
 }
 
 // others names the annotations that have no counterpart.

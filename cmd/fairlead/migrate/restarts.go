@@ -87,7 +87,7 @@ func referenced(o *object) (found []source, err error) {
 
 // sourcesOf returns the sources of workloads, of which the annotations count.
 func sourcesOf(in *input, wanted func(o *object) bool) (found []key) {
-	for _, kind := range []schema.GroupKind{deploymentKind, statefulSetKind, daemonSetKind} {
+	for _, kind := range restartedKinds {
 		for _, o := range in.objects[kind] {
 			if !wanted(o) {
 				continue
@@ -126,7 +126,11 @@ func (p *policy) add(src source) {
 // emit writes the policy, named as the workload; names counts the workloads of each name.
 func (p *policy) emit(r *run, names map[string]int, more ...*subject) {
 	out := &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: p.workloadName(names)}, Spec: p.spec}
-	out.Spec.Targets = []autorebootv1.Target{{Kind: common.WorkloadKind(p.GroupVersionKind.Kind), Name: p.name}}
+	target := autorebootv1.Target{Kind: common.WorkloadKind(p.GroupVersionKind.Kind), Name: p.name}
+	if p.GroupKind() == rolloutKind {
+		target.Group = rolloutKind.Group
+	}
+	out.Spec.Targets = []autorebootv1.Target{target}
 	trigger := autorebootv1.Trigger{Name: "config", Type: autorebootv1.TriggerConfigChange}
 	if c := p.trigger; c.Discovery != nil || len(c.Sources) > 0 || c.OnCreate != nil || c.OnDelete != nil {
 		trigger.ConfigChange = &c
@@ -153,7 +157,7 @@ func (s *subject) workloadName(names map[string]int) string {
 // Those of other kinds that are wanted are refused.
 func (r *run) workloads(wanted func(o *object) bool) (found []*object, names map[string]int) {
 	names = map[string]int{}
-	for _, kind := range []schema.GroupKind{deploymentKind, statefulSetKind, daemonSetKind} {
+	for _, kind := range restartedKinds {
 		for _, o := range r.objects[kind] {
 			if wanted(o) {
 				found = append(found, o)
@@ -161,12 +165,10 @@ func (r *run) workloads(wanted func(o *object) bool) (found []*object, names map
 			}
 		}
 	}
-	for _, kind := range []schema.GroupKind{
-		jobKind, cronJobKind, {Group: "argoproj.io", Kind: "Rollout"}, {Group: "apps.openshift.io", Kind: "DeploymentConfig"},
-	} {
+	for _, kind := range []schema.GroupKind{jobKind, cronJobKind, {Group: "apps.openshift.io", Kind: "DeploymentConfig"}} {
 		for _, o := range r.objects[kind] {
 			if wanted(o) {
-				r.subject(o).say(Refused, "a RebootPolicy restarts Deployments, StatefulSets and DaemonSets: leave it to the old project")
+				r.subject(o).say(Refused, "a RebootPolicy restarts Deployments, StatefulSets, DaemonSets and Argo Rollouts: leave it to the old project")
 			}
 		}
 	}

@@ -35,7 +35,7 @@ var wavePerWorkload = &Peer{
 }
 
 func isOfWave(o *object) bool {
-	return isTrue(o.Get("metadata").Get("annotations").Text(wavePrefix + "update-on-config-change"))
+	return o.GroupKind() != rolloutKind && isTrue(o.Get("metadata").Get("annotations").Text(wavePrefix+"update-on-config-change"))
 }
 
 func translateWave(r *run) {

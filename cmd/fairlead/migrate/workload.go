@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/manifest"
 )
 
@@ -19,9 +20,13 @@ var (
 	deploymentKind  = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	statefulSetKind = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
 	daemonSetKind   = schema.GroupKind{Group: "apps", Kind: "DaemonSet"}
+	rolloutKind     = schema.GroupKind{Group: common.RolloutsGroup, Kind: string(common.WorkloadRollout)}
 	jobKind         = schema.GroupKind{Group: "batch", Kind: "Job"}
 	cronJobKind     = schema.GroupKind{Group: "batch", Kind: "CronJob"}
 	podKind         = schema.GroupKind{Kind: "Pod"}
+
+	// restartedKinds are those that a RebootPolicy restarts.
+	restartedKinds = []schema.GroupKind{deploymentKind, statefulSetKind, daemonSetKind, rolloutKind}
 
 	deploymentReads  = Kind{GroupKind: deploymentKind, Version: "v1", Plural: "deployments"}
 	statefulSetReads = Kind{GroupKind: statefulSetKind, Version: "v1", Plural: "statefulsets"}
@@ -31,7 +36,7 @@ var (
 // podSpec returns the path of the spec of the pods that a kind makes; nil where it makes none.
 func podSpec(kind schema.GroupKind) []string {
 	switch kind {
-	case deploymentKind, statefulSetKind, daemonSetKind, jobKind:
+	case deploymentKind, statefulSetKind, daemonSetKind, rolloutKind, jobKind:
 		return []string{"spec", "template", "spec"}
 	case cronJobKind:
 		return []string{"spec", "jobTemplate", "spec", "template", "spec"}
