@@ -47,10 +47,11 @@ func (c Cluster) read(ctx context.Context, p *Peer) (*input, error) {
 	}
 	in := newInput()
 	for _, k := range p.Reads {
-		err := c.list(ctx, in, k)
-		if err != nil && ctx.Err() == nil && k.Optional {
+		switch err := c.list(ctx, in, k); {
+		case err == nil, k.Optional && apierrors.IsNotFound(err): // the cluster has no such kind
+		case k.Optional && ctx.Err() == nil:
 			in.unread(c.Name, k.Plural, err)
-		} else if err != nil {
+		default:
 			return nil, fmt.Errorf("list %s: %w", k.Plural, err)
 		}
 	}
