@@ -280,10 +280,15 @@ func TestAnswersThatRotateThroughAPoolDoNotChurnSlices(t *testing.T) {
 	s.publishes("pool", pool...)
 	s.condition("pool", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonAllNamesResolved)
 	s.Tells("ExternalService", "pool", "Published", 1)
-	s.Tells("ExternalService", "pool", "AddressesChanged", 1)
-	before := s.versions("pool")
+	// The Event of the last four addresses may come later, or not at all, where all twelve were found before any was published.
+	versions := func() map[string]string {
+		found := s.versions("pool")
+		delete(found, "event AddressesChanged")
+		return found
+	}
+	before := versions()
 	s.lookups(host, externalnet.A, 4)
-	if diff := cmp.Diff(before, s.versions("pool")); diff != "" {
+	if diff := cmp.Diff(before, versions()); diff != "" {
 		t.Errorf("something was written while answers rotate (-before +now):\n%s", diff)
 	}
 	// Addresses that leave the pool for good do go.
