@@ -63,10 +63,10 @@ func (w *world) references() *referring {
 }
 
 func referenceOf(key inspect.Key, object client.Object, changed map[rules.SourceName]bool) *reference {
-	if object == nil || templateOf(object) == nil {
+	if object == nil || inspect.PodTemplate(object) == nil {
 		return nil
 	}
-	template := templateOf(object)
+	template := inspect.PodTemplate(object)
 	r := &reference{key: key, sources: map[rules.SourceName]bool{}, rules: rules.Workload{
 		Kind: common.WorkloadKind(key.Kind), Name: key.Name, Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
 		TemplateAnnotations: template.Annotations,

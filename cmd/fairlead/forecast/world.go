@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -157,7 +156,7 @@ func (w *world) apply(ctx context.Context, m *Manifests) {
 			}
 			continue
 		}
-		if template := templateOf(object); template != nil && !equality.Semantic.DeepDerivative(*template, *templateOf(live)) {
+		if template := inspect.PodTemplate(object); template != nil && !equality.Semantic.DeepDerivative(*template, *inspect.PodTemplate(live)) {
 			w.rollouts = append(w.rollouts, key)
 		}
 		w.replaced[key] = replace(live, object)
@@ -228,19 +227,6 @@ func union(live, applied map[string]string) map[string]string {
 	}
 	maps.Copy(all, applied)
 	return all
-}
-
-// templateOf returns the pod template of a workload; nil for another object.
-func templateOf(object client.Object) *corev1.PodTemplateSpec {
-	switch o := object.(type) {
-	case *appsv1.Deployment:
-		return &o.Spec.Template
-	case *appsv1.StatefulSet:
-		return &o.Spec.Template
-	case *appsv1.DaemonSet:
-		return &o.Spec.Template
-	}
-	return nil
 }
 
 // foresee has the controller decide.

@@ -4,12 +4,12 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -180,7 +180,7 @@ func (g *Graph) causeIn(of *v1.ClusterRebootPolicy, workloads []*Object) (cause,
 // causeOf returns why a workload has no policy of a ClusterRebootPolicy that selects its namespace, and what that is about.
 func (g *Graph) causeOf(of *v1.ClusterRebootPolicy, o *Object) (cause, detail string) {
 	w := &rebootpolicy.Workload{Kind: common.WorkloadKind(o.Kind), Name: o.Name, Labels: o.Source.GetLabels(),
-		Annotations: o.Source.GetAnnotations(), TemplateAnnotations: templateAnnotations(o.Source)}
+		Annotations: o.Source.GetAnnotations(), TemplateAnnotations: cmp.Or(PodTemplate(o.Source), &corev1.PodTemplateSpec{}).Annotations}
 	name := o.Kind + " " + o.Name
 	if !rebootpolicy.Takes(&of.Spec.Template.Spec, w) {
 		onChange := rebootpolicy.OnChangeOf(of.Spec.Template.Spec.Compatibility, w.Annotations, w.TemplateAnnotations)
@@ -198,18 +198,6 @@ func (g *Graph) causeOf(of *v1.ClusterRebootPolicy, o *Object) (cause, detail st
 		}
 	}
 	return causeOwes, name
-}
-
-func templateAnnotations(object client.Object) map[string]string {
-	switch o := object.(type) {
-	case *appsv1.Deployment:
-		return o.Spec.Template.Annotations
-	case *appsv1.StatefulSet:
-		return o.Spec.Template.Annotations
-	case *appsv1.DaemonSet:
-		return o.Spec.Template.Annotations
-	}
-	return nil
 }
 
 // notTaken returns, of each ClusterRebootPolicy that does not restart a workload, why.

@@ -61,6 +61,19 @@ var kinds = []kind{
 		func() client.Object { return &appsv1.DaemonSet{} }, func() client.ObjectList { return &appsv1.DaemonSetList{} }, false, false},
 }
 
+// PodTemplate returns the pod template of a workload that is read; nil for another object.
+func PodTemplate(object client.Object) *corev1.PodTemplateSpec {
+	switch o := object.(type) {
+	case *appsv1.Deployment:
+		return &o.Spec.Template
+	case *appsv1.StatefulSet:
+		return &o.Spec.Template
+	case *appsv1.DaemonSet:
+		return &o.Spec.Template
+	}
+	return nil
+}
+
 // Secret is a kind of which metadata alone is read, and only where it is named.
 const Secret = "Secret"
 
