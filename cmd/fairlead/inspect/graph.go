@@ -110,6 +110,8 @@ func (g *Graph) named(k Key) *Object {
 		o = &Object{Key: k, Health: Unknown, Said: "it does not exist"}
 		if message, unread := g.unread[k.Kind]; unread {
 			o.Said = "it could not be read: " + message
+		} else if kindOf(k.Kind).Kind == "" {
+			o.Said = "objects of its kind are not read here"
 		}
 		g.byKey[k] = o
 		g.Objects = append(g.Objects, o)

@@ -103,3 +103,13 @@ func TestAListThatEndsEarlyOrDoesNotFitIsAnError(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A workload of a kind that is not read is not said to be missing.
+func TestARolloutIsSaidToBeNotRead(t *testing.T) {
+	policy := &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "checkout"}}
+	policy.Spec.Targets = []autorebootv1.Target{{Group: common.RolloutsGroup, Kind: common.WorkloadRollout, Name: "checkout"}}
+	o := New(&Snapshot{Objects: []client.Object{policy}}).Find(Key{string(common.WorkloadRollout), "shop", "checkout"})
+	if o == nil || o.Health != Unknown || o.Said != "objects of its kind are not read here" {
+		t.Errorf("%+v", o)
+	}
+}
