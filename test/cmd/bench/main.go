@@ -14,6 +14,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -228,11 +229,7 @@ func restarting(ctx context.Context, wanted *regexp.Regexp, o restarts.Options) 
 	if err != nil {
 		return nil, err
 	}
-	fmt.Println()
-	if err := result.WriteTable(os.Stdout); err != nil {
-		return nil, err
-	}
-	return entriesOf(result.Rows())
+	return tabulate(result.WriteTable, result.Rows())
 }
 
 // moving measures a move from Reloader, and returns the entries of the file.
@@ -244,11 +241,7 @@ func moving(ctx context.Context, wanted *regexp.Regexp, o restarts.MoveOptions) 
 	if err != nil {
 		return nil, err
 	}
-	fmt.Println()
-	if err := result.WriteTable(os.Stdout); err != nil {
-		return nil, err
-	}
-	return entriesOf(result.Rows())
+	return tabulate(result.WriteTable, result.Rows())
 }
 
 // sharding measures three shards, and returns the entries of the file.
@@ -262,6 +255,15 @@ func sharding(ctx context.Context, wanted *regexp.Regexp, o shards.Options) ([]j
 		return nil, err
 	}
 	return entriesOf(result.Rows())
+}
+
+// tabulate prints a table, and returns the rows as entries of the file.
+func tabulate[T any](write func(io.Writer) error, rows []T) ([]json.RawMessage, error) {
+	fmt.Println()
+	if err := write(os.Stdout); err != nil {
+		return nil, err
+	}
+	return entriesOf(rows)
 }
 
 func entriesOf[T any](rows []T) ([]json.RawMessage, error) {
