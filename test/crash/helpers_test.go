@@ -29,7 +29,7 @@ func newWorkload(t *testing.T, strategy autorebootv1.StrategyType, slow string) 
 	s.Make(fmt.Sprintf(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {
 		targets: [{kind: Deployment, name: web}], triggers: [{name: config, type: ConfigChange}], strategy: {type: %s},
 		debounce: {quietPeriod: 0s}, cooldown: 0s, limit: {maxRestarts: 100, within: 1h}, retry: {maxAttempts: 0},
-		verification: {soak: 1s, timeout: 2m}, historyLimit: 50}}`, strategy))
+		verification: {soak: 1s, timeout: 10m}, historyLimit: 50}}`, strategy))
 	return s
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,16 +37,21 @@ func (a *split) shard(name, selector string) *replica {
 	return a.reconciler("--set=shard.name="+name, "--set=shard.namespaceSelector="+selector, "--set=leaderElection.resourceName=fairlead-shard-"+name, "--set=storageMigration.enabled=false")
 }
 
-// label puts a namespace into a shard; an empty name takes it out of all.
+// label puts a namespace into a shard; an empty name takes it out of all, as the end of the test does: the next test on
+// the cluster counts the namespaces of its shards.
 func (s *suite) label(namespace, shard string) {
 	s.Helper()
-	value := fmt.Sprintf("%q", shard)
-	if shard == "" {
-		value = "null"
+	patch := func(ctx context.Context, value string) {
+		_, err := s.Kube.CoreV1().Namespaces().Patch(ctx, namespace, types.MergePatchType,
+			fmt.Appendf(nil, `{"metadata":{"labels":{"fairlead.dev/shard":%s}}}`, value), metav1.PatchOptions{})
+		s.Must(err)
 	}
-	_, err := s.Kube.CoreV1().Namespaces().Patch(s.Context(), namespace, types.MergePatchType,
-		fmt.Appendf(nil, `{"metadata":{"labels":{"fairlead.dev/shard":%s}}}`, value), metav1.PatchOptions{})
-	s.Must(err)
+	if shard == "" {
+		patch(s.Context(), "null")
+		return
+	}
+	patch(s.Context(), strconv.Quote(shard))
+	s.Cleanup(func() { patch(context.WithoutCancel(s.Context()), "null") })
 }
 
 // claimed waits until a shard has a namespace, or none has it.
