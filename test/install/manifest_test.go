@@ -72,6 +72,15 @@ func TestTheOneFileThatWasDeletedAtOnceIsAppliedAgain(t *testing.T) {
 
 	guide := s.guide()
 	s.run(guide["orphan"])
+	// The garbage collector begins to watch a kind up to 30 s after its CRD is made, and without that never deletes the pod of
+	// an object that went with the CRD.
+	s.kubectl("delete", "chaospods", "--all", "-n", "shop")
+	s.eventually(func() error {
+		if pods := s.kubectl("get", "pods", "-n", "shop", "-o", "name"); pods != "" {
+			return fmt.Errorf("there is left: %s", pods)
+		}
+		return nil
+	})
 	s.run(guide["order"][:1])
 	s.kubectl("delete", "--ignore-not-found", "-f", file, "--timeout=2m")
 	s.eventually(func() error { return s.onlyLeft(before, orphaned) })
