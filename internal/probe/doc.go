@@ -5,7 +5,7 @@
 // standard gRPC health service, counts results in a row, and notifies when the health of an address changes.
 //
 // set.go has the targets, result.go what one probe changes, target.go how results decide. check.go is what is probed,
-// checker.go with http.go and grpc.go one probe, and outcome.go its outcome. suspicion.go counts what fails at
+// checker.go with http.go and grpc.go one probe, and outcome.go its outcome. tally.go counts results. suspicion.go counts what fails at
 // once, and suspect.go decides whether that is the fault of this process.
 //
 // It never publishes anything, never resolves a name except by Options.Lookup, and never dials except by
@@ -23,6 +23,12 @@
 // With Options.RequireThreshold it takes FailureThreshold failures in a row for an Unknown address, too. One that
 // cannot be probed, since the egress policy denies it or its name has no address, is Unknown for that time, and what
 // it was before afterwards.
+//
+// # Tallies
+//
+// Prober.Count has every result of an object counted by itself (tally.go), for callers that judge a span of time and not a
+// health. A failure counts once the reference has replied to a check that began after it, so that a process which loses its
+// network does not blame the first failures on what it probes; while this process is suspect, failures are inconclusive.
 //
 // # Pace
 //

@@ -99,6 +99,8 @@ type Prober struct {
 	suspect            bool
 	cause              string
 	changes            []suspectChange
+	// unsettled counts the unsettled failures of all tallies.
+	unsettled int64
 
 	// delivered means that OnSuspect was called with all changes.
 	delivered atomic.Bool

@@ -57,8 +57,14 @@ func (p *Prober) applyResult(
 	if t.removed {
 		return time.Time{}, nil
 	}
-	if t.planVersion == version && result != local {
-		changed = p.recordResult(t, result, succeeded)
+	if t.planVersion == version {
+		if len(t.object.tallies) > 0 {
+			p.countFor(t.object, result)
+			changed = append(changed, t.object.key)
+		}
+		if result != local {
+			changed = append(changed, p.recordResult(t, result, succeeded)...)
+		}
 	}
 	next = p.nextProbe(t, start)
 	// What was scheduled meanwhile wins, in the queue as well.

@@ -51,6 +51,7 @@ func (p *Prober) Forget(key types.NamespacedName) {
 		for _, t := range o.targets {
 			p.dropTarget(t)
 		}
+		p.forgetTallies(o)
 		p.groups.release(o.group)
 		p.suspicion.releaseNamespace(o.namespace)
 		delete(p.objects, key)

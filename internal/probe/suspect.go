@@ -63,6 +63,7 @@ func (p *Prober) updateSuspect() []types.NamespacedName {
 		p.cause = p.suspectCause(manyFail)
 	}
 	p.suspect = suspect
+	p.settle() // every key is notified
 	p.metrics.setSuspect(suspect)
 	p.changes = append(p.changes, suspectChange{suspect, p.cause})
 	p.delivered.Store(false)
@@ -150,12 +151,14 @@ type reference struct {
 	unreachable bool
 	// lastReply is when it last replied.
 	lastReply time.Time
+	// checks is how many have begun.
+	checks uint64
 }
 
 // requestReference has the reference checked where much has begun to fail. The lock is held.
 func (p *Prober) requestReference() {
 	r := &p.reference
-	if p.Reference == nil || r.pending || r.unreachable || !p.suspicion.needsReference() {
+	if p.Reference == nil || r.pending || r.unreachable || !p.suspicion.needsReference() && p.unsettled == 0 {
 		return
 	}
 	if !r.lastReply.IsZero() && time.Since(r.lastReply) < referenceEvery {
@@ -190,6 +193,9 @@ func (p *Prober) runReference(ctx context.Context) {
 
 // checkReference checks the reference once. If it is reached, the failures that wait for it decide.
 func (p *Prober) checkReference(ctx context.Context) bool {
+	p.mu.Lock()
+	p.reference.checks++
+	p.mu.Unlock()
 	version, cancel := context.WithTimeout(ctx, referenceTimeout)
 	reached := true // a panic is a defect of ours, and no sign of an unreachable network
 	panics.Go("reference", func() { reached = p.Reference(version) })
@@ -202,6 +208,7 @@ func (p *Prober) checkReference(ctx context.Context) bool {
 	changed := p.updateSuspect()
 	if reached {
 		changed = append(changed, p.decideAwaiting()...)
+		changed = append(changed, p.settle()...)
 	}
 	p.mu.Unlock()
 	p.notify(changed)

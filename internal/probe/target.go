@@ -71,6 +71,8 @@ type object struct {
 	results, lastSuccess uint64
 	// requireThreshold is Options.RequireThreshold.
 	requireThreshold bool
+	// tallies are those of Prober.Count, by their names; nil for most objects.
+	tallies map[string]*tally
 }
 
 // target is a Target with its results. There may be 50,000: it has no timer, no closure and no copy of the check,
