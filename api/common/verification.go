@@ -38,3 +38,105 @@ type Verification struct {
 	// +optional
 	OnFailure *FailurePolicy `json:"onFailure,omitempty"`
 }
+
+// VerificationProbe is a request that is sent to a host again and again while a workload is disrupted, and how many of
+// these may fail. Its members are those of a check.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.tcpSocket),has(self.httpGet),has(self.grpc)].exists_one(x,x)",message="set exactly one of tcpSocket, httpGet, grpc"
+// +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.tcpSocket)",message="tls goes with httpGet or grpc"
+// +kubebuilder:validation:XValidation:rule="!has(self.timeout) || !has(self.interval) || duration(self.timeout) <= duration(self.interval) || !self.timeout.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || !self.interval.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="timeout must not exceed interval"
+// +kubebuilder:validation:XValidation:rule="[has(self.tcpSocket) && !has(self.tcpSocket.port), has(self.httpGet) && !has(self.httpGet.port), has(self.grpc) && !has(self.grpc.port)].all(x, !x)",message="port is required"
+// +kubebuilder:validation:XValidation:rule="[has(self.tcpSocket) && has(self.tcpSocket.port) && type(self.tcpSocket.port) != int, has(self.httpGet) && has(self.httpGet.port) && type(self.httpGet.port) != int, has(self.grpc) && has(self.grpc.port) && type(self.grpc.port) != int].all(x, !x)",message="port must be a number: a name is that of a container's port"
+type VerificationProbe struct {
+	// name of the probe, unique in the list. The status has its counts by it.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower-case letters, digits and hyphens, with a letter or digit at both ends"
+	// +required
+	Name string `json:"name,omitempty"`
+
+	// host that clients use: a DNS name or an IP, such as that of an Ingress, a Gateway or a load balancer, subject to the
+	// operator's egress policy.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Host string `json:"host,omitempty"`
+
+	// tcpSocket succeeds where a connection is accepted. Exactly one of tcpSocket, httpGet and grpc is set, and its port is a
+	// number.
+	// +optional
+	TCPSocket *TCPSocketAction `json:"tcpSocket,omitempty"`
+
+	// httpGet succeeds where a GET returns an expected status. Redirects are not followed.
+	// +optional
+	HTTPGet *HTTPGetAction `json:"httpGet,omitempty"`
+
+	// grpc succeeds where the standard gRPC health service returns SERVING.
+	// +optional
+	GRPC *GRPCAction `json:"grpc,omitempty"`
+
+	// tls defines how the server's certificate is verified. It goes with httpGet and grpc. Without it, grpc uses no TLS, and
+	// the scheme HTTPS trusts the system's roots.
+	// +optional
+	TLS *CheckTLS `json:"tls,omitempty"`
+
+	// interval between two requests, at least 500ms. The default is 1s, or timeout where that is longer.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('500ms') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="interval must be at least 500ms"
+	// +optional
+	Interval *Duration `json:"interval,omitempty"`
+
+	// timeout of one request, at most interval: one that takes longer has failed. The default is 1s, or interval where that is
+	// shorter.
+	//
+	// +optional
+	Timeout *Duration `json:"timeout,omitempty"`
+
+	// maxFailures is how many requests may fail while one workload is disrupted, at most 1000000. The default is 0.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	// +optional
+	MaxFailures *int32 `json:"maxFailures,omitempty"`
+}
+
+// Check returns the check of the request, without thresholds: each result counts.
+func (p *VerificationProbe) Check() Check {
+	return Check{TCPSocket: p.TCPSocket, HTTPGet: p.HTTPGet, GRPC: p.GRPC, TLS: p.TLS, Interval: p.Interval, Timeout: p.Timeout}
+}
+
+// RequestCounts count the requests of verification.probes while a workload was disrupted.
+type RequestCounts struct {
+	// sent are the requests whose result counts.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	Sent int64 `json:"sent"`
+
+	// failed are those of them that failed.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	Failed int64 `json:"failed"`
+
+	// inconclusive are further requests that failed and do not count, since the network of the operator itself was probably at
+	// fault. It is absent where there were none.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	Inconclusive int64 `json:"inconclusive,omitempty"`
+}
+
+// ProbeRequests count the requests of one of verification.probes.
+type ProbeRequests struct {
+	// name of the probe.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Name string `json:"name,omitempty"`
+
+	RequestCounts `json:",inline"`
+}

@@ -161,26 +161,7 @@ func (c *conditionSet) setProgressing(o *observation) {
 		if restart.IsRefusedPlan(f) {
 			continue
 		}
-		what := phaseText(f.Phase)
-		if f.BlockedBy != "" {
-			budget := f.BlockedBy
-			if w := o.workload(f.UID); w != nil {
-				budget = w.BlockedText(f)
-			}
-			what += ", which is refused by the PodDisruptionBudget " + budget
-		}
-		if f.Refusal != nil {
-			what += ", but " + f.Refusal.Message
-		}
-		if w := o.workload(f.UID); w != nil {
-			if stopped := w.Stopped(f); stopped != "" {
-				what += ", but " + stopped
-			}
-			if lost := w.LostText(); lost != "" {
-				what += ", without " + lost
-			}
-		}
-		all = append(all, fmt.Sprintf("%s %s: %s (%s)", f.Kind, f.Name, what, strings.Join(f.Triggers, ", ")))
+		all = append(all, fmt.Sprintf("%s %s: %s (%s)", f.Kind, f.Name, o.progressText(f), strings.Join(f.Triggers, ", ")))
 	}
 	reason := restart.ProgressReason(c.status, *o.policy.Spec.Suspend)
 	if len(all) > 0 {
@@ -191,6 +172,33 @@ func (c *conditionSet) setProgressing(o *observation) {
 		reason = autorebootv1.ReasonInvalidSpec
 	}
 	c.Set(autorebootv1.ConditionProgressing, metav1.ConditionFalse, reason, "no restart is in flight")
+}
+
+// progressText returns what a restart in flight does, and what keeps it from that.
+func (o *observation) progressText(f *autorebootv1.InFlightRestart) string {
+	what, w := phaseText(f.Phase), o.workload(f.UID)
+	if f.BlockedBy != "" {
+		budget := f.BlockedBy
+		if w != nil {
+			budget = w.BlockedText(f)
+		}
+		what += ", which is refused by the PodDisruptionBudget " + budget
+	}
+	if f.Refusal != nil {
+		what += ", but " + f.Refusal.Message
+	}
+	if w != nil {
+		if stopped := w.Stopped(f); stopped != "" {
+			what += ", but " + stopped
+		}
+		if lost := w.LostText(); lost != "" {
+			what += ", without " + lost
+		}
+	}
+	if requests := restart.TotalRequests(f.Probes); requests != nil && requests.Sent > 0 {
+		what += fmt.Sprintf("; %d of %d requests had failed", requests.Failed, requests.Sent)
+	}
+	return what
 }
 
 func phaseText(phase autorebootv1.RestartPhase) string {

@@ -45,6 +45,10 @@ type observation struct {
 	gates      []string
 	calendar   restart.Calendar
 	suspect    bool
+	// requests are those of verification.probes for each restart in flight, by its id.
+	requests map[string][]restart.ProbeRequests
+	// begun are the ids of the restarts that were in flight when the policy was read.
+	begun map[string]bool
 	// sourceCount is how many ConfigMaps and Secrets are observed, and required what is missing of those that pods need, by
 	// idOf, as far as that is known.
 	sourceCount int
@@ -178,7 +182,8 @@ func (o *observation) starting(d *restart.Decision) (workloads []*workload) {
 
 // decisionInput returns what package restart decides from.
 func (o *observation) decisionInput() restart.Observation {
-	in := restart.Observation{Now: o.now, Gates: o.gates, Calendar: o.calendar, Suspect: o.suspect, Unselected: o.unselected}
+	in := restart.Observation{Now: o.now, Gates: o.gates, Calendar: o.calendar, Suspect: o.suspect, Unselected: o.unselected,
+		Requests: o.requests}
 	for _, w := range o.workloads {
 		in.Workloads = append(in.Workloads, w.Workload)
 	}
@@ -199,15 +204,15 @@ func (o *observation) interval() time.Duration {
 	return min(controller.CoalescingInterval+intervalPerWrite*o.state.writeTook, maxInterval)
 }
 
-// effectivePolicy returns the policy to decide about. One that is blocked starts nothing, and keeps the triggers
-// that its status has: their baselines must not be lost over a mistake in the spec.
+// effectivePolicy returns the policy to decide about. One that is blocked starts nothing, sends no requests, and keeps the
+// triggers that its status has: their baselines must not be lost over a mistake in the spec.
 func (o *observation) effectivePolicy() *autorebootv1.RebootPolicy {
 	if o.blockedBy == "" {
 		return o.policy
 	}
 	policy := o.policy.DeepCopy()
 	policy.Spec.Suspend = ptr.To(true)
-	policy.Spec.Triggers = nil
+	policy.Spec.Triggers, policy.Spec.Verification.Probes = nil, nil
 	for i := range o.policy.Status.Triggers {
 		trigger := autorebootv1.Trigger{Name: o.policy.Status.Triggers[i].Name}
 		for j := range o.policy.Spec.Triggers {

@@ -84,5 +84,6 @@ func (r *Reconciler) observe(ctx context.Context, o *observation) (err error) {
 	if o.blockedBy == "" {
 		o.gates = r.closedGates(ctx, o)
 	}
+	r.observeRequests(o)
 	return r.signals(ctx, o)
 }

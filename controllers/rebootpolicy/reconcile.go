@@ -53,8 +53,12 @@ func (r *Reconciler) reconcile(ctx context.Context, stored *autorebootv1.RebootP
 	if err != nil {
 		return time.Time{}, err
 	}
+	r.sendRequests(ctx, o)
 	results, actErr := r.act(ctx, o, decision)
 	requeue, recordErr := r.recordResults(ctx, o, decision, results)
+	if recordErr == nil && len(results) > 0 {
+		r.sendRequests(ctx, o) // not for a restart that was refused
+	}
 	if recordErr == nil {
 		r.releaseClaims(o, decision.WaitsForOthers)
 	}

@@ -27,7 +27,7 @@ func (r *Reconciler) recordResults(ctx context.Context, o *observation, d restar
 	}
 	status, pending, messages, requeue := &o.stored.Status, d.PendingMessage, []restart.Message(nil), d.RequeueAt
 	if len(results) > 0 {
-		next := restart.Record(o.effectivePolicy(), results, r.Now())
+		next := restart.Record(o.effectivePolicy(), results, r.Now(), o.requests)
 		status, messages, requeue = &next.Status, next.Messages, controller.Earliest(requeue, next.RequeueAt)
 		if next.PendingMessage != "" {
 			pending = next.PendingMessage
@@ -54,7 +54,7 @@ func (o *observation) recordPostponed() []restart.Message {
 	if len(o.state.unrecorded) == 0 {
 		return nil
 	}
-	recorded := restart.Record(o.effectivePolicy(), o.state.unrecorded, o.now)
+	recorded := restart.Record(o.effectivePolicy(), o.state.unrecorded, o.now, o.requests)
 	o.policy.Status = recorded.Status
 	return recorded.Messages
 }

@@ -82,6 +82,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.watchIndex.Forget(key)
 	r.Sources.Forget(key)
 	r.Probes.Forget(key)
+	r.Probes.SetVerification(key, nil)
 	r.Ledger.Forget(holderOf(key))
 	r.states.Forget(key)
 	r.ownWrites.Forget(key)
@@ -99,7 +100,7 @@ type Sources interface {
 	Forget(by types.NamespacedName)
 }
 
-// Probes run the checks of Probe triggers.
+// Probes run the checks of Probe triggers, and send the requests of verification.probes.
 type Probes interface {
 	// Set sets what is checked for a policy.
 	Set(policy types.NamespacedName, wants []podprobe.Want)
@@ -109,6 +110,10 @@ type Probes interface {
 	IsSuspect(policy types.NamespacedName) bool
 	// Forget drops the checks of a policy.
 	Forget(policy types.NamespacedName)
+	// SetVerification sets the requests that are sent for the restarts in flight of a policy.
+	SetVerification(policy types.NamespacedName, wants []podprobe.Verification)
+	// Requests returns the requests of a probe during a restart, and whether they are counted.
+	Requests(policy types.NamespacedName, probe, restart string) (podprobe.Requests, bool)
 }
 
 // Fingerprinter makes fingerprints that reveal nothing without the key of the installation.

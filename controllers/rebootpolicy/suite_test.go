@@ -321,6 +321,9 @@ type fakeProbes struct {
 	verdicts map[types.UID]podprobe.Result
 	suspect  bool
 	wants    []podprobe.Want
+	// verifications are what was set last, and requests what is counted of each probe.
+	verifications []podprobe.Verification
+	requests      map[string]podprobe.Requests
 }
 
 func (f *fakeProbes) Set(_ types.NamespacedName, wants []podprobe.Want) { f.wants = wants }
@@ -329,6 +332,15 @@ func (f *fakeProbes) Result(_ types.NamespacedName, _ string, workload types.UID
 }
 func (f *fakeProbes) IsSuspect(types.NamespacedName) bool { return f.suspect }
 func (f *fakeProbes) Forget(types.NamespacedName)         { f.wants = nil }
+
+func (f *fakeProbes) SetVerification(_ types.NamespacedName, wants []podprobe.Verification) {
+	f.verifications = wants
+}
+
+func (f *fakeProbes) Requests(_ types.NamespacedName, probe, _ string) (podprobe.Requests, bool) {
+	requests, ok := f.requests[probe]
+	return requests, ok
+}
 
 // fakeActor annotates workloads, and fails the test where the restart is not in the stored status.
 type fakeActor struct {

@@ -12,6 +12,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/rules"
 	"github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
@@ -93,6 +94,9 @@ func TestAnApprovalIsOfAllThatDecidesWhatIsRestartedAndWhen(t *testing.T) {
 		"onFailure": {func(s *spec) {
 			s.Verification = &autorebootv1.Verification{Verification: common.Verification{OnFailure: ptr.To(common.FailureContinue)}}
 		}, false},
+		"probes of the verification": {func(s *spec) {
+			s.Verification = &autorebootv1.Verification{Probes: []common.VerificationProbe{{Name: "shop", Host: "192.0.2.1", TCPSocket: &common.TCPSocketAction{Port: ptr.To(intstr.FromInt32(80))}}}}
+		}, false},
 		"retry":       {func(s *spec) { s.Retry = &autorebootv1.Retry{MaxAttempts: ptr.To[int32](9)} }, false},
 		"concurrency": {func(s *spec) { s.Concurrency = &autorebootv1.Concurrency{MaxTargets: ptr.To(intstr.FromInt32(9))} }, false},
 
@@ -122,6 +126,36 @@ func TestAnApprovalIsOfAllThatDecidesWhatIsRestartedAndWhen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := approved(policy())
 			if test.change(&p.Spec); RebootPolicyApproved(p) != test.holds {
+				t.Errorf("approved: %t, want %t", !test.holds, test.holds)
+			}
+		})
+	}
+}
+
+// TestAnApprovalIsOfWhatIsAskedOfWhom is about verification.probes.
+func TestAnApprovalIsOfWhatIsAskedOfWhom(t *testing.T) {
+	type probe = common.VerificationProbe
+	for name, test := range map[string]struct {
+		change func([]probe)
+		holds  bool
+	}{
+		"names":       {func(all []probe) { all[0].Name, all[1].Name = "a", "b" }, true},
+		"order":       {func(all []probe) { all[0], all[1] = all[1], all[0] }, true},
+		"defaults":    {rules.DefaultVerificationProbes, true},
+		"host":        {func(all []probe) { all[1].Host = "192.0.2.9" }, false},
+		"maxFailures": {func(all []probe) { all[0].MaxFailures = ptr.To[int32](9) }, false},
+		"interval":    {func(all []probe) { all[0].Interval = ptr.To(common.Duration("9s")) }, false},
+		"path":        {func(all []probe) { all[0].HTTPGet.Path = ptr.To("/admin") }, false},
+		"authority":   {func(all []probe) { all[0].TLS = &common.CheckTLS{CASecretName: "roots"} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := policy()
+			p.Spec.Verification = &autorebootv1.Verification{Probes: []probe{
+				{Name: "shop", Host: "shop.example.com", HTTPGet: &common.HTTPGetAction{Port: ptr.To(intstr.FromInt32(80))}},
+				{Name: "port", Host: "192.0.2.1", TCPSocket: &common.TCPSocketAction{Port: ptr.To(intstr.FromInt32(80))}},
+			}}
+			approved(p)
+			if test.change(p.Spec.Verification.Probes); RebootPolicyApproved(p) != test.holds {
 				t.Errorf("approved: %t, want %t", !test.holds, test.holds)
 			}
 		})

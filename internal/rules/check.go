@@ -31,6 +31,8 @@ var (
 	HealthCheckDefaults = CheckDefaults{Interval: "10s", Timeout: "2s", SuccessThreshold: 2, FailureThreshold: 3}
 	// ProbeDefaults are those of a RebootPolicy.
 	ProbeDefaults = CheckDefaults{Interval: "30s", Timeout: "5s", SuccessThreshold: 1, FailureThreshold: 5}
+	// VerificationProbeDefaults are those of verification.probes, of which each result counts by itself.
+	VerificationProbeDefaults = CheckDefaults{Interval: "1s", Timeout: "1s", SuccessThreshold: 1, FailureThreshold: 1}
 )
 
 // DefaultCheck sets what is unset. It leaves ports alone: one that was filled in would name the old port of an
@@ -66,7 +68,10 @@ func SetOrdered(low **common.Duration, lowDefault common.Duration, high **common
 }
 
 // Check repeats what the schema and CEL demand of a check, whatever its kind.
-func Check(path Path, c *common.Check) field.ErrorList {
+func Check(path Path, c *common.Check) field.ErrorList { return checkWithin(path, c, "1s") }
+
+// checkWithin is Check with the shortest interval that is allowed.
+func checkWithin(path Path, c *common.Check, shortest common.Duration) field.ErrorList {
 	var members []string
 	for _, m := range CheckMembers(c) {
 		members = append(members, m.Name)
@@ -91,8 +96,8 @@ func Check(path Path, c *common.Check) field.ErrorList {
 		}
 	}
 	errs = append(errs, Ordered(path, "timeout", c.Timeout, "interval", c.Interval)...)
-	if c.Interval != nil && c.Interval.Or(time.Second) < time.Second {
-		errs = append(errs, field.Invalid(path.Child("interval").Field(), string(*c.Interval), "interval must be at least 1s"))
+	if least := shortest.Or(0); c.Interval != nil && c.Interval.Or(least) < least {
+		errs = append(errs, field.Invalid(path.Child("interval").Field(), string(*c.Interval), "interval must be at least "+string(shortest)))
 	}
 	errs = append(errs, OptionalRange(path.Child("successThreshold"), c.SuccessThreshold, 1, 100)...)
 	return append(errs, OptionalRange(path.Child("failureThreshold"), c.FailureThreshold, 1, 100)...)

@@ -140,6 +140,20 @@ const (
 // extended returns a spec with further fields.
 func extended(spec, fields string) string { return strings.TrimSuffix(spec, "}") + ", " + fields + "}" }
 
+// verified is a verification that asks four hosts, with as many headers as may be, of which the last has a name, and with the
+// authority of the last host in a Secret.
+func verified(header, secret string) string {
+	var headers strings.Builder
+	for i := range 15 {
+		fmt.Fprintf(&headers, "{name: %s-%d, value: x}, ", strings.Repeat("n", 200), i)
+	}
+	probe := func(name, tls string) string {
+		return "{name: " + name + ", host: shop.example.com, httpGet: {port: 443, httpHeaders: [" + headers.String() + "{name: " + header + ", value: x}]}, tls: {" + tls + "}}"
+	}
+	return "verification: {probes: [" + probe("a", "caSecretName: public") + ", " + probe("b", "caSecretName: public") + ", " +
+		probe("c", "") + ", " + probe("d", "caSecretName: "+secret) + "]}"
+}
+
 func restartCases() map[string]policyCase {
 	of := func(spec, old, rights, refusal string) policyCase {
 		return policyCase{kind: rebootPolicies, spec: spec, old: old, rights: rights, refusal: refusal}
@@ -162,6 +176,8 @@ func restartCases() map[string]policyCase {
 	const anyDB = "selector: {matchLabels: {app: db}}"
 	foreign := probing("host: api.example.com, httpGet: {port: 443, httpHeaders: [{name: cOOkie, value: x}]}")
 	return map[string]policyCase{
+		"verified-by-a-cookie":  of(with(verified("cookie", "public")), "", restartedRight+",get secrets public", headers),
+		"verified-by-it-before": of(extended(with(verified("cookie", "public")), "historyLimit: 7"), with(verified("cookie", "public")), "", ""),
 		"all-rights":            of(restarted, "", restartedRight, ""),
 		"one-target":            of(restarted, "", "patch statefulsets.apps", web),
 		"another-workload":      of(restarted, "", "patch deployments.apps api,patch statefulsets.apps", web),
@@ -208,6 +224,7 @@ func restartCases() map[string]policyCase {
 		"sixteen-targets":          of(largestPolicy(16, 0, 0), strings.Replace(largestPolicy(16, 0, 0), "app: n15", "app: m", 1), "", "spec.targets[15]: you may not patch"),
 		// What is checked costs no more than the API server allows: beyond, it would refuse the write.
 		"largest":                 of(largestPolicy(32, 16, 16), "", everything, ""),
+		"largest-verified":        of(extended(largestPolicy(32, 16, 16), verified("Accept", "roots")), "", everything, ""),
 		"largest-changed":         of(strings.ReplaceAll(largestPolicy(32, 16, 16), "app: n", "app: m"), largestPolicy(32, 16, 16), everything, ""),
 		"largest-with-an-account": of(extended(largestPolicy(32, 16, 16), "serviceAccountName: robot"), largestPolicy(32, 16, 16), everything, ""),
 	}
@@ -251,21 +268,27 @@ func readCases() map[string]policyCase {
 	without := func(i int) string {
 		return strings.Join(append(append([]string{}, all[:i]...), all[i+1:]...), ",")
 	}
+	with := func(secret string) string { return extended(restarted, verified("Accept", secret)) }
+	const public = restartedRight + ",get secrets public"
 	return map[string]policyCase{
-		"reads":              of(spec, "", strings.Join(all, ","), ""),
-		"reads-no-tls":       of(spec, "", without(1), tls),
-		"reads-no-creds":     of(spec, "", without(2), sources),
-		"reads-no-configs":   of(spec, "", without(3), sources),
-		"reads-get-of-all":   of(spec, "", without(3)+",get configmaps", sources),
-		"reads-no-external":  of(spec, "", without(4), external),
-		"reads-optional":     of(strings.Replace(spec, "name: creds", "name: creds, optional: true", 1), spec, "", ""),
-		"reads-another":      of(strings.Replace(spec, "name: creds", "name: root", 1), spec, "", sources),
-		"reads-another-kind": of(strings.Replace(spec, "kind: Secret", "kind: ConfigMap", 1), spec, "", sources),
-		"reads-another-tls":  of(strings.Replace(spec, "web-tls", "root-tls", 1), spec, "", tls),
-		"reads-selected":     of(strings.Replace(spec, "app: web", "app: api", 1), spec, "", sources),
-		"reads-claimed":      {kind: rebootPolicies, spec: spec, old: spec, annotations: note(approvedBy, forged), rights: all[0], refusal: tls},
-		"reads-resumed":      of(spec, extended(spec, "suspend: true"), all[0], tls),
-		"reads-twelve":       of(largestPolicy(1, 12, 0), strings.ReplaceAll(largestPolicy(1, 12, 0), "app: n11-", "app: m-"), "", "spec.triggers[11].configChange.sources: you may not read"),
+		"verified":            of(with("roots"), "", public+",get secrets roots", ""),
+		"verified-without":    of(with("roots"), "", public, "spec.verification.probes[3].tls.caSecretName: you may not get this Secret"),
+		"verified-before":     of(extended(with("roots"), "historyLimit: 7"), with("roots"), "", ""),
+		"verified-by-another": of(with("keys"), with("roots"), public, "spec.verification.probes[3]"),
+		"reads":               of(spec, "", strings.Join(all, ","), ""),
+		"reads-no-tls":        of(spec, "", without(1), tls),
+		"reads-no-creds":      of(spec, "", without(2), sources),
+		"reads-no-configs":    of(spec, "", without(3), sources),
+		"reads-get-of-all":    of(spec, "", without(3)+",get configmaps", sources),
+		"reads-no-external":   of(spec, "", without(4), external),
+		"reads-optional":      of(strings.Replace(spec, "name: creds", "name: creds, optional: true", 1), spec, "", ""),
+		"reads-another":       of(strings.Replace(spec, "name: creds", "name: root", 1), spec, "", sources),
+		"reads-another-kind":  of(strings.Replace(spec, "kind: Secret", "kind: ConfigMap", 1), spec, "", sources),
+		"reads-another-tls":   of(strings.Replace(spec, "web-tls", "root-tls", 1), spec, "", tls),
+		"reads-selected":      of(strings.Replace(spec, "app: web", "app: api", 1), spec, "", sources),
+		"reads-claimed":       {kind: rebootPolicies, spec: spec, old: spec, annotations: note(approvedBy, forged), rights: all[0], refusal: tls},
+		"reads-resumed":       of(spec, extended(spec, "suspend: true"), all[0], tls),
+		"reads-twelve":        of(largestPolicy(1, 12, 0), strings.ReplaceAll(largestPolicy(1, 12, 0), "app: n11-", "app: m-"), "", "spec.triggers[11].configChange.sources: you may not read"),
 	}
 }
 

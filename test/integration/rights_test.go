@@ -115,6 +115,7 @@ func rightsCases() map[string]rightsCase {
 		"certificate":            triggeredBy("{name: tls, type: CertificateRenewal, certificateRenewal: {secretName: tls}}", need{right: "get secrets tls", path: "spec.triggers[0].certificateRenewal.secretName"}),
 		"endpoints-change":       triggeredBy("{name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db}}", need{right: "get externalservices.networking.fairlead.dev db", path: "spec.triggers[0].endpointsChange.externalServiceName"}),
 		"probe-authority":        restartOf("cooldown: 10m, triggers: [{name: up, type: Probe, probe: {httpGet: {port: 80}, tls: {caSecretName: roots}}}]", need{right: "get secrets roots", path: "spec.triggers[0].probe.tls.caSecretName"}),
+		"verification-authority": restartOf("targets: [{kind: Deployment, name: web}], verification: {probes: [{name: up, host: 192.0.2.1, httpGet: {port: 443}, tls: {caSecretName: roots}}]}", need{right: "get secrets roots", path: "spec.verification.probes[0].tls.caSecretName"}, need{right: "patch deployments.apps web", path: "spec.targets[0]"}),
 		"gate-no-pods":           gatedBy("type: NoPods, noPods: {selector: {matchLabels: {app: job}}}", "list pods"),
 		"gate-external-service":  gatedBy("type: ExternalServiceHealthy, externalServiceHealthy: {name: db}", "get externalservices.networking.fairlead.dev db"),
 		"gate-chaos-survived":    gatedBy("type: ChaosSurvived, chaosSurvived: {name: drill}", "get chaospods.chaos.fairlead.dev drill"),

@@ -77,7 +77,7 @@ type fieldCase struct {
 var web = targets(deployment, "web") + ", "
 
 func fieldCases() []fieldCase {
-	return slices.Concat(restraintCases(), triggerCases(), probeCases())
+	return slices.Concat(restraintCases(), triggerCases(), probeCases(), requestCases())
 }
 
 func restraintCases() []fieldCase {

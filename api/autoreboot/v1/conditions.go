@@ -130,6 +130,8 @@ const (
 	ReasonContainerRestarts = "ContainerRestarts"
 	// ReasonUnavailable says that the workload did not stay available through the soak.
 	ReasonUnavailable = "Unavailable"
+	// ReasonProbesFailed says that more requests of verification.probes failed than may, or that none could be sent.
+	ReasonProbesFailed = "ProbesFailed"
 	// ReasonEvictionBlocked says that a disruption budget refused an eviction for too long.
 	ReasonEvictionBlocked = "EvictionBlocked"
 	// ReasonEvictionMisconfigured says that the eviction API cannot decide, such as for a pod with

@@ -31,4 +31,10 @@ type RestartRecord struct {
 	//
 	// +required
 	Target common.WorkloadReference `json:"target,omitzero"`
+
+	// requests count those of all verification.probes, from the start of the restart to its end. Absent where there are no
+	// probes.
+	//
+	// +optional
+	Requests *common.RequestCounts `json:"requests,omitempty"`
 }

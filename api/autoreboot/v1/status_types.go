@@ -325,6 +325,14 @@ type InFlightRestart struct {
 	// +listType=atomic
 	// +optional
 	Triggers []string `json:"triggers,omitempty"`
+
+	// probes count the requests of verification.probes from the start of the restart to the start of its phase, or to the
+	// first that failed and may not.
+	//
+	// +kubebuilder:validation:MaxItems=4
+	// +listType=atomic
+	// +optional
+	Probes []common.ProbeRequests `json:"probes,omitempty"`
 }
 
 // Refusal is a request that the API server refused, such as by a policy, a webhook, a quota or a missing right.

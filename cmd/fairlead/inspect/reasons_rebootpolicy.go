@@ -80,6 +80,8 @@ var rebootPolicyMeanings = map[string]Meaning{
 		Remedy: "See the logs of the previous containers, correct the cause, and resume or request a restart.", Verb: VerbRestart},
 	v1.ReasonUnavailable: {Text: "The workload became available, and did not stay so through the soak.",
 		Remedy: "See the events and logs of its pods, correct the cause, and resume or request a restart.", Verb: VerbRestart},
+	v1.ReasonProbesFailed: {Text: "More requests of verification.probes failed while the workload restarted than maxFailures allows, or none could be sent.",
+		Remedy: "See how its pods end and start (readiness, preStop, terminationGracePeriodSeconds, maxUnavailable), or why no request could be sent; then resume.", Verb: VerbResume},
 	v1.ReasonEvictionBlocked: {Text: "A disruption budget refused the eviction for longer than strategy.evict.timeout.",
 		Remedy: "Change the PodDisruptionBudget that the message names, or add replicas; then request a restart.", Verb: VerbRestart},
 	v1.ReasonEvictionMisconfigured: {Text: "The eviction API cannot decide, as for a pod with more than one disruption budget.",

@@ -130,6 +130,9 @@ func (e *explainer) inFlight(o *Object, restarts []v1.InFlightRestart) (found []
 		if r.BlockedBy != "" {
 			f.Message += fmt.Sprintf("; PodDisruptionBudget %s refuses evictions since %s", r.BlockedBy, at(r.BlockedTime))
 		}
+		for _, p := range r.Probes {
+			f.Message += fmt.Sprintf("; probe %s: %d of %d requests had failed when the status was written", p.Name, p.Failed, p.Sent)
+		}
 		if r.Refusal != nil {
 			f.Message += "; the API server: " + r.Refusal.Message
 		}

@@ -43,8 +43,9 @@ type Options struct {
 	// Rand returns a number from 0 up to but not including 1, concurrently. Defaults to that of math/rand/v2.
 	Rand func() float64
 	// Notify is called with a policy when Firing or Unsupported of one of its results changed, or a pod is healthy for
-	// the first time, except by Set, and when IsSuspect changed while one fires. It must not block, nor call Set or
-	// Forget. Defaults to nil: it is not called.
+	// the first time, except by Set, and when IsSuspect changed while one fires; and when requests during a restart may
+	// decide something: the first, those that are more than may fail, and failures that are settled. It must not block, nor
+	// call Set, SetVerification or Forget. Defaults to nil: it is not called.
 	Notify func(policy types.NamespacedName)
 	// Reference and OnSuspect are those of package probe. A restart for nothing harms more than a late one, so that
 	// failures may be held back for an hour.
@@ -65,6 +66,9 @@ type Checks struct {
 	mu       sync.Mutex
 	policies map[types.NamespacedName]map[wantKey]*check
 	byKey    map[types.NamespacedName]*check
+	// verifications are those of each policy by the names of their probes, and verificationOf those by the prober's keys.
+	verifications  map[types.NamespacedName]map[string]*verification
+	verificationOf map[types.NamespacedName]*verification
 }
 
 // New returns Checks of nothing. Nothing is checked before Run.
@@ -79,6 +83,9 @@ func New(o Options) *Checks {
 		Options:  o,
 		policies: map[types.NamespacedName]map[wantKey]*check{},
 		byKey:    map[types.NamespacedName]*check{},
+
+		verifications:  map[types.NamespacedName]map[string]*verification{},
+		verificationOf: map[types.NamespacedName]*verification{},
 	}
 	c.prober = probe.New(probe.Options{
 		Dial: c.dial, Lookup: c.lookup, RequireThreshold: true, Group: group, Names: metricNames(),
@@ -128,6 +135,14 @@ func (c *Checks) IsSuspect(policy types.NamespacedName) bool {
 // onProbeChange notifies about a check whose result has changed.
 func (c *Checks) onProbeChange(key types.NamespacedName) {
 	c.mu.Lock()
+	if v, ok := c.verificationOf[key]; ok {
+		changed := c.onRequest(v)
+		c.mu.Unlock()
+		if changed {
+			c.Notify(v.policy)
+		}
+		return
+	}
 	about, ok := c.byKey[key]
 	if !ok {
 		c.mu.Unlock()
@@ -143,7 +158,8 @@ func (c *Checks) onProbeChange(key types.NamespacedName) {
 }
 
 // The name of a prober's key is the policy's, the trigger's with the identity of its check, and the workload's UID, or for a
-// host that all workloads share, none and then the host. None of the first three holds a slash.
+// host that all workloads share, none and then the host. None of the first three holds a slash. That of one of
+// verification.probes has two spaces in its second part, and that of a trigger one.
 
 func podsKey(policy types.NamespacedName, asked string, workload types.UID) types.NamespacedName {
 	return types.NamespacedName{Namespace: policy.Namespace, Name: policy.Name + "/" + asked + "/" + string(workload)}

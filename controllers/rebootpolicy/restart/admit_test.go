@@ -305,5 +305,5 @@ func TestWhatIsMissingOrBrokenInASpecIsTheDefault(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	Decide(&autorebootv1.RebootPolicy{}, Observation{Workloads: []Workload{{Signals: []Signal{{}}}}})
-	Record(&autorebootv1.RebootPolicy{}, []Result{{}}, time.Time{})
+	Record(&autorebootv1.RebootPolicy{}, []Result{{}}, time.Time{}, nil)
 }

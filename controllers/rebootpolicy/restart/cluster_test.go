@@ -88,11 +88,13 @@ type simCluster struct {
 	blackout  time.Time
 	gate      bool
 	suspect   bool
-	group     int
-	free      int
-	share     int
-	busy      map[types.UID]bool
-	born      int
+	// failing means that requests fail.
+	failing bool
+	group   int
+	free    int
+	share   int
+	busy    map[types.UID]bool
+	born    int
 	// rollouts by restart id, and reverted ids.
 	rollouts map[string]int
 	reverted map[string]bool

@@ -29,6 +29,8 @@ type Observation struct {
 	Suspect bool
 	// Others are the restarts and disruptions of other objects.
 	Others Others
+	// Requests are those of verification.probes for each restart in flight, by its id, as far as they are observed.
+	Requests map[string][]ProbeRequests
 }
 
 // Calendar is what windows and blackouts say at Observation.Now.

@@ -9,8 +9,8 @@
 //
 //  1. It ends the restarts of workloads that are gone, and updates baselines (decide.go, baselines.go).
 //  2. It ends a halt that a user has resumed (decide.go).
-//  3. It advances the restarts in flight (inflight.go), by what workload.go, pods.go and lost_pods.go say. Times of the status that are in
-//     the future were corrected before (clock.go).
+//  3. It advances the restarts in flight (inflight.go), by what workload.go, pods.go, lost_pods.go and probes.go say. Times of the
+//     status that are in the future were corrected before (clock.go).
 //  4. It evaluates the triggers of all other targets (triggers.go).
 //  5. It admits pending restarts, or returns why they wait (admit.go).
 //  6. It summarizes the status (status.go), and returns what is to be done.

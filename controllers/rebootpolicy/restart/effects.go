@@ -5,6 +5,7 @@ package restart
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -177,6 +178,7 @@ func (r *run) evicting(t *target, _ occurrence) {
 }
 
 func (r *run) startPhase(t *target, f *autorebootv1.InFlightRestart, phase autorebootv1.RestartPhase) {
+	r.countRequests(f)
 	f.Phase, f.PhaseTime, f.Refusal = phase, r.timestampPtr(), nil
 	r.addMessage(Message{Reason: "RestartStarted", Target: t.id(),
 		Text: "restart " + f.ID + " of " + targetText(t.id()) + " has started because of " + triggersText(f.Triggers)})
@@ -215,6 +217,7 @@ func (r *run) addRefusedMessage(t *target, before *autorebootv1.Refusal, o occur
 func (r *run) soak(t *target, _ occurrence) {
 	f := r.inFlight(t.id())
 	r.release(f)
+	r.countRequests(f)
 	f.Phase, f.PhaseTime, f.BlockedTime, f.BlockedBy, f.Refusal = autorebootv1.PhaseSoaking, r.timestampPtr(), nil, "", nil
 	desired := t.workload.Desired
 	f.Desired, f.ContainerRestarts = &desired, t.workload.restartsBeforeReady(f)
@@ -306,12 +309,15 @@ func (r *run) unselected(t *target, o occurrence) {
 // endRestart moves a restart from inFlight to history.
 func (r *run) endRestart(t *target, result string, o occurrence) autorebootv1.RestartRecord {
 	f := r.inFlight(t.id())
+	r.countRequests(f)
+	requests := TotalRequests(f.Probes)
+	sentences := slices.DeleteFunc([]string{r.requestsText(f, requests), o.message}, func(s string) bool { return s == "" })
 	record := autorebootv1.RestartRecord{
 		Record: common.Record{
-			ID: f.ID, Result: result, Reason: o.reason, Message: text.Truncate(o.message, maxRecord),
+			ID: f.ID, Result: result, Reason: o.reason, Message: text.Truncate(strings.Join(sentences, "; "), maxRecord),
 			StartTime: f.StartTime, CompletionTime: r.timestampPtr(),
 		},
-		Triggers: f.Triggers, Target: t.id(),
+		Triggers: f.Triggers, Target: t.id(), Requests: requests,
 	}
 	r.release(f)
 	r.dropAnswers(t, f)
@@ -347,9 +353,14 @@ func (r *run) addHistory(record autorebootv1.RestartRecord) {
 	r.status.History = history.Add(r.status.History, r.historyLimit, record)
 }
 
-// nodeLost ends a restart whose rollout waits for a node. That is no failure of the rollout, which the workload's controller
-// goes on with once the node is back or removed.
-func (r *run) nodeLost(t *target, o occurrence) {
+// ended ends a restart that failed and is not tried again: its rollout waits for a node, and the workload's controller goes on
+// with it once the node is back or removed; or all pods are new, and too many requests failed meanwhile.
+func (r *run) ended(t *target, o occurrence) {
 	record := r.endRestart(t, autorebootv1.ResultFailed, o)
 	r.addFailedMessage(t, &record)
+}
+
+func (r *run) endedAndHalted(t *target, o occurrence) {
+	r.ended(t, o)
+	r.halt(t, autorebootv1.ReasonVerificationFailed, t.LastRestartID)
 }

@@ -53,6 +53,9 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 	if f.Phase != autorebootv1.PhasePlanned && w.containerRestarts(f) > r.maxContainerRestarts {
 		return r.failure(t, autorebootv1.ReasonContainerRestarts), true
 	}
+	if o, ok := r.nextProbeEvent(t, f); ok {
+		return o, true
+	}
 	if f.Phase == autorebootv1.PhaseSoaking {
 		return r.nextSoakEvent(t, f)
 	}
@@ -120,7 +123,13 @@ func (r *run) nextSoakEvent(t *target, f *autorebootv1.InFlightRestart) (occurre
 			r.release(f)
 			f.UnavailableTime = nil
 		}
-		return occurrence{event: Verified, message: w.verifiedText(f)}, !r.now.Before(ends)
+		if r.now.Before(ends) {
+			return occurrence{}, false
+		}
+		if o, failed, waits := r.awaitsRequests(t, f); failed || waits {
+			return o, failed
+		}
+		return occurrence{event: Verified, message: w.verifiedText(f)}, true
 	}
 	if f.UnavailableTime == nil {
 		f.UnavailableTime = r.timestampPtr()

@@ -203,7 +203,7 @@ func refusalStays(m *model, o Observation) error {
 			}
 			some = append(some, result)
 		}
-		all, but := Record(p, done, m.now), Record(p, some, m.now)
+		all, but := Record(p, done, m.now, nil), Record(p, some, m.now, nil)
 		for i := range all.Status.Targets {
 			if a, b := &all.Status.Targets[i], &but.Status.Targets[i]; a.UID != refused.Workload.UID && m.bytes(a) != m.bytes(b) {
 				return fmt.Errorf("the refusal of %s changes %s", refused.ID, a.Name)

@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -53,6 +54,11 @@ func schedule(seed uint64) []step {
 		lost := step{"lose", random.IntN(8), 0, ""}
 		steps = slices.Insert(steps, random.IntN(len(steps)), lost)
 	}
+	if probes(seed) {
+		for _, what := range []string{"requests fail", "requests fail", "requests succeed"} {
+			steps = slices.Insert(steps, random.IntN(len(steps)), step{what, 0, 0, ""})
+		}
+	}
 	return steps
 }
 
@@ -84,7 +90,11 @@ type model struct {
 	clockSet bool
 	// planned is when each restart of a workload was decided on.
 	planned map[string]time.Time
-	failure error
+	// requests are those that the process has counted for each restart in flight, and exceeded the restarts of which more
+	// failed than may by a decision that was stored.
+	requests map[string]common.RequestCounts
+	exceeded map[string]bool
+	failure  error
 }
 
 // verdict is what the judge remembers of one workload.
@@ -141,6 +151,10 @@ func newModel(seed uint64, seen map[string]int) *model {
 	m := &model{policy: p, seen: seen, told: map[string]int{}, asked: map[types.UID][4]int{}, ended: map[types.UID]autorebootv1.RestartRecord{},
 		starts: map[types.UID][]time.Time{}, lapsed: map[types.UID]bool{}, excused: map[types.UID]bool{}, abandoned: map[types.UID]bool{}, before: map[types.UID]verdict{}, planned: map[string]time.Time{}}
 	m.simCluster = simCluster{now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), free: 3, busy: map[types.UID]bool{}, rollouts: map[string]int{}, reverted: map[string]bool{}, names: names}
+	m.requests, m.exceeded = map[string]common.RequestCounts{}, map[string]bool{}
+	if probes(seed) {
+		p.Spec.Verification.Probes = []common.VerificationProbe{{Name: "shop", Host: "shop.example.com", MaxFailures: ptr.To[int32](1)}}
+	}
 	m.evicts = p.Spec.Strategy.Type == autorebootv1.StrategyEvict
 	for i := range m.sources {
 		m.sources[i].written = m.now.Add(-time.Hour)
@@ -253,6 +267,10 @@ func (m *model) event(s step) {
 		m.changeKeys()
 	case "label":
 		target.unselected = !target.unselected
+	case "requests fail":
+		m.failing = true
+	case "requests succeed":
+		m.failing = false
 	case "drop trigger":
 		if s.which == 0 && len(m.policy.Spec.Triggers) == 4 {
 			m.policy.Generation++
@@ -309,7 +327,59 @@ func (m *model) observe(token string) Observation {
 		}
 		m.probe(w)
 	}
+	o.Requests = m.sendRequests()
 	return o
+}
+
+// probes reports whether the policy of a seed has verification.probes: in the others each seed has the history that it had
+// before there were any.
+func probes(seed uint64) bool { return seed >= 10_000 }
+
+// sendRequests sends one for each restart in flight, and returns what the process has counted: what it found in the status
+// as it began, and what it sent since.
+func (m *model) sendRequests() map[string][]ProbeRequests {
+	counted, all := m.requests, map[string][]ProbeRequests{}
+	m.requests = map[string]common.RequestCounts{}
+	if len(m.policy.Spec.Verification.Probes) == 0 {
+		return nil
+	}
+	for _, f := range m.policy.Status.InFlight {
+		c, known := counted[f.ID]
+		if !known && len(f.Probes) > 0 {
+			c = f.Probes[0].RequestCounts
+		}
+		if c.Sent++; m.failing {
+			c.Failed++
+		}
+		m.requests[f.ID] = c
+		all[f.ID] = []ProbeRequests{{ProbeRequests: common.ProbeRequests{Name: "shop", RequestCounts: c}}}
+	}
+	return all
+}
+
+// checkRequests sees that the verdict is that of the requests, whatever ended in between: once a decision is stored, no process
+// forgets that too many failed.
+func (m *model) checkRequests(o Observation, d Decision) {
+	for _, f := range m.policy.Status.InFlight {
+		if r := o.Requests[f.ID]; len(r) > 0 && r[0].Failed > 1 {
+			m.exceeded[f.ID+string(f.UID)] = true
+		}
+	}
+	for _, n := range d.Messages {
+		s := m.workload(n.Target.Name)
+		if s == nil || n.Ended == nil || n.Ended.Result == autorebootv1.ResultSuperseded {
+			continue
+		}
+		exceeded, r := m.exceeded[n.Ended.ID+s.uid], o.Requests[n.Ended.ID]
+		switch {
+		case exceeded && n.Ended.Result == autorebootv1.ResultSucceeded:
+			m.fail("%s is verified though too many requests failed", n.Ended.ID)
+		case !exceeded && n.Ended.Reason == autorebootv1.ReasonProbesFailed:
+			m.fail("%s failed by requests of which few failed: %+v", n.Ended.ID, r)
+		case len(r) > 0 && (n.Ended.Requests == nil || *n.Ended.Requests != r[0].RequestCounts):
+			m.fail("%s has counts of its own: %+v, not %+v", n.Ended.ID, n.Ended.Requests, r)
+		}
+	}
 }
 
 // checkSource is the check of the probe.
@@ -338,7 +408,7 @@ func (m *model) reconcile(crash string) time.Time {
 	o := now
 	if crash == "a stale view" && m.old != nil {
 		o = *m.old
-		o.Now, o.Calendar, o.Others, o.Gates, o.Suspect = now.Now, now.Calendar, now.Others, now.Gates, now.Suspect
+		o.Now, o.Calendar, o.Others, o.Gates, o.Suspect, o.Requests = now.Now, now.Calendar, now.Others, now.Gates, now.Suspect, now.Requests
 	} else {
 		m.old = &now
 		m.shown = [4]int{m.sources[0].change + 1, m.sources[1].change + 1, m.tick + 1, m.token + 1}
@@ -360,11 +430,13 @@ func (m *model) reconcile(crash string) time.Time {
 		for i := range m.sources {
 			m.sources[i].unseen = true // by the next process
 		}
+		m.requests = nil
 	}
 	if crash == "before the store" {
 		return d.RequeueAt
 	}
 	m.check(o, d)
+	m.checkRequests(o, d)
 	m.store(d)
 	if crash == "after the store" {
 		return d.RequeueAt

@@ -13,12 +13,12 @@ import (
 )
 
 // Record adds the results of actions to the status. p has the status that was stored before they were done; it is not
-// changed. RequeueAt is when something is to be tried again, besides that of Decide.
+// changed. Requests are those of the Observation. RequeueAt is when something is to be tried again, besides that of Decide.
 //
 // Results that are not recorded, because the process ended or the write failed, are found again by Decide, from the
 // annotation on the workload and from the pods that are left.
-func Record(p *autorebootv1.RebootPolicy, results []Result, now time.Time) Decision {
-	return newRun(p, Observation{Now: now}).recordAll(results)
+func Record(p *autorebootv1.RebootPolicy, results []Result, now time.Time, requests map[string][]ProbeRequests) Decision {
+	return newRun(p, Observation{Now: now, Requests: requests}).recordAll(results)
 }
 
 func (r *run) recordAll(results []Result) Decision {

@@ -19,7 +19,7 @@ func (b *suite) refuse(d Decision) Decision {
 	for _, a := range d.Actions {
 		results = append(results, Result{Action: a, Outcome: Refused, Reason: autorebootv1.ReasonWriteRefused, Message: "denied by policy x"})
 	}
-	return b.store(Record(b.p, results, b.o.Now))
+	return b.store(Record(b.p, results, b.o.Now, b.o.Requests))
 }
 
 func TestARestartThatIsRefusedHoldsNoOther(t *testing.T) {
@@ -158,7 +158,7 @@ func TestAnEvictionThatWasDoneOutweighsOneThatWasRefused(t *testing.T) {
 	if len(d.Actions) != 2 {
 		t.Fatalf("actions %+v", d.Actions)
 	}
-	b.store(Record(b.p, []Result{{Action: d.Actions[0], Outcome: Refused, Message: "no"}, {Action: d.Actions[1], Outcome: Done}}, b.o.Now))
+	b.store(Record(b.p, []Result{{Action: d.Actions[0], Outcome: Refused, Message: "no"}, {Action: d.Actions[1], Outcome: Done}}, b.o.Now, b.o.Requests))
 	if f := b.p.Status.InFlight; len(f) != 1 || f[0].Phase != autorebootv1.PhaseEvicting || f[0].Refusal == nil {
 		t.Errorf("in flight %+v", f)
 	}

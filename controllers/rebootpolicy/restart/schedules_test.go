@@ -50,6 +50,9 @@ func TestGeneratedSchedulesBreakNoRule(t *testing.T) {
 	for seed := range uint64(schedules) {
 		seeds[seed] = seed
 	}
+	for seed := range uint64(150) { // with verification.probes
+		seeds = append(seeds, 10_000+seed)
+	}
 	for _, seed := range seeds {
 		steps := schedule(seed)
 		if runModel(seed, steps, seen) == nil {

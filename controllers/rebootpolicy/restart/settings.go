@@ -36,6 +36,7 @@ type settings struct {
 	timeout, soakTime    time.Duration
 	maxContainerRestarts int64
 	haltOnFailure        bool
+	verificationProbes   []common.VerificationProbe
 
 	historyLimit *int32
 
@@ -65,6 +66,7 @@ func settingsOf(p *autorebootv1.RebootPolicy) settings {
 		soakTime:             durationOr(spec.Verification.Soak, rules.DefaultSoak),
 		maxContainerRestarts: int64(*spec.Verification.MaxContainerRestarts),
 		haltOnFailure:        *spec.Verification.OnFailure != common.FailureContinue,
+		verificationProbes:   spec.Verification.Probes,
 		historyLimit:         spec.HistoryLimit,
 		order:                map[string]int{autorebootv1.RestartNowTrigger: -1},
 		types:                map[string]autorebootv1.TriggerType{},

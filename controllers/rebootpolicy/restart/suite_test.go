@@ -112,7 +112,7 @@ func (b *suite) record(d Decision, outcome Outcome) Decision {
 		}
 		results = append(results, r)
 	}
-	return b.store(Record(b.p, results, b.o.Now))
+	return b.store(Record(b.p, results, b.o.Now, b.o.Requests))
 }
 
 // start changes the source, waits, and lets the restart begin.

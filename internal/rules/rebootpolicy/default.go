@@ -48,6 +48,7 @@ func Default(obj *autorebootv1.RebootPolicy) {
 	for i := range obj.Spec.Triggers {
 		defaultTrigger(&obj.Spec.Triggers[i])
 	}
+	rules.DefaultVerificationProbes(obj.Spec.Verification.Probes)
 	for i := range obj.Spec.Gates {
 		g := &obj.Spec.Gates[i]
 		if w := g.WorkloadAvailable; w != nil {

@@ -49,6 +49,7 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 		}
 		texts = append(texts, rules.CheckWarnings(at, &t.Probe.Check)...)
 	}
+	texts = append(texts, verificationWarnings(obj.Spec.Verification)...)
 	if s := obj.Spec.Strategy; s != nil && s.Evict != nil && none(s.Evict.MaxUnavailable) {
 		warn(specPath.Child("strategy", "evict", "maxUnavailable"), "%s never evicts a pod; use spec.suspend to pause", s.Evict.MaxUnavailable)
 	}
@@ -65,6 +66,23 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 		}
 	}
 	return append(texts, rules.LongSteps(expressions, &obj.Spec.Calendar)...)
+}
+
+// verificationWarnings are about verification.probes.
+func verificationWarnings(v *autorebootv1.Verification) []string {
+	var texts []string
+	if v == nil {
+		return texts
+	}
+	for i := range v.Probes {
+		p, at := &v.Probes[i], specPath.Child("verification", "probes").Index(i)
+		if inCluster(p.Host) {
+			texts = append(texts, fmt.Sprintf("%s: %s resolves to an address inside the cluster, where the egress policy lets a probe in only if an administrator allowed it; without that no request can be sent, and the restart fails", at.Child("host").Field(), p.Host))
+		}
+		check := p.Check()
+		texts = append(texts, rules.CheckWarnings(at, &check)...)
+	}
+	return texts
 }
 
 // selectsAll warns of the selectors of a spec that are empty: they select more than their author sees.

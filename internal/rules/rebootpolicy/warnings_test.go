@@ -18,11 +18,16 @@ import (
 func TestWarningsNameTheFieldOnceAndAreNotRepeated(t *testing.T) {
 	obj := full(t)
 	obj.Spec.Triggers[2].Probe.TLS.InsecureSkipVerify = ptr.To(true)
+	obj.Spec.Verification.Probes[0].TLS.InsecureSkipVerify = ptr.To(true)
+	obj.Spec.Verification.Probes[1].Host = "shop.shop.svc.cluster.local"
 	obj.Spec.Strategy.Evict.MaxUnavailable = ptr.To(intstr.FromString("0%"))
 	obj.Spec.Concurrency.MaxTargets = ptr.To(intstr.FromInt32(0))
 	want := []string{
 		"spec.triggers[2].probe.tls.insecureSkipVerify: the check accepts any certificate",
 		"spec.triggers[2].probe.tls.caSecretName: has no effect with insecureSkipVerify",
+		"spec.verification.probes[0].tls.insecureSkipVerify: the check accepts any certificate",
+		"spec.verification.probes[0].tls.caSecretName: has no effect with insecureSkipVerify",
+		"spec.verification.probes[1].host: shop.shop.svc.cluster.local resolves to an address inside the cluster, where the egress policy lets a probe in only if an administrator allowed it; without that no request can be sent, and the restart fails",
 		"spec.strategy.evict.maxUnavailable: 0% never evicts a pod; use spec.suspend to pause",
 		"spec.concurrency.maxTargets: 0 never restarts a target; use spec.suspend to pause",
 	}

@@ -109,6 +109,14 @@ func probing(address string, port int32) func(*autorebootv1.RebootPolicy) {
 	}
 }
 
+func verifying(address string) func(*autorebootv1.RebootPolicy) {
+	return func(p *autorebootv1.RebootPolicy) {
+		p.Spec.Verification = &autorebootv1.Verification{Probes: []common.VerificationProbe{
+			{Name: "up", Host: address, TCPSocket: &common.TCPSocketAction{Port: ptr.To(intstr.FromInt32(80))}},
+		}}
+	}
+}
+
 func labeled(p *autorebootv1.RebootPolicy) { p.Labels = map[string]string{"a": "b"} }
 
 func note(name, value string) func(*autorebootv1.RebootPolicy) {
@@ -155,6 +163,9 @@ func TestAPolicyDoesOnlyWhatItsWriterMay(t *testing.T) {
 		"create, probe of a name":                      {user: eve, obj: restarting("web", probing("db.shop.svc", 80)), approver: eve},
 		"create, probe of a host inside, with rights":  {user: ann, obj: restarting("web", probing(inside, 80)), refused: []string{host}, approver: ann},
 		"create, probe of a denied host":               {user: ann, obj: restarting("web", probing(denied, 80)), refused: []string{host}, approver: ann},
+		"create, verification by a host outside":       {user: eve, obj: restarting("web", verifying(outside)), approver: eve},
+		"create, verification by a host inside":        {user: ann, obj: restarting("web", verifying(inside)), refused: []string{"spec.verification.probes[0].host"}, approver: ann},
+		"update, verification by another host":         {user: eve, obj: restarting("api", verifying(outside)), old: restarting("api", byAnn), refused: []string{first}},
 		"create, probe of the operator itself":         {user: ann, obj: restarting("web", probing("127.0.0.1", 80)), refused: []string{host}, approver: ann},
 		"create, probe inside and target without":      {user: eve, obj: restarting("api", probing(inside, 80)), refused: []string{first, host}},
 		"update of when, without":                      {user: eve, obj: restarting("api", daily), old: stored, refused: []string{first}},

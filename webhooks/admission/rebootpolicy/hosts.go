@@ -26,11 +26,12 @@ type Policy interface {
 
 var _ Policy = (*egress.Policy)(nil)
 
-// host is an address that is probed instead of the pods. Names are not among them: the addresses that they
+// host is an address that is probed instead of the pods, or while a restart is in flight. Names are not among them: the addresses that they
 // resolve to are checked at every connection.
 type host struct {
 	path    *field.Path
 	address netip.AddrPort
+	remedy  string
 }
 
 // hostsOf returns the addresses in a spec. Other texts are names, or left to the rules of the kind.
@@ -44,7 +45,19 @@ func hostsOf(spec *autorebootv1.RebootPolicySpec) []host {
 		ip, err := netip.ParseAddr(ptr.Deref(p.Host, ""))
 		if port := p.Port(); err == nil && port != nil {
 			path := field.NewPath("spec", "triggers").Index(i).Child("probe", "host")
-			hosts = append(hosts, host{path, netip.AddrPortFrom(ip, uint16(port.IntVal))})
+			hosts = append(hosts, host{path, netip.AddrPortFrom(ip, uint16(port.IntVal)), "leave host out to have every pod of the target asked itself"})
+		}
+	}
+	if spec.Verification == nil {
+		return hosts
+	}
+	for i := range spec.Verification.Probes {
+		p := &spec.Verification.Probes[i]
+		check := p.Check()
+		ip, err := netip.ParseAddr(p.Host)
+		if port := check.Port(); err == nil && port != nil {
+			path := field.NewPath("spec", "verification", "probes").Index(i).Child("host")
+			hosts = append(hosts, host{path, netip.AddrPortFrom(ip, uint16(port.IntVal)), "name the host that clients outside of the cluster use"})
 		}
 	}
 	return hosts
@@ -70,8 +83,8 @@ func (a *authorizer) hosts(req admission.Request, obj, old *autorebootv1.RebootP
 		verdict := a.policy.CheckPorts(egress.Query{Namespace: req.Namespace, IP: h.address.Addr()}, []uint16{h.address.Port()})
 		if !verdict.Allowed {
 			errs = append(errs, field.Forbidden(h.path, fmt.Sprintf(
-				"%s %s (%s); leave host out to have every pod of the target asked itself, or have an administrator change the operator's egress policy",
-				h.address, verdict.Detail, verdict.Reason)))
+				"%s %s (%s); %s, or have an administrator change the operator's egress policy",
+				h.address, verdict.Detail, verdict.Reason, h.remedy)))
 		}
 	}
 	return errs

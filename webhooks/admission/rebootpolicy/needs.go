@@ -38,6 +38,14 @@ func needs(at *field.Path, spec *autorebootv1.RebootPolicySpec, namespace string
 	for i := range spec.Gates {
 		n.gate(at.Child("gates").Index(i), &spec.Gates[i])
 	}
+	if v := spec.Verification; v != nil {
+		for i := range v.Probes {
+			if tls := v.Probes[i].TLS; tls != nil && tls.CASecretName != "" {
+				n.Add(at.Child("verification", "probes").Index(i).Child("tls", "caSecretName"), "leave caSecretName out",
+					"get", "", "secrets", "", tls.CASecretName)
+			}
+		}
+	}
 	return n.List
 }
 

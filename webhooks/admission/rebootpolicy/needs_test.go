@@ -98,6 +98,12 @@ func TestEveryPartOfAPolicyTakesItsRights(t *testing.T) {
 			}},
 			map[string]string{"get secrets roots": "spec.triggers[1].probe.tls.caSecretName"},
 		},
+		"probes of the verification": {
+			autorebootv1.RebootPolicySpec{Verification: &autorebootv1.Verification{Probes: []common.VerificationProbe{
+				{HTTPGet: &common.HTTPGetAction{}, TLS: &common.CheckTLS{}}, {HTTPGet: &common.HTTPGetAction{}, TLS: &common.CheckTLS{CASecretName: "roots"}},
+			}}},
+			map[string]string{"get secrets roots": "spec.verification.probes[1].tls.caSecretName"},
+		},
 		"an ExternalService": {
 			autorebootv1.RebootPolicySpec{Triggers: []autorebootv1.Trigger{{EndpointsChange: &autorebootv1.EndpointsChange{ExternalServiceName: "db"}}}},
 			map[string]string{"get externalservices.networking.fairlead.dev db": "spec.triggers[0].endpointsChange.externalServiceName"},

@@ -329,6 +329,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: podCutoffTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: probes
+      type:
+        list:
+          elementType:
+            namedType: com.github.fairlead-dev.fairlead.api.common.ProbeRequests
+          elementRelationship: atomic
     - name: refusal
       type:
         namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Refusal
@@ -662,6 +668,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: reason
       type:
         scalar: string
+    - name: requests
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.RequestCounts
     - name: result
       type:
         scalar: string
@@ -840,6 +849,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: onFailure
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.FailurePolicy
+    - name: probes
+      type:
+        list:
+          elementType:
+            namedType: com.github.fairlead-dev.fairlead.api.common.VerificationProbe
+          elementRelationship: associative
+          keys:
+          - name
     - name: soak
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
@@ -947,6 +964,33 @@ var schemaYAML = typed.YAMLObject(`types:
             namedType: com.github.fairlead-dev.fairlead.api.common.LabelValue
 - name: com.github.fairlead-dev.fairlead.api.common.LabelValue
   scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.ProbeRequests
+  map:
+    fields:
+    - name: failed
+      type:
+        scalar: numeric
+    - name: inconclusive
+      type:
+        scalar: numeric
+    - name: name
+      type:
+        scalar: string
+    - name: sent
+      type:
+        scalar: numeric
+- name: com.github.fairlead-dev.fairlead.api.common.RequestCounts
+  map:
+    fields:
+    - name: failed
+      type:
+        scalar: numeric
+    - name: inconclusive
+      type:
+        scalar: numeric
+    - name: sent
+      type:
+        scalar: numeric
 - name: com.github.fairlead-dev.fairlead.api.common.StatusRange
   map:
     fields:
@@ -966,6 +1010,36 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.Token
   scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.VerificationProbe
+  map:
+    fields:
+    - name: grpc
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.GRPCAction
+    - name: host
+      type:
+        scalar: string
+    - name: httpGet
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.HTTPGetAction
+    - name: interval
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.Duration
+    - name: maxFailures
+      type:
+        scalar: numeric
+    - name: name
+      type:
+        scalar: string
+    - name: tcpSocket
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.TCPSocketAction
+    - name: timeout
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.Duration
+    - name: tls
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.CheckTLS
 - name: com.github.fairlead-dev.fairlead.api.common.Window
   map:
     fields:

@@ -63,6 +63,9 @@ type InFlightRestartApplyConfiguration struct {
 	UnavailableTime *metav1.Time `json:"unavailableTime,omitempty"`
 	// triggers are the names of the triggers that fired for it. RestartNow is the annotation.
 	Triggers []string `json:"triggers,omitempty"`
+	// probes count the requests of verification.probes from the start of the restart to the start of its phase, or to the
+	// first that failed and may not.
+	Probes []common.ProbeRequests `json:"probes,omitempty"`
 }
 
 // InFlightRestartApplyConfiguration constructs a declarative configuration of the InFlightRestart type for use with
@@ -221,6 +224,16 @@ func (b *InFlightRestartApplyConfiguration) WithUnavailableTime(value metav1.Tim
 func (b *InFlightRestartApplyConfiguration) WithTriggers(values ...string) *InFlightRestartApplyConfiguration {
 	for i := range values {
 		b.Triggers = append(b.Triggers, values[i])
+	}
+	return b
+}
+
+// WithProbes adds the given value to the Probes field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Probes field.
+func (b *InFlightRestartApplyConfiguration) WithProbes(values ...common.ProbeRequests) *InFlightRestartApplyConfiguration {
+	for i := range values {
+		b.Probes = append(b.Probes, values[i])
 	}
 	return b
 }

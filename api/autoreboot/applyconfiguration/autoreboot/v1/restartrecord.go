@@ -21,6 +21,9 @@ type RestartRecordApplyConfiguration struct {
 	Triggers []string `json:"triggers,omitempty"`
 	// target is the workload.
 	Target *common.WorkloadReference `json:"target,omitempty"`
+	// requests count those of all verification.probes, from the start of the restart to its end. Absent where there are no
+	// probes.
+	Requests *common.RequestCounts `json:"requests,omitempty"`
 }
 
 // RestartRecordApplyConfiguration constructs a declarative configuration of the RestartRecord type for use with
@@ -92,5 +95,13 @@ func (b *RestartRecordApplyConfiguration) WithTriggers(values ...string) *Restar
 // If called multiple times, the Target field is set to the value of the last call.
 func (b *RestartRecordApplyConfiguration) WithTarget(value common.WorkloadReference) *RestartRecordApplyConfiguration {
 	b.Target = &value
+	return b
+}
+
+// WithRequests sets the Requests field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Requests field is set to the value of the last call.
+func (b *RestartRecordApplyConfiguration) WithRequests(value common.RequestCounts) *RestartRecordApplyConfiguration {
+	b.Requests = &value
 	return b
 }

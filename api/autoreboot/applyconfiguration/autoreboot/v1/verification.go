@@ -12,12 +12,17 @@ import (
 // VerificationApplyConfiguration represents a declarative configuration of the Verification type for use
 // with apply.
 //
-// Verification decides whether a restart succeeded: its workload is available again in time, and stays so.
+// Verification decides whether a restart succeeded: its workload is available again in time, and stays so, and what its clients
+// ask for meanwhile does not fail.
 type VerificationApplyConfiguration struct {
 	common.Verification `json:""`
 	// maxContainerRestarts is how many restarts of containers are forgiven from the start of the
 	// restart to the end of the soak. The default is 0.
 	MaxContainerRestarts *int32 `json:"maxContainerRestarts,omitempty"`
+	// probes are requests that are sent from the start of a restart to the end of its soak, and fail it where more than
+	// maxFailures of one probe fail. With the strategy RolloutRestart the rollout is completed first, since it cannot be
+	// stopped; evictions stop at once.
+	Probes []common.VerificationProbe `json:"probes,omitempty"`
 }
 
 // VerificationApplyConfiguration constructs a declarative configuration of the Verification type for use with
@@ -55,5 +60,15 @@ func (b *VerificationApplyConfiguration) WithOnFailure(value common.FailurePolic
 // If called multiple times, the MaxContainerRestarts field is set to the value of the last call.
 func (b *VerificationApplyConfiguration) WithMaxContainerRestarts(value int32) *VerificationApplyConfiguration {
 	b.MaxContainerRestarts = &value
+	return b
+}
+
+// WithProbes adds the given value to the Probes field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Probes field.
+func (b *VerificationApplyConfiguration) WithProbes(values ...common.VerificationProbe) *VerificationApplyConfiguration {
+	for i := range values {
+		b.Probes = append(b.Probes, values[i])
+	}
 	return b
 }

@@ -1,0 +1,127 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+)
+
+// proven is config with a probe of what clients use.
+var proven = strings.Replace(config, "{soak: 10s}", "{soak: 10s, probes: [{name: shop, host: shop.example.com, tcpSocket: {port: 443}}]}", 1)
+
+func (s *suite) requests(sent, failed int64) {
+	s.checks.requests = map[string]podprobe.Requests{"shop": {RequestCounts: common.RequestCounts{Sent: sent, Failed: failed}}}
+}
+
+// beginRestart has a restart begin.
+func (s *suite) beginRestart() {
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	s.reconcile()
+	s.advance(16 * time.Second)
+	s.reconcile()
+}
+
+func TestRequestsAreSentWhileARestartIsInFlightAndWriteNoStatus(t *testing.T) {
+	writes := map[string]int{}
+	for _, spec := range []string{config, proven} {
+		s := newSuite(t, spec, deployment("api", 2, nil)...)
+		s.reconcile()
+		if len(s.checks.verifications) > 0 {
+			t.Errorf("nothing is in flight: %+v", s.checks.verifications)
+		}
+		s.writes = 0
+		s.beginRestart()
+		if spec == proven {
+			if got := s.checks.verifications; len(got) != 1 || got[0].Probe.Host != "shop.example.com" || *got[0].Probe.MaxFailures != 0 ||
+				len(got[0].Restarts) != 1 || got[0].Restarts[0] != (podprobe.Counted{ID: theRestart}) {
+				t.Errorf("the requests of a restart that has begun: %+v", got)
+			}
+		}
+		for n := range int64(30) {
+			s.requests(n+1, 0)
+			s.advance(controller.CoalescingInterval)
+			s.reconcile()
+		}
+		s.completeRollout("api")
+		s.reconcile()
+		s.requests(1240, 0)
+		s.advance(11 * time.Second)
+		s.reconcile()
+		writes[spec] = s.writes
+		if len(s.checks.verifications) > 0 {
+			t.Errorf("it is over: %+v", s.checks.verifications)
+		}
+		record := s.object().Status.History[0]
+		if record.Result != autorebootv1.ResultSucceeded || (record.Requests != nil) != (spec == proven) {
+			t.Errorf("%+v", record)
+		}
+		if spec == proven && (record.Message != "0 of 1,240 requests failed while it restarted" || !strings.Contains(strings.Join(s.all, "\n"), record.Message)) {
+			t.Errorf("%+v; events %q", record, s.all)
+		}
+	}
+	if writes[config] != writes[proven] {
+		t.Errorf("a restart takes %d writes of the status, and %d with requests", writes[config], writes[proven])
+	}
+}
+
+func TestAnotherProcessGoesOnWithTheCountsOfTheStatus(t *testing.T) {
+	s := newSuite(t, proven, deployment("api", 2, nil)...)
+	s.beginRestart()
+	s.requests(40, 2)
+	s.advance(controller.CoalescingInterval)
+	s.reconcile() // the first that are too many are stored
+	s.checks.requests, s.checks.verifications = nil, nil
+	s.restart()
+	s.reconcile()
+	want := podprobe.Counted{ID: theRestart, Before: common.RequestCounts{Sent: 40, Failed: 2}, Resumed: true}
+	if got := s.checks.verifications; len(got) != 1 || len(got[0].Restarts) != 1 || got[0].Restarts[0] != want {
+		t.Fatalf("%+v", got)
+	}
+	s.completeRollout("api")
+	s.reconcile()
+	s.expectCondition(autorebootv1.ConditionVerified, "False ProbesFailed")
+	s.expectCondition(autorebootv1.ConditionStalled, "True VerificationFailed")
+}
+
+func TestNoRequestIsSentForWhatIsNotApprovedOrNotDone(t *testing.T) {
+	s := newSuite(t, proven, deployment("api", 2, nil)...)
+	s.beginRestart()
+	s.editUnapproved(func(p *autorebootv1.RebootPolicy) { p.Spec.Verification.Probes[0].Host = "other.example.com" })
+	if s.reconcile(); len(s.checks.verifications) > 0 {
+		t.Errorf("not approved: %+v", s.checks.verifications)
+	}
+	s.edit(func(*autorebootv1.RebootPolicy) {})
+	if s.reconcile(); len(s.checks.verifications) != 1 || s.checks.verifications[0].Probe.Host != "other.example.com" {
+		t.Errorf("approved: %+v", s.checks.verifications)
+	}
+	s.must(s.store.Delete(t.Context(), s.object()))
+	if s.reconcile(); len(s.checks.verifications) > 0 {
+		t.Errorf("deleted: %+v", s.checks.verifications)
+	}
+
+	refused := newSuite(t, proven, deployment("api", 2, nil)...)
+	refused.doer.outcome = restart.Refused
+	refused.beginRestart()
+	if len(refused.object().Status.InFlight) > 0 || len(refused.checks.verifications) > 0 {
+		t.Errorf("refused: %+v", refused.checks.verifications)
+	}
+}
+
+func TestTheAuthorityOfAProbeIsReadAndItsAbsenceTold(t *testing.T) {
+	spec := strings.Replace(proven, "tcpSocket: {port: 443}", "httpGet: {port: 443}, tls: {caSecretName: roots}", 1)
+	s := newSuite(t, spec, deployment("api", 2, nil)...)
+	s.beginRestart()
+	if got := s.checks.verifications; len(got) != 1 || got[0].Unsupported != caUnavailable {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,186 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
+)
+
+// requests is a verification by what clients of a workload ask at an address outside.
+func requests(address, more string) string {
+	return "verification: {soak: 5s, probes: [{name: shop, host: " + address + ", httpGet: {port: 8080, path: /cart}, interval: 500ms, timeout: 500ms}]" + more + "}"
+}
+
+// record returns the latest record of a policy once it has n, with its counts.
+func (s *suite) record(name string, n int, result, reason string) autorebootv1.RestartRecord {
+	s.Helper()
+	record := s.ended(name, n)[0]
+	if record.Result != result || record.Reason != reason || record.Requests == nil {
+		s.Fatalf("want %s, %s and counts: %s", result, reason, framework.Text(record))
+	}
+	return record
+}
+
+// failing waits until the status of a restart in flight has requests that failed.
+func (s *suite) failing(name string) {
+	s.Helper()
+	s.shows(name, func(st autorebootv1.RebootPolicyStatus) error {
+		for _, f := range st.InFlight {
+			if len(f.Probes) == 1 && f.Probes[0].Failed > 0 {
+				return nil
+			}
+		}
+		return fmt.Errorf("no request failed")
+	})
+}
+
+func TestARestartIsProvenByTheRequestsThatDidNotFail(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	address := s.Servers.Address()
+	server := s.server(s.Servers.HTTP(address + ":8080"))
+	s.secret("creds", "password", "first")
+	s.run(deployment, "web", takes("creds"), replicas(2))
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", "+requests(address, "")+"}")
+	s.watching("p", 1)
+	if n := server.Counts().Requests; n != 0 {
+		t.Errorf("%d requests though nothing restarts", n)
+	}
+	s.secret("creds", "password", "second")
+	record := s.record("p", 1, autorebootv1.ResultSucceeded, autorebootv1.ReasonStayedAvailable)
+	if r := record.Requests; r.Sent < 8 || r.Failed != 0 || r.Inconclusive != 0 ||
+		record.Message != fmt.Sprintf("0 of %d requests failed while it restarted", r.Sent) {
+		t.Errorf("%s", framework.Text(record))
+	}
+	if latest := server.Counts().Latest; len(latest) == 0 || latest[0].Path != "/cart" {
+		t.Errorf("requests %+v", latest)
+	}
+	s.Tells("RebootPolicy", "p", "RestartVerified", 1)
+	s.explains("p", autorebootv1.ConditionVerified, record.Message)
+	s.Expect(s.Kubectl("get", "rebootpolicy", "p", "-o", "jsonpath={.status.history[0].message}"), record.Message)
+	sent := server.Counts().Requests
+	s.Never(func() error {
+		if n := server.Counts().Requests; n > sent+1 { // one may have been under way
+			return fmt.Errorf("%d more requests after the end of the restart", n-sent)
+		}
+		return nil
+	})
+	t.Logf("%s", framework.Text(record))
+}
+
+// A rollout cannot be stopped: its failures are counted to its end, and what follows is held until a person looks.
+func TestRequestsThatFailDuringARolloutHaltThePolicyAfterIt(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	address := s.Servers.Address()
+	server := s.server(s.Servers.HTTP(address + ":8080"))
+	s.secret("creds", "password", "first")
+	for _, name := range []string{"web", "next"} {
+		s.run(deployment, name, takes("creds"), replicas(2), slow("4s"))
+	}
+	s.policy("p", "{targets: [{kind: Deployment, name: web}, {kind: Deployment, name: next, wave: 1}], "+onConfig+", "+requests(address, ", onFailure: Halt")+"}")
+	s.watching("p", 2)
+	s.secret("creds", "password", "second")
+	s.rolling("p", autorebootv1.PhaseRollingOut)
+	s.Must(server.Set(externalnet.Behavior{Fault: externalnet.Refuse}))
+	s.failing("p")
+	s.Must(server.Set(externalnet.Behavior{}))
+	record := s.record("p", 1, autorebootv1.ResultFailed, autorebootv1.ReasonProbesFailed)
+	if r := record.Requests; r.Failed < 1 || r.Failed >= r.Sent || record.Target.Name != "web" ||
+		record.Message != fmt.Sprintf("%d of %d requests failed while it restarted; %d of %d of probe shop, of which 0 may", r.Failed, r.Sent, r.Failed, r.Sent) {
+		t.Errorf("%s", framework.Text(record))
+	}
+	s.condition("p", autorebootv1.ConditionVerified, metav1.ConditionFalse, autorebootv1.ReasonProbesFailed)
+	s.condition("p", autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonVerificationFailed)
+	s.held("p", "next", autorebootv1.ReasonHalted)
+	s.Tells(deployment, "web", "RestartFailed", 1)
+	t.Logf("%s", framework.Text(record))
+	// All of its pods are new: it is not restarted once more.
+	s.resume("p")
+	s.record("p", 2, autorebootv1.ResultSucceeded, autorebootv1.ReasonStayedAvailable)
+	s.restarted(deployment, "web", 1)
+	s.restarted(deployment, "next", 1)
+}
+
+// What no request could be sent for is not proven: the egress policy lets the operator into no Service of the cluster.
+func TestARestartWhoseRequestsAreDeniedIsNotVerified(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "web", takes("creds"))
+	spec := func(host string) string {
+		return "{" + targets(deployment, "web") + ", " + onConfig + ", verification: {soak: 1s, timeout: 10s, probes: [{name: shop, host: " + host + ", tcpSocket: {port: 443}}]}}"
+	}
+	s.refused(s.Client.Create(s.Context(), s.Object(s.manifest("p", spec("10.96.0.1")))), "spec.verification.probes[0].host", "name the host that clients outside of the cluster use")
+	s.policy("p", spec("nowhere.example.org"))
+	s.watching("p", 1)
+	s.secret("creds", "password", "second")
+	record := s.record("p", 1, autorebootv1.ResultFailed, autorebootv1.ReasonProbesFailed)
+	if record.Requests.Sent != 0 || !strings.HasPrefix(record.Message, "no request of probe shop was sent") {
+		t.Errorf("%s", framework.Text(record))
+	}
+	t.Logf("%s", framework.Text(record))
+}
+
+// requestCases show the fields of verification.probes.
+func requestCases() []fieldCase {
+	const of = "verification.probes."
+	verified := func(s *suite, soak string, probes ...string) autorebootv1.RestartRecord {
+		s.Helper()
+		s.set("p", "{suspend: false, verification: {soak: "+soak+", probes: ["+strings.Join(probes, ", ")+"]}}")
+		s.secret("creds", "password", "second")
+		return s.record("p", 1, autorebootv1.ResultSucceeded, autorebootv1.ReasonStayedAvailable)
+	}
+	suspended := web + onConfig + ", suspend: true"
+	return []fieldCase{
+		{fields: []string{of + "tcpSocket.port", of + "grpc.port", of + "grpc.service", of + "grpc.authority", of + "name", of + "host"}, spec: suspended, acts: func(s *suite) {
+			address := s.Servers.Address()
+			tcp, grpc := s.server(s.Servers.TCP(address+":7000")), s.server(s.Servers.GRPC(address+":7001"))
+			verified(s, "2s", "{name: tcp, host: "+address+", tcpSocket: {port: 7000}}",
+				"{name: grpc, host: "+address+", grpc: {port: 7001, service: shop, authority: shop.example.org}}")
+			if latest := grpc.Counts().Latest; len(latest) == 0 || latest[0].Path != "shop" || latest[0].Host != "shop.example.org" || tcp.Counts().Connections == 0 {
+				s.Errorf("requests %+v, %d connections", latest, tcp.Counts().Connections)
+			}
+		}},
+		{fields: []string{of + "httpGet.port", of + "httpGet.path", of + "httpGet.scheme", of + "httpGet.host", of + "tls.serverName", of + "tls.caSecretName", of + "tls.insecureSkipVerify"}, spec: suspended, acts: func(s *suite) {
+			address := s.Servers.Address()
+			named, other := s.server(s.Servers.HTTPS(address+":7000", "shop.example.org")), s.server(s.Servers.HTTPS(address+":7001", "other.example.org"))
+			s.secret("ca", "ca.crt", string(s.Servers.CA.PEM()))
+			verified(s, "2s", "{name: named, host: "+address+", httpGet: {port: 7000, path: /live, scheme: HTTPS, host: www.example.org}, tls: {serverName: shop.example.org, caSecretName: ca}}",
+				"{name: other, host: "+address+", httpGet: {port: 7001}, tls: {insecureSkipVerify: true}}")
+			if latest := named.Counts().Latest; len(latest) == 0 || latest[0].Path != "/live" || latest[0].Host != "www.example.org" || latest[0].ServerName != "shop.example.org" || other.Counts().Requests == 0 {
+				s.Errorf("requests %+v and %d", latest, other.Counts().Requests)
+			}
+		}},
+		{fields: []string{of + "httpGet.httpHeaders.name", of + "httpGet.httpHeaders.value", of + "httpGet.expectedStatuses.start", of + "httpGet.expectedStatuses.end"}, spec: suspended, acts: func(s *suite) {
+			address := s.Servers.Address()
+			seen := s.headers(address + ":7000")
+			s.Must(s.server(s.Servers.HTTP(address + ":7001")).Set(externalnet.Behavior{Status: 404}))
+			verified(s, "2s", "{name: a, host: "+address+", httpGet: {port: 7000, httpHeaders: [{name: X-Tenant, value: shop}]}}",
+				"{name: b, host: "+address+", httpGet: {port: 7001, expectedStatuses: [{start: 404, end: 404}]}}")
+			if got := (<-seen).Get("X-Tenant"); got != "shop" {
+				s.Errorf("X-Tenant is %q", got)
+			}
+		}},
+		{fields: []string{of + "interval", of + "timeout", of + "maxFailures"}, spec: suspended, acts: func(s *suite) {
+			address := s.Servers.Address()
+			server := s.server(s.Servers.HTTP(address + ":7000"))
+			s.Must(server.Set(externalnet.Behavior{Delay: 2500 * time.Millisecond}))
+			record := verified(s, "10s", "{name: slow, host: "+address+", httpGet: {port: 7000}, interval: 3s, timeout: 500ms, maxFailures: 100}")
+			took := record.CompletionTime.Sub(record.StartTime.Time)
+			if r := record.Requests; r.Failed < 3 || r.Failed != r.Sent || time.Duration(r.Sent-2)*3*time.Second > took {
+				s.Errorf("in %s: %s", took, framework.Text(record))
+			}
+		}},
+	}
+}
