@@ -79,6 +79,26 @@ func TestWhyTellsWhyAWorkloadIsNotRestarted(t *testing.T) {
 		"Deployment shop/api is Degraded. It has 2 of 3 pods available.", "Restart of Deployment api by RebootPolicy payments is Waiting (Blackout)")
 }
 
+func TestWhyTellsHowManyRequestsFailedWhileAWorkloadRestarts(t *testing.T) {
+	policy := payments(autorebootv1.ReasonCooldown)
+	counts := common.RequestCounts{Sent: 1240, Failed: 3}
+	policy.Status.InFlight = []autorebootv1.InFlightRestart{{
+		ID: "a-2", Kind: common.WorkloadDeployment, Name: "api", Phase: autorebootv1.PhaseRollingOut, StartTime: &noon, PhaseTime: &noon,
+		Triggers: []string{"config"}, Probes: []common.ProbeRequests{{Name: "shop", RequestCounts: counts}},
+	}}
+	policy.Status.History = []autorebootv1.RestartRecord{{
+		Record: common.Record{ID: "a-1", Result: autorebootv1.ResultFailed, Reason: autorebootv1.ReasonProbesFailed, CompletionTime: &noon,
+			Message: "3 of 1,240 requests failed while it restarted"},
+		Target: common.WorkloadReference{Kind: common.WorkloadDeployment, Name: "api"}, Requests: &counts,
+	}}
+	s := shop(autorebootv1.ReasonCooldown)
+	s.objects["rebootpolicies"] = []client.Object{policy}
+	for _, key := range []Key{{RebootPolicy, "shop", "payments"}, {"Deployment", "shop", "api"}} {
+		want(t, explained(t, s, key), "robe shop: 3 of 1240 requests had failed when the status was written.", "ProbesFailed",
+			"3 of 1,240 requests failed while it restarted.", "terminationGracePeriodSeconds")
+	}
+}
+
 func TestWhyTellsAMistakeInTheDependenciesOfAWorkload(t *testing.T) {
 	s := shop(autorebootv1.ReasonBlackout)
 	s.objects["deployments"][0].SetAnnotations(map[string]string{common.DependsOnAnnotation: "externalservice/db, db2"})
