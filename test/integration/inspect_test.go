@@ -4,9 +4,12 @@
 package integration
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -255,4 +258,64 @@ func (s *suite) verb(kubeconfig string, wanted int, words string, args ...string
 		}
 		return nil
 	})
+}
+
+// The pages are served as a user with all rights and as one who may read nothing of Fairlead.
+func TestPagesShowWhatTheUserMayReadAndNameTheRest(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.apply(externalServices.object("v1", "db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`))
+	s.apply(rebootPolicies.object("v1", "api", `{targets: [{kind: Deployment, name: absent}]}`))
+	s.run("wait", "--for=condition=Ready=False", "rebootpolicy/api", "--timeout=60s")
+	page, end := s.pages(s.Kubeconfig())
+	s.Expect(s.page(page+"?object=RebootPolicy/"+s.Namespace+"/api"), "<b>db</b>", "Why RebootPolicy "+s.Namespace+"/api is Failed", "Create the workload, or correct spec.targets.")
+	s.apply(externalServices.object("v1", "late", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`))
+	s.Eventually(func() error { // by the watch
+		if shown := s.page(page); !strings.Contains(shown, "<b>late</b>") {
+			return errors.New(shown)
+		}
+		return nil
+	})
+	end()
+
+	reader, err := s.User("reader-of-" + s.Namespace)
+	s.Must(err)
+	page, end = s.pages(reader.Kubeconfig)
+	shown := s.page(page + "?object=ExternalService/" + s.Namespace + "/db")
+	s.Expect(shown, "grant list and watch on externalservices.networking.fairlead.dev in namespace "+s.Namespace, "Nothing can be shown")
+	if strings.Contains(shown, "<b>db</b>") {
+		s.Errorf("shown without the right: %s", shown)
+	}
+	end()
+}
+
+// pages serves pages as a user, and returns their address and what ends them as Ctrl-C does.
+func (s *suite) pages(kubeconfig string) (address string, end func()) {
+	s.Helper()
+	command := exec.CommandContext(s.Context(), s.program(), "ui", "-n", s.Namespace, "--kubeconfig", kubeconfig)
+	stdout, err := command.StdoutPipe()
+	s.Must(err)
+	s.Must(command.Start())
+	printed := bufio.NewScanner(stdout)
+	if !printed.Scan() {
+		s.Fatalf("no address: %v, %v", printed.Err(), command.Wait())
+	}
+	address, _, _ = strings.Cut(strings.TrimPrefix(printed.Text(), "Open "), ",")
+	return address, func() {
+		s.Must(command.Process.Signal(os.Interrupt))
+		if err := command.Wait(); err != nil {
+			s.Errorf("interrupted: %v", err)
+		}
+	}
+}
+
+func (s *suite) page(address string) string {
+	s.Helper()
+	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, address, http.NoBody)
+	s.Must(err)
+	response, err := http.DefaultClient.Do(request)
+	s.Must(err)
+	body, err := io.ReadAll(response.Body)
+	s.Must(errors.Join(err, response.Body.Close()))
+	return string(body)
 }

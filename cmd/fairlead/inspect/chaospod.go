@@ -18,10 +18,8 @@ func (e *explainer) chaosPod(o *Object, depth int) (found []Finding) {
 		return nil
 	}
 	about := func(text string) string { return text + " of ChaosPod " + o.Name }
-	if run := pod.Status.CurrentRun; run != nil {
-		f := Finding{About: about("run " + run.ID), Status: string(run.Phase), Since: run.StartTime,
-			Message: fmt.Sprintf("%d of %d candidates are chosen", len(run.Victims), run.Candidates)}
-		found = append(found, f)
+	if pod.Status.CurrentRun != nil {
+		found = append(found, currentRun(pod))
 	}
 	if next := pod.Status.NextRunTime; next != nil {
 		said := "it is the first time that the schedule, windows and blackouts allow"
@@ -37,4 +35,11 @@ func (e *explainer) chaosPod(o *Object, depth int) (found []Finding) {
 		found = append(found, Finding{About: about("target"), Because: e.because(o.Needs, depth)})
 	}
 	return found
+}
+
+// currentRun is the finding of the run under way.
+func currentRun(pod *v1.ChaosPod) Finding {
+	run := pod.Status.CurrentRun
+	return Finding{About: "run " + run.ID + " of ChaosPod " + pod.Name, Status: string(run.Phase), Since: run.StartTime,
+		Message: fmt.Sprintf("%d of %d candidates are chosen", len(run.Victims), run.Candidates)}
 }

@@ -79,7 +79,7 @@ func (g *Graph) readNamespaces(ctx context.Context, from client.Reader, of Key) 
 		}
 		return
 	}
-	found, err := list(ctx, from, namespaces, metav1.NamespaceAll)
+	found, _, err := list(ctx, from, namespaces, metav1.NamespaceAll)
 	if err != nil {
 		g.Unread = append(g.Unread, Unread{Resource: namespaces.groupResource(), Message: words(err, namespaces, "list", "")})
 	}

@@ -52,7 +52,10 @@ type Graph struct {
 // New returns the Graph of what was read. An object that another one names, and that does not exist or was not read, is a
 // node without a source whose health is Unknown.
 func New(s *Snapshot) *Graph {
-	g := &Graph{Unread: s.Unread, namespace: s.namespace, byKey: make(map[Key]*Object, len(s.Objects)), unread: map[string]string{}}
+	g := &Graph{
+		Unread: s.Unread, namespace: s.namespace, namespaces: s.namespaces,
+		byKey: make(map[Key]*Object, len(s.Objects)), unread: map[string]string{},
+	}
 	for _, u := range s.Unread {
 		for _, k := range kinds {
 			if k.groupResource() == u.Resource {
@@ -62,6 +65,11 @@ func New(s *Snapshot) *Graph {
 	}
 	for _, source := range s.Objects {
 		g.add(source)
+	}
+	for _, o := range g.Objects {
+		if said, isStale := s.stale[o.Kind]; isStale {
+			o.Health, o.Said = Unknown, said
+		}
 	}
 	for _, o := range slices.Clone(g.Objects) {
 		g.relate(o)

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,6 +57,10 @@ type Snapshot struct {
 	Unread  []Unread
 	// namespace that was asked for; all where it is empty.
 	namespace string
+	// stale are kinds of which the objects are as they were read before, each with a sentence about it.
+	stale map[string]string
+	// namespaces are labels by name, as far as they were read.
+	namespaces map[string]labels.Set
 }
 
 // Read lists each kind once, in a namespace, or in all for an empty one. The error is that the API server does not answer.
@@ -77,7 +82,7 @@ func read(ctx context.Context, from client.Reader, namespace string, kinds []kin
 	parts, failed := make([]Snapshot, len(kinds)), make([]error, len(kinds))
 	for i, k := range kinds {
 		group.Go(func() {
-			parts[i].Objects, failed[i] = list(ctx, from, k, namespace)
+			parts[i].Objects, _, failed[i] = list(ctx, from, k, namespace)
 			if failed[i] != nil {
 				isBeyond := k.ofCluster && namespace != "" && apierrors.IsForbidden(failed[i])
 				parts[i].Objects, parts[i].Unread = nil, []Unread{{k.groupResource(), words(failed[i], k, "list", namespace), isBeyond}}
@@ -99,8 +104,8 @@ func read(ctx context.Context, from client.Reader, namespace string, kinds []kin
 	return all, nil
 }
 
-// list returns the objects of a kind, without what this package does not use of them.
-func list(ctx context.Context, from client.Reader, k kind, namespace string) (found []client.Object, err error) {
+// list returns the objects of a kind, without what this package does not use of them, and the resource version of the list.
+func list(ctx context.Context, from client.Reader, k kind, namespace string) (found []client.Object, version string, err error) {
 	if k.ofCluster {
 		namespace = ""
 	}
@@ -108,10 +113,12 @@ func list(ctx context.Context, from client.Reader, k kind, namespace string) (fo
 		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 		page := k.list()
-		return page, from.List(ctx, page, &client.ListOptions{Namespace: namespace, Limit: options.Limit, Continue: options.Continue})
+		err := from.List(ctx, page, &client.ListOptions{Namespace: namespace, Limit: options.Limit, Continue: options.Continue})
+		version = page.GetResourceVersion()
+		return page, err
 	})
 	pages.PageSize = pageSize
-	return found, pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+	err = pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
 		object, err := meta.Accessor(item)
 		if err != nil {
 			return err
@@ -125,6 +132,7 @@ func list(ctx context.Context, from client.Reader, k kind, namespace string) (fo
 		}
 		return nil
 	})
+	return found, version, err
 }
 
 // Get reads one object. The error is a sentence.

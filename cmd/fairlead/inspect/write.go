@@ -52,6 +52,17 @@ func (w *writer) explanation(x Explanation, indent string) {
 }
 
 func (w *writer) finding(f *Finding, indent string) {
+	w.line(indent, "%s.", f.Head(w.now))
+	for _, text := range f.Sentences() {
+		w.line(indent+"  ", "%s", text)
+	}
+	for _, x := range f.Because {
+		w.explanation(x, indent+"  ")
+	}
+}
+
+// Head is what a Finding is about, and since when. now tells how long ago that was.
+func (f *Finding) Head(now time.Time) string {
 	head := strings.ToUpper(f.About[:1]) + f.About[1:]
 	if f.Status != "" {
 		head += " is " + f.Status
@@ -60,31 +71,30 @@ func (w *writer) finding(f *Finding, indent string) {
 		head += " (" + f.Reason + ")"
 	}
 	if f.Since != nil {
-		head += " since " + w.time(f.Since)
+		head += " since " + TimeText(f.Since, now)
 	}
 	switch {
 	case f.Until == nil:
 	case f.Status == "" && f.Reason == "":
-		head += " is due at " + w.time(f.Until)
+		head += " is due at " + TimeText(f.Until, now)
 	default:
-		head += " until " + w.time(f.Until)
+		head += " until " + TimeText(f.Until, now)
 	}
-	w.line(indent, "%s.", head)
+	return head
+}
+
+// Sentences are what is known of a Finding, and what to do.
+func (f *Finding) Sentences() (all []string) {
 	for _, text := range []string{f.Message, f.Meaning, f.Override} {
 		if text = strings.TrimSuffix(text, "."); text != "" {
-			w.line(indent+"  ", "%s.", strings.ToUpper(text[:1])+text[1:])
+			all = append(all, strings.ToUpper(text[:1])+text[1:]+".")
 		}
 	}
 	if f.Remedy != "" && f.Remedy != nothing {
-		w.line(indent+"  ", "To do: %s", f.Remedy)
+		all = append(all, "To do: "+f.Remedy)
 	}
-	for _, x := range f.Because {
-		w.explanation(x, indent+"  ")
-	}
+	return all
 }
-
-// time writes a time, and how far it is.
-func (w *writer) time(t *metav1.Time) string { return TimeText(t, w.now) }
 
 // TimeText writes a time, and how far it is from now.
 func TimeText(t *metav1.Time, now time.Time) string {

@@ -1,0 +1,84 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/ui"
+)
+
+// uiFlags are those of the command.
+type uiFlags struct {
+	clusterFlags
+	allNamespaces     bool
+	port              int
+	operatorNamespace string
+}
+
+func uiCommand(o Options) *cobra.Command {
+	f := uiFlags{}
+	command := &cobra.Command{
+		Use:   "ui",
+		Short: "Serve pages about the objects of Fairlead to this machine.",
+		Long: `Serve pages about the objects of Fairlead to this machine, until it is interrupted: the tree of status, why an object is as
+it is, what happened and is to come. Open the address that is printed; the token in it is new each time, and who has it
+sees what this user sees.
+
+Each kind is listed once and watched, with the rights of this user, and nothing is written or installed. What could not
+be read is named on each page, and is never healthy.
+
+The exit code is 0 where it was interrupted, and 2 where the API server does not answer at first, the port is taken or the
+command line is wrong.`,
+		Example: strings.ReplaceAll(`  fairlead ui -n shop
+  fairlead ui -A --port=8088`, "fairlead ui", o.Program+" ui"),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &exit{exitUnread, fmt.Errorf("ui: takes no arguments, not %q: select a namespace with -n", args[0])}
+			}
+			return nil
+		},
+		RunE:              unread(func(command *cobra.Command, _ []string) error { return f.run(command) }),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	f.addCluster(command, o)
+	set := command.Flags()
+	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Show all namespaces.")
+	set.IntVar(&f.port, "port", 0, "Port to listen on, at 127.0.0.1. 0: one that is free.")
+	addOperatorNamespace(command, &f.operatorNamespace)
+	return command
+}
+
+func (f *uiFlags) run(command *cobra.Command) error {
+	if f.port < 0 || f.port > 65535 {
+		return fmt.Errorf("--port %d: must be from 0 to 65535", f.port)
+	}
+	reader, namespace, err := f.connect("ui")
+	if err != nil {
+		return err
+	}
+	if f.allNamespaces {
+		namespace = metav1.NamespaceAll
+	}
+	cluster := f.context
+	if cluster == "" {
+		if raw, err := f.rules().Load(); err == nil {
+			cluster = raw.CurrentContext
+		}
+	}
+	ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	server := ui.NewServer(ui.Options{
+		From: reader, Cluster: cluster, Namespace: namespace, OperatorNamespace: f.operatorNamespace, Port: f.port,
+	})
+	return server.Run(ctx, func(address string) {
+		_, _ = fmt.Fprintf(command.OutOrStdout(), "Open %s, and end with Ctrl-C.\n", address)
+	})
+}

@@ -1,0 +1,278 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/calendar"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
+)
+
+const (
+	// pageRows bounds the rows of a page.
+	pageRows = 200
+	// maxIndent is the deepest that a row is indented, which style.css has a class for.
+	maxIndent = 5
+	// maxFilter bounds what is filtered by, in bytes.
+	maxFilter = 253
+	// calendarDays is how far ahead the calendar goes, and calendarEvery how often it is made again.
+	calendarDays  = 7
+	calendarEvery = time.Minute
+)
+
+// view is the model at one version. Only its calendar changes, once a request needs it.
+type view struct {
+	version  uint64
+	read     time.Time
+	snapshot *inspect.Snapshot
+	graph    *inspect.Graph
+	status   *inspect.Status
+	counts   map[inspect.Health]int
+	calendar *calendar.Calendar
+	made     time.Time // the calendar
+}
+
+// current returns the model as it is now. It is made again at most once in a while.
+func (s *Server) current(r *http.Request, hasCalendar bool) view {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.Now()
+	if version := s.streams.version.Load(); s.kept == nil || s.kept.version != version && now.Sub(s.kept.read) >= coalesced/2 {
+		v := &view{version: version, read: now, snapshot: s.live.Snapshot(), counts: map[inspect.Health]int{}}
+		v.graph = inspect.New(v.snapshot)
+		v.status = v.graph.Status(labels.Everything())
+		counted := map[inspect.Key]bool{}
+		for i := range v.status.Trees {
+			v.count(&v.status.Trees[i], counted)
+		}
+		if s.kept != nil && now.Sub(s.kept.made) < calendarEvery {
+			v.calendar, v.made = s.kept.calendar, s.kept.made
+		}
+		s.kept = v
+	}
+	if hasCalendar && now.Sub(s.kept.made) >= calendarEvery {
+		blackouts, unread := inspect.ReadBlackouts(r.Context(), s.From, s.OperatorNamespace)
+		s.kept.calendar, s.kept.made = calendar.Of(s.kept.snapshot, blackouts, now, now.AddDate(0, 0, calendarDays)), now
+		if unread != nil {
+			s.kept.calendar.Unread = append(s.kept.calendar.Unread[:len(s.kept.calendar.Unread):len(s.kept.calendar.Unread)], *unread)
+		}
+	}
+	return *s.kept
+}
+
+func (v *view) count(b *inspect.Branch, counted map[inspect.Key]bool) {
+	if !counted[b.Key] {
+		counted[b.Key] = true
+		v.counts[b.Health]++
+	}
+	for i := range b.Branches {
+		v.count(&b.Branches[i], counted)
+	}
+}
+
+// query has the page and the parameters of an address.
+type query struct {
+	page                   string
+	filter, health, object string
+	first                  int
+}
+
+func parse(r *http.Request, page string) query {
+	q := r.URL.Query()
+	first, _ := strconv.Atoi(q.Get("first"))
+	filter := q.Get("filter")
+	filter = strings.ToLower(strings.TrimSpace(filter[:min(len(filter), maxFilter)]))
+	return query{page, filter, q.Get("health"), q.Get("object"), max(first, 0)}
+}
+
+// with returns the address of the same page with another parameter, from the first row on.
+func (q query) with(name, value string) string {
+	values := url.Values{"filter": {q.filter}, "health": {q.health}, "object": {q.object}, "first": {strconv.Itoa(q.first)}}
+	if name != "object" {
+		values.Set("first", "")
+	}
+	values.Set(name, value)
+	for name := range values {
+		if values.Get(name) == "" || name == "first" && values.Get(name) == "0" {
+			values.Del(name)
+		}
+	}
+	return "?" + values.Encode()
+}
+
+// matches reports whether each word of the filter is in the kind, namespace or name of an object.
+func (q query) matches(k inspect.Key) bool {
+	text := strings.ToLower(k.Kind + "/" + k.Namespace + "/" + k.Name)
+	for word := range strings.FieldsSeq(q.filter) {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// Hidden are the parameters that filtering keeps.
+func (q query) Hidden() map[string]string {
+	kept := map[string]string{}
+	for name, value := range map[string]string{"health": q.health, "object": q.object} {
+		if value != "" {
+			kept[name] = value
+		}
+	}
+	return kept
+}
+
+// path is how an address names an object.
+func path(k inspect.Key) string { return k.Kind + "/" + k.Namespace + "/" + k.Name }
+
+// row is a line of the tree.
+type row struct {
+	*inspect.Branch
+	Depth      int
+	Href, ID   string
+	IsSelected bool
+}
+
+// Shown is how far a row is indented.
+func (r row) Shown() int { return min(r.Depth, maxIndent) }
+
+// rows adds those branches that match, and all above them.
+func (q query) rows(all []row, branches []inspect.Branch, depth int) []row {
+	for i := range branches {
+		b := &branches[i]
+		before := len(all)
+		all = append(all, row{b, depth, "", "", q.object == path(b.Key)})
+		all = q.rows(all, b.Branches, depth+1)
+		if isShown := q.matches(b.Key) && (q.health == "" || string(b.Health) == q.health); !isShown && len(all) == before+1 {
+			all = all[:before]
+		}
+	}
+	return all
+}
+
+// health is a link that shows the objects of a health alone.
+type health struct {
+	inspect.Health
+	Count      int
+	Href       string
+	IsSelected bool
+}
+
+// content is what a page shows.
+type content struct {
+	Title, Cluster, Namespace, Page string
+	Query                           query
+	Filter, Object                  string
+	Now, Read                       time.Time
+	Unread                          []inspect.Unread
+	Notes                           []string
+	Healths                         []health
+	Rows                            []row
+	Why                             *inspect.Explanation
+	Missing                         string
+	Occurrences                     []inspect.Occurrence
+	Events                          []calendar.Event
+	First, Last, Total              int
+	Previous, Next                  string
+}
+
+// write writes a page.
+func (s *Server) write(w http.ResponseWriter, r *http.Request, page string) {
+	q, v := parse(r, page), s.current(r, page == "calendar")
+	c := &content{Title: "Objects", Cluster: s.Cluster, Namespace: s.Namespace, Page: page, Query: q, Filter: q.filter, Object: q.object,
+		Now: s.Now(), Read: v.read, Unread: v.graph.Unread}
+	switch page {
+	case "timeline":
+		c.Title = "Timeline"
+		c.Occurrences, c.Total = v.graph.Timeline(func(o *inspect.Object) bool { return q.matches(o.Key) }, q.first, pageRows)
+	case "calendar":
+		c.Title, c.Unread, c.Notes = "Calendar", v.calendar.Unread, v.calendar.Notes
+		for i := range v.calendar.Events {
+			if e := &v.calendar.Events[i]; q.matches(e.Key) {
+				c.Events = append(c.Events, *e)
+			}
+		}
+		c.Total = len(c.Events)
+		c.Events = cut(c.Events, q.first)
+	default:
+		c.objects(q, &v)
+	}
+	c.Last = min(q.first+pageRows, c.Total)
+	c.First = min(q.first+1, c.Last)
+	if q.first > 0 {
+		c.Previous = q.with("first", strconv.Itoa(max(q.first-pageRows, 0)))
+	}
+	if c.Last < c.Total {
+		c.Next = q.with("first", strconv.Itoa(c.Last))
+	}
+	var body bytes.Buffer
+	if err := pages.Execute(&body, c); err != nil {
+		http.Error(w, "The page could not be made: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(body.Bytes()) // the page is gone
+}
+
+// cut returns the part of a list that a page shows.
+func cut[T any](all []T, first int) []T {
+	first = min(first, len(all))
+	return all[first:min(first+pageRows, len(all))]
+}
+
+// objects fills in the tree, and why the object that is selected is as it is.
+func (c *content) objects(q query, v *view) {
+	c.Healths = []health{{"", 0, q.with("health", ""), q.health == ""}}
+	for _, h := range []inspect.Health{
+		inspect.Failed, inspect.Unknown, inspect.Degraded, inspect.Waiting, inspect.Progressing, inspect.Suspended, inspect.Healthy,
+	} {
+		c.Healths[0].Count += v.counts[h]
+		c.Healths = append(c.Healths, health{h, v.counts[h], q.with("health", string(h)), q.health == string(h)})
+	}
+	all := q.rows(nil, v.status.Trees, 0)
+	c.Total, c.Rows = len(all), cut(all, q.first)
+	shown := map[inspect.Key]int{}
+	for i := range c.Rows {
+		key := c.Rows[i].Key
+		c.Rows[i].Href, c.Rows[i].ID = q.with("object", path(key)), fmt.Sprintf("%s/%d", path(key), shown[key])
+		shown[key]++
+	}
+	parts := strings.Split(q.object, "/")
+	if len(parts) != 3 {
+		return
+	}
+	if o := v.graph.Find(inspect.Key{Kind: parts[0], Namespace: parts[1], Name: parts[2]}); o != nil {
+		x := v.graph.Explain(o)
+		c.Why = &x
+	} else {
+		c.Missing = q.object
+	}
+}
+
+var pages = template.Must(template.New("page.html").Funcs(template.FuncMap{
+	"path":  path,
+	"ago":   func(t *metav1.Time, now time.Time) string { return inspect.TimeText(t, now) },
+	"utc":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") },
+	"clock": func(t metav1.Time) string { return t.UTC().Format("Mon 2 Jan 2006 15:04") },
+	"iso":   func(t *metav1.Time) string { return t.UTC().Format(time.RFC3339) },
+	"add":   func(depth int) int { return depth + 1 },
+	"home":  func(k inspect.Key) string { return "./" + query{}.with("object", path(k)) },
+	"pair":  func(x inspect.Explanation, c *content) map[string]any { return map[string]any{"X": x, "C": c} },
+	"head":  func(f inspect.Finding, now time.Time) string { return f.Head(now) },
+	"say":   func(f inspect.Finding) []string { return f.Sentences() },
+	"lower": func(h inspect.Health) string { return strings.ToLower(string(h)) },
+	"cause": func(f inspect.Finding) []string { f.Override = ""; return f.Sentences() },
+	"open":  func(q query, k inspect.Key) string { return q.with("object", path(k)) },
+}).ParseFS(assets, "assets/page.html"))
