@@ -80,6 +80,10 @@ func full(kind string, i int) client.Object {
 
 // pagesOf are the lists that an API server sends of a kind, by their continue token: in Protobuf of its own kinds, and in JSON of others.
 func pagesOf(b *testing.B, k kind, to map[string][]byte) {
+	if k.ofCluster { // of which a cluster has few
+		to[k.resource] = []byte(`{"items": []}`)
+		return
+	}
 	for from := 0; from < many; from += pageSize {
 		next := ""
 		if from+pageSize < many {
@@ -155,7 +159,7 @@ func BenchmarkManyObjects(b *testing.B) {
 	for name, run := range map[string]func() error{
 		"status": func() error {
 			all, err := Read(b.Context(), c, "shop")
-			if err != nil || len(all.Objects) != many*len(kinds) {
+			if err != nil || len(all.Objects) != many*(len(kinds)-1) {
 				return fmt.Errorf("%v, %w", all, err)
 			}
 			return New(all).Status(labels.Everything()).WriteText(io.Discard, false, true)
