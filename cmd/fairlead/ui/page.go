@@ -23,6 +23,8 @@ import (
 const (
 	// pageRows bounds the rows of a page.
 	pageRows = 200
+	// maxFirst bounds the first row that an address may name.
+	maxFirst = 10_000_000
 	// maxIndent is the deepest that a row is indented, which style.css has a class for.
 	maxIndent = 5
 	// maxFilter bounds what is filtered by, in bytes.
@@ -44,12 +46,12 @@ type view struct {
 	made     time.Time // the calendar
 }
 
-// current returns the model as it is now. It is made again at most once in a while.
+// current returns the model that pages were told of. It is made at most once for each time that they are.
 func (s *Server) current(r *http.Request, hasCalendar bool) view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.Now()
-	if version := s.streams.version.Load(); s.kept == nil || s.kept.version != version && now.Sub(s.kept.read) >= coalesced/2 {
+	if version := s.streams.told.Load(); s.kept == nil || s.kept.version != version {
 		v := &view{version: version, read: now, snapshot: s.live.Snapshot(), counts: map[inspect.Health]int{}}
 		v.graph = inspect.New(v.snapshot)
 		v.status = v.graph.Status(labels.Everything())
@@ -94,7 +96,7 @@ func parse(r *http.Request, page string) query {
 	first, _ := strconv.Atoi(q.Get("first"))
 	filter := q.Get("filter")
 	filter = strings.ToLower(strings.TrimSpace(filter[:min(len(filter), maxFilter)]))
-	return query{page, filter, q.Get("health"), q.Get("object"), max(first, 0)}
+	return query{page, filter, q.Get("health"), q.Get("object"), min(max(first, 0), maxFirst)}
 }
 
 // with returns the address of the same page with another parameter, from the first row on.

@@ -243,6 +243,9 @@ func TestAFilterKeepsWhatIsAboveAMatch(t *testing.T) {
 	if !strings.Contains(body, "<b>api</b>") || !strings.Contains(body, "<b>db</b>") || strings.Contains(body, "Deployment</span>") {
 		t.Error(body)
 	}
+	if _, _, body = get(t, address+"?first=9223372036854775807", asIs); strings.Contains(body, ">Next<") {
+		t.Error(body)
+	}
 	if _, _, body = get(t, address+"?filter=none", asIs); !strings.Contains(body, "There is no such object") {
 		t.Error(body)
 	}

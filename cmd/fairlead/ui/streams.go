@@ -21,7 +21,8 @@ const (
 
 // streams tell open pages that something has changed.
 type streams struct {
-	version atomic.Uint64
+	version atomic.Uint64 // of the model
+	told    atomic.Uint64 // of the model that pages were told of, which is what they show
 	ended   chan struct{}
 
 	mu   sync.Mutex
@@ -36,17 +37,17 @@ func (s *streams) run(ctx context.Context) {
 	defer close(s.ended)
 	every := time.NewTicker(coalesced)
 	defer every.Stop()
-	for told := s.version.Load(); ; {
+	s.told.Store(s.version.Load())
+	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-every.C:
 		}
 		version := s.version.Load()
-		if version == told {
+		if s.told.Swap(version) == version {
 			continue
 		}
-		told = version
 		s.mu.Lock()
 		for one := range s.open {
 			select {
