@@ -43,8 +43,8 @@ var safe = map[string]string{
 // Commands and tests are ended by a panic as by any other defect: nothing of others runs in their process.
 var commands = []string{
 	"cmd/fairlead/command/", "cmd/fairlead/check/", "cmd/fairlead/convert/", "cmd/fairlead/elect/", "cmd/fairlead/inspect/",
-	"cmd/fairlead/migrate/",
-	"cmd/fairlead/request/", "cmd/fairlead/vet/", "internal/pauses/pausetest/", "internal/rules/validationtest/",
+	"cmd/fairlead/migrate/", "cmd/fairlead/request/", "cmd/fairlead/ui/", "cmd/fairlead/vet/",
+	"internal/pauses/pausetest/", "internal/rules/validationtest/",
 }
 
 func TestNoGoroutineOfTheOperatorIsWithoutARecover(t *testing.T) {
