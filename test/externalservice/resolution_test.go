@@ -209,7 +209,7 @@ func TestAddressesOfANameThatFailsGoWhenThatIsWanted(t *testing.T) {
 	for name, policy := range map[string]string{"remove": "Remove", "keep": "KeepLast"} {
 		addresses[name] = s.Servers.Address()
 		s.Must(s.Servers.DNS.Addresses(s.host(name), time.Second, addresses[name]))
-		specs[name] = named(s.host(name), `resolution: {minTTL: 1s, maxTTL: 2s, keepLastFor: 4s, onFailure: `+policy+`}`)
+		specs[name] = named(s.host(name), `resolution: {minTTL: 1s, maxTTL: 2s, keepLastFor: 20s, onFailure: `+policy+`}`)
 	}
 	s.applyAll(specs)
 	s.publishes("remove", addresses["remove"])

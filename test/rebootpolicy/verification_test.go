@@ -103,7 +103,7 @@ func TestARolloutThatDoesNotCompleteInTimeHasFailed(t *testing.T) {
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))
 	s.run(deployment, "other", takes("creds"))
-	s.policy("p", `{targets: [{kind: Deployment, name: web}, {kind: Deployment, name: other, wave: 1}], `+onConfig+`, verification: {soak: 1s, timeout: 15s}}`)
+	s.policy("p", `{targets: [{kind: Deployment, name: web}, {kind: Deployment, name: other, wave: 1}], `+onConfig+`, verification: {soak: 1s, timeout: 45s}}`)
 	s.watching("p", 2)
 	// No pod can be added to the namespace.
 	s.Make("{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}, spec: {hard: {pods: 2}}}")
