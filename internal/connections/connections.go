@@ -130,7 +130,7 @@ const (
 type Options struct {
 	// Max is how many connections are open at once.
 	Max int
-	// Evicted counts those that were closed for another one. Required.
+	// Evicted counts those that were closed for another one. Defaults to a counter that is not registered.
 	Evicted prometheus.Counter
 	// Lost returns for how long this process has not run, by which deadlines of reads are extended. Defaults to
 	// never.
@@ -139,6 +139,9 @@ type Options struct {
 
 // Bound returns a listener that bounds the connections of another one.
 func Bound(listener net.Listener, o Options) *Listener {
+	if o.Evicted == nil {
+		o.Evicted = prometheus.NewCounter(prometheus.CounterOpts{})
+	}
 	if o.Lost == nil {
 		o.Lost = func() time.Duration { return 0 }
 	}

@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // accepts opens n connections to a listener of so many, and returns them as the server sees them. Further
@@ -23,7 +21,7 @@ func accepts(t *testing.T, most, n int) (l *Listener, all []*Conn, further <-cha
 	if err != nil {
 		t.Fatal(err)
 	}
-	l = Bound(inner, Options{Max: most, Evicted: prometheus.NewCounter(prometheus.CounterOpts{Name: "evicted"})})
+	l = Bound(inner, Options{Max: most})
 	t.Cleanup(func() { closing(t, l) })
 	accepted := make(chan *Conn)
 	go func() {

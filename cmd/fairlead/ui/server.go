@@ -19,7 +19,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
@@ -98,10 +97,7 @@ func (s *Server) Run(parent context.Context, ready func(address string)) error {
 	}
 	go s.streams.run(ctx)
 	served := make(chan error, 1)
-	evicted := prometheus.NewCounter(prometheus.CounterOpts{Name: "evicted", Help: "Not served."})
-	go func() {
-		served <- server.Serve(connections.Bound(raw, connections.Options{Max: maxConnections, Evicted: evicted}))
-	}()
+	go func() { served <- server.Serve(connections.Bound(raw, connections.Options{Max: maxConnections})) }()
 	ready("http://" + s.host + "/" + s.token + "/")
 	select {
 	case err := <-served:

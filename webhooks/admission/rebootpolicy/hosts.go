@@ -26,8 +26,8 @@ type Policy interface {
 
 var _ Policy = (*egress.Policy)(nil)
 
-// host is an address that is probed instead of the pods, or while a restart is in flight. Names are not among them: the addresses that they
-// resolve to are checked at every connection.
+// host is an address that is probed instead of the pods, or while a restart is in flight. Names are not among them: the
+// addresses that they resolve to are checked at every connection.
 type host struct {
 	path    *field.Path
 	address netip.AddrPort
