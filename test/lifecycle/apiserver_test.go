@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"path/filepath"
 	"testing"
 	"time"
@@ -63,7 +64,26 @@ func TestAWaitingReplicaIsAliveAndNotReadyAndSaysWhatItWaitsFor(t *testing.T) {
 	if _, err := r.Probe(t.Context(), "/readyz"); err == nil {
 		t.Error("a replica that waits is ready")
 	}
+	// Calls that the first bundle has not reached fail, and the replica is ready without it after a while: the others are
+	// served.
+	g.Hold(func(r *http.Request) bool {
+		return r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/customresourcedefinitions/")
+	})
 	g.Cut(func(*http.Request) bool { return false })
+	var unready error
+	s.Eventually(func() error {
+		_, unready = r.Probe(t.Context(), "/readyz")
+		if unready == nil {
+			return nil
+		}
+		return framework.Holds(unready.Error(), "is being published")
+	})
+	if unready == nil {
+		t.Error("a replica is ready before its CA bundle is published")
+	}
+	r.degraded(framework.Definitions...)
+	g.Resume()
+	r.whole()
 	r.reconciles()
 }
 

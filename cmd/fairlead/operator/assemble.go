@@ -4,6 +4,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,12 +128,14 @@ func (a *assembly) webhooks(l *lifecycle.Lifecycle) (ready func() error, err err
 	if err != nil {
 		return nil, err
 	}
+	ready = server.Ready
 	publish := lifecycle.Phase{Name: phases.CAPublished, Skip: "webhook.certificates.injectCA is false"}
 	if a.config.Webhook.Certificates.InjectCA {
 		publish = lifecycle.Phase{
 			Name: phases.CAPublished, Stage: lifecycle.CertificateStage,
 			Start: lifecycle.Only("CA injection", source.republish), Ready: source.publish,
 		}
+		ready = func() error { return cmp.Or(server.Ready(), source.published()) }
 		a.bundles = source.injector.Missing
 		a.recorder.SetInfo("CA bundle", func() string { return oneLine(a.bundles()) })
 	}
@@ -158,8 +161,8 @@ func (a *assembly) webhooks(l *lifecycle.Lifecycle) (ready func() error, err err
 	)
 	a.certificate = source.source.Err
 	a.recorder.SetInfo("certificate", func() string { return oneLine(a.certificate()) })
-	a.recorder.SetInfo("webhooks", func() string { return oneLine(server.Ready()) })
-	return server.Ready, nil
+	a.recorder.SetInfo("webhooks", func() string { return oneLine(ready()) })
+	return ready, nil
 }
 
 // servedElsewhere is webhooks for a replica that only reconciles. It may wait for caches before it is

@@ -5,7 +5,9 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -34,6 +36,7 @@ type certificates struct {
 	tried     bool          // whether to publish the root was attempted; republish goes on from there
 	attempted chan struct{} // closed after the first call of publish
 	first     func()        // closes it
+	settled   atomic.Bool   // whether the first attempt to publish the root has ended
 }
 
 // newCertificates makes the source that the configuration names, and what publishes its root.
@@ -116,6 +119,7 @@ func (c *certificates) publish(ctx context.Context) error {
 	if _, err := c.source.GetCertificate(nil); err != nil {
 		return err
 	}
+	defer c.settled.Store(true)
 	if bundle == nil {
 		return nil
 	}
@@ -126,6 +130,16 @@ func (c *certificates) publish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
 	return c.injector.Publish(ctx, bundle)
+}
+
+// published returns nil once the first attempt to publish the root has ended. Before, API servers may refuse what this
+// replica serves, while that of a replica with another source, which a rolling update ends as soon as this one is
+// ready, is trusted. An attempt that fails is no reason to stay unready: see Injector.Missing.
+func (c *certificates) published() error {
+	if !c.settled.Load() {
+		return errors.New("the CA bundle is being published: API servers may not trust its certificate yet")
+	}
+	return nil
 }
 
 // republish keeps the root published, and publishes it where the first attempt failed.
