@@ -168,6 +168,9 @@ const (
 	roleDeclares = "depends on"
 )
 
+// IsTarget reports whether one of the two restarts the other, or kills its pods.
+func (r Relation) IsTarget() bool { return r.Role == roleRestarts || r.Role == roleKills }
+
 func (g *Graph) relatePolicy(o *Object, policy *autorebootv1.RebootPolicy) {
 	if name := rebootpolicy.ClusterPolicyOf(policy); name != "" {
 		g.need(o, roleMadeBy, ClusterRebootPolicy, name)

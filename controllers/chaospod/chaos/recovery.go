@@ -110,7 +110,7 @@ func (r *run) nextVerifyEvent() (occurrence, bool) {
 	case r.now.Before(c.ReadyTime.Add(found.soak)):
 		return wait(c.ReadyTime.Add(found.soak))
 	}
-	return occurrence{event: Recovered, reason: chaosv1.ReasonRecovered, message: "died: " + r.victimsText()}, true
+	return occurrence{event: Recovered, reason: chaosv1.ReasonRecovered, message: diedPrefix + r.victimsText()}, true
 }
 
 // available returns how many pods have been ready for minReadySeconds, without some. One that is ready since a time in the

@@ -48,6 +48,7 @@ func TestARunIsPlannedStoredKilledAndVerified(t *testing.T) {
 	if run := b.last(); run.Result != chaosv1.ResultSurvived || run.RecoveryDuration == nil || *run.RecoveryDuration != "42s" || run.Killed != 1 || b.p.Status.KilledToday != 1 || b.p.Status.LastSuccessfulRunTime == nil {
 		t.Errorf("%+v", b.p.Status)
 	}
+	expectOwner(t, b.last())
 	b.expectCondition(chaosv1.ConditionSurvived, "True/Recovered")
 	b.expectCondition(chaosv1.ConditionProgressing, "False/Idle")
 	if want := []string{"ChaosPlanned", "PodEvicted", "Recovered"}; !slices.Equal(b.notices, want) {
@@ -183,6 +184,7 @@ func TestATargetThatIsReadyMustStaySo(t *testing.T) {
 			if run := b.last(); run.Result != chaosv1.ResultRecoveryFailed || b.p.Status.Halt == nil {
 				t.Errorf("%+v", run)
 			}
+			expectOwner(t, b.last())
 		},
 		"it came back too late": func(t *testing.T, b *suite) {
 			b.o.Now = b.o.Now.Add(10 * time.Minute)
@@ -191,6 +193,7 @@ func TestATargetThatIsReadyMustStaySo(t *testing.T) {
 			if run := b.last(); run.Result != chaosv1.ResultRecoveryFailed || !strings.Contains(run.Message, "did not keep its pods ready") {
 				t.Errorf("%+v", run)
 			}
+			expectOwner(t, b.last())
 		},
 		"it is gone": func(t *testing.T, b *suite) {
 			b.o.Owners = nil
@@ -422,4 +425,31 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 			t.Errorf("a run that is held keeps its workloads from others for hours: %+v", b.p.Status)
 		}
 	})
+}
+
+// expectOwner wants a reader of the record to find the workload that it is about.
+func expectOwner(t *testing.T, run chaosv1.Run) {
+	t.Helper()
+	if got := OwnersIn(&run); len(got) != 1 || got[0] != (chaosv1.VictimOwner{Kind: "Deployment", Name: "api"}) {
+		t.Errorf("%q names %+v", run.Message, got)
+	}
+}
+
+func TestOnlyARunThatWasVerifiedNamesOwners(t *testing.T) {
+	for message, want := range map[string]int{
+		"died: pod a of Deployment api (Evicted); pod b of Deployment web (Spared: TooFewReady); pod c of StatefulSet db (Deleted); and 2 more": 2,
+		"died: pod a of Deployment api":                                  0,
+		"died: pod " + strings.Repeat("a", 253) + " of Deployment ap...": 0,
+		"Deployment api has 1 of 3 pods ready":                           0,
+		"":                                                               0,
+	} {
+		run := chaosv1.Run{Record: common.Record{Result: chaosv1.ResultSurvived, Message: message}}
+		if got := OwnersIn(&run); len(got) != want {
+			t.Errorf("%q names %+v", message, got)
+		}
+		run.Result = chaosv1.ResultDryRun
+		if got := OwnersIn(&run); got != nil {
+			t.Errorf("a dry run names %+v", got)
+		}
+	}
 }
