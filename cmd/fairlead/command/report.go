@@ -80,7 +80,8 @@ read or the command line is wrong.`,
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Report on all namespaces.")
 	set.StringVarP(&f.selector, "selector", "l", "", "Labels that a workload must have, such as team=payments.")
 	set.StringVar(&f.since, "since", f.since, "How long a proof counts, in days or as a duration, such as 30d or 12h.")
-	set.StringSliceVar(&f.failOn, "fail-on", f.failOn, "Verdicts for which the exit code is 1. Of: "+strings.Join(verdictNames(), ", ")+". Empty: none.")
+	set.StringSliceVar(&f.failOn, "fail-on", f.failOn,
+		"Verdicts for which the exit code is 1. Of: "+strings.Join(verdictNames(), ", ")+". Empty: none.")
 	complete(command, "output", reportFormats...)
 	complete(command, "fail-on", verdictNames()...)
 	return command

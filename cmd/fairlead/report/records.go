@@ -38,7 +38,8 @@ func (b *builder) addRecords(o *inspect.Object) {
 
 // evidenceOf is the Evidence of an entry of a history.
 func evidenceOf(of inspect.Key, r *common.Record) Evidence {
-	return Evidence{Object: of, Record: r.ID, Time: cmp.Or(r.CompletionTime, r.StartTime), Result: r.Result, Reason: r.Reason, Message: r.Message}
+	ended := cmp.Or(r.CompletionTime, r.StartTime)
+	return Evidence{Object: of, Record: r.ID, Time: ended, Result: r.Result, Reason: r.Reason, Message: r.Message}
 }
 
 // addRestart adds a restart. One that was not needed is none.
@@ -111,10 +112,7 @@ func isOfTarget(pod *chaosv1.ChaosPod) bool {
 func (b *builder) addDependency(o *inspect.Object, service *networkingv1.ExternalService) {
 	for i := range service.Status.History {
 		r := &service.Status.History[i]
-		f := service.Status.Fault
-		isOfFault := r.Reason == networkingv1.ReasonFaultInjected ||
-			r.Type == networkingv1.ChangeFault && f != nil && f.CompletionTime != nil && r.CompletionTime.Equal(f.CompletionTime)
-		if r.Type == networkingv1.ChangeFailback || isOfFault {
+		if r.Type == networkingv1.ChangeFailback || r.Reason == networkingv1.ReasonFaultInjected || isOf(r, service.Status.Fault) {
 			continue
 		}
 		e := evidenceOf(o.Key, &r.Record)
@@ -126,11 +124,17 @@ func (b *builder) addDependency(o *inspect.Object, service *networkingv1.Externa
 	}
 }
 
+// isOf reports whether a record is that of the last fault.
+func isOf(r *networkingv1.ChangeRecord, f *networkingv1.FaultStatus) bool {
+	return r.Type == networkingv1.ChangeFault && f != nil && f.CompletionTime != nil && r.CompletionTime.Equal(f.CompletionTime)
+}
+
 // addFault adds the last fault. A part of the addresses that is taken away is no absent dependency.
 func (b *builder) addFault(o *inspect.Object, service *networkingv1.ExternalService, f *networkingv1.FaultStatus) {
-	e := Evidence{Object: o.Key, Time: cmp.Or(f.CompletionTime, f.StartTime), Reason: f.Outcome, Message: sentence("fault "+string(f.Request), f.Message)}
+	said := sentence("fault "+string(f.Request), f.Message)
+	e := Evidence{Object: o.Key, Time: cmp.Or(f.CompletionTime, f.StartTime), Reason: f.Outcome, Message: said}
 	for i := range service.Status.History {
-		if r := &service.Status.History[i]; r.Type == networkingv1.ChangeFault && f.CompletionTime != nil && r.CompletionTime.Equal(f.CompletionTime) {
+		if r := &service.Status.History[i]; isOf(r, f) {
 			e.Record = r.ID
 		}
 	}

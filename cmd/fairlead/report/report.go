@@ -27,15 +27,15 @@ const (
 type Verdict string
 
 const (
-	// Failed: a failure is later than the last time that it was survived.
+	// Failed means that a failure is later than the last time that it was survived.
 	Failed Verdict = "Failed"
-	// Unknown: the records could not be read.
+	// Unknown means that the records could not be read.
 	Unknown Verdict = "Unknown"
-	// Never: no record shows that it was survived.
+	// Never means that no record shows that it was survived.
 	Never Verdict = "Never"
-	// Stale: it was survived before Report.StaleBefore.
+	// Stale means that it was survived before Report.StaleBefore.
 	Stale Verdict = "Stale"
-	// Survived since then.
+	// Survived means that it was, since then.
 	Survived Verdict = "Survived"
 )
 

@@ -157,8 +157,8 @@ func (r *Report) WriteCSV(to io.Writer) error {
 		}
 		_ = rows.Write(cells) // Error returns it
 	}
-	row("namespace", "kind", "name", "disruption", "dependency", "verdict", "lastSurvived", "lastFailed", "evidenceKind", "evidenceName", "record",
-		"result", "reason", "message", "requestsSent", "requestsFailed", "requestsInconclusive", "remedy")
+	row("namespace", "kind", "name", "disruption", "dependency", "verdict", "lastSurvived", "lastFailed", "evidenceKind", "evidenceName",
+		"record", "result", "reason", "message", "requestsSent", "requestsFailed", "requestsInconclusive", "remedy")
 	for i := range r.Proofs {
 		p := &r.Proofs[i]
 		e := cmp.Or(p.Failed, p.Survived, p.Inconclusive, &Evidence{})
@@ -166,8 +166,8 @@ func (r *Report) WriteCSV(to io.Writer) error {
 		if c := e.Requests; c != nil {
 			requests = []string{strconv.FormatInt(c.Sent, 10), strconv.FormatInt(c.Failed, 10), strconv.FormatInt(c.Inconclusive, 10)}
 		}
-		row(append(append([]string{p.Namespace, p.Kind, p.Name, p.Disruption, p.Dependency, string(p.Verdict), p.Survived.stamp(), p.Failed.stamp(),
-			e.Object.Kind, e.Object.Name, e.Record, e.Result, e.Reason, e.Message}, requests...), p.Remedy)...)
+		row(p.Namespace, p.Kind, p.Name, p.Disruption, p.Dependency, string(p.Verdict), p.Survived.stamp(), p.Failed.stamp(), e.Object.Kind,
+			e.Object.Name, e.Record, e.Result, e.Reason, e.Message, requests[0], requests[1], requests[2], p.Remedy)
 	}
 	for _, u := range r.Unread {
 		row("", "", u.Resource, "", "", string(Unknown), "", "", "", "", "", "", "", u.String(), "", "", "", "")

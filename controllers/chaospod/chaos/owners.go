@@ -12,7 +12,8 @@ import (
 
 // The sentences of a record that name an owner: victimsText writes the first, and checkReady the second.
 var (
-	deadText  = regexp.MustCompile(`^pod \S+ of (\S+) (\S+) \((?:` + string(chaosv1.VictimEvicted) + `|` + string(chaosv1.VictimDeleted) + `|` + string(chaosv1.VictimGone) + `)[:)]`)
+	deadText = regexp.MustCompile(`^pod \S+ of (\S+) (\S+) \((?:` +
+		string(chaosv1.VictimEvicted+"|"+chaosv1.VictimDeleted+"|"+chaosv1.VictimGone) + `)[:)]`)
 	shortText = regexp.MustCompile(`^(\S+) (\S+) (?:has \d+ of \d+ pods ready|did not keep its pods ready)`)
 )
 
