@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/approval"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 )
@@ -42,6 +43,8 @@ type ForecastOptions struct {
 	Ledger *disruption.Ledger
 	// Freeze has the blackouts of the cluster.
 	Freeze freeze.State
+	// Rollouts is whether Rollouts of Argo Rollouts can be read.
+	Rollouts argorollouts.State
 }
 
 // Forecast is what a change of ConfigMaps and Secrets does to the workloads of a policy.
@@ -134,6 +137,7 @@ func (o *ForecastOptions) observe(ctx context.Context, s Side) (*side, error) {
 		Client: readOnly{reader: s.Client}, Live: s.Client, Now: now, Sources: s.Sources, Ledger: o.Ledger, Key: o.Key,
 	})
 	seen := &side{observation: r.begin(s.Policy)}
+	seen.rollouts = o.Rollouts
 	if reason := seen.blockedBy; reason != "" {
 		_, messages := worstProblem(seen.problems)
 		seen.blocked = restart.Hold{Reason: reason, Message: strings.Join(messages, "; ")}

@@ -44,7 +44,7 @@ func whyCommand(o Options) *cobra.Command {
 		Short: "Explain why an object is as it is.",
 		Long: `Explain why an object is as it is: what has changed and when, what it waits for and until when, what
 happens then, what to do, and which request would override it. KIND is externalservice, rebootpolicy,
-clusterrebootpolicy, chaospod, deployment, statefulset or daemonset. Of an ExternalService it tells of each address by which check
+clusterrebootpolicy, chaospod, deployment, statefulset, daemonset or rollout. Of an ExternalService it tells of each address by which check
 it is judged, since when, and why it takes no traffic. Of what it waits for, the reasons follow.
 
 Each kind that may be named is listed once in the namespace, with the rights of this user, and nothing is

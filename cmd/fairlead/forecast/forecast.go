@@ -19,7 +19,7 @@ type Forecast struct {
 	Sources []Source `json:"sources"`
 	// Restarts are those that policies do, in their order within a policy.
 	Restarts []Restart `json:"restarts"`
-	// Rollouts are the workloads whose pod template the manifests change, so that Kubernetes replaces their pods at once.
+	// Rollouts are the workloads whose pod template the manifests change, so that their own controllers replace their pods at once.
 	Rollouts []inspect.Key `json:"rollouts,omitempty"`
 	// Notes are sentences about what is not considered.
 	Notes []string `json:"notes,omitempty"`

@@ -28,6 +28,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 	"github.com/fairlead-dev/fairlead/internal/approval"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 )
 
 var noon = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
@@ -41,13 +42,14 @@ type cluster struct {
 func (c *cluster) options(t testing.TB) Options {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, networkingv1.AddToScheme, chaosv1.AddToScheme, autorebootv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, argorollouts.AddToScheme, networkingv1.AddToScheme, chaosv1.AddToScheme, autorebootv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
 	refuse := func(verb string, object runtime.Object) error {
-		resource := strings.ToLower(strings.TrimSuffix(fmt.Sprintf("%T", object)[len("*v1."):], "List")) + "s"
+		_, kind, _ := strings.Cut(fmt.Sprintf("%T", object), ".")
+		resource := strings.ToLower(strings.TrimSuffix(kind, "List")) + "s"
 		if slices.Contains(c.refused, verb+" "+resource) {
 			return apierrors.NewForbidden(corev1.Resource(resource), "", fmt.Errorf("no"))
 		}
@@ -169,11 +171,38 @@ func TestASourceThatChangesRestartsWhatRefersToIt(t *testing.T) {
 	}
 }
 
-func TestTargetsThatAForecastDoesNotReadAreNoted(t *testing.T) {
+// rollout has the pod template of a Deployment with the Secret, by reference where one is named.
+func rollout(name, secret, deploymentName string) *argorollouts.Rollout {
+	d := deployment(name, secret)
+	r := &argorollouts.Rollout{
+		TypeMeta: metav1.TypeMeta{APIVersion: argorollouts.GroupVersion.String(), Kind: inspect.Rollout}, ObjectMeta: d.ObjectMeta,
+		Spec:   argorollouts.Spec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector, Template: d.Spec.Template},
+		Status: argorollouts.Status{ObservedGeneration: "1", Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1, CurrentPodHash: "a", StableRS: "a"},
+	}
+	if deploymentName != "" {
+		r.Spec.Template, r.Spec.WorkloadRef = corev1.PodTemplateSpec{}, &argorollouts.WorkloadRef{Kind: "Deployment", Name: deploymentName}
+	}
+	return r
+}
+
+func TestRolloutsAreForeseenWhereTheyCanBeRead(t *testing.T) {
 	c := shop(t)
-	c.objects = append(c.objects, policy(t, "checkout", `{targets: [{group: argoproj.io, selector: {}}, {kind: Deployment, name: api}], triggers: [{name: config, type: ConfigChange}]}`))
-	expect(t, said(t, c.ofSource(t, login)), "RebootPolicy shop/checkout: Rollouts are not considered, and may restart as well.",
+	c.objects = append(c.objects, rollout("checkout", "db-login", ""), rollout("cart", "", "api"),
+		policy(t, "checkout", `{targets: [{group: argoproj.io, selector: {}}, {kind: Deployment, name: api}], triggers: [{name: config, type: ConfigChange}]}`))
+	text := said(t, c.ofSource(t, login))
+	expect(t, text, "Deployment shop/api restarts as number ", "Rollout shop/checkout restarts as number ", "Rollout shop/cart restarts as number ", "of RebootPolicy checkout")
+	if strings.Contains(text, "Not known") {
+		t.Errorf("all was read:\n%s", text)
+	}
+	expect(t, said(t, c.ofManifests(t, `{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: checkout}, spec: {template: {spec: {containers: [{name: a, image: "a:2"}]}}}}`)),
+		"Rollout shop/checkout is rolled out at once by its own controller, since its pod template changes.")
+	c.refused = []string{"list rollouts"}
+	expect(t, said(t, c.ofSource(t, login)), "Not known: rollouts.argoproj.io could not be read: this user may not: grant list on rollouts.argoproj.io in namespace shop.",
 		"Deployment shop/api restarts as number 1 of RebootPolicy checkout")
+	c.objects = c.objects[:len(c.objects)-1]
+	if text := said(t, c.ofSource(t, login)); strings.Contains(text, "rollouts") {
+		t.Errorf("nothing has to do with Rollouts:\n%s", text)
+	}
 }
 
 func TestKeysThatDoNotCountRestartNothing(t *testing.T) {
@@ -243,7 +272,7 @@ func TestManifestsAreComparedWithWhatIsLive(t *testing.T) {
 		"no object":   {"a: b", []string{"No ConfigMap and no Secret changes.", "Note: 1 document is no object of Kubernetes"}},
 		"other kinds": {"{apiVersion: v1, kind: Service, metadata: {name: a}}", []string{"No ConfigMap and no Secret changes."}},
 		"a pod template": {`{apiVersion: apps/v1, kind: Deployment, metadata: {name: api}, spec: {template: {spec: {containers: [{name: a, image: "a:2"}]}}}}`,
-			[]string{"Deployment shop/api is rolled out by Kubernetes at once, since its pod template changes.", "No workload restarts."}},
+			[]string{"Deployment shop/api is rolled out at once by its own controller, since its pod template changes.", "No workload restarts."}},
 		"a new policy": {"{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: new}, spec: {targets: [{kind: Deployment, name: api}]}}",
 			[]string{"RebootPolicy shop/new: new; a policy takes what it finds first as its baseline"}},
 		"a policy for the whole cluster": {"{apiVersion: autoreboot.fairlead.dev/v1, kind: ClusterRebootPolicy, metadata: {name: new}}",

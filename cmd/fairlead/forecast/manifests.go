@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/manifest"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet/files"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
@@ -56,6 +57,8 @@ func newObject(gk schema.GroupKind) client.Object {
 		return &appsv1.StatefulSet{}
 	case schema.GroupKind{Group: appsv1.GroupName, Kind: "DaemonSet"}:
 		return &appsv1.DaemonSet{}
+	case argorollouts.GroupVersion.WithKind(inspect.Rollout).GroupKind():
+		return &argorollouts.Rollout{}
 	case autorebootv1.GroupVersion.WithKind(inspect.RebootPolicy).GroupKind():
 		return &autorebootv1.RebootPolicy{}
 	case networkingv1.GroupVersion.WithKind(inspect.ExternalService).GroupKind():
@@ -126,7 +129,7 @@ func (m *Manifests) add(n *manifest.Node, gvk schema.GroupVersionKind) error {
 	}
 	name := gvk.Kind + " " + n.Get("metadata").Text("name")
 	raw, err := json.Marshal(n.Exact())
-	if err == nil && gvk.Version != "v1" && m.Convert != nil {
+	if err == nil && gvk.Version != "v1" && gk.Kind != inspect.Rollout && m.Convert != nil {
 		raw, err = m.Convert(raw)
 	}
 	if err == nil {

@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/references"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
@@ -53,7 +55,7 @@ func (w *world) references() *referring {
 			continue
 		}
 		for _, side := range []client.Object{object, w.replaced[key]} {
-			if found := referenceOf(key, side, r.among[key.Namespace]); found != nil {
+			if found := w.referenceOf(key, side, r.among[key.Namespace]); found != nil {
 				r.inNamespace[key.Namespace] = append(r.inNamespace[key.Namespace], found)
 				r.named[key] = true
 			}
@@ -62,11 +64,25 @@ func (w *world) references() *referring {
 	return r
 }
 
-func referenceOf(key inspect.Key, object client.Object, changed map[rules.SourceName]bool) *reference {
-	if object == nil || inspect.PodTemplate(object) == nil {
+// template is the pod template of a workload; nil for another object. That of a Rollout may be in a Deployment.
+func (w *world) template(object client.Object) *corev1.PodTemplateSpec {
+	if object == nil {
 		return nil
 	}
-	template := inspect.PodTemplate(object)
+	if r, is := object.(*argorollouts.Rollout); is && r.Spec.WorkloadRef != nil && r.Spec.WorkloadRef.Kind == string(common.WorkloadDeployment) {
+		key := inspect.Key{Kind: r.Spec.WorkloadRef.Kind, Namespace: r.Namespace, Name: r.Spec.WorkloadRef.Name}
+		if of := cmp.Or(w.replaced[key], w.objects[key]); of != nil {
+			return inspect.PodTemplate(of)
+		}
+	}
+	return inspect.PodTemplate(object)
+}
+
+func (w *world) referenceOf(key inspect.Key, object client.Object, changed map[rules.SourceName]bool) *reference {
+	template := w.template(object)
+	if template == nil {
+		return nil
+	}
 	r := &reference{key: key, sources: map[rules.SourceName]bool{}, rules: rules.Workload{
 		Kind: common.WorkloadKind(key.Kind), Name: key.Name, Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
 		TemplateAnnotations: template.Annotations,

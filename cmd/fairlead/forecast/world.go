@@ -23,6 +23,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/cron"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/events"
@@ -31,7 +32,7 @@ import (
 )
 
 // kinds are those that decide what restarts.
-var kinds = []string{inspect.ExternalService, inspect.RebootPolicy, inspect.ChaosPod, "Deployment", "StatefulSet", "DaemonSet"}
+var kinds = []string{inspect.ExternalService, inspect.RebootPolicy, inspect.ChaosPod, "Deployment", "StatefulSet", "DaemonSet", inspect.Rollout}
 
 // maxNamespaces is how many namespaces are listed one by one. With more of them, all are listed at once.
 const maxNamespaces = 5
@@ -205,6 +206,10 @@ func replace(live, object client.Object) client.Object {
 		if o, is := object.(*appsv1.DaemonSet); is {
 			m.Spec = o.Spec
 		}
+	case *argorollouts.Rollout:
+		if o, is := object.(*argorollouts.Rollout); is {
+			m.Spec = o.Spec
+		}
 	case *autorebootv1.RebootPolicy:
 		if o, is := object.(*autorebootv1.RebootPolicy); is && !equality.Semantic.DeepEqual(defaulted(&m.Spec), defaulted(&o.Spec)) {
 			m.Spec = o.Spec
@@ -244,7 +249,8 @@ func (w *world) foresee(ctx context.Context) (*Forecast, error) {
 		f.Sources = []Source{}
 	}
 	refers := w.references()
-	restarted, o := map[inspect.Key]bool{}, rebootpolicy.ForecastOptions{Now: w.Now, Key: w.key, Ledger: ledger, Freeze: w.freeze}
+	restarted, o := map[inspect.Key]bool{}, rebootpolicy.ForecastOptions{
+		Now: w.Now, Key: w.key, Ledger: ledger, Freeze: w.freeze, Rollouts: w.rolloutsState()}
 	for _, object := range w.is.Objects {
 		was, is := object.(*autorebootv1.RebootPolicy)
 		if !is || !was.DeletionTimestamp.IsZero() {
@@ -268,6 +274,16 @@ func (w *world) foresee(ctx context.Context) (*Forecast, error) {
 	f.addUnwatched(refers, restarted)
 	f.Notes = slices.Concat(f.Notes, w.notes, w.notesOf(f))
 	return f, nil
+}
+
+// rolloutsState is whether Rollouts were read. Why they were not is among what is unread.
+func (w *world) rolloutsState() argorollouts.State {
+	isOfThem := func(u inspect.Unread) bool { return u.Resource == inspect.Resource(inspect.Rollout).String() }
+	at := slices.IndexFunc(w.is.Unread, isOfThem)
+	if at < 0 {
+		return argorollouts.State{Known: true, Served: true}
+	}
+	return argorollouts.State{Known: true, Unreadable: !w.is.Unread[at].IsBeyond, Why: w.is.Unread[at].Message}
 }
 
 // add adds what a policy does.
@@ -330,16 +346,6 @@ func (w *world) notesOf(f *Forecast) (notes []string) {
 	}
 	if len(w.newWorkloads) > 0 {
 		notes = append(notes, events.Summarize(w.newWorkloads)+": new; the first pods have what is applied.")
-	}
-	var withRollouts []string
-	byName := func(a, b inspect.Key) int { return strings.Compare(a.String(), b.String()) }
-	for _, key := range slices.SortedFunc(maps.Keys(w.objects), byName) {
-		if policy, is := w.objects[key].(*autorebootv1.RebootPolicy); is && rules.HasRollouts(&policy.Spec) {
-			withRollouts = append(withRollouts, key.String())
-		}
-	}
-	if len(withRollouts) > 0 {
-		notes = append(notes, events.Summarize(withRollouts)+": Rollouts are not considered, and may restart as well.")
 	}
 	if len(w.replaced) > 0 {
 		notes = append(notes, "A change of an ExternalService or ChaosPod is not considered, nor what other triggers than ConfigChange and CertificateRenewal see.")

@@ -38,7 +38,7 @@ func (f *Forecast) WriteText(to io.Writer, now time.Time) error {
 		}
 	}
 	for _, key := range f.Rollouts {
-		line("%s is rolled out by Kubernetes at once, since its pod template changes.", key)
+		line("%s is rolled out at once by its own controller, since its pod template changes.", key)
 	}
 	if line("%s", f.summary()); len(f.Notes) > 0 {
 		for _, note := range f.Notes {
@@ -138,7 +138,7 @@ func (f *Forecast) WriteMarkdown(to io.Writer, now time.Time) error {
 		for _, key := range f.Rollouts {
 			names = append(names, key.String())
 		}
-		fmt.Fprintf(&text, "\nRolled out by Kubernetes at once, since the pod template changes: %s.\n", escape(events.Summarize(names)))
+		fmt.Fprintf(&text, "\nRolled out at once by their own controllers, since the pod template changes: %s.\n", escape(events.Summarize(names)))
 	}
 	if len(f.Notes)+len(f.Unread) > 0 {
 		text.WriteString("\n")

@@ -49,7 +49,7 @@ func NewCache(s *Snapshot, live client.Reader) *Cache {
 	}
 	for _, u := range s.Unread {
 		for _, k := range kinds {
-			if k.groupResource() == u.Resource {
+			if k.groupResource() == u.Resource && !(u.isMissing && u.IsBeyond) { // a kind that is not there has no objects
 				c.unread[k.Kind] = errors.New(u.String())
 			}
 		}

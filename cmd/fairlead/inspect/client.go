@@ -23,6 +23,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 )
 
 // reader is a client that lists the objects of Fairlead by a decoder of its own.
@@ -57,7 +58,7 @@ func NewClient(config *rest.Config) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		networkingv1.AddToScheme, autorebootv1.AddToScheme, chaosv1.AddToScheme, appsv1.AddToScheme, corev1.AddToScheme,
-		authorizationv1.AddToScheme,
+		authorizationv1.AddToScheme, argorollouts.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register kinds: %w", err)

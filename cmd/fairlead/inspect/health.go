@@ -16,6 +16,7 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 )
 
 // Health is the state of an object in one word.
@@ -122,6 +123,14 @@ func workloadHealth(object client.Object) (health Health, said string, isWorkloa
 		desired, available, observed = ptr.Deref(o.Spec.Replicas, 1), o.Status.AvailableReplicas, o.Status.ObservedGeneration
 	case *appsv1.DaemonSet:
 		desired, available, observed = o.Status.DesiredNumberScheduled, o.Status.NumberAvailable, o.Status.ObservedGeneration
+	case *argorollouts.Rollout:
+		if o.Spec.Fault != "" {
+			return Unknown, o.Spec.Fault, true
+		}
+		desired, available, observed = ptr.Deref(o.Spec.Replicas, 1), o.Status.AvailableReplicas, o.Generation
+		if !o.IsObserved() {
+			observed--
+		}
 	default:
 		return "", "", false
 	}
@@ -135,6 +144,11 @@ func workloadHealth(object client.Object) (health Health, said string, isWorkloa
 		return Failed, said, true
 	case available < desired:
 		return Degraded, said, true
+	}
+	if r, is := object.(*argorollouts.Rollout); is && r.Status.Abort {
+		return Degraded, said + ", and its latest revision was aborted", true
+	} else if is && len(r.Status.PauseConditions) > 0 {
+		return Waiting, said + ", and its strategy is paused: " + r.Status.PauseConditions[0].Reason, true
 	}
 	return Healthy, said, true
 }

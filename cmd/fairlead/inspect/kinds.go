@@ -17,6 +17,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 )
 
 // The kinds of Fairlead. Those of workloads are in api/common.
@@ -59,7 +60,15 @@ var kinds = []kind{
 		func() client.Object { return &appsv1.StatefulSet{} }, func() client.ObjectList { return &appsv1.StatefulSetList{} }, false, false},
 	{"DaemonSet", "daemonsets", []string{"ds"}, appsv1.SchemeGroupVersion,
 		func() client.Object { return &appsv1.DaemonSet{} }, func() client.ObjectList { return &appsv1.DaemonSetList{} }, false, false},
+	{Rollout, argorollouts.Resource, []string{"ro"}, argorollouts.GroupVersion,
+		func() client.Object { return &argorollouts.Rollout{} }, func() client.ObjectList { return &argorollouts.RolloutList{} }, false, false},
 }
+
+// Rollout is a kind of Argo Rollouts, which few clusters have.
+const Rollout = argorollouts.Kind
+
+// isOptional reports whether a cluster need not have the kind.
+func (k kind) isOptional() bool { return k.Kind == Rollout }
 
 // PodTemplate returns the pod template of a workload that is read; nil for another object.
 func PodTemplate(object client.Object) *corev1.PodTemplateSpec {
@@ -69,6 +78,8 @@ func PodTemplate(object client.Object) *corev1.PodTemplateSpec {
 	case *appsv1.StatefulSet:
 		return &o.Spec.Template
 	case *appsv1.DaemonSet:
+		return &o.Spec.Template
+	case *argorollouts.Rollout:
 		return &o.Spec.Template
 	}
 	return nil

@@ -185,16 +185,15 @@ func (l *Live) Snapshot() *Snapshot {
 	s := &Snapshot{namespace: l.namespace, stale: map[string]string{}, namespaces: maps.Clone(l.labels)}
 	for _, f := range l.kinds {
 		if f.failed != nil {
-			message := words(f.failed, f.kind, "list and watch", l.namespace)
+			u := unreadOf(f.kind, f.failed, "list and watch", l.namespace)
 			if !isAnswer(f.failed) {
-				message = Unanswered(f.failed).Error()
+				u.Message = Unanswered(f.failed).Error()
 			}
 			if len(f.objects) > 0 {
-				message += "; what is shown was read before " + at(&metav1.Time{Time: f.since})
+				u.Message += "; what is shown was read before " + at(&metav1.Time{Time: f.since})
 				s.stale[f.Kind] = "not read since " + at(&metav1.Time{Time: f.since})
 			}
-			isBeyond := f.ofCluster && l.namespace != "" && apierrors.IsForbidden(f.failed)
-			s.Unread = append(s.Unread, Unread{f.groupResource(), message, isBeyond})
+			s.Unread = append(s.Unread, u)
 		}
 		if f.Kind != namespaces.Kind {
 			s.Objects = slices.AppendSeq(s.Objects, maps.Values(f.objects))
@@ -207,6 +206,7 @@ func (l *Live) Snapshot() *Snapshot {
 			}
 		}
 	}
+	s.dropMissing()
 	return s
 }
 

@@ -21,6 +21,10 @@ import (
 	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
+	"github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
@@ -41,6 +45,19 @@ type Unread struct {
 	Message  string `json:"message"`
 	// IsBeyond: the user named a namespace, and may not read this kind, which has none. The exit code is 0.
 	IsBeyond bool `json:"-"`
+	// isMissing: a cluster need not have the kind, and does not have it, or may not: without a right to a kind, the API server
+	// does not tell whether it is there.
+	isMissing bool
+}
+
+// unreadOf is what could not be read of a kind.
+func unreadOf(k kind, err error, verb, namespace string) Unread {
+	isAbsent, isForbidden := k.isOptional() && isNotInstalled(err), apierrors.IsForbidden(err)
+	return Unread{
+		Resource: k.groupResource(), Message: words(err, k, verb, namespace),
+		IsBeyond:  isAbsent || k.ofCluster && namespace != "" && isForbidden,
+		isMissing: isAbsent || k.isOptional() && isForbidden,
+	}
 }
 
 // String is one sentence.
@@ -84,8 +101,7 @@ func read(ctx context.Context, from client.Reader, namespace string, kinds []kin
 		group.Go(func() {
 			parts[i].Objects, _, failed[i] = list(ctx, from, k, namespace)
 			if failed[i] != nil {
-				isBeyond := k.ofCluster && namespace != "" && apierrors.IsForbidden(failed[i])
-				parts[i].Objects, parts[i].Unread = nil, []Unread{{k.groupResource(), words(failed[i], k, "list", namespace), isBeyond}}
+				parts[i].Objects, parts[i].Unread = nil, []Unread{unreadOf(k, failed[i], "list", namespace)}
 			}
 		})
 	}
@@ -101,7 +117,28 @@ func read(ctx context.Context, from client.Reader, namespace string, kinds []kin
 	if unanswered == len(kinds) && unanswered > 0 {
 		return nil, Unanswered(failed[0])
 	}
+	all.dropMissing()
 	return all, nil
+}
+
+// dropMissing drops what could not be read of kinds that a cluster need not have, where no object has to do with them.
+func (s *Snapshot) dropMissing() {
+	if !slices.ContainsFunc(s.Objects, hasRollouts) {
+		s.Unread = slices.DeleteFunc(s.Unread, func(u Unread) bool { return u.isMissing })
+	}
+}
+
+// hasRollouts reports whether an object has to do with Rollouts.
+func hasRollouts(object client.Object) bool {
+	switch o := object.(type) {
+	case *autorebootv1.RebootPolicy:
+		return rebootpolicy.HasRollouts(&o.Spec) || slices.ContainsFunc(o.Status.Targets, func(t autorebootv1.TargetStatus) bool { return string(t.Kind) == Rollout })
+	case *autorebootv1.ClusterRebootPolicy:
+		return rebootpolicy.HasRollouts(&o.Spec.Template.Spec)
+	case *chaosv1.ChaosPod:
+		return o.Spec.Target.Workload != nil && string(o.Spec.Target.Workload.Kind) == Rollout
+	}
+	return false
 }
 
 // list returns the objects of a kind, without what this package does not use of them, and the resource version of the list.
@@ -183,6 +220,8 @@ func words(err error, k kind, verb, namespace string) string {
 		where = "in namespace " + namespace
 	}
 	switch {
+	case isNotInstalled(err) && k.isOptional():
+		return argorollouts.NotServed
 	case isNotInstalled(err):
 		return "its CRD " + k.groupResource() + " is not installed: install Fairlead, or ask for another cluster with --context"
 	case apierrors.IsForbidden(err):

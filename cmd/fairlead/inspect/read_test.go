@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -20,6 +21,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 )
 
 func TestWhyListsNoMoreKindsThanItNames(t *testing.T) {
@@ -33,8 +35,8 @@ func TestWhyListsNoMoreKindsThanItNames(t *testing.T) {
 	s.objects["rebootpolicies"] = append(s.objects["rebootpolicies"], guarded)
 	s.objects["chaospods"] = []client.Object{killer}
 	for of, lists := range map[Key]int{
-		{ExternalService, "shop", "db"}: 4, {RebootPolicy, "shop", "payments"}: 2, {RebootPolicy, "shop", "guarded"}: 6,
-		{ChaosPod, "shop", "killer"}: 6, {"Deployment", "shop", "worker"}: 7,
+		{ExternalService, "shop", "db"}: 5, {RebootPolicy, "shop", "payments"}: 2, {RebootPolicy, "shop", "guarded"}: 7,
+		{ChaosPod, "shop", "killer"}: 7, {"Deployment", "shop", "worker"}: 8,
 	} {
 		c := s.client(t)
 		all, err := Read(t.Context(), c, of.Namespace)
@@ -104,12 +106,55 @@ func TestAListThatEndsEarlyOrDoesNotFitIsAnError(t *testing.T) {
 	}
 }
 
-// A workload of a kind that is not read is not said to be missing.
-func TestARolloutIsSaidToBeNotRead(t *testing.T) {
-	policy := &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "checkout"}}
+// A cluster need not have Rollouts, and without a right to them it is not known whether it has: that is of interest only where
+// something has to do with them.
+func TestRolloutsAreReadWhereThereAreAny(t *testing.T) {
+	policy := &autorebootv1.RebootPolicy{ObjectMeta: named("checkout"), TypeMeta: metav1.TypeMeta{APIVersion: "autoreboot.fairlead.dev/v1", Kind: RebootPolicy}}
 	policy.Spec.Targets = []autorebootv1.Target{{Group: common.RolloutsGroup, Kind: common.WorkloadRollout, Name: "checkout"}}
-	o := New(&Snapshot{Objects: []client.Object{policy}}).Find(Key{string(common.WorkloadRollout), "shop", "checkout"})
-	if o == nil || o.Health != Unknown || o.Said != "objects of its kind are not read here" {
-		t.Errorf("%+v", o)
+	rollout := func(status argorollouts.Status) *argorollouts.Rollout {
+		three := int32(3)
+		status.ObservedGeneration = "1"
+		return &argorollouts.Rollout{TypeMeta: metav1.TypeMeta{APIVersion: "argoproj.io/v1alpha1", Kind: Rollout}, ObjectMeta: named("checkout"),
+			Spec: argorollouts.Spec{Replicas: &three}, Status: status}
+	}
+	key := Key{Rollout, "shop", "checkout"}
+	for name, test := range map[string]struct {
+		refuse    *apierrors.StatusError
+		rollout   *argorollouts.Rollout
+		health    Health
+		said      string
+		hasErrors bool
+	}{
+		"healthy":         {nil, rollout(argorollouts.Status{AvailableReplicas: 3}), Healthy, "3 of 3 pods available", false},
+		"aborted":         {nil, rollout(argorollouts.Status{AvailableReplicas: 3, Abort: true}), Degraded, "3 of 3 pods available, and its latest revision was aborted", false},
+		"paused":          {nil, rollout(argorollouts.Status{AvailableReplicas: 3, PauseConditions: []argorollouts.PauseCondition{{Reason: "CanaryPauseStep"}}}), Waiting, "3 of 3 pods available, and its strategy is paused: CanaryPauseStep", false},
+		"of no such kind": {notServed(), nil, Unknown, "it could not be read: " + argorollouts.NotServed, false},
+		"forbidden":       {forbidden("rollouts"), nil, Unknown, "it could not be read: this user may not: grant list on rollouts.argoproj.io in namespace shop", true},
+		"missing":         {nil, nil, Unknown, "it does not exist", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &server{objects: map[string][]client.Object{"rebootpolicies": {policy}}, refuse: map[string]*apierrors.StatusError{}}
+			if test.rollout != nil {
+				s.objects["rollouts"] = []client.Object{test.rollout}
+			}
+			if test.refuse != nil {
+				s.refuse["rollouts"] = test.refuse
+			}
+			c := s.client(t)
+			all, err := Read(t.Context(), c, "shop")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o := New(all).Find(key); o == nil || o.Health != test.health || o.Said != test.said || HasErrors(all.Unread) != test.hasErrors {
+				t.Errorf("%+v, unread %v", o, all.Unread)
+			}
+			s.objects["rebootpolicies"] = nil
+			if all, err = Read(t.Context(), c, "shop"); err != nil || len(all.Unread) > 0 {
+				t.Errorf("nothing has to do with Rollouts: %v, %v", all, err)
+			}
+			if _, _, err := ReadWith(t.Context(), c, key); (err == nil) != (test.rollout != nil) {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }
