@@ -134,7 +134,7 @@ func (s *side) watched() (names []string) {
 func (o *ForecastOptions) observe(ctx context.Context, s Side) (*side, error) {
 	now := func() time.Time { return o.Now }
 	r := newReconciler(Reconciler{
-		Client: readOnly{reader: s.Client}, Live: s.Client, Now: now, Sources: s.Sources, Ledger: o.Ledger, Key: o.Key,
+		Client: controller.ReadOnly{Reader: s.Client}, Live: s.Client, Now: now, Sources: s.Sources, Ledger: o.Ledger, Key: o.Key,
 	})
 	seen := &side{observation: r.begin(s.Policy)}
 	seen.rollouts = o.Rollouts
@@ -270,18 +270,4 @@ func (o *ForecastOptions) setStarts(
 		in.Calendar, _ = will.state.calendar.at(next, o.Freeze)
 		forecasts, _ = restart.Foresee(later, in)
 	}
-}
-
-// readOnly is a client that only reads.
-type readOnly struct {
-	reader client.Reader
-	client.Client
-}
-
-func (r readOnly) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
-	return r.reader.Get(ctx, key, into, options...)
-}
-
-func (r readOnly) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
-	return r.reader.List(ctx, into, options...)
 }

@@ -124,8 +124,20 @@ func TestWhatIfForeseesARestartWithTheRightsOfTheUser(t *testing.T) {
 		s.Errorf("a value is shown: %s", stdout)
 	}
 
+	s.run("annotate", "deployment", "api", "autoreboot.fairlead.dev/restart-on-change=true")
+	s.run("delete", "rebootpolicy", "api")
+	s.Must(os.WriteFile(file, []byte(`{apiVersion: autoreboot.fairlead.dev/v1, kind: ClusterRebootPolicy, metadata: {name: of-`+s.Namespace+`}, spec: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: `+s.Namespace+`}}, template: {spec: {targets: [{selector: {}, optIn: Annotation}], triggers: [{name: config, type: ConfigChange}]}}}}`), 0o600))
+	if code, stdout, stderr = s.fairlead(s.Kubeconfig(), "what-if", "-f", file); code != 0 {
+		s.Errorf("exit code %d: %s", code, stderr)
+	}
+	s.Expect(stdout, "RebootPolicy "+s.Namespace+"/of-"+s.Namespace+" of ClusterRebootPolicy of-"+s.Namespace+": new; a policy takes")
+
 	reader, err := s.User("reader-of-" + s.Namespace)
 	s.Must(err)
+	if code, stdout, _ = s.fairlead(reader.Kubeconfig, "what-if", "-f", file); code != 2 {
+		s.Errorf("exit code %d", code)
+	}
+	s.Expect(stdout, "which policies it would have is not known: ", "grant list on namespaces in all namespaces")
 	code, stdout, _ = s.fairlead(reader.Kubeconfig, "what-if", "secret/creds")
 	if code != 2 {
 		s.Errorf("exit code %d", code)

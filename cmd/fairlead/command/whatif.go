@@ -40,7 +40,8 @@ what this user may read, and nothing is written.
 
 With KIND/NAME, all keys are assumed to change, or those of --key. With -f, the rendered manifests of a pull
 request are compared with what is live: the keys that differ are named, a key that a manifest does not have counts
-as removed, and RebootPolicies and workloads count as the manifests have them. Values are never shown.
+as removed, and RebootPolicies and workloads count as the manifests have them. A ClusterRebootPolicy counts by the
+policies that its controller would make of it, for which all namespaces are read. Values are never shown.
 
 What could not be read is named, and a source that could not be read counts as changed. A note says what is not
 considered.

@@ -105,7 +105,7 @@ func OfSource(ctx context.Context, o Options, key inspect.Key, keys []string) (*
 // OfManifests returns what happens if manifests are applied.
 func OfManifests(ctx context.Context, o Options, m *Manifests) (*Forecast, error) {
 	w := newWorld(o)
-	w.notes = m.notes()
+	w.notes, w.hasCluster = m.notes(), m.hasCluster
 	if err := w.read(ctx, m.namespaces()); err != nil {
 		return nil, err
 	}

@@ -275,8 +275,8 @@ func TestManifestsAreComparedWithWhatIsLive(t *testing.T) {
 			[]string{"Deployment shop/api is rolled out at once by its own controller, since its pod template changes.", "No workload restarts."}},
 		"a new policy": {"{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: new}, spec: {targets: [{kind: Deployment, name: api}]}}",
 			[]string{"RebootPolicy shop/new: new; a policy takes what it finds first as its baseline"}},
-		"a policy for the whole cluster": {"{apiVersion: autoreboot.fairlead.dev/v1, kind: ClusterRebootPolicy, metadata: {name: new}}",
-			[]string{"ClusterRebootPolicies of the manifests are not considered"}},
+		"an invalid policy for the whole cluster": {"{apiVersion: autoreboot.fairlead.dev/v1, kind: ClusterRebootPolicy, metadata: {name: new}}",
+			[]string{"Not known: ClusterRebootPolicy new could not be read: which policies it would have is not known: [spec.namespaceSelector: Required value", "Whether a workload restarts is not known."}},
 		"a policy that is suspended": {"{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: payments}, spec: {suspend: true, targets: [{kind: Deployment, selector: {}}], triggers: [{name: config, type: ConfigChange}]}}\n---\n{apiVersion: v1, kind: Secret, metadata: {name: db-login}}",
 			[]string{"Held by Suspended: the policy is suspended.", "It starts once nothing holds it."}},
 		"a policy that watches something else": {"{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: payments}, spec: {targets: [{kind: Deployment, name: web}], triggers: [{name: config, type: ConfigChange}]}}\n---\n{apiVersion: v1, kind: Secret, metadata: {name: db-login}}",
@@ -286,6 +286,46 @@ func TestManifestsAreComparedWithWhatIsLive(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, said(t, c.ofManifests(t, test.manifests)), test.want...) })
 	}
+}
+
+// onChange is a ClusterRebootPolicy for the workloads that ask for it, as a manifest.
+func onChange(name, selector, more string) string {
+	return "{apiVersion: autoreboot.fairlead.dev/v1, kind: ClusterRebootPolicy, metadata: {name: " + name + "}, spec: {namespaceSelector: " + selector +
+		", template: {spec: {targets: [{selector: {}, optIn: Annotation}], triggers: [{name: config, type: ConfigChange}]" + more + "}}}}\n---\n"
+}
+
+func TestAClusterRebootPolicyIsWhatItsControllerWouldMakeOfIt(t *testing.T) {
+	namespace := func(name, team string) *corev1.Namespace {
+		return &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"team": team}}}
+	}
+	cluster := func() *cluster {
+		asking, other := deployment("api", "db-login"), deployment("web", "web-login")
+		asking.Annotations = map[string]string{common.RestartOnChangeAnnotation: "true"}
+		other.Namespace, other.Annotations = "other", asking.Annotations
+		return &cluster{objects: []client.Object{
+			namespace("shop", "a"), namespace("other", "b"), namespace("kube-system", "a"), asking, other,
+			secret("db-login", map[string]string{"user": "hunter1"}),
+		}}
+	}
+	login := "{apiVersion: v1, kind: Secret, metadata: {name: db-login}, stringData: {user: hunter2}}"
+	text := said(t, cluster().ofManifests(t, onChange("new", "{}", "")+login))
+	expect(t, text, "RebootPolicy other/new of ClusterRebootPolicy new; RebootPolicy shop/new of ClusterRebootPolicy new: new; a policy takes what it finds first", "No workload restarts.")
+	if text := said(t, cluster().ofManifests(t, onChange("new", "{matchLabels: {team: b}}", "")+login)); strings.Contains(text, "shop/new") {
+		t.Errorf("it is not selected:\n%s", text)
+	}
+
+	c, is := cluster(), &autorebootv1.ClusterRebootPolicy{ObjectMeta: metav1.ObjectMeta{Name: "all", UID: "uid-all"}}
+	made := policy(t, "all", "{targets: [{selector: {}, optIn: Annotation}], triggers: [{name: config, type: ConfigChange}]}")
+	made.Labels = map[string]string{autorebootv1.ClusterPolicyLabel: "all"}
+	made.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(is, autorebootv1.GroupVersion.WithKind(inspect.ClusterRebootPolicy))}
+	is.Spec.Template.Spec = made.Spec
+	c.objects = append(c.objects, is, made)
+	expect(t, said(t, c.ofManifests(t, onChange("all", "{}", "")+login)), "Deployment shop/api restarts as number 1 of RebootPolicy all", "RebootPolicy other/all of ClusterRebootPolicy all: new;")
+	expect(t, said(t, c.ofManifests(t, onChange("all", "{}", ", suspend: true")+login)), "Held by Suspended: the policy is suspended.")
+	expect(t, said(t, c.ofManifests(t, onChange("all", "{matchLabels: {team: b}}", "")+login)),
+		"ClusterRebootPolicy all would delete RebootPolicy shop/all, which restarts nothing any more.", "No workload restarts.")
+	c.refused = []string{"list rebootpolicys"}
+	expect(t, said(t, c.ofManifests(t, onChange("all", "{}", "")+login)), "Not known: ClusterRebootPolicy all could not be read: which policies it would have is not known: ", "Whether a workload restarts is not known.")
 }
 
 func TestManifestsThatCannotBeReadAreAnErrorWithTheDocument(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -61,6 +62,8 @@ func newObject(gk schema.GroupKind) client.Object {
 		return &argorollouts.Rollout{}
 	case autorebootv1.GroupVersion.WithKind(inspect.RebootPolicy).GroupKind():
 		return &autorebootv1.RebootPolicy{}
+	case autorebootv1.GroupVersion.WithKind(inspect.ClusterRebootPolicy).GroupKind():
+		return &autorebootv1.ClusterRebootPolicy{}
 	case networkingv1.GroupVersion.WithKind(inspect.ExternalService).GroupKind():
 		return &networkingv1.ExternalService{}
 	case chaosv1.GroupVersion.WithKind(inspect.ChaosPod).GroupKind():
@@ -119,10 +122,6 @@ func (m *Manifests) add(n *manifest.Node, gvk schema.GroupVersionKind) error {
 	if gk.Kind == "" {
 		m.untyped++
 	}
-	if gk == autorebootv1.GroupVersion.WithKind("ClusterRebootPolicy").GroupKind() {
-		m.hasCluster = true
-		return nil
-	}
 	object := newObject(gk)
 	if object == nil {
 		return nil
@@ -141,7 +140,11 @@ func (m *Manifests) add(n *manifest.Node, gvk schema.GroupVersionKind) error {
 	if object.GetName() == "" {
 		return fmt.Errorf("%s: metadata.name is missing; give rendered manifests", gvk.Kind)
 	}
-	if object.GetNamespace() == "" {
+	switch {
+	case gk.Kind == inspect.ClusterRebootPolicy:
+		m.hasCluster = true
+		object.SetNamespace("")
+	case object.GetNamespace() == "":
 		object.SetNamespace(m.Namespace)
 	}
 	key := inspect.Key{Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
@@ -159,9 +162,6 @@ func (m *Manifests) add(n *manifest.Node, gvk schema.GroupVersionKind) error {
 
 // notes are about what the manifests leave open.
 func (m *Manifests) notes() (found []string) {
-	if m.hasCluster {
-		found = append(found, "ClusterRebootPolicies of the manifests are not considered, nor what they would make.")
-	}
 	if m.untyped > 0 {
 		found = append(found, events.Plural(m.untyped, "document is no object", "documents are no objects")+" of Kubernetes, and not considered.")
 	}
@@ -171,8 +171,11 @@ func (m *Manifests) notes() (found []string) {
 	return found
 }
 
-// namespaces are those of the objects that matter.
+// namespaces are those of the objects that matter: all where a ClusterRebootPolicy is among them.
 func (m *Manifests) namespaces() (found []string) {
+	if m.hasCluster {
+		return []string{metav1.NamespaceAll}
+	}
 	seen := map[string]bool{}
 	for _, key := range m.keys {
 		if !seen[key.Namespace] {

@@ -69,7 +69,7 @@ func (w *world) template(object client.Object) *corev1.PodTemplateSpec {
 	if object == nil {
 		return nil
 	}
-	if r, is := object.(*argorollouts.Rollout); is && r.Spec.WorkloadRef != nil && r.Spec.WorkloadRef.Kind == string(common.WorkloadDeployment) {
+	if r, is := object.(*argorollouts.Rollout); is && r.Spec.WorkloadRef != nil { // of another kind it is not read
 		key := inspect.Key{Kind: r.Spec.WorkloadRef.Kind, Namespace: r.Namespace, Name: r.Spec.WorkloadRef.Name}
 		if of := cmp.Or(w.replaced[key], w.objects[key]); of != nil {
 			return inspect.PodTemplate(of)

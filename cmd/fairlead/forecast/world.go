@@ -4,6 +4,7 @@
 package forecast
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 	"github.com/fairlead-dev/fairlead/controllers/chaospod"
+	"github.com/fairlead-dev/fairlead/controllers/clusterrebootpolicy"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
@@ -32,7 +34,9 @@ import (
 )
 
 // kinds are those that decide what restarts.
-var kinds = []string{inspect.ExternalService, inspect.RebootPolicy, inspect.ChaosPod, "Deployment", "StatefulSet", "DaemonSet", inspect.Rollout}
+var kinds = []string{
+	inspect.ExternalService, inspect.RebootPolicy, inspect.ChaosPod, "Deployment", "StatefulSet", "DaemonSet", inspect.Rollout,
+}
 
 // maxNamespaces is how many namespaces are listed one by one. With more of them, all are listed at once.
 const maxNamespaces = 5
@@ -43,16 +47,19 @@ const unlimited = 1 << 30
 // world is what is, and what would be.
 type world struct {
 	Options
-	key          *fingerprint.Key
-	is           *inspect.Snapshot
-	objects      map[inspect.Key]client.Object // that are
-	replaced     map[inspect.Key]client.Object // that would be
-	was, will    *sources.Assumed
-	changed      []Source
-	rollouts     []inspect.Key
-	notes        []string
-	unread       []inspect.Unread
-	freeze       freeze.State
+	key       *fingerprint.Key
+	is        *inspect.Snapshot
+	objects   map[inspect.Key]client.Object // that are
+	replaced  map[inspect.Key]client.Object // that would be
+	was, will *sources.Assumed
+	changed   []Source
+	rollouts  []inspect.Key
+	notes     []string
+	unread    []inspect.Unread
+	freeze    freeze.State
+	// hasCluster means that a ClusterRebootPolicy would be applied, and deleted are the policies that would go with it.
+	hasCluster   bool
+	deleted      map[inspect.Key]bool
 	newPolicies  []string
 	newWorkloads []string
 }
@@ -63,7 +70,7 @@ func newWorld(o Options) *world {
 	key, _ := fingerprint.NewKey(secret[:]) // it has the size
 	was := sources.NewAssumed(key, nil)
 	return &world{Options: o, key: key, objects: map[inspect.Key]client.Object{}, replaced: map[inspect.Key]client.Object{},
-		was: was, will: sources.NewAssumed(key, was)}
+		deleted: map[inspect.Key]bool{}, was: was, will: sources.NewAssumed(key, was)}
 }
 
 // read reads what is in namespaces.
@@ -73,7 +80,11 @@ func (w *world) read(ctx context.Context, namespaces []string) error {
 	}
 	w.is = &inspect.Snapshot{}
 	for _, namespace := range namespaces {
-		part, err := inspect.ReadOf(ctx, w.Reader, namespace, kinds...)
+		of := kinds
+		if w.hasCluster {
+			of = append(slices.Clone(kinds), inspect.ClusterRebootPolicy)
+		}
+		part, err := inspect.ReadOf(ctx, w.Reader, namespace, of...)
 		if err != nil {
 			return err
 		}
@@ -147,6 +158,9 @@ func (w *world) apply(ctx context.Context, m *Manifests) {
 			w.applySource(ctx, key, source)
 			continue
 		}
+		if key.Kind == inspect.ClusterRebootPolicy {
+			continue // after what they select
+		}
 		live := w.objects[key]
 		if live == nil {
 			switch {
@@ -161,6 +175,44 @@ func (w *world) apply(ctx context.Context, m *Manifests) {
 			w.rollouts = append(w.rollouts, key)
 		}
 		w.replaced[key] = replace(live, object)
+	}
+	for _, key := range m.keys {
+		if of, is := m.objects[key].(*autorebootv1.ClusterRebootPolicy); is {
+			w.applyCluster(ctx, key, of)
+		}
+	}
+}
+
+// applyCluster has the policies of a ClusterRebootPolicy be those that its controller would make.
+func (w *world) applyCluster(ctx context.Context, key inspect.Key, of *autorebootv1.ClusterRebootPolicy) {
+	if live := w.objects[key]; live != nil {
+		of.UID = live.GetUID()
+	}
+	of.UID = cmp.Or(of.UID, "new") // its policies have none either
+	after := inspect.NewCache(w.is, w.Reader).Replace(w.replaced)
+	found, err := clusterrebootpolicy.Foresee(ctx, after, of, metav1.NamespaceSystem, w.OperatorNamespace)
+	if err != nil {
+		message := "which policies it would have is not known: " + err.Error()
+		w.unread = append(w.unread, inspect.Unread{Resource: key.String(), Message: message})
+		return
+	}
+	for _, policy := range found.Policies {
+		is := inspect.KeyOf(policy)
+		if live := w.objects[is]; live == nil {
+			w.newPolicies = append(w.newPolicies, is.String()+" of "+key.String())
+		} else if metav1.IsControlledBy(live, of) {
+			w.replaced[is] = replace(live, policy)
+		} else {
+			w.notes = append(w.notes, is.String()+" is another one than "+key.String()+" would make, which is refused there.")
+		}
+	}
+	var deleted []string
+	for _, policy := range found.Deleted {
+		w.deleted[inspect.KeyOf(policy)] = true
+		deleted = append(deleted, inspect.KeyOf(policy).String())
+	}
+	if len(deleted) > 0 {
+		w.notes = append(w.notes, key.String()+" would delete "+events.Summarize(deleted)+", which restarts nothing any more.")
 	}
 }
 
@@ -253,7 +305,7 @@ func (w *world) foresee(ctx context.Context) (*Forecast, error) {
 		Now: w.Now, Key: w.key, Ledger: ledger, Freeze: w.freeze, Rollouts: w.rolloutsState()}
 	for _, object := range w.is.Objects {
 		was, is := object.(*autorebootv1.RebootPolicy)
-		if !is || !was.DeletionTimestamp.IsZero() {
+		if !is || !was.DeletionTimestamp.IsZero() || w.deleted[inspect.KeyOf(was)] {
 			continue
 		}
 		will := was

@@ -168,6 +168,9 @@ func (c *Cache) readOwned(ctx context.Context, gvk schema.GroupVersionKind, like
 	})
 	if found.err != nil {
 		resource := kind{resource: "pods"}
+		if gvk.Kind == "NamespaceList" {
+			resource = namespaces
+		}
 		if gvk.Kind == "ReplicaSetList" {
 			resource = kind{resource: "replicasets", group: gvk.GroupVersion()}
 		}

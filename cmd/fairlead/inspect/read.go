@@ -132,7 +132,8 @@ func (s *Snapshot) dropMissing() {
 func hasRollouts(object client.Object) bool {
 	switch o := object.(type) {
 	case *autorebootv1.RebootPolicy:
-		return rebootpolicy.HasRollouts(&o.Spec) || slices.ContainsFunc(o.Status.Targets, func(t autorebootv1.TargetStatus) bool { return string(t.Kind) == Rollout })
+		isOne := func(t autorebootv1.TargetStatus) bool { return string(t.Kind) == Rollout }
+		return rebootpolicy.HasRollouts(&o.Spec) || slices.ContainsFunc(o.Status.Targets, isOne)
 	case *autorebootv1.ClusterRebootPolicy:
 		return rebootpolicy.HasRollouts(&o.Spec.Template.Spec)
 	case *chaosv1.ChaosPod:
