@@ -124,7 +124,7 @@ func TestWhatIfForeseesARestartWithTheRightsOfTheUser(t *testing.T) {
 		s.Errorf("a value is shown: %s", stdout)
 	}
 
-	s.run("annotate", "deployment", "api", "autoreboot.fairlead.dev/restart-on-change=true")
+	s.run("annotate", "deployment", "api", "fairlead.dev/restart-on-change=true")
 	s.run("delete", "rebootpolicy", "api")
 	s.Must(os.WriteFile(file, []byte(`{apiVersion: autoreboot.fairlead.dev/v1, kind: ClusterRebootPolicy, metadata: {name: of-`+s.Namespace+`}, spec: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: `+s.Namespace+`}}, template: {spec: {targets: [{selector: {}, optIn: Annotation}], triggers: [{name: config, type: ConfigChange}]}}}}`), 0o600))
 	if code, stdout, stderr = s.fairlead(s.Kubeconfig(), "what-if", "-f", file); code != 0 {

@@ -4,7 +4,6 @@
 package forecast
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -20,7 +19,6 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 	"github.com/fairlead-dev/fairlead/controllers/chaospod"
-	"github.com/fairlead-dev/fairlead/controllers/clusterrebootpolicy"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
@@ -180,39 +178,6 @@ func (w *world) apply(ctx context.Context, m *Manifests) {
 		if of, is := m.objects[key].(*autorebootv1.ClusterRebootPolicy); is {
 			w.applyCluster(ctx, key, of)
 		}
-	}
-}
-
-// applyCluster has the policies of a ClusterRebootPolicy be those that its controller would make.
-func (w *world) applyCluster(ctx context.Context, key inspect.Key, of *autorebootv1.ClusterRebootPolicy) {
-	if live := w.objects[key]; live != nil {
-		of.UID = live.GetUID()
-	}
-	of.UID = cmp.Or(of.UID, "new") // its policies have none either
-	after := inspect.NewCache(w.is, w.Reader).Replace(w.replaced)
-	found, err := clusterrebootpolicy.Foresee(ctx, after, of, metav1.NamespaceSystem, w.OperatorNamespace)
-	if err != nil {
-		message := "which policies it would have is not known: " + err.Error()
-		w.unread = append(w.unread, inspect.Unread{Resource: key.String(), Message: message})
-		return
-	}
-	for _, policy := range found.Policies {
-		is := inspect.KeyOf(policy)
-		if live := w.objects[is]; live == nil {
-			w.newPolicies = append(w.newPolicies, is.String()+" of "+key.String())
-		} else if metav1.IsControlledBy(live, of) {
-			w.replaced[is] = replace(live, policy)
-		} else {
-			w.notes = append(w.notes, is.String()+" is another one than "+key.String()+" would make, which is refused there.")
-		}
-	}
-	var deleted []string
-	for _, policy := range found.Deleted {
-		w.deleted[inspect.KeyOf(policy)] = true
-		deleted = append(deleted, inspect.KeyOf(policy).String())
-	}
-	if len(deleted) > 0 {
-		w.notes = append(w.notes, key.String()+" would delete "+events.Summarize(deleted)+", which restarts nothing any more.")
 	}
 }
 

@@ -49,7 +49,8 @@ func NewCache(s *Snapshot, live client.Reader) *Cache {
 	}
 	for _, u := range s.Unread {
 		for _, k := range kinds {
-			if k.groupResource() == u.Resource && !(u.isMissing && u.IsBeyond) { // a kind that is not there has no objects
+			isAbsent := u.isMissing && u.IsBeyond // and has no objects
+			if k.groupResource() == u.Resource && !isAbsent {
 				c.unread[k.Kind] = errors.New(u.String())
 			}
 		}
