@@ -15,7 +15,7 @@ const (
 	FailureContinue FailurePolicy = "Continue"
 )
 
-// Verification says when a workload that was disrupted counts as recovered.
+// Verification says when a workload that was disrupted counts as recovered, and what its clients must not notice of it.
 type Verification struct {
 	// timeout is how long the workload may take to recover, at most 24h. The default is 15m for a restart, and 10m for a
 	// run.
@@ -37,6 +37,15 @@ type Verification struct {
 	//
 	// +optional
 	OnFailure *FailurePolicy `json:"onFailure,omitempty"`
+
+	// probes are requests that are sent from the start of a restart, or of a run that is no dry run, to its verdict. It fails
+	// where more than maxFailures of one probe fail. A run kills nothing before a request of each probe has succeeded.
+	//
+	// +kubebuilder:validation:MaxItems=4
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Probes []VerificationProbe `json:"probes,omitempty"`
 }
 
 // VerificationProbe is a request that is sent to a host again and again while a workload is disrupted, and how many of

@@ -7,12 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -24,17 +26,23 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/clientprobe"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
 	"github.com/fairlead-dev/fairlead/controllers/internal/impersonation"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
+	"github.com/fairlead-dev/fairlead/internal/dns"
+	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 // Name of the controller in logs, metrics and events.
 const Name = "chaospod"
+
+// probeWorkers is how many requests of verification.probes are sent at once; one namespace has half of what others leave.
+const probeWorkers = 256
 
 // Options of the controller.
 type Options struct {
@@ -65,6 +73,16 @@ type Options struct {
 	// Suspicions report whether the network of this process is probably at fault: no run starts then. Defaults to
 	// nil: never.
 	Suspicions *probe.Suspicions
+	// Dial opens the connections of verification.probes. Required.
+	Dial func(ctx context.Context, to egress.Query) (net.Conn, error)
+	// Lookup resolves the hosts of verification.probes. Defaults to nil: hosts must be IPs.
+	Lookup func(ctx context.Context, name string, records networkingv1.RecordType) dns.Answer
+	// Reference reports whether this process reaches a target that no tenant controls; it ends with ctx. Defaults to nil: failures
+	// of verification.probes count at once.
+	Reference func(ctx context.Context) bool
+	// OnSuspect is called when failures of verification.probes begin and cease to count as a fault of this process, with the
+	// cause. It must not block. Defaults to nil: it is not called.
+	OnSuspect func(suspect bool, cause string)
 	// Freeze has the blackouts of the whole cluster, which hold runs. Defaults to nil: none.
 	Freeze *freeze.Freeze
 	// Registerer of metrics. Defaults to nil: metrics are not registered.
@@ -81,27 +99,49 @@ func Kinds() []client.Object {
 	}
 }
 
+// metricNames of the requests of verification.probes. None has a label that a user chooses.
+func metricNames() probe.Names {
+	return probe.Names{
+		Results:  "fairlead_chaospod_probe_results_total",
+		Duration: "fairlead_chaospod_probe_duration_seconds",
+		Late:     "fairlead_chaospod_probe_late_total",
+		Suspect:  "fairlead_chaospod_probes_inconclusive",
+		Targets:  "fairlead_chaospod_probe_targets",
+		InFlight: "fairlead_chaospod_probes_in_flight",
+	}
+}
+
 // Controller reconciles ChaosPods.
 type Controller struct {
 	controller controller.Controller
 	reconciler *Reconciler
+	prober     *probe.Prober
 	restore    func(ctx context.Context) error
 }
 
 // New returns a controller. The caller starts it once this replica leads, and runs the cluster's cache with the
 // index of package workloads.
 func New(c cluster.Cluster, o Options) (*Controller, error) {
-	if o.Ledger == nil || o.Restore == nil {
-		return nil, errors.New("controller " + Name + ": Ledger and Restore are required")
+	if o.Ledger == nil || o.Restore == nil || o.Dial == nil {
+		return nil, errors.New("controller " + Name + ": Ledger, Restore and Dial are required")
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	enqueuer := controller.NewCoalescingEnqueuer(o.Now)
+	network := clientprobe.Network{Dial: o.Dial, Lookup: o.Lookup}
+	var sender *clientprobe.Sender
+	prober := probe.New(probe.Options{
+		Dial: network.DialUnapproved, Lookup: network.LookupAll, RequireThreshold: true, Group: clientprobe.Group, Names: metricNames(),
+		Reference: o.Reference, OnSuspect: o.OnSuspect, Workers: probeWorkers, Registerer: o.Registerer,
+		Notify: func(key types.NamespacedName) { sender.OnChange(key) },
+	})
+	sender = clientprobe.New(prober, enqueuer.Enqueue)
 	reconciler := newReconciler(Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), As: impersonation.New(c.GetClient(), c.GetAPIReader(), c.GetConfig()).As,
 		Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now, Ledger: o.Ledger, Suspicions: o.Suspicions,
 		Denied: o.Denied, WithoutNodes: o.WithoutNodes, WithoutCanaries: o.WithoutCanaries,
-		Freeze: o.Freeze,
+		Freeze: o.Freeze, Requests: sender, enqueuer: enqueuer,
 	})
 	if o.Registerer != nil {
 		if err := o.Registerer.Register(reconciler.metrics); err != nil {
@@ -118,7 +158,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	if err := reconciler.watch(c, inner); err != nil {
 		return nil, err
 	}
-	return &Controller{controller: inner, reconciler: reconciler, restore: o.Restore}, nil
+	return &Controller{controller: inner, reconciler: reconciler, prober: prober, restore: o.Restore}, nil
 }
 
 // Warmup starts the watches and returns when they have synced. Nothing is reconciled before Start.
@@ -133,7 +173,7 @@ func (c *Controller) Start(ctx context.Context) error {
 		return fmt.Errorf("controller %s: %w", Name, err)
 	}
 	c.reconciler.Freeze.Wait(ctx)
-	return c.controller.Start(ctx)
+	return controller.RunAll(ctx, c.prober.Run, c.controller.Start)
 }
 
 // Wake enqueues a ChaosPod that waits for others: the ledger calls it. It does not block.

@@ -14,6 +14,7 @@
 //   - decide.go has the decider decide while the ledger of disruptions is locked.
 //   - observe.go validates the ChaosPod and its approval, and finds the target's workloads and their pods, or the canary;
 //     view.go reads them, from the cache or from the API server.
+//   - verification.go has the requests of verification.probes sent, by package clientprobe.
 //   - act.go acts on the pods, once the status that was decided is stored.
 //   - record.go writes the status, and then events; metrics.go counts.
 //   - state.go has what one reconcile has read, what the ChaosPod watches, and what the process remembers.

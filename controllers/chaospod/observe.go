@@ -37,6 +37,13 @@ func (r *Reconciler) begin(stored *chaosv1.ChaosPod) *observation {
 			Message: "spec.target.template: this operator makes no pods, since its configuration has chaosPods.canaries: false; target a workload or a selector"}
 	case !approval.ChaosPodApproved(stored, r.Denied...):
 		o.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonForbidden, Message: unapproved(stored)}
+	}
+	o.withoutProbes = o.blockedBy.Reason != ""
+	if run := stored.Status.CurrentRun; run != nil {
+		o.begun = run.ID
+	}
+	switch {
+	case o.withoutProbes:
 	case o.now.Before(refused.Until):
 		o.blockedBy = chaos.Obstacle{Reason: o.state.refusedReason, Message: refused.Message}
 		o.requeueAt(refused.Until)
@@ -59,7 +66,7 @@ func (r *Reconciler) observe(ctx context.Context, o *observation, live bool) cha
 	cluster := r.Freeze.State()
 	o.blackoutsUnknown = cluster.Unknown != ""
 	in := chaos.Observation{Now: o.now, Schedule: o.state.schedule.With(cluster.Blackouts), BlockedBy: o.blockedBy,
-		Refused: o.refused, Cached: !live, Suspect: r.Suspicions.Any()}
+		Refused: o.refused, Cached: !live, Suspect: r.Suspicions.Any(), Requests: r.requests(o), WithoutProbes: o.withoutProbes}
 	v := &view{from: r.Client, live: r.Live, isLive: live, namespace: o.key.Namespace, nodes: map[string]chaos.Fact{},
 		withoutNodes: r.WithoutNodes, targets: map[workloadName]bool{}}
 	if live {

@@ -50,8 +50,12 @@ func (r *Reconciler) reconcile(ctx context.Context, stored *chaosv1.ChaosPod) (t
 	if err != nil {
 		return time.Time{}, err
 	}
+	r.sendRequests(ctx, o)
 	results, actErr := r.act(ctx, o, decision)
 	requeue, recordErr := r.recordResults(ctx, o, &decision, results)
+	if recordErr == nil && o.stored.Status.CurrentRun == nil {
+		r.sendRequests(ctx, o) // the run is over
+	}
 	if recordErr == nil {
 		r.deaths.record(o.stored)
 		r.releaseClaims(o, &decision)

@@ -25,7 +25,7 @@ func (r *Reconciler) recordResults(ctx context.Context, o *observation, d *chaos
 	if len(results) == 0 {
 		return d.RequeueAt, nil
 	}
-	recorded := chaos.Record(o.stored, results, r.Now())
+	recorded := chaos.Record(o.stored, results, r.Now(), r.requests(o))
 	return controller.Earliest(d.RequeueAt, recorded.RequeueAt), r.writeStatus(ctx, o, &recorded)
 }
 

@@ -27,5 +27,17 @@ package chaospod
 // +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=argoproj.io,resources=rollouts,verbs=get
 // +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get
-// +kubebuilder:rbac:groups="",resources=nodes,verbs=get
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=list
+
+// The Secret that one of verification.probes names in tls.caSecretName, by its name alone. Admission has asked whether the user
+// who named it may get it.
+//
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+
+// Where the cluster is, so that no request of verification.probes is led there: the addresses of nodes, pods and the API server,
+// and the ranges of Services.
+//
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=services,verbs=list;watch
+// +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=list;watch
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=get;list;watch

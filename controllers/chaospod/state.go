@@ -19,7 +19,10 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/chaospod/chaos"
+	"github.com/fairlead-dev/fairlead/controllers/internal/cabundle"
+	"github.com/fairlead-dev/fairlead/controllers/internal/clientprobe"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
@@ -42,6 +45,8 @@ type Reconciler struct {
 	Ledger *disruption.Ledger
 	// Suspicions report whether the network of this process is probably at fault; nil for never.
 	Suspicions *probe.Suspicions
+	// Requests sends those of verification.probes.
+	Requests Requests
 	// Freeze has the blackouts of the whole cluster; nil for none.
 	Freeze *freeze.Freeze
 	// Denied are namespaces in which no pod is ever killed, and for which no admission webhook is called.
@@ -56,13 +61,27 @@ type Reconciler struct {
 	states     *controller.States[objectState]
 	ownWrites  *controller.OwnWrites
 	deaths     *deaths
+	caBundles  *cabundle.Bundles
 	metrics    *metrics
 }
 
+// Requests sends the requests of verification.probes.
+type Requests interface {
+	// Set sets the requests that are sent for the run of a ChaosPod.
+	Set(chaosPod types.NamespacedName, wants []clientprobe.Want, runs []clientprobe.Disruption)
+	// Requests returns those that are counted for a run.
+	Requests(chaosPod types.NamespacedName, run string) []requestcount.Requests
+}
+
+var _ Requests = (*clientprobe.Sender)(nil)
+
 func newReconciler(r Reconciler) *Reconciler {
-	r.enqueuer, r.watchIndex = controller.NewCoalescingEnqueuer(r.Now), &controller.WatchIndex[*watchSet]{}
+	if r.enqueuer == nil {
+		r.enqueuer = controller.NewCoalescingEnqueuer(r.Now)
+	}
+	r.watchIndex = &controller.WatchIndex[*watchSet]{}
 	r.states, r.metrics, r.ownWrites = &controller.States[objectState]{}, newMetrics(), &controller.OwnWrites{}
-	r.deaths = &deaths{}
+	r.deaths, r.caBundles = &deaths{}, cabundle.New(r.Live, r.Now)
 	enqueueAll := func() { r.watchIndex.EnqueueAll(r.enqueuer) }
 	r.Freeze.Subscribe(enqueueAll)
 	r.Suspicions.Subscribe(enqueueAll)
@@ -72,6 +91,7 @@ func newReconciler(r Reconciler) *Reconciler {
 // forget drops everything that is kept for a ChaosPod.
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.watchIndex.Forget(key)
+	r.Requests.Set(key, nil, nil)
 	r.Ledger.Forget(holderOf(key))
 	r.states.Forget(key)
 	r.ownWrites.Forget(key)
@@ -90,6 +110,10 @@ type observation struct {
 	blockedBy chaos.Obstacle
 	// refused is why an action was refused that may be tried again by now.
 	refused chaos.Obstacle
+	// withoutProbes means that no request may be sent.
+	withoutProbes bool
+	// begun is the ID of the run that was under way when the ChaosPod was read; empty for none.
+	begun string
 	// blackoutsUnknown means that the blackouts of the cluster are not known: nothing is killed.
 	blackoutsUnknown bool
 	// confirmed means that stored is what the API server has: it was just written, or read from there.

@@ -51,6 +51,7 @@ type suite struct {
 	killed []string
 	onKill func()
 	events []string
+	sender *fakeRequests
 }
 
 func newSuite(t testing.TB, spec string) *suite {
@@ -61,7 +62,7 @@ func newSuite(t testing.TB, spec string) *suite {
 			t.Fatal(err)
 		}
 	}
-	s := &suite{TB: t, now: epoch}
+	s := &suite{TB: t, now: epoch, sender: &fakeRequests{}}
 	objects := []client.Object{&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}}
 	for _, name := range []string{"api", "web"} {
 		objects = append(objects, workload(name)...)
@@ -87,6 +88,7 @@ func (s *suite) restart() {
 	s.Reconciler = newReconciler(Reconciler{
 		Client: interceptor.NewClient(s.store, interceptor.Funcs{Get: s.cached}), Live: s.store, Ledger: ledger, Events: s,
 		Now: func() time.Time { return s.now }, Denied: []string{"kube-system"}, Suspicions: &probe.Suspicions{},
+		Requests: s.sender,
 		As: func(context.Context, string, string) (client.Client, error) {
 			return interceptor.NewClient(s.store, interceptor.Funcs{SubResourceCreate: s.evict}), nil
 		},

@@ -14,6 +14,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/conditions"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 	"github.com/fairlead-dev/fairlead/controllers/internal/requests"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/events"
@@ -195,7 +196,7 @@ func (o *observation) progressText(f *autorebootv1.InFlightRestart) string {
 			what += ", without " + lost
 		}
 	}
-	if requests := restart.TotalRequests(f.Probes); requests != nil && requests.Sent > 0 {
+	if requests := requestcount.Total(f.Probes); requests != nil && requests.Sent > 0 {
 		what += fmt.Sprintf("; %d of %d requests had failed", requests.Failed, requests.Sent)
 	}
 	return what

@@ -139,7 +139,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	})
 	reconciler := newReconciler(Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now,
-		Sources: observed, Probes: withSuspicion{probes, o.Suspicions}, Ledger: o.Ledger, Key: o.Key,
+		Sources: observed, Probes: withSuspicion{probes, o.Suspicions}, Requests: probes.Verification, Ledger: o.Ledger, Key: o.Key,
 		Actor:    &actor{as: impersonation.New(c.GetClient(), c.GetAPIReader(), c.GetConfig()).As},
 		enqueuer: enqueuer, WebhookExemptNamespaces: o.WebhookExemptNamespaces, Freeze: o.Freeze, WithoutNodes: o.WithoutNodes,
 		Rollouts: o.Rollouts,

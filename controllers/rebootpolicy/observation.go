@@ -16,6 +16,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
@@ -46,7 +47,7 @@ type observation struct {
 	calendar   restart.Calendar
 	suspect    bool
 	// requests are those of verification.probes for each restart in flight, by its id.
-	requests map[string][]restart.ProbeRequests
+	requests map[string][]requestcount.Requests
 	// begun are the ids of the restarts that were in flight when the policy was read.
 	begun map[string]bool
 	// sourceCount is how many ConfigMaps and Secrets are observed, and required what is missing of those that pods need, by

@@ -16,6 +16,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/cabundle"
+	"github.com/fairlead-dev/fairlead/controllers/internal/clientprobe"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
@@ -51,9 +52,7 @@ func (r *Reconciler) probeSignals(ctx context.Context, o *observation) {
 }
 
 const (
-	// caUnavailable is why nothing is checked where the Secret with the certificates to trust cannot be read, or has none.
-	caUnavailable = "CAUnavailable"
-	// portNotFound is the same where no pod has a container port of the name.
+	// portNotFound is why nothing is checked where no pod has a container port of the name.
 	portNotFound = "PortNotFound"
 	// answered is the fingerprint of a check that succeeds for any pod.
 	answered = "Answered"
@@ -98,7 +97,7 @@ func (r *Reconciler) wantOf(ctx context.Context, o *observation, t *autorebootv1
 		o.requeueAt(ca.Due)
 		want.Roots = ca.Roots
 		if ca.Problem != "" {
-			want.Unsupported = caUnavailable
+			want.Unsupported = clientprobe.CAUnavailable
 			o.addProblem(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf(
 				"trigger %q does not fire: Secret %s, which probe.tls.caSecretName names, %s", t.Name, name, ca.Problem))
 		}

@@ -16,7 +16,9 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/cabundle"
+	"github.com/fairlead-dev/fairlead/controllers/internal/clientprobe"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
@@ -43,6 +45,8 @@ type Reconciler struct {
 	Probes  Probes
 	Ledger  *disruption.Ledger
 	Key     Fingerprinter
+	// Requests sends those of verification.probes.
+	Requests Requests
 	// Freeze has the blackouts of the whole cluster; nil for none.
 	Freeze *freeze.Freeze
 	// Actor restarts workloads.
@@ -82,7 +86,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.watchIndex.Forget(key)
 	r.Sources.Forget(key)
 	r.Probes.Forget(key)
-	r.Probes.SetVerification(key, nil)
+	r.Requests.Set(key, nil, nil)
 	r.Ledger.Forget(holderOf(key))
 	r.states.Forget(key)
 	r.ownWrites.Forget(key)
@@ -100,7 +104,7 @@ type Sources interface {
 	Forget(by types.NamespacedName)
 }
 
-// Probes run the checks of Probe triggers, and send the requests of verification.probes.
+// Probes run the checks of Probe triggers.
 type Probes interface {
 	// Set sets what is checked for a policy.
 	Set(policy types.NamespacedName, wants []podprobe.Want)
@@ -110,10 +114,14 @@ type Probes interface {
 	IsSuspect(policy types.NamespacedName) bool
 	// Forget drops the checks of a policy.
 	Forget(policy types.NamespacedName)
-	// SetVerification sets the requests that are sent for the restarts in flight of a policy.
-	SetVerification(policy types.NamespacedName, wants []podprobe.Verification)
-	// Requests returns the requests of a probe during a restart, and whether they are counted.
-	Requests(policy types.NamespacedName, probe, restart string) (podprobe.Requests, bool)
+}
+
+// Requests sends the requests of verification.probes.
+type Requests interface {
+	// Set sets the requests that are sent for the restarts in flight of a policy.
+	Set(policy types.NamespacedName, wants []clientprobe.Want, restarts []clientprobe.Disruption)
+	// Requests returns those that are counted for a restart.
+	Requests(policy types.NamespacedName, restart string) []requestcount.Requests
 }
 
 // Fingerprinter makes fingerprints that reveal nothing without the key of the installation.
@@ -130,6 +138,7 @@ type Actor interface {
 var (
 	_ Sources       = (*sources.Sources)(nil)
 	_ Probes        = (*podprobe.Checks)(nil)
+	_ Requests      = (*clientprobe.Sender)(nil)
 	_ Fingerprinter = (*fingerprint.Key)(nil)
 )
 

@@ -32,6 +32,8 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/clientprobe"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
@@ -50,6 +52,7 @@ type suite struct {
 	ledger  *disruption.Ledger
 	content *fakeSources
 	checks  *fakeProbes
+	sender  *fakeRequests
 	doer    *fakeActor
 	// stale is what the cache has instead of the policy.
 	stale *autorebootv1.RebootPolicy
@@ -87,7 +90,7 @@ func newSuite(t testing.TB, spec string, objects ...client.Object) *suite {
 		WithIndex(&corev1.Pod{}, workloads.ByOwner, workloads.OwnerOf).
 		WithIndex(workloads.ReplicaSets(), workloads.ByOwner, workloads.OwnerOf).Build()
 	s.content = &fakeSources{states: map[string]sources.State{"Secret/creds": {Fingerprint: "hmac:1", Written: epoch.Add(-time.Hour)}}}
-	s.checks = &fakeProbes{verdicts: map[types.UID]podprobe.Result{}}
+	s.checks, s.sender = &fakeProbes{verdicts: map[types.UID]podprobe.Result{}}, &fakeRequests{}
 	s.doer = &fakeActor{suite: s}
 	policy := &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{
 		Namespace: policyKey.Namespace, Name: policyKey.Name, UID: "abcdef0123456789", Generation: 1,
@@ -108,7 +111,7 @@ func (s *suite) restart() {
 	s.Reconciler = newReconciler(Reconciler{
 		Client: interceptor.NewClient(s.store, interceptor.Funcs{Get: s.cached, SubResourceUpdate: s.updates}),
 		Live:   s.store, Events: (*fakeEvents)(s), Now: func() time.Time { return s.now },
-		Sources: s.content, Probes: s.checks, Ledger: s.ledger, Key: fakeKey{}, Actor: s.doer,
+		Sources: s.content, Probes: s.checks, Requests: s.sender, Ledger: s.ledger, Key: fakeKey{}, Actor: s.doer,
 	})
 	s.must(Restore(s.Context(), s.store, s.ledger))
 }
@@ -321,9 +324,14 @@ type fakeProbes struct {
 	verdicts map[types.UID]podprobe.Result
 	suspect  bool
 	wants    []podprobe.Want
-	// verifications are what was set last, and requests what is counted of each probe.
-	verifications []podprobe.Verification
-	requests      map[string]podprobe.Requests
+}
+
+// fakeRequests has the requests that a test sets.
+type fakeRequests struct {
+	// wants and restarts are what was set last, and counted what is counted for each restart.
+	wants    []clientprobe.Want
+	restarts []clientprobe.Disruption
+	counted  []requestcount.Requests
 }
 
 func (f *fakeProbes) Set(_ types.NamespacedName, wants []podprobe.Want) { f.wants = wants }
@@ -333,13 +341,14 @@ func (f *fakeProbes) Result(_ types.NamespacedName, _ string, workload types.UID
 func (f *fakeProbes) IsSuspect(types.NamespacedName) bool { return f.suspect }
 func (f *fakeProbes) Forget(types.NamespacedName)         { f.wants = nil }
 
-func (f *fakeProbes) SetVerification(_ types.NamespacedName, wants []podprobe.Verification) {
-	f.verifications = wants
+func (f *fakeRequests) Set(_ types.NamespacedName, wants []clientprobe.Want, restarts []clientprobe.Disruption) {
+	if f.wants, f.restarts = wants, restarts; len(restarts) == 0 {
+		f.wants = nil
+	}
 }
 
-func (f *fakeProbes) Requests(_ types.NamespacedName, probe, _ string) (podprobe.Requests, bool) {
-	requests, ok := f.requests[probe]
-	return requests, ok
+func (f *fakeRequests) Requests(types.NamespacedName, string) []requestcount.Requests {
+	return f.counted
 }
 
 // fakeActor annotates workloads, and fails the test where the restart is not in the stored status.

@@ -4,14 +4,16 @@
 package rebootpolicy
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/clientprobe"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
-	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
@@ -19,7 +21,11 @@ import (
 var proven = strings.Replace(config, "{soak: 10s}", "{soak: 10s, probes: [{name: shop, host: shop.example.com, tcpSocket: {port: 443}}]}", 1)
 
 func (s *suite) requests(sent, failed int64) {
-	s.checks.requests = map[string]podprobe.Requests{"shop": {RequestCounts: common.RequestCounts{Sent: sent, Failed: failed}}}
+	s.sender.counted = []requestcount.Requests{{ProbeRequests: shopRequests(sent, failed)}}
+}
+
+func shopRequests(sent, failed int64) common.ProbeRequests {
+	return common.ProbeRequests{Name: "shop", RequestCounts: common.RequestCounts{Sent: sent, Failed: failed}}
 }
 
 // beginRestart has a restart begin.
@@ -36,15 +42,15 @@ func TestRequestsAreSentWhileARestartIsInFlightAndWriteNoStatus(t *testing.T) {
 	for _, spec := range []string{config, proven} {
 		s := newSuite(t, spec, deployment("api", 2, nil)...)
 		s.reconcile()
-		if len(s.checks.verifications) > 0 {
-			t.Errorf("nothing is in flight: %+v", s.checks.verifications)
+		if len(s.sender.wants) > 0 {
+			t.Errorf("nothing is in flight: %+v", s.sender.wants)
 		}
 		s.writes = 0
 		s.beginRestart()
 		if spec == proven {
-			if got := s.checks.verifications; len(got) != 1 || got[0].Probe.Host != "shop.example.com" || *got[0].Probe.MaxFailures != 0 ||
-				len(got[0].Restarts) != 1 || got[0].Restarts[0] != (podprobe.Counted{ID: theRestart}) {
-				t.Errorf("the requests of a restart that has begun: %+v", got)
+			if got := s.sender.wants; len(got) != 1 || got[0].Probe.Host != "shop.example.com" || *got[0].Probe.MaxFailures != 0 ||
+				!reflect.DeepEqual(s.sender.restarts, []clientprobe.Disruption{{ID: theRestart}}) {
+				t.Errorf("the requests of a restart that has begun: %+v for %+v", got, s.sender.restarts)
 			}
 		}
 		for n := range int64(30) {
@@ -58,8 +64,8 @@ func TestRequestsAreSentWhileARestartIsInFlightAndWriteNoStatus(t *testing.T) {
 		s.advance(11 * time.Second)
 		s.reconcile()
 		writes[spec] = s.writes
-		if len(s.checks.verifications) > 0 {
-			t.Errorf("it is over: %+v", s.checks.verifications)
+		if len(s.sender.wants) > 0 {
+			t.Errorf("it is over: %+v", s.sender.wants)
 		}
 		record := s.object().Status.History[0]
 		if record.Result != autorebootv1.ResultSucceeded || (record.Requests != nil) != (spec == proven) {
@@ -80,11 +86,11 @@ func TestAnotherProcessGoesOnWithTheCountsOfTheStatus(t *testing.T) {
 	s.requests(40, 2)
 	s.advance(controller.CoalescingInterval)
 	s.reconcile() // the first that are too many are stored
-	s.checks.requests, s.checks.verifications = nil, nil
+	s.sender.counted, s.sender.wants = nil, nil
 	s.restart()
 	s.reconcile()
-	want := podprobe.Counted{ID: theRestart, Before: common.RequestCounts{Sent: 40, Failed: 2}, Resumed: true}
-	if got := s.checks.verifications; len(got) != 1 || len(got[0].Restarts) != 1 || got[0].Restarts[0] != want {
+	want := []clientprobe.Disruption{{ID: theRestart, Stored: []common.ProbeRequests{shopRequests(40, 2)}, Resumed: true}}
+	if got := s.sender.restarts; len(s.sender.wants) != 1 || !reflect.DeepEqual(got, want) {
 		t.Fatalf("%+v", got)
 	}
 	s.completeRollout("api")
@@ -97,23 +103,23 @@ func TestNoRequestIsSentForWhatIsNotApprovedOrNotDone(t *testing.T) {
 	s := newSuite(t, proven, deployment("api", 2, nil)...)
 	s.beginRestart()
 	s.editUnapproved(func(p *autorebootv1.RebootPolicy) { p.Spec.Verification.Probes[0].Host = "other.example.com" })
-	if s.reconcile(); len(s.checks.verifications) > 0 {
-		t.Errorf("not approved: %+v", s.checks.verifications)
+	if s.reconcile(); len(s.sender.wants) > 0 {
+		t.Errorf("not approved: %+v", s.sender.wants)
 	}
 	s.edit(func(*autorebootv1.RebootPolicy) {})
-	if s.reconcile(); len(s.checks.verifications) != 1 || s.checks.verifications[0].Probe.Host != "other.example.com" {
-		t.Errorf("approved: %+v", s.checks.verifications)
+	if s.reconcile(); len(s.sender.wants) != 1 || s.sender.wants[0].Probe.Host != "other.example.com" {
+		t.Errorf("approved: %+v", s.sender.wants)
 	}
 	s.must(s.store.Delete(t.Context(), s.object()))
-	if s.reconcile(); len(s.checks.verifications) > 0 {
-		t.Errorf("deleted: %+v", s.checks.verifications)
+	if s.reconcile(); len(s.sender.wants) > 0 {
+		t.Errorf("deleted: %+v", s.sender.wants)
 	}
 
 	refused := newSuite(t, proven, deployment("api", 2, nil)...)
 	refused.doer.outcome = restart.Refused
 	refused.beginRestart()
-	if len(refused.object().Status.InFlight) > 0 || len(refused.checks.verifications) > 0 {
-		t.Errorf("refused: %+v", refused.checks.verifications)
+	if len(refused.object().Status.InFlight) > 0 || len(refused.sender.wants) > 0 {
+		t.Errorf("refused: %+v", refused.sender.wants)
 	}
 }
 
@@ -121,7 +127,7 @@ func TestTheAuthorityOfAProbeIsReadAndItsAbsenceTold(t *testing.T) {
 	spec := strings.Replace(proven, "tcpSocket: {port: 443}", "httpGet: {port: 443}, tls: {caSecretName: roots}", 1)
 	s := newSuite(t, spec, deployment("api", 2, nil)...)
 	s.beginRestart()
-	if got := s.checks.verifications; len(got) != 1 || got[0].Unsupported != caUnavailable {
+	if got := s.sender.wants; len(got) != 1 || got[0].Unsupported != clientprobe.CAUnavailable {
 		t.Errorf("%+v", got)
 	}
 }

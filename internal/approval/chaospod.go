@@ -12,14 +12,16 @@ import (
 )
 
 // ChaosPodDigest names what of a spec is approved: all that decides which pods die, when, how, how
-// carefully and in whose name, and what pod is made from a template. Left out are the names and the order of windows,
-// historyLimit, and suspend and dryRun: setting these has less done, and unsetting them is asked about by admission.
+// carefully and in whose name, what pod is made from a template, and which requests are sent meanwhile. Left out are the
+// names and the order of windows and probes, historyLimit, and suspend and dryRun: setting these has less done, and unsetting
+// them is asked about by admission.
 // A value that equals its default counts as absent.
 func ChaosPodDigest(spec *chaosv1.ChaosPodSpec) string {
 	full := withDefaults(spec)
 	var p digestParts
 	p.add("target", full.Target)
 	p.calendar(&full.Calendar)
+	p.verificationProbes(full.Verification)
 	usual := withDefaults(&chaosv1.ChaosPodSpec{Target: full.Target})
 	for _, s := range []*chaosv1.ChaosPodSpec{full, usual} {
 		s.Target, s.Calendar, s.Suspend, s.DryRun, s.HistoryLimit = chaosv1.Target{}, common.Calendar{}, nil, nil, nil

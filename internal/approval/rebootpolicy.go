@@ -44,11 +44,7 @@ func RebootPolicyDigest(spec *autorebootv1.RebootPolicySpec) string {
 		full.Gates[i].Name = ""
 		p.add("gate", full.Gates[i])
 	}
-	for _, probe := range full.Verification.Probes {
-		probe.Name = ""
-		p.add("verificationProbe", probe)
-	}
-	full.Verification.Probes = nil
+	p.verificationProbes(&full.Verification.Verification)
 	p.calendar(&full.Calendar)
 	full.Targets, full.Triggers, full.Gates, full.Calendar = nil, nil, nil, common.Calendar{}
 	full.Suspend, full.DryRun, full.HistoryLimit = nil, nil, nil

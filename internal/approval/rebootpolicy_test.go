@@ -95,7 +95,7 @@ func TestAnApprovalIsOfAllThatDecidesWhatIsRestartedAndWhen(t *testing.T) {
 			s.Verification = &autorebootv1.Verification{Verification: common.Verification{OnFailure: ptr.To(common.FailureContinue)}}
 		}, false},
 		"probes of the verification": {func(s *spec) {
-			s.Verification = &autorebootv1.Verification{Probes: []common.VerificationProbe{{Name: "shop", Host: "192.0.2.1", TCPSocket: &common.TCPSocketAction{Port: ptr.To(intstr.FromInt32(80))}}}}
+			s.Verification = &autorebootv1.Verification{Verification: common.Verification{Probes: []common.VerificationProbe{{Name: "shop", Host: "192.0.2.1", TCPSocket: &common.TCPSocketAction{Port: ptr.To(intstr.FromInt32(80))}}}}}
 		}, false},
 		"retry":       {func(s *spec) { s.Retry = &autorebootv1.Retry{MaxAttempts: ptr.To[int32](9)} }, false},
 		"concurrency": {func(s *spec) { s.Concurrency = &autorebootv1.Concurrency{MaxTargets: ptr.To(intstr.FromInt32(9))} }, false},
@@ -149,14 +149,21 @@ func TestAnApprovalIsOfWhatIsAskedOfWhom(t *testing.T) {
 		"authority":   {func(all []probe) { all[0].TLS = &common.CheckTLS{CASecretName: "roots"} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := policy()
-			p.Spec.Verification = &autorebootv1.Verification{Probes: []probe{
-				{Name: "shop", Host: "shop.example.com", HTTPGet: &common.HTTPGetAction{Port: ptr.To(intstr.FromInt32(80))}},
-				{Name: "port", Host: "192.0.2.1", TCPSocket: &common.TCPSocketAction{Port: ptr.To(intstr.FromInt32(80))}},
-			}}
+			probes := func() common.Verification {
+				return common.Verification{Probes: []probe{
+					{Name: "shop", Host: "shop.example.com", HTTPGet: &common.HTTPGetAction{Port: ptr.To(intstr.FromInt32(80))}},
+					{Name: "port", Host: "192.0.2.1", TCPSocket: &common.TCPSocketAction{Port: ptr.To(intstr.FromInt32(80))}},
+				}}
+			}
+			p, c := policy(), chaosPod()
+			p.Spec.Verification, c.Spec.Verification = &autorebootv1.Verification{Verification: probes()}, ptr.To(probes())
 			approved(p)
+			c.Annotations = map[string]string{common.ApprovedByAnnotation: Value("ann", ChaosPodDigest(&c.Spec))}
 			if test.change(p.Spec.Verification.Probes); RebootPolicyApproved(p) != test.holds {
 				t.Errorf("approved: %t, want %t", !test.holds, test.holds)
+			}
+			if test.change(c.Spec.Verification.Probes); ChaosPodApproved(c) != test.holds {
+				t.Errorf("a ChaosPod is approved: %t, want %t", !test.holds, test.holds)
 			}
 		})
 	}

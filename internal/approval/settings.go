@@ -29,6 +29,15 @@ func (p *digestParts) calendar(c *common.Calendar) {
 	}
 }
 
+// verificationProbes moves verification.probes here, without their names, which have no effect.
+func (p *digestParts) verificationProbes(v *common.Verification) {
+	for _, probe := range v.Probes {
+		probe.Name = ""
+		p.add("verificationProbe", probe)
+	}
+	v.Probes = nil
+}
+
 // asMap is a value as JSON has it.
 func asMap(value any) map[string]any {
 	var out map[string]any

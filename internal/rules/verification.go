@@ -4,7 +4,9 @@
 package rules
 
 import (
+	"fmt"
 	"net/netip"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -17,12 +19,48 @@ import (
 func Verification(path Path, v *common.Verification) field.ErrorList {
 	errs := ClaimDuration(path.Child("timeout"), v.Timeout)
 	errs = append(errs, ClaimDuration(path.Child("soak"), v.Soak)...)
-	return append(errs, OptionalEnum(path.Child("onFailure"), v.OnFailure, common.FailureHalt, common.FailureContinue)...)
+	errs = append(errs, OptionalEnum(path.Child("onFailure"), v.OnFailure, common.FailureHalt, common.FailureContinue)...)
+	return append(errs, verificationProbes(path.Child("probes"), v.Probes)...)
 }
 
-// VerificationSemantics refuses a verification that nothing passes.
+// VerificationSemantics refuses a verification that nothing passes, and checks what schema and CEL cannot express of its probes.
 func VerificationSemantics(path Path, v *common.Verification) field.ErrorList {
-	return Positive(path.Child("timeout"), v.Timeout)
+	errs := Positive(path.Child("timeout"), v.Timeout)
+	for i := range v.Probes {
+		p, at := &v.Probes[i], path.Child("probes").Index(i)
+		c := p.Check()
+		errs = append(errs, CheckSemantics(at, &c, p.Host)...)
+		if _, err := netip.ParseAddr(p.Host); err != nil {
+			errs = append(errs, Reasons(at.Child("host"), p.Host, validation.IsDNS1123Subdomain)...)
+		}
+	}
+	return errs
+}
+
+// VerificationWarnings returns what is likely to be a mistake in verification.probes. What follows where no request
+// can be sent is in the words of a sentence, such as "the restart fails".
+func VerificationWarnings(path Path, v *common.Verification, fails string) []string {
+	if v == nil {
+		return nil
+	}
+	var texts []string
+	for i := range v.Probes {
+		p, at := &v.Probes[i], path.Child("probes").Index(i)
+		if InCluster(p.Host) {
+			texts = append(texts, fmt.Sprintf("%s: %s resolves to an address inside the cluster, where the egress policy lets a probe in only if an administrator allowed it; without that no request can be sent, and %s", at.Child("host").Field(), p.Host, fails))
+		}
+		check := p.Check()
+		texts = append(texts, CheckWarnings(at, &check)...)
+	}
+	return texts
+}
+
+// InCluster reports whether a name resolves into the cluster, or to the operator itself, wherever it is looked
+// up. It is a hint: the address is checked when it is connected to.
+func InCluster(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, ".svc.") || strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, ".cluster.local") ||
+		name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
 // ClampVerification lowers the durations of a verification as ClampClaim does.
@@ -33,8 +71,8 @@ func ClampVerification(path Path, v *common.Verification) []string {
 // maxVerificationProbes is how many verification.probes there may be.
 const maxVerificationProbes = 4
 
-// VerificationProbes checks verification.probes as the schema and CEL do.
-func VerificationProbes(path Path, list []common.VerificationProbe) field.ErrorList {
+// verificationProbes checks verification.probes as the schema and CEL do.
+func verificationProbes(path Path, list []common.VerificationProbe) field.ErrorList {
 	errs := Items(path, len(list), 0, maxVerificationProbes)
 	list = Within(list, maxVerificationProbes)
 	for i := range list {
@@ -53,19 +91,6 @@ func VerificationProbes(path Path, list []common.VerificationProbe) field.ErrorL
 		errs = append(errs, OptionalRange(at.Child("maxFailures"), p.MaxFailures, 0, 1000000)...)
 	}
 	return append(errs, Names(path, len(list), func(i int) string { return list[i].Name })...)
-}
-
-// VerificationProbeSemantics checks what schema and CEL cannot express of verification.probes.
-func VerificationProbeSemantics(path Path, list []common.VerificationProbe) field.ErrorList {
-	var errs field.ErrorList
-	for i := range list {
-		c, at := list[i].Check(), path.Index(i)
-		errs = append(errs, CheckSemantics(at, &c, list[i].Host)...)
-		if _, err := netip.ParseAddr(list[i].Host); err != nil {
-			errs = append(errs, Reasons(at.Child("host"), list[i].Host, validation.IsDNS1123Subdomain)...)
-		}
-	}
-	return errs
 }
 
 // DefaultVerificationProbes sets what is unset of verification.probes.

@@ -30,7 +30,7 @@ const kills = "dryRun: false, verification: {soak: 0s}, " + web + ", "
 
 // fieldCases have each field of the spec at least once.
 func fieldCases() []fieldCase {
-	return slices.Concat(scheduleCases(), targetCases(), safetyCases(), verificationCases())
+	return slices.Concat(scheduleCases(), targetCases(), safetyCases(), verificationCases(), requestCases())
 }
 
 func scheduleCases() []fieldCase {

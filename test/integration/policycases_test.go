@@ -343,6 +343,12 @@ func chaosCases() map[string]policyCase {
 		"kills-now":               {kind: chaosPods, spec: drill, old: drill, annotations: note("chaos.fairlead.dev/run-now", "now"), rights: "get pods", refusal: noEviction},
 		"kills-again":             {kind: chaosPods, spec: drill, old: drill, annotations: note("chaos.fairlead.dev/resume", "now"), rights: "get pods", refusal: noEviction},
 		"kills-before":            {kind: chaosPods, spec: with("count: 2"), old: drill, annotations: note("chaos.fairlead.dev/run-now", "now"), stored: note("chaos.fairlead.dev/run-now", "now")},
+		"kills-verified":          of(with(verified("Accept", "roots")), "", evicts+",get secrets public,get secrets roots", ""),
+		"kills-verified-without":  of(with(verified("Accept", "roots")), "", evicts+",get secrets public", "spec.verification.probes[3].tls.caSecretName: you may not get this Secret"),
+		"kills-verified-before":   of(extended(with(verified("Accept", "roots")), "historyLimit: 7"), with(verified("Accept", "roots")), "", ""),
+		"kills-verified-resumed":  of(with(verified("Accept", "roots")+", dryRun: false"), with(verified("Accept", "roots")), evicts+",get secrets public", "spec.verification.probes[3]"),
+		"kills-by-a-cookie":       of(with(verified("cookie", "public")), "", evicts+",get secrets public", "spec.verification.probes[*].httpGet.httpHeaders: Authorization and Cookie are not sent"),
+		"kills-by-it-before":      of(extended(with(verified("cookie", "public")), "historyLimit: 7"), with(verified("cookie", "public")), "", ""),
 		"kills-claimed":           {kind: chaosPods, spec: drill, old: drill, annotations: note(approvedBy, forged), rights: "get pods", refusal: noEviction},
 	}
 }

@@ -121,6 +121,8 @@ func rightsCases() map[string]rightsCase {
 		"gate-chaos-survived":    gatedBy("type: ChaosSurvived, chaosSurvived: {name: drill}", "get chaospods.chaos.fairlead.dev drill"),
 		"kill-selector":          killing("target: {selector: {matchLabels: {app: web}}}", evicting, seeing),
 		"kill-delete":            killing("target: {workload: {kind: Deployment, name: web}}, action: {type: Delete}", need{right: "delete pods", path: action}, seeing),
+		"kill-authority": killing("target: {workload: {kind: Deployment, name: web}}, verification: {probes: [{name: up, host: 192.0.2.1, httpGet: {port: 443}, tls: {caSecretName: roots}}]}",
+			evicting, seeing, need{right: "get secrets roots", path: "spec.verification.probes[0].tls.caSecretName"}),
 		"kill-template":          killing("target: {"+canary+"}", evicting, need{right: "create pods", path: "spec.target.template"}),
 		"kill-account":           killing("target: {selector: {matchLabels: {app: web}}}, serviceAccountName: robot", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}, need{right: "list pods", path: "spec.target"}),
 		"kill-account-template":  killing("target: {"+canary+"}, serviceAccountName: robot", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}),

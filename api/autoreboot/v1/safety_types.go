@@ -90,7 +90,8 @@ type Concurrency struct {
 }
 
 // Verification decides whether a restart succeeded: its workload is available again in time, and stays so, and what its clients
-// ask for meanwhile does not fail.
+// ask for meanwhile does not fail. With the strategy RolloutRestart the rollout is completed first, since it cannot be stopped;
+// evictions stop with the first failure of probes that is too many.
 type Verification struct {
 	common.Verification `json:",inline"`
 
@@ -100,14 +101,4 @@ type Verification struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxContainerRestarts *int32 `json:"maxContainerRestarts,omitempty"`
-
-	// probes are requests that are sent from the start of a restart to the end of its soak, and fail it where more than
-	// maxFailures of one probe fail. With the strategy RolloutRestart the rollout is completed first, since it cannot be
-	// stopped; evictions stop at once.
-	//
-	// +kubebuilder:validation:MaxItems=4
-	// +listType=map
-	// +listMapKey=name
-	// +optional
-	Probes []common.VerificationProbe `json:"probes,omitempty"`
 }

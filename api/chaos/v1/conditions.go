@@ -95,6 +95,9 @@ const (
 	ReasonRecovered = "Recovered"
 	// ReasonRecoveryFailed: the target was not back in time; a reason of Survived and Stalled.
 	ReasonRecoveryFailed = "RecoveryFailed"
+	// ReasonProbesFailed: more requests of verification.probes failed than may, or none could be sent; a reason of Survived and
+	// Stalled, and of a run that killed nothing because of it.
+	ReasonProbesFailed = "ProbesFailed"
 	// ReasonEvictionMisconfigured: several disruption budgets match one pod, which the eviction
 	// API refuses for good.
 	ReasonEvictionMisconfigured = "EvictionMisconfigured"

@@ -109,7 +109,7 @@ type ChaosPodStatus struct {
 	HandledResume common.Token `json:"handledResume,omitempty"`
 
 	// halt says why no run begins until a person changes the spec or sets the resume annotation. Its reason is
-	// RecoveryFailed or EvictionMisconfigured. It is absent when normal.
+	// RecoveryFailed, ProbesFailed or EvictionMisconfigured. It is absent when normal.
 	//
 	// +optional
 	Halt *common.Halt `json:"halt,omitempty"`
@@ -233,6 +233,14 @@ type CurrentRun struct {
 	// +listType=atomic
 	// +optional
 	Victims []Victim `json:"victims,omitempty"`
+
+	// probes count the requests of verification.probes from the start of the run to that of its phase, or to the first that
+	// failed and may not.
+	//
+	// +kubebuilder:validation:MaxItems=4
+	// +listType=atomic
+	// +optional
+	Probes []common.ProbeRequests `json:"probes,omitempty"`
 }
 
 // Results of a run (status.history[].result).
@@ -241,6 +249,8 @@ const (
 	ResultSurvived = "Survived"
 	// ResultRecoveryFailed says that one was not.
 	ResultRecoveryFailed = "RecoveryFailed"
+	// ResultProbesFailed says that every owner was back, and too many requests of verification.probes failed meanwhile.
+	ResultProbesFailed = "ProbesFailed"
 	// ResultDryRun killed nothing, by intent.
 	ResultDryRun = "DryRun"
 	// ResultNoVictim killed nothing: no pod was fit to die, or none was let go.
@@ -249,8 +259,8 @@ const (
 	ResultFailed = "Failed"
 )
 
-// Run is a run that has ended, with the result Survived, RecoveryFailed, DryRun, NoVictim or Failed. Its id is that of
-// currentRun, its message names up to three of the victims, and its startTime is when they were chosen.
+// Run is a run that has ended, with the result Survived, RecoveryFailed, ProbesFailed, DryRun, NoVictim or Failed. Its id
+// is that of currentRun, its message names up to three of the victims, and its startTime is when they were chosen.
 type Run struct {
 	common.Record `json:",inline"`
 
@@ -285,4 +295,9 @@ type Run struct {
 	//
 	// +optional
 	RecoveryDuration *common.Duration `json:"recoveryDuration,omitempty"`
+
+	// requests count those of all verification.probes, from the start of the run to its end. Absent where there are no probes.
+	//
+	// +optional
+	Requests *common.RequestCounts `json:"requests,omitempty"`
 }

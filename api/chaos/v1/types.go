@@ -74,7 +74,7 @@ type ChaosPodSpec struct {
 	common.Calendar `json:",inline"`
 
 	// verification says how the target proves that it survived: its ready pods are back to their number before the run, in
-	// time, and stay so.
+	// time, and stay so, and what its clients ask for meanwhile does not fail.
 	//
 	// +optional
 	Verification *common.Verification `json:"verification,omitempty"`

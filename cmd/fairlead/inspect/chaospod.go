@@ -41,5 +41,5 @@ func (e *explainer) chaosPod(o *Object, depth int) (found []Finding) {
 func currentRun(pod *v1.ChaosPod) Finding {
 	run := pod.Status.CurrentRun
 	return Finding{About: "run " + run.ID + " of ChaosPod " + pod.Name, Status: string(run.Phase), Since: run.StartTime,
-		Message: fmt.Sprintf("%d of %d candidates are chosen", len(run.Victims), run.Candidates)}
+		Message: fmt.Sprintf("%d of %d candidates are chosen", len(run.Victims), run.Candidates) + requestsText(run.Probes)}
 }

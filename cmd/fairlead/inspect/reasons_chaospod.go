@@ -44,6 +44,8 @@ var chaosPodMeanings = map[string]Meaning{
 	v1.ReasonRecovered: {Text: "The target recovered in time after the last run, and stayed ready.", Remedy: nothing},
 	v1.ReasonRecoveryFailed: {Text: "The target did not recover in time, or did not stay ready. With onFailure Halt, no run begins until a person acts.",
 		Remedy: "Have the target recover, correct why it did not, and resume the ChaosPod.", Verb: VerbResume},
+	v1.ReasonProbesFailed: {Text: "More requests of verification.probes failed while pods died than maxFailures allows, or none succeeded before: then nothing is killed.",
+		Remedy: "See how its pods end and start (readiness, preStop, terminationGracePeriodSeconds), or why no request could be sent; then resume.", Verb: VerbResume},
 	v1.ReasonNoRun: {Text: "No run was verified yet, or none since spec.target was changed.", Remedy: "Request a run, with spec.dryRun false.", Verb: VerbRun},
 	v1.ReasonEvictionMisconfigured: {Text: "Several disruption budgets match one pod, which the eviction API refuses for good.",
 		Remedy: "Leave one PodDisruptionBudget for each pod, and resume the ChaosPod.", Verb: VerbResume},

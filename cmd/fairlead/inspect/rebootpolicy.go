@@ -130,9 +130,7 @@ func (e *explainer) inFlight(o *Object, restarts []v1.InFlightRestart) (found []
 		if r.BlockedBy != "" {
 			f.Message += fmt.Sprintf("; PodDisruptionBudget %s refuses evictions since %s", r.BlockedBy, at(r.BlockedTime))
 		}
-		for _, p := range r.Probes {
-			f.Message += fmt.Sprintf("; probe %s: %d of %d requests had failed when the status was written", p.Name, p.Failed, p.Sent)
-		}
+		f.Message += requestsText(r.Probes)
 		if r.Refusal != nil {
 			f.Message += "; the API server: " + r.Refusal.Message
 		}
@@ -205,4 +203,12 @@ func (e *explainer) workload(o *Object, depth int) (found []Finding) {
 		found = append(found, of...)
 	}
 	return found
+}
+
+// requestsText returns the counts of verification.probes as they are in a status, as the end of a sentence.
+func requestsText(probes []common.ProbeRequests) (text string) {
+	for _, p := range probes {
+		text += fmt.Sprintf("; probe %s: %d of %d requests had failed when the status was written", p.Name, p.Failed, p.Sent)
+	}
+	return text
 }

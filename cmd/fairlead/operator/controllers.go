@@ -302,6 +302,10 @@ func (b *controllerBuilder) chaosPods(context.Context) (lifecycle.Reconciler, er
 		Restore:          b.disruptions.restore,
 		Freeze:           b.disruptions.freeze,
 		Suspicions:       &b.disruptions.suspicions,
+		Dial:             a.egress.dialer.Dial,
+		Lookup:           a.egress.resolver.Lookup,
+		Reference:        a.reference,
+		OnSuspect:        b.disruptions.suspicions.OnSuspect("ChaosPod", a.suspects("ChaosPod")),
 		Registerer:       b.registry,
 		Wrap:             tolerantcache.IgnoreUndecodable("ChaosPod", b.wrap("ChaosPod")),
 	})

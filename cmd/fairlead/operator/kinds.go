@@ -116,9 +116,12 @@ func allKinds() kinds {
 			types:            []func(*runtime.Scheme) error{chaosv1.AddToScheme, chaosv1alpha1.AddToScheme},
 			converter:        convertchaospod.New,
 			admit: func(common admission.Options, converter *hubspoke.Converter, r reviews) map[string]http.Handler {
-				return admitchaospod.New(admitchaospod.Options{Handler: common, Converter: converter, Reviewer: r.reviewer, Warnings: r.warnings})
+				return admitchaospod.New(admitchaospod.Options{
+					Handler: common, Converter: converter, Policy: r.policy, Reviewer: r.reviewer, Warnings: r.warnings,
+				})
 			},
 			warns:      true,
+			addresses:  true,
 			disrupts:   true,
 			controller: (*controllerBuilder).chaosPods,
 			restore:    chaospod.Restore,

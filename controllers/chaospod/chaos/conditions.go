@@ -15,6 +15,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/conditions"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
@@ -170,7 +171,11 @@ func (r *run) setProgressing(to *conditions.Update) {
 	case c.ReadyTime != nil:
 		what = " has recovered, and must stay so until " + c.ReadyTime.Add(r.soak).UTC().Format(time.RFC3339)
 	}
-	to.Set(chaosv1.ConditionProgressing, metav1.ConditionTrue, reason, "run "+c.ID+what+": "+r.victimsText())
+	message := "run " + c.ID + what + ": " + r.victimsText()
+	if requests := requestcount.Total(c.Probes); requests != nil && requests.Sent > 0 {
+		message += fmt.Sprintf("; %d of %d requests had failed", requests.Failed, requests.Sent)
+	}
+	to.Set(chaosv1.ConditionProgressing, metav1.ConditionTrue, reason, message)
 }
 
 // idleReason returns why no run is under way.
@@ -207,10 +212,13 @@ func (r *run) setSurvived(to *conditions.Update) {
 			if run.RecoveryDuration != nil {
 				message += " in " + string(*run.RecoveryDuration)
 			}
+			if run.Requests != nil {
+				message += ": " + run.Message
+			}
 			to.Set(chaosv1.ConditionSurvived, metav1.ConditionTrue, chaosv1.ReasonRecovered, message)
 			return
-		case chaosv1.ResultRecoveryFailed:
-			to.Set(chaosv1.ConditionSurvived, metav1.ConditionFalse, chaosv1.ReasonRecoveryFailed, "run "+run.ID+": "+run.Message)
+		case chaosv1.ResultRecoveryFailed, chaosv1.ResultProbesFailed:
+			to.Set(chaosv1.ConditionSurvived, metav1.ConditionFalse, run.Result, "run "+run.ID+": "+run.Message)
 			return
 		}
 	}

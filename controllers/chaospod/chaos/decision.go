@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 )
 
 // Decision is what follows from an Observation.
@@ -89,7 +90,7 @@ type Result struct {
 // Message is the content of an event about the ChaosPod, and about the pod and its owner where it names them.
 type Message struct {
 	// Reason is one of ChaosPlanned, ChaosWaiting, ChaosMissed, ChaosBlockedByBudget, PodEvicted,
-	// PodDeleted, ChaosDryRun, Recovered, RecoveryFailed, RunFailed, Halted, Resumed, RequestIgnored.
+	// PodDeleted, ChaosDryRun, Recovered, RecoveryFailed, ProbesFailed, RunFailed, Halted, Resumed, RequestIgnored.
 	Reason  string
 	Warning bool
 	// Victim of the event, with its owner; nil for none.
@@ -129,6 +130,11 @@ type Observation struct {
 	Canary *Canary
 	// Others are the disruptions outside this object that count.
 	Others Others
+	// Requests are those of verification.probes for the run under way, as far as they are observed.
+	Requests []requestcount.Requests
+	// WithoutProbes means that no request may be sent: the ChaosPod is invalid or has no approval. A run under way is then
+	// verified without.
+	WithoutProbes bool
 }
 
 // Obstacle is a reason and a message of a condition.

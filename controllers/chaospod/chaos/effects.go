@@ -6,11 +6,13 @@ package chaos
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/history"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 	"github.com/fairlead-dev/fairlead/controllers/internal/requests"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
@@ -67,9 +69,14 @@ func (r *run) skipped(o occurrence) {
 	r.addMessage(Message{Reason: "ChaosMissed", Text: "run " + run.ID + " killed nothing: " + o.message, Ended: &run})
 }
 
-func (r *run) answered(occurrence) { r.status.CurrentRun.Phase = chaosv1.RunKilling }
+func (r *run) answered(occurrence) { r.startPhase(chaosv1.RunKilling) }
 
-func (r *run) killed(occurrence) { r.status.CurrentRun.Phase = chaosv1.RunVerifying }
+func (r *run) killed(occurrence) { r.startPhase(chaosv1.RunVerifying) }
+
+func (r *run) startPhase(phase chaosv1.RunPhase) {
+	r.countRequests()
+	r.status.CurrentRun.Phase = phase
+}
 
 func (r *run) noneKilled(o occurrence) {
 	run := r.endRun(chaosv1.ResultNoVictim, o)
@@ -95,16 +102,38 @@ func (r *run) evictionMisconfigured(o occurrence) {
 
 func (r *run) recovered(o occurrence) {
 	started := r.status.CurrentRun.StartTime
-	took := common.DurationOf(max(r.status.CurrentRun.ReadyTime.Sub(r.status.CurrentRun.KilledTime.Time).Truncate(time.Second), 0))
-	victim := r.firstDead()
-	run := r.endRun(chaosv1.ResultSurvived, o)
-	r.status.History[0].RecoveryDuration, run.RecoveryDuration = &took, &took
+	victim, requests := r.firstDead(), ""
+	if r.countRequests(); r.requestsText() != "" {
+		requests = "; " + r.requestsText()
+	}
+	run := r.endRecovered(chaosv1.ResultSurvived, o)
 	r.status.LastSuccessfulRunTime = started
-	message := fmt.Sprintf("run %s was survived: the target recovered in %s", run.ID, took)
+	message := fmt.Sprintf("run %s was survived: the target recovered in %s", run.ID, *run.RecoveryDuration)
 	if r.soak > 0 {
 		message += fmt.Sprintf(" and stayed ready for %s", common.DurationOf(r.soak))
 	}
+	message += requests
 	r.addMessage(Message{Reason: "Recovered", Victim: victim, Text: message, Ended: &run})
+}
+
+// endRecovered ends a run whose owners are back.
+func (r *run) endRecovered(result string, o occurrence) chaosv1.Run {
+	took := common.DurationOf(max(r.status.CurrentRun.ReadyTime.Sub(r.status.CurrentRun.KilledTime.Time).Truncate(time.Second), 0))
+	run := r.endRun(result, o)
+	r.status.History[0].RecoveryDuration, run.RecoveryDuration = &took, &took
+	return run
+}
+
+func (r *run) endedByProbes(o occurrence) {
+	victim := r.firstDead()
+	run := r.endRecovered(chaosv1.ResultProbesFailed, o)
+	r.addMessage(Message{Reason: "ProbesFailed", Warning: true, Victim: victim,
+		Text: fmt.Sprintf("run %s was not survived: %s", run.ID, run.Message), Ended: &run})
+}
+
+func (r *run) probesFailedAndHalted(o occurrence) {
+	r.endedByProbes(o)
+	r.halt(o, r.status.History[0].ID)
 }
 
 func (r *run) unrecovered(o occurrence) {
@@ -141,17 +170,19 @@ func (r *run) resumed(occurrence) {
 // endRun moves a run from currentRun to history. Runs that became due meanwhile are skipped.
 func (r *run) endRun(result string, o occurrence) chaosv1.Run {
 	c := r.status.CurrentRun
+	r.countRequests()
+	sentences := slices.DeleteFunc([]string{r.requestsText(), o.message}, func(s string) bool { return s == "" })
 	run := chaosv1.Run{
 		Record: common.Record{
-			ID: c.ID, Result: result, Reason: o.reason, Message: text.Truncate(o.message, maxMessage),
+			ID: c.ID, Result: result, Reason: o.reason, Message: text.Truncate(strings.Join(sentences, "; "), maxMessage),
 			StartTime: c.StartTime, CompletionTime: r.timestampPtr(),
 		},
-		Seed: c.Seed, Candidates: c.Candidates, CandidatesDigest: c.CandidatesDigest,
+		Seed: c.Seed, Candidates: c.Candidates, CandidatesDigest: c.CandidatesDigest, Requests: requestcount.Total(c.Probes),
 	}
 	if !c.DryRun {
 		run.Killed = int32(r.deadCount())
 	}
-	if result == chaosv1.ResultSurvived || result == chaosv1.ResultRecoveryFailed {
+	if result == chaosv1.ResultSurvived || result == chaosv1.ResultRecoveryFailed || result == chaosv1.ResultProbesFailed {
 		r.status.VerifiedTarget = c.TargetDigest
 	}
 	r.status.Blocked = r.blocked()

@@ -36,7 +36,7 @@ func refusalStays(m *model, o Observation) error {
 				results = append(results, result)
 			}
 			after := p.DeepCopy()
-			after.Status = Record(p, results, o.Now).Status
+			after.Status = Record(p, results, o.Now, o.Requests).Status
 			next := Decide(after, o)
 			if len(d.Actions) > 1 && next.Status.Halt != nil && p.Status.Halt == nil {
 				return fmt.Errorf("%s of %s halts all: %+v", outcome, refused.Pod, next.Status.Halt)

@@ -16,6 +16,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/requests"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
 
 // schedulesEnv is how many schedules to run, where it is not the sample of the ordinary test.
@@ -25,6 +26,7 @@ const schedulesEnv = "FAIRLEAD_CHAOS_SCHEDULES"
 func (m *model) check(p *chaosv1.ChaosPod, o Observation, d Decision) {
 	c, before := d.Status.CurrentRun, p.Status.CurrentRun
 	m.survived(p, o, d)
+	m.proven(p, o, d)
 	if c == nil {
 		return
 	}
@@ -105,6 +107,41 @@ func (m *model) survived(p *chaosv1.ChaosPod, o Observation, d Decision) {
 	}
 }
 
+// proven holds a verdict to the requests, whatever ended in between: once a decision is stored, no process forgets that too many
+// failed, and nothing is killed before one has succeeded.
+func (m *model) proven(p *chaosv1.ChaosPod, o Observation, d Decision) {
+	before := p.Status.CurrentRun
+	if before == nil || before.DryRun || len(p.Spec.Verification.Probes) == 0 {
+		return
+	}
+	if len(o.Requests) > 0 && o.Requests[0].Failed > 1 {
+		m.exceeded[before.ID] = true
+	}
+	i := slices.IndexFunc(d.Status.History, func(run chaosv1.Run) bool { return run.ID == before.ID })
+	if i >= 0 {
+		run := &d.Status.History[i]
+		switch exceeded := m.exceeded[run.ID]; {
+		case exceeded && run.Result == chaosv1.ResultSurvived:
+			m.fail("run %s was survived though too many requests failed", run.ID)
+		case !exceeded && run.Result == chaosv1.ResultProbesFailed:
+			m.fail("run %s failed by requests of which few failed: %+v", run.ID, o.Requests)
+		case len(o.Requests) > 0 && (run.Requests == nil || *run.Requests != o.Requests[0].RequestCounts):
+			m.fail("run %s has counts of its own: %+v, not %+v", run.ID, run.Requests, o.Requests)
+		}
+		m.seen["proven "+run.Result]++
+		return
+	}
+	isDead := func(v chaosv1.Victim) bool { return rules.IsDead(v.Outcome) }
+	kills := slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Verb == Evict || a.Verb == Delete })
+	c := d.Status.CurrentRun
+	if !kills || c == nil || slices.ContainsFunc(c.Victims, isDead) {
+		return
+	}
+	if len(o.Requests) == 0 && len(c.Probes) == 0 || len(o.Requests) > 0 && (o.Requests[0].Failed > 1 || o.Requests[0].Sent == o.Requests[0].Failed) {
+		m.fail("run %s kills where no request has succeeded: %+v", c.ID, o.Requests)
+	}
+}
+
 func (m *model) used(id string) bool {
 	return slices.ContainsFunc(m.stored.Status.History, func(run chaosv1.Run) bool { return run.ID == id })
 }
@@ -177,7 +214,7 @@ func (m *model) chosen(p *chaosv1.ChaosPod, o Observation, c *chaosv1.CurrentRun
 
 // runUntilIdle lets everything recover, after which no run may be left under way.
 func (m *model) runUntilIdle() {
-	m.blind, m.suspect = false, false
+	m.blind, m.suspect, m.failing = false, false, false
 	for _, o := range m.all() {
 		o.repair(m.now)
 		o.unknown, o.forbidden, o.budget = false, false, 0
@@ -234,7 +271,14 @@ func TestGeneratedSchedulesBreakNoRule(t *testing.T) {
 		schedules = n
 	}
 	seen := map[string]int{}
+	seeds := make([]uint64, 0, schedules+400)
 	for seed := range schedules {
+		seeds = append(seeds, seed)
+	}
+	for seed := range uint64(400) { // with verification.probes
+		seeds = append(seeds, 10_000+seed)
+	}
+	for _, seed := range seeds {
 		steps := scheduleOf(seed)
 		if runModel(seed, steps, seen) == nil {
 			continue
@@ -248,6 +292,11 @@ func TestGeneratedSchedulesBreakNoRule(t *testing.T) {
 	}
 	if seen["soaked"] == 0 {
 		t.Error("no schedule has a soak that was survived")
+	}
+	for _, result := range []string{chaosv1.ResultSurvived, chaosv1.ResultProbesFailed, chaosv1.ResultNoVictim, chaosv1.ResultRecoveryFailed} {
+		if seen["proven "+result] == 0 {
+			t.Errorf("no schedule with requests ends as %s", result)
+		}
 	}
 	for _, row := range Transitions() {
 		for _, from := range row.From {

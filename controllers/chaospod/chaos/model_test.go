@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -17,6 +18,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 )
 
 // step is one event of a schedule, and how the round of a leader after it ends.
@@ -53,8 +55,19 @@ func scheduleOf(seed uint64) []step {
 	for i := range steps {
 		steps[i] = step{all[random.IntN(len(all))], random.IntN(8), spans[random.IntN(len(spans))], random.IntN(2), ends[random.IntN(len(ends))]}
 	}
+	if probed(seed) {
+		for range 6 {
+			for _, what := range []string{"requests fail", "requests succeed"} {
+				steps = slices.Insert(steps, random.IntN(len(steps)), step{what: what})
+			}
+		}
+	}
 	return steps
 }
+
+// probed reports whether the ChaosPod of a seed has verification.probes: in the others each seed has the history that it had
+// before there were any.
+func probed(seed uint64) bool { return seed >= 10_000 }
 
 // model is two leaders, a simulated API server, and a judge who has seen everything.
 type model struct {
@@ -74,6 +87,12 @@ type model struct {
 	blind   bool
 	free    int
 	token   int
+
+	// failing means that requests of verification.probes fail; requests are those that the process has counted for the run
+	// under way, and exceeded the runs of which more failed than may by a decision that was stored.
+	failing  bool
+	requests map[string]common.RequestCounts
+	exceeded map[string]bool
 
 	seen    map[string]int
 	failure error
@@ -118,6 +137,9 @@ func newModel(seed uint64, seen map[string]int) *model {
 	}
 	p.Spec.Verification = &common.Verification{
 		Timeout: duration("30s", "5m"), Soak: duration("0s", "5s", "20s", "100s"), OnFailure: ptr.To([]common.FailurePolicy{common.FailureHalt, common.FailureContinue}[random.IntN(2)]),
+	}
+	if m.requests, m.exceeded = map[string]common.RequestCounts{}, map[string]bool{}; probed(seed) {
+		p.Spec.Verification.Probes = []common.VerificationProbe{{Name: "shop", Host: "shop.example.com", MaxFailures: ptr.To[int32](1)}}
 	}
 	p.Spec.Filter = &chaosv1.Filter{MinAge: duration("0s", "1m"), Exclude: &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"chaos": "off"}}}
 	if random.IntN(5) == 0 {
@@ -247,6 +269,10 @@ func (m *model) event(s step) {
 		o.unknown = !o.unknown
 	case "forbid":
 		o.forbidden = !o.forbidden
+	case "requests fail":
+		m.failing = true
+	case "requests succeed":
+		m.failing = false
 	case "canary template":
 		if m.canary != nil {
 			m.edit(true, func(p *chaosv1.ChaosPod) { p.Spec.Target.Template = templateOf(fmt.Sprint(s.which)) })
@@ -255,7 +281,7 @@ func (m *model) event(s step) {
 }
 
 func (m *model) observe(views []Owner) Observation {
-	o := Observation{Now: m.clock(), Suspect: m.suspect, Others: Others{Free: m.free, Disrupted: map[types.UID]bool{}}}
+	o := Observation{Now: m.clock(), Suspect: m.suspect, Others: Others{Free: m.free, Disrupted: map[types.UID]bool{}}, Requests: m.observed()}
 	for uid, on := range m.busy {
 		if on {
 			o.Others.Disrupted[uid] = true
@@ -282,8 +308,40 @@ func (m *model) observe(views []Owner) Observation {
 	return o
 }
 
+// sendRequest sends one for the run under way, which the process counts: what it found in the status as it began, and what it
+// sent since.
+func (m *model) sendRequest() {
+	counted := m.requests
+	m.requests = map[string]common.RequestCounts{}
+	run := m.stored.Status.CurrentRun
+	if run == nil || run.DryRun || len(m.stored.Spec.Verification.Probes) == 0 {
+		return
+	}
+	c, known := counted[run.ID]
+	if !known && len(run.Probes) > 0 {
+		c = run.Probes[0].RequestCounts
+	}
+	if c.Sent++; m.failing {
+		c.Failed++
+	}
+	m.requests[run.ID] = c
+}
+
+// observed are the requests that the process has counted for the run under way.
+func (m *model) observed() []requestcount.Requests {
+	for _, c := range m.requests {
+		return []requestcount.Requests{{ProbeRequests: common.ProbeRequests{Name: "shop", RequestCounts: c}}}
+	}
+	return nil
+}
+
 // reconcile is one reconciliation.
 func (m *model) reconcile(s step) time.Time {
+	m.sendRequest()
+	switch s.crash {
+	case "before the store", "after the store", "between the kills", "after the kills":
+		defer func() { m.requests = nil }()
+	}
 	object, version := m.stored.DeepCopy(), m.version
 	views := m.views()
 	if s.crash == "a stale object" && m.oldObject != nil {
@@ -356,7 +414,7 @@ func (m *model) decide(p *chaosv1.ChaosPod, o Observation) Decision {
 }
 
 func (m *model) fold(p *chaosv1.ChaosPod, results []Result) Decision {
-	r := newRun(p, Observation{Now: m.clock()})
+	r := newRun(p, Observation{Now: m.clock(), Requests: m.observed()})
 	r.onTransition = m.onTransition
 	return r.recordAll(results)
 }

@@ -18,23 +18,23 @@ var (
 )
 
 // OwnersIn returns the owners that the message of a run which was verified names, without their UIDs: those of the pods that
-// died where the run was survived, and those that were not back in time where it was not. A message names three at most.
+// died where they were back, and those that were not back in time otherwise. A message names three at most.
 func OwnersIn(run *chaosv1.Run) (owners []chaosv1.VictimOwner) {
-	form, message := shortText, run.Message
+	form := shortText
 	switch run.Result {
-	case chaosv1.ResultSurvived:
-		form, message = deadText, strings.TrimPrefix(message, diedPrefix)
+	case chaosv1.ResultSurvived, chaosv1.ResultProbesFailed:
+		form = deadText
 	case chaosv1.ResultRecoveryFailed:
 	default:
 		return nil
 	}
-	for sentence := range strings.SplitSeq(message, "; ") {
-		if found := form.FindStringSubmatch(sentence); found != nil {
+	for sentence := range strings.SplitSeq(run.Message, "; ") {
+		if found := form.FindStringSubmatch(strings.TrimPrefix(sentence, diedPrefix)); found != nil {
 			owners = append(owners, chaosv1.VictimOwner{Kind: found[1], Name: found[2]})
 		}
 	}
 	return owners
 }
 
-// diedPrefix is before the victims in the message of a run that was survived.
+// diedPrefix is before the victims in the message of a run whose owners were back.
 const diedPrefix = "died: "

@@ -9,16 +9,17 @@ import (
 	"time"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 // Record adds the results of actions to the status. p has the status that was stored before they were done; it is not
-// changed. RequeueAt is when something is to be tried again, besides that of Decide.
+// changed. Requests are those of the Observation. RequeueAt is when something is to be tried again, besides that of Decide.
 //
 // Results that are not recorded, because the process ended or the write failed, are found again by Decide, from the
 // pods that are left.
-func Record(p *chaosv1.ChaosPod, results []Result, now time.Time) Decision {
-	return newRun(p, Observation{Now: now}).recordAll(results)
+func Record(p *chaosv1.ChaosPod, results []Result, now time.Time, requests []requestcount.Requests) Decision {
+	return newRun(p, Observation{Now: now, Requests: requests}).recordAll(results)
 }
 
 func (r *run) recordAll(results []Result) Decision {

@@ -107,8 +107,15 @@ func (r *run) nextVerifyEvent() (occurrence, bool) {
 	case len(found.gone) > 0:
 		message := "before it recovered, " + events.Summarize(found.gone)
 		return occurrence{event: TargetGone, reason: chaosv1.ReasonTargetGone, message: message}, true
-	case r.now.Before(c.ReadyTime.Add(found.soak)):
-		return wait(c.ReadyTime.Add(found.soak))
+	}
+	if o, ok := r.nextProbeEvent(); ok {
+		return o, true
+	}
+	if soaked := c.ReadyTime.Add(found.soak); r.now.Before(soaked) {
+		return wait(soaked)
+	}
+	if o, failed, waits := r.awaitsRequests(); failed || waits {
+		return o, failed
 	}
 	return occurrence{event: Recovered, reason: chaosv1.ReasonRecovered, message: diedPrefix + r.victimsText()}, true
 }

@@ -104,6 +104,9 @@ func newRun(p *chaosv1.ChaosPod, o Observation) *run {
 	if r.schedule == nil {
 		r.schedule = ScheduleOf(p)
 	}
+	if o.WithoutProbes {
+		r.verificationProbes = nil
+	}
 	p.Status.DeepCopyInto(&r.status)
 	if ahead := r.correctFutureTimes(); ahead > 0 {
 		r.addMessage(Message{Reason: "ClockSkew", Warning: true, Text: fmt.Sprintf(

@@ -353,7 +353,7 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 			b := newSuite(t)
 			d := b.after(10 * time.Minute)
 			c.begin(b)
-			b.p.Status = Record(b.p, []Result{{Action: d.Actions[0], Outcome: Blocked, Budget: "never"}}, b.o.Now).Status
+			b.p.Status = Record(b.p, []Result{{Action: d.Actions[0], Outcome: Blocked, Budget: "never"}}, b.o.Now, b.o.Requests).Status
 			b.after(time.Second)
 			if run := b.last(); b.p.Status.CurrentRun != nil || run.Reason != chaosv1.ReasonBudgetBlocked || slices.Contains(b.notices, "ChaosWaiting") {
 				t.Errorf("%+v, told %q", b.p.Status, b.notices)
@@ -373,7 +373,7 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 			b.edit(func(s *chaosv1.ChaosPodSpec) { s.Count = ptr.To(intstr.FromInt32(2)) })
 			b.decide()
 			d := b.after(10 * time.Minute)
-			b.p.Status = Record(b.p, []Result{{Action: d.Actions[0], Outcome: Done}}, b.o.Now).Status
+			b.p.Status = Record(b.p, []Result{{Action: d.Actions[0], Outcome: Done}}, b.o.Now, b.o.Requests).Status
 			b.remove(d.Actions[0].UID)
 			c.begin(b)
 			if d := b.after(time.Second); len(d.Actions) > 0 {

@@ -36,6 +36,7 @@ type settings struct {
 
 	startingDeadline, timeout, soak time.Duration
 	haltOnFailure                   bool
+	verificationProbes              []common.VerificationProbe
 	historyLimit                    *int32
 
 	// unreadable is what in the spec is invalid: nothing is killed then.
@@ -53,12 +54,13 @@ func settingsOf(p *chaosv1.ChaosPod) settings {
 		suspend: *spec.Suspend, dryRun: *spec.DryRun,
 		verb: Evict, grace: spec.Action.GracePeriodSeconds, count: *spec.Count,
 		template: spec.Target.Template, targetDigest: rules.Digest(spec.Target),
-		startingDeadline: durationOr(spec.Schedule.StartingDeadline, rules.DefaultStartingDeadline),
-		timeout:          durationOr(spec.Verification.Timeout, rules.DefaultVerifyTimeout),
-		soak:             durationOr(spec.Verification.Soak, "0s"), // as Default leaves it with target.template
-		haltOnFailure:    *spec.Verification.OnFailure != common.FailureContinue,
-		historyLimit:     spec.HistoryLimit,
-		clamped:          clamped,
+		startingDeadline:   durationOr(spec.Schedule.StartingDeadline, rules.DefaultStartingDeadline),
+		timeout:            durationOr(spec.Verification.Timeout, rules.DefaultVerifyTimeout),
+		soak:               durationOr(spec.Verification.Soak, "0s"), // as Default leaves it with target.template
+		haltOnFailure:      *spec.Verification.OnFailure != common.FailureContinue,
+		verificationProbes: spec.Verification.Probes,
+		historyLimit:       spec.HistoryLimit,
+		clamped:            clamped,
 	}
 	if *spec.Action.Type == chaosv1.ActionDelete {
 		s.verb = Delete

@@ -47,6 +47,10 @@ const (
 	// Continue.
 	TimedOut          Event = "TimedOut"
 	TimedOutTolerated Event = "TimedOutTolerated"
+	// ProbesFailed: the owners have recovered, and too many requests of verification.probes failed, with onFailure Halt;
+	// ProbesFailedTolerated: with Continue.
+	ProbesFailed          Event = "ProbesFailed"
+	ProbesFailedTolerated Event = "ProbesFailedTolerated"
 	// TargetGone: an owner is deleted or scaled down, so that the run proves nothing.
 	TargetGone Event = "TargetGone"
 	// Resumed: a user ended the halt.
@@ -78,6 +82,8 @@ func Transitions() []Transition {
 		{[]State{Verifying}, Recovered, Idle, (*run).recovered},
 		{[]State{Verifying}, TimedOut, Halted, (*run).timedOut},
 		{[]State{Verifying}, TimedOutTolerated, Idle, (*run).unrecovered},
+		{[]State{Verifying}, ProbesFailed, Halted, (*run).probesFailedAndHalted},
+		{[]State{Verifying}, ProbesFailedTolerated, Idle, (*run).endedByProbes},
 		{[]State{Verifying}, TargetGone, Idle, (*run).failed},
 
 		{[]State{Halted}, Resumed, Idle, (*run).resumed},

@@ -98,7 +98,7 @@ func (s *suite) answer(d Decision, outcome Outcome) Decision {
 	for _, a := range d.Actions {
 		results = append(results, Result{Action: a, Outcome: outcome})
 	}
-	r := Record(s.p, results, s.o.Now)
+	r := Record(s.p, results, s.o.Now, s.o.Requests)
 	s.p.Status = r.Status
 	for _, n := range r.Messages {
 		s.notices = append(s.notices, n.Reason)

@@ -15,6 +15,9 @@ import (
 
 // advance applies the events of the run under way.
 func (r *run) advance() {
+	if r.status.CurrentRun != nil {
+		r.storeExceeded()
+	}
 	for range stepsAtOnce {
 		var o occurrence
 		var ok bool
@@ -48,6 +51,9 @@ func (r *run) updateVictims() {
 	stop, ends := r.stopReason(), c.KillingTime.Add(killTimeout)
 	r.requeueAt(ends)
 	timedOut := !r.now.Before(ends)
+	if timedOut && stop == "" && r.unprobed() != "" {
+		stop = chaosv1.ReasonProbesFailed
+	}
 	for i := range c.Victims {
 		v := &c.Victims[i]
 		if v.Outcome != chaosv1.VictimPending {
@@ -158,6 +164,8 @@ func (r *run) finalStopReason() string {
 		return r.observed.BlockedBy.Reason
 	case r.invalid() != "":
 		return chaosv1.ReasonInvalidSpec
+	case r.requests().Exceeded() != "":
+		return chaosv1.ReasonProbesFailed
 	}
 	return ""
 }
@@ -229,6 +237,9 @@ func (r *run) nextKillEvent() (occurrence, bool) {
 		o.reason, o.message = chaosv1.ReasonBudgetBlocked, "disruption budgets allow no eviction: "+r.victimsText()
 	default:
 		o.message = "no pod was killed: " + r.victimsText()
+		if o.reason == chaosv1.ReasonProbesFailed {
+			o.message = cmp.Or(r.requests().Exceeded(), r.unprobed()) + "; " + o.message
+		}
 	}
 	return o, true
 }
@@ -253,6 +264,9 @@ func (r *run) isMisconfigured() bool {
 func (r *run) addKills() {
 	c := r.status.CurrentRun
 	if c == nil || c.Phase == chaosv1.RunVerifying || c.KillingTime == nil {
+		return
+	}
+	if r.awaitsProbes() {
 		return
 	}
 	for i := range c.Victims {

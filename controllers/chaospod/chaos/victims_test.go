@@ -100,7 +100,7 @@ func TestWhatBudgetsRefusedStandsUntilARunIsNotRefused(t *testing.T) {
 				}
 				results = append(results, result)
 			}
-			b.p.Status = Record(b.p, results, b.o.Now).Status
+			b.p.Status = Record(b.p, results, b.o.Now, b.o.Requests).Status
 			if c := b.p.Status.CurrentRun; c != nil && c.Phase == chaosv1.RunVerifying {
 				for _, v := range c.Victims {
 					if rules.IsDead(v.Outcome) {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/clientprobe"
 	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/internal/probe"
@@ -43,9 +43,8 @@ type Options struct {
 	// Rand returns a number from 0 up to but not including 1, concurrently. Defaults to that of math/rand/v2.
 	Rand func() float64
 	// Notify is called with a policy when Firing or Unsupported of one of its results changed, or a pod is healthy for
-	// the first time, except by Set, and when IsSuspect changed while one fires; and when requests during a restart may
-	// decide something: the first, those that are more than may fail, and failures that are settled. It must not block, nor
-	// call Set, SetVerification or Forget. Defaults to nil: it is not called.
+	// the first time, except by Set, and when IsSuspect changed while one fires; and when requests of Verification may decide
+	// something. It must not block, nor call Set or Forget. Defaults to nil: it is not called.
 	Notify func(policy types.NamespacedName)
 	// Reference and OnSuspect are those of package probe. A restart for nothing harms more than a late one, so that
 	// failures may be held back for an hour.
@@ -59,16 +58,17 @@ type Options struct {
 type Checks struct {
 	Options
 
-	prober *probe.Prober
+	// Verification sends the requests of verification.probes, by the same prober.
+	Verification *clientprobe.Sender
+
+	network clientprobe.Network
+	prober  *probe.Prober
 	// setMu serializes Set and Forget. It is locked before mu, and mu is never held while the prober may notify.
 	setMu sync.Mutex
 
 	mu       sync.Mutex
 	policies map[types.NamespacedName]map[wantKey]*check
 	byKey    map[types.NamespacedName]*check
-	// verifications are those of each policy by the names of their probes, and verificationOf those by the prober's keys.
-	verifications  map[types.NamespacedName]map[string]*verification
-	verificationOf map[types.NamespacedName]*verification
 }
 
 // New returns Checks of nothing. Nothing is checked before Run.
@@ -83,15 +83,14 @@ func New(o Options) *Checks {
 		Options:  o,
 		policies: map[types.NamespacedName]map[wantKey]*check{},
 		byKey:    map[types.NamespacedName]*check{},
-
-		verifications:  map[types.NamespacedName]map[string]*verification{},
-		verificationOf: map[types.NamespacedName]*verification{},
+		network:  clientprobe.Network{Dial: o.Dial, Lookup: o.Lookup},
 	}
 	c.prober = probe.New(probe.Options{
-		Dial: c.dial, Lookup: c.lookup, RequireThreshold: true, Group: group, Names: metricNames(),
+		Dial: c.dial, Lookup: c.network.LookupAll, RequireThreshold: true, Group: clientprobe.Group, Names: metricNames(),
 		Reference: o.Reference, OnSuspect: o.OnSuspect, MaxSuspicion: maxSuspicion,
 		Workers: o.Workers, Now: o.Now, Rand: o.Rand, Notify: c.onProbeChange, Registerer: o.Registerer,
 	})
+	c.Verification = clientprobe.New(c.prober, o.Notify)
 	return c
 }
 
@@ -134,15 +133,10 @@ func (c *Checks) IsSuspect(policy types.NamespacedName) bool {
 
 // onProbeChange notifies about a check whose result has changed.
 func (c *Checks) onProbeChange(key types.NamespacedName) {
-	c.mu.Lock()
-	if v, ok := c.verificationOf[key]; ok {
-		changed := c.onRequest(v)
-		c.mu.Unlock()
-		if changed {
-			c.Notify(v.policy)
-		}
+	if c.Verification.OnChange(key) {
 		return
 	}
+	c.mu.Lock()
 	about, ok := c.byKey[key]
 	if !ok {
 		c.mu.Unlock()
@@ -157,20 +151,8 @@ func (c *Checks) onProbeChange(key types.NamespacedName) {
 	}
 }
 
-// The name of a prober's key is the policy's, the trigger's with the identity of its check, and the workload's UID, or for a
-// host that all workloads share, none and then the host. None of the first three holds a slash. That of one of
-// verification.probes has two spaces in its second part, and that of a trigger one.
-
+// podsKey returns the prober's key for the pods of a workload: as that of a host, but with the workload's UID. None of its parts
+// holds a slash.
 func podsKey(policy types.NamespacedName, asked string, workload types.UID) types.NamespacedName {
 	return types.NamespacedName{Namespace: policy.Namespace, Name: policy.Name + "/" + asked + "/" + string(workload)}
-}
-
-func hostKey(policy types.NamespacedName, asked, host string) types.NamespacedName {
-	return types.NamespacedName{Namespace: policy.Namespace, Name: policy.Name + "/" + asked + "//" + host}
-}
-
-// group is what counts once when this process suspects itself: the workload or the host.
-func group(key types.NamespacedName) string {
-	parts := strings.SplitN(key.Name, "/", 3)
-	return parts[len(parts)-1]
 }

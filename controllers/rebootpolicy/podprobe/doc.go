@@ -4,7 +4,7 @@
 // Package podprobe runs the checks of the Probe triggers of RebootPolicies: of the pods of each workload, or of the one
 // host that a probe names. A trigger fires while enough of the pods are unhealthy.
 //
-// During restarts it sends the requests of verification.probes, and counts them (verification.go).
+// Its prober sends the requests of verification.probes as well, for package clientprobe.
 //
 // It never restarts anything, and never reads pods: it checks those that it is given (set.go). Its results have fixed words and counts.
 //

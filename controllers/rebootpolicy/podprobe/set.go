@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/clientprobe"
 )
 
 // Pod is a pod to check.
@@ -73,7 +74,7 @@ func (c *Checks) start(policy types.NamespacedName, want *Want, kept map[types.N
 	case want.Unsupported != "":
 		about.unchecked = len(want.Pods)
 	case ptr.Deref(p.Host, "") != "":
-		about.key = hostKey(policy, asked, *p.Host)
+		about.key = clientprobe.HostKey(policy, asked, *p.Host)
 		if begun, ok := kept[about.key]; ok {
 			return begun
 		}

@@ -10,6 +10,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
@@ -30,7 +31,7 @@ type Observation struct {
 	// Others are the restarts and disruptions of other objects.
 	Others Others
 	// Requests are those of verification.probes for each restart in flight, by its id, as far as they are observed.
-	Requests map[string][]ProbeRequests
+	Requests map[string][]requestcount.Requests
 }
 
 // Calendar is what windows and blackouts say at Observation.Now.

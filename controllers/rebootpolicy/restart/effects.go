@@ -14,6 +14,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/history"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
@@ -310,14 +311,14 @@ func (r *run) unselected(t *target, o occurrence) {
 func (r *run) endRestart(t *target, result string, o occurrence) autorebootv1.RestartRecord {
 	f := r.inFlight(t.id())
 	r.countRequests(f)
-	requests := TotalRequests(f.Probes)
-	sentences := slices.DeleteFunc([]string{r.requestsText(f, requests), o.message}, func(s string) bool { return s == "" })
+	sentences := slices.DeleteFunc([]string{r.requests(f).Sentence(f.Probes, "while it restarted"), o.message},
+		func(s string) bool { return s == "" })
 	record := autorebootv1.RestartRecord{
 		Record: common.Record{
 			ID: f.ID, Result: result, Reason: o.reason, Message: text.Truncate(strings.Join(sentences, "; "), maxRecord),
 			StartTime: f.StartTime, CompletionTime: r.timestampPtr(),
 		},
-		Triggers: f.Triggers, Target: t.id(), Requests: requests,
+		Triggers: f.Triggers, Target: t.id(), Requests: requestcount.Total(f.Probes),
 	}
 	r.release(f)
 	r.dropAnswers(t, f)

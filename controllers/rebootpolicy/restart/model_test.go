@@ -18,6 +18,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 )
 
 // step is one event of a schedule, and how the operator's next round ends.
@@ -337,8 +338,8 @@ func probes(seed uint64) bool { return seed >= 10_000 }
 
 // sendRequests sends one for each restart in flight, and returns what the process has counted: what it found in the status
 // as it began, and what it sent since.
-func (m *model) sendRequests() map[string][]ProbeRequests {
-	counted, all := m.requests, map[string][]ProbeRequests{}
+func (m *model) sendRequests() map[string][]requestcount.Requests {
+	counted, all := m.requests, map[string][]requestcount.Requests{}
 	m.requests = map[string]common.RequestCounts{}
 	if len(m.policy.Spec.Verification.Probes) == 0 {
 		return nil
@@ -352,7 +353,7 @@ func (m *model) sendRequests() map[string][]ProbeRequests {
 			c.Failed++
 		}
 		m.requests[f.ID] = c
-		all[f.ID] = []ProbeRequests{{ProbeRequests: common.ProbeRequests{Name: "shop", RequestCounts: c}}}
+		all[f.ID] = []requestcount.Requests{{ProbeRequests: common.ProbeRequests{Name: "shop", RequestCounts: c}}}
 	}
 	return all
 }

@@ -12,15 +12,16 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 )
 
 // probedSuite has a restart whose rollout goes on, and the probe shop, of which two requests may fail.
 func probedSuite(t *testing.T, change ...func(*autorebootv1.RebootPolicySpec)) *suite {
 	t.Helper()
 	b := newSuite(t)
-	b.p.Spec.Verification = &autorebootv1.Verification{Probes: []common.VerificationProbe{
+	b.p.Spec.Verification = &autorebootv1.Verification{Verification: common.Verification{Probes: []common.VerificationProbe{
 		{Name: "shop", Host: "shop.example.com", TCPSocket: &common.TCPSocketAction{}, MaxFailures: ptr.To[int32](2)},
-	}}
+	}}}
 	for _, c := range change {
 		c(&b.p.Spec)
 	}
@@ -35,13 +36,13 @@ func probedSuite(t *testing.T, change ...func(*autorebootv1.RebootPolicySpec)) *
 }
 
 // sent has requests of the probe shop be observed.
-func (b *suite) sent(sent, failed int64, change ...func(*ProbeRequests)) {
+func (b *suite) sent(sent, failed int64, change ...func(*requestcount.Requests)) {
 	b.t.Helper()
-	p := ProbeRequests{ProbeRequests: common.ProbeRequests{Name: "shop", RequestCounts: common.RequestCounts{Sent: sent, Failed: failed}}}
+	p := requestcount.Requests{ProbeRequests: common.ProbeRequests{Name: "shop", RequestCounts: common.RequestCounts{Sent: sent, Failed: failed}}}
 	for _, c := range change {
 		c(&p)
 	}
-	b.o.Requests = map[string][]ProbeRequests{b.p.Status.InFlight[0].ID: {p}}
+	b.o.Requests = map[string][]requestcount.Requests{b.p.Status.InFlight[0].ID: {p}}
 }
 
 func (b *suite) replaced() {
@@ -144,12 +145,12 @@ func TestTooManyFailuresStopEvictions(t *testing.T) {
 func TestTheVerdictWaitsForRequestsThatMayDecide(t *testing.T) {
 	for name, c := range map[string]struct {
 		sent, failed            int64
-		change                  func(*ProbeRequests)
+		change                  func(*requestcount.Requests)
 		result, reason, message string // at last; none while it waits
 	}{
-		"none yet":         {0, 0, func(*ProbeRequests) {}, autorebootv1.ResultFailed, autorebootv1.ReasonProbesFailed, "no request of probe shop was sent"},
-		"none may be sent": {0, 0, func(p *ProbeRequests) { p.NotSent = "Denied" }, autorebootv1.ResultFailed, autorebootv1.ReasonProbesFailed, "no request of probe shop was sent (Denied)"},
-		"unsettled":        {40, 0, func(p *ProbeRequests) { p.Unsettled = true }, autorebootv1.ResultSucceeded, autorebootv1.ReasonStayedAvailable, "0 of 40 requests failed while it restarted"},
+		"none yet":         {0, 0, func(*requestcount.Requests) {}, autorebootv1.ResultFailed, autorebootv1.ReasonProbesFailed, "no request of probe shop was sent"},
+		"none may be sent": {0, 0, func(p *requestcount.Requests) { p.NotSent = "Denied" }, autorebootv1.ResultFailed, autorebootv1.ReasonProbesFailed, "no request of probe shop was sent (Denied)"},
+		"unsettled":        {40, 0, func(p *requestcount.Requests) { p.Unsettled = true }, autorebootv1.ResultSucceeded, autorebootv1.ReasonStayedAvailable, "0 of 40 requests failed while it restarted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := probedSuite(t)
@@ -164,7 +165,7 @@ func TestTheVerdictWaitsForRequestsThatMayDecide(t *testing.T) {
 		})
 	}
 	b := probedSuite(t)
-	b.sent(40, 0, func(p *ProbeRequests) { p.Unsettled = true })
+	b.sent(40, 0, func(p *requestcount.Requests) { p.Unsettled = true })
 	b.replaced()
 	b.after(3 * time.Minute)
 	b.sent(43, 3)
@@ -174,7 +175,7 @@ func TestTheVerdictWaitsForRequestsThatMayDecide(t *testing.T) {
 
 func TestFailuresOfTheOperatorsNetworkAndTheTimeWithoutALeaderAreTold(t *testing.T) {
 	b := probedSuite(t)
-	b.sent(7, 1, func(p *ProbeRequests) { p.Inconclusive, p.Resumed = 1200, true })
+	b.sent(7, 1, func(p *requestcount.Requests) { p.Inconclusive, p.Resumed = 1200, true })
 	b.replaced()
 	b.after(3 * time.Minute)
 	record := b.ended(autorebootv1.ResultSucceeded, autorebootv1.ReasonStayedAvailable, "1 of 7 requests failed while it restarted; "+
@@ -202,13 +203,5 @@ func TestARestartThatFailsOtherwiseHasItsCounts(t *testing.T) {
 	b.timeOut()
 	if h := b.p.Status.History; len(h) != 1 || h[0].Reason != autorebootv1.ReasonTimedOut || !strings.HasPrefix(h[0].Message, "1 of 900 requests failed while it restarted") || h[0].Requests == nil {
 		t.Errorf("%+v", h)
-	}
-}
-
-func TestNumbersHaveACommaAfterEachThousand(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1240: "1,240", 1234567: "1,234,567", 100000: "100,000"} {
-		if got := grouped(n); got != want {
-			t.Errorf("%d: %s", n, got)
-		}
 	}
 }

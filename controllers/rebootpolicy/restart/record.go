@@ -9,6 +9,7 @@ import (
 	"time"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
@@ -17,7 +18,7 @@ import (
 //
 // Results that are not recorded, because the process ended or the write failed, are found again by Decide, from the
 // annotation on the workload and from the pods that are left.
-func Record(p *autorebootv1.RebootPolicy, results []Result, now time.Time, requests map[string][]ProbeRequests) Decision {
+func Record(p *autorebootv1.RebootPolicy, results []Result, now time.Time, requests map[string][]requestcount.Requests) Decision {
 	return newRun(p, Observation{Now: now, Requests: requests}).recordAll(results)
 }
 

@@ -38,7 +38,38 @@ func text(n int) string {
 
 var pod = map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "nginx"}}}}
 
+const (
+	probe         = "spec.verification.probes[*]"
+	anyPort       = "must be a port number from 1 to 65535, or the name of a port"
+	numberedPort  = probe + ": port must be a number: a name is that of a container's port"
+	duration      = "must be a duration such as 30s, 5m or 1h30m: one to four numbers of at most five digits, each with its unit h, m, s or ms"
+	exactlyOne    = probe + ": set exactly one of tcpSocket, httpGet, grpc"
+	timesInOrder  = probe + ": timeout must not exceed interval"
+	intervalLeast = probe + ".interval: interval must be at least 500ms"
+)
+
 var celCases = []celCase{
+	{probe + ".httpGet.port: " + anyPort, workload, []change{{"spec.verification.probes.0.httpGet.port", int64(65536)}}, []change{{"spec.verification.probes.0.httpGet.port", int64(65535)}}},
+	{probe + ".grpc.port: " + anyPort, selector, []change{{"spec.verification.probes.0.grpc.port", int64(0)}}, []change{{"spec.verification.probes.0.grpc.port", int64(1)}}},
+	{probe + ".tcpSocket.port: " + anyPort, template, []change{{"spec.verification.probes.0.tcpSocket.port", int64(-1)}}, []change{{"spec.verification.probes.0.tcpSocket.port", int64(65535)}}},
+	{numberedPort, workload, []change{{"spec.verification.probes.0.httpGet.port", "http"}}, nil},
+	{numberedPort, selector, []change{{"spec.verification.probes.0.grpc.port", "grpc"}}, nil},
+	{numberedPort, template, []change{{"spec.verification.probes.0.tcpSocket.port", "sql"}}, nil},
+	{probe + ": port is required", workload, []change{{"spec.verification.probes.0.httpGet.port", nil}}, nil},
+	{probe + ": port is required", selector, []change{{"spec.verification.probes.0.grpc.port", nil}}, nil},
+	{probe + ": port is required", template, []change{{"spec.verification.probes.0.tcpSocket.port", nil}}, nil},
+	{probe + ".httpGet.path: must start with /", workload, []change{{"spec.verification.probes.0.httpGet.path", "cart"}}, []change{{"spec.verification.probes.0.httpGet.path", "/"}}},
+	{probe + ".httpGet.expectedStatuses[*]: start must not exceed end", workload,
+		[]change{{"spec.verification.probes.0.httpGet.expectedStatuses.0.start", int64(300)}}, []change{{"spec.verification.probes.0.httpGet.expectedStatuses.0.start", int64(299)}}},
+	{intervalLeast, workload, []change{{"spec.verification.probes.0.interval", "499ms"}, {"spec.verification.probes.0.timeout", "1ms"}}, []change{{"spec.verification.probes.0.interval", "500ms"}}},
+	{probe + ".interval: " + duration, workload, []change{{"spec.verification.probes.0.interval", "1d"}}, []change{{"spec.verification.probes.0.interval", "24h"}}},
+	{probe + ".timeout: " + duration, workload, []change{{"spec.verification.probes.0.timeout", "soon"}}, []change{{"spec.verification.probes.0.timeout", "1ms"}}},
+	{timesInOrder, workload, []change{{"spec.verification.probes.0.timeout", "501ms"}}, []change{{"spec.verification.probes.0.timeout", "499ms"}}},
+	{probe + ".name: must be lower-case letters, digits and hyphens, with a letter or digit at both ends", workload,
+		[]change{{"spec.verification.probes.0.name", "Shop"}}, []change{{"spec.verification.probes.0.name", "shop-1"}}},
+	{exactlyOne, workload, []change{{"spec.verification.probes.0.httpGet", nil}, {"spec.verification.probes.0.tls", nil}}, nil},
+	{exactlyOne, selector, []change{{"spec.verification.probes.0.tcpSocket", map[string]any{"port": int64(1)}}}, nil},
+	{probe + ": tls goes with httpGet or grpc", template, []change{{"spec.verification.probes.0.tls", map[string]any{}}}, nil},
 	{"(root): name must be at most 52 characters", workload,
 		[]change{{"metadata.name", text(53)}}, []change{{"metadata.name", text(52)}}},
 	{"spec: count must be 1 with target.template", template,

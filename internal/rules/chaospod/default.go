@@ -43,6 +43,7 @@ func Default(obj *chaosv1.ChaosPod) {
 	rules.SetDefault(&spec.Verification, common.Verification{})
 	rules.SetDefault(&spec.Verification.Timeout, DefaultVerifyTimeout)
 	rules.SetDefault(&spec.Verification.OnFailure, common.FailureHalt)
+	rules.DefaultVerificationProbes(spec.Verification.Probes)
 
 	rules.DefaultHistoryLimit(&spec.HistoryLimit)
 

@@ -47,6 +47,7 @@ func warnings(obj *chaosv1.ChaosPod) []string {
 		texts = append(texts, rules.SelectsAll(specPath.Child("filter", "exclude"), spec.Filter.Exclude,
 			"no pod ever dies; use spec.suspend to pause")...)
 	}
+	texts = append(texts, rules.VerificationWarnings(specPath.Child("verification"), spec.Verification, "no run kills")...)
 	texts = append(texts, rules.NeverOpen(&spec.Calendar, "no run ever begins")...)
 	deadline := ptr.Deref(spec.Schedule.StartingDeadline, DefaultStartingDeadline)
 	texts = append(texts, rules.NeverInTime("spec.schedule.cron", spec.Schedule.Cron, spec.Schedule.TimeZone, deadline, &spec.Calendar)...)

@@ -32,7 +32,7 @@ func TestItemsBeyondTheBoundOfTheirListAreNotJudged(t *testing.T) {
 			s.Triggers = first(autorebootv1.Trigger{EndpointsChange: &autorebootv1.EndpointsChange{Events: make([]autorebootv1.EndpointsEvent, many)}})
 		},
 		"probes": func(s *spec) {
-			s.Verification = &autorebootv1.Verification{Probes: make([]common.VerificationProbe, many)}
+			s.Verification = &autorebootv1.Verification{Verification: common.Verification{Probes: make([]common.VerificationProbe, many)}}
 		},
 		"statuses": func(s *spec) {
 			s.Triggers = first(autorebootv1.Trigger{Probe: &autorebootv1.Probe{Check: common.Check{HTTPGet: &common.HTTPGetAction{ExpectedStatuses: make([]common.StatusRange, many)}}}})

@@ -39,7 +39,6 @@ func Semantic(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 	}
 	if v := spec.Verification; v != nil {
 		errs = append(errs, rules.VerificationSemantics(specPath.Child("verification"), &v.Verification)...)
-		errs = append(errs, rules.VerificationProbeSemantics(specPath.Child("verification", "probes"), v.Probes)...)
 	}
 	return append(errs, rules.CalendarSyntax(specPath, &spec.Calendar)...)
 }

@@ -180,7 +180,7 @@ func verification(path rules.Path, v *autorebootv1.Verification) field.ErrorList
 	if v == nil {
 		return nil
 	}
-	errs := append(rules.Verification(path, &v.Verification), rules.VerificationProbes(path.Child("probes"), v.Probes)...)
+	errs := rules.Verification(path, &v.Verification)
 	if n := v.MaxContainerRestarts; n != nil && *n < 0 {
 		errs = append(errs, field.Invalid(path.Child("maxContainerRestarts").Field(), *n, "must not be negative"))
 	}

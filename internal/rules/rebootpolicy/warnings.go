@@ -5,7 +5,6 @@ package rebootpolicy
 
 import (
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -44,12 +43,14 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 			continue
 		}
 		at := specPath.Child("triggers").Index(i).Child("probe")
-		if host := ptr.Deref(t.Probe.Host, ""); inCluster(host) {
+		if host := ptr.Deref(t.Probe.Host, ""); rules.InCluster(host) {
 			warn(at.Child("host"), "%s resolves to an address inside the cluster, where the egress policy lets a probe in only if an administrator allowed it; without host every pod of the target is asked itself", host)
 		}
 		texts = append(texts, rules.CheckWarnings(at, &t.Probe.Check)...)
 	}
-	texts = append(texts, verificationWarnings(obj.Spec.Verification)...)
+	if v := obj.Spec.Verification; v != nil {
+		texts = append(texts, rules.VerificationWarnings(specPath.Child("verification"), &v.Verification, "the restart fails")...)
+	}
 	if s := obj.Spec.Strategy; s != nil && s.Evict != nil && none(s.Evict.MaxUnavailable) {
 		warn(specPath.Child("strategy", "evict", "maxUnavailable"), "%s never evicts a pod; use spec.suspend to pause", s.Evict.MaxUnavailable)
 	}
@@ -66,23 +67,6 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 		}
 	}
 	return append(texts, rules.LongSteps(expressions, &obj.Spec.Calendar)...)
-}
-
-// verificationWarnings are about verification.probes.
-func verificationWarnings(v *autorebootv1.Verification) []string {
-	var texts []string
-	if v == nil {
-		return texts
-	}
-	for i := range v.Probes {
-		p, at := &v.Probes[i], specPath.Child("verification", "probes").Index(i)
-		if inCluster(p.Host) {
-			texts = append(texts, fmt.Sprintf("%s: %s resolves to an address inside the cluster, where the egress policy lets a probe in only if an administrator allowed it; without that no request can be sent, and the restart fails", at.Child("host").Field(), p.Host))
-		}
-		check := p.Check()
-		texts = append(texts, rules.CheckWarnings(at, &check)...)
-	}
-	return texts
 }
 
 // selectsAll warns of the selectors of a spec that are empty: they select more than their author sees.
@@ -119,14 +103,6 @@ func selectsAll(spec *autorebootv1.RebootPolicySpec) []string {
 		}
 	}
 	return texts
-}
-
-// inCluster reports whether a name resolves into the cluster, or to the operator itself, wherever it is looked
-// up. It is a hint: the address is checked when it is connected to.
-func inCluster(name string) bool {
-	name = strings.ToLower(name)
-	return strings.Contains(name, ".svc.") || strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, ".cluster.local") ||
-		name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
 func none(v *intstr.IntOrString) bool {

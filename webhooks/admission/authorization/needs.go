@@ -8,6 +8,8 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // Need is a right that a field of an object needs, and what else could be written there.
@@ -41,6 +43,19 @@ func (n *Needs) Add(path *field.Path, remedy, verb, group, resource, subresource
 	n.List = append(n.List, Need{path, authorizationv1.ResourceAttributes{
 		Namespace: n.Namespace, Verb: verb, Group: group, Version: "v1", Resource: resource, Subresource: subresource, Name: name,
 	}, remedy})
+}
+
+// AddVerification appends what verification.probes of a spec read; v is nil for none.
+func (n *Needs) AddVerification(spec *field.Path, v *common.Verification) {
+	if v == nil {
+		return
+	}
+	for i := range v.Probes {
+		if tls := v.Probes[i].TLS; tls != nil && tls.CASecretName != "" {
+			n.Add(spec.Child("verification", "probes").Index(i).Child("tls", "caSecretName"), "leave caSecretName out",
+				"get", "", "secrets", "", tls.CASecretName)
+		}
+	}
 }
 
 // refusal names the right that is lacking, its field, and what to do.

@@ -4,28 +4,52 @@
 package chaospod
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/internal/approval"
+	"github.com/fairlead-dev/fairlead/webhooks/admission"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
 )
 
 // authorizer decides whether the writer of a ChaosPod may do what it does.
-type authorizer = authorization.Entitlement[chaosv1.ChaosPod, *chaosv1.ChaosPod]
+type authorizer struct {
+	authorization.Entitlement[chaosv1.ChaosPod, *chaosv1.ChaosPod]
+	policy authorization.Policy
+}
 
-func newAuthorizer(reviewer authorization.Reviewer) *authorizer {
-	return &authorizer{
+func newAuthorizer(reviewer authorization.Reviewer, policy authorization.Policy) *authorizer {
+	return &authorizer{policy: policy, Entitlement: authorization.Entitlement[chaosv1.ChaosPod, *chaosv1.ChaosPod]{
 		Reviewer: reviewer,
 		Noun:     "ChaosPod",
 		Needs:    func(obj *chaosv1.ChaosPod, namespace string) []authorization.Need { return needs(&obj.Spec, namespace) },
 		Digest:   func(obj *chaosv1.ChaosPod) string { return approval.ChaosPodDigest(&obj.Spec) },
-		Starts: func(obj, old *chaosv1.ChaosPod) bool {
-			return isSuspended(old) && !isSuspended(obj) || isDryRun(old) && !isDryRun(obj)
-		},
+		Starts:   starts,
 		Commands: []string{chaosv1.RunNowAnnotation, chaosv1.ResumeAnnotation},
+	}}
+}
+
+// Validate refuses what the writer has no right to, and hosts that no writer may have probed. What an update leaves as it is
+// stays.
+func (a *authorizer) Validate(ctx context.Context, req admission.Request, obj, old *chaosv1.ChaosPod) ([]string, field.ErrorList) {
+	if req.SubResource != "" || !obj.DeletionTimestamp.IsZero() {
+		return nil, nil
 	}
+	warnings, errs := a.Entitlement.Validate(ctx, req, obj, old)
+	var hosts, stored authorization.Hosts
+	hosts.AddVerification(field.NewPath("spec"), obj.Spec.Verification)
+	if old != nil && !starts(obj, old) {
+		stored.AddVerification(field.NewPath("spec"), old.Spec.Verification)
+	}
+	return warnings, append(errs, hosts.Check(a.policy, req, stored)...)
+}
+
+// starts reports whether obj is no longer suspended or no longer a dry run.
+func starts(obj, old *chaosv1.ChaosPod) bool {
+	return isSuspended(old) && !isSuspended(obj) || isDryRun(old) && !isDryRun(obj)
 }
 
 func isSuspended(obj *chaosv1.ChaosPod) bool { return ptr.Deref(obj.Spec.Suspend, false) }
@@ -39,6 +63,7 @@ func isDryRun(obj *chaosv1.ChaosPod) bool { return ptr.Deref(obj.Spec.DryRun, tr
 func needs(spec *chaosv1.ChaosPodSpec, namespace string) []authorization.Need {
 	n := &authorization.Needs{Namespace: namespace}
 	at := field.NewPath("spec")
+	n.AddVerification(at, spec.Verification)
 	if account := spec.ServiceAccountName; account != "" {
 		n.Add(at.Child("serviceAccountName"), authorization.NameAnotherServiceAccount, "impersonate", "", "serviceaccounts", "", account)
 		if spec.Target.Template == nil {

@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
@@ -66,7 +68,14 @@ func TestAChaosPodDoesOnlyWhatItsWriterMay(t *testing.T) {
 		}
 		p.Annotations[chaosv1.RunNowAnnotation] = "1"
 	}
+	probing := func(host, authority string) func(pod) {
+		return func(p pod) {
+			p.Spec.Verification = &common.Verification{Probes: []common.VerificationProbe{{Name: "up", Host: host,
+				HTTPGet: &common.HTTPGetAction{Port: ptr.To(intstr.FromInt32(443))}, TLS: &common.CheckTLS{CASecretName: authority}}}}
+		}
+	}
 	labeled := func(p pod) { p.Labels = map[string]string{"a": "b"} }
+	const probe = "spec.verification.probes[0].host"
 	evict, remove, creating, account := "create pods/eviction", "delete pods", "create pods", "impersonate serviceaccounts admin"
 	for name, test := range map[string]struct {
 		denied   []string // of eve
@@ -98,10 +107,19 @@ func TestAChaosPodDoesOnlyWhatItsWriterMay(t *testing.T) {
 		"run-now, without":              {[]string{evict}, killer(now), killer(approvedFor(ann)), []string{"spec.action.type"}, ""},
 		"run-now, with":                 {nil, killer(now), killer(approvedFor(ann)), nil, eve},
 		"a label, without":              {[]string{evict}, killer(labeled), killer(approvedFor(ann)), nil, ann},
+		"probe of a host outside":       {nil, killer(probing("192.0.2.1", "")), nil, nil, eve},
+		"probe of a name":               {nil, killer(probing("db.shop.svc", "")), nil, nil, eve},
+		"probe of a host inside":        {nil, killer(probing(admissiontest.Inside, "")), nil, []string{probe}, eve},
+		"probe of the operator itself":  {nil, killer(probing("127.0.0.1", "")), nil, []string{probe}, eve},
+		"a host inside that stays":      {nil, killer(labeled, probing(admissiontest.Inside, "")), killer(probing(admissiontest.Inside, ""), approvedFor(ann)), nil, ann},
+		"the same, no longer suspended": {nil, killer(probing(admissiontest.Inside, "")), killer(still, probing(admissiontest.Inside, ""), approvedFor(ann)), []string{probe}, eve},
+		"another probe, without":        {[]string{evict}, killer(probing("192.0.2.1", "")), killer(approvedFor(ann)), []string{"spec.action.type"}, ""},
+		"authority, without":            {[]string{"get secrets roots"}, killer(probing("192.0.2.1", "roots")), nil, []string{"spec.verification.probes[0].tls.caSecretName"}, ""},
+		"authority of a dry run":        {[]string{"get secrets roots"}, killer(dry, as("robot"), probing("192.0.2.1", "roots")), nil, []string{"spec.verification.probes[0].tls.caSecretName"}, ""},
 		"forged":                        {[]string{evict}, killer(approvedFor(ann)), nil, []string{"spec.action.type"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newAuthorizer(&admissiontest.Reviewer{Denied: map[string][]string{eve: test.denied}})
+			a := newAuthorizer(&admissiontest.Reviewer{Denied: map[string][]string{eve: test.denied}}, admissiontest.NewPolicy())
 			req := request(eve, test.old != nil)
 			got, _, errs, err := admissiontest.Admit(t, a, req, test.obj, test.old, nil)
 			if err != nil {
@@ -126,7 +144,7 @@ func TestAChaosPodDoesOnlyWhatItsWriterMay(t *testing.T) {
 }
 
 func TestOfADeletedChaosPodAndOfItsStatusNothingIsAsked(t *testing.T) {
-	a := newAuthorizer(&admissiontest.Reviewer{Denied: map[string][]string{eve: {"create pods/eviction"}}})
+	a := newAuthorizer(&admissiontest.Reviewer{Denied: map[string][]string{eve: {"create pods/eviction"}}}, admissiontest.NewPolicy())
 	status := request(eve, true)
 	status.SubResource = "status"
 	going := killer(func(p *chaosv1.ChaosPod) { p.DeletionTimestamp = ptr.To(metav1.Now()) })
@@ -137,5 +155,16 @@ func TestOfADeletedChaosPodAndOfItsStatusNothingIsAsked(t *testing.T) {
 		if warnings, errs := a.Validate(t.Context(), test.req, test.obj, killer(approvedFor(ann))); len(errs)+len(warnings) > 0 {
 			t.Errorf("%s: %v, %v", name, errs, warnings)
 		}
+	}
+}
+
+func TestBeforeTheRangesOfTheClusterAreKnownNoAddressIsProbed(t *testing.T) {
+	p := killer()
+	p.Spec.Verification = &common.Verification{Probes: []common.VerificationProbe{{Name: "up", Host: "192.0.2.1",
+		TCPSocket: &common.TCPSocketAction{Port: ptr.To(intstr.FromInt32(443))}}}}
+	a := newAuthorizer(&admissiontest.Reviewer{Denied: map[string][]string{eve: nil}}, admissiontest.Unsynced{Policy: admissiontest.NewPolicy()})
+	_, _, errs, err := admissiontest.Admit(t, a, request(eve, false), p, nil, nil)
+	if err != nil || len(errs) != 1 || errs[0].Type != field.ErrorTypeInternal {
+		t.Errorf("%v, %v", errs, err)
 	}
 }

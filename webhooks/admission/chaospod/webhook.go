@@ -25,6 +25,8 @@ type Options struct {
 	Handler admission.Options
 	// Converter of the kind.
 	Converter *hubspoke.Converter
+	// Policy decides which addresses may be probed.
+	Policy authorization.Policy
 	// Reviewer reports what a writer may do.
 	Reviewer authorization.Reviewer
 	// Warnings reads what writers are warned of.
@@ -38,7 +40,7 @@ type webhook struct {
 
 // New returns the handlers of both webhooks by path.
 func New(o Options) map[string]http.Handler {
-	w := &webhook{options: o, authorizer: newAuthorizer(o.Reviewer)}
+	w := &webhook{options: o, authorizer: newAuthorizer(o.Reviewer, o.Policy)}
 	handler := o.Handler
 	handler.Kind = chaosv1.GroupVersion.WithKind("ChaosPod")
 	handler.Translator = func(_ string, object []byte) admission.Translator {

@@ -18,10 +18,10 @@ import (
 // authorizer decides whether the writer of a RebootPolicy may do what it does.
 type authorizer struct {
 	authorization.Entitlement[autorebootv1.RebootPolicy, *autorebootv1.RebootPolicy]
-	policy Policy
+	policy authorization.Policy
 }
 
-func newAuthorizer(reviewer authorization.Reviewer, policy Policy) *authorizer {
+func newAuthorizer(reviewer authorization.Reviewer, policy authorization.Policy) *authorizer {
 	return &authorizer{policy: policy, Entitlement: authorization.Entitlement[autorebootv1.RebootPolicy, *autorebootv1.RebootPolicy]{
 		Reviewer: reviewer,
 		Noun:     "policy",

@@ -111,9 +111,9 @@ func probing(address string, port int32) func(*autorebootv1.RebootPolicy) {
 
 func verifying(address string) func(*autorebootv1.RebootPolicy) {
 	return func(p *autorebootv1.RebootPolicy) {
-		p.Spec.Verification = &autorebootv1.Verification{Probes: []common.VerificationProbe{
+		p.Spec.Verification = &autorebootv1.Verification{Verification: common.Verification{Probes: []common.VerificationProbe{
 			{Name: "up", Host: address, TCPSocket: &common.TCPSocketAction{Port: ptr.To(intstr.FromInt32(80))}},
-		}}
+		}}}
 	}
 }
 

@@ -39,12 +39,7 @@ func needs(at *field.Path, spec *autorebootv1.RebootPolicySpec, namespace string
 		n.gate(at.Child("gates").Index(i), &spec.Gates[i])
 	}
 	if v := spec.Verification; v != nil {
-		for i := range v.Probes {
-			if tls := v.Probes[i].TLS; tls != nil && tls.CASecretName != "" {
-				n.Add(at.Child("verification", "probes").Index(i).Child("tls", "caSecretName"), "leave caSecretName out",
-					"get", "", "secrets", "", tls.CASecretName)
-			}
-		}
+		n.AddVerification(at, &v.Verification)
 	}
 	return n.List
 }

@@ -99,9 +99,9 @@ func TestEveryPartOfAPolicyTakesItsRights(t *testing.T) {
 			map[string]string{"get secrets roots": "spec.triggers[1].probe.tls.caSecretName"},
 		},
 		"probes of the verification": {
-			autorebootv1.RebootPolicySpec{Verification: &autorebootv1.Verification{Probes: []common.VerificationProbe{
+			autorebootv1.RebootPolicySpec{Verification: &autorebootv1.Verification{Verification: common.Verification{Probes: []common.VerificationProbe{
 				{HTTPGet: &common.HTTPGetAction{}, TLS: &common.CheckTLS{}}, {HTTPGet: &common.HTTPGetAction{}, TLS: &common.CheckTLS{CASecretName: "roots"}},
-			}}},
+			}}}},
 			map[string]string{"get secrets roots": "spec.verification.probes[1].tls.caSecretName"},
 		},
 		"an ExternalService": {

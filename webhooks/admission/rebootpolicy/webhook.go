@@ -26,7 +26,7 @@ type Options struct {
 	// Converter of the kind.
 	Converter *hubspoke.Converter
 	// Policy decides which addresses may be probed.
-	Policy Policy
+	Policy authorization.Policy
 	// Reviewer reports what a writer may do.
 	Reviewer authorization.Reviewer
 	// Warnings reads what writers are warned of.

@@ -225,6 +225,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: phase
       type:
         namedType: com.github.fairlead-dev.fairlead.api.chaos.v1.RunPhase
+    - name: probes
+      type:
+        list:
+          elementType:
+            namedType: com.github.fairlead-dev.fairlead.api.common.ProbeRequests
+          elementRelationship: atomic
     - name: readyTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
@@ -282,6 +288,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: recoveryDuration
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
+    - name: requests
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.RequestCounts
     - name: result
       type:
         scalar: string
@@ -382,11 +391,75 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: uid
       type:
         namedType: io.k8s.apimachinery.pkg.types.UID
+- name: com.github.fairlead-dev.fairlead.api.common.CheckTLS
+  map:
+    fields:
+    - name: caSecretName
+      type:
+        scalar: string
+    - name: insecureSkipVerify
+      type:
+        scalar: boolean
+    - name: serverName
+      type:
+        scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.Cron
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.Duration
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.FailurePolicy
+  scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.GRPCAction
+  map:
+    fields:
+    - name: authority
+      type:
+        scalar: string
+    - name: port
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: service
+      type:
+        scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.HTTPGetAction
+  map:
+    fields:
+    - name: expectedStatuses
+      type:
+        list:
+          elementType:
+            namedType: com.github.fairlead-dev.fairlead.api.common.StatusRange
+          elementRelationship: atomic
+    - name: host
+      type:
+        scalar: string
+    - name: httpHeaders
+      type:
+        list:
+          elementType:
+            namedType: com.github.fairlead-dev.fairlead.api.common.HTTPHeader
+          elementRelationship: associative
+          keys:
+          - name
+    - name: path
+      type:
+        scalar: string
+    - name: port
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: scheme
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.HTTPScheme
+- name: com.github.fairlead-dev.fairlead.api.common.HTTPHeader
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: value
+      type:
+        scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.HTTPScheme
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.Halt
   map:
@@ -437,6 +510,48 @@ var schemaYAML = typed.YAMLObject(`types:
             namedType: com.github.fairlead-dev.fairlead.api.common.LabelValue
 - name: com.github.fairlead-dev.fairlead.api.common.LabelValue
   scalar: string
+- name: com.github.fairlead-dev.fairlead.api.common.ProbeRequests
+  map:
+    fields:
+    - name: failed
+      type:
+        scalar: numeric
+    - name: inconclusive
+      type:
+        scalar: numeric
+    - name: name
+      type:
+        scalar: string
+    - name: sent
+      type:
+        scalar: numeric
+- name: com.github.fairlead-dev.fairlead.api.common.RequestCounts
+  map:
+    fields:
+    - name: failed
+      type:
+        scalar: numeric
+    - name: inconclusive
+      type:
+        scalar: numeric
+    - name: sent
+      type:
+        scalar: numeric
+- name: com.github.fairlead-dev.fairlead.api.common.StatusRange
+  map:
+    fields:
+    - name: end
+      type:
+        scalar: numeric
+    - name: start
+      type:
+        scalar: numeric
+- name: com.github.fairlead-dev.fairlead.api.common.TCPSocketAction
+  map:
+    fields:
+    - name: port
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
 - name: com.github.fairlead-dev.fairlead.api.common.TimeZone
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.common.Token
@@ -447,12 +562,50 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: onFailure
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.FailurePolicy
+    - name: probes
+      type:
+        list:
+          elementType:
+            namedType: com.github.fairlead-dev.fairlead.api.common.VerificationProbe
+          elementRelationship: associative
+          keys:
+          - name
     - name: soak
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
     - name: timeout
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Duration
+- name: com.github.fairlead-dev.fairlead.api.common.VerificationProbe
+  map:
+    fields:
+    - name: grpc
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.GRPCAction
+    - name: host
+      type:
+        scalar: string
+    - name: httpGet
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.HTTPGetAction
+    - name: interval
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.Duration
+    - name: maxFailures
+      type:
+        scalar: numeric
+    - name: name
+      type:
+        scalar: string
+    - name: tcpSocket
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.TCPSocketAction
+    - name: timeout
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.Duration
+    - name: tls
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.CheckTLS
 - name: com.github.fairlead-dev.fairlead.api.common.Window
   map:
     fields:

@@ -13,16 +13,13 @@ import (
 // with apply.
 //
 // Verification decides whether a restart succeeded: its workload is available again in time, and stays so, and what its clients
-// ask for meanwhile does not fail.
+// ask for meanwhile does not fail. With the strategy RolloutRestart the rollout is completed first, since it cannot be stopped;
+// evictions stop with the first failure of probes that is too many.
 type VerificationApplyConfiguration struct {
 	common.Verification `json:""`
 	// maxContainerRestarts is how many restarts of containers are forgiven from the start of the
 	// restart to the end of the soak. The default is 0.
 	MaxContainerRestarts *int32 `json:"maxContainerRestarts,omitempty"`
-	// probes are requests that are sent from the start of a restart to the end of its soak, and fail it where more than
-	// maxFailures of one probe fail. With the strategy RolloutRestart the rollout is completed first, since it cannot be
-	// stopped; evictions stop at once.
-	Probes []common.VerificationProbe `json:"probes,omitempty"`
 }
 
 // VerificationApplyConfiguration constructs a declarative configuration of the Verification type for use with
@@ -55,20 +52,20 @@ func (b *VerificationApplyConfiguration) WithOnFailure(value common.FailurePolic
 	return b
 }
 
-// WithMaxContainerRestarts sets the MaxContainerRestarts field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the MaxContainerRestarts field is set to the value of the last call.
-func (b *VerificationApplyConfiguration) WithMaxContainerRestarts(value int32) *VerificationApplyConfiguration {
-	b.MaxContainerRestarts = &value
-	return b
-}
-
 // WithProbes adds the given value to the Probes field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Probes field.
 func (b *VerificationApplyConfiguration) WithProbes(values ...common.VerificationProbe) *VerificationApplyConfiguration {
 	for i := range values {
-		b.Probes = append(b.Probes, values[i])
+		b.Verification.Probes = append(b.Verification.Probes, values[i])
 	}
+	return b
+}
+
+// WithMaxContainerRestarts sets the MaxContainerRestarts field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaxContainerRestarts field is set to the value of the last call.
+func (b *VerificationApplyConfiguration) WithMaxContainerRestarts(value int32) *VerificationApplyConfiguration {
+	b.MaxContainerRestarts = &value
 	return b
 }

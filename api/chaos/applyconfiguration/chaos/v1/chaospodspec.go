@@ -40,7 +40,7 @@ type ChaosPodSpecApplyConfiguration struct {
 	Safety          *SafetyApplyConfiguration `json:"safety,omitempty"`
 	common.Calendar `json:""`
 	// verification says how the target proves that it survived: its ready pods are back to their number before the run, in
-	// time, and stay so.
+	// time, and stay so, and what its clients ask for meanwhile does not fail.
 	Verification *common.Verification `json:"verification,omitempty"`
 	// historyLimit is how many runs that have ended the status remembers, from 1 to 50. The default is 10.
 	HistoryLimit *int32 `json:"historyLimit,omitempty"`

@@ -58,7 +58,7 @@ type ChaosPodStatusApplyConfiguration struct {
 	// ChaosPod had it when a halt began.
 	HandledResume *common.Token `json:"handledResume,omitempty"`
 	// halt says why no run begins until a person changes the spec or sets the resume annotation. Its reason is
-	// RecoveryFailed or EvictionMisconfigured. It is absent when normal.
+	// RecoveryFailed, ProbesFailed or EvictionMisconfigured. It is absent when normal.
 	Halt *applyconfiguration.HaltApplyConfiguration `json:"halt,omitempty"`
 	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion writes
 	// it; clients must not change it.

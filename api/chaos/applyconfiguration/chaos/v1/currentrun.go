@@ -7,6 +7,7 @@ package v1
 
 import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	common "github.com/fairlead-dev/fairlead/api/common"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -51,6 +52,9 @@ type CurrentRunApplyConfiguration struct {
 	CandidatesDigest *string `json:"candidatesDigest,omitempty"`
 	// victims are the pods chosen, at most 100, and among them those that took the place of others.
 	Victims []VictimApplyConfiguration `json:"victims,omitempty"`
+	// probes count the requests of verification.probes from the start of the run to that of its phase, or to the first that
+	// failed and may not.
+	Probes []common.ProbeRequests `json:"probes,omitempty"`
 }
 
 // CurrentRunApplyConfiguration constructs a declarative configuration of the CurrentRun type for use with
@@ -180,6 +184,16 @@ func (b *CurrentRunApplyConfiguration) WithVictims(values ...*VictimApplyConfigu
 			panic("nil value passed to WithVictims")
 		}
 		b.Victims = append(b.Victims, *values[i])
+	}
+	return b
+}
+
+// WithProbes adds the given value to the Probes field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Probes field.
+func (b *CurrentRunApplyConfiguration) WithProbes(values ...common.ProbeRequests) *CurrentRunApplyConfiguration {
+	for i := range values {
+		b.Probes = append(b.Probes, values[i])
 	}
 	return b
 }

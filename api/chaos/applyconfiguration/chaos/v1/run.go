@@ -14,8 +14,8 @@ import (
 // RunApplyConfiguration represents a declarative configuration of the Run type for use
 // with apply.
 //
-// Run is a run that has ended, with the result Survived, RecoveryFailed, DryRun, NoVictim or Failed. Its id is that of
-// currentRun, its message names up to three of the victims, and its startTime is when they were chosen.
+// Run is a run that has ended, with the result Survived, RecoveryFailed, ProbesFailed, DryRun, NoVictim or Failed. Its id
+// is that of currentRun, its message names up to three of the victims, and its startTime is when they were chosen.
 type RunApplyConfiguration struct {
 	applyconfiguration.RecordApplyConfiguration `json:""`
 	// killed is how many pods died, absent where none did.
@@ -29,6 +29,8 @@ type RunApplyConfiguration struct {
 	CandidatesDigest *string `json:"candidatesDigest,omitempty"`
 	// recoveryDuration is how long the target took to recover, to the second, without verification.soak.
 	RecoveryDuration *common.Duration `json:"recoveryDuration,omitempty"`
+	// requests count those of all verification.probes, from the start of the run to its end. Absent where there are no probes.
+	Requests *common.RequestCounts `json:"requests,omitempty"`
 }
 
 // RunApplyConfiguration constructs a declarative configuration of the Run type for use with
@@ -122,5 +124,13 @@ func (b *RunApplyConfiguration) WithCandidatesDigest(value string) *RunApplyConf
 // If called multiple times, the RecoveryDuration field is set to the value of the last call.
 func (b *RunApplyConfiguration) WithRecoveryDuration(value common.Duration) *RunApplyConfiguration {
 	b.RecoveryDuration = &value
+	return b
+}
+
+// WithRequests sets the Requests field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Requests field is set to the value of the last call.
+func (b *RunApplyConfiguration) WithRequests(value common.RequestCounts) *RunApplyConfiguration {
+	b.Requests = &value
 	return b
 }
