@@ -134,6 +134,51 @@ func TestNothingDiesWhereTheRequestsAreDenied(t *testing.T) {
 	}
 }
 
+// TestALeaderThatIsKilledTakesNoFailedRequestWithIt has the leader killed between the deaths and the verdicts: requests of the
+// clients of one workload have failed until then, and all of the other have succeeded. It takes replicas down, and so runs before
+// all tests that run in parallel.
+func TestALeaderThatIsKilledTakesNoFailedRequestWithIt(t *testing.T) {
+	s := newSerialSuite(t)
+	servers := map[string]*externalnet.Server{}
+	for _, name := range []string{"well", "ill"} {
+		address := s.Servers.Address()
+		servers[name] = s.server(s.Servers.HTTP(address + ":8080"))
+		s.Make(fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s}, spec: {replicas: 2, minReadySeconds: 25, selector: {matchLabels: {app: %[1]s}},
+			template: {metadata: {labels: {app: %[1]s}}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: none}]}}}}`, name))
+		s.chaos(name, strings.Replace(proven("5s", address), "name: web}", "name: "+name+"}", 1))
+	}
+	for name := range servers {
+		s.available(name, 2)
+		s.now(name, "1")
+	}
+	shows := func(name string, is func(*chaosv1.CurrentRun) bool) {
+		s.Helper()
+		s.shows(name, func(st *chaosv1.ChaosPodStatus) error {
+			if c := st.CurrentRun; c == nil || c.Phase != chaosv1.RunVerifying || len(c.Probes) != 1 || !is(c) {
+				return fmt.Errorf("the run is not there yet")
+			}
+			return nil
+		})
+	}
+	for name := range servers {
+		shows(name, func(c *chaosv1.CurrentRun) bool { return c.Probes[0].Failed == 0 })
+	}
+	s.Must(servers["ill"].Set(externalnet.Behavior{Fault: externalnet.Refuse}))
+	shows("ill", func(c *chaosv1.CurrentRun) bool { return c.Probes[0].Failed > 0 })
+	s.Must(servers["ill"].Set(externalnet.Behavior{}))
+	s.KillLeader()
+	const untold = "none was sent while no replica led"
+	well := s.ended("well", 1, chaosv1.ResultSurvived)
+	if r := well.Requests; well.Killed != 1 || r.Failed != 0 || r.Sent == 0 || int(r.Sent) > servers["well"].Counts().Requests || !strings.Contains(well.Message, untold) {
+		t.Errorf("%s", framework.Text(well))
+	}
+	ill := s.ended("ill", 1, chaosv1.ResultProbesFailed)
+	if r := ill.Requests; ill.Killed != 1 || r.Failed == 0 || r.Failed >= r.Sent || !strings.Contains(ill.Message, untold) {
+		t.Errorf("%s", framework.Text(ill))
+	}
+	t.Logf("%s\n%s", framework.Text(well), framework.Text(ill))
+}
+
 // A run goes on while its ChaosPod is suspended and edited, and so do its requests.
 func TestARunThatIsEditedKeepsItsRequests(t *testing.T) {
 	s := newSuite(t)
