@@ -28,28 +28,38 @@ import (
 
 func TestEachKindHasOneWebhookOfEachSort(t *testing.T) {
 	kinds := storedKinds(t)
-	var mutating admissionv1.MutatingWebhookConfiguration
-	read(t, "webhook/mutating.yaml", &mutating)
-	var validating admissionv1.ValidatingWebhookConfiguration
-	read(t, "webhook/validating.yaml", &validating)
-
 	got, want := map[string]string{}, map[string]string{}
-	for _, w := range mutating.Webhooks {
-		got[w.Name] = *w.ClientConfig.Service.Path
-		checkReach(t, w.Name, w.ClientConfig, w.Rules, w.MatchPolicy)
-	}
-	for _, w := range validating.Webhooks {
-		got[w.Name] = *w.ClientConfig.Service.Path
-		checkReach(t, w.Name, w.ClientConfig, w.Rules, w.MatchPolicy)
+	for name, w := range webhooks(t) {
+		got[name] = *w.ClientConfig.Service.Path
+		checkReach(t, name, w.ClientConfig, w.Rules, w.MatchPolicy)
 	}
 	for _, kind := range kinds {
 		name := strings.ToLower(kind.Kind)
-		want[name+".mutate.fairlead.dev"] = admission.MutatePath(kind)
-		want[name+".validate.fairlead.dev"] = admission.ValidatePath(kind)
+		want["fairlead-"+name+"/"+name+".mutate.fairlead.dev"] = admission.MutatePath(kind)
+		want["fairlead-"+name+"/"+name+".validate.fairlead.dev"] = admission.ValidatePath(kind)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("webhooks and their paths (-code +manifests):\n%s", diff)
 	}
+}
+
+// webhooks are those of all configurations by the names of the configuration and the webhook. The mutating ones are as
+// validating ones here.
+func webhooks(t *testing.T) map[string]admissionv1.ValidatingWebhook {
+	t.Helper()
+	all := map[string]admissionv1.ValidatingWebhook{}
+	for _, path := range []string{"webhook/mutating.yaml", "webhook/validating.yaml"} {
+		for _, document := range documents(t, path) {
+			var configuration admissionv1.ValidatingWebhookConfiguration
+			if err := yaml.Unmarshal(document, &configuration); err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			for _, w := range configuration.Webhooks {
+				all[configuration.Name+"/"+w.Name] = w
+			}
+		}
+	}
+	return all
 }
 
 // checkReach sees that a webhook is called at the stored version only, and at none twice.

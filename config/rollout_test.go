@@ -219,24 +219,14 @@ func TestTheNetworkPoliciesOpenTheWebhooksAndTheMetricsAlone(t *testing.T) {
 // The API server waits for a webhook no longer than the webhook works on an answer, and no request of
 // its own ends meanwhile.
 func TestEveryWebhookFailsClosedWithinSeconds(t *testing.T) {
-	var mutating admissionv1.MutatingWebhookConfiguration
-	read(t, "webhook/mutating.yaml", &mutating)
-	var validating admissionv1.ValidatingWebhookConfiguration
-	read(t, "webhook/validating.yaml", &validating)
-	check := func(name string, policy *admissionv1.FailurePolicyType, seconds *int32) {
-		if policy == nil || *policy != admissionv1.Fail {
+	for name, w := range webhooks(t) {
+		if w.FailurePolicy == nil || *w.FailurePolicy != admissionv1.Fail {
 			t.Errorf("%s: failurePolicy is not Fail: what no other rule sees would be stored", name)
 		}
 		// Reviews of rights take up to 3 s (webhooks/admission/authorization), and the default of 10 s would
 		// hold a writer, and its slot of the API server, for a replica that has died.
-		if seconds == nil || *seconds < 4 || *seconds >= 10 {
+		if seconds := w.TimeoutSeconds; seconds == nil || *seconds < 4 || *seconds >= 10 {
 			t.Errorf("%s: timeoutSeconds is not from 4 to 9", name)
 		}
-	}
-	for _, w := range mutating.Webhooks {
-		check(w.Name, w.FailurePolicy, w.TimeoutSeconds)
-	}
-	for _, w := range validating.Webhooks {
-		check(w.Name, w.FailurePolicy, w.TimeoutSeconds)
 	}
 }

@@ -24,8 +24,7 @@ package controllers
 // Where the certificate authority is published, beside the CRDs of the kinds: these objects by name, and no others. Each
 // is watched, by its name, so that a bundle that was lost is put back within seconds.
 //
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=fairlead-mutating,verbs=get;patch;watch
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=fairlead-validating,verbs=get;patch;watch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations;validatingwebhookconfigurations,resourceNames=fairlead-externalservice;fairlead-rebootpolicy;fairlead-clusterrebootpolicy;fairlead-chaospod,verbs=get;patch;watch
 
 // In the operator's own namespace: the blackouts of the whole cluster, the lease of the leader, and the
 // authority that the replicas share.

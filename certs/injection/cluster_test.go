@@ -81,8 +81,8 @@ func newWebhooks(kind *kind, name string, webhooks ...string) *unstructured.Unst
 func standard() []runtime.Object {
 	return []runtime.Object{
 		newCRD("foos.x.dev"),
-		newWebhooks(mutatingKind, "fairlead-mutating", "a.x.dev", "b.x.dev"),
-		newWebhooks(validatingKind, "fairlead-validating", "c.x.dev"),
+		newWebhooks(mutatingKind, "fairlead-foo", "a.x.dev", "b.x.dev"),
+		newWebhooks(validatingKind, "fairlead-foo", "c.x.dev"),
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 
 func newInjector(t *testing.T, client *fake.FakeDynamicClient, options Options) *Injector {
 	t.Helper()
-	options.Client, options.CRDs = client, []string{"foos.x.dev"}
+	options.Client, options.CRDs, options.Webhooks = client, []string{"foos.x.dev"}, []string{"fairlead-foo"}
 	injector, err := New(options)
 	if err != nil {
 		t.Fatal(err)
@@ -302,8 +302,8 @@ func TestATriggerMakesRunLookAtOnce(t *testing.T) {
 	})
 }
 
-func TestDefaultTargetsAreThoseThatAreInstalled(t *testing.T) {
-	injector, err := New(Options{Client: newCluster(), CRDs: []string{"foos.x.dev"}})
+func TestTargetsAreTheDefinitionsAndBothWebhookConfigurationsOfAName(t *testing.T) {
+	injector, err := New(Options{Client: newCluster(), Webhooks: []string{"fairlead-foo"}, CRDs: []string{"foos.x.dev"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,8 +313,8 @@ func TestDefaultTargetsAreThoseThatAreInstalled(t *testing.T) {
 	}
 	want := []string{
 		"CustomResourceDefinition foos.x.dev",
-		"MutatingWebhookConfiguration fairlead-mutating",
-		"ValidatingWebhookConfiguration fairlead-validating",
+		"MutatingWebhookConfiguration fairlead-foo",
+		"ValidatingWebhookConfiguration fairlead-foo",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -371,7 +371,7 @@ func TestPublishedIsWhatTheInjectorWrote(t *testing.T) {
 		t.Error("what is published is known although a target could not be read")
 	}
 	client.PrependReactor("get", "mutatingwebhookconfigurations", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewForbidden(mutatingKind.resource.GroupResource(), "fairlead-mutating", errors.New("no role"))
+		return true, nil, apierrors.NewForbidden(mutatingKind.resource.GroupResource(), "fairlead-foo", errors.New("no role"))
 	})
 	if got, err := injector.Published(t.Context()); err != nil || string(got) != string(ours) {
 		t.Errorf("published: %q, %v", got, err)

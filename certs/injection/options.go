@@ -26,15 +26,13 @@ type Loss struct {
 	Message                string    // a sentence or two for people
 }
 
-// Options of an Injector. Only Client must be set. A nil list of names means the default, an empty one
-// means none.
+// Options of an Injector. Only Client must be set.
 type Options struct {
 	// Client reads and patches the targets. It should have a rate limiter of its own.
 	Client dynamic.Interface
 
-	// Mutating and Validating name the webhook configurations. Defaults to fairlead-mutating and
-	// fairlead-validating.
-	Mutating, Validating []string
+	// Webhooks names the webhook configurations: a mutating and a validating one have each name. Defaults to none.
+	Webhooks []string
 
 	// CRDs names the CustomResourceDefinitions whose conversion the webhook serves. Defaults to none.
 	CRDs []string
@@ -84,18 +82,11 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Client == nil {
 		return o, errors.New("injection: Options.Client is nil")
 	}
-	names := func(field *[]string, values ...string) {
-		if *field == nil {
-			*field = values
-		}
-	}
 	span := func(field *time.Duration, value time.Duration) {
 		if *field <= 0 {
 			*field = value
 		}
 	}
-	names(&o.Mutating, "fairlead-mutating")
-	names(&o.Validating, "fairlead-validating")
 	span(&o.PublishTimeout, time.Minute)
 	span(&o.Interval, 5*time.Minute)
 	span(&o.WriteEvery, time.Minute)
@@ -124,7 +115,7 @@ func (o Options) targets() []target {
 		}
 	}
 	add(crdKind, o.CRDs)
-	add(mutatingKind, o.Mutating)
-	add(validatingKind, o.Validating)
+	add(mutatingKind, o.Webhooks)
+	add(validatingKind, o.Webhooks)
 	return all
 }

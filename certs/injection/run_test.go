@@ -241,7 +241,7 @@ func TestATargetThatCallsAnotherServiceIsNeverWritten(t *testing.T) {
 		if err := injector.Observed(ctx, bundle); err != nil {
 			t.Errorf("a rotation waits for the targets of others: %v", err)
 		}
-		mine := newWebhooks(mutatingKind, "fairlead-mutating", "a.x.dev", "b.x.dev")
+		mine := newWebhooks(mutatingKind, "fairlead-foo", "a.x.dev", "b.x.dev")
 		for _, webhook := range mine.Object["webhooks"].([]any) {
 			webhook.(map[string]any)["clientConfig"].(map[string]any)["service"].(map[string]any)["namespace"] = "second"
 		}
@@ -300,7 +300,7 @@ func TestAWebhookConfigurationIsPutBackEveryMinuteAtLeast(t *testing.T) {
 		client, bundle := newCluster(standard()...), newBundle(t)
 		run(t, bundle, newInjector(t, client, Options{}))
 		for range 100 {
-			store(t, client, newWebhooks(validatingKind, "fairlead-validating", "c.x.dev"))
+			store(t, client, newWebhooks(validatingKind, "fairlead-foo", "c.x.dev"))
 			pass(75 * time.Second)
 			if diff := cmp.Diff(repeated(bundle), bundles(t, client)); diff != "" {
 				t.Fatalf("bundles (-want +got):\n%s", diff)

@@ -87,7 +87,7 @@ func TestACRDThatServesOneVersionNeedsNoBundle(t *testing.T) {
 		crd := newCRD("foos.x.dev")
 		crd.Object["spec"] = withVersions("None", c.served...)
 		client, bundle := newCluster(crd), newBundle(t)
-		injector, err := New(Options{Client: client, CRDs: []string{"foos.x.dev"}, Mutating: []string{}, Validating: []string{}, PublishTimeout: 1})
+		injector, err := New(Options{Client: client, CRDs: []string{"foos.x.dev"}, PublishTimeout: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,10 +25,15 @@ type target struct {
 	name     string
 }
 
-var targets = []target{
-	{crds, "externalservices.networking.fairlead.dev"}, {crds, "rebootpolicies.autoreboot.fairlead.dev"}, {crds, "chaospods.chaos.fairlead.dev"},
-	{crds, "clusterrebootpolicies.autoreboot.fairlead.dev"},
-	{mutating, "fairlead-mutating"}, {validating, "fairlead-validating"},
+var targets = slices.Concat(targetsOf(crds, framework.Definitions),
+	targetsOf(mutating, framework.WebhookConfigurations), targetsOf(validating, framework.WebhookConfigurations))
+
+func targetsOf(resource schema.GroupVersionResource, names []string) []target {
+	all := make([]target, 0, len(names))
+	for _, name := range names {
+		all = append(all, target{resource, name})
+	}
+	return all
 }
 
 // bundles are all CA bundles that stand in a target now.

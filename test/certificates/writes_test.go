@@ -35,8 +35,8 @@ var (
 		"externalservices.networking.fairlead.dev", nil,
 	}
 	// No admission policy and no webhook is called for these.
-	patchValidating = certificateWrite{framework.Write{Resource: "validatingwebhookconfigurations", Operation: "UPDATE"}, "fairlead-validating", nil}
-	patchMutating   = certificateWrite{framework.Write{Resource: "mutatingwebhookconfigurations", Operation: "UPDATE"}, "fairlead-mutating", nil}
+	patchValidating = certificateWrite{framework.Write{Resource: "validatingwebhookconfigurations", Operation: "UPDATE"}, "fairlead-externalservice", nil}
+	patchMutating   = certificateWrite{framework.Write{Resource: "mutatingwebhookconfigurations", Operation: "UPDATE"}, "fairlead-externalservice", nil}
 )
 
 // writeDenial is one way in which one of the writes is refused.

@@ -122,13 +122,13 @@ func (s *suite) asking(asks bool) {
 			return s.Client.Update(s.Context(), object)
 		}))
 	}
-	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "fairlead-mutating"}}
+	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "fairlead-chaospod"}}
 	change(mutating, func() {
 		for i := range mutating.Webhooks {
 			exclude(mutating.Webhooks[i].NamespaceSelector)
 		}
 	})
-	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "fairlead-validating"}}
+	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "fairlead-chaospod"}}
 	change(validating, func() {
 		for i := range validating.Webhooks {
 			exclude(validating.Webhooks[i].NamespaceSelector)

@@ -204,8 +204,11 @@ func TestObjectsHaveTheLabelsAndAnnotationsThatTheyAreGiven(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{
 		"ServiceMonitor a/fairlead-metrics": "kube-prometheus-stack", "PrometheusRule a/fairlead": "kube-prometheus-stack",
 		"PrometheusRule a/fairlead-externalservice": "kube-prometheus-stack", "PrometheusRule a/fairlead-rebootpolicy": "kube-prometheus-stack",
-		"PrometheusRule a/fairlead-chaospod":              "kube-prometheus-stack",
-		"MutatingWebhookConfiguration /fairlead-mutating": "true", "ValidatingWebhookConfiguration /fairlead-validating": "true",
+		"PrometheusRule a/fairlead-chaospod":                     "kube-prometheus-stack",
+		"MutatingWebhookConfiguration /fairlead-externalservice": "true", "ValidatingWebhookConfiguration /fairlead-externalservice": "true",
+		"MutatingWebhookConfiguration /fairlead-rebootpolicy": "true", "ValidatingWebhookConfiguration /fairlead-rebootpolicy": "true",
+		"MutatingWebhookConfiguration /fairlead-clusterrebootpolicy": "true", "ValidatingWebhookConfiguration /fairlead-clusterrebootpolicy": "true",
+		"MutatingWebhookConfiguration /fairlead-chaospod": "true", "ValidatingWebhookConfiguration /fairlead-chaospod": "true",
 		"ServiceAccount a/fairlead-manager": "arn", "ServiceAccount a/fairlead-webhook": "arn",
 	}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -28,11 +28,10 @@ var (
 	inlineMark = regexp.MustCompile(`'?` + inline + `(.*?)'?\n`)
 	whole      = regexp.MustCompile(`(?m)(: |- )` + namespaceMark + `$`)
 	watched    = regexp.MustCompile(`(?m)^( *)- ` + watchedMark + `$`)
-	hook       = regexp.MustCompile(`(?m)^  name: .*fairlead\.dev$`)
 	section    = regexp.MustCompile(`(?m)^  \w`)
 )
 
-// ofKinds has, for a part of the names of its objects and webhooks, when there is a kind, and when there are canaries.
+// ofKinds has, for a part of the names of its objects, when there is a kind, and when there are canaries.
 var ofKinds = []struct{ name, when string }{
 	{"externalservice", `has "ExternalService" .Values.kinds`},
 	{"rebootpolic", `has "RebootPolicy" .Values.kinds`},
@@ -46,22 +45,6 @@ func whenOfKind(name, text string) string {
 		if strings.Contains(name, kind.name) {
 			return "{{- if " + kind.when + " }}\n" + text + "{{- end }}\n"
 		}
-	}
-	return text
-}
-
-// ofKind puts an object behind the condition that its kind is wanted, and so each webhook of a configuration.
-func ofKind(o *unstructured.Unstructured, text string) string {
-	before, list, found := strings.Cut(text, "\nwebhooks:\n")
-	if !found {
-		return whenOfKind(o.GetName(), text)
-	}
-	text = before + "\nwebhooks:\n"
-	for item := range strings.SplitSeq("\n"+list, "\n- ") {
-		if item == "" {
-			continue
-		}
-		text += whenOfKind(hook.FindString(item), "- "+strings.TrimSuffix(item, "\n")+"\n")
 	}
 	return text
 }
@@ -87,7 +70,7 @@ func template(o object) (string, error) {
 	case strings.HasSuffix(o.GetName(), shardMark):
 		each = "$shard := .Values.shards"
 	}
-	text = ofKind(o.Unstructured, text)
+	text = whenOfKind(o.GetName(), text)
 	if each != "" { // once for each, with the dot as it is elsewhere
 		text = "{{- range " + each + " }}{{- with $ }}\n" + text + "{{- end }}{{- end }}\n"
 	}

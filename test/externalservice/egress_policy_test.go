@@ -128,7 +128,7 @@ func TestTheConfiguredPolicyDecides(t *testing.T) {
 
 	// Nor does it outlive the approval, which only a write past the webhooks can take away.
 	s.publishes("cluster-by-right", "10.96.56.7")
-	s.Kubectl("delete", "mutatingwebhookconfiguration/fairlead-mutating", "validatingwebhookconfiguration/fairlead-validating")
+	s.Kubectl("delete", "mutatingwebhookconfiguration/fairlead-externalservice", "validatingwebhookconfiguration/fairlead-externalservice")
 	s.Eventually(func() error {
 		var es networkingv1.ExternalService
 		if err := s.Client.Get(t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: "cluster-by-right"}, &es); err != nil {

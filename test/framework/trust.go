@@ -33,6 +33,9 @@ var Definitions = []string{
 	"clusterrebootpolicies.autoreboot.fairlead.dev",
 }
 
+// WebhookConfigurations are the names of Fairlead's webhook configurations, mutating and validating ones.
+var WebhookConfigurations = []string{"fairlead-externalservice", "fairlead-rebootpolicy", "fairlead-clusterrebootpolicy", "fairlead-chaospod"}
+
 // Roles are the ClusterRoles of the operator.
 var Roles = []string{
 	"fairlead-manager", "fairlead-externalservice-manager", "fairlead-rebootpolicy-manager", "fairlead-clusterrebootpolicy-manager",

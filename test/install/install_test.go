@@ -126,7 +126,7 @@ func TestWhatIsLeftOfAnOperatorThatWasRemovedFirstIsRemovedByHand(t *testing.T) 
 	output := s.sound()
 	for _, want := range []string{
 		"ok: Deployment team-system/team-fairlead-manager:", "ok: Deployment team-system/team-fairlead-webhook:",
-		"ok: MutatingWebhookConfiguration team-fairlead-mutating: covers all kinds\n",
+		"ok: MutatingWebhookConfiguration team-fairlead-chaospod: has the webhook for chaospods.chaos.fairlead.dev\n",
 		"ok: ServiceAccount team-system/team-fairlead-webhook: it has all ", "; the operator is in namespace team-system, for ExternalService, RebootPolicy, ChaosPod\n",
 	} {
 		if !strings.Contains(output, want) {
@@ -226,7 +226,7 @@ func (s *suite) publish() {
 		s.Fatal("docs/guides/namespaced.md has no commands that copy the bundle")
 	}
 	s.eventually(func() error { // a pod of before, which may still stop, writes it again
-		s.kubectl("patch", "mutatingwebhookconfiguration", "fairlead-mutating", "--type=json", "-p", `[{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": ""}]`)
+		s.kubectl("patch", "mutatingwebhookconfiguration", "fairlead-externalservice", "--type=json", "-p", `[{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": ""}]`)
 		if output, code := s.check("--namespace=shop"); code != 1 || !strings.Contains(output, "is empty") {
 			return fmt.Errorf("without a bundle the check ends with %d:\n%s", code, output)
 		}

@@ -323,7 +323,6 @@ func (s *suite) rollback(namespace string, revision int) {
 	}
 	rollback := action.NewRollback(s.helm(namespace))
 	rollback.Version, rollback.WaitStrategy, rollback.Timeout = revision, kube.StatusWatcherStrategy, patience
-	rollback.ServerSideApply = "false" // as docs/guides/upgrades.md says: the former chart has fewer webhooks
 	s.must(s.told(rollback.Run("fairlead")))
 }
 

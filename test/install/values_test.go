@@ -91,7 +91,7 @@ func (s *suite) fitsPlatforms() {
 func (s *suite) sharesWebhooks(values map[string]any) {
 	s.Helper()
 	for _, configuration := range []string{"mutating", "validating"} {
-		s.kubectl("patch", configuration+"webhookconfiguration", "fairlead-"+configuration, "--field-manager=admissionsenforcer", "--type=json", "-p",
+		s.kubectl("patch", configuration+"webhookconfiguration", "fairlead-chaospod", "--field-manager=admissionsenforcer", "--type=json", "-p",
 			`[{"op": "add", "path": "/webhooks/0/namespaceSelector/matchExpressions/-", "value": {"key": "control-plane", "operator": "DoesNotExist"}}]`)
 	}
 	s.sound()

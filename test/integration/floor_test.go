@@ -36,16 +36,14 @@ func (s *suite) asUser(args ...string) said {
 // failing sets the failure policy of all webhooks, or takes the webhooks away.
 func (s *suite) failing(policy string) {
 	s.Helper()
-	for _, configuration := range []string{"mutatingwebhookconfiguration/fairlead-mutating", "validatingwebhookconfiguration/fairlead-validating"} {
+	for _, kind := range []string{"mutatingwebhookconfiguration", "validatingwebhookconfiguration"} {
 		if policy == "" {
-			s.run("delete", configuration)
+			s.run(append([]string{"delete", kind}, framework.WebhookConfigurations...)...)
 			continue
 		}
-		var patch []any
-		for i := range 3 {
-			patch = append(patch, map[string]any{"op": "replace", "path": fmt.Sprintf("/webhooks/%d/failurePolicy", i), "value": policy})
+		for _, name := range framework.WebhookConfigurations {
+			s.run("patch", kind, name, "--type=json", "-p", framework.Text([]any{map[string]any{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": policy}}))
 		}
-		s.run("patch", configuration, "--type=json", "-p", framework.Text(patch))
 	}
 }
 

@@ -26,7 +26,7 @@ func TestTheDefaultManifestsPassAServersDryRun(t *testing.T) {
 	s.Namespace = framework.Namespace
 	out := s.run("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-", "--", rendered)
 	s.Expect(out, "deployment.apps/fairlead-manager", "service/fairlead-webhook", "serviceaccount/fairlead-manager",
-		"mutatingwebhookconfiguration.admissionregistration.k8s.io/fairlead-mutating", "customresourcedefinition.apiextensions.k8s.io/chaospods.chaos.fairlead.dev")
+		"mutatingwebhookconfiguration.admissionregistration.k8s.io/fairlead-chaospod", "customresourcedefinition.apiextensions.k8s.io/chaospods.chaos.fairlead.dev")
 	if objects := len(s.Objects(rendered)); strings.Count(out, "serverside-applied (server dry run)") != objects {
 		t.Errorf("%d objects were rendered; the API server took\n%s", objects, out)
 	}
@@ -60,7 +60,7 @@ func TestFlowSchemasOfAnOverlayWithANamespacePassAServersDryRun(t *testing.T) {
 	s.Expect(out, "flowschema.flowcontrol.apiserver.k8s.io/fairlead-leader-election serverside-applied", "flowschema.flowcontrol.apiserver.k8s.io/fairlead-reviews serverside-applied")
 }
 
-// registered are the webhooks of both configurations, as they are shipped and as they stand in
+// registered are the webhooks of all configurations, as they are shipped and as they stand in
 // the cluster.
 func (s *suite) registered(t *testing.T) []map[string]any {
 	t.Helper()
@@ -75,8 +75,9 @@ func (s *suite) registered(t *testing.T) []map[string]any {
 		}
 	}
 	add(s.Objects(s.run("kustomize", framework.Root+"/config/webhook")))
-	for _, name := range []string{"mutatingwebhookconfiguration/fairlead-mutating", "validatingwebhookconfiguration/fairlead-validating"} {
-		add(s.Objects(s.run("get", name, "-o", "json")))
+	for _, name := range framework.WebhookConfigurations {
+		add(s.Objects(s.run("get", "mutatingwebhookconfiguration", name, "-o", "json")))
+		add(s.Objects(s.run("get", "validatingwebhookconfiguration", name, "-o", "json")))
 	}
 	if len(hooks) != 16 {
 		t.Fatalf("%d webhooks are shipped and registered, want 2 for each kind, twice", len(hooks))

@@ -29,7 +29,7 @@ func TestTheOperatorMayDoNoMoreThanItNeeds(t *testing.T) {
 		{true, []string{"update", "leases.coordination.k8s.io/fairlead-manager", own}},
 		{true, []string{"patch", "customresourcedefinitions.apiextensions.k8s.io/chaospods.chaos.fairlead.dev"}},
 		{true, []string{"watch", "customresourcedefinitions.apiextensions.k8s.io/chaospods.chaos.fairlead.dev"}},
-		{true, []string{"watch", "validatingwebhookconfigurations.admissionregistration.k8s.io/fairlead-validating"}},
+		{true, []string{"watch", "validatingwebhookconfigurations.admissionregistration.k8s.io/fairlead-chaospod"}},
 
 		// The storage migration rewrites what is stored at an old version.
 		{true, []string{"patch", "rebootpolicies.autoreboot.fairlead.dev", "-A"}},
@@ -68,7 +68,7 @@ func TestTheOperatorMayDoNoMoreThanItNeeds(t *testing.T) {
 		{false, []string{"delete", "customresourcedefinitions.apiextensions.k8s.io"}},
 		{false, []string{"watch", "customresourcedefinitions.apiextensions.k8s.io"}},
 		{false, []string{"watch", "mutatingwebhookconfigurations.admissionregistration.k8s.io"}},
-		{false, []string{"list", "validatingwebhookconfigurations.admissionregistration.k8s.io/fairlead-validating"}},
+		{false, []string{"list", "validatingwebhookconfigurations.admissionregistration.k8s.io/fairlead-chaospod"}},
 		{false, []string{"patch", "validatingwebhookconfigurations.admissionregistration.k8s.io"}},
 		{false, []string{"create", "validatingwebhookconfigurations.admissionregistration.k8s.io"}},
 		{false, []string{"delete", "externalservices.networking.fairlead.dev", "-A"}},

@@ -12,33 +12,24 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// validating are the webhooks of the registration, as indices.
-var validating = []int{0, 1, 2}
-
 // unchecked does something while the validating webhooks do not look at the namespace, as it was
 // before they were installed.
 func (s *suite) unchecked(do func()) {
 	s.Helper()
-	const values = "/namespaceSelector/matchExpressions/0/values"
-	change := func(operation func(i int) map[string]any) {
-		var patch []any
-		for _, i := range validating {
-			patch = append(patch, operation(i))
+	const values = "/webhooks/0/namespaceSelector/matchExpressions/0/values"
+	change := func(operation map[string]any) {
+		for _, name := range framework.WebhookConfigurations {
+			s.run("patch", "validatingwebhookconfiguration", name, "--type=json", "-p", framework.Text([]any{operation}))
 		}
-		s.run("patch", "validatingwebhookconfiguration", "fairlead-validating", "--type=json", "-p", framework.Text(patch))
 	}
 	probe := func() error {
 		return s.try("create", "--dry-run=server", "-f", "-", "--", externalServices.object("v1", "probe", reserved)).failure
 	}
-	change(func(i int) map[string]any {
-		return map[string]any{"op": "add", "path": fmt.Sprintf("/webhooks/%d%s/-", i, values), "value": s.Namespace}
-	})
+	change(map[string]any{"op": "add", "path": values + "/-", "value": s.Namespace})
 	s.Eventually(probe)
 	do()
 	shipped := slices.DeleteFunc(s.excluded(), func(namespace string) bool { return namespace == s.Namespace })
-	change(func(i int) map[string]any {
-		return map[string]any{"op": "replace", "path": fmt.Sprintf("/webhooks/%d%s", i, values), "value": shipped}
-	})
+	change(map[string]any{"op": "replace", "path": values, "value": shipped})
 	s.Eventually(func() error {
 		if probe() == nil {
 			return fmt.Errorf("the validating webhook does not look at %s again", s.Namespace)
@@ -50,7 +41,7 @@ func (s *suite) unchecked(do func()) {
 // excluded are the namespaces that the validating webhooks do not look at.
 func (s *suite) excluded() []string {
 	s.Helper()
-	out := s.run("get", "validatingwebhookconfiguration", "fairlead-validating", "-o", "jsonpath={.webhooks[0].namespaceSelector.matchExpressions[0].values}")
+	out := s.run("get", "validatingwebhookconfiguration", "fairlead-externalservice", "-o", "jsonpath={.webhooks[0].namespaceSelector.matchExpressions[0].values}")
 	var namespaces []string
 	s.Must(json.Unmarshal([]byte(out), &namespaces))
 	return namespaces

@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,7 +147,7 @@ func TestMissingCRDsAreNamedWithTheRemedy(t *testing.T) {
 	s.Must(err)
 
 	s.launch(impatient, "--kubeconfig="+bare.Kubeconfig()).
-		reachesLate("ca-published", append(framework.Definitions, "fairlead-mutating", "fairlead-validating", "make install")...)
+		reachesLate("ca-published", append(slices.Concat(framework.Definitions, framework.WebhookConfigurations), "make install")...)
 
 	// A replica that came first finds them when they come.
 	r := s.launch("--kubeconfig="+bare.Kubeconfig(), "--leader-elect=false", "--set=webhook.certificates.injectCA=false")

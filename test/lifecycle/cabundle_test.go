@@ -72,9 +72,9 @@ func TestALostCABundleIsBackWithinSeconds(t *testing.T) {
 	const inWebhook, inDefinition = "/webhooks/0/clientConfig/caBundle", "/spec/conversion/webhook/clientConfig/caBundle"
 
 	for _, c := range []struct{ title, kind, name, patch, by string }{
-		{"taken from a webhook", "validatingwebhookconfiguration", "fairlead-validating", `[{"op":"remove","path":"` + inWebhook + `"}]`, ""},
+		{"taken from a webhook", "validatingwebhookconfiguration", framework.WebhookConfigurations[0], `[{"op":"remove","path":"` + inWebhook + `"}]`, ""},
 		{"taken from a CRD", "crd", framework.Definitions[0], `[{"op":"remove","path":"` + inDefinition + `"}]`, ""},
-		{"overwritten in a webhook", "mutatingwebhookconfiguration", "fairlead-mutating", `[{"op":"replace","path":"` + inWebhook + `","value":"` + foreign + `"}]`, "kubectl-patch"},
+		{"overwritten in a webhook", "mutatingwebhookconfiguration", framework.WebhookConfigurations[3], `[{"op":"replace","path":"` + inWebhook + `","value":"` + foreign + `"}]`, "kubectl-patch"},
 		{"overwritten in a CRD", "crd", framework.Definitions[1], `[{"op":"replace","path":"` + inDefinition + `","value":"` + foreign + `"}]`, "kubectl-patch"},
 	} {
 		t.Run(c.title, func(t *testing.T) {
@@ -100,18 +100,13 @@ func TestALostCABundleIsBackWithinSeconds(t *testing.T) {
 		kind  string
 		names []string
 	}{
-		{"webhook configurations deleted and installed again", "mutatingwebhookconfiguration,validatingwebhookconfiguration", []string{"fairlead-mutating", "fairlead-validating"}},
+		{"webhook configurations deleted and installed again", "mutatingwebhookconfiguration,validatingwebhookconfiguration", framework.WebhookConfigurations},
 		{"CRDs deleted and installed again", "crd", framework.Definitions},
 	} {
 		t.Run(c.title, func(t *testing.T) {
 			s := s.in(t)
 			r := &replica{r.Replica, s}
-			if c.kind == "crd" {
-				s.Kubectl(append([]string{"delete", c.kind}, c.names...)...)
-			} else {
-				s.Kubectl("delete", "mutatingwebhookconfiguration", c.names[0])
-				s.Kubectl("delete", "validatingwebhookconfiguration", c.names[1])
-			}
+			s.Kubectl(append([]string{"delete", c.kind}, c.names...)...)
 			r.degraded(c.names...)
 			if got := r.mustMetric(`fairlead_ca_bundle_present{target="` + c.names[0] + `",target_kind="` + kindOf(c.kind) + `"}`); got != 0 {
 				t.Errorf("the metric is %v", got)

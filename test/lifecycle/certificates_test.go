@@ -36,7 +36,7 @@ const (
 var trusted = []struct {
 	resource schema.GroupVersionResource
 	names    []string
-}{{crds, framework.Definitions}, {mutating, []string{"fairlead-mutating"}}, {validating, []string{"fairlead-validating"}}}
+}{{crds, framework.Definitions}, {mutating, framework.WebhookConfigurations}, {validating, framework.WebhookConfigurations}}
 
 // trusting are the objects that carry the CA bundle.
 func (s *suite) trusting() []*unstructured.Unstructured {

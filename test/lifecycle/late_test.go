@@ -91,10 +91,10 @@ func (s *suite) lacks(account string) (all []lack) {
 			restore: reinstall,
 		})
 	}
-	for _, name := range []string{"fairlead-mutating", "fairlead-validating"} {
-		kind := strings.TrimPrefix(name, "fairlead-") + "webhookconfiguration"
+	for i, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
+		name := framework.WebhookConfigurations[2*i]
 		all = append(all, lack{
-			title: "no " + name, phase: "ca-published", texts: []string{name, "does not exist"},
+			title: "no " + kind + " " + name, phase: "ca-published", texts: []string{kind + " " + name, "does not exist"},
 			remove: func(s *suite) { s.Kubectl("delete", kind, name) }, restore: reinstall,
 		})
 	}

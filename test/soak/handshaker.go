@@ -215,19 +215,21 @@ func (h *handshaker) trusted() map[string]int {
 // published reads what stands in the webhook configurations and the CRDs.
 func (s *site) published(ctx context.Context) (published, error) {
 	p := published{at: time.Now(), bundles: map[string]string{}}
-	var validating admissionregistrationv1.ValidatingWebhookConfiguration
-	if err := s.admin.Get(ctx, client.ObjectKey{Name: "fairlead-validating"}, &validating); err != nil {
-		return p, err
-	}
-	for _, hook := range validating.Webhooks {
-		p.bundles[hook.Name] = string(hook.ClientConfig.CABundle)
-	}
-	var mutating admissionregistrationv1.MutatingWebhookConfiguration
-	if err := s.admin.Get(ctx, client.ObjectKey{Name: "fairlead-mutating"}, &mutating); err != nil {
-		return p, err
-	}
-	for _, hook := range mutating.Webhooks {
-		p.bundles[hook.Name] = string(hook.ClientConfig.CABundle)
+	for _, name := range framework.WebhookConfigurations {
+		var validating admissionregistrationv1.ValidatingWebhookConfiguration
+		if err := s.admin.Get(ctx, client.ObjectKey{Name: name}, &validating); err != nil {
+			return p, err
+		}
+		for _, hook := range validating.Webhooks {
+			p.bundles[hook.Name] = string(hook.ClientConfig.CABundle)
+		}
+		var mutating admissionregistrationv1.MutatingWebhookConfiguration
+		if err := s.admin.Get(ctx, client.ObjectKey{Name: name}, &mutating); err != nil {
+			return p, err
+		}
+		for _, hook := range mutating.Webhooks {
+			p.bundles[hook.Name] = string(hook.ClientConfig.CABundle)
+		}
 	}
 	for _, name := range framework.Definitions {
 		definition := &unstructured.Unstructured{}

@@ -65,8 +65,8 @@ type world struct {
 	shards     []*appsv1.Deployment // beside it
 	more       bool                 // the list of Deployments goes on
 	config     *corev1.ConfigMap
-	mutating   *admissionregistrationv1.MutatingWebhookConfiguration
-	validating *admissionregistrationv1.ValidatingWebhookConfiguration
+	mutating   []*admissionregistrationv1.MutatingWebhookConfiguration
+	validating []*admissionregistrationv1.ValidatingWebhookConfiguration
 	secret     *corev1.Secret
 	lease      *coordinationv1.Lease
 	forbidden  []string                                 // resources that the user may not read
@@ -117,8 +117,6 @@ func sound(t *testing.T) *world {
 	}
 	w.allowed = func(authorizationv1.SubjectAccessReviewSpec) bool { return true }
 	service := admissionregistrationv1.ServiceReference{Namespace: namespace, Name: prefix + "fairlead-webhook", Path: ptr.To("/"), Port: ptr.To[int32](443)}
-	w.mutating = &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: prefix + "fairlead-mutating"}}
-	w.validating = &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: prefix + "fairlead-validating"}}
 	for _, kind := range vet.New(vet.Options{}).Kinds() {
 		shared, err := definitionOf(kind.Group, kind.Plural)
 		if err != nil {
@@ -138,12 +136,14 @@ func sound(t *testing.T) *world {
 			Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"kube-system", namespace},
 		}}}
 		client := admissionregistrationv1.WebhookClientConfig{Service: &service, CABundle: asPEM(w.root)}
-		w.mutating.Webhooks = append(w.mutating.Webhooks, admissionregistrationv1.MutatingWebhook{
-			Name: strings.ToLower(kind.Kind) + ".mutate.fairlead.dev", Rules: rules, ClientConfig: client, NamespaceSelector: away,
-		})
-		w.validating.Webhooks = append(w.validating.Webhooks, admissionregistrationv1.ValidatingWebhook{
-			Name: strings.ToLower(kind.Kind) + ".validate.fairlead.dev", Rules: rules, ClientConfig: client, NamespaceSelector: away,
-		})
+		name := strings.ToLower(kind.Kind)
+		named := metav1.ObjectMeta{Name: prefix + "fairlead-" + name}
+		w.mutating = append(w.mutating, &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: named, Webhooks: []admissionregistrationv1.MutatingWebhook{{
+			Name: name + ".mutate.fairlead.dev", Rules: rules, ClientConfig: client, NamespaceSelector: away,
+		}}})
+		w.validating = append(w.validating, &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: named, Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: name + ".validate.fairlead.dev", Rules: rules, ClientConfig: client, NamespaceSelector: away,
+		}}})
 	}
 	content, err := os.ReadFile("../../../config/manager/deployment.yaml")
 	if err != nil {
@@ -195,7 +195,13 @@ func (w *world) options(t *testing.T) Options {
 	for _, shard := range w.shards {
 		objects = append(objects, shard)
 	}
-	objects = append(objects, w.config, w.mutating, w.validating, w.lease)
+	objects = append(objects, w.config, w.lease)
+	for _, c := range w.mutating {
+		objects = append(objects, c)
+	}
+	for _, c := range w.validating {
+		objects = append(objects, c)
+	}
 	if w.secret != nil {
 		objects = append(objects, w.secret)
 	}
@@ -300,7 +306,7 @@ func TestASoundInstallationOfOtherNamesPasses(t *testing.T) {
 	w := sound(t)
 	w.dial = served(w.leaf)
 	report := w.run(t)
-	if n := report.Count(OK); n != len(report.Results) || n != 26 || report.Namespace != namespace {
+	if n := report.Count(OK); n != len(report.Results) || n != 38 || report.Namespace != namespace {
 		t.Errorf("%d of %d are ok:\n%s", n, len(report.Results), text(t, report))
 	}
 	for _, want := range []string{
@@ -308,7 +314,7 @@ func TestASoundInstallationOfOtherNamesPasses(t *testing.T) {
 		"ok: Secret team-system/fairlead-webhook-ca: the authority is valid for 6 days\n",
 		"ok: Service team-system/team-fairlead-webhook: the serving certificate is valid for 6 days\n",
 		"ok: ChaosPod at v1alpha1: created by a dry run in namespace shop\n",
-		"26 checks: 26 ok, 0 warnings, 0 failed, 0 unchecked, 0 skipped; the operator is in namespace team-system, for ExternalService, RebootPolicy, ChaosPod\n",
+		"38 checks: 38 ok, 0 warnings, 0 failed, 0 unchecked, 0 skipped; the operator is in namespace team-system, for ExternalService, RebootPolicy, ChaosPod\n",
 	} {
 		if got := text(t, report); !strings.Contains(got, want) {
 			t.Errorf("lacks %q:\n%s", want, got)
@@ -324,7 +330,7 @@ func TestASoundInstallationOfOtherNamesPasses(t *testing.T) {
 		Summary   map[string]int
 		Results   []Result
 	}
-	if err := json.Unmarshal(out.Bytes(), &decoded); err != nil || decoded.Version != 1 || decoded.Summary["ok"] != 26 || !slices.Equal(decoded.Results, report.Results) {
+	if err := json.Unmarshal(out.Bytes(), &decoded); err != nil || decoded.Version != 1 || decoded.Summary["ok"] != 38 || !slices.Equal(decoded.Results, report.Results) {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }
@@ -399,12 +405,15 @@ func TestEachDefectIsTold(t *testing.T) {
 			c := &w.deployment.Spec.Template.Spec.Containers[0]
 			c.Args = append(c.Args, "--set=controllers.enabled=false")
 		}, "failed: namespace team-system: no Deployment reconciles"},
-		"no ConfigMap":       {func(_ *testing.T, w *world) { w.config.Name = "other" }, "unchecked: Deployment team-system/team-fairlead-manager: its configuration could not be read"},
-		"no webhooks":        {func(_ *testing.T, w *world) { w.mutating.Name = "other" }, "failed: MutatingWebhookConfiguration team-fairlead-mutating: it does not exist"},
-		"a kind is left out": {func(_ *testing.T, w *world) { w.validating.Webhooks = w.validating.Webhooks[:2] }, "failed: ValidatingWebhookConfiguration team-fairlead-validating: it has no webhook for chaospods"},
-		"another Service":    {func(_ *testing.T, w *world) { w.validating.Webhooks[1].ClientConfig.Service.Name = "other" }, "failed: ValidatingWebhookConfiguration team-fairlead-validating: webhook"},
-		"no bundle":          {func(_ *testing.T, w *world) { w.validating.Webhooks[1].ClientConfig.CABundle = nil }, "failed: ValidatingWebhookConfiguration team-fairlead-validating: the CA bundle of webhook rebootpolicy.validate.fairlead.dev is empty"},
-		"an unreadable one":  {func(_ *testing.T, w *world) { w.mutating.Webhooks[0].ClientConfig.CABundle = []byte("\n") }, "failed: MutatingWebhookConfiguration team-fairlead-mutating: the CA bundle of webhook externalservice.mutate"},
+		"no ConfigMap":   {func(_ *testing.T, w *world) { w.config.Name = "other" }, "unchecked: Deployment team-system/team-fairlead-manager: its configuration could not be read"},
+		"no webhooks":    {func(_ *testing.T, w *world) { w.mutating[0].Name = "other" }, "failed: MutatingWebhookConfiguration team-fairlead-externalservice: it does not exist"},
+		"another kind's": {func(_ *testing.T, w *world) { w.validating[3].Webhooks = w.validating[2].Webhooks }, "failed: ValidatingWebhookConfiguration team-fairlead-chaospod: it has no webhook for chaospods"},
+		"another Service": {func(_ *testing.T, w *world) {
+			w.validating[1].Webhooks[0].ClientConfig.Service = &admissionregistrationv1.ServiceReference{Name: "other"}
+		},
+			"failed: ValidatingWebhookConfiguration team-fairlead-rebootpolicy: webhook"},
+		"no bundle":         {func(_ *testing.T, w *world) { w.validating[1].Webhooks[0].ClientConfig.CABundle = nil }, "failed: ValidatingWebhookConfiguration team-fairlead-rebootpolicy: the CA bundle of webhook rebootpolicy.validate.fairlead.dev is empty"},
+		"an unreadable one": {func(_ *testing.T, w *world) { w.mutating[0].Webhooks[0].ClientConfig.CABundle = []byte("\n") }, "failed: MutatingWebhookConfiguration team-fairlead-externalservice: the CA bundle of webhook externalservice.mutate"},
 		"another authority": {func(t *testing.T, w *world) {
 			w.crds[0].Spec.Conversion.Webhook.ClientConfig.CABundle = asPEM(certificate(t, w.now, nil))
 		}, "failed: CustomResourceDefinition externalservices.networking.fairlead.dev: its CA bundle lacks the authority"},
@@ -453,7 +462,7 @@ func TestEachDefectIsTold(t *testing.T) {
 		"an admission policy": {func(_ *testing.T, w *world) { w.created = policyRefuses },
 			"ok: ChaosPod at v1: the mutating webhook responds; Fairlead's admission policies refuse"},
 		"an admission policy in the place of webhooks": {func(_ *testing.T, w *world) {
-			w.mutating.Webhooks[3].FailurePolicy = ptr.To(admissionregistrationv1.Ignore)
+			w.mutating[3].Webhooks[0].FailurePolicy = ptr.To(admissionregistrationv1.Ignore)
 			w.created = policyRefuses
 		}, "warning: ChaosPod at v1: Fairlead's admission policies refuse the sample for this user, so that it is not seen"},
 		"a user of few rights": {func(_ *testing.T, w *world) {
@@ -662,7 +671,7 @@ func TestRightsFollowTheConfiguration(t *testing.T) {
 		has, hasNot string
 	}{
 		"as shipped":   {func(*world) {}, "patch on deployments.apps in all namespaces", "create on certificates.cert-manager.io in namespace team-system"},
-		"names":        {func(*world) {}, "patch on mutatingwebhookconfigurations.admissionregistration.k8s.io team-fairlead-mutating in all namespaces", "patch on mutatingwebhookconfigurations.admissionregistration.k8s.io fairlead-mutating in all namespaces"},
+		"names":        {func(*world) {}, "patch on mutatingwebhookconfigurations.admissionregistration.k8s.io team-fairlead-chaospod in all namespaces", "patch on mutatingwebhookconfigurations.admissionregistration.k8s.io fairlead-chaospod in all namespaces"},
 		"cert-manager": {func(w *world) { w.configure(t, "source: selfSigned", "source: certManager") }, "create on certificates.cert-manager.io in namespace team-system", ""},
 		"namespaces": {func(w *world) {
 			w.configure(t, "metrics:", "namespaces: [shop]\nclusterAccess: false\negress: {clusterCIDRs: [10.0.0.0/8]}\nmetrics:")

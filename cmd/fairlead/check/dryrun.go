@@ -137,12 +137,13 @@ var policies = regexp.MustCompile(`ValidatingAdmissionPolicy '[a-z0-9-]*fairlead
 
 // ignored reports whether requests pass where a webhook of the kind does not respond, or whether this is not known.
 func (r *run) ignored(d definition) bool {
+	failing := 0
 	for _, c := range r.configurations {
-		if h := c.hookOf(d); h == nil || ptr.Deref(h.FailurePolicy, admissionregistrationv1.Fail) == admissionregistrationv1.Ignore {
-			return true
+		if h := c.hookOf(d); h != nil && ptr.Deref(h.FailurePolicy, admissionregistrationv1.Fail) == admissionregistrationv1.Fail {
+			failing++
 		}
 	}
-	return len(r.configurations) < 2
+	return failing < 2
 }
 
 // refused returns what a refusal of a dry run means.

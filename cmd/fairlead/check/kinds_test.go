@@ -18,7 +18,7 @@ func withoutExternalServices(t *testing.T) *world {
 	t.Helper()
 	w := sound(t)
 	w.argue("--without-kind=ExternalService")
-	w.mutating.Webhooks, w.validating.Webhooks = w.mutating.Webhooks[1:], w.validating.Webhooks[1:]
+	w.mutating, w.validating = w.mutating[1:], w.validating[1:]
 	return w
 }
 
@@ -73,8 +73,8 @@ func TestWhatIsLeftOfAKindThatIsLeftOutIsTold(t *testing.T) {
 		"another's CRD": {func(w *world) { w.crds[0].Spec.Conversion.Webhook.ClientConfig.Service.Name = "other" },
 			"skipped: " + crd + "the operator's configuration leaves ExternalService out, and another installation converts it"},
 		"objects that may not be read": {func(w *world) { w.forbidden = []string{"externalservices"} }, "unchecked: " + crd},
-		"its webhooks": {func(w *world) { w.mutating.Webhooks = sound(t).mutating.Webhooks },
-			"failed: MutatingWebhookConfiguration team-fairlead-mutating: webhook externalservice.mutate.fairlead.dev is of a kind that"},
+		"its webhooks": {func(w *world) { w.mutating = sound(t).mutating },
+			"failed: MutatingWebhookConfiguration team-fairlead-externalservice: webhook externalservice.mutate.fairlead.dev is of a kind that"},
 		"a Deployment of other kinds": {func(w *world) {
 			d := w.deployment.DeepCopy()
 			d.Name += "-a"

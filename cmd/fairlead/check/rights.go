@@ -92,14 +92,16 @@ func (d deployment) rights() ([]authorizationv1.ResourceAttributes, error) {
 // names maps the names in the shipped roles to those that a configuration has instead.
 func names(c *options.Configuration) map[string]string {
 	d := options.Default()
-	return map[string]string{
-		d.Webhook.MutatingConfiguration:               c.Webhook.MutatingConfiguration,
-		d.Webhook.ValidatingConfiguration:             c.Webhook.ValidatingConfiguration,
+	all := map[string]string{
 		d.Webhook.Certificates.SecretName:             c.Webhook.Certificates.SecretName,
 		d.Webhook.Certificates.CertManager.SecretName: c.Webhook.Certificates.CertManager.SecretName,
 		d.RebootPolicies.FingerprintSecret:            c.RebootPolicies.FingerprintSecret,
 		d.Calendar.ConfigMap:                          c.Calendar.ConfigMap,
 	}
+	for _, name := range d.Webhook.Configurations {
+		all[name] = c.Webhook.Configuration(name[strings.LastIndex(name, "-")+1:])
+	}
+	return all
 }
 
 // attributes are the single rights of rules.

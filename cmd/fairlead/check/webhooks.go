@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// configuration is one of the two webhook configurations. What is checked of its webhooks, both kinds have.
+// configuration is a webhook configuration. What is checked of its webhooks, mutating and validating ones have.
 type configuration struct {
 	object string
 	hooks  []admissionregistrationv1.ValidatingWebhook
@@ -28,61 +28,76 @@ func (r *run) serving() (deployment, bool) {
 	return r.deployments[i], true
 }
 
-// checkWebhooks checks that the webhook configurations are there, cover all kinds, and lead to the operator.
+// checkWebhooks checks that each kind has its webhook configurations, and that they lead to the operator.
 func (r *run) checkWebhooks(ctx context.Context) {
 	d, found := r.serving()
 	if !found {
 		return
 	}
-	api, names := r.options.Kubernetes.AdmissionregistrationV1(), d.configuration.Webhook
-	mutating, err := api.MutatingWebhookConfigurations().Get(ctx, names.MutatingConfiguration, metav1.GetOptions{})
-	var hooks []admissionregistrationv1.ValidatingWebhook
-	if err == nil {
-		for _, h := range mutating.Webhooks {
-			hooks = append(hooks, admissionregistrationv1.ValidatingWebhook{
-				Name: h.Name, Rules: h.Rules, NamespaceSelector: h.NamespaceSelector, ClientConfig: h.ClientConfig, FailurePolicy: h.FailurePolicy,
-			})
+	api := r.options.Kubernetes.AdmissionregistrationV1()
+	for _, kind := range slices.Concat(r.definitions, r.others) {
+		name := d.configuration.Webhook.Configuration(kind.Kind.Kind)
+		if name == "" {
+			continue
 		}
+		mutating, err := api.MutatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
+		var hooks []admissionregistrationv1.ValidatingWebhook
+		if err == nil {
+			for _, h := range mutating.Webhooks {
+				hooks = append(hooks, admissionregistrationv1.ValidatingWebhook{
+					Name: h.Name, Rules: h.Rules, NamespaceSelector: h.NamespaceSelector, ClientConfig: h.ClientConfig, FailurePolicy: h.FailurePolicy,
+				})
+			}
+		}
+		r.checkConfiguration(configuration{"MutatingWebhookConfiguration " + name, hooks}, kind, d, err)
+		validating, err := api.ValidatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
+		hooks = nil
+		if err == nil {
+			hooks = validating.Webhooks
+		}
+		r.checkConfiguration(configuration{"ValidatingWebhookConfiguration " + name, hooks}, kind, d, err)
 	}
-	r.checkConfiguration("MutatingWebhookConfiguration", names.MutatingConfiguration, d, hooks, err)
-	validating, err := api.ValidatingWebhookConfigurations().Get(ctx, names.ValidatingConfiguration, metav1.GetOptions{})
-	if err == nil {
-		hooks = validating.Webhooks
-	}
-	r.checkConfiguration("ValidatingWebhookConfiguration", names.ValidatingConfiguration, d, hooks, err)
 }
 
-// checkConfiguration checks the webhooks of a configuration, or tells why it could not be read.
-func (r *run) checkConfiguration(kind, name string, d deployment, hooks []admissionregistrationv1.ValidatingWebhook, err error) {
+// checkConfiguration checks the configuration of a kind, or tells why it could not be read. That of a kind that is left out
+// should not be there.
+func (r *run) checkConfiguration(c configuration, kind definition, d deployment, err error) {
 	const remedy = "apply the manifests of this installation"
-	c := configuration{kind + " " + name, hooks}
+	add := func(status Status, message, remedy string) {
+		r.results = append(r.results, Result{CheckWebhooks, c.object, status, message, remedy})
+	}
+	if !d.configuration.HasKind(kind.Kind.Kind) {
+		if h := c.hookOf(kind); h != nil && c.foreign(r.namespace, d.configuration.Service.Name) == nil {
+			add(Failed, "webhook "+h.Name+" is of a kind that the operator's configuration leaves out, so that writes of it are refused", "delete the object")
+		}
+		return
+	}
 	if err != nil {
-		right := "get on " + strings.ToLower(kind) + "s.admissionregistration.k8s.io"
+		right := "get on " + strings.ToLower(strings.Fields(c.object)[0]) + "s.admissionregistration.k8s.io"
 		r.results = append(r.results, unread(CheckWebhooks, c.object, right, err, remedy))
 		return
 	}
 	r.configurations = append(r.configurations, c)
-	result := Result{CheckWebhooks, c.object, OK, "covers all kinds", ""}
-	for _, kind := range r.definitions {
-		if c.hookOf(kind) == nil {
-			result = Result{CheckWebhooks, c.object, Failed, "it has no webhook for " + kind.crd.Name, remedy}
+	h := c.foreign(r.namespace, d.configuration.Service.Name)
+	switch {
+	case c.hookOf(kind) == nil:
+		add(Failed, "it has no webhook for "+kind.crd.Name, remedy)
+	case h != nil:
+		add(Failed, fmt.Sprintf("webhook %s names Service %s/%s, and the operator serves at %s/%s",
+			h.Name, h.ClientConfig.Service.Namespace, h.ClientConfig.Service.Name, r.namespace, d.configuration.Service.Name), remedy)
+	default:
+		add(OK, "has the webhook for "+kind.crd.Name, "")
+	}
+}
+
+// foreign returns a webhook that names another Service; nil where there is none.
+func (c configuration) foreign(namespace, name string) *admissionregistrationv1.ValidatingWebhook {
+	for i, h := range c.hooks {
+		if service := h.ClientConfig.Service; service != nil && (service.Namespace != namespace || service.Name != name) {
+			return &c.hooks[i]
 		}
 	}
-	for _, kind := range r.others {
-		if h := c.hookOf(kind); h != nil {
-			result = Result{CheckWebhooks, c.object, Failed,
-				"webhook " + h.Name + " is of a kind that the operator's configuration leaves out, so that writes of it are refused", remedy}
-		}
-	}
-	for _, h := range hooks {
-		service := h.ClientConfig.Service
-		if service != nil && (service.Namespace != r.namespace || service.Name != d.configuration.Service.Name) {
-			result = Result{CheckWebhooks, c.object, Failed,
-				fmt.Sprintf("webhook %s names Service %s/%s, and the operator serves at %s/%s", h.Name, service.Namespace, service.Name, r.namespace, d.configuration.Service.Name),
-				remedy}
-		}
-	}
-	r.results = append(r.results, result)
+	return nil
 }
 
 // hookOf returns the webhook for a kind; nil where there is none.

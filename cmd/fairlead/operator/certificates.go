@@ -52,8 +52,7 @@ func (a *assembly) newCertificates() (*certificates, error) {
 	var err error
 	if all.injector, err = injection.New(injection.Options{
 		Client:         a.untyped,
-		Mutating:       []string{a.config.Webhook.MutatingConfiguration},
-		Validating:     []string{a.config.Webhook.ValidatingConfiguration},
+		Webhooks:       a.kinds.names(a.config.Webhook.Configuration),
 		CRDs:           a.kinds.definitions(),
 		Service:        types.NamespacedName{Namespace: a.identity.namespace, Name: a.config.Service.Name},
 		PublishTimeout: timeout, Latest: all.latest, Interval: min(5*time.Minute, wanted.Validity.Duration),

@@ -186,6 +186,15 @@ func (k kinds) definitions() []string {
 	return all
 }
 
+// names returns what an object of each kind is called.
+func (k kinds) names(of func(kind string) string) []string {
+	all := make([]string, 0, len(k))
+	for _, kind := range k {
+		all = append(all, of(kind.Kind))
+	}
+	return all
+}
+
 // haveAddresses reports whether one of the kinds has addresses.
 func (k kinds) haveAddresses() bool {
 	return slices.ContainsFunc(k, func(one kind) bool { return one.addresses })

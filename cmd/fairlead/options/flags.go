@@ -19,9 +19,10 @@ type Flags struct {
 	// FlagSet has the flags.
 	FlagSet *pflag.FlagSet
 
-	file    string
-	given   []assignment
-	without []string
+	file           string
+	given          []assignment
+	without        []string
+	configurations []string
 }
 
 // assignment is a field with its value as text.
@@ -41,10 +42,8 @@ func NewFlags() *Flags {
 	f.field("leader-elect", "", "leaderElection.leaderElect", strconv.FormatBool(c.LeaderElection.LeaderElect),
 		"Elect the one replica that reconciles. Without election there must be one replica only.")
 	f.field("service-name", "", "service.name", c.Service.Name, "Service through which the API server reaches the webhooks.")
-	f.field("mutating-configuration", "", "webhook.mutatingConfiguration", c.Webhook.MutatingConfiguration,
-		"MutatingWebhookConfiguration in which the root is published.")
-	f.field("validating-configuration", "", "webhook.validatingConfiguration", c.Webhook.ValidatingConfiguration,
-		"ValidatingWebhookConfiguration in which the root is published.")
+	f.FlagSet.Func("webhook-configuration", "Name of the MutatingWebhookConfiguration and the ValidatingWebhookConfiguration of the kind in which the name ends. Once for each kind.",
+		func(name string) error { f.configurations = append(f.configurations, name); return nil })
 	f.field("metrics-bind-address", "", "metrics.bindAddress", c.Metrics.BindAddress, "Address of /metrics; 0 for off.")
 	f.field("health-probe-bind-address", "", "health.bindAddress", c.Health.BindAddress,
 		"Address of /healthz, /readyz and /statusz; 0 for off.")
@@ -138,6 +137,9 @@ func (f *Flags) configuration(load func(path string) (*Configuration, error)) (*
 		if err := configuration.set(given.path, given.text); err != nil {
 			return nil, fmt.Errorf("%s: %w", where, err)
 		}
+	}
+	if len(f.configurations) > 0 {
+		configuration.Webhook.Configurations = f.configurations
 	}
 	configuration.Kinds = slices.DeleteFunc(configuration.Kinds, func(kind string) bool { return slices.Contains(f.without, kind) })
 	if errs := configuration.Validate(); len(errs) > 0 {

@@ -155,13 +155,24 @@ func TestArgumentsOfAnotherVersionAreReadAsFarAsTheyAreKnown(t *testing.T) {
 	}
 }
 
+func TestWebhookConfigurationsAreNamedOnceForEachKind(t *testing.T) {
+	arguments := []string{"--webhook-configuration", "b-externalservice", "--webhook-configuration", "b-chaospod"}
+	got, err := parseFlags(t, "", append(arguments, "--without-kind=RebootPolicy")...)
+	if err != nil || got.Webhook.Configuration("ChaosPod") != "b-chaospod" || got.Webhook.Configuration("RebootPolicy") != "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := parseFlags(t, "", arguments...); err == nil || !strings.Contains(err.Error(), "which ends in -clusterrebootpolicy") {
+		t.Errorf("kinds without a configuration are accepted: %v", err)
+	}
+}
+
 func TestEveryFlagHasHelpAndTheDefaultOfTheConfiguration(t *testing.T) {
 	flags := NewFlags()
 	flags.FlagSet.VisitAll(func(flag *pflag.Flag) {
 		if !strings.HasSuffix(flag.Usage, ".") {
 			t.Errorf("--%s: help %q is no sentence", flag.Name, flag.Usage)
 		}
-		if !slices.Contains([]string{"config", "set", "without-kind"}, flag.Name) { // which have none
+		if !slices.Contains([]string{"config", "set", "without-kind", "webhook-configuration"}, flag.Name) { // which have none
 			if err := flag.Value.Set(flag.DefValue); err != nil {
 				t.Errorf("--%s: %v", flag.Name, err)
 			}

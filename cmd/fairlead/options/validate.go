@@ -35,6 +35,7 @@ func (c *Configuration) Validate() field.ErrorList {
 	errs = append(errs, checkRules(field.NewPath("storageMigration"), c.StorageMigration)...)
 	errs = append(errs, c.Egress.validate(field.NewPath("egress"))...)
 	errs = append(errs, c.Webhook.validate(field.NewPath("webhook"))...)
+	errs = append(errs, c.validateWebhookConfigurations(field.NewPath("webhook", "configurations"))...)
 	if c.Controllers.Enabled { // otherwise there is no election
 		errs = append(errs, c.LeaderElection.validate(field.NewPath("leaderElection"))...)
 	}
@@ -62,6 +63,26 @@ func (c *Configuration) validateRoles() field.ErrorList {
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("webhook", "enabled"), false,
 		"controllers.enabled is false too, so this replica would do nothing: leave out one of webhook.enabled: false and controllers.enabled: false")}
+}
+
+// validateWebhookConfigurations requires a name for each kind, and refuses what is of none.
+func (c *Configuration) validateWebhookConfigurations(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if !c.Webhook.Enabled {
+		return errs
+	}
+	kinds := append(allKinds(), "ClusterRebootPolicy")
+	for _, kind := range kinds {
+		if c.HasKind(kind) && c.Webhook.Configuration(kind) == "" {
+			errs = append(errs, field.Required(path, "name the one of "+kind+", which ends in -"+strings.ToLower(kind)))
+		}
+	}
+	for i, name := range c.Webhook.Configurations {
+		if !slices.ContainsFunc(kinds, func(kind string) bool { return c.Webhook.Configuration(kind) == name }) {
+			errs = append(errs, field.Invalid(path.Index(i), name, "must end in a hyphen and one of "+strings.ToLower(strings.Join(kinds, ", "))+", each once"))
+		}
+	}
+	return errs
 }
 
 func (c *Configuration) validateKinds(path *field.Path) field.ErrorList {

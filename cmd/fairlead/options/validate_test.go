@@ -50,10 +50,15 @@ func TestEveryRuleRefusesWithThePathOfTheField(t *testing.T) {
 		"leaderElection.mode: Invalid value: \"forLife\": clusterAccess": func(c *Configuration) {
 			c.ClusterAccess, c.Namespaces, c.Egress.ClusterCIDRs, c.LeaderElection.Mode = false, []string{"a"}, []string{"10.0.0.0/8"}, ElectionForLife
 		},
-		"controllers.cacheSyncTimeout":           func(c *Configuration) { c.Controllers.CacheSyncTimeout = duration(-1) },
-		"controllers.concurrency[Pod]":           func(c *Configuration) { c.Controllers.Concurrency["Pod"] = 1 },
-		"controllers.concurrency[ChaosPod]":      func(c *Configuration) { c.Controllers.Concurrency["ChaosPod"] = 0 },
-		"webhook.port":                           func(c *Configuration) { c.Webhook.Port = -1 },
+		"controllers.cacheSyncTimeout":      func(c *Configuration) { c.Controllers.CacheSyncTimeout = duration(-1) },
+		"controllers.concurrency[Pod]":      func(c *Configuration) { c.Controllers.Concurrency["Pod"] = 1 },
+		"controllers.concurrency[ChaosPod]": func(c *Configuration) { c.Controllers.Concurrency["ChaosPod"] = 0 },
+		"webhook.port":                      func(c *Configuration) { c.Webhook.Port = -1 },
+		"webhook.configurations: Required value: name the one of ChaosPod, which ends in -chaospod": func(c *Configuration) { c.Webhook.Configurations = c.Webhook.Configurations[:3] },
+		"webhook.configurations[0]: Invalid value: \"all\": must end in a hyphen": func(c *Configuration) {
+			c.Webhook.Configurations = append([]string{"all"}, c.Webhook.Configurations...)
+		},
+		"webhook.configurations[4]":              func(c *Configuration) { c.Webhook.Configurations = append(c.Webhook.Configurations, "b-chaospod") },
 		"webhook.maxBodyBytes":                   func(c *Configuration) { c.Webhook.MaxBodyBytes = 1 },
 		"webhook.drainDelay":                     func(c *Configuration) { c.Webhook.DrainDelay = duration(-1) },
 		"webhook.drainTimeout":                   func(c *Configuration) { c.Webhook.DrainTimeout = duration(0) },

@@ -6,6 +6,7 @@ package options
 import (
 	"net"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -54,11 +55,9 @@ type Webhook struct {
 	// How long requests in flight may take after that. The API server itself gives a conversion 30s.
 	DrainTimeout metav1.Duration `json:"drainTimeout,omitempty" default:"40s" rule:"positive"`
 
-	// MutatingWebhookConfiguration in which the root is published.
-	MutatingConfiguration string `json:"mutatingConfiguration,omitempty" default:"fairlead-mutating" rule:"subdomain"`
-
-	// ValidatingWebhookConfiguration in which the root is published.
-	ValidatingConfiguration string `json:"validatingConfiguration,omitempty" default:"fairlead-validating" rule:"subdomain"`
+	// Names that the MutatingWebhookConfigurations and ValidatingWebhookConfigurations have in which the root is published. There is
+	// one of each for a kind, in whose name, in lower case, its name ends. Those of kinds that are left out do not count.
+	Configurations []string `json:"configurations,omitempty" default:"[fairlead-externalservice, fairlead-rebootpolicy, fairlead-clusterrebootpolicy, fairlead-chaospod]"`
 
 	TLS          TLS          `json:"tls,omitempty"`
 	Certificates Certificates `json:"certificates,omitempty"`
@@ -137,12 +136,25 @@ type Clients struct {
 	Names []string `json:"names,omitempty"`
 }
 
+// Configuration returns the name of the webhook configurations of a kind, such as ExternalService; "" where there is none.
+func (w Webhook) Configuration(kind string) string {
+	for _, name := range w.Configurations {
+		if strings.HasSuffix(name, "-"+strings.ToLower(kind)) {
+			return name
+		}
+	}
+	return ""
+}
+
 func (w Webhook) validate(path *field.Path) field.ErrorList {
 	errs := w.TLS.validate(path.Child("tls")) // which the metrics server follows too
 	if !w.Enabled {
 		return errs
 	}
 	errs = append(errs, checkRules(path, w)...)
+	for i, name := range w.Configurations {
+		errs = append(errs, subdomain(path.Child("configurations").Index(i), name)...)
+	}
 	errs = append(errs, w.Clients.validate(path.Child("clients"))...)
 	return append(errs, w.Certificates.validate(path.Child("certificates"))...)
 }

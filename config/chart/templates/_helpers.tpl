@@ -50,6 +50,13 @@ next write. 0.0.0 is a chart that no release made. */ -}}
 {{- end }}
 {{- end -}}
 
+{{- /* The names of the webhook configurations of all kinds. */ -}}
+{{- define "fairlead.configurations" -}}
+{{- range list "externalservice" "rebootpolicy" "clusterrebootpolicy" "chaospod" }}
+- {{ $.Values.namePrefix }}fairlead-{{ . }}
+{{- end }}
+{{- end -}}
+
 {{- /* The CRDs of the kinds, or with `out` of those that are left out. */ -}}
 {{- define "fairlead.definitions" -}}
 {{- range $kind, $definition := dict "ExternalService" "externalservices.networking.fairlead.dev" "RebootPolicy" "rebootpolicies.autoreboot.fairlead.dev" "ChaosPod" "chaospods.chaos.fairlead.dev" }}
@@ -71,13 +78,7 @@ the finalizers of ExternalServices. */ -}}
 {{- $of := dig "metadata" "annotations" dict $definition }}
 {{- $calls := and (eq (get $service "namespace") $.Release.Namespace) (eq (get $service "name") (print $.Values.namePrefix "fairlead-webhook")) }}
 {{- if or $calls (and (eq (get $of "meta.helm.sh/release-name") $.Release.Name) (eq (get $of "meta.helm.sh/release-namespace") $.Release.Namespace)) }}
-{{- fail (printf "kinds: the CustomResourceDefinition %s of a kind that is left out is in the cluster. First, while the release still has the kind, run `kubectl delete crd %s`, which deletes its objects; then delete its webhooks, and upgrade (docs/guides/kinds.md#take-a-kind-out)" . .) }}
-{{- end }}
-{{- $group := splitList "." . | rest | join "." }}
-{{- range dig "webhooks" list (lookup "admissionregistration.k8s.io/v1" "MutatingWebhookConfiguration" "" (print $.Values.namePrefix "fairlead-mutating")) }}
-{{- if has $group (first .rules).apiGroups }}
-{{- fail (printf "kinds: webhook %s of a kind that is left out is in the cluster: delete it and the validating one, and upgrade (docs/guides/kinds.md#take-a-kind-out)" .name) }}
-{{- end }}
+{{- fail (printf "kinds: the CustomResourceDefinition %s of a kind that is left out is in the cluster. First, while the release still has the kind, run `kubectl delete crd %s`, which deletes its objects, and then upgrade (docs/guides/kinds.md#take-a-kind-out)" . .) }}
 {{- end }}
 {{- end }}
 {{- end -}}

@@ -88,8 +88,8 @@ func remote(ctx context.Context, root, kubeconfig string) error {
 func withdraw(ctx context.Context, kubectl framework.Kubectl) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
-	if err := kubectl(ctx, nil, io.Discard, os.Stderr, "delete", "--ignore-not-found",
-		"mutatingwebhookconfiguration/fairlead-mutating", "validatingwebhookconfiguration/fairlead-validating"); err != nil {
+	if err := kubectl(ctx, nil, io.Discard, os.Stderr, append([]string{"delete", "--ignore-not-found",
+		"mutatingwebhookconfigurations,validatingwebhookconfigurations"}, framework.WebhookConfigurations...)...); err != nil {
 		fmt.Fprintln(os.Stderr, "run: the webhook registrations could not be removed:", err)
 	}
 }
