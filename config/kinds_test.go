@@ -161,9 +161,6 @@ func TestAKindGrantsNoRightOfAnother(t *testing.T) {
 		if evicts := (right{"", "", "pods/eviction", "", "create"}); rights[evicts] != (has("RebootPolicy") || has("ChaosPod")) {
 			t.Errorf("%q: may %s: %t", kinds, evicts, rights[evicts])
 		}
-		if secrets := (right{"", "", "secrets", "", "get"}); rights[secrets] != (has("ExternalService") || has("RebootPolicy")) {
-			t.Errorf("%q: may %s: %t", kinds, secrets, rights[secrets])
-		}
 		creates := right{"", "", "pods", "", "create"}
 		if rights[creates] || !granted(t, true, kinds...)[creates] {
 			t.Errorf("%q: may %s without canaries: %t", kinds, creates, rights[creates])

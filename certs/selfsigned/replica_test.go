@@ -62,7 +62,7 @@ func (s *simulation) startReplica(id string, options Options, by replicaOptions)
 	var injector *injection.Injector
 	injector, err := injection.New(injection.Options{
 		Client:   replicaDynamic{replica: r},
-		Mutating: []string{"mutating"}, Validating: []string{"validating"}, CRDs: []string{"crd"},
+		Webhooks: []string{"webhooks"}, CRDs: []string{"crd"},
 		Latest: func(ctx context.Context) ([]byte, error) { return r.authority.Latest(ctx) },
 		Jitter: func(pause time.Duration) time.Duration { return pause },
 		// With long validities there would be little but passes in which nothing changes.
