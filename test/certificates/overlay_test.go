@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
@@ -60,10 +61,11 @@ func arguments(deployment *appsv1.Deployment) []string {
 func TestTheComponentForCertManagersInjectorHandsItEveryTarget(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	handed := map[string]bool{}
+	handed := map[target]bool{}
 	for _, object := range s.overlay("certmanager", "certmanager/cainjector") {
 		if object.GetAnnotations()[injectFrom] == framework.Namespace+"/"+trustSecret {
-			handed[object.GetName()] = true
+			resource := schema.GroupVersionResource{Group: object.GroupVersionKind().Group, Version: "v1", Resource: strings.ToLower(object.GetKind()) + "s"}
+			handed[target{resource, object.GetName()}] = true
 		}
 		if object.GetKind() == "Deployment" {
 			args, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
@@ -76,8 +78,8 @@ func TestTheComponentForCertManagersInjectorHandsItEveryTarget(t *testing.T) {
 		}
 	}
 	for _, target := range targets {
-		if !handed[target.name] {
-			t.Errorf("%s has no annotation %s", target.name, injectFrom)
+		if !handed[target] {
+			t.Errorf("%s has no annotation %s", target, injectFrom)
 		}
 	}
 	if len(handed) != len(targets) {

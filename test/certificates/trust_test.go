@@ -25,6 +25,8 @@ type target struct {
 	name     string
 }
 
+func (t target) String() string { return t.resource.Resource + " " + t.name }
+
 var targets = slices.Concat(targetsOf(crds, framework.Definitions),
 	targetsOf(mutating, framework.WebhookConfigurations), targetsOf(validating, framework.WebhookConfigurations))
 

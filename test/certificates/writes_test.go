@@ -45,6 +45,14 @@ type writeDenial struct {
 	framework.Denial
 }
 
+// refuses reports whether the write of a target is refused. The right is one to all CRDs, or to all webhook configurations.
+func (d writeDenial) refuses(t target) bool {
+	if d.Name == "right" {
+		return (t.resource == crds) == (d.Resource == crds.Resource)
+	}
+	return t.resource.Resource == d.Resource && t.name == d.name
+}
+
 func writeDenials() (all []writeDenial) {
 	for _, w := range []certificateWrite{createRoot, createTrust, patchCRD} {
 		match := fmt.Sprintf("object.metadata.name == %q", w.name)
@@ -132,9 +140,9 @@ func (s *suite) startsAlthoughRefused(d writeDenial) {
 		}
 		return framework.Holds(told, d.name, d.Words)
 	})
-	if d.Operation == "UPDATE" && (d.Name != "right" || d.Resource != patchCRD.Resource) { // which is that to all CRDs
+	if d.Operation == "UPDATE" {
 		// All other targets have the bundle of the new root.
-		s.Eventually(func() error { return s.trustedBut(d.name) })
+		s.Eventually(func() error { return s.trustedBut(d.refuses) })
 	}
 	d.Lift(&s.Test)
 	s.Eventually(func() error { return r.Started(s.Context()) })
@@ -185,8 +193,8 @@ func (s *suite) isDenied(d writeDenial) error {
 	return nil
 }
 
-// trustedBut returns an error until all targets but one trust the authority of the operator's Secret.
-func (s *suite) trustedBut(name string) error {
+// trustedBut returns an error until all targets but those that are refused trust the authority of the operator's Secret.
+func (s *suite) trustedBut(refused func(target) bool) error {
 	s.Helper()
 	secret, err := s.Kube.CoreV1().Secrets(framework.Namespace).Get(s.Context(), rootSecret, metav1.GetOptions{})
 	if err != nil {
@@ -196,8 +204,8 @@ func (s *suite) trustedBut(name string) error {
 	for _, one := range targets {
 		all, err := s.bundles(s.Context(), one)
 		s.Must(err)
-		if has := bytes.Contains(all[0], secret.Data["ca.crt"]); has == (one.name == name) {
-			errs = append(errs, fmt.Errorf("%s trusts the new root: %v", one.name, has))
+		if has := bytes.Contains(all[0], secret.Data["ca.crt"]); has == refused(one) {
+			errs = append(errs, fmt.Errorf("%s trusts the new root: %v", one, has))
 		}
 	}
 	return errors.Join(errs...)

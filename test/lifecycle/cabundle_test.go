@@ -79,14 +79,14 @@ func TestALostCABundleIsBackWithinSeconds(t *testing.T) {
 	} {
 		t.Run(c.title, func(t *testing.T) {
 			s := s.in(t)
-			before := s.generations()[c.name]
+			before := s.generations()[kindOf(c.kind)+" "+c.name]
 			s.Kubectl("patch", c.kind, c.name, "--type=json", "-p", c.patch)
 			took := s.healed(good)
 			t.Logf("healed after %s", took)
 			if took > healing {
 				t.Errorf("healed after %s", took)
 			}
-			if written := s.generations()[c.name] - before; written != 2 {
+			if written := s.generations()[kindOf(c.kind)+" "+c.name] - before; written != 2 {
 				t.Errorf("written %d times, want the loss and the healing", written)
 			}
 			s.Eventually(func() error {
@@ -138,8 +138,11 @@ func TestALostCABundleIsBackWithinSeconds(t *testing.T) {
 }
 
 func kindOf(kind string) string {
-	if kind == "crd" {
+	switch kind {
+	case "crd":
 		return "CustomResourceDefinition"
+	case "validatingwebhookconfiguration":
+		return "ValidatingWebhookConfiguration"
 	}
 	return "MutatingWebhookConfiguration"
 }

@@ -241,7 +241,7 @@ func TestASecondInstallationLeavesTheFirstAlone(t *testing.T) {
 		s.Must(s.Reinstall(context.WithoutCancel(t.Context())))
 		_, _ = s.Cluster.Kubectl(context.WithoutCancel(t.Context()), "delete", "namespace", second, "--wait=false")
 	})
-	other := s.launch("--kubeconfig="+s.Kubeconfig(), "--set=service.namespace="+second, "--leader-elect=false", impatient, "--mutating-configuration=second-mutating", "--validating-configuration=second-validating")
+	other := s.launch("--kubeconfig="+s.Kubeconfig(), "--set=service.namespace="+second, "--leader-elect=false", impatient, "--set=webhook.configurations=second-externalservice,second-rebootpolicy,second-clusterrebootpolicy,second-chaospod")
 	other.late("ca-published", framework.Definitions[0], "Service "+framework.Namespace+"/fairlead-webhook", "another installation")
 	other.late("reconcilers", "another installation of Fairlead reconciles")
 	for range 20 {

@@ -76,7 +76,7 @@ func (s *suite) generations() map[string]int64 {
 	s.Helper()
 	all := map[string]int64{}
 	for _, object := range s.trusting() {
-		all[object.GetName()] = object.GetGeneration()
+		all[object.GetKind()+" "+object.GetName()] = object.GetGeneration()
 	}
 	return all
 }
