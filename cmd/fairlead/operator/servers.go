@@ -38,8 +38,8 @@ import (
 )
 
 // probes serves /healthz, /readyz and /statusz. Alive means that this answers: a replica that
-// waits for the API server is not healed by a restart. Ready means that webhooks answer, and that it was attempted to publish their CA, never
-// that caches are filled: a cache may need the webhooks of the very pod that would not be ready
+// waits for the API server is not healed by a restart. Ready means that webhooks answer, and that it was attempted to
+// publish their CA, never that caches are filled: a cache may need the webhooks of the very pod that would not be ready
 // (kubernetes-sigs/controller-runtime#2322). A replica that serves none is ready when it could take
 // over, which takes caches: the webhooks that those may need do not wait for this process.
 //

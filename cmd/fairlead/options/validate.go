@@ -79,7 +79,8 @@ func (c *Configuration) validateWebhookConfigurations(path *field.Path) field.Er
 	}
 	for i, name := range c.Webhook.Configurations {
 		if !slices.ContainsFunc(kinds, func(kind string) bool { return c.Webhook.Configuration(kind) == name }) {
-			errs = append(errs, field.Invalid(path.Index(i), name, "must end in a hyphen and one of "+strings.ToLower(strings.Join(kinds, ", "))+", each once"))
+			errs = append(errs, field.Invalid(path.Index(i), name,
+				"must end in a hyphen and one of "+strings.ToLower(strings.Join(kinds, ", "))+", each once"))
 		}
 	}
 	return errs

@@ -69,7 +69,9 @@ func (b *builder) addChaosPod(of inspect.Key, pod *chaosv1.ChaosPod) {
 	isVerified := target != nil && isOfTarget(pod)
 	for i := range pod.Status.History {
 		run := &pod.Status.History[i]
-		o := map[string]outcome{chaosv1.ResultSurvived: survived, chaosv1.ResultRecoveryFailed: failed, chaosv1.ResultProbesFailed: failed}[run.Result]
+		o := map[string]outcome{
+			chaosv1.ResultSurvived: survived, chaosv1.ResultRecoveryFailed: failed, chaosv1.ResultProbesFailed: failed,
+		}[run.Result]
 		owners := chaos.OwnersIn(run)
 		isNamed := func(w chaosv1.VictimOwner) bool {
 			return target != nil && w.Kind == string(target.Kind) && w.Name == target.Name
