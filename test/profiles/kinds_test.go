@@ -194,19 +194,14 @@ func (s *suite) tells(words, object string) {
 	})
 }
 
-// unhook takes the webhooks of a kind out of both configurations.
+// unhook deletes the webhook configurations of a kind.
 func (s *suite) unhook(kind string) {
 	s.Helper()
-	for verb, configuration := range map[string]string{"mutate": "mutating", "validate": "validating"} {
-		hooks := []string{strings.ToLower(kind)}
-		if kind == "RebootPolicy" {
-			hooks = append(hooks, "clusterrebootpolicy")
-		}
-		for _, hook := range hooks {
-			s.Kubectl("patch", configuration+"webhookconfiguration", "fairlead-"+configuration, "-p",
-				fmt.Sprintf(`{"webhooks": [{"name": "%s.%s.fairlead.dev", "$patch": "delete"}]}`, hook, verb))
-		}
+	names := []string{"fairlead-" + strings.ToLower(kind)}
+	if kind == "RebootPolicy" {
+		names = append(names, "fairlead-clusterrebootpolicy")
 	}
+	s.Kubectl(append([]string{"delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations"}, names...)...)
 }
 
 // guide runs blocks of docs/guides/kinds.md.

@@ -5,7 +5,6 @@ package profiles
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -57,11 +56,10 @@ func TestTwoOperatorsShareAClusterAndNoNamespace(t *testing.T) {
 	first.Must(err)
 	_, port, _ := strings.Cut(replica.Webhook, ":")
 	for _, kind := range []string{"mutating", "validating"} {
-		var patch []string
-		for i := range 3 {
-			patch = append(patch, fmt.Sprintf(`{"op": "replace", "path": "/webhooks/%d/clientConfig/service/port", "value": %s}`, i, port))
+		for _, name := range framework.WebhookConfigurations {
+			first.Kubectl("patch", kind+"webhookconfiguration", "team-"+name, "--type=json", "-p",
+				`[{"op": "replace", "path": "/webhooks/0/clientConfig/service/port", "value": `+port+`}]`)
 		}
-		first.Kubectl("patch", kind+"webhookconfiguration", "team-fairlead-"+kind, "--type=json", "-p", "["+strings.Join(patch, ",")+"]")
 	}
 	first.Eventually(func() error { return replica.Started(t.Context()) })
 

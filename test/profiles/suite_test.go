@@ -165,13 +165,8 @@ func (s *suite) publish() {
 	s.Helper()
 	bundle := s.Kubectl("-n", framework.Namespace, "get", "secret", "fairlead-webhook-ca", "-o", `jsonpath={.data.ca\.crt}`)
 	patch := func(path string) string { return fmt.Sprintf(`{"op": "add", "path": %q, "value": %q}`, path, bundle) }
-	var webhooks []string
-	for i := range 4 {
-		webhooks = append(webhooks, patch(fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", i)))
-	}
-	for _, kind := range []string{"mutating", "validating"} {
-		s.Kubectl("patch", kind+"webhookconfiguration", "fairlead-"+kind, "--type=json", "-p", "["+strings.Join(webhooks, ",")+"]")
-	}
+	s.Kubectl(append([]string{"patch", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--type=json",
+		"-p", "[" + patch("/webhooks/0/clientConfig/caBundle") + "]"}, framework.WebhookConfigurations...)...)
 	for _, crd := range framework.Definitions {
 		if !s.profile.has("v1-only") {
 			s.Kubectl("patch", "crd", crd, "--type=json", "-p", "["+patch("/spec/conversion/webhook/clientConfig/caBundle")+"]")
