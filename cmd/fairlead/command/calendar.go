@@ -100,7 +100,7 @@ func (f *calendarFlags) run(command *cobra.Command) error {
 			_, err = fmt.Fprintf(to, "Nothing is to come within %d days.\n", f.days)
 		}
 		if err == nil {
-			err = found.WriteText(to)
+			err = printable(to, found.WriteText)
 		}
 	case inspectICS:
 		err = found.WriteICS(to, now)

@@ -125,7 +125,7 @@ func (f *statusFlags) show(graph *inspect.Graph, status *inspect.Status, to io.W
 			_, err = fmt.Fprintln(to, "There is no object of Fairlead here.")
 		}
 		if err == nil {
-			err = status.WriteText(to, f.allNamespaces, f.format == inspectWide)
+			err = printable(to, func(to io.Writer) error { return status.WriteText(to, f.allNamespaces, f.format == inspectWide) })
 		}
 	case inspectMermaid:
 		err = graph.Diagram(status).WriteMermaid(to, f.allNamespaces)

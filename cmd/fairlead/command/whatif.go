@@ -6,6 +6,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -108,7 +109,7 @@ func (f *whatIfFlags) run(command *cobra.Command, args []string, o Options) erro
 	}
 	switch f.format {
 	case inspectText:
-		err = found.WriteText(command.OutOrStdout(), options.Now)
+		err = printable(command.OutOrStdout(), func(to io.Writer) error { return found.WriteText(to, options.Now) })
 	case inspectMarkdown:
 		err = found.WriteMarkdown(command.OutOrStdout(), options.Now)
 	default:

@@ -146,7 +146,7 @@ func (f *inspectFlags) why(parent context.Context, argument string, to io.Writer
 	}
 	x := graph.Explain(object)
 	if f.format == inspectText {
-		err = x.WriteText(to, time.Now())
+		err = printable(to, func(to io.Writer) error { return x.WriteText(to, time.Now()) })
 	} else {
 		err = write(to, f.format, x)
 	}

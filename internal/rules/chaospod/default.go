@@ -26,10 +26,15 @@ const (
 )
 
 // Default fills in whatever is unset, and never changes what is set. It is idempotent, and makes no
-// valid object invalid. No field has a default inside a list item, so that admission stores all of
-// it: tools compare a list item with what was applied as a whole, and a default in one shows as
-// drift.
+// valid object invalid.
 func Default(obj *chaosv1.ChaosPod) {
+	DefaultMaps(obj)
+	rules.DefaultVerificationProbes(obj.Spec.Verification.Probes)
+}
+
+// DefaultMaps is Default without the items of lists. Admission stores these: tools compare a
+// list item with what was applied as a whole, so that a default in one shows as drift.
+func DefaultMaps(obj *chaosv1.ChaosPod) {
 	spec := &obj.Spec
 	rules.SetDefault(&spec.Suspend, false)
 	rules.SetDefault(&spec.DryRun, true)
@@ -43,7 +48,6 @@ func Default(obj *chaosv1.ChaosPod) {
 	rules.SetDefault(&spec.Verification, common.Verification{})
 	rules.SetDefault(&spec.Verification.Timeout, DefaultVerifyTimeout)
 	rules.SetDefault(&spec.Verification.OnFailure, common.FailureHalt)
-	rules.DefaultVerificationProbes(spec.Verification.Probes)
 
 	rules.DefaultHistoryLimit(&spec.HistoryLimit)
 

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
-
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
 )
 
@@ -104,5 +104,19 @@ func TestDefaultingIsIdempotentAndBreaksNothing(t *testing.T) {
 	}
 	if valid < 300 {
 		t.Errorf("only %d of the generated objects were valid", valid)
+	}
+}
+
+// Tools compare a list item with what was applied as a whole.
+func TestDefaultMapsWritesNothingInListItems(t *testing.T) {
+	obj := &chaosv1.ChaosPod{}
+	obj.Spec.Verification = &common.Verification{Probes: []common.VerificationProbe{{Name: "shop", Host: "shop.example.com"}}}
+	applied := obj.DeepCopy().Spec.Verification.Probes
+	DefaultMaps(obj)
+	if diff := cmp.Diff(applied, obj.Spec.Verification.Probes); diff != "" {
+		t.Errorf("a list changed (-before +after)\n%s", diff)
+	}
+	if Default(obj); cmp.Equal(applied, obj.Spec.Verification.Probes) {
+		t.Error("reconcilers see no default of a probe")
 	}
 }

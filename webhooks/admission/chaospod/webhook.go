@@ -49,7 +49,7 @@ func New(o Options) map[string]http.Handler {
 	return admission.Handlers(handler,
 		admission.Mutator[chaosv1.ChaosPod]{
 			Keep:    roundtrip.Keeper(o.Converter),
-			Default: rules.Default,
+			Default: rules.DefaultMaps,
 			Stamp:   w.authorizer.Stamp,
 		},
 		admission.Validator[chaosv1.ChaosPod]{Validate: w.validate})

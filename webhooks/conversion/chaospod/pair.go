@@ -122,7 +122,7 @@ func applyDefaults(h *hubForm, template bool) {
 	if template {
 		obj.Spec.Target.Template = &corev1.PodTemplateSpec{}
 	}
-	chaospod.Default(&obj)
+	chaospod.DefaultMaps(&obj)
 	h.Spec.ChaosPodSpec = obj.Spec
 	h.Spec.Schedule.Schedule = obj.Spec.Schedule
 }
