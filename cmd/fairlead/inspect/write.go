@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -95,6 +96,9 @@ func (f *Finding) Sentences() (all []string) {
 	}
 	return all
 }
+
+// IsUnprintable reports whether a terminal would obey a rune, or reorder the text beside it.
+func IsUnprintable(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
 // TimeText writes a time, and how far it is from now.
 func TimeText(t *metav1.Time, now time.Time) string {

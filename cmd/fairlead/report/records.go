@@ -197,20 +197,16 @@ func (b *builder) remedy(o *inspect.Object, p *Proof) (text string) {
 		text = "Make a ChaosPod with " + target + " as target.workload, and dryRun false."
 		if by := actsOn(o, inspect.ChaosPod); by != nil {
 			text = "Request a run: `fairlead run " + by.Argument() + " -n " + by.Namespace + "`."
-			if pod, is := by.Source.(*chaosv1.ChaosPod); is && ptr.Deref(pod.Spec.DryRun, true) {
-				text = "Set spec.dryRun of ChaosPod " + by.Name + " to false: a dry run proves nothing."
-			} else if is {
-				text = unless(by, ptr.Deref(pod.Spec.Suspend, false), pod.Status.Halt != nil) + text
+			if pod, is := by.Source.(*chaosv1.ChaosPod); is {
+				text = unless(by, ptr.Deref(pod.Spec.DryRun, true), ptr.Deref(pod.Spec.Suspend, false), pod.Status.Halt != nil, text)
 			}
 		}
 	case Restart:
 		text = "Make a RebootPolicy with " + target + " as one of its targets."
 		if by := actsOn(o, inspect.RebootPolicy); by != nil {
 			text = "Request a restart: `fairlead restart " + by.Argument() + " -n " + by.Namespace + "`."
-			if policy, is := by.Source.(*autorebootv1.RebootPolicy); is && ptr.Deref(policy.Spec.DryRun, false) {
-				text = "Set spec.dryRun of RebootPolicy " + by.Name + " to false: a dry run proves nothing."
-			} else if is {
-				text = unless(by, ptr.Deref(policy.Spec.Suspend, false), policy.Status.Halt != nil) + text
+			if policy, is := by.Source.(*autorebootv1.RebootPolicy); is {
+				text = unless(by, ptr.Deref(policy.Spec.DryRun, false), ptr.Deref(policy.Spec.Suspend, false), policy.Status.Halt != nil, text)
 			}
 		}
 	default:
@@ -236,15 +232,17 @@ func actsOn(o *inspect.Object, kind string) *inspect.Object {
 	return nil
 }
 
-// unless is what must be done before a run or a restart can begin.
-func unless(o *inspect.Object, isSuspended, hasHalted bool) string {
+// unless is the request for a run or a restart, after what must be done before it can begin; a dry run needs no request.
+func unless(o *inspect.Object, isDryRun, isSuspended, hasHalted bool, request string) string {
 	switch {
+	case isDryRun:
+		return "Set spec.dryRun of " + o.Kind + " " + o.Name + " to false: a dry run proves nothing."
 	case isSuspended:
-		return "Set spec.suspend of " + o.Kind + " " + o.Name + " to false. "
+		return "Set spec.suspend of " + o.Kind + " " + o.Name + " to false. " + request
 	case hasHalted:
-		return "End the halt: `fairlead resume " + o.Argument() + " -n " + o.Namespace + "`. "
+		return "End the halt: `fairlead resume " + o.Argument() + " -n " + o.Namespace + "`. " + request
 	}
-	return ""
+	return request
 }
 
 // sentence joins parts of a message.

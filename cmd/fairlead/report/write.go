@@ -29,7 +29,7 @@ func printable(text string) string {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
+		case inspect.IsUnprintable(r):
 			return -1
 		}
 		return r
