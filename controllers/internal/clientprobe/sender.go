@@ -99,7 +99,7 @@ type sending struct {
 	unsupported string
 	maxFailures int64
 	disruptions map[string]counted
-	notified    map[string]notifiedRequests
+	notified    map[string]notifiedRequests // by the ID of the disruption
 }
 
 // notifiedRequests is the part of requests whose changes are notified.
@@ -131,18 +131,23 @@ func (s *Sender) Set(object types.NamespacedName, wants []Want, disruptions []Di
 			over = append(over, was.key)
 		}
 	}
-	for _, is := range next {
+	changed := false
+	for name, is := range next {
 		if is.unsupported == "" {
 			s.byKey[is.key] = is
 		}
-		for id := range is.disruptions {
-			is.notified[id] = s.notifiedRequestsOf(is, id)
+		if was := former[name]; was != nil {
+			is.notified = was.notified
 		}
+		changed = s.isNews(is) || changed
 	}
 	if s.objects[object] = next; len(next) == 0 {
 		delete(s.objects, object)
 	}
 	s.mu.Unlock()
+	if changed { // since the caller has read the requests, or before the key was known here
+		s.notify(object)
+	}
 	for _, key := range over {
 		s.prober.Forget(key)
 	}
@@ -153,7 +158,7 @@ func (s *Sender) start(object types.NamespacedName, want *Want, disruptions []Di
 	p := want.Probe
 	is := &sending{
 		object: object, unsupported: want.Unsupported, maxFailures: int64(*p.MaxFailures),
-		disruptions: make(map[string]counted, len(disruptions)), notified: map[string]notifiedRequests{},
+		disruptions: make(map[string]counted, len(disruptions)),
 	}
 	if is.unsupported == "" { // with two spaces, which nothing else has that is asked
 		is.key = HostKey(object, "verification "+p.Name+" "+identityOf(p), p.Host)
@@ -242,6 +247,17 @@ func (s *Sender) notifiedRequestsOf(of *sending, disruption string) notifiedRequ
 	}
 }
 
+// isNews reports whether the requests may decide something that was not notified of, and takes it as notified. mu is held.
+func (s *Sender) isNews(of *sending) (changed bool) {
+	notified := make(map[string]notifiedRequests, len(of.disruptions))
+	for id := range of.disruptions {
+		notified[id] = s.notifiedRequestsOf(of, id)
+		changed = changed || notified[id] != of.notified[id]
+	}
+	of.notified = notified
+	return changed
+}
+
 // OnChange notifies about a key of the prober of which the requests may decide something now, and reports whether the key is one of
 // the Sender's.
 func (s *Sender) OnChange(key types.NamespacedName) bool {
@@ -249,11 +265,7 @@ func (s *Sender) OnChange(key types.NamespacedName) bool {
 	of, ok := s.byKey[key]
 	changed := false
 	if ok {
-		for id := range of.disruptions {
-			if now := s.notifiedRequestsOf(of, id); now != of.notified[id] {
-				of.notified[id], changed = now, true
-			}
-		}
+		changed = s.isNews(of)
 	}
 	s.mu.Unlock()
 	if changed {

@@ -36,6 +36,7 @@ type suite struct {
 
 	mu              sync.Mutex
 	down            error
+	deaf            bool // the prober's changes are lost
 	dials, notified int
 }
 
@@ -45,7 +46,11 @@ func withSuite(t *testing.T, act func(*suite)) {
 		s := &suite{t: t}
 		prober := probe.New(probe.Options{
 			Dial: Network{Dial: s.dial}.DialUnapproved, RequireThreshold: true, Group: Group, Rand: func() float64 { return 0.5 },
-			Notify: func(key types.NamespacedName) { s.OnChange(key) },
+			Notify: func(key types.NamespacedName) {
+				if !s.deaf {
+					s.OnChange(key)
+				}
+			},
 		})
 		s.Sender = New(prober, func(types.NamespacedName) {
 			s.mu.Lock()
@@ -174,6 +179,23 @@ func TestOnlyRequestsThatMayDecideAreNotified(t *testing.T) {
 				t.Errorf("%s: notified %d times", step.what, notified)
 			}
 			span = time.Second
+		}
+	})
+}
+
+// A reconcile reads the requests and calls Set later. What failed in between it has not seen.
+func TestRequestsThatFailBeforeSetAreNotified(t *testing.T) {
+	withSuite(t, func(s *suite) {
+		s.Set(object, []Want{want("shop")}, []Disruption{{ID: "a"}})
+		s.deaf = true
+		s.advance(2500*time.Millisecond, syscall.ECONNREFUSED)
+		s.deaf = false
+		for _, expected := range []int{1, 0} {
+			s.Set(object, []Want{want("shop")}, []Disruption{{ID: "a"}})
+			if s.notified != expected {
+				t.Errorf("notified %d times, want %d", s.notified, expected)
+			}
+			s.notified = 0
 		}
 	})
 }
