@@ -119,7 +119,7 @@ func TestARestartWhoseRequestsAreDeniedIsNotVerified(t *testing.T) {
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))
 	spec := func(host string) string {
-		return "{" + targets(deployment, "web") + ", " + onConfig + ", verification: {soak: 1s, timeout: 10s, probes: [{name: shop, host: " + host + ", tcpSocket: {port: 443}}]}}"
+		return "{" + targets(deployment, "web") + ", " + onConfig + ", verification: {soak: 1s, timeout: 30s, probes: [{name: shop, host: " + host + ", tcpSocket: {port: 443}}]}}"
 	}
 	s.refused(s.Client.Create(s.Context(), s.Object(s.manifest("p", spec("10.96.0.1")))), "spec.verification.probes[0].host", "name the host that clients outside of the cluster use")
 	s.policy("p", spec("nowhere.example.org"))

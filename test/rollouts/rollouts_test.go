@@ -160,9 +160,11 @@ func anAbortedRevisionHolds(s *suite) {
 	s.run(rollout("web", stepwise))
 	s.Merge(argo, "Rollout", "web", "{spec: {template: {metadata: {annotations: {revision: two}}}}}")
 	s.phase("web", "Paused")
-	o := s.read("web")
-	s.Must(unstructured.SetNestedField(o.Object, true, "status", "abort"))
-	s.Must(s.Client.Status().Update(s.Context(), o))
+	s.Eventually(func() error { // the controller writes the status as well
+		o := s.read("web")
+		s.Must(unstructured.SetNestedField(o.Object, true, "status", "abort"))
+		return s.Client.Status().Update(s.Context(), o)
+	})
 	s.phase("web", "Degraded")
 	s.policy("p", target("web"))
 	s.watching("p", 1)
@@ -204,16 +206,11 @@ func aRestartThatIsReverted(s *suite) {
 	s.secret("first")
 	s.run(rollout("late", plain), rollout("early", plain))
 	s.Make("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: early}, spec: {minAvailable: 1, selector: {matchLabels: {app: early}}}}")
-	s.policy("late", target("late")[:len(target("late"))-1]+", verification: {soak: 3s}}")
+	s.policy("late", target("late")[:len(target("late"))-1]+", verification: {soak: 10s}}")
 	s.policy("early", target("early"))
 	s.watching("late", 1)
 	s.watching("early", 1)
 	s.secret("second")
-	s.Eventually(func() error { return restarts(s.read("early")) })
-	s.says("early", autorebootv1.ConditionProgressing, metav1.ConditionTrue, "RollingOut")
-	s.Merge(argo, "Rollout", "early", "{spec: {restartAt: null}}")
-	s.says("early", autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonTargetReverted, "use the strategy Evict")
-
 	s.shows("late", func(st *autorebootv1.RebootPolicyStatus) error {
 		if len(st.InFlight) != 1 || st.InFlight[0].Phase != autorebootv1.PhaseSoaking {
 			return fmt.Errorf("want %s", autorebootv1.PhaseSoaking)
@@ -221,6 +218,10 @@ func aRestartThatIsReverted(s *suite) {
 		return nil
 	})
 	s.Merge(argo, "Rollout", "late", "{spec: {restartAt: null}}")
+	s.Eventually(func() error { return restarts(s.read("early")) })
+	s.says("early", autorebootv1.ConditionProgressing, metav1.ConditionTrue, "RollingOut")
+	s.Merge(argo, "Rollout", "early", "{spec: {restartAt: null}}")
+	s.says("early", autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonTargetReverted, "use the strategy Evict")
 	s.succeeded("late", 1)
 }
 
