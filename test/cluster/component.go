@@ -18,7 +18,7 @@ import (
 const (
 	defaultStartTimeout = 2 * time.Minute
 	defaultGrace        = 10 * time.Second
-	probeEvery          = 25 * time.Millisecond
+	probeEvery          = 100 * time.Millisecond // each is a TLS handshake, while what it asks starts
 	probeTimeout        = 5 * time.Second
 	// portAttempts bounds how often a component is started again because another process took its
 	// port between the moment it was found free and the moment the component listened on it.

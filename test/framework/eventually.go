@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	shortestPause = 50 * time.Millisecond
+	shortestPause = 100 * time.Millisecond
 	longestPause  = 500 * time.Millisecond
 )
 
@@ -36,7 +36,7 @@ func eventually(ctx context.Context, within, shortest, longest time.Duration, as
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("not within %s: %w", within, last)
-		case <-time.After(min(max(shortest, time.Since(began)/20), longest)):
+		case <-time.After(min(max(shortest, time.Since(began)/10), longest)):
 		}
 	}
 }

@@ -52,6 +52,14 @@ func (t *Test) Apply(manifests string, args ...string) string {
 	return t.KubectlWith(manifests, append([]string{"apply", "-f", "-"}, args...)...)
 }
 
+// Rendered is what kubectl kustomize renders of a folder that stays as it is.
+func (t *Test) Rendered(folder string) string {
+	t.Helper()
+	manifests, err := rendered.of(t.Context(), t.KubectlIO, folder)
+	t.Must(err)
+	return string(manifests)
+}
+
 // Row waits until kubectl get -o wide has these values in the columns of an object.
 func (t *Test) Row(resource, name string, wanted map[string]string) {
 	t.Helper()

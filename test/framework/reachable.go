@@ -4,11 +4,11 @@
 package framework
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // oldObjects are one of each kind at v1alpha1: writing them takes conversion and both webhooks.
@@ -33,13 +33,18 @@ spec: {template: {spec: {containers: [{name: pause, image: pause}]}}}
 // server has taken note of the authority that the replica published. It reads its webhook
 // configurations a moment late, and until then verifies with what stood there before.
 func (c *Cluster) Reachable(ctx context.Context) error {
+	objects, err := objectsIn(strings.NewReader(oldObjects))
+	if err != nil {
+		return err
+	}
 	return Eventually(ctx, startTimeout, func(ctx context.Context) error {
 		if len(c.balancer.Ready()) == 0 {
 			return fmt.Errorf("no replica is ready")
 		}
-		var problems bytes.Buffer
-		if err := c.KubectlIO(ctx, strings.NewReader(oldObjects), io.Discard, &problems, "create", "--dry-run=server", "-f", "-"); err != nil {
-			return fmt.Errorf("%w: %s", err, problems.String())
+		for _, object := range objects {
+			if err := c.Client.Create(ctx, object.DeepCopy(), client.DryRunAll); err != nil {
+				return err
+			}
 		}
 		return nil
 	})

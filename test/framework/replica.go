@@ -121,7 +121,7 @@ func (r *Replica) Arguments(kubeconfig string) ([]string, error) {
 		"--set=webhook.host=127.0.0.1", fmt.Sprintf("--set=webhook.port=%d", ports[0]),
 		fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", ports[1]),
 		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", ports[2]),
-		"--set=webhook.drainDelay=500ms"}, nil
+		"--set=webhook.drainDelay=1s"}, nil
 }
 
 // Ready is nil once the webhooks of the replica answer.

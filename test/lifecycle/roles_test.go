@@ -50,7 +50,7 @@ func (s *suite) split() *split {
 func (s *suite) applyRights(folder string) {
 	s.Helper()
 	var rights strings.Builder
-	for _, object := range s.Objects(s.Kubectl("kustomize", folder)) {
+	for _, object := range s.Objects(s.Rendered(folder)) {
 		if group := object.GroupVersionKind().Group; group == "rbac.authorization.k8s.io" || object.GetKind() == "ServiceAccount" {
 			rights.WriteString("---\n" + framework.Text(object.Object) + "\n")
 		}
