@@ -58,7 +58,7 @@ func (r *replica) sound() error {
 		return err
 	}
 	for _, path := range []string{mutatePath, validatePath} {
-		got, err := r.send(r.suite.caller(), path, strings.NewReader(admissionReview("v1")))
+		got, err := r.send(r.caller(), path, strings.NewReader(admissionReview("v1")))
 		if err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func TestABodyThatIsNoReviewIsRefusedAndHurtsNoOther(t *testing.T) {
 	r := s.start()
 	r.reconciles()
 	s.Must(r.sound())
-	client := s.caller()
+	client := r.caller()
 	conversion := string(conversionReview("networking.fairlead.dev/v1", old("x")))
 	for name, test := range map[string]struct {
 		paths   []string // of which conversion is one, or both of admission
@@ -158,7 +158,7 @@ func TestAReviewOfManyObjectsIsConvertedWhole(t *testing.T) {
 	for i := range objects {
 		objects[i] = old(fmt.Sprintf("o-%d", i))
 	}
-	got, err := r.send(s.caller(), "/convert", bytes.NewReader(conversionReview("networking.fairlead.dev/v1", objects...)))
+	got, err := r.send(r.caller(), "/convert", bytes.NewReader(conversionReview("networking.fairlead.dev/v1", objects...)))
 	s.Must(err)
 	if n := strings.Count(got.body, `"networking.fairlead.dev/v1"`); got.code != http.StatusOK || n != len(objects) {
 		t.Errorf("%d, with %d of %d objects converted: %.300s", got.code, n, len(objects), got.body)

@@ -110,11 +110,11 @@ func newGuardedSuite(t *testing.T) (s *suite, authority *issuer) {
 }
 
 // presenting is a caller with a certificate.
-func (s *suite) presenting(cert, key []byte) *http.Client {
-	s.Helper()
+func (r *replica) presenting(cert, key []byte) *http.Client {
+	r.suite.Helper()
 	pair, err := tls.X509KeyPair(cert, key)
-	s.Must(err)
-	caller := s.caller()
+	r.suite.Must(err)
+	caller := r.caller()
 	caller.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{pair}
 	return caller
 }
@@ -145,11 +145,11 @@ func TestOnlyTheAPIServerIsAnsweredOnAdmissionPaths(t *testing.T) {
 		code   int
 		says   string
 	}{
-		"none":                 {s.caller(), validate, http.StatusForbidden, "WebhookAdmissionConfiguration"},
-		"none, for conversion": {s.caller(), "/convert", http.StatusBadRequest, "review"},
-		"the right one":        {s.presenting(s.clientOf(authority, guide)), validate, http.StatusBadRequest, "review"},
-		"another's name":       {s.presenting(s.clientOf(authority, "ann")), validate, 0, "bad certificate"},
-		"another authority's":  {s.presenting(s.clientOf(stranger, guide)), validate, 0, "bad certificate"},
+		"none":                 {r.caller(), validate, http.StatusForbidden, "WebhookAdmissionConfiguration"},
+		"none, for conversion": {r.caller(), "/convert", http.StatusBadRequest, "review"},
+		"the right one":        {r.presenting(s.clientOf(authority, guide)), validate, http.StatusBadRequest, "review"},
+		"another's name":       {r.presenting(s.clientOf(authority, "ann")), validate, 0, "bad certificate"},
+		"another authority's":  {r.presenting(s.clientOf(stranger, guide)), validate, 0, "bad certificate"},
 	} {
 		got, err := r.send(c.client, c.path, strings.NewReader("{}"))
 		if err != nil {

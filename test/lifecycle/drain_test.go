@@ -124,7 +124,7 @@ func TestASlowRequestInFlightFinishesAfterTheReplicaHasStoppedAccepting(t *testi
 	reader, writer := io.Pipe()
 	answers, problems := make(chan answer, 1), make(chan error, 1)
 	go func() {
-		got, err := r.send(s.caller(), "/convert", reader)
+		got, err := r.send(r.caller(), "/convert", reader)
 		answers <- got
 		problems <- err
 	}()

@@ -31,15 +31,18 @@ func (s *suite) bundle(crd string) []byte {
 	return decoded
 }
 
-// caller is a client that trusts the published bundle alone, as the API server does.
-func (s *suite) caller() *http.Client {
-	s.Helper()
+// caller is a client that trusts the published bundle alone, as the API server does. It waits until that is the replica's:
+// one that makes a new authority is ready before it has published it, and until then the bundle of an earlier test stands there.
+func (r *replica) caller() *http.Client {
+	r.suite.Helper()
 	roots := x509.NewCertPool()
-	s.Eventually(func() error { // the first replica of a cluster is ready before it has published it
-		if bundle := s.bundle(framework.Definitions[0]); !roots.AppendCertsFromPEM(bundle) {
+	r.suite.Eventually(func() error {
+		bundle := r.suite.bundle(framework.Definitions[0])
+		if !roots.AppendCertsFromPEM(bundle) {
 			return fmt.Errorf("the published bundle holds no certificate: %q", bundle)
 		}
-		return nil
+		_, err := framework.Presented(r.suite.Context(), r.Webhook, bundle)
+		return err
 	})
 	transport := &http.Transport{
 		TLSClientConfig:   &tls.Config{RootCAs: roots, ServerName: framework.ServerName},
@@ -97,7 +100,7 @@ func (r *replica) send(client *http.Client, path string, body io.Reader, headers
 // converts asks one replica, and no other, to convert an object, and wants a good answer.
 func (r *replica) converts() error {
 	r.suite.Helper()
-	got, err := r.send(r.suite.caller(), "/convert", bytes.NewReader(conversionReview("networking.fairlead.dev/v1", old("direct"))))
+	got, err := r.send(r.caller(), "/convert", bytes.NewReader(conversionReview("networking.fairlead.dev/v1", old("direct"))))
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.ID, err)
 	}
