@@ -23,13 +23,15 @@ type Watcher interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// Options of Run. All but Jitter are required.
+// Options of Run. All but Concerns and Jitter are required.
 type Options struct {
 	Client Watcher
 	// Name is the name of the object.
 	Name string
 	// Changed gets the signals; see Watch.
 	Changed chan<- struct{}
+	// Concerns reports whether an event is a signal, of those that Follow has. Defaults to nil: each is.
+	Concerns func(watch.Event) bool
 	// Work is the label of a panic in the metrics.
 	Work  string
 	Clock clock.Clock
@@ -47,7 +49,13 @@ func Run(ctx context.Context, o Options) {
 	var reported retry.Distinct
 	for failures := 0; ctx.Err() == nil; {
 		began := o.Clock.Now()
-		err := panics.Try(o.Work, func() error { return Watch(ctx, o.Client, o.Name, o.Changed) })
+		err := panics.Try(o.Work, func() error {
+			return Follow(ctx, o.Client, o.Name, func(event watch.Event) {
+				if o.Concerns == nil || o.Concerns(event) {
+					Signal(o.Changed)
+				}
+			})
+		})
 		if err == nil || o.Clock.Since(began) > o.MaxDelay {
 			failures = 0
 		}

@@ -191,7 +191,7 @@ func (a *assembly) controllers(l *lifecycle.Lifecycle) error {
 		a.claim = &claim{
 			definitions: a.untyped.Resource(definitionResource), names: a.kinds.definitions(),
 			own:   types.NamespacedName{Namespace: a.identity.namespace, Name: a.config.Service.Name},
-			clock: a.clock, logger: a.logger.WithName("claim"),
+			clock: a.clock, logger: a.logger.WithName("claim"), seen: map[string]types.NamespacedName{},
 		}
 		leader.Claim = a.claim.wait
 	}

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
@@ -37,6 +38,9 @@ type claim struct {
 	own         types.NamespacedName // the Service of this installation's webhooks
 	clock       clock.WithTicker
 	logger      logr.Logger
+
+	mu   sync.Mutex
+	seen map[string]types.NamespacedName // the Service that each CRD called when it was last read; none where it calls none
 }
 
 var definitionResource = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
@@ -59,20 +63,51 @@ func (c *claim) check(ctx context.Context) error {
 	defer cancel()
 	for _, name := range c.names {
 		object, err := c.definitions.Get(ctx, name, metav1.GetOptions{})
-		switch {
-		case apistatus.IsAbsent(err, definitionResource.GroupResource(), name), apierrors.IsForbidden(err):
-			continue
-		case err != nil:
+		if err != nil && !apistatus.IsAbsent(err, definitionResource.GroupResource(), name) && !apierrors.IsForbidden(err) {
 			return fmt.Errorf("whether another installation reconciles: CustomResourceDefinition %s: %w", name, err)
 		}
-		path := []string{"spec", "conversion", "webhook", "clientConfig", "service"}
-		namespace, _, _ := unstructured.NestedString(object.Object, append(path, "namespace")...) // the API server has checked them
-		service, found, _ := unstructured.NestedString(object.Object, append(path, "name")...)
-		if by := (types.NamespacedName{Namespace: namespace, Name: service}); found && by != c.own {
+		by := types.NamespacedName{}
+		if err == nil {
+			by = calledBy(object)
+		}
+		c.mu.Lock()
+		c.seen[name] = by
+		c.mu.Unlock()
+		if c.isForeign(by) {
 			return &foreignClaim{name, by, c.own}
 		}
 	}
 	return nil
+}
+
+// calledBy is the Service that a CRD calls for conversion.
+func calledBy(definition *unstructured.Unstructured) types.NamespacedName {
+	path := []string{"spec", "conversion", "webhook", "clientConfig", "service"}
+	namespace, _, _ := unstructured.NestedString(definition.Object, append(path, "namespace")...) // the API server has checked them
+	name, _, _ := unstructured.NestedString(definition.Object, append(path, "name")...)
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+func (c *claim) isForeign(by types.NamespacedName) bool {
+	return by != types.NamespacedName{} && by != c.own
+}
+
+// concerns reports whether a CRD may call another Service than when it was last read. What else changes in it, such as its
+// CA bundle, is no reason to read all of them: they are large.
+func (c *claim) concerns(name string, event watch.Event) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, known := c.seen[name]
+	switch definition, _ := event.Object.(*unstructured.Unstructured); {
+	case !known:
+		return true
+	case event.Type == watch.Deleted:
+		return last != types.NamespacedName{}
+	case definition == nil: // a watch has started, and sends what there is: no event tells of a CRD that is gone
+		return c.isForeign(last)
+	default:
+		return calledBy(definition) != last
+	}
 }
 
 // hold returns an error once another installation reconciles, so that this process ends and its next start waits.
@@ -85,19 +120,21 @@ func (c *claim) hold(ctx context.Context) error {
 
 // wait returns nil once this installation reconciles, and calls waiting with the reason meanwhile.
 func (c *claim) wait(ctx context.Context, waiting func(error)) error {
-	return c.follow(ctx, func(err error) bool {
+	isFinal := func(err error) bool {
 		if err != nil {
 			waiting(err)
 		}
 		return err == nil
-	})
+	}
+	if isFinal(c.check(ctx)) {
+		return nil
+	}
+	return c.follow(ctx, isFinal)
 }
 
-// follow checks whenever a CRD changes until the result is final, which it returns, or ctx ends.
+// follow checks whenever a CRD calls another Service than when it was last read, until the result is final, which it returns,
+// or ctx ends.
 func (c *claim) follow(ctx context.Context, isFinal func(error) bool) error {
-	if err := c.check(ctx); isFinal(err) {
-		return err
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	changed := make(chan struct{}, 1)
 	var watching sync.WaitGroup
@@ -125,7 +162,8 @@ func (c *claim) follow(ctx context.Context, isFinal func(error) bool) error {
 func (c *claim) watch(ctx context.Context, name string, changed chan<- struct{}) {
 	objectwatch.Run(ctx, objectwatch.Options{
 		Client: c.definitions, Name: name, Changed: changed, Work: "claim",
-		Clock: c.clock, MinDelay: time.Second, MaxDelay: claimInterval,
+		Concerns: func(event watch.Event) bool { return c.concerns(name, event) },
+		Clock:    c.clock, MinDelay: time.Second, MaxDelay: claimInterval,
 		OnError: func(err error) {
 			c.logger.Info("a CRD cannot be watched, so that another installation is noticed only when it is next read",
 				"name", name, "interval", claimInterval.String(), "reason", err.Error())
