@@ -28,6 +28,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/storagemigration"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/leaderelection"
+	"github.com/fairlead-dev/fairlead/internal/memory"
 	"github.com/fairlead-dev/fairlead/internal/metrics"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
@@ -79,7 +80,7 @@ func (a *assembly) assemble() (*lifecycle.Lifecycle, error) {
 	l := &lifecycle.Lifecycle{
 		Reachable: a.apiServer().wait,
 		Background: []lifecycle.Component{
-			{Name: "ranges of the cluster", Run: a.egress.ranges.Run}, {Name: "memory", Run: returnMemory(a.clock)}, undecodable,
+			{Name: "ranges of the cluster", Run: a.egress.ranges.Run}, {Name: "memory", Run: memory.Return(a.clock)}, undecodable,
 		},
 		Attempts: lifecycle.Attempts{Recorder: a.recorder, Pause: time.Second}, Logger: a.logger, StopTimeout: stop,
 		// At least some seconds, also where the drain is allowed all the time there is.

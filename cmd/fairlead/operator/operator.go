@@ -18,6 +18,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
+	"github.com/fairlead-dev/fairlead/internal/memory"
 )
 
 // Options configure a Manager.
@@ -73,7 +74,7 @@ func New(c *options.Configuration, o Options) (*Manager, error) {
 	api.rest.Wrap(offset.wrap)
 	LimitMemory(o.Logger) // before the components that take a share of it
 	if c.Controllers.Enabled {
-		limitGarbage()
+		memory.LimitGarbage(gcPercent)
 	}
 	named, leftOut := allKinds().split(c)
 	a := &assembly{

@@ -4,23 +4,18 @@
 package operator
 
 import (
-	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"math"
 	"os"
 	"runtime/debug"
-	"runtime/metrics"
-	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 )
 
@@ -75,11 +70,9 @@ const (
 	memoryShare = 0.85
 	// requestShare is how much of Go's memory webhooks may hold for requests that are no small ones.
 	requestShare = 0.3
-	// gcPercent is how much garbage there may be for each 100 bytes in use, where Go's default is 100: caches can be
-	// most of the memory, and change little.
+	// gcPercent is how much garbage there may be for each 100 bytes in use in a process that holds caches, which can be most
+	// of the memory and change little. What holds is the metric go_gc_gogc_percent.
 	gcPercent = 50
-	// quietTime is how long little is allocated before memory is returned.
-	quietTime = 10 * time.Second
 )
 
 // LimitMemory has the garbage collector know the memory of the container, which the kernel kills a process
@@ -99,43 +92,6 @@ func LimitMemory(logger logr.Logger) {
 		logger.Info("The limit of the container's memory cannot be read; set GOMEMLIMIT", "reason", err.Error())
 	default:
 		logger.Info("The limit of memory follows the container's", "bytes", limit)
-	}
-}
-
-// limitGarbage has the garbage collector keep less beside what is in use than it does by default, in a process that
-// holds caches. GOGC in the environment is left as it is. What holds is the metric go_gc_gogc_percent.
-func limitGarbage() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
-}
-
-// returnMemory returns to the system what a burst of work has left behind, once the process is quiet: a start needs
-// twice of what it leaves in the caches. Go returns of that only what the next burst would not need, and an operator
-// at rest may have no other for days. One that checks many addresses is never quiet, and collects garbage as usual.
-func returnMemory(clock clock.WithTicker) lifecycle.Run {
-	return func(ctx context.Context) error {
-		ticker := clock.NewTicker(quietTime)
-		defer ticker.Stop()
-		samples := []metrics.Sample{
-			{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"},
-			{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"},
-		}
-		var before uint64
-		for {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-ticker.C():
-			}
-			metrics.Read(samples)
-			allocated, live := samples[0].Value.Uint64(), samples[1].Value.Uint64()
-			held := samples[2].Value.Uint64() + samples[3].Value.Uint64()
-			if quiet := allocated-before < live/10; quiet && held > live+live/4 {
-				debug.FreeOSMemory()
-			}
-			before = allocated
-		}
 	}
 }
 

@@ -53,12 +53,19 @@ func (i *Interner) After(transform cache.TransformFunc) cache.TransformFunc {
 		isNew := err == nil && len(accessor.GetManagedFields()) > 0
 		object, err = transform(object)
 		if v := reflect.ValueOf(object); isNew && err == nil && v.Kind() == reflect.Pointer {
-			i.mu.Lock()
-			defer i.mu.Unlock()
-			i.visit(v.Elem())
+			i.share(v)
 		}
 		return object, err
 	}
+}
+
+// Share interns what the object has that a pointer is to. Nothing may write to the object any more.
+func (i *Interner) Share(object any) { i.share(reflect.ValueOf(object)) }
+
+func (i *Interner) share(pointer reflect.Value) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.visit(pointer.Elem())
 }
 
 // visit interns what a value consists of, and the value itself where it can be replaced. It returns the hash of the
