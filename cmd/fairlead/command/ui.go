@@ -11,9 +11,15 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/ui"
+	"github.com/fairlead-dev/fairlead/internal/memory"
 )
+
+// uiGarbage is how much garbage there may be for each 100 bytes in use: the objects are most of the memory, and to collect it
+// takes less time than a page needs.
+const uiGarbage = 20
 
 // uiFlags are those of the command.
 type uiFlags struct {
@@ -75,6 +81,8 @@ func (f *uiFlags) run(command *cobra.Command) error {
 	}
 	ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	memory.LimitGarbage(uiGarbage)
+	go memory.Return(clock.RealClock{})(ctx) //nolint:errcheck // it has none
 	server := ui.NewServer(ui.Options{
 		From: reader, Cluster: cluster, Namespace: namespace, OperatorNamespace: f.operatorNamespace, Port: f.port,
 	})

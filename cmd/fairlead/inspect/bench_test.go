@@ -7,6 +7,7 @@ package inspect
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,11 +26,15 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/types"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
 // many is how many objects of each kind a benchmark reads.
@@ -41,14 +46,24 @@ func managed() []metav1.ManagedFieldsEntry {
 	return []metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: "Apply", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: fields}, {Manager: "fairlead", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: fields, Subresource: "status"}}
 }
 
+// record is an entry of a history that ended at a time.
+func record(at metav1.Time) common.Record {
+	began := metav1.NewTime(at.Add(-time.Minute))
+	return common.Record{ID: at.Format("20060102-150405"), Result: "Succeeded", Reason: "Done", Message: "It took 60 s from " + at.String(), StartTime: &began, CompletionTime: &at}
+}
+
 // full returns an object of a kind as an API server has it; each refers to those of the same number.
 func full(kind string, i int) client.Object {
 	name := fmt.Sprintf("a-%05d", i)
 	metadata := named(name)
-	metadata.ManagedFields, metadata.UID, metadata.ResourceVersion = managed(), "2d2a8dc0-7f0c-4d5d-9e0b-3f4a6d2f1c11", "1234567"
+	metadata.ManagedFields, metadata.UID, metadata.ResourceVersion = managed(), types.UID(fmt.Sprintf("2d2a8dc0-7f0c-4d5d-9e0b-%012x", i)), strconv.Itoa(1_000_000+i)
 	metadata.Labels = map[string]string{"app.kubernetes.io/part-of": "shop", "team": "payments"}
 	conditions := []metav1.Condition{condition("Ready", "True", "Watching", "1 workload is watched by 1 trigger"), condition("Waiting", "False", "NothingPending", ""),
 		condition("Progressing", "False", "Idle", ""), condition("Suspended", "False", "NotSuspended", "")}
+	since := metav1.NewTime(noon.Add(time.Duration(i) * time.Second)) // what objects have in common could be kept once
+	for n := range conditions {
+		conditions[n].LastTransitionTime = since
+	}
 	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "registry.example.com/shop/a:1.2.3",
 		Env: []corev1.EnvVar{{Name: "DATABASE", Value: "postgres://a.shop.svc:5432"}, {Name: "LEVEL", Value: "info"}}}}}}
 	three := int32(3)
@@ -57,15 +72,23 @@ func full(kind string, i int) client.Object {
 		o := database()
 		o.ObjectMeta = metadata
 		o.Status.Conditions = append(o.Status.Conditions, conditions[1:]...)
+		for n := range o.Status.Endpoints[0].Addresses {
+			ip := fmt.Sprintf("10.%d.%d.%d", n, i/250, i%250)
+			a := &o.Status.Endpoints[0].Addresses[n]
+			a.IP, a.LastTransitionTime, o.Spec.Endpoints[0].Addresses[n] = ip, &since, networkingv1.IPAddress(ip)
+		}
+		o.Status.History = []networkingv1.ChangeRecord{{Type: "Failover", Record: record(since)}}
 		return o
 	case RebootPolicy:
 		o := payments("NothingPending")
 		o.ObjectMeta, o.Status.Conditions, o.Status.Targets[0].Pending = metadata, conditions, nil
+		o.Status.History = []autorebootv1.RestartRecord{{Record: record(since), Triggers: []string{"config"}, Target: common.WorkloadReference{Kind: "Deployment", Name: name}}}
 		o.Spec.Targets[0].Name, o.Status.Targets[0].Name, o.Spec.Gates[0].ExternalServiceHealthy.Name = name, name, name
 		return o
 	case ChaosPod:
 		o := killer(name, name)
 		o.ObjectMeta, o.Status.Conditions, o.Status.ObservedGeneration = metadata, conditions, 1
+		o.Status.History = []chaosv1.Run{{Record: record(since)}}
 		return o
 	case "Deployment":
 		o := deployment(name, 3)
@@ -79,7 +102,7 @@ func full(kind string, i int) client.Object {
 }
 
 // pagesOf are the lists that an API server sends of a kind, by their continue token: in Protobuf of its own kinds, and in JSON of others.
-func pagesOf(b *testing.B, k kind, to map[string][]byte) {
+func pagesOf(b testing.TB, k kind, many int, to map[string][]byte) {
 	if k.ofCluster || k.isOptional() { // of which a cluster has few
 		to[k.resource] = []byte(`{"items": []}`)
 		return
@@ -119,10 +142,10 @@ func pagesOf(b *testing.B, k kind, to map[string][]byte) {
 }
 
 // large is an API server with many objects of each kind in a namespace.
-func large(b *testing.B) client.WithWatch {
+func large(b testing.TB, many int) *httptest.Server {
 	pages := map[string][]byte{}
 	for _, k := range kinds {
-		pagesOf(b, k, pages)
+		pagesOf(b, k, many, pages)
 	}
 	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		parts := strings.Split(r.URL.Path, "/")
@@ -133,6 +156,11 @@ func large(b *testing.B) client.WithWatch {
 			}
 		}
 		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Query().Get("watch") != "" { // nothing changes
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			return
+		}
 		if parts[len(parts)-1] != k.resource {
 			o := full(k.Kind, 7)
 			o.GetObjectKind().SetGroupVersionKind(k.group.WithKind(k.Kind))
@@ -145,18 +173,26 @@ func large(b *testing.B) client.WithWatch {
 		_, _ = w.Write(pages[k.resource+r.URL.Query().Get("continue")])
 	}))
 	b.Cleanup(served.Close)
-	c, err := NewClient(&rest.Config{Host: served.URL})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return c
+	return served
 }
 
 // BenchmarkManyObjects reads a namespace with 10,000 objects of each kind, from a server that costs next to nothing. The metric is
 // the processor time, which other work on the machine does not change.
 func BenchmarkManyObjects(b *testing.B) {
-	c := large(b)
+	c, err := NewClient(&rest.Config{Host: large(b, many).URL})
+	if err != nil {
+		b.Fatal(err)
+	}
 	for name, run := range map[string]func() error{
+		"ui": func() error {
+			ctx, cancel := context.WithCancel(b.Context())
+			defer cancel()
+			followed, err := Follow(ctx, c, "shop", func() {})
+			if err == nil {
+				New(followed.Snapshot()).Status(labels.Everything())
+			}
+			return err
+		},
 		"status": func() error {
 			all, err := Read(b.Context(), c, "shop")
 			if err != nil || len(all.Objects) != many*(len(kinds)-2) {

@@ -4,7 +4,6 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -79,14 +78,13 @@ func (g *Graph) readNamespaces(ctx context.Context, from client.Reader, of Key) 
 		}
 		return
 	}
-	found, _, err := list(ctx, from, namespaces, metav1.NamespaceAll)
-	if err != nil {
-		g.Unread = append(g.Unread, Unread{Resource: namespaces.groupResource(), Message: words(err, namespaces, "list", "")})
-	}
-	for _, o := range found {
+	_, err := list(ctx, from, namespaces, metav1.NamespaceAll, func(o client.Object) {
 		if o.GetDeletionTimestamp() == nil {
 			g.namespaces[o.GetName()] = o.GetLabels()
 		}
+	})
+	if err != nil {
+		g.Unread = append(g.Unread, Unread{Resource: namespaces.groupResource(), Message: words(err, namespaces, "list", "")})
 	}
 }
 
@@ -180,7 +178,7 @@ func (g *Graph) causeIn(of *v1.ClusterRebootPolicy, workloads []*Object) (cause,
 // causeOf returns why a workload has no policy of a ClusterRebootPolicy that selects its namespace, and what that is about.
 func (g *Graph) causeOf(of *v1.ClusterRebootPolicy, o *Object) (cause, detail string) {
 	w := &rebootpolicy.Workload{Kind: common.WorkloadKind(o.Kind), Name: o.Name, Labels: o.Source.GetLabels(),
-		Annotations: o.Source.GetAnnotations(), TemplateAnnotations: cmp.Or(PodTemplate(o.Source), &corev1.PodTemplateSpec{}).Annotations}
+		Annotations: o.Source.GetAnnotations(), TemplateAnnotations: templateAnnotations(o.Source)}
 	name := o.Kind + " " + o.Name
 	if !rebootpolicy.Takes(&of.Spec.Template.Spec, w) {
 		onChange := rebootpolicy.OnChangeOf(of.Spec.Template.Spec.Compatibility, w.Annotations, w.TemplateAnnotations)

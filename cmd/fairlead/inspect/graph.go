@@ -53,7 +53,7 @@ type Graph struct {
 // node without a source whose health is Unknown.
 func New(s *Snapshot) *Graph {
 	g := &Graph{
-		Unread: s.Unread, namespace: s.namespace, namespaces: s.namespaces,
+		Objects: make([]*Object, 0, len(s.Objects)), Unread: s.Unread, namespace: s.namespace, namespaces: s.namespaces,
 		byKey: make(map[Key]*Object, len(s.Objects)), unread: map[string]string{},
 	}
 	for _, u := range s.Unread {
@@ -71,11 +71,19 @@ func New(s *Snapshot) *Graph {
 			o.Health, o.Said = Unknown, said
 		}
 	}
-	for _, o := range slices.Clone(g.Objects) {
-		g.relate(o)
+	g.sort() // so that the edges are in the same order each time
+	read := len(g.Objects)
+	for i := range read {
+		g.relate(g.Objects[i])
 	}
-	slices.SortFunc(g.Objects, func(a, b *Object) int { return compare(a.Key, b.Key) })
+	if len(g.Objects) > read {
+		g.sort()
+	}
 	return g
+}
+
+func (g *Graph) sort() {
+	slices.SortFunc(g.Objects, func(a, b *Object) int { return compare(a.Key, b.Key) })
 }
 
 func compare(a, b Key) int {
@@ -105,6 +113,9 @@ var kindsByType = func() map[reflect.Type]string {
 
 // KeyOf returns the key of an object that was read.
 func KeyOf(source client.Object) Key {
+	if w, is := source.(*workload); is {
+		return Key{w.Kind, w.Namespace, w.Name}
+	}
 	return Key{kindsByType[reflect.TypeOf(source)], source.GetNamespace(), source.GetName()}
 }
 

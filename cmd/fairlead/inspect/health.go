@@ -117,6 +117,8 @@ func workloadHealth(object client.Object) (health Health, said string, isWorkloa
 	var desired, available int32
 	var observed int64
 	switch o := object.(type) {
+	case *workload:
+		return o.Health, o.Said, true
 	case *appsv1.Deployment:
 		desired, available, observed = ptr.Deref(o.Spec.Replicas, 1), o.Status.AvailableReplicas, o.Status.ObservedGeneration
 	case *appsv1.StatefulSet:

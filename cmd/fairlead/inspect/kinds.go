@@ -111,15 +111,16 @@ func (k kind) groupResource() string {
 	return schema.GroupResource{Group: k.group.Group, Resource: k.resource}.String()
 }
 
-// kindOf returns the kind of an object, or the zero kind.
-func kindOf(name string) kind {
-	for _, k := range append([]kind{secrets, configMaps}, kinds...) {
-		if k.Kind == name {
-			return k
-		}
+var kindsByName = func() map[string]kind {
+	byName := map[string]kind{}
+	for _, k := range slices.Concat(sources, kinds) {
+		byName[k.Kind] = k
 	}
-	return kind{}
-}
+	return byName
+}()
+
+// kindOf returns the kind of an object, or the zero kind.
+func kindOf(name string) kind { return kindsByName[name] }
 
 // Resource returns the resource of a kind.
 func Resource(kind string) schema.GroupResource {

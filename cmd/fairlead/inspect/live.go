@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -19,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead-dev/fairlead/internal/intern"
 )
 
 const (
@@ -33,6 +36,7 @@ type Live struct {
 	from      client.WithWatch
 	namespace string
 	changed   func()
+	shared    *intern.Interner
 
 	mu     sync.Mutex
 	kinds  []*followed
@@ -52,7 +56,7 @@ type followed struct {
 // whenever a Snapshot would have something else. The error is that the API server does not answer at first;
 // the context is to be ended then as well.
 func Follow(ctx context.Context, from client.WithWatch, namespace string, changed func()) (*Live, error) {
-	l := &Live{from: from, namespace: namespace, changed: changed}
+	l := &Live{from: from, namespace: namespace, changed: changed, shared: intern.New()}
 	for _, k := range kinds {
 		l.kinds = append(l.kinds, &followed{kind: k})
 	}
@@ -80,12 +84,9 @@ func Follow(ctx context.Context, from client.WithWatch, namespace string, change
 // follow keeps a kind current.
 func (l *Live) follow(ctx context.Context, f *followed, tried func()) {
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
-		found, version, err := list(ctx, l.from, f.kind, l.namespace)
+		objects := map[client.ObjectKey]client.Object{}
+		version, err := list(ctx, l.from, f.kind, l.namespace, func(o client.Object) { objects[client.ObjectKeyFromObject(o)] = l.keep(o) })
 		if err == nil {
-			objects := make(map[client.ObjectKey]client.Object, len(found))
-			for _, o := range found {
-				objects[client.ObjectKeyFromObject(o)] = slim(o)
-			}
 			l.change(func() { f.objects, f.failed = objects, nil })
 		} else {
 			l.fail(f, err)
@@ -152,7 +153,8 @@ func (l *Live) apply(f *followed, events watch.Interface, version string) (strin
 			if _, has := f.objects[key]; !has && len(f.objects) >= MaxObjects {
 				return version, fmt.Errorf("there are more than %d: name a namespace with -n", MaxObjects)
 			}
-			l.change(func() { f.objects[key] = slim(o) })
+			kept := l.keep(o)
+			l.change(func() { f.objects[key] = kept })
 		}
 	}
 	return version, nil
@@ -183,6 +185,11 @@ func (l *Live) Snapshot() *Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &Snapshot{namespace: l.namespace, stale: map[string]string{}, namespaces: maps.Clone(l.labels)}
+	count := 0
+	for _, f := range l.kinds {
+		count += len(f.objects)
+	}
+	s.Objects = make([]client.Object, 0, count)
 	for _, f := range l.kinds {
 		if f.failed != nil {
 			u := unreadOf(f.kind, f.failed, "list and watch", l.namespace)
@@ -210,13 +217,24 @@ func (l *Live) Snapshot() *Snapshot {
 	return s
 }
 
-// slim drops what is not used of an object and may be most of it.
-func slim(o client.Object) client.Object {
+// keep returns what is kept of an object: it drops what is not used and may be most of it, and shares what other objects have as
+// well. It is a copy, as one object of a page of a list would keep all of the page.
+func (l *Live) keep(o client.Object) client.Object {
 	o.SetManagedFields(nil)
+	o.SetUID("")
+	o.SetResourceVersion("")
 	annotations := o.GetAnnotations()
-	delete(annotations, corev1.LastAppliedConfigAnnotation)
-	if template := PodTemplate(o); template != nil {
-		*template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: template.Annotations}}
+	if delete(annotations, corev1.LastAppliedConfigAnnotation); len(annotations) == 0 {
+		o.SetAnnotations(nil)
 	}
-	return o
+	var kept client.Object
+	if health, said, isWorkload := workloadHealth(o); isWorkload {
+		kept = newWorkload(o, health, said)
+	} else {
+		pointer := reflect.New(reflect.TypeOf(o).Elem())
+		pointer.Elem().Set(reflect.ValueOf(o).Elem())
+		kept = pointer.Interface().(client.Object) //nolint:errcheck,forcetypeassert // it is of the type of o
+	}
+	l.shared.Share(kept)
+	return kept
 }

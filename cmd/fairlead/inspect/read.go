@@ -14,7 +14,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -99,7 +98,7 @@ func read(ctx context.Context, from client.Reader, namespace string, kinds []kin
 	parts, failed := make([]Snapshot, len(kinds)), make([]error, len(kinds))
 	for i, k := range kinds {
 		group.Go(func() {
-			parts[i].Objects, _, failed[i] = list(ctx, from, k, namespace)
+			_, failed[i] = list(ctx, from, k, namespace, func(o client.Object) { parts[i].Objects = append(parts[i].Objects, o) })
 			if failed[i] != nil {
 				parts[i].Objects, parts[i].Unread = nil, []Unread{unreadOf(k, failed[i], "list", namespace)}
 			}
@@ -142,8 +141,8 @@ func hasRollouts(object client.Object) bool {
 	return false
 }
 
-// list returns the objects of a kind, without what this package does not use of them, and the resource version of the list.
-func list(ctx context.Context, from client.Reader, k kind, namespace string) (found []client.Object, version string, err error) {
+// list calls take for each object of a kind, which has no managed fields then, and returns the resource version of the list.
+func list(ctx context.Context, from client.Reader, k kind, namespace string, take func(client.Object)) (version string, err error) {
 	if k.ofCluster {
 		namespace = ""
 	}
@@ -155,22 +154,21 @@ func list(ctx context.Context, from client.Reader, k kind, namespace string) (fo
 		version = page.GetResourceVersion()
 		return page, err
 	})
-	pages.PageSize = pageSize
+	pages.PageSize, pages.PageBufferSize = pageSize, 0
+	count := 0
 	err = pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
-		object, err := meta.Accessor(item)
-		if err != nil {
-			return err
+		object, is := item.(client.Object)
+		if !is {
+			return fmt.Errorf("the API server sent a %T", item)
 		}
-		if len(found) >= MaxObjects {
+		if count++; count > MaxObjects {
 			return fmt.Errorf("there are more than %d: name a namespace with -n", MaxObjects)
 		}
 		object.SetManagedFields(nil)
-		if object, ok := item.(client.Object); ok {
-			found = append(found, object)
-		}
+		take(object)
 		return nil
 	})
-	return found, version, err
+	return version, err
 }
 
 // Get reads one object. The error is a sentence.

@@ -64,6 +64,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(apierrors.NewNotFound(schema.GroupResource{Resource: resource}, parts[1]))
 		return
 	}
+	if r.URL.Query().Get("watch") != "" { // nothing changes
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		return
+	}
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
 	items, more := s.objects[resource][from:], ""

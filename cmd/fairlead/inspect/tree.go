@@ -36,9 +36,9 @@ type Status struct {
 // Status returns the trees of the objects of Fairlead that have the labels; those that stand in the tree of another one are no
 // roots of their own.
 func (g *Graph) Status(selector labels.Selector) *Status {
-	s, shown := &Status{Trees: []Branch{}, Unread: g.Unread}, map[Key]bool{}
+	s, shown := &Status{Trees: []Branch{}, Unread: g.Unread}, map[*Object]bool{}
 	for _, o := range g.Objects { // ExternalServices come first
-		isRoot := o.Source != nil && !IsWorkload(o.Kind) && (o.Kind == ExternalService || !shown[o.Key])
+		isRoot := o.Source != nil && !IsWorkload(o.Kind) && (o.Kind == ExternalService || !shown[o])
 		if !isRoot || !g.concerns(o) || !selector.Matches(labels.Set(o.Source.GetLabels())) {
 			continue
 		}
@@ -58,13 +58,13 @@ func (g *Graph) StatusOf(keys []Key) (*Status, error) {
 		case o == nil || o.Source == nil:
 			return nil, fmt.Errorf("there is no %s: name another, or its namespace with -n", key)
 		}
-		s.Trees = append(s.Trees, branch(o, "", map[Key]bool{}))
+		s.Trees = append(s.Trees, branch(o, "", map[*Object]bool{}))
 	}
 	return s, nil
 }
 
 // branch is the tree below an object. What was shown before has no branches again.
-func branch(o *Object, role string, shown map[Key]bool) Branch {
+func branch(o *Object, role string, shown map[*Object]bool) Branch {
 	b := Branch{Key: o.Key, Role: role, Health: o.Health, Said: o.Said}
 	if o.Source == nil {
 		return b
@@ -72,10 +72,10 @@ func branch(o *Object, role string, shown map[Key]bool) Branch {
 	if c := stateOf(o.Source).find("Waiting"); c != nil && c.Status == "True" {
 		b.Waiting = c.Message
 	}
-	if shown[o.Key] {
+	if shown[o] {
 		return b
 	}
-	shown[o.Key] = true
+	shown[o] = true
 	var below []Relation
 	switch {
 	case o.Kind == ExternalService:
@@ -87,6 +87,9 @@ func branch(o *Object, role string, shown map[Key]bool) Branch {
 	}
 	below = slices.Clone(below)
 	slices.SortStableFunc(below, func(a, b Relation) int { return compare(a.Object.Key, b.Object.Key) })
+	if len(below) > 0 {
+		b.Branches = make([]Branch, 0, len(below))
+	}
 	for _, r := range below {
 		b.Branches = append(b.Branches, branch(r.Object, r.Role, shown))
 	}

@@ -52,15 +52,17 @@ func (s *Server) current(r *http.Request, hasCalendar bool) view {
 	defer s.mu.Unlock()
 	now := s.Now()
 	if version := s.streams.told.Load(); s.kept == nil || s.kept.version != version {
-		v := &view{version: version, read: now, snapshot: s.live.Snapshot(), counts: map[inspect.Health]int{}}
-		v.graph = inspect.New(v.snapshot)
-		v.status = v.graph.Status(labels.Everything())
-		counted := map[inspect.Key]bool{}
-		for i := range v.status.Trees {
-			v.count(&v.status.Trees[i], counted)
-		}
+		v := &view{version: version, read: now, counts: map[inspect.Health]int{}}
 		if s.kept != nil && now.Sub(s.kept.made) < calendarEvery {
 			v.calendar, v.made = s.kept.calendar, s.kept.made
+		}
+		s.kept = nil // so that there are not two models at a time
+		v.snapshot = s.live.Snapshot()
+		v.graph = inspect.New(v.snapshot)
+		v.status = v.graph.Status(labels.Everything())
+		counted := map[*inspect.Object]bool{}
+		for i := range v.status.Trees {
+			v.count(&v.status.Trees[i], counted)
 		}
 		s.kept = v
 	}
@@ -74,9 +76,9 @@ func (s *Server) current(r *http.Request, hasCalendar bool) view {
 	return *s.kept
 }
 
-func (v *view) count(b *inspect.Branch, counted map[inspect.Key]bool) {
-	if !counted[b.Key] {
-		counted[b.Key] = true
+func (v *view) count(b *inspect.Branch, counted map[*inspect.Object]bool) {
+	if o := v.graph.Find(b.Key); !counted[o] {
+		counted[o] = true
 		v.counts[b.Health]++
 	}
 	for i := range b.Branches {
@@ -139,10 +141,14 @@ func (q query) Hidden() map[string]string {
 // path is how an address names an object.
 func path(k inspect.Key) string { return k.Kind + "/" + k.Namespace + "/" + k.Name }
 
-// row is a line of the tree.
-type row struct {
+// line is one of the tree, and row one that a page shows.
+type line struct {
 	*inspect.Branch
-	Depth      int
+	Depth int
+}
+
+type row struct {
+	line
 	Href, ID   string
 	IsSelected bool
 }
@@ -150,13 +156,13 @@ type row struct {
 // Shown is how far a row is indented.
 func (r row) Shown() int { return min(r.Depth, maxIndent) }
 
-// rows adds those branches that match, and all above them.
-func (q query) rows(all []row, branches []inspect.Branch, depth int) []row {
+// lines adds those branches that match, and all above them.
+func (q query) lines(all []line, branches []inspect.Branch, depth int) []line {
 	for i := range branches {
 		b := &branches[i]
 		before := len(all)
-		all = append(all, row{b, depth, "", "", q.object == path(b.Key)})
-		all = q.rows(all, b.Branches, depth+1)
+		all = append(all, line{b, depth})
+		all = q.lines(all, b.Branches, depth+1)
 		if isShown := q.matches(b.Key) && (q.health == "" || string(b.Health) == q.health); !isShown && len(all) == before+1 {
 			all = all[:before]
 		}
@@ -243,13 +249,13 @@ func (c *content) objects(q query, v *view) {
 		c.Healths[0].Count += v.counts[h]
 		c.Healths = append(c.Healths, health{h, v.counts[h], q.with("health", string(h)), q.health == string(h)})
 	}
-	all := q.rows(nil, v.status.Trees, 0)
-	c.Total, c.Rows = len(all), cut(all, q.first)
+	all := q.lines(nil, v.status.Trees, 0)
+	c.Total = len(all)
 	shown := map[inspect.Key]int{}
-	for i := range c.Rows {
-		key := c.Rows[i].Key
-		c.Rows[i].Href, c.Rows[i].ID = q.with("object", path(key)), fmt.Sprintf("%s/%d", path(key), shown[key])
-		shown[key]++
+	for _, l := range cut(all, q.first) {
+		at := path(l.Key)
+		c.Rows = append(c.Rows, row{l, q.with("object", at), fmt.Sprintf("%s/%d", at, shown[l.Key]), q.object == at})
+		shown[l.Key]++
 	}
 	parts := strings.Split(q.object, "/")
 	if len(parts) != 3 {

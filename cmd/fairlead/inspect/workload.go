@@ -1,0 +1,54 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// workload is what Live keeps of a workload. An object of the type that the API server has takes four times as much, most of it
+// for a pod template of which only the annotations are used.
+type workload struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	TemplateAnnotations map[string]string
+	Health              Health
+	Said                string // what it was judged by
+}
+
+var _ client.Object = (*workload)(nil)
+
+func newWorkload(of client.Object, health Health, said string) *workload {
+	return &workload{
+		TypeMeta: metav1.TypeMeta{Kind: KeyOf(of).Kind},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: of.GetNamespace(), Name: of.GetName(), Generation: of.GetGeneration(),
+			DeletionTimestamp: of.GetDeletionTimestamp(), Labels: of.GetLabels(), Annotations: of.GetAnnotations(),
+		},
+		TemplateAnnotations: templateAnnotations(of), Health: health, Said: said,
+	}
+}
+
+// DeepCopyObject makes it an object.
+func (w *workload) DeepCopyObject() runtime.Object {
+	c := *w
+	w.DeepCopyInto(&c.ObjectMeta)
+	c.TemplateAnnotations = maps.Clone(w.TemplateAnnotations)
+	return &c
+}
+
+// templateAnnotations returns the annotations of the pod template of a workload.
+func templateAnnotations(of client.Object) map[string]string {
+	if w, is := of.(*workload); is {
+		return w.TemplateAnnotations
+	}
+	if template := PodTemplate(of); template != nil {
+		return template.Annotations
+	}
+	return nil
+}
