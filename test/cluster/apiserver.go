@@ -23,7 +23,7 @@ func apiServer(c *Cluster) Spec {
 		Name: APIServer,
 		Path: c.binaries.path(APIServer),
 		// A fifth of its work in the suites would be to collect garbage.
-		Env: append(slices.Clone(noProxy), "GOGC=200"),
+		Env: append(slices.Clone(quiet), "GOGC=200"),
 		Args: func() ([]string, error) {
 			port, err := loopback.FreePort()
 			if err != nil {

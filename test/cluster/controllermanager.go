@@ -14,7 +14,7 @@ func controllerManager(c *Cluster, programs binaries) Spec {
 	return Spec{
 		Name: ControllerManager,
 		Path: programs.path(ControllerManager),
-		Env:  noProxy,
+		Env:  quiet,
 		Args: func() ([]string, error) {
 			// Its real identity: the rights it has here are those it has everywhere.
 			user, err := c.User("system:kube-controller-manager")

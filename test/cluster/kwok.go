@@ -51,7 +51,7 @@ func kwok(c *Cluster, programs binaries) Spec {
 		Name: Kwok,
 		Path: programs.path(Kwok),
 		// What the user keeps in ~/.kwok is not for us.
-		Env: append([]string{"KWOK_WORKDIR=" + c.folder}, noProxy...),
+		Env: append([]string{"KWOK_WORKDIR=" + c.folder}, quiet...),
 		Args: func() ([]string, error) {
 			// It does what many kubelets do, each of which may touch its own node only: no role
 			// grants that to one user.

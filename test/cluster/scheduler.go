@@ -18,7 +18,7 @@ func scheduler(c *Cluster, programs binaries) Spec {
 	return Spec{
 		Name: Scheduler,
 		Path: programs.path(Scheduler),
-		Env:  noProxy,
+		Env:  quiet,
 		Args: func() ([]string, error) {
 			// Its real identity: the rights it has here are those it has everywhere.
 			user, err := c.User("system:kube-scheduler")

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,6 +51,7 @@ func NewTests(parallel int) *Tests {
 // Main runs the tests, and then ends what they shared, the latest first. It returns the exit code.
 func (t *Tests) Main(m *testing.M) int {
 	defer t.stop()
+	debug.SetGCPercent(400)       // a fifth of the time of a test is that of collecting garbage
 	log.SetLogger(logr.Discard()) // of the client library; the operator's own is read from its file
 	// Before the flags are parsed.
 	if err := flag.Set("test.parallel", strconv.Itoa(t.parallel)); err != nil {

@@ -48,6 +48,9 @@ var services = schema.GroupVersionResource{Group: "networking.fairlead.dev", Ver
 // One story, as its steps depend on each other: install from an earlier chart, upgrade, roll back, uninstall. The date chooses
 // Helm 3 or Helm 4, and a long run has both.
 func TestAnInstallationByChartIsUpgradedRolledBackAndRemoved(t *testing.T) {
+	if os.Getenv(nodeVariable) == "" {
+		t.Parallel() // beside the other tests, and not before them
+	}
 	today := time.Now().UTC().YearDay() % 2
 	for n, version := range []string{"Helm 3", "Helm 4"} {
 		if n != today && os.Getenv("FAIRLEAD_TEST_LONG") == "" {

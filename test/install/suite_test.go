@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -109,6 +110,7 @@ var versions = sync.OnceValues(func() (string, error) {
 var folder string
 
 func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // a fifth of the time of a test is that of collecting garbage
 	var err error
 	if folder, err = os.MkdirTemp("", "fairlead-install-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -96,7 +96,7 @@ func older(root, folder string) error {
 func run(ctx context.Context, at, name string, args ...string) error {
 	command := exec.CommandContext(ctx, name, args...)
 	command.Dir = at
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOGC=400")
 	if output, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %q: %w: %s", name, args, err, bytes.TrimSpace(output))
 	}
