@@ -81,13 +81,13 @@ func (s *upgradeSuite) floor() {
 	s.Apply(s.Kubectl("kustomize", s.Kustomization("components: [CONFIG/admission-policy]\n")), "--server-side")
 }
 
-// midway waits until the leader came past the first page of a kind.
+// midway waits until the leader is in the midst of the first kind.
 func (s *upgradeSuite) midway() {
 	s.Helper()
 	k := kinds[0]
 	s.Eventually(func() error {
-		if at := s.stored(k, nameOf(k.count-10)).GetAPIVersion(); at != k.group+"/v1" {
-			return fmt.Errorf("%s %s is stored at %s", k.name, nameOf(k.count-10), at)
+		if at := s.stored(k, nameOf(k.count-50)).GetAPIVersion(); at != k.group+"/v1" {
+			return fmt.Errorf("%s %s is stored at %s", k.name, nameOf(k.count-50), at)
 		}
 		return nil
 	})
