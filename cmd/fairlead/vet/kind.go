@@ -100,8 +100,11 @@ func newKind[T any](
 	}
 }
 
+// parsed are the functions that parse the CRDs of this release, each once in a process: that of ChaosPods takes a second.
+var parsed sync.Map
+
 func definition(group, plural string) func() (*crdschema.Kind, error) {
-	return sync.OnceValues(func() (*crdschema.Kind, error) {
+	once, _ := parsed.LoadOrStore(plural+"."+group, sync.OnceValues(func() (*crdschema.Kind, error) {
 		text, err := crd.Definition(group, plural)
 		if err != nil {
 			return nil, err
@@ -111,7 +114,8 @@ func definition(group, plural string) func() (*crdschema.Kind, error) {
 			return nil, fmt.Errorf("CRD of %s.%s: %w", plural, group, err)
 		}
 		return compiled, nil
-	})
+	}))
+	return once.(func() (*crdschema.Kind, error)) //nolint:errcheck,forcetypeassert // what is stored above
 }
 
 func schemasOf(group, plural string) func() schemas {
