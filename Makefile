@@ -22,7 +22,8 @@ HELM           := go run helm.sh/helm/v4/cmd/helm@v4.3.1
 MERMAID        := mermaid@12.3.0
 GOLANGCI_LINT  := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # Up to ten failed tests are run a second time, each by itself, and stay in the summary: see docs/decisions.
-GOTESTSUM       = go run gotest.tools/gotestsum@v1.13.0 --format=standard-quiet --rerun-fails=1 --rerun-fails-max-failures=10 --rerun-fails-run-root-test --packages="$(PACKAGES)" --
+# Vetting is left to lint.
+GOTESTSUM       = go run gotest.tools/gotestsum@v1.13.0 --format=standard-quiet --rerun-fails=1 --rerun-fails-max-failures=10 --rerun-fails-run-root-test --packages="$(PACKAGES)" -- -vet=off
 PACKAGES       := ./...
 
 # One set of flags for every build, so that all share the build cache.
