@@ -111,7 +111,7 @@ var versions = sync.OnceValues(func() (string, error) {
 var folder string
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // a fifth of the time of a test is that of collecting garbage
+	debug.SetGCPercent(400)               // a fifth of the time of a test is that of collecting garbage
 	err := flag.Set("test.parallel", "3") // most of their time they wait for rollouts; the flag -parallel has the last word
 	if err == nil {
 		folder, err = os.MkdirTemp("", "fairlead-install-")
