@@ -54,7 +54,8 @@ func TestNamespacedTheOperatorHasTheGeneratedRightsInSomeNamespacesAndNoOthers(t
 		"clusterrebootpolicies: get": true, "clusterrebootpolicies: list": true, "clusterrebootpolicies: watch": true,
 		"clusterrebootpolicies: patch": true, "clusterrebootpolicies/status: patch": true, "clusterrebootpolicies/status: update": true,
 		"rebootpolicies: create": true, "rebootpolicies: update": true, "rebootpolicies: delete": true,
-		"namespaces: get": true, "namespaces: list": true, "namespaces: watch": true,
+		"rebootpolicies: approve": true,
+		"namespaces: get":         true, "namespaces: list": true, "namespaces: watch": true,
 	}
 	if diff := cmp.Diff(want, without); diff != "" {
 		t.Errorf("does without (-want +got):\n%s", diff)

@@ -9,6 +9,10 @@ package clusterrebootpolicy
 // +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=clusterrebootpolicies/status,verbs=update;patch
 // +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=rebootpolicies,verbs=get;list;watch;create;update;delete
 //
+// A policy loses its gate of type Approval with the template, whose writer had the right to approve in all namespaces.
+//
+// +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=rebootpolicies,verbs=approve
+//
 // The namespaces that they are made in, and the workloads there.
 //
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch

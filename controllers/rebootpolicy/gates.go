@@ -81,6 +81,8 @@ func (r *Reconciler) gateClosed(ctx context.Context, o *observation, g *autorebo
 		return types.NamespacedName{Namespace: o.key.Namespace, Name: name}
 	}
 	switch {
+	case g.Type == autorebootv1.GateApproval: // decided for each restart, by what it is for
+		return ""
 	case g.ExternalServiceHealthy != nil:
 		name := g.ExternalServiceHealthy.Name
 		var es networkingv1.ExternalService

@@ -165,8 +165,8 @@ type objectState struct {
 
 // requestAnnotations are those by which a user requests something, or is approved.
 func requestAnnotations() []string {
-	return []string{autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation, autorebootv1.OnInjectedFaultAnnotation,
-		common.ApprovedByAnnotation}
+	return []string{autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation, autorebootv1.ApproveAnnotation,
+		autorebootv1.OnInjectedFaultAnnotation, common.ApprovedByAnnotation}
 }
 
 // stateOf returns the state of a policy, without what an earlier spec left there.

@@ -7,7 +7,8 @@ import "k8s.io/apimachinery/pkg/util/validation/field"
 
 // Member is one of the members of a union, each of which goes with a type.
 type Member[T ~string] struct {
-	Type  T
+	Type T
+	// Field is empty for a type that has no member.
 	Field string
 	IsSet bool
 	// IsOptional means that the type alone is enough, since all fields of the member are optional.
@@ -21,7 +22,7 @@ func Union[T ~string](path Path, selected T, members ...Member[T]) field.ErrorLi
 	for _, m := range members {
 		types = append(types, m.Type)
 		switch {
-		case (selected == m.Type) == m.IsSet:
+		case m.Field == "", (selected == m.Type) == m.IsSet:
 		case !m.IsOptional:
 			errs = append(errs, field.Invalid(path.Field(), selected,
 				"type "+string(m.Type)+" and "+m.Field+" go together: set both or neither"))

@@ -101,7 +101,7 @@ func (t *Test) NewWriter(name string, kind client.Object, resource string, rules
 	writer, err := NewClient(user.Kubeconfig)
 	t.Must(err)
 	plural, group, _ := strings.Cut(resource, ".")
-	t.Grant(name, "{kind: User, name: \""+user.Name+"\"}", append(rules, fmt.Sprintf(`{apiGroups: [%s], resources: [%s], verbs: ["*"]}`, group, plural))...)
+	t.Grant(name, "{kind: User, name: \""+user.Name+"\"}", append(rules, fmt.Sprintf(`{apiGroups: [%s], resources: [%s], verbs: [create, delete, deletecollection, get, list, patch, update, watch]}`, group, plural))...)
 	t.Eventually(func() error {
 		return client.IgnoreNotFound(writer.Get(t.Context(), client.ObjectKey{Namespace: t.Namespace, Name: "none"}, kind))
 	})

@@ -20,7 +20,7 @@ func (s *suite) policies() {
 	rendered := s.run("kustomize", s.Kustomization("components: [CONFIG/admission-policy]\n"))
 	for _, dry := range []string{"--dry-run=server", "--dry-run=none"} {
 		out := s.run("apply", "--server-side", dry, "-f", "-", "--", rendered)
-		if want := len(s.Objects(rendered)); strings.Count(out, "serverside-applied") != want || want != 14 {
+		if want := len(s.Objects(rendered)); strings.Count(out, "serverside-applied") != want || want != 16 {
 			s.Fatalf("%d objects were rendered, and the API server took\n%s", want, out)
 		}
 	}

@@ -45,6 +45,7 @@ func policyCases() map[string]map[string]policyCase {
 		"fairlead-rebootpolicy-rights":    restartCases(),
 		"fairlead-rebootpolicy-reads":     readCases(),
 		"fairlead-rebootpolicy-gates":     gateCases(),
+		"fairlead-rebootpolicy-approval":  approvalCases(),
 		"fairlead-chaospod-rights":        chaosCases(),
 	}
 }

@@ -292,6 +292,20 @@ func readCases() map[string]policyCase {
 	}
 }
 
+// approvalCases are of the right to approve restarts.
+func approvalCases() map[string]policyCase {
+	released, approves := extended(restarted, "gates: [{name: release, type: Approval}]"), "approve rebootpolicies.autoreboot.fairlead.dev"
+	token := note("autoreboot.fairlead.dev/approve", "0123456789abcdef")
+	return map[string]policyCase{
+		"approval-added":           {kind: rebootPolicies, spec: released, old: restarted},
+		"approval-removed":         {kind: rebootPolicies, spec: restarted, old: released, rights: restartedRight, refusal: "spec.gates: you may not approve"},
+		"approval-removed-allowed": {kind: rebootPolicies, spec: restarted, old: released, rights: approves},
+		"approval-token":           {kind: rebootPolicies, spec: released, old: released, annotations: token, rights: restartedRight, refusal: "you may not approve"},
+		"approval-token-allowed":   {kind: rebootPolicies, spec: released, old: released, annotations: token, rights: approves},
+		"approval-token-kept":      {kind: rebootPolicies, spec: extended(released, "historyLimit: 7"), old: released, annotations: token, stored: token},
+	}
+}
+
 func gateCases() map[string]policyCase {
 	cases := map[string]policyCase{
 		"sixteen-gates": {kind: rebootPolicies, spec: largestPolicy(1, 0, 16), old: strings.Replace(largestPolicy(1, 0, 16), "app: n15", "app: m", 1), refusal: "spec.gates[15]: you may not read"},

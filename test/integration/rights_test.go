@@ -142,6 +142,9 @@ func rightsCases() map[string]rightsCase {
 	} {
 		cases[name] = commanded(cases["target-selector"], command.annotation, command.value)
 	}
+	const approve = "autoreboot.fairlead.dev/approve"
+	cases["approve"] = commanded(rightsCase{kind: rebootPolicies, version: "v1", spec: cases["target-selector"].spec,
+		needs: []need{{right: "approve rebootpolicies.autoreboot.fairlead.dev approve", path: "metadata.annotations[" + approve + "]"}}}, approve, "0123456789abcdef")
 	cases["run-now"] = commanded(cases["kill-delete"], "chaos.fairlead.dev/run-now", "now")
 	cases["resume-kills"] = commanded(cases["kill-delete"], "chaos.fairlead.dev/resume", "now")
 	for _, workload := range []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Rollout"} {

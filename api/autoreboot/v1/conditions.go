@@ -57,6 +57,8 @@ const (
 	ReasonCooldown = "Cooldown"
 	// ReasonGateClosed waits for one of gates.
 	ReasonGateClosed = "GateClosed"
+	// ReasonApprovalRequired waits for a person to approve the restart.
+	ReasonApprovalRequired = "ApprovalRequired"
 	// ReasonConcurrencyLimit waits for another restart to end.
 	ReasonConcurrencyLimit = "ConcurrencyLimit"
 	// ReasonChaosActive waits for a ChaosPod's run, or another policy's restart, on the same
@@ -180,6 +182,8 @@ const (
 	ResumeAnnotation = "autoreboot.fairlead.dev/resume"
 	// RestartNowAnnotation requests one restart of every target. Its value is a common.Token.
 	RestartNowAnnotation = "autoreboot.fairlead.dev/restart-now"
+	// ApproveAnnotation approves the restarts that wait for it. Its value is status.pendingApproval.
+	ApproveAnnotation = "autoreboot.fairlead.dev/approve"
 	// OnInjectedFaultAnnotation says what the policy does while a fault is injected on purpose into an
 	// ExternalService that a gate or trigger of it names: Hold (the default) begins no restart and takes
 	// nothing of the fault for a change, Restart does what it would do if the fault were real.
@@ -188,6 +192,10 @@ const (
 	OnInjectedFaultHold    = "Hold"
 	OnInjectedFaultRestart = "Restart"
 )
+
+// VerbApprove is the verb that a user needs on RebootPolicies, beside patch, to approve a restart, and to remove the gate that
+// waits for it.
+const VerbApprove = "approve"
 
 const (
 	// RestartIDAnnotation is on the pod template of a workload that a policy restarted.

@@ -7,19 +7,21 @@ import "github.com/fairlead-dev/fairlead/api/common"
 
 // GateType is a kind of condition for a restart to start.
 //
-// +kubebuilder:validation:Enum=ExternalServiceHealthy;WorkloadAvailable;NoPods;ChaosSurvived
+// +kubebuilder:validation:Enum=ExternalServiceHealthy;WorkloadAvailable;NoPods;ChaosSurvived;Approval
 type GateType string
 
-// The types of gate; each goes with the member of its name.
+// The types of gate; each goes with the member of its name, except Approval, which has none.
 const (
 	GateExternalServiceHealthy GateType = "ExternalServiceHealthy"
 	GateWorkloadAvailable      GateType = "WorkloadAvailable"
 	GateNoPods                 GateType = "NoPods"
 	GateChaosSurvived          GateType = "ChaosSurvived"
+	// GateApproval is open for the restarts that a person has approved, and closes again with their next ones.
+	GateApproval GateType = "Approval"
 )
 
 // Gate is a condition that must hold for a restart to start. It is about objects of the policy's
-// own namespace.
+// own namespace, or about what a person has approved.
 //
 // +kubebuilder:validation:XValidation:rule="(self.type == 'ExternalServiceHealthy') == has(self.externalServiceHealthy)",message="type ExternalServiceHealthy and externalServiceHealthy go together: set both or neither"
 // +kubebuilder:validation:XValidation:rule="(self.type == 'WorkloadAvailable') == has(self.workloadAvailable)",message="type WorkloadAvailable and workloadAvailable go together: set both or neither"
@@ -35,7 +37,8 @@ type Gate struct {
 	// +required
 	Name string `json:"name,omitempty"`
 
-	// type says which of the members below is set.
+	// type says which of the members below is set. Approval has none: a restart that is due waits until a person approves
+	// it, by the annotation autoreboot.fairlead.dev/approve.
 	//
 	// +unionDiscriminator
 	// +required

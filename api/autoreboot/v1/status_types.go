@@ -64,6 +64,19 @@ type RebootPolicyStatus struct {
 	// +optional
 	HandledResume common.Token `json:"handledResume,omitempty"`
 
+	// pendingApproval identifies the restarts that wait for a person to approve them, where a gate has the type Approval. The
+	// annotation autoreboot.fairlead.dev/approve with this value approves exactly these: another one that becomes due has
+	// another value.
+	//
+	// +optional
+	PendingApproval common.Token `json:"pendingApproval,omitempty"`
+
+	// handledApprove is the token of that annotation that was handled last: it has approved restarts, or what it is for did
+	// not wait any more.
+	//
+	// +optional
+	HandledApprove common.Token `json:"handledApprove,omitempty"`
+
 	// halt says why the policy starts no restart until a person changes the spec or sets the resume annotation.
 	// It is absent when normal.
 	//

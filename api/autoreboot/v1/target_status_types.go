@@ -153,6 +153,14 @@ type PendingRestart struct {
 	// +optional
 	PodCutoffTime *metav1.Time `json:"podCutoffTime,omitempty"`
 
+	// approvedFingerprint stands for the restart that a person has approved, with all that it was for: what comes after that
+	// needs another approval.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	ApprovedFingerprint string `json:"approvedFingerprint,omitempty"`
+
 	// refusal is why the API server refused the restart when it was last tried. The restart was not begun then: no
 	// attempt counts.
 	//

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/request"
@@ -42,6 +43,8 @@ type requestFlags struct {
 	endpoint string
 	// undo is of a drain.
 	undo bool
+	// id is of an approval.
+	id string
 	// secret is of a rotation.
 	secret string
 }
@@ -60,6 +63,9 @@ var verbs = []struct{ name, short, long, example string }{
 	{inspect.VerbResume, "End the halt of a RebootPolicy or a ChaosPod.",
 		"An object that has not halted is left alone. With --wait, the command ends when the halt has.",
 		"chaospod/payments-api -n shop"},
+	{inspect.VerbApprove, "Approve the restarts of a RebootPolicy that wait for it.",
+		"They wait where spec.gates has one of type Approval. It takes the right to approve the policy, beside patch. It\napproves what waits now and nothing that comes later; with --id, nothing if what waits has changed since. With\n--wait, the command ends when the operator has taken the approval.",
+		"rebootpolicy/payments -n shop --id=3f2a9c0d5b7e8114"},
 	{inspect.VerbRun, "Begin one run of a ChaosPod.",
 		"It waits for what a scheduled run waits for, except the schedule. With --wait, the command ends with the run,\nwhich has failed unless its target survived, or spec.dryRun is true.",
 		"chaospod/payments-api -n shop --wait=5m"},
@@ -102,7 +108,11 @@ func requestCommands(o Options) (commands []*cobra.Command) {
 		}
 		does := `gives the object an
 annotation with a new token, which the operator handles once. Nothing else of the object is changed.`
-		if v.name == verbDrain {
+		switch v.name {
+		case inspect.VerbApprove:
+			does = `gives the object an
+annotation with the id of what waits, which the operator handles once. Nothing else of the object is changed.`
+		case verbDrain:
 			does = `changes the state of
 the endpoint. Nothing else of the object is changed.`
 		}
@@ -152,6 +162,8 @@ func (f *requestFlags) add(command *cobra.Command, verb string, o Options) {
 	case verbDrain:
 		set.BoolVar(&f.undo, "undo", false, "Give the endpoint the state Active again.")
 		command.ValidArgsFunction = f.second(f.objects(1, request.Kinds(inspect.VerbFault)), f.endpoints)
+	case inspect.VerbApprove:
+		set.StringVar(&f.id, "id", "", "What is approved, status.pendingApproval of the policy. By default what waits now.")
 	case inspect.VerbFault:
 		command.ValidArgsFunction = f.second(command.ValidArgsFunction, cobra.FixedCompletions(faults, cobra.ShellCompDirectiveNoFileComp))
 		set.DurationVar(&f.span, "for", 0, "How long the fault lasts, from 1s to 1h. Required.")
@@ -226,6 +238,9 @@ func (f *requestFlags) request(verb string, args []string) (*request.Request, er
 		return request.NewDrain(key, args[1], networkingv1.EndpointDrained), nil
 	}
 	r, err := request.New(verb, key, time.Now())
+	if verb == inspect.VerbApprove && err == nil && f.id != "" {
+		r.Token = common.Token(f.id)
+	}
 	if err == nil && verb == inspect.VerbFault {
 		r.Token, err = request.NewFault(args[1], f.span, f.endpoint, time.Now())
 	}

@@ -24,6 +24,7 @@ type Meaning struct {
 const (
 	VerbRestart  = "restart"
 	VerbResume   = "resume"
+	VerbApprove  = "approve"
 	VerbRun      = "run"
 	VerbFailback = "failback"
 	VerbFault    = "fault"
@@ -33,6 +34,7 @@ const (
 var annotations = map[string]map[string]string{
 	VerbRestart:  {RebootPolicy: autorebootv1.RestartNowAnnotation},
 	VerbResume:   {RebootPolicy: autorebootv1.ResumeAnnotation, ChaosPod: chaosv1.ResumeAnnotation},
+	VerbApprove:  {RebootPolicy: autorebootv1.ApproveAnnotation},
 	VerbRun:      {ChaosPod: chaosv1.RunNowAnnotation},
 	VerbFailback: {ExternalService: networkingv1.FailbackNowAnnotation},
 	VerbFault:    {ExternalService: networkingv1.InjectFaultAnnotation},

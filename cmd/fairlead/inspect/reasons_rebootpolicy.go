@@ -35,6 +35,8 @@ var rebootPolicyMeanings = map[string]Meaning{
 		Remedy: "Let the operator read the source that the message names."},
 	v1.ReasonDebouncing: {Text: "Further changes are waited for, so that one restart is enough for all. The restart starts when debounce.quietPeriod has passed.",
 		Remedy: "Wait, or request the restart now.", Verb: VerbRestart},
+	v1.ReasonApprovalRequired: {Text: "A gate of the policy has each restart wait until a person approves it. The restart starts once it is approved, and all else is open.",
+		Remedy: "Have someone with the right approve it; what comes after it needs another approval.", Verb: VerbApprove},
 	v1.ReasonReplicaFailure: {Text: "Pods of the workload are refused, as by a quota, so that a restart would end what runs. It starts once there is room.",
 		Remedy: "Make room as the message says.", Verb: VerbRestart},
 	v1.ReasonUnschedulable: {Text: "Pods of the workload find no node, so that a restart would end what runs. It starts once they do.",

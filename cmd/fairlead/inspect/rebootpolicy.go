@@ -81,6 +81,8 @@ func (e *explainer) waiting(o *Object, policy *v1.RebootPolicy, reason string, t
 	switch reason {
 	case v1.ReasonOutsideWindow, v1.ReasonBlackout:
 		f.Until = policy.Status.NextAllowedTime
+	case v1.ReasonApprovalRequired:
+		f.Message += "; approval " + string(policy.Status.PendingApproval) + " opens it"
 	case v1.ReasonGateClosed:
 		f.Because = e.because(gates(o), depth)
 	case v1.ReasonForbidden, v1.ReasonWriteRefused:

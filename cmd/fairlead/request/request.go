@@ -68,7 +68,11 @@ func New(name string, key inspect.Key, now time.Time) (*Request, error) {
 	if !has {
 		return nil, fmt.Errorf("%s has no %s: name one as %s", key.Kind, name, strings.Join(Kinds(name), " or "))
 	}
-	return &Request{Key: key, Annotation: inspect.Annotation(name, key.Kind), Token: NewToken(now), verb: v}, nil
+	r := &Request{Key: key, Annotation: inspect.Annotation(name, key.Kind), verb: v}
+	if v.token == nil {
+		r.Token = NewToken(now)
+	}
+	return r, nil
 }
 
 // NewToken returns a token that was not used before.
@@ -78,6 +82,9 @@ func NewToken(now time.Time) common.Token { return common.Token(now.UTC().Format
 func (r *Request) Make(ctx context.Context, c client.WithWatch) (err error) {
 	if r.before, err = inspect.Get(ctx, c, r.Key); err != nil {
 		return err
+	}
+	if r.Token == "" && r.verb.token != nil {
+		r.Token = r.verb.token(r.before)
 	}
 	what, err := r.verb.announce(r.before, r.Token)
 	if err != nil {
@@ -126,22 +133,29 @@ func (r *Request) change(object client.Object) (client.Patch, error) {
 	return client.RawPatch(types.MergePatchType, patch), err
 }
 
-// review asks whether the user may patch the object.
+// review asks whether the user may patch the object, and what else the verb takes.
 func (r *Request) review(ctx context.Context, c client.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	if err := r.reviewVerb(ctx, c, "patch"); err != nil || r.verb.right == "" {
+		return err
+	}
+	return r.reviewVerb(ctx, c, r.verb.right)
+}
+
+func (r *Request) reviewVerb(ctx context.Context, c client.Client, verb string) error {
 	resource := inspect.Resource(r.Key.Kind)
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: r.Key.Namespace, Verb: "patch", Group: resource.Group, Resource: resource.Resource, Name: r.Key.Name,
+			Namespace: r.Key.Namespace, Verb: verb, Group: resource.Group, Resource: resource.Resource, Name: r.Key.Name,
 		}}}
 	switch err := c.Create(ctx, review); {
 	case apierrors.IsForbidden(err): // the API server decides by the patch
 		return nil
 	case err != nil:
-		return fmt.Errorf("ask whether this user may patch %s: %w", r.Key, err)
+		return fmt.Errorf("ask whether this user may %s %s: %w", verb, r.Key, err)
 	case !review.Status.Allowed:
-		return Refusal(fmt.Sprintf("this user may not patch %s: grant patch on %s in namespace %s", r.Key, resource, r.Key.Namespace))
+		return Refusal(fmt.Sprintf("this user may not %s %s: grant %[1]s on %[3]s in namespace %[4]s", verb, r.Key, resource, r.Key.Namespace))
 	}
 	return nil
 }

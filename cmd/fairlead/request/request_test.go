@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 )
 
@@ -27,7 +28,7 @@ import (
 type suite struct {
 	*testing.T
 	client.WithWatch
-	allowed bool
+	allowed []string // verbs
 	patches []string
 	said    []string
 	watched func()
@@ -41,15 +42,16 @@ func newSuite(t *testing.T) *suite {
 			t.Fatal(err)
 		}
 	}
-	s := &suite{T: t, allowed: true}
+	s := &suite{T: t, allowed: []string{"patch"}}
 	s.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(policy(autorebootv1.RebootPolicyStatus{})).
 		WithStatusSubresource(&autorebootv1.RebootPolicy{}).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
 			review, is := o.(*authorizationv1.SelfSubjectAccessReview)
-			if a := review.Spec.ResourceAttributes; !is || a.Verb != "patch" || a.Resource != "rebootpolicies" || a.Name != "api" || a.Namespace != "shop" {
+			a := review.Spec.ResourceAttributes
+			if !is || a.Resource != "rebootpolicies" || a.Name != "api" || a.Namespace != "shop" {
 				t.Errorf("%+v", o)
 			}
-			review.Status.Allowed = s.allowed
+			review.Status.Allowed = slices.Contains(s.allowed, a.Verb)
 			return nil
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
@@ -108,7 +110,7 @@ func TestARequestPatchesItsAnnotationAlone(t *testing.T) {
 
 func TestARequestThatMayNotBeMadeIsNotMade(t *testing.T) {
 	s := newSuite(t)
-	s.allowed = false
+	s.allowed = nil
 	err := s.request().Make(t.Context(), s)
 	if refusal := Refusal(""); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "grant patch on rebootpolicies.autoreboot.fairlead.dev in namespace shop") || len(s.patches) > 0 {
 		t.Error(err, s.patches)
@@ -133,6 +135,42 @@ func TestWhatWouldDoNothingIsNotRequested(t *testing.T) {
 	r.Say = func(string) {}
 	if err := r.Make(t.Context(), s); err == nil || !strings.Contains(err.Error(), "has not halted") || len(s.patches) > 0 {
 		t.Error(err)
+	}
+}
+
+func TestAnApprovalIsOfWhatWaitsAndTakesTheRightToApprove(t *testing.T) {
+	s := newSuite(t)
+	approve := func(id common.Token) error {
+		r, err := New(inspect.VerbApprove, s.request().Key, time.Now())
+		if err != nil {
+			return err
+		}
+		r.Token = id
+		r.Say = func(text string) { s.said = append(s.said, text) }
+		return r.Make(t.Context(), s)
+	}
+	refused := func(id common.Token, text string) {
+		t.Helper()
+		if refusal := Refusal(""); !errors.As(approve(id), &refusal) || !strings.Contains(string(refusal), text) || len(s.patches) > 0 {
+			t.Errorf("approval of %q: %q, %q", id, refusal, s.patches)
+		}
+	}
+	refused("", "no restart of it waits for an approval")
+	object := s.stored()
+	object.Status = waitsFor("a1", "3f2a")
+	if err := s.Status().Update(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	refused("1b2c", "1b2c is not what waits now")
+	refused("", "grant approve on rebootpolicies.autoreboot.fairlead.dev")
+	s.allowed = append(s.allowed, "approve")
+	for _, id := range []common.Token{"3f2a", ""} {
+		if err := approve(id); err != nil || s.stored().Annotations[autorebootv1.ApproveAnnotation] != "3f2a" {
+			t.Errorf("approval of %q: %v, %q", id, err, s.stored().Annotations)
+		}
+	}
+	if !slices.ContainsFunc(s.said, func(text string) bool { return strings.Contains(text, "the restart of Deployment api for config") }) {
+		t.Errorf("%q", s.said)
 	}
 }
 

@@ -20,6 +20,10 @@ type verb struct {
 	// verdict returns what has become of a request, as far as the status of the object tells; before is the object as it was
 	// when it was requested.
 	verdict func(before, now client.Object, token common.Token) Verdict
+	// token returns the token that the status of the object asks for; nil where any new one will do.
+	token func(object client.Object) common.Token
+	// right is a verb that the user needs on the object beside patch; empty for none.
+	right string
 }
 
 // Verdict is what has become of a request.
@@ -37,6 +41,7 @@ var verbs = map[string]map[string]verb{
 		inspect.RebootPolicy: of(announceResume, resumed),
 		inspect.ChaosPod:     of(announceResume, resumed),
 	},
+	inspect.VerbApprove:  {inspect.RebootPolicy: approval()},
 	inspect.VerbRun:      {inspect.ChaosPod: of(announceRun, ran)},
 	inspect.VerbFailback: {inspect.ExternalService: of(announceFailback, failedBack)},
 	inspect.VerbFault:    {inspect.ExternalService: of(announceFault, faulted)},

@@ -4,11 +4,13 @@
 package request
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -45,6 +47,19 @@ func restartRecord(id, result string, triggers ...string) autorebootv1.RestartRe
 		Target: common.WorkloadReference{Kind: "Deployment", Name: "api"}}
 }
 
+// waitsFor is the status of a policy one of whose restarts waits for an approval.
+func waitsFor(uid types.UID, id common.Token) autorebootv1.RebootPolicyStatus {
+	return autorebootv1.RebootPolicyStatus{PendingApproval: id, Targets: []autorebootv1.TargetStatus{{
+		Kind: "Deployment", Name: "api", UID: uid,
+		Pending: &autorebootv1.PendingRestart{Triggers: []string{"config"}, Reason: autorebootv1.ReasonApprovalRequired},
+	}}}
+}
+
+func handled(s autorebootv1.RebootPolicyStatus) autorebootv1.RebootPolicyStatus {
+	s.HandledApprove = token
+	return s
+}
+
 func TestAVerdictIsWhatTheStatusSaysOfThisRequest(t *testing.T) {
 	none := policy(autorebootv1.RebootPolicyStatus{})
 	old := policy(autorebootv1.RebootPolicyStatus{History: []autorebootv1.RestartRecord{restartRecord("1", autorebootv1.ResultFailed, now...)}})
@@ -74,6 +89,10 @@ func TestAVerdictIsWhatTheStatusSaysOfThisRequest(t *testing.T) {
 		"a halt that lasts":                  {inspect.VerbResume, none, policy(autorebootv1.RebootPolicyStatus{Halt: halt}), "pending not handled"},
 		"a halt that has ended":              {inspect.VerbResume, none, policy(autorebootv1.RebootPolicyStatus{HandledResume: token}), "done ended"},
 		"a halt that follows":                {inspect.VerbResume, none, policy(autorebootv1.RebootPolicyStatus{HandledResume: token, Halt: halt}), "failed again"},
+		"an approval that is not handled":    {inspect.VerbApprove, policy(waitsFor("1", token)), policy(waitsFor("1", token)), "pending not handled"},
+		"an approval":                        {inspect.VerbApprove, policy(waitsFor("1", token)), policy(autorebootv1.RebootPolicyStatus{HandledApprove: token}), "done approved"},
+		"an approval of what has changed":    {inspect.VerbApprove, policy(waitsFor("1", token)), policy(handled(waitsFor("1", "t3"))), "failed t3 for Deployment api"},
+		"an approval beside another restart": {inspect.VerbApprove, policy(waitsFor("1", token)), policy(handled(waitsFor("2", "t3"))), "done approved"},
 		"a run that waits":                   {inspect.VerbRun, chaosPod(chaosv1.ChaosPodStatus{}), chaosPod(chaosv1.ChaosPodStatus{}), "pending not begun"},
 		"a run that a halt holds":            {inspect.VerbRun, chaosPod(chaosv1.ChaosPodStatus{}), chaosPod(chaosv1.ChaosPodStatus{Halt: &common.Halt{Reason: "RecoveryFailed"}}), "failed halted"},
 		"a run under way":                    {inspect.VerbRun, chaosPod(chaosv1.ChaosPodStatus{}), chaosPod(chaosv1.ChaosPodStatus{HandledRunNow: token, CurrentRun: &chaosv1.CurrentRun{Phase: "Killing"}}), "pending Killing"},
@@ -92,7 +111,7 @@ func TestAVerdictIsWhatTheStatusSaysOfThisRequest(t *testing.T) {
 		"a fault that one became unready in": {inspect.VerbFault, external(networkingv1.ExternalServiceStatus{}), external(networkingv1.ExternalServiceStatus{Fault: fault("DeadlineReached", "False")}), "failed DeadlineReached"},
 		"a fault that is refused":            {inspect.VerbFault, external(networkingv1.ExternalServiceStatus{}), external(networkingv1.ExternalServiceStatus{Fault: fault("Refused", "")}), "failed Refused"},
 	} {
-		kind := map[bool]string{true: inspect.RebootPolicy, false: inspect.ExternalService}[test.verb == inspect.VerbRestart || test.verb == inspect.VerbResume]
+		kind := map[bool]string{true: inspect.RebootPolicy, false: inspect.ExternalService}[slices.Contains([]string{inspect.VerbRestart, inspect.VerbResume, inspect.VerbApprove}, test.verb)]
 		if test.verb == inspect.VerbRun {
 			kind = inspect.ChaosPod
 		}
@@ -113,7 +132,7 @@ func TestAVerdictIsWhatTheStatusSaysOfThisRequest(t *testing.T) {
 func TestEachVerbHasAnAnnotation(t *testing.T) {
 	for name, of := range verbs {
 		for kind := range of {
-			if r, err := New(name, inspect.Key{Kind: kind}, noon.Time); err != nil || r.Annotation == "" || !r.Token.IsValid() {
+			if r, err := New(name, inspect.Key{Kind: kind}, noon.Time); err != nil || r.Annotation == "" || r.verb.token == nil && !r.Token.IsValid() {
 				t.Errorf("%s of %s: %v", name, kind, err)
 			}
 		}

@@ -55,7 +55,7 @@ func (r *run) admit(t *target) admission {
 // checks are what a restart has to pass, in their order.
 func (r *run) checks() []func(*target) (admission, bool) {
 	return []func(*target) (admission, bool){
-		r.checkSuspendedOrHalted, r.checkObstacle, r.checkSourceUnknown, r.checkRefused, r.checkDebouncing,
+		r.checkSuspendedOrHalted, r.checkObstacle, r.checkSourceUnknown, r.checkRefused, r.checkDebouncing, r.checkApprovalRequired,
 		r.checkRolloutInProgress, r.checkBackoff, r.checkCooldown,
 		r.checkLimitReached, r.checkOutsideWindow, r.checkGateClosed, r.checkProbesInconclusive, r.checkSourceMissing, r.checkLowerWave,
 		r.checkChaosActive, r.checkConcurrencyLimit, r.checkDryRun,

@@ -34,6 +34,9 @@ func obstacles() []obstacle {
 		{autorebootv1.ReasonDebouncing, 10 * time.Second, func(b *suite) {
 			b.target(1).Pending.FirstRequestTime, b.workload(1).Signals[0].Written = *stampOf(b.o.Now.Add(-time.Minute)), b.o.Now.Add(-5*time.Second)
 		}},
+		{autorebootv1.ReasonApprovalRequired, 0, func(b *suite) {
+			b.p.Spec.Gates = []autorebootv1.Gate{{Name: "release", Type: autorebootv1.GateApproval}}
+		}},
 		{autorebootv1.ReasonRolloutInProgress, 15 * time.Minute, func(b *suite) {
 			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Progressed = false, false, b.o.Now
 		}},

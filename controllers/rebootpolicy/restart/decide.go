@@ -153,6 +153,7 @@ func (r *run) startPending() {
 		}
 		return superseded
 	})
+	r.approve(queue)
 	// A target over its limit halts the policy, also for those before it in the queue.
 	for _, t := range queue {
 		if v := r.admit(t); v.event == OverLimit {

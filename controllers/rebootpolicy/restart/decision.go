@@ -214,7 +214,8 @@ type Action struct {
 // Message is the content of an event about the policy and the workload.
 type Message struct {
 	// Reason is one of RestartPlanned, RestartWaiting, RestartRefused, RestartStarted, RestartVerified, RestartFailed,
-	// RestartSuperseded, TriggerFired, TriggerRecovered, TargetReverted, LimitReached, RequestIgnored, ClockSkew, PodsOutdated.
+	// RestartSuperseded, TriggerFired, TriggerRecovered, TargetReverted, LimitReached, RequestIgnored, ClockSkew, PodsOutdated,
+	// ApprovalRequired, RestartApproved.
 	Reason  string
 	Warning bool
 	// Target of the event.

@@ -119,7 +119,8 @@ func (r *run) recordSuperseded(t *target, triggers []string, reason, words strin
 func (r *run) hold(t *target, o occurrence) {
 	t.Pending.Reason = o.reason
 	switch o.reason {
-	case autorebootv1.ReasonDebouncing, autorebootv1.ReasonConcurrencyLimit, autorebootv1.ReasonLowerWave, autorebootv1.ReasonHalted:
+	case autorebootv1.ReasonDebouncing, autorebootv1.ReasonConcurrencyLimit, autorebootv1.ReasonLowerWave, autorebootv1.ReasonHalted,
+		autorebootv1.ReasonApprovalRequired:
 		// It only waits for its turn, or another message has said so.
 	case autorebootv1.ReasonDryRun:
 		r.addMessage(Message{Reason: "RestartPlanned", Target: t.id(), Text: o.message})

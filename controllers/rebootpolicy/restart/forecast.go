@@ -40,7 +40,9 @@ func Foresee(p *autorebootv1.RebootPolicy, o Observation) ([]Forecast, autoreboo
 	r.resume()
 	r.evaluateTriggers()
 	var found []Forecast
-	for _, t := range r.queue() {
+	queue := r.queue()
+	r.approve(queue)
+	for _, t := range queue {
 		if len(t.requested.dated) == 0 {
 			continue
 		}

@@ -90,6 +90,7 @@ func (m *model) checkPlan(o Observation, d Decision, f autorebootv1.InFlightRest
 	last, retried := m.ended[f.UID]
 	retried = retried && last.Result == autorebootv1.ResultFailed
 	m.checkCause(f, retried)
+	m.checkApproval(&v, f)
 	m.checkPace(f, now, last, retried)
 	m.starts[f.UID] = append(m.starts[f.UID], m.now)
 	m.planned[f.ID+string(f.UID)] = m.now.Truncate(time.Second)
@@ -127,6 +128,31 @@ func (m *model) checkCause(f autorebootv1.InFlightRestart, retried bool) {
 		}
 	}
 	m.asked[f.UID] = m.shown
+}
+
+// checkApproval sees that a person has approved what a restart is for, and that no approval is used twice. A restart that is tried
+// again was approved before; one that was refused has its approval still.
+func (m *model) checkApproval(v *verdict, f autorebootv1.InFlightRestart) {
+	if len(m.policy.Spec.Gates) == 0 {
+		return
+	}
+	v.approved = m.approvals[f.UID]
+	m.before[f.UID] = *v
+	delete(m.approvals, f.UID)
+	for _, stored := range slices.Concat(m.policy.Status.Targets, m.policy.Status.UnselectedTargets) {
+		if t := (&target{TargetStatus: &stored}); t.UID == f.UID && t.isOwed() {
+			return
+		}
+	}
+	if v.approved == nil {
+		m.fail("%s: no one has approved it", f.ID)
+		return
+	}
+	for i, name := range []string{m.names[0], m.names[1], m.names[2], autorebootv1.RestartNowTrigger} {
+		if slices.Contains(f.Triggers, name) && v.approved[i] != m.viewed[i] {
+			m.fail("%s: %s asks for %d, and %d was approved", f.ID, name, m.viewed[i], v.approved[i])
+		}
+	}
 }
 
 func (m *model) checkPace(f autorebootv1.InFlightRestart, now bool, last autorebootv1.RestartRecord, retried bool) {
@@ -203,6 +229,7 @@ func (m *model) runUntilIdle() {
 			m.advance(2 * time.Second)
 			m.event(step{what: "resume"})
 		}
+		m.approve()
 		before := m.bytes(m.policy.Status)
 		again := m.reconcile("")
 		quiet := before == m.bytes(m.policy.Status)

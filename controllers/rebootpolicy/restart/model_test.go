@@ -60,6 +60,12 @@ func schedule(seed uint64) []step {
 			steps = slices.Insert(steps, random.IntN(len(steps)), step{what, 0, 0, ""})
 		}
 	}
+	if gated(seed) {
+		for range len(steps) / 4 {
+			what := []string{"approve", "approve", "approve again"}[random.IntN(3)]
+			steps = slices.Insert(steps, random.IntN(len(steps)), step{what, random.IntN(8), 0, crashes[random.IntN(len(crashes))]})
+		}
+	}
 	return steps
 }
 
@@ -95,7 +101,12 @@ type model struct {
 	// failed than may by a decision that was stored.
 	requests map[string]common.RequestCounts
 	exceeded map[string]bool
-	failure  error
+	// approvals are the contents for which a person has approved the next restart of a workload, by uid; used are the tokens that
+	// were set. viewed are the contents that the process saw last, and offered those of the status that a person sees.
+	approvals       map[types.UID]*[4]int
+	used            []string
+	viewed, offered [4]int
+	failure         error
 }
 
 // verdict is what the judge remembers of one workload.
@@ -105,6 +116,7 @@ type verdict struct {
 	latest           autorebootv1.RestartRecord
 	starts           []time.Time
 	abandoned        bool
+	approved         *[4]int
 }
 
 // forgetPlan has the judge forget a plan that was refused: nothing was done.
@@ -118,7 +130,7 @@ func (m *model) forgetPlan(uid types.UID) {
 	if v.ended {
 		m.ended[uid] = v.latest
 	}
-	m.starts[uid], m.abandoned[uid] = v.starts, v.abandoned
+	m.starts[uid], m.abandoned[uid], m.approvals[uid] = v.starts, v.abandoned, v.approved
 }
 
 func newModel(seed uint64, seen map[string]int) *model {
@@ -155,6 +167,10 @@ func newModel(seed uint64, seen map[string]int) *model {
 	m.requests, m.exceeded = map[string]common.RequestCounts{}, map[string]bool{}
 	if probes(seed) {
 		p.Spec.Verification.Probes = []common.VerificationProbe{{Name: "shop", Host: "shop.example.com", MaxFailures: ptr.To[int32](1)}}
+	}
+	m.approvals = map[types.UID]*[4]int{}
+	if gated(seed) {
+		p.Spec.Gates = []autorebootv1.Gate{{Name: "release", Type: autorebootv1.GateApproval}}
 	}
 	m.evicts = p.Spec.Strategy.Type == autorebootv1.StrategyEvict
 	for i := range m.sources {
@@ -237,12 +253,18 @@ func (m *model) event(s step) {
 		m.policy.Generation++
 	case "resume":
 		m.token++
-		m.policy.Annotations = map[string]string{autorebootv1.ResumeAnnotation: fmt.Sprint(m.token), autorebootv1.RestartNowAnnotation: m.policy.Annotations[autorebootv1.RestartNowAnnotation]}
+		m.annotate(autorebootv1.ResumeAnnotation, fmt.Sprint(m.token))
 	case "restart now":
 		m.token++
-		m.policy.Annotations = map[string]string{autorebootv1.RestartNowAnnotation: fmt.Sprint(m.token), autorebootv1.ResumeAnnotation: m.policy.Annotations[autorebootv1.ResumeAnnotation]}
+		m.annotate(autorebootv1.RestartNowAnnotation, fmt.Sprint(m.token))
 	case "withdraw":
 		delete(m.policy.Annotations, autorebootv1.RestartNowAnnotation)
+	case "approve":
+		m.approve()
+	case "approve again":
+		if len(m.used) > 0 {
+			m.annotate(autorebootv1.ApproveAnnotation, m.used[s.which%len(m.used)])
+		}
 	case "recreate":
 		m.createPod(target)
 	case "delete":
@@ -278,6 +300,35 @@ func (m *model) event(s step) {
 			m.policy.Spec.Triggers = m.policy.Spec.Triggers[:3]
 		}
 	}
+}
+
+// approve approves what the status offers.
+func (m *model) approve() {
+	token := string(m.policy.Status.PendingApproval)
+	if token == "" {
+		return
+	}
+	for _, t := range m.policy.Status.Targets {
+		if t.Pending != nil && t.Pending.ApprovedFingerprint == "" {
+			offered := m.offered
+			m.approvals[t.UID] = &offered
+		}
+	}
+	m.used = append(m.used, token)
+	m.annotate(autorebootv1.ApproveAnnotation, token)
+}
+
+func (m *model) annotate(name, value string) {
+	if m.policy.Annotations == nil {
+		m.policy.Annotations = map[string]string{}
+	}
+	m.policy.Annotations[name] = value
+}
+
+// contents are those of the sources of the triggers, in their order.
+func (m *model) contents() [4]int {
+	requested, _ := strconv.Atoi(m.policy.Annotations[autorebootv1.RestartNowAnnotation]) // 0 where there is none
+	return [4]int{m.sources[0].content, m.sources[1].content, m.tick, requested}
 }
 
 // rename gives a trigger another name, as one edit of the spec.
@@ -335,6 +386,9 @@ func (m *model) observe(token string) Observation {
 // probes reports whether the policy of a seed has verification.probes: in the others each seed has the history that it had
 // before there were any.
 func probes(seed uint64) bool { return seed >= 10_000 }
+
+// gated reports whether a person must approve each restart.
+func gated(seed uint64) bool { return seed >= 20_000 && seed%2 == 0 }
 
 // sendRequests sends one for each restart in flight, and returns what the process has counted: what it found in the status
 // as it began, and what it sent since.
@@ -411,7 +465,7 @@ func (m *model) reconcile(crash string) time.Time {
 		o = *m.old
 		o.Now, o.Calendar, o.Others, o.Gates, o.Suspect, o.Requests = now.Now, now.Calendar, now.Others, now.Gates, now.Suspect, now.Requests
 	} else {
-		m.old = &now
+		m.old, m.viewed = &now, m.contents()
 		m.shown = [4]int{m.sources[0].change + 1, m.sources[1].change + 1, m.tick + 1, m.token + 1}
 		for i := range m.sources {
 			// What cannot be read has no say, and its baseline stays.
@@ -557,6 +611,7 @@ func (m *model) store(d Decision) {
 			}
 		}
 	}
+	m.offered = m.viewed
 	var status autorebootv1.RebootPolicyStatus
 	if err := json.Unmarshal([]byte(m.bytes(d.Status)), &status); err != nil {
 		m.fail("%v", err)

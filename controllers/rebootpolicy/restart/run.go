@@ -77,6 +77,8 @@ type target struct {
 	requested request
 	// isNew means that it was not in the status before, isBack that it was there as one that is not selected.
 	isNew, isBack bool
+	// unapproved means that its restart waits for a person.
+	unapproved bool
 }
 
 // request is what the signals of one target ask for.

@@ -53,6 +53,9 @@ func TestGeneratedSchedulesBreakNoRule(t *testing.T) {
 	for seed := range uint64(150) { // with verification.probes
 		seeds = append(seeds, 10_000+seed)
 	}
+	for seed := range uint64(200) { // with an approval of each restart
+		seeds = append(seeds, 20_000+2*seed)
+	}
 	for _, seed := range seeds {
 		steps := schedule(seed)
 		if runModel(seed, steps, seen) == nil {

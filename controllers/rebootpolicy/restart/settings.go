@@ -40,6 +40,9 @@ type settings struct {
 
 	historyLimit *int32
 
+	// approvalGate is the name of the gate of type Approval; empty where there is none.
+	approvalGate string
+
 	// order of the triggers by name; RestartNow comes first.
 	order map[string]int
 	types map[string]autorebootv1.TriggerType
@@ -86,6 +89,11 @@ func settingsOf(p *autorebootv1.RebootPolicy) settings {
 	for i := range spec.Triggers {
 		s.order[spec.Triggers[i].Name] = i
 		s.types[spec.Triggers[i].Name] = spec.Triggers[i].Type
+	}
+	for i := range spec.Gates {
+		if spec.Gates[i].Type == autorebootv1.GateApproval {
+			s.approvalGate = spec.Gates[i].Name
+		}
 	}
 	return s
 }

@@ -25,7 +25,8 @@ func gate(path rules.Path, g *autorebootv1.Gate) field.ErrorList {
 		member{Type: autorebootv1.GateExternalServiceHealthy, Field: "externalServiceHealthy", IsSet: g.ExternalServiceHealthy != nil},
 		member{Type: autorebootv1.GateWorkloadAvailable, Field: "workloadAvailable", IsSet: g.WorkloadAvailable != nil},
 		member{Type: autorebootv1.GateNoPods, Field: "noPods", IsSet: g.NoPods != nil},
-		member{Type: autorebootv1.GateChaosSurvived, Field: "chaosSurvived", IsSet: g.ChaosSurvived != nil})
+		member{Type: autorebootv1.GateChaosSurvived, Field: "chaosSurvived", IsSet: g.ChaosSurvived != nil},
+		member{Type: autorebootv1.GateApproval})
 	if e := g.ExternalServiceHealthy; e != nil {
 		errs = append(errs, rules.Text(path.Child("externalServiceHealthy", "name"), e.Name, 1, 63)...)
 	}

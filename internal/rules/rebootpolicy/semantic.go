@@ -18,7 +18,8 @@ import (
 // read. It reports nothing where Structural does already.
 func Semantic(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 	spec := &obj.Spec
-	errs := append(rules.Tokens(obj.Annotations, autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation), onInjectedFault(obj)...)
+	errs := rules.Tokens(obj.Annotations, autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation, autorebootv1.ApproveAnnotation)
+	errs = append(errs, onInjectedFault(obj)...)
 	errs = append(errs, subdomain(specPath.Child("serviceAccountName"), spec.ServiceAccountName)...)
 	for i := range spec.Targets {
 		t, at := &spec.Targets[i], specPath.Child("targets").Index(i)

@@ -85,26 +85,40 @@ func (e *Entitlement[T, P]) Validate(ctx context.Context, req admission.Request,
 		return e.unapproved(annotation, obj), nil
 	}
 	lacking, err := e.lacking(ctx, req, obj)
-	var excess tooMany
-	switch {
-	case errors.As(err, &excess):
-		return nil, field.ErrorList{field.Forbidden(field.NewPath("spec"), excess.Error())}
-	case err != nil:
-		return nil, field.ErrorList{field.InternalError(field.NewPath("spec"), Unknown(req, err))}
-	case len(lacking) == 0 && given != approval.Value(req.User.Username, e.Digest(obj)):
+	if err == nil && len(lacking) == 0 && given != approval.Value(req.User.Username, e.Digest(obj)) {
 		return nil, field.ErrorList{field.Forbidden(annotation,
 			"is not as Fairlead set it: another admission webhook has changed the object, or rights have just changed; try again")}
 	}
-	var errs field.ErrorList
+	return nil, refusals(req, lacking, err)
+}
+
+// Refusals returns what the writer may not do of what is needed, beside what the object itself needs.
+func Refusals(ctx context.Context, reviewer Reviewer, req admission.Request, all []Need) field.ErrorList {
+	missing, err := lacking(ctx, reviewer, req, all)
+	return refusals(req, missing, err)
+}
+
+// refusals are of the rights that are lacking, or of all where that could not be found out.
+func refusals(req admission.Request, lacking []Need, err error) (errs field.ErrorList) {
+	var excess tooMany
+	switch {
+	case errors.As(err, &excess):
+		return field.ErrorList{field.Forbidden(field.NewPath("spec"), excess.Error())}
+	case err != nil:
+		return field.ErrorList{field.InternalError(field.NewPath("spec"), Unknown(req, err))}
+	}
 	for _, n := range lacking {
 		errs = append(errs, n.refusal(User(req)))
 	}
-	return nil, errs
+	return errs
 }
 
 // lacking returns the first need of each right that the writer lacks.
 func (e *Entitlement[T, P]) lacking(ctx context.Context, req admission.Request, obj P) ([]Need, error) {
-	all := e.Needs(obj, req.Namespace)
+	return lacking(ctx, e.Reviewer, req, e.Needs(obj, req.Namespace))
+}
+
+func lacking(ctx context.Context, reviewer Reviewer, req admission.Request, all []Need) ([]Need, error) {
 	rights := make([]authorizationv1.ResourceAttributes, len(all))
 	first := make(map[authorizationv1.ResourceAttributes]Need, len(all))
 	for i, n := range all {
@@ -113,15 +127,15 @@ func (e *Entitlement[T, P]) lacking(ctx context.Context, req admission.Request, 
 			first[n.Right] = n
 		}
 	}
-	missing, err := review(ctx, e.Reviewer, req.User, rights)
+	missing, err := review(ctx, reviewer, req.User, rights)
 	if err != nil {
 		return nil, err
 	}
-	var lacking []Need
+	var found []Need
 	for _, right := range missing {
-		lacking = append(lacking, first[right])
+		found = append(found, first[right])
 	}
-	return lacking, nil
+	return found, nil
 }
 
 // unapproved warns of an object that does nothing: it was stored without an approval, or changed where the

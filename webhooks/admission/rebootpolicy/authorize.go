@@ -40,6 +40,7 @@ func (a *authorizer) Validate(ctx context.Context, req admission.Request, obj, o
 		return nil, nil
 	}
 	warnings, errs := a.Entitlement.Validate(ctx, req, obj, old)
+	errs = append(errs, authorization.Refusals(ctx, a.Reviewer, req, approvals(req, obj, old))...)
 	return warnings, append(errs, a.hosts(req, obj, old)...)
 }
 

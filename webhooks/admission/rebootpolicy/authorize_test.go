@@ -25,7 +25,10 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
 )
 
-const approvedByField = "metadata.annotations[" + common.ApprovedByAnnotation + "]"
+const (
+	approvedByField = "metadata.annotations[" + common.ApprovedByAnnotation + "]"
+	approveField    = "metadata.annotations[" + autorebootv1.ApproveAnnotation + "]"
+)
 
 const (
 	ann = admissiontest.Ann
@@ -47,6 +50,7 @@ type suite struct {
 func newSuite() *suite {
 	s := &suite{rights: &admissiontest.Reviewer{Denied: map[string][]string{eve: {
 		"patch deployments.apps api", "patch deployments.apps", "create pods/eviction", "get pods", "impersonate serviceaccounts admin", "get secrets root",
+		"approve rebootpolicies.autoreboot.fairlead.dev payments",
 	}}}}
 	s.authorizer = newAuthorizer(s.rights, admissiontest.NewPolicy())
 	return s
@@ -115,6 +119,16 @@ func verifying(address string) func(*autorebootv1.RebootPolicy) {
 			{Name: "up", Host: address, TCPSocket: &common.TCPSocketAction{Port: ptr.To(intstr.FromInt32(80))}},
 		}}}
 	}
+}
+
+func waiting(name string) func(*autorebootv1.RebootPolicy) {
+	return func(p *autorebootv1.RebootPolicy) {
+		p.Spec.Gates = []autorebootv1.Gate{{Name: name, Type: autorebootv1.GateApproval}}
+	}
+}
+
+func approving(token string) func(*autorebootv1.RebootPolicy) {
+	return note(autorebootv1.ApproveAnnotation, token)
 }
 
 func labeled(p *autorebootv1.RebootPolicy) { p.Labels = map[string]string{"a": "b"} }
@@ -201,6 +215,16 @@ func TestAPolicyDoesOnlyWhatItsWriterMay(t *testing.T) {
 		"sleep of what is not approved, without":       {user: eve, obj: restarting("api", asleep), old: restarting("api"), warns: "does nothing"},
 		"label beside a stale approval":                {user: ann, obj: restarting("api", claim("old"), labeled), old: restarting("api", claim("old")), approver: ann},
 		"label beside a stale approval, without":       {user: eve, obj: restarting("api", claim("old"), labeled), old: restarting("api", claim("old")), stale: "old", warns: "does nothing"},
+		"an approval of a restart, with the right":     {user: bea, obj: restarting("api", waiting("a"), approving("1")), old: restarting("api", waiting("a"), byAnn), approver: ann},
+		"an approval of a restart, without":            {user: eve, obj: restarting("api", waiting("a"), approving("1")), old: restarting("api", waiting("a"), byAnn), refused: []string{approveField}, approver: ann},
+		"another approval of a restart, without":       {user: eve, obj: restarting("api", approving("2")), old: restarting("api", byAnn, approving("1")), refused: []string{approveField}, approver: ann},
+		"an approval of a restart that is there":       {user: eve, obj: restarting("api", approving("1"), labeled), old: restarting("api", byAnn, approving("1")), approver: ann},
+		"an approval of a restart that is taken away":  {user: eve, obj: restarting("api"), old: restarting("api", byAnn, approving("1")), approver: ann},
+		"create, with an approval of a restart":        {user: eve, obj: restarting("web", approving("1")), refused: []string{approveField}, approver: eve},
+		"update without its approvals, with the right": {user: bea, obj: restarting("api"), old: restarting("api", waiting("a"), byAnn), approver: bea},
+		"update without its approvals":                 {user: eve, obj: restarting("web"), old: restarting("web", waiting("a"), byEve), refused: []string{"spec.gates"}, approver: eve},
+		"update of the name of its approvals":          {user: eve, obj: restarting("web", waiting("b")), old: restarting("web", waiting("a"), byEve), approver: eve},
+		"update that begins to wait for approvals":     {user: eve, obj: restarting("web", waiting("a")), old: restarting("web", byEve), approver: eve},
 		"update that asks for an approval":             {user: ann, obj: restarting("api", claim("yes")), old: restarting("api"), approver: ann},
 		"update that asks for an approval, without":    {user: eve, obj: restarting("api", claim("yes")), old: restarting("api"), warns: "does nothing"},
 		"update that asks instead of a stale one":      {user: ann, obj: restarting("api", claim("yes")), old: restarting("api", claim("old")), approver: ann},
@@ -266,6 +290,24 @@ func TestARefusedPolicySaysWhoLacksWhatWhereAndWhatToDo(t *testing.T) {
 				t.Errorf("%s\ndoes not say %q", errs[i].Error(), text)
 			}
 		}
+	}
+}
+
+func TestARefusedApprovalSaysWhichRightIsLacking(t *testing.T) {
+	before, after := restarting("web", waiting("a"), byEve), restarting("web", approving("1"))
+	_, _, errs, err := admissiontest.Admit(t, newSuite().authorizer, request(eve, true), after, before, nil)
+	if err != nil || len(errs) != 1 {
+		t.Fatal(errs, err) // one right, once
+	}
+	for _, text := range []string{approveField, `user "eve" may not approve rebootpolicies.autoreboot.fairlead.dev "payments" in namespace "shop"`, "leave the annotation as it is"} {
+		if !strings.Contains(errs[0].Error(), text) {
+			t.Errorf("%s\ndoes not say %q", errs[0], text)
+		}
+	}
+	s := newSuite()
+	s.rights.Err = errors.New("no route to host")
+	if _, errs := s.Validate(t.Context(), request(ann, true), restarting("web", waiting("a"), byEve, approving("1")), before); len(errs) != 1 || !strings.Contains(errs[0].Error(), "try again") {
+		t.Errorf("without an answer: %v", errs)
 	}
 }
 

@@ -56,6 +56,11 @@ func NewCluster(o ClusterOptions) map[string]http.Handler {
 			return warnings, errs
 		}
 		more, errs := authorizer.Validate(ctx, req, obj, old)
+		if old != nil && obj.DeletionTimestamp.IsZero() {
+			at := field.NewPath("spec", "template", "spec", "gates")
+			needs := ungated(at, &obj.Spec.Template.Spec, &old.Spec.Template.Spec, "", "")
+			errs = append(errs, authorization.Refusals(ctx, o.Reviewer, req, needs)...)
+		}
 		return append(warnings, more...), errs
 	}
 	return admission.Handlers(handler,

@@ -94,6 +94,7 @@ func (n *collector) trigger(path *field.Path, t *autorebootv1.Trigger) {
 // not listed here takes every right, so that one which is added without its right is open to administrators alone.
 func (n *collector) gate(path *field.Path, g *autorebootv1.Gate) {
 	switch {
+	case g.Type == autorebootv1.GateApproval: // reads nothing
 	case g.NoPods != nil:
 		n.Add(path, withoutGate, "list", "", "pods", "", "")
 	case g.ExternalServiceHealthy != nil:

@@ -388,6 +388,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.PendingRestart
   map:
     fields:
+    - name: approvedFingerprint
+      type:
+        scalar: string
     - name: fingerprint
       type:
         scalar: string
@@ -569,6 +572,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: halt
       type:
         namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Halt
+    - name: handledApprove
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.Token
     - name: handledRestartNow
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.Token
@@ -598,6 +604,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+    - name: pendingApproval
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.Token
     - name: targets
       type:
         list:

@@ -14,11 +14,12 @@ import (
 // with apply.
 //
 // Gate is a condition that must hold for a restart to start. It is about objects of the policy's
-// own namespace.
+// own namespace, or about what a person has approved.
 type GateApplyConfiguration struct {
 	// name of the gate, unique in the policy. Messages use it.
 	Name *string `json:"name,omitempty"`
-	// type says which of the members below is set.
+	// type says which of the members below is set. Approval has none: a restart that is due waits until a person approves
+	// it, by the annotation autoreboot.fairlead.dev/approve.
 	Type *autorebootv1.GateType `json:"type,omitempty"`
 	// externalServiceHealthy is open while an ExternalService is Healthy.
 	ExternalServiceHealthy *ExternalServiceHealthyApplyConfiguration `json:"externalServiceHealthy,omitempty"`

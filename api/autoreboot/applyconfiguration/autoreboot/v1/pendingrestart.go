@@ -28,6 +28,9 @@ type PendingRestartApplyConfiguration struct {
 	// podCutoffTime is, where the restart failed or was refused, when that was by the clock of the API server: the restart
 	// is not needed any more once all pods were created later.
 	PodCutoffTime *metav1.Time `json:"podCutoffTime,omitempty"`
+	// approvedFingerprint stands for the restart that a person has approved, with all that it was for: what comes after that
+	// needs another approval.
+	ApprovedFingerprint *string `json:"approvedFingerprint,omitempty"`
 	// refusal is why the API server refused the restart when it was last tried. The restart was not begun then: no
 	// attempt counts.
 	Refusal *RefusalApplyConfiguration `json:"refusal,omitempty"`
@@ -88,6 +91,14 @@ func (b *PendingRestartApplyConfiguration) WithWrittenTime(value metav1.Time) *P
 // If called multiple times, the PodCutoffTime field is set to the value of the last call.
 func (b *PendingRestartApplyConfiguration) WithPodCutoffTime(value metav1.Time) *PendingRestartApplyConfiguration {
 	b.PodCutoffTime = &value
+	return b
+}
+
+// WithApprovedFingerprint sets the ApprovedFingerprint field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ApprovedFingerprint field is set to the value of the last call.
+func (b *PendingRestartApplyConfiguration) WithApprovedFingerprint(value string) *PendingRestartApplyConfiguration {
+	b.ApprovedFingerprint = &value
 	return b
 }
 

@@ -40,6 +40,13 @@ type RebootPolicyStatusApplyConfiguration struct {
 	// handledResume is the token of the annotation autoreboot.fairlead.dev/resume that was handled last: it ended a halt, or
 	// the policy had it when a halt began.
 	HandledResume *common.Token `json:"handledResume,omitempty"`
+	// pendingApproval identifies the restarts that wait for a person to approve them, where a gate has the type Approval. The
+	// annotation autoreboot.fairlead.dev/approve with this value approves exactly these: another one that becomes due has
+	// another value.
+	PendingApproval *common.Token `json:"pendingApproval,omitempty"`
+	// handledApprove is the token of that annotation that was handled last: it has approved restarts, or what it is for did
+	// not wait any more.
+	HandledApprove *common.Token `json:"handledApprove,omitempty"`
 	// halt says why the policy starts no restart until a person changes the spec or sets the resume annotation.
 	// It is absent when normal.
 	Halt *HaltApplyConfiguration `json:"halt,omitempty"`
@@ -132,6 +139,22 @@ func (b *RebootPolicyStatusApplyConfiguration) WithVerifiedRestartNow(value comm
 // If called multiple times, the HandledResume field is set to the value of the last call.
 func (b *RebootPolicyStatusApplyConfiguration) WithHandledResume(value common.Token) *RebootPolicyStatusApplyConfiguration {
 	b.HandledResume = &value
+	return b
+}
+
+// WithPendingApproval sets the PendingApproval field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PendingApproval field is set to the value of the last call.
+func (b *RebootPolicyStatusApplyConfiguration) WithPendingApproval(value common.Token) *RebootPolicyStatusApplyConfiguration {
+	b.PendingApproval = &value
+	return b
+}
+
+// WithHandledApprove sets the HandledApprove field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HandledApprove field is set to the value of the last call.
+func (b *RebootPolicyStatusApplyConfiguration) WithHandledApprove(value common.Token) *RebootPolicyStatusApplyConfiguration {
+	b.HandledApprove = &value
 	return b
 }
 
