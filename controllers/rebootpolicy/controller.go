@@ -36,6 +36,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/promquery"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
@@ -92,6 +93,8 @@ type Options struct {
 	// OnSuspect is called when the process begins and ceases to suspect itself, with the cause. It must not
 	// block. Defaults to nil: it is not called.
 	OnSuspect func(suspect bool, cause string)
+	// Prometheus is asked the queries of gates. Defaults to none: these gates are closed.
+	Prometheus promquery.Server
 	// ProbeWorkers is how many checks run at once. Defaults to 256.
 	ProbeWorkers int
 	// Freeze has the blackouts of the whole cluster, which hold restarts. Defaults to nil: none.
@@ -114,6 +117,7 @@ type Controller struct {
 	reconciler *Reconciler
 	sources    *sources.Sources
 	probes     *podprobe.Checks
+	queries    *promquery.Queries
 }
 
 // New returns a controller. The caller starts it once this replica leads, and runs the cluster's cache with the
@@ -137,9 +141,11 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 		Dial: o.Dial, Lookup: o.Lookup, Workers: o.ProbeWorkers, Notify: enqueuer.Enqueue, Registerer: o.Registerer,
 		Reference: o.Reference, OnSuspect: o.OnSuspect,
 	})
+	queries := promquery.New(o.Prometheus, enqueuer.Enqueue)
 	reconciler := newReconciler(Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now,
-		Sources: observed, Probes: withSuspicion{probes, o.Suspicions}, Requests: probes.Verification, Ledger: o.Ledger, Key: o.Key,
+		Sources: observed, Probes: withSuspicion{probes, o.Suspicions}, Requests: probes.Verification, Queries: queries,
+		Ledger: o.Ledger, Key: o.Key,
 		Actor:    &actor{as: impersonation.New(c.GetClient(), c.GetAPIReader(), c.GetConfig()).As},
 		enqueuer: enqueuer, WebhookExemptNamespaces: o.WebhookExemptNamespaces, Freeze: o.Freeze, WithoutNodes: o.WithoutNodes,
 		Rollouts: o.Rollouts,
@@ -162,7 +168,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	if err := reconciler.watch(c, inner); err != nil {
 		return nil, err
 	}
-	return &Controller{restore: o.Restore, controller: inner, reconciler: reconciler, sources: observed, probes: probes}, nil
+	return &Controller{restore: o.Restore, controller: inner, reconciler: reconciler, sources: observed, probes: probes, queries: queries}, nil
 }
 
 // Warmup starts the watches and returns when they have synced. Nothing is reconciled or observed before
@@ -178,7 +184,7 @@ func (c *Controller) Start(ctx context.Context) error {
 		return fmt.Errorf("controller %s: %w", Name, err)
 	}
 	c.reconciler.Freeze.Wait(ctx)
-	return controller.RunAll(ctx, c.sources.Run, c.probes.Run, c.controller.Start)
+	return controller.RunAll(ctx, c.sources.Run, c.probes.Run, c.queries.Run, c.controller.Start)
 }
 
 // Wake enqueues a policy that waits for others: the ledger calls it. It does not block. Like events of workloads, it

@@ -29,7 +29,13 @@ import (
 
 // closedGates returns why gates are closed. A gate that cannot be read is closed.
 func (r *Reconciler) closedGates(ctx context.Context, o *observation) []string {
-	var why []string
+	var why, queries []string
+	for i := range o.policy.Spec.Gates {
+		if p := o.policy.Spec.Gates[i].PrometheusQueryEmpty; p != nil {
+			queries = append(queries, p.Query)
+		}
+	}
+	r.Queries.Set(o.key, queries)
 	for i := range o.policy.Spec.Gates {
 		g := &o.policy.Spec.Gates[i]
 		if reason := r.gateClosed(ctx, o, g); reason != "" {
@@ -115,6 +121,8 @@ func (r *Reconciler) gateClosed(ctx context.Context, o *observation, g *autorebo
 			return "within cannot be read"
 		}
 		return chaosrules.Unproven(&c, within, o.now)
+	case g.PrometheusQueryEmpty != nil:
+		return r.Queries.Closed(o.key, g.PrometheusQueryEmpty.Query)
 	case g.NoPods != nil:
 		return r.noPodsGate(ctx, o.key.Namespace, g.NoPods)
 	}

@@ -38,6 +38,7 @@ func TestGates(t *testing.T) {
 	short := deployment("ledger", 2, nil)
 	short[0].(*appsv1.Deployment).Status.AvailableReplicas = 1
 	const healthy, available, none = `{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}`, `{name: ledger, type: WorkloadAvailable, workloadAvailable: {kind: Deployment, name: ledger}}`, `{name: no-jobs, type: NoPods, noPods: {selector: {matchLabels: {job: month-end}}}}`
+	const quiet = `{name: quiet, type: PrometheusQueryEmpty, prometheusQueryEmpty: {query: ALERTS}}`
 	for name, test := range map[string]struct {
 		gate    string
 		objects []client.Object
@@ -50,6 +51,7 @@ func TestGates(t *testing.T) {
 		"available":              {available, ledger, ""},
 		"not available":          {available, short, "gate ledger: Deployment ledger is not available"},
 		"no workload":            {available, nil, "gate ledger: Deployment ledger does not exist"},
+		"no Prometheus server":   {quiet, nil, "gate quiet: no Prometheus server is asked: rebootPolicies.prometheus.url of the operator's configuration names it"},
 		"no pods":                {none, []client.Object{pod("other", nil)}, ""},
 		"pods that are done":     {none, []client.Object{month("a", corev1.PodSucceeded), month("b", corev1.PodFailed)}, ""},
 		"a pod":                  {none, []client.Object{month("a", corev1.PodPending), month("b", corev1.PodFailed)}, "gate no-jobs: pod a has not finished"},

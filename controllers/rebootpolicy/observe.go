@@ -83,6 +83,8 @@ func (r *Reconciler) observe(ctx context.Context, o *observation) (err error) {
 	o.requeueAt(until)
 	if o.blockedBy == "" {
 		o.gates = r.closedGates(ctx, o)
+	} else {
+		r.Queries.Set(o.key, nil)
 	}
 	r.observeRequests(o)
 	return r.signals(ctx, o)

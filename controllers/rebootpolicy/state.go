@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/promquery"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/argorollouts"
@@ -47,6 +48,8 @@ type Reconciler struct {
 	Key     Fingerprinter
 	// Requests sends those of verification.probes.
 	Requests Requests
+	// Queries asks those of gates; nil where there is no server to ask.
+	Queries *promquery.Queries
 	// Freeze has the blackouts of the whole cluster; nil for none.
 	Freeze *freeze.Freeze
 	// Actor restarts workloads.
@@ -87,6 +90,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Sources.Forget(key)
 	r.Probes.Forget(key)
 	r.Requests.Set(key, nil, nil)
+	r.Queries.Set(key, nil)
 	r.Ledger.Forget(holderOf(key))
 	r.states.Forget(key)
 	r.ownWrites.Forget(key)

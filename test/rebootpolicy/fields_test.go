@@ -59,6 +59,7 @@ var fieldTests = framework.FieldTests{
 		"gates.name", "gates.type", "gates.externalServiceHealthy.name", "gates.workloadAvailable.group", "gates.workloadAvailable.kind",
 		"gates.workloadAvailable.name", "gates.noPods.selector",
 	},
+	"rebootpolicy.TestNoRestartBeginsWhileAQueryReturnsSomething": {"gates.prometheusQueryEmpty.query"},
 	"rebootpolicy.TestARolloutThatDoesNotCompleteInTimeHasFailed": {"verification.timeout"},
 	"rebootpolicy.TestAWorkloadThatDoesNotStayAvailableHasFailed": {"verification.soak"},
 }

@@ -65,6 +65,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &autorebootv1.PodAgeApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Probe"):
 		return &autorebootv1.ProbeApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("PrometheusQueryEmpty"):
+		return &autorebootv1.PrometheusQueryEmptyApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("RebootPolicy"):
 		return &autorebootv1.RebootPolicyApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("RebootPolicySpec"):

@@ -7,7 +7,7 @@ import "github.com/fairlead-dev/fairlead/api/common"
 
 // GateType is a kind of condition for a restart to start.
 //
-// +kubebuilder:validation:Enum=ExternalServiceHealthy;WorkloadAvailable;NoPods;ChaosSurvived;Approval
+// +kubebuilder:validation:Enum=ExternalServiceHealthy;WorkloadAvailable;NoPods;ChaosSurvived;PrometheusQueryEmpty;Approval
 type GateType string
 
 // The types of gate; each goes with the member of its name, except Approval, which has none.
@@ -16,17 +16,19 @@ const (
 	GateWorkloadAvailable      GateType = "WorkloadAvailable"
 	GateNoPods                 GateType = "NoPods"
 	GateChaosSurvived          GateType = "ChaosSurvived"
+	GatePrometheusQueryEmpty   GateType = "PrometheusQueryEmpty"
 	// GateApproval is open for the restarts that a person has approved, and closes again with their next ones.
 	GateApproval GateType = "Approval"
 )
 
 // Gate is a condition that must hold for a restart to start. It is about objects of the policy's
-// own namespace, or about what a person has approved.
+// own namespace, what a Prometheus server says, or what a person has approved.
 //
 // +kubebuilder:validation:XValidation:rule="(self.type == 'ExternalServiceHealthy') == has(self.externalServiceHealthy)",message="type ExternalServiceHealthy and externalServiceHealthy go together: set both or neither"
 // +kubebuilder:validation:XValidation:rule="(self.type == 'WorkloadAvailable') == has(self.workloadAvailable)",message="type WorkloadAvailable and workloadAvailable go together: set both or neither"
 // +kubebuilder:validation:XValidation:rule="(self.type == 'NoPods') == has(self.noPods)",message="type NoPods and noPods go together: set both or neither"
 // +kubebuilder:validation:XValidation:rule="(self.type == 'ChaosSurvived') == has(self.chaosSurvived)",message="type ChaosSurvived and chaosSurvived go together: set both or neither"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'PrometheusQueryEmpty') == has(self.prometheusQueryEmpty)",message="type PrometheusQueryEmpty and prometheusQueryEmpty go together: set both or neither"
 // +union
 type Gate struct {
 	// name of the gate, unique in the policy. Messages use it.
@@ -65,6 +67,12 @@ type Gate struct {
 	//
 	// +optional
 	ChaosSurvived *ChaosSurvived `json:"chaosSurvived,omitempty"`
+
+	// prometheusQueryEmpty is open while a query returns nothing, as an alerting rule is quiet while its expression does. It is
+	// asked every 15 seconds, from the server that the operator's configuration names in rebootPolicies.prometheus.
+	//
+	// +optional
+	PrometheusQueryEmpty *PrometheusQueryEmpty `json:"prometheusQueryEmpty,omitempty"`
 }
 
 // ExternalServiceHealthy is open while an ExternalService is Healthy.
@@ -98,4 +106,16 @@ type ChaosSurvived struct {
 	//
 	// +optional
 	Within *common.Duration `json:"within,omitempty"`
+}
+
+// PrometheusQueryEmpty is open while a query returns nothing. It is closed while the query fails, was not answered, or was answered
+// in part.
+type PrometheusQueryEmpty struct {
+	// query in PromQL. Its result must be an instant vector, which holds restarts while it has an element, whatever its value:
+	// ALERTS{alertstate="firing", severity="critical"}. Compare numbers: rate(errors_total[5m]) > 0.1.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	// +required
+	Query string `json:"query,omitempty"`
 }

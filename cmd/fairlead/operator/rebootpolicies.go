@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/promquery"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
@@ -81,6 +82,7 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 		Suspicions:              &b.disruptions.suspicions,
 		Reference:               a.reference,
 		OnSuspect:               b.disruptions.suspicions.OnSuspect("RebootPolicy", a.suspects("RebootPolicy")),
+		Prometheus:              promquery.Server(settings.Prometheus),
 		ProbeWorkers:            settings.ProbeWorkers,
 		Freeze:                  b.disruptions.freeze,
 		Rollouts:                b.rollouts,

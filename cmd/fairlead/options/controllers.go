@@ -5,6 +5,7 @@ package options
 
 import (
 	"net/netip"
+	"net/url"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -85,11 +86,45 @@ type RebootPolicies struct {
 	// Time between two reads of a source under Poll.
 	SourcesPollInterval metav1.Duration `json:"sourcesPollInterval,omitempty" default:"30s" rule:"1s..1h"`
 
+	Prometheus Prometheus `json:"prometheus,omitempty"`
+
 	// Checks of Probe triggers that run at once; one namespace takes at most half of them.
 	ProbeWorkers int `json:"probeWorkers,omitempty" default:"256" rule:"2..65536"`
 
 	// Secret of the operator's namespace with the key of the fingerprints. It is made where there is none.
 	FingerprintSecret string `json:"fingerprintSecret,omitempty" default:"fairlead-fingerprint-key" rule:"label"`
+}
+
+// Prometheus is a server that gates of type PrometheusQueryEmpty ask, by the HTTP API of Prometheus.
+type Prometheus struct {
+	// URL without `/api/v1/query`, such as `https://prometheus.monitoring.svc:9090`. The egress policy does not limit it, and no
+	// redirect is followed. Empty: none, and such gates are closed.
+	URL string `json:"url" default:""`
+
+	// File with the certificates to trust, in PEM. Empty: those of the system.
+	CAFile string `json:"caFile" default:""`
+
+	// File with the bearer token to send. Empty: none.
+	BearerTokenFile string `json:"bearerTokenFile" default:""`
+
+	// Parameter of the URL that has the namespace of the policy, such as `namespace` for prom-label-proxy, which answers with
+	// the metrics of that namespace alone. Empty: none, and who may write a RebootPolicy can ask for all metrics.
+	NamespaceParameter string `json:"namespaceParameter" default:""`
+}
+
+func (p Prometheus) validate(path *field.Path) field.ErrorList {
+	at, err := url.Parse(p.URL)
+	switch {
+	case p.URL == "":
+		return nil
+	case err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || at.RawQuery != "" || at.Fragment != "":
+		return field.ErrorList{field.Invalid(path.Child("url"), p.URL, "must be a URL such as https://prometheus.monitoring.svc:9090")}
+	case at.User != nil:
+		return field.ErrorList{field.Invalid(path.Child("url"), at.Redacted(), "must have no password: set bearerTokenFile")}
+	case at.Scheme == "http" && p.BearerTokenFile != "":
+		return field.ErrorList{field.Invalid(path.Child("url"), p.URL, "must begin with https:// where a token is sent")}
+	}
+	return nil
 }
 
 // ChaosPods configures how pods are killed.

@@ -31,6 +31,7 @@ func (c *Configuration) Validate() field.ErrorList {
 	errs = append(errs, c.Controllers.validate(field.NewPath("controllers"))...)
 	errs = append(errs, c.ExternalServices.validate(field.NewPath("externalServices"))...)
 	errs = append(errs, checkRules(field.NewPath("rebootPolicies"), c.RebootPolicies)...)
+	errs = append(errs, c.RebootPolicies.Prometheus.validate(field.NewPath("rebootPolicies", "prometheus"))...)
 	errs = append(errs, c.Calendar.validate(field.NewPath("calendar"))...)
 	errs = append(errs, checkRules(field.NewPath("storageMigration"), c.StorageMigration)...)
 	errs = append(errs, c.Egress.validate(field.NewPath("egress"))...)

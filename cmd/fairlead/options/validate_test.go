@@ -32,6 +32,11 @@ func TestEveryRuleRefusesWithThePathOfTheField(t *testing.T) {
 		"rebootPolicies.slotTimeout":         func(c *Configuration) { c.RebootPolicies.SlotTimeout = duration(time.Millisecond) },
 		"rebootPolicies.probeWorkers":        func(c *Configuration) { c.RebootPolicies.ProbeWorkers = 1 },
 		"rebootPolicies.fingerprintSecret":   func(c *Configuration) { c.RebootPolicies.FingerprintSecret = "No" },
+		"rebootPolicies.prometheus.url: Invalid value: \"prometheus:9090\": must be a URL": func(c *Configuration) { c.RebootPolicies.Prometheus.URL = "prometheus:9090" },
+		"must have no password: set bearerTokenFile":                                       func(c *Configuration) { c.RebootPolicies.Prometheus.URL = "https://a:b@192.0.2.1" },
+		"must begin with https:// where a token is sent": func(c *Configuration) {
+			c.RebootPolicies.Prometheus = Prometheus{URL: "http://192.0.2.1", BearerTokenFile: "/token"}
+		},
 		"calendar.blackouts": func(c *Configuration) {
 			c.Calendar.Blackouts = []cron.Blackout{{Name: "year-end"}}
 		},

@@ -26,6 +26,7 @@ func gate(path rules.Path, g *autorebootv1.Gate) field.ErrorList {
 		member{Type: autorebootv1.GateWorkloadAvailable, Field: "workloadAvailable", IsSet: g.WorkloadAvailable != nil},
 		member{Type: autorebootv1.GateNoPods, Field: "noPods", IsSet: g.NoPods != nil},
 		member{Type: autorebootv1.GateChaosSurvived, Field: "chaosSurvived", IsSet: g.ChaosSurvived != nil},
+		member{Type: autorebootv1.GatePrometheusQueryEmpty, Field: "prometheusQueryEmpty", IsSet: g.PrometheusQueryEmpty != nil},
 		member{Type: autorebootv1.GateApproval})
 	if e := g.ExternalServiceHealthy; e != nil {
 		errs = append(errs, rules.Text(path.Child("externalServiceHealthy", "name"), e.Name, 1, 63)...)
@@ -42,6 +43,9 @@ func gate(path rules.Path, g *autorebootv1.Gate) field.ErrorList {
 		at := path.Child("chaosSurvived")
 		errs = append(errs, rules.Text(at.Child("name"), c.Name, 1, 253)...)
 		errs = append(errs, optionalDuration(at.Child("within"), c.Within)...)
+	}
+	if p := g.PrometheusQueryEmpty; p != nil {
+		errs = append(errs, rules.Text(path.Child("prometheusQueryEmpty", "query"), p.Query, 1, 2048)...)
 	}
 	return errs
 }

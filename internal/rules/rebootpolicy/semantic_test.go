@@ -45,8 +45,8 @@ func TestSemanticRefusesWhatTheSchemaCannotSee(t *testing.T) {
 		{"gates.0.externalServiceHealthy.name", "a.b", "spec.gates[0].externalServiceHealthy.name", "dots"},
 		{"gates.1.workloadAvailable.name", "A", "spec.gates[1].workloadAvailable.name", "RFC 1123"},
 		{"gates.2.noPods.selector", "{matchLabels: {-a: b}}", "spec.gates[2].noPods.selector", "-a"},
-		{"gates.3.chaosSurvived.name", "A", "spec.gates[3].chaosSurvived.name", "RFC 1123"},
-		{"gates.3.chaosSurvived.within", "0s", "spec.gates[3].chaosSurvived.within", "greater than 0"},
+		{"gates.4.chaosSurvived.name", "A", "spec.gates[4].chaosSurvived.name", "RFC 1123"},
+		{"gates.4.chaosSurvived.within", "0s", "spec.gates[4].chaosSurvived.within", "greater than 0"},
 	} {
 		t.Run(c.path+" "+c.value, func(t *testing.T) {
 			obj := typed(t, put(validationtest.Untyped(t, full(t)), steps("spec."+c.path), validationtest.Object(t, "v: "+c.value)["v"]))

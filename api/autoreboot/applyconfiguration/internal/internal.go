@@ -258,6 +258,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: noPods
       type:
         namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.NoPods
+    - name: prometheusQueryEmpty
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.PrometheusQueryEmpty
     - name: type
       type:
         namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.GateType
@@ -460,6 +463,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: tls
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.CheckTLS
+- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.PrometheusQueryEmpty
+  map:
+    fields:
+    - name: query
+      type:
+        scalar: string
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.RebootPolicy
   map:
     fields:

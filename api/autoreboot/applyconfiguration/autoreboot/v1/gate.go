@@ -14,7 +14,7 @@ import (
 // with apply.
 //
 // Gate is a condition that must hold for a restart to start. It is about objects of the policy's
-// own namespace, or about what a person has approved.
+// own namespace, what a Prometheus server says, or what a person has approved.
 type GateApplyConfiguration struct {
 	// name of the gate, unique in the policy. Messages use it.
 	Name *string `json:"name,omitempty"`
@@ -29,6 +29,9 @@ type GateApplyConfiguration struct {
 	NoPods *NoPodsApplyConfiguration `json:"noPods,omitempty"`
 	// chaosSurvived is open while the last run of a ChaosPod that killed pods was survived, and is recent enough.
 	ChaosSurvived *ChaosSurvivedApplyConfiguration `json:"chaosSurvived,omitempty"`
+	// prometheusQueryEmpty is open while a query returns nothing, as an alerting rule is quiet while its expression does. It is
+	// asked every 15 seconds, from the server that the operator's configuration names in rebootPolicies.prometheus.
+	PrometheusQueryEmpty *PrometheusQueryEmptyApplyConfiguration `json:"prometheusQueryEmpty,omitempty"`
 }
 
 // GateApplyConfiguration constructs a declarative configuration of the Gate type for use with
@@ -82,5 +85,13 @@ func (b *GateApplyConfiguration) WithNoPods(value *NoPodsApplyConfiguration) *Ga
 // If called multiple times, the ChaosSurvived field is set to the value of the last call.
 func (b *GateApplyConfiguration) WithChaosSurvived(value *ChaosSurvivedApplyConfiguration) *GateApplyConfiguration {
 	b.ChaosSurvived = value
+	return b
+}
+
+// WithPrometheusQueryEmpty sets the PrometheusQueryEmpty field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PrometheusQueryEmpty field is set to the value of the last call.
+func (b *GateApplyConfiguration) WithPrometheusQueryEmpty(value *PrometheusQueryEmptyApplyConfiguration) *GateApplyConfiguration {
+	b.PrometheusQueryEmpty = value
 	return b
 }

@@ -1,0 +1,176 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package promquery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var policy = types.NamespacedName{Namespace: "shop", Name: "p"}
+
+// suite asks a server that answers as the test says.
+type suite struct {
+	*Queries
+	mu       sync.Mutex
+	asked    map[query]int
+	notified map[types.NamespacedName]int
+	answer   func(ctx context.Context, q query) (bool, error)
+}
+
+// run runs a test with Queries that run, in time that passes once all wait.
+func run(t *testing.T, perNamespace bool, test func(s *suite)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &suite{asked: map[query]int{}, notified: map[types.NamespacedName]int{},
+			answer: func(context.Context, query) (bool, error) { return false, nil }}
+		s.Queries = newQueries(func(ctx context.Context, q query) (bool, error) {
+			s.mu.Lock()
+			s.asked[q]++
+			answer := s.answer
+			s.mu.Unlock()
+			return answer(ctx, q)
+		}, perNamespace, func(policy types.NamespacedName) { s.notified[policy]++ }) // under the lock of Queries
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- s.Run(ctx) }()
+		test(s)
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func (s *suite) answers(some bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = func(context.Context, query) (bool, error) { return some, err }
+}
+
+func TestAGateIsOpenWhileItsQueryReturnsNothing(t *testing.T) {
+	run(t, false, func(s *suite) {
+		if got := s.Closed(policy, "ALERTS"); got != notAnswered {
+			t.Errorf("before it was set: %q", got)
+		}
+		s.Set(policy, []string{"ALERTS"})
+		synctest.Wait()
+		if got := s.Closed(policy, "ALERTS"); got != "" || s.notified[policy] != 1 {
+			t.Errorf("once it returns nothing: %q, notified %d times", got, s.notified[policy])
+		}
+		for _, step := range []struct {
+			some   bool
+			err    error
+			closed string
+		}{
+			{true, nil, returns},
+			{false, nil, ""},
+			{false, errors.New("no route\n" + strings.Repeat("x", 1000)), "no route; xxx"},
+			{false, nil, ""},
+		} {
+			s.answers(step.some, step.err)
+			before := s.notified[policy]
+			<-time.After(interval)
+			synctest.Wait()
+			got := s.Closed(policy, "ALERTS")
+			if (got == "") != (step.closed == "") || !strings.Contains(got, step.closed) || len(got) > 400 {
+				t.Errorf("closed by %q, want %q", got, step.closed)
+			}
+			if s.notified[policy] != before+1 {
+				t.Errorf("%q: notified %d times", step.closed, s.notified[policy]-before)
+			}
+		}
+		before := s.notified[policy]
+		<-time.After(10 * interval)
+		if s.notified[policy] != before {
+			t.Error("it notifies of an answer that stays the same")
+		}
+	})
+}
+
+func TestAnOldAnswerOpensNothing(t *testing.T) {
+	run(t, false, func(s *suite) {
+		s.Set(policy, []string{"ALERTS"})
+		synctest.Wait()
+		s.mu.Lock()
+		s.answer = func(ctx context.Context, _ query) (bool, error) { // hangs without a deadline
+			<-ctx.Done()
+			return false, ctx.Err()
+		}
+		s.mu.Unlock()
+		<-time.After(maxAge + interval + time.Second)
+		if got := s.Closed(policy, "ALERTS"); got != notAnswered {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+func TestPoliciesShareAnAnswerUnlessNamespacesDiffer(t *testing.T) {
+	other := types.NamespacedName{Namespace: "bank", Name: "p"}
+	for perNamespace, want := range map[bool]int{false: 1, true: 2} {
+		run(t, perNamespace, func(s *suite) {
+			s.Set(policy, []string{"ALERTS", "ALERTS"})
+			s.Set(other, []string{"ALERTS"})
+			synctest.Wait()
+			if len(s.asked) != want || s.notified[policy] != 1 || s.notified[other] != 1 {
+				t.Errorf("per namespace %t: asked %v, notified %v", perNamespace, s.asked, s.notified)
+			}
+			s.Set(policy, nil)
+			s.Set(other, nil)
+			<-time.After(interval)
+			synctest.Wait()
+			asked := fmt.Sprint(s.asked)
+			<-time.After(3 * interval)
+			if fmt.Sprint(s.asked) != asked || len(s.Queries.answers) != 0 {
+				t.Errorf("asked without a policy: %v, then %v; %d answers", asked, s.asked, len(s.Queries.answers))
+			}
+		})
+	}
+}
+
+func TestWhatIsAskedIsBounded(t *testing.T) {
+	run(t, false, func(s *suite) {
+		for namespace := range maxQueries/maxOfNamespace + 1 {
+			for i := range 4 {
+				var all []string
+				for n := range 16 {
+					all = append(all, fmt.Sprintf("up > %d.%d.%d", namespace, i, n))
+				}
+				s.Set(types.NamespacedName{Namespace: fmt.Sprintf("n%02d", namespace), Name: fmt.Sprint(i)}, all)
+			}
+		}
+		<-time.After(2 * interval)
+		synctest.Wait()
+		if len(s.asked) != maxQueries || len(s.Queries.answers) != maxQueries {
+			t.Errorf("%d queries were asked, %d have answers", len(s.asked), len(s.Queries.answers))
+		}
+		if open := s.Closed(types.NamespacedName{Namespace: "n00", Name: "0"}, "up > 0.0.0"); open != "" {
+			t.Error(open)
+		}
+		if closed := s.Closed(types.NamespacedName{Namespace: "n00", Name: "3"}, "up > 0.3.15"); closed != notAnswered {
+			t.Errorf("the 64th of a namespace: %q", closed)
+		}
+	})
+}
+
+func TestWithoutAServerEachGateIsClosed(t *testing.T) {
+	none := New(Server{}, func(types.NamespacedName) {})
+	none.Set(policy, []string{"ALERTS"})
+	if got := none.Closed(policy, "ALERTS"); !strings.Contains(got, "rebootPolicies.prometheus.url") {
+		t.Errorf("%q", got)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := none.Run(ctx); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,150 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package promquery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/api"
+	prometheusv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+	"k8s.io/client-go/transport"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+const (
+	// timeout of a query, and maxBody of an answer in bytes: with limit=1, that of a server that knows no limits.
+	timeout = 5 * time.Second
+	maxBody = 4 << 20
+)
+
+// Server is a Prometheus server, or another one with its HTTP API.
+type Server struct {
+	// URL without the path of the API, such as https://prometheus.monitoring.svc:9090.
+	URL string
+	// CAFile has the certificates to trust, in PEM. It is read again when it changes. Defaults to those of the system.
+	CAFile string
+	// BearerTokenFile has the token to send. It is read again once a minute. Defaults to none.
+	BearerTokenFile string
+	// NamespaceParameter is the parameter of the URL that has the namespace of the policy. Defaults to none.
+	NamespaceParameter string
+}
+
+// asker asks one query. The error says why its gate is closed, and has nothing of the metrics, which the writer of the policy may
+// have no right to.
+type asker func(ctx context.Context, q query) (returns bool, err error)
+
+// newAsker returns how a server is asked. What is needed for that is read when it is first asked, and again until that succeeds: a
+// file that is missing closes gates, and stops nothing else.
+func (s Server) newAsker() asker {
+	var mu sync.Mutex
+	var made prometheusv1.API
+	return func(ctx context.Context, q query) (bool, error) {
+		mu.Lock()
+		if made == nil {
+			var err error
+			if made, err = s.newAPI(); err != nil {
+				mu.Unlock()
+				return false, fmt.Errorf("the operator cannot use its rebootPolicies.prometheus: %w", err)
+			}
+		}
+		server := made
+		mu.Unlock()
+		return askOnce(ctx, server, q)
+	}
+}
+
+// newAPI returns a client of the server. It follows no redirects, which could lead anywhere with the token.
+func (s Server) newAPI() (prometheusv1.API, error) {
+	config := &transport.Config{
+		TLS:             transport.TLSConfig{CAFile: s.CAFile, ReloadCAFiles: s.CAFile != ""},
+		BearerTokenFile: s.BearerTokenFile, UserAgent: "fairlead",
+		Proxy: func(*http.Request) (*url.URL, error) { return nil, nil }, // none of the environment
+	}
+	trip, err := transport.New(config)
+	if err != nil {
+		return nil, err
+	}
+	client, err := api.NewClient(api.Config{Address: s.URL, Client: &http.Client{
+		Transport:     &namespaced{trip, s.NamespaceParameter},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return prometheusv1.NewAPI(client), nil
+}
+
+func askOnce(ctx context.Context, server prometheusv1.API, q query) (bool, error) {
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, namespaceKey{}, q.namespace), timeout)
+	defer cancel()
+	value, warnings, _, err := server.Query(ctx, q.text, time.Time{}, prometheusv1.WithLimit(1), prometheusv1.WithTimeout(timeout))
+	if err != nil {
+		return false, explain(err)
+	}
+	vector, is := value.(model.Vector)
+	if !is {
+		return false, fmt.Errorf("its query returns a %s: write one that returns an instant vector, such as vector(1) > 0", value.Type())
+	}
+	if len(vector) == 0 && len(warnings) > 0 { // such as of a store that did not answer
+		return false, errors.New("the Prometheus server warns that its answer may be incomplete")
+	}
+	return len(vector) > 0, nil
+}
+
+// explain returns an error without the words of the server, which quote metrics, except for those about a query that it cannot parse.
+func explain(err error) error {
+	const server = "the Prometheus server "
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errors.New(server + "did not answer within " + string(common.DurationOf(timeout)))
+	}
+	if of, is := errors.AsType[*prometheusv1.Error](err); is {
+		switch of.Type {
+		case prometheusv1.ErrBadData:
+			return errors.New("its query is refused: " + of.Msg)
+		case prometheusv1.ErrBadResponse:
+			return errors.New(server + "responds with what is no result of a query")
+		case prometheusv1.ErrClient, prometheusv1.ErrServer: // with the status code
+			return errors.New(server + "responds with a " + of.Msg)
+		}
+		return errors.New(server + "cannot run its query: " + string(of.Type))
+	}
+	if of, is := errors.AsType[*url.Error](err); is { // without the URL, which is the administrator's
+		return fmt.Errorf("%scannot be reached: %w", server, of.Err)
+	}
+	return errors.New(server + "responds with what cannot be read")
+}
+
+type namespaceKey struct{}
+
+// namespaced adds the namespace of a query to its URL, and bounds the answer.
+type namespaced struct {
+	next      http.RoundTripper
+	parameter string
+}
+
+func (n *namespaced) RoundTrip(request *http.Request) (*http.Response, error) {
+	if n.parameter != "" {
+		namespace, is := request.Context().Value(namespaceKey{}).(string)
+		if !is || namespace == "" {
+			return nil, errors.New("the namespace of the query is not known")
+		}
+		request = request.Clone(request.Context())
+		parameters := request.URL.Query()
+		parameters.Set(n.parameter, namespace)
+		request.URL.RawQuery = parameters.Encode()
+	}
+	response, err := n.next.RoundTrip(request)
+	if response != nil {
+		response.Body = http.MaxBytesReader(nil, response.Body, maxBody)
+	}
+	return response, err
+}
