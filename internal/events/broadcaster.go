@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"github.com/prometheus/client_golang/prometheus"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	eventsv1client "k8s.io/client-go/kubernetes/typed/events/v1"
 	"k8s.io/client-go/tools/events"
@@ -29,7 +30,8 @@ type BroadcasterOptions struct {
 // and overall, Events are counted and dropped.
 type Broadcaster struct {
 	events.EventBroadcaster
-	scheme *runtime.Scheme
+	scheme      *runtime.Scheme
+	subscribers []func(*eventsv1.Event)
 }
 
 // NewBroadcaster returns a Broadcaster. Events are dropped before Run.
@@ -43,10 +45,25 @@ func NewBroadcaster(o BroadcasterOptions) (*Broadcaster, error) {
 	return &Broadcaster{EventBroadcaster: events.NewBroadcaster(bounded), scheme: o.Scheme}, nil
 }
 
+// Subscribe has a function called with each Event that is recorded, also with those beyond the bounds. It must not block, nor change
+// the Event. It is called before Run.
+func (b *Broadcaster) Subscribe(to func(*eventsv1.Event)) { b.subscribers = append(b.subscribers, to) }
+
 // Run writes Events until ctx ends.
 func (b *Broadcaster) Run(ctx context.Context) error {
 	if err := b.StartRecordingToSinkWithContext(ctx); err != nil {
 		return err
+	}
+	for _, to := range b.subscribers {
+		stop, err := b.StartEventWatcher(func(o runtime.Object) {
+			if e, is := o.(*eventsv1.Event); is {
+				to(e)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		defer stop()
 	}
 	<-ctx.Done()
 	b.Shutdown()

@@ -84,7 +84,10 @@ var elsewhere = map[string]map[string]string{
 		"$ helm install ": "test/install installs the chart by the library of helm",
 		"$ kind delete ":  noEngine,
 	},
-	"docs/guides/restarts.md":       {"$ fairlead resume ": resumes},
+	"docs/guides/restarts.md": {
+		"$ fairlead resume ":          resumes,
+		"$ kubectl fairlead approve ": "has an id that was made up; test/rebootpolicy approves restarts",
+	},
 	"docs/guides/service-meshes.md": {"$ nc ": "runs in a pod of a mesh"},
 	"docs/guides/sharding.md": {
 		"$ kubectl apply --server-side -k config/shards\n":                replaces,

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/promquery"
+	"github.com/fairlead-dev/fairlead/internal/outbound"
 )
 
 // queryAPI serves the API of a real Prometheus with these series.
@@ -50,7 +51,7 @@ func TestGatesReadTheAnswersOfPrometheus(t *testing.T) {
 		down{job="api", instance="another"} 0
 	`)
 	answered := make(chan types.NamespacedName, 100)
-	queries := promquery.New(promquery.Server{URL: url}, func(policy types.NamespacedName) { answered <- policy })
+	queries := promquery.New(promquery.Server{Endpoint: outbound.Endpoint{URL: url}}, func(policy types.NamespacedName) { answered <- policy })
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- queries.Run(ctx) }()

@@ -24,7 +24,8 @@ func TestMain(m *testing.M) { os.Exit(tests.Main(m)) }
 // openReplicas opens the cluster that all tests share, with three nodes, and the servers outside.
 func openReplicas() (*framework.Cluster, error) {
 	return tests.OpenReplicas(framework.Options{Cluster: cluster.Options{Nodes: 3, PodCIDR: podCIDR}}, "--set=rebootPolicies.maxRestarts=500",
-		"--set=rebootPolicies.prometheus.url="+prometheus.URL, "--set=rebootPolicies.prometheus.namespaceParameter=namespace")
+		"--set=rebootPolicies.prometheus.url="+prometheus.URL, "--set=rebootPolicies.prometheus.namespaceParameter=namespace",
+		"--set=notifications.url="+notified.URL, "--set=notifications.source=/clusters/test")
 }
 
 // suite is what a test has of it: a namespace of its own.

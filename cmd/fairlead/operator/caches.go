@@ -30,6 +30,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/intern"
+	"github.com/fairlead-dev/fairlead/internal/notifications"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 	"github.com/fairlead-dev/fairlead/internal/partialcache"
 	"github.com/fairlead-dev/fairlead/internal/retry"
@@ -233,7 +234,8 @@ func (a *assembly) showPage(kind string, objects int) {
 // not become series while the resource version of their object changes.
 type clusterWithEvents struct {
 	cluster.Cluster
-	events *events.Broadcaster
+	events        *events.Broadcaster
+	notifications *notifications.Sender
 }
 
 // newCluster makes the cluster of the reconcilers.
@@ -253,19 +255,30 @@ func (b *controllerBuilder) newCluster(ctx context.Context, namespaces []string)
 	if err != nil {
 		return nil, fmt.Errorf("events of the controllers: %w", err)
 	}
-	return &clusterWithEvents{Cluster: made, events: events}, nil
+	sender, err := notifications.New(notifications.Options{
+		Receiver: a.config.Notifications.Endpoint(), Source: a.config.Notifications.Source, Types: a.config.Notifications.Types,
+		Reasons: a.config.Notifications.Reasons, Logger: a.logger.WithName("notifications"), Registerer: b.registry,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("notifications: %w", err)
+	}
+	events.Subscribe(sender.Enqueue)
+	return &clusterWithEvents{Cluster: made, events: events, notifications: sender}, nil
 }
 
 // Start runs the caches, and writes Events, until ctx ends.
 func (c *clusterWithEvents) Start(ctx context.Context) error {
 	events, stop := context.WithCancel(context.WithoutCancel(ctx)) // the last reconciles record Events, too
-	written := make(chan error, 1)
+	written, sent := make(chan error, 1), make(chan error, 1)
 	go func() {
 		written <- panics.Try("events", func() error { return c.events.Run(events) })
 	}()
+	go func() {
+		sent <- panics.Try("notifications", func() error { return c.notifications.Run(events) })
+	}()
 	err := c.Cluster.Start(ctx)
 	stop()
-	return errors.Join(err, <-written)
+	return errors.Join(err, <-written, <-sent)
 }
 
 // GetEventRecorder returns the recorder of a controller.

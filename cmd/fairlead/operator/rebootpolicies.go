@@ -82,13 +82,15 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 		Suspicions:              &b.disruptions.suspicions,
 		Reference:               a.reference,
 		OnSuspect:               b.disruptions.suspicions.OnSuspect("RebootPolicy", a.suspects("RebootPolicy")),
-		Prometheus:              promquery.Server(settings.Prometheus),
-		ProbeWorkers:            settings.ProbeWorkers,
-		Freeze:                  b.disruptions.freeze,
-		Rollouts:                b.rollouts,
-		WithoutNodes:            !a.config.ClusterAccess,
-		Registerer:              b.registry,
-		Wrap:                    tolerantcache.IgnoreUndecodable("RebootPolicy", b.wrap("RebootPolicy")),
+		Prometheus: promquery.Server{
+			Endpoint: settings.Prometheus.Endpoint(), NamespaceParameter: settings.Prometheus.NamespaceParameter,
+		},
+		ProbeWorkers: settings.ProbeWorkers,
+		Freeze:       b.disruptions.freeze,
+		Rollouts:     b.rollouts,
+		WithoutNodes: !a.config.ClusterAccess,
+		Registerer:   b.registry,
+		Wrap:         tolerantcache.IgnoreUndecodable("RebootPolicy", b.wrap("RebootPolicy")),
 	})
 	if err != nil {
 		return err

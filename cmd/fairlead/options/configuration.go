@@ -56,6 +56,7 @@ type Configuration struct {
 	ExternalServices ExternalServices `json:"externalServices,omitempty"`
 	RebootPolicies   RebootPolicies   `json:"rebootPolicies,omitempty"`
 	ChaosPods        ChaosPods        `json:"chaosPods,omitempty"`
+	Notifications    Notifications    `json:"notifications,omitempty"`
 	Egress           Egress           `json:"egress,omitempty"`
 	Service          Service          `json:"service,omitempty"`
 	Webhook          Webhook          `json:"webhook,omitempty"`

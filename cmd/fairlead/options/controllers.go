@@ -6,12 +6,15 @@ package options
 import (
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/fairlead-dev/fairlead/internal/cron"
+	"github.com/fairlead-dev/fairlead/internal/outbound"
 )
 
 // ExternalServices configures how what is outside the cluster is looked up and checked.
@@ -112,17 +115,67 @@ type Prometheus struct {
 	NamespaceParameter string `json:"namespaceParameter" default:""`
 }
 
-func (p Prometheus) validate(path *field.Path) field.ErrorList {
-	at, err := url.Parse(p.URL)
+// Endpoint of the server.
+func (p Prometheus) Endpoint() outbound.Endpoint {
+	return outbound.Endpoint{URL: p.URL, CAFile: p.CAFile, BearerTokenFile: p.BearerTokenFile}
+}
+
+// Notifications configures where the Events of the operator are sent, as CloudEvents over HTTP.
+type Notifications struct {
+	// URL that takes POSTs of CloudEvents in the structured mode, such as `https://events.example.com/fairlead`. The egress policy
+	// does not limit it, and no redirect is followed. Empty: nothing is sent.
+	URL string `json:"url" default:""`
+
+	// File with the certificates to trust, in PEM. Empty: those of the system.
+	CAFile string `json:"caFile" default:""`
+
+	// File with the bearer token to send. Empty: none.
+	BearerTokenFile string `json:"bearerTokenFile" default:""`
+
+	// Attribute `source` of the CloudEvents, a URI reference: name the cluster where several send to one receiver.
+	Source string `json:"source" default:"/fairlead"`
+
+	// Types of the Events that are sent.
+	Types []string `json:"types,omitempty" default:"Normal,Warning"`
+
+	// Reasons of the Events that are sent, such as RestartFailed; see docs/reference/conditions.md. Empty: all.
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// Endpoint of the receiver.
+func (n Notifications) Endpoint() outbound.Endpoint {
+	return outbound.Endpoint{URL: n.URL, CAFile: n.CAFile, BearerTokenFile: n.BearerTokenFile}
+}
+
+func (n Notifications) validate(path *field.Path) field.ErrorList {
+	errs := validateEndpoint(path, n.Endpoint(), true)
+	if source, err := url.Parse(n.Source); err != nil || n.Source == "" {
+		errs = append(errs, field.Invalid(path.Child("source"), n.Source, "must be a URI reference, such as /clusters/shop"))
+	} else if source.User != nil {
+		errs = append(errs, field.Invalid(path.Child("source"), source.Redacted(), "must have no password: it is in each event"))
+	}
+	types := []string{corev1.EventTypeNormal, corev1.EventTypeWarning}
+	for i, text := range n.Types {
+		if !slices.Contains(types, text) {
+			errs = append(errs, field.NotSupported(path.Child("types").Index(i), text, types))
+		}
+	}
+	return errs
+}
+
+// validateEndpoint checks the URL of a server that the administrator names; some may have a query.
+func validateEndpoint(path *field.Path, e outbound.Endpoint, query bool) field.ErrorList {
+	at, err := url.Parse(e.URL)
+	path = path.Child("url")
 	switch {
-	case p.URL == "":
+	case e.URL == "":
 		return nil
-	case err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || at.RawQuery != "" || at.Fragment != "":
-		return field.ErrorList{field.Invalid(path.Child("url"), p.URL, "must be a URL such as https://prometheus.monitoring.svc:9090")}
+	case err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || at.RawQuery != "" && !query || at.Fragment != "":
+		return field.ErrorList{field.Invalid(path, e.URL, "must be a URL such as https://example.com:9090")}
 	case at.User != nil:
-		return field.ErrorList{field.Invalid(path.Child("url"), at.Redacted(), "must have no password: set bearerTokenFile")}
-	case at.Scheme == "http" && p.BearerTokenFile != "":
-		return field.ErrorList{field.Invalid(path.Child("url"), p.URL, "must begin with https:// where a token is sent")}
+		return field.ErrorList{field.Invalid(path, at.Redacted(), "must have no password: set bearerTokenFile")}
+	case at.Scheme == "http" && e.BearerTokenFile != "":
+		return field.ErrorList{field.Invalid(path, e.URL, "must begin with https:// where a token is sent")}
 	}
 	return nil
 }

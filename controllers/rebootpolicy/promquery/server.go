@@ -9,15 +9,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/api"
 	prometheusv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
-	"k8s.io/client-go/transport"
 
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/outbound"
 )
 
 const (
@@ -26,14 +25,10 @@ const (
 	maxBody = 4 << 20
 )
 
-// Server is a Prometheus server, or another one with its HTTP API.
+// Server is a Prometheus server, or another one with its HTTP API. Its URL is without the path of the API, such as
+// https://prometheus.monitoring.svc:9090.
 type Server struct {
-	// URL without the path of the API, such as https://prometheus.monitoring.svc:9090.
-	URL string
-	// CAFile has the certificates to trust, in PEM. It is read again when it changes. Defaults to those of the system.
-	CAFile string
-	// BearerTokenFile has the token to send. It is read again once a minute. Defaults to none.
-	BearerTokenFile string
+	outbound.Endpoint
 	// NamespaceParameter is the parameter of the URL that has the namespace of the policy. Defaults to none.
 	NamespaceParameter string
 }
@@ -42,45 +37,22 @@ type Server struct {
 // have no right to.
 type asker func(ctx context.Context, q query) (returns bool, err error)
 
-// newAsker returns how a server is asked. What is needed for that is read when it is first asked, and again until that succeeds: a
-// file that is missing closes gates, and stops nothing else.
+// newAsker returns how a server is asked.
 func (s Server) newAsker() asker {
-	var mu sync.Mutex
-	var made prometheusv1.API
+	client := s.Client()
 	return func(ctx context.Context, q query) (bool, error) {
-		mu.Lock()
-		if made == nil {
-			var err error
-			if made, err = s.newAPI(); err != nil {
-				mu.Unlock()
-				return false, fmt.Errorf("the operator cannot use its rebootPolicies.prometheus: %w", err)
-			}
+		via, err := client()
+		if err != nil {
+			return false, fmt.Errorf("the operator cannot use its rebootPolicies.prometheus: %w", err)
 		}
-		server := made
-		mu.Unlock()
-		return askOnce(ctx, server, q)
+		own := *via
+		own.Transport = &namespaced{via.Transport, s.NamespaceParameter}
+		server, err := api.NewClient(api.Config{Address: s.URL, Client: &own})
+		if err != nil {
+			return false, fmt.Errorf("the operator cannot use its rebootPolicies.prometheus.url: %w", err)
+		}
+		return askOnce(ctx, prometheusv1.NewAPI(server), q)
 	}
-}
-
-// newAPI returns a client of the server. It follows no redirects, which could lead anywhere with the token.
-func (s Server) newAPI() (prometheusv1.API, error) {
-	config := &transport.Config{
-		TLS:             transport.TLSConfig{CAFile: s.CAFile, ReloadCAFiles: s.CAFile != ""},
-		BearerTokenFile: s.BearerTokenFile, UserAgent: "fairlead",
-		Proxy: func(*http.Request) (*url.URL, error) { return nil, nil }, // none of the environment
-	}
-	trip, err := transport.New(config)
-	if err != nil {
-		return nil, err
-	}
-	client, err := api.NewClient(api.Config{Address: s.URL, Client: &http.Client{
-		Transport:     &namespaced{trip, s.NamespaceParameter},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return prometheusv1.NewAPI(client), nil
 }
 
 func askOnce(ctx context.Context, server prometheusv1.API, q query) (bool, error) {

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/internal/outbound"
 )
 
 const (
@@ -30,7 +32,7 @@ func serve(t *testing.T, handler http.HandlerFunc) Server {
 	if err := os.WriteFile(file, authority, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return Server{URL: server.URL, CAFile: file}
+	return Server{Endpoint: outbound.Endpoint{URL: server.URL, CAFile: file}}
 }
 
 func ask(t *testing.T, s Server, q query) (bool, error) {
