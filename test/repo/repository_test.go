@@ -14,6 +14,9 @@ import (
 	"testing"
 )
 
+// maxFile bounds a file of the repository, in bytes. The largest is a generated CRD.
+const maxFile = 1 << 20
+
 // repository returns the folder of the root module, above that of the tests.
 func repository(t *testing.T) string {
 	t.Helper()
@@ -55,6 +58,33 @@ func files(t *testing.T, folders []string, extensions ...string) map[string]stri
 		}
 	}
 	return found
+}
+
+// A program that was built where its source is would be committed with it, and stay in the history.
+func TestNoFileIsAProgram(t *testing.T) {
+	read := 0
+	root := os.DirFS(repository(t))
+	err := fs.WalkDir(root, ".", func(file string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains([]string{"bin", "dist", ".git"}, file):
+			return fs.SkipDir
+		case !entry.Type().IsRegular():
+			return nil
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		if read++; info.Size() > maxFile {
+			t.Errorf("%s has %d bytes, more than %d: build programs into bin", file, info.Size(), maxFile)
+		}
+		return nil
+	})
+	if err != nil || read < 1000 {
+		t.Fatalf("read %d files: %v", read, err)
+	}
 }
 
 // code has the files of Go that the operator is built from.
