@@ -51,7 +51,7 @@ func TestGates(t *testing.T) {
 		"available":              {available, ledger, ""},
 		"not available":          {available, short, "gate ledger: Deployment ledger is not available"},
 		"no workload":            {available, nil, "gate ledger: Deployment ledger does not exist"},
-		"no Prometheus server":   {quiet, nil, "gate quiet: no Prometheus server is asked: rebootPolicies.prometheus.url of the operator's configuration names it"},
+		"no Prometheus server":   {quiet, nil, "gate quiet: no Prometheus server is queried: rebootPolicies.prometheus.url of the operator's configuration names it"},
 		"no pods":                {none, []client.Object{pod("other", nil)}, ""},
 		"pods that are done":     {none, []client.Object{month("a", corev1.PodSucceeded), month("b", corev1.PodFailed)}, ""},
 		"a pod":                  {none, []client.Object{month("a", corev1.PodPending), month("b", corev1.PodFailed)}, "gate no-jobs: pod a has not finished"},

@@ -6,11 +6,13 @@ package notifications
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -52,7 +54,8 @@ type Sender struct {
 	queue   chan *eventsv1.Event
 	client  func() (*http.Client, error)
 	results *prometheus.CounterVec
-	once    sync.Once
+	// drops is true from the first Event that is dropped until one is sent.
+	drops atomic.Bool
 }
 
 // New returns a Sender that sends nothing before Run.
@@ -80,9 +83,9 @@ func (s *Sender) Enqueue(e *eventsv1.Event) {
 	case s.queue <- e:
 	default:
 		s.results.WithLabelValues("dropped").Inc()
-		s.once.Do(func() {
-			s.Logger.Info("Notifications are dropped: the receiver is too slow, or does not answer", "queue", queueLength)
-		})
+		if !s.drops.Swap(true) {
+			s.Logger.Info("Notifications are dropped until the receiver takes one: it is too slow, or does not respond", "queue", queueLength)
+		}
 	}
 }
 
@@ -122,6 +125,7 @@ func (s *Sender) send(ctx context.Context, e *eventsv1.Event) string {
 		s.Logger.Error(err, "A notification was not taken", "result", result, "reason", e.Reason, "object", of)
 		return result
 	}
+	s.drops.Store(false)
 	return "sent"
 }
 
@@ -133,10 +137,13 @@ func (s *Sender) post(ctx context.Context, body []byte) (again bool, err error) 
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Receiver.URL, bytes.NewReader(body))
 	if err != nil {
-		return false, err
+		return false, errors.New("notifications.url is not a URL") // the error has it
 	}
 	request.Header.Set("Content-Type", contentType)
 	response, err := client.Do(request)
+	if of, is := errors.AsType[*url.Error](err); is { // without the URL, which can have a secret
+		err = of.Err
+	}
 	if err != nil {
 		return true, err
 	}

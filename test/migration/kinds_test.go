@@ -14,8 +14,8 @@ import (
 // kind is one of Fairlead's, with what there is of it in a cluster that stored v1alpha1.
 type kind struct {
 	name, resource, group string
-	// count is how many good objects there are: of the first kind that is migrated as many as take seconds. More than a page
-	// has TestAPassThatEndsIsMadeAgainByTheNextLeader.
+	// count is how many good objects there are: of the first kind that is migrated as many as take seconds.
+	// TestAPassThatEndsIsMadeAgainByTheNextLeader migrates more than a page.
 	count int
 	// old and new are specs at v1alpha1 and at v1 in YAML, with the object's number in place of %d. Of
 	// each the other version cannot say all. They say themselves what v1alpha1 implies: conversion does.

@@ -5,9 +5,13 @@ package rebootpolicy
 
 import (
 	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // waitsForApproval waits until a policy offers another approval than before, and returns it.
@@ -26,6 +30,18 @@ func (s *suite) waitsForApproval(name, before string) (token string) {
 func (p *person) approve(name, token string) error {
 	p.Helper()
 	return p.patch(name, fmt.Sprintf(`{"metadata": {"annotations": {%q: %q}}}`, autorebootv1.ApproveAnnotation, token))
+}
+
+// command runs fairlead approve as the person, and returns what it prints.
+func (p *person) command(args ...string) (string, error) {
+	p.Helper()
+	program := exec.CommandContext(p.Context(), filepath.Join(framework.Root, "bin", "fairlead"),
+		append([]string{"approve", "rebootpolicy/p", "-n", p.Namespace, "--kubeconfig=" + p.Kubeconfig(), "--as=" + p.user}, args...)...)
+	printed, err := program.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, printed)
+	}
+	return string(printed), err
 }
 
 // TestARestartWaitsForSomeoneWhoMayApproveIt has a person who may write the policy and restart its workload, and another who may
@@ -57,7 +73,15 @@ func TestARestartWaitsForSomeoneWhoMayApproveIt(t *testing.T) {
 	s.Tells("RebootPolicy", "p", "RequestIgnored", 1)
 	third := s.waitsForApproval("p", second) // no id comes twice
 	s.restarted(deployment, "web", 0)
-	s.Must(approver.approve("p", third))
+	_, err := editor.command()
+	s.refused(err, "this user may not approve", "grant approve on rebootpolicies.autoreboot.fairlead.dev")
+	_, err = approver.command("--id=" + second)
+	s.refused(err, second+" is not what waits now", "approve "+third)
+	printed, err := approver.command("--id="+third, "--wait")
+	s.Must(err)
+	if !strings.Contains(printed, "the restart of Deployment web for config") || !strings.Contains(printed, "it is approved") {
+		t.Errorf("it prints %s", printed)
+	}
 	s.succeeded("p", 1)
 	s.restarted(deployment, "web", 1)
 

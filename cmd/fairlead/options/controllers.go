@@ -163,19 +163,24 @@ func (n Notifications) validate(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateEndpoint checks the URL of a server that the administrator names; some may have a query.
-func validateEndpoint(path *field.Path, e outbound.Endpoint, query bool) field.ErrorList {
+// validateEndpoint checks the URL of a server that the administrator names. Where it is a hook it may have a query, and a secret, which
+// no error has.
+func validateEndpoint(path *field.Path, e outbound.Endpoint, isHook bool) field.ErrorList {
 	at, err := url.Parse(e.URL)
 	path = path.Child("url")
+	var shown any = e.URL
+	if isHook {
+		shown = field.OmitValueType{}
+	}
 	switch {
 	case e.URL == "":
 		return nil
-	case err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || at.RawQuery != "" && !query || at.Fragment != "":
-		return field.ErrorList{field.Invalid(path, e.URL, "must be a URL such as https://example.com:9090")}
+	case err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || at.RawQuery != "" && !isHook || at.Fragment != "":
+		return field.ErrorList{field.Invalid(path, shown, "must be a URL such as https://example.com:9090")}
 	case at.User != nil:
-		return field.ErrorList{field.Invalid(path, at.Redacted(), "must have no password: set bearerTokenFile")}
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must have no password: set bearerTokenFile")}
 	case at.Scheme == "http" && e.BearerTokenFile != "":
-		return field.ErrorList{field.Invalid(path, e.URL, "must begin with https:// where a token is sent")}
+		return field.ErrorList{field.Invalid(path, shown, "must begin with https:// where a token is sent")}
 	}
 	return nil
 }

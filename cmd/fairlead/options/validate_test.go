@@ -34,6 +34,9 @@ func TestEveryRuleRefusesWithThePathOfTheField(t *testing.T) {
 		"rebootPolicies.fingerprintSecret":   func(c *Configuration) { c.RebootPolicies.FingerprintSecret = "No" },
 		"rebootPolicies.prometheus.url: Invalid value: \"prometheus:9090\": must be a URL": func(c *Configuration) { c.RebootPolicies.Prometheus.URL = "prometheus:9090" },
 		"must have no password: set bearerTokenFile":                                       func(c *Configuration) { c.RebootPolicies.Prometheus.URL = "https://a:b@192.0.2.1" },
+		"notifications.url: Invalid value: must be a URL":                                  func(c *Configuration) { c.Notifications.URL = "hooks.example.com/s3cret" },
+		"notifications.source: Invalid value: \"\": must be":                               func(c *Configuration) { c.Notifications.Source = "" },
+		"notifications.types[0]: Unsupported value: \"Error\"":                             func(c *Configuration) { c.Notifications.Types = []string{"Error"} },
 		"must begin with https:// where a token is sent": func(c *Configuration) {
 			c.RebootPolicies.Prometheus = Prometheus{URL: "http://192.0.2.1", BearerTokenFile: "/token"}
 		},

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package promquery asks a Prometheus server, by its HTTP API, whether the queries of gates return anything.
+// Package promquery has a Prometheus server evaluate the queries of gates, by its HTTP API.
 //
-// queries.go has which queries are asked when, and what their answers mean for a gate. server.go asks one.
+// queries.go has when which queries are evaluated, and what their results mean for a gate. server.go sends one to the server.
 package promquery

@@ -11,18 +11,19 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/fairlead-dev/fairlead/internal/panics"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 const (
-	// interval between two askings of a query, and maxAge of an answer that opens a gate.
+	// interval between two evaluations of a query, and maxAge of a result that opens a gate.
 	interval = 15 * time.Second
 	maxAge   = 3 * interval
-	// workers ask at once. No more than maxQueries different ones are asked, and maxOfNamespace for the policies of a namespace.
+	// workers is how many queries are evaluated at once. There are at most maxQueries, and maxOfNamespace for the policies of a
+	// namespace.
 	workers        = 8
 	maxQueries     = 2000
 	maxOfNamespace = 50
@@ -30,33 +31,33 @@ const (
 	maxWords = 300
 )
 
-// Why a gate is closed that nothing has answered for.
+// Why a gate is closed that no error closes.
 const (
-	notConfigured = "no Prometheus server is asked: rebootPolicies.prometheus.url of the operator's configuration names it"
-	notAnswered   = "its query was not answered yet: the operator asks at most 50 for the policies of a namespace, and 2000 in all"
+	notConfigured = "no Prometheus server is queried: rebootPolicies.prometheus.url of the operator's configuration names it"
+	notEvaluated  = "its query was not evaluated yet: the operator has at most 50 for the policies of a namespace, and 2000 in all"
 	returns       = "its query returns results"
 )
 
-// query is one as the server is asked. The namespace is empty where the answer is the same for all.
+// query is one that the server evaluates. The namespace is empty where the result is the same for all.
 type query struct{ namespace, text string }
 
-// answer is the latest of a query.
-type answer struct {
+// result is the latest of a query.
+type result struct {
 	closed string // why the gate is closed; empty where it is open
 	time   time.Time
 }
 
-// Queries asks the queries of all policies while it runs. A nil one has no server, and all of its gates are closed. It is safe
+// Queries evaluates the queries of all policies while it runs. A nil one has no server, and all of its gates are closed. It is safe
 // for concurrent use.
 type Queries struct {
-	ask          asker
+	evaluate     evaluator
 	perNamespace bool
 	notify       func(policy types.NamespacedName)
-	now          func() time.Time
-	changed      chan struct{}
-	mu           sync.Mutex
-	policies     map[types.NamespacedName][]query
-	answers      map[query]answer
+	added        chan struct{}
+
+	mu       sync.Mutex
+	policies map[types.NamespacedName][]query
+	results  map[query]result
 }
 
 // New returns the Queries of a server; nil for one without a URL. Notify is called with each policy one of whose gates may have opened
@@ -65,13 +66,13 @@ func New(s Server, notify func(policy types.NamespacedName)) *Queries {
 	if s.URL == "" {
 		return nil
 	}
-	return newQueries(s.newAsker(), s.NamespaceParameter != "", notify)
+	return newQueries(s.evaluator(), s.NamespaceParameter != "", notify)
 }
 
-func newQueries(ask asker, perNamespace bool, notify func(policy types.NamespacedName)) *Queries {
+func newQueries(evaluate evaluator, perNamespace bool, notify func(policy types.NamespacedName)) *Queries {
 	return &Queries{
-		ask: ask, perNamespace: perNamespace, notify: notify, now: time.Now, changed: make(chan struct{}, 1),
-		policies: map[types.NamespacedName][]query{}, answers: map[query]answer{},
+		evaluate: evaluate, perNamespace: perNamespace, notify: notify, added: make(chan struct{}, 1),
+		policies: map[types.NamespacedName][]query{}, results: map[query]result{},
 	}
 }
 
@@ -82,7 +83,7 @@ func (q *Queries) of(policy types.NamespacedName, text string) query {
 	return query{text: text}
 }
 
-// Set replaces the queries that are asked for a policy. A new one is asked at once.
+// Set replaces the queries of a policy. A new one is evaluated at once.
 func (q *Queries) Set(policy types.NamespacedName, texts []string) {
 	if q == nil {
 		return
@@ -95,11 +96,11 @@ func (q *Queries) Set(policy types.NamespacedName, texts []string) {
 	}
 	all := make([]query, 0, len(texts))
 	for _, t := range texts {
-		asked := q.of(policy, t)
-		all = append(all, asked)
-		if q.answers[asked].time.IsZero() {
+		one := q.of(policy, t)
+		all = append(all, one)
+		if q.results[one].time.IsZero() {
 			select {
-			case q.changed <- struct{}{}:
+			case q.added <- struct{}{}:
 			default:
 			}
 		}
@@ -114,14 +115,14 @@ func (q *Queries) Closed(policy types.NamespacedName, text string) string {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	is := q.answers[q.of(policy, text)]
-	if q.now().Sub(is.time) > maxAge {
-		return notAnswered
+	is := q.results[q.of(policy, text)]
+	if time.Since(is.time) > maxAge {
+		return notEvaluated
 	}
 	return is.closed
 }
 
-// Run asks until ctx ends, and returns once nothing is asked any more.
+// Run evaluates until ctx ends, and returns once no query is in flight.
 func (q *Queries) Run(ctx context.Context) error {
 	if q == nil {
 		<-ctx.Done()
@@ -130,40 +131,35 @@ func (q *Queries) Run(ctx context.Context) error {
 	next := time.NewTicker(interval)
 	defer next.Stop()
 	for {
-		fresh := false
+		onlyNew := false
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-next.C:
-		case <-q.changed:
-			fresh = true
+		case <-q.added:
+			onlyNew = true
 		}
-		q.askAll(ctx, fresh)
+		q.evaluateAll(ctx, onlyNew)
 	}
 }
 
-// askAll asks all queries, or only those without an answer.
-func (q *Queries) askAll(ctx context.Context, fresh bool) {
-	var group errgroup.Group
-	group.SetLimit(workers)
-	for _, wanted := range q.wanted(fresh) {
-		group.Go(func() error {
-			panics.Go("prometheus query", func() {
-				if closed := q.closedBy(ctx, wanted); ctx.Err() == nil {
-					q.record(wanted, closed)
-				}
-			})
-			return nil
+// evaluateAll evaluates all queries, or only those without a result.
+func (q *Queries) evaluateAll(ctx context.Context, onlyNew bool) {
+	wanted := q.wanted(onlyNew)
+	workqueue.ParallelizeUntil(ctx, workers, len(wanted), func(i int) {
+		panics.Go("prometheus query", func() {
+			if closed := q.closedBy(ctx, wanted[i]); ctx.Err() == nil {
+				q.record(wanted[i], closed)
+			}
 		})
-	}
-	_ = group.Wait() // none fails
+	})
 }
 
-// wanted returns the queries to ask, and forgets the answers of all others.
-func (q *Queries) wanted(fresh bool) (ask []query) {
+// wanted returns the queries to evaluate, and forgets the results of all others.
+func (q *Queries) wanted(onlyNew bool) (evaluate []query) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	kept, ofNamespace := map[query]answer{}, map[string]map[query]bool{}
+	kept, ofNamespace := map[query]result{}, map[string]map[query]bool{}
 	for _, policy := range slices.SortedFunc(maps.Keys(q.policies), byName) {
 		of := ofNamespace[policy.Namespace]
 		if of == nil {
@@ -178,21 +174,21 @@ func (q *Queries) wanted(fresh bool) (ask []query) {
 			if _, has := kept[wanted]; has || len(kept) == maxQueries {
 				continue
 			}
-			kept[wanted] = q.answers[wanted]
-			if !fresh || kept[wanted].time.IsZero() {
-				ask = append(ask, wanted)
+			kept[wanted] = q.results[wanted]
+			if !onlyNew || kept[wanted].time.IsZero() {
+				evaluate = append(evaluate, wanted)
 			}
 		}
 	}
-	q.answers = kept
-	return ask
+	q.results = kept
+	return evaluate
 }
 
 func byName(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }
 
-// closedBy asks a query, and returns why its gate is closed.
-func (q *Queries) closedBy(ctx context.Context, asked query) string {
-	some, err := q.ask(ctx, asked)
+// closedBy evaluates a query, and returns why its gate is closed.
+func (q *Queries) closedBy(ctx context.Context, of query) string {
+	some, err := q.evaluate(ctx, of)
 	switch {
 	case err != nil:
 		return text.Truncate(text.OneLine(err.Error()), maxWords)
@@ -202,20 +198,20 @@ func (q *Queries) closedBy(ctx context.Context, asked query) string {
 	return ""
 }
 
-// record notes an answer, and notifies of those that open or close a gate.
-func (q *Queries) record(asked query, closed string) {
+// record stores a result, and notifies of one that opens or closes a gate.
+func (q *Queries) record(of query, closed string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	was, wanted := q.answers[asked]
+	was, wanted := q.results[of]
 	if !wanted {
 		return
 	}
-	q.answers[asked] = answer{closed, q.now()}
-	if was.closed == closed && q.now().Sub(was.time) <= maxAge {
+	q.results[of] = result{closed, time.Now()}
+	if was.closed == closed && time.Since(was.time) <= maxAge {
 		return
 	}
 	for policy, all := range q.policies {
-		if slices.Contains(all, asked) {
+		if slices.Contains(all, of) {
 			q.notify(policy)
 		}
 	}

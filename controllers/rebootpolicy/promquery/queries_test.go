@@ -18,27 +18,27 @@ import (
 
 var policy = types.NamespacedName{Namespace: "shop", Name: "p"}
 
-// suite asks a server that answers as the test says.
+// suite has a server that responds as the test says.
 type suite struct {
 	*Queries
-	mu       sync.Mutex
-	asked    map[query]int
-	notified map[types.NamespacedName]int
-	answer   func(ctx context.Context, q query) (bool, error)
+	mu        sync.Mutex
+	evaluated map[query]int
+	notified  map[types.NamespacedName]int
+	respond   func(ctx context.Context, q query) (bool, error)
 }
 
 // run runs a test with Queries that run, in time that passes once all wait.
 func run(t *testing.T, perNamespace bool, test func(s *suite)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &suite{asked: map[query]int{}, notified: map[types.NamespacedName]int{},
-			answer: func(context.Context, query) (bool, error) { return false, nil }}
+		s := &suite{evaluated: map[query]int{}, notified: map[types.NamespacedName]int{},
+			respond: func(context.Context, query) (bool, error) { return false, nil }}
 		s.Queries = newQueries(func(ctx context.Context, q query) (bool, error) {
 			s.mu.Lock()
-			s.asked[q]++
-			answer := s.answer
+			s.evaluated[q]++
+			respond := s.respond
 			s.mu.Unlock()
-			return answer(ctx, q)
+			return respond(ctx, q)
 		}, perNamespace, func(policy types.NamespacedName) { s.notified[policy]++ }) // under the lock of Queries
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
@@ -51,15 +51,15 @@ func run(t *testing.T, perNamespace bool, test func(s *suite)) {
 	})
 }
 
-func (s *suite) answers(some bool, err error) {
+func (s *suite) responds(some bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.answer = func(context.Context, query) (bool, error) { return some, err }
+	s.respond = func(context.Context, query) (bool, error) { return some, err }
 }
 
 func TestAGateIsOpenWhileItsQueryReturnsNothing(t *testing.T) {
 	run(t, false, func(s *suite) {
-		if got := s.Closed(policy, "ALERTS"); got != notAnswered {
+		if got := s.Closed(policy, "ALERTS"); got != notEvaluated {
 			t.Errorf("before it was set: %q", got)
 		}
 		s.Set(policy, []string{"ALERTS"})
@@ -77,7 +77,7 @@ func TestAGateIsOpenWhileItsQueryReturnsNothing(t *testing.T) {
 			{false, errors.New("no route\n" + strings.Repeat("x", 1000)), "no route; xxx"},
 			{false, nil, ""},
 		} {
-			s.answers(step.some, step.err)
+			s.responds(step.some, step.err)
 			before := s.notified[policy]
 			<-time.After(interval)
 			synctest.Wait()
@@ -92,52 +92,52 @@ func TestAGateIsOpenWhileItsQueryReturnsNothing(t *testing.T) {
 		before := s.notified[policy]
 		<-time.After(10 * interval)
 		if s.notified[policy] != before {
-			t.Error("it notifies of an answer that stays the same")
+			t.Error("it notifies of a result that stays the same")
 		}
 	})
 }
 
-func TestAnOldAnswerOpensNothing(t *testing.T) {
+func TestAnOldResultOpensNothing(t *testing.T) {
 	run(t, false, func(s *suite) {
 		s.Set(policy, []string{"ALERTS"})
 		synctest.Wait()
 		s.mu.Lock()
-		s.answer = func(ctx context.Context, _ query) (bool, error) { // hangs without a deadline
+		s.respond = func(ctx context.Context, _ query) (bool, error) { // hangs without a deadline
 			<-ctx.Done()
 			return false, ctx.Err()
 		}
 		s.mu.Unlock()
 		<-time.After(maxAge + interval + time.Second)
-		if got := s.Closed(policy, "ALERTS"); got != notAnswered {
+		if got := s.Closed(policy, "ALERTS"); got != notEvaluated {
 			t.Errorf("%q", got)
 		}
 	})
 }
 
-func TestPoliciesShareAnAnswerUnlessNamespacesDiffer(t *testing.T) {
+func TestPoliciesShareAResultUnlessNamespacesDiffer(t *testing.T) {
 	other := types.NamespacedName{Namespace: "bank", Name: "p"}
 	for perNamespace, want := range map[bool]int{false: 1, true: 2} {
 		run(t, perNamespace, func(s *suite) {
 			s.Set(policy, []string{"ALERTS", "ALERTS"})
 			s.Set(other, []string{"ALERTS"})
 			synctest.Wait()
-			if len(s.asked) != want || s.notified[policy] != 1 || s.notified[other] != 1 {
-				t.Errorf("per namespace %t: asked %v, notified %v", perNamespace, s.asked, s.notified)
+			if len(s.evaluated) != want || s.notified[policy] != 1 || s.notified[other] != 1 {
+				t.Errorf("per namespace %t: evaluated %v, notified %v", perNamespace, s.evaluated, s.notified)
 			}
 			s.Set(policy, nil)
 			s.Set(other, nil)
 			<-time.After(interval)
 			synctest.Wait()
-			asked := fmt.Sprint(s.asked)
+			evaluated := fmt.Sprint(s.evaluated)
 			<-time.After(3 * interval)
-			if fmt.Sprint(s.asked) != asked || len(s.Queries.answers) != 0 {
-				t.Errorf("asked without a policy: %v, then %v; %d answers", asked, s.asked, len(s.Queries.answers))
+			if fmt.Sprint(s.evaluated) != evaluated || len(s.results) != 0 {
+				t.Errorf("evaluated without a policy: %v, then %v; %d results", evaluated, s.evaluated, len(s.results))
 			}
 		})
 	}
 }
 
-func TestWhatIsAskedIsBounded(t *testing.T) {
+func TestWhatIsEvaluatedIsBounded(t *testing.T) {
 	run(t, false, func(s *suite) {
 		for namespace := range maxQueries/maxOfNamespace + 1 {
 			for i := range 4 {
@@ -150,13 +150,13 @@ func TestWhatIsAskedIsBounded(t *testing.T) {
 		}
 		<-time.After(2 * interval)
 		synctest.Wait()
-		if len(s.asked) != maxQueries || len(s.Queries.answers) != maxQueries {
-			t.Errorf("%d queries were asked, %d have answers", len(s.asked), len(s.Queries.answers))
+		if len(s.evaluated) != maxQueries || len(s.results) != maxQueries {
+			t.Errorf("%d queries were evaluated, %d have results", len(s.evaluated), len(s.results))
 		}
 		if open := s.Closed(types.NamespacedName{Namespace: "n00", Name: "0"}, "up > 0.0.0"); open != "" {
 			t.Error(open)
 		}
-		if closed := s.Closed(types.NamespacedName{Namespace: "n00", Name: "3"}, "up > 0.3.15"); closed != notAnswered {
+		if closed := s.Closed(types.NamespacedName{Namespace: "n00", Name: "3"}, "up > 0.3.15"); closed != notEvaluated {
 			t.Errorf("the 64th of a namespace: %q", closed)
 		}
 	})

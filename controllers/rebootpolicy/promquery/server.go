@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"time"
 
 	"github.com/prometheus/client_golang/api"
@@ -20,7 +21,7 @@ import (
 )
 
 const (
-	// timeout of a query, and maxBody of an answer in bytes: with limit=1, that of a server that knows no limits.
+	// timeout of a query, and maxBody of a response in bytes: with limit=1, that of a server that knows no limits.
 	timeout = 5 * time.Second
 	maxBody = 4 << 20
 )
@@ -33,12 +34,11 @@ type Server struct {
 	NamespaceParameter string
 }
 
-// asker asks one query. The error says why its gate is closed, and has nothing of the metrics, which the writer of the policy may
-// have no right to.
-type asker func(ctx context.Context, q query) (returns bool, err error)
+// evaluator evaluates one query. The error says why its gate is closed, and has nothing of the metrics, which the writer of the policy
+// may have no right to.
+type evaluator func(ctx context.Context, q query) (returns bool, err error)
 
-// newAsker returns how a server is asked.
-func (s Server) newAsker() asker {
+func (s Server) evaluator() evaluator {
 	client := s.Client()
 	return func(ctx context.Context, q query) (bool, error) {
 		via, err := client()
@@ -51,11 +51,11 @@ func (s Server) newAsker() asker {
 		if err != nil {
 			return false, fmt.Errorf("the operator cannot use its rebootPolicies.prometheus.url: %w", err)
 		}
-		return askOnce(ctx, prometheusv1.NewAPI(server), q)
+		return evaluate(ctx, prometheusv1.NewAPI(server), q)
 	}
 }
 
-func askOnce(ctx context.Context, server prometheusv1.API, q query) (bool, error) {
+func evaluate(ctx context.Context, server prometheusv1.API, q query) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, namespaceKey{}, q.namespace), timeout)
 	defer cancel()
 	value, warnings, _, err := server.Query(ctx, q.text, time.Time{}, prometheusv1.WithLimit(1), prometheusv1.WithTimeout(timeout))
@@ -67,10 +67,13 @@ func askOnce(ctx context.Context, server prometheusv1.API, q query) (bool, error
 		return false, fmt.Errorf("its query returns a %s: write one that returns an instant vector, such as vector(1) > 0", value.Type())
 	}
 	if len(vector) == 0 && len(warnings) > 0 { // such as of a store that did not answer
-		return false, errors.New("the Prometheus server warns that its answer may be incomplete")
+		return false, errors.New("the Prometheus server warns that its result may be incomplete")
 	}
 	return len(vector) > 0, nil
 }
+
+// statusError is what the library says of a response without words of the server.
+var statusError = regexp.MustCompile(`^(client|server) error: \d{3}$`)
 
 // explain returns an error without the words of the server, which quote metrics, except for those about a query that it cannot parse.
 func explain(err error) error {
@@ -84,7 +87,8 @@ func explain(err error) error {
 			return errors.New("its query is refused: " + of.Msg)
 		case prometheusv1.ErrBadResponse:
 			return errors.New(server + "responds with what is no result of a query")
-		case prometheusv1.ErrClient, prometheusv1.ErrServer: // with the status code
+		}
+		if statusError.MatchString(of.Msg) {
 			return errors.New(server + "responds with a " + of.Msg)
 		}
 		return errors.New(server + "cannot run its query: " + string(of.Type))
@@ -97,7 +101,7 @@ func explain(err error) error {
 
 type namespaceKey struct{}
 
-// namespaced adds the namespace of a query to its URL, and bounds the answer.
+// namespaced adds the namespace of a query to its URL, and bounds the response.
 type namespaced struct {
 	next      http.RoundTripper
 	parameter string

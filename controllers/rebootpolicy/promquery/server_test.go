@@ -37,10 +37,10 @@ func serve(t *testing.T, handler http.HandlerFunc) Server {
 
 func ask(t *testing.T, s Server, q query) (bool, error) {
 	t.Helper()
-	return s.newAsker()(t.Context(), q)
+	return s.evaluator()(t.Context(), q)
 }
 
-func TestAnAnswerIsAnInstantVectorOrAnError(t *testing.T) {
+func TestAResultIsAnInstantVectorOrAnError(t *testing.T) {
 	for name, test := range map[string]struct {
 		code int
 		body string
@@ -50,11 +50,12 @@ func TestAnAnswerIsAnInstantVectorOrAnError(t *testing.T) {
 		"nothing":             {200, none, false, ""},
 		"an element":          {200, one, true, ""},
 		"a part of nothing":   {200, strings.Replace(none, "{", `{"warnings": ["store-1 did not answer"], `, 1), false, "may be incomplete"},
-		"a part of an answer": {200, strings.Replace(one, "{", `{"warnings": ["results truncated due to limit"], `, 1), true, ""},
+		"a part of something": {200, strings.Replace(one, "{", `{"warnings": ["results truncated due to limit"], `, 1), true, ""},
 		"a number":            {200, `{"status": "success", "data": {"resultType": "scalar", "result": [1, "0"]}}`, false, "returns a scalar"},
 		"a range":             {200, `{"status": "success", "data": {"resultType": "matrix", "result": []}}`, false, "returns a matrix"},
 		"a bad query":         {400, `{"status": "error", "errorType": "bad_data", "error": "1:3: parse error: unexpected <eof>"}`, false, "its query is refused: 1:3: parse error: unexpected <eof>"},
 		"what fails":          {422, `{"status": "error", "errorType": "execution", "error": "duplicate series {secret=\"x\"}"}`, false, "cannot run its query: execution"},
+		"what has no type":    {422, `{"status": "error", "error": "no right to secret"}`, false, "cannot run its query: client_error"},
 		"no right":            {403, "Forbidden", false, "client error: 403"},
 		"another server":      {200, "<html>", false, "no result of a query"},
 		"no server":           {502, "Bad Gateway", false, "server error: 502"},
@@ -74,7 +75,7 @@ func TestAnAnswerIsAnInstantVectorOrAnError(t *testing.T) {
 	}
 }
 
-func TestAServerIsAskedWithItsTokenAndTheNamespace(t *testing.T) {
+func TestAQueryHasTheTokenAndTheNamespace(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("t0ken"), 0o600); err != nil {
 		t.Fatal(err)
@@ -105,8 +106,8 @@ func TestAServerIsAskedWithItsTokenAndTheNamespace(t *testing.T) {
 	}
 }
 
-func TestAServerThatCannotBeTrustedIsNotAsked(t *testing.T) {
-	s := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it was asked") })
+func TestAServerThatCannotBeTrustedGetsNoQuery(t *testing.T) {
+	s := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it got one") })
 	s.CAFile = ""
 	if _, err := ask(t, s, query{text: "up"}); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Error(err)
@@ -120,16 +121,16 @@ func TestAFileThatIsMissingIsReadOnceItIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.CAFile, s.BearerTokenFile = filepath.Join(t.TempDir(), "ca.crt"), filepath.Join(t.TempDir(), "token")
-	asker := s.newAsker()
+	evaluate := s.evaluator()
 	for _, file := range []struct{ path, text string }{{s.CAFile, string(authority)}, {s.BearerTokenFile, "t0ken"}} {
-		if _, err := asker(t.Context(), query{text: "up"}); err == nil || !strings.Contains(err.Error(), "cannot use its rebootPolicies.prometheus: ") || !strings.Contains(err.Error(), file.path) {
+		if _, err := evaluate(t.Context(), query{text: "up"}); err == nil || !strings.Contains(err.Error(), "cannot use its rebootPolicies.prometheus: ") || !strings.Contains(err.Error(), file.path) {
 			t.Errorf("without %s: %v", file.path, err)
 		}
 		if err := os.WriteFile(file.path, []byte(file.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if some, err := asker(t.Context(), query{text: "up"}); some || err != nil {
+	if some, err := evaluate(t.Context(), query{text: "up"}); some || err != nil {
 		t.Error(some, err)
 	}
 }
