@@ -17,7 +17,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// prometheus is the server that all replicas ask. Its answers are those of Prometheus, which test/monitoring compares. It ends with
+// prometheus is the server that all replicas query. Its responses are those of Prometheus, as in test/monitoring. It ends with
 // the process.
 var prometheus = newQueryServer()
 

@@ -69,7 +69,7 @@ type Gate struct {
 	ChaosSurvived *ChaosSurvived `json:"chaosSurvived,omitempty"`
 
 	// prometheusQueryEmpty is open while a query returns nothing, as an alerting rule is quiet while its expression does. It is
-	// asked every 15 seconds, from the server that the operator's configuration names in rebootPolicies.prometheus.
+	// evaluated every 15 seconds, by the server that the operator's configuration names in rebootPolicies.prometheus.
 	//
 	// +optional
 	PrometheusQueryEmpty *PrometheusQueryEmpty `json:"prometheusQueryEmpty,omitempty"`
@@ -108,8 +108,8 @@ type ChaosSurvived struct {
 	Within *common.Duration `json:"within,omitempty"`
 }
 
-// PrometheusQueryEmpty is open while a query returns nothing. It is closed while the query fails, was not answered, or was answered
-// in part.
+// PrometheusQueryEmpty is open while a query returns nothing. It is closed while the query fails, has no result yet, or has an
+// incomplete one.
 type PrometheusQueryEmpty struct {
 	// query in PromQL. Its result must be an instant vector, which holds restarts while it has an element, whatever its value:
 	// ALERTS{alertstate="firing", severity="critical"}. Compare numbers: rate(errors_total[5m]) > 0.1.

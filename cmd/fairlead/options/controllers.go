@@ -110,7 +110,7 @@ type Prometheus struct {
 	// File with the bearer token to send. Empty: none.
 	BearerTokenFile string `json:"bearerTokenFile" default:""`
 
-	// Parameter of the URL that has the namespace of the policy, such as `namespace` for prom-label-proxy, which answers with
+	// Parameter of the URL that has the namespace of the policy, such as `namespace` for prom-label-proxy, which returns
 	// the metrics of that namespace alone. Empty: none, and who may write a RebootPolicy can ask for all metrics.
 	NamespaceParameter string `json:"namespaceParameter" default:""`
 }

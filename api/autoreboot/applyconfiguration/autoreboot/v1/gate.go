@@ -30,7 +30,7 @@ type GateApplyConfiguration struct {
 	// chaosSurvived is open while the last run of a ChaosPod that killed pods was survived, and is recent enough.
 	ChaosSurvived *ChaosSurvivedApplyConfiguration `json:"chaosSurvived,omitempty"`
 	// prometheusQueryEmpty is open while a query returns nothing, as an alerting rule is quiet while its expression does. It is
-	// asked every 15 seconds, from the server that the operator's configuration names in rebootPolicies.prometheus.
+	// evaluated every 15 seconds, by the server that the operator's configuration names in rebootPolicies.prometheus.
 	PrometheusQueryEmpty *PrometheusQueryEmptyApplyConfiguration `json:"prometheusQueryEmpty,omitempty"`
 }
 

@@ -8,8 +8,8 @@ package v1
 // PrometheusQueryEmptyApplyConfiguration represents a declarative configuration of the PrometheusQueryEmpty type for use
 // with apply.
 //
-// PrometheusQueryEmpty is open while a query returns nothing. It is closed while the query fails, was not answered, or was answered
-// in part.
+// PrometheusQueryEmpty is open while a query returns nothing. It is closed while the query fails, has no result yet, or has an
+// incomplete one.
 type PrometheusQueryEmptyApplyConfiguration struct {
 	// query in PromQL. Its result must be an instant vector, which holds restarts while it has an element, whatever its value:
 	// ALERTS{alertstate="firing", severity="critical"}. Compare numbers: rate(errors_total[5m]) > 0.1.
