@@ -18,7 +18,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/klog/v2"
 
 	"github.com/fairlead-dev/fairlead/internal/outbound"
 	"github.com/fairlead-dev/fairlead/internal/retry"
@@ -121,8 +120,8 @@ func (s *Sender) send(ctx context.Context, e *eventsv1.Event) string {
 		return err
 	})
 	if err != nil {
-		of := klog.KRef(e.Regarding.Namespace, e.Regarding.Name)
-		s.Logger.Error(err, "A notification was not taken", "result", result, "reason", e.Reason, "object", of)
+		s.Logger.Error(err, "A notification was not taken", "result", result, "reason", e.Reason,
+			"namespace", e.Regarding.Namespace, "name", e.Regarding.Name)
 		return result
 	}
 	s.drops.Store(false)

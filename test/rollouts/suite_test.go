@@ -190,7 +190,7 @@ func (s *suite) succeeded(name string, n int) {
 }
 
 // settle waits until no pod is of this second: a change then is later than all of them.
-func settle() { time.Sleep(1100 * time.Millisecond) }
+func settle() { <-time.After(1100 * time.Millisecond) }
 
 // run makes Rollouts, and waits until they are healthy.
 func (s *suite) run(manifests ...string) {
