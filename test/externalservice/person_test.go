@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // mayPublish is what takes addresses of the cluster.
@@ -43,9 +44,10 @@ func (s *suite) in(t *testing.T) *suite { return &suite{s.In(t)} }
 
 func (p *person) in(t *testing.T) *person { return &person{p.suite.in(t), p.name, p.client} }
 
+// create repeats what a busy webhook did not respond to in time.
 func (p *person) create(version, name, spec string, options ...client.CreateOption) error {
 	p.Helper()
-	return p.client.Create(p.Context(), p.object(version, name, spec), options...)
+	return framework.Retry(func() error { return p.client.Create(p.Context(), p.object(version, name, spec), options...) })
 }
 
 // view reads an ExternalService at a version.

@@ -69,7 +69,10 @@ func (s *suite) isUpgradedRolledBackAndRemoved() {
 	before := s.everything()
 
 	s.install("fairlead-system", former, "v1alpha1", nil)
-	s.apply(objects)
+	s.eventually(func() error { // the API server takes note of the authority a moment after it is published
+		_, err := s.tryKubectl(objects, "apply", "--server-side", "-f", "-")
+		return err
+	})
 	s.hasObjects()
 	s.stores("v1alpha1")
 

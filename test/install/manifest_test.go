@@ -35,7 +35,11 @@ func TestTheOneFileThatWasDeletedAtOnceIsAppliedAgain(t *testing.T) {
 	s.sound()
 	s.apply(objects)
 	s.hasObjects()
-	address := s.kubectl("get", "service", "billing-db", "-n", "shop", "-o", "jsonpath={.spec.clusterIP}")
+	var address string
+	s.eventually(func() (err error) {
+		address, err = s.tryKubectl("", "get", "service", "billing-db", "-n", "shop", "-o", "jsonpath={.spec.clusterIP}")
+		return err
+	})
 
 	if _, err := s.tryKubectl("", "delete", "--ignore-not-found", "-f", file, "--timeout=20s"); err == nil {
 		s.Log("the operator let go of its objects before it lost its rights")
