@@ -20,6 +20,7 @@ GOVULNCHECK    := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 HUGO           := go run github.com/gohugoio/hugo@v0.165.0
 HELM           := go run helm.sh/helm/v4/cmd/helm@v4.3.1
 MERMAID        := mermaid@12.3.0
+AXE            := axe-core@4.14.1
 GOLANGCI_LINT  := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # Up to ten failed tests are run a second time, each by itself, and stay in the summary: see docs/decisions.
 # Vetting is left to lint.
@@ -29,7 +30,7 @@ PACKAGES       := ./...
 # One set of flags for every build, so that all share the build cache.
 GOFLAGS  := -trimpath
 LDFLAGS  := -s -w -X github.com/fairlead-dev/fairlead/cmd/fairlead/version.Version=$(VERSION) -X github.com/fairlead-dev/fairlead/cmd/fairlead/version.Commit=$(COMMIT)
-MODULES  := . test test/cluster test/certmanager test/argocd test/argorollouts test/chart test/definitions test/monitoring test/install
+MODULES  := . test test/cluster test/certmanager test/argocd test/argorollouts test/chart test/definitions test/monitoring test/install test/browser
 export CGO_ENABLED = 0
 export FAIRLEAD_KUBERNETES = $(KUBERNETES)
 # What rapid generates has the seed of the samples, so that a run can be repeated; a long run draws its own.
@@ -102,6 +103,11 @@ test-light:
 test-suites: PACKAGES = ./lifecycle ./externalservice ./rebootpolicy ./certificates ./integration ./chaospod ./crash ./migration $$(go list ./... | grep -v $(LIGHT:%=-e /test/%$$))
 test-suites:
 	cd test && $(GOTESTSUM) $(GOFLAGS) -ldflags=-w -count=1 -p 2 -timeout 60m
+
+.PHONY: test-browser
+test-browser: build control-plane ## Open the pages of fairlead ui in Chromium, which has to be installed. Its rules of accessibility are those of axe-core, which npm gets once.
+	@test -e $(BIN)/axe/package/axe.min.js || { mkdir -p $(BIN)/axe && cd $(BIN)/axe && npm pack --silent $(AXE) && tar -xzf axe-core-*.tgz package/axe.min.js && rm axe-core-*.tgz; }
+	cd test/browser && $(GOTESTSUM) $(GOFLAGS) -ldflags=-w -count=1
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz test for FUZZTIME each.

@@ -58,7 +58,7 @@ func TestWhyAndStatusShowWhatTheUserMayReadAndNameTheRest(t *testing.T) {
 	if code, stdout, stderr = s.fairlead(s.Kubeconfig(), "why", "extsvc/db"); code != 0 {
 		s.Errorf("exit code %d: %s", code, stderr)
 	}
-	s.Expect(stdout, "Address 192.0.2.1 of endpoint a.", "published as ready", "named by its gate database, RebootPolicy "+s.Namespace+"/api (Failed: TargetNotFound)")
+	s.Expect(stdout, "Address 192.0.2.1 of endpoint a.", "published as ready", "gate database of, RebootPolicy "+s.Namespace+"/api (Failed: TargetNotFound)")
 
 	reader, err := s.User("reader")
 	s.Must(err)

@@ -88,6 +88,10 @@ func TestWhatIsToComeIsAsTheControllersHaveIt(t *testing.T) {
 		"runs, of which one is a dry run": {"2026-03-02T12:00:00Z", "[]",
 			[]client.Object{chaosPod(t, "c", `{dryRun: false, schedule: {cron: "0 13 * * *"}}`), chaosPod(t, "d", `{schedule: {at: "2026-03-03T01:00:00Z"}}`)},
 			[]string{"Run c 2026-03-02T13:00:00Z", "Run d 2026-03-03T01:00:00Z a dry run", "Run c 2026-03-03T13:00:00Z"}},
+		"what starts again within an hour is one event": {"2026-03-02T12:00:00Z", "[]",
+			[]client.Object{chaosPod(t, "c", `{schedule: {cron: "0,15,30,45 9,14 * * *"}}`), policy(t, "a", `{triggers: [{name: t, type: Schedule, schedule: {cron: "0,20,40 3 3 * *"}}]}`)},
+			[]string{"Run c 2026-03-02T14:00:00Z 2026-03-02T14:45:00Z a dry run, 4 times", "Restart a t 2026-03-03T03:00:00Z", "Restart a t 2026-03-03T03:20:00Z", "Restart a t 2026-03-03T03:40:00Z",
+				"Run c 2026-03-03T09:00:00Z 2026-03-03T09:45:00Z a dry run, 4 times", "Run c 2026-03-03T14:00:00Z 2026-03-03T14:45:00Z a dry run, 4 times", "Run c 2026-03-04T09:00:00Z 2026-03-04T09:45:00Z a dry run, 4 times"}},
 		"what cannot be parsed has no events": {"2026-03-02T12:00:00Z", "[]",
 			[]client.Object{policy(t, "a", `{windows: [{name: w, cron: "x", duration: 1h}], triggers: [{name: t, type: Schedule, schedule: {cron: "y"}}]}`), chaosPod(t, "c", `{schedule: {cron: z}}`)}, nil},
 	} {

@@ -5,7 +5,9 @@ package calendar
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +61,9 @@ const (
 	// maxOfOne bounds the events of one window, trigger or ChaosPod, and maxEvents those of all.
 	maxOfOne  = 1_000
 	maxEvents = 20_000
+	// frequent is the time between starts below which several are one event, and several is how many.
+	frequent = time.Hour
+	several  = 4
 	// longest is more than a window or a blackout that repeats is open.
 	longest = 8 * 24 * time.Hour
 )
@@ -91,7 +96,7 @@ func Of(s *inspect.Snapshot, blackouts []cron.Blackout, from, until time.Time) *
 		b.isCut = true
 	}
 	if b.isCut {
-		c.Notes = append(c.Notes, "There is more than is listed: name a namespace with -n, or fewer days with --days.")
+		c.Notes = append(c.Notes, "There is more than is listed: choose a namespace, or fewer days.")
 	}
 	if c.Events == nil {
 		c.Events = []Event{}
@@ -210,7 +215,8 @@ func (b *builder) addPolicy(stored *autorebootv1.RebootPolicy) {
 
 // addRestarts adds those of a schedule, each when windows and blackouts allow it. Those that come due meanwhile are one.
 func (b *builder) addRestarts(e Event, schedule *cron.Schedule, windows *cron.Calendar, deadline time.Duration) {
-	at, last := b.from, time.Time{}
+	at, last, all := b.from, time.Time{}, []time.Time{}
+	defer func() { b.addStarts(e, all) }()
 	for range maxOfOne {
 		if at = schedule.Next(at); at.IsZero() || at.After(b.until) {
 			return
@@ -220,10 +226,29 @@ func (b *builder) addRestarts(e Event, schedule *cron.Schedule, windows *cron.Ca
 		if starts.IsZero() || isLate || starts.Equal(last) {
 			continue
 		}
-		last, e.Start = starts, metav1.NewTime(starts.UTC())
-		b.add(e)
+		last, all = starts, append(all, starts)
 	}
 	b.isCut = true
+}
+
+// addStarts adds an event for each start. Several that follow on each other are one, with a note of how many they are.
+func (b *builder) addStarts(e Event, starts []time.Time) {
+	for len(starts) > 0 {
+		n := 1
+		for n < len(starts) && starts[n].Sub(starts[n-1]) < frequent {
+			n++
+		}
+		one := e
+		if n >= several {
+			end := metav1.NewTime(starts[n-1].UTC())
+			one.End, one.Note = &end, strings.TrimPrefix(fmt.Sprintf("%s, %d times", e.Note, n), ", ")
+		} else {
+			n = 1
+		}
+		one.Start = metav1.NewTime(starts[0].UTC())
+		b.add(one)
+		starts = starts[n:]
+	}
 }
 
 func (b *builder) addChaosPod(stored *chaosv1.ChaosPod) {
@@ -241,8 +266,5 @@ func (b *builder) addChaosPod(stored *chaosv1.ChaosPod) {
 	b.addCalendar(e.Key, &pod.Spec.Calendar, e.Note)
 	starts := chaos.ScheduleOf(pod).With(b.freeze).Starts(b.from, b.until, pod.Spec.Schedule.StartingDeadline.Or(0), maxOfOne)
 	b.isCut = b.isCut || len(starts) == maxOfOne
-	for _, at := range starts {
-		e.Start = metav1.NewTime(at)
-		b.add(e)
-	}
+	b.addStarts(e, starts)
 }

@@ -34,9 +34,9 @@ func uiCommand(o Options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "ui",
 		Short: "Serve pages about the objects of Fairlead to this machine.",
-		Long: `Serve pages about the objects of Fairlead to this machine, until it is interrupted: the tree of status, why an object is as
-it is, what happened and is to come. Open the address that is printed; the token in it is new each time, and who has it
-sees what this user sees.
+		Long: `Serve pages about the objects of Fairlead to this machine, until it is interrupted: objects as a tree and as a graph, why
+one is as it is, what happened and is to come. Open the address that is printed; the token in it is new each time, and
+who has it sees what this user sees.
 
 Each kind is listed once and watched, with the rights of this user, and nothing is written or installed. What could not
 be read is named on each page, and is never healthy.
@@ -87,6 +87,6 @@ func (f *uiFlags) run(command *cobra.Command) error {
 		From: reader, Cluster: cluster, Namespace: namespace, OperatorNamespace: f.operatorNamespace, Port: f.port,
 	})
 	return server.Run(ctx, func(address string) {
-		_, _ = fmt.Fprintf(command.OutOrStdout(), "Open %s, and end with Ctrl-C.\n", address)
+		_, _ = fmt.Fprintf(command.OutOrStdout(), "Open %s\nEnd with Ctrl-C.\n", address)
 	})
 }

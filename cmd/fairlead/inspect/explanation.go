@@ -72,14 +72,10 @@ func (g *Graph) Explain(o *Object) Explanation {
 		x.Related = append(x.Related, Related{r.Role, r.Object.Key, r.Object.Health, r.Object.Said})
 	}
 	for _, r := range o.NeededBy {
-		role := "named by its " + r.Role
-		if r.Role == roleMadeBy {
-			if len(o.NeededBy) > maxRelated {
-				continue // the findings count them
-			}
-			role = "makes"
+		if r.Role == roleMadeBy && len(o.NeededBy) > maxRelated {
+			continue // the findings count them
 		}
-		x.Related = append(x.Related, Related{role, r.Object.Key, r.Object.Health, r.Object.Said})
+		x.Related = append(x.Related, Related{r.inverse(), r.Object.Key, r.Object.Health, r.Object.Said})
 	}
 	return x
 }

@@ -179,6 +179,21 @@ const (
 	roleDeclares = "depends on"
 )
 
+// inverse is what an object is to the one that names it.
+func (r Relation) inverse() string {
+	switch r.Role {
+	case roleMadeBy:
+		return "makes"
+	case roleRestarts:
+		return "restarted by"
+	case roleKills:
+		return "pods killed by"
+	case roleDeclares:
+		return "needed by"
+	}
+	return r.Role + " of" // a gate or a trigger
+}
+
 // IsTarget reports whether one of the two restarts the other, or kills its pods.
 func (r Relation) IsTarget() bool { return r.Role == roleRestarts || r.Role == roleKills }
 

@@ -71,7 +71,7 @@ func TestWhyTellsOfEachAddressWhichCheckItFailsSinceWhenAndThatItTakesNoTraffic(
 	want(t, text, "Address 192.0.2.1 of endpoint primary is Healthy (Connected)", "published as ready",
 		"Address 192.0.2.2 of endpoint primary is Unhealthy (Refused) since 2026-03-02T12:00:00Z",
 		"Checked by tcpSocket every 10s, last at 2026-03-02T12:00:00Z, not ready, as its check fails.", "To do: Start the server, or correct the port.",
-		"named by its gate database, RebootPolicy shop/payments (Waiting: Cooldown)")
+		"gate database of, RebootPolicy shop/payments (Waiting: Cooldown)")
 }
 
 func TestWhyTellsWhyAWorkloadIsNotRestarted(t *testing.T) {

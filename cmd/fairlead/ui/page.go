@@ -116,6 +116,9 @@ func (q query) with(name, value string) string {
 	return "?" + values.Encode()
 }
 
+// Whole is the address without an object.
+func (q query) Whole() string { return q.with("object", "") }
+
 // matches reports whether each word of the filter is in the kind, namespace or name of an object.
 func (q query) matches(k inspect.Key) bool {
 	text := strings.ToLower(k.Kind + "/" + k.Namespace + "/" + k.Name)
@@ -188,6 +191,7 @@ type content struct {
 	Notes                           []string
 	Healths                         []health
 	Rows                            []row
+	Graph                           *graph
 	Why                             *inspect.Explanation
 	Missing                         string
 	Occurrences                     []inspect.Occurrence
@@ -257,15 +261,17 @@ func (c *content) objects(q query, v *view) {
 		c.Rows = append(c.Rows, row{l, q.with("object", at), fmt.Sprintf("%s/%d", at, shown[l.Key]), q.object == at})
 		shown[l.Key]++
 	}
-	parts := strings.Split(q.object, "/")
-	if len(parts) != 3 {
-		return
+	var chosen *inspect.Object
+	if parts := strings.Split(q.object, "/"); len(parts) == 3 {
+		if chosen = v.graph.Find(inspect.Key{Kind: parts[0], Namespace: parts[1], Name: parts[2]}); chosen != nil {
+			x := v.graph.Explain(chosen)
+			c.Why = &x
+		} else {
+			c.Missing = q.object
+		}
 	}
-	if o := v.graph.Find(inspect.Key{Kind: parts[0], Namespace: parts[1], Name: parts[2]}); o != nil {
-		x := v.graph.Explain(o)
-		c.Why = &x
-	} else {
-		c.Missing = q.object
+	if q.page == "graph" {
+		c.Title, c.Graph, c.Total = "Graph", draw(q, v, chosen), 0
 	}
 }
 

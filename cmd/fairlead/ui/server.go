@@ -156,7 +156,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, page string) {
 		http.ServeFileFS(w, r, assets, "assets/script.js")
 	case "events":
 		s.streams.serve(w, r)
-	case "", "timeline", "calendar":
+	case "", "graph", "timeline", "calendar":
 		s.write(w, r, page)
 	default:
 		http.NotFound(w, r)

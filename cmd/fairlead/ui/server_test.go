@@ -215,6 +215,7 @@ func TestWordsOfObjectsAreShownAsTextOnEachPage(t *testing.T) {
 	address := serve(t, shop())
 	for page, wants := range map[string][]string{
 		"?object=ExternalService/shop/db": {"Why ExternalService shop/db is Failed", "gate database", "aria-selected=\"true\"", "To do: "},
+		"graph":                           {"<b>api</b>", "gate database"},
 		"timeline":                        {"<td>failover</td>", "ExternalService shop/db"},
 		"calendar":                        {"RebootPolicy shop/api", "weekly", "Restart"},
 		"?object=" + "%3Cscript%3Ealert(%221%22)%3C/script%3E&filter=%22%3E%3Cscript%3Ealert(%221%22)": nil,
@@ -256,7 +257,7 @@ func TestWhatCannotBeReadIsNamedAndNeverHealthy(t *testing.T) {
 	c := shop()
 	c.refuse["externalservices"], c.refuse["chaospods"] = 403, 404
 	address := serve(t, c)
-	for _, page := range []string{"", "timeline", "calendar"} {
+	for _, page := range []string{"", "graph", "timeline", "calendar"} {
 		_, _, body := get(t, address+page, asIs)
 		if !strings.Contains(body, "chaospods.chaos.fairlead.dev is not installed") {
 			t.Errorf("%q: %s", page, body)

@@ -38,6 +38,7 @@ async function load(address, tell) {
   const typed = id === "filter" ? [active.value, active.selectionStart, active.selectionEnd] : null;
   const isInside = document.getElementById("content").contains(active);
   const scrolled = document.querySelector(".why")?.scrollTop ?? 0;
+  const drawn = document.querySelector(".drawing")?.scrollLeft ?? 0;
   const content = next.getElementById("content");
   document.getElementById("content").replaceWith(content);
   document.title = next.title;
@@ -47,6 +48,8 @@ async function load(address, tell) {
     if (again.role === "treeitem") focus(again); else again.focus({ preventScroll: true });
     if (typed) { again.value = typed[0]; again.setSelectionRange(typed[1], typed[2]); }
   }
+  const drawing = document.querySelector(".drawing");
+  if (drawing) drawing.scrollLeft = drawn;
   const why = document.querySelector(".why");
   if (why && !tell) why.scrollTop = scrolled;
   if (tell) document.getElementById("said").textContent = document.getElementById("why-title")?.textContent ?? "";
