@@ -21,10 +21,14 @@ import (
 
 // Page is the replica's page of metrics, as the holder of the token may see it; "" is no one's.
 func (r *Replica) Page(ctx context.Context, token string) (string, error) {
+	return r.Ask(ctx, token, http.MethodGet, "/metrics", "")
+}
+
+// Ask sends a request to the replica's metrics server.
+func (r *Replica) Ask(ctx context.Context, token, method, path, body string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	url := r.Metrics + "/metrics"
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(ctx, method, r.Metrics+path, strings.NewReader(body))
 	if err != nil {
 		return "", err
 	}
@@ -39,11 +43,11 @@ func (r *Replica) Page(ctx context.Context, token string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = response.Body.Close() }()
-	page, err := io.ReadAll(io.LimitReader(response.Body, 64<<20))
+	text, err := io.ReadAll(io.LimitReader(response.Body, 64<<20))
 	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("GET %s: %s: %s", url, response.Status, page)
+		err = fmt.Errorf("%s %s: %s: %s", method, request.URL, response.Status, text)
 	}
-	return string(page), err
+	return string(text), err
 }
 
 // Samples are the lines of a page of metrics: value by name and labels, as written.

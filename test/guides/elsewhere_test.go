@@ -68,7 +68,10 @@ var elsewhere = map[string]map[string]string{
 		"$ fairlead check":                              "test/install runs it against a whole installation",
 	},
 	"docs/guides/leader-election.md": {"$ kubectl delete pod fairlead-manager-": "takes away the node of a pod; test/lifecycle does it"},
-	"docs/guides/monitoring.md":      {"scrape_configs:\n": "a configuration of Prometheus, which is not here"},
+	"docs/guides/monitoring.md": {
+		"scrape_configs:\n":                          "a configuration of Prometheus, which is not here",
+		"$ kubectl -n fairlead-system port-forward ": "the replicas are processes of this host, and not pods; test/integration sets the level",
+	},
 	"docs/guides/kinds.md": {
 		"$ helm install ":                     "test/install installs the chart by the library of helm",
 		"$ kubectl delete crd ":               "test/profiles takes a kind out of a cluster of its own, by these commands",

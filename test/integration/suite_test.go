@@ -26,7 +26,17 @@ func openReplicas() (*framework.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tests.OpenReplicas(framework.Options{Cluster: cluster.Options{AuditPolicy: policy}})
+	collector, err := sent.listen()
+	if err != nil {
+		return nil, err
+	}
+	tracing, err := tracingConfiguration(collector)
+	if err != nil {
+		return nil, err
+	}
+	return tests.OpenReplicas(framework.Options{Cluster: cluster.Options{
+		AuditPolicy: policy, APIServerFlags: []string{"--tracing-config-file=" + tracing},
+	}}, "--set=tracing.endpoint="+collector)
 }
 
 // openBare opens a cluster that has the CRDs alone.

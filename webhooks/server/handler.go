@@ -67,7 +67,7 @@ func (s *Server) handler() http.Handler {
 const unmatched = "unmatched"
 
 // kept are the headers that this server and its handlers read.
-var kept = []string{"Connection", "Content-Encoding", "Content-Type", "Expect"}
+var kept = []string{"Connection", "Content-Encoding", "Content-Type", "Expect", "Traceparent"}
 
 // keepHeaders drops the others. They may take a hundred times the memory of their text, for as long as a
 // caller takes to send its body.

@@ -105,7 +105,7 @@ func (f *electFlags) run(ctx context.Context, o Options, command []string) (int,
 	if logging.Format = "text"; f.quiet {
 		logging.Level = "error"
 	}
-	logger, err := operator.NewLogger(logging, o.Logs)
+	logger, _, err := operator.NewLogger(logging, o.Logs)
 	if err != nil {
 		return elect.CodeFailed, err
 	}

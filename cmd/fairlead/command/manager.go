@@ -46,14 +46,14 @@ signal ends the process at once. /statusz of the probe server shows the phases o
 			if err != nil {
 				return err
 			}
-			logger, err := operator.NewLogger(configuration.Logging, o.Logs)
+			logger, level, err := operator.NewLogger(configuration.Logging, o.Logs)
 			if err != nil {
 				return err
 			}
 			operator.UseLogger(logger)
 			panics.Contain()
 			operator, err := operator.New(configuration, operator.Options{
-				Logger: logger, Version: version.Get().Version, Dial: o.Dial, Reconciles: o.Reconciles, Clock: o.Clock,
+				Logger: logger, LogLevel: level, Version: version.Get().Version, Dial: o.Dial, Reconciles: o.Reconciles, Clock: o.Clock,
 				Metrics: o.Metrics, Silence: o.Silence,
 			})
 			if err != nil {

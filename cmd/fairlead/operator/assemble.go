@@ -50,6 +50,8 @@ type assembly struct {
 	clock    clock.WithTicker
 	offset   *clockOffset
 	logger   logr.Logger
+	level    *LogLevel
+	traces   *traces
 	metrics  prometheus.Registerer
 
 	scheme        *runtime.Scheme
@@ -79,9 +81,9 @@ func (a *assembly) assemble() (*lifecycle.Lifecycle, error) {
 	drain, stop := a.config.Drain(), a.config.GracefulShutdownTimeout.Duration
 	l := &lifecycle.Lifecycle{
 		Reachable: a.apiServer().wait,
-		Background: []lifecycle.Component{
+		Background: append([]lifecycle.Component{
 			{Name: "ranges of the cluster", Run: a.egress.ranges.Run}, {Name: "memory", Run: memory.Return(a.clock)}, undecodable,
-		},
+		}, a.traces.component()...),
 		Attempts: lifecycle.Attempts{Recorder: a.recorder, Pause: time.Second}, Logger: a.logger, StopTimeout: stop,
 		// At least some seconds, also where the drain is allowed all the time there is.
 		WorkTimeout: max(stop-drain, min(stop, 5*time.Second)),
@@ -332,7 +334,7 @@ func (a *assembly) servers(ready func() error) ([]lifecycle.Component, error) {
 		if err != nil {
 			return nil, err
 		}
-		server, err := metricsServer(a.config, api, a.metrics, a.logger)
+		server, err := metricsServer(a.config, api, a.level, a.metrics, a.logger)
 		if err != nil {
 			return nil, err
 		}

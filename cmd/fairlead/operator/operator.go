@@ -25,6 +25,8 @@ import (
 type Options struct {
 	// Logger is the logger of all parts.
 	Logger logr.Logger
+	// LogLevel is that of the logger, which the metrics server changes for those who may. Defaults to none: it serves no such path.
+	LogLevel *LogLevel
 	// Version is shown on /statusz and sent as part of the user agent.
 	Version string
 	// Metrics registers all metrics. Defaults to the registry of controller-runtime, which the metrics
@@ -63,6 +65,10 @@ func New(c *options.Configuration, o Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	traces, err := newTraces(c.Tracing, o.Version, self, o.Logger.WithName("tracing"))
+	if err != nil {
+		return nil, err
+	}
 	api, err := connect(c.ClientConnection, "fairlead-manager/"+o.Version, o.Silence)
 	if err != nil {
 		return nil, err
@@ -72,6 +78,7 @@ func New(c *options.Configuration, o Options) (*Manager, error) {
 		return nil, err
 	}
 	api.rest.Wrap(offset.wrap)
+	traces.send(api.rest)
 	LimitMemory(o.Logger) // before the components that take a share of it
 	if c.Controllers.Enabled {
 		memory.LimitGarbage(gcPercent)
@@ -79,6 +86,7 @@ func New(c *options.Configuration, o Options) (*Manager, error) {
 	named, leftOut := allKinds().split(c)
 	a := &assembly{
 		config: c, kinds: named, leftOut: leftOut, identity: self, version: o.Version, api: api, dial: o.Dial, clock: o.Clock, offset: offset,
+		traces: traces, level: o.LogLevel,
 		logger: o.Logger, metrics: o.Metrics, leadershipLog: lifecycle.NewLeadershipLog(self.id, o.Reconciles, o.Logger),
 	}
 	l, err := a.assemble()

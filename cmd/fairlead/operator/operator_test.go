@@ -176,7 +176,7 @@ func TestAnAddressInUseIsNamedWithTheFlag(t *testing.T) {
 	probe := httpServer{name: "probe server", address: at, flag: "--health-probe-bind-address", handler: http.NotFoundHandler()}
 	c := options.Default()
 	c.Metrics = options.Metrics{BindAddress: at}
-	metrics, err := metricsServer(c, &rest.Config{}, nil, logr.Discard())
+	metrics, err := metricsServer(c, &rest.Config{}, nil, nil, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestMetricsAreRefusedToWhoIsNotAuthenticatedAndSpeakOnlyModernTLS(t *testin
 	_ = free.Close()
 	c := options.Default()
 	c.Metrics.BindAddress, c.Profiling.OnMetrics = at, true
-	server, err := metricsServer(c, &rest.Config{Host: "https://127.0.0.1:1"}, nil, logr.Discard())
+	server, err := metricsServer(c, &rest.Config{Host: "https://127.0.0.1:1"}, nil, nil, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestMetricsAreRefusedToWhoIsNotAuthenticatedAndSpeakOnlyModernTLS(t *testin
 func TestAMetricsCertificateThatIsNotThereIsAnError(t *testing.T) {
 	c := options.Default()
 	c.Metrics.CertDir = t.TempDir()
-	if _, err := metricsServer(c, &rest.Config{}, nil, logr.Discard()); err == nil || !strings.Contains(err.Error(), c.Metrics.CertDir) {
+	if _, err := metricsServer(c, &rest.Config{}, nil, nil, logr.Discard()); err == nil || !strings.Contains(err.Error(), c.Metrics.CertDir) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -245,7 +245,7 @@ func TestTheLogHasTheConfiguredFormAndLevel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			logger, err := NewLogger(test.logging, &out)
+			logger, _, err := NewLogger(test.logging, &out)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -262,8 +262,21 @@ func TestTheLogHasTheConfiguredFormAndLevel(t *testing.T) {
 			}
 		})
 	}
-	logger, err := NewLogger(options.Logging{Level: "error"}, io.Discard)
+	logger, level, err := NewLogger(options.Logging{Level: "error"}, io.Discard)
 	if err != nil || logger.Enabled() {
 		t.Errorf("level error lets info through: %v", err)
+	}
+	for _, test := range []struct {
+		body    string
+		code    int
+		enabled bool
+	}{
+		{"debug\n", 200, true}, {"8", 400, true}, {"", 400, true}, {strings.Repeat("1", 100), 400, true}, {"info", 200, false}, {"3", 200, true},
+	} {
+		w := httptest.NewRecorder()
+		level.ServeHTTP(w, httptest.NewRequest(http.MethodPost, logLevelPath, strings.NewReader(test.body)))
+		if w.Code != test.code || logger.V(1).Enabled() != test.enabled {
+			t.Errorf("%.9q: %d %s: debug is %t", test.body, w.Code, w.Body, logger.V(1).Enabled())
+		}
 	}
 }

@@ -19,21 +19,17 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 )
 
-// NewLogger makes the one logger of the process, in the configured form.
-func NewLogger(c options.Logging, to io.Writer) (logr.Logger, error) {
-	verbosity, err := c.Verbosity()
-	if err != nil {
-		return logr.Logger{}, err
+// NewLogger makes the one logger of the process, in the configured form, and what changes its level.
+func NewLogger(c options.Logging, to io.Writer) (logr.Logger, *LogLevel, error) {
+	level := &LogLevel{}
+	if err := level.Set(c.Level); err != nil {
+		return logr.Logger{}, nil, err
 	}
-	// logr's verbosity n is slog's level -n.
-	handler := &slog.HandlerOptions{Level: slog.Level(-verbosity), ReplaceAttr: readableAttr}
-	if verbosity == options.QuietLevel {
-		handler.Level = slog.LevelError
-	}
+	handler := &slog.HandlerOptions{Level: &level.is, ReplaceAttr: readableAttr}
 	if c.Format == "text" {
-		return logr.FromSlogHandler(slog.NewTextHandler(to, handler)), nil
+		return logr.FromSlogHandler(slog.NewTextHandler(to, handler)), level, nil
 	}
-	return logr.FromSlogHandler(slog.NewJSONHandler(to, handler)), nil
+	return logr.FromSlogHandler(slog.NewJSONHandler(to, handler)), level, nil
 }
 
 // UseLogger makes controller-runtime and client-go, which log through globals, use the logger.

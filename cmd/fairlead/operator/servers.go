@@ -162,9 +162,11 @@ func listenError(name, address, flag string, err error) error {
 	return fmt.Errorf("%s: %w (the address is set by %s)", name, err, flag)
 }
 
-// metricsServer makes the server of /metrics. Over TLS it serves only clients that the API server authenticates
-// and allows to GET the path. The reviews have a connection of their own.
-func metricsServer(c *options.Configuration, api *rest.Config, registerer prometheus.Registerer, logger logr.Logger) (httpServer, error) {
+// metricsServer makes the server of /metrics, and of the level of the log. Over TLS it serves only clients that the API server
+// authenticates, and allows to call the path by the method. The reviews have a connection of their own.
+func metricsServer(
+	c *options.Configuration, api *rest.Config, level *LogLevel, registerer prometheus.Registerer, logger logr.Logger,
+) (httpServer, error) {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(ctrlmetrics.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
 	if c.Profiling.OnMetrics {
@@ -177,6 +179,9 @@ func metricsServer(c *options.Configuration, api *rest.Config, registerer promet
 	}
 	if !c.Metrics.Secure {
 		return server, nil
+	}
+	if level != nil {
+		mux.Handle("POST "+logLevelPath, level)
 	}
 	client, err := kubernetes.NewForConfig(api)
 	if err != nil {

@@ -89,7 +89,7 @@ func (a *assembly) newWebhookServer(source certs.Source, callers *clientca.File,
 	}
 	s := server.New(options)
 	for path, handler := range byPath {
-		s.Register(path, handler)
+		s.Register(path, a.traces.serve(path, handler))
 	}
 	return s, nil
 }

@@ -65,6 +65,7 @@ type Configuration struct {
 	Health           Health           `json:"health,omitempty"`
 	Profiling        Profiling        `json:"profiling,omitempty"`
 	Logging          Logging          `json:"logging,omitempty"`
+	Tracing          Tracing          `json:"tracing,omitempty"`
 }
 
 // ClientConnection configures how the API server is reached.
@@ -206,6 +207,17 @@ type Logging struct {
 	// error, info, debug, or a number from 1 to 7 for ever more detail. Above 7 client-go would log the bodies of requests,
 	// among them Secrets.
 	Level Level `json:"level,omitempty" default:"info"`
+}
+
+// Tracing configures the spans of OpenTelemetry: of the webhooks' calls, of reconciles, and of the requests to the API server.
+type Tracing struct {
+	// Address of a collector that takes OTLP over gRPC, such as `localhost:4317`. As for the components of Kubernetes, it is reached
+	// without TLS: name a sidecar, or an agent on the node. Empty: off.
+	Endpoint string `json:"endpoint" default:"" rule:"address,optional"`
+
+	// How many of a million reconciles are traced, and of the calls of webhooks that come without a trace. What the API server
+	// traces is traced here as well.
+	SamplingRatePerMillion int32 `json:"samplingRatePerMillion" default:"0" rule:"0..1000000"`
 }
 
 // Level is a string, or a number in a file.

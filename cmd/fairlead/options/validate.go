@@ -43,6 +43,7 @@ func (c *Configuration) Validate() field.ErrorList {
 	}
 	errs = append(errs, c.validateServers()...)
 	errs = append(errs, c.Logging.validate(field.NewPath("logging"))...)
+	errs = append(errs, checkRules(field.NewPath("tracing"), c.Tracing)...)
 	if drain := c.Drain(); c.GracefulShutdownTimeout.Duration < drain {
 		errs = append(errs, field.Invalid(field.NewPath("gracefulShutdownTimeout"), c.GracefulShutdownTimeout.Duration.String(),
 			"must not be less than webhook.drainDelay and webhook.drainTimeout together, "+drain.String()))

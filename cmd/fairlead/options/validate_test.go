@@ -36,6 +36,8 @@ func TestEveryRuleRefusesWithThePathOfTheField(t *testing.T) {
 		"must have no password: set bearerTokenFile":                                       func(c *Configuration) { c.RebootPolicies.Prometheus.URL = "https://a:b@192.0.2.1" },
 		"notifications.url: Invalid value: must be a URL":                                  func(c *Configuration) { c.Notifications.URL = "hooks.example.com/s3cret" },
 		"notifications.source: Invalid value: \"\": must be":                               func(c *Configuration) { c.Notifications.Source = "" },
+		"tracing.endpoint: Invalid value: \"http://collector\"":                            func(c *Configuration) { c.Tracing.Endpoint = "http://collector" },
+		"tracing.samplingRatePerMillion: Invalid value: 1000001":                           func(c *Configuration) { c.Tracing.SamplingRatePerMillion = 1_000_001 },
 		"notifications.types[0]: Unsupported value: \"Error\"":                             func(c *Configuration) { c.Notifications.Types = []string{"Error"} },
 		"must begin with https:// where a token is sent": func(c *Configuration) {
 			c.RebootPolicies.Prometheus = Prometheus{URL: "http://192.0.2.1", BearerTokenFile: "/token"}

@@ -11,6 +11,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/utils/ptr"
 	runtimecontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -63,7 +68,7 @@ func New(name string, o Options) (Controller, error) {
 		o.Reconciler = o.Wrap(o.Reconciler)
 	}
 	return runtimecontroller.NewUnmanaged(name, runtimecontroller.Options{
-		Reconciler:              o.Reconciler,
+		Reconciler:              traced{o.Reconciler, name},
 		MaxConcurrentReconciles: max(cmp.Or(o.Concurrency, 2), 1),
 		CacheSyncTimeout:        o.CacheSyncTimeout,
 		EnableWarmup:            ptr.To(o.Warmup),
@@ -71,6 +76,25 @@ func New(name string, o Options) (Controller, error) {
 		SkipNameValidation:      ptr.To(true), // tests start several in one process
 		Logger:                  o.Logger,
 	})
+}
+
+// traced has each reconcile be a span of the process's provider, which by default drops it.
+type traced struct {
+	reconcile.Reconciler
+	controller string
+}
+
+func (t traced) Reconcile(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+	ctx, span := otel.Tracer("github.com/fairlead-dev/fairlead").Start(ctx, t.controller, trace.WithAttributes(
+		semconv.K8SNamespaceName(r.Namespace), attribute.String("fairlead.object", r.Name),
+	))
+	defer span.End()
+	result, err := t.Reconciler.Reconcile(ctx, r)
+	if err != nil {
+		span.RecordError(err)
+		span.SetStatus(codes.Error, "")
+	}
+	return result, err
 }
 
 // Warmup starts the watches of a controller that was made with EnableWarmup, and returns when they

@@ -8,6 +8,14 @@ import (
 	"errors"
 	"testing"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
@@ -36,5 +44,27 @@ func TestAPanicInOnePartIsItsErrorAndEndsTheOthers(t *testing.T) {
 	})
 	if _, ok := errors.AsType[*panics.Error](err); !ok {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestAReconcileIsASpan(t *testing.T) {
+	broken := errors.New("broken")
+	spans := tracetest.NewSpanRecorder()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
+	before := otel.GetTracerProvider()
+	otel.SetTracerProvider(provider)
+	t.Cleanup(func() { otel.SetTracerProvider(before) })
+	r := traced{reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+		if !trace.SpanContextFromContext(ctx).IsSampled() {
+			t.Error("what it calls is not in its trace")
+		}
+		return reconcile.Result{}, broken
+	}), "rebootpolicy"}
+	if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}}); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	ended := spans.Ended()
+	if len(ended) != 1 || ended[0].Name() != "rebootpolicy" || len(ended[0].Attributes()) != 2 || ended[0].Status().Code != codes.Error {
+		t.Errorf("%+v", ended)
 	}
 }

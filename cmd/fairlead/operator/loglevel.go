@@ -1,0 +1,50 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
+)
+
+// logLevelPath is where the components of Kubernetes have the level of their logs.
+const logLevelPath = "/debug/flags/v"
+
+// maxLevelText bounds a request for another level, in bytes.
+const maxLevelText = 16
+
+// LogLevel is the level of a logger. It changes until the process ends, and is that of the configuration after a restart.
+type LogLevel struct{ is slog.LevelVar }
+
+// Set changes the level to one of the configuration's.
+func (l *LogLevel) Set(to options.Level) error {
+	verbosity, err := options.Logging{Level: to}.Verbosity()
+	switch {
+	case err != nil:
+		return err
+	case verbosity == options.QuietLevel:
+		l.is.Set(slog.LevelError)
+	default:
+		l.is.Set(slog.Level(-verbosity)) // logr's verbosity n is slog's level -n
+	}
+	return nil
+}
+
+// ServeHTTP sets the level to the body of a POST.
+func (l *LogLevel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxLevelText))
+	if err == nil {
+		err = l.Set(options.Level(strings.TrimSpace(string(text))))
+	}
+	if err != nil {
+		http.Error(w, "the level "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	_, _ = fmt.Fprintf(w, "the level of the log is %s\n", text) // an error would be that of a client that is gone
+}
