@@ -41,7 +41,7 @@ type requestFlags struct {
 	// span and endpoint are of a fault.
 	span     time.Duration
 	endpoint string
-	// undo is of a drain.
+	// undo is of a drain and of a fault.
 	undo bool
 	// id is of an approval.
 	id string
@@ -73,7 +73,7 @@ var verbs = []struct{ name, short, long, example string }{
 		"It does not wait for failbackDelay, and is refused where no more preferred priority is healthy enough. With\n--wait, the command ends when the priority was published, or the failback was refused.",
 		"externalservice/billing-db -n shop"},
 	{inspect.VerbFault, "Inject a fault into an ExternalService, for a limited time.",
-		"TYPE is BlackHole, Drain (of an --endpoint) or FailOver. With --wait, the command ends with the fault, which\nhas failed where it was ended before its time, or a workload that depends on it became unready.",
+		"TYPE is BlackHole, Drain (of an --endpoint) or FailOver. With --wait, the command ends with the fault, which\nhas failed where it was ended before its time, or a workload that depends on it became unready. With --undo and\nno TYPE, the fault that lasts is ended.",
 		"externalservice/billing-db BlackHole --for=10m -n shop"},
 	{verbDrain, "Take an endpoint of an ExternalService out of service.",
 		"The endpoint stays in the spec with the state Drained, until --undo. A tool that applies the manifest from Git\nputs its state back: change it there too, or use a fault, which ends by itself. With --wait, the command ends\nwhen the operator has carried it out, and fails where the ExternalService is not ready then.",
@@ -166,7 +166,8 @@ func (f *requestFlags) add(command *cobra.Command, verb string, o Options) {
 		set.StringVar(&f.id, "id", "", "What is approved, status.pendingApproval of the policy. By default what waits now.")
 	case inspect.VerbFault:
 		command.ValidArgsFunction = f.second(command.ValidArgsFunction, cobra.FixedCompletions(faults, cobra.ShellCompDirectiveNoFileComp))
-		set.DurationVar(&f.span, "for", 0, "How long the fault lasts, from 1s to 1h. Required.")
+		set.DurationVar(&f.span, "for", 0, "How long the fault lasts, from 1s to 1h. Required without --undo.")
+		set.BoolVar(&f.undo, "undo", false, "End the fault that lasts.")
 		set.StringVar(&f.endpoint, "endpoint", "", "Endpoint that Drain takes out.")
 		completeBy(command, "endpoint", f.endpoints)
 	}
@@ -206,7 +207,14 @@ func (f *requestFlags) second(first, second cobra.CompletionFunc) cobra.Completi
 
 // parse reads the command line. It sends nothing.
 func (f *requestFlags) parse(verb string, args []string) (*request.Request, error) {
-	switch wanted := arguments(verb); {
+	wanted := arguments(verb)
+	isEnd := verb == inspect.VerbFault && f.undo
+	if isEnd {
+		wanted = wanted[:1]
+	}
+	switch {
+	case isEnd && (f.span != 0 || f.endpoint != ""):
+		return nil, errors.New("--undo takes neither --for nor --endpoint: it ends the fault that lasts")
 	case len(args) != len(wanted):
 		return nil, fmt.Errorf("give %d arguments, not %d: %s", len(wanted), len(args), strings.Join(append([]string{verb}, wanted...), " "))
 	case f.dryRun != dryRunNone && f.dryRun != dryRunServer:
@@ -238,6 +246,9 @@ func (f *requestFlags) request(verb string, args []string) (*request.Request, er
 		return request.NewDrain(key, args[1], networkingv1.EndpointDrained), nil
 	}
 	r, err := request.New(verb, key, time.Now())
+	if err == nil && verb == inspect.VerbFault && f.undo {
+		return request.NewFaultEnd(key), nil
+	}
 	if verb == inspect.VerbApprove && err == nil && f.id != "" {
 		r.Token = common.Token(f.id)
 	}

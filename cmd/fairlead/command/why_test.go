@@ -43,6 +43,8 @@ func TestWhatCannotBeInspectedIsOneLineWithARemedyAndExitsWith2(t *testing.T) {
 		"a kind without runs":     {[]string{"run", "rbp/a", "--kubeconfig", kubeconfig}, []string{"RebootPolicy has no run", "chaospod/NAME"}},
 		"a dry run of a client":   {[]string{"resume", "rbp/a", "--dry-run=client"}, []string{`"client"`, "server"}},
 		"a fault without an end":  {[]string{"fault", "extsvc/a", "BlackHole", "--kubeconfig", kubeconfig}, []string{"--for", "1h"}},
+		"an end with a span":      {[]string{"fault", "extsvc/a", "--undo", "--for=1m", "--kubeconfig", kubeconfig}, []string{"--undo takes neither --for nor --endpoint"}},
+		"an end with a type":      {[]string{"fault", "extsvc/a", "BlackHole", "--undo", "--kubeconfig", kubeconfig}, []string{"give 1 arguments, not 2"}},
 		"an unknown fault":        {[]string{"fault", "extsvc/a", "Fire", "--for=1m", "--kubeconfig", kubeconfig}, []string{"BlackHole, Drain or FailOver"}},
 		"a negative wait":         {[]string{"failback", "extsvc/a", "--wait=-1s"}, []string{"--wait -1s", "negative"}},
 		"a drain of nothing":      {[]string{"drain", "extsvc/a"}, []string{"give 2 arguments, not 1", "ENDPOINT"}},

@@ -57,7 +57,7 @@ var externalServiceMeanings = map[string]Meaning{
 		Remedy: "Request the failback once the more preferred priority may take traffic.", Verb: VerbFailback},
 	// FaultInjected.
 	v1.ReasonFaultInjected: {Text: "Another priority is published because of a fault that was injected on purpose. It ends by itself.",
-		Remedy: "Wait for the end of the fault, or remove the annotation networking.fairlead.dev/inject-fault."},
+		Remedy: "Wait for the end of the fault, or end it before that by `fairlead fault --undo`."},
 	v1.ReasonNoFaultRequested: {Text: "No fault was requested.", Remedy: nothing},
 	v1.ReasonFaultPending: {Text: "The fault that was requested has not begun: its time is in the future, or something that it depends on is not known yet.",
 		Remedy: "Wait, or remove the annotation networking.fairlead.dev/inject-fault to withdraw it."},
@@ -65,11 +65,11 @@ var externalServiceMeanings = map[string]Meaning{
 		Remedy: "Correct what the message names, and request it again.", Verb: VerbFault},
 	v1.ReasonFaultEnded: {Text: "The last fault has ended; the message says why, and whether its dependants stayed ready.", Remedy: nothing},
 	string(v1.FaultBlackHole): {Text: "A fault was injected on purpose: no address is published as ready. It ends by itself.",
-		Remedy: "Wait for its end, or remove the annotation networking.fairlead.dev/inject-fault."},
+		Remedy: "Wait for its end, or end it before that by `fairlead fault --undo`."},
 	string(v1.FaultDrain): {Text: "A fault was injected on purpose: nothing of one endpoint is published. It ends by itself.",
-		Remedy: "Wait for its end, or remove the annotation networking.fairlead.dev/inject-fault."},
+		Remedy: "Wait for its end, or end it before that by `fairlead fault --undo`."},
 	string(v1.FaultFailOver): {Text: "A fault was injected on purpose: the next healthy priority is published. It ends by itself.",
-		Remedy: "Wait for its end, or remove the annotation networking.fairlead.dev/inject-fault."},
+		Remedy: "Wait for its end, or end it before that by `fairlead fault --undo`."},
 	// Reconciling and Waiting.
 	v1.ReasonResolving: {Text: "Names of the spec are looked up for the first time, and nothing is changed before that.",
 		Remedy: "Wait for a few seconds; then see why Resolved is not true."},

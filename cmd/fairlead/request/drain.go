@@ -22,7 +22,7 @@ import (
 // NewDrain returns a request to give an endpoint of an ExternalService a state.
 func NewDrain(key inspect.Key, endpoint string, state v1.EndpointState) *Request {
 	d := drain{endpoint, state}
-	return &Request{Key: key, verb: of(d.announce, d.verdict), edit: d.edit}
+	return &Request{Key: key, verb: of(d.announce, d.verdict), edit: d.edit, edited: "the spec was changed"}
 }
 
 // drain gives an endpoint a state.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -115,5 +116,46 @@ func TestARotationIsDoneWhenTheNewRootIsTrusted(t *testing.T) {
 	under := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"fairlead.dev/rotation": `{"phase":"Signing"}`}}}
 	if _, err := r.verb.announce(under, r.Token); err == nil || !strings.Contains(err.Error(), "under way (Signing)") {
 		t.Error(err)
+	}
+}
+
+func TestAFaultIsEndedByRemovingTheRequestThatWasRead(t *testing.T) {
+	noon := metav1.NewTime(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC))
+	lasting := &v1.FaultStatus{Request: "BlackHole for=1h", StartTime: &noon, DeadlineTime: noon}
+	ended := &v1.FaultStatus{Request: "BlackHole for=1h", StartTime: &noon, CompletionTime: &noon, Outcome: "Withdrawn", Message: "the annotation was removed"}
+	r := NewFaultEnd(inspect.Key{Kind: inspect.ExternalService, Namespace: "shop", Name: "db"})
+	of := func(annotation string, fault *v1.FaultStatus) *v1.ExternalService {
+		es := two()
+		es.Annotations, es.Status.Fault = map[string]string{v1.InjectFaultAnnotation: annotation}, fault
+		return es
+	}
+	for name, test := range map[string]struct {
+		of   *v1.ExternalService
+		want string
+	}{
+		"none":        {of("", nil), "!it has no fault"},
+		"lasts":       {of("BlackHole for=1h", lasting), `ends the fault "BlackHole for=1h", which lasts until 2026-03-02T12:00:00Z`},
+		"over":        {of("BlackHole for=1h", ended), "takes back the fault"},
+		"removed now": {of("", lasting), "!the operator ends the fault"},
+		"not begun":   {of("BlackHole for=1h", nil), "takes back the fault"},
+	} {
+		said, err := r.verb.announce(test.of, "")
+		if want, isError := strings.CutPrefix(test.want, "!"); (err != nil) != isError || !strings.HasPrefix(said+errorText(err), want) {
+			t.Errorf("%s: %q, %v", name, said, err)
+		}
+	}
+	change, err := r.change(of("BlackHole for=1h", lasting))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := change.Data(nil)
+	want := `[{"op":"test","path":"/metadata/annotations/networking.fairlead.dev~1inject-fault","value":"BlackHole for=1h"},{"op":"remove","path":"/metadata/annotations/networking.fairlead.dev~1inject-fault"}]`
+	if err != nil || string(data) != want {
+		t.Errorf("%s, %v", data, err)
+	}
+	for want, now := range map[string]*v1.FaultStatus{"has not ended it yet": lasting, "(Withdrawn): the annotation was removed": ended, "no fault lasts": nil} {
+		if v := r.verb.verdict(of("BlackHole for=1h", lasting), of("", now), ""); v.Done == (now == lasting) || v.Failed || !strings.Contains(v.Text, want) {
+			t.Errorf("%s: %+v", want, v)
+		}
 	}
 }

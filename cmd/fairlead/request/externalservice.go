@@ -7,13 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/fairlead-dev/fairlead/api/common"
 	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
@@ -59,8 +63,8 @@ func announceFault(es *v1.ExternalService, token common.Token) (string, error) {
 		return "", errUnobserved
 	}
 	if es.Status.Fault.Lasts() {
-		return "", fmt.Errorf("the fault %q lasts until %s: remove the annotation %s to end it first",
-			es.Status.Fault.Request, es.Status.Fault.DeadlineTime.UTC().Format(time.RFC3339), v1.InjectFaultAnnotation)
+		return "", fmt.Errorf("the fault %q lasts until %s: end it first, with --undo",
+			es.Status.Fault.Request, es.Status.Fault.DeadlineTime.UTC().Format(time.RFC3339))
 	}
 	fault, err := rules.ParseFault(token)
 	if err != nil {
@@ -71,8 +75,7 @@ func announceFault(es *v1.ExternalService, token common.Token) (string, error) {
 		v1.FaultDrain:     "publishes nothing of endpoint " + fault.Endpoint,
 		v1.FaultFailOver:  "publishes the next priority that is healthy",
 	}[fault.Type]
-	return fmt.Sprintf("%s for %s, and ends by itself, or when the annotation %s is removed",
-		what, common.DurationOf(fault.For), v1.InjectFaultAnnotation), nil
+	return fmt.Sprintf("%s for %s, and ends by itself, or before that with --undo", what, common.DurationOf(fault.For)), nil
 }
 
 // faulted is done when the fault has ended. It has failed where it was ended before its time, or a dependant became unready.
@@ -88,4 +91,43 @@ func faulted(_, es *v1.ExternalService, token common.Token) Verdict {
 	}
 	isAsRequested := f.Outcome == v1.FaultOutcomeDeadlineReached && f.DependantsStayedReady != metav1.ConditionFalse
 	return Verdict{Done: true, Failed: !isAsRequested, Text: fmt.Sprintf("the fault has ended (%s): %s", f.Outcome, f.Message)}
+}
+
+// NewFaultEnd returns a request to end the fault of an ExternalService before its time.
+func NewFaultEnd(key inspect.Key) *Request {
+	return &Request{
+		Key: key, verb: of(announceFaultEnd, faultEnded), edit: removeFault, edited: "the annotation " + v1.InjectFaultAnnotation + " was removed",
+	}
+}
+
+func announceFaultEnd(es *v1.ExternalService, _ common.Token) (string, error) {
+	switch f, requested := es.Status.Fault, es.Annotations[v1.InjectFaultAnnotation]; {
+	case requested == "" && f.Lasts():
+		return "", fmt.Errorf("the operator ends the fault %q already", f.Request)
+	case requested == "":
+		return "", errors.New("it has no fault")
+	case !f.Lasts():
+		return fmt.Sprintf("takes back the fault %q, which does not last", requested), nil
+	default:
+		return fmt.Sprintf("ends the fault %q, which lasts until %s, and publishes the addresses as the spec says", f.Request,
+			f.DeadlineTime.UTC().Format(time.RFC3339)), nil
+	}
+}
+
+// removeFault removes the request that was read, and no later one.
+func removeFault(object client.Object) []operation {
+	path := "/metadata/annotations/" + strings.ReplaceAll(v1.InjectFaultAnnotation, "/", "~1")
+	return []operation{{"test", path, object.GetAnnotations()[v1.InjectFaultAnnotation]}, {"remove", path, nil}}
+}
+
+// faultEnded is done when no fault lasts.
+func faultEnded(was, es *v1.ExternalService, _ common.Token) Verdict {
+	f := es.Status.Fault
+	switch {
+	case f.Lasts():
+		return Verdict{Text: "the operator has not ended it yet"}
+	case f == nil || was.Status.Fault == nil || f.Request != was.Status.Fault.Request:
+		return Verdict{Done: true, Text: "no fault lasts"}
+	}
+	return Verdict{Done: true, Text: fmt.Sprintf("the fault has ended (%s): %s", f.Outcome, f.Message)}
 }

@@ -50,8 +50,9 @@ type Request struct {
 	Say func(string)
 
 	verb verb
-	// edit returns the change of a spec, for a verb that has no annotation.
+	// edit returns the change of an object, and edited says it, for a verb that adds no annotation.
 	edit   func(object client.Object) []operation
+	edited string
 	before client.Object
 }
 
@@ -59,7 +60,7 @@ type Request struct {
 type operation struct {
 	Operation string `json:"op"`
 	Path      string `json:"path"`
-	Value     any    `json:"value"`
+	Value     any    `json:"value,omitempty"`
 }
 
 // New returns a request by the name of its verb, with a new token. The error names the objects that have the verb.
@@ -116,7 +117,7 @@ func (r *Request) Make(ctx context.Context, c client.WithWatch) (err error) {
 		return nil
 	}
 	if r.edit != nil {
-		r.Say(fmt.Sprintf("%s: the spec was changed", r.Key))
+		r.Say(fmt.Sprintf("%s: %s", r.Key, r.edited))
 	} else {
 		r.Say(fmt.Sprintf("%s: requested by the annotation %s=%s", r.Key, r.Annotation, r.Token))
 	}
