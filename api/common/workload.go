@@ -3,7 +3,10 @@
 
 package common
 
-// WorkloadKind is a kind of workload. Each field says which ones it takes.
+import "strings"
+
+// WorkloadKind is a kind of workload. Each field says which ones it takes. In a status, and where a kind stands for itself, one
+// that is neither of apps nor of argoproj.io has its group, as kubectl writes it: CloneSet.apps.kruise.io.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=63
@@ -25,13 +28,33 @@ const (
 	RolloutsGroup = "argoproj.io"
 )
 
-// Group returns the API group of a kind of workload. No two groups have a kind of the same name.
+// KindOfGroup returns the kind of a group, which may be absent, with the group where it needs it.
+func KindOfGroup(group string, kind WorkloadKind) WorkloadKind {
+	if group == "" || group == AppsGroup || group == RolloutsGroup {
+		return kind
+	}
+	return kind + "." + WorkloadKind(group)
+}
+
+// Group returns the API group of a kind of workload. Without its own, no two groups have a kind of the same name.
 func (k WorkloadKind) Group() string {
+	if _, group, named := strings.Cut(string(k), "."); named {
+		return group
+	}
 	if k == WorkloadRollout {
 		return RolloutsGroup
 	}
 	return AppsGroup
 }
+
+// Name returns a kind without its group.
+func (k WorkloadKind) Name() WorkloadKind {
+	name, _, _ := strings.Cut(string(k), ".")
+	return WorkloadKind(name)
+}
+
+// Resource returns the resource of a kind: that of every kind here is its name in lower case, with an s.
+func (k WorkloadKind) Resource() string { return strings.ToLower(string(k.Name())) + "s" }
 
 // WorkloadReference names a workload in the namespace of the object that refers to it.
 type WorkloadReference struct {

@@ -24,8 +24,8 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
-	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // Name of the controller in logs, metrics and events.
@@ -42,8 +42,8 @@ type Options struct {
 	// WebhookExemptNamespaces are namespaces that no admission webhook is called for: no policy is made there, since it
 	// would restart nothing. Defaults to none.
 	WebhookExemptNamespaces []string
-	// Rollouts has those of Argo Rollouts in the cluster's cache. Required.
-	Rollouts *argorollouts.Watch
+	// Kinds has workloads in the cluster's cache of the kinds that a cluster need not have. Required.
+	Kinds *workloadkinds.Watches
 	// Wrap returns what is called instead of the reconciler, and calls it. Defaults to nil: the reconciler itself.
 	Wrap func(reconcile.Reconciler) reconcile.Reconciler
 }
@@ -74,7 +74,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	r := &Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now,
 		WebhookExemptNamespaces: o.WebhookExemptNamespaces, enqueuer: controller.NewCoalescingEnqueuer(time.Now),
-		refused: map[string]*refusals{}, Rollouts: o.Rollouts,
+		refused: map[string]*refusals{}, Kinds: o.Kinds,
 	}
 	// One at a time: what one reconcile writes is bounded, and objects of the whole cluster are few.
 	inner, err := controller.New(Name, controller.Options{
@@ -101,15 +101,17 @@ func (c *Controller) Start(ctx context.Context) error { return c.controller.Star
 // workload comes, goes, or has other labels or asks for something else, and when a user's policy takes other workloads.
 func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 	asking := rules.OnChangeAnnotations()
-	changed := metadataChanged[*argorollouts.Rollout](asking...)
-	r.Rollouts.Subscribe(handler.TypedFuncs[*argorollouts.Rollout, reconcile.Request]{
-		CreateFunc: func(ctx context.Context, _ event.TypedCreateEvent[*argorollouts.Rollout], _ queue) { r.enqueueAll(ctx) },
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*argorollouts.Rollout], _ queue) {
-			if changed.Update(e) {
-				r.enqueueAll(ctx)
-			}
-		},
-		DeleteFunc: func(ctx context.Context, _ event.TypedDeleteEvent[*argorollouts.Rollout], _ queue) { r.enqueueAll(ctx) },
+	r.Kinds.Subscribe(func(workloadkinds.Kind) handler.TypedEventHandler[client.Object, reconcile.Request] {
+		changed := metadataChanged[client.Object](r.Kinds.Configured, asking...)
+		return handler.TypedFuncs[client.Object, reconcile.Request]{
+			CreateFunc: func(ctx context.Context, _ event.TypedCreateEvent[client.Object], _ queue) { r.enqueueAll(ctx) },
+			UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[client.Object], _ queue) {
+				if changed.Update(e) {
+					r.enqueueAll(ctx)
+				}
+			},
+			DeleteFunc: func(ctx context.Context, _ event.TypedDeleteEvent[client.Object], _ queue) { r.enqueueAll(ctx) },
+		}
 	}, r.enqueueAll)
 	for _, from := range []source.Source{
 		controller.Kind(c.GetCache(), &autorebootv1.ClusterRebootPolicy{},
@@ -118,12 +120,14 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 				predicate.TypedAnnotationChangedPredicate[*autorebootv1.ClusterRebootPolicy]{})),
 		controller.Kind(c.GetCache(), &autorebootv1.RebootPolicy{}, enqueueOwnerOrAll(r),
 			predicate.Or[*autorebootv1.RebootPolicy](predicate.TypedGenerationChangedPredicate[*autorebootv1.RebootPolicy]{},
-				metadataChanged[*autorebootv1.RebootPolicy](templateAnnotation))),
+				metadataChanged[*autorebootv1.RebootPolicy](nil, templateAnnotation))),
 		controller.Kind(c.GetCache(), namespaces(), enqueueAll[*metav1.PartialObjectMetadata](r),
-			metadataChanged[*metav1.PartialObjectMetadata]()),
-		controller.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueAll[*appsv1.Deployment](r), metadataChanged[*appsv1.Deployment](asking...)),
-		controller.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueAll[*appsv1.StatefulSet](r), metadataChanged[*appsv1.StatefulSet](asking...)),
-		controller.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueAll[*appsv1.DaemonSet](r), metadataChanged[*appsv1.DaemonSet](asking...)),
+			metadataChanged[*metav1.PartialObjectMetadata](nil)),
+		controller.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueAll[*appsv1.Deployment](r),
+			metadataChanged[*appsv1.Deployment](nil, asking...)),
+		controller.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueAll[*appsv1.StatefulSet](r),
+			metadataChanged[*appsv1.StatefulSet](nil, asking...)),
+		controller.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueAll[*appsv1.DaemonSet](r), metadataChanged[*appsv1.DaemonSet](nil, asking...)),
 		r.enqueuer.Source(),
 	} {
 		if err := to.Watch(from); err != nil {
@@ -167,8 +171,8 @@ func (r *Reconciler) enqueueAll(ctx context.Context) {
 }
 
 // metadataChanged drops updates that leave labels, some annotations of the object and of its pod template, and whether it is
-// being deleted, as they are.
-func metadataChanged[T client.Object](annotations ...string) predicate.TypedPredicate[T] {
+// being deleted, as they are. Those of a pod template are known of the kinds of the configuration too.
+func metadataChanged[T client.Object](configured []workloadkinds.Kind, annotations ...string) predicate.TypedPredicate[T] {
 	differ := func(a, b map[string]string) bool {
 		return slices.ContainsFunc(annotations, func(name string) bool {
 			is, has := a[name]
@@ -179,7 +183,7 @@ func metadataChanged[T client.Object](annotations ...string) predicate.TypedPred
 	return predicate.TypedFuncs[T]{UpdateFunc: func(e event.TypedUpdateEvent[T]) bool {
 		return !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
 			differ(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
-			differ(templateAnnotations(e.ObjectOld), templateAnnotations(e.ObjectNew)) ||
+			differ(templateAnnotations(e.ObjectOld, configured...), templateAnnotations(e.ObjectNew, configured...)) ||
 			e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 	}}
 }

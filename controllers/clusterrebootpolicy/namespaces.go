@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // wanted returns the selected namespaces with a workload for the policy that no other policy takes.
@@ -36,16 +38,16 @@ func (r *Reconciler) wanted(ctx context.Context, of *autorebootv1.ClusterRebootP
 			return
 		}
 		w := &rules.Workload{Kind: kind, Name: object.GetName(), Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
-			TemplateAnnotations: templateAnnotations(object)}
+			TemplateAnnotations: templateAnnotations(object, r.Kinds.Kinds()...)}
 		taken := func(p *autorebootv1.RebootPolicy) bool { return rules.Takes(&p.Spec, w) }
 		if rules.Takes(&of.Spec.Template.Spec, w) && !slices.ContainsFunc(others[namespace], taken) {
 			wanted[namespace] = true
 		}
-	})
+	}, r.Kinds.Kinds()...)
 	return wanted, err
 }
 
-func templateAnnotations(object metav1.Object) map[string]string {
+func templateAnnotations(object metav1.Object, configured ...workloadkinds.Kind) map[string]string {
 	switch o := object.(type) {
 	case *appsv1.Deployment:
 		return o.Spec.Template.Annotations
@@ -55,6 +57,12 @@ func templateAnnotations(object metav1.Object) map[string]string {
 		return o.Spec.Template.Annotations
 	case *argorollouts.Rollout:
 		return o.Spec.Template.Annotations
+	case *unstructured.Unstructured:
+		if at := slices.IndexFunc(configured, func(k workloadkinds.Kind) bool { return k.GroupVersionKind == o.GroupVersionKind() }); at >= 0 {
+			path := append(slices.Clone(configured[at].Template), "metadata", "annotations")
+			annotations, _, _ := unstructured.NestedStringMap(o.Object, path...) // of another type, it has none
+			return annotations
+		}
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/approval"
-	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // retryRefused is the wait before a write is repeated that was refused: a quota, a policy or a right may have changed, of
@@ -34,8 +34,8 @@ type Reconciler struct {
 	Now func() time.Time
 	// WebhookExemptNamespaces are namespaces in which no policy is made.
 	WebhookExemptNamespaces []string
-	// Rollouts has those of Argo Rollouts in the cache; nil where they are there in any case.
-	Rollouts *argorollouts.Watch
+	// Kinds has workloads in the cache of the kinds that a cluster need not have; nil where Rollouts are there in any case.
+	Kinds *workloadkinds.Watches
 
 	enqueuer *controller.CoalescingEnqueuer
 	// refused are refusals by the name of the object. One reconcile runs at a time.
@@ -63,13 +63,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, r.recordBlocked(ctx, &of, autorebootv1.ReasonForbidden,
 			"it is not known whether the writer has the rights to what the template does in all namespaces: a user with these rights must write the object, or set its annotation "+common.ApprovedByAnnotation+" to any value")
 	}
-	var rollouts argorollouts.State
-	if rules.HasRollouts(&of.Spec.Template.Spec) {
-		switch rollouts = r.Rollouts.Want(""); {
-		case !rollouts.Known: // it is enqueued as soon as it is
+	var without []string
+	for _, kind := range rules.OptionalKinds(&of.Spec.Template.Spec) {
+		switch state := r.Kinds.Want(kind, ""); {
+		case !state.Known: // it is enqueued as soon as it is
 			return reconcile.Result{RequeueAfter: retryRefused}, nil
-		case rollouts.Unreadable:
-			return reconcile.Result{}, r.recordBlocked(ctx, &of, autorebootv1.ReasonForbidden, rollouts.Why)
+		case state.Unreadable:
+			return reconcile.Result{}, r.recordBlocked(ctx, &of, autorebootv1.ReasonForbidden, state.Why)
+		case !state.Served:
+			without = append(without, state.Why)
 		}
 	}
 	wanted, err := r.wanted(ctx, &of)
@@ -80,7 +82,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := r.record(ctx, &of, &o, rollouts.Why); err != nil {
+	if err := r.record(ctx, &of, &o, without); err != nil {
 		return reconcile.Result{}, err
 	}
 	switch {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,8 +42,8 @@ func (r *Reconciler) recordBlocked(ctx context.Context, of *autorebootv1.Cluster
 	})
 }
 
-// record records what became of the policies, and why there is none for Rollouts; "" for nothing.
-func (r *Reconciler) record(ctx context.Context, of *autorebootv1.ClusterRebootPolicy, o *outcome, noRollouts string) error {
+// record records what became of the policies, and why there is none for some kinds.
+func (r *Reconciler) record(ctx context.Context, of *autorebootv1.ClusterRebootPolicy, o *outcome, without []string) error {
 	return r.store(ctx, of, func(status *autorebootv1.ClusterRebootPolicyStatus, c *conditions.Update) {
 		status.Namespaces, status.Policies = ptr.To(int32(o.wanted)), ptr.To(int32(o.inStep))
 		status.RefusedNamespaces = ptr.To(int32(len(o.refusals)))
@@ -58,10 +59,7 @@ func (r *Reconciler) record(ctx context.Context, of *autorebootv1.ClusterRebootP
 		case o.more:
 			c.Set(autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ClusterReasonNotInStep, fmt.Sprintf("%s, and %d of them have it as the template says so far", of, o.inStep))
 		default:
-			message := of + ", and has it as the template says"
-			if noRollouts != "" {
-				message += "; " + noRollouts
-			}
+			message := strings.Join(append([]string{of + ", and has it as the template says"}, without...), "; ")
 			c.Set(autorebootv1.ConditionReady, metav1.ConditionTrue, autorebootv1.ClusterReasonInStep, message)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,8 +29,8 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
-	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/text"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 const (
@@ -104,6 +105,8 @@ func (o *observation) refusal(action restart.Action, err error) (reason, message
 type actor struct {
 	// as returns a client that acts as a ServiceAccount, or as the operator where the name is empty.
 	as func(ctx context.Context, namespace, serviceAccount string) (client.Client, error)
+	// kinds are those of the configuration.
+	kinds []workloadkinds.Kind
 }
 
 var _ Actor = (*actor)(nil)
@@ -122,7 +125,8 @@ func (a *actor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, actio
 	}
 	switch {
 	case action.Verb == restart.Annotate:
-		result.Outcome, result.Generation, err = annotate(ctx, c, policy.Namespace, action, version)
+		configured := workloadkinds.Find(a.kinds, action.Workload.Kind)
+		result.Outcome, result.Generation, err = annotate(ctx, c, policy.Namespace, action, version, configured)
 	case action.Verb == restart.Evict && action.Pod != nil:
 		pod := types.NamespacedName{Namespace: policy.Namespace, Name: action.Pod.Name}
 		evicted := eviction.Evict(ctx, c, pod, action.Pod.UID, eviction.Options{})
@@ -134,36 +138,50 @@ func (a *actor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, actio
 }
 
 // annotate puts the restart's id on the pod template of the workload that was decided about, or sets spec.restartAt of a
-// Rollout: its UID and its version must be the same.
+// Rollout: its UID and its version must be the same. The kind is configured where it is one of the configuration.
 func annotate(
-	ctx context.Context, c client.Client, namespace string, action restart.Action, version string,
+	ctx context.Context, c client.Client, namespace string, action restart.Action, version string, configured *workloadkinds.Kind,
 ) (restart.Outcome, int64, error) {
 	w := action.Workload
 	if version == "" {
 		return restart.Retry, 0, errors.New("the workload was not read")
 	}
-	resource := schema.GroupResource{Group: w.Kind.Group(), Resource: strings.ToLower(string(w.Kind)) + "s"}
-	template := corev1ac.PodTemplateSpec().WithAnnotations(map[string]string{
+	resource := schema.GroupResource{Group: w.Kind.Group(), Resource: w.Kind.Resource()}
+	annotations := map[string]string{
 		autorebootv1.RestartIDAnnotation: action.ID,
 		workloads.RestartedAtAnnotation:  action.Started.UTC().Format(time.RFC3339),
-	})
+	}
+	template := corev1ac.PodTemplateSpec().WithAnnotations(annotations)
 	var wanted runtime.ApplyConfiguration
 	var generation func() *int64
-	switch w.Kind {
-	case common.WorkloadDeployment:
+	took := func() bool { return true }
+	switch {
+	case configured != nil:
+		at := append(slices.Clone(configured.Template), "metadata", "annotations")
+		u := applied(configured.GroupVersionKind, namespace, &action, version)
+		if err := unstructured.SetNestedStringMap(u.Object, annotations, at...); err != nil {
+			return restart.Retry, 0, err
+		}
+		wanted, generation = client.ApplyConfigurationFromUnstructured(u), func() *int64 { return ptr.To(u.GetGeneration()) }
+		took = func() bool {
+			id, _, err := unstructured.NestedString(u.Object, append(at, autorebootv1.RestartIDAnnotation)...)
+			return err == nil && id == action.ID
+		}
+	case w.Kind == common.WorkloadDeployment:
 		d := appsv1ac.Deployment(w.Name, namespace).WithUID(w.UID).WithResourceVersion(version).
 			WithSpec(appsv1ac.DeploymentSpec().WithTemplate(template))
 		wanted, generation = d, func() *int64 { return d.Generation }
-	case common.WorkloadStatefulSet:
+	case w.Kind == common.WorkloadStatefulSet:
 		s := appsv1ac.StatefulSet(w.Name, namespace).WithUID(w.UID).WithResourceVersion(version).
 			WithSpec(appsv1ac.StatefulSetSpec().WithTemplate(template))
 		wanted, generation = s, func() *int64 { return s.Generation }
-	case common.WorkloadDaemonSet:
+	case w.Kind == common.WorkloadDaemonSet:
 		d := appsv1ac.DaemonSet(w.Name, namespace).WithUID(w.UID).WithResourceVersion(version).
 			WithSpec(appsv1ac.DaemonSetSpec().WithTemplate(template))
 		wanted, generation = d, func() *int64 { return d.Generation }
-	case common.WorkloadRollout:
-		u := restartAt(namespace, &action, version)
+	case w.Kind == common.WorkloadRollout:
+		u := applied(workloadkinds.Rollouts.GroupVersionKind, namespace, &action, version)
+		u.Object["spec"] = map[string]any{"restartAt": action.PodCutoff.UTC().Format(time.RFC3339)} // as kubectl argo rollouts restart sets it
 		wanted, generation = client.ApplyConfigurationFromUnstructured(u), func() *int64 { return ptr.To(u.GetGeneration()) }
 	default:
 		return restart.Retry, 0, fmt.Errorf("a %s cannot be restarted", w.Kind)
@@ -171,6 +189,9 @@ func annotate(
 	// Apply decodes the response into what was sent.
 	err := c.Apply(ctx, wanted, client.FieldOwner(restartOwner), client.ForceOwnership)
 	switch {
+	case err == nil && !took():
+		return restart.Refused, 0, fmt.Errorf("the API server drops annotations at %s, which the CRD must keep: set x-kubernetes-preserve-unknown-fields there, or use the strategy Evict",
+			strings.Join(configured.Template, "."))
 	case err == nil:
 		return restart.Done, ptr.Deref(generation(), 0), nil
 	case apistatus.IsAbsent(err, resource, w.Name):
@@ -181,16 +202,13 @@ func annotate(
 	return restart.Retry, 0, err
 }
 
-// restartAt returns what is applied to a Rollout, as kubectl argo rollouts restart sets it.
-func restartAt(namespace string, action *restart.Action, version string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": argorollouts.GroupVersion.String(),
-		"kind":       argorollouts.Kind,
-		"metadata": map[string]any{
-			"name": action.Workload.Name, "namespace": namespace, "uid": string(action.Workload.UID), "resourceVersion": version,
-		},
-		"spec": map[string]any{"restartAt": action.PodCutoff.UTC().Format(time.RFC3339)},
-	}}
+// applied returns what is applied to a workload, without any field of its spec.
+func applied(kind schema.GroupVersionKind, namespace string, action *restart.Action, version string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
+		"name": action.Workload.Name, "namespace": namespace, "uid": string(action.Workload.UID), "resourceVersion": version,
+	}}}
+	u.SetGroupVersionKind(kind)
+	return u
 }
 
 // evictionOutcome returns what the outcome of an eviction means for a restart.

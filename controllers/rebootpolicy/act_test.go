@@ -30,6 +30,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/eviction"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // fakeAPI is an API server that answers err, and keeps what it was sent.
@@ -39,6 +40,7 @@ type fakeAPI struct {
 	options client.ApplyOptions
 	evicted *policyv1.Eviction
 	as      string
+	drops   bool // all fields of the spec
 }
 
 func (f *fakeAPI) actor() *actor {
@@ -49,7 +51,16 @@ func (f *fakeAPI) actor() *actor {
 			if f.applied, err = json.Marshal(given); err != nil || f.err != nil {
 				return errors.Join(err, f.err)
 			}
-			return json.Unmarshal([]byte(`{"metadata":{"generation":7}}`), given)
+			var stored map[string]any
+			if err := json.Unmarshal(f.applied, &stored); err != nil {
+				return err
+			}
+			stored["metadata"].(map[string]any)["generation"] = 7
+			if f.drops {
+				delete(stored, "spec")
+			}
+			answer, err := json.Marshal(stored)
+			return errors.Join(err, json.Unmarshal(answer, given))
 		},
 		SubResourceCreate: func(_ context.Context, _ client.Client, sub string, o, body client.Object, _ ...client.SubResourceCreateOption) error {
 			if _, ok := o.(*corev1.Pod); ok && sub == "eviction" {
@@ -67,6 +78,37 @@ func (f *fakeAPI) actor() *actor {
 func actingPolicy(account string) *autorebootv1.RebootPolicy {
 	return &autorebootv1.RebootPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "payments"}, Spec: autorebootv1.RebootPolicySpec{ServiceAccountName: account},
+	}
+}
+
+// A workload of another project has the two annotations at the path of the configuration. A CRD that drops them is found out.
+func TestAnnotateWritesThePodTemplateOfAConfiguredKind(t *testing.T) {
+	kind := workloadkinds.Kind{
+		GroupVersionKind: schema.GroupVersionKind{Group: "apps.kruise.io", Version: "v1alpha1", Kind: "CloneSet"}, Template: []string{"spec", "pods", "template"},
+	}
+	action := restart.Action{Verb: restart.Annotate, ID: "x-1", Started: epoch, Workload: &restart.Workload{Workload: workloads.Workload{Kind: kind.Name(), Name: "api", UID: "u"}}}
+	w := &fakeAPI{}
+	a := w.actor()
+	a.kinds = []workloadkinds.Kind{kind}
+	result, err := a.Do(t.Context(), actingPolicy(""), action, "41")
+	if err != nil || result != (restart.Result{Action: action, Outcome: restart.Done, Generation: 7}) {
+		t.Errorf("result %+v, error %v", result, err)
+	}
+	want := `{"apiVersion":"apps.kruise.io/v1alpha1","kind":"CloneSet","metadata":{"name":"api","namespace":"shop","resourceVersion":"41","uid":"u"},` +
+		`"spec":{"pods":{"template":{"metadata":{"annotations":{"autoreboot.fairlead.dev/restart-id":"x-1","kubectl.kubernetes.io/restartedAt":"` + epoch.UTC().Format(time.RFC3339) + `"}}}}}}`
+	if diff := cmp.Diff(want, string(w.applied)); diff != "" || w.options.FieldManager != restartOwner {
+		t.Errorf("by %s (-want +got):\n%s", w.options.FieldManager, diff)
+	}
+
+	w.drops = true
+	result, err = a.Do(t.Context(), actingPolicy(""), action, "41")
+	const dropped = "the API server drops annotations at spec.pods.template, which the CRD must keep: set x-kubernetes-preserve-unknown-fields there, or use the strategy Evict"
+	if result.Outcome != restart.Refused || err == nil || err.Error() != dropped {
+		t.Errorf("dropped: result %+v, error %v", result, err)
+	}
+	a.kinds = nil
+	if result, err := a.Do(t.Context(), actingPolicy(""), action, "41"); result.Outcome != restart.Retry || err == nil {
+		t.Errorf("not configured: result %+v, error %v", result, err)
 	}
 }
 

@@ -38,13 +38,13 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/promquery"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
-	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 	"github.com/fairlead-dev/fairlead/internal/probe"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // Name of the controller in logs, metrics and events.
@@ -99,8 +99,8 @@ type Options struct {
 	ProbeWorkers int
 	// Freeze has the blackouts of the whole cluster, which hold restarts. Defaults to nil: none.
 	Freeze *freeze.Freeze
-	// Rollouts has those of Argo Rollouts in the cluster's cache. Required.
-	Rollouts *argorollouts.Watch
+	// Kinds has workloads in the cluster's cache of the kinds that a cluster need not have. Required.
+	Kinds *workloadkinds.Watches
 	// WithoutNodes reads no nodes, so that a pod on a node that is not ready fails a restart until its own end is overdue.
 	// For an operator without the right to get nodes. Defaults to false.
 	WithoutNodes bool
@@ -123,8 +123,8 @@ type Controller struct {
 // New returns a controller. The caller starts it once this replica leads, and runs the cluster's cache with the
 // index of package workloads.
 func New(c cluster.Cluster, o Options) (*Controller, error) {
-	if o.Ledger == nil || o.Restore == nil || o.Key == nil || o.Kubernetes == nil || o.Metadata == nil || o.Dial == nil || o.Rollouts == nil {
-		return nil, errors.New("controller " + Name + ": Ledger, Restore, Key, Kubernetes, Metadata, Dial and Rollouts are required")
+	if o.Ledger == nil || o.Restore == nil || o.Key == nil || o.Kubernetes == nil || o.Metadata == nil || o.Dial == nil || o.Kinds == nil {
+		return nil, errors.New("controller " + Name + ": Ledger, Restore, Key, Kubernetes, Metadata, Dial and Kinds are required")
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -146,9 +146,9 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now,
 		Sources: observed, Probes: withSuspicion{probes, o.Suspicions}, Requests: probes.Verification, Queries: queries,
 		Ledger: o.Ledger, Key: o.Key,
-		Actor:    &actor{as: impersonation.New(c.GetClient(), c.GetAPIReader(), c.GetConfig()).As},
+		Actor:    &actor{as: impersonation.New(c.GetClient(), c.GetAPIReader(), c.GetConfig()).As, kinds: o.Kinds.Configured},
 		enqueuer: enqueuer, WebhookExemptNamespaces: o.WebhookExemptNamespaces, Freeze: o.Freeze, WithoutNodes: o.WithoutNodes,
-		Rollouts: o.Rollouts,
+		Kinds: o.Kinds,
 	})
 	enqueueAll := func() { reconciler.watchIndex.EnqueueAll(enqueuer) }
 	o.Freeze.Subscribe(enqueueAll)
@@ -208,7 +208,9 @@ func (w withSuspicion) IsSuspect(policy types.NamespacedName) bool {
 
 // watch enqueues policies when they change, and when something that they have read changes.
 func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
-	r.Rollouts.Subscribe(enqueueFor(r, workloadMatcher[*argorollouts.Rollout](common.WorkloadRollout)), r.enqueueRollouts)
+	r.Kinds.Subscribe(func(kind workloadkinds.Kind) handler.TypedEventHandler[client.Object, reconcile.Request] {
+		return enqueueFor(r, workloadMatcher[client.Object](kind.Name()))
+	}, r.enqueueOptional)
 	for _, from := range []source.Source{
 		controller.Kind(c.GetCache(), &autorebootv1.RebootPolicy{},
 			&handler.TypedEnqueueRequestForObject[*autorebootv1.RebootPolicy]{},
@@ -246,10 +248,10 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 	return nil
 }
 
-// enqueueRollouts enqueues the policies with targets of Argo Rollouts.
-func (r *Reconciler) enqueueRollouts(context.Context) {
+// enqueueOptional enqueues the policies with targets of kinds that a cluster need not have.
+func (r *Reconciler) enqueueOptional(context.Context) {
 	for _, key := range r.watchIndex.All() {
-		if w := r.watchIndex.Get(key); w != nil && w.rollouts {
+		if w := r.watchIndex.Get(key); w != nil && w.hasOptional {
 			r.enqueuer.EnqueueCoalesced(key)
 		}
 	}

@@ -20,9 +20,9 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/approval"
-	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // Side is what a policy observes before a change, or after it.
@@ -44,7 +44,7 @@ type ForecastOptions struct {
 	// Freeze has the blackouts of the cluster.
 	Freeze freeze.State
 	// Rollouts is whether Rollouts of Argo Rollouts can be read.
-	Rollouts argorollouts.State
+	Rollouts workloadkinds.State
 }
 
 // Forecast is what a change of ConfigMaps and Secrets does to the workloads of a policy.
@@ -137,7 +137,7 @@ func (o *ForecastOptions) observe(ctx context.Context, s Side) (*side, error) {
 		Client: controller.ReadOnly{Reader: s.Client}, Live: s.Client, Now: now, Sources: s.Sources, Ledger: o.Ledger, Key: o.Key,
 	})
 	seen := &side{observation: r.begin(s.Policy)}
-	seen.rollouts = o.Rollouts
+	seen.kinds = map[common.WorkloadKind]workloadkinds.State{common.WorkloadRollout: o.Rollouts}
 	if reason := seen.blockedBy; reason != "" {
 		_, messages := worstProblem(seen.problems)
 		seen.blocked = restart.Hold{Reason: reason, Message: strings.Join(messages, "; ")}

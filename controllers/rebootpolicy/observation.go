@@ -15,12 +15,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
-	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // observation is what one reconcile has read and found of a policy.
@@ -38,8 +39,8 @@ type observation struct {
 	// that is valid and approved. invalid are the rules that the spec breaks.
 	blockedBy, invalid string
 
-	// rollouts is whether Rollouts can be read, where the policy has to do with any.
-	rollouts  argorollouts.State
+	// kinds is whether workloads can be read of those that a cluster need not have and the policy has to do with.
+	kinds     map[common.WorkloadKind]workloadkinds.State
 	workloads []*workload
 	// unselected are the workloads of the status that exist, and that the spec does not select.
 	unselected map[types.UID]bool

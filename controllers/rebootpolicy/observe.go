@@ -58,7 +58,7 @@ func (r *Reconciler) unapproved(policy *autorebootv1.RebootPolicy) string {
 
 // observe reads everything that a decision is made from.
 func (r *Reconciler) observe(ctx context.Context, o *observation) (err error) {
-	if err := r.findRollouts(o); err != nil {
+	if err := r.findKinds(o); err != nil {
 		return err
 	}
 	if o.workloads, err = r.findTargets(ctx, o); err != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // readPods reads the pods that each workload controls: selectors of workloads may overlap. The owners are
@@ -63,7 +64,7 @@ func (r *Reconciler) readPods(ctx context.Context, o *observation) error {
 	return nil
 }
 
-// replicaSets returns the UIDs of the ReplicaSets of each Deployment and Rollout.
+// replicaSets returns the UIDs of the ReplicaSets of each workload that may have any.
 func (r *Reconciler) replicaSets(ctx context.Context, o *observation) (map[types.UID][]types.UID, error) {
 	all := map[types.UID][]types.UID{}
 	for _, w := range o.workloads {
@@ -81,7 +82,7 @@ func (r *Reconciler) replicaSets(ctx context.Context, o *observation) (map[types
 }
 
 func hasReplicaSets(kind common.WorkloadKind) bool {
-	return kind == common.WorkloadDeployment || kind == common.WorkloadRollout
+	return kind == common.WorkloadDeployment || workloadkinds.IsOptional(kind)
 }
 
 // addPods adds the pods that have not finished. Kept has those that a rollout would not replace.

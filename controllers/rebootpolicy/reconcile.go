@@ -15,7 +15,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
-	"github.com/fairlead-dev/fairlead/internal/argorollouts"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // Reconcile decides about one policy, and restarts the workloads that may be restarted now.
@@ -44,8 +44,8 @@ func (r *Reconciler) reconcile(ctx context.Context, stored *autorebootv1.RebootP
 	if o.state.lastWrite.NewerThan(stored, o.now) {
 		return time.Time{}, controller.ErrStale
 	}
-	if err := r.observe(ctx, o); errors.Is(err, argorollouts.ErrUnknown) {
-		return o.now.Add(rolloutsRetry), nil // it is enqueued as soon as it is known
+	if err := r.observe(ctx, o); errors.Is(err, workloadkinds.ErrUnknown) {
+		return o.now.Add(kindsRetry), nil // it is enqueued as soon as it is known
 	} else if err != nil {
 		return time.Time{}, err
 	}

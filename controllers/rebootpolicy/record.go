@@ -15,7 +15,6 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
-	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
@@ -153,9 +152,9 @@ func (r *Reconciler) writeEvents(o *observation, before *autorebootv1.RebootPoli
 // reference returns a reference to a target; nil if it does not exist.
 func (o *observation) reference(target common.WorkloadReference) *corev1.ObjectReference {
 	for _, w := range o.workloads {
-		if w.Kind == target.Kind && w.Name == target.Name {
+		if w.Kind == common.KindOfGroup(target.Group, target.Kind) && w.Name == target.Name {
 			return &corev1.ObjectReference{
-				APIVersion: workloads.APIVersion(w.Kind), Kind: string(w.Kind), Namespace: o.key.Namespace, Name: w.Name, UID: w.UID,
+				APIVersion: w.APIVersion, Kind: string(w.Kind.Name()), Namespace: o.key.Namespace, Name: w.Name, UID: w.UID,
 			}
 		}
 	}

@@ -24,10 +24,10 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/promquery"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
-	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/cron"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // Reconciler restarts the workloads that RebootPolicies select.
@@ -54,8 +54,8 @@ type Reconciler struct {
 	Freeze *freeze.Freeze
 	// Actor restarts workloads.
 	Actor Actor
-	// Rollouts has those of Argo Rollouts in the cache; nil where they are there in any case.
-	Rollouts *argorollouts.Watch
+	// Kinds has workloads in the cache of the kinds that a cluster need not have; nil where Rollouts are there in any case.
+	Kinds *workloadkinds.Watches
 	// WithoutNodes reads no nodes: which are lost is not known.
 	WithoutNodes bool
 	// WebhookExemptNamespaces are namespaces that no admission webhook is called for: nothing is restarted

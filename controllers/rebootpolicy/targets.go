@@ -19,9 +19,9 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
-	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // findTargets returns the workloads of a policy, each once, ordered by wave, kind and name. A workload has the wave of the
@@ -42,13 +42,9 @@ func (r *Reconciler) findTargets(ctx context.Context, o *observation) ([]*worklo
 		if err != nil {
 			return nil, err
 		}
-		switch {
-		case len(matched) > 0:
-		case !slices.Contains(rules.KindsOf(t), common.WorkloadRollout):
+		if kind := rules.KindsOf(t)[0]; len(matched) == 0 && o.isServed(kind) { // else a problem says why there are none
 			o.addProblem(autorebootv1.ReasonTargetNotFound, missingText(i, t))
-		case o.rollouts.Served: // else a problem says why there are none
-			o.addProblem(autorebootv1.ReasonTargetNotFound, missingText(i, t))
-			r.Rollouts.LookAgain()
+			r.Kinds.LookAgain(kind)
 		}
 		for _, w := range matched {
 			if yields(w) {
@@ -68,28 +64,43 @@ func (r *Reconciler) findTargets(ctx context.Context, o *observation) ([]*worklo
 	return o.limitTargets(append(slices.Collect(maps.Values(found)), unselected...)), nil
 }
 
-// rolloutsRetry is the wait until it is known whether the API server serves Rollouts.
-const rolloutsRetry = 5 * time.Second
+// kindsRetry is the wait until it is known whether the API server serves the kinds of all targets.
+const kindsRetry = 5 * time.Second
 
-// findRollouts finds out whether Rollouts can be read, where the policy has to do with any. Nothing is decided before that is
-// known: a Rollout that the cache does not have yet must not look deleted.
-func (r *Reconciler) findRollouts(o *observation) error {
-	targeted, status := rules.HasRollouts(&o.policy.Spec), &o.policy.Status
-	isOne := func(t autorebootv1.TargetStatus) bool { return t.Kind == common.WorkloadRollout } // which those in flight are as well
-	if !targeted && !slices.ContainsFunc(status.Targets, isOne) && !slices.ContainsFunc(status.UnselectedTargets, isOne) {
-		return nil
+// isServed reports whether workloads of a kind can be read.
+func (o *observation) isServed(kind common.WorkloadKind) bool {
+	return !workloadkinds.IsOptional(kind) || o.kinds[kind].Served
+}
+
+// findKinds finds out whether workloads can be read of the kinds that a cluster need not have, where the policy has to do with any.
+// Nothing is decided before that is known: a workload that the cache does not have yet must not look deleted.
+func (r *Reconciler) findKinds(o *observation) error {
+	o.kinds = map[common.WorkloadKind]workloadkinds.State{}
+	targeted, status := rules.OptionalKinds(&o.policy.Spec), &o.policy.Status
+	all := slices.Clone(targeted)
+	for _, t := range slices.Concat(status.Targets, status.UnselectedTargets) { // among which those in flight are
+		if workloadkinds.IsOptional(t.Kind) {
+			all = append(all, t.Kind)
+		}
 	}
-	o.rollouts = r.Rollouts.Want(o.key.Namespace)
-	switch {
-	case !o.rollouts.Known:
-		return argorollouts.ErrUnknown
-	case o.rollouts.Served || !targeted || o.blockedBy != "":
-	case o.rollouts.Forbidden:
-		o.addProblem(autorebootv1.ReasonForbidden, o.rollouts.Why)
-	default:
-		o.addProblem(autorebootv1.ReasonTargetNotFound, o.rollouts.Why)
+	var unknown error
+	for _, kind := range all {
+		if _, known := o.kinds[kind]; known {
+			continue
+		}
+		state := r.Kinds.Want(kind, o.key.Namespace)
+		o.kinds[kind] = state
+		switch {
+		case !state.Known:
+			unknown = workloadkinds.ErrUnknown
+		case state.Served || !slices.Contains(targeted, kind) || o.blockedBy != "":
+		case state.Forbidden:
+			o.addProblem(autorebootv1.ReasonForbidden, state.Why)
+		default:
+			o.addProblem(autorebootv1.ReasonTargetNotFound, state.Why)
+		}
 	}
-	return nil
+	return unknown
 }
 
 // yields returns what reports whether another policy takes a workload that goes before this one, which a ClusterRebootPolicy
@@ -161,7 +172,7 @@ func (r *Reconciler) findUnselected(ctx context.Context, o *observation) error {
 		if o.workload(t.UID) != nil {
 			continue
 		}
-		if t.Kind == common.WorkloadRollout && o.rollouts.Unreadable {
+		if o.kinds[t.Kind].Unreadable {
 			o.unselected[t.UID] = true // as far as is known
 			continue
 		}
@@ -212,7 +223,7 @@ func compareTargets(a, b *workload) int {
 
 func missingText(i int, t *autorebootv1.Target) string {
 	if t.Selector == nil {
-		return fmt.Sprintf("%s %s does not exist", t.Kind, t.Name)
+		return fmt.Sprintf("%s %s does not exist", rules.KindsOf(t)[0], t.Name)
 	}
 	what := "workload"
 	if kinds := rules.KindsOf(t); len(kinds) == 1 {
@@ -228,7 +239,7 @@ func missingText(i int, t *autorebootv1.Target) string {
 // match returns the workloads of one target.
 func (r *Reconciler) match(ctx context.Context, o *observation, t *autorebootv1.Target) ([]*workload, error) {
 	if t.Selector == nil {
-		w, err := r.getWorkload(ctx, o, t.Kind, t.Name, o.evicts())
+		w, err := r.getWorkload(ctx, o, rules.KindsOf(t)[0], t.Name, o.evicts())
 		if w == nil || err != nil {
 			return nil, err
 		}
@@ -240,10 +251,10 @@ func (r *Reconciler) match(ctx context.Context, o *observation, t *autorebootv1.
 	}
 	var out []*workload
 	for _, kind := range rules.KindsOf(t) {
-		if kind == common.WorkloadRollout && !o.rollouts.Served {
+		if !o.isServed(kind) {
 			continue
 		}
-		found, err := workloads.List(ctx, r.Client, o.policy.Namespace, kind, selector, o.evicts())
+		found, err := workloads.List(ctx, r.Client, o.policy.Namespace, kind, selector, o.evicts(), r.Kinds.Kinds()...)
 		if err != nil {
 			return nil, err
 		}
@@ -260,10 +271,10 @@ func (r *Reconciler) match(ctx context.Context, o *observation, t *autorebootv1.
 func (r *Reconciler) getWorkload(
 	ctx context.Context, o *observation, kind common.WorkloadKind, name string, evicts bool,
 ) (*workload, error) {
-	if kind == common.WorkloadRollout && !o.rollouts.Served {
+	if !o.isServed(kind) {
 		return nil, nil
 	}
-	found, err := workloads.Get(ctx, r.Client, types.NamespacedName{Namespace: o.key.Namespace, Name: name}, kind, evicts)
+	found, err := workloads.Get(ctx, r.Client, types.NamespacedName{Namespace: o.key.Namespace, Name: name}, kind, evicts, r.Kinds.Kinds()...)
 	if found == nil || err != nil {
 		return nil, err
 	}

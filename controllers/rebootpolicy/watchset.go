@@ -30,8 +30,8 @@ type watchSet struct {
 	dependencies map[string]bool
 	// blockers select the pods of the gates NoPods.
 	blockers []labels.Selector
-	// rollouts means that a target is of Argo Rollouts.
-	rollouts bool
+	// hasOptional means that a target is of a kind that a cluster need not have.
+	hasOptional bool
 	// owners are the workloads and ReplicaSets whose pods the policy reads.
 	owners map[types.UID]bool
 }
@@ -51,12 +51,12 @@ type kindSelector struct {
 func watchSetOf(spec *autorebootv1.RebootPolicySpec) *watchSet {
 	w := &watchSet{
 		workloads: map[workloadName]bool{}, externalServices: map[string]bool{}, chaosPods: map[string]bool{},
-		rollouts: rules.HasRollouts(spec),
+		hasOptional: len(rules.OptionalKinds(spec)) > 0,
 	}
 	for n := range spec.Targets {
 		t := &spec.Targets[n]
 		if t.Selector == nil {
-			w.workloads[workloadName{t.Kind, t.Name}] = true
+			w.workloads[workloadName{rules.KindsOf(t)[0], t.Name}] = true
 		} else if selector, err := t.Selector.Selector(); err == nil {
 			for _, kind := range rules.KindsOf(t) {
 				w.selectors = append(w.selectors, kindSelector{kind, selector})

@@ -21,11 +21,8 @@ import (
 // GroupVersion is the version at which Rollouts are read: the only one that there is.
 var GroupVersion = schema.GroupVersion{Group: common.RolloutsGroup, Version: "v1alpha1"}
 
-// Kind and Resource of Rollouts.
-const (
-	Kind     = string(common.WorkloadRollout)
-	Resource = "rollouts"
-)
+// Kind of Rollouts.
+const Kind = string(common.WorkloadRollout)
 
 // AddToScheme adds Rollouts to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {

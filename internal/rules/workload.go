@@ -39,13 +39,13 @@ func WorkloadKind(path Path, group string, kind common.WorkloadKind, kinds ...co
 	errs := Text(path, string(kind), 1, 63)
 	DefaultGroup(&group)
 	if !slices.Contains(kinds, kind) || (kind.Group() == common.RolloutsGroup) != (group == common.RolloutsGroup) {
-		errs = append(errs, field.Invalid(path.Field(), kind, "kind must be "+oneOf(kinds)))
+		errs = append(errs, field.Invalid(path.Field(), kind, KindMustBe(kinds)))
 	}
 	return errs
 }
 
-// oneOf lists kinds as the end of a sentence.
-func oneOf(kinds []common.WorkloadKind) string {
+// KindMustBe returns which kinds a field takes, as a message.
+func KindMustBe(kinds []common.WorkloadKind) string {
 	var names []string
 	others := ""
 	for _, kind := range kinds {
@@ -56,7 +56,7 @@ func oneOf(kinds []common.WorkloadKind) string {
 		}
 	}
 	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last] + others
+	return "kind must be " + strings.Join(names[:last], ", ") + " or " + names[last] + others
 }
 
 // DefaultGroup sets the group of workloads that have none.

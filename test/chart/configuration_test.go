@@ -4,9 +4,11 @@
 package chart
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
@@ -88,6 +90,39 @@ func TestAConfigurationThatDoesNotGoWithTheChartIsRefused(t *testing.T) {
 	} {
 		if manifests, err := rendered(t, folder, values); err != nil || !strings.Contains(manifests, want) {
 			t.Errorf("%s: %v, or lacks %q", values, err, want)
+		}
+	}
+}
+
+// The operator has rights to the kinds of workloads of its configuration, and to no others: where it has them to other kinds.
+func TestKindsOfWorkloadsOfTheConfigurationAreGranted(t *testing.T) {
+	folder := generated(t)
+	const workloads = "configuration: {rebootPolicies: {workloads: [{group: apps.kruise.io, kind: CloneSet, version: v1alpha1}, {group: example.com, kind: Fleet, version: v1}]}}"
+	const rules = "rules:\n- apiGroups:\n  - \"apps.kruise.io\"\n  resources:\n  - clonesets\n  verbs:\n  - get\n  - list\n  - patch\n  - watch\n" +
+		"- apiGroups:\n  - \"example.com\"\n  resources:\n  - fleets\n"
+	for values, want := range map[string][]string{
+		"{" + workloads + "}":                                             {"kind: ClusterRole\n", "kind: ClusterRoleBinding\n"},
+		"{layout: split, " + workloads + "}":                              {"kind: ClusterRole\n", "kind: ClusterRoleBinding\n"},
+		"{namespaces: [shop, bank], " + workloads + "}":                   {"kind: Role\n", "kind: Role\n", "kind: RoleBinding\n", "kind: RoleBinding\n"},
+		"{" + workloads + ", kinds: [ExternalService, ChaosPod]}":         nil,
+		"configuration: {rebootPolicies: {workloads: []}}":                nil,
+		"configuration: {rebootPolicies: {prometheus: {url: https://a}}}": nil,
+	} {
+		manifests, err := rendered(t, folder, values)
+		if err != nil {
+			t.Fatalf("%s: %v", values, err)
+		}
+		var got []string
+		for document := range strings.SplitSeq(manifests, "\n---\n") {
+			if strings.Contains(document, "  name: fairlead-workloads\n") && !strings.Contains(document, "name: fairlead-configuration") {
+				got = append(got, regexp.MustCompile("(?m)^kind: .*\n").FindString(document))
+				if strings.Contains(document, "kind: Role\n") && !strings.Contains(document, "roleRef") && !strings.Contains(document, rules) {
+					t.Errorf("%s: %s", values, document)
+				}
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", values, diff)
 		}
 	}
 }

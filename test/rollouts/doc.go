@@ -1,6 +1,6 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rollouts has RebootPolicies and ChaosPods of the workloads of Argo Rollouts: a real control plane, the controller of
-// Argo Rollouts itself, and CRDs that come and go while the operator runs.
+// Package rollouts has RebootPolicies and ChaosPods of the workloads of other projects: a real control plane, the controller of
+// Argo Rollouts itself, a loop in place of that of OpenKruise, and CRDs that come and go while the operator runs.
 package rollouts

@@ -31,7 +31,8 @@ const (
 var (
 	tests = framework.NewTests(16)
 	open  = framework.Shared(func() (*framework.Cluster, error) {
-		return tests.OpenReplicas(framework.Options{Cluster: cluster.Options{Nodes: 1, PodCIDR: "198.19.0.0/16"}})
+		return tests.OpenReplicas(framework.Options{Cluster: cluster.Options{Nodes: 1, PodCIDR: "198.19.0.0/16"}},
+			"--set=rebootPolicies.workloads=[{group: apps.kruise.io, kind: CloneSet, version: v1alpha1}]")
 	})
 )
 

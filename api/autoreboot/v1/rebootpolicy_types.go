@@ -88,7 +88,7 @@ type RebootPolicySpec struct {
 	//
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:XValidation:rule="self.all(a, !has(a.name) || !has(a.kind) || self.exists_one(b, has(b.name) && has(b.kind) && b.kind == a.kind && b.name == a.name))",message="a target may be listed once"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, !has(a.name) || !has(a.kind) || self.exists_one(b, has(b.name) && has(b.kind) && b.kind == a.kind && b.name == a.name && (has(b.group) ? b.group : 'apps') == (has(a.group) ? a.group : 'apps')))",message="a target may be listed once"
 	// +listType=atomic
 	// +required
 	Targets []Target `json:"targets,omitempty"`
@@ -194,17 +194,19 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.optIn) || has(self.selector)",message="optIn needs selector"
 // +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="set exactly one of name or selector"
 // +kubebuilder:validation:XValidation:rule="has(self.kind) || !has(self.name)",message="kind is required with name"
-// +kubebuilder:validation:XValidation:rule="!has(self.group) || self.group in ['apps', 'argoproj.io']",message="group must be apps or argoproj.io",fieldPath=".group"
-// +kubebuilder:validation:XValidation:rule="!has(self.kind) || (has(self.group) && self.group == 'argoproj.io' ? self.kind == 'Rollout' : self.kind in ['Deployment', 'StatefulSet', 'DaemonSet'])",message="kind must be Deployment, StatefulSet or DaemonSet, or with group argoproj.io Rollout",fieldPath=".kind"
+// +kubebuilder:validation:XValidation:rule="has(self.kind) || !has(self.group) || self.group in ['apps', 'argoproj.io']",message="kind is required with a group other than apps and argoproj.io"
+// +kubebuilder:validation:XValidation:rule="!has(self.kind) || (has(self.group) && self.group == 'argoproj.io' ? self.kind == 'Rollout' : has(self.group) && self.group != 'apps' ? self.kind.matches('^[A-Z][A-Za-z0-9]*$') : self.kind in ['Deployment', 'StatefulSet', 'DaemonSet'])",message="kind must be Deployment, StatefulSet or DaemonSet, with group argoproj.io Rollout, or with another group a name such as CloneSet",fieldPath=".kind"
 type Target struct {
-	// group is the API group of the workloads: apps, or argoproj.io for those of Argo Rollouts. The default is apps.
+	// group is the API group of the workloads: apps, argoproj.io for those of Argo Rollouts, or that of a kind which the operator's
+	// configuration has in rebootPolicies.workloads, such as apps.kruise.io. The default is apps.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Group string `json:"group,omitempty"`
 
-	// kind of the workloads: Deployment, StatefulSet or DaemonSet, or with group argoproj.io Rollout. Without it, selector
+	// kind of the workloads: Deployment, StatefulSet or DaemonSet, with group argoproj.io Rollout, or with another group its kind
+	// in rebootPolicies.workloads of the operator's configuration. Without it, which only the first two groups allow, selector
 	// selects the workloads of all kinds of the group.
 	//
 	// +optional

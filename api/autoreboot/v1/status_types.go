@@ -226,7 +226,7 @@ type InFlightRestart struct {
 	// +required
 	ID string `json:"id,omitempty"`
 
-	// kind of the workload.
+	// kind of the workload, with its group unless that is apps or argoproj.io.
 	//
 	// +required
 	Kind common.WorkloadKind `json:"kind,omitempty"`

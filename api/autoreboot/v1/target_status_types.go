@@ -12,7 +12,7 @@ import (
 
 // TargetStatus is the observed state of one workload.
 type TargetStatus struct {
-	// kind of the workload.
+	// kind of the workload, with its group unless that is apps or argoproj.io: Deployment, CloneSet.apps.kruise.io.
 	//
 	// +required
 	Kind common.WorkloadKind `json:"kind,omitempty"`

@@ -70,10 +70,13 @@ type RebootPolicySpec struct {
 
 // Target is a workload.
 type Target struct {
-	// kind is Deployment, StatefulSet, DaemonSet, or Rollout of Argo Rollouts. It is absent only in the view of a v1 object
-	// whose first target is selected by labels, of any kind; a new object needs it.
+	// kind is Deployment, StatefulSet, DaemonSet, Rollout of Argo Rollouts, or a kind that the operator's configuration has in
+	// rebootPolicies.workloads, with its group: CloneSet.apps.kruise.io. It is absent only in the view of a v1 object whose first
+	// target is selected by labels, of any kind; a new object needs it.
 	//
-	// +kubebuilder:validation:Enum=Deployment;StatefulSet;DaemonSet;Rollout
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:XValidation:rule="self in ['Deployment', 'StatefulSet', 'DaemonSet', 'Rollout'] || self.matches('^[A-Z][A-Za-z0-9]*[.].+$')",message="kind must be Deployment, StatefulSet, DaemonSet, Rollout, or have its group, as CloneSet.apps.kruise.io"
 	// +optional
 	Kind string `json:"kind,omitempty"`
 

@@ -29,6 +29,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // kinds are those that decide what restarts.
@@ -294,13 +295,13 @@ func (w *world) foresee(ctx context.Context) (*Forecast, error) {
 }
 
 // rolloutsState is whether Rollouts were read. Why they were not is among what is unread.
-func (w *world) rolloutsState() argorollouts.State {
+func (w *world) rolloutsState() workloadkinds.State {
 	isOfThem := func(u inspect.Unread) bool { return u.Resource == inspect.Resource(inspect.Rollout).String() }
 	at := slices.IndexFunc(w.is.Unread, isOfThem)
 	if at < 0 {
-		return argorollouts.State{Known: true, Served: true}
+		return workloadkinds.State{Known: true, Served: true}
 	}
-	return argorollouts.State{Known: true, Unreadable: !w.is.Unread[at].IsBeyond, Why: w.is.Unread[at].Message}
+	return workloadkinds.State{Known: true, Unreadable: !w.is.Unread[at].IsBeyond, Why: w.is.Unread[at].Message}
 }
 
 // add adds what a policy does.

@@ -16,6 +16,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 )
@@ -60,7 +61,7 @@ var kinds = []kind{
 		func() client.Object { return &appsv1.StatefulSet{} }, func() client.ObjectList { return &appsv1.StatefulSetList{} }, false, false},
 	{"DaemonSet", "daemonsets", []string{"ds"}, appsv1.SchemeGroupVersion,
 		func() client.Object { return &appsv1.DaemonSet{} }, func() client.ObjectList { return &appsv1.DaemonSetList{} }, false, false},
-	{Rollout, argorollouts.Resource, []string{"ro"}, argorollouts.GroupVersion,
+	{Rollout, common.WorkloadRollout.Resource(), []string{"ro"}, argorollouts.GroupVersion,
 		func() client.Object { return &argorollouts.Rollout{} }, func() client.ObjectList { return &argorollouts.RolloutList{} }, false, false},
 }
 

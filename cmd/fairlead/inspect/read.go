@@ -22,9 +22,10 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
-	"github.com/fairlead-dev/fairlead/internal/argorollouts"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/text"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 const (
@@ -132,9 +133,9 @@ func hasRollouts(object client.Object) bool {
 	switch o := object.(type) {
 	case *autorebootv1.RebootPolicy:
 		isOne := func(t autorebootv1.TargetStatus) bool { return string(t.Kind) == Rollout }
-		return rebootpolicy.HasRollouts(&o.Spec) || slices.ContainsFunc(o.Status.Targets, isOne)
+		return slices.Contains(rebootpolicy.OptionalKinds(&o.Spec), common.WorkloadRollout) || slices.ContainsFunc(o.Status.Targets, isOne)
 	case *autorebootv1.ClusterRebootPolicy:
-		return rebootpolicy.HasRollouts(&o.Spec.Template.Spec)
+		return slices.Contains(rebootpolicy.OptionalKinds(&o.Spec.Template.Spec), common.WorkloadRollout)
 	case *chaosv1.ChaosPod:
 		return o.Spec.Target.Workload != nil && string(o.Spec.Target.Workload.Kind) == Rollout
 	}
@@ -220,7 +221,7 @@ func words(err error, k kind, verb, namespace string) string {
 	}
 	switch {
 	case isNotInstalled(err) && k.isOptional():
-		return argorollouts.NotServed
+		return workloadkinds.Rollouts.NotServed()
 	case isNotInstalled(err):
 		return "its CRD " + k.groupResource() + " is not installed: install Fairlead, or ask for another cluster with --context"
 	case apierrors.IsForbidden(err):

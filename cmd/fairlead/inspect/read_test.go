@@ -22,6 +22,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/argorollouts"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 func TestWhyListsNoMoreKindsThanItNames(t *testing.T) {
@@ -128,7 +129,7 @@ func TestRolloutsAreReadWhereThereAreAny(t *testing.T) {
 		"healthy":         {nil, rollout(argorollouts.Status{AvailableReplicas: 3}), Healthy, "3 of 3 pods available", false},
 		"aborted":         {nil, rollout(argorollouts.Status{AvailableReplicas: 3, Abort: true}), Degraded, "3 of 3 pods available, and its latest revision was aborted", false},
 		"paused":          {nil, rollout(argorollouts.Status{AvailableReplicas: 3, PauseConditions: []argorollouts.PauseCondition{{Reason: "CanaryPauseStep"}}}), Waiting, "3 of 3 pods available, and its strategy is paused: CanaryPauseStep", false},
-		"of no such kind": {notServed(), nil, Unknown, "it could not be read: " + argorollouts.NotServed, false},
+		"of no such kind": {notServed(), nil, Unknown, "it could not be read: " + workloadkinds.Rollouts.NotServed(), false},
 		"forbidden":       {forbidden("rollouts"), nil, Unknown, "it could not be read: this user may not: grant list on rollouts.argoproj.io in namespace shop", true},
 		"missing":         {nil, nil, Unknown, "it does not exist", false},
 	} {

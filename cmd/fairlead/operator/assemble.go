@@ -274,6 +274,7 @@ func (a *assembly) reviews() reviews {
 	}
 	return reviews{
 		unavailable: unavailable,
+		workloads:   a.config.RebootPolicies.Kinds(),
 
 		policy:   a.egress.policy,
 		reviewer: authorization.NewReviewer(authorization.ReviewerOptions{Client: a.client, Local: !a.config.ClusterAccess}),

@@ -68,7 +68,10 @@ func (a *assembly) newCluster(ctx context.Context, o clusterOptions) (cluster.Cl
 		made, err := cache.New(api, o)
 		return partialcache.New(made, a.scheme, a.uncached()), err
 	}
-	options := cluster.Options{Scheme: a.scheme, MapperProvider: discovery, NewCache: partial, Cache: cache.Options{
+	options := cluster.Options{Scheme: a.scheme, MapperProvider: discovery, NewCache: partial, Client: client.Options{
+		// Workloads of the kinds that the configuration names have no Go type.
+		Cache: &client.CacheOptions{Unstructured: true},
+	}, Cache: cache.Options{
 		Scheme:            a.scheme,
 		DefaultNamespaces: watched,
 		ByObject:          o.held,

@@ -34,19 +34,19 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/externalservice"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/controllers/storagemigration"
-	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/partialcache"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // controllerBuilder builds the controllers.
 type controllerBuilder struct {
-	assembly    *assembly
-	cluster     cluster.Cluster
-	registry    prometheus.Registerer // of the metrics of the controllers
-	shard       *shard.Shard          // nil: all namespaces
-	disruptions *disruptions
-	rollouts    *argorollouts.Watch
+	assembly      *assembly
+	cluster       cluster.Cluster
+	registry      prometheus.Registerer // of the metrics of the controllers
+	shard         *shard.Shard          // nil: all namespaces
+	disruptions   *disruptions
+	workloadKinds *workloadkinds.Watches
 }
 
 // controllersConfig returns the configuration of the controllers' clients, which write only while this
@@ -185,11 +185,13 @@ func (b *controllerBuilder) reconcilers(ctx context.Context) ([]lifecycle.Reconc
 	if b.shard != nil {
 		b.shard.OnArrive = b.disruptions.restoreNamespace
 	}
-	b.rollouts = argorollouts.New(argorollouts.Options{
-		Cache: b.cluster.GetCache(), Live: b.cluster.GetAPIReader(), Serves: argorollouts.Serves(a.client.Discovery().RESTClient()),
-		Logger: a.logger.WithName("rollouts"),
-	})
-	all := []lifecycle.Reconciler{{Name: "calendar", Warm: idle, Start: calendar.Run}, {Name: "rollouts", Warm: idle, Start: b.rollouts.Run}}
+	b.workloadKinds = workloadkinds.New(workloadkinds.Options{
+		Cache: b.cluster.GetCache(), Live: b.cluster.GetAPIReader(), Serves: workloadkinds.Serves(a.client.Discovery().RESTClient()),
+		Logger: a.logger.WithName("workloadkinds"),
+	}, a.config.RebootPolicies.Kinds()...)
+	all := []lifecycle.Reconciler{
+		{Name: "calendar", Warm: idle, Start: calendar.Run}, {Name: "workloadkinds", Warm: idle, Start: b.workloadKinds.Run},
+	}
 	for _, kind := range a.kinds {
 		made, err := kind.controller(b, ctx)
 		if err != nil {
@@ -328,7 +330,7 @@ func (b *controllerBuilder) clusterRebootPolicies(context.Context) (lifecycle.Re
 	}
 	made, err := clusterrebootpolicy.New(b.cluster, clusterrebootpolicy.Options{
 		CacheSyncTimeout: a.config.Controllers.CacheSyncTimeout.Duration, Logger: a.logger, Now: a.offset.Now,
-		WebhookExemptNamespaces: webhookExemptNamespaces(a.identity), Rollouts: b.rollouts,
+		WebhookExemptNamespaces: webhookExemptNamespaces(a.identity), Kinds: b.workloadKinds,
 		Wrap: tolerantcache.IgnoreUndecodable("ClusterRebootPolicy", b.wrap("ClusterRebootPolicy")),
 	})
 	if err != nil {

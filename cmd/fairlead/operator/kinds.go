@@ -88,7 +88,7 @@ func allKinds() kinds {
 			converter:        convertrebootpolicy.New,
 			admit: func(common admission.Options, converter *hubspoke.Converter, r reviews) map[string]http.Handler {
 				return admitrebootpolicy.New(admitrebootpolicy.Options{
-					Handler: common, Converter: converter, Policy: r.policy, Reviewer: r.reviewer, Warnings: r.warnings,
+					Handler: common, Converter: converter, Policy: r.policy, Reviewer: r.reviewer, Warnings: r.warnings, Workloads: r.workloads,
 				})
 			},
 			warns:      true,
@@ -104,7 +104,8 @@ func allKinds() kinds {
 			converter:        convertrebootpolicy.NewCluster,
 			admit: func(common admission.Options, converter *hubspoke.Converter, r reviews) map[string]http.Handler {
 				return admitrebootpolicy.NewCluster(admitrebootpolicy.ClusterOptions{
-					Options: admitrebootpolicy.Options{Handler: common, Converter: converter, Reviewer: r.reviewer}, Unavailable: r.unavailable,
+					Options:     admitrebootpolicy.Options{Handler: common, Converter: converter, Reviewer: r.reviewer, Workloads: r.workloads},
+					Unavailable: r.unavailable,
 				})
 			},
 			controller: (*controllerBuilder).clusterRebootPolicies,

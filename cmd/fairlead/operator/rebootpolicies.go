@@ -87,7 +87,7 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 		},
 		ProbeWorkers: settings.ProbeWorkers,
 		Freeze:       b.disruptions.freeze,
-		Rollouts:     b.rollouts,
+		Kinds:        b.workloadKinds,
 		WithoutNodes: !a.config.ClusterAccess,
 		Registerer:   b.registry,
 		Wrap:         tolerantcache.IgnoreUndecodable("RebootPolicy", b.wrap("RebootPolicy")),

@@ -12,6 +12,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 	"github.com/fairlead-dev/fairlead/webhooks/admission"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
 	admitexternalservice "github.com/fairlead-dev/fairlead/webhooks/admission/externalservice"
@@ -28,7 +29,9 @@ type reviews struct {
 	reviewer authorization.Reviewer
 	services admitexternalservice.ServiceReader
 	warnings *warnings.Reader
-	finalize bool // whether objects get the finalizer when they are created
+	// workloads are the kinds of other projects that may be targets.
+	workloads []workloadkinds.Kind
+	finalize  bool // whether objects get the finalizer when they are created
 	// unavailable is why no object can be created that is for several namespaces; "" where it can.
 	unavailable string
 }

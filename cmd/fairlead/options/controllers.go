@@ -4,17 +4,23 @@
 package options
 
 import (
+	"cmp"
+	"fmt"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/cron"
 	"github.com/fairlead-dev/fairlead/internal/outbound"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // ExternalServices configures how what is outside the cluster is looked up and checked.
@@ -91,12 +97,94 @@ type RebootPolicies struct {
 
 	Prometheus Prometheus `json:"prometheus,omitempty"`
 
+	// Kinds of workloads of other projects that may be targets, at most 8. The operator needs the right to get, list, watch and
+	// patch each, which the chart grants. See docs/guides/restarts.md.
+	Workloads []Workload `json:"workloads,omitempty"`
+
 	// Checks of Probe triggers that run at once; one namespace takes at most half of them.
 	ProbeWorkers int `json:"probeWorkers,omitempty" default:"256" rule:"2..65536"`
 
 	// Secret of the operator's namespace with the key of the fingerprints. It is made where there is none.
 	FingerprintSecret string `json:"fingerprintSecret,omitempty" default:"fairlead-fingerprint-key" rule:"label"`
 }
+
+// Workload is a kind of workloads that is restarted by its pod template, and read by the conventions of Deployments.
+type Workload struct {
+	// API group, such as `apps.kruise.io`. Not `apps`, `batch` or `argoproj.io`, and not that of Pods.
+	Group string `json:"group"`
+
+	// Kind, such as `CloneSet`. Its resource must be the kind in lower case with an s. With a dot and the group it has at most 63
+	// characters.
+	Kind string `json:"kind"`
+
+	// Version that is read and written, such as `v1alpha1`.
+	Version string `json:"version"`
+
+	// Path of the pod template: at most 8 names of fields with dots between them, of which the first is `spec`.
+	PodTemplatePath string `json:"podTemplatePath,omitempty" default:"spec.template"`
+}
+
+// Kinds returns the kinds of workloads of other projects.
+func (r RebootPolicies) Kinds() []workloadkinds.Kind {
+	var all []workloadkinds.Kind
+	for _, w := range r.Workloads {
+		all = append(all, workloadkinds.Kind{
+			GroupVersionKind: schema.GroupVersionKind{Group: w.Group, Version: w.Version, Kind: w.Kind},
+			Template:         strings.Split(cmp.Or(w.PodTemplatePath, "spec.template"), "."),
+		})
+	}
+	return all
+}
+
+// maxWorkloads is how many kinds of other projects there may be, each with an informer, and maxTemplateNames how many names the
+// path of a pod template may have.
+const maxWorkloads, maxTemplateNames = 8, 8
+
+var (
+	kindName  = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+	fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
+)
+
+func validateWorkloads(path *field.Path, all []Workload) field.ErrorList {
+	var errs field.ErrorList
+	if len(all) > maxWorkloads {
+		return field.ErrorList{field.TooMany(path, len(all), maxWorkloads)}
+	}
+	seen := map[common.WorkloadKind]bool{}
+	for i, w := range all {
+		at := path.Index(i)
+		kind := common.KindOfGroup(w.Group, common.WorkloadKind(w.Kind))
+		switch w.Group {
+		case "", "batch":
+			errs = append(errs, field.Invalid(at.Child("group"), w.Group, "kinds of the core group and of batch are not restarted: name that of another project, such as apps.kruise.io"))
+		case common.AppsGroup, common.RolloutsGroup:
+			errs = append(errs, field.Invalid(at.Child("group"), w.Group, "targets of this group need no configuration: leave the item out"))
+		default:
+			errs = append(errs, subdomain(at.Child("group"), w.Group)...)
+		}
+		switch {
+		case !kindName.MatchString(w.Kind):
+			errs = append(errs, field.Invalid(at.Child("kind"), w.Kind, "must be the name of a kind, such as CloneSet"))
+		case strings.HasSuffix(w.Kind, "s"), strings.HasSuffix(w.Kind, "y"):
+			errs = append(errs, field.Invalid(at.Child("kind"), w.Kind, "only a kind whose resource is its name in lower case with an s can be restarted"))
+		case len(kind) > maxKind:
+			errs = append(errs, field.Invalid(at.Child("kind"), w.Kind, fmt.Sprintf("has more than %d characters with its group, %s, which the status of a policy has no room for", maxKind, kind)))
+		case seen[kind]:
+			errs = append(errs, field.Duplicate(at.Child("kind"), kind))
+		}
+		seen[kind] = true
+		errs = append(errs, label(at.Child("version"), w.Version)...)
+		if names := strings.Split(w.PodTemplatePath, "."); w.PodTemplatePath != "" && (len(names) > maxTemplateNames || names[0] != "spec" ||
+			slices.ContainsFunc(names, func(name string) bool { return !fieldName.MatchString(name) })) {
+			errs = append(errs, field.Invalid(at.Child("podTemplatePath"), w.PodTemplatePath,
+				fmt.Sprintf("must be at most %d names of fields with dots between them, of which the first is spec, such as spec.template", maxTemplateNames)))
+		}
+	}
+	return errs
+}
+
+// maxKind is the length of a kind in the status of a RebootPolicy.
+const maxKind = 63
 
 // Prometheus is a server that gates of type PrometheusQueryEmpty ask, by the HTTP API of Prometheus.
 type Prometheus struct {

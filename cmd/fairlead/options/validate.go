@@ -32,6 +32,7 @@ func (c *Configuration) Validate() field.ErrorList {
 	errs = append(errs, c.ExternalServices.validate(field.NewPath("externalServices"))...)
 	errs = append(errs, checkRules(field.NewPath("rebootPolicies"), c.RebootPolicies)...)
 	errs = append(errs, validateEndpoint(field.NewPath("rebootPolicies", "prometheus"), c.RebootPolicies.Prometheus.Endpoint(), false)...)
+	errs = append(errs, validateWorkloads(field.NewPath("rebootPolicies", "workloads"), c.RebootPolicies.Workloads)...)
 	errs = append(errs, c.Notifications.validate(field.NewPath("notifications"))...)
 	errs = append(errs, c.Calendar.validate(field.NewPath("calendar"))...)
 	errs = append(errs, checkRules(field.NewPath("storageMigration"), c.StorageMigration)...)

@@ -42,6 +42,46 @@ func TestEveryRuleRefusesWithThePathOfTheField(t *testing.T) {
 		"must begin with https:// where a token is sent": func(c *Configuration) {
 			c.RebootPolicies.Prometheus = Prometheus{URL: "http://192.0.2.1", BearerTokenFile: "/token"}
 		},
+		"rebootPolicies.workloads: Too many: 9: must have at most 8 items": func(c *Configuration) { c.RebootPolicies.Workloads = make([]Workload, 9) },
+		"rebootPolicies.workloads[0].group: Invalid value: \"\": kinds of the core group and of batch are not restarted": func(c *Configuration) {
+			c.RebootPolicies.Workloads = []Workload{{Kind: "Pod", Version: "v1"}}
+		},
+		"rebootPolicies.workloads[0].group: Invalid value: \"batch\": kinds of": func(c *Configuration) {
+			c.RebootPolicies.Workloads = []Workload{{Group: "batch", Kind: "CronJob", Version: "v1"}}
+		},
+		"rebootPolicies.workloads[0].group: Invalid value: \"argoproj.io\": targets of this group need no configuration": func(c *Configuration) {
+			c.RebootPolicies.Workloads = []Workload{{Group: "argoproj.io", Kind: "Rollout", Version: "v1alpha1"}}
+		},
+		"rebootPolicies.workloads[0].group: Invalid value: \"apps\": targets of this group": func(c *Configuration) {
+			c.RebootPolicies.Workloads = []Workload{{Group: "apps", Kind: "Deployment", Version: "v1"}}
+		},
+		"rebootPolicies.workloads[0].group: Invalid value: \"A_B\"": func(c *Configuration) {
+			c.RebootPolicies.Workloads = []Workload{{Group: "A_B", Kind: "CloneSet", Version: "v1"}}
+		},
+		"rebootPolicies.workloads[0].kind: Invalid value: \"clonesets\": must be the name of a kind": func(c *Configuration) {
+			c.RebootPolicies.Workloads = []Workload{{Group: "apps.kruise.io", Kind: "clonesets", Version: "v1alpha1"}}
+		},
+		"rebootPolicies.workloads[0].kind: Invalid value: \"Proxy\": only a kind whose resource": func(c *Configuration) {
+			c.RebootPolicies.Workloads = []Workload{{Group: "example.com", Kind: "Proxy", Version: "v1"}}
+		},
+		"has more than 63 characters with its group": func(c *Configuration) {
+			c.RebootPolicies.Workloads = []Workload{{Group: strings.Repeat("g", 60), Kind: "Set", Version: "v1"}}
+		},
+		"rebootPolicies.workloads[1].kind: Duplicate value: \"CloneSet.apps.kruise.io\"": func(c *Configuration) {
+			c.RebootPolicies.Workloads = []Workload{{Group: "apps.kruise.io", Kind: "CloneSet", Version: "v1alpha1"}, {Group: "apps.kruise.io", Kind: "CloneSet", Version: "v1"}}
+		},
+		"rebootPolicies.workloads[0].version": func(c *Configuration) {
+			c.RebootPolicies.Workloads = []Workload{{Group: "apps.kruise.io", Kind: "CloneSet"}}
+		},
+		"rebootPolicies.workloads[0].podTemplatePath: Invalid value: \"{.spec.template}\": must be at most 8 names of fields": func(c *Configuration) {
+			c.RebootPolicies.Workloads = []Workload{{Group: "apps.kruise.io", Kind: "CloneSet", Version: "v1alpha1", PodTemplatePath: "{.spec.template}"}}
+		},
+		"podTemplatePath: Invalid value: \"spec.a.b.c.d.e.f.g.template\"": func(c *Configuration) {
+			c.RebootPolicies.Workloads = []Workload{{Group: "apps.kruise.io", Kind: "CloneSet", Version: "v1alpha1", PodTemplatePath: "spec.a.b.c.d.e.f.g.template"}}
+		},
+		"podTemplatePath: Invalid value: \"metadata.template\"": func(c *Configuration) {
+			c.RebootPolicies.Workloads = []Workload{{Group: "apps.kruise.io", Kind: "CloneSet", Version: "v1alpha1", PodTemplatePath: "metadata.template"}}
+		},
 		"calendar.blackouts": func(c *Configuration) {
 			c.Calendar.Blackouts = []cron.Blackout{{Name: "year-end"}}
 		},

@@ -7,12 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,6 +24,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/argorollouts"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // shared reads objects as a cache holds them. They must not be changed.
@@ -34,19 +38,30 @@ var kinds = map[common.WorkloadKind]func() (client.Object, client.ObjectList){
 	common.WorkloadRollout:     func() (client.Object, client.ObjectList) { return &argorollouts.Rollout{}, &argorollouts.RolloutList{} },
 }
 
-// rolloutsTimeout limits a read of Rollouts: a cache whose informer has not synced waits for it as long as it may, and that of
-// a kind which is not served any more never does.
-const rolloutsTimeout = 5 * time.Second
+// optionalTimeout limits a read of a kind that a cluster need not have: a cache whose informer has not synced waits for it as
+// long as it may, and that of a kind which is not served any more never does.
+const optionalTimeout = 5 * time.Second
 
 func bounded(ctx context.Context, kind common.WorkloadKind) (context.Context, context.CancelFunc) {
-	if kind != common.WorkloadRollout {
+	if !workloadkinds.IsOptional(kind) {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, rolloutsTimeout)
+	return context.WithTimeout(ctx, optionalTimeout)
 }
 
-// of reads an object of one of kinds.
-func of(object runtime.Object, evicts bool) *Workload {
+// emptyOf returns an empty object and list of a kind, which may be one of those of the configuration; nil of one that is not read.
+func emptyOf(kind common.WorkloadKind, configured []workloadkinds.Kind) (client.Object, client.ObjectList) {
+	if known := workloadkinds.Find(configured, kind); known != nil {
+		return known.New()
+	}
+	if kinds[kind] == nil {
+		return nil, nil
+	}
+	return kinds[kind]()
+}
+
+// of reads an object of one of kinds, or of those of the configuration.
+func of(kind common.WorkloadKind, object runtime.Object, evicts bool, configured []workloadkinds.Kind) *Workload {
 	switch o := object.(type) {
 	case *appsv1.Deployment:
 		return Deployment(o, evicts)
@@ -56,27 +71,23 @@ func of(object runtime.Object, evicts bool) *Workload {
 		return DaemonSet(o, evicts)
 	case *argorollouts.Rollout:
 		return Rollout(o, evicts)
+	case *unstructured.Unstructured:
+		return Configured(workloadkinds.Find(configured, kind), o, evicts)
 	}
 	return nil
 }
 
-// APIVersion returns the group and version at which a kind is read.
-func APIVersion(kind common.WorkloadKind) string {
-	if kind == common.WorkloadRollout {
-		return argorollouts.GroupVersion.String()
-	}
-	return appsv1.SchemeGroupVersion.String()
-}
-
 // Get reads one workload; it returns nil where there is none. From a cache it reads what must not be
-// changed. Evicts means that its pods would be evicted.
-func Get(ctx context.Context, from client.Reader, key types.NamespacedName, kind common.WorkloadKind, evicts bool) (*Workload, error) {
-	if kinds[kind] == nil {
+// changed. Evicts means that its pods would be evicted. The kind may be one of those of the configuration.
+func Get(
+	ctx context.Context, from client.Reader, key types.NamespacedName, kind common.WorkloadKind, evicts bool, configured ...workloadkinds.Kind,
+) (*Workload, error) {
+	object, _ := emptyOf(kind, configured)
+	if object == nil {
 		return nil, nil
 	}
 	ctx, cancel := bounded(ctx, kind)
 	defer cancel()
-	object, _ := kinds[kind]()
 	err := from.Get(ctx, key, object, shared)
 	if apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err) { // which the page of a proxy is
 		return nil, nil
@@ -84,7 +95,7 @@ func Get(ctx context.Context, from client.Reader, key types.NamespacedName, kind
 	if err != nil {
 		return nil, fmt.Errorf("read %s %s: %w", kind, key.Name, err)
 	}
-	w := of(object, evicts)
+	w := of(kind, object, evicts, configured)
 	if r, is := object.(*argorollouts.Rollout); is {
 		err = w.resolve(ctx, from, r)
 	}
@@ -94,19 +105,20 @@ func Get(ctx context.Context, from client.Reader, key types.NamespacedName, kind
 // List reads the workloads of a namespace that a selector matches, as Get does.
 func List(
 	ctx context.Context, from client.Reader, namespace string, kind common.WorkloadKind, selector labels.Selector, evicts bool,
+	configured ...workloadkinds.Kind,
 ) ([]*Workload, error) {
-	if kinds[kind] == nil {
+	_, list := emptyOf(kind, configured)
+	if list == nil {
 		return nil, nil
 	}
 	ctx, cancel := bounded(ctx, kind)
 	defer cancel()
-	_, list := kinds[kind]()
 	if err := from.List(ctx, list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, shared); err != nil {
 		return nil, fmt.Errorf("list %ss: %w", kind, err)
 	}
 	var out []*Workload
 	err := meta.EachListItem(list, func(object runtime.Object) error {
-		w := of(object, evicts)
+		w := of(kind, object, evicts, configured)
 		out = append(out, w)
 		if r, is := object.(*argorollouts.Rollout); is {
 			return w.resolve(ctx, from, r)
@@ -117,10 +129,16 @@ func List(
 }
 
 // Each calls do with each workload of a namespace that a cache holds, which must not be changed. A cache that holds none of a
-// kind, since nothing that reads them is installed, or nothing asks for Rollouts, has none.
-func Each(ctx context.Context, from client.Reader, namespace string, do func(common.WorkloadKind, metav1.Object)) error {
-	for kind, empty := range kinds {
-		_, list := empty()
+// kind, since nothing that reads them is installed, or nothing asks for the kind, has none.
+func Each(
+	ctx context.Context, from client.Reader, namespace string, do func(common.WorkloadKind, metav1.Object), configured ...workloadkinds.Kind,
+) error {
+	all := slices.Collect(maps.Keys(kinds))
+	for _, kind := range configured {
+		all = append(all, kind.Name())
+	}
+	for _, kind := range all {
+		_, list := emptyOf(kind, configured)
 		within, cancel := bounded(ctx, kind)
 		err := from.List(within, list, client.InNamespace(namespace), shared)
 		cancel()

@@ -31,6 +31,7 @@ func Rollout(r *argorollouts.Rollout, evicts bool) *Workload {
 		selector = &metav1.LabelSelector{}
 	}
 	w := newWorkload(common.WorkloadRollout, r, &r.Spec.Template, selector)
+	w.APIVersion = argorollouts.GroupVersion.String()
 	w.MinReady = seconds(r.Spec.MinReadySeconds)
 	desired := ptr.Deref(r.Spec.Replicas, 1)
 	status := &r.Status

@@ -24,8 +24,10 @@ import (
 // Workload is one as the cache, or the API server, has it.
 type Workload struct {
 	Kind common.WorkloadKind
-	Name string
-	UID  types.UID
+	// APIVersion is the group and version at which it is read.
+	APIVersion string
+	Name       string
+	UID        types.UID
 	// Labels and Annotations are its own, not those of its pods. They must not be changed.
 	Labels, Annotations map[string]string
 	// DependsOn are the ExternalServices that its annotation declares that it needs, and DependsOnMistake what is wrong with
@@ -96,7 +98,8 @@ func newWorkload(
 	kind common.WorkloadKind, object metav1.Object, template *corev1.PodTemplateSpec, selector *metav1.LabelSelector,
 ) *Workload {
 	w := &Workload{
-		Kind: kind, Name: object.GetName(), UID: object.GetUID(), Version: object.GetResourceVersion(), Generation: object.GetGeneration(),
+		Kind: kind, APIVersion: appsv1.SchemeGroupVersion.String(),
+		Name: object.GetName(), UID: object.GetUID(), Version: object.GetResourceVersion(), Generation: object.GetGeneration(),
 		Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
 		Selector: selector, Template: template, TemplateHash: hashOf(template), RestartID: template.Annotations[autorebootv1.RestartIDAnnotation],
 	}

@@ -69,7 +69,7 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 		return occurrence{event: NodeLost, reason: autorebootv1.ReasonNodeUnreachable, message: w.LostText()}, true
 	}
 	o := r.failure(t, autorebootv1.ReasonTimedOut)
-	o.message = cmp.Or(w.Stopped(f), w.shortageText(), w.LostText(), w.unreadyText(), w.Restarting)
+	o.message = cmp.Or(w.Stopped(f), w.shortageText(), w.LostText(), w.unreadyText(), w.Restarting, w.keptInPlaceText(f))
 	return o, true
 }
 

@@ -133,7 +133,7 @@ func newRun(p *autorebootv1.RebootPolicy, o Observation) *run {
 }
 
 func targetOf(kind common.WorkloadKind, name string) common.WorkloadReference {
-	id := common.WorkloadReference{Kind: kind, Name: name}
+	id := common.WorkloadReference{Kind: kind.Name(), Name: name}
 	if group := kind.Group(); group != common.AppsGroup {
 		id.Group = group
 	}

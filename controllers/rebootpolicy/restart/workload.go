@@ -39,12 +39,24 @@ func (w *Workload) isReverted(f *autorebootv1.InFlightRestart) bool {
 	return missing && (f.Template == "" || f.Template == w.TemplateHash)
 }
 
-// isReplaced reports whether every pod is of the latest revision, and was made after the restart where that makes none, except
-// for those that a partition kept when the restart was decided on. A rollout that is paused, or has its partition raised, while
-// it is under way proves nothing.
+// isReplaced reports whether every pod is of the latest revision, except for those that a partition kept when the restart was
+// decided on. A rollout that is paused, or has its partition raised, while it is under way proves nothing. The pods of other
+// projects' workloads must be newer too: the restart of a Rollout makes no revision, and others may change pods in place.
 func (w *Workload) isReplaced(f *autorebootv1.InFlightRestart) bool {
 	return w.Desired > 0 && w.Outdated != nil && *w.Outdated <= w.pastPartition(f) &&
-		(w.Kind != common.WorkloadRollout || w.allPodsNewAndReady(f)) // of one revision are those before and after its restart
+		(w.Kind.Group() == common.AppsGroup || w.allPodsNewAndReady(f))
+}
+
+// keptInPlaceText returns why a restart is not over of a workload that says that all its pods are of the latest revision: a
+// controller of another project may change them in place, or not be what controls them. It is empty where nothing says so.
+func (w *Workload) keptInPlaceText(f *autorebootv1.InFlightRestart) string {
+	switch {
+	case w.Kind.Group() == common.AppsGroup || w.Kind == common.WorkloadRollout || !w.Complete || w.allPodsNewAndReady(f):
+		return ""
+	case len(w.Pods) == 0:
+		return "no pod is controlled by the workload or by a ReplicaSet of it"
+	}
+	return "its controller says that all pods are of the latest revision, and some are from before the restart: it changes pods in place; use the strategy Evict"
 }
 
 // pastPartition returns how many pods a partition keeps now and kept when the restart was decided on.

@@ -4,6 +4,7 @@
 package rebootpolicy
 
 import (
+	"regexp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -46,8 +47,17 @@ func targets(path rules.Path, list []autorebootv1.Target) field.ErrorList {
 	list = rules.Within(list, 32)
 	for i := range list {
 		t, at := &list[i], path.Index(i)
-		errs = append(errs, rules.WorkloadGroup(at.Child("group"), t.Group, targetKinds...)...)
+		errs = append(errs, rules.Text(at.Child("group"), t.Group, 0, 253)...)
+		isOther := common.KindOfGroup(t.Group, t.Kind) != t.Kind
 		switch {
+		case isOther && t.Kind == "":
+			errs = append(errs, field.Invalid(at.Field(), t.Group, "kind is required with a group other than apps and argoproj.io"))
+		case isOther:
+			errs = append(errs, rules.Text(at.Child("kind"), string(t.Kind), 1, 63)...)
+			if !otherKind.MatchString(string(t.Kind)) {
+				errs = append(errs, field.Invalid(at.Child("kind").Field(), t.Kind,
+					rules.KindMustBe(targetKinds)+", or with another group a name such as CloneSet"))
+			}
 		case t.Kind != "":
 			errs = append(errs, rules.WorkloadKind(at.Child("kind"), t.Group, t.Kind, targetKinds...)...)
 		case t.Name != "":
@@ -61,7 +71,7 @@ func targets(path rules.Path, list []autorebootv1.Target) field.ErrorList {
 			}
 		}
 		errs = append(errs, rules.OptionalRange(at.Child("wave"), t.Wave, 0, 99)...)
-		if w := (common.WorkloadReference{Kind: t.Kind, Name: t.Name}); w.Kind != "" && w.Name != "" {
+		if w := (common.WorkloadReference{Kind: common.KindOfGroup(t.Group, t.Kind), Name: t.Name}); t.Kind != "" && w.Name != "" {
 			if seen[w] {
 				errs = append(errs, field.Invalid(at.Field(), t.Name, "a target may be listed once"))
 			}
@@ -75,24 +85,34 @@ var (
 	// appsKinds are the kinds of the group apps that can be restarted, and targetKinds all that can be.
 	appsKinds   = []common.WorkloadKind{common.WorkloadDeployment, common.WorkloadStatefulSet, common.WorkloadDaemonSet}
 	targetKinds = append(slices.Clone(appsKinds), common.WorkloadRollout)
+
+	// otherKind is what a kind of another group looks like.
+	otherKind = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 )
 
-// KindsOf returns the kinds of the workloads of a target: its own, or all of its group that can be restarted.
+// KindsOf returns the kinds of the workloads of a target, as a status has them: its own, or all of its group that can be
+// restarted.
 func KindsOf(t *autorebootv1.Target) []common.WorkloadKind {
 	switch {
 	case t.Kind != "":
-		return []common.WorkloadKind{t.Kind}
+		return []common.WorkloadKind{common.KindOfGroup(t.Group, t.Kind)}
 	case t.Group == common.RolloutsGroup:
 		return []common.WorkloadKind{common.WorkloadRollout}
 	}
 	return appsKinds
 }
 
-// HasRollouts reports whether a target of a spec is of Argo Rollouts.
-func HasRollouts(spec *autorebootv1.RebootPolicySpec) bool {
-	return slices.ContainsFunc(spec.Targets, func(t autorebootv1.Target) bool {
-		return slices.Contains(KindsOf(&t), common.WorkloadRollout)
-	})
+// OptionalKinds returns the kinds of the targets of a spec that a cluster need not have, each once.
+func OptionalKinds(spec *autorebootv1.RebootPolicySpec) []common.WorkloadKind {
+	var all []common.WorkloadKind
+	for i := range spec.Targets {
+		for _, kind := range KindsOf(&spec.Targets[i]) {
+			if kind.Group() != common.AppsGroup && !slices.Contains(all, kind) {
+				all = append(all, kind)
+			}
+		}
+	}
+	return all
 }
 
 // named checks the two ways to name objects: one by its name, or several by their labels.

@@ -51,6 +51,11 @@ func NewCluster(o ClusterOptions) map[string]http.Handler {
 			return nil, field.ErrorList{field.Forbidden(field.NewPath("spec"), o.Unavailable)}
 		}
 		warnings, errs := rules.ClusterWarnings(obj, old), rules.ValidateCluster(obj, old)
+		var was *autorebootv1.RebootPolicySpec
+		if old != nil {
+			was = &old.Spec.Template.Spec
+		}
+		errs = append(errs, unconfigured(field.NewPath("spec", "template", "spec"), o.Workloads, &obj.Spec.Template.Spec, was)...)
 		errs = append(errs, roundtrip.Validate(o.Converter, req, obj, old)...)
 		if len(errs) > 0 {
 			return warnings, errs

@@ -65,7 +65,7 @@ func (n *collector) restarts(at *field.Path, spec *autorebootv1.RebootPolicySpec
 			remedy, verb = authorization.NameAnotherTarget, reading(name)
 		}
 		for _, kind := range rules.KindsOf(t) {
-			n.Add(path, remedy, verb, kind.Group(), resourceOf(kind), "", name)
+			n.Add(path, remedy, verb, kind.Group(), kind.Resource(), "", name)
 		}
 	}
 }
@@ -100,27 +100,11 @@ func (n *collector) gate(path *field.Path, g *autorebootv1.Gate) {
 	case g.ExternalServiceHealthy != nil:
 		n.Add(path, withoutGate, "get", networkingv1.GroupVersion.Group, "externalservices", "", g.ExternalServiceHealthy.Name)
 	case g.WorkloadAvailable != nil:
-		n.Add(path, withoutGate, "get", common.AppsGroup, resourceOf(g.WorkloadAvailable.Kind), "", g.WorkloadAvailable.Name)
+		n.Add(path, withoutGate, "get", common.AppsGroup, g.WorkloadAvailable.Kind.Resource(), "", g.WorkloadAvailable.Name)
 	case g.ChaosSurvived != nil:
 		n.Add(path, withoutGate, "get", chaosv1.GroupVersion.Group, "chaospods", "", g.ChaosSurvived.Name)
 	default:
 		n.Add(path, withoutGate, "*", "*", "*", "", "")
-	}
-}
-
-// resourceOf returns the resource of a kind of workload; every resource for a kind that is not listed here.
-func resourceOf(kind common.WorkloadKind) string {
-	switch kind {
-	case common.WorkloadDeployment:
-		return "deployments"
-	case common.WorkloadStatefulSet:
-		return "statefulsets"
-	case common.WorkloadDaemonSet:
-		return "daemonsets"
-	case common.WorkloadRollout:
-		return "rollouts"
-	default:
-		return "*"
 	}
 }
 

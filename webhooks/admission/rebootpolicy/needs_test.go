@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/admissiontest"
 )
 
@@ -49,6 +51,12 @@ func TestEveryPartOfAPolicyTakesItsRights(t *testing.T) {
 				{Group: common.RolloutsGroup, Kind: "Rollout", Name: "web"}, {Group: common.RolloutsGroup, Selector: &common.LabelSelector{}},
 			}},
 			map[string]string{"patch rollouts.argoproj.io web": "spec.targets[0]", "patch rollouts.argoproj.io": "spec.targets[1]"},
+		},
+		"a kind of another project": {
+			autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{
+				{Group: "apps.kruise.io", Kind: "CloneSet", Name: "web"}, {Group: "apps.kruise.io", Kind: "StatefulSet", Selector: anyApp},
+			}},
+			map[string]string{"patch clonesets.apps.kruise.io web": "spec.targets[0]", "patch statefulsets.apps.kruise.io": "spec.targets[1]"},
 		},
 		"a name beside labels is no limit": {
 			autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{{Kind: "StatefulSet", Name: "db", Selector: anyApp}}},
@@ -136,5 +144,36 @@ func TestEveryPartOfAPolicyTakesItsRights(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// A kind that the configuration has lost does not keep a policy from being edited.
+func TestAKindOfAnotherProjectMustBeConfigured(t *testing.T) {
+	cloneSet := autorebootv1.Target{Group: "apps.kruise.io", Kind: "CloneSet", Name: "web"}
+	spec := &autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{
+		target("Deployment", "api"), {Group: common.RolloutsGroup, Kind: "Rollout", Name: "web"}, cloneSet, {Group: "apps.kruise.io", Kind: "StatefulSet", Name: "db"},
+	}}
+	configured := []workloadkinds.Kind{{GroupVersionKind: schema.GroupVersionKind{Group: "apps.kruise.io", Version: "v1alpha1", Kind: "CloneSet"}, Template: []string{"spec", "template"}}}
+	const (
+		first  = `spec.targets[2].kind: Invalid value: "CloneSet": the operator's configuration does not have kind CloneSet of group apps.kruise.io in rebootPolicies.workloads: ask an administrator to add it, or name another target`
+		second = `spec.targets[3].kind: Invalid value: "StatefulSet": the operator's configuration does not have kind StatefulSet of group apps.kruise.io in rebootPolicies.workloads: ask an administrator to add it, or name another target`
+	)
+	for name, test := range map[string]struct {
+		configured []workloadkinds.Kind
+		old        *autorebootv1.RebootPolicySpec
+		want       []string
+	}{
+		"none":           {nil, nil, []string{first, second}},
+		"one":            {configured, nil, []string{second}},
+		"one that was":   {nil, &autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{cloneSet}}, []string{second}},
+		"both that were": {nil, spec, nil},
+	} {
+		var got []string
+		for _, err := range unconfigured(field.NewPath("spec"), test.configured, spec, test.old) {
+			got = append(got, err.Error())
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
 	}
 }

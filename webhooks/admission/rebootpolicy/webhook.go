@@ -6,11 +6,14 @@ package rebootpolicy
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 	"github.com/fairlead-dev/fairlead/webhooks/admission"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/roundtrip"
@@ -19,7 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
 )
 
-// Options of the webhooks. All are required.
+// Options of the webhooks. All but Workloads are required.
 type Options struct {
 	// Handler has the bounds, the logger and the registerer; its Kind and Translator are set here.
 	Handler admission.Options
@@ -31,6 +34,8 @@ type Options struct {
 	Reviewer authorization.Reviewer
 	// Warnings reads what writers are warned of.
 	Warnings *warnings.Reader
+	// Workloads are the kinds of other projects that may be targets.
+	Workloads []workloadkinds.Kind
 }
 
 type webhook struct {
@@ -62,6 +67,11 @@ func (w *webhook) validate(ctx context.Context, req admission.Request, obj, old 
 	warnings = append(warnings, w.overlaps(ctx, obj)...)
 
 	errs := rules.Validate(obj, old)
+	var was *autorebootv1.RebootPolicySpec
+	if old != nil {
+		was = &old.Spec
+	}
+	errs = append(errs, unconfigured(field.NewPath("spec"), w.options.Workloads, &obj.Spec, was)...)
 	errs = append(errs, roundtrip.Validate(w.options.Converter, req, obj, old)...)
 	if len(errs) > 0 {
 		// A review of rights costs a call, and would be about fields that must change anyway.
@@ -69,4 +79,20 @@ func (w *webhook) validate(ctx context.Context, req admission.Request, obj, old 
 	}
 	more, errs := w.authorizer.Validate(ctx, req, obj, old)
 	return append(warnings, more...), errs
+}
+
+// unconfigured refuses targets of kinds that the operator's configuration does not have, unless the old spec had the kind already.
+func unconfigured(at *field.Path, configured []workloadkinds.Kind, spec, old *autorebootv1.RebootPolicySpec) (errs field.ErrorList) {
+	var known []common.WorkloadKind
+	if old != nil {
+		known = rules.OptionalKinds(old)
+	}
+	for i := range spec.Targets {
+		kind := rules.KindsOf(&spec.Targets[i])[0]
+		isOther := workloadkinds.IsOptional(kind) && kind != common.WorkloadRollout
+		if isOther && !slices.Contains(known, kind) && workloadkinds.Find(configured, kind) == nil {
+			errs = append(errs, field.Invalid(at.Child("targets").Index(i).Child("kind"), kind.Name(), workloadkinds.NotConfigured(kind)))
+		}
+	}
+	return errs
 }

@@ -35,8 +35,9 @@ func overlayTargets(saved []autorebootv1.Target, before, after v1alpha1.Target) 
 	}
 	out := append([]autorebootv1.Target(nil), saved...)
 	if after.Kind != before.Kind {
-		out[0].Kind = common.WorkloadKind(after.Kind)
-		if group := out[0].Kind.Group(); group != cmp.Or(out[0].Group, common.AppsGroup) {
+		kind := common.WorkloadKind(after.Kind)
+		out[0].Kind = kind.Name()
+		if group := kind.Group(); group != cmp.Or(out[0].Group, common.AppsGroup) {
 			out[0].Group = groupOf(after.Kind)
 		}
 	}

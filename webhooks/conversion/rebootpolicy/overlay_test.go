@@ -6,10 +6,12 @@ package rebootpolicy
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/autoreboot/v1alpha1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // A list may be as long as a request, so that comparing each name with each other one would take minutes.
@@ -45,15 +47,19 @@ func TestTheGroupOfATargetIsThatOfItsKind(t *testing.T) {
 		"within apps":           {autorebootv1.Target{Group: "apps", Kind: "Deployment"}, "Deployment", "StatefulSet", "apps"},
 		"within the default":    {autorebootv1.Target{Kind: "Deployment"}, "Deployment", "StatefulSet", ""},
 		"a selector of a group": {autorebootv1.Target{Group: "argoproj.io"}, "", "", "argoproj.io"},
+		"to another project":    {autorebootv1.Target{Kind: "StatefulSet"}, "StatefulSet", "StatefulSet.apps.kruise.io", "apps.kruise.io"},
+		"from another project":  {autorebootv1.Target{Group: "apps.kruise.io", Kind: "CloneSet"}, "CloneSet.apps.kruise.io", "Deployment", ""},
 	} {
 		test.saved.Name = "web"
 		got := overlayTargets([]autorebootv1.Target{test.saved}, v1alpha1.Target{Kind: test.before, Name: "web"}, v1alpha1.Target{Kind: test.after, Name: "web"})
-		if got[0].Group != test.want {
-			t.Errorf("%s: %q, want %q", name, got[0].Group, test.want)
+		if got[0].Group != test.want || strings.Contains(string(got[0].Kind), ".") {
+			t.Errorf("%s: %q %q, want %q", name, got[0].Group, got[0].Kind, test.want)
 		}
 	}
-	stored := hubForm{Spec: autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{{Group: "argoproj.io", Kind: "Rollout", Name: "web"}}}}
-	if got := up(down(stored)).Spec.Targets; !slices.Equal(got, stored.Spec.Targets) {
-		t.Errorf("%+v", got)
+	for group, kind := range map[string]common.WorkloadKind{"argoproj.io": "Rollout", "apps.kruise.io": "CloneSet"} {
+		stored := hubForm{Spec: autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{{Group: group, Kind: kind, Name: "web"}}}}
+		if got := up(down(stored)).Spec.Targets; !slices.Equal(got, stored.Spec.Targets) {
+			t.Errorf("%+v", got)
+		}
 	}
 }

@@ -60,7 +60,7 @@ func hasImplied(h *hubForm) bool {
 func up(s spokeForm) hubForm {
 	h := hubForm{Spec: *implied.DeepCopy()}
 	if target := s.Spec.Target; target != (v1alpha1.Target{}) {
-		h.Spec.Targets = []autorebootv1.Target{{Group: groupOf(target.Kind), Kind: common.WorkloadKind(target.Kind), Name: target.Name}}
+		h.Spec.Targets = []autorebootv1.Target{{Group: groupOf(target.Kind), Kind: common.WorkloadKind(target.Kind).Name(), Name: target.Name}}
 	}
 	for i := range s.Spec.Policies {
 		h.Spec.Triggers = append(h.Spec.Triggers, triggerOf(&s.Spec.Policies[i]))
@@ -75,7 +75,7 @@ func down(h hubForm) spokeForm {
 	var s spokeForm
 	if len(h.Spec.Targets) > 0 {
 		first := &h.Spec.Targets[0]
-		s.Spec.Target = v1alpha1.Target{Kind: string(first.Kind), Name: first.Name}
+		s.Spec.Target = v1alpha1.Target{Kind: string(common.KindOfGroup(first.Group, first.Kind)), Name: first.Name}
 	}
 	for i := range h.Spec.Triggers {
 		if h.Spec.Triggers[i].Type == autorebootv1.TriggerProbe {

@@ -19,7 +19,7 @@ import (
 type InFlightRestartApplyConfiguration struct {
 	// id of the restart, unique in the policy.
 	ID *string `json:"id,omitempty"`
-	// kind of the workload.
+	// kind of the workload, with its group unless that is apps or argoproj.io.
 	Kind *common.WorkloadKind `json:"kind,omitempty"`
 	// name of the workload.
 	Name *string `json:"name,omitempty"`

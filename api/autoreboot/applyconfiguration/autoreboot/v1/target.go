@@ -15,9 +15,11 @@ import (
 //
 // Target is one workload by its name, or several by their labels.
 type TargetApplyConfiguration struct {
-	// group is the API group of the workloads: apps, or argoproj.io for those of Argo Rollouts. The default is apps.
+	// group is the API group of the workloads: apps, argoproj.io for those of Argo Rollouts, or that of a kind which the operator's
+	// configuration has in rebootPolicies.workloads, such as apps.kruise.io. The default is apps.
 	Group *string `json:"group,omitempty"`
-	// kind of the workloads: Deployment, StatefulSet or DaemonSet, or with group argoproj.io Rollout. Without it, selector
+	// kind of the workloads: Deployment, StatefulSet or DaemonSet, with group argoproj.io Rollout, or with another group its kind
+	// in rebootPolicies.workloads of the operator's configuration. Without it, which only the first two groups allow, selector
 	// selects the workloads of all kinds of the group.
 	Kind *common.WorkloadKind `json:"kind,omitempty"`
 	// name of the workload. It need not exist yet.

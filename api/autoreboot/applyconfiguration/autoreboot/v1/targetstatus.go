@@ -16,7 +16,7 @@ import (
 //
 // TargetStatus is the observed state of one workload.
 type TargetStatusApplyConfiguration struct {
-	// kind of the workload.
+	// kind of the workload, with its group unless that is apps or argoproj.io: Deployment, CloneSet.apps.kruise.io.
 	Kind *common.WorkloadKind `json:"kind,omitempty"`
 	// name of the workload.
 	Name *string `json:"name,omitempty"`

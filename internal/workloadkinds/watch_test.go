@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package argorollouts
+package workloadkinds
 
 import (
 	"context"
@@ -25,6 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -81,13 +84,14 @@ func (i *informer) Done() <-chan struct{} {
 func TestAnInformerIsThereWhileRolloutsAreWantedAndServed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		absent := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: GroupVersion.Group, Kind: Kind}}
-		rollouts := schema.GroupResource{Group: GroupVersion.Group, Resource: Resource}
+		absent := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: Rollouts.Group, Kind: Rollouts.Kind}}
+		rollouts := schema.GroupResource{Group: Rollouts.Group, Resource: Rollouts.Name().Resource()}
 		api := &world{err: absent}
-		w := New(Options{Cache: api, Live: api, Serves: func(context.Context) (bool, error) { return api.listed, api.unknown }})
+		w := New(Options{Cache: api, Live: api, Serves: func(context.Context, Kind) (bool, error) { return api.listed, api.unknown }})
 		changes, events := 0, 0
-		w.Subscribe(handler.TypedFuncs[*Rollout, reconcile.Request]{CreateFunc: func(context.Context, event.TypedCreateEvent[*Rollout], queue) { events++ }},
-			func(context.Context) { changes++ })
+		w.Subscribe(func(Kind) handler.TypedEventHandler[client.Object, reconcile.Request] {
+			return handler.TypedFuncs[client.Object, reconcile.Request]{CreateFunc: func(context.Context, event.TypedCreateEvent[client.Object], queue) { events++ }}
+		}, func(context.Context) { changes++ })
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- w.Run(ctx) }()
@@ -96,7 +100,7 @@ func TestAnInformerIsThereWhileRolloutsAreWantedAndServed(t *testing.T) {
 		if api.asked > 0 {
 			t.Errorf("%d requests although nothing wants Rollouts", api.asked)
 		}
-		if state := w.Want("shop"); state.Known {
+		if state := w.Want(common.WorkloadRollout, "shop"); state.Known {
 			t.Errorf("known before anything was asked: %+v", state)
 		}
 		for _, step := range []struct {
@@ -108,12 +112,12 @@ func TestAnInformerIsThereWhileRolloutsAreWantedAndServed(t *testing.T) {
 			informers int32
 		}{
 			{"the page of a proxy", absent, func() { api.unknown = errors.New("a page") }, 0, State{}, 0},
-			{"absent", absent, func() { api.unknown = nil }, soon, State{Known: true, Why: NotServed}, 0},
+			{"absent", absent, func() { api.unknown = nil }, soon, State{Known: true, Why: Rollouts.NotServed()}, 0},
 			{"comes", nil, nil, interval, State{Known: true, Served: true}, 1},
 			{"stays", nil, nil, interval, State{Known: true, Served: true}, 1},
 			{"an error says nothing", errors.New("timeout"), nil, interval, State{Known: true, Served: true}, 1},
 			{"goes, and is in discovery", apierrors.NewNotFound(rollouts, ""), func() { api.listed = true }, interval, State{Known: true, Served: true}, 1},
-			{"goes", apierrors.NewNotFound(rollouts, ""), func() { api.listed = false }, soon, State{Known: true, Why: NotServed}, 0},
+			{"goes", apierrors.NewNotFound(rollouts, ""), func() { api.listed = false }, soon, State{Known: true, Why: Rollouts.NotServed()}, 0},
 			{"may not be listed", apierrors.NewForbidden(rollouts, "", errors.New("no")), nil, interval, State{Known: true, Unreadable: true, Forbidden: true}, 0},
 			{"does not sync", nil, func() { api.never = true }, interval + attemptTimeout, State{Known: true, Unreadable: true}, 0},
 			{"comes again", nil, func() { api.never = false }, interval, State{Known: true, Served: true}, 1},
@@ -122,7 +126,7 @@ func TestAnInformerIsThereWhileRolloutsAreWantedAndServed(t *testing.T) {
 				step.set()
 			}
 			time.Sleep(step.after + time.Second) //nolint:forbidigo // in a bubble
-			got := w.Want("shop")
+			got := w.Want(common.WorkloadRollout, "shop")
 			if got.Known && (got.Why == "") != got.Served {
 				t.Errorf("%s: %+v", step.name, got)
 			}
@@ -136,7 +140,7 @@ func TestAnInformerIsThereWhileRolloutsAreWantedAndServed(t *testing.T) {
 		if changes != 6 || len(api.handlers) != 1 {
 			t.Errorf("%d changes, %d handlers", changes, len(api.handlers))
 		}
-		api.handlers[0].OnAdd(&Rollout{}, false)
+		api.handlers[0].OnAdd(&argorollouts.Rollout{}, false)
 		if events != 1 {
 			t.Errorf("%d events", events)
 		}
@@ -144,11 +148,11 @@ func TestAnInformerIsThereWhileRolloutsAreWantedAndServed(t *testing.T) {
 		before := api.asked
 		api.err = absent
 		for range 100 { // policies whose Rollouts are missing
-			w.LookAgain()
+			w.LookAgain(common.WorkloadRollout)
 			time.Sleep(10 * time.Millisecond) //nolint:forbidigo // in a bubble
 		}
 		time.Sleep(soon) //nolint:forbidigo // in a bubble
-		if n := api.asked - before; n == 0 || n > 2 || w.Want("shop").Served {
+		if n := api.asked - before; n == 0 || n > 2 || w.Want(common.WorkloadRollout, "shop").Served {
 			t.Errorf("%d requests", n)
 		}
 		cancel()
@@ -158,13 +162,18 @@ func TestAnInformerIsThereWhileRolloutsAreWantedAndServed(t *testing.T) {
 	})
 }
 
-func TestWithoutAWatchRolloutsAreServed(t *testing.T) {
+func TestWithoutWatchesRolloutsAloneAreServed(t *testing.T) {
 	t.Parallel()
-	var w *Watch
-	w.LookAgain()
-	w.Subscribe(nil, nil)
-	if state := w.Want("shop"); !state.Served {
+	var w *Watches
+	w.LookAgain(common.WorkloadRollout)
+	if state := w.Want(common.WorkloadRollout, "shop"); !state.Served {
 		t.Errorf("%+v", state)
+	}
+	const want = "the operator's configuration does not have kind CloneSet of group apps.kruise.io in rebootPolicies.workloads: ask an administrator to add it, or name another target"
+	for _, w := range []*Watches{nil, New(Options{})} {
+		if state := w.Want("CloneSet.apps.kruise.io", "shop"); state.Served || !state.Known || !state.Forbidden || state.Why != want {
+			t.Errorf("%+v", state)
+		}
 	}
 }
 
@@ -198,7 +207,7 @@ func TestOnlyAListWithoutThemSaysThatRolloutsAreNotServed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		served, err := Serves(api.Discovery().RESTClient())(t.Context())
+		served, err := Serves(api.Discovery().RESTClient())(t.Context(), Rollouts)
 		if served != test.served || (err != nil) != test.unknown {
 			t.Errorf("%s: %t, %v", name, served, err)
 		}

@@ -1,0 +1,7 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package workloadkinds has the kinds of workloads that a cluster need not have: Rollouts of Argo Rollouts, and those that the
+// operator's configuration names in rebootPolicies.workloads (kinds.go). Of each there is an informer only while something asks
+// for the kind and the API server serves it (watch.go).
+package workloadkinds
