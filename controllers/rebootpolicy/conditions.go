@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/conditions"
 	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 	"github.com/fairlead-dev/fairlead/controllers/internal/requests"
@@ -289,7 +290,8 @@ func haltText(halt *autorebootv1.Halt) string {
 // askedFor returns which triggers ask for the restart for which a limit is used up, as the end of a sentence, with the sources
 // that have changed since the last restart of its target: a source that changes without end is to be found by its name.
 func (o *observation) askedFor(status *autorebootv1.RebootPolicyStatus, h *autorebootv1.Halt) string {
-	i := slices.IndexFunc(status.Targets, func(t autorebootv1.TargetStatus) bool { return t.Kind == h.Target.Kind && t.Name == h.Target.Name })
+	kind := common.KindOfGroup(h.Target.Group, h.Target.Kind)
+	i := slices.IndexFunc(status.Targets, func(t autorebootv1.TargetStatus) bool { return t.Kind == kind && t.Name == h.Target.Name })
 	if h.Reason != autorebootv1.ReasonLimitReached || i < 0 || status.Targets[i].Pending == nil {
 		return ""
 	}

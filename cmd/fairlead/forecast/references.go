@@ -135,7 +135,7 @@ func (r *referring) takes(policy *autorebootv1.RebootPolicy) bool {
 	selects := false
 	for i := range policy.Spec.Targets {
 		t := &policy.Spec.Targets[i]
-		if t.Selector == nil && r.named[inspect.Key{Kind: string(t.Kind), Namespace: policy.Namespace, Name: t.Name}] {
+		if t.Selector == nil && r.named[inspect.Key{Kind: string(common.KindOfGroup(t.Group, t.Kind)), Namespace: policy.Namespace, Name: t.Name}] {
 			return true
 		}
 		selects = selects || t.Selector != nil

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 	"github.com/fairlead-dev/fairlead/controllers/chaospod"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
@@ -321,7 +322,7 @@ func (f *Forecast) add(
 	for i := range seen.Restarts {
 		r := &seen.Restarts[i]
 		out := Restart{
-			Key:    inspect.Key{Kind: string(r.Target.Kind), Namespace: policy.Namespace, Name: r.Target.Name},
+			Key:    inspect.Key{Kind: string(common.KindOfGroup(r.Target.Group, r.Target.Kind)), Namespace: policy.Namespace, Name: r.Target.Name},
 			Policy: policy.Name, Order: i + 1, Wave: r.Wave, MaxTargets: seen.MaxTargets, Window: r.Window,
 		}
 		if !r.Waits && !r.Starts.IsZero() {

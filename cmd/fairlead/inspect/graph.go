@@ -223,7 +223,7 @@ func (g *Graph) relatePolicy(o *Object, policy *autorebootv1.RebootPolicy) {
 	}
 	for i := range policy.Spec.Targets { // one that does not exist is not in the status
 		if t := &policy.Spec.Targets[i]; t.Name != "" && t.Kind != "" {
-			g.need(o, roleRestarts, string(t.Kind), t.Name)
+			g.need(o, roleRestarts, string(rebootpolicy.KindsOf(t)[0]), t.Name)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -157,5 +158,22 @@ func TestRolloutsAreReadWhereThereAreAny(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// OpenKruise has a StatefulSet as well: neither is taken for the other.
+func TestAWorkloadOfAnotherProjectIsNoneOfKubernetes(t *testing.T) {
+	t.Parallel()
+	policy := &autorebootv1.RebootPolicy{ObjectMeta: named("checkout"), TypeMeta: metav1.TypeMeta{APIVersion: "autoreboot.fairlead.dev/v1", Kind: RebootPolicy}}
+	policy.Spec.Targets = []autorebootv1.Target{{Group: "apps.kruise.io", Kind: "StatefulSet", Name: "db"}}
+	policy.Status.Targets = []autorebootv1.TargetStatus{{Kind: "StatefulSet.apps.kruise.io", Name: "db"}}
+	set := &appsv1.StatefulSet{ObjectMeta: named("db"), TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"}}
+	graph := New(&Snapshot{Objects: []client.Object{policy, set}})
+	if o := graph.Find(Key{"StatefulSet", "shop", "db"}); len(o.NeededBy) > 0 {
+		t.Errorf("the policy restarts the StatefulSet of Kubernetes: %+v", o.NeededBy)
+	}
+	theirs := graph.Find(Key{"StatefulSet.apps.kruise.io", "shop", "db"})
+	if theirs == nil || len(theirs.NeededBy) != 1 || theirs.Said != "objects of its kind are not read here" {
+		t.Errorf("%+v", theirs)
 	}
 }

@@ -192,7 +192,9 @@ func (e *explainer) workload(o *Object, depth int) (found []Finding) {
 			continue
 		}
 		isOther := func(kind common.WorkloadKind, name string) bool { return string(kind) != o.Kind || name != o.Name }
-		ended := slices.IndexFunc(policy.Status.History, func(h v1.RestartRecord) bool { return !isOther(h.Target.Kind, h.Target.Name) })
+		ended := slices.IndexFunc(policy.Status.History, func(h v1.RestartRecord) bool {
+			return !isOther(common.KindOfGroup(h.Target.Group, h.Target.Kind), h.Target.Name)
+		})
 		targets := slices.DeleteFunc(slices.Clone(policy.Status.Targets), func(t v1.TargetStatus) bool { return isOther(t.Kind, t.Name) })
 		inFlight := slices.DeleteFunc(slices.Clone(policy.Status.InFlight), func(f v1.InFlightRestart) bool { return isOther(f.Kind, f.Name) })
 		of := slices.Concat(e.pending(r.Object, policy, targets, depth+1), e.inFlight(r.Object, inFlight))

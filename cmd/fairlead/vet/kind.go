@@ -16,6 +16,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/config/crd"
 	"github.com/fairlead-dev/fairlead/internal/crdschema"
@@ -185,7 +186,7 @@ func targetsOf(obj *autorebootv1.RebootPolicy) []string {
 	names := make([]string, 0, len(obj.Spec.Targets))
 	for i := range obj.Spec.Targets {
 		t := &obj.Spec.Targets[i]
-		name := string(t.Kind) + "/" + t.Name
+		name := string(common.KindOfGroup(t.Group, t.Kind)) + "/" + t.Name
 		if selector, err := json.Marshal(t.Selector); err == nil && t.Selector != nil {
 			name += "?" + string(selector)
 		}
