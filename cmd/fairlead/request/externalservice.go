@@ -96,7 +96,8 @@ func faulted(_, es *v1.ExternalService, token common.Token) Verdict {
 // NewFaultEnd returns a request to end the fault of an ExternalService before its time.
 func NewFaultEnd(key inspect.Key) *Request {
 	return &Request{
-		Key: key, verb: of(announceFaultEnd, faultEnded), edit: removeFault, edited: "the annotation " + v1.InjectFaultAnnotation + " was removed",
+		Key: key, verb: of(announceFaultEnd, faultEnded),
+		edit: removeFault, edited: "the annotation " + v1.InjectFaultAnnotation + " was removed",
 	}
 }
 
