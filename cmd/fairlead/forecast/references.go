@@ -135,7 +135,8 @@ func (r *referring) takes(policy *autorebootv1.RebootPolicy) bool {
 	selects := false
 	for i := range policy.Spec.Targets {
 		t := &policy.Spec.Targets[i]
-		if t.Selector == nil && r.named[inspect.Key{Kind: string(common.KindOfGroup(t.Group, t.Kind)), Namespace: policy.Namespace, Name: t.Name}] {
+		kind := common.KindOfGroup(t.Group, t.Kind)
+		if t.Selector == nil && r.named[inspect.Key{Kind: string(kind), Namespace: policy.Namespace, Name: t.Name}] {
 			return true
 		}
 		selects = selects || t.Selector != nil

@@ -56,7 +56,8 @@ func (b *builder) addRestart(policy inspect.Key, r *autorebootv1.RestartRecord) 
 	case r.Result == autorebootv1.ResultFailed:
 		o = failed
 	}
-	b.add(claim{inspect.Key{Kind: string(common.KindOfGroup(r.Target.Group, r.Target.Kind)), Namespace: policy.Namespace, Name: r.Target.Name}, Restart, ""}, o, e)
+	kind := common.KindOfGroup(r.Target.Group, r.Target.Kind)
+	b.add(claim{inspect.Key{Kind: string(kind), Namespace: policy.Namespace, Name: r.Target.Name}, Restart, ""}, o, e)
 }
 
 // addChaosPod adds the runs of a ChaosPod. The message of one names the workloads that it was about. Of those that were verified
