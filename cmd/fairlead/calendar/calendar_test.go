@@ -51,8 +51,12 @@ func of(t testing.TB, from string, blackouts string, objects ...client.Object) [
 	t.Helper()
 	var all []cron.Blackout
 	read(t, blackouts, &all)
+	parsed, err := cron.NewBlackouts(all)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var lines []string
-	for _, e := range Of(&inspect.Snapshot{Objects: objects}, all, at(from), at(from).AddDate(0, 0, 2)).Events {
+	for _, e := range Of(&inspect.Snapshot{Objects: objects}, inspect.Freeze{Blackouts: all, Calendar: parsed}, at(from), at(from).AddDate(0, 0, 2)).Events {
 		line := fmt.Sprintf("%s %s %s", e.Type, strings.TrimSpace(e.Name+" "+e.Title), e.Start.UTC().Format(time.RFC3339))
 		if e.End != nil {
 			line += " " + e.End.UTC().Format(time.RFC3339)
@@ -109,7 +113,7 @@ func TestACalendarIsBoundedAndSaysSo(t *testing.T) {
 	for range 30 {
 		objects = append(objects, minutely)
 	}
-	c := Of(&inspect.Snapshot{Objects: objects}, nil, at("2026-03-02T12:00:00Z"), at("2026-04-02T12:00:00Z"))
+	c := Of(&inspect.Snapshot{Objects: objects}, inspect.Freeze{}, at("2026-03-02T12:00:00Z"), at("2026-04-02T12:00:00Z"))
 	if len(c.Events) > maxEvents || len(c.Notes) != 1 {
 		t.Errorf("%d events, %q", len(c.Events), c.Notes)
 	}
@@ -122,7 +126,7 @@ func TestAnEventKeepsItsUID(t *testing.T) {
 		c := Of(&inspect.Snapshot{Objects: []client.Object{
 			policy(t, "a", `{windows: [{name: night, cron: "0 22 * * *", duration: 4h}, {name: always, cron: "0 * * * *", duration: 1h}]}`),
 			chaosPod(t, "c", `{schedule: {cron: "0 13 * * *", jitterPercent: 20}}`),
-		}}, nil, at(from), at("2026-03-08T00:00:00Z"))
+		}}, inspect.Freeze{}, at(from), at("2026-03-08T00:00:00Z"))
 		for i := range c.Events {
 			e := &c.Events[i]
 			if other := found[e.uid()]; other != "" {

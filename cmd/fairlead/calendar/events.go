@@ -69,14 +69,10 @@ const (
 )
 
 // Of returns what is to come of what was read, from one time until another.
-func Of(s *inspect.Snapshot, blackouts []cron.Blackout, from, until time.Time) *Calendar {
-	b := &builder{from: from, until: until}
-	var err error
-	if b.freeze, err = cron.NewBlackouts(blackouts); err != nil {
-		b.freeze = nil // reported by who has read them
-	}
-	for i := range blackouts {
-		b.addFreeze(&blackouts[i])
+func Of(s *inspect.Snapshot, freeze inspect.Freeze, from, until time.Time) *Calendar {
+	b := &builder{from: from, until: until, freeze: freeze.Calendar}
+	for i := range freeze.Blackouts {
+		b.addFreeze(&freeze.Blackouts[i])
 	}
 	for _, object := range s.Objects {
 		switch o := object.(type) {

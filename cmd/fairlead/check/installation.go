@@ -6,8 +6,6 @@ package check
 import (
 	"context"
 	"fmt"
-	"path"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,15 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	installed "github.com/fairlead-dev/fairlead/cmd/fairlead/installation"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet"
-)
-
-const (
-	// selector finds the operator's Deployments, whatever their name.
-	selector = "app.kubernetes.io/name=fairlead"
-	// maxDeployments bounds how many are looked at: one, two of the split layout, and one more for each shard.
-	maxDeployments = 100
 )
 
 // installation is what was found in the cluster.
@@ -95,16 +87,16 @@ func (r *run) findDeployments(ctx context.Context) {
 		}
 	}
 	const remedy = "install the operator, or give its namespace with --operator-namespace"
-	matching := metav1.ListOptions{LabelSelector: selector, Limit: maxDeployments}
+	matching := metav1.ListOptions{LabelSelector: installed.Selector, Limit: installed.MaxDeployments}
 	list, err := r.options.Kubernetes.AppsV1().Deployments(r.namespace).List(ctx, matching)
 	if err != nil {
-		r.results = append(r.results, unread(CheckDeployment, "Deployments labeled "+selector,
+		r.results = append(r.results, unread(CheckDeployment, "Deployments labeled "+installed.Selector,
 			"list on deployments.apps"+in(r.namespace), err, remedy))
 		return
 	}
 	for i := range list.Items {
 		d := &list.Items[i]
-		container := managerContainer(d)
+		container := installed.Manager(d)
 		if container == nil || r.namespace != "" && d.Namespace != r.namespace {
 			continue
 		}
@@ -112,25 +104,25 @@ func (r *run) findDeployments(ctx context.Context) {
 		r.deployments = append(r.deployments, deployment{d, r.configurationOf(ctx, d, container)})
 	}
 	if list.Continue != "" {
-		r.add(CheckDeployment, "Deployments labeled "+selector, Unchecked,
-			fmt.Sprintf("there are more than the %d that are checked", maxDeployments),
+		r.add(CheckDeployment, "Deployments labeled "+installed.Selector, Unchecked,
+			fmt.Sprintf("there are more than the %d that are checked", installed.MaxDeployments),
 			"take the label off those that are not the operator's")
 	}
 	if len(r.deployments) == 0 {
-		r.add(CheckDeployment, "Deployments labeled "+selector, Failed, "there are none that run the operator"+in(r.namespace), remedy)
+		r.add(CheckDeployment, "Deployments labeled "+installed.Selector, Failed, "there are none that run the operator"+in(r.namespace), remedy)
 	}
 }
 
 // findOthers looks for operators of other namespaces that reconcile the same objects.
 func (r *run) findOthers(ctx context.Context) {
-	matching := metav1.ListOptions{LabelSelector: selector, Limit: maxDeployments}
+	matching := metav1.ListOptions{LabelSelector: installed.Selector, Limit: installed.MaxDeployments}
 	list, err := r.options.Kubernetes.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, matching)
 	if err != nil || r.namespace == "" {
 		return // a user who may not list them can check this one
 	}
 	for i := range list.Items {
 		d := &list.Items[i]
-		container := managerContainer(d)
+		container := installed.Manager(d)
 		if container == nil || d.Namespace == r.namespace {
 			continue
 		}
@@ -149,61 +141,15 @@ func in(namespace string) string {
 	return " in namespace " + namespace
 }
 
-// managerContainer is the container that runs `fairlead manager`; nil where there is none.
-func managerContainer(d *appsv1.Deployment) *corev1.Container {
-	containers := d.Spec.Template.Spec.Containers
-	i := slices.IndexFunc(containers, func(c corev1.Container) bool {
-		return slices.Contains(c.Args, "manager") || slices.Contains(c.Command, "manager")
-	})
-	if i < 0 {
-		return nil
-	}
-	return &containers[i]
-}
-
 // configurationOf is what the arguments of a Deployment and the ConfigMap that it mounts say. Where these cannot
 // be read, that is told, and the arguments alone count.
 func (r *run) configurationOf(ctx context.Context, d *appsv1.Deployment, container *corev1.Container) *options.Configuration {
-	object := "Deployment " + d.Namespace + "/" + d.Name
-	arguments := slices.Concat(container.Command, container.Args)
-	configuration, err := options.FromArguments(arguments, func(file string) (*options.Configuration, error) {
-		name, key := mountedFrom(d, container, file)
-		if name == "" {
-			return nil, fmt.Errorf("%s is mounted from no ConfigMap", file)
-		}
-		from, err := r.options.Kubernetes.CoreV1().ConfigMaps(d.Namespace).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return nil, err
-		}
-		content, found := from.Data[key]
-		if !found {
-			return nil, fmt.Errorf("ConfigMap %s has no key %s", name, key)
-		}
-		return options.Parse(name+"/"+key, []byte(content))
+	configuration, err := installed.Configuration(d, container, func(name string) (*corev1.ConfigMap, error) {
+		return r.options.Kubernetes.CoreV1().ConfigMaps(d.Namespace).Get(ctx, name, metav1.GetOptions{})
 	})
-	if err == nil {
-		return configuration
-	}
-	r.add(CheckDeployment, object, Unchecked, "its configuration could not be read: "+brief(err),
-		"grant get on configmaps"+in(d.Namespace)+", or use the fairlead command of the operator's version; defaults are taken")
-	byDefault := func(string) (*options.Configuration, error) { return options.Default(), nil }
-	if configuration, err = options.FromArguments(arguments, byDefault); err != nil {
-		return options.Default()
+	if err != nil {
+		r.add(CheckDeployment, "Deployment "+d.Namespace+"/"+d.Name, Unchecked, "its configuration could not be read: "+brief(err),
+			"grant get on configmaps"+in(d.Namespace)+", or use the fairlead command of the operator's version; defaults are taken")
 	}
 	return configuration
-}
-
-// mountedFrom returns the ConfigMap and the key that a container finds at a path; "" where there is none.
-func mountedFrom(d *appsv1.Deployment, container *corev1.Container, file string) (name, key string) {
-	for _, mount := range container.VolumeMounts {
-		if mount.MountPath != path.Dir(file) {
-			continue
-		}
-		for _, volume := range d.Spec.Template.Spec.Volumes {
-			if volume.Name == mount.Name && volume.ConfigMap != nil {
-				return volume.ConfigMap.Name, path.Base(file)
-			}
-		}
-	}
-	return "", ""
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/fairlead-dev/fairlead/api/common"
+	installed "github.com/fairlead-dev/fairlead/cmd/fairlead/installation"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 )
 
@@ -128,7 +129,7 @@ func (r *run) checkLease(ctx context.Context, d deployment) Result {
 // checkVersions compares the version of this binary with the tags of the operator's images.
 func (r *run) checkVersions(context.Context) {
 	for _, d := range r.deployments {
-		image := managerContainer(d.Deployment).Image
+		image := installed.Manager(d.Deployment).Image
 		name, _, _ := strings.Cut(image, "@")
 		_, tag, tagged := strings.Cut(name[strings.LastIndex(name, "/")+1:], ":")
 		result := Result{CheckVersion, d.object(), Skipped, "its image " + image + " has no tag of a version", ""}

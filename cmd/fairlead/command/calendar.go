@@ -38,7 +38,8 @@ func calendarCommand(o Options) *cobra.Command {
 		Short: "List windows, blackouts, scheduled restarts and runs of chaos that are to come.",
 		Long: `List what is to come: windows and blackouts of RebootPolicies and ChaosPods, blackouts of the whole cluster,
 restarts by Schedule triggers and runs of ChaosPods, each when windows and blackouts allow it. What is suspended,
-halted or a dry run is listed as such.
+halted or a dry run is listed as such. Blackouts in the configuration of the operator are among those of the cluster
+where this user may read its Deployment and ConfigMap.
 
 With -o ics it is a calendar to subscribe to: write it to where a web server has it, each hour. Its times are in
 UTC, and an event keeps its UID.
@@ -88,12 +89,10 @@ func (f *calendarFlags) run(command *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	blackouts, unreadBlackouts := inspect.ReadBlackouts(ctx, reader, f.operatorNamespace)
-	if unreadBlackouts != nil {
-		all.Unread = append(all.Unread, *unreadBlackouts)
-	}
+	freeze := inspect.ReadBlackouts(ctx, reader, f.operatorNamespace)
+	all.Unread = append(all.Unread, freeze.Unread...)
 	now := time.Now()
-	found, to := calendar.Of(all, blackouts, now, now.AddDate(0, 0, f.days)), command.OutOrStdout()
+	found, to := calendar.Of(all, freeze, now, now.AddDate(0, 0, f.days)), command.OutOrStdout()
 	switch f.format {
 	case inspectText:
 		if len(found.Events) == 0 {

@@ -248,9 +248,28 @@ func TestWhatCouldNotBeReadIsNotNothing(t *testing.T) {
 
 func TestABlackoutOfTheClusterHolds(t *testing.T) {
 	c := shop(t)
-	c.objects = append(c.objects, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "fairlead-system", Name: inspect.CalendarConfigMap},
+	c.objects = append(c.objects, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "fairlead-system", Name: "fairlead-calendar"},
 		Data: map[string]string{"blackouts": "[{name: year-end, start: '2026-03-01T00:00:00Z', end: '2026-03-05T00:00:00Z'}]"}})
 	expect(t, said(t, c.ofSource(t, login)), "It starts at 2026-03-05T00:00:00Z", "Held by Blackout: the cluster's blackout year-end ends at 2026-03-05T00:00:00Z.")
+}
+
+func TestABlackoutOfTheOperatorsConfigurationHoldsWhereItCanBeRead(t *testing.T) {
+	c := shop(t)
+	metadata := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: "fairlead-system", Name: name, Labels: map[string]string{"app.kubernetes.io/name": "fairlead"}}
+	}
+	deployment := &appsv1.Deployment{ObjectMeta: metadata("fairlead-manager"), Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{Name: "manager", Args: []string{"manager", "--config=/etc/fairlead/fairlead.yaml"},
+			VolumeMounts: []corev1.VolumeMount{{Name: "config", MountPath: "/etc/fairlead"}}}},
+		Volumes: []corev1.Volume{{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: "fairlead-config"}}}}},
+	}}}}
+	c.objects = append(c.objects, deployment, &corev1.ConfigMap{ObjectMeta: metadata("fairlead-config"), Data: map[string]string{
+		"fairlead.yaml": "apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\ncalendar: {configMap: freezes, blackouts: [{name: audit, start: '2026-03-01T00:00:00Z', end: '2026-03-05T00:00:00Z'}]}",
+	}}, &corev1.ConfigMap{ObjectMeta: metadata("freezes"), Data: map[string]string{"blackouts": "[{name: audit, start: '2026-03-05T00:00:00Z', end: '2026-03-06T00:00:00Z'}]"}})
+	expect(t, said(t, c.ofSource(t, login)), "It starts at 2026-03-06T00:00:00Z", "Held by Blackout: the cluster's blackout audit", "Not considered: the limit of restarts in the configuration")
+	c.refused = []string{"get configmaps"}
+	expect(t, said(t, c.ofSource(t, login)), "Not known: configmaps/fairlead-calendar", "Not considered: the blackouts and the limit of restarts")
 }
 
 func TestManifestsAreComparedWithWhatIsLive(t *testing.T) {

@@ -25,7 +25,6 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/argorollouts"
-	"github.com/fairlead-dev/fairlead/internal/cron"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
@@ -56,7 +55,9 @@ type world struct {
 	rollouts  []inspect.Key
 	notes     []string
 	unread    []inspect.Unread
-	freeze    freeze.State
+	// hasEveryBlackout: those in the configuration of the operator were read.
+	hasEveryBlackout bool
+	freeze           freeze.State
 	// hasCluster means that a ClusterRebootPolicy would be applied, and deleted are the policies that would go with it.
 	hasCluster   bool
 	deleted      map[inspect.Key]bool
@@ -94,14 +95,9 @@ func (w *world) read(ctx context.Context, namespaces []string) error {
 	for _, o := range w.is.Objects {
 		w.objects[inspect.KeyOf(o)] = o
 	}
-	blackouts, unread := inspect.ReadBlackouts(ctx, w.Reader, w.OperatorNamespace)
-	if unread != nil {
-		w.unread = append(w.unread, *unread)
-	}
-	calendar, err := cron.NewBlackouts(blackouts)
-	if err == nil {
-		w.freeze.Blackouts = calendar
-	}
+	freeze := inspect.ReadBlackouts(ctx, w.Reader, w.OperatorNamespace)
+	w.unread, w.hasEveryBlackout = append(w.unread, freeze.Unread...), freeze.IsWhole
+	w.freeze.Blackouts = freeze.Calendar
 	return nil
 }
 
@@ -370,7 +366,11 @@ func (w *world) notesOf(f *Forecast) (notes []string) {
 		notes = append(notes, "A change of an ExternalService or ChaosPod is not considered, nor what other triggers than ConfigChange and CertificateRenewal see.")
 	}
 	if len(f.Restarts) > 0 {
-		notes = append(notes, "Not considered: the blackouts and the limit of restarts in the configuration of the operator, and whether the other ConfigMaps and Secrets that new pods need exist.")
+		what := "the blackouts and the limit of restarts"
+		if w.hasEveryBlackout {
+			what = "the limit of restarts"
+		}
+		notes = append(notes, "Not considered: "+what+" in the configuration of the operator, and whether the other ConfigMaps and Secrets that new pods need exist.")
 	}
 	return notes
 }

@@ -6,12 +6,17 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/installation"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/cron"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 )
@@ -71,29 +76,83 @@ func (k Key) resourceText(of kind) string {
 	return fmt.Sprintf("%s/%s in namespace %s", of.resource, k.Name, k.Namespace)
 }
 
-// CalendarConfigMap is the one with the blackouts of the cluster, unless the configuration of the operator names another one.
-const CalendarConfigMap = "fairlead-calendar"
+// Freeze is what could be read of the blackouts of the cluster.
+type Freeze struct {
+	Blackouts []cron.Blackout
+	// Calendar has all of them; nil where there are none.
+	Calendar *cron.Calendar
+	// IsWhole: those in the configuration of the operator are among them, since this user may read it.
+	IsWhole bool
+	Unread  []Unread
+}
 
-// ReadBlackouts reads the blackouts of the cluster, in the namespace of the operator. Those in its configuration are not read.
-func ReadBlackouts(ctx context.Context, from client.Reader, operatorNamespace string) ([]cron.Blackout, *Unread) {
-	key := Key{ConfigMap, operatorNamespace, CalendarConfigMap}
+// ReadBlackouts reads the blackouts of the cluster, in the namespace of the operator.
+func ReadBlackouts(ctx context.Context, from client.Reader, operatorNamespace string) (f Freeze) {
+	configuration := options.Default().Calendar
+	if read := operatorConfiguration(ctx, from, operatorNamespace); read != nil {
+		configuration, f.IsWhole = read.Calendar, true
+	}
+	if configured, err := cron.NewBlackouts(configuration.Blackouts); err == nil { // otherwise no operator runs with it
+		f.Blackouts, f.Calendar = configuration.Blackouts, configured
+	}
+	if configuration.ConfigMap == "" {
+		return f
+	}
+	key := Key{ConfigMap, operatorNamespace, configuration.ConfigMap}
 	source, unread := ReadSource(ctx, from, key)
 	if unread != nil { // few users may read the namespace of the operator
 		unread.IsBeyond = true
+		f.Unread = append(f.Unread, *unread)
 	}
 	if source == nil {
-		return nil, unread
+		return f
 	}
 	declared := &corev1.ConfigMap{Data: map[string]string{}}
 	for key, value := range source.Data {
 		declared.Data[key] = string(value)
 	}
+	var own *cron.Calendar
 	all, err := freeze.Blackouts(declared)
 	if err == nil {
-		_, err = cron.NewBlackouts(all)
+		own, err = cron.NewBlackouts(all)
 	}
 	if err != nil {
-		return nil, &Unread{Resource: key.resourceText(configMaps), Message: err.Error() + ": correct it, since the operator keeps to what it has read last"}
+		f.Unread = append(f.Unread, Unread{
+			Resource: key.resourceText(configMaps), Message: err.Error() + ": correct it, since the operator keeps to what it has read last",
+		})
+		return f
 	}
-	return all, nil
+	f.Blackouts, f.Calendar = slices.Concat(f.Blackouts, all), f.Calendar.And(own)
+	return f
+}
+
+// operatorConfiguration returns the configuration of the operator's reconcilers; nil where it cannot be read.
+func operatorConfiguration(ctx context.Context, from client.Reader, namespace string) *options.Configuration {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	selector, err := labels.Parse(installation.Selector)
+	if err != nil {
+		return nil
+	}
+	var list appsv1.DeploymentList
+	matching := &client.ListOptions{Namespace: namespace, LabelSelector: selector, Limit: installation.MaxDeployments}
+	if err := from.List(ctx, &list, matching); err != nil {
+		return nil
+	}
+	for i := range list.Items {
+		d := &list.Items[i]
+		manager := installation.Manager(d)
+		if manager == nil {
+			continue
+		}
+		configuration, err := installation.Configuration(d, manager, func(name string) (*corev1.ConfigMap, error) {
+			var mounted corev1.ConfigMap
+			err := from.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &mounted)
+			return &mounted, err
+		})
+		if err == nil && configuration.Controllers.Enabled {
+			return configuration
+		}
+	}
+	return nil
 }

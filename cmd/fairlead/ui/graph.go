@@ -126,7 +126,7 @@ func (d *graph) chains(columns [][]*node, placed map[*inspect.Object]*node) (all
 			if to == nil {
 				continue
 			}
-			c := chain{[]*node{from}, from.String() + ": " + r.Role + ": " + to.Key.String()}
+			c := chain{[]*node{from}, from.String() + ": " + r.Role + ": " + to.String()}
 			step := cmp.Compare(to.column, from.column)
 			for at := from.column + step; at != to.column && step != 0; at += step {
 				lane := &node{Width: nodeWidth, Height: laneHeight, column: at}

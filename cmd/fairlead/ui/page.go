@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,11 +68,9 @@ func (s *Server) current(r *http.Request, hasCalendar bool) view {
 		s.kept = v
 	}
 	if hasCalendar && now.Sub(s.kept.made) >= calendarEvery {
-		blackouts, unread := inspect.ReadBlackouts(r.Context(), s.From, s.OperatorNamespace)
-		s.kept.calendar, s.kept.made = calendar.Of(s.kept.snapshot, blackouts, now, now.AddDate(0, 0, calendarDays)), now
-		if unread != nil {
-			s.kept.calendar.Unread = append(s.kept.calendar.Unread[:len(s.kept.calendar.Unread):len(s.kept.calendar.Unread)], *unread)
-		}
+		freeze := inspect.ReadBlackouts(r.Context(), s.From, s.OperatorNamespace)
+		s.kept.calendar, s.kept.made = calendar.Of(s.kept.snapshot, freeze, now, now.AddDate(0, 0, calendarDays)), now
+		s.kept.calendar.Unread = slices.Concat(s.kept.calendar.Unread, freeze.Unread)
 	}
 	return *s.kept
 }
