@@ -20,8 +20,11 @@ import (
 )
 
 // retryRefused is the wait before a write is repeated that was refused: a quota, a policy or a right may have changed, of
-// which no event tells.
-const retryRefused = time.Minute
+// which no event tells. It doubles up to lastRetryRefused, since a policy can refuse it in thousands of namespaces.
+const (
+	retryRefused     = time.Minute
+	lastRetryRefused = 16 * time.Minute
+)
 
 // Reconciler keeps the policies of ClusterRebootPolicies in step with their templates.
 type Reconciler struct {

@@ -251,8 +251,17 @@ func TestARefusalInOneNamespaceIsNotRepeatedAtEachEvent(t *testing.T) {
 			if attempts != 2 {
 				t.Errorf("%d writes after a minute, want 2", attempts)
 			}
+			for range 30 { // two hours
+				s.now = s.now.Add(4 * time.Minute)
+				if _, after := s.reconcile(); after <= 0 || after > lastRetryRefused {
+					t.Errorf("it is tried again after %s", after)
+				}
+			}
+			if attempts < 9 || attempts > 12 { // after 2, 4, 8 and each 16 minutes
+				t.Errorf("%d writes in two hours", attempts)
+			}
 			s.write = func(*autorebootv1.RebootPolicy) error { return nil }
-			s.now = s.now.Add(retryRefused)
+			s.now = s.now.Add(lastRetryRefused)
 			s.reconcile()
 			s.expectReady(metav1.ConditionTrue, autorebootv1.ClusterReasonInStep, 2, 0)
 		})

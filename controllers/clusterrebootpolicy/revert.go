@@ -50,10 +50,10 @@ func (r *Reconciler) revert(ctx context.Context, of *autorebootv1.ClusterRebootP
 	if last := known.reversals[changed.Namespace]; last != nil && now.Before(last.until.Add(lastRevertWait)) {
 		next.wait, next.repeated = min(2*last.wait, lastRevertWait), true
 	}
-	next.refusal = refusal{autorebootv1.NamespaceRefusal{
+	next.refusal = refusal{NamespaceRefusal: autorebootv1.NamespaceRefusal{
 		Namespace: changed.Namespace, Reason: autorebootv1.ClusterReasonChangedRepeatedly,
 		Message: fmt.Sprintf("%s changes the policy again and again, which is reverted once a minute at most: have it leave the policy alone, or make a policy of your own for the workload, which goes before this one", manager),
-	}, now.Add(next.wait)}
+	}, until: now.Add(next.wait)}
 	known.reversals[changed.Namespace] = next
 	r.Events.Eventf(changed, of, controller.EventType(true), "Reverted", "Update",
 		"The policy was changed by %s, and is again as ClusterRebootPolicy %s has it: change that, or make a policy of your own for the workload, which goes before this one", manager, of.Name)

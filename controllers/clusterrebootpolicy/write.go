@@ -114,6 +114,7 @@ func (r *Reconciler) write(ctx context.Context, of *autorebootv1.ClusterRebootPo
 
 // conclude takes the error of a write, and reports whether it was done.
 func (r *Reconciler) conclude(o *outcome, refused map[string]refusal, namespace string, err error) bool {
+	wait := min(max(2*refused[namespace].wait, retryRefused), lastRetryRefused)
 	delete(refused, namespace)
 	switch {
 	case err == nil:
@@ -121,7 +122,7 @@ func (r *Reconciler) conclude(o *outcome, refused map[string]refusal, namespace 
 	case apierrors.IsConflict(err), errors.Is(err, errBehind):
 		o.more = true
 	default:
-		refused[namespace] = refusal{refusalOf(namespace, err), r.Now().Add(retryRefused)}
+		refused[namespace] = refusal{refusalOf(namespace, err), r.Now().Add(wait), wait}
 		o.refuse(refused[namespace])
 	}
 	return false
@@ -138,6 +139,7 @@ func (o *outcome) count(inStep bool) {
 type refusal struct {
 	autorebootv1.NamespaceRefusal
 	until time.Time
+	wait  time.Duration // that ends then
 }
 
 // refusals are those of one object by namespace, as long as its spec stays.

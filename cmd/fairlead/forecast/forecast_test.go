@@ -246,6 +246,14 @@ func TestWhatCouldNotBeReadIsNotNothing(t *testing.T) {
 	expect(t, said(t, c.ofSource(t, login)), "Not known: configmaps/fairlead-calendar in namespace fairlead-system could not be read", "1 workload would restart.")
 }
 
+func TestTargetsOfKindsThatAreNotReadAreNamed(t *testing.T) {
+	c := shop(t)
+	c.objects = append(c.objects, &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "clones"}, Spec: autorebootv1.RebootPolicySpec{
+		Targets: []autorebootv1.Target{{Group: "apps.kruise.io", Kind: "CloneSet", Name: "web"}}, Triggers: []autorebootv1.Trigger{{Name: "config", Type: "ConfigChange"}},
+	}})
+	expect(t, said(t, c.ofSource(t, login)), "Not known: whether workloads of CloneSet.apps.kruise.io restart")
+}
+
 func TestABlackoutOfTheClusterHolds(t *testing.T) {
 	c := shop(t)
 	c.objects = append(c.objects, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "fairlead-system", Name: "fairlead-calendar"},

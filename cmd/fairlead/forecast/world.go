@@ -362,6 +362,9 @@ func (w *world) notesOf(f *Forecast) (notes []string) {
 	if len(w.newWorkloads) > 0 {
 		notes = append(notes, events.Summarize(w.newWorkloads)+": new; the first pods have what is applied.")
 	}
+	if kinds := w.unreadKinds(); len(kinds) > 0 {
+		notes = append(notes, "Not known: whether workloads of "+strings.Join(kinds, ", ")+" restart, which are targets of policies and are not read here.")
+	}
 	if len(w.replaced) > 0 {
 		notes = append(notes, "A change of an ExternalService or ChaosPod is not considered, nor what other triggers than ConfigChange and CertificateRenewal see.")
 	}
@@ -373,4 +376,23 @@ func (w *world) notesOf(f *Forecast) (notes []string) {
 		notes = append(notes, "Not considered: "+what+" in the configuration of the operator, and whether the other ConfigMaps and Secrets that new pods need exist.")
 	}
 	return notes
+}
+
+// unreadKinds are kinds of workloads of other projects that policies have as targets.
+func (w *world) unreadKinds() []string {
+	all := map[string]bool{}
+	for _, objects := range []map[inspect.Key]client.Object{w.objects, w.replaced} {
+		for _, object := range objects {
+			policy, is := object.(*autorebootv1.RebootPolicy)
+			if !is {
+				continue
+			}
+			for _, kind := range rules.OptionalKinds(&policy.Spec) {
+				if kind != common.WorkloadRollout {
+					all[string(kind)] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
 }
