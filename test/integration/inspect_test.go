@@ -329,6 +329,38 @@ func TestPagesShowWhatTheUserMayReadAndNameTheRest(t *testing.T) {
 	end()
 }
 
+// What a user watches is told as it changes, and by no request of its own.
+func TestStatusIsWatched(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.apply(externalServices.object("v1", "db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`))
+	s.run("wait", "--for=condition=Ready", "externalservice/db", "--timeout=60s")
+	command := exec.CommandContext(s.Context(), s.program(), "status", "--watch", "-n", s.Namespace, "--kubeconfig", s.Kubeconfig())
+	stdout, err := command.StdoutPipe()
+	s.Must(err)
+	s.Must(command.Start())
+	printed := bufio.NewScanner(stdout)
+	until := func(words string) {
+		s.Helper()
+		for printed.Scan() {
+			if strings.Contains(printed.Text(), words) {
+				return
+			}
+		}
+		s.Fatalf("ended without %q: %v", words, printed.Err())
+	}
+	until("ExternalService/db   Healthy")
+	s.Merge("networking.fairlead.dev/v1", "ExternalService", "db", `{"spec": {"suspend": true}}`)
+	until("Z  ExternalService/db  Suspended")
+	s.run("delete", "externalservice", "db")
+	until("ExternalService/db  gone; it was Suspended")
+	s.Must(command.Process.Signal(os.Interrupt))
+	s.Must(command.Wait())
+	if code, _, stderr := s.fairlead(s.Kubeconfig(), "status", "--watch", "-o", "json"); code != 2 || !strings.Contains(stderr, "--watch shows lines, and not json") {
+		s.Errorf("%d: %s", code, stderr)
+	}
+}
+
 // pages serves pages as a user, and returns their address and what ends them as Ctrl-C does.
 func (s *suite) pages(kubeconfig string) (address string, end func()) {
 	s.Helper()

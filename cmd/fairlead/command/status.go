@@ -33,6 +33,7 @@ type statusFlags struct {
 	inspectFlags
 	allNamespaces bool
 	selector      string
+	watch         bool
 }
 
 func statusCommand(o Options) *cobra.Command {
@@ -50,9 +51,9 @@ it; why explains it. Unknown is also what no operator has observed, and what cou
 mermaid and dot, status draws the same objects, with arrows from what refers to what is referred to.
 
 Each kind is listed once, with the rights of this user, and nothing is written. What could not be read is
-named.
+named. With --watch, each kind is watched as well, and a line with its time tells each change.
 
-The exit code is 0 where nothing that is shown has failed, 1 where something has, and 2 where something
+The exit code is 0 where nothing that is shown has failed or --watch was interrupted, 1 where something has, and 2 where something
 could not be read or the command line is wrong.`,
 		Example: strings.ReplaceAll(`  fairlead status -n shop
   fairlead status -A -o wide
@@ -69,6 +70,7 @@ could not be read or the command line is wrong.`,
 	set.Lookup("output").Usage = "Output format. One of: " + strings.Join(statusFormats, ", ") + "."
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Show all namespaces.")
 	set.StringVarP(&f.selector, "selector", "l", "", "Labels that an ExternalService, RebootPolicy or ChaosPod must have to be shown with its tree, such as team=payments.")
+	set.BoolVarP(&f.watch, "watch", "w", false, "After the tree, show each change, until it is interrupted.")
 	complete(command, "output", statusFormats...)
 	return command
 }
@@ -82,6 +84,8 @@ func (f *statusFlags) run(parent context.Context, arguments []string, to io.Writ
 	switch {
 	case err != nil:
 		return fmt.Errorf("--selector %q: %w", f.selector, err)
+	case f.watch && f.format != inspectText && f.format != inspectWide:
+		return fmt.Errorf("--watch shows lines, and not %s: leave out -o, or --watch", f.format)
 	case len(arguments) > 0 && (f.allNamespaces || f.selector != ""):
 		return errors.New("name objects, or select them with --all-namespaces and --selector, not both")
 	}
@@ -100,6 +104,15 @@ func (f *statusFlags) run(parent context.Context, arguments []string, to io.Writ
 	if f.allNamespaces {
 		namespace = metav1.NamespaceAll
 	}
+	choose := func(graph *inspect.Graph) (*inspect.Status, error) {
+		if len(keys) > 0 {
+			return graph.StatusOf(keys)
+		}
+		return graph.Status(selector), nil
+	}
+	if f.watch {
+		return f.follow(parent, reader, namespace, choose, to)
+	}
 	ctx, stop := f.bounded(parent)
 	defer stop()
 	all, err := inspect.Read(ctx, reader, namespace)
@@ -107,18 +120,24 @@ func (f *statusFlags) run(parent context.Context, arguments []string, to io.Writ
 		return err
 	}
 	graph := inspect.New(all)
-	status := graph.Status(selector)
-	if len(keys) > 0 {
-		if status, err = graph.StatusOf(keys); err != nil {
-			return err
-		}
+	status, err := choose(graph)
+	if err != nil {
+		return err
 	}
-	return f.show(graph, status, to)
+	if err := f.write(graph, status, to); err != nil {
+		return err
+	}
+	switch {
+	case inspect.HasErrors(status.Unread):
+		return &exit{exitUnread, nil}
+	case status.Worst() == inspect.Failed:
+		return &exit{exitFindings, nil}
+	}
+	return nil
 }
 
-// show writes what was found. The exit code tells whether something has failed.
-func (f *statusFlags) show(graph *inspect.Graph, status *inspect.Status, to io.Writer) error {
-	var err error
+// write writes what was found.
+func (f *statusFlags) write(graph *inspect.Graph, status *inspect.Status, to io.Writer) (err error) {
 	switch f.format {
 	case inspectText, inspectWide:
 		if len(status.Trees) == 0 && len(status.Unread) == 0 {
@@ -134,13 +153,5 @@ func (f *statusFlags) show(graph *inspect.Graph, status *inspect.Status, to io.W
 	default:
 		err = write(to, f.format, status)
 	}
-	switch {
-	case err != nil:
-		return err
-	case inspect.HasErrors(status.Unread):
-		return &exit{exitUnread, nil}
-	case status.Worst() == inspect.Failed:
-		return &exit{exitFindings, nil}
-	}
-	return nil
+	return err
 }
