@@ -84,9 +84,9 @@ test-integration: build control-plane ## Run the suites against a real control p
 
 .PHONY: test-beside
 test-beside:
-	cd test/install && $(GOTESTSUM) $(GOFLAGS) -count=1 -timeout 30m
-	cd test/cluster && $(GOTESTSUM) $(GOFLAGS) -count=1
 	@$(MAKE) --no-print-directory test-light
+	cd test/cluster && $(GOTESTSUM) $(GOFLAGS) -count=1
+	cd test/install && $(GOTESTSUM) $(GOFLAGS) -count=1 -timeout 30m
 
 # Suites that use much less than a processor, such as those of one test at a time. The controller of Argo Rollouts is built once,
 # before the time of its suite runs.
