@@ -20,6 +20,9 @@ import (
 // leaseName is the one that the shipped configuration uses.
 const leaseName = "fairlead-manager"
 
+// CloneSets is the argument that has the kind of other projects which manifests of the documentation name.
+const CloneSets = "--set=rebootPolicies.workloads=[{group: apps.kruise.io, kind: CloneSet, version: v1alpha1}]"
+
 // Patient are arguments by which a replica loses no Lease because the machine is busy, before others. A test that kills a
 // leader frees it.
 func Patient(args ...string) []string {

@@ -46,7 +46,7 @@ func openCluster() (*framework.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.StartReplica(tests.Context, "--set=controllers.enabled=false"); err != nil {
+	if _, err := c.StartReplica(tests.Context, "--set=controllers.enabled=false", framework.CloneSets); err != nil {
 		return nil, err
 	}
 	return c, c.Reachable(tests.Context)
@@ -67,7 +67,7 @@ func (s *suite) reconcile() {
 		return
 	}
 	var err error
-	reconciler, err = s.Launch(s.Context(), framework.Patient()...)
+	reconciler, err = s.Launch(s.Context(), framework.Patient(framework.CloneSets)...)
 	s.Must(err)
 	s.Eventually(func() error { return reconciler.Started(s.Context()) })
 }

@@ -61,7 +61,7 @@ func pages(t *testing.T) map[string]string {
 func TestWhatThePagesSayIsSo(t *testing.T) {
 	s := framework.Test{T: t}
 	var err error
-	s.Cluster, err = tests.OpenReplicas(framework.Options{Cluster: cluster.Options{Nodes: 3, PodCIDR: podCIDR}})
+	s.Cluster, err = tests.OpenReplicas(framework.Options{Cluster: cluster.Options{Nodes: 3, PodCIDR: podCIDR}}, framework.CloneSets)
 	s.Must(err)
 	programs := t.TempDir()
 	for _, name := range []string{"fairlead", "kubectl-fairlead"} {
