@@ -14,8 +14,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -45,7 +43,7 @@ func TestAKindOfTheConfiguration(t *testing.T) {
 	s.KubectlWith("", "wait", "--for=condition=Established", "--timeout=60s", "crd/clonesets.apps.kruise.io")
 	runs, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})
-	go func() { defer close(ended); cloneSets(runs, s.Client) }()
+	go func() { defer close(ended); cloneSets(runs, s.Client, s.Logf) }()
 	t.Cleanup(func() { stop(); <-ended })
 	s.makeClones("web", "")
 	s.watching("early", 1)
@@ -167,23 +165,7 @@ func podsThatAreChangedInPlace(s *suite) {
 func aClusterPolicyOfClones(s *suite) {
 	s.secret("first")
 	s.makeClones("web", "")
-	s.Make(`{apiVersion: ` + policies + `, kind: ClusterRebootPolicy, metadata: {name: ` + s.Namespace + `}, spec: {
-		namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ` + s.Namespace + `}},
-		template: {spec: {targets: [{group: apps.kruise.io, kind: CloneSet, selector: {}, optIn: Annotation}], debounce: {quietPeriod: 1s},
-			triggers: [{name: config, type: ConfigChange}], verification: {soak: 1s}}}}}`)
-	s.Cleanup(func() {
-		s.Must(s.Client.Delete(context.Background(), s.Object("{apiVersion: "+policies+", kind: ClusterRebootPolicy, metadata: {name: "+s.Namespace+"}}")))
-	})
-	s.Eventually(func() error {
-		var p autorebootv1.ClusterRebootPolicy
-		if err := s.Client.Get(s.Context(), client.ObjectKey{Name: s.Namespace}, &p); err != nil || !meta.IsStatusConditionTrue(p.Status.Conditions, autorebootv1.ConditionReady) {
-			return fmt.Errorf("not ready: %s", framework.Text(p.Status))
-		}
-		return nil
-	})
-	if err := s.Get(s.Namespace, &autorebootv1.RebootPolicy{}); !apierrors.IsNotFound(err) {
-		s.Errorf("there is a policy, and no CloneSet asks for it: %v", err)
-	}
+	s.clusterPolicy("{group: apps.kruise.io, kind: CloneSet, selector: {}, optIn: Annotation}")
 	s.Merge(kruise, "CloneSet", "web", `{metadata: {annotations: {fairlead.dev/restart-on-change: "true"}}}`)
 	s.Eventually(func() error { return s.Get(s.Namespace, &autorebootv1.RebootPolicy{}) })
 	s.watching(s.Namespace, 1)
@@ -273,15 +255,17 @@ func replicas(o *unstructured.Unstructured) int {
 	return 1
 }
 
-// cloneSets makes and replaces the pods of CloneSets until ctx ends. What fails is done again.
-func cloneSets(ctx context.Context, c client.Client) {
+// cloneSets makes and replaces the pods of CloneSets until ctx ends. What fails is logged, and done again.
+func cloneSets(ctx context.Context, c client.Client, logf func(format string, args ...any)) {
 	for ctx.Err() == nil {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion(kruise)
 		list.SetKind("CloneSetList")
 		if c.List(ctx, list) == nil { // it is not served at the end
 			for i := range list.Items {
-				_ = reconcileClones(ctx, c, &list.Items[i])
+				if err := reconcileClones(ctx, c, &list.Items[i]); err != nil {
+					logf("CloneSet %s: %v", list.Items[i].GetName(), err)
+				}
 			}
 		}
 		select {

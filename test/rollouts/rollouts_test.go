@@ -4,7 +4,6 @@
 package rollouts
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,11 +11,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
@@ -284,23 +281,7 @@ func annotations(s *suite) {
 func aPolicyOfTheCluster(s *suite) {
 	s.secret("first")
 	s.run(rollout("web", plain))
-	s.Make(`{apiVersion: ` + policies + `, kind: ClusterRebootPolicy, metadata: {name: ` + s.Namespace + `}, spec: {
-		namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ` + s.Namespace + `}},
-		template: {spec: {targets: [{group: argoproj.io, selector: {}, optIn: Annotation}], debounce: {quietPeriod: 1s},
-			triggers: [{name: config, type: ConfigChange}], verification: {soak: 1s}}}}}`)
-	s.Cleanup(func() {
-		s.Must(s.Client.Delete(context.Background(), s.Object("{apiVersion: "+policies+", kind: ClusterRebootPolicy, metadata: {name: "+s.Namespace+"}}")))
-	})
-	s.Eventually(func() error {
-		var p autorebootv1.ClusterRebootPolicy
-		if err := s.Client.Get(s.Context(), client.ObjectKey{Name: s.Namespace}, &p); err != nil || !meta.IsStatusConditionTrue(p.Status.Conditions, autorebootv1.ConditionReady) {
-			return fmt.Errorf("not ready: %s", framework.Text(p.Status))
-		}
-		return nil
-	})
-	if err := s.Get(s.Namespace, &autorebootv1.RebootPolicy{}); !apierrors.IsNotFound(err) {
-		s.Errorf("there is a policy, and no Rollout asks for it: %v", err)
-	}
+	s.clusterPolicy("{group: argoproj.io, selector: {}, optIn: Annotation}")
 	s.Merge(argo, "Rollout", "web", `{metadata: {annotations: {fairlead.dev/restart-on-change: "true"}}}`)
 	s.Eventually(func() error { return s.Get(s.Namespace, &autorebootv1.RebootPolicy{}) })
 	s.watching(s.Namespace, 1)

@@ -4,6 +4,7 @@
 package rollouts
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,7 +34,7 @@ var (
 	tests = framework.NewTests(16)
 	open  = framework.Shared(func() (*framework.Cluster, error) {
 		return tests.OpenReplicas(framework.Options{Cluster: cluster.Options{Nodes: 1, PodCIDR: "198.19.0.0/16"}},
-			"--set=rebootPolicies.workloads=[{group: apps.kruise.io, kind: CloneSet, version: v1alpha1}]")
+			framework.CloneSets)
 	})
 )
 
@@ -192,6 +194,28 @@ func (s *suite) succeeded(name string, n int) {
 
 // settle waits until no pod is of this second: a change then is later than all of them.
 func settle() { <-time.After(1100 * time.Millisecond) }
+
+// clusterPolicy makes a ClusterRebootPolicy of the namespace, which makes no policy there before a workload asks for one.
+func (s *suite) clusterPolicy(target string) {
+	s.Helper()
+	s.Make(`{apiVersion: ` + policies + `, kind: ClusterRebootPolicy, metadata: {name: ` + s.Namespace + `}, spec: {
+		namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ` + s.Namespace + `}},
+		template: {spec: {targets: [` + target + `], debounce: {quietPeriod: 1s},
+			triggers: [{name: config, type: ConfigChange}], verification: {soak: 1s}}}}}`)
+	s.Cleanup(func() {
+		s.Must(s.Client.Delete(context.Background(), s.Object("{apiVersion: "+policies+", kind: ClusterRebootPolicy, metadata: {name: "+s.Namespace+"}}")))
+	})
+	s.Eventually(func() error {
+		var p autorebootv1.ClusterRebootPolicy
+		if err := s.Client.Get(s.Context(), client.ObjectKey{Name: s.Namespace}, &p); err != nil || !meta.IsStatusConditionTrue(p.Status.Conditions, autorebootv1.ConditionReady) {
+			return fmt.Errorf("not ready: %s", framework.Text(p.Status))
+		}
+		return nil
+	})
+	if err := s.Get(s.Namespace, &autorebootv1.RebootPolicy{}); !apierrors.IsNotFound(err) {
+		s.Errorf("there is a policy, and no workload asks for it: %v", err)
+	}
+}
 
 // run makes Rollouts, and waits until they are healthy.
 func (s *suite) run(manifests ...string) {

@@ -39,12 +39,13 @@ func (l *LogLevel) Set(to options.Level) error {
 // ServeHTTP sets the level to the body of a POST.
 func (l *LogLevel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxLevelText))
+	level := options.Level(strings.TrimSpace(string(text)))
 	if err == nil {
-		err = l.Set(options.Level(strings.TrimSpace(string(text))))
+		err = l.Set(level)
 	}
 	if err != nil {
 		http.Error(w, "the level "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	_, _ = fmt.Fprintf(w, "the level of the log is %s\n", text) // an error would be that of a client that is gone
+	_, _ = fmt.Fprintf(w, "the level of the log is %s\n", level) // an error would be that of a client that is gone
 }
