@@ -24,6 +24,8 @@ import (
 type scene struct {
 	*framework.Cluster
 	address string
+	// fairlead returns a command that runs as a user who may view.
+	fairlead func(arguments ...string) *exec.Cmd
 }
 
 var open = framework.Shared(openScene)
@@ -166,8 +168,12 @@ func (s *scene) look() error {
 	if err != nil {
 		return err
 	}
-	command := exec.Command(program, "ui", "--kubeconfig="+reader.Kubeconfig, "-n", "shop")
-	command.Stderr = os.Stderr
+	s.fairlead = func(arguments ...string) *exec.Cmd {
+		command := exec.CommandContext(tests.Context, program, append(arguments, "--kubeconfig="+reader.Kubeconfig, "-n", "shop")...)
+		command.Stderr = os.Stderr
+		return command
+	}
+	command := s.fairlead("ui")
 	output, err := command.StdoutPipe()
 	if err != nil {
 		return err

@@ -5,13 +5,15 @@ package release
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
 // notes are the lines of the changelog about a version, without their heading. A version before the first
-// release of its number, such as v0.1.0-rc.1, may have them under "Unreleased"; so has what has no number.
+// release of its number, such as v0.1.0-rc.1, may have them under "Unreleased"; so has what has no number. Links to files lead to
+// those of the version, since a release is shown at an address of its own.
 func notes(changelog, of string) (string, error) {
 	section := func(name string) (string, bool) {
 		var lines []string
@@ -42,5 +44,8 @@ func notes(changelog, of string) (string, error) {
 	if text == "" {
 		return "", fmt.Errorf("CHANGELOG.md: nothing about %s; write what a user would notice", of)
 	}
-	return text + "\n", nil
+	return relative.ReplaceAllString(text, "](https://"+module+"/blob/"+of+"/$1)") + "\n", nil
 }
+
+// relative is a link to a file of the repository.
+var relative = regexp.MustCompile(`\]\(([^():#][^():]*)\)`)

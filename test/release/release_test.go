@@ -31,9 +31,9 @@ const root = "../.."
 var at = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
 func TestNotesAreTheSectionOfTheVersion(t *testing.T) {
-	const changelog = "# Changelog\n\n## Unreleased\n\n- next\n\n## [0.2.0] - 2026-12-01\n\n### Added\n\n- two\n\n## 0.1.0\n\n- one\n\n## 0.0.9\n"
+	const changelog = "# Changelog\n\n## Unreleased\n\n- next ([guide](docs/a.md#b)), [site](https://example.com/c)\n\n## [0.2.0] - 2026-12-01\n\n### Added\n\n- two\n\n## 0.1.0\n\n- one\n\n## 0.0.9\n"
 	for version, want := range map[string]string{
-		"v0.2.0": "### Added\n\n- two\n", "v0.1.0": "- one\n", "v0.3.0-rc.1": "- next\n",
+		"v0.2.0": "### Added\n\n- two\n", "v0.1.0": "- one\n", "v0.3.0-rc.1": "- next ([guide](https://github.com/fairlead-dev/fairlead/blob/v0.3.0-rc.1/docs/a.md#b)), [site](https://example.com/c)\n",
 	} {
 		if got, err := notes(changelog, version); err != nil || got != want {
 			t.Errorf("%s: %q, %v; want %q", version, got, err, want)
@@ -42,7 +42,7 @@ func TestNotesAreTheSectionOfTheVersion(t *testing.T) {
 	for version, says := range map[string]string{
 		"v0.3.0": `no section "## 0.3.0"`, "v0.0.9": "nothing about v0.0.9", "v0.2": "nothing about",
 	} {
-		if got, err := notes(strings.ReplaceAll(changelog, "- next", ""), version); err == nil || !strings.Contains(err.Error(), says) {
+		if got, err := notes(strings.ReplaceAll(changelog, "- next ([guide](docs/a.md#b)), [site](https://example.com/c)", ""), version); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %q, %v; want it to say %q", version, got, err, says)
 		}
 	}
@@ -50,7 +50,7 @@ func TestNotesAreTheSectionOfTheVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := notes(string(ours), "v0.0.0-check"); err != nil || !strings.Contains(text, "### Added") {
+	if text, err := notes(string(ours), "v0.0.0-check"); err != nil || !strings.Contains(text, "### Added") || strings.Contains(text, "](docs/") {
 		t.Errorf("of the repository's own: %q, %v", text, err)
 	}
 }

@@ -26,7 +26,7 @@ const (
 	inspectDot     = "dot"
 )
 
-var statusFormats = []string{inspectText, inspectWide, inspectJSON, inspectYAML, inspectMermaid, inspectDot}
+var statusFormats = []string{inspectText, inspectWide, inspectJSON, inspectYAML, inspectMermaid, inspectDot, inspectHTML}
 
 // statusFlags are those of the command.
 type statusFlags struct {
@@ -48,7 +48,8 @@ objects; a workload shows what it needs and what acts on it.
 
 An object is Failed, Unknown, Degraded, Waiting, Progressing, Suspended or Healthy, and the reason is beside
 it; why explains it. Unknown is also what no operator has observed, and what could not be read. With -o
-mermaid and dot, status draws the same objects, with arrows from what refers to what is referred to.
+mermaid and dot, status draws the same objects, with arrows from what refers to what is referred to. With
+-o html it is one page without scripts.
 
 Each kind is listed once, with the rights of this user, and nothing is written. What could not be read is
 named. With --watch, each kind is watched as well, and a line with its time tells each change.
@@ -150,6 +151,8 @@ func (f *statusFlags) write(graph *inspect.Graph, status *inspect.Status, to io.
 		err = graph.Diagram(status).WriteMermaid(to, f.allNamespaces)
 	case inspectDot:
 		err = graph.Diagram(status).WriteDot(to, f.allNamespaces)
+	case inspectHTML:
+		err = writeStatusPage(to, status, time.Now())
 	default:
 		err = write(to, f.format, status)
 	}

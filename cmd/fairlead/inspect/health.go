@@ -22,6 +22,9 @@ import (
 // Health is the state of an object in one word.
 type Health string
 
+// Healths are all, the worst first.
+var Healths = []Health{Failed, Unknown, Degraded, Waiting, Progressing, Suspended, Healthy}
+
 // What an object can be, the worst first. Unknown is also what could not be read, or is not of the present spec.
 const (
 	Failed      Health = "Failed"

@@ -96,21 +96,32 @@ func branch(o *Object, role string, shown map[*Object]bool) Branch {
 	return b
 }
 
-// Worst returns the health of the object that is worst off.
-func (s *Status) Worst() Health {
-	order := []Health{Failed, Unknown, Degraded, Waiting, Progressing, Suspended, Healthy}
-	index := len(order) - 1
-	var look func(b *Branch)
-	look = func(b *Branch) {
-		index = min(index, slices.Index(order, b.Health))
-		for i := range b.Branches {
-			look(&b.Branches[i])
+// Counts returns how many objects have each health. An object counts once, however often it is shown.
+func (s *Status) Counts() map[Health]int {
+	counts, counted := map[Health]int{}, map[Key]bool{}
+	var count func(all []Branch)
+	count = func(all []Branch) {
+		for i := range all {
+			if b := &all[i]; !counted[b.Key] {
+				counted[b.Key] = true
+				counts[b.Health]++
+			}
+			count(all[i].Branches)
 		}
 	}
-	for i := range s.Trees {
-		look(&s.Trees[i])
+	count(s.Trees)
+	return counts
+}
+
+// Worst returns the health of the object that is worst off.
+func (s *Status) Worst() Health {
+	counts := s.Counts()
+	for _, h := range Healths {
+		if counts[h] > 0 {
+			return h
+		}
 	}
-	return order[index]
+	return Healthy
 }
 
 // WriteText writes a line for each object, indented below the one that it belongs to. wide adds what waits, in the words of the

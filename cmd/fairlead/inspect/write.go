@@ -97,6 +97,23 @@ func (f *Finding) Sentences() (all []string) {
 	return all
 }
 
+// Printable returns a text on one line, without what a terminal would obey or what would reorder the text beside it.
+func Printable(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return text
+	}
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case IsUnprintable(r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	return strings.Join(strings.Fields(text), " ")
+}
+
 // IsUnprintable reports whether a terminal would obey a rune, or reorder the text beside it.
 func IsUnprintable(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 

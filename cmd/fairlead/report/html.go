@@ -4,17 +4,17 @@
 package report
 
 import (
-	"bufio"
 	_ "embed"
-	"html/template"
 	"io"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/webpage"
 )
 
 //go:embed report.html
-var page string
+var content string
 
-var parsed = template.Must(template.New("report").Funcs(template.FuncMap{"printable": printable}).Parse(page))
+var page = webpage.New(content)
 
 // Lines are for the page.
 func (v section) Lines(p *Proof) []string { return p.lines(v.now) }
@@ -35,17 +35,12 @@ type section struct {
 // WriteHTML writes one page that needs nothing else.
 func (r *Report) WriteHTML(to io.Writer) error {
 	failures := r.Count(Failed) // which come first
-	buffered := bufio.NewWriter(to)
-	err := parsed.Execute(buffered, struct {
+	return page.Write(to, &webpage.Data{Title: "What workloads have survived", Unread: r.Unread, Content: struct {
 		*Report
 		Made, Stale string
 		Sections    []section
 	}{r, r.Time.Format(time.RFC3339), r.StaleBefore.Format(time.RFC3339), []section{
 		{"failures", "Failed since they were last survived", r.Proofs[:failures], r.Time.Time},
 		{"others", "All others", r.Proofs[failures:], r.Time.Time},
-	}})
-	if err != nil {
-		return err
-	}
-	return buffered.Flush()
+	}}})
 }

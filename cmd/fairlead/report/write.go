@@ -12,7 +12,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -20,33 +19,16 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
-// printable is a text on one line, without what a terminal would obey or what would reorder the text beside it.
-func printable(text string) string {
-	if !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return text
-	}
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case inspect.IsUnprintable(r):
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-	return strings.Join(strings.Fields(text), " ")
-}
-
 // disruptions are as a user reads them.
 var disruptions = map[string]string{LostPod: "a lost pod", Restart: "a restart"}
 
 // DisruptionText names what is to be survived.
 func (p *Proof) DisruptionText() string {
-	return cmp.Or(disruptions[p.Disruption], "absence of "+printable(p.Dependency))
+	return cmp.Or(disruptions[p.Disruption], "absence of "+inspect.Printable(p.Dependency))
 }
 
 // WorkloadText is the kind and the name.
-func (p *Proof) WorkloadText() string { return printable(p.Kind + "/" + p.Name) }
+func (p *Proof) WorkloadText() string { return inspect.Printable(p.Kind + "/" + p.Name) }
 
 // Text is which record of which object it is, and what that says.
 func (e *Evidence) Text() string {
@@ -64,7 +46,7 @@ func (e *Evidence) Text() string {
 	if e.Message != "" {
 		text += "; " + e.Message
 	}
-	return printable(text)
+	return inspect.Printable(text)
 }
 
 func requestsText(r *common.RequestCounts) string {
@@ -129,9 +111,9 @@ func (r *Report) WriteText(to io.Writer, allNamespaces bool) error {
 		p := &r.Proofs[i]
 		said := p.lines(now)
 		if p.Remedy != "" {
-			said = append(said, "To do: "+printable(p.Remedy))
+			said = append(said, "To do: "+inspect.Printable(p.Remedy))
 		}
-		line(printable(p.Namespace), p.WorkloadText(), p.DisruptionText(), string(p.Verdict), p.Survived.TimeText(now), said[0])
+		line(inspect.Printable(p.Namespace), p.WorkloadText(), p.DisruptionText(), string(p.Verdict), p.Survived.TimeText(now), said[0])
 		for _, more := range said[1:] {
 			line("", "", "", "", "", more)
 		}
@@ -142,7 +124,7 @@ func (r *Report) WriteText(to io.Writer, allNamespaces bool) error {
 	var text strings.Builder
 	fmt.Fprintln(&text, r.Summary())
 	for _, u := range r.Unread {
-		fmt.Fprintf(&text, "Not known: %s.\n", printable(u.String()))
+		fmt.Fprintf(&text, "Not known: %s.\n", inspect.Printable(u.String()))
 	}
 	_, err := io.WriteString(to, text.String())
 	return err
@@ -153,7 +135,7 @@ func (r *Report) WriteCSV(to io.Writer) error {
 	rows := csv.NewWriter(to)
 	row := func(cells ...string) {
 		for i, cell := range cells {
-			cells[i] = literal(printable(cell))
+			cells[i] = literal(inspect.Printable(cell))
 		}
 		_ = rows.Write(cells) // Error returns it
 	}

@@ -53,7 +53,7 @@ func (s *Server) current(r *http.Request, hasCalendar bool) view {
 	defer s.mu.Unlock()
 	now := s.Now()
 	if version := s.streams.told.Load(); s.kept == nil || s.kept.version != version {
-		v := &view{version: version, read: now, counts: map[inspect.Health]int{}}
+		v := &view{version: version, read: now}
 		if s.kept != nil && now.Sub(s.kept.made) < calendarEvery {
 			v.calendar, v.made = s.kept.calendar, s.kept.made
 		}
@@ -61,10 +61,7 @@ func (s *Server) current(r *http.Request, hasCalendar bool) view {
 		v.snapshot = s.live.Snapshot()
 		v.graph = inspect.New(v.snapshot)
 		v.status = v.graph.Status(labels.Everything())
-		counted := map[*inspect.Object]bool{}
-		for i := range v.status.Trees {
-			v.count(&v.status.Trees[i], counted)
-		}
+		v.counts = v.status.Counts()
 		s.kept = v
 	}
 	if hasCalendar && now.Sub(s.kept.made) >= calendarEvery {
@@ -73,16 +70,6 @@ func (s *Server) current(r *http.Request, hasCalendar bool) view {
 		s.kept.calendar.Unread = slices.Concat(s.kept.calendar.Unread, freeze.Unread)
 	}
 	return *s.kept
-}
-
-func (v *view) count(b *inspect.Branch, counted map[*inspect.Object]bool) {
-	if o := v.graph.Find(b.Key); !counted[o] {
-		counted[o] = true
-		v.counts[b.Health]++
-	}
-	for i := range b.Branches {
-		v.count(&b.Branches[i], counted)
-	}
 }
 
 // query has the page and the parameters of an address.
@@ -246,9 +233,7 @@ func cut[T any](all []T, first int) []T {
 // objects fills in the tree, and why the object that is selected is as it is.
 func (c *content) objects(q query, v *view) {
 	c.Healths = []health{{"", 0, q.with("health", ""), q.health == ""}}
-	for _, h := range []inspect.Health{
-		inspect.Failed, inspect.Unknown, inspect.Degraded, inspect.Waiting, inspect.Progressing, inspect.Suspended, inspect.Healthy,
-	} {
+	for _, h := range inspect.Healths {
 		c.Healths[0].Count += v.counts[h]
 		c.Healths = append(c.Healths, health{h, v.counts[h], q.with("health", string(h)), q.health == string(h)})
 	}
