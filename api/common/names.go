@@ -24,8 +24,8 @@ const (
 
 	// RestartOnChangeAnnotation is on a Deployment, StatefulSet or DaemonSet, and says which changes it is restarted for where
 	// a RebootPolicy of its namespace has a ConfigChange trigger with discovery Referenced: "true" for each ConfigMap and
-	// Secret that its pod template refers to, or names instead, such as configmap/app,secret/login; "false" for none, and no
-	// selector of a policy selects it.
+	// Secret that its pod template refers to, and each SecretProviderClass that it mounts; or names instead, such as
+	// configmap/app,secret/login,secretproviderclass/vault; "false" for none, and no selector of a policy selects it.
 	RestartOnChangeAnnotation = "fairlead.dev/restart-on-change"
 
 	// IgnoreAnnotation with the value "true" keeps a ConfigMap or Secret from being a source that is found by a reference or

@@ -132,7 +132,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	enqueuer := controller.NewCoalescingEnqueuer(time.Now)
 	observed, err := sources.New(sources.Options{
 		Client: o.Kubernetes, Metadata: o.Metadata, Cache: c.GetCache(), Key: o.Key, Mode: o.SourcesMode,
-		Interval: o.SourcesInterval, Notify: enqueuer.EnqueueCoalesced, Registerer: o.Registerer, Now: o.Now,
+		Kinds: o.Kinds, Interval: o.SourcesInterval, Notify: enqueuer.EnqueueCoalesced, Registerer: o.Registerer, Now: o.Now,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sources of RebootPolicies: %w", err)

@@ -25,7 +25,7 @@ import (
 func (o *observation) requiredSources(w *workload) []sources.Want {
 	var wants []sources.Want
 	for _, ref := range references.Of(w.Template) {
-		if !ref.Optional {
+		if !ref.Optional && ref.Kind != autorebootv1.SourceSecretProviderClass {
 			wants = append(wants, sources.Want{Ref: sources.Ref{Kind: ref.Kind, Namespace: o.key.Namespace, Name: ref.Name}, Keys: ref.RequiredKeys})
 		}
 	}

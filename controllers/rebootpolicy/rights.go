@@ -38,6 +38,11 @@ package rebootpolicy
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 // +kubebuilder:rbac:groups="",namespace=fairlead-system,resources=secrets,resourceNames=fairlead-fingerprint-key,verbs=get
 
+// Which versions pods have mounted of a SecretProviderClass, as the Secrets Store CSI driver writes them down. They are listed in
+// namespaces where a policy or a pod template names a class.
+//
+// +kubebuilder:rbac:groups=secrets-store.csi.x-k8s.io,resources=secretproviderclasspodstatuses,verbs=list;watch
+
 // Where the cluster is, so that no client is led there: the addresses of nodes, pods and the API server, and the ranges of
 // Services.
 //

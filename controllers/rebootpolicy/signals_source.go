@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -16,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 )
 
-// sourceSignals observes all ConfigMaps and Secrets, each once, and adds a signal for each.
+// sourceSignals observes all sources, each once, and adds a signal for each.
 func (r *Reconciler) sourceSignals(ctx context.Context, o *observation) error {
 	all := r.sourceRefs(ctx, o)
 	wants, at := distinctWants(all)
@@ -47,7 +48,7 @@ func (r *Reconciler) sourceSignals(ctx context.Context, o *observation) error {
 	return nil
 }
 
-// sourceCount returns how many ConfigMaps and Secrets are observed.
+// sourceCount returns how many sources are observed.
 func sourceCount(wants []sources.Want) int {
 	distinct := map[sources.Ref]bool{}
 	for i := range wants {
@@ -79,6 +80,17 @@ func distinctWants(all []sourceRef) (wants []sources.Want, at []int) {
 func (o *observation) addSourceProblem(from *sourceRef, state *sources.State) {
 	what := fmt.Sprintf("trigger %s: %s %s", from.trigger.Name, from.want.Kind, from.want.Name)
 	switch {
+	case from.isMounted() && state.Unknown == sources.Forbidden:
+		o.addProblem(autorebootv1.ReasonForbidden, fmt.Sprintf("%s is not watched: %v", what, state.Err))
+	case state.Unknown == sources.NotServed:
+		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("%s is not watched: %v", what, state.Err))
+	case state.Unknown == sources.VersionsDiffer:
+		o.addProblem(autorebootv1.ReasonSourceNotFound, what+": each pod has mounted versions of its own, so that none is new; "+
+			"if its secrets are made for each mount, exclude it")
+	case from.isMounted() && state.Missing:
+		if from.mustExist && slices.ContainsFunc(from.workload.Pods, func(p restart.Pod) bool { return p.Ready }) {
+			o.addProblem(autorebootv1.ReasonSourceNotFound, what+" is mounted by no pod of the namespace")
+		}
 	case state.Unknown == sources.Forbidden:
 		o.addProblem(autorebootv1.ReasonForbidden, what+" may not be read by the operator")
 	case state.Unknown == sources.TooManySources:
@@ -97,12 +109,16 @@ func (r *Reconciler) signalOf(o *observation, from *sourceRef, state *sources.St
 	t := from.trigger
 	out := restart.Signal{Trigger: t.Name, Source: nameOf(&from.want), Unknown: state.Unknown, Written: state.Written, Version: state.Version,
 		FirstSeen: state.FirstSeen, ValuesWritten: state.ValuesWritten, Recorded: state.Recorded, Keys: state.Keys}
+	if from.isMounted() {
+		out.SilentCreate, out.SilentDelete = true, true // without pods nothing is mounted, and nothing is gone
+		from.dateMount(&out, state)
+	}
 	out.Ignored = from.isIgnored(state, o.policy.Spec.Compatibility)
 	scope := r.scope(&from.want)
 	if !state.Missing && state.Unknown == "" {
 		out.Fingerprint = scope + "/" + state.Fingerprint
 	}
-	if c := t.ConfigChange; c != nil {
+	if c := t.ConfigChange; c != nil && !from.isMounted() {
 		out.SilentCreate = *c.OnCreate == autorebootv1.SourceIgnore
 		out.SilentDelete = *c.OnDelete == autorebootv1.SourceIgnore
 	}
@@ -124,6 +140,29 @@ func (r *Reconciler) signalOf(o *observation, from *sourceRef, state *sources.St
 		out.Incomparable = before != scope
 	}
 	return out
+}
+
+// isMounted reports whether the source is what pods have mounted of a SecretProviderClass.
+func (s *sourceRef) isMounted() bool { return s.want.Kind == autorebootv1.SourceSecretProviderClass }
+
+// dateMount dates the versions that count of a SecretProviderClass to before the pods of a workload, if each of them that has
+// mounted it was started with these. The driver writes a status only after the pod was created.
+func (s *sourceRef) dateMount(out *restart.Signal, state *sources.State) {
+	isStarted := false
+	var oldest time.Time
+	for i := range s.workload.Pods {
+		pod := &s.workload.Pods[i]
+		if oldest.IsZero() || pod.Created.Before(oldest) {
+			oldest = pod.Created
+		}
+		mounted, current := state.Mounts.Has(pod.UID)
+		if isStarted = isStarted || current; mounted && !current && !pod.Terminating {
+			return
+		}
+	}
+	if isStarted && !oldest.After(out.Written) {
+		out.Written, out.Version = oldest.Add(-time.Second), ""
+	}
 }
 
 // scope returns the prefix of a fingerprint, which depends on the keys that count and on the key of the

@@ -22,7 +22,7 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-// sourceRef is a ConfigMap or Secret that one trigger observes for one workload.
+// sourceRef is a source that one trigger observes for one workload.
 type sourceRef struct {
 	trigger  *autorebootv1.Trigger
 	workload *workload
@@ -66,7 +66,7 @@ func (r *Reconciler) sourceRefs(ctx context.Context, o *observation) []sourceRef
 func whySourceless(c *autorebootv1.ConfigChange) string {
 	var reasons []string
 	if *c.Discovery == autorebootv1.DiscoveryReferenced {
-		reasons = append(reasons, "no target refers to a ConfigMap or Secret that counts")
+		reasons = append(reasons, "no target refers to a ConfigMap, Secret or SecretProviderClass that counts")
 	}
 	if len(c.Sources) > 0 {
 		reasons = append(reasons, "no source matches its selectors")
@@ -110,7 +110,8 @@ func (r *Reconciler) selectSources(
 // exclusion is the keys of a source that do not count; none for all of it.
 type exclusion map[sources.Ref][]string
 
-// excludedSources returns what a spec excludes. While a selector cannot be evaluated, no source of its kind counts.
+// excludedSources returns what a spec excludes. While a selector cannot be evaluated, no source of its kind counts: its entry has
+// no name.
 func (r *Reconciler) excludedSources(ctx context.Context, o *observation, t *autorebootv1.Trigger) exclusion {
 	out := exclusion{}
 	add := func(ref sources.Ref, keys []string) {
@@ -123,6 +124,10 @@ func (r *Reconciler) excludedSources(ctx context.Context, o *observation, t *aut
 		e := &t.ConfigChange.Exclude[i]
 		if e.Selector == nil {
 			add(o.refOf(e.Kind, e.Name), e.Keys)
+			continue
+		}
+		if e.Kind == autorebootv1.SourceSecretProviderClass { // all of them
+			add(sources.Ref{Kind: e.Kind}, nil)
 			continue
 		}
 		refs, err := r.selectSources(ctx, o, e.Kind, e.Selector)
@@ -139,10 +144,10 @@ func (r *Reconciler) excludedSources(ctx context.Context, o *observation, t *aut
 
 // apply takes out of a source what is excluded, and reports whether anything is left.
 func (e exclusion) apply(want *sources.Want) bool {
-	_, unknown := e[sources.Ref{Kind: want.Kind}]
+	_, all := e[sources.Ref{Kind: want.Kind}]
 	keys, has := e[want.Ref]
 	switch {
-	case unknown || has && len(keys) == 0:
+	case all || has && len(keys) == 0:
 		return false
 	case !has:
 	case len(want.Keys) == 0:

@@ -40,7 +40,7 @@ type Reconciler struct {
 	Events recorder.EventRecorder
 	// Now is the clock.
 	Now func() time.Time
-	// Sources observe ConfigMaps and Secrets, Probes run Probe triggers, Ledger has the disruptions of all
+	// Sources observe what ConfigChange triggers watch, Probes run Probe triggers, Ledger has the disruptions of all
 	// objects, and Key makes fingerprints.
 	Sources Sources
 	Probes  Probes
@@ -98,7 +98,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.enqueuer.Forget(key)
 }
 
-// Sources observe ConfigMaps and Secrets.
+// Sources observe ConfigMaps, Secrets and SecretProviderClasses.
 type Sources interface {
 	// Select returns the sources of a policy's namespace that a selector matches.
 	Select(ctx context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector) ([]sources.Ref, error)

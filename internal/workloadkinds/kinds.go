@@ -13,17 +13,34 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/argorollouts"
+	"github.com/fairlead-dev/fairlead/internal/secretsstore"
 )
 
-// Kind is a kind of workloads that a cluster need not have.
+// Kind is a kind of workloads that a cluster need not have, or MountedSecrets.
 type Kind struct {
 	schema.GroupVersionKind
-	// Template is the path of the pod template, such as spec, template; nil for Rollouts, which are read as a type of their own.
+	// Template is the path of the pod template, such as spec, template; nil for Rollouts and MountedSecrets, which are read as
+	// types of their own.
 	Template []string
 }
 
-// Rollouts are those of Argo Rollouts.
-var Rollouts = Kind{GroupVersionKind: argorollouts.GroupVersion.WithKind(argorollouts.Kind)}
+var (
+	// Rollouts are those of Argo Rollouts.
+	Rollouts = Kind{GroupVersionKind: argorollouts.GroupVersion.WithKind(argorollouts.Kind)}
+	// MountedSecrets are what pods have mounted by the Secrets Store CSI driver. They are no workloads, and come and go alike.
+	MountedSecrets = Kind{GroupVersionKind: secretsstore.GroupVersion.WithKind(secretsstore.Kind)}
+)
+
+// isMounted reports whether the kind is MountedSecrets.
+func (k Kind) isMounted() bool { return k.GroupVersionKind == MountedSecrets.GroupVersionKind }
+
+// resource returns the resource of the kind.
+func (k Kind) resource() string {
+	if k.isMounted() {
+		return secretsstore.Resource
+	}
+	return k.Name().Resource()
+}
 
 // Name returns the kind as the status of a policy has it.
 func (k Kind) Name() common.WorkloadKind {
@@ -32,7 +49,10 @@ func (k Kind) Name() common.WorkloadKind {
 
 // New returns an empty object and list of the kind.
 func (k Kind) New() (client.Object, client.ObjectList) {
-	if k.Template == nil {
+	switch {
+	case k.isMounted():
+		return &secretsstore.SecretProviderClassPodStatus{}, &secretsstore.SecretProviderClassPodStatusList{}
+	case k.Template == nil:
 		return &argorollouts.Rollout{}, &argorollouts.RolloutList{}
 	}
 	object, list := &unstructured.Unstructured{}, &unstructured.UnstructuredList{}
@@ -41,13 +61,41 @@ func (k Kind) New() (client.Object, client.ObjectList) {
 	return object, list
 }
 
-// NotServed is why there are no workloads of the kind, in a cluster without it.
+// NotServed is why there are no objects of the kind, in a cluster without it.
 func (k Kind) NotServed() string {
 	install := "its CRD"
-	if k.Template == nil {
+	switch {
+	case k.isMounted():
+		install = "the Secrets Store CSI driver"
+	case k.Template == nil:
 		install = "Argo Rollouts"
 	}
-	return fmt.Sprintf("the API server does not serve %ss (%s): install %s, or remove the targets with group %s", k.Kind, k.GroupVersion(), install, k.Group)
+	return fmt.Sprintf("the API server does not serve %s (%s): install %s, or %s", k.plural(), k.GroupVersion(), install, k.without())
+}
+
+// forbidden is why objects of the kind are not read, where the operator may not.
+func (k Kind) forbidden() string {
+	verbs := "get, list, watch and patch"
+	if k.isMounted() {
+		verbs = "list and watch"
+	}
+	return fmt.Sprintf("the operator may not list %s: grant its role %s of %s.%s, or %s", k.plural(), verbs, k.resource(), k.Group, k.without())
+}
+
+// plural is the kind in messages about several objects.
+func (k Kind) plural() string {
+	if k.isMounted() {
+		return "SecretProviderClassPodStatuses"
+	}
+	return k.Kind + "s"
+}
+
+// without is what to write to do without the kind.
+func (k Kind) without() string {
+	if k.isMounted() {
+		return "exclude the SecretProviderClass"
+	}
+	return "remove the targets with group " + k.Group
 }
 
 // Find returns the kind of a name among those of a configuration; nil for none.

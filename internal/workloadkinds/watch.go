@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -64,8 +65,8 @@ type Options struct {
 	Logger logr.Logger
 }
 
-// Watches have Rollouts and the kinds of a configuration in a cache, each while something asks for it and the API server serves
-// it. They look for that every interval, by a request for one object, and send no request before anything asks.
+// Watches have Rollouts, MountedSecrets and the kinds of a configuration in a cache, each while something asks for it and the API
+// server serves it. They look for that every interval, by a request for one object, and send no request before anything asks.
 type Watches struct {
 	// Configured are the kinds of the configuration.
 	Configured []Kind
@@ -90,21 +91,39 @@ type watch struct {
 	informed bool
 }
 
-// New returns Watches of Rollouts and of the kinds of a configuration. The caller runs them while the cache runs.
+// New returns Watches of Rollouts, of MountedSecrets and of the kinds of a configuration. The caller runs them while the cache runs.
 func New(o Options, configured ...Kind) *Watches {
 	all := &Watches{Configured: configured}
-	for _, kind := range append([]Kind{Rollouts}, configured...) {
+	for _, kind := range append([]Kind{Rollouts, MountedSecrets}, configured...) {
 		all.all = append(all.all, &watch{kind: kind, options: o, wake: make(chan struct{}, 1)})
 	}
 	return all
 }
 
-// Subscribe has events of each kind handled from now on, and onChange called when the State of one is another. Neither may block.
-// The queue that a handler gets is nil. It is called before Run.
+// Subscribe has events of each kind of workloads handled from now on, and onChange called when the State of one is another.
+// Neither may block. The queue that a handler gets is nil. It is called before Run.
 func (w *Watches) Subscribe(handle func(Kind) handler.TypedEventHandler[client.Object, reconcile.Request], onChange func(context.Context)) {
 	for _, one := range w.all {
-		one.handlers, one.onChange = append(one.handlers, handle(one.kind)), append(one.onChange, onChange)
+		if !one.kind.isMounted() {
+			one.subscribe(handle(one.kind), onChange)
+		}
 	}
+}
+
+// SubscribeMounted is Subscribe for MountedSecrets. Of one that was created or deleted, before is nil.
+func (w *Watches) SubscribeMounted(handle func(before, object client.Object), onChange func(context.Context)) {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	w.of(MountedSecrets.Name()).subscribe(handler.TypedFuncs[client.Object, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], _ queue) { handle(nil, e.Object) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], _ queue) {
+			handle(e.ObjectOld, e.ObjectNew)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], _ queue) { handle(nil, e.Object) },
+	}, onChange)
+}
+
+func (w *watch) subscribe(handle handler.TypedEventHandler[client.Object, reconcile.Request], onChange func(context.Context)) {
+	w.handlers, w.onChange = append(w.handlers, handle), append(w.onChange, onChange)
 }
 
 // Want returns the state of a kind for an object of a namespace that has to do with it, and has it found out. Without Watches,
@@ -235,7 +254,7 @@ func (w *watch) find(ctx context.Context) error {
 	case err == nil:
 		state := State{Known: true, Served: true}
 		if err := w.inform(ctx, within); err != nil {
-			state = State{Known: true, Unreadable: true, Why: fmt.Sprintf("%ss cannot be read: %v", w.kind.Kind, err)}
+			state = State{Known: true, Unreadable: true, Why: fmt.Sprintf("%s cannot be read: %v", w.kind.plural(), err)}
 		}
 		return w.set(ctx, state)
 	case isAbsent(err):
@@ -244,8 +263,7 @@ func (w *watch) find(ctx context.Context) error {
 		}
 		return w.set(ctx, State{Known: true, Why: w.kind.NotServed()})
 	case apierrors.IsForbidden(err):
-		return w.set(ctx, State{Known: true, Unreadable: true, Forbidden: true, Why: fmt.Sprintf("the operator may not list %ss: grant its role get, list, watch and patch of %s.%s, or remove the targets with group %s",
-			w.kind.Kind, w.kind.Name().Resource(), w.kind.Group, w.kind.Group)})
+		return w.set(ctx, State{Known: true, Unreadable: true, Forbidden: true, Why: w.kind.forbidden()})
 	}
 	return err
 }
@@ -269,7 +287,7 @@ func Serves(api rest.Interface) func(context.Context, Kind) (bool, error) {
 					return false, err
 				}
 				return slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool {
-					return r.Name == kind.Name().Resource() && r.Namespaced
+					return r.Name == kind.resource() && r.Namespaced
 				}), nil
 			}
 		}
@@ -300,18 +318,18 @@ func (w *watch) inform(ctx, within context.Context) error {
 	object, _ := w.kind.New()
 	informer, err := w.options.Cache.GetInformer(within, object, cache.BlockUntilSynced(false))
 	if err != nil {
-		return fmt.Errorf("informer of %ss: %w", w.kind.Kind, err)
+		return fmt.Errorf("informer of %s: %w", w.kind.plural(), err)
 	}
 	for _, handle := range w.handlers {
 		if _, err := informer.AddEventHandler(eventsOf(ctx, handle)); err != nil {
-			return fmt.Errorf("informer of %ss: %w", w.kind.Kind, err)
+			return fmt.Errorf("informer of %s: %w", w.kind.plural(), err)
 		}
 	}
 	select {
 	case <-informer.HasSyncedChecker().Done():
 		return nil
 	case <-within.Done():
-		return fmt.Errorf("the cache of %ss has not synced: %w", w.kind.Kind, within.Err())
+		return fmt.Errorf("the cache of %s has not synced: %w", w.kind.plural(), within.Err())
 	}
 }
 

@@ -110,6 +110,8 @@ func rightsCases() map[string]rightsCase {
 		"account-of-a-selector":  restartOf("targets: [{kind: StatefulSet, selector: {matchLabels: {app: web}}}], serviceAccountName: robot, strategy: {type: Evict}", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}, need{right: "list statefulsets.apps", path: "spec.targets[0]"}),
 		"source-configmap":       triggeredBy(configured("kind: ConfigMap, name: conf"), need{right: "get configmaps conf", path: source}),
 		"source-secret":          triggeredBy(configured("kind: Secret, name: creds"), need{right: "get secrets creds", path: source}),
+		"source-class": triggeredBy(configured("kind: SecretProviderClass, name: vault"),
+			need{right: "list secretproviderclasspodstatuses.secrets-store.csi.x-k8s.io", path: source}),
 		"source-selector":        triggeredBy(configured("kind: Secret, selector: {matchLabels: {app: web}}"), need{right: "list secrets", path: source}),
 		"source-configmaps":      triggeredBy(configured("kind: ConfigMap, selector: {matchLabels: {app: web}}"), need{right: "list configmaps", path: source}),
 		"certificate":            triggeredBy("{name: tls, type: CertificateRenewal, certificateRenewal: {secretName: tls}}", need{right: "get secrets tls", path: "spec.triggers[0].certificateRenewal.secretName"}),

@@ -83,7 +83,7 @@ type Baseline struct {
 	// alone.
 	//
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=263
+	// +kubebuilder:validation:MaxLength=273
 	// +optional
 	Source string `json:"source,omitempty"`
 

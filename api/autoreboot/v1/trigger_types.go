@@ -50,7 +50,8 @@ type Trigger struct {
 	// +required
 	Type TriggerType `json:"type,omitempty"`
 
-	// configChange fires when the data of a ConfigMap or Secret changes.
+	// configChange fires when the data of a ConfigMap or Secret changes, or the versions that pods have mounted of a
+	// SecretProviderClass.
 	//
 	// +optional
 	ConfigChange *ConfigChange `json:"configChange,omitempty"`
@@ -116,7 +117,7 @@ type ConfigChange struct {
 	// +optional
 	Discovery *Discovery `json:"discovery,omitempty"`
 
-	// sources are ConfigMaps and Secrets of the policy's own namespace.
+	// sources are ConfigMaps, Secrets and SecretProviderClasses of the policy's own namespace.
 	//
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
@@ -142,23 +143,27 @@ type ConfigChange struct {
 	OnDelete *SourceAction `json:"onDelete,omitempty"`
 }
 
-// SourceKind is a kind of v1 that holds configuration.
+// SourceKind is a kind of v1 that holds configuration, or SecretProviderClass of the Secrets Store CSI driver, which mounts it.
 //
-// +kubebuilder:validation:Enum=ConfigMap;Secret
+// +kubebuilder:validation:Enum=ConfigMap;Secret;SecretProviderClass
 type SourceKind string
 
 // The kinds that hold configuration.
 const (
 	SourceConfigMap SourceKind = "ConfigMap"
 	SourceSecret    SourceKind = "Secret"
+
+	// SourceSecretProviderClass is what pods have mounted of one: the versions of its objects, by their ids as keys.
+	SourceSecretProviderClass SourceKind = "SecretProviderClass"
 )
 
-// ConfigSource is one ConfigMap or Secret by its name, or several by their labels.
+// ConfigSource is one ConfigMap, Secret or SecretProviderClass by its name, or several ConfigMaps or Secrets by their labels.
 //
+// +kubebuilder:validation:XValidation:rule="self.kind != 'SecretProviderClass' || !has(self.selector)",message="a SecretProviderClass needs name: its labels are not read"
 // +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="set exactly one of name or selector"
 // +kubebuilder:validation:XValidation:rule="!has(self.keys) || has(self.name)",message="keys needs name"
 type ConfigSource struct {
-	// kind is ConfigMap or Secret.
+	// kind is ConfigMap, Secret or SecretProviderClass.
 	//
 	// +required
 	Kind SourceKind `json:"kind,omitempty"`
@@ -170,12 +175,12 @@ type ConfigSource struct {
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// selector selects sources by their labels.
+	// selector selects ConfigMaps or Secrets by their labels.
 	//
 	// +optional
 	Selector *common.LabelSelector `json:"selector,omitempty"`
 
-	// keys are those whose values count. Without any, all do.
+	// keys are those whose values count; of a SecretProviderClass, ids of objects whose versions do. Without any, all do.
 	//
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
@@ -184,17 +189,18 @@ type ConfigSource struct {
 	// +optional
 	Keys []string `json:"keys,omitempty"`
 
-	// optional lets the policy be Ready while the source does not exist. The default is false.
+	// optional lets the policy be Ready while the source does not exist, or no pod has mounted it. The default is false.
 	//
 	// +optional
 	Optional *bool `json:"optional,omitempty"`
 }
 
-// ExcludedSource is a ConfigMap or Secret by its name, or several by their labels, that do not count.
+// ExcludedSource is a ConfigMap, Secret or SecretProviderClass by its name, or several by their labels, that do not count.
 //
+// +kubebuilder:validation:XValidation:rule="self.kind != 'SecretProviderClass' || !has(self.selector) || !has(self.selector.matchLabels) && !has(self.selector.matchExpressions)",message="a SecretProviderClass needs name, or an empty selector for all: its labels are not read"
 // +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="set exactly one of name or selector"
 type ExcludedSource struct {
-	// kind is ConfigMap or Secret.
+	// kind is ConfigMap, Secret or SecretProviderClass.
 	//
 	// +required
 	Kind SourceKind `json:"kind,omitempty"`

@@ -33,11 +33,12 @@ type whatIfFlags struct {
 func whatIfCommand(o Options) *cobra.Command {
 	f := whatIfFlags{inspectFlags: inspectFlags{format: inspectText, timeout: time.Minute}}
 	command := &cobra.Command{
-		Use:   "what-if {SECRET|CONFIGMAP}/NAME | what-if -f FILE|FOLDER|-...",
+		Use:   "what-if {SECRET|CONFIGMAP|SECRETPROVIDERCLASS}/NAME | what-if -f FILE|FOLDER|-...",
 		Short: "Foresee which workloads restart if a source changes, or if manifests are applied.",
-		Long: `Foresee which workloads restart if a ConfigMap or Secret changes, or if manifests are applied: by which policy
-and trigger, in which order and window, and all that holds them now. The code of the operator decides it, from
-what this user may read, and nothing is written.
+		Long: `Foresee which workloads restart if a ConfigMap or Secret changes, if the secrets that pods mount by a
+SecretProviderClass are rotated, or if manifests are applied: by which policy and trigger, in which order and
+window, and all that holds them now. The code of the operator decides it, from what this user may read, and
+nothing is written.
 
 With KIND/NAME, all keys are assumed to change, or those of --key. With -f, the rendered manifests of a pull
 request are compared with what is live: the keys that differ are named, a key that a manifest does not have counts
@@ -74,9 +75,9 @@ func (f *whatIfFlags) run(command *cobra.Command, args []string, o Options) erro
 	case err != nil:
 		return err
 	case len(args) > 0 && len(f.files) > 0:
-		return errors.New("name a ConfigMap or Secret, or give manifests with -f, not both")
+		return errors.New("name a ConfigMap, Secret or SecretProviderClass, or give manifests with -f, not both")
 	case len(args) == 0 && len(f.files) == 0, len(args) > 1:
-		return fmt.Errorf("name one ConfigMap or Secret as KIND/NAME, or give manifests with -f; `%s what-if --help` has examples", o.Program)
+		return fmt.Errorf("name one ConfigMap, Secret or SecretProviderClass as KIND/NAME, or give manifests with -f; `%s what-if --help` has examples", o.Program)
 	case len(f.files) > 0 && len(f.keys) > 0:
 		return errors.New("--key goes with KIND/NAME: of manifests, the keys that differ are found")
 	case len(args) > 0 && len(f.exclude) > 0:

@@ -205,6 +205,19 @@ func TestRolloutsAreForeseenWhereTheyCanBeRead(t *testing.T) {
 	}
 }
 
+func TestSecretsThatPodsMountAreAssumedToBeRotated(t *testing.T) {
+	t.Parallel()
+	web := deployment("web", "web-login")
+	web.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{
+		Driver: "secrets-store.csi.k8s.io", VolumeAttributes: map[string]string{"secretProviderClass": "vault"}}}}}
+	c := &cluster{objects: []client.Object{web, policy(t, "p", byReference)}}
+	f := c.ofSource(t, inspect.Key{Kind: inspect.SecretProviderClass, Namespace: "shop", Name: "vault"}, "kv/password")
+	if len(f.Restarts) != 1 || f.Restarts[0].Causes[0].Source != "SecretProviderClass/vault" || len(f.Unread) > 0 || f.Sources[0].Change != Changed {
+		t.Errorf("%+v", f)
+	}
+	expect(t, said(t, f), "SecretProviderClass", "vault", "kv/password", "Deployment", "web")
+}
+
 func TestKeysThatDoNotCountRestartNothing(t *testing.T) {
 	c := shop(t)
 	c.objects[2] = policy(t, "payments", `{targets: [{kind: Deployment, selector: {}}], triggers: [{name: config, type: ConfigChange, configChange: {exclude: [{kind: Secret, name: db-login, keys: [user]}]}}]}`)

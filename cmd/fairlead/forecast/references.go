@@ -5,6 +5,7 @@ package forecast
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -163,4 +164,23 @@ func (f *Forecast) addUnwatched(r *referring, restarted map[inspect.Key]bool) {
 	slices.SortStableFunc(f.Restarts, func(a, b Restart) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Policy, b.Policy), cmp.Compare(a.Order, b.Order))
 	})
+}
+
+// unreadKinds are kinds of workloads of other projects that policies have as targets.
+func (w *world) unreadKinds() []string {
+	all := map[string]bool{}
+	for _, objects := range []map[inspect.Key]client.Object{w.objects, w.replaced} {
+		for _, object := range objects {
+			policy, is := object.(*autorebootv1.RebootPolicy)
+			if !is {
+				continue
+			}
+			for _, kind := range rules.OptionalKinds(&policy.Spec) {
+				if kind != common.WorkloadRollout {
+					all[string(kind)] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
 }

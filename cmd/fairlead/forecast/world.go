@@ -113,12 +113,19 @@ func refOf(key inspect.Key) sources.Ref {
 
 // assume has a source change in keys, or in all.
 func (w *world) assume(ctx context.Context, key inspect.Key, keys []string) {
-	is, unread := inspect.ReadSource(ctx, w.Reader, key)
+	var is *inspect.Source
+	var unread *inspect.Unread
+	external := key.Kind == inspect.SecretProviderClass // of which no content is in the cluster
+	if !external {
+		is, unread = inspect.ReadSource(ctx, w.Reader, key)
+	}
 	ref, change := refOf(key), Changed
 	switch {
-	case unread != nil:
-		w.unread = append(w.unread, *unread)
-		change = Assumed
+	case unread != nil || external:
+		if unread != nil {
+			w.unread = append(w.unread, *unread)
+			change = Assumed
+		}
 		w.was.AddUnread(ref, former)
 		if len(keys) == 0 {
 			w.will.AddUnread(ref, latter)
@@ -376,23 +383,4 @@ func (w *world) notesOf(f *Forecast) (notes []string) {
 		notes = append(notes, "Not considered: "+what+" in the configuration of the operator, and whether the other ConfigMaps and Secrets that new pods need exist.")
 	}
 	return notes
-}
-
-// unreadKinds are kinds of workloads of other projects that policies have as targets.
-func (w *world) unreadKinds() []string {
-	all := map[string]bool{}
-	for _, objects := range []map[inspect.Key]client.Object{w.objects, w.replaced} {
-		for _, object := range objects {
-			policy, is := object.(*autorebootv1.RebootPolicy)
-			if !is {
-				continue
-			}
-			for _, kind := range rules.OptionalKinds(&policy.Spec) {
-				if kind != common.WorkloadRollout {
-					all[string(kind)] = true
-				}
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(all))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/argorollouts"
+	"github.com/fairlead-dev/fairlead/internal/secretsstore"
 )
 
 // The kinds of Fairlead. Those of workloads are in api/common.
@@ -104,8 +105,13 @@ const ConfigMap = "ConfigMap"
 
 var configMaps = kind{Kind: ConfigMap, resource: "configmaps", short: []string{"cm"}, group: corev1.SchemeGroupVersion}
 
+// SecretProviderClass is a kind that is never read: what pods have mounted of one is in an external store.
+const SecretProviderClass = "SecretProviderClass"
+
+var secretProviderClasses = kind{Kind: SecretProviderClass, resource: "secretproviderclasses", group: secretsstore.GroupVersion}
+
 // sources are what pods refer to.
-var sources = []kind{secrets, configMaps}
+var sources = []kind{secrets, configMaps, secretProviderClasses}
 
 // groupResource is the name of the resource, as in rights and of a CRD.
 func (k kind) groupResource() string {
@@ -156,7 +162,7 @@ func ParseKey(argument, namespace string) (Key, error) {
 	return parseKey(argument, namespace, "externalservice/billing-db", kinds)
 }
 
-// ParseSource reads KIND/NAME of a ConfigMap or Secret.
+// ParseSource reads KIND/NAME of a ConfigMap, Secret or SecretProviderClass.
 func ParseSource(argument, namespace string) (Key, error) {
 	return parseKey(argument, namespace, "secret/db-login", sources)
 }

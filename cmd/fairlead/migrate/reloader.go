@@ -101,6 +101,9 @@ func (r *run) reloading() reloading {
 		s := r.subject(o)
 		c.from = append(c.from, s)
 		flags := r.settings(s, "reloader", "ALERT_")
+		if !isTrue(flags["enable-csi-integration"].value) {
+			c.ignored[autorebootv1.SourceSecretProviderClass] = true
+		}
 		for _, name := range slices.Sorted(maps.Keys(flags)) {
 			c.set(name, flags[name])
 		}
@@ -129,6 +132,8 @@ func (c *reloading) set(name string, v setting) {
 				"configmaps": autorebootv1.SourceConfigMap, "configMaps": autorebootv1.SourceConfigMap, "secrets": autorebootv1.SourceSecret,
 			}[kind]] = true
 		}
+	case "enable-csi-integration":
+		// has its default without the flag
 	case "log-format", "log-level", "enable-ha", "enable-pprof", "pprof-addr", "sync-after-restart":
 		// are about the process
 	case "ignored-workload-types", "reload-strategy":
@@ -169,14 +174,17 @@ const (
 	rollout  = "reloader.stakater.com/rollout-strategy"
 	pause    = "deployment.reloader.stakater.com/pause-period"
 	listed   = ".reloader.stakater.com/reload"
-	excluded = "s.exclude.reloader.stakater.com/reload"
+	excluded = ".exclude.reloader.stakater.com/reload"
 )
 
 // prefixes of the annotations of a kind.
 var prefixes = []struct {
-	kind   autorebootv1.SourceKind
-	prefix string
-}{{autorebootv1.SourceConfigMap, "configmap"}, {autorebootv1.SourceSecret, "secret"}}
+	kind           autorebootv1.SourceKind
+	prefix, plural string
+}{
+	{autorebootv1.SourceConfigMap, "configmap", "configmaps"}, {autorebootv1.SourceSecret, "secret", "secrets"},
+	{autorebootv1.SourceSecretProviderClass, "secretproviderclass", "secretproviderclasses"},
+}
 
 // translate reports whether there is something to watch.
 func (w *reloaded) translate() bool {
@@ -189,7 +197,14 @@ func (w *reloaded) translate() bool {
 	}
 	w.spec = autorebootv1.RebootPolicySpec{}
 	w.trigger.OnCreate, w.trigger.OnDelete = w.config.onCreate, w.config.onDelete
-	named, without := w.names(listed), w.names(excluded)
+	var named, without []source
+	for _, p := range prefixes {
+		if p.kind == autorebootv1.SourceSecretProviderClass && w.config.ignored[p.kind] {
+			continue
+		}
+		named = append(named, w.names(p.kind, p.prefix+listed)...)
+		without = append(without, w.names(p.kind, p.plural+excluded)...)
+	}
 	w.referenced(all, without)
 	for _, src := range named {
 		w.add(src)
@@ -219,7 +234,7 @@ func (w *reloaded) referenced(all bool, without []source) {
 	for _, src := range refers {
 		o := w.run.source(src, w.namespace)
 		matched := searched && o.isAnnotated(match)
-		if searched && o == nil {
+		if searched && o == nil && isRead(src.kind) {
 			w.annotation(search).note(Refused, "%s %s is not in the input, so that it is not known whether it has the annotation %s; give it too", src.kind, src.name, match)
 		}
 		if (typed[src.kind] || matched) && !slices.Contains(without, src) && !o.isAnnotated(ignore) {
@@ -229,6 +244,7 @@ func (w *reloaded) referenced(all bool, without []source) {
 		}
 	}
 	if typed[autorebootv1.SourceConfigMap] && typed[autorebootv1.SourceSecret] && len(left) == 0 {
+		w.excludeClasses(typed)
 		return // all of it, also what the template refers to later
 	}
 	w.explicit()
@@ -240,23 +256,31 @@ func (w *reloaded) referenced(all bool, without []source) {
 	}
 }
 
+// isRead reports whether a RebootPolicy reads the annotations of sources of a kind.
+func isRead(kind autorebootv1.SourceKind) bool { return kind != autorebootv1.SourceSecretProviderClass }
+
+// excludeClasses excludes all SecretProviderClasses, unless they are among the kinds that count.
+func (w *reloaded) excludeClasses(typed map[autorebootv1.SourceKind]bool) {
+	if kind := autorebootv1.SourceSecretProviderClass; !typed[kind] {
+		w.trigger.Exclude = append(w.trigger.Exclude, autorebootv1.ExcludedSource{Kind: kind, Selector: &common.LabelSelector{}})
+	}
+}
+
 // isAnnotated reports whether an object is in the input and has an annotation that is true.
 func (o *object) isAnnotated(name string) bool {
 	return o != nil && isTrue(o.Get("metadata").Get("annotations").Text(name))
 }
 
-// names returns the sources that annotations of both kinds name.
-func (w *reloaded) names(suffix string) (found []source) {
-	for _, p := range prefixes {
-		at := w.annotation(p.prefix + suffix)
-		for name := range strings.SplitSeq(at.text(), ",") {
-			switch name = strings.TrimSpace(name); {
-			case name == "":
-			case nameOfObject.MatchString(name):
-				found = append(found, source{p.kind, name})
-			default:
-				at.note(Refused, "%.60q is a pattern, which Reloader takes for a regular expression: name the sources", name)
-			}
+// names returns the sources of a kind that an annotation names.
+func (w *reloaded) names(kind autorebootv1.SourceKind, annotation string) (found []source) {
+	at := w.annotation(annotation)
+	for name := range strings.SplitSeq(at.text(), ",") {
+		switch name = strings.TrimSpace(name); {
+		case name == "":
+		case nameOfObject.MatchString(name):
+			found = append(found, source{kind, name})
+		default:
+			at.note(Refused, "%.60q is a pattern, which Reloader takes for a regular expression: name the sources", name)
 		}
 	}
 	return found
@@ -312,7 +336,7 @@ func (w *reloaded) others() {
 func notCarriedOver(annotation string) string {
 	switch {
 	case strings.HasPrefix(annotation, "secretproviderclass"):
-		return "mounted secrets of the Secrets Store CSI driver are not watched; what it syncs into a Secret is"
+		return "means nothing to Reloader without its flag --enable-csi-integration"
 	case strings.HasSuffix(annotation, "last-reloaded-from"), strings.HasSuffix(annotation, "paused-at"):
 		return "" // written by Reloader
 	case strings.HasSuffix(annotation, "rollout-strategy"):

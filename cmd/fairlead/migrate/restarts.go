@@ -59,16 +59,18 @@ type source struct {
 	name string
 }
 
-// source returns the object of a source; nil where the input has it not.
+// source returns the object of a source; nil where the input has it not, or it is not read.
 func (r *run) source(o source, namespace string) *object {
-	kind := secretKind
-	if o.kind == autorebootv1.SourceConfigMap {
-		kind = configMapKind
+	switch o.kind {
+	case autorebootv1.SourceConfigMap:
+		return r.get(configMapKind, namespace, o.name)
+	case autorebootv1.SourceSecret:
+		return r.get(secretKind, namespace, o.name)
 	}
-	return r.get(kind, namespace, o.name)
+	return nil
 }
 
-// referenced returns the ConfigMaps and Secrets that a pod template refers to, as a RebootPolicy finds them.
+// referenced returns the sources that a pod template refers to, as a RebootPolicy finds them.
 func referenced(o *object) (found []source, err error) {
 	var template corev1.PodTemplateSpec
 	spec := o.podSpec()
@@ -94,6 +96,9 @@ func sourcesOf(in *input, wanted func(o *object) bool) (found []key) {
 			}
 			refers, _ := referenced(o) // the translation refuses what does not fit
 			for _, src := range refers {
+				if !isRead(src.kind) {
+					continue
+				}
 				k := key{schema.GroupKind{Kind: string(src.kind)}, o.namespace, src.name}
 				if !slices.Contains(found, k) {
 					found = append(found, k)
@@ -132,7 +137,7 @@ func (p *policy) emit(r *run, names map[string]int, more ...*subject) {
 	}
 	out.Spec.Targets = []autorebootv1.Target{target}
 	trigger := autorebootv1.Trigger{Name: "config", Type: autorebootv1.TriggerConfigChange}
-	if c := p.trigger; c.Discovery != nil || len(c.Sources) > 0 || c.OnCreate != nil || c.OnDelete != nil {
+	if c := p.trigger; c.Discovery != nil || len(c.Sources)+len(c.Exclude) > 0 || c.OnCreate != nil || c.OnDelete != nil {
 		trigger.ConfigChange = &c
 	}
 	out.Spec.Triggers = []autorebootv1.Trigger{trigger}

@@ -26,6 +26,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
+	"github.com/fairlead-dev/fairlead/internal/secretsstore"
 	"github.com/fairlead-dev/fairlead/webhooks/admission"
 	admitchaospod "github.com/fairlead-dev/fairlead/webhooks/admission/chaospod"
 	admitexternalservice "github.com/fairlead-dev/fairlead/webhooks/admission/externalservice"
@@ -134,7 +135,7 @@ func allKinds() kinds {
 // out: others refer to them.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	add := []func(*runtime.Scheme) error{clientscheme.AddToScheme, argorollouts.AddToScheme}
+	add := []func(*runtime.Scheme) error{clientscheme.AddToScheme, argorollouts.AddToScheme, secretsstore.AddToScheme}
 	for _, kind := range allKinds() {
 		add = append(add, kind.types...)
 	}

@@ -8,11 +8,13 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/secretsstore"
 )
 
-// Reference is a ConfigMap or Secret of the pod's namespace, once for all the places that name it.
+// Reference is a ConfigMap, Secret or SecretProviderClass of the pod's namespace, once for all the places that name it.
 type Reference struct {
 	Kind autorebootv1.SourceKind
 	Name string
@@ -102,6 +104,7 @@ func (f collector) sorted() []Reference {
 const (
 	configMap = autorebootv1.SourceConfigMap
 	secret    = autorebootv1.SourceSecret
+	class     = autorebootv1.SourceSecretProviderClass
 )
 
 func (f collector) addContainer(c *corev1.Container) {
@@ -137,6 +140,12 @@ func (f collector) addVolume(v *corev1.VolumeSource) {
 	if v.Projected != nil {
 		for i := range v.Projected.Sources {
 			f.addProjection(&v.Projected.Sources[i])
+		}
+	}
+	// The attributes of a volume are not validated, and the driver finds no class by a name that is none.
+	if v.CSI != nil && v.CSI.Driver == secretsstore.Driver {
+		if name := v.CSI.VolumeAttributes[secretsstore.ClassAttribute]; len(validation.IsDNS1123Subdomain(name)) == 0 {
+			f.addAll(class, name, nil)
 		}
 	}
 	f.addCredentials(v)

@@ -4,6 +4,7 @@
 package references_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,6 +37,10 @@ func secretVolume(name string, optional *bool, keys ...string) corev1.Volume {
 		source.Items = append(source.Items, corev1.KeyToPath{Key: key, Path: key})
 	}
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Secret: source}}
+}
+
+func classVolume(driver, class string) corev1.Volume {
+	return corev1.Volume{VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: driver, VolumeAttributes: map[string]string{"secretProviderClass": class}}}}
 }
 
 func TestOf(t *testing.T) {
@@ -97,6 +102,13 @@ func TestOf(t *testing.T) {
 		"a ConfigMap and a Secret of the same name are two": {
 			spec: corev1.PodSpec{Containers: []corev1.Container{{Env: []corev1.EnvVar{configEnv("same", "a"), secretEnv("same", "b", &yes)}}}},
 			want: []references.Reference{{Kind: configMap, Name: "same", Keys: []string{"a"}, RequiredKeys: []string{"a"}}, {Kind: secret, Name: "same", Keys: []string{"b"}, Optional: true}},
+		},
+		"a volume of the Secrets Store CSI driver refers to a class": {
+			spec: corev1.PodSpec{Volumes: []corev1.Volume{
+				classVolume("secrets-store.csi.k8s.io", "vault"), classVolume("secrets-store.csi.k8s.io", "vault"), classVolume("other.csi.k8s.io", "other"),
+				classVolume("secrets-store.csi.k8s.io", ""), classVolume("secrets-store.csi.k8s.io", "a/b"), classVolume("secrets-store.csi.k8s.io", strings.Repeat("a", 300)),
+			}},
+			want: []references.Reference{{Kind: "SecretProviderClass", Name: "vault"}},
 		},
 		"what pulls images does not count": {
 			spec: corev1.PodSpec{ImagePullSecrets: []corev1.LocalObjectReference{named("pull")}},

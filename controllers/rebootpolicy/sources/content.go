@@ -21,6 +21,10 @@ type content struct {
 	fields  []metav1.ManagedFieldsEntry
 	data    map[string][]byte
 	marks   Marks
+	// mounts are those of a SecretProviderClass, of which one has what counts, and written is when that was written; zero for
+	// another kind, of which the fields say so.
+	mounts  []mount
+	written time.Time
 }
 
 // without returns the content without some keys.
@@ -50,6 +54,13 @@ func (s *Sources) evaluate(found *content, wants map[viewKey]Want) map[viewKey]v
 			results[key] = viewResult{state: State{Missing: true}}
 			continue
 		}
+		found, mounts := found, (*Mounts)(nil)
+		if found.mounts != nil {
+			if found, mounts = s.mounted(found, &want); found == nil {
+				results[key] = viewResult{state: State{Unknown: VersionsDiffer}}
+				continue
+			}
+		}
 		found, keys := found.without(want.ExcludedKeys), want.Keys
 		if want.Certificate != "" {
 			keys = []string{want.Certificate}
@@ -58,7 +69,7 @@ func (s *Sources) evaluate(found *content, wants map[viewKey]Want) map[viewKey]v
 		if seen.state.Unknown == "" {
 			seen.state.Version, seen.state.Keys, seen.state.AbsentKeys = found.version, s.keysOf(found, &want, keys), found.absent(want.Keys)
 		}
-		seen.writeTimes, seen.state.Marks = found.writeTimes(keys), found.marks
+		seen.writeTimes, seen.state.Marks, seen.state.Mounts = found.writeTimes(keys), found.marks, mounts
 		results[key] = seen
 	}
 	return results
@@ -182,6 +193,9 @@ type writeTimes struct {
 // The API server notes the time when a manager sets a value, together with all else that the manager
 // owns, so the time is that of the write or later. It notes nothing when a key is removed.
 func (c *content) writeTimes(keys []string) writeTimes {
+	if !c.written.IsZero() {
+		return writeTimes{values: c.written, allKeysSet: true, exact: true, latest: c.written}
+	}
 	var w writeTimes
 	held := make(map[string]bool, len(c.data))
 	for i := range c.fields {

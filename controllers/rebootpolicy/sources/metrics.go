@@ -23,7 +23,7 @@ func newMetrics(count func() map[autorebootv1.SourceKind]int) *metrics {
 	return &metrics{
 		count: count,
 		objects: prometheus.NewDesc("fairlead_rebootpolicy_sources",
-			"ConfigMaps and Secrets that are observed.", []string{"kind"}, nil),
+			"ConfigMaps, Secrets and SecretProviderClasses that are observed.", []string{"kind"}, nil),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "fairlead_rebootpolicy_source_reads_total",
 			Help: "Live reads of ConfigMaps and Secrets by result: Found, NotFound, Forbidden or Error.",

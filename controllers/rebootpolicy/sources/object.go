@@ -12,10 +12,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
 // object is one observed source.
 type object struct {
+	kind  autorebootv1.SourceKind
 	views map[viewKey]*view
 
 	// reading is closed when the current read has ended; nil without one.
@@ -123,6 +126,9 @@ func (o *object) recordRead(found *content, err error, shown bool, results map[v
 		o.version, o.notInWatch = "", false
 	case apierrors.IsForbidden(err):
 		o.unknown, o.err = Forbidden, err
+		return
+	case isNotServed(err):
+		o.unknown, o.err = NotServed, err
 		return
 	default:
 		o.unknown, o.err, o.stale = Unreadable, err, true

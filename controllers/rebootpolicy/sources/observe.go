@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
@@ -82,10 +83,15 @@ func (s *Sources) readOnce(ctx context.Context, ref Ref, o *object, wants map[vi
 	var shown bool
 	var results map[viewKey]viewResult
 	broken := panics.Try("sources", func() error {
-		found, failed = s.reader.read(ctx, ref)
-		s.metrics.read(ref.Kind, failed)
-		if shown = (failed == nil || apierrors.IsNotFound(failed)) && s.isInWatch(ctx, ref); shown && failed != nil {
-			failed = errShown
+		if ref.Kind == autorebootv1.SourceSecretProviderClass {
+			found, failed = s.readMounts(ctx, ref)
+			shown = failed == nil
+		} else {
+			found, failed = s.reader.read(ctx, ref)
+			s.metrics.read(ref.Kind, failed)
+			if shown = (failed == nil || apierrors.IsNotFound(failed)) && s.isInWatch(ctx, ref); shown && failed != nil {
+				failed = errShown
+			}
 		}
 		results = s.evaluate(found, wants)
 		return nil
@@ -110,6 +116,8 @@ func (s *Sources) readOnce(ctx context.Context, ref Ref, o *object, wants map[vi
 func (s *Sources) isCurrent(o *object) bool {
 	recent := !o.readAt.IsZero() && s.Now().Sub(o.readAt) < s.Interval/2
 	switch {
+	case o.kind == autorebootv1.SourceSecretProviderClass: // of which there are events in either mode
+		return !o.stale && o.isComplete() && o.unknown == ""
 	case o.unknown == Forbidden: // no event says when it ends
 		return recent
 	case o.stale || !o.isComplete():

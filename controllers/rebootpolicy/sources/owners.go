@@ -78,7 +78,7 @@ func (s *Sources) acquire(by types.NamespacedName, id viewID, want *Want) bool {
 		if len(s.objects) >= s.MaxSources {
 			return false
 		}
-		o = &object{views: map[viewKey]*view{}}
+		o = &object{kind: id.ref.Kind, views: map[viewKey]*view{}}
 		s.objects[id.ref] = o
 	}
 	v := o.views[id.view]

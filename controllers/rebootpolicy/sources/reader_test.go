@@ -132,6 +132,7 @@ func TestMetricsCountAndNameNoObject(t *testing.T) {
 	if diff := cmp.Diff(map[string]float64{
 		"fairlead_rebootpolicy_sources kind=ConfigMap":                         0,
 		"fairlead_rebootpolicy_sources kind=Secret":                            2,
+		"fairlead_rebootpolicy_sources kind=SecretProviderClass":               0,
 		"fairlead_rebootpolicy_source_reads_total kind=Secret result=Found":    1,
 		"fairlead_rebootpolicy_source_reads_total kind=Secret result=NotFound": 1,
 	}, got); diff != "" {

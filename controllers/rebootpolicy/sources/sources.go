@@ -4,6 +4,7 @@
 package sources
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"sync"
@@ -13,10 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 	"github.com/fairlead-dev/fairlead/internal/delayqueue"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 const (
@@ -24,7 +28,7 @@ const (
 	defaultMaxSources = 20000
 )
 
-// Ref names a ConfigMap or Secret.
+// Ref names a ConfigMap, Secret or SecretProviderClass.
 type Ref struct {
 	Kind            autorebootv1.SourceKind
 	Namespace, Name string
@@ -69,11 +73,14 @@ type State struct {
 	NotAfter time.Time
 	// Marks are what the annotations of the source say about whether it counts; zero while unknown.
 	Marks Marks
+	// Mounts are the pods that have mounted a SecretProviderClass; nil for another kind.
+	Mounts *Mounts
 	// Watched means that a watch shows the source to exist: its deletion would be observed.
 	Watched bool
 	// Unknown is why nothing else is known, as one word; empty otherwise.
 	Unknown string
-	// Err is the cause, for the log alone: it may have details that a status must not.
+	// Err is the cause, for the log alone: it may have details that a status must not. That of a SecretProviderClass which is
+	// Forbidden or NotServed is a sentence with a remedy.
 	Err error
 }
 
@@ -87,6 +94,10 @@ type Marks struct {
 const (
 	// Forbidden: the operator may not read the source.
 	Forbidden = "Forbidden"
+	// NotServed: the API server does not serve what a SecretProviderClass is read from.
+	NotServed = "NotServed"
+	// VersionsDiffer: each pod has mounted versions of its own of a SecretProviderClass.
+	VersionsDiffer = "VersionsDiffer"
 	// Unreadable: the API server did not answer. The next Observe reads again.
 	Unreadable = "Unreadable"
 	// NotACertificate: the key Want.Certificate has no certificate that can be parsed.
@@ -113,8 +124,11 @@ type Options struct {
 	Client kubernetes.Interface
 	// Metadata lists metadata live: for Select in mode Poll, and until a watch has begun. Required.
 	Metadata metadata.Interface
-	// Cache holds the metadata of ConfigMaps and Secrets; see ByObject. Required in mode Watch.
+	// Cache holds the metadata of ConfigMaps and Secrets; see ByObject. Required in mode Watch. It has pods as well, and what they
+	// have mounted of SecretProviderClasses while Kinds says so.
 	Cache Cache
+	// Kinds has what pods have mounted in the cache. Defaults to nil: SecretProviderClasses are NotServed.
+	Kinds Kinds
 	// Key of fingerprints. Required.
 	Key *fingerprint.Key
 	// Mode is Watch, by default, or Poll.
@@ -131,6 +145,13 @@ type Options struct {
 	Now func() time.Time
 	// Registerer of metrics. Defaults to nil: metrics are not registered.
 	Registerer prometheus.Registerer
+}
+
+// Kinds is the part of workloadkinds.Watches that is needed.
+type Kinds interface {
+	Want(kind common.WorkloadKind, namespace string) workloadkinds.State
+	LookAgain(kind common.WorkloadKind)
+	SubscribeMounted(handle func(before, object client.Object), onChange func(context.Context))
 }
 
 // Sources observes sources. All methods are safe for concurrent use.
@@ -184,6 +205,9 @@ func newSources(o Options, from reader) *Sources {
 		selectorOwners: map[scope]map[types.NamespacedName]struct{}{},
 	}
 	s.metrics = newMetrics(s.count)
+	if s.Kinds != nil {
+		s.watchMounts()
+	}
 	s.queue = delayqueue.New(delayqueue.Options[types.NamespacedName]{Workers: 1, Process: s.poll})
 	return s
 }
@@ -192,7 +216,9 @@ func newSources(o Options, from reader) *Sources {
 func (s *Sources) count() map[autorebootv1.SourceKind]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	counts := map[autorebootv1.SourceKind]int{autorebootv1.SourceConfigMap: 0, autorebootv1.SourceSecret: 0}
+	counts := map[autorebootv1.SourceKind]int{
+		autorebootv1.SourceConfigMap: 0, autorebootv1.SourceSecret: 0, autorebootv1.SourceSecretProviderClass: 0,
+	}
 	for ref := range s.objects {
 		counts[ref.Kind]++
 	}

@@ -25,11 +25,14 @@ const (
 	reloaderAuto           = "reloader.stakater.com/auto"
 	reloaderConfigMapAuto  = "configmap.reloader.stakater.com/auto"
 	reloaderSecretAuto     = "secret.reloader.stakater.com/auto"
+	reloaderClassAuto      = "secretproviderclass.reloader.stakater.com/auto"
 	reloaderSearch         = "reloader.stakater.com/search"
 	reloaderConfigMaps     = "configmap.reloader.stakater.com/reload"
 	reloaderSecrets        = "secret.reloader.stakater.com/reload"
+	reloaderClasses        = "secretproviderclass.reloader.stakater.com/reload"
 	reloaderLessConfigMaps = "configmaps.exclude.reloader.stakater.com/reload"
 	reloaderLessSecrets    = "secrets.exclude.reloader.stakater.com/reload"
+	reloaderLessClasses    = "secretproviderclasses.exclude.reloader.stakater.com/reload"
 	reloaderPause          = "deployment.reloader.stakater.com/pause-period"
 
 	waveUpdate     = "wave.pusher.com/update-on-config-change"
@@ -41,8 +44,8 @@ const (
 func OnChangeAnnotations() []string {
 	return []string{
 		common.RestartOnChangeAnnotation, common.IgnoreAnnotation,
-		reloaderAuto, reloaderConfigMapAuto, reloaderSecretAuto, reloaderSearch, reloaderConfigMaps, reloaderSecrets,
-		reloaderLessConfigMaps, reloaderLessSecrets, reloaderPause, waveUpdate, waveConfigMaps, waveSecrets,
+		reloaderAuto, reloaderConfigMapAuto, reloaderSecretAuto, reloaderClassAuto, reloaderSearch, reloaderConfigMaps, reloaderSecrets,
+		reloaderClasses, reloaderLessConfigMaps, reloaderLessSecrets, reloaderLessClasses, reloaderPause, waveUpdate, waveConfigMaps, waveSecrets,
 	}
 }
 
@@ -54,7 +57,7 @@ const (
 )
 
 const (
-	// maxOnChangeNames is how many ConfigMaps and Secrets the annotations of a workload may name, and maxOnChangeBytes how
+	// maxOnChangeNames is how many sources an annotation of a workload may name, and maxOnChangeBytes how
 	// long a list may be: each reader of the workload splits it.
 	maxOnChangeNames = 64
 	maxOnChangeBytes = 8192
@@ -66,7 +69,7 @@ const (
 	maxPause = 30 * 24 * time.Hour
 )
 
-// SourceName names a ConfigMap or Secret of a workload's namespace.
+// SourceName names a source of a workload's namespace.
 type SourceName struct {
 	Kind autorebootv1.SourceKind
 	Name string
@@ -127,7 +130,7 @@ func (o *OnChange) Selects(t *autorebootv1.Target) bool {
 	return !o.OptedOut && (o.OptedIn || ptr.Deref(t.OptIn, autorebootv1.OptInAll) == autorebootv1.OptInAll)
 }
 
-// Counts reports whether a ConfigMap or Secret counts that the pod template refers to. Where marked is set, it counts only
+// Counts reports whether a source counts that the pod template refers to. Where marked is set, it counts only
 // with the annotation ReloaderMatchAnnotation.
 func (o *OnChange) Counts(source SourceName) (counts, marked bool) {
 	switch {
@@ -142,18 +145,17 @@ func (o *OnChange) Counts(source SourceName) (counts, marked bool) {
 	return counts, marked
 }
 
-// Names returns the ConfigMaps and Secrets that count whether the pod template refers to them or not.
+// Names returns the sources that count whether the pod template refers to them or not.
 func (o *OnChange) Names() []SourceName { return o.names }
 
 const (
 	configMap = autorebootv1.SourceConfigMap
 	secret    = autorebootv1.SourceSecret
+	class     = autorebootv1.SourceSecretProviderClass
 )
 
-// allReferences are those of both kinds.
-func allReferences() map[autorebootv1.SourceKind]bool {
-	return map[autorebootv1.SourceKind]bool{configMap: false, secret: false}
-}
+// kindsByWord are those of RestartOnChangeAnnotation.
+var kindsByWord = map[string]autorebootv1.SourceKind{"configmap": configMap, "secret": secret, "secretproviderclass": class}
 
 // listing is an annotation that lists sources of a kind.
 type listing struct {
@@ -165,7 +167,7 @@ type listing struct {
 func (o *OnChange) readOwn(value string) {
 	switch value {
 	case "true":
-		o.OptedIn, o.references = true, allReferences()
+		o.OptedIn, o.references = true, map[autorebootv1.SourceKind]bool{configMap: false, secret: false, class: false}
 		return
 	case "false":
 		o.OptedOut = true
@@ -174,8 +176,8 @@ func (o *OnChange) readOwn(value string) {
 	o.OptedIn = true
 	o.list(common.RestartOnChangeAnnotation, value, func(item string) bool {
 		kind, name, _ := strings.Cut(item, "/")
-		return o.add(SourceName{map[string]autorebootv1.SourceKind{"configmap": configMap, "secret": secret}[kind], name})
-	}, `"true", "false", configmap/ and the name of a ConfigMap, or secret/ and the name of a Secret`)
+		return o.add(SourceName{kindsByWord[kind], name})
+	}, `"true", "false", configmap/, secret/ or secretproviderclass/ and a name`)
 }
 
 // add adds a name, and reports whether it is one.
@@ -217,7 +219,10 @@ func (o *OnChange) mistake(format string, args ...any) {
 // readReloader reads the annotations of Reloader. They may be on the pod template where the workload has none that opts in.
 func (o *OnChange) readReloader(workload, template map[string]string) {
 	from := workload
-	optIn := []string{reloaderAuto, reloaderConfigMapAuto, reloaderSecretAuto, reloaderSearch, reloaderConfigMaps, reloaderSecrets}
+	optIn := []string{
+		reloaderAuto, reloaderConfigMapAuto, reloaderSecretAuto, reloaderClassAuto, reloaderSearch, reloaderConfigMaps, reloaderSecrets,
+		reloaderClasses,
+	}
 	if !slices.ContainsFunc(optIn, func(name string) bool { _, has := workload[name]; return has }) {
 		from = template
 	}
@@ -234,12 +239,15 @@ func (o *OnChange) readReloader(workload, template map[string]string) {
 	if auto || enabled(reloaderSecretAuto) {
 		o.references[secret] = false
 	}
-	for _, l := range []listing{{reloaderConfigMaps, configMap}, {reloaderSecrets, secret}} {
+	if auto || enabled(reloaderClassAuto) {
+		o.references[class] = false
+	}
+	for _, l := range []listing{{reloaderConfigMaps, configMap}, {reloaderSecrets, secret}, {reloaderClasses, class}} {
 		o.list(l.annotation, from[l.annotation], func(item string) bool {
 			return o.add(SourceName{l.kind, item}) || o.addPattern(l.kind, item)
 		}, fmt.Sprintf("the name of a %s, or one of at most %d regular expressions of moderate size", l.kind, maxPatterns))
 	}
-	for _, l := range []listing{{reloaderLessConfigMaps, configMap}, {reloaderLessSecrets, secret}} {
+	for _, l := range []listing{{reloaderLessConfigMaps, configMap}, {reloaderLessSecrets, secret}, {reloaderLessClasses, class}} {
 		o.list(l.annotation, workload[l.annotation], func(item string) bool {
 			o.except = append(o.except, SourceName{l.kind, item})
 			return true
@@ -297,7 +305,7 @@ func (o *OnChange) readWave(workload map[string]string) {
 	if workload[waveUpdate] != "true" {
 		return
 	}
-	o.OptedIn, o.references = true, allReferences()
+	o.OptedIn, o.references = true, map[autorebootv1.SourceKind]bool{configMap: false, secret: false}
 	for _, l := range []listing{{waveConfigMaps, configMap}, {waveSecrets, secret}} {
 		o.list(l.annotation, workload[l.annotation], func(item string) bool { return o.add(SourceName{l.kind, item}) },
 			"the name alone of a "+string(l.kind)+" of the workload's namespace, and those of others are not watched")

@@ -110,6 +110,37 @@ func TestTheAnnotationsOfAWorkloadSayWhatItIsRestartedFor(t *testing.T) {
 	}
 }
 
+// SecretProviderClasses count as Secrets do, except to Wave, which knows none, and to Reloader's search, for which their
+// annotations would have to be read.
+func TestTheAnnotationsOfAWorkloadNameSecretProviderClasses(t *testing.T) {
+	t.Parallel()
+	const reloader, wave = autorebootv1.CompatibilityReloader, autorebootv1.CompatibilityWave
+	for name, test := range map[string]struct {
+		compatibility autorebootv1.Compatibility
+		annotations   map[string]string
+		in, counts    bool
+		names         int
+	}{
+		"nothing":           {counts: true},
+		"true":              {annotations: map[string]string{common.RestartOnChangeAnnotation: "true"}, in: true, counts: true},
+		"named":             {annotations: map[string]string{common.RestartOnChangeAnnotation: "secretproviderclass/vault"}, in: true, names: 1},
+		"Reloader: auto":    {reloader, map[string]string{"reloader.stakater.com/auto": "true"}, true, true, 0},
+		"Reloader: typed":   {reloader, map[string]string{"secretproviderclass.reloader.stakater.com/auto": "true"}, true, true, 0},
+		"Reloader: Secrets": {reloader, map[string]string{"secret.reloader.stakater.com/auto": "true"}, true, false, 0},
+		"Reloader: named":   {reloader, map[string]string{"secretproviderclass.reloader.stakater.com/reload": "vault, other"}, true, false, 2},
+		"Reloader: pattern": {reloader, map[string]string{"secretproviderclass.reloader.stakater.com/reload": "va.*"}, true, true, 0},
+		"Reloader: except":  {reloader, map[string]string{"reloader.stakater.com/auto": "true", "secretproviderclasses.exclude.reloader.stakater.com/reload": "vault"}, true, false, 0},
+		"Reloader: search":  {reloader, map[string]string{"reloader.stakater.com/search": "true"}, true, false, 0},
+		"Wave":              {wave, map[string]string{"wave.pusher.com/update-on-config-change": "true"}, true, false, 0},
+	} {
+		o := OnChangeOf(test.compatibility, test.annotations, nil)
+		counts, marked := o.Counts(SourceName{class, "vault"})
+		if o.OptedIn != test.in || counts != test.counts || marked || len(o.Names()) != test.names || len(o.Mistakes) > 0 {
+			t.Errorf("%s: opted in %t, counts %t, names %v, mistakes %q", name, o.OptedIn, counts, o.Names(), o.Mistakes)
+		}
+	}
+}
+
 // The operator compiles the patterns of a workload whenever it reads the workload, and the user who annotates it chooses them.
 func TestPatternsThatWouldTakeLongToCompileAreMistakes(t *testing.T) {
 	for text, want := range map[string]bool{

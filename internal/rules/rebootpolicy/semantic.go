@@ -49,11 +49,11 @@ func triggerSemantics(path rules.Path, t *autorebootv1.Trigger) field.ErrorList 
 	if c := t.ConfigChange; c != nil {
 		for i := range c.Sources {
 			s := &c.Sources[i]
-			errs = append(errs, sourceSemantics(path.Child("configChange", "sources").Index(i), s.Name, s.Selector, s.Keys)...)
+			errs = append(errs, sourceSemantics(path.Child("configChange", "sources").Index(i), s.Kind, s.Name, s.Selector, s.Keys)...)
 		}
 		for i := range c.Exclude {
 			e := &c.Exclude[i]
-			errs = append(errs, sourceSemantics(path.Child("configChange", "exclude").Index(i), e.Name, e.Selector, e.Keys)...)
+			errs = append(errs, sourceSemantics(path.Child("configChange", "exclude").Index(i), e.Kind, e.Name, e.Selector, e.Keys)...)
 		}
 	}
 	if c := t.CertificateRenewal; c != nil {
@@ -79,8 +79,13 @@ func triggerSemantics(path rules.Path, t *autorebootv1.Trigger) field.ErrorList 
 	return errs
 }
 
-func sourceSemantics(path rules.Path, name string, selector *common.LabelSelector, keys []string) field.ErrorList {
+func sourceSemantics(
+	path rules.Path, kind autorebootv1.SourceKind, name string, selector *common.LabelSelector, keys []string,
+) field.ErrorList {
 	errs := append(subdomain(path.Child("name"), name), rules.SelectorSyntax(path.Child("selector"), selector)...)
+	if kind == autorebootv1.SourceSecretProviderClass {
+		return errs // its keys are the ids of another project, which have slashes and colons
+	}
 	for j, key := range keys {
 		errs = append(errs, dataKey(path.Child("keys").Index(j), key)...)
 	}

@@ -73,19 +73,27 @@ func configChange(path rules.Path, c *autorebootv1.ConfigChange) field.ErrorList
 		if len(s.Keys) > 0 && s.Name == "" {
 			errs = append(errs, field.Invalid(at.Field(), s.Keys[0], "keys needs name"))
 		}
+		if s.Kind == autorebootv1.SourceSecretProviderClass && s.Selector != nil {
+			errs = append(errs, field.Invalid(at.Field(), string(s.Kind), "a SecretProviderClass needs name: its labels are not read"))
+		}
 	}
 	errs = append(errs, rules.Items(path.Child("exclude"), len(c.Exclude), 0, 32)...)
 	excluded := rules.Within(c.Exclude, 32)
 	for i := range excluded {
-		e := &excluded[i]
-		errs = append(errs, source(path.Child("exclude").Index(i), e.Kind, e.Name, e.Selector, e.Keys)...)
+		e, at := &excluded[i], path.Child("exclude").Index(i)
+		errs = append(errs, source(at, e.Kind, e.Name, e.Selector, e.Keys)...)
+		if s := e.Selector; e.Kind == autorebootv1.SourceSecretProviderClass && s != nil && (s.MatchLabels != nil || s.MatchExpressions != nil) {
+			errs = append(errs, field.Invalid(at.Field(), string(e.Kind),
+				"a SecretProviderClass needs name, or an empty selector for all: its labels are not read"))
+		}
 	}
 	return errs
 }
 
 // source checks what sources and excluded sources have in common.
 func source(path rules.Path, kind autorebootv1.SourceKind, name string, selector *common.LabelSelector, keys []string) field.ErrorList {
-	errs := rules.Enum(path.Child("kind"), kind, autorebootv1.SourceConfigMap, autorebootv1.SourceSecret)
+	errs := rules.Enum(path.Child("kind"), kind,
+		autorebootv1.SourceConfigMap, autorebootv1.SourceSecret, autorebootv1.SourceSecretProviderClass)
 	errs = append(errs, named(path, name, selector)...)
 	at := path.Child("keys")
 	errs = append(errs, rules.Items(at, len(keys), 0, 64)...)

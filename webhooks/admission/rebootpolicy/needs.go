@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/internal/secretsstore"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
 )
 
@@ -74,8 +75,8 @@ func (n *collector) trigger(path *field.Path, t *autorebootv1.Trigger) {
 	if c := t.ConfigChange; c != nil {
 		for i := range c.Sources {
 			s := &c.Sources[i]
-			name := nameOf(s.Name, s.Selector)
-			n.Add(path.Child("configChange", "sources").Index(i), withoutSource, reading(name), "", sourceOf(s.Kind), "", name)
+			group, resource, name := sourceOf(s)
+			n.Add(path.Child("configChange", "sources").Index(i), withoutSource, reading(name), group, resource, "", name)
 		}
 	}
 	if c := t.CertificateRenewal; c != nil {
@@ -108,15 +109,19 @@ func (n *collector) gate(path *field.Path, g *autorebootv1.Gate) {
 	}
 }
 
-// sourceOf returns the resource of a kind of source; every resource for a kind that is not listed here.
-func sourceOf(kind autorebootv1.SourceKind) string {
-	switch kind {
+// sourceOf returns the resource that a source is read from, and the name of one object; every resource for a kind that is not
+// listed here. What pods have mounted of a SecretProviderClass is in an object for each pod.
+func sourceOf(s *autorebootv1.ConfigSource) (group, resource, name string) {
+	name = nameOf(s.Name, s.Selector)
+	switch s.Kind {
 	case autorebootv1.SourceConfigMap:
-		return "configmaps"
+		return "", "configmaps", name
 	case autorebootv1.SourceSecret:
-		return "secrets"
+		return "", "secrets", name
+	case autorebootv1.SourceSecretProviderClass:
+		return secretsstore.GroupVersion.Group, secretsstore.Resource, ""
 	default:
-		return "*"
+		return "*", "*", name
 	}
 }
 

@@ -87,6 +87,13 @@ func TestEveryPartOfAPolicyTakesItsRights(t *testing.T) {
 				"list secrets": "spec.triggers[0].configChange.sources[2]", "list configmaps": "spec.triggers[0].configChange.sources[3]",
 			},
 		},
+		"what pods have mounted": {
+			autorebootv1.RebootPolicySpec{Triggers: sources(autorebootv1.ConfigSource{Kind: "SecretProviderClass", Name: "vault"}, autorebootv1.ConfigSource{Kind: "AddedLater", Name: "x"})},
+			map[string]string{
+				"list secretproviderclasspodstatuses.secrets-store.csi.x-k8s.io": "spec.triggers[0].configChange.sources[0]",
+				"get *.* x": "spec.triggers[0].configChange.sources[1]",
+			},
+		},
 		"sources that the workload refers to": {
 			autorebootv1.RebootPolicySpec{Triggers: []autorebootv1.Trigger{{ConfigChange: &autorebootv1.ConfigChange{Discovery: ptr.To(autorebootv1.DiscoveryReferenced)}}}},
 			map[string]string{},

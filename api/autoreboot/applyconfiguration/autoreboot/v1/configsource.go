@@ -13,17 +13,17 @@ import (
 // ConfigSourceApplyConfiguration represents a declarative configuration of the ConfigSource type for use
 // with apply.
 //
-// ConfigSource is one ConfigMap or Secret by its name, or several by their labels.
+// ConfigSource is one ConfigMap, Secret or SecretProviderClass by its name, or several ConfigMaps or Secrets by their labels.
 type ConfigSourceApplyConfiguration struct {
-	// kind is ConfigMap or Secret.
+	// kind is ConfigMap, Secret or SecretProviderClass.
 	Kind *autorebootv1.SourceKind `json:"kind,omitempty"`
 	// name of the source.
 	Name *string `json:"name,omitempty"`
-	// selector selects sources by their labels.
+	// selector selects ConfigMaps or Secrets by their labels.
 	Selector *common.LabelSelector `json:"selector,omitempty"`
-	// keys are those whose values count. Without any, all do.
+	// keys are those whose values count; of a SecretProviderClass, ids of objects whose versions do. Without any, all do.
 	Keys []string `json:"keys,omitempty"`
-	// optional lets the policy be Ready while the source does not exist. The default is false.
+	// optional lets the policy be Ready while the source does not exist, or no pod has mounted it. The default is false.
 	Optional *bool `json:"optional,omitempty"`
 }
 

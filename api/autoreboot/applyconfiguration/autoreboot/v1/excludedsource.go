@@ -13,9 +13,9 @@ import (
 // ExcludedSourceApplyConfiguration represents a declarative configuration of the ExcludedSource type for use
 // with apply.
 //
-// ExcludedSource is a ConfigMap or Secret by its name, or several by their labels, that do not count.
+// ExcludedSource is a ConfigMap, Secret or SecretProviderClass by its name, or several by their labels, that do not count.
 type ExcludedSourceApplyConfiguration struct {
-	// kind is ConfigMap or Secret.
+	// kind is ConfigMap, Secret or SecretProviderClass.
 	Kind *autorebootv1.SourceKind `json:"kind,omitempty"`
 	// name of the source.
 	Name *string `json:"name,omitempty"`
