@@ -49,6 +49,8 @@ type observation struct {
 	suspect    bool
 	// requests are those of verification.probes for each restart in flight, by its id.
 	requests map[string][]requestcount.Requests
+	// jobs are those that the policy has created or that could not be created, by name.
+	jobs map[string]restart.Job
 	// begun are the ids of the restarts that were in flight when the policy was read.
 	begun map[string]bool
 	// sourceCount is how many ConfigMaps and Secrets are observed, and required what is missing of those that pods need, by
@@ -185,7 +187,7 @@ func (o *observation) starting(d *restart.Decision) (workloads []*workload) {
 // decisionInput returns what package restart decides from.
 func (o *observation) decisionInput() restart.Observation {
 	in := restart.Observation{Now: o.now, Gates: o.gates, Calendar: o.calendar, Suspect: o.suspect, Unselected: o.unselected,
-		Requests: o.requests}
+		Requests: o.requests, Jobs: o.jobs}
 	for _, w := range o.workloads {
 		in.Workloads = append(in.Workloads, w.Workload)
 	}

@@ -87,5 +87,8 @@ func (r *Reconciler) observe(ctx context.Context, o *observation) (err error) {
 		r.Queries.Set(o.key, nil)
 	}
 	r.observeRequests(o)
+	if err := r.readJobs(ctx, o); err != nil {
+		return err
+	}
 	return r.signals(ctx, o)
 }

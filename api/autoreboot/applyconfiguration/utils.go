@@ -53,6 +53,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &autorebootv1.HaltApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("InFlightRestart"):
 		return &autorebootv1.InFlightRestartApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("JobFromCronJob"):
+		return &autorebootv1.JobFromCronJobApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Limit"):
 		return &autorebootv1.LimitApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("NamespaceRefusal"):

@@ -56,6 +56,9 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 	if o, ok := r.nextProbeEvent(t, f); ok {
 		return o, true
 	}
+	if o, ok := r.nextJobEvent(t, f); ok {
+		return o, true
+	}
 	if f.Phase == autorebootv1.PhaseSoaking {
 		return r.nextSoakEvent(t, f)
 	}
@@ -127,6 +130,9 @@ func (r *run) nextSoakEvent(t *target, f *autorebootv1.InFlightRestart) (occurre
 			return occurrence{}, false
 		}
 		if o, failed, waits := r.awaitsRequests(t, f); failed || waits {
+			return o, failed
+		}
+		if o, failed, waits := r.awaitsJob(t, f); failed || waits {
 			return o, failed
 		}
 		return occurrence{event: Verified, message: w.verifiedText(f)}, true
@@ -222,6 +228,9 @@ func (r *run) actions() []Action {
 		w := r.workloads[targetOf(f.Kind, f.Name)]
 		if w == nil || w.Unselected {
 			continue // the policy does not select it, whatever the status says
+		}
+		if job := r.verificationJobAction(&target{TargetStatus: &autorebootv1.TargetStatus{UID: w.UID}, workload: w}, f); job != nil {
+			actions = append(actions, *job)
 		}
 		action := Action{Verb: Annotate, ID: f.ID, Workload: w, Started: timeOf(f.StartTime), PodCutoff: cutoffOf(f)}
 		switch {

@@ -51,7 +51,7 @@ func play(r *rapid.T, keeps law) {
 	spans := []time.Duration{time.Second, 16 * time.Second, time.Minute, 3 * time.Minute, 11 * time.Minute, 70 * time.Minute}
 	steps := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) step {
 		return step{
-			what: rapid.SampledFrom(append(eventKinds(), "lose", "approve", "approve again")).Draw(r, "event"), which: rapid.IntRange(0, 7).Draw(r, "which"),
+			what: rapid.SampledFrom(append(eventKinds(), "lose", "approve", "approve again", "jobs fail", "jobs are refused")).Draw(r, "event"), which: rapid.IntRange(0, 7).Draw(r, "which"),
 			span: rapid.SampledFrom(spans).Draw(r, "span"), crash: rapid.SampledFrom(crashes()).Draw(r, "crash"),
 		}
 	}), 1, 40).Draw(r, "history")

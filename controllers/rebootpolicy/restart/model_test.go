@@ -60,6 +60,11 @@ func schedule(seed uint64) []step {
 			steps = slices.Insert(steps, random.IntN(len(steps)), step{what, 0, 0, ""})
 		}
 	}
+	if hasJobs(seed) {
+		for _, what := range []string{"jobs fail", "jobs fail", "jobs are refused", "jobs are refused"} {
+			steps = slices.Insert(steps, random.IntN(len(steps)), step{what, 0, 0, ""})
+		}
+	}
 	if gated(seed) {
 		for range len(steps) / 4 {
 			what := []string{"approve", "approve", "approve again"}[random.IntN(3)]
@@ -106,7 +111,8 @@ type model struct {
 	approvals       map[types.UID]*[4]int
 	used            []string
 	viewed, offered [4]int
-	failure         error
+	simJobs
+	failure error
 }
 
 // verdict is what the judge remembers of one workload.
@@ -171,6 +177,10 @@ func newModel(seed uint64, seen map[string]int) *model {
 	m.approvals = map[types.UID]*[4]int{}
 	if gated(seed) {
 		p.Spec.Gates = []autorebootv1.Gate{{Name: "release", Type: autorebootv1.GateApproval}}
+	}
+	m.simJobs = simJobs{jobs: map[string]*simJob{}, refused: map[string]Job{}}
+	if hasJobs(seed) {
+		addJobs(&p.Spec)
 	}
 	m.evicts = p.Spec.Strategy.Type == autorebootv1.StrategyEvict
 	for i := range m.sources {
@@ -290,6 +300,10 @@ func (m *model) event(s step) {
 		m.changeKeys()
 	case "label":
 		target.unselected = !target.unselected
+	case "jobs fail":
+		m.simJobs.fail = !m.simJobs.fail
+	case "jobs are refused":
+		m.refuse = !m.refuse
 	case "requests fail":
 		m.failing = true
 	case "requests succeed":
@@ -380,6 +394,7 @@ func (m *model) observe(token string) Observation {
 		m.probe(w)
 	}
 	o.Requests = m.sendRequests()
+	o.Jobs = m.simJobs.observe(m.now)
 	return o
 }
 
@@ -463,7 +478,7 @@ func (m *model) reconcile(crash string) time.Time {
 	o := now
 	if crash == "a stale view" && m.old != nil {
 		o = *m.old
-		o.Now, o.Calendar, o.Others, o.Gates, o.Suspect, o.Requests = now.Now, now.Calendar, now.Others, now.Gates, now.Suspect, now.Requests
+		o.Now, o.Calendar, o.Others, o.Gates, o.Suspect, o.Requests, o.Jobs = now.Now, now.Calendar, now.Others, now.Gates, now.Suspect, now.Requests, now.Jobs
 	} else {
 		m.old, m.viewed = &now, m.contents()
 		m.shown = [4]int{m.sources[0].change + 1, m.sources[1].change + 1, m.tick + 1, m.token + 1}
@@ -485,13 +500,14 @@ func (m *model) reconcile(crash string) time.Time {
 		for i := range m.sources {
 			m.sources[i].unseen = true // by the next process
 		}
-		m.requests = nil
+		m.requests, m.refused = nil, map[string]Job{}
 	}
 	if crash == "before the store" {
 		return d.RequeueAt
 	}
 	m.check(o, d)
 	m.checkRequests(o, d)
+	m.checkJobs(d)
 	m.store(d)
 	if crash == "after the store" {
 		return d.RequeueAt
@@ -501,8 +517,13 @@ func (m *model) reconcile(crash string) time.Time {
 		if a.Verb == Evict && !a.Pod.Created.Before(m.planned[a.ID+string(a.Workload.UID)]) {
 			m.fail("%s: a pod that is new already is evicted", a.ID)
 		}
-		results = append(results, m.do(a))
+		if a.Verb == CreateJob {
+			m.create(a, m.now)
+		} else {
+			results = append(results, m.do(a))
+		}
 	}
+	d.RequeueAt = m.wakes(d.RequeueAt)
 	if crash == "after the actions" || len(results) == 0 {
 		return d.RequeueAt
 	}

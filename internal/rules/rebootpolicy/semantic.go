@@ -39,7 +39,9 @@ func Semantic(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 		errs = append(errs, rules.Positive(specPath.Child("limit", "within"), &l.Within)...)
 	}
 	if v := spec.Verification; v != nil {
-		errs = append(errs, rules.VerificationSemantics(specPath.Child("verification"), &v.Verification)...)
+		at := specPath.Child("verification")
+		errs = append(errs, rules.VerificationSemantics(at, &v.Verification)...)
+		errs = append(errs, jobSemantics(at.Child("job"), v.Job)...)
 	}
 	return append(errs, rules.CalendarSyntax(specPath, &spec.Calendar)...)
 }

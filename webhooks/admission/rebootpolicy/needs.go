@@ -41,6 +41,7 @@ func needs(at *field.Path, spec *autorebootv1.RebootPolicySpec, namespace string
 	}
 	if v := spec.Verification; v != nil {
 		n.AddVerification(at, &v.Verification)
+		n.job(at.Child("verification", "job"), "leave the Job out", v.Job)
 	}
 	return n.List
 }
@@ -95,19 +96,33 @@ func (n *collector) trigger(path *field.Path, t *autorebootv1.Trigger) {
 // not listed here takes every right, so that one which is added without its right is open to administrators alone.
 func (n *collector) gate(path *field.Path, g *autorebootv1.Gate) {
 	switch {
-	case g.Type == autorebootv1.GateApproval: // reads nothing
+	case g.Type == autorebootv1.GateApproval, g.PrometheusQueryEmpty != nil:
+		// The one reads nothing; of the other, the administrator has named the server and what of it a namespace may ask.
 	case g.NoPods != nil:
 		n.Add(path, withoutGate, "list", "", "pods", "", "")
 	case g.ExternalServiceHealthy != nil:
 		n.Add(path, withoutGate, "get", networkingv1.GroupVersion.Group, "externalservices", "", g.ExternalServiceHealthy.Name)
 	case g.WorkloadAvailable != nil:
 		n.Add(path, withoutGate, "get", common.AppsGroup, g.WorkloadAvailable.Kind.Resource(), "", g.WorkloadAvailable.Name)
+	case g.JobSucceeded != nil:
+		n.job(path, withoutGate, g.JobSucceeded)
 	case g.ChaosSurvived != nil:
 		n.Add(path, withoutGate, "get", chaosv1.GroupVersion.Group, "chaospods", "", g.ChaosSurvived.Name)
 	default:
 		n.Add(path, withoutGate, "*", "*", "*", "", "")
 	}
 }
+
+// job adds what kubectl create job --from takes.
+func (n *collector) job(path *field.Path, remedy string, j *autorebootv1.JobFromCronJob) {
+	if j != nil {
+		n.Add(path, remedy, "get", batchGroup, "cronjobs", "", j.CronJob)
+		n.Add(path, remedy, "create", batchGroup, "jobs", "", "")
+	}
+}
+
+// batchGroup is the API group of Jobs.
+const batchGroup = "batch"
 
 // sourceOf returns the resource that a source is read from, and the name of one object; every resource for a kind that is not
 // listed here. What pods have mounted of a SecretProviderClass is in an object for each pod.

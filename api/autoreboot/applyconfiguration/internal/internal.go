@@ -252,6 +252,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: externalServiceHealthy
       type:
         namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.ExternalServiceHealthy
+    - name: jobSucceeded
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.JobFromCronJob
     - name: name
       type:
         scalar: string
@@ -359,6 +362,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: unavailableTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.JobFromCronJob
+  map:
+    fields:
+    - name: cronJob
+      type:
+        scalar: string
+    - name: deadline
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.Duration
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Limit
   map:
     fields:
@@ -861,6 +873,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Verification
   map:
     fields:
+    - name: job
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.JobFromCronJob
     - name: maxContainerRestarts
       type:
         scalar: numeric

@@ -14,7 +14,7 @@ import (
 // with apply.
 //
 // Gate is a condition that must hold for a restart to start. It is about objects of the policy's
-// own namespace, what a Prometheus server says, or what a person has approved.
+// own namespace, what a Prometheus server says, a Job that is created for the restart, or what a person has approved.
 type GateApplyConfiguration struct {
 	// name of the gate, unique in the policy. Messages use it.
 	Name *string `json:"name,omitempty"`
@@ -32,6 +32,10 @@ type GateApplyConfiguration struct {
 	// prometheusQueryEmpty is open while a query returns nothing, as an alerting rule is quiet while its expression does. It is
 	// evaluated every 15 seconds, by the server that the operator's configuration names in rebootPolicies.prometheus.
 	PrometheusQueryEmpty *PrometheusQueryEmptyApplyConfiguration `json:"prometheusQueryEmpty,omitempty"`
+	// jobSucceeded is open for a restart once a Job has succeeded that is created for it, such as a backup, when nothing else
+	// holds the restart. A Job that fails holds the restart until it is deleted, by a user or an hour after its end; then it
+	// is created again. A Job that succeeded counts for as long as it exists.
+	JobSucceeded *JobFromCronJobApplyConfiguration `json:"jobSucceeded,omitempty"`
 }
 
 // GateApplyConfiguration constructs a declarative configuration of the Gate type for use with
@@ -93,5 +97,13 @@ func (b *GateApplyConfiguration) WithChaosSurvived(value *ChaosSurvivedApplyConf
 // If called multiple times, the PrometheusQueryEmpty field is set to the value of the last call.
 func (b *GateApplyConfiguration) WithPrometheusQueryEmpty(value *PrometheusQueryEmptyApplyConfiguration) *GateApplyConfiguration {
 	b.PrometheusQueryEmpty = value
+	return b
+}
+
+// WithJobSucceeded sets the JobSucceeded field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the JobSucceeded field is set to the value of the last call.
+func (b *GateApplyConfiguration) WithJobSucceeded(value *JobFromCronJobApplyConfiguration) *GateApplyConfiguration {
+	b.JobSucceeded = value
 	return b
 }

@@ -20,6 +20,9 @@ type VerificationApplyConfiguration struct {
 	// maxContainerRestarts is how many restarts of containers are forgiven from the start of the
 	// restart to the end of the soak. The default is 0.
 	MaxContainerRestarts *int32 `json:"maxContainerRestarts,omitempty"`
+	// job is created when the soak begins, such as a smoke test. The restart is verified only once it has succeeded, and has
+	// failed if it fails.
+	Job *JobFromCronJobApplyConfiguration `json:"job,omitempty"`
 }
 
 // VerificationApplyConfiguration constructs a declarative configuration of the Verification type for use with
@@ -67,5 +70,13 @@ func (b *VerificationApplyConfiguration) WithProbes(values ...common.Verificatio
 // If called multiple times, the MaxContainerRestarts field is set to the value of the last call.
 func (b *VerificationApplyConfiguration) WithMaxContainerRestarts(value int32) *VerificationApplyConfiguration {
 	b.MaxContainerRestarts = &value
+	return b
+}
+
+// WithJob sets the Job field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Job field is set to the value of the last call.
+func (b *VerificationApplyConfiguration) WithJob(value *JobFromCronJobApplyConfiguration) *VerificationApplyConfiguration {
+	b.Job = value
 	return b
 }
