@@ -167,7 +167,7 @@ func (s *Sources) mounted(found *content, want *Want) (*content, *Mounts) {
 
 // watchMounts has owners notified of what pods have mounted.
 func (s *Sources) watchMounts() {
-	s.Kinds.SubscribeMounted(s.handleMount, func(context.Context) { s.renewMounts(func(Ref) bool { return true }) })
+	s.Kinds.SubscribeMounted(s.handleMount, func(context.Context) { s.renewAllMounts() })
 }
 
 // handleMount notifies those that observe the class of a status. A label that was written means nothing.
@@ -179,21 +179,33 @@ func (s *Sources) handleMount(before, object client.Object) {
 	if old, is := before.(*secretsstore.SecretProviderClassPodStatus); is && old.Generation == status.Generation && old.Pod == status.Pod {
 		return
 	}
-	s.renewMounts(func(ref Ref) bool { return ref.Namespace == status.Namespace && ref.Name == status.Status.Class })
+	s.mu.Lock()
+	owners := map[types.NamespacedName]struct{}{}
+	ref := Ref{Kind: autorebootv1.SourceSecretProviderClass, Namespace: status.Namespace, Name: status.Status.Class}
+	if o := s.objects[ref]; o != nil {
+		o.renew(owners)
+	}
+	s.mu.Unlock()
+	s.notify(slices.Collect(maps.Keys(owners)))
 }
 
-// renewMounts has the classes that a function takes read again, and notifies who observes them.
-func (s *Sources) renewMounts(takes func(Ref) bool) {
+// renewAllMounts has every class read again, and notifies who observes one.
+func (s *Sources) renewAllMounts() {
 	s.mu.Lock()
 	owners := map[types.NamespacedName]struct{}{}
 	for ref, o := range s.objects {
-		if ref.Kind == autorebootv1.SourceSecretProviderClass && takes(ref) {
-			o.stale, o.eventVersion = true, ""
-			for _, v := range o.views {
-				maps.Copy(owners, v.owners)
-			}
+		if ref.Kind == autorebootv1.SourceSecretProviderClass {
+			o.renew(owners)
 		}
 	}
 	s.mu.Unlock()
 	s.notify(slices.Collect(maps.Keys(owners)))
+}
+
+// renew has a source read again whatever its version, and adds who observes it.
+func (o *object) renew(owners map[types.NamespacedName]struct{}) {
+	o.stale, o.eventVersion = true, ""
+	for _, v := range o.views {
+		maps.Copy(owners, v.owners)
+	}
 }
