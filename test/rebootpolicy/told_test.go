@@ -20,7 +20,7 @@ func TestATriggerThatWatchesNothingIsTold(t *testing.T) {
 	s.run(deployment, "web", bare)
 	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+"}")
 	s.watching("p", 1)
-	s.explains("p", autorebootv1.ConditionReady, "trigger config watches nothing, since no target refers to a ConfigMap or Secret")
+	s.explains("p", autorebootv1.ConditionReady, "trigger config watches nothing, since no target refers to a ConfigMap, Secret or SecretProviderClass that counts")
 	s.set("p", "{triggers: [{name: chosen, type: ConfigChange, configChange: {discovery: Explicit, sources: [{kind: Secret, selector: {matchLabels: {restart: web}}}]}}]}")
 	s.explains("p", autorebootv1.ConditionReady, "trigger chosen watches nothing, since no source matches its selectors")
 }
