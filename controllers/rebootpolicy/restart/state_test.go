@@ -201,7 +201,8 @@ func reasons() []string {
 		"`SourceMissing`: a ConfigMap or Secret does not exist, or lacks a key, that is not optional to the workload's pods: new ones would not start. Keys are those of `secretKeyRef` and `configMapKeyRef`, and of the `items` of volumes.",
 		"`LowerWave`: a target of a lower wave restarts, or waits to for a trigger that this one has too. One that cannot be restarted as it is, is refused, or was given up, holds no other target.",
 		"`ChaosActive`: a ChaosPod or another policy disrupts the workload.",
-		"`ConcurrencyLimit`: `concurrency.maxTargets`, its group, or the operator's cap for the cluster.",
+		"`JobRunning`, `JobFailed`: the Job of a gate of type `JobSucceeded` runs, has failed, or could not be created. It is created when nothing else holds the restart, those that follow included.",
+		"`ConcurrencyLimit`: `concurrency.maxTargets`, its group, or the operator's cap for the cluster. Restarts whose Jobs run count.",
 		"`DryRun`: nothing but `spec.dryRun`.",
 	}
 }

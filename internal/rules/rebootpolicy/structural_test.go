@@ -121,7 +121,7 @@ func TestGeneratedObjectsBreakAndKeepEveryRuleInBoth(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 0))
 	verdict := map[bool]int{}
 	ordered := slices.SortedFunc(maps.Keys(rules), func(a, b rule) int { return cmp.Compare(a.path+a.message, b.path+b.message) })
-	for i := range 3600 {
+	for i := range 4200 {
 		var about *rule
 		if i%2 == 0 {
 			about = &ordered[i/2%len(ordered)]
