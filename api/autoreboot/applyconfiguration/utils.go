@@ -61,6 +61,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &autorebootv1.NamespaceRefusalApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("NoPods"):
 		return &autorebootv1.NoPodsApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("ObjectField"):
+		return &autorebootv1.ObjectFieldApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("PendingRestart"):
 		return &autorebootv1.PendingRestartApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("PodAge"):

@@ -258,7 +258,7 @@ func TestSelectAnswersTheSourcesOfTheOwnersNamespace(t *testing.T) {
 		add(secret("b"), "red")
 		add(secret("a"), "red")
 		add(secret("c"), "blue")
-		add(Ref{autorebootv1.SourceSecret, "elsewhere", "d"}, "red")
+		add(Ref{Kind: autorebootv1.SourceSecret, Namespace: "elsewhere", Name: "d"}, "red")
 		refs, err := s.Select(t.Context(), alice, autorebootv1.SourceSecret, red)
 		if err != nil || !slices.Equal(names(refs), []string{"a", "b"}) || refs[0] != secret("a") {
 			t.Errorf("mode %v: got %v, %v", mode, refs, err)
@@ -310,7 +310,7 @@ func TestSelectorsNotifyWhenOthersMatch(t *testing.T) {
 		s.expectNotified(wanted...)
 		s.events.OnDelete(meta(ref, 10, redSet))
 		s.expectNotified(wanted...)
-		s.events.OnAdd(meta(Ref{autorebootv1.SourceSecret, "elsewhere", "a"}, 5, redSet), false)
+		s.events.OnAdd(meta(Ref{Kind: autorebootv1.SourceSecret, Namespace: "elsewhere", Name: "a"}, 5, redSet), false)
 		s.expectNotified()
 	}
 	check(alice) // before its Observe

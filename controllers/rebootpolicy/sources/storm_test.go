@@ -115,7 +115,7 @@ func TestMemoryDoesNotGrowWithContent(t *testing.T) {
 // BenchmarkEvent is what each Secret of the cluster costs that is not observed.
 func BenchmarkEvent(b *testing.B) {
 	s, _, _ := newStorm(b, 10)
-	before, after := meta(Ref{autorebootv1.SourceSecret, "elsewhere", "a"}, 1, nil), meta(Ref{autorebootv1.SourceSecret, "elsewhere", "a"}, 2, nil)
+	before, after := meta(Ref{Kind: autorebootv1.SourceSecret, Namespace: "elsewhere", Name: "a"}, 1, nil), meta(Ref{Kind: autorebootv1.SourceSecret, Namespace: "elsewhere", Name: "a"}, 2, nil)
 	b.ReportAllocs()
 	for b.Loop() {
 		s.events.OnUpdate(before, after)

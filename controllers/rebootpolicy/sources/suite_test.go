@@ -119,7 +119,7 @@ func (f *fakeAPI) remove(ref Ref) {
 func (f *fakeAPI) isAbsent(key types.NamespacedName) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.objects[secret(key.Name)] == nil && f.objects[Ref{autorebootv1.SourceConfigMap, shop, key.Name}] == nil
+	return f.objects[secret(key.Name)] == nil && f.objects[Ref{Kind: autorebootv1.SourceConfigMap, Namespace: shop, Name: key.Name}] == nil
 }
 
 func (f *fakeAPI) readCount(ref Ref) int {

@@ -179,6 +179,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+    - name: object
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.autoreboot.v1.ObjectField
     - name: optional
       type:
         scalar: boolean
@@ -398,6 +401,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: selector
       type:
         namedType: com.github.fairlead-dev.fairlead.api.common.LabelSelector
+- name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.ObjectField
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: fieldPath
+      type:
+        scalar: string
+    - name: resource
+      type:
+        scalar: string
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.OptIn
   scalar: string
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.PendingRestart

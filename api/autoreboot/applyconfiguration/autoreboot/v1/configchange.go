@@ -17,7 +17,7 @@ import (
 type ConfigChangeApplyConfiguration struct {
 	// discovery is Referenced or Explicit. The default is Referenced.
 	Discovery *autorebootv1.Discovery `json:"discovery,omitempty"`
-	// sources are ConfigMaps, Secrets and SecretProviderClasses of the policy's own namespace.
+	// sources are ConfigMaps, Secrets, SecretProviderClasses and fields of other objects, of the policy's own namespace.
 	Sources []ConfigSourceApplyConfiguration `json:"sources,omitempty"`
 	// exclude are sources, or keys of sources, that do not count, although they are referred to, listed or selected.
 	Exclude []ExcludedSourceApplyConfiguration `json:"exclude,omitempty"`

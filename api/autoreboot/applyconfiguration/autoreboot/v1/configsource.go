@@ -13,9 +13,10 @@ import (
 // ConfigSourceApplyConfiguration represents a declarative configuration of the ConfigSource type for use
 // with apply.
 //
-// ConfigSource is one ConfigMap, Secret or SecretProviderClass by its name, or several ConfigMaps or Secrets by their labels.
+// ConfigSource is one ConfigMap, Secret, SecretProviderClass or field of another object by its name, or several ConfigMaps or
+// Secrets by their labels.
 type ConfigSourceApplyConfiguration struct {
-	// kind is ConfigMap, Secret or SecretProviderClass.
+	// kind is ConfigMap, Secret, SecretProviderClass or Object.
 	Kind *autorebootv1.SourceKind `json:"kind,omitempty"`
 	// name of the source.
 	Name *string `json:"name,omitempty"`
@@ -23,6 +24,8 @@ type ConfigSourceApplyConfiguration struct {
 	Selector *common.LabelSelector `json:"selector,omitempty"`
 	// keys are those whose values count; of a SecretProviderClass, ids of objects whose versions do. Without any, all do.
 	Keys []string `json:"keys,omitempty"`
+	// object says which field of the object counts. It goes with kind Object.
+	Object *ObjectFieldApplyConfiguration `json:"object,omitempty"`
 	// optional lets the policy be Ready while the source does not exist, or no pod has mounted it. The default is false.
 	Optional *bool `json:"optional,omitempty"`
 }
@@ -64,6 +67,14 @@ func (b *ConfigSourceApplyConfiguration) WithKeys(values ...string) *ConfigSourc
 	for i := range values {
 		b.Keys = append(b.Keys, values[i])
 	}
+	return b
+}
+
+// WithObject sets the Object field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Object field is set to the value of the last call.
+func (b *ConfigSourceApplyConfiguration) WithObject(value *ObjectFieldApplyConfiguration) *ConfigSourceApplyConfiguration {
+	b.Object = value
 	return b
 }
 
