@@ -229,7 +229,7 @@ func (r *run) actions() []Action {
 		if w == nil || w.Unselected {
 			continue // the policy does not select it, whatever the status says
 		}
-		if job := r.verificationJobAction(&target{TargetStatus: &autorebootv1.TargetStatus{UID: w.UID}, workload: w}, f); job != nil {
+		if job := r.verificationJobAction(w, f); job != nil {
 			actions = append(actions, *job)
 		}
 		action := Action{Verb: Annotate, ID: f.ID, Workload: w, Started: timeOf(f.StartTime), PodCutoff: cutoffOf(f)}

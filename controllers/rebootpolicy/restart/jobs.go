@@ -35,7 +35,7 @@ func jobOf(gate string, of *autorebootv1.JobFromCronJob, keepFor time.Duration) 
 
 // jobName returns the name of the Job of one restart, so that it is created once whatever process creates it. What identifies the
 // restart is when it was asked for, or its id.
-func (r *run) jobName(t *target, of *job, restart string) string {
+func (r *run) jobName(w *Workload, of *job, restart string) string {
 	prefix := r.policy.Name
 	if len(prefix) > maxJobPrefix {
 		prefix = prefix[:maxJobPrefix]
@@ -44,7 +44,7 @@ func (r *run) jobName(t *target, of *job, restart string) string {
 	for prefix != "" && !isAlphanumeric(prefix[len(prefix)-1]) {
 		prefix = prefix[:len(prefix)-1]
 	}
-	return prefix + "-" + shortDigest([]string{string(r.policy.UID), string(t.UID), of.gate, of.cronJob, restart})
+	return prefix + "-" + shortDigest([]string{string(r.policy.UID), string(w.UID), of.gate, of.cronJob, restart})
 }
 
 func isAlphanumeric(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
@@ -59,7 +59,7 @@ func (of *job) action(name string, w *Workload) *Action {
 func (r *run) checkJob(t *target) (admission, bool) {
 	for i := range r.jobGates {
 		of := &r.jobGates[i]
-		name := r.jobName(t, of, t.Pending.FirstRequestTime.UTC().Format(time.RFC3339))
+		name := r.jobName(t.workload, of, t.Pending.FirstRequestTime.UTC().Format(time.RFC3339))
 		observed := r.observed.Jobs[name]
 		if observed.State == JobSucceeded {
 			continue
@@ -81,7 +81,7 @@ func (r *run) holdForJob(t *target, of *job, name string, observed Job) (v admis
 	default:
 		v = held(autorebootv1.ReasonJobRunning, gate+"for Job "+name+" to succeed"+inParentheses(observed.Message))
 	}
-	if observed.State == "" || observed.State == JobRefused && !observed.Retry.After(r.now) {
+	if observed.isDue(r.now) {
 		if _, isHeld := r.checkConcurrencyLimit(t); isHeld || r.dryRun {
 			return v, observed.State != ""
 		}
@@ -91,12 +91,12 @@ func (r *run) holdForJob(t *target, of *job, name string, observed Job) (v admis
 }
 
 // verificationJob returns the Job of the verification of a restart; nil where there is none.
-func (r *run) verificationJob(t *target, f *autorebootv1.InFlightRestart) (of *job, name string, observed Job) {
-	if of = r.jobAfter; of != nil && t.workload.Unselected { // nothing is done for it any more
+func (r *run) verificationJob(w *Workload, f *autorebootv1.InFlightRestart) (of *job, name string, observed Job) {
+	if of = r.jobAfter; of != nil && w.Unselected { // nothing is done for it any more
 		of = nil
 	}
 	if of != nil {
-		name = r.jobName(t, of, f.ID)
+		name = r.jobName(w, of, f.ID)
 		observed = r.observed.Jobs[name]
 	}
 	return of, name, observed
@@ -104,7 +104,8 @@ func (r *run) verificationJob(t *target, f *autorebootv1.InFlightRestart) (of *j
 
 // nextJobEvent fails a restart whose Job failed while it soaks.
 func (r *run) nextJobEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence, bool) {
-	of, name, observed := r.verificationJob(t, f)
+	of, name, observed := r.verificationJob(t.workload, f)
+	r.requeueAt(observed.Retry)
 	if of == nil || f.Phase != autorebootv1.PhaseSoaking || observed.State != JobFailed {
 		return occurrence{}, false
 	}
@@ -114,7 +115,7 @@ func (r *run) nextJobEvent(t *target, f *autorebootv1.InFlightRestart) (occurren
 // awaitsJob reports whether the verdict waits for the Job of the verification, which has its deadline from the begin of the soak. A
 // restart whose Job could not be created until then, or did not end, has failed.
 func (r *run) awaitsJob(t *target, f *autorebootv1.InFlightRestart) (o occurrence, failed, waits bool) {
-	of, name, observed := r.verificationJob(t, f)
+	of, name, observed := r.verificationJob(t.workload, f)
 	if of == nil || observed.State == JobSucceeded {
 		return occurrence{}, false, false
 	}
@@ -130,16 +131,15 @@ func (r *run) awaitsJob(t *target, f *autorebootv1.InFlightRestart) (o occurrenc
 }
 
 // verificationJobAction returns the action that creates the Job of the verification; nil where it is not due.
-func (r *run) verificationJobAction(t *target, f *autorebootv1.InFlightRestart) *Action {
-	of, name, observed := r.verificationJob(t, f)
-	switch {
-	case of == nil || f.Phase != autorebootv1.PhaseSoaking:
-		return nil
-	case observed.State == JobRefused && observed.Retry.After(r.now):
-		r.requeueAt(observed.Retry)
-		return nil
-	case observed.State != "" && observed.State != JobRefused:
+func (r *run) verificationJobAction(w *Workload, f *autorebootv1.InFlightRestart) *Action {
+	of, name, observed := r.verificationJob(w, f)
+	if of == nil || f.Phase != autorebootv1.PhaseSoaking || !observed.isDue(r.now) {
 		return nil
 	}
-	return of.action(name, t.workload)
+	return of.action(name, w)
+}
+
+// isDue reports whether the Job is to be created.
+func (j Job) isDue(now time.Time) bool {
+	return j.State == "" || j.State == JobRefused && !j.Retry.After(now)
 }

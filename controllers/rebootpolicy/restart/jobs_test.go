@@ -26,8 +26,7 @@ func (b *suite) addJobGate() {
 func (b *suite) setJob(i int, j Job) {
 	b.addJobGate()
 	r := newRun(b.p, b.o)
-	t := &target{TargetStatus: b.target(i)}
-	b.o.Jobs = map[string]Job{r.jobName(t, &r.jobGates[0], t.Pending.FirstRequestTime.UTC().Format(time.RFC3339)): j}
+	b.o.Jobs = map[string]Job{r.jobName(b.workload(i), &r.jobGates[0], b.target(i).Pending.FirstRequestTime.UTC().Format(time.RFC3339)): j}
 }
 
 // create expects that a decision creates Jobs alone, from a CronJob for a number of workloads.
@@ -99,6 +98,28 @@ func TestAJobThatIsRefusedIsCreatedLater(t *testing.T) {
 		t.Error(d.PendingMessage)
 	}
 	b.create(b.after(time.Minute), "backup", 1)
+}
+
+func TestAJobOfTheVerificationThatIsRefusedIsCreatedWithinItsDeadline(t *testing.T) {
+	b := newSuite(t)
+	b.p.Spec.Verification = &autorebootv1.Verification{Job: &autorebootv1.JobFromCronJob{CronJob: "smoke-test"}}
+	b.start()
+	b.workload(0).Pods = []Pod{{Name: "new-1", Created: b.o.Now.Add(time.Second), Ready: true}, {Name: "new-2", Created: b.o.Now.Add(time.Second), Ready: true}}
+	name := b.create(b.after(10*time.Second), "smoke-test", 1)[0]
+	for range 3 {
+		retry := b.o.Now.Add(time.Minute)
+		b.o.Jobs = map[string]Job{name: {State: JobRefused, Message: "exceeded quota", Retry: retry}}
+		d := b.after(time.Second)
+		b.create(d, "smoke-test", 0)
+		if d.RequeueAt.IsZero() || d.RequeueAt.After(retry) {
+			t.Errorf("again at %s, want %s", d.RequeueAt, retry)
+		}
+		b.create(b.after(time.Minute), "smoke-test", 1)
+	}
+	b.o.Jobs[name] = Job{State: JobSucceeded}
+	if d := b.after(time.Minute); len(d.Status.History) != 1 || d.Status.History[0].Result != autorebootv1.ResultSucceeded {
+		t.Errorf("%+v", d.Status)
+	}
 }
 
 // As many Jobs run as restarts may, and none for what a dry run would restart.
