@@ -50,8 +50,8 @@ type Trigger struct {
 	// +required
 	Type TriggerType `json:"type,omitempty"`
 
-	// configChange fires when the data of a ConfigMap or Secret changes, or the versions that pods have mounted of a
-	// SecretProviderClass.
+	// configChange fires when the data of a ConfigMap or Secret changes, the versions that pods have mounted of a
+	// SecretProviderClass, or a field of another object.
 	//
 	// +optional
 	ConfigChange *ConfigChange `json:"configChange,omitempty"`

@@ -4,6 +4,7 @@
 package rebootpolicy
 
 import (
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -116,13 +117,10 @@ func (n *collector) gate(path *field.Path, g *autorebootv1.Gate) {
 // job adds what kubectl create job --from takes.
 func (n *collector) job(path *field.Path, remedy string, j *autorebootv1.JobFromCronJob) {
 	if j != nil {
-		n.Add(path, remedy, "get", batchGroup, "cronjobs", "", j.CronJob)
-		n.Add(path, remedy, "create", batchGroup, "jobs", "", "")
+		n.Add(path, remedy, "get", batchv1.GroupName, "cronjobs", "", j.CronJob)
+		n.Add(path, remedy, "create", batchv1.GroupName, "jobs", "", "")
 	}
 }
-
-// batchGroup is the API group of Jobs.
-const batchGroup = "batch"
 
 // sourceOf returns the resource that a source is read from, and the name of one object; every resource for a kind that is not
 // listed here. What pods have mounted of a SecretProviderClass is in an object for each pod.

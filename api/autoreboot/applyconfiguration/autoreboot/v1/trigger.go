@@ -20,8 +20,8 @@ type TriggerApplyConfiguration struct {
 	Description *string `json:"description,omitempty"`
 	// type says which of the members below is set. ConfigChange needs none, since all its fields have defaults.
 	Type *autorebootv1.TriggerType `json:"type,omitempty"`
-	// configChange fires when the data of a ConfigMap or Secret changes, or the versions that pods have mounted of a
-	// SecretProviderClass.
+	// configChange fires when the data of a ConfigMap or Secret changes, the versions that pods have mounted of a
+	// SecretProviderClass, or a field of another object.
 	ConfigChange *ConfigChangeApplyConfiguration `json:"configChange,omitempty"`
 	// certificateRenewal fires when the certificate in a Secret is renewed.
 	CertificateRenewal *CertificateRenewalApplyConfiguration `json:"certificateRenewal,omitempty"`
