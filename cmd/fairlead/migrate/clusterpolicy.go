@@ -21,6 +21,8 @@ import (
 
 var clusterPolicyDifferences = append([]string{
 	"A RebootPolicy of the namespace that takes a workload goes before the one that is made here. In kube-system and the namespace of the operator none is made.",
+	"In a namespace, one workload at a time is restarted, and has to stay available for 2m (soak) before the next: a ConfigMap of 60 workloads takes two hours. " +
+		"concurrency.maxTargets and verification.soak in the template change that.",
 }, restartDifferences...)
 
 var clusterPolicySteps = []string{
@@ -170,6 +172,7 @@ func translateReloaderToCluster(r *run) {
 			s.say(Left, "its namespace is one that Reloader does not watch")
 			continue
 		}
+		notePaused(s)
 		if !p.cover(s) {
 			continue
 		}

@@ -19,12 +19,15 @@ var reloaderReads = []Kind{deploymentReads, statefulSetReads, daemonSetReads,
 	{GroupKind: rolloutKind, Version: "v1alpha1", Plural: "rollouts", Optional: true},
 }
 
+const reloaderPauses = "After Reloader is scaled to zero, see that no Deployment with the annotation deployment.reloader.stakater.com/paused-at has spec.paused: " +
+	"Reloader alone resumes it. `kubectl rollout resume` does so too."
+
 var reloader = &Peer{
 	Name: "reloader", Title: "workloads with the annotations of Reloader", Into: "ClusterRebootPolicy",
 	Reads:       reloaderReads,
 	Follows:     func(in *input) []key { return configMapsOf(in, "reloader") },
 	Differences: clusterPolicyDifferences,
-	Steps:       clusterPolicySteps,
+	Steps:       append(slices.Clone(clusterPolicySteps), reloaderPauses),
 	translate:   translateReloaderToCluster,
 	PerWorkload: reloaderPerWorkload,
 }
@@ -38,7 +41,7 @@ var reloaderPerWorkload = &Peer{
 	Differences: append([]string{
 		"Each policy is an object of its namespace, named as the workload. One policy with selectors can replace many: target.selector takes labels.",
 	}, restartDifferences...),
-	Steps:     restartSteps,
+	Steps:     append(slices.Clone(restartSteps), reloaderPauses),
 	translate: translateReloader,
 }
 
@@ -88,6 +91,7 @@ func translateReloader(r *run) {
 			s.say(Left, "its namespace is one that Reloader does not watch")
 			continue
 		}
+		notePaused(s)
 		if w := (reloaded{policy{subject: s}, r, config}); w.translate() {
 			w.emit(r, names, config.from...)
 		}
@@ -173,6 +177,7 @@ const (
 	ignore   = "reloader.stakater.com/ignore"
 	rollout  = "reloader.stakater.com/rollout-strategy"
 	pause    = "deployment.reloader.stakater.com/pause-period"
+	pausedAt = "deployment.reloader.stakater.com/paused-at"
 	listed   = ".reloader.stakater.com/reload"
 	excluded = ".exclude.reloader.stakater.com/reload"
 )
@@ -319,6 +324,20 @@ func noteRollout(s *subject) {
 	if s.GroupKind() == rolloutKind && s.annotation(rollout).text() != "restart" {
 		s.say(Differs, "it is restarted by spec.restartAt, as with %s: restart, and not rolled out by the steps of its strategy", rollout)
 	}
+}
+
+// notePaused notes a Deployment that Reloader has paused, and that only its timer would resume.
+func notePaused(s *subject) {
+	paused := s.root().in("spec", "paused")
+	if s.GroupKind() != deploymentKind || !s.annotation(pausedAt).exists() || paused.is("false") {
+		return
+	}
+	command := "kubectl rollout resume deployment/" + s.name
+	if s.namespace != "" {
+		command += " -n " + s.namespace
+	}
+	paused.say(Differs, "Reloader has paused it, and resumes it only while Reloader runs; until then a restart waits with the reason Paused. "+
+		"If it is still paused when Reloader has ended: `%s`", command)
 }
 
 // others names the annotations that have no counterpart.
