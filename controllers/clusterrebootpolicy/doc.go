@@ -10,5 +10,6 @@
 //   - write.go makes, changes and deletes policies. revert.go reverts what another writer has changed.
 //   - record.go writes the status, and then events.
 //
-// The API server is the only state: which policies an object has made is known by their owner.
+// The API server is the only state: which policies an object has made is known by their owner, or by label and annotation where
+// that does not exist any more.
 package clusterrebootpolicy

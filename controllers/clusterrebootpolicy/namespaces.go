@@ -105,7 +105,7 @@ func (r *Reconciler) others(ctx context.Context, of *autorebootv1.ClusterRebootP
 	return others, nil
 }
 
-// made returns the policies that the object has made, by namespace, as the cache holds them.
+// made returns the policies that the object has made, by namespace, as the cache holds them, and those that were restored with it.
 func (r *Reconciler) made(ctx context.Context, of *autorebootv1.ClusterRebootPolicy) (map[string]*autorebootv1.RebootPolicy, error) {
 	var list autorebootv1.RebootPolicyList
 	if err := r.Client.List(ctx, &list, client.MatchingLabelsSelector{
@@ -115,7 +115,7 @@ func (r *Reconciler) made(ctx context.Context, of *autorebootv1.ClusterRebootPol
 	}
 	made := map[string]*autorebootv1.RebootPolicy{}
 	for i := range list.Items {
-		if p := &list.Items[i]; p.Name == of.Name && metav1.IsControlledBy(p, of) {
+		if p := &list.Items[i]; p.Name == of.Name && (metav1.IsControlledBy(p, of) || isRestored(p, of)) {
 			made[p.Namespace] = p
 		}
 	}

@@ -279,6 +279,61 @@ func TestAPolicyOfTheSameNameIsLeftAsItIs(t *testing.T) {
 	s.expectWrites("it is gone", "create shop-000")
 }
 
+// A backup has no UIDs, so that the owner of a policy that is restored is not there, or is named by the UID of a former one.
+func TestAPolicyThatIsRestoredBelongsToTheObjectOfItsName(t *testing.T) {
+	controlledBy := func(kind, name string) []metav1.OwnerReference {
+		return []metav1.OwnerReference{{APIVersion: autorebootv1.GroupVersion.String(), Kind: kind, Name: name, UID: "former", Controller: ptr.To(true)}}
+	}
+	for name, test := range map[string]struct {
+		owners []metav1.OwnerReference
+		change func(p *autorebootv1.RebootPolicy)
+		taken  bool
+	}{
+		"without an owner": {taken: true},
+		"with a former owner, and one that does not control it": {
+			owners: append(controlledBy("ClusterRebootPolicy", "on-change"), metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "a", UID: "b"}), taken: true},
+		"with another template":     {change: func(p *autorebootv1.RebootPolicy) { p.Spec.Suspend = ptr.To(true) }, taken: true},
+		"of another object":         {owners: controlledBy("ClusterRebootPolicy", "other")},
+		"of another kind":           {owners: controlledBy("Application", "on-change")},
+		"without a digest":          {change: func(p *autorebootv1.RebootPolicy) { p.Annotations = nil }},
+		"of a user, without labels": {change: func(p *autorebootv1.RebootPolicy) { p.Annotations, p.Labels = nil, nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSuite(t, 1)
+			restored := newPolicy(s.object(), nameOf(0))
+			restored.OwnerReferences = test.owners
+			if test.change != nil {
+				test.change(restored)
+			}
+			s.must(s.store.Create(t.Context(), restored))
+			if !test.taken {
+				s.expectWrites("it is left as it is")
+				s.expectReady(metav1.ConditionFalse, autorebootv1.ClusterReasonNameTaken, 0, 1)
+				return
+			}
+			s.expectWrites("it is taken", "update shop-000")
+			s.expectWrites("it is in step")
+			s.expectReady(metav1.ConditionTrue, autorebootv1.ClusterReasonInStep, 1, 0)
+			var taken autorebootv1.RebootPolicy
+			s.must(s.store.Get(t.Context(), client.ObjectKeyFromObject(restored), &taken))
+			if !metav1.IsControlledBy(&taken, s.object()) || len(taken.OwnerReferences) != max(1, len(test.owners)) || taken.Spec.Suspend != nil {
+				t.Errorf("it is %+v", taken)
+			}
+			if slices.ContainsFunc(s.events, func(e string) bool { return strings.HasPrefix(e, "Reverted") }) {
+				t.Errorf("events %q, want none of a change by hand", s.events)
+			}
+		})
+	}
+}
+
+func TestAPolicyThatIsRestoredIntoANamespaceThatIsNotSelectedIsDeleted(t *testing.T) {
+	s := newSuite(t, 1)
+	restored := newPolicy(s.object(), "elsewhere")
+	restored.OwnerReferences = nil
+	s.must(s.store.Create(t.Context(), restored))
+	s.expectWrites("it is not selected", "delete elsewhere", "create shop-000")
+}
+
 func TestALabelThatIsTakenOffAPolicyIsPutBack(t *testing.T) {
 	s := newSuite(t, 1)
 	s.reconcile()

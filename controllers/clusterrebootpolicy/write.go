@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -181,13 +182,17 @@ func (r *Reconciler) step(
 		}
 	case stored == nil:
 		return func(ctx context.Context) error { return r.create(ctx, of, policy) }
-	case !stored.DeletionTimestamp.IsZero(), isInStep(stored, policy):
+	case !stored.DeletionTimestamp.IsZero(), isInStep(stored, policy) && metav1.IsControlledBy(stored, of):
 		return nil
 	}
 	return func(ctx context.Context) error {
 		changed := stored.DeepCopy()
 		changed.Spec = *policy.Spec.DeepCopy()
 		maps.Copy(changed.Labels, policy.Labels)
+		if !metav1.IsControlledBy(stored, of) {
+			isController := func(o metav1.OwnerReference) bool { return ptr.Deref(o.Controller, false) }
+			changed.OwnerReferences = append(slices.DeleteFunc(changed.OwnerReferences, isController), policy.OwnerReferences...)
+		}
 		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, templateAnnotation, policy.Annotations[templateAnnotation])
 		update := func() error {
 			if err := r.Client.Update(ctx, changed, client.FieldOwner(common.FieldOwner)); err != nil {
@@ -207,11 +212,20 @@ func (r *Reconciler) step(
 
 // isChangedByHand reports whether a policy differs from the template that was last written to it.
 func isChangedByHand(of *autorebootv1.ClusterRebootPolicy, stored *autorebootv1.RebootPolicy) bool {
-	if stored == nil || !stored.DeletionTimestamp.IsZero() {
+	if stored == nil || !stored.DeletionTimestamp.IsZero() || !metav1.IsControlledBy(stored, of) {
 		return false
 	}
 	policy := newPolicy(of, stored.Namespace)
 	return stored.Annotations[templateAnnotation] == policy.Annotations[templateAnnotation] && !isInStep(stored, policy)
+}
+
+// isRestored reports whether a policy was made by an object of the same name that does not exist any more: both come from a
+// backup, or the former object was deleted without its policies. A user's policy has no digest of a template.
+func isRestored(stored *autorebootv1.RebootPolicy, of *autorebootv1.ClusterRebootPolicy) bool {
+	if stored.Annotations[templateAnnotation] == "" || metav1.IsControlledBy(stored, of) {
+		return false
+	}
+	return metav1.GetControllerOfNoCopy(stored) == nil || rules.ClusterPolicyOf(stored) == of.Name
 }
 
 // isInStep reports whether a stored policy is what the template says, with defaults or without.

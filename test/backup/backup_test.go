@@ -14,12 +14,12 @@ import (
 )
 
 // isRestored waits until what was restored is sound, and requires that nothing has acted. Then it acts.
-func (s *suite) isRestored(template corev1.PodTemplateSpec) {
+func (s *suite) isRestored(templates map[string]corev1.PodTemplateSpec) {
 	s.Helper()
 	s.isSound()
-	s.stays(template, s.pods())
-	for reason, object := range acts {
-		if events := s.Told(object[0], object[1])[reason]; len(events) > 0 {
+	s.stays(templates, s.pods())
+	for _, act := range acts {
+		if events := s.Told(act.kind, act.name)[act.reason]; len(events) > 0 {
 			s.Errorf("%s", framework.Text(events))
 		}
 	}
@@ -30,21 +30,26 @@ func (s *suite) isRestored(template corev1.PodTemplateSpec) {
 // after a deletion, or into another one. What was changed since the backup is as it was.
 func TestABackupIsRestored(t *testing.T) {
 	t.Parallel()
-	type restore struct{ version, status, order, into string }
+	type restore struct{ version, status, owners, order, into string }
 	var all []restore
+	with := []string{"with", "without"}
 	for _, version := range []string{"v1", "v1alpha1"} {
-		for _, status := range []string{"with", "without"} {
-			for _, order := range []string{"Velero's", "the reverse"} {
-				all = append(all, restore{version, status, order, "the same namespace"}, restore{version, status, order, "another namespace"})
+		for _, status := range with {
+			for _, owners := range with {
+				for _, order := range []string{"Velero's", "the reverse"} {
+					for _, into := range []string{"the same namespace", "another namespace"} {
+						all = append(all, restore{version, status, owners, order, into})
+					}
+				}
 			}
 		}
 	}
 	for _, r := range framework.Sample(framework.NewSampler(t), 3, all) {
-		t.Run(r.version+" "+r.status+" status in "+r.order+" order into "+r.into, func(t *testing.T) {
+		t.Run(r.version+" "+r.status+" status and "+r.owners+" owners in "+r.order+" order into "+r.into, func(t *testing.T) {
 			t.Parallel()
 			s := newSuite(t, open(t))
 			s.makeWorld()
-			template, objects := s.template(), s.export(r.version, r.status == "with")
+			templates, objects := s.templates(), s.export(r.version, r.status == "with", r.owners == "with")
 			if r.order != "Velero's" {
 				slices.Reverse(objects)
 			}
@@ -52,11 +57,13 @@ func TestABackupIsRestored(t *testing.T) {
 			if r.into == "another namespace" {
 				s.Namespace = s.NewNamespace()
 			} else {
+				s.Kubectl("delete", "clusterrebootpolicy", s.world)
 				s.Kubectl("delete", "namespace", s.Namespace)
 				s.Kubectl("create", "namespace", s.Namespace)
 			}
+			s.inNamespace()
 			s.Eventually(func() error { return s.restore(objects) })
-			s.isRestored(template)
+			s.isRestored(templates)
 		})
 	}
 }
@@ -66,11 +73,12 @@ func TestABackupIsRestoredIntoAnotherCluster(t *testing.T) {
 	t.Parallel()
 	first := newSuite(t, open(t))
 	first.makeWorld()
-	template := first.template()
+	templates := first.templates()
 	another := openAnother(t, first.Servers)
 	for _, version := range framework.Sample(framework.NewSampler(t), 1, []string{"v1", "v1alpha1"}) {
-		objects := first.export(version, false)
-		s := &suite{framework.NewTest(t, another), first.database}
+		objects := first.export(version, false, version == "v1")
+		s := &suite{framework.NewTest(t, another), first.database, first.world}
+		s.inNamespace()
 		for _, replica := range s.Running() {
 			s.Retire(replica)
 		}
@@ -79,13 +87,14 @@ func TestABackupIsRestoredIntoAnotherCluster(t *testing.T) {
 			t.Fatal("restored without webhooks")
 		}
 		refusals := strings.Split(err.Error(), "\n")
-		for i, kind := range kinds {
-			if len(refusals) != len(kinds) || !strings.HasPrefix(refusals[i], kind.Kind) || !strings.Contains(refusals[i], "webhook") {
-				t.Errorf("refusal %d of %q, want one of a webhook for %s", i, refusals, kind.Kind)
+		want := []string{chaosPod.Kind, clusterRebootPolicy.Kind, externalService.Kind, rebootPolicy.Kind, rebootPolicy.Kind}
+		for i, kind := range want {
+			if len(refusals) != len(want) || !strings.HasPrefix(refusals[i], kind) || !strings.Contains(refusals[i], "webhook") {
+				t.Errorf("refusal %d of %q, want one of a webhook for %s", i, refusals, kind)
 			}
 		}
 		s.runs()
 		s.Eventually(func() error { return s.restore(objects) })
-		s.isRestored(template)
+		s.isRestored(templates)
 	}
 }

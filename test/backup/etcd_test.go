@@ -23,7 +23,7 @@ func TestEtcdIsRestored(t *testing.T) {
 	s.runs()
 	s.makeWorld()
 	snapshot := s.snapshot()
-	template, pods := s.template(), s.pods()
+	templates, pods := s.templates(), s.pods()
 
 	s.rotates("second")
 	s.Kubectl("delete", "externalservice", "db", "--wait")
@@ -39,7 +39,7 @@ func TestEtcdIsRestored(t *testing.T) {
 	s.rewind(snapshot)
 	s.Renew(nil)
 	s.isSound()
-	s.stays(template, pods)
+	s.stays(templates, pods)
 	if err := s.Get("late", &corev1.Service{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the Service of an object that does not exist any more: %v", err)
 	}

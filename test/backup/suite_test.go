@@ -28,6 +28,7 @@ func openReplicas() (*framework.Cluster, error) {
 type suite struct {
 	framework.Test
 	database string // the address of what the ExternalService leads to
+	world    string // the name of the ClusterRebootPolicy, and of its policy
 }
 
 // newSuite returns a namespace of a cluster, and a database outside of it.

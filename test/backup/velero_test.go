@@ -18,17 +18,18 @@ import (
 )
 
 var (
-	chaosPod        = schema.GroupVersionKind{Group: "chaos.fairlead.dev", Version: "v1", Kind: "ChaosPod"}
-	externalService = schema.GroupVersionKind{Group: "networking.fairlead.dev", Version: "v1", Kind: "ExternalService"}
-	rebootPolicy    = schema.GroupVersionKind{Group: "autoreboot.fairlead.dev", Version: "v1", Kind: "RebootPolicy"}
+	chaosPod            = schema.GroupVersionKind{Group: "chaos.fairlead.dev", Version: "v1", Kind: "ChaosPod"}
+	clusterRebootPolicy = schema.GroupVersionKind{Group: "autoreboot.fairlead.dev", Version: "v1", Kind: "ClusterRebootPolicy"}
+	externalService     = schema.GroupVersionKind{Group: "networking.fairlead.dev", Version: "v1", Kind: "ExternalService"}
+	rebootPolicy        = schema.GroupVersionKind{Group: "autoreboot.fairlead.dev", Version: "v1", Kind: "RebootPolicy"}
 
-	kinds = []schema.GroupVersionKind{chaosPod, externalService, rebootPolicy}
+	kinds = []schema.GroupVersionKind{chaosPod, clusterRebootPolicy, externalService, rebootPolicy}
 
 	// inOrder is how Velero restores: what its --restore-resource-priorities has, and then the rest by the names of resources.
 	inOrder = []schema.GroupVersionKind{
 		{Version: "v1", Kind: "Secret"}, {Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Pod"},
 		{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, {Version: "v1", Kind: "Service"},
-		chaosPod, {Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"},
+		chaosPod, clusterRebootPolicy, {Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"},
 		externalService, rebootPolicy,
 	}
 )
@@ -36,8 +37,9 @@ var (
 // backup is what Velero keeps of a namespace, in the order in which it restores it.
 type backup []unstructured.Unstructured
 
-// export returns a backup in which the objects of Fairlead have a version, and their status if that is to be restored.
-func (s *suite) export(version string, withStatus bool) (objects backup) {
+// export returns a backup in which the objects of Fairlead have a version, their status if that is to be restored, and policies
+// the owner that made them if the tool keeps owners.
+func (s *suite) export(version string, withStatus, withOwners bool) (objects backup) {
 	s.Helper()
 	for _, kind := range inOrder {
 		ours := slices.Contains(kinds, kind)
@@ -54,9 +56,12 @@ func (s *suite) export(version string, withStatus bool) (objects backup) {
 		objects = append(objects, found...)
 	}
 	for _, object := range objects {
+		if !withOwners || object.GetKind() != rebootPolicy.Kind {
+			object.SetOwnerReferences(nil)
+		}
 		for _, path := range [][]string{
 			{"metadata", "uid"}, {"metadata", "resourceVersion"}, {"metadata", "generation"}, {"metadata", "creationTimestamp"},
-			{"metadata", "ownerReferences"}, {"metadata", "generateName"},
+			{"metadata", "generateName"},
 			{"spec", "nodeName"}, {"spec", "clusterIP"}, {"spec", "clusterIPs"}, // of a Pod, and of a Service
 		} {
 			unstructured.RemoveNestedField(object.Object, path...)
@@ -82,7 +87,9 @@ func (s *suite) restore(objects backup) error {
 func (s *suite) create(object *unstructured.Unstructured) error {
 	managers, status := object.GetManagedFields(), object.Object["status"]
 	object.SetManagedFields(nil)
-	object.SetNamespace(s.Namespace)
+	if object.GetNamespace() != "" {
+		object.SetNamespace(s.Namespace)
+	}
 	labels := object.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}
