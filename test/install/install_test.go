@@ -159,7 +159,7 @@ func TestWhatIsLeftOfAnOperatorThatWasRemovedFirstIsRemovedByHand(t *testing.T) 
 	s.kubectl("delete", "namespace", "team-system")
 
 	// With the CRDs of the release before. Its namespace is deleted then, and nothing else: the webhook configurations stay.
-	s.install("fairlead-system", current, "", nil)
+	s.install("fairlead-system", current, "", map[string]any{"admissionPolicies": true, "namespaces": []any{"shop"}})
 	s.apply(objects)
 	s.hasObjects()
 	s.kubectl("delete", "namespace", "fairlead-system")
