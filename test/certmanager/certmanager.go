@@ -15,9 +15,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Options of Run. Only Kubeconfig must be set.
+// Options of Run.
 type Options struct {
-	// Kubeconfig is the path of the file that says which cluster, as whom.
+	// Kubeconfig is the path of the file that says which cluster, as whom. Default: the cluster and the ServiceAccount of the pod
+	// that this is.
 	Kubeconfig string
 	// ClusterResourceNamespace is where the Secrets of ClusterIssuers are. Default: cert-manager.
 	ClusterResourceNamespace string
@@ -29,9 +30,6 @@ type Options struct {
 
 // Run runs cert-manager until ctx ends, and then returns nil. The CRDs must be served.
 func Run(ctx context.Context, o Options) error {
-	if o.Kubeconfig == "" {
-		return errors.New("certmanager: Options.Kubeconfig is empty")
-	}
 	if o.ClusterResourceNamespace == "" {
 		o.ClusterResourceNamespace = "cert-manager"
 	}

@@ -378,7 +378,7 @@ func TestAReleaseNamesItsImageAndIsReproducible(t *testing.T) {
 	var made [2][]byte
 	for n := range made {
 		out := t.TempDir()
-		if err := Release(config, out, "v1.2.3", "registry.example.com/fairlead", digest); err != nil {
+		if _, err := Release(config, out, "v1.2.3", "registry.example.com/fairlead", digest); err != nil {
 			t.Fatal(err)
 		}
 		var err error

@@ -37,12 +37,13 @@ func (s *suite) installByHelm3(namespace, version, storage string, more map[stri
 	s.must(s.told(err))
 }
 
-func (s *suite) tryUpgradeByHelm3(namespace, version string, more map[string]any) error {
+func (s *suite) tryUpgradeByHelm3(namespace, version string, flags upgradeFlags, more map[string]any) error {
 	s.Helper()
 	upgrade := action.NewUpgrade(s.helm3Configuration(namespace))
 	upgrade.Namespace = namespace
+	upgrade.ReuseValues, upgrade.ResetThenReuseValues = flags.reuseValues, flags.resetThenReuseValues
 	upgrade.Wait, upgrade.Timeout, upgrade.PostRenderer = true, patience, s.renderer(namespace, "")
-	_, err := upgrade.RunWithContext(s.Context(), "fairlead", s.chartOfHelm3(version), s.values(more))
+	_, err := upgrade.RunWithContext(s.Context(), "fairlead", s.chartOfHelm3(version), flags.values(s, more))
 	return err
 }
 

@@ -45,8 +45,8 @@ spec: {template: {spec: {containers: [{name: pause, image: pause, imagePullPolic
 
 var services = schema.GroupVersionResource{Group: "networking.fairlead.dev", Version: "v1alpha1", Resource: "externalservices"}
 
-// One story, as its steps depend on each other: install from an earlier chart, upgrade, roll back, uninstall. The date chooses
-// Helm 3 or Helm 4, and a long run has both.
+// One story, as its steps depend on each other: install from an earlier chart, upgrade in each of Helm's three ways of values, roll
+// back, uninstall. The date chooses Helm 3 or Helm 4, and a long run has both.
 func TestAnInstallationByChartIsUpgradedRolledBackAndRemoved(t *testing.T) {
 	if os.Getenv(nodeVariable) == "" {
 		t.Parallel() // beside the other tests, and not before them
@@ -66,6 +66,10 @@ func TestAnInstallationByChartIsUpgradedRolledBackAndRemoved(t *testing.T) {
 
 func (s *suite) isUpgradedRolledBackAndRemoved() {
 	s.kubectl("create", "namespace", "shop")
+	isNode := os.Getenv(nodeVariable) != ""
+	if isNode {
+		s.hasCertManager()
+	}
 	before := s.everything()
 
 	s.install("fairlead-system", former, "v1alpha1", nil)
@@ -77,7 +81,7 @@ func (s *suite) isUpgradedRolledBackAndRemoved() {
 	s.stores("v1alpha1")
 
 	requests := s.requests()
-	s.upgrade("fairlead-system", current, false, nil)
+	s.upgrade("fairlead-system", current, upgradeFlags{resetThenReuseValues: true}, nil)
 	s.stores("v1")
 	s.hasObjects()
 	output := s.sound()
@@ -94,7 +98,11 @@ func (s *suite) isUpgradedRolledBackAndRemoved() {
 	}
 	requests.end("upgrade by the chart")
 	s.helmTest("fairlead-system")
+	if isNode {
+		s.issues()
+	}
 
+	// From cert-manager, on a node.
 	requests = s.requests()
 	s.rollback("fairlead-system", 1)
 	s.hasObjects()
@@ -103,8 +111,11 @@ func (s *suite) isUpgradedRolledBackAndRemoved() {
 	requests.end("rollback by the chart")
 
 	requests = s.requests()
-	s.upgrade("fairlead-system", current, false, map[string]any{"layout": "split"})
-	s.sound()
+	s.upgrade("fairlead-system", current, upgradeFlags{}, map[string]any{"layout": "split"})
+	s.upgrade("fairlead-system", current, upgradeFlags{reuseValues: true}, nil)
+	if output := s.sound(); !strings.Contains(output, "Deployment fairlead-system/fairlead-webhook: 2 of 2 replicas are available\n") {
+		s.Errorf("the layout was not kept:\n%s", output)
+	}
 	s.hasObjects()
 	requests.end("upgrade to the split layout by the chart")
 
@@ -202,7 +213,7 @@ func TestEachProfileIsComeToByAnUpgradeAndPassesTheCheck(t *testing.T) {
 		if profile.values["shards"] != nil {
 			s.kubectl("label", "namespace", "shop", "fairlead.dev/shard=a")
 		}
-		s.upgrade("fairlead-system", current, profile.values == nil, profile.values) // back from v1 alone, as the guide says
+		s.upgrade("fairlead-system", current, upgradeFlags{forceConflicts: profile.values == nil}, profile.values) // back from v1 alone, as the guide says
 		if profile.values["clusterRole"] == false {
 			s.publish()
 		}

@@ -45,12 +45,12 @@ func (s *suite) someKinds() {
 			if slices.Contains(kinds, any(kind.name)) {
 				continue
 			}
-			if err := s.tryUpgrade("fairlead-system", current, false, values); err == nil || !strings.Contains(err.Error(), "kubectl delete crd ") {
+			if err := s.tryUpgrade("fairlead-system", current, upgradeFlags{}, values); err == nil || !strings.Contains(err.Error(), "kubectl delete crd ") {
 				s.Errorf("%v: %s is left out while its CRD is there: %v", kinds, kind.name, err)
 			}
 			s.kubectl(append([]string{"delete", "crd", "--timeout=2m"}, kind.crds...)...)
 		}
-		s.upgrade("fairlead-system", current, false, values)
+		s.upgrade("fairlead-system", current, upgradeFlags{}, values)
 		if output, want := s.sound(), "; the operator is in namespace fairlead-system, for "+strings.Trim(fmt.Sprint(kinds), "[]"); !strings.Contains(strings.ReplaceAll(output, ",", ""), strings.ReplaceAll(want, ",", "")) {
 			s.Errorf("lacks %q:\n%s", want, output)
 		}
@@ -65,7 +65,7 @@ func (s *suite) someKinds() {
 			continue
 		}
 		s.helmTest("fairlead-system")
-		s.upgrade("fairlead-system", current, false, nil)
+		s.upgrade("fairlead-system", current, upgradeFlags{}, nil)
 		if output := s.sound(); !strings.Contains(output, "ok: ChaosPod at v1alpha1: created by a dry run") || !strings.Contains(output, ", for ExternalService, RebootPolicy, ChaosPod\n") {
 			s.Errorf("all kinds again:\n%s", output)
 		}

@@ -24,6 +24,8 @@ const (
 	versionsVariable = "FAIRLEAD_INSTALL_VERSIONS"
 	// figuresVariable is a file for what the requests saw.
 	figuresVariable = "FAIRLEAD_INSTALL_FIGURES"
+	// certManagerVariable is the file of the manifests of cert-manager, whose image the node has.
+	certManagerVariable = "FAIRLEAD_INSTALL_CERTMANAGER"
 	// podLogs is where the kubelet writes what containers print.
 	podLogs = "/var/log/pods"
 )
@@ -70,4 +72,24 @@ func percentile(durations []time.Duration, percent int) time.Duration {
 	}
 	slices.Sort(durations)
 	return durations[min(len(durations)-1, len(durations)*percent/100)]
+}
+
+// hasCertManager installs cert-manager.
+func (s *suite) hasCertManager() {
+	s.Helper()
+	s.kubectl("apply", "--server-side", "-f", os.Getenv(certManagerVariable))
+	s.kubectl("rollout", "status", "deployment/cert-manager", "-n", "cert-manager", "--timeout="+patience.String())
+}
+
+// issues goes from the operator's own authority to cert-manager's.
+func (s *suite) issues() {
+	s.Helper()
+	requests := s.requests()
+	s.upgrade("fairlead-system", current, upgradeFlags{reuseValues: true}, map[string]any{"certificates": map[string]any{"source": "certManager"}})
+	s.hasObjects()
+	if output := s.sound(); !strings.Contains(output, "ok: Secret fairlead-system/fairlead-webhook-tls: the serving certificate is valid for ") {
+		s.Errorf("cert-manager issues no certificate:\n%s", output)
+	}
+	requests.end("upgrade to certificates of cert-manager by the chart")
+	s.helmTest("fairlead-system")
 }

@@ -64,7 +64,7 @@ func TestASecondReleaseLeavesTheFirstAlone(t *testing.T) {
 	s.sound()
 
 	// A blank key deletes no object at the uninstallation.
-	err = s.tryUpgrade("fairlead-system", current, false, map[string]any{"crds": map[string]any{"keep": nil}})
+	err = s.tryUpgrade("fairlead-system", current, upgradeFlags{}, map[string]any{"crds": map[string]any{"keep": nil}})
 	if err == nil || !strings.Contains(err.Error(), "crds.keep has no value") {
 		t.Errorf("an upgrade with `crds: {keep: }`: %v", err)
 	}

@@ -302,22 +302,34 @@ func (s *suite) told(err error) error {
 	return fmt.Errorf("%w\n%s", err, output[max(0, len(output)-8000):])
 }
 
-func (s *suite) upgrade(namespace, version string, force bool, more map[string]any) {
-	s.Helper()
-	s.must(s.told(s.tryUpgrade(namespace, version, force, more)))
+// upgradeFlags are those of `helm upgrade`: --force-conflicts, which Helm 4 has, and what becomes of the values of the release.
+type upgradeFlags struct{ forceConflicts, reuseValues, resetThenReuseValues bool }
+
+// values are those that such an upgrade names: all of them, or with values that are kept only what changes.
+func (f upgradeFlags) values(s *suite, more map[string]any) map[string]any {
+	if f.reuseValues || f.resetThenReuseValues {
+		return more
+	}
+	return s.values(more)
 }
 
-func (s *suite) tryUpgrade(namespace, version string, force bool, more map[string]any) error {
+func (s *suite) upgrade(namespace, version string, flags upgradeFlags, more map[string]any) {
+	s.Helper()
+	s.must(s.told(s.tryUpgrade(namespace, version, flags, more)))
+}
+
+func (s *suite) tryUpgrade(namespace, version string, flags upgradeFlags, more map[string]any) error {
 	s.Helper()
 	if s.helm3 {
-		return s.tryUpgradeByHelm3(namespace, version, more)
+		return s.tryUpgradeByHelm3(namespace, version, flags, more)
 	}
 	loaded, err := loader.Load(Chart(s.versions, version))
 	s.must(err)
 	upgrade := action.NewUpgrade(s.helm(namespace))
-	upgrade.Namespace, upgrade.ForceConflicts = namespace, force
+	upgrade.Namespace, upgrade.ForceConflicts = namespace, flags.forceConflicts
+	upgrade.ReuseValues, upgrade.ResetThenReuseValues = flags.reuseValues, flags.resetThenReuseValues
 	upgrade.WaitStrategy, upgrade.Timeout, upgrade.PostRenderer = kube.StatusWatcherStrategy, patience, s.renderer(namespace, "")
-	_, err = upgrade.RunWithContext(s.Context(), "fairlead", loaded, s.values(more))
+	_, err = upgrade.RunWithContext(s.Context(), "fairlead", loaded, flags.values(s, more))
 	return err
 }
 

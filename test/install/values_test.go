@@ -95,10 +95,10 @@ func (s *suite) sharesWebhooks(values map[string]any) {
 			`[{"op": "add", "path": "/webhooks/0/namespaceSelector/matchExpressions/-", "value": {"key": "control-plane", "operator": "DoesNotExist"}}]`)
 	}
 	s.sound()
-	if err := s.tryUpgrade("fairlead-system", current, false, values); err == nil || !strings.Contains(err.Error(), `conflict with "admissionsenforcer"`) {
+	if err := s.tryUpgrade("fairlead-system", current, upgradeFlags{}, values); err == nil || !strings.Contains(err.Error(), `conflict with "admissionsenforcer"`) {
 		s.Errorf("an upgrade beside another field manager of the selectors: %v", err)
 	}
-	s.upgrade("fairlead-system", current, true, values)
+	s.upgrade("fairlead-system", current, upgradeFlags{forceConflicts: true}, values)
 	s.sound()
 }
 

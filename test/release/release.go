@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -73,8 +74,9 @@ func Write(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if _, err := run(ctx, filepath.Join(o.Root, "test", "chart"), nil, "go", "run", "-trimpath", "./cmd/dist", "--config="+filepath.Join(o.Root, "config"),
-		"--out="+o.Out, "--version="+o.Version, "--image="+o.Repository, "--digest="+digest); err != nil {
+	chart, err := run(ctx, filepath.Join(o.Root, "test", "chart"), nil, "go", "run", "-trimpath", "./cmd/dist", "--config="+filepath.Join(o.Root, "config"),
+		"--out="+o.Out, "--version="+o.Version, "--image="+o.Repository, "--digest="+digest)
+	if err != nil {
 		return err
 	}
 	if err := os.RemoveAll(filepath.Join(o.Out, "fairlead")); err != nil { // the chart, which is packed
@@ -92,7 +94,7 @@ func Write(ctx context.Context, o Options) error {
 	if err := o.write(files); err != nil {
 		return err
 	}
-	return o.finish(digest)
+	return o.finish(digest, chart)
 }
 
 // linux are the platforms of the image.
@@ -147,8 +149,8 @@ func (o Options) archives(ctx context.Context, folder string) (map[string]string
 	return programs, nil
 }
 
-// finish writes what speaks of the other files, and of the image by its digest.
-func (o Options) finish(digest string) error {
+// finish writes what speaks of the other files, and of the image and the chart by the digests that registries have them by.
+func (o Options) finish(digest, chart string) error {
 	files, err := sums(o.Out)
 	if err != nil {
 		return err
@@ -167,8 +169,9 @@ func (o Options) finish(digest string) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		fmt.Fprintf(&list, "%s  %s\n", files[name], name)
 	}
-	// What a registry serves is found by the digest of the image, which is not the checksum of its archive.
-	subjects := fmt.Appendf(bytes.Clone(list.Bytes()), "%s  %s\n", strings.TrimPrefix(digest, "sha256:"), o.Repository)
+	// What a registry serves is found by a digest that is not the checksum of a file.
+	subjects := fmt.Appendf(bytes.Clone(list.Bytes()), "%s  %s\n%s  %s\n", strings.TrimPrefix(digest, "sha256:"), o.Repository,
+		strings.TrimPrefix(chart, "sha256:"), path.Join(path.Dir(o.Repository), "charts", "fairlead"))
 	return o.write(map[string][]byte{"SHA256SUMS": list.Bytes(), "SUBJECTS": subjects})
 }
 

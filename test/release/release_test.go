@@ -123,22 +123,22 @@ func unzip(t *testing.T, content []byte) []image.Entry {
 	return all
 }
 
-// A signed statement is about the files, and about the image as a registry has it.
-func TestTheSubjectsOfTheAttestationAreTheFilesAndTheImage(t *testing.T) {
+// A signed statement is about the files, and about the image and the chart as a registry has them.
+func TestTheSubjectsOfTheAttestationAreTheFilesTheImageAndTheChart(t *testing.T) {
 	o := Options{Source: &Source{Version: "v1.2.3"}, Out: t.TempDir(), Repository: "registry.example.com/fairlead"}
 	files := map[string][]byte{}
 	for _, p := range Platforms() {
 		files[archiveName(p)] = []byte(p.String())
 	}
-	digest := strings.Repeat("a", 64)
-	if err := errors.Join(o.write(files), o.finish("sha256:"+digest)); err != nil {
+	digest, chart := strings.Repeat("a", 64), strings.Repeat("b", 64)
+	if err := errors.Join(o.write(files), o.finish("sha256:"+digest, "sha256:"+chart)); err != nil {
 		t.Fatal(err)
 	}
 	sums, err := os.ReadFile(filepath.Join(o.Out, "SHA256SUMS"))
 	if err != nil || strings.Count(string(sums), "\n") != len(files)+1 { // and the manifest for krew
 		t.Fatalf("%s, %v", sums, err)
 	}
-	want := string(sums) + digest + "  registry.example.com/fairlead\n"
+	want := string(sums) + digest + "  registry.example.com/fairlead\n" + chart + "  registry.example.com/charts/fairlead\n"
 	if subjects, err := os.ReadFile(filepath.Join(o.Out, "SUBJECTS")); err != nil || string(subjects) != want {
 		t.Errorf("%s, %v; want\n%s", subjects, err, want)
 	}

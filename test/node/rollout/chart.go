@@ -33,19 +33,22 @@ type ChartOptions struct {
 	Program string
 	// Versions is the folder with the charts, which that module's command wrote.
 	Versions string
+	// CertManager is the file of cert-manager's manifests, whose image the node has.
+	CertManager string
 	// Output takes what the test prints. Default: none.
 	Output io.Writer
 }
 
-// Chart installs Fairlead by its chart on an empty node, upgrades it from the former version, rolls back, and
-// uninstalls: the test of installations, with the node in place of processes on this host. It returns a row for each
+// Chart installs Fairlead by its chart on an empty node, upgrades it from the former version, has its certificates issued by
+// cert-manager, rolls back, and uninstalls: the test of installations, with the node in place of processes on this host. It returns a row for each
 // step under load, and leaves nothing but what the guide about uninstalling says, and a namespace.
 func Chart(ctx context.Context, n *node.Node, o ChartOptions) ([]Row, error) {
 	figures := filepath.Join(o.Versions, "figures.json")
 	command := exec.CommandContext(ctx, o.Program, "-test.v", "-test.timeout=30m", "-test.run=^TestAnInstallationByChartIsUpgradedRolledBackAndRemoved$")
 	command.Dir = filepath.Join(o.Root, "test", "install")
 	command.Env = append(n.Environment(), "HOME="+os.Getenv("HOME"), "TMPDIR="+os.TempDir(),
-		"FAIRLEAD_INSTALL_NODE="+n.Kubeconfig(), "FAIRLEAD_INSTALL_VERSIONS="+o.Versions, "FAIRLEAD_INSTALL_FIGURES="+figures)
+		"FAIRLEAD_INSTALL_NODE="+n.Kubeconfig(), "FAIRLEAD_INSTALL_VERSIONS="+o.Versions, "FAIRLEAD_INSTALL_FIGURES="+figures,
+		"FAIRLEAD_INSTALL_CERTMANAGER="+o.CertManager)
 	command.Stdout, command.Stderr, command.WaitDelay = o.Output, o.Output, time.Second
 	failed := command.Run()
 	if failed != nil {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command certmanager is cert-manager for suites: its own controllers and CA injector in one
-// process, against the cluster of a kubeconfig. It ends on SIGTERM.
+// process, against the cluster of a kubeconfig or of the pod that it is. It ends on SIGTERM.
 package main
 
 import (
@@ -30,7 +30,7 @@ func run(args []string) error {
 	var o certmanager.Options
 	// A set of its own: controller-runtime claims --kubeconfig in the one of the process.
 	flags := flag.NewFlagSet("certmanager", flag.ContinueOnError)
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "file that says which cluster, and as whom")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "file that says which cluster, and as whom; empty: those of the pod")
 	flags.StringVar(&o.ClusterResourceNamespace, "cluster-resource-namespace", "cert-manager", "where the Secrets of ClusterIssuers are")
 	flags.StringVar(&o.Health, "health-bind-address", "", "address of /healthz and /readyz; empty serves neither")
 	flags.BoolVar(&o.Injector, "cainjector", true, "run the CA injector too")

@@ -1,7 +1,8 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Program dist writes what a release installs: the Helm chart, as a folder and packed, and install.yaml.
+// Program dist writes what a release installs: the Helm chart, as a folder and packed, and install.yaml. With the digest of an
+// image it pushes the chart to a registry on loopback, pulls and renders it, and prints the digest that registries have it by.
 package main
 
 import (
@@ -30,5 +31,14 @@ func run(config, out, version, image, digest string) error {
 	if config == "" || out == "" || version == "" {
 		return errors.New("--config, --out and --version are required")
 	}
-	return chart.Release(config, out, version, image, digest)
+	archive, err := chart.Release(config, out, version, image, digest)
+	if err != nil || digest == "" {
+		return err
+	}
+	published, err := chart.Publish(archive, image+"@"+digest)
+	if err != nil {
+		return fmt.Errorf("the chart from a registry: %w", err)
+	}
+	fmt.Println(published)
+	return nil
 }

@@ -85,6 +85,9 @@ func (o options) folder(parts ...string) string {
 // pause is the program of the image that holds a pod, and that image's archive.
 const pause = "pause"
 
+// certManager is the program of the image that has the controllers of cert-manager, and that image's archive.
+const certManager = "certmanager"
+
 // archive is where an image lies until the node has ended.
 func (o options) archive(name string) string { return o.folder("images", name+".tar") }
 
@@ -133,23 +136,43 @@ func (o options) byChart() (bool, error) {
 	return only.MatchString(chartName), nil
 }
 
-// charts builds the two versions of the chart, the program of the former one, and the test of installations, which
-// are of a module of their own.
+// charts builds the two versions of the chart, the program of the former one, the test of installations, and the controllers of
+// cert-manager, which are of modules of their own.
 func (o options) charts(ctx context.Context) error {
 	versions := []string{"run", "-trimpath", "./cmd/versions", "--root=" + o.root, "--out=" + o.folder("versions")}
 	if o.from != "" {
 		versions = append(versions, "--from="+o.from)
 	}
-	for _, args := range [][]string{versions, {"test", "-c", "-trimpath", "-o", o.folder("install.test"), "."}} {
-		command := exec.CommandContext(ctx, "go", args...)
-		command.Dir = filepath.Join(o.root, "test", "install")
+	for _, build := range []struct {
+		module string
+		args   []string
+	}{
+		{"install", versions},
+		{"install", []string{"test", "-c", "-trimpath", "-o", o.folder("install.test"), "."}},
+		{"certmanager", []string{"build", "-trimpath", "-ldflags", "-s -w", "-o", o.folder("certmanager"), "./cmd/certmanager"}},
+	} {
+		command := exec.CommandContext(ctx, "go", build.args...)
+		command.Dir = filepath.Join(o.root, "test", build.module)
 		command.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if said, err := command.CombinedOutput(); err != nil {
 			return fmt.Errorf("build the charts: %w: %s", err, said)
 		}
 	}
-	return nil
+	module := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/cert-manager/cert-manager")
+	module.Dir = filepath.Join(o.root, "test", "certmanager")
+	of, err := module.Output()
+	if err != nil {
+		return fmt.Errorf("find the CRDs of cert-manager: %w", err)
+	}
+	manifests, err := rollout.CertManager(filepath.Join(strings.TrimSpace(string(of)), "deploy", "crds"))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(o.certManagerManifests(), manifests, 0o600)
 }
+
+// certManagerManifests is the file of cert-manager's manifests.
+func (o options) certManagerManifests() string { return o.folder("versions", "cert-manager.yaml") }
 
 // images builds the operator, and writes the archives that the node loads.
 func (o options) images(ctx context.Context) error {
@@ -189,8 +212,20 @@ func (o options) images(ctx context.Context) error {
 			return err
 		}
 	}
-	stage := &image.Stage{Config: image.Config{User: "65535:65535", Entrypoint: []string{"/pause"}}, Program: "/pause"}
-	_, err := image.Image{Reference: node.PauseImage, Stage: stage, Programs: []string{o.folder("programs", pause)}}.WriteFile(o.archive(pause))
+	if play, err := o.byChart(); err != nil {
+		return err
+	} else if play {
+		if err := o.image(certManager, rollout.CertManagerImage, o.folder(certManager)); err != nil {
+			return err
+		}
+	}
+	return o.image(pause, node.PauseImage, o.folder("programs", pause))
+}
+
+// image writes the archive of an image that has a program and nothing else.
+func (o options) image(name, reference, program string) error {
+	stage := &image.Stage{Config: image.Config{User: "65535:65535", Entrypoint: []string{"/" + name}}, Program: "/" + name}
+	_, err := image.Image{Reference: reference, Stage: stage, Programs: []string{program}}.WriteFile(o.archive(name))
 	return err
 }
 
@@ -214,7 +249,7 @@ func (o options) inside(ctx context.Context) (err error) {
 		return err
 	}
 	if byChart {
-		archives = append(archives, rollout.ChartFormer, rollout.ChartCurrent)
+		archives = append(archives, rollout.ChartFormer, rollout.ChartCurrent, certManager)
 	}
 	for _, archive := range archives {
 		if err := n.Load(ctx, o.archive(archive)); err != nil {
@@ -225,7 +260,7 @@ func (o options) inside(ctx context.Context) (err error) {
 	o.rollout.Root, o.rollout.Output, o.rollout.Logs = o.root, os.Stdout, logs
 	if byChart {
 		o.rollout.Before, err = rollout.Chart(ctx, n, rollout.ChartOptions{
-			Root: o.root, Program: o.folder("install.test"), Versions: o.folder("versions"), Output: os.Stdout,
+			Root: o.root, Program: o.folder("install.test"), Versions: o.folder("versions"), CertManager: o.certManagerManifests(), Output: os.Stdout,
 		})
 		if err != nil {
 			return errors.Join(err, rollout.WriteJSON(report, o.rollout.Before))
