@@ -41,9 +41,9 @@ func (s *suite) jobs(policy string) []batchv1.Job {
 	return found
 }
 
-// TestARestartWaitsForAJobAndIsProvenByAnother has the first Job not end, which holds the restart until it is deleted.
+// TestARestartWaitsForAJobAndIsProvenByAnother has the first Job not end, which holds the restart until it is deleted. It kills the
+// leader, and so runs before the tests that send requests beside each other.
 func TestARestartWaitsForAJobAndIsProvenByAnother(t *testing.T) {
-	t.Parallel()
 	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))
