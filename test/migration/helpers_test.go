@@ -115,7 +115,7 @@ func (s *suite) migrator(edit func(*storagemigration.Options)) (*storagemigratio
 	registry := prometheus.NewRegistry()
 	o := storagemigration.Options{
 		Definitions: s.crds, Objects: objects, Names: []string{s.definition()},
-		Rate: 1000, Interval: 200 * time.Millisecond, Settle: 200 * time.Millisecond, Registerer: registry,
+		Rate: 1000, Interval: 200 * time.Millisecond, Settle: time.Second, Registerer: registry,
 	}
 	if edit != nil {
 		edit(&o)
