@@ -62,29 +62,39 @@ control-plane: ## Build etcd, kubectl, kube-apiserver, -controller-manager and -
 	@cd test/cluster && go run $(GOFLAGS) ./cmd/localcluster -build
 
 .PHONY: test
-test: test-unit test-integration ## Run every test. Long matrices take a sample, whose seed is the date: FAIRLEAD_TEST_SEED repeats another.
+test: export BESIDE := test-modules
+test: test-root test-integration ## Run every test. Long matrices take a sample, whose seed is the date: FAIRLEAD_TEST_SEED repeats another.
 
 .PHONY: test-long
 test-long: export FAIRLEAD_TEST_LONG = 1
 test-long: export RAPID_SEED = 0
 test-long: test ## Run every test with the whole of every matrix.
 
-# The last four read files outside of their modules, of which go test would not notice a change.
-.PHONY: test-unit
-test-unit: ## Run unit tests and the seeds of the fuzz tests, compare the ways to install, validate the CRDs as the oldest API server does, and test the alerts and the documentation.
-	$(GOTESTSUM) $(GOFLAGS) -timeout 20m
+# With processors for two packages, four run: some wait most of their time.
+.PHONY: test-root
+test-root:
+	$(GOTESTSUM) $(GOFLAGS) -p 4 -timeout 20m
+
+# They read files outside of their modules, of which go test would not notice a change.
+.PHONY: test-modules
+test-modules:
 	cd test/chart && $(GOTESTSUM) $(GOFLAGS) -count=1
 	cd test/definitions && $(GOTESTSUM) $(GOFLAGS) -count=1
 	cd test/monitoring && $(GOTESTSUM) $(GOFLAGS) -count=1
 	cd test/repo && $(GOTESTSUM) $(GOFLAGS) -count=1
 
+.PHONY: test-unit
+test-unit: test-root test-modules ## Run unit tests and the seeds of the fuzz tests, compare the ways to install, validate the CRDs as the oldest API server does, and test the alerts and the documentation.
+
 .PHONY: test-integration
 test-integration: build control-plane ## Run the suites against a real control plane: most of their time they wait, and three run beside each other.
 	@$(MAKE) --no-print-directory -j2 test-beside test-suites
 
+# In make test, with what needs a processor while the suites wait.
 .PHONY: test-beside
 test-beside:
 	@$(MAKE) --no-print-directory test-light
+	@$(if $(BESIDE),$(MAKE) --no-print-directory $(BESIDE))
 	cd test/cluster && $(GOTESTSUM) $(GOFLAGS) -count=1
 	cd test/install && $(GOTESTSUM) $(GOFLAGS) -count=1 -timeout 30m
 

@@ -6,6 +6,8 @@ package chart
 import (
 	"strings"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/test/chart/registry"
 )
 
 // What `make publish` pushes has the same digest each time, and the image of the release.
@@ -20,14 +22,14 @@ func TestAPublishedChartIsPulledAndRendered(t *testing.T) {
 		if archive, err = pack(released(t, "v1.2.3-rc.1", "a"), t.TempDir()); err != nil {
 			t.Fatal(err)
 		}
-		if digests[n], err = Publish(archive, image("a")); err != nil {
+		if digests[n], err = registry.Publish(archive, image("a")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if digests[0] != digests[1] || !strings.HasPrefix(digests[0], "sha256:") {
 		t.Errorf("digests %q of the same release", digests)
 	}
-	if _, err := Publish(archive, image("b")); err == nil || !strings.Contains(err.Error(), image("a")+", want "+image("b")) {
+	if _, err := registry.Publish(archive, image("b")); err == nil || !strings.Contains(err.Error(), image("a")+", want "+image("b")) {
 		t.Errorf("an image of another release: %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 
 	"github.com/fairlead-dev/fairlead/test/chart"
+	"github.com/fairlead-dev/fairlead/test/chart/registry"
 )
 
 func main() {
@@ -35,7 +36,7 @@ func run(config, out, version, image, digest string) error {
 	if err != nil || digest == "" {
 		return err
 	}
-	published, err := chart.Publish(archive, image+"@"+digest)
+	published, err := registry.Publish(archive, image+"@"+digest)
 	if err != nil {
 		return fmt.Errorf("the chart from a registry: %w", err)
 	}

@@ -1,7 +1,8 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package chart
+// Package registry tries a packed chart in a registry.
+package registry
 
 import (
 	"errors"
@@ -21,7 +22,7 @@ import (
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/cli"
-	"helm.sh/helm/v4/pkg/registry"
+	helmregistry "helm.sh/helm/v4/pkg/registry"
 	releasev1 "helm.sh/helm/v4/pkg/release/v1"
 )
 
@@ -41,8 +42,8 @@ func Publish(archive, image string) (digest string, err error) {
 		return "", err
 	}
 	at := trial{work: work, host: strings.TrimPrefix(server.URL, "http://"), version: published.Metadata.Version}
-	if at.client, err = registry.NewClient(registry.ClientOptPlainHTTP(), registry.ClientOptWriter(io.Discard),
-		registry.ClientOptCredentialsFile(filepath.Join(work, "none.json"))); err != nil {
+	if at.client, err = helmregistry.NewClient(helmregistry.ClientOptPlainHTTP(), helmregistry.ClientOptWriter(io.Discard),
+		helmregistry.ClientOptCredentialsFile(filepath.Join(work, "none.json"))); err != nil {
 		return "", err
 	}
 	if digest, err = at.push(archive); err != nil {
@@ -62,7 +63,7 @@ func Publish(archive, image string) (digest string, err error) {
 // trial is one chart in a registry.
 type trial struct {
 	work, host, version string
-	client              *registry.Client
+	client              *helmregistry.Client
 }
 
 func (t trial) repository() string { return t.host + "/fairlead-dev/charts" }
@@ -117,8 +118,8 @@ func (t trial) layer(digest string) (*chartv2.Chart, error) {
 	if err != nil || len(layers) != 1 {
 		return nil, errors.Join(fmt.Errorf("%d layers, want 1", len(layers)), err)
 	}
-	if of, err := layers[0].MediaType(); err != nil || of != registry.ChartLayerMediaType {
-		return nil, errors.Join(fmt.Errorf("a layer of type %s, want %s", of, registry.ChartLayerMediaType), err)
+	if of, err := layers[0].MediaType(); err != nil || of != helmregistry.ChartLayerMediaType {
+		return nil, errors.Join(fmt.Errorf("a layer of type %s, want %s", of, helmregistry.ChartLayerMediaType), err)
 	}
 	content, err := layers[0].Compressed()
 	if err != nil {
