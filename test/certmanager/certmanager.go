@@ -5,7 +5,6 @@ package certmanager
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
