@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/certs"
@@ -231,6 +232,45 @@ func (s *Source) updateTrustOnce(ctx context.Context, found *keypair.Pair, other
 		_, err = s.secrets.Update(ctx, secret, metav1.UpdateOptions{})
 	}
 	return all, err
+}
+
+// Join has replicas with this source trust the authorities of another one too, until a time, and returns the authorities by which
+// they are trusted themselves, for as long as a certificate of them is valid. It returns none where this source is not in use.
+func Join(
+	ctx context.Context, secrets corev1client.SecretInterface, others []*x509.Certificate, until, now time.Time,
+) ([]*x509.Certificate, error) {
+	var err error
+	for range maxRaces {
+		var secret *corev1.Secret
+		secret, err = secrets.Get(ctx, trustSecretName, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case secret.Labels[common.ManagedByLabel] != common.ManagedBy:
+			return nil, nil
+		}
+		all := readTrust(secret.Data).without(now, nil)
+		var own []*x509.Certificate
+		for _, one := range all {
+			if !one.until.IsZero() && !certs.Contains(others, one.certificate) {
+				own = append(own, one.certificate)
+			}
+		}
+		joined := all.with(others, until)
+		if len(own) == 0 || len(joined) == len(all) {
+			return own, nil
+		}
+		secret = secret.DeepCopy()
+		if secret.Data, err = joined.data(); err != nil {
+			return nil, err
+		}
+		if _, err = secrets.Update(ctx, secret, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+			return own, err
+		}
+	}
+	return nil, err
 }
 
 // newTrustSecret returns the trust Secret without content. It is a Secret and not a ConfigMap, since a user

@@ -6,8 +6,16 @@ package certmanager
 import (
 	"bytes"
 	"crypto/x509"
+	"errors"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/fairlead-dev/fairlead/certs"
 )
@@ -86,5 +94,59 @@ func TestTrustIsBoundedAndKeepsWhoIsInUse(t *testing.T) {
 	}
 	if last := all[len(all)-1].certificate; !certs.Contains(got.certificates(), last) {
 		t.Error("the one that is needed longest has been left out")
+	}
+}
+
+func TestAnotherSourceIsTrustedBesideWhatIsInUse(t *testing.T) {
+	own, late, kept, other := newAuthority(t).certificate, newAuthority(t).certificate, newAuthority(t).certificate, newAuthority(t).certificate
+	inUse := trust{{own, start.Add(time.Hour)}, {late, start.Add(-time.Hour)}, {kept, time.Time{}}}
+	for title, test := range map[string]struct {
+		stored trust
+		change func(*corev1.Secret)
+		want   []*x509.Certificate
+		joined []*x509.Certificate
+	}{
+		"in use":                  {stored: inUse, want: []*x509.Certificate{own}, joined: []*x509.Certificate{own, kept, other}},
+		"joined already":          {stored: trust{{own, start.Add(time.Hour)}, {other, start.Add(time.Minute)}}, want: []*x509.Certificate{own}, joined: []*x509.Certificate{own, other}},
+		"not in use any more":     {stored: trust{{late, start.Add(-time.Hour)}, {kept, time.Time{}}}, joined: []*x509.Certificate{late, kept}},
+		"of the other one alone":  {stored: trust{{other, start.Add(time.Hour)}}, joined: []*x509.Certificate{other}},
+		"not the operator's":      {stored: inUse, change: func(s *corev1.Secret) { s.Labels = nil }, joined: inUse.certificates()},
+		"overtaken by a conflict": {stored: inUse, change: func(s *corev1.Secret) { s.Annotations["conflicts"] = "1" }, want: []*x509.Certificate{own}, joined: []*x509.Certificate{own, kept, other}},
+		"there is none":           {},
+	} {
+		t.Run(title, func(t *testing.T) {
+			client := fake.NewClientset()
+			if test.stored != nil {
+				secret := newTrustSecret("fairlead-system", trustSecretName)
+				data, err := test.stored.data()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if secret.Data = data; test.change != nil {
+					test.change(secret)
+				}
+				if err := client.Tracker().Add(secret); err != nil {
+					t.Fatal(err)
+				}
+				conflicts := secret.Annotations["conflicts"] != ""
+				client.PrependReactor("update", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+					fails := conflicts
+					conflicts = false
+					return fails, nil, apierrors.NewConflict(corev1.Resource("secrets"), trustSecretName, errors.New("changed"))
+				})
+			}
+			secrets := client.CoreV1().Secrets("fairlead-system")
+			got, err := Join(t.Context(), secrets, []*x509.Certificate{other}, start.Add(2*time.Hour), start)
+			if err != nil || !bytes.Equal(certs.EncodeCertificates(got...), certs.EncodeCertificates(test.want...)) {
+				t.Errorf("%d are trusted, want %d: %v", len(got), len(test.want), err)
+			}
+			if test.stored == nil {
+				return
+			}
+			stored, err := secrets.Get(t.Context(), trustSecretName, metav1.GetOptions{})
+			if err != nil || !bytes.Equal(stored.Data[certs.CAKey], certs.EncodeCertificates(test.joined...)) {
+				t.Errorf("the Secret has %d, want %d: %v", len(readTrust(stored.Data)), len(test.joined), err)
+			}
+		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -79,7 +80,8 @@ func New(options Options) (*Authority, error) {
 
 // Prepare reads the root from the Secret, or creates it, and signs a first serving certificate. It retries
 // a server that does not respond until ctx ends, missing permissions for DeniedTimeout, and a Secret that
-// is not the operator's not at all. A root that had to be created at once is published first.
+// is not the operator's not at all. A root that had to be created at once is published first, and so is one beside those of
+// another source.
 func (a *Authority) Prepare(ctx context.Context) error {
 	policy := retry.Policy{
 		Clock:          a.options.Clock,
@@ -97,7 +99,39 @@ func (a *Authority) Prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("prepare the webhook's certificate: %w", err)
 	}
+	if err := a.trustOthers(ctx); err != nil {
+		return fmt.Errorf("prepare the webhook's certificate: %w", err)
+	}
 	return a.awaitTrust(ctx)
+}
+
+// trustOthers keeps the authorities of another source trusted: a rolling update from it has not replaced all of its replicas.
+func (a *Authority) trustOthers(ctx context.Context) error {
+	if a.options.OtherAuthorities == nil {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	until := a.options.Clock.Now().Add(a.options.LeafValidity + a.options.skew())
+	others, err := a.options.OtherAuthorities(bounded, a.ownRoots(), until)
+	if err != nil {
+		a.options.Log.Info("the authorities of another source are not known", "reason", err.Error())
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return a.adopt(bounded, others)
+}
+
+// ownRoots are the roots that sign now, and will.
+func (a *Authority) ownRoots() []*x509.Certificate {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	roots := slices.Clone(a.stored.signer.chain)
+	if a.stored.next != nil {
+		roots = append(roots, a.stored.next.chain...)
+	}
+	return roots
 }
 
 // awaitTrust publishes a root that had to be created at once, and returns when clients have had the time to read it:

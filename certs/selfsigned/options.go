@@ -6,6 +6,7 @@ package selfsigned
 import (
 	"context"
 	"crypto/elliptic"
+	"crypto/x509"
 	"errors"
 	"time"
 
@@ -57,6 +58,11 @@ type Options struct {
 	// bundle keeps them: a replica that cannot read the Secret may still serve certificates of a root that is in no
 	// Secret any more. Defaults to nil: only the roots that this replica knows are kept.
 	Published func(ctx context.Context) ([]byte, error)
+
+	// OtherAuthorities returns the authorities by which replicas with another source of certificates are trusted, and has these
+	// publish the given roots too, until the given time at least. Prepare calls it, and trusts what it returns as former
+	// roots. Where it fails, they are not known, and not waited for. Defaults to nil: there is no other source.
+	OtherAuthorities func(ctx context.Context, roots []*x509.Certificate, until time.Time) ([]*x509.Certificate, error)
 
 	// Overlap is, without Observe, how long a root is trusted before replicas sign with it: the time in
 	// which the bundle must reach the clients. Defaults to 2 minutes, at most a third of LeafValidity.

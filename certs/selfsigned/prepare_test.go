@@ -267,3 +267,77 @@ func TestOptionsThatContradictAreRefused(t *testing.T) {
 		t.Error("a leaf that outlives its root is accepted")
 	}
 }
+
+// Replicas of another source are being replaced by a rolling update: what they serve stays trusted until its certificates have
+// expired, and no start afterwards writes anything.
+func TestTheAuthoritiesOfAnotherSourceStayTrustedUntilTheirCertificatesHaveExpired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, secret := rootAt(t, time.Now())
+		other, _ := rootAt(t, time.Now())
+		expired, _ := rootAt(t, time.Now().Add(-11*365*24*time.Hour))
+		client := newCluster(t, secret)
+		var published []string
+		var asked [][]*x509.Certificate
+		options := Options{
+			Client: client, LeafValidity: 7 * 24 * time.Hour,
+			Observe: func(context.Context, []byte) error { return nil },
+			Publish: func(_ context.Context, bundle []byte) error {
+				published = append(published, string(bundle))
+				return nil
+			},
+			OtherAuthorities: func(_ context.Context, roots []*x509.Certificate, until time.Time) ([]*x509.Certificate, error) {
+				if !until.After(time.Now().Add(7 * 24 * time.Hour)) {
+					t.Errorf("trusted until %s", until)
+				}
+				asked = append(asked, roots)
+				return []*x509.Certificate{other.certificate(), expired.certificate()}, nil
+			},
+		}
+		began := time.Now()
+		first := prepared(t, options)
+		if time.Since(began) < 10*time.Second || len(published) != 1 || published[0] != string(first.CABundle()) {
+			t.Errorf("after %s it serves, and %d bundles were published before", time.Since(began), len(published))
+		}
+		trusts := func(want ...*root) {
+			t.Helper()
+			found, err := pemfile.ParseCertificates(first.CABundle())
+			if err != nil || len(found) != len(want) || !certs.Contains(found, want[len(want)-1].certificate()) {
+				t.Fatalf("%d are trusted, want %d: %v", len(found), len(want), err)
+			}
+		}
+		own, err := read(secret, time.Now())
+		if err != nil || len(asked) != 1 || len(asked[0]) != 1 || !asked[0][0].Equal(own.signer.certificate()) {
+			t.Fatalf("it was asked with %v: %v", asked, err)
+		}
+		trusts(own.signer, other)
+		written := writes(client)["update"]
+		prepared(t, options)
+		if got := writes(client)["update"]; written != 1 || got != written {
+			t.Errorf("%d writes of the first start, %d with the second", written, got)
+		}
+		running(t, first)
+		<-time.After(7 * 24 * time.Hour)
+		trusts(own.signer, other)
+		<-time.After(3 * time.Hour)
+		trusts(own.signer)
+		if stable := stored(t, client); stable.Annotations[RotationAnnotation] != "" {
+			t.Errorf("a rotation is in progress: %s", stable.Annotations[RotationAnnotation])
+		}
+	})
+}
+
+func TestAnotherSourceThatIsNotKnownOrNotInUseHoldsUpNoStart(t *testing.T) {
+	for title, err := range map[string]error{"not in use": nil, "not known": errors.New("forbidden")} {
+		t.Run(title, func(t *testing.T) {
+			_, secret := rootAt(t, time.Now())
+			client := newCluster(t, secret)
+			prepared(t, Options{
+				Client: client, Publish: func(context.Context, []byte) error { t.Error("it was published first"); return nil },
+				OtherAuthorities: func(context.Context, []*x509.Certificate, time.Time) ([]*x509.Certificate, error) { return nil, err },
+			})
+			if got := writes(client); len(got) > 0 {
+				t.Errorf("writes %v", got)
+			}
+		})
+	}
+}

@@ -44,6 +44,36 @@ func (a *Authority) synchronize(ctx context.Context) error {
 	return fmt.Errorf("secret %s: %d writes in a row were overtaken by others", a, maxRaces)
 }
 
+// adopt adds authorities of another source to the roots whose trust ends with a rotation.
+func (a *Authority) adopt(ctx context.Context, others []*x509.Certificate) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for range maxRaces {
+		found, err := a.ensureRoot(ctx)
+		if err == nil {
+			found, err = a.writeFormer(ctx, found, others)
+		}
+		if a.isWriteConflict(err) {
+			continue
+		}
+		if err != nil {
+			return a.explain(err)
+		}
+		return a.use(found)
+	}
+	return fmt.Errorf("secret %s: %d writes in a row were overtaken by others", a, maxRaces)
+}
+
+// writeFormer writes the authorities that are not trusted yet, if any, as former roots.
+func (a *Authority) writeFormer(ctx context.Context, found *storedCA, others []*x509.Certificate) (*storedCA, error) {
+	changed, err := a.options.withFormer(found, others, a.options.Clock.Now())
+	if changed == nil || err != nil {
+		return found, err
+	}
+	a.options.Log.Info("trusting the authorities of another source too, until their certificates have expired", "secret", a.String())
+	return a.write(ctx, changed)
+}
+
 // ensureRoot reads the Secret, creates a root where none is usable, and makes a transition that is due.
 func (a *Authority) ensureRoot(ctx context.Context) (*storedCA, error) {
 	secret, err := a.secrets.Get(ctx, a.options.Name, metav1.GetOptions{})

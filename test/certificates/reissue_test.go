@@ -143,19 +143,30 @@ func TestTheSourceMayBeChangedByARollingUpdate(t *testing.T) {
 		defer mu.Unlock()
 		return slices.Clone(replicas)
 	}
-	s.underLoad(now, func() {
+	update := func(args ...string) {
 		for range 2 {
-			r := s.start(1, issuing)[0]
+			r := s.start(1, args...)[0]
 			old := now()[0]
 			mu.Lock()
 			replicas = append(replicas[1:], r)
 			mu.Unlock()
 			s.Retire(old)
 		}
+	}
+	s.underLoad(now, func() {
+		update(issuing)
 		for _, r := range now() {
 			s.serves(r, s.issuance)
 		}
 	})
+	// And back, also where the authority of before is not there any more.
+	s.underLoad(now, func() { update() })
+	s.underLoad(now, func() { update(issuing) })
+	s.Kubectl("delete", "secret", "fairlead-webhook-ca", "-n", framework.Namespace)
+	s.underLoad(now, func() { update() })
+	if got := authorities(s.secret("fairlead-webhook-ca", certs.CAKey)); got != 3 {
+		t.Errorf("%d authorities are trusted, want the present one, the one that was deleted and cert-manager's", got)
+	}
 }
 
 func TestAMissingCertManagerIsNamedWithItsRemediesAndTheFallbackServesUntilItIsInstalled(t *testing.T) {

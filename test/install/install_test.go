@@ -97,12 +97,11 @@ func (s *suite) isUpgradedRolledBackAndRemoved() {
 		}
 	}
 	requests.end("upgrade by the chart")
-	s.helmTest("fairlead-system")
+	s.helmTest("fairlead-system", authority)
 	if isNode {
 		s.issues()
 	}
 
-	// From cert-manager, on a node.
 	requests = s.requests()
 	s.rollback("fairlead-system", 1)
 	s.hasObjects()
@@ -227,7 +226,7 @@ func TestEachProfileIsComeToByAnUpgradeAndPassesTheCheck(t *testing.T) {
 		s.apply("{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: billing-db, namespace: shop}, spec: {ports: [{name: http, port: 80}], endpoints: [{name: a, addresses: [" + address + "]}]}}")
 		s.published(address)
 		if profile.values["clusterRole"] != false { // which the chart has no test without
-			s.helmTest("fairlead-system")
+			s.helmTest("fairlead-system", authority)
 		}
 	}
 	s.someKinds()
@@ -307,22 +306,44 @@ func (s *suite) stores(version string) {
 	})
 }
 
-// helmTest is `helm test`: the pod that it makes checks with the rights of its own ServiceAccount.
-func (s *suite) helmTest(namespace string) {
+// helmTest is `helm test`: the pod that it makes checks with the rights of its own ServiceAccount, and says which Secret of the
+// certificates it leaves out for want of one.
+func (s *suite) helmTest(namespace, secret string) {
 	s.Helper()
+	printed := s.follow("fairlead-check") // Helm deletes the pod, and the kubelet what it has printed
 	var err error
 	if s.helm3 {
 		err = s.testByHelm3(namespace)
 	} else {
 		err = s.testByHelm4(namespace)
 	}
-	output := s.output("fairlead-check")
-	if err != nil || !strings.Contains(output, " 0 failed, 0 unchecked,") || !strings.Contains(output, "\nskipped: Secret "+namespace+"/fairlead-webhook-ca: this user may not read it") {
+	output := printed()
+	if err != nil || !strings.Contains(output, " 0 failed, 0 unchecked,") || !strings.Contains(output, "\nskipped: Secret "+namespace+"/"+secret+": this user may not read it") {
 		s.Fatalf("helm test: %v\n%s", err, output)
 	}
 	if _, err := s.kube.RbacV1().ClusterRoles().Get(s.Context(), "fairlead-check", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		s.Errorf("the ClusterRole of the test is left: %v", err)
 	}
+}
+
+// follow reads what pods whose name begins so print, until the returned function is called, which returns all of it.
+func (s *suite) follow(prefix string) func() string {
+	ctx, stop := context.WithCancel(s.Context())
+	read := make(chan string, 1)
+	go func() {
+		var all string
+		for ctx.Err() == nil {
+			if now := s.output(prefix); len(now) >= len(all) {
+				all = now
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+		read <- all
+	}()
+	return func() string { stop(); return <-read }
 }
 
 func (s *suite) testByHelm4(namespace string) error {
@@ -388,6 +409,9 @@ type load struct {
 
 // clients is how many send requests beside each other.
 const clients = 4
+
+// authority is the Secret of the operator's own authority.
+const authority = "fairlead-webhook-ca"
 
 func (s *suite) requests() *load {
 	ctx, cancel := context.WithCancel(s.Context())

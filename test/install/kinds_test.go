@@ -64,7 +64,7 @@ func (s *suite) someKinds() {
 		if !long {
 			continue
 		}
-		s.helmTest("fairlead-system")
+		s.helmTest("fairlead-system", authority)
 		s.upgrade("fairlead-system", current, upgradeFlags{}, nil)
 		if output := s.sound(); !strings.Contains(output, "ok: ChaosPod at v1alpha1: created by a dry run") || !strings.Contains(output, ", for ExternalService, RebootPolicy, ChaosPod\n") {
 			s.Errorf("all kinds again:\n%s", output)

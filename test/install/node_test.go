@@ -81,15 +81,22 @@ func (s *suite) hasCertManager() {
 	s.kubectl("rollout", "status", "deployment/cert-manager", "-n", "cert-manager", "--timeout="+patience.String())
 }
 
-// issues goes from the operator's own authority to cert-manager's.
+// issues goes from the operator's own authority to cert-manager's, and back.
 func (s *suite) issues() {
 	s.Helper()
-	requests := s.requests()
-	s.upgrade("fairlead-system", current, upgradeFlags{reuseValues: true}, map[string]any{"certificates": map[string]any{"source": "certManager"}})
-	s.hasObjects()
-	if output := s.sound(); !strings.Contains(output, "ok: Secret fairlead-system/fairlead-webhook-tls: the serving certificate is valid for ") {
+	const issued = "fairlead-webhook-tls"
+	upgrade := func(source, to string) {
+		s.Helper()
+		requests := s.requests()
+		s.upgrade("fairlead-system", current, upgradeFlags{reuseValues: true}, map[string]any{"certificates": map[string]any{"source": source}})
+		s.hasObjects()
+		requests.end("upgrade to certificates of " + to + " by the chart")
+	}
+	upgrade("certManager", "cert-manager")
+	if output := s.sound(); !strings.Contains(output, "ok: Secret fairlead-system/"+issued+": the serving certificate is valid for ") {
 		s.Errorf("cert-manager issues no certificate:\n%s", output)
 	}
-	requests.end("upgrade to certificates of cert-manager by the chart")
-	s.helmTest("fairlead-system")
+	s.helmTest("fairlead-system", issued)
+	upgrade("selfSigned", "the operator's own authority")
+	s.sound()
 }

@@ -5,6 +5,7 @@ package operator
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -200,6 +201,9 @@ func (s certificateSources) selfSigned() (certs.Source, error) {
 	}
 	if c.InjectCA {
 		options.Observe, options.Publish, options.Published = s.injector.Observed, s.injector.Publish, s.injector.Published
+	}
+	options.OtherAuthorities = func(ctx context.Context, roots []*x509.Certificate, until time.Time) ([]*x509.Certificate, error) {
+		return certmanager.Join(ctx, s.assembly.client.CoreV1().Secrets(options.Namespace), roots, until, s.assembly.clock.Now())
 	}
 	return selfsigned.New(options)
 }
