@@ -63,7 +63,8 @@ type Options struct {
 	Publish func(ctx context.Context, bundle []byte) error
 
 	// FormerAuthorities returns, as PEM, the authorities of replicas that are configured for another
-	// source. It is called once, when the trust Secret is created. Defaults to nil.
+	// source. It is called when the trust Secret is created, and where a replica starts: then those count that Published
+	// returns too. Defaults to nil.
 	FormerAuthorities func(ctx context.Context) []byte
 
 	// Published returns, as PEM, the authorities that targets trust now. It is called where a replica starts and the trust

@@ -222,6 +222,42 @@ func TestReplicasOfAnotherSourceStayTrusted(t *testing.T) {
 	})
 }
 
+// The trust Secret is of a time before the other source was in use again: what is published says that it is.
+func TestReplicasOfAnotherSourceThatIsInUseAgainStayTrusted(t *testing.T) {
+	for title, inUse := range map[string]bool{"in use": true, "not in use": false} {
+		t.Run(title, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newTestCluster(t)
+				before := certs.EncodeCertificates(newAuthority(t).certificate)
+				data := newAuthority(t).issue(t, start.Add(time.Hour))
+				w.fill(data)
+				secret := newTrustSecret(namespace, trustSecretName)
+				secret.Data = map[string][]byte{certs.CAKey: data[certs.CAKey]}
+				_, err := w.kube.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{})
+				w.must(err)
+				source := w.source(func(o *Options) {
+					o.FormerAuthorities = func(context.Context) []byte { return before }
+					o.Publish = func(context.Context, []byte) error { return nil }
+					o.Published = func(context.Context) ([]byte, error) {
+						if inUse {
+							return before, nil
+						}
+						return data[certs.CAKey], nil
+					}
+				})
+				w.must(source.Prepare(t.Context()))
+				want := data[certs.CAKey]
+				if inUse {
+					want = append(bytes.Clone(want), before...)
+				}
+				if got := source.CABundle(); !bytes.Equal(got, want) {
+					t.Errorf("%d authorities are trusted", bytes.Count(got, []byte("BEGIN")))
+				}
+			})
+		})
+	}
+}
+
 // Another replica may serve by an authority that was in the trust Secret, which was deleted or emptied.
 func TestAReplicaThatFindsNoTrustKeepsWhatIsPublished(t *testing.T) {
 	for title, content := range map[string]map[string][]byte{"deleted": nil, "emptied": {"other": []byte("x")}} {

@@ -193,8 +193,8 @@ func (s *Source) updateTrustOnce(ctx context.Context, found *keypair.Pair, other
 			errRefused, common.ManagedByLabel, common.ManagedBy))
 	}
 	all := readTrust(secret.Data)
-	if absent && s.options.FormerAuthorities != nil && found.Roots != nil {
-		others = append(bytes.Clone(others), s.options.FormerAuthorities(ctx)...)
+	if found.Roots != nil {
+		others = append(bytes.Clone(others), s.formerAuthorities(ctx, all, absent)...)
 	}
 	if len(all) == 0 && s.options.Published != nil && s.served.Load() == nil {
 		published, err := s.options.Published(ctx)
@@ -232,6 +232,29 @@ func (s *Source) updateTrustOnce(ctx context.Context, found *keypair.Pair, other
 		_, err = s.secrets.Update(ctx, secret, metav1.UpdateOptions{})
 	}
 	return all, err
+}
+
+// formerAuthorities returns the authorities of another source whose replicas may still serve: at the first use of this source all
+// that it knows, and where a replica starts later those that targets trust now and the list lacks.
+func (s *Source) formerAuthorities(ctx context.Context, all trust, first bool) []byte {
+	if s.options.FormerAuthorities == nil || !first && (s.options.Published == nil || s.served.Load() != nil) {
+		return nil
+	}
+	text := s.options.FormerAuthorities(ctx)
+	if first {
+		return text
+	}
+	former, _ := pemfile.ParseCertificates(text) // what does not parse was never published either
+	former = slices.DeleteFunc(former, func(one *x509.Certificate) bool { return certs.Contains(all.certificates(), one) })
+	if len(former) == 0 {
+		return nil
+	}
+	text, err := s.options.Published(ctx)
+	if err != nil {
+		s.options.Log.Info("which authorities of another source are in use is not known", "reason", err.Error())
+	}
+	published, _ := pemfile.ParseCertificates(text)
+	return certs.EncodeCertificates(slices.DeleteFunc(former, func(one *x509.Certificate) bool { return !certs.Contains(published, one) })...)
 }
 
 // Join has replicas with this source trust the authorities of another one too, until a time, and returns the authorities by which

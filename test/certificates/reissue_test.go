@@ -6,6 +6,7 @@ package certificates
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -159,8 +160,11 @@ func TestTheSourceMayBeChangedByARollingUpdate(t *testing.T) {
 			s.serves(r, s.issuance)
 		}
 	})
-	// And back, also where the authority of before is not there any more.
+	// And back, and forth long after, when the trust in the operator's own authority is over; and back where that is not there any
+	// more.
 	s.underLoad(now, func() { update() })
+	s.Kubectl("patch", "secret", trustSecret, "-n", framework.Namespace, "--type=merge", "-p",
+		fmt.Sprintf(`{"data": {%q: %q}}`, certs.CAKey, base64.StdEncoding.EncodeToString(s.secret(servingKey, certs.CAKey))))
 	s.underLoad(now, func() { update(issuing) })
 	s.Kubectl("delete", "secret", "fairlead-webhook-ca", "-n", framework.Namespace)
 	s.underLoad(now, func() { update() })
