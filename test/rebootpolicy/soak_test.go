@@ -49,7 +49,7 @@ func TestPodsThatAreReplacedByHandSupersedeARestart(t *testing.T) {
 	s.held("p", "agent", autorebootv1.ReasonOnDelete)
 	s.held("p", "db", autorebootv1.ReasonPartitioned)
 	for _, app := range []string{"agent", "db"} {
-		s.Kubectl("delete", "pod", "-l", "app="+app, "--wait=true")
+		s.Kubectl("delete", "pod", "-l", "app="+app, "--wait=false") // kubectl may take the successor of a name for the pod
 	}
 	for _, record := range s.ended("p", 2) {
 		if record.Result != autorebootv1.ResultSuperseded || record.Reason != autorebootv1.ReasonNewerPods {
