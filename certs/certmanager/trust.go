@@ -187,7 +187,7 @@ func (s *Source) updateTrustOnce(ctx context.Context, found *keypair.Pair, other
 	}
 	absent := err != nil
 	if absent {
-		secret = newTrustSecret(s.options.Namespace, trustSecretName)
+		secret = newTrustSecret(s.options.Namespace)
 	} else if secret.Labels[common.ManagedByLabel] != common.ManagedBy {
 		return nil, retry.Bounded(fmt.Errorf("%w: it does not carry the label %s=%s, so it is not the operator's to use: delete the Secret, or add the label to let the operator have it",
 			errRefused, common.ManagedByLabel, common.ManagedBy))
@@ -299,11 +299,11 @@ func Join(
 // newTrustSecret returns the trust Secret without content. It is a Secret and not a ConfigMap, since a user
 // who may write it decides what the API server trusts. The annotation lets cert-manager's CA injector read
 // ca.crt from it.
-func newTrustSecret(namespace, name string) *corev1.Secret {
+func newTrustSecret(namespace string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace,
-			Name:      name,
+			Name:      trustSecretName,
 			Labels:    map[string]string{common.ManagedByLabel: common.ManagedBy},
 			Annotations: map[string]string{
 				certmanagerv1.AllowsInjectionFromSecretAnnotation: "true",

@@ -117,7 +117,7 @@ func TestAnotherSourceIsTrustedBesideWhatIsInUse(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			client := fake.NewClientset()
 			if test.stored != nil {
-				secret := newTrustSecret("fairlead-system", trustSecretName)
+				secret := newTrustSecret("fairlead-system")
 				data, err := test.stored.data()
 				if err != nil {
 					t.Fatal(err)
