@@ -53,10 +53,10 @@ func (c *Cluster) MayBeRefusedIn(namespace string) {
 	c.refusable = append(c.refusable, namespace)
 }
 
-// shownLines bounds what a failed test shows of each log.
+// shownLines bounds what a failed test shows of the beginning of each log, and of its end.
 const shownLines = 100
 
-// showLogs shows the end of the log of each replica that ever ran.
+// showLogs shows the beginning and the end of the log of each replica that ever ran.
 func (c *Cluster) showLogs(t *testing.T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +66,10 @@ func (c *Cluster) showLogs(t *testing.T) {
 			t.Error(err)
 		}
 		lines := slices.Collect(strings.Lines(logs))
-		t.Logf("the log of %s:\n%s", replica.ID, strings.Join(lines[max(0, len(lines)-shownLines):], ""))
+		if left := len(lines) - 2*shownLines; left > 0 {
+			lines = slices.Replace(lines, shownLines, shownLines+left, fmt.Sprintf("... %d lines more ...\n", left))
+		}
+		t.Logf("the log of %s:\n%s", replica.ID, strings.Join(lines, ""))
 	}
 }
 
