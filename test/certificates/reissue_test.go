@@ -160,14 +160,16 @@ func TestTheSourceMayBeChangedByARollingUpdate(t *testing.T) {
 			s.serves(r, s.issuance)
 		}
 	})
-	// And back, and forth long after, when the trust in the operator's own authority is over; and back where that is not there any
-	// more.
 	s.underLoad(now, func() { update() })
+	// And forth long after, when the trust in the operator's own authority is over; and back where that is not there any more.
 	s.Kubectl("patch", "secret", trustSecret, "-n", framework.Namespace, "--type=merge", "-p",
 		fmt.Sprintf(`{"data": {%q: %q}}`, certs.CAKey, base64.StdEncoding.EncodeToString(s.secret(servingKey, certs.CAKey))))
-	s.underLoad(now, func() { update(issuing) })
+	update(issuing)
+	if got := authorities(s.secret(trustSecret, certs.CAKey)); got != 2 {
+		t.Errorf("%d authorities are trusted, want cert-manager's and that of the replicas which were replaced", got)
+	}
 	s.Kubectl("delete", "secret", "fairlead-webhook-ca", "-n", framework.Namespace)
-	s.underLoad(now, func() { update() })
+	update()
 	if got := authorities(s.secret("fairlead-webhook-ca", certs.CAKey)); got != 3 {
 		t.Errorf("%d authorities are trusted, want the present one, the one that was deleted and cert-manager's", got)
 	}
