@@ -235,16 +235,23 @@ func TestReplicasOfAnotherSourceThatIsInUseAgainStayTrusted(t *testing.T) {
 				secret.Data = map[string][]byte{certs.CAKey: data[certs.CAKey]}
 				_, err := w.kube.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{})
 				w.must(err)
+				unreadable := errors.New("targets cannot be read")
 				source := w.source(func(o *Options) {
 					o.FormerAuthorities = func(context.Context) []byte { return before }
 					o.Publish = func(context.Context, []byte) error { return nil }
 					o.Published = func(context.Context) ([]byte, error) {
 						if inUse {
-							return before, nil
+							return before, unreadable
 						}
-						return data[certs.CAKey], nil
+						return data[certs.CAKey], unreadable
 					}
 				})
+				attempt, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if err := source.Prepare(attempt); err == nil || source.CABundle() != nil {
+					t.Errorf("prepared, although it is not known what is published: %v", err)
+				}
+				unreadable = nil
 				w.must(source.Prepare(t.Context()))
 				want := data[certs.CAKey]
 				if inUse {

@@ -194,12 +194,16 @@ func (s *Source) updateTrustOnce(ctx context.Context, found *keypair.Pair, other
 	}
 	all := readTrust(secret.Data)
 	if found.Roots != nil {
-		others = append(bytes.Clone(others), s.formerAuthorities(ctx, all, absent)...)
+		former, err := s.formerAuthorities(ctx, all, absent)
+		if err != nil {
+			return nil, err
+		}
+		others = append(bytes.Clone(others), former...)
 	}
 	if len(all) == 0 && s.options.Published != nil && s.served.Load() == nil {
-		published, err := s.options.Published(ctx)
+		published, err := s.published(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("the authorities that are trusted now cannot be read, and are not replaced: %w", err)
+			return nil, err
 		}
 		others = append(bytes.Clone(others), published...)
 	}
@@ -236,25 +240,35 @@ func (s *Source) updateTrustOnce(ctx context.Context, found *keypair.Pair, other
 
 // formerAuthorities returns the authorities of another source whose replicas may still serve: at the first use of this source all
 // that it knows, and where a replica starts later those that targets trust now and the list lacks.
-func (s *Source) formerAuthorities(ctx context.Context, all trust, first bool) []byte {
+func (s *Source) formerAuthorities(ctx context.Context, all trust, first bool) ([]byte, error) {
 	if s.options.FormerAuthorities == nil || !first && (s.options.Published == nil || s.served.Load() != nil) {
-		return nil
+		return nil, nil
 	}
 	text := s.options.FormerAuthorities(ctx)
 	if first {
-		return text
+		return text, nil
 	}
 	former, _ := pemfile.ParseCertificates(text) // what does not parse was never published either
 	former = slices.DeleteFunc(former, func(one *x509.Certificate) bool { return certs.Contains(all.certificates(), one) })
 	if len(former) == 0 {
-		return nil
+		return nil, nil
 	}
+	text, err := s.published(ctx)
+	if err != nil {
+		return nil, err
+	}
+	published, _ := pemfile.ParseCertificates(text) // what does not parse is not trusted either
+	former = slices.DeleteFunc(former, func(one *x509.Certificate) bool { return !certs.Contains(published, one) })
+	return certs.EncodeCertificates(former...), nil
+}
+
+// published returns, as PEM, what targets trust now.
+func (s *Source) published(ctx context.Context) ([]byte, error) {
 	text, err := s.options.Published(ctx)
 	if err != nil {
-		s.options.Log.Info("which authorities of another source are in use is not known", "reason", err.Error())
+		return nil, fmt.Errorf("the authorities that are trusted now cannot be read, and are not replaced: %w", err)
 	}
-	published, _ := pemfile.ParseCertificates(text)
-	return certs.EncodeCertificates(slices.DeleteFunc(former, func(one *x509.Certificate) bool { return !certs.Contains(published, one) })...)
+	return text, nil
 }
 
 // Join has replicas with this source trust the authorities of another one too, until a time, and returns the authorities by which
@@ -281,12 +295,11 @@ func Join(
 				own = append(own, one.certificate)
 			}
 		}
-		joined := all.with(others, until)
-		if len(own) == 0 || len(joined) == len(all) {
-			return own, nil
+		if len(own) == 0 {
+			return nil, nil
 		}
 		secret = secret.DeepCopy()
-		if secret.Data, err = joined.data(); err != nil {
+		if secret.Data, err = all.with(others, until).data(); err != nil {
 			return nil, err
 		}
 		if _, err = secrets.Update(ctx, secret, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {

@@ -147,6 +147,11 @@ func TestAnotherSourceIsTrustedBesideWhatIsInUse(t *testing.T) {
 			if err != nil || !bytes.Equal(stored.Data[certs.CAKey], certs.EncodeCertificates(test.joined...)) {
 				t.Errorf("the Secret has %d, want %d: %v", len(readTrust(stored.Data)), len(test.joined), err)
 			}
+			for _, one := range readTrust(stored.Data) {
+				if len(test.want) > 0 && one.certificate.Equal(other) && !one.until.Equal(start.Add(2*time.Hour)) {
+					t.Errorf("the other one is trusted until %s", one.until)
+				}
+			}
 		})
 	}
 }

@@ -120,7 +120,7 @@ func (a *Authority) trustOthers(ctx context.Context) error {
 	if len(others) == 0 {
 		return nil
 	}
-	return a.adopt(bounded, others)
+	return a.synchronize(bounded, others...)
 }
 
 // ownRoots are the roots that sign now, and will.

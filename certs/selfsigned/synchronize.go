@@ -23,29 +23,9 @@ import (
 // maxRaces bounds how often a write conflict is followed by another attempt at once.
 const maxRaces = 5
 
-// synchronize reads the Secret, writes it where a root is missing or a transition is due, and uses the
-// result.
-func (a *Authority) synchronize(ctx context.Context) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for range maxRaces {
-		found, err := a.ensureRoot(ctx)
-		if a.isWriteConflict(err) {
-			continue // another replica wrote first
-		}
-		if err != nil {
-			return a.explain(err)
-		}
-		if err := a.checkSigner(found); err != nil {
-			return err
-		}
-		return a.use(found)
-	}
-	return fmt.Errorf("secret %s: %d writes in a row were overtaken by others", a, maxRaces)
-}
-
-// adopt adds authorities of another source to the roots whose trust ends with a rotation.
-func (a *Authority) adopt(ctx context.Context, others []*x509.Certificate) error {
+// synchronize reads the Secret, writes it where a root is missing, a transition is due or an authority of another source is not
+// trusted, and uses the result.
+func (a *Authority) synchronize(ctx context.Context, others ...*x509.Certificate) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for range maxRaces {
@@ -54,10 +34,13 @@ func (a *Authority) adopt(ctx context.Context, others []*x509.Certificate) error
 			found, err = a.writeFormer(ctx, found, others)
 		}
 		if a.isWriteConflict(err) {
-			continue
+			continue // another replica wrote first
 		}
 		if err != nil {
 			return a.explain(err)
+		}
+		if err := a.checkSigner(found); err != nil {
+			return err
 		}
 		return a.use(found)
 	}

@@ -198,6 +198,9 @@ func (o options) images(ctx context.Context) error {
 		if err := o.charts(ctx); err != nil {
 			return err
 		}
+		if err := o.image(certManager, rollout.CertManagerImage, o.folder(certManager)); err != nil {
+			return err
+		}
 		all = append(all, []struct{ repository, tag, program string }{
 			{rollout.ChartRepository, rollout.ChartFormer, o.folder("versions", rollout.ChartFormer, "fairlead")},
 			{rollout.ChartRepository, rollout.ChartCurrent, operator},
@@ -209,13 +212,6 @@ func (o options) images(ctx context.Context) error {
 			return err
 		}
 		if _, err := (image.Image{Reference: i.repository + ":" + i.tag, Stage: stage, Programs: []string{i.program}}).WriteFile(o.archive(i.tag)); err != nil {
-			return err
-		}
-	}
-	if play, err := o.byChart(); err != nil {
-		return err
-	} else if play {
-		if err := o.image(certManager, rollout.CertManagerImage, o.folder(certManager)); err != nil {
 			return err
 		}
 	}
