@@ -23,7 +23,7 @@ import (
 
 // Migrator migrates the objects of some CRDs. One replica runs it at a time.
 type Migrator struct {
-	Options
+	options    Options
 	metrics    metrics
 	limit      flowcontrol.RateLimiter
 	migrations map[string]*migration // by CRD; of Run alone
@@ -57,7 +57,7 @@ func New(o Options) (*Migrator, error) {
 		return nil, err
 	}
 	m := &Migrator{
-		Options: o, migrations: map[string]*migration{}, status: map[string]string{},
+		options: o, migrations: map[string]*migration{}, status: map[string]string{},
 		limit: flowcontrol.NewTokenBucketRateLimiter(float32(o.Rate), max(1, o.Rate/10)),
 	}
 	m.metrics, err = newMetrics(o.Registerer)
@@ -67,8 +67,8 @@ func New(o Options) (*Migrator, error) {
 // Run migrates what there is to migrate until ctx ends, and then returns nil.
 func (m *Migrator) Run(ctx context.Context) error {
 	for {
-		pause := wait.Jitter(m.Interval, 0.2)
-		for _, name := range m.Names {
+		pause := wait.Jitter(m.options.Interval, 0.2)
+		for _, name := range m.options.Names {
 			pause = min(pause, m.reconcile(ctx, name))
 		}
 		select {
@@ -103,10 +103,10 @@ func (m *Migrator) reconcile(ctx context.Context, name string) time.Duration {
 	}
 	status, after, err := m.advance(ctx, name, s)
 	if ctx.Err() != nil {
-		return m.Interval
+		return m.options.Interval
 	}
 	if err != nil {
-		status, after = err.Error(), min(minRetry<<min(s.retries, 16), m.Interval)
+		status, after = err.Error(), min(minRetry<<min(s.retries, 16), m.options.Interval)
 		s.retries++
 	} else {
 		s.retries = 0
@@ -117,9 +117,9 @@ func (m *Migrator) reconcile(ctx context.Context, name string) time.Duration {
 	if s.logged != status {
 		s.logged = status
 		if err != nil {
-			m.Logger.Error(err, "objects are not stored at the storage version yet", "definition", name, "retry", after.String())
+			m.options.Logger.Error(err, "objects are not stored at the storage version yet", "definition", name, "retry", after.String())
 		} else {
-			m.Logger.Info("storage migration: "+status, "definition", name)
+			m.options.Logger.Info("storage migration: "+status, "definition", name)
 		}
 	}
 	return after
@@ -127,9 +127,9 @@ func (m *Migrator) reconcile(ctx context.Context, name string) time.Duration {
 
 // advance returns the status of a migration, and after what time to go on.
 func (m *Migrator) advance(ctx context.Context, name string, s *migration) (string, time.Duration, error) {
-	crd, err := m.Definitions.Get(ctx, name, metav1.GetOptions{})
+	crd, err := m.options.Definitions.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return "not installed", m.Interval, nil
+		return "not installed", m.options.Interval, nil
 	}
 	if err != nil {
 		return "", 0, err
@@ -144,10 +144,10 @@ func (m *Migrator) advance(ctx context.Context, name string, s *migration) (stri
 	reached := g.reached(crd)
 	m.metrics.completed(g.kind, reached)
 	if reached {
-		return "complete", m.Interval, nil
+		return "complete", m.options.Interval, nil
 	}
-	if rest := m.Settle - time.Since(s.since); rest > 0 {
-		return "waiting for the storage version to settle", min(rest, m.Interval), nil
+	if rest := m.options.Settle - time.Since(s.since); rest > 0 {
+		return "waiting for the storage version to settle", min(rest, m.options.Interval), nil
 	}
 	if s.began.IsZero() {
 		s.began = time.Now()
@@ -158,7 +158,7 @@ func (m *Migrator) advance(ctx context.Context, name string, s *migration) (stri
 	}
 	if len(s.failed) > 0 {
 		if s.failure == nil {
-			return "trying again the objects that could not be rewritten", min(minRetry, m.Interval), nil
+			return "trying again the objects that could not be rewritten", min(minRetry, m.options.Interval), nil
 		}
 		err := fmt.Errorf("%d of the objects cannot be rewritten (%s): %w; fix or delete them", len(s.failed), abbreviated(s.failed), s.failure)
 		m.record(crd, corev1.EventTypeWarning, "StorageMigrationFailed", err.Error())
@@ -170,7 +170,7 @@ func (m *Migrator) advance(ctx context.Context, name string, s *migration) (stri
 		return "", 0, err
 	case !pruned:
 		*s = migration{logged: s.logged}
-		return "the CRD has changed; starting again", min(time.Second, m.Interval), nil
+		return "the CRD has changed; starting again", min(time.Second, m.options.Interval), nil
 	}
 	m.metrics.completed(g.kind, true)
 	if len(g.old) > 0 || s.rewritten > 0 {
@@ -178,7 +178,7 @@ func (m *Migrator) advance(ctx context.Context, name string, s *migration) (stri
 			g.resource.Version, s.rewritten, common.DurationOf(time.Since(s.began))))
 	}
 	*s = migration{goal: g, since: s.since, logged: s.logged}
-	return "complete", m.Interval, nil
+	return "complete", m.options.Interval, nil
 }
 
 // abbreviated lists objects, as many as a reader takes in.
@@ -193,10 +193,10 @@ func abbreviated(keys []string) string {
 
 // record records an Event on a CRD.
 func (m *Migrator) record(crd *apiextensionsv1.CustomResourceDefinition, kind, reason, note string) {
-	if m.Events == nil {
+	if m.options.Events == nil {
 		return
 	}
-	m.Events.Eventf(&corev1.ObjectReference{
+	m.options.Events.Eventf(&corev1.ObjectReference{
 		APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: crd.Name, UID: crd.UID,
 	}, nil, kind, reason, "Migrate", "%s", note)
 }

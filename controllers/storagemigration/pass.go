@@ -54,7 +54,7 @@ func (p *pass) run(ctx context.Context) error {
 func (p *pass) walk(ctx context.Context) error {
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
-		page, err := p.Objects.Resource(p.goal.through[0]).List(ctx, options)
+		page, err := p.options.Objects.Resource(p.goal.through[0]).List(ctx, options)
 		if apierrors.IsResourceExpired(err) && options.Continue != "" {
 			options.Continue = "" // from the beginning, past what was done already
 			continue
@@ -101,7 +101,7 @@ func (p *pass) again(ctx context.Context, key string) error {
 
 // object rewrites one. It fails where the pass must pause; what fails for reasons of its own is noted.
 func (p *pass) object(ctx context.Context, object *metav1.PartialObjectMetadata) error {
-	if err := p.Healthy(ctx); err != nil {
+	if err := p.options.Healthy(ctx); err != nil {
 		return fmt.Errorf("%w: %w", errPaused, err)
 	}
 	outcome := failed

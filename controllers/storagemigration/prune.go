@@ -17,7 +17,7 @@ import (
 // It returns false where the CRD is no longer the one that the pass was made for: then some
 // object may have been stored at another version meanwhile, and the pass says nothing.
 func (m *Migrator) prune(ctx context.Context, name string, g goal) (bool, error) {
-	crd, err := m.Definitions.Get(ctx, name, metav1.GetOptions{})
+	crd, err := m.options.Definitions.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return false, err
 	}
@@ -43,7 +43,7 @@ func (m *Migrator) pruneStatus(ctx context.Context, crd *apiextensionsv1.CustomR
 	if err != nil {
 		return err
 	}
-	_, err = m.Definitions.Patch(ctx, crd.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: Name}, "status")
+	_, err = m.options.Definitions.Patch(ctx, crd.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: Name}, "status")
 	return err
 }
 
@@ -53,6 +53,6 @@ func (m *Migrator) annotate(ctx context.Context, name string, g goal) error {
 	if err != nil {
 		return err
 	}
-	_, err = m.Definitions.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: Name})
+	_, err = m.options.Definitions.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: Name})
 	return err
 }

@@ -75,9 +75,9 @@ func (m *Migrator) patch(
 
 func (m *Migrator) objectsOf(resource schema.GroupVersionResource, namespace string) metadata.ResourceInterface {
 	if namespace == "" {
-		return m.Objects.Resource(resource)
+		return m.options.Objects.Resource(resource)
 	}
-	return m.Objects.Resource(resource).Namespace(namespace)
+	return m.options.Objects.Resource(resource).Namespace(namespace)
 }
 
 // patchOf names the version that was read, so that nothing newer is overwritten.

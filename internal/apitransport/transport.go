@@ -42,7 +42,7 @@ type Options struct {
 
 // Transport sends requests to an API server.
 type Transport struct {
-	Options
+	options Options
 
 	mu      sync.Mutex // guards what follows
 	current *connections
@@ -72,19 +72,19 @@ func New(o Options) (*Transport, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
 	}
-	t := &Transport{Options: o, waiting: map[*http.Request]time.Time{}}
+	t := &Transport{options: o, waiting: map[*http.Request]time.Time{}}
 	var err error
 	t.current, err = t.connect()
 	return t, err
 }
 
 func (t *Transport) connect() (*connections, error) {
-	made, err := t.New()
+	made, err := t.options.New()
 	if err != nil {
 		return nil, fmt.Errorf("transport to the API server: %w", err)
 	}
 	if bounded, ok := innermost(made).(*http.Transport); ok {
-		bounded.ResponseHeaderTimeout = t.Silence / 2
+		bounded.ResponseHeaderTimeout = t.options.Silence / 2
 	}
 	return &connections{RoundTripper: apistatus.Transport(made), began: time.Now()}, nil
 }
@@ -103,7 +103,7 @@ func innermost(t http.RoundTripper) http.RoundTripper {
 // RoundTrip implements http.RoundTripper.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	over := t.begin(r)
-	impatient := time.AfterFunc(t.Patience, func() { t.replace(over) })
+	impatient := time.AfterFunc(t.options.Patience, func() { t.replace(over) })
 	response, err := over.RoundTrip(r)
 	impatient.Stop()
 	if err != nil && errors.Is(r.Context().Err(), context.DeadlineExceeded) {
@@ -159,7 +159,7 @@ func (t *Transport) end(r *http.Request, err error) {
 	var foreign *apistatus.ForeignResponseError
 	if errors.As(err, &foreign) {
 		t.failure, t.failed = foreign.Error(), time.Now()
-		t.Metrics.foreign.Inc()
+		t.options.Metrics.foreign.Inc()
 	}
 }
 
@@ -184,7 +184,7 @@ const forgottenAfter = time.Second
 func (t *Transport) replace(silent *connections) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.current != silent || time.Since(silent.began) < t.Patience {
+	if t.current != silent || time.Since(silent.began) < t.options.Patience {
 		return
 	}
 	next, err := t.connect()
@@ -193,7 +193,7 @@ func (t *Transport) replace(silent *connections) {
 	}
 	silent.replaced = true
 	t.current = next
-	t.Metrics.replaced.Inc()
+	t.options.Metrics.replaced.Inc()
 }
 
 // failureShown is how long Status shows a response that was not the API server's.
@@ -205,7 +205,7 @@ func (t *Transport) Status() string {
 	defer t.mu.Unlock()
 	var longest *http.Request
 	for r, since := range t.waiting {
-		if time.Since(since) > t.Patience && (longest == nil || since.Before(t.waiting[longest])) {
+		if time.Since(since) > t.options.Patience && (longest == nil || since.Before(t.waiting[longest])) {
 			longest = r
 		}
 	}
@@ -215,6 +215,6 @@ func (t *Transport) Status() string {
 	case t.failure != "" && time.Since(t.failed) < failureShown:
 		return fmt.Sprintf("%s, %s ago", t.failure, time.Since(t.failed).Round(time.Second))
 	default:
-		return t.Metrics.silent(t.Silence / 2)
+		return t.options.Metrics.silent(t.options.Silence / 2)
 	}
 }

@@ -275,7 +275,7 @@ func (b *bench) silentFor(want string) {
 func (b *bench) metric(name string) float64 {
 	b.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(b.Metrics)
+	registry.MustRegister(b.options.Metrics)
 	families, err := registry.Gather()
 	if err != nil {
 		b.Fatal(err)

@@ -31,12 +31,12 @@ type watchBody struct {
 
 // newWatchBody calls onSilence before it ends a watch that nothing arrives on.
 func (t *Transport) newWatchBody(body io.ReadCloser, r *http.Request, onSilence func()) io.ReadCloser {
-	b := &watchBody{ReadCloser: body, request: r, resource: resourceOf(r.URL.Path), silence: t.Silence, metrics: t.Metrics}
+	b := &watchBody{ReadCloser: body, request: r, resource: resourceOf(r.URL.Path), silence: t.options.Silence, metrics: t.options.Metrics}
 	b.last.Store(time.Now().UnixNano())
-	t.Metrics.open(b)
-	b.timer = time.AfterFunc(t.Silence, func() {
+	t.options.Metrics.open(b)
+	b.timer = time.AfterFunc(t.options.Silence, func() {
 		b.silent.Store(true)
-		t.Metrics.ended.WithLabelValues(b.resource).Inc()
+		t.options.Metrics.ended.WithLabelValues(b.resource).Inc()
 		onSilence()
 		_ = body.Close() // which ends a Read
 	})

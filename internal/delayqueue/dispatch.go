@@ -52,12 +52,12 @@ func (q *Queue[K]) next(ctx context.Context) *item[K] {
 	if len(q.ready) == 0 || ctx.Err() != nil {
 		return nil
 	}
-	s, free := q.ready[0], q.Workers-q.running
+	s, free := q.ready[0], q.options.Workers-q.running
 	if free <= 0 {
 		return nil
 	}
 	// The first tenant has the fewest workers: where it may not have another, none may.
-	if q.Tenant != nil && s.running > 0 && s.running+1 > free-1 {
+	if q.options.Tenant != nil && s.running > 0 && s.running+1 > free-1 {
 		return nil
 	}
 	e := s.first
@@ -72,7 +72,7 @@ func (q *Queue[K]) next(ctx context.Context) *item[K] {
 // work processes an item, and then others as long as any may start.
 func (q *Queue[K]) work(ctx context.Context, e *item[K], late time.Duration) {
 	for e != nil {
-		q.Observe(max(late, 0))
+		q.options.Observe(max(late, 0))
 		e, late = q.finish(ctx, e, q.process(ctx, e.key))
 	}
 }
@@ -82,7 +82,7 @@ const afterPanic = time.Minute
 
 // process calls Process, and returns when the key is due next, also after a panic.
 func (q *Queue[K]) process(ctx context.Context, key K) (next time.Time) {
-	if panics.Try("delay queue", func() error { next = q.Process(ctx, key); return nil }) != nil {
+	if panics.Try("delay queue", func() error { next = q.options.Process(ctx, key); return nil }) != nil {
 		return time.Now().Add(afterPanic)
 	}
 	return next

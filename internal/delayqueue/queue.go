@@ -36,7 +36,7 @@ type Options[K comparable] struct {
 // Queue is a delaying queue with workers. All methods are safe for concurrent use, also within Process. Keys
 // that are set before Run start with it.
 type Queue[K comparable] struct {
-	Options[K]
+	options Options[K]
 
 	base    time.Time
 	wake    chan struct{}
@@ -60,7 +60,7 @@ func New[K comparable](o Options[K]) *Queue[K] {
 		o.Observe = func(time.Duration) {}
 	}
 	return &Queue[K]{
-		Options: o,
+		options: o,
 		base:    time.Now(),
 		wake:    make(chan struct{}, 1),
 		keys:    map[K]*item[K]{},
@@ -73,8 +73,8 @@ func New[K comparable](o Options[K]) *Queue[K] {
 // returns.
 func (q *Queue[K]) Set(key K, at time.Time) {
 	var name string
-	if q.Tenant != nil {
-		name = q.Tenant(key)
+	if q.options.Tenant != nil {
+		name = q.options.Tenant(key)
 	}
 	due := at.Sub(q.base)
 	q.mu.Lock()

@@ -176,10 +176,10 @@ func hold(t *testing.T, workers int, hogs string, keys ...string) (ran string, r
 				return time.Time{}
 			},
 		})
-		defer run(t, a)()
 		for i, key := range keys {
 			a.Set(key, j.began.Add(time.Duration(i-len(keys))*time.Millisecond))
 		}
+		defer run(t, a)() // all are ready at once, however goroutines are scheduled
 		synctest.Wait()
 		for _, line := range j.lines {
 			ran += strings.Fields(line)[1] + " "

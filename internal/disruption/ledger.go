@@ -73,7 +73,7 @@ func (a *account) count() (disrupted, slots int) {
 
 // Ledger keeps the claims. All methods may be called from anywhere, but not from within Do.
 type Ledger struct {
-	Options
+	options Options
 
 	mu       sync.Mutex
 	accounts map[Holder]*account
@@ -104,7 +104,7 @@ func New(o Options) *Ledger {
 		o.AfterFunc = func(after time.Duration, call func()) func() bool { return time.AfterFunc(after, call).Stop }
 	}
 	return &Ledger{
-		Options:    o,
+		options:    o,
 		accounts:   map[Holder]*account{},
 		claimants:  map[types.UID]int{},
 		groups:     map[groupKey]int{},
@@ -119,7 +119,7 @@ func New(o Options) *Ledger {
 // fact.
 func (l *Ledger) Do(h Holder, group string, f func(View) []Claim) {
 	for _, next := range l.do(h, keyOf(h, group), f) {
-		l.Wake(next)
+		l.options.Wake(next)
 	}
 }
 
@@ -155,7 +155,7 @@ func (l *Ledger) Restore(h Holder, group string, claims []Claim) {
 // Forget drops h and its claims: its object is gone, or does not act any more.
 func (l *Ledger) Forget(h Holder) {
 	for _, next := range l.forget(h) {
-		l.Wake(next)
+		l.options.Wake(next)
 	}
 }
 
@@ -180,12 +180,12 @@ func (l *Ledger) wake(f freed) []Holder {
 }
 
 // free is how many slots are neither held nor promised to a holder that was woken.
-func (l *Ledger) free() int { return l.MaxDisrupted - l.held - l.queue.woken }
+func (l *Ledger) free() int { return l.options.MaxDisrupted - l.held - l.queue.woken }
 
 // share is View.Share of h. The least alone would have a holder whose claims all end at once give up all slots while
 // another waits without any, and wait for its turn itself; equal parts leave enough for each.
 func (l *Ledger) share(h Holder) int {
-	least, holders := l.MaxDisrupted, len(l.accounts)
+	least, holders := l.options.MaxDisrupted, len(l.accounts)
 	if l.accounts[h] == nil && l.queue.byHolder[h] == nil {
 		holders++
 	}
@@ -198,7 +198,7 @@ func (l *Ledger) share(h Holder) int {
 			holders++
 		}
 	}
-	return max(least, l.MaxDisrupted/holders)
+	return max(least, l.options.MaxDisrupted/holders)
 }
 
 func (l *Ledger) claims(h Holder) int {
@@ -246,7 +246,7 @@ func (l *Ledger) set(h Holder, key groupKey, claims []Claim) freed {
 func (l *Ledger) account(old *account, key groupKey, claims []Claim) *account {
 	next := &account{group: key, claims: make(map[types.UID]*claim, len(claims))}
 	for _, c := range claims {
-		made := &claim{since: l.Now(), soaking: c.Soaking}
+		made := &claim{since: l.options.Now(), soaking: c.Soaking}
 		if old != nil && old.claims[c.UID] != nil {
 			made.since, made.lapsed = old.claims[c.UID].since, old.claims[c.UID].lapsed
 		}

@@ -257,12 +257,12 @@ func (w *world) check() {
 		held += s
 		disrupted[h.Namespace] += d
 	}
-	if held != l.held || held > max(l.MaxDisrupted, w.restored) {
-		w.Fatalf("%d slots are taken, %d are counted, of %d", held, l.held, l.MaxDisrupted)
+	if held != l.held || held > max(l.options.MaxDisrupted, w.restored) {
+		w.Fatalf("%d slots are taken, %d are counted, of %d", held, l.held, l.options.MaxDisrupted)
 	}
 	for namespace, n := range disrupted {
-		if t := l.namespaces[namespace]; n > l.MaxDisrupted || t == nil || t.disrupted != n {
-			w.Fatalf("%d workloads of %s are disrupted, of %d: %+v", n, namespace, l.MaxDisrupted, t)
+		if t := l.namespaces[namespace]; n > l.options.MaxDisrupted || t == nil || t.disrupted != n {
+			w.Fatalf("%d workloads of %s are disrupted, of %d: %+v", n, namespace, l.options.MaxDisrupted, t)
 		}
 	}
 }

@@ -39,11 +39,11 @@ type tally struct {
 // the oldest first, and all that are older than longestSlot. The clock is this process's own, so that a new leader
 // counts again.
 func (l *Ledger) lapse() freed {
-	now, share := l.Now(), l.MaxDisrupted/shareOfNamespace
+	now, share := l.options.Now(), l.options.MaxDisrupted/shareOfNamespace
 	standing := map[string][]*claim{}
 	for h, a := range l.accounts {
 		for _, c := range a.claims {
-			if c.hasSlot() && now.Sub(c.since) >= l.SlotTimeout {
+			if c.hasSlot() && now.Sub(c.since) >= l.options.SlotTimeout {
 				standing[h.Namespace] = append(standing[h.Namespace], c)
 			}
 		}
@@ -72,11 +72,11 @@ func (l *Ledger) scheduleLapse() {
 	if !l.queue.needsSlot() {
 		return
 	}
-	now := l.Now()
+	now := l.options.Now()
 	var next time.Duration
 	for _, a := range l.accounts {
 		for _, c := range a.claims {
-			for _, after := range []time.Duration{l.SlotTimeout, longestSlot} {
+			for _, after := range []time.Duration{l.options.SlotTimeout, longestSlot} {
 				if left := after - now.Sub(c.since); c.hasSlot() && left > 0 && (next == 0 || left < next) {
 					next = left
 				}
@@ -84,7 +84,7 @@ func (l *Ledger) scheduleLapse() {
 		}
 	}
 	if next > 0 {
-		l.stopTimer = l.AfterFunc(next, l.lapseAndWake)
+		l.stopTimer = l.options.AfterFunc(next, l.lapseAndWake)
 	}
 }
 
@@ -93,14 +93,14 @@ func (l *Ledger) lapseAndWake() {
 	next := l.wake(l.lapse())
 	l.mu.Unlock()
 	for _, h := range next {
-		l.Wake(h)
+		l.options.Wake(h)
 	}
 }
 
 // roomOf returns how many more workloads of a namespace may be disrupted, and how many slots it has.
 func (l *Ledger) roomOf(namespace string) (room, slots int) {
 	if t := l.namespaces[namespace]; t != nil {
-		return l.MaxDisrupted - t.disrupted, t.slots
+		return l.options.MaxDisrupted - t.disrupted, t.slots
 	}
-	return l.MaxDisrupted, 0
+	return l.options.MaxDisrupted, 0
 }

@@ -114,9 +114,9 @@ const maxNamed = 3
 // each restart would be a write of each status that has it.
 func (l *Ledger) fullText(room room) string {
 	if room.cluster > 0 {
-		return fmt.Sprintf("as many workloads of the namespace are disrupted as rebootPolicies.maxRestarts allows the cluster (%d)", l.MaxDisrupted)
+		return fmt.Sprintf("as many workloads of the namespace are disrupted as rebootPolicies.maxRestarts allows the cluster (%d)", l.options.MaxDisrupted)
 	}
-	text := fmt.Sprintf("as many workloads of the cluster are disrupted as rebootPolicies.maxRestarts allows (%d)", l.MaxDisrupted)
+	text := fmt.Sprintf("as many workloads of the cluster are disrupted as rebootPolicies.maxRestarts allows (%d)", l.options.MaxDisrupted)
 	var names []string
 	for name, t := range l.namespaces {
 		if t.slots > 0 {
@@ -150,7 +150,7 @@ type Snapshot struct {
 func (l *Ledger) Snapshot() Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := Snapshot{MaxDisrupted: l.MaxDisrupted, Held: map[string]int{}, Waiting: l.queue.len(), Slots: map[string]int{},
+	s := Snapshot{MaxDisrupted: l.options.MaxDisrupted, Held: map[string]int{}, Waiting: l.queue.len(), Slots: map[string]int{},
 		Lapsed: map[string]int{}}
 	for h, a := range l.accounts {
 		s.Held[h.Kind] += len(a.claims)

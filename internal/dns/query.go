@@ -155,9 +155,9 @@ func (l *lookup) exchange(ctx context.Context, server netip.AddrPort, question *
 func (l *lookup) withConn(
 	ctx context.Context, network string, server netip.AddrPort, talk func(net.Conn) (*dns.Msg, error),
 ) (*dns.Msg, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, l.options.Timeout)
 	defer cancel()
-	conn, err := l.Dial(ctx, network, server)
+	conn, err := l.options.Dial(ctx, network, server)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoReply, err)
 	}

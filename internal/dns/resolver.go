@@ -49,7 +49,7 @@ type Options struct {
 
 // Resolver looks up names. It is safe for concurrent use.
 type Resolver struct {
-	Options
+	options Options
 
 	nameservers *nameservers
 	silences    *silences
@@ -81,7 +81,7 @@ func New(o Options) *Resolver {
 		o.Now = time.Now
 	}
 	return &Resolver{
-		Options:     o,
+		options:     o,
 		nameservers: newNameservers(o),
 		silences:    &silences{now: o.Now},
 		domains:     clusterDomains(o.ClusterDomain),
@@ -90,7 +90,7 @@ func New(o Options) *Resolver {
 
 // Lookup looks up a name. It returns within Options.Total, and soon after ctx ends.
 func (r *Resolver) Lookup(ctx context.Context, name string, records networkingv1.RecordType) Answer {
-	ctx, cancel := context.WithTimeout(ctx, r.Total)
+	ctx, cancel := context.WithTimeout(ctx, r.options.Total)
 	defer cancel()
 	l := &lookup{Resolver: r}
 	l.bytesLeft.Store(maxBytes)
@@ -112,7 +112,7 @@ func (r *Resolver) Lookup(ctx context.Context, name string, records networkingv1
 // Reachable reports whether any nameserver replies, with an error or not. The query is about the root, so that no name
 // of a user affects the result.
 func (r *Resolver) Reachable(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, r.Total)
+	ctx, cancel := context.WithTimeout(ctx, r.options.Total)
 	defer cancel()
 	l := &lookup{Resolver: r}
 	l.bytesLeft.Store(maxBytes)

@@ -166,8 +166,8 @@ var dialed sync.Map
 // told has patience, and yet loses no time: where a server is mute, the connection times out at once.
 func told(servers ...*nameserver) *Resolver {
 	r := resolver(servers...)
-	dial := r.Dial
-	r.Dial = func(ctx context.Context, network string, server netip.AddrPort) (net.Conn, error) {
+	dial := r.options.Dial
+	r.options.Dial = func(ctx context.Context, network string, server netip.AddrPort) (net.Conn, error) {
 		conn, err := dial(ctx, network, server)
 		if err == nil {
 			dialed.Store(network+conn.LocalAddr().String(), conn)

@@ -78,10 +78,10 @@ func (t *targetAnswers) drop(now time.Time) {
 
 // lookupTarget looks up the addresses of a target, unless they are known for longer.
 func (l *lookup) lookupTarget(ctx context.Context, target string) Answer {
-	if a, ok := l.targets.get(target, l.Now()); ok {
+	if a, ok := l.targets.get(target, l.options.Now()); ok {
 		return a
 	}
 	a := l.lookupAddresses(ctx, target)
-	l.targets.put(target, a, l.Now())
+	l.targets.put(target, a, l.options.Now())
 	return a
 }

@@ -17,7 +17,7 @@ func TestTargetsAreLookedUpAgainWhenTheirOwnTTLHasPassed(t *testing.T) {
 	s := serve(t, "_db._tcp.example.com. 1 SRV 0 1 5432 a.example.com.", "_db._tcp.example.com. 1 SRV 0 1 5432 b.example.com.",
 		"a.example.com. 60 A 192.0.2.1", "b.example.com. 10 A 192.0.2.2", "b.example.com. 10 AAAA 2001:db8::2")
 	now := time.Unix(1000, 0)
-	r := New(Options{Nameservers: told(s).Nameservers, Now: func() time.Time { return now }})
+	r := New(Options{Nameservers: told(s).options.Nameservers, Now: func() time.Time { return now }})
 	for _, step := range []struct {
 		after      time.Duration
 		a, b, ofDB int
@@ -58,7 +58,7 @@ func TestATargetThatFailsKeepsItsOwnAddressesAlone(t *testing.T) {
 	s := serve(t, "_db._tcp.example.com. 1 SRV 0 1 5432 a.example.com.", "_db._tcp.example.com. 1 SRV 0 1 5432 b.example.com.",
 		"a.example.com. 1 A 192.0.2.1", "b.example.com. 1 A 192.0.2.2")
 	now := time.Unix(1000, 0)
-	r := New(Options{Nameservers: told(s).Nameservers, Now: func() time.Time { return now }})
+	r := New(Options{Nameservers: told(s).options.Nameservers, Now: func() time.Time { return now }})
 	first := r.Lookup(t.Context(), "_db._tcp.example.com", networkingv1.RecordSRV).IPv4
 	if first.IsIncomplete() || len(first.Addresses) != 2 {
 		t.Errorf("at first %+v", first)

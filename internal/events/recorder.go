@@ -56,7 +56,7 @@ type Options struct {
 
 // Recorder writes the Events that it is given, one after another.
 type Recorder struct {
-	Options
+	options Options
 	queue   chan Event
 	limiter flowcontrol.RateLimiter
 	counts  *prometheus.CounterVec
@@ -72,7 +72,7 @@ func New(o Options) (*Recorder, error) {
 		o.Clock = clock.RealClock{}
 	}
 	n := &Recorder{
-		Options: o, queue: make(chan Event, queueSize), recent: map[dedupeKey]struct{}{},
+		options: o, queue: make(chan Event, queueSize), recent: map[dedupeKey]struct{}{},
 		limiter: flowcontrol.NewTokenBucketRateLimiter(perSecond, burst),
 		counts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "fairlead_events_total",
@@ -102,7 +102,7 @@ func (r *Recorder) Record(notice Event) {
 
 // isNew reports whether nothing with the key was recorded in this window.
 func (r *Recorder) isNew(m dedupeKey) bool {
-	now := r.Clock.Now()
+	now := r.options.Clock.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !now.Before(r.until) {
@@ -137,7 +137,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 func (r *Recorder) write(ctx context.Context, notice Event) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	_, err := r.Client.Events(notice.namespace()).Create(ctx, notice.object(r.Instance, r.Clock.Now(), window), metav1.CreateOptions{})
+	_, err := r.options.Client.Events(notice.namespace()).Create(ctx, notice.object(r.options.Instance, r.options.Clock.Now(), window), metav1.CreateOptions{})
 	switch {
 	case err == nil:
 		r.counts.WithLabelValues("written").Inc()
@@ -145,7 +145,7 @@ func (r *Recorder) write(ctx context.Context, notice Event) {
 		r.counts.WithLabelValues("present").Inc()
 	default:
 		r.counts.WithLabelValues("failed").Inc()
-		r.Logger.Info("An Event could not be written", "kind", notice.Regarding.Kind, "namespace", notice.Regarding.Namespace,
+		r.options.Logger.Info("An Event could not be written", "kind", notice.Regarding.Kind, "namespace", notice.Regarding.Namespace,
 			"name", notice.Regarding.Name, "reason", notice.Reason, "error", err.Error())
 	}
 }

@@ -52,7 +52,7 @@ type Options struct {
 
 // Freeze has the blackouts of the cluster. A nil Freeze has none.
 type Freeze struct {
-	Options
+	options   Options
 	began     time.Time     // of the clock that is never set
 	attempted chan struct{} // closed once the ConfigMap was read, or could not be
 
@@ -73,7 +73,7 @@ func New(o Options) (*Freeze, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Freeze{Options: o, began: time.Now(), attempted: make(chan struct{}), state: State{Blackouts: configured}}
+	f := &Freeze{options: o, began: time.Now(), attempted: make(chan struct{}), state: State{Blackouts: configured}}
 	if o.Name == "" {
 		close(f.attempted)
 	} else {
@@ -102,7 +102,7 @@ func (f *Freeze) metrics() []prometheus.Collector {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "fairlead_calendar_blackout",
 			Help: "Whether a blackout of the cluster holds now, or it is not known whether one does: 1; otherwise 0.",
-		}, func() float64 { return boolToFloat(f.State().Message(f.Now()) != "") }),
+		}, func() float64 { return boolToFloat(f.State().Message(f.options.Now()) != "") }),
 	}
 }
 
@@ -147,7 +147,7 @@ func (f *Freeze) Wait(ctx context.Context) {
 
 // Run follows the ConfigMap until ctx ends, and returns nil.
 func (f *Freeze) Run(ctx context.Context) error {
-	if f.Name == "" {
+	if f.options.Name == "" {
 		<-ctx.Done()
 		return nil
 	}
@@ -156,7 +156,7 @@ func (f *Freeze) Run(ctx context.Context) error {
 	watching.Go(func() {
 		for ctx.Err() == nil {
 			if err := panics.Try("calendar", func() error { return f.watch(ctx, changed) }); err != nil {
-				f.Logger.V(1).Info("The ConfigMap with the cluster's blackouts is not watched", "configMap", f.Name, "cause", err.Error())
+				f.options.Logger.V(1).Info("The ConfigMap with the cluster's blackouts is not watched", "configMap", f.options.Name, "cause", err.Error())
 			}
 			waitFor(ctx, nil, retry)
 			objectwatch.Signal(changed) // without a watch it is read at this pace
@@ -193,16 +193,16 @@ func (f *Freeze) watch(ctx context.Context, changed chan<- struct{}) error {
 		objectwatch.Signal(changed)
 	}
 	defer observe(watch.Event{})
-	return objectwatch.Follow(ctx, f.ConfigMaps, f.Name, observe)
+	return objectwatch.Follow(ctx, f.options.ConfigMaps, f.options.Name, observe)
 }
 
 // read takes over the content of the ConfigMap. One that is known not to exist counts as empty.
 func (f *Freeze) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	declared, err := f.ConfigMaps.Get(ctx, f.Name, metav1.GetOptions{})
+	declared, err := f.options.ConfigMaps.Get(ctx, f.options.Name, metav1.GetOptions{})
 	f.mu.Lock()
-	declared, err = f.absence.judge(declared, err, f.Name, time.Since(f.began))
+	declared, err = f.absence.judge(declared, err, f.options.Name, time.Since(f.began))
 	f.mu.Unlock()
 	if err != nil {
 		return err
@@ -215,13 +215,13 @@ func (f *Freeze) read(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("data.%s: %w", Key, err)
 	}
-	configured, err := cron.NewBlackouts(f.Configured)
+	configured, err := cron.NewBlackouts(f.options.Configured)
 	if err != nil {
 		return err
 	}
 	f.mu.Lock()
 	if f.cause != "" {
-		f.Logger.Info("The ConfigMap with the cluster's blackouts can be read again", "configMap", f.Name)
+		f.options.Logger.Info("The ConfigMap with the cluster's blackouts can be read again", "configMap", f.options.Name)
 	}
 	f.cause = ""
 	f.mu.Unlock()
@@ -238,13 +238,13 @@ func (f *Freeze) setUnreadable(err error) {
 	state, text, changed := f.state, f.text, f.absence.unread != ""
 	f.mu.Unlock()
 	if news {
-		f.Logger.Error(err, "The ConfigMap with the cluster's blackouts cannot be read: those that were read last stay in force", "configMap", f.Name, "known", state.Unknown == "")
-		if f.OnUnreadable != nil {
-			f.OnUnreadable(cause)
+		f.options.Logger.Error(err, "The ConfigMap with the cluster's blackouts cannot be read: those that were read last stay in force", "configMap", f.options.Name, "known", state.Unknown == "")
+		if f.options.OnUnreadable != nil {
+			f.options.OnUnreadable(cause)
 		}
 	}
 	if state.Unknown != "" || changed {
-		state.Unknown = "ConfigMap " + f.Name + " cannot be read: " + cause
+		state.Unknown = "ConfigMap " + f.options.Name + " cannot be read: " + cause
 	}
 	f.set(state, text)
 }

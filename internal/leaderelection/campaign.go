@@ -18,9 +18,11 @@ import (
 
 // campaign waits until this replica holds the Lease. It returns nil when ctx ended first.
 func (e *Elector) campaign(ctx context.Context) (*term, error) {
-	acquirableIn := func(seen observedLease) time.Duration { return seen.expiresIn(e.Clock.Now(), e.LeaseDuration) }
-	duration, owners := int32(e.LeaseDuration/time.Second), []metav1.OwnerReference(nil)
-	if e.Life != nil {
+	acquirableIn := func(seen observedLease) time.Duration {
+		return seen.expiresIn(e.options.Clock.Now(), e.options.LeaseDuration)
+	}
+	duration, owners := int32(e.options.LeaseDuration/time.Second), []metav1.OwnerReference(nil)
+	if e.options.Life != nil {
 		self, err := e.ownPodReference(ctx)
 		if err != nil || self == nil {
 			return nil, err
@@ -29,7 +31,7 @@ func (e *Elector) campaign(ctx context.Context) (*term, error) {
 		acquirableIn = func(seen observedLease) time.Duration {
 			wait, err := e.acquirableIn(ctx, seen, self)
 			if err != nil && ctx.Err() == nil {
-				e.Logger.Error(err, "cannot tell whether the leader still runs; retrying", "lease", e.lease(), "period", e.RetryPeriod)
+				e.options.Logger.Error(err, "cannot tell whether the leader still runs; retrying", "lease", e.lease(), "period", e.options.RetryPeriod)
 			}
 			return wait
 		}
@@ -37,28 +39,28 @@ func (e *Elector) campaign(ctx context.Context) (*term, error) {
 	leases, stop := e.follow(ctx)
 	defer stop()
 	seen := e.takeObserved()
-	alarm := e.Clock.NewTimer(acquirableIn(seen))
+	alarm := e.options.Clock.NewTimer(acquirableIn(seen))
 	defer alarm.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil, nil
 		case lease := <-leases:
-			seen = seen.update(lease, e.Clock.Now())
+			seen = seen.update(lease, e.options.Clock.Now())
 			e.observeHolder(holder(lease))
 		case <-alarm.C():
 		}
 		wait := acquirableIn(seen)
 		if wait == 0 {
-			won, err := withTimeout(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*term, error) {
+			won, err := withTimeout(ctx, e.options.Clock, e.options.RenewDeadline/2, func(ctx context.Context) (*term, error) {
 				return e.acquire(ctx, seen.lease, duration, owners...)
 			})
 			if err == nil {
-				e.observeHolder(e.Identity)
+				e.observeHolder(e.options.Identity)
 				return won, nil
 			}
 			seen = e.afterFailedAttempt(ctx, seen, err)
-			wait = max(e.RetryPeriod, acquirableIn(seen))
+			wait = max(e.options.RetryPeriod, acquirableIn(seen))
 		}
 		resetTimer(alarm, wait)
 	}
@@ -76,7 +78,7 @@ func (e *Elector) follow(ctx context.Context) (leases <-chan *coordinationv1.Lea
 // Observe follows the Lease until stop is called or ctx ends. The next Run counts the time without a renewal from here:
 // a process that fills its caches first takes over from a leader that has crashed as soon as one that had none to fill.
 func (e *Elector) Observe(ctx context.Context) (stop func()) {
-	if e.Life != nil { // a lock for life does not expire
+	if e.options.Life != nil { // a lock for life does not expire
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -93,7 +95,7 @@ func (e *Elector) observe(ctx context.Context, leases <-chan *coordinationv1.Lea
 			return
 		case lease := <-leases:
 			e.mu.Lock()
-			e.observed = e.observed.update(lease, e.Clock.Now())
+			e.observed = e.observed.update(lease, e.options.Clock.Now())
 			e.mu.Unlock()
 			e.observeHolder(holder(lease))
 		}
@@ -116,16 +118,16 @@ func (e *Elector) afterFailedAttempt(ctx context.Context, seen observedLease, er
 		return seen
 	}
 	if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
-		e.Logger.Error(err, "cannot take the Lease; retrying", "lease", e.lease(), "period", e.RetryPeriod)
+		e.options.Logger.Error(err, "cannot take the Lease; retrying", "lease", e.lease(), "period", e.options.RetryPeriod)
 		return seen
 	}
-	e.Logger.V(1).Info("another replica was faster", "lease", e.lease())
-	lease, err := withTimeout(ctx, e.Clock, e.RenewDeadline/2, e.getLease)
+	e.options.Logger.V(1).Info("another replica was faster", "lease", e.lease())
+	lease, err := withTimeout(ctx, e.options.Clock, e.options.RenewDeadline/2, e.getLease)
 	if err != nil {
 		return seen
 	}
 	e.observeHolder(holder(lease))
-	return seen.update(lease, e.Clock.Now())
+	return seen.update(lease, e.options.Clock.Now())
 }
 
 // jittered lengthens a duration by up to a fifth, so that replicas do not act in step.

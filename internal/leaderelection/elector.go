@@ -77,7 +77,7 @@ type Options struct {
 
 // Elector takes part in one election.
 type Elector struct {
-	Options
+	options   Options
 	leases    coordinationv1client.LeaseInterface
 	metrics   metrics
 	guard     writeGuard
@@ -126,7 +126,7 @@ func New(o Options) (*Elector, error) {
 	if o.Elapsed == nil {
 		o.Elapsed = newElapsed()
 	}
-	e := &Elector{Options: o, leases: o.Leases.Leases(o.Namespace), metrics: newMetrics(), wallClock: o.Clock.Now}
+	e := &Elector{options: o, leases: o.Leases.Leases(o.Namespace), metrics: newMetrics(), wallClock: o.Clock.Now}
 	if o.Metrics != nil {
 		if err := e.metrics.register(o.Metrics); err != nil {
 			return nil, err
@@ -146,19 +146,19 @@ func New(o Options) (*Elector, error) {
 // It may be called again for another term, except after ErrStillRunning.
 func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) error {
 	defer e.pending.Wait()
-	e.Logger.Info("taking part in the election", "lease", e.lease(), "identity", e.Identity, "forLife", e.Life != nil)
+	e.options.Logger.Info("taking part in the election", "lease", e.lease(), "identity", e.options.Identity, "forLife", e.options.Life != nil)
 	term, err := e.campaign(ctx)
 	if err != nil || term == nil {
 		return err
 	}
-	e.announce(ctx, *term, reasonElected, e.Identity+" leads")
+	e.announce(ctx, *term, reasonElected, e.options.Identity+" leads")
 	e.guard.allow(*term)
 	e.setLeading(true)
 	defer e.setLeading(false)
 	err = e.hold(ctx, *term, lead)
 	// Work that is still running must not pass Check any more.
 	e.guard.revoke()
-	e.announce(ctx, *term, reasonStopped, e.Identity+" stopped leading")
+	e.announce(ctx, *term, reasonStopped, e.options.Identity+" stopped leading")
 	return err
 }
 
@@ -168,7 +168,7 @@ func (e *Elector) Status() string {
 	defer e.mu.Unlock()
 	switch {
 	case e.leading:
-		return e.Identity + " (this replica)"
+		return e.options.Identity + " (this replica)"
 	case e.leader == "":
 		return "none yet"
 	default:
@@ -179,7 +179,7 @@ func (e *Elector) Status() string {
 // Check returns nil while this replica leads, as of this very call: callers call it before each write. A
 // process that was stopped, or a machine that slept, finds out here before its timers have fired. A stop
 // between this call and the sending of the request remains possible.
-func (e *Elector) Check() error { return e.guard.check(e.Elapsed()) }
+func (e *Elector) Check() error { return e.guard.check(e.options.Elapsed()) }
 
 func (e *Elector) setLeading(leading bool) {
 	e.mu.Lock()
@@ -196,11 +196,11 @@ func (e *Elector) observeHolder(holder string) {
 	e.mu.Unlock()
 	if changed && holder != "" {
 		e.metrics.transitions.Inc()
-		e.Logger.Info("new leader", "lease", e.lease(), "leader", holder, "self", holder == e.Identity)
+		e.options.Logger.Info("new leader", "lease", e.lease(), "leader", holder, "self", holder == e.options.Identity)
 	}
 }
 
-func (e *Elector) lease() string { return e.Namespace + "/" + e.Name }
+func (e *Elector) lease() string { return e.options.Namespace + "/" + e.options.Name }
 
 type metrics struct {
 	leader      prometheus.Gauge

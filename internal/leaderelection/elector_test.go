@@ -59,7 +59,7 @@ func leads(t *testing.T, r *replica) context.Context {
 	case ctx := <-r.working:
 		return ctx
 	case <-time.After(time.Minute):
-		t.Fatalf("%s never leads: %s", r.Identity, r.Status())
+		t.Fatalf("%s never leads: %s", r.options.Identity, r.Status())
 		return nil
 	}
 }
@@ -70,7 +70,7 @@ func ends(t *testing.T, r *replica) error {
 	case err := <-r.done:
 		return err
 	case <-time.After(time.Minute):
-		t.Fatalf("%s never ends", r.Identity)
+		t.Fatalf("%s never ends", r.options.Identity)
 		return nil
 	}
 }
@@ -125,7 +125,7 @@ func TestAStandbyTakesAReleasedLeaseWithoutWaitingForAnyTimer(t *testing.T) {
 
 func TestAStandbyTakesOverFromASilentLeaderWhenTheLeaseRunsOutAndNotBefore(t *testing.T) {
 	s, clock := &server{}, newClock()
-	lease := (&Elector{Options: options(s, clock, "dead")}).lease()
+	lease := (&Elector{options: options(s, clock, "dead")}).lease()
 	dead, err := New(options(s, clock, "dead"))
 	if err != nil {
 		t.Fatal(err)

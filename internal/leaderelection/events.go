@@ -30,13 +30,13 @@ const (
 type Announcer func(ctx context.Context, lease *coordinationv1.Lease, reason, note string)
 
 func (e *Elector) announce(ctx context.Context, t term, reason, note string) {
-	if e.Announce == nil {
+	if e.options.Announce == nil {
 		return
 	}
 	e.pending.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), announceTimeout)
 		defer cancel()
-		panics.Go("election", func() { e.Announce(ctx, t.lease, reason, note) })
+		panics.Go("election", func() { e.options.Announce(ctx, t.lease, reason, note) })
 	})
 }
 

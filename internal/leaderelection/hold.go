@@ -37,9 +37,9 @@ func (e *Elector) hold(ctx context.Context, t term, lead func(context.Context) e
 	renewing, sent := false, time.Time{}
 
 	stopped := ctx.Done()
-	deadline := e.Clock.NewTimer(e.untilDeadline(t))
+	deadline := e.options.Clock.NewTimer(e.untilDeadline(t))
 	defer deadline.Stop()
-	next := e.Clock.NewTimer(e.RetryPeriod)
+	next := e.options.Clock.NewTimer(e.options.RetryPeriod)
 	defer next.Stop()
 
 	for {
@@ -57,35 +57,35 @@ func (e *Elector) hold(ctx context.Context, t term, lead func(context.Context) e
 		case <-stopped:
 			stopped = nil
 			w.stop(context.Canceled)
-			drain := e.Clock.NewTimer(e.DrainTimeout)
+			drain := e.options.Clock.NewTimer(e.options.DrainTimeout)
 			defer drain.Stop()
 			w.drained = drain.C()
 
 		case <-w.drained:
-			return fmt.Errorf("election: %s still run %s after they were told to stop: the Lease %s is left to run out", e.Work, e.DrainTimeout, e.lease())
+			return fmt.Errorf("election: %s still run %s after they were told to stop: the Lease %s is left to run out", e.options.Work, e.options.DrainTimeout, e.lease())
 
 		case <-next.C():
-			renewing, sent = true, e.Clock.Now()
+			renewing, sent = true, e.options.Clock.Now()
 			go func(t term) { renewals <- e.renewOnce(requests, t) }(t)
 
 		case done := <-renewals:
 			renewing = false
 			// From one request to the next: after one that hung there is no time to lose.
-			resetTimer(next, max(0, e.RetryPeriod-e.Clock.Since(sent)))
+			resetTimer(next, max(0, e.options.RetryPeriod-e.options.Clock.Since(sent)))
 			switch {
 			case done.err == nil:
 				t = done.term
 				e.guard.allow(t)
 				resetTimer(deadline, e.untilDeadline(t))
-				e.Logger.V(3).Info("Lease renewed", "lease", e.lease())
+				e.options.Logger.V(3).Info("Lease renewed", "lease", e.lease())
 			case errors.Is(done.err, ErrTaken), errors.Is(done.err, errPodGone):
 				return e.stopWork(done.err, w)
 			default:
-				e.Logger.Error(done.err, "cannot renew the Lease; retrying", "lease", e.lease(), "period", e.RetryPeriod, "left", e.untilDeadline(t))
+				e.options.Logger.Error(done.err, "cannot renew the Lease; retrying", "lease", e.lease(), "period", e.options.RetryPeriod, "left", e.untilDeadline(t))
 			}
 
 		case <-deadline.C():
-			return e.stopWork(fmt.Errorf("not renewed for %s", e.RenewDeadline), w)
+			return e.stopWork(fmt.Errorf("not renewed for %s", e.options.RenewDeadline), w)
 		}
 	}
 }
@@ -99,11 +99,11 @@ type renewalResult struct {
 // before the deadline.
 func (e *Elector) renewOnce(ctx context.Context, t term) renewalResult {
 	renew := e.renew
-	if e.Life != nil {
+	if e.options.Life != nil {
 		renew = e.confirm
 	}
-	limit := max(e.RetryPeriod, e.RenewDeadline/2)
-	renewed, err := withTimeout(ctx, e.Clock, limit, func(ctx context.Context) (term, error) { return renew(ctx, t) })
+	limit := max(e.options.RetryPeriod, e.options.RenewDeadline/2)
+	renewed, err := withTimeout(ctx, e.options.Clock, limit, func(ctx context.Context) (term, error) { return renew(ctx, t) })
 	return renewalResult{term: renewed, err: err}
 }
 
@@ -112,38 +112,38 @@ func (e *Elector) stopWork(reason error, w *work) error {
 	e.guard.revoke()
 	w.stop(fmt.Errorf("%w: %w", ErrLost, reason))
 	e.setLeading(false)
-	e.Logger.Error(reason, "the Lease is lost: "+e.Work+" must stop", "lease", e.lease())
-	timeout := e.Clock.NewTimer(e.LossTimeout)
+	e.options.Logger.Error(reason, "the Lease is lost: "+e.options.Work+" must stop", "lease", e.lease())
+	timeout := e.options.Clock.NewTimer(e.options.LossTimeout)
 	defer timeout.Stop()
 	select {
 	case err := <-w.ended:
 		if err != nil && !errors.Is(err, context.Canceled) {
-			e.Logger.Error(err, e.Work+" ended with an error", "lease", e.lease())
+			e.options.Logger.Error(err, e.options.Work+" ended with an error", "lease", e.lease())
 		}
 		return ErrLost
 	case <-timeout.C():
-		return fmt.Errorf("%w, and %s still run %s after they were told to stop: %w", ErrLost, e.Work, e.LossTimeout, ErrStillRunning)
+		return fmt.Errorf("%w, and %s still run %s after they were told to stop: %w", ErrLost, e.options.Work, e.options.LossTimeout, ErrStillRunning)
 	}
 }
 
 // releaseLease releases the Lease. Where that fails it expires by itself, only later.
 func (e *Elector) releaseLease(ctx context.Context, t term) {
 	e.guard.revoke() // before another replica can acquire the Lease
-	_, err := withTimeout(context.WithoutCancel(ctx), e.Clock, e.RenewDeadline/2, func(ctx context.Context) (struct{}, error) {
+	_, err := withTimeout(context.WithoutCancel(ctx), e.options.Clock, e.options.RenewDeadline/2, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, e.release(ctx, t)
 	})
 	if err != nil {
-		e.Logger.Error(err, "cannot release the Lease: it runs out by itself", "lease", e.lease(), "in", e.LeaseDuration)
+		e.options.Logger.Error(err, "cannot release the Lease: it runs out by itself", "lease", e.lease(), "in", e.options.LeaseDuration)
 		return
 	}
 	e.observeHolder("")
-	e.Logger.Info("Lease released", "lease", e.lease())
+	e.options.Logger.Info("Lease released", "lease", e.lease())
 }
 
 // untilDeadline is the time until this replica must have stopped leading.
 func (e *Elector) untilDeadline(t term) time.Duration {
-	if e.Life != nil {
+	if e.options.Life != nil {
 		return unlimited / 4 // a clock adds it to the present
 	}
-	return t.renewed.Add(e.RenewDeadline).Sub(e.Clock.Now())
+	return t.renewed.Add(e.options.RenewDeadline).Sub(e.options.Clock.Now())
 }

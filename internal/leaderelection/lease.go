@@ -37,8 +37,8 @@ type term struct {
 }
 
 func (e *Elector) getLease(ctx context.Context) (*coordinationv1.Lease, error) {
-	lease, err := e.leases.Get(ctx, e.Name, metav1.GetOptions{})
-	if apistatus.IsAbsent(err, coordinationv1.Resource("leases"), e.Name) {
+	lease, err := e.leases.Get(ctx, e.options.Name, metav1.GetOptions{})
+	if apistatus.IsAbsent(err, coordinationv1.Resource("leases"), e.options.Name) {
 		return nil, nil
 	}
 	return lease, err
@@ -50,7 +50,7 @@ func (e *Elector) acquire(ctx context.Context, seen *coordinationv1.Lease, durat
 	t := e.newTerm()
 	t.acquired = metav1.NewMicroTime(e.wallClock().Truncate(time.Microsecond))
 	spec := coordinationv1.LeaseSpec{
-		HolderIdentity:       ptr.To(e.Identity),
+		HolderIdentity:       ptr.To(e.options.Identity),
 		LeaseDurationSeconds: ptr.To(duration),
 		AcquireTime:          &t.acquired,
 		RenewTime:            &t.acquired,
@@ -63,7 +63,7 @@ func (e *Elector) acquire(ctx context.Context, seen *coordinationv1.Lease, durat
 	if t.lease, err = e.writeLease(ctx, seen, spec, owners...); err != nil {
 		return nil, err
 	}
-	if late := e.Elapsed() - t.sent; late >= t.validity {
+	if late := e.options.Elapsed() - t.sent; late >= t.validity {
 		return nil, fmt.Errorf("the answer came %s after the request, when the Lease may be another one's", late.Round(time.Millisecond))
 	}
 	return &t, nil
@@ -71,7 +71,7 @@ func (e *Elector) acquire(ctx context.Context, seen *coordinationv1.Lease, durat
 
 // newTerm returns a term that is written now.
 func (e *Elector) newTerm() term {
-	return term{sent: e.Elapsed(), renewed: e.Clock.Now(), validity: e.leaseValidity()}
+	return term{sent: e.options.Elapsed(), renewed: e.options.Clock.Now(), validity: e.leaseValidity()}
 }
 
 // writeLease creates the Lease, or updates the one that was read; the API server refuses the update where it
@@ -80,7 +80,7 @@ func (e *Elector) writeLease(
 	ctx context.Context, read *coordinationv1.Lease, spec coordinationv1.LeaseSpec, owners ...metav1.OwnerReference,
 ) (*coordinationv1.Lease, error) {
 	if read == nil {
-		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name, OwnerReferences: owners}, Spec: spec}
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: e.options.Namespace, Name: e.options.Name, OwnerReferences: owners}, Spec: spec}
 		return e.leases.Create(ctx, lease, metav1.CreateOptions{})
 	}
 	lease := read.DeepCopy()
@@ -128,7 +128,7 @@ func (e *Elector) updateOwnLease(ctx context.Context, t term, spec coordinationv
 	if err != nil {
 		return nil, err
 	}
-	if current != nil && !t.isHeld(e.Identity, current) {
+	if current != nil && !t.isHeld(e.options.Identity, current) {
 		return nil, ErrTaken
 	}
 	return e.writeLease(ctx, current, spec)
@@ -234,10 +234,10 @@ func (w *writeGuard) check(now time.Duration) error {
 
 // leaseValidity is how long after a write of the Lease this replica may act.
 func (e *Elector) leaseValidity() time.Duration {
-	if e.Life != nil {
+	if e.options.Life != nil {
 		return unlimited
 	}
-	return e.RenewDeadline
+	return e.options.RenewDeadline
 }
 
 // withTimeout runs a request for at most a limit. It returns at the limit even where the request ignores its

@@ -54,18 +54,18 @@ func (l *Life) validate() error {
 // unavailable. A missing Pod is an error: the Lease would never be released.
 func (e *Elector) ownPodReference(ctx context.Context) (*metav1.OwnerReference, error) {
 	for {
-		pod, err := e.getPod(ctx, e.Life.Pod)
+		pod, err := e.getPod(ctx, e.options.Life.Pod)
 		switch {
 		case ctx.Err() != nil:
 			return nil, nil //nolint:nilerr // the caller has left
 		case err != nil:
-			e.Logger.Error(err, "cannot read this replica's own Pod; retrying", "pod", e.Namespace+"/"+e.Life.Pod, "period", e.RetryPeriod)
-			e.pause(ctx, jittered(e.RetryPeriod))
+			e.options.Logger.Error(err, "cannot read this replica's own Pod; retrying", "pod", e.options.Namespace+"/"+e.options.Life.Pod, "period", e.options.RetryPeriod)
+			e.pause(ctx, jittered(e.options.RetryPeriod))
 			continue
 		case pod == nil:
-			return nil, fmt.Errorf("election for life: there is no Pod %s/%s; %s, and a Lease in the Pod's own namespace", e.Namespace, e.Life.Pod, remedy)
-		case e.Life.UID != "" && e.Life.UID != pod.UID:
-			return nil, fmt.Errorf("election for life: Pod %s/%s is another one by now: this process belongs to one that was deleted", e.Namespace, e.Life.Pod)
+			return nil, fmt.Errorf("election for life: there is no Pod %s/%s; %s, and a Lease in the Pod's own namespace", e.options.Namespace, e.options.Life.Pod, remedy)
+		case e.options.Life.UID != "" && e.options.Life.UID != pod.UID:
+			return nil, fmt.Errorf("election for life: Pod %s/%s is another one by now: this process belongs to one that was deleted", e.options.Namespace, e.options.Life.Pod)
 		}
 		return &metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}, nil
 	}
@@ -73,8 +73,8 @@ func (e *Elector) ownPodReference(ctx context.Context) (*metav1.OwnerReference, 
 
 // getPod returns a Pod, or nil where there is none. It reads what is stored, not a cache.
 func (e *Elector) getPod(ctx context.Context, name string) (*corev1.Pod, error) {
-	return withTimeout(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*corev1.Pod, error) {
-		pod, err := e.Life.Pods.Pods(e.Namespace).Get(ctx, name, metav1.GetOptions{})
+	return withTimeout(ctx, e.options.Clock, e.options.RenewDeadline/2, func(ctx context.Context) (*corev1.Pod, error) {
+		pod, err := e.options.Life.Pods.Pods(e.options.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if apistatus.IsAbsent(err, corev1.Resource("pods"), name) {
 			return nil, nil
 		}
@@ -107,9 +107,9 @@ var errPodGone = errors.New("this replica's own Pod is gone")
 func (e *Elector) acquirableIn(ctx context.Context, seen observedLease, self *metav1.OwnerReference) (time.Duration, error) {
 	switch {
 	case !seen.known:
-		return e.RetryPeriod, nil
+		return e.options.RetryPeriod, nil
 	case seen.owner == nil: // released, or held by a replica that elects by renewal
-		return seen.expiresIn(e.Clock.Now(), e.RetryPeriod), nil
+		return seen.expiresIn(e.options.Clock.Now(), e.options.RetryPeriod), nil
 	case seen.owner.UID == self.UID: // the container was restarted
 		return 0, nil
 	}
@@ -118,7 +118,7 @@ func (e *Elector) acquirableIn(ctx context.Context, seen observedLease, self *me
 	if err == nil && ended {
 		return 0, nil
 	}
-	return e.RetryPeriod, err
+	return e.options.RetryPeriod, err
 }
 
 // hasEnded reports whether a Pod is gone, or in a phase that is final: the kubelet reports those when the containers
@@ -126,7 +126,7 @@ func (e *Elector) acquirableIn(ctx context.Context, seen observedLease, self *me
 func (e *Elector) hasEnded(ctx context.Context, owner metav1.OwnerReference) (bool, error) {
 	pod, err := e.getPod(ctx, owner.Name)
 	if err != nil {
-		return false, fmt.Errorf("read Pod %s/%s, which leads: %w", e.Namespace, owner.Name, err)
+		return false, fmt.Errorf("read Pod %s/%s, which leads: %w", e.options.Namespace, owner.Name, err)
 	}
 	return pod == nil || pod.UID != owner.UID || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded, nil
 }
@@ -151,7 +151,7 @@ func (e *Elector) confirm(ctx context.Context, t term) (term, error) {
 	switch {
 	case err != nil:
 		return t, err
-	case !t.isHeld(e.Identity, lease):
+	case !t.isHeld(e.options.Identity, lease):
 		return t, fmt.Errorf("%w: %q", ErrTaken, holder(lease))
 	}
 	t.lease = lease

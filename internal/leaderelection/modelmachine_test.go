@@ -302,7 +302,7 @@ func (p *process) lead(ctx context.Context) error {
 	// Work does not stop at once, and some of it not in time.
 	for range random.IntN(5) {
 		w.workActs(p)
-		pause := p.machine.clock.NewTimer(time.Duration(random.Int64N(int64(p.LossTimeout) / 2)))
+		pause := p.machine.clock.NewTimer(time.Duration(random.Int64N(int64(p.options.LossTimeout) / 2)))
 		select {
 		case <-w.ctx.Done():
 			pause.Stop()

@@ -145,7 +145,7 @@ func (s *simulation) workBegins(p *process) {
 	}
 	for _, other := range s.others(p) {
 		if other.works() && !other.machine.clock.wasStopped(20*time.Second) {
-			s.violates("%s begins to lead while the work of %s still runs", p.Identity, other.Identity)
+			s.violates("%s begins to lead while the work of %s still runs", p.options.Identity, other.options.Identity)
 		}
 	}
 }
@@ -163,7 +163,7 @@ func (s *simulation) workActs(p *process) {
 	s.mu.Unlock()
 	for _, other := range s.others(p) {
 		if other.Check() == nil {
-			s.violates("%s and %s "+bothAct, p.Identity, other.Identity)
+			s.violates("%s and %s "+bothAct, p.options.Identity, other.options.Identity)
 		}
 	}
 }

@@ -19,33 +19,33 @@ import (
 func (e *Elector) watchLease(ctx context.Context, leases chan<- *coordinationv1.Lease) {
 	logged := false
 	for ctx.Err() == nil {
-		began := e.Clock.Now()
+		began := e.options.Clock.Now()
 		err := e.watchLeaseOnce(ctx, leases)
 		if err != nil && ctx.Err() == nil {
 			// Once: an API server that is away for an hour is not 1,800 errors.
 			if !logged {
-				e.Logger.Error(err, "cannot follow the Lease; retrying", "lease", e.lease(), "period", e.RetryPeriod)
+				e.options.Logger.Error(err, "cannot follow the Lease; retrying", "lease", e.lease(), "period", e.options.RetryPeriod)
 			}
 			logged = true
 		} else {
 			logged = false
 		}
 		// A watch that ended at once must not be started again without a pause.
-		if pause := jittered(e.RetryPeriod) - e.Clock.Since(began); pause > 0 {
+		if pause := jittered(e.options.RetryPeriod) - e.options.Clock.Since(began); pause > 0 {
 			e.pause(ctx, pause)
 		}
 	}
 }
 
 func (e *Elector) watchLeaseOnce(ctx context.Context, leases chan<- *coordinationv1.Lease) error {
-	lease, err := withTimeout(ctx, e.Clock, e.RenewDeadline/2, e.getLease)
+	lease, err := withTimeout(ctx, e.options.Clock, e.options.RenewDeadline/2, e.getLease)
 	if err != nil {
 		return err
 	}
 	if !send(ctx, leases, lease) {
 		return nil
 	}
-	options := objectwatch.ListOptions(e.Name)
+	options := objectwatch.ListOptions(e.options.Name)
 	if lease != nil {
 		options.ResourceVersion = lease.ResourceVersion
 	}
@@ -76,7 +76,7 @@ func (e *Elector) watchLeaseOnce(ctx context.Context, leases chan<- *coordinatio
 // object, and for one without a change.
 func (e *Elector) leaseOf(event watch.Event) (*coordinationv1.Lease, bool) {
 	lease, ok := event.Object.(*coordinationv1.Lease)
-	if !ok || event.Type == watch.Bookmark || lease.Name != e.Name {
+	if !ok || event.Type == watch.Bookmark || lease.Name != e.options.Name {
 		return nil, false
 	}
 	if event.Type == watch.Deleted {
@@ -86,7 +86,7 @@ func (e *Elector) leaseOf(event watch.Event) (*coordinationv1.Lease, bool) {
 }
 
 func (e *Elector) pause(ctx context.Context, d time.Duration) {
-	timer := e.Clock.NewTimer(d)
+	timer := e.options.Clock.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

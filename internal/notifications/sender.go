@@ -49,7 +49,7 @@ type Options struct {
 
 // Sender sends Events, one after another. It holds up nothing: what does not fit into its queue is dropped, counted and logged.
 type Sender struct {
-	Options
+	options Options
 	queue   chan *eventsv1.Event
 	client  func() (*http.Client, error)
 	results *prometheus.CounterVec
@@ -64,7 +64,7 @@ func New(o Options) (*Sender, error) {
 		Help: "Events for the receiver of notifications by result: sent, refused (a response that another attempt does not change), " +
 			"failed (given up after 2 minutes) or dropped (the queue was full).",
 	}, []string{"result"})
-	s := &Sender{Options: o, queue: make(chan *eventsv1.Event, queueLength), client: o.Receiver.Client(), results: results}
+	s := &Sender{options: o, queue: make(chan *eventsv1.Event, queueLength), client: o.Receiver.Client(), results: results}
 	if o.Registerer != nil && o.Receiver.URL != "" {
 		if err := o.Registerer.Register(results); err != nil {
 			return nil, err
@@ -75,7 +75,7 @@ func New(o Options) (*Sender, error) {
 
 // Enqueue takes an Event, which must not be changed any more, and does not block.
 func (s *Sender) Enqueue(e *eventsv1.Event) {
-	if s.Receiver.URL == "" || !slices.Contains(s.Types, e.Type) || len(s.Reasons) > 0 && !slices.Contains(s.Reasons, e.Reason) {
+	if s.options.Receiver.URL == "" || !slices.Contains(s.options.Types, e.Type) || len(s.options.Reasons) > 0 && !slices.Contains(s.options.Reasons, e.Reason) {
 		return
 	}
 	select {
@@ -83,7 +83,7 @@ func (s *Sender) Enqueue(e *eventsv1.Event) {
 	default:
 		s.results.WithLabelValues("dropped").Inc()
 		if !s.drops.Swap(true) {
-			s.Logger.Info("Notifications are dropped until the receiver takes one: it is too slow, or does not respond", "queue", queueLength)
+			s.options.Logger.Info("Notifications are dropped until the receiver takes one: it is too slow, or does not respond", "queue", queueLength)
 		}
 	}
 }
@@ -102,9 +102,9 @@ func (s *Sender) Run(ctx context.Context) error {
 
 // send returns the result of an Event.
 func (s *Sender) send(ctx context.Context, e *eventsv1.Event) string {
-	body, err := encode(e, s.Source)
+	body, err := encode(e, s.options.Source)
 	if err != nil {
-		s.Logger.Error(err, "A notification cannot be encoded", "reason", e.Reason)
+		s.options.Logger.Error(err, "A notification cannot be encoded", "reason", e.Reason)
 		return "refused"
 	}
 	ctx, cancel := context.WithTimeout(ctx, giveUp)
@@ -120,7 +120,7 @@ func (s *Sender) send(ctx context.Context, e *eventsv1.Event) string {
 		return err
 	})
 	if err != nil {
-		s.Logger.Error(err, "A notification was not taken", "result", result, "reason", e.Reason,
+		s.options.Logger.Error(err, "A notification was not taken", "result", result, "reason", e.Reason,
 			"namespace", e.Regarding.Namespace, "name", e.Regarding.Name)
 		return result
 	}
@@ -134,7 +134,7 @@ func (s *Sender) post(ctx context.Context, body []byte) (again bool, err error) 
 	if err != nil {
 		return true, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Receiver.URL, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.options.Receiver.URL, bytes.NewReader(body))
 	if err != nil {
 		return false, errors.New("notifications.url is not a URL") // the error has it
 	}

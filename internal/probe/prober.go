@@ -74,7 +74,7 @@ type Options struct {
 
 // Prober probes the targets of all objects of one kind. It is safe for concurrent use.
 type Prober struct {
-	Options
+	options Options
 
 	queue   *delayqueue.Queue[*target]
 	checker checker
@@ -127,7 +127,7 @@ func New(o Options) *Prober {
 		o.Names = externalServiceNames()
 	}
 	p := &Prober{
-		Options:   o,
+		options:   o,
 		checker:   checker{dial: o.Dial, lookup: o.Lookup},
 		startTime: time.Now(),
 		objects:   map[types.NamespacedName]*object{},

@@ -77,7 +77,7 @@ func (p *Prober) applyResult(
 // recordResult records a result, and returns the keys to notify. succeeded is the object's last success before the
 // probe. The lock is held.
 func (p *Prober) recordResult(t *target, result outcome, succeeded uint64) []types.NamespacedName {
-	if p.RequireThreshold && (result.isNotProbed() || t.result.isNotProbed()) {
+	if p.options.RequireThreshold && (result.isNotProbed() || t.result.isNotProbed()) {
 		return p.recordNotProbed(t, result, succeeded)
 	}
 	return p.countResult(t, result, succeeded)
@@ -87,7 +87,7 @@ func (p *Prober) recordResult(t *target, result outcome, succeeded uint64) []typ
 // once it can be probed.
 func (p *Prober) recordNotProbed(t *target, result outcome, succeeded uint64) []types.NamespacedName {
 	before, was := t.suspicionShare(), t.result
-	t.result, t.lastProbe = result, p.Now().UnixNano()
+	t.result, t.lastProbe = result, p.options.Now().UnixNano()
 	p.suspicion.update(t.object.counts, t.destination, before, t.suspicionShare())
 	changed := p.updateSuspect()
 	if !result.isNotProbed() {
@@ -102,7 +102,7 @@ func (p *Prober) recordNotProbed(t *target, result outcome, succeeded uint64) []
 // countResult records a result that is about the target.
 func (p *Prober) countResult(t *target, result outcome, succeeded uint64) []types.NamespacedName {
 	before, frozen := t.suspicionShare(), p.healthFrozen(t.object)
-	t.result, t.lastProbe = result, p.Now().UnixNano()
+	t.result, t.lastProbe = result, p.options.Now().UnixNano()
 	otherFailure := t.recordFailure()
 	p.addResult(t, result == connected)
 	p.suspicion.update(t.object.counts, t.destination, before, t.suspicionShare())
@@ -134,7 +134,7 @@ func (p *Prober) addResult(t *target, success bool) {
 // decide applies the thresholds to the results in a row.
 func (p *Prober) decide(t *target) []types.NamespacedName {
 	was, share := t.condition, t.suspicionShare()
-	t.counter = t.decide(t.object.timing.healthy, t.object.timing.unhealthy, p.RequireThreshold)
+	t.counter = t.decide(t.object.timing.healthy, t.object.timing.unhealthy, p.options.RequireThreshold)
 	if t.condition == was {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (p *Prober) nextProbe(t *target, start time.Time) time.Time {
 	if t.object.group == "" { // a group is no destination
 		wait = max(wait, time.Duration(t.destination.targets)*time.Second/maxDestinationRate)
 	}
-	return start.Add(wait + time.Duration(p.Rand()*float64(pace.jitterPercent)/100*float64(wait)))
+	return start.Add(wait + time.Duration(p.options.Rand()*float64(pace.jitterPercent)/100*float64(wait)))
 }
 
 // promptTime returns when a new target is probed: as soon as the limiter of its namespace admits it, in the order of
@@ -176,7 +176,7 @@ func (p *Prober) promptTime(o *object) time.Time {
 }
 
 func (p *Prober) randomTime(interval time.Duration) time.Time {
-	return time.Now().Add(time.Duration(p.Rand() * float64(interval)))
+	return time.Now().Add(time.Duration(p.options.Rand() * float64(interval)))
 }
 
 func (p *Prober) schedule(t *target, at time.Time) {

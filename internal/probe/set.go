@@ -26,7 +26,7 @@ func (p *Prober) Set(key types.NamespacedName, check Check, targets []Target) []
 	if !known {
 		group := p.group(key)
 		o = &object{
-			key: key, plan: newCheckPlan(&check), timing: check.timing(), requireThreshold: p.RequireThreshold,
+			key: key, plan: newCheckPlan(&check), timing: check.timing(), requireThreshold: p.options.RequireThreshold,
 			counts: p.groups.acquire(group), group: group, namespace: p.suspicion.acquireNamespace(key.Namespace),
 		}
 		p.objects[key] = o
@@ -181,7 +181,7 @@ func (p *Prober) restartCount(t *target) {
 }
 
 func (p *Prober) addTarget(o *object, wanted *Target) *target {
-	now := p.Now()
+	now := p.options.Now()
 	t := &target{object: o, identity: o.plan.identity(wanted), since: now.UnixNano(), changed: time.Since(p.startTime)}
 	at := time.Time{}
 	if wanted.Seed != nil {

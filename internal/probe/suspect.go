@@ -111,7 +111,7 @@ func (p *Prober) suspectCause(manyFail bool) string {
 // notify calls Notify and OnSuspect. The lock is not held.
 func (p *Prober) notify(keys []types.NamespacedName) {
 	for _, key := range keys {
-		p.Notify(key)
+		p.options.Notify(key)
 	}
 	if p.delivered.CompareAndSwap(false, true) {
 		p.deliverChanges()
@@ -126,11 +126,11 @@ func (p *Prober) deliverChanges() {
 	all := p.changes
 	p.changes = nil
 	p.mu.Unlock()
-	if p.OnSuspect == nil {
+	if p.options.OnSuspect == nil {
 		return
 	}
 	for _, n := range all {
-		p.OnSuspect(n.suspect, n.cause)
+		p.options.OnSuspect(n.suspect, n.cause)
 	}
 }
 
@@ -158,7 +158,7 @@ type reference struct {
 // requestReference has the reference checked where much has begun to fail. The lock is held.
 func (p *Prober) requestReference() {
 	r := &p.reference
-	if p.Reference == nil || r.pending || r.unreachable || !p.suspicion.needsReference() && p.unsettled == 0 {
+	if p.options.Reference == nil || r.pending || r.unreachable || !p.suspicion.needsReference() && p.unsettled == 0 {
 		return
 	}
 	if !r.lastReply.IsZero() && time.Since(r.lastReply) < referenceEvery {
@@ -198,7 +198,7 @@ func (p *Prober) checkReference(ctx context.Context) bool {
 	p.mu.Unlock()
 	version, cancel := context.WithTimeout(ctx, referenceTimeout)
 	reached := true // a panic is a defect of ours, and no sign of an unreachable network
-	panics.Go("reference", func() { reached = p.Reference(version) })
+	panics.Go("reference", func() { reached = p.options.Reference(version) })
 	cancel()
 	if ctx.Err() != nil {
 		return true

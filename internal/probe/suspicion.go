@@ -260,8 +260,8 @@ func (groups groupCounts) release(group string) {
 }
 
 func (p *Prober) group(key types.NamespacedName) string {
-	if p.Group == nil {
+	if p.options.Group == nil {
 		return ""
 	}
-	return p.Group(key)
+	return p.options.Group(key)
 }

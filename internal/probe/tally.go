@@ -82,7 +82,7 @@ func (p *Prober) countFor(o *object, result outcome) {
 			t.Sent++
 		case result == local, p.suspect:
 			t.Inconclusive++
-		case p.Reference == nil:
+		case p.options.Reference == nil:
 			t.Sent, t.Failed = t.Sent+1, t.Failed+1
 		default:
 			t.await(p.reference.checks + 1)

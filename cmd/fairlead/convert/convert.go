@@ -50,14 +50,14 @@ type Options struct {
 
 // Conversion converts texts. It is safe for concurrent use.
 type Conversion struct {
-	Options
-	kinds  map[string]*Kind // by group/kind
-	groups []string
+	options Options
+	kinds   map[string]*Kind // by group/kind
+	groups  []string
 }
 
 // New returns a Conversion. It fails where no kind has the version.
 func New(o Options) (*Conversion, error) {
-	c := &Conversion{Options: o, kinds: make(map[string]*Kind, len(o.Kinds))}
+	c := &Conversion{options: o, kinds: make(map[string]*Kind, len(o.Kinds))}
 	for i := range o.Kinds {
 		kind := &o.Kinds[i]
 		if kind.Converter == nil || len(kind.Types) < 2 {

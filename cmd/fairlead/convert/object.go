@@ -39,7 +39,7 @@ func (c *converter) value(n *manifest.Node) *manifest.Node {
 		c.fail(n, fmt.Errorf("%s has no kind %.100q; its kinds are %s", group, kind, c.conversion.kindsOf(group)))
 		return n
 	}
-	for _, wanted := range []string{version, c.conversion.To} {
+	for _, wanted := range []string{version, c.conversion.options.To} {
 		if known.Types[wanted] == nil {
 			served := strings.Join(slices.Sorted(maps.Keys(known.Types)), " and ")
 			c.fail(n, fmt.Errorf("%s has no version %.100q; %s is served at %s", group, wanted, single, served))
@@ -57,8 +57,8 @@ func (c *converter) list(n *manifest.Node, kind *Kind, version string) *manifest
 	out := &manifest.Node{Position: n.Position, Kind: manifest.Mapping}
 	for _, m := range n.Members {
 		switch {
-		case m.Key == "apiVersion" && kind != nil && version != c.conversion.To:
-			m.Value = &manifest.Node{Value: kind.Group + "/" + c.conversion.To}
+		case m.Key == "apiVersion" && kind != nil && version != c.conversion.options.To:
+			m.Value = &manifest.Node{Value: kind.Group + "/" + c.conversion.options.To}
 			c.stale(n, kind.Kind+"List", version)
 		case m.Key == "items" && m.Value.Kind == manifest.Sequence:
 			items := &manifest.Node{Kind: manifest.Sequence}
@@ -97,7 +97,7 @@ func (c *converter) item(n *manifest.Node, kind *Kind, version string) *manifest
 }
 
 func (c *converter) object(n *manifest.Node, kind *Kind, version string) *manifest.Node {
-	if version == c.conversion.To {
+	if version == c.conversion.options.To {
 		return n
 	}
 	converted, err := c.conversion.object(n, kind)
@@ -108,14 +108,14 @@ func (c *converter) object(n *manifest.Node, kind *Kind, version string) *manife
 	label := kind.Kind + " " + name(n)
 	c.first = cmp.Or(c.first, label)
 	c.stale(n, label, version)
-	if c.conversion.DropRestore {
-		if dropped := drop(converted, c.conversion.Annotations); len(dropped) > 0 {
-			c.note(n, label, fmt.Sprintf("%s left out, and with it what %s cannot express", strings.Join(dropped, ", "), c.conversion.To))
+	if c.conversion.options.DropRestore {
+		if dropped := drop(converted, c.conversion.options.Annotations); len(dropped) > 0 {
+			c.note(n, label, fmt.Sprintf("%s left out, and with it what %s cannot express", strings.Join(dropped, ", "), c.conversion.options.To))
 		}
 	}
-	if c.conversion.Vet != nil {
+	if c.conversion.options.Vet != nil {
 		if raw, err := json.Marshal(converted.Exact()); err == nil {
-			c.noteVet(n, label, c.conversion.Vet(raw))
+			c.noteVet(n, label, c.conversion.options.Vet(raw))
 		}
 	}
 	converted.Successors = kind.Successors
@@ -151,17 +151,17 @@ func (c *Conversion) object(object *manifest.Node, kind *Kind) (converted *manif
 	}
 	if measure, ok := kind.Converter.(interface {
 		RestoreBytes(raw []byte, toVersion string) (int, error)
-	}); ok && c.MaxRestore > 0 && !c.DropRestore {
-		size, err := measure.RestoreBytes(raw, c.To)
+	}); ok && c.options.MaxRestore > 0 && !c.options.DropRestore {
+		size, err := measure.RestoreBytes(raw, c.options.To)
 		if err != nil {
 			return nil, err
 		}
-		if size > c.MaxRestore {
+		if size > c.options.MaxRestore {
 			return nil, fmt.Errorf("what %s cannot express takes %d bytes, and the restore annotation may have %d: make the spec smaller, or drop it with --drop-restore",
-				c.To, size, c.MaxRestore)
+				c.options.To, size, c.options.MaxRestore)
 		}
 	}
-	answer, err := kind.Converter.Convert(raw, c.To)
+	answer, err := kind.Converter.Convert(raw, c.options.To)
 	if err != nil {
 		return nil, err
 	}
@@ -169,15 +169,15 @@ func (c *Conversion) object(object *manifest.Node, kind *Kind) (converted *manif
 	if err != nil {
 		return nil, fmt.Errorf("the converter returned no JSON: %w", err)
 	}
-	if converted.Text("apiVersion") != kind.Group+"/"+c.To || converted.Text("kind") != object.Text("kind") {
-		return nil, fmt.Errorf("the converter returned no %s of %s", kind.Kind, c.To)
+	if converted.Text("apiVersion") != kind.Group+"/"+c.options.To || converted.Text("kind") != object.Text("kind") {
+		return nil, fmt.Errorf("the converter returned no %s of %s", kind.Kind, c.options.To)
 	}
 	for _, part := range []string{"metadata", "status"} {
 		if object.Get(part) == nil && isEmpty(converted.Get(part)) {
 			converted.Remove(part)
 		}
 	}
-	sortFields(converted, answer, kind.Types[c.To])
+	sortFields(converted, answer, kind.Types[c.options.To])
 	return converted, nil
 }
 
@@ -247,7 +247,7 @@ func name(object *manifest.Node) string {
 }
 
 func (c *converter) stale(n *manifest.Node, object, version string) {
-	c.out.Stale = append(c.out.Stale, Finding{n.Position, object, "is at " + version + ", not at " + c.conversion.To})
+	c.out.Stale = append(c.out.Stale, Finding{n.Position, object, "is at " + version + ", not at " + c.conversion.options.To})
 }
 
 func (c *converter) note(n *manifest.Node, object, text string) {

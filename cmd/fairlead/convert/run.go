@@ -187,7 +187,7 @@ func (r *run) finish() error {
 	case r.failed > 0:
 		return fmt.Errorf("%w%s could not be converted%s", silentError{ErrFound}, count(r.failed, "object"), nothing)
 	case r.Check && r.stale > 0:
-		return fmt.Errorf("%w%s not at %s; convert --to %[3]s --write", silentError{ErrFound}, count(r.stale, "object"), r.conversion.To)
+		return fmt.Errorf("%w%s not at %s; convert --to %[3]s --write", silentError{ErrFound}, count(r.stale, "object"), r.conversion.options.To)
 	}
 	return nil
 }

@@ -21,8 +21,8 @@ func (w *world) applyCluster(ctx context.Context, key inspect.Key, of *autoreboo
 		of.UID = live.GetUID()
 	}
 	of.UID = cmp.Or(of.UID, "new") // its policies have none either
-	after := inspect.NewCache(w.is, w.Reader).Replace(w.replaced)
-	found, err := clusterrebootpolicy.Foresee(ctx, after, of, metav1.NamespaceSystem, w.OperatorNamespace)
+	after := inspect.NewCache(w.is, w.options.Reader).Replace(w.replaced)
+	found, err := clusterrebootpolicy.Foresee(ctx, after, of, metav1.NamespaceSystem, w.options.OperatorNamespace)
 	if err != nil {
 		message := "which policies it would have is not known: " + err.Error()
 		w.unread = append(w.unread, inspect.Unread{Resource: key.String(), Message: message})

@@ -45,7 +45,7 @@ const unlimited = 1 << 30
 
 // world is what is, and what would be.
 type world struct {
-	Options
+	options   Options
 	key       *fingerprint.Key
 	is        *inspect.Snapshot
 	objects   map[inspect.Key]client.Object // that are
@@ -70,7 +70,7 @@ func newWorld(o Options) *world {
 	_, _ = rand.Read(secret[:])             // it never fails
 	key, _ := fingerprint.NewKey(secret[:]) // it has the size
 	was := sources.NewAssumed(key, nil)
-	return &world{Options: o, key: key, objects: map[inspect.Key]client.Object{}, replaced: map[inspect.Key]client.Object{},
+	return &world{options: o, key: key, objects: map[inspect.Key]client.Object{}, replaced: map[inspect.Key]client.Object{},
 		deleted: map[inspect.Key]bool{}, was: was, will: sources.NewAssumed(key, was)}
 }
 
@@ -85,7 +85,7 @@ func (w *world) read(ctx context.Context, namespaces []string) error {
 		if w.hasCluster {
 			of = append(slices.Clone(kinds), inspect.ClusterRebootPolicy)
 		}
-		part, err := inspect.ReadOf(ctx, w.Reader, namespace, of...)
+		part, err := inspect.ReadOf(ctx, w.options.Reader, namespace, of...)
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func (w *world) read(ctx context.Context, namespaces []string) error {
 	for _, o := range w.is.Objects {
 		w.objects[inspect.KeyOf(o)] = o
 	}
-	freeze := inspect.ReadBlackouts(ctx, w.Reader, w.OperatorNamespace)
+	freeze := inspect.ReadBlackouts(ctx, w.options.Reader, w.options.OperatorNamespace)
 	w.unread, w.hasEveryBlackout = append(w.unread, freeze.Unread...), freeze.IsWhole
 	w.freeze.Blackouts = freeze.Calendar
 	return nil
@@ -117,7 +117,7 @@ func (w *world) assume(ctx context.Context, key inspect.Key, keys []string) {
 	var unread *inspect.Unread
 	external := key.Kind == inspect.SecretProviderClass // of which no content is in the cluster
 	if !external {
-		is, unread = inspect.ReadSource(ctx, w.Reader, key)
+		is, unread = inspect.ReadSource(ctx, w.options.Reader, key)
 	}
 	ref, change := refOf(key), Changed
 	switch {
@@ -188,7 +188,7 @@ func (w *world) apply(ctx context.Context, m *Manifests) {
 
 // applySource compares a source of the manifests with the one that is live.
 func (w *world) applySource(ctx context.Context, key inspect.Key, source *inspect.Source) {
-	is, unread := inspect.ReadSource(ctx, w.Reader, key)
+	is, unread := inspect.ReadSource(ctx, w.options.Reader, key)
 	ref, change := refOf(key), Changed
 	switch {
 	case unread != nil:
@@ -259,7 +259,7 @@ func union(live, applied map[string]string) map[string]string {
 // foresee has the controller decide.
 func (w *world) foresee(ctx context.Context) (*Forecast, error) {
 	ledger := disruption.New(disruption.Options{MaxDisrupted: unlimited})
-	before := inspect.NewCache(w.is, w.Reader)
+	before := inspect.NewCache(w.is, w.options.Reader)
 	after := before
 	if len(w.replaced) > 0 {
 		after = before.Replace(w.replaced)
@@ -272,7 +272,7 @@ func (w *world) foresee(ctx context.Context) (*Forecast, error) {
 	}
 	refers := w.references()
 	restarted, o := map[inspect.Key]bool{}, rebootpolicy.ForecastOptions{
-		Now: w.Now, Key: w.key, Ledger: ledger, Freeze: w.freeze, Rollouts: w.rolloutsState()}
+		Now: w.options.Now, Key: w.key, Ledger: ledger, Freeze: w.freeze, Rollouts: w.rolloutsState()}
 	for _, object := range w.is.Objects {
 		was, is := object.(*autorebootv1.RebootPolicy)
 		if !is || !was.DeletionTimestamp.IsZero() || w.deleted[inspect.KeyOf(was)] {

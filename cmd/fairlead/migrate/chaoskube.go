@@ -284,7 +284,7 @@ func (c *chaos) namespaces() []string {
 		}
 	}
 	scope := c.text("client-namespace-scope")
-	candidates := slices.Clone(c.Namespaces)
+	candidates := slices.Clone(c.options.Namespaces)
 	switch {
 	case len(candidates) > 0:
 	case scope != "":
@@ -296,7 +296,7 @@ func (c *chaos) namespaces() []string {
 	}
 	wanted := labels.NewSelector().Add(c.selector("namespace-labels")...)
 	candidates = slices.DeleteFunc(candidates, func(name string) bool {
-		if !wanted.Empty() && len(c.Namespaces) == 0 && known[name] == nil {
+		if !wanted.Empty() && len(c.options.Namespaces) == 0 && known[name] == nil {
 			c.say(Refused, "namespace-labels", "Namespace %s is not in the input; give it too, or name the namespaces with --to-namespaces", name)
 		}
 		switch {
@@ -306,7 +306,7 @@ func (c *chaos) namespaces() []string {
 			c.say(Left, "namespaces", "%s gets no ChaosPod: Fairlead kills nothing of Kubernetes itself", name)
 			return true
 		}
-		return len(c.Namespaces) == 0 && !wanted.Matches(known[name])
+		return len(c.options.Namespaces) == 0 && !wanted.Matches(known[name])
 	})
 	if len(candidates) == 0 {
 		c.subject.say(Refused, "no namespace is known that it acts in: give the Namespaces with the manifests, or name them with --to-namespaces")

@@ -53,7 +53,7 @@ func (r *run) newClusterPolicy(name string, compatibility autorebootv1.Compatibi
 			}},
 		},
 	}}
-	p.inNamespaces(metav1.LabelSelectorOpIn, r.Namespaces)
+	p.inNamespaces(metav1.LabelSelectorOpIn, r.options.Namespaces)
 	return p
 }
 

@@ -141,8 +141,8 @@ func (c cursor) identity() {
 
 func (r *run) consulService(all []instance) {
 	first := all[0]
-	e := &networkingv1.ExternalService{ObjectMeta: metav1.ObjectMeta{Name: dashed(first.name, 52-len(r.NameSuffix)) + r.NameSuffix}}
-	if e.Name != first.name+r.NameSuffix {
+	e := &networkingv1.ExternalService{ObjectMeta: metav1.ObjectMeta{Name: dashed(first.name, 52-len(r.options.NameSuffix)) + r.options.NameSuffix}}
+	if e.Name != first.name+r.options.NameSuffix {
 		first.service.in("Service").say(Differs, "%q is called %s", first.name, e.Name)
 	}
 	if first.port == 0 {
@@ -212,7 +212,7 @@ func (r *run) consulChecks(e *networkingv1.ExternalService, i *instance) {
 // consulCheck translates the definition of a check.
 func (r *run) consulCheck(e *networkingv1.ExternalService, i *instance, d cursor) *networkingv1.HealthCheck {
 	check := &networkingv1.HealthCheck{}
-	success, failure := r.PassingThreshold+1, r.CriticalThreshold+1
+	success, failure := r.options.PassingThreshold+1, r.options.CriticalThreshold+1
 	check.SuccessThreshold, check.FailureThreshold = &success, &failure
 	switch {
 	case d.n.Text("HTTP") != "":

@@ -48,9 +48,9 @@ func translateExternalNames(r *run) {
 		e.Spec.Endpoints = []networkingv1.Endpoint{target}
 		e.Spec.Ports, _ = s.servicePorts()
 		if len(e.Spec.Ports) == 0 {
-			e.Spec.Ports = r.Ports
+			e.Spec.Ports = r.options.Ports
 			at := s.root().in("spec", "ports")
-			if len(r.Ports) == 0 {
+			if len(r.options.Ports) == 0 {
 				at.say(Refused, "names no port, and an ExternalService needs those that clients use: add them, or give --port, such as --port=postgres:5432")
 			} else {
 				at.say(Differs, "names no port: those of --port are used")

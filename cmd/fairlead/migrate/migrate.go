@@ -71,7 +71,7 @@ type Peer struct {
 
 // run is one migration.
 type run struct {
-	Options
+	options Options
 	*input
 	made     []*made
 	subjects []*subject
@@ -143,7 +143,7 @@ func (p *Peer) Run(ctx context.Context, o Options, source Source) (*Result, erro
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Options: o, input: in}
+	r := &run{options: o, input: in}
 	p.translate(r)
 	if err := r.check(ctx); err != nil {
 		return nil, err

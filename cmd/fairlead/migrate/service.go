@@ -55,7 +55,7 @@ func (o *object) isOurs() bool {
 
 // external begins an ExternalService that takes the name, the namespace and the labels of an object.
 func (r *run) external(s *subject) *networkingv1.ExternalService {
-	out := &networkingv1.ExternalService{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name + r.NameSuffix}}
+	out := &networkingv1.ExternalService{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name + r.options.NameSuffix}}
 	if labels := s.labels(); len(labels) > 0 {
 		out.Spec.Service = &networkingv1.ServiceTemplate{Labels: labels}
 	}

@@ -97,7 +97,7 @@ func (r *run) serviceEntry(o *object) {
 			continue
 		}
 		if len(hosts) > 1 {
-			e.Name = dashed(name, 52-len(r.NameSuffix)) + r.NameSuffix
+			e.Name = dashed(name, 52-len(r.options.NameSuffix)) + r.options.NameSuffix
 		}
 		target := networkingv1.Endpoint{Name: "host"}
 		place(&target, h, name)

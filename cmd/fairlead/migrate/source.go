@@ -27,7 +27,7 @@ type Source interface {
 // Files are a source: what a command line names.
 type Files struct {
 	Arguments []string
-	files.Options
+	Options   files.Options
 }
 
 func (f Files) read(_ context.Context, _ *Peer) (*input, error) {
@@ -50,7 +50,7 @@ func (c Cluster) read(ctx context.Context, p *Peer) (*input, error) {
 		switch err := c.list(ctx, in, k); {
 		case err == nil, k.Optional && apierrors.IsNotFound(err): // the cluster has no such kind
 		case k.Optional && ctx.Err() == nil:
-			in.unread(c.Name, k.Plural, err)
+			in.unread(c.Name(), k.Plural, err)
 		default:
 			return nil, fmt.Errorf("list %s: %w", k.Plural, err)
 		}
@@ -87,13 +87,13 @@ func (c Cluster) follow(ctx context.Context, in *input, refs []key) error {
 		case apierrors.IsForbidden(err):
 			ref.name = "*"
 			if !forbidden[ref] {
-				in.unread(c.Name, ref.String(), err)
+				in.unread(c.Name(), ref.String(), err)
 			}
 			forbidden[ref] = true
 		case err != nil:
-			in.unread(c.Name, ref.String(), err)
+			in.unread(c.Name(), ref.String(), err)
 		default:
-			if err := in.read(c.Name, bytes.NewReader(raws[i]), true); err != nil {
+			if err := in.read(c.Name(), bytes.NewReader(raws[i]), true); err != nil {
 				return err
 			}
 		}
@@ -136,6 +136,6 @@ func (c Cluster) list(ctx context.Context, in *input, k Kind) error {
 	}
 	gv := k.WithVersion(r.Version).GroupVersion().String()
 	return c.List(ctx, r, func(raw []byte) error {
-		return in.read(c.Name, bytes.NewReader(fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"items":[%s]}`, gv, k.Kind+"List", raw)), true)
+		return in.read(c.Name(), bytes.NewReader(fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"items":[%s]}`, gv, k.Kind+"List", raw)), true)
 	})
 }

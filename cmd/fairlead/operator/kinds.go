@@ -105,8 +105,7 @@ func allKinds() kinds {
 			converter:        convertrebootpolicy.NewCluster,
 			admit: func(common admission.Options, converter *hubspoke.Converter, r reviews) map[string]http.Handler {
 				return admitrebootpolicy.NewCluster(admitrebootpolicy.ClusterOptions{
-					Options:     admitrebootpolicy.Options{Handler: common, Converter: converter, Reviewer: r.reviewer, Workloads: r.workloads},
-					Unavailable: r.unavailable,
+					Handler: common, Converter: converter, Reviewer: r.reviewer, Workloads: r.workloads, Unavailable: r.unavailable,
 				})
 			},
 			controller: (*controllerBuilder).clusterRebootPolicies,

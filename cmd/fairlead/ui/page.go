@@ -51,7 +51,7 @@ type view struct {
 func (s *Server) current(r *http.Request, hasCalendar bool) view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.Now()
+	now := s.options.Now()
 	if version := s.streams.told.Load(); s.kept == nil || s.kept.version != version {
 		v := &view{version: version, read: now}
 		if s.kept != nil && now.Sub(s.kept.made) < calendarEvery {
@@ -65,7 +65,7 @@ func (s *Server) current(r *http.Request, hasCalendar bool) view {
 		s.kept = v
 	}
 	if hasCalendar && now.Sub(s.kept.made) >= calendarEvery {
-		freeze := inspect.ReadBlackouts(r.Context(), s.From, s.OperatorNamespace)
+		freeze := inspect.ReadBlackouts(r.Context(), s.options.From, s.options.OperatorNamespace)
 		s.kept.calendar, s.kept.made = calendar.Of(s.kept.snapshot, freeze, now, now.AddDate(0, 0, calendarDays)), now
 		s.kept.calendar.Unread = slices.Concat(s.kept.calendar.Unread, freeze.Unread)
 	}
@@ -189,8 +189,8 @@ type content struct {
 // write writes a page.
 func (s *Server) write(w http.ResponseWriter, r *http.Request, page string) {
 	q, v := parse(r, page), s.current(r, page == "calendar")
-	c := &content{Title: "Objects", Cluster: s.Cluster, Namespace: s.Namespace, Page: page, Query: q, Filter: q.filter, Object: q.object,
-		Now: s.Now(), Read: v.read, Unread: v.graph.Unread}
+	c := &content{Title: "Objects", Cluster: s.options.Cluster, Namespace: s.options.Namespace, Page: page, Query: q, Filter: q.filter, Object: q.object,
+		Now: s.options.Now(), Read: v.read, Unread: v.graph.Unread}
 	switch page {
 	case "timeline":
 		c.Title = "Timeline"

@@ -55,7 +55,7 @@ type Options struct {
 
 // Server serves the pages.
 type Server struct {
-	Options
+	options Options
 	token   string
 	host    string // with the port
 	live    *inspect.Live
@@ -70,7 +70,7 @@ func NewServer(o Options) *Server {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Server{Options: o, token: rand.Text(), streams: streams{ended: make(chan struct{}), open: map[chan struct{}]struct{}{}}}
+	return &Server{options: o, token: rand.Text(), streams: streams{ended: make(chan struct{}), open: map[chan struct{}]struct{}{}}}
 }
 
 // Run reads the cluster, calls ready with the address of the page, and serves it until the context ends.
@@ -78,13 +78,13 @@ func (s *Server) Run(parent context.Context, ready func(address string)) error {
 	ctx, stop := context.WithCancel(parent)
 	defer stop()
 	var listening net.ListenConfig
-	raw, err := listening.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)))
+	raw, err := listening.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.options.Port)))
 	if err != nil {
 		return fmt.Errorf("%w: name a port that is free with --port", err)
 	}
 	defer raw.Close() //nolint:errcheck // nothing is lost with a listener
 	s.host = raw.Addr().String()
-	if s.live, err = inspect.Follow(ctx, s.From, s.Namespace, s.streams.change); err != nil {
+	if s.live, err = inspect.Follow(ctx, s.options.From, s.options.Namespace, s.streams.change); err != nil {
 		if parent.Err() != nil {
 			return nil
 		}

@@ -49,7 +49,7 @@ func (t *Tracker) applyAnswer(of task, e *entry, answer dns.Answer) time.Time {
 	matters := false
 	defer func() {
 		if matters {
-			t.Notify(of.object)
+			t.options.Notify(of.object)
 		}
 	}()
 	t.mu.Lock()
@@ -59,7 +59,7 @@ func (t *Tracker) applyAnswer(of task, e *entry, answer dns.Answer) time.Time {
 	}
 	before := e.name.state
 	now := time.Now()
-	e.name.apply(answer, now, t.Rand())
+	e.name.apply(answer, now, t.options.Rand())
 	t.budgets.charge(of.object.Namespace, answer.Queries, now)
 	e.name.state.NextTime = t.budgets.earliest(of.object.Namespace, e.name.state.NextTime)
 	after := e.name.state

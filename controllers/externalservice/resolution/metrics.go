@@ -52,7 +52,7 @@ func (m metrics) register(with prometheus.Registerer) error {
 // measuredLookup is Lookup with metrics.
 func (t *Tracker) measuredLookup(ctx context.Context, q query) dns.Answer {
 	begin := time.Now()
-	answer := t.Lookup(ctx, q.host, q.records)
+	answer := t.options.Lookup(ctx, q.host, q.records)
 	if ctx.Err() == nil {
 		t.metrics.seconds.Observe(time.Since(begin).Seconds())
 		t.metrics.total.WithLabelValues(string(answer.Outcome())).Inc()

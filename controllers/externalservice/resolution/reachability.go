@@ -44,7 +44,7 @@ func (t *Tracker) recordAnswer(a dns.Answer) {
 	t.reachability.mu.Lock()
 	t.reachability.unanswered++
 	lost, ping := false, false
-	if t.Ping == nil {
+	if t.options.Ping == nil {
 		lost = t.reachability.unanswered >= maxUnanswered
 	} else if now := time.Now(); !t.reachability.unreachable.Load() && now.Sub(t.reachability.pinged) >= pingEvery {
 		t.reachability.pinged, ping = now, true
@@ -60,7 +60,7 @@ func (t *Tracker) recordAnswer(a dns.Answer) {
 
 // ping pings the nameservers, and returns when to ping them again.
 func (t *Tracker) ping(ctx context.Context) time.Time {
-	answered := t.Ping(ctx)
+	answered := t.options.Ping(ctx)
 	if ctx.Err() != nil {
 		return time.Now()
 	}
@@ -96,7 +96,7 @@ func (t *Tracker) setUnreachable(lost bool) bool {
 	if !t.reachability.unreachable.CompareAndSwap(!lost, lost) {
 		return false
 	}
-	t.OnReachable(!lost)
+	t.options.OnReachable(!lost)
 	return true
 }
 

@@ -42,7 +42,7 @@ type Options struct {
 
 // Tracker keeps the addresses of names current while Run runs. It is safe for concurrent use.
 type Tracker struct {
-	Options
+	options Options
 
 	queue        *delayqueue.Queue[task]
 	singleflight *singleflight
@@ -84,7 +84,7 @@ func New(o Options) *Tracker {
 		o.OnReachable = func(bool) {}
 	}
 	t := &Tracker{
-		Options: o,
+		options: o,
 		metrics: newMetrics(),
 		objects: map[types.NamespacedName]map[query]*entry{},
 	}

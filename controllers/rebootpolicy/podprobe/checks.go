@@ -56,7 +56,7 @@ type Options struct {
 
 // Checks are the checks of all RebootPolicies. All methods are safe for concurrent use.
 type Checks struct {
-	Options
+	options Options
 
 	// Verification sends the requests of verification.probes, by the same prober.
 	Verification *clientprobe.Sender
@@ -80,7 +80,7 @@ func New(o Options) *Checks {
 		o.Notify = func(types.NamespacedName) {}
 	}
 	c := &Checks{
-		Options:  o,
+		options:  o,
 		policies: map[types.NamespacedName]map[wantKey]*check{},
 		byKey:    map[types.NamespacedName]*check{},
 		network:  clientprobe.Network{Dial: o.Dial, Lookup: o.Lookup},
@@ -109,7 +109,7 @@ func metricNames() probe.Names {
 // Run checks until ctx ends, and returns once no check is under way. It fails at once where the
 // metrics could not be registered.
 func (c *Checks) Run(ctx context.Context) error {
-	if c.Dial == nil {
+	if c.options.Dial == nil {
 		return errors.New("podprobe: Options.Dial is required")
 	}
 	if err := c.prober.Run(ctx); err != nil {
@@ -147,7 +147,7 @@ func (c *Checks) onProbeChange(key types.NamespacedName) {
 	about.notified = state
 	c.mu.Unlock()
 	if changed {
-		c.Notify(about.policy)
+		c.options.Notify(about.policy)
 	}
 }
 

@@ -18,7 +18,7 @@ func (c *Checks) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
 		switch refusal.Verdict.Reason {
 		case egress.ReasonPod, egress.ReasonNode, egress.ReasonClusterCIDR:
 			to.OwnPod = true
-			return c.Dial(ctx, to)
+			return c.options.Dial(ctx, to)
 		}
 	}
 	return conn, err

@@ -40,7 +40,7 @@ const AnyKey = "any key"
 
 // NewAssumed returns an empty Assumed, whose sources were those of another one before; nil for none.
 func NewAssumed(key *fingerprint.Key, before *Assumed) *Assumed {
-	return &Assumed{by: &Sources{Options: Options{Key: key}}, before: before, sources: map[Ref]*assumption{}, changed: map[string][]string{}}
+	return &Assumed{by: &Sources{options: Options{Key: key}}, before: before, sources: map[Ref]*assumption{}, changed: map[string][]string{}}
 }
 
 // Add assumes a source with these values. Opaque means that the values stand for others, which were not read: that under the key

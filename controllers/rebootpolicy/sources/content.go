@@ -79,10 +79,10 @@ func (s *Sources) evaluate(found *content, wants map[viewKey]Want) map[viewKey]v
 // fingerprint of another one with the same content.
 func (s *Sources) fingerprint(found *content, want *Want) State {
 	id := func(domain string, what []byte) string {
-		return s.Key.Sum(domain, []byte(want.Kind), []byte(want.Namespace), []byte(want.Name), what)
+		return s.options.Key.Sum(domain, []byte(want.Kind), []byte(want.Namespace), []byte(want.Name), what)
 	}
 	if want.Certificate == "" {
-		return State{Fingerprint: id("source", []byte(s.Key.Data(found.data, want.Keys)))}
+		return State{Fingerprint: id("source", []byte(s.options.Key.Data(found.data, want.Keys)))}
 	}
 	file, ok := found.data[want.Certificate]
 	if !ok {
@@ -104,7 +104,7 @@ func (s *Sources) keysOf(found *content, want *Want, keys []string) string {
 			parts = append(parts, []byte(key))
 		}
 	}
-	_, sum, _ := strings.Cut(s.Key.Sum("keys", parts...), ":")
+	_, sum, _ := strings.Cut(s.options.Key.Sum("keys", parts...), ":")
 	return sum[:min(len(sum), 8)]
 }
 

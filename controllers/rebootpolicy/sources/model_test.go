@@ -41,8 +41,8 @@ func newModel(t *testing.T, seed uint64) *model {
 		seen: map[types.NamespacedName][]State{}, set: map[Ref]time.Time{},
 		again: map[types.NamespacedName]bool{},
 	}
-	m.Notify = func(by types.NamespacedName) { m.told[by] = true }
-	m.Cache = &fakeCache{absent: func(key client.ObjectKey) bool { return m.shown[secret(key.Name)] == nil }}
+	m.options.Notify = func(by types.NamespacedName) { m.told[by] = true }
+	m.options.Cache = &fakeCache{absent: func(key client.ObjectKey) bool { return m.shown[secret(key.Name)] == nil }}
 	m.during = func(Ref) {
 		for m.rnd.IntN(3) == 0 {
 			m.step()
@@ -199,7 +199,7 @@ func TestNoChangeIsEverMissed(t *testing.T) {
 
 // poll does what Run does after an interval.
 func (m *model) poll() {
-	m.advance(m.Interval)
+	m.advance(m.options.Interval)
 	for by := range m.again {
 		m.told[by] = true
 	}

@@ -57,24 +57,24 @@ func isNotServed(err error) bool {
 
 // readMounts reads what pods have mounted of a class, from the cache.
 func (s *Sources) readMounts(ctx context.Context, ref Ref) (*content, error) {
-	if s.Kinds == nil || s.Cache == nil {
+	if s.options.Kinds == nil || s.options.Cache == nil {
 		return nil, errNotServed{workloadkinds.MountedSecrets.NotServed()}
 	}
 	kind := workloadkinds.MountedSecrets.Name()
-	switch state := s.Kinds.Want(kind, ref.Namespace); {
+	switch state := s.options.Kinds.Want(kind, ref.Namespace); {
 	case !state.Known:
 		return nil, workloadkinds.ErrUnknown
 	case state.Forbidden:
 		resource := secretsstore.GroupVersion.WithResource(secretsstore.Resource).GroupResource()
 		return nil, apierrors.NewForbidden(resource, "", errors.New(state.Why))
 	case !state.Served && !state.Unreadable:
-		s.Kinds.LookAgain(kind)
+		s.options.Kinds.LookAgain(kind)
 		return nil, errNotServed{state.Why}
 	case !state.Served:
 		return nil, errors.New(state.Why)
 	}
 	var list secretsstore.SecretProviderClassPodStatusList
-	if err := s.Cache.List(ctx, &list, client.InNamespace(ref.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := s.options.Cache.List(ctx, &list, client.InNamespace(ref.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
 	found := &content{}
@@ -84,7 +84,7 @@ func (s *Sources) readMounts(ctx context.Context, ref Ref) (*content, error) {
 		}
 	}
 	if len(found.mounts) == 0 {
-		s.Kinds.LookAgain(kind) // they are gone with their CRD as well
+		s.options.Kinds.LookAgain(kind) // they are gone with their CRD as well
 		return nil, apierrors.NewNotFound(secretsstore.GroupVersion.WithResource("secretproviderclasses").GroupResource(), ref.Name)
 	}
 	return found, nil
@@ -103,7 +103,7 @@ func (s *Sources) mountOf(ctx context.Context, status *secretsstore.SecretProvid
 	}
 	if m.isRotated {
 		var pod corev1.Pod
-		err := s.Cache.Get(ctx, client.ObjectKey{Namespace: status.Namespace, Name: status.Status.PodName}, &pod, client.UnsafeDisableDeepCopy)
+		err := s.options.Cache.Get(ctx, client.ObjectKey{Namespace: status.Namespace, Name: status.Status.PodName}, &pod, client.UnsafeDisableDeepCopy)
 		m.isRotated = err != nil || pod.UID != status.Pod || !pod.CreationTimestamp.After(status.CreationTimestamp.Time) ||
 			m.written.After(pod.CreationTimestamp.Add(mountTime))
 	}
@@ -151,7 +151,7 @@ func (m *mount) isAfter(other *mount) bool {
 // mounted returns the content that counts for a want, and which pods were started with it; nil for none.
 func (s *Sources) mounted(found *content, want *Want) (*content, *Mounts) {
 	digest := func(m *mount) string {
-		return s.Key.Data((&content{data: m.data}).without(want.ExcludedKeys).data, want.Keys)
+		return s.options.Key.Data((&content{data: m.data}).without(want.ExcludedKeys).data, want.Keys)
 	}
 	chosen := current(found.mounts, digest)
 	if chosen == nil {
@@ -167,7 +167,7 @@ func (s *Sources) mounted(found *content, want *Want) (*content, *Mounts) {
 
 // watchMounts has owners notified of what pods have mounted.
 func (s *Sources) watchMounts() {
-	s.Kinds.SubscribeMounted(s.handleMount, func(context.Context) { s.renewAllMounts() })
+	s.options.Kinds.SubscribeMounted(s.handleMount, func(context.Context) { s.renewAllMounts() })
 }
 
 // handleMount notifies those that observe the class of a status. A label that was written means nothing.

@@ -265,7 +265,7 @@ func TestAClassIsReadFromItsStatuses(t *testing.T) {
 
 func TestKeysOfAClassAreIdsOfItsObjects(t *testing.T) {
 	t.Parallel()
-	s := &Sources{Options: Options{Key: key}}
+	s := &Sources{options: Options{Key: key}}
 	of := func(a, b string) *content {
 		return &content{mounts: []mount{{pod: "p", data: map[string][]byte{"kv/a": []byte(a), "b": []byte(b)}, written: noon, version: "1"}}}
 	}

@@ -38,7 +38,7 @@ func (s *Sources) Observe(ctx context.Context, by types.NamespacedName, wants []
 	}
 	states, again := s.states(wants)
 	if again {
-		s.queue.Set(by, time.Now().Add(s.Interval))
+		s.queue.Set(by, time.Now().Add(s.options.Interval))
 	}
 	return states, nil
 }
@@ -96,7 +96,7 @@ func (s *Sources) readOnce(ctx context.Context, ref Ref, o *object, wants map[vi
 		results = s.evaluate(found, wants)
 		return nil
 	})
-	now := s.Now()
+	now := s.options.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -114,7 +114,7 @@ func (s *Sources) readOnce(ctx context.Context, ref Ref, o *object, wants map[vi
 
 // isCurrent reports whether the state of a source needs no read. The lock is held.
 func (s *Sources) isCurrent(o *object) bool {
-	recent := !o.readAt.IsZero() && s.Now().Sub(o.readAt) < s.Interval/2
+	recent := !o.readAt.IsZero() && s.options.Now().Sub(o.readAt) < s.options.Interval/2
 	switch {
 	case o.kind == autorebootv1.SourceSecretProviderClass: // of which there are events in either mode
 		return !o.stale && o.isComplete() && o.unknown == ""
@@ -133,7 +133,7 @@ func (s *Sources) isInWatch(ctx context.Context, ref Ref) bool {
 	watched := s.watched
 	s.mu.Unlock()
 	key := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
-	return watched && ref.Kind != autorebootv1.SourceObject && s.Cache.Get(ctx, key, partialObject(ref.Kind)) == nil
+	return watched && ref.Kind != autorebootv1.SourceObject && s.options.Cache.Get(ctx, key, partialObject(ref.Kind)) == nil
 }
 
 // states returns the states, and whether the owner is to observe again without a change.

@@ -262,7 +262,7 @@ func TestASourceThatMayNotBeReadIsAskedForOnceInAWhile(t *testing.T) {
 	}
 	s.expectReads(ref, 2)
 	s.fail = nil
-	s.advance(s.Interval)
+	s.advance(s.options.Interval)
 	if got := s.observe(alice, want("a"))[0]; got != before {
 		t.Errorf("got %+v, want %+v", got, before)
 	}
@@ -350,7 +350,7 @@ func TestOneReadServesAllWhoWaitForIt(t *testing.T) {
 
 func TestThereIsABoundToWhatIsObserved(t *testing.T) {
 	s := newSuite(t, Watch)
-	s.MaxSources = 2
+	s.options.MaxSources = 2
 	states := s.observe(alice, want("a"), want("b"), want("c"), want("a", "k"))
 	if states[2].Unknown != TooManySources || states[0].Unknown != "" || states[3].Unknown != "" {
 		t.Errorf("got %+v", states)
@@ -366,12 +366,12 @@ func TestASourceThatTheWatchNeverShowedIsPolled(t *testing.T) {
 	s := newSuite(t, Watch)
 	ref := secret("a")
 	s.write(ref, "k", "1", epoch)
-	s.Cache = &fakeCache{absent: func(client.ObjectKey) bool { return true }}
+	s.options.Cache = &fakeCache{absent: func(client.ObjectKey) bool { return true }}
 	if got := s.observe(alice, want("a"))[0]; got.Watched {
 		t.Errorf("got %+v, which the watch does not show", got)
 	}
 	s.remove(ref)
-	s.advance(s.Interval)
+	s.advance(s.options.Interval)
 	if got := s.observe(alice, want("a"))[0]; !got.Missing {
 		t.Errorf("got %+v", got)
 	}
@@ -383,7 +383,7 @@ func TestASourceThatTheWatchNeverShowedIsPolled(t *testing.T) {
 	s.expectReads(ref, 3)
 	s.updated(ref) // the watch shows it
 	for range 3 {
-		s.advance(s.Interval)
+		s.advance(s.options.Interval)
 		s.observe(alice, want("a"))
 	}
 	s.expectReads(ref, 3)

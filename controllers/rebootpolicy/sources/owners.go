@@ -75,7 +75,7 @@ func (s *Sources) setViews(by types.NamespacedName, wants []Want) {
 func (s *Sources) acquire(by types.NamespacedName, id viewID, want *Want) bool {
 	o := s.objects[id.ref]
 	if o == nil {
-		if len(s.objects) >= s.MaxSources {
+		if len(s.objects) >= s.options.MaxSources {
 			return false
 		}
 		o = &object{kind: id.ref.Kind, views: map[viewKey]*view{}}
@@ -100,7 +100,7 @@ func (s *Sources) ownerFor(by types.NamespacedName) *owner {
 		s.owners[by] = who
 		if !s.watched {
 			// Owners that were made together must not read together for ever after.
-			first := time.Duration((0.5 + s.jitter()) * float64(s.Interval))
+			first := time.Duration((0.5 + s.jitter()) * float64(s.options.Interval))
 			s.queue.Set(by, time.Now().Add(first))
 		}
 	}
@@ -171,12 +171,12 @@ func (s *Sources) poll(_ context.Context, by types.NamespacedName) time.Time {
 		return time.Time{}
 	}
 	if !idle {
-		s.Notify(by)
+		s.options.Notify(by)
 	}
 	if watched {
 		return time.Time{}
 	}
-	return time.Now().Add(s.Interval)
+	return time.Now().Add(s.options.Interval)
 }
 
 // ownerKeys is all owners. The lock is held.
@@ -186,7 +186,7 @@ func (s *Sources) ownerKeys() []types.NamespacedName {
 
 func (s *Sources) notify(owners []types.NamespacedName) {
 	for _, by := range owners {
-		s.Notify(by)
+		s.options.Notify(by)
 	}
 }
 
@@ -241,7 +241,7 @@ func (s *Sources) addSelector(by types.NamespacedName, what selection, selector 
 func (s *Sources) listCached(ctx context.Context, from scope, selector labels.Selector) ([]string, error) {
 	var list metav1.PartialObjectMetadataList
 	list.SetGroupVersionKind(gvk(from.kind + "List"))
-	if err := s.Cache.List(ctx, &list, client.InNamespace(from.namespace),
+	if err := s.options.Cache.List(ctx, &list, client.InNamespace(from.namespace),
 		client.MatchingLabelsSelector{Selector: selector}, client.Limit(MaxSelected+1)); err != nil {
 		return nil, err
 	}

@@ -100,8 +100,8 @@ func TestNewWantsWhatItNeeds(t *testing.T) {
 		if (err == nil) != c.fine {
 			t.Errorf("%s: got %v", name, err)
 		}
-		if err == nil && (s.Interval != defaultInterval || s.MaxSources != defaultMaxSources || s.Now == nil) {
-			t.Errorf("%s: got %+v", name, s.Options)
+		if err == nil && (s.options.Interval != defaultInterval || s.options.MaxSources != defaultMaxSources || s.options.Now == nil) {
+			t.Errorf("%s: got %+v", name, s.options)
 		}
 	}
 	whole.Registerer = prometheus.NewRegistry()

@@ -144,7 +144,7 @@ func TestPollingReadsWhatIsSharedOnce(t *testing.T) {
 	s.write(ref, "k", "1", epoch)
 	first := s.observe(alice, want("a"))[0]
 	s.write(ref, "k", "2", epoch)
-	s.advance(s.Interval/2 - 1)
+	s.advance(s.options.Interval/2 - 1)
 	if got := s.observe(bob, want("a"))[0]; got != first {
 		t.Errorf("got %+v", got)
 	}
@@ -173,12 +173,12 @@ func TestSourcesArePolledUntilTheWatchHasBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSuite(t, Poll)
 		c := &fakeCache{synced: make(chan struct{}), handlers: map[string]toolscache.ResourceEventHandler{}}
-		s.Mode, s.Cache = Watch, c
+		s.options.Mode, s.options.Cache = Watch, c
 		end := running(t, s)
 		ref := secret("a")
 		s.write(ref, "k", "1", epoch)
 		before := s.observe(alice, want("a"))[0]
-		s.wait(s.Interval * 2)
+		s.wait(s.options.Interval * 2)
 		s.expectNotified(alice)
 
 		// What changes before the watch has begun is found when it does, with or without an event.
@@ -192,7 +192,7 @@ func TestSourcesArePolledUntilTheWatchHasBegun(t *testing.T) {
 		if got := s.observe(alice, want("a"))[0]; got.Fingerprint == before.Fingerprint {
 			t.Error("the change was not seen")
 		}
-		s.wait(s.Interval * 2) // one reminder may be left
+		s.wait(s.options.Interval * 2) // one reminder may be left
 		s.notified()
 		s.wait(time.Hour)
 		s.expectNotified()
@@ -214,13 +214,13 @@ func TestAnOwnerThatCouldNotReadIsNotifiedAgain(t *testing.T) {
 		s := newSuite(t, Watch)
 		c := &fakeCache{synced: make(chan struct{}), handlers: map[string]toolscache.ResourceEventHandler{}, absent: s.isAbsent}
 		close(c.synced)
-		s.Cache = c
+		s.options.Cache = c
 		defer running(t, s)()
 		s.fail = apierrors.NewForbidden(corev1.Resource("secrets"), "a", nil)
 		s.observe(alice, want("a"))
 		s.observe(bob)
 		s.notified()
-		s.wait(s.Interval + time.Second)
+		s.wait(s.options.Interval + time.Second)
 		s.expectNotified(alice)
 		s.fail = nil
 		s.observe(alice, want("a"))
@@ -231,7 +231,7 @@ func TestAnOwnerThatCouldNotReadIsNotifiedAgain(t *testing.T) {
 
 func TestRunFailsWhereNothingCanBeWatched(t *testing.T) {
 	s := newSuite(t, Watch)
-	s.Cache = &fakeCache{fail: errors.New("no such kind")}
+	s.options.Cache = &fakeCache{fail: errors.New("no such kind")}
 	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "no such kind") {
 		t.Errorf("got %v", err)
 	}
@@ -249,7 +249,7 @@ func TestSelectAnswersTheSourcesOfTheOwnersNamespace(t *testing.T) {
 	for _, mode := range []Mode{Watch, Poll} {
 		s := newSuite(t, mode)
 		c := &fakeCache{}
-		s.Cache = c
+		s.options.Cache = c
 		add := func(ref Ref, color string) {
 			set := labels.Set{"color": color}
 			s.labels[ref] = set
@@ -288,7 +288,7 @@ func TestSelectorsNotifyWhenOthersMatch(t *testing.T) {
 	red, _ := labels.Parse("color=red")
 	redSet, blueSet := labels.Set{"color": "red"}, labels.Set{"color": "blue"}
 	s := newSuite(t, Watch)
-	s.Cache = &fakeCache{}
+	s.options.Cache = &fakeCache{}
 	pick := func(by types.NamespacedName) {
 		if _, err := s.Select(t.Context(), by, autorebootv1.SourceSecret, red); err != nil {
 			t.Fatal(err)

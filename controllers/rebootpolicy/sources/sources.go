@@ -161,7 +161,7 @@ type Kinds interface {
 
 // Sources observes sources. All methods are safe for concurrent use.
 type Sources struct {
-	Options
+	options Options
 	reader  reader
 	queue   *delayqueue.Queue[types.NamespacedName]
 	metrics *metrics
@@ -204,13 +204,13 @@ func newSources(o Options, from reader) *Sources {
 		o.Now = time.Now
 	}
 	s := &Sources{
-		Options: o, reader: from, jitter: rand.Float64,
+		options: o, reader: from, jitter: rand.Float64,
 		objects:        map[Ref]*object{},
 		owners:         map[types.NamespacedName]*owner{},
 		selectorOwners: map[scope]map[types.NamespacedName]struct{}{},
 	}
 	s.metrics = newMetrics(s.count)
-	if s.Kinds != nil {
+	if s.options.Kinds != nil {
 		s.watchMounts()
 	}
 	s.queue = delayqueue.New(delayqueue.Options[types.NamespacedName]{Workers: 1, Process: s.poll})

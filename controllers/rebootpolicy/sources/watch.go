@@ -71,7 +71,7 @@ func (s *Sources) Run(ctx context.Context) error {
 		})
 	}
 	start(s.queue.Run)
-	if s.Mode == Watch {
+	if s.options.Mode == Watch {
 		start(s.watch)
 	}
 	<-running.Done()
@@ -87,7 +87,7 @@ func (s *Sources) watch(ctx context.Context) error {
 	kinds := []autorebootv1.SourceKind{autorebootv1.SourceConfigMap, autorebootv1.SourceSecret}
 	synced := make([]<-chan struct{}, len(kinds))
 	for i, kind := range kinds {
-		informer, err := s.Cache.GetInformer(ctx, partialObject(kind), cache.BlockUntilSynced(false))
+		informer, err := s.options.Cache.GetInformer(ctx, partialObject(kind), cache.BlockUntilSynced(false))
 		if err != nil {
 			return fmt.Errorf("sources: watch the metadata of %s: %w", kind, err)
 		}

@@ -36,7 +36,7 @@ const (
 // the objects is held.
 func (r *run) fleet(ctx context.Context) ([]Row, error) {
 	if err := r.fill(ctx); err != nil {
-		return nil, fmt.Errorf("make %d objects: %w", r.Objects, err)
+		return nil, fmt.Errorf("make %d objects: %w", r.options.Objects, err)
 	}
 	r.patience = fleetPatience
 	stocked, err := r.stock(ctx, "--release")
@@ -48,8 +48,8 @@ func (r *run) fleet(ctx context.Context) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	shards := filepath.Join(r.Root, "config", "shards")
-	if err := r.stage.KubectlIO(ctx, nil, io.Discard, r.Output, "apply", "--server-side", "-f", filepath.Join(shards, "role.yaml"), "-f", filepath.Join(shards, "role_binding.yaml")); err != nil {
+	shards := filepath.Join(r.options.Root, "config", "shards")
+	if err := r.stage.KubectlIO(ctx, nil, io.Discard, r.options.Output, "apply", "--server-side", "-f", filepath.Join(shards, "role.yaml"), "-f", filepath.Join(shards, "role_binding.yaml")); err != nil {
 		return nil, err
 	}
 	third := ours(r.stage, "--set=webhook.enabled=false", "--set=shard.name=a", "--set=shard.namespaceSelector=fairlead.dev/shard=a", "--set=leaderElection.resourceName=fairlead-shard-a", "--set=storageMigration.enabled=false")
@@ -66,7 +66,7 @@ func (r *run) fleet(ctx context.Context) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Runs = 1
+	r.options.Runs = 1
 	released, err := r.handovers(ctx, "release of many objects, fairlead", ours(r.stage), told)
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (r *run) atRest(ctx context.Context, name string, s side) (all rested, err 
 		return err
 	})
 	if err == nil {
-		_, _ = fmt.Fprintf(r.Output, "handover: %s: first reconcile after %v, memory at most %.0f MiB, %.0f MiB at rest; %.1f s of a processor\n",
+		_, _ = fmt.Fprintf(r.options.Output, "handover: %s: first reconcile after %v, memory at most %.0f MiB, %.0f MiB at rest; %.1f s of a processor\n",
 			name, all.first.Round(10*time.Millisecond), all.usage.Peak/mebi, all.usage.Memory/mebi, all.usage.CPU)
 	}
 	return all, err
@@ -159,7 +159,7 @@ func (r *run) fill(ctx context.Context) error {
 	if err := r.stage.Reachable(ctx); err != nil {
 		return err
 	}
-	return Fill(ctx, r.stage, r.Objects, FleetObject, r.Output)
+	return Fill(ctx, r.stage, r.options.Objects, FleetObject, r.options.Output)
 }
 
 // Fill makes the namespaces and, in turn in each of them, the ExternalServices that object returns. Progress is written

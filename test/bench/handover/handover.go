@@ -50,9 +50,9 @@ type Options struct {
 
 // run is one measurement.
 type run struct {
-	Options
-	stage *framework.Cluster
-	log   ReconcileLog
+	options Options
+	stage   *framework.Cluster
+	log     ReconcileLog
 	// patience bounds one step.
 	patience time.Duration
 }
@@ -70,7 +70,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	o.Root = root
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Limit, fmt.Errorf("not done after %s", o.Limit))
 	defer cancel()
-	r := &run{Options: o, patience: patience}
+	r := &run{options: o, patience: patience}
 	if o.Runs > 0 || o.Objects > 0 {
 		err = r.onCluster(ctx, func(ctx context.Context) error {
 			if o.Runs > 0 {
@@ -98,7 +98,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 
 // onCluster measures on a control plane with a few objects, of which nothing is left.
 func (r *run) onCluster(ctx context.Context, measure func(context.Context) error) (err error) {
-	if r.stage, err = framework.Open(ctx, framework.Options{Root: r.Root, Output: r.Output, Operator: framework.Outside}); err != nil {
+	if r.stage, err = framework.Open(ctx, framework.Options{Root: r.options.Root, Output: r.options.Output, Operator: framework.Outside}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.stage.Close()) }()
@@ -188,7 +188,7 @@ type begun struct{ serving, synced, reconcile []time.Duration }
 
 // starts measures a process that finds its Lease free.
 func (r *run) starts(ctx context.Context, name string, s side) (all begun, err error) {
-	for n := range r.Runs {
+	for n := range r.options.Runs {
 		err := r.within(ctx, fmt.Sprintf("start %d of %s", n+1, name), func(ctx context.Context) error {
 			if err := r.free(ctx, s); err != nil {
 				return err
@@ -225,7 +225,7 @@ func (r *run) starts(ctx context.Context, name string, s side) (all begun, err e
 
 // handovers measures from the end of a leader until another one, that was ready for it, reconciles.
 func (r *run) handovers(ctx context.Context, name string, s side, by end) (all []time.Duration, err error) {
-	for n := range r.Runs {
+	for n := range r.options.Runs {
 		err := r.within(ctx, fmt.Sprintf("handover %d by %s", n+1, name), func(ctx context.Context) error {
 			if err := r.free(ctx, s); err != nil {
 				return err
@@ -291,7 +291,7 @@ func (r *run) within(ctx context.Context, what string, do func(context.Context) 
 	if err := do(bounded); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	_, _ = fmt.Fprintf(r.Output, "handover: %s took %s in all\n", what, time.Since(began).Round(time.Millisecond))
+	_, _ = fmt.Fprintf(r.options.Output, "handover: %s took %s in all\n", what, time.Since(began).Round(time.Millisecond))
 	return nil
 }
 

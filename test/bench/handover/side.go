@@ -94,9 +94,9 @@ func (s side) reportEnd(ctx context.Context, r *replica) error {
 
 // stock builds the peer, and makes the certificate that it finds on disk.
 func (r *run) stock(ctx context.Context, flags ...string) (side, error) {
-	program := filepath.Join(r.Root, "bin", "fairlead-stock")
+	program := filepath.Join(r.options.Root, "bin", "fairlead-stock")
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./cmd/stock")
-	build.Dir = filepath.Join(r.Root, "test")
+	build.Dir = filepath.Join(r.options.Root, "test")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
 		return side{}, fmt.Errorf("build test/cmd/stock: %w: %s", err, output)

@@ -31,8 +31,8 @@ const (
 // policies restart workloads for. All of them are watched.
 func (r *run) sources(ctx context.Context) ([]Row, error) {
 	r.patience = fleetPatience
-	rights := filepath.Join(r.Root, "config", "watch-secrets", "cluster_role.yaml")
-	if err := r.stage.KubectlIO(ctx, nil, io.Discard, r.Output, "apply", "--server-side", "-f", rights); err != nil {
+	rights := filepath.Join(r.options.Root, "config", "watch-secrets", "cluster_role.yaml")
+	if err := r.stage.KubectlIO(ctx, nil, io.Discard, r.options.Output, "apply", "--server-side", "-f", rights); err != nil {
 		return nil, err
 	}
 	api := r.stage.Kube
@@ -47,8 +47,8 @@ func (r *run) sources(ctx context.Context) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := makeSources(ctx, api, sourcesPolicies, r.Secrets, r.ConfigMaps); err != nil {
-		return nil, fmt.Errorf("make %d Secrets and %d ConfigMaps: %w", r.Secrets, r.ConfigMaps, err)
+	if err := makeSources(ctx, api, sourcesPolicies, r.options.Secrets, r.options.ConfigMaps); err != nil {
+		return nil, fmt.Errorf("make %d Secrets and %d ConfigMaps: %w", r.options.Secrets, r.options.ConfigMaps, err)
 	}
 	many, err := r.atRest(ctx, "many Secrets", watching)
 	if err != nil {

@@ -29,7 +29,7 @@ const floorNamespace = "plain-client"
 // floor publishes suspended ExternalServices by a client that knows what to write: a Service, an EndpointSlice
 // and a status each. What is left of the time is that of the API server and the machine.
 func (r *run) floor(ctx context.Context) error {
-	n := min(r.Objects, floorObjects)
+	n := min(r.options.Objects, floorObjects)
 	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: floorNamespace}}
 	if _, err := r.client.CoreV1().Namespaces().Create(ctx, made, metav1.CreateOptions{}); err != nil {
 		return err

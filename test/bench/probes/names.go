@@ -25,7 +25,7 @@ const (
 // names has as many names as there are objects, at most mostNames, resolve to other addresses all at once, and
 // counts what the operator writes for that.
 func (r *run) names(ctx context.Context) error {
-	n := min(r.Objects, mostNames)
+	n := min(r.options.Objects, mostNames)
 	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namesNamespace}}
 	if _, err := r.client.CoreV1().Namespaces().Create(ctx, made, metav1.CreateOptions{}); err != nil {
 		return err
@@ -79,7 +79,7 @@ func hostname(i int) string { return fmt.Sprintf("name-%d.example.com", i) }
 // resolve has every name resolve to addresses that no other object has, shifted by so many objects.
 func (r *run) resolve(n, by int) error {
 	for i := range n {
-		if err := r.dns.Addresses(hostname(i), ttl, texts(Own(r.Objects+by+i))...); err != nil {
+		if err := r.dns.Addresses(hostname(i), ttl, texts(Own(r.options.Objects+by+i))...); err != nil {
 			return err
 		}
 	}

@@ -78,7 +78,7 @@ func (r *run) populate(ctx context.Context) error {
 	}
 	leases := r.client.CoordinationV1().Leases(lease.Namespace)
 	_, err := leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: lease, Spec: coordinationv1.LeaseSpec{
-		HolderIdentity: ptr.To("another-holder"), LeaseDurationSeconds: ptr.To(int32(r.Limit.Seconds())), RenewTime: ptr.To(metav1.NowMicro()),
+		HolderIdentity: ptr.To("another-holder"), LeaseDurationSeconds: ptr.To(int32(r.options.Limit.Seconds())), RenewTime: ptr.To(metav1.NowMicro()),
 	}}, metav1.CreateOptions{})
 	if err != nil {
 		return err
@@ -90,9 +90,9 @@ func (r *run) populate(ctx context.Context) error {
 	if err := r.stage.Reachable(ctx); err != nil {
 		return err
 	}
-	err = each(ctx, r.Objects, func(ctx context.Context, object int) error {
+	err = each(ctx, r.options.Objects, func(ctx context.Context, object int) error {
 		if object > 0 && object%1000 == 0 {
-			r.say("%d of %d objects made", object, r.Objects)
+			r.say("%d of %d objects made", object, r.options.Objects)
 		}
 		return r.create(ctx, namespace(object), fmt.Sprintf("object-%d", object), r.spec(object, nil))
 	})

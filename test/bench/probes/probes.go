@@ -54,7 +54,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	if most := addresses/PerObject - 2*mostNames; o.Objects < 0 || o.Objects > most {
 		return Result{}, fmt.Errorf("probes: %d objects: there are addresses for 1 to %d", o.Objects, most)
 	}
-	r := &run{Options: o, result: Result{objects: o.Objects}}
+	r := &run{options: o, result: Result{objects: o.Objects}}
 	defer func() { err = errors.Join(err, r.close()) }()
 	err = subject.Walk(ctx, o.Limit, r.say,
 		subject.Step{Title: "start a control plane", Do: r.open},
@@ -74,5 +74,5 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 }
 
 func (r *run) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(r.Output, "probes: "+format+"\n", args...) // progress is worth no failure
+	_, _ = fmt.Fprintf(r.options.Output, "probes: "+format+"\n", args...) // progress is worth no failure
 }

@@ -47,7 +47,7 @@ func (r *run) publish(ctx context.Context) error {
 	if err := r.lead(ctx); err != nil {
 		return err
 	}
-	all := r.Objects * PerObject
+	all := r.options.Objects * PerObject
 	err = r.until(ctx, 100*time.Millisecond, func() (bool, error) { return !r.board.serves(all).IsZero(), nil })
 	if err != nil {
 		return fmt.Errorf("%w (%s)", err, r.board)
@@ -103,7 +103,7 @@ func (r *run) rest(ctx context.Context) error {
 	last, now := first, used
 	err = r.until(ctx, sampling, func() (bool, error) {
 		r.result.Window = time.Since(began)
-		done := r.result.Window >= r.Steady
+		done := r.result.Window >= r.options.Steady
 		if done || time.Since(scraped) >= scraping {
 			scraped = time.Now()
 			if last, err = scrape(ctx, r.leader); err != nil {
@@ -142,10 +142,10 @@ func (r *run) rest(ctx context.Context) error {
 
 // profile is taken after everything else was measured at rest: it costs time itself.
 func (r *run) profile(ctx context.Context) error {
-	if r.Profiles == "" {
+	if r.options.Profiles == "" {
 		return nil
 	}
-	if err := os.MkdirAll(r.Profiles, 0o750); err != nil {
+	if err := os.MkdirAll(r.options.Profiles, 0o750); err != nil {
 		return err
 	}
 	for name, path := range map[string]string{
@@ -155,7 +155,7 @@ func (r *run) profile(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(r.Profiles, name), got, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(r.options.Profiles, name), got, 0o600); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 // restart stops the leader in order, starts another, and waits until it has checked every address.
 func (r *run) restart(ctx context.Context) error {
-	all := r.Objects * PerObject
+	all := r.options.Objects * PerObject
 	err := r.until(ctx, time.Second, func() (bool, error) { return r.board.readyNow() == all, nil })
 	if err != nil {
 		return fmt.Errorf("wait for the addresses that failed: %w (%s)", err, r.board)
@@ -75,8 +75,8 @@ func (r *run) restart(ctx context.Context) error {
 
 // counts are the connections of every address.
 func (r *run) counts() map[netip.Addr]int {
-	counts := make(map[netip.Addr]int, r.Objects*PerObject)
-	for object := range r.Objects {
+	counts := make(map[netip.Addr]int, r.options.Objects*PerObject)
+	for object := range r.options.Objects {
 		for _, ip := range Own(object) {
 			counts[ip] = r.count(ip)
 		}

@@ -19,8 +19,8 @@ import (
 
 // run is one measurement.
 type run struct {
-	Options
-	result Result
+	options Options
+	result  Result
 
 	tcp, http *externalnet.Fleet
 	dns       *externalnet.DNS
@@ -36,7 +36,7 @@ type run struct {
 // object is deleted, and it would only take part in the use of the processors.
 func (r *run) open(ctx context.Context) error {
 	// The same ones every time.
-	r.watched = rand.New(rand.NewPCG(1, 2)).Perm(r.Objects)[:min(watched, r.Objects)] //nolint:gosec // no secret
+	r.watched = rand.New(rand.NewPCG(1, 2)).Perm(r.options.Objects)[:min(watched, r.options.Objects)] //nolint:gosec // no secret
 	var err error
 	if r.tcp, err = externalnet.OpenFleet(externalnet.FleetOptions{}); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (r *run) open(ctx context.Context) error {
 		return err
 	}
 	r.stage, err = framework.Open(ctx, framework.Options{
-		Root: r.Root, Operator: framework.Outside, Output: r.Output, Cluster: cluster.Options{WithoutControllerManager: true},
+		Root: r.options.Root, Operator: framework.Outside, Output: r.options.Output, Cluster: cluster.Options{WithoutControllerManager: true},
 	})
 	if err != nil {
 		return err

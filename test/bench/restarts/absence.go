@@ -13,7 +13,7 @@ import (
 func (r *run) absence(ctx context.Context) error {
 	r.retire()
 	r.board.begin()
-	r.result.Away = min(away, r.Workloads)
+	r.result.Away = min(away, r.options.Workloads)
 	err := each(ctx, r.result.Away, writers, func(ctx context.Context, i int) error { return r.change(ctx, r.spread(i), 1, 2) })
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (r *run) absence(ctx context.Context) error {
 	if err := r.pause(ctx, calm); err != nil {
 		return err
 	}
-	for i := range r.Workloads {
+	for i := range r.options.Workloads {
 		written, _ := r.board.state(r.key(i))
 		switch {
 		case r.changedAway(i) && written == 0:
@@ -52,9 +52,9 @@ func (r *run) absence(ctx context.Context) error {
 const patience = 2 * time.Minute
 
 // spread takes workloads from all over.
-func (r *run) spread(i int) int { return i * (r.Workloads / r.result.Away) }
+func (r *run) spread(i int) int { return i * (r.options.Workloads / r.result.Away) }
 
 func (r *run) changedAway(workload int) bool {
-	step := r.Workloads / r.result.Away
+	step := r.options.Workloads / r.result.Away
 	return workload%step == 0 && workload/step < r.result.Away
 }

@@ -22,7 +22,7 @@ func (r *run) floor(ctx context.Context) error {
 	}
 	r.board.begin()
 	began := time.Now()
-	err = each(ctx, r.Workloads, min(r.Cap, r.policies()*perPolicy), func(ctx context.Context, i int) error {
+	err = each(ctx, r.options.Workloads, min(r.options.Cap, r.policies()*perPolicy), func(ctx context.Context, i int) error {
 		if err := r.change(ctx, i, perWorkload, 3); err != nil {
 			return err
 		}

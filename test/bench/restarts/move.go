@@ -104,7 +104,7 @@ func RunMove(ctx context.Context, o MoveOptions) (result MoveResult, err error) 
 			"1 namespace and change at least, and no fewer than 0 Secrets", o.Workloads, o.Namespaces, o.Changes, o.Secrets)
 	}
 	m := &move{
-		run:         run{Options: Options{Root: o.Root, Workloads: o.Workloads, Cap: 50, Profiles: o.Profiles, Output: o.Output}},
+		run:         run{options: Options{Root: o.Root, Workloads: o.Workloads, Cap: 50, Profiles: o.Profiles, Output: o.Output}},
 		MoveOptions: o, result: MoveResult{Options: o},
 	}
 	defer func() { err = errors.Join(err, m.close()) }()
@@ -350,7 +350,7 @@ func (m *move) floor(ctx context.Context) error {
 	}
 	m.board.begin()
 	began := time.Now()
-	err = each(ctx, m.stormed(), m.Cap, func(ctx context.Context, i int) error {
+	err = each(ctx, m.stormed(), m.options.Cap, func(ctx context.Context, i int) error {
 		if err := m.changeAll(ctx, i, 3); err != nil {
 			return err
 		}

@@ -25,8 +25,8 @@ const (
 )
 
 // policyOf a workload, and the namespace of a policy.
-func (r *run) policyOf(workload int) int  { return workload / r.Targets }
-func (r *run) policies() int              { return r.policyOf(r.Workloads-1) + 1 }
+func (r *run) policyOf(workload int) int  { return workload / r.options.Targets }
+func (r *run) policies() int              { return r.policyOf(r.options.Workloads-1) + 1 }
 func namespaceOf(policy int) string       { return fmt.Sprintf("restarts-%d", policy%namespaces) }
 func (r *run) home(workload int) string   { return namespaceOf(r.policyOf(workload)) }
 func name(workload int) string            { return fmt.Sprintf("workload-%d", workload) }
@@ -43,10 +43,10 @@ func (r *run) populate(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := each(ctx, r.Workloads, writers, r.make); err != nil {
+	if err := each(ctx, r.options.Workloads, writers, r.make); err != nil {
 		return err
 	}
-	return r.until(ctx, pace, func() (bool, error) { return r.board.finished(r.Workloads), nil })
+	return r.until(ctx, pace, func() (bool, error) { return r.board.finished(r.options.Workloads), nil })
 }
 
 func (r *run) make(ctx context.Context, workload int) error {

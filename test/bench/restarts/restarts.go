@@ -57,7 +57,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 		return Result{}, fmt.Errorf("restarts: %d workloads, %d to a policy, %d at once: there may be 1 to 10000, 1 to %d, and at least 1",
 			o.Workloads, o.Targets, o.Cap, mostTargets)
 	}
-	r := &run{Options: o, result: Result{Options: o}, followed: measured}
+	r := &run{options: o, result: Result{Options: o}, followed: measured}
 	defer func() { err = errors.Join(err, r.close()) }()
 	err = subject.Walk(ctx, o.Limit, r.say,
 		subject.Step{Title: "start a control plane", Do: r.open},
@@ -74,5 +74,5 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 }
 
 func (r *run) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(r.Output, "restarts: "+format+"\n", args...) // progress is worth no failure
+	_, _ = fmt.Fprintf(r.options.Output, "restarts: "+format+"\n", args...) // progress is worth no failure
 }

@@ -76,7 +76,7 @@ func TestWhatDidNotSucceedHasFailedUnlessItWasNotNeededAnyMore(t *testing.T) {
 
 func TestThoseChangedInTheAbsenceAreToldFromTheOthers(t *testing.T) {
 	for _, workloads := range []int{1, 20, 25, 50, 1000} {
-		r := run{Options: Options{Workloads: workloads}, result: Result{Away: min(away, workloads)}}
+		r := run{options: Options{Workloads: workloads}, result: Result{Away: min(away, workloads)}}
 		var changed, told []int
 		for i := range r.result.Away {
 			changed = append(changed, r.spread(i))
@@ -93,7 +93,7 @@ func TestThoseChangedInTheAbsenceAreToldFromTheOthers(t *testing.T) {
 }
 
 func TestWorkloadsAndPoliciesShareANamespace(t *testing.T) {
-	r := run{Options: Options{Workloads: 250, Targets: 100}}
+	r := run{options: Options{Workloads: 250, Targets: 100}}
 	if n := r.policies(); n != 3 {
 		t.Errorf("%d policies, want 3", n)
 	}

@@ -21,8 +21,8 @@ const nodes = 10
 
 // run is one measurement.
 type run struct {
-	Options
-	result Result
+	options Options
+	result  Result
 
 	stage  *framework.Cluster
 	client kubernetes.Interface
@@ -34,11 +34,11 @@ type run struct {
 
 // open starts the control plane, and follows what will be in it.
 func (r *run) open(ctx context.Context) error {
-	root, err := filepath.Abs(r.Root)
+	root, err := filepath.Abs(r.options.Root)
 	if err != nil {
 		return err
 	}
-	r.stage, err = framework.Open(ctx, framework.Options{Root: root, Output: r.Output, Cluster: cluster.Options{
+	r.stage, err = framework.Open(ctx, framework.Options{Root: root, Output: r.options.Output, Cluster: cluster.Options{
 		Nodes: nodes, AuditPolicy: filepath.Join(root, "test", "bench", "restarts", "testdata", "audit-policy.yaml"),
 	}})
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *run) close() error {
 
 // lead starts the replica that is measured, and waits until it can do all that it is for.
 func (r *run) lead(ctx context.Context) (err error) {
-	r.leader, err = subject.Start(ctx, r.stage, fmt.Sprintf("--set=rebootPolicies.maxRestarts=%d", r.Cap))
+	r.leader, err = subject.Start(ctx, r.stage, fmt.Sprintf("--set=rebootPolicies.maxRestarts=%d", r.options.Cap))
 	return err
 }
 

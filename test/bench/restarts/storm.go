@@ -38,7 +38,7 @@ func (r *run) know(ctx context.Context) error {
 	if err := each(ctx, r.policies(), writers, r.govern); err != nil {
 		return err
 	}
-	if err := r.until(ctx, pace, func() (bool, error) { return r.board.known(r.Workloads), nil }); err != nil {
+	if err := r.until(ctx, pace, func() (bool, error) { return r.board.known(r.options.Workloads), nil }); err != nil {
 		return err
 	}
 	r.result.Known = time.Since(began)
@@ -74,14 +74,14 @@ func (r *run) storm(ctx context.Context) error {
 	began := time.Now()
 	changed := make(chan error, 1)
 	go func() {
-		err := each(ctx, r.Workloads, writers, func(ctx context.Context, i int) error { return r.change(ctx, i, perWorkload, 1) })
+		err := each(ctx, r.options.Workloads, writers, func(ctx context.Context, i int) error { return r.change(ctx, i, perWorkload, 1) })
 		r.result.Changed = time.Since(began)
 		changed <- err
 	}()
 	var ended time.Time
 	err = r.until(ctx, pace, func() (bool, error) {
 		var done bool
-		done, ended = r.board.drained(r.Workloads)
+		done, ended = r.board.drained(r.options.Workloads)
 		return done, s.often(ctx)
 	})
 	if err != nil {
@@ -149,7 +149,7 @@ func (r *run) spent(before map[string]float64) (map[string]float64, error) {
 // profile takes one of the operator and one of the API server, if wanted, from a moment after the beginning on.
 func (r *run) profile(ctx context.Context) <-chan error {
 	done := make(chan error, 1)
-	if r.Profiles == "" {
+	if r.options.Profiles == "" {
 		close(done)
 		return done
 	}
@@ -159,10 +159,10 @@ func (r *run) profile(ctx context.Context) <-chan error {
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(filepath.Join(r.Profiles, name), got, 0o600)
+		return os.WriteFile(filepath.Join(r.options.Profiles, name), got, 0o600)
 	}
 	go func() {
-		if err := os.MkdirAll(r.Profiles, 0o750); err != nil {
+		if err := os.MkdirAll(r.options.Profiles, 0o750); err != nil {
 			done <- err
 			return
 		}

@@ -33,7 +33,7 @@ func workload(n int) string  { return fmt.Sprintf("workload-%d", n) }
 // object is an ExternalService: the first ones publish and check their addresses, the others are suspended.
 func (r *run) object(n int) map[string]any {
 	made := handover.FleetObject(n)
-	if n < r.Checked {
+	if n < r.options.Checked {
 		made["spec"] = map[string]any{
 			"service":     map[string]any{"type": "Headless"},
 			"ports":       []any{map[string]any{"name": "main", "port": r.fleet.Port()}},
@@ -63,7 +63,7 @@ func (r *run) populate(ctx context.Context) error {
 	}
 	r.empty = used.Memory
 	r.say("a leader without objects: %.1f MiB", r.empty/mebi)
-	if err := handover.Fill(ctx, r.stage, r.Objects, r.object, r.Output); err != nil {
+	if err := handover.Fill(ctx, r.stage, r.options.Objects, r.object, r.options.Output); err != nil {
 		return err
 	}
 	for n := range workloads {
@@ -79,7 +79,7 @@ func (r *run) populate(ctx context.Context) error {
 	if r.view, err = newView(ctx, r.stage.Kube); err != nil {
 		return err
 	}
-	addresses := r.Checked * probes.PerObject
+	addresses := r.options.Checked * probes.PerObject
 	err = r.within(ctx, "publish and check", time.Second, func() (bool, error) {
 		return r.view.ready() == addresses && r.fleet.Seen() == addresses, nil
 	})

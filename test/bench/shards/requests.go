@@ -44,7 +44,7 @@ func (r *run) send(ctx context.Context, all *requests) error {
 		select {
 		case <-ctx.Done():
 		case <-ticker.C:
-			n := rand.IntN(r.Checked) //nolint:gosec // no secret
+			n := rand.IntN(r.options.Checked) //nolint:gosec // no secret
 			sending.Go(func() error {
 				all.count(r.request(context.WithoutCancel(ctx), n)) // the end of the load is no loss
 				return nil

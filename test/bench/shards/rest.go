@@ -81,7 +81,7 @@ func (r *run) three(ctx context.Context) error {
 // checked again.
 func (r *run) atRest(ctx context.Context, shards ...string) ([]*leader, error) {
 	before := map[netip.Addr]int{}
-	for n := range r.Checked {
+	for n := range r.options.Checked {
 		for _, address := range probes.Own(n) {
 			before[address] = r.fleet.Count(address)
 		}

@@ -30,8 +30,8 @@ const (
 
 // run is one measurement.
 type run struct {
-	Options
-	result Result
+	options Options
+	result  Result
 
 	fleet *externalnet.Fleet
 	stage *framework.Cluster
@@ -51,13 +51,13 @@ func (r *run) open(ctx context.Context) (err error) {
 		return err
 	}
 	r.stage, err = framework.Open(ctx, framework.Options{
-		Root: r.Root, Operator: framework.Outside, Output: r.Output, Cluster: cluster.Options{Nodes: nodes},
+		Root: r.options.Root, Operator: framework.Outside, Output: r.options.Output, Cluster: cluster.Options{Nodes: nodes},
 	})
 	if err != nil {
 		return err
 	}
-	rights := filepath.Join(r.Root, "config", "shards")
-	if err := r.stage.KubectlIO(ctx, nil, io.Discard, r.Output, "apply", "--server-side",
+	rights := filepath.Join(r.options.Root, "config", "shards")
+	if err := r.stage.KubectlIO(ctx, nil, io.Discard, r.options.Output, "apply", "--server-side",
 		"-f", filepath.Join(rights, "role.yaml"), "-f", filepath.Join(rights, "role_binding.yaml")); err != nil {
 		return err
 	}

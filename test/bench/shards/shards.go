@@ -43,7 +43,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	if o.Root, err = filepath.Abs(o.Root); err != nil { // kubectl runs in a folder of its own
 		return Result{}, err
 	}
-	r := &run{Options: o, running: map[string]*leader{}}
+	r := &run{options: o, running: map[string]*leader{}}
 	defer func() { err = errors.Join(err, r.close()) }()
 	err = subject.Walk(ctx, o.Limit, r.say,
 		subject.Step{Title: "start a control plane", Do: r.open},
@@ -59,5 +59,5 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 }
 
 func (r *run) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(r.Output, "shards: "+format+"\n", args...) // progress is worth no failure
+	_, _ = fmt.Fprintf(r.options.Output, "shards: "+format+"\n", args...) // progress is worth no failure
 }

@@ -13,15 +13,24 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/internal/approval"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 	"github.com/fairlead-dev/fairlead/webhooks/admission"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/roundtrip"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/translation"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
 )
 
 // ClusterOptions of the webhooks of ClusterRebootPolicies.
 type ClusterOptions struct {
-	Options // without Policy and Warnings
+	// Handler has the bounds, the logger and the registerer; its Kind and Translator are set here.
+	Handler admission.Options
+	// Converter of the kind.
+	Converter *hubspoke.Converter
+	// Reviewer reports what a writer may do.
+	Reviewer authorization.Reviewer
+	// Workloads are the kinds of other projects that may be targets.
+	Workloads []workloadkinds.Kind
 	// Unavailable is why no ClusterRebootPolicy can be created here; "" where it can.
 	Unavailable string
 }

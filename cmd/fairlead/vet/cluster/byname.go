@@ -42,7 +42,7 @@ func (r *run) byName(ctx context.Context, version string, failed error, take fun
 		r.finding(vet.Warning, fmt.Sprintf("LIST at %s fails, though every object can be read by its name: %s", version, brief(failed)))
 	}
 	if s.incomplete {
-		r.finding(vet.Error, fmt.Sprintf("more than %d objects cannot be read at %s; the others were not asked for", r.MaxUnreadable, version))
+		r.finding(vet.Error, fmt.Sprintf("more than %d objects cannot be read at %s; the others were not asked for", r.options.MaxUnreadable, version))
 	}
 	slices.SortFunc(s.unreadable, func(a, b vet.Object) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -83,7 +83,7 @@ func (s *search) readAll(ctx context.Context) error {
 				}
 			})
 		}
-		last = s.list(ctx, listing{path: s.path(version, s.Namespace, ""), accept: listOnly, timeout: s.ConvertTimeout}, func(raw []byte) error {
+		last = s.list(ctx, listing{path: s.path(version, s.options.Namespace, ""), accept: listOnly, timeout: s.options.ConvertTimeout}, func(raw []byte) error {
 			var item struct {
 				Metadata struct{ Namespace, Name string }
 			}
@@ -111,7 +111,7 @@ func (s *search) readAll(ctx context.Context) error {
 func (s *search) isDone() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.incomplete = s.incomplete || len(s.unreadable) >= s.MaxUnreadable
+	s.incomplete = s.incomplete || len(s.unreadable) >= s.options.MaxUnreadable
 	return s.incomplete || s.webhook != nil
 }
 

@@ -51,8 +51,8 @@ type Options struct {
 
 // Cluster is what is checked.
 type Cluster struct {
-	Options
-	client rest.Interface
+	options Options
+	client  rest.Interface
 }
 
 // New returns a Cluster. It sends nothing.
@@ -76,18 +76,21 @@ func New(o Options) (*Cluster, error) {
 	if o.MaxUnreadable <= 0 {
 		o.MaxUnreadable = DefaultMaxUnreadable
 	}
-	return &Cluster{Options: o, client: client}, nil
+	return &Cluster{options: o, client: client}, nil
 }
+
+// Name returns what findings call the cluster.
+func (c *Cluster) Name() string { return c.options.Name }
 
 // Check reports every object of Fairlead's kinds with what is wrong with it, and every kind. The error
 // is about what could not be read: of the rest, the summary and the report hold nevertheless.
 func (c *Cluster) Check(ctx context.Context, report func(vet.Object) error) (vet.Summary, error) {
-	total := vet.Summary{Cluster: c.Name}
+	total := vet.Summary{Cluster: c.options.Name}
 	var unread, missing []error
 	var found []*definition
 	served := map[schema.GroupKind][]string{}
 	for _, kind := range vet.New(vet.Options{}).Kinds() { //nolint:contextcheck // schemas are parsed without one
-		if kind.OfCluster && c.Namespace != "" {
+		if kind.OfCluster && c.options.Namespace != "" {
 			continue
 		}
 		d, err := c.definition(ctx, kind)
@@ -105,7 +108,7 @@ func (c *Cluster) Check(ctx context.Context, report func(vet.Object) error) (vet
 	if len(found) == 0 { // a kind may be left out, or come with a later version, but not all of them
 		unread = append(unread, missing...)
 	}
-	v := vet.New(vet.Options{Stored: served, Disabled: c.Disabled}) //nolint:contextcheck // schemas are parsed without one
+	v := vet.New(vet.Options{Stored: served, Disabled: c.options.Disabled}) //nolint:contextcheck // schemas are parsed without one
 	for _, d := range found {
 		run := &run{Cluster: c, definition: d, vet: v, report: func(o vet.Object) error { return report(c.withoutPosition(o)) }}
 		err := run.check(ctx)
@@ -122,11 +125,11 @@ func (c *Cluster) Check(ctx context.Context, report func(vet.Object) error) (vet
 
 // withoutPosition removes what only a file has.
 func (c *Cluster) withoutPosition(o vet.Object) vet.Object {
-	o.File, o.Document, o.Line = c.Name, 0, 0
+	o.File, o.Document, o.Line = c.options.Name, 0, 0
 	for i := range o.Findings {
 		o.Findings[i].Line, o.Findings[i].Column = 0, 0
 		vet.Identify(&o.Findings[i])
 	}
-	o.Findings = slices.DeleteFunc(o.Findings, func(f vet.Finding) bool { return c.Disabled[f.ID] })
+	o.Findings = slices.DeleteFunc(o.Findings, func(f vet.Finding) bool { return c.options.Disabled[f.ID] })
 	return o
 }

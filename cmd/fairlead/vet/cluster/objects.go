@@ -32,7 +32,7 @@ func (r Resource) path(namespace, name string) string {
 // List calls item with each object of a resource, in JSON and page by page: in the namespace of the options, or in all.
 // An item need not have its apiVersion and kind. The resource namespaces is of no namespace.
 func (c *Cluster) List(ctx context.Context, r Resource, item func(raw []byte) error) error {
-	namespace := c.Namespace
+	namespace := c.options.Namespace
 	if r.Plural == "namespaces" {
 		namespace = ""
 	}

@@ -85,7 +85,7 @@ func freshToken(err error) string {
 func (c *Cluster) page(ctx context.Context, l listing, next string, item func(raw []byte) error) (more string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
-	request := c.client.Get().AbsPath(l.path).Param("limit", strconv.Itoa(c.PageSize)).MaxRetries(l.retries)
+	request := c.client.Get().AbsPath(l.path).Param("limit", strconv.Itoa(c.options.PageSize)).MaxRetries(l.retries)
 	if next != "" {
 		request = request.Param("continue", next)
 	}

@@ -57,8 +57,8 @@ func (r *run) check(ctx context.Context) error {
 func (r *run) checkStored(ctx context.Context) error {
 	var failed error
 	summary, err := r.vet.Run(ctx, func(visit files.Visit) error {
-		check := func(raw []byte) error { return visit(r.Name, bytes.NewReader(raw)) }
-		failed = r.list(ctx, listing{path: r.path(r.storage, r.Namespace, ""), timeout: requestTimeout, retries: 3}, check)
+		check := func(raw []byte) error { return visit(r.options.Name, bytes.NewReader(raw)) }
+		failed = r.list(ctx, listing{path: r.path(r.storage, r.options.Namespace, ""), timeout: requestTimeout, retries: 3}, check)
 		if failed == nil || errors.Is(failed, files.ErrStop) || isForbidden(failed) || ctx.Err() != nil {
 			return nil //nolint:nilerr // failed is returned below
 		}
@@ -75,7 +75,7 @@ func (r *run) checkStored(ctx context.Context) error {
 // checkReadable checks that every object can be read at a version.
 func (r *run) checkReadable(ctx context.Context, version string) error {
 	nothing := func([]byte) error { return nil }
-	err := r.list(ctx, listing{path: r.path(version, r.Namespace, ""), accept: listOnly, timeout: r.ConvertTimeout}, nothing)
+	err := r.list(ctx, listing{path: r.path(version, r.options.Namespace, ""), accept: listOnly, timeout: r.options.ConvertTimeout}, nothing)
 	switch {
 	case err == nil:
 		return nil
@@ -91,8 +91,8 @@ func (r *run) checkReadable(ctx context.Context, version string) error {
 func isForbidden(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
 
 func (r *run) forbiddenError(err error) error {
-	where, remedy := "in namespace "+r.Namespace, ""
-	if r.Namespace == "" {
+	where, remedy := "in namespace "+r.options.Namespace, ""
+	if r.options.Namespace == "" {
 		where, remedy = "in all namespaces", ", or name a namespace with -n"
 	}
 	return fmt.Errorf("nothing of it was checked: list %s is needed%s: %w", where, remedy, err)

@@ -126,7 +126,7 @@ func checked(t *testing.T, s *server, o Options) (lines []string, summary vet.Su
 	}
 	summary, err = c.Check(t.Context(), func(o vet.Object) error {
 		for _, f := range o.Findings {
-			if f.Line != 0 || o.File != c.Name {
+			if f.Line != 0 || o.File != c.options.Name {
 				t.Errorf("%+v", f)
 			}
 			lines = append(lines, fmt.Sprintf("%s %s: %s %s: %s", f.Severity, o.Label(), f.Rule, f.Field, f.Message))

@@ -58,7 +58,7 @@ var ErrStop = errors.New("stop")
 const maxReported = 20
 
 type walk struct {
-	Options
+	options Options
 	visit   Visit
 	seen    map[string]bool // folders, by their real path
 	visited int
@@ -72,26 +72,26 @@ type walk struct {
 // an argument is read whatever it is called; in folders *.yaml, *.yml and *.json are, and what is
 // hidden is skipped. After a file that cannot be read the walk continues, and returns the error at the end.
 func Walk(arguments []string, o Options, visit Visit) error {
-	w := &walk{Options: o, visit: visit, seen: map[string]bool{}, skip: skipper{excluded: o.Exclude}}
+	w := &walk{options: o, visit: visit, seen: map[string]bool{}, skip: skipper{excluded: o.Exclude}}
 	for _, pattern := range o.Exclude {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return fmt.Errorf("exclude %q: %w", pattern, err)
 		}
 	}
-	if w.Skipped == nil {
-		w.Skipped = func(string) {}
+	if w.options.Skipped == nil {
+		w.options.Skipped = func(string) {}
 	}
-	if w.Stdin == nil {
-		w.Stdin = strings.NewReader("")
+	if w.options.Stdin == nil {
+		w.options.Stdin = strings.NewReader("")
 	}
-	if w.MaxFiles <= 0 {
-		w.MaxFiles = DefaultMaxFiles
+	if w.options.MaxFiles <= 0 {
+		w.options.MaxFiles = DefaultMaxFiles
 	}
-	if w.MaxBytes <= 0 {
-		w.MaxBytes = DefaultMaxBytes
+	if w.options.MaxBytes <= 0 {
+		w.options.MaxBytes = DefaultMaxBytes
 	}
-	if w.MaxDepth <= 0 {
-		w.MaxDepth = DefaultMaxDepth
+	if w.options.MaxDepth <= 0 {
+		w.options.MaxDepth = DefaultMaxDepth
 	}
 	for _, argument := range arguments {
 		if err := w.argument(argument); err != nil {
@@ -115,7 +115,7 @@ func (w *walk) argument(name string) error {
 			return nil
 		}
 		w.stdin = true
-		return w.visitFile(StdinName, w.Stdin)
+		return w.visitFile(StdinName, w.options.Stdin)
 	}
 	info, err := os.Stat(name)
 	if err != nil {
@@ -136,8 +136,8 @@ func (w *walk) argument(name string) error {
 
 // folder visits what is in a folder.
 func (w *walk) folder(name string, depth int) error {
-	if depth > w.MaxDepth {
-		return fmt.Errorf("%s: folders nest deeper than %d; name a folder further down", name, w.MaxDepth)
+	if depth > w.options.MaxDepth {
+		return fmt.Errorf("%s: folders nest deeper than %d; name a folder further down", name, w.options.MaxDepth)
 	}
 	target, err := filepath.EvalSymlinks(name)
 	if err == nil {
@@ -180,7 +180,7 @@ func (w *walk) entry(name string, entry fs.DirEntry, depth int) error {
 		return nil // a broken link to something else
 	case err != nil:
 		return err
-	case info.IsDir() && w.Shallow:
+	case info.IsDir() && w.options.Shallow:
 		return nil
 	case info.IsDir():
 		return w.folder(name, depth+1)
@@ -193,11 +193,11 @@ func (w *walk) entry(name string, entry fs.DirEntry, depth int) error {
 func (w *walk) file(name string, info fs.FileInfo) error {
 	if w.skip.skip(name) {
 		w.skipped++
-		w.Skipped(name)
+		w.options.Skipped(name)
 		return nil
 	}
-	if info.Mode().IsRegular() && info.Size() > w.MaxBytes {
-		return fmt.Errorf("%s: has %d bytes, and at most %d are read; split it", name, info.Size(), w.MaxBytes)
+	if info.Mode().IsRegular() && info.Size() > w.options.MaxBytes {
+		return fmt.Errorf("%s: has %d bytes, and at most %d are read; split it", name, info.Size(), w.options.MaxBytes)
 	}
 	file, err := os.Open(name) //nolint:gosec // reading what the user names is the purpose
 	if err != nil {
@@ -207,8 +207,8 @@ func (w *walk) file(name string, info fs.FileInfo) error {
 }
 
 func (w *walk) visitFile(name string, content io.Reader) error {
-	if w.visited >= w.MaxFiles {
-		w.fail(fmt.Errorf("%s: not read, nor any file after it: there are more than %d; name fewer", name, w.MaxFiles))
+	if w.visited >= w.options.MaxFiles {
+		w.fail(fmt.Errorf("%s: not read, nor any file after it: there are more than %d; name fewer", name, w.options.MaxFiles))
 		return ErrStop
 	}
 	w.visited++
