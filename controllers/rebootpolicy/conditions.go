@@ -85,6 +85,10 @@ func (o *observation) nextAllowed() *metav1.Time {
 // setReady sets whether everything that the spec names is watched. A restart that waits or has failed does not
 // make it false, unless the API server refuses it.
 func (c *conditionSet) setReady(o *observation) {
+	if c.problem == "" && len(o.unknown) > 0 {
+		c.Set(autorebootv1.ConditionReady, metav1.ConditionUnknown, autorebootv1.ReasonUnknown, events.Summarize(o.unknown))
+		return
+	}
 	if c.problem != "" {
 		c.Set(autorebootv1.ConditionReady, metav1.ConditionFalse, c.problem, events.Summarize(slices.Concat(c.messages, o.mistakes)))
 		return
@@ -108,6 +112,9 @@ func (c *conditionSet) setReady(o *observation) {
 
 // setBudgetBlocks sets whether a disruption budget is known to refuse a restart.
 func (c *conditionSet) setBudgetBlocks(o *observation) {
+	if o.budgetsUnknown && c.Keep(autorebootv1.ConditionDisruptionBudgetBlocks) {
+		return
+	}
 	status, reason, message := metav1.ConditionFalse, autorebootv1.ReasonNotObserved, "no run of a ChaosPod has found that a budget refuses every eviction"
 	switch {
 	case len(o.budgetBlocks) > 0:
@@ -179,6 +186,9 @@ func (c *conditionSet) setProgressing(o *observation) {
 // progressText returns what a restart in flight does, and what keeps it from that.
 func (o *observation) progressText(f *autorebootv1.InFlightRestart) string {
 	what, w := phaseText(f.Phase), o.workload(f.UID)
+	if w != nil && w.Unread != "" {
+		return what + ", but " + w.Unread
+	}
 	if f.BlockedBy != "" {
 		budget := f.BlockedBy
 		if w != nil {

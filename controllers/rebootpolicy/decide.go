@@ -22,10 +22,7 @@ import (
 // decide returns what to do, once it is in the stored status: nothing else is ever done.
 func (r *Reconciler) decide(ctx context.Context, o *observation) (restart.Decision, error) {
 	messages := o.recordPostponed()
-	d, err := r.decideOnWhatExists(ctx, o)
-	if err != nil {
-		return d, err
-	}
+	d := r.decideOnWhatExists(ctx, o)
 	o.requeueAt(d.RequeueAt)
 	o.setClockSkew(&d)
 	messages = append(messages, d.Messages...)
@@ -51,16 +48,12 @@ func (o *observation) setClockSkew(d *restart.Decision) {
 
 // decideOnWhatExists decides until what each restart that starts depends on was seen to exist. Each workload is looked at
 // once: where one waits, another one may start.
-func (r *Reconciler) decideOnWhatExists(ctx context.Context, o *observation) (restart.Decision, error) {
+func (r *Reconciler) decideOnWhatExists(ctx context.Context, o *observation) restart.Decision {
 	for {
 		d := r.decideAndClaim(o)
-		missing, err := r.checkRequiredSources(ctx, o, &d)
-		if err != nil {
-			return d, err
-		}
-		absent, err := r.checkLevelPods(ctx, o, &d)
-		if err != nil || !missing && !absent {
-			return d, err
+		missing, absent := r.checkRequiredSources(ctx, o, &d), r.checkLevelPods(ctx, o, &d)
+		if !missing && !absent {
+			return d
 		}
 	}
 }

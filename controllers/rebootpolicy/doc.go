@@ -23,7 +23,8 @@
 //
 // The status is the only state that counts: what a process remembers besides saves requests, and can be lost without a
 // restart too many or too few. Before anything is done to a workload, the stored status is either the one that was just
-// written or is read from the API server. An error of an action does not keep the results of others out of the status.
+// written or is read from the API server. An error of an action does not keep the results of others out of the status. A read
+// that fails ends no reconcile: what it leaves unknown stays as it is, and holds what depends on it alone.
 //
 // The package changes two annotations of a workload's pod template, by server-side apply under its own field
 // owner, and requests evictions. It never deletes a pod, never takes back an annotation that another writer

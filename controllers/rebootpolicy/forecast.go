@@ -5,6 +5,7 @@ package rebootpolicy
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -146,27 +147,18 @@ func (o *ForecastOptions) observe(ctx context.Context, s Side) (*side, error) {
 		}
 		seen.blockedBy = ""
 	}
-	var err error
-	if seen.workloads, err = r.findTargets(ctx, seen.observation); err != nil {
-		return nil, err
-	}
-	if err := r.findUnselected(ctx, seen.observation); err != nil {
-		return nil, err
-	}
+	r.findTargets(ctx, seen.observation)
+	r.findUnselected(ctx, seen.observation)
 	if seen.evicts() {
-		if err := r.readPods(ctx, seen.observation); err != nil {
-			return nil, err
-		}
+		r.readPods(ctx, seen.observation)
 	}
 	seen.calendar, _ = seen.state.calendar.at(o.Now, o.Freeze)
 	seen.gates = r.closedGates(ctx, seen.observation)
 	seen.restartNowSignals()
 	seen.addUnobserved()
-	if err := r.sourceSignals(ctx, seen.observation); err != nil {
-		return nil, err
-	}
+	r.sourceSignals(ctx, seen.observation)
 	seen.limitSignals()
-	return seen, nil
+	return seen, errors.Join(seen.failures...)
 }
 
 // addUnobserved keeps what the triggers that are not observed here have asked for.

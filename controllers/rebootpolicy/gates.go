@@ -163,18 +163,19 @@ func (r *Reconciler) noPodsGate(ctx context.Context, namespace string, g *autore
 	return fmt.Sprintf("pod %s and %d more have not finished", slices.Min(names), len(names)-1)
 }
 
-// budgetBlocks describes the targets of which a ChaosPod could evict no pod although all were ready: where the
+// findBudgetBlocks describes the targets of which a ChaosPod could evict no pod although all were ready: where the
 // policy evicts, the same PodDisruptionBudget refuses its restart. A refusal counts only where at least as many
 // pods were ready as are desired now.
-func (r *Reconciler) budgetBlocks(ctx context.Context, o *observation) ([]string, error) {
+func (r *Reconciler) findBudgetBlocks(ctx context.Context, o *observation) {
 	if !o.evicts() {
-		return nil, nil
+		return
 	}
 	var all chaosv1.ChaosPodList
 	if err := r.Client.List(ctx, &all, client.InNamespace(o.key.Namespace), shared); err != nil {
-		return nil, fmt.Errorf("list ChaosPods: %w", err)
+		o.couldNotRead(fmt.Errorf("list ChaosPods: %w", err))
+		o.budgetsUnknown = true
+		return
 	}
-	var blocks []string
 	for i := range all.Items {
 		c := &all.Items[i]
 		for j := range c.Status.Blocked {
@@ -186,10 +187,9 @@ func (r *Reconciler) budgetBlocks(ctx context.Context, o *observation) ([]string
 			if b.BlockedBy != "" {
 				budget = "PodDisruptionBudget " + b.BlockedBy
 			}
-			blocks = append(blocks, fmt.Sprintf("%s %s: %s let ChaosPod %s evict no pod although %s",
+			o.budgetBlocks = append(o.budgetBlocks, fmt.Sprintf("%s %s: %s let ChaosPod %s evict no pod although %s",
 				b.Kind, b.Name, budget, c.Name, events.Plural(int(b.Ready), "pod was ready", "pods were ready")))
 		}
 	}
-	slices.Sort(blocks) // the cache has no order
-	return blocks, nil
+	slices.Sort(o.budgetBlocks) // the cache has no order
 }

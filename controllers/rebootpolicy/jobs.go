@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -49,10 +50,10 @@ func hasJobs(spec *autorebootv1.RebootPolicySpec) bool {
 }
 
 // readJobs reads the Jobs that the policy has created, and adds those that this process could not create.
-func (r *Reconciler) readJobs(ctx context.Context, o *observation) error {
+func (r *Reconciler) readJobs(ctx context.Context, o *observation) {
 	if !hasJobs(&o.policy.Spec) {
 		o.state.refusedJobs = nil
-		return nil
+		return
 	}
 	maps.DeleteFunc(o.state.refusedJobs, func(_ string, j restart.Job) bool { return o.now.After(j.Retry.Add(jobRetry)) })
 	o.jobs = maps.Clone(o.state.refusedJobs)
@@ -62,14 +63,16 @@ func (r *Reconciler) readJobs(ctx context.Context, o *observation) error {
 	var list batchv1.JobList
 	labeled := client.MatchingLabels{autorebootv1.JobLabel: string(o.policy.UID)}
 	if err := r.Client.List(ctx, &list, client.InNamespace(o.key.Namespace), labeled, shared); err != nil {
-		return fmt.Errorf("list Jobs: %w", err)
+		o.couldNotRead(fmt.Errorf("list Jobs: %w", err))
+		for _, w := range slices.Clone(o.workloads) {
+			o.setUnread(w, "the Jobs of the policy cannot be read")
+		}
 	}
 	for i := range list.Items {
 		if j := &list.Items[i]; workloads.ControllerOf(j) == o.policy.UID {
 			o.jobs[j.Name] = stateOfJob(j)
 		}
 	}
-	return nil
 }
 
 // stateOfJob returns what became of a Job.

@@ -40,8 +40,9 @@ type observation struct {
 	blockedBy, invalid string
 
 	// kinds is whether workloads can be read of those that a cluster need not have and the policy has to do with.
-	kinds     map[common.WorkloadKind]workloadkinds.State
-	workloads []*workload
+	kinds map[common.WorkloadKind]workloadkinds.State
+	// workloads are those that were read with their pods. unread are others of the status: what it has of them stays.
+	workloads, unread []*workload
 	// unselected are the workloads of the status that exist, and that the spec does not select.
 	unselected map[types.UID]bool
 	gates      []string
@@ -68,8 +69,12 @@ type observation struct {
 	mistakes []string
 	// clockSkew is added to messages about what waits.
 	clockSkew string
-	// budgetBlocks describe the targets whose disruption budgets allow no eviction.
-	budgetBlocks []string
+	// budgetBlocks describe the targets whose disruption budgets allow no eviction, where that is known.
+	budgetBlocks   []string
+	budgetsUnknown bool
+	// unknown are messages about what could not be read, and failures the errors.
+	unknown  []string
+	failures []error
 
 	// confirmed means that stored is what the API server has: it was just written, or read from there.
 	confirmed bool
@@ -86,6 +91,23 @@ func (o *observation) addProblem(reason, message string) {
 	if !slices.Contains(o.problems, p) {
 		o.problems = append(o.problems, p)
 	}
+}
+
+// readRetry is the wait after something could not be read.
+const readRetry = 5 * time.Second
+
+// couldNotRead has what could not be read be read again soon. The error is for the log.
+func (o *observation) couldNotRead(err error) {
+	o.failures = append(o.failures, err)
+	o.requeueAt(o.now.Add(readRetry))
+}
+
+// setUnread has the state of a workload stay as it is, since it, its pods or its Jobs could not be read.
+func (o *observation) setUnread(w *workload, why string) {
+	w.Unread = why
+	o.workloads = slices.DeleteFunc(o.workloads, func(read *workload) bool { return read == w })
+	o.unread = append(o.unread, w)
+	o.unknown = append(o.unknown, fmt.Sprintf("%s %s: %s", w.Kind, w.Name, why))
 }
 
 // worstProblem returns the most severe reason with all its messages: a condition has one reason.
@@ -151,7 +173,7 @@ func (o *observation) hasTrigger(name string) bool {
 // selectedCount returns how many workloads the spec selects.
 func (o *observation) selectedCount() int {
 	n := 0
-	for _, w := range o.workloads {
+	for _, w := range slices.Concat(o.workloads, o.unread) {
 		if !w.Unselected {
 			n++
 		}
@@ -161,7 +183,7 @@ func (o *observation) selectedCount() int {
 
 // workload returns the workload of a UID; nil if it is not a target.
 func (o *observation) workload(uid types.UID) *workload {
-	for _, w := range o.workloads {
+	for _, w := range slices.Concat(o.workloads, o.unread) {
 		if w.UID == uid {
 			return w
 		}
@@ -188,7 +210,9 @@ func (o *observation) starting(d *restart.Decision) (workloads []*workload) {
 func (o *observation) decisionInput() restart.Observation {
 	in := restart.Observation{Now: o.now, Gates: o.gates, Calendar: o.calendar, Suspect: o.suspect, Unselected: o.unselected,
 		Requests: o.requests, Jobs: o.jobs}
-	for _, w := range o.workloads {
+	all := slices.Concat(o.workloads, o.unread)
+	slices.SortFunc(all, compareTargets)
+	for _, w := range all {
 		in.Workloads = append(in.Workloads, w.Workload)
 	}
 	return in

@@ -56,28 +56,20 @@ func (r *Reconciler) unapproved(policy *autorebootv1.RebootPolicy) string {
 	return "it is not known whether the writer of the policy has the rights to what it does: a user with these rights must write it, or set its annotation " + common.ApprovedByAnnotation + " to any value"
 }
 
-// observe reads everything that a decision is made from.
-func (r *Reconciler) observe(ctx context.Context, o *observation) (err error) {
+// observe reads everything that a decision is made from. Each step is on its own: one that fails leaves unknown what it reads,
+// and stops no other. The error is that of ctx, or ErrUnknown.
+func (r *Reconciler) observe(ctx context.Context, o *observation) error {
 	if err := r.findKinds(o); err != nil {
 		return err
 	}
-	if o.workloads, err = r.findTargets(ctx, o); err != nil {
-		return err
-	}
-	r.updateDependencies(o)
-	if err := r.findUnselected(ctx, o); err != nil {
-		return err
-	}
+	r.findTargets(ctx, o)
+	r.findUnselected(ctx, o)
 	r.enqueuer.SetInterval(o.key, o.interval())
-	if err := r.readPods(ctx, o); err != nil {
-		return err
-	}
-	if err := r.findLostPods(ctx, o); err != nil {
-		return err
-	}
-	if o.budgetBlocks, err = r.budgetBlocks(ctx, o); err != nil {
-		return err
-	}
+	r.readJobs(ctx, o)
+	r.readPods(ctx, o)
+	r.updateDependencies(o)
+	r.findLostPods(ctx, o)
+	r.findBudgetBlocks(ctx, o)
 	var until time.Time
 	o.calendar, until = o.state.calendar.at(o.now, r.Freeze.State())
 	o.requeueAt(until)
@@ -87,8 +79,6 @@ func (r *Reconciler) observe(ctx context.Context, o *observation) (err error) {
 		r.Queries.Set(o.key, nil)
 	}
 	r.observeRequests(o)
-	if err := r.readJobs(ctx, o); err != nil {
-		return err
-	}
-	return r.signals(ctx, o)
+	r.signals(ctx, o)
+	return ctx.Err()
 }

@@ -29,7 +29,7 @@ import (
 
 // readPods reads the pods that each workload controls: selectors of workloads may overlap. The owners are
 // watched before their pods are read, so that no later change is missed.
-func (r *Reconciler) readPods(ctx context.Context, o *observation) error {
+func (r *Reconciler) readPods(ctx context.Context, o *observation) {
 	owners := map[types.UID]bool{}
 	for _, w := range o.workloads {
 		owners[w.UID] = true
@@ -38,10 +38,7 @@ func (r *Reconciler) readPods(ctx context.Context, o *observation) error {
 		}
 	}
 	r.updateOwners(o.key, owners) // so that new ReplicaSets enqueue the policy
-	replicaSets, err := r.replicaSets(ctx, o)
-	if err != nil {
-		return err
-	}
+	replicaSets := r.replicaSets(ctx, o)
 	owners = maps.Clone(owners)
 	for _, sets := range replicaSets {
 		for _, set := range sets {
@@ -49,36 +46,49 @@ func (r *Reconciler) readPods(ctx context.Context, o *observation) error {
 		}
 	}
 	r.updateOwners(o.key, owners)
-	for _, w := range o.workloads {
-		var owned []corev1.Pod
-		for _, owner := range append(replicaSets[w.UID], w.UID) {
-			var list corev1.PodList
-			if err := r.Client.List(ctx, &list, client.InNamespace(o.key.Namespace),
-				client.MatchingFields{workloads.ByOwner: string(owner)}, shared); err != nil {
-				return fmt.Errorf("list pods of %s %s: %w", w.Kind, w.Name, err)
-			}
-			owned = append(owned, list.Items...)
+	for _, w := range slices.Clone(o.workloads) {
+		owned, err := r.podsOf(ctx, append(replicaSets[w.UID], w.UID), client.InNamespace(o.key.Namespace))
+		if err != nil {
+			o.couldNotRead(fmt.Errorf("list pods of %s %s: %w", w.Kind, w.Name, err))
+			o.setUnread(w, podsCannotBeRead)
+			continue
 		}
 		w.addPods(owned, r.podVersions)
 	}
-	return nil
+}
+
+// podsCannotBeRead is why the state of a workload stays as it is that was read without its pods.
+const podsCannotBeRead = "its pods cannot be read"
+
+// podsOf returns the pods of some controllers.
+func (r *Reconciler) podsOf(ctx context.Context, owners []types.UID, in client.InNamespace) (owned []corev1.Pod, err error) {
+	for _, owner := range owners {
+		var list corev1.PodList
+		if err := r.Client.List(ctx, &list, in, client.MatchingFields{workloads.ByOwner: string(owner)}, shared); err != nil {
+			return nil, err
+		}
+		owned = append(owned, list.Items...)
+	}
+	return owned, nil
 }
 
 // replicaSets returns the UIDs of the ReplicaSets of each workload that may have any.
-func (r *Reconciler) replicaSets(ctx context.Context, o *observation) (map[types.UID][]types.UID, error) {
+func (r *Reconciler) replicaSets(ctx context.Context, o *observation) map[types.UID][]types.UID {
 	all := map[types.UID][]types.UID{}
-	for _, w := range o.workloads {
+	for _, w := range slices.Clone(o.workloads) {
 		if !hasReplicaSets(w.Kind) {
 			continue
 		}
 		sets, err := workloads.ReplicaSetsOf(ctx, r.Client, w.UID, client.InNamespace(o.key.Namespace),
 			client.MatchingFields{workloads.ByOwner: string(w.UID)}, shared)
 		if err != nil {
-			return nil, fmt.Errorf("list ReplicaSets of %s %s: %w", w.Kind, w.Name, err)
+			o.couldNotRead(fmt.Errorf("list ReplicaSets of %s %s: %w", w.Kind, w.Name, err))
+			o.setUnread(w, podsCannotBeRead)
+			continue
 		}
 		all[w.UID] = sets
 	}
-	return all, nil
+	return all
 }
 
 func hasReplicaSets(kind common.WorkloadKind) bool {
@@ -131,7 +141,7 @@ const (
 
 // findLostPods finds the pods that can neither become ready nor end, of each DaemonSet and StatefulSet whose restart waits or
 // is in flight: their controllers wait for such a pod. Those of a ReplicaSet are made elsewhere.
-func (r *Reconciler) findLostPods(ctx context.Context, o *observation) error {
+func (r *Reconciler) findLostPods(ctx context.Context, o *observation) {
 	reads := maxNodeReads
 	for _, w := range o.workloads {
 		if hasReplicaSets(w.Kind) || !o.inFlight(w.UID) && o.targetStatus(w).Pending == nil {
@@ -144,7 +154,6 @@ func (r *Reconciler) findLostPods(ctx context.Context, o *observation) error {
 			}
 		}
 	}
-	return ctx.Err()
 }
 
 // whyLost returns why a pod that is late can neither become ready nor end; empty where it may. It counts down reads for each
@@ -190,9 +199,8 @@ const absentFor = 5 * time.Minute
 
 // checkLevelPods looks for the pods of each restart that is about to start because of how its pods are, and reports
 // whether any does not exist. The watch may have lost its deletion (kubernetes/kubernetes#123072): the cache has such a
-// pod until it lists again, and it would be restarted for until the limit.
-func (r *Reconciler) checkLevelPods(ctx context.Context, o *observation, d *restart.Decision) (bool, error) {
-	found := false
+// pod until it lists again, and it would be restarted for until the limit. Where they cannot be listed, the restart waits.
+func (r *Reconciler) checkLevelPods(ctx context.Context, o *observation, d *restart.Decision) (found bool) {
 	for _, w := range o.starting(d) {
 		if w.podsChecked || !slices.ContainsFunc(w.Signals, func(s restart.Signal) bool { return s.Level && s.Firing }) {
 			continue
@@ -200,7 +208,8 @@ func (r *Reconciler) checkLevelPods(ctx context.Context, o *observation, d *rest
 		w.podsChecked = true
 		absent, err := r.absentPods(ctx, o, w)
 		if err != nil {
-			return false, err
+			o.couldNotRead(err)
+			w.Unchecked, found = "which of its pods exist cannot be read", true
 		}
 		if len(absent) == 0 {
 			continue
@@ -217,7 +226,7 @@ func (r *Reconciler) checkLevelPods(ctx context.Context, o *observation, d *rest
 		}
 		o.requeueAt(o.now) // for the pods that do exist
 	}
-	return found, nil
+	return found
 }
 
 // absentPods returns the pods of a workload that the API server does not list.
@@ -246,7 +255,7 @@ func (r *Reconciler) absentPods(ctx context.Context, o *observation, w *workload
 // orderByVersion finds out which pods were created before a source was written and which after, where both
 // happened within one second and this process observed neither: the API server lists the pods at the version of
 // the source. It keeps versions for 5 to 10 minutes; after that the pods count as older, and are restarted.
-func (r *Reconciler) orderByVersion(ctx context.Context, o *observation) error {
+func (r *Reconciler) orderByVersion(ctx context.Context, o *observation) {
 	for _, w := range o.workloads {
 		for i := range w.Signals {
 			signal := &w.Signals[i]
@@ -255,14 +264,14 @@ func (r *Reconciler) orderByVersion(ctx context.Context, o *observation) error {
 				continue
 			}
 			if err := r.orderPods(ctx, o, w, signal); err != nil {
-				return err
+				o.couldNotRead(err)
+				w.Unchecked = "which of its pods are newer than " + signal.Source + " cannot be read"
 			}
 		}
 		for i := range w.Pods {
 			w.Pods[i].AbsentAt = r.podVersions.get(w.Pods[i].UID).absent
 		}
 	}
-	return nil
 }
 
 func (r *Reconciler) orderPods(ctx context.Context, o *observation, w *workload, signal *restart.Signal) error {

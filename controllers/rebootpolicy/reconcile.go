@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -45,7 +46,7 @@ func (r *Reconciler) reconcile(ctx context.Context, stored *autorebootv1.RebootP
 		return time.Time{}, controller.ErrStale
 	}
 	if err := r.observe(ctx, o); errors.Is(err, workloadkinds.ErrUnknown) {
-		return o.now.Add(kindsRetry), nil // it is enqueued as soon as it is known
+		return o.now.Add(readRetry), nil // it is enqueued as soon as it is known
 	} else if err != nil {
 		return time.Time{}, err
 	}
@@ -61,6 +62,9 @@ func (r *Reconciler) reconcile(ctx context.Context, stored *autorebootv1.RebootP
 	}
 	if recordErr == nil {
 		r.releaseClaims(o, decision.WaitsForOthers)
+	}
+	if err := errors.Join(o.failures...); err != nil {
+		ctrllog.FromContext(ctx).Error(err, "What could not be read stays as it is", "retry", readRetry)
 	}
 	r.metrics.record(o.key, &o.stored.Status, o.sourceCount)
 	return controller.Earliest(o.requeue, requeue), errors.Join(actErr, recordErr)

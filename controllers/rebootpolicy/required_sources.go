@@ -72,9 +72,8 @@ func missingOf(want *sources.Want, missing bool, absentKeys string) []string {
 }
 
 // checkRequiredSources looks for the sources that the pods of each restart which is about to start need, and
-// reports whether any is missing, or lacks a key. Sources that a watch shows are not read again.
-func (r *Reconciler) checkRequiredSources(ctx context.Context, o *observation, d *restart.Decision) (bool, error) {
-	missing := false
+// reports whether any is missing, lacks a key, or cannot be read. Sources that a watch shows are not read again.
+func (r *Reconciler) checkRequiredSources(ctx context.Context, o *observation, d *restart.Decision) (missing bool) {
 	for _, w := range o.starting(d) {
 		if w.requiredChecked {
 			continue
@@ -85,7 +84,9 @@ func (r *Reconciler) checkRequiredSources(ctx context.Context, o *observation, d
 			if !ok {
 				var err error
 				if found, err = r.readRequired(ctx, &want); err != nil {
-					return false, err
+					o.couldNotRead(err)
+					w.Unchecked, missing = nameOf(&want)+", which its pods need, cannot be read", true
+					continue
 				}
 				o.required[idOf(&want)] = found
 			}
@@ -97,7 +98,7 @@ func (r *Reconciler) checkRequiredSources(ctx context.Context, o *observation, d
 			}
 		}
 	}
-	return missing, nil
+	return missing
 }
 
 // readRequired returns what is missing of a required source. One that may not be read counts as complete, and holds nothing.

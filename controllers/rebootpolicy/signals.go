@@ -28,13 +28,13 @@ const (
 )
 
 // signals adds what each trigger sees to each workload.
-func (r *Reconciler) signals(ctx context.Context, o *observation) error {
+func (r *Reconciler) signals(ctx context.Context, o *observation) {
 	if o.blockedBy != "" {
 		r.Probes.Forget(o.key)
 		for _, w := range o.workloads {
 			w.Signals = o.heldSignals(w)
 		}
-		return nil
+		return
 	}
 	o.restartNowSignals()
 	r.probeSignals(ctx, o)
@@ -46,16 +46,12 @@ func (r *Reconciler) signals(ctx context.Context, o *observation) error {
 		case t.PodAge != nil:
 			o.podAgeSignals(t)
 		case t.EndpointsChange != nil:
-			if err := r.endpointSignals(ctx, o, t); err != nil {
-				return err
-			}
+			r.endpointSignals(ctx, o, t)
 		}
 	}
-	if err := r.sourceSignals(ctx, o); err != nil {
-		return err
-	}
+	r.sourceSignals(ctx, o)
 	o.limitSignals()
-	return r.orderByVersion(ctx, o)
+	r.orderByVersion(ctx, o)
 }
 
 // heldSignals returns signals that keep the baselines of a workload, and do not fire.
@@ -71,6 +67,9 @@ func (o *observation) heldSignals(w *workload) []restart.Signal {
 // among its signals, and the last workloads as a whole.
 func (o *observation) limitSignals() {
 	total := 0
+	for _, w := range o.unread {
+		total += len(o.targetStatus(w).Baselines)
+	}
 	for i, w := range o.workloads {
 		levels := 0
 		for j := range w.Signals {

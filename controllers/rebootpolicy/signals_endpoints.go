@@ -36,7 +36,7 @@ const (
 )
 
 // endpointSignals adds a signal for each event of an ExternalService that a trigger names.
-func (r *Reconciler) endpointSignals(ctx context.Context, o *observation, t *autorebootv1.Trigger) error {
+func (r *Reconciler) endpointSignals(ctx context.Context, o *observation, t *autorebootv1.Trigger) {
 	name := t.EndpointsChange.ExternalServiceName
 	var es networkingv1.ExternalService
 	var undecodable *tolerantcache.UndecodableError
@@ -51,7 +51,9 @@ func (r *Reconciler) endpointSignals(ctx context.Context, o *observation, t *aut
 		o.addProblem(autorebootv1.ReasonSourceNotFound,
 			fmt.Sprintf("trigger %s: ExternalService %s cannot be read: %s", t.Name, name, undecodable.Fault))
 	case err != nil:
-		return fmt.Errorf("read ExternalService %s: %w", name, err)
+		unknown = sources.Unreadable
+		o.couldNotRead(fmt.Errorf("read ExternalService %s: %w", name, err))
+		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: %s", t.Name, readFailure("ExternalService", name, err)))
 	case meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionFaultInjected) && !restartsOnInjectedFault(o.policy):
 		unknown = networkingv1.ConditionFaultInjected
 	}
@@ -68,7 +70,6 @@ func (r *Reconciler) endpointSignals(ctx context.Context, o *observation, t *aut
 			w.Signals = append(w.Signals, own)
 		}
 	}
-	return nil
 }
 
 // readEvent reads one event from the status.

@@ -41,7 +41,9 @@ func (r *Reconciler) probeSignals(ctx context.Context, o *observation) {
 			wants = append(wants, r.wantOf(ctx, o, t, w))
 		}
 	})
-	r.Probes.Set(o.key, wants)
+	if len(o.unread) == 0 { // else what is checked stays as it is
+		r.Probes.Set(o.key, wants)
+	}
 	o.eachProbe(func(t *autorebootv1.Trigger, w *workload) {
 		signal := restart.Signal{Trigger: t.Name, Source: "Probe/" + podprobe.IdentityOf(t.Probe), Level: true}
 		if checked(w) {

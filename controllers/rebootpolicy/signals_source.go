@@ -18,13 +18,17 @@ import (
 )
 
 // sourceSignals observes all sources, each once, and adds a signal for each.
-func (r *Reconciler) sourceSignals(ctx context.Context, o *observation) error {
+func (r *Reconciler) sourceSignals(ctx context.Context, o *observation) {
 	all := r.sourceRefs(ctx, o)
 	wants, at := distinctWants(all)
 	o.sourceCount = sourceCount(wants)
 	states, err := r.Sources.Observe(ctx, o.key, wants)
 	if err != nil {
-		return fmt.Errorf("observe sources: %w", err)
+		o.couldNotRead(fmt.Errorf("observe sources: %w", err))
+		for _, w := range slices.Clone(o.workloads) {
+			o.setUnread(w, "what it depends on cannot be read")
+		}
+		return
 	}
 	for i := range all {
 		from, state := &all[i], &states[at[i]]
@@ -45,7 +49,6 @@ func (r *Reconciler) sourceSignals(ctx context.Context, o *observation) error {
 		}
 	}
 	o.setAwaited()
-	return nil
 }
 
 // sourceCount returns how many sources are observed.

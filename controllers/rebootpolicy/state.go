@@ -162,6 +162,8 @@ type objectState struct {
 	refusedJobs map[string]restart.Job
 	// clockSkew is a message about times of the status that were in the future, as long as anything waits.
 	clockSkew string
+	// kindsUnknownSince is since when it is not known whether the API server serves the kinds of all targets.
+	kindsUnknownSince time.Time
 	// lastWrite is that of the status, and writeTook how long it took.
 	lastWrite controller.LastWrite
 	writeTook time.Duration

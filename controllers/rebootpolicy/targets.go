@@ -24,25 +24,20 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
-// findTargets returns the workloads of a policy, each once, ordered by wave, kind and name. A workload has the wave of the
+// findTargets finds the workloads of a policy, each once, ordered by wave, kind and name. A workload has the wave of the
 // target that names it, whatever selectors match it, and otherwise the lowest of their waves. What is missing, or too much,
 // becomes a problem.
-func (r *Reconciler) findTargets(ctx context.Context, o *observation) ([]*workload, error) {
+func (r *Reconciler) findTargets(ctx context.Context, o *observation) {
 	if o.blockedBy != "" {
-		return r.statusTargets(ctx, o)
+		o.workloads = r.statusTargets(ctx, o)
+		return
 	}
 	yields, err := r.yields(ctx, o)
-	if err != nil {
-		return nil, err
-	}
 	found, named := map[types.UID]*workload{}, map[types.UID]bool{}
 	for i := range o.policy.Spec.Targets {
 		t := &o.policy.Spec.Targets[i]
-		matched, err := r.match(ctx, o, t)
-		if err != nil {
-			return nil, err
-		}
-		if kind := rules.KindsOf(t)[0]; len(matched) == 0 && o.isServed(kind) { // else a problem says why there are none
+		matched, all := r.match(ctx, o, t)
+		if kind := rules.KindsOf(t)[0]; len(matched) == 0 && all && o.isServed(kind) { // else a problem says why there are none
 			o.addProblem(autorebootv1.ReasonTargetNotFound, missingText(i, t))
 			r.Kinds.LookAgain(kind)
 		}
@@ -57,23 +52,51 @@ func (r *Reconciler) findTargets(ctx context.Context, o *observation) ([]*worklo
 			}
 		}
 	}
-	unselected, err := r.unselectedInFlight(ctx, o, found)
+	o.unread = slices.DeleteFunc(o.unread, func(w *workload) bool { return found[w.UID] != nil }) // by another target
+	unselected := r.unselectedInFlight(ctx, o, found)
+	o.workloads = o.limitTargets(append(slices.Collect(maps.Values(found)), unselected...))
 	if err != nil {
-		return nil, err
+		o.couldNotRead(err)
+		for _, w := range slices.Clone(o.workloads) {
+			o.setUnread(w, "it is not known whether another RebootPolicy restarts it")
+		}
 	}
-	return o.limitTargets(append(slices.Collect(maps.Values(found)), unselected...)), nil
 }
 
-// kindsRetry is the wait until it is known whether the API server serves the kinds of all targets.
-const kindsRetry = 5 * time.Second
+// cannotBeRead is why the state of a workload stays as it is that could not be read.
+const cannotBeRead = "the workload cannot be read"
+
+// keepUnread has the workloads of the status stay as they are that could not be read: all of a kind, or one of a name.
+func (o *observation) keepUnread(kind common.WorkloadKind, name, why string) {
+	keep := func(of common.WorkloadKind, called string, uid types.UID) {
+		if of != kind || name != "" && called != name || slices.ContainsFunc(o.unread, func(w *workload) bool { return w.UID == uid }) {
+			return
+		}
+		w := &workload{}
+		w.Kind, w.Name, w.UID = kind, called, uid
+		o.setUnread(w, why)
+	}
+	for i := range o.policy.Status.Targets {
+		t := &o.policy.Status.Targets[i]
+		keep(t.Kind, t.Name, t.UID)
+	}
+	for i := range o.policy.Status.InFlight {
+		f := &o.policy.Status.InFlight[i]
+		keep(f.Kind, f.Name, f.UID)
+	}
+}
 
 // isServed reports whether workloads of a kind can be read.
 func (o *observation) isServed(kind common.WorkloadKind) bool {
 	return !workloadkinds.IsOptional(kind) || o.kinds[kind].Served
 }
 
+// kindsPatience is how long a new process learns which kinds the API server serves before it goes on without.
+const kindsPatience = 30 * time.Second
+
 // findKinds finds out whether workloads can be read of the kinds that a cluster need not have, where the policy has to do with any.
-// Nothing is decided before that is known: a workload that the cache does not have yet must not look deleted.
+// Nothing is decided for kindsPatience until that is known, and afterwards those of the status stay as they are: a workload that
+// the cache does not have yet must not look deleted.
 func (r *Reconciler) findKinds(o *observation) error {
 	o.kinds = map[common.WorkloadKind]workloadkinds.State{}
 	targeted, status := rules.OptionalKinds(&o.policy.Spec), &o.policy.Status
@@ -83,7 +106,7 @@ func (r *Reconciler) findKinds(o *observation) error {
 			all = append(all, t.Kind)
 		}
 	}
-	var unknown error
+	isUnknown := false
 	for _, kind := range all {
 		if _, known := o.kinds[kind]; known {
 			continue
@@ -92,7 +115,11 @@ func (r *Reconciler) findKinds(o *observation) error {
 		o.kinds[kind] = state
 		switch {
 		case !state.Known:
-			unknown = workloadkinds.ErrUnknown
+			isUnknown = true
+			o.keepUnread(kind, "", fmt.Sprintf("it is not known yet whether the API server serves %ss", kind.Name()))
+			o.requeueAt(o.now.Add(readRetry)) // it is enqueued as soon as it is known
+		case state.Unreadable && !state.Forbidden:
+			o.keepUnread(kind, "", state.Why)
 		case state.Served || !slices.Contains(targeted, kind) || o.blockedBy != "":
 		case state.Forbidden:
 			o.addProblem(autorebootv1.ReasonForbidden, state.Why)
@@ -100,17 +127,26 @@ func (r *Reconciler) findKinds(o *observation) error {
 			o.addProblem(autorebootv1.ReasonTargetNotFound, state.Why)
 		}
 	}
-	return unknown
+	switch since := &o.state.kindsUnknownSince; {
+	case !isUnknown:
+		*since = time.Time{}
+	case since.IsZero():
+		*since = o.now
+		fallthrough
+	case o.now.Before(since.Add(kindsPatience)):
+		return workloadkinds.ErrUnknown
+	}
+	return nil
 }
 
 // yields returns what reports whether another policy takes a workload that goes before this one, which a ClusterRebootPolicy
 // has made.
-func (r *Reconciler) yields(ctx context.Context, o *observation) (func(*workload) bool, error) {
+func (r *Reconciler) yields(ctx context.Context, o *observation) (yields func(*workload) bool, err error) {
 	var before []*autorebootv1.RebootPolicySpec
 	if rules.ClusterPolicyOf(o.policy) != "" {
 		var list autorebootv1.RebootPolicyList
-		if err := r.Client.List(ctx, &list, client.InNamespace(o.key.Namespace), shared); err != nil {
-			return nil, fmt.Errorf("list RebootPolicies: %w", err)
+		if err = r.Client.List(ctx, &list, client.InNamespace(o.key.Namespace), shared); err != nil {
+			err = fmt.Errorf("list RebootPolicies: %w", err)
 		}
 		for i := range list.Items {
 			if other := &list.Items[i]; rules.YieldsTo(o.policy, other) {
@@ -124,67 +160,55 @@ func (r *Reconciler) yields(ctx context.Context, o *observation) (func(*workload
 				Kind: w.Kind, Name: w.Name, Labels: w.Labels, Annotations: w.Annotations, TemplateAnnotations: w.Template.Annotations,
 			})
 		})
-	}, nil
+	}, err
 }
 
 // statusTargets returns the workloads that the status names: a spec that is blocked selects none.
-func (r *Reconciler) statusTargets(ctx context.Context, o *observation) ([]*workload, error) {
-	var all []*workload
+func (r *Reconciler) statusTargets(ctx context.Context, o *observation) (all []*workload) {
 	for i := range o.policy.Status.Targets {
 		t := &o.policy.Status.Targets[i]
-		w, err := r.getWorkload(ctx, o, t.Kind, t.Name, o.evicts())
-		if err != nil {
-			return nil, err
-		}
-		if w != nil {
+		if w, _ := r.getTarget(ctx, o, t.Kind, t.Name, o.evicts()); w != nil {
 			all = append(all, w)
 		}
 	}
-	return all, nil
+	return all
 }
 
 // unselectedInFlight returns workloads that the spec does not select any more, and whose restart is in flight:
 // it goes on until its end.
-func (r *Reconciler) unselectedInFlight(ctx context.Context, o *observation, selected map[types.UID]*workload) ([]*workload, error) {
-	var out []*workload
+func (r *Reconciler) unselectedInFlight(ctx context.Context, o *observation, selected map[types.UID]*workload) (out []*workload) {
 	for i := range o.policy.Status.InFlight {
 		f := &o.policy.Status.InFlight[i]
 		if selected[f.UID] != nil {
 			continue
 		}
-		w, err := r.getWorkload(ctx, o, f.Kind, f.Name, f.Phase == autorebootv1.PhaseEvicting)
-		if err != nil {
-			return nil, err
-		}
+		w, _ := r.getTarget(ctx, o, f.Kind, f.Name, f.Phase == autorebootv1.PhaseEvicting)
 		if w == nil || selected[w.UID] != nil {
 			continue // gone, or another of its name
 		}
 		w.Unselected = true
 		out = append(out, w)
 	}
-	return out, nil
+	return out
 }
 
 // findUnselected sets which workloads of the status exist, and are selected no more: what they are owed is kept.
-func (r *Reconciler) findUnselected(ctx context.Context, o *observation) error {
+func (r *Reconciler) findUnselected(ctx context.Context, o *observation) {
 	o.unselected = map[types.UID]bool{}
 	for _, t := range slices.Concat(o.policy.Status.Targets, o.policy.Status.UnselectedTargets) {
 		if o.workload(t.UID) != nil {
 			continue
 		}
-		if o.kinds[t.Kind].Unreadable {
+		if state := o.kinds[t.Kind]; workloadkinds.IsOptional(t.Kind) && (state.Unreadable || !state.Known) {
 			o.unselected[t.UID] = true // as far as is known
 			continue
 		}
 		w, err := r.getWorkload(ctx, o, t.Kind, t.Name, false)
 		if err != nil {
-			return err
+			o.couldNotRead(err)
 		}
-		if w != nil && w.UID == t.UID {
-			o.unselected[t.UID] = true
-		}
+		o.unselected[t.UID] = err != nil || w != nil && w.UID == t.UID
 	}
-	return nil
 }
 
 // limitTargets keeps as many workloads as a policy may watch, first those that it watches already: a new
@@ -195,17 +219,18 @@ func (o *observation) limitTargets(all []*workload) []*workload {
 		watched[o.policy.Status.Targets[i].UID] = true
 	}
 	slices.SortFunc(all, compareTargets)
-	if excess := len(all) - maxTargets; excess > 0 {
+	room := maxTargets - min(len(o.unread), maxTargets)
+	if excess := len(all) - room; excess > 0 {
 		slices.SortStableFunc(all, func(a, b *workload) int { return cmp.Compare(orderFirst(watched[a.UID]), orderFirst(watched[b.UID])) })
 		var left []string
-		for _, w := range all[maxTargets:] {
+		for _, w := range all[room:] {
 			left = append(left, string(w.Kind)+" "+w.Name)
 		}
-		all = all[:maxTargets]
+		all = all[:room]
 		slices.SortFunc(all, compareTargets)
 		o.addProblem(autorebootv1.ReasonTooManyTargets, fmt.Sprintf(
 			"%d workloads match, and a policy watches at most %d: %s left alone (%s); make the selectors narrower, or spread them over several policies",
-			maxTargets+excess, maxTargets, events.Plural(excess, "is", "are"), events.Summarize(left)))
+			len(o.unread)+room+excess, maxTargets, events.Plural(excess, "is", "are"), events.Summarize(left)))
 	}
 	return all
 }
@@ -236,27 +261,31 @@ func missingText(i int, t *autorebootv1.Target) string {
 	return text
 }
 
-// match returns the workloads of one target.
-func (r *Reconciler) match(ctx context.Context, o *observation, t *autorebootv1.Target) ([]*workload, error) {
+// match returns the workloads of one target, and whether these are all: those that could not be read stay as they are.
+func (r *Reconciler) match(ctx context.Context, o *observation, t *autorebootv1.Target) (out []*workload, all bool) {
 	if t.Selector == nil {
-		w, err := r.getWorkload(ctx, o, rules.KindsOf(t)[0], t.Name, o.evicts())
-		if w == nil || err != nil {
-			return nil, err
+		w, read := r.getTarget(ctx, o, rules.KindsOf(t)[0], t.Name, o.evicts())
+		if w != nil {
+			out = append(out, w)
 		}
-		return []*workload{w}, nil
+		return out, read
 	}
 	selector, err := t.Selector.Selector()
 	if err != nil {
-		return nil, err
+		o.couldNotRead(err) // a spec that is valid has none such
+		return nil, false
 	}
-	var out []*workload
+	all = true
 	for _, kind := range rules.KindsOf(t) {
 		if !o.isServed(kind) {
 			continue
 		}
 		found, err := workloads.List(ctx, r.Client, o.policy.Namespace, kind, selector, o.evicts(), r.Kinds.Kinds()...)
 		if err != nil {
-			return nil, err
+			o.couldNotRead(err)
+			o.keepUnread(kind, "", cannotBeRead)
+			all = false
+			continue
 		}
 		for _, w := range found {
 			if target := o.newWorkload(w); target.onChange.Selects(t) {
@@ -264,7 +293,20 @@ func (r *Reconciler) match(ctx context.Context, o *observation, t *autorebootv1.
 			}
 		}
 	}
-	return out, nil
+	return out, all
+}
+
+// getTarget returns one workload, or nil where there is none. One that could not be read stays as it is.
+func (r *Reconciler) getTarget(
+	ctx context.Context, o *observation, kind common.WorkloadKind, name string, evicts bool,
+) (w *workload, read bool) {
+	w, err := r.getWorkload(ctx, o, kind, name, evicts)
+	if err != nil {
+		o.couldNotRead(err)
+		o.keepUnread(kind, name, cannotBeRead)
+		return nil, false
+	}
+	return w, true
 }
 
 // getWorkload returns one workload; nil where there is none.

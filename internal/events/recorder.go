@@ -137,7 +137,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 func (r *Recorder) write(ctx context.Context, notice Event) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	_, err := r.options.Client.Events(notice.namespace()).Create(ctx, notice.object(r.options.Instance, r.options.Clock.Now(), window), metav1.CreateOptions{})
+	event := notice.object(r.options.Instance, r.options.Clock.Now(), window)
+	_, err := r.options.Client.Events(notice.namespace()).Create(ctx, event, metav1.CreateOptions{})
 	switch {
 	case err == nil:
 		r.counts.WithLabelValues("written").Inc()

@@ -81,7 +81,8 @@ func (e *Elector) hold(ctx context.Context, t term, lead func(context.Context) e
 			case errors.Is(done.err, ErrTaken), errors.Is(done.err, errPodGone):
 				return e.stopWork(done.err, w)
 			default:
-				e.options.Logger.Error(done.err, "cannot renew the Lease; retrying", "lease", e.lease(), "period", e.options.RetryPeriod, "left", e.untilDeadline(t))
+				e.options.Logger.Error(done.err, "cannot renew the Lease; retrying", "lease", e.lease(),
+					"period", e.options.RetryPeriod, "left", e.untilDeadline(t))
 			}
 
 		case <-deadline.C():

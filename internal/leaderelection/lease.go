@@ -80,8 +80,8 @@ func (e *Elector) writeLease(
 	ctx context.Context, read *coordinationv1.Lease, spec coordinationv1.LeaseSpec, owners ...metav1.OwnerReference,
 ) (*coordinationv1.Lease, error) {
 	if read == nil {
-		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: e.options.Namespace, Name: e.options.Name, OwnerReferences: owners}, Spec: spec}
-		return e.leases.Create(ctx, lease, metav1.CreateOptions{})
+		meta := metav1.ObjectMeta{Namespace: e.options.Namespace, Name: e.options.Name, OwnerReferences: owners}
+		return e.leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: meta, Spec: spec}, metav1.CreateOptions{})
 	}
 	lease := read.DeepCopy()
 	lease.Spec = spec

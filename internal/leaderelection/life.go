@@ -59,7 +59,8 @@ func (e *Elector) ownPodReference(ctx context.Context) (*metav1.OwnerReference, 
 		case ctx.Err() != nil:
 			return nil, nil //nolint:nilerr // the caller has left
 		case err != nil:
-			e.options.Logger.Error(err, "cannot read this replica's own Pod; retrying", "pod", e.options.Namespace+"/"+e.options.Life.Pod, "period", e.options.RetryPeriod)
+			e.options.Logger.Error(err, "cannot read this replica's own Pod; retrying",
+				"pod", e.options.Namespace+"/"+e.options.Life.Pod, "period", e.options.RetryPeriod)
 			e.pause(ctx, jittered(e.options.RetryPeriod))
 			continue
 		case pod == nil:

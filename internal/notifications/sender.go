@@ -75,7 +75,8 @@ func New(o Options) (*Sender, error) {
 
 // Enqueue takes an Event, which must not be changed any more, and does not block.
 func (s *Sender) Enqueue(e *eventsv1.Event) {
-	if s.options.Receiver.URL == "" || !slices.Contains(s.options.Types, e.Type) || len(s.options.Reasons) > 0 && !slices.Contains(s.options.Reasons, e.Reason) {
+	o := &s.options
+	if o.Receiver.URL == "" || !slices.Contains(o.Types, e.Type) || len(o.Reasons) > 0 && !slices.Contains(o.Reasons, e.Reason) {
 		return
 	}
 	select {

@@ -91,6 +91,9 @@ const (
 	// ReasonSourceMissing says that a ConfigMap or Secret, or a key of one, is missing that new pods could not start
 	// without.
 	ReasonSourceMissing = "SourceMissing"
+	// ReasonUnknown says that something cannot be read that must be known before a restart starts: the workload, its pods or
+	// Jobs, or what new pods need.
+	ReasonUnknown = "Unknown"
 	// ReasonSourceUnknown says that none of the sources of the restart can be observed now.
 	ReasonSourceUnknown = "SourceUnknown"
 	// ReasonTerminating says that the workload is being deleted.

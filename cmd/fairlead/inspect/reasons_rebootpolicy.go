@@ -31,6 +31,8 @@ var rebootPolicyMeanings = map[string]Meaning{
 		Remedy: "Set spec.strategy.type to Evict, or delete its pods by hand."},
 	v1.ReasonPartitioned: {Text: "The partition of the StatefulSet keeps every pod as it is.", Remedy: "Lower its partition, or set spec.strategy.type to Evict."},
 	v1.ReasonTerminating: {Text: "The workload is being deleted.", Remedy: nothing},
+	v1.ReasonUnknown: {Text: "Something about the workload cannot be read that must be known first, and its restart neither starts nor ends meanwhile. It is read again by itself.",
+		Remedy: "Let the operator read what the message names."},
 	v1.ReasonSourceUnknown: {Text: "What asked for the restart cannot be observed now, so that it may not be needed.",
 		Remedy: "Let the operator read the source that the message names."},
 	v1.ReasonDebouncing: {Text: "Further changes are waited for, so that one restart is enough for all. The restart starts when debounce.quietPeriod has passed.",

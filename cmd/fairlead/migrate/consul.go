@@ -140,9 +140,9 @@ func (c cursor) identity() {
 }
 
 func (r *run) consulService(all []instance) {
-	first := all[0]
-	e := &networkingv1.ExternalService{ObjectMeta: metav1.ObjectMeta{Name: dashed(first.name, 52-len(r.options.NameSuffix)) + r.options.NameSuffix}}
-	if e.Name != first.name+r.options.NameSuffix {
+	first, suffix := all[0], r.options.NameSuffix
+	e := &networkingv1.ExternalService{ObjectMeta: metav1.ObjectMeta{Name: dashed(first.name, 52-len(suffix)) + suffix}}
+	if e.Name != first.name+suffix {
 		first.service.in("Service").say(Differs, "%q is called %s", first.name, e.Name)
 	}
 	if first.port == 0 {

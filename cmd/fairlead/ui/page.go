@@ -189,8 +189,8 @@ type content struct {
 // write writes a page.
 func (s *Server) write(w http.ResponseWriter, r *http.Request, page string) {
 	q, v := parse(r, page), s.current(r, page == "calendar")
-	c := &content{Title: "Objects", Cluster: s.options.Cluster, Namespace: s.options.Namespace, Page: page, Query: q, Filter: q.filter, Object: q.object,
-		Now: s.options.Now(), Read: v.read, Unread: v.graph.Unread}
+	c := &content{Title: "Objects", Cluster: s.options.Cluster, Namespace: s.options.Namespace, Page: page, Query: q, Filter: q.filter,
+		Object: q.object, Now: s.options.Now(), Read: v.read, Unread: v.graph.Unread}
 	switch page {
 	case "timeline":
 		c.Title = "Timeline"

@@ -57,10 +57,10 @@ func (r *run) admit(t *target) admission {
 // checks are what a restart has to pass, in their order.
 func (r *run) checks() []func(*target) (admission, bool) {
 	return []func(*target) (admission, bool){
-		r.checkSuspendedOrHalted, r.checkObstacle, r.checkSourceUnknown, r.checkRefused, r.checkDebouncing, r.checkApprovalRequired,
-		r.checkRolloutInProgress, r.checkBackoff, r.checkCooldown,
+		r.checkSuspendedOrHalted, r.checkUnread, r.checkObstacle, r.checkSourceUnknown, r.checkRefused, r.checkDebouncing,
+		r.checkApprovalRequired, r.checkRolloutInProgress, r.checkBackoff, r.checkCooldown,
 		r.checkLimitReached, r.checkOutsideWindow, r.checkGateClosed, r.checkProbesInconclusive, r.checkSourceMissing, r.checkLowerWave,
-		r.checkChaosActive, r.checkJob, r.checkConcurrencyLimit, r.checkDryRun,
+		r.checkUnchecked, r.checkChaosActive, r.checkJob, r.checkConcurrencyLimit, r.checkDryRun,
 	}
 }
 
@@ -117,7 +117,7 @@ func (r *run) checkDebouncing(t *target) (admission, bool) {
 func (r *run) checkSuperseded(t *target) (admission, bool) {
 	q, w := &t.requested, t.workload
 	owed, since := t.isOwed(), t.owedSince()
-	if q.level || q.now || q.undated || !owed && !q.edge || owed && !w.Complete || r.stateOf(t) == Halted {
+	if w.Unread != "" || q.level || q.now || q.undated || !owed && !q.edge || owed && !w.Complete || r.stateOf(t) == Halted {
 		return admission{}, false
 	}
 	all := w.Pods

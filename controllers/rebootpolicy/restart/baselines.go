@@ -55,6 +55,9 @@ func (r *run) signals(w *Workload) []*Signal {
 // updateBaselines updates the baselines of a target: a new source, and one that changed silently, becomes the baseline;
 // a source that is not in the spec any more is dropped.
 func (r *run) updateBaselines(t *target) {
+	if t.workload.Unread != "" {
+		return
+	}
 	t.signals = r.signals(t.workload)
 	r.adoptRenamed(t)
 	complete, unknown := r.completeTriggers(t), t.hasUnknownSource()

@@ -71,18 +71,18 @@ func (r *run) trackTargets() {
 	for i := range r.observed.Workloads[:min(len(r.observed.Workloads), maxTargets)] {
 		w := &r.observed.Workloads[i]
 		id := targetOf(w.Kind, w.Name)
-		if r.workloads[id] != w || (w.Unselected && r.inFlight(id) == nil) {
-			continue
-		}
 		status, ok := known[id]
 		fresh := !ok || status.UID != w.UID
+		if r.workloads[id] != w || w.Unselected && r.inFlight(id) == nil || w.Unread != "" && fresh {
+			continue // of its name there is another; it is not selected; or it is not there until it is read
+		}
 		if fresh {
 			status = autorebootv1.TargetStatus{Kind: w.Kind, Name: w.Name, LastRestartID: status.LastRestartID}
 		}
 		status.UID = w.UID
 		r.status.Targets = append(r.status.Targets, status)
 		back := slices.ContainsFunc(r.status.UnselectedTargets, func(t autorebootv1.TargetStatus) bool { return t.UID == w.UID })
-		r.targets = append(r.targets, target{workload: w, isNew: fresh, isBack: back})
+		r.targets = append(r.targets, target{workload: w, isBack: back})
 		delete(known, id)
 	}
 	r.status.UnselectedTargets = nil

@@ -114,6 +114,12 @@ type Workload struct {
 	// Unselected means that the policy does not target the workload any more, and that it is here for
 	// its restart in flight alone: without it that restart would end as TargetGone.
 	Unselected bool
+	// Unread is why the workload, its pods or Jobs could not be read, in the words of a message; empty where they were. Kind,
+	// Name and UID are those of the status then, and what the status has of it stays: nothing starts, ends or is done.
+	Unread string
+	// Unchecked is what could not be read that must be known before a restart starts, in the words of a message: which pods
+	// exist, or whether what new ones need does. It is empty where all of it is known, or was not looked for.
+	Unchecked string
 }
 
 // Pod is one pod of a workload.

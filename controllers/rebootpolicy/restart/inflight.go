@@ -28,6 +28,10 @@ const stepsAtOnce = 4
 func (r *run) advance() {
 	for i := range r.targets {
 		t := &r.targets[i]
+		if t.workload.Unread != "" {
+			r.requeueAt(r.now.Add(retryInterval))
+			continue
+		}
 		for range stepsAtOnce {
 			f := r.inFlight(t.id())
 			if f == nil {
@@ -226,8 +230,8 @@ func (r *run) actions() []Action {
 	for i := range r.status.InFlight {
 		f := &r.status.InFlight[i]
 		w := r.workloads[targetOf(f.Kind, f.Name)]
-		if w == nil || w.Unselected {
-			continue // the policy does not select it, whatever the status says
+		if w == nil || w.Unselected || w.Unread != "" {
+			continue // the policy does not select it, whatever the status says, or nothing is known of it
 		}
 		if job := r.verificationJobAction(w, f); job != nil {
 			actions = append(actions, *job)

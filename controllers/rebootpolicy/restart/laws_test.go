@@ -4,6 +4,7 @@
 package restart
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
 // law holds for every state that a history reaches. It returns how what was decided breaks it.
@@ -25,6 +27,7 @@ type law func(m *model, o Observation) error
 func laws() map[string]law {
 	return map[string]law{
 		"unknown takes nothing away and starts nothing": unknownStartsNothing,
+		"what cannot be read stays as it is":            unreadStays,
 		"the order of a list is only an order":          orderIsNothing,
 		"a name in the spec is only a name":             nameIsNothing,
 		"a refusal stays where it is":                   refusalStays,
@@ -134,6 +137,62 @@ func unknownStartsNothing(m *model, o Observation) error {
 	return nil
 }
 
+// unreadStays has each workload in turn be one of which the status alone is known: its part of the status stays, nothing is done to it,
+// and the restarts of others that are in flight go on as they would.
+func unreadStays(m *model, o Observation) error {
+	base := Decide(m.policy, o)
+	if m.policy.Status.Halt != nil && base.Status.Halt == nil {
+		return nil // a user resumes, which gives back attempts whatever is known
+	}
+	for i := range 2 * len(o.Workloads) {
+		unread := o
+		unread.Workloads = slices.Clone(o.Workloads)
+		w := &unread.Workloads[i/2]
+		if i%2 == 0 { // else it is known, and its Jobs are not
+			*w = Workload{Workload: workloads.Workload{Kind: w.Kind, Name: w.Name, UID: w.UID}, Unselected: w.Unselected}
+		}
+		w.Unread = "cannot be read"
+		d := Decide(m.policy, unread)
+		if before, after := partOf(&m.policy.Status, w.UID), partOf(&d.Status, w.UID); before != after && !w.Unselected {
+			return fmt.Errorf("what is known of %s was\n%s\nand is\n%s", w.Name, before, after)
+		}
+		if slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Workload.UID == w.UID }) {
+			return fmt.Errorf("something is done to %s", w.Name)
+		}
+		for _, f := range m.policy.Status.InFlight {
+			if f.UID != w.UID && isInFlight(&base.Status, f.ID) != isInFlight(&d.Status, f.ID) {
+				return fmt.Errorf("without %s the restart of %s is\n%s\nand with it\n%s", w.Name, f.Name, partOf(&d.Status, f.UID), partOf(&base.Status, f.UID))
+			}
+		}
+	}
+	return nil
+}
+
+func isInFlight(st *autorebootv1.RebootPolicyStatus, id string) bool {
+	return slices.ContainsFunc(st.InFlight, func(f autorebootv1.InFlightRestart) bool { return f.ID == id })
+}
+
+// partOf returns what a status has of a workload, except for why its restart waits.
+func partOf(st *autorebootv1.RebootPolicyStatus, uid types.UID) string {
+	var part autorebootv1.RebootPolicyStatus
+	for _, f := range st.InFlight {
+		if f.UID == uid {
+			part.InFlight = append(part.InFlight, f)
+		}
+	}
+	for _, t := range slices.Concat(st.Targets, st.UnselectedTargets) {
+		if t.UID == uid {
+			if t.Pending != nil {
+				t.Pending = t.Pending.DeepCopy()
+				t.Pending.Reason = ""
+			}
+			part.Targets = append(part.Targets, t)
+		}
+	}
+	b, _ := json.Marshal(&part)
+	return string(b)
+}
+
 // fingerprints returns the baselines of a target by their sources: a trigger that was renamed has the same.
 func fingerprints(t *autorebootv1.TargetStatus) map[string]string {
 	all := map[string]string{}
@@ -193,9 +252,11 @@ func refusalStays(m *model, o Observation) error {
 	d := Decide(m.policy, o)
 	p := m.policy.DeepCopy()
 	p.Status = d.Status
-	for _, refused := range d.Actions {
+	// What became of a Job is observed, and not recorded.
+	actions := slices.DeleteFunc(slices.Clone(d.Actions), func(a Action) bool { return a.Verb == CreateJob })
+	for _, refused := range actions {
 		var done, some []Result
-		for _, a := range d.Actions {
+		for _, a := range actions {
 			result := Result{Action: a, Outcome: Done, Generation: a.Workload.Generation + 1}
 			done = append(done, result)
 			if a.ID == refused.ID {

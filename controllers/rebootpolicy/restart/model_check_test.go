@@ -98,13 +98,13 @@ func (m *model) checkPlan(o Observation, d Decision, f autorebootv1.InFlightRest
 	delete(m.abandoned, f.UID)
 }
 
-// checkVerified sees that a restart is verified only when every pod is new.
-func (m *model) checkVerified(n Message) {
+// checkVerified sees that a restart is verified only when every pod is new, and by a view that has pods, however old it is.
+func (m *model) checkVerified(o Observation, n Message) {
 	s := m.workload(n.Target.Name)
 	if s == nil || n.Ended == nil || n.Ended.Result != autorebootv1.ResultSucceeded {
 		return
 	}
-	if s.desired == 0 {
+	if slices.ContainsFunc(o.Workloads, func(w Workload) bool { return w.Name == n.Target.Name && w.Desired == 0 }) {
 		m.fail("%s is verified without a pod", n.Ended.ID)
 	}
 	for i, p := range s.pods {

@@ -508,7 +508,7 @@ func (m *model) reconcile(crash string) time.Time {
 	m.check(o, d)
 	m.checkRequests(o, d)
 	m.checkJobs(d)
-	m.store(d)
+	m.store(o, d)
 	if crash == "after the store" {
 		return d.RequeueAt
 	}
@@ -530,7 +530,7 @@ func (m *model) reconcile(crash string) time.Time {
 	recorded := m.record(m.policy, results)
 	if crash != "the record is refused" {
 		m.countMessages(recorded)
-		m.store(recorded)
+		m.store(o, recorded)
 	}
 	if d.RequeueAt.IsZero() || (!recorded.RequeueAt.IsZero() && recorded.RequeueAt.Before(d.RequeueAt)) {
 		return recorded.RequeueAt
@@ -614,9 +614,9 @@ func (m *model) checkRepeatable(o Observation, d Decision) {
 	}
 }
 
-func (m *model) store(d Decision) {
+func (m *model) store(o Observation, d Decision) {
 	for _, n := range d.Messages {
-		m.checkVerified(n)
+		m.checkVerified(o, n)
 		if s := m.workload(n.Target.Name); s != nil && (n.Reason == "TriggerRecovered" || n.Reason == "TriggerFired") {
 			// Pods that came and went of themselves may have read what has changed back since.
 			m.lapsed[types.UID(s.uid)] = n.Reason == "TriggerRecovered"

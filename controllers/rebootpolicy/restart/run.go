@@ -79,8 +79,8 @@ type target struct {
 	signals []*Signal
 	// requested is what they ask for, where it is not in flight.
 	requested request
-	// isNew means that it was not in the status before, isBack that it was there as one that is not selected.
-	isNew, isBack bool
+	// isBack means that it was in the status before as one that is not selected.
+	isBack bool
 	// unapproved means that its restart waits for a person.
 	unapproved bool
 }

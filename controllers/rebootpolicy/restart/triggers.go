@@ -116,6 +116,10 @@ func (r *run) evaluateTriggers() {
 		if t.workload.Unselected || r.inFlight(t.id()) != nil {
 			continue
 		}
+		if t.workload.Unread != "" {
+			r.keepRequest(t)
+			continue
+		}
 		t.requested = r.requestOf(t)
 		r.evaluateTarget(t, t.requested)
 		if p := t.Pending; p != nil {

@@ -103,7 +103,8 @@ func (s *Sources) mountOf(ctx context.Context, status *secretsstore.SecretProvid
 	}
 	if m.isRotated {
 		var pod corev1.Pod
-		err := s.options.Cache.Get(ctx, client.ObjectKey{Namespace: status.Namespace, Name: status.Status.PodName}, &pod, client.UnsafeDisableDeepCopy)
+		key := client.ObjectKey{Namespace: status.Namespace, Name: status.Status.PodName}
+		err := s.options.Cache.Get(ctx, key, &pod, client.UnsafeDisableDeepCopy)
 		m.isRotated = err != nil || pod.UID != status.Pod || !pod.CreationTimestamp.After(status.CreationTimestamp.Time) ||
 			m.written.After(pod.CreationTimestamp.Add(mountTime))
 	}

@@ -83,7 +83,8 @@ func (s *search) readAll(ctx context.Context) error {
 				}
 			})
 		}
-		last = s.list(ctx, listing{path: s.path(version, s.options.Namespace, ""), accept: listOnly, timeout: s.options.ConvertTimeout}, func(raw []byte) error {
+		all := listing{path: s.path(version, s.options.Namespace, ""), accept: listOnly, timeout: s.options.ConvertTimeout}
+		last = s.list(ctx, all, func(raw []byte) error {
 			var item struct {
 				Metadata struct{ Namespace, Name string }
 			}

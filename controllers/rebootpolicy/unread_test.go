@@ -1,0 +1,282 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
+)
+
+// twoTargets are two Deployments, which restart one after the other.
+const twoTargets = `
+targets: [{kind: Deployment, name: api}, {kind: Deployment, name: db}]
+triggers: [{name: config, type: ConfigChange, configChange: {discovery: Explicit, sources: [{kind: Secret, name: creds}]}}]
+debounce: {quietPeriod: 15s}
+verification: {soak: 10s}
+cooldown: 0s
+`
+
+// reading fails the reads that a test names, each as `get Deployment db` or `list Pods uid-db`.
+type reading struct {
+	fails string
+	count int
+}
+
+func (r *reading) check(call string) error {
+	if r.fails == "" || !strings.HasPrefix(call, r.fails) {
+		return nil
+	}
+	r.count++
+	return errors.New("etcdserver: request timed out")
+}
+
+// failReads has reads fail from now on, of the cache and of the API server.
+func (s *suite) failReads(r *reading) {
+	s.Helper()
+	s.Client = interceptor.NewClient(s.store, interceptor.Funcs{
+		SubResourceUpdate: s.updates,
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+			if err := r.check(fmt.Sprintf("get %s %s", strings.TrimPrefix(fmt.Sprintf("%T", into), "*v1."), key.Name)); err != nil {
+				return err
+			}
+			return s.cached(ctx, c, key, into, opts...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, into client.ObjectList, opts ...client.ListOption) error {
+			if err := r.check(listCall(into, opts)); err != nil {
+				return err
+			}
+			if _, is := into.(*batchv1.JobList); is {
+				return nil // there are none
+			}
+			return c.List(ctx, into, opts...)
+		},
+	})
+	s.Live = interceptor.NewClient(s.store, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+			if err := r.check("live get " + into.GetObjectKind().GroupVersionKind().Kind + " " + key.Name); err != nil {
+				return err
+			}
+			return c.Get(ctx, key, into, opts...)
+		},
+	})
+}
+
+func listCall(into client.ObjectList, opts []client.ListOption) string {
+	kind := strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%T", into), "*v1."), "List")
+	if gvk := into.GetObjectKind().GroupVersionKind(); gvk.Kind != "" {
+		kind = strings.TrimSuffix(gvk.Kind, "List")
+	}
+	var o client.ListOptions
+	o.ApplyOptions(opts)
+	owner := ""
+	if o.FieldSelector != nil {
+		owner, _ = o.FieldSelector.RequiresExactMatch(workloads.ByOwner)
+	}
+	return strings.TrimSpace("list " + kind + " " + owner)
+}
+
+// needing has the pods of a Deployment need a Secret.
+func needing(secret string, objects []client.Object) []client.Object {
+	for _, object := range objects {
+		if d, is := object.(*appsv1.Deployment); is {
+			d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", EnvFrom: []corev1.EnvFromSource{
+				{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: secret}}},
+			}}}
+		}
+	}
+	return objects
+}
+
+// Whatever cannot be read of one workload, another one is restarted meanwhile, and verified; the one is restarted once it can be.
+func TestWhatCannotBeReadHoldsWhatNeedsItAlone(t *testing.T) {
+	for fails, holds := range map[string]string{
+		"get Deployment db":    "db",
+		"list Pod uid-db":      "db", // whether it has some itself is not known
+		"list Pod rs-uid-db":   "db",
+		"list ReplicaSet uid-": "api db",
+		"list Pod rs-uid-api":  "api",
+		"live get Secret db-":  "db",
+		"list Job":             "", // the policy has none
+		"list ChaosPod":        "",
+		"get Deployment":       "api db",
+	} {
+		t.Run(fails, func(t *testing.T) {
+			objects := append(deployment("api", 1, nil), needing("db-key", deployment("db", 1, nil))...)
+			objects = append(objects, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db-key"}})
+			s := newSuite(t, twoTargets, objects...)
+			r := &reading{}
+			s.failReads(r)
+			s.reconcile()
+			before := s.object().Status.Targets
+			s.changeSource("Secret/creds", "hmac:2")
+			r.fails = fails
+			s.passTime()
+			if len(holds) > 0 && r.count == 0 {
+				t.Error("nothing was read")
+			}
+			for i, name := range []string{"api", "db"} {
+				restarted := strings.Contains(strings.Join(s.doer.done, "\n"), "Annotate "+name)
+				if held := strings.Contains(holds, name); held == restarted {
+					t.Errorf("%s is restarted: %t", name, restarted)
+				} else if after := s.object().Status.Targets; held && !equality.Semantic.DeepEqual(before[i].Baselines, after[i].Baselines) {
+					t.Errorf("the baselines of %s are %v, and were %v", name, after[i].Baselines, before[i].Baselines)
+				}
+			}
+			if holds != "" {
+				said := ""
+				for _, c := range s.object().Status.Conditions {
+					if c.Reason == autorebootv1.ReasonUnknown {
+						said += c.Type + "=" + string(c.Status) + " " + c.Message + "\n"
+					}
+				}
+				if !strings.Contains(said, "cannot be read") {
+					t.Errorf("conditions say %q", said)
+				}
+			}
+			r.fails = ""
+			s.passTime()
+			for _, name := range []string{"api", "db"} {
+				if n := strings.Count(strings.Join(s.doer.done, "\n"), "Annotate "+name); n != 1 {
+					t.Errorf("%s was restarted %d times:\n%s", name, n, strings.Join(s.all, "\n"))
+				}
+			}
+			s.expectCondition(autorebootv1.ConditionReady, "True Watching")
+			s.expectCondition(autorebootv1.ConditionVerified, "True StayedAvailable")
+		})
+	}
+}
+
+// passTime has three minutes pass, in which what is rolled out is replaced.
+func (s *suite) passTime() {
+	s.Helper()
+	for range 12 {
+		s.reconcile()
+		s.advance(16 * time.Second)
+		for _, f := range s.object().Status.InFlight {
+			if f.Phase == autorebootv1.PhaseRollingOut {
+				s.completeRollout(f.Name)
+			}
+		}
+	}
+}
+
+// A restart in flight neither succeeds nor fails while nothing is known of it, also beyond its timeout.
+func TestARestartInFlightThatCannotBeReadGoesOnAfterwards(t *testing.T) {
+	for _, fails := range []string{"get Deployment api", "list Pod rs-uid-api", "list ReplicaSet"} {
+		s := newSuite(t, strings.Replace(config, "soak: 10s", "soak: 10s, timeout: 1m", 1), deployment("api", 1, nil)...)
+		r := &reading{}
+		s.failReads(r)
+		s.reconcile()
+		s.changeSource("Secret/creds", "hmac:2")
+		s.reconcile()
+		s.advance(16 * time.Second)
+		s.reconcile()
+		s.advance(time.Second)
+		s.reconcile()
+		s.expectActions("Annotate api " + theRestart)
+		s.completeRollout("api")
+		r.fails = fails
+		for range 5 {
+			s.advance(time.Minute)
+			if result := s.reconcile(); result.RequeueAfter <= 0 || result.RequeueAfter > readRetry {
+				t.Errorf("%s: looks again after %s", fails, result.RequeueAfter)
+			}
+		}
+		s.expectNoWrite("nothing is known that was not")
+		s.expectCondition(autorebootv1.ConditionReady, "Unknown Unknown")
+		s.expectCondition(autorebootv1.ConditionProgressing, "True RollingOut")
+		s.expectCondition(autorebootv1.ConditionVerified, "Unknown NoRestart")
+		if held := len(s.ledger.Snapshot().Held); held != 1 {
+			t.Errorf("%s: the ledger holds %d", fails, held)
+		}
+		r.fails = ""
+		s.reconcile()
+		s.advance(11 * time.Second)
+		s.reconcile()
+		s.expectCondition(autorebootv1.ConditionVerified, "True StayedAvailable")
+		s.expectActions()
+	}
+}
+
+// What all workloads of a policy need holds all.
+func TestWhatAllNeedHoldsAll(t *testing.T) {
+	job := "gates: [{name: backup, type: JobSucceeded, jobSucceeded: {cronJob: backup}}]\n"
+	s := newSuite(t, config+job, deployment("api", 1, nil)...)
+	r := &reading{fails: "list Job"}
+	s.failReads(r)
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	for range 4 {
+		s.advance(16 * time.Second)
+		s.reconcile()
+	}
+	s.expectActions()
+	s.expectCondition(autorebootv1.ConditionReady, "Unknown Unknown")
+	r.fails = ""
+	s.reconcile()
+	s.expectCondition(autorebootv1.ConditionReady, "True Watching")
+	if r.count < 4 {
+		t.Errorf("Jobs were listed %d times", r.count)
+	}
+}
+
+// Whether a disruption budget blocks is as it was while the ChaosPods that found it cannot be read.
+func TestWhatABudgetBlocksStaysWhileItCannotBeRead(t *testing.T) {
+	found := &chaosv1.ChaosPod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c"}}
+	found.Status.Blocked = []chaosv1.BlockedWorkload{{VictimOwner: chaosv1.VictimOwner{Kind: "Deployment", Name: "api", UID: "uid-api"}, Ready: 2, BlockedBy: "pdb"}}
+	s := newSuite(t, config+"strategy: {type: Evict}\n", append(deployment("api", 2, nil), found)...)
+	r := &reading{}
+	s.failReads(r)
+	s.reconcile()
+	s.expectCondition(autorebootv1.ConditionDisruptionBudgetBlocks, "True NoDisruptionsAllowed")
+	r.fails = "list ChaosPod"
+	s.expectNoWrite("it is not known any more")
+	s.must(s.store.Delete(t.Context(), found))
+	r.fails = ""
+	s.reconcile()
+	s.expectCondition(autorebootv1.ConditionDisruptionBudgetBlocks, "False NotObserved")
+}
+
+// Where another RebootPolicy may go before one of a ClusterRebootPolicy, nothing is restarted until that is known.
+func TestAPolicyThatMayYieldWaitsUntilThatIsKnown(t *testing.T) {
+	s := newSuite(t, config, deployment("api", 1, nil)...)
+	s.edit(func(p *autorebootv1.RebootPolicy) {
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: autorebootv1.GroupVersion.String(), Kind: "ClusterRebootPolicy", Name: "all", UID: types.UID("u"), Controller: ptr.To(true)}}
+	})
+	r := &reading{}
+	s.failReads(r)
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	r.fails = "list RebootPolicy"
+	for range 4 {
+		s.advance(16 * time.Second)
+		s.reconcile()
+	}
+	if s.expectActions(); r.count == 0 {
+		t.Error("no RebootPolicies were listed")
+	}
+	r.fails = ""
+	s.reconcile()
+	s.advance(16 * time.Second)
+	s.reconcile()
+	s.expectActions("Annotate api " + theRestart)
+}
