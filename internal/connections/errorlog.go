@@ -19,7 +19,7 @@ import (
 // errorLog hands the lines of http.Server to the logger: a few each second, as any client that can
 // reach the port can cause them, and the number of those left out.
 type errorLog struct {
-	LogOptions
+	options LogOptions
 
 	mu      sync.Mutex
 	limiter *rate.Limiter
@@ -39,7 +39,7 @@ type LogOptions struct {
 
 // NewErrorLog returns a log for http.Server.ErrorLog.
 func NewErrorLog(o LogOptions) *stdlog.Logger {
-	return stdlog.New(&errorLog{LogOptions: o, limiter: rate.NewLimiter(rate.Every(time.Second), 10)}, "", 0)
+	return stdlog.New(&errorLog{options: o, limiter: rate.NewLimiter(rate.Every(time.Second), 10)}, "", 0)
 }
 
 // handshakePrefix is how net/http begins the line about a failed handshake. It tells of them in no
@@ -48,10 +48,10 @@ var handshakePrefix = []byte("http: TLS handshake error")
 
 // Write takes one line.
 func (l *errorLog) Write(line []byte) (int, error) {
-	if l.Handshakes != nil && bytes.HasPrefix(line, handshakePrefix) {
-		l.Handshakes.Inc()
+	if l.options.Handshakes != nil && bytes.HasPrefix(line, handshakePrefix) {
+		l.options.Handshakes.Inc()
 	}
-	if l.Ignore != nil && bytes.Contains(line, []byte(l.Ignore.Error())) {
+	if l.options.Ignore != nil && bytes.Contains(line, []byte(l.options.Ignore.Error())) {
 		return len(line), nil
 	}
 	l.mu.Lock()
@@ -62,9 +62,9 @@ func (l *errorLog) Write(line []byte) (int, error) {
 	}
 	message := text.Truncate(string(bytes.TrimSpace(line)), 1024)
 	if l.dropped > 0 {
-		l.Logger.Info(l.Message, "error", message, "leftOutBefore", l.dropped)
+		l.options.Logger.Info(l.options.Message, "error", message, "leftOutBefore", l.dropped)
 	} else {
-		l.Logger.Info(l.Message, "error", message)
+		l.options.Logger.Info(l.options.Message, "error", message)
 	}
 	l.dropped = 0
 	return len(line), nil

@@ -22,8 +22,8 @@ func apiServer(c *Cluster) Spec {
 	return Spec{
 		Name: APIServer,
 		Path: c.binaries.path(APIServer),
-		// A fifth of its work in the suites would be to collect garbage.
-		Env: append(slices.Clone(quiet), "GOGC=200"),
+		// A fifth of its work in the suites would be to collect garbage, and a seventh with 200.
+		Env: append(slices.Clone(quiet), "GOMEMLIMIT=1GiB"),
 		Args: func() ([]string, error) {
 			port, err := loopback.FreePort()
 			if err != nil {

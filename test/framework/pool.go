@@ -5,7 +5,6 @@ package framework
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -39,7 +38,7 @@ func (p *Pool) Take(t *testing.T) *Cluster {
 	if c == nil {
 		var err error
 		folder := filepath.Join(p.logs(t), strconv.Itoa(number))
-		c, err = Open(p.tests.Context, Options{Root: Root, Output: os.Stderr, Cluster: cluster.Options{LogFolder: folder}})
+		c, err = Open(p.tests.Context, own(Options{Cluster: cluster.Options{LogFolder: folder}}))
 		if err != nil {
 			t.Fatal(err)
 		}

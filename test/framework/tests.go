@@ -148,6 +148,7 @@ func (t *Tests) OpenFor(test *testing.T, o Options) *Cluster {
 
 func own(o Options) Options {
 	o.Root, o.Output = Root, os.Stderr
+	o.Env = append([]string{"GOGC=200"}, o.Env...) // the default of the program is for a container's memory, not for a suite
 	return o
 }
 

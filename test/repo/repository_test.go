@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -84,6 +85,19 @@ func TestNoFileIsAProgram(t *testing.T) {
 	})
 	if err != nil || read < 1000 {
 		t.Fatalf("read %d files: %v", read, err)
+	}
+}
+
+// Where an option comes from is to be seen where it is used, and none may be changed from outside after New.
+func TestNoTypeEmbedsItsOptions(t *testing.T) {
+	embedded := regexp.MustCompile(`(?m)^\t+\*?(\w+\.)?\w*Options(\[\w+\])?( //.*)?$`)
+	if found := embedded.FindAllString("type A struct {\n\tOptions\n\tprobe.Options // of\n\toptions Options\n}", -1); len(found) != 2 {
+		t.Fatalf("found %q: the search is broken", found)
+	}
+	for file, text := range code(t) {
+		for _, line := range embedded.FindAllString(text, -1) {
+			t.Errorf("%s embeds %s: name the field", file, strings.TrimSpace(line))
+		}
 	}
 }
 
