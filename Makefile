@@ -110,7 +110,7 @@ test-light:
 # The largest suites first: go test begins with what is named first, and none of them is to be the last, alone. Without
 # debugging information a suite is linked in two thirds of the time.
 .PHONY: test-suites
-test-suites: PACKAGES = ./lifecycle ./externalservice ./rebootpolicy ./certificates ./integration ./chaospod ./crash ./migration $$(go list ./... | grep -v $(LIGHT:%=-e /test/%$$))
+test-suites: PACKAGES = ./lifecycle ./externalservice ./rebootpolicy ./certificates ./integration ./chaospod ./crash ./migration $$(go list ./... | grep -v -e /test/repo$$ $(LIGHT:%=-e /test/%$$))
 test-suites:
 	cd test && $(GOTESTSUM) $(GOFLAGS) -ldflags=-w -count=1 -p 2 -timeout 60m
 
