@@ -85,8 +85,8 @@ func (o *observation) nextAllowed() *metav1.Time {
 // setReady sets whether everything that the spec names is watched. A restart that waits or has failed does not
 // make it false, unless the API server refuses it.
 func (c *conditionSet) setReady(o *observation) {
-	if c.problem == "" && len(o.unknown) > 0 {
-		c.Set(autorebootv1.ConditionReady, metav1.ConditionUnknown, autorebootv1.ReasonUnknown, events.Summarize(o.unknown))
+	if unread := o.unreadText(); c.problem == "" && unread != "" {
+		c.Set(autorebootv1.ConditionReady, metav1.ConditionUnknown, autorebootv1.ReasonUnknown, unread)
 		return
 	}
 	if c.problem != "" {

@@ -147,6 +147,11 @@ func (o *ForecastOptions) observe(ctx context.Context, s Side) (*side, error) {
 		}
 		seen.blockedBy = ""
 	}
+	for i := range seen.policy.Status.Targets { // what is not read of them stays as it is
+		if kind := seen.policy.Status.Targets[i].Kind; !seen.isServed(kind) {
+			seen.keepUnread(kind, "", cannotBeRead)
+		}
+	}
 	r.findTargets(ctx, seen.observation)
 	r.findUnselected(ctx, seen.observation)
 	if seen.evicts() {

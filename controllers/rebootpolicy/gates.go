@@ -47,8 +47,7 @@ func (r *Reconciler) closedGates(ctx context.Context, o *observation) []string {
 
 // injectedFaults returns the faults that are injected into ExternalServices that the policy names, and sets those of what
 // workloads declare that they need. The former hold every restart of the policy and the latter those of the workload, unless an
-// annotation of the policy says otherwise: a restart would only make the fault worse. An ExternalService that cannot be read is
-// reported by the gates and triggers that name it.
+// annotation of the policy says otherwise: a restart would only make the fault worse. One that cannot be read may have a fault.
 func (r *Reconciler) injectedFaults(ctx context.Context, o *observation) []string {
 	if restartsOnInjectedFault(o.policy) {
 		return nil
@@ -59,8 +58,12 @@ func (r *Reconciler) injectedFaults(ctx context.Context, o *observation) []strin
 			fault, read := known[name]
 			if !read {
 				var es networkingv1.ExternalService
-				if err := r.Client.Get(ctx, types.NamespacedName{Namespace: o.key.Namespace, Name: name}, &es, shared); err == nil {
+				switch err := r.Client.Get(ctx, types.NamespacedName{Namespace: o.key.Namespace, Name: name}, &es, shared); {
+				case err == nil:
 					fault = dependence.Fault(&es)
+				case !apierrors.IsNotFound(err):
+					o.couldNotRead(err)
+					fault = readFailure("ExternalService", name, err) + ", and it is not known whether a fault is injected"
 				}
 				known[name] = fault
 			}
@@ -93,7 +96,7 @@ func (r *Reconciler) gateClosed(ctx context.Context, o *observation, g *autorebo
 		name := g.ExternalServiceHealthy.Name
 		var es networkingv1.ExternalService
 		if err := r.Client.Get(ctx, named(name), &es, shared); err != nil {
-			return readFailure("ExternalService", name, err)
+			return o.readFailure("ExternalService", name, err)
 		}
 		if !meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionHealthy) {
 			return fmt.Sprintf("ExternalService %s is not Healthy", name)
@@ -104,7 +107,7 @@ func (r *Reconciler) gateClosed(ctx context.Context, o *observation, g *autorebo
 		w, err := workloads.Get(ctx, r.Client, named(of.Name), of.Kind, false)
 		switch {
 		case err != nil:
-			return readFailure(string(of.Kind), of.Name, err)
+			return o.readFailure(string(of.Kind), of.Name, err)
 		case w == nil:
 			return fmt.Sprintf("%s %s does not exist", of.Kind, of.Name)
 		case !w.Available:
@@ -114,7 +117,7 @@ func (r *Reconciler) gateClosed(ctx context.Context, o *observation, g *autorebo
 	case g.ChaosSurvived != nil:
 		var c chaosv1.ChaosPod
 		if err := r.Client.Get(ctx, named(g.ChaosSurvived.Name), &c, shared); err != nil {
-			return readFailure("ChaosPod", g.ChaosSurvived.Name, err)
+			return o.readFailure("ChaosPod", g.ChaosSurvived.Name, err)
 		}
 		within, err := g.ChaosSurvived.Within.Parse()
 		if err != nil {
@@ -124,9 +127,17 @@ func (r *Reconciler) gateClosed(ctx context.Context, o *observation, g *autorebo
 	case g.PrometheusQueryEmpty != nil:
 		return r.Queries.Closed(o.key, g.PrometheusQueryEmpty.Query)
 	case g.NoPods != nil:
-		return r.noPodsGate(ctx, o.key.Namespace, g.NoPods)
+		return r.noPodsGate(ctx, o, g.NoPods)
 	}
 	return fmt.Sprintf("type %q is not known", g.Type)
+}
+
+// readFailure returns why a gate is closed whose object was not read.
+func (o *observation) readFailure(kind, name string, err error) string {
+	if !apierrors.IsNotFound(err) {
+		o.couldNotRead(err)
+	}
+	return readFailure(kind, name, err)
 }
 
 func readFailure(kind, name string, err error) string {
@@ -139,13 +150,15 @@ func readFailure(kind, name string, err error) string {
 	return fmt.Sprintf("%s %s cannot be read", kind, name)
 }
 
-func (r *Reconciler) noPodsGate(ctx context.Context, namespace string, g *autorebootv1.NoPods) string {
+func (r *Reconciler) noPodsGate(ctx context.Context, o *observation, g *autorebootv1.NoPods) string {
 	selector, err := g.Selector.Selector()
 	if err != nil {
 		return "its selector cannot be read"
 	}
 	var pods corev1.PodList
-	if err := r.Client.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, shared); err != nil {
+	in := client.InNamespace(o.key.Namespace)
+	if err := r.Client.List(ctx, &pods, in, client.MatchingLabelsSelector{Selector: selector}, shared); err != nil {
+		o.couldNotRead(fmt.Errorf("list pods of a gate: %w", err))
 		return "pods cannot be read"
 	}
 	var names []string
@@ -180,7 +193,8 @@ func (r *Reconciler) findBudgetBlocks(ctx context.Context, o *observation) {
 		c := &all.Items[i]
 		for j := range c.Status.Blocked {
 			b := &c.Status.Blocked[j]
-			if w := o.workload(b.UID); w == nil || w.Unselected || w.Desired == 0 || b.Ready < w.Desired {
+			w := o.workload(b.UID)
+			if o.budgetsUnknown = o.budgetsUnknown || w != nil && w.Unread != ""; w == nil || w.Unselected || w.Desired == 0 || b.Ready < w.Desired {
 				continue
 			}
 			budget := "a PodDisruptionBudget"

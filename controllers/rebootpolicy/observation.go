@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
+	"github.com/fairlead-dev/fairlead/internal/events"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
@@ -72,7 +73,7 @@ type observation struct {
 	// budgetBlocks describe the targets whose disruption budgets allow no eviction, where that is known.
 	budgetBlocks   []string
 	budgetsUnknown bool
-	// unknown are messages about what could not be read, and failures the errors.
+	// unknown are messages about targets that could not be read, besides those that unread has, and failures the errors.
 	unknown  []string
 	failures []error
 
@@ -93,13 +94,19 @@ func (o *observation) addProblem(reason, message string) {
 	}
 }
 
-// readRetry is the wait after something could not be read.
-const readRetry = 5 * time.Second
+const (
+	// readRetry is the wait after something could not be read, which doubles up to maxReadRetry.
+	readRetry    = 5 * time.Second
+	maxReadRetry = time.Minute
+)
 
-// couldNotRead has what could not be read be read again soon. The error is for the log.
+// couldNotRead has what could not be read be read again. The error is for the log.
 func (o *observation) couldNotRead(err error) {
+	if len(o.failures) == 0 {
+		o.state.readFailures++
+	}
 	o.failures = append(o.failures, err)
-	o.requeueAt(o.now.Add(readRetry))
+	o.requeueAt(o.now.Add(o.state.readRetry()))
 }
 
 // setUnread has the state of a workload stay as it is, since it, its pods or its Jobs could not be read.
@@ -107,7 +114,16 @@ func (o *observation) setUnread(w *workload, why string) {
 	w.Unread = why
 	o.workloads = slices.DeleteFunc(o.workloads, func(read *workload) bool { return read == w })
 	o.unread = append(o.unread, w)
-	o.unknown = append(o.unknown, fmt.Sprintf("%s %s: %s", w.Kind, w.Name, why))
+}
+
+// unreadText returns which targets could not be read, and why; empty for none.
+func (o *observation) unreadText() string {
+	all := slices.Clone(o.unknown)
+	for _, w := range o.unread {
+		all = append(all, fmt.Sprintf("%s %s: %s", w.Kind, w.Name, w.Unread))
+	}
+	slices.Sort(all)
+	return events.Summarize(slices.Compact(all))
 }
 
 // worstProblem returns the most severe reason with all its messages: a condition has one reason.

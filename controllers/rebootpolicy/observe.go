@@ -80,5 +80,6 @@ func (r *Reconciler) observe(ctx context.Context, o *observation) error {
 	}
 	r.observeRequests(o)
 	r.signals(ctx, o)
+	o.state.trackUnread(o)
 	return ctx.Err()
 }

@@ -64,7 +64,7 @@ func (r *Reconciler) reconcile(ctx context.Context, stored *autorebootv1.RebootP
 		r.releaseClaims(o, decision.WaitsForOthers)
 	}
 	if err := errors.Join(o.failures...); err != nil {
-		ctrllog.FromContext(ctx).Error(err, "What could not be read stays as it is", "retry", readRetry)
+		ctrllog.FromContext(ctx).Error(err, "What could not be read stays as it is", "retry", o.state.readRetry())
 	}
 	r.metrics.record(o.key, &o.stored.Status, o.sourceCount)
 	return controller.Earliest(o.requeue, requeue), errors.Join(actErr, recordErr)

@@ -92,7 +92,7 @@ func (o *observation) limitSignals() {
 			var left []string
 			for _, rest := range o.workloads[i:] {
 				left = append(left, string(rest.Kind)+" "+rest.Name)
-				rest.Signals, rest.Unselected = nil, true
+				rest.Signals, rest.Unselected, o.unselected[rest.UID] = nil, true, true
 			}
 			o.addProblem(autorebootv1.ReasonTooManyTargets, fmt.Sprintf(
 				"the workloads have more than %d sources together, each counted for each workload, restart-now included: left alone: %s; spread them over several policies",

@@ -41,9 +41,14 @@ func (r *Reconciler) probeSignals(ctx context.Context, o *observation) {
 			wants = append(wants, r.wantOf(ctx, o, t, w))
 		}
 	})
-	if len(o.unread) == 0 { // else what is checked stays as it is
-		r.Probes.Set(o.key, wants)
+	for _, w := range o.unread { // of which the pods are not known
+		for i := range o.policy.Spec.Triggers {
+			if t := &o.policy.Spec.Triggers[i]; t.Probe != nil && checked(w) {
+				wants = append(wants, podprobe.Want{Trigger: t.Name, Workload: w.UID, Probe: t.Probe, Kept: true})
+			}
+		}
 	}
+	r.Probes.Set(o.key, wants)
 	o.eachProbe(func(t *autorebootv1.Trigger, w *workload) {
 		signal := restart.Signal{Trigger: t.Name, Source: "Probe/" + podprobe.IdentityOf(t.Probe), Level: true}
 		if checked(w) {

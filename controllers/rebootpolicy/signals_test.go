@@ -304,10 +304,10 @@ func TestTokensFitIntoTheStatus(t *testing.T) {
 }
 
 func TestSignalsHaveABound(t *testing.T) {
-	s := &observation{}
+	s := &observation{unselected: map[types.UID]bool{}}
 	for i := range 40 {
 		w := &workload{}
-		w.Name = fmt.Sprint(i)
+		w.Name, w.UID = fmt.Sprint(i), types.UID(fmt.Sprint(i))
 		w.Signals = append(w.Signals, restart.Signal{Trigger: "age", Level: true})
 		for j := range maxSignals + 1 {
 			w.Signals = append(w.Signals, restart.Signal{Trigger: "config", Source: fmt.Sprint(j)})
@@ -325,6 +325,9 @@ func TestSignalsHaveABound(t *testing.T) {
 			t.Errorf("workload %s has %d signals", w.Name, len(w.Signals))
 		}
 		total += len(w.Signals) - 1
+	}
+	if len(s.unselected) != left {
+		t.Errorf("what is known of %d workloads stays, and %d are left alone", len(s.unselected), left)
 	}
 	if total > maxBaselines || left != 40-maxBaselines/maxSignals {
 		t.Errorf("%d sources, %d workloads left alone", total, left)

@@ -164,6 +164,10 @@ type objectState struct {
 	clockSkew string
 	// kindsUnknownSince is since when it is not known whether the API server serves the kinds of all targets.
 	kindsUnknownSince time.Time
+	// readFailures is how many reconciles in a row could not read something, and readSince are the workloads that can be read again,
+	// since when, or zero while they cannot.
+	readFailures int
+	readSince    map[types.UID]time.Time
 	// lastWrite is that of the status, and writeTook how long it took.
 	lastWrite controller.LastWrite
 	writeTook time.Duration
@@ -185,6 +189,32 @@ func (r *Reconciler) stateOf(policy *autorebootv1.RebootPolicy) *objectState {
 	}
 	s.forgetAbsent(r.Now())
 	return s
+}
+
+// readRetry is the wait until what could not be read is read again.
+func (s *objectState) readRetry() time.Duration {
+	return min(readRetry<<min(max(s.readFailures-1, 0), 10), maxReadRetry)
+}
+
+// trackUnread sets since when each workload can be read again, where that was within the last hour.
+func (s *objectState) trackUnread(o *observation) {
+	if len(o.failures) == 0 {
+		s.readFailures = 0
+	}
+	was := s.readSince
+	s.readSince = map[types.UID]time.Time{}
+	for _, w := range o.unread {
+		s.readSince[w.UID] = time.Time{}
+	}
+	for _, w := range o.workloads {
+		since, ok := was[w.UID]
+		if ok && since.IsZero() {
+			since = o.now
+		}
+		if ok && o.now.Sub(since) < time.Hour {
+			s.readSince[w.UID], w.ReadSince = since, since
+		}
+	}
 }
 
 // setAbsent has a pod count as absent until a time.

@@ -54,17 +54,48 @@ func (r *Reconciler) findTargets(ctx context.Context, o *observation) {
 	}
 	o.unread = slices.DeleteFunc(o.unread, func(w *workload) bool { return found[w.UID] != nil }) // by another target
 	unselected := r.unselectedInFlight(ctx, o, found)
-	o.workloads = o.limitTargets(append(slices.Collect(maps.Values(found)), unselected...))
+	o.limitTargets(append(slices.Collect(maps.Values(found)), unselected...), err == nil)
 	if err != nil {
 		o.couldNotRead(err)
-		for _, w := range slices.Clone(o.workloads) {
+	}
+	for _, w := range slices.Clone(o.workloads) {
+		switch {
+		case err != nil:
 			o.setUnread(w, "it is not known whether another RebootPolicy restarts it")
+		case w.RefersTo != nil:
+			o.couldNotRead(w.RefersTo)
+			o.setUnread(w, cannotBeRead)
 		}
 	}
 }
 
 // cannotBeRead is why the state of a workload stays as it is that could not be read.
 const cannotBeRead = "the workload cannot be read"
+
+// isUnread reports whether it is not known now which workloads there are of a kind that a cluster need not have.
+func (o *observation) isUnread(kind common.WorkloadKind) bool {
+	state := o.kinds[kind]
+	return workloadkinds.IsOptional(kind) && (!state.Known || state.Unreadable && !state.Forbidden)
+}
+
+// waveOf returns the wave of a workload that could not be read: that of the target which names it, or the highest of those that may
+// select it, so that none of a lower wave waits for it without reason.
+func (o *observation) waveOf(kind common.WorkloadKind, name string) int32 {
+	var waves []int32
+	for i := range o.policy.Spec.Targets {
+		switch t := &o.policy.Spec.Targets[i]; {
+		case !slices.Contains(rules.KindsOf(t), kind):
+		case t.Selector != nil:
+			waves = append(waves, ptr.Deref(t.Wave, 0))
+		case t.Name == name:
+			return ptr.Deref(t.Wave, 0)
+		}
+	}
+	if len(waves) == 0 {
+		return 0
+	}
+	return slices.Max(waves)
+}
 
 // keepUnread has the workloads of the status stay as they are that could not be read: all of a kind, or one of a name.
 func (o *observation) keepUnread(kind common.WorkloadKind, name, why string) {
@@ -73,7 +104,7 @@ func (o *observation) keepUnread(kind common.WorkloadKind, name, why string) {
 			return
 		}
 		w := &workload{}
-		w.Kind, w.Name, w.UID = kind, called, uid
+		w.Kind, w.Name, w.UID, w.Wave = kind, called, uid, o.waveOf(kind, called)
 		o.setUnread(w, why)
 	}
 	for i := range o.policy.Status.Targets {
@@ -114,12 +145,16 @@ func (r *Reconciler) findKinds(o *observation) error {
 		state := r.Kinds.Want(kind, o.key.Namespace)
 		o.kinds[kind] = state
 		switch {
-		case !state.Known:
-			isUnknown = true
-			o.keepUnread(kind, "", fmt.Sprintf("it is not known yet whether the API server serves %ss", kind.Name()))
-			o.requeueAt(o.now.Add(readRetry)) // it is enqueued as soon as it is known
-		case state.Unreadable && !state.Forbidden:
-			o.keepUnread(kind, "", state.Why)
+		case o.isUnread(kind):
+			why := cmp.Or(state.Why, fmt.Sprintf("it is not known yet whether the API server serves %ss", kind.Name()))
+			o.keepUnread(kind, "", why)
+			if slices.Contains(targeted, kind) {
+				o.unknown = append(o.unknown, why)
+			}
+			if !state.Known {
+				isUnknown = true
+				o.requeueAt(o.now.Add(readRetry)) // it is enqueued as soon as it is known
+			}
 		case state.Served || !slices.Contains(targeted, kind) || o.blockedBy != "":
 		case state.Forbidden:
 			o.addProblem(autorebootv1.ReasonForbidden, state.Why)
@@ -179,7 +214,7 @@ func (r *Reconciler) statusTargets(ctx context.Context, o *observation) (all []*
 func (r *Reconciler) unselectedInFlight(ctx context.Context, o *observation, selected map[types.UID]*workload) (out []*workload) {
 	for i := range o.policy.Status.InFlight {
 		f := &o.policy.Status.InFlight[i]
-		if selected[f.UID] != nil {
+		if selected[f.UID] != nil || o.workload(f.UID) != nil {
 			continue
 		}
 		w, _ := r.getTarget(ctx, o, f.Kind, f.Name, f.Phase == autorebootv1.PhaseEvicting)
@@ -199,7 +234,7 @@ func (r *Reconciler) findUnselected(ctx context.Context, o *observation) {
 		if o.workload(t.UID) != nil {
 			continue
 		}
-		if state := o.kinds[t.Kind]; workloadkinds.IsOptional(t.Kind) && (state.Unreadable || !state.Known) {
+		if o.isUnread(t.Kind) || o.kinds[t.Kind].Forbidden {
 			o.unselected[t.UID] = true // as far as is known
 			continue
 		}
@@ -212,8 +247,8 @@ func (r *Reconciler) findUnselected(ctx context.Context, o *observation) {
 }
 
 // limitTargets keeps as many workloads as a policy may watch, first those that it watches already: a new
-// workload must not end a restart in flight.
-func (o *observation) limitTargets(all []*workload) []*workload {
+// workload must not end a restart in flight. That there are more is a problem where it is known which the policy takes.
+func (o *observation) limitTargets(all []*workload, known bool) {
 	watched := map[types.UID]bool{}
 	for i := range o.policy.Status.Targets {
 		watched[o.policy.Status.Targets[i].UID] = true
@@ -228,11 +263,14 @@ func (o *observation) limitTargets(all []*workload) []*workload {
 		}
 		all = all[:room]
 		slices.SortFunc(all, compareTargets)
+		if o.workloads = all; !known {
+			return
+		}
 		o.addProblem(autorebootv1.ReasonTooManyTargets, fmt.Sprintf(
 			"%d workloads match, and a policy watches at most %d: %s left alone (%s); make the selectors narrower, or spread them over several policies",
 			len(o.unread)+room+excess, maxTargets, events.Plural(excess, "is", "are"), events.Summarize(left)))
 	}
-	return all
+	o.workloads = all
 }
 
 func orderFirst(first bool) int {
@@ -278,12 +316,14 @@ func (r *Reconciler) match(ctx context.Context, o *observation, t *autorebootv1.
 	all = true
 	for _, kind := range rules.KindsOf(t) {
 		if !o.isServed(kind) {
+			all = all && !o.isUnread(kind)
 			continue
 		}
 		found, err := workloads.List(ctx, r.Client, o.policy.Namespace, kind, selector, o.evicts(), r.Kinds.Kinds()...)
 		if err != nil {
 			o.couldNotRead(err)
 			o.keepUnread(kind, "", cannotBeRead)
+			o.unknown = append(o.unknown, fmt.Sprintf("%ss cannot be listed", kind.Name()))
 			all = false
 			continue
 		}
@@ -304,6 +344,7 @@ func (r *Reconciler) getTarget(
 	if err != nil {
 		o.couldNotRead(err)
 		o.keepUnread(kind, name, cannotBeRead)
+		o.unknown = append(o.unknown, fmt.Sprintf("%s %s: %s", kind, name, cannotBeRead))
 		return nil, false
 	}
 	return w, true

@@ -103,7 +103,8 @@ func TestBeyondTheBoundWhatIsWatchedStays(t *testing.T) {
 	}
 	last := all[len(all)-1]
 	s.policy.Status.Targets = []autorebootv1.TargetStatus{{Kind: last.Kind, Name: last.Name, UID: last.UID}}
-	got := s.limitTargets(all)
+	s.limitTargets(all, true)
+	got := s.workloads
 	if len(got) != maxTargets || got[maxTargets-1] != last || got[0].Name != "w000" {
 		t.Errorf("%d targets, from %s to %s", len(got), got[0].Name, got[len(got)-1].Name)
 	}

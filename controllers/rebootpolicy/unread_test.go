@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
+	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 )
 
 // twoTargets are two Deployments, which restart one after the other.
@@ -197,7 +199,7 @@ func TestARestartInFlightThatCannotBeReadGoesOnAfterwards(t *testing.T) {
 		r.fails = fails
 		for range 5 {
 			s.advance(time.Minute)
-			if result := s.reconcile(); result.RequeueAfter <= 0 || result.RequeueAfter > readRetry {
+			if result := s.reconcile(); result.RequeueAfter <= 0 || result.RequeueAfter > maxReadRetry {
 				t.Errorf("%s: looks again after %s", fails, result.RequeueAfter)
 			}
 		}
@@ -279,4 +281,149 @@ func TestAPolicyThatMayYieldWaitsUntilThatIsKnown(t *testing.T) {
 	s.advance(16 * time.Second)
 	s.reconcile()
 	s.expectActions("Annotate api " + theRestart)
+}
+
+// Pods that are known are checked, and the checks of those that are not known go on as they are.
+func TestChecksOfWhatCannotBeReadGoOn(t *testing.T) {
+	objects := append(deployment("api", 1, nil), deployment("db", 1, nil)...)
+	s := newSuite(t, `
+targets: [{kind: Deployment, name: api}, {kind: Deployment, name: db}]
+triggers: [{name: wedged, type: Probe, probe: {tcpSocket: {port: 80}}}]
+cooldown: 10m
+`, objects...)
+	s.failReads(&reading{fails: "list Pod rs-uid-db"})
+	s.observe()
+	var known, kept []types.UID
+	for _, want := range s.checks.wants {
+		if want.Kept {
+			kept = append(kept, want.Workload)
+		} else if len(want.Pods) == 1 {
+			known = append(known, want.Workload)
+		}
+	}
+	if len(s.checks.wants) != 2 || !slices.Equal(known, []types.UID{"uid-api"}) || !slices.Equal(kept, []types.UID{"uid-db"}) {
+		t.Errorf("checks %+v", s.checks.wants)
+	}
+}
+
+// A request to restart is done once each target was restarted, also one that could not be read meanwhile.
+func TestARequestIsVerifiedOnceAllWereRestarted(t *testing.T) {
+	s := newSuite(t, twoTargets, append(deployment("api", 1, nil), deployment("db", 1, nil)...)...)
+	r := &reading{}
+	s.failReads(r)
+	s.reconcile()
+	r.fails = "get Deployment db"
+	s.edit(func(p *autorebootv1.RebootPolicy) { p.Annotations[autorebootv1.RestartNowAnnotation] = "now" })
+	s.passTime()
+	s.expectActions("Annotate api " + theRestart)
+	s.expectCondition(autorebootv1.ConditionVerified, "True StayedAvailable")
+	if verified := s.object().Status.VerifiedRestartNow; verified != "" {
+		t.Errorf("%q is verified, and db was not restarted", verified)
+	}
+	r.fails = ""
+	s.passTime()
+	s.expectActions("Annotate db abcdef01-2")
+	if verified := s.object().Status.VerifiedRestartNow; verified != "now" {
+		t.Errorf("%q is verified", verified)
+	}
+}
+
+// What cannot be read has its wave: it holds those of higher ones, and none of lower ones.
+func TestWhatCannotBeReadHasItsWave(t *testing.T) {
+	for name, waits := range map[string]bool{"api": true, "db": false} {
+		spec := strings.Replace(twoTargets, "name: db}", "name: db, wave: 1}", 1) // after api
+		s := newSuite(t, spec, append(deployment("api", 1, nil), deployment("db", 1, nil)...)...)
+		r := &reading{}
+		s.failReads(r)
+		s.reconcile()
+		s.changeSource("Secret/creds", "hmac:2")
+		s.reconcile()
+		r.fails = "get Deployment " + name
+		s.passTime()
+		if restarted := len(s.doer.done) > 0; restarted == waits {
+			t.Errorf("without %s: did %q", name, s.doer.done)
+		}
+		r.fails = ""
+		s.passTime()
+		if len(s.doer.done) != 2 || !strings.HasPrefix(s.doer.done[0], "Annotate api") {
+			t.Errorf("%s: did %q", name, s.doer.done)
+		}
+	}
+}
+
+// A target that is not in the status yet is not taken for one that does not exist, nor for one that is watched.
+func TestATargetThatWasNeverReadIsUnknown(t *testing.T) {
+	for _, target := range []string{"{kind: Deployment, name: api}", "{kind: Deployment, selector: {matchLabels: {app: api}}}"} {
+		s := newSuite(t, strings.Replace(config, "{kind: Deployment, name: api}", target, 1), deployment("api", 1, map[string]string{"app": "api"})...)
+		r := &reading{fails: "get Deployment"}
+		if strings.Contains(target, "selector") {
+			r.fails = "list Deployment"
+		}
+		s.failReads(r)
+		s.reconcile()
+		s.expectCondition(autorebootv1.ConditionReady, "Unknown Unknown")
+		if r.fails = ""; r.count == 0 {
+			t.Error("nothing was read")
+		}
+		s.reconcile()
+		s.expectCondition(autorebootv1.ConditionReady, "True Watching")
+	}
+}
+
+// Whether a disruption budget blocks a workload that cannot be read is as it was.
+func TestABudgetOfWhatCannotBeReadStays(t *testing.T) {
+	found := &chaosv1.ChaosPod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c"}}
+	found.Status.Blocked = []chaosv1.BlockedWorkload{{VictimOwner: chaosv1.VictimOwner{Kind: "Deployment", Name: "api", UID: "uid-api"}, Ready: 2, BlockedBy: "pdb"}}
+	s := newSuite(t, config+"strategy: {type: Evict}\n", append(deployment("api", 2, nil), found)...)
+	r := &reading{}
+	s.failReads(r)
+	s.reconcile()
+	r.fails = "get Deployment"
+	s.reconcile()
+	s.expectCondition(autorebootv1.ConditionDisruptionBudgetBlocks, "True NoDisruptionsAllowed")
+}
+
+// What one Rollout refers to holds no other.
+func TestARolloutWhoseTemplateCannotBeReadHoldsNoOther(t *testing.T) {
+	spec := `
+targets: [{group: argoproj.io, kind: Rollout, selector: {matchLabels: {team: a}}}]
+triggers: [{name: config, type: ConfigChange, configChange: {discovery: Explicit, sources: [{kind: Secret, name: creds}]}}]
+`
+	rollout := func(name string) *argorollouts.Rollout {
+		return &argorollouts.Rollout{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{"team": "a"}},
+			Spec: argorollouts.Spec{
+				WorkloadRef: &argorollouts.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+			},
+		}
+	}
+	s := newSuite(t, spec, append(append(deployment("a", 0, nil), deployment("b", 0, nil)...), rollout("a"), rollout("b"))...)
+	r := &reading{}
+	s.failReads(r)
+	s.reconcile()
+	r.fails = "get Deployment b"
+	seen := s.observe()
+	if names(seen.workloads) != "0 a" || names(seen.unread) != "0 b" || r.count == 0 {
+		t.Errorf("read %s, and not %s: %v", names(seen.workloads), names(seen.unread), seen.problems)
+	}
+}
+
+// The wait for what cannot be read becomes longer, and ends with the failure.
+func TestReadsAreTriedLessOften(t *testing.T) {
+	s := newSuite(t, config, deployment("api", 1, nil)...)
+	r := &reading{}
+	s.failReads(r)
+	s.reconcile()
+	r.fails = "get Deployment api"
+	var waits []time.Duration
+	for range 6 {
+		waits = append(waits, s.reconcile().RequeueAfter)
+	}
+	r.fails = ""
+	s.reconcile()
+	r.fails = "get Deployment api"
+	waits = append(waits, s.reconcile().RequeueAfter)
+	if got := fmt.Sprint(waits); got != "[5s 10s 20s 40s 1m0s 1m0s 5s]" {
+		t.Errorf("waits %s", got)
+	}
 }

@@ -86,12 +86,13 @@ func (m *Metrics) ages() map[string]time.Duration {
 	return ages
 }
 
-// silent names the resource whose watch has been silent longest, and for longer than that; it is empty where none has.
-func (m *Metrics) silent(longer time.Duration) string {
+// silent returns a message about the watch on which nothing has arrived for the longest time, if that is above the threshold;
+// otherwise "".
+func (m *Metrics) silent(threshold time.Duration) string {
 	longest := ""
 	ages := m.ages()
 	for resource, age := range ages {
-		if age > longer && (longest == "" || age > ages[longest]) {
+		if age > threshold && (longest == "" || age > ages[longest]) {
 			longest = resource
 		}
 	}

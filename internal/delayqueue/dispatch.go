@@ -39,7 +39,7 @@ func (q *Queue[K]) collectDue(now time.Duration) {
 	}
 }
 
-// dispatch starts workers while any tenant may have one. The lock is held.
+// dispatch starts workers until none may be started. The lock is held.
 func (q *Queue[K]) dispatch(ctx context.Context, now time.Duration) {
 	for e := q.next(ctx); e != nil; e = q.next(ctx) {
 		late := now - e.at
@@ -56,7 +56,7 @@ func (q *Queue[K]) next(ctx context.Context) *item[K] {
 	if free <= 0 {
 		return nil
 	}
-	// The first tenant has the fewest workers: where it may not have another, none may.
+	// Tenants are in the order of their running workers: if the first may not start another, none may.
 	if q.options.Tenant != nil && s.running > 0 && s.running+1 > free-1 {
 		return nil
 	}

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memory bounds what a process that holds many objects takes beside them.
+// Package memory limits the memory that a process uses beyond the objects in its caches.
 package memory
 
 import (
@@ -17,18 +17,18 @@ import (
 // quietTime is how long little is allocated before memory is returned.
 const quietTime = 10 * time.Second
 
-// LimitGarbage has the garbage collector keep at most so many bytes beside each 100 in use, where Go's default is 100. GOGC in
-// the environment is left as it is.
-func LimitGarbage(percent int) {
+// SetGCPercent sets how much the heap may grow until the garbage collector runs, in percent of what is in use; Go's default is
+// 100. The environment variable GOGC takes precedence.
+func SetGCPercent(percent int) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(percent)
 	}
 }
 
-// Return returns to the system what a burst of work has left behind, once the process is quiet, until the context ends: a start
-// needs twice of what it leaves in caches. Go returns of that only what the next burst would not need, and a process at rest may
-// have no other for days. One that is never quiet collects garbage as usual.
-func Return(clock clock.WithTicker) func(context.Context) error {
+// ReleaseWhenIdle gives unused heap back to the operating system while the process is idle, until the context ends. Filling the
+// caches at start takes about twice the memory that they keep, and Go keeps the rest until the next collections, which in an idle
+// process may be days away. A process that is never idle collects garbage as usual.
+func ReleaseWhenIdle(clock clock.WithTicker) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ticker := clock.NewTicker(quietTime)
 		defer ticker.Stop()

@@ -41,7 +41,7 @@ func TestAQuietProcessReturnsWhatItsStartNeeded(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- Return(clock)(ctx) }()
+	go func() { ended <- ReleaseWhenIdle(clock)(ctx) }()
 	err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
 		if clock.HasWaiters() {
 			clock.Step(quietTime)
@@ -61,12 +61,12 @@ func TestTheEnvironmentDecidesHowMuchGarbageThereIs(t *testing.T) {
 	before := debug.SetGCPercent(123)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 	t.Setenv("GOGC", "123")
-	LimitGarbage(50)
+	SetGCPercent(50)
 	if percent := debug.SetGCPercent(123); percent != 123 {
 		t.Errorf("%d percent, although the environment says 123", percent)
 	}
 	t.Setenv("GOGC", "")
-	LimitGarbage(50)
+	SetGCPercent(50)
 	if percent := debug.SetGCPercent(123); percent != 50 {
 		t.Errorf("%d percent, want 50", percent)
 	}

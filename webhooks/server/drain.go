@@ -14,7 +14,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/connections"
 )
 
-// maxQuiet bounds the silence that a drain waits for.
+// maxQuiet bounds the silence that a drain waits for. HTTP/1.1 has no way to tell a client that an idle connection ends: a request
+// that it sends just then is lost. After DefaultDrainDelay hardly any is left that was not used, and so closed.
 const maxQuiet = 2 * time.Second
 
 // drain stops the server so that no request is lost: readiness goes first, and until the endpoints

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
-// handler returns the mux behind what all webhooks need: bounds, client certificates, metrics, panics.
+// handler wraps the mux with what all webhooks need: bounds, client authentication, metrics and recovery of panics.
 func (s *Server) handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		keepHeaders(r)
@@ -39,25 +39,25 @@ func (s *Server) handler() http.Handler {
 			s.metrics.seconds.WithLabelValues(path).Observe(time.Since(start).Seconds())
 			s.metrics.requests.WithLabelValues(path, strconv.Itoa(out.code)).Inc()
 		}()
-		// First, since what follows takes memory and turns that other callers may need.
+		// First: a caller without the right must take neither memory nor a slot.
 		if err := s.clientAuth.authorize(r, path); err != nil {
 			review.Refuse(http.StatusForbidden, "%s", err).Respond(out)
 			return
 		}
-		if r.ContentLength == 0 { // other requests wait for their turn once their body is complete
+		if r.ContentLength == 0 { // a request with a body waits for a slot once the body was read
 			if err := body.awaitTurn(); err != nil { //nolint:contextcheck // it has the context of the request
 				review.Refuse(http.StatusServiceUnavailable, "%s", err).Respond(out)
 				return
 			}
 		}
 		r.Body = body
-		defer s.contain(out, path)
+		defer s.recoverPanic(out, path)
 		s.mux.ServeHTTP(out, r)
 		if out.code == 0 {
 			out.WriteHeader(http.StatusOK)
 		}
 		if out.code >= http.StatusBadRequest {
-			body.release() // others need not wait until the rest is discarded
+			body.release() // the slot, before the rest of the body is discarded
 			body.drain()
 		}
 	})
@@ -69,8 +69,8 @@ const unmatched = "unmatched"
 // kept are the headers that this server and its handlers read.
 var kept = []string{"Connection", "Content-Encoding", "Content-Type", "Expect", "Traceparent"}
 
-// keepHeaders drops the others. They may take a hundred times the memory of their text, for as long as a
-// caller takes to send its body.
+// keepHeaders removes all other headers. Parsed, they may take a hundred times the memory of their text, and they would be kept
+// until the body was read.
 func keepHeaders(r *http.Request) {
 	all := r.Header
 	r.Header = make(http.Header, len(kept))
@@ -81,9 +81,8 @@ func keepHeaders(r *http.Request) {
 	}
 }
 
-// contain recovers a panic. Handlers of reviews recover those of converters and rules; this is for all
-// others.
-func (s *Server) contain(out *response, path string) {
+// recoverPanic recovers the panic of a handler. Handlers of reviews recover those of converters and rules themselves.
+func (s *Server) recoverPanic(out *response, path string) {
 	p := recover()
 	if p == nil {
 		return

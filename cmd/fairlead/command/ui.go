@@ -81,8 +81,8 @@ func (f *uiFlags) run(command *cobra.Command) error {
 	}
 	ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	memory.LimitGarbage(uiGarbage)
-	go memory.Return(clock.RealClock{})(ctx) //nolint:errcheck // it has none
+	memory.SetGCPercent(uiGarbage)
+	go memory.ReleaseWhenIdle(clock.RealClock{})(ctx) //nolint:errcheck // it has none
 	server := ui.NewServer(ui.Options{
 		From: reader, Cluster: cluster, Namespace: namespace, OperatorNamespace: f.operatorNamespace, Port: f.port,
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// list cuts a list of a flag.
+// list splits the value of a flag at its commas.
 func (c *chaos) list(name string) (all []string) {
 	for part := range strings.SplitSeq(c.text(name), ",") {
 		if part = strings.TrimSpace(part); part != "" {
@@ -77,7 +77,7 @@ func (c *chaos) calendar() {
 	}
 }
 
-// weekdays opens windows on those that are not excluded. chaoskube ignores what is no weekday.
+// weekdays adds windows on the weekdays that are not excluded. Other names are reported, and ignored as by chaoskube.
 func (c *chaos) weekdays(zone common.TimeZone) {
 	names := []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 	var open []string

@@ -82,7 +82,7 @@ func (a *assembly) assemble() (*lifecycle.Lifecycle, error) {
 	l := &lifecycle.Lifecycle{
 		Reachable: a.apiServer().wait,
 		Background: append([]lifecycle.Component{
-			{Name: "ranges of the cluster", Run: a.egress.ranges.Run}, {Name: "memory", Run: memory.Return(a.clock)}, undecodable,
+			{Name: "ranges of the cluster", Run: a.egress.ranges.Run}, {Name: "memory", Run: memory.ReleaseWhenIdle(a.clock)}, undecodable,
 		}, a.traces.component()...),
 		Attempts: lifecycle.Attempts{Recorder: a.recorder, Pause: time.Second}, Logger: a.logger, StopTimeout: stop,
 		// At least some seconds, also where the drain is allowed all the time there is.

@@ -81,7 +81,7 @@ func New(c *options.Configuration, o Options) (*Manager, error) {
 	traces.send(api.rest)
 	LimitMemory(o.Logger) // before the components that take a share of it
 	if c.Controllers.Enabled {
-		memory.LimitGarbage(gcPercent)
+		memory.SetGCPercent(gcPercent)
 	}
 	named, leftOut := allKinds().split(c)
 	a := &assembly{

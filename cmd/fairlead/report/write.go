@@ -30,7 +30,7 @@ func (p *Proof) DisruptionText() string {
 // WorkloadText is the kind and the name.
 func (p *Proof) WorkloadText() string { return inspect.Printable(p.Kind + "/" + p.Name) }
 
-// Text is which record of which object it is, and what that says.
+// Text describes the evidence: the object, the record, and its result.
 func (e *Evidence) Text() string {
 	text := e.Object.Kind + " " + e.Object.Name
 	if e.Record != "" {
@@ -95,7 +95,7 @@ func (r *Report) Summary() string {
 	return strings.Join(counts, ", ") + "."
 }
 
-// WriteText writes a line for each proof, and below it what would prove what is not proven.
+// WriteText writes a line for each proof, and below one that is missing what to do.
 func (r *Report) WriteText(to io.Writer, allNamespaces bool) error {
 	table, now := tabwriter.NewWriter(to, 0, 0, 3, ' ', 0), r.Time.Time
 	line := func(namespace string, cells ...string) {
@@ -166,7 +166,7 @@ func (e *Evidence) stamp() string {
 	return e.Time.UTC().Format(time.RFC3339)
 }
 
-// literal has a spreadsheet take a cell as text, which takes one that begins like this as a formula.
+// literal prefixes a cell with an apostrophe where a spreadsheet would read it as a formula.
 func literal(cell string) string {
 	if first, _ := utf8.DecodeRuneInString(strings.TrimLeft(cell, " ")); strings.ContainsRune("=+-@＝＋－＠", first) {
 		return "'" + cell

@@ -23,7 +23,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
-// admit returns whether a run may start, and with which victims; otherwise what holds it, what lasts longest first.
+// admit returns the start of a run with its victims, or why it may not start: of several reasons the one that lasts longest.
 func (r *run) admit(id string) (occurrence, *hold) {
 	for _, check := range []func() *hold{r.checkHeld, r.checkDailyLimit, r.checkTarget} {
 		if held := check(); held != nil {
@@ -44,8 +44,8 @@ func (r *run) admit(id string) (occurrence, *hold) {
 			message: fmt.Sprintf("count %s of %d ready pods is 0", r.count.String(), ready)}, nil
 	}
 	c.seed = seedOf(r.p.UID, id)
-	fit, held := r.eligibleOwners(nil)
-	if len(fit) == 0 {
+	owners, held := r.eligibleOwners(nil)
+	if len(owners) == 0 {
 		return occurrence{}, held
 	}
 	if r.observed.Others.Free <= 0 {
@@ -54,20 +54,20 @@ func (r *run) admit(id string) (occurrence, *hold) {
 	}
 	c.count = min(c.count, r.observed.Others.Free)
 	var uids []string
-	for i := range fit {
-		for j := range fit[i].Pods {
-			uids = append(uids, string(fit[i].Pods[j].UID))
+	for i := range owners {
+		for j := range owners[i].Pods {
+			uids = append(uids, string(owners[i].Pods[j].UID))
 		}
 	}
 	slices.Sort(uids)
 	sum := sha256.Sum256([]byte(strings.Join(uids, "\n") + "\n"))
 	c.candidates, c.digest = len(uids), hex.EncodeToString(sum[:])
-	c.victims = r.pickVictims(c.seed, fit, c.count)
+	c.victims = r.pickVictims(c.seed, owners, c.count)
 	c.count = len(c.victims)
 	return occurrence{event: Start, chosen: c}, nil
 }
 
-// checkHeld returns what holds all runs, those that have started included.
+// checkHeld returns why no run may start or go on.
 func (r *run) checkHeld() *hold {
 	if held := r.checkOutsideWindow(); held != nil {
 		return held
@@ -126,13 +126,13 @@ func (r *run) checkTarget() *hold {
 	return nil
 }
 
-// eligibleOwners returns the owners that have eligible pods, with these alone. If there are none, it returns the most
-// important reason, with what is not known. Owners and pods for which without returns true are left out.
-func (r *run) eligibleOwners(without func(owner *Owner, pod *Pod) bool) ([]Owner, *hold) {
+// eligibleOwners returns the owners that have eligible pods, each with these pods alone. Without any, it returns the most important
+// reason, followed by what could not be read. Pods for which skip returns true are left out.
+func (r *run) eligibleOwners(skip func(owner *Owner, pod *Pod) bool) ([]Owner, *hold) {
 	var all []Owner
 	reasons := map[string][]string{}
 	for i := range r.owners {
-		left, held := r.eligiblePods(&r.owners[i], without)
+		left, held := r.eligiblePods(&r.owners[i], skip)
 		if held == nil {
 			all = append(all, left)
 			continue
@@ -166,25 +166,25 @@ func (r *run) eligibleOwners(without func(owner *Owner, pod *Pod) bool) ([]Owner
 }
 
 // eligiblePods returns an owner with its eligible pods alone, or why it has none.
-func (r *run) eligiblePods(owner *Owner, without func(owner *Owner, pod *Pod) bool) (Owner, *hold) {
+func (r *run) eligiblePods(owner *Owner, skip func(owner *Owner, pod *Pod) bool) (Owner, *hold) {
 	left := *owner
 	left.Pods = nil
 	if held := r.checkOwner(owner); held != nil {
 		return left, held
 	}
-	reason, spared := chaosv1.ReasonNoCandidate, map[string]int{}
+	reason, skipped := chaosv1.ReasonNoCandidate, map[string]int{}
 	for j := range owner.Pods {
 		pod := &owner.Pods[j]
 		if why, known := r.ineligible(owner, pod); why != "" {
-			if spared[why]++; !known {
+			if skipped[why]++; !known {
 				reason = chaosv1.ReasonUnknown
 			}
-		} else if without == nil || !without(owner, pod) {
+		} else if skip == nil || !skip(owner, pod) {
 			left.Pods = append(left.Pods, *pod)
 		}
 	}
 	if len(left.Pods) == 0 {
-		return left, &hold{reason: reason, message: ownerText(owner) + " has no pod that may die" + counted(spared)}
+		return left, &hold{reason: reason, message: ownerText(owner) + " has no pod that may die" + counted(skipped)}
 	}
 	return left, nil
 }
@@ -232,7 +232,8 @@ func (r *run) ineligible(owner *Owner, pod *Pod) (why string, known bool) {
 	return r.forbidden(pod)
 }
 
-// forbidden returns which fact that a cache lacks keeps a pod alive, or "" if none does.
+// forbidden returns why a pod must not be killed by what is not in the cache: whether it is protected, its node, its budgets; ""
+// where it may be. known is false where one of these could not be read.
 func (r *run) forbidden(pod *Pod) (why string, known bool) {
 	for _, f := range []struct {
 		is, forbids  Fact

@@ -102,7 +102,8 @@ func Get(
 	return w, err
 }
 
-// List reads the workloads of a namespace that a selector matches, as Get does.
+// List reads the workloads of a namespace that a selector matches, as Get does. What one refers to that cannot be read is in its
+// RefersTo, and holds no other.
 func List(
 	ctx context.Context, from client.Reader, namespace string, kind common.WorkloadKind, selector labels.Selector, evicts bool,
 	configured ...workloadkinds.Kind,
@@ -121,7 +122,7 @@ func List(
 		w := of(kind, object, evicts, configured)
 		out = append(out, w)
 		if r, is := object.(*argorollouts.Rollout); is {
-			return w.resolve(ctx, from, r)
+			w.RefersTo = w.resolve(ctx, from, r)
 		}
 		return nil
 	})

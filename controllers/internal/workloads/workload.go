@@ -39,6 +39,8 @@ type Workload struct {
 	Generation int64
 	Selector   *metav1.LabelSelector
 	Template   *corev1.PodTemplateSpec
+	// RefersTo is why the Template could not be read, which is that of another object; nil where it was.
+	RefersTo error
 	// TemplateHash is a hash of Template without the annotations of a restart, empty where it is not known, and RestartID
 	// one of these annotations.
 	TemplateHash string

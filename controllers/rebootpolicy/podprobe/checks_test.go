@@ -181,6 +181,27 @@ func TestAPolicysOtherChecksDoNotTouchWhatStays(t *testing.T) {
 	})
 }
 
+// A check of a workload whose pods are not known now goes on, and none begins.
+func TestACheckThatIsKeptGoesOn(t *testing.T) {
+	withSuite(t, func(s *suite) {
+		kept := []Want{{Trigger: "wedged", Workload: "w", Probe: newProbe(), Kept: true}}
+		s.Set(policy("p"), kept)
+		s.expect("nothing to keep", Result{})
+		s.fail(syscall.ECONNREFUSED, ip(1))
+		s.Set(policy("p"), of(newProbe(), pods(1)))
+		s.advance(11 * time.Second)
+		s.Set(policy("p"), kept)
+		s.advance(20 * time.Second)
+		s.expect("after the third", Result{Checked: 1, Unhealthy: 1, Firing: true})
+		s.Set(policy("p"), []Want{{Trigger: "wedged", Workload: "w", Probe: newProbe(onHost("db.example.com")), Kept: true}})
+		s.expect("another probe", Result{})
+		s.dialed()
+		if s.advance(time.Minute); len(s.dialed()) > 0 {
+			t.Error("the former is asked still")
+		}
+	})
+}
+
 func TestSetOfTheSameChangesNothing(t *testing.T) {
 	withSuite(t, func(s *suite) {
 		s.fail(syscall.ECONNREFUSED, ip(1))

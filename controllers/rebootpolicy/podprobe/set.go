@@ -34,6 +34,8 @@ type Want struct {
 	Unsupported string
 	// Pods of the workload. They are ignored where the probe names a host.
 	Pods []Pod
+	// Kept means that its pods are not known now: the check that there is goes on as it is, and without one none begins.
+	Kept bool
 }
 
 // wantKey identifies a Want of a policy.
@@ -51,7 +53,15 @@ func (c *Checks) Set(policy types.NamespacedName, wants []Want) {
 	kept := make(map[types.NamespacedName]*check, len(wants))
 	for i := range wants {
 		want := &wants[i]
-		about := c.start(policy, want, kept)
+		var about *check
+		if want.Kept {
+			about = c.former(policy, want)
+		} else {
+			about = c.start(policy, want, kept)
+		}
+		if about == nil {
+			continue
+		}
 		if about.unsupported == "" {
 			kept[about.key] = about
 		}
@@ -65,22 +75,41 @@ func (c *Checks) Set(policy types.NamespacedName, wants []Want) {
 // Forget drops all checks of a policy.
 func (c *Checks) Forget(policy types.NamespacedName) { c.Set(policy, nil) }
 
+// former returns the check that there is for a Want; nil for none. One of a probe that the spec does not have any more is none.
+func (c *Checks) former(policy types.NamespacedName, want *Want) *check {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	about := c.policies[policy][wantKey{want.Trigger, want.Workload}]
+	if about == nil || about.unsupported == "" && about.key != keyOf(policy, want) {
+		return nil
+	}
+	return about
+}
+
+// keyOf returns the key of a check of the prober. Workloads of one policy share that of a host.
+func keyOf(policy types.NamespacedName, want *Want) types.NamespacedName {
+	asked := want.Trigger + " " + IdentityOf(want.Probe)
+	if host := ptr.Deref(want.Probe.Host, ""); host != "" {
+		return clientprobe.HostKey(policy, asked, host)
+	}
+	return podsKey(policy, asked, want.Workload)
+}
+
 // start passes a Want to the prober.
 func (c *Checks) start(policy types.NamespacedName, want *Want, kept map[types.NamespacedName]*check) *check {
 	p := want.Probe
 	about := &check{policy: policy, minUnhealthy: *p.MinUnhealthy, unsupported: want.Unsupported}
-	asked := want.Trigger + " " + IdentityOf(p)
-	switch {
-	case want.Unsupported != "":
+	if want.Unsupported != "" {
 		about.unchecked = len(want.Pods)
+		return about
+	}
+	about.key = keyOf(policy, want)
+	switch begun := kept[about.key]; {
+	case begun != nil:
+		return begun
 	case ptr.Deref(p.Host, "") != "":
-		about.key = clientprobe.HostKey(policy, asked, *p.Host)
-		if begun, ok := kept[about.key]; ok {
-			return begun
-		}
 		c.prober.Set(about.key, checkOf(p, want.Roots), hostTarget(p))
 	default:
-		about.key = podsKey(policy, asked, want.Workload)
 		all, without := targets(want.Pods)
 		about.unchecked = without
 		c.prober.Set(about.key, checkOf(p, want.Roots), all)

@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	// timeout of a query, and maxBody of a response in bytes: with limit=1, that of a server that knows no limits.
+	// timeout of a query, and maxBody of a response, in bytes: a server that ignores limit=1 may return many series.
 	timeout = 5 * time.Second
 	maxBody = 4 << 20
 )
 
-// Server is a Prometheus server, or another one with its HTTP API. Its URL is without the path of the API, such as
+// Server is a Prometheus server, or another one with the HTTP API of Prometheus. Its URL does not include /api/v1, such as
 // https://prometheus.monitoring.svc:9090.
 type Server struct {
 	outbound.Endpoint
@@ -34,8 +34,8 @@ type Server struct {
 	NamespaceParameter string
 }
 
-// evaluator evaluates one query. The error says why its gate is closed, and has nothing of the metrics, which the writer of the policy
-// may have no right to.
+// evaluator evaluates one query. The error says why its gate is closed, and contains no metrics: the writer of the policy may not be
+// allowed to read them.
 type evaluator func(ctx context.Context, q query) (returns bool, err error)
 
 func (s Server) evaluator() evaluator {
@@ -72,10 +72,10 @@ func evaluate(ctx context.Context, server prometheusv1.API, q query) (bool, erro
 	return len(vector) > 0, nil
 }
 
-// statusError is what the library says of a response without words of the server.
+// statusError matches the client library's error for a response that has no error message.
 var statusError = regexp.MustCompile(`^(client|server) error: \d{3}$`)
 
-// explain returns an error without the words of the server, which quote metrics, except for those about a query that it cannot parse.
+// explain removes the server's message, which may quote metrics. That of a query which cannot be parsed is kept.
 func explain(err error) error {
 	const server = "the Prometheus server "
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -73,24 +73,24 @@ func (r *run) trackTargets() {
 		id := targetOf(w.Kind, w.Name)
 		status, ok := known[id]
 		fresh := !ok || status.UID != w.UID
-		if r.workloads[id] != w || w.Unselected && r.inFlight(id) == nil || w.Unread != "" && fresh {
-			continue // of its name there is another; it is not selected; or it is not there until it is read
+		back := slices.ContainsFunc(r.status.UnselectedTargets, func(t autorebootv1.TargetStatus) bool { return t.UID == w.UID })
+		if r.workloads[id] != w || w.Unselected && r.inFlight(id) == nil || w.Unread != "" && (fresh || back) {
+			continue // of its name there is another; it is not selected; or until it is read, it is not there or not selected
 		}
 		if fresh {
 			status = autorebootv1.TargetStatus{Kind: w.Kind, Name: w.Name, LastRestartID: status.LastRestartID}
 		}
 		status.UID = w.UID
 		r.status.Targets = append(r.status.Targets, status)
-		back := slices.ContainsFunc(r.status.UnselectedTargets, func(t autorebootv1.TargetStatus) bool { return t.UID == w.UID })
 		r.targets = append(r.targets, target{workload: w, isBack: back})
 		delete(known, id)
 	}
-	r.status.UnselectedTargets = nil
-	for _, t := range former {
-		if _, left := known[targetOf(t.Kind, t.Name)]; left && r.observed.Unselected[t.UID] {
-			r.status.UnselectedTargets = append(r.status.UnselectedTargets, t)
-		}
-	}
+	r.status.UnselectedTargets = slices.DeleteFunc(former, func(t autorebootv1.TargetStatus) bool {
+		id := targetOf(t.Kind, t.Name)
+		_, left := known[id]
+		w := r.workloads[id]
+		return !left || !r.observed.Unselected[t.UID] && (w == nil || w.Unread == "" || w.UID != t.UID)
+	})
 	for i := range r.targets {
 		r.targets[i].TargetStatus = &r.status.Targets[i]
 		r.updateBaselines(&r.targets[i])

@@ -115,8 +115,11 @@ type Workload struct {
 	// its restart in flight alone: without it that restart would end as TargetGone.
 	Unselected bool
 	// Unread is why the workload, its pods or Jobs could not be read, in the words of a message; empty where they were. Kind,
-	// Name and UID are those of the status then, and what the status has of it stays: nothing starts, ends or is done.
+	// Name and UID are those of the status then, and what the status has of it stays: nothing starts, ends or is done. The
+	// caller decides again once it is read.
 	Unread string
+	// ReadSince is since when it can be read again; zero where it could be all the time, as far as this process knows.
+	ReadSince time.Time
 	// Unchecked is what could not be read that must be known before a restart starts, in the words of a message: which pods
 	// exist, or whether what new ones need does. It is empty where all of it is known, or was not looked for.
 	Unchecked string

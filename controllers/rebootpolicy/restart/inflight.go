@@ -29,7 +29,7 @@ func (r *run) advance() {
 	for i := range r.targets {
 		t := &r.targets[i]
 		if t.workload.Unread != "" {
-			r.requeueAt(r.now.Add(retryInterval))
+			r.keepRequests(t)
 			continue
 		}
 		for range stepsAtOnce {
@@ -101,7 +101,7 @@ func (r *run) nextPhaseEvent(t *target, f *autorebootv1.InFlightRestart) (occurr
 		if w.Desired > 0 && (w.Available || w.isAvailableButLost()) && w.allPodsNewAndReady(f) {
 			return occurrence{event: PodsReplaced}, true
 		}
-		if f.BlockedTime != nil && !r.now.Before(f.BlockedTime.Add(r.evictTimeout)) {
+		if f.BlockedTime != nil && !r.now.Before(r.sinceRead(w, f.BlockedTime.Add(r.evictTimeout), r.evictTimeout)) {
 			o := r.failure(t, autorebootv1.ReasonEvictionBlocked)
 			if f.BlockedBy != "" {
 				o.message = "by the PodDisruptionBudget " + w.BlockedText(f)
@@ -144,7 +144,7 @@ func (r *run) nextSoakEvent(t *target, f *autorebootv1.InFlightRestart) (occurre
 	if f.UnavailableTime == nil {
 		f.UnavailableTime = r.timestampPtr()
 	}
-	until := f.UnavailableTime.Add(unavailableFor)
+	until := r.sinceRead(w, f.UnavailableTime.Add(unavailableFor), unavailableFor)
 	if short <= min(w.MaxUnavailable, w.podsWanted(f)-1) || short <= w.podsStarting(f) {
 		until = latest(until, latest(ends, timeOf(f.StartTime).Add(r.timeout)))
 	}
@@ -192,7 +192,7 @@ func (r *run) deadline(f *autorebootv1.InFlightRestart) time.Time {
 			began = latest(began, f.Refusal.LastAttemptTime.Add(refusedInterval))
 		}
 	}
-	return began.Add(r.timeout)
+	return r.sinceRead(r.workloads[targetOf(f.Kind, f.Name)], began.Add(r.timeout), r.timeout)
 }
 
 // refusedUntil returns when what was refused is tried again; zero where it may be now.

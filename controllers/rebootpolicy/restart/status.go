@@ -90,7 +90,8 @@ func (r *run) summarize() {
 		if !t.workload.Unselected {
 			*st.WatchedTargets++
 		}
-		asked = asked || t.Attempts > r.maxAttempts || t.Pending != nil && slices.Contains(t.Pending.Triggers, autorebootv1.RestartNowTrigger)
+		asked = asked || t.Attempts > r.maxAttempts || r.mayOweRestartNow(t) ||
+			t.Pending != nil && slices.Contains(t.Pending.Triggers, autorebootv1.RestartNowTrigger)
 	}
 	for i := range st.InFlight {
 		asked = asked || slices.Contains(st.InFlight[i].Triggers, autorebootv1.RestartNowTrigger)
