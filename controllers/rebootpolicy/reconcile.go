@@ -65,6 +65,8 @@ func (r *Reconciler) reconcile(ctx context.Context, stored *autorebootv1.RebootP
 	}
 	if err := errors.Join(o.failures...); err != nil {
 		ctrllog.FromContext(ctx).Error(err, "What could not be read stays as it is", "retry", o.state.readRetry())
+	} else {
+		o.state.readFailures = 0
 	}
 	r.metrics.record(o.key, &o.stored.Status, o.sourceCount)
 	return controller.Earliest(o.requeue, requeue), errors.Join(actErr, recordErr)

@@ -198,9 +198,6 @@ func (s *objectState) readRetry() time.Duration {
 
 // trackUnread sets since when each workload can be read again, where that was within the last hour.
 func (s *objectState) trackUnread(o *observation) {
-	if len(o.failures) == 0 {
-		s.readFailures = 0
-	}
 	was := s.readSince
 	s.readSince = map[types.UID]time.Time{}
 	for _, w := range o.unread {

@@ -410,20 +410,27 @@ triggers: [{name: config, type: ConfigChange, configChange: {discovery: Explicit
 
 // The wait for what cannot be read becomes longer, and ends with the failure.
 func TestReadsAreTriedLessOften(t *testing.T) {
-	s := newSuite(t, config, deployment("api", 1, nil)...)
-	r := &reading{}
-	s.failReads(r)
-	s.reconcile()
-	r.fails = "get Deployment api"
-	var waits []time.Duration
-	for range 6 {
-		waits = append(waits, s.reconcile().RequeueAfter)
-	}
-	r.fails = ""
-	s.reconcile()
-	r.fails = "get Deployment api"
-	waits = append(waits, s.reconcile().RequeueAfter)
-	if got := fmt.Sprint(waits); got != "[5s 10s 20s 40s 1m0s 1m0s 5s]" {
-		t.Errorf("waits %s", got)
+	for _, fails := range []string{"get Deployment api", "live get Secret key"} { // of what is observed, and just before a restart
+		objects := append(needing("key", deployment("api", 1, nil)), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "key"}})
+		s := newSuite(t, config, objects...)
+		r := &reading{}
+		s.failReads(r)
+		s.reconcile()
+		s.changeSource("Secret/creds", "hmac:2")
+		s.reconcile()
+		s.advance(16 * time.Second)
+		r.fails = fails
+		var waits []time.Duration
+		for range 6 {
+			waits = append(waits, s.reconcile().RequeueAfter)
+		}
+		if got := fmt.Sprint(waits); got != "[5s 10s 20s 40s 1m0s 1m0s]" {
+			t.Errorf("%s: waits %s", fails, got)
+		}
+		r.fails = ""
+		s.reconcile()
+		if s.stateOf(s.object()).readFailures != 0 {
+			t.Errorf("%s: the failures go on", fails)
+		}
 	}
 }

@@ -56,7 +56,7 @@ func (r *run) sinceRead(w *Workload, until time.Time, all time.Duration) time.Ti
 func (r *run) mayOweRestartNow(t *target) bool {
 	token := text.Truncate(r.policy.Annotations[autorebootv1.RestartNowAnnotation], maxFingerprint)
 	b := t.baseline(&Signal{Trigger: autorebootv1.RestartNowTrigger})
-	return t.workload.Unread != "" && !t.workload.Unselected && b != nil && b.Fingerprint != token
+	return t.workload.Unread != "" && !t.workload.Unselected && b != nil && token != "" && b.Fingerprint != token
 }
 
 // checkUnread holds a restart of what could not be read: whether it is still needed is not known.
