@@ -356,6 +356,9 @@ func TestARestartedReplicaIsNotReadyWhileNoTargetTrustsItsCertificate(t *testing
 				if err := restarted.Prepare(t.Context()); (err == nil) != test.ready {
 					t.Errorf("Prepare: %v", err)
 				}
+				if _, err := restarted.GetCertificate(nil); (err == nil) != test.ready {
+					t.Errorf("GetCertificate: %v", err)
+				}
 				test.observed = nil
 				w.setTargetBundle(certs.EncodeCertificates(before.certificate, after.certificate))
 				if err := restarted.Prepare(t.Context()); err != nil || !serves(restarted, next) {

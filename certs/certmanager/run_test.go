@@ -66,8 +66,11 @@ func TestACertificateOfANewAuthorityWaitsUntilThatIsTrustedEverywhere(t *testing
 		if !bytes.Equal(source.CABundle(), both) || w.changes.Load() != 1 {
 			t.Fatalf("not both are published, or not once: %d changes", w.changes.Load())
 		}
-		if !serves(source, old) {
-			t.Fatal("the new one is served, and no target trusts it")
+		if !serves(source, old) || source.Err() != nil {
+			t.Fatalf("the new one is served, and no target trusts it: %v", source.Err())
+		}
+		if pass(time.Minute); source.Err() == nil || !errors.Is(source.Err(), certs.ErrBundleMissing) {
+			t.Errorf("after a minute it says %v", source.Err())
 		}
 		w.setTargetBundle(both)
 		pass(3 * time.Second)
@@ -75,8 +78,8 @@ func TestACertificateOfANewAuthorityWaitsUntilThatIsTrustedEverywhere(t *testing
 			t.Fatal("the new one is served before it was trusted for 5s")
 		}
 		pass(4 * time.Second)
-		if !serves(source, next) {
-			t.Fatal("the new one is not served although it is trusted")
+		if !serves(source, next) || source.Err() != nil {
+			t.Fatalf("the new one is not served although it is trusted: %v", source.Err())
 		}
 		pass(time.Hour)
 		if !bytes.Equal(source.CABundle(), both) {

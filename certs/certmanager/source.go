@@ -12,8 +12,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/certs/keypair"
 	"github.com/fairlead-dev/fairlead/internal/objectwatch"
@@ -32,11 +35,13 @@ type Source struct {
 	served   atomic.Pointer[keypair.Pair]
 	bundle   atomic.Pointer[[]byte]
 	fallback atomic.Bool // whether the fallback serves
+	prepared atomic.Bool // whether what is served may be handed out: Prepare has succeeded
 
 	mu           sync.Mutex // guards what follows, also while the Secrets are read
 	ensuredAt    time.Time  // when the objects were last found
 	pending      *keypair.Pair
 	pendingSince time.Time // when pending was first trusted everywhere
+	waitingSince time.Time // when pending was first not trusted everywhere
 }
 
 var _ certs.Source = (*Source)(nil)
@@ -72,11 +77,13 @@ func (s *Source) Prepare(ctx context.Context) error {
 	switch {
 	case err == nil:
 		if err = s.awaitTrust(ctx); err == nil {
+			s.prepared.Store(true)
 			return nil
 		}
 	case errors.Is(err, errNotInstalled) && s.options.Fallback != nil:
 		s.options.Log.Info("the fallback serves until cert-manager is installed", "reason", err.Error())
 		s.fallback.Store(true)
+		s.prepared.Store(true)
 		return s.options.Fallback.Prepare(ctx)
 	}
 	return fmt.Errorf("prepare the webhook's certificate: %w", err)
@@ -114,15 +121,16 @@ func (s *Source) awaitTrust(ctx context.Context) error {
 	return nil
 }
 
-// GetCertificate returns the current certificate, for any server name.
+// GetCertificate returns the current certificate, for any server name. It fails before Prepare has succeeded: what was read may be
+// trusted nowhere, and other replicas may serve a certificate that is.
 func (s *Source) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if s.fallback.Load() {
 		return s.options.Fallback.GetCertificate(hello)
 	}
-	if pair := s.served.Load(); pair != nil {
+	if pair := s.served.Load(); pair != nil && s.prepared.Load() {
 		return pair.Served, nil
 	}
-	return nil, fmt.Errorf("certificate %s/%s: none has been issued yet", s.options.Namespace, s.options.Certificate)
+	return nil, fmt.Errorf("certificate %s/%s: none that is trusted has been issued yet", s.options.Namespace, s.options.Certificate)
 }
 
 // CABundle returns the authorities of the trust Secret, or those of the fallback while nothing has been
@@ -135,6 +143,31 @@ func (s *Source) CABundle() []byte {
 		return s.options.Fallback.CABundle()
 	}
 	return nil
+}
+
+// Latest returns the authorities of the trust Secret as it is stored now, or CABundle where it has none. A caller that is about to
+// replace a bundle calls it after having read that one: a replica that cannot take up the Secret may hold an old bundle, and must not
+// restore it.
+func (s *Source) Latest(ctx context.Context) ([]byte, error) {
+	if s.fallback.Load() {
+		if fallback, ok := s.options.Fallback.(interface {
+			Latest(ctx context.Context) ([]byte, error)
+		}); ok {
+			return fallback.Latest(ctx)
+		}
+		return s.CABundle(), nil
+	}
+	secret, err := s.secrets.Get(ctx, trustSecretName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return s.CABundle(), nil
+	case err != nil:
+		return nil, fmt.Errorf("secret %s/%s: %w", s.options.Namespace, trustSecretName, err)
+	}
+	if all := readTrust(secret.Data); len(all) > 0 && secret.Labels[common.ManagedByLabel] == common.ManagedBy {
+		return all.bundle(), nil
+	}
+	return s.CABundle(), nil
 }
 
 // Run loads what cert-manager issues until ctx ends. Both Secrets are watched so that a change counts at

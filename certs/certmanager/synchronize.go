@@ -72,8 +72,8 @@ func (s *Source) useIssued(ctx context.Context, found *keypair.Pair) (waits bool
 	if len(all) > 0 {
 		s.publish(all.bundle())
 	}
-	if s.mustWait(ctx, found, now) {
-		return true, nil
+	if waits, reason := s.mustWait(ctx, found, now); waits {
+		return true, reason
 	}
 	s.serve(found)
 	return false, nil
@@ -119,24 +119,27 @@ func (s *Source) serve(found *keypair.Pair) {
 		"expires", leaf.NotAfter, "chain", len(found.Served.Certificate), "bundle", found.Bundle != nil)
 }
 
+// toldAfter is how long a certificate waits for its authority to be trusted before that is an error.
+const toldAfter = time.Minute
+
 // mustWait reports whether a pair must not be served yet, since some targets do not trust its authority
-// while the current one is still trusted.
-func (s *Source) mustWait(ctx context.Context, found *keypair.Pair, now time.Time) bool {
+// while the current one is still trusted; after a while also why.
+func (s *Source) mustWait(ctx context.Context, found *keypair.Pair, now time.Time) (waits bool, reason error) {
 	trustedSoFar, expires := s.servedTrust()
 	switch {
 	case trustedSoFar == nil: // nothing is served, or it is unknown which targets trust it
-		return false
+		return false, nil
 	case s.options.Observe == nil, found.Bundle == nil:
-		return false
+		return false, nil
 	case certs.TrustsAll(trustedSoFar, found.Roots):
-		return false
+		return false, nil
 	case !expires.IsZero() && expires.Before(now.Add(interval)):
 		s.options.Log.Info("serving a certificate before its authority was seen to be trusted everywhere, since the former one expires", "expires", expires)
-		return false
+		return false, nil
 	}
 	if s.pending == nil || string(s.pending.Bundle) != string(found.Bundle) {
 		s.options.Log.Info("a certificate of another authority waits until that is trusted everywhere", "serial", found.Served.Leaf.SerialNumber.Text(16))
-		s.pendingSince = time.Time{}
+		s.pendingSince, s.waitingSince = time.Time{}, now
 	}
 	s.pending = found
 	if err := s.observe(ctx, found.Bundle); err != nil {
@@ -144,17 +147,22 @@ func (s *Source) mustWait(ctx context.Context, found *keypair.Pair, now time.Tim
 			s.pendingSince = time.Time{}
 		}
 		s.options.Log.V(1).Info("not trusted everywhere yet", "reason", err.Error())
-		return true
+		if now.Sub(s.waitingSince) < toldAfter {
+			return true, nil
+		}
+		return true, fmt.Errorf("secret %s/%s: its certificate is of another authority, and is not served before API servers trust that: %w",
+			s.options.Namespace, s.options.SecretName, err)
 	}
+	s.waitingSince = now
 	if s.pendingSince.IsZero() {
 		s.pendingSince = now
 	}
 	// Another user may have replaced the former authority instead of adding to it: then the current
 	// certificate is refused too.
 	if err := s.observe(ctx, trustedSoFar); errors.Is(err, certs.ErrBundleMissing) {
-		return false
+		return false, nil
 	}
-	return now.Sub(s.pendingSince) < settle
+	return now.Sub(s.pendingSince) < settle, nil
 }
 
 // observe returns nil where every target has the bundle.

@@ -43,8 +43,14 @@ type trusted struct {
 // trust is the list of trusted authorities in the order in which they were added. It is immutable.
 type trust []trusted
 
+// latestUntil is before the end of the years that JSON has: a certificate that never expires has its last second (RFC 5280, 4.1.2.5).
+var latestUntil = time.Date(9999, time.January, 1, 0, 0, 0, 0, time.UTC)
+
 // with adds the authorities, or extends the time of existing ones.
 func (t trust) with(authorities []*x509.Certificate, until time.Time) trust {
+	if until.After(latestUntil) {
+		until = latestUntil
+	}
 	next := slices.Clone(t)
 	for _, one := range authorities {
 		at := slices.IndexFunc(next, func(each trusted) bool { return each.certificate.Equal(one) })

@@ -62,6 +62,54 @@ func TestTrustIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
+// A certificate without an end has the last second of the year 9999, which with a skew is none that JSON has.
+func TestAnAuthorityWithoutAnEndCanBeStored(t *testing.T) {
+	one := newAuthority(t).certificate
+	endless := trust{}.with([]*x509.Certificate{one}, time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC).Add(skew))
+	data, err := endless.data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read := readTrust(data); len(read) != 1 || read[0].until.Year() != 9999 {
+		t.Errorf("read %v", read)
+	}
+}
+
+// A replica that cannot take up what was issued last knows the bundle of those that can.
+func TestTheLatestBundleIsThatOfTheSecret(t *testing.T) {
+	own, stored := newAuthority(t), newAuthority(t)
+	bundle := certs.EncodeCertificates(own.certificate)
+	of := func(change func(*corev1.Secret)) *corev1.Secret {
+		secret := newTrustSecret(namespace)
+		var err error
+		if secret.Data, err = (trust{}).with([]*x509.Certificate{stored.certificate}, start.Add(time.Hour)).data(); err != nil {
+			t.Fatal(err)
+		}
+		change(secret)
+		return secret
+	}
+	for title, test := range map[string]struct {
+		secret *corev1.Secret
+		want   []byte
+	}{
+		"of another replica": {of(func(*corev1.Secret) {}), certs.EncodeCertificates(stored.certificate)},
+		"junk":               {of(func(s *corev1.Secret) { s.Data[certs.CAKey] = []byte("junk") }), bundle},
+		"of another owner":   {of(func(s *corev1.Secret) { s.Labels = nil }), bundle},
+		"none":               {nil, bundle},
+	} {
+		w := newTestCluster(t)
+		replica := w.source()
+		replica.bundle.Store(&bundle)
+		if test.secret != nil {
+			_, err := w.kube.CoreV1().Secrets(namespace).Create(t.Context(), test.secret, metav1.CreateOptions{})
+			w.must(err)
+		}
+		if got, err := replica.Latest(t.Context()); err != nil || !bytes.Equal(got, test.want) {
+			t.Errorf("%s: %v\n%s\nwant\n%s", title, err, got, test.want)
+		}
+	}
+}
+
 func TestTrustThatCannotBeReadIsNoOutage(t *testing.T) {
 	one := newAuthority(t).certificate
 	for title, test := range map[string]struct {

@@ -53,7 +53,7 @@ func (i *Injector) inject(ctx context.Context, t target, bundle []byte, why reas
 			}
 		}
 		if outcome == replace && keepsOther(why, known, slots, bundle) && isOwnBundle(t.kind, object, slots, bundle) {
-			return unchanged, nil
+			return i.keep(t, slots, bundle)
 		}
 		force := i.recordTrust(t, object, slots, bundle) || outcome == replace
 		switch outcome {
@@ -76,6 +76,16 @@ func (i *Injector) inject(ctx context.Context, t target, bundle []byte, why reas
 // it is known which is newer.
 func keepsOther(why reason, known bool, slots []slot, bundle []byte) bool {
 	return why == byWatch && !known || why != byChange && allInclude(slots, bundle)
+}
+
+// keep leaves the bundle of another replica as it is. Where it does not trust ours, that is known, and ours is written once the
+// interval has passed, if the other replica has not learned of it.
+func (i *Injector) keep(t target, slots []slot, bundle []byte) (string, error) {
+	if allInclude(slots, bundle) {
+		return unchanged, nil
+	}
+	i.health.set(t, false)
+	return withheld, nil
 }
 
 // recordTrust records whether clients of the target trust the bundle, and reports whether it was overwritten: then no

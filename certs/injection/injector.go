@@ -138,7 +138,9 @@ func (i *Injector) injectInto(ctx context.Context, targets []target, bundle []by
 				return err
 			})
 			i.injections.WithLabelValues(t.kind.name, result).Inc()
-			i.health.recordResult(t, errs[n])
+			if errs[n] != nil || result != withheld { // else another replica's bundle stays
+				i.health.recordResult(t, errs[n])
+			}
 		})
 	}
 	injecting.Wait()

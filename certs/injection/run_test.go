@@ -110,7 +110,8 @@ func TestABundleOfOthersOverOursIsReplaced(t *testing.T) {
 func TestABundleThatAnotherReplicaHasWrittenIsNotUndoneByAWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, bundle, told := newCluster(standard()...), newBundle(t), &losses{}
-		run(t, bundle, newInjector(t, client, Options{OnLoss: told.add, Latest: func(context.Context) ([]byte, error) { return nil, nil }}))
+		injector := newInjector(t, client, Options{OnLoss: told.add, Latest: func(context.Context) ([]byte, error) { return nil, nil }})
+		run(t, bundle, injector)
 		newer := newBundle(t)
 		for _, object := range standard() {
 			store(t, client, withBundle(t, object.(*unstructured.Unstructured), newer, FieldOwner))
@@ -118,6 +119,9 @@ func TestABundleThatAnotherReplicaHasWrittenIsNotUndoneByAWatch(t *testing.T) {
 		pass(time.Minute)
 		if diff := cmp.Diff(repeated(newer), bundles(t, client)); diff != "" || told.count() != 0 {
 			t.Errorf("told %d times, bundles (-want +got):\n%s", told.count(), diff)
+		}
+		if injector.Missing() == nil {
+			t.Error("no target trusts the bundle, and none is said to lack it")
 		}
 	})
 }

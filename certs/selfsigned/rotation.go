@@ -38,7 +38,7 @@ func (a *Authority) trackPhase(h *storedCA, now time.Time) {
 func (a *Authority) decide(h *storedCA, now time.Time) rotation.Decision {
 	a.trackPhase(h, now)
 	since := h.status.Since
-	if h.status.Phase != rotation.Retiring && a.phaseSeen.at.After(since) {
+	if h.status.Phase != rotation.Retiring && a.phaseSeen.at.After(since) || since.After(now) { // by another clock
 		since = a.phaseSeen.at
 	}
 	pace := a.delays

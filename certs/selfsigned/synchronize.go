@@ -129,7 +129,7 @@ func (a *Authority) write(ctx context.Context, secret *corev1.Secret) (*storedCA
 
 // logTransition logs a transition that this replica made.
 func (a *Authority) logTransition(row rotation.Transition, written, before *storedCA) {
-	if row.Effect == rotation.CreateRoot {
+	if row.Effect == rotation.CreateRoot && written.next != nil { // else a webhook has changed what was written
 		a.options.Log.Info("replacing the certificate authority", "secret", a.String(), "reason", written.status.Reason,
 			"serial", written.next.certificate().SerialNumber.Text(16))
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -37,7 +38,7 @@ func (c *Cluster) Reachable(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return Eventually(ctx, startTimeout, func(ctx context.Context) error {
+	err = Eventually(ctx, startTimeout, func(ctx context.Context) error {
 		if len(c.balancer.Ready()) == 0 {
 			return fmt.Errorf("no replica is ready")
 		}
@@ -48,4 +49,28 @@ func (c *Cluster) Reachable(ctx context.Context) error {
 		}
 		return nil
 	})
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, c.storedTrust(context.WithoutCancel(ctx)))
+	}
+	return nil
+}
+
+// storedTrust returns whether each replica that is ready presents what every stored CA bundle trusts. If so, the API server has not
+// loaded what is stored; otherwise another writer has replaced it.
+func (c *Cluster) storedTrust(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	trust, err := c.FollowTrust(ctx)
+	if err != nil {
+		return "the stored CA bundles are not known: " + err.Error()
+	}
+	var all []string
+	for _, address := range c.balancer.Ready() {
+		text := "every stored CA bundle trusts " + address
+		if err := trust.Handshake(ctx, address); err != nil {
+			text = "not every stored CA bundle trusts it: " + err.Error()
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, "\n")
 }

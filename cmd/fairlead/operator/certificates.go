@@ -115,10 +115,10 @@ func (c *certificates) refresh(ctx context.Context) error {
 // republish writes, and publish returns how far it has got.
 func (c *certificates) publish(ctx context.Context) error {
 	defer c.first()
-	bundle := c.source.CABundle()
 	if _, err := c.source.GetCertificate(nil); err != nil {
 		return err
 	}
+	bundle := c.source.CABundle() // which a certificate that is there has
 	defer c.settled.Store(true)
 	if bundle == nil {
 		return nil
