@@ -149,10 +149,11 @@ func (s *Source) CABundle() []byte {
 // replace a bundle calls it after having read that one: a replica that cannot take up the Secret may hold an old bundle, and must not
 // restore it.
 func (s *Source) Latest(ctx context.Context) ([]byte, error) {
-	if s.fallback.Load() {
-		if fallback, ok := s.options.Fallback.(interface {
+	if s.bundle.Load() == nil { // nothing was issued yet
+		fallback, ok := s.options.Fallback.(interface {
 			Latest(ctx context.Context) ([]byte, error)
-		}); ok {
+		})
+		if ok && s.fallback.Load() {
 			return fallback.Latest(ctx)
 		}
 		return s.CABundle(), nil

@@ -104,8 +104,11 @@ func TestTheLatestBundleIsThatOfTheSecret(t *testing.T) {
 			_, err := w.kube.CoreV1().Secrets(namespace).Create(t.Context(), test.secret, metav1.CreateOptions{})
 			w.must(err)
 		}
-		if got, err := replica.Latest(t.Context()); err != nil || !bytes.Equal(got, test.want) {
-			t.Errorf("%s: %v\n%s\nwant\n%s", title, err, got, test.want)
+		for _, fallback := range []bool{false, true} { // which may serve until what was issued is trusted
+			replica.fallback.Store(fallback)
+			if got, err := replica.Latest(t.Context()); err != nil || !bytes.Equal(got, test.want) {
+				t.Errorf("%s, fallback %t: %v\n%s\nwant\n%s", title, fallback, err, got, test.want)
+			}
 		}
 	}
 }
