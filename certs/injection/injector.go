@@ -51,7 +51,7 @@ func New(options Options) (*Injector, error) {
 		return nil, err
 	}
 	injections, err := metrics.Counter(options.Registerer, "fairlead_ca_injections_total",
-		"How often a target was looked at and the CA bundle written, found unchanged, failed to get there, or withheld as another manager keeps changing it or the target calls another Service.", "target_kind", "result")
+		"How often a target was looked at and the CA bundle written, found unchanged, failed to get there, or withheld as another manager keeps changing it, another replica has just written another one, or the target calls another Service.", "target_kind", "result")
 	if err != nil {
 		return nil, err
 	}
