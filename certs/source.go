@@ -33,6 +33,15 @@ type Source interface {
 	Err() error
 }
 
+// Keeper is a Source that keeps its CA bundle where its other replicas read it.
+type Keeper interface {
+	Source
+
+	// Latest returns the bundle as it is stored now. A caller that is about to replace one in an object calls it after having
+	// read that object: a replica that was disconnected may hold an old bundle, and must not restore it.
+	Latest(ctx context.Context) ([]byte, error)
+}
+
 // ErrBundleMissing marks an object that was read and lacks part of a CA bundle. An error about a bundle
 // that does not wrap it means only that an object could not be read.
 var ErrBundleMissing = errors.New("does not carry all of the CA bundle")

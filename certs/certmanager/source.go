@@ -44,7 +44,7 @@ type Source struct {
 	waitingSince time.Time // when pending was first not trusted everywhere
 }
 
-var _ certs.Source = (*Source)(nil)
+var _ certs.Keeper = (*Source)(nil)
 
 // New returns a Source. It fails where options are missing or contradict each other, and sends no request.
 func New(options Options) (*Source, error) {
@@ -67,6 +67,14 @@ func New(options Options) (*Source, error) {
 // certificate is served although cert-manager is unavailable, and not while no target trusts it that could be read:
 // other replicas may serve one that is trusted.
 func (s *Source) Prepare(ctx context.Context) error {
+	err := s.prepare(ctx)
+	if err == nil {
+		s.prepared.Store(true)
+	}
+	return err
+}
+
+func (s *Source) prepare(ctx context.Context) error {
 	err := retry.Until(ctx, s.policy(), func(ctx context.Context) error {
 		_, err := s.synchronize(ctx, true)
 		if errors.Is(err, errNotInstalled) && s.options.Fallback != nil {
@@ -77,13 +85,11 @@ func (s *Source) Prepare(ctx context.Context) error {
 	switch {
 	case err == nil:
 		if err = s.awaitTrust(ctx); err == nil {
-			s.prepared.Store(true)
 			return nil
 		}
 	case errors.Is(err, errNotInstalled) && s.options.Fallback != nil:
 		s.options.Log.Info("the fallback serves until cert-manager is installed", "reason", err.Error())
 		s.fallback.Store(true)
-		s.prepared.Store(true)
 		return s.options.Fallback.Prepare(ctx)
 	}
 	return fmt.Errorf("prepare the webhook's certificate: %w", err)
@@ -145,16 +151,11 @@ func (s *Source) CABundle() []byte {
 	return nil
 }
 
-// Latest returns the authorities of the trust Secret as it is stored now, or CABundle where it has none. A caller that is about to
-// replace a bundle calls it after having read that one: a replica that cannot take up the Secret may hold an old bundle, and must not
-// restore it.
+// Latest returns the authorities of the trust Secret as it is stored now, or CABundle where it has none.
 func (s *Source) Latest(ctx context.Context) ([]byte, error) {
 	if s.bundle.Load() == nil { // nothing was issued yet
-		fallback, ok := s.options.Fallback.(interface {
-			Latest(ctx context.Context) ([]byte, error)
-		})
-		if ok && s.fallback.Load() {
-			return fallback.Latest(ctx)
+		if keeper, ok := s.options.Fallback.(certs.Keeper); ok && s.fallback.Load() {
+			return keeper.Latest(ctx)
 		}
 		return s.CABundle(), nil
 	}

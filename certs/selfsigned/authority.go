@@ -59,7 +59,7 @@ type publication struct {
 	at     time.Time
 }
 
-var _ certs.Source = (*Authority)(nil)
+var _ certs.Keeper = (*Authority)(nil)
 
 // New returns an Authority. It fails where options are missing or contradict each other, and sends no
 // request.

@@ -92,9 +92,7 @@ func (a *Authority) checkBundle(ctx context.Context) bool {
 	return l.propagation == rotation.Missing && a.stored.status.Phase == rotation.Observed
 }
 
-// Latest returns the bundle of the Secret as it is stored now. A caller that is about to replace a bundle
-// calls it after having read that one: a replica that was disconnected may hold an old bundle, and must not
-// restore it.
+// Latest returns the bundle of the Secret as it is stored now.
 func (a *Authority) Latest(ctx context.Context) ([]byte, error) {
 	secret, err := a.secrets.Get(ctx, a.options.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -62,8 +62,7 @@ func (r *Reconciler) injectedFaults(ctx context.Context, o *observation) []strin
 				case err == nil:
 					fault = dependence.Fault(&es)
 				case !apierrors.IsNotFound(err):
-					o.couldNotRead(err)
-					fault = readFailure("ExternalService", name, err) + ", and it is not known whether a fault is injected"
+					fault = o.readFailure("ExternalService", name, err) + ", and it is not known whether a fault is injected"
 				}
 				known[name] = fault
 			}
@@ -132,21 +131,15 @@ func (r *Reconciler) gateClosed(ctx context.Context, o *observation, g *autorebo
 	return fmt.Sprintf("type %q is not known", g.Type)
 }
 
-// readFailure returns why a gate is closed whose object was not read.
+// readFailure returns why an object was not read, as a message. One that may exist is read again.
 func (o *observation) readFailure(kind, name string, err error) string {
-	if !apierrors.IsNotFound(err) {
-		o.couldNotRead(err)
-	}
-	return readFailure(kind, name, err)
-}
-
-func readFailure(kind, name string, err error) string {
 	if leftOut, is := errors.AsType[*partialcache.LeftOutError](err); is {
 		return fmt.Sprintf("%s %s is not known: %v", kind, name, leftOut)
 	}
 	if apierrors.IsNotFound(err) {
 		return fmt.Sprintf("%s %s does not exist", kind, name)
 	}
+	o.couldNotRead(fmt.Errorf("read %s %s: %w", kind, name, err))
 	return fmt.Sprintf("%s %s cannot be read", kind, name)
 }
 

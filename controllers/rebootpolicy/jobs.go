@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -64,9 +63,7 @@ func (r *Reconciler) readJobs(ctx context.Context, o *observation) {
 	labeled := client.MatchingLabels{autorebootv1.JobLabel: string(o.policy.UID)}
 	if err := r.Client.List(ctx, &list, client.InNamespace(o.key.Namespace), labeled, shared); err != nil {
 		o.couldNotRead(fmt.Errorf("list Jobs: %w", err))
-		for _, w := range slices.Clone(o.workloads) {
-			o.setUnread(w, "the Jobs of the policy cannot be read")
-		}
+		o.setAllUnread("the Jobs of the policy cannot be read")
 	}
 	for i := range list.Items {
 		if j := &list.Items[i]; workloads.ControllerOf(j) == o.policy.UID {

@@ -116,6 +116,13 @@ func (o *observation) setUnread(w *workload, why string) {
 	o.unread = append(o.unread, w)
 }
 
+// setAllUnread has the state of all workloads stay as it is.
+func (o *observation) setAllUnread(why string) {
+	for _, w := range slices.Clone(o.workloads) {
+		o.setUnread(w, why)
+	}
+}
+
 // unreadText returns which targets could not be read, and why; empty for none.
 func (o *observation) unreadText() string {
 	all := slices.Clone(o.unknown)
@@ -199,9 +206,9 @@ func (o *observation) selectedCount() int {
 
 // workload returns the workload of a UID; nil if it is not a target.
 func (o *observation) workload(uid types.UID) *workload {
-	for _, w := range slices.Concat(o.workloads, o.unread) {
-		if w.UID == uid {
-			return w
+	for _, all := range [][]*workload{o.workloads, o.unread} {
+		if at := slices.IndexFunc(all, func(w *workload) bool { return w.UID == uid }); at >= 0 {
+			return all[at]
 		}
 	}
 	return nil

@@ -45,15 +45,14 @@ func (r *Reconciler) endpointSignals(ctx context.Context, o *observation, t *aut
 	switch {
 	case apierrors.IsNotFound(err):
 		unknown = autorebootv1.ReasonSourceNotFound
-		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: %s", t.Name, readFailure("ExternalService", name, err)))
+		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: %s", t.Name, o.readFailure("ExternalService", name, err)))
 	case errors.As(err, &undecodable): // it must not hold the policy's other triggers
 		unknown = sources.Unreadable
 		o.addProblem(autorebootv1.ReasonSourceNotFound,
 			fmt.Sprintf("trigger %s: ExternalService %s cannot be read: %s", t.Name, name, undecodable.Fault))
 	case err != nil:
 		unknown = sources.Unreadable
-		o.couldNotRead(fmt.Errorf("read ExternalService %s: %w", name, err))
-		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: %s", t.Name, readFailure("ExternalService", name, err)))
+		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: %s", t.Name, o.readFailure("ExternalService", name, err)))
 	case meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionFaultInjected) && !restartsOnInjectedFault(o.policy):
 		unknown = networkingv1.ConditionFaultInjected
 	}

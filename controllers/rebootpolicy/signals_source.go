@@ -25,9 +25,7 @@ func (r *Reconciler) sourceSignals(ctx context.Context, o *observation) {
 	states, err := r.Sources.Observe(ctx, o.key, wants)
 	if err != nil {
 		o.couldNotRead(fmt.Errorf("observe sources: %w", err))
-		for _, w := range slices.Clone(o.workloads) {
-			o.setUnread(w, "what it depends on cannot be read")
-		}
+		o.setAllUnread("what it depends on cannot be read")
 		return
 	}
 	for i := range all {

@@ -57,12 +57,10 @@ func (r *Reconciler) findTargets(ctx context.Context, o *observation) {
 	o.limitTargets(append(slices.Collect(maps.Values(found)), unselected...), err == nil)
 	if err != nil {
 		o.couldNotRead(err)
+		o.setAllUnread("it is not known whether another RebootPolicy restarts it")
 	}
 	for _, w := range slices.Clone(o.workloads) {
-		switch {
-		case err != nil:
-			o.setUnread(w, "it is not known whether another RebootPolicy restarts it")
-		case w.RefersTo != nil:
+		if w.RefersTo != nil {
 			o.couldNotRead(w.RefersTo)
 			o.setUnread(w, cannotBeRead)
 		}
@@ -162,13 +160,13 @@ func (r *Reconciler) findKinds(o *observation) error {
 			o.addProblem(autorebootv1.ReasonTargetNotFound, state.Why)
 		}
 	}
-	switch since := &o.state.kindsUnknownSince; {
-	case !isUnknown:
-		*since = time.Time{}
-	case since.IsZero():
-		*since = o.now
-		fallthrough
-	case o.now.Before(since.Add(kindsPatience)):
+	since := o.state.kindsUnknownSince
+	if since.IsZero() {
+		since = o.now
+	}
+	if o.state.kindsUnknownSince = since; !isUnknown {
+		o.state.kindsUnknownSince = time.Time{}
+	} else if o.now.Before(since.Add(kindsPatience)) {
 		return workloadkinds.ErrUnknown
 	}
 	return nil

@@ -241,18 +241,24 @@ func TestWhatAllNeedHoldsAll(t *testing.T) {
 	}
 }
 
-// Whether a disruption budget blocks is as it was while the ChaosPods that found it cannot be read.
-func TestWhatABudgetBlocksStaysWhileItCannotBeRead(t *testing.T) {
+// newBlockedSuite has a ChaosPod that has found that a budget blocks the evictions of the target.
+func newBlockedSuite(t *testing.T) (*suite, *reading) {
+	t.Helper()
 	found := &chaosv1.ChaosPod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c"}}
 	found.Status.Blocked = []chaosv1.BlockedWorkload{{VictimOwner: chaosv1.VictimOwner{Kind: "Deployment", Name: "api", UID: "uid-api"}, Ready: 2, BlockedBy: "pdb"}}
-	s := newSuite(t, config+"strategy: {type: Evict}\n", append(deployment("api", 2, nil), found)...)
-	r := &reading{}
+	s, r := newSuite(t, config+"strategy: {type: Evict}\n", append(deployment("api", 2, nil), found)...), &reading{}
 	s.failReads(r)
+	return s, r
+}
+
+// Whether a disruption budget blocks is as it was while the ChaosPods that found it cannot be read.
+func TestWhatABudgetBlocksStaysWhileItCannotBeRead(t *testing.T) {
+	s, r := newBlockedSuite(t)
 	s.reconcile()
 	s.expectCondition(autorebootv1.ConditionDisruptionBudgetBlocks, "True NoDisruptionsAllowed")
 	r.fails = "list ChaosPod"
 	s.expectNoWrite("it is not known any more")
-	s.must(s.store.Delete(t.Context(), found))
+	s.must(s.store.Delete(t.Context(), &chaosv1.ChaosPod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c"}}))
 	r.fails = ""
 	s.reconcile()
 	s.expectCondition(autorebootv1.ConditionDisruptionBudgetBlocks, "False NotObserved")
@@ -372,11 +378,7 @@ func TestATargetThatWasNeverReadIsUnknown(t *testing.T) {
 
 // Whether a disruption budget blocks a workload that cannot be read is as it was.
 func TestABudgetOfWhatCannotBeReadStays(t *testing.T) {
-	found := &chaosv1.ChaosPod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c"}}
-	found.Status.Blocked = []chaosv1.BlockedWorkload{{VictimOwner: chaosv1.VictimOwner{Kind: "Deployment", Name: "api", UID: "uid-api"}, Ready: 2, BlockedBy: "pdb"}}
-	s := newSuite(t, config+"strategy: {type: Evict}\n", append(deployment("api", 2, nil), found)...)
-	r := &reading{}
-	s.failReads(r)
+	s, r := newBlockedSuite(t)
 	s.reconcile()
 	r.fails = "get Deployment"
 	s.reconcile()

@@ -150,10 +150,8 @@ func (c *certificates) republish(ctx context.Context) error {
 // latest returns the bundle that the source has stored, for a source that stores one; nil means the
 // one in use.
 func (c *certificates) latest(ctx context.Context) ([]byte, error) {
-	if origin, ok := c.source.(interface {
-		Latest(ctx context.Context) ([]byte, error)
-	}); ok {
-		return origin.Latest(ctx)
+	if keeper, ok := c.source.(certs.Keeper); ok {
+		return keeper.Latest(ctx)
 	}
 	return nil, nil
 }

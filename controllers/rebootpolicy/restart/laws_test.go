@@ -4,7 +4,6 @@
 package restart
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -153,7 +152,7 @@ func unreadStays(m *model, o Observation) error {
 		}
 		w.Unread = "cannot be read"
 		d := Decide(m.policy, unread)
-		if before, after := partOf(&m.policy.Status, w.UID), partOf(&d.Status, w.UID); before != after && !w.Unselected {
+		if before, after := m.partOf(&m.policy.Status, w.UID), m.partOf(&d.Status, w.UID); before != after && !w.Unselected {
 			return fmt.Errorf("what is known of %s was\n%s\nand is\n%s", w.Name, before, after)
 		}
 		if slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Workload.UID == w.UID }) {
@@ -161,7 +160,7 @@ func unreadStays(m *model, o Observation) error {
 		}
 		for _, f := range m.policy.Status.InFlight {
 			if f.UID != w.UID && isInFlight(&base.Status, f.ID) != isInFlight(&d.Status, f.ID) {
-				return fmt.Errorf("without %s the restart of %s is\n%s\nand with it\n%s", w.Name, f.Name, partOf(&d.Status, f.UID), partOf(&base.Status, f.UID))
+				return fmt.Errorf("without %s the restart of %s is\n%s\nand with it\n%s", w.Name, f.Name, m.partOf(&d.Status, f.UID), m.partOf(&base.Status, f.UID))
 			}
 		}
 	}
@@ -173,7 +172,7 @@ func isInFlight(st *autorebootv1.RebootPolicyStatus, id string) bool {
 }
 
 // partOf returns what a status has of a workload, except for why its restart waits.
-func partOf(st *autorebootv1.RebootPolicyStatus, uid types.UID) string {
+func (m *model) partOf(st *autorebootv1.RebootPolicyStatus, uid types.UID) string {
 	var part autorebootv1.RebootPolicyStatus
 	for _, f := range st.InFlight {
 		if f.UID == uid {
@@ -189,8 +188,7 @@ func partOf(st *autorebootv1.RebootPolicyStatus, uid types.UID) string {
 			part.Targets = append(part.Targets, t)
 		}
 	}
-	b, _ := json.Marshal(&part)
-	return string(b)
+	return m.bytes(part)
 }
 
 // fingerprints returns the baselines of a target by their sources: a trigger that was renamed has the same.
