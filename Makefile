@@ -22,9 +22,8 @@ HELM           := go run helm.sh/helm/v4/cmd/helm@v4.3.1
 MERMAID        := mermaid@12.3.0
 AXE            := axe-core@4.14.1
 GOLANGCI_LINT  := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-# Up to ten failed tests are run a second time, each by itself, and stay in the summary: see docs/decisions.
 # Vetting is left to lint.
-GOTESTSUM       = go run gotest.tools/gotestsum@v1.13.0 --format=standard-quiet --rerun-fails=1 --rerun-fails-max-failures=10 --rerun-fails-run-root-test --packages="$(PACKAGES)" -- -vet=off
+GOTESTSUM       = go run gotest.tools/gotestsum@v1.13.0 --format=standard-quiet --packages="$(PACKAGES)" -- $(GOFLAGS) $(TAGS) -vet=off
 PACKAGES       := ./...
 
 # One set of flags for every build, so that all share the build cache.
@@ -34,7 +33,7 @@ MODULES  := . test test/cluster test/certmanager test/argocd test/argorollouts t
 export CGO_ENABLED = 0
 export FAIRLEAD_KUBERNETES = $(KUBERNETES)
 # What rapid generates has the seed of the samples, so that a run can be repeated; a long run draws its own.
-export RAPID_SEED       ?= $(or $(FAIRLEAD_TEST_SEED),$(shell date -u +%Y%m%d))
+export RAPID_SEED       ?= $(if $(FAIRLEAD_TEST_LONG),0,$(or $(FAIRLEAD_TEST_SEED),$(shell date -u +%Y%m%d)))
 export RAPID_NOFAILFILE ?= true
 
 .DEFAULT_GOAL := help
@@ -61,66 +60,47 @@ build: ## Build bin/fairlead.
 control-plane: ## Build etcd, kubectl, kube-apiserver, -controller-manager and -scheduler, and kwok, once, into bin/. KUBERNETES=1.36 builds, runs and tests that version.
 	@cd test/cluster && go run $(GOFLAGS) ./cmd/localcluster -build
 
-.PHONY: test
-test: export BESIDE := test-modules
-test: test-root test-integration ## Run every test. Long matrices take a sample, whose seed is the date: FAIRLEAD_TEST_SEED repeats another.
-
-.PHONY: test-long
-test-long: export FAIRLEAD_TEST_LONG = 1
-test-long: export RAPID_SEED = 0
-test-long: test ## Run every test with the whole of every matrix.
-
-# With processors for two packages, four run: some wait most of their time. Those that take longest come first, so that none of
-# them is the last, alone.
-.PHONY: test-root
-test-root: PACKAGES := ./cmd/fairlead/operator ./webhooks/server ./cmd/fairlead/elect ./internal/rules/rebootpolicy ./...
-test-root:
-	$(GOTESTSUM) $(GOFLAGS) -p 4 -timeout 20m
-
-# They read files outside of their modules, of which go test would not notice a change.
-.PHONY: test-modules
-test-modules:
-	cd test/chart && $(GOTESTSUM) $(GOFLAGS) -count=1
-	cd test/definitions && $(GOTESTSUM) $(GOFLAGS) -count=1
-	cd test/monitoring && $(GOTESTSUM) $(GOFLAGS) -count=1
-	cd test/repo && $(GOTESTSUM) $(GOFLAGS) -count=1
+# Three rings. The doc.go of a suite says in which it is, and why; what a suite has for ring 3 is in files with the build tag
+# nightly.
 
 .PHONY: test-unit
-test-unit: test-root test-modules ## Run unit tests and the seeds of the fuzz tests, compare the ways to install, validate the CRDs as the oldest API server does, and test the alerts and the documentation.
+test-unit: PACKAGES := ./cmd/fairlead/operator ./webhooks/server ./cmd/fairlead/elect ./internal/rules/rebootpolicy ./...
+test-unit: ## Ring 1, two minutes: deciders, laws, rules, conversion, and the seeds of the fuzz tests.
+	$(GOTESTSUM) -p 4 -timeout 20m
 
-.PHONY: test-integration
-test-integration: build control-plane ## Run the suites against a real control plane: most of their time they wait, and three run beside each other.
-	@$(MAKE) --no-print-directory -j2 test-beside test-suites
+.PHONY: test
+test: test-unit build control-plane ## Rings 1 and 2, ten minutes: what a cluster of yours would break without.
+	@$(MAKE) --no-print-directory -j2 test-suites test-install
 
-# In make test, with what needs a processor while the suites wait.
-.PHONY: test-beside
-test-beside:
-	@$(MAKE) --no-print-directory test-light
-	@$(if $(BESIDE),$(MAKE) --no-print-directory $(BESIDE))
-	cd test/cluster && $(GOTESTSUM) $(GOFLAGS) -count=1
-	cd test/install && $(GOTESTSUM) $(GOFLAGS) -count=1 -timeout 30m
-
-# Suites that use much less than a processor, such as those of one test at a time. The controller of Argo Rollouts is built once,
-# before the time of its suite runs.
-LIGHT := guides gitops histories envtest soak release rollouts
-.PHONY: test-light
-test-light: PACKAGES := $(LIGHT:%=./%)
-test-light:
+.PHONY: test-all
+test-all: export TAGS := -tags=nightly
+test-all: test-unit build control-plane ## All rings: every test but those of test-browser. FAIRLEAD_TEST_LONG=1 runs the whole of each matrix, FAIRLEAD_TEST_SEED=<date> the sample of another day.
 	@cd test/argorollouts && GOFLAGS= go build -trimpath -ldflags="-s -w" -o $(BIN)/argorollouts github.com/argoproj/argo-rollouts/cmd/rollouts-controller
-	cd test && $(GOTESTSUM) $(GOFLAGS) -ldflags=-w -count=1 -p 1
+	@$(MAKE) --no-print-directory -j2 EVERY=./... test-suites test-modules
 
-# The largest suites first: go test begins with what is named first, and none of them is to be the last, alone. Beside one that
-# keeps a processor busy is one that waits, as far as that goes. Without debugging information a suite is linked in two thirds of
-# the time.
+# Those that take longest begin first, and beside one that keeps a processor busy is one that waits.
+SUITES := ./lifecycle ./rebootpolicy ./externalservice ./certificates ./integration ./chaospod ./crash ./guides ./histories
 .PHONY: test-suites
-test-suites: PACKAGES = ./lifecycle ./rebootpolicy ./externalservice ./certificates ./profiles ./integration ./chaospod ./crash ./backup ./migration $$(go list ./... | grep -v -e /test/repo$$ $(LIGHT:%=-e /test/%$$))
+test-suites: PACKAGES := $(SUITES) $(EVERY)
 test-suites:
-	cd test && $(GOTESTSUM) $(GOFLAGS) -ldflags=-w -count=1 -p 2 -timeout 60m
+	cd test && $(GOTESTSUM) -ldflags=-w -count=1 -p 2 -timeout 60m
+
+.PHONY: test-install
+test-install:
+	cd test/install && $(GOTESTSUM) -count=1 -timeout 30m
+
+# They read files outside of their modules, and go test would not notice a change of these.
+.PHONY: test-modules
+test-modules: test-install
+	cd test/chart && $(GOTESTSUM) -count=1
+	cd test/definitions && $(GOTESTSUM) -count=1
+	cd test/monitoring && $(GOTESTSUM) -count=1
+	cd test/cluster && $(GOTESTSUM) -count=1
 
 .PHONY: test-browser
 test-browser: build control-plane ## Open the pages of fairlead ui in Chromium, which has to be installed. Its rules of accessibility are those of axe-core, which npm gets once.
 	@test -e $(BIN)/axe/package/axe.min.js || { mkdir -p $(BIN)/axe && cd $(BIN)/axe && npm pack --silent $(AXE) && tar -xzf axe-core-*.tgz package/axe.min.js && rm axe-core-*.tgz; }
-	cd test/browser && $(GOTESTSUM) $(GOFLAGS) -ldflags=-w -count=1
+	cd test/browser && $(GOTESTSUM) -ldflags=-w -count=1
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz test for FUZZTIME each.
@@ -169,7 +149,7 @@ verify: ## Prove that generated files, formatting and modules are current.
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change: $$(gofmt -l $$(git ls-files '*.go'))"; exit 1; }
 	@before=$$(git status --porcelain; git diff | cksum); $(MAKE) --no-print-directory generate; \
 	  test "$$before" = "$$(git status --porcelain; git diff | cksum)" || { echo "generated files are stale: run 'make generate'"; git status --short; exit 1; }
-	@for m in $(MODULES); do (cd $$m && go mod tidy -diff >/dev/null && go vet ./...) || { echo "$$m: go mod tidy or go vet"; exit 1; }; done
+	@for m in $(MODULES); do (cd $$m && go mod tidy -diff >/dev/null && go vet -tags=nightly ./...) || { echo "$$m: go mod tidy or go vet"; exit 1; }; done
 
 ##@ Install
 

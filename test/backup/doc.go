@@ -6,4 +6,6 @@
 // kills nothing and takes no address away. It is what acts from then on.
 //
 // A world is a workload with an object of each kind that has acted on it, at a request that is still in its annotations.
+//
+// Ring 3: nothing but the API server's own restore can break it, and ring 2 has what it relies on.
 package backup

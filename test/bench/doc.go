@@ -11,4 +11,6 @@
 // That measures handlers only. TLS, HTTP and the API server's own encoding come on top, the same for
 // both, and are most of what a webhook call costs a user: RunLists shows how much, by a LIST through a
 // real API server whose caches are cold.
+//
+// Ring 3: its tests are of the measurements themselves.
 package bench

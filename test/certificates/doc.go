@@ -11,4 +11,7 @@
 //
 // A renewal is asked for as `cmctl renew` does, by the condition Issuing, or comes of a Certificate
 // that lives for seconds: cert-manager's admission webhook, which would refuse that, is not there.
+//
+// Ring 2 for issuing, one rotation of each source and the moves between them: a certificate that the API server does not trust
+// stops every write. What else cert-manager may do is in ring 3.
 package certificates

@@ -8,4 +8,6 @@
 // It knows no object by name: kustomize itself, which is given a namespace and a name prefix that stand
 // nowhere else, says where in an object these are. It is a module of its own, since nothing else needs
 // those libraries.
+//
+// Ring 3: ring 2 installs the chart, and its values one by one break no installation that does not set them.
 package chart

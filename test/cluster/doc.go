@@ -25,4 +25,6 @@
 // The package never touches the user's kubeconfig or kubectl's caches, never listens beyond
 // loopback, never stands in for an API server's answer, and imports the standard library alone.
 // It runs on Linux and macOS.
+//
+// Ring 3: its tests are of a tool of the suites, which fail where it does.
 package cluster

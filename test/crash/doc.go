@@ -7,4 +7,6 @@
 //
 // It knows nothing of how many requests there are, or which: it counts them, and goes on until there
 // is none left to break.
+//
+// Ring 2 for a restart, at a sample of its requests. The others are in ring 3.
 package crash

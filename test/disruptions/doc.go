@@ -14,4 +14,6 @@
 // Two disruptions of one Deployment overlap where one begins before the other has ended: two kills or
 // restarts, or two entries of status.currentRun and status.inFlight that name it. Policies must use the
 // strategy RolloutRestart.
+//
+// Ring 3: its tests are of a tool of the suites, which fail where it does.
 package disruptions

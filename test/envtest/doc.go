@@ -10,4 +10,6 @@
 // clients, and packages of Fairlead that any module can import. docs/guides/envtest.md explains them.
 //
 // The package holds tests alone.
+//
+// Ring 3: it is for those who test beside Fairlead.
 package envtest

@@ -11,4 +11,6 @@
 // those below 1024 need the right to bind them.
 //
 // It knows nothing of the operator, and it never sleeps where it can wait for an event.
+//
+// Ring 3: its tests are of a tool of the suites, which fail where it does.
 package externalnet

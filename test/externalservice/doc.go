@@ -10,4 +10,6 @@
 // the cluster and on what the servers outside saw. Tests that break the nameserver, or restart the
 // operator, do not call t.Parallel; Go runs those first, one after the other. Nothing here imports
 // the operator beyond its API types.
+//
+// Ring 2: what kube-proxy reaches shows only in slices that an API server has stored.
 package externalservice

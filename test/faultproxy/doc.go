@@ -10,4 +10,6 @@
 //
 // It serves one user of the API server, and speaks to it by that user's certificate. It asks no client who they
 // are, and never listens beyond loopback.
+//
+// Ring 3: its tests are of a tool of the suites, which fail where it does.
 package faultproxy

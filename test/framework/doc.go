@@ -10,4 +10,6 @@
 //
 // It never reaches into the operator: what it knows, it has from the API server, the probes and
 // the log.
+//
+// Ring 3: its tests are of a tool of the suites, which fail where it does.
 package framework

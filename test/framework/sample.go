@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// LongVariable has tests run the whole of what they otherwise take a sample of: `make test-long`.
+	// LongVariable has tests run the whole of what they otherwise take a sample of: `make test-all`.
 	LongVariable = "FAIRLEAD_TEST_LONG"
 	// SeedVariable repeats the samples of an earlier run. The default is the date.
 	SeedVariable = "FAIRLEAD_TEST_SEED"

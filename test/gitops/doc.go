@@ -6,4 +6,6 @@
 // of test/argocd), its health script and actions (config/argocd) in a Lua interpreter, and kstatus, by which Flux,
 // Helm and kpt wait. The objects are those that a real API server stores, after the schemas' defaults,
 // conversion and the webhooks.
+//
+// Ring 3: it plays the tools of others.
 package gitops

@@ -17,4 +17,6 @@
 // address of a server, resolve with a name and its address. A page has no other hidden steps. The folder of testdata that
 // is called like the page has files that it takes to be there, and before.sh, which creates the objects that it takes to be
 // there.
+//
+// Ring 2 for README, the quick start and the commonest jobs, which are what a newcomer does. The other pages are in ring 3.
 package guides

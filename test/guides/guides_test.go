@@ -76,7 +76,7 @@ func TestWhatThePagesSayIsSo(t *testing.T) {
 	var done atomic.Int32
 	t.Run("pages", func(t *testing.T) { // ends before the cluster does
 		for _, page := range longestFirst {
-			if len(steps(all[page])) == 0 {
+			if len(steps(all[page])) == 0 || len(walked) > 0 && !slices.Contains(walked, page) {
 				continue
 			}
 			t.Run(page, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestWhatThePagesSayIsSo(t *testing.T) {
 			})
 		}
 	})
-	if n := done.Load(); n < 150 && !t.Failed() && flag.Lookup("test.run").Value.String() == "" {
+	if n := done.Load(); n < leastSteps && !t.Failed() && flag.Lookup("test.run").Value.String() == "" {
 		t.Errorf("%d steps were done: the search is broken", n)
 	}
 }

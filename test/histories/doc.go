@@ -16,4 +16,6 @@
 // A history is a list of moves: what a user edits, what fails outside, what the path to the API server does to
 // requests, what admission refuses, and which replica is killed. rapid draws it from a seed and makes a failing one
 // shorter. One history is played in a run of the tests, and more of them at night: FAIRLEAD_TEST_LONG.
+//
+// Ring 2 for one history: it meets what nobody thought of.
 package histories

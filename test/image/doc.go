@@ -9,4 +9,6 @@
 // the same image. That stage begins from scratch: there is no base to download.
 //
 // The package never runs a Dockerfile's steps, and never downloads anything.
+//
+// Ring 3: it concerns who makes a release.
 package image

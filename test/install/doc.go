@@ -9,4 +9,6 @@
 // that the API server finds on this host; nothing else of the chart is changed. `make e2e` runs the first test on a
 // real node (node_test.go), where nothing is changed. It is a module of its own, since it needs Helm's library and
 // the control plane.
+//
+// Ring 2 for one installation, upgrade, roll-back and removal, which are every user's. The other ways are in ring 3.
 package install

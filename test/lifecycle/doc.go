@@ -7,4 +7,7 @@
 //
 // It knows of the operator what the API server, the probes, the metrics, the log and the exit code
 // say, and never looks inside. What Fairlead does with objects is tested in test/integration.
+//
+// Ring 2, since no unit test sees a deadlock of caches and conversion, a lost Lease or a lost request. What is wrong with flags,
+// configuration and the path to the API server is in ring 3.
 package lifecycle

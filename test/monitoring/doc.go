@@ -6,4 +6,6 @@
 // the types of prometheus-operator.
 //
 // It is a module of its own: nothing else needs Prometheus.
+//
+// Ring 3: an alert that does not fire breaks no workload.
 package monitoring

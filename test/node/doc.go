@@ -21,4 +21,6 @@
 //
 // The package never runs on the host's own network, never asks a registry for an image, and never
 // stands in for what a node does.
+//
+// Ring 3, with `make e2e`: it takes root.
 package node

@@ -9,4 +9,6 @@
 //
 // Two things differ from what is rendered: the webhooks' Service is an ExternalName, as in config/local, and
 // the replicas are processes on this host.
+//
+// Ring 3: each profile takes a control plane of its own.
 package profiles

@@ -6,4 +6,6 @@
 // pods that answer, fail and heal as told. Its tests see objects, conditions, events and metrics.
 //
 // They never look inside the operator, and never judge by how long something took.
+//
+// Ring 2: a restart that is lost or needless shows only where pods roll.
 package rebootpolicy

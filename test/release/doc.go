@@ -7,4 +7,6 @@
 //
 // The same commit makes the same bytes: every time is that of the commit, and programs know no path. It
 // publishes nothing, signs nothing and downloads nothing but modules.
+//
+// Ring 3: it concerns who makes a release.
 package release

@@ -302,7 +302,7 @@ func TestTheSupportPageNamesTheControlPlanesThatSuitesRunAgainst(t *testing.T) {
 		if folder := filepath.Base(filepath.Dir(file)); folder != "controlplane" {
 			row = fmt.Sprintf("| %s | ", version[1])
 			if !strings.HasPrefix(string(version[1]), folder+".") || !strings.Contains(string(page), "KUBERNETES="+folder+"`") {
-				t.Errorf("%s pins %s, and the page says how to run it: make test-integration KUBERNETES=%s", file, version[1], folder)
+				t.Errorf("%s pins %s, and the page says how to run it: make test KUBERNETES=%s", file, version[1], folder)
 			}
 		}
 		if !strings.Contains(string(page), row) {

@@ -7,4 +7,6 @@
 //
 // It needs no control plane. The tests of the manifests are in config, and those of the commands in the guides in
 // test/guides.
+//
+// Ring 3: what a page says breaks no cluster.
 package repo

@@ -16,4 +16,6 @@
 // the Service knows: no API server sends a call to a webhook twice. They are counted as failed like all
 // others, and each must be explained by a loss that the link to that replica saw while the request was
 // under way. One that is not makes its row unsound, as any failure does in every other row.
+//
+// Ring 3, as its `make soak` is: a short run of each scenario.
 package soak

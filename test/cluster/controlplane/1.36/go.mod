@@ -1,4 +1,4 @@
-// Pins the control plane of the Kubernetes version before the newest, which `make test-integration KUBERNETES=1.36` runs.
+// Pins the control plane of the Kubernetes version before the newest, which `make test KUBERNETES=1.36` runs.
 module github.com/fairlead-dev/fairlead/test/cluster/controlplane/1.36
 
 go 1.26.0
