@@ -17,5 +17,5 @@
 // requests, what admission refuses, and which replica is killed. rapid draws it from a seed and makes a failing one
 // shorter. One history is played in a run of the tests, and more of them at night: FAIRLEAD_TEST_LONG.
 //
-// Ring 2 for one history: it meets what nobody thought of.
+// Ring 2 for one history, which meets combinations that no test lists.
 package histories

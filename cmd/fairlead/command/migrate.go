@@ -50,10 +50,7 @@ where that holds what was printed before.`,
 
 func migratePeerCommand(o Options, peer *migrate.Peer) *cobra.Command {
 	f := migrateFlags{inputFlags: newInputFlags()}
-	use := peer.Name + " {FILE|FOLDER|-}..."
-	if len(peer.Reads) > 0 {
-		use += " | " + peer.Name + " --cluster"
-	}
+	use := peer.Name + " {FILE|FOLDER|-}... | " + peer.Name + " --cluster"
 	sentence := "Write " + plural(peer.Into) + " for " + peer.Title + "."
 	if peer.PerWorkload != nil {
 		sentence = "Write a " + peer.Into + " for " + peer.Title + "."
@@ -89,12 +86,6 @@ over, and 2 where something could not be read or the command line is wrong.`,
 			set.StringVar(&f.options.NameSuffix, flag, "", "Suffix of the names of the objects, such as -external, so that they can be made beside the old Services.")
 		case "port":
 			set.StringSliceVar(&f.ports, flag, nil, "Ports of Services that name none, as NAME:NUMBER or NAME:NUMBER/PROTOCOL, such as postgres:5432.")
-		case "to-namespaces":
-			set.StringSliceVar(&f.options.Namespaces, flag, nil, "Namespaces that get an object, where the peer acts on the whole cluster. Empty: those of the input.")
-		case "passing-threshold":
-			set.Int32Var(&f.options.PassingThreshold, flag, 0, "passing_threshold in the configuration of consul-esm.")
-		case "critical-threshold":
-			set.Int32Var(&f.options.CriticalThreshold, flag, 0, "critical_threshold in the configuration of consul-esm.")
 		}
 	}
 	return command

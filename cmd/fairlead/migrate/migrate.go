@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/manifest"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet"
@@ -33,17 +32,14 @@ type Options struct {
 	// Ports are those of Services that name none, as Services of type ExternalName need not. Defaults to none: such a
 	// Service is refused.
 	Ports []networkingv1.ServicePort
-	// Namespaces get an object each where a peer acts on the whole cluster, and are those of a ClusterRebootPolicy. Defaults to
-	// those of the input, and to all.
+	// Namespaces are those of a ClusterRebootPolicy. Defaults to all.
 	Namespaces []string
-	// PassingThreshold and CriticalThreshold are those of consul-esm. They default to 0, as there.
-	PassingThreshold, CriticalThreshold int32
 }
 
 // Kind is one that a peer is read from.
 type Kind struct {
 	schema.GroupKind
-	// Version to read from a cluster; "" is the one that the API server prefers.
+	// Version and Plural name it in the URL of an API server.
 	Version, Plural string
 	// Optional kinds tell more about objects of the others: where they cannot be read, the plan says so.
 	Optional bool
@@ -55,7 +51,7 @@ type Peer struct {
 	Name string
 	// Title is what it is, in a phrase, and Into the kind that it becomes.
 	Title, Into string
-	// Reads are the kinds in a cluster; none where nothing of it is there.
+	// Reads are its kinds in a cluster.
 	Reads []Kind
 	// Follows returns the objects that those of a cluster refer to, and that are then read one by one: ConfigMaps, and of
 	// Secrets the metadata alone.
@@ -109,9 +105,6 @@ func (r *run) emit(object runtime.Object, from ...*subject) {
 	case *autorebootv1.ClusterRebootPolicy:
 		o.TypeMeta = metav1.TypeMeta{APIVersion: autorebootv1.GroupVersion.String(), Kind: "ClusterRebootPolicy"}
 		m.key = key{autorebootv1.GroupVersion.WithKind(o.Kind).GroupKind(), "", o.Name}
-	case *chaosv1.ChaosPod:
-		o.TypeMeta = metav1.TypeMeta{APIVersion: chaosv1.GroupVersion.String(), Kind: "ChaosPod"}
-		m.key = key{chaosv1.GroupVersion.WithKind(o.Kind).GroupKind(), o.Namespace, o.Name}
 	}
 	for _, s := range from {
 		if label := s.label(); !slices.Contains(m.from, label) {

@@ -39,15 +39,6 @@ func written(t *testing.T, write func(io.Writer) error) string {
 	return out.String()
 }
 
-func chaoskubeOf(arguments string) string {
-	return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: chaoskube, namespace: ops}\nspec: {template: {spec: {containers: [{name: a, image: chaoskube, args: [" + arguments + "]}]}}}\n"
-}
-
-func monkeyOf(labels, toml string) string {
-	return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: api, namespace: shop, labels: {kube-monkey/enabled: enabled, kube-monkey/mtbf: \"1\", " + labels +
-		"}}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: m, namespace: ops}\ndata: {config.toml: \"[kubemonkey]\\n" + toml + "\"}\n"
-}
-
 // Whatever is wrong is named with its file, document, field and remedy, and nothing is written for it.
 func TestBadInputIsRefusedWithItsPlaceAndRemedy(t *testing.T) {
 	service := "apiVersion: v1\nkind: Service\nmetadata: {name: db, namespace: shop}\nspec: {type: ExternalName, externalName: db.example.com, ports: %s}\n"
@@ -55,50 +46,18 @@ func TestBadInputIsRefusedWithItsPlaceAndRemedy(t *testing.T) {
 		peer       *Peer
 		text, want string
 	}{
-		"no YAML":                {externalName, "a: [\n", "stdin:1:1: document 1: document: not YAML"},
-		"a template":             {externalName, "a: {{ .Values.b }}: [\n", "looks like a Helm template: give what `helm template` prints instead"},
-		"a key twice":            {externalName, fmt.Sprintf(service, "[{port: 1, port: 2}]"), "stdin:4:76: document 1: Service shop/db: spec.ports[0].port: is given twice"},
-		"a number as text":       {externalName, fmt.Sprintf(service, "[{port: a}]"), "spec.ports[0].port: must be a whole number"},
-		"text as a number":       {externalName, fmt.Sprintf(service, "[{port: 1, name: 2}]"), "spec.ports[0].name: must be text; put it in quotes"},
-		"no list":                {externalName, fmt.Sprintf(service, "{a: b}"), "spec.ports: must be a list"},
-		"an object twice":        {externalName, fmt.Sprintf(service, "[{port: 1}]") + "---\n" + fmt.Sprintf(service, "[{port: 2}]"), "document 2: Service shop/db: is given twice, with other content, and the first was taken"},
-		"what vet refuses":       {externalName, strings.Replace(fmt.Sprintf(service, "[{port: 1}]"), "name: db,", "name: "+strings.Repeat("a", 60)+",", 1), "of which vet says: metadata.name"},
-		"no address":             {endpoints, "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 1}]}\n---\napiVersion: v1\nkind: Endpoints\nmetadata: {name: a}\nsubsets: []\n", "Service a: has no address"},
-		"no IP":                  {endpoints, "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 1}]}\n---\napiVersion: v1\nkind: Endpoints\nmetadata: {name: a}\nsubsets: [{addresses: [{ip: a.b}], ports: [{port: 1}]}]\n", `subsets[0].addresses[0].ip: "a.b" is no IP address; correct it`},
-		"a controller's":         {endpoints, "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 1}]}\n---\napiVersion: v1\nkind: Endpoints\nmetadata: {name: a, ownerReferences: [{kind: Cluster, name: b}]}\nsubsets: [{addresses: [{ip: 192.0.2.1}], ports: [{port: 1}]}]\n", "Endpoints a is kept by a controller, Cluster b"},
-		"a name that is false":   {externalName, strings.Replace(fmt.Sprintf(service, "[{port: 1}]"), "name: db,", "name: off,", 1), "metadata.name: must be text; put it in quotes"},
-		"a pause":                {reloaderPerWorkload, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {reloader.stakater.com/auto: 'true', deployment.reloader.stakater.com/pause-period: soon}}\n", "pause-period]: \"soon\" is no duration such as 5m"},
-		"another annotation":     {reloader, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: r}\nspec: {template: {spec: {containers: [{image: reloader, args: [--auto-annotation=a]}]}}}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {reloader.stakater.com/auto: 'true'}}\n", "--auto-annotation gives an annotation another name"},
-		"a source":               {wavePerWorkload, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {wave.pusher.com/update-on-config-change: 'true', wave.pusher.com/extra-secrets: 'A b'}}\n", "extra-secrets]: \"A b\" is no name"},
-		"a duration":             {chaoskube, chaoskubeOf(`"--interval=soon"`), `--interval: "soon" is no duration such as 10m`},
-		"a selector":             {chaoskube, chaoskubeOf(`"--labels=a b"`), "--labels: is no selector"},
-		"a span":                 {chaoskube, chaoskubeOf(`"--excluded-times-of-day=22"`), "--excluded-times-of-day: \"22\" is no span such as 22:00-08:00"},
-		"a day":                  {chaoskube, chaoskubeOf(`"--excluded-days-of-year=Easter"`), "--excluded-days-of-year: \"Easter\" is no day such as Apr1"},
-		"a number":               {chaoskube, chaoskubeOf(`"--max-kill=a"`), "--max-kill: \"a\" is no whole number"},
-		"a namespace":            {chaoskube, chaoskubeOf(`"--namespaces=a in (b)"`), "--namespaces: chaoskube takes names such as shop or !shop"},
-		"a kind":                 {chaoskube, chaoskubeOf(`"--kinds=a=b"`), "--kinds: chaoskube takes kinds such as DaemonSet or !DaemonSet"},
-		"a variable":             {chaoskube, chaoskubeOf(`"--interval=$(A)"`), "--interval refers to a variable; write its value into the manifest"},
-		"no namespaces":          {chaoskube, chaoskubeOf(""), "no namespace is known that it acts in: give the Namespaces with the manifests, or name them with --to-namespaces"},
-		"unknown labels":         {chaoskube, chaoskubeOf(`"--namespaces=a", "--namespace-labels=b"`), "--namespace-labels: Namespace a is not in the input; give it too"},
-		"a ConfigMap":            {chaoskube, strings.Replace(chaoskubeOf(""), "args: []", "envFrom: [{configMapRef: {name: c}}]", 1), "configMapRef: ConfigMap c is not in the input; give it too"},
-		"a Secret":               {chaoskube, strings.Replace(chaoskubeOf(""), "args: []", "env: [{name: CHAOSKUBE_LABELS, valueFrom: {secretKeyRef: {name: c}}}]", 1), "sets CHAOSKUBE_LABELS from what is not read here; write the value into the manifest"},
-		"a time zone":            {chaoskube, chaoskubeOf(`"--namespaces=a", "--excluded-weekdays=Sat", "--timezone=Nowhere"`), "of which vet says: spec.windows[0].timeZone"},
-		"a mode":                 {kubeMonkey, monkeyOf("kube-monkey/kill-mode: a", ""), `metadata.labels[kube-monkey/kill-mode]: "a" is not one of fixed`},
-		"a value":                {kubeMonkey, monkeyOf("kube-monkey/kill-mode: fixed, kube-monkey/kill-value: a", ""), "metadata.labels[kube-monkey/kill-value]: must be a whole number from 1"},
-		"hours":                  {kubeMonkey, monkeyOf("a: b", `start_hour = 9\nend_hour = 8`), "start_hour 9 must be below end_hour 8"},
-		"a line":                 {kubeMonkey, monkeyOf("a: b", `start_hour`), "data[config.toml]: line 2: is no `key = value` in one line"},
-		"a value of TOML":        {kubeMonkey, monkeyOf("a: b", `start_hour = nine`), "line 2: start_hour: nine cannot be read"},
-		"two configurations":     {kubeMonkey, monkeyOf("a: b", "") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: second}\ndata: {config.toml: \"[kubemonkey]\"}\n", "is a second configuration of kube-monkey, beside that of ConfigMap ops/m"},
-		"a resolution":           {serviceEntry, "apiVersion: networking.istio.io/v1\nkind: ServiceEntry\nmetadata: {name: a}\nspec: {hosts: [a.b], ports: [{number: 1, name: a}], resolution: MAGIC}\n", `spec.resolution: "MAGIC" is not one of NONE`},
-		"no ports":               {serviceEntry, "apiVersion: networking.istio.io/v1\nkind: ServiceEntry\nmetadata: {name: a}\nspec: {hosts: [a.b], resolution: DNS}\n", "spec.ports: names no port"},
-		"no hosts":               {serviceEntry, "apiVersion: networking.istio.io/v1\nkind: ServiceEntry\nmetadata: {name: a}\nspec: {ports: [{number: 1, name: a}]}\n", "spec.hosts: is missing"},
-		"the catalog alone":      {consulESM, `{"Node": "a", "Address": "192.0.2.1", "ServiceName": "web"}`, "Node a: has no Service: give what was registered at /v1/catalog/register"},
-		"a URL":                  {consulESM, `{"Node": "a", "Address": "192.0.2.1", "Service": {"Service": "web", "Port": 1}, "Check": {"Definition": {"HTTP": "a b"}}}`, "Check.Definition.HTTP: is no URL"},
-		"no port of a check":     {consulESM, `{"Node": "a", "Address": "192.0.2.1", "Service": {"Service": "web", "Port": 1}, "Check": {"Definition": {"TCP": "a"}}}`, "Check.Definition.TCP: names no host and port"},
-		"an interval":            {consulESM, `{"Node": "a", "Address": "192.0.2.1", "Service": {"Service": "web", "Port": 1}, "Check": {"Definition": {"TCP": "a:1", "Interval": "b"}}}`, "Check.Definition.Interval: is no duration such as 10s"},
-		"no port of the service": {consulESM, `{"Node": "a", "Address": "192.0.2.1", "Service": {"Service": "web"}}`, "Service.Port: is missing"},
-		"no hosts of an endpoint": {clusterEndpoints, "apiVersion: sealos.io/v1beta1\nkind: ClusterEndpoint\nmetadata: {name: a}\nspec: {ports: [{port: 1, targetPort: 1}]}\n",
-			"spec.ports: has no hosts"},
+		"no YAML":              {externalName, "a: [\n", "stdin:1:1: document 1: document: not YAML"},
+		"a template":           {externalName, "a: {{ .Values.b }}: [\n", "looks like a Helm template: give what `helm template` prints instead"},
+		"a key twice":          {externalName, fmt.Sprintf(service, "[{port: 1, port: 2}]"), "stdin:4:76: document 1: Service shop/db: spec.ports[0].port: is given twice"},
+		"a number as text":     {externalName, fmt.Sprintf(service, "[{port: a}]"), "spec.ports[0].port: must be a whole number"},
+		"text as a number":     {externalName, fmt.Sprintf(service, "[{port: 1, name: 2}]"), "spec.ports[0].name: must be text; put it in quotes"},
+		"no list":              {externalName, fmt.Sprintf(service, "{a: b}"), "spec.ports: must be a list"},
+		"an object twice":      {externalName, fmt.Sprintf(service, "[{port: 1}]") + "---\n" + fmt.Sprintf(service, "[{port: 2}]"), "document 2: Service shop/db: is given twice, with other content, and the first was taken"},
+		"what vet refuses":     {externalName, strings.Replace(fmt.Sprintf(service, "[{port: 1}]"), "name: db,", "name: "+strings.Repeat("a", 60)+",", 1), "of which vet says: metadata.name"},
+		"a name that is false": {externalName, strings.Replace(fmt.Sprintf(service, "[{port: 1}]"), "name: db,", "name: off,", 1), "metadata.name: must be text; put it in quotes"},
+		"a pause":              {reloaderPerWorkload, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {reloader.stakater.com/auto: 'true', deployment.reloader.stakater.com/pause-period: soon}}\n", "pause-period]: \"soon\" is no duration such as 5m"},
+		"another annotation":   {reloader, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: r}\nspec: {template: {spec: {containers: [{image: reloader, args: [--auto-annotation=a]}]}}}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {reloader.stakater.com/auto: 'true'}}\n", "--auto-annotation gives an annotation another name"},
+		"a source":             {wavePerWorkload, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {wave.pusher.com/update-on-config-change: 'true', wave.pusher.com/extra-secrets: 'A b'}}\n", "extra-secrets]: \"A b\" is no name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects, plan, result := migrated(t, test.peer, Options{}, test.text)
@@ -169,28 +128,19 @@ func TestAClusterIsReadWithTheRightsOfTheUser(t *testing.T) {
 	if _, err := (server{}).run(t, externalName, ""); err == nil || !strings.Contains(err.Error(), "list services: you may not") {
 		t.Errorf("without rights: %v", err)
 	}
-	if _, err := (server{}).run(t, consulESM, ""); err == nil || !strings.Contains(err.Error(), "consul-esm keeps nothing in the cluster: give files") {
-		t.Errorf("consul-esm: %v", err)
-	}
-
 	// What is optional is named where it cannot be read, and a ConfigMap is asked for by its name.
 	result, err = server{
-		"/apis/apps/v1/deployments":                   fmt.Sprintf(list, `{"metadata":{"name":"k","namespace":"ops"},"spec":{"template":{"spec":{"containers":[{"image":"chaoskube","envFrom":[{"configMapRef":{"name":"c"}}]}]}}}}`),
-		"/api/v1/namespaces/ops/configmaps/c":         `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"ops"},"data":{"CHAOSKUBE_NAMESPACES":"shop"}}`,
-		"/apis/networking.istio.io":                   `{"preferredVersion":{"version":"v1"}}`,
-		"/apis/networking.istio.io/v1/serviceentries": fmt.Sprintf(list, ""),
-	}.run(t, chaoskube, "")
+		"/apis/apps/v1/deployments": fmt.Sprintf(list, `{"metadata":{"name":"r","namespace":"ops"},"spec":{"template":{"spec":{"containers":[{"image":"reloader","envFrom":[{"configMapRef":{"name":"c"}}]}]}}}},`+
+			`{"metadata":{"name":"api","namespace":"shop","annotations":{"reloader.stakater.com/auto":"true"}},"spec":{"template":{"spec":{"containers":[{"image":"a"}]}}}}`),
+		"/apis/apps/v1/statefulsets":          fmt.Sprintf(list, ""),
+		"/apis/apps/v1/daemonsets":            fmt.Sprintf(list, ""),
+		"/api/v1/namespaces/ops/configmaps/c": `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"ops"},"data":{}}`,
+	}.run(t, reloader, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan = written(t, result.WritePlan)
-	if !strings.Contains(plan, "ChaosPod shop/k, from Deployment ops/k") || !strings.Contains(plan, "production: jobs: could not be read, and was not taken into account: you may not") {
+	if plan = written(t, result.WritePlan); !strings.Contains(plan, "production: cronjobs: could not be read, and was not taken into account: you may not") || strings.Contains(plan, "ConfigMap ops/c") {
 		t.Error(plan)
-	}
-	result, err = server{"/apis/networking.istio.io": `{"preferredVersion":{"version":"v1"}}`, "/apis/networking.istio.io/v1/serviceentries": fmt.Sprintf(list,
-		`{"apiVersion":"networking.istio.io/v1","kind":"ServiceEntry","metadata":{"name":"a","namespace":"shop"},"spec":{"hosts":["a.example.com"],"resolution":"DNS","ports":[{"number":1,"name":"a","protocol":"TCP"}]}}`)}.run(t, serviceEntry, "")
-	if err != nil || len(result.made) != 1 {
-		t.Errorf("%v %+v", err, result)
 	}
 }
 
@@ -224,25 +174,6 @@ func TestOfSecretsTheMetadataAloneIsRead(t *testing.T) {
 	}
 	if objects := written(t, result.WriteObjects); secrets != 1 || !strings.Contains(objects, "kind: Secret\n        name: login") {
 		t.Errorf("%d requests: %s%s", secrets, objects, written(t, result.WritePlan))
-	}
-}
-
-func TestEndpointsOfManyAddressesHaveNamesOfTheirOwn(t *testing.T) {
-	var ips [2][]string
-	for i := range 150 {
-		ips[0] = append(ips[0], fmt.Sprintf("{ip: 192.0.2.%d}", i))
-		ips[1] = append(ips[1], fmt.Sprintf("{ip: 198.51.100.%d}", i))
-	}
-	text := "apiVersion: v1\nkind: Service\nmetadata: {name: db, namespace: shop}\nspec: {ports: [{port: 1}]}\n---\napiVersion: v1\nkind: Endpoints\nmetadata: {name: db, namespace: shop}\nsubsets:\n" +
-		"- {ports: [{port: 1}], addresses: [" + strings.Join(ips[0], ", ") + "]}\n- {ports: [{port: 2}], addresses: [" + strings.Join(ips[1], ", ") + "]}\n"
-	objects, plan, _ := migrated(t, endpoints, Options{}, text)
-	for _, name := range []string{"addresses", "addresses-2", "addresses-3", "addresses-4"} {
-		if strings.Count(objects, "  - name: "+name+"\n") != 1 {
-			t.Errorf("%s:\n%s", name, plan)
-		}
-	}
-	if n := strings.Count(objects, "    - 192.0.2.") + strings.Count(objects, "    - 198.51.100."); n != 300 {
-		t.Errorf("%d addresses", n)
 	}
 }
 

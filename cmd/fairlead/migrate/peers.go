@@ -5,5 +5,5 @@ package migrate
 
 // Peers lists all of them, in the order of help.
 func Peers() []*Peer {
-	return []*Peer{reloader, wave, externalName, endpoints, chaoskube, kubeMonkey, serviceEntry, consulESM, clusterEndpoints}
+	return []*Peer{reloader, wave, externalName}
 }

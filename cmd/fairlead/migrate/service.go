@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,17 +17,9 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
-var (
-	serviceKind   = schema.GroupKind{Kind: "Service"}
-	endpointsKind = schema.GroupKind{Kind: "Endpoints"}
-	sliceKind     = schema.GroupKind{Group: "discovery.k8s.io", Kind: "EndpointSlice"}
-)
+var serviceKind = schema.GroupKind{Kind: "Service"}
 
-const (
-	// maxAddresses bounds those of an endpoint.
-	maxAddresses = 100
-	noField      = "an ExternalService has no such field"
-)
+const noField = "an ExternalService has no such field"
 
 // What differs wherever a Service is replaced, and what to do.
 var (
@@ -47,11 +38,6 @@ var (
 // toolLabels are set by what applies manifests, to find its objects again.
 var toolLabels = regexp.MustCompile(`^(app\.kubernetes\.io/(managed-by|instance)|helm\.sh/chart|argocd\.argoproj\.io/.*|(kustomize|helm)\.toolkit\.fluxcd\.io/.*|` +
 	`endpointslice\.kubernetes\.io/.*|kubernetes\.io/service-name|service\.kubernetes\.io/headless|([^/]*\.)?fairlead\.dev/.*)$`)
-
-// isOurs reports whether Fairlead made an object.
-func (o *object) isOurs() bool {
-	return o.Get("metadata").Get("labels").Text(common.ManagedByLabel) == common.ManagedBy
-}
 
 // external begins an ExternalService that takes the name, the namespace and the labels of an object.
 func (r *run) external(s *subject) *networkingv1.ExternalService {
@@ -184,31 +170,4 @@ func place(e *networkingv1.Endpoint, at cursor, text string) {
 		return
 	}
 	e.DNS = &networkingv1.DNSName{Name: name}
-}
-
-// chunks cuts an endpoint into ones with as many addresses as one may have, and gives each a name of its own.
-func chunks(e networkingv1.Endpoint, names map[string]bool) (all []networkingv1.Endpoint) {
-	name := e.Name
-	for part := range slices.Chunk(e.Addresses, maxAddresses) {
-		e.Name, e.Addresses = unique(names, name), part
-		all = append(all, e)
-	}
-	return all
-}
-
-var notInName = regexp.MustCompile(`[^a-z0-9]+`)
-
-// dashed returns a name of letters, digits and hyphens for a text.
-func dashed(text string, limit int) string {
-	name := strings.Trim(notInName.ReplaceAllString(strings.ToLower(text), "-"), "-")
-	return strings.Trim(name[:min(len(name), limit)], "-")
-}
-
-// unique returns names[i], with a number where an earlier one is the same.
-func unique(names map[string]bool, name string) string {
-	for n, base := 2, name; names[name]; n++ {
-		name = fmt.Sprintf("%s-%d", base, n)
-	}
-	names[name] = true
-	return name
 }

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -42,9 +41,6 @@ const readers = 8
 type Cluster struct{ *cluster.Cluster }
 
 func (c Cluster) read(ctx context.Context, p *Peer) (*input, error) {
-	if len(p.Reads) == 0 {
-		return nil, fmt.Errorf("%s keeps nothing in the cluster: give files", p.Name)
-	}
 	in := newInput()
 	for _, k := range p.Reads {
 		switch err := c.list(ctx, in, k); {
@@ -124,18 +120,8 @@ func (c Cluster) get(ctx context.Context, ref key) ([]byte, error) {
 
 // list reads all objects of a kind. Items of a list need not say what they are.
 func (c Cluster) list(ctx context.Context, in *input, k Kind) error {
-	r := cluster.Resource{Group: k.Group, Version: k.Version, Plural: k.Plural}
-	if r.Version == "" {
-		var err error
-		if r.Version, err = c.Preferred(ctx, k.Group); err != nil {
-			if apierrors.IsNotFound(err) {
-				return errors.New("the cluster does not have the kind " + k.Kind)
-			}
-			return err
-		}
-	}
-	gv := k.WithVersion(r.Version).GroupVersion().String()
-	return c.List(ctx, r, func(raw []byte) error {
+	gv := k.WithVersion(k.Version).GroupVersion().String()
+	return c.List(ctx, cluster.Resource{Group: k.Group, Version: k.Version, Plural: k.Plural}, func(raw []byte) error {
 		return in.read(c.Name(), bytes.NewReader(fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"items":[%s]}`, gv, k.Kind+"List", raw)), true)
 	})
 }

@@ -144,19 +144,6 @@ func (c cursor) number() int32 {
 	return 0
 }
 
-// isTrue returns a boolean.
-func (c cursor) isTrue() bool {
-	c.use()
-	if !c.exists() {
-		return false
-	}
-	value, ok := c.n.Value.(bool)
-	if !ok {
-		c.say(Refused, "must be true or false")
-	}
-	return value
-}
-
 // items returns the items of a list.
 func (c cursor) items() (all []cursor) {
 	c.enter()
@@ -168,14 +155,6 @@ func (c cursor) items() (all []cursor) {
 	}
 	for i, item := range c.n.Items {
 		all = append(all, cursor{c.s, item, fmt.Sprintf("%s[%d]", c.path, i), c.s.place.at(item.Position)})
-	}
-	return all
-}
-
-// texts returns a list of strings.
-func (c cursor) texts() (all []string) {
-	for _, item := range c.items() {
-		all = append(all, item.text())
 	}
 	return all
 }

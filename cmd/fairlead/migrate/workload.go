@@ -16,7 +16,6 @@ import (
 
 var (
 	configMapKind   = schema.GroupKind{Kind: "ConfigMap"}
-	namespaceKind   = schema.GroupKind{Kind: "Namespace"}
 	deploymentKind  = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	statefulSetKind = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
 	daemonSetKind   = schema.GroupKind{Group: "apps", Kind: "DaemonSet"}

@@ -5,8 +5,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 )
 
 // Resource is how a kind is served.
@@ -47,17 +45,4 @@ func (c *Cluster) Get(ctx context.Context, r Resource, namespace, name string) (
 // GetMetadata returns the metadata of one object, as a PartialObjectMetadata in JSON.
 func (c *Cluster) GetMetadata(ctx context.Context, r Resource, namespace, name string) ([]byte, error) {
 	return c.get(ctx, r.path(namespace, name), namesOnly)
-}
-
-// Preferred returns the version of a group that the API server prefers. Where there is no such group, apierrors.IsNotFound.
-func (c *Cluster) Preferred(ctx context.Context, group string) (string, error) {
-	raw, err := c.get(ctx, "/apis/"+group, "")
-	var found struct{ PreferredVersion struct{ Version string } }
-	if err == nil {
-		err = json.Unmarshal(raw, &found)
-	}
-	if err == nil && found.PreferredVersion.Version == "" {
-		err = errors.New("the API server names no version of " + group)
-	}
-	return found.PreferredVersion.Version, err
 }
