@@ -5,7 +5,7 @@ package hubspoke
 
 import "sync"
 
-// source is an object without its type and metadata.
+// source is the spec and the status of an object, and its annotations.
 type source struct {
 	body        tree
 	annotations map[string]string
@@ -43,9 +43,11 @@ type direction[F, T any] struct {
 // bulkPath names a heavy part in the source's and in the target's form.
 type bulkPath struct{ from, to []string }
 
+// convert converts the spec and the status. Other parts, which no version has, stay as they are.
 func (d direction[F, T]) convert(s source) result {
-	status := s.body["status"]
-	s.body = s.body.without([]string{"status"})
+	rest, status := s.body.shallow(), s.body["status"]
+	s.body = tree{}
+	s.body.set("spec", rest["spec"])
 	out := result{body: d.restored(s), annotation: d.save.annotation}
 	if lost, some := d.lost(s.body, out.body); some {
 		out.value, out.wanted = d.save.encode(s, lost, out.body, d.bulk)
@@ -54,21 +56,21 @@ func (d direction[F, T]) convert(s source) result {
 		// What the view did not have is missing in the target as well, and admission must know.
 		out.value = encodeDropped(missing, d.save.space(s.annotations)+margin)
 	}
-	out.body.set("status", d.status(status))
+	rest.set("spec", out.body["spec"])
+	rest.set("status", d.status(status))
+	out.body = rest
 	return out
 }
 
-// restored returns the body at the target version: the saved one with any edit of the source, or else the
-// plain mapping.
+// restored returns the spec at the target version: the saved one with any edit of the source, or else the
+// plain mapping. The digest of a saved spoke form is not believed, since a writer of the hub may forge it: the view would
+// say what the object does not do, and an edit of the view by another user would do it with the rights of that user.
 func (d direction[F, T]) restored(s source) tree {
 	saved, ok := d.saved.decode(s, d.bulk)
-	if !ok {
+	switch {
+	case !ok:
 		return d.plain(s.body)
-	}
-	if _, has := saved.body["spec"]; saved.Partial && !has {
-		saved.body.set("spec", d.plain(s.body)["spec"])
-	}
-	if saved.Digest == s.body.digest() {
+	case !d.exact && saved.Digest == s.body.digest():
 		return saved.body
 	}
 	return d.merge(saved.body, s.body)

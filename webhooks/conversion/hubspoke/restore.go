@@ -5,9 +5,12 @@ package hubspoke
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
@@ -39,9 +42,6 @@ type record struct {
 	Digest string `json:"digest"`
 	// Bulk has a bit for each entry of Pair.Bulk that was left out of the form.
 	Bulk uint64 `json:"bulk,omitempty"`
-	// Partial: the spec was left out, since the plain mapping restores it.
-	Partial bool `json:"partial,omitempty"`
-
 	// Dropped is the size of the annotation in full, in bytes, where it did not fit. Then it has nothing else,
 	// and shows admission that something is missing.
 	Dropped int `json:"dropped,omitempty"`
@@ -64,18 +64,22 @@ type saved struct {
 	body tree
 }
 
-// decode reads the saved form of the target from the source. A corrupt one counts as absent.
+// decode reads the saved form of the target from the source. Of what a user has written there, it takes the spec
+// alone. One that is corrupt, has no spec, or that an API server could not read counts as absent.
 func (k restoreKey) decode(s source, bulk []bulkPath) (saved, bool) {
 	var out saved
 	value, has := s.annotations[k.annotation]
-	if !has || json.Unmarshal([]byte(value), &out.record) != nil {
+	if !has || !readable(value) || kjson.UnmarshalCaseSensitivePreserveInts([]byte(value), &out.record) != nil {
 		return out, false
 	}
-	var err error
-	if out.body, err = parseTree(*out.of(k)); err != nil {
+	form, err := parseTree(*out.of(k))
+	if err != nil {
 		return out, false
 	}
-	delete(out.body, "status") // an annotation never supplies it; earlier versions saved it
+	out.body = tree{}
+	if out.body.set("spec", form["spec"]); form["spec"] == nil && len(form) > 0 {
+		return out, false // earlier versions saved other parts alone
+	}
 	for i, b := range bulk {
 		if out.Bulk&(1<<i) == 0 {
 			continue
@@ -90,7 +94,7 @@ func (k restoreKey) decode(s source, bulk []bulkPath) (saved, bool) {
 // encode returns the annotation that saves the lost parts of the source, or that of encodeDropped where it does
 // not fit; wanted is its size in full, in bytes.
 func (k restoreKey) encode(s source, lost, target tree, bulk []bulkPath) (annotation string, wanted int) {
-	r := record{Digest: target.digest(), Partial: len(lost) < len(s.body)}
+	r := record{Digest: target.digest()}
 	for i, b := range bulk {
 		mine, has := lost.at(b.from)
 		if theirs, also := target.at(b.to); has && also && equal(mine, theirs) {
@@ -115,10 +119,33 @@ func encodeDropped(bytes, space int) string {
 	return ""
 }
 
+// maxSavedDepth bounds how deep a restore annotation is nested, which no spec of a kind comes near. An object that is
+// nested as deep as a parser allows cannot be read within a ConversionReview.
+const maxSavedDepth = 1_000
+
+// readable reports whether an API server can read what the JSON in an annotation holds, as a part of an object: it
+// refuses the whole response for a number that no float holds.
+func readable(annotation string) bool {
+	var value any
+	return kjson.UnmarshalCaseSensitivePreserveInts([]byte(annotation), &value) == nil && !isDeeper(value, maxSavedDepth)
+}
+
+// isDeeper reports whether a value is nested more than so many times.
+func isDeeper(value any, levels int) bool {
+	deeper := func(part any) bool { return isDeeper(part, levels-1) }
+	switch value := value.(type) {
+	case map[string]any:
+		return levels == 0 || slices.ContainsFunc(slices.Collect(maps.Values(value)), deeper)
+	case []any:
+		return levels == 0 || slices.ContainsFunc(value, deeper)
+	}
+	return false
+}
+
 // Dropped returns how many bytes a restore annotation says that it lacks; 0 for none.
 func Dropped(annotation string) int {
 	var r record
-	if annotation == "" || json.Unmarshal([]byte(annotation), &r) != nil {
+	if annotation == "" || kjson.UnmarshalCaseSensitivePreserveInts([]byte(annotation), &r) != nil {
 		return 0
 	}
 	return r.Dropped

@@ -13,9 +13,11 @@ const (
 	// maxDepth is how deep JSON may be nested, as in encoding/json.
 	maxDepth = 10_000
 	// maxTokens bounds what is kept about one text, at 16 bytes each, and what it becomes in memory, which
-	// is ten times that. It is so many, and one for each bytesPerToken bytes: objects have one for ten.
-	maxTokens     = 1 << 14
-	bytesPerToken = 5
+	// is ten times that. It is so many, and one for each bytesPerToken bytes: objects have one for ten. No object that an
+	// API server can hold may exceed it, since one that does not convert makes every LIST of its version fail: a template
+	// may have one for two bytes in 64 KiB, and labels have one for four and a half.
+	maxTokens     = 1 << 16
+	bytesPerToken = 4
 	// maxPooledTokens is above what reviews of ordinary objects have.
 	maxPooledTokens = 1 << 16
 )
