@@ -58,12 +58,17 @@ func (m mutation[T]) review(ctx context.Context, req request) response {
 	return resp
 }
 
-// kept returns what an update leaves of the stored object.
+// kept returns what a write leaves of the stored object.
 func (m mutation[T]) kept(req request) Kept {
-	if m.Keep == nil || req.Operation != admissionv1.Update || !req.oldObject.Exists() {
+	isCreate := req.Operation == admissionv1.Create
+	if m.Keep == nil || !isCreate && (req.Operation != admissionv1.Update || !req.oldObject.Exists()) {
 		return Kept{}
 	}
-	kept, err := m.Keep(req.Request, req.object.Bytes(), req.oldObject.Bytes())
+	var stored []byte
+	if !isCreate {
+		stored = req.oldObject.Bytes()
+	}
+	kept, err := m.Keep(req.Request, req.object.Bytes(), stored)
 	if err != nil {
 		m.log.Error(err, "What an update should leave of the stored object is not known", "object", label(req.Request))
 		return Kept{}

@@ -45,9 +45,9 @@ type Options struct {
 // Mutator changes an object before it is validated. Its functions are called in this order, and each may be
 // nil. An error of theirs that is an API status is returned as it is, any other as an internal error.
 type Mutator[T any] struct {
-	// Keep returns what an update should leave of the stored object, both as JSON, where the request was
-	// made at a version that cannot express all of it. An error is logged, and the object stays as it was
-	// sent.
+	// Keep returns what a write should leave of the stored object, both as JSON, where the request was
+	// made at a version that cannot express all of it; stored is nil on a create. An error is logged, and the object
+	// stays as it was sent.
 	Keep func(req Request, object, stored []byte) (Kept, error)
 	// Default sets in obj what the user left unset. It may replace a value, but it never removes anything
 	// nor shortens a list, and it leaves annotations of fairlead.dev alone; the handler refuses the object
@@ -61,7 +61,7 @@ type Mutator[T any] struct {
 	Finalizer string
 }
 
-// Kept is the part of the stored object that an update leaves.
+// Kept is the part of the stored object that a write leaves.
 type Kept struct {
 	// Spec replaces the object's; nil leaves it.
 	Spec []byte

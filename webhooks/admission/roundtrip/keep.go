@@ -24,10 +24,13 @@ const maxNamed = 10
 // Keeper returns the Keep of an admission.Mutator.
 func Keeper(converter *hubspoke.Converter) func(req admission.Request, object, stored []byte) (admission.Kept, error) {
 	return func(req admission.Request, object, stored []byte) (admission.Kept, error) {
-		if req.RequestKind.Version == spoke {
-			return keepHubFields(converter, object, stored)
+		switch {
+		case req.RequestKind.Version != spoke:
+			return keepSpokeFields(converter, object, stored)
+		case stored == nil:
+			return admission.Kept{}, nil
 		}
-		return keepSpokeFields(object, stored)
+		return keepHubFields(converter, object, stored)
 	}
 }
 
@@ -50,27 +53,36 @@ func keepHubFields(converter *hubspoke.Converter, object, stored []byte) (admiss
 	}, nil
 }
 
-// keepSpokeFields keeps the fields that only v1alpha1 has in an update at v1: they are all in one annotation.
-// One that cannot be read may be removed. A valid object has little that only v1alpha1 has, such as an empty list; but a writer
-// at v1 who could change the annotation would choose what a later writer at v1alpha1, with other rights, sends back as the spec.
-func keepSpokeFields(object, stored []byte) (admission.Kept, error) {
+// keepSpokeFields keeps the fields that only v1alpha1 has in a write at v1: they are all in one annotation. One that cannot be read
+// is removed, since v1alpha1 would show it to clients whose whole list it breaks; what did not fit is noted there.
+// A valid object has little that only v1alpha1 has, such as an empty list. But a writer at v1 who could change the annotation
+// would choose what a later writer at v1alpha1, with other rights, sends back as the spec.
+func keepSpokeFields(converter *hubspoke.Converter, object, stored []byte) (admission.Kept, error) {
 	is, err := annotationsOf(object)
 	if err != nil {
 		return admission.Kept{}, err
 	}
-	was, err := annotationsOf(stored)
-	if err != nil {
-		return admission.Kept{}, err
-	}
 	const name = common.V1Alpha1DataAnnotation
-	saved := was[name]
-	if is[name] == saved || saved != "" && (len(saved) > common.MaxRestoreBytes || !hubspoke.Readable(saved)) {
+	given, saved := is[name], is[name]
+	if stored != nil {
+		was, err := annotationsOf(stored)
+		if err != nil {
+			return admission.Kept{}, err
+		}
+		if saved = was[name]; saved != "" && (len(saved) > common.MaxRestoreBytes || !converter.IsReadable(saved)) {
+			saved = given
+		}
+	}
+	why := fmt.Sprintf("stays as it is stored, since it holds what only %s can express: write that at %s", spoke, spoke)
+	if saved != "" && len(saved) <= common.MaxRestoreBytes && !converter.IsReadable(saved) {
+		saved, why = "", fmt.Sprintf("is removed, since it is not what %s has", spoke)
+	}
+	if saved == given {
 		return admission.Kept{}, nil
 	}
 	return admission.Kept{
 		Annotations: map[string]string{name: saved},
-		Warnings: []string{fmt.Sprintf("metadata.annotations[%s]: stays as it is stored, since it holds what only %s can express: write that at %s",
-			name, spoke, spoke)},
+		Warnings:    []string{fmt.Sprintf("metadata.annotations[%s]: %s", name, why)},
 	}, nil
 }
 

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 
+	kjson "sigs.k8s.io/json"
+
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
@@ -122,8 +124,12 @@ func members(raw []byte) (tree, error) {
 	return parseTree(raw)
 }
 
-// Readable reports whether a restore annotation of a hub object can be read.
-func Readable(annotation string) bool {
-	_, ok := spokeData.decode(source{annotations: map[string]string{spokeData.annotation: annotation}}, nil)
-	return ok
+// IsReadable reports whether a restore annotation of a hub object has a form that clients of the spoke version can read, or
+// the note of one that did not fit.
+func (c *Converter) IsReadable(annotation string) bool { return Dropped(annotation) > 0 || c.readsSpoke(annotation) }
+
+// readsSpoke reports whether the type of the spoke form can decode what an annotation saves.
+func readsSpoke[S any](annotation string) bool {
+	saved, ok := spokeData.decode(source{annotations: map[string]string{spokeData.annotation: annotation}}, nil)
+	return ok && kjson.UnmarshalCaseSensitivePreserveInts(marshal(saved.body), new(S)) == nil
 }

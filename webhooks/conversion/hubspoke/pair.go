@@ -64,6 +64,7 @@ type Converter struct {
 	toSpoke     func(source) result
 
 	hubUnions, spokeUnions []Union
+	readsSpoke             func(annotation string) bool
 
 	fastToHub   func(e envelope, scratch []byte, saved *jsonindex.Document) (fastResult, bool)
 	fastToSpoke func(e envelope, scratch []byte, saved *jsonindex.Document) (fastResult, bool)
@@ -108,6 +109,7 @@ func New[H, S any](p Pair[H, S]) *Converter {
 		toSpoke:     down.convert,
 		hubUnions:   p.HubUnions,
 		spokeUnions: p.SpokeUnions,
+		readsSpoke:  readsSpoke[S],
 
 		fastToHub:   up.fast,
 		fastToSpoke: down.fast,
