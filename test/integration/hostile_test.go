@@ -9,9 +9,15 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	autorebootv1alpha1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1alpha1"
+	chaosv1alpha1 "github.com/fairlead-dev/fairlead/api/chaos/v1alpha1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	networkingv1alpha1 "github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
@@ -82,6 +88,75 @@ func TestForgedConversionDataIsHeldToTheFullRules(t *testing.T) {
 	}
 	if after := field(s.view(externalServices, "v1", "db"), "spec"); after != before {
 		t.Errorf("a forged annotation changed the object: %s, then %s", before, after)
+	}
+}
+
+func TestNoAnnotationOfOneObjectChangesOrBreaksTheListOfOthers(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	// Dense in another way than any review before: admission sees the object beside the sparse one that it replaces.
+	sparse := func(text string) string {
+		return fmt.Sprintf(`{target: {template: {metadata: {annotations: {a: %q}}, spec: {containers: [{name: c, image: nginx}]}}}, suspend: true, schedule: {interval: 1h}}`, text)
+	}
+	dense := `{target: {template: {spec: {securityContext: {supplementalGroups: [` + strings.Repeat("1,", 31_000) + `1]}, containers: [{name: c, image: nginx}]}}}, suspend: true, schedule: {interval: 1h}}`
+	for _, k := range kinds {
+		plain := map[kind]string{
+			externalServices: `{suspend: true, ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`,
+			rebootPolicies:   `{suspend: true, targets: [{kind: Deployment, name: web}], cooldown: 10m, triggers: [{name: up, type: Probe, probe: {tcpSocket: {port: 80}}}]}`,
+			chaosPods:        `{suspend: true, target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`,
+		}[k]
+		names := map[string]bool{}
+		create := func(name, annotation string) {
+			object := s.Objects(k.object("v1", name, plain))[0]
+			if annotation != "" {
+				object.SetAnnotations(map[string]string{common.V1Alpha1DataAnnotation: annotation, common.ConversionDataAnnotation: annotation})
+			}
+			s.Must(s.try("create", "-f", "-", "--", framework.Text(object.Object)).failure)
+			names[name] = true
+		}
+		create("first", "")
+		for i, form := range []string{
+			`{"metadata":{"name":"evil"}}`, `{"spec":{},"metadata":{"name":"evil","namespace":"kube-system","uid":"u"},"apiVersion":"v1","kind":"Pod","status":{"x":1}}`,
+			`{"spec":7}`, `{"spec":null}`, `{"Spec":{"hosts":7},"SPEC":[]}`, `{"spec":{"hosts":7,"target":7,"template":7}}`, `{"spec":{"later":1e999}}`,
+			`{"spec":{"hosts":["evil.example.com"]}}`, `{"spec":{"later":` + strings.Repeat("[", 9_995) + strings.Repeat("]", 9_995) + `}}`, `{"spec":{"later":[` + strings.Repeat("0,", 15_000) + `0]}}`,
+			`{"spec":{"a":"\ud800","a":"\u0000"}}`, `[]`, `null`,
+		} {
+			create(fmt.Sprintf("forged-%d", i), `{"digest":"x","spoke":`+form+`,"hub":`+form+`}`)
+		}
+		create("not-json", "{")
+		if k == chaosPods {
+			s.apply(k.object("v1", "first", sparse(strings.Repeat("x", 50_000))))
+			s.apply(k.object("v1", "first", dense))
+		}
+		for _, version := range []string{"v1", "v1alpha1"} {
+			for _, options := range []metav1.ListOptions{{}, {Limit: 3}, {ResourceVersion: "0"}} {
+				found := map[string]bool{}
+				for _, object := range s.list(k, version, options) {
+					found[object.GetName()] = true
+					one := s.view(k, version, object.GetName())
+					if one.GetName() != object.GetName() || one.GetNamespace() != s.Namespace || one.GetUID() != object.GetUID() || one.GetKind() != k.name ||
+						object.GetAPIVersion() != k.group+"/"+version || object.GetNamespace() != s.Namespace {
+						t.Errorf("%s at %s: GET has %s %s/%s, LIST %s %s/%s", k.name, version, one.GetKind(), one.GetNamespace(), one.GetName(), object.GetAPIVersion(), object.GetNamespace(), object.GetName())
+					}
+				}
+				if len(found) != len(names) {
+					t.Errorf("%s at %s: LIST has %d objects, want %d", k.name, version, len(found), len(names))
+				}
+			}
+		}
+		// The types of v1alpha1 read them all: a client whose list fails knows of no object.
+		typed := map[kind]client.ObjectList{
+			externalServices: &networkingv1alpha1.ExternalServiceList{}, rebootPolicies: &autorebootv1alpha1.RebootPolicyList{}, chaosPods: &chaosv1alpha1.ChaosPodList{},
+		}[k]
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{Group: k.group, Version: "v1alpha1", Kind: k.name + "List"})
+		s.Must(s.Client.List(s.Context(), list, client.InNamespace(s.Namespace)))
+		raw, err := list.MarshalJSON()
+		s.Must(err)
+		s.Must(json.Unmarshal(raw, typed))
+		if watched := s.watched(k, "v1alpha1", len(names)); len(watched) != len(names) {
+			t.Errorf("%s at v1alpha1: the watch has %q", k.name, watched)
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ func laws() map[string]law {
 		"no clock holds longer than it says":            clocksHoldNothing,
 		"every wait has an end or a name":               waitsHaveEndsOrNames,
 		"debts are kept or told":                        debtsAreKeptOrTold,
+		"the status is memory and no permission":        statusPermitsNothing,
 	}
 }
 
@@ -338,4 +339,45 @@ func forgettingIsHarmless(m *model, _ Observation) error {
 func twiceIsOnce(m *model, o Observation) error {
 	m.checkRepeatable(m.stored, o, Decide(m.stored, o))
 	return m.failure
+}
+
+// statusPermitsNothing: whatever a status names as victims, only pods that the spec selects die, each by its own name.
+func statusPermitsNothing(m *model, o Observation) error {
+	forged := m.stored.DeepCopy()
+	at := metav1.NewTime(o.Now.Truncate(time.Second))
+	c := &chaosv1.CurrentRun{ID: "forged", Phase: chaosv1.RunKilling, StartTime: &at, KillingTime: &at, Generation: forged.Generation, Count: 100}
+	forged.Status.CurrentRun = c
+	may, others := map[types.UID]string{}, []types.UID{"none", "other-namespace"}
+	for i := range o.Owners {
+		for _, pod := range o.Owners[i].Pods {
+			if pod.Selected {
+				may[pod.UID] = pod.Name
+			}
+			others = append(others, pod.UID)
+		}
+	}
+	if o.Canary != nil && o.Canary.Pod != nil {
+		may[o.Canary.Pod.UID] = o.Canary.Pod.Name
+		others = append(others, o.Canary.Pod.UID)
+	}
+	for _, uid := range others {
+		c.Victims = append(c.Victims, chaosv1.Victim{Name: "coredns", UID: uid, Outcome: chaosv1.VictimPending})
+		for i := range o.Owners {
+			owner := &o.Owners[i]
+			c.Victims = append(c.Victims, chaosv1.Victim{Name: "coredns", UID: uid, Outcome: chaosv1.VictimPending,
+				Owner: &chaosv1.VictimOwner{Kind: owner.Kind, Name: "forged", UID: owner.UID}})
+		}
+	}
+	for _, phase := range []chaosv1.RunPhase{chaosv1.RunPlanned, chaosv1.RunKilling, chaosv1.RunVerifying} {
+		for _, time := range []*metav1.Time{nil, &at} {
+			c.Phase, c.StartTime, c.KillingTime = phase, time, time
+			d := Decide(forged, o)
+			for _, a := range d.Actions {
+				if name, is := may[a.UID]; a.Verb != CreateCanary && (!is || a.Pod != name) {
+					return fmt.Errorf("%s pod %s with UID %s, as the status says", a.Verb, a.Pod, a.UID)
+				}
+			}
+		}
+	}
+	return nil
 }

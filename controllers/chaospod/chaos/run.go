@@ -108,12 +108,33 @@ func newRun(p *chaosv1.ChaosPod, o Observation) *run {
 		r.verificationProbes = nil
 	}
 	p.Status.DeepCopyInto(&r.status)
+	r.completeStoredRun()
 	if ahead := r.correctFutureTimes(); ahead > 0 {
 		r.addMessage(Message{Reason: "ClockSkew", Warning: true, Text: fmt.Sprintf(
 			"a time in the status is %s in the future, and counts as now: the clock of this replica is behind that of an earlier one, or was set back", common.DurationOf(ahead.Round(time.Second)))})
 	}
 	r.countDay()
 	return r
+}
+
+// completeStoredRun adds what each run has that was decided on here, and that the schema does not require: anyone may have
+// written the status who has the right to.
+func (r *run) completeStoredRun() {
+	c := r.status.CurrentRun
+	if c == nil {
+		return
+	}
+	if c.StartTime == nil {
+		c.StartTime = r.timestampPtr()
+	}
+	if c.KilledTime == nil && c.Phase == chaosv1.RunVerifying {
+		c.KilledTime = r.timestampPtr()
+	}
+	for i := range c.Victims {
+		if c.Victims[i].Owner == nil {
+			c.Victims[i].Owner = &chaosv1.VictimOwner{} // of no workload that there is
+		}
+	}
 }
 
 func (r *run) state() State {

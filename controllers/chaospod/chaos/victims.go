@@ -66,6 +66,7 @@ func (r *run) updateVictims() {
 			}
 			continue
 		}
+		v.Name = pod.Name // what is killed is the pod that was observed
 		if reason := cmp.Or(stop, r.spareReason(r.owner(v), pod)); reason != "" {
 			v.Outcome, v.Reason = chaosv1.VictimSpared, reason
 		} else if timedOut {

@@ -35,6 +35,7 @@ func laws() map[string]law {
 		"every wait has a name":                         waitsHaveNames,
 		"clocks hold nothing and repeat nothing":        clocksHoldNothing,
 		"debts are kept or told":                        debtsAreKeptOrTold,
+		"the status is memory and no permission":        statusPermitsNothing,
 	}
 }
 
@@ -383,6 +384,42 @@ func waitsHaveNames(m *model, o Observation) error {
 	}
 	if len(d.Status.InFlight) > 0 && d.RequeueAt.IsZero() {
 		return fmt.Errorf("nothing ends %+v", d.Status.InFlight)
+	}
+	return nil
+}
+
+// statusPermitsNothing: whatever a status has in flight, only workloads that the spec selects are restarted, and only their own
+// pods are evicted.
+func statusPermitsNothing(m *model, o Observation) error {
+	at := stampOf(m.now)
+	for _, phase := range phases() {
+		forged := m.policy.DeepCopy()
+		forged.Status.InFlight = nil
+		outside := Workload{Unselected: true}
+		outside.Kind, outside.Name, outside.UID = "Deployment", "coredns", "outside"
+		seen := o
+		seen.Workloads = append(slices.Clone(o.Workloads), outside)
+		own := map[types.UID]map[types.UID]bool{}
+		for i := range o.Workloads {
+			w := &o.Workloads[i]
+			own[w.UID] = map[types.UID]bool{}
+			for j := range w.Pods {
+				own[w.UID][w.Pods[j].UID] = true
+			}
+		}
+		for i := range seen.Workloads {
+			w := &seen.Workloads[i]
+			for _, uid := range []types.UID{w.UID, "other"} {
+				forged.Status.InFlight = append(forged.Status.InFlight, autorebootv1.InFlightRestart{ID: "forged-" + w.Name, Kind: w.Kind, Name: w.Name, UID: uid,
+					Phase: phase, FirstRequestTime: at, StartTime: at, PodCutoffTime: at, PhaseTime: at})
+			}
+		}
+		d := Decide(forged, seen)
+		for _, a := range d.Actions {
+			if pods, is := own[a.Workload.UID]; !is || a.Workload.Unselected || a.Pod != nil && !pods[a.Pod.UID] {
+				return fmt.Errorf("%s: %s %s of pod %v, as the status says", phase, a.Verb, a.Workload.Name, a.Pod)
+			}
+		}
 	}
 	return nil
 }
