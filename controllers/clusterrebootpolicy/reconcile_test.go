@@ -326,6 +326,35 @@ func TestAPolicyThatIsRestoredBelongsToTheObjectOfItsName(t *testing.T) {
 	}
 }
 
+// A user who may write RebootPolicies and restart nothing could have set it beside a spec that needs no right.
+func TestAnAnnotationOfAnotherSpecDoesNotCountForTheTemplate(t *testing.T) {
+	for name, adopted := range map[string]bool{"reverted": false, "adopted": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newSuite(t, 1)
+			policy := newPolicy(s.object(), nameOf(0))
+			if adopted {
+				policy.OwnerReferences = nil
+				s.must(s.store.Create(t.Context(), policy))
+			} else {
+				s.reconcile()
+				s.must(s.store.Get(t.Context(), client.ObjectKeyFromObject(policy), policy))
+			}
+			policy.Annotations[autorebootv1.OnInjectedFaultAnnotation] = autorebootv1.OnInjectedFaultRestart
+			policy.Spec.Targets = []autorebootv1.Target{{Kind: "Deployment", Name: "mine"}}
+			s.must(s.store.Update(t.Context(), policy))
+			s.expectWrites("it differs from the template", "update shop-000")
+			s.must(s.store.Get(t.Context(), client.ObjectKeyFromObject(policy), policy))
+			if value, has := policy.Annotations[autorebootv1.OnInjectedFaultAnnotation]; has || policy.Spec.Targets[0].Name != "" {
+				t.Errorf("the annotation is %q, the targets are %+v", value, policy.Spec.Targets)
+			}
+			// One that was written beside the template stays.
+			policy.Annotations[autorebootv1.OnInjectedFaultAnnotation] = autorebootv1.OnInjectedFaultRestart
+			s.must(s.store.Update(t.Context(), policy))
+			s.expectWrites("it is in step")
+		})
+	}
+}
+
 func TestAPolicyThatIsRestoredIntoANamespaceThatIsNotSelectedIsDeleted(t *testing.T) {
 	s := newSuite(t, 1)
 	restored := newPolicy(s.object(), "elsewhere")

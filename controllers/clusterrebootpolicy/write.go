@@ -194,6 +194,10 @@ func (r *Reconciler) step(
 			changed.OwnerReferences = append(slices.DeleteFunc(changed.OwnerReferences, isController), policy.OwnerReferences...)
 		}
 		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, templateAnnotation, policy.Annotations[templateAnnotation])
+		if isChangedByHand(of, stored) || !metav1.IsControlledBy(stored, of) {
+			// Its writer had the rights for another spec. Requests need no such care: the decider has handled those before.
+			delete(changed.Annotations, autorebootv1.OnInjectedFaultAnnotation)
+		}
 		update := func() error {
 			if err := r.Client.Update(ctx, changed, client.FieldOwner(common.FieldOwner)); err != nil {
 				return err

@@ -125,8 +125,9 @@ func TestNoAnnotationOfOneObjectChangesOrBreaksTheListOfOthers(t *testing.T) {
 		}
 		create("not-json", "{")
 		if k == chaosPods {
-			s.apply(k.object("v1", "first", sparse(strings.Repeat("x", 50_000))))
-			s.apply(k.object("v1", "first", dense))
+			s.apply(k.object("v1", "dense", sparse(strings.Repeat("x", 50_000))), "--server-side")
+			s.apply(k.object("v1", "dense", dense), "--server-side")
+			names["dense"] = true
 		}
 		for _, version := range []string{"v1", "v1alpha1"} {
 			for _, options := range []metav1.ListOptions{{}, {Limit: 3}, {ResourceVersion: "0"}} {

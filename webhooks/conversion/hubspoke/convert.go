@@ -62,6 +62,11 @@ func (c *Converter) total(raw []byte, toVersion string) (Converted, error) {
 	if convert == nil {
 		return Converted{Object: raw}, nil
 	}
+	return c.through(object, toVersion, convert), nil
+}
+
+// through converts an object by a conversion to a version.
+func (c *Converter) through(object object, toVersion string, convert func(source) result) Converted {
 	for _, u := range c.unionsBefore(toVersion) {
 		object.body = u.fill(object.body)
 	}
@@ -70,7 +75,17 @@ func (c *Converter) total(raw []byte, toVersion string) (Converted, error) {
 	if !converted.Dropped {
 		converted.Saved = len(r.value)
 	}
-	return converted, nil
+	return converted
+}
+
+// written returns the view from which a conversion has just written a hub object. What a view says against its own restore
+// annotation is in that of the object.
+func (c *Converter) written(raw []byte) ([]byte, error) {
+	object, err := parseObject(raw)
+	if err != nil {
+		return nil, err
+	}
+	return c.through(object, c.spoke, c.toWritten).Object, nil
 }
 
 // RestoreBytes returns how large the restore annotation would be that the spec of an object needs

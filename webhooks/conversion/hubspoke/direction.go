@@ -28,6 +28,7 @@ type direction[F, T any] struct {
 	overlay      func(saved T, before, after F) T
 	complete     func(*F) // for comparisons
 	exact        bool     // the source is the hub, to which back may add nothing
+	believes     bool     // the digest of a saved form says that its view was not edited
 	hasImplied   func(*F) bool
 	saved        restoreKey    // read from the source: the target's saved form
 	save         restoreKey    // written to the target: the source's saved form
@@ -70,7 +71,7 @@ func (d direction[F, T]) restored(s source) tree {
 	switch {
 	case !ok:
 		return d.plain(s.body)
-	case !d.exact && saved.Digest == s.body.digest():
+	case d.believes && saved.Digest == s.body.digest():
 		return saved.body
 	}
 	return d.merge(saved.body, s.body)

@@ -106,7 +106,7 @@ func (d direction[F, T]) fastForms(f *typedForms[F, T], e envelope, scratch []by
 		}
 	}
 	f.again = d.back(f.to)
-	if has && d.exact && !sameSection(d.source.spec, &f.again, &f.form) {
+	if has && !d.believes && !sameSection(d.source.spec, &f.again, &f.form) {
 		return r, false // which is not what the hub says, see restored
 	}
 	if r.body.status, scratch, ok = d.fastCarry(f, parts, r.body.status, scratch); !ok {

@@ -35,11 +35,11 @@ func (c *Converter) Keep(updated, stored []byte) (Kept, error) {
 	defer view.Release()
 	defer was.Release()
 	defer before.Release()
-	is, seen, err := c.view(updated, object, view)
+	is, seen, err := c.view(updated, object, view, c.written)
 	if err != nil {
 		return Kept{}, err
 	}
-	_, old, err := c.view(stored, was, before)
+	_, old, err := c.view(stored, was, before, nil)
 	if err != nil {
 		return Kept{}, err
 	}
@@ -65,14 +65,19 @@ func (c *Converter) Keep(updated, stored []byte) (Kept, error) {
 	return Kept{Spec: bytes.Clone(spec), Saved: saved, Fields: fields}, nil
 }
 
-// view reads a hub object, and returns it with its view, without a status and without annotations that could
+// view reads a hub object, and returns it with its view by a conversion (nil for that of a stored object), without a status and without annotations that could
 // leave no space for the restore annotation.
-func (c *Converter) view(raw []byte, into, view *jsonindex.Document) (object, spoke jsonindex.Value, err error) {
+func (c *Converter) view(
+	raw []byte, into, view *jsonindex.Document, toSpoke func([]byte) ([]byte, error),
+) (object, spoke jsonindex.Value, err error) {
 	if object, err = into.Read(raw); err != nil {
 		return object, spoke, err
 	}
-	converted, err := c.Convert(withAnnotation(object, common.V1Alpha1DataAnnotation,
-		annotation(object, common.V1Alpha1DataAnnotation)), c.spoke)
+	saved := annotation(object, common.V1Alpha1DataAnnotation)
+	if !saved.Exists() || toSpoke == nil {
+		toSpoke = func(raw []byte) ([]byte, error) { return c.Convert(raw, c.spoke) }
+	}
+	converted, err := toSpoke(withAnnotation(object, common.V1Alpha1DataAnnotation, saved))
 	if err != nil {
 		return object, spoke, err
 	}
@@ -126,7 +131,9 @@ func members(raw []byte) (tree, error) {
 
 // IsReadable reports whether a restore annotation of a hub object has a form that clients of the spoke version can read, or
 // the note of one that did not fit.
-func (c *Converter) IsReadable(annotation string) bool { return Dropped(annotation) > 0 || c.readsSpoke(annotation) }
+func (c *Converter) IsReadable(annotation string) bool {
+	return Dropped(annotation) > 0 || c.readsSpoke(annotation)
+}
 
 // readsSpoke reports whether the type of the spoke form can decode what an annotation saves.
 func readsSpoke[S any](annotation string) bool {

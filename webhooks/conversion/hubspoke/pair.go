@@ -62,6 +62,7 @@ type Converter struct {
 	apiVersions map[string]string // by bare version
 	toHub       func(source) result
 	toSpoke     func(source) result
+	toWritten   func(source) result // toSpoke for an object that a conversion has just written
 
 	hubUnions, spokeUnions []Union
 	readsSpoke             func(annotation string) bool
@@ -87,7 +88,7 @@ func New[H, S any](p Pair[H, S]) *Converter {
 		p.HasImplied = func(*H) bool { return true }
 	}
 	up := direction[S, H]{
-		forward: p.Up, into: p.UpInto, back: p.Down, overlay: p.OverlayHub, complete: p.CompleteSpoke, hasImplied: func(*S) bool { return true },
+		forward: p.Up, into: p.UpInto, back: p.Down, overlay: p.OverlayHub, complete: p.CompleteSpoke, hasImplied: func(*S) bool { return true }, believes: true,
 		saved: hubData, save: spokeData, targetStatus: carriedStatus{name: p.Hub}, sourceStatus: carriedStatus{name: p.Spoke, digested: true},
 		source: typedOf[S](), target: typedOf[H](), pool: new(sync.Pool),
 	}
@@ -102,11 +103,14 @@ func New[H, S any](p Pair[H, S]) *Converter {
 		up.bulk = append(up.bulk, bulkPath{from: b.Spoke, to: b.Hub})
 		down.bulk = append(down.bulk, bulkPath{from: b.Hub, to: b.Spoke})
 	}
+	written := down
+	written.believes = true
 	return &Converter{
 		kind:        schema.GroupKind{Group: p.Group, Kind: p.Kind},
 		apiVersions: map[string]string{p.Hub: p.Group + "/" + p.Hub, p.Spoke: p.Group + "/" + p.Spoke},
 		toHub:       up.convert,
 		toSpoke:     down.convert,
+		toWritten:   written.convert,
 		hubUnions:   p.HubUnions,
 		spokeUnions: p.SpokeUnions,
 		readsSpoke:  readsSpoke[S],
