@@ -69,6 +69,41 @@ func TestAnUpdateKeepsWhatItsVersionCannotExpress(t *testing.T) {
 	}
 }
 
+// A saved form with the digest of its view says that nothing was edited, and is another one than that of the stored object.
+func TestAForgedFormWithTheRightDigestChangesNothingThatIsStored(t *testing.T) {
+	for file, c := range map[string]*hubspoke.Converter{
+		"../externalservice/testdata/full.v1.yaml":      externalservice.New(),
+		"../rebootpolicy/testdata/full.v1.yaml":         rebootpolicy.New(),
+		"../chaospod/testdata/v1-selector-once.in.yaml": chaospod.New(),
+	} {
+		stored := object(t, file)
+		view := converted(t, c, stored, "v1alpha1")
+		var saved map[string]any
+		annotations := view["metadata"].(map[string]any)["annotations"].(map[string]any)
+		if err := json.Unmarshal([]byte(annotations[common.ConversionDataAnnotation].(string)), &saved); err != nil {
+			t.Fatal(err)
+		}
+		for _, forged := range editsOf(saved["hub"].(map[string]any)["spec"]) {
+			saved["hub"] = map[string]any{"spec": forged}
+			updated := converted(t, c, annotated(view, string(raw(t, saved))), "v1")
+			kept, err := c.Keep(raw(t, updated), raw(t, stored))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := updated["spec"]
+			if kept.Spec != nil {
+				got = nil
+				if err := json.Unmarshal(kept.Spec, &got); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(stored["spec"], got); diff != "" {
+				t.Errorf("%s, forged %s (-stored +kept):\n%s", file, raw(t, forged), diff)
+			}
+		}
+	}
+}
+
 // old is the annotation of the object as it was before.
 func old(t *testing.T, c *hubspoke.Converter, stored map[string]any) string {
 	t.Helper()
