@@ -198,7 +198,7 @@ func (s stored) checkIdentity(t *testing.T, restore map[string]string) {
 	}
 }
 
-// A view that says something else than its object is a trap: whoever edits it with more rights would write that.
+// If a view differed from its object, the next user to edit it would write that difference with rights of their own.
 func TestAForgedViewSaysWhatItsObjectSays(t *testing.T) {
 	for _, s := range eachStored(t) {
 		if s.form != "spoke" {
