@@ -5,11 +5,9 @@ package browser
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"image/png"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -23,7 +21,7 @@ var update = flag.Bool("update", false, "write the pictures of the documentation
 
 const database = "?object=ExternalService/shop/orders-db"
 
-var pages = []string{"", database, "?object=RebootPolicy/shop/login", "?filter=none", "graph", "graph" + database, "timeline", "calendar"}
+var pages = []string{"", database, "?object=RebootPolicy/shop/login", "?filter=none", "graph", "graph" + database, "timeline"}
 
 func TestEachPageIsAccessible(t *testing.T) {
 	_, s := newTest(t)
@@ -37,31 +35,6 @@ func TestEachPageIsAccessible(t *testing.T) {
 				p.accessible(scheme + " " + address)
 				if wide := p.value(`document.documentElement.scrollWidth > innerWidth ? "wider" : ""`); wide != "" {
 					t.Errorf("%q is wider than a window of %d pixels", address, width)
-				}
-			}
-		}
-	}
-}
-
-func TestEachFileIsAccessible(t *testing.T) {
-	_, s := newTest(t)
-	folder := t.TempDir()
-	p := newTab(t, "file://"+folder+"/")
-	for _, verb := range []string{"status", "report"} {
-		page, err := s.fairlead(verb, "-o", "html").Output()
-		if failed, is := errors.AsType[*exec.ExitError](err); err != nil && (!is || failed.ExitCode() != 1) { // 1: something has failed
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, verb+".html"), page, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		for _, scheme := range []string{"light", "dark"} {
-			p.colors(scheme)
-			for _, width := range []int64{1280, 390} {
-				p.do(chromedp.EmulateViewport(width, 800), chromedp.Navigate(p.address+verb+".html"))
-				p.accessible(scheme + " " + verb)
-				if wide := p.value(`document.documentElement.scrollWidth > innerWidth ? "wider" : ""`); wide != "" {
-					t.Errorf("the page of %s is wider than a window of %d pixels", verb, width)
 				}
 			}
 		}

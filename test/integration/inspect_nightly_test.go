@@ -19,52 +19,6 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-func TestACalendarHasWhatTheUserMayReadAndNamesTheRest(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	s.apply(rebootPolicies.object("v1", "api", `{targets: [{kind: Deployment, name: absent}], windows: [{name: night, cron: "0 2 * * *", duration: 1h, timeZone: Europe/Zurich}], triggers: [{name: weekly, type: Schedule, schedule: {cron: "0 0 * * 1"}}]}`))
-	code, stdout, stderr := s.fairlead(s.Kubeconfig(), "calendar", "-o", "ics")
-	if code != 0 {
-		s.Errorf("exit code %d: %s", code, stderr)
-	}
-	s.Expect(strings.ReplaceAll(stdout, "\r\n ", ""), "BEGIN:VCALENDAR\r\nVERSION:2.0\r\n", "SUMMARY:Window: RebootPolicy "+s.Namespace+"/api\\, night\r\n",
-		"SUMMARY:Restart: RebootPolicy "+s.Namespace+"/api\\, weekly\r\n", "END:VCALENDAR\r\n")
-	reader, err := s.User("reader-of-" + s.Namespace)
-	s.Must(err)
-	if code, stdout, _ = s.fairlead(reader.Kubeconfig, "calendar"); code != 2 {
-		s.Errorf("exit code %d", code)
-	}
-	s.Expect(stdout, "grant list on rebootpolicies.autoreboot.fairlead.dev", "configmaps/fairlead-calendar in namespace fairlead-system could not be read")
-}
-
-// The records of runs and restarts that pass are those of the guides.
-func TestAReportHasWhatTheUserMayReadAndNamesTheRest(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	s.apply(externalServices.object("v1", "db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`))
-	s.apply(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: api, annotations: {fairlead.dev/depends-on: externalservice/db}}, spec: {replicas: 0, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: "a:1"}]}}}}`)
-	s.apply(rebootPolicies.object("v1", "api", `{targets: [{kind: Deployment, name: api}]}`))
-	s.run("wait", "--for=condition=Ready", "externalservice/db", "rebootpolicy/api", "--timeout=60s")
-	s.verb(s.Kubeconfig(), 1, "the fault has ended (Refused): there is no healthCheck", "fault", "externalservice/db", "BlackHole", "--for=1s", "--wait=1m")
-	code, stdout, stderr := s.fairlead(s.Kubeconfig(), "report")
-	if code != 0 {
-		s.Errorf("exit code %d: %s", code, stderr)
-	}
-	s.Expect(stdout, "Deployment/api   a lost pod ", "Make a ChaosPod with Deployment api", "`fairlead restart rebootpolicy/api -n "+s.Namespace+"`",
-		"ExternalService db, record fault-", "Refused; fault BlackHole for=1s", "the record does not name the workload", "3 Never.")
-	if code, stdout, _ = s.fairlead(s.Kubeconfig(), "report", "-o", "csv", "--fail-on=never"); code != 1 {
-		s.Errorf("exit code %d", code)
-	}
-	s.Expect(stdout, s.Namespace+",Deployment,api,AbsentDependency,db,Never,")
-	_, stdout, _ = s.fairlead(s.Kubeconfig(), "report", "-o", "html")
-	s.Expect(stdout, "<h1>What workloads have survived</h1>", `<th scope="row">Deployment/api</th>`)
-	reader := s.viewer()
-	if code, stdout, _ = s.fairlead(s.Kubeconfig(), "report", "--as="+reader); code != 2 {
-		s.Errorf("exit code %d", code)
-	}
-	s.Expect(stdout, "Not known: deployments.apps could not be read: this user may not: grant list on deployments.apps in namespace "+s.Namespace)
-}
-
 // kubectl asks a program beside the plugin, which docs/guides/convert.md shows.
 func TestKubectlCompletesTheNamesOfObjects(t *testing.T) {
 	t.Parallel()

@@ -59,3 +59,11 @@ func (f *clusterFlags) config() (*rest.Config, clientcmd.ClientConfig, error) {
 	}
 	return api, config, nil
 }
+
+// addOperatorNamespace gives a command the flag that names the operator's namespace.
+func addOperatorNamespace(command *cobra.Command, to *string) {
+	command.Flags().StringVar(to, "operator-namespace", operatorNamespace, "Namespace of the operator, where the blackouts of the cluster are.")
+}
+
+// operatorNamespace is that of the manifests.
+const operatorNamespace = "fairlead-system"

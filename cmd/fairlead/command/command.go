@@ -103,7 +103,7 @@ func rootCommand(o Options) *cobra.Command {
 		command.GroupID = groupCheck
 		root.AddCommand(command)
 	}
-	inspecting := []*cobra.Command{statusCommand(o), whyCommand(o), whatIfCommand(o), calendarCommand(o), reportCommand(o), uiCommand(o)}
+	inspecting := []*cobra.Command{statusCommand(o), whyCommand(o), whatIfCommand(o), uiCommand(o)}
 	for _, command := range append(append(inspecting, publishCommand(o)), requestCommands(o)...) {
 		command.GroupID = groupInspect
 		root.AddCommand(command)

@@ -19,14 +19,10 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 )
 
-// What --output of status may be besides.
-const (
-	inspectWide    = "wide"
-	inspectMermaid = "mermaid"
-	inspectDot     = "dot"
-)
+// inspectWide is what --output of status may be besides.
+const inspectWide = "wide"
 
-var statusFormats = []string{inspectText, inspectWide, inspectJSON, inspectYAML, inspectMermaid, inspectDot, inspectHTML}
+var statusFormats = []string{inspectText, inspectWide, inspectJSON, inspectYAML}
 
 // statusFlags are those of the command.
 type statusFlags struct {
@@ -47,9 +43,7 @@ shown in the namespaces that have its policy or refuse it, with how many these a
 objects; a workload shows what it needs and what acts on it.
 
 An object is Failed, Unknown, Degraded, Waiting, Progressing, Suspended or Healthy, and the reason is beside
-it; why explains it. Unknown is also what no operator has observed, and what could not be read. With -o
-mermaid and dot, status draws the same objects, with arrows from what refers to what is referred to. With
--o html it is one page without scripts.
+it; why explains it. Unknown is also what no operator has observed, and what could not be read.
 
 Each kind is listed once, with the rights of this user, and nothing is written. What could not be read is
 named. With --watch, each kind is watched as well, and a line with its time tells each change.
@@ -59,8 +53,7 @@ could not be read or the command line is wrong.`,
 		Example: strings.ReplaceAll(`  fairlead status -n shop
   fairlead status -A -o wide
   fairlead status externalservice/billing-db deployment/api -n shop
-  fairlead status -l team=payments -o json
-  fairlead status -n shop -o dot | dot -Tsvg > shop.svg`, "fairlead status", o.Program+" status"),
+  fairlead status -l team=payments -o json`, "fairlead status", o.Program+" status"),
 		RunE: unread(func(command *cobra.Command, args []string) error {
 			return f.run(command.Context(), args, command.OutOrStdout())
 		}),
@@ -125,7 +118,7 @@ func (f *statusFlags) run(parent context.Context, arguments []string, to io.Writ
 	if err != nil {
 		return err
 	}
-	if err := f.write(graph, status, to); err != nil {
+	if err := f.write(status, to); err != nil {
 		return err
 	}
 	switch {
@@ -138,7 +131,7 @@ func (f *statusFlags) run(parent context.Context, arguments []string, to io.Writ
 }
 
 // write writes what was found.
-func (f *statusFlags) write(graph *inspect.Graph, status *inspect.Status, to io.Writer) (err error) {
+func (f *statusFlags) write(status *inspect.Status, to io.Writer) (err error) {
 	switch f.format {
 	case inspectText, inspectWide:
 		if len(status.Trees) == 0 && len(status.Unread) == 0 {
@@ -147,12 +140,6 @@ func (f *statusFlags) write(graph *inspect.Graph, status *inspect.Status, to io.
 		if err == nil {
 			err = printable(to, func(to io.Writer) error { return status.WriteText(to, f.allNamespaces, f.format == inspectWide) })
 		}
-	case inspectMermaid:
-		err = graph.Diagram(status).WriteMermaid(to, f.allNamespaces)
-	case inspectDot:
-		err = graph.Diagram(status).WriteDot(to, f.allNamespaces)
-	case inspectHTML:
-		err = writeStatusPage(to, status, time.Now())
 	default:
 		err = write(to, f.format, status)
 	}

@@ -42,7 +42,7 @@ func (f *statusFlags) follow(
 	if err != nil {
 		return err
 	}
-	if err := f.write(graph, status, to); err != nil {
+	if err := f.write(status, to); err != nil {
 		return err
 	}
 	for shown := linesOf(status, f.allNamespaces); ; {

@@ -24,9 +24,8 @@ const uiGarbage = 20
 // uiFlags are those of the command.
 type uiFlags struct {
 	clusterFlags
-	allNamespaces     bool
-	port              int
-	operatorNamespace string
+	allNamespaces bool
+	port          int
 }
 
 func uiCommand(o Options) *cobra.Command {
@@ -35,7 +34,7 @@ func uiCommand(o Options) *cobra.Command {
 		Use:   "ui",
 		Short: "Serve pages about the objects of Fairlead to this machine.",
 		Long: `Serve pages about the objects of Fairlead to this machine, until it is interrupted: objects as a tree and as a graph, why
-one is as it is, what happened and is to come. Open the address that is printed; the token in it is new each time, and
+one is as it is, and what happened. Open the address that is printed; the token in it is new each time, and
 who has it sees what this user sees.
 
 Each kind is listed once and watched, with the rights of this user, and nothing is written or installed. What could not
@@ -58,7 +57,6 @@ command line is wrong.`,
 	set := command.Flags()
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Show all namespaces.")
 	set.IntVar(&f.port, "port", 0, "Port to listen on, at 127.0.0.1. 0: one that is free.")
-	addOperatorNamespace(command, &f.operatorNamespace)
 	return command
 }
 
@@ -84,7 +82,7 @@ func (f *uiFlags) run(command *cobra.Command) error {
 	memory.SetGCPercent(uiGarbage)
 	go memory.ReleaseWhenIdle(clock.RealClock{})(ctx) //nolint:errcheck // it has none
 	server := ui.NewServer(ui.Options{
-		From: reader, Cluster: cluster, Namespace: namespace, OperatorNamespace: f.operatorNamespace, Port: f.port,
+		From: reader, Cluster: cluster, Namespace: namespace, Port: f.port,
 	})
 	return server.Run(ctx, func(address string) {
 		_, _ = fmt.Fprintf(command.OutOrStdout(), "Open %s\nEnd with Ctrl-C.\n", address)

@@ -58,17 +58,6 @@ func TestWhatCannotBeInspectedIsOneLineWithARemedyAndExitsWith2(t *testing.T) {
 		"a diagram of a forecast": {[]string{"what-if", "secret/a", "-o", "dot"}, []string{`--output "dot"`, "markdown"}},
 		"no manifests":            {[]string{"what-if", "-f", kubeconfig + ".no", "--kubeconfig", kubeconfig}, []string{kubeconfig + ".no"}},
 		"no server to foresee by": {[]string{"what-if", "cm/a", "--kubeconfig", kubeconfig}, []string{"does not answer", "127.0.0.1:1"}},
-		"a calendar of an object": {[]string{"calendar", "rbp/a"}, []string{`"rbp/a"`, "-n"}},
-		"a calendar of a century": {[]string{"calendar", "--days=36500"}, []string{"--days 36500", "from 1 to 366"}},
-		"an unknown calendar":     {[]string{"calendar", "-o", "caldav"}, []string{`--output "caldav"`, "ics"}},
-		"no calendar to read":     {[]string{"calendar", "--kubeconfig", kubeconfig}, []string{"does not answer", "127.0.0.1:1"}},
-		"a report on an object":   {[]string{"report", "rbp/a"}, []string{`"rbp/a"`, "-n", "-l"}},
-		"a proof of no time":      {[]string{"report", "--since=0d"}, []string{`--since "0d"`, "from 1d to 3660d"}},
-		"a proof of ages":         {[]string{"report", "--since=200000000000d"}, []string{`--since "200000000000d"`, "from 1d to 3660d"}},
-		"an unknown verdict":      {[]string{"report", "--fail-on=survived"}, []string{`--fail-on "survived"`, "failed, unknown, never, stale"}},
-		"an unknown report":       {[]string{"report", "-o", "pdf"}, []string{`--output "pdf"`, "csv, html"}},
-		"no labels of a report":   {[]string{"report", "-l", "a in"}, []string{"--selector", `"a in"`}},
-		"no report to read":       {[]string{"report", "--kubeconfig", kubeconfig}, []string{"does not answer", "127.0.0.1:1"}},
 		"no API server":           {[]string{"why", "rbp/a", "--kubeconfig", kubeconfig}, []string{"does not answer", "127.0.0.1:1", "kubeconfig"}},
 	} {
 		t.Run(name, func(t *testing.T) {

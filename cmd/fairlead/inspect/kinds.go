@@ -198,14 +198,6 @@ func parseKind(word string, among []kind) (kind string, known bool) {
 	return "", false
 }
 
-// Kinds are the names of all kinds that are listed.
-func Kinds() (names []string) {
-	for _, k := range kinds {
-		names = append(names, k.Kind)
-	}
-	return names
-}
-
 // KindNames are the kinds as a user writes them.
 func KindNames() []string { return namesOf(kinds) }
 

@@ -7,5 +7,4 @@
 // JavaScript; the script moves the focus by keys, and loads a page again when the server says that something has changed.
 //
 // It writes nothing, listens on no other address, and never asks the API server because a page is open: watches keep the model.
-// The blackouts of the cluster are the exception, which are read at most once a minute while the calendar is open.
 package ui

@@ -9,7 +9,6 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/calendar"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 )
 
@@ -30,12 +28,9 @@ const (
 	maxIndent = 5
 	// maxFilter bounds what is filtered by, in bytes.
 	maxFilter = 253
-	// calendarDays is how far ahead the calendar goes, and calendarEvery how often it is made again.
-	calendarDays  = 7
-	calendarEvery = time.Minute
 )
 
-// view is the model at one version. Only its calendar changes, once a request needs it.
+// view is the model at one version.
 type view struct {
 	version  uint64
 	read     time.Time
@@ -43,31 +38,20 @@ type view struct {
 	graph    *inspect.Graph
 	status   *inspect.Status
 	counts   map[inspect.Health]int
-	calendar *calendar.Calendar
-	made     time.Time // the calendar
 }
 
 // current returns the model that pages were told of. It is made at most once for each time that they are.
-func (s *Server) current(r *http.Request, hasCalendar bool) view {
+func (s *Server) current() view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.options.Now()
 	if version := s.streams.told.Load(); s.kept == nil || s.kept.version != version {
-		v := &view{version: version, read: now}
-		if s.kept != nil && now.Sub(s.kept.made) < calendarEvery {
-			v.calendar, v.made = s.kept.calendar, s.kept.made
-		}
+		v := &view{version: version, read: s.options.Now()}
 		s.kept = nil // so that there are not two models at a time
 		v.snapshot = s.live.Snapshot()
 		v.graph = inspect.New(v.snapshot)
 		v.status = v.graph.Status(labels.Everything())
 		v.counts = v.status.Counts()
 		s.kept = v
-	}
-	if hasCalendar && now.Sub(s.kept.made) >= calendarEvery {
-		freeze := inspect.ReadBlackouts(r.Context(), s.options.From, s.options.OperatorNamespace)
-		s.kept.calendar, s.kept.made = calendar.Of(s.kept.snapshot, freeze, now, now.AddDate(0, 0, calendarDays)), now
-		s.kept.calendar.Unread = slices.Concat(s.kept.calendar.Unread, freeze.Unread)
 	}
 	return *s.kept
 }
@@ -174,36 +158,25 @@ type content struct {
 	Filter, Object                  string
 	Now, Read                       time.Time
 	Unread                          []inspect.Unread
-	Notes                           []string
 	Healths                         []health
 	Rows                            []row
 	Graph                           *graph
 	Why                             *inspect.Explanation
 	Missing                         string
 	Occurrences                     []inspect.Occurrence
-	Events                          []calendar.Event
 	First, Last, Total              int
 	Previous, Next                  string
 }
 
 // write writes a page.
 func (s *Server) write(w http.ResponseWriter, r *http.Request, page string) {
-	q, v := parse(r, page), s.current(r, page == "calendar")
+	q, v := parse(r, page), s.current()
 	c := &content{Title: "Objects", Cluster: s.options.Cluster, Namespace: s.options.Namespace, Page: page, Query: q, Filter: q.filter,
 		Object: q.object, Now: s.options.Now(), Read: v.read, Unread: v.graph.Unread}
 	switch page {
 	case "timeline":
 		c.Title = "Timeline"
 		c.Occurrences, c.Total = v.graph.Timeline(func(o *inspect.Object) bool { return q.matches(o.Key) }, q.first, pageRows)
-	case "calendar":
-		c.Title, c.Unread, c.Notes = "Calendar", v.calendar.Unread, v.calendar.Notes
-		for i := range v.calendar.Events {
-			if e := &v.calendar.Events[i]; q.matches(e.Key) {
-				c.Events = append(c.Events, *e)
-			}
-		}
-		c.Total = len(c.Events)
-		c.Events = cut(c.Events, q.first)
 	default:
 		c.objects(q, &v)
 	}
@@ -263,7 +236,6 @@ var pages = template.Must(template.New("page.html").Funcs(template.FuncMap{
 	"path":  path,
 	"ago":   func(t *metav1.Time, now time.Time) string { return inspect.TimeText(t, now) },
 	"utc":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") },
-	"clock": func(t metav1.Time) string { return t.UTC().Format("Mon 2 Jan 2006 15:04") },
 	"iso":   func(t *metav1.Time) string { return t.UTC().Format(time.RFC3339) },
 	"add":   func(depth int) int { return depth + 1 },
 	"home":  func(k inspect.Key) string { return "./" + query{}.with("object", path(k)) },

@@ -45,8 +45,6 @@ type Options struct {
 	Cluster string
 	// Namespace is shown. Defaults to all.
 	Namespace string
-	// OperatorNamespace has the blackouts of the cluster. It is required.
-	OperatorNamespace string
 	// Port to listen on. Defaults to one that is free.
 	Port int
 	// Now is the time. Defaults to time.Now.
@@ -156,7 +154,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, page string) {
 		http.ServeFileFS(w, r, assets, "assets/script.js")
 	case "events":
 		s.streams.serve(w, r)
-	case "", "graph", "timeline", "calendar":
+	case "", "graph", "timeline":
 		s.write(w, r, page)
 	default:
 		http.NotFound(w, r)

@@ -124,7 +124,7 @@ func serve(t *testing.T, c http.Handler) string {
 	ctx, stop := context.WithCancel(t.Context())
 	ready, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
-		ended <- NewServer(Options{From: from, OperatorNamespace: "fairlead-system"}).Run(ctx, func(address string) { ready <- address })
+		ended <- NewServer(Options{From: from}).Run(ctx, func(address string) { ready <- address })
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -217,7 +217,6 @@ func TestWordsOfObjectsAreShownAsTextOnEachPage(t *testing.T) {
 		"?object=ExternalService/shop/db": {"Why ExternalService shop/db is Failed", "gate database", "aria-selected=\"true\"", "To do: "},
 		"graph":                           {"<b>api</b>", "gate database"},
 		"timeline":                        {"<td>failover</td>", "ExternalService shop/db"},
-		"calendar":                        {"RebootPolicy shop/api", "weekly", "Restart"},
 		"?object=" + "%3Cscript%3Ealert(%221%22)%3C/script%3E&filter=%22%3E%3Cscript%3Ealert(%221%22)": nil,
 	} {
 		code, _, body := get(t, address+page, asIs)
@@ -257,7 +256,7 @@ func TestWhatCannotBeReadIsNamedAndNeverHealthy(t *testing.T) {
 	c := shop()
 	c.refuse["externalservices"], c.refuse["chaospods"] = 403, 404
 	address := serve(t, c)
-	for _, page := range []string{"", "graph", "timeline", "calendar"} {
+	for _, page := range []string{"", "graph", "timeline"} {
 		_, _, body := get(t, address+page, asIs)
 		if !strings.Contains(body, "chaospods.chaos.fairlead.dev is not installed") {
 			t.Errorf("%q: %s", page, body)
