@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -64,7 +65,7 @@ The exit code is 0 where it was printed, and 2 where the command line is wrong.`
 		return &exit{exitUnread, fmt.Errorf("%w; `%s publish --help` lists the flags", err, o.Program)}
 	})
 	set := command.Flags()
-	set.StringVar(&f.name, "name", "", "Name of the ExternalService and its Service. Empty: the first label of the first DNS name.")
+	set.StringVar(&f.name, "name", "", "Name of the ExternalService and its Service. Empty: the first label of the first DNS name, with - for _.")
 	set.StringVarP(&f.namespace, "namespace", "n", "", "Namespace in the manifest. Empty: none, so that kubectl apply decides.")
 	set.StringVar(&f.check, "check", f.check, "Health check. One of: "+strings.Join(publishChecks, ", ")+".")
 	set.StringVar(&f.path, "path", "", "Path of a check by http or https. Empty: /.")
@@ -139,13 +140,24 @@ func (f *publishFlags) service(args []string) (*networkingv1.ExternalService, er
 		}
 		s.Spec.Endpoints = append(s.Spec.Endpoints, *endpoint)
 		if s.Name == "" && endpoint.DNS != nil {
-			s.Name, _, _ = strings.Cut(endpoint.DNS.Name, ".")
+			s.Name = serviceName(endpoint.DNS.Name)
 		}
 	}
 	if s.Name == "" {
-		return nil, errors.New("give the Service a name with --name: an address has none")
+		return nil, errors.New("give the Service a name with --name: none can be derived from an address, or from a label such as 1db")
 	}
 	return s, nil
+}
+
+// serviceName returns the first label of a DNS name as the name of a Service, or "" where it cannot be one. A label of DNS
+// may have an underscore, unlike a Service.
+func serviceName(host string) string {
+	label, _, _ := strings.Cut(host, ".")
+	label = strings.Trim(strings.ReplaceAll(label, "_", "-"), "-")
+	if len(validation.IsDNS1035Label(label)) > 0 {
+		return ""
+	}
+	return label
 }
 
 // endpointOf reads HOST:PORT.

@@ -18,6 +18,7 @@ func TestWhatPublishPrintsPassesVet(t *testing.T) {
 		"[2001:db8::1]:443 --name=a --check=https --path=/healthz":        {"2001:db8::1", "path: /healthz", "scheme: HTTPS", "name: https"},
 		"a.example.com:80 b.example.com:80 c.example.com:80 --check=http": {"httpGet: {}", "standby-2", "priority: 2"},
 		"a.example.com:80 b.example.com:80 --check=none":                  {"standby-1"},
+		"db_eu.example.com:5432":                                          {"\n  name: db-eu\n", "name: db_eu.example.com"},
 		"db.example.com:5432 -o json":                                     {`"kind": "ExternalService"`},
 	} {
 		code, stdout, stderr := runCommand(t, append([]string{"publish"}, strings.Fields(line)...)...)
@@ -49,7 +50,7 @@ func TestWhatCannotBePublishedIsOneLineWithARemedy(t *testing.T) {
 		"db.example.com:1 --check=ping":   `--check "ping"`,
 		"db.example.com:1 --path=/a":      "--path is for --check=http or https",
 		"db.example.com:1 -o xml":         `--output "xml"`,
-		"db_1.example.com:1":              "metadata.name",
+		"1db.example.com:1":               "--name",
 		"127.0.0.1:1 --name=a":            "spec.endpoints[0].addresses[0]",
 		"db.example.com:1 --name=Billing": "metadata.name",
 		"db.example.com:1 --port=1":       "--port",
