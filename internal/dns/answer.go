@@ -72,6 +72,11 @@ type Answer struct {
 	Denied int
 	// Unused is how many targets of SRV records were left out since there are more than MaxTargets.
 	Unused int
+	// Missing is how many targets of SRV records have no address, and Literals how many are an IP address instead of a
+	// name, which RFC 2782 does not allow.
+	Missing, Literals int
+	// NoService means that the SRV record says that there is no such service: its target is "." (RFC 2782).
+	NoService bool
 	// Queries is how many queries were sent, to any nameserver.
 	Queries int
 	// Err is the detail of a failure. It may quote what a server sent, and is for logs at debug level only.

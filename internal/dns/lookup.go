@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -125,7 +126,9 @@ func (l *lookup) lookupServices(ctx context.Context, name string) Answer {
 	}
 	services, unused := preferred(f.records)
 	if len(services) == 0 {
-		return bothFamilies(NXDomain, f.ttl, nil)
+		a := bothFamilies(NXDomain, f.ttl, nil)
+		a.NoService = !f.cut && saysNoService(f.records)
+		return a
 	}
 	answers := l.lookupTargets(ctx, services)
 	a := Answer{
@@ -136,18 +139,37 @@ func (l *lookup) lookupServices(ctx context.Context, name string) Answer {
 	a.IPv4.Partial = a.IPv4.Partial || f.cut
 	a.IPv6.Partial = a.IPv6.Partial || f.cut
 	errs := make([]error, 0, len(answers))
-	for _, each := range answers {
+	for target, each := range answers {
 		errs = append(errs, each.Err)
-		if each.Outcome() == Denied {
+		switch {
+		case each.Outcome() == Denied:
 			a.Denied++
+		case isLiteral(target):
+			a.Literals++
+		case each.Outcome() == NXDomain:
+			a.Missing++
 		}
 	}
 	a.Err = errors.Join(errs...)
 	return a
 }
 
+// saysNoService reports whether the target of every SRV record is ".": there is no such service (RFC 2782).
+func saysNoService(records []dns.RR) bool {
+	return len(records) > 0 && !slices.ContainsFunc(records, func(record dns.RR) bool {
+		r, ok := record.(*dns.SRV)
+		return !ok || r.Target != "."
+	})
+}
+
+// isLiteral reports whether a target is an IP address instead of a name.
+func isLiteral(target string) bool {
+	_, err := netip.ParseAddr(strings.TrimSuffix(target, "."))
+	return err == nil
+}
+
 // preferred returns the targets of the lowest priority, those with the greatest weight first, and how many more than
-// MaxTargets there are. A target of "." means that there is no such service (RFC 2782); port 0 is none.
+// MaxTargets there are. A target of "." is no service, and port 0 is none.
 func preferred(records []dns.RR) (services []service, unused int) {
 	lowest := -1
 	for _, record := range records {

@@ -5,6 +5,7 @@ package dns
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 )
@@ -76,8 +77,11 @@ func (t *targetAnswers) drop(now time.Time) {
 	}
 }
 
-// lookupTarget looks up the addresses of a target, unless they are known for longer.
+// lookupTarget looks up the addresses of a target, unless they are known for longer. No nameserver has any of an IP address.
 func (l *lookup) lookupTarget(ctx context.Context, target string) Answer {
+	if isLiteral(target) {
+		return bothFamilies(NXDomain, math.MaxInt64, nil)
+	}
 	if a, ok := l.targets.get(target, l.options.Now()); ok {
 		return a
 	}

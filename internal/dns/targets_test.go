@@ -72,3 +72,43 @@ func TestATargetThatFailsKeepsItsOwnAddressesAlone(t *testing.T) {
 		t.Errorf("then %+v, of %+v", got, first)
 	}
 }
+
+// RFC 2782: the target "." says that there is no such service, and a target is a name.
+func TestWhatIsWrongWithTargetsIsSaid(t *testing.T) {
+	s := serve(t, "_none._tcp.example.com. 100 SRV 0 0 0 .",
+		"_both._tcp.example.com. 100 SRV 0 0 0 .", "_both._tcp.example.com. 100 SRV 1 0 80 a.example.com.",
+		"_zero._tcp.example.com. 100 SRV 0 0 0 a.example.com.",
+		"_gone._tcp.example.com. 100 SRV 0 0 80 nowhere.example.com.",
+		"_literal._tcp.example.com. 100 SRV 0 0 80 192.0.2.1.",
+		"_mixed._tcp.example.com. 100 SRV 0 0 80 a.example.com.", "_mixed._tcp.example.com. 100 SRV 0 0 80 192.0.2.9.",
+		"_mixed._tcp.example.com. 100 SRV 0 0 81 nowhere.example.com.", "_mixed._tcp.example.com. 100 SRV 0 0 82 nowhere.example.com.",
+		"a.example.com. 60 A 192.0.2.1")
+	r := resolver(s)
+	for service, want := range map[string]Answer{
+		"_none": {NoService: true}, "_both": {}, "_zero": {}, "_gone": {Missing: 1}, "_literal": {Literals: 1}, "_mixed": {Missing: 1, Literals: 1},
+		"_absent": {},
+	} {
+		got := r.Lookup(t.Context(), service+"._tcp.example.com", networkingv1.RecordSRV)
+		if got.NoService != want.NoService || got.Missing != want.Missing || got.Literals != want.Literals {
+			t.Errorf("%s: no service %t, %d targets are missing and %d are addresses", service, got.NoService, got.Missing, got.Literals)
+		}
+		resolves := service == "_both" || service == "_mixed"
+		if (got.Outcome() == Resolved) != resolves || !resolves && got.Outcome() != NXDomain {
+			t.Errorf("%s: %s", service, got.Outcome())
+		}
+	}
+	if n := s.about("192.0.2.1."); n > 0 {
+		t.Errorf("an address was looked up %d times", n)
+	}
+	s.with(func(w dns.ResponseWriter, query *dns.Msg) bool {
+		reply := new(dns.Msg).SetReply(query)
+		reply.Truncated = true
+		if record, err := dns.NewRR("_none._tcp.example.com. 100 SRV 0 0 0 ."); err == nil {
+			reply.Answer = []dns.RR{record}
+		}
+		return w.WriteMsg(reply) == nil
+	})
+	if got := r.Lookup(t.Context(), "_none._tcp.example.com", networkingv1.RecordSRV); got.NoService {
+		t.Error("an answer that is cut says that there is no service")
+	}
+}
