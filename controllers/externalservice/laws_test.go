@@ -38,6 +38,9 @@ type outside struct {
 	mu    sync.Mutex
 	down  map[string]bool
 	leads map[string]string // of a name, its addresses, or how its lookups end
+	// rotates is how many of the addresses of every name an answer has, the next ones each time; 0 means all. answered is
+	// how many answers there were.
+	rotates, answered int
 	// takes is how long a check or a lookup takes.
 	takes time.Duration
 }
@@ -67,6 +70,10 @@ func (o *outside) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
 func (o *outside) lookup(ctx context.Context, name string, _ networkingv1.RecordType) dns.Answer {
 	o.mu.Lock()
 	leads, takes := o.leads[strings.TrimSuffix(name, ".")], o.takes
+	if all := strings.Fields(leads); o.rotates > 0 && len(all) > o.rotates {
+		leads = strings.Join(slices.Concat(all, all)[o.answered*o.rotates%len(all):][:o.rotates], " ")
+	}
+	o.answered++
 	o.mu.Unlock()
 	select {
 	case <-time.After(takes):

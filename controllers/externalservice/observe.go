@@ -54,7 +54,7 @@ func (r *Reconciler) observeEndpoints(
 		seeds = endpoints.Seeds(es, current, r.Now())
 		state.seededGeneration = es.Generation
 	}
-	states := r.Resolution.Set(key, endpoints.Names(es, seeds))
+	states := r.Resolution.Set(key, endpoints.Names(es, seeds, r.Policy, state.families))
 	o.Endpoints, o.IsPolicyUnsynced = endpoints.Resolve(es, states, r.Policy)
 	endpoints.DropUnreachable(o.Endpoints, state.families)
 	o.IsIncomplete = o.IsPolicyUnsynced || endpoints.AwaitLookup(o.Endpoints)

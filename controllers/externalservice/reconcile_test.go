@@ -234,7 +234,7 @@ func TestANameBeginsWithItsAddressesAndAnotherWithThoseThatItReplaces(t *testing
 		current, err := s.currentSlices(t.Context(), es.Namespace, es.Name)
 		s.must(err)
 		var got []string
-		name := endpoints.Names(es, endpoints.Seeds(es, current, s.now))[0]
+		name := endpoints.Names(es, endpoints.Seeds(es, current, s.now), s.policy, nil)[0]
 		for _, a := range name.Seed {
 			text := a.IP.String()
 			if a.Port > 0 {

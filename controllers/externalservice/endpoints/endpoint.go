@@ -135,15 +135,20 @@ func FamiliesOf(service *corev1.Service) []corev1.IPFamily {
 // DropUnreachable drops the addresses of families that the Service lacks: they are healthy or not for no client. No
 // families mean that they are not known.
 func DropUnreachable(all []Endpoint, families []corev1.IPFamily) {
-	if len(families) == 0 {
-		return
-	}
-	four, six := slices.Contains(families, corev1.IPv4Protocol), slices.Contains(families, corev1.IPv6Protocol)
 	for i := range all {
 		found := len(all[i].Addresses)
-		all[i].Addresses = slices.DeleteFunc(all[i].Addresses, func(a Address) bool { return a.IP.Is4() && !four || !a.IP.Is4() && !six })
+		all[i].Addresses = slices.DeleteFunc(all[i].Addresses, func(a Address) bool { return !isReachable(a.IP, families) })
 		all[i].Unreachable = found - len(all[i].Addresses)
 	}
+}
+
+// isReachable reports whether a Service of these families has that of an address.
+func isReachable(ip netip.Addr, families []corev1.IPFamily) bool {
+	family := corev1.IPv6Protocol
+	if ip.Is4() {
+		family = corev1.IPv4Protocol
+	}
+	return len(families) == 0 || slices.Contains(families, family)
 }
 
 // wasAllowed reports whether the status has the address, of whichever endpoint, and the policy had not denied it.

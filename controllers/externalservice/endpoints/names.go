@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/utils/ptr"
 
@@ -18,9 +19,10 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
-// Names returns the DNS names to look up. Those of drained endpoints are among them, so that making
-// one Active again waits for no lookup. seeds, which may be nil, has the addresses that each endpoint begins with.
-func Names(es *networkingv1.ExternalService, seeds map[string]Seed) []resolution.Name {
+// Names returns the DNS names to look up, with the verdict of the policy about their addresses. families are those of the
+// Service, as in DropUnreachable. Names of drained endpoints are among them, so that making one Active again waits for no
+// lookup. seeds, which may be nil, has the addresses that each endpoint begins with.
+func Names(es *networkingv1.ExternalService, seeds map[string]Seed, policy Policy, families []corev1.IPFamily) []resolution.Name {
 	var out []resolution.Name
 	for i := range es.Spec.Endpoints {
 		e := &es.Spec.Endpoints[i]
@@ -31,10 +33,32 @@ func Names(es *networkingv1.ExternalService, seeds map[string]Seed) []resolution
 		out = append(out, resolution.Name{
 			Host: e.DNS.Name, Records: *e.DNS.RecordType,
 			MinTTL: r.MinTTL.Or(0), MaxTTL: r.MaxTTL.Or(0), KeepLastFor: r.KeepLastFor.Or(0), OnFailure: *r.OnFailure,
-			Seed: seed.addresses, SeedTime: seed.resolved,
+			Seed: seed.addresses, SeedTime: seed.resolved, Verdict: verdictOf(es, e, policy, families),
 		})
 	}
 	return out
+}
+
+// verdictOf returns what decides about the addresses of a name. It keeps no more of the object than it needs.
+func verdictOf(
+	es *networkingv1.ExternalService, e *networkingv1.Endpoint, policy Policy, families []corev1.IPFamily,
+) func(dns.Address, bool) resolution.Verdict {
+	namespace, spec := es.Namespace, &networkingv1.ExternalServiceSpec{Ports: es.Spec.Ports}
+	ports := PortSetOf(spec, e.Ports, 0).Numbers
+	return func(a dns.Address, isHeld bool) resolution.Verdict {
+		numbers := ports
+		if a.Port > 0 {
+			numbers = PortSetOf(spec, nil, a.Port).Numbers
+		}
+		verdict := policy.CheckPorts(egress.Query{Namespace: namespace, IP: a.IP, Held: isHeld}, numbers)
+		switch {
+		case !verdict.Allowed && !(isHeld && verdict.Reason.IsUnknown()):
+			return resolution.Denied
+		case !isReachable(a.IP, families):
+			return resolution.Unreachable
+		}
+		return resolution.Usable
+	}
 }
 
 // Seed is the addresses that a name begins with, and when it last resolved; zero means never.
@@ -49,16 +73,18 @@ type Seed struct {
 // it replaces until it resolves: the addresses that its endpoint had, and those that are ready in the slices and that
 // the spec does not have any more. Otherwise a name that does not resolve would take addresses away. Where no name is
 // new, and no address would be left, one that has never resolved takes over the latter: whether an edit came before or
-// after the status of the one before makes no difference.
+// after the status of the one before makes no difference. Slices are written first: what they have more than the status of
+// the same spec is a name's.
 func Seeds(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, now time.Time) map[string]Seed {
 	seeds := map[string]Seed{}
 	claimed := staticAddresses(&es.Spec)
-	var replacing, unresolved []*networkingv1.Endpoint
+	var names, replacing, unresolved []*networkingv1.Endpoint
 	for i := range es.Spec.Endpoints {
 		e := &es.Spec.Endpoints[i]
 		if e.DNS == nil {
 			continue
 		}
+		names = append(names, e)
 		status := statusOfName(&es.Status, e.DNS)
 		if status == nil {
 			replacing = append(replacing, e)
@@ -80,14 +106,31 @@ func Seeds(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlic
 	if len(replacing) == 0 && !haveAddresses(es, seeds) {
 		replacing = unresolved
 	}
+	isObserved := es.Status.ObservedGeneration == es.Generation
+	if len(replacing) == 0 && isObserved { // a process has ended between its write of the slices and that of the status
+		replacing = names
+		claimRecorded(&es.Status, claimed)
+	}
 	if heir := heirOf(replacing, es.Status.ActivePriority); heir != nil {
 		seed := seeds[heir.Name]
 		for ip, ports := range ready {
 			seed.addAll(ip, heir.DNS, ports, claimed)
 		}
+		if len(es.Status.Endpoints) == 0 && len(seed.addresses) > 0 { // the status was lost, and nothing says that the name is new
+			seed.resolved = now
+		}
 		seeds[heir.Name] = seed
 	}
 	return seeds
+}
+
+// claimRecorded claims all addresses of the status.
+func claimRecorded(status *networkingv1.ExternalServiceStatus, claimed map[string]bool) {
+	for i := range status.Endpoints {
+		for _, a := range status.Endpoints[i].Addresses {
+			claimed[a.IP] = true
+		}
+	}
 }
 
 // replacedBy returns the addresses that the endpoint of a new name had before, as far as they took traffic.

@@ -36,23 +36,29 @@
 //   - In a rotation, an address stays for 2 TTLs after it was last seen, a little more so that
 //     two lookups fit in, and goes with the next lookup after that. A rotation is an answer of 8
 //     addresses or more, or a name of which addresses were seen to leave and come back in two
-//     lookups within 20 TTLs; one such return may be a failover and its failback. Where there is one
+//     of the last 20 answers; one such return may be a failover and its failback. Where there is one
 //     address at a time out of two, it takes returns in six lookups: the name of a database flips
 //     while one server takes over from the other, and the one that was left refuses writes.
 //   - A rotation that goes on is a pool: an answer of 8 addresses or more, some of which came back in
-//     two lookups within 20 TTLs, or a smaller one with such a return in four. There an address stays
+//     two of the last 20 answers, or a smaller one with such a return in four. There an address stays
 //     until 10 answers in a row lacked it, or 5 times as many as it takes to see the pool once, for an
 //     hour at most where 2 TTLs are not longer, so that the pool settles as one set of addresses. What
 //     the pool has given up goes after that.
-//   - The addresses of a Seed that the first answer lacks go at once where it has none of them, and
-//     stay as in a rotation where it has some, and as in a pool where that is an answer of 8 or more:
-//     it is unknown whether there was one. They count as seen at SeedTime. Those of a Seed without a
-//     SeedTime stay until the name resolves.
-//   - An answer that is marked as partial adds, and removes nothing that was seen
-//     within KeepLastFor.
+//   - Times and answers count only while the family resolves: an outage of DNS ends no pool.
+//   - The addresses of a Seed are a pool where the first complete answer has fewer, if it has some of
+//     them, or if they are 8 or more: it is unknown whether an earlier process saw them return. Where
+//     it has as many, and some of them, the others stay as in a rotation. Otherwise they go at once: a
+//     record has moved. Those of a Seed without a SeedTime stay until the name resolves.
+//   - An answer that is marked as partial adds, and removes nothing that answers lack for less than
+//     KeepLastFor.
+//   - Addresses that may not be published count for nothing in all of this. An answer that has no
+//     others is Denied, which is a failure: a DNS filter or a split horizon sends such answers. They
+//     are in State.Addresses, so that they are used as soon as the egress policy allows them.
 //   - "No such record" while the other family resolves removes the addresses when it was said
 //     twice in a row; the second question comes after MinTTL. "No such name" while the other family
 //     resolves is a failure where there were addresses.
+//   - An SRV record that says that there is no such service (RFC 2782) is known, and no failure: it
+//     removes the addresses when it was said twice in a row.
 //   - Any other failure, and any failure of both families, keeps the addresses. With OnFailure
 //     Remove they go KeepLastFor after the family was last resolved, with KeepLast never.
 //

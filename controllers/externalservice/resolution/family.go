@@ -16,7 +16,7 @@ const (
 	maxAddresses = 100
 	// poolSize is from how many addresses on an answer is taken for a selection out of a pool.
 	poolSize = 8
-	// returnWindow is for how many TTLs an address that left is remembered, to notice that it returns.
+	// returnWindow is for how many answers an address that left is remembered, to notice that it returns.
 	returnWindow = 20
 	// maxMissed is in how many answers in a row an address of a pool may be missing at least, and maxAbsence for how
 	// long at most. Where answers are small, it may be in maxMissedRounds times as many as it takes to see the pool once:
@@ -39,10 +39,10 @@ const (
 type seenAddress struct {
 	address dns.Address
 	seen    time.Time
-	// keepUntil is how long the address stays in a rotation.
-	keepUntil time.Time
-	// missedAnswers is how many answers in a row lacked it.
+	// missedAnswers is how many answers in a row lacked it, and absent for how long: time in which the family did not
+	// resolve does not count. In a rotation it stays while absent is less than hold.
 	missedAnswers int
+	absent, hold  time.Duration
 	// inUse means that it is published; others are kept to notice that they return. seeded means that no answer
 	// had it yet.
 	inLastAnswer, inUse, seeded bool
@@ -52,100 +52,179 @@ type seenAddress struct {
 type family struct {
 	// addresses are sorted by address.
 	addresses []seenAddress
+	// refused are the addresses of the last answer that may not be published, sorted, at most maxAddresses.
+	refused []dns.Address
 	// lastResolved is when the family last resolved, and lastOutcome how its last lookup ended.
 	lastResolved time.Time
 	lastOutcome  dns.Outcome
 	// negatives is how many answers in a row had no records while the other family resolved.
 	negatives int
-	// seedConfirmed means that an answer had an address of the seed.
-	seedConfirmed bool
-	// returns are the times of the last lookups in which an address returned, the latest first.
-	returns [pairReturns]time.Time
+	// isInherited means that the addresses are those which an earlier process had of the name, and that no complete answer
+	// says yet whether they are a pool. seedConfirmed means that an answer had an address of the seed.
+	isInherited, seedConfirmed bool
+	// answers is how many answers had addresses, and interval the time until the next lookup after the last of them.
+	answers  int
+	interval time.Duration
+	// returns are the last answers in which an address returned, by their number, the latest first.
+	returns [pairReturns]int
 	// surplus is how many addresses were found beyond maxAddresses.
 	surplus int
 }
 
 // seed sets the addresses that no answer had yet: those of an earlier process, or of what the name replaces.
-func (f *family) seed(addresses []dns.Address, at time.Time) {
-	f.lastResolved, f.addresses = at, nil
+func (f *family) seed(addresses []dns.Address, at time.Time, verdict func(dns.Address, bool) Verdict) {
+	f.lastResolved, f.addresses, f.refused = at, nil, nil
 	for _, address := range firstOf(addresses) {
+		if verdict(address, true) != Usable {
+			f.refused = append(f.refused, address)
+			continue
+		}
 		f.addresses = append(f.addresses, seenAddress{address: address, seen: at, inLastAnswer: true, inUse: true, seeded: true})
 	}
+	f.isInherited = !at.IsZero() && len(f.addresses) > 0
+}
+
+// refuse returns an answer without the addresses that may not be published. One that has no other is Denied, and
+// isUnreachable where it is merely of a family that the Service lacks.
+func (f *family) refuse(p dns.FamilyAnswer, verdict func(dns.Address, bool) Verdict) (rest dns.FamilyAnswer, isUnreachable bool) {
+	f.refused = nil
+	if p.Outcome != dns.Resolved {
+		return p, false
+	}
+	found := p.Addresses
+	p.Addresses, isUnreachable = nil, true
+	for _, address := range found {
+		v := verdict(address, f.has(address))
+		if v == Usable {
+			p.Addresses = append(p.Addresses, address)
+		} else {
+			f.refused = append(f.refused, address)
+		}
+		isUnreachable = isUnreachable && v == Unreachable
+	}
+	f.refused = firstOf(f.refused)
+	if len(p.Addresses) == 0 && !isUnreachable {
+		p.Outcome = dns.Denied
+	}
+	return p, isUnreachable
+}
+
+// admit uses the addresses of the last answer that may be published by now, as of the time at which they were found, and
+// reports whether there are any. Before the first answer they are of the seed.
+func (f *family) admit(verdict func(dns.Address, bool) Verdict, foundAt time.Time) bool {
+	found := slices.Clone(f.refused)
+	found = slices.DeleteFunc(found, func(a dns.Address) bool { return verdict(a, false) != Usable })
+	if len(found) == 0 {
+		return false
+	}
+	f.refused = slices.DeleteFunc(f.refused, func(a dns.Address) bool { return slices.Contains(found, a) })
+	isSeeded := f.lastOutcome == ""
+	for _, address := range found {
+		f.addresses = slices.DeleteFunc(f.addresses, func(is seenAddress) bool { return is.address == address })
+		f.addresses = append(f.addresses, seenAddress{address: address, seen: foundAt, hold: 2 * f.interval, inLastAnswer: true, inUse: true, seeded: isSeeded})
+	}
+	slices.SortFunc(f.addresses, func(a, b seenAddress) int { return a.address.Compare(b.address) })
+	if !isSeeded {
+		f.lastOutcome, f.lastResolved, f.negatives = dns.Resolved, foundAt, 0
+	}
+	f.trim()
+	return true
+}
+
+// has reports whether an address is in use.
+func (f *family) has(address dns.Address) bool {
+	i, found := slices.BinarySearchFunc(f.addresses, address, func(is seenAddress, of dns.Address) int { return is.address.Compare(of) })
+	return found && f.addresses[i].inUse
 }
 
 // applyAddresses applies an answer with addresses. interval is the time between lookups.
 func (f *family) applyAddresses(p dns.FamilyAnswer, s settings, interval time.Duration, now time.Time) {
-	f.lastResolved, f.negatives = now, 0
+	since := min(max(now.Sub(f.lastResolved), 0), cmp.Or(f.interval, interval))
+	f.answers++
+	f.lastResolved, f.interval, f.negatives = now, interval, 0
 	found := sorted(p.Addresses)
 	f.surplus = max(0, len(found)-maxAddresses)
-	hold, window := 2*interval+interval/4, returnWindow*interval
-	known := f.merge(found[:min(len(found), maxAddresses)], hold, now)
+	hold, before := 2*interval+interval/4, f.count()
+	known := f.merge(found[:min(len(found), maxAddresses)], hold, since, now)
+	if f.isInherited && !p.IsIncomplete() {
+		f.inherit(before, len(found))
+	}
 	rotation, pool := returnsOf(len(found), len(known))
 	r := retention{
-		now: now, rotates: f.returned(rotation, window, now), isPool: f.returned(pool, window, now), isLarge: len(p.Addresses) >= poolSize,
-		seedConfirmed: f.seedConfirmed, mayMiss: max(maxMissed, maxMissedRounds*f.count()/max(1, len(found))),
+		rotates: f.returned(rotation), isPool: f.returned(pool), seedConfirmed: f.seedConfirmed,
+		mayMiss: max(maxMissed, maxMissedRounds*before/max(1, len(found))),
 	}
 	for i := range known {
 		each := &known[i]
 		switch {
 		case each.inLastAnswer:
 		case p.Partial || slices.Contains(p.Former, each.address):
-			each.inUse = each.inUse && now.Sub(each.seen) < max(s.keepFor, hold)
+			each.inUse = each.inUse && each.absent < max(s.keepFor, hold)
 		default:
 			each.inUse = each.inUse && r.keeps(each)
 		}
 	}
 	f.addresses = slices.DeleteFunc(known, func(each seenAddress) bool {
-		return !each.inUse && now.Sub(each.seen) > window
+		return !each.inUse && each.missedAnswers > returnWindow
 	})
 	f.trim()
 }
 
-// merge returns the addresses that were found and those that were known, sorted, and records whether any returned.
-func (f *family) merge(found []dns.Address, hold time.Duration, now time.Time) []seenAddress {
+// inherit has the addresses of an earlier process count as a pool where its first complete answer may be a selection out of
+// them: it has fewer addresses, some of them or out of many. It is unknown whether that process saw them return.
+func (f *family) inherit(before, found int) {
+	f.isInherited = false
+	if found < before && (f.seedConfirmed || before >= poolSize) || f.seedConfirmed && found >= poolSize {
+		for i := range f.returns {
+			f.returns[i] = f.answers
+		}
+	}
+}
+
+// merge returns the addresses that were found and those that were known, sorted, and records whether any returned. since is
+// the time since the answer before.
+func (f *family) merge(found []dns.Address, hold, since time.Duration, now time.Time) []seenAddress {
 	all := make([]seenAddress, 0, len(f.addresses)+len(found))
 	hasReturned := false
 	rest := f.addresses
 	for _, address := range found {
 		for len(rest) > 0 && rest[0].address.Compare(address) < 0 {
-			all, rest = append(all, rest[0].missing(hold)), rest[1:]
+			all, rest = append(all, rest[0].missing(hold, since)), rest[1:]
 		}
 		if len(rest) > 0 && rest[0].address == address {
 			f.seedConfirmed = f.seedConfirmed || rest[0].seeded
 			hasReturned = hasReturned || !rest[0].inLastAnswer
 			rest = rest[1:]
 		}
-		all = append(all, seenAddress{address: address, seen: now, keepUntil: now.Add(hold), inLastAnswer: true, inUse: true})
+		all = append(all, seenAddress{address: address, seen: now, hold: hold, inLastAnswer: true, inUse: true})
 	}
 	for _, each := range rest {
-		all = append(all, each.missing(hold))
+		all = append(all, each.missing(hold, since))
 	}
 	if hasReturned {
 		copy(f.returns[1:], f.returns[:])
-		f.returns[0] = now
+		f.returns[0] = f.answers
 	}
 	return all
 }
 
-// returned reports whether addresses have returned in so many lookups within a time.
-func (f *family) returned(times int, within time.Duration, now time.Time) bool {
-	return times == 0 || !f.returns[times-1].IsZero() && now.Sub(f.returns[times-1]) <= within
+// returned reports whether addresses have returned in so many of the last answers.
+func (f *family) returned(times int) bool {
+	return times == 0 || f.returns[times-1] > 0 && f.answers-f.returns[times-1] <= returnWindow
 }
 
 // retention is which of the addresses that an answer lacks stay.
 type retention struct {
-	now time.Time
-	// rotates, isPool and isLarge say whether the answer counts as a rotation, a pool, and one of 8 addresses or more. An
-	// address of a pool may be missing in mayMiss answers in a row.
-	rotates, isPool, isLarge bool
-	mayMiss                  int
-	seedConfirmed            bool
+	// rotates and isPool say whether the answer counts as a rotation and a pool. An address of a pool may be missing in
+	// mayMiss answers in a row.
+	rotates, isPool bool
+	mayMiss         int
+	seedConfirmed   bool
 }
 
 func (r *retention) keeps(a *seenAddress) bool {
-	inherited := a.seeded && r.seedConfirmed
-	return (r.rotates || inherited) && r.now.Before(a.keepUntil) ||
-		(r.isPool || r.isLarge && inherited) && a.missedAnswers <= r.mayMiss && (a.seeded || r.now.Sub(a.seen) < maxAbsence)
+	return (r.rotates || a.seeded && r.seedConfirmed) && a.absent < a.hold ||
+		r.isPool && a.missedAnswers <= r.mayMiss && a.absent < maxAbsence
 }
 
 // returnsOf returns in how many lookups addresses must have returned for an answer to be one of a rotation, and for it to be
@@ -160,12 +239,13 @@ func returnsOf(found, known int) (rotation, pool int) {
 	return rotationReturns, poolReturns
 }
 
-// missing returns the sighting as one that the last answer did not have.
-func (a seenAddress) missing(hold time.Duration) seenAddress {
+// missing returns the sighting as one that the last answer did not have, since the answer before.
+func (a seenAddress) missing(hold, since time.Duration) seenAddress {
 	a.inLastAnswer = false
 	a.missedAnswers++
+	a.absent += since
 	if a.seeded {
-		a.keepUntil = a.seen.Add(hold)
+		a.hold = hold
 	}
 	return a
 }
@@ -195,14 +275,14 @@ func (f *family) trim() {
 // applyNoRecords applies an answer without records while the other family resolves.
 func (f *family) applyNoRecords() {
 	if f.negatives++; f.negatives >= minNegatives {
-		f.addresses, f.surplus = nil, 0
+		f.addresses, f.refused, f.surplus = nil, nil, 0
 	}
 }
 
 // expire removes the addresses once their time is over.
 func (f *family) expire(at, now time.Time) {
 	if !at.IsZero() && !now.Before(at) {
-		f.addresses, f.surplus = nil, 0
+		f.addresses, f.refused, f.surplus = nil, nil, 0
 	}
 }
 

@@ -109,7 +109,7 @@ func run(t *testing.T, seed uint64) {
 	// Without changes the addresses are those of the servers, once what is kept must be gone.
 	w.subset, w.failing = false, [2]dns.Outcome{}
 	w.four, w.six = append(w.four, addresses("z")...)[:1], nil
-	for end := now.Add(20 * time.Minute).Add(name.KeepLastFor); now.Before(end); now = r.state.NextTime {
+	for end := now.Add(maxAbsence).Add(name.KeepLastFor); now.Before(end); now = r.state.NextTime {
 		answer := w.answer()
 		answer.IPv4.Partial = false
 		r.apply(answer, now, w.Float64())

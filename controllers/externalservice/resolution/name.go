@@ -31,6 +31,34 @@ type Name struct {
 	// stay until it resolves, whatever OnFailure says.
 	Seed     []dns.Address
 	SeedTime time.Time
+	// Verdict decides whether an address may be published. isHeld means that the name has it already: what is not known
+	// takes it away no more. It must be fast, and safe for concurrent use. Defaults to nil: all may be.
+	Verdict func(address dns.Address, isHeld bool) Verdict
+}
+
+// Verdict says whether an address of an answer may be published.
+type Verdict int
+
+const (
+	// Usable means that it may.
+	Usable Verdict = iota
+	// Denied means that the egress policy denies it.
+	Denied
+	// Unreachable means that the Service lacks its family.
+	Unreachable
+)
+
+// verdictOf returns the Verdict of the name, or its default.
+func (n Name) verdictOf() func(dns.Address, bool) Verdict {
+	if n.Verdict == nil {
+		return func(dns.Address, bool) Verdict { return Usable }
+	}
+	return n.Verdict
+}
+
+// either returns the more permissive of two verdicts: endpoints of one name may have other ports.
+func either(a, b func(dns.Address, bool) Verdict) func(dns.Address, bool) Verdict {
+	return func(address dns.Address, isHeld bool) Verdict { return min(a(address, isHeld), b(address, isHeld)) }
 }
 
 // State is what is known of a name.
@@ -52,8 +80,15 @@ type State struct {
 	Kept int
 	// Surplus is how many addresses were found beyond 100.
 	Surplus int
+	// Refused is how many addresses of the last answer may not be published. Those of Addresses are among them as far as
+	// there is room.
+	Refused int
 	// Denied is how many targets of SRV records in the last answer are in a domain of the cluster.
 	Denied int
+	// MissingTargets is how many targets of SRV records in the last answer have no address, and LiteralTargets how many
+	// are an IP address instead of a name. NoService means that it says that there is no such service.
+	MissingTargets, LiteralTargets int
+	NoService                      bool
 	// UnusedTargets is how many targets of SRV records in the last answer are not used, since it has more than 16.
 	UnusedTargets int
 	// Partial means that the last answer may have lacked addresses, which are kept as of a name that does not resolve.
@@ -68,7 +103,8 @@ type State struct {
 func (s State) needsReconcile(before State) bool {
 	return s.LookedUp != before.LookedUp || s.Reason != before.Reason || s.Cause != before.Cause ||
 		s.Failed != before.Failed || s.Kept != before.Kept || s.Surplus != before.Surplus || s.Denied != before.Denied ||
-		s.UnusedTargets != before.UnusedTargets || s.Partial != before.Partial ||
+		s.UnusedTargets != before.UnusedTargets || s.Partial != before.Partial || s.Refused != before.Refused ||
+		s.MissingTargets != before.MissingTargets || s.LiteralTargets != before.LiteralTargets || s.NoService != before.NoService ||
 		!s.ExpiresAt.Equal(before.ExpiresAt) || !slices.Equal(s.Addresses, before.Addresses)
 }
 

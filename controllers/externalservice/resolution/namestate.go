@@ -16,6 +16,8 @@ import (
 type nameState struct {
 	settings
 
+	// verdict decides which addresses may be published.
+	verdict    func(address dns.Address, isHeld bool) Verdict
 	ipv4, ipv6 family
 	lookedUpAt time.Time
 	// failures is how many lookups in a row failed, in at least one family.
@@ -25,7 +27,7 @@ type nameState struct {
 
 // newNameState returns the state of a name that was not looked up yet.
 func newNameState(n Name) *nameState {
-	r := &nameState{settings: n.settings()}
+	r := &nameState{settings: n.settings(), verdict: n.verdictOf()}
 	r.seed(n)
 	return r
 }
@@ -40,8 +42,8 @@ func (n *nameState) seed(from Name) {
 			ipv6 = append(ipv6, address)
 		}
 	}
-	n.ipv4.seed(ipv4, from.SeedTime)
-	n.ipv6.seed(ipv6, from.SeedTime)
+	n.ipv4.seed(ipv4, from.SeedTime, n.verdict)
+	n.ipv6.seed(ipv6, from.SeedTime, n.verdict)
 	if len(from.Seed) > 0 {
 		n.state.ResolvedTime = from.SeedTime
 	}
@@ -51,17 +53,22 @@ func (n *nameState) seed(from Name) {
 // apply applies an answer. at, from 0 to 1, is the jitter of the next lookup.
 func (n *nameState) apply(a dns.Answer, now time.Time, at float64) {
 	n.lookedUpAt, n.state.LookedUp = now, true
+	a = n.refuse(a)
 	resolved := a.Outcome() == dns.Resolved
 	if resolved {
 		a.IPv4, a.IPv6 = n.ipv4.correctNoName(a.IPv4), n.ipv6.correctNoName(a.IPv6)
 	}
 	n.state.Denied, n.state.UnusedTargets, n.state.Partial = a.Denied, a.Unused, a.IPv4.IsIncomplete() || a.IPv6.IsIncomplete()
+	n.state.MissingTargets, n.state.LiteralTargets, n.state.NoService = a.Missing, a.Literals, a.NoService
 	n.ipv4.lastOutcome, n.ipv6.lastOutcome = a.IPv4.Outcome, a.IPv6.Outcome
 	interval := n.interval(a)
 	if resolved {
 		n.state.ResolvedTime = now
 		n.ipv4.apply(a.IPv4, n.settings, interval, now)
 		n.ipv6.apply(a.IPv6, n.settings, interval, now)
+	} else if a.NoService {
+		n.ipv4.applyNoRecords()
+		n.ipv6.applyNoRecords()
 	}
 	if resolved && !failed(a.IPv4) && !failed(a.IPv6) {
 		n.failures = 0
@@ -72,6 +79,38 @@ func (n *nameState) apply(a dns.Answer, now time.Time, at float64) {
 	wait := n.wait(a, interval)
 	n.state.NextTime = now.Add(n.jitter(wait, at))
 	n.capAtExpiry(now)
+}
+
+// refuse returns an answer without the addresses that may not be published. A family that has no others is Denied. Where
+// nobody reaches what one has, and the other does not resolve, the name does not either: what it had is kept.
+func (n *nameState) refuse(a dns.Answer) dns.Answer {
+	var isUnreachable4, isUnreachable6 bool
+	a.IPv4, isUnreachable4 = n.ipv4.refuse(a.IPv4, n.verdict)
+	a.IPv6, isUnreachable6 = n.ipv6.refuse(a.IPv6, n.verdict)
+	switch {
+	case isUnreachable4 && a.IPv6.Outcome != dns.Resolved && n.ipv6.count() > 0:
+		a.IPv4.Outcome = dns.NXDomain
+	case isUnreachable6 && a.IPv4.Outcome != dns.Resolved && n.ipv4.count() > 0:
+		a.IPv6.Outcome = dns.NXDomain
+	}
+	return a
+}
+
+// admit uses the addresses of the last answer that may be published by now, and has the name looked up at once, since they
+// may replace others. It reports whether there are any.
+func (n *nameState) admit(now time.Time) bool {
+	isAdmitted := n.ipv4.admit(n.verdict, n.lookedUpAt)
+	isAdmitted = n.ipv6.admit(n.verdict, n.lookedUpAt) || isAdmitted
+	if !isAdmitted {
+		return false
+	}
+	if !n.state.LookedUp {
+		n.state.Addresses = n.addresses()
+		return false
+	}
+	n.state.ResolvedTime, n.state.NextTime = n.lookedUpAt, now
+	n.updateState(now)
+	return true
 }
 
 // apply applies the answer of a family of a name that resolves.
@@ -111,6 +150,8 @@ func (n *nameState) interval(a dns.Answer) time.Duration {
 // wait returns the time until the next lookup, without jitter.
 func (n *nameState) wait(a dns.Answer, interval time.Duration) time.Duration {
 	switch {
+	case a.NoService && (n.ipv4.awaitsConfirmation() || n.ipv6.awaitsConfirmation()):
+		return n.minInterval
 	case a.Outcome() != dns.Resolved:
 		wait := n.retry(n.failures)
 		if a.Outcome() == dns.NXDomain {
@@ -157,6 +198,7 @@ func (n *nameState) updateState(now time.Time) {
 		}
 	}
 	n.state.Addresses = n.addresses()
+	n.state.Refused = len(n.ipv4.refused) + len(n.ipv6.refused)
 	n.state.Surplus = n.ipv4.surplus + n.ipv6.surplus + max(0, n.ipv4.count()+n.ipv6.count()-maxAddresses)
 	switch {
 	case whole == dns.Denied || (kept == "" && whole != dns.Resolved):
@@ -170,19 +212,27 @@ func (n *nameState) updateState(now time.Time) {
 	}
 }
 
-// addresses returns those in use. Each family may have half of maxAddresses, and what the other one leaves.
+// addresses returns those in use. Each family may have half of maxAddresses, and what the other one leaves. Those that may
+// not be published follow as far as there is room: the egress policy decides about them again.
 func (n *nameState) addresses() []dns.Address {
 	four, six := n.ipv4.count(), n.ipv6.count()
 	const half = maxAddresses / 2
-	return slices.Concat(
+	all := slices.Concat(
 		n.ipv4.newest(max(maxAddresses-six, half)),
 		n.ipv6.newest(max(maxAddresses-four, half)),
 	)
+	for _, address := range slices.Concat(n.ipv4.refused, n.ipv6.refused) {
+		if len(all) < maxAddresses && !slices.Contains(all, address) {
+			all = append(all, address)
+		}
+	}
+	return sorted(all)
 }
 
 // update sets the settings of the name, and adds the Seed where it has never resolved. It reports whether the time of the
 // next lookup changed.
 func (n *nameState) update(name Name, now time.Time) bool {
+	n.verdict = name.verdictOf()
 	s, isSeeded := name.settings(), len(name.Seed) > 0 && n.state.ResolvedTime.IsZero()
 	if n.settings == s && !isSeeded {
 		return false

@@ -130,7 +130,8 @@ func TestAnswersBecomeAddresses(t *testing.T) {
 			{"a", nx, "a", "Resolved"}, {denied, denied, "a", denied}, {denied, nx, "a", denied},
 		}},
 		"seeds outlive failures":                        {"a b v6", []step{{none, none, "a b v6", "Stale"}, {"c", "v6", "c v6", "Resolved"}}},
-		"seeds stay with an answer that has one":        {"a b c", []step{{"a", nx, "a b c", ""}, {"a", nx, "a b c", ""}, {"a", nx, "a", ""}}},
+		"seeds stay as in a pool with fewer of them":    {"a b c", append(slices.Repeat([]step{{"a", nx, "a b c", ""}}, 15), step{"a", nx, "a", ""})},
+		"seeds stay as in a rotation with as many":      {"a b", []step{{"a c", nx, "a b c", ""}, {"a c", nx, "a b c", ""}, {"a c", nx, "a c", ""}}},
 		"seeds go with an answer that has none":         {"a b c", []step{{"d", nx, "d", ""}}},
 		"seeds that are confirmed are like any":         {"a b", []step{{"a b", nx, "a b", ""}, {"a", nx, "a", ""}}},
 		"a seed of a family is not lost by one no data": {"a v6", []step{{"a", nx, "a v6", "Resolved"}, {"a", nx, "a", "Resolved"}}},
@@ -312,5 +313,29 @@ func TestANameThatHasNeverResolvedTakesNothingAway(t *testing.T) {
 				t.Errorf("%s, %s: %q once it resolves, want b", outcome, policy, got)
 			}
 		}
+	}
+}
+
+// RFC 2782: there is decidedly no such service. That is known, unlike what a failure says.
+func TestAServiceThatIsSaidNotToExistGoesOnceThatWasSaidTwice(t *testing.T) {
+	n, now := newNameState(Name{MinTTL: time.Second, MaxTTL: time.Hour, KeepLastFor: 24 * time.Hour, Seed: addresses("a v6"), SeedTime: epoch}), epoch
+	none := dns.Answer{IPv4: part("NXDomain", 0), IPv6: part("NXDomain", 0), NoService: true}
+	none.IPv4.TTL, none.IPv6.TTL = time.Minute, time.Minute
+	for i, want := range []string{"a v6", "", ""} {
+		n.apply(none, now, 0)
+		if got := format(n.state.Addresses); got != want || !n.state.NoService {
+			t.Errorf("answer %d: %q is left, want %q", i, got, want)
+		}
+		if wait := n.state.NextTime.Sub(now); i == 0 && wait != time.Second || i > 0 && wait < time.Minute {
+			t.Errorf("answer %d: the next lookup is in %s", i, wait)
+		}
+		now = n.state.NextTime
+	}
+	if n.state.Reason != "NXDomain" {
+		t.Errorf("reason %s", n.state.Reason)
+	}
+	n.apply(dns.Answer{IPv4: part("b", time.Minute), IPv6: part("NXDomain", 0)}, now, 0)
+	if got := format(n.state.Addresses); got != "b" || n.state.NoService || n.state.Reason != "Resolved" {
+		t.Errorf("then %q, %+v", got, n.state)
 	}
 }

@@ -117,7 +117,17 @@ func (t *Tracker) Set(key types.NamespacedName, names []Name) []State {
 	states := make([]State, 0, len(names))
 	for _, name := range names {
 		q := name.query()
+		name.Verdict = name.verdictOf()
+		if e := after[q]; e != nil {
+			name.Verdict = either(e.name.verdict, name.Verdict)
+		}
 		after[q] = t.ensureEntry(task{key, q}, name, cmp.Or(after[q], before[q]), now)
+	}
+	for q, e := range after {
+		if e.name.admit(now) {
+			e.name.state.NextTime = t.budgets.earliest(key.Namespace, e.name.state.NextTime)
+			t.queue.Set(task{key, q}, e.name.state.NextTime)
+		}
 	}
 	for _, name := range names {
 		states = append(states, after[name.query()].name.state)
