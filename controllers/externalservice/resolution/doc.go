@@ -10,10 +10,10 @@
 //
 // # When a name is looked up
 //
-// After a success: when its TTL has passed, clamped to [MinTTL, MaxTTL] and never below 1s, plus up to a tenth of
-// that within MaxTTL, so that names do not stay in step. After a failure: after 5s, or MinTTL where that is
-// shorter, then after twice as long each time, up to 5m (MinTTL where that is longer, MaxTTL where that is
-// shorter). A name that does not exist is not looked up again before its negative TTL, within that same limit.
+// After an answer with addresses, also where none may be published: when its TTL has passed, clamped to [MinTTL, MaxTTL]
+// and never below 1s, plus up to a tenth of that within MaxTTL, so that names do not stay in step. After a failure: after
+// 5s, or MinTTL where that is shorter, then after twice as long each time, up to 5m (MinTTL where that is longer, MaxTTL
+// where that is shorter). A name that does not exist is not looked up again before its negative TTL, within that same limit.
 // Where one family resolves and the other fails, the shorter of the two times holds, but not below MinTTL. When
 // nameservers reply again after none did, names that timed out are looked up again at once. Where addresses would
 // expire before the next lookup, it is when they would.

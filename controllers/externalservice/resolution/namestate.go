@@ -136,11 +136,12 @@ func (f *family) correctNoName(p dns.FamilyAnswer) dns.FamilyAnswer {
 // failed reports whether an answer is neither addresses nor that there are none.
 func failed(p dns.FamilyAnswer) bool { return p.Outcome != dns.Resolved && p.Outcome != dns.NXDomain }
 
-// interval returns the time between lookups after an answer.
+// interval returns the time between lookups after an answer. One whose addresses may not be published has a TTL as well.
 func (n *nameState) interval(a dns.Answer) time.Duration {
 	ttl := time.Duration(-1)
-	for _, p := range []dns.FamilyAnswer{a.IPv4, a.IPv6} {
-		if p.Outcome == dns.Resolved && (ttl < 0 || p.TTL < ttl) {
+	for i, p := range []dns.FamilyAnswer{a.IPv4, a.IPv6} {
+		hasAddresses := p.Outcome == dns.Resolved || len([]*family{&n.ipv4, &n.ipv6}[i].refused) > 0
+		if hasAddresses && (ttl < 0 || p.TTL < ttl) {
 			ttl = p.TTL
 		}
 	}
@@ -152,6 +153,8 @@ func (n *nameState) wait(a dns.Answer, interval time.Duration) time.Duration {
 	switch {
 	case a.NoService && (n.ipv4.awaitsConfirmation() || n.ipv6.awaitsConfirmation()):
 		return n.minInterval
+	case a.Outcome() == dns.Denied && len(n.ipv4.refused)+len(n.ipv6.refused) > 0:
+		return interval
 	case a.Outcome() != dns.Resolved:
 		wait := n.retry(n.failures)
 		if a.Outcome() == dns.NXDomain {

@@ -339,3 +339,29 @@ func TestAServiceThatIsSaidNotToExistGoesOnceThatWasSaidTwice(t *testing.T) {
 		t.Errorf("then %q, %+v", got, n.state)
 	}
 }
+
+// What a filter or a policy lets through is found within a TTL, however long nothing could be published. Where the policy
+// changes, nothing is waited for.
+func TestAnAnswerOfWhichNothingMayBePublishedIsAskedForAgainAfterItsTTL(t *testing.T) {
+	verdicts := worldOfVerdicts{addresses("b")[0]: Denied}
+	n, now := newNameState(Name{MinTTL: time.Second, MaxTTL: time.Hour, Verdict: verdicts.of}), epoch
+	n.apply(dns.Answer{IPv4: part("a", time.Minute), IPv6: part("NXDomain", 0)}, now, 0)
+	for range 20 {
+		now = n.state.NextTime
+		n.apply(dns.Answer{IPv4: part("b", time.Minute), IPv6: part("NXDomain", 0)}, now, 0)
+		if got := format(n.state.Addresses); got != "a b" || n.state.Kept != 1 || n.state.Refused != 1 || n.state.Reason != "Denied" || !n.state.NextTime.Equal(now.Add(time.Minute)) {
+			t.Fatalf("%q, %+v", got, n.state)
+		}
+	}
+	if n.admit(now) {
+		t.Error("nothing has changed")
+	}
+	verdicts[addresses("b")[0]] = Usable
+	if got := n.admit(now); !got || format(n.state.Addresses) != "a b" || n.state.Reason != "Resolved" || n.state.Refused != 0 || !n.state.NextTime.Equal(now) {
+		t.Errorf("%t, %+v", got, n.state)
+	}
+	n.apply(dns.Answer{IPv4: part("b", time.Minute), IPv6: part("NXDomain", 0)}, now, 0)
+	if got := format(n.state.Addresses); got != "b" {
+		t.Errorf("%q once it is looked up again", got)
+	}
+}
