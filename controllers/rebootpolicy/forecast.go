@@ -199,8 +199,7 @@ func (s *side) setBaselines(status *autorebootv1.RebootPolicyStatus) {
 			})
 			fingerprint := signal.Fingerprint
 			if t.Pending != nil && slices.Contains(t.Pending.Triggers, signal.Trigger) && fingerprint != "" {
-				scope, _, _ := strings.Cut(fingerprint, "/")
-				fingerprint = scope + "/owed"
+				fingerprint = restart.FormerFingerprint(fingerprint)
 			}
 			t.Baselines = append(t.Baselines, autorebootv1.Baseline{Trigger: signal.Trigger, Source: signal.Source, Fingerprint: fingerprint})
 		}

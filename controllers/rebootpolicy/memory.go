@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -130,11 +131,25 @@ type podCreationVersions struct {
 	all map[types.UID]podVersions
 }
 
-// podVersions is what is known of the creation of a pod: the version at which it was created, one at which it did not exist,
-// and those for which the API server was asked whether it did. All are empty at first.
+// podVersions is what is known of the creation of a pod: the version at which it was created, one at which it did not exist and
+// one at which it did, and those for which the API server was asked whether it did. All are empty at first.
 type podVersions struct {
-	created, absent string
-	checked         []string
+	created, absent, present string
+	checked                  []string
+}
+
+// setExisted notes whether the pod existed at a version: the last one at which it did not, and the first at which it did.
+func (p *podVersions) setExisted(version string, existed bool) {
+	isBefore := func(a, b string) bool {
+		order, err := resourceversion.CompareResourceVersion(a, b)
+		return err == nil && order < 0
+	}
+	switch {
+	case existed && (p.present == "" || isBefore(version, p.present)):
+		p.present = version
+	case !existed && (p.absent == "" || isBefore(p.absent, version)):
+		p.absent = version
+	}
 }
 
 func (v *podCreationVersions) get(pod types.UID) podVersions {

@@ -21,6 +21,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
@@ -231,17 +232,13 @@ func (r *Reconciler) checkLevelPods(ctx context.Context, o *observation, d *rest
 
 // absentPods returns the pods of a workload that the API server does not list.
 func (r *Reconciler) absentPods(ctx context.Context, o *observation, w *workload) ([]types.UID, error) {
-	selector, err := metav1.LabelSelectorAsSelector(w.Selector)
+	live, err := r.listPods(ctx, o, w)
 	if err != nil {
-		return nil, fmt.Errorf("selector of %s %s: %w", w.Kind, w.Name, err)
-	}
-	live := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
-	if err := r.Live.List(ctx, &live, client.InNamespace(o.key.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
-		return nil, fmt.Errorf("list the pods of %s %s: %w", w.Kind, w.Name, err)
+		return nil, err
 	}
 	exists := map[types.UID]bool{}
-	for i := range live.Items {
-		exists[live.Items[i].UID] = true
+	for i := range live {
+		exists[live[i].UID] = true
 	}
 	var absent []types.UID
 	for i := range w.Pods {
@@ -252,26 +249,93 @@ func (r *Reconciler) absentPods(ctx context.Context, o *observation, w *workload
 	return absent, nil
 }
 
+// listPods returns the pods that the API server lists by the selector of a workload, with those list options.
+func (r *Reconciler) listPods(ctx context.Context, o *observation, w *workload, with ...client.ListOption) ([]metav1.PartialObjectMetadata, error) {
+	selector, err := metav1.LabelSelectorAsSelector(w.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("selector of %s %s: %w", w.Kind, w.Name, err)
+	}
+	list := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
+	options := append(slices.Clip(with), client.InNamespace(o.key.Namespace), client.MatchingLabelsSelector{Selector: selector})
+	if err := r.Live.List(ctx, &list, options...); err != nil {
+		return nil, fmt.Errorf("list the pods of %s %s: %w", w.Kind, w.Name, err)
+	}
+	return list.Items, nil
+}
+
 // orderByVersion finds out which pods were created before a source was written and which after, where both
 // happened within one second and this process observed neither: the API server lists the pods at the version of
 // the source. It keeps versions for 5 to 10 minutes; after that the pods count as older, and are restarted.
 func (r *Reconciler) orderByVersion(ctx context.Context, o *observation) {
-	for _, w := range o.workloads {
+	for _, w := range slices.Clone(o.workloads) {
 		for i := range w.Signals {
 			signal := &w.Signals[i]
 			known, ok := o.baseline(w, signal.Trigger, signal.Source)
-			if !ok || known == signal.Fingerprint || signal.Unknown != "" || signal.Version == "" {
+			isFirst := !ok && restart.IsDatedByCreation(o.policy, w.Created, o.now)
+			if !ok && !isFirst || known == signal.Fingerprint || signal.Unknown != "" || signal.Version == "" {
 				continue
 			}
-			if err := r.orderPods(ctx, o, w, signal); err != nil {
-				o.couldNotRead(err)
-				w.Unchecked = "which of its pods are newer than " + signal.Source + " cannot be read"
+			err := r.orderPods(ctx, o, w, signal)
+			if err == nil {
+				continue
+			}
+			o.couldNotRead(err)
+			w.Unchecked = "which of its pods are newer than " + signal.Source + " cannot be read"
+			if isFirst { // what is there now must not become the baseline
+				o.setUnread(w, w.Unchecked)
+				break
 			}
 		}
 		for i := range w.Pods {
-			w.Pods[i].AbsentAt = r.podVersions.get(w.Pods[i].UID).absent
+			versions := r.podVersions.get(w.Pods[i].UID)
+			w.Pods[i].AbsentAt, w.Pods[i].PresentAt = versions.absent, versions.present
 		}
 	}
+}
+
+// deferNew leaves new workloads out that have pods which were not read: such a pod may have been created before a source changed that
+// was read meanwhile, which would become the baseline. Only sources that were written since the creation of the workload matter.
+func (r *Reconciler) deferNew(ctx context.Context, o *observation) {
+	for _, w := range slices.Clone(o.workloads) {
+		written := func(s restart.Signal) bool { return !s.Recorded.IsZero() && !s.Recorded.Before(w.Created) }
+		if len(w.Pods)+len(w.Kept) > 0 || w.Desired == 0 || o.targetStatus(w).UID != "" ||
+			!restart.IsDatedByCreation(o.policy, w.Created, o.now) || !slices.ContainsFunc(w.Signals, written) {
+			continue
+		}
+		switch has, err := r.hasPods(ctx, o, w); {
+		case err != nil:
+			o.couldNotRead(err)
+			o.setUnread(w, podsCannotBeRead)
+		case has:
+			o.workloads = slices.DeleteFunc(o.workloads, func(other *workload) bool { return other == w })
+			o.requeueAt(o.now.Add(controller.CoalescingInterval))
+		}
+	}
+}
+
+// hasPods reports whether the API server lists pods that a workload controls, as far as the cache has their ReplicaSets.
+func (r *Reconciler) hasPods(ctx context.Context, o *observation, w *workload) (bool, error) {
+	live, err := r.listPods(ctx, o, w)
+	if err != nil {
+		return false, err
+	}
+	for i := range live {
+		owner := metav1.GetControllerOfNoCopy(&live[i])
+		switch set := workloads.ReplicaSets(); {
+		case owner == nil:
+		case owner.UID == w.UID:
+			return true, nil
+		case owner.Kind == set.Kind:
+			err := r.Client.Get(ctx, client.ObjectKey{Namespace: o.key.Namespace, Name: owner.Name}, set, shared)
+			if client.IgnoreNotFound(err) != nil {
+				return false, fmt.Errorf("get ReplicaSet %s: %w", owner.Name, err)
+			}
+			if err != nil || workloads.ControllerOf(set) == w.UID {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
 }
 
 func (r *Reconciler) orderPods(ctx context.Context, o *observation, w *workload, signal *restart.Signal) error {
@@ -290,29 +354,25 @@ func (r *Reconciler) orderPods(ctx context.Context, o *observation, w *workload,
 	if len(unknown) == 0 {
 		return nil
 	}
-	selector, err := metav1.LabelSelectorAsSelector(w.Selector)
-	if err != nil {
-		return fmt.Errorf("selector of %s %s: %w", w.Kind, w.Name, err)
-	}
-	past := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
-	err = r.Live.List(ctx, &past, client.InNamespace(o.key.Namespace), client.MatchingLabelsSelector{Selector: selector}, &client.ListOptions{
+	past, err := r.listPods(ctx, o, w, &client.ListOptions{
 		Raw: &metav1.ListOptions{ResourceVersion: signal.Version, ResourceVersionMatch: metav1.ResourceVersionMatchExact},
 	})
 	if isTransient(err) {
-		return fmt.Errorf("list the pods of %s %s as they were: %w", w.Kind, w.Name, err)
+		return fmt.Errorf("as they were at a past version: %w", err)
 	}
 	if err != nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		ctrllog.FromContext(ctx).Info("The pods of a past version are not known, and count as older than it",
 			"kind", w.Kind, "workload", w.Name, "version", signal.Version, "cause", err.Error())
 	}
 	existed := map[types.UID]bool{}
-	for i := range past.Items {
-		existed[past.Items[i].UID] = true
+	for i := range past {
+		existed[past[i].UID] = true
 	}
 	for _, pod := range unknown {
 		r.podVersions.update(pod, func(p *podVersions) {
-			if p.checked = append(p.checked, signal.Version); err == nil && !existed[pod] {
-				p.absent = signal.Version
+			p.checked = append(p.checked, signal.Version)
+			if err == nil {
+				p.setExisted(signal.Version, existed[pod])
 			}
 		})
 	}

@@ -50,6 +50,7 @@ func (r *Reconciler) signals(ctx context.Context, o *observation) {
 		}
 	}
 	r.sourceSignals(ctx, o)
+	r.deferNew(ctx, o)
 	o.limitSignals()
 	r.orderByVersion(ctx, o)
 }

@@ -113,7 +113,8 @@ func (o *observation) addSourceProblem(from *sourceRef, state *sources.State) {
 func (r *Reconciler) signalOf(o *observation, from *sourceRef, state *sources.State) restart.Signal {
 	t := from.trigger
 	out := restart.Signal{Trigger: t.Name, Source: nameOf(&from.want), Unknown: state.Unknown, Written: state.Written, Version: state.Version,
-		FirstSeen: state.FirstSeen, ValuesWritten: state.ValuesWritten, Recorded: state.Recorded, Keys: state.Keys}
+		FirstSeen: state.FirstSeen, ValuesWritten: state.ValuesWritten, Recorded: state.Recorded, Keys: state.Keys,
+		Created: state.Created, Since: state.Since}
 	if from.isMounted() {
 		out.SilentCreate, out.SilentDelete = true, true // without pods nothing is mounted, and nothing is gone
 		from.dateMount(&out, state)

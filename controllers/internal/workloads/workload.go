@@ -28,6 +28,7 @@ type Workload struct {
 	APIVersion string
 	Name       string
 	UID        types.UID
+	Created    time.Time
 	// Labels and Annotations are its own, not those of its pods. They must not be changed.
 	Labels, Annotations map[string]string
 	// DependsOn are the ExternalServices that its annotation declares that it needs, and DependsOnMistake what is wrong with
@@ -101,7 +102,7 @@ func newWorkload(
 ) *Workload {
 	w := &Workload{
 		Kind: kind, APIVersion: appsv1.SchemeGroupVersion.String(),
-		Name: object.GetName(), UID: object.GetUID(), Version: object.GetResourceVersion(), Generation: object.GetGeneration(),
+		Name: object.GetName(), UID: object.GetUID(), Created: object.GetCreationTimestamp().Time, Version: object.GetResourceVersion(), Generation: object.GetGeneration(),
 		Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
 		Selector: selector, Template: template, TemplateHash: hashOf(template), RestartID: template.Annotations[autorebootv1.RestartIDAnnotation],
 	}

@@ -114,6 +114,9 @@ func (r *run) nextBaseline(t *target, s *Signal) (next autorebootv1.Baseline, ok
 	case b == nil && s.Trigger == autorebootv1.RestartNowTrigger && r.restartNow() != "":
 		return autorebootv1.Baseline{Trigger: s.Trigger, Source: s.Source}, true
 	case b == nil:
+		if was := r.atCreation(t, s); was != nil && !s.isSilent(was.Fingerprint) {
+			return *was, true
+		}
 		r.reportOutdated(t, s)
 	case b.Fingerprint != s.fingerprint():
 		if !s.isSilent(b.Fingerprint) || s.Incomparable && !s.Ignored && r.isOwedFor(t, s, b) {
@@ -135,10 +138,7 @@ func (r *run) nextBaseline(t *target, s *Signal) (next autorebootv1.Baseline, ok
 // reportOutdated reports that a source which becomes the baseline was written after pods were created: they may lack what it
 // has, and are not restarted for it. A policy whose status is lost with what it was owed, as by a deletion, says so by this.
 func (r *run) reportOutdated(t *target, s *Signal) {
-	written := s.Written
-	if s.FirstSeen {
-		written = s.ValuesWritten
-	}
+	written := s.valuesTime()
 	if s.Fingerprint == "" || s.Ignored || written.IsZero() || t.workload.Unselected {
 		return
 	}

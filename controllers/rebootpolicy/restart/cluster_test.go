@@ -23,6 +23,7 @@ const configSource = "ConfigMap/a"
 type simPod struct {
 	name        string
 	created     time.Time
+	version     int
 	ready       time.Time
 	revision    int
 	reads       [2]int
@@ -34,6 +35,7 @@ type simPod struct {
 type simWorkload struct {
 	name       string
 	uid        string
+	created    time.Time
 	wave       int32
 	desired    int
 	generation int64
@@ -62,17 +64,22 @@ type simWorkload struct {
 type source struct {
 	content, change int
 	written         time.Time
+	version         int
 	unknown         bool
 	// unseen means that the process has not looked since it began, and first is when it did; zero where
 	// it has seen the latest change itself.
 	unseen bool
 	first  time.Time
+	// since is when the process first saw what there is now, which was the change that is shown.
+	since time.Time
+	shown int
 }
 
 // changes is a write that the API server records.
-func (s *source) changes(content int, now time.Time) {
+func (w *simCluster) changes(s *source, content int) {
 	s.change++
-	s.content, s.written = content, now.Truncate(time.Second)
+	w.version++
+	s.content, s.written, s.version = content, w.now.Truncate(time.Second), w.version
 	if !s.unseen {
 		s.first = time.Time{}
 	}
@@ -81,6 +88,7 @@ func (s *source) changes(content int, now time.Time) {
 // simCluster is a small cluster.
 type simCluster struct {
 	now       time.Time
+	version   int // of the latest write
 	workloads []*simWorkload
 	sources   [2]source
 	tick      int
@@ -107,8 +115,9 @@ type simCluster struct {
 
 func (w *simCluster) podOf(s *simWorkload) simPod {
 	s.made++
+	w.version++
 	s.wedged = false
-	p := simPod{name: s.name + "-" + strconv.Itoa(s.made), created: w.now.Truncate(time.Second), ready: w.now.Add(4 * time.Second), revision: s.revision}
+	p := simPod{name: s.name + "-" + strconv.Itoa(s.made), created: w.now.Truncate(time.Second), version: w.version, ready: w.now.Add(4 * time.Second), revision: s.revision}
 	for i := range w.sources {
 		p.reads[i] = w.sources[i].content
 	}
@@ -117,6 +126,7 @@ func (w *simCluster) podOf(s *simWorkload) simPod {
 
 func (w *simCluster) createPod(s *simWorkload) {
 	w.born++
+	s.created = w.now.Truncate(time.Second)
 	s.uid, s.generation, s.revision, s.restartID, s.pods, s.revisions, s.lost = fmt.Sprintf("uid-%d", w.born), 1, 1, "", nil, nil, false
 	for range s.desired {
 		p := w.podOf(s)
@@ -238,7 +248,7 @@ func (w *simCluster) observe(token string) Observation {
 
 func (w *simCluster) view(s *simWorkload, token string) Workload {
 	v := Workload{Wave: s.wave, Workload: workloads.Workload{
-		Kind: common.WorkloadDeployment, Name: s.name, UID: types.UID(s.uid),
+		Kind: common.WorkloadDeployment, Name: s.name, UID: types.UID(s.uid), Created: s.created,
 		Generation: s.generation, RestartID: s.restartID, Desired: int32(s.desired),
 	}}
 	switch {
@@ -252,7 +262,7 @@ func (w *simCluster) view(s *simWorkload, token string) Workload {
 	for i := range s.pods {
 		p := &s.pods[i]
 		ready := s.ready(p, w.now)
-		v.Pods = append(v.Pods, Pod{Name: p.name, UID: types.UID(s.uid + p.name), Created: p.created, Ready: ready, Restarts: p.restarts})
+		v.Pods = append(v.Pods, Pod{Name: p.name, UID: types.UID(s.uid + p.name), Created: p.created, Version: strconv.Itoa(p.version), Ready: ready, Restarts: p.restarts})
 		if s.isLost(p) {
 			pod := &v.Pods[i]
 			pod.Node, pod.Lost, pod.Terminating = "node-7", "which is not ready", s.isTerminating(p)
@@ -282,10 +292,14 @@ func (w *simCluster) signal(trigger, name string, i int, dated bool) Signal {
 	s := Signal{Trigger: trigger, Source: name, Fingerprint: fmt.Sprintf("content-%d", w.sources[i].content)}
 	if src := &w.sources[i]; dated {
 		s.Fingerprint = strconv.Itoa(w.keys) + "/" + s.Fingerprint
+		if src.unseen || src.shown != src.change+1 {
+			src.since, src.shown = w.now, src.change+1
+		}
 		if src.unseen {
 			src.unseen, src.first = false, w.now
 		}
 		s.Written, s.Recorded, s.Keys = src.written, src.written, "keys"
+		s.Version, s.Created, s.Since = strconv.Itoa(src.version), time.Unix(0, 0), src.since
 		if !src.first.IsZero() {
 			s.Written, s.FirstSeen, s.ValuesWritten = src.first, true, src.written
 		}

@@ -82,7 +82,7 @@ func (r *run) trackTargets() {
 		}
 		status.UID = w.UID
 		r.status.Targets = append(r.status.Targets, status)
-		r.targets = append(r.targets, target{workload: w, isBack: back})
+		r.targets = append(r.targets, target{workload: w, isBack: back, isNew: fresh})
 		delete(known, id)
 	}
 	r.status.UnselectedTargets = slices.DeleteFunc(former, func(t autorebootv1.TargetStatus) bool {

@@ -130,10 +130,10 @@ type Pod struct {
 	Name    string
 	UID     types.UID
 	Created time.Time // whole seconds
-	// Version is the pod's resourceVersion when it was made, and Absent one at which it had not been made
-	// yet. Each is empty where it is not known.
-	Version, AbsentAt string
-	Ready             bool
+	// Version is the pod's resourceVersion when it was made, AbsentAt one at which it had not been made yet, and PresentAt one
+	// at which it existed. Each is empty where it is not known.
+	Version, AbsentAt, PresentAt string
+	Ready                        bool
 	// Terminating means that it is being deleted, and Ends when its grace period is over.
 	Terminating bool
 	Ends        time.Time
@@ -184,6 +184,9 @@ type Signal struct {
 	// key alone may be later than either.
 	FirstSeen               bool
 	ValuesWritten, Recorded time.Time
+	// Created is when the source was created, and Since since when at the latest it has had what it has now, as far as this
+	// process has seen. Each is zero where that is not known.
+	Created, Since time.Time
 	// Keys is a hash of the names of the keys that the source has; empty where it has none.
 	Keys string
 	// Expires is when the certificate in the source expires.

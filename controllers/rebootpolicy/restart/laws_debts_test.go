@@ -6,7 +6,9 @@ package restart
 import (
 	"fmt"
 	"slices"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -33,6 +35,7 @@ func debtsAreKeptOrTold(m *model, o Observation) error {
 func policyIsMadeAgain(m *model, o Observation) error {
 	p := m.policy.DeepCopy()
 	p.UID, p.Status = "another", autorebootv1.RebootPolicyStatus{}
+	p.CreationTimestamp = metav1.NewTime(m.now.Add(time.Second)) // later than all that there is
 	d := Decide(p, o)
 	began := planned(p, &d)
 	for _, s := range m.workloads {

@@ -117,6 +117,43 @@ func (m *model) checkVerified(o Observation, n Message) {
 	}
 }
 
+// checkFirstSight sees that a workload is owed at first sight what one of its pods lacks, and nothing else.
+func (m *model) checkFirstSight(o Observation, d Decision) {
+	for _, t := range d.Status.Targets {
+		b := baselineIn(&d.Status, t.UID)
+		if b == nil || baselineIn(&m.policy.Status, t.UID) != nil {
+			continue
+		}
+		s := m.workload(t.Name)
+		if s.uid != string(t.UID) {
+			continue // gone meanwhile
+		}
+		m.late[t.UID] = m.now.Sub(s.created) >= newFor
+		at := slices.IndexFunc(o.Workloads, func(w Workload) bool { return w.UID == t.UID })
+		if b.Fingerprint != FormerFingerprint(b.Fingerprint) || m.lapsed[t.UID] {
+			continue
+		}
+		lacks := func(p simPod) bool {
+			return p.reads[0] != m.sources[0].content || !slices.ContainsFunc(o.Workloads[at].Pods, func(seen Pod) bool { return seen.Name == p.name })
+		}
+		if !slices.ContainsFunc(s.pods, lacks) {
+			m.fail("%s is owed what its pods have", t.Name)
+		}
+	}
+}
+
+// baselineIn returns what a status has of the ConfigMap for a workload; nil for nothing.
+func baselineIn(st *autorebootv1.RebootPolicyStatus, uid types.UID) *autorebootv1.Baseline {
+	for _, t := range slices.Concat(st.Targets, st.UnselectedTargets) {
+		for i := range t.Baselines {
+			if b := &t.Baselines[i]; t.UID == uid && b.Source == configSource {
+				return b
+			}
+		}
+	}
+	return nil
+}
+
 // checkCause sees that no change restarts a workload twice, but by a retry.
 func (m *model) checkCause(f autorebootv1.InFlightRestart, retried bool) {
 	before, restarted := m.asked[f.UID]
@@ -270,7 +307,8 @@ func (m *model) checkFinalState() {
 		for i, name := range m.names[:2] {
 			for _, b := range t.Baselines {
 				for _, p := range s.pods {
-					if b.Trigger == name && p.reads[i] != m.sources[i].content && m.asked[t.UID][i] > 0 {
+					owed := m.asked[t.UID][i] > 0 || i == 0 && !m.late[t.UID] // of addresses nothing says when they changed
+					if b.Trigger == name && p.reads[i] != m.sources[i].content && owed {
 						m.fail("%s: %s reads %d of %s, not %d: a change was lost", t.Name, p.name, p.reads[i], name, m.sources[i].content)
 					}
 				}

@@ -96,6 +96,8 @@ type model struct {
 	// shown are the changes that the operator last saw.
 	shown     [4]int
 	abandoned map[types.UID]bool
+	// late are workloads of which no decision was stored while they were new.
+	late map[types.UID]bool
 	// before is what the judge knew of a workload before its latest restart was planned.
 	before map[types.UID]verdict
 	// clockSet means that the operator's clock was behind: it does not know how long ago anything was.
@@ -168,7 +170,7 @@ func newModel(seed uint64, seen map[string]int) *model {
 		p.Spec.Strategy = &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict, Evict: &autorebootv1.EvictStrategy{Timeout: d("2m")}}
 	}
 	m := &model{policy: p, seen: seen, told: map[string]int{}, asked: map[types.UID][4]int{}, ended: map[types.UID]autorebootv1.RestartRecord{},
-		starts: map[types.UID][]time.Time{}, lapsed: map[types.UID]bool{}, excused: map[types.UID]bool{}, abandoned: map[types.UID]bool{}, before: map[types.UID]verdict{}, planned: map[string]time.Time{}}
+		starts: map[types.UID][]time.Time{}, lapsed: map[types.UID]bool{}, excused: map[types.UID]bool{}, abandoned: map[types.UID]bool{}, late: map[types.UID]bool{}, before: map[types.UID]verdict{}, planned: map[string]time.Time{}}
 	m.simCluster = simCluster{now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), free: 3, busy: map[types.UID]bool{}, rollouts: map[string]int{}, reverted: map[string]bool{}, names: names}
 	m.requests, m.exceeded = map[string]common.RequestCounts{}, map[string]bool{}
 	if probes(seed) {
@@ -209,10 +211,10 @@ func (m *model) event(s step) {
 	case "pass":
 		m.advance(s.span)
 	case "change":
-		src.changes(src.change+1, m.now)
+		m.changes(src, src.change+1)
 	case "change back":
 		if src.content > 0 {
-			src.changes(src.content-1, m.now)
+			m.changes(src, src.content-1)
 			// Pods that were made in between keep what they read, unless the change was acted on.
 			for _, w := range m.workloads {
 				m.lapsed[types.UID(w.uid)] = true
@@ -615,6 +617,7 @@ func (m *model) checkRepeatable(o Observation, d Decision) {
 }
 
 func (m *model) store(o Observation, d Decision) {
+	m.checkFirstSight(o, d)
 	for _, n := range d.Messages {
 		m.checkVerified(o, n)
 		if s := m.workload(n.Target.Name); s != nil && (n.Reason == "TriggerRecovered" || n.Reason == "TriggerFired") {

@@ -79,8 +79,8 @@ type target struct {
 	signals []*Signal
 	// requested is what they ask for, where it is not in flight.
 	requested request
-	// isBack means that it was in the status before as one that is not selected.
-	isBack bool
+	// isBack means that it was in the status before as one that is not selected, and isNew that it was not in the status.
+	isBack, isNew bool
 	// unapproved means that its restart waits for a person.
 	unapproved bool
 }

@@ -18,6 +18,7 @@ import (
 // content is a source as it was read. It is not kept.
 type content struct {
 	version string
+	created time.Time // zero where that is not known
 	fields  []metav1.ManagedFieldsEntry
 	data    map[string][]byte
 	marks   Marks
@@ -70,6 +71,7 @@ func (s *Sources) evaluate(found *content, wants map[viewKey]Want) map[viewKey]v
 			seen.state.Version, seen.state.Keys, seen.state.AbsentKeys = found.version, s.keysOf(found, &want, keys), found.absent(want.Keys)
 		}
 		seen.writeTimes, seen.state.Marks, seen.state.Mounts = found.writeTimes(keys), found.marks, mounts
+		seen.state.Created = found.created
 		results[key] = seen
 	}
 	return results
@@ -156,9 +158,11 @@ func (v *view) update(seen viewResult, now time.Time) {
 			state.ValuesWritten = seen.values
 		}
 	}
-	state.Marks = seen.state.Marks
+	state.Marks, state.Created = seen.state.Marks, seen.state.Created
 	if state.Unknown == "" {
-		state.Recorded = seen.latest
+		if state.Recorded, state.Since = seen.latest, v.state.Since; !same {
+			state.Since = now
+		}
 	}
 	v.state, v.known, v.valuesSet = state, true, latest(v.valuesSet, seen.values)
 }

@@ -97,7 +97,7 @@ func (a *apiReader) readObject(ctx context.Context, ref Ref) (*content, error) {
 
 func contentOf(meta *metav1.ObjectMeta, data map[string][]byte) *content {
 	has := func(annotation string) bool { return meta.Annotations[annotation] == "true" }
-	return &content{version: meta.ResourceVersion, fields: meta.ManagedFields, data: data, marks: Marks{
+	return &content{version: meta.ResourceVersion, created: meta.CreationTimestamp.Time, fields: meta.ManagedFields, data: data, marks: Marks{
 		Ignore: has(common.IgnoreAnnotation), ReloaderIgnore: has(rules.ReloaderIgnoreAnnotation),
 		ReloaderMatch: has(rules.ReloaderMatchAnnotation),
 	}}

@@ -65,6 +65,9 @@ type State struct {
 	ValuesWritten time.Time
 	// Recorded is the latest write of the source that is recorded, of whatever it was; zero where none is.
 	Recorded time.Time
+	// Created is when the source was created; zero where nothing says so. Since is when this process read first what counts as it
+	// is now.
+	Created, Since time.Time
 	// Keys is a hash of the names of the keys that count and exist; empty while unknown.
 	Keys string
 	// AbsentKeys are those of Want.Keys that the source does not have, in order and with commas between them.
