@@ -59,7 +59,8 @@ func (r *Reconciler) record(ctx context.Context, of *autorebootv1.ClusterRebootP
 		case o.more:
 			c.Set(autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ClusterReasonNotInStep, fmt.Sprintf("%s, and %d of them have it as the template says so far", of, o.inStep))
 		default:
-			message := strings.Join(append([]string{of + ", and has it as the template says"}, without...), "; ")
+			have := map[bool]string{true: "has", false: "have"}[o.wanted == 1]
+			message := strings.Join(append([]string{of + ", and " + have + " it as the template says"}, without...), "; ")
 			c.Set(autorebootv1.ConditionReady, metav1.ConditionTrue, autorebootv1.ClusterReasonInStep, message)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -56,6 +57,9 @@ type Forecast struct {
 	Watched []string
 	// Restarts in the order in which they start.
 	Restarts []ForeseenRestart
+	// First are changed sources that only the policy as it would be observes for a workload: whether it restarts for them depends on
+	// which is applied first.
+	First []string
 	// MaxTargets is how many of them may be in flight at once, as the spec has it.
 	MaxTargets string
 }
@@ -108,9 +112,24 @@ func Foresee(ctx context.Context, o ForecastOptions, before, after Side) (*Forec
 		MaxTargets: will.policy.Spec.Concurrency.MaxTargets.String(),
 	}
 	if will.blocked.Reason != autorebootv1.ReasonInvalidSpec {
-		f.Restarts = o.restarts(will, after.Sources)
+		f.Restarts, f.First = o.restarts(will, after.Sources), will.firstSeen(after.Sources)
 	}
 	return f, nil
+}
+
+// firstSeen are the changed sources without a baseline.
+func (s *side) firstSeen(changed *sources.Assumed) (names []string) {
+	for _, w := range s.workloads {
+		for i := range w.Signals {
+			signal := &w.Signals[i]
+			want, has := s.wants[signalID{w.UID, signal.Trigger, signal.Source}]
+			_, known := s.baseline(w, signal.Trigger, signal.Source)
+			if has && !known && signal.Unknown == "" && len(changed.Changed(&want)) > 0 && !slices.Contains(names, signal.Source) {
+				names = append(names, signal.Source)
+			}
+		}
+	}
+	return names
 }
 
 // side is an observation, with what blocks the policy: a forecast goes on without it.
@@ -129,6 +148,17 @@ func (s *side) watched() (names []string) {
 		}
 	}
 	return names
+}
+
+// uidOf returns the UID of a target; empty where it was not read.
+func (s *side) uidOf(target common.WorkloadReference) types.UID {
+	at := slices.IndexFunc(s.workloads, func(w *workload) bool {
+		return w.Kind == common.KindOfGroup(target.Group, target.Kind) && w.Name == target.Name
+	})
+	if at < 0 {
+		return ""
+	}
+	return s.workloads[at].UID
 }
 
 // observe reads what the triggers of a policy that watch ConfigMaps and Secrets decide from.
@@ -226,8 +256,9 @@ func (o *ForecastOptions) restarts(will *side, changed *sources.Assumed) (found 
 			f.Holds = append([]restart.Hold{will.blocked}, f.Holds...)
 		}
 		for _, s := range forecasts[i].Changed {
-			_, fingerprint, _ := strings.Cut(s.Fingerprint, "/")
-			if keys := changed.Changed(fingerprint); len(keys) > 0 {
+			uid := will.uidOf(forecasts[i].Target)
+			want, has := will.wants[signalID{uid, s.Trigger, s.Source}]
+			if keys := changed.Changed(&want); has && len(keys) > 0 {
 				f.Sources = append(f.Sources, ForeseenSource{s.Trigger, s.Source, keys})
 			}
 		}

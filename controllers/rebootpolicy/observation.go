@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
@@ -59,6 +60,8 @@ type observation struct {
 	// idOf, as far as that is known.
 	sourceCount int
 	required    map[string][]string
+	// wants is what counts of the source of each signal.
+	wants map[signalID]sources.Want
 	// problems are reasons of Ready=False.
 	problems []problem
 	// sourceless are messages about triggers that watch no source.
@@ -83,6 +86,12 @@ type observation struct {
 	claimed []disruption.Claim
 	// requeue is when to reconcile again, besides that of the decision.
 	requeue time.Time
+}
+
+// signalID identifies a signal of a source.
+type signalID struct {
+	workload        types.UID
+	trigger, source string
 }
 
 type problem struct{ reason, message string }

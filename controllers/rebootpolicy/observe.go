@@ -13,6 +13,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/approval"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
@@ -24,7 +25,7 @@ func (r *Reconciler) begin(stored *autorebootv1.RebootPolicy) *observation {
 	rules.Default(policy)
 	o := &observation{
 		key: client.ObjectKeyFromObject(stored), now: r.Now(), stored: stored, policy: policy, state: r.stateOf(policy),
-		required: map[string][]string{},
+		required: map[string][]string{}, wants: map[signalID]sources.Want{},
 	}
 	o.statusLost = stored.Status.ObservedGeneration <= 0 && o.state.lastWrite != (controller.LastWrite{})
 	if status := r.former.statusFor(stored, o.now); status != nil {

@@ -43,7 +43,9 @@ func (r *Reconciler) sourceSignals(ctx context.Context, o *observation) {
 		case from.former && exists: // it does not count any more
 		default:
 			o.addSourceProblem(from, state)
-			from.workload.Signals = append(from.workload.Signals, r.signalOf(o, from, state))
+			signal := r.signalOf(o, from, state)
+			from.workload.Signals = append(from.workload.Signals, signal)
+			o.wants[signalID{from.workload.UID, signal.Trigger, signal.Source}] = from.want
 		}
 	}
 	o.setAwaited()

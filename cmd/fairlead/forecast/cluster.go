@@ -31,7 +31,7 @@ func (w *world) applyCluster(ctx context.Context, key inspect.Key, of *autoreboo
 	for _, policy := range found.Policies {
 		is := inspect.KeyOf(policy)
 		if live := w.objects[is]; live == nil {
-			w.newPolicies = append(w.newPolicies, is.String()+" of "+key.String())
+			w.newPolicies = append(w.newPolicies, newPolicy{is.String() + " of " + key.String(), policy})
 		} else if metav1.IsControlledBy(live, of) {
 			w.replaced[is] = replace(live, policy)
 		} else {

@@ -25,6 +25,9 @@ type Forecast struct {
 	Notes []string `json:"notes,omitempty"`
 	// Unread is what could not be read, so that the rest may be incomplete.
 	Unread []inspect.Unread `json:"unread,omitempty"`
+
+	// ordered are the policies that restart workloads or not by the order in which the manifests are applied.
+	ordered []string
 }
 
 // The changes of a Source.

@@ -349,7 +349,8 @@ func TestAClusterRebootPolicyIsWhatItsControllerWouldMakeOfIt(t *testing.T) {
 	}
 	login := "{apiVersion: v1, kind: Secret, metadata: {name: db-login}, stringData: {user: hunter2}}"
 	text := said(t, cluster().ofManifests(t, onChange("new", "{}", "")+login))
-	expect(t, text, "RebootPolicy other/new of ClusterRebootPolicy new; RebootPolicy shop/new of ClusterRebootPolicy new: new; a policy takes what it finds first", "No workload restarts.")
+	expect(t, text, "RebootPolicy shop/new of ClusterRebootPolicy new: what is restarted depends on the order.",
+		"RebootPolicy other/new of ClusterRebootPolicy new: new; a policy takes what it finds first", "Whether a workload restarts depends on the order")
 	if text := said(t, cluster().ofManifests(t, onChange("new", "{matchLabels: {team: b}}", "")+login)); strings.Contains(text, "shop/new") {
 		t.Errorf("it is not selected:\n%s", text)
 	}

@@ -61,8 +61,14 @@ type world struct {
 	// hasCluster means that a ClusterRebootPolicy would be applied, and deleted are the policies that would go with it.
 	hasCluster   bool
 	deleted      map[inspect.Key]bool
-	newPolicies  []string
+	newPolicies  []newPolicy
 	newWorkloads []string
+}
+
+// newPolicy is a policy that does not exist yet, as it is named in sentences.
+type newPolicy struct {
+	name   string
+	policy *autorebootv1.RebootPolicy
 }
 
 func newWorld(o Options) *world {
@@ -166,10 +172,9 @@ func (w *world) apply(ctx context.Context, m *Manifests) {
 		}
 		live := w.objects[key]
 		if live == nil {
-			switch {
-			case key.Kind == inspect.RebootPolicy:
-				w.newPolicies = append(w.newPolicies, key.String())
-			case inspect.IsWorkload(key.Kind):
+			if policy, is := object.(*autorebootv1.RebootPolicy); is {
+				w.newPolicies = append(w.newPolicies, newPolicy{key.String(), policy})
+			} else if inspect.IsWorkload(key.Kind) {
 				w.newWorkloads = append(w.newWorkloads, key.String())
 			}
 			continue
@@ -293,6 +298,11 @@ func (w *world) foresee(ctx context.Context) (*Forecast, error) {
 		}
 		f.add(will, seen, refers.changed, restarted)
 	}
+	for _, p := range w.newPolicies {
+		if refers.mayConcern(p.policy) {
+			f.ordered = append(f.ordered, p.name)
+		}
+	}
 	f.addUnwatched(refers, restarted)
 	f.Notes = slices.Concat(f.Notes, w.notes, w.notesOf(f))
 	return f, nil
@@ -321,6 +331,9 @@ func (f *Forecast) add(
 	}
 	if seen.Blocked.Reason == autorebootv1.ReasonInvalidSpec {
 		f.Notes = append(f.Notes, fmt.Sprintf("RebootPolicy %s/%s restarts nothing, since its spec is invalid: %s.", policy.Namespace, policy.Name, seen.Blocked.Message))
+	}
+	if len(seen.First) > 0 {
+		f.ordered = append(f.ordered, inspect.KeyOf(policy).String())
 	}
 	for i := range seen.Restarts {
 		r := &seen.Restarts[i]
@@ -363,8 +376,18 @@ func typeOf(policy *autorebootv1.RebootPolicy, trigger string) string {
 
 // notesOf are about what a forecast leaves out.
 func (w *world) notesOf(f *Forecast) (notes []string) {
-	if len(w.newPolicies) > 0 {
-		notes = append(notes, events.Summarize(w.newPolicies)+": new; a policy takes what it finds first as its baseline, and restarts nothing for it.")
+	if len(f.ordered) > 0 {
+		notes = append(notes, events.Summarize(f.ordered)+": what is restarted depends on the order. What a policy finds when it first reads a source is its baseline, and restarts nothing. "+
+			"A source that is applied after that restarts the workloads that use it: apply the policy last, or run this again once it exists.")
+	}
+	var others []string
+	for _, p := range w.newPolicies {
+		if !slices.Contains(f.ordered, p.name) {
+			others = append(others, p.name)
+		}
+	}
+	if len(others) > 0 {
+		notes = append(notes, events.Summarize(others)+": new; a policy takes what it finds first as its baseline, and restarts nothing for it.")
 	}
 	if len(w.newWorkloads) > 0 {
 		notes = append(notes, events.Summarize(w.newWorkloads)+": new; the first pods have what is applied.")

@@ -96,6 +96,8 @@ func (f *Forecast) summary() string {
 	switch n := len(f.Restarts); {
 	case n > 0:
 		return fmt.Sprintf("%s would restart.", events.Plural(n, "workload", "workloads"))
+	case len(f.ordered) > 0:
+		return "Whether a workload restarts depends on the order in which the manifests are applied."
 	case inspect.HasErrors(f.Unread):
 		return "Whether a workload restarts is not known."
 	}

@@ -23,7 +23,6 @@ type Assumed struct {
 	by      *Sources // evaluates
 	before  *Assumed
 	sources map[Ref]*assumption
-	changed map[string][]string // keys that differ from before, by the fingerprint of what counts
 }
 
 // assumption is one source; without content it is missing.
@@ -40,7 +39,7 @@ const AnyKey = "any key"
 
 // NewAssumed returns an empty Assumed, whose sources were those of another one before; nil for none.
 func NewAssumed(key *fingerprint.Key, before *Assumed) *Assumed {
-	return &Assumed{by: &Sources{options: Options{Key: key}}, before: before, sources: map[Ref]*assumption{}, changed: map[string][]string{}}
+	return &Assumed{by: &Sources{options: Options{Key: key}}, before: before, sources: map[Ref]*assumption{}}
 }
 
 // Add assumes a source with these values. Opaque means that the values stand for others, which were not read: that under the key
@@ -97,9 +96,6 @@ func (a *Assumed) Observe(_ context.Context, _ types.NamespacedName, wants []Wan
 		}
 		result := a.by.evaluate(s.content, map[viewKey]Want{"": want})[""]
 		states[i], states[i].Version = result.state, ""
-		if states[i].Fingerprint != "" {
-			a.changed[states[i].Fingerprint] = a.differing(&want)
-		}
 	}
 	return states, nil
 }
@@ -107,11 +103,8 @@ func (a *Assumed) Observe(_ context.Context, _ types.NamespacedName, wants []Wan
 // Forget does nothing.
 func (a *Assumed) Forget(types.NamespacedName) {}
 
-// Changed returns the names of the keys that count for a fingerprint of Observe and had another value before, in order.
-func (a *Assumed) Changed(fingerprint string) []string { return a.changed[fingerprint] }
-
 // Keys returns the names of all keys of a source that had another value before, or did not exist, in order.
-func (a *Assumed) Keys(ref Ref) []string { return a.differing(&Want{Ref: ref}) }
+func (a *Assumed) Keys(ref Ref) []string { return a.Changed(&Want{Ref: ref}) }
 
 // data are the values of a source; none without one.
 func (s *assumption) data(without ...string) map[string][]byte {
@@ -121,12 +114,21 @@ func (s *assumption) data(without ...string) map[string][]byte {
 	return s.without(without).data
 }
 
-// differing returns which keys of those that count differ.
-func (a *Assumed) differing(want *Want) []string {
-	is, was := a.sources[want.Ref].data(want.ExcludedKeys...), map[string][]byte(nil)
-	if a.before != nil {
-		was = a.before.sources[want.Ref].data(want.ExcludedKeys...)
+// value returns what a source has under a key.
+func (s *assumption) value(key string, data map[string][]byte) (value []byte, has bool) {
+	if value, has = data[key]; !has && s != nil && s.unread != nil {
+		return s.unread, true
 	}
+	return value, has
+}
+
+// Changed returns the names of the keys that count for a want and had another value before, or did not exist, in order.
+func (a *Assumed) Changed(want *Want) []string {
+	former := &Assumed{}
+	if a.before != nil {
+		former = a.before
+	}
+	is, was := a.sources[want.Ref].data(want.ExcludedKeys...), former.sources[want.Ref].data(want.ExcludedKeys...)
 	keys := want.Keys
 	if want.Certificate != "" {
 		keys = []string{want.Certificate}
@@ -141,12 +143,12 @@ func (a *Assumed) differing(want *Want) []string {
 	}
 	var changed []string
 	for _, key := range keys {
-		value, has := is[key]
-		former, had := was[key]
+		value, has := a.sources[want.Ref].value(key, is)
+		before, had := former.sources[want.Ref].value(key, was)
 		if key == AnyKey && len(keys) > 1 {
 			continue // those that are known by their names are named
 		}
-		if has != had || !bytes.Equal(value, former) {
+		if has != had || !bytes.Equal(value, before) {
 			changed = append(changed, key)
 		}
 	}
