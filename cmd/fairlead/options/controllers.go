@@ -188,8 +188,9 @@ const maxKind = 63
 
 // Prometheus is a server that gates of type PrometheusQueryEmpty ask, by the HTTP API of Prometheus.
 type Prometheus struct {
-	// URL without `/api/v1/query`, such as `https://prometheus.monitoring.svc:9090`. The egress policy does not limit it, and no
-	// redirect is followed. Empty: none, and such gates are closed.
+	// URL without `/api/v1/query`, such as `https://prometheus.monitoring.svc:9090`. Each query has its parameters, such as
+	// `?deny_partial_response=1`. The egress policy does not limit it, and no redirect is followed. Empty: none, and such gates are
+	// closed.
 	URL string `json:"url" default:""`
 
 	// File with the certificates to trust, in PEM. Empty: those of the system.
@@ -257,13 +258,13 @@ func validateEndpoint(path *field.Path, e outbound.Endpoint, isHook bool) field.
 	at, err := url.Parse(e.URL)
 	path = path.Child("url")
 	var shown any = e.URL
-	if isHook {
+	if isHook || err == nil && at.RawQuery != "" { // which may have a password
 		shown = field.OmitValueType{}
 	}
 	switch {
 	case e.URL == "":
 		return nil
-	case err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || at.RawQuery != "" && !isHook || at.Fragment != "":
+	case err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || at.Fragment != "":
 		return field.ErrorList{field.Invalid(path, shown, "must be a URL such as https://example.com:9090")}
 	case at.User != nil:
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must have no password: set bearerTokenFile")}

@@ -4,9 +4,12 @@
 package promquery
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -27,7 +30,7 @@ const (
 )
 
 // Server is a Prometheus server, or another one with the HTTP API of Prometheus. Its URL does not include /api/v1, such as
-// https://prometheus.monitoring.svc:9090.
+// https://prometheus.monitoring.svc:9090. Each query has the parameters of the URL, such as deny_partial_response=1 of VictoriaMetrics.
 type Server struct {
 	outbound.Endpoint
 	// NamespaceParameter is the parameter of the URL that has the namespace of the policy. Defaults to none.
@@ -45,17 +48,23 @@ func (s Server) evaluator() evaluator {
 		if err != nil {
 			return false, fmt.Errorf("the operator cannot use its rebootPolicies.prometheus: %w", err)
 		}
-		own := *via
-		own.Transport = &namespaced{via.Transport, s.NamespaceParameter}
-		server, err := api.NewClient(api.Config{Address: s.URL, Client: &own})
+		address, err := url.Parse(s.URL)
+		if err != nil {
+			return false, errors.New("the operator cannot use its rebootPolicies.prometheus.url")
+		}
+		own, sent := *via, &exchange{next: via.Transport, parameter: s.NamespaceParameter, parameters: address.Query()}
+		own.Transport = sent
+		address.RawQuery = ""
+		server, err := api.NewClient(api.Config{Address: address.String(), Client: &own})
 		if err != nil {
 			return false, fmt.Errorf("the operator cannot use its rebootPolicies.prometheus.url: %w", err)
 		}
-		return evaluate(ctx, prometheusv1.NewAPI(server), q)
+		return evaluate(ctx, prometheusv1.NewAPI(server), q, sent.isPartial)
 	}
 }
 
-func evaluate(ctx context.Context, server prometheusv1.API, q query) (bool, error) {
+// evaluate evaluates one query. isPartial reports whether the server says that a part of the result is missing.
+func evaluate(ctx context.Context, server prometheusv1.API, q query, isPartial func() bool) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, namespaceKey{}, q.namespace), timeout)
 	defer cancel()
 	value, warnings, _, err := server.Query(ctx, q.text, time.Time{}, prometheusv1.WithLimit(1), prometheusv1.WithTimeout(timeout))
@@ -66,7 +75,7 @@ func evaluate(ctx context.Context, server prometheusv1.API, q query) (bool, erro
 	if !is {
 		return false, fmt.Errorf("its query returns a %s: write one that returns an instant vector, such as vector(1) > 0", value.Type())
 	}
-	if len(vector) == 0 && len(warnings) > 0 { // such as of a store that did not answer
+	if len(vector) == 0 && (len(warnings) > 0 || isPartial()) { // such as of a store that did not answer
 		return false, errors.New("the Prometheus server warns that its result may be incomplete")
 	}
 	return len(vector) > 0, nil
@@ -101,26 +110,49 @@ func explain(err error) error {
 
 type namespaceKey struct{}
 
-// namespaced adds the namespace of a query to its URL, and bounds the response.
-type namespaced struct {
-	next      http.RoundTripper
-	parameter string
+// exchange is one query. It adds the namespace and the parameters of the server to its URL, and bounds the response, which it keeps for
+// isPartial.
+type exchange struct {
+	next       http.RoundTripper
+	parameter  string
+	parameters url.Values
+	response   bytes.Buffer
 }
 
-func (n *namespaced) RoundTrip(request *http.Request) (*http.Response, error) {
-	if n.parameter != "" {
+func (e *exchange) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	parameters := request.URL.Query()
+	for name, values := range e.parameters {
+		if !parameters.Has(name) {
+			parameters[name] = values
+		}
+	}
+	if e.parameter != "" {
 		namespace, is := request.Context().Value(namespaceKey{}).(string)
 		if !is || namespace == "" {
 			return nil, errors.New("the namespace of the query is not known")
 		}
-		request = request.Clone(request.Context())
-		parameters := request.URL.Query()
-		parameters.Set(n.parameter, namespace)
-		request.URL.RawQuery = parameters.Encode()
+		parameters.Set(e.parameter, namespace)
 	}
-	response, err := n.next.RoundTrip(request)
+	request.URL.RawQuery = parameters.Encode()
+	response, err := e.next.RoundTrip(request)
 	if response != nil {
-		response.Body = http.MaxBytesReader(nil, response.Body, maxBody)
+		e.response.Reset() // of a method that the server does not allow
+		body := http.MaxBytesReader(nil, response.Body, maxBody)
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.TeeReader(body, &e.response), body}
 	}
 	return response, err
+}
+
+// isPartial reports whether the response says that it lacks a part, by the member of VictoriaMetrics, which has no warning then
+// (VictoriaMetrics/VictoriaMetrics#4721). The client library does not read it.
+func (e *exchange) isPartial() bool {
+	var response struct {
+		IsPartial json.RawMessage `json:"isPartial"`
+	}
+	err := json.Unmarshal(e.response.Bytes(), &response)
+	return err != nil || len(response.IsPartial) > 0 && string(response.IsPartial) != "false" && string(response.IsPartial) != "null"
 }

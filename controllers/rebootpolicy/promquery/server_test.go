@@ -47,21 +47,25 @@ func TestAResultIsAnInstantVectorOrAnError(t *testing.T) {
 		some bool
 		err  string
 	}{
-		"nothing":             {200, none, false, ""},
-		"an element":          {200, one, true, ""},
-		"a part of nothing":   {200, strings.Replace(none, "{", `{"warnings": ["store-1 did not answer"], `, 1), false, "may be incomplete"},
-		"a part of something": {200, strings.Replace(one, "{", `{"warnings": ["results truncated due to limit"], `, 1), true, ""},
-		"a number":            {200, `{"status": "success", "data": {"resultType": "scalar", "result": [1, "0"]}}`, false, "returns a scalar"},
-		"a range":             {200, `{"status": "success", "data": {"resultType": "matrix", "result": []}}`, false, "returns a matrix"},
-		"a bad query":         {400, `{"status": "error", "errorType": "bad_data", "error": "1:3: parse error: unexpected <eof>"}`, false, "its query is refused: 1:3: parse error: unexpected <eof>"},
-		"what fails":          {422, `{"status": "error", "errorType": "execution", "error": "duplicate series {secret=\"x\"}"}`, false, "cannot run its query: execution"},
-		"what has no type":    {422, `{"status": "error", "error": "no right to secret"}`, false, "cannot run its query: client_error"},
-		"no right":            {403, "Forbidden", false, "client error: 403"},
-		"another server":      {200, "<html>", false, "no result of a query"},
-		"no server":           {502, "Bad Gateway", false, "server error: 502"},
-		"a redirect":          {302, "", false, "no result of a query"},
-		"a body without end":  {200, `{"status": "success", "data": "` + strings.Repeat("x", maxBody) + `"}`, false, "cannot be read"},
-		"nothing at all":      {200, "", false, "no result of a query"},
+		"nothing":                                {200, none, false, ""},
+		"an element":                             {200, one, true, ""},
+		"a part of nothing":                      {200, strings.Replace(none, "{", `{"warnings": ["store-1 did not answer"], `, 1), false, "may be incomplete"},
+		"a part of nothing, by a member alone":   {200, strings.Replace(none, "{", `{"isPartial": true, `, 1), false, "may be incomplete"},
+		"a part of something, by a member alone": {200, strings.Replace(one, "{", `{"isPartial": true, `, 1), true, ""},
+		"a part in another form":                 {200, strings.Replace(none, "{", `{"isPartial": "true", `, 1), false, "may be incomplete"},
+		"all of nothing":                         {200, strings.Replace(none, "{", `{"isPartial": false, `, 1), false, ""},
+		"a part of something":                    {200, strings.Replace(one, "{", `{"warnings": ["results truncated due to limit"], `, 1), true, ""},
+		"a number":                               {200, `{"status": "success", "data": {"resultType": "scalar", "result": [1, "0"]}}`, false, "returns a scalar"},
+		"a range":                                {200, `{"status": "success", "data": {"resultType": "matrix", "result": []}}`, false, "returns a matrix"},
+		"a bad query":                            {400, `{"status": "error", "errorType": "bad_data", "error": "1:3: parse error: unexpected <eof>"}`, false, "its query is refused: 1:3: parse error: unexpected <eof>"},
+		"what fails":                             {422, `{"status": "error", "errorType": "execution", "error": "duplicate series {secret=\"x\"}"}`, false, "cannot run its query: execution"},
+		"what has no type":                       {422, `{"status": "error", "error": "no right to secret"}`, false, "cannot run its query: client_error"},
+		"no right":                               {403, "Forbidden", false, "client error: 403"},
+		"another server":                         {200, "<html>", false, "no result of a query"},
+		"no server":                              {502, "Bad Gateway", false, "server error: 502"},
+		"a redirect":                             {302, "", false, "no result of a query"},
+		"a body without end":                     {200, `{"status": "success", "data": "` + strings.Repeat("x", maxBody) + `"}`, false, "cannot be read"},
+		"nothing at all":                         {200, "", false, "no result of a query"},
 	} {
 		s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "https://192.0.2.1/")
@@ -90,14 +94,14 @@ func TestAQueryHasTheTokenAndTheNamespace(t *testing.T) {
 			if err := r.ParseForm(); err != nil {
 				t.Error(err)
 			}
-			seen = append(seen, fmt.Sprint(r.URL.Path, r.URL.Query()["namespace"], r.Form["query"], r.Form.Get("limit"), r.Header.Get("Authorization")))
+			seen = append(seen, fmt.Sprint(r.URL.Path, r.URL.Query()["namespace"], r.URL.Query().Get("deny_partial_response"), r.Form["query"], r.Form.Get("limit"), r.Header.Get("Authorization")))
 			_, _ = io.WriteString(w, none)
 		})
-		s.URL, s.BearerTokenFile, s.NamespaceParameter = s.URL+"/tenants/", token, "namespace"
+		s.URL, s.BearerTokenFile, s.NamespaceParameter = s.URL+"/tenants/?deny_partial_response=1&namespace=bank", token, "namespace"
 		if _, err := ask(t, s, query{"shop", `up{namespace="bank"}`}); err != nil {
 			t.Fatal(err)
 		}
-		if want := `/tenants/api/v1/query[shop] [up{namespace="bank"}]1Bearer t0ken`; len(seen) != 1 || seen[0] != want {
+		if want := `/tenants/api/v1/query[shop]1[up{namespace="bank"}]1Bearer t0ken`; len(seen) != 1 || seen[0] != want {
 			t.Errorf("asked %q, want %q", seen, want)
 		}
 		if _, err := ask(t, s, query{text: "up"}); err == nil || !strings.Contains(err.Error(), "namespace of the query is not known") || len(seen) != 1 {
