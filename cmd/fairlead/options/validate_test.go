@@ -33,7 +33,7 @@ func TestEveryRuleRefusesWithThePathOfTheField(t *testing.T) {
 		"rebootPolicies.probeWorkers":        func(c *Configuration) { c.RebootPolicies.ProbeWorkers = 1 },
 		"rebootPolicies.fingerprintSecret":   func(c *Configuration) { c.RebootPolicies.FingerprintSecret = "No" },
 		"rebootPolicies.prometheus.url: Invalid value: \"prometheus:9090\": must be a URL": func(c *Configuration) { c.RebootPolicies.Prometheus.URL = "prometheus:9090" },
-		"rebootPolicies.prometheus.url: Invalid value: must have no password": func(c *Configuration) { c.RebootPolicies.Prometheus.URL = "https://a:b@192.0.2.1?x=y" },
+		"rebootPolicies.prometheus.url: Invalid value: must have no password":              func(c *Configuration) { c.RebootPolicies.Prometheus.URL = "https://a:b@192.0.2.1?x=y" },
 		"must have no password: set bearerTokenFile":                                       func(c *Configuration) { c.RebootPolicies.Prometheus.URL = "https://a:b@192.0.2.1" },
 		"notifications.url: Invalid value: must be a URL":                                  func(c *Configuration) { c.Notifications.URL = "hooks.example.com/s3cret" },
 		"notifications.source: Invalid value: \"\": must be":                               func(c *Configuration) { c.Notifications.Source = "" },
