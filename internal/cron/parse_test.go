@@ -115,3 +115,14 @@ func TestLongStepsMatchTheFirstValueAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestADayOfTheMonthOrOfTheWeekSuffices(t *testing.T) {
+	for expression, want := range map[common.Cron]bool{
+		"0 2 1-7 * 0": true, "0 2 1-7 * SUN": true, "0 2 13 * 5": true, "0 2 1-7 * *": false, "0 2 * * 0": false, "0 2 ? * 0": false,
+		"0 2 */2 * 0": true, "@weekly": false, "0 2 * *": false, "0 2 1-7 * 9": false,
+	} {
+		if got := MatchesEitherDay(expression); got != want {
+			t.Errorf("%s: %t", expression, got)
+		}
+	}
+}

@@ -173,6 +173,13 @@ func (c *cronField) parse(text string) (set uint64, star bool, err error) {
 	return set, star, nil
 }
 
+// MatchesEitherDay reports whether an expression restricts both the day of the month and the day of the week, of which one suffices:
+// 0 2 1-7 * 0 matches the first seven days of a month and each Sunday. It is false for an expression that cannot be parsed.
+func MatchesEitherDay(c common.Cron) bool {
+	parsed, err := parseFields(string(c))
+	return err == nil && parsed.eitherDay
+}
+
 // LongSteps returns the items of an expression whose step is longer than the range that it steps through, such as */61 of
 // minutes: they match the first value of the range alone. It returns none of an expression that cannot be parsed.
 func LongSteps(c common.Cron) []string {

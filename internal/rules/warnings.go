@@ -72,13 +72,17 @@ func NeverInTime(path string, expression common.Cron, zone common.TimeZone, dead
 	return []string{fmt.Sprintf("%s: windows and blackouts forbid ten runs in a row, within a startingDeadline of %s", path, deadline)}
 }
 
-// LongSteps warns of the cron expressions of a spec whose steps are longer than their range. Those beside windows and
-// blackouts are given with their paths.
-func LongSteps(expressions map[string]common.Cron, c *common.Calendar) []string {
+// CronSurprises warns of the cron expressions of a spec that match other times than they seem to: by steps that are longer than their
+// range, and by a day of the month or of the week. Those beside windows and blackouts are given with their paths.
+func CronSurprises(expressions map[string]common.Cron, c *common.Calendar) []string {
 	var texts []string
 	warn := func(path string, expression common.Cron) {
 		if long := cron.LongSteps(expression); len(long) > 0 {
 			texts = append(texts, fmt.Sprintf("%s: the step of %s is longer than its range, so that only the first value matches", path, strings.Join(long, ", ")))
+		}
+		if cron.MatchesEitherDay(expression) {
+			texts = append(texts, fmt.Sprintf("%s: %q matches on these days of the month and also on these days of the week: in cron, one of both suffices. "+
+				"No expression means such as the first Sunday of a month; restrict only one of the two fields", path, string(expression)))
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(expressions)) {

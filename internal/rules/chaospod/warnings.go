@@ -51,7 +51,7 @@ func warnings(obj *chaosv1.ChaosPod) []string {
 	texts = append(texts, rules.NeverOpen(&spec.Calendar, "no run ever begins")...)
 	deadline := ptr.Deref(spec.Schedule.StartingDeadline, DefaultStartingDeadline)
 	texts = append(texts, rules.NeverInTime("spec.schedule.cron", spec.Schedule.Cron, spec.Schedule.TimeZone, deadline, &spec.Calendar)...)
-	return append(texts, rules.LongSteps(map[string]common.Cron{"spec.schedule.cron": spec.Schedule.Cron}, &spec.Calendar)...)
+	return append(texts, rules.CronSurprises(map[string]common.Cron{"spec.schedule.cron": spec.Schedule.Cron}, &spec.Calendar)...)
 }
 
 // forced reports whether the action kills at once, without waiting for the node.

@@ -66,7 +66,7 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 			texts = append(texts, rules.NeverInTime(path, s.Cron, s.TimeZone, s.StartingDeadline, &obj.Spec.Calendar)...)
 		}
 	}
-	return append(texts, rules.LongSteps(expressions, &obj.Spec.Calendar)...)
+	return append(texts, rules.CronSurprises(expressions, &obj.Spec.Calendar)...)
 }
 
 // selectsAll warns of the selectors of a spec that are empty: they select more than their author sees.

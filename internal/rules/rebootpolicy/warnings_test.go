@@ -110,3 +110,11 @@ func TestOverlapsNamesEveryOtherPolicyOnTheSameTarget(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+func TestACronOfADayOfTheMonthOrOfTheWeekIsWarnedOf(t *testing.T) {
+	obj := full(t)
+	obj.Spec.Calendar = common.Calendar{Windows: []common.Window{{Name: "w", Cron: "0 2 1-7 * 0", Duration: "1h"}}}
+	if texts := strings.Join(Warnings(obj, nil), "\n"); !strings.Contains(texts, `spec.windows[0].cron: "0 2 1-7 * 0" matches on these days of the month and also`) {
+		t.Error(texts)
+	}
+}
