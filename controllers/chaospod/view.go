@@ -282,6 +282,12 @@ func (v *view) pod(ctx context.Context, p *corev1.Pod) chaos.Pod {
 		Name: p.Name, UID: p.UID, Node: p.Spec.NodeName, Labels: p.Labels, Created: p.CreationTimestamp.Time,
 		Running: p.Status.Phase == corev1.PodRunning, ReadySince: readySince(p), Terminating: !p.DeletionTimestamp.IsZero(),
 	}
+	if observed.Terminating {
+		observed.Ends = p.DeletionTimestamp.Time
+		if len(p.Finalizers) > 0 {
+			observed.Finalizer = p.Finalizers[0]
+		}
+	}
 	if !v.isLive {
 		return observed // the cache does not have the rest
 	}

@@ -187,8 +187,12 @@ type Pod struct {
 	// Running means that its phase is Running.
 	Running bool
 	// ReadySince is when it last became ready; zero while it is not.
-	ReadySince  time.Time
+	ReadySince time.Time
+	// Terminating means that it is being deleted, and Ends when its grace period is over. Finalizer is the first of its finalizers then:
+	// it exists until they are gone.
 	Terminating bool
+	Ends        time.Time
+	Finalizer   string
 	// Selected means that the target takes it: target.selector need not match all pods of an owner.
 	Selected bool
 	// Protected: it must not be killed, such as a static or mirror pod.

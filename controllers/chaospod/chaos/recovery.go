@@ -80,7 +80,7 @@ func (r *run) checkReady(found *recovery, owner *Owner, wanted int, dead map[typ
 // run waits for them.
 func (r *run) nextVerifyEvent() (occurrence, bool) {
 	c := r.status.CurrentRun
-	ends := c.KilledTime.Add(r.timeout)
+	ends, kept := r.recoveryEnds()
 	found := r.checkRecovery(ends)
 	switch {
 	case len(found.short)+len(found.unread) > 0: // what was not seen to stay ready soaks again
@@ -98,6 +98,8 @@ func (r *run) nextVerifyEvent() (occurrence, bool) {
 	switch {
 	case len(found.short) > 0 && r.now.Before(ends):
 		return wait(ends)
+	case len(found.short) > 0 && kept != "": // the owner may not replace it yet
+		return occurrence{event: TargetGone, reason: chaosv1.ReasonTargetGone, message: "before it recovered, " + kept}, true
 	case len(found.short) > 0 && !r.haltOnFailure:
 		return occurrence{event: TimedOutTolerated, reason: chaosv1.ReasonRecoveryFailed, message: events.Summarize(found.short)}, true
 	case len(found.short) > 0:
@@ -118,6 +120,33 @@ func (r *run) nextVerifyEvent() (occurrence, bool) {
 		return o, failed
 	}
 	return occurrence{event: Recovered, reason: chaosv1.ReasonRecovered, message: diedPrefix + r.victimsText()}, true
+}
+
+// recoveryEnds returns until when the owners must have recovered, and what is left of a victim that a finalizer keeps, as a message. A
+// victim may take its own grace period, and its successor, which may be made only then, has the timeout from its creation.
+func (r *run) recoveryEnds() (ends time.Time, kept string) {
+	c := r.status.CurrentRun
+	ends = c.KilledTime.Add(r.timeout)
+	from := ends
+	for i := range c.Victims {
+		v := &c.Victims[i]
+		owner := r.owner(v)
+		if !rules.IsDead(v.Outcome) || owner == nil {
+			continue
+		}
+		for j := range owner.Pods {
+			switch pod := &owner.Pods[j]; {
+			case pod.UID == v.UID && pod.Terminating && pod.Ends.Add(r.timeout).After(ends):
+				ends = pod.Ends.Add(r.timeout)
+			case !pod.Terminating && !pod.ready() && pod.Created.After(from) && !pod.Created.After(r.now) && pod.Created.Add(r.timeout).After(ends):
+				ends = pod.Created.Add(r.timeout)
+			}
+			if pod := &owner.Pods[j]; pod.UID == v.UID && pod.Finalizer != "" {
+				kept = "pod " + pod.Name + " is being deleted, and exists until its finalizer " + pod.Finalizer + " is removed"
+			}
+		}
+	}
+	return ends, kept
 }
 
 // available returns how many pods have been ready for minReadySeconds, without some. One that is ready since a time in the
