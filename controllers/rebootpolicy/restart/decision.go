@@ -187,6 +187,9 @@ type Signal struct {
 	// Created is when the source was created, and Since since when at the latest it has had what it has now, as far as this
 	// process has seen. Each is zero where that is not known.
 	Created, Since time.Time
+	// Immutable means that the source changed by a deletion and a new creation: a kubelet with a pod that uses it may serve what it
+	// had before, also to new pods (kubernetes/website#42359).
+	Immutable bool
 	// Keys is a hash of the names of the keys that the source has; empty where it has none.
 	Keys string
 	// Expires is when the certificate in the source expires.

@@ -44,7 +44,7 @@ func (r *run) fire(t *target, o occurrence) {
 	}
 	if len(o.added) > 0 {
 		r.addMessage(Message{Reason: "TriggerFired", Target: t.id(),
-			Text: triggersText(o.added) + " asked for a restart of " + targetText(t.id())})
+			Text: triggersText(o.added) + " asked for a restart of " + targetText(t.id()) + inParentheses(o.message)})
 	}
 	r.addRecoveredMessage(t, o.removed)
 }

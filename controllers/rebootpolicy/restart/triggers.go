@@ -36,6 +36,20 @@ func (r *run) requestOf(t *target) request {
 	return q
 }
 
+// immutableText names the immutable sources that were created again; empty for none.
+func (q *request) immutableText() string {
+	var names []string
+	for _, s := range q.dated {
+		if s.Immutable && !slices.Contains(names, s.Source) {
+			names = append(names, s.Source)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return firstNames(names) + " is immutable and was created again: a node may give the former content to new pods. Use another name for other content"
+}
+
 // requestChange adds a source that differs from its baseline to a request, and reports whether that asks for a restart now.
 func (r *run) requestChange(q *request, t *target, s *Signal) bool {
 	b := t.baseline(s)
@@ -155,7 +169,7 @@ func (r *run) evaluateTarget(t *target, q request) {
 		r.resetAttempts(t)
 		return
 	}
-	o := occurrence{event: Fired, triggers: wanted, changed: q.written}
+	o := occurrence{event: Fired, triggers: wanted, changed: q.written, message: q.immutableText()}
 	if t.Pending == nil {
 		if r.stateOf(t) == GivenUp && !q.edge {
 			return

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -307,5 +308,16 @@ func TestOneThatIsNotSelectedAnyMoreIsOnlySeenThrough(t *testing.T) {
 	b.after(time.Hour)
 	if s := b.p.Status; len(s.Targets) != 0 || len(s.InFlight) != 0 || s.History[0].Result != autorebootv1.ResultSucceeded {
 		t.Errorf("%+v", s)
+	}
+}
+
+// A kubelet may serve the former content of an immutable source that is created again, so that the event says it.
+func TestAnImmutableSourceThatIsCreatedAgainIsTold(t *testing.T) {
+	b := newSuite(t)
+	b.change("new")
+	b.workload(0).Signals[0].Immutable = true
+	d := b.decide()
+	if len(d.Messages) != 1 || !strings.Contains(d.Messages[0].Text, "(Secret/creds is immutable and was created again: a node may give the former content to new pods.") {
+		t.Errorf("%+v", d.Messages)
 	}
 }

@@ -19,9 +19,11 @@ import (
 type content struct {
 	version string
 	created time.Time // zero where that is not known
-	fields  []metav1.ManagedFieldsEntry
-	data    map[string][]byte
-	marks   Marks
+	// immutable means that it can change only by a deletion and a new creation.
+	immutable bool
+	fields    []metav1.ManagedFieldsEntry
+	data      map[string][]byte
+	marks     Marks
 	// mounts are those of a SecretProviderClass, of which one has what counts, and written is when that was written; zero for
 	// another kind, of which the fields say so.
 	mounts  []mount
@@ -71,7 +73,7 @@ func (s *Sources) evaluate(found *content, wants map[viewKey]Want) map[viewKey]v
 			seen.state.Version, seen.state.Keys, seen.state.AbsentKeys = found.version, s.keysOf(found, &want, keys), found.absent(want.Keys)
 		}
 		seen.writeTimes, seen.state.Marks, seen.state.Mounts = found.writeTimes(keys), found.marks, mounts
-		seen.state.Created = found.created
+		seen.state.Created, seen.state.Immutable = found.created, found.immutable
 		results[key] = seen
 	}
 	return results
@@ -158,7 +160,7 @@ func (v *view) update(seen viewResult, now time.Time) {
 			state.ValuesWritten = seen.values
 		}
 	}
-	state.Marks, state.Created = seen.state.Marks, seen.state.Created
+	state.Marks, state.Created, state.Immutable = seen.state.Marks, seen.state.Created, seen.state.Immutable
 	if state.Unknown == "" {
 		if state.Recorded, state.Since = seen.latest, v.state.Since; !same {
 			state.Since = now

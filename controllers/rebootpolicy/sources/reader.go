@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -55,13 +56,17 @@ func (a *apiReader) read(ctx context.Context, ref Ref) (*content, error) {
 		for key, value := range found.Data {
 			data[key] = []byte(value)
 		}
-		return contentOf(&found.ObjectMeta, data), nil
+		out := contentOf(&found.ObjectMeta, data)
+		out.immutable = ptr.Deref(found.Immutable, false)
+		return out, nil
 	}
 	found, err := a.client.CoreV1().Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	return contentOf(&found.ObjectMeta, found.Data), nil
+	out := contentOf(&found.ObjectMeta, found.Data)
+	out.immutable = ptr.Deref(found.Immutable, false)
+	return out, nil
 }
 
 // readObject reads one field of an object, whose path is the key. An object without the field has no key.

@@ -68,6 +68,8 @@ type State struct {
 	// Created is when the source was created; zero where nothing says so. Since is when this process read first what counts as it
 	// is now.
 	Created, Since time.Time
+	// Immutable means that it can change only by a deletion and a new creation.
+	Immutable bool
 	// Keys is a hash of the names of the keys that count and exist; empty while unknown.
 	Keys string
 	// AbsentKeys are those of Want.Keys that the source does not have, in order and with commas between them.
