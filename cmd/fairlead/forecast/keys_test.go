@@ -28,9 +28,11 @@ func TestEachWorkloadRestartsForTheKeysThatItTakes(t *testing.T) {
 		for _, key := range all {
 			is.Data[key] = "former"
 		}
-		will := is.DeepCopy()
+		will, isRemoved := is.DeepCopy(), rapid.Bool().Draw(r, "removed")
 		for _, key := range changed {
-			will.Data[key] = "latter"
+			if will.Data[key] = "latter"; isRemoved {
+				delete(will.Data, key)
+			}
 		}
 		c.objects = append(c.objects, is)
 		want := map[string][]string{}
