@@ -57,12 +57,12 @@ type transition struct {
 }
 
 // transitions returns what has changed between two statuses. The write of the status records them, so that a
-// retry records none twice.
-func transitions(before, after *networkingv1.ExternalServiceStatus) []transition {
+// retry records none twice. isRemoved means that the spec does not have any more what was published.
+func transitions(before, after *networkingv1.ExternalServiceStatus, isRemoved bool) []transition {
 	var out []transition
 	out = append(out, readyTransition(before, after)...)
 	out = append(out, faultTransitions(before, after)...)
-	out = append(out, priorityTransitions(before, after)...)
+	out = append(out, priorityTransitions(before, after, isRemoved)...)
 	out = append(out, messageTransition(before, after, networkingv1.ConditionReady, foreignFieldsSet,
 		transition{eventForeignFields, actionPublish, "", true, ""})...)
 	out = append(out, messageTransition(before, after, networkingv1.ConditionReady, foreignSlicesFound,
@@ -76,7 +76,7 @@ func transitions(before, after *networkingv1.ExternalServiceStatus) []transition
 		var same []transition
 		for i := range after.Endpoints {
 			is := &after.Endpoints[i]
-			if t, ok := of(endpoints.StatusOf(before, is.Name), is); ok {
+			if t, ok := of(formerOf(before, after, is), is); ok {
 				same = append(same, t)
 			}
 		}
@@ -87,6 +87,34 @@ func transitions(before, after *networkingv1.ExternalServiceStatus) []transition
 		out = append(out, same...)
 	}
 	return out
+}
+
+// formerOf returns what the status had of an endpoint, or nil. One of another name replaces those that are gone: it had the
+// addresses that are still there, or else those of all that it replaces.
+func formerOf(before, after *networkingv1.ExternalServiceStatus, is *networkingv1.EndpointStatus) *networkingv1.EndpointStatus {
+	if was := endpoints.StatusOf(before, is.Name); was != nil {
+		return was
+	}
+	var all, kept []networkingv1.AddressStatus
+	for i := range before.Endpoints {
+		gone := &before.Endpoints[i]
+		if endpoints.StatusOf(after, gone.Name) != nil {
+			continue
+		}
+		all = append(all, gone.Addresses...)
+		for j := range gone.Addresses {
+			if sameAddress(is, &gone.Addresses[j], j) != nil {
+				kept = append(kept, gone.Addresses[j])
+			}
+		}
+	}
+	if len(kept) > 0 {
+		all = kept
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return &networkingv1.EndpointStatus{Name: is.Name, Addresses: all}
 }
 
 // readyTransition is a Ready condition with another status or reason.
@@ -115,12 +143,15 @@ func messageTransition(before, after *networkingv1.ExternalServiceStatus, kind, 
 }
 
 // priorityTransitions are another active priority, a panic that begins, and a refused request to fail back.
-func priorityTransitions(before, after *networkingv1.ExternalServiceStatus) []transition {
+func priorityTransitions(before, after *networkingv1.ExternalServiceStatus, isRemoved bool) []transition {
 	var out []transition
-	if was, is := before.ActivePriority, after.ActivePriority; was != nil && is != nil && *was != *is {
+	if was, is := before.ActivePriority, after.ActivePriority; was != nil && is != nil && (*was != *is || isRemoved) {
 		t := transition{eventFailedBack, actionPublish, fmt.Sprintf("failed back from priority %d to priority %d", *was, *is), false, ""}
-		if *is > *was {
+		if *is >= *was {
 			t = transition{eventFailedOver, actionPublish, fmt.Sprintf("failed over from priority %d to priority %d", *was, *is), true, ""}
+		}
+		if isRemoved {
+			t.message += ": the spec has no active endpoint any more of what was published"
 		}
 		out = append(out, t)
 	}
@@ -129,8 +160,8 @@ func priorityTransitions(before, after *networkingv1.ExternalServiceStatus) []tr
 			fmt.Sprintf("no address of any priority is healthy: all of priority %d are published as ready", ptr.Deref(after.ActivePriority, 0)), true, ""})
 	}
 	if isFailbackRefused(before, after) {
-		out = append(out, transition{eventFailbackRefused, actionPublish,
-			fmt.Sprintf("priority %d stays published: no more preferred one has enough healthy addresses", *after.ActivePriority), true, ""})
+		_, why := whyFailbackIsRefused(after)
+		out = append(out, transition{eventFailbackRefused, actionPublish, fmt.Sprintf("priority %d stays published: %s", *after.ActivePriority, why), true, ""})
 	}
 	return out
 }
@@ -139,6 +170,14 @@ func priorityTransitions(before, after *networkingv1.ExternalServiceStatus) []tr
 func isFailbackRefused(before, after *networkingv1.ExternalServiceStatus) bool {
 	return after.HandledFailbackNow != before.HandledFailbackNow && after.ActivePriority != nil &&
 		ptr.Equal(before.ActivePriority, after.ActivePriority) && meta.IsStatusConditionTrue(after.Conditions, networkingv1.ConditionFailedOver)
+}
+
+// whyFailbackIsRefused returns the reason and the words for it.
+func whyFailbackIsRefused(after *networkingv1.ExternalServiceStatus) (reason, why string) {
+	if after.Fault.Lasts() {
+		return networkingv1.ReasonFaultInjected, "a fault is injected"
+	}
+	return networkingv1.ReasonPriorityUnhealthy, "no more preferred one has enough healthy addresses"
 }
 
 // isPanicking reports whether addresses are published as ready although none is healthy. Without a health check

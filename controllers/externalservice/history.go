@@ -22,12 +22,11 @@ import (
 // maxRecordMessage limits the message of a record, in bytes, as the API does.
 const maxRecordMessage = 512
 
-// changes returns the records of what differs between the stored status and the next one, the latest last. cause is why
-// another priority is published, or empty.
+// changes returns the records of what differs between the stored status (before) and the next one, the latest last. cause is
+// why another priority is published, or empty, and isRemoved that the spec does not have any more what was published.
 func changes(
-	es *networkingv1.ExternalService, after *networkingv1.ExternalServiceStatus, cause string, now metav1.Time,
+	es *networkingv1.ExternalService, before, after *networkingv1.ExternalServiceStatus, isRemoved bool, cause string, now metav1.Time,
 ) []networkingv1.ChangeRecord {
-	before := &es.Status
 	var records []networkingv1.ChangeRecord
 	add := func(kind string, from, to *int32, r common.Record) {
 		r.CompletionTime = cmp.Or(r.CompletionTime, &metav1.Time{Time: now.UTC().Truncate(time.Second)})
@@ -45,22 +44,23 @@ func changes(
 	from, to := before.ActivePriority, after.ActivePriority
 	switch {
 	case from == nil || to == nil:
-	case *from != *to:
+	case *from != *to || isRemoved:
 		if after.Fault.Lasts() {
 			cause = networkingv1.ReasonFaultInjected
 		}
-		kind := networkingv1.ChangeFailback
-		if *to > *from {
+		kind, message := networkingv1.ChangeFailback, healthText(es, after, *from)
+		if *to >= *from {
 			kind = networkingv1.ChangeFailover
 		}
+		if isRemoved || cause == networkingv1.ReasonPriorityRemoved {
+			message = "the spec has no active endpoint any more of what was published"
+		}
 		add(kind, from, to, common.Record{
-			Result: networkingv1.ResultSucceeded, Reason: cmp.Or(cause, networkingv1.ReasonUnknown), Message: healthText(es, after, *from),
+			Result: networkingv1.ResultSucceeded, Reason: cmp.Or(cause, networkingv1.ReasonUnknown), Message: message,
 		})
 	case isFailbackRefused(before, after):
-		add(networkingv1.ChangeFailback, from, to, common.Record{
-			Result: networkingv1.ResultRefused, Reason: networkingv1.ReasonPriorityUnhealthy,
-			Message: "no more preferred priority has enough healthy addresses",
-		})
+		reason, why := whyFailbackIsRefused(after)
+		add(networkingv1.ChangeFailback, from, to, common.Record{Result: networkingv1.ResultRefused, Reason: reason, Message: why})
 	}
 	return records
 }

@@ -36,7 +36,7 @@ import (
 // outside is the world that an operator looks at: which addresses accept, and what the names lead to.
 type outside struct {
 	mu    sync.Mutex
-	down  map[string]bool
+	down  map[string]bool   // by address, or by address and port
 	leads map[string]string // of a name, its addresses, or how its lookups end
 	// rotates is how many of the addresses of every name an answer has, the next ones each time; 0 means all. answered is
 	// how many answers there were.
@@ -53,7 +53,7 @@ func (o *outside) set(change func()) {
 
 func (o *outside) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
 	o.mu.Lock()
-	down, takes := o.down[to.IP.String()], o.takes
+	down, takes := o.down[to.IP.String()] || o.down[netip.AddrPortFrom(to.IP, to.Port).String()], o.takes
 	o.mu.Unlock()
 	select {
 	case <-time.After(takes):

@@ -31,10 +31,10 @@ import (
 
 // observe sets what is looked up and checked for an object, and returns what is known of it.
 func (r *Reconciler) observe(
-	ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, state *objectState,
+	ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, edited endpoints.Edits, state *objectState,
 ) failover.Input {
 	in := failover.Input{
-		Now: r.Now(), Object: es, Slices: current, Observed: r.observeEndpoints(ctx, es, current, state),
+		Now: r.Now(), Object: es, Slices: current, Observed: r.observeEndpoints(ctx, es, current, edited, state),
 		Dependants: r.dependants(ctx, es), Blackouts: r.Freeze.State(), IsExempt: slices.Contains(r.WebhookExemptNamespaces, es.Namespace),
 	}
 	if in.Observed.AwaitsAny() {
@@ -44,7 +44,7 @@ func (r *Reconciler) observe(
 }
 
 func (r *Reconciler) observeEndpoints(
-	ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, state *objectState,
+	ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, edited endpoints.Edits, state *objectState,
 ) failover.Observation {
 	key := client.ObjectKeyFromObject(es)
 	var o failover.Observation
@@ -61,7 +61,7 @@ func (r *Reconciler) observeEndpoints(
 
 	var previous *endpoints.Previous
 	if !state.failover.IsDecided || es.Spec.HealthCheck != nil && (isEdited || !state.targetsSeeded) {
-		previous = endpoints.PreviousOf(es, current, o.Endpoints)
+		previous = endpoints.PreviousOf(es, current, o.Endpoints, edited)
 	}
 	if !state.failover.IsDecided {
 		state.failover.Adopt(previous)
@@ -84,16 +84,17 @@ func (r *Reconciler) observeEndpoints(
 		o.RequeueAt = ca.Due
 		if ca.Problem != "" {
 			o.UncheckedReason = fmt.Sprintf("nothing is checked: Secret %s, which healthCheck.tls.caSecretName names, %s", name, ca.Problem)
-			r.keepHealth(es, current, &o, state)
+			r.keepHealth(es, current, edited, &o, state)
 			return o
 		}
 		roots = ca.Roots
 	}
-	setTargets(r.Probes, key, probe.Check{
+	check := probe.Check{
 		Check: h.Check, UnhealthyInterval: h.UnhealthyInterval.Or(0), JitterPercent: int(*h.JitterPercent), RootPEM: roots,
-	}, o.Endpoints, previous, r.Now())
+	}
+	setTargets(r.Probes, key, check, o.Endpoints, previous, r.Now())
 	state.targetsSeeded = true
-	o.RequeueAt = controller.Earliest(o.RequeueAt, state.failover.Damp(o.Endpoints, r.Now()))
+	o.RequeueAt = controller.Earliest(o.RequeueAt, state.failover.Damp(&check, o.Endpoints, r.Now()))
 	o.IsSuspect = r.Probes.IsFrozen(key)
 	if !o.IsSuspect && inheritsSuspicion(es, o.Endpoints) {
 		o.IsSuspect = true
@@ -128,7 +129,7 @@ func setTargets(
 			IP: a.IP, Port: a.Ports.ProbePort, Host: e.DefaultHost(), Authorized: e.IsApproved,
 		}
 		if previous != nil {
-			target.Seed = previous.HealthSeed(e, a)
+			target.Seed = previous.HealthSeed(e, a, how.UsesHost())
 		}
 		targets = append(targets, target)
 	}
@@ -144,16 +145,15 @@ func setTargets(
 // keepHealth stops the checks, and takes the health of each address from the slices and the status. New
 // addresses are Unknown, and not published as ready.
 func (r *Reconciler) keepHealth(
-	es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, o *failover.Observation, state *objectState,
+	es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, edited endpoints.Edits, o *failover.Observation, state *objectState,
 ) {
 	r.Probes.Forget(client.ObjectKeyFromObject(es))
 	state.targetsSeeded = false
 	o.IsSuspect = true
-	left := endpoints.PreviousOf(es, current, o.Endpoints)
-	now := r.Now()
+	left, check, now := endpoints.PreviousOf(es, current, o.Endpoints, edited), probe.Check{Check: es.Spec.HealthCheck.Check}, r.Now()
 	for e, a := range endpoints.Active(o.Endpoints) {
 		a.Health = probe.Health{State: networkingv1.AddressUnknown, Since: now}
-		if seed := left.HealthSeed(e, a); seed != nil {
+		if seed := left.HealthSeed(e, a, check.UsesHost()); seed != nil {
 			a.Health = probe.Health{State: seed.State, Since: seed.Since}
 		}
 		if a.Health.Since.IsZero() || a.Health.Since.After(now) {

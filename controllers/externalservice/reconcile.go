@@ -163,7 +163,7 @@ func (r *Reconciler) newReconciliation(
 
 // decide observes the addresses and decides which to publish.
 func (r *reconciliation) decide(ctx context.Context) {
-	r.input = r.observe(ctx, r.es, r.current, r.state)
+	r.input = r.observe(ctx, r.es, r.current, r.update.edits(r.es), r.state)
 	switch {
 	case r.state.cacheStale(r.current, r.now):
 		r.hold(r.now.Add(controller.StaleRetry))

@@ -112,7 +112,7 @@ func (r *reconciliation) report(ctx context.Context) (reconcile.Result, error) {
 	r.update.setFault(fault, r.es.Annotations[networkingv1.InjectFaultAnnotation])
 	r.update.setObserved(r.es, r.service, o, &r.shown)
 	r.update.status.HandledFailbackNow = r.state.failover.HandledFailback
-	r.update.cause = r.state.failover.Cause
+	r.update.cause, r.update.from = r.state.failover.Cause, r.state.failover.Reported
 	if !r.refusals.any() {
 		r.update.setPublished(r.service, o, &r.shown, len(r.wanted), r.foreign)
 	}
@@ -120,7 +120,11 @@ func (r *reconciliation) report(ctx context.Context) (reconcile.Result, error) {
 	if r.now.Before(due) && !r.refusals.any() && onlyTextDiffers(&r.es.Status, &r.update.status) {
 		return controller.RequeueAt(r.now, requeueAt, due), nil
 	}
-	return r.finish(ctx, true, requeueAt)
+	result, err := r.finish(ctx, true, requeueAt)
+	if r.update.isStored {
+		r.state.failover.Reported = r.update.status.ActivePriority
+	}
+	return result, err
 }
 
 // finish writes the status if that is wanted or something was refused, and returns when to reconcile again.
@@ -159,13 +163,14 @@ func (r *reconciliation) finish(ctx context.Context, write bool, requeueAt time.
 // first of refusals in a row: the status cannot.
 func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate) error {
 	state := r.statuses.Get(es)
-	update.status.History = history.Add(es.Status.History, es.Spec.HistoryLimit, changes(es, &update.status, update.cause, update.Now)...)
+	before, isRemoved := update.before(es)
+	update.status.History = history.Add(es.Status.History, es.Spec.HistoryLimit, changes(es, before, &update.status, isRemoved, update.cause, update.Now)...)
 	update.complete(es)
 	switch {
 	case state.lastWrite.NewerThan(es, r.Now()):
 		return controller.ErrStale
 	case sameFacts(&es.Status, &update.status):
-		state.refused = controller.RefusedStatus{}
+		state.refused, update.isStored = controller.RefusedStatus{}, true
 		return nil
 	}
 	updated := es.DeepCopy()
@@ -183,7 +188,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalS
 	state.lastWrite.Record(updated, r.Now())
 	state.writes.Count(r.Now())
 	r.ownWrites.Record(updated)
-	r.recordEvents(es, transitions(&es.Status, &update.status))
+	update.isStored = true
+	r.recordEvents(es, transitions(before, &update.status, isRemoved))
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,8 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
 	"github.com/fairlead-dev/fairlead/controllers/internal/conditions"
+	"github.com/fairlead-dev/fairlead/internal/probe"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
 // statusUpdate builds a status from the stored one, so that conditions keep their transition times.
@@ -29,6 +32,10 @@ type statusUpdate struct {
 	conditions.Update
 	status networkingv1.ExternalServiceStatus
 	spec   string // its digest
+	// from is the active priority of the stored status, as the spec numbers it now. isStored means that the status was written,
+	// or differs in nothing.
+	from     *int32
+	isStored bool
 	// outgoing is what stays published although the spec does not choose it any more, as a message.
 	outgoing string
 	cause    string // why another priority is published; empty where that is not known
@@ -39,22 +46,72 @@ func newStatusUpdate(es *networkingv1.ExternalService, now time.Time) *statusUpd
 	stored.Endpoints = nil // they are replaced as a whole, never changed
 	u := &statusUpdate{status: *stored.DeepCopy(), spec: specDigest(es.Spec)}
 	u.Update = conditions.Update{Conditions: &u.status.Conditions, Generation: es.Generation, Now: metav1.NewTime(now)}
-	u.status.Endpoints, u.status.ObservedGeneration = es.Status.Endpoints, es.Generation
+	u.status.Endpoints, u.status.ObservedGeneration, u.from = es.Status.Endpoints, es.Generation, es.Status.ActivePriority
 	u.status.Fault = failover.StoredFault(es, now).DeepCopy()
 	u.SetSuspended(ptr.Deref(es.Spec.Suspend, false), "nothing is resolved, checked or published while spec.suspend is true")
 	return u
 }
 
-// specDigest identifies a spec as it is stored, without suspend and historyLimit. It has no defaults in it, so that a default
-// which a later version adds does not change it.
+// before returns the stored status with its active priority as the spec numbers it now. isRemoved means that the spec does not
+// have the endpoints any more that were published: the number is the former one.
+func (u *statusUpdate) before(es *networkingv1.ExternalService) (before *networkingv1.ExternalServiceStatus, isRemoved bool) {
+	status := es.Status
+	if isRemoved = u.from != nil && *u.from == endpoints.NoPriority; !isRemoved {
+		status.ActivePriority = u.from
+	}
+	return &status, isRemoved
+}
+
+// edits returns what of the spec was edited since the status was written. What was refused, or is not valid, has no digest.
+func (u *statusUpdate) edits(es *networkingv1.ExternalService) endpoints.Edits {
+	stored := es.Status.PublishedSpec
+	if stored == "" {
+		isEdited := es.Status.ObservedGeneration != es.Generation
+		return endpoints.Edits{Any: isEdited, Check: isEdited}
+	}
+	_, was, _ := strings.Cut(stored, "-")
+	_, is, _ := strings.Cut(u.spec, "-")
+	return endpoints.Edits{Any: stored != u.spec, Check: was != is}
+}
+
+// specDigest identifies a spec as it is stored, without suspend and historyLimit, and after a hyphen what its health is of. It
+// has no defaults in it, so that a default which a later version adds does not change it.
 func specDigest(spec networkingv1.ExternalServiceSpec) string {
 	spec.Suspend, spec.HistoryLimit = nil, nil
-	text, err := json.Marshal(&spec)
-	if err != nil {
-		return "" // which no spec has
-	}
+	all, checked := digestOf(&spec), digestOf(checkedOf(&spec))
+	return all[:32] + "-" + checked[:16]
+}
+
+// digestOf returns the hash of what was JSON before.
+func digestOf(value any) string {
+	text, _ := json.Marshal(value)
 	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:16])
+	return hex.EncodeToString(sum[:])
+}
+
+// checkedOf returns what the health of addresses is of: what the check sends, and the port that it goes to at each endpoint,
+// whatever ports, endpoints and priorities are named.
+func checkedOf(spec *networkingv1.ExternalServiceSpec) any {
+	if spec.HealthCheck == nil {
+		return nil
+	}
+	port := rules.CheckedPort(spec.Ports, spec.HealthCheck.Port())
+	if port == nil {
+		return nil // which is not valid
+	}
+	number := ptr.Deref(port.TargetPort, port.Port)
+	own := map[string]int32{}
+	for i := range spec.Endpoints {
+		e := &spec.Endpoints[i]
+		at := slices.IndexFunc(e.Ports, func(p networkingv1.EndpointPort) bool { return p.Name == port.Name })
+		if at < 0 || e.Ports[at].Port == number {
+			continue
+		}
+		for _, ip := range e.Addresses {
+			own[string(ip)] = e.Ports[at].Port
+		}
+	}
+	return []any{probe.Unnamed(&spec.HealthCheck.Check), spec.HealthCheck.TLS, number, own}
 }
 
 // setPublished sets that the spec is published.
@@ -160,7 +217,7 @@ func (u *statusUpdate) setSuspended() {
 	u.Remove(networkingv1.ConditionReconciling)
 	u.Keep(networkingv1.ConditionFailedOver)
 	ready := meta.FindStatusCondition(u.status.Conditions, networkingv1.ConditionReady)
-	isEdited := ready == nil || ready.Status == metav1.ConditionUnknown || u.spec == "" || u.spec != u.status.PublishedSpec
+	isEdited := ready == nil || ready.Status == metav1.ConditionUnknown || u.spec != u.status.PublishedSpec
 	if !isEdited {
 		for _, kind := range []string{networkingv1.ConditionReady, networkingv1.ConditionResolved, networkingv1.ConditionHealthy} {
 			u.Keep(kind)

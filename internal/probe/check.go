@@ -46,9 +46,33 @@ func (c *Check) timing() timing {
 	return t
 }
 
-// sameRequest reports whether two checks send the same request.
-func (c *Check) sameRequest(o *Check) bool {
+// isEqual reports whether two checks are the same, except for their times and thresholds.
+func (c *Check) isEqual(o *Check) bool {
 	return equality.Semantic.DeepEqual(c.Request(), o.Request()) && bytes.Equal(c.RootPEM, o.RootPEM)
+}
+
+// sameRequest reports whether two checks send the same request and trust the same certificates. The name of a port is that
+// of the port of each target, and the name of a Secret that of RootPEM.
+func (c *Check) sameRequest(o *Check) bool {
+	return equality.Semantic.DeepEqual(Unnamed(&c.Check), Unnamed(&o.Check)) && bytes.Equal(c.RootPEM, o.RootPEM)
+}
+
+// Unnamed returns the request of a check without the names of its port and of its Secret.
+func Unnamed(c *common.Check) common.Check {
+	request := c.Request()
+	request = *request.DeepCopy()
+	switch {
+	case request.TCPSocket != nil:
+		request.TCPSocket.Port = nil
+	case request.HTTPGet != nil:
+		request.HTTPGet.Port = nil
+	case request.GRPC != nil:
+		request.GRPC.Port = nil
+	}
+	if request.TLS != nil {
+		request.TLS.CASecretName = ""
+	}
+	return request
 }
 
 // onlyConnects reports whether a probe sends nothing.
@@ -58,6 +82,11 @@ func (c *Check) isHTTPS() bool { return c.HTTPGet != nil && *c.HTTPGet.Scheme ==
 
 // usesTLS reports whether a probe makes a TLS handshake.
 func (c *Check) usesTLS() bool { return c.isHTTPS() || c.GRPC != nil && c.TLS != nil }
+
+// UsesHost reports whether a probe sends the DNS name of its target, or verifies it.
+func (c *Check) UsesHost() bool {
+	return !c.onlyConnects() && c.hostHeader() == "" || c.usesTLS() && c.serverName() == ""
+}
 
 // serverName returns the name that the certificate must be for; empty for that of the target.
 func (c *Check) serverName() string {

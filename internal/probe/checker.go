@@ -22,7 +22,7 @@ import (
 // userAgent identifies probes to servers.
 const userAgent = "fairlead-probe/1"
 
-// checkPlan is a Check prepared for all targets of an object. The Check stays as given, for sameRequest.
+// checkPlan is a Check prepared for all targets of an object. The Check stays as given, for isEqual.
 type checkPlan struct {
 	Check
 
@@ -52,11 +52,6 @@ func newCheckPlan(c *Check) *checkPlan {
 		}
 	}
 	return plan
-}
-
-// usesHost reports whether a probe sends the DNS name of its target, or verifies it.
-func (plan *checkPlan) usesHost() bool {
-	return !plan.onlyConnects() && plan.host == "" || plan.usesTLS() && plan.serverName() == ""
 }
 
 // dialTarget is the part of a target that a probe needs.

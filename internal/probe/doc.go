@@ -16,9 +16,9 @@
 //
 // The first result of an Unknown address decides alone. After that it takes FailureThreshold failures, or
 // SuccessThreshold successes, in a row. An unexpected HTTP status is a failure. A result that is about this process
-// only, such as too many open files, does not count. A change of kind, port, TLS, path, statuses or host keeps the
-// health, restarts the count, and is probed soon; other changes keep the count. A target that is new at an address and
-// port that is healthy by another host begins as healthy, and is probed soon.
+// only, such as too many open files, does not count. A target is its address, its port, its host where the check uses
+// it, and what the check sends and trusts: one that differs in any of these is another one, Unknown and probed soon.
+// Intervals, thresholds and names are no part of it, and keep the count.
 //
 // With Options.RequireThreshold it takes FailureThreshold failures in a row for an Unknown address, too. One that
 // cannot be probed, since the egress policy denies it or its name has no address, is Unknown for that time, and what

@@ -56,8 +56,7 @@ func TestOneAddressByManyNamesIsProbedOnce(t *testing.T) {
 	}
 }
 
-func TestAnAddressStaysHealthyByAnotherName(t *testing.T) {
-	check := getting(common.HTTPGetAction{}, nil, nil)
+func TestAnAddressStaysHealthyByANameThatIsNotSent(t *testing.T) {
 	for name, edits := range map[string][][]Target{
 		"by a name instead of itself":     {{to(1)}, {named(1, "db.example.com")}},
 		"by another name":                 {{named(1, "a.example.com")}, {named(1, "b.example.com")}},
@@ -66,6 +65,7 @@ func TestAnAddressStaysHealthyByAnotherName(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			runSuite(t, 0, Options{}, func(s *suite) {
+				check := getting(common.HTTPGetAction{Host: ptr.To("db.example.com")}, nil, nil)
 				s.Set(key("db"), check, edits[0])
 				s.advance(time.Second)
 				for _, targets := range edits[1:] {

@@ -165,7 +165,7 @@ func TestCountsSurviveWhatDoesNotChangeTheQuestion(t *testing.T) {
 	})
 }
 
-func TestAnotherQuestionKeepsTheHealthAndIsAskedSoon(t *testing.T) {
+func TestAnotherQuestionIsAskedAtOnceAndItsFirstAnswerDecides(t *testing.T) {
 	for name, change := range map[string]func(*Check, *Target){
 		"member": func(c *Check, _ *Target) { *c = calling(common.GRPCAction{}, nil, nil) },
 		"port":   func(_ *Check, t *Target) { t.Port = 5433 },
@@ -173,25 +173,29 @@ func TestAnotherQuestionKeepsTheHealthAndIsAskedSoon(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			runSuite(t, 0.5, Options{}, func(s *suite) {
-				c, at := standard, to(1)
+				was, at := standard, to(1)
 				if name == "host" {
-					c = getting(common.HTTPGetAction{}, nil, nil) // TCP sends no name
+					was = getting(common.HTTPGetAction{}, nil, nil) // TCP sends no name
 				}
-				s.Set(key("db"), c, []Target{at})
+				s.Set(key("db"), was, []Target{at})
 				s.advance(time.Second)
 				s.fail(syscall.ECONNREFUSED, ip(1))
-				s.advance(20 * time.Second) // Two failures.
+				is, there := was, at
+				change(&is, &there)
 				s.since(&s.probes)
-				change(&c, &at)
-				s.Set(key("db"), c, []Target{at})
-				synctest.Wait()
-				s.want("probes", &s.probes, fmt.Sprintf("21s 198.18.0.1:%d", at.Port))
-				if got := states(s.Set(key("db"), c, []Target{at})); got != "H" {
-					t.Errorf("after one failure %s, want H", got)
+				if got := s.Set(key("db"), is, []Target{there})[0]; got.State != networkingv1.AddressUnknown || !got.LastProbe.IsZero() {
+					t.Errorf("before its first answer: %+v, want Unknown", got)
 				}
-				s.advance(20 * time.Second)
-				if got := states(s.Set(key("db"), c, []Target{at})); got != "U" {
-					t.Errorf("after three failures %s, want U", got)
+				synctest.Wait()
+				s.want("probes", &s.probes, fmt.Sprintf("1s 198.18.0.1:%d", there.Port))
+				if got := s.Set(key("db"), is, []Target{there})[0].State; got != networkingv1.AddressUnhealthy {
+					t.Errorf("after one failure %s, want Unhealthy", got)
+				}
+				s.fail(nil, ip(1))
+				s.Set(key("db"), was, []Target{at})
+				synctest.Wait()
+				if got := s.Set(key("db"), was, []Target{at})[0].State; got != networkingv1.AddressHealthy {
+					t.Errorf("after it was taken back %s, want Healthy", got)
 				}
 			})
 		})
@@ -217,7 +221,8 @@ func TestWhichChecksAskTheSame(t *testing.T) {
 		"server name":     {func(c *Check) { c.TLS.ServerName = ptr.To("y") }, false},
 		"verification":    {func(c *Check) { c.TLS.InsecureSkipVerify = ptr.To(true) }, false},
 		"another member":  {func(c *Check) { c.HTTPGet, c.GRPC = nil, &common.GRPCAction{} }, false},
-		"the port's name": {func(c *Check) { c.HTTPGet.Port = ptr.To(intstr.FromString("web")) }, false},
+		"the port's name": {func(c *Check) { c.HTTPGet.Port = ptr.To(intstr.FromString("web")) }, true},
+		"a Secret's name": {func(c *Check) { c.TLS.CASecretName = "other" }, true},
 	} {
 		changed := base
 		changed.Check = *base.DeepCopy()
@@ -241,7 +246,7 @@ func TestAResultThatCameAfterAChangeIsNotCounted(t *testing.T) {
 		at.Port = 5433
 		s.Set(key("db"), standard, []Target{at})
 		s.advance(2 * time.Second)
-		s.want("probes", &s.probes, "0s 198.18.0.1:5432", "2s 198.18.0.1:5433")
+		s.want("probes", &s.probes, "0s 198.18.0.1:5432", "1s 198.18.0.1:5433")
 		if got := s.Set(key("db"), standard, []Target{at}); states(got) != "H" {
 			t.Errorf("%+v, want Healthy", got)
 		}
@@ -353,9 +358,9 @@ func TestSRVTargetsOfOneAddressKeepApart(t *testing.T) {
 		if got := states(s.Set(key("db"), standard, []Target{two, one})); got != "UH" {
 			t.Errorf("in the other order %s, want UH", got)
 		}
-		two.Port = 3000
-		if got := states(s.Set(key("db"), standard, []Target{one, two})); got != "HU" {
-			t.Errorf("with another port %s, want HU", got)
+		two.Port, two.Seed = 3000, nil
+		if got := s.Set(key("db"), standard, []Target{one, two}); got[0].State != networkingv1.AddressHealthy || got[1].State != networkingv1.AddressUnknown {
+			t.Errorf("with another port %s and %s, want Healthy and Unknown", got[0].State, got[1].State)
 		}
 	})
 }

@@ -20,7 +20,7 @@ func (p *Prober) probe(ctx context.Context, t *target) time.Time {
 		p.mu.Unlock()
 		return time.Time{}
 	}
-	plan, version, timeout := t.object.plan, t.planVersion, t.object.timing.timeout
+	plan, timeout := t.object.plan, t.object.timing.timeout
 	succeeded := t.object.lastSuccess
 	to := dialTarget{
 		Query: egress.Query{Namespace: t.object.key.Namespace, IP: t.ip, Port: t.port, Authorized: t.authorized, Held: true},
@@ -43,28 +43,26 @@ func (p *Prober) probe(ctx context.Context, t *target) time.Time {
 		return start
 	}
 	p.metrics.observe(plan, result, time.Since(start))
-	next, changed := p.applyResult(t, version, succeeded, due, start, result)
+	next, changed := p.applyResult(t, succeeded, due, start, result)
 	p.notify(changed)
 	return next
 }
 
 // applyResult records a result, and returns when the target is due next and the keys to notify.
 func (p *Prober) applyResult(
-	t *target, version uint32, succeeded uint64, due time.Duration, start time.Time, result outcome,
+	t *target, succeeded uint64, due time.Duration, start time.Time, result outcome,
 ) (next time.Time, changed []types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if t.removed {
 		return time.Time{}, nil
 	}
-	if t.planVersion == version {
-		if len(t.object.tallies) > 0 {
-			p.countFor(t.object, result)
-			changed = append(changed, t.object.key)
-		}
-		if result != local {
-			changed = append(changed, p.recordResult(t, result, succeeded)...)
-		}
+	if len(t.object.tallies) > 0 {
+		p.countFor(t.object, result)
+		changed = append(changed, t.object.key)
+	}
+	if result != local {
+		changed = append(changed, p.recordResult(t, result, succeeded)...)
 	}
 	next = p.nextProbe(t, start)
 	// What was scheduled meanwhile wins, in the queue as well.

@@ -15,7 +15,7 @@ import (
 
 // Set replaces the targets of an object and their check, and returns the health of each, in order. Targets that send
 // the same to the same address and port are one, and keep their health and count, also with other intervals and
-// thresholds. With another request, port or host they keep their health only. It is cheap where nothing changed.
+// thresholds. With another request, port or host a target is another one. It is cheap where nothing changed.
 func (p *Prober) Set(key types.NamespacedName, check Check, targets []Target) []Health {
 	if len(targets) == 0 {
 		p.Forget(key)
@@ -30,10 +30,10 @@ func (p *Prober) Set(key types.NamespacedName, check Check, targets []Target) []
 			counts: p.groups.acquire(group), group: group, namespace: p.suspicion.acquireNamespace(key.Namespace),
 		}
 		p.objects[key] = o
+		p.replaceTargets(o, targets, false)
 	} else {
-		p.updateCheck(o, &check)
+		p.replaceTargets(o, targets, p.updateCheck(o, &check))
 	}
-	p.replaceTargets(o, targets)
 	changed := p.updateSuspect()
 	all, now := make([]Health, len(targets)), time.Since(p.startTime)
 	for i := range targets {
@@ -61,18 +61,16 @@ func (p *Prober) Forget(key types.NamespacedName) {
 	p.notify(changed)
 }
 
-// updateCheck replaces the check of an object.
-func (p *Prober) updateCheck(o *object, check *Check) {
-	if !o.plan.sameRequest(check) {
+// updateCheck replaces the check of an object, and reports whether it sends another request.
+func (p *Prober) updateCheck(o *object, check *Check) (isOther bool) {
+	if !o.plan.isEqual(check) {
+		isOther = !o.plan.sameRequest(check)
 		o.plan = newCheckPlan(check)
-		for _, t := range o.targets {
-			p.restartCount(t)
-		}
 	}
 	before := o.timing
 	o.timing = check.timing()
-	if before.interval == o.timing.interval && before.unhealthyInterval == o.timing.unhealthyInterval {
-		return
+	if isOther || before.interval == o.timing.interval && before.unhealthyInterval == o.timing.unhealthyInterval {
+		return isOther
 	}
 	// A probe scheduled by the old interval may be hours away; all of them at once would be a burst.
 	for _, t := range o.targets {
@@ -80,30 +78,30 @@ func (p *Prober) updateCheck(o *object, check *Check) {
 			p.schedule(t, at)
 		}
 	}
+	return false
 }
 
-// replaceTargets replaces the targets of an object.
-func (p *Prober) replaceTargets(o *object, wanted []Target) {
-	if o.hasExactly(wanted) {
+// replaceTargets replaces the targets of an object. What another request has found is of no target that is wanted.
+func (p *Prober) replaceTargets(o *object, wanted []Target, isOtherRequest bool) {
+	if !isOtherRequest && o.hasExactly(wanted) {
 		return
 	}
 	unique := o.setPositions(wanted)
 	former := newTargetPool(o.targets)
 	next := make([]*target, len(unique))
-	for _, as := range []func(a, b identity) bool{identity.equal, identity.hasSameRequest, identity.hasSamePort, identity.hasSameAddress} {
+	for _, as := range []func(a, b identity) bool{identity.equal, identity.hasSameRequest} {
 		for i, first := range unique {
-			if next[i] == nil {
+			if next[i] == nil && !isOtherRequest {
 				next[i] = former.take(o.plan.identity(&wanted[first]), as)
 			}
 		}
 	}
 	for i, first := range unique {
 		if next[i] == nil {
-			next[i] = p.addTarget(o, &wanted[first])
+			next[i] = p.addTarget(o, &wanted[first], former.isUsed(o.plan.identity(&wanted[first])))
 		} else {
 			p.updateTarget(next[i], o.plan.identity(&wanted[first]))
 		}
-		p.inheritHealth(next[i], former.healthy)
 	}
 	for _, t := range former.remaining() {
 		p.dropTarget(t)
@@ -142,57 +140,30 @@ func (o *object) setPositions(wanted []Target) []int {
 	return unique
 }
 
-// updateTarget changes what is probed of a target.
+// updateTarget changes how a target is reached.
 func (p *Prober) updateTarget(t *target, is identity) {
-	if t.port != is.port || t.host != is.host {
-		share := t.suspicionShare()
-		p.suspicion.update(t.object.counts, t.destination, share, suspicionShare{})
-		p.suspicion.releaseDestination(t.destination)
-		t.identity = is
-		t.destination = p.suspicion.acquireDestination(t.object.namespace, t.destinationKey())
-		p.suspicion.update(t.object.counts, t.destination, suspicionShare{}, share)
-		p.restartCount(t)
-	}
 	if t.authorized != is.authorized {
 		t.authorized = is.authorized
 		p.schedule(t, p.promptTime(t.object))
 	}
 }
 
-// inheritHealth gives a target without any result the health of one that is probed at the same address and port by
-// another name: what is healthy by one name stays so by another until a probe fails.
-func (p *Prober) inheritHealth(t *target, healthy map[targetAddress]*target) {
-	other, ok := healthy[t.address()]
-	if !ok || t.condition != unknown || t.count != 0 || t.isNotProbed() {
-		return
-	}
-	before := t.suspicionShare()
-	t.condition, t.since, t.changed = other.condition, other.since, other.changed
-	p.suspicion.update(t.object.counts, t.destination, before, t.suspicionShare())
-}
-
-// restartCount keeps the health of a target and restarts its count.
-func (p *Prober) restartCount(t *target) {
-	before := t.suspicionShare()
-	t.setCounter(t.restarted())
-	t.planVersion++
-	p.suspicion.update(t.object.counts, t.destination, before, t.suspicionShare())
-	p.schedule(t, p.promptTime(t.object))
-}
-
-func (p *Prober) addTarget(o *object, wanted *Target) *target {
+// addTarget adds a target. isUsed means that its address is healthy by another request, port or host.
+func (p *Prober) addTarget(o *object, wanted *Target, isUsed bool) *target {
 	now := p.options.Now()
 	t := &target{object: o, identity: o.plan.identity(wanted), since: now.UnixNano(), changed: time.Since(p.startTime)}
 	at := time.Time{}
-	if wanted.Seed != nil {
-		t.condition = conditionOf(wanted.Seed.State)
-		if !wanted.Seed.Since.IsZero() {
-			t.since = wanted.Seed.Since.UnixNano()
-			t.changed -= max(now.Sub(wanted.Seed.Since), 0)
+	if seed := wanted.Seed; seed != nil {
+		t.condition = conditionOf(seed.State)
+		isUsed = isUsed || t.condition == unknown
+		if t.condition != unknown && !seed.Since.IsZero() {
+			t.since = seed.Since.UnixNano()
+			t.changed -= max(now.Sub(seed.Since), 0)
 		}
 		at = p.randomTime(o.timing.interval)
 	}
 	if t.condition == unknown {
+		t.used = isUsed
 		at = p.promptTime(o)
 	}
 	t.destination = p.suspicion.acquireDestination(o.namespace, t.destinationKey())
@@ -206,7 +177,7 @@ func (p *Prober) addTarget(o *object, wanted *Target) *target {
 func (p *Prober) dropTarget(t *target) {
 	p.suspicion.update(t.object.counts, t.destination, t.suspicionShare(), suspicionShare{})
 	p.suspicion.releaseDestination(t.destination)
-	t.setCounter(t.restarted())
+	t.setCounter(counter{})
 	t.removed = true
 	p.metrics.targets.Dec()
 	p.queue.Remove(t)
@@ -215,41 +186,35 @@ func (p *Prober) dropTarget(t *target) {
 // targetPool holds the previous targets of an object.
 type targetPool struct {
 	byIP map[netip.Addr][]*target
-	// healthy has a healthy target of an address and port, by whichever host.
-	healthy map[targetAddress]*target
+	// used are the addresses that were healthy at whichever port and by whichever host.
+	used map[targetAddress]bool
 }
 
-// targetAddress is what a target connects to.
+// targetAddress is where a target is.
 type targetAddress struct {
-	id   string
-	ip   netip.Addr
-	port uint16
+	id string
+	ip netip.Addr
 }
-
-func (is identity) address() targetAddress { return targetAddress{is.id, is.ip, is.port} }
 
 func (is identity) equal(other identity) bool { return is == other }
 
 func (is identity) hasSameRequest(other identity) bool {
-	return is.hasSamePort(other) && is.host == other.host
+	is.authorized = other.authorized
+	return is == other
 }
-
-func (is identity) hasSamePort(other identity) bool {
-	return is.hasSameAddress(other) && is.port == other.port
-}
-
-func (is identity) hasSameAddress(other identity) bool { return is.id == other.id && is.ip == other.ip }
 
 func newTargetPool(all []*target) targetPool {
-	p := targetPool{byIP: make(map[netip.Addr][]*target, len(all)), healthy: map[targetAddress]*target{}}
+	p := targetPool{byIP: make(map[netip.Addr][]*target, len(all)), used: make(map[targetAddress]bool, len(all))}
 	for _, t := range all {
 		p.byIP[t.ip] = append(p.byIP[t.ip], t)
-		if t.state() == networkingv1.AddressHealthy {
-			p.healthy[t.address()] = t
+		if t.state() == networkingv1.AddressHealthy || t.used && t.condition == unknown {
+			p.used[targetAddress{t.id, t.ip}] = true
 		}
 	}
 	return p
 }
+
+func (p targetPool) isUsed(wanted identity) bool { return p.used[targetAddress{wanted.id, wanted.ip}] }
 
 // take removes a target that is as wanted and returns it, or nil.
 func (p targetPool) take(wanted identity, as func(a, b identity) bool) *target {

@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,6 +36,7 @@ type suite struct {
 	mu       sync.Mutex
 	down     map[netip.Addr]error
 	hangs    map[netip.Addr]bool
+	serves   func(port uint16, r *http.Request) bool // nil serves all
 	probes   []string
 	notified []string
 }
@@ -65,7 +67,7 @@ func runSuite(t *testing.T, random float64, o Options, act func(*suite)) {
 func (s *suite) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
 	s.mu.Lock()
 	s.probes = append(s.probes, fmt.Sprintf("%s %s:%d", time.Since(s.began), to.IP, to.Port))
-	err, hangs := s.down[to.IP], s.hangs[to.IP]
+	err, hangs, serves := s.down[to.IP], s.hangs[to.IP], s.serves
 	s.mu.Unlock()
 	if hangs {
 		<-ctx.Done()
@@ -74,16 +76,24 @@ func (s *suite) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	if serves != nil && !serves(to.Port, nil) {
+		return nil, syscall.ECONNREFUSED
+	}
 	here, there := net.Pipe()
-	go serveHTTP(there)
+	go serveHTTP(there, func(r *http.Request) bool { return serves == nil || serves(to.Port, r) })
 	return here, nil
 }
 
 // serveHTTP responds to one request, unless the probe sends none.
-func serveHTTP(conn net.Conn) {
+func serveHTTP(conn net.Conn, serves func(*http.Request) bool) {
 	defer func() { _ = conn.Close() }()
-	if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+	r, err := http.ReadRequest(bufio.NewReader(conn))
+	switch {
+	case err != nil:
+	case serves(r):
 		_, _ = io.WriteString(conn, "HTTP/1.1 204 No Content\r\n\r\n")
+	default:
+		_, _ = io.WriteString(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
 	}
 }
 

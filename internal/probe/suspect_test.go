@@ -4,14 +4,17 @@
 package probe
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
 	"sort"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
@@ -211,5 +214,42 @@ func TestASuspicionOfAnyProberIsOneOfAllUntilNoneIsLeft(t *testing.T) {
 	none.Subscribe(func() { t.Error("woken") })
 	if none.Any() {
 		t.Error("none suspects")
+	}
+}
+
+// An edit while the network is lost: what was healthy another way is no evidence against itself.
+func TestTheFirstFailureOfWhatWasHealthyAnotherWayWaitsForTheReference(t *testing.T) {
+	var reached atomic.Bool
+	reached.Store(true)
+	for name, change := range map[string]func(*Check, *Target){
+		"port":  func(_ *Check, t *Target) { t.Port = 5433 },
+		"check": func(c *Check, _ *Target) { *c = getting(common.HTTPGetAction{}, nil, nil) },
+		"a new process": func(_ *Check, t *Target) {
+			t.ID, t.Seed = "2", &Seed{State: networkingv1.AddressUnknown}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reached.Store(true)
+			runSuite(t, 0.5, Options{Reference: func(context.Context) bool { return reached.Load() }}, func(s *suite) {
+				check, at := standard, to(1)
+				s.Set(key("db"), check, []Target{at})
+				s.advance(time.Minute)
+				reached.Store(false)
+				s.fail(syscall.ENETUNREACH, ip(1))
+				change(&check, &at)
+				s.Set(key("db"), check, []Target{at})
+				s.advance(time.Minute)
+				if got := s.Set(key("db"), check, []Target{at})[0]; got.State != networkingv1.AddressUnknown || !s.IsFrozen(key("db")) {
+					t.Errorf("without a network: %+v, frozen %t", got, s.IsFrozen(key("db")))
+				}
+				reached.Store(true)
+				s.advance(time.Minute)
+				if got := s.Set(key("db"), check, []Target{at})[0].State; got != networkingv1.AddressUnhealthy {
+					t.Errorf("with a network: %s", got)
+				}
+				s.Forget(key("db"))
+				empty(t, &s.suspicion)
+			})
+		})
 	}
 }

@@ -21,7 +21,7 @@ const (
 
 // suspicionShare is what a target contributes to the suspicion.
 type suspicionShare struct {
-	// member: it is healthy, or was until its recent failures.
+	// member: it is healthy, or was until its recent failures, or its address was before it was probed this way.
 	member bool
 	// failing: its last result is a failure.
 	failing bool
@@ -32,7 +32,8 @@ type suspicionShare struct {
 // suspicionShare returns the share of a target. A denied one fails for a certain reason, and does not count.
 func (c counter) suspicionShare(denied bool) suspicionShare {
 	fresh := c.count < 0 && c.count >= -maxRecentFailures
-	if denied && c.count < 0 || c.condition != healthy && (!c.fell || !fresh) {
+	trusted := c.condition == healthy || c.condition == unknown && c.used || c.fell && fresh
+	if denied && c.count < 0 || !trusted {
 		return suspicionShare{}
 	}
 	return suspicionShare{member: true, failing: c.count < 0, recent: fresh}

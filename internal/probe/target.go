@@ -28,12 +28,13 @@ type Target struct {
 	Host string
 	// Authorized is that of the egress.Query for Dial.
 	Authorized bool
-	// Seed is the health that an earlier process has found. It counts only for a target that is new to this one.
+	// Seed is what is known from an earlier process. It counts only for a target that is new to this one.
 	Seed *Seed
 }
 
 // Seed is the health of a target that another process found.
 type Seed struct {
+	// State is Unknown where clients use the address, and what found it healthy was another check or port.
 	State State
 	Since time.Time
 }
@@ -89,8 +90,6 @@ type target struct {
 	others  uint8
 	counter
 	destination *destination
-	// planVersion changes with the request, so that results of an earlier one are dropped.
-	planVersion uint32
 	// since and lastProbe are wall clock times. changed, which is the same time as since, and due count from
 	// Prober.startTime.
 	since, lastProbe int64
@@ -112,7 +111,7 @@ type identity struct {
 // identity returns what a Target is probed as.
 func (plan *checkPlan) identity(t *Target) identity {
 	is := identity{id: t.ID, ip: t.IP, host: t.Host, port: t.Port, authorized: t.Authorized}
-	if t.IP.IsValid() && !plan.usesHost() {
+	if t.IP.IsValid() && !plan.UsesHost() {
 		is.host = ""
 	}
 	return is
@@ -250,6 +249,9 @@ type counter struct {
 	condition condition
 	// fell means that it became unhealthy by the current failures.
 	fell bool
+	// used means that the address was healthy before anything was known of this target: its failures are evidence of a
+	// suspicion. It says nothing once the target has a health.
+	used bool
 	// falls is Health.Falls.
 	falls uint16
 	// count of successes in a row, or of failures where it is negative.
@@ -277,6 +279,8 @@ func (c counter) decide(toHealthy, toUnhealthy int, requireThreshold bool) count
 		}
 	case c.condition == unknown && c.count > 0, c.condition == unhealthy && int(c.count) >= toHealthy:
 		c.condition = healthy
+	case c.condition == unknown && c.count < 0 && c.used:
+		c = c.fall()
 	case c.condition == unknown && c.count < 0:
 		c.condition = unhealthy
 	case c.condition == healthy && -int(c.count) >= toUnhealthy:
@@ -292,6 +296,3 @@ func (c counter) fall() counter {
 	}
 	return c
 }
-
-// restarted returns the counter after a change of the request: the condition stays, as if seeded.
-func (c counter) restarted() counter { return counter{condition: c.condition, falls: c.falls} }

@@ -74,16 +74,6 @@ func TestPatienceIsThatNoFailureDecidesAlone(t *testing.T) {
 	}
 }
 
-func TestAFreshCounterKeepsItsConditionOnly(t *testing.T) {
-	c := applyResults(counter{}, "+--").restarted()
-	if c != (counter{condition: healthy}) {
-		t.Fatalf("afresh: %+v", c)
-	}
-	if c = applyResults(c, "-"); c.condition != healthy {
-		t.Error("failures from before were counted")
-	}
-}
-
 func TestALongStreakDoesNotOverflow(t *testing.T) {
 	c := counter{condition: healthy}
 	for range 1 << 17 {

@@ -4,7 +4,10 @@
 package endpoints
 
 import (
+	"cmp"
+	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -19,58 +22,129 @@ import (
 type Previous struct {
 	status    *networkingv1.ExternalServiceStatus
 	published map[Key]bool // and whether it is ready
-	// Active is the priority that is published, or nil.
-	Active *int32
+	// Active is the priority that is published, as the spec numbers it now, or nil; and Reported the one of the status.
+	Active, Reported *int32
 	// IsPanicking means that all is published as ready since no address is healthy.
 	IsPanicking bool
 	// statusOutdated means that the status was not written after the slices were: its health of other
 	// priorities is out of date.
 	statusOutdated bool
+	// isOtherCheck means that another check or port has found the health of the status, and used are the addresses that are
+	// ready nevertheless.
+	isOtherCheck bool
+	used         map[netip.Addr]bool
 }
 
+// Edits are what of the spec was edited since the status was written.
+type Edits struct {
+	// Any means that anything was, and Check that another check or port has found its health.
+	Any, Check bool
+}
+
+// NoPriority is the active priority where the spec does not have the endpoints any more that are published.
+const NoPriority int32 = -1
+
 // PreviousOf returns the state that slices and status hold.
-func PreviousOf(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, all []Endpoint) *Previous {
+func PreviousOf(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, all []Endpoint, edited Edits) *Previous {
+	p := &Previous{status: &es.Status, Active: es.Status.ActivePriority, Reported: es.Status.ActivePriority, isOtherCheck: edited.Check}
 	if f := es.Status.Fault; f.Lasts() { // what is published says nothing about health
-		return &Previous{status: &es.Status, Active: f.Priority}
+		p.Active = f.Priority
+		return p
 	}
-	p := &Previous{status: &es.Status, Active: es.Status.ActivePriority, published: PublishedIn(slices.Values(current))}
-	counts := map[int32]int{}
-	for e, a := range Active(all) {
-		if _, ok := p.published[a.Key()]; ok {
-			counts[e.Priority]++
+	p.published = PublishedIn(slices.Values(current))
+	active := ActiveIn(p.published, all, ptr.Deref(p.Active, NoPriority), &es.Status)
+	switch {
+	case edited.Any && p.Reported != nil:
+		p.Reported = &active
+	case active == NoPriority:
+		active = ptr.Deref(p.Active, NoPriority) // a name has other addresses
+	}
+	if p.Active != nil && active != *p.Active || p.Active == nil && active != NoPriority {
+		p.Active, p.statusOutdated = &active, true
+	}
+	if edited.Check {
+		p.used = map[netip.Addr]bool{}
+		for key, ready := range p.published {
+			p.used[key.IP] = p.used[key.IP] || ready
 		}
-	}
-	most := ptr.Deref(p.Active, -1)
-	for priority := range int32(NumPriorities) {
-		if counts[priority] > counts[most] {
-			most = priority
-		}
-	}
-	if most >= 0 && (p.Active == nil || most != *p.Active) {
-		p.Active, p.statusOutdated = &most, true
 	}
 	a := es.Status.Addresses
 	p.IsPanicking = !p.statusOutdated && es.Spec.HealthCheck != nil && a != nil && a.Healthy == 0 && a.Published > 0
 	return p
 }
 
-// HealthSeed returns the health of an address, or nil where it is not known.
-func (p *Previous) HealthSeed(e *Endpoint, a *Address) *probe.Seed {
-	var stored networkingv1.AddressHealth
-	var since time.Time
-	if status := p.storedAddress(e.Name, a); status != nil {
-		stored = status.Health
-		if status.LastTransitionTime != nil {
-			since = status.LastTransitionTime.Time
+// ActiveIn returns the priority of the spec that has most of what is published, and of what is ready first: the number that it
+// had before an edit (former) may be that of other endpoints now. Where the spec has none of it, the number stays if its
+// endpoints have another address than the status has, since that replaces the former one. Otherwise it is NoPriority.
+func ActiveIn(published map[Key]bool, all []Endpoint, former int32, status *networkingv1.ExternalServiceStatus) int32 {
+	for _, reduced := range []func(Key) Key{func(k Key) Key { return k }, func(k Key) Key { return Key{IP: k.IP} }} {
+		is := make(map[Key]bool, len(published))
+		for key, ready := range published {
+			is[reduced(key)] = is[reduced(key)] || ready
+		}
+		var ready, held [NumPriorities]int
+		for e, a := range Active(all) {
+			if isReady, ok := is[reduced(a.Key())]; ok {
+				held[e.Priority]++
+				if isReady {
+					ready[e.Priority]++
+				}
+			}
+		}
+		most := max(former, 0)
+		for priority := range int32(NumPriorities) {
+			if cmp.Or(cmp.Compare(ready[priority], ready[most]), cmp.Compare(held[priority], held[most])) > 0 {
+				most = priority
+			}
+		}
+		if held[most] > 0 {
+			return most
 		}
 	}
-	state := stored
+	if AwaitLookup(all) {
+		return former // a name may have it
+	}
+	known := map[string]bool{}
+	for i := range status.Endpoints {
+		for _, a := range status.Endpoints[i].Addresses {
+			known[a.IP] = true
+		}
+	}
+	isMoved := len(published) > 0
+	for e, a := range Active(all) {
+		isMoved = isMoved && (e.Priority != former || known[a.IP.String()])
+	}
+	if isMoved {
+		return NoPriority
+	}
+	return former
+}
+
+// HealthSeed returns the health of an address, or nil where it is not known. sendsHost means that the check uses the name of
+// the endpoint.
+func (p *Previous) HealthSeed(e *Endpoint, a *Address, sendsHost bool) *probe.Seed {
+	stored := p.storedAddress(e, a, sendsHost)
 	ready, published := p.published[a.Key()]
+	switch {
+	case p.isOtherCheck && p.used[a.IP], sendsHost && stored == nil && ready:
+		return &probe.Seed{State: networkingv1.AddressUnknown}
+	case p.isOtherCheck, sendsHost && stored == nil:
+		return nil
+	}
+	var was networkingv1.AddressHealth
+	var since time.Time
+	if stored != nil {
+		was = stored.Health
+		if stored.LastTransitionTime != nil {
+			since = stored.LastTransitionTime.Time
+		}
+	}
+	state := was
 	published = published && p.Active != nil && *p.Active == e.Priority
 	switch {
 	case published && ready && !p.IsPanicking:
 		state = networkingv1.AddressHealthy
-	case published && !ready && stored != networkingv1.AddressUnknown:
+	case published && !ready && was != networkingv1.AddressUnknown:
 		state = networkingv1.AddressUnhealthy
 	case !published && p.statusOutdated:
 		return nil
@@ -78,26 +152,30 @@ func (p *Previous) HealthSeed(e *Endpoint, a *Address) *probe.Seed {
 	if state != networkingv1.AddressHealthy && state != networkingv1.AddressUnhealthy {
 		return nil
 	}
-	if state != stored {
+	if state != was {
 		since = time.Time{}
 	}
 	return &probe.Seed{State: state, Since: since}
 }
 
 // storedAddress returns an address of the status that has a health: that of the endpoint, or else of any other, since
-// an endpoint may have been renamed. Only SRV records have a port there; one without is of any.
-func (p *Previous) storedAddress(endpoint string, a *Address) *networkingv1.AddressStatus {
+// an endpoint may have been renamed. Only SRV records have a port there; one without is of any. Where the check uses the
+// name of the endpoint, another one has found another health.
+func (p *Previous) storedAddress(of *Endpoint, a *Address, sendsHost bool) *networkingv1.AddressStatus {
 	ip, port := a.IP.String(), int32(a.SRVPort)
 	var best *networkingv1.AddressStatus
 	bestRank := 0
 	for i := range p.status.Endpoints {
 		e := &p.status.Endpoints[i]
+		if sendsHost && !strings.EqualFold(strings.TrimSuffix(e.DNSName, "."), of.DefaultHost()) {
+			continue
+		}
 		for j := range e.Addresses {
 			is, rank := &e.Addresses[j], 1
 			switch {
 			case is.IP != ip, is.Health == "", is.Port != port && is.Port != 0 && port != 0:
 				continue
-			case is.Port == port && e.Name == endpoint:
+			case is.Port == port && e.Name == of.Name:
 				rank = 3
 			case is.Port == port:
 				rank = 2

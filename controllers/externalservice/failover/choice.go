@@ -151,6 +151,7 @@ func choose(candidates []Candidate, in criteria) Choice {
 // chooseGroup returns the index of the group to publish.
 func (c *criteria) chooseGroup(groups []priorityGroup, d *Choice) int {
 	if !c.isChecked {
+		d.Cause = networkingv1.ReasonNoHealthCheck
 		return 0
 	}
 	d.Cause = networkingv1.ReasonPriorityUnhealthy
@@ -174,6 +175,9 @@ func (c *criteria) chooseGroup(groups []priorityGroup, d *Choice) int {
 		return c.chooseMostHealthy(groups, current, d)
 	case groups[current].qualifies:
 		return c.chooseFailback(groups, current, d)
+	case c.failbackRequested && best >= 0 && best < current:
+		d.Cause = networkingv1.ReasonFailbackRequested
+		return best
 	case groups[current].mayQualify:
 		d.requeueBy(groups[current].pendingUntil)
 		return current
@@ -343,7 +347,10 @@ func mostHealthy(groups []priorityGroup, current int) int {
 func (s *State) InForce(in *Input, c *Choice, published map[endpoints.Key]bool) Choice {
 	shown := *c
 	if s.Active != nil && !slices.ContainsFunc(c.Published, func(p Published) bool { return published[p.Key()] }) {
-		shown.Active = ptr.To(*s.Active)
+		shown.Active = nil
+		if *s.Active != endpoints.NoPriority {
+			shown.Active = ptr.To(*s.Active)
+		}
 	}
 	shown.Published = nil
 	candidates := candidatesOf(in.Observed.Endpoints)

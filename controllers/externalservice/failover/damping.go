@@ -90,15 +90,19 @@ func (w *WriteRate) Due(now time.Time) time.Time {
 	return w.rate.at.Add(writeDamping.delay(&w.rate, now))
 }
 
-// addressKey identifies what is checked.
+// addressKey identifies what is checked. host is empty where the check does not use that of the endpoint.
 type addressKey struct {
 	ip   netip.Addr
 	port uint16
 	host string
 }
 
-func addressKeyOf(e *endpoints.Endpoint, a *endpoints.Address) addressKey {
-	return addressKey{a.IP, a.Ports.ProbePort, e.DefaultHost()}
+func addressKeyOf(check *probe.Check, e *endpoints.Endpoint, a *endpoints.Address) addressKey {
+	key := addressKey{ip: a.IP, port: a.Ports.ProbePort}
+	if check.UsesHost() {
+		key.host = e.DefaultHost()
+	}
+	return key
 }
 
 // flapState is the history of an address that has become unhealthy in this process.
@@ -120,12 +124,12 @@ type flapState struct {
 //     failed for its delay, at most maxUnhealthyHold.
 //
 // It returns when time alone changes a health. A new process has seen no fall yet.
-func (s *State) Damp(all []endpoints.Endpoint, now time.Time) (requeueAt time.Time) {
+func (s *State) Damp(check *probe.Check, all []endpoints.Endpoint, now time.Time) (requeueAt time.Time) {
 	var next map[addressKey]*flapState
 	steady := false
 	for e, a := range endpoints.Active(all) {
 		if a.Health.Falls > 0 {
-			at := addressKeyOf(e, a)
+			at := addressKeyOf(check, e, a)
 			f := s.flaps[at].observe(&a.Health, now)
 			if next == nil {
 				next = map[addressKey]*flapState{}
@@ -143,7 +147,7 @@ func (s *State) Damp(all []endpoints.Endpoint, now time.Time) (requeueAt time.Ti
 		return requeueAt
 	}
 	for e, a := range endpoints.Active(all) {
-		if f := next[addressKeyOf(e, a)]; f != nil {
+		if f := next[addressKeyOf(check, e, a)]; f != nil {
 			requeueAt = controller.Earliest(requeueAt, f.apply(a, steady, now))
 		}
 	}
@@ -229,22 +233,24 @@ func (s *State) holdEnd(now time.Time) time.Time {
 	return s.heldSince.Add(maxHold)
 }
 
-// traffic reports whether any address takes traffic by the slices, and whether one does that must not.
+// traffic reports whether any address takes traffic by the slices, and whether one does that must not. What was never
+// checked may.
 func traffic(in *Input, c *Choice) (takes, wrongly bool) {
-	ready := make(map[netip.Addr]bool, len(c.Published))
+	stays, denied := make(map[endpoints.Key]bool, len(c.Published)), map[netip.Addr]bool{}
 	for i := range in.Observed.Endpoints {
 		for _, a := range in.Observed.Endpoints[i].Addresses {
 			if a.DeniedReason != "" {
-				ready[a.IP] = false
+				stays[a.Key()], denied[a.IP] = false, true
 			}
 		}
 	}
 	for _, p := range c.Wanted() {
-		ready[p.IP] = ready[p.IP] || p.IsReady
+		stays[p.Key()] = stays[p.Key()] || p.IsReady || p.Health == networkingv1.AddressUnknown
 	}
 	for key, isReady := range endpoints.PublishedIn(slices.Values(in.Slices)) {
-		stays, known := ready[key.IP]
-		takes, wrongly = takes || isReady, wrongly || isReady && (known && !stays || !key.IP.IsValid())
+		may, isWanted := stays[key]
+		mustNot := isWanted && !may || !isWanted && denied[key.IP] || !key.IP.IsValid()
+		takes, wrongly = takes || isReady, wrongly || isReady && mustNot
 	}
 	return takes, wrongly
 }

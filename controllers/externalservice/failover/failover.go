@@ -65,10 +65,18 @@ type Input struct {
 type State struct {
 	// FirstSeen is when this process first saw the object.
 	FirstSeen time.Time
-	// IsDecided means that Active and isPanicking are those of a decision of this process, and not of an earlier one.
+	// IsDecided means that Active and isPanicking are those of a decision of this process, and not of an earlier one. Active
+	// is endpoints.NoPriority where the spec does not have any more what is published.
 	IsDecided   bool
 	Active      *int32
 	isPanicking bool
+	// Reported is the active priority that the status has, as the spec numbers it now.
+	Reported *int32
+	// generation is that of the spec whose priorities these are, groups identify them, and publishedActual are the addresses
+	// that a fault hides.
+	generation      int64
+	groups          [endpoints.NumPriorities]string
+	publishedActual map[endpoints.Key]bool
 	// Cause is why another priority was last published, as a reason of a change; empty where this process has changed none.
 	Cause string
 	// unqualified has the priorities without enough healthy addresses at the last decision, and qualifiedSince when each
@@ -117,6 +125,7 @@ func (s *State) Decide(in *Input) Decision {
 	if o := &in.Observed; o.IsPolicyUnsynced || o.IsIncomplete && in.Now.Before(s.holdEnd(in.Now)) {
 		return Decision{IsHeld: true, RequeueAt: s.incompleteUntil(in)}
 	}
+	s.renumber(in)
 	c := s.criteriaOf(in)
 	d := Decision{Actual: choose(candidatesOf(in.Observed.Endpoints), c)}
 	if due := s.awaitFirstProbes(in, &d.Actual); in.Now.Before(due) {
@@ -133,7 +142,7 @@ func (s *State) Decide(in *Input) Decision {
 
 // Adopt has the priority that an earlier process has left be in force until a decision is recorded.
 func (s *State) Adopt(previous *endpoints.Previous) {
-	s.Active, s.isPanicking = previous.Active, previous.IsPanicking
+	s.Active, s.Reported, s.isPanicking = previous.Active, previous.Reported, previous.IsPanicking
 }
 
 // Record stores that slices show a decision. One that they do not show was not made.
@@ -155,6 +164,13 @@ func (s *State) Record(in *Input, d *Choice) {
 			s.qualifiedSince[priority] = in.Now
 		}
 		s.unqualified[priority] = !had
+	}
+	s.publishedActual = nil
+	if in.Object.Status.Fault.Lasts() {
+		s.publishedActual = make(map[endpoints.Key]bool, len(d.Published))
+		for _, p := range d.Published {
+			s.publishedActual[p.Key()] = p.IsReady
+		}
 	}
 	if d.failbackHandled {
 		s.HandledFailback = requests.Handle(in.Object, networkingv1.FailbackNowAnnotation, s.HandledFailback)

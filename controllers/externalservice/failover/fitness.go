@@ -11,8 +11,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
-// Fitness is which addresses of the spec, and of slices, may take traffic. Of an address whose ports are not those of the
-// spec, such as after an edit of the ports, it is known by the address alone. Its zero value knows none.
+// Fitness is which addresses of the spec, and of slices, may take traffic. An address whose ports are not those of the
+// spec, such as after an edit of the ports, may as far as the spec has it: what fails is its other ports. Its zero value
+// knows none.
 type Fitness struct {
 	byKey map[endpoints.Key]bool
 	byIP  map[netip.Addr]bool
@@ -30,6 +31,7 @@ func (d *Decision) Fitness(all []endpoints.Endpoint, held []endpoints.Held) Fitn
 		for j := range all[i].Addresses {
 			if a := &all[i].Addresses[j]; a.DeniedReason != "" || !all[i].IsDrained {
 				f.byKey[a.Key()] = f.byKey[a.Key()] || a.DeniedReason == "" && a.Health.State != networkingv1.AddressUnhealthy
+				f.byIP[a.IP] = f.byIP[a.IP] || a.DeniedReason == "" && !d.Fault.IsInEffect
 			}
 		}
 	}

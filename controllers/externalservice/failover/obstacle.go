@@ -61,6 +61,8 @@ func (in *Input) obstacleTo(f *networkingv1.FaultStatus, c criteria, actual *Cho
 		return obstacle{networkingv1.FaultOutcomeSpecChanged, "spec.suspend is true"}
 	case in.Object.Spec.HealthCheck == nil:
 		return obstacle{networkingv1.FaultOutcomeSpecChanged, "there is no healthCheck: a real failure could not be told from the fault"}
+	case f.Lasts() && f.Priority != nil && c.active != nil && *f.Priority != *c.active:
+		return obstacle{networkingv1.FaultOutcomeSpecChanged, fmt.Sprintf("an edit of the spec has renumbered or removed priority %d", *f.Priority)}
 	case f.Type == networkingv1.FaultDrain && !drains:
 		return obstacle{networkingv1.FaultOutcomeSpecChanged, fmt.Sprintf("there is no endpoint %q that is Active and has addresses", f.Endpoint)}
 	}

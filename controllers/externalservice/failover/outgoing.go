@@ -29,9 +29,13 @@ func (c *Choice) Wanted() []Published {
 // keepReady has the choice keep what is ready in slices:
 //
 //   - An address that it publishes stays ready while it is Unknown.
-//   - One that it does not publish stays while a name was not looked up yet, or while an address that it publishes
-//     waits for its first check, as long as that may take. One that is drained, or of another priority, stays only
-//     where nothing else is ready.
+//   - One that the spec has with other ports stays until these were checked for the first time.
+//   - One that the spec lacks stays while a name was not looked up yet, or while an address that is published waits for
+//     its first check.
+//   - Where nothing else is ready, any of these stays while an address of any priority waits for its first check. So does
+//     one that is drained, or of another priority.
+//
+// Each stays for as long as a first check may take, at most.
 //
 // What the policy denies and what is unhealthy does not stay.
 func (s *State) keepReady(in *Input, c *Choice) {
@@ -65,29 +69,38 @@ func (k *keeper) keepUnknown() {
 
 // keepOutgoing sets the addresses that stay beside those that are published.
 func (k *keeper) keepOutgoing() {
-	awaitsLookup, awaitsCheckUntil := k.in.Observed.IsIncomplete, k.firstCheckUntil()
-	if !awaitsLookup && awaitsCheckUntil.IsZero() || k.choice.IsPanicking {
+	awaitsLookup, noneReady := k.in.Observed.IsIncomplete, k.choice.ReadyCount() == 0
+	if k.choice.IsPanicking || !awaitsLookup && !k.in.Observed.AwaitsAny() {
 		return
 	}
-	placed, noneReady := k.placed(), k.choice.ReadyCount() == 0
 	published := make(map[endpoints.Key]bool, len(k.choice.Published))
 	for _, p := range k.choice.Published {
 		published[p.Key()] = true
 	}
+	inSpec, first := k.placed(), k.firstChecks()
 	for i := range k.in.Held {
 		h := &k.in.Held[i]
-		health, stillThere := placed[h.IP]
-		if !h.IsReady || h.Ports.Digest == "" || published[h.Key()] || !h.Verdict.Allowed ||
-			health == networkingv1.AddressUnhealthy || stillThere && !noneReady {
+		health, isPlaced := inSpec[h.Key()]
+		if !h.IsReady || h.Ports.Digest == "" || published[h.Key()] || !h.Verdict.Allowed || health == networkingv1.AddressUnhealthy {
 			continue
+		}
+		_, hasIP := inSpec[endpoints.Key{IP: h.IP}]
+		awaitsCheckUntil, hasSuccessor := first.ofIP[h.IP]
+		switch {
+		case noneReady:
+			awaitsCheckUntil = first.ofAny
+		case isPlaced, hasIP && !hasSuccessor:
+			continue
+		case !hasIP:
+			awaitsCheckUntil = first.ofPublished
 		}
 		since, known := k.since[h.Key()]
 		if !known {
 			since = k.in.Now
 		}
 		switch until := since.Add(k.grace); {
-		case awaitsLookup, k.in.Observed.IsSuspect:
-		case !k.in.Now.Before(until):
+		case awaitsLookup, k.in.Observed.IsSuspect && !awaitsCheckUntil.IsZero():
+		case awaitsCheckUntil.IsZero(), !k.in.Now.Before(until):
 			continue
 		default:
 			k.choice.requeueBy(controller.Earliest(until, awaitsCheckUntil))
@@ -110,26 +123,51 @@ func (k *keeper) keep(h *endpoints.Held, since time.Time) {
 	})
 }
 
-// firstCheckUntil returns until when a published address waits for its first check, or zero.
-func (k *keeper) firstCheckUntil() (until time.Time) {
-	for _, p := range k.choice.Published {
-		if p.Health != networkingv1.AddressUnknown {
-			continue
-		}
-		if due := p.since.Add(k.grace); (k.in.Observed.IsSuspect || k.in.Now.Before(due)) && due.After(until) {
-			until = due
-		}
-	}
-	return until
+// firstChecks are until when first checks are awaited; zero where none is.
+type firstChecks struct {
+	// ofPublished is of the addresses that are published, ofIP the same by address, and ofAny of those of any priority.
+	ofPublished, ofAny time.Time
+	ofIP               map[netip.Addr]time.Time
 }
 
-// placed returns the health of the addresses that the spec has now, also of those that are drained.
-func (k *keeper) placed() map[netip.Addr]networkingv1.AddressHealth {
-	all := map[netip.Addr]networkingv1.AddressHealth{}
+func (k *keeper) firstChecks() firstChecks {
+	f := firstChecks{ofIP: map[netip.Addr]time.Time{}}
+	for _, p := range k.choice.Published {
+		if due := k.firstCheckUntil(p.Health, p.since); !due.IsZero() {
+			f.ofPublished, f.ofIP[p.IP] = later(f.ofPublished, due), later(f.ofIP[p.IP], due)
+		}
+	}
+	for _, a := range endpoints.Active(k.in.Observed.Endpoints) {
+		f.ofAny = later(f.ofAny, k.firstCheckUntil(a.Health.State, a.Changed))
+	}
+	return f
+}
+
+// firstCheckUntil returns until when an address waits for its first check, or zero.
+func (k *keeper) firstCheckUntil(health networkingv1.AddressHealth, since time.Time) time.Time {
+	due := since.Add(k.grace)
+	if health != networkingv1.AddressUnknown || !k.in.Observed.IsSuspect && !k.in.Now.Before(due) {
+		return time.Time{}
+	}
+	return due
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// placed returns the health of the addresses that the spec has now with their ports, also of those that are drained, and
+// the addresses without ports.
+func (k *keeper) placed() map[endpoints.Key]networkingv1.AddressHealth {
+	all := map[endpoints.Key]networkingv1.AddressHealth{}
 	for i := range k.in.Observed.Endpoints {
 		for _, a := range k.in.Observed.Endpoints[i].Addresses {
-			if before, ok := all[a.IP]; !ok || healthRank(a.Health.State) > healthRank(before) {
-				all[a.IP] = a.Health.State
+			all[endpoints.Key{IP: a.IP}] = ""
+			if before, ok := all[a.Key()]; !ok || healthRank(a.Health.State) > healthRank(before) {
+				all[a.Key()] = a.Health.State
 			}
 		}
 	}

@@ -5,7 +5,6 @@ package failover
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
@@ -39,7 +38,7 @@ func Suspend(es *networkingv1.ExternalService, held, recorded []endpoints.Held) 
 			s.Fitness.byKey[h.Key()] = false
 			continue
 		}
-		isReady := h.IsReady || isBlackHole && wasHealthy(es, h.IP)
+		isReady := h.IsReady || isBlackHole && wasHealthy(es, h)
 		if s.Ready[h.Key()] = isReady; isReady {
 			s.ReadyCount++
 		}
@@ -66,11 +65,12 @@ func (s *Suspension) allows(h *endpoints.Held) bool {
 	return false
 }
 
-// wasHealthy reports whether an address is healthy in the status.
-func wasHealthy(es *networkingv1.ExternalService, ip netip.Addr) bool {
+// wasHealthy reports whether an address is healthy in the status. Only those of SRV records have a port there.
+func wasHealthy(es *networkingv1.ExternalService, h *endpoints.Held) bool {
 	return slices.ContainsFunc(es.Status.Endpoints, func(e networkingv1.EndpointStatus) bool {
 		return slices.ContainsFunc(e.Addresses, func(a networkingv1.AddressStatus) bool {
-			return a.IP == ip.String() && a.Health == networkingv1.AddressHealthy
+			return a.IP == h.IP.String() && a.Health == networkingv1.AddressHealthy &&
+				(a.Port == 0 || slices.Contains(h.Ports.Numbers, uint16(a.Port)))
 		})
 	})
 }
