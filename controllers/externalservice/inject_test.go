@@ -445,3 +445,50 @@ func TestAFaultEndsAlthoughItsDependantsCannotBeRead(t *testing.T) {
 	s.reconcileOnce()
 	s.wantCondition("FaultInjected", "False FaultPending")
 }
+
+func TestAFailbackDuringAForcedFailoverIsRefusedForTheFault(t *testing.T) {
+	s := newHealthySuite(t, tiered, both)
+	s.requestFault("FailOver")
+	s.reconcileOnce()
+	s.reconcileOnce()
+	s.wantPublished("198.51.100.1+")
+	s.events = nil
+	s.edit(func(es *networkingv1.ExternalService) {
+		metav1.SetMetaDataAnnotation(&es.ObjectMeta, networkingv1.FailbackNowAnnotation, "one")
+	})
+	s.reconcileOnce()
+	if len(s.events) != 1 || s.events[0] != "FailbackRefused: priority 1 stays published: a fault is injected" {
+		t.Errorf("events %q", s.events)
+	}
+	if latest := s.object().Status.History[0]; latest.Result != networkingv1.ResultRefused || latest.Reason != networkingv1.ReasonFaultInjected {
+		t.Errorf("history %+v", latest)
+	}
+}
+
+func TestAFaultEndsWhereAnEditRenumbersWhatItTakesOut(t *testing.T) {
+	for name, test := range map[string]struct{ endpoints, publishes string }{
+		"removed":  {`[{name: b, addresses: [198.51.100.1]}]`, "198.51.100.1+"},
+		"inserted": {`[{name: new, addresses: [203.0.113.1]}, {name: a, priority: 1, addresses: [192.0.2.1]}, {name: b, priority: 2, addresses: [198.51.100.1]}]`, "192.0.2.1+"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newHealthySuite(t, tiered, both)
+			s.requestFault("FailOver")
+			s.reconcileOnce()
+			s.reconcileOnce()
+			s.wantPublished("198.51.100.1+")
+			s.events = nil
+			s.edit(func(es *networkingv1.ExternalService) {
+				es.Spec = parseSpec(t, `{ports: [{name: sql, port: 5432}], healthCheck: {tcpSocket: {}}, endpoints: `+test.endpoints+`}`)
+			})
+			s.reconcileOnce()
+			s.advance(firstProbeHold)
+			s.reconcileOnce()
+			if f := s.object().Status.Fault; f.Outcome != networkingv1.FaultOutcomeSpecChanged {
+				t.Errorf("the fault is %+v", f)
+			}
+			s.health.setHealth("new", "203.0.113.1", down)
+			s.reconcileOnce()
+			s.wantPublished(test.publishes)
+		})
+	}
+}

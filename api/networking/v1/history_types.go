@@ -35,7 +35,7 @@ const (
 	// ReasonFailbackRequested: a user requested the failback.
 	ReasonFailbackRequested = "FailbackRequested"
 	// ReasonFaultEnded is a reason of FaultInjected as well: a fault had published another priority.
-	// ReasonPriorityRemoved: the spec has no active endpoint with addresses of the priority any more.
+	// ReasonPriorityRemoved: the spec has no active endpoint any more of what was published.
 	ReasonPriorityRemoved = "PriorityRemoved"
 )
 

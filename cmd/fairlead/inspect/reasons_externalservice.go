@@ -98,7 +98,7 @@ var externalServiceMeanings = map[string]Meaning{
 	// History.
 	v1.ReasonPriorityRecovered:                  {Text: "The more preferred priority has had enough healthy addresses for failbackDelay.", Remedy: nothing},
 	v1.ReasonFailbackRequested:                  {Text: "A user requested the failback.", Remedy: nothing},
-	v1.ReasonPriorityRemoved:                    {Text: "The spec has no active endpoint with addresses of the former priority any more.", Remedy: nothing},
+	v1.ReasonPriorityRemoved:                    {Text: "The spec has no active endpoint any more of what was published.", Remedy: nothing},
 	aboutHistory + "/" + v1.ReasonUnknown:       {Text: "The operator restarted meanwhile, so that the cause is not known.", Remedy: nothing},
 	aboutHistory + "/" + v1.FaultOutcomeRefused: {Text: "The fault did not begin.", Remedy: "Correct what the message names, and request it again.", Verb: VerbFault},
 	v1.FaultOutcomeDeadlineReached:              {Text: "The fault lasted as long as was requested.", Remedy: nothing},

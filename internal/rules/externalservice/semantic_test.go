@@ -5,10 +5,13 @@ package externalservice
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
 // around puts parts of a spec around what every object needs.
@@ -132,5 +135,34 @@ func TestWarningsNameWhatIsProbablyNotMeant(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestAWarningNamesTheLastHealthyEndpointThatGoes(t *testing.T) {
+	const spec = `{ports: [{name: a, port: 80}], healthCheck: {tcpSocket: {}}, endpoints: [%s]}`
+	const a, b, c = `{name: a, addresses: [192.0.2.1]%s}`, `{name: b, priority: 1, addresses: [192.0.2.2]}`, `{name: c, dns: {name: c.example.com}}`
+	healthy, unhealthy, unknown := v1.AddressHealthy, v1.AddressUnhealthy, v1.AddressUnknown
+	for name, tc := range map[string]struct {
+		is     string
+		health v1.AddressHealth // of b
+		want   bool
+	}{
+		"drained, and the other is down":           {fmt.Sprintf(a, ", state: Drained") + ", " + b, unhealthy, true},
+		"removed, and the other is down":           {b, unhealthy, true},
+		"drained, and the other is healthy":        {fmt.Sprintf(a, ", state: Drained") + ", " + b, healthy, false},
+		"drained, and the other was never checked": {fmt.Sprintf(a, ", state: Drained") + ", " + b, unknown, false},
+		"drained, and one is new":                  {fmt.Sprintf(a, ", state: Drained") + ", " + b + ", " + c, unhealthy, false},
+		"renamed":                                  {`{name: z, addresses: [192.0.2.1]}, ` + b, unhealthy, false},
+		"another priority":                         {fmt.Sprintf(a, ", priority: 2") + ", " + b, unhealthy, false},
+	} {
+		old := parse(t, fmt.Sprintf(spec, fmt.Sprintf(a, "")+", "+b))
+		old.Status.Endpoints = []v1.EndpointStatus{
+			{Name: "a", Addresses: []v1.AddressStatus{{IP: "192.0.2.1", Health: healthy}}},
+			{Name: "b", Addresses: []v1.AddressStatus{{IP: "192.0.2.2", Health: tc.health}}},
+		}
+		got := Warnings(parse(t, fmt.Sprintf(spec, tc.is)), old)
+		if want := []string{`spec.endpoints: no address of the endpoints that are left is healthy: the Service will have no healthy address without endpoint "a"`}; tc.want != slices.Equal(got, want) || !tc.want && len(got) > 0 {
+			t.Errorf("%s: %q, want one: %t", name, got, tc.want)
+		}
 	}
 }

@@ -5,6 +5,7 @@ package externalservice
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/utils/ptr"
@@ -14,13 +15,16 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// Warnings returns what is allowed and probably not meant. Of the old object of an update it reads whether that was observed.
+// Warnings returns what is allowed and probably not meant. Of the old object of an update it reads its status.
 func Warnings(obj, old *v1.ExternalService) []string {
 	spec, out := &obj.Spec, warnings(nil)
 	if spec.Service != nil && ptr.Deref(spec.Service.Type, v1.ServiceClusterIP) == v1.ServiceHeadless {
 		out.headless(spec)
 	}
 	out.endpoints(spec.Endpoints)
+	if old != nil {
+		out.lastHealthy(spec.Endpoints, old)
+	}
 	if r := spec.Resolution; r != nil && ptr.Deref(r.OnFailure, v1.ResolutionKeepLast) == v1.ResolutionKeepLast &&
 		ptr.Deref(r.KeepLastFor, defaultKeepLastFor) != defaultKeepLastFor {
 		out.add("spec.resolution.keepLastFor: has no effect while onFailure is KeepLast, which keeps addresses for good; set onFailure to Remove")
@@ -54,12 +58,9 @@ func (w *warnings) headless(spec *v1.ExternalServiceSpec) {
 }
 
 func (w *warnings) endpoints(list []v1.Endpoint) {
-	drained, first := 0, map[v1.IPAddress]string{}
+	first := map[v1.IPAddress]string{}
 	for i := range list {
 		e := &list[i]
-		if ptr.Deref(e.State, v1.EndpointActive) == v1.EndpointDrained {
-			drained++
-		}
 		if e.DNS != nil && !strings.Contains(strings.TrimSuffix(e.DNS.Name, "."), ".") {
 			w.add("spec.endpoints[%d].dns.name: %q is looked up as it is, without the cluster's search path; give the full name", i, e.DNS.Name)
 		}
@@ -71,7 +72,73 @@ func (w *warnings) endpoints(list []v1.Endpoint) {
 			first[address] = e.Name
 		}
 	}
-	if drained > 0 && drained == len(list) {
+	if len(list) > 0 && isAllDrained(list) {
 		w.add("spec.endpoints: every endpoint is Drained: the Service will have no address")
 	}
+}
+
+func isDrained(e *v1.Endpoint) bool {
+	return ptr.Deref(e.State, v1.EndpointActive) == v1.EndpointDrained
+}
+
+func isAllDrained(list []v1.Endpoint) bool {
+	return !slices.ContainsFunc(list, func(e v1.Endpoint) bool { return !isDrained(&e) })
+}
+
+// lastHealthy warns of an update that drains or removes the last endpoint with a healthy address, as far as the status knows
+// the others.
+func (w *warnings) lastHealthy(list []v1.Endpoint, old *v1.ExternalService) {
+	if old.Spec.HealthCheck == nil || isAllDrained(list) {
+		return
+	}
+	type address struct {
+		ip   string
+		port int32 // of an SRV record
+	}
+	health := map[address]v1.AddressHealth{} // the best of those that several endpoints have
+	of := map[string][]address{}             // by endpoint
+	for i := range old.Status.Endpoints {
+		e := &old.Status.Endpoints[i]
+		for _, a := range e.Addresses {
+			at := address{a.IP, a.Port}
+			of[e.Name] = append(of[e.Name], at)
+			if health[at] != v1.AddressHealthy {
+				health[at] = a.Health
+			}
+		}
+	}
+	last := ""
+	for i := range old.Spec.Endpoints {
+		e := &old.Spec.Endpoints[i]
+		if !isDrained(e) && slices.ContainsFunc(of[e.Name], func(at address) bool { return health[at] == v1.AddressHealthy }) {
+			last = e.Name
+		}
+	}
+	if last == "" {
+		return
+	}
+	for i := range list {
+		e := &list[i]
+		if isDrained(e) {
+			continue
+		}
+		addresses := of[e.Name]
+		if e.DNS == nil {
+			addresses = nil
+			for _, ip := range e.Addresses {
+				addresses = append(addresses, address{ip: string(ip)})
+			}
+		} else if !isNameOf(old, e) {
+			return // it is not known yet where the name leads
+		}
+		if slices.ContainsFunc(addresses, func(at address) bool { return health[at] != v1.AddressUnhealthy }) {
+			return // healthy, or not checked yet
+		}
+	}
+	w.add("spec.endpoints: no address of the endpoints that are left is healthy: the Service will have no healthy address without endpoint %q", last)
+}
+
+// isNameOf reports whether an endpoint has the DNS name that the status has of it.
+func isNameOf(old *v1.ExternalService, e *v1.Endpoint) bool {
+	return slices.ContainsFunc(old.Status.Endpoints, func(s v1.EndpointStatus) bool { return s.Name == e.Name && s.DNSName == e.DNS.Name })
 }
