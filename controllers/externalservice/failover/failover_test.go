@@ -141,6 +141,7 @@ func TestDecide(t *testing.T) {
 		{"manual failback stays", "0:h 1:h", "1:R pending 0", []func(*criteria){at(1), manual}},
 		{"manual failback on request", "0:n 1:h", "0:R handled", []func(*criteria){at(1), manual, asked}},
 		{"a request skips the delay", "0:n 1:h", "0:R handled", []func(*criteria){at(1), asked}},
+		{"a request where the present one waits for its first result", "0:h 1:?", "0:R handled", []func(*criteria){at(1), asked}},
 		{"a request for what is down is refused", "0:u 1:h", "1:R handled", []func(*criteria){at(1), asked}},
 		{"a request where nothing has failed over", "0:h 1:h", "0:R handled", []func(*criteria){at(0), asked}},
 		{"manual does not hold on to what is down", "0:n 1:u", "0:R", []func(*criteria){at(1), manual}},

@@ -72,6 +72,47 @@ func TestLawWhatIsUnknownTakesNothingAway(t *testing.T) {
 	}
 }
 
+// Law 12: an edit of ports makes another target of each address. What is ready stays until the first result of its own
+// successor, and where nothing else is ready until that of any.
+func TestLawAnAddressStaysWithItsFormerPortsUntilTheOthersWereChecked(t *testing.T) {
+	otherPorts := &endpoints.PortSet{Digest: "1"}
+	for seed := range uint64(500) {
+		random := rand.New(rand.NewPCG(seed, 5))
+		in, state := publishedInput(random)
+		is := map[netip.Addr]networkingv1.AddressHealth{}
+		isAwaited, isHealthy := false, false
+		for e, a := range endpoints.Active(in.Observed.Endpoints) {
+			health := []networkingv1.AddressHealth{networkingv1.AddressUnknown, networkingv1.AddressHealthy, networkingv1.AddressUnhealthy}[random.IntN(3)]
+			a.Ports, a.Health.State = otherPorts, health
+			if health == networkingv1.AddressUnknown {
+				a.Changed = epoch.Add(-2 * time.Second)
+			}
+			isAwaited = isAwaited || health == networkingv1.AddressUnknown
+			if e.Priority == 0 {
+				is[a.IP] = health
+				isHealthy = isHealthy || health == networkingv1.AddressHealthy
+			}
+		}
+		d := state.Decide(in)
+		if d.IsHeld || *d.Shown.Active != 0 {
+			continue
+		}
+		ready := map[endpoints.Key]bool{}
+		for _, p := range d.Shown.Wanted() {
+			ready[p.Key()] = p.IsReady
+		}
+		for i := range in.Held {
+			former := in.Held[i].Key()
+			health := is[former.IP]
+			stays := health == networkingv1.AddressUnknown || isAwaited && !isHealthy
+			if ready[former] != stays || ready[endpoints.Key{IP: former.IP, Ports: "1"}] != (health == networkingv1.AddressHealthy) {
+				t.Fatalf("seed %d: %s is %s at its new ports, and ready with the former %t, with the new %t: %s", seed, former.IP, health,
+					ready[former], ready[endpoints.Key{IP: former.IP, Ports: "1"}], show(d.Shown))
+			}
+		}
+	}
+}
+
 func TestLawWhatIsUnknownBeginsNoFault(t *testing.T) {
 	for name, unknown := range map[string]func(*Input){
 		"dependants": func(in *Input) { in.Dependants.AreUnknown = true },
