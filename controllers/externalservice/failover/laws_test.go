@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -137,5 +139,24 @@ func TestLawWhatIsUnknownBeginsNoFault(t *testing.T) {
 		if d := state.Decide(in); d.Fault.IsInEffect || d.Fault.Status.Lasts() || d.Shown.ReadyCount() == 0 {
 			t.Errorf("unknown %s keeps a fault beyond its deadline: %+v", name, d.Fault)
 		}
+	}
+}
+
+// Law 12: of two SRV records with one address, the one that has failed must not take traffic, whatever the other does.
+func TestTheTrafficOfAnAddressIsOfItsPorts(t *testing.T) {
+	in := &Input{Now: epoch}
+	var shown Choice
+	for port, health := range map[int32]networkingv1.AddressHealth{7001: networkingv1.AddressHealthy, 7002: networkingv1.AddressUnhealthy} {
+		slice := &discoveryv1.EndpointSlice{
+			Ports:     []discoveryv1.EndpointPort{{Name: ptr.To("sql"), Port: &port, Protocol: ptr.To(corev1.ProtocolTCP)}},
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.1"}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)}}},
+		}
+		in.Slices = append(in.Slices, slice)
+		shown.Published = append(shown.Published, Published{
+			&Candidate{IP: netip.MustParseAddr("192.0.2.1"), Ports: endpoints.PortsOf(slice), Health: health}, health == networkingv1.AddressHealthy,
+		})
+	}
+	if takes, wrongly := traffic(in, &shown); !takes || !wrongly {
+		t.Errorf("takes traffic %t, wrongly %t; the failed one does", takes, wrongly)
 	}
 }
