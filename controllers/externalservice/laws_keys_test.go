@@ -35,6 +35,17 @@ func (l *life) readyPorts() (all []string) {
 	return all
 }
 
+// editAway edits the object, while no process is there or not.
+func (l *life) editAway(isAway bool, change func(*networkingv1.ExternalService)) {
+	if isAway {
+		l.stop()
+	}
+	l.edit(change)
+	if isAway {
+		l.begin()
+	}
+}
+
 // portForms are specs in which what is published listens on a port or not, by other names and numbers.
 var portForms = []string{
 	`ports: [{name: sql, port: 5432, targetPort: %[1]d}]
@@ -102,7 +113,7 @@ healthCheck: {tcpSocket: {}, interval: 5s, unhealthyInterval: 30s, timeout: 2s, 
 				before := l.readyPorts()
 				text := form(s.value)
 				listens, edited = s.value%2 == 0, time.Now()
-				l.edit(func(es *networkingv1.ExternalService) { es.Spec = parseSpec(l.TB, text) })
+				l.editAway(s.value%3 == 0, func(es *networkingv1.ExternalService) { es.Spec = parseSpec(l.TB, text) })
 				l.reconcileNow()
 				if now := l.readyPorts(); len(before) > 0 && len(now) == 0 && takes > time.Second {
 					fail("nothing is ready before the first check, and %v was", before)
@@ -192,7 +203,7 @@ func TestLawANumberIsOnlyAName(t *testing.T) {
 				switch s.what {
 				case "list":
 					list = lists[s.value%len(lists)]
-					l.edit(func(es *networkingv1.ExternalService) { es.Spec = parseSpec(l.TB, specOf(s.value)) })
+					l.editAway(s.value%3 == 0, func(es *networkingv1.ExternalService) { es.Spec = parseSpec(l.TB, specOf(s.value)) })
 					l.due = time.Now()
 				case "down":
 					ip := []string{lawA1, lawA2, lawB1, "203.0.113.1"}[s.value%4]

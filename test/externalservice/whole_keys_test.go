@@ -9,10 +9,22 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // seldom is a check whose second result is far away: what changes within a minute has changed by first results.
 const seldom = `healthCheck: {tcpSocket: {}, interval: 5m, unhealthyInterval: 5m, timeout: 2s, failureThreshold: 10, successThreshold: 10}`
+
+// areHealthy waits until so many addresses are healthy, published or not.
+func (s *suite) areHealthy(name string, n int32) {
+	s.Helper()
+	s.Eventually(func() error {
+		if got := s.status(name).Addresses; got == nil || got.Healthy != n {
+			return fmt.Errorf("%s: the addresses are %s, want %d healthy", name, framework.Text(got), n)
+		}
+		return nil
+	})
+}
 
 func TestAPortOnWhichNothingListensIsLeftAtItsFirstCheckAndItsCorrectionIsTakenAtOnce(t *testing.T) {
 	t.Parallel()
@@ -30,7 +42,7 @@ func TestAPortOnWhichNothingListensIsLeftAtItsFirstCheckAndItsCorrectionIsTakenA
 	s.apply("alone", alone(7000))
 	s.apply("pair", pair(7000))
 	s.healthy("alone", single)
-	s.healthy("pair", primary, secondary)
+	s.areHealthy("pair", 2)
 	s.publishes("alone", single)
 	s.publishes("pair", primary)
 	g := s.watchGaps()
@@ -57,7 +69,7 @@ func TestADeadHostThatIsRemovedMovesNoTraffic(t *testing.T) {
 	s.amongMany()
 	addresses, servers := s.tcp(7000, 3)
 	s.apply("hosts", priorities("", addresses[:1], addresses[1:2], addresses[2:]))
-	s.healthy("hosts", addresses...)
+	s.areHealthy("hosts", 3)
 	s.publishes("hosts", addresses[0])
 	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, servers[0])
 	s.publishes("hosts", addresses[1])
