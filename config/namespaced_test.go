@@ -46,14 +46,13 @@ func TestNamespacedTheOperatorHasTheGeneratedRightsInSomeNamespacesAndNoOthers(t
 		}
 	}
 	want := map[string]bool{
-		// The addresses of the cluster are configured, and storage is not migrated.
+		// The addresses of the cluster are configured.
 		"nodes: get": true, "nodes: list": true, "nodes: watch": true,
 		"servicecidrs: get": true, "servicecidrs: list": true, "servicecidrs: watch": true,
-		"customresourcedefinitions/status: patch": true,
 		// There are no ClusterRebootPolicies.
 		"clusterrebootpolicies: get": true, "clusterrebootpolicies: list": true, "clusterrebootpolicies: watch": true,
-		"clusterrebootpolicies: patch": true, "clusterrebootpolicies/status: patch": true, "clusterrebootpolicies/status: update": true,
-		"rebootpolicies: create": true, "rebootpolicies: update": true, "rebootpolicies: delete": true,
+		"clusterrebootpolicies/status: update": true,
+		"rebootpolicies: create":               true, "rebootpolicies: update": true, "rebootpolicies: delete": true,
 		"rebootpolicies: approve": true,
 		"namespaces: get":         true, "namespaces: list": true, "namespaces: watch": true,
 	}

@@ -6,16 +6,14 @@ package chaospod
 // The rights that ChaosPods take. config/rbac/chaospod_manager_role.yaml is generated from these markers. Canaries take the
 // right to create pods as well, which config/rbac/canaries_manager_role.yaml has.
 
-// The status, and for the storage migration the object.
+// The objects, of which the operator writes the status.
 //
-// +kubebuilder:rbac:groups=chaos.fairlead.dev,resources=chaospods,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups=chaos.fairlead.dev,resources=chaospods/status,verbs=update;patch
+// +kubebuilder:rbac:groups=chaos.fairlead.dev,resources=chaospods,verbs=get;list;watch
+// +kubebuilder:rbac:groups=chaos.fairlead.dev,resources=chaospods/status,verbs=update
 
-// On its CRD, by name: where the certificate authority is published, what the storage migration notes there and takes out
-// of the status, and which installation reconciles.
+// On its CRD, by name: where the certificate authority is published, and which installation reconciles.
 //
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=chaospods.chaos.fairlead.dev,verbs=get;patch;watch
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,resourceNames=chaospods.chaos.fairlead.dev,verbs=patch
 
 // What a ChaosPod kills, by evictions or deletions, and the workloads that it watches over. A ReplicaSet is read where it
 // controls pods by itself, disruption budgets where the ChaosPod requires one, and nodes since pods of a cordoned one are

@@ -5,8 +5,8 @@ package clusterrebootpolicy
 
 // The objects themselves, whose status is the controller's, and the policies that are made of them.
 //
-// +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=clusterrebootpolicies,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=clusterrebootpolicies/status,verbs=update;patch
+// +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=clusterrebootpolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=clusterrebootpolicies/status,verbs=update
 // +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=rebootpolicies,verbs=get;list;watch;create;update;delete
 //
 // A policy loses its gate of type Approval with the template, whose writer had the right to approve in all namespaces.
@@ -19,7 +19,6 @@ package clusterrebootpolicy
 // +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=list;watch
 // +kubebuilder:rbac:groups=argoproj.io,resources=rollouts,verbs=list;watch
 //
-// The CRD, for its CA bundle, and for the storage migration.
+// The CRD, for its CA bundle.
 //
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=clusterrebootpolicies.autoreboot.fairlead.dev,verbs=get;patch;watch
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,resourceNames=clusterrebootpolicies.autoreboot.fairlead.dev,verbs=patch

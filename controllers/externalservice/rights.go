@@ -5,19 +5,16 @@ package externalservice
 
 // The rights that ExternalServices take. config/rbac/externalservice_manager_role.yaml is generated from these markers.
 
-// Of an ExternalService the operator writes the status and the finalizers; the latter takes patch on the object itself, and
-// so does the storage migration, which changes nothing but managedFields. Update of its finalizers is what the API server
-// demands of the maker of a Service that blocks its owner's deletion.
+// Of an ExternalService the operator writes the status and the finalizers; the latter takes patch on the object itself.
+// Update of its finalizers is what the API server demands of the maker of a Service that blocks its owner's deletion.
 //
 // +kubebuilder:rbac:groups=networking.fairlead.dev,resources=externalservices,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=networking.fairlead.dev,resources=externalservices/status,verbs=patch
 // +kubebuilder:rbac:groups=networking.fairlead.dev,resources=externalservices/finalizers,verbs=update
 
-// On its CRD, by name: where the certificate authority is published, what the storage migration notes there and takes out
-// of the status, and which installation reconciles.
+// On its CRD, by name: where the certificate authority is published, and which installation reconciles.
 //
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=externalservices.networking.fairlead.dev,verbs=get;patch;watch
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,resourceNames=externalservices.networking.fairlead.dev,verbs=patch
 
 // What an ExternalService becomes. Server-side apply is patch, and create where there is nothing yet.
 //

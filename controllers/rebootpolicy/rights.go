@@ -5,16 +5,14 @@ package rebootpolicy
 
 // The rights that RebootPolicies take. config/rbac/rebootpolicy_manager_role.yaml is generated from these markers.
 
-// The status, and for the storage migration the object.
+// The objects, of which the operator writes the status.
 //
-// +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=rebootpolicies,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=rebootpolicies/status,verbs=update;patch
+// +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=rebootpolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=rebootpolicies/status,verbs=update
 
-// On its CRD, by name: where the certificate authority is published, what the storage migration notes there and takes out
-// of the status, and which installation reconciles.
+// On its CRD, by name: where the certificate authority is published, and which installation reconciles.
 //
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=rebootpolicies.autoreboot.fairlead.dev,verbs=get;patch;watch
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,resourceNames=rebootpolicies.autoreboot.fairlead.dev,verbs=patch
 
 // What a RebootPolicy restarts: two annotations on the pod template of a workload, spec.restartAt of a Rollout, or
 // evictions, of which admission warns where a disruption budget allows none. A policy with serviceAccountName needs neither,

@@ -44,7 +44,7 @@ func TestHelm3RendersTheObjectsOfHelm4(t *testing.T) {
 		"{certificates: {source: certManager, caInjector: true}, secrets: wide, podMonitor: true, metricsCertificate: true, prometheusRules: true}",
 		"{networkPolicies: true, admissionPolicies: true, flowSchemas: true, monitoringLabels: {release: a}, webhookAnnotations: {a: b}}",
 		"{podSecurityContext: {runAsUser: null}, resources: {requests: {cpu: null}}, nodeSelector: {kubernetes.io/os: null}}",
-		"configuration: {webhook: {port: 10250, drainDelay: 1.5s}, gracefulShutdownTimeout: 2m, storageMigration: {settle: 1h}}",
+		"configuration: {webhook: {port: 10250, drainDelay: 1.5s}, gracefulShutdownTimeout: 2m, rebootPolicies: {slotTimeout: 1h}}",
 	} {
 		var of map[string]any
 		if err := sigsyaml.Unmarshal([]byte(values), &of); err != nil {
@@ -66,7 +66,7 @@ func TestHelm3RendersTheObjectsOfHelm4(t *testing.T) {
 	for values, want := range map[string]string{
 		"configuration: {webhook: {host: 127.0.0.1}}":        "configuration.webhook.host: 127.0.0.1 does not go with the chart",
 		"configuration: {rebootPolicies: {maxRestarts: -5}}": "maxRestarts': minimum: got -5, want 1",
-		"configuration: {storageMigration: {settle: 2h}}":    "configuration.storageMigration.settle: 2h is too long",
+		"configuration: {rebootPolicies: {slotTimeout: 2h}}": "configuration.rebootPolicies.slotTimeout: 2h is too long",
 		"configuration: {webhook: {port: }}":                 "'/configuration/webhook/port': got null, want integer",
 		"configuration: {egress: {deny: [{cidrs: }]}}":       "'/configuration/egress/deny/0/cidrs': got null, want array",
 		"configuration: ": "configuration has no value",

@@ -23,7 +23,7 @@ import (
 // shard runs an operator that reconciles the namespaces with a label, and ends with the test.
 func (s *suite) shard(name string) *framework.Replica {
 	s.Helper()
-	replica, err := s.Launch(s.Context(), "--set=webhook.enabled=false", "--leader-elect=false", "--set=storageMigration.enabled=false",
+	replica, err := s.Launch(s.Context(), "--set=webhook.enabled=false", "--leader-elect=false",
 		"--set=shard.name="+name, "--set=shard.namespaceSelector=fairlead.dev/shard="+name)
 	s.Must(err)
 	s.Cleanup(replica.Kill)

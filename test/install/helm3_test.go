@@ -28,11 +28,11 @@ func (s *suite) chartOfHelm3(version string) *chart.Chart {
 	return loaded
 }
 
-func (s *suite) installByHelm3(namespace, version, storage string, more map[string]any) {
+func (s *suite) installByHelm3(namespace, version string, more map[string]any) {
 	s.Helper()
 	install := action.NewInstall(s.helm3Configuration(namespace))
 	install.ReleaseName, install.Namespace, install.CreateNamespace, install.TakeOwnership = "fairlead", namespace, true, true
-	install.Wait, install.Timeout, install.PostRenderer = true, patience, s.renderer(namespace, storage)
+	install.Wait, install.Timeout, install.PostRenderer = true, patience, s.renderer(namespace)
 	_, err := install.RunWithContext(s.Context(), s.chartOfHelm3(version), s.values(more))
 	s.must(s.told(err))
 }
@@ -42,7 +42,7 @@ func (s *suite) tryUpgradeByHelm3(namespace, version string, flags upgradeFlags,
 	upgrade := action.NewUpgrade(s.helm3Configuration(namespace))
 	upgrade.Namespace = namespace
 	upgrade.ReuseValues, upgrade.ResetThenReuseValues = flags.reuseValues, flags.resetThenReuseValues
-	upgrade.Wait, upgrade.Timeout, upgrade.PostRenderer = true, patience, s.renderer(namespace, "")
+	upgrade.Wait, upgrade.Timeout, upgrade.PostRenderer = true, patience, s.renderer(namespace)
 	_, err := upgrade.RunWithContext(s.Context(), "fairlead", s.chartOfHelm3(version), flags.values(s, more))
 	return err
 }

@@ -23,7 +23,7 @@ func TestWhatIsLeftOfAnOperatorThatWasRemovedFirstIsRemovedByHand(t *testing.T) 
 	before := s.everything()
 	guide := s.guide()
 
-	s.install("team-system", current, "", map[string]any{"namePrefix": "team-", "layout": "split"})
+	s.install("team-system", current, map[string]any{"namePrefix": "team-", "layout": "split"})
 	output := s.sound()
 	for _, want := range []string{
 		"ok: Deployment team-system/team-fairlead-manager:", "ok: Deployment team-system/team-fairlead-webhook:",
@@ -54,7 +54,7 @@ func TestWhatIsLeftOfAnOperatorThatWasRemovedFirstIsRemovedByHand(t *testing.T) 
 	s.kubectl("delete", "namespace", "team-system")
 
 	// With the CRDs of the release before. Its namespace is deleted then, and nothing else: the webhook configurations stay.
-	s.install("fairlead-system", current, "", map[string]any{"admissionPolicies": true, "namespaces": []any{"shop"}})
+	s.install("fairlead-system", current, map[string]any{"admissionPolicies": true, "namespaces": []any{"shop"}})
 	s.apply(objects)
 	s.hasObjects()
 	s.kubectl("delete", "namespace", "fairlead-system")
@@ -76,7 +76,7 @@ func TestWhatIsLeftOfAnOperatorThatWasRemovedFirstIsRemovedByHand(t *testing.T) 
 func TestEachProfileIsComeToByAnUpgradeAndPassesTheCheck(t *testing.T) {
 	s := newSuite(t)
 	s.kubectl("create", "namespace", "shop")
-	s.install("fairlead-system", current, "", nil)
+	s.install("fairlead-system", current, nil)
 	for n, profile := range []struct {
 		values map[string]any
 		want   []string
@@ -91,7 +91,6 @@ func TestEachProfileIsComeToByAnUpgradeAndPassesTheCheck(t *testing.T) {
 		if profile.values["v1Only"] == true {
 			text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "install.md"))
 			s.must(err)
-			s.stores("v1")
 			s.run([]string{strings.TrimPrefix(regexp.MustCompile(`(?ms)^\$ for crd in .*?^  done$`).FindString(string(text)), "$ ")})
 		}
 		if profile.values["shards"] != nil {

@@ -72,17 +72,15 @@ func (s *suite) isUpgradedRolledBackAndRemoved() {
 	}
 	before := s.everything()
 
-	s.install("fairlead-system", former, "v1alpha1", nil)
+	s.install("fairlead-system", former, nil)
 	s.eventually(func() error { // the API server takes note of the authority a moment after it is published
 		_, err := s.tryKubectl(objects, "apply", "--server-side", "-f", "-")
 		return err
 	})
 	s.hasObjects()
-	s.stores("v1alpha1")
 
 	requests := s.requests()
 	s.upgrade("fairlead-system", current, upgradeFlags{resetThenReuseValues: true}, nil)
-	s.stores("v1")
 	s.hasObjects()
 	output := s.sound()
 	for _, want := range []string{
@@ -186,19 +184,6 @@ func (s *suite) published(address string) {
 		}
 		if text := fmt.Sprint(slices.Items); !strings.Contains(text, address) {
 			return fmt.Errorf("%s is not published: %.500s", address, text)
-		}
-		return nil
-	})
-}
-
-// stores wants objects to be stored at a version, and at no other.
-func (s *suite) stores(version string) {
-	s.Helper()
-	s.eventually(func() error {
-		for _, name := range []string{"externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev", "chaospods.chaos.fairlead.dev"} {
-			if stored := s.kubectl("get", "crd", name, "-o", "jsonpath={.status.storedVersions}"); stored != `["`+version+`"]` {
-				return fmt.Errorf("%s stores %s, want %s", name, stored, version)
-			}
 		}
 		return nil
 	})

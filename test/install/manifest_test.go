@@ -106,7 +106,7 @@ func (s *suite) writeManifests(file string) {
 	s.Helper()
 	manifests, err := chart.Install(filepath.Join(root, "config"), "fairlead:"+current)
 	s.must(err)
-	changed, err := s.renderer("fairlead-system", "").Run(bytes.NewBuffer(manifests))
+	changed, err := s.renderer("fairlead-system").Run(bytes.NewBuffer(manifests))
 	s.must(err)
 	s.must(os.WriteFile(file, changed.Bytes(), 0o600))
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // With these, which `make e2e` sets, a suite runs on a real node: pods are containers there, and nothing of the
-// chart is changed but the version that the former one stores.
+// chart is changed.
 const (
 	// nodeVariable is the kubeconfig of the node.
 	nodeVariable = "FAIRLEAD_INSTALL_NODE"

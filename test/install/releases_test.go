@@ -26,13 +26,13 @@ func TestASecondReleaseLeavesTheFirstAlone(t *testing.T) {
 	s := newSuite(t)
 	s.kubectl("create", "namespace", "shop")
 	values := map[string]any{"flowSchemas": true}
-	s.install("fairlead-system", current, "", values)
+	s.install("fairlead-system", current, values)
 	s.apply(objects)
 	s.hasObjects()
 	s.flowSchemas("fairlead-system")
 
 	second := map[string]any{"namePrefix": "team-", "crds": map[string]any{"enabled": false}}
-	if _, err := s.release("team-system", current, "", action.DryRunNone, second); err == nil ||
+	if _, err := s.release("team-system", current, action.DryRunNone, second); err == nil ||
 		!strings.Contains(err.Error(), "another installation of Fairlead is in this cluster: CustomResourceDefinition ") {
 		t.Errorf("helm install of a second release: %v", err)
 	}
@@ -40,7 +40,7 @@ func TestASecondReleaseLeavesTheFirstAlone(t *testing.T) {
 	s.fitsPlatforms()
 	s.sharesWebhooks(values)
 	requests := s.requests()
-	manifests, err := s.release("team-system", current, "", action.DryRunClient, second)
+	manifests, err := s.release("team-system", current, action.DryRunClient, second)
 	s.must(err)
 	s.kubectl("create", "namespace", "team-system")
 	s.apply(manifests)

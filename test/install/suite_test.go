@@ -152,11 +152,9 @@ func (s *suite) must(err error) {
 	}
 }
 
-// renderer has the objects of a former chart stored at v1alpha1 and, without a node, lets the API server find the
-// Service of the webhooks on this host.
+// renderer lets the API server find the Service of the webhooks on this host, where there is no node.
 type renderer struct {
-	port    int    // on this host; 0 on a node
-	storage string // the version that CRDs store; "" for that of the chart
+	port int // on this host; 0 on a node
 }
 
 func (r renderer) Run(manifests *bytes.Buffer) (*bytes.Buffer, error) {
@@ -189,14 +187,6 @@ func (r renderer) change(o *unstructured.Unstructured) error {
 	case r.port != 0 && o.GetKind() == "Service" && strings.HasSuffix(o.GetName(), "fairlead-webhook"):
 		o.Object["spec"] = map[string]any{"type": "ExternalName", "externalName": "localhost"}
 	case o.GetKind() == "CustomResourceDefinition":
-		if versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions"); r.storage != "" {
-			for _, version := range versions {
-				version.(map[string]any)["storage"] = version.(map[string]any)["name"] == r.storage
-			}
-			if err := unstructured.SetNestedSlice(o.Object, versions, "spec", "versions"); err != nil {
-				return err
-			}
-		}
 		if _, converted, _ := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook"); !converted || r.port == 0 {
 			return nil
 		}
@@ -227,36 +217,35 @@ func (s *suite) helm(namespace string) *action.Configuration {
 	return configuration
 }
 
-// renderer changes what the chart renders, where storage is not "" the version that CRDs store.
-func (s *suite) renderer(namespace, storage string) renderer {
+// renderer changes what the chart renders.
+func (s *suite) renderer(namespace string) renderer {
 	s.Helper()
 	if s.kubelet == nil {
-		return renderer{0, storage}
+		return renderer{}
 	}
 	port, err := s.kubelet.port(namespace)
 	s.must(err)
-	return renderer{port, storage}
+	return renderer{port}
 }
 
-// values are what a test needs: no settling of a storage version, and on this host less delay than for the proxies of nodes.
+// values are what a test needs: on this host, less delay than for the proxies of nodes.
 func (s *suite) values(more map[string]any) map[string]any {
-	configuration := map[string]any{"storageMigration": map[string]any{"settle": "1s"}}
+	all := map[string]any{}
 	if s.local != nil {
-		configuration["webhook"] = map[string]any{"drainDelay": "3s"}
+		all["configuration"] = map[string]any{"webhook": map[string]any{"drainDelay": "3s"}}
 	}
-	all := map[string]any{"configuration": configuration}
 	for name, value := range more {
 		all[name] = value
 	}
 	return all
 }
 
-func (s *suite) install(namespace, version, storage string, more map[string]any) {
+func (s *suite) install(namespace, version string, more map[string]any) {
 	s.Helper()
 	if s.helm3 {
-		s.installByHelm3(namespace, version, storage, more)
+		s.installByHelm3(namespace, version, more)
 	} else {
-		_, err := s.release(namespace, version, storage, action.DryRunNone, more)
+		_, err := s.release(namespace, version, action.DryRunNone, more)
 		s.must(s.told(err))
 	}
 	s.trusts(namespace)
@@ -273,7 +262,7 @@ func (s *suite) trusts(namespace string) {
 }
 
 // release is `helm install`, or `helm template` with action.DryRunClient, and returns the manifests.
-func (s *suite) release(namespace, version, storage string, dryRun action.DryRunStrategy, more map[string]any) (string, error) {
+func (s *suite) release(namespace, version string, dryRun action.DryRunStrategy, more map[string]any) (string, error) {
 	s.Helper()
 	loaded, err := loader.Load(Chart(s.versions, version))
 	s.must(err)
@@ -285,7 +274,7 @@ func (s *suite) release(namespace, version, storage string, dryRun action.DryRun
 	s.must(err)
 	install.KubeVersion, err = common.ParseKubeVersion(server.GitVersion)
 	s.must(err)
-	install.WaitStrategy, install.Timeout, install.PostRenderer = kube.StatusWatcherStrategy, patience, s.renderer(namespace, storage)
+	install.WaitStrategy, install.Timeout, install.PostRenderer = kube.StatusWatcherStrategy, patience, s.renderer(namespace)
 	made, err := install.RunWithContext(s.Context(), loaded, s.values(more))
 	if err != nil {
 		return "", err
@@ -328,7 +317,7 @@ func (s *suite) tryUpgrade(namespace, version string, flags upgradeFlags, more m
 	upgrade := action.NewUpgrade(s.helm(namespace))
 	upgrade.Namespace, upgrade.ForceConflicts = namespace, flags.forceConflicts
 	upgrade.ReuseValues, upgrade.ResetThenReuseValues = flags.reuseValues, flags.resetThenReuseValues
-	upgrade.WaitStrategy, upgrade.Timeout, upgrade.PostRenderer = kube.StatusWatcherStrategy, patience, s.renderer(namespace, "")
+	upgrade.WaitStrategy, upgrade.Timeout, upgrade.PostRenderer = kube.StatusWatcherStrategy, patience, s.renderer(namespace)
 	_, err = upgrade.RunWithContext(s.Context(), "fairlead", loaded, flags.values(s, more))
 	return err
 }

@@ -65,7 +65,7 @@ func (s *suite) fitsPlatforms() {
 	s.kubectl("create", "namespace", "ranged")
 	s.kubectl("label", "namespace", "ranged", "pod-security.kubernetes.io/enforce=restricted")
 	s.apply(uidRange)
-	fixed, err := s.release("ranged", current, "", action.DryRunClient, map[string]any{"namePrefix": "ranged-"})
+	fixed, err := s.release("ranged", current, action.DryRunClient, map[string]any{"namePrefix": "ranged-"})
 	s.must(err)
 	s.eventually(func() error { // the API server reads policies by a watch
 		if err := s.admitsPods(fixed); err == nil || !strings.Contains(err.Error(), "not of the range of the namespace") {
@@ -73,7 +73,7 @@ func (s *suite) fitsPlatforms() {
 		}
 		return nil
 	})
-	manifests, err := s.release("ranged", current, "", action.DryRunClient, constrained)
+	manifests, err := s.release("ranged", current, action.DryRunClient, constrained)
 	s.must(err)
 	// Strictly: a field that Kubernetes does not know is an error.
 	s.kubectlWith(manifests, "apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-")

@@ -36,7 +36,7 @@ func (s *suite) sharded() *split {
 // shard runs a replica of a shard, with the arguments that config/shards gives it.
 func (a *split) shard(name, selector string) *replica {
 	a.Helper()
-	return a.reconciler("--set=shard.name="+name, "--set=shard.namespaceSelector="+selector, "--set=leaderElection.resourceName=fairlead-shard-"+name, "--set=storageMigration.enabled=false")
+	return a.reconciler("--set=shard.name="+name, "--set=shard.namespaceSelector="+selector, "--set=leaderElection.resourceName=fairlead-shard-"+name)
 }
 
 // label puts a namespace into a shard; an empty name takes it out of all, as the end of the test does: the next test on

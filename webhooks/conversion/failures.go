@@ -4,30 +4,21 @@
 package conversion
 
 import (
-	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
 
-// unhealthyFor is how long after a failure Healthy returns an error.
-const unhealthyFor = time.Minute
-
-// FailureRecorder creates Events about objects that could not be converted, and reports whether any failed
-// lately.
+// FailureRecorder creates Events about objects that could not be converted.
 type FailureRecorder struct {
 	kinds  []schema.GroupVersionKind
 	record func(events.Event)
-	last   atomic.Int64
 }
 
 // NewFailureRecorder returns a recorder of failures of these kinds, at any version: a sender may write any
@@ -38,7 +29,6 @@ func NewFailureRecorder(kinds []schema.GroupVersionKind, record func(events.Even
 
 // Record records a failure. It is meant for Options.Failed.
 func (r *FailureRecorder) Record(f Failure) {
-	r.last.Store(time.Now().UnixNano())
 	version, err := schema.ParseGroupVersion(f.APIVersion)
 	if err != nil || !slices.ContainsFunc(r.kinds, func(known schema.GroupVersionKind) bool {
 		return known.Group == version.Group && known.Kind == f.Kind
@@ -53,14 +43,4 @@ func (r *FailureRecorder) Record(f Failure) {
 		Note: fmt.Sprintf("This object cannot be converted to %s, so that every list at that version fails. `%s` names what to fix; so does the operator's log.",
 			f.Desired, tolerantcache.Remedy),
 	})
-}
-
-// Healthy returns an error where a conversion failed on this replica within the last minute: objects that may need a
-// conversion should not be rewritten then.
-func (r *FailureRecorder) Healthy(context.Context) error {
-	last := r.last.Load()
-	if since := time.Since(time.Unix(0, last)); last != 0 && since < unhealthyFor {
-		return fmt.Errorf("a conversion failed %s ago: the log names the object", common.DurationOf(since.Round(time.Second)))
-	}
-	return nil
 }

@@ -129,7 +129,6 @@ func sound(t *testing.T) *world {
 			}},
 		}}
 		d.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue}}
-		d.Status.StoredVersions = []string{"v1"}
 		w.crds = append(w.crds, d)
 		rules := []admissionregistrationv1.RuleWithOperations{{Rule: admissionregistrationv1.Rule{APIGroups: []string{kind.Group}, APIVersions: []string{"v1"}, Resources: []string{kind.Plural}}}}
 		away := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
@@ -393,7 +392,6 @@ func TestEachDefectIsTold(t *testing.T) {
 	}{
 		"no CRD":               {func(_ *testing.T, w *world) { w.crds = w.crds[1:] }, "failed: CustomResourceDefinition externalservices.networking.fairlead.dev: it does not exist; install"},
 		"CRD not established":  {func(_ *testing.T, w *world) { w.crds[0].Status.Conditions = nil }, "failed: CustomResourceDefinition externalservices.networking.fairlead.dev: the API server does not serve it"},
-		"stored at v1alpha1":   {func(_ *testing.T, w *world) { w.crds[0].Status.StoredVersions = []string{"v1alpha1", "v1"} }, "warning: CustomResourceDefinition externalservices.networking.fairlead.dev: status.storedVersions names v1alpha1"},
 		"no conversion":        {func(_ *testing.T, w *world) { w.crds[1].Spec.Conversion = nil }, "failed: CustomResourceDefinition rebootpolicies.autoreboot.fairlead.dev: it serves several versions without the conversion webhook"},
 		"an older schema":      {func(_ *testing.T, w *world) { spec(w, 0, "v1").Properties["spec"] = apiextensionsv1.JSONSchemaProps{} }, "warning: CustomResourceDefinition externalservices.networking.fairlead.dev: it is of another version than this binary: v1.spec"},
 		"another installation": {func(_ *testing.T, w *world) { w.crds[3].Spec.Conversion.Webhook.ClientConfig.Service.Namespace = "old" }, "failed: CustomResourceDefinition chaospods.chaos.fairlead.dev: its conversion webhook is in namespace old"},

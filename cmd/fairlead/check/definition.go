@@ -58,7 +58,6 @@ func (d definition) check() Result {
 		return result
 	}
 	converts := d.crd.Spec.Conversion != nil && d.crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
-	old := slices.DeleteFunc(slices.Clone(d.crd.Status.StoredVersions), func(version string) bool { return version == storage })
 	switch reason := d.refused(); {
 	case reason != "":
 		return fail(Failed, "the API server does not serve it: "+reason, "look at its status.conditions")
@@ -75,9 +74,6 @@ func (d definition) check() Result {
 	case different != "":
 		return fail(Warning, "it is of another version than this binary: "+different+" differs",
 			apply+", or use the fairlead command of that version")
-	case len(old) > 0:
-		return fail(Warning, fmt.Sprintf("status.storedVersions names %s as well: objects may still be stored there", strings.Join(old, ", ")),
-			"wait for the storage migration, which the leader does, and look at `fairlead vet --cluster` if it does not end")
 	}
 	return result
 }

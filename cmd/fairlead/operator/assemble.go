@@ -25,7 +25,6 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
-	"github.com/fairlead-dev/fairlead/controllers/storagemigration"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/leaderelection"
 	"github.com/fairlead-dev/fairlead/internal/memory"
@@ -61,11 +60,10 @@ type assembly struct {
 	warnings      *warnings.Reader
 	egress        *egressStack
 	leadershipLog *lifecycle.LeadershipLog
-	check         func() error                // nil where reconcilers may write; a nil check always allows it
-	claim         *claim                      // nil where this replica has no reconcilers, or no right to CRDs
-	certificate   func() error                // why the certificate that was last read is not served; nil without webhooks
-	bundles       func() error                // which objects lack the CA bundle; nil where another component writes it
-	healthy       func(context.Context) error // whether objects may be rewritten that may need a conversion
+	check         func() error // nil where reconcilers may write; a nil check always allows it
+	claim         *claim       // nil where this replica has no reconcilers, or no right to CRDs
+	certificate   func() error // why the certificate that was last read is not served; nil without webhooks
+	bundles       func() error // which objects lack the CA bundle; nil where another component writes it
 
 	recordEvent func(events.Event)         // writes an Event
 	undecodable *tolerantcache.Undecodable // what is stored and does not fit its type
@@ -126,7 +124,6 @@ func (a *assembly) webhooks(l *lifecycle.Lifecycle) (ready func() error, err err
 		l.Background = append(l.Background, lifecycle.Component{Name: "authorities of the webhooks' clients", Run: callers.Run})
 	}
 	failures := conversion.NewFailureRecorder(a.kinds.gvks(), a.recordEvent)
-	a.healthy = failures.Healthy
 	server, err := a.newWebhookServer(source.source, callers, a.handlers(a.reviews(), failures.Record))
 	if err != nil {
 		return nil, err
@@ -175,10 +172,6 @@ func (a *assembly) servedElsewhere(l *lifecycle.Lifecycle) (ready func() error, 
 	for _, name := range []phases.Phase{phases.Certificates, phases.WebhookServer, phases.CAPublished} {
 		l.Phases = append(l.Phases, lifecycle.Phase{Name: name, Skip: reason})
 	}
-	health := &storagemigration.WebhookHealth{
-		Client: a.client, Namespace: a.identity.namespace, Service: a.config.Service.Name, Clock: a.clock,
-	}
-	a.healthy = health.Check
 	a.recorder.SetInfo("webhooks", func() string { return reason })
 	return func() error { return lifecycle.ReadyToLead(a.recorder.Status()) }, nil
 }

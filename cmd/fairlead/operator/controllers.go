@@ -13,10 +13,8 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
-	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -33,7 +31,6 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/clusterrebootpolicy"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
-	"github.com/fairlead-dev/fairlead/controllers/storagemigration"
 	"github.com/fairlead-dev/fairlead/internal/partialcache"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
@@ -169,7 +166,7 @@ func (b *controllerBuilder) wrap(kind string) func(reconcile.Reconciler) reconci
 	}
 }
 
-// reconcilers returns what runs while this replica leads: the calendar, a controller for each kind, and the migration.
+// reconcilers returns what runs while this replica leads: the calendar and a controller for each kind.
 func (b *controllerBuilder) reconcilers(ctx context.Context) ([]lifecycle.Reconciler, error) {
 	a := b.assembly
 	calendar, err := b.newFreeze()
@@ -198,13 +195,6 @@ func (b *controllerBuilder) reconcilers(ctx context.Context) ([]lifecycle.Reconc
 			return nil, err
 		}
 		all = append(all, made)
-	}
-	if a.config.StorageMigration.Enabled && a.config.ClusterAccess {
-		migrates, err := b.storageMigration()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, migrates)
 	}
 	return all, nil
 }
@@ -337,28 +327,4 @@ func (b *controllerBuilder) clusterRebootPolicies(context.Context) (lifecycle.Re
 		return lifecycle.Reconciler{}, err
 	}
 	return b.warmed(clusterrebootpolicy.Name, made, &autorebootv1.ClusterRebootPolicy{}, clusterrebootpolicy.Kinds()), nil
-}
-
-// storageMigration returns what rewrites objects that are stored at an old version.
-func (b *controllerBuilder) storageMigration() (lifecycle.Reconciler, error) {
-	api := b.assembly.controllersConfig()
-	crds, err := apiextensionsclient.NewForConfig(api)
-	if err != nil {
-		return lifecycle.Reconciler{}, fmt.Errorf("%s: %w", b.assembly.api.origin, err)
-	}
-	objects, err := metadata.NewForConfig(api)
-	if err != nil {
-		return lifecycle.Reconciler{}, fmt.Errorf("%s: %w", b.assembly.api.origin, err)
-	}
-	made, err := storagemigration.New(storagemigration.Options{
-		Definitions: crds.CustomResourceDefinitions(), Objects: objects, Names: b.assembly.kinds.definitions(),
-		Rate: b.assembly.config.StorageMigration.Rate, Settle: b.assembly.config.StorageMigration.Settle.Duration, Healthy: b.assembly.healthy,
-		Events: b.cluster.GetEventRecorder(storagemigration.Name),
-		Logger: b.assembly.logger.WithName("storage-migration"), Registerer: b.registry,
-	})
-	if err != nil {
-		return lifecycle.Reconciler{}, err
-	}
-	b.assembly.recorder.SetInfo("storage migration", made.Status)
-	return lifecycle.Reconciler{Name: storagemigration.Name, Warm: idle, Start: made.Run}, nil
 }

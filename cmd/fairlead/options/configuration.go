@@ -39,7 +39,7 @@ type Configuration struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 
 	// Use what lies in no namespace. False is for an operator that has Roles in `namespaces` alone: it reads no nodes and
-	// service ranges, so that `egress.clusterCIDRs` is required, migrates no storage, asks for writers' rights namespace by
+	// service ranges, so that `egress.clusterCIDRs` is required, asks for writers' rights namespace by
 	// namespace, and writes Events about cluster-scoped objects to its Lease. Not with mode forLife of `leaderElection`. See
 	// docs/guides/namespaced.md.
 	ClusterAccess bool `json:"clusterAccess" default:"true"`
@@ -52,7 +52,6 @@ type Configuration struct {
 	Shard            Shard            `json:"shard,omitempty"`
 	Controllers      Controllers      `json:"controllers,omitempty"`
 	Calendar         Calendar         `json:"calendar,omitempty"`
-	StorageMigration StorageMigration `json:"storageMigration,omitempty"`
 	ExternalServices ExternalServices `json:"externalServices,omitempty"`
 	RebootPolicies   RebootPolicies   `json:"rebootPolicies,omitempty"`
 	ChaosPods        ChaosPods        `json:"chaosPods,omitempty"`
@@ -108,7 +107,7 @@ type Shard struct {
 
 // Controllers configures how objects are reconciled.
 type Controllers struct {
-	// Reconcile, and migrate storage. False: this replica only serves webhooks, takes part in no election and leads nothing.
+	// Reconcile. False: this replica only serves webhooks, takes part in no election and leads nothing.
 	// See docs/guides/high-availability.md.
 	Enabled bool `json:"enabled" default:"true"`
 
@@ -121,19 +120,6 @@ type Controllers struct {
 
 	// Keep the caches of replicas that do not lead filled, so that they take over at once. False saves their memory.
 	Warmup bool `json:"warmup" default:"true"`
-}
-
-// StorageMigration configures how objects that are stored at an old version are rewritten.
-type StorageMigration struct {
-	// Rewrite objects that are stored at an old version, on the elected replica.
-	Enabled bool `json:"enabled" default:"true"`
-
-	// Objects that the migration rewrites in a second.
-	Rate int `json:"rate,omitempty" default:"20" rule:"1..1000"`
-
-	// How long a leader must have seen a storage version before it rewrites objects. Until then an API server may not know the
-	// CRD, and store at the old version.
-	Settle metav1.Duration `json:"settle,omitempty" default:"30s" rule:"1s..1h"`
 }
 
 const (

@@ -35,7 +35,6 @@ func (c *Configuration) Validate() field.ErrorList {
 	errs = append(errs, validateWorkloads(field.NewPath("rebootPolicies", "workloads"), c.RebootPolicies.Workloads)...)
 	errs = append(errs, c.Notifications.validate(field.NewPath("notifications"))...)
 	errs = append(errs, c.Calendar.validate(field.NewPath("calendar"))...)
-	errs = append(errs, checkRules(field.NewPath("storageMigration"), c.StorageMigration)...)
 	errs = append(errs, c.Egress.validate(field.NewPath("egress"))...)
 	errs = append(errs, c.Webhook.validate(field.NewPath("webhook"))...)
 	errs = append(errs, c.validateWebhookConfigurations(field.NewPath("webhook", "configurations"))...)

@@ -26,8 +26,6 @@ func TestEveryRuleRefusesWithThePathOfTheField(t *testing.T) {
 		"externalServices.drainPeriod":       func(c *Configuration) { c.ExternalServices.DrainPeriod = duration(-time.Second) },
 		"rebootPolicies.maxRestarts":         func(c *Configuration) { c.RebootPolicies.MaxRestarts = 0 },
 		"rebootPolicies.sources":             func(c *Configuration) { c.RebootPolicies.Sources = "List" },
-		"storageMigration.rate":              func(c *Configuration) { c.StorageMigration.Rate = 0 },
-		"storageMigration.settle":            func(c *Configuration) { c.StorageMigration.Settle = duration(0) },
 		"rebootPolicies.sourcesPollInterval": func(c *Configuration) { c.RebootPolicies.SourcesPollInterval = duration(time.Millisecond) },
 		"rebootPolicies.slotTimeout":         func(c *Configuration) { c.RebootPolicies.SlotTimeout = duration(time.Millisecond) },
 		"rebootPolicies.probeWorkers":        func(c *Configuration) { c.RebootPolicies.ProbeWorkers = 1 },

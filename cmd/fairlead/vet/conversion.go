@@ -207,6 +207,6 @@ func (c *objectCheck) checkManagers(managed any) {
 			return
 		}
 		c.addFinding(c.findingFor(Warning, RuleStorage, fmt.Sprintf("metadata.managedFields[%d]: manager %q wrote at %.100s, which is not served: "+
-			"server-side apply to this object fails; storage migration takes the entry away", i, manager, apiVersion)))
+			"server-side apply to this object fails until you remove the entry", i, manager, apiVersion)))
 	}
 }

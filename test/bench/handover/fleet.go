@@ -52,7 +52,7 @@ func (r *run) fleet(ctx context.Context) ([]Row, error) {
 	if err := r.stage.KubectlIO(ctx, nil, io.Discard, r.options.Output, "apply", "--server-side", "-f", filepath.Join(shards, "role.yaml"), "-f", filepath.Join(shards, "role_binding.yaml")); err != nil {
 		return nil, err
 	}
-	third := ours(r.stage, "--set=webhook.enabled=false", "--set=shard.name=a", "--set=shard.namespaceSelector=fairlead.dev/shard=a", "--set=leaderElection.resourceName=fairlead-shard-a", "--set=storageMigration.enabled=false")
+	third := ours(r.stage, "--set=webhook.enabled=false", "--set=shard.name=a", "--set=shard.namespaceSelector=fairlead.dev/shard=a", "--set=leaderElection.resourceName=fairlead-shard-a")
 	third.lease = "fairlead-shard-a"
 	part, err := r.atRest(ctx, "one of three shards", third)
 	if err != nil {

@@ -96,7 +96,7 @@ func (r *run) start(ctx context.Context, shard string) (*leader, error) {
 	args := []string{"--set=webhook.enabled=false"}
 	if shard != "" {
 		args = append(args, "--set=shard.name="+shard, "--set=shard.namespaceSelector=fairlead.dev/shard="+shard,
-			"--set=leaderElection.resourceName=fairlead-shard-"+shard, "--set=storageMigration.enabled=false")
+			"--set=leaderElection.resourceName=fairlead-shard-"+shard)
 	}
 	l := &leader{shard: shard, began: time.Now()}
 	// The process inherits it. Each has a file of its own, or the later one would read what the others have written.

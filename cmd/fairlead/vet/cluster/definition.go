@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -52,7 +51,6 @@ func (c *Cluster) definition(ctx context.Context, kind vet.Kind) (*definition, e
 				Served, Storage bool
 			}
 		}
-		Status struct{ StoredVersions []string }
 	}
 	if err := json.Unmarshal(raw, &crd); err != nil {
 		return nil, fmt.Errorf("%s: read its CRD: %w", d.name, err)
@@ -65,28 +63,13 @@ func (c *Cluster) definition(ctx context.Context, kind vet.Kind) (*definition, e
 			d.storage = version.Name
 		}
 	}
-	d.checkVersions(crd.Status.StoredVersions)
-	return d, nil
-}
-
-// checkVersions checks the versions of a CRD.
-func (d *definition) checkVersions(stored []string) {
 	if d.storage != hub {
 		d.find(vet.Warning, fmt.Sprintf("objects are stored at %s, and Fairlead stores them at %s: apply the CRDs that belong to this version of it", d.storage, hub))
 	}
 	if !slices.Contains(d.served, d.storage) {
 		d.storage = hub // at which alone they can be read
 	}
-	var old []string
-	for _, version := range stored {
-		if version != d.storage {
-			old = append(old, version)
-		}
-	}
-	if len(old) > 0 {
-		d.find(vet.Warning, fmt.Sprintf("status.storedVersions names %s: objects may still be stored there, which keeps the version from being removed; "+
-			"storage migration rewrites them and takes the entry away", strings.Join(old, ", ")))
-	}
+	return d, nil
 }
 
 // discover asks which versions are served.

@@ -42,7 +42,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(s.definition))
 	case strings.Contains(r.URL.Path, "customresourcedefinitions/"), path[1] != "networking.fairlead.dev":
 		// The others are there, and empty.
-		_, _ = w.Write([]byte(`{"metadata":{},"items":[],"spec":{"versions":[{"name":"v1","served":true,"storage":true}]},"status":{"storedVersions":["v1"]}}`))
+		_, _ = w.Write([]byte(`{"metadata":{},"items":[],"spec":{"versions":[{"name":"v1","served":true,"storage":true}]}}`))
 	case len(path) == 2:
 		_, _ = w.Write([]byte(`{"versions":[{"version":"v1"},{"version":"v1alpha1"}]}`))
 	case path[len(path)-1] == "externalservices":
@@ -103,7 +103,7 @@ func fail(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(status)
 }
 
-const definitionOf = `{"spec":{"versions":[{"name":"v1","served":true,"storage":true},{"name":"v1alpha1","served":true}]},"status":{"storedVersions":["v1"]}}`
+const definitionOf = `{"spec":{"versions":[{"name":"v1","served":true,"storage":true},{"name":"v1alpha1","served":true}]}}`
 
 func external(name, more string) string {
 	return `{"apiVersion":"networking.fairlead.dev/v1","kind":"ExternalService","metadata":{"name":"` + name + `","namespace":"shop"` + more +
