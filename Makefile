@@ -128,13 +128,9 @@ bench: build ## Measure webhooks beside stock handlers, 10,000 ExternalServices,
 lint: ## Run golangci-lint over every module.
 	@for m in $(MODULES); do echo "== $$m"; (cd $$m && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
-API_GROUPS = networking autoreboot chaos
-
 .PHONY: generate
-generate: ## Regenerate deep copies, apply configurations, CRDs, roles, the schema of the chart's values and their reference.
+generate: ## Regenerate deep copies, CRDs, roles, the schema of the chart's values and their reference.
 	@$(CONTROLLER_GEN) object:headerFile=internal/boilerplate.go.txt paths=./api/... paths=./cmd/fairlead/options/...
-	@rm -rf $(API_GROUPS:%=api/%/applyconfiguration)
-	@cd test && go run $(GOFLAGS) ./cmd/applyconfigurations ../internal/boilerplate.go.txt $(API_GROUPS:%=api/%/v1)
 	@$(CONTROLLER_GEN) crd:maxDescLen=400,generateEmbeddedObjectMeta=true paths=./api/... output:crd:dir=config/crd/bases
 	@cd test && go run $(GOFLAGS) ./cmd/podtemplates ../config/crd/bases/chaos.fairlead.dev_chaospods.yaml
 	@$(CONTROLLER_GEN) rbac:roleName=fairlead-manager paths=./controllers paths=./cmd/fairlead/operator/... paths=./certs/... output:rbac:dir=config/rbac

@@ -5,7 +5,5 @@
 // It carries types, limits and names alone: defaults, rules and conversion live elsewhere.
 //
 // +kubebuilder:object:generate=true
-// +kubebuilder:ac:generate=true
-// +kubebuilder:ac:output:package="../applyconfiguration"
 // +groupName=autoreboot.fairlead.dev
 package v1

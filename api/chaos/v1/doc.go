@@ -6,7 +6,5 @@
 // internal/rules/chaospod.
 //
 // +kubebuilder:object:generate=true
-// +kubebuilder:ac:generate=true
-// +kubebuilder:ac:output:package="../applyconfiguration"
 // +groupName=chaos.fairlead.dev
 package v1

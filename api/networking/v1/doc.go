@@ -7,7 +7,5 @@
 // internal/rules/externalservice.
 //
 // +kubebuilder:object:generate=true
-// +kubebuilder:ac:generate=true
-// +kubebuilder:ac:output:package="../applyconfiguration"
 // +groupName=networking.fairlead.dev
 package v1
