@@ -14,8 +14,31 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/certs/keypair"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
+
+// readIssued reads the Certificate's Secret.
+func (s *Source) readIssued(ctx context.Context) (*keypair.Pair, error) {
+	identity := s.options.secret()
+	secret, err := s.secrets.Get(ctx, s.options.SecretName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, retry.Bounded(fmt.Errorf("%s: does not exist yet", identity))
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return nil, retry.Bounded(fmt.Errorf("%s: the operator may not read it: allow its service account to get and watch it by name (the roles of config/rbac do for the default name): %w", identity, err))
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", identity, err)
+	}
+	found, err := keypair.Parse(keypair.Contents{
+		Certificate: secret.Data[certs.CertKey], Key: secret.Data[certs.PrivateKey], CA: secret.Data[certs.CAKey],
+	}, s.options.serverName(), s.options.Clock.Now())
+	if err != nil {
+		return nil, retry.Bounded(fmt.Errorf("%s: %w", identity, err))
+	}
+	return found, nil
+}
 
 // explainUnusable adds what cert-manager reports about a Secret that cannot be used to the error.
 func (s *Source) explainUnusable(ctx context.Context, err error) error {

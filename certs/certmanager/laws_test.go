@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/certs/trust"
 	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
@@ -123,9 +124,9 @@ func playIssued(t *testing.T, history []string) string {
 		case deleteTLS:
 			_ = secrets.Delete(t.Context(), "fairlead-webhook-tls", metav1.DeleteOptions{})
 		case deleteTrust:
-			_ = secrets.Delete(t.Context(), trustSecretName, metav1.DeleteOptions{})
+			_ = secrets.Delete(t.Context(), trust.SecretName, metav1.DeleteOptions{})
 		case emptyTrust:
-			if secret, err := secrets.Get(t.Context(), trustSecretName, metav1.GetOptions{}); err == nil {
+			if secret, err := secrets.Get(t.Context(), trust.SecretName, metav1.GetOptions{}); err == nil {
 				secret.Data = nil
 				_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{})
 				w.must(err)

@@ -4,7 +4,6 @@
 package certmanager
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/certs/trust"
 )
 
 // Options of a Source. Only Client and Dynamic must be set.
@@ -52,24 +52,8 @@ type Options struct {
 	// times Validity. Defaults to 10 years.
 	RootValidity time.Duration
 
-	// Observe returns nil where every target has the whole bundle, an error that wraps
-	// certs.ErrBundleMissing where a target lacks part of it, and certs.ErrTrustedNowhere too where all do that could
-	// be read; any other error where a target could not be read. Defaults to nil: what cert-manager issues is served at once.
-	Observe func(ctx context.Context, bundle []byte) error
-
-	// Publish writes the bundle to every target. Prepare calls it where other authorities are trusted too,
-	// since other replicas serve already and clients may reach this one at once. Defaults to nil: another
-	// component publishes, and Prepare waits for that.
-	Publish func(ctx context.Context, bundle []byte) error
-
-	// FormerAuthorities returns, as PEM, the authorities of replicas that are configured for another
-	// source. It is called when the trust Secret is created, and where a replica starts: then those count that Published
-	// returns too. Defaults to nil.
-	FormerAuthorities func(ctx context.Context) []byte
-
-	// Published returns, as PEM, the authorities that targets trust now. It is called where a replica starts and the trust
-	// Secret has none: other replicas may serve by one that no Secret has any more. Its error is retried. Defaults to nil.
-	Published func(ctx context.Context) ([]byte, error)
+	// Targets is how to find out who trusts what cert-manager issues, and to change it.
+	trust.Targets
 
 	// PrepareTimeout is how long Prepare retries errors that retrying seldom resolves: a missing
 	// cert-manager, a missing permission, a Certificate that is not ready. Defaults to 45 seconds.
@@ -98,28 +82,14 @@ type Options struct {
 }
 
 const (
-	// trustSecretName is the name of the Secret with the trusted authorities.
-	trustSecretName = "fairlead-webhook-trust"
-
 	// interval is how often Run reads everything in addition to watching the Secrets.
 	interval = time.Minute
-
-	// settle is how long after a new authority was observed everywhere its certificate is served: the time
-	// in which API servers read what is stored.
-	settle = 5 * time.Second
-
-	// trustTimeout is how long Prepare waits until the targets have the bundle.
-	trustTimeout = 20 * time.Second
 
 	// attemptTimeout bounds one request to the API server.
 	attemptTimeout = 10 * time.Second
 
 	// leastValidity is the minimum of spec.duration in cert-manager.
 	leastValidity = time.Hour
-
-	// skew is how long after its expiry a certificate still counts: the tolerated difference between the clocks of two
-	// replicas, each of which may be wrong by an hour.
-	skew = 2 * time.Hour
 
 	// retryInterval is how soon a pending state is read again.
 	retryInterval = time.Second
@@ -160,7 +130,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.RootValidity < 10*o.Validity {
 		return o, errors.New("certmanager: Options.RootValidity is less than ten times Validity: certificates would outlive the root that signed them")
 	}
-	if o.SecretName == trustSecretName || o.SecretName == o.rootName() {
+	if o.SecretName == trust.SecretName || o.SecretName == o.rootName() {
 		return o, fmt.Errorf("certmanager: webhook.certificates.certManager.secretName is %s, which the operator keeps the trusted authorities in: choose another name", o.SecretName)
 	}
 	return o, nil
@@ -168,6 +138,9 @@ func (o Options) withDefaults() (Options, error) {
 
 // serverName is the name that API servers connect to.
 func (o Options) serverName() string { return o.Service + "." + o.Namespace + ".svc" }
+
+// secret names the Certificate's Secret in errors.
+func (o Options) secret() string { return "secret " + o.Namespace + "/" + o.SecretName }
 
 // names are the DNS names and IP addresses that are requested.
 func (o Options) names() []string {

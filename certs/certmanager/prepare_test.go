@@ -231,7 +231,7 @@ func TestReplicasOfAnotherSourceThatIsInUseAgainStayTrusted(t *testing.T) {
 				before := certs.EncodeCertificates(newAuthority(t).certificate)
 				data := newAuthority(t).issue(t, start.Add(time.Hour))
 				w.fill(data)
-				secret := newTrustSecret(namespace)
+				secret := newTrustSecret()
 				secret.Data = map[string][]byte{certs.CAKey: data[certs.CAKey]}
 				_, err := w.kube.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{})
 				w.must(err)
@@ -272,7 +272,7 @@ func TestAReplicaThatFindsNoTrustKeepsWhatIsPublished(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newTestCluster(t)
 				if content != nil {
-					secret := newTrustSecret(namespace)
+					secret := newTrustSecret()
 					secret.Data = content
 					_, err := w.kube.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{})
 					w.must(err)

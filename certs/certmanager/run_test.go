@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/certs/trust"
 	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
@@ -211,7 +212,7 @@ func TestWhatIsServedStaysTrustedThoughBothSecretsAreDeleted(t *testing.T) {
 		source := w.running(before.issue(t, start.Add(time.Hour)))
 		secrets := w.kube.CoreV1().Secrets(namespace)
 		w.must(secrets.Delete(t.Context(), "fairlead-webhook-tls", metav1.DeleteOptions{}))
-		w.must(secrets.Delete(t.Context(), trustSecretName, metav1.DeleteOptions{}))
+		w.must(secrets.Delete(t.Context(), trust.SecretName, metav1.DeleteOptions{}))
 		pass(time.Second)
 		next := after.issue(t, start.Add(time.Hour))
 		w.fill(next)

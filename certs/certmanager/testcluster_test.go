@@ -26,7 +26,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/certs/trust"
 	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
@@ -75,7 +77,7 @@ func (t *testCluster) uninstall() { t.kube.Resources = nil }
 
 func (t *testCluster) source(change ...func(*Options)) *Source {
 	t.Helper()
-	options := Options{Client: t.kube, Dynamic: t.dynamic, OnChange: func() { t.changes.Add(1) }, Observe: t.observe}
+	options := Options{Client: t.kube, Dynamic: t.dynamic, OnChange: func() { t.changes.Add(1) }, Targets: trust.Targets{Observe: t.observe}}
 	for _, one := range change {
 		one(&options)
 	}
@@ -107,6 +109,13 @@ func (t *testCluster) must(err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// newTrustSecret is the Secret with the trusted authorities, without content.
+func newTrustSecret() *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: trust.SecretName, Labels: map[string]string{common.ManagedByLabel: common.ManagedBy},
+	}}
 }
 
 // fill puts content into the serving Secret, as cert-manager does.

@@ -7,9 +7,13 @@ import (
 	"errors"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
+
+	"github.com/fairlead-dev/fairlead/certs/trust"
 )
 
 // Options of a Folder. Only Path must be set.
@@ -27,6 +31,20 @@ type Options struct {
 
 	// Interval is how often the files are read, in addition to the watch. Defaults to 10 seconds.
 	Interval time.Duration
+
+	// NewWatcher makes the watch of the folder. Defaults to fsnotify.NewWatcher.
+	NewWatcher func() (*fsnotify.Watcher, error)
+
+	// Secrets are those of Namespace, where the authorities are kept that replicas serve by: kubelets update the folders of
+	// replicas minutes apart. Defaults to nil: another component distributes the bundle.
+	Secrets   corev1client.SecretInterface
+	Namespace string
+
+	// Validity is that of certificates that other sources sign. Defaults to 7 days.
+	Validity time.Duration
+
+	// Targets is how to find out who trusts the certificate, and to change it.
+	trust.Targets
 
 	// OnChange is called after the bundle has changed; CABundle then returns the new one. It must not
 	// block. Defaults to nil.
@@ -51,7 +69,7 @@ const (
 	// several.
 	settleDelay = 100 * time.Millisecond
 
-	// retryInterval is how soon invalid files are read again.
+	// retryInterval is how soon invalid files are read again, and those whose authority is not trusted yet.
 	retryInterval = time.Second
 )
 
@@ -64,6 +82,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Interval <= 0 {
 		o.Interval = 10 * time.Second
+	}
+	if o.NewWatcher == nil {
+		o.NewWatcher = fsnotify.NewWatcher
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

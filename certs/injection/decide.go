@@ -127,30 +127,24 @@ func owns(entry metav1.ManagedFieldsEntry, path []string) bool {
 	return found && err == nil
 }
 
-// writer names who wrote the slots: the other managers that own a caBundle of the target or, where none
-// does since a bundle was removed, the manager that changed the target last.
-func writer(kind *kind, object *unstructured.Unstructured, slots []slot) string {
+// unknownWriter is a writer that left no trace: the API server does not record who removes a field, and any other manager of the
+// object may be innocent.
+const unknownWriter = "an unknown writer (the API server does not record who removes a field; an audit log does)"
+
+// writer names who wrote the slots that lack part of the bundle: the other managers that own their present values.
+func writer(kind *kind, object *unstructured.Unstructured, slots []slot, bundle []byte) string {
 	var owners []string
-	var last *metav1.ManagedFieldsEntry
 	for _, entry := range object.GetManagedFields() {
-		if entry.Manager == FieldOwner {
-			continue
-		}
-		if last == nil || last.Time.Before(entry.Time) {
-			last = &entry
-		}
-		if slices.ContainsFunc(slots, func(one slot) bool { return owns(entry, kind.path(one)) }) {
+		wrote := func(one slot) bool { return !includes(one.current, bundle) && owns(entry, kind.path(one)) }
+		if entry.Manager != FieldOwner && slices.ContainsFunc(slots, wrote) {
 			owners = append(owners, describeManager(entry))
 		}
 	}
-	switch {
-	case len(owners) > 0:
-		slices.Sort(owners)
-		return strings.Join(slices.Compact(owners), " and ")
-	case last != nil:
-		return describeManager(*last) + ", the last one in its managed fields (a writer that only removes a field is not named there)"
+	if len(owners) == 0 {
+		return unknownWriter
 	}
-	return "a writer that is not in its managed fields"
+	slices.Sort(owners)
+	return strings.Join(slices.Compact(owners), " and ")
 }
 
 func describeManager(entry metav1.ManagedFieldsEntry) string {

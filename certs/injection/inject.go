@@ -21,18 +21,10 @@ import (
 // maxRaces bounds how often a target that changed between reading and writing is read again at once.
 const maxRaces = 5
 
-// reason is why a target is looked at.
-type reason int
-
-const (
-	byChange reason = iota // the bundle has changed, or the process has started
-	byTime                 // the interval has passed
-	byWatch                // the target has changed
-)
-
 // inject writes the bundle to the target and returns the result to count. Where the target lacks the bundle, that of the
-// source is read again, since another replica may have changed it.
-func (i *Injector) inject(ctx context.Context, t target, bundle []byte, why reason) (string, error) {
+// source is read again, since another replica may have changed it. changed says that the bundle has changed, or the process has
+// started: that alone takes away what another replica has added, whose source may know more.
+func (i *Injector) inject(ctx context.Context, t target, bundle []byte, changed bool) (string, error) {
 	for range maxRaces {
 		object, slots, err := i.readOwn(ctx, t)
 		if other := (*foreignError)(nil); errors.As(err, &other) {
@@ -41,19 +33,18 @@ func (i *Injector) inject(ctx context.Context, t target, bundle []byte, why reas
 			return failed, err
 		}
 		outcome, annotation := decide(t.kind, object, slots, bundle)
-		known := false
 		if outcome != leave {
 			latest, err := i.latest(ctx, t)
 			if err != nil {
 				return failed, err
 			}
-			if known = latest != nil; known {
+			if latest != nil {
 				bundle = latest
 				outcome, annotation = decide(t.kind, object, slots, bundle)
 			}
 		}
-		if outcome == replace && keepsOther(why, known, slots, bundle) && isOwnBundle(t.kind, object, slots, bundle) {
-			return i.keep(t, slots, bundle)
+		if outcome == replace && !changed && allInclude(slots, bundle) && isOwnBundle(t.kind, object, slots, bundle) {
+			return unchanged, nil
 		}
 		force := i.recordTrust(t, object, slots, bundle) || outcome == replace
 		switch outcome {
@@ -70,24 +61,6 @@ func (i *Injector) inject(ctx context.Context, t target, bundle []byte, why reas
 	return failed, fmt.Errorf("%s: changed %d times in a row between reading and writing", t, maxRaces)
 }
 
-// keepsOther reports whether a bundle of another replica stays. Only a bundle that has changed takes away what another
-// replica has added to it: that of a replica with another source trusts more than ours during a rolling update, and API
-// servers would refuse its certificate until it has written again. A watch is no reason to replace a bundle either, unless
-// it is known which is newer.
-func keepsOther(why reason, known bool, slots []slot, bundle []byte) bool {
-	return why == byWatch && !known || why != byChange && allInclude(slots, bundle)
-}
-
-// keep leaves the bundle of another replica as it is. Where it does not trust ours, that is known, and ours is written once the
-// interval has passed, if the other replica has not learned of it.
-func (i *Injector) keep(t target, slots []slot, bundle []byte) (string, error) {
-	if allInclude(slots, bundle) {
-		return unchanged, nil
-	}
-	i.health.set(t, false)
-	return withheld, nil
-}
-
 // recordTrust records whether clients of the target trust the bundle, and reports whether it was overwritten: then no
 // client trusts the webhooks, and another field manager must not keep its own.
 func (i *Injector) recordTrust(t target, object *unstructured.Unstructured, slots []slot, bundle []byte) (overwritten bool) {
@@ -95,7 +68,7 @@ func (i *Injector) recordTrust(t target, object *unstructured.Unstructured, slot
 		i.health.set(t, true)
 		return false
 	}
-	i.reportLoss(t, object.GetUID(), bundle, "changed by "+writer(t.kind, object, slots))
+	i.reportLoss(t, object.GetUID(), bundle, "changed by "+writer(t.kind, object, slots, bundle))
 	return i.budget.hadBundle(t)
 }
 
@@ -103,7 +76,7 @@ func (i *Injector) recordTrust(t target, object *unstructured.Unstructured, slot
 func (i *Injector) write(
 	ctx context.Context, t target, object *unstructured.Unstructured, slots []slot, bundle []byte, force bool,
 ) (string, error) {
-	if err := i.budget.allow(t, bundle, writer(t.kind, object, slots)); err != nil {
+	if err := i.budget.allow(t, bundle, writer(t.kind, object, slots, bundle)); err != nil {
 		return withheld, retry.Bounded(err)
 	}
 	if err := i.apply(ctx, t, t.patch(object, slots, bundle), force); err != nil {
@@ -170,7 +143,7 @@ func (i *Injector) observe(ctx context.Context, t target, bundle []byte) error {
 		return err
 	}
 	if outcome, _ := decide(t.kind, object, slots, bundle); outcome != leave {
-		return fmt.Errorf("%s: the CA bundle was written, and then replaced by %s: remove caBundle from what it applies", t, writer(t.kind, object, slots))
+		return fmt.Errorf("%s: the CA bundle was written, and then replaced by %s: remove caBundle from what it applies", t, writer(t.kind, object, slots, bundle))
 	}
 	return nil
 }

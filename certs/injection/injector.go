@@ -51,7 +51,7 @@ func New(options Options) (*Injector, error) {
 		return nil, err
 	}
 	injections, err := metrics.Counter(options.Registerer, "fairlead_ca_injections_total",
-		"How often a target was looked at and the CA bundle written, found unchanged, failed to get there, or withheld as another manager keeps changing it, another replica has just written another one, or the target calls another Service.", "target_kind", "result")
+		"How often a target was looked at and the CA bundle written, found unchanged, failed to get there, or withheld as another manager keeps changing it, or the target calls another Service.", "target_kind", "result")
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (i *Injector) Trigger() {
 }
 
 // injectAll tries each target once. Those in changing that have the bundle afterwards are removed from there.
-func (i *Injector) injectAll(ctx context.Context, bundle []byte, why reason, changing map[target]bool) error {
+func (i *Injector) injectAll(ctx context.Context, bundle []byte, changing map[target]bool) error {
 	if bundle == nil {
 		return nil
 	}
@@ -108,24 +108,19 @@ func (i *Injector) injectAll(ctx context.Context, bundle []byte, why reason, cha
 	}
 	bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	failed, err := i.injectInto(bounded, i.targets, bundle, func(t target) reason {
-		if changing[t] {
-			return byChange
-		}
-		return why
-	})
+	failed, err := i.injectInto(bounded, i.targets, bundle, func(t target) bool { return changing[t] })
 	maps.DeleteFunc(changing, func(t target, _ bool) bool { return !slices.Contains(failed, t) })
 	return err
 }
 
 // injectPending is injectInto for a bundle that has changed.
 func (i *Injector) injectPending(ctx context.Context, targets []target, bundle []byte) ([]target, error) {
-	return i.injectInto(ctx, targets, bundle, func(target) reason { return byChange })
+	return i.injectInto(ctx, targets, bundle, func(target) bool { return true })
 }
 
 // injectInto tries each target once, all concurrently, and returns those that failed. In sequence they would
 // take most of a first start: the API server takes some 200 ms to write a CRD.
-func (i *Injector) injectInto(ctx context.Context, targets []target, bundle []byte, why func(target) reason) ([]target, error) {
+func (i *Injector) injectInto(ctx context.Context, targets []target, bundle []byte, changed func(target) bool) ([]target, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	errs := make([]error, len(targets))
@@ -134,13 +129,11 @@ func (i *Injector) injectInto(ctx context.Context, targets []target, bundle []by
 		injecting.Go(func() {
 			result := failed
 			errs[n] = panics.Try("CA injection", func() (err error) {
-				result, err = i.inject(ctx, t, bundle, why(t))
+				result, err = i.inject(ctx, t, bundle, changed(t))
 				return err
 			})
 			i.injections.WithLabelValues(t.kind.name, result).Inc()
-			if errs[n] != nil || result != withheld { // else another replica's bundle stays
-				i.health.recordResult(t, errs[n])
-			}
+			i.health.recordResult(t, errs[n])
 		})
 	}
 	injecting.Wait()
@@ -190,7 +183,7 @@ func (i *Injector) checkTarget(ctx context.Context, t target, bundle []byte) err
 		return nil //nolint:nilerr // it calls the webhooks of others, who publish their own authority
 	}
 	if !allInclude(slots, bundle) {
-		return fmt.Errorf("%s: %w; the present value was written by %s", t, certs.ErrBundleMissing, writer(t.kind, object, slots))
+		return fmt.Errorf("%s: %w; the present value was written by %s", t, certs.ErrBundleMissing, writer(t.kind, object, slots, bundle))
 	}
 	return nil
 }

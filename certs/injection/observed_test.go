@@ -234,11 +234,59 @@ func wipe(t *testing.T, client interface {
 	}
 	wiped := newCRD("foos.x.dev")
 	wiped.SetResourceVersion(stored.(*unstructured.Unstructured).GetResourceVersion() + "0")
-	wiped.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate}})
-	if slots, err := crdKind.slots(stored.(*unstructured.Unstructured)); err != nil || len(slots[0].current) == 0 {
+	withBundle(t, wiped, []byte("\n"), manager) // an API server drops an empty one, whose writer is then not recorded
+	if slots, err := crdKind.slots(stored.(*unstructured.Unstructured)); err != nil || isUseless(slots[0].current) {
 		return
 	}
 	if err := client.Tracker().Update(crdKind.resource, wiped, ""); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Of all managers of an object, the one that owns the present value is named, and none where no value is left.
+func TestOnlyTheWriterOfThePresentValueIsNamed(t *testing.T) {
+	ours, theirs := newBundle(t), newBundle(t)
+	for title, test := range map[string]struct {
+		present []byte
+		owner   string
+		want    string
+	}{
+		"replaced by kubectl": {theirs, "kubectl-replace", `field manager "kubectl-replace" (Apply)`},
+		"removed":             {nil, "", unknownWriter},
+	} {
+		for _, installed := range standard() {
+			object := installed.(*unstructured.Unstructured)
+			kind := targetOf(t, object).kind
+			if test.owner != "" {
+				withBundle(t, object, test.present, test.owner)
+			}
+			last := metav1.Now()
+			object.SetManagedFields(append(object.GetManagedFields(), metav1.ManagedFieldsEntry{
+				Manager: "fairlead-storage-migration", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "status", Time: &last,
+				FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:storedVersions":{}}}`),
+			}))
+			slots, err := kind.slots(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := writer(kind, object, slots, ours); got != test.want {
+				t.Errorf("%s, %s: %s, want %s", title, kind.name, got, test.want)
+			}
+		}
+	}
+}
+
+// A webhook whose bundle is still there says nothing about who replaced that of another one.
+func TestTheOwnerOfAnotherWebhooksBundleIsNotNamed(t *testing.T) {
+	ours := newBundle(t)
+	object := withBundle(t, newWebhooks(mutatingKind, "fairlead-foo", "a.x.dev", "b.x.dev"), ours, "kubectl-replace")
+	slots, err := mutatingKind.slots(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slots[1].current = nil
+	own(object, mutatingKind, slots[:1], "kubectl-replace")
+	if got := writer(mutatingKind, object, slots, ours); got != unknownWriter {
+		t.Error(got)
 	}
 }

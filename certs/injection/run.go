@@ -35,7 +35,6 @@ func (i *Injector) Run(ctx context.Context, bundle func() []byte) error {
 	defer timer.Stop()
 	events, watchAgain := changed, (<-chan time.Time)(nil) // watches are ignored for minInterval after a pass
 	for {
-		why := byTime
 		select {
 		case <-ctx.Done():
 			return nil
@@ -47,7 +46,6 @@ func (i *Injector) Run(ctx context.Context, bundle func() []byte) error {
 				changing[t] = true
 			}
 		case <-events:
-			why = byWatch
 		case <-timer.C():
 		}
 		pause := i.options.Interval
@@ -58,7 +56,7 @@ func (i *Injector) Run(ctx context.Context, bundle func() []byte) error {
 				watching.Go(func() { panics.Go("CA injection", func() { i.watchTarget(ctx, t, changed) }) })
 			}
 		}
-		err := i.injectAll(ctx, wanted, why, changing)
+		err := i.injectAll(ctx, wanted, changing)
 		switch {
 		case err == nil:
 			seen.Reset()

@@ -56,6 +56,20 @@ func (p *Pair) VerifyAgainst(roots []*x509.Certificate, now time.Time) error {
 	return err
 }
 
+// TrustedBy returns those of the authorities by each of which alone clients accept the certificate, or why none does.
+func (p *Pair) TrustedBy(authorities []*x509.Certificate, now time.Time) ([]*x509.Certificate, error) {
+	if err := p.VerifyAgainst(authorities, now); err != nil {
+		return nil, err
+	}
+	var found []*x509.Certificate
+	for _, one := range authorities {
+		if p.VerifyAgainst([]*x509.Certificate{one}, now) == nil {
+			found = append(found, one)
+		}
+	}
+	return found, nil
+}
+
 // Parse returns the pair if a client that connects to serverName could be served. An empty name is not
 // compared.
 func Parse(c Contents, serverName string, now time.Time) (*Pair, error) {

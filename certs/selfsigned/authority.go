@@ -41,14 +41,16 @@ type Authority struct {
 	// What handshakes and handlers read: no lock, never half-changed.
 	served atomic.Pointer[tls.Certificate]
 	bundle atomic.Pointer[[]byte]
-	usable atomic.Pointer[x509.Certificate] // the last root whose certificates clients take
+	usable atomic.Pointer[x509.Certificate]    // the last root whose certificates clients take
+	others atomic.Pointer[[]*x509.Certificate] // by which other sources are trusted, as last read; nil: never
 
-	mu          sync.Mutex  // guards what follows, also while the Secret is read
-	stored      *storedCA   // as last read
-	signerSince time.Time   // when the root that signs was first read here
-	serving     *leaf       // the certificate that is served
-	phaseSeen   phaseSeen   // of the current phase
-	check       bundleCheck // whether clients have the bundle
+	mu          sync.Mutex     // guards what follows, also while the Secret is read
+	stored      *storedCA      // as last read
+	signerSince time.Time      // when the root that signs was first read here
+	serving     *leaf          // the certificate that is served
+	phaseSeen   phaseSeen      // of the current phase
+	check       bundleCheck    // whether clients have the bundle
+	othersLog   retry.Distinct // why the authorities of other sources could not be read
 
 	published publication // by Prepare alone
 }
@@ -99,45 +101,40 @@ func (a *Authority) Prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("prepare the webhook's certificate: %w", err)
 	}
-	if err := a.trustOthers(ctx); err != nil {
-		return fmt.Errorf("prepare the webhook's certificate: %w", err)
-	}
 	return a.awaitTrust(ctx)
 }
 
-// trustOthers keeps the authorities of another source trusted: a rolling update from it has not replaced all of its replicas.
-func (a *Authority) trustOthers(ctx context.Context) error {
+// askOthers reads who is trusted for replicas with another source, which publish the roots that sign now, and will. What cannot
+// be read leaves what was known.
+func (a *Authority) askOthers(ctx context.Context, found *storedCA) error {
 	if a.options.OtherAuthorities == nil {
 		return nil
 	}
-	bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	until := a.options.Clock.Now().Add(a.options.LeafValidity + a.options.skew())
-	others, err := a.options.OtherAuthorities(bounded, a.ownRoots(), until)
-	if err != nil {
-		a.options.Log.Info("the authorities of another source are not known", "reason", err.Error())
+	own := slices.Clone(found.signer.chain)
+	if found.next != nil {
+		own = append(own, found.next.chain...)
 	}
-	if len(others) == 0 {
-		return nil
+	others, err := a.options.OtherAuthorities(ctx, own)
+	if err == nil || others != nil {
+		a.others.Store(&others)
 	}
-	return a.synchronize(bounded, others...)
+	return err
 }
 
-// ownRoots are the roots that sign now, and will.
-func (a *Authority) ownRoots() []*x509.Certificate {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	roots := slices.Clone(a.stored.signer.chain)
-	if a.stored.next != nil {
-		roots = append(roots, a.stored.next.chain...)
+// bundleOf is what replicas publish: the roots of the Secret, and those by which replicas with another source are trusted.
+func (a *Authority) bundleOf(found *storedCA) []byte {
+	all := found.trustedRoots()
+	if others := a.others.Load(); others != nil {
+		all = append(all, *others...)
 	}
-	return roots
+	return certs.EncodeCertificates(all...)
 }
 
-// awaitTrust publishes a root that had to be created at once, and returns when clients have had the time to read it:
-// until then other replicas serve what they trust. A client that refuses the bundle does not hold up the others.
+// awaitTrust publishes a root that had to be created at once, or beside authorities of another source, and returns when clients
+// have had the time to read it: until then other replicas serve what they trust. A client that refuses the bundle does not
+// hold up the others.
 func (a *Authority) awaitTrust(ctx context.Context) error {
-	bundle, waits := a.untrustedBundle()
+	bundle, waits := a.untrustedBundle(ctx)
 	if !waits {
 		return nil
 	}
@@ -161,13 +158,20 @@ func (a *Authority) awaitTrust(ctx context.Context) error {
 	}
 }
 
-// untrustedBundle returns the bundle where other roots were trusted before the one that signs, and clients may not trust
+// untrustedBundle returns the bundle where other authorities were trusted before the root that signs, and clients may not trust
 // that yet.
-func (a *Authority) untrustedBundle() (string, bool) {
+func (a *Authority) untrustedBundle(ctx context.Context) (string, bool) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	waits := a.options.Publish != nil && a.stored.status.Phase == rotation.Signing && !a.isSignerTrusted(a.options.Clock.Now())
-	return string(a.stored.bundle()), waits
+	bundle := string(a.bundleOf(a.stored))
+	waits := a.stored.status.Phase == rotation.Signing && !a.isSignerTrusted(a.options.Clock.Now())
+	others, own := a.others.Load(), certs.EncodeCertificates(a.stored.signer.chain...)
+	a.mu.Unlock()
+	if others != nil && len(*others) > 0 && !waits {
+		bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
+		defer cancel()
+		waits = a.options.Observe == nil || a.options.Observe(bounded, own) != nil
+	}
+	return bundle, waits && a.options.Publish != nil
 }
 
 // GetCertificate returns the serving certificate for any server name.
@@ -178,7 +182,7 @@ func (a *Authority) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, erro
 	return nil, fmt.Errorf("secret %s: no serving certificate has been signed yet", a)
 }
 
-// CABundle returns the roots that the Secret lists as trusted; nil before Prepare has succeeded.
+// CABundle returns the roots that the Secret lists as trusted, and the authorities of other sources; nil before Prepare has succeeded.
 func (a *Authority) CABundle() []byte {
 	if bundle := a.bundle.Load(); bundle != nil {
 		return *bundle
@@ -218,7 +222,7 @@ func (a *Authority) use(found *storedCA) error {
 	a.stored = found
 	a.trackPhase(found, now)
 	a.publishMetrics()
-	bundle := found.bundle()
+	bundle := a.bundleOf(found)
 	if before := a.bundle.Load(); before == nil || string(*before) != string(bundle) {
 		a.bundle.Store(&bundle)
 		if before != nil {

@@ -92,7 +92,8 @@ func (a *Authority) checkBundle(ctx context.Context) bool {
 	return l.propagation == rotation.Missing && a.stored.status.Phase == rotation.Observed
 }
 
-// Latest returns the bundle of the Secret as it is stored now.
+// Latest returns the bundle of the Secret as it is stored now, with the authorities of other sources. It fails where these were
+// never read: a write would take them away.
 func (a *Authority) Latest(ctx context.Context) ([]byte, error) {
 	secret, err := a.secrets.Get(ctx, a.options.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -108,5 +109,8 @@ func (a *Authority) Latest(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return a.CABundle(), nil //nolint:nilerr // Run logs it; the last valid bundle stays in use
 	}
-	return found.bundle(), nil
+	if err := a.askOthers(ctx, found); err != nil && a.others.Load() == nil {
+		return nil, fmt.Errorf("the authorities of another source are not known: %w", err)
+	}
+	return a.bundleOf(found), nil
 }

@@ -60,9 +60,9 @@ type Options struct {
 	Published func(ctx context.Context) ([]byte, error)
 
 	// OtherAuthorities returns the authorities by which replicas with another source of certificates are trusted, and has these
-	// publish the given roots too, until the given time at least. Prepare calls it, and trusts what it returns as former
-	// roots. Where it fails, they are not known, and not waited for. Defaults to nil: there is no other source.
-	OtherAuthorities func(ctx context.Context, roots []*x509.Certificate, until time.Time) ([]*x509.Certificate, error)
+	// publish the given roots too. They are published beside the roots of the Secret, for as long as it returns them. Where it
+	// fails, what it returns counts, or what it returned last if that is nil. Defaults to nil: there is no other source.
+	OtherAuthorities func(ctx context.Context, roots []*x509.Certificate) ([]*x509.Certificate, error)
 
 	// Overlap is, without Observe, how long a root is trusted before replicas sign with it: the time in
 	// which the bundle must reach the clients. Defaults to 2 minutes, at most a third of LeafValidity.

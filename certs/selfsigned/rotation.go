@@ -6,7 +6,6 @@ package selfsigned
 import (
 	"crypto/x509"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -199,27 +198,6 @@ func (o Options) withNewRoot(secret *corev1.Secret, former []*x509.Certificate, 
 	if asked := secret.Annotations[RotateAnnotation]; asked != "" {
 		secret.Annotations[RotatedAnnotation] = asked
 	}
-	return secret, record.writeTo(secret)
-}
-
-// withFormer returns the Secret with authorities of another source as former roots beside those that there are, which stay
-// trusted until what they signed has expired; nil where all are trusted. Until the next root signs, there is no place for them.
-func (o Options) withFormer(h *storedCA, others []*x509.Certificate, now time.Time) (*corev1.Secret, error) {
-	var added []*x509.Certificate
-	for _, one := range unexpired(now, authorities(others)) {
-		if !certs.Contains(h.trustedRoots(), one) {
-			added = append(added, one)
-		}
-	}
-	if len(added) == 0 || h.next != nil {
-		return nil, nil //nolint:nilnil // nothing to write
-	}
-	secret := h.secret.DeepCopy()
-	secret.Data[certs.CAKey] = certs.EncodeCertificates(append(h.trustedRoots(), added...)...)
-	record := h.status.withPhase(rotation.Signing, now, o.LeafValidity)
-	record.Reason, record.Root = "replicas with another source of certificates are being replaced", certs.Fingerprint(h.signer.certificate())
-	record.Former = append(slices.Clone(record.Former), fingerprints(added)...)
-	record.Observed, record.Settled = false, false
 	return secret, record.writeTo(secret)
 }
 

@@ -23,16 +23,12 @@ import (
 // maxRaces bounds how often a write conflict is followed by another attempt at once.
 const maxRaces = 5
 
-// synchronize reads the Secret, writes it where a root is missing, a transition is due or an authority of another source is not
-// trusted, and uses the result.
-func (a *Authority) synchronize(ctx context.Context, others ...*x509.Certificate) error {
+// synchronize reads the Secret, writes it where a root is missing or a transition is due, and uses the result.
+func (a *Authority) synchronize(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for range maxRaces {
 		found, err := a.ensureRoot(ctx)
-		if err == nil {
-			found, err = a.writeFormer(ctx, found, others)
-		}
 		if a.isWriteConflict(err) {
 			continue // another replica wrote first
 		}
@@ -42,19 +38,15 @@ func (a *Authority) synchronize(ctx context.Context, others ...*x509.Certificate
 		if err := a.checkSigner(found); err != nil {
 			return err
 		}
+		// Before a root is published, or replicas with another source would take it away again.
+		if err := a.askOthers(ctx, found); err != nil && a.othersLog.Add(err) {
+			a.options.Log.Info("the authorities of another source are not known, or do not know of this one", "reason", err.Error())
+		} else if err == nil {
+			a.othersLog.Reset()
+		}
 		return a.use(found)
 	}
 	return fmt.Errorf("secret %s: %d writes in a row were overtaken by others", a, maxRaces)
-}
-
-// writeFormer writes the authorities that are not trusted yet, if any, as former roots.
-func (a *Authority) writeFormer(ctx context.Context, found *storedCA, others []*x509.Certificate) (*storedCA, error) {
-	changed, err := a.options.withFormer(found, others, a.options.Clock.Now())
-	if changed == nil || err != nil {
-		return found, err
-	}
-	a.options.Log.Info("trusting the authorities of another source too, until their certificates have expired", "secret", a.String())
-	return a.write(ctx, changed)
 }
 
 // ensureRoot reads the Secret, creates a root where none is usable, and makes a transition that is due.

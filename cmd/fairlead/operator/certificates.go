@@ -16,12 +16,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/certs/certmanager"
 	"github.com/fairlead-dev/fairlead/certs/folder"
 	"github.com/fairlead-dev/fairlead/certs/injection"
 	"github.com/fairlead-dev/fairlead/certs/selfsigned"
+	"github.com/fairlead-dev/fairlead/certs/trust"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/events"
@@ -182,11 +184,31 @@ func (s certificateSources) onFailure(err error) {
 	})
 }
 
+// secrets are those of the operator's namespace.
+func (s certificateSources) secrets() corev1client.SecretInterface {
+	return s.assembly.client.CoreV1().Secrets(s.assembly.identity.namespace)
+}
+
+// targets are those that must trust the certificate, whose bundle the operator writes unless injectCA is false.
+func (s certificateSources) targets() trust.Targets {
+	targets := trust.Targets{Observe: s.injector.Observed, FormerAuthorities: s.former}
+	if s.assembly.config.Webhook.Certificates.InjectCA {
+		targets.Publish, targets.Published = s.injector.Publish, s.injector.Published
+	}
+	return targets
+}
+
 func (s certificateSources) folder() (certs.Source, error) {
-	return folder.New(folder.Options{
-		Path: s.assembly.config.Webhook.Certificates.Folder, ServerName: s.assembly.serverName(), PrepareTimeout: s.timeout,
+	c := s.assembly.config.Webhook.Certificates
+	options := folder.Options{
+		Path: c.Folder, ServerName: s.assembly.serverName(), PrepareTimeout: s.timeout,
+		Namespace: s.assembly.identity.namespace, Validity: c.Validity.Duration, Targets: s.targets(),
 		OnChange: s.onChange, OnFailure: s.onFailure, Clock: s.assembly.clock, Log: s.logger, Registerer: s.assembly.metrics,
-	})
+	}
+	if c.InjectCA {
+		options.Secrets = s.secrets()
+	}
+	return folder.New(options)
 }
 
 func (s certificateSources) selfSigned() (certs.Source, error) {
@@ -200,8 +222,8 @@ func (s certificateSources) selfSigned() (certs.Source, error) {
 	if c.InjectCA {
 		options.Observe, options.Publish, options.Published = s.injector.Observed, s.injector.Publish, s.injector.Published
 	}
-	options.OtherAuthorities = func(ctx context.Context, roots []*x509.Certificate, until time.Time) ([]*x509.Certificate, error) {
-		return certmanager.Join(ctx, s.assembly.client.CoreV1().Secrets(options.Namespace), roots, until, s.assembly.clock.Now())
+	options.OtherAuthorities = func(ctx context.Context, roots []*x509.Certificate) ([]*x509.Certificate, error) {
+		return trust.Join(ctx, s.secrets(), roots, options.LeafValidity, s.assembly.clock.Now())
 	}
 	return selfsigned.New(options)
 }
@@ -213,12 +235,8 @@ func (s certificateSources) certManager() (certs.Source, error) {
 		Certificate: c.CertManager.Certificate, SecretName: c.CertManager.SecretName,
 		IssuerName: c.CertManager.IssuerName, IssuerKind: c.CertManager.IssuerKind, IssuerGroup: c.CertManager.IssuerGroup,
 		Service: s.assembly.config.Service.Name, ExtraNames: c.DNSNames, PrepareTimeout: s.timeout,
-		Validity: c.Validity.Duration, RootValidity: c.AuthorityValidity.Duration, Observe: s.injector.Observed,
+		Validity: c.Validity.Duration, RootValidity: c.AuthorityValidity.Duration, Targets: s.targets(),
 		OnChange: s.onChange, OnFailure: s.onFailure, Clock: s.assembly.clock, Log: s.logger, Registerer: s.assembly.metrics,
-	}
-	options.FormerAuthorities = s.former
-	if c.InjectCA {
-		options.Publish, options.Published = s.injector.Publish, s.injector.Published
 	}
 	if c.CertManager.Fallback {
 		var err error
@@ -232,8 +250,7 @@ func (s certificateSources) certManager() (certs.Source, error) {
 // former are the authorities of the source selfSigned, where it was in use before: its replicas serve
 // until the last of them has been replaced.
 func (s certificateSources) former(ctx context.Context) []byte {
-	secrets, name := s.assembly.client.CoreV1().Secrets(s.assembly.identity.namespace), s.assembly.config.Webhook.Certificates.SecretName
-	secret, err := secrets.Get(ctx, name, metav1.GetOptions{})
+	secret, err := s.secrets().Get(ctx, s.assembly.config.Webhook.Certificates.SecretName, metav1.GetOptions{})
 	if err != nil {
 		if !apierrors.IsNotFound(err) {
 			s.logger.Info("who was trusted before is not known", "reason", err.Error())

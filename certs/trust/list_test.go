@@ -1,11 +1,15 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package certmanager
+package trust
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"testing"
 	"time"
@@ -20,9 +24,49 @@ import (
 	"github.com/fairlead-dev/fairlead/certs"
 )
 
+const namespace = "fairlead-system"
+
+// start is when the tests take place.
+var start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// authority signs certificates for tests.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		Subject:   pkix.Name{CommonName: "authority"},
+		NotBefore: start.Add(-time.Hour), NotAfter: start.Add(1000 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	made := &authority{certificate: template, key: key}
+	made.certificate = made.sign(t, template, key)
+	return made
+}
+
+func (a *authority) sign(t *testing.T, template *x509.Certificate, key *ecdsa.PrivateKey) *x509.Certificate {
+	t.Helper()
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificate
+}
+
 func TestAFormerAuthorityStaysTrustedUntilItsLastCertificateIsGone(t *testing.T) {
 	one, two := newAuthority(t).certificate, newAuthority(t).certificate
-	all := trust(nil).with([]*x509.Certificate{one}, start.Add(time.Hour)).with([]*x509.Certificate{two}, start.Add(3*time.Hour))
+	all := list(nil).with([]*x509.Certificate{one}, start.Add(time.Hour)).with([]*x509.Certificate{two}, start.Add(3*time.Hour))
 	all = all.with([]*x509.Certificate{one}, start.Add(2*time.Hour)) // renewed under it
 	for _, test := range []struct {
 		now   time.Time
@@ -44,12 +88,12 @@ func TestAFormerAuthorityStaysTrustedUntilItsLastCertificateIsGone(t *testing.T)
 
 func TestTrustIsReadAsItWasWritten(t *testing.T) {
 	one, two := newAuthority(t).certificate, newAuthority(t).certificate
-	written := trust{{one, start.Add(time.Hour)}, {two, time.Time{}}}
+	written := list{{one, start.Add(time.Hour)}, {two, time.Time{}}}
 	data, err := written.data()
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := readTrust(data)
+	read := readList(data)
 	if len(read) != 2 || !read[0].certificate.Equal(one) || !read[0].until.Equal(start.Add(time.Hour)) || !read[1].until.IsZero() {
 		t.Errorf("read %v", read)
 	}
@@ -65,12 +109,12 @@ func TestTrustIsReadAsItWasWritten(t *testing.T) {
 // A certificate without an end has the last second of the year 9999, which with a skew is none that JSON has.
 func TestAnAuthorityWithoutAnEndCanBeStored(t *testing.T) {
 	one := newAuthority(t).certificate
-	endless := trust{}.with([]*x509.Certificate{one}, time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC).Add(skew))
+	endless := list{}.with([]*x509.Certificate{one}, time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC).Add(skew))
 	data, err := endless.data()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if read := readTrust(data); len(read) != 1 || read[0].until.Year() != 9999 {
+	if read := readList(data); len(read) != 1 || read[0].until.Year() != 9999 {
 		t.Errorf("read %v", read)
 	}
 }
@@ -80,9 +124,9 @@ func TestTheLatestBundleIsThatOfTheSecret(t *testing.T) {
 	own, stored := newAuthority(t), newAuthority(t)
 	bundle := certs.EncodeCertificates(own.certificate)
 	of := func(change func(*corev1.Secret)) *corev1.Secret {
-		secret := newTrustSecret(namespace)
+		secret := newSecret(namespace)
 		var err error
-		if secret.Data, err = (trust{}).with([]*x509.Certificate{stored.certificate}, start.Add(time.Hour)).data(); err != nil {
+		if secret.Data, err = (list{}).with([]*x509.Certificate{stored.certificate}, start.Add(time.Hour)).data(); err != nil {
 			t.Fatal(err)
 		}
 		change(secret)
@@ -97,12 +141,13 @@ func TestTheLatestBundleIsThatOfTheSecret(t *testing.T) {
 		"of another owner":   {of(func(s *corev1.Secret) { s.Labels = nil }), bundle},
 		"none":               {nil, bundle},
 	} {
-		w := newTestCluster(t)
-		replica := w.source()
+		secrets := fake.NewClientset().CoreV1().Secrets(namespace)
+		replica := NewHolder(Options{Secrets: secrets, Namespace: namespace})
 		replica.bundle.Store(&bundle)
 		if test.secret != nil {
-			_, err := w.kube.CoreV1().Secrets(namespace).Create(t.Context(), test.secret, metav1.CreateOptions{})
-			w.must(err)
+			if _, err := secrets.Create(t.Context(), test.secret, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
 		}
 		for _, fallback := range []bool{false, true} { // which may serve until what was issued is trusted
 			replica.fallback.Store(fallback)
@@ -126,14 +171,14 @@ func TestTrustThatCannotBeReadIsNoOutage(t *testing.T) {
 		"the same twice":   {map[string][]byte{certs.CAKey: append(certs.EncodeCertificates(one), certs.EncodeCertificates(one)...)}, 1},
 		"times of another": {map[string][]byte{certs.CAKey: certs.EncodeCertificates(one), untilKey: []byte(`{"00":"2026-01-01T00:00:00Z"}`)}, 1},
 	} {
-		if got := readTrust(test.data); len(got) != test.want {
+		if got := readList(test.data); len(got) != test.want {
 			t.Errorf("%s: %d are trusted, want %d", title, len(got), test.want)
 		}
 	}
 }
 
 func TestTrustIsBoundedAndKeepsWhoIsInUse(t *testing.T) {
-	var all trust
+	var all list
 	first := newAuthority(t).certificate
 	all = all.with([]*x509.Certificate{first}, start.Add(time.Minute))
 	for n := range maxTrusted + 3 {
@@ -150,17 +195,17 @@ func TestTrustIsBoundedAndKeepsWhoIsInUse(t *testing.T) {
 
 func TestAnotherSourceIsTrustedBesideWhatIsInUse(t *testing.T) {
 	own, late, kept, other := newAuthority(t).certificate, newAuthority(t).certificate, newAuthority(t).certificate, newAuthority(t).certificate
-	inUse := trust{{own, start.Add(time.Hour)}, {late, start.Add(-time.Hour)}, {kept, time.Time{}}}
+	inUse := list{{own, start.Add(time.Hour)}, {late, start.Add(-time.Hour)}, {kept, time.Time{}}}
 	for title, test := range map[string]struct {
-		stored trust
+		stored list
 		change func(*corev1.Secret)
 		want   []*x509.Certificate
 		joined []*x509.Certificate
 	}{
 		"in use":                  {stored: inUse, want: []*x509.Certificate{own}, joined: []*x509.Certificate{own, kept, other}},
-		"joined already":          {stored: trust{{own, start.Add(time.Hour)}, {other, start.Add(time.Minute)}}, want: []*x509.Certificate{own}, joined: []*x509.Certificate{own, other}},
-		"not in use any more":     {stored: trust{{late, start.Add(-time.Hour)}, {kept, time.Time{}}}, joined: []*x509.Certificate{late, kept}},
-		"of the other one alone":  {stored: trust{{other, start.Add(time.Hour)}}, joined: []*x509.Certificate{other}},
+		"joined already":          {stored: list{{own, start.Add(time.Hour)}, {other, start.Add(time.Minute)}}, want: []*x509.Certificate{own}, joined: []*x509.Certificate{own, other}},
+		"not in use any more":     {stored: list{{late, start.Add(-time.Hour)}, {kept, time.Time{}}}, joined: []*x509.Certificate{late, kept}},
+		"of the other one alone":  {stored: list{{other, start.Add(time.Hour)}}, joined: []*x509.Certificate{other}},
 		"not the operator's":      {stored: inUse, change: func(s *corev1.Secret) { s.Labels = nil }, joined: inUse.certificates()},
 		"overtaken by a conflict": {stored: inUse, change: func(s *corev1.Secret) { s.Annotations["conflicts"] = "1" }, want: []*x509.Certificate{own}, joined: []*x509.Certificate{own, kept, other}},
 		"there is none":           {},
@@ -168,7 +213,7 @@ func TestAnotherSourceIsTrustedBesideWhatIsInUse(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			client := fake.NewClientset()
 			if test.stored != nil {
-				secret := newTrustSecret("fairlead-system")
+				secret := newSecret(namespace)
 				data, err := test.stored.data()
 				if err != nil {
 					t.Fatal(err)
@@ -183,23 +228,23 @@ func TestAnotherSourceIsTrustedBesideWhatIsInUse(t *testing.T) {
 				client.PrependReactor("update", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 					fails := conflicts
 					conflicts = false
-					return fails, nil, apierrors.NewConflict(corev1.Resource("secrets"), trustSecretName, errors.New("changed"))
+					return fails, nil, apierrors.NewConflict(corev1.Resource("secrets"), SecretName, errors.New("changed"))
 				})
 			}
-			secrets := client.CoreV1().Secrets("fairlead-system")
-			got, err := Join(t.Context(), secrets, []*x509.Certificate{other}, start.Add(2*time.Hour), start)
+			secrets := client.CoreV1().Secrets(namespace)
+			got, err := Join(t.Context(), secrets, []*x509.Certificate{other}, time.Hour, start)
 			if err != nil || !bytes.Equal(certs.EncodeCertificates(got...), certs.EncodeCertificates(test.want...)) {
 				t.Errorf("%d are trusted, want %d: %v", len(got), len(test.want), err)
 			}
 			if test.stored == nil {
 				return
 			}
-			stored, err := secrets.Get(t.Context(), trustSecretName, metav1.GetOptions{})
+			stored, err := secrets.Get(t.Context(), SecretName, metav1.GetOptions{})
 			if err != nil || !bytes.Equal(stored.Data[certs.CAKey], certs.EncodeCertificates(test.joined...)) {
-				t.Errorf("the Secret has %d, want %d: %v", len(readTrust(stored.Data)), len(test.joined), err)
+				t.Errorf("the Secret has %d, want %d: %v", len(readList(stored.Data)), len(test.joined), err)
 			}
-			for _, one := range readTrust(stored.Data) {
-				if len(test.want) > 0 && one.certificate.Equal(other) && !one.until.Equal(start.Add(2*time.Hour)) {
+			for _, one := range readList(stored.Data) {
+				if len(test.want) > 0 && one.certificate.Equal(other) && one.until.Before(start.Add(time.Hour+skew)) {
 					t.Errorf("the other one is trusted until %s", one.until)
 				}
 			}
