@@ -4,13 +4,6 @@
 package lifecycle
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"os"
 	"path/filepath"
 	"time"
@@ -33,31 +26,9 @@ func (s *suite) issue(expires time.Duration) issued {
 
 func (s *suite) issueFor(expires time.Duration, name string) issued {
 	s.Helper()
-	newKey := func() *ecdsa.PrivateKey {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		s.Must(err)
-		return key
-	}
-	rootKey, key := newKey(), newKey()
-	root := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test root"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	rootDER, err := x509.CreateCertificate(rand.Reader, root, root, rootKey.Public(), rootKey)
+	files, err := framework.Issue(expires, name)
 	s.Must(err)
-	leafDER, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(expires),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}, root, key.Public(), rootKey)
-	s.Must(err)
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	s.Must(err)
-	encode := func(kind string, der []byte) string {
-		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
-	}
-	return issued{cert: encode("CERTIFICATE", leafDER), key: encode("PRIVATE KEY", keyDER), ca: encode("CERTIFICATE", rootDER)}
+	return issued{cert: files["tls.crt"], key: files["tls.key"], ca: files["ca.crt"]}
 }
 
 // folder makes one with files in it.
