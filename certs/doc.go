@@ -3,8 +3,9 @@
 
 // Package certs provides the webhook server's certificate and the CA bundle that clients trust. Its
 // sources are the operator's own authority (certs/selfsigned), cert-manager (certs/certmanager) and a
-// mounted folder (certs/folder). certs/injection writes the bundle into the objects that API servers read
-// it from.
+// mounted folder (certs/folder). certs/trust keeps the authorities of all of them
+// trusted while replicas serve by them. certs/injection writes the bundle into the objects that API servers
+// read it from.
 //
 // The order at the start: Source.Prepare obtains a first certificate, the injector publishes the bundle,
 // the webhook server serves, and Source.Run keeps certificate and bundle current.

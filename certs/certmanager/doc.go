@@ -7,22 +7,15 @@
 // that nothing waits for a kubelet.
 //
 // The steps of one pass: synchronize.go ensures the objects of cert-manager (objects.go), reads the issued
-// certificate (issued.go), adds its authority to the trust Secret (trust.go), publishes the bundle, and
-// serves the certificate once every target trusts its authority.
-//
-// All replicas share one certificate, and cert-manager replaces it and its authority at once. So that no
-// handshake fails then, a new authority is first trusted in addition to the former ones, and a former one
-// stays trusted until the last certificate of it has expired. The trusted authorities are in a Secret of the
-// operator's own, fairlead-webhook-trust, so that every replica publishes the same bytes, also after a
-// restart. cert-manager's CA injector may read the bundle from there.
+// certificate (issued.go), and has certs/trust serve it once every target trusts its authority. All replicas
+// share one certificate, and cert-manager replaces it and its authority at once.
 //
 // The package never changes an Issuer, a Certificate or a Secret that others have created, never writes
 // into the Secret that cert-manager writes, and never logs the content of a Secret. An invalid certificate
 // leaves the last valid one in use.
 //
-// It needs, in its namespace: create on secrets, and get, update and watch on the trust Secret; get and
-// watch on the Certificate's Secret; create on certificates and issuers, get and patch on its own, and get
-// on issuers to explain why one is not ready.
+// It needs, in its namespace: get and watch on the Certificate's Secret; create on certificates and issuers,
+// get and patch on its own, and get on issuers to explain why one is not ready.
 package certmanager
 
 // The operator's own authority and Certificate, and that of another user that has the name.
@@ -31,7 +24,5 @@ package certmanager
 // +kubebuilder:rbac:groups=cert-manager.io,namespace=fairlead-system,resources=issuers,resourceNames=fairlead-webhook;fairlead-webhook-bootstrap,verbs=patch
 // To say what is wrong with the issuer, whichever was named.
 // +kubebuilder:rbac:groups=cert-manager.io,namespace=fairlead-system,resources=issuers,verbs=get;create
-// What cert-manager issues, and who is trusted for it.
-// +kubebuilder:rbac:groups="",namespace=fairlead-system,resources=secrets,verbs=create
+// What cert-manager issues.
 // +kubebuilder:rbac:groups="",namespace=fairlead-system,resources=secrets,resourceNames=fairlead-webhook-tls,verbs=get;watch
-// +kubebuilder:rbac:groups="",namespace=fairlead-system,resources=secrets,resourceNames=fairlead-webhook-trust,verbs=get;watch;update

@@ -8,5 +8,8 @@
 // in it, and read at an interval, since a watch can be lost without an error. Files that do not match are
 // an update in progress: the last valid certificate stays in use.
 //
-// The package never writes, and never logs the content of the files.
+// A certificate of another authority is served once every target trusts that (certs/trust): the kubelet
+// updates the folders of other replicas minutes earlier or later.
+//
+// The package never writes files, and never logs their content.
 package folder
