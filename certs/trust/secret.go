@@ -90,9 +90,6 @@ func (h *Holder) updateOnce(ctx context.Context, found *keypair.Pair, others []b
 		inUse = served.Roots
 		all = all.with(inUse, served.Served.Leaf.NotAfter.Add(skew))
 	}
-	if found, err = h.resolve(found, all.without(now, inUse), now); err != nil {
-		return nil, nil, err
-	}
 	if found.Roots != nil {
 		former, err := h.formerAuthorities(ctx, all, absent)
 		if err != nil {
@@ -110,6 +107,9 @@ func (h *Holder) updateOnce(ctx context.Context, found *keypair.Pair, others []b
 	// Those that do not parse were never published either.
 	if authorities, err := pemfile.ParseCertificates(others); err == nil {
 		all = all.with(authorities, until(now, h.options.Validity))
+	}
+	if found, err = h.resolve(found, all.without(now, inUse), now); err != nil {
+		return nil, nil, err
 	}
 	all = all.with(found.Roots, found.Served.Leaf.NotAfter.Add(skew)).without(now, slices.Concat(inUse, found.Roots))
 	if len(all) == 0 {
