@@ -484,7 +484,10 @@ func TestMovesThatFailedCalls(t *testing.T) {
 		"to a folder, and back":                         {{moveTo, fromFolder, 20 * time.Second}, {moveTo, selfSigned, 20 * time.Second}},
 		"to cert-manager, and back":                     {{moveTo, certManager, 20 * time.Second}, {moveTo, selfSigned, 20 * time.Second}},
 		"from cert-manager to a folder, and back":       {{moveTo, certManager, time.Second}, {moveTo, fromFolder, 20 * time.Second}, {moveTo, certManager, time.Second}},
-		"a rotation after a move":                       {{moveTo, fromFolder, time.Second}, {moveTo, selfSigned, time.Second}, {rotate, 0, 5 * time.Minute}},
+		"to a folder without ca.crt": {
+			{noCA, 0, 0}, {noCA, 1, 0}, {moveTo, fromFolder, 20 * time.Second},
+		},
+		"a rotation after a move": {{moveTo, fromFolder, time.Second}, {moveTo, selfSigned, time.Second}, {rotate, 0, 5 * time.Minute}},
 	} {
 		t.Run(title, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -74,8 +74,8 @@ func TestALostCABundleIsBackWithinSeconds(t *testing.T) {
 	const inWebhook, inDefinition = "/webhooks/0/clientConfig/caBundle", "/spec/conversion/webhook/clientConfig/caBundle"
 
 	for _, c := range []struct{ title, kind, name, patch, by string }{
-		{"taken from a webhook", "validatingwebhookconfiguration", framework.WebhookConfigurations[0], `[{"op":"remove","path":"` + inWebhook + `"}]`, ""},
-		{"taken from a CRD", "crd", framework.Definitions[0], `[{"op":"remove","path":"` + inDefinition + `"}]`, ""},
+		{"taken from a webhook", "validatingwebhookconfiguration", framework.WebhookConfigurations[0], `[{"op":"remove","path":"` + inWebhook + `"}]`, "unknown writer"},
+		{"taken from a CRD", "crd", framework.Definitions[0], `[{"op":"remove","path":"` + inDefinition + `"}]`, "unknown writer"},
 		{"overwritten in a webhook", "mutatingwebhookconfiguration", framework.WebhookConfigurations[3], `[{"op":"replace","path":"` + inWebhook + `","value":"` + foreign + `"}]`, "kubectl-patch"},
 		{"overwritten in a CRD", "crd", framework.Definitions[1], `[{"op":"replace","path":"` + inDefinition + `","value":"` + foreign + `"}]`, "kubectl-patch"},
 	} {
