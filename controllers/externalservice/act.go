@@ -64,6 +64,9 @@ func (r *Reconciler) newSliceWriter(
 // names returns the names of the slices that are there, in order.
 func (w *sliceWriter) names() []string { return slices.Sorted(maps.Keys(w.held)) }
 
+// current returns the slices that are there.
+func (w *sliceWriter) current() []*discoveryv1.EndpointSlice { return slices.Collect(maps.Values(w.held)) }
+
 // withdraw takes traffic off the addresses that must not have it, in the slices that the Service owns.
 func (w *sliceWriter) withdraw(ctx context.Context, wanted []publication.Slice) {
 	for _, name := range w.names() {
@@ -71,7 +74,7 @@ func (w *sliceWriter) withdraw(ctx context.Context, wanted []publication.Slice) 
 		if owner := metav1.GetControllerOf(held); owner == nil || owner.UID != w.service.UID || !publication.Violates(held, &w.fit) {
 			continue
 		}
-		w.add(w.withdrawFrom(ctx, held, publication.FindWanted(wanted, name)))
+		w.count(w.withdrawFrom(ctx, held, publication.FindWanted(wanted, name)))
 	}
 }
 
@@ -101,18 +104,38 @@ func (w *sliceWriter) withdrawFrom(ctx context.Context, held *discoveryv1.Endpoi
 	return err
 }
 
-// extend writes what is wanted, slices with new addresses first, and then removes what is not wanted any more. Where
-// something that was to be added is missing, addresses that could take traffic stay until it is there.
+// extend writes what is wanted, and then removes what is not wanted any more.
 func (w *sliceWriter) extend(ctx context.Context, wanted []publication.Slice) {
-	isComplete := true
-	for i := range wanted {
-		if held := w.held[wanted[i].Name]; held != nil && wanted[i].Is(held, w.service) {
-			continue
+	w.remove(ctx, wanted, w.add(ctx, wanted))
+}
+
+// add writes what is wanted, slices with new addresses first, and reports whether all of it is there. An address that leaves
+// a slice for another one stays in both until all are written.
+func (w *sliceWriter) add(ctx context.Context, wanted []publication.Slice) (isComplete bool) {
+	isComplete = true
+	write := func(s *publication.Slice) {
+		if held := w.held[s.Name]; held == nil || !s.Is(held, w.service) {
+			err := w.apply(ctx, s)
+			w.count(err)
+			isComplete = isComplete && err == nil
 		}
-		err := w.apply(ctx, &wanted[i])
-		w.add(err)
-		isComplete = isComplete && err == nil
 	}
+	for i := range wanted {
+		s := &wanted[i]
+		if held := w.held[s.Name]; held != nil {
+			s = publication.Keeping(held, s, &w.fit)
+		}
+		write(s)
+	}
+	for i := 0; i < len(wanted) && isComplete; i++ {
+		write(&wanted[i])
+	}
+	return isComplete
+}
+
+// remove removes what is not wanted any more. Where something that was to be added is missing, addresses that could take
+// traffic stay until it is there.
+func (w *sliceWriter) remove(ctx context.Context, wanted []publication.Slice, isComplete bool) {
 	for _, name := range w.names() {
 		if publication.FindWanted(wanted, name) != nil {
 			continue
@@ -120,15 +143,30 @@ func (w *sliceWriter) extend(ctx context.Context, wanted []publication.Slice) {
 		held := w.held[name]
 		if left := publication.OnlyFit(held, &w.fit); !isComplete && len(left.Endpoints) > 0 {
 			if len(left.Endpoints) < len(held.Endpoints) {
-				w.add(w.apply(ctx, left))
+				w.count(w.apply(ctx, left))
 			}
 			continue
 		}
-		w.add(w.delete(ctx, held))
+		w.count(w.delete(ctx, held))
 	}
 }
 
-func (w *sliceWriter) add(err error) {
+// removeUnused removes the slices in which clients of the Service find nothing, except those that are wanted, and reports
+// whether none is left: a name that the Service gets must not lead to what was behind it before.
+func (w *sliceWriter) removeUnused(ctx context.Context, service *corev1.Service, wanted []publication.Slice) bool {
+	isDone := true
+	for _, name := range w.names() {
+		if publication.FindWanted(wanted, name) == nil && !publication.IsUsed(w.held[name], service) {
+			err := w.delete(ctx, w.held[name])
+			w.count(err)
+			isDone = isDone && err == nil
+		}
+	}
+	return isDone
+}
+
+// count stores what has become of a write.
+func (w *sliceWriter) count(err error) {
 	if err != nil {
 		w.failed = true
 		w.refused.add(err)

@@ -256,19 +256,21 @@ func (u *statusUpdate) setFault(f *failover.FaultDecision, asked string) {
 	}
 }
 
-// setFaultWhileSuspended sets that no fault begins while an object is suspended or its spec is not valid.
+// setFaultWhileSuspended sets that no fault begins while an object is suspended or its spec is not valid. One that lasts was
+// undone.
 func (u *statusUpdate) setFaultWhileSuspended(es *networkingv1.ExternalService, now time.Time) {
-	f := u.status.Fault
-	decided := failover.FaultDecision{Status: f}
-	switch {
-	case !f.Lasts():
-		decided = failover.RefuseFault(es, f, "no fault begins while spec.suspend is true or the spec is not valid", now)
-	case f.Type == networkingv1.FaultBlackHole: // which reconcileSuspended has undone
-		failover.EndFault(f, networkingv1.FaultOutcomeSpecChanged, "the spec is no longer valid", now)
-	default:
+	if u.status.Fault.Lasts() {
+		u.endFault(es, "the spec is no longer valid")
 		return
 	}
+	decided := failover.RefuseFault(es, u.status.Fault, "no fault begins while spec.suspend is true or the spec is not valid", now)
 	u.setFault(&decided, es.Annotations[networkingv1.InjectFaultAnnotation])
+}
+
+// endFault sets that a fault that lasts has ended since the object is not what it was.
+func (u *statusUpdate) endFault(es *networkingv1.ExternalService, why string) {
+	failover.EndFault(u.status.Fault, networkingv1.FaultOutcomeSpecChanged, why, u.Now.Time)
+	u.setFault(&failover.FaultDecision{Status: u.status.Fault}, es.Annotations[networkingv1.InjectFaultAnnotation])
 }
 
 // faultWords returns what a fault does.

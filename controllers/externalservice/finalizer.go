@@ -21,7 +21,10 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
@@ -81,7 +84,7 @@ func (r *Reconciler) unpublish(ctx context.Context, es *networkingv1.ExternalSer
 	case !rules.BelongsTo(service, es) || service.DeletionTimestamp != nil:
 		return 0, nil
 	}
-	// A user who deletes with --cascade=orphan wants everything to stay as it is.
+	// A user who deletes with --cascade=orphan wants everything to stay as it is, and no fault to stay.
 	if *es.Spec.DeletionPolicy == networkingv1.DeletionOrphan || slices.Contains(es.Finalizers, metav1.FinalizerOrphanDependents) {
 		return 0, r.orphanService(ctx, es, service)
 	}
@@ -168,12 +171,64 @@ func (r *Reconciler) drainSlices(
 	return wrote, errors.Join(errs...)
 }
 
-// orphanService removes the mark of the owner from the Service. Its EndpointSlices belong to it, and stay.
+// orphanService removes the mark of the owner from the Service, once nothing of it is temporary. Its EndpointSlices belong to
+// it, and stay.
 func (r *Reconciler) orphanService(ctx context.Context, es *networkingv1.ExternalService, service *corev1.Service) error {
-	if err := r.apply(ctx, publication.Service(es).WithResourceVersion(service.ResourceVersion)); err != nil {
+	current, err := r.currentSlices(ctx, service.Namespace, service.Name)
+	if err != nil {
+		return err
+	}
+	var refused refusals
+	w, unsynced := r.undo(ctx, es, service, current, r.states.Get(es), &refused)
+	for _, name := range w.names() {
+		if s := publication.Undrained(w.held[name]); s != nil {
+			w.count(w.apply(ctx, s))
+		}
+	}
+	switch {
+	case unsynced, refused.stale:
+		return controller.ErrStale
+	case refused.any():
+		return errors.Join(refused.errs...)
+	}
+	if es.Status.Fault.Lasts() {
+		update := newStatusUpdate(es, r.Now())
+		update.endFault(es, "the object is deleted, and its Service is orphaned")
+		if err := r.writeStatus(ctx, es, update); err != nil {
+			return err
+		}
+	}
+	as := es.DeepCopy() // an edit of the type comes too late
+	as.Spec.Service.Type = ptr.To(publication.TypeOf(service))
+	if err := r.apply(ctx, publication.Service(as, service.Spec.Ports).WithResourceVersion(service.ResourceVersion)); err != nil {
 		return fmt.Errorf("disown Service: %w", err)
 	}
 	return nil
+}
+
+// undo publishes what would be published without the fault that lasts, if any, by the names of the ports that the Service
+// has. unsynced means that the policy cannot decide about it yet.
+func (r *Reconciler) undo(
+	ctx context.Context, es *networkingv1.ExternalService, service *corev1.Service, current []*discoveryv1.EndpointSlice,
+	state *objectState, refused *refusals,
+) (w *sliceWriter, unsynced bool) {
+	w = r.newSliceWriter(service, current, failover.Fitness{}, state, refused)
+	if !es.Status.Fault.Lasts() {
+		return w, false
+	}
+	all, unsynced := endpoints.Known(es, current, r.Policy)
+	if unsynced {
+		return w, true
+	}
+	endpoints.DropUnreachable(all, endpoints.FamiliesOf(service))
+	decided := failover.WithoutFault(es, all, r.Now())
+	if decided.Shown.ReadyCount() == 0 { // nothing is known to be better
+		return w, false
+	}
+	w.fit = decided.Fitness(all, nil)
+	ports := service.Spec.Ports
+	w.extend(ctx, publication.Pack(es.Name, current, publication.Under(ports, es, ports, current, decided.Shown.Wanted())))
+	return w, false
 }
 
 // changeFinalizer writes nothing but the finalizers. The resource version guards the list, which a merge patch

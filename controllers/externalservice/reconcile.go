@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -73,7 +72,8 @@ func (r *Reconciler) publish(ctx context.Context, es *networkingv1.ExternalServi
 
 // run has the steps, in the order of their urgency: what takes traffic off an address or ends a fault, what is added, and the
 // status, which has the words of each that the API server refused. Each is on its own: its errors are collected, and stop no
-// other, except that slices need a Service that is ours, and a Service becomes ours once the finalizer is there.
+// other, except that slices need a Service that is ours, a Service becomes ours once the finalizer is there, and its ports
+// change once slices have them.
 func (r *reconciliation) run(ctx context.Context) (reconcile.Result, error) {
 	r.decide(ctx)
 	r.withdraw(ctx)
@@ -113,6 +113,9 @@ type reconciliation struct {
 	// status.
 	service *corev1.Service
 	unread  bool
+	// stands are the ports of the Service at the beginning, and isServiceRefused means that it could not be written.
+	stands           []corev1.ServicePort
+	isServiceRefused bool
 	current []*discoveryv1.EndpointSlice
 	// foreign are the names of EndpointSlices of others.
 	foreign []string
@@ -156,7 +159,7 @@ func (r *Reconciler) newReconciliation(
 		return nil, err
 	}
 	if of.found.ours {
-		of.state.families = endpoints.FamiliesOf(of.service)
+		of.state.families, of.stands = endpoints.FamiliesOf(of.service), of.service.Spec.Ports
 	}
 	return of, nil
 }
@@ -182,7 +185,7 @@ func (r *reconciliation) decide(ctx context.Context) {
 		return
 	}
 	r.shown = r.decided.Shown
-	r.wanted = publication.Pack(r.es.Name, r.current, r.shown.Wanted())
+	r.wanted = r.packed(r.current, publication.Ports(r.es))
 	if r.input.Observed.IsIncomplete && r.isPublished() { // until the lookup ends there is nothing to tell
 		r.hold(r.shown.RequeueAt)
 	}
@@ -238,6 +241,7 @@ func (r *reconciliation) protect(ctx context.Context) error {
 		return err
 	case err != nil:
 		r.refusals.add(err)
+		r.isServiceRefused = true
 		return nil
 	}
 	r.service, r.state.clusterIP = service, service.Spec.ClusterIP
@@ -255,16 +259,24 @@ func (r *reconciliation) postpone() {
 	}
 }
 
-// extend writes the slices that are left, and stores what has become of all writes of slices. A decision that slices do
-// not show was not made: the one before is in force as far as they show it.
+// packed returns the slices that are wanted behind a Service with these ports.
+func (r *reconciliation) packed(current []*discoveryv1.EndpointSlice, ports []corev1.ServicePort) []publication.Slice {
+	return publication.Pack(r.es.Name, current, publication.Under(ports, r.es, r.stands, current, r.shown.Wanted()))
+}
+
+// extend writes the slices that are left and the ports of the Service, and stores what has become of all writes of slices. A
+// decision that slices do not show was not made: the one before is in force as far as they show it.
 func (r *reconciliation) extend(ctx context.Context) {
+	w, mayExtend := r.writer, r.service != nil && !r.unread
 	if r.decided.IsHeld {
+		if mayExtend {
+			r.changePorts(ctx, publication.Ports(r.es), r.current, false)
+		}
 		return
 	}
-	w, mayExtend := r.writer, r.mayExtend()
 	if mayExtend {
 		w.service = r.service
-		w.extend(ctx, r.wanted)
+		r.replace(ctx)
 	}
 	if w.wrote {
 		r.state.failover.SliceWrites.Count(r.now)
@@ -276,15 +288,40 @@ func (r *reconciliation) extend(ctx context.Context) {
 	r.shown = r.state.failover.InForce(&r.input, &r.shown, endpoints.PublishedIn(maps.Values(w.held)))
 }
 
-// mayExtend reports whether slices may be written as the spec wants them. A Service that could not be changed, and has a
-// port by a name that the spec has no more, would lose its endpoints.
-func (r *reconciliation) mayExtend() bool {
-	if r.service == nil || r.unread {
-		return false
+// replace makes before it breaks: slices by the names that the Service gets, then its ports, then the other slices go. A
+// Service that keeps its ports, since one of these is refused, keeps slices by their names.
+func (r *reconciliation) replace(ctx context.Context) {
+	w, ports := r.writer, publication.Ports(r.es)
+	for range 2 { // the first may be for names in between
+		next := publication.NextPorts(r.service, ports, w.current(), publication.Under(ports, r.es, r.stands, w.current(), r.shown.Wanted()))
+		wanted := r.packed(w.current(), next)
+		isClear := w.removeUnused(ctx, r.service, wanted)
+		isComplete := w.add(ctx, wanted) && isClear
+		hasChanged := r.changePorts(ctx, next, w.current(), isComplete)
+		if !hasChanged {
+			still := r.packed(w.current(), r.service.Spec.Ports)
+			isComplete = w.add(ctx, still) && isComplete
+			wanted = append(wanted, still...)
+		}
+		w.remove(ctx, wanted, isComplete)
+		if !hasChanged || !isComplete || publication.AreSame(next, ports) {
+			return
+		}
 	}
-	return !slices.ContainsFunc(r.service.Spec.Ports, func(is corev1.ServicePort) bool {
-		return !slices.ContainsFunc(r.es.Spec.Ports, func(wanted networkingv1.ServicePort) bool { return wanted.Name == is.Name })
-	})
+}
+
+// changePorts has the Service get ports, and reports whether proxies see these. Without all slices of the new ports
+// (isComplete), it does so only where nothing is lost by it.
+func (r *reconciliation) changePorts(ctx context.Context, ports []corev1.ServicePort, current []*discoveryv1.EndpointSlice, isComplete bool) bool {
+	isDue := !r.isServiceRefused && !publication.PortsMatch(r.service, publication.Service(r.es, ports)) &&
+		(isComplete || !publication.LosesEndpoints(r.service.Spec.Ports, ports, current))
+	if isDue {
+		service, err := r.applyService(ctx, r.es, r.service.DeepCopy(), ports, "")
+		if r.refusals.add(err); err == nil {
+			r.service = service
+		}
+	}
+	return publication.AreSame(r.service.Spec.Ports, ports)
 }
 
 // reconcileSuspended leaves an object as it is, except for addresses that the egress policy denies: neither
@@ -300,12 +337,13 @@ func (r *Reconciler) reconcileSuspended(
 	if state.cacheStale(current, r.Now()) {
 		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil
 	}
-	suspension := failover.Suspend(es, endpoints.HeldIn(es, current, r.Policy, true), endpoints.RecordedIn(es, r.Policy))
-	if suspension.IsUnsynced {
+	var refused refusals
+	current, unsynced := r.undoInvalid(ctx, es, current, state, &refused)
+	suspension := failover.Suspend(endpoints.HeldIn(es, current, r.Policy, true), endpoints.RecordedIn(es, r.Policy))
+	if suspension.IsUnsynced || unsynced {
 		setReason()
 		return reconcile.Result{RequeueAfter: failover.UnsyncedRetry}, r.writeStatus(ctx, es, update)
 	}
-	var refused refusals
 	r.removeDenied(ctx, es, current, &suspension, state, &refused)
 	if refused.stale || refused.terminating {
 		return controller.ResultOf(controller.ErrStale)
@@ -314,7 +352,9 @@ func (r *Reconciler) reconcileSuspended(
 		update.status.PublishedSpec = "" // not all of it
 	}
 	setReason()
-	update.setFaultWhileSuspended(es, r.Now())
+	if !refused.any() || !es.Status.Fault.Lasts() {
+		update.setFaultWhileSuspended(es, r.Now())
+	}
 	update.setDenied(&suspension)
 	if len(refused.errs) > 0 {
 		state.refused++
@@ -323,6 +363,23 @@ func (r *Reconciler) reconcileSuspended(
 	}
 	state.refused = 0
 	return reconcile.Result{}, r.writeStatus(ctx, es, update)
+}
+
+// undoInvalid ends what a fault does to an object whose spec is not valid any more, and returns the slices after that. Without
+// its Service there is nothing to undo.
+func (r *Reconciler) undoInvalid(
+	ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, state *objectState, refused *refusals,
+) (left []*discoveryv1.EndpointSlice, unsynced bool) {
+	if !es.Status.Fault.Lasts() {
+		return current, false
+	}
+	service := &corev1.Service{}
+	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(es), service); err != nil || !rules.BelongsTo(service, es) {
+		refused.add(client.IgnoreNotFound(err))
+		return current, false
+	}
+	w, unsynced := r.undo(ctx, es, service, current, state, refused)
+	return w.current(), unsynced
 }
 
 // stopChecks stops lookups and checks of an object, and keeps of its state what has become of writes.

@@ -205,23 +205,34 @@ func TestAnAddressThatFailsIsTakenOffAlthoughTheServiceCannotBeRead(t *testing.T
 	s.wantCondition("Ready", "True Published")
 }
 
-// Proxies find the endpoints of a port by its name.
-func TestSlicesKeepThePortsOfAServiceThatCannotBeChanged(t *testing.T) {
-	s := newSuite(t, plain)
+// Proxies find the endpoints of a port by its name: slices have the old one and the new one meanwhile.
+func TestClientsReachAServiceWhosePortsCannotBeChanged(t *testing.T) {
+	s := newSuite(t, tiered)
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.health.setHealth("b", "198.51.100.1", up)
 	s.settle()
 	s.refuses("apply Service")
 	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].Name = "db" })
 	for range 3 {
 		s.reconcileOnce()
 	}
-	for _, slice := range sliceList(s) {
-		if *slice.Ports[0].Name != "sql" {
-			t.Errorf("%s has port %s", slice.Name, *slice.Ports[0].Name)
+	wantReached := func(want string) {
+		t.Helper()
+		if got := s.reach().String(); got != want {
+			t.Errorf("clients reach %q, want %q", got, want)
 		}
 	}
-	s.wantPublished("192.0.2.1+ 192.0.2.2+")
+	wantReached("5432/TCP 192.0.2.1:5432")
+	s.health.setHealth("a", "192.0.2.1", down)
+	for range 3 {
+		s.reconcileOnce()
+	}
+	wantReached("5432/TCP 198.51.100.1:5432")
+	s.wantCondition("FailedOver", "True PriorityUnhealthy")
 	s.refuse = nil
 	s.settle()
+	wantReached("5432/TCP 198.51.100.1:5432")
 	for _, slice := range sliceList(s) {
 		if *slice.Ports[0].Name != "db" {
 			t.Errorf("%s has port %s", slice.Name, *slice.Ports[0].Name)

@@ -37,13 +37,16 @@ var (
 	errReplacing       = errors.New("the Service is being replaced")
 )
 
-// ensureService creates or updates the Service and returns it. The error is errReplacing where ours is deleted first,
-// since clusterIP is immutable.
+// ensureService creates or updates the Service and returns it. It keeps the ports that it has where the spec has others:
+// slices have the names of these first. The error is errReplacing where ours is deleted first, since clusterIP is immutable.
 func (r *Reconciler) ensureService(ctx context.Context, es *networkingv1.ExternalService, found foundService) (*corev1.Service, error) {
-	current := found.service
+	current, ports := found.service, publication.Ports(es)
+	if current != nil && !publication.WasAppliedAs(current, es) {
+		ports = current.Spec.Ports
+	}
 	switch {
 	case current == nil:
-		service, err := r.applyWithAddress(ctx, es, nil)
+		service, err := r.applyWithAddress(ctx, es, nil, ports)
 		if !found.assumed || !apierrors.IsConflict(err) {
 			return service, err
 		}
@@ -58,10 +61,10 @@ func (r *Reconciler) ensureService(ctx context.Context, es *networkingv1.Externa
 		return nil, errReplacing
 	case publication.IsHeadless(es) != (current.Spec.ClusterIP == corev1.ClusterIPNone):
 		return nil, r.removeService(ctx, current)
-	case !found.adopt && publication.ServiceMatches(current, es):
+	case !found.adopt && publication.ServiceMatches(current, es, ports):
 		return current, nil
 	}
-	service, err := r.applyWithAddress(ctx, es, current)
+	service, err := r.applyWithAddress(ctx, es, current, ports)
 	if err != nil {
 		return nil, err
 	}
@@ -87,13 +90,10 @@ const (
 // or made an ExternalName, if it can: clients have that address in DNS caches and connection pools. A user with the right to
 // write the status could forge it, but the API server allocates addresses of its Service ranges only.
 func (r *Reconciler) applyWithAddress(
-	ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service,
+	ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service, ports []corev1.ServicePort,
 ) (*corev1.Service, error) {
 	apply := func(address string) (*corev1.Service, error) {
-		if current == nil {
-			return r.applyService(ctx, es, nil, address)
-		}
-		return r.applyService(ctx, es, current.DeepCopy(), address)
+		return r.applyService(ctx, es, current.DeepCopy(), ports, address)
 	}
 	before, err := netip.ParseAddr(cmp.Or(es.Status.ClusterIP, r.states.Get(es).clusterIP))
 	if err != nil || publication.IsHeadless(es) || current != nil && current.Spec.ClusterIP != "" {
@@ -126,9 +126,9 @@ func (r *Reconciler) removeService(ctx context.Context, current *corev1.Service)
 
 // applyService creates or updates the Service. One without an address gets clusterIP, unless that is empty.
 func (r *Reconciler) applyService(
-	ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service, clusterIP string,
+	ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service, ports []corev1.ServicePort, clusterIP string,
 ) (*corev1.Service, error) {
-	wanted := publication.Service(es).WithResourceVersion(onlyCreate).
+	wanted := publication.Service(es, ports).WithResourceVersion(onlyCreate).
 		WithAnnotations(map[string]string{rules.OwnerAnnotation: string(es.UID)})
 	if clusterIP != "" {
 		wanted.Spec.WithClusterIP(clusterIP)
@@ -136,7 +136,7 @@ func (r *Reconciler) applyService(
 	if current != nil {
 		// What was applied last is what is wanted now: others have made the difference.
 		if current.Annotations[rules.AppliedAnnotation] == wanted.Annotations[rules.AppliedAnnotation] {
-			if err := r.removeForeignFields(ctx, es, current); err != nil {
+			if err := r.removeForeignFields(ctx, es, current, ports); err != nil {
 				return nil, err
 			}
 		}
@@ -145,7 +145,7 @@ func (r *Reconciler) applyService(
 	err := r.apply(ctx, wanted)
 	if current != nil && apierrors.IsInvalid(err) {
 		// Our fields with those that others added may be no valid Service.
-		if err = r.removeForeignFields(ctx, es, current); err == nil {
+		if err = r.removeForeignFields(ctx, es, current, ports); err == nil {
 			err = r.apply(ctx, wanted.WithResourceVersion(current.ResourceVersion))
 		}
 	}
@@ -160,6 +160,7 @@ func (r *Reconciler) applyService(
 	}
 	if wanted.Spec != nil {
 		applied.Spec.ClusterIP = ptr.Deref(wanted.Spec.ClusterIP, "")
+		applied.Spec.Ports = publication.PortsIn(wanted)
 	}
 	return applied, nil
 }
@@ -167,8 +168,10 @@ func (r *Reconciler) applyService(
 // removeForeignFields removes a selector and ports that others have set. Server-side apply leaves alone what it
 // never owned: a selector would publish pods besides our addresses, and a port that was renumbered by hand would
 // exist besides the original.
-func (r *Reconciler) removeForeignFields(ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service) error {
-	wanted := publication.Service(es)
+func (r *Reconciler) removeForeignFields(
+	ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service, ports []corev1.ServicePort,
+) error {
+	wanted := publication.Service(es, ports)
 	if len(current.Spec.Selector) == 0 && publication.PortsMatch(current, wanted) {
 		return nil
 	}

@@ -31,12 +31,12 @@ func mustService(s *suite) *corev1.Service {
 func TestAppliedDigestChangesWithWhatIsWanted(t *testing.T) {
 	es := &networkingv1.ExternalService{Spec: networkingv1.ExternalServiceSpec{Ports: []networkingv1.ServicePort{{Name: "db", Port: 5432}}}}
 	rules.Default(es)
-	before := publication.Service(es).Annotations[rules.AppliedAnnotation]
-	if again := publication.Service(es).Annotations[rules.AppliedAnnotation]; again != before || before == "" {
+	before := publication.Service(es, publication.Ports(es)).Annotations[rules.AppliedAnnotation]
+	if again := publication.Service(es, publication.Ports(es)).Annotations[rules.AppliedAnnotation]; again != before || before == "" {
 		t.Fatalf("digest is not stable: %q, then %q", before, again)
 	}
 	es.Spec.Service = &networkingv1.ServiceTemplate{Type: ptr.To(networkingv1.ServiceHeadless)}
-	if publication.Service(es).Annotations[rules.AppliedAnnotation] == before {
+	if publication.Service(es, publication.Ports(es)).Annotations[rules.AppliedAnnotation] == before {
 		t.Error("another type has the same digest")
 	}
 }

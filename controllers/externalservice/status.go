@@ -177,9 +177,8 @@ func (u *statusUpdate) setConflict(es *networkingv1.ExternalService, orphaned bo
 	const unobserved = "nothing is looked up or checked while the Service cannot be published"
 	u.status.ServiceRef, u.status.ClusterIP, u.status.ActivePriority = nil, "", nil
 	u.status.Addresses, u.status.Endpoints, u.status.PublishedSpec = nil, nil, ""
-	if f := u.status.Fault; f.Lasts() {
-		failover.EndFault(f, networkingv1.FaultOutcomeSpecChanged, "the Service is not that of this ExternalService any more", u.Now.Time)
-		u.setFault(&failover.FaultDecision{Status: f}, es.Annotations[networkingv1.InjectFaultAnnotation])
+	if u.status.Fault.Lasts() {
+		u.endFault(es, "the Service is not that of this ExternalService any more")
 	}
 	u.setStalled(networkingv1.ReasonServiceConflict, conflictMessage(es, orphaned))
 	if slices.ContainsFunc(es.Spec.Endpoints, func(e networkingv1.Endpoint) bool { return e.DNS != nil }) {

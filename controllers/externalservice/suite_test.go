@@ -64,6 +64,8 @@ type suite struct {
 	created int
 	// collectsGarbage has the slices of a Service go with it.
 	collectsGarbage bool
+	// afterWrite is called after each write that succeeds.
+	afterWrite func()
 }
 
 // epoch is the time at which tests begin.
@@ -91,27 +93,30 @@ func newSuite(t testing.TB, spec string) *suite {
 	s.store = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).
 		WithStatusSubresource(&networkingv1.ExternalService{}).
 		WithIndex(&discoveryv1.EndpointSlice{}, byService, serviceOf).Build(), interceptor.Funcs{
-		Apply: s.fakeApply,
+		Apply: func(ctx context.Context, c client.WithWatch, given runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			return s.wrote(s.fakeApply(ctx, c, given, opts...))
+		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			if err := s.recordWrite("patch", o); err != nil {
 				return err
 			}
-			return c.Patch(ctx, o, p, opts...)
+			return s.wrote(c.Patch(ctx, o, p, opts...))
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 			if err := s.recordWrite("patch "+sub, o); err != nil {
 				return err
 			}
-			return c.SubResource(sub).Patch(ctx, o, p, opts...)
+			return s.wrote(c.SubResource(sub).Patch(ctx, o, p, opts...))
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, _ ...client.DeleteOption) error {
 			if err := s.recordWrite("delete", o); err != nil {
 				return err
 			}
+			err := c.Delete(ctx, o)
 			if service, ok := o.(*corev1.Service); ok && s.collectsGarbage {
-				defer s.collectGarbage(ctx, c, service.UID)
+				s.collectGarbage(ctx, c, service.UID)
 			}
-			return c.Delete(ctx, o)
+			return s.wrote(err)
 		},
 	})
 	es := &networkingv1.ExternalService{ObjectMeta: metav1.ObjectMeta{Namespace: objectKey.Namespace, Name: objectKey.Name, UID: "1", Generation: 1}}
@@ -148,6 +153,14 @@ func (s *suite) recordWrite(verb string, o client.Object) error {
 		return nil
 	}
 	return s.refuse(write)
+}
+
+// wrote calls afterWrite after a write that has succeeded.
+func (s *suite) wrote(err error) error {
+	if err == nil && s.afterWrite != nil {
+		s.afterWrite()
+	}
+	return err
 }
 
 // collectGarbage removes the slices of a Service that is deleted.

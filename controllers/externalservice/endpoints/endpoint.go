@@ -11,10 +11,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
+	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
@@ -82,6 +84,34 @@ func Resolve(es *networkingv1.ExternalService, states []resolution.State, policy
 			a := &e.Addresses[j]
 			a.check(es, policy, e.IsApproved)
 			unsynced = unsynced || a.DeniedReason == egress.ReasonUnsynced
+		}
+	}
+	return all, unsynced
+}
+
+// Known returns the endpoints with the addresses and the health that the status has, where nothing is looked up or checked.
+func Known(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, policy Policy) (all []Endpoint, unsynced bool) {
+	var states []resolution.State
+	for i := range es.Spec.Endpoints {
+		if es.Spec.Endpoints[i].DNS == nil {
+			continue
+		}
+		state := resolution.State{LookedUp: true}
+		if was := StatusOf(&es.Status, es.Spec.Endpoints[i].Name); was != nil {
+			for _, a := range was.Addresses {
+				if ip, err := netip.ParseAddr(a.IP); err == nil {
+					state.Addresses = append(state.Addresses, dns.Address{IP: ip, Port: uint16(a.Port)})
+				}
+			}
+		}
+		states = append(states, state)
+	}
+	all, unsynced = Resolve(es, states, policy)
+	left := PreviousOf(es, current, all)
+	for e, a := range Active(all) {
+		a.Health.State = networkingv1.AddressUnknown
+		if seed := left.HealthSeed(e, a); seed != nil {
+			a.Health.State = seed.State
 		}
 	}
 	return all, unsynced

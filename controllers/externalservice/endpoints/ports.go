@@ -30,10 +30,8 @@ type PortSet struct {
 // PortSetOf returns the ports of an endpoint: the Service's target ports, unless the endpoint has its own
 // (own). The port of an SRV record replaces them all; validation allows such an endpoint one port only.
 func PortSetOf(spec *networkingv1.ExternalServiceSpec, own []networkingv1.EndpointPort, srv uint16) *PortSet {
-	set := &PortSet{
-		Ports:   make([]discoveryv1.EndpointPort, 0, len(spec.Ports)),
-		Numbers: make([]uint16, 0, len(spec.Ports)),
-	}
+	ports := make([]discoveryv1.EndpointPort, 0, len(spec.Ports))
+	var probePort uint16
 	var checked *networkingv1.ServicePort
 	if spec.HealthCheck != nil {
 		checked = rules.CheckedPort(spec.Ports, spec.HealthCheck.Port())
@@ -50,16 +48,32 @@ func PortSetOf(spec *networkingv1.ExternalServiceSpec, own []networkingv1.Endpoi
 			number = int32(srv)
 		}
 		if p == checked {
-			set.ProbePort = uint16(number)
+			probePort = uint16(number)
 		}
-		set.Numbers = append(set.Numbers, uint16(number))
 		port := discoveryv1.EndpointPort{Name: &p.Name, Port: &number, Protocol: p.Protocol}
 		if ptr.Deref(p.AppProtocol, "") != "" {
 			port.AppProtocol = p.AppProtocol
 		}
-		set.Ports = append(set.Ports, port)
+		ports = append(ports, port)
 	}
-	set.Digest, set.ShortDigest = portDigest(set.Ports)
+	set := NewPortSet(ports)
+	set.ProbePort = probePort
+	return set
+}
+
+// NewPortSet returns the set of ports. It has no digest where a user has edited them.
+func NewPortSet(ports []discoveryv1.EndpointPort) *PortSet {
+	set := &PortSet{Ports: ports, Numbers: make([]uint16, 0, len(ports))}
+	isWhole := true
+	for _, p := range ports {
+		if p.Port != nil {
+			set.Numbers = append(set.Numbers, uint16(*p.Port))
+		}
+		isWhole = isWhole && p.Name != nil && p.Port != nil && p.Protocol != nil
+	}
+	if isWhole {
+		set.Digest, set.ShortDigest = portDigest(ports)
+	}
 	return set
 }
 
@@ -83,26 +97,8 @@ func portDigest(ports []discoveryv1.EndpointPort) (digest, short string) {
 	return hex.EncodeToString(hash.Sum(nil)), hex.EncodeToString(named.Sum(nil))
 }
 
-// PortsOf returns the ports of a slice. The digest is "" where a user has edited them.
-func PortsOf(slice *discoveryv1.EndpointSlice) *PortSet {
-	set := &PortSet{Ports: slice.Ports, Digest: digestOf(slice)}
-	for _, p := range slice.Ports {
-		if p.Port != nil {
-			set.Numbers = append(set.Numbers, uint16(*p.Port))
-		}
-	}
-	return set
-}
-
-func digestOf(slice *discoveryv1.EndpointSlice) string {
-	for _, p := range slice.Ports {
-		if p.Name == nil || p.Port == nil || p.Protocol == nil {
-			return ""
-		}
-	}
-	digest, _ := portDigest(slice.Ports)
-	return digest
-}
+// PortsOf returns the ports of a slice.
+func PortsOf(slice *discoveryv1.EndpointSlice) *PortSet { return NewPortSet(slice.Ports) }
 
 // Key is an address with its ports in the slices.
 type Key struct {
@@ -113,7 +109,7 @@ type Key struct {
 // In returns the endpoints of a slice with their keys. An address that cannot be parsed is the zero address.
 func In(slice *discoveryv1.EndpointSlice) iter.Seq2[Key, *discoveryv1.Endpoint] {
 	return func(yield func(Key, *discoveryv1.Endpoint) bool) {
-		digest := digestOf(slice)
+		digest := PortsOf(slice).Digest
 		for i := range slice.Endpoints {
 			ip, _ := netip.ParseAddr(slice.Endpoints[i].Addresses[0])
 			if !yield(Key{ip, digest}, &slice.Endpoints[i]) {

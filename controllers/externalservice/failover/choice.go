@@ -110,6 +110,8 @@ type Choice struct {
 type Published struct {
 	*Candidate
 	IsReady bool
+	// IsOutgoing means that its ports are those that it has in slices, and not those of the spec.
+	IsOutgoing bool
 }
 
 func (c *Choice) requeueBy(at time.Time) { c.RequeueAt = controller.Earliest(c.RequeueAt, at) }
@@ -143,7 +145,7 @@ func choose(candidates []Candidate, in criteria) Choice {
 	d.Published = make([]Published, 0, len(chosen.candidates))
 	for i := range chosen.candidates {
 		c := &chosen.candidates[i]
-		d.Published = append(d.Published, Published{c, !in.isChecked || d.IsPanicking || c.Health == networkingv1.AddressHealthy})
+		d.Published = append(d.Published, Published{Candidate: c, IsReady: !in.isChecked || d.IsPanicking || c.Health == networkingv1.AddressHealthy})
 	}
 	return d
 }
@@ -356,7 +358,7 @@ func (s *State) InForce(in *Input, c *Choice, published map[endpoints.Key]bool) 
 	candidates := candidatesOf(in.Observed.Endpoints)
 	for i := range candidates {
 		if each := &candidates[i]; shown.Active != nil && each.Priority == *shown.Active {
-			shown.Published = append(shown.Published, Published{each, published[each.Key()]})
+			shown.Published = append(shown.Published, Published{Candidate: each, IsReady: published[each.Key()]})
 		}
 	}
 	return shown

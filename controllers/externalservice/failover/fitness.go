@@ -18,7 +18,7 @@ type Fitness struct {
 	byKey map[endpoints.Key]bool
 	byIP  map[netip.Addr]bool
 	// wanted are the addresses that the decision wants to be ready.
-	wanted map[endpoints.Key]bool
+	wanted map[netip.Addr]bool
 }
 
 // Fitness returns which addresses may take traffic by a decision. Those that the policy denies, or that are unhealthy, are
@@ -26,7 +26,7 @@ type Fitness struct {
 // addresses of slices (held), those that the policy denies are unfit also where the spec does not have them any more. Those
 // of the cluster stay until what replaces them is there: their approval went with the former spec.
 func (d *Decision) Fitness(all []endpoints.Endpoint, held []endpoints.Held) Fitness {
-	f := Fitness{byKey: map[endpoints.Key]bool{}, byIP: map[netip.Addr]bool{}, wanted: map[endpoints.Key]bool{}}
+	f := Fitness{byKey: map[endpoints.Key]bool{}, byIP: map[netip.Addr]bool{}, wanted: map[netip.Addr]bool{}}
 	for i := range all {
 		for j := range all[i].Addresses {
 			if a := &all[i].Addresses[j]; a.DeniedReason != "" || !all[i].IsDrained {
@@ -42,7 +42,7 @@ func (d *Decision) Fitness(all []endpoints.Endpoint, held []endpoints.Held) Fitn
 	}
 	for _, p := range d.Shown.Wanted() {
 		f.byKey[p.Key()] = p.IsReady || f.byKey[p.Key()] && !d.Fault.IsInEffect
-		f.wanted[p.Key()] = p.IsReady
+		f.wanted[p.IP] = f.wanted[p.IP] || p.IsReady
 	}
 	for key, fit := range f.byKey {
 		f.byIP[key.IP] = f.byIP[key.IP] || fit
@@ -61,5 +61,5 @@ func (f *Fitness) Of(key endpoints.Key) (isFit, isKnown bool) {
 	return isFit, isKnown
 }
 
-// IsWanted reports whether the decision wants an address to be ready.
-func (f *Fitness) IsWanted(key endpoints.Key) bool { return f.wanted[key] }
+// IsWanted reports whether the decision wants an address to be ready, with whatever ports.
+func (f *Fitness) IsWanted(ip netip.Addr) bool { return f.wanted[ip] }

@@ -16,12 +16,16 @@ import (
 // What is ready stays ready until a check of it fails, or until what replaces it was looked up and checked: an edit, or
 // another answer of a nameserver, leaves no Service without an address that takes traffic.
 
-// Wanted returns the addresses to have in slices, ordered by ports and address.
+// Wanted returns the addresses to have in slices, ordered by ports and address. One that stays ready with the ports that it had
+// is not there as not ready with others: of two slices that differ about an endpoint, a proxy believes either.
 func (c *Choice) Wanted() []Published {
 	if len(c.Outgoing) == 0 {
 		return c.Published
 	}
-	all := slices.Concat(c.Published, c.Outgoing)
+	all := slices.DeleteFunc(slices.Clone(c.Published), func(p Published) bool {
+		return !p.IsReady && slices.ContainsFunc(c.Outgoing, func(o Published) bool { return o.IP == p.IP })
+	})
+	all = append(all, c.Outgoing...)
 	slices.SortFunc(all, func(a, b Published) int { return a.compareAddress(b.Candidate) })
 	return all
 }
@@ -119,7 +123,7 @@ func (k *keeper) keep(h *endpoints.Held, since time.Time) {
 	}
 	k.kept[h.Key()] = since
 	k.choice.Outgoing = append(k.choice.Outgoing, Published{
-		Candidate: &Candidate{IP: h.IP, Ports: h.Ports, Zone: h.Zone, Health: networkingv1.AddressUnknown}, IsReady: true,
+		Candidate: &Candidate{IP: h.IP, Ports: h.Ports, Zone: h.Zone, Health: networkingv1.AddressUnknown}, IsReady: true, IsOutgoing: true,
 	})
 }
 

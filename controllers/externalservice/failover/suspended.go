@@ -6,6 +6,7 @@ package failover
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
@@ -27,19 +28,16 @@ type Suspension struct {
 }
 
 // Suspend returns what stays of the addresses of the slices (held). The recorded ones, of spec and status, are reported for
-// as long as they are denied, also after they were removed. A fault that made addresses not ready is undone: those that are
-// healthy in the status are ready again.
-func Suspend(es *networkingv1.ExternalService, held, recorded []endpoints.Held) Suspension {
+// as long as they are denied, also after they were removed.
+func Suspend(held, recorded []endpoints.Held) Suspension {
 	s := Suspension{Ready: map[endpoints.Key]bool{}, Fitness: Fitness{byKey: map[endpoints.Key]bool{}}}
-	isBlackHole := es.Status.Fault.Lasts() && es.Status.Fault.Type == networkingv1.FaultBlackHole
 	for i := range held {
 		h := &held[i]
 		if !s.allows(h) {
 			s.Fitness.byKey[h.Key()] = false
 			continue
 		}
-		isReady := h.IsReady || isBlackHole && wasHealthy(es, h)
-		if s.Ready[h.Key()] = isReady; isReady {
+		if s.Ready[h.Key()] = h.IsReady; h.IsReady {
 			s.ReadyCount++
 		}
 	}
@@ -65,12 +63,11 @@ func (s *Suspension) allows(h *endpoints.Held) bool {
 	return false
 }
 
-// wasHealthy reports whether an address is healthy in the status. Only those of SRV records have a port there.
-func wasHealthy(es *networkingv1.ExternalService, h *endpoints.Held) bool {
-	return slices.ContainsFunc(es.Status.Endpoints, func(e networkingv1.EndpointStatus) bool {
-		return slices.ContainsFunc(e.Addresses, func(a networkingv1.AddressStatus) bool {
-			return a.IP == h.IP.String() && a.Health == networkingv1.AddressHealthy &&
-				(a.Port == 0 || slices.Contains(h.Ports.Numbers, uint16(a.Port)))
-		})
-	})
+// WithoutFault returns the decision about an object whose fault must end while nothing of it is looked up or checked: what was
+// published before the fault, as far as it is healthy in the status. all are the endpoints as they are known.
+func WithoutFault(es *networkingv1.ExternalService, all []endpoints.Endpoint, now time.Time) Decision {
+	s := State{Active: es.Status.Fault.Priority}
+	in := Input{Now: now, Object: es, Observed: Observation{Endpoints: all, IsSuspect: true}}
+	shown := choose(candidatesOf(all), s.criteriaOf(&in))
+	return Decision{Actual: shown, Shown: shown}
 }

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 
@@ -22,10 +21,10 @@ import (
 
 // RevertedFields returns the fields that others have changed since the Service was applied as it is wanted now.
 func RevertedFields(current *corev1.Service, es *networkingv1.ExternalService) []string {
-	wanted := Service(es)
-	if current.Annotations[rules.AppliedAnnotation] != wanted.Annotations[rules.AppliedAnnotation] {
+	if !WasAppliedAs(current, es) {
 		return nil // the spec has changed
 	}
+	wanted := Service(es, Ports(es))
 	var fields []string
 	if current.Spec.Type != *wanted.Spec.Type {
 		fields = append(fields, "type")
@@ -39,6 +38,11 @@ func RevertedFields(current *corev1.Service, es *networkingv1.ExternalService) [
 	return fields
 }
 
+// WasAppliedAs reports whether what was applied of a Service last is what is wanted now: others have made the difference.
+func WasAppliedAs(current *corev1.Service, es *networkingv1.ExternalService) bool {
+	return current.Annotations[rules.AppliedAnnotation] == Service(es, Ports(es)).Annotations[rules.AppliedAnnotation]
+}
+
 // WasApplied reports whether the operator created a Service, whatever others have changed since.
 func WasApplied(service *corev1.Service) bool {
 	return service.Annotations[rules.AppliedAnnotation] != "" ||
@@ -47,22 +51,19 @@ func WasApplied(service *corev1.Service) bool {
 		})
 }
 
-// Service returns the Service without the mark of its owner. It has no selector, since its EndpointSlices are ours, and
-// both address families where the cluster has them.
-func Service(es *networkingv1.ExternalService) *corev1ac.ServiceApplyConfiguration {
+// Service returns the Service without the mark of its owner, with ports. It has no selector, since its EndpointSlices are
+// ours, and both address families where the cluster has them.
+func Service(es *networkingv1.ExternalService, ports []corev1.ServicePort) *corev1ac.ServiceApplyConfiguration {
 	spec := corev1ac.ServiceSpec().
 		WithType(corev1.ServiceTypeClusterIP).
 		WithIPFamilyPolicy(corev1.IPFamilyPolicyPreferDualStack)
 	if IsHeadless(es) {
 		spec.WithClusterIP(corev1.ClusterIPNone)
 	}
-	for _, p := range es.Spec.Ports {
-		port := corev1ac.ServicePort().WithName(p.Name).WithPort(p.Port).
-			WithProtocol(*p.Protocol).
-			WithTargetPort(intstr.FromInt32(ptr.Deref(p.TargetPort, p.Port)))
-		if ptr.Deref(p.AppProtocol, "") != "" {
-			port.AppProtocol = p.AppProtocol
-		}
+	for i := range ports {
+		p := &ports[i]
+		port := corev1ac.ServicePort().WithName(p.Name).WithPort(p.Port).WithProtocol(p.Protocol).WithTargetPort(p.TargetPort)
+		port.AppProtocol = p.AppProtocol
 		spec.WithPorts(port)
 	}
 	service := corev1ac.Service(es.Name, es.Namespace).WithLabels(serviceLabels(es)).WithSpec(spec)
@@ -94,9 +95,17 @@ func IsHeadless(es *networkingv1.ExternalService) bool {
 	return *es.Spec.Service.Type == networkingv1.ServiceHeadless
 }
 
+// TypeOf returns the type of a Service.
+func TypeOf(service *corev1.Service) networkingv1.ServiceType {
+	if service.Spec.ClusterIP == corev1.ClusterIPNone {
+		return networkingv1.ServiceHeadless
+	}
+	return networkingv1.ServiceClusterIP
+}
+
 // ServiceMatches reports whether applying would change nothing. Labels and annotations of others may stay.
-func ServiceMatches(current *corev1.Service, es *networkingv1.ExternalService) bool {
-	wanted := Service(es)
+func ServiceMatches(current *corev1.Service, es *networkingv1.ExternalService, ports []corev1.ServicePort) bool {
+	wanted := Service(es, ports)
 	return !metav1.IsControlledBy(current, es) && current.Annotations[rules.OwnerAnnotation] == string(es.UID) &&
 		containsAll(current.Labels, wanted.Labels) && containsAll(current.Annotations, wanted.Annotations) &&
 		current.Spec.Type == *wanted.Spec.Type && len(current.Spec.Selector) == 0 && PortsMatch(current, wanted)

@@ -89,6 +89,20 @@ func Retained(current []*discoveryv1.EndpointSlice, ready map[endpoints.Key]bool
 	return left, changed
 }
 
+// Undrained returns a slice with its terminating endpoints as they were before, or nil where it has none. They stay serving
+// while they are drained.
+func Undrained(slice *discoveryv1.EndpointSlice) *Slice {
+	if !slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool { return ptr.Deref(e.Conditions.Terminating, false) }) {
+		return nil
+	}
+	s := &Slice{Name: slice.Name, Family: slice.AddressType, Ports: slice.Ports, Endpoints: slices.Clone(slice.Endpoints)}
+	for i := range s.Endpoints {
+		ready := ptr.Deref(s.Endpoints[i].Conditions.Serving, true)
+		s.Endpoints[i].Conditions = discoveryv1.EndpointConditions{Ready: &ready, Serving: &ready, Terminating: ptr.To(false)}
+	}
+	return s
+}
+
 // filtered returns a slice with the addresses that are kept.
 func filtered(slice *discoveryv1.EndpointSlice, by func(key endpoints.Key, isReady bool) (keep, ready bool)) *Slice {
 	left := &Slice{Name: slice.Name, Family: slice.AddressType, Ports: slice.Ports}
@@ -109,14 +123,33 @@ func filtered(slice *discoveryv1.EndpointSlice, by func(key endpoints.Key, isRea
 // MovesAway reports whether an address that is wanted to be ready leaves a slice for another one: it is written there
 // first.
 func MovesAway(held *discoveryv1.EndpointSlice, wanted *Slice, fit *failover.Fitness) bool {
+	return len(moving(held, wanted, fit)) > 0
+}
+
+// Keeping returns a wanted slice with the addresses of the current one that leave it for another one.
+func Keeping(held *discoveryv1.EndpointSlice, wanted *Slice, fit *failover.Fitness) *Slice {
+	left := moving(held, wanted, fit)
+	if len(left) == 0 {
+		return wanted
+	}
+	kept := *wanted
+	kept.Endpoints = slices.Clone(wanted.Endpoints)
+	for _, e := range left {
+		kept.Endpoints = append(kept.Endpoints, *e)
+	}
+	return &kept
+}
+
+// moving returns the endpoints of a slice that take traffic and are wanted to, but not in this slice.
+func moving(held *discoveryv1.EndpointSlice, wanted *Slice, fit *failover.Fitness) (left []*discoveryv1.Endpoint) {
 	for key, e := range endpoints.In(held) {
-		if fit.IsWanted(key) && endpoints.IsReady(e) && !slices.ContainsFunc(wanted.Endpoints, func(w discoveryv1.Endpoint) bool {
+		if endpoints.IsReady(e) && fit.IsWanted(key.IP) && !slices.ContainsFunc(wanted.Endpoints, func(w discoveryv1.Endpoint) bool {
 			return w.Addresses[0] == e.Addresses[0]
 		}) {
-			return true
+			left = append(left, e)
 		}
 	}
-	return false
+	return left
 }
 
 // FindSlice returns the current slice of a name, or nil.
