@@ -65,7 +65,9 @@ func (r *Reconciler) newSliceWriter(
 func (w *sliceWriter) names() []string { return slices.Sorted(maps.Keys(w.held)) }
 
 // current returns the slices that are there.
-func (w *sliceWriter) current() []*discoveryv1.EndpointSlice { return slices.Collect(maps.Values(w.held)) }
+func (w *sliceWriter) current() []*discoveryv1.EndpointSlice {
+	return slices.Collect(maps.Values(w.held))
+}
 
 // withdraw takes traffic off the addresses that must not have it, in the slices that the Service owns.
 func (w *sliceWriter) withdraw(ctx context.Context, wanted []publication.Slice) {

@@ -116,7 +116,7 @@ type reconciliation struct {
 	// stands are the ports of the Service at the beginning, and isServiceRefused means that it could not be written.
 	stands           []corev1.ServicePort
 	isServiceRefused bool
-	current []*discoveryv1.EndpointSlice
+	current          []*discoveryv1.EndpointSlice
 	// foreign are the names of EndpointSlices of others.
 	foreign []string
 	// input is what is known for a decision.

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/history"
 	"github.com/fairlead-dev/fairlead/internal/events"
@@ -107,6 +108,9 @@ func (r *reconciliation) report(ctx context.Context) (reconcile.Result, error) {
 			r.update.setIncomplete(r.service, o)
 		}
 		return r.finish(ctx, isDue, requeueAt)
+	}
+	if r.writer.failed && r.es.Status.Fault.Lasts() && !fault.Status.Lasts() { // slices still show it
+		*fault = failover.FaultDecision{Status: r.es.Status.Fault}
 	}
 	r.metrics.record(client.ObjectKeyFromObject(r.es), o, &r.shown, r.es.Spec.HealthCheck != nil, fault.Status)
 	r.update.setFault(fault, r.es.Annotations[networkingv1.InjectFaultAnnotation])
