@@ -24,6 +24,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
@@ -146,6 +147,9 @@ func newRoute(t testing.TB, spec *networkingv1.ExternalServiceSpec) *route {
 	}
 	r.afterWrite = func() { r.reached = append(r.reached, r.reach()) }
 	r.refuse = func(write string) error {
+		if strings.HasPrefix(write, "create ") { // a dry run
+			return nil
+		}
 		if r.left == 0 || r.refused != "" && strings.HasPrefix(write, r.refused) {
 			r.writes = r.writes[:len(r.writes)-1]
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "x", errors.New(refusal))
@@ -396,6 +400,84 @@ func TestLawEveryPrefixOfTheWritesIsSafe(t *testing.T) {
 			rt.Fatal(wrong)
 		}
 	})
+}
+
+// The type changes in place: whatever refuses it, and wherever a process ends, there is a Service, and it is in the end what the
+// spec says. Only between the two types it is neither.
+func TestTheTypeOfAServiceChangesInPlace(t *testing.T) {
+	spec := func(of networkingv1.ServiceType) *networkingv1.ExternalServiceSpec {
+		s := manyPorts(networkingv1.ServicePort{Name: "sql", Port: 5432})
+		s.Service = &networkingv1.ServiceTemplate{Type: &of}
+		return s
+	}
+	both := []networkingv1.ServiceType{networkingv1.ServiceClusterIP, networkingv1.ServiceHeadless}
+	for i, from := range both {
+		to := both[1-i]
+		run := func(what string, k int, refuse func(*route, string) error, stays bool) {
+			r := newRoute(t, spec(from))
+			before := mustService(r.suite)
+			r.edited(spec(to))
+			r.left = k
+			all := r.refuse
+			r.refuse = func(write string) error {
+				if err := refuse(r, write); err != nil {
+					return err
+				}
+				return all(write)
+			}
+			for range 3 {
+				r.step()
+			}
+			isAsBefore := func(when string) {
+				if is := mustService(r.suite); is.Spec.ClusterIP != before.Spec.ClusterIP || r.reach().String() != r.before.String() {
+					t.Errorf("%s to %s, %s, %s: the Service is %+v, clients reach %.200s", from, to, what, when, is.Spec, r.reach())
+				}
+			}
+			if stays {
+				isAsBefore("refused")
+				if _, reason, message := r.ready(); reason != networkingv1.ReasonWriteRefused || !strings.Contains(message, "is frozen") {
+					t.Errorf("%s to %s, %s: Ready is %s: %s", from, to, what, reason, message)
+				}
+				r.edited(spec(from))
+				r.rest()
+				isAsBefore("taken back")
+				r.edited(spec(to))
+			}
+			r.restart()
+			r.left, r.refuse = -1, all
+			r.rest()
+			is := mustService(r.suite)
+			if publication.TypeOf(is) != to || is.Spec.Type != corev1.ServiceTypeClusterIP || (is.UID != before.UID) != strings.HasPrefix(what, "no ExternalName") {
+				t.Errorf("%s to %s, %s: in the end the Service %s is %+v, and was %s", from, to, what, is.UID, is.Spec, before.UID)
+			}
+		}
+		frozen := apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "db", errors.New("the namespace is frozen"))
+		full := apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "db", errors.New(refusal))
+		refuse := func(what string, err error) func(*route, string) error {
+			return func(_ *route, write string) error {
+				if strings.HasPrefix(write, what) {
+					return err
+				}
+				return nil
+			}
+		}
+		for k := range 4 {
+			run(fmt.Sprintf("%d writes", k), k, refuse("nothing", nil), false)
+		}
+		run("nothing is refused", -1, refuse("nothing", nil), false)
+		run("a quota is used up", -1, refuse("create Service", full), false)
+		run("creation is refused", -1, refuse("create Service", frozen), true)
+		run("no ExternalName is let in", -1, refuse("patch Service", frozen), false)
+		run("the new type is refused", -1, func(r *route, write string) error {
+			if strings.HasPrefix(write, "apply Service") && publication.TypeOf(&r.applied) == to {
+				return frozen
+			}
+			return nil
+		}, true)
+		run("both are refused", -1, func(r *route, write string) error {
+			return cmp.Or(refuse("create Service", full)(r, write), refuse("patch Service", frozen)(r, write))
+		}, true)
+	}
 }
 
 // manyPorts is a spec with as many addresses as need three slices.

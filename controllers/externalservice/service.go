@@ -38,7 +38,7 @@ var (
 )
 
 // ensureService creates or updates the Service and returns it. It keeps the ports that it has where the spec has others:
-// slices have the names of these first. The error is errReplacing where ours is deleted first, since clusterIP is immutable.
+// slices have the names of these first. The error is errReplacing where ours is being deleted.
 func (r *Reconciler) ensureService(ctx context.Context, es *networkingv1.ExternalService, found foundService) (*corev1.Service, error) {
 	current, ports := found.service, publication.Ports(es)
 	if current != nil && !publication.WasAppliedAs(current, es) {
@@ -59,12 +59,12 @@ func (r *Reconciler) ensureService(ctx context.Context, es *networkingv1.Externa
 			return nil, fmt.Errorf("the Service is being deleted, and cannot be created again while its finalizers %q keep it", current.Finalizers)
 		}
 		return nil, errReplacing
-	case publication.IsHeadless(es) != (current.Spec.ClusterIP == corev1.ClusterIPNone):
-		return nil, r.removeService(ctx, current)
+	case current.Spec.ClusterIP != "" && publication.TypeOf(current) != *es.Spec.Service.Type:
+		return r.changeType(ctx, es, current, ports)
 	case !found.adopt && publication.ServiceMatches(current, es, ports):
 		return current, nil
 	}
-	service, err := r.applyWithAddress(ctx, es, current, ports)
+	service, err := r.applyOrRestore(ctx, es, current, ports)
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +116,72 @@ func (r *Reconciler) applyWithAddress(
 	return apply("")
 }
 
+// externalName is the name of a Service while its type changes: no client may be led anywhere by it (RFC 6761).
+const externalName = "transition.invalid"
+
+// changeType makes the Service headless, or no longer so. clusterIP is immutable, except by way of an ExternalName: so the
+// Service keeps its UID, its slices and its place in a quota, and no moment has none. What would refuse its successor is asked
+// before. Where nothing may be an ExternalName, the Service is deleted and created again.
+func (r *Reconciler) changeType(
+	ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service, ports []corev1.ServicePort,
+) (*corev1.Service, error) {
+	mayCreate, err := r.mayCreate(ctx, es, ports)
+	if err != nil {
+		return nil, fmt.Errorf("change type of Service: %w", err)
+	}
+	between := current.DeepCopy()
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": current.ResourceVersion},
+		"spec": map[string]any{
+			"type": corev1.ServiceTypeExternalName, "externalName": externalName, "clusterIP": "", "clusterIPs": nil,
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = r.Client.Patch(ctx, between, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(common.FieldOwner))
+	switch isRefused := apierrors.IsForbidden(err) || apierrors.IsInvalid(err); {
+	case isRefused && mayCreate:
+		return nil, r.removeService(ctx, current)
+	case err != nil:
+		return nil, fmt.Errorf("change type of Service: %w", err)
+	}
+	r.states.Get(es).clusterIP = current.Spec.ClusterIP
+	return r.applyOrRestore(ctx, es, between, ports)
+}
+
+// mayCreate reports whether the API server would let in the Service as it is wanted, were it created now. The error is a
+// refusal. A quota that is used up is none, since it counts the Service already; nor is a webhook that cannot tell.
+func (r *Reconciler) mayCreate(ctx context.Context, es *networkingv1.ExternalService, ports []corev1.ServicePort) (bool, error) {
+	err := r.Client.Create(ctx, publication.Successor(es, ports), client.DryRunAll, client.FieldOwner(common.FieldOwner))
+	switch {
+	case err == nil, apierrors.IsAlreadyExists(err): // admission comes first
+		return true, nil
+	case apierrors.IsBadRequest(err), apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
+		return false, nil
+	}
+	return false, err
+}
+
+// applyOrRestore updates the Service. One that is an ExternalName, on its way to another type, and must not be that type,
+// becomes what it was.
+func (r *Reconciler) applyOrRestore(
+	ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service, ports []corev1.ServicePort,
+) (*corev1.Service, error) {
+	service, err := r.applyWithAddress(ctx, es, current, ports)
+	had := cmp.Or(r.states.Get(es).clusterIP, es.Status.ClusterIP)
+	if err == nil || current.Spec.Type != corev1.ServiceTypeExternalName || had == "" || apierrors.IsConflict(err) {
+		return service, err
+	}
+	was := es.DeepCopy()
+	was.Spec.Service.Type = ptr.To(publication.TypeOf(&corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: had}}))
+	if *was.Spec.Service.Type == *es.Spec.Service.Type {
+		return nil, err
+	}
+	_, restored := r.applyWithAddress(ctx, was, current, ports)
+	return nil, errors.Join(err, restored)
+}
+
 func (r *Reconciler) removeService(ctx context.Context, current *corev1.Service) error {
 	err := r.Client.Delete(ctx, current, client.Preconditions{UID: &current.UID, ResourceVersion: &current.ResourceVersion})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -159,7 +225,7 @@ func (r *Reconciler) applyService(
 		applied.Spec = *current.Spec.DeepCopy() // what others have set stays
 	}
 	if wanted.Spec != nil {
-		applied.Spec.ClusterIP = ptr.Deref(wanted.Spec.ClusterIP, "")
+		applied.Spec.ClusterIP, applied.Spec.Type = ptr.Deref(wanted.Spec.ClusterIP, ""), ptr.Deref(wanted.Spec.Type, "")
 		applied.Spec.Ports = publication.PortsIn(wanted)
 	}
 	return applied, nil

@@ -96,6 +96,14 @@ func newSuite(t testing.TB, spec string) *suite {
 		Apply: func(ctx context.Context, c client.WithWatch, given runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			return s.wrote(s.fakeApply(ctx, c, given, opts...))
 		},
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if slices.Contains(opts, client.CreateOption(client.DryRunAll)) && s.refuse != nil {
+				if err := s.refuse("create Service " + o.GetName()); err != nil {
+					return err
+				}
+			}
+			return c.Create(ctx, o, opts...)
+		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			if err := s.recordWrite("patch", o); err != nil {
 				return err
@@ -219,7 +227,15 @@ func (s *suite) fakeApply(ctx context.Context, c client.WithWatch, given runtime
 	case err == nil:
 		object.SetUID(current.GetUID())
 		if service, ok := object.(*corev1.Service); ok {
-			service.Spec.ClusterIP = current.(*corev1.Service).Spec.ClusterIP
+			was := current.(*corev1.Service)
+			switch { // immutable, except of an ExternalName
+			case was.Spec.ClusterIP != "" && service.Spec.ClusterIP != "" && was.Spec.ClusterIP != service.Spec.ClusterIP:
+				return apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, service.Name, field.ErrorList{field.Invalid(field.NewPath("spec", "clusterIP"), service.Spec.ClusterIP, "may not change once set")})
+			case was.Spec.ClusterIP != "":
+				service.Spec.ClusterIP = was.Spec.ClusterIP
+			case service.Spec.ClusterIP == "":
+				service.Spec.ClusterIP = "10.0.0.1"
+			}
 		}
 		err = c.Update(ctx, object)
 	}

@@ -70,6 +70,20 @@ func Service(es *networkingv1.ExternalService, ports []corev1.ServicePort) *core
 	return service.WithAnnotations(map[string]string{rules.AppliedAnnotation: digest(service)})
 }
 
+// Successor returns the Service of an object with ports, to be created.
+func Successor(es *networkingv1.ExternalService, ports []corev1.ServicePort) *corev1.Service {
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: es.Name, Namespace: es.Namespace, Labels: serviceLabels(es)},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeClusterIP, IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicyPreferDualStack), Ports: ports,
+		},
+	}
+	if IsHeadless(es) {
+		service.Spec.ClusterIP = corev1.ClusterIPNone
+	}
+	return service
+}
+
 // digest identifies what is applied. Where it differs from the one on the Service, a field that was wanted before
 // may not be any more, such as a label, and only applying removes it.
 func digest(service *corev1ac.ServiceApplyConfiguration) string {
