@@ -16,9 +16,10 @@
 //  3. The package failover decides, without side effects, which addresses are published, and which of them are ready. The
 //     package publication packs them into slices, moving as few as it can, and has the Service that is wanted.
 //  4. act.go takes traffic off the addresses that must not have it.
-//  5. service.go creates or updates the Service, and selector.go removes what Kubernetes made of a selector that others
-//     put on it.
-//  6. act.go writes the other slices that differ.
+//  5. service.go creates or updates the Service, with the ports that it has, and selector.go removes what Kubernetes made of a
+//     selector that others put on it.
+//  6. replace, in reconcile.go, makes before it breaks: slices by the names that the ports of the Service get, then these
+//     ports, and then what is not wanted any more goes.
 //  7. record.go writes the status where a fact has changed, with what the API server refused. status.go and conditions.go
 //     make it; events.go has the events of a change, and metrics.go the metrics.
 //
@@ -35,6 +36,9 @@
 // finalizer: it would outlive the object. An address that must not take traffic is taken off before
 // anything is added, whatever becomes of the Service; one that could take traffic stays until what replaces it is there.
 // The condition Ready has the words of the refusal, and what differs from the spec is tried again every 30 seconds.
+//
+// Every prefix of the writes is safe: what clients reach is never less than what the old spec and the new one have in common.
+// What is temporary, such as a fault or a drain, ends before an object lets go of its Service.
 //
 // Writes are server-side applies of one field owner. Fields that others have set on our Service, and that apply
 // would leave, are removed first. The package never touches a Service or EndpointSlice of another owner, never

@@ -162,7 +162,7 @@ const (
 	FaultOutcomeRealFailure = "RealFailure"
 	// FaultOutcomeBlackout: a blackout of the cluster began, or it is not known whether one did.
 	FaultOutcomeBlackout = "Blackout"
-	// FaultOutcomeSpecChanged: the spec no longer has what the fault needs, or is suspended.
+	// FaultOutcomeSpecChanged: the spec no longer has what the fault needs, or is suspended, or the object is deleted.
 	FaultOutcomeSpecChanged = "SpecChanged"
 	// FaultOutcomeClockChanged: the clock was set back, so that it is not known whether the deadline has passed.
 	FaultOutcomeClockChanged = "ClockChanged"
