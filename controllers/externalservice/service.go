@@ -219,7 +219,7 @@ func (r *Reconciler) applyService(
 		return nil, fmt.Errorf("apply Service: %w", err)
 	}
 	applied := &corev1.Service{ObjectMeta: metav1.ObjectMeta{
-		Name: es.Name, Namespace: es.Namespace, UID: ptr.Deref(wanted.UID, ""),
+		Name: es.Name, Namespace: es.Namespace, UID: ptr.Deref(wanted.UID, ""), ResourceVersion: ptr.Deref(wanted.ResourceVersion, ""),
 	}}
 	if current != nil {
 		applied.Spec = *current.Spec.DeepCopy() // what others have set stays
