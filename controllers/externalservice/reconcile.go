@@ -269,8 +269,8 @@ func (r *reconciliation) packed(current []*discoveryv1.EndpointSlice, ports []co
 func (r *reconciliation) extend(ctx context.Context) {
 	w, mayExtend := r.writer, r.service != nil && !r.unread
 	if r.decided.IsHeld {
-		if mayExtend {
-			r.changePorts(ctx, publication.Ports(r.es), r.current, false)
+		if ports := publication.Ports(r.es); mayExtend && (len(r.current) == 0 || publication.AreSame(r.service.Spec.Ports, ports)) {
+			r.changePorts(ctx, ports, true)
 		}
 		return
 	}
@@ -288,34 +288,32 @@ func (r *reconciliation) extend(ctx context.Context) {
 	r.shown = r.state.failover.InForce(&r.input, &r.shown, endpoints.PublishedIn(maps.Values(w.held)))
 }
 
-// replace makes before it breaks: slices by the names that the Service gets, then its ports, then the other slices go. A
-// Service that keeps its ports, since one of these is refused, keeps slices by their names.
+// replace makes before it breaks: slices by the names that the Service gets, then its ports, then the other slices go. Without
+// all of these slices, its ports change only where nothing is lost by it. A Service that keeps its ports, since one of these is refused, keeps slices by their names.
 func (r *reconciliation) replace(ctx context.Context) {
 	w, ports := r.writer, publication.Ports(r.es)
 	for range 2 { // the first may be for names in between
 		next := publication.NextPorts(r.service, ports, w.current(), publication.Under(ports, r.es, r.stands, w.current(), r.shown.Wanted()))
 		wanted := r.packed(w.current(), next)
 		isClear := w.removeUnused(ctx, r.service, wanted)
-		isComplete := w.add(ctx, wanted) && isClear
-		hasChanged := r.changePorts(ctx, next, w.current(), isComplete)
+		isComplete := w.add(ctx, wanted)
+		isDue := isClear && (isComplete || !publication.LosesEndpoints(r.service.Spec.Ports, next, w.current()))
+		hasChanged := r.changePorts(ctx, next, isDue)
 		if !hasChanged {
 			still := r.packed(w.current(), r.service.Spec.Ports)
 			isComplete = w.add(ctx, still) && isComplete
 			wanted = append(wanted, still...)
 		}
-		w.remove(ctx, wanted, isComplete)
+		w.remove(ctx, wanted, isComplete && isClear)
 		if !hasChanged || !isComplete || publication.AreSame(next, ports) {
 			return
 		}
 	}
 }
 
-// changePorts has the Service get ports, and reports whether proxies see these. Without all slices of the new ports
-// (isComplete), it does so only where nothing is lost by it.
-func (r *reconciliation) changePorts(ctx context.Context, ports []corev1.ServicePort, current []*discoveryv1.EndpointSlice, isComplete bool) bool {
-	isDue := !r.isServiceRefused && !publication.PortsMatch(r.service, publication.Service(r.es, ports)) &&
-		(isComplete || !publication.LosesEndpoints(r.service.Spec.Ports, ports, current))
-	if isDue {
+// changePorts has the Service get ports if that is due, and reports whether proxies see these.
+func (r *reconciliation) changePorts(ctx context.Context, ports []corev1.ServicePort, isDue bool) bool {
+	if isDue && !r.isServiceRefused && !publication.PortsMatch(r.service, publication.Service(r.es, ports)) {
 		service, err := r.applyService(ctx, r.es, r.service.DeepCopy(), ports, "")
 		if r.refusals.add(err); err == nil {
 			r.service = service

@@ -207,6 +207,9 @@ func (r *Reconciler) applyService(
 			}
 		}
 		wanted.WithResourceVersion(current.ResourceVersion)
+		if current.Spec.ExternalName != "" {
+			wanted.Spec.WithExternalName("") // which an apply without it leaves
+		}
 	}
 	err := r.apply(ctx, wanted)
 	if current != nil && apierrors.IsInvalid(err) {
