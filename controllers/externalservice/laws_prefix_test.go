@@ -88,8 +88,8 @@ func (r reach) String() string {
 }
 
 // isBetween returns what is wrong with what clients reach on the way from before to after, or "". It is never less than
-// what both have, and nothing behind a port of the Service is at a port that neither sends to, nor the Service did (targets).
-func (r reach) isBetween(before, after reach, targets map[string]string) string {
+// what both have, and nothing behind a port of the Service is at a port that neither sends to, nor its targetPort (targets).
+func (r reach) isBetween(before, after, targets reach) string {
 	for of, to := range before {
 		for target := range to {
 			if after[of][target] && !r[of][target] {
@@ -104,7 +104,7 @@ func (r reach) isBetween(before, after reach, targets map[string]string) string 
 		for target := range to {
 			at := target[strings.LastIndex(target, ":"):]
 			is := func(t string) bool { return strings.HasSuffix(t, at) }
-			if targets[of] != at && !slices.ContainsFunc(slices.Collect(maps.Keys(before[of])), is) && !slices.ContainsFunc(slices.Collect(maps.Keys(after[of])), is) {
+			if !targets[of][at] && !slices.ContainsFunc(slices.Collect(maps.Keys(before[of])), is) && !slices.ContainsFunc(slices.Collect(maps.Keys(after[of])), is) {
 				return fmt.Sprintf("%s reaches %s", of, target)
 			}
 		}
@@ -116,7 +116,7 @@ func (r reach) isBetween(before, after reach, targets map[string]string) string 
 type route struct {
 	*suite
 	before  reach
-	targets map[string]string
+	targets reach
 	reached []reach
 	// left is how many writes are let through; negative for all. Those that begin with refused are not.
 	left    int
@@ -141,10 +141,8 @@ func newRoute(t testing.TB, spec *networkingv1.ExternalServiceSpec) *route {
 	r.collectsGarbage = true
 	r.edit(func(es *networkingv1.ExternalService) { es.Spec = *spec.DeepCopy() })
 	r.rest()
-	r.before, r.targets, r.writes = r.reach(), map[string]string{}, nil
-	for _, p := range mustService(r.suite).Spec.Ports {
-		r.targets[fmt.Sprintf("%d/%s", p.Port, p.Protocol)] = ":" + p.TargetPort.String()
-	}
+	r.before, r.targets, r.writes = r.reach(), reach{}, nil
+	r.addTargets(spec)
 	r.afterWrite = func() { r.reached = append(r.reached, r.reach()) }
 	r.refuse = func(write string) error {
 		if strings.HasPrefix(write, "create ") { // a dry run
@@ -190,7 +188,19 @@ func (r *route) step() {
 }
 
 func (r *route) edited(spec *networkingv1.ExternalServiceSpec) {
+	r.addTargets(spec)
 	r.edit(func(es *networkingv1.ExternalService) { es.Spec = *spec.DeepCopy() })
+}
+
+// addTargets adds the target ports of a spec.
+func (r *route) addTargets(spec *networkingv1.ExternalServiceSpec) {
+	for _, p := range spec.Ports {
+		of := fmt.Sprintf("%d/%s", p.Port, ptr.Deref(p.Protocol, corev1.ProtocolTCP))
+		if r.targets[of] == nil {
+			r.targets[of] = map[string]bool{}
+		}
+		r.targets[of][fmt.Sprintf(":%d", ptr.Deref(p.TargetPort, p.Port))] = true
+	}
 }
 
 // isSafe returns after which write clients reached what they must not, or did not reach what they must.
