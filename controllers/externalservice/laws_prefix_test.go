@@ -311,21 +311,7 @@ func makeValid(spec *networkingv1.ExternalServiceSpec) bool {
 	es := &networkingv1.ExternalService{Spec: *spec.DeepCopy()}
 	es.Namespace, es.Name = objectKey.Namespace, objectKey.Name
 	rules.Default(es)
-	return len(rules.Publishable(es)) == 0 && !sharesAddresses(es)
-}
-
-// sharesAddresses reports whether two priorities have an address: which of them is active is another law's.
-func sharesAddresses(es *networkingv1.ExternalService) bool {
-	priorities := map[networkingv1.IPAddress]int32{}
-	for _, e := range es.Spec.Endpoints {
-		for _, ip := range e.Addresses {
-			if of, known := priorities[ip]; known && of != *e.Priority {
-				return true
-			}
-			priorities[ip] = *e.Priority
-		}
-	}
-	return false
+	return len(rules.Publishable(es)) == 0
 }
 
 // changeEndpoint may give an endpoint a port of its own, another priority, or have it drained.

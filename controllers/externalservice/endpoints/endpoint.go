@@ -89,7 +89,8 @@ func Resolve(es *networkingv1.ExternalService, states []resolution.State, policy
 	return all, unsynced
 }
 
-// Known returns the endpoints with the addresses and the health that the status has, where nothing is looked up or checked.
+// Known returns the endpoints with the addresses and the health that the status has, where nothing is looked up or checked. It
+// counts although the check was edited: nothing else will be known.
 func Known(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, policy Policy) (all []Endpoint, unsynced bool) {
 	var states []resolution.State
 	for i := range es.Spec.Endpoints {
@@ -107,10 +108,11 @@ func Known(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlic
 		states = append(states, state)
 	}
 	all, unsynced = Resolve(es, states, policy)
-	left := PreviousOf(es, current, all)
+	left := PreviousOf(es, current, all, Edits{})
+	sendsHost := es.Spec.HealthCheck != nil && (&probe.Check{Check: es.Spec.HealthCheck.Check}).UsesHost()
 	for e, a := range Active(all) {
 		a.Health.State = networkingv1.AddressUnknown
-		if seed := left.HealthSeed(e, a); seed != nil {
+		if seed := left.HealthSeed(e, a, sendsHost); seed != nil {
 			a.Health.State = seed.State
 		}
 	}

@@ -153,7 +153,8 @@ func TestTheTrafficOfAnAddressIsOfItsPorts(t *testing.T) {
 		}
 		in.Slices = append(in.Slices, slice)
 		shown.Published = append(shown.Published, Published{
-			&Candidate{IP: netip.MustParseAddr("192.0.2.1"), Ports: endpoints.PortsOf(slice), Health: health}, health == networkingv1.AddressHealthy,
+			Candidate: &Candidate{IP: netip.MustParseAddr("192.0.2.1"), Ports: endpoints.PortsOf(slice), Health: health},
+			IsReady:   health == networkingv1.AddressHealthy,
 		})
 	}
 	if takes, wrongly := traffic(in, &shown); !takes || !wrongly {
