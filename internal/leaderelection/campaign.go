@@ -46,7 +46,7 @@ func (e *Elector) campaign(ctx context.Context) (*term, error) {
 		case <-ctx.Done():
 			return nil, nil
 		case lease := <-leases:
-			seen = seen.update(lease, e.options.Clock.Now())
+			seen = seen.update(lease, e.options.Clock.Now(), e.options.LeaseDuration)
 			e.observeHolder(holder(lease))
 		case <-alarm.C():
 		}
@@ -95,7 +95,7 @@ func (e *Elector) observe(ctx context.Context, leases <-chan *coordinationv1.Lea
 			return
 		case lease := <-leases:
 			e.mu.Lock()
-			e.observed = e.observed.update(lease, e.options.Clock.Now())
+			e.observed = e.observed.update(lease, e.options.Clock.Now(), e.options.LeaseDuration)
 			e.mu.Unlock()
 			e.observeHolder(holder(lease))
 		}
@@ -127,7 +127,7 @@ func (e *Elector) afterFailedAttempt(ctx context.Context, seen observedLease, er
 		return seen
 	}
 	e.observeHolder(holder(lease))
-	return seen.update(lease, e.options.Clock.Now())
+	return seen.update(lease, e.options.Clock.Now(), e.options.LeaseDuration)
 }
 
 // jittered lengthens a duration by up to a fifth, so that replicas do not act in step.

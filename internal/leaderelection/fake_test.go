@@ -36,6 +36,8 @@ type server struct {
 	intercept func(ctx context.Context, verb string) error
 	// lose makes the server carry out a write and then answer an error, once.
 	lose bool
+	// compacted is the oldest version from which a watch may start.
+	compacted int
 }
 
 func (s *server) Leases(string) coordinationv1client.LeaseInterface { return s }
@@ -110,13 +112,18 @@ func (s *server) storeLocked(lease *coordinationv1.Lease, event watch.EventType)
 	return s.lease.DeepCopy(), nil
 }
 
-func (s *server) Watch(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+func (s *server) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	if err := s.before(ctx, "watch"); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := &watcher{server: s, events: make(chan watch.Event, 1000)}
+	if version, err := strconv.Atoi(o.ResourceVersion); err == nil && version < s.compacted {
+		return nil, apierrors.NewResourceExpired("too old resource version")
+	} else if err != nil && s.lease != nil {
+		w.events <- watch.Event{Type: watch.Added, Object: s.lease.DeepCopy()}
+	}
 	if s.watchers == nil {
 		s.watchers = map[*watcher]struct{}{}
 	}

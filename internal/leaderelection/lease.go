@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -57,7 +58,8 @@ func (e *Elector) acquire(ctx context.Context, seen *coordinationv1.Lease, durat
 		LeaseTransitions:     ptr.To(int32(0)),
 	}
 	if seen != nil {
-		spec.LeaseTransitions = ptr.To(ptr.Deref(seen.Spec.LeaseTransitions, 0) + 1)
+		// Another writer may have set any number, and the API server refuses a negative one.
+		spec.LeaseTransitions = ptr.To(min(max(ptr.Deref(seen.Spec.LeaseTransitions, 0), 0), math.MaxInt32-1) + 1)
 	}
 	var err error
 	if t.lease, err = e.writeLease(ctx, seen, spec, owners...); err != nil {
@@ -159,8 +161,9 @@ type observedLease struct {
 }
 
 // update returns the observation after the Lease was read. A Lease with the same spec was not renewed, and
-// its time continues. That it was deleted does not mean that its holder has stopped: it makes the Lease again.
-func (o observedLease) update(lease *coordinationv1.Lease, now time.Time) observedLease {
+// its time continues. That it was deleted does not mean that its holder has stopped: it makes the Lease again. own is as in
+// expiresIn.
+func (o observedLease) update(lease *coordinationv1.Lease, now time.Time, own time.Duration) observedLease {
 	next := observedLease{known: true, lease: lease, since: now, owner: podOwner(lease)}
 	if lease == nil {
 		next.owner = o.owner
@@ -169,26 +172,27 @@ func (o observedLease) update(lease *coordinationv1.Lease, now time.Time) observ
 	case lease == nil && o.lease == nil:
 		next.free = o.free
 	case lease == nil:
-		next.free = now.Add(o.expiresIn(now, 0))
+		next.free = now.Add(o.expiresIn(now, own))
 	case o.lease != nil && equality.Semantic.DeepEqual(o.lease.Spec, lease.Spec):
 		next.since = o.since
 	}
 	return next
 }
 
-// expiresIn returns how long to wait before the Lease may be acquired: zero where it is not held, otherwise
-// its own duration after the last observed renewal. Where no Lease was read yet it returns unknown.
-func (o observedLease) expiresIn(now time.Time, unknown time.Duration) time.Duration {
-	if !o.known {
-		return unknown
-	}
-	if o.lease == nil {
+// expiresIn returns how long to wait before the Lease may be acquired: zero where it was released or there is none,
+// otherwise its duration after the last observed renewal. own is the duration of this replica. It counts where no Lease was
+// read yet, and in place of a duration that is absent or shorter: another writer may have removed or set it, and the
+// holder still acts. So it may where its name is absent: who releases the Lease writes an empty one.
+func (o observedLease) expiresIn(now time.Time, own time.Duration) time.Duration {
+	switch {
+	case !o.known:
+		return own
+	case o.lease == nil:
 		return max(0, o.free.Sub(now))
-	}
-	if holder(o.lease) == "" {
+	case o.lease.Spec.HolderIdentity != nil && *o.lease.Spec.HolderIdentity == "":
 		return 0
 	}
-	duration := time.Duration(ptr.Deref(o.lease.Spec.LeaseDurationSeconds, 0)) * time.Second
+	duration := max(own, time.Duration(ptr.Deref(o.lease.Spec.LeaseDurationSeconds, 0))*time.Second)
 	return max(0, o.since.Add(duration).Sub(now))
 }
 

@@ -21,16 +21,29 @@ func TestALeaseIsFreeByTheClockOfTheOneThatWatchesIt(t *testing.T) {
 			HolderIdentity: ptr.To(by), LeaseDurationSeconds: ptr.To(int32(15)), RenewTime: &stamp,
 		}}
 	}
+	lasting := func(seconds *int32) *coordinationv1.Lease {
+		lease := held("a", now)
+		lease.Spec.LeaseDurationSeconds = seconds
+		return lease
+	}
+	timeless := held("a", now)
+	timeless.Spec.RenewTime = nil
 	labeled := held("a", now)
 	labeled.Labels = map[string]string{"x": "y"}
 	for name, test := range map[string]struct {
 		seen []*coordinationv1.Lease // one second apart
 		want time.Duration           // at the last
 	}{
-		"never seen":                       {nil, time.Minute},
+		"never seen":                       {nil, 15 * time.Second},
 		"there is none":                    {[]*coordinationv1.Lease{nil}, 0},
 		"released":                         {[]*coordinationv1.Lease{held("", now)}, 0},
-		"no holder at all":                 {[]*coordinationv1.Lease{{}}, 0},
+		"no holder at all":                 {[]*coordinationv1.Lease{{}, {}}, 14 * time.Second},
+		"its holder was removed":           {[]*coordinationv1.Lease{held("a", now), {}}, 15 * time.Second},
+		"its duration was removed":         {[]*coordinationv1.Lease{lasting(nil)}, 15 * time.Second},
+		"a duration that is shorter":       {[]*coordinationv1.Lease{lasting(ptr.To(int32(1)))}, 15 * time.Second},
+		"a negative duration":              {[]*coordinationv1.Lease{lasting(ptr.To(int32(-1)))}, 15 * time.Second},
+		"a duration that is longer":        {[]*coordinationv1.Lease{lasting(ptr.To(int32(60)))}, time.Minute},
+		"no times":                         {[]*coordinationv1.Lease{timeless, timeless}, 14 * time.Second},
 		"held":                             {[]*coordinationv1.Lease{held("a", now)}, 15 * time.Second},
 		"held by a clock of the past":      {[]*coordinationv1.Lease{held("a", now.Add(-time.Hour))}, 15 * time.Second},
 		"held by a clock of the future":    {[]*coordinationv1.Lease{held("a", now.Add(time.Hour))}, 15 * time.Second},
@@ -49,9 +62,9 @@ func TestALeaseIsFreeByTheClockOfTheOneThatWatchesIt(t *testing.T) {
 			at := now
 			for i, lease := range test.seen {
 				at = now.Add(time.Duration(i) * time.Second)
-				seen = seen.update(lease, at)
+				seen = seen.update(lease, at, 15*time.Second)
 			}
-			if got := seen.expiresIn(at, time.Minute); got != test.want {
+			if got := seen.expiresIn(at, 15*time.Second); got != test.want {
 				t.Errorf("free in %s, want %s", got, test.want)
 			}
 		})

@@ -110,7 +110,7 @@ func (e *Elector) acquirableIn(ctx context.Context, seen observedLease, self *me
 	case !seen.known:
 		return e.options.RetryPeriod, nil
 	case seen.owner == nil: // released, or held by a replica that elects by renewal
-		return seen.expiresIn(e.options.Clock.Now(), e.options.RetryPeriod), nil
+		return seen.expiresIn(e.options.Clock.Now(), e.options.LeaseDuration), nil
 	case seen.owner.UID == self.UID: // the container was restarted
 		return 0, nil
 	}

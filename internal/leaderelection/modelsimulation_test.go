@@ -29,6 +29,7 @@ const (
 	stopped     kind = "stopped"     // the process does not run, as by SIGSTOP
 	slept       kind = "slept"       // the machine does not run, nor its monotonic clock
 	stepped     kind = "stepped"     // the date is wrong from here on
+	edited      kind = "edited"      // another writer removes members of the Lease, or sets them to what nobody means
 	killed      kind = "killed"      // SIGKILL, and a new process at the end; for life in the same Pod
 	terminated  kind = "ended"       // SIGTERM, and a new process at the end; for life of a new Pod
 	evicted     kind = "evicted"     // for life: the Pod fails and stays
@@ -78,7 +79,7 @@ func (p plan) String() string {
 func randomPlan(seed uint64, life bool, spread float64) plan {
 	random := rand.New(rand.NewPCG(seed, 1))
 	p := plan{seed: seed, life: life, lease: 15 * time.Second, renew: 10 * time.Second, retry: 2 * time.Second}
-	kinds := []kind{partitioned, refused, unanswered, slowed, stopped, slept, stepped, killed, terminated}
+	kinds := []kind{partitioned, refused, unanswered, slowed, stopped, slept, stepped, edited, killed, terminated}
 	if life {
 		kinds = append(kinds, evicted, lost, killed, terminated)
 	}
@@ -243,8 +244,12 @@ func (s *simulation) grace() time.Duration {
 	slowest := slices.Min(s.plan.rates)
 	// Without an event: the retry period and its jitter of a fifth.
 	bound := s.plan.lease + s.plan.retry*6/5
+	isEdited := slices.ContainsFunc(s.plan.faults, func(f fault) bool { return f.kind == edited }) // may end the term
+	if s.plan.life && !isEdited {
+		bound = s.plan.retry * 6 / 5
+	}
 	if s.plan.life {
-		bound = s.plan.retry*6/5 + 3*time.Second // and the garbage collector's time, and that of a new Pod
+		bound += 3 * time.Second // the garbage collector's time, and that of a new Pod
 	}
 	return time.Duration(float64(bound)/slowest) + 100*time.Millisecond
 }
@@ -272,6 +277,11 @@ func (m *machine) beginFault(f fault) {
 // runFault applies a fault to processes and Pods, one after the other.
 func (m *machine) runFault(ctx context.Context, f fault) {
 	switch f.kind {
+	case edited:
+		if sleep(ctx, f.from) {
+			m.simulation.store.edit(uint64(f.by))
+		}
+		return
 	case killed, terminated, evicted, lost:
 	default:
 		return

@@ -6,6 +6,7 @@ package leaderelection
 import (
 	"context"
 	"errors"
+	"math"
 	"strconv"
 	"sync"
 
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 // store is the API server's storage: a Lease, with optimistic locks, and Pods.
@@ -74,8 +76,36 @@ func (s *store) update(lease *coordinationv1.Lease) (*coordinationv1.Lease, erro
 		return nil, apierrors.NewNotFound(resource, lease.Name)
 	case s.lease.ResourceVersion != lease.ResourceVersion:
 		return nil, apierrors.NewConflict(resource, lease.Name, errors.New("changed since"))
+	case ptr.Deref(lease.Spec.LeaseTransitions, 0) < 0 || ptr.Deref(lease.Spec.LeaseDurationSeconds, 1) <= 0:
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: resource.Group, Kind: "Lease"}, lease.Name, nil)
 	}
 	return s.recordLocked(watch.Modified, lease), nil
+}
+
+// edit is another writer, which removes or falsifies members of the Lease as the bits say.
+func (s *store) edit(bits uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lease == nil {
+		return
+	}
+	lease := s.lease.DeepCopy()
+	for _, falsify := range []func(spec *coordinationv1.LeaseSpec){
+		func(spec *coordinationv1.LeaseSpec) { spec.LeaseDurationSeconds = nil },
+		func(spec *coordinationv1.LeaseSpec) { spec.LeaseDurationSeconds = ptr.To(int32(1)) },
+		func(spec *coordinationv1.LeaseSpec) { spec.LeaseDurationSeconds = ptr.To(int32(-1)) },
+		func(spec *coordinationv1.LeaseSpec) { spec.RenewTime = nil },
+		func(spec *coordinationv1.LeaseSpec) { spec.AcquireTime = nil },
+		func(spec *coordinationv1.LeaseSpec) { spec.LeaseTransitions = nil },
+		func(spec *coordinationv1.LeaseSpec) { spec.LeaseTransitions = ptr.To(int32(math.MaxInt32)) },
+		func(spec *coordinationv1.LeaseSpec) { spec.HolderIdentity = nil },
+	} {
+		if bits&1 == 1 {
+			falsify(&lease.Spec)
+		}
+		bits >>= 1
+	}
+	s.recordLocked(watch.Modified, lease)
 }
 
 // collect is the garbage collector: it reads, and a moment later deletes what it read, unless that has

@@ -45,11 +45,9 @@ func (e *Elector) watchLeaseOnce(ctx context.Context, leases chan<- *coordinatio
 	if !send(ctx, leases, lease) {
 		return nil
 	}
-	options := objectwatch.ListOptions(e.options.Name)
-	if lease != nil {
-		options.ResourceVersion = lease.ResourceVersion
-	}
-	events, err := e.leases.Watch(ctx, options)
+	// Not from the version of the Lease: where it was not written for long, etcd has compacted that version, and every
+	// attempt would be refused. The API server sends what is stored first.
+	events, err := e.leases.Watch(ctx, objectwatch.ListOptions(e.options.Name))
 	if err != nil {
 		return err
 	}

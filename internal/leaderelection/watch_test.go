@@ -36,6 +36,17 @@ func TestWithoutPermissionToWatchAStandbyPolls(t *testing.T) {
 	leads(t, b)
 }
 
+// As a Lease for life is, or one that nobody holds.
+func TestALeaseThatWasNotWrittenForLongIsWatchedAfterACompaction(t *testing.T) {
+	s, clock := &server{}, newClock()
+	leads(t, start(t, options(s, clock, "a")))
+	s.mu.Lock()
+	s.compacted = s.version + 1000 // other objects were written since
+	s.mu.Unlock()
+	start(t, options(s, clock, "b"))
+	eventually(t, "b watches", func() bool { return s.watched() == 1 })
+}
+
 func TestAnAPIServerThatIsAwayIsRetriedAndStoppingStillWorks(t *testing.T) {
 	s, clock := &server{}, newClock()
 	s.setIntercept(func(context.Context, string) error { return apierrors.NewServiceUnavailable("starting") })
