@@ -5,6 +5,7 @@ package clusterrebootpolicy
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -59,11 +60,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !of.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
 	}
-	if errs := rules.ValidateCluster(&of, nil); len(errs) > 0 {
-		return reconcile.Result{}, r.recordBlocked(ctx, &of, common.ReasonInvalidSpec, errs.ToAggregate().Error())
+	result, err := r.reconcile(ctx, &of)
+	if err != nil {
+		return controller.ResultOf(fmt.Errorf("clusterrebootpolicy %s: %w", req.Name, err))
 	}
-	if !approval.ClusterRebootPolicyApproved(&of) {
-		return reconcile.Result{}, r.recordBlocked(ctx, &of, autorebootv1.ReasonForbidden,
+	return result, nil
+}
+
+// reconcile is Reconcile for an object that is not being deleted.
+func (r *Reconciler) reconcile(ctx context.Context, of *autorebootv1.ClusterRebootPolicy) (reconcile.Result, error) {
+	if errs := rules.ValidateCluster(of, nil); len(errs) > 0 {
+		return reconcile.Result{}, r.recordBlocked(ctx, of, common.ReasonInvalidSpec, errs.ToAggregate().Error())
+	}
+	if !approval.ClusterRebootPolicyApproved(of) {
+		return reconcile.Result{}, r.recordBlocked(ctx, of, autorebootv1.ReasonForbidden,
 			"it is not known whether the writer has the rights to what the template does in all namespaces: a user with these rights must write the object, or set its annotation "+common.ApprovedByAnnotation+" to any value")
 	}
 	var without []string
@@ -72,20 +82,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		case !state.Known: // it is enqueued as soon as it is
 			return reconcile.Result{RequeueAfter: retryRefused}, nil
 		case state.Unreadable:
-			return reconcile.Result{}, r.recordBlocked(ctx, &of, autorebootv1.ReasonForbidden, state.Why)
+			return reconcile.Result{}, r.recordBlocked(ctx, of, autorebootv1.ReasonForbidden, state.Why)
 		case !state.Served:
 			without = append(without, state.Why)
 		}
 	}
-	wanted, err := r.wanted(ctx, &of)
+	wanted, err := r.wanted(ctx, of)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	o, err := r.write(ctx, &of, wanted)
+	o, err := r.write(ctx, of, wanted)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := r.record(ctx, &of, &o, without); err != nil {
+	if err := r.record(ctx, of, &o, without); err != nil {
 		return reconcile.Result{}, err
 	}
 	switch {

@@ -42,6 +42,8 @@ type suite struct {
 	writes []string
 	// write is called before each write of a policy; its error is that of the write.
 	write func(p *autorebootv1.RebootPolicy) error
+	// changes is called before each write of the status, as another writer may be.
+	changes func()
 }
 
 const onChange = `{namespaceSelector: {matchLabels: {restarts: "yes"}}, template: {spec: {targets: [{selector: {}, optIn: Annotation}], triggers: [{name: config, type: ConfigChange}]}}}`
@@ -63,7 +65,7 @@ func newSuite(t testing.TB, namespaces int) *suite {
 	for i := range namespaces {
 		objects = append(objects, namespace(i), workload(i))
 	}
-	s := &suite{TB: t, now: time.Date(2026, 3, 2, 14, 0, 0, 0, time.UTC), write: func(*autorebootv1.RebootPolicy) error { return nil }}
+	s := &suite{TB: t, now: time.Date(2026, 3, 2, 14, 0, 0, 0, time.UTC), write: func(*autorebootv1.RebootPolicy) error { return nil }, changes: func() {}}
 	s.store = fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(objects...).WithStatusSubresource(of).Build()
 	written := func(verb string, o client.Object, write func() error) error {
 		p, is := o.(*autorebootv1.RebootPolicy)
@@ -89,6 +91,10 @@ func newSuite(t testing.TB, namespaces int) *suite {
 			},
 			Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 				return written("delete", o, func() error { return c.Delete(ctx, o, opts...) })
+			},
+			SubResourceUpdate: func(ctx context.Context, c client.Client, part string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+				s.changes()
+				return c.SubResource(part).Update(ctx, o, opts...)
 			},
 		}),
 		Live: s.store, Events: (*fakeEvents)(s), Now: func() time.Time { return s.now }, WebhookExemptNamespaces: []string{"kube-system"},
@@ -213,6 +219,19 @@ func TestWhatIsNotApprovedOrValidLeavesPoliciesAsTheyAre(t *testing.T) {
 	s.edit(func(of *autorebootv1.ClusterRebootPolicy) { of.Spec = spec; approve(of) })
 	s.expectWrites("the former template")
 	s.expectReady(metav1.ConditionTrue, autorebootv1.ClusterReasonInStep, 2, 0)
+}
+
+func TestAnObjectThatChangesMeanwhileIsReconciledAgainWithoutAnError(t *testing.T) {
+	s := newSuite(t, 1)
+	s.changes = func() {
+		s.edit(func(of *autorebootv1.ClusterRebootPolicy) { of.Labels = map[string]string{"by": "another writer"} })
+	}
+	if _, after := s.reconcile(); after != controller.StaleRetry {
+		t.Errorf("again after %s", after)
+	}
+	s.changes = func() {}
+	s.reconcile()
+	s.expectReady(metav1.ConditionTrue, autorebootv1.ClusterReasonInStep, 1, 0)
 }
 
 // What is refused is tried again after a while, and not at each event of the cluster.
