@@ -67,7 +67,7 @@ func Execute(args []string, o Options) int {
 	root := rootCommand(o)
 	root.SetArgs(args)
 	if err := root.Execute(); err != nil {
-		if line := text.OneLine(err.Error()); line != "" {
+		if line := text.WithoutCredentials(text.OneLine(err.Error())); line != "" {
 			_, _ = fmt.Fprintln(o.Logs, o.Program+":", line)
 		}
 		if coded := (*exit)(nil); errors.As(err, &coded) {

@@ -47,7 +47,7 @@ func capital(word string) string { return string(word[0]-'a'+'A') + word[1:] }
 func (f *inputFlags) complete(command *cobra.Command, arguments []string) error {
 	if f.cluster {
 		if len(arguments) > 0 {
-			return fmt.Errorf("--cluster takes no files: %s them in a run of their own", command.Name())
+			return errors.New("--cluster takes no files: run the command once for the cluster and once for the files")
 		}
 		if f.namespace != "" && f.all && command.Flags().Changed("all-namespaces") {
 			return errors.New("give --namespace or --all-namespaces, not both")

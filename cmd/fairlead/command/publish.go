@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -122,6 +123,9 @@ func (f *publishFlags) service(args []string) (*networkingv1.ExternalService, er
 	}
 	s.Spec.HealthCheck = f.healthCheck()
 	for i, argument := range args {
+		if !plainAddress.MatchString(argument) {
+			return nil, fmt.Errorf("argument %d is not HOST:PORT, such as db.example.com:5432: leave out the scheme, user, password and path", i+1)
+		}
 		endpoint, port, err := endpointOf(argument)
 		if err != nil {
 			return nil, err
@@ -159,6 +163,9 @@ func serviceName(host string) string {
 	}
 	return label
 }
+
+// plainAddress has the characters of HOST:PORT. Anything else may be a connection string, whose password no message may repeat.
+var plainAddress = regexp.MustCompile(`^[\pL\pN.:_*\[\]-]+$`)
 
 // endpointOf reads HOST:PORT.
 func endpointOf(argument string) (*networkingv1.Endpoint, int32, error) {

@@ -40,6 +40,35 @@ func TestWhatPublishPrintsPassesVet(t *testing.T) {
 	}
 }
 
+func TestNoPasswordThatIsTypedIsRepeated(t *testing.T) {
+	for _, typed := range []string{
+		"postgres://user:hunter2@db.example.com:5432/app", "postgres://user:hun ter2@db.example.com:5432", "user:hunter2@tcp(db.example.com:3306)/app",
+		"user:hunter2@db.example.com:5432", "user:hunter2@db", "host=db.example.com password=hunter2 port=5432", "postgres://user:p%40hunter2@db:5432",
+		"postgres://user:p@s/hunter2@db:5432", "//user:hunter2@db:5432",
+	} {
+		for _, arguments := range [][]string{{"publish", typed}, {"publish", "db.example.com:5432", typed}, {"publish", "db.example.com:1", "--name", typed}, {"why", typed}, {"vet", typed}, {typed}} {
+			if strings.Contains(typed, " ") && arguments[0] != "publish" {
+				continue // a message without quotes does not tell where a password with spaces ends
+			}
+			code, stdout, stderr := runCommand(t, arguments...)
+			if code == 0 || strings.Contains(stdout+stderr, "ter2") || stderr == "" {
+				t.Errorf("%q: exit code %d, %s%s", arguments, code, stdout, stderr)
+			}
+		}
+	}
+	manifest := filepath.Join(t.TempDir(), "a.yaml")
+	content := "apiVersion: networking.fairlead.dev/v1\nkind: ExternalService\nmetadata: {name: db, namespace: shop}\n" +
+		"spec: {ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: \"postgres://user:hunter2@db.example.com\"}}]}\n"
+	if err := os.WriteFile(manifest, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"text", "json"} {
+		if code, stdout, stderr := runCommand(t, "vet", "-o", format, manifest); code != 1 || strings.Contains(stdout+stderr, "hunter2") || !strings.Contains(stdout, "dns.name") {
+			t.Errorf("vet: exit code %d, %s%s", code, stdout, stderr)
+		}
+	}
+}
+
 func TestWhatCannotBePublishedIsOneLineWithARemedy(t *testing.T) {
 	for line, want := range map[string]string{
 		"":                                "db.example.com:5432",

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/manifest"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 // subject is an object while it is translated. It remembers which fields were read.
@@ -93,7 +94,7 @@ func (c cursor) say(e Effect, format string, values ...any) {
 
 // note adds a remark about the field, of which the rest is still to be read.
 func (c cursor) note(e Effect, format string, values ...any) {
-	c.s.remark(e, c.at, c.path, fmt.Sprintf(format, values...))
+	c.s.remark(e, c.at, c.path, text.WithoutCredentials(fmt.Sprintf(format, values...)))
 }
 
 // is reports whether the field is absent or has one of some values, and marks it as read if so.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+
+	shown "github.com/fairlead-dev/fairlead/internal/text"
 )
 
 // collector numbers and counts documents, and compares objects with earlier ones.
@@ -66,6 +68,7 @@ func (t *collector) object(c *result, ignore *ignoreComments) error {
 	}
 	for i := range c.Findings {
 		Identify(&c.Findings[i])
+		c.Findings[i].Message = shown.WithoutCredentials(c.Findings[i].Message)
 	}
 	c.Findings = slices.DeleteFunc(c.Findings, func(f Finding) bool { return t.disabled[f.ID] || ignore.hides(&f) })
 	for i := range c.Findings {
@@ -95,7 +98,7 @@ func (t *collector) compare(c *result) {
 	if t.overlaps[c.kind] == nil {
 		t.overlaps[c.kind] = c.kind.overlaps()
 	}
-	for _, text := range t.overlaps[c.kind](c.typed) {
-		c.Findings = append(c.Findings, c.newFinding(Warning, RuleOverlap, text))
+	for _, overlap := range t.overlaps[c.kind](c.typed) {
+		c.Findings = append(c.Findings, c.newFinding(Warning, RuleOverlap, overlap))
 	}
 }
