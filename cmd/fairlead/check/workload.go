@@ -85,39 +85,32 @@ func (r *run) checkLeases(ctx context.Context) {
 
 func (r *run) checkLease(ctx context.Context, d deployment) Result {
 	election := d.configuration.LeaderElection
-	namespace := election.ResourceNamespace
-	if namespace == "" {
-		namespace = r.namespace
-	}
-	object := "Lease " + namespace + "/" + election.ResourceName
+	name := installed.LeaseOf(election, r.namespace)
+	object := "Lease " + name.String()
 	look := fmt.Sprintf("look at `kubectl -n %s logs deployment/%s`", d.Namespace, d.Name)
 	var before time.Time
 	for again := false; ; again = true {
-		lease, err := r.options.Kubernetes.CoordinationV1().Leases(namespace).Get(ctx, election.ResourceName, metav1.GetOptions{})
+		lease, err := r.options.Kubernetes.CoordinationV1().Leases(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 		if err != nil {
-			return unread(CheckLease, object, "get on leases.coordination.k8s.io"+in(namespace), err, "no replica has led yet: "+look)
+			return unread(CheckLease, object, "get on leases.coordination.k8s.io"+in(name.Namespace), err, "no replica has led yet: "+look)
 		}
-		holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+		tenure := installed.TenureOf(lease, election, r.options.Clock.Now())
+		holder := tenure.Holder
 		if holder == "" {
 			return Result{CheckLease, object, Failed, "no replica leads", look}
 		}
 		if election.Mode == options.ElectionForLife {
 			return Result{CheckLease, object, OK, holder + " leads for the life of its pod", ""}
 		}
-		var renewed time.Time
-		if lease.Spec.RenewTime != nil {
-			renewed = lease.Spec.RenewTime.Time
-		}
-		age := r.options.Clock.Since(renewed)
-		if age <= election.LeaseDuration.Duration || again && renewed.After(before) {
+		if !tenure.IsSilent || again && tenure.Renewed.After(before) {
 			return Result{CheckLease, object, OK, holder + " leads", ""}
 		}
 		if again {
-			said := fmt.Sprintf("%s leads, and has not renewed it for %s", holder, common.DurationOf(age.Round(time.Second)))
+			said := fmt.Sprintf("%s leads, and has not renewed it for %s", holder, common.DurationOf(tenure.Age.Round(time.Second)))
 			return Result{CheckLease, object, Failed, said, look}
 		}
 		// This clock may be ahead of the leader's: whether the Lease is renewed is seen by looking again.
-		before = renewed
+		before = tenure.Renewed
 		select {
 		case <-ctx.Done():
 			return Result{CheckLease, object, Unchecked, brief(context.Cause(ctx)), ""}

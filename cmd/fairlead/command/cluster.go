@@ -62,7 +62,7 @@ func (f *clusterFlags) config() (*rest.Config, clientcmd.ClientConfig, error) {
 
 // addOperatorNamespace gives a command the flag that names the operator's namespace.
 func addOperatorNamespace(command *cobra.Command, to *string) {
-	command.Flags().StringVar(to, "operator-namespace", operatorNamespace, "Namespace of the operator, where the blackouts of the cluster are.")
+	command.Flags().StringVar(to, "operator-namespace", operatorNamespace, "Namespace of the operator, where its Lease and the blackouts of the cluster are.")
 }
 
 // operatorNamespace is that of the manifests.

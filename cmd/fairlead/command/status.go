@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/clock"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 )
@@ -48,7 +49,9 @@ it; why explains it. Unknown is also what no operator has observed, and what cou
 Each kind is listed once, with the rights of this user, and nothing is written. What could not be read is
 named. With --watch, each kind is watched as well, and a line with its time tells each change.
 
-The exit code is 0 where nothing that is shown has failed or --watch was interrupted, 1 where something has, and 2 where something
+If no replica of the operator leads, status says so first, and objects are Unknown.
+
+The exit code is 0 where nothing that is shown has failed or --watch was interrupted, 1 where something has or no replica leads, and 2 where something
 could not be read or the command line is wrong.`,
 		Example: strings.ReplaceAll(`  fairlead status -n shop
   fairlead status -A -o wide
@@ -60,6 +63,7 @@ could not be read or the command line is wrong.`,
 	}
 	command.ValidArgsFunction = f.objects(math.MaxInt, inspect.KindNames())
 	f.add(command, o)
+	addOperatorNamespace(command, &f.operatorNamespace)
 	set := command.Flags()
 	set.Lookup("output").Usage = "Output format. One of: " + strings.Join(statusFormats, ", ") + "."
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Show all namespaces.")
@@ -114,6 +118,7 @@ func (f *statusFlags) run(parent context.Context, arguments []string, to io.Writ
 		return err
 	}
 	graph := inspect.New(all)
+	graph.SetLeaders(inspect.ReadLeaders(ctx, reader, f.operatorNamespace, clock.RealClock{}))
 	status, err := choose(graph)
 	if err != nil {
 		return err
@@ -124,7 +129,7 @@ func (f *statusFlags) run(parent context.Context, arguments []string, to io.Writ
 	switch {
 	case inspect.HasErrors(status.Unread):
 		return &exit{exitUnread, nil}
-	case status.Worst() == inspect.Failed:
+	case status.Worst() == inspect.Failed, len(inspect.Lacking(status.Leaders)) > 0:
 		return &exit{exitFindings, nil}
 	}
 	return nil
@@ -134,7 +139,7 @@ func (f *statusFlags) run(parent context.Context, arguments []string, to io.Writ
 func (f *statusFlags) write(status *inspect.Status, to io.Writer) (err error) {
 	switch f.format {
 	case inspectText, inspectWide:
-		if len(status.Trees) == 0 && len(status.Unread) == 0 {
+		if len(status.Trees) == 0 && !inspect.HasErrors(status.Unread) {
 			_, err = fmt.Fprintln(to, "There is no object of Fairlead here.")
 		}
 		if err == nil {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
@@ -37,7 +38,8 @@ func (f *statusFlags) follow(
 	if err != nil {
 		return err
 	}
-	graph := inspect.New(live.Snapshot())
+	live.FollowLeaders(ctx, f.operatorNamespace, clock.RealClock{})
+	graph := live.Graph()
 	status, err := choose(graph)
 	if err != nil {
 		return err
@@ -57,7 +59,7 @@ func (f *statusFlags) follow(
 		case <-time.After(settleTime):
 		}
 		lines := map[string]string{} // one that was named and is gone has none
-		if status, err := choose(inspect.New(live.Snapshot())); err == nil {
+		if status, err := choose(live.Graph()); err == nil {
 			lines = linesOf(status, f.allNamespaces)
 		}
 		now := time.Now().UTC().Format(time.RFC3339)
@@ -95,6 +97,9 @@ func linesOf(status *inspect.Status, allNamespaces bool) map[string]string {
 		}
 	}
 	add(status.Trees)
+	for _, l := range inspect.Lacking(status.Leaders) {
+		lines["Operator"] += l.Sentence() + " "
+	}
 	for _, u := range status.Unread {
 		lines["Not known"] += u.String() + ". "
 	}

@@ -24,8 +24,9 @@ const uiGarbage = 20
 // uiFlags are those of the command.
 type uiFlags struct {
 	clusterFlags
-	allNamespaces bool
-	port          int
+	allNamespaces     bool
+	operatorNamespace string
+	port              int
 }
 
 func uiCommand(o Options) *cobra.Command {
@@ -57,6 +58,7 @@ command line is wrong.`,
 	set := command.Flags()
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Show all namespaces.")
 	set.IntVar(&f.port, "port", 0, "Port to listen on, at 127.0.0.1. 0: one that is free.")
+	addOperatorNamespace(command, &f.operatorNamespace)
 	return command
 }
 
@@ -82,7 +84,7 @@ func (f *uiFlags) run(command *cobra.Command) error {
 	memory.SetGCPercent(uiGarbage)
 	go memory.ReleaseWhenIdle(clock.RealClock{})(ctx) //nolint:errcheck // it has none
 	server := ui.NewServer(ui.Options{
-		From: reader, Cluster: cluster, Namespace: namespace, Port: f.port,
+		From: reader, Cluster: cluster, Namespace: namespace, OperatorNamespace: f.operatorNamespace, Port: f.port,
 	})
 	return server.Run(ctx, func(address string) {
 		_, _ = fmt.Fprintf(command.OutOrStdout(), "Open %s\nEnd with Ctrl-C.\n", address)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -33,8 +34,9 @@ const (
 // inspectFlags are those of the commands that inspect.
 type inspectFlags struct {
 	clusterFlags
-	format  string
-	timeout time.Duration
+	format            string
+	timeout           time.Duration
+	operatorNamespace string
 }
 
 func whyCommand(o Options) *cobra.Command {
@@ -67,6 +69,7 @@ read, or the command line is wrong.`,
 	}
 	command.ValidArgsFunction = f.objects(1, inspect.KindNames())
 	f.add(command, o)
+	addOperatorNamespace(command, &f.operatorNamespace)
 	complete(command, "output", inspectText, inspectJSON, inspectYAML)
 	return command
 }
@@ -144,6 +147,7 @@ func (f *inspectFlags) why(parent context.Context, argument string, to io.Writer
 	if err != nil {
 		return err
 	}
+	graph.SetLeaders(inspect.ReadLeaders(ctx, reader, f.operatorNamespace, clock.RealClock{}))
 	x := graph.Explain(object)
 	if f.format == inspectText {
 		err = printable(to, func(to io.Writer) error { return x.WriteText(to, time.Now()) })

@@ -67,6 +67,13 @@ type explainer struct {
 func (g *Graph) Explain(o *Object) Explanation {
 	e := &explainer{g, map[Key]bool{}}
 	x := e.explain(o, 0)
+	if lacking := g.leaderless(o.Key); lacking != nil {
+		x.Findings = append([]Finding{lacking.finding()}, withoutRequests(x.Findings)...)
+	} else {
+		for _, l := range Lacking(g.leaders) { // of a shard, or of another installation
+			x.Findings = append([]Finding{l.finding()}, x.Findings...)
+		}
+	}
 	x.Unread = g.Unread
 	for _, r := range o.Needs {
 		x.Related = append(x.Related, Related{r.Role, r.Object.Key, r.Object.Health, r.Object.Said})
@@ -78,6 +85,19 @@ func (g *Graph) Explain(o *Object) Explanation {
 		x.Related = append(x.Related, Related{r.inverse(), r.Object.Key, r.Object.Health, r.Object.Said})
 	}
 	return x
+}
+
+// withoutRequests leaves out what only a leader acts on.
+func withoutRequests(all []Finding) []Finding {
+	for i := range all {
+		if all[i].Override != "" {
+			all[i].Override, all[i].Remedy = "", ""
+		}
+		for j := range all[i].Because {
+			withoutRequests(all[i].Because[j].Findings)
+		}
+	}
+	return all
 }
 
 // explain describes an object and, as deep as is bounded, what it waits for.

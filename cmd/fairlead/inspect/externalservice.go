@@ -5,6 +5,7 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -68,17 +69,26 @@ func (e *explainer) address(
 	}
 	f.About, f.Since = fmt.Sprintf("address %s of endpoint %s", a.IP, endpoint.Name), a.LastTransitionTime
 	said := []string{"it has no check"}
-	if check != "" {
+	switch {
+	case isDrained(service, endpoint.Name) || a.Reason == v1.ProbeDenied:
+		said = []string{"it is not checked"}
+	case check != "":
 		said = []string{"checked by " + check}
 	}
 	if a.LastProbeTime != nil {
 		said = append(said, "last at "+at(a.LastProbeTime))
 	}
-	f.Message = strings.Join(append(said, traffic(service, endpoint, a)), ", ")
+	f.Message = strings.Join(append(said, e.graph.published[o.Key].traffic(string(a.IP), traffic(service, endpoint, a))), ", ")
 	return f
 }
 
-// traffic returns whether an address takes traffic, and why not.
+func isDrained(service *v1.ExternalService, endpoint string) bool {
+	return slices.ContainsFunc(service.Spec.Endpoints, func(e v1.Endpoint) bool {
+		return e.Name == endpoint && e.State != nil && *e.State == v1.EndpointDrained
+	})
+}
+
+// traffic returns whether an address takes traffic by the status, and why not.
 func traffic(service *v1.ExternalService, endpoint *v1.EndpointStatus, a *v1.AddressStatus) string {
 	var spec *v1.Endpoint
 	for i := range service.Spec.Endpoints {
@@ -109,7 +119,7 @@ func traffic(service *v1.ExternalService, endpoint *v1.EndpointStatus, a *v1.Add
 	case a.Health == v1.AddressUnknown:
 		return "not ready before its first check"
 	}
-	return "published as ready"
+	return asReady
 }
 
 func isPanic(service *v1.ExternalService) bool {

@@ -43,6 +43,9 @@ type Graph struct {
 	Unread  []Unread
 	byKey   map[Key]*Object
 	unread  map[string]string // by kind
+	leaders []Leader
+	// published is of the ExternalServices that are explained.
+	published map[Key]*published
 	// namespace that was asked for; all where it is empty.
 	namespace string
 	// namespaces are labels by name, of those that matter to the object that is explained and that were read.

@@ -38,9 +38,10 @@ type Live struct {
 	changed   func()
 	shared    *intern.Interner
 
-	mu     sync.Mutex
-	kinds  []*followed
-	labels map[string]labels.Set // of the namespace, where one was asked for
+	mu      sync.Mutex
+	kinds   []*followed
+	leaders Leaders
+	labels  map[string]labels.Set // of the namespace, where one was asked for
 }
 
 // followed is a kind and its objects.

@@ -249,6 +249,9 @@ func ReadWith(ctx context.Context, from client.Reader, key Key) (*Graph, *Object
 	if IsWorkload(key.Kind) && slices.ContainsFunc(graph.Objects, isClusterPolicy) || key.Kind == ClusterRebootPolicy {
 		graph.readNamespaces(ctx, from, key)
 	}
+	if key.Kind == ExternalService {
+		graph.ReadPublished(ctx, from, key)
+	}
 	return graph, graph.Find(key), nil
 }
 

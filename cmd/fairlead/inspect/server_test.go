@@ -16,10 +16,13 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -37,9 +40,12 @@ type server struct {
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.asked.Add(1)
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/") // apis GROUP VERSION [namespaces NAMESPACE] RESOURCE [NAME]
-	if parts[0] == "api" {                                     // of which namespaces alone are asked for
+	if parts[0] == "api" {
+		parts = parts[1:]
+	} else {
 		parts = parts[2:]
-	} else if parts = parts[3:]; parts[0] == "namespaces" {
+	}
+	if parts = parts[1:]; parts[0] == "namespaces" && len(parts) > 2 {
 		parts = parts[2:]
 	}
 	resource := parts[0]
@@ -72,10 +78,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
 	items, more := s.objects[resource][from:], ""
-	if len(items) > limit {
+	if limit > 0 && len(items) > limit {
 		items, more = items[:limit], strconv.Itoa(from+limit)
 	}
-	all := append(slices.Clone(kinds), namespaces)
+	all := append(slices.Clone(kinds), namespaces, leases, services, slicesOf)
 	k := all[slices.IndexFunc(all, func(k kind) bool { return k.resource == resource })]
 	_ = json.NewEncoder(w).Encode(map[string]any{"kind": k.Kind + "List", "apiVersion": k.group.String(), "metadata": map[string]string{"continue": more}, "items": items})
 }
@@ -123,6 +129,22 @@ func database() *networkingv1.ExternalService {
 			}}},
 		},
 	}
+}
+
+// serviceOf and sliceOf are what is published of the database, with a port of this name.
+func serviceOf(port string) *corev1.Service {
+	return &corev1.Service{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: named("db"),
+		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: port, Port: 5432}}}}
+}
+
+func sliceOf(port string, ready ...string) *discoveryv1.EndpointSlice {
+	slice := &discoveryv1.EndpointSlice{TypeMeta: metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"}, ObjectMeta: named("db-1"),
+		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: &port, Port: ptr.To(int32(5432))}}}
+	for _, address := range []string{"192.0.2.1", "192.0.2.2"} {
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{address},
+			Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(slices.Contains(ready, address))}})
+	}
+	return slice
 }
 
 // payments is a RebootPolicy that waits for reason, with a gate on the database.

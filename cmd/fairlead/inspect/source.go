@@ -8,14 +8,11 @@ import (
 	"fmt"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/installation"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/cron"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
@@ -128,29 +125,12 @@ func ReadBlackouts(ctx context.Context, from client.Reader, operatorNamespace st
 
 // operatorConfiguration returns the configuration of the operator's reconcilers; nil where it cannot be read.
 func operatorConfiguration(ctx context.Context, from client.Reader, namespace string) *options.Configuration {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	selector, err := labels.Parse(installation.Selector)
+	deployments, err := operatorDeployments(ctx, from, namespace)
 	if err != nil {
 		return nil
 	}
-	var list appsv1.DeploymentList
-	matching := &client.ListOptions{Namespace: namespace, LabelSelector: selector, Limit: installation.MaxDeployments}
-	if err := from.List(ctx, &list, matching); err != nil {
-		return nil
-	}
-	for i := range list.Items {
-		d := &list.Items[i]
-		manager := installation.Manager(d)
-		if manager == nil {
-			continue
-		}
-		configuration, err := installation.Configuration(d, manager, func(name string) (*corev1.ConfigMap, error) {
-			var mounted corev1.ConfigMap
-			err := from.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &mounted)
-			return &mounted, err
-		})
-		if err == nil && configuration.Controllers.Enabled {
+	for i := range deployments {
+		if configuration, err := configurationOf(ctx, from, &deployments[i]); err == nil && configuration.Controllers.Enabled {
 			return configuration
 		}
 	}

@@ -29,14 +29,16 @@ type Branch struct {
 
 // Status is what a user sees of Fairlead.
 type Status struct {
-	Trees  []Branch `json:"trees"`
-	Unread []Unread `json:"unread,omitempty"`
+	Trees []Branch `json:"trees"`
+	// Leaders are who reconciles, as far as that could be read.
+	Leaders []Leader `json:"leaders,omitempty"`
+	Unread  []Unread `json:"unread,omitempty"`
 }
 
 // Status returns the trees of the objects of Fairlead that have the labels; those that stand in the tree of another one are no
 // roots of their own.
 func (g *Graph) Status(selector labels.Selector) *Status {
-	s, shown := &Status{Trees: []Branch{}, Unread: g.Unread}, map[*Object]bool{}
+	s, shown := &Status{Trees: []Branch{}, Leaders: g.leaders, Unread: g.Unread}, map[*Object]bool{}
 	for _, o := range g.Objects { // ExternalServices come first
 		isRoot := o.Source != nil && !IsWorkload(o.Kind) && (o.Kind == ExternalService || !shown[o])
 		if !isRoot || !g.concerns(o) || !selector.Matches(labels.Set(o.Source.GetLabels())) {
@@ -49,7 +51,7 @@ func (g *Graph) Status(selector labels.Selector) *Status {
 
 // StatusOf returns the trees of some objects. The error names the first that is not there.
 func (g *Graph) StatusOf(keys []Key) (*Status, error) {
-	s := &Status{Trees: []Branch{}, Unread: g.Unread}
+	s := &Status{Trees: []Branch{}, Leaders: g.leaders, Unread: g.Unread}
 	for _, key := range keys {
 		o := g.byKey[key]
 		switch message, unread := g.unread[key.Kind]; {
@@ -127,6 +129,11 @@ func (s *Status) Worst() Health {
 // WriteText writes a line for each object, indented below the one that it belongs to. wide adds what waits, in the words of the
 // operator.
 func (s *Status) WriteText(to io.Writer, allNamespaces, wide bool) error {
+	for _, l := range Lacking(s.Leaders) {
+		if _, err := fmt.Fprintln(to, l.Sentence()); err != nil {
+			return err
+		}
+	}
 	table := tabwriter.NewWriter(to, 0, 0, 3, ' ', 0)
 	header := []string{"OBJECT", "HEALTH", "BECAUSE"}
 	if allNamespaces {

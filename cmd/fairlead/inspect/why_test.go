@@ -40,6 +40,7 @@ func explained(t *testing.T, s *server, key Key) string {
 func shop(reason string) *server {
 	return &server{objects: map[string][]client.Object{
 		"externalservices": {database()}, "rebootpolicies": {payments(reason)}, "deployments": {deployment("api", 2)},
+		"services": {serviceOf("sql")}, "endpointslices": {sliceOf("sql", "192.0.2.1")},
 	}}
 }
 

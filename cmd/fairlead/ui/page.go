@@ -49,6 +49,7 @@ func (s *Server) current() view {
 		s.kept = nil // so that there are not two models at a time
 		v.snapshot = s.live.Snapshot()
 		v.graph = inspect.New(v.snapshot)
+		v.graph.SetLeaders(s.live.Leaders())
 		v.status = v.graph.Status(labels.Everything())
 		v.counts = v.status.Counts()
 		s.kept = v
@@ -158,6 +159,7 @@ type content struct {
 	Filter, Object                  string
 	Now, Read                       time.Time
 	Unread                          []inspect.Unread
+	Notes                           []string
 	Healths                         []health
 	Rows                            []row
 	Graph                           *graph
@@ -173,6 +175,9 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, page string) {
 	q, v := parse(r, page), s.current()
 	c := &content{Title: "Objects", Cluster: s.options.Cluster, Namespace: s.options.Namespace, Page: page, Query: q, Filter: q.filter,
 		Object: q.object, Now: s.options.Now(), Read: v.read, Unread: v.graph.Unread}
+	for _, l := range inspect.Lacking(v.status.Leaders) {
+		c.Notes = append(c.Notes, l.Sentence())
+	}
 	switch page {
 	case "timeline":
 		c.Title = "Timeline"

@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
@@ -45,6 +46,8 @@ type Options struct {
 	Cluster string
 	// Namespace is shown. Defaults to all.
 	Namespace string
+	// OperatorNamespace has the operator's Lease. It is required.
+	OperatorNamespace string
 	// Port to listen on. Defaults to one that is free.
 	Port int
 	// Now is the time. Defaults to time.Now.
@@ -88,6 +91,7 @@ func (s *Server) Run(parent context.Context, ready func(address string)) error {
 		}
 		return err
 	}
+	s.live.FollowLeaders(ctx, s.options.OperatorNamespace, clock.RealClock{})
 	server := &http.Server{
 		Handler: s, ConnContext: connections.Context, ConnState: connections.Track, ErrorLog: log.New(io.Discard, "", 0),
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: writeTimeout, IdleTimeout: time.Minute,

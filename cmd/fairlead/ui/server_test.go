@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
@@ -40,6 +41,12 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	resource := parts[len(parts)-1]
 	c.mu.Lock()
 	c.asked++
+	if len(parts) > 2 && parts[len(parts)-2] == "leases" { // of a replica that leads
+		holder, seconds := "pod-a", int32(15)
+		_ = json.NewEncoder(w).Encode(&coordinationv1.Lease{TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &metav1.MicroTime{Time: time.Now()}}})
+		return
+	}
 	objects, code := c.objects[resource], c.refuse[resource]
 	changes := make(chan client.Object, 8)
 	isWatch := r.URL.Query().Get("watch") != ""
@@ -124,7 +131,7 @@ func serve(t *testing.T, c http.Handler) string {
 	ctx, stop := context.WithCancel(t.Context())
 	ready, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
-		ended <- NewServer(Options{From: from}).Run(ctx, func(address string) { ready <- address })
+		ended <- NewServer(Options{From: from, OperatorNamespace: "fairlead-system"}).Run(ctx, func(address string) { ready <- address })
 	}()
 	t.Cleanup(func() {
 		stop()

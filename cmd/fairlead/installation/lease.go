@@ -1,0 +1,49 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"cmp"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
+)
+
+// LeaseOf returns the Lease by which the replicas of a Deployment in a namespace elect their leader.
+func LeaseOf(election options.LeaderElection, namespace string) types.NamespacedName {
+	return types.NamespacedName{Namespace: cmp.Or(election.ResourceNamespace, namespace), Name: election.ResourceName}
+}
+
+// Tenure is what a Lease says about its leader.
+type Tenure struct {
+	// Holder is the replica that leads; empty where none does.
+	Holder string
+	// Renewed is when the Lease was last written by a leader; zero where the Lease does not say.
+	Renewed time.Time
+	// Age is how long ago that was.
+	Age time.Duration
+	// IsSilent: the leader has not renewed the Lease for longer than it lasts, or says that it did so in the future. The clock of
+	// this machine may differ: whether the Lease is renewed is seen by reading it again.
+	IsSilent bool
+}
+
+// TenureOf reads a Lease.
+func TenureOf(lease *coordinationv1.Lease, election options.LeaderElection, now time.Time) Tenure {
+	t := Tenure{Holder: ptr.Deref(lease.Spec.HolderIdentity, "")}
+	if lease.Spec.RenewTime != nil {
+		t.Renewed = lease.Spec.RenewTime.Time
+	}
+	t.Age = now.Sub(t.Renewed)
+	if election.Mode == options.ElectionForLife {
+		return t // it is not renewed
+	}
+	// The other replicas wait for as long as their own duration or that of the Lease, whichever is longer.
+	lasts := max(election.LeaseDuration.Duration, time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0))*time.Second)
+	t.IsSilent = t.Age.Abs() > lasts
+	return t
+}
