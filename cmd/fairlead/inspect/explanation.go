@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // maxDepth bounds the chain of objects that wait for each other.
@@ -169,14 +171,30 @@ func (e *explainer) finding(o *Object, about, reason string, waits bool) Finding
 		m = Meaning{Text: "This version of fairlead does not know the reason.", Remedy: "Use the version of fairlead that the operator has."}
 	}
 	f.Meaning, f.Remedy = m.Text, m.Remedy
+	if about == common.ConditionStalled && m.Verb != "" {
+		m.Verb = VerbResume // the only request that it acts on
+	}
 	switch {
 	case m.Verb == VerbFault:
+	case m.Verb != "" && isHeld(o, m.Verb):
+		f.Override = "No request overrides it while the object is suspended or stalled: the findings Suspended and Stalled say what ends that."
 	case m.Verb != "":
 		f.Override = fmt.Sprintf("`fairlead %s %s -n %s` overrides it, by the annotation %s.", m.Verb, o.Argument(), o.Namespace, annotations[m.Verb][o.Kind])
 	case waits:
 		f.Override = notOverridden[o.Kind]
 	}
 	return f
+}
+
+// isHeld reports whether an object does not act on a request: while it is suspended on none, and while it is stalled on none but
+// that to resume.
+func isHeld(o *Object, verb string) bool {
+	s := stateOf(o.Source)
+	isTrue := func(condition string) bool {
+		c := s.find(condition)
+		return c != nil && c.Status == metav1.ConditionTrue
+	}
+	return isTrue(common.ConditionSuspended) || isTrue(common.ConditionStalled) && verb != VerbResume
 }
 
 // notOverridden are sentences about what waits, that no request ends it.

@@ -61,6 +61,26 @@ func TestWhyTellsWhatAPolicyWaitsForUntilWhenAndWhatOverridesIt(t *testing.T) {
 		"`fairlead restart rebootpolicy/payments -n shop` overrides it, by the annotation autoreboot.fairlead.dev/restart-now.", "restarts, Deployment shop/api (Degraded: 2 of 3 pods available)")
 }
 
+func TestWhyOffersNoRequestThatAnObjectDoesNotActOn(t *testing.T) {
+	for name, held := range map[string]metav1.Condition{
+		"halted": condition("Stalled", "True", autorebootv1.ReasonTimedOut, "restarts failed"), "suspended": condition("Suspended", "True", "SuspendedBySpec", ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, policy := shop(autorebootv1.ReasonCooldown), payments(autorebootv1.ReasonCooldown)
+			policy.Status.Conditions = append(policy.Status.Conditions, held)
+			s.objects["rebootpolicies"] = []client.Object{policy}
+			text := explained(t, s, Key{RebootPolicy, "shop", "payments"})
+			want(t, text, "No request overrides it while the object is suspended or stalled")
+			if name == "halted" {
+				want(t, text, "`fairlead resume rebootpolicy/payments -n shop` overrides it")
+			}
+			if strings.Contains(text, "`fairlead restart") {
+				t.Errorf("it offers a restart:\n%s", text)
+			}
+		})
+	}
+}
+
 func TestWhyTellsWhatIsWrongWithWhatAPolicyWaitsFor(t *testing.T) {
 	text := explained(t, shop(autorebootv1.ReasonGateClosed), Key{RebootPolicy, "shop", "payments"})
 	want(t, text, "No annotation overrides it: restart-now waits for it as well.", "ExternalService shop/db is Degraded. gate database:",
