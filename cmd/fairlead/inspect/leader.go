@@ -159,7 +159,7 @@ func readLeader(
 		case !leader.Leads:
 			leader.Message = "no replica leads: the last one has released Lease " + leader.Lease
 			return leader, nil
-		case !tenure.IsSilent || again && tenure.Renewed.After(before):
+		case !tenure.IsSilent && !tenure.IsAhead || again && tenure.Renewed.After(before):
 			leader.Since = nil
 			return leader, nil
 		case again:

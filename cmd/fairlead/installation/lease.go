@@ -27,9 +27,11 @@ type Tenure struct {
 	Renewed time.Time
 	// Age is how long ago that was.
 	Age time.Duration
-	// IsSilent: the leader has not renewed the Lease for longer than it lasts, or says that it did so in the future. The clock of
-	// this machine may differ: whether the Lease is renewed is seen by reading it again.
+	// IsSilent: the leader has not renewed the Lease for longer than it lasts. The clock of this machine may differ: whether the
+	// Lease is renewed is seen by reading it again.
 	IsSilent bool
+	// IsAhead: the leader has renewed it further in the future than it lasts, by a clock that is ahead.
+	IsAhead bool
 }
 
 // TenureOf reads a Lease.
@@ -44,6 +46,6 @@ func TenureOf(lease *coordinationv1.Lease, election options.LeaderElection, now 
 	}
 	// The other replicas wait for as long as their own duration or that of the Lease, whichever is longer.
 	lasts := max(election.LeaseDuration.Duration, time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0))*time.Second)
-	t.IsSilent = t.Age.Abs() > lasts
+	t.IsSilent, t.IsAhead = t.Age > lasts, t.Age < -lasts
 	return t
 }

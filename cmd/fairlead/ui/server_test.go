@@ -39,14 +39,15 @@ type cluster struct {
 func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(r.URL.Path, "/")
 	resource := parts[len(parts)-1]
-	c.mu.Lock()
-	c.asked++
 	if len(parts) > 2 && parts[len(parts)-2] == "leases" { // of a replica that leads
+		w.Header().Set("Content-Type", "application/json")
 		holder, seconds := "pod-a", int32(15)
 		_ = json.NewEncoder(w).Encode(&coordinationv1.Lease{TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"},
 			Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &metav1.MicroTime{Time: time.Now()}}})
 		return
 	}
+	c.mu.Lock()
+	c.asked++
 	objects, code := c.objects[resource], c.refuse[resource]
 	changes := make(chan client.Object, 8)
 	isWatch := r.URL.Query().Get("watch") != ""
