@@ -38,7 +38,6 @@ func Convert(o Options) *cobra.Command {
 		MaxRestore:  common.MaxRestoreBytes,
 	}
 	request := convert.Request{Out: o.Output, Messages: o.Logs}
-	var form string
 	var named []string
 	command := &cobra.Command{
 		Use:   "convert --to VERSION {FILE|FOLDER|-}...",
@@ -47,10 +46,10 @@ func Convert(o Options) *cobra.Command {
 
 Files may hold several documents and lists, in YAML or JSON; of a folder it is all .yaml, .yml and
 .json files below it. Documents without an object to convert pass through byte for byte. In the
-others, fields that both versions have keep their comments, their order and their quotes, and the
-formatting is normalized.
+others, fields that both versions have keep their comments, their order and their quotes. A note names
+each comment that is lost, and what a cluster would refuse of a result.
 
-A note says where a result would be refused by a cluster. What the other version cannot say is kept in an annotation, ` +
+What the other version cannot say is kept in an annotation, ` +
 			common.ConversionDataAnnotation + ` or
 ` + common.V1Alpha1DataAnnotation + `: converting back gives the same object again.
 
@@ -69,7 +68,7 @@ converted, and 2 for a wrong flag, and for an input that cannot be read or holds
 			if err != nil {
 				return &exit{2, err}
 			}
-			request.Paths, request.Stdin, request.Form = paths, command.InOrStdin(), convert.Form(form)
+			request.Paths, request.Stdin = paths, command.InOrStdin()
 			ctx, stop := untilSignal(command.Context())
 			defer stop()
 			switch err = conversion.Run(ctx, request); {
@@ -90,9 +89,7 @@ converted, and 2 for a wrong flag, and for an input that cannot be read or holds
 	flags.BoolVar(&request.Check, "check", false, "Change nothing: print the objects that are not at the version, and exit with 1 if there are any.")
 	flags.BoolVar(&request.AllowEmpty, "allow-empty", false, "Succeed when the input has no document.")
 	flags.BoolVar(&options.DropRestore, "drop-restore", false, "Leave out the restore annotation. What the version cannot express is lost.")
-	flags.StringVarP(&form, "output", "o", "", "Output format. One of: yaml, json. The default is that of each document.")
 	complete(command, "to", versions...)
-	complete(command, "output", "yaml", "json")
 	return command
 }
 
@@ -115,7 +112,7 @@ func vetted(ctx context.Context) func(object []byte) []string {
 	}
 }
 
-// convertible are the kinds. The fields that took the place of others keep their comments.
+// convertible are the kinds.
 func convertible() []convert.Kind {
 	return []convert.Kind{{
 		Group: networkingv1.GroupVersion.Group, Kind: "ExternalService", Converter: externalservice.New(),
@@ -123,20 +120,11 @@ func convertible() []convert.Kind {
 			networkingv1.GroupVersion.Version:       reflect.TypeFor[networkingv1.ExternalService](),
 			networkingv1alpha1.GroupVersion.Version: reflect.TypeFor[networkingv1alpha1.ExternalService](),
 		},
-		Successors: map[string]string{
-			"spec.hosts": "endpoints", "spec.endpoints": "hosts",
-			"spec.refreshSeconds": "resolution", "spec.resolution": "refreshSeconds",
-			"spec.probe": "healthCheck", "spec.healthCheck": "probe",
-		},
 	}, {
 		Group: autorebootv1.GroupVersion.Group, Kind: "RebootPolicy", Converter: rebootpolicy.New(),
 		Types: map[string]reflect.Type{
 			autorebootv1.GroupVersion.Version:       reflect.TypeFor[autorebootv1.RebootPolicy](),
 			autorebootv1alpha1.GroupVersion.Version: reflect.TypeFor[autorebootv1alpha1.RebootPolicy](),
-		},
-		Successors: map[string]string{
-			"spec.target": "targets", "spec.targets": "target",
-			"spec.policies": "triggers", "spec.triggers": "policies",
 		},
 	}, {
 		Group: autorebootv1.GroupVersion.Group, Kind: "ClusterRebootPolicy", Converter: rebootpolicy.NewCluster(),
@@ -149,10 +137,6 @@ func convertible() []convert.Kind {
 		Types: map[string]reflect.Type{
 			chaosv1.GroupVersion.Version:       reflect.TypeFor[chaosv1.ChaosPod](),
 			chaosv1alpha1.GroupVersion.Version: reflect.TypeFor[chaosv1alpha1.ChaosPod](),
-		},
-		Successors: map[string]string{
-			"spec.template": "target", "spec.target": "template",
-			"spec.nextStop": "schedule", "spec.schedule": "nextStop",
 		},
 	}}
 }

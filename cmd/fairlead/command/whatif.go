@@ -129,7 +129,7 @@ func (f *whatIfFlags) manifests(command *cobra.Command, namespace string) (*fore
 		return nil, err
 	}
 	m := &forecast.Manifests{Namespace: namespace, Convert: func(object []byte) ([]byte, error) {
-		result, err := conversion.Text(object, convert.JSON)
+		result, err := conversion.Text(object)
 		switch {
 		case err != nil:
 			return nil, err

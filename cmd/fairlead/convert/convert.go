@@ -4,7 +4,6 @@
 package convert
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -25,9 +24,6 @@ type Kind struct {
 	Converter   Converter
 	// Types are the Go types of the served versions, which give new fields their order.
 	Types map[string]reflect.Type
-	// Successors name the field with the same meaning in another version, by the path of a field and the name of
-	// its sibling: "spec.hosts" is "endpoints". Comments follow them. Defaults to none.
-	Successors map[string]string
 }
 
 // Options of a Conversion.
@@ -103,16 +99,6 @@ func (f Finding) String() string {
 	return f.Object + ": " + f.Text
 }
 
-// Form is how documents are written.
-type Form string
-
-// The forms.
-const (
-	AsIs Form = ""
-	YAML Form = "yaml"
-	JSON Form = "json"
-)
-
 // Result is a converted text.
 type Result struct {
 	Text []byte
@@ -126,7 +112,7 @@ type Result struct {
 }
 
 // Text converts all objects of a text. The error is for a text that cannot be read.
-func (c *Conversion) Text(text []byte, form Form) (Result, error) {
+func (c *Conversion) Text(text []byte) (Result, error) {
 	parts, err := manifest.Split(text)
 	if err != nil {
 		return Result{}, err
@@ -136,17 +122,14 @@ func (c *Conversion) Text(text []byte, form Form) (Result, error) {
 		if !part.Empty() {
 			out.Documents++
 		}
-		if form == AsIs && !c.mentionsGroup(part.Text) {
+		if !c.mentionsGroup(part.Text) {
 			out.JSON = false
 			out.Text = append(out.Text, part.Text...)
 			continue
 		}
-		written, err := c.part(part, form, &out)
+		written, err := c.part(part, &out)
 		if err != nil {
 			return Result{}, err
-		}
-		if form == YAML && len(out.Text) > 0 && !strings.HasPrefix(string(written), "---") && len(written) > 0 {
-			out.Text = append(endLine(out.Text), "---\n"...)
 		}
 		out.Text = append(out.Text, written...)
 	}
@@ -160,18 +143,16 @@ func (c *Conversion) mentionsGroup(text []byte) bool {
 	return slices.ContainsFunc(c.groups, func(group string) bool { return strings.Contains(string(text), group) })
 }
 
-func (c *Conversion) part(part manifest.Part, form Form, out *Result) ([]byte, error) {
+func (c *Conversion) part(part manifest.Part, out *Result) ([]byte, error) {
 	document, err := manifest.Parse(part)
 	switch {
 	case err != nil:
 		return nil, err
-	case document == nil && form == JSON:
-		return nil, nil
 	case document == nil:
 		out.JSON = false
 		return part.Text, nil
 	}
-	out.JSON = out.JSON && document.IsJSON()
+	out.JSON = out.JSON && document.JSON
 	w := converter{conversion: c, out: out}
 	text, notes, err := document.Rewrite(w.value(document.Root))
 	if err != nil {
@@ -179,30 +160,7 @@ func (c *Conversion) part(part manifest.Part, form Form, out *Result) ([]byte, e
 		return part.Text, nil //nolint:nilerr // it was found, and the others are converted
 	}
 	for _, note := range notes {
-		out.Notes = append(out.Notes, Finding{Position: manifest.Position{Line: note.Line, Column: 1}, Text: note.Text})
+		out.Notes = append(out.Notes, Finding{Position: note.Position, Text: note.Text})
 	}
-	if form == AsIs {
-		return text, nil
-	}
-	return reformat(manifest.Part{Text: text, Line: part.Line}, form)
-}
-
-func reformat(part manifest.Part, form Form) ([]byte, error) {
-	document, err := manifest.Parse(part)
-	switch {
-	case err != nil:
-		return nil, err
-	case document == nil:
-		return nil, errors.New("a document came out empty")
-	case form == JSON:
-		return document.AsJSON()
-	}
-	return document.AsYAML()
-}
-
-func endLine(text []byte) []byte {
-	if len(text) > 0 && text[len(text)-1] != '\n' {
-		return append(text, '\n')
-	}
-	return text
+	return text, nil
 }

@@ -15,19 +15,19 @@ const old = "apiVersion: toys.example.com/v1alpha1\nkind: Toy\n"
 func TestTextConvertsOurObjectsAndNothingElse(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"empty":                   {"", ""},
-		"without metadata":        {old + "spec:\n  last: z\n  old: x # y\n", "apiVersion: toys.example.com/v1\nkind: Toy\nspec:\n  # y\n  new: x\n  last: z\n"},
-		"a value of a wrong type": {old + "spec: {old: 5, last: z}\n", "apiVersion: toys.example.com/v1\nkind: Toy\nspec: {new: 5, last: z}\n"},
+		"without metadata":        {old + "spec:\n  last: z\n  old: x # y\n", "apiVersion: toys.example.com/v1\nkind: Toy\nspec:\n  last: z\n  new: x\n"},
+		"a value of a wrong type": {old + "spec: {old: 5, last: z}\n", "apiVersion: toys.example.com/v1\nkind: Toy\nspec:\n  last: z\n  new: 5\n"},
 		"there already":           {"{apiVersion:   toys.example.com/v1, kind: Toy}", "{apiVersion:   toys.example.com/v1, kind: Toy}"},
 		"only mentioned":          {"a: toys.example.com/v1alpha1 # x\n", "a: toys.example.com/v1alpha1 # x\n"},
 		"of another group":        {"apiVersion: my.toys.example.com/v1alpha1\nkind: Toy\n", "apiVersion: my.toys.example.com/v1alpha1\nkind: Toy\n"},
 		"a CRD of ours":           {"apiVersion: apiextensions.k8s.io/v1\nspec: {group: toys.example.com}\n", "apiVersion: apiextensions.k8s.io/v1\nspec: {group: toys.example.com}\n"},
 		"a list within a list":    {"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items:\n  - apiVersion: toys.example.com/v1alpha1 # a\n    kind: Toy\n- b\n", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items:\n  - apiVersion: toys.example.com/v1 # a\n    kind: Toy\n- b\n"},
-		"a list of ours":          {"apiVersion: toys.example.com/v1alpha1\nkind: ToyList\nitems:\n- spec: {old: x}\n", "apiVersion: toys.example.com/v1\nkind: ToyList\nitems:\n- spec: {new: x}\n"},
-		"a list that says it all": {"apiVersion: toys.example.com/v1\nkind: ToyList\nitems:\n- apiVersion: toys.example.com/v1alpha1\n  spec: {old: x}\n- {}\n", "apiVersion: toys.example.com/v1\nkind: ToyList\nitems:\n- apiVersion: toys.example.com/v1\n  spec: {new: x}\n- {}\n"},
+		"a list of ours":          {"apiVersion: toys.example.com/v1alpha1\nkind: ToyList\nitems:\n- spec: {old: x}\n", "apiVersion: toys.example.com/v1\nkind: ToyList\nitems:\n- spec:\n    new: x\n"},
+		"a list that says it all": {"apiVersion: toys.example.com/v1\nkind: ToyList\nitems:\n- apiVersion: toys.example.com/v1alpha1\n  spec: {old: x}\n- {}\n", "apiVersion: toys.example.com/v1\nkind: ToyList\nitems:\n- apiVersion: toys.example.com/v1\n  spec:\n    new: x\n- {}\n"},
 		"a list without items":    {"apiVersion: toys.example.com/v1alpha1\nkind: ToyList\nitems: []\n", "apiVersion: toys.example.com/v1\nkind: ToyList\nitems: []\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, err := newToys(t, Options{To: "v1"}).Text([]byte(test.text), AsIs)
+			result, err := newToys(t, Options{To: "v1"}).Text([]byte(test.text))
 			if err != nil || len(result.Failed) > 0 {
 				t.Fatal(err, result.Failed)
 			}
@@ -57,7 +57,7 @@ func TestTextNamesTheObjectThatFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := "# x\n---\n" + test.text
-			result, err := newToys(t, Options{To: "v1", MaxRestore: 3}).Text([]byte(text), AsIs)
+			result, err := newToys(t, Options{To: "v1", MaxRestore: 3}).Text([]byte(text))
 			if err != nil || len(result.Failed) != 1 || string(result.Text) != text {
 				t.Fatalf("%v, %v\n%s", err, result.Failed, result.Text)
 			}
@@ -70,29 +70,13 @@ func TestTextNamesTheObjectThatFails(t *testing.T) {
 
 func TestDropRestoreTakesTheAnnotationAndSaysSo(t *testing.T) {
 	text := old + "metadata:\n  name: lossy\n"
-	kept, err := newToys(t, Options{To: "v1"}).Text([]byte(text), AsIs)
+	kept, err := newToys(t, Options{To: "v1"}).Text([]byte(text))
 	if err != nil || !strings.Contains(string(kept.Text), annotation) || len(kept.Notes) > 0 {
 		t.Errorf("%v, %v\n%s", err, kept.Notes, kept.Text)
 	}
-	dropped, err := newToys(t, Options{To: "v1", DropRestore: true}).Text([]byte(text), AsIs)
+	dropped, err := newToys(t, Options{To: "v1", DropRestore: true}).Text([]byte(text))
 	if err != nil || strings.Contains(string(dropped.Text), "annotation") || len(dropped.Notes) != 1 {
 		t.Errorf("%v, %v\n%s", err, dropped.Notes, dropped.Text)
-	}
-}
-
-func TestFormsAreOfAllDocuments(t *testing.T) {
-	text := "# a\n---\na: b # c\n---\n{\"apiVersion\": \"toys.example.com/v1alpha1\", \"kind\": \"Toy\"}\n---\n# d\n"
-	for form, want := range map[Form]string{
-		JSON: "{\n  \"a\": \"b\"\n}\n{\n  \"apiVersion\": \"toys.example.com/v1\",\n  \"kind\": \"Toy\"\n}\n",
-		YAML: "# a\n---\na: b # c\n---\napiVersion: toys.example.com/v1\nkind: Toy\n---\n# d\n",
-	} {
-		result, err := newToys(t, Options{To: "v1"}).Text([]byte(text), form)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, string(result.Text)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", form, diff)
-		}
 	}
 }
 

@@ -5,8 +5,8 @@
 // a cluster.
 //
 // It finds files (files.go) and the objects in them (convert.go), converts each object with the converter of its kind
-// (object.go), and writes the result into the text (package manifest). run.go does that for a command line. The
-// converters and kinds are options, so that the result is that of the webhook. Objects of other groups, and the text
-// between objects, do not change. It never writes a part of a file, and nothing to the standard output where an
-// object failed.
+// (object.go), and has package manifest write the document, which lists the comments that are lost. run.go does that
+// for a command line. The converters and kinds are options, so that the result is that of the webhook. Objects of other
+// groups, and the text between objects, do not change. It never writes a part of a file, and nothing to the standard
+// output where an object failed.
 package convert

@@ -118,7 +118,6 @@ func (c *converter) object(n *manifest.Node, kind *Kind, version string) *manife
 			c.noteVet(n, label, c.conversion.options.Vet(raw))
 		}
 	}
-	converted.Successors = kind.Successors
 	return converted
 }
 
@@ -178,6 +177,7 @@ func (c *Conversion) object(object *manifest.Node, kind *Kind) (converted *manif
 		}
 	}
 	sortFields(converted, answer, kind.Types[c.options.To])
+	converted.SortLike(object)
 	return converted, nil
 }
 

@@ -25,8 +25,6 @@ type Request struct {
 	// Out takes the converted text, or with Check what is not at the version. Messages takes notes
 	// and failures, one to a line.
 	Out, Messages io.Writer
-	// Form of what is written to Out. The default, AsIs, keeps that of each document.
-	Form Form
 	// Write replaces the files instead of writing to Out. Check writes nothing but names.
 	Write, Check bool
 	// AllowEmpty takes an empty standard input, and inputs that hold no document together, for success. Defaults to
@@ -82,10 +80,6 @@ func (r *Request) check() error {
 		return errors.New("name files or folders, or - for the standard input")
 	case r.Write && r.Check:
 		return errors.New("--write and --check exclude each other")
-	case (r.Write || r.Check) && r.Form != AsIs:
-		return errors.New("--output is for the standard output: --write and --check keep the form of each file")
-	case r.Form != AsIs && r.Form != YAML && r.Form != JSON:
-		return fmt.Errorf("--output %q: must be yaml or json", r.Form)
 	}
 	for _, path := range r.Paths {
 		if path == Stdin && r.Write {
@@ -114,7 +108,7 @@ func (r *run) file(path string) error {
 		return err
 	}
 	r.read += len(text)
-	result, err := r.conversion.Text(text, r.Form)
+	result, err := r.conversion.Text(text)
 	if err != nil {
 		return err
 	}
@@ -158,7 +152,7 @@ func (r *run) append(result Result) {
 		if !bytes.HasSuffix(r.out.Bytes(), []byte("\n")) {
 			r.out.WriteByte('\n')
 		}
-		stream := r.Form == JSON || r.Form == AsIs && result.JSON && r.json
+		stream := result.JSON && r.json
 		if !stream && !bytes.HasPrefix(result.Text, []byte("---")) {
 			r.out.WriteString("---\n")
 		}

@@ -141,10 +141,6 @@ func TestSeveralTextsAreOneStream(t *testing.T) {
 			t.Errorf("%v: %v (-want +got):\n%s", paths, err, diff)
 		}
 	}
-	out, _, err := runToys(t, Request{Paths: []string{"a.json", "b.json"}, Form: YAML})
-	if diff := cmp.Diff(fresh+"---\n"+fresh, out); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
 }
 
 func TestReplaceLeavesWhatWasChangedMeanwhile(t *testing.T) {

@@ -65,7 +65,7 @@ type toyType struct {
 func toys() []Kind {
 	of := reflect.TypeFor[toyType]()
 	return []Kind{
-		{Group: "toys.example.com", Kind: "Toy", Converter: toy{}, Types: map[string]reflect.Type{"v1": of, "v1alpha1": of}, Successors: map[string]string{"spec.old": "new"}},
+		{Group: "toys.example.com", Kind: "Toy", Converter: toy{}, Types: map[string]reflect.Type{"v1": of, "v1alpha1": of}},
 		{Group: "toys.example.com", Kind: "Elder", Converter: toy{}, Types: map[string]reflect.Type{"v1alpha1": of, "v0": of}},
 	}
 }

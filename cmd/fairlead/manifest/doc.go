@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifest reads objects in the text of manifests, in YAML and JSON, and changes them there.
+// Package manifest reads objects in the text of manifests, in YAML and JSON, and writes them.
 //
 //   - split.go cuts a text into its documents, the Parts.
 //   - node.go is the one model of a value: what it is, where it is written, and what is wrong with it.
@@ -10,11 +10,7 @@
 //     that is given twice, is a Problem with its position.
 //   - document.go gives a document another value. The new text is read again, with kubectl's own library, and
 //     compared with the value before it is returned. A document of the same value keeps its text, byte for byte.
-//   - merge.go gives a Node another value, and places new members among those that stay.
-//   - edit.go decodes a document of YAML into the nodes of the library, and encodes them again. Markers, line ends and
-//     blank lines stay, and the indentation becomes even.
-//   - writer.go makes the library's nodes of the new value out of those of the text, which have comments, quotes and
-//     anchors. comments.go moves the comments of removed fields.
+//   - yamlwriter.go writes YAML, copies the comments of fields that stay, and lists the others.
 //
 // The package has no code for a kind, validates no value, opens no file, and never guesses. The size of a document,
 // its depth and what its aliases expand to are bounded.

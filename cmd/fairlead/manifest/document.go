@@ -12,22 +12,24 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"go.yaml.in/yaml/v3"
 	kyaml "sigs.k8s.io/yaml"
 )
 
-var errUnwritable = errors.New("the new object cannot be written in the form of this text; take out its anchors and tags, and try again")
+var errUnwritable = errors.New("the new object cannot be written so that kubectl reads it again")
 
 // Document is a document that can be given another value.
 type Document struct {
-	text []byte
-	line int
+	part Part
 	// Root is the value of the document, as kubectl reads it.
 	Root *Node
+	// JSON means that it is written in JSON.
+	JSON bool
 }
 
-// Note records where the comments of a removed field went.
+// Note is something that a new text does not have, and where the old one has it.
 type Note struct {
-	Line int
+	Position
 	Text string
 }
 
@@ -40,7 +42,7 @@ func Parse(p Part) (*Document, error) {
 	if problem := values[0].Err; problem != nil {
 		return nil, problem
 	}
-	d := &Document{text: p.Text, line: p.Line, Root: values[0].Root}
+	d := &Document{part: p, Root: values[0].Root, JSON: values[0].json}
 	var duplicate error
 	d.Root.AllProblems(func(_ string, p Problem) {
 		if duplicate == nil && p.Rule == "duplicate-key" { // one of them would be lost
@@ -48,7 +50,7 @@ func Parse(p Part) (*Document, error) {
 			duplicate = &p
 		}
 	})
-	if duplicate != nil || d.IsJSON() {
+	if duplicate != nil || d.JSON {
 		return d, duplicate
 	}
 	value, err := kubectlValue(p.Text)
@@ -64,9 +66,6 @@ func Parse(p Part) (*Document, error) {
 	return d, nil
 }
 
-// IsJSON reports whether the document is written in JSON.
-func (d *Document) IsJSON() bool { return d.Root.layout == nil }
-
 // kubectlValue returns the value of a YAML document as kubectl reads it.
 func kubectlValue(text []byte) (value any, err error) {
 	defer recovered(&err)
@@ -80,61 +79,78 @@ func kubectlValue(text []byte) (value any, err error) {
 	return value, err
 }
 
-// Rewrite returns the text of the part with another value. Members and items that stay keep their order, their style
-// and their comments, and new members are added in the order of the value. Comments of removed fields go to the fields
-// that replace them, or else stay, and a note records where. The text of the same value is the text of the part.
+// is reports whether the node has a value, with json.Number for numbers.
+func (n *Node) is(value any) bool { return reflect.DeepEqual(n.Exact(), value) }
+
+// Rewrite returns the text of the part with another value, and notes of what is lost by that. Fields that stay keep their
+// comments. The text of the same value is the text of the part.
 func (d *Document) Rewrite(to *Node) ([]byte, []Note, error) {
-	value := to.Exact()
 	switch {
-	case d.Root.is(value):
-		return d.text, nil, nil
-	case d.IsJSON():
+	case d.Root.is(to.Exact()):
+		return d.part.Text, nil, nil
+	case d.JSON:
 		text, err := d.rewriteJSON(to)
 		return text, nil, err
 	}
-	for _, expand := range []bool{false, true} {
-		text, notes, err := d.edit(to, expand)
-		if err != nil {
-			continue
-		}
-		if again, err := kubectlValue(text); err == nil && reflect.DeepEqual(again, value) {
-			return text, notes, nil
-		}
+	text := bytes.TrimPrefix(d.part.Text, bom)
+	mark, crlf := d.part.Text[:len(d.part.Text)-len(text)], bytes.Contains(text, []byte("\r\n"))
+	head, body, tail := frame(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")))
+	from, err := decodeDocument(yaml.NewDecoder(bytes.NewReader(body)))
+	if err != nil {
+		return nil, nil, err
 	}
-	return nil, nil, errUnwritable
+	next, written, err := to.yamlLike(from)
+	if err != nil {
+		return nil, nil, err
+	}
+	notes := lost(from, string(body), next, string(written))
+	for i := range notes {
+		notes[i].Line += d.part.Line - 1 + bytes.Count(head, []byte("\n"))
+	}
+	if bytes.HasSuffix(head, []byte("---")) { // the value began on the line of the marker
+		written = slices.Concat([]byte("\n"), written)
+	}
+	written = slices.Concat(head, written, tail)
+	if crlf {
+		written = bytes.ReplaceAll(written, []byte("\n"), []byte("\r\n"))
+	}
+	return slices.Concat(mark, written), notes, nil
+}
+
+// frame cuts a document into the lines up to its first marker, its value, and the lines from its last marker.
+func frame(text []byte) (head, body, tail []byte) {
+	at, begin, end := 0, 0, len(text)
+	for line := range bytes.Lines(text) {
+		switch {
+		case marker(line, "---") && head == nil && significant(line[len("---"):]):
+			begin = at + len("---")
+			head = text[:begin]
+		case marker(line, "---") && head == nil:
+			begin = at + len(line)
+			head = text[:begin]
+		case marker(line, "..."):
+			end = at
+		}
+		at += len(line)
+	}
+	return head, text[begin:max(begin, end)], text[max(begin, end):]
 }
 
 func (d *Document) rewriteJSON(to *Node) ([]byte, error) {
-	body := Part{Text: d.text}.body().Text
+	text := d.part.Text
+	body := d.part.body().Text
 	old := bytes.TrimSpace(body)
-	head := len(d.text) - len(bytes.TrimLeft(body, " \t\r\n"))
-	text, err := d.Root.merge(to).jsonLike(old)
+	head := len(text) - len(bytes.TrimLeft(body, " \t\r\n"))
+	var form []jsontext.Options
+	if bytes.Contains(old, []byte("\n")) {
+		form = append(form, jsontext.WithIndent("  "))
+	}
+	written, err := to.encodeJSON(form...)
 	if err != nil {
 		return nil, err
 	}
-	if again, err := ParseJSON(text); err != nil || !again.is(to.Exact()) {
+	if again, err := ParseJSON(written); err != nil || !again.is(to.Exact()) {
 		return nil, errUnwritable
 	}
-	return slices.Concat(d.text[:head], text, d.text[head+len(old):]), nil
-}
-
-// AsJSON returns the document as indented JSON, in its order.
-func (d *Document) AsJSON() ([]byte, error) {
-	text, err := d.Root.encodeJSON(jsontext.WithIndent("  "))
-	return append(text, '\n'), err
-}
-
-// AsYAML returns the document as YAML: unchanged, or in block style where it was JSON.
-func (d *Document) AsYAML() ([]byte, error) {
-	if !d.IsJSON() {
-		return d.text, nil
-	}
-	text, err := encode(new(writer).node(d.Root, place{}), 2, true)
-	if err != nil {
-		return nil, err
-	}
-	if again, err := kubectlValue(text); err != nil || !d.Root.is(again) {
-		return nil, errUnwritable
-	}
-	return text, nil
+	return slices.Concat(text[:head], written, text[head+len(old):]), nil
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"regexp"
 	"sort"
 	"unicode/utf8"
 
@@ -39,7 +38,7 @@ func readJSON(p Part) []Reading {
 		if err != nil {
 			return append(values, Reading{Err: r.problem(err)})
 		}
-		values = append(values, Reading{Root: root})
+		values = append(values, Reading{Root: root, json: true})
 	}
 }
 
@@ -193,22 +192,4 @@ func (n *Node) writeJSON(to *jsontext.Encoder) error {
 	}
 	raw, err := json.Marshal(n.Value)
 	return errors.Join(err, to.WriteValue(raw))
-}
-
-var firstJSONIndent = regexp.MustCompile(`^\{\s*\n([ \t]+)`)
-
-// jsonLike writes a node like an example: on one line, or indented as it is there.
-func (n *Node) jsonLike(example []byte) ([]byte, error) {
-	if !bytes.Contains(example, []byte("\n")) {
-		return n.encodeJSON()
-	}
-	indent := "  "
-	if found := firstJSONIndent.FindSubmatch(example); found != nil {
-		indent = string(found[1])
-	}
-	text, err := n.encodeJSON(jsontext.WithIndent(indent))
-	if bytes.Contains(example, []byte("\r\n")) {
-		text = bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
-	}
-	return text, err
 }

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // Position is a place in a file. Both count from 1; a column counts characters.
@@ -37,12 +35,6 @@ type Node struct {
 	Items []*Node
 	// Problems of this very node.
 	Problems []Problem
-	// Successors are, by the path of a field below this node such as "spec.hosts", the names of the siblings that
-	// replace it in Rewrite. Comments follow them.
-	Successors map[string]string
-
-	layout *yaml.Node // nil in JSON, and where the value is new
-	was    *Node      // the node of which it has the next value
 }
 
 // Member is a key of a mapping, the position of the key, and its value.
@@ -50,9 +42,6 @@ type Member struct {
 	Position
 	Key   string
 	Value *Node
-
-	layout *yaml.Node // of the key; nil in JSON, and where the member is new
-	merged bool       // a merge key brings it
 }
 
 // Problem is an error in the text of a document.

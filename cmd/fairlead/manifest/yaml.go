@@ -35,6 +35,8 @@ var (
 type Reading struct {
 	Root *Node
 	Err  *Problem
+
+	json bool // written in JSON
 }
 
 // Read reads the values of a part: one, or several of JSON one after the other.
@@ -144,16 +146,15 @@ func tabColumn(p Part, number int) int {
 
 // builder makes Nodes of those of the YAML library.
 type builder struct {
-	above   int  // lines of the file above the part
-	expand  bool // write aliases and merge keys out in the layout
-	inAlias int  // how many aliases lead to the current node
+	above   int // lines of the file above the part
+	inAlias int // how many aliases lead to the current node
 	values  int
 	aliased int
 	err     *Problem
 }
 
 func (b *builder) node(from *yaml.Node, depth int) *Node {
-	n := &Node{Position: b.at(from), layout: from}
+	n := &Node{Position: b.at(from)}
 	if b.err != nil {
 		return n
 	}
@@ -169,15 +170,8 @@ func (b *builder) node(from *yaml.Node, depth int) *Node {
 		b.fail(from, errTooMany.Error())
 	case from.Kind == yaml.AliasNode:
 		b.inAlias++
-		target := *b.node(from.Alias, depth+1)
+		n = b.node(from.Alias, depth+1) // with its position: problems are corrected where the value is written
 		b.inAlias--
-		target.layout = from
-		if b.expand {
-			written := *from.Alias
-			written.HeadComment, written.LineComment, written.FootComment = from.HeadComment, from.LineComment, from.FootComment
-			target.layout = &written
-		}
-		return &target // with its position: problems are corrected where the value is written
 	case from.Kind == yaml.MappingNode:
 		n.Kind = Mapping
 		b.mapping(n, from, depth)
@@ -189,9 +183,6 @@ func (b *builder) node(from *yaml.Node, depth int) *Node {
 		}
 	default:
 		b.scalar(n, from)
-	}
-	if b.expand {
-		n.expand()
 	}
 	return n
 }
@@ -217,7 +208,7 @@ func (b *builder) mapping(n *Node, from *yaml.Node, depth int) {
 			n.Problems = append(n.Problems, Problem{Position: b.at(name), Rule: "syntax", Message: "a key must be a string"})
 			continue
 		}
-		m := Member{Position: b.at(name), Key: key, Value: b.node(value, depth+1), layout: name}
+		m := Member{Position: b.at(name), Key: key, Value: b.node(value, depth+1)}
 		if first, twice := given[key]; twice {
 			n.Problems = append(n.Problems, duplicateKey(m, first))
 		} else {
@@ -258,7 +249,7 @@ func (b *builder) merge(n *Node, index map[string]int, value *yaml.Node, depth i
 		}
 		for _, m := range source.Members {
 			if !taken[m.Key] {
-				taken[m.Key], m.merged = true, true
+				taken[m.Key] = true
 				n.set(index, m)
 			}
 		}

@@ -240,15 +240,15 @@ func render(object runtime.Object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	document, err := manifest.Parse(manifest.Part{Text: raw, Line: 1})
+	node, err := manifest.ParseJSON(raw)
 	if err != nil {
 		return nil, err
 	}
-	document.Root.Remove("status")
+	node.Remove("status")
 	// The type has kind first, and readers expect apiVersion.
-	if i := slices.IndexFunc(document.Root.Members, func(m manifest.Member) bool { return m.Key == "apiVersion" }); i > 0 {
-		m := document.Root.Members[i]
-		document.Root.Members = slices.Insert(slices.Delete(document.Root.Members, i, i+1), 0, m)
+	if i := slices.IndexFunc(node.Members, func(m manifest.Member) bool { return m.Key == "apiVersion" }); i > 0 {
+		m := node.Members[i]
+		node.Members = slices.Insert(slices.Delete(node.Members, i, i+1), 0, m)
 	}
-	return document.AsYAML()
+	return node.YAML()
 }
