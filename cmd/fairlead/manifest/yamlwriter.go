@@ -180,16 +180,13 @@ func joinComments(a, b string) string {
 func lost(from *yaml.Node, body string, to *yaml.Node, written string) (notes []Note) {
 	visit(from, func(n *yaml.Node) {
 		if n.Kind != yaml.AliasNode && n.Anchor != "" {
-			notes = append(notes, Note{Position{n.Line, n.Column}, fmt.Sprintf("the anchor &%s is gone: its value is written out in each place", n.Anchor)})
+			text := fmt.Sprintf("the anchor &%s is gone: its value is written out in each place", n.Anchor)
+			notes = append(notes, Note{Position{n.Line, n.Column}, text})
 		}
 	})
 	kept, seen := map[string]int{}, map[string]int{}
 	visit(to, func(n *yaml.Node) { countComments(kept, n) })
-	for line := range strings.Lines(written) {
-		for _, at := range hashes(line) {
-			seen[trimmed(line[at:])]++
-		}
-	}
+	countHashes(seen, written)
 	lines := lineStarts(body)
 	texts := quotedSpans(from, body, lines)
 	for i, start := range lines[:len(lines)-1] {
@@ -300,6 +297,14 @@ func hashes(line string) (found []int) {
 		}
 	}
 	return found
+}
+
+func countHashes(counts map[string]int, text string) {
+	for line := range strings.Lines(text) {
+		for _, at := range hashes(line) {
+			counts[trimmed(line[at:])]++
+		}
+	}
 }
 
 func trimmed(comment string) string { return strings.TrimRight(comment, " \t\r\n") }
