@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -16,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -93,7 +95,7 @@ type servedKinds struct {
 }
 
 func (s servedKinds) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	err := s.Client.Get(ctx, key, object, options...)
+	err := s.notCached(object, s.Client.Get(ctx, key, object, options...))
 	if kind, absent := s.isAbsent(err); absent {
 		return apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, key.Name)
 	}
@@ -101,11 +103,25 @@ func (s servedKinds) Get(ctx context.Context, key client.ObjectKey, object clien
 }
 
 func (s servedKinds) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	err := s.Client.List(ctx, list, options...)
+	err := s.notCached(list, s.Client.List(ctx, list, options...))
 	if _, absent := s.isAbsent(err); absent {
 		return nil
 	}
 	return err
+}
+
+// notCached returns the error of a read in the form that the cache of all namespaces gives it. That of some namespaces asks
+// discovery about the kind first: without this, a kind that is not served ends the reconcile of what only looks for it.
+func (s servedKinds) notCached(object runtime.Object, err error) error {
+	if err == nil {
+		return nil
+	}
+	kind, unknown := apiutil.GVKForObject(object, s.Scheme())
+	if unknown != nil || !isKnownAbsent(kind.GroupKind(), err) {
+		return err
+	}
+	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
+	return &cache.ErrResourceNotCached{GVK: kind}
 }
 
 // isAbsent reports whether a read failed because no informer has the kind, as the API server does not serve it.
