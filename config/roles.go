@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed rbac/*role.yaml split/*_role.yaml split/*_roles.yaml namespaced/*cluster_role.yaml namespaced/rights/role.yaml shards/role.yaml
+//go:embed rbac/*role.yaml split/*_role.yaml split/*_roles.yaml namespaced/*cluster_role.yaml namespaced/rights/role.yaml
 var roles embed.FS
 
 // Rights are the rules of the shipped roles of an operator.
@@ -36,8 +36,6 @@ type Profile struct {
 	Canaries bool
 	// ClusterAccess means that its rights to what is in the namespaces that it works in are those of the whole cluster.
 	ClusterAccess bool
-	// Shard means that it reconciles one shard of the cluster.
-	Shard bool
 }
 
 // files returns the files of the profile's roles, and the names of the roles in them.
@@ -75,9 +73,6 @@ func (p Profile) files() (files, names []string) {
 			files = append(files, "rbac/"+part+"_manager_role.yaml")
 		}
 		names = append(names, "fairlead-"+part+"-"+of, "fairlead-"+part+"-namespace")
-	}
-	if p.Shard {
-		files, names = append(files, "shards/role.yaml"), append(names, "fairlead-shard")
 	}
 	if !p.ClusterAccess {
 		files = append(files, "rbac/role.yaml")

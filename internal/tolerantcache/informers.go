@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Options of Informers. All but Transform, OnPage and NewInformer are required.
+// Options of Informers. All but Transform and OnPage are required.
 type Options struct {
 	// Config is that of the cache, and HTTPClient the one of the cache and of these informers, made from a
 	// configuration with Transport.
@@ -35,14 +35,10 @@ type Options struct {
 	// OnPage is called with how many objects of a kind a list has read so far, after each page but the last. It must not
 	// block. Defaults to nothing.
 	OnPage func(kind string, objects int)
-	// NewInformer makes the informers of all kinds. Defaults to client-go's.
-	NewInformer func(source cache.ListerWatcher, example runtime.Object, resync time.Duration,
-		indexers cache.Indexers) cache.SharedIndexInformer
 }
 
 // Informers creates the informers of a cache.
 type Informers struct {
-	create      func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
 	scheme      *runtime.Scheme
 	parameters  runtime.ParameterCodec
 	clients     map[schema.GroupVersionKind]rest.Interface
@@ -56,9 +52,6 @@ func NewInformers(o Options) (*Informers, error) {
 	if o.Config == nil || o.HTTPClient == nil || o.Scheme == nil || o.Undecodable == nil {
 		return nil, errors.New("tolerantcache: Config, HTTPClient, Scheme and Undecodable are required")
 	}
-	if o.NewInformer == nil {
-		o.NewInformer = cache.NewSharedIndexInformer
-	}
 	if o.Transform == nil {
 		o.Transform = func(object any) (any, error) { return object, nil }
 	}
@@ -66,7 +59,7 @@ func NewInformers(o Options) (*Informers, error) {
 		o.OnPage = func(string, int) {}
 	}
 	i := &Informers{
-		create: o.NewInformer, transform: o.Transform, onPage: o.OnPage,
+		transform: o.Transform, onPage: o.OnPage,
 		scheme: o.Scheme, parameters: runtime.NewParameterCodec(o.Scheme), undecodable: o.Undecodable,
 		clients: map[schema.GroupVersionKind]rest.Interface{},
 	}
@@ -90,14 +83,14 @@ func (i *Informers) New(
 ) cache.SharedIndexInformer {
 	kind, tolerant := i.isTolerant(example)
 	if !tolerant {
-		return i.create(source, example, resync, indexers)
+		return cache.NewSharedIndexInformer(source, example, resync, indexers)
 	}
 	l := &lister{
 		kind: kind, source: cache.ToListerWatcherWithContext(source), client: i.clients[kind], serializer: newSerializer(i.scheme, kind),
 		parameters: i.parameters, transform: i.transform, onPage: i.onPage,
 	}
 	l.ListWatch = l.listWatch()
-	informer := i.create(l, example, resync, indexers)
+	informer := cache.NewSharedIndexInformer(l, example, resync, indexers)
 	i.undecodable.track(kind, informer)
 	return informer
 }

@@ -22,8 +22,6 @@ const (
 	prefixMark    = "fairlead-chart-prefix-"
 	// watchedMark stands for each namespace that the operator works in.
 	watchedMark = "fairlead-chart-watched"
-	// shardMark stands for each shard, and shardsMark for all of them in a selector.
-	shardMark, shardsMark = "fairlead-chart-shard", "fairlead-chart-shards"
 )
 
 // layouts are the ways to install of which a chart has one. Of an object that is not the same in all, it has one for
@@ -33,8 +31,7 @@ var layouts = []struct {
 	overlay Overlay
 }{
 	{`and (eq .Values.layout "single") (not .Values.namespaces)`, Overlay{Resources: []string{"default"}}},
-	{`and (eq .Values.layout "split") (not .Values.shards)`, Overlay{Resources: []string{"split"}}},
-	{`and (eq .Values.layout "split") .Values.shards`, Overlay{Resources: []string{"shards"}}},
+	{`eq .Values.layout "split"`, Overlay{Resources: []string{"split"}}},
 	{"and .Values.namespaces .Values.clusterRole", Overlay{Resources: []string{"default"}, Namespaces: []string{watchedMark}}},
 	{"and .Values.namespaces (not .Values.clusterRole)", Overlay{
 		Resources: []string{"default"}, Namespaces: []string{watchedMark}, Components: []string{"namespaced/without-cluster-role"},
@@ -133,9 +130,6 @@ func objects(config string) ([]object, error) {
 	build := func(o Overlay) ([]*unstructured.Unstructured, map[string]*unstructured.Unstructured, error) {
 		o.Namespace, o.NamePrefix = namespaceMark, prefixMark
 		built, err := Build(config, o)
-		if err == nil {
-			built, err = sharded(built)
-		}
 		byID := map[string]*unstructured.Unstructured{}
 		for _, o := range built {
 			byID[id(o)] = o
@@ -197,30 +191,6 @@ func objects(config string) ([]object, error) {
 		}
 	}
 	return all, nil
-}
-
-// sharded puts marks into the objects of config/shards: those of the shard a stand for each shard, and those of b are
-// left out.
-func sharded(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	marks := strings.NewReplacer("shard-a", "shard-"+shardMark, "shard=a", "shard="+shardMark, "shard.name=a", "shard.name="+shardMark, "notin (a, b)", "notin ("+shardsMark+")")
-	var kept []*unstructured.Unstructured
-	for _, o := range objects {
-		name := strings.TrimPrefix(o.GetName(), prefixMark)
-		if name == "fairlead-shard-b" {
-			continue
-		}
-		if name == "fairlead-shard-a" || o.GetKind() == "Deployment" {
-			content, err := o.MarshalJSON()
-			if err != nil {
-				return nil, err
-			}
-			if err := o.UnmarshalJSON([]byte(marks.Replace(string(content)))); err != nil {
-				return nil, err
-			}
-		}
-		kept = append(kept, o)
-	}
-	return kept, nil
 }
 
 func fileOf(kind string) string {

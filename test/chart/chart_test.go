@@ -233,10 +233,6 @@ func TestTheChartHasTheObjectsOfTheKustomizations(t *testing.T) {
 		"the network of nodes, split": {
 			Overlay{Resources: []string{"split"}, Components: []string{"host-network"}}, map[string]any{"hostNetwork": true, "layout": "split"},
 		},
-		"the network of nodes, shards": {
-			Overlay{Resources: []string{"shards"}, Components: []string{"host-network"}},
-			map[string]any{"hostNetwork": true, "layout": "split", "shards": []any{"a", "b"}},
-		},
 		"v1 alone": {
 			Overlay{Resources: []string{"split"}, Components: []string{"v1-only"}},
 			map[string]any{"layout": "split", "v1Only": true},
@@ -258,20 +254,6 @@ func TestTheChartHasTheObjectsOfTheKustomizations(t *testing.T) {
 			map[string]any{
 				"namePrefix": "team-", "namespaces": []any{"shop"}, "v1Only": true, "clusterCIDRs": []any{"192.0.2.0/24", "2001:db8::/32"},
 				"networkPolicies": true, "admissionPolicies": true, "flowSchemas": true, "serviceMonitor": true,
-			},
-		},
-		"shards": {
-			Overlay{Resources: []string{"shards"}},
-			map[string]any{"layout": "split", "shards": []any{"a", "b"}},
-		},
-		"all components, shards, of other names": {
-			Overlay{
-				Namespace: "team-system", NamePrefix: "team-", Resources: []string{"shards"},
-				Components: []string{"certmanager", "network-policy", "admission-policy", "flow-schema", "prometheus", "prometheus/certificate", "prometheus/rules", "watch-secrets"},
-			},
-			map[string]any{
-				"layout": "split", "shards": []any{"a", "b"}, "namePrefix": "team-", "certificates": map[string]any{"source": "certManager"},
-				"networkPolicies": true, "admissionPolicies": true, "flowSchemas": true, "serviceMonitor": true, "metricsCertificate": true, "prometheusRules": true, "secrets": "wide",
 			},
 		},
 		"other replicas and resources": {
@@ -306,49 +288,6 @@ func TestTheChartHasTheObjectsOfTheKustomizations(t *testing.T) {
 			}
 			same(t, index(built), objectsOf(t, manifests))
 		})
-	}
-}
-
-// docs/guides/sharding.md tells how kustomize comes to other shards than a and b.
-func TestTheChartHasTheShardsThatItIsTold(t *testing.T) {
-	for _, shards := range [][]any{{"a"}, {"a", "b", "eu-1"}} {
-		copied := t.TempDir()
-		if err := os.CopyFS(copied, os.DirFS(config)); err != nil {
-			t.Fatal(err)
-		}
-		edit := func(file string, from, to string) {
-			t.Helper()
-			file = filepath.Join(copied, "shards", file, "kustomization.yaml")
-			content, err := os.ReadFile(file)
-			if err != nil || !strings.Contains(string(content), from) {
-				t.Fatalf("%s has no %q: %v", file, from, err)
-			}
-			if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(content), from, to)), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if len(shards) == 1 {
-			edit("", "- b\n", "")
-			edit("rest", "(a, b)", "(a)")
-		} else {
-			if err := os.CopyFS(filepath.Join(copied, "shards", "eu-1"), os.DirFS(filepath.Join(config, "shards", "a"))); err != nil {
-				t.Fatal(err)
-			}
-			edit("eu-1", "shard-a", "shard-eu-1")
-			edit("eu-1", "shard=a", "shard=eu-1")
-			edit("eu-1", "shard.name=a", "shard.name=eu-1")
-			edit("", "- b\n", "- b\n- eu-1\n")
-			edit("rest", "(a, b)", "(a, b, eu-1)")
-		}
-		built, err := Build(copied, Overlay{Resources: []string{"shards"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		manifests, err := render(t, generated(t), "fairlead-system", map[string]any{"layout": "split", "shards": shards})
-		if err != nil {
-			t.Fatal(err)
-		}
-		same(t, index(built), objectsOf(t, manifests))
 	}
 }
 
@@ -466,12 +405,8 @@ func TestWhatTheChartCannotDoIsRefusedWithTheReason(t *testing.T) {
 		"at '/namePrefix': 'Team-' does not":                              {"namePrefix": "Team-"},
 		"at '/namePrefix': '1-' does not":                                 {"namePrefix": "1-"}, // no name of a Service
 		"at '/clusterCIDRs': minItems":                                    {"clusterCIDRs": []any{}},
-		"at '/shards/0': 'A' does not match":                              {"layout": "split", "shards": []any{"A"}},
-		"at '/shards': items at 0 and 1 are equal":                        {"layout": "split", "shards": []any{"a", "a"}},
 		"at '/configuration': additional properties 'webook' not allowed": {"configuration": map[string]any{"webook": map[string]any{}}},
 		"at '/configuration/webhook/drainDelay': got number, want string": {"configuration": map[string]any{"webhook": map[string]any{"drainDelay": 10}}},
-		"shards: layout must be split, since":                             {"shards": []any{"a"}},
-		"shards: rest is the shard of all":                                {"layout": "split", "shards": []any{"a", "rest"}},
 		"namespaces: layout must be single, since":                        {"namespaces": []any{"shop"}, "layout": "split"},
 		"namespaces: secrets must be narrow, since":                       {"namespaces": []any{"shop"}, "secrets": "wide"},
 		"namespaces: fairlead-system is the operator":                     {"namespaces": []any{"shop", "fairlead-system"}},

@@ -38,8 +38,6 @@ func TestAConfigurationThatDoesNotGoWithTheChartIsRefused(t *testing.T) {
 		"configuration: {leaderElection: {resourceName: other}}":                        "configuration.leaderElection.resourceName: other",
 		"configuration: {leaderElection: {resourceNamespace: other}}":                   "configuration.leaderElection.resourceNamespace: other",
 		"configuration: {leaderElection: {id: a}}":                                      "all replicas would have it",
-		"configuration: {shard: {name: a}}":                                             "configuration.shard.name: a does not go with the chart: set shards",
-		"configuration: {shard: {namespaceSelector: a=b}}":                              "configuration.shard.namespaceSelector: a=b",
 		"configuration: {clusterAccess: false}":                                         "configuration.clusterAccess: false does not go with the chart: set namespaces",
 		"{namespaces: [shop], configuration: {namespaces: [bank]}}":                     "set the value namespaces",
 		"{namespaces: [shop], configuration: {egress: {clusterCIDRs: [192.0.2.0/24]}}}": "set the value clusterCIDRs",

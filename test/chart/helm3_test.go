@@ -39,7 +39,7 @@ func TestHelm3RendersTheObjectsOfHelm4(t *testing.T) {
 	folder := generated(t)
 	for _, values := range []string{
 		"{}",
-		"{layout: split, shards: [a, b], hostNetwork: true, kinds: [ExternalService, ChaosPod], canaries: false, namePrefix: team-}",
+		"{layout: split, hostNetwork: true, kinds: [ExternalService, ChaosPod], canaries: false, namePrefix: team-}",
 		"{namespaces: [shop], clusterRole: false, v1Only: true, clusterCIDRs: [192.0.2.0/24]}",
 		"{certificates: {source: certManager, caInjector: true}, secrets: wide, podMonitor: true, metricsCertificate: true, prometheusRules: true}",
 		"{networkPolicies: true, admissionPolicies: true, flowSchemas: true, monitoringLabels: {release: a}, webhookAnnotations: {a: b}}",

@@ -23,7 +23,6 @@ func TestTheChartHasTheKindsThatItIsTold(t *testing.T) {
 	}{
 		{Overlay{Resources: []string{"default"}}, map[string]any{}},
 		{Overlay{Resources: []string{"split"}}, map[string]any{"layout": "split"}},
-		{Overlay{Resources: []string{"shards"}}, map[string]any{"layout": "split", "shards": []any{"a", "b"}}},
 		{Overlay{Resources: []string{"default"}, Namespaces: []string{"shop"}}, map[string]any{"namespaces": []any{"shop"}}},
 	}
 	for bits := 1; bits < 1<<len(allKinds); bits++ {

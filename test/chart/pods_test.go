@@ -36,10 +36,10 @@ func deployments(t *testing.T, values map[string]any) (map[string]appsv1.Deploym
 	return all, objects
 }
 
-// Of a release with shards, which has each sort of Deployment, and of the pod of its test.
+// Of the split layout, which has each sort of Deployment, and of the pod of its test.
 func TestEachValueOfAPodIsOnEachPod(t *testing.T) {
 	values := map[string]any{
-		"layout": "split", "shards": []any{"a"}, "replicas": 3, "serviceMonitor": true,
+		"layout": "split", "replicas": 3, "serviceMonitor": true,
 		"podLabels":          map[string]any{"team": "platform", "sidecar.istio.io/inject": "false"},
 		"podAnnotations":     map[string]any{"prometheus.io/scrape": "false"},
 		"podSecurityContext": map[string]any{"runAsUser": nil, "runAsGroup": nil, "fsGroup": 1},
@@ -59,7 +59,7 @@ func TestEachValueOfAPodIsOnEachPod(t *testing.T) {
 		},
 	}
 	all, objects := deployments(t, values)
-	if len(all) != 3 {
+	if len(all) != 2 {
 		t.Fatalf("%d Deployments", len(all))
 	}
 	for id := range objects {

@@ -67,8 +67,6 @@ func template(o object) (string, error) {
 	switch {
 	case o.GetNamespace() == watchedMark:
 		each = "$watched := .Values.namespaces"
-	case strings.HasSuffix(o.GetName(), shardMark):
-		each = "$shard := .Values.shards"
 	}
 	text = whenOfKind(o.GetName(), text)
 	if each != "" { // once for each, with the dot as it is elsewhere
@@ -144,8 +142,7 @@ func body(o *unstructured.Unstructured) (string, error) {
 		indent := strings.Index(line, "-")
 		return fmt.Sprintf("%s{{- toYaml .Values.namespaces | nindent %d }}", line[:indent], indent)
 	})
-	return strings.NewReplacer(`"shard-`+shardMark+`"`, `(print "shard-" $shard)`, // within an action
-		shardsMark, `{{ join ", " .Values.shards }}`, shardMark, "{{ $shard }}",
+	return strings.NewReplacer(
 		"namespace: "+watchedMark+"\n", "namespace: {{ $watched | quote }}\n",
 		"--set=namespaces="+watchedMark, `--set=namespaces={{ join "," .Values.namespaces }}`).Replace(text), nil
 }

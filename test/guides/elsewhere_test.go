@@ -91,11 +91,7 @@ var elsewhere = map[string]map[string]string{
 		"$ fairlead resume ":          resumes,
 		"$ kubectl fairlead approve ": "has an id that was made up; test/rebootpolicy approves restarts",
 	},
-	"docs/guides/service-meshes.md": {"$ nc ": "runs in a pod of a mesh"},
-	"docs/guides/sharding.md": {
-		"$ kubectl apply --server-side -k config/shards\n":                replaces,
-		"$ kubectl -n fairlead-system scale deployment fairlead-manager ": "the replicas are processes of this host, and not pods",
-	},
+	"docs/guides/service-meshes.md":  {"$ nc ": "runs in a pod of a mesh"},
 	"docs/guides/troubleshooting.md": {"$ kubectl -n fairlead-system port-forward ": "the replicas are processes of this host, and not pods"},
 	"docs/guides/vet.md": {
 		"$ fairlead vet --cluster --context=production\n": "shows objects that no API server stores any more; test/integration puts such into etcd",

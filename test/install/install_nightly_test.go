@@ -86,15 +86,11 @@ func TestEachProfileIsComeToByAnUpgradeAndPassesTheCheck(t *testing.T) {
 		{map[string]any{"secrets": "wide", "admissionPolicies": true}, []string{"ok: RebootPolicy at v1alpha1: created by a dry run"}},
 		{map[string]any{"v1Only": true}, []string{"ok: CustomResourceDefinition chaospods.chaos.fairlead.dev: serves v1, stores v1\n", "; the operator is in namespace fairlead-system, for ExternalService, RebootPolicy, ChaosPod\n"}},
 		{nil, []string{"ok: ChaosPod at v1alpha1: created by a dry run"}},
-		{map[string]any{"layout": "split", "shards": []any{"a"}, "replicas": 1}, []string{"ok: Lease fairlead-system/fairlead-shard-a: ", "ok: Lease fairlead-system/fairlead-shard-rest: "}},
 	} {
 		if profile.values["v1Only"] == true {
 			text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "install.md"))
 			s.must(err)
 			s.run([]string{strings.TrimPrefix(regexp.MustCompile(`(?ms)^\$ for crd in .*?^  done$`).FindString(string(text)), "$ ")})
-		}
-		if profile.values["shards"] != nil {
-			s.kubectl("label", "namespace", "shop", "fairlead.dev/shard=a")
 		}
 		s.upgrade("fairlead-system", current, upgradeFlags{forceConflicts: profile.values == nil}, profile.values) // back from v1 alone, as the guide says
 		if profile.values["clusterRole"] == false {

@@ -33,7 +33,7 @@ func TestTheReferenceListsEveryLabelAnnotationAndFinalizer(t *testing.T) {
 		}
 	}
 	key := regexp.MustCompile(`(?m)^ *((?:[a-z]+\.)?fairlead\.dev/[a-z-]+):`)
-	for _, manifest := range files(t, []string{"config/manager", "config/split", "config/default", "config/shards"}, ".yaml") {
+	for _, manifest := range files(t, []string{"config/manager", "config/split", "config/default"}, ".yaml") {
 		for _, match := range key.FindAllStringSubmatch(manifest, -1) {
 			declared[match[1]] = true
 		}

@@ -62,7 +62,7 @@ type world struct {
 	crds       []*apiextensionsv1.CustomResourceDefinition
 	stored     []*unstructured.Unstructured // objects of Fairlead's kinds
 	deployment *appsv1.Deployment
-	shards     []*appsv1.Deployment // beside it
+	parts      []*appsv1.Deployment // beside it
 	more       bool                 // the list of Deployments goes on
 	config     *corev1.ConfigMap
 	mutating   []*admissionregistrationv1.MutatingWebhookConfiguration
@@ -191,8 +191,8 @@ func (w *world) options(t *testing.T) Options {
 	if w.deployment != nil {
 		objects = append(objects, w.deployment)
 	}
-	for _, shard := range w.shards {
-		objects = append(objects, shard)
+	for _, part := range w.parts {
+		objects = append(objects, part)
 	}
 	objects = append(objects, w.config, w.lease)
 	for _, c := range w.mutating {
@@ -358,25 +358,25 @@ func TestWarningsAboutTheSamplesAreNotPrinted(t *testing.T) {
 	}
 }
 
-func TestEachOfManyShardsIsCheckedAndTheirRightsOnce(t *testing.T) {
+func TestEachOfManyDeploymentsIsCheckedAndTheirRightsOnce(t *testing.T) {
 	w := sound(t)
 	for i := range 20 {
-		shard := w.deployment.DeepCopy()
-		name := fmt.Sprintf("shard-%d", i)
-		shard.Name = prefix + "fairlead-" + name
-		c := &shard.Spec.Template.Spec.Containers[0]
-		c.Args = append(c.Args, "--set=webhook.enabled=false", "--set=shard.name="+name, "--set=shard.namespaceSelector=team="+name, "--set=leaderElection.resourceName=fairlead-"+name)
-		w.shards = append(w.shards, shard)
+		part := w.deployment.DeepCopy()
+		name := fmt.Sprintf("part-%d", i)
+		part.Name = prefix + "fairlead-" + name
+		c := &part.Spec.Template.Spec.Containers[0]
+		c.Args = append(c.Args, "--set=webhook.enabled=false", "--set=namespaces="+name, "--set=leaderElection.resourceName=fairlead-"+name)
+		w.parts = append(w.parts, part)
 	}
 	report := w.run(t)
 	got := text(t, report)
-	for i := range w.shards {
-		if want := fmt.Sprintf("failed: Lease team-system/fairlead-shard-%d: it does not exist", i); !strings.Contains(got, want) {
+	for i := range w.parts {
+		if want := fmt.Sprintf("failed: Lease team-system/fairlead-part-%d: it does not exist", i); !strings.Contains(got, want) {
 			t.Errorf("lacks %q:\n%s", want, got)
 		}
 	}
 	if n := strings.Count(got, "ok: ServiceAccount team-system/team-fairlead-manager: it has all "); n != 2 {
-		t.Errorf("the rights of the manager and of the shards are told %d times:\n%s", n, got)
+		t.Errorf("the rights of the manager and of the others are told %d times:\n%s", n, got)
 	}
 	w.more = true
 	if got := text(t, w.run(t)); !strings.Contains(got, "unchecked: Deployments labeled app.kubernetes.io/name=fairlead: there are more than the 100 that are checked") {
@@ -674,10 +674,6 @@ func TestRightsFollowTheConfiguration(t *testing.T) {
 		"namespaces": {func(w *world) {
 			w.configure(t, "metrics:", "namespaces: [shop]\nclusterAccess: false\negress: {clusterCIDRs: [10.0.0.0/8]}\nmetrics:")
 		}, "patch on deployments.apps in namespace shop", "get on nodes in all namespaces"},
-		"a shard": {func(w *world) {
-			c := &w.deployment.Spec.Template.Spec.Containers[0]
-			c.Args = append(c.Args, "--set=webhook.enabled=false", "--set=shard.name=a", "--set=shard.namespaceSelector=team=a", "--set=leaderElection.resourceName=fairlead-shard-a")
-		}, "list on leases.coordination.k8s.io in namespace team-system", "list on secrets in all namespaces"},
 		"webhooks alone": {func(w *world) {
 			c := &w.deployment.Spec.Template.Spec.Containers[0]
 			c.Args = append(c.Args, "--set=controllers.enabled=false")

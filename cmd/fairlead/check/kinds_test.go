@@ -79,7 +79,7 @@ func TestWhatIsLeftOfAKindThatIsLeftOutIsTold(t *testing.T) {
 			d := w.deployment.DeepCopy()
 			d.Name += "-a"
 			d.Spec.Template.Spec.Containers[0].Args = append(d.Spec.Template.Spec.Containers[0].Args, "--without-kind=ChaosPod")
-			w.shards = []*appsv1.Deployment{d}
+			w.parts = []*appsv1.Deployment{d}
 		}, "failed: Deployment team-system/team-fairlead-manager-a: it is for RebootPolicy, and Deployment"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ const (
 
 // checkRights asks whether each ServiceAccount of the operator may do what the shipped roles let it do.
 func (r *run) checkRights(ctx context.Context) {
-	asked := map[string]bool{} // shards run as one account, and need the same
+	asked := map[string]bool{} // Deployments that only reconcile run as one account, and need the same
 	for _, d := range r.deployments {
 		account := cmp.Or(d.Spec.Template.Spec.ServiceAccountName, "default")
 		object := "ServiceAccount " + d.Namespace + "/" + account
@@ -62,7 +62,7 @@ func (d deployment) rights() ([]authorizationv1.ResourceAttributes, error) {
 	c := d.configuration
 	roles, err := config.Roles(config.Profile{
 		Webhooks: c.Webhook.Enabled, Controllers: c.Controllers.Enabled, Kinds: c.Kinds, Canaries: c.HasCanaries(),
-		ClusterAccess: c.ClusterAccess, Shard: c.Shard.Name != "",
+		ClusterAccess: c.ClusterAccess,
 	})
 	if err != nil {
 		return nil, err

@@ -72,7 +72,7 @@ func (g *Graph) Explain(o *Object) Explanation {
 	if lacking := g.leaderless(o.Key); lacking != nil {
 		x.Findings = append([]Finding{lacking.finding()}, withoutRequests(x.Findings)...)
 	} else {
-		for _, l := range Lacking(g.leaders) { // of a shard, or of another installation
+		for _, l := range Lacking(g.leaders) { // of other namespaces, or of another installation
 			x.Findings = append([]Finding{l.finding()}, x.Findings...)
 		}
 	}

@@ -44,9 +44,8 @@ type Leader struct {
 	// Message and Remedy are empty where a replica leads.
 	Message string `json:"message,omitempty"`
 	Remedy  string `json:"remedy,omitempty"`
-	// namespaces are those whose objects it reconciles; all for none. hasShard: it reconciles a part of these.
+	// namespaces are those whose objects it reconciles; all for none.
 	namespaces []string
-	hasShard   bool
 }
 
 // mayReconcile reports whether objects of a namespace may be the leader's.
@@ -111,7 +110,7 @@ func ReadLeaders(ctx context.Context, from client.Reader, operatorNamespace stri
 			leader.Message = ""
 		}
 		leader.Deployment = d.Namespace + "/" + d.Name
-		leader.namespaces, leader.hasShard = configuration.Namespaces, configuration.Shard.Name != ""
+		leader.namespaces = configuration.Namespaces
 		leader.Remedy = remedyOf(leader.Leads, fmt.Sprintf("See why with `kubectl -n %s describe deployment/%s` and `kubectl -n %s logs deployment/%s`.",
 			d.Namespace, d.Name, d.Namespace, d.Name))
 		l.All = append(l.All, leader)

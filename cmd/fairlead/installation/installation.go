@@ -18,7 +18,7 @@ import (
 const (
 	// Selector finds the operator's Deployments, whatever their name.
 	Selector = "app.kubernetes.io/name=fairlead"
-	// MaxDeployments bounds how many are looked at: one, two of the split layout, and one more for each shard.
+	// MaxDeployments bounds how many are looked at: one, two of the split layout, and one more for each set of namespaces.
 	MaxDeployments = 100
 )
 

@@ -259,10 +259,7 @@ func (a *assembly) apiServer() apiServerWait {
 // reviews is what admission consults about writers.
 func (a *assembly) reviews() reviews {
 	unavailable := ""
-	switch {
-	case a.config.Shard.Name != "":
-		unavailable = "the operator is installed in shards, none of which has all namespaces: make a RebootPolicy in each namespace"
-	case !a.config.ClusterAccess:
+	if !a.config.ClusterAccess {
 		unavailable = "the operator has no access to the whole cluster: make a RebootPolicy in each namespace"
 	}
 	return reviews{

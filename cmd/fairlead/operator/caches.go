@@ -25,7 +25,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/shard"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/events"
@@ -42,7 +41,6 @@ type clusterOptions struct {
 	api        *rest.Config
 	namespaces []string // none: all
 	held       map[client.Object]cache.ByObject
-	shard      *shard.Shard // whose namespaces alone are held; nil: all
 }
 
 // newCluster makes caches and clients. It asks the API server which of the kinds are namespaced, until ctx ends.
@@ -79,7 +77,7 @@ func (a *assembly) newCluster(ctx context.Context, o clusterOptions) (cluster.Cl
 		// A read of a kind without an informer would list a whole kind in the middle of a reconcile.
 		ReaderFailOnMissingInformer: true,
 	}}
-	if err := a.tolerateUndecodable(api, &options, o.shard); err != nil {
+	if err := a.tolerateUndecodable(api, &options); err != nil {
 		return nil, err
 	}
 	return cluster.New(api, func(o *cluster.Options) { *o = options })
@@ -201,18 +199,14 @@ func undecodableEvent(e tolerantcache.Entry) events.Event {
 
 // tolerateUndecodable lets the informers of a cluster decode item by item where they must, and its client
 // refuse what did not decode. The configuration is the cluster's own.
-func (a *assembly) tolerateUndecodable(api *rest.Config, o *cluster.Options, part *shard.Shard) (err error) {
+func (a *assembly) tolerateUndecodable(api *rest.Config, o *cluster.Options) (err error) {
 	if o.HTTPClient, err = rest.HTTPClientFor(api); err != nil {
 		return err
 	}
-	tolerant := tolerantcache.Options{
+	informers, err := tolerantcache.NewInformers(tolerantcache.Options{
 		Config: api, HTTPClient: o.HTTPClient, Scheme: a.scheme, Kinds: a.kinds.gvks(), Undecodable: a.undecodable,
 		Transform: o.Cache.DefaultTransform, OnPage: a.showPage,
-	}
-	if part != nil {
-		tolerant.NewInformer = part.NewInformer
-	}
-	informers, err := tolerantcache.NewInformers(tolerant)
+	})
 	if err != nil {
 		return err
 	}
@@ -243,10 +237,10 @@ type clusterWithEvents struct {
 
 // newCluster makes the cluster of the reconcilers.
 func (b *controllerBuilder) newCluster(ctx context.Context, namespaces []string) (cluster.Cluster, error) {
-	a, api := b.assembly, b.objectsConfig()
+	a, api := b.assembly, b.assembly.controllersConfig()
 	held := externalservice.Cache()
 	maps.Copy(held, rebootpolicy.Cache(sourcesMode(a.config)))
-	made, err := a.newCluster(ctx, clusterOptions{api: api, namespaces: namespaces, held: held, shard: b.shard})
+	made, err := a.newCluster(ctx, clusterOptions{api: api, namespaces: namespaces, held: held})
 	if err != nil {
 		return nil, err
 	}

@@ -13,20 +13,16 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/shard"
 	"github.com/fairlead-dev/fairlead/controllers/chaospod"
 	"github.com/fairlead-dev/fairlead/controllers/clusterrebootpolicy"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice"
@@ -41,7 +37,6 @@ type controllerBuilder struct {
 	assembly      *assembly
 	cluster       cluster.Cluster
 	registry      prometheus.Registerer // of the metrics of the controllers
-	shard         *shard.Shard          // nil: all namespaces
 	disruptions   *disruptions
 	workloadKinds *workloadkinds.Watches
 }
@@ -52,23 +47,12 @@ func (a *assembly) controllersConfig() *rest.Config {
 	return fenceWrites(a.api.forControllers(a.config.ClientConnection), leaderCheck(a.check))
 }
 
-// objectsConfig is controllersConfig for what reconciles objects: of a shard, it writes to its namespaces alone.
-func (b *controllerBuilder) objectsConfig() *rest.Config {
-	if b.shard == nil {
-		return b.assembly.controllersConfig()
-	}
-	return fenceWrites(b.assembly.controllersConfig(), b.shard.CheckWrite)
-}
-
 // createControllers creates the cache, the clients and the controllers. All of them discover their kinds at the API
 // server, so that it may fail and be called again: their metrics have a registry of their own.
 func (a *assembly) createControllers(ctx context.Context) (*lifecycle.Controllers, error) {
 	a.egress.waitForRanges(ctx)
 	registry := prometheus.NewRegistry()
 	b := &controllerBuilder{assembly: a, registry: registry}
-	if err := b.newShard(); err != nil {
-		return nil, err
-	}
 	open, closed, err := a.openNamespaces(ctx)
 	if err != nil {
 		return nil, err
@@ -95,10 +79,6 @@ func (a *assembly) createControllers(ctx context.Context) (*lifecycle.Controller
 		all.Reconcilers = append(all.Reconcilers, lifecycle.Reconciler{
 			Name: "rights", Warm: idle, Start: func(ctx context.Context) error { return a.awaitRights(ctx, closed) },
 		})
-	}
-	if b.shard != nil {
-		all.Caches = append(all.Caches, lifecycle.Component{Name: "shard", Run: b.shard.Run})
-		all.Reconcilers = append(all.Reconcilers, lifecycle.Reconciler{Name: "claims of the shard", Warm: idle, Start: b.shard.Lead})
 	}
 	if err := a.metrics.Register(registry); err != nil {
 		return nil, fmt.Errorf("metrics of the controllers: %w", err)
@@ -127,45 +107,6 @@ func (b *controllerBuilder) reportLeftOut() {
 // idle is the warmup of what has no sources.
 func idle(context.Context) error { return nil }
 
-// newShard makes the shard, where the configuration has one.
-func (b *controllerBuilder) newShard() error {
-	c := b.assembly.config.Shard
-	if c.Name == "" {
-		return nil
-	}
-	selector, err := labels.Parse(c.NamespaceSelector)
-	if err != nil {
-		return fmt.Errorf("shard.namespaceSelector: %w", err)
-	}
-	client, err := kubernetes.NewForConfig(binary(b.assembly.controllersConfig()))
-	if err != nil {
-		return fmt.Errorf("%s: %w", b.assembly.api.origin, err)
-	}
-	b.shard, err = shard.New(shard.Options{
-		Name: c.Name, Selector: selector, Client: client, Namespace: b.assembly.identity.namespace,
-		RecordEvent: b.assembly.recordEvent, Logger: b.assembly.logger.WithName("shard"), Registerer: b.registry,
-	})
-	if err != nil {
-		return err
-	}
-	b.assembly.recorder.SetInfo("shard", b.shard.Status)
-	return nil
-}
-
-// wrap returns what to put around the reconciler of a kind; nil for nothing.
-func (b *controllerBuilder) wrap(kind string) func(reconcile.Reconciler) reconcile.Reconciler {
-	logged := b.assembly.leadershipLog.Wrap(kind)
-	if b.shard == nil {
-		return logged
-	}
-	return func(inner reconcile.Reconciler) reconcile.Reconciler {
-		if logged != nil {
-			inner = logged(inner)
-		}
-		return b.shard.Wrap(inner)
-	}
-}
-
 // reconcilers returns what runs while this replica leads: the calendar and a controller for each kind.
 func (b *controllerBuilder) reconcilers(ctx context.Context) ([]lifecycle.Reconciler, error) {
 	a := b.assembly
@@ -178,9 +119,6 @@ func (b *controllerBuilder) reconcilers(ctx context.Context) ([]lifecycle.Reconc
 		if err := b.registry.Register(b.disruptions.ledger); err != nil {
 			return nil, fmt.Errorf("metrics of disruptions: %w", err)
 		}
-	}
-	if b.shard != nil {
-		b.shard.OnArrive = b.disruptions.restoreNamespace
 	}
 	b.workloadKinds = workloadkinds.New(workloadkinds.Options{
 		Cache: b.cluster.GetCache(), Live: b.cluster.GetAPIReader(), Serves: workloadkinds.Serves(a.client.Discovery().RESTClient()),
@@ -220,7 +158,7 @@ func (b *controllerBuilder) externalServices(ctx context.Context) (lifecycle.Rec
 		ResolveWorkers:          es.ResolveWorkers,
 		ProbeWorkers:            es.ProbeWorkers,
 		Registerer:              b.registry,
-		Wrap:                    tolerantcache.IgnoreUndecodable("ExternalService", b.wrap("ExternalService")),
+		Wrap:                    tolerantcache.IgnoreUndecodable("ExternalService", a.leadershipLog.Wrap("ExternalService")),
 	})
 	if err != nil {
 		return lifecycle.Reconciler{}, err
@@ -299,7 +237,7 @@ func (b *controllerBuilder) chaosPods(context.Context) (lifecycle.Reconciler, er
 		Reference:        a.reference,
 		OnSuspect:        b.disruptions.suspicions.OnSuspect("ChaosPod", a.suspects("ChaosPod")),
 		Registerer:       b.registry,
-		Wrap:             tolerantcache.IgnoreUndecodable("ChaosPod", b.wrap("ChaosPod")),
+		Wrap:             tolerantcache.IgnoreUndecodable("ChaosPod", a.leadershipLog.Wrap("ChaosPod")),
 	})
 	if err != nil {
 		return lifecycle.Reconciler{}, err
@@ -308,11 +246,11 @@ func (b *controllerBuilder) chaosPods(context.Context) (lifecycle.Reconciler, er
 	return b.warmed(chaospod.Name, made, &chaosv1.ChaosPod{}, chaospod.Kinds()), nil
 }
 
-// clusterRebootPolicies returns the controller of ClusterRebootPolicies. A shard has none, and neither has an operator without
-// access to the cluster: they do not see all namespaces, and admission refuses such objects.
+// clusterRebootPolicies returns the controller of ClusterRebootPolicies. An operator without access to the cluster has none: it
+// does not see all namespaces, and its admission refuses such objects.
 func (b *controllerBuilder) clusterRebootPolicies(context.Context) (lifecycle.Reconciler, error) {
 	a := b.assembly
-	if b.shard != nil || !a.config.ClusterAccess {
+	if !a.config.ClusterAccess {
 		return lifecycle.Reconciler{Name: clusterrebootpolicy.Name, Warm: idle, Start: func(ctx context.Context) error {
 			<-ctx.Done()
 			return nil
@@ -321,7 +259,7 @@ func (b *controllerBuilder) clusterRebootPolicies(context.Context) (lifecycle.Re
 	made, err := clusterrebootpolicy.New(b.cluster, clusterrebootpolicy.Options{
 		CacheSyncTimeout: a.config.Controllers.CacheSyncTimeout.Duration, Logger: a.logger, Now: a.offset.Now,
 		WebhookExemptNamespaces: webhookExemptNamespaces(a.identity), Kinds: b.workloadKinds,
-		Wrap: tolerantcache.IgnoreUndecodable("ClusterRebootPolicy", b.wrap("ClusterRebootPolicy")),
+		Wrap: tolerantcache.IgnoreUndecodable("ClusterRebootPolicy", a.leadershipLog.Wrap("ClusterRebootPolicy")),
 	})
 	if err != nil {
 		return lifecycle.Reconciler{}, err

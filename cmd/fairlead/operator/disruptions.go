@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
@@ -94,19 +93,6 @@ func (d *disruptions) restoreKinds(ctx context.Context) error {
 		d.restored[one.Kind] = true
 	}
 	return nil
-}
-
-// restoreNamespace is restore for a namespace that has arrived in the shard.
-func (d *disruptions) restoreNamespace(ctx context.Context, namespace string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var errs []error
-	for _, one := range d.kinds {
-		if d.restored[one.Kind] {
-			errs = append(errs, one.restore(ctx, d.cluster.GetCache(), d.ledger, client.InNamespace(namespace)))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // newFreeze returns the blackouts of the whole cluster.

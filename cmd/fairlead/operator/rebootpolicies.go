@@ -55,7 +55,7 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 	}
 	b, a := r.builder, r.builder.assembly
 	c, settings := a.config.Controllers, a.config.RebootPolicies
-	limited := b.objectsConfig()
+	limited := b.assembly.controllersConfig()
 	typed, err := kubernetes.NewForConfig(binary(limited))
 	if err != nil {
 		return fmt.Errorf("%s: %w", a.api.origin, err)
@@ -96,7 +96,7 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 		Kinds:        b.workloadKinds,
 		WithoutNodes: !a.config.ClusterAccess,
 		Registerer:   b.registry,
-		Wrap:         tolerantcache.IgnoreUndecodable("RebootPolicy", b.wrap("RebootPolicy")),
+		Wrap:         tolerantcache.IgnoreUndecodable("RebootPolicy", a.leadershipLog.Wrap("RebootPolicy")),
 	})
 	if err != nil {
 		return err

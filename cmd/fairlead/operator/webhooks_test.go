@@ -76,7 +76,6 @@ func TestANewObjectGetsTheFinalizerWhereEveryNamespaceIsReconciled(t *testing.T)
 	}{
 		"by default":            {func(*options.Configuration) {}, true},
 		"some namespaces":       {func(c *options.Configuration) { c.Namespaces = []string{"shop"} }, false},
-		"a shard":               {func(c *options.Configuration) { c.Shard.Name = "one" }, false},
 		"others that reconcile": {func(c *options.Configuration) { c.Controllers.Enabled = false }, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,7 +49,6 @@ type Configuration struct {
 	// A pod needs a terminationGracePeriodSeconds above it.
 	GracefulShutdownTimeout metav1.Duration `json:"gracefulShutdownTimeout,omitempty" default:"65s" rule:"positive"`
 
-	Shard            Shard            `json:"shard,omitempty"`
 	Controllers      Controllers      `json:"controllers,omitempty"`
 	Calendar         Calendar         `json:"calendar,omitempty"`
 	ExternalServices ExternalServices `json:"externalServices,omitempty"`
@@ -91,18 +90,6 @@ type Service struct {
 
 	// Service through which the API server reaches the webhooks.
 	Name string `json:"name,omitempty" default:"fairlead-webhook" rule:"label"`
-}
-
-// Shard is the part of the namespaces that is reconciled, where others reconcile the rest. See docs/guides/sharding.md.
-type Shard struct {
-	// Name of the shard, a DNS label, which is part of its claims. Empty: there is one part, which is all namespaces or those
-	// that `namespaces` lists. It needs `webhook.enabled: false` and a `leaderElection.resourceName` of its own.
-	Name string `json:"name,omitempty"`
-
-	// Labels of the namespaces of the shard, as in `kubectl get --selector`. They may change while the operator runs. No two
-	// shards should select one namespace; where they do, it stays with the one that had it first. Not together with
-	// `namespaces`.
-	NamespaceSelector string `json:"namespaceSelector,omitempty"`
 }
 
 // Controllers configures how objects are reconciled.
@@ -222,7 +209,7 @@ func (l *Level) UnmarshalJSON(value []byte) error {
 // ReconcilesEveryNamespace reports whether a process with this configuration reconciles the objects of all namespaces,
 // once it leads.
 func (c *Configuration) ReconcilesEveryNamespace() bool {
-	return c.Controllers.Enabled && len(c.Namespaces) == 0 && c.Shard.Name == ""
+	return c.Controllers.Enabled && len(c.Namespaces) == 0
 }
 
 // HasClusterRole reports whether the operator has rights to what lies in no namespace. One that neither uses the cluster

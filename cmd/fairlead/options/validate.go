@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -27,7 +26,6 @@ func (c *Configuration) Validate() field.ErrorList {
 	errs = append(errs, checkRules(field.NewPath("service"), c.Service)...)
 	errs = append(errs, namespaces(field.NewPath("namespaces"), c.Namespaces)...)
 	errs = append(errs, c.validateClusterAccess()...)
-	errs = append(errs, c.validateShard(field.NewPath("shard"))...)
 	errs = append(errs, c.Controllers.validate(field.NewPath("controllers"))...)
 	errs = append(errs, c.ExternalServices.validate(field.NewPath("externalServices"))...)
 	errs = append(errs, checkRules(field.NewPath("rebootPolicies"), c.RebootPolicies)...)
@@ -119,34 +117,6 @@ func (c *Configuration) validateClusterAccess() field.ErrorList {
 	}
 	if c.LeaderElection.LeaderElect && c.LeaderElection.Mode == ElectionForLife {
 		errs = append(errs, field.Invalid(field.NewPath("leaderElection", "mode"), c.LeaderElection.Mode, because+"forLife reads the pod of the leader, for which there is no Role; set lease"))
-	}
-	return errs
-}
-
-func (c *Configuration) validateShard(path *field.Path) field.ErrorList {
-	if c.Shard == (Shard{}) {
-		return nil
-	}
-	errs := label(path.Child("name"), c.Shard.Name)
-	at := path.Child("namespaceSelector")
-	if c.Shard.NamespaceSelector == "" {
-		errs = append(errs, field.Required(at, "say by which labels the shard selects its namespaces, such as fairlead.dev/shard="+c.Shard.Name))
-	} else if _, err := labels.Parse(c.Shard.NamespaceSelector); err != nil {
-		errs = append(errs, field.Invalid(at, c.Shard.NamespaceSelector, err.Error()))
-	}
-	if len(c.Namespaces) > 0 {
-		errs = append(errs, field.Invalid(field.NewPath("namespaces"), c.Namespaces, "a shard selects its namespaces by labels: leave out one of namespaces and shard"))
-	}
-	if !c.ClusterAccess {
-		errs = append(errs, field.Invalid(field.NewPath("clusterAccess"), false, "a shard watches Namespaces, which lie in none: leave out shard, and list namespaces"))
-	}
-	if c.Webhook.Enabled {
-		errs = append(errs, field.Invalid(field.NewPath("webhook", "enabled"), true,
-			"a shard only reconciles, and webhooks are for all namespaces: serve them by other replicas, and set webhook.enabled: false here"))
-	}
-	if e := c.LeaderElection; e.LeaderElect && e.ResourceName == Default().LeaderElection.ResourceName {
-		errs = append(errs, field.Invalid(field.NewPath("leaderElection", "resourceName"), e.ResourceName,
-			"each shard needs a Lease of its own, such as fairlead-shard-"+c.Shard.Name))
 	}
 	return errs
 }

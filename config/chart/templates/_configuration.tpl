@@ -26,8 +26,6 @@ have no rights, or not be what a value says. Each has the values that it may hav
   (list "leaderElection.resourceName" (list "fairlead-manager") $rights)
   (list "leaderElection.resourceNamespace" (list .Release.Namespace) $rights)
   (list "leaderElection.id" list "all replicas would have it")
-  (list "shard.name" list "set shards")
-  (list "shard.namespaceSelector" list "set shards")
   (list "clusterAccess" (list (empty .Values.namespaces)) "set namespaces")
 }}
 {{- if .Values.namespaces }}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -23,7 +22,7 @@ const (
 	FleetPrefix = "fleet/"
 	// fleetWriters make them.
 	fleetWriters = 16
-	// FleetNamespaces hold them, a third for each of the shards a, b and c.
+	// FleetNamespaces hold them.
 	FleetNamespaces = 30
 	// fleetPatience bounds a step with them.
 	fleetPatience = 5 * time.Minute
@@ -45,16 +44,6 @@ func (r *run) fleet(ctx context.Context) ([]Row, error) {
 	}
 	alone := ours(r.stage, "--set=webhook.enabled=false")
 	mine, err := r.atRest(ctx, "fairlead", alone)
-	if err != nil {
-		return nil, err
-	}
-	shards := filepath.Join(r.options.Root, "config", "shards")
-	if err := r.stage.KubectlIO(ctx, nil, io.Discard, r.options.Output, "apply", "--server-side", "-f", filepath.Join(shards, "role.yaml"), "-f", filepath.Join(shards, "role_binding.yaml")); err != nil {
-		return nil, err
-	}
-	third := ours(r.stage, "--set=webhook.enabled=false", "--set=shard.name=a", "--set=shard.namespaceSelector=fairlead.dev/shard=a", "--set=leaderElection.resourceName=fairlead-shard-a")
-	third.lease = "fairlead-shard-a"
-	part, err := r.atRest(ctx, "one of three shards", third)
 	if err != nil {
 		return nil, err
 	}
@@ -81,10 +70,6 @@ func (r *run) fleet(ctx context.Context) ([]Row, error) {
 		newRow(FleetPrefix+"handover-release", "< 300", released, peer),
 		memoryRow("memory-peak", "<= 300", mine.usage.Peak, theirs.usage.Peak),
 		memoryRow("memory-settled", "<= 200", mine.usage.Memory, theirs.usage.Memory),
-		// Beside one leader of all three shards.
-		newRow(FleetPrefix+"shard-first-reconcile", "", []time.Duration{part.first}, []time.Duration{mine.first}),
-		memoryRow("shard-memory-peak", "", part.usage.Peak, mine.usage.Peak),
-		memoryRow("shard-memory-settled", "", part.usage.Memory, mine.usage.Memory),
 	}, nil
 }
 
@@ -167,7 +152,7 @@ func (r *run) fill(ctx context.Context) error {
 func Fill(ctx context.Context, stage *framework.Cluster, objects int, object func(n int) map[string]any, output io.Writer) error {
 	api := stage.Kube
 	for n := range FleetNamespaces {
-		namespace := map[string]any{"metadata": map[string]any{"name": FleetNamespace(n), "labels": map[string]any{"fairlead.dev/shard": string(rune('a' + n%3))}}}
+		namespace := map[string]any{"metadata": map[string]any{"name": FleetNamespace(n)}}
 		body, err := json.Marshal(namespace)
 		if err != nil {
 			return err

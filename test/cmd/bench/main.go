@@ -4,7 +4,7 @@
 // Command bench is `make bench`: it prints what conversion and admission cost per object beside
 // controller-runtime's stock handlers, how long starts and handovers take beside its defaults, what
 // checking very many addresses takes, what happens when very many Secrets change at once, what a move
-// from Reloader takes, what three shards use beside one leader, and writes the figures as JSON.
+// from Reloader takes, and writes the figures as JSON.
 package main
 
 import (
@@ -29,14 +29,13 @@ import (
 	"github.com/fairlead-dev/fairlead/test/bench/handover"
 	"github.com/fairlead-dev/fairlead/test/bench/probes"
 	"github.com/fairlead-dev/fairlead/test/bench/restarts"
-	"github.com/fairlead-dev/fairlead/test/bench/shards"
 )
 
 func main() {
 	out := flag.String("out", "", "write the figures to this file, as JSON")
 	rounds := flag.Int("rounds", 7, "how often every case is measured on each side")
 	slot := flag.Duration("slot", 200*time.Millisecond, "how long a handler is called in a round")
-	only := flag.String("only", "", "measure only the cases whose name this regular expression matches; start/ or handover/, fleet/, write/ or list/, probe/, restarts/, move/ and shards/ stand for all of these")
+	only := flag.String("only", "", "measure only the cases whose name this regular expression matches; start/ or handover/, fleet/, write/ or list/, probe/, restarts/ and move/ stand for all of these")
 	root := flag.String("root", "..", "the checkout whose operator checks addresses and restarts workloads")
 	p := probes.Options{Output: os.Stderr}
 	flag.IntVar(&p.Objects, "probe-objects", 10_000, "how many ExternalServices have their addresses checked, five each; 0 skips this")
@@ -56,10 +55,6 @@ func main() {
 	flag.IntVar(&m.Secrets, "move-secrets", 5000, "how many Secrets of 20 KB there are besides when memory is measured")
 	flag.DurationVar(&m.Limit, "move-limit", 30*time.Minute, "how long all of that may take")
 	flag.StringVar(&m.Profiles, "move-profiles", "", "write a profile of the operator into this folder")
-	d := shards.Options{Output: os.Stderr}
-	flag.IntVar(&d.Objects, "shard-objects", 30_000, "how many ExternalServices three shards have; 0 skips this")
-	flag.IntVar(&d.Checked, "shard-checked", 3000, "how many of them have their addresses checked, five each; the others are suspended")
-	flag.DurationVar(&d.Limit, "shard-limit", 45*time.Minute, "how long all of that may take")
 	h := handover.Options{Output: os.Stderr}
 	flag.IntVar(&h.Runs, "handover-runs", 3, "how often each start and handover is measured on each side; 0 skips this")
 	flag.IntVar(&h.Objects, "fleet-objects", 50_000, "how many suspended ExternalServices there are when a start, a handover and memory are measured once more; 0 skips this")
@@ -74,11 +69,11 @@ func main() {
 	flag.DurationVar(&l.Limit, "list-limit", 20*time.Minute, "how long all of that may take")
 	flag.Parse()
 	l.Root, h.Root = *root, *root
-	p.Root, s.Root, d.Root, m.Root = *root, *root, *root, *root
+	p.Root, s.Root, m.Root = *root, *root, *root
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *out, *only, bench.Options{Rounds: *rounds, Slot: *slot, Progress: progress}, l, h, p, s, m, d); err != nil {
+	if err := run(ctx, *out, *only, bench.Options{Rounds: *rounds, Slot: *slot, Progress: progress}, l, h, p, s, m); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -88,7 +83,7 @@ func progress(round, of int) { fmt.Fprintf(os.Stderr, "round %d of %d\n", round,
 
 func run(
 	ctx context.Context, out, only string, o bench.Options, l bench.ListOptions, h handover.Options, p probes.Options,
-	s restarts.Options, m restarts.MoveOptions, d shards.Options,
+	s restarts.Options, m restarts.MoveOptions,
 ) error {
 	wanted, err := regexp.Compile(only)
 	if err != nil {
@@ -102,7 +97,6 @@ func run(
 		func() ([]json.RawMessage, error) { return probing(ctx, wanted, p) },
 		func() ([]json.RawMessage, error) { return restarting(ctx, wanted, s) },
 		func() ([]json.RawMessage, error) { return moving(ctx, wanted, m) },
-		func() ([]json.RawMessage, error) { return sharding(ctx, wanted, d) },
 	} {
 		entries, err := measure()
 		if err != nil {
@@ -242,19 +236,6 @@ func moving(ctx context.Context, wanted *regexp.Regexp, o restarts.MoveOptions) 
 		return nil, err
 	}
 	return tabulate(result.WriteTable, result.Rows())
-}
-
-// sharding measures three shards, and returns the entries of the file.
-func sharding(ctx context.Context, wanted *regexp.Regexp, o shards.Options) ([]json.RawMessage, error) {
-	if o.Objects == 0 || !wanted.MatchString(shards.Prefix) {
-		return nil, nil
-	}
-	result, err := shards.Run(ctx, o)
-	fmt.Println()
-	if err := errors.Join(result.WriteTable(os.Stdout), err); err != nil { // what was measured before it failed took minutes
-		return nil, err
-	}
-	return entriesOf(result.Rows())
 }
 
 // tabulate prints a table, and returns the rows as entries of the file.
