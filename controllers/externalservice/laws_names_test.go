@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
-// filterAnswers are what a name leads to where somebody else answers for it: nothing of it may be published.
+// filterAnswers are what a name leads to where another server responds for it: nothing of it may be published.
 var filterAnswers = map[string]egress.Reason{
 	"0.0.0.0": egress.ReasonUnspecified, "127.0.0.1": egress.ReasonLoopback, "169.254.169.254": egress.ReasonLinkLocal,
 	"224.0.0.1": egress.ReasonMulticast, "10.96.0.10": egress.ReasonService, "10.244.1.7": egress.ReasonPod, "10.0.0.5": egress.ReasonNode,

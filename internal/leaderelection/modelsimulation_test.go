@@ -29,7 +29,7 @@ const (
 	stopped     kind = "stopped"     // the process does not run, as by SIGSTOP
 	slept       kind = "slept"       // the machine does not run, nor its monotonic clock
 	stepped     kind = "stepped"     // the date is wrong from here on
-	edited      kind = "edited"      // another writer removes members of the Lease, or sets them to what nobody means
+	edited      kind = "edited"      // another writer removes members of the Lease, or sets them to values without a meaning
 	killed      kind = "killed"      // SIGKILL, and a new process at the end; for life in the same Pod
 	terminated  kind = "ended"       // SIGTERM, and a new process at the end; for life of a new Pod
 	evicted     kind = "evicted"     // for life: the Pod fails and stays

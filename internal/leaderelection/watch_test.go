@@ -36,7 +36,7 @@ func TestWithoutPermissionToWatchAStandbyPolls(t *testing.T) {
 	leads(t, b)
 }
 
-// As a Lease for life is, or one that nobody holds.
+// As a Lease for life is, or one without a holder.
 func TestALeaseThatWasNotWrittenForLongIsWatchedAfterACompaction(t *testing.T) {
 	s, clock := &server{}, newClock()
 	leads(t, start(t, options(s, clock, "a")))

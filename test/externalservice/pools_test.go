@@ -151,7 +151,7 @@ func TestANameOfTwentyAddressesLosesNoneByAnotherLeader(t *testing.T) {
 	s.publishes("pool", pool[:6]...)
 }
 
-// A DNS filter, or a split horizon, answers with what nobody may publish.
+// A DNS filter, or a split horizon, returns addresses that may not be published.
 func TestAnAnswerOfWhichNothingMayBePublishedTakesNothingAway(t *testing.T) {
 	s := newSuite(t)
 	host := s.host("db")

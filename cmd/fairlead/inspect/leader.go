@@ -202,7 +202,7 @@ func configurationOf(ctx context.Context, from client.Reader, d *appsv1.Deployme
 	})
 }
 
-// SetLeaders adds who leads. Where nobody does, the state of Fairlead's objects is what was recorded last, and is not known.
+// SetLeaders adds who leads. Without a leader, the state of Fairlead's objects is what was recorded last, and is not known.
 func (g *Graph) SetLeaders(l Leaders) {
 	g.leaders, g.Unread = l.All, slices.Concat(l.Unread, g.Unread)
 	for _, o := range g.Objects {
@@ -215,7 +215,7 @@ func (g *Graph) SetLeaders(l Leaders) {
 	}
 }
 
-// leaderless returns who should reconcile an object of Fairlead where nobody does; nil where someone does or it is not known.
+// leaderless returns who should reconcile an object of Fairlead where no replica does; nil where one does or it is not known.
 func (g *Graph) leaderless(of Key) (lacking *Leader) {
 	if !kindOf(of.Kind).isOwned {
 		return nil
@@ -232,13 +232,13 @@ func (g *Graph) leaderless(of Key) (lacking *Leader) {
 	return lacking
 }
 
-// finding says that nobody leads.
+// finding returns that no replica leads.
 func (l *Leader) finding() Finding {
 	return Finding{About: "operator", Status: string(Failed), Since: l.Since, Message: l.Message,
 		Meaning: "What follows was recorded before, and no request by an annotation takes effect until a replica leads", Remedy: l.Remedy}
 }
 
-// Sentence says that nobody leads, and what to do.
+// Sentence returns that no replica leads, and what to do.
 func (l *Leader) Sentence() string {
 	said := "No operator reconciles"
 	if l.Deployment != "" {

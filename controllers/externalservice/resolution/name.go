@@ -36,7 +36,7 @@ type Name struct {
 	Verdict func(address dns.Address, isHeld bool) Verdict
 }
 
-// Verdict says whether an address of an answer may be published.
+// Verdict returns whether an address of an answer may be published.
 type Verdict int
 
 const (

@@ -82,7 +82,7 @@ func (n *nameState) apply(a dns.Answer, now time.Time, at float64) {
 }
 
 // refuse returns an answer without the addresses that may not be published. A family that has no others is Denied. Where
-// nobody reaches what one has, and the other does not resolve, the name does not either: what it had is kept.
+// one has no address that can be reached, and the other does not resolve, the name does not either: what it had is kept.
 func (n *nameState) refuse(a dns.Answer) dns.Answer {
 	var isUnreachable4, isUnreachable6 bool
 	a.IPv4, isUnreachable4 = n.ipv4.refuse(a.IPv4, n.verdict)
