@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -78,8 +77,6 @@ type Options struct {
 	// Kubernetes reads ConfigMaps and Secrets, and Metadata lists their names. Required.
 	Kubernetes kubernetes.Interface
 	Metadata   metadata.Interface
-	// Dynamic reads the fields of other objects that are sources. Defaults to nil: their kinds are not served.
-	Dynamic dynamic.Interface
 	// SourcesMode is how their changes are noticed. Cache must be called with the same. Defaults to sources.Watch.
 	SourcesMode sources.Mode
 	// SourcesInterval is the time between two reads of a source that is polled. Defaults to 30s.
@@ -135,7 +132,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	}
 	enqueuer := controller.NewCoalescingEnqueuer(time.Now)
 	observed, err := sources.New(sources.Options{
-		Client: o.Kubernetes, Metadata: o.Metadata, Dynamic: o.Dynamic, Cache: c.GetCache(), Key: o.Key, Mode: o.SourcesMode,
+		Client: o.Kubernetes, Metadata: o.Metadata, Cache: c.GetCache(), Key: o.Key, Mode: o.SourcesMode,
 		Kinds: o.Kinds, Interval: o.SourcesInterval, Notify: enqueuer.EnqueueCoalesced, Registerer: o.Registerer, Now: o.Now,
 	})
 	if err != nil {

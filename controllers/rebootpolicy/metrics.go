@@ -55,7 +55,7 @@ func newMetrics(now func() time.Time) *metrics {
 		state: prometheus.NewDesc("fairlead_rebootpolicy_trigger_state",
 			"The state that a trigger is in.", with("trigger", "state"), nil),
 		sources: prometheus.NewDesc("fairlead_rebootpolicy_source_objects",
-			"ConfigMaps, Secrets, SecretProviderClasses and fields of other objects that are looked at.", policy, nil),
+			"ConfigMaps, Secrets and SecretProviderClasses that are looked at.", policy, nil),
 	}
 	m.Descs, m.Sample = []*prometheus.Desc{m.restarts, m.duration, m.pending, m.held, m.state, m.sources}, m.sample
 	m.New = func() *row { return &row{restarts: map[ending]float64{}, held: map[string]float64{}} }

@@ -18,7 +18,6 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/references"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
-	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // requiredSources returns the ConfigMaps and Secrets without which no pod of a workload starts, each with the keys that it
@@ -135,9 +134,4 @@ func idOf(w *sources.Want) string {
 	return strings.Join(append([]string{nameOf(w)}, w.Keys...), "\x00")
 }
 
-func nameOf(w *sources.Want) string {
-	if w.Kind == autorebootv1.SourceObject {
-		return rules.ObjectSource(w.Name, &w.Object)
-	}
-	return string(w.Kind) + "/" + w.Name
-}
+func nameOf(w *sources.Want) string { return string(w.Kind) + "/" + w.Name }

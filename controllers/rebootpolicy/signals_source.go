@@ -82,12 +82,8 @@ func distinctWants(all []sourceRef) (wants []sources.Want, at []int) {
 // addSourceProblem reports why a source is not observed.
 func (o *observation) addSourceProblem(from *sourceRef, state *sources.State) {
 	what := fmt.Sprintf("trigger %s: %s %s", from.trigger.Name, from.want.Kind, from.want.Name)
-	isObject := from.want.Kind == autorebootv1.SourceObject
-	if isObject {
-		what = "trigger " + from.trigger.Name + ": " + nameOf(&from.want)
-	}
 	switch {
-	case (from.isMounted() || isObject) && state.Unknown == sources.Forbidden:
+	case from.isMounted() && state.Unknown == sources.Forbidden:
 		o.addProblem(autorebootv1.ReasonForbidden, fmt.Sprintf("%s is not watched: %v", what, state.Err))
 	case state.Unknown == sources.NotServed:
 		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("%s is not watched: %v", what, state.Err))

@@ -81,9 +81,6 @@ func (r *Reconciler) listedSources(ctx context.Context, o *observation, t *autor
 		c := &t.ConfigChange.Sources[i]
 		if c.Selector == nil {
 			want := sources.Want{Ref: o.refOf(c.Kind, c.Name), Keys: c.Keys}
-			if c.Object != nil {
-				want.Object, want.Keys = *c.Object, []string{c.Object.FieldPath}
-			}
 			out = append(out, sourceRef{want: want, listed: true, named: true, mustExist: !*c.Optional})
 			continue
 		}
@@ -257,7 +254,7 @@ func formerRefs(o *observation, t *autorebootv1.Trigger, w *workload) []sourceRe
 	var out []sourceRef
 	for _, b := range o.targetStatus(w).Baselines {
 		kind, name, ok := strings.Cut(b.Source, "/")
-		if b.Trigger != t.Name || b.Fingerprint == "" || !ok || kind == string(autorebootv1.SourceObject) { // which no selector matches
+		if b.Trigger != t.Name || b.Fingerprint == "" || !ok {
 			continue
 		}
 		out = append(out, sourceRef{want: sources.Want{Ref: o.refOf(autorebootv1.SourceKind(kind), name)}, former: true})

@@ -98,7 +98,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.enqueuer.Forget(key)
 }
 
-// Sources observe ConfigMaps, Secrets, SecretProviderClasses and fields of other objects.
+// Sources observe ConfigMaps, Secrets and SecretProviderClasses.
 type Sources interface {
 	// Select returns the sources of a policy's namespace that a selector matches.
 	Select(ctx context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector) ([]sources.Ref, error)

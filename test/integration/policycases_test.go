@@ -288,8 +288,6 @@ func readCases() map[string]policyCase {
 			without(3)+",list secretproviderclasspodstatuses.secrets-store.csi.x-k8s.io", ""),
 		"reads-no-statuses": of(strings.Replace(spec, "kind: ConfigMap, selector: {matchLabels: {app: web}}", "kind: SecretProviderClass, name: vault", 1), "",
 			strings.Join(all, ","), sources),
-		"reads-another-object": of(strings.Replace(spec, "kind: Secret, name: creds", "kind: Object, name: creds, object: {apiVersion: example.com/v1, resource: others, fieldPath: a}", 1),
-			strings.Replace(spec, "kind: Secret, name: creds", "kind: Object, name: creds, object: {apiVersion: example.com/v1, resource: flags, fieldPath: a}", 1), "", sources),
 		"reads-another-tls": of(strings.Replace(spec, "web-tls", "root-tls", 1), spec, "", tls),
 		"reads-selected":    of(strings.Replace(spec, "app: web", "app: api", 1), spec, "", sources),
 		"reads-claimed":     {kind: rebootPolicies, spec: spec, old: spec, annotations: note(approvedBy, forged), rights: all[0], refusal: tls},

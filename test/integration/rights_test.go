@@ -112,8 +112,6 @@ func rightsCases() map[string]rightsCase {
 		"source-secret":         triggeredBy(configured("kind: Secret, name: creds"), need{right: "get secrets creds", path: source}),
 		"source-class": triggeredBy(configured("kind: SecretProviderClass, name: vault"),
 			need{right: "list secretproviderclasspodstatuses.secrets-store.csi.x-k8s.io", path: source}),
-		"source-object":          triggeredBy(configured("kind: Object, name: shop, object: {apiVersion: networking.k8s.io/v1, resource: ingresses, fieldPath: spec.ingressClassName}"), need{right: "get ingresses.networking.k8s.io shop", path: source}),
-		"source-of-core":         triggeredBy(configured("kind: Object, name: data, object: {apiVersion: v1, resource: persistentvolumeclaims, fieldPath: spec.volumeName}"), need{right: "get persistentvolumeclaims data", path: source}),
 		"source-selector":        triggeredBy(configured("kind: Secret, selector: {matchLabels: {app: web}}"), need{right: "list secrets", path: source}),
 		"source-configmaps":      triggeredBy(configured("kind: ConfigMap, selector: {matchLabels: {app: web}}"), need{right: "list configmaps", path: source}),
 		"certificate":            triggeredBy("{name: tls, type: CertificateRenewal, certificateRenewal: {secretName: tls}}", need{right: "get secrets tls", path: "spec.triggers[0].certificateRenewal.secretName"}),

@@ -60,10 +60,6 @@ var fieldTests = framework.FieldTests{
 		"gates.workloadAvailable.name", "gates.noPods.selector",
 	},
 	"rebootpolicy.TestNoRestartBeginsWhileAQueryReturnsSomething": {"gates.prometheusQueryEmpty.query"},
-	"rebootpolicy.TestAFieldOfAnyObjectRestartsOnceItChanges": {
-		"triggers.configChange.sources.object.apiVersion", "triggers.configChange.sources.object.resource",
-		"triggers.configChange.sources.object.fieldPath",
-	},
 	"rebootpolicy.TestARestartWaitsForAJobAndIsProvenByAnother": {
 		"gates.jobSucceeded.cronJob", "gates.jobSucceeded.deadline", "verification.job.cronJob",
 	},

@@ -50,8 +50,8 @@ type Trigger struct {
 	// +required
 	Type TriggerType `json:"type,omitempty"`
 
-	// configChange fires when the data of a ConfigMap or Secret changes, the versions that pods have mounted of a
-	// SecretProviderClass, or a field of another object.
+	// configChange fires when the data of a ConfigMap or Secret changes, or the versions that pods have mounted of a
+	// SecretProviderClass.
 	//
 	// +optional
 	ConfigChange *ConfigChange `json:"configChange,omitempty"`
@@ -117,7 +117,7 @@ type ConfigChange struct {
 	// +optional
 	Discovery *Discovery `json:"discovery,omitempty"`
 
-	// sources are ConfigMaps, Secrets, SecretProviderClasses and fields of other objects, of the policy's own namespace.
+	// sources are ConfigMaps, Secrets and SecretProviderClasses of the policy's own namespace.
 	//
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
@@ -143,10 +143,9 @@ type ConfigChange struct {
 	OnDelete *SourceAction `json:"onDelete,omitempty"`
 }
 
-// SourceKind is a kind of v1 that holds configuration, SecretProviderClass of the Secrets Store CSI driver, which mounts it, or
-// Object for a field of any other.
+// SourceKind is a kind of v1 that holds configuration, or SecretProviderClass of the Secrets Store CSI driver, which mounts it.
 //
-// +kubebuilder:validation:Enum=ConfigMap;Secret;SecretProviderClass;Object
+// +kubebuilder:validation:Enum=ConfigMap;Secret;SecretProviderClass
 type SourceKind string
 
 // The kinds that hold configuration.
@@ -156,21 +155,15 @@ const (
 
 	// SourceSecretProviderClass is what pods have mounted of one: the versions of its objects, by their ids as keys.
 	SourceSecretProviderClass SourceKind = "SecretProviderClass"
-
-	// SourceObject is one field of an object of any other kind.
-	SourceObject SourceKind = "Object"
 )
 
-// ConfigSource is one ConfigMap, Secret, SecretProviderClass or field of another object by its name, or several ConfigMaps or
-// Secrets by their labels.
+// ConfigSource is one ConfigMap, Secret or SecretProviderClass by its name, or several ConfigMaps or Secrets by their labels.
 //
 // +kubebuilder:validation:XValidation:rule="self.kind != 'SecretProviderClass' || !has(self.selector)",message="a SecretProviderClass needs name: its labels are not read"
-// +kubebuilder:validation:XValidation:rule="(self.kind == 'Object') == has(self.object)",message="kind Object and object go together: set both or neither"
-// +kubebuilder:validation:XValidation:rule="self.kind != 'Object' || has(self.name) && !has(self.keys)",message="an Object needs name, and object.fieldPath instead of keys"
 // +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="set exactly one of name or selector"
 // +kubebuilder:validation:XValidation:rule="!has(self.keys) || has(self.name)",message="keys needs name"
 type ConfigSource struct {
-	// kind is ConfigMap, Secret, SecretProviderClass or Object.
+	// kind is ConfigMap, Secret or SecretProviderClass.
 	//
 	// +required
 	Kind SourceKind `json:"kind,omitempty"`
@@ -196,46 +189,14 @@ type ConfigSource struct {
 	// +optional
 	Keys []string `json:"keys,omitempty"`
 
-	// object says which field of the object counts. It goes with kind Object.
-	//
-	// +optional
-	Object *ObjectField `json:"object,omitempty"`
-
 	// optional lets the policy be Ready while the source does not exist, or no pod has mounted it. The default is false.
 	//
 	// +optional
 	Optional *bool `json:"optional,omitempty"`
 }
 
-// ObjectField is one field of an object, which the operator reads every 30 seconds by default, as often as a Secret that it polls.
-// It needs the right to get the object, which an administrator grants to it.
-type ObjectField struct {
-	// apiVersion of the object, such as cert-manager.io/v1.
-	//
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +required
-	APIVersion string `json:"apiVersion,omitempty"`
-
-	// resource of the object, as in a rule of RBAC, such as certificates. Not configmaps or secrets, which are kinds of their own.
-	//
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
-	// +required
-	Resource string `json:"resource,omitempty"`
-
-	// fieldPath is the field that counts, such as status.revision, spec.hosts[0] or metadata.labels['example.com/version']. While
-	// the object does not have it, its absence counts.
-	//
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +required
-	FieldPath string `json:"fieldPath,omitempty"`
-}
-
 // ExcludedSource is a ConfigMap, Secret or SecretProviderClass by its name, or several by their labels, that do not count.
 //
-// +kubebuilder:validation:XValidation:rule="self.kind != 'Object'",message="an Object counts only where it is listed: leave it out of sources instead"
 // +kubebuilder:validation:XValidation:rule="self.kind != 'SecretProviderClass' || !has(self.selector) || !has(self.selector.matchLabels) && !has(self.selector.matchExpressions)",message="a SecretProviderClass needs name, or an empty selector for all: its labels are not read"
 // +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="set exactly one of name or selector"
 type ExcludedSource struct {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
@@ -64,10 +63,6 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", a.api.origin, err)
 	}
-	others, err := dynamic.NewForConfig(limited)
-	if err != nil {
-		return fmt.Errorf("%s: %w", a.api.origin, err)
-	}
 	made, err := rebootpolicy.New(b.cluster, rebootpolicy.Options{
 		Concurrency:             c.Concurrency["RebootPolicy"],
 		CacheSyncTimeout:        c.CacheSyncTimeout.Duration,
@@ -80,7 +75,6 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 		Key:                     key,
 		Kubernetes:              typed,
 		Metadata:                untyped,
-		Dynamic:                 others,
 		SourcesMode:             sourcesMode(a.config),
 		SourcesInterval:         settings.SourcesPollInterval.Duration,
 		Dial:                    a.egress.dialer.Dial,

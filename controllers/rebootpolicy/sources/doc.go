@@ -1,8 +1,8 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sources observes ConfigMaps, Secrets, SecretProviderClasses and fields of other objects for RebootPolicies: it returns
-// what they hold as fingerprints, and notifies the policies that observe them when that may have changed.
+// Package sources observes ConfigMaps, Secrets and SecretProviderClasses for RebootPolicies: it returns what they hold as fingerprints, and
+// notifies the policies that observe them when that may have changed.
 //
 // It watches the metadata of all of them (watch.go), and reads from the API server (reader.go) what a policy observes,
 // only after its metadata changed (observe.go, object.go): memory grows with what is observed, not with the Secrets of
@@ -11,8 +11,6 @@
 //
 // What a SecretProviderClass holds is known from the pods that have mounted it (mounts.go), which the cache has, where the API
 // server serves it.
-//
-// A field of another object is polled in any case.
 //
 // It never keeps content, never writes, and decides nothing. Its results are a cache: the caller stores baselines.
 package sources

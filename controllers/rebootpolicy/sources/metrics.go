@@ -26,7 +26,7 @@ func newMetrics(count func() map[autorebootv1.SourceKind]int) *metrics {
 			"Sources that are observed, each once.", []string{"kind"}, nil),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "fairlead_rebootpolicy_source_reads_total",
-			Help: "Live reads of ConfigMaps, Secrets and other objects by result: Found, NotFound, Forbidden or Error.",
+			Help: "Live reads of ConfigMaps and Secrets by result: Found, NotFound, Forbidden or Error.",
 		}, []string{"kind", "result"}),
 	}
 }

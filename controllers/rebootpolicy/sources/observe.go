@@ -118,7 +118,7 @@ func (s *Sources) isCurrent(o *object) bool {
 	switch {
 	case o.kind == autorebootv1.SourceSecretProviderClass: // of which there are events in either mode
 		return !o.stale && o.isComplete() && o.unknown == ""
-	case o.unknown == Forbidden, o.kind == autorebootv1.SourceObject && o.isComplete() && !o.stale: // of which no event tells
+	case o.unknown == Forbidden: // no event says when it ends
 		return recent
 	case o.stale || !o.isComplete():
 		return false
@@ -133,7 +133,7 @@ func (s *Sources) isInWatch(ctx context.Context, ref Ref) bool {
 	watched := s.watched
 	s.mu.Unlock()
 	key := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
-	return watched && ref.Kind != autorebootv1.SourceObject && s.options.Cache.Get(ctx, key, partialObject(ref.Kind)) == nil
+	return watched && s.options.Cache.Get(ctx, key, partialObject(ref.Kind)) == nil
 }
 
 // states returns the states, and whether the owner is to observe again without a change.
@@ -149,9 +149,8 @@ func (s *Sources) states(wants []Want) (states []State, again bool) {
 			continue
 		}
 		states[i] = o.state(viewOf(&wants[i]))
-		isPolled := o.notInWatch || o.kind == autorebootv1.SourceObject
-		states[i].Watched = s.watched && !o.stale && !isPolled && states[i].Unknown == "" && !states[i].Missing
-		again = again || o.unknown != "" || isPolled
+		states[i].Watched = s.watched && !o.stale && !o.notInWatch && states[i].Unknown == "" && !states[i].Missing
+		again = again || o.unknown != "" || o.notInWatch
 	}
 	return states, again && s.watched
 }

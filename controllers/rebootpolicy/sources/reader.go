@@ -5,23 +5,17 @@ package sources
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/internal/apistatus"
-	"github.com/fairlead-dev/fairlead/internal/fieldpath"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
@@ -34,16 +28,12 @@ type reader interface {
 
 type apiReader struct {
 	client   kubernetes.Interface
-	dynamic  dynamic.Interface // nil for none
 	metadata metadata.Interface
 }
 
 var _ reader = (*apiReader)(nil)
 
 func (a *apiReader) read(ctx context.Context, ref Ref) (*content, error) {
-	if ref.Kind == autorebootv1.SourceObject {
-		return a.readObject(ctx, ref)
-	}
 	if ref.Kind == autorebootv1.SourceConfigMap {
 		found, err := a.client.CoreV1().ConfigMaps(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 		if err != nil {
@@ -66,37 +56,6 @@ func (a *apiReader) read(ctx context.Context, ref Ref) (*content, error) {
 	}
 	out := contentOf(&found.ObjectMeta, found.Data)
 	out.immutable = ptr.Deref(found.Immutable, false)
-	return out, nil
-}
-
-// readObject reads one field of an object, whose path is the key. An object without the field has no key.
-func (a *apiReader) readObject(ctx context.Context, ref Ref) (*content, error) {
-	group, version := rules.GroupVersionOf(&ref.Object)
-	resource := schema.GroupVersionResource{Group: group, Version: version, Resource: ref.Object.Resource}
-	notServed := errNotServed{fmt.Sprintf("the API server does not serve %s (%s): install its CRD, or correct object.apiVersion and object.resource",
-		resource.Resource, ref.Object.APIVersion)}
-	if a.dynamic == nil {
-		return nil, notServed
-	}
-	path, err := fieldpath.Parse(ref.Object.FieldPath)
-	if err != nil {
-		return nil, err
-	}
-	found, err := a.dynamic.Resource(resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsForbidden(err):
-		return nil, apierrors.NewForbidden(resource.GroupResource(), ref.Name, fmt.Errorf("the operator may not get it: grant its ServiceAccount get on %s", resource.GroupResource()))
-	case apierrors.IsNotFound(err) && !apistatus.IsAbsent(err, resource.GroupResource(), ref.Name):
-		return nil, notServed
-	case err != nil:
-		return nil, err
-	}
-	out := &content{version: found.GetResourceVersion(), data: map[string][]byte{}}
-	if value, has := path.Get(found.Object); has {
-		if out.data[ref.Object.FieldPath], err = json.Marshal(value); err != nil {
-			return nil, err
-		}
-	}
 	return out, nil
 }
 

@@ -6,7 +6,6 @@ package sources
 import (
 	"bytes"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,15 +13,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	metafake "k8s.io/client-go/metadata/fake"
-	clienttesting "k8s.io/client-go/testing"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
@@ -138,51 +133,9 @@ func TestMetricsCountAndNameNoObject(t *testing.T) {
 		"fairlead_rebootpolicy_sources kind=ConfigMap":                         0,
 		"fairlead_rebootpolicy_sources kind=Secret":                            2,
 		"fairlead_rebootpolicy_sources kind=SecretProviderClass":               0,
-		"fairlead_rebootpolicy_sources kind=Object":                            0,
 		"fairlead_rebootpolicy_source_reads_total kind=Secret result=Found":    1,
 		"fairlead_rebootpolicy_source_reads_total kind=Secret result=NotFound": 1,
 	}, got); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// An object is read by its resource, and what is none of the kind is not taken for one that was deleted.
-func TestAFieldOfAnyObjectIsRead(t *testing.T) {
-	object := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Flag", "metadata": map[string]any{"name": "beta", "namespace": shop, "resourceVersion": "7"},
-		"spec": map[string]any{"on": true, "of": []any{"a", "b"}},
-	}}
-	resource := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "flags"}
-	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{resource: "FlagList"}, object)
-	l := &apiReader{dynamic: client}
-	ref := func(name, path string) Ref {
-		return Ref{Kind: autorebootv1.SourceObject, Namespace: shop, Name: name,
-			Object: autorebootv1.ObjectField{APIVersion: "example.com/v1", Resource: "flags", FieldPath: path}}
-	}
-	for path, want := range map[string]string{"spec.on": "true", "spec.of": `["a","b"]`, "spec.of[1]": `"b"`, "status.on": ""} {
-		got, err := l.read(t.Context(), ref("beta", path))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if value, has := got.data[path]; string(value) != want || has != (want != "") || got.version != "7" {
-			t.Errorf("%s is %q at version %s", path, value, got.version)
-		}
-	}
-	if _, err := l.read(t.Context(), ref("gone", "spec.on")); !apierrors.IsNotFound(err) || isNotServed(err) {
-		t.Errorf("an object that is gone: %v", err)
-	}
-	refuse := func(err error) {
-		client.PrependReactor("get", "flags", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
-	}
-	refuse(apierrors.NewGenericServerResponse(404, "get", resource.GroupResource(), "", "404 page not found", 0, true))
-	if _, err := l.read(t.Context(), ref("beta", "spec.on")); !isNotServed(err) || !strings.Contains(err.Error(), "does not serve flags (example.com/v1)") {
-		t.Errorf("a kind that is not served: %v", err)
-	}
-	refuse(apierrors.NewForbidden(resource.GroupResource(), "beta", nil))
-	if _, err := l.read(t.Context(), ref("beta", "spec.on")); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "grant its ServiceAccount get on flags.example.com") {
-		t.Errorf("a kind that may not be read: %v", err)
-	}
-	if _, err := (&apiReader{}).read(t.Context(), ref("beta", "spec.on")); !isNotServed(err) {
-		t.Errorf("without a client: %v", err)
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,12 +28,10 @@ const (
 	defaultMaxSources = 20000
 )
 
-// Ref names a ConfigMap, Secret or SecretProviderClass, or a field of another object.
+// Ref names a ConfigMap, Secret or SecretProviderClass.
 type Ref struct {
 	Kind            autorebootv1.SourceKind
 	Namespace, Name string
-	// Object is the field. It is empty for other kinds.
-	Object autorebootv1.ObjectField
 }
 
 // Want is what an owner observes of a source.
@@ -87,8 +84,8 @@ type State struct {
 	Watched bool
 	// Unknown is why nothing else is known, as one word; empty otherwise.
 	Unknown string
-	// Err is the cause, for the log alone: it may have details that a status must not. That of a SecretProviderClass or an Object
-	// which is Forbidden or NotServed is a sentence with a remedy.
+	// Err is the cause, for the log alone: it may have details that a status must not. That of a SecretProviderClass which is
+	// Forbidden or NotServed is a sentence with a remedy.
 	Err error
 }
 
@@ -102,7 +99,7 @@ type Marks struct {
 const (
 	// Forbidden: the operator may not read the source.
 	Forbidden = "Forbidden"
-	// NotServed: the API server does not serve what a SecretProviderClass or an Object is read from.
+	// NotServed: the API server does not serve what a SecretProviderClass is read from.
 	NotServed = "NotServed"
 	// VersionsDiffer: each pod has mounted versions of its own of a SecretProviderClass.
 	VersionsDiffer = "VersionsDiffer"
@@ -130,8 +127,6 @@ const (
 type Options struct {
 	// Client reads sources. Required.
 	Client kubernetes.Interface
-	// Dynamic reads objects of other kinds. Defaults to nil: they are NotServed.
-	Dynamic dynamic.Interface
 	// Metadata lists metadata live: for Select in mode Poll, and until a watch has begun. Required.
 	Metadata metadata.Interface
 	// Cache holds the metadata of ConfigMaps and Secrets; see ByObject. Required in mode Watch. It has pods as well, and what they
@@ -189,7 +184,7 @@ func New(o Options) (*Sources, error) {
 	case o.Mode == Watch && o.Cache == nil:
 		return nil, errors.New("sources: Cache is required to watch; use Poll without one")
 	}
-	s := newSources(o, &apiReader{client: o.Client, dynamic: o.Dynamic, metadata: o.Metadata})
+	s := newSources(o, &apiReader{client: o.Client, metadata: o.Metadata})
 	if o.Registerer != nil {
 		if err := o.Registerer.Register(s.metrics); err != nil {
 			return nil, err
@@ -228,7 +223,6 @@ func (s *Sources) count() map[autorebootv1.SourceKind]int {
 	defer s.mu.Unlock()
 	counts := map[autorebootv1.SourceKind]int{
 		autorebootv1.SourceConfigMap: 0, autorebootv1.SourceSecret: 0, autorebootv1.SourceSecretProviderClass: 0,
-		autorebootv1.SourceObject: 0,
 	}
 	for ref := range s.objects {
 		counts[ref.Kind]++

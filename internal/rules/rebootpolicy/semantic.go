@@ -51,9 +51,7 @@ func triggerSemantics(path rules.Path, t *autorebootv1.Trigger) field.ErrorList 
 	if c := t.ConfigChange; c != nil {
 		for i := range c.Sources {
 			s := &c.Sources[i]
-			at := path.Child("configChange", "sources").Index(i)
-			errs = append(errs, sourceSemantics(at, s.Kind, s.Name, s.Selector, s.Keys)...)
-			errs = append(errs, objectSemantics(at.Child("object"), s)...)
+			errs = append(errs, sourceSemantics(path.Child("configChange", "sources").Index(i), s.Kind, s.Name, s.Selector, s.Keys)...)
 		}
 		for i := range c.Exclude {
 			e := &c.Exclude[i]

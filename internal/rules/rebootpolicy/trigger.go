@@ -76,16 +76,12 @@ func configChange(path rules.Path, c *autorebootv1.ConfigChange) field.ErrorList
 		if s.Kind == autorebootv1.SourceSecretProviderClass && s.Selector != nil {
 			errs = append(errs, field.Invalid(at.Field(), string(s.Kind), "a SecretProviderClass needs name: its labels are not read"))
 		}
-		errs = append(errs, objectField(at, s)...)
 	}
 	errs = append(errs, rules.Items(path.Child("exclude"), len(c.Exclude), 0, 32)...)
 	excluded := rules.Within(c.Exclude, 32)
 	for i := range excluded {
 		e, at := &excluded[i], path.Child("exclude").Index(i)
 		errs = append(errs, source(at, e.Kind, e.Name, e.Selector, e.Keys)...)
-		if e.Kind == autorebootv1.SourceObject {
-			errs = append(errs, field.Invalid(at.Field(), string(e.Kind), "an Object counts only where it is listed: leave it out of sources instead"))
-		}
 		if s := e.Selector; e.Kind == autorebootv1.SourceSecretProviderClass && s != nil && (s.MatchLabels != nil || s.MatchExpressions != nil) {
 			errs = append(errs, field.Invalid(at.Field(), string(e.Kind),
 				"a SecretProviderClass needs name, or an empty selector for all: its labels are not read"))
@@ -94,29 +90,10 @@ func configChange(path rules.Path, c *autorebootv1.ConfigChange) field.ErrorList
 	return errs
 }
 
-// objectField checks what goes with kind Object.
-func objectField(path rules.Path, s *autorebootv1.ConfigSource) field.ErrorList {
-	var errs field.ErrorList
-	isObject := s.Kind == autorebootv1.SourceObject
-	if isObject != (s.Object != nil) {
-		errs = append(errs, field.Invalid(path.Field(), string(s.Kind), "kind Object and object go together: set both or neither"))
-	}
-	if isObject && (s.Name == "" || len(s.Keys) > 0) {
-		errs = append(errs, field.Invalid(path.Field(), string(s.Kind), "an Object needs name, and object.fieldPath instead of keys"))
-	}
-	if o := s.Object; o != nil {
-		at := path.Child("object")
-		errs = append(errs, rules.Text(at.Child("apiVersion"), o.APIVersion, 1, 253)...)
-		errs = append(errs, rules.Text(at.Child("resource"), o.Resource, 1, 63)...)
-		errs = append(errs, rules.Text(at.Child("fieldPath"), o.FieldPath, 1, 253)...)
-	}
-	return errs
-}
-
 // source checks what sources and excluded sources have in common.
 func source(path rules.Path, kind autorebootv1.SourceKind, name string, selector *common.LabelSelector, keys []string) field.ErrorList {
 	errs := rules.Enum(path.Child("kind"), kind,
-		autorebootv1.SourceConfigMap, autorebootv1.SourceSecret, autorebootv1.SourceSecretProviderClass, autorebootv1.SourceObject)
+		autorebootv1.SourceConfigMap, autorebootv1.SourceSecret, autorebootv1.SourceSecretProviderClass)
 	errs = append(errs, named(path, name, selector)...)
 	at := path.Child("keys")
 	errs = append(errs, rules.Items(at, len(keys), 0, 64)...)

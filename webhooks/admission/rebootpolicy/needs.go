@@ -131,12 +131,6 @@ func sourceOf(s *autorebootv1.ConfigSource) (group, resource, name string) {
 		return "", "configmaps", name
 	case autorebootv1.SourceSecret:
 		return "", "secrets", name
-	case autorebootv1.SourceObject:
-		if s.Object == nil {
-			return "*", "*", name
-		}
-		group, _ = rules.GroupVersionOf(s.Object)
-		return group, s.Object.Resource, name
 	case autorebootv1.SourceSecretProviderClass:
 		return secretsstore.GroupVersion.Group, secretsstore.Resource, ""
 	default:
