@@ -64,10 +64,6 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d restart.Decision
 			ctrllog.FromContext(ctx).Info("A restart did not progress", "restart", action.ID, "kind", action.Workload.Kind,
 				"workload", action.Workload.Name, "verb", action.Verb, "outcome", result.Outcome, "cause", err.Error())
 		}
-		if action.Verb == restart.CreateJob {
-			o.recordJob(&action, result.Outcome, err)
-			continue
-		}
 		switch result.Outcome {
 		case restart.Refused:
 			result.Reason, result.Message = o.refusal(action, err)
@@ -80,23 +76,6 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d restart.Decision
 	return results, nil
 }
 
-// recordJob has what became of the creation of a Job be observed by the next decision.
-func (o *observation) recordJob(action *restart.Action, outcome restart.Outcome, err error) {
-	delete(o.state.refusedJobs, action.ID)
-	switch outcome {
-	case restart.Refused:
-		if o.state.refusedJobs == nil {
-			o.state.refusedJobs = map[string]restart.Job{}
-		}
-		_, message := o.refusal(*action, err)
-		o.state.refusedJobs[action.ID] = restart.Job{State: restart.JobRefused, Message: message, Retry: o.now.Add(jobRetry)}
-		o.requeueAt(o.now.Add(actRetry))
-	case restart.Retry:
-		o.requeueAt(o.now.Add(actRetry))
-	case restart.Done, restart.Blocked, restart.Misconfigured, restart.Gone: // its events follow
-	}
-}
-
 // refusal returns why the API server refused an action, as a reason and in its words.
 func (o *observation) refusal(action restart.Action, err error) (reason, message string) {
 	who := "the operator"
@@ -104,14 +83,7 @@ func (o *observation) refusal(action restart.Action, err error) (reason, message
 		who = "ServiceAccount " + name
 	}
 	what := fmt.Sprintf("patch %s %s", action.Workload.Kind, action.Workload.Name)
-	switch action.Verb {
-	case restart.Annotate:
-	case restart.CreateJob:
-		what = fmt.Sprintf("create Job %s from CronJob %s", action.ID, action.CronJob)
-		if !apierrors.IsForbidden(err) {
-			return autorebootv1.ReasonWriteRefused, text.Truncate(fmt.Sprintf("%s could not %s: %s", who, what, err), maxRefusal)
-		}
-	case restart.Evict:
+	if action.Verb == restart.Evict {
 		what = fmt.Sprintf("evict the pods of %s %s", action.Workload.Kind, action.Workload.Name)
 	}
 	reason = autorebootv1.ReasonWriteRefused
@@ -133,8 +105,6 @@ func (o *observation) refusal(action restart.Action, err error) (reason, message
 type actor struct {
 	// as returns a client that acts as a ServiceAccount, or as the operator where the name is empty.
 	as func(ctx context.Context, namespace, serviceAccount string) (client.Client, error)
-	// live reads from the API server.
-	live client.Reader
 	// kinds are those of the configuration.
 	kinds []workloadkinds.Kind
 }
@@ -154,8 +124,6 @@ func (a *actor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, actio
 		return result, fmt.Errorf("client for ServiceAccount %s: %w", policy.Spec.ServiceAccountName, err)
 	}
 	switch {
-	case action.Verb == restart.CreateJob:
-		result.Outcome, err = a.createJob(ctx, c, policy, &action)
 	case action.Verb == restart.Annotate:
 		configured := workloadkinds.Find(a.kinds, action.Workload.Kind)
 		result.Outcome, result.Generation, err = annotate(ctx, c, policy.Namespace, action, version, configured)

@@ -9,16 +9,13 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
-	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
@@ -28,12 +25,8 @@ import (
 // lastApplied is kubectl's copy of a whole object in an annotation of it.
 const lastApplied = corev1.LastAppliedConfigAnnotation
 
-// createdJobs selects the Jobs that policies have created.
-var createdJobs = labels.SelectorFromSet(labels.Set{common.ManagedByLabel: common.ManagedBy})
-
-// Cache returns what the cache must hold for the controller. To save memory, pods and Jobs are stripped, of the latter only those
-// that policies have created, and ReplicaSets, ConfigMaps and Secrets are held as metadata, the latter two only where they are
-// watched.
+// Cache returns what the cache must hold for the controller. To save memory, pods are stripped, and ReplicaSets,
+// ConfigMaps and Secrets are held as metadata, the latter two only where they are watched.
 func Cache(mode sources.Mode) map[client.Object]cache.ByObject {
 	objects := map[client.Object]cache.ByObject{
 		&appsv1.Deployment{}:    {Transform: stripWorkload},
@@ -41,7 +34,6 @@ func Cache(mode sources.Mode) map[client.Object]cache.ByObject {
 		&appsv1.DaemonSet{}:     {Transform: stripWorkload},
 		workloads.ReplicaSets(): {Transform: stripReplicaSet},
 		&corev1.Pod{}:           {Transform: stripPod},
-		&batchv1.Job{}:          {Transform: stripJob, Label: createdJobs},
 	}
 	if mode == sources.Watch {
 		maps.Copy(objects, sources.ByObject())

@@ -13,7 +13,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -147,9 +146,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now,
 		Sources: observed, Probes: withSuspicion{probes, o.Suspicions}, Requests: probes.Verification, Queries: queries,
 		Ledger: o.Ledger, Key: o.Key,
-		Actor: &actor{
-			as: impersonation.New(c.GetClient(), c.GetAPIReader(), c.GetConfig()).As, live: c.GetAPIReader(), kinds: o.Kinds.Configured,
-		},
+		Actor:    &actor{as: impersonation.New(c.GetClient(), c.GetAPIReader(), c.GetConfig()).As, kinds: o.Kinds.Configured},
 		enqueuer: enqueuer, WebhookExemptNamespaces: o.WebhookExemptNamespaces, Freeze: o.Freeze, WithoutNodes: o.WithoutNodes,
 		Kinds: o.Kinds,
 	})
@@ -235,7 +232,6 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 				owner, set := workloads.ControllerOf(pod), labels.Set(pod.Labels)
 				return func(w *watchSet) bool { return w.matchesPod(owner, set) }
 			})), podChanged()),
-		controller.Kind(c.GetCache(), &batchv1.Job{}, enqueueOwner(r)),
 		controller.OptionalKind(c.GetCache(), &networkingv1.ExternalService{},
 			enqueueFor(r, func(es *networkingv1.ExternalService) func(*watchSet) bool {
 				return func(w *watchSet) bool { return w.externalServices[es.Name] || w.dependencies[es.Name] }

@@ -89,7 +89,7 @@ func (r *Reconciler) gateClosed(ctx context.Context, o *observation, g *autorebo
 		return types.NamespacedName{Namespace: o.key.Namespace, Name: name}
 	}
 	switch {
-	case g.Type == autorebootv1.GateApproval, g.JobSucceeded != nil: // decided for each restart, by what it is for
+	case g.Type == autorebootv1.GateApproval: // decided for each restart, by what it is for
 		return ""
 	case g.ExternalServiceHealthy != nil:
 		name := g.ExternalServiceHealthy.Name

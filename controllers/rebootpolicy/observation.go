@@ -52,8 +52,6 @@ type observation struct {
 	suspect    bool
 	// requests are those of verification.probes for each restart in flight, by its id.
 	requests map[string][]requestcount.Requests
-	// jobs are those that the policy has created or that could not be created, by name.
-	jobs map[string]restart.Job
 	// begun are the ids of the restarts that were in flight when the policy was read.
 	begun map[string]bool
 	// sourceCount is how many ConfigMaps and Secrets are observed, and required what is missing of those that pods need, by
@@ -118,7 +116,7 @@ func (o *observation) couldNotRead(err error) {
 	o.requeueAt(o.now.Add(o.state.readRetry()))
 }
 
-// setUnread has the state of a workload stay as it is, since it, its pods or its Jobs could not be read.
+// setUnread has the state of a workload stay as it is, since it, its pods or what its restart depends on could not be read.
 func (o *observation) setUnread(w *workload, why string) {
 	w.Unread = why
 	o.workloads = slices.DeleteFunc(o.workloads, func(read *workload) bool { return read == w })
@@ -241,7 +239,7 @@ func (o *observation) starting(d *restart.Decision) (workloads []*workload) {
 // decisionInput returns what package restart decides from.
 func (o *observation) decisionInput() restart.Observation {
 	in := restart.Observation{Now: o.now, Gates: o.gates, Calendar: o.calendar, Suspect: o.suspect, Unselected: o.unselected,
-		Requests: o.requests, Jobs: o.jobs}
+		Requests: o.requests}
 	all := slices.Concat(o.workloads, o.unread)
 	slices.SortFunc(all, compareTargets)
 	for _, w := range all {

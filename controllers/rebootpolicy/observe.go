@@ -66,7 +66,6 @@ func (r *Reconciler) observe(ctx context.Context, o *observation) error {
 	r.findTargets(ctx, o)
 	r.findUnselected(ctx, o)
 	r.enqueuer.SetInterval(o.key, o.interval())
-	r.readJobs(ctx, o)
 	r.readPods(ctx, o)
 	r.updateDependencies(o)
 	r.findLostPods(ctx, o)

@@ -27,11 +27,6 @@ package rebootpolicy
 // +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=list
 
-// The Jobs of gates and of verification.job. To create a Job gives no power that a patch of a Deployment does not.
-//
-// +kubebuilder:rbac:groups=batch,resources=cronjobs,verbs=get
-// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=create;get;list;watch
-
 // What a RebootPolicy looks at: what is in a ConfigMap or Secret is read where a policy, or a pod template
 // that it targets, names it. Secrets are not listed, and changes are found by reading again
 // (rebootPolicies.sources: Poll); config/watch-secrets grants list and watch of Secrets as well. The key of their

@@ -158,8 +158,6 @@ type objectState struct {
 	absent map[types.UID]time.Time
 	// unrecorded are results of actions that the next reconcile records.
 	unrecorded []restart.Result
-	// refusedJobs are those that this process could not create, by name.
-	refusedJobs map[string]restart.Job
 	// clockSkew is a message about times of the status that were in the future, as long as anything waits.
 	clockSkew string
 	// kindsUnknownSince is since when it is not known whether the API server serves the kinds of all targets.

@@ -292,7 +292,8 @@ func kindOf(object runtime.Object) string {
 type fakeSources struct {
 	states   map[string]sources.State
 	selected map[string][]string
-	err      error
+	err      error // of Select
+	unread   error // of Observe
 	wants    []sources.Want
 }
 
@@ -314,7 +315,7 @@ func (f *fakeSources) Observe(_ context.Context, _ types.NamespacedName, wants [
 		}
 		states = append(states, state)
 	}
-	return states, nil
+	return states, f.unread
 }
 
 func (f *fakeSources) Forget(types.NamespacedName) { f.wants = nil }

@@ -317,16 +317,7 @@ func gateCases() map[string]policyCase {
 	}
 	asks := extended(restarted, `gates: [{name: quiet, type: PrometheusQueryEmpty, prometheusQueryEmpty: {query: "up == 0"}}]`)
 	cases["gate-query"] = policyCase{kind: rebootPolicies, spec: asks, rights: restartedRight}
-	before := extended(restarted, "gates: [{name: before, type: JobSucceeded, jobSucceeded: {cronJob: backup}}]")
-	after := extended(restarted, "verification: {job: {cronJob: smoke-test}}")
-	cases["gate-job-to-create"] = policyCase{kind: rebootPolicies, spec: before, rights: restartedRight + ",get cronjobs.batch backup", refusal: "you may not create"}
-	cases["job"] = policyCase{kind: rebootPolicies, spec: after, rights: restartedRight + ",get cronjobs.batch smoke-test,create jobs.batch"}
-	cases["job-without"] = policyCase{kind: rebootPolicies, spec: after, rights: restartedRight + ",get cronjobs.batch backup,create jobs.batch", refusal: "spec.verification.job: you may not get"}
-	cases["job-to-create"] = policyCase{kind: rebootPolicies, spec: after, rights: restartedRight + ",get cronjobs.batch smoke-test", refusal: "you may not create"}
-	cases["job-kept"] = policyCase{kind: rebootPolicies, spec: extended(after, "historyLimit: 7"), old: after}
-	cases["job-resumed"] = policyCase{kind: rebootPolicies, spec: after, old: extended(after, "suspend: true"), rights: restartedRight, refusal: "you may not"}
 	for name, c := range map[string]struct{ gate, right, other string }{
-		"job":      {"{name: before, type: JobSucceeded, jobSucceeded: {cronJob: backup}}", "get cronjobs.batch backup,create jobs.batch", "create jobs.batch"},
 		"pods":     {"{name: no-jobs, type: NoPods, noPods: {selector: {matchLabels: {app: job}}}}", "list pods", "get pods"},
 		"external": {"{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}", "get externalservices.networking.fairlead.dev db", "get externalservices.networking.fairlead.dev web"},
 		"workload": {"{name: agent, type: WorkloadAvailable, workloadAvailable: {kind: DaemonSet, name: agent}}", "get daemonsets.apps agent", "get deployments.apps agent"},

@@ -118,8 +118,6 @@ func rightsCases() map[string]rightsCase {
 		"endpoints-change":       triggeredBy("{name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db}}", need{right: "get externalservices.networking.fairlead.dev db", path: "spec.triggers[0].endpointsChange.externalServiceName"}),
 		"probe-authority":        restartOf("cooldown: 10m, triggers: [{name: up, type: Probe, probe: {httpGet: {port: 80}, tls: {caSecretName: roots}}}]", need{right: "get secrets roots", path: "spec.triggers[0].probe.tls.caSecretName"}),
 		"verification-authority": restartOf("targets: [{kind: Deployment, name: web}], verification: {probes: [{name: up, host: 192.0.2.1, httpGet: {port: 443}, tls: {caSecretName: roots}}]}", need{right: "get secrets roots", path: "spec.verification.probes[0].tls.caSecretName"}, need{right: "patch deployments.apps web", path: "spec.targets[0]"}),
-		"verification-job":       restartOf("verification: {job: {cronJob: smoke-test}}", need{right: "get cronjobs.batch smoke-test", path: "spec.verification.job"}, need{right: "create jobs.batch", path: "spec.verification.job"}),
-		"gate-job":               restartOf("gates: [{name: before, type: JobSucceeded, jobSucceeded: {cronJob: backup}}]", need{right: "get cronjobs.batch backup", path: "spec.gates[0]"}, need{right: "create jobs.batch", path: "spec.gates[0]"}),
 		"gate-query":             restartOf("gates: [{name: quiet, type: PrometheusQueryEmpty, prometheusQueryEmpty: {query: up}}]"),
 		"gate-no-pods":           gatedBy("type: NoPods, noPods: {selector: {matchLabels: {app: job}}}", "list pods"),
 		"gate-external-service":  gatedBy("type: ExternalServiceHealthy, externalServiceHealthy: {name: db}", "get externalservices.networking.fairlead.dev db"),

@@ -60,10 +60,6 @@ var fieldTests = framework.FieldTests{
 		"gates.workloadAvailable.name", "gates.noPods.selector",
 	},
 	"rebootpolicy.TestNoRestartBeginsWhileAQueryReturnsSomething": {"gates.prometheusQueryEmpty.query"},
-	"rebootpolicy.TestARestartWaitsForAJobAndIsProvenByAnother": {
-		"gates.jobSucceeded.cronJob", "gates.jobSucceeded.deadline", "verification.job.cronJob",
-	},
-	"rebootpolicy.TestARestartWhoseJobFailsIsNotVerified":         {"verification.job.deadline"},
 	"rebootpolicy.TestARolloutThatDoesNotCompleteInTimeHasFailed": {"verification.timeout"},
 	"rebootpolicy.TestAWorkloadThatDoesNotStayAvailableHasFailed": {"verification.soak"},
 }

@@ -59,10 +59,6 @@ const (
 	ReasonGateClosed = "GateClosed"
 	// ReasonApprovalRequired waits for a person to approve the restart.
 	ReasonApprovalRequired = "ApprovalRequired"
-	// ReasonJobRunning waits for the Job of a gate to succeed, and ReasonJobFailed for what a user does about one that failed.
-	// ReasonJobFailed is a reason of Verified as well, for the Job of the verification.
-	ReasonJobRunning = "JobRunning"
-	ReasonJobFailed  = "JobFailed"
 	// ReasonConcurrencyLimit waits for another restart to end.
 	ReasonConcurrencyLimit = "ConcurrencyLimit"
 	// ReasonChaosActive waits for a ChaosPod's run, or another policy's restart, on the same
@@ -91,8 +87,8 @@ const (
 	// ReasonSourceMissing says that a ConfigMap or Secret, or a key of one, is missing that new pods could not start
 	// without.
 	ReasonSourceMissing = "SourceMissing"
-	// ReasonUnknown says that something cannot be read that must be known before a restart starts: the workload, its pods or
-	// Jobs, or what new pods need.
+	// ReasonUnknown says that something cannot be read that must be known before a restart starts: the workload, its pods,
+	// or what new pods need.
 	ReasonUnknown = "Unknown"
 	// ReasonSourceUnknown says that none of the sources of the restart can be observed now.
 	ReasonSourceUnknown = "SourceUnknown"
@@ -203,14 +199,6 @@ const (
 // VerbApprove is the verb that a user needs on RebootPolicies, beside patch, to approve a restart, and to remove the gate that
 // waits for it.
 const VerbApprove = "approve"
-
-// The keys of a Job that a policy has created.
-const (
-	// JobLabel is on it, with the UID of the policy.
-	JobLabel = "autoreboot.fairlead.dev/policy-uid"
-	// JobWorkloadAnnotation is on it and on its pods, with the workload that is restarted, such as Deployment/api.
-	JobWorkloadAnnotation = "autoreboot.fairlead.dev/workload"
-)
 
 const (
 	// RestartIDAnnotation is on the pod template of a workload that a policy restarted.

@@ -7,7 +7,7 @@ import "github.com/fairlead-dev/fairlead/api/common"
 
 // GateType is a kind of condition for a restart to start.
 //
-// +kubebuilder:validation:Enum=ExternalServiceHealthy;WorkloadAvailable;NoPods;ChaosSurvived;PrometheusQueryEmpty;JobSucceeded;Approval
+// +kubebuilder:validation:Enum=ExternalServiceHealthy;WorkloadAvailable;NoPods;ChaosSurvived;PrometheusQueryEmpty;Approval
 type GateType string
 
 // The types of gate; each goes with the member of its name, except Approval, which has none.
@@ -17,21 +17,18 @@ const (
 	GateNoPods                 GateType = "NoPods"
 	GateChaosSurvived          GateType = "ChaosSurvived"
 	GatePrometheusQueryEmpty   GateType = "PrometheusQueryEmpty"
-	// GateJobSucceeded is open for a restart once the Job that was created for it has succeeded.
-	GateJobSucceeded GateType = "JobSucceeded"
 	// GateApproval is open for the restarts that a person has approved, and closes again with their next ones.
 	GateApproval GateType = "Approval"
 )
 
 // Gate is a condition that must hold for a restart to start. It is about objects of the policy's
-// own namespace, what a Prometheus server says, a Job that is created for the restart, or what a person has approved.
+// own namespace, what a Prometheus server says, or what a person has approved.
 //
 // +kubebuilder:validation:XValidation:rule="(self.type == 'ExternalServiceHealthy') == has(self.externalServiceHealthy)",message="type ExternalServiceHealthy and externalServiceHealthy go together: set both or neither"
 // +kubebuilder:validation:XValidation:rule="(self.type == 'WorkloadAvailable') == has(self.workloadAvailable)",message="type WorkloadAvailable and workloadAvailable go together: set both or neither"
 // +kubebuilder:validation:XValidation:rule="(self.type == 'NoPods') == has(self.noPods)",message="type NoPods and noPods go together: set both or neither"
 // +kubebuilder:validation:XValidation:rule="(self.type == 'ChaosSurvived') == has(self.chaosSurvived)",message="type ChaosSurvived and chaosSurvived go together: set both or neither"
 // +kubebuilder:validation:XValidation:rule="(self.type == 'PrometheusQueryEmpty') == has(self.prometheusQueryEmpty)",message="type PrometheusQueryEmpty and prometheusQueryEmpty go together: set both or neither"
-// +kubebuilder:validation:XValidation:rule="(self.type == 'JobSucceeded') == has(self.jobSucceeded)",message="type JobSucceeded and jobSucceeded go together: set both or neither"
 // +union
 type Gate struct {
 	// name of the gate, unique in the policy. Messages use it.
@@ -76,30 +73,6 @@ type Gate struct {
 	//
 	// +optional
 	PrometheusQueryEmpty *PrometheusQueryEmpty `json:"prometheusQueryEmpty,omitempty"`
-
-	// jobSucceeded is open for a restart once a Job has succeeded that is created for it, such as a backup, when nothing else
-	// holds the restart. A Job that fails holds the restart until it is deleted, by a user or an hour after its end; then it
-	// is created again. A Job that succeeded counts for as long as it exists.
-	//
-	// +optional
-	JobSucceeded *JobFromCronJob `json:"jobSucceeded,omitempty"`
-}
-
-// JobFromCronJob is a Job that is created from the template of a CronJob, as kubectl create job --from does.
-type JobFromCronJob struct {
-	// cronJob is the name of a CronJob in the namespace of the policy, which may be suspended. Its spec.jobTemplate is what the
-	// Job is created from, with the annotation autoreboot.fairlead.dev/workload on the Job and its pods, such as Deployment/api.
-	//
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=52
-	// +required
-	CronJob string `json:"cronJob,omitempty"`
-
-	// deadline is how long the Job may run, which is its activeDeadlineSeconds unless the template has fewer. The default is
-	// 10m, and at most 24h are allowed.
-	//
-	// +optional
-	Deadline *common.Duration `json:"deadline,omitempty"`
 }
 
 // ExternalServiceHealthy is open while an ExternalService is Healthy.

@@ -101,10 +101,4 @@ type Verification struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxContainerRestarts *int32 `json:"maxContainerRestarts,omitempty"`
-
-	// job is created when the soak begins, such as a smoke test. The restart is verified only once it has succeeded, and has
-	// failed if it fails.
-	//
-	// +optional
-	Job *JobFromCronJob `json:"job,omitempty"`
 }

@@ -23,8 +23,6 @@ type admission struct {
 	until time.Time
 	// waitsForOthers means that it waits for other objects to disrupt less.
 	waitsForOthers bool
-	// action is what is due while it waits; nil for nothing.
-	action *Action
 }
 
 func held(reason, message string) admission {
@@ -60,7 +58,7 @@ func (r *run) checks() []func(*target) (admission, bool) {
 		r.checkSuspendedOrHalted, r.checkUnread, r.checkObstacle, r.checkSourceUnknown, r.checkRefused, r.checkDebouncing,
 		r.checkApprovalRequired, r.checkRolloutInProgress, r.checkBackoff, r.checkCooldown,
 		r.checkLimitReached, r.checkOutsideWindow, r.checkGateClosed, r.checkProbesInconclusive, r.checkSourceMissing, r.checkLowerWave,
-		r.checkUnchecked, r.checkChaosActive, r.checkJob, r.checkConcurrencyLimit, r.checkDryRun,
+		r.checkUnchecked, r.checkChaosActive, r.checkConcurrencyLimit, r.checkDryRun,
 	}
 }
 
@@ -365,7 +363,7 @@ func (r *run) checkConcurrencyLimit(t *target) (admission, bool) {
 			selected++
 		}
 	}
-	limit, own, free := scaledValue(r.maxTargets, selected), len(r.status.InFlight)+r.preparing, others.Free-r.preparing
+	limit, own, free := scaledValue(r.maxTargets, selected), len(r.status.InFlight), others.Free
 	if r.slots() < others.Share {
 		free += r.released
 	}

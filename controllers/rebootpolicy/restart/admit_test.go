@@ -66,7 +66,6 @@ func obstacles() []obstacle {
 			b.workload(0).Complete, b.workload(0).Updated, b.workload(0).Outdated = false, false, nil
 		}},
 		{autorebootv1.ReasonChaosActive, 0, func(b *suite) { b.o.Others.Disrupted = map[types.UID]bool{"uid-b": true} }},
-		{autorebootv1.ReasonJobFailed, 0, func(b *suite) { b.setJob(1, Job{State: JobFailed}) }},
 		{autorebootv1.ReasonConcurrencyLimit, 0, func(b *suite) { b.o.Others.Free = 0 }},
 		{autorebootv1.ReasonDryRun, 0, func(b *suite) { b.p.Spec.DryRun = &on }},
 	}

@@ -35,7 +35,7 @@ func (r *run) decide() Decision {
 	r.summarize()
 	r.reportTriggers()
 	d := r.decision()
-	d.Actions = append(r.actions(), r.jobs...)
+	d.Actions = r.actions()
 	d.PendingMessage = r.pendingMessage
 	return d
 }
@@ -167,23 +167,12 @@ func (r *run) startPending() {
 			r.apply(t, v.occurrence)
 		}
 		if v.event == Held {
-			r.wait(t, &v)
+			r.requeueAt(v.until)
+			r.waitsForOthers = r.waitsForOthers || v.waitsForOthers
+			if r.pendingMessage == "" || t.Pending.FirstRequestTime.Time.Before(r.pendingSince) {
+				r.pendingSince, r.pendingMessage = t.Pending.FirstRequestTime.Time, v.message
+			}
 		}
-	}
-}
-
-// wait notes what follows from a restart that waits.
-func (r *run) wait(t *target, v *admission) {
-	r.requeueAt(v.until)
-	r.waitsForOthers = r.waitsForOthers || v.waitsForOthers
-	if v.reason == autorebootv1.ReasonJobRunning {
-		r.preparing++
-	}
-	if v.action != nil {
-		r.jobs = append(r.jobs, *v.action)
-	}
-	if r.pendingMessage == "" || t.Pending.FirstRequestTime.Time.Before(r.pendingSince) {
-		r.pendingSince, r.pendingMessage = t.Pending.FirstRequestTime.Time, v.message
 	}
 }
 

@@ -32,30 +32,7 @@ type Observation struct {
 	Others Others
 	// Requests are those of verification.probes for each restart in flight, by its id, as far as they are observed.
 	Requests map[string][]requestcount.Requests
-	// Jobs are those that the policy has created and that exist, and those that could not be created, by name.
-	Jobs map[string]Job
 }
-
-// Job is a Job of the policy.
-type Job struct {
-	State JobState
-	// Message is why it failed or waits, or why it could not be created, in the words of Kubernetes; it may be empty.
-	Message string
-	// Retry is when a Job that was refused is to be created again.
-	Retry time.Time
-}
-
-// JobState is what became of a Job.
-type JobState string
-
-// The states of a Job. One that is being deleted runs.
-const (
-	JobRunning   JobState = "Running"
-	JobSucceeded JobState = "Succeeded"
-	JobFailed    JobState = "Failed"
-	// JobRefused means that the API server refused to create it, or that there is no such CronJob.
-	JobRefused JobState = "Refused"
-)
 
 // Calendar is what windows and blackouts say at Observation.Now.
 type Calendar struct {
@@ -114,7 +91,7 @@ type Workload struct {
 	// Unselected means that the policy does not target the workload any more, and that it is here for
 	// its restart in flight alone: without it that restart would end as TargetGone.
 	Unselected bool
-	// Unread is why the workload, its pods or Jobs could not be read, in the words of a message; empty where they were. Kind,
+	// Unread is why the workload, its pods or sources could not be read, in the words of a message; empty where they were. Kind,
 	// Name and UID are those of the status then, and what the status has of it stays: nothing starts, ends or is done. The
 	// caller decides again once it is read.
 	Unread string
@@ -236,9 +213,6 @@ const (
 	Annotate Verb = "Annotate"
 	// Evict requests the eviction of one pod.
 	Evict Verb = "Evict"
-	// CreateJob creates a Job with the name ID from the template of a CronJob. It is idempotent, and its result is not recorded but
-	// observed.
-	CreateJob Verb = "CreateJob"
 )
 
 // Action is one thing to do to one workload.
@@ -250,10 +224,6 @@ type Action struct {
 	// PodCutoff is when the first pod of the restart may be created, and all that there are were earlier.
 	PodCutoff time.Time
 	Pod       *Pod // to evict
-	// CronJob is the name of that from which a Job is created. Deadline is how long the Job may run, and KeepFor how long it is
-	// kept after its end.
-	CronJob           string
-	Deadline, KeepFor time.Duration
 }
 
 // Message is the content of an event about the policy and the workload.

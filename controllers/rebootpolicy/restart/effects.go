@@ -120,7 +120,7 @@ func (r *run) hold(t *target, o occurrence) {
 	t.Pending.Reason = o.reason
 	switch o.reason {
 	case autorebootv1.ReasonDebouncing, autorebootv1.ReasonConcurrencyLimit, autorebootv1.ReasonLowerWave, autorebootv1.ReasonHalted,
-		autorebootv1.ReasonApprovalRequired, autorebootv1.ReasonJobRunning:
+		autorebootv1.ReasonApprovalRequired:
 		// It only waits for its turn, or another message has said so.
 	case autorebootv1.ReasonDryRun:
 		r.addMessage(Message{Reason: "RestartPlanned", Target: t.id(), Text: o.message})

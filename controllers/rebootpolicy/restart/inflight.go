@@ -60,9 +60,6 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 	if o, ok := r.nextProbeEvent(t, f); ok {
 		return o, true
 	}
-	if o, ok := r.nextJobEvent(t, f); ok {
-		return o, true
-	}
 	if f.Phase == autorebootv1.PhaseSoaking {
 		return r.nextSoakEvent(t, f)
 	}
@@ -134,9 +131,6 @@ func (r *run) nextSoakEvent(t *target, f *autorebootv1.InFlightRestart) (occurre
 			return occurrence{}, false
 		}
 		if o, failed, waits := r.awaitsRequests(t, f); failed || waits {
-			return o, failed
-		}
-		if o, failed, waits := r.awaitsJob(t, f); failed || waits {
 			return o, failed
 		}
 		return occurrence{event: Verified, message: w.verifiedText(f)}, true
@@ -232,9 +226,6 @@ func (r *run) actions() []Action {
 		w := r.workloads[targetOf(f.Kind, f.Name)]
 		if w == nil || w.Unselected || w.Unread != "" {
 			continue // the policy does not select it, whatever the status says, or nothing is known of it
-		}
-		if job := r.verificationJobAction(w, f); job != nil {
-			actions = append(actions, *job)
 		}
 		action := Action{Verb: Annotate, ID: f.ID, Workload: w, Started: timeOf(f.StartTime), PodCutoff: cutoffOf(f)}
 		switch {

@@ -22,7 +22,6 @@ func (m *model) fork() *model {
 	w.planned, w.lapsed, w.excused, w.abandoned = maps.Clone(m.planned), maps.Clone(m.lapsed), maps.Clone(m.excused), maps.Clone(m.abandoned)
 	w.busy, w.rollouts, w.reverted = maps.Clone(m.busy), maps.Clone(m.rollouts), maps.Clone(m.reverted)
 	w.approvals, w.used, w.exceeded = maps.Clone(m.approvals), slices.Clone(m.used), maps.Clone(m.exceeded)
-	w.simJobs = m.clone()
 	w.workloads = nil
 	for _, s := range m.workloads {
 		workload := *s

@@ -54,7 +54,7 @@ func play(r *rapid.T, keeps law) {
 	spans := []time.Duration{time.Second, 16 * time.Second, time.Minute, 3 * time.Minute, 11 * time.Minute, 70 * time.Minute}
 	steps := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) step {
 		return step{
-			what: rapid.SampledFrom(append(eventKinds(), "lose", "approve", "approve again", "jobs fail", "jobs are refused")).Draw(r, "event"), which: rapid.IntRange(0, 7).Draw(r, "which"),
+			what: rapid.SampledFrom(append(eventKinds(), "lose", "approve", "approve again")).Draw(r, "event"), which: rapid.IntRange(0, 7).Draw(r, "which"),
 			span: rapid.SampledFrom(spans).Draw(r, "span"), crash: rapid.SampledFrom(crashes()).Draw(r, "crash"),
 		}
 	}), 1, 40).Draw(r, "history")
@@ -148,7 +148,7 @@ func unreadStays(m *model, o Observation) error {
 		unread := o
 		unread.Workloads = slices.Clone(o.Workloads)
 		w := &unread.Workloads[i/2]
-		if i%2 == 0 { // else it is known, and its Jobs are not
+		if i%2 == 0 { // else it is known, and its sources are not
 			*w = Workload{Workload: workloads.Workload{Kind: w.Kind, Name: w.Name, UID: w.UID}, Unselected: w.Unselected}
 		}
 		w.Unread = "cannot be read"
@@ -251,11 +251,9 @@ func refusalStays(m *model, o Observation) error {
 	d := Decide(m.policy, o)
 	p := m.policy.DeepCopy()
 	p.Status = d.Status
-	// What became of a Job is observed, and not recorded.
-	actions := slices.DeleteFunc(slices.Clone(d.Actions), func(a Action) bool { return a.Verb == CreateJob })
-	for _, refused := range actions {
+	for _, refused := range d.Actions {
 		var done, some []Result
-		for _, a := range actions {
+		for _, a := range d.Actions {
 			result := Result{Action: a, Outcome: Done, Generation: a.Workload.Generation + 1}
 			done = append(done, result)
 			if a.ID == refused.ID {

@@ -244,7 +244,7 @@ func (m *model) checkBounds(s autorebootv1.RebootPolicyStatus) {
 func (m *model) runUntilIdle() {
 	off := false
 	m.policy.Spec.Suspend, m.policy.Spec.DryRun = &off, &off
-	m.failing, m.simJobs.fail, m.refuse = false, false, false
+	m.failing = false
 	m.gate, m.suspect, m.group, m.free, m.busy, m.blackout = false, false, 0, 3, map[types.UID]bool{}, time.Time{}
 	for i := range m.sources {
 		m.sources[i].unknown = false

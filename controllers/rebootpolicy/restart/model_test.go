@@ -60,11 +60,6 @@ func schedule(seed uint64) []step {
 			steps = slices.Insert(steps, random.IntN(len(steps)), step{what, 0, 0, ""})
 		}
 	}
-	if hasJobs(seed) {
-		for _, what := range []string{"jobs fail", "jobs fail", "jobs are refused", "jobs are refused"} {
-			steps = slices.Insert(steps, random.IntN(len(steps)), step{what, 0, 0, ""})
-		}
-	}
 	if gated(seed) {
 		for range len(steps) / 4 {
 			what := []string{"approve", "approve", "approve again"}[random.IntN(3)]
@@ -113,8 +108,7 @@ type model struct {
 	approvals       map[types.UID]*[4]int
 	used            []string
 	viewed, offered [4]int
-	simJobs
-	failure error
+	failure         error
 }
 
 // verdict is what the judge remembers of one workload.
@@ -179,10 +173,6 @@ func newModel(seed uint64, seen map[string]int) *model {
 	m.approvals = map[types.UID]*[4]int{}
 	if gated(seed) {
 		p.Spec.Gates = []autorebootv1.Gate{{Name: "release", Type: autorebootv1.GateApproval}}
-	}
-	m.simJobs = simJobs{jobs: map[string]*simJob{}, refused: map[string]Job{}}
-	if hasJobs(seed) {
-		addJobs(&p.Spec)
 	}
 	m.evicts = p.Spec.Strategy.Type == autorebootv1.StrategyEvict
 	for i := range m.sources {
@@ -302,10 +292,6 @@ func (m *model) event(s step) {
 		m.changeKeys()
 	case "label":
 		target.unselected = !target.unselected
-	case "jobs fail":
-		m.simJobs.fail = !m.simJobs.fail
-	case "jobs are refused":
-		m.refuse = !m.refuse
 	case "requests fail":
 		m.failing = true
 	case "requests succeed":
@@ -396,7 +382,6 @@ func (m *model) observe(token string) Observation {
 		m.probe(w)
 	}
 	o.Requests = m.sendRequests()
-	o.Jobs = m.simJobs.observe(m.now)
 	return o
 }
 
@@ -480,7 +465,7 @@ func (m *model) reconcile(crash string) time.Time {
 	o := now
 	if crash == "a stale view" && m.old != nil {
 		o = *m.old
-		o.Now, o.Calendar, o.Others, o.Gates, o.Suspect, o.Requests, o.Jobs = now.Now, now.Calendar, now.Others, now.Gates, now.Suspect, now.Requests, now.Jobs
+		o.Now, o.Calendar, o.Others, o.Gates, o.Suspect, o.Requests = now.Now, now.Calendar, now.Others, now.Gates, now.Suspect, now.Requests
 	} else {
 		m.old, m.viewed = &now, m.contents()
 		m.shown = [4]int{m.sources[0].change + 1, m.sources[1].change + 1, m.tick + 1, m.token + 1}
@@ -502,14 +487,13 @@ func (m *model) reconcile(crash string) time.Time {
 		for i := range m.sources {
 			m.sources[i].unseen = true // by the next process
 		}
-		m.requests, m.refused = nil, map[string]Job{}
+		m.requests = nil
 	}
 	if crash == "before the store" {
 		return d.RequeueAt
 	}
 	m.check(o, d)
 	m.checkRequests(o, d)
-	m.checkJobs(d)
 	m.store(o, d)
 	if crash == "after the store" {
 		return d.RequeueAt
@@ -519,13 +503,8 @@ func (m *model) reconcile(crash string) time.Time {
 		if a.Verb == Evict && !a.Pod.Created.Before(m.planned[a.ID+string(a.Workload.UID)]) {
 			m.fail("%s: a pod that is new already is evicted", a.ID)
 		}
-		if a.Verb == CreateJob {
-			m.create(a, m.now)
-		} else {
-			results = append(results, m.do(a))
-		}
+		results = append(results, m.do(a))
 	}
-	d.RequeueAt = m.wakes(d.RequeueAt)
 	if crash == "after the actions" || len(results) == 0 {
 		return d.RequeueAt
 	}

@@ -29,7 +29,7 @@ func (r *run) nextProbeEvent(t *target, f *autorebootv1.InFlightRestart) (occurr
 	switch {
 	case exceeded == "":
 	case f.Phase == autorebootv1.PhaseEvicting || f.Phase == autorebootv1.PhaseSoaking:
-		return r.proofFailed(t, f, autorebootv1.ReasonProbesFailed, exceeded), true
+		return r.probesFailed(t, f, exceeded), true
 	case !counts.IsExceededIn(f.Probes):
 		r.countRequests(f)
 	}
@@ -48,19 +48,19 @@ func (r *run) awaitsRequests(t *target, f *autorebootv1.InFlightRestart) (o occu
 		r.requeueAt(earliest(r.now.Add(retryInterval), until))
 		return occurrence{}, false, true
 	}
-	return r.proofFailed(t, f, autorebootv1.ReasonProbesFailed, none), none != "", false
+	return r.probesFailed(t, f, none), none != "", false
 }
 
-// proofFailed returns the event for a restart that failed by its requests or its Job. Once all pods are new it is not tried again,
-// since nothing is left to be restarted; while pods are evicted it waits for a person, or is a failure as others where none decides.
-func (r *run) proofFailed(t *target, f *autorebootv1.InFlightRestart, reason, message string) occurrence {
-	o := r.failure(t, reason)
+// probesFailed returns the event for a restart that failed by its requests. Once all pods are new it is not tried again, since
+// nothing is left to be restarted; while pods are evicted it waits for a person, or is a failure as others where none decides.
+func (r *run) probesFailed(t *target, f *autorebootv1.InFlightRestart, message string) occurrence {
+	o := r.failure(t, autorebootv1.ReasonProbesFailed)
 	halts := r.haltOnFailure && r.status.Halt == nil
 	switch {
 	case f.Phase == autorebootv1.PhaseSoaking && halts:
-		o.event = ProofFailedAndHalted
+		o.event = ProbesFailedAndHalted
 	case f.Phase == autorebootv1.PhaseSoaking:
-		o.event = ProofFailed
+		o.event = ProbesFailed
 	case halts:
 		o.event = FailedAndHalted
 	}

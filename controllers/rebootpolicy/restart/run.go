@@ -49,11 +49,7 @@ type run struct {
 	requeue  time.Time
 	// started is how many restarts have begun, and released how many slots of the cluster were given back.
 	started, released int
-	// preparing is how many restarts wait for the Jobs of their gates alone: these take the place that the restarts take then.
-	preparing int
-	// jobs are the actions that create Jobs of gates.
-	jobs           []Action
-	waitsForOthers bool
+	waitsForOthers    bool
 	// ignoresRestartNow means that RestartNow is not asked for by the annotation, whatever the baselines are.
 	ignoresRestartNow bool
 	// restartNowDone means that a restart which RestartNow asked for was verified, or not needed.

@@ -56,9 +56,6 @@ func TestGeneratedSchedulesBreakNoRule(t *testing.T) {
 	for seed := range uint64(200) { // with an approval of each restart
 		seeds = append(seeds, 20_000+2*seed)
 	}
-	for seed := range uint64(200) { // with a Job before and after each restart
-		seeds = append(seeds, 30_000+2*seed)
-	}
 	for _, seed := range seeds {
 		steps := schedule(seed)
 		if runModel(seed, steps, seen) == nil {

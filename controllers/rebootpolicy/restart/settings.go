@@ -42,9 +42,6 @@ type settings struct {
 
 	// approvalGate is the name of the gate of type Approval; empty where there is none.
 	approvalGate string
-	// jobGates are the gates of type JobSucceeded, and jobAfter is verification.job; nil where there is none.
-	jobGates []job
-	jobAfter *job
 
 	// order of the triggers by name; RestartNow comes first.
 	order map[string]int
@@ -77,7 +74,6 @@ func settingsOf(p *autorebootv1.RebootPolicy) settings {
 		order:                map[string]int{autorebootv1.RestartNowTrigger: -1},
 		types:                map[string]autorebootv1.TriggerType{},
 	}
-	s.jobAfter = jobOf("", spec.Verification.Job, keepJobFor+s.soakTime)
 	if s.maxRestarts < 1 {
 		s.maxRestarts = rules.DefaultMaxRestarts
 	}
@@ -95,12 +91,8 @@ func settingsOf(p *autorebootv1.RebootPolicy) settings {
 		s.types[spec.Triggers[i].Name] = spec.Triggers[i].Type
 	}
 	for i := range spec.Gates {
-		g := &spec.Gates[i]
-		if g.Type == autorebootv1.GateApproval {
-			s.approvalGate = g.Name
-		}
-		if j := jobOf(g.Name, g.JobSucceeded, keepJobFor); j != nil {
-			s.jobGates = append(s.jobGates, *j)
+		if spec.Gates[i].Type == autorebootv1.GateApproval {
+			s.approvalGate = spec.Gates[i].Name
 		}
 	}
 	return s

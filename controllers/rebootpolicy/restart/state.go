@@ -64,10 +64,10 @@ const (
 	// FailedAndGivenUp is the last failure with onFailure Continue, FailedAndHalted the one with Halt.
 	FailedAndGivenUp Event = "FailedAndGivenUp"
 	FailedAndHalted  Event = "FailedAndHalted"
-	// ProofFailed: too many requests failed, or the Job of the verification, and all pods are new: it is not tried again.
-	// ProofFailedAndHalted is the same with onFailure Halt.
-	ProofFailed          Event = "ProofFailed"
-	ProofFailedAndHalted Event = "ProofFailedAndHalted"
+	// ProbesFailed: too many requests failed, and all pods are new: it is not tried again. ProbesFailedAndHalted is the same
+	// with onFailure Halt.
+	ProbesFailed          Event = "ProbesFailed"
+	ProbesFailedAndHalted Event = "ProbesFailedAndHalted"
 	// NodeLost: the rollout waits for nothing but pods that can neither become ready nor end.
 	NodeLost Event = "NodeLost"
 	// Reverted: the workload's owner removed the annotation.
@@ -122,8 +122,8 @@ func Transitions() []Transition {
 		{inFlight, Failed, BackingOff, (*run).failed},
 		{inFlight, FailedAndGivenUp, GivenUp, (*run).failedAndGivenUp},
 		{inFlight, FailedAndHalted, Halted, (*run).failedAndHalted},
-		{[]State{Soaking}, ProofFailed, Idle, (*run).ended},
-		{[]State{Soaking}, ProofFailedAndHalted, Halted, (*run).endedAndHalted},
+		{[]State{Soaking}, ProbesFailed, Idle, (*run).ended},
+		{[]State{Soaking}, ProbesFailedAndHalted, Halted, (*run).endedAndHalted},
 		{[]State{RollingOut}, NodeLost, Idle, (*run).ended},
 		{[]State{RollingOut, Soaking}, Reverted, Halted, (*run).reverted},
 		{inFlight, TargetGone, Idle, (*run).targetGone},

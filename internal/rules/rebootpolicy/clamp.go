@@ -14,17 +14,8 @@ func Clamp(spec *autorebootv1.RebootPolicySpec) []string {
 	if s := spec.Strategy; s != nil && s.Evict != nil {
 		texts = append(texts, rules.ClampClaim(specPath.Child("strategy", "evict", "timeout"), &s.Evict.Timeout)...)
 	}
-	for i := range spec.Gates {
-		if j := spec.Gates[i].JobSucceeded; j != nil {
-			texts = append(texts, rules.ClampClaim(specPath.Child("gates").Index(i).Child("jobSucceeded", "deadline"), &j.Deadline)...)
-		}
-	}
 	if v := spec.Verification; v != nil {
-		at := specPath.Child("verification")
-		texts = append(texts, rules.ClampVerification(at, &v.Verification)...)
-		if v.Job != nil {
-			texts = append(texts, rules.ClampClaim(at.Child("job", "deadline"), &v.Job.Deadline)...)
-		}
+		texts = append(texts, rules.ClampVerification(specPath.Child("verification"), &v.Verification)...)
 	}
 	return texts
 }

@@ -31,7 +31,6 @@ const (
 	DefaultVerifyTimeout  = common.Duration("15m")
 	DefaultSoak           = common.Duration("2m")
 	DefaultEvidenceWithin = common.Duration("168h")
-	DefaultJobDeadline    = common.Duration("10m")
 )
 
 // Default fills in whatever is unset, and never changes what is set. It is idempotent, and makes no
@@ -57,9 +56,6 @@ func Default(obj *autorebootv1.RebootPolicy) {
 		}
 		if c := g.ChaosSurvived; c != nil {
 			rules.SetDefault(&c.Within, DefaultEvidenceWithin)
-		}
-		if j := g.JobSucceeded; j != nil {
-			rules.SetDefault(&j.Deadline, DefaultJobDeadline)
 		}
 	}
 }
@@ -92,9 +88,6 @@ func DefaultMaps(obj *autorebootv1.RebootPolicy) {
 	rules.SetDefault(&spec.Verification.Soak, DefaultSoak)
 	rules.SetDefault(&spec.Verification.MaxContainerRestarts, 0)
 	rules.SetDefault(&spec.Verification.OnFailure, common.FailureHalt)
-	if j := spec.Verification.Job; j != nil {
-		rules.SetDefault(&j.Deadline, DefaultJobDeadline)
-	}
 	rules.DefaultHistoryLimit(&spec.HistoryLimit)
 }
 

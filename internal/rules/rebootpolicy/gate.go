@@ -27,7 +27,6 @@ func gate(path rules.Path, g *autorebootv1.Gate) field.ErrorList {
 		member{Type: autorebootv1.GateNoPods, Field: "noPods", IsSet: g.NoPods != nil},
 		member{Type: autorebootv1.GateChaosSurvived, Field: "chaosSurvived", IsSet: g.ChaosSurvived != nil},
 		member{Type: autorebootv1.GatePrometheusQueryEmpty, Field: "prometheusQueryEmpty", IsSet: g.PrometheusQueryEmpty != nil},
-		member{Type: autorebootv1.GateJobSucceeded, Field: "jobSucceeded", IsSet: g.JobSucceeded != nil},
 		member{Type: autorebootv1.GateApproval})
 	if e := g.ExternalServiceHealthy; e != nil {
 		errs = append(errs, rules.Text(path.Child("externalServiceHealthy", "name"), e.Name, 1, 63)...)
@@ -48,24 +47,7 @@ func gate(path rules.Path, g *autorebootv1.Gate) field.ErrorList {
 	if p := g.PrometheusQueryEmpty; p != nil {
 		errs = append(errs, rules.Text(path.Child("prometheusQueryEmpty", "query"), p.Query, 1, 2048)...)
 	}
-	return append(errs, job(path.Child("jobSucceeded"), g.JobSucceeded)...)
-}
-
-// maxCronJobName is the length of the longest name of a CronJob, whose Jobs have a suffix.
-const maxCronJobName = 52
-
-func job(path rules.Path, j *autorebootv1.JobFromCronJob) field.ErrorList {
-	if j == nil {
-		return nil
-	}
-	return append(rules.Text(path.Child("cronJob"), j.CronJob, 1, maxCronJobName), optionalDuration(path.Child("deadline"), j.Deadline)...)
-}
-
-func jobSemantics(path rules.Path, j *autorebootv1.JobFromCronJob) field.ErrorList {
-	if j == nil {
-		return nil
-	}
-	return append(subdomain(path.Child("cronJob"), j.CronJob), rules.Positive(path.Child("deadline"), j.Deadline)...)
+	return errs
 }
 
 // gateSemantics checks what the schema cannot express of a gate.
@@ -85,5 +67,5 @@ func gateSemantics(path rules.Path, g *autorebootv1.Gate) field.ErrorList {
 		errs = append(errs, subdomain(at.Child("name"), c.Name)...)
 		errs = append(errs, rules.Positive(at.Child("within"), c.Within)...)
 	}
-	return append(errs, jobSemantics(path.Child("jobSucceeded"), g.JobSucceeded)...)
+	return errs
 }

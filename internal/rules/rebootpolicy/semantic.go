@@ -39,9 +39,7 @@ func Semantic(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 		errs = append(errs, rules.Positive(specPath.Child("limit", "within"), &l.Within)...)
 	}
 	if v := spec.Verification; v != nil {
-		at := specPath.Child("verification")
-		errs = append(errs, rules.VerificationSemantics(at, &v.Verification)...)
-		errs = append(errs, jobSemantics(at.Child("job"), v.Job)...)
+		errs = append(errs, rules.VerificationSemantics(specPath.Child("verification"), &v.Verification)...)
 	}
 	return append(errs, rules.CalendarSyntax(specPath, &spec.Calendar)...)
 }

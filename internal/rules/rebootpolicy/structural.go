@@ -204,7 +204,7 @@ func verification(path rules.Path, v *autorebootv1.Verification) field.ErrorList
 	if n := v.MaxContainerRestarts; n != nil && *n < 0 {
 		errs = append(errs, field.Invalid(path.Child("maxContainerRestarts").Field(), *n, "must not be negative"))
 	}
-	return append(errs, job(path.Child("job"), v.Job)...)
+	return errs
 }
 
 func optionalDuration(path rules.Path, d *common.Duration) field.ErrorList {

@@ -4,7 +4,6 @@
 package rebootpolicy
 
 import (
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -42,7 +41,6 @@ func needs(at *field.Path, spec *autorebootv1.RebootPolicySpec, namespace string
 	}
 	if v := spec.Verification; v != nil {
 		n.AddVerification(at, &v.Verification)
-		n.job(at.Child("verification", "job"), "leave the Job out", v.Job)
 	}
 	return n.List
 }
@@ -105,20 +103,10 @@ func (n *collector) gate(path *field.Path, g *autorebootv1.Gate) {
 		n.Add(path, withoutGate, "get", networkingv1.GroupVersion.Group, "externalservices", "", g.ExternalServiceHealthy.Name)
 	case g.WorkloadAvailable != nil:
 		n.Add(path, withoutGate, "get", common.AppsGroup, g.WorkloadAvailable.Kind.Resource(), "", g.WorkloadAvailable.Name)
-	case g.JobSucceeded != nil:
-		n.job(path, withoutGate, g.JobSucceeded)
 	case g.ChaosSurvived != nil:
 		n.Add(path, withoutGate, "get", chaosv1.GroupVersion.Group, "chaospods", "", g.ChaosSurvived.Name)
 	default:
 		n.Add(path, withoutGate, "*", "*", "*", "", "")
-	}
-}
-
-// job adds what kubectl create job --from takes.
-func (n *collector) job(path *field.Path, remedy string, j *autorebootv1.JobFromCronJob) {
-	if j != nil {
-		n.Add(path, remedy, "get", batchv1.GroupName, "cronjobs", "", j.CronJob)
-		n.Add(path, remedy, "create", batchv1.GroupName, "jobs", "", "")
 	}
 }
 
