@@ -5,14 +5,11 @@ package externalservice
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -268,76 +265,4 @@ func TestADrainedEndpointIsOutAtOnce(t *testing.T) {
 	drain(0, networkingv1.EndpointActive)
 	s.publishes("db", addresses[0])
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
-}
-
-// It runs while no other test does: it has all that is checked fail.
-func TestWhenEverythingFailsAtOnceTheOperatorMistrustsItself(t *testing.T) {
-	s := newSuite(t)
-	s.alone()
-	const each = 4
-	all := map[string][]string{}
-	specs := map[string]string{}
-	var servers []*externalnet.Server
-	for i := range 4 {
-		var addresses []string
-		for range each + 1 {
-			address := s.Servers.Address()
-			addresses = append(addresses, address)
-			servers = append(servers, s.server(s.Servers.HTTP(address+":7000")))
-		}
-		name := "o" + strconv.Itoa(i)
-		all[name] = addresses[:each]
-		specs[name] = `{ports: [{name: p, port: 7000}], failover: {failbackDelay: 1s},
-			endpoints: [{name: a, addresses: [` + strings.Join(addresses[:each], ", ") + `]}, {name: b, priority: 1, addresses: [` + addresses[each] + `]}],
-			healthCheck: {httpGet: {}, interval: 2s, unhealthyInterval: 1s, timeout: 2s, jitterPercent: 0, failureThreshold: 3, successThreshold: 1}}`
-	}
-	s.applyAll(specs)
-	before := map[string]map[string]string{}
-	for name, addresses := range all {
-		s.healthy(name, addresses...)
-		s.condition(name, networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
-		before[name] = sliceVersions(s.Slices(name))
-	}
-
-	s.set(externalnet.Behavior{Status: http.StatusServiceUnavailable}, servers...)
-	for name, addresses := range all {
-		s.condition(name, networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonProbesInconclusive)
-		s.publishes(name, addresses...)
-	}
-	// Well beyond the threshold everything still stands.
-	seen := make([]int, len(servers))
-	for i, server := range servers {
-		seen[i] = server.Counts().Requests
-	}
-	for i, server := range servers {
-		s.Eventually(func() error {
-			if n := server.Counts().Requests - seen[i]; n < 5 {
-				return fmt.Errorf("%s was asked %d times more, waiting for 5", server.At(), n)
-			}
-			return nil
-		})
-	}
-	for name, addresses := range all {
-		s.condition(name, networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonProbesInconclusive)
-		s.publishes(name, addresses...)
-		s.active(name, 0)
-		if diff := cmp.Diff(before[name], sliceVersions(s.Slices(name))); diff != "" {
-			t.Errorf("%s: slices were written (-before +now):\n%s", name, diff)
-		}
-	}
-
-	s.set(externalnet.Behavior{}, servers...)
-	for name, addresses := range all {
-		s.condition(name, networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
-		s.publishes(name, addresses...)
-		if events := s.Told("ExternalService", name)["EndpointUnhealthy"]; len(events) != 0 {
-			t.Errorf("%s: addresses became unhealthy: %s", name, framework.Text(events))
-		}
-		if diff := cmp.Diff(before[name], sliceVersions(s.Slices(name))); diff != "" {
-			t.Errorf("%s: slices were written (-before +now):\n%s", name, diff)
-		}
-	}
-	// It trusts itself again: one that fails alone is unhealthy.
-	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, servers[0])
-	s.becomes("o0", all["o0"][0], networkingv1.AddressUnhealthy, networkingv1.ProbeRefused)
 }

@@ -24,12 +24,6 @@ func TestAChangeRightAfterTheCreationOfAWorkloadIsNotLost(t *testing.T) {
 	s.newWorkloads(30, func() {})
 }
 
-// TestAChangeRightAfterTheCreationOfAWorkloadSurvivesTheLeader is the same while the leader is killed, before it has recorded what it saw.
-func TestAChangeRightAfterTheCreationOfAWorkloadSurvivesTheLeader(t *testing.T) {
-	s := newSuite(t)
-	s.newWorkloads(30, s.KillLeader)
-}
-
 // newWorkloads expects one restart of each workload with a pod that was created before the change, and none of others.
 func (s *suite) newWorkloads(n int, meanwhile func()) {
 	s.Helper()

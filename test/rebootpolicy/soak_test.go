@@ -5,7 +5,6 @@ package rebootpolicy
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,29 +12,6 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
-
-func TestScalingDuringASoakIsNoFailure(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []string{deployment, statefulSet} {
-		for _, to := range []int{5, 1} {
-			t.Run(fmt.Sprintf("%s from 2 to %d", kind, to), func(t *testing.T) {
-				t.Parallel()
-				s := newSuite(t)
-				s.secret("creds", "password", "first")
-				s.run(kind, "web", takes("creds"), replicas(2), slow("3s"))
-				s.policy("p", "{"+targets(kind, "web")+", "+onConfig+", verification: {soak: 8s, timeout: 110s}, retry: {maxAttempts: 1, backoff: 1s}}")
-				s.watching("p", 1)
-				s.secret("creds", "password", "second")
-				s.rolling("p", autorebootv1.PhaseSoaking)
-				s.Merge("apps/v1", kind, "web", fmt.Sprintf("{spec: {replicas: %d}}", to))
-				s.succeeded("p", 1)
-				s.available(kind, "web")
-				s.Never(func() error { return s.quiet("p", 1) })
-				s.generation(kind, "web", 3) // one restart, one change of replicas
-			})
-		}
-	}
-}
 
 func TestPodsThatAreReplacedByHandSupersedeARestart(t *testing.T) {
 	t.Parallel()
@@ -59,19 +35,6 @@ func TestPodsThatAreReplacedByHandSupersedeARestart(t *testing.T) {
 	s.without("p", autorebootv1.ConditionWaiting)
 	s.generation(daemonSet, "agent", 1)
 	s.generation(statefulSet, "db", 1)
-}
-
-func TestAStatefulSetWithAPartitionTellsWhatIsLeft(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	s.secret("creds", "password", "first")
-	s.run(statefulSet, "db", takes("creds"), replicas(3), with(int64(1), "spec", "updateStrategy", "rollingUpdate", "partition"))
-	s.policy("p", "{"+targets(statefulSet, "db")+", "+onConfig+"}")
-	s.watching("p", 1)
-	s.secret("creds", "password", "second")
-	if history := s.succeeded("p", 1); !strings.Contains(history[0].Message, "db-0") {
-		t.Errorf("want a message that names db-0: %s", framework.Text(history))
-	}
 }
 
 func TestNothingIsRestartedThatCouldNotStart(t *testing.T) {
@@ -104,24 +67,4 @@ func TestNothingIsRestartedThatCouldNotStart(t *testing.T) {
 	s.succeeded("p", 1)
 	s.without("p", autorebootv1.ConditionWaiting)
 	s.condition("p", autorebootv1.ConditionVerified, metav1.ConditionTrue, autorebootv1.ReasonStayedAvailable)
-}
-
-func TestAPipelineWaitsForItsRestartByOneCommand(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	s.secret("creds", "password", "first")
-	s.run(deployment, "web", takes("creds"), replicas(2))
-	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+"}")
-	s.watching("p", 1)
-	for _, token := range []string{"one", "two"} {
-		s.Kubectl("annotate", "--overwrite", "rebootpolicy", "p", autorebootv1.RestartNowAnnotation+"="+token)
-		s.Kubectl("wait", "rebootpolicy/p", "--for=jsonpath={.status.verifiedRestartNow}="+token, "--timeout=100s")
-	}
-	s.succeeded("p", 2)
-	out := s.Kubectl("get", "rebootpolicy", "p")
-	for _, column := range []string{"STATE", "VERIFIED", "WAITING-FOR", "Idle"} {
-		if !strings.Contains(out, column) {
-			t.Errorf("kubectl get shows no %s:\n%s", column, out)
-		}
-	}
 }
