@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // maxDepth bounds the chain of objects that wait for each other.
@@ -70,7 +68,7 @@ func (g *Graph) Explain(o *Object) Explanation {
 	e := &explainer{g, map[Key]bool{}}
 	x := e.explain(o, 0)
 	if lacking := g.leaderless(o.Key); lacking != nil {
-		x.Findings = append([]Finding{lacking.finding()}, withoutRequests(x.Findings)...)
+		x.Findings = append([]Finding{lacking.finding()}, x.Findings...)
 	} else {
 		for _, l := range Lacking(g.leaders) { // of other namespaces, or of another installation
 			x.Findings = append([]Finding{l.finding()}, x.Findings...)
@@ -87,19 +85,6 @@ func (g *Graph) Explain(o *Object) Explanation {
 		x.Related = append(x.Related, Related{r.inverse(), r.Object.Key, r.Object.Health, r.Object.Said})
 	}
 	return x
-}
-
-// withoutRequests leaves out what only a leader acts on.
-func withoutRequests(all []Finding) []Finding {
-	for i := range all {
-		if all[i].Override != "" {
-			all[i].Override, all[i].Remedy = "", ""
-		}
-		for j := range all[i].Because {
-			withoutRequests(all[i].Because[j].Findings)
-		}
-	}
-	return all
 }
 
 // explain describes an object and, as deep as is bounded, what it waits for.
@@ -171,30 +156,22 @@ func (e *explainer) finding(o *Object, about, reason string, waits bool) Finding
 		m = Meaning{Text: "This version of fairlead does not know the reason.", Remedy: "Use the version of fairlead that the operator has."}
 	}
 	f.Meaning, f.Remedy = m.Text, m.Remedy
-	if about == common.ConditionStalled && m.Verb != "" {
-		m.Verb = VerbResume // the only request that it acts on
+	if m.Verb != "" && isHaltedFor(o, about, reason) {
+		m.Verb = VerbResume
 	}
-	switch {
-	case m.Verb == VerbFault:
-	case m.Verb != "" && isHeld(o, m.Verb):
-		f.Override = "No request overrides it while the object is suspended or stalled: the findings Suspended and Stalled say what ends that."
-	case m.Verb != "":
+	if m.Verb == "" {
+		if waits {
+			f.Override = notOverridden[o.Kind]
+		}
+		return f
+	}
+	switch isIgnored, why := e.ignores(o, m.Verb, reason); {
+	case isIgnored:
+		f.Override, f.Remedy = why, m.Unrequested
+	case m.Verb != VerbFault:
 		f.Override = fmt.Sprintf("`fairlead %s %s -n %s` overrides it, by the annotation %s.", m.Verb, o.Argument(), o.Namespace, annotations[m.Verb][o.Kind])
-	case waits:
-		f.Override = notOverridden[o.Kind]
 	}
 	return f
-}
-
-// isHeld reports whether an object does not act on a request: while it is suspended on none, and while it is stalled on none but
-// that to resume.
-func isHeld(o *Object, verb string) bool {
-	s := stateOf(o.Source)
-	isTrue := func(condition string) bool {
-		c := s.find(condition)
-		return c != nil && c.Status == metav1.ConditionTrue
-	}
-	return isTrue(common.ConditionSuspended) || isTrue(common.ConditionStalled) && verb != VerbResume
 }
 
 // notOverridden are sentences about what waits, that no request ends it.

@@ -18,6 +18,8 @@ type Meaning struct {
 	Remedy string
 	// Verb is the request that overrides what holds, or goes on after it; empty where none does.
 	Verb string
+	// Unrequested is what of Remedy helps where the object does not act on the request; it may be empty.
+	Unrequested string
 }
 
 // The verbs that request something once, by an annotation.

@@ -43,16 +43,18 @@ var chaosPodMeanings = map[string]Meaning{
 	// Survived, and Stalled.
 	v1.ReasonRecovered: {Text: "The target recovered in time after the last run, and stayed ready.", Remedy: nothing},
 	v1.ReasonRecoveryFailed: {Text: "The target did not recover in time, or did not stay ready. With onFailure Halt, no run begins until a person acts.",
-		Remedy: "Have the target recover, correct why it did not, and resume the ChaosPod.", Verb: VerbResume},
+		Remedy:      "Have the target recover, correct why it did not, and resume the ChaosPod.",
+		Unrequested: "Have the target recover, and correct why it did not.", Verb: VerbResume},
 	v1.ReasonProbesFailed: {Text: "More requests of verification.probes failed while pods died than maxFailures allows, or none succeeded before: then nothing is killed.",
-		Remedy: "See how its pods end and start (readiness, preStop, terminationGracePeriodSeconds), or why no request could be sent; then resume.", Verb: VerbResume},
+		Remedy:      "See how its pods end and start (readiness, preStop, terminationGracePeriodSeconds), or why no request could be sent; then resume.",
+		Unrequested: "See how its pods end and start (readiness, preStop, terminationGracePeriodSeconds), or why no request could be sent.", Verb: VerbResume},
 	v1.ReasonNoRun: {Text: "No run was verified yet, or none since spec.target was changed.", Remedy: "Request a run, with spec.dryRun false.", Verb: VerbRun},
 	v1.ReasonEvictionMisconfigured: {Text: "Several disruption budgets match one pod, which the eviction API refuses for good.",
-		Remedy: "Leave one PodDisruptionBudget for each pod, and resume the ChaosPod.", Verb: VerbResume},
+		Remedy: "Leave one PodDisruptionBudget for each pod, and resume the ChaosPod.", Unrequested: "Leave one PodDisruptionBudget for each pod.", Verb: VerbResume},
 	// Runs and victims.
 	v1.ReasonSpecChanged: {Text: "The spec is not the one that the victims were chosen by, so that the run ended.", Remedy: "Request another run.", Verb: VerbRun},
 	v1.ReasonDeleting:    {Text: "The ChaosPod is being deleted.", Remedy: nothing},
-	v1.ReasonTimedOut:    {Text: "The pod could not be killed in time.", Remedy: "See what keeps the pod, such as a disruption budget, and request another run.", Verb: VerbRun},
+	v1.ReasonTimedOut:    {Text: "The pod could not be killed in time.", Remedy: "See what keeps the pod, such as a disruption budget, and request another run.", Unrequested: "See what keeps the pod, such as a disruption budget.", Verb: VerbRun},
 	v1.ReasonTargetGone:  {Text: "The workload was deleted or scaled down before it recovered: the run proves nothing.", Remedy: "Request another run.", Verb: VerbRun},
 	v1.ReasonCountZero:   {Text: "spec.count makes no whole pod.", Remedy: "Raise spec.count, or add replicas."},
 }

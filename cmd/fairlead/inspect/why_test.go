@@ -68,6 +68,9 @@ func TestWhyOffersNoRequestThatAnObjectDoesNotActOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, policy := shop(autorebootv1.ReasonCooldown), payments(autorebootv1.ReasonCooldown)
 			policy.Status.Conditions = append(policy.Status.Conditions, held)
+			if name == "halted" {
+				policy.Status.Halt = &autorebootv1.Halt{Halt: common.Halt{Reason: held.Reason, Message: held.Message}}
+			}
 			s.objects["rebootpolicies"] = []client.Object{policy}
 			text := explained(t, s, Key{RebootPolicy, "shop", "payments"})
 			want(t, text, "No request overrides it while the object is suspended or stalled")
