@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
 // maxDepth bounds the chain of objects that wait for each other.
@@ -140,6 +142,9 @@ func (e *explainer) conditions(o *Object) (found []Finding) {
 		said[c.Reason] = true
 		f := e.finding(o, c.Type, c.Reason, c.Type == "Waiting")
 		f.About, f.Status, f.Message = c.Type, string(c.Status), c.Message
+		if service, is := o.Source.(*networkingv1.ExternalService); is && c.Reason == networkingv1.ReasonNoAddresses {
+			f.Remedy = e.graph.published[o.Key].addressRemedy(service)
+		}
 		if !c.LastTransitionTime.IsZero() {
 			f.Since = &c.LastTransitionTime
 		}

@@ -38,6 +38,7 @@ func (e *explainer) externalService(o *Object) (found []Finding) {
 			found = append(found, e.address(o, service, endpoint, &endpoint.Addresses[j], check))
 		}
 	}
+	found = append(found, e.graph.published[o.Key].leftOut(service)...)
 	if f := service.Status.Fault; f.Lasts() {
 		last := e.finding(o, v1.ConditionFaultInjected, string(f.Type), false)
 		last.About, last.Since, last.Until = "fault", f.StartTime, &f.DeadlineTime

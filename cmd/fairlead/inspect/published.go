@@ -25,6 +25,9 @@ var (
 type published struct {
 	isUnread  bool
 	noService bool
+	// families are the Service's; nil where they are not known or do not matter. isSingleStack: it is to have one alone.
+	families      []corev1.IPFamily
+	isSingleStack bool
 	// ports are the names of the Service's.
 	ports []string
 	// ready are the ports of ready addresses.
@@ -46,6 +49,7 @@ func (g *Graph) ReadPublished(ctx context.Context, from client.Reader, of Key) {
 	} else if err != nil {
 		unread(services, "get", err)
 	}
+	p.setFamilies(&service)
 	for i := range service.Spec.Ports {
 		p.ports = append(p.ports, service.Spec.Ports[i].Name)
 	}

@@ -10,8 +10,8 @@ import (
 var externalServiceMeanings = map[string]Meaning{
 	// Ready.
 	v1.ReasonPublished: {Text: "The Service and its EndpointSlices are as the spec defines them.", Remedy: nothing},
-	v1.ReasonNoAddresses: {Text: "There is no address to publish: each endpoint is drained, no name has resolved, or the egress policy refuses all.",
-		Remedy: "Set an endpoint to Active, correct its name, or have the egress policy allow an address."},
+	v1.ReasonNoAddresses: {Text: "There is no address to publish: each endpoint is drained, no name has resolved, the egress policy refuses all, or the Service lacks their family.",
+		Remedy: "Set an endpoint to Active, correct its name, have the egress policy allow an address, or give one of a family that the Service has."},
 	v1.ReasonPolicyDenied: {Text: "The operator's egress policy refuses an address of the spec. The others are published.",
 		Remedy: "Remove the address, or have an administrator allow it (docs/guides/egress.md)."},
 	v1.ReasonServiceConflict: {Text: "A Service of this name exists that was not made for this object, and is not changed. It is looked at again every 30 seconds.",
@@ -42,7 +42,7 @@ var externalServiceMeanings = map[string]Meaning{
 		Remedy: "See below why each address fails, and correct that at the server."},
 	v1.ReasonNoneHealthy: {Text: "No address is healthy, and none takes traffic unless spec.failover.panicThresholdPercent is set. They do again once their checks succeed.",
 		Remedy: "See below why each address fails, and correct that at the server, or the check."},
-	v1.ReasonUnknown:       {Text: "No address was checked yet. They are, within an interval, while an operator leads.", Remedy: nothing},
+	v1.ReasonUnknown:       {Text: "No address was checked yet, or there is none. They are checked within an interval, while an operator leads.", Remedy: nothing},
 	v1.ReasonNoHealthCheck: {Text: "Nothing is checked, so that no address that fails is taken out of service.", Remedy: "Add spec.healthCheck to have addresses checked."},
 	v1.ReasonCAUnavailable: {Text: "The certificates of healthCheck.tls.caSecretName cannot be read, so that nothing is checked; health stays as it was. They are read again about once a minute.",
 		Remedy: "Create the Secret with a certificate in ca.crt, or grant the operator the right to get it."},
