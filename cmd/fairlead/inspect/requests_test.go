@@ -67,7 +67,7 @@ func offered(t logger, object client.Object, leaders ...Leader) map[string][]Fin
 func with[T client.Object](object T, annotation, value string) T {
 	asked, is := object.DeepCopyObject().(T)
 	if !is {
-		panic(fmt.Sprintf("%T copies to another type", object))
+		return object // and the request changes nothing
 	}
 	all := map[string]string{annotation: value}
 	for key, was := range object.GetAnnotations() {
