@@ -236,6 +236,33 @@ func TestLawWhyOffersWhatAPolicyActsOn(t *testing.T) {
 				w.Complete, w.Available = !w.Complete, !w.Available
 				s.decide()
 			},
+			"obstruct": func(t *rapid.T) {
+				w := of(t)
+				if w.Signals[0].Unknown != "" {
+					return // the status does not say both, and nothing is approved
+				}
+				w.Obstacle = map[string]string{"": autorebootv1.ReasonScaledToZero}[w.Obstacle]
+				s.decide()
+			},
+			"shortage": func(t *rapid.T) {
+				w := of(t)
+				w.Shortage.Reason = map[string]string{"": autorebootv1.ReasonUnschedulable}[w.Shortage.Reason]
+				w.Complete, w.Updated = w.Shortage.Reason == "", w.Shortage.Reason == ""
+				s.decide()
+			},
+			"blackout": func(*rapid.T) {
+				s.o.Calendar.Blackout = map[string]string{"": "release"}[s.o.Calendar.Blackout]
+				s.o.Calendar.BlackoutEnds = s.o.Now.Add(time.Hour)
+				s.decide()
+			},
+			"dryRun": func(*rapid.T) {
+				s.p.Spec.DryRun = ptr.To(!ptr.Deref(s.p.Spec.DryRun, false))
+				s.decide()
+			},
+			"limit": func(*rapid.T) {
+				s.o.Others.Free = 10 - s.o.Others.Free
+				s.decide()
+			},
 			"window": func(*rapid.T) {
 				s.o.Calendar.Window = !s.o.Calendar.Window
 				if !s.o.Calendar.Window {
@@ -252,7 +279,11 @@ func TestLawWhyOffersWhatAPolicyActsOn(t *testing.T) {
 				s.decide()
 			},
 			"unknown": func(t *rapid.T) {
-				signal := &of(t).Signals[0]
+				w := of(t)
+				if w.Obstacle != "" {
+					return
+				}
+				signal := &w.Signals[0]
 				signal.Unknown = map[string]string{"": "Forbidden"}[signal.Unknown]
 				s.decide()
 			},
