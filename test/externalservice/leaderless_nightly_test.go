@@ -119,6 +119,9 @@ func TestStatusAndWhySayFirstThatNoReplicaLeads(t *testing.T) {
 		if operator < 0 || failedOver < operator || !strings.Contains(why, end.says) {
 			t.Errorf("%s: why does not say it first:\n%s", end.name, why)
 		}
+		if strings.Contains(why, "is Healthy") || strings.Contains(why, "check succeeds") {
+			t.Errorf("%s: why calls a server healthy that is dead:\n%s", end.name, why)
+		}
 		_, whyWell := s.tells("why", "externalservice/well")
 		for _, never := range []string{"Healthy\n", "Healthy ", "Healthy.", "as its spec says", "fairlead failback"} {
 			for _, text := range []string{status, strings.Split(why, "\n")[0], strings.Split(whyWell, "\n")[0]} {

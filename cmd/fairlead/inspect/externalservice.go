@@ -76,6 +76,10 @@ func (e *explainer) address(
 	case check != "":
 		said = []string{"checked by " + check}
 	}
+	if e.graph.leaderless(o.Key) != nil && f.Status != "" { // the server may have died since
+		f.Status, f.Reason, f.Meaning, f.Remedy = string(Unknown), "", "", ""
+		said = append(said, "the last result that was recorded is "+a.Reason)
+	}
 	if a.LastProbeTime != nil {
 		said = append(said, "last at "+at(a.LastProbeTime))
 	}

@@ -133,6 +133,7 @@ func TestAStateThatNobodyReconcilesIsNotKnown(t *testing.T) {
 				t.Errorf("it is %s (%s), leaders %+v", o.Health, o.Said, shown.Leaders)
 			}
 			if lacks && (!strings.Contains(why.String(), "Operator is Failed") || strings.Contains(why.String(), "fairlead failback") ||
+				strings.Contains(why.String(), "is Healthy") || strings.Contains(why.String(), "check succeeds") ||
 				!strings.Contains(status.String(), c.lacks) || strings.Contains(why.String(), "as its spec says")) {
 				t.Errorf("why:\n%s\nstatus:\n%s", &why, &status)
 			}
