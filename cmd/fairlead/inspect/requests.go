@@ -22,7 +22,7 @@ var notHolding = map[string][]string{
 
 const heldByState = "No request overrides it while the object is suspended or stalled: the findings Suspended and Stalled say what ends that."
 
-// ignores reports whether nobody acts on a request to an object that is in a state for a reason. The sentence why may be empty.
+// ignores reports whether a request to an object has no effect now, for which a finding has a reason. The sentence why may be empty.
 func (e *explainer) ignores(o *Object, verb, reason string) (is bool, why string) {
 	s := stateOf(o.Source)
 	stalled := s.find(common.ConditionStalled)
