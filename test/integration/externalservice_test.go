@@ -186,7 +186,7 @@ func TestSpecChangesAreFollowedAndObserved(t *testing.T) {
 	})
 }
 
-func TestHeadlessSwitchReplacesTheService(t *testing.T) {
+func TestHeadlessSwitchKeepsTheService(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	s.publish("db", database)
@@ -203,7 +203,7 @@ func TestHeadlessSwitchReplacesTheService(t *testing.T) {
 			s.publish("db", c.spec)
 		}
 		after := s.service("db")
-		if (after.Spec.ClusterIP == corev1.ClusterIPNone) != c.headless || after.UID == before.UID {
+		if (after.Spec.ClusterIP == corev1.ClusterIPNone) != c.headless || after.UID != before.UID {
 			t.Errorf("headless %t: ClusterIP %s, same Service %t", c.headless, after.Spec.ClusterIP, after.UID == before.UID)
 		}
 		s.publishes("db", "192.0.2.1")

@@ -82,8 +82,6 @@ func TestWhyAndStatusShowWhatTheUserMayReadAndNameTheRest(t *testing.T) {
 		s.Errorf("exit code %d: %s", code, stderr)
 	}
 	s.Expect(stdout, "ExternalService/db ", "└─RebootPolicy/api (gate database) ", "  └─Deployment/absent (restarts) ")
-	_, stdout, _ = s.fairlead(s.Kubeconfig(), "status", "-o", "mermaid")
-	s.Expect(stdout, "flowchart LR\n", `n1 -->|"gate database"| n0`)
 	if code, _, stderr = s.fairlead(reader.Kubeconfig, "status", "extsvc/db"); code != 2 {
 		s.Errorf("exit code %d", code)
 	}
