@@ -65,11 +65,11 @@ control-plane: ## Build etcd, kubectl, kube-apiserver, -controller-manager and -
 
 .PHONY: test-unit
 test-unit: PACKAGES := ./cmd/fairlead/operator ./webhooks/server ./cmd/fairlead/elect ./internal/rules/rebootpolicy ./...
-test-unit: ## Ring 1, two minutes: deciders, laws, rules, conversion, and the seeds of the fuzz tests.
+test-unit: ## Ring 1, three minutes: deciders, laws, rules, conversion, and the seeds of the fuzz tests.
 	$(GOTESTSUM) -p 4 -timeout 20m
 
 .PHONY: test
-test: test-unit build control-plane ## Rings 1 and 2, ten minutes: what a cluster of yours would break without.
+test: test-unit build control-plane ## Rings 1 and 2, a quarter of an hour: what a cluster of yours would break without.
 	@$(MAKE) --no-print-directory -j2 test-suites test-install
 
 .PHONY: test-all

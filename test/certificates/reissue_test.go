@@ -5,10 +5,8 @@ package certificates
 
 import (
 	"bytes"
-	"encoding/base64"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -103,45 +101,4 @@ func (s *suite) generations() []int64 {
 		all = append(all, object.GetGeneration())
 	}
 	return all
-}
-
-func TestTheSourceMayBeChangedByARollingUpdate(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	replicas := s.start(2)
-	var mu sync.Mutex // guards replicas, which the load reads
-	now := func() []*framework.Replica {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Clone(replicas)
-	}
-	update := func(args ...string) {
-		for range 2 {
-			r := s.start(1, args...)[0]
-			old := now()[0]
-			mu.Lock()
-			replicas = append(replicas[1:], r)
-			mu.Unlock()
-			s.Retire(old)
-		}
-	}
-	s.underLoad(now, func() {
-		update(issuing)
-		for _, r := range now() {
-			s.serves(r, s.issuance)
-		}
-	})
-	s.underLoad(now, func() { update() })
-	// And forth long after, when the trust in the operator's own authority is over; and back where that is not there any more.
-	s.Kubectl("patch", "secret", trustSecret, "-n", framework.Namespace, "--type=merge", "-p",
-		fmt.Sprintf(`{"data": {%q: %q}}`, certs.CAKey, base64.StdEncoding.EncodeToString(s.secret(servingKey, certs.CAKey))))
-	update(issuing)
-	if got := authorities(s.secret(trustSecret, certs.CAKey)); got != 2 {
-		t.Errorf("%d authorities are trusted, want cert-manager's and that of the replicas which were replaced", got)
-	}
-	s.Kubectl("delete", "secret", "fairlead-webhook-ca", "-n", framework.Namespace)
-	update()
-	if got := authorities(s.secret("fairlead-webhook-ca", certs.CAKey)); got != 3 {
-		t.Errorf("%d authorities are trusted, want the present one, the one that was deleted and cert-manager's", got)
-	}
 }

@@ -39,12 +39,3 @@ func TestATargetWithoutAPodToKillIsToldInWords(t *testing.T) {
 	s.says("others", chaosv1.ConditionReady, metav1.ConditionFalse, chaosv1.ReasonNoTarget,
 		"matches no pod of a Deployment, StatefulSet, DaemonSet, ReplicaSet or Rollout, but 2 of CloneSet.apps.kruise.io canary; 1 of Job.batch report; 1 of no controller")
 }
-
-func TestACanaryThatNoNodeTakesIsNotReady(t *testing.T) {
-	s := newSuite(t)
-	s.Make(s.manifest("c", `target: {template: {spec: {nodeSelector: {no: node}, terminationGracePeriodSeconds: 1, containers: [{name: main, image: none}]}}}, `+someday))
-	s.says("c", chaosv1.ConditionReady, metav1.ConditionFalse, chaosv1.ReasonUnschedulable, "didn't match Pod's node affinity/selector")
-	s.edit("target: {template: {spec: {nodeSelector: null}}}")
-	s.living("c")
-	s.condition("c", chaosv1.ConditionReady, metav1.ConditionTrue, chaosv1.ReasonScheduled)
-}

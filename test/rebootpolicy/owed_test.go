@@ -6,7 +6,6 @@ package rebootpolicy
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // TestARestartThatWaitsSurvivesWhatTheSpecAndLabelsAreChangedTo changes a Secret while no window is open, and then what the
@@ -85,28 +83,6 @@ func TestAPolicyThatIsReplacedByForceGoesOn(t *testing.T) {
 	s.restarted(deployment, "second", 1)
 }
 
-// TestADeployDuringARestartIsVerifiedAsThatOne replaces a template while its restart rolls out, as a pipeline does.
-func TestADeployDuringARestartIsVerifiedAsThatOne(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	s.secret("creds", "password", "first")
-	s.run(deployment, "first", takes("creds"), slow("5s"))
-	s.run(deployment, "second", takes("creds"))
-	s.policy("p", "{targets: [{kind: Deployment, name: first}, {kind: Deployment, name: second, wave: 1}], "+onConfig+"}")
-	s.watching("p", 2)
-	s.secret("creds", "password", "second")
-	s.rolling("p", autorebootv1.PhaseRollingOut)
-	// A deploy knows nothing of the annotations.
-	s.Merge("apps/v1", deployment, "first", `{spec: {template: {metadata: {annotations: {autoreboot.fairlead.dev/restart-id: null, kubectl.kubernetes.io/restartedAt: null}},
-		spec: {containers: [{name: main, image: other, envFrom: [{secretRef: {name: creds}}]}]}}}}`)
-	history := s.succeeded("p", 2)
-	if own := of(history, "first"); len(own) != 1 || own[0].Message == "" {
-		t.Errorf("%s", framework.Text(history))
-	}
-	s.without("p", autorebootv1.ConditionStalled)
-	s.restarted(deployment, "second", 1)
-}
-
 // nextSecond waits until the times of the API, which are whole seconds, differ from those before.
 func (s *suite) nextSecond() {
 	s.Helper()
@@ -117,23 +93,4 @@ func (s *suite) nextSecond() {
 		}
 		return nil
 	})
-}
-
-// What a policy was owed that is not known any more, as after its deletion under another leader, is told by the pods.
-func TestANewPolicyNamesWorkloadsThatAreOlderThanTheirConfiguration(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	s.secret("creds", "password", "first")
-	s.run(deployment, "older", takes("creds"))
-	s.nextSecond()
-	s.secret("creds", "password", "second")
-	s.nextSecond()
-	s.run(deployment, "newer", takes("creds"))
-	s.policy("p", "{targets: [{kind: Deployment, name: older}, {kind: Deployment, name: newer}], "+onConfig+"}")
-	s.watching("p", 2)
-	if told := s.Tells("RebootPolicy", "p", "PodsOutdated", 1); !strings.Contains(told[0].Note, "Deployment older") {
-		t.Errorf("told %s", framework.Text(told))
-	}
-	s.restarted(deployment, "older", 0)
-	s.restarted(deployment, "newer", 0)
 }

@@ -172,3 +172,28 @@ func TestAProbeThatNeverAnsweredRestartsNothing(t *testing.T) {
 	s.succeeded("p", 2)
 	s.restarted(deployment, "web", 2)
 }
+
+func TestAHostThatStopsAnsweringRestartsWhatDependsOnIt(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	fleet := s.answers()
+	s.amongWell(fleet)
+	address := s.Servers.Address()
+	server := s.server(s.Servers.HTTP(address + ":8080"))
+	s.run(deployment, "web", bare)
+	s.policy("p", "{"+targets(deployment, "web")+`, triggers: [{name: stuck, type: Probe, probe: {host: `+address+`, httpGet: {port: 8080}, interval: 1s, timeout: 1s, failureThreshold: 2}}]}`)
+	s.answered("p")
+	s.Must(server.Set(externalnet.Behavior{Status: 500}))
+	s.succeeded("p", 1)
+	// It is no better, and another restart would not help.
+	s.condition("p", autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ReasonProbeUnavailable)
+	s.explains("p", autorebootv1.ConditionReady, "not answered since its latest restart")
+	s.Never(func() error { return s.quiet("p", 1) })
+	s.Must(server.Set(externalnet.Behavior{}))
+	s.watching("p", 1)
+	s.answered("p")
+	s.restarted(deployment, "web", 1)
+	s.Must(server.Set(externalnet.Behavior{Status: 500}))
+	s.succeeded("p", 2)
+	s.restarted(deployment, "web", 2)
+}

@@ -10,32 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/test/framework"
 )
-
-func TestPodsThatAreReplacedByHandSupersedeARestart(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	s.secret("creds", "password", "first")
-	s.run(daemonSet, "agent", takes("creds"), with("OnDelete", "spec", "updateStrategy", "type"))
-	s.run(statefulSet, "db", takes("creds"), replicas(2), with(int64(2), "spec", "updateStrategy", "rollingUpdate", "partition"))
-	s.policy("p", "{targets: [{kind: DaemonSet, name: agent}, {kind: StatefulSet, name: db}], "+onConfig+"}")
-	s.watching("p", 2)
-	s.secret("creds", "password", "second")
-	s.held("p", "agent", autorebootv1.ReasonOnDelete)
-	s.held("p", "db", autorebootv1.ReasonPartitioned)
-	for _, app := range []string{"agent", "db"} {
-		s.Kubectl("delete", "pod", "-l", "app="+app, "--wait=false") // kubectl may take the successor of a name for the pod
-	}
-	for _, record := range s.ended("p", 2) {
-		if record.Result != autorebootv1.ResultSuperseded || record.Reason != autorebootv1.ReasonNewerPods {
-			t.Errorf("want it Superseded, NewerPods: %s", framework.Text(record))
-		}
-	}
-	s.without("p", autorebootv1.ConditionWaiting)
-	s.generation(daemonSet, "agent", 1)
-	s.generation(statefulSet, "db", 1)
-}
 
 func TestNothingIsRestartedThatCouldNotStart(t *testing.T) {
 	t.Parallel()
