@@ -289,7 +289,8 @@ func (r *reconciliation) extend(ctx context.Context) {
 }
 
 // replace makes before it breaks: slices by the names that the Service gets, then its ports, then the other slices go. Without
-// all of these slices, its ports change only where nothing is lost by it. A Service that keeps its ports, since one of these is refused, keeps slices by their names.
+// all of these slices, its ports change only where nothing is lost by it. A Service that keeps its ports, since one of these is
+// refused, keeps slices by their names.
 func (r *reconciliation) replace(ctx context.Context) {
 	w, ports := r.writer, publication.Ports(r.es)
 	for range 2 { // the first may be for names in between

@@ -80,7 +80,9 @@ func AreSame(a, b []corev1.ServicePort) bool {
 
 // NextPorts returns the ports that a Service gets next: those that are wanted, except that a port gets a name of its own
 // where slices still have other endpoints under the one that is wanted for it.
-func NextPorts(service *corev1.Service, wanted []corev1.ServicePort, current []*discoveryv1.EndpointSlice, publish []failover.Published) []corev1.ServicePort {
+func NextPorts(
+	service *corev1.Service, wanted []corev1.ServicePort, current []*discoveryv1.EndpointSlice, publish []failover.Published,
+) []corev1.ServicePort {
 	if service.Spec.ClusterIP == corev1.ClusterIPNone { // its clients use the numbers of the endpoints
 		return wanted
 	}
