@@ -39,7 +39,7 @@ type stored struct {
 // clone returns the object with other restore annotations.
 func (s stored) clone(t testing.TB, restore map[string]string) map[string]any {
 	t.Helper()
-	object := parsed(t, marshalled(t, s.object))
+	object := parsed(t, marshaled(t, s.object))
 	annotations := object["metadata"].(map[string]any)["annotations"].(map[string]any)
 	for _, name := range []string{common.ConversionDataAnnotation, common.V1Alpha1DataAnnotation} {
 		delete(annotations, name)
@@ -53,7 +53,7 @@ func (s stored) clone(t testing.TB, restore map[string]string) map[string]any {
 // convert converts an object as an API server has it converted: it reads the whole response, or none of it.
 func (s stored) convert(t testing.TB, object map[string]any, desired string) map[string]any {
 	t.Helper()
-	w := post(s.handler, reviewOf(desired, string(marshalled(t, object))))
+	w := post(s.handler, reviewOf(desired, string(marshaled(t, object))))
 	response, _ := parsed(t, w.Body.Bytes())["response"].(map[string]any)
 	objects, _ := response["convertedObjects"].([]any)
 	if len(objects) != 1 {
@@ -70,7 +70,7 @@ func parsed(t testing.TB, raw []byte) (object map[string]any) {
 	return object
 }
 
-func marshalled(t testing.TB, value any) []byte {
+func marshaled(t testing.TB, value any) []byte {
 	t.Helper()
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -183,7 +183,7 @@ func (s stored) checkIdentity(t *testing.T, restore map[string]string) {
 		delete(annotations, common.ConversionDataAnnotation)
 		delete(annotations, common.V1Alpha1DataAnnotation)
 	}
-	is, want := parsed(t, marshalled(t, got)), parsed(t, marshalled(t, plain))
+	is, want := parsed(t, marshaled(t, got)), parsed(t, marshaled(t, plain))
 	delete(is, "spec")
 	delete(want, "spec")
 	if diff := cmp.Diff(want, is); diff != "" {
