@@ -83,7 +83,7 @@ func (e *explainer) address(
 	if a.LastProbeTime != nil {
 		said = append(said, "last at "+at(a.LastProbeTime))
 	}
-	f.Message = strings.Join(append(said, e.graph.published[o.Key].traffic(string(a.IP), traffic(service, endpoint, a))), ", ")
+	f.Message = strings.Join(append(said, e.graph.published[o.Key].traffic(a.IP, traffic(service, endpoint, a))), ", ")
 	return f
 }
 

@@ -57,7 +57,7 @@ func (p *published) leftOut(service *v1.ExternalService) (found []Finding) {
 		}
 		of := events.Summarize(lacking)
 		if endpoint.DNS != nil && p != nil && len(p.families) == 1 && hasNoneOfTheService(service, endpoint) {
-			of = "each address of " + string(endpoint.DNS.Name)
+			of = "each address of " + endpoint.DNS.Name
 		}
 		if of == "" || isDrained(service, endpoint.Name) {
 			continue
