@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -186,10 +187,11 @@ func (s *apiServer) allowAll() {
 	s.unreadable = false
 }
 
-func (s *apiServer) setCertificate(spec certmanagerv1.CertificateSpec) {
+func (s *apiServer) setCertificate(t *testing.T, spec certmanagerv1.CertificateSpec) {
+	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&certmanagerv1.Certificate{ObjectMeta: metav1.ObjectMeta{Name: "fairlead-webhook"}, Spec: spec})
 	if err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
 	s.certificate = &unstructured.Unstructured{Object: content}
 }

@@ -390,7 +390,7 @@ func (w *world) serveByOne() bool {
 func playMoves(t *testing.T, history []move) string {
 	w := &world{T: t, apiServer: newAPIServer(), ca: newIssuer(t), accepted: map[string]bool{}}
 	w.setSecret("fairlead-webhook-tls", newIssuer(t).issue(t))
-	w.setCertificate(certmanagerv1.CertificateSpec{SecretName: "fairlead-webhook-tls", DNSNames: []string{serverName}})
+	w.setCertificate(t, certmanagerv1.CertificateSpec{SecretName: "fairlead-webhook-tls", DNSNames: []string{serverName}})
 	for n := range w.folders {
 		w.folders[n] = t.TempDir()
 		w.fill(n, w.ca.issue(t))
