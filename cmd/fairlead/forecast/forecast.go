@@ -5,12 +5,19 @@ package forecast
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
 // Forecast is what a change brings about.
@@ -114,4 +121,60 @@ func OfManifests(ctx context.Context, o Options, m *Manifests) (*Forecast, error
 	}
 	w.apply(ctx, m)
 	return w.foresee(ctx)
+}
+
+// add adds what a policy does.
+func (f *Forecast) add(
+	policy *autorebootv1.RebootPolicy, seen *rebootpolicy.Forecast, index map[inspect.Key]int, restarted map[inspect.Key]bool,
+) {
+	for _, name := range seen.Watched {
+		kind, name, _ := strings.Cut(name, "/")
+		at, is := index[inspect.Key{Kind: kind, Namespace: policy.Namespace, Name: name}]
+		if is && !slices.Contains(f.Sources[at].WatchedBy, policy.Name) {
+			f.Sources[at].WatchedBy = append(f.Sources[at].WatchedBy, policy.Name)
+		}
+	}
+	if seen.Blocked.Reason == autorebootv1.ReasonInvalidSpec {
+		f.Notes = append(f.Notes, fmt.Sprintf("RebootPolicy %s/%s restarts nothing, since its spec is invalid: %s.", policy.Namespace, policy.Name, seen.Blocked.Message))
+	}
+	if len(seen.First) > 0 {
+		f.ordered = append(f.ordered, inspect.KeyOf(policy).String())
+	}
+	for i := range seen.Restarts {
+		r := &seen.Restarts[i]
+		out := Restart{
+			Key:    inspect.Key{Kind: string(common.KindOfGroup(r.Target.Group, r.Target.Kind)), Namespace: policy.Namespace, Name: r.Target.Name},
+			Policy: policy.Name, Order: i + 1, Wave: r.Wave, MaxTargets: seen.MaxTargets, Window: r.Window,
+		}
+		if !r.Waits && !r.Starts.IsZero() {
+			starts := metav1.NewTime(r.Starts)
+			out.Starts = &starts
+		}
+		for _, s := range r.Sources {
+			out.Causes = append(out.Causes, Cause{Trigger: s.Trigger, Type: typeOf(policy, s.Trigger), Source: s.Source, Keys: s.Keys})
+		}
+		for _, h := range r.Holds {
+			out.Holds = append(out.Holds, holdOf(&h))
+		}
+		restarted[out.Key] = true
+		f.Restarts = append(f.Restarts, out)
+	}
+}
+
+func holdOf(h *restart.Hold) Hold {
+	out := Hold{Reason: h.Reason, Message: h.Message, Remedy: inspect.Remedy(inspect.RebootPolicy, h.Reason)}
+	if !h.Until.IsZero() {
+		until := metav1.NewTime(h.Until)
+		out.Until = &until
+	}
+	return out
+}
+
+func typeOf(policy *autorebootv1.RebootPolicy, trigger string) string {
+	for i := range policy.Spec.Triggers {
+		if t := &policy.Spec.Triggers[i]; t.Name == trigger {
+			return string(t.Type)
+		}
+	}
+	return ""
 }
