@@ -52,7 +52,7 @@ func verdictOf(
 		}
 		verdict := policy.CheckPorts(egress.Query{Namespace: namespace, IP: a.IP, Held: isHeld}, numbers)
 		switch {
-		case !verdict.Allowed && !(isHeld && verdict.Reason.IsUnknown()):
+		case !verdict.Allowed && (!isHeld || !verdict.Reason.IsUnknown()):
 			return resolution.Denied
 		case !isReachable(a.IP, families):
 			return resolution.Unreachable

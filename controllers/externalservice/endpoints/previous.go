@@ -78,46 +78,58 @@ func PreviousOf(es *networkingv1.ExternalService, current []*discoveryv1.Endpoin
 // endpoints have another address than the status has, since that replaces the former one. Otherwise it is NoPriority.
 func ActiveIn(published map[Key]bool, all []Endpoint, former int32, status *networkingv1.ExternalServiceStatus) int32 {
 	for _, reduced := range []func(Key) Key{func(k Key) Key { return k }, func(k Key) Key { return Key{IP: k.IP} }} {
-		is := make(map[Key]bool, len(published))
-		for key, ready := range published {
-			is[reduced(key)] = is[reduced(key)] || ready
-		}
-		var ready, held [NumPriorities]int
-		for e, a := range Active(all) {
-			if isReady, ok := is[reduced(a.Key())]; ok {
-				held[e.Priority]++
-				if isReady {
-					ready[e.Priority]++
-				}
-			}
-		}
-		most := max(former, 0)
-		for priority := range int32(NumPriorities) {
-			if cmp.Or(cmp.Compare(ready[priority], ready[most]), cmp.Compare(held[priority], held[most])) > 0 {
-				most = priority
-			}
-		}
-		if held[most] > 0 {
+		if most, hasAny := fullest(published, all, former, reduced); hasAny {
 			return most
 		}
 	}
-	if AwaitLookup(all) {
-		return former // a name may have it
+	// A name may have it after a lookup.
+	if len(published) == 0 || AwaitLookup(all) || hasNewAddress(all, former, status) {
+		return former
 	}
+	return NoPriority
+}
+
+// fullest returns the priority that has most of what is published, and whether it has any. Former wins a tie. Keys match by
+// what reduced leaves of them.
+func fullest(published map[Key]bool, all []Endpoint, former int32, reduced func(Key) Key) (most int32, hasAny bool) {
+	isReady := make(map[Key]bool, len(published))
+	for key, ready := range published {
+		isReady[reduced(key)] = isReady[reduced(key)] || ready
+	}
+	var ready, held [NumPriorities]int
+	for e, a := range Active(all) {
+		key := reduced(a.Key())
+		if _, isPublished := isReady[key]; !isPublished {
+			continue
+		}
+		held[e.Priority]++
+		if isReady[key] {
+			ready[e.Priority]++
+		}
+	}
+	most = max(former, 0)
+	for priority := range int32(NumPriorities) {
+		if cmp.Or(cmp.Compare(ready[priority], ready[most]), cmp.Compare(held[priority], held[most])) > 0 {
+			most = priority
+		}
+	}
+	return most, held[most] > 0
+}
+
+// hasNewAddress reports whether endpoints of a priority have an address that the status does not have.
+func hasNewAddress(all []Endpoint, priority int32, status *networkingv1.ExternalServiceStatus) bool {
 	known := map[string]bool{}
 	for i := range status.Endpoints {
 		for _, a := range status.Endpoints[i].Addresses {
 			known[a.IP] = true
 		}
 	}
-	isMoved := len(published) > 0
 	for e, a := range Active(all) {
-		isMoved = isMoved && (e.Priority != former || known[a.IP.String()])
+		if e.Priority == priority && !known[a.IP.String()] {
+			return true
+		}
 	}
-	if isMoved {
-		return NoPriority
-	}
-	return former
+	return false
 }
 
 // HealthSeed returns the health of an address, or nil where it is not known. sendsHost means that the check uses the name of

@@ -28,12 +28,7 @@ type Fitness struct {
 func (d *Decision) Fitness(all []endpoints.Endpoint, held []endpoints.Held) Fitness {
 	f := Fitness{byKey: map[endpoints.Key]bool{}, byIP: map[netip.Addr]bool{}, wanted: map[netip.Addr]bool{}}
 	for i := range all {
-		for j := range all[i].Addresses {
-			if a := &all[i].Addresses[j]; a.DeniedReason != "" || !all[i].IsDrained {
-				f.byKey[a.Key()] = f.byKey[a.Key()] || a.DeniedReason == "" && a.Health.State != networkingv1.AddressUnhealthy
-				f.byIP[a.IP] = f.byIP[a.IP] || a.DeniedReason == "" && !d.Fault.IsInEffect
-			}
-		}
+		f.addEndpoint(&all[i], d.Fault.IsInEffect)
 	}
 	for i := range held {
 		if v := held[i].Verdict; !v.Allowed && v.Reason != egress.ReasonUnsynced && !v.Reason.InCluster() {
@@ -48,6 +43,19 @@ func (d *Decision) Fitness(all []endpoints.Endpoint, held []endpoints.Held) Fitn
 		f.byIP[key.IP] = f.byIP[key.IP] || fit
 	}
 	return f
+}
+
+// addEndpoint adds the addresses of an endpoint of the spec. A drained one counts only for what the policy denies.
+func (f *Fitness) addEndpoint(e *endpoints.Endpoint, isFaultInEffect bool) {
+	for i := range e.Addresses {
+		a := &e.Addresses[i]
+		isDenied := a.DeniedReason != ""
+		if e.IsDrained && !isDenied {
+			continue
+		}
+		f.byKey[a.Key()] = f.byKey[a.Key()] || !isDenied && a.Health.State != networkingv1.AddressUnhealthy
+		f.byIP[a.IP] = f.byIP[a.IP] || !isDenied && !isFaultInEffect
+	}
 }
 
 // Of returns whether an address may take traffic, and whether it is one of the spec. The zero address may not.

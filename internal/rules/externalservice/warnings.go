@@ -91,51 +91,63 @@ func (w *warnings) lastHealthy(list []v1.Endpoint, old *v1.ExternalService) {
 	if old.Spec.HealthCheck == nil || isAllDrained(list) {
 		return
 	}
-	type address struct {
-		ip   string
-		port int32 // of an SRV record
-	}
-	health := map[address]v1.AddressHealth{} // the best of those that several endpoints have
-	of := map[string][]address{}             // by endpoint
-	for i := range old.Status.Endpoints {
-		e := &old.Status.Endpoints[i]
-		for _, a := range e.Addresses {
-			at := address{a.IP, a.Port}
-			of[e.Name] = append(of[e.Name], at)
-			if health[at] != v1.AddressHealthy {
-				health[at] = a.Health
-			}
-		}
-	}
+	known := knownHealthOf(&old.Status)
 	last := ""
 	for i := range old.Spec.Endpoints {
-		e := &old.Spec.Endpoints[i]
-		if !isDrained(e) && slices.ContainsFunc(of[e.Name], func(at address) bool { return health[at] == v1.AddressHealthy }) {
+		if e := &old.Spec.Endpoints[i]; !isDrained(e) && known.isHealthy(e.Name) {
 			last = e.Name
 		}
 	}
-	if last == "" {
+	if last == "" || slices.ContainsFunc(list, func(e v1.Endpoint) bool { return known.mayBeHealthy(&e, old) }) {
 		return
 	}
-	for i := range list {
-		e := &list[i]
-		if isDrained(e) {
-			continue
-		}
-		addresses := of[e.Name]
-		if e.DNS == nil {
-			addresses = nil
-			for _, ip := range e.Addresses {
-				addresses = append(addresses, address{ip: string(ip)})
+	w.add("spec.endpoints: no address of the endpoints that are left is healthy: the Service will have no healthy address without endpoint %q", last)
+}
+
+// knownHealth is the health that a status has.
+type knownHealth struct {
+	addresses map[string][]knownAddress // by endpoint
+	// best is the health of each address, and the best one where several endpoints have it.
+	best map[knownAddress]v1.AddressHealth
+}
+
+type knownAddress struct {
+	ip   string
+	port int32 // of an SRV record
+}
+
+func knownHealthOf(status *v1.ExternalServiceStatus) knownHealth {
+	known := knownHealth{addresses: map[string][]knownAddress{}, best: map[knownAddress]v1.AddressHealth{}}
+	for i := range status.Endpoints {
+		e := &status.Endpoints[i]
+		for _, a := range e.Addresses {
+			at := knownAddress{a.IP, a.Port}
+			known.addresses[e.Name] = append(known.addresses[e.Name], at)
+			if known.best[at] != v1.AddressHealthy {
+				known.best[at] = a.Health
 			}
-		} else if !isNameOf(old, e) {
-			return // it is not known yet where the name leads
-		}
-		if slices.ContainsFunc(addresses, func(at address) bool { return health[at] != v1.AddressUnhealthy }) {
-			return // healthy, or not checked yet
 		}
 	}
-	w.add("spec.endpoints: no address of the endpoints that are left is healthy: the Service will have no healthy address without endpoint %q", last)
+	return known
+}
+
+// isHealthy reports whether an endpoint has a healthy address.
+func (k *knownHealth) isHealthy(endpoint string) bool {
+	return slices.ContainsFunc(k.addresses[endpoint], func(at knownAddress) bool { return k.best[at] == v1.AddressHealthy })
+}
+
+// mayBeHealthy reports whether an endpoint of the new spec is active with an address that is healthy or not checked yet.
+func (k *knownHealth) mayBeHealthy(e *v1.Endpoint, old *v1.ExternalService) bool {
+	isUnhealthy := func(at knownAddress) bool { return k.best[at] == v1.AddressUnhealthy }
+	switch {
+	case isDrained(e):
+		return false
+	case e.DNS == nil:
+		return slices.ContainsFunc(e.Addresses, func(ip v1.IPAddress) bool { return !isUnhealthy(knownAddress{ip: string(ip)}) })
+	case !isNameOf(old, e):
+		return true // it is not known yet where the name leads
+	}
+	return slices.ContainsFunc(k.addresses[e.Name], func(at knownAddress) bool { return !isUnhealthy(at) })
 }
 
 // isNameOf reports whether an endpoint has the DNS name that the status has of it.
