@@ -250,7 +250,9 @@ func (r *Reconciler) absentPods(ctx context.Context, o *observation, w *workload
 }
 
 // listPods returns the pods that the API server lists by the selector of a workload, with those list options.
-func (r *Reconciler) listPods(ctx context.Context, o *observation, w *workload, with ...client.ListOption) ([]metav1.PartialObjectMetadata, error) {
+func (r *Reconciler) listPods(
+	ctx context.Context, o *observation, w *workload, with ...client.ListOption,
+) ([]metav1.PartialObjectMetadata, error) {
 	selector, err := metav1.LabelSelectorAsSelector(w.Selector)
 	if err != nil {
 		return nil, fmt.Errorf("selector of %s %s: %w", w.Kind, w.Name, err)
@@ -327,10 +329,10 @@ func (r *Reconciler) hasPods(ctx context.Context, o *observation, w *workload) (
 			return true, nil
 		case owner.Kind == set.Kind:
 			err := r.Client.Get(ctx, client.ObjectKey{Namespace: o.key.Namespace, Name: owner.Name}, set, shared)
-			if client.IgnoreNotFound(err) != nil {
+			switch isUnseen := apierrors.IsNotFound(err); {
+			case err != nil && !isUnseen:
 				return false, fmt.Errorf("get ReplicaSet %s: %w", owner.Name, err)
-			}
-			if err != nil || workloads.ControllerOf(set) == w.UID {
+			case isUnseen, workloads.ControllerOf(set) == w.UID:
 				return true, nil
 			}
 		}

@@ -79,11 +79,10 @@ func (c cursor) enter() {
 func (c cursor) exists() bool { return c.n != nil && (c.n.Kind != manifest.Scalar || c.n.Value != nil) }
 
 // use marks the field, with all below it, as read.
-func (c cursor) use() cursor {
+func (c cursor) use() {
 	if c.n != nil {
 		c.s.read[c.n] = true
 	}
-	return c
 }
 
 // say adds a remark about the field, which counts as read.
