@@ -91,7 +91,8 @@ func (h *Holder) awaitTrust(ctx context.Context) error {
 	}
 	var err error
 	if h.options.Publish == nil {
-		err = retry.Until(bounded, retry.Policy{Clock: h.options.Clock, Log: h.options.Log, MaxDelay: retryInterval, AttemptTimeout: attemptTimeout}, observe)
+		policy := retry.Policy{Clock: h.options.Clock, Log: h.options.Log, MaxDelay: retryInterval, AttemptTimeout: attemptTimeout}
+		err = retry.Until(bounded, policy, observe)
 	} else if h.options.Observe == nil || observe(bounded) != nil {
 		if err = h.options.Publish(bounded, *bundle); err == nil {
 			err = h.pause(ctx, settle)

@@ -161,7 +161,8 @@ func priorityTransitions(before, after *networkingv1.ExternalServiceStatus, isRe
 	}
 	if isFailbackRefused(before, after) {
 		_, why := whyFailbackIsRefused(after)
-		out = append(out, transition{eventFailbackRefused, actionPublish, fmt.Sprintf("priority %d stays published: %s", *after.ActivePriority, why), true, ""})
+		out = append(out, transition{eventFailbackRefused, actionPublish,
+			fmt.Sprintf("priority %d stays published: %s", *after.ActivePriority, why), true, ""})
 	}
 	return out
 }

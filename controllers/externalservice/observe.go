@@ -145,7 +145,8 @@ func setTargets(
 // keepHealth stops the checks, and takes the health of each address from the slices and the status. New
 // addresses are Unknown, and not published as ready.
 func (r *Reconciler) keepHealth(
-	es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, edited endpoints.Edits, o *failover.Observation, state *objectState,
+	es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, edited endpoints.Edits,
+	o *failover.Observation, state *objectState,
 ) {
 	r.Probes.Forget(client.ObjectKeyFromObject(es))
 	state.targetsSeeded = false

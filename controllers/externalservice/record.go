@@ -168,7 +168,8 @@ func (r *reconciliation) finish(ctx context.Context, write bool, requeueAt time.
 func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate) error {
 	state := r.statuses.Get(es)
 	before, isRemoved := update.before(es)
-	update.status.History = history.Add(es.Status.History, es.Spec.HistoryLimit, changes(es, before, &update.status, isRemoved, update.cause, update.Now)...)
+	changed := changes(es, before, &update.status, isRemoved, update.cause, update.Now)
+	update.status.History = history.Add(es.Status.History, es.Spec.HistoryLimit, changed...)
 	update.complete(es)
 	switch {
 	case state.lastWrite.NewerThan(es, r.Now()):

@@ -51,8 +51,8 @@ named. With --watch, each kind is watched as well, and a line with its time tell
 
 If no replica of the operator leads, status says so first, and objects are Unknown.
 
-The exit code is 0 where nothing that is shown has failed or --watch was interrupted, 1 where something has or no replica leads, and 2 where something
-could not be read or the command line is wrong.`,
+The exit code is 0 where nothing that is shown has failed or --watch was interrupted, 1 where something has or no replica
+leads, and 2 where something could not be read or the command line is wrong.`,
 		Example: strings.ReplaceAll(`  fairlead status -n shop
   fairlead status -A -o wide
   fairlead status externalservice/billing-db deployment/api -n shop

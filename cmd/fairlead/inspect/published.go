@@ -54,7 +54,8 @@ func (g *Graph) ReadPublished(ctx context.Context, from client.Reader, of Key) {
 		p.ports = append(p.ports, service.Spec.Ports[i].Name)
 	}
 	var list discoveryv1.EndpointSliceList
-	if err := from.List(ctx, &list, client.InNamespace(of.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: of.Name}); err != nil {
+	ofService := client.MatchingLabels{discoveryv1.LabelServiceName: of.Name}
+	if err := from.List(ctx, &list, client.InNamespace(of.Namespace), ofService); err != nil {
 		unread(slicesOf, "list", err)
 	}
 	for i := range list.Items {

@@ -74,7 +74,8 @@ func hasHalted(o *Object) bool {
 // isHaltedFor reports whether what is said of an object is why it has halted.
 func isHaltedFor(o *Object, about, reason string) bool {
 	stalled := stateOf(o.Source).find(common.ConditionStalled)
-	return hasHalted(o) && (about == common.ConditionStalled || stalled != nil && stalled.Status == metav1.ConditionTrue && stalled.Reason == reason)
+	isReason := stalled != nil && stalled.Status == metav1.ConditionTrue && stalled.Reason == reason
+	return hasHalted(o) && (about == common.ConditionStalled || isReason)
 }
 
 func isTrue(s state, condition string) bool {

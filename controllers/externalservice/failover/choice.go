@@ -145,7 +145,8 @@ func choose(candidates []Candidate, in criteria) Choice {
 	d.Published = make([]Published, 0, len(chosen.candidates))
 	for i := range chosen.candidates {
 		c := &chosen.candidates[i]
-		d.Published = append(d.Published, Published{Candidate: c, IsReady: !in.isChecked || d.IsPanicking || c.Health == networkingv1.AddressHealthy})
+		isReady := !in.isChecked || d.IsPanicking || c.Health == networkingv1.AddressHealthy
+		d.Published = append(d.Published, Published{Candidate: c, IsReady: isReady})
 	}
 	return d
 }

@@ -230,7 +230,8 @@ func portIn(ports []discoveryv1.EndpointPort, key portKey) *discoveryv1.Endpoint
 
 // IsUsed reports whether clients of a Service find endpoints in a slice.
 func IsUsed(slice *discoveryv1.EndpointSlice, service *corev1.Service) bool {
-	return service.Spec.ClusterIP == corev1.ClusterIPNone || slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return portIn(slice.Ports, keyOf(&p)) != nil })
+	isServed := func(p corev1.ServicePort) bool { return portIn(slice.Ports, keyOf(&p)) != nil }
+	return service.Spec.ClusterIP == corev1.ClusterIPNone || slices.ContainsFunc(service.Spec.Ports, isServed)
 }
 
 // LosesEndpoints reports whether a Service that gets other ports would lose endpoints of a port that it keeps, as slices are

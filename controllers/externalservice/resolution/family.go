@@ -121,7 +121,9 @@ func (f *family) admit(verdict func(dns.Address, bool) Verdict, foundAt time.Tim
 	isSeeded := f.lastOutcome == ""
 	for _, address := range found {
 		f.addresses = slices.DeleteFunc(f.addresses, func(is seenAddress) bool { return is.address == address })
-		f.addresses = append(f.addresses, seenAddress{address: address, seen: foundAt, hold: 2 * f.interval, inLastAnswer: true, inUse: true, seeded: isSeeded})
+		f.addresses = append(f.addresses, seenAddress{
+			address: address, seen: foundAt, hold: 2 * f.interval, inLastAnswer: true, inUse: true, seeded: isSeeded,
+		})
 	}
 	slices.SortFunc(f.addresses, func(a, b seenAddress) int { return a.address.Compare(b.address) })
 	if !isSeeded {

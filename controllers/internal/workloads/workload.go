@@ -102,7 +102,8 @@ func newWorkload(
 ) *Workload {
 	w := &Workload{
 		Kind: kind, APIVersion: appsv1.SchemeGroupVersion.String(),
-		Name: object.GetName(), UID: object.GetUID(), Created: object.GetCreationTimestamp().Time, Version: object.GetResourceVersion(), Generation: object.GetGeneration(),
+		Name: object.GetName(), UID: object.GetUID(), Created: object.GetCreationTimestamp().Time,
+		Version: object.GetResourceVersion(), Generation: object.GetGeneration(),
 		Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
 		Selector: selector, Template: template, TemplateHash: hashOf(template), RestartID: template.Annotations[autorebootv1.RestartIDAnnotation],
 	}
