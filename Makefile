@@ -5,7 +5,6 @@ COMMIT     ?= $(shell git rev-parse HEAD 2>/dev/null)
 IMAGE      ?= fairlead:$(VERSION)
 REPOSITORY ?= ghcr.io/fairlead-dev/fairlead
 FUZZTIME   ?= 30s
-ROUNDTRIPS ?= 2000000
 BIN        := $(CURDIR)/bin
 KUBECTL    ?= kubectl
 OVERLAY    ?= config/default
@@ -109,7 +108,6 @@ fuzz: ## Run every fuzz test for FUZZTIME each.
 	    echo "== $$dir $$name"; go test $(GOFLAGS) -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$dir || exit 1; \
 	  done || exit 1; \
 	done
-	@echo "== round trips"; FAIRLEAD_ROUNDTRIPS=$(ROUNDTRIPS) go test $(GOFLAGS) -count=1 -timeout 0 -v -run '^TestRoundTrips$$' ./webhooks/conversion
 
 .PHONY: soak
 soak: build control-plane ## Send load through rotations, rollouts, handovers and outages, and count what is lost; writes bin/soak.json. SOAK='--requests=1000' is quicker.
@@ -132,7 +130,7 @@ lint: ## Run golangci-lint over every module.
 generate: ## Regenerate deep copies, CRDs, roles, the schema of the chart's values and their reference.
 	@$(CONTROLLER_GEN) object:headerFile=internal/boilerplate.go.txt paths=./api/... paths=./cmd/fairlead/options/...
 	@$(CONTROLLER_GEN) crd:maxDescLen=400,generateEmbeddedObjectMeta=true paths=./api/... output:crd:dir=config/crd/bases
-	@cd test && go run $(GOFLAGS) ./cmd/podtemplates ../config/crd/bases/chaos.fairlead.dev_chaospods.yaml
+	@cd test && go run $(GOFLAGS) ./cmd/crds ../config/crd/bases/*.yaml
 	@$(CONTROLLER_GEN) rbac:roleName=fairlead-manager paths=./controllers paths=./cmd/fairlead/operator/... paths=./certs/... output:rbac:dir=config/rbac
 	@for kind in externalservice rebootpolicy clusterrebootpolicy chaospod; do \
 	  $(CONTROLLER_GEN) rbac:roleName=fairlead-$$kind-manager,fileName=$${kind}_manager_role.yaml paths=./controllers/$$kind/... output:rbac:dir=config/rbac || exit 1; \

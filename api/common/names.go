@@ -4,15 +4,6 @@
 package common
 
 const (
-	// ConversionDataAnnotation stands on a v1alpha1 view whose v1 object holds more than
-	// v1alpha1 can say. It carries the spec of v1, so that the view can be restored as a new
-	// object. It is absent when nothing would be lost.
-	ConversionDataAnnotation = "fairlead.dev/conversion-data"
-
-	// V1Alpha1DataAnnotation stands on a v1 object that was written at v1alpha1 with something
-	// that v1 cannot say. It carries the spec of v1alpha1 and is absent when nothing would be lost.
-	V1Alpha1DataAnnotation = "fairlead.dev/v1alpha1-data"
-
 	// ApprovedByAnnotation says who was entitled to what an object does: to point an ExternalService
 	// into the cluster, and for which addresses; to have a RebootPolicy restart what it restarts and
 	// read what it reads. Admission alone writes it: what a user sends is replaced.
@@ -31,11 +22,6 @@ const (
 	// IgnoreAnnotation with the value "true" keeps a ConfigMap or Secret from being a source that is found by a reference or
 	// a selector, and a workload from being a target that is found by a selector. What an object names is not ignored.
 	IgnoreAnnotation = "fairlead.dev/ignore"
-
-	// MaxRestoreBytes is the largest restore annotation, in bytes, that admission accepts. The
-	// API server limits all annotations of an object together to 256 KiB, and an object whose
-	// restore annotation exceeds that cannot be read at its other version at all.
-	MaxRestoreBytes = 64 << 10
 
 	// ManagedByLabel marks the objects that Fairlead makes for a user's object.
 	ManagedByLabel = "app.kubernetes.io/managed-by"

@@ -210,7 +210,10 @@ func TestWhatIsNotApprovedOrValidLeavesPoliciesAsTheyAre(t *testing.T) {
 	})
 	s.expectWrites("another template without an approval")
 	s.expectReady(metav1.ConditionFalse, autorebootv1.ReasonForbidden, 2, 0)
-	s.edit(func(of *autorebootv1.ClusterRebootPolicy) { of.Spec.Template.Spec.Targets = nil; approve(of) })
+	s.edit(func(of *autorebootv1.ClusterRebootPolicy) {
+		of.Spec.Template.Spec.ServiceAccountName = "Not A Name"
+		approve(of)
+	})
 	s.expectWrites("an invalid template")
 	s.expectReady(metav1.ConditionFalse, common.ReasonInvalidSpec, 2, 0)
 	if !meta.IsStatusConditionTrue(s.object().Status.Conditions, autorebootv1.ConditionStalled) {

@@ -326,7 +326,7 @@ func TestAFaultEndsWhenTheObjectIsSuspended(t *testing.T) {
 func TestABlackHoleEndsWhereTheSpecIsNotValid(t *testing.T) {
 	s := newHealthySuite(t, tiered, both)
 	s.wantInjected("BlackHole", "192.0.2.1")
-	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].Name = "NOT VALID" })
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = new("not valid") })
 	s.restart()
 	s.reconcileOnce()
 	s.wantPublished("192.0.2.1+")

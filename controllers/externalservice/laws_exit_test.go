@@ -47,7 +47,7 @@ var exits = map[string]func(*suite){
 	},
 	"invalid, and orphaned": func(s *suite) {
 		s.edit(func(es *networkingv1.ExternalService) {
-			es.Spec.Ports[0].Name, es.Spec.DeletionPolicy = "NOT VALID", ptr.To(networkingv1.DeletionOrphan)
+			es.Spec.Ports[0].AppProtocol, es.Spec.DeletionPolicy = new("not valid"), ptr.To(networkingv1.DeletionOrphan)
 		})
 		s.deleteIfThere()
 	},
@@ -59,7 +59,9 @@ var exits = map[string]func(*suite){
 		s.deleteIfThere()
 	},
 	"suspended": func(s *suite) { s.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(true) }) },
-	"invalid":   func(s *suite) { s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].Name = "NOT VALID" }) },
+	"invalid": func(s *suite) {
+		s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = new("not valid") })
+	},
 }
 
 func (s *suite) deleteIfThere() {

@@ -308,6 +308,13 @@ func makeValid(spec *networkingv1.ExternalServiceSpec) bool {
 			return !slices.ContainsFunc(spec.Ports, func(p networkingv1.ServicePort) bool { return p.Name == own.Name })
 		})
 	}
+	unique := map[string]bool{}
+	for _, p := range spec.Ports {
+		unique[fmt.Sprint(p.Port, ptr.Deref(p.Protocol, corev1.ProtocolTCP))] = true
+	}
+	if len(unique) < len(spec.Ports) {
+		return false
+	}
 	es := &networkingv1.ExternalService{Spec: *spec.DeepCopy()}
 	es.Namespace, es.Name = objectKey.Namespace, objectKey.Name
 	rules.Default(es)

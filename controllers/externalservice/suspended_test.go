@@ -27,7 +27,7 @@ func TestWhatIsDeniedGoesThoughNothingElseIsChanged(t *testing.T) {
 			es.Spec.Suspend = ptr.To(true)
 			es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.9"}
 		}, fakePolicy{"192.0.2.2": egress.ReasonDeniedByPolicy}, "192.0.2.1+"},
-		"a spec that is invalid": {func(es *object) { es.Spec.Ports = nil }, fakePolicy{"192.0.2.2": egress.ReasonDeniedByPolicy}, "192.0.2.1+"},
+		"a spec that is invalid": {func(es *object) { es.Spec.Ports[0].AppProtocol = new("not valid") }, fakePolicy{"192.0.2.2": egress.ReasonDeniedByPolicy}, "192.0.2.1+"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSuite(t, plain)
@@ -54,7 +54,7 @@ func TestWhatIsDeniedGoesThoughNothingElseIsChanged(t *testing.T) {
 			clear(s.policy)
 			s.reconcileOnce()
 			s.wantPublished(tc.want) // nothing is added
-			if tc.want != "" && s.object().Spec.Ports != nil {
+			if tc.want != "" && s.object().Spec.Ports[0].AppProtocol == nil {
 				s.wantCondition("Ready", string(metav1.ConditionUnknown)+" "+networkingv1.ReasonSuspended)
 			}
 		})
@@ -129,7 +129,7 @@ func TestASuspendedObjectTellsWhetherItsSpecIsPublished(t *testing.T) {
 		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.78"}
 	})
 	says("suspended and edited at once", metav1.ConditionUnknown, networkingv1.ReasonSuspended, true)
-	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports = nil })
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = new("not valid") })
 	says("invalid", metav1.ConditionFalse, networkingv1.ReasonInvalidSpec, true)
 	s.edit(func(es *networkingv1.ExternalService) {
 		es.Spec.Ports = []networkingv1.ServicePort{{Name: "sql", Port: 5432}}

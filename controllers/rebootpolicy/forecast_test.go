@@ -189,7 +189,7 @@ func TestAForecastOfAPolicyThatIsNotApprovedSaysSo(t *testing.T) {
 	if r.Holds[0].Reason != autorebootv1.ReasonForbidden || !r.Waits {
 		t.Errorf("%+v", r)
 	}
-	s.editUnapproved(func(p *autorebootv1.RebootPolicy) { p.Spec.Targets = nil })
+	s.editUnapproved(func(p *autorebootv1.RebootPolicy) { p.Spec.ServiceAccountName = "Not A Name" })
 	if f := s.foreseen("password"); f.Blocked.Reason != autorebootv1.ReasonInvalidSpec || len(f.Restarts) > 0 {
 		t.Errorf("%+v", f)
 	}

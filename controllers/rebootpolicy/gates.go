@@ -144,6 +144,9 @@ func (o *observation) readFailure(kind, name string, err error) string {
 }
 
 func (r *Reconciler) noPodsGate(ctx context.Context, o *observation, g *autorebootv1.NoPods) string {
+	if g.Selector == nil { // which selects no pod, so that the gate would be open
+		return "it has no selector"
+	}
 	selector, err := g.Selector.Selector()
 	if err != nil {
 		return "its selector cannot be read"

@@ -161,7 +161,7 @@ func (o *observation) afterClockChange(signal restart.Signal, w *workload) resta
 // podAgeSignals adds signals that fire once the oldest pod of a workload is old enough.
 func (o *observation) podAgeSignals(t *autorebootv1.Trigger) {
 	limit := t.PodAge.Max.Or(0)
-	percent := int(*t.PodAge.JitterPercent)
+	percent := min(max(int(*t.PodAge.JitterPercent), 0), 100)
 	for _, w := range o.workloads {
 		signal := restart.Signal{Trigger: t.Name, Level: true}
 		var oldest time.Time

@@ -44,7 +44,7 @@ var safe = map[string]string{
 var commands = []string{
 	"cmd/fairlead/command/", "cmd/fairlead/check/", "cmd/fairlead/convert/", "cmd/fairlead/elect/", "cmd/fairlead/inspect/",
 	"cmd/fairlead/migrate/", "cmd/fairlead/request/", "cmd/fairlead/ui/", "cmd/fairlead/vet/",
-	"internal/pauses/pausetest/", "internal/rules/validationtest/",
+	"internal/pauses/pausetest/",
 }
 
 func TestNoGoroutineOfTheOperatorIsWithoutARecover(t *testing.T) {

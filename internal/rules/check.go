@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
 // CheckDefaults are the defaults of a check that differ by kind.
@@ -67,109 +68,6 @@ func SetOrdered(low **common.Duration, lowDefault common.Duration, high **common
 	SetDefault(high, highDefault)
 }
 
-// Check repeats what the schema and CEL demand of a check, whatever its kind.
-func Check(path Path, c *common.Check) field.ErrorList { return checkWithin(path, c, "1s") }
-
-// checkWithin is Check with the shortest interval that is allowed.
-func checkWithin(path Path, c *common.Check, shortest common.Duration) field.ErrorList {
-	var members []string
-	for _, m := range CheckMembers(c) {
-		members = append(members, m.Name)
-	}
-	var errs field.ErrorList
-	if len(members) != 1 {
-		errs = append(errs, field.Invalid(path.Field(), strings.Join(members, ", "), "set exactly one of tcpSocket, httpGet, grpc"))
-	}
-	for _, m := range CheckMembers(c) {
-		errs = append(errs, port(path.Child(m.Name, "port"), m.Port)...)
-	}
-	errs = append(errs, httpGet(path.Child("httpGet"), c.HTTPGet)...)
-	if g := c.GRPC; g != nil {
-		errs = append(errs, OptionalText(path.Child("grpc", "service"), g.Service, 0, 253)...)
-		errs = append(errs, OptionalText(path.Child("grpc", "authority"), g.Authority, 0, 253)...)
-	}
-	if c.TLS != nil {
-		errs = append(errs, OptionalText(path.Child("tls", "serverName"), c.TLS.ServerName, 0, 253)...)
-		errs = append(errs, Text(path.Child("tls", "caSecretName"), c.TLS.CASecretName, 0, 253)...)
-		if c.TCPSocket != nil {
-			errs = append(errs, field.Invalid(path.Child("tls").Field(), "", "tls goes with httpGet or grpc"))
-		}
-	}
-	errs = append(errs, Ordered(path, "timeout", c.Timeout, "interval", c.Interval)...)
-	if least := shortest.Or(0); c.Interval != nil && c.Interval.Or(least) < least {
-		errs = append(errs, field.Invalid(path.Child("interval").Field(), string(*c.Interval), "interval must be at least "+string(shortest)))
-	}
-	errs = append(errs, OptionalRange(path.Child("successThreshold"), c.SuccessThreshold, 1, 100)...)
-	return append(errs, OptionalRange(path.Child("failureThreshold"), c.FailureThreshold, 1, 100)...)
-}
-
-// CheckMember is a member of a check, by the name of its field.
-type CheckMember struct {
-	Name string
-	Port *intstr.IntOrString
-}
-
-// CheckMembers returns the members of a check that are set.
-func CheckMembers(c *common.Check) []CheckMember {
-	var set []CheckMember
-	if c.TCPSocket != nil {
-		set = append(set, CheckMember{"tcpSocket", c.TCPSocket.Port})
-	}
-	if c.HTTPGet != nil {
-		set = append(set, CheckMember{"httpGet", c.HTTPGet.Port})
-	}
-	if c.GRPC != nil {
-		set = append(set, CheckMember{"grpc", c.GRPC.Port})
-	}
-	return set
-}
-
-var portName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
-
-func port(path Path, p *intstr.IntOrString) field.ErrorList {
-	switch {
-	case p == nil:
-		return nil
-	case p.Type == intstr.String:
-		return append(Text(path, p.StrVal, 0, 15), Pattern(path, p.StrVal, portName, NameMessage)...)
-	case p.IntVal < 1 || p.IntVal > math.MaxUint16:
-		return field.ErrorList{field.Invalid(path.Field(), p.IntVal, "must be a port number from 1 to 65535, or the name of a port")}
-	}
-	return nil
-}
-
-func httpGet(path Path, h *common.HTTPGetAction) field.ErrorList {
-	if h == nil {
-		return nil
-	}
-	errs := OptionalText(path.Child("path"), h.Path, 0, 1024)
-	if h.Path != nil && !strings.HasPrefix(*h.Path, "/") {
-		errs = append(errs, field.Invalid(path.Child("path").Field(), *h.Path, "must start with /"))
-	}
-	errs = append(errs, OptionalEnum(path.Child("scheme"), h.Scheme, common.SchemeHTTP, common.SchemeHTTPS)...)
-	errs = append(errs, OptionalText(path.Child("host"), h.Host, 0, 253)...)
-	headers, listed := path.Child("httpHeaders"), Within(h.HTTPHeaders, 16)
-	errs = append(errs, Items(headers, len(h.HTTPHeaders), 0, 16)...)
-	for i, header := range listed {
-		at := headers.Index(i)
-		errs = append(errs, Text(at.Child("name"), header.Name, 1, 256)...)
-		errs = append(errs, Text(at.Child("value"), header.Value, 0, 1024)...)
-	}
-	name := func(i int) Path { return headers.Index(i).Child("name") }
-	errs = append(errs, Unique(len(listed), func(i int) string { return listed[i].Name }, name)...)
-	statuses := path.Child("expectedStatuses")
-	errs = append(errs, Items(statuses, len(h.ExpectedStatuses), 0, 8)...)
-	for i, r := range Within(h.ExpectedStatuses, 8) {
-		at := statuses.Index(i)
-		errs = append(errs, Range(at.Child("start"), r.Start, 100, 599)...)
-		errs = append(errs, Range(at.Child("end"), r.End, 100, 599)...)
-		if r.Start > r.End {
-			errs = append(errs, field.Invalid(at.Child("start").Field(), r.Start, "start must not exceed end"))
-		}
-	}
-	return errs
-}
-
 var (
 	// authorityPattern admits a host name, an IPv4 or a bracketed IPv6 literal, each with or
 	// without a port: nothing that could end the header it is sent in.
@@ -178,10 +76,10 @@ var (
 	printable = regexp.MustCompile(`^[\x21-\x7e]*$`)
 )
 
-// CheckSemantics checks what schema and CEL cannot express: that a request can be built from the check, and that no more
-// than the one request that it shows can be smuggled into it. outside is what is checked, where that is none of the
+// Check checks that a request can be built from a check, and that no more than the one request that it shows can be
+// smuggled into it. outside is what is checked, where that is none of the
 // cluster's pods: it gets no credentials.
-func CheckSemantics(path Path, c *common.Check, outside string) field.ErrorList {
+func Check(path Path, c *common.Check, outside string) field.ErrorList {
 	var errs field.ErrorList
 	if c.Timeout != nil && c.Timeout.Or(time.Millisecond) < time.Millisecond {
 		errs = append(errs, field.Invalid(path.Child("timeout").Field(), string(*c.Timeout), "must be at least 1ms"))
@@ -211,6 +109,30 @@ func CheckSemantics(path Path, c *common.Check, outside string) field.ErrorList 
 	return errs
 }
 
+// PortPath returns the path of the port of a check, or that of a check that has no member.
+func PortPath(path Path, c *common.Check) Path {
+	switch {
+	case c.TCPSocket != nil:
+		return path.Child("tcpSocket", "port")
+	case c.HTTPGet != nil:
+		return path.Child("httpGet", "port")
+	case c.GRPC != nil:
+		return path.Child("grpc", "port")
+	}
+	return path
+}
+
+// CheckedPort checks that a check has a port to connect to: one with a number, where no pod has a port of its name.
+func CheckedPort(path Path, c *common.Check, isNumber bool) field.ErrorList {
+	switch port := c.Port(); {
+	case port == nil:
+		return field.ErrorList{field.Required(path.Field(), "port is required")}
+	case isNumber && port.Type != intstr.Int:
+		return field.ErrorList{field.Invalid(path.Field(), port.StrVal, "port must be a number: a name is that of a container's port")}
+	}
+	return nil
+}
+
 // requestPath requires what can be in a request line as it is.
 func requestPath(path Path, value *string) field.ErrorList {
 	if value == nil {
@@ -236,8 +158,8 @@ var credentialHeaders = []string{"authorization", "cookie"}
 // operator would send requests that act for a user from a place in the network which no NetworkPolicy of the writer's
 // covers, and the result shows what came of them.
 func requestHeaders(path Path, h *common.HTTPGetAction, outside string) field.ErrorList {
-	var errs field.ErrorList
-	for i, header := range h.HTTPHeaders {
+	errs := TooMany(path, len(h.HTTPHeaders))
+	for i, header := range Within(h.HTTPHeaders) {
 		name, value := path.Index(i).Child("name"), path.Index(i).Child("value")
 		if wrong := Reasons(name, header.Name, validation.IsHTTPHeaderName); len(wrong) > 0 {
 			errs = append(errs, wrong...)
@@ -251,7 +173,7 @@ func requestHeaders(path Path, h *common.HTTPGetAction, outside string) field.Er
 		case strings.EqualFold(header.Name, "host"):
 			errs = append(errs, authority(value, header.Value)...)
 		case outside != "" && slices.Contains(credentialHeaders, strings.ToLower(header.Name)):
-			errs = append(errs, field.Forbidden(name.Field(), "credentials are not sent to "+outside+", which is none of the pods of a target: leave the header out"))
+			errs = append(errs, field.Forbidden(name.Field(), "credentials are not sent to "+text.Truncate(outside, maxQuoted)+", which is none of the pods of a target: leave the header out"))
 		case !IsSendableHeader(header):
 			errs = append(errs, field.Forbidden(name.Field(), "the check sets this header itself, or it is about the connection: leave it out"))
 		}

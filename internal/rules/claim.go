@@ -6,8 +6,6 @@ package rules
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/validation/field"
-
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
@@ -16,18 +14,6 @@ const MaxClaim = 24 * time.Hour
 
 // maxClaimText is MaxClaim as the schema writes it.
 const maxClaimText = common.Duration("24h")
-
-// ClaimDuration checks a duration that may be absent, with the upper bound MaxClaim.
-func ClaimDuration(path Path, d *common.Duration) field.ErrorList {
-	if d == nil {
-		return nil
-	}
-	span, ok, errs := Duration(path, *d)
-	if ok && span > MaxClaim {
-		errs = append(errs, field.Invalid(path.Field(), string(*d), "must be at most "+string(maxClaimText)))
-	}
-	return errs
-}
 
 // ClampClaim lowers a duration above MaxClaim to it, and returns what it did, for a condition or a warning; nil for a
 // duration within the bound. Objects that were stored before there was a bound may have such a one.

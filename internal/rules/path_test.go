@@ -6,6 +6,7 @@ package rules
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -34,7 +35,7 @@ func TestAPathThatIsNotAskedForTakesNoMemory(t *testing.T) {
 		spec := At("spec")
 		for i, value := range values {
 			at := spec.Child("values").Index(i)
-			if errs := Text(at.Child("name"), value, 1, 2); errs != nil {
+			if errs := Reasons(at.Child("name"), value, validation.IsDNS1123Label); errs != nil {
 				t.Error(errs)
 			}
 		}

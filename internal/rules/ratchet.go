@@ -5,13 +5,14 @@ package rules
 
 import "k8s.io/apimachinery/pkg/util/validation/field"
 
-// Ratchet forgives the errors of an update that stood in the stored object already, so that an
-// object made before a rule existed can still be edited towards valid. An error is the same when
-// its field, type, value and text are.
-func Ratchet(now, before field.ErrorList) field.ErrorList {
-	if len(now) == 0 || len(before) == 0 {
+// Ratchet returns the errors of an object, and forgives those that its old one, which may be nil, has as well: an object
+// older than a rule can still be edited towards valid. An error is the same when its field, type, value and text are.
+func Ratchet[T any](obj, old *T, violations func(*T) field.ErrorList) field.ErrorList {
+	now := violations(obj)
+	if len(now) == 0 || old == nil {
 		return now
 	}
+	before := violations(old)
 	stood := make(map[string]int, len(before))
 	for _, err := range before {
 		stood[err.Error()]++

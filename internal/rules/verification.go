@@ -8,28 +8,21 @@ import (
 	"net/netip"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// Verification checks a verification as the schema does.
+// Verification refuses a verification that nothing passes, and checks its probes.
 func Verification(path Path, v *common.Verification) field.ErrorList {
-	errs := ClaimDuration(path.Child("timeout"), v.Timeout)
-	errs = append(errs, ClaimDuration(path.Child("soak"), v.Soak)...)
-	errs = append(errs, OptionalEnum(path.Child("onFailure"), v.OnFailure, common.FailureHalt, common.FailureContinue)...)
-	return append(errs, verificationProbes(path.Child("probes"), v.Probes)...)
-}
-
-// VerificationSemantics refuses a verification that nothing passes, and checks what schema and CEL cannot express of its probes.
-func VerificationSemantics(path Path, v *common.Verification) field.ErrorList {
-	errs := Positive(path.Child("timeout"), v.Timeout)
-	for i := range v.Probes {
-		p, at := &v.Probes[i], path.Child("probes").Index(i)
+	probes := path.Child("probes")
+	errs := append(Positive(path.Child("timeout"), v.Timeout), TooMany(probes, len(v.Probes))...)
+	for i := range Within(v.Probes) {
+		p, at := &v.Probes[i], probes.Index(i)
 		c := p.Check()
-		errs = append(errs, CheckSemantics(at, &c, p.Host)...)
+		errs = append(errs, Check(at, &c, p.Host)...)
+		errs = append(errs, CheckedPort(at, &c, true)...)
 		if _, err := netip.ParseAddr(p.Host); err != nil {
 			errs = append(errs, Reasons(at.Child("host"), p.Host, validation.IsDNS1123Subdomain)...)
 		}
@@ -66,31 +59,6 @@ func InCluster(name string) bool {
 // ClampVerification lowers the durations of a verification as ClampClaim does.
 func ClampVerification(path Path, v *common.Verification) []string {
 	return append(ClampClaim(path.Child("timeout"), &v.Timeout), ClampClaim(path.Child("soak"), &v.Soak)...)
-}
-
-// maxVerificationProbes is how many verification.probes there may be.
-const maxVerificationProbes = 4
-
-// verificationProbes checks verification.probes as the schema and CEL do.
-func verificationProbes(path Path, list []common.VerificationProbe) field.ErrorList {
-	errs := Items(path, len(list), 0, maxVerificationProbes)
-	list = Within(list, maxVerificationProbes)
-	for i := range list {
-		p, at := &list[i], path.Index(i)
-		c := p.Check()
-		errs = append(errs, checkWithin(at, &c, "500ms")...)
-		for _, m := range CheckMembers(&c) {
-			switch port := at.Child(m.Name, "port").Field(); {
-			case m.Port == nil:
-				errs = append(errs, field.Required(port, "port is required"))
-			case m.Port.Type != intstr.Int:
-				errs = append(errs, field.Invalid(port, m.Port.StrVal, "port must be a number: a name is that of a container's port"))
-			}
-		}
-		errs = append(errs, Text(at.Child("host"), p.Host, 1, 253)...)
-		errs = append(errs, OptionalRange(at.Child("maxFailures"), p.MaxFailures, 0, 1000000)...)
-	}
-	return append(errs, Names(path, len(list), func(i int) string { return list[i].Name })...)
 }
 
 // DefaultVerificationProbes sets what is unset of verification.probes.

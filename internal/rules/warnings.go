@@ -38,11 +38,23 @@ var anyTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // NeverOpen warns of blackouts that cover all windows. what is that which never begins.
 func NeverOpen(c *common.Calendar, what string) []string {
-	calendar, err := cron.NewCalendar(c)
-	if err != nil || !calendar.NextOpen(anyTime).IsZero() {
+	calendar := calendarOf(c)
+	if calendar == nil || !calendar.NextOpen(anyTime).IsZero() {
 		return nil
 	}
 	return []string{"spec.blackouts: they cover all of spec.windows: " + what + "; use spec.suspend to pause"}
+}
+
+// calendarOf returns windows and blackouts, or nil where they are not valid: an error says so then.
+func calendarOf(c *common.Calendar) *cron.Calendar {
+	if len(c.Windows) > MaxItems || len(c.Blackouts) > MaxItems {
+		return nil
+	}
+	calendar, err := cron.NewCalendar(c)
+	if err != nil {
+		return nil
+	}
+	return calendar
 }
 
 // NeverInTime warns of a cron expression of which ten runs in a row may not begin within their starting deadline, by
@@ -56,8 +68,8 @@ func NeverInTime(path string, expression common.Cron, zone common.TimeZone, dead
 	if err != nil {
 		return nil
 	}
-	calendar, err := cron.NewCalendar(c)
-	if err != nil {
+	calendar := calendarOf(c)
+	if calendar == nil {
 		return nil
 	}
 	after := anyTime

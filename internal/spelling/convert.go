@@ -41,6 +41,9 @@ func (t Table) Convert(object []byte, group, version string) ([]byte, error) {
 		return nil, err
 	}
 	root.set("apiVersion", apiVersion)
+	if root.find("metadata") < 0 { // which the API server demands, also of a part that server-side apply converts
+		root.set("metadata", jsontext.Value("{}"))
+	}
 	return root.text(), nil
 }
 

@@ -25,7 +25,7 @@ func TestFieldsMoveAsTheTextThatTheyAre(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kind := schema.ParseGroupKind(test.kind)
-			alpha, hub := `{"apiVersion":"`+kind.Group+`/v1alpha1",`+test.v1alpha1+`}`, `{"apiVersion":"`+kind.Group+`/v1",`+test.hub+`}`
+			alpha, hub := `{"apiVersion":"`+kind.Group+`/v1alpha1","metadata":{},`+test.v1alpha1+`}`, `{"apiVersion":"`+kind.Group+`/v1","metadata":{},`+test.hub+`}`
 			for _, way := range []struct{ from, want, version string }{{alpha, hub, Hub}, {hub, alpha, V1alpha1}} {
 				got, err := tables[kind].Convert([]byte(way.from), kind.Group, way.version)
 				if err != nil || string(got) != way.want {
@@ -39,7 +39,7 @@ func TestFieldsMoveAsTheTextThatTheyAre(t *testing.T) {
 func TestAnObjectThatIsLeftEmptyGoes(t *testing.T) {
 	for _, hub := range []string{`{"spec":{"target":{}}}`, `{"spec":{"schedule":{},"target":{}}}`} {
 		got, err := tables[chaosPod].Convert([]byte(hub), chaosPod.Group, V1alpha1)
-		if want := `{"spec":{},"apiVersion":"chaos.fairlead.dev/v1alpha1"}`; err != nil || string(got) != want {
+		if want := `{"spec":{},"apiVersion":"chaos.fairlead.dev/v1alpha1","metadata":{}}`; err != nil || string(got) != want {
 			t.Errorf("%s became %s, %v, want %s", hub, got, err, want)
 		}
 	}

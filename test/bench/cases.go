@@ -48,7 +48,7 @@ func Cases() ([]Case, error) {
 	if b.stock, err = stock(); err != nil {
 		return nil, err
 	}
-	for _, add := range []func() error{b.conversions, b.lossless, b.restored, b.mutations, b.validations} {
+	for _, add := range []func() error{b.conversions, b.mutations, b.validations} {
 		if err := add(); err != nil {
 			return nil, err
 		}
@@ -61,8 +61,7 @@ type builder struct {
 	cases       []Case
 }
 
-// conversions are of live objects: with a status, and at v1 with what v1alpha1 cannot say. Here
-// Fairlead writes a restore annotation.
+// conversions are of live objects, with a status.
 func (b *builder) conversions() error {
 	for _, from := range []string{v1alpha1.GroupVersion.Version, v1.GroupVersion.Version} {
 		for _, class := range []string{"2KB", "4KB"} {
@@ -70,47 +69,12 @@ func (b *builder) conversions() error {
 			if err != nil {
 				return err
 			}
-			if from == v1alpha1.GroupVersion.Version {
-				obj = applied(obj)
-			}
 			if err := b.convert(class, stored(obj), targetConversion); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// lossless conversions need no restore annotation: both sides do the same work.
-func (b *builder) lossless() error {
-	obj, err := load("v1alpha1.lossless")
-	if err != nil {
-		return err
-	}
-	if err := b.convert("lossless", stored(applied(obj)), 0); err != nil {
-		return err
-	}
-	up, err := ask(b.ours.convert, encode(obj.Object), v1.GroupVersion.String())
-	if err != nil {
-		return err
-	}
-	return b.convert("lossless", stored(up), 0)
-}
-
-// restored is what a client of v1alpha1 writes back: Fairlead reads its restore annotation.
-func (b *builder) restored() error {
-	obj, err := load("v1.4KB")
-	if err != nil {
-		return err
-	}
-	origin := stored(obj)
-	view, err := ask(b.ours.convert, encode(origin.Object), v1alpha1.GroupVersion.String())
-	if err != nil {
-		return err
-	}
-	return b.add(Case{Name: "conversion/v1alpha1-v1/restored", Object: size(view)}, converting,
-		conversionReview(encode(view.Object), v1.GroupVersion.String()),
-		func(c *Case) (string, error) { return c.checkRestored(origin) })
 }
 
 func (b *builder) convert(name string, obj *unstructured.Unstructured, target float64) error {

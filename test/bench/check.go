@@ -16,14 +16,12 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fairlead-dev/fairlead/api/common"
 	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
-// checkConversion demands that both sides answer the same object, but for the restore annotations and
-// the status that the other version's carries, and that Fairlead's answer converts back without loss. What stock's answer loses, the note says.
+// checkConversion demands that both sides answer the same object, and that Fairlead's answer converts back without loss. What stock's answer loses, the note says.
 func (b *builder) checkConversion(c *Case, source *unstructured.Unstructured) (string, error) {
 	ours, theirs, err := c.converted()
 	if err != nil {
@@ -40,40 +38,7 @@ func (b *builder) checkConversion(c *Case, source *unstructured.Unstructured) (s
 	if err != nil {
 		return "", fmt.Errorf("and back by stock: %w", err)
 	}
-	note, err := losses(source, back, stockBack)
-	return note + carried(ours), err
-}
-
-// carried says that Fairlead does more than stock: the status that the other version cannot express travels
-// in that of the answer.
-func carried(answer *unstructured.Unstructured) string {
-	for _, version := range []string{"v1", "v1alpha1"} {
-		if status, has, err := unstructured.NestedMap(answer.Object, "status", version); has && err == nil {
-			return fmt.Sprintf("; fairlead alone writes status.%s, %d bytes", version, len(encode(status)))
-		}
-	}
-	return ""
-}
-
-// checkRestored demands that Fairlead's answer is the object that the view was made of.
-func (c *Case) checkRestored(origin *unstructured.Unstructured) (string, error) {
-	ours, theirs, err := c.converted()
-	if err != nil {
-		return "", err
-	}
-	// Of v1alpha1's fields, both must have the same.
-	views := make([]v1alpha1.ExternalServiceSpec, 0, 2)
-	for _, answer := range []*unstructured.Unstructured{ours, theirs} {
-		obj, err := typed[v1.ExternalService](answer)
-		if err != nil {
-			return "", err
-		}
-		views = append(views, view(obj))
-	}
-	if diff := cmp.Diff(views[1], views[0]); diff != "" {
-		return "", fmt.Errorf("the answers differ (-stock +fairlead):\n%s", diff)
-	}
-	return losses(origin, ours, theirs)
+	return losses(source, back, stockBack)
 }
 
 // losses counts what of an object is missing after the way there and back.
@@ -101,17 +66,6 @@ func (c *Case) converted() (ours, theirs *unstructured.Unstructured, err error) 
 }
 
 func alike(ours, theirs *unstructured.Unstructured) error {
-	ours = ours.DeepCopy()
-	annotations := ours.GetAnnotations()
-	delete(annotations, common.ConversionDataAnnotation)
-	delete(annotations, common.V1Alpha1DataAnnotation)
-	if len(annotations) == 0 {
-		annotations = nil
-	}
-	ours.SetAnnotations(annotations)
-	for _, version := range []string{"v1", "v1alpha1"} {
-		unstructured.RemoveNestedField(ours.Object, "status", version)
-	}
 	compare := same[v1.ExternalService]
 	if ours.GetAPIVersion() == v1alpha1.GroupVersion.String() {
 		compare = same[v1alpha1.ExternalService]

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -34,15 +33,6 @@ func load(name string) (*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("testdata/%s.yaml: %w", name, err)
 	}
 	return obj, nil
-}
-
-// applied adds what `kubectl apply` keeps for itself in an annotation, as clients of old do.
-func applied(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	obj = obj.DeepCopy()
-	manifest := maps.Clone(obj.Object)
-	delete(manifest, "status")
-	obj.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: string(encode(manifest)) + "\n"})
-	return obj
 }
 
 // admitted adds the metadata that an API server sets before it calls mutating webhooks.

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	stockadmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -21,8 +22,6 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 	"github.com/fairlead-dev/fairlead/webhooks/admission"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion"
-	"github.com/fairlead-dev/fairlead/webhooks/conversion/externalservice"
-	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
 )
 
 // side is one contestant: its three handlers for ExternalService.
@@ -39,7 +38,7 @@ func fairlead() side {
 	metrics := prometheus.NewRegistry()
 	options := admission.Options{Kind: kind, Registerer: metrics}
 	return side{
-		convert: conversion.NewHandler(conversion.Options{Converters: []*hubspoke.Converter{externalservice.New()}, Registerer: metrics}),
+		convert: conversion.NewHandler(conversion.Options{Kinds: []schema.GroupKind{kind.GroupKind()}, Registerer: metrics}),
 		mutate: admission.Mutating(options, admission.Mutator[v1.ExternalService]{
 			Default: rules.Default,
 		}),
@@ -52,7 +51,7 @@ func fairlead() side {
 }
 
 // stock is what one writes with controller-runtime: the same rules and the same mappings in its
-// handlers. It makes no restore annotation.
+// handlers.
 func stock() (side, error) {
 	log.SetLogger(logr.Discard())
 	scheme := runtime.NewScheme()
@@ -66,12 +65,12 @@ func stock() (side, error) {
 		stockconversion.NewSpokeConverter(&v1alpha1.ExternalService{},
 			func(_ context.Context, src *v1.ExternalService, dst *v1alpha1.ExternalService) error {
 				dst.ObjectMeta = src.ObjectMeta
-				dst.Spec, dst.Status = externalservice.PlainDown(src.Spec, src.Status)
+				dst.Spec, dst.Status = view(src), src.Status
 				return nil
 			},
 			func(_ context.Context, src *v1alpha1.ExternalService, dst *v1.ExternalService) error {
 				dst.ObjectMeta = src.ObjectMeta
-				dst.Spec, dst.Status = externalservice.PlainUp(src.Spec, src.Status)
+				dst.Spec, dst.Status = atHub(src), src.Status
 				return nil
 			}))(scheme)
 	if err != nil {

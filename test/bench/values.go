@@ -11,7 +11,6 @@ import (
 
 	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
-	"github.com/fairlead-dev/fairlead/webhooks/conversion/externalservice"
 )
 
 // values are the scalars in spec and status, and the empty objects and lists, by path.
@@ -58,8 +57,20 @@ func missing(wanted, got map[string]any) []string {
 	return lost
 }
 
-// view is what v1alpha1 shows of an object's spec.
+// view is an object's spec at v1alpha1.
 func view(obj *v1.ExternalService) v1alpha1.ExternalServiceSpec {
-	spec, _ := externalservice.PlainDown(obj.Spec, obj.Status)
-	return spec
+	s := &obj.Spec
+	return v1alpha1.ExternalServiceSpec{
+		Suspend: s.Suspend, Service: s.Service, Ports: s.Ports, Endpoints: s.Endpoints, Resolution: s.Resolution, Probe: s.HealthCheck,
+		Failover: s.Failover, DeletionPolicy: s.DeletionPolicy, HistoryLimit: s.HistoryLimit,
+	}
+}
+
+// atHub is the spec at v1 of an object at v1alpha1.
+func atHub(obj *v1alpha1.ExternalService) v1.ExternalServiceSpec {
+	s := &obj.Spec
+	return v1.ExternalServiceSpec{
+		Suspend: s.Suspend, Service: s.Service, Ports: s.Ports, Endpoints: s.Endpoints, Resolution: s.Resolution, HealthCheck: s.Probe,
+		Failover: s.Failover, DeletionPolicy: s.DeletionPolicy, HistoryLimit: s.HistoryLimit,
+	}
 }

@@ -65,7 +65,10 @@ func TestTheFoldersOfReplicasMayChangeOneAfterTheOther(t *testing.T) {
 	next := s.content()
 	s.underLoad(func() []*framework.Replica { return replicas }, func() {
 		s.mount(folders[0], next)
-		time.Sleep(kubeletLag) // the folders differ for as long
+		select { // the folders differ for as long
+		case <-s.Context().Done():
+		case <-time.After(kubeletLag):
+		}
 		s.mount(folders[1], next)
 		for _, r := range replicas {
 			s.serves(r, func() []byte { return []byte(next["tls.crt"]) })

@@ -92,7 +92,10 @@ func (s *suite) writeAndRead(ctx context.Context, l *load, name string) {
 		object := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "networking.fairlead.dev/v1alpha1", "kind": "ExternalService",
 			"metadata": map[string]any{"name": name, "namespace": "default"},
-			"spec":     map[string]any{"hosts": []any{"192.0.2.20"}, "ports": map[string]any{"http": 1 + round%1000}},
+			"spec": map[string]any{
+				"endpoints": []any{map[string]any{"name": "a", "addresses": []any{"192.0.2.20"}}},
+				"ports":     []any{map[string]any{"name": "http", "port": 1 + round%1000}},
+			},
 		}}
 		_, err := objects.Apply(ctx, name, object, metav1.ApplyOptions{FieldManager: "load", Force: true})
 		if ctx.Err() != nil {

@@ -89,7 +89,7 @@ func TestARefusedCanarySaysWhyInTheApiServersWords(t *testing.T) {
 func TestTheExampleOfControllerRuntimeWorksAtItsVersion(t *testing.T) {
 	s := newSuite(t)
 	at := time.Now().UTC().Truncate(time.Second)
-	s.Make(fmt.Sprintf(`{apiVersion: chaos.fairlead.dev/v1alpha1, kind: ChaosPod, metadata: {name: c}, spec: {nextStop: %q,
+	s.Make(fmt.Sprintf(`{apiVersion: chaos.fairlead.dev/v1alpha1, kind: ChaosPod, metadata: {name: c}, spec: {nextStop: %q, schedule: {interval: 15s},
 		template: {metadata: {labels: {app: canary}}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: none}]}}}}`, at.Format(time.RFC3339)))
 	first := s.living("c")
 	s.living("c", first.UID)
@@ -98,7 +98,7 @@ func TestTheExampleOfControllerRuntimeWorksAtItsVersion(t *testing.T) {
 		if err := s.Get("c", &old); err != nil {
 			return err
 		}
-		if last := old.Status.LastRun; last.IsZero() || !old.Spec.NextStop.Equal(ptr.To(metav1.NewTime(at))) || last.Before(&old.Spec.NextStop) {
+		if last := old.Status.LastRunTime; last.IsZero() || !old.Spec.NextStop.Equal(ptr.To(metav1.NewTime(at))) || last.Before(old.Spec.NextStop) {
 			return fmt.Errorf("at v1alpha1 nextStop is %s, lastRun %s", old.Spec.NextStop, last)
 		}
 		return nil

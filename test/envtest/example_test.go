@@ -68,8 +68,8 @@ func TestAnExternalServiceIsDefaultedConvertedAndPublished(t *testing.T) {
 	created := &networkingv1alpha1.ExternalService{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "mail"},
 		Spec: networkingv1alpha1.ExternalServiceSpec{
-			Hosts: []string{"192.0.2.25"},
-			Ports: map[string]networkingv1alpha1.PortNumber{"smtp": 25},
+			Endpoints: []networkingv1.Endpoint{{Name: "a", Addresses: []networkingv1.IPAddress{"192.0.2.25"}}},
+			Ports:     []networkingv1.ServicePort{{Name: "smtp", Port: 25}},
 		},
 	}
 	if err := c.Create(t.Context(), created); err != nil {
@@ -85,7 +85,7 @@ func TestAnExternalServiceIsDefaultedConvertedAndPublished(t *testing.T) {
 		t.Errorf("the mutating webhook has set deletionPolicy to %q, not to its default", got)
 	}
 	if len(stored.Spec.Endpoints) != 1 || stored.Spec.Endpoints[0].Addresses[0] != "192.0.2.25" {
-		t.Errorf("the host reads back at v1 as %+v", stored.Spec.Endpoints)
+		t.Errorf("the endpoint reads back at v1 as %+v", stored.Spec.Endpoints)
 	}
 	service := &corev1.Service{}
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(created), service); err != nil {

@@ -50,8 +50,8 @@ func TestTheCachesSyncThroughTheOperatorsOwnConversion(t *testing.T) {
 	old := &networkingv1alpha1.ExternalService{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "old"},
 		Spec: networkingv1alpha1.ExternalServiceSpec{
-			Hosts: []string{"192.0.2.30", "192.0.2.31"},
-			Ports: map[string]networkingv1alpha1.PortNumber{"smtp": 25},
+			Endpoints: []networkingv1.Endpoint{{Name: "a", Addresses: []networkingv1.IPAddress{"192.0.2.30"}}, {Name: "b", Addresses: []networkingv1.IPAddress{"192.0.2.31"}}},
+			Ports:     []networkingv1.ServicePort{{Name: "smtp", Port: 25}},
 		},
 	}
 	if err := c.Create(t.Context(), old); err != nil {
@@ -76,11 +76,11 @@ func TestTheCachesSyncThroughTheOperatorsOwnConversion(t *testing.T) {
 		return err == nil && meta.IsStatusConditionTrue(stored.Status.Conditions, networkingv1.ConditionReady), err
 	})
 	if len(stored.Spec.Endpoints) != 2 {
-		t.Errorf("the hosts read back at v1 as %+v", stored.Spec.Endpoints)
+		t.Errorf("the endpoints read back at v1 as %+v", stored.Spec.Endpoints)
 	}
 	read := &networkingv1alpha1.ExternalService{}
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(old), read); err != nil || len(read.Spec.Hosts) != 2 {
-		t.Errorf("the hosts read back at v1alpha1 as %v: %v", read.Spec.Hosts, err)
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(old), read); err != nil || len(read.Spec.Endpoints) != 2 {
+		t.Errorf("the endpoints read back at v1alpha1 as %v: %v", read.Spec.Endpoints, err)
 	}
 }
 

@@ -63,7 +63,7 @@ func TestAnAddressThatAPodHasNeedsTheRightOfTheCluster(t *testing.T) {
 	})
 	for what, err := range map[string]error{
 		"its second address": eve.create("v1", "direct", fmt.Sprintf(`{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [%q]}]}`, second)),
-		"at v1alpha1":        eve.create("v1alpha1", "direct", fmt.Sprintf(`{hosts: [%q], ports: {sql: 5432}}`, victim)),
+		"at v1alpha1":        eve.create("v1alpha1", "direct", fmt.Sprintf(`{ports: [{name: sql, port: 5432}], endpoints: [{name: host-0, addresses: [%q]}]}`, victim)),
 		"translated":         eve.create("v1", "direct", fmt.Sprintf(`{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [%q]}]}`, translated(victim))),
 	} {
 		if err := expected(err, "is an address of pods", "Forbidden"); err != nil {

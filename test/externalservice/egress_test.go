@@ -83,12 +83,12 @@ func TestAnAddressOfTheClusterTakesTheRightToPublishThere(t *testing.T) {
 			for what, err := range map[string]error{
 				"dry-run":          eve.create("v1", name, spec, client.DryRunAll),
 				"create":           eve.create("v1", name, spec),
-				"v1alpha1":         eve.create("v1alpha1", name, fmt.Sprintf(`{hosts: [%q, %q], ports: {sql: 5432}}`, outside, c.address)),
-				"v1alpha1 dry-run": eve.create("v1alpha1", name, fmt.Sprintf(`{hosts: [%q], ports: {sql: 5432}}`, c.address), client.DryRunAll),
+				"v1alpha1":         eve.create("v1alpha1", name, fmt.Sprintf(`{ports: [{name: sql, port: 5432}], endpoints: [{name: host-0, addresses: [%q]}, {name: host-1, addresses: [%q]}]}`, outside, c.address)),
+				"v1alpha1 dry-run": eve.create("v1alpha1", name, fmt.Sprintf(`{ports: [{name: sql, port: 5432}], endpoints: [{name: host-0, addresses: [%q]}]}`, c.address), client.DryRunAll),
 			} {
 				path := "spec.endpoints[0].addresses[1]"
 				if strings.HasPrefix(what, "v1alpha1") {
-					path = "spec.hosts[" // what its author wrote
+					path = "spec.endpoints["
 				}
 				if err := expected(err, append(remedy, path)...); err != nil {
 					t.Errorf("%s: %v", what, err)
@@ -106,7 +106,7 @@ func TestAnAddressOfTheClusterTakesTheRightToPublishThere(t *testing.T) {
 	}
 	t.Run("through v1alpha1 with the right", func(t *testing.T) {
 		s, ann := s.in(t), ann.in(t)
-		s.Must(ann.create("v1alpha1", "old", `{hosts: [10.96.0.10], ports: {sql: 5432}}`))
+		s.Must(ann.create("v1alpha1", "old", `{ports: [{name: sql, port: 5432}], endpoints: [{name: host-0, addresses: [10.96.0.10]}]}`))
 		if got := s.approver("old"); got != ann.name {
 			t.Errorf("approved by %q, want %q", got, ann.name)
 		}
@@ -169,7 +169,7 @@ func TestAnApprovalCannotBeForgedAndOutlivesOtherEdits(t *testing.T) {
 		kept(what)
 	}
 	s.Must(eve.updateAt("v1alpha1", "db", func(o *unstructured.Unstructured) {
-		s.Must(unstructured.SetNestedField(o.Object, int64(60), "spec", "refreshSeconds"))
+		s.Must(unstructured.SetNestedField(o.Object, "60s", "spec", "resolution", "minTTL"))
 	}))
 	kept("an edit through v1alpha1")
 
@@ -184,8 +184,8 @@ func TestAnApprovalCannotBeForgedAndOutlivesOtherEdits(t *testing.T) {
 		s.Must(unstructured.SetNestedSlice(o.Object, []any{map[string]any{"name": "sql", "port": int64(10250)}}, "spec", "ports"))
 	}), path, address))
 	s.Must(expected(eve.updateAt("v1alpha1", "db", func(o *unstructured.Unstructured) {
-		s.Must(unstructured.SetNestedSlice(o.Object, []any{outside, other}, "spec", "hosts"))
-	}), "spec.hosts[", other))
+		s.Must(unstructured.SetNestedSlice(o.Object, []any{map[string]any{"name": "a", "addresses": []any{outside, other}}}, "spec", "endpoints"))
+	}), "spec.endpoints[", other))
 	kept("refused edits")
 	s.Must(ann.update("db", func(o *unstructured.Unstructured) {
 		s.Must(unstructured.SetNestedField(o.Object, true, "spec", "suspend"))
@@ -204,47 +204,6 @@ func TestAnApprovalCannotBeForgedAndOutlivesOtherEdits(t *testing.T) {
 		t.Errorf("approved by %q, without an address that needs it", got)
 	}
 	s.Must(expected(eve.update("db", endpoints(outside, address)), path, address))
-}
-
-func TestHostileConversionDataBringsNoAddressOfTheCluster(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	eve := s.newPerson("eve")
-	const address = "10.96.0.66"
-	outside := s.Servers.Address()
-	spec := fmt.Sprintf(`ports: [{name: sql, port: 5432}], endpoints: [{name: a, zone: east, addresses: [%q]}]}`, outside)
-	s.Must(eve.create("v1", "db", `{`+spec))
-	s.Must(eve.create("v1", "asleep", `{suspend: true, `+spec)) // its view has no status
-	s.publishes("db", outside)
-	hostile := func(o *unstructured.Unstructured) {
-		annotations := o.GetAnnotations()
-		saved := annotations[common.ConversionDataAnnotation]
-		if !strings.Contains(saved, outside) {
-			t.Fatalf("the view at v1alpha1 carries no address to replace: %s", framework.Text(o))
-		}
-		annotations[common.ConversionDataAnnotation] = strings.ReplaceAll(saved, outside, address)
-		o.SetAnnotations(annotations)
-	}
-	// An update takes from the stored object what v1alpha1 cannot express.
-	s.Must(eve.updateAt("v1alpha1", "db", hostile))
-	s.Must(eve.updateAt("v1alpha1", "asleep", hostile))
-	for _, of := range []string{"db", "asleep"} {
-		view := eve.view("v1alpha1", of)
-		hostile(view)
-		name := "new-" + of
-		fresh := s.object("v1alpha1", name, "{}")
-		fresh.SetAnnotations(view.GetAnnotations())
-		fresh.Object["spec"] = view.Object["spec"]
-		s.Must(expected(eve.client.Create(t.Context(), fresh), address, "spec.hosts[0]"))
-		s.absent(name)
-	}
-	var all networkingv1.ExternalServiceList
-	s.Must(s.Client.List(t.Context(), &all, client.InNamespace(s.Namespace)))
-	for i := range all.Items {
-		if strings.Contains(framework.Text(all.Items[i].Spec), address) {
-			t.Errorf("%s has %s: %s", all.Items[i].Name, address, framework.Text(all.Items[i].Spec))
-		}
-	}
 }
 
 func TestAnApprovalCoversWhatHealthChecksAsk(t *testing.T) {

@@ -61,7 +61,7 @@ func TestAGameDay(t *testing.T) {
 	s.injects("db", "BlackHole for=30s")
 	s.condition("db", networkingv1.ConditionFaultInjected, metav1.ConditionTrue, "BlackHole")
 	s.publishes("db")
-	if old := s.Kubectl("get", "externalservices.v1alpha1.networking.fairlead.dev", "db", "-o", "jsonpath={.status.v1..fault.type}"); old != "BlackHole" {
+	if old := s.Kubectl("get", "externalservices.v1alpha1.networking.fairlead.dev", "db", "-o", "jsonpath={.status..fault.type}"); old != "BlackHole" {
 		t.Errorf("at v1alpha1 the fault is %q", old)
 	}
 	f := s.ended("db", networkingv1.FaultOutcomeDeadlineReached)

@@ -30,11 +30,11 @@ var minimalSpecs = map[string]map[string][]string{
 			"{ports: [{name: http, port: 80}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {httpGet: {}, tls: {}}}",
 		},
 		"v1alpha1": {
-			"{hosts: [192.0.2.1], ports: {http: 80}}",
-			"{hosts: [db.example.com], ports: {http: 80}, refreshSeconds: 60}",
-			"{hosts: [192.0.2.1], ports: {http: 80}, probe: {tcpSocket: {port: 80}}}",
-			"{hosts: [192.0.2.1, 192.0.2.2], ports: {http: 80}, probe: {httpGet: {port: 80}}}",
-			"{hosts: [192.0.2.1], ports: {http: 80}, probe: {grpc: {port: 80}}}",
+			"{ports: [{name: http, port: 80}], endpoints: [{name: host-0, addresses: [192.0.2.1]}]}",
+			"{ports: [{name: http, port: 80}], endpoints: [{name: host-0, dns: {name: db.example.com}}], resolution: {minTTL: 60s, maxTTL: 60s}}",
+			"{ports: [{name: http, port: 80}], endpoints: [{name: host-0, addresses: [192.0.2.1]}], probe: {tcpSocket: {port: 80}}}",
+			"{ports: [{name: http, port: 80}], endpoints: [{name: host-0, addresses: [192.0.2.1]}, {name: host-1, addresses: [192.0.2.2]}], probe: {httpGet: {port: 80}}}",
+			"{ports: [{name: http, port: 80}], endpoints: [{name: host-0, addresses: [192.0.2.1]}], probe: {grpc: {port: 80}}}",
 		},
 	},
 	"RebootPolicy": {

@@ -22,11 +22,11 @@ var versions = []string{"v1", "v1alpha1"}
 var specs = map[string]map[string]string{
 	"ExternalService": {
 		"v1":       `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`,
-		"v1alpha1": `{hosts: [192.0.2.1], ports: {sql: 5432}}`,
+		"v1alpha1": `{ports: [{name: sql, port: 5432}], endpoints: [{name: host-0, addresses: [192.0.2.1]}]}`,
 	},
 	"RebootPolicy": {
 		"v1":       `{targets: [{kind: Deployment, name: web}], triggers: [{name: weekly, type: Schedule, schedule: {cron: "0 3 * * 0"}}]}`,
-		"v1alpha1": `{target: {kind: Deployment, name: web}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}`,
+		"v1alpha1": `{targets: [{kind: Deployment, name: web}], cooldown: 10m, policies: [{name: up, type: Probe, probe: {tcpSocket: {port: 80}}}]}`,
 	},
 	"ChaosPod": {
 		"v1":       `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`,

@@ -30,12 +30,12 @@ const objects = `
 apiVersion: networking.fairlead.dev/v1alpha1
 kind: ExternalService
 metadata: {name: billing-db, namespace: shop}
-spec: {hosts: [192.0.2.1], ports: {http: 80}}
+spec: {ports: [{name: http, port: 80}], endpoints: [{name: host-0, addresses: [192.0.2.1]}]}
 ---
 apiVersion: autoreboot.fairlead.dev/v1alpha1
 kind: RebootPolicy
 metadata: {name: billing, namespace: shop}
-spec: {target: {kind: Deployment, name: billing}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}
+spec: {targets: [{kind: Deployment, name: billing}], cooldown: 10m, policies: [{name: up, type: Probe, probe: {tcpSocket: {port: 80}}}]}
 ---
 apiVersion: chaos.fairlead.dev/v1alpha1
 kind: ChaosPod

@@ -28,7 +28,7 @@ func TestWhatIsLeftOutIsDefaultedAtEitherVersion(t *testing.T) {
 			"spec.resolution":  "{minTTL: 30s, maxTTL: 1h, onFailure: KeepLast, keepLastFor: 24h}",
 			"spec.healthCheck": `{httpGet: {path: /, scheme: HTTP}, interval: 10s, unhealthyInterval: 30s, timeout: 2s, jitterPercent: 10, successThreshold: 2, failureThreshold: 3}`,
 		}},
-		{externalServices, "v1alpha1", `{hosts: [192.0.2.1], ports: {sql: 5432}, probe: {tcpSocket: {port: 5432}}}`, map[string]string{
+		{externalServices, "v1alpha1", `{ports: [{name: sql, port: 5432}], endpoints: [{name: host-0, addresses: [192.0.2.1]}], probe: {tcpSocket: {port: 5432}}}`, map[string]string{
 			"spec.healthCheck": `{tcpSocket: {port: 5432}, interval: 10s, unhealthyInterval: 30s, timeout: 2s, jitterPercent: 10, successThreshold: 2, failureThreshold: 3}`,
 			"spec.endpoints":   "[{name: host-0, addresses: [192.0.2.1]}]",
 		}},
@@ -37,7 +37,7 @@ func TestWhatIsLeftOutIsDefaultedAtEitherVersion(t *testing.T) {
 			"spec.debounce": "{quietPeriod: 15s, maxDelay: 5m}", "spec.retry": "{maxAttempts: 3, backoff: 10m, maxBackoff: 6h, resetAfter: 1h}", "spec.targets": "[{kind: Deployment, name: web}]",
 			"spec.verification": "{timeout: 15m, soak: 2m, maxContainerRestarts: 0, onFailure: Halt}", "spec.historyLimit": "10",
 		}},
-		{rebootPolicies, "v1alpha1", `{target: {kind: Deployment, name: web}, policies: [{name: up, trigger: {probe: {httpGet: {port: 80}}}}]}`, map[string]string{
+		{rebootPolicies, "v1alpha1", `{targets: [{kind: Deployment, name: web}], cooldown: 10m, policies: [{name: up, type: Probe, probe: {httpGet: {port: 80}}}]}`, map[string]string{
 			"spec.cooldown": "10m",
 			"spec.triggers": `[{name: up, type: Probe, probe: {httpGet: {port: 80}}}]`,
 		}},
@@ -47,7 +47,7 @@ func TestWhatIsLeftOutIsDefaultedAtEitherVersion(t *testing.T) {
 			"spec.verification": "{timeout: 10m, soak: 30s, onFailure: Halt}", "spec.historyLimit": "10",
 		}},
 		{chaosPods, "v1alpha1", `{template: {spec: {containers: [{name: c, image: nginx}]}}}`, map[string]string{
-			"spec.dryRun": "false", "spec.action": "{type: Delete}", "spec.schedule": "{interval: 15s, jitterPercent: 34, startingDeadline: 5m}",
+			"spec.dryRun": "false", "spec.action": "{type: Evict}", "spec.schedule": "{interval: 15s, jitterPercent: 0, startingDeadline: 5m}",
 		}},
 	} {
 		name := "defaulted-" + c.version
@@ -73,16 +73,16 @@ func TestRefusalsNameTheFieldAndTheRemedy(t *testing.T) {
 		{externalServices, "v1", "bad", `{ports: [{name: a, port: 80}], endpoints: [{name: x, dns: {name: "localhost."}}]}`,
 			[]string{"spec.endpoints[0].dns.name", "localhost names are not allowed"}},
 		{externalServices, "v1", "bad", `{portz: []}`, []string{`unknown field "spec.portz"`}},
-		{externalServices, "v1alpha1", "bad", `{hosts: [127.0.0.1], ports: {http: 80}}`,
-			[]string{"spec.hosts[0]", "127.0.0.1", "loopback"}},
+		{externalServices, "v1alpha1", "bad", `{ports: [{name: http, port: 80}], endpoints: [{name: host-0, addresses: [127.0.0.1]}]}`,
+			[]string{"spec.endpoints[0].addresses[0]", "127.0.0.1", "loopback"}},
 		{rebootPolicies, "v1", "bad", `{targets: [{kind: Deployment, name: web}], triggers: [{name: t, type: Schedule, schedule: {cron: "0 3 * * 0", timeZone: Europe/Atlantis}}]}`,
 			[]string{"spec.triggers[0].schedule.timeZone", "Europe/Atlantis"}},
 		{rebootPolicies, "v1", "bad", `{targets: [{kind: Deployment, name: web}], triggers: [{name: t, type: Schedule, schedule: {cron: "61 * * * *"}}]}`,
 			[]string{"spec.triggers[0].schedule.cron", "61"}},
 		{rebootPolicies, "v1", "bad", `{targets: [{kind: Deployment, name: web}], triggers: [{name: t, type: Schedule, schedule: {cron: "0 0 30 2 *"}}]}`,
 			[]string{"spec.triggers[0].schedule.cron", "0 0 30 2 *"}},
-		{rebootPolicies, "v1alpha1", "bad", `{target: {kind: Deployment, name: web}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}, periodSeconds: 5, timeoutSeconds: 6}}}]}`,
-			[]string{"spec.policies[0].trigger.probe", "timeoutSeconds must not exceed periodSeconds"}},
+		{rebootPolicies, "v1alpha1", "bad", `{targets: [{kind: Deployment, name: web}], cooldown: 10m, policies: [{name: up, type: Probe, probe: {tcpSocket: {port: 80}, interval: 5s, timeout: 6s}}]}`,
+			[]string{"spec.policies[0].probe", "timeout must not exceed interval"}},
 		{chaosPods, "v1", "bad", `{target: {template: {spec: {containers: []}}}, schedule: {interval: 1h}}`,
 			[]string{"spec.target.template.spec.containers"}},
 		{chaosPods, "v1", "bad", `{target: {selector: {matchLabels: {"-": x}}}, schedule: {interval: 1h}}`,

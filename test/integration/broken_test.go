@@ -22,7 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// valid are specs at v1 that v1alpha1 cannot say all of.
+// valid are specs at v1.
 var valid = map[string]string{
 	"ExternalService": `{suspend: true, deletionPolicy: Orphan, ports: [{name: sql, port: 5432, targetPort: 6000}], endpoints: [{name: east, zone: eu-east, addresses: [192.0.2.10, 192.0.2.11]}]}`,
 	"RebootPolicy":    `{suspend: true, cooldown: 7m, targets: [{kind: Deployment, name: web}, {kind: Deployment, name: api}], triggers: [{name: up, type: Probe, probe: {tcpSocket: {port: 80}}}]}`,
@@ -48,23 +48,9 @@ var damage = map[string]func(object map[string]any){
 	},
 	"huge-annotation":   func(o map[string]any) { annotate(o, "note.example.com/x", strings.Repeat("x", 200<<10)) },
 	"larger-annotation": func(o map[string]any) { annotate(o, "note.example.com/x", strings.Repeat("x", 300<<10)) },
-	"restore-junk":      func(o map[string]any) { annotate(o, "fairlead.dev/v1alpha1-data", "{]") },
-	"restore-list":      func(o map[string]any) { annotate(o, "fairlead.dev/v1alpha1-data", `{"digest":5,"spoke":[1]}`) },
-	"restore-misplaced": func(o map[string]any) { annotate(o, "fairlead.dev/conversion-data", `{"digest":"x","hub":{"spec":5}}`) },
-	"restore-newer": func(o map[string]any) {
-		annotate(o, "fairlead.dev/v1alpha1-data", `{"format":9,"digest":{"sha512":"x"},"spoke":{"spec":{"from":"tomorrow"}},"delta":[{"op":"x"}]}`)
-	},
-	"restore-oversized": func(o map[string]any) {
-		annotate(o, "fairlead.dev/v1alpha1-data", `{"digest":"x","spoke":{"spec":{"x":"`+strings.Repeat("x", 200<<10)+`"}}}`)
-	},
-	"restore-oversized-text": func(o map[string]any) { annotate(o, "fairlead.dev/v1alpha1-data", strings.Repeat("x", 200<<10)) },
 	// The API server validates annotations after a conversion only where they have changed.
 	"annotation-of-no-name": func(o map[string]any) { annotate(o, "-no name-", "x") },
-	"larger-with-restore": func(o map[string]any) {
-		annotate(o, "note.example.com/x", strings.Repeat("x", 300<<10))
-		annotate(o, "fairlead.dev/conversion-data", "{]")
-	},
-	"text-status": func(o map[string]any) { o["status"] = "fine" },
+	"text-status":           func(o map[string]any) { o["status"] = "fine" },
 	"junk-status": func(o map[string]any) {
 		o["status"] = map[string]any{"conditions": 5, "endpoints": []any{"x"}, "history": map[string]any{}, "lastRunTime": 7, "observedGeneration": "many"}
 	},
@@ -154,9 +140,7 @@ func (s *suite) failNoList(store *etcd) {
 			view.SetResourceVersion("")
 			store.put(k, s.Namespace, view.GetName(), view.Object)
 			again := s.view(k, "v1", view.GetName())
-			// Where the API server would refuse a restore annotation, there is none.
-			unrestored := slices.Contains([]string{"larger-annotation", "larger-with-restore", "annotation-of-no-name"}, name)
-			if got, want := field(again, "spec"), field(stored[name], "spec"); got != want && !unrestored {
+			if got, want := field(again, "spec"), field(stored[name], "spec"); got != want {
 				s.Errorf("%s %s came back from v1alpha1 with another spec:\n got %.1000s\nwant %.1000s", k.name, name, got, want)
 			}
 		}

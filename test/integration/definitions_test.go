@@ -55,7 +55,7 @@ var badReasons = map[string][]string{
 	"forced": {
 		"spec.action: gracePeriodSeconds 0 needs type Delete and allowForceDelete",
 		"spec.count: must be a non-negative integer or a percentage 0%-100%",
-		"spec.schedule: set one of cron, interval, at",
+		"spec: set one of schedule.cron, schedule.interval, schedule.at",
 		"spec.schedule: timeZone goes with cron",
 		"spec.target.workload.group: group must be apps or argoproj.io",
 		"spec.target.workload.kind: kind must be Deployment, StatefulSet, DaemonSet or ReplicaSet, or with group argoproj.io Rollout",
@@ -165,7 +165,7 @@ func TestKindsAreListedByCategoryAndShortName(t *testing.T) {
 		s.Expect(row, c.values...)
 	}
 	s.Expect(s.run("get", "extsvc", "-o", "wide"), "PRIORITY", "WAITING-FOR", "SUSPENDED", "NothingPending", "false")
-	s.Expect(s.run("get", externalServices.at("v1alpha1")), "HEALTHY", "RESOLVED", "AGE", "db")
+	s.Expect(s.run("get", externalServices.at("v1alpha1")), "HEALTHY", "CLUSTER-IP", "AGE", "db")
 	// NEXT-RUN is the next run, not the time in the spec, which may be long past.
 	s.run("wait", "--for=jsonpath={.status.nextRunTime}", "--timeout="+framework.Patience.String(), "chp/monkey")
 	s.Expect(s.run("get", chaosPods.at("v1alpha1")), "NEXT-RUN", s.run("get", "chp/monkey", "--output=jsonpath={.status.nextRunTime}"))
@@ -175,6 +175,6 @@ func TestFieldsAreExplained(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	s.Expect(s.run("explain", "externalservice.spec.endpoints"), "VERSION:", "v1", "priority", "<integer>", "dns", "addresses", "-required-")
-	s.Expect(s.run("explain", "externalservice.spec.hosts", "--api-version=networking.fairlead.dev/v1alpha1"), "DNS names and IP addresses")
+	s.Expect(s.run("explain", "externalservice.spec.probe", "--api-version=networking.fairlead.dev/v1alpha1"), "tcpSocket", "interval", "<string>")
 	s.Expect(s.run("explain", "rebootpolicy.spec.triggers"), "configChange", "certificateRenewal")
 }

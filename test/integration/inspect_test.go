@@ -110,7 +110,7 @@ func TestWhatIfForeseesARestartWithTheRightsOfTheUser(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pull-request.yaml")
 	s.Must(os.WriteFile(file, []byte(`{apiVersion: v1, kind: List, items: [
 {apiVersion: v1, kind: Secret, metadata: {name: creds}, stringData: {password: hunter3, user: a}},
-{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: new}, spec: {target: {kind: Deployment, name: api}}},
+{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: new}, spec: {targets: [{kind: Deployment, name: api}]}},
 {apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: api}, spec: {suspend: true, targets: [{kind: Deployment, name: api}], triggers: [{name: config, type: ConfigChange}]}}]}`), 0o600))
 	code, stdout, stderr = s.fairlead(s.Kubeconfig(), "what-if", "-f", file, "-o", "markdown")
 	if code != 0 {

@@ -17,37 +17,29 @@ const approvedBy = "fairlead.dev/approved-by"
 func approvalBy(user string) string { return strings.Replace(forged, "ann", user, 1) }
 
 func annotationCases() map[string]policyCase {
-	const restored, rights = "fairlead.dev/v1alpha1-data", "create services,create endpointslices.discovery.k8s.io"
-	large, larger := strings.Repeat("x", 65_537), strings.Repeat("x", 65_538)
+	const rights = "create services,create endpointslices.discovery.k8s.io"
 	claim := func(user, approval, refusal string) policyCase {
 		return policyCase{kind: externalServices, spec: database, annotations: note(approvedBy, approval), user: user, rights: rights, refusal: refusal}
 	}
-	const another, tooLarge = "[fairlead.dev/approved-by]: only Fairlead's mutating webhook writes it, in your own name", "must have at most 65536"
+	const another = "[fairlead.dev/approved-by]: only Fairlead's mutating webhook writes it, in your own name"
 	moved := strings.Replace(database, "5432", "5433", 1)
 	return map[string]policyCase{
-		"no-claim":             {kind: externalServices, spec: database},
-		"own-name":             claim("", forged, ""),
-		"own-account":          claim("system:serviceaccount:shop:ci", approvalBy("system:serviceaccount:shop:ci"), ""),
-		"escaped-name":         claim("<ann>", approvalBy(`\u003cann\u003e`), ""),
-		"shortened-name":       claim(strings.Repeat("x", 300), approvalBy("x...#1"), ""),
-		"another-name":         claim("", approvalBy("bob"), another),
-		"longer-name":          claim("", approvalBy("anna"), another),
-		"a-word":               claim("", "please", another),
-		"more-after-it":        claim("", forged+" ", another),
-		"a-long-claim":         claim("", `{"user":"ann","digest":"`+strings.Repeat("x", 3000), another),
-		"claim-of-a-restart":   {kind: rebootPolicies, spec: restart, annotations: note(approvedBy, approvalBy("bob")), rights: "patch deployments.apps web", refusal: another},
-		"claim-of-chaos":       {kind: chaosPods, spec: drill, annotations: note(approvedBy, approvalBy("bob")), rights: "create pods/eviction,get pods", refusal: another},
-		"kept-claim":           {kind: externalServices, spec: moved, old: database, annotations: note(approvedBy, approvalBy("bob")), stored: note(approvedBy, approvalBy("bob"))},
-		"removed-claim":        {kind: externalServices, spec: database, old: database, stored: note(approvedBy, approvalBy("bob"))},
-		"stolen-claim":         {kind: externalServices, spec: database, old: database, annotations: note(approvedBy, approvalBy("eve")), stored: note(approvedBy, approvalBy("bob")), rights: rights, refusal: another},
-		"own-claim-instead":    {kind: externalServices, spec: database, old: database, annotations: note(approvedBy, forged), stored: note(approvedBy, approvalBy("bob")), rights: rights},
-		"large":                {kind: externalServices, spec: database, annotations: note(restored, large), refusal: "[" + restored + "]: " + tooLarge},
-		"large-restart":        {kind: rebootPolicies, spec: restart, annotations: note(restored, large), rights: "patch deployments.apps web", refusal: tooLarge},
-		"large-the-other-way":  {kind: externalServices, spec: database, annotations: note("fairlead.dev/conversion-data", large), refusal: "conversion-data]: " + tooLarge},
-		"not-too-large":        {kind: externalServices, spec: database, annotations: note(restored, large[1:])},
-		"as-large-as-it-was":   {kind: externalServices, spec: moved, old: database, annotations: note(restored, large), stored: note(restored, large)},
-		"larger-than-it-was":   {kind: externalServices, spec: database, old: database, annotations: note(restored, larger), stored: note(restored, large), refusal: tooLarge},
-		"large-and-unmodified": {kind: externalServices, spec: database, old: database, annotations: note(restored, large), stored: note(restored, large)},
+		"no-claim":           {kind: externalServices, spec: database},
+		"own-name":           claim("", forged, ""),
+		"own-account":        claim("system:serviceaccount:shop:ci", approvalBy("system:serviceaccount:shop:ci"), ""),
+		"escaped-name":       claim("<ann>", approvalBy(`\u003cann\u003e`), ""),
+		"shortened-name":     claim(strings.Repeat("x", 300), approvalBy("x...#1"), ""),
+		"another-name":       claim("", approvalBy("bob"), another),
+		"longer-name":        claim("", approvalBy("anna"), another),
+		"a-word":             claim("", "please", another),
+		"more-after-it":      claim("", forged+" ", another),
+		"a-long-claim":       claim("", `{"user":"ann","digest":"`+strings.Repeat("x", 3000), another),
+		"claim-of-a-restart": {kind: rebootPolicies, spec: restart, annotations: note(approvedBy, approvalBy("bob")), rights: "patch deployments.apps web", refusal: another},
+		"claim-of-chaos":     {kind: chaosPods, spec: drill, annotations: note(approvedBy, approvalBy("bob")), rights: "create pods/eviction,get pods", refusal: another},
+		"kept-claim":         {kind: externalServices, spec: moved, old: database, annotations: note(approvedBy, approvalBy("bob")), stored: note(approvedBy, approvalBy("bob"))},
+		"removed-claim":      {kind: externalServices, spec: database, old: database, stored: note(approvedBy, approvalBy("bob"))},
+		"stolen-claim":       {kind: externalServices, spec: database, old: database, annotations: note(approvedBy, approvalBy("eve")), stored: note(approvedBy, approvalBy("bob")), rights: rights, refusal: another},
+		"own-claim-instead":  {kind: externalServices, spec: database, old: database, annotations: note(approvedBy, forged), stored: note(approvedBy, approvalBy("bob")), rights: rights},
 	}
 }
 

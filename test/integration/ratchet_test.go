@@ -68,7 +68,7 @@ func TestAnObjectOlderThanARuleCanBeEditedTowardsValid(t *testing.T) {
 
 	// Neither is an edit beside the fault, at either version.
 	s.run(patch(`{"spec":{"suspend":true}}`)...)
-	s.run("patch", externalServices.at("v1alpha1"), "old", "--type=merge", "-p", `{"spec":{"ports":{"sql":5433}}}`)
+	s.run("patch", externalServices.at("v1alpha1"), "old", "--type=merge", "-p", `{"spec":{"ports":[{"name":"sql","port":5433}]}}`)
 	s.run("patch", "rbp", "old", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
 
 	// Another fault is, also in the place of the old one.

@@ -126,17 +126,15 @@ func rightsCases() map[string]rightsCase {
 		"kill-delete":            killing("target: {workload: {kind: Deployment, name: web}}, action: {type: Delete}", need{right: "delete pods", path: action}, seeing),
 		"kill-authority": killing("target: {workload: {kind: Deployment, name: web}}, verification: {probes: [{name: up, host: 192.0.2.1, httpGet: {port: 443}, tls: {caSecretName: roots}}]}",
 			evicting, seeing, need{right: "get secrets roots", path: "spec.verification.probes[0].tls.caSecretName"}),
-		"kill-template":          killing("target: {"+canary+"}", evicting, need{right: "create pods", path: "spec.target.template"}),
-		"kill-account":           killing("target: {selector: {matchLabels: {app: web}}}, serviceAccountName: robot", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}, need{right: "list pods", path: "spec.target"}),
-		"kill-account-template":  killing("target: {"+canary+"}, serviceAccountName: robot", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}),
-		"kill-template-v1alpha1": {kind: chaosPods, version: "v1alpha1", spec: "{" + canary + ", nextStop: 2030-01-01T00:00:00Z}", needs: []need{{right: "delete pods", path: "spec"}, {right: "create pods", path: "spec"}}},
-		"adopt":                  publishing("networking.fairlead.dev/adopt-service", "true", "update services adopt", `may not update the Service "adopt"`),
-		"fault":                  publishing("networking.fairlead.dev/inject-fault", "BlackHole for=10m at=2026-03-02T14:00:00Z", "update endpointslices.discovery.k8s.io", "may not update endpointslices"),
-		"authority":              {kind: externalServices, version: "v1", spec: `{ports: [{name: web, port: 443}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {httpGet: {}, tls: {caSecretName: roots}}}`, needs: []need{{"get secrets roots", "spec.healthCheck.tls.caSecretName", `may not get the Secret "roots"`}}},
-		"cluster-address":        {kind: externalServices, version: "v1", spec: `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [10.96.7.7]}]}`, needs: creating, webhookOnly: true},
-		"cluster-address-v1alpha1": {kind: externalServices, version: "v1alpha1", spec: `{hosts: [10.96.7.7], ports: {sql: 5432}}`, webhookOnly: true, needs: []need{
-			{creating[0].right, "spec.hosts[0]", creating[0].words}, {creating[1].right, "spec.hosts[0]", creating[1].words},
-		}},
+		"kill-template":            killing("target: {"+canary+"}", evicting, need{right: "create pods", path: "spec.target.template"}),
+		"kill-account":             killing("target: {selector: {matchLabels: {app: web}}}, serviceAccountName: robot", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}, need{right: "list pods", path: "spec.target"}),
+		"kill-account-template":    killing("target: {"+canary+"}, serviceAccountName: robot", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}),
+		"kill-template-v1alpha1":   {kind: chaosPods, version: "v1alpha1", spec: "{" + canary + ", nextStop: 2030-01-01T00:00:00Z}", needs: []need{evicting, {right: "create pods", path: "spec.template"}}},
+		"adopt":                    publishing("networking.fairlead.dev/adopt-service", "true", "update services adopt", `may not update the Service "adopt"`),
+		"fault":                    publishing("networking.fairlead.dev/inject-fault", "BlackHole for=10m at=2026-03-02T14:00:00Z", "update endpointslices.discovery.k8s.io", "may not update endpointslices"),
+		"authority":                {kind: externalServices, version: "v1", spec: `{ports: [{name: web, port: 443}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {httpGet: {}, tls: {caSecretName: roots}}}`, needs: []need{{"get secrets roots", "spec.healthCheck.tls.caSecretName", `may not get the Secret "roots"`}}},
+		"cluster-address":          {kind: externalServices, version: "v1", spec: `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [10.96.7.7]}]}`, needs: creating, webhookOnly: true},
+		"cluster-address-v1alpha1": {kind: externalServices, version: "v1alpha1", spec: `{ports: [{name: sql, port: 5432}], endpoints: [{name: host-0, addresses: [10.96.7.7]}]}`, webhookOnly: true, needs: creating},
 	}
 	for name, command := range map[string]struct{ annotation, value string }{
 		"restart-now":       {"autoreboot.fairlead.dev/restart-now", "now"},
@@ -162,8 +160,8 @@ func rightsCases() map[string]rightsCase {
 		}
 		cases["target-"+name] = restartOf("targets: ["+of+"]", need{right: "patch " + resource + " web", path: "spec.targets[0]"})
 		cases["target-"+name+"-v1alpha1"] = rightsCase{kind: rebootPolicies, version: "v1alpha1",
-			spec:  "{target: {kind: " + workload + ", name: web}, policies: [{name: http, trigger: {probe: {httpGet: {port: 80}}}}]}",
-			needs: []need{{right: "patch " + resource + " web", path: "spec.target"}}}
+			spec:  "{targets: [" + of + "], cooldown: 10m, policies: [{name: http, type: Probe, probe: {httpGet: {port: 80}}}]}",
+			needs: []need{{right: "patch " + resource + " web", path: "spec.targets[0]"}}}
 		if group != "apps" {
 			continue // no gate reads it
 		}
@@ -367,7 +365,7 @@ func wordsOf(right string) string {
 // fieldAtV1 returns how the policies of the API server, which look at what is stored, name a field.
 func fieldAtV1(path string) string {
 	switch path {
-	case "spec.target", "spec":
+	case "spec.template":
 		return "spec."
 	}
 	before, _, _ := strings.Cut(path, ".sources[")

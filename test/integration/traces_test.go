@@ -112,8 +112,9 @@ func TestTheTraceOfARequestGoesOnInTheWebhooks(t *testing.T) {
 	_, err = policies.Namespace(s.Namespace).Create(s.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "autoreboot.fairlead.dev/v1alpha1", "kind": "RebootPolicy", "metadata": map[string]any{"name": "traced"},
 		"spec": map[string]any{
-			"target":   map[string]any{"kind": "Deployment", "name": "web"},
-			"policies": []any{map[string]any{"name": "up", "trigger": map[string]any{"probe": map[string]any{"tcpSocket": map[string]any{"port": int64(80)}}}}},
+			"targets":  []any{map[string]any{"kind": "Deployment", "name": "web"}},
+			"cooldown": "10m",
+			"policies": []any{map[string]any{"name": "up", "type": "Probe", "probe": map[string]any{"tcpSocket": map[string]any{"port": int64(80)}}}},
 		},
 	}}, metav1.CreateOptions{})
 	s.Must(err)

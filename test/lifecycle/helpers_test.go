@@ -36,7 +36,10 @@ func old(name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "networking.fairlead.dev/v1alpha1", "kind": "ExternalService",
 		"metadata": map[string]any{"name": name},
-		"spec":     map[string]any{"hosts": []any{"192.0.2.20"}, "ports": map[string]any{"http": int64(80)}},
+		"spec": map[string]any{
+			"endpoints": []any{map[string]any{"name": "a", "addresses": []any{"192.0.2.20"}}},
+			"ports":     []any{map[string]any{"name": "http", "port": int64(80)}},
+		},
 	}}
 }
 

@@ -110,7 +110,7 @@ func TestARotationOfTheRootFailsNoCallAndWritesEachDefinitionTwice(t *testing.T)
 apiVersion: networking.fairlead.dev/v1alpha1
 kind: ExternalService
 metadata: {name: applied, namespace: `+namespace+`}
-spec: {hosts: [192.0.2.20], ports: {http: 80}}
+spec: {ports: [{name: http, port: 80}], endpoints: [{name: host-0, addresses: [192.0.2.20]}]}
 `)
 	calling.Go(func() {
 		applies.keep(ctx, 2*time.Second, func(ctx context.Context) error {

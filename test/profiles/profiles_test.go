@@ -103,7 +103,7 @@ func (s *suite) externalService() {
 	s.shows("5432", "{.spec.ports[0].port}", "service/database")
 	s.shows("192.0.2.20", "{.items[*].endpoints[*].addresses[*]}", "endpointslices", "--selector=kubernetes.io/service-name=database")
 	if !s.profile.has("v1-only") {
-		s.shows("192.0.2.20", "{.spec.hosts[0]}", "externalservices.v1alpha1.networking.fairlead.dev", "database")
+		s.shows("192.0.2.20", "{.spec.endpoints[0].addresses[0]}", "externalservices.v1alpha1.networking.fairlead.dev", "database")
 	}
 	s.Kubectl("delete", "externalservice", "database")
 	s.gone("externalservice/database", "service/database")

@@ -39,7 +39,7 @@ func TestACRDComesToOneVersionAndGoesBack(t *testing.T) {
 		return err
 	})
 	s.install(s.profile)
-	s.shows("192.0.2.20", "{.spec.hosts[0]}", "externalservices.v1alpha1.networking.fairlead.dev", "later")
+	s.shows("192.0.2.20", "{.spec.endpoints[0].addresses[0]}", "externalservices.v1alpha1.networking.fairlead.dev", "later")
 	s.permitted()
 }
 

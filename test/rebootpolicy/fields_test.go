@@ -188,7 +188,7 @@ func triggerCases() []fieldCase {
 		{fields: []string{"triggers.description"}, spec: web + `suspend: true, triggers: [{name: stuck, description: when it is stuck, type: Probe, probe: {tcpSocket: {port: 1}}}]`, acts: func(s *suite) {
 			old := s.Object("{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: p}}")
 			s.Must(s.Client.Get(s.Context(), objectKey(old), old))
-			s.Expect(framework.Text(old.Object["spec"]), `"comment":"when it is stuck"`)
+			s.Expect(framework.Text(old.Object["spec"]), `"description":"when it is stuck"`)
 		}},
 		{fields: []string{"triggers.configChange.sources.selector"}, spec: web + `triggers: [{name: config, type: ConfigChange,
 			configChange: {discovery: Explicit, sources: [{kind: Secret, selector: {matchLabels: {restart: web}}}]}}]`, acts: func(s *suite) {

@@ -124,9 +124,8 @@ func TestAPolicyOfTheFirstVersionRestartsPodsThatStopAnswering(t *testing.T) {
 	s.amongWell(fleet)
 	s.run(deployment, "web", bare, replicas(2), surge(2))
 	s.Apply(fmt.Sprintf(`{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: p}, spec: {
-		target: {kind: Deployment, name: web},
-		policies: [{name: stuck, comment: restart when stuck, trigger: {probe: {httpGet: {path: /healthz, port: %d}, periodSeconds: 1, timeoutSeconds: 1, failureThreshold: 2}}}]}}`, fleet.Port()))
-	// What the first version cannot say, another person says.
+		targets: [{kind: Deployment, name: web}], cooldown: 10m,
+		policies: [{name: stuck, description: restart when stuck, type: Probe, probe: {httpGet: {path: /healthz, port: %d}, interval: 1s, timeout: 1s, failureThreshold: 2}}]}}`, fleet.Port()))
 	s.set("p", "{debounce: {quietPeriod: 1s}, verification: {soak: 1s}}")
 	s.watching("p", 1)
 	sick := s.ips("web")
@@ -138,8 +137,8 @@ func TestAPolicyOfTheFirstVersionRestartsPodsThatStopAnswering(t *testing.T) {
 	old := s.Object("{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: p}}")
 	s.Must(s.Client.Get(s.Context(), objectKey(old), old))
 	status, ok := old.Object["status"].(map[string]any)
-	if want := history[0].CompletionTime.UTC().Format("2006-01-02T15:04:05Z"); !ok || status["lastReboot"] != want {
-		t.Errorf("v1alpha1 says it was last restarted at %v, want %s: %s", status["lastReboot"], want, framework.Text(old))
+	if want := history[0].CompletionTime.UTC().Format("2006-01-02T15:04:05Z"); !ok || status["lastRestartTime"] != want {
+		t.Errorf("v1alpha1 says it was last restarted at %v, want %s: %s", status["lastRestartTime"], want, framework.Text(old))
 	}
 }
 

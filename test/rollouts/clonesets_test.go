@@ -180,11 +180,8 @@ func bothVersionsOfClones(s *suite) {
 	s.policy("p", clones("web"))
 	view := s.Object("{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: p}}")
 	s.Must(s.Get("p", view))
-	if kind := text(view, "spec", "target", "kind"); kind != "CloneSet.apps.kruise.io" {
-		s.Errorf("v1alpha1 has kind %q", kind)
-	}
-	s.Make(`{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: old}, spec: {target: {kind: CloneSet.apps.kruise.io, name: web}, policies: [
-		{name: answers, trigger: {probe: {tcpSocket: {port: 80}}}}]}}`)
+	s.Make(`{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: old}, spec: {targets: [{group: apps.kruise.io, kind: CloneSet, name: web}], cooldown: 10m, policies: [
+		{name: answers, type: Probe, probe: {tcpSocket: {port: 80}}}]}}`)
 	var policy autorebootv1.RebootPolicy
 	s.Must(s.Get("old", &policy))
 	if got := policy.Spec.Targets[0]; got.Group != "apps.kruise.io" || got.Kind != "CloneSet" {

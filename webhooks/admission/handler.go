@@ -126,7 +126,7 @@ func (h *handler) decide(ctx context.Context, req request) (resp response) {
 	if refusal, ok := h.fits(req); !ok {
 		return refusal
 	}
-	return h.reviewer.review(ctx, h.withTranslator(req))
+	return h.reviewer.review(ctx, req)
 }
 
 // fits checks that there is an object, and that it is what the request calls it.

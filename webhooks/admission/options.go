@@ -31,10 +31,6 @@ type Options struct {
 	Kind schema.GroupVersionKind
 	// MaxBody bounds a review, in bytes. Defaults to DefaultMaxBody.
 	MaxBody int64
-	// Translator words errors and warnings for an object at Kind that was written at another version of it,
-	// a bare one such as "v1alpha1". It is called only where there are any. Defaults to nil: the words are
-	// those of Kind.
-	Translator func(version string, object []byte) Translator
 	// Logger logs refused requests and panics. Defaults to logr.Discard().
 	Logger logr.Logger
 	// Registerer registers the metrics; handlers that share one share the families. Defaults to nil: metrics
@@ -45,10 +41,6 @@ type Options struct {
 // Mutator changes an object before it is validated. Its functions are called in this order, and each may be
 // nil. An error of theirs that is an API status is returned as it is, any other as an internal error.
 type Mutator[T any] struct {
-	// Keep returns what a write should leave of the stored object, both as JSON, where the request was
-	// made at a version that cannot express all of it; stored is nil on a create. An error is logged, and the object
-	// stays as it was sent.
-	Keep func(req Request, object, stored []byte) (Kept, error)
 	// Default sets in obj what the user left unset. It may replace a value, but it never removes anything
 	// nor shortens a list, and it leaves annotations of fairlead.dev alone; the handler refuses the object
 	// otherwise, as that is a defect in the defaulter.
@@ -59,16 +51,6 @@ type Mutator[T any] struct {
 	Stamp func(ctx context.Context, req Request, obj, old *T) (map[string]string, error)
 	// Finalizer is added to an object that is created, or updated without it, unless it is deleted. Defaults to none.
 	Finalizer string
-}
-
-// Kept is the part of the stored object that a write leaves.
-type Kept struct {
-	// Spec replaces the object's; nil leaves it.
-	Spec []byte
-	// Annotations are set as those of Stamp.
-	Annotations map[string]string
-	// Warnings are those of the response.
-	Warnings []string
 }
 
 // Validator decides whether an object is admitted.

@@ -181,14 +181,6 @@ func (p *patch) list(s *jsoncodec.Shape, document jsonindex.Value, now reflect.V
 	return nil
 }
 
-// spec replaces the spec of the object.
-func (p *patch) spec(value []byte) {
-	p.enter("spec")
-	p.begin("add")
-	p.written = append(append(append(p.written, `,"value":`...), value...), '}')
-	p.leave(0)
-}
-
 // operation writes an operation with all of a value.
 func (p *patch) operation(op string, s *jsoncodec.Shape, value reflect.Value) (err error) {
 	p.begin(op)

@@ -41,10 +41,9 @@ type Request struct {
 // request is a Request with the objects, which are parts of the request's body; none stands for null.
 type request struct {
 	Request
-	object     jsonindex.Value
-	oldObject  jsonindex.Value
-	translator func(version string, object []byte) Translator // nil where Kind was written
-	scratch    *bytes.Buffer                                  // for the patch; valid until the response is written
+	object    jsonindex.Value
+	oldObject jsonindex.Value
+	scratch   *bytes.Buffer // for the patch; valid until the response is written
 }
 
 const (

@@ -4,9 +4,11 @@
 package conversion
 
 import (
-	"strings"
+	"encoding/json"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
@@ -24,22 +26,43 @@ type Failure struct {
 	Namespace, Name, UID string
 }
 
-// failureOf reads who failed. It holds nothing of the object's content, and nothing of the review.
-func failureOf(object jsonindex.Value, desired string) Failure {
-	metadata := object.Field("metadata")
+// identity is what identifies an object.
+type identity struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        struct{ Namespace, Name, UID string } `json:"metadata"`
+}
+
+// identify reads what identifies an object, as far as it can be read.
+func identify(object runtime.RawExtension) (is identity) {
+	if json.Unmarshal(object.Raw, &is) == nil {
+		return is
+	}
+	// One part may be of another type, and the others are known all the same.
+	var parts struct{ Kind, APIVersion, Metadata json.RawMessage }
+	_ = json.Unmarshal(object.Raw, &parts)
+	var metadata struct{ Namespace, Name, UID json.RawMessage }
+	_ = json.Unmarshal(parts.Metadata, &metadata)
+	for text, into := range map[*json.RawMessage]*string{
+		&parts.Kind: &is.Kind, &parts.APIVersion: &is.APIVersion,
+		&metadata.Namespace: &is.Metadata.Namespace, &metadata.Name: &is.Metadata.Name, &metadata.UID: &is.Metadata.UID,
+	} {
+		*into = ""
+		_ = json.Unmarshal(*text, into)
+	}
+	return is
+}
+
+// failure returns who failed. It holds nothing of the object's content.
+func (i identity) failure(desired string) Failure {
 	f := Failure{
-		APIVersion: object.Field("apiVersion").TextOrEmpty(), Kind: object.Field("kind").TextOrEmpty(), Desired: desired,
-		Namespace: metadata.Field("namespace").TextOrEmpty(), Name: metadata.Field("name").TextOrEmpty(),
-		UID: metadata.Field("uid").TextOrEmpty(),
+		APIVersion: i.APIVersion, Kind: i.Kind, Desired: desired,
+		Namespace: i.Metadata.Namespace, Name: i.Metadata.Name, UID: i.Metadata.UID,
 	}
 	for _, part := range []*string{&f.APIVersion, &f.Kind, &f.Desired, &f.Namespace, &f.Name, &f.UID} {
-		*part = strings.Clone(review.Cut(*part, maxIdentity)) // the texts of a document share memory
+		*part = review.Cut(*part, maxIdentity)
 	}
 	return f
 }
 
-// labelOf names an object in a message.
-func labelOf(object jsonindex.Value) string {
-	metadata := object.Field("metadata")
-	return review.Label(metadata.Field("namespace").TextOrEmpty(), metadata.Field("name").TextOrEmpty())
-}
+// label names the object in a message.
+func (i identity) label() string { return review.Label(i.Metadata.Namespace, i.Metadata.Name) }

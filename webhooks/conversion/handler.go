@@ -9,16 +9,17 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime/debug"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
-	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
@@ -42,8 +43,8 @@ const (
 
 // Options of a handler.
 type Options struct {
-	// Converters convert one kind each. Required: a kind without one is refused.
-	Converters []*hubspoke.Converter
+	// Kinds are those of package spelling that are converted. Required: any other is refused.
+	Kinds []schema.GroupKind
 	// MaxBody bounds a review, in bytes. Defaults to DefaultMaxBody.
 	MaxBody int64
 	// Timeout bounds the work on a review; what the request itself allows may be less. Default
@@ -64,7 +65,6 @@ type handler struct {
 	timeout time.Duration
 	log     logr.Logger
 	often   rate.Sometimes // failures and refusals in the log: a poisoned list fails eleven times a second
-	panics  rate.Sometimes // stacks in the log
 	failed  func(Failure)
 	metrics conversionMetrics
 	unknown counts
@@ -80,7 +80,6 @@ func NewHandler(o Options) http.Handler {
 		log:     o.Logger,
 		metrics: newMetrics(o.Registerer, o.Logger),
 		often:   rate.Sometimes{First: 10, Interval: time.Second},
-		panics:  rate.Sometimes{First: 10, Interval: time.Second},
 		failed:  o.Failed,
 	}
 	if h.failed == nil {
@@ -92,35 +91,38 @@ func NewHandler(o Options) http.Handler {
 	if h.timeout <= 0 {
 		h.timeout = DefaultTimeout
 	}
-	h.routes = newRoutes(o.Converters, h.metrics)
+	h.routes = newRoutes(o.Kinds, h.metrics)
 	h.unknown = h.metrics.of(unknown, unknown, unknown)
 	return h
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, out, document := review.Buffer(), review.Buffer(), jsonindex.NewDocument()
+	body := review.Buffer()
 	defer review.Release(body)
-	defer review.Release(out)
-	defer document.Release()
-	req, err := h.read(body, document, r)
+	req, err := h.read(body, r)
 	if err != nil {
 		h.refuse(w, err)
 		return
 	}
-	if err := h.convert(r.Context(), review.Timeout(r.URL, h.timeout), req, out); err != nil {
+	converted, err := h.convert(r.Context(), review.Timeout(r.URL, h.timeout), req)
+	if err != nil {
 		h.often.Do(func() {
-			h.log.Error(err, "A conversion failed", "uid", req.uid, "desired", review.Cut(req.desired, 100))
+			h.log.Error(err, "A conversion failed", "uid", req.UID, "desired", review.Cut(req.DesiredAPIVersion, 100))
 		})
-		failAnswer(out, req.uid, err.Error())
 	}
-	review.Respond(w, http.StatusOK, out.Bytes())
+	out, err := response(req, converted, err)
+	if err != nil {
+		h.refuse(w, review.Refuse(http.StatusInternalServerError, "the response cannot be written: %v", err))
+		return
+	}
+	review.Respond(w, http.StatusOK, out)
 }
 
-func (h *handler) read(body *bytes.Buffer, document *jsonindex.Document, r *http.Request) (request, error) {
+func (h *handler) read(body *bytes.Buffer, r *http.Request) (*apiextensionsv1.ConversionRequest, error) {
 	if err := review.ReadBody(body, r, h.maxBody); err != nil {
-		return request{}, err
+		return nil, err
 	}
-	return parse(document, body.Bytes())
+	return parse(body.Bytes())
 }
 
 func (h *handler) refuse(w http.ResponseWriter, err error) {
@@ -133,36 +135,35 @@ func (h *handler) refuse(w http.ResponseWriter, err error) {
 	refusal.Respond(w)
 }
 
-// convert writes the answer to a review. Its error names every object that failed, so that all
-// can be repaired at once; the answer is of no use then. The time is looked at before every object:
-// no converter waits for anything, so none needs a context of its own.
-func (h *handler) convert(ctx context.Context, patience time.Duration, req request, out *bytes.Buffer) error {
-	start := time.Now()
+// convert returns the objects of a review at the desired version. Its error names every object that failed, so that all
+// can be repaired at once. The time is looked at before every object: a conversion waits for nothing, so none needs a
+// context of its own.
+func (h *handler) convert(
+	ctx context.Context, patience time.Duration, req *apiextensionsv1.ConversionRequest,
+) ([]runtime.RawExtension, error) {
+	start, desired := time.Now(), req.DesiredAPIVersion
 	switch {
-	case req.desired == "":
-		return errors.New("the review names no desiredAPIVersion")
-	case !h.routes.target[req.desired]:
-		return fmt.Errorf("nothing is converted to %.100q here; the kinds are %s", req.desired, h.routes.names())
+	case desired == "":
+		return nil, errors.New("the review names no desiredAPIVersion")
+	case !h.routes.target[desired]:
+		return nil, fmt.Errorf("nothing is converted to %.100q here; the kinds are %s", desired, h.routes.names())
 	}
-	beginAnswer(out, req.uid)
+	converted := make([]runtime.RawExtension, 0, len(req.Objects))
 	var failures failures
-	for i, object := range req.objects {
+	for i, object := range req.Objects {
 		if err := spent(ctx, start, patience); err != nil {
-			return fmt.Errorf("stopped after %d of %d objects: %w", i, len(req.objects), err)
+			return nil, fmt.Errorf("stopped after %d of %d objects: %w", i, len(req.Objects), err)
 		}
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		out.Grow(2 * len(object.Bytes())) // what an object becomes is rarely more than twice its size
-		converted, err := h.object(out.AvailableBuffer(), object, req.desired)
+		is := identify(object)
+		raw, err := h.object(object, is, desired)
 		if err != nil {
-			failures.add(i, object, err)
+			h.failed(is.failure(desired))
+			failures.add(i, is, err)
 			continue
 		}
-		out.Write(converted)
+		converted = append(converted, runtime.RawExtension{Raw: raw})
 	}
-	endAnswer(out)
-	return failures.err()
+	return converted, failures.err()
 }
 
 // spent returns why no caller waits for a response any more.
@@ -176,58 +177,36 @@ func spent(ctx context.Context, start time.Time, patience time.Duration) error {
 	return nil
 }
 
-// object converts one object, appended to out, and counts it.
-func (h *handler) object(out []byte, object jsonindex.Value, desired string) ([]byte, error) {
-	way, err := h.find(object, desired)
+// object converts one object, and counts it.
+func (h *handler) object(object runtime.RawExtension, is identity, desired string) ([]byte, error) {
+	way, err := h.find(object, is, desired)
 	if err != nil {
 		h.unknown.failed.Inc()
-		h.failed(failureOf(object, desired))
 		return nil, err
 	}
 	if way.same {
 		way.counts.converted.Inc()
-		return append(out, object.Bytes()...), nil
+		return object.Raw, nil
 	}
 	start := time.Now()
-	converted, err := h.run(out, way, object, desired)
+	raw, err := way.table.Convert(object.Raw, way.group, way.toVersion)
 	way.counts.seconds.Observe(time.Since(start).Seconds())
-	switch {
-	case err == nil:
-		way.counts.done(converted)
-		return converted.Object, nil
-	case errors.Is(err, errPanic):
-		way.counts.panicked.Inc()
-	default:
+	if err != nil {
 		way.counts.failed.Inc()
+		return nil, err
 	}
-	h.failed(failureOf(object, desired))
-	return converted.Object, err
+	way.counts.converted.Inc()
+	return raw, nil
 }
 
-func (h *handler) find(object jsonindex.Value, desired string) (*route, error) {
-	if object.Kind() == 'n' {
+func (h *handler) find(object runtime.RawExtension, is identity, desired string) (*route, error) {
+	switch jsontext.Value(object.Raw).Kind() {
+	case jsontext.KindInvalid, jsontext.KindNull:
 		return nil, errors.New("it is null")
+	case jsontext.KindBeginObject:
+		return h.routes.find(is.APIVersion, is.Kind, desired)
 	}
-	if object.Kind() != '{' {
-		return nil, errors.New("not a JSON object")
-	}
-	return h.routes.find(object.Field("apiVersion").TextOrEmpty(), object.Field("kind").TextOrEmpty(), desired)
-}
-
-var errPanic = errors.New("the converter panicked; the operator's log has the stack")
-
-// run calls the converter, and turns a panic into an error.
-func (h *handler) run(out []byte, way *route, object jsonindex.Value, desired string) (converted hubspoke.Converted, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			h.panics.Do(func() {
-				h.log.Error(fmt.Errorf("panic: %v", p), "A converter panicked",
-					"object", labelOf(object), "desired", desired, "stack", string(debug.Stack()))
-			})
-			converted, err = hubspoke.Converted{}, errPanic
-		}
-	}()
-	return way.converter.AppendConverted(out, object, way.toVersion)
+	return nil, errors.New("not a JSON object")
 }
 
 // failures collects what failed in a review, bounded.
@@ -236,16 +215,16 @@ type failures struct {
 	more  int
 }
 
-func (f *failures) add(index int, object jsonindex.Value, err error) {
+func (f *failures) add(index int, is identity, err error) {
 	if len(f.named) == maxNamed {
 		f.more++
 		return
 	}
-	kind := object.Field("kind").TextOrEmpty()
+	kind := is.Kind
 	if kind == "" {
 		kind = "object"
 	}
-	f.named = append(f.named, review.Cut(fmt.Sprintf("%.100s %s (objects[%d]): %v", kind, labelOf(object), index, err), maxReason))
+	f.named = append(f.named, review.Cut(fmt.Sprintf("%.100s %s (objects[%d]): %v", kind, is.label(), index, err), maxReason))
 }
 
 func (f *failures) err() error {

@@ -13,50 +13,32 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	apix "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/fairlead-dev/fairlead/webhooks/conversion/externalservice"
-	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// toyForm is a toy at either version.
-type toyForm struct {
-	Spec struct {
-		N    int    `json:"n,omitempty"`
-		Name string `json:"name,omitempty"`
-	} `json:"spec"`
-	Status struct{} `json:"status"`
-}
+var chaosPod = schema.GroupKind{Group: "chaos.fairlead.dev", Kind: "ChaosPod"}
 
-// toys converts toys by calling a function for each, and panics where the name asks for that.
-func toys(each func()) []*hubspoke.Converter {
-	same := func(from toyForm) toyForm {
-		if from.Spec.Name == "bomb" {
-			bomb()
-		}
-		each()
-		return from
-	}
-	return []*hubspoke.Converter{hubspoke.New(hubspoke.Pair[toyForm, toyForm]{
-		Group: "toys.example.com", Kind: "Toy", Hub: "v1", Spoke: "v1alpha1",
-		Up: same, Down: func(from toyForm) toyForm { return from },
-		OverlayHub: func(_, _, after toyForm) toyForm { return after },
-	})}
-}
-
-func newToyHandler(o Options) http.Handler {
-	o.Converters = toys(func() {})
+func newChaosPodHandler(o Options) http.Handler {
+	o.Kinds = []schema.GroupKind{chaosPod}
 	return NewHandler(o)
 }
 
-func toy(version, name string) string {
-	return fmt.Sprintf(`{"apiVersion":"toys.example.com/%s","kind":"Toy","metadata":{"name":%q,"namespace":"shop"},"spec":{"n":1,"name":%q}}`, version, name, name)
+// pod is a ChaosPod at a version. At v1alpha1, one with the name stuck has a target that is no object.
+func pod(version, name string) string {
+	spec := map[string]string{"v1alpha1": `{"nextStop":"2027-01-01T00:00:00Z"}`, "v1": `{"schedule":{"at":"2027-01-01T00:00:00Z"}}`}[version]
+	if name == "stuck" {
+		spec = `{"template":{},"target":5}`
+	}
+	if spec == "" {
+		spec = "{}"
+	}
+	return fmt.Sprintf(`{"apiVersion":"chaos.fairlead.dev/%s","kind":"ChaosPod","metadata":{"name":%q,"namespace":"shop"},"spec":%s}`, version, name, spec)
 }
 
 func reviewOf(desired string, objects ...string) string {
@@ -86,7 +68,7 @@ func answerOf(t testing.TB, w *httptest.ResponseRecorder) *apix.ConversionRespon
 }
 
 func TestEveryObjectOfAReviewIsAnsweredInOrder(t *testing.T) {
-	w := post(newToyHandler(Options{}), reviewOf("toys.example.com/v1", toy("v1alpha1", "a"), toy("v1", "b"), toy("v1alpha1", "c")))
+	w := post(newChaosPodHandler(Options{}), reviewOf("chaos.fairlead.dev/v1", pod("v1alpha1", "a"), pod("v1", "b"), pod("v1alpha1", "c")))
 	got := answerOf(t, w)
 	if got.UID != "u-1" || got.Result.Status != metav1.StatusSuccess {
 		t.Errorf("answered %q with %+v", got.UID, got.Result)
@@ -96,7 +78,7 @@ func TestEveryObjectOfAReviewIsAnsweredInOrder(t *testing.T) {
 	}
 	for i, name := range []string{"a", "b", "c"} {
 		var want, have any
-		if err := errors.Join(json.Unmarshal([]byte(toy("v1", name)), &want), json.Unmarshal(got.ConvertedObjects[i].Raw, &have)); err != nil {
+		if err := errors.Join(json.Unmarshal([]byte(pod("v1", name)), &want), json.Unmarshal(got.ConvertedObjects[i].Raw, &have)); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, have); diff != "" {
@@ -105,9 +87,9 @@ func TestEveryObjectOfAReviewIsAnsweredInOrder(t *testing.T) {
 	}
 }
 
-func TestAnObjectAtTheDesiredVersionComesBackByteForByte(t *testing.T) {
-	odd := `{ "kind":"Toy", "apiVersion":"toys.example.com/v1",  "x": 1.50 }`
-	got := answerOf(t, post(newToyHandler(Options{}), reviewOf("toys.example.com/v1", odd)))
+func TestAnObjectAtTheDesiredVersionComesBackAsItWas(t *testing.T) {
+	odd := `{"kind":"ChaosPod","apiVersion":"chaos.fairlead.dev/v1","x":1.50}`
+	got := answerOf(t, post(newChaosPodHandler(Options{}), reviewOf("chaos.fairlead.dev/v1", odd)))
 	if string(got.ConvertedObjects[0].Raw) != odd {
 		t.Errorf("came back as %s", got.ConvertedObjects[0].Raw)
 	}
@@ -115,9 +97,9 @@ func TestAnObjectAtTheDesiredVersionComesBackByteForByte(t *testing.T) {
 
 func TestAnEmptyReviewSucceeds(t *testing.T) {
 	for _, objects := range []string{`"objects":[]`, `"objects":null`, `"x":1`} {
-		body := `{"request":{"uid":"u-1","desiredAPIVersion":"toys.example.com/v1",` + objects +
+		body := `{"request":{"uid":"u-1","desiredAPIVersion":"chaos.fairlead.dev/v1",` + objects +
 			`},"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview"}`
-		got := answerOf(t, post(newToyHandler(Options{}), body))
+		got := answerOf(t, post(newChaosPodHandler(Options{}), body))
 		if got.Result.Status != metav1.StatusSuccess || len(got.ConvertedObjects) != 0 {
 			t.Errorf("%s: answered %+v", objects, got)
 		}
@@ -130,21 +112,21 @@ func TestAFailureNamesTheObjectAndTheReason(t *testing.T) {
 		objects []string
 		says    []string
 	}{
-		"error":            {"toys.example.com/v1", []string{toy("v1alpha1", "a"), toy("v0", "old")}, []string{`Toy shop/old (objects[1]): apiVersion "toys.example.com/v0"`}},
-		"panic":            {"toys.example.com/v1", []string{toy("v1alpha1", "bomb")}, []string{"Toy shop/bomb", "panicked"}},
-		"both":             {"toys.example.com/v1", []string{toy("v1alpha1", "bomb"), toy("v0", "old")}, []string{"shop/bomb", "shop/old"}},
-		"unknown desired":  {"toys.example.com/v9", []string{toy("v1", "a")}, []string{`"toys.example.com/v9"`, "Toy.toys.example.com"}},
-		"no desired":       {"", []string{toy("v1", "a")}, []string{"desiredAPIVersion"}},
-		"unknown version":  {"toys.example.com/v1", []string{toy("v0", "a")}, []string{"shop/a", `"toys.example.com/v0"`}},
-		"unknown kind":     {"toys.example.com/v1", []string{`{"apiVersion":"toys.example.com/v1","kind":"Car"}`}, []string{"Car (unnamed)", `kind "Car"`}},
-		"no kind":          {"toys.example.com/v1", []string{`{"metadata":{"name":"x"}}`}, []string{"object x (objects[0])"}},
-		"null":             {"toys.example.com/v1", []string{`null`}, []string{"objects[0]", "null"}},
-		"number":           {"toys.example.com/v1", []string{toy("v1", "a"), `7`}, []string{"objects[1]", "not a JSON object"}},
-		"more than we say": {"toys.example.com/v1", many(15), []string{"objects[9]", "and 5 more"}},
+		"error":            {"chaos.fairlead.dev/v1", []string{pod("v1alpha1", "a"), pod("v0", "old")}, []string{`ChaosPod shop/old (objects[1]): apiVersion "chaos.fairlead.dev/v0"`}},
+		"stuck":            {"chaos.fairlead.dev/v1", []string{pod("v1alpha1", "stuck")}, []string{"ChaosPod shop/stuck", "spec.target: must be an object"}},
+		"both":             {"chaos.fairlead.dev/v1", []string{pod("v1alpha1", "stuck"), pod("v0", "old")}, []string{"shop/stuck", "shop/old"}},
+		"unknown desired":  {"chaos.fairlead.dev/v9", []string{pod("v1", "a")}, []string{`"chaos.fairlead.dev/v9"`, "ChaosPod.chaos.fairlead.dev"}},
+		"no desired":       {"", []string{pod("v1", "a")}, []string{"desiredAPIVersion"}},
+		"unknown version":  {"chaos.fairlead.dev/v1", []string{pod("v0", "a")}, []string{"shop/a", `"chaos.fairlead.dev/v0"`}},
+		"unknown kind":     {"chaos.fairlead.dev/v1", []string{`{"apiVersion":"chaos.fairlead.dev/v1","kind":"Car"}`}, []string{"Car (unnamed)", `kind "Car"`}},
+		"no kind":          {"chaos.fairlead.dev/v1", []string{`{"metadata":{"name":"x"}}`}, []string{"object x (objects[0])"}},
+		"null":             {"chaos.fairlead.dev/v1", []string{`null`}, []string{"objects[0]", "null"}},
+		"number":           {"chaos.fairlead.dev/v1", []string{pod("v1", "a"), `7`}, []string{"objects[1]", "not a JSON object"}},
+		"more than we say": {"chaos.fairlead.dev/v1", many(15), []string{"objects[9]", "and 5 more"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := answerOf(t, post(newToyHandler(Options{}), reviewOf(test.desired, test.objects...)))
+			got := answerOf(t, post(newChaosPodHandler(Options{}), reviewOf(test.desired, test.objects...)))
 			if got.Result.Status != metav1.StatusFailure || got.UID != "u-1" || len(got.ConvertedObjects) != 0 {
 				t.Errorf("answered %+v", got)
 			}
@@ -160,7 +142,7 @@ func TestAFailureNamesTheObjectAndTheReason(t *testing.T) {
 func many(n int) []string {
 	objects := make([]string, n)
 	for i := range objects {
-		objects[i] = toy("v0", "old")
+		objects[i] = pod("v0", "old")
 	}
 	return objects
 }
@@ -173,20 +155,20 @@ func TestARequestWithoutAReviewIsRefusedWithAStatus(t *testing.T) {
 	}{
 		"empty":            {``, 400, "empty"},
 		"text":             {`convert this`, 400, "not of kind ConversionReview"},
-		"half":             {reviewOf("toys.example.com/v1", toy("v1", "a"))[:120], 400, "not of kind ConversionReview"},
-		"array":            {`[]`, 400, "must be an object"},
+		"half":             {reviewOf("chaos.fairlead.dev/v1", pod("v1", "a"))[:120], 400, "not of kind ConversionReview"},
+		"array":            {`[]`, 400, "cannot unmarshal array"},
 		"other kind":       {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`, 400, "AdmissionReview"},
 		"v1beta1":          {strings.Replace(reviewOf("x"), "k8s.io/v1", "k8s.io/v1beta1", 1), 400, "conversionReviewVersions"},
 		"no request":       {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1"}`, 400, "no request"},
 		"null request":     {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":null}`, 400, "no request"},
 		"no uid":           {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"objects":[]}}`, 400, "uid"},
-		"objects no list":  {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"uid":"1","objects":{}}}`, 400, "must be an array"},
-		"desired a number": {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"uid":"1","desiredAPIVersion":1}}`, 400, "must be a string"},
-		"oversized":        {reviewOf("toys.example.com/v1", toy("v1", strings.Repeat("a", 2000))), 413, "larger than 1000 bytes"},
+		"objects no list":  {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"uid":"1","objects":{}}}`, 400, "request.objects"},
+		"desired a number": {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"uid":"1","desiredAPIVersion":1}}`, 400, "request.desiredAPIVersion"},
+		"oversized":        {reviewOf("chaos.fairlead.dev/v1", pod("v1", strings.Repeat("a", 2000))), 413, "larger than 1000 bytes"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := post(newToyHandler(Options{MaxBody: 1000}), test.body)
+			w := post(newChaosPodHandler(Options{MaxBody: 1000}), test.body)
 			var status metav1.Status
 			if err := json.Unmarshal(w.Body.Bytes(), &status); err != nil {
 				t.Fatalf("no status came back: %v\n%s", err, w.Body)
@@ -199,39 +181,38 @@ func TestARequestWithoutAReviewIsRefusedWithAStatus(t *testing.T) {
 }
 
 func TestAReviewWithoutConvertersFails(t *testing.T) {
-	got := answerOf(t, post(NewHandler(Options{}), reviewOf("toys.example.com/v1")))
-	if got.Result.Status != metav1.StatusFailure || !strings.Contains(got.Result.Message, `converted to "toys.example.com/v1"`) {
+	got := answerOf(t, post(NewHandler(Options{}), reviewOf("chaos.fairlead.dev/v1")))
+	if got.Result.Status != metav1.StatusFailure || !strings.Contains(got.Result.Message, `converted to "chaos.fairlead.dev/v1"`) {
 		t.Errorf("answered %+v", got.Result)
 	}
 }
 
 func TestConversionStopsWhenItsTimeIsUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	calls := 0
-	converters := toys(func() {
-		calls++
-		cancel()
-	})
-	r := httptest.NewRequest(http.MethodPost, Path, strings.NewReader(reviewOf("toys.example.com/v1", toy("v1alpha1", "a"), toy("v1alpha1", "b"))))
+	cancel()
+	r := httptest.NewRequest(http.MethodPost, Path, strings.NewReader(reviewOf("chaos.fairlead.dev/v1", pod("v1alpha1", "a"), pod("v1alpha1", "b"))))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
-	NewHandler(Options{Converters: converters}).ServeHTTP(w, r.WithContext(ctx))
-	got := answerOf(t, w)
-	if calls != 1 || !strings.Contains(got.Result.Message, "stopped after 1 of 2 objects") {
-		t.Errorf("%d objects were converted, answered %+v", calls, got.Result)
+	newChaosPodHandler(Options{}).ServeHTTP(w, r.WithContext(ctx))
+	if got := answerOf(t, w); !strings.Contains(got.Result.Message, "stopped after 0 of 2 objects") {
+		t.Errorf("answered %+v", got.Result)
+	}
+	err := spent(t.Context(), time.Now().Add(-28*time.Second), 27*time.Second)
+	if err == nil || !strings.Contains(err.Error(), "no time left to answer within 27s") {
+		t.Errorf("28 of 27 seconds: %v", err)
 	}
 }
 
 func TestConversionIsCountedByWayAndResult(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	h := newToyHandler(Options{Registerer: registry})
-	post(h, reviewOf("toys.example.com/v1", toy("v1alpha1", "a"), toy("v1alpha1", "bomb"), toy("evil", "x")))
-	post(h, reviewOf("toys.example.com/v1alpha1", toy("v1", "a")))
+	h := newChaosPodHandler(Options{Registerer: registry})
+	post(h, reviewOf("chaos.fairlead.dev/v1", pod("v1alpha1", "a"), pod("v1alpha1", "stuck"), pod("evil", "x")))
+	post(h, reviewOf("chaos.fairlead.dev/v1alpha1", pod("v1", "a")))
 	post(h, `{}`)
 	want := map[string]float64{ // from, kind, result, to
-		"v1alpha1 Toy converted v1":      1,
-		"v1alpha1 Toy panic v1":          1,
-		"v1 Toy converted v1alpha1":      1,
+		"v1alpha1 ChaosPod converted v1": 1,
+		"v1alpha1 ChaosPod failed v1":    1,
+		"v1 ChaosPod converted v1alpha1": 1,
 		"unknown unknown failed unknown": 1,
 	}
 	if diff := cmp.Diff(want, counters(t, registry, "fairlead_conversion_objects_total")); diff != "" {
@@ -270,14 +251,14 @@ func counters(t *testing.T, g prometheus.Gatherer, family string) map[string]flo
 }
 
 func FuzzReview(f *testing.F) {
-	f.Add([]byte(reviewOf("toys.example.com/v1", toy("v1alpha1", "a"), toy("v1", "b"))))
-	f.Add([]byte(reviewOf("toys.example.com/v1", toy("v0", "old"), toy("v1alpha1", "bomb"), `null`, `[]`)))
-	f.Add([]byte(reviewOf("toys.example.com/v1alpha1", `{"kind":"Toy","apiVersion":"toys.example.com/v1"}`)))
+	f.Add([]byte(reviewOf("chaos.fairlead.dev/v1", pod("v1alpha1", "a"), pod("v1", "b"))))
+	f.Add([]byte(reviewOf("chaos.fairlead.dev/v1", pod("v0", "old"), pod("v1alpha1", "stuck"), `null`, `[]`)))
+	f.Add([]byte(reviewOf("chaos.fairlead.dev/v1alpha1", `{"kind":"ChaosPod","apiVersion":"chaos.fairlead.dev/v1"}`)))
 	f.Add([]byte(`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"uid":"\ud800"}}`))
 	f.Add([]byte(`{"request":{"objects":[{}]}}`))
 	f.Add(bytes.Repeat([]byte(`[`), 20000))
 	f.Add([]byte(``))
-	h := newToyHandler(Options{})
+	h := newChaosPodHandler(Options{})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		w := post(h, string(body))
 		if w.Code == http.StatusOK {
@@ -292,74 +273,4 @@ func FuzzReview(f *testing.F) {
 			t.Errorf("answered %d without saying why: %v\n%s", w.Code, err, w.Body)
 		}
 	})
-}
-
-// bomb panics, as handlers are not supposed to.
-func bomb() {
-	panic("boom") //nolint:forbidigo // what the tests are about
-}
-
-func TestConversionStopsWhenTheAPIServersPatienceIsSpent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		calls := 0
-		converters := toys(func() {
-			calls++
-			<-time.After(10 * time.Second)
-		})
-		objects := []string{toy("v1alpha1", "a"), toy("v1alpha1", "b"), toy("v1alpha1", "c"), toy("v1alpha1", "d")}
-		got := answerOf(t, post(NewHandler(Options{Converters: converters}), reviewOf("toys.example.com/v1", objects...)))
-		if got.Result.Status != metav1.StatusFailure || !strings.Contains(got.Result.Message, "stopped after 3 of 4 objects: no time left to answer within 27s") || calls != 3 {
-			t.Errorf("answered %+v after %d calls", got.Result, calls)
-		}
-	})
-}
-
-func TestRestoreAnnotationsAreCountedWithTheirSize(t *testing.T) {
-	metrics := prometheus.NewRegistry()
-	h := NewHandler(Options{Converters: []*hubspoke.Converter{externalservice.New()}, Registerer: metrics})
-	object := func(version, spec string) string {
-		return fmt.Sprintf(`{"apiVersion":"networking.fairlead.dev/%s","kind":"ExternalService","metadata":{"name":"a"},"spec":%s}`, version, spec)
-	}
-	const rich = `{"ports":[],"endpoints":[{"name":"mine","zone":"z"}]}`
-	large := `{"ports":[],"endpoints":[{"name":"` + strings.Repeat("x", 300<<10) + `"}]}`
-	got := answerOf(t, post(h, reviewOf("networking.fairlead.dev/v1alpha1", object("v1", rich), object("v1", large))))
-	if got.Result.Status != metav1.StatusSuccess {
-		t.Fatalf("answered %+v", got.Result)
-	}
-	annotation := len(annotationOf(t, got.ConvertedObjects[0].Raw))
-	const labels = `{from="v1",kind="ExternalService",to="v1alpha1"}`
-	for name, want := range map[string]float64{
-		"fairlead_conversion_restore_annotation_bytes": float64(annotation),
-		"fairlead_conversion_restore_dropped_total":    1,
-	} {
-		if have := sumOf(t, metrics, name); have != want || annotation == 0 {
-			t.Errorf("%s%s is %v, want %v", name, labels, have, want)
-		}
-	}
-}
-
-func annotationOf(t *testing.T, raw []byte) string {
-	t.Helper()
-	var object metav1.PartialObjectMetadata
-	if err := json.Unmarshal(raw, &object); err != nil {
-		t.Fatal(err)
-	}
-	return object.Annotations["fairlead.dev/conversion-data"]
-}
-
-// sumOf adds up the values of a family, of a histogram what it observed.
-func sumOf(t *testing.T, from prometheus.Gatherer, name string) (sum float64) {
-	t.Helper()
-	families, err := from.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			if family.GetName() == name {
-				sum += metric.GetCounter().GetValue() + metric.GetHistogram().GetSampleSum()
-			}
-		}
-	}
-	return sum
 }

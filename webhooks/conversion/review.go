@@ -4,78 +4,44 @@
 package conversion
 
 import (
-	"bytes"
+	"encoding/json"
+	"net/http"
 
-	"github.com/go-json-experiment/json/jsontext"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
-const (
-	reviewKind       = "ConversionReview"
-	reviewAPIVersion = "apiextensions.k8s.io/v1"
-)
+var reviewType = metav1.TypeMeta{Kind: "ConversionReview", APIVersion: apiextensionsv1.SchemeGroupVersion.String()}
 
-var envelope = review.Envelope{Kind: reviewKind, APIVersion: reviewAPIVersion, Versions: "the CRD's conversionReviewVersions"}
-
-// request is the request half of a ConversionReview. Its objects are parts of the body.
-type request struct {
-	uid     string
-	desired string
-	objects []jsonindex.Value
-}
-
-// parse reads the envelope into the document; the error is a *review.Refusal.
-func parse(into *jsonindex.Document, body []byte) (request, error) {
-	var got request
-	if err := envelope.Request(into, body, got.member); err != nil {
-		return request{}, err
+// parse reads a review; the error is a *review.Refusal.
+func parse(body []byte) (*apiextensionsv1.ConversionRequest, error) {
+	var got apiextensionsv1.ConversionReview
+	err := json.Unmarshal(body, &got)
+	switch {
+	case err != nil:
+		return nil, review.Refuse(http.StatusBadRequest, "the body is not of kind %s: %v", reviewType.Kind, err)
+	case got.Kind != reviewType.Kind:
+		return nil, review.Refuse(http.StatusBadRequest, "the body is of kind %.100q: %s was expected", got.Kind, reviewType.Kind)
+	case got.APIVersion != reviewType.APIVersion:
+		return nil, review.Refuse(http.StatusBadRequest, "%s of apiVersion %.100q is not understood; put v1 into the CRD's conversionReviewVersions",
+			reviewType.Kind, got.APIVersion)
+	case got.Request == nil:
+		return nil, review.Refuse(http.StatusBadRequest, "the %s has no request", reviewType.Kind)
+	case got.Request.UID == "":
+		return nil, review.Refuse(http.StatusBadRequest, "the %s has no request.uid", reviewType.Kind)
 	}
-	if got.uid == "" {
-		return request{}, envelope.WithoutUID()
+	return got.Request, nil
+}
+
+// response writes the review that goes back: the objects, or why there are none.
+func response(req *apiextensionsv1.ConversionRequest, objects []runtime.RawExtension, err error) ([]byte, error) {
+	resp := &apiextensionsv1.ConversionResponse{UID: req.UID, ConvertedObjects: objects, Result: metav1.Status{Status: metav1.StatusSuccess}}
+	if err != nil {
+		resp.ConvertedObjects = []runtime.RawExtension{}
+		resp.Result = metav1.Status{Status: metav1.StatusFailure, Message: err.Error()}
 	}
-	return got, nil
-}
-
-func (r *request) member(name []byte, value jsonindex.Value) (err error) {
-	switch string(name) {
-	case "uid":
-		r.uid, err = review.String(value)
-	case "desiredAPIVersion":
-		r.desired, err = review.String(value)
-	case "objects":
-		r.objects = make([]jsonindex.Value, 0, value.Len())
-		err = review.Items(value, func(object jsonindex.Value) error {
-			r.objects = append(r.objects, object)
-			return nil
-		})
-	}
-	return err
-}
-
-// The answer is written by hand, because an encoder would read every converted object once more.
-
-func beginAnswer(out *bytes.Buffer, uid string) {
-	out.WriteString(`{"kind":"` + reviewKind + `","apiVersion":"` + reviewAPIVersion + `","response":{"uid":`)
-	quote(out, uid)
-	out.WriteString(`,"convertedObjects":[`)
-}
-
-func endAnswer(out *bytes.Buffer) {
-	out.WriteString(`],"result":{"metadata":{},"status":"Success"}}}`)
-}
-
-func failAnswer(out *bytes.Buffer, uid, message string) {
-	out.Reset()
-	beginAnswer(out, uid)
-	out.WriteString(`],"result":{"metadata":{},"status":"Failure","message":`)
-	quote(out, message)
-	out.WriteString(`}}}`)
-}
-
-func quote(out *bytes.Buffer, text string) {
-	// The only error is invalid UTF-8, which is replaced in what is appended.
-	quoted, _ := jsontext.AppendQuote(out.AvailableBuffer(), text)
-	out.Write(quoted)
+	return json.Marshal(apiextensionsv1.ConversionReview{TypeMeta: reviewType, Response: resp})
 }

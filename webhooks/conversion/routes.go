@@ -12,12 +12,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
+	"github.com/fairlead-dev/fairlead/internal/spelling"
 )
 
 // route is the way of one kind from one version to another.
 type route struct {
-	converter *hubspoke.Converter
+	table     spelling.Table
+	group     string
 	toVersion string
 	same      bool // from and to are one version: nothing to convert
 	counts    counts
@@ -29,54 +30,46 @@ type counts struct {
 	seconds   prometheus.Observer
 	converted prometheus.Counter
 	failed    prometheus.Counter
-	panicked  prometheus.Counter
-	restore   prometheus.Observer
-	dropped   prometheus.Counter
 }
 
-type endpoint struct{ apiVersion, kind string }
+// ends are the apiVersion and the kind of an object, and the apiVersion that is desired.
+type ends struct{ apiVersion, kind, desired string }
 
 // routes are all ways there are. They are written once, by newRoutes.
 type routes struct {
-	from   map[endpoint]map[string]*route // by the desired apiVersion
+	all    map[ends]*route
 	kinds  []schema.GroupKind
 	target map[string]bool // apiVersions that some kind can be converted to
 }
 
-func newRoutes(converters []*hubspoke.Converter, m conversionMetrics) routes {
-	all := routes{from: make(map[endpoint]map[string]*route), target: make(map[string]bool)}
-	for _, converter := range converters {
-		id, versions := converter.Kind(), converter.Versions()
-		all.kinds = append(all.kinds, id)
+var versions = []string{spelling.Hub, spelling.V1alpha1}
+
+func newRoutes(kinds []schema.GroupKind, m conversionMetrics) routes {
+	r := routes{all: make(map[ends]*route), kinds: slices.Clone(kinds), target: make(map[string]bool)}
+	slices.SortFunc(r.kinds, func(a, b schema.GroupKind) int { return cmp.Compare(a.String(), b.String()) })
+	for _, id := range r.kinds {
+		table, _ := spelling.Of(id)
 		for _, from := range versions {
-			ways := make(map[string]*route, len(versions))
 			for _, to := range versions {
-				ways[id.Group+"/"+to] = &route{
-					converter: converter,
-					toVersion: to,
-					same:      from == to,
-					counts:    m.of(id.Kind, from, to),
+				r.target[id.Group+"/"+to] = true
+				r.all[ends{id.Group + "/" + from, id.Kind, id.Group + "/" + to}] = &route{
+					table: table, group: id.Group, toVersion: to, same: from == to, counts: m.of(id.Kind, from, to),
 				}
-				all.target[id.Group+"/"+to] = true
 			}
-			all.from[endpoint{id.Group + "/" + from, id.Kind}] = ways
 		}
 	}
-	slices.SortFunc(all.kinds, func(a, b schema.GroupKind) int { return cmp.Compare(a.String(), b.String()) })
-	return all
+	return r
 }
 
 // find returns the route of an object of apiVersion and kind.
 func (r routes) find(apiVersion, kind, desired string) (*route, error) {
-	ways, known := r.from[endpoint{apiVersion, kind}]
-	if !known {
-		return nil, fmt.Errorf("apiVersion %.100q, kind %.100q is not converted here; the kinds are %s", apiVersion, kind, r.names())
+	if way, known := r.all[ends{apiVersion, kind, desired}]; known {
+		return way, nil
 	}
-	way, known := ways[desired]
-	if !known {
-		return nil, fmt.Errorf("%s %s cannot be converted to %.100q; its versions are %s", apiVersion, kind, desired, join(ways))
+	if _, known := r.all[ends{apiVersion, kind, apiVersion}]; known {
+		return nil, fmt.Errorf("%s %s cannot be converted to %.100q", apiVersion, kind, desired)
 	}
-	return way, nil
+	return nil, fmt.Errorf("apiVersion %.100q, kind %.100q is not converted here; the kinds are %s", apiVersion, kind, r.names())
 }
 
 func (r routes) names() string {
@@ -85,13 +78,4 @@ func (r routes) names() string {
 		names[i] = id.String()
 	}
 	return strings.Join(names, ", ")
-}
-
-func join(ways map[string]*route) string {
-	versions := make([]string, 0, len(ways))
-	for version := range ways {
-		versions = append(versions, version)
-	}
-	slices.Sort(versions)
-	return strings.Join(versions, ", ")
 }

@@ -14,6 +14,7 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:deprecatedversion:warning="autoreboot.fairlead.dev/v1alpha1 ClusterRebootPolicy is deprecated; use autoreboot.fairlead.dev/v1, which has the same fields"
 // +kubebuilder:resource:scope=Cluster,shortName=crbp,categories=fairlead
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`

@@ -5,20 +5,27 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// RebootPolicy restarts one workload of its own namespace when a probe of it fails. It never
-// reboots a node.
+// RebootPolicy restarts workloads of its own namespace, safely, when what they depend on changes
+// or fails. It never reboots a node.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:deprecatedversion:warning="autoreboot.fairlead.dev/v1alpha1 RebootPolicy is deprecated; use autoreboot.fairlead.dev/v1, where policies are triggers"
 // +kubebuilder:resource:shortName=rbp,categories=fairlead
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.conditions[?(@.type=="Progressing")].reason`
 // +kubebuilder:printcolumn:name="Verified",type=string,JSONPath=`.status.conditions[?(@.type=="Verified")].status`
-// +kubebuilder:printcolumn:name="Stalled",type=string,JSONPath=`.status.conditions[?(@.type=="Stalled")].reason`
-// +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.spec.target.name`
-// +kubebuilder:printcolumn:name="Last-Restart",type=date,JSONPath=`.status.lastReboot`
+// +kubebuilder:printcolumn:name="Waiting-For",type=string,JSONPath=`.status.conditions[?(@.type=="Waiting")].reason`
+// +kubebuilder:printcolumn:name="Targets",type=integer,JSONPath=`.status.watchedTargets`,priority=1
+// +kubebuilder:printcolumn:name="Next-Window",type=string,JSONPath=`.status.nextAllowedTime`,priority=1
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
+// +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.suspend`,priority=1
+// +kubebuilder:printcolumn:name="Last-Restart",type=date,JSONPath=`.status.lastRestartTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",fieldPath=".metadata",message="name must be at most 52 characters"
 type RebootPolicy struct {
@@ -29,17 +36,17 @@ type RebootPolicy struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	// spec says what to restart, and when.
+	// spec says what to restart, when, and how carefully.
 	//
 	// +required
-	Spec RebootPolicySpec `json:"spec"`
+	Spec RebootPolicySpec `json:"spec,omitzero"`
 
-	// status says what was done.
+	// status says what was observed and done.
 	//
 	// +kubebuilder:default:={"observedGeneration":-1}
 	// +structType=atomic
 	// +optional
-	Status RebootPolicyStatus `json:"status,omitzero"`
+	Status autorebootv1.RebootPolicyStatus `json:"status,omitzero"`
 }
 
 // RebootPolicyList is a list of RebootPolicies.
@@ -51,96 +58,109 @@ type RebootPolicyList struct {
 	Items           []RebootPolicy `json:"items"`
 }
 
-// RebootPolicySpec says what to restart, and when.
+// RebootPolicySpec says what to restart, when, and how carefully.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.policies) || !self.policies.exists(t, t.type == 'Probe') || has(self.cooldown)",message="cooldown is required with a Probe trigger"
+// +kubebuilder:validation:XValidation:rule="!has(self.policies) || !self.policies.exists(t, t.type == 'PodAge') || !has(self.cooldown) || self.policies.all(t, !has(t.podAge) || duration(t.podAge.max) >= duration(self.cooldown) || !t.podAge.max.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || !self.cooldown.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$'))",message="podAge.max must not be below cooldown"
 type RebootPolicySpec struct {
-	// target is the workload. It is the first of the targets of v1.
+	// suspend stops the policy from starting restarts. One that has begun is still verified. The
+	// default is false.
 	//
-	// +required
-	Target Target `json:"target"`
+	// +optional
+	Suspend *bool `json:"suspend,omitempty"`
 
-	// policies are the reasons for a restart; any one of them is enough. They are the Probe
-	// triggers of v1, and there are none where v1 has other triggers alone.
+	// dryRun lets the policy decide and report without ever acting. The default is false.
+	//
+	// +optional
+	DryRun *bool `json:"dryRun,omitempty"`
+
+	// serviceAccountName is a ServiceAccount of the policy's namespace in whose name restarts are
+	// done: its rights are then the limit, at any time. Without one the operator acts in its own
+	// name, after the author of the policy was found to have the right to what it does.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+
+	// targets are the workloads to restart, all in the policy's own namespace, at most 100 with
+	// those that selectors match.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(a, !has(a.name) || !has(a.kind) || self.exists_one(b, has(b.name) && has(b.kind) && b.kind == a.kind && b.name == a.name && (has(b.group) ? b.group : 'apps') == (has(a.group) ? a.group : 'apps')))",message="a target may be listed once"
+	// +listType=atomic
+	// +required
+	Targets []autorebootv1.Target `json:"targets,omitempty"`
+
+	// compatibility names another project whose annotations on workloads and sources count beside those of Fairlead:
+	// Reloader or Wave. By default none do.
+	//
+	// +optional
+	Compatibility autorebootv1.Compatibility `json:"compatibility,omitempty"`
+
+	// policies are triggers of v1: the reasons for a restart; any one of them is enough. Without any, the policy restarts its targets
+	// by the annotation restart-now alone, and declares what they depend on by its gates.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=name
 	// +optional
-	Policies []Policy `json:"policies,omitempty"`
-}
+	Policies []autorebootv1.Trigger `json:"policies,omitempty"`
 
-// Target is a workload.
-type Target struct {
-	// kind is Deployment, StatefulSet, DaemonSet, Rollout of Argo Rollouts, or a kind that the operator's configuration has in
-	// rebootPolicies.workloads, with its group: CloneSet.apps.kruise.io. It is absent only in the view of a v1 object whose first
-	// target is selected by labels, of any kind; a new object needs it.
+	// strategy is the way a workload is restarted. The default is a RolloutRestart.
 	//
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=317
-	// +kubebuilder:validation:XValidation:rule="self in ['Deployment', 'StatefulSet', 'DaemonSet', 'Rollout'] || self.matches('^[A-Z][A-Za-z0-9]*[.].+$')",message="kind must be Deployment, StatefulSet, DaemonSet, Rollout, or have its group, as CloneSet.apps.kruise.io"
 	// +optional
-	Kind string `json:"kind,omitempty"`
+	Strategy *autorebootv1.Strategy `json:"strategy,omitempty"`
 
-	// name of the workload. It is absent only in the view of a v1 object whose first target is
-	// selected by labels; a new object needs it.
+	// debounce gathers triggers that come close together into one restart.
 	//
-	// +kubebuilder:validation:MaxLength=253
 	// +optional
-	Name string `json:"name,omitempty"`
-}
+	Debounce *autorebootv1.Debounce `json:"debounce,omitempty"`
 
-// Policy is one reason for a restart.
-type Policy struct {
-	// name of the policy, unique in the object.
+	// cooldown is the least time between the end of a target's verified restart and its next one.
+	// It must be given with a Probe trigger, since a probe that a restart does not heal would
+	// otherwise fire without end. Without one the default is 10m.
 	//
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower-case letters, digits and hyphens, with a letter or digit at both ends"
-	// +required
-	Name string `json:"name,omitempty"`
-
-	// comment is for the reader.
-	//
-	// +kubebuilder:validation:MaxLength=1024
 	// +optional
-	Comment *string `json:"comment,omitempty"`
+	Cooldown *common.Duration `json:"cooldown,omitempty"`
 
-	// trigger determines when the policy restarts the target.
+	// limit is the most restarts of each target within a span of time. Once a target reaches it, the policy
+	// stalls until a person acts. The default is 6 restarts within 24h.
 	//
-	// +required
-	Trigger Trigger `json:"trigger,omitzero"`
-}
+	// +optional
+	Limit *autorebootv1.Limit `json:"limit,omitempty"`
 
-// Trigger determines when a policy restarts its target.
-type Trigger struct {
-	// probe fires when the pods of the target stop answering.
+	// retry repeats a restart whose verification failed.
 	//
-	// +required
-	Probe *Probe `json:"probe,omitempty"`
-}
+	// +optional
+	Retry *autorebootv1.Retry `json:"retry,omitempty"`
 
-// RebootPolicyStatus says what was done.
-type RebootPolicyStatus struct {
-	// conditions are those of v1.
+	// concurrency bounds how many targets restart at the same time.
+	//
+	// +optional
+	Concurrency *autorebootv1.Concurrency `json:"concurrency,omitempty"`
+
+	common.Calendar `json:",inline"`
+
+	// gates are conditions that must hold for a restart to start. One that cannot be read is
+	// closed.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
-	// +listMapKey=type
+	// +listMapKey=name
 	// +optional
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	Gates []autorebootv1.Gate `json:"gates,omitempty"`
 
-	// observedGeneration is that of v1. It is -1 until the object is reconciled for the first time.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-
-	// lastReboot is when the latest restart ended.
+	// verification decides whether a restart succeeded.
 	//
 	// +optional
-	LastReboot *metav1.Time `json:"lastReboot,omitempty"`
+	Verification *autorebootv1.Verification `json:"verification,omitempty"`
 
-	// v1 is the status as v1 has it, where this version cannot express all of it. Conversion writes it, so that
-	// a write at this version leaves the status of v1 as it is; clients must not change it.
+	// historyLimit is how many restarts that have ended the status remembers, from 1 to 50. The default is 10.
 	//
-	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=50
 	// +optional
-	V1 *runtime.RawExtension `json:"v1,omitempty"`
+	HistoryLimit *int32 `json:"historyLimit,omitempty"`
 }

@@ -13,10 +13,9 @@ import (
 // interval, or at and cron, the first run is at that time and the others follow. Without at an
 // interval counts from when the object was made. Missed runs are never made up: only the latest
 // counts, and only within the starting deadline. A run that comes due while another is under way is
-// skipped.
+// skipped. With target.template and none of the three, the interval is 15s.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.cron) && has(self.interval))",message="cron and interval exclude each other"
-// +kubebuilder:validation:XValidation:rule="has(self.cron) || has(self.interval) || has(self.at)",message="set one of cron, interval, at"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeZone) || has(self.cron)",message="timeZone goes with cron"
 type Schedule struct {
 	// cron is the times at which a run is due, in five fields or as a macro such as @daily.

@@ -14,15 +14,16 @@ import (
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.target.template) || !has(self.count) || self.count == 1",message="count must be 1 with target.template"
 // +kubebuilder:validation:XValidation:rule="has(self.target.template) == has(oldSelf.target.template)",message="target.template cannot be added or removed"
+// +kubebuilder:validation:XValidation:rule="has(self.target.template) || has(self.schedule) && (has(self.schedule.cron) || has(self.schedule.interval) || has(self.schedule.at))",message="set one of schedule.cron, schedule.interval, schedule.at"
 type ChaosPodSpec struct {
 	// suspend stops all runs; one that has begun is still verified. The default is false.
 	//
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
 
-	// dryRun decides and reports, and kills nothing. The default is true: killing is a choice.
+	// dryRun decides and reports, and kills nothing. The default is true: killing is a choice. With
+	// target.template, which Fairlead makes to be killed, it is false.
 	//
-	// +kubebuilder:default=true
 	// +optional
 	DryRun *bool `json:"dryRun,omitempty"`
 
@@ -41,9 +42,9 @@ type ChaosPodSpec struct {
 	// +required
 	Target Target `json:"target,omitzero"`
 
-	// schedule says when runs are due.
+	// schedule says when runs are due. It is required, except with target.template.
 	//
-	// +required
+	// +optional
 	Schedule Schedule `json:"schedule,omitzero"`
 
 	// action says how a pod dies. The default is Evict.

@@ -1,8 +1,10 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 holds ChaosPod at its first version: one pod template, and the time at which
-// the pod next stops. It is served beside v1, converts to it without loss, and grows no further.
+// Package v1alpha1 holds ChaosPod at its first version. It has the fields of v1, which is stored, with two in another
+// place; internal/spelling lists them. The nested types are those of v1, with their rules.
+//
+// A field that is added to a spec of v1 is added here too, with its name and its rules: a test compares the two schemas.
 //
 // +kubebuilder:object:generate=true
 // +groupName=chaos.fairlead.dev

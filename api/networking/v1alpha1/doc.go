@@ -1,10 +1,10 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 is the first, flat form of the networking group: a list of hosts whose order
-// is the order of failover. It is served beside v1, which is stored; webhooks/conversion converts
-// between them. It holds types, markers and names, and has no defaults of its own: those of v1
-// apply.
+// Package v1alpha1 holds ExternalService at its first version. It has the fields of v1, which is stored, with one under
+// another name; internal/spelling lists it. The nested types are those of v1, with their rules.
+//
+// A field that is added to a spec of v1 is added here too, with its name and its rules: a test compares the two schemas.
 //
 // +kubebuilder:object:generate=true
 // +groupName=networking.fairlead.dev

@@ -5,20 +5,25 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/fairlead-dev/fairlead/api/common"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
-// ExternalService publishes hosts outside the cluster as a Service of the same name and
-// namespace.
+// ExternalService publishes something outside the cluster as a Service of the same name and
+// namespace, whose EndpointSlices hold the addresses that are healthy.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:deprecatedversion:warning="networking.fairlead.dev/v1alpha1 ExternalService is deprecated; use networking.fairlead.dev/v1, where probe is healthCheck"
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=externalservices,singular=externalservice,shortName=extsvc,categories=fairlead
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Healthy",type=boolean,JSONPath=`.status.healthy`
-// +kubebuilder:printcolumn:name="Resolved",type=date,JSONPath=`.status.lastResolved`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Healthy",type=string,JSONPath=`.status.conditions[?(@.type=="Healthy")].status`
+// +kubebuilder:printcolumn:name="Cluster-IP",type=string,JSONPath=`.status.clusterIP`
+// +kubebuilder:printcolumn:name="Published",type=integer,JSONPath=`.status.addresses.published`
+// +kubebuilder:printcolumn:name="Priority",type=integer,JSONPath=`.status.activePriority`,priority=1
+// +kubebuilder:printcolumn:name="Waiting-For",type=string,JSONPath=`.status.conditions[?(@.type=="Waiting")].reason`,priority=1
+// +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.suspend`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",fieldPath=".metadata",message="name must be at most 52 characters"
 type ExternalService struct {
@@ -27,15 +32,16 @@ type ExternalService struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec defines what is published.
+	// spec defines what is published, and how.
 	// +required
 	Spec ExternalServiceSpec `json:"spec,omitzero"`
 
-	// status is the observed state.
+	// status is the observed state of what is published.
+	//
 	// +kubebuilder:default:={"observedGeneration":-1}
 	// +structType=atomic
 	// +optional
-	Status ExternalServiceStatus `json:"status,omitzero"`
+	Status networkingv1.ExternalServiceStatus `json:"status,omitzero"`
 }
 
 // ExternalServiceList is a list of ExternalServices.
@@ -47,88 +53,67 @@ type ExternalServiceList struct {
 	Items           []ExternalService `json:"items"`
 }
 
-// ExternalServiceSpec defines what is published.
+// ExternalServiceSpec defines what is published, and how.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.probe) || !has(self.probe.tcpSocket) || (has(self.probe.tcpSocket.port) ? self.ports.exists(p, (!has(p.protocol) || p.protocol == 'TCP') && (p.name == self.probe.tcpSocket.port || p.port == self.probe.tcpSocket.port)) : size(self.ports) == 1 && self.ports.all(p, !has(p.protocol) || p.protocol == 'TCP'))",fieldPath=".probe.tcpSocket.port",message="port must be the name or the number of a TCP port of spec.ports, and may be absent where that has a single port"
+// +kubebuilder:validation:XValidation:rule="!has(self.probe) || !has(self.probe.httpGet) || (has(self.probe.httpGet.port) ? self.ports.exists(p, (!has(p.protocol) || p.protocol == 'TCP') && (p.name == self.probe.httpGet.port || p.port == self.probe.httpGet.port)) : size(self.ports) == 1 && self.ports.all(p, !has(p.protocol) || p.protocol == 'TCP'))",fieldPath=".probe.httpGet.port",message="port must be the name or the number of a TCP port of spec.ports, and may be absent where that has a single port"
+// +kubebuilder:validation:XValidation:rule="!has(self.probe) || !has(self.probe.grpc) || (has(self.probe.grpc.port) ? self.ports.exists(p, (!has(p.protocol) || p.protocol == 'TCP') && (p.name == self.probe.grpc.port || p.port == self.probe.grpc.port)) : size(self.ports) == 1 && self.ports.all(p, !has(p.protocol) || p.protocol == 'TCP'))",fieldPath=".probe.grpc.port",message="port must be the name or the number of a TCP port of spec.ports, and may be absent where that has a single port"
+// +kubebuilder:validation:XValidation:rule="self.endpoints.all(e, !has(e.ports) || e.ports.all(q, self.ports.exists(p, p.name == q.name)))",message="endpoints[].ports must name one of ports"
+// +kubebuilder:validation:XValidation:rule="!has(self.failover) || has(self.probe)",message="failover needs probe"
+// +kubebuilder:validation:XValidation:rule="self.endpoints.all(e, !has(e.priority) || e.priority == 0) || has(self.probe)",message="more than one priority needs probe"
 type ExternalServiceSpec struct {
-	// hosts are DNS names and IP addresses. With a probe, their order is the order of failover; without one, all
-	// are published. v1 accepts 32 endpoints. The limit here is higher, since the view of a v1 object with many
-	// addresses must stay writable.
+	// suspend freezes the published EndpointSlices as they are: nothing is resolved, checked or
+	// written until it is false again. The default is false.
+	// +optional
+	Suspend *bool `json:"suspend,omitempty"`
+
+	// service defines the type and the labels of the Service. The default is a ClusterIP without labels of its
+	// own.
+	// +optional
+	Service *networkingv1.ServiceTemplate `json:"service,omitempty"`
+
+	// ports of the Service, 1 to 16. Each pair of port and protocol is unique.
 	//
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=3200
-	// +kubebuilder:validation:items:MinLength=1
-	// +kubebuilder:validation:items:MaxLength=253
-	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.port == b.port && (has(a.protocol) ? a.protocol : 'TCP') == (has(b.protocol) ? b.protocol : 'TCP')))",message="port and protocol must be unique"
+	// +listType=map
+	// +listMapKey=name
 	// +required
-	Hosts []string `json:"hosts,omitempty"`
+	Ports []networkingv1.ServicePort `json:"ports,omitempty"`
 
-	// ports are the TCP ports by name, the same inside and outside the cluster.
+	// endpoints are the places outside the cluster, 1 to 32.
 	//
-	// +kubebuilder:validation:MinProperties=1
-	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=name
 	// +required
-	Ports map[string]PortNumber `json:"ports,omitempty"`
+	Endpoints []networkingv1.Endpoint `json:"endpoints,omitempty"`
 
-	// refreshSeconds is the time between two lookups of the DNS names, in seconds. Without it
-	// the records' own lifetimes count.
+	// resolution defines how the DNS names of endpoints are looked up. Where it is absent and an endpoint has
+	// dns, each field has its own default.
+	// +optional
+	Resolution *networkingv1.Resolution `json:"resolution,omitempty"`
+
+	// probe is healthCheck of v1. It is run against every address; without it every address counts as healthy.
+	// +optional
+	Probe *networkingv1.HealthCheck `json:"probe,omitempty"`
+
+	// failover chooses among priorities. It needs probe; where it is absent, every field has
+	// its own default.
+	// +optional
+	Failover *networkingv1.Failover `json:"failover,omitempty"`
+
+	// deletionPolicy determines what happens to the Service and its EndpointSlices when this object is deleted:
+	// Delete (the default) deletes them, Orphan keeps them.
+	// +optional
+	DeletionPolicy *networkingv1.DeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// historyLimit is how many failovers, failbacks and faults the status remembers, from 1 to 50. The default is 10.
 	//
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=50
 	// +optional
-	RefreshSeconds *int32 `json:"refreshSeconds,omitempty"`
-
-	// probe is run against every address. Without it every address counts as healthy.
-	// +optional
-	Probe *Probe `json:"probe,omitempty"`
-}
-
-// PortNumber is a port from 1 to 65535.
-//
-// +kubebuilder:validation:Minimum=1
-// +kubebuilder:validation:Maximum=65535
-type PortNumber int32
-
-// Probe defines how an address is checked: by tcpSocket, httpGet or grpc.
-type Probe struct {
-	common.Probe `json:",inline"`
-
-	// tcpSocket succeeds where a connection is accepted.
-	// +optional
-	TCPSocket *common.TCPSocketAction `json:"tcpSocket,omitempty"`
-}
-
-// ExternalServiceStatus is the observed state.
-type ExternalServiceStatus struct {
-	// conditions are those of v1.
-	//
-	// +kubebuilder:validation:MaxItems=16
-	// +listType=map
-	// +listMapKey=type
-	// +optional
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
-
-	// observedGeneration is that of v1. It is -1 until the object is reconciled for the first time.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-
-	// addresses of all hosts.
-	//
-	// +kubebuilder:validation:MaxItems=3200
-	// +kubebuilder:validation:items:MaxLength=45
-	// +listType=atomic
-	// +optional
-	Addresses []string `json:"addresses,omitempty"`
-
-	// healthy is true while every address of the active priority is healthy.
-	// +optional
-	Healthy *bool `json:"healthy,omitempty"`
-
-	// lastResolved is when a DNS name was last looked up with success.
-	// +optional
-	LastResolved *metav1.Time `json:"lastResolved,omitempty"`
-
-	// v1 is the status as v1 has it, where this version cannot express all of it. Conversion writes it, so that
-	// a write at this version leaves the status of v1 as it is; clients must not change it.
-	//
-	// +kubebuilder:pruning:PreserveUnknownFields
-	// +optional
-	V1 *runtime.RawExtension `json:"v1,omitempty"`
+	HistoryLimit *int32 `json:"historyLimit,omitempty"`
 }

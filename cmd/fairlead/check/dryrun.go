@@ -27,9 +27,9 @@ import (
 // exist, and leave fields out that the mutating webhook sets.
 var samples = map[string]string{
 	"ExternalService/v1":           `{ports: [{name: http, port: 80}], endpoints: [{name: check, addresses: [192.0.2.1]}]}`,
-	"ExternalService/v1alpha1":     `{hosts: [192.0.2.1], ports: {http: 80}}`,
+	"ExternalService/v1alpha1":     `{ports: [{name: http, port: 80}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`,
 	"RebootPolicy/v1":              `{targets: [{kind: Deployment, name: fairlead-check}], triggers: [{name: yearly, type: Schedule, schedule: {cron: "0 0 1 1 *"}}]}`,
-	"RebootPolicy/v1alpha1":        `{target: {kind: Deployment, name: fairlead-check}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}`,
+	"RebootPolicy/v1alpha1":        `{targets: [{kind: Deployment, name: fairlead-check}], cooldown: 10m, policies: [{name: up, type: Probe, probe: {tcpSocket: {port: 80}}}]}`,
 	"ClusterRebootPolicy/v1":       `{namespaceSelector: {matchLabels: {fairlead.dev/check: none}}, template: {spec: {targets: [{kind: Deployment, name: fairlead-check}]}}}`,
 	"ClusterRebootPolicy/v1alpha1": `{namespaceSelector: {matchLabels: {fairlead.dev/check: none}}, template: {spec: {targets: [{kind: Deployment, name: fairlead-check}]}}}`,
 	"ChaosPod/v1":                  `{target: {workload: {kind: Deployment, name: fairlead-check}}, schedule: {cron: "0 0 1 1 *"}}`,

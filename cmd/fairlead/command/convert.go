@@ -17,26 +17,18 @@ import (
 	autorebootv1alpha1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1alpha1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	chaosv1alpha1 "github.com/fairlead-dev/fairlead/api/chaos/v1alpha1"
-	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	networkingv1alpha1 "github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/convert"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet/files"
-	"github.com/fairlead-dev/fairlead/webhooks/conversion/chaospod"
-	"github.com/fairlead-dev/fairlead/webhooks/conversion/externalservice"
-	"github.com/fairlead-dev/fairlead/webhooks/conversion/rebootpolicy"
 )
 
 // Convert is `fairlead convert`.
 func Convert(o Options) *cobra.Command {
 	o = o.withDefaults()
 	kinds := convertible()
-	options := convert.Options{
-		Kinds:       kinds,
-		Annotations: []string{common.ConversionDataAnnotation, common.V1Alpha1DataAnnotation},
-		MaxRestore:  common.MaxRestoreBytes,
-	}
+	options := convert.Options{Kinds: kinds}
 	request := convert.Request{Out: o.Output, Messages: o.Logs}
 	var named []string
 	command := &cobra.Command{
@@ -49,9 +41,8 @@ Files may hold several documents and lists, in YAML or JSON; of a folder it is a
 others, fields that both versions have keep their comments, their order and their quotes. A note names
 each comment that is lost, and what a cluster would refuse of a result.
 
-What the other version cannot say is kept in an annotation, ` +
-			common.ConversionDataAnnotation + ` or
-` + common.V1Alpha1DataAnnotation + `: converting back gives the same object again.
+Every field has one spelling at each version, so that nothing is lost: converting back gives the same
+object again.
 
 The exit code is 0 where all is well, 1 where --check found something or an object could not be
 converted, and 2 for a wrong flag, and for an input that cannot be read or holds no document.`,
@@ -88,7 +79,6 @@ converted, and 2 for a wrong flag, and for an input that cannot be read or holds
 	flags.BoolVarP(&request.Write, "write", "w", false, "Replace the files that change, and print their names.")
 	flags.BoolVar(&request.Check, "check", false, "Change nothing: print the objects that are not at the version, and exit with 1 if there are any.")
 	flags.BoolVar(&request.AllowEmpty, "allow-empty", false, "Succeed when the input has no document.")
-	flags.BoolVar(&options.DropRestore, "drop-restore", false, "Leave out the restore annotation. What the version cannot express is lost.")
 	complete(command, "to", versions...)
 	return command
 }
@@ -115,25 +105,25 @@ func vetted(ctx context.Context) func(object []byte) []string {
 // convertible are the kinds.
 func convertible() []convert.Kind {
 	return []convert.Kind{{
-		Group: networkingv1.GroupVersion.Group, Kind: "ExternalService", Converter: externalservice.New(),
+		Group: networkingv1.GroupVersion.Group, Kind: "ExternalService",
 		Types: map[string]reflect.Type{
 			networkingv1.GroupVersion.Version:       reflect.TypeFor[networkingv1.ExternalService](),
 			networkingv1alpha1.GroupVersion.Version: reflect.TypeFor[networkingv1alpha1.ExternalService](),
 		},
 	}, {
-		Group: autorebootv1.GroupVersion.Group, Kind: "RebootPolicy", Converter: rebootpolicy.New(),
+		Group: autorebootv1.GroupVersion.Group, Kind: "RebootPolicy",
 		Types: map[string]reflect.Type{
 			autorebootv1.GroupVersion.Version:       reflect.TypeFor[autorebootv1.RebootPolicy](),
 			autorebootv1alpha1.GroupVersion.Version: reflect.TypeFor[autorebootv1alpha1.RebootPolicy](),
 		},
 	}, {
-		Group: autorebootv1.GroupVersion.Group, Kind: "ClusterRebootPolicy", Converter: rebootpolicy.NewCluster(),
+		Group: autorebootv1.GroupVersion.Group, Kind: "ClusterRebootPolicy",
 		Types: map[string]reflect.Type{
 			autorebootv1.GroupVersion.Version:       reflect.TypeFor[autorebootv1.ClusterRebootPolicy](),
 			autorebootv1alpha1.GroupVersion.Version: reflect.TypeFor[autorebootv1alpha1.ClusterRebootPolicy](),
 		},
 	}, {
-		Group: chaosv1.GroupVersion.Group, Kind: "ChaosPod", Converter: chaospod.New(),
+		Group: chaosv1.GroupVersion.Group, Kind: "ChaosPod",
 		Types: map[string]reflect.Type{
 			chaosv1.GroupVersion.Version:       reflect.TypeFor[chaosv1.ChaosPod](),
 			chaosv1alpha1.GroupVersion.Version: reflect.TypeFor[chaosv1alpha1.ChaosPod](),

@@ -21,7 +21,7 @@ func TestVetEndsWithACodeThatScriptsCanTrust(t *testing.T) {
 		}
 		return path
 	}
-	bad := write("bad.yaml", "apiVersion: networking.fairlead.dev/v1alpha1\nkind: ExternalService\nmetadata: {name: a}\nspec: {hosts: [127.0.0.1], ports: {a: 1}}\n")
+	bad := write("bad.yaml", "apiVersion: networking.fairlead.dev/v1\nkind: ExternalService\nmetadata: {name: a}\nspec: {endpoints: [{name: a, addresses: [127.0.0.1]}], ports: [{name: a, port: 1}]}\n")
 	other := write("other.yaml", "apiVersion: v1\nkind: Secret\n")
 	warned := write("warned.yaml", headless)
 	for name, test := range map[string]struct {
@@ -32,7 +32,7 @@ func TestVetEndsWithACodeThatScriptsCanTrust(t *testing.T) {
 		"clean":                   {[]string{samples}, 0, "7 objects in 9 files: 0 errors, 0 warnings; skipped 4 objects of other kinds\n", ""},
 		"a warning":               {[]string{warned}, 0, "1 object in 1 file: 0 errors, 1 warning\n", ""},
 		"warnings as errors":      {[]string{"--warnings-as-errors", warned}, 1, "does not translate ports", ""},
-		"findings":                {[]string{bad}, 1, bad + ":4:16: error: ExternalService a: spec.hosts[0]: ", ""},
+		"findings":                {[]string{bad}, 1, bad + ":4:42: error: ExternalService a: spec.endpoints[0].addresses[0]: ", ""},
 		"other kinds":             {[]string{other}, 0, "0 objects in 1 file: 0 errors, 0 warnings; skipped 1 object of other kinds", ""},
 		"a missing file":          {[]string{bad, "missing.yaml", samples}, 2, "8 objects in 10 files", "missing.yaml"},
 		"a missing file in SARIF": {[]string{"-o", "sarif", "missing.yaml"}, 2, `"executionSuccessful": false`, "missing.yaml"},

@@ -10,18 +10,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/manifest"
-)
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-// Converter converts objects of one kind, in JSON, to one of its versions.
-type Converter interface {
-	Convert(raw []byte, toVersion string) ([]byte, error)
-}
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/manifest"
+	"github.com/fairlead-dev/fairlead/internal/spelling"
+)
 
 // Kind is a kind whose objects are converted.
 type Kind struct {
 	Group, Kind string
-	Converter   Converter
 	// Types are the Go types of the served versions, which give new fields their order.
 	Types map[string]reflect.Type
 }
@@ -32,14 +29,6 @@ type Options struct {
 	Kinds []Kind
 	// To is the version to convert to, such as "v1"; required.
 	To string
-	// DropRestore leaves the restore annotations out of what is converted. The default keeps them, and
-	// with them whatever the version cannot say.
-	DropRestore bool
-	// Annotations are the names of the restore annotations.
-	Annotations []string
-	// MaxRestore is how large a restore annotation may be that admission takes, in bytes. The default,
-	// 0, is any size.
-	MaxRestore int
 	// Vet returns what is wrong with a converted object, given as JSON. Defaults to nil: nothing is checked.
 	Vet func(object []byte) []string
 }
@@ -56,8 +45,8 @@ func New(o Options) (*Conversion, error) {
 	c := &Conversion{options: o, kinds: make(map[string]*Kind, len(o.Kinds))}
 	for i := range o.Kinds {
 		kind := &o.Kinds[i]
-		if kind.Converter == nil || len(kind.Types) < 2 {
-			return nil, fmt.Errorf("%s: a converter and the types of two versions are required", kind.Kind)
+		if _, known := spelling.Of(schema.GroupKind{Group: kind.Group, Kind: kind.Kind}); !known || len(kind.Types) < 2 {
+			return nil, fmt.Errorf("%s: a kind of Fairlead and the types of two versions are required", kind.Kind)
 		}
 		c.kinds[kind.Group+"/"+kind.Kind] = kind
 		if !slices.Contains(c.groups, kind.Group) {

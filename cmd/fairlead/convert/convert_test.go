@@ -10,24 +10,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const old = "apiVersion: toys.example.com/v1alpha1\nkind: Toy\n"
+const old = "apiVersion: chaos.fairlead.dev/v1alpha1\nkind: ChaosPod\n"
 
 func TestTextConvertsOurObjectsAndNothingElse(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"empty":                   {"", ""},
-		"without metadata":        {old + "spec:\n  last: z\n  old: x # y\n", "apiVersion: toys.example.com/v1\nkind: Toy\nspec:\n  last: z\n  new: x\n"},
-		"a value of a wrong type": {old + "spec: {old: 5, last: z}\n", "apiVersion: toys.example.com/v1\nkind: Toy\nspec:\n  last: z\n  new: 5\n"},
-		"there already":           {"{apiVersion:   toys.example.com/v1, kind: Toy}", "{apiVersion:   toys.example.com/v1, kind: Toy}"},
-		"only mentioned":          {"a: toys.example.com/v1alpha1 # x\n", "a: toys.example.com/v1alpha1 # x\n"},
-		"of another group":        {"apiVersion: my.toys.example.com/v1alpha1\nkind: Toy\n", "apiVersion: my.toys.example.com/v1alpha1\nkind: Toy\n"},
-		"a CRD of ours":           {"apiVersion: apiextensions.k8s.io/v1\nspec: {group: toys.example.com}\n", "apiVersion: apiextensions.k8s.io/v1\nspec: {group: toys.example.com}\n"},
-		"a list within a list":    {"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items:\n  - apiVersion: toys.example.com/v1alpha1 # a\n    kind: Toy\n- b\n", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items:\n  - apiVersion: toys.example.com/v1 # a\n    kind: Toy\n- b\n"},
-		"a list of ours":          {"apiVersion: toys.example.com/v1alpha1\nkind: ToyList\nitems:\n- spec: {old: x}\n", "apiVersion: toys.example.com/v1\nkind: ToyList\nitems:\n- spec:\n    new: x\n"},
-		"a list that says it all": {"apiVersion: toys.example.com/v1\nkind: ToyList\nitems:\n- apiVersion: toys.example.com/v1alpha1\n  spec: {old: x}\n- {}\n", "apiVersion: toys.example.com/v1\nkind: ToyList\nitems:\n- apiVersion: toys.example.com/v1\n  spec:\n    new: x\n- {}\n"},
-		"a list without items":    {"apiVersion: toys.example.com/v1alpha1\nkind: ToyList\nitems: []\n", "apiVersion: toys.example.com/v1\nkind: ToyList\nitems: []\n"},
+		"without metadata":        {old + "spec:\n  last: z\n  nextStop: x # y\n", "apiVersion: chaos.fairlead.dev/v1\nkind: ChaosPod\nspec:\n  last: z\n  schedule:\n    at: x\n"},
+		"a value of a wrong type": {old + "spec: {nextStop: 5, last: z}\n", "apiVersion: chaos.fairlead.dev/v1\nkind: ChaosPod\nspec:\n  last: z\n  schedule:\n    at: 5\n"},
+		"there already":           {"{apiVersion:   chaos.fairlead.dev/v1, kind: ChaosPod}", "{apiVersion:   chaos.fairlead.dev/v1, kind: ChaosPod}"},
+		"only mentioned":          {"a: chaos.fairlead.dev/v1alpha1 # x\n", "a: chaos.fairlead.dev/v1alpha1 # x\n"},
+		"of another group":        {"apiVersion: my.chaos.fairlead.dev/v1alpha1\nkind: ChaosPod\n", "apiVersion: my.chaos.fairlead.dev/v1alpha1\nkind: ChaosPod\n"},
+		"a CRD of ours":           {"apiVersion: apiextensions.k8s.io/v1\nspec: {group: chaos.fairlead.dev}\n", "apiVersion: apiextensions.k8s.io/v1\nspec: {group: chaos.fairlead.dev}\n"},
+		"a list within a list":    {"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items:\n  - apiVersion: chaos.fairlead.dev/v1alpha1 # a\n    kind: ChaosPod\n- b\n", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items:\n  - apiVersion: chaos.fairlead.dev/v1 # a\n    kind: ChaosPod\n- b\n"},
+		"a list of ours":          {"apiVersion: chaos.fairlead.dev/v1alpha1\nkind: ChaosPodList\nitems:\n- spec: {nextStop: x}\n", "apiVersion: chaos.fairlead.dev/v1\nkind: ChaosPodList\nitems:\n- spec:\n    schedule:\n      at: x\n"},
+		"a list that says it all": {"apiVersion: chaos.fairlead.dev/v1\nkind: ChaosPodList\nitems:\n- apiVersion: chaos.fairlead.dev/v1alpha1\n  spec: {nextStop: x}\n- {}\n", "apiVersion: chaos.fairlead.dev/v1\nkind: ChaosPodList\nitems:\n- apiVersion: chaos.fairlead.dev/v1\n  spec:\n    schedule:\n      at: x\n- {}\n"},
+		"a list without items":    {"apiVersion: chaos.fairlead.dev/v1alpha1\nkind: ChaosPodList\nitems: []\n", "apiVersion: chaos.fairlead.dev/v1\nkind: ChaosPodList\nitems: []\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, err := newToys(t, Options{To: "v1"}).Text([]byte(test.text))
+			result, err := newConversion(t, Options{To: "v1"}).Text([]byte(test.text))
 			if err != nil || len(result.Failed) > 0 {
 				t.Fatal(err, result.Failed)
 			}
@@ -43,21 +43,17 @@ func TestTextConvertsOurObjectsAndNothingElse(t *testing.T) {
 
 func TestTextNamesTheObjectThatFails(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
-		"a failure":           {old + "metadata: {name: a, namespace: shop}\nspec: {old: fail}\n", "Toy shop/a: cannot be said"},
-		"a panic":             {old + "metadata: {generateName: a-}\nspec: {old: panic}\n", "Toy a-*: the converter panicked"},
-		"another object":      {old + "spec: {old: other}\n", "Toy without a name: the converter returned no Toy of v1"},
-		"an unknown kind":     {"apiVersion: toys.example.com/v1\nkind: Doll\n", "has no kind \"Doll\"; its kinds are Elder, Toy"},
-		"no kind":             {"apiVersion: toys.example.com/v1\n", "has no kind \"\""},
-		"an unknown version":  {"apiVersion: toys.example.com/v2\nkind: Toy\n", "no version \"v2\"; Toy is served at v1 and v1alpha1"},
-		"no such version":     {"apiVersion: toys.example.com/v0\nkind: Elder\n", "no version \"v1\"; Elder is served at v0 and v1alpha1"},
+		"a value in the way":  {old + "metadata: {name: a, namespace: shop}\nspec: {nextStop: x, schedule: 5}\n", "ChaosPod shop/a: spec.schedule: must be an object"},
+		"an unknown kind":     {"apiVersion: chaos.fairlead.dev/v1\nkind: Doll\n", "has no kind \"Doll\"; its kinds are ChaosPod"},
+		"no kind":             {"apiVersion: chaos.fairlead.dev/v1\n", "has no kind \"\""},
+		"an unknown version":  {"apiVersion: chaos.fairlead.dev/v2\nkind: ChaosPod\n", "no version \"v2\"; ChaosPod is served at v1 and v1alpha1"},
 		"an annotation of 5":  {old + "metadata: {annotations: {a: 5}}\n", "metadata.annotations[\"a\"] must be a string"},
 		"annotations as list": {old + "metadata: {annotations: [a]}\n", "metadata.annotations must be"},
 		"metadata as text":    {old + "metadata: a\n", "metadata must be"},
-		"too much to restore": {old + "spec: {a: '####'}\n", "takes 4 bytes, and the restore annotation may have 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := "# x\n---\n" + test.text
-			result, err := newToys(t, Options{To: "v1", MaxRestore: 3}).Text([]byte(text))
+			result, err := newConversion(t, Options{To: "v1"}).Text([]byte(text))
 			if err != nil || len(result.Failed) != 1 || string(result.Text) != text {
 				t.Fatalf("%v, %v\n%s", err, result.Failed, result.Text)
 			}
@@ -68,24 +64,12 @@ func TestTextNamesTheObjectThatFails(t *testing.T) {
 	}
 }
 
-func TestDropRestoreTakesTheAnnotationAndSaysSo(t *testing.T) {
-	text := old + "metadata:\n  name: lossy\n"
-	kept, err := newToys(t, Options{To: "v1"}).Text([]byte(text))
-	if err != nil || !strings.Contains(string(kept.Text), annotation) || len(kept.Notes) > 0 {
-		t.Errorf("%v, %v\n%s", err, kept.Notes, kept.Text)
-	}
-	dropped, err := newToys(t, Options{To: "v1", DropRestore: true}).Text([]byte(text))
-	if err != nil || strings.Contains(string(dropped.Text), "annotation") || len(dropped.Notes) != 1 {
-		t.Errorf("%v, %v\n%s", err, dropped.Notes, dropped.Text)
-	}
-}
-
 func TestNewDemandsWhatItNeeds(t *testing.T) {
 	for name, o := range map[string]Options{
-		"no version":        {Kinds: toys()},
-		"a version of none": {Kinds: toys(), To: "v9"},
-		"no converter":      {Kinds: []Kind{{Kind: "Toy", Types: toys()[0].Types}}, To: "v1"},
-		"one version":       {Kinds: []Kind{{Kind: "Toy", Converter: toy{}}}, To: "v1"},
+		"no version":        {Kinds: pods()},
+		"a version of none": {Kinds: pods(), To: "v9"},
+		"an unknown kind":   {Kinds: []Kind{{Kind: "Toy", Types: pods()[0].Types}}, To: "v1"},
+		"one version":       {Kinds: []Kind{{Group: "chaos.fairlead.dev", Kind: "ChaosPod"}}, To: "v1"},
 		"no kinds at all":   {To: "v1"},
 	} {
 		if _, err := New(o); err == nil {

@@ -13,7 +13,10 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/manifest"
+	"github.com/fairlead-dev/fairlead/internal/spelling"
 )
 
 // converter converts the objects of one document.
@@ -108,11 +111,6 @@ func (c *converter) object(n *manifest.Node, kind *Kind, version string) *manife
 	label := kind.Kind + " " + name(n)
 	c.first = cmp.Or(c.first, label)
 	c.stale(n, label, version)
-	if c.conversion.options.DropRestore {
-		if dropped := drop(converted, c.conversion.options.Annotations); len(dropped) > 0 {
-			c.note(n, label, fmt.Sprintf("%s left out, and with it what %s cannot express", strings.Join(dropped, ", "), c.conversion.options.To))
-		}
-	}
 	if c.conversion.options.Vet != nil {
 		if raw, err := json.Marshal(converted.Exact()); err == nil {
 			c.noteVet(n, label, c.conversion.options.Vet(raw))
@@ -136,11 +134,6 @@ func (c *converter) noteVet(n *manifest.Node, label string, wrong []string) {
 // object converts one object. What a converter may return beyond that, such as empty parts, is noise in
 // a manifest.
 func (c *Conversion) object(object *manifest.Node, kind *Kind) (converted *manifest.Node, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the converter panicked, which is a bug of fairlead: %v", p)
-		}
-	}()
 	if err := checkMetadata(object); err != nil {
 		return nil, err
 	}
@@ -148,19 +141,8 @@ func (c *Conversion) object(object *manifest.Node, kind *Kind) (converted *manif
 	if err != nil {
 		return nil, err
 	}
-	if measure, ok := kind.Converter.(interface {
-		RestoreBytes(raw []byte, toVersion string) (int, error)
-	}); ok && c.options.MaxRestore > 0 && !c.options.DropRestore {
-		size, err := measure.RestoreBytes(raw, c.options.To)
-		if err != nil {
-			return nil, err
-		}
-		if size > c.options.MaxRestore {
-			return nil, fmt.Errorf("what %s cannot express takes %d bytes, and the restore annotation may have %d: make the spec smaller, or drop it with --drop-restore",
-				c.options.To, size, c.options.MaxRestore)
-		}
-	}
-	answer, err := kind.Converter.Convert(raw, c.options.To)
+	table, _ := spelling.Of(schema.GroupKind{Group: kind.Group, Kind: kind.Kind})
+	answer, err := table.Convert(raw, kind.Group, c.options.To)
 	if err != nil {
 		return nil, err
 	}
@@ -215,22 +197,6 @@ func checkMetadata(object *manifest.Node) error {
 // isEmpty reports whether a node is missing, null, or a mapping without members.
 func isEmpty(n *manifest.Node) bool {
 	return n == nil || n.Kind == manifest.Scalar && n.Value == nil || n.Kind == manifest.Mapping && len(n.Members) == 0
-}
-
-// drop removes annotations from a converted object.
-func drop(object *manifest.Node, names []string) (dropped []string) {
-	metadata := object.Get("metadata")
-	annotations := metadata.Get("annotations")
-	for _, name := range names {
-		if annotations.Get(name) != nil {
-			annotations.Remove(name)
-			dropped = append(dropped, name)
-		}
-	}
-	if len(dropped) > 0 && len(annotations.Members) == 0 {
-		metadata.Remove("annotations")
-	}
-	return dropped
 }
 
 func name(object *manifest.Node) string {

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const fresh = "apiVersion: toys.example.com/v1\nkind: Toy\n"
+const fresh = "apiVersion: chaos.fairlead.dev/v1\nkind: ChaosPod\n"
 
 // lay writes files into a new folder, which is the working directory from then on.
 func lay(t *testing.T, files map[string]string) {
@@ -41,17 +41,17 @@ func content(t *testing.T, name string) string {
 	return string(text)
 }
 
-func runToys(t *testing.T, r Request) (stdout, messages string, err error) {
+func runChaosPods(t *testing.T, r Request) (stdout, messages string, err error) {
 	t.Helper()
 	var out, said bytes.Buffer
 	r.Out, r.Messages = &out, &said
-	err = newToys(t, Options{To: "v1"}).Run(context.Background(), r)
+	err = newConversion(t, Options{To: "v1"}).Run(context.Background(), r)
 	return out.String(), said.String(), err
 }
 
 func TestWriteReplacesOnlyWhatChanges(t *testing.T) {
 	lay(t, map[string]string{
-		"a/old.yaml": old, "a/b/old.yml": old, "a/old.json": `{"apiVersion":"toys.example.com/v1alpha1","kind":"Toy"}`,
+		"a/old.yaml": old, "a/b/old.yml": old, "a/old.json": `{"apiVersion":"chaos.fairlead.dev/v1alpha1","kind":"ChaosPod"}`,
 		"a/fresh.yaml": fresh, "a/other.txt": old, "a/.hidden.yaml": old, "a/.git/x.yaml": old, "named.txt": old, "target.yaml": old,
 	})
 	if err := os.Symlink("../target.yaml", "a/link.yaml"); err != nil {
@@ -64,7 +64,7 @@ func TestWriteReplacesOnlyWhatChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, said, err := runToys(t, Request{Paths: []string{"a", "./named.txt", "a/old.yaml"}, Write: true})
+	out, said, err := runChaosPods(t, Request{Paths: []string{"a", "./named.txt", "a/old.yaml"}, Write: true})
 	if err != nil || said != "" {
 		t.Fatal(err, said)
 	}
@@ -73,7 +73,7 @@ func TestWriteReplacesOnlyWhatChanges(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for name, want := range map[string]string{
-		"a/old.yaml": fresh, "a/b/old.yml": fresh, "a/old.json": `{"apiVersion":"toys.example.com/v1","kind":"Toy"}`, "target.yaml": fresh,
+		"a/old.yaml": fresh, "a/b/old.yml": fresh, "a/old.json": `{"apiVersion":"chaos.fairlead.dev/v1","kind":"ChaosPod"}`, "target.yaml": fresh,
 		"a/other.txt": old, "a/.hidden.yaml": old, "a/.git/x.yaml": old, "named.txt": fresh,
 	} {
 		if got := content(t, name); got != want {
@@ -95,19 +95,19 @@ func TestWriteReplacesOnlyWhatChanges(t *testing.T) {
 }
 
 func TestAFailureSparesItsFileAlone(t *testing.T) {
-	lay(t, map[string]string{"bad.yaml": old + "---\n" + old + "spec: {old: fail}\n", "good.yaml": old, "broken.yaml": "toys.example.com: [\n"})
-	out, said, err := runToys(t, Request{Paths: []string{"bad.yaml", "good.yaml"}, Write: true})
-	if !errors.Is(err, ErrFound) || out != "good.yaml\n" || !strings.Contains(said, "bad.yaml:4:1: error: Toy without a name: cannot be said") {
+	lay(t, map[string]string{"bad.yaml": old + "---\n" + old + "spec: {nextStop: x, schedule: 5}\n", "good.yaml": old, "broken.yaml": "chaos.fairlead.dev: [\n"})
+	out, said, err := runChaosPods(t, Request{Paths: []string{"bad.yaml", "good.yaml"}, Write: true})
+	if !errors.Is(err, ErrFound) || out != "good.yaml\n" || !strings.Contains(said, "bad.yaml:4:1: error: ChaosPod without a name: spec.schedule: must be an object") {
 		t.Errorf("%v, %q, %q", err, out, said)
 	}
-	if content(t, "bad.yaml") != old+"---\n"+old+"spec: {old: fail}\n" || content(t, "good.yaml") != fresh {
+	if content(t, "bad.yaml") != old+"---\n"+old+"spec: {nextStop: x, schedule: 5}\n" || content(t, "good.yaml") != fresh {
 		t.Error("the wrong file was written")
 	}
-	out, _, err = runToys(t, Request{Paths: []string{"bad.yaml", "good.yaml"}})
+	out, _, err = runChaosPods(t, Request{Paths: []string{"bad.yaml", "good.yaml"}})
 	if !errors.Is(err, ErrFound) || out != "" {
 		t.Errorf("%v, and half a stream: %q", err, out)
 	}
-	out, said, err = runToys(t, Request{Paths: []string{"broken.yaml", "good.yaml"}})
+	out, said, err = runChaosPods(t, Request{Paths: []string{"broken.yaml", "good.yaml"}})
 	if !errors.Is(err, ErrInput) || out != "" || !strings.Contains(said, "broken.yaml:1:1: error: not YAML: ") {
 		t.Errorf("%v, %q, %q", err, out, said)
 	}
@@ -115,20 +115,20 @@ func TestAFailureSparesItsFileAlone(t *testing.T) {
 
 func TestCheckListsAndWritesNothing(t *testing.T) {
 	lay(t, map[string]string{"a.yaml": fresh + "---\n" + old + "metadata: {name: a}\n", "b.yaml": fresh})
-	out, _, err := runToys(t, Request{Paths: []string{"."}, Check: true})
-	if want := "a.yaml:4:1: Toy a: is at v1alpha1, not at v1\n"; !errors.Is(err, ErrFound) || out != want {
+	out, _, err := runChaosPods(t, Request{Paths: []string{"."}, Check: true})
+	if want := "a.yaml:4:1: ChaosPod a: is at v1alpha1, not at v1\n"; !errors.Is(err, ErrFound) || out != want {
 		t.Errorf("%v, %q, want %q", err, out, want)
 	}
 	if !strings.HasSuffix(content(t, "a.yaml"), old+"metadata: {name: a}\n") {
 		t.Error("it wrote")
 	}
-	if out, _, err := runToys(t, Request{Paths: []string{"b.yaml"}, Check: true}); err != nil || out != "" {
+	if out, _, err := runChaosPods(t, Request{Paths: []string{"b.yaml"}, Check: true}); err != nil || out != "" {
 		t.Errorf("%v, %q", err, out)
 	}
 }
 
 func TestSeveralTextsAreOneStream(t *testing.T) {
-	object := `{"apiVersion":"toys.example.com/v1","kind":"Toy"}`
+	object := `{"apiVersion":"chaos.fairlead.dev/v1","kind":"ChaosPod"}`
 	lay(t, map[string]string{"a.yaml": strings.TrimSpace(fresh), "b.yaml": "---\n" + fresh, "a.json": object, "b.json": object})
 	stdin := strings.NewReader("# none\n")
 	for want, paths := range map[string][]string{
@@ -136,7 +136,7 @@ func TestSeveralTextsAreOneStream(t *testing.T) {
 		object + "\n" + object:                                     {"a.json", "b.json"},
 		object + "\n---\n# none\n---\n" + strings.TrimSpace(fresh): {"a.json", Stdin, "a.yaml"},
 	} {
-		out, _, err := runToys(t, Request{Paths: paths, Stdin: stdin})
+		out, _, err := runChaosPods(t, Request{Paths: paths, Stdin: stdin})
 		if diff := cmp.Diff(want, out); err != nil || diff != "" {
 			t.Errorf("%v: %v (-want +got):\n%s", paths, err, diff)
 		}
@@ -152,7 +152,7 @@ func TestReplaceLeavesWhatWasChangedMeanwhile(t *testing.T) {
 
 func TestInputIsBounded(t *testing.T) {
 	lay(t, map[string]string{"large.yaml": strings.Repeat("#", MaxFileBytes+1)})
-	if _, said, err := runToys(t, Request{Paths: []string{"large.yaml"}}); !errors.Is(err, ErrInput) || !strings.Contains(said, "larger than") {
+	if _, said, err := runChaosPods(t, Request{Paths: []string{"large.yaml"}}); !errors.Is(err, ErrInput) || !strings.Contains(said, "larger than") {
 		t.Errorf("%v, %q", err, said)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -29,7 +28,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/config/crd"
 	"github.com/fairlead-dev/fairlead/internal/egress"
@@ -163,16 +161,6 @@ func (c *costly) objects(kind, version string, schema *apiextensionsv1.JSONSchem
 		yield("status of "+name, render(map[string]string{"spec": plain, "status": value}, ""))
 		yield("annotations of "+name, render(map[string]string{"spec": plain}, `,"annotations":`+value))
 		yield("managed fields of "+name, render(map[string]string{"spec": plain}, `,"managedFields":[{"fieldsV1":`+value+`}]`))
-		for annotation, form := range map[string]string{common.ConversionDataAnnotation: "hub", common.V1Alpha1DataAnnotation: "spoke"} {
-			for _, saved := range []string{
-				fmt.Sprintf(`{"digest":"x","%s":{"spec":%s}}`, form, value),
-				fmt.Sprintf(`{"digest":"x","%s":{"spec":{"x":%s}}}`, form, value),
-				value,
-			} {
-				quoted, _ := json.Marshal(saved)
-				yield("saved form of "+name, render(map[string]string{"spec": plain}, fmt.Sprintf(`,"annotations":{%q:%s}`, annotation, quoted)))
-			}
-		}
 	}
 	for _, part := range []string{"spec", "status"} {
 		of := map[string]*apiextensionsv1.JSONSchemaProps{"spec": &spec, "status": &status}[part]
@@ -182,11 +170,6 @@ func (c *costly) objects(kind, version string, schema *apiextensionsv1.JSONSchem
 			}
 			body := map[string]string{"spec": plain, part: value}
 			yield(name, render(body, ""))
-			if part == "spec" && strings.Contains(name, "many") {
-				// The same, saved at the other version, so that a view is laid over it.
-				quoted, _ := json.Marshal(fmt.Sprintf(`{"digest":"x","hub":{"spec":%[1]s},"spoke":{"spec":%[1]s}}`, value))
-				yield(name+", saved too", render(body, fmt.Sprintf(`,"annotations":{%q:%[2]s,%[3]q:%[2]s}`, common.ConversionDataAnnotation, quoted, common.V1Alpha1DataAnnotation)))
-			}
 		})
 	}
 }

@@ -31,10 +31,6 @@ import (
 	admitchaospod "github.com/fairlead-dev/fairlead/webhooks/admission/chaospod"
 	admitexternalservice "github.com/fairlead-dev/fairlead/webhooks/admission/externalservice"
 	admitrebootpolicy "github.com/fairlead-dev/fairlead/webhooks/admission/rebootpolicy"
-	convertchaospod "github.com/fairlead-dev/fairlead/webhooks/conversion/chaospod"
-	convertexternalservice "github.com/fairlead-dev/fairlead/webhooks/conversion/externalservice"
-	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
-	convertrebootpolicy "github.com/fairlead-dev/fairlead/webhooks/conversion/rebootpolicy"
 )
 
 // kind is one of the operator's kinds, with what each part of the operator has for it.
@@ -45,9 +41,8 @@ type kind struct {
 	object     client.Object // empty, at the version that is stored
 	types      []func(*runtime.Scheme) error
 
-	converter func() *hubspoke.Converter
 	// admit returns the webhooks of admission by path.
-	admit func(common admission.Options, converter *hubspoke.Converter, r reviews) map[string]http.Handler
+	admit func(common admission.Options, r reviews) map[string]http.Handler
 	// warns is whether admission warns from what is stored of the kind. It is cached on every replica then, at the version that
 	// is stored, which needs no conversion.
 	warns bool
@@ -72,10 +67,9 @@ func allKinds() kinds {
 			definition:       "externalservices.networking.fairlead.dev",
 			object:           &networkingv1.ExternalService{},
 			types:            []func(*runtime.Scheme) error{networkingv1.AddToScheme, networkingv1alpha1.AddToScheme},
-			converter:        convertexternalservice.New,
-			admit: func(common admission.Options, converter *hubspoke.Converter, r reviews) map[string]http.Handler {
+			admit: func(common admission.Options, r reviews) map[string]http.Handler {
 				return admitexternalservice.New(admitexternalservice.Options{
-					Handler: common, Converter: converter, Policy: r.policy, Reviewer: r.reviewer, Services: r.services, Finalize: r.finalize,
+					Handler: common, Policy: r.policy, Reviewer: r.reviewer, Services: r.services, Finalize: r.finalize,
 				})
 			},
 			addresses:  true,
@@ -86,10 +80,9 @@ func allKinds() kinds {
 			definition:       "rebootpolicies.autoreboot.fairlead.dev",
 			object:           &autorebootv1.RebootPolicy{},
 			types:            []func(*runtime.Scheme) error{autorebootv1.AddToScheme, autorebootv1alpha1.AddToScheme},
-			converter:        convertrebootpolicy.New,
-			admit: func(common admission.Options, converter *hubspoke.Converter, r reviews) map[string]http.Handler {
+			admit: func(common admission.Options, r reviews) map[string]http.Handler {
 				return admitrebootpolicy.New(admitrebootpolicy.Options{
-					Handler: common, Converter: converter, Policy: r.policy, Reviewer: r.reviewer, Warnings: r.warnings, Workloads: r.workloads,
+					Handler: common, Policy: r.policy, Reviewer: r.reviewer, Warnings: r.warnings, Workloads: r.workloads,
 				})
 			},
 			warns:      true,
@@ -102,10 +95,9 @@ func allKinds() kinds {
 			GroupVersionKind: autorebootv1.GroupVersion.WithKind("ClusterRebootPolicy"),
 			definition:       "clusterrebootpolicies.autoreboot.fairlead.dev",
 			object:           &autorebootv1.ClusterRebootPolicy{},
-			converter:        convertrebootpolicy.NewCluster,
-			admit: func(common admission.Options, converter *hubspoke.Converter, r reviews) map[string]http.Handler {
+			admit: func(common admission.Options, r reviews) map[string]http.Handler {
 				return admitrebootpolicy.NewCluster(admitrebootpolicy.ClusterOptions{
-					Handler: common, Converter: converter, Reviewer: r.reviewer, Workloads: r.workloads, Unavailable: r.unavailable,
+					Handler: common, Reviewer: r.reviewer, Workloads: r.workloads, Unavailable: r.unavailable,
 				})
 			},
 			controller: (*controllerBuilder).clusterRebootPolicies,
@@ -115,10 +107,9 @@ func allKinds() kinds {
 			definition:       "chaospods.chaos.fairlead.dev",
 			object:           &chaosv1.ChaosPod{},
 			types:            []func(*runtime.Scheme) error{chaosv1.AddToScheme, chaosv1alpha1.AddToScheme},
-			converter:        convertchaospod.New,
-			admit: func(common admission.Options, converter *hubspoke.Converter, r reviews) map[string]http.Handler {
+			admit: func(common admission.Options, r reviews) map[string]http.Handler {
 				return admitchaospod.New(admitchaospod.Options{
-					Handler: common, Converter: converter, Policy: r.policy, Reviewer: r.reviewer, Warnings: r.warnings,
+					Handler: common, Policy: r.policy, Reviewer: r.reviewer, Warnings: r.warnings,
 				})
 			},
 			warns:      true,

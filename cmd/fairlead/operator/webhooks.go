@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/fairlead-dev/fairlead/certs"
@@ -18,7 +19,6 @@ import (
 	admitexternalservice "github.com/fairlead-dev/fairlead/webhooks/admission/externalservice"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/warnings"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion"
-	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
 	"github.com/fairlead-dev/fairlead/webhooks/server"
 	"github.com/fairlead-dev/fairlead/webhooks/server/clientca"
 )
@@ -43,14 +43,13 @@ func (a *assembly) handlers(r reviews, failed func(conversion.Failure)) map[stri
 	maxBody := a.config.Webhook.MaxBodyBytes
 	common := admission.Options{MaxBody: maxBody, Logger: a.logger.WithName("admission"), Registerer: a.metrics}
 	byPath := map[string]http.Handler{}
-	var converters []*hubspoke.Converter
+	var converted []schema.GroupKind
 	for _, kind := range a.kinds {
-		converter := kind.converter()
-		converters = append(converters, converter)
-		maps.Copy(byPath, kind.admit(common, converter, r))
+		converted = append(converted, kind.GroupKind())
+		maps.Copy(byPath, kind.admit(common, r))
 	}
 	byPath[conversion.Path] = conversion.NewHandler(conversion.Options{
-		Converters: converters, MaxBody: maxBody, Logger: a.logger.WithName("conversion"), Registerer: a.metrics, Failed: failed,
+		Kinds: converted, MaxBody: maxBody, Logger: a.logger.WithName("conversion"), Registerer: a.metrics, Failed: failed,
 	})
 	return byPath
 }

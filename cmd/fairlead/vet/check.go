@@ -6,7 +6,6 @@ package vet
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/manifest"
-	"github.com/fairlead-dev/fairlead/webhooks/admission/translation"
 )
 
 // maxFindings bounds the findings of an object: beyond, they are not read.
@@ -28,8 +26,6 @@ type objectCheck struct {
 	version string // at which it is written
 	data    map[string]any
 	served  []string // by the cluster that has stored it; nil where none has
-	atHub   []byte   // the object at v1, where it is written at another version
-	written *translation.Object
 	// template is the message for a value that is a template; "" where the text has none.
 	template string
 	// reported are the fields that the schema check has reported, with its messages.
@@ -69,9 +65,7 @@ func (c *objectCheck) run(ctx context.Context) {
 	c.checkStored()
 	c.checkMetadata()
 	c.checkSchema(ctx, definition)
-	if raw, ok := c.checkRules(); ok && !c.failed() {
-		c.checkConversion(definition.Versions(), raw)
-	}
+	c.checkRules()
 	c.reportTemplates()
 }
 
@@ -99,6 +93,9 @@ func (c *objectCheck) reportTemplates() {
 		reported[f.Field] = true
 		return twice
 	})
+	if len(reported) > 0 { // the message says how to check all
+		c.Findings = slices.DeleteFunc(c.Findings, func(f Finding) bool { return f.Rule == RuleUnchecked })
+	}
 	for i := range c.Findings {
 		if f := &c.Findings[i]; reported[f.Field] {
 			f.Rule, f.Message = RuleSyntax, c.template
@@ -137,43 +134,33 @@ func sortByPosition(findings []Finding) {
 
 // findHubField returns the position of a field of v1.
 func (c *objectCheck) findHubField(path string) Finding {
-	known := translation.Field{Path: path}
-	if c.version != hub {
-		known = c.translator().Field(path)
-	}
-	return c.find(known)
+	path = c.kind.table.Path(c.version, path)
+	at, _ := c.node.Find(path)
+	return Finding{Field: path, Line: at.Line, Column: at.Column}
 }
 
-// find returns the position of a field.
-func (c *objectCheck) find(known translation.Field) Finding {
-	at, _ := c.node.Find(known.Path)
-	return Finding{Field: known.Path, StoredField: known.Stored, Line: at.Line, Column: at.Column}
-}
-
-// translator returns a translator of fields of v1 to those of the written version.
-func (c *objectCheck) translator() *translation.Object {
-	if c.written == nil {
-		var stored map[string]any
-		_ = json.Unmarshal(c.atHub, &stored) // a converter wrote it; without it fewer paths are known
-		c.written = translation.New(c.Kind, stored)
-	}
-	return c.written
-}
-
-// schemaErrors adds errors of the schema, each once.
-func (c *objectCheck) schemaErrors(errs field.ErrorList) {
+// schemaErrors adds errors of the schema, each once, and reports whether all rules were checked. What is partial lacks the
+// values of a wrong type: an error of what had such a one may follow from that.
+func (c *objectCheck) schemaErrors(errs field.ErrorList, isPartial bool) (all bool) {
 	var unfit []string
+	all = true
 	for _, err := range errs {
+		err = c.ofMember(err)
 		path, text := fieldOf(err), c.message(err)
 		if wrong := unfitNumber.FindStringSubmatch(err.Detail); wrong != nil {
 			unfit = append(unfit, wrong[1]) // most of them have a bound of their own, whose message is clearer
 			continue
 		}
 		if path == "" && strings.HasPrefix(err.Detail, "some rules were not checked") {
-			continue // the rules in Go check the same
+			all = false
+			continue
 		}
 		if _, mistyped := c.mistyped[path]; mistyped || slices.Contains(c.reported[path], text) {
 			continue // only its type is reported
+		}
+		if isPartial && c.isOfMistyped(path) {
+			all = false
+			continue
 		}
 		c.reported[path] = append(c.reported[path], text)
 		c.unusable[path] = err.Type == field.ErrorTypeRequired || err.Type == field.ErrorTypeTypeInvalid
@@ -190,4 +177,35 @@ func (c *objectCheck) schemaErrors(errs field.ErrorList) {
 			c.add(RuleSchema, path, text)
 		}
 	}
+	return all
+}
+
+// isOfMistyped reports whether a field is within a value of a wrong type, or an object that has such a member.
+func (c *objectCheck) isOfMistyped(path string) bool {
+	for of := range c.mistyped {
+		if parentPath(of) == path || isBelow(path, of) {
+			return true
+		}
+	}
+	return false
+}
+
+// ofMember returns an error of an object as that of the member that its message begins with: CEL names no member of a list.
+func (c *objectCheck) ofMember(err *field.Error) *field.Error {
+	word, rest, _ := strings.Cut(err.Detail, " ")
+	path := fieldOf(err) + "." + word
+	_, isMember := properties(c.kind.schemas()[c.version], fieldOf(err))[word]
+	if !isMember && path != "metadata.name" {
+		return err
+	}
+	value, isWritten := c.node.ScalarAt(path)
+	if _, found := c.node.Find(path); !found && !strings.HasPrefix(rest, "is required") {
+		return err
+	}
+	own := *err
+	own.Field, own.BadValue = path, field.OmitValueType{}
+	if isWritten {
+		own.BadValue = value
+	}
+	return &own
 }

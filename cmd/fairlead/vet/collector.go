@@ -59,10 +59,6 @@ func (t *collector) object(c *result, ignore *ignoreComments) error {
 	}
 	if c.kind != nil {
 		t.counts.Objects++
-		if c.restoreBytes > 0 {
-			t.counts.Restored++
-			t.counts.LargestRestore = max(t.counts.LargestRestore, c.restoreBytes)
-		}
 		t.compare(c)
 		sortByPosition(c.Findings)
 	}

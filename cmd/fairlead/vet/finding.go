@@ -54,8 +54,6 @@ type Finding struct {
 	Column int `json:"column"`
 	// Field is named as at the version that the object is written at; "" for the whole object.
 	Field string `json:"field,omitempty"`
-	// StoredField is the field of v1, where that has no counterpart at the written version.
-	StoredField string `json:"storedField,omitempty"`
 	// Message is what is wrong and what to do about it.
 	Message string `json:"message"`
 }
@@ -104,11 +102,6 @@ type Summary struct {
 	PassedOver int `json:"passedOver"`
 	Errors     int `json:"errors"`
 	Warnings   int `json:"warnings"`
-	// Restored counts the objects of which another version cannot say all, so that it carries the rest
-	// in an annotation, and LargestRestore is the size of the largest, in bytes. Both count where
-	// objects of a cluster were read.
-	Restored       int `json:"restored,omitempty"`
-	LargestRestore int `json:"largestRestore,omitempty"`
 }
 
 // Add adds another summary.
@@ -121,8 +114,6 @@ func (s *Summary) Add(other Summary) {
 	s.PassedOver += other.PassedOver
 	s.Errors += other.Errors
 	s.Warnings += other.Warnings
-	s.Restored += other.Restored
-	s.LargestRestore = max(s.LargestRestore, other.LargestRestore)
 }
 
 // Check is what a finding is about, by an id that stays the same from release to release.
@@ -179,7 +170,7 @@ var checks = []Check{
 	{"FL1212", RuleSchema, "Fields that exclude or need each other are set together, or not.", regexp.MustCompile(`set exactly one|set one of|exclude each other|go together|goes with|needs? |must name one|name the TCP port`)},
 	{"FL1213", RuleSchema, "Of two values that are compared, the right one is larger.", regexp.MustCompile(`must not exceed|must not be below`)},
 	{"FL1299", RuleSchema, "The object passes the other rules of its definition and of the validating webhook.", nil},
-	{"FL1301", RuleConversion, "The object survives every served version and back.", nil},
+	{"FL1301", RuleConversion, "The object can be converted to v1.", nil},
 	{"FL1401", RuleStorage, "What a cluster keeps of the object fits the versions that it serves.", nil},
 	{"FL1501", RuleOverlap, "No other object acts on the same workload.", nil},
 	{"FL1502", RuleTwice, "No object is given twice.", nil},

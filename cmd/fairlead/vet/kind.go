@@ -23,10 +23,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 	"github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 	"github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
-	conversionofchaospod "github.com/fairlead-dev/fairlead/webhooks/conversion/chaospod"
-	conversionofexternalservice "github.com/fairlead-dev/fairlead/webhooks/conversion/externalservice"
-	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
-	conversionofrebootpolicy "github.com/fairlead-dev/fairlead/webhooks/conversion/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/internal/spelling"
 )
 
 // hub is the version at which objects are stored, and the rules written.
@@ -40,7 +37,7 @@ type kind struct {
 	// definition compiles the CRD, which takes long enough to do it only for kinds that occur.
 	definition func() (*crdschema.Kind, error)
 	schemas    func() schemas
-	converter  *hubspoke.Converter
+	table      spelling.Table
 	validate   func(raw []byte) (admissionResult, error)
 	overlaps   overlapFinder
 }
@@ -71,16 +68,16 @@ func (w webhookRules[T]) validate(raw []byte) (admissionResult, error) {
 
 func kinds() []*kind {
 	return []*kind{
-		newKind(networkingv1.GroupVersion, "ExternalService", "externalservices", conversionofexternalservice.New(), nil,
+		newKind(networkingv1.GroupVersion, "ExternalService", "externalservices", nil,
 			webhookRules[networkingv1.ExternalService]{externalservice.Default, externalservice.Validate, externalservice.Warnings}),
-		newKind(autorebootv1.GroupVersion, "RebootPolicy", "rebootpolicies", conversionofrebootpolicy.New(),
+		newKind(autorebootv1.GroupVersion, "RebootPolicy", "rebootpolicies",
 			overlapsOf(targetsOf, rebootpolicy.Overlaps),
 			webhookRules[autorebootv1.RebootPolicy]{rebootpolicy.Default, rebootpolicy.Validate, rebootpolicy.Warnings}),
-		ofCluster(newKind(autorebootv1.GroupVersion, "ClusterRebootPolicy", "clusterrebootpolicies", conversionofrebootpolicy.NewCluster(), nil,
+		ofCluster(newKind(autorebootv1.GroupVersion, "ClusterRebootPolicy", "clusterrebootpolicies", nil,
 			webhookRules[autorebootv1.ClusterRebootPolicy]{
 				func(*autorebootv1.ClusterRebootPolicy) {}, rebootpolicy.ValidateCluster, rebootpolicy.ClusterWarnings,
 			})),
-		newKind(chaosv1.GroupVersion, "ChaosPod", "chaospods", conversionofchaospod.New(), overlapsOf(workloadOf, chaospod.Overlaps),
+		newKind(chaosv1.GroupVersion, "ChaosPod", "chaospods", overlapsOf(workloadOf, chaospod.Overlaps),
 			webhookRules[chaosv1.ChaosPod]{chaospod.Default, chaospod.Validate, chaospod.Warnings}),
 	}
 }
@@ -92,12 +89,13 @@ func ofCluster(k *kind) *kind {
 }
 
 func newKind[T any](
-	gv schema.GroupVersion, name, plural string, converter *hubspoke.Converter, overlaps overlapFinder, rules webhookRules[T],
+	gv schema.GroupVersion, name, plural string, overlaps overlapFinder, rules webhookRules[T],
 ) *kind {
+	table, _ := spelling.Of(gv.WithKind(name).GroupKind())
 	return &kind{
 		GroupKind: gv.WithKind(name).GroupKind(), plural: plural,
 		definition: definition(gv.Group, plural), schemas: schemasOf(gv.Group, plural),
-		converter: converter, validate: rules.validate, overlaps: overlaps,
+		table: table, validate: rules.validate, overlaps: overlaps,
 	}
 }
 

@@ -12,8 +12,6 @@ import (
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
 // maxShown bounds the characters of a value that a message repeats.
@@ -182,7 +180,7 @@ func (c *objectCheck) isDuration(path string) bool {
 		parent, name = path[:i], path[i+1:]
 	}
 	for _, rule := range properties(c.kind.schemas()[c.version], parent)[name].XValidations {
-		if rule.Message == rules.DurationMessage {
+		if strings.HasPrefix(rule.Message, "must be a duration ") {
 			return true
 		}
 	}

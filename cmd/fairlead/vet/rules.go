@@ -27,30 +27,34 @@ func (c *objectCheck) checkSchema(ctx context.Context, definition *crdschema.Kin
 		delete(c.data, "status")
 	}
 	definition.Default(c.version, c.data)
-	c.schemaErrors(definition.Validate(ctx, c.version, c.data, nil))
+	if c.schemaErrors(definition.Validate(ctx, c.version, c.data, nil), false) {
+		return
+	}
+	// CEL does not run on an object with a value of the wrong type: it runs on what is left without those.
+	if len(c.mistyped) == 0 || !c.schemaErrors(definition.Validate(ctx, c.version, c.withoutMistyped(), nil), true) {
+		c.addUnchecked()
+	}
 }
 
-// checkRules checks the rules of the webhooks, at v1, and returns the object that they got; false where its fields
-// could not be read.
-func (c *objectCheck) checkRules() (raw []byte, ok bool) {
+// checkRules checks the rules of the webhooks, at v1.
+func (c *objectCheck) checkRules() {
 	raw, err := json.Marshal(c.withoutMistyped())
 	if err != nil {
 		c.add(RuleInternal, "", err.Error())
-		return nil, false
+		return
 	}
 	atHub := raw
 	if c.version != hub {
-		if atHub, err = c.kind.converter.Convert(raw, hub); err != nil {
+		if atHub, err = c.kind.table.Convert(raw, c.kind.Group, hub); err != nil {
 			c.add(RuleConversion, "", "cannot be converted to "+hub+": "+err.Error())
 			c.addUnchecked()
-			return nil, false
+			return
 		}
-		c.atHub = atHub
 	}
 	admitted, err := c.kind.validate(atHub)
 	if err != nil {
 		c.addDecodeError(atHub, err)
-		return nil, false
+		return
 	}
 	c.typed, c.newFinding = admitted.object, c.findingFor
 	c.ruleErrors(admitted.errors)
@@ -60,7 +64,6 @@ func (c *objectCheck) checkRules() (raw []byte, ok bool) {
 			c.addFinding(advice)
 		}
 	}
-	return raw, true
 }
 
 // addDecodeError adds an error of a field of the wrong type, unless the schema has reported it.
@@ -77,70 +80,39 @@ func (c *objectCheck) addDecodeError(atHub []byte, err error) {
 	c.addFinding(at)
 }
 
-// addUnchecked adds a warning that not all rules were checked.
+// addUnchecked adds a warning, once, that not all rules were checked.
 func (c *objectCheck) addUnchecked() {
+	if slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Rule == RuleUnchecked }) {
+		return
+	}
 	c.addFinding(Finding{Severity: Warning, Rule: RuleUnchecked, Line: c.Line, Column: 1, Message: "further rules were not checked: correct the errors of this object first"})
 }
 
-// ruleErrors adds the errors that the schema has not reported: most rules are in CEL as well, and one finding per
-// field is enough.
+// ruleErrors adds the errors of fields that the schema has not reported: one finding per field is enough.
 func (c *objectCheck) ruleErrors(errs field.ErrorList) {
-	var derived []*field.Error
 	hidden := false
 	for _, err := range errs {
 		at, own := c.toWritten(err)
-		_, written := c.node.Find(at.Field)
-		switch {
-		case c.alreadyReported(at):
+		if _, written := c.node.Find(at.Field); !written && c.hasWrongSibling(at.Field) {
+			continue // it is about a default, which follows from what is written beside it
+		}
+		if c.alreadyReported(at) {
 			// An error of an object with an unreadable part may be an error nevertheless.
 			hidden = hidden || len(c.mistyped) > 0 && len(c.reported[at.Field]) == 0
-		case c.refined(at, own), c.comparedWithDefault(at, own):
-		case !written && own.Type != field.ErrorTypeRequired && !strings.HasPrefix(own.Detail, "must have at least"):
-			derived = append(derived, err)
-		default:
-			c.addRuleError(at, own)
+			continue
 		}
-	}
-	// The value of a field that is not written is a default, and may follow from a wrong one beside it.
-	wrong := map[string]bool{}
-	for i := range c.Findings {
-		if f := &c.Findings[i]; f.Severity == Error {
-			wrong[parentPath(f.Field)] = true
-		}
-	}
-	for _, err := range derived {
-		if at, own := c.toWritten(err); !wrong[parentPath(at.Field)] {
-			c.addRuleError(at, own)
-		}
+		at.Severity, at.Rule, at.Message = Error, RuleValid, c.message(own)
+		c.addFinding(at)
 	}
 	if hidden {
 		c.addUnchecked()
 	}
 }
 
-// toWritten returns an error and its position at the written version.
-func (c *objectCheck) toWritten(err *field.Error) (Finding, *field.Error) {
-	at := c.findHubField(fieldOf(err))
-	own := *err
-	if c.version != hub {
-		own = *c.translator().Error(err)
-		own.Detail = err.Detail // the finding has the field of v1
-	}
-	return at, &own
-}
-
-func (c *objectCheck) addRuleError(at Finding, err *field.Error) {
-	at.Severity, at.Rule, at.Message = Error, RuleValid, c.message(err)
-	c.addFinding(at)
-}
-
-// comparedWithDefault reports whether an error compares a field with a sibling that could not be read: it was
-// compared with a default.
-func (c *objectCheck) comparedWithDefault(at Finding, err *field.Error) bool {
-	for path := range c.mistyped {
-		named := strings.Contains(err.Detail, path[strings.LastIndexByte(path, '.')+1:]) ||
-			c.version != hub && strings.Contains(err.Detail, "must not exceed") // by the name that v1 has for it
-		if named && parentPath(path) == parentPath(at.Field) && path != at.Field {
+// hasWrongSibling reports whether the schema check has reported a member of the object that has a field.
+func (c *objectCheck) hasWrongSibling(path string) bool {
+	for other := range c.reported {
+		if parentPath(other) == parentPath(path) {
 			return true
 		}
 	}
@@ -149,6 +121,14 @@ func (c *objectCheck) comparedWithDefault(at Finding, err *field.Error) bool {
 
 // parentPath returns the path of the object that has a field.
 func parentPath(path string) string { return path[:max(0, strings.LastIndexByte(path, '.'))] }
+
+// toWritten returns an error and its position at the written version.
+func (c *objectCheck) toWritten(err *field.Error) (Finding, *field.Error) {
+	at := c.findHubField(fieldOf(err))
+	own := *err
+	own.Field = c.kind.table.Path(c.version, err.Field)
+	return at, &own
+}
 
 // withoutMistyped returns the object without values of the wrong type, so that the rules can check the rest. An
 // item of a list becomes an empty one, so that the others keep their indexes.
@@ -197,14 +177,13 @@ func clearValue(value any, path, wanted string) {
 }
 
 // alreadyReported reports whether the schema check has reported a field, or one above or below it that must be
-// corrected first, or, where the field is only the nearest one, any below it.
+// corrected first.
 func (c *objectCheck) alreadyReported(at Finding) bool {
-	if at.StoredField == "" && len(c.reported[at.Field]) > 0 {
+	if len(c.reported[at.Field]) > 0 {
 		return true
 	}
 	for path := range c.reported {
-		if at.StoredField != "" && (path == at.Field || isBelow(path, at.Field)) ||
-			c.unusable[path] && (isBelow(at.Field, path) || isBelow(path, at.Field)) {
+		if c.unusable[path] && (isBelow(at.Field, path) || isBelow(path, at.Field)) {
 			return true
 		}
 	}
@@ -217,40 +196,14 @@ func isBelow(path, above string) bool {
 	return below && inside != "" && (above == "" || inside[0] == '.' || inside[0] == '[')
 }
 
-// refined moves a finding of the schema about an object to the member that the same rule in Go names.
-func (c *objectCheck) refined(at Finding, err *field.Error) bool {
-	for i := range c.Findings {
-		f := &c.Findings[i]
-		same := f.Message == err.Detail || err.Type == field.ErrorTypeDuplicate && f.Message == c.message(err)
-		if member, _, _ := strings.Cut(f.Message, " "); at.Field == f.Field+"."+member { // in the words of its version
-			own := *err
-			own.Detail, err, same = f.Message, &own, true
-		}
-		if f.Rule == RuleSchema && same && isBelow(at.Field, f.Field) {
-			f.Field, f.Line, f.Column, f.Message = at.Field, at.Line, at.Column, c.message(err)
-			c.reported[at.Field] = append(c.reported[at.Field], f.Message)
-			return true
-		}
-	}
-	return false
-}
-
 // findingFor returns a finding for a text that begins with the path of a field.
 func (c *objectCheck) findingFor(severity Severity, rule Rule, text string) Finding {
 	path, rest, ok := strings.Cut(text, ": ")
-	f := Finding{}
-	switch written, alpha := strings.CutPrefix(path, "v1alpha1 "); {
-	case !ok || strings.Contains(written, " "):
-		rest = text
-		f.Line, f.Column = c.Line, 1
-	case alpha && c.version == "v1alpha1":
-		at, _ := c.node.Find(written)
-		f = Finding{Field: written, Line: at.Line, Column: at.Column}
-	case alpha:
-		at, _ := c.node.Find("metadata.annotations")
-		f = Finding{Field: path, Line: at.Line, Column: at.Column}
-	default:
+	f := Finding{Line: c.Line, Column: 1}
+	if ok && !strings.Contains(path, " ") {
 		f = c.findHubField(path)
+	} else {
+		rest = text
 	}
 	f.Severity, f.Rule, f.Message = severity, rule, rest
 	return f

@@ -111,8 +111,6 @@ type result struct {
 	typed         any // at the hub version; nil where it could not be read
 	// newFinding returns a finding for a text that begins with a path.
 	newFinding func(Severity, Rule, string) Finding
-	// restoreBytes is the size of the largest restore annotation at another version.
-	restoreBytes int
 }
 
 // Run checks what a source has, and reports every object of Fairlead's kinds, and every document that

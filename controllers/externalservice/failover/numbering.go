@@ -62,7 +62,7 @@ func groupsOf(spec *networkingv1.ExternalServiceSpec) (groups [endpoints.NumPrio
 	var members [endpoints.NumPriorities][]string
 	for i := range spec.Endpoints {
 		e := &spec.Endpoints[i]
-		if *e.State == networkingv1.EndpointDrained {
+		if *e.State == networkingv1.EndpointDrained || *e.Priority < 0 || *e.Priority >= endpoints.NumPriorities {
 			continue
 		}
 		all := &members[*e.Priority]

@@ -23,6 +23,7 @@ const (
 	DefaultMaxPerDay        = 8
 	DefaultVerifyTimeout    = common.Duration("10m")
 	DefaultSoak             = common.Duration("30s")
+	DefaultCanaryInterval   = common.Duration("15s")
 )
 
 // Default fills in whatever is unset, and never changes what is set. It is idempotent, and makes no
@@ -37,7 +38,8 @@ func Default(obj *chaosv1.ChaosPod) {
 func DefaultMaps(obj *chaosv1.ChaosPod) {
 	spec := &obj.Spec
 	rules.SetDefault(&spec.Suspend, false)
-	rules.SetDefault(&spec.DryRun, true)
+	canary := spec.Target.Template != nil
+	rules.SetDefault(&spec.DryRun, !canary)
 	rules.SetDefault(&spec.Count, intstr.FromInt32(DefaultCount))
 	rules.SetDefault(&spec.Schedule.JitterPercent, 0)
 	rules.SetDefault(&spec.Schedule.StartingDeadline, DefaultStartingDeadline)
@@ -51,7 +53,10 @@ func DefaultMaps(obj *chaosv1.ChaosPod) {
 
 	rules.DefaultHistoryLimit(&spec.HistoryLimit)
 
-	if spec.Target.Template != nil {
+	if canary {
+		if s := &spec.Schedule; s.Cron == "" && s.Interval == "" && s.At == nil {
+			s.Interval = DefaultCanaryInterval
+		}
 		return
 	}
 	rules.SetDefault(&spec.Filter, chaosv1.Filter{})

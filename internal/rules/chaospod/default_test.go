@@ -15,11 +15,11 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
+	"github.com/fairlead-dev/fairlead/internal/rules/rulestest"
 )
 
 func TestDefaultsFillInWhatIsUnset(t *testing.T) {
-	good := validationtest.Objects(t, "testdata/good.yaml")
+	good := rulestest.Objects(t, "testdata/good.yaml")
 	for name, c := range map[string]struct {
 		spec, want string
 	}{
@@ -32,9 +32,15 @@ func TestDefaultsFillInWhatIsUnset(t *testing.T) {
 		},
 		"a canary may die young and often": {
 			`{"target":{"template":{"spec":{"containers":[]}}},"schedule":{"interval":"15s"},"safety":{"maxPerDay":3}}`,
-			`{"suspend":false,"dryRun":true,"target":{"template":{"spec":{"containers":[]}}},
+			`{"suspend":false,"dryRun":false,"target":{"template":{"spec":{"containers":[]}}},
 			  "schedule":{"interval":"15s","jitterPercent":0,"startingDeadline":"5m"},"action":{"type":"Evict"},"count":1,
 			  "safety":{"maxPerDay":3},"verification":{"timeout":"10m","onFailure":"Halt"},"historyLimit":10}`,
+		},
+		"a canary without a schedule": {
+			`{"target":{"template":{"spec":{"containers":[]}}},"schedule":{}}`,
+			`{"suspend":false,"dryRun":false,"target":{"template":{"spec":{"containers":[]}}},
+			  "schedule":{"interval":"15s","jitterPercent":0,"startingDeadline":"5m"},"action":{"type":"Evict"},"count":1,
+			  "verification":{"timeout":"10m","onFailure":"Halt"},"historyLimit":10}`,
 		},
 		"what is set stays": {
 			`{"suspend":true,"dryRun":false,"target":{"selector":{"matchLabels":{"a":"b"}}},"schedule":{"interval":"1h","jitterPercent":5,"startingDeadline":"1m"},
@@ -71,39 +77,28 @@ func TestDefaultingIsIdempotentAndBreaksNothing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 2))
-	good := validationtest.Objects(t, "testdata/good.yaml")
-	limits := constraints(t)
-	optional := []string{"suspend", "dryRun", "action", "action.type", "count", "filter", "filter.minAge", "safety", "safety.minReady",
-		"verification", "verification.onFailure", "verification.soak", "schedule.jitterPercent", "schedule.startingDeadline", "windows", "historyLimit"}
+	kind, good := rulestest.Definition(t, group, resource), rulestest.Objects(t, "testdata/good.yaml")
 	valid := 0
-	for range 3000 {
-		obj := good[random.IntN(len(good))]
-		for range random.IntN(6) {
-			if path := "spec." + optional[random.IntN(len(optional))]; has(obj, path) {
-				obj = place(t, obj, path, nil)
-			}
-			if path, value := mutation(random, limits); has(obj, path) && value != nil {
-				obj = place(t, obj, path, value)
-			}
-		}
+	for range 500 {
+		obj := rulestest.Vary(random, good[random.IntN(len(good))])
 		before := typed(t, obj)
 		once := before.DeepCopy()
 		Default(once)
 		twice := once.DeepCopy()
 		Default(twice)
 		if !reflect.DeepEqual(once, twice) {
-			t.Fatalf("seed %d: not idempotent: %s", seed, cmp.Diff(once, twice))
+			t.Fatalf("not idempotent: %s", cmp.Diff(once, twice))
 		}
-		if len(Validate(before, nil)) > 0 {
+		if len(kind.Validate(t.Context(), "v1", obj, nil))+len(Validate(before, nil)) > 0 {
 			continue
 		}
 		valid++
-		if errs := Validate(once, nil); len(errs) > 0 {
-			t.Fatalf("seed %d: defaulting broke %v: %v", seed, obj, errs)
+		if errs := append(kind.Validate(t.Context(), "v1", rulestest.Untyped(t, once), nil), Validate(once, nil)...); len(errs) > 0 {
+			t.Fatalf("defaulting broke %v: %v", obj, errs)
 		}
 	}
-	if valid < 300 {
-		t.Errorf("only %d of the generated objects were valid", valid)
+	if valid < 100 {
+		t.Errorf("only %d of the varied objects were valid", valid)
 	}
 }
 

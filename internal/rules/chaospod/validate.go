@@ -4,29 +4,56 @@
 package chaospod
 
 import (
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// Validate applies all rules. On an update it forgives the errors that the stored object has as
-// well, so that an object older than a rule can be edited towards valid; it never forgives a
-// forbidden change.
-func Validate(obj, old *chaosv1.ChaosPod) field.ErrorList {
-	errs := violations(obj, old)
-	if old == nil || len(errs) == 0 {
-		return errs
+var specPath = rules.At("spec")
+
+// Validate checks what schema and CEL cannot express: cron expressions parse and fire, time zones exist, selectors
+// compile, names could exist, the template makes a pod, and the annotations by which a user requests something can be
+// read. It forgives what stood in the old object, which may be nil.
+func Validate(obj, old *chaosv1.ChaosPod) field.ErrorList { return rules.Ratchet(obj, old, violations) }
+
+func violations(obj *chaosv1.ChaosPod) field.ErrorList {
+	spec := &obj.Spec
+	errs := rules.Tokens(obj.Annotations, chaosv1.RunNowAnnotation, chaosv1.ResumeAnnotation)
+	errs = append(errs, subdomain(specPath.Child("serviceAccountName"), spec.ServiceAccountName)...)
+	errs = append(errs, target(specPath.Child("target"), &spec.Target)...)
+	errs = append(errs, schedule(specPath.Child("schedule"), &spec.Schedule)...)
+	if spec.Action != nil {
+		errs = append(errs, rules.Known(specPath.Child("action", "type"), spec.Action.Type, chaosv1.ActionEvict, chaosv1.ActionDelete)...)
 	}
-	return rules.Ratchet(errs, violations(old, nil))
+	if spec.Filter != nil {
+		errs = append(errs, rules.Selector(specPath.Child("filter", "exclude"), spec.Filter.Exclude)...)
+	}
+	errs = append(errs, rules.Calendar(specPath, &spec.Calendar)...)
+	if spec.Verification != nil {
+		errs = append(errs, rules.Verification(specPath.Child("verification"), spec.Verification)...)
+	}
+	return errs
 }
 
-// violations returns the errors of an object. It runs the semantic rules only where the object has no more of
-// anything than the schema allows: that bounds their cost, and a client that reaches the webhooks may send more.
-func violations(obj, old *chaosv1.ChaosPod) field.ErrorList {
-	errs := Structural(obj, old)
-	if rules.Excessive(errs) {
-		return errs
+func target(path rules.Path, t *chaosv1.Target) field.ErrorList {
+	var errs field.ErrorList
+	if w := t.Workload; w != nil {
+		errs = append(errs, subdomain(path.Child("workload", "name"), w.Name)...)
 	}
-	return append(errs, Semantic(obj, old)...)
+	errs = append(errs, rules.Selector(path.Child("selector"), t.Selector)...)
+	if t.Template != nil {
+		errs = append(errs, podTemplate(path.Child("template"), t.Template)...)
+	}
+	return errs
+}
+
+func schedule(path rules.Path, s *chaosv1.Schedule) field.ErrorList {
+	errs := rules.Positive(path.Child("startingDeadline"), s.StartingDeadline)
+	return append(errs, rules.Cron(path, s.Cron, s.TimeZone)...)
+}
+
+func subdomain(path rules.Path, name string) field.ErrorList {
+	return rules.Reasons(path, name, validation.IsDNS1123Subdomain)
 }

@@ -12,13 +12,13 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 
-	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
+	"github.com/fairlead-dev/fairlead/internal/rules/rulestest"
 )
 
 func TestWarningsNameWhatIsLikelyAMistake(t *testing.T) {
-	good := validationtest.Objects(t, "testdata/good.yaml")
+	good := rulestest.Objects(t, "testdata/good.yaml")
 	forced := map[string]any{"type": "Delete", "gracePeriodSeconds": int64(0), "allowForceDelete": true}
-	stateful := place(t, good[workload], "spec.target.workload", map[string]any{"kind": "StatefulSet", "name": "db"})
+	stateful := rulestest.Put(t, good[workload], "spec.target.workload", map[string]any{"kind": "StatefulSet", "name": "db"})
 	window := func(cron, duration string) []any {
 		return []any{map[string]any{"name": "w", "cron": cron, "duration": duration}}
 	}
@@ -29,19 +29,19 @@ func TestWarningsNameWhatIsLikelyAMistake(t *testing.T) {
 		want     []string // a part of each
 	}{
 		{"nothing", good[workload], nil, nil},
-		{"a force delete of a Deployment's pods", place(t, good[workload], "spec.action", forced), nil, nil},
-		{"a force delete of a StatefulSet's pods", place(t, stateful, "spec.action", forced), nil, []string{"StatefulSet db"}},
-		{"the same, already said", place(t, place(t, stateful, "spec.action", forced), "spec.count", int64(1)), place(t, stateful, "spec.action", forced), nil},
+		{"a force delete of a Deployment's pods", rulestest.Put(t, good[workload], "spec.action", forced), nil, nil},
+		{"a force delete of a StatefulSet's pods", rulestest.Put(t, stateful, "spec.action", forced), nil, []string{"StatefulSet db"}},
+		{"the same, already said", rulestest.Put(t, rulestest.Put(t, stateful, "spec.action", forced), "spec.count", int64(1)), rulestest.Put(t, stateful, "spec.action", forced), nil},
 		{"an eviction from a StatefulSet", stateful, nil, nil},
-		{"a count of nothing", place(t, good[workload], "spec.count", "0%"), nil, []string{"never kills"}},
-		{"a new count of nothing", place(t, good[workload], "spec.count", int64(0)), good[workload], []string{"never kills"}},
-		{"no pod to spare", place(t, good[workload], "spec.safety.minReady", "100%"), nil, []string{"spec.safety.minReady: 100%"}},
-		{"blackouts over all windows", place(t, place(t, good[workload], "spec.windows", nightly), "spec.blackouts", always), nil, []string{"spec.blackouts: they cover"}},
-		{"runs by day, and a window by night", place(t, place(t, good[workload], "spec.windows", nightly), "spec.schedule", byDay), nil,
+		{"a count of nothing", rulestest.Put(t, good[workload], "spec.count", "0%"), nil, []string{"never kills"}},
+		{"a new count of nothing", rulestest.Put(t, good[workload], "spec.count", int64(0)), good[workload], []string{"never kills"}},
+		{"no pod to spare", rulestest.Put(t, good[workload], "spec.safety.minReady", "100%"), nil, []string{"spec.safety.minReady: 100%"}},
+		{"blackouts over all windows", rulestest.Put(t, rulestest.Put(t, good[workload], "spec.windows", nightly), "spec.blackouts", always), nil, []string{"spec.blackouts: they cover"}},
+		{"runs by day, and a window by night", rulestest.Put(t, rulestest.Put(t, good[workload], "spec.windows", nightly), "spec.schedule", byDay), nil,
 			[]string{"spec.schedule.cron: windows and blackouts forbid ten runs in a row, within a startingDeadline of 5m"}},
-		{"a request at creation", place(t, good[workload], "metadata.annotations", map[string]any{"chaos.fairlead.dev/run-now": "1"}), nil,
+		{"a request at creation", rulestest.Put(t, good[workload], "metadata.annotations", map[string]any{"chaos.fairlead.dev/run-now": "1"}), nil,
 			[]string{"metadata.annotations[chaos.fairlead.dev/run-now]: requests nothing"}},
-		{"a count of more than one, of a workload", place(t, good[workload], "spec.count", int64(2)), nil, []string{"one pod of Deployment"}},
+		{"a count of more than one, of a workload", rulestest.Put(t, good[workload], "spec.count", int64(2)), nil, []string{"one pod of Deployment"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var old *chaosv1.ChaosPod

@@ -6,30 +6,32 @@ package externalservice
 import (
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/api/common"
 	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/internal/rules"
+	"github.com/fairlead-dev/fairlead/internal/rules/rulestest"
 )
 
-// What a review costs follows from the bounds of the schema: items beyond them are not looked at.
-func TestItemsBeyondTheBoundOfTheirListAreNotJudged(t *testing.T) {
-	const many, most = 5_000, 300
-	type spec = v1.ExternalServiceSpec
-	for name, fill := range map[string]func(*spec){
-		"ports":     func(s *spec) { s.Ports = make([]v1.ServicePort, many) },
-		"endpoints": func(s *spec) { s.Endpoints = make([]v1.Endpoint, many) },
-		"addresses": func(s *spec) { s.Endpoints = []v1.Endpoint{{Addresses: make([]v1.IPAddress, many)}} },
-		"ports of an endpoint": func(s *spec) {
-			s.Endpoints = []v1.Endpoint{{Ports: make([]v1.EndpointPort, many)}}
-		},
-		"statuses": func(s *spec) {
-			s.HealthCheck = &v1.HealthCheck{Check: common.Check{HTTPGet: &common.HTTPGetAction{ExpectedStatuses: make([]common.StatusRange, many)}}}
-		},
+func TestNoObjectCostsMuchOrEndsTheProcess(t *testing.T) {
+	for i := range rulestest.Objects(t, "testdata/good.yaml") {
+		full := func() *v1.ExternalService {
+			return rulestest.Typed[v1.ExternalService](t, rulestest.Objects(t, "testdata/good.yaml")[i])
+		}
+		rulestest.Hostile(t, full, func(obj *v1.ExternalService) {
+			Default(obj)
+			Validate(obj, obj.DeepCopy())
+			Warnings(obj, obj.DeepCopy())
+		})
+	}
+}
+
+func TestAListThatIsTooLongIsRefused(t *testing.T) {
+	for name, spec := range map[string]v1.ExternalServiceSpec{
+		"spec.ports":     {Ports: make([]v1.ServicePort, 101)},
+		"spec.endpoints": {Endpoints: make([]v1.Endpoint, 101)},
 	} {
-		obj := &v1.ExternalService{}
-		fill(&obj.Spec)
-		if errs := Validate(obj, nil); !rules.Excessive(errs) || len(errs) > most {
-			t.Errorf("%s: %d errors, too many items: %t", name, len(errs), rules.Excessive(errs))
+		obj := &v1.ExternalService{Spec: spec}
+		obj.Name = "a"
+		if errs := Validate(obj, nil); len(errs) != 1 || errs[0].Field != name {
+			t.Errorf("%s: %v", name, errs)
 		}
 	}
 }

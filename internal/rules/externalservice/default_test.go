@@ -9,24 +9,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
 	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/internal/crdschema"
-	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
+	"github.com/fairlead-dev/fairlead/internal/rules/rulestest"
 )
-
-// parse reads a spec in YAML into an object named "billing-db".
-func parse(t testing.TB, spec string) *v1.ExternalService {
-	t.Helper()
-	obj := &v1.ExternalService{}
-	obj.Name, obj.Namespace = "billing-db", "shop"
-	if err := yaml.UnmarshalStrict([]byte(spec), &obj.Spec); err != nil {
-		t.Fatalf("%s: %v", spec, err)
-	}
-	return obj
-}
 
 func TestDefaultSetsWhatIsUnset(t *testing.T) {
 	for name, tc := range map[string]struct{ given, want string }{
@@ -72,71 +58,42 @@ func TestDefaultSetsWhatIsUnset(t *testing.T) {
 }
 
 func TestDefaultIsStableAndNeverBreaksAValidObject(t *testing.T) {
-	kind, spec := validationtest.Definition(t, group, resource), schema(t).Properties["spec"]
-	bases := validationtest.Objects(t, "testdata/bases.yaml")
-	pool := append(constraints(t, &spec, []string{"spec"}), relations()...)
-	for _, path := range []string{"spec.resolution.minTTL", "spec.resolution.maxTTL", "spec.healthCheck.interval", "spec.healthCheck.timeout"} {
-		pool = append(pool, drop("", path), drop("", path), drop("", path))
-		for _, value := range []string{"1s", "1999ms", "2s", "10s", "10001ms", "30s", "1h", "61m", "100h"} {
-			pool = append(pool, put("", value, path))
-		}
-	}
-	for _, path := range []string{"spec.failover", "spec.resolution", "spec.service", "spec.endpoints[*].priority", "spec.healthCheck.httpGet.scheme", "spec.healthCheck.tls"} {
-		pool = append(pool, drop("", path), put("", map[string]any{}, path))
-	}
 	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
+	kind, good := rulestest.Definition(t, group, resource), rulestest.Objects(t, "testdata/good.yaml")
 	valid := 0
-	for range 4000 {
-		data := runtime.DeepCopyJSON(bases[random.IntN(len(bases))])
-		for range random.IntN(6) {
-			if m := pool[len(pool)-1-random.IntN(len(pool))]; !m.breaks && m.rule == "" {
-				m.apply(data)
-			}
-		}
-		obj, ok := decodes(data)
-		if !ok {
-			continue
-		}
-		once := obj.DeepCopy()
+	for range 500 {
+		data := rulestest.Vary(random, good[random.IntN(len(good))])
+		kind.Default("v1", data)
+		given := rulestest.Typed[v1.ExternalService](t, data)
+		once := given.DeepCopy()
 		Default(once)
 		twice := once.DeepCopy()
 		Default(twice)
 		if diff := cmp.Diff(once, twice); diff != "" {
-			t.Fatalf("seed %d: a second time changes: %s", seed, diff)
+			t.Fatalf("a second time changes: %s", diff)
 		}
-		if len(Validate(obj, nil)) == 0 {
-			valid++
-			demandValid(t, kind, once)
+		if len(kind.Validate(t.Context(), "v1", data, nil))+len(Validate(given, nil)) > 0 {
+			continue
 		}
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+		valid++
+		if errs := append(kind.Validate(t.Context(), "v1", rulestest.Untyped(t, once), nil), Validate(once, nil)...); len(errs) > 0 {
+			t.Fatalf("defaults made %v invalid: %v", data, errs)
 		}
 	}
-	if valid < 300 {
-		t.Errorf("seed %d: only %d valid objects: too few to mean anything", seed, valid)
-	}
-}
-
-// demandValid demands that Go and the CRD accept an object that has its defaults.
-func demandValid(t *testing.T, kind *crdschema.Kind, defaulted *v1.ExternalService) {
-	t.Helper()
-	if errs := Validate(defaulted, nil); len(errs) > 0 {
-		t.Errorf("defaults made it invalid: %v", errs)
-	}
-	if errs := bySchema(kind, validationtest.Untyped(t, defaulted)); len(errs) > 0 {
-		t.Errorf("the CRD refuses the defaulted object: %v", errs)
+	if valid < 100 {
+		t.Errorf("only %d valid objects: too few to mean anything", valid)
 	}
 }
 
 func TestDefaultAgreesWithTheSchemasOwnDefaults(t *testing.T) {
-	kind := validationtest.Definition(t, group, resource)
-	for _, base := range validationtest.Objects(t, "testdata/bases.yaml") {
-		alone := typed(t, base)
+	kind := rulestest.Definition(t, group, resource)
+	for _, object := range rulestest.Objects(t, "testdata/good.yaml") {
+		alone := rulestest.Typed[v1.ExternalService](t, object)
 		Default(alone)
-		data := runtime.DeepCopyJSON(base)
-		kind.Default("v1", data)
-		after := typed(t, data)
+		kind.Default("v1", object)
+		after := rulestest.Typed[v1.ExternalService](t, object)
 		Default(after)
 		if diff := cmp.Diff(alone.Spec, after.Spec); diff != "" {
 			t.Error(diff)

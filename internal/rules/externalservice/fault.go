@@ -6,6 +6,7 @@ package externalservice
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,9 @@ const (
 	minFault = time.Second
 	maxFault = time.Hour
 )
+
+// isSpan is the notation of a duration, as the schema has it for fields.
+var isSpan = regexp.MustCompile(`^([0-9]{1,5}(h|m|s|ms)){1,4}$`)
 
 // FaultRequest is the fault that the annotation InjectFaultAnnotation requests.
 type FaultRequest struct {
@@ -60,11 +64,11 @@ func ParseFault(value common.Token) (FaultRequest, error) {
 
 // read takes over the settings.
 func (r *FaultRequest) read(given map[string]string) error {
-	span, isSpan, _ := rules.Duration(rules.At("for"), common.Duration(given["for"]))
+	span, errSpan := common.Duration(given["for"]).Parse()
 	switch {
 	case given["for"] == "":
 		return errors.New("say how long, from 1s to 1h, such as for=10m: a fault never lasts without an end")
-	case !isSpan, span < minFault, span > maxFault:
+	case errSpan != nil, !isSpan.MatchString(given["for"]), span < minFault, span > maxFault:
 		return fmt.Errorf("for=%s must be a duration from 1s to 1h, such as 10m", given["for"])
 	}
 	var err error

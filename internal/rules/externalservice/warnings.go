@@ -23,7 +23,7 @@ func Warnings(obj, old *v1.ExternalService) []string {
 	}
 	out.endpoints(spec.Endpoints)
 	if old != nil {
-		out.lastHealthy(spec.Endpoints, old)
+		out.lastHealthy(rules.Within(spec.Endpoints), old)
 	}
 	if r := spec.Resolution; r != nil && ptr.Deref(r.OnFailure, v1.ResolutionKeepLast) == v1.ResolutionKeepLast &&
 		ptr.Deref(r.KeepLastFor, defaultKeepLastFor) != defaultKeepLastFor {
@@ -93,7 +93,7 @@ func (w *warnings) lastHealthy(list []v1.Endpoint, old *v1.ExternalService) {
 	}
 	known := knownHealthOf(&old.Status)
 	last := ""
-	for i := range old.Spec.Endpoints {
+	for i := range rules.Within(old.Spec.Endpoints) {
 		if e := &old.Spec.Endpoints[i]; !isDrained(e) && known.isHealthy(e.Name) {
 			last = e.Name
 		}

@@ -8,43 +8,48 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/internal/rules"
+	"github.com/fairlead-dev/fairlead/internal/rules/rulestest"
 )
 
-// What a review costs follows from the bounds of the schema: items beyond them are not looked at.
-func TestItemsBeyondTheBoundOfTheirListAreNotJudged(t *testing.T) {
-	const many, most = 5_000, 300
+func TestNoObjectCostsMuchOrEndsTheProcess(t *testing.T) {
+	rulestest.Hostile(t, func() *autorebootv1.RebootPolicy { return full(t) }, func(obj *autorebootv1.RebootPolicy) {
+		Default(obj)
+		Clamp(&obj.Spec)
+		Validate(obj, obj.DeepCopy())
+		Warnings(obj, nil)
+		other := obj.DeepCopy()
+		other.Name = "other"
+		Overlaps(obj, []autorebootv1.RebootPolicy{*other})
+		OptionalKinds(&obj.Spec)
+		of := &autorebootv1.ClusterRebootPolicy{Spec: autorebootv1.ClusterRebootPolicySpec{
+			Template: autorebootv1.RebootPolicyTemplate{Spec: obj.Spec},
+		}}
+		ValidateCluster(of, of.DeepCopy())
+		ClusterWarnings(of, nil)
+	})
+}
+
+func TestAListThatIsTooLongIsRefused(t *testing.T) {
+	const n = 101
 	type spec = autorebootv1.RebootPolicySpec
-	first := func(t autorebootv1.Trigger) []autorebootv1.Trigger { return []autorebootv1.Trigger{t} }
-	for name, fill := range map[string]func(*spec){
-		"targets":   func(s *spec) { s.Targets = make([]autorebootv1.Target, many) },
-		"triggers":  func(s *spec) { s.Triggers = make([]autorebootv1.Trigger, many) },
-		"gates":     func(s *spec) { s.Gates = make([]autorebootv1.Gate, many) },
-		"windows":   func(s *spec) { s.Windows = make([]common.Window, many) },
-		"blackouts": func(s *spec) { s.Blackouts = make([]common.Window, many) },
-		"sources": func(s *spec) {
-			s.Triggers = first(autorebootv1.Trigger{ConfigChange: &autorebootv1.ConfigChange{Sources: make([]autorebootv1.ConfigSource, many)}})
-		},
-		"keys": func(s *spec) {
-			s.Triggers = first(autorebootv1.Trigger{ConfigChange: &autorebootv1.ConfigChange{Sources: []autorebootv1.ConfigSource{{Keys: make([]string, many)}}}})
-		},
-		"events": func(s *spec) {
-			s.Triggers = first(autorebootv1.Trigger{EndpointsChange: &autorebootv1.EndpointsChange{Events: make([]autorebootv1.EndpointsEvent, many)}})
-		},
-		"probes": func(s *spec) {
-			s.Verification = &autorebootv1.Verification{Verification: common.Verification{Probes: make([]common.VerificationProbe, many)}}
-		},
-		"statuses": func(s *spec) {
-			s.Triggers = first(autorebootv1.Trigger{Probe: &autorebootv1.Probe{Check: common.Check{HTTPGet: &common.HTTPGetAction{ExpectedStatuses: make([]common.StatusRange, many)}}}})
-		},
-		"headers": func(s *spec) {
-			s.Triggers = first(autorebootv1.Trigger{Probe: &autorebootv1.Probe{Check: common.Check{HTTPGet: &common.HTTPGetAction{HTTPHeaders: make([]common.HTTPHeader, many)}}}})
-		},
+	for name, spec := range map[string]spec{
+		"spec.targets":   {Targets: make([]autorebootv1.Target, n)},
+		"spec.triggers":  {Triggers: make([]autorebootv1.Trigger, n)},
+		"spec.gates":     {Gates: make([]autorebootv1.Gate, n)},
+		"spec.windows":   {Calendar: common.Calendar{Windows: make([]common.Window, n)}},
+		"spec.blackouts": {Calendar: common.Calendar{Blackouts: make([]common.Window, n)}},
+		"spec.triggers[0].configChange.sources": {Triggers: []autorebootv1.Trigger{
+			{ConfigChange: &autorebootv1.ConfigChange{Sources: make([]autorebootv1.ConfigSource, n)}},
+		}},
+		"spec.triggers[0].configChange.exclude": {Triggers: []autorebootv1.Trigger{
+			{ConfigChange: &autorebootv1.ConfigChange{Exclude: make([]autorebootv1.ExcludedSource, n)}},
+		}},
+		"spec.verification.probes": {Verification: &autorebootv1.Verification{
+			Verification: common.Verification{Probes: make([]common.VerificationProbe, n)},
+		}},
 	} {
-		obj := &autorebootv1.RebootPolicy{}
-		fill(&obj.Spec)
-		if errs := Validate(obj, nil); !rules.Excessive(errs) || len(errs) > most {
-			t.Errorf("%s: %d errors, too many items: %t", name, len(errs), rules.Excessive(errs))
+		if errs := Validate(&autorebootv1.RebootPolicy{Spec: spec}, nil); len(errs) == 0 || errs[0].Field != name {
+			t.Errorf("%s: %v", name, errs)
 		}
 	}
 }

@@ -26,24 +26,12 @@ func FromTemplate(obj *autorebootv1.ClusterRebootPolicy) *autorebootv1.RebootPol
 
 // ValidateCluster is Validate for a ClusterRebootPolicy: its template keeps all rules of a policy.
 func ValidateCluster(obj, old *autorebootv1.ClusterRebootPolicy) field.ErrorList {
-	errs := clusterViolations(obj)
-	if old == nil || len(errs) == 0 {
-		return errs
-	}
-	return rules.Ratchet(errs, clusterViolations(old))
+	return rules.Ratchet(obj, old, clusterViolations)
 }
 
 func clusterViolations(obj *autorebootv1.ClusterRebootPolicy) field.ErrorList {
-	path := specPath.Child("namespaceSelector")
-	var errs field.ErrorList
-	if obj.Spec.NamespaceSelector == nil {
-		errs = append(errs, field.Required(path.Field(), "an empty one, {}, selects all namespaces"))
-	}
-	errs = append(errs, rules.Selector(path, obj.Spec.NamespaceSelector)...)
-	if !rules.Excessive(errs) {
-		errs = append(errs, rules.SelectorSyntax(path, obj.Spec.NamespaceSelector)...)
-	}
-	for _, err := range violations(FromTemplate(obj), nil) {
+	errs := rules.Selector(specPath.Child("namespaceSelector"), obj.Spec.NamespaceSelector)
+	for _, err := range violations(FromTemplate(obj)) {
 		err.Field = inTemplate(err.Field)
 		errs = append(errs, err)
 	}

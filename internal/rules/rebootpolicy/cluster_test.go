@@ -15,7 +15,6 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
 )
 
 func clusterPolicy(t *testing.T, spec string) *autorebootv1.ClusterRebootPolicy {
@@ -29,13 +28,9 @@ func clusterPolicy(t *testing.T, spec string) *autorebootv1.ClusterRebootPolicy 
 
 func TestTheTemplateOfAClusterRebootPolicyKeepsTheRulesOfAPolicy(t *testing.T) {
 	for spec, want := range map[string]string{
-		`{namespaceSelector: {}, template: {spec: {targets: [{selector: {}, optIn: Annotation}], triggers: [{name: config, type: ConfigChange}]}}}`: "",
-		`{template: {spec: {targets: [{selector: {}}]}}}`:                                                                                               "spec.namespaceSelector: Required value",
+		`{namespaceSelector: {}, template: {spec: {targets: [{selector: {}, optIn: Annotation}], triggers: [{name: config, type: ConfigChange}]}}}`:     "",
 		`{namespaceSelector: {matchExpressions: [{key: a, operator: In}]}, template: {spec: {targets: [{selector: {}}]}}}`:                              "spec.namespaceSelector",
-		`{namespaceSelector: {}, template: {spec: {}}}`:                                                                                                 "spec.template.spec.targets",
-		`{namespaceSelector: {}, template: {spec: {targets: [{kind: Deployment, name: a, optIn: All}]}}}`:                                               "optIn needs selector",
 		`{namespaceSelector: {}, template: {spec: {targets: [{selector: {}}], triggers: [{name: a, type: Schedule, schedule: {cron: "99 * * * *"}}]}}}`: "spec.template.spec.triggers[0].schedule.cron",
-		`{namespaceSelector: {}, template: {spec: {targets: [{selector: {}}], compatibility: Keel}}}`:                                                   "spec.template.spec.compatibility: Unsupported value",
 	} {
 		obj := clusterPolicy(t, spec)
 		errs := ValidateCluster(obj, nil)
@@ -52,25 +47,6 @@ func TestTheTemplateOfAClusterRebootPolicyKeepsTheRulesOfAPolicy(t *testing.T) {
 	}
 	if texts := ClusterWarnings(all, all.DeepCopy()); len(texts) > 0 {
 		t.Errorf("again it warns of %q", texts)
-	}
-}
-
-// The definition and the code are compared by the same good and bad objects as those of a policy, as templates.
-func TestTheDefinitionOfAClusterRebootPolicyHasTheRulesOfAPolicy(t *testing.T) {
-	kind := validationtest.Definition(t, group, "clusterrebootpolicies")
-	for file, wanted := range map[string]bool{"testdata/good.yaml": true, "testdata/bad.yaml": false} {
-		for _, obj := range validationtest.Objects(t, file) {
-			policy := typed(t, obj)
-			of := &autorebootv1.ClusterRebootPolicy{ObjectMeta: metav1.ObjectMeta{Name: policy.Name}}
-			of.Spec.NamespaceSelector, of.Spec.Template.Spec = &common.LabelSelector{}, policy.Spec
-			tree := validationtest.Untyped(t, of)
-			kind.Default("v1", tree)
-			kind.Prune("v1", tree)
-			byCRD, byGo := kind.Validate(t.Context(), "v1", tree, nil), ValidateCluster(of, nil)
-			if (len(byCRD) == 0) != wanted || len(byGo) == 0 && !wanted {
-				t.Errorf("%s: %v: CRD says %v, Go says %v", file, obj["metadata"], byCRD, byGo)
-			}
-		}
 	}
 }
 

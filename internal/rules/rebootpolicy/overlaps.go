@@ -12,6 +12,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
 // Evicts reports whether a policy evicts pods.
@@ -30,7 +31,7 @@ func Overlaps(obj *autorebootv1.RebootPolicy, others []autorebootv1.RebootPolicy
 		if other.Namespace != obj.Namespace || other.Name == obj.Name || YieldsTo(other, obj) || YieldsTo(obj, other) {
 			continue
 		}
-		for j := range obj.Spec.Targets {
+		for j := range rules.Within(obj.Spec.Targets) {
 			mine := &obj.Spec.Targets[j]
 			if !lists(other.Spec.Targets, mine) {
 				continue

@@ -4,28 +4,153 @@
 package rebootpolicy
 
 import (
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// Validate applies all rules. On an update it forgives the errors that the stored object has as
-// well, so that an object older than a rule can be edited towards valid.
+var specPath = rules.At("spec")
+
+// Validate checks what schema and CEL cannot express: cron expressions parse and fire, time zones exist, selectors
+// compile, names could exist, spans within which something must happen are longer than nothing, and the annotations by
+// which a user requests something can be read. It forgives what stood in the old object, which may be nil.
 func Validate(obj, old *autorebootv1.RebootPolicy) field.ErrorList {
-	errs := violations(obj, old)
-	if old == nil || len(errs) == 0 {
-		return errs
-	}
-	return rules.Ratchet(errs, violations(old, nil))
+	return rules.Ratchet(obj, old, violations)
 }
 
-// violations returns the errors of an object. It runs the semantic rules only where the object has no more of
-// anything than the schema allows: that bounds their cost, and a client that reaches the webhooks may send more.
-func violations(obj, old *autorebootv1.RebootPolicy) field.ErrorList {
-	errs := Structural(obj, old)
-	if rules.Excessive(errs) {
-		return errs
+func violations(obj *autorebootv1.RebootPolicy) field.ErrorList {
+	spec := &obj.Spec
+	errs := rules.Tokens(obj.Annotations, autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation, autorebootv1.ApproveAnnotation)
+	errs = append(errs, onInjectedFault(obj)...)
+	errs = append(errs, subdomain(specPath.Child("serviceAccountName"), spec.ServiceAccountName)...)
+	targets, triggers, gates := specPath.Child("targets"), specPath.Child("triggers"), specPath.Child("gates")
+	errs = append(errs, rules.TooMany(targets, len(spec.Targets))...)
+	for i := range rules.Within(spec.Targets) {
+		t, at := &spec.Targets[i], targets.Index(i)
+		errs = append(errs, subdomain(at.Child("name"), t.Name)...)
+		errs = append(errs, rules.Selector(at.Child("selector"), t.Selector)...)
 	}
-	return append(errs, Semantic(obj, old)...)
+	errs = append(errs, rules.TooMany(triggers, len(spec.Triggers))...)
+	for i := range rules.Within(spec.Triggers) {
+		errs = append(errs, trigger(triggers.Index(i), &spec.Triggers[i])...)
+	}
+	errs = append(errs, rules.TooMany(gates, len(spec.Gates))...)
+	for i := range rules.Within(spec.Gates) {
+		errs = append(errs, gate(gates.Index(i), &spec.Gates[i])...)
+	}
+	if s := spec.Strategy; s != nil {
+		errs = append(errs, rules.Known(specPath.Child("strategy", "type"), &s.Type, autorebootv1.StrategyRolloutRestart, autorebootv1.StrategyEvict)...)
+		if s.Evict != nil {
+			errs = append(errs, rules.Positive(specPath.Child("strategy", "evict", "timeout"), s.Evict.Timeout)...)
+		}
+	}
+	if l := spec.Limit; l != nil {
+		errs = append(errs, rules.Positive(specPath.Child("limit", "within"), &l.Within)...)
+	}
+	if v := spec.Verification; v != nil {
+		errs = append(errs, rules.Verification(specPath.Child("verification"), &v.Verification)...)
+	}
+	return append(errs, rules.Calendar(specPath, &spec.Calendar)...)
+}
+
+func trigger(path rules.Path, t *autorebootv1.Trigger) field.ErrorList {
+	var errs field.ErrorList
+	if c := t.ConfigChange; c != nil {
+		sources, exclude := path.Child("configChange", "sources"), path.Child("configChange", "exclude")
+		errs = append(rules.TooMany(sources, len(c.Sources)), rules.TooMany(exclude, len(c.Exclude))...)
+		for i := range rules.Within(c.Sources) {
+			s := &c.Sources[i]
+			errs = append(errs, source(sources.Index(i), s.Kind, s.Name, s.Selector, s.Keys)...)
+		}
+		for i := range rules.Within(c.Exclude) {
+			e := &c.Exclude[i]
+			errs = append(errs, source(exclude.Index(i), e.Kind, e.Name, e.Selector, e.Keys)...)
+		}
+	}
+	if c := t.CertificateRenewal; c != nil {
+		at := path.Child("certificateRenewal")
+		errs = append(errs, subdomain(at.Child("secretName"), c.SecretName)...)
+		if c.Key != nil {
+			errs = append(errs, dataKey(at.Child("key"), *c.Key)...)
+		}
+	}
+	if p := t.Probe; p != nil {
+		errs = append(errs, probe(path.Child("probe"), p)...)
+	}
+	if s := t.Schedule; s != nil {
+		at := path.Child("schedule")
+		errs = append(errs, rules.Cron(at, s.Cron, s.TimeZone)...)
+		if s.StartingDeadline != "" {
+			errs = append(errs, rules.Positive(at.Child("startingDeadline"), &s.StartingDeadline)...)
+		}
+	}
+	if e := t.EndpointsChange; e != nil {
+		errs = append(errs, label(path.Child("endpointsChange", "externalServiceName"), e.ExternalServiceName)...)
+	}
+	return errs
+}
+
+func source(
+	path rules.Path, kind autorebootv1.SourceKind, name string, selector *common.LabelSelector, keys []string,
+) field.ErrorList {
+	errs := append(subdomain(path.Child("name"), name), rules.Selector(path.Child("selector"), selector)...)
+	if kind == autorebootv1.SourceSecretProviderClass {
+		return errs // its keys are the ids of another project, which have slashes and colons
+	}
+	for j, key := range keys {
+		errs = append(errs, dataKey(path.Child("keys").Index(j), key)...)
+	}
+	return errs
+}
+
+func gate(path rules.Path, g *autorebootv1.Gate) field.ErrorList {
+	var errs field.ErrorList
+	if e := g.ExternalServiceHealthy; e != nil {
+		errs = append(errs, label(path.Child("externalServiceHealthy", "name"), e.Name)...)
+	}
+	if w := g.WorkloadAvailable; w != nil {
+		errs = append(errs, subdomain(path.Child("workloadAvailable", "name"), w.Name)...)
+	}
+	if n := g.NoPods; n != nil {
+		errs = append(errs, rules.Selector(path.Child("noPods", "selector"), n.Selector)...)
+	}
+	if c := g.ChaosSurvived; c != nil {
+		at := path.Child("chaosSurvived")
+		errs = append(errs, subdomain(at.Child("name"), c.Name)...)
+		errs = append(errs, rules.Positive(at.Child("within"), c.Within)...)
+	}
+	return errs
+}
+
+func probe(path rules.Path, p *autorebootv1.Probe) field.ErrorList {
+	outside := ptr.Deref(p.Host, "")
+	errs := append(rules.Check(path, &p.Check, outside), rules.CheckedPort(path, &p.Check, outside != "")...)
+	return append(errs, host(path.Child("host"), outside)...)
+}
+
+// host is an IP address or a DNS name. Whether it may be connected to, the egress policy decides at
+// each request.
+func host(path rules.Path, name string) field.ErrorList {
+	if _, err := netip.ParseAddr(name); err == nil {
+		return nil
+	}
+	return subdomain(path, name)
+}
+
+func subdomain(path rules.Path, name string) field.ErrorList {
+	return rules.Reasons(path, name, validation.IsDNS1123Subdomain)
+}
+
+func label(path rules.Path, name string) field.ErrorList {
+	return rules.Reasons(path, name, validation.IsDNS1123Label)
+}
+
+func dataKey(path rules.Path, key string) field.ErrorList {
+	return rules.Reasons(path, key, validation.IsConfigMapKey)
 }

@@ -59,7 +59,7 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 	}
 	texts = append(texts, rules.NeverOpen(&obj.Spec.Calendar, "no restart ever starts")...)
 	expressions := map[string]common.Cron{}
-	for i := range obj.Spec.Triggers {
+	for i := range rules.Within(obj.Spec.Triggers) {
 		if s := obj.Spec.Triggers[i].Schedule; s != nil {
 			path := fmt.Sprintf("spec.triggers[%d].schedule.cron", i)
 			expressions[path] = s.Cron

@@ -35,7 +35,10 @@ func (w *writer) run(ctx context.Context, client dynamic.NamespaceableResourceIn
 		object := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "networking.fairlead.dev/v1alpha1", "kind": "ExternalService",
 			"metadata": map[string]any{"name": name},
-			"spec":     map[string]any{"hosts": []any{"192.0.2.20"}, "ports": map[string]any{"http": int64(80)}},
+			"spec": map[string]any{
+				"endpoints": []any{map[string]any{"name": "a", "addresses": []any{"192.0.2.20"}}},
+				"ports":     []any{map[string]any{"name": "http", "port": int64(80)}},
+			},
 		}}
 		_, err := client.Namespace("default").Create(ctx, object, metav1.CreateOptions{})
 		if ctx.Err() != nil {

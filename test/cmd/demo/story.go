@@ -32,12 +32,13 @@ apiVersion: autoreboot.fairlead.dev/v1alpha1
 kind: RebootPolicy
 metadata: {name: payments, namespace: default}
 spec:
-  target: {kind: Deployment, name: payments-api}
+  targets: [{kind: Deployment, name: payments-api}]
+  cooldown: 10m
   policies:
   - name: wedged
-    comment: restart when stuck
-    trigger:
-      probe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 30, timeoutSeconds: 5, failureThreshold: 5}
+    description: restart when stuck
+    type: Probe
+    probe: {httpGet: {path: /healthz, port: 8080}, interval: 30s, timeout: 5s, failureThreshold: 5}
 `
 
 const database = `
@@ -114,7 +115,7 @@ func readBoth(ctx context.Context, s *environment) error {
 	if err != nil {
 		return errors.New(said)
 	}
-	return expect(before, `"periodSeconds":30`, `"comment":"restart when stuck"`, `"name":"payments-api"`)
+	return expect(before, `"policies":[`, `"interval":"30s"`, `"description":"restart when stuck"`, `"name":"payments-api"`)
 }
 
 func refuse(ctx context.Context, s *environment) error {

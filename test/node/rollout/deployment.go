@@ -77,7 +77,7 @@ func (d *deployment) apply(ctx context.Context, root, image string, selected ...
 
 // trial is converted, given defaults and checked.
 const trial = `{"apiVersion": "networking.fairlead.dev/v1alpha1", "kind": "ExternalService",
-"metadata": {"name": "trial", "namespace": "default"}, "spec": {"hosts": ["192.0.2.1"], "ports": {"sql": 5432}}}`
+"metadata": {"name": "trial", "namespace": "default"}, "spec": {"endpoints": [{"name": "a", "addresses": ["192.0.2.1"]}], "ports": [{"name": "sql", "port": 5432}]}}`
 
 // render is the layout with the image and the replicas of an overlay, as a platform team has one.
 func (d *deployment) render(ctx context.Context, root, image string) (manifests []byte, err error) {

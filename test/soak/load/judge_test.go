@@ -21,7 +21,7 @@ func status(message string) []byte {
 }
 
 func TestVerdictsOfAnswers(t *testing.T) {
-	found := []byte(`{"apiVersion":"networking.fairlead.dev/v1alpha1","kind":"ExternalService","metadata":{"name":"es-1-2"},"spec":{"hosts":["192.0.2.1"]}}`)
+	found := []byte(`{"apiVersion":"networking.fairlead.dev/v1alpha1","kind":"ExternalService","metadata":{"name":"es-1-2"},"spec":{"ports":[]}}`)
 	read := wanted{codes: []int{http.StatusOK}, holds: is("networking.fairlead.dev/v1alpha1", "ExternalService", "es-1-2")}
 	refusal := wanted{codes: []int{http.StatusUnprocessableEntity}, says: []string{"spec.target.selector"}}
 	for name, c := range map[string]struct {

@@ -45,15 +45,20 @@ var kinds = []kind{
 			}
 		},
 		spoke: func(_, turn int) object {
-			return object{"hosts": []string{address(turn)}, "ports": object{"sql": 5432}}
+			return object{
+				"ports":     []object{{"name": "sql", "port": 5432}},
+				"endpoints": []object{{"name": "a", "addresses": []string{address(turn)}}},
+			}
 		},
 		refused: []refusal{
 			{hubVersion, object{
 				"ports":     []object{{"name": "sql", "port": 5432}},
 				"endpoints": []object{{"name": "a", "dns": object{"name": "localhost."}}},
 			}, []string{"spec.endpoints[0].dns.name", "localhost names are not allowed"}},
-			{spokeVersion, object{"hosts": []string{"127.0.0.1"}, "ports": object{"sql": 5432}},
-				[]string{"127.0.0.1", "loopback"}},
+			{spokeVersion, object{
+				"ports":     []object{{"name": "sql", "port": 5432}},
+				"endpoints": []object{{"name": "a", "dns": object{"name": "localhost."}}},
+			}, []string{"spec.endpoints[0].dns.name", "localhost names are not allowed"}},
 		},
 	},
 	{
@@ -66,8 +71,8 @@ var kinds = []kind{
 		},
 		spoke: func(worker, turn int) object {
 			return object{
-				"target":   object{"kind": "Deployment", "name": workload(worker)},
-				"policies": []object{{"name": "up", "trigger": object{"probe": object{"httpGet": object{"port": 8000 + turn%60}}}}},
+				"suspend": true, "targets": []object{{"kind": "Deployment", "name": workload(worker)}}, "cooldown": "10m",
+				"policies": []object{{"name": "up", "type": "Probe", "probe": object{"httpGet": object{"port": 8000 + turn%60}}}},
 			}
 		},
 		refused: []refusal{

@@ -13,18 +13,13 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 	"github.com/fairlead-dev/fairlead/webhooks/admission"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
-	"github.com/fairlead-dev/fairlead/webhooks/admission/roundtrip"
-	"github.com/fairlead-dev/fairlead/webhooks/admission/translation"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/warnings"
-	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
 )
 
 // Options of the webhooks. All are required.
 type Options struct {
-	// Handler has the bounds, the logger and the registerer; its Kind and Translator are set here.
+	// Handler has the bounds, the logger and the registerer; its Kind is set here.
 	Handler admission.Options
-	// Converter of the kind.
-	Converter *hubspoke.Converter
 	// Policy decides which addresses may be probed.
 	Policy authorization.Policy
 	// Reviewer reports what a writer may do.
@@ -43,12 +38,8 @@ func New(o Options) map[string]http.Handler {
 	w := &webhook{options: o, authorizer: newAuthorizer(o.Reviewer, o.Policy)}
 	handler := o.Handler
 	handler.Kind = chaosv1.GroupVersion.WithKind("ChaosPod")
-	handler.Translator = func(_ string, object []byte) admission.Translator {
-		return translation.Read(handler.Kind.Kind, object)
-	}
 	return admission.Handlers(handler,
 		admission.Mutator[chaosv1.ChaosPod]{
-			Keep:    roundtrip.Keeper(o.Converter),
 			Default: rules.DefaultMaps,
 			Stamp:   w.authorizer.Stamp,
 		},
@@ -61,7 +52,6 @@ func (w *webhook) validate(ctx context.Context, req admission.Request, obj, old 
 	warnings = append(warnings, w.overlaps(ctx, obj)...)
 
 	errs := rules.Validate(obj, old)
-	errs = append(errs, roundtrip.Validate(w.options.Converter, req, obj, old)...)
 	if len(errs) > 0 {
 		// A review of rights costs a call, and would be about fields that must change anyway.
 		return warnings, errs

@@ -13,17 +13,12 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 	"github.com/fairlead-dev/fairlead/webhooks/admission"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
-	"github.com/fairlead-dev/fairlead/webhooks/admission/roundtrip"
-	"github.com/fairlead-dev/fairlead/webhooks/admission/translation"
-	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
 )
 
 // Options of the webhooks. All except Finalize are required.
 type Options struct {
-	// Handler has the bounds, the logger and the registerer; its Kind and Translator are set here.
+	// Handler has the bounds, the logger and the registerer; its Kind is set here.
 	Handler admission.Options
-	// Converter of the kind.
-	Converter *hubspoke.Converter
 	// Policy decides which addresses may be published.
 	Policy Policy
 	// Reviewer reports what a writer may do.
@@ -47,11 +42,7 @@ func New(o Options) map[string]http.Handler {
 	w := &webhook{options: o, authorizer: &authorizer{o.Policy, o.Reviewer, o.Services}}
 	handler := o.Handler
 	handler.Kind = networkingv1.GroupVersion.WithKind("ExternalService")
-	handler.Translator = func(_ string, object []byte) admission.Translator {
-		return translation.Read(handler.Kind.Kind, object)
-	}
 	mutator := admission.Mutator[networkingv1.ExternalService]{
-		Keep:    roundtrip.Keeper(o.Converter),
 		Default: rules.DefaultMaps,
 		Stamp:   w.authorizer.Stamp,
 	}
@@ -66,7 +57,6 @@ func (w *webhook) validate(ctx context.Context, req admission.Request, obj, old 
 	warnings := rules.Warnings(obj, old)
 
 	errs := rules.Validate(obj, old)
-	errs = append(errs, roundtrip.Validate(w.options.Converter, req, obj, old)...)
 	if len(errs) > 0 {
 		// A review of rights costs a call, and would be about fields that must change anyway.
 		return warnings, errs

@@ -16,17 +16,12 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 	"github.com/fairlead-dev/fairlead/webhooks/admission"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
-	"github.com/fairlead-dev/fairlead/webhooks/admission/roundtrip"
-	"github.com/fairlead-dev/fairlead/webhooks/admission/translation"
-	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
 )
 
 // ClusterOptions of the webhooks of ClusterRebootPolicies.
 type ClusterOptions struct {
-	// Handler has the bounds, the logger and the registerer; its Kind and Translator are set here.
+	// Handler has the bounds, the logger and the registerer; its Kind is set here.
 	Handler admission.Options
-	// Converter of the kind.
-	Converter *hubspoke.Converter
 	// Reviewer reports what a writer may do.
 	Reviewer authorization.Reviewer
 	// Workloads are the kinds of other projects that may be targets.
@@ -52,9 +47,6 @@ func NewCluster(o ClusterOptions) map[string]http.Handler {
 	}
 	handler := o.Handler
 	handler.Kind = autorebootv1.GroupVersion.WithKind("ClusterRebootPolicy")
-	handler.Translator = func(_ string, object []byte) admission.Translator {
-		return translation.Read(handler.Kind.Kind, object)
-	}
 	validate := func(ctx context.Context, req admission.Request, obj, old *autorebootv1.ClusterRebootPolicy) ([]string, field.ErrorList) {
 		if o.Unavailable != "" && old == nil {
 			return nil, field.ErrorList{field.Forbidden(field.NewPath("spec"), o.Unavailable)}
@@ -65,7 +57,6 @@ func NewCluster(o ClusterOptions) map[string]http.Handler {
 			was = &old.Spec.Template.Spec
 		}
 		errs = append(errs, unconfigured(field.NewPath("spec", "template", "spec"), o.Workloads, &obj.Spec.Template.Spec, was)...)
-		errs = append(errs, roundtrip.Validate(o.Converter, req, obj, old)...)
 		if len(errs) > 0 {
 			return warnings, errs
 		}
@@ -79,7 +70,7 @@ func NewCluster(o ClusterOptions) map[string]http.Handler {
 	}
 	return admission.Handlers(handler,
 		admission.Mutator[autorebootv1.ClusterRebootPolicy]{
-			Keep: roundtrip.Keeper(o.Converter), Default: func(*autorebootv1.ClusterRebootPolicy) {}, Stamp: authorizer.Stamp,
+			Default: func(*autorebootv1.ClusterRebootPolicy) {}, Stamp: authorizer.Stamp,
 		},
 		admission.Validator[autorebootv1.ClusterRebootPolicy]{Validate: validate})
 }

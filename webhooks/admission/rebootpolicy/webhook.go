@@ -16,18 +16,13 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 	"github.com/fairlead-dev/fairlead/webhooks/admission"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
-	"github.com/fairlead-dev/fairlead/webhooks/admission/roundtrip"
-	"github.com/fairlead-dev/fairlead/webhooks/admission/translation"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/warnings"
-	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
 )
 
 // Options of the webhooks. All but Workloads are required.
 type Options struct {
-	// Handler has the bounds, the logger and the registerer; its Kind and Translator are set here.
+	// Handler has the bounds, the logger and the registerer; its Kind is set here.
 	Handler admission.Options
-	// Converter of the kind.
-	Converter *hubspoke.Converter
 	// Policy decides which addresses may be probed.
 	Policy authorization.Policy
 	// Reviewer reports what a writer may do.
@@ -48,12 +43,8 @@ func New(o Options) map[string]http.Handler {
 	w := &webhook{options: o, authorizer: newAuthorizer(o.Reviewer, o.Policy)}
 	handler := o.Handler
 	handler.Kind = autorebootv1.GroupVersion.WithKind("RebootPolicy")
-	handler.Translator = func(_ string, object []byte) admission.Translator {
-		return translation.Read(handler.Kind.Kind, object)
-	}
 	return admission.Handlers(handler,
 		admission.Mutator[autorebootv1.RebootPolicy]{
-			Keep:    roundtrip.Keeper(o.Converter),
 			Default: rules.DefaultMaps,
 			Stamp:   w.authorizer.Stamp,
 		},
@@ -72,7 +63,6 @@ func (w *webhook) validate(ctx context.Context, req admission.Request, obj, old 
 		was = &old.Spec
 	}
 	errs = append(errs, unconfigured(field.NewPath("spec"), w.options.Workloads, &obj.Spec, was)...)
-	errs = append(errs, roundtrip.Validate(w.options.Converter, req, obj, old)...)
 	if len(errs) > 0 {
 		// A review of rights costs a call, and would be about fields that must change anyway.
 		return warnings, errs

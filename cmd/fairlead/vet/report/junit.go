@@ -73,10 +73,10 @@ func (j *junit) Object(o vet.Object) error {
 		if f.Field != "" {
 			line += f.Field + ": "
 		}
-		line += message(f)
+		line += f.Message
 		if f.Severity == vet.Error || j.strict {
 			if len(failed) == 0 {
-				test.Failure = &junitFailure{Type: f.ID, Message: strings.TrimPrefix(f.Field+": "+message(f), ": ")}
+				test.Failure = &junitFailure{Type: f.ID, Message: strings.TrimPrefix(f.Field+": "+f.Message, ": ")}
 			}
 			failed = append(failed, line)
 			continue

@@ -79,14 +79,6 @@ func location(file string, f *vet.Finding) string {
 	return fmt.Sprintf("%s:%d:%d", file, f.Line, f.Column)
 }
 
-// message is that of a finding, with the field of v1 where the author's version has none.
-func message(f *vet.Finding) string {
-	if f.StoredField == "" {
-		return f.Message
-	}
-	return f.Message + " (" + f.StoredField + " at v1)"
-}
-
 // count writes a number and what is counted.
 func count(n int, one, many string) string {
 	if n == 1 {

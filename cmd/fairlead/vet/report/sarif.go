@@ -129,7 +129,7 @@ func (s *sarif) Object(o vet.Object) error {
 			RuleID:    f.ID,
 			RuleIndex: slices.IndexFunc(s.checks, func(c vet.Check) bool { return c.ID == f.ID }),
 			Level:     string(f.Severity),
-			Message:   sarifText{said + ": " + message(f)},
+			Message:   sarifText{said + ": " + f.Message},
 			Locations: []sarifLocation{location},
 		})
 	}

@@ -25,7 +25,7 @@ func (l *lines) Object(o vet.Object) error {
 		if f.Field != "" {
 			parts = append(parts, f.Field)
 		}
-		said := text.OneLine(message(f))
+		said := text.OneLine(f.Message)
 		if f.ID != "" {
 			said += " [" + f.ID + "]"
 		}
@@ -56,10 +56,6 @@ func (l *lines) End(s vet.Summary, unread error) error {
 	}
 	if s.Ignored > 0 {
 		line += "; " + count(s.Ignored, "document", "documents") + " ignored by a comment"
-	}
-	if s.Restored > 0 {
-		line += fmt.Sprintf("; %s not all said at another version, which keeps the rest in an annotation, of %d bytes at most",
-			count(s.Restored, "object is", "objects are"), s.LargestRestore)
 	}
 	_, err := fmt.Fprintln(l.to, line)
 	return err

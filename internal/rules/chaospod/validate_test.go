@@ -1,0 +1,93 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/internal/rules/rulestest"
+)
+
+func TestWhatTheSchemaCannotSay(t *testing.T) {
+	good := rulestest.Objects(t, "testdata/good.yaml")
+	container := func(members map[string]any) map[string]any {
+		return map[string]any{"spec": map[string]any{"containers": []any{members}}}
+	}
+	for _, c := range []struct {
+		name  string
+		base  int
+		path  string
+		value any
+		field string // of the error; empty where the object is good
+	}{
+		{"cron does not parse", workload, "spec.schedule.cron", "* * * *", "spec.schedule.cron"},
+		{"cron never fires", workload, "spec.schedule.cron", "0 0 30 2 *", "spec.schedule.cron"},
+		{"cron fires on leap days only", workload, "spec.schedule.cron", "0 0 29 2 *", ""},
+		{"cron by name", workload, "spec.schedule.cron", "@hourly", ""},
+		{"cron in seconds", workload, "spec.schedule.cron", "0 0 0 * * *", "spec.schedule.cron"},
+		{"unknown zone", workload, "spec.schedule.timeZone", "Europe/Atlantis", "spec.schedule.timeZone"},
+		{"unknown zone of a window", workload, "spec.windows.0.timeZone", "Mars/Olympus", "spec.windows[0].timeZone"},
+		{"window without a zone", workload, "spec.windows.0.timeZone", nil, ""},
+		{"window that never opens", workload, "spec.blackouts.0.cron", "0 0 31 4 *", "spec.blackouts[0].cron"},
+		{"starting deadline of nothing", workload, "spec.schedule.startingDeadline", "0s", "spec.schedule.startingDeadline"},
+		{"recovery in no time", workload, "spec.verification.timeout", "0m", "spec.verification.timeout"},
+		{"workload with a name that cannot be", workload, "spec.target.workload.name", "Payments_API", "spec.target.workload.name"},
+		{"account with a name that cannot be", workload, "spec.serviceAccountName", "Robot_1", "spec.serviceAccountName"},
+		{"run-now with a token", workload, "metadata.annotations", map[string]any{"chaos.fairlead.dev/run-now": "1"}, ""},
+		{"run-now without a token", workload, "metadata.annotations", map[string]any{"chaos.fairlead.dev/run-now": ""}, "metadata.annotations[chaos.fairlead.dev/run-now]"},
+		{"resume with a token", workload, "metadata.annotations", map[string]any{"chaos.fairlead.dev/resume": "yes"}, ""},
+		{"resume without a token", workload, "metadata.annotations", map[string]any{"chaos.fairlead.dev/resume": ""}, "metadata.annotations[chaos.fairlead.dev/resume]"},
+		{"selector that selects everything", selector, "spec.target.selector", map[string]any{}, ""},
+		{"selector with a key that cannot be", selector, "spec.target.selector.matchLabels", map[string]any{"a b": "c"}, "spec.target.selector"},
+		{"selector with an operator short of values", selector, "spec.target.selector.matchExpressions.0.values", nil, "spec.target.selector"},
+		{"exclusion with a value that cannot be", workload, "spec.filter.exclude.matchLabels.chaos", "-", "spec.filter.exclude"},
+		{"template without containers", template, "spec.target.template.spec.containers", []any{}, "spec.target.template.spec.containers"},
+		{"container without a name", template, "spec.target.template", container(map[string]any{"image": "x"}), "spec.target.template.spec.containers[0].name"},
+		{"container with a name that cannot be", template, "spec.target.template", container(map[string]any{"name": "A", "image": "x"}), "spec.target.template.spec.containers[0].name"},
+		{"container without an image", template, "spec.target.template", container(map[string]any{"name": "a"}), "spec.target.template.spec.containers[0].image"},
+		{"image in white space", template, "spec.target.template", container(map[string]any{"name": "a", "image": " x"}), "spec.target.template.spec.containers[0].image"},
+		{"two containers of one name", template, "spec.target.template.spec.initContainers", []any{map[string]any{"name": "c", "image": "x"}}, "spec.target.template.spec.containers[0].name"},
+		{"label that cannot be", template, "spec.target.template.metadata.labels", map[string]any{"a": "b c"}, "spec.target.template.metadata.labels"},
+		{"good workload", workload, "spec.count", "50%", ""},
+		{"good selector", selector, "spec.count", int64(3), ""},
+		{"good template", template, "spec.dryRun", false, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			obj := typed(t, rulestest.Put(t, good[c.base], c.path, c.value))
+			errs := Validate(obj, nil)
+			switch {
+			case c.field == "" && len(errs) > 0:
+				t.Errorf("refused: %v", errs)
+			case c.field != "" && (len(errs) != 1 || errs[0].Field != c.field):
+				t.Errorf("errors = %v, want one at %s", errs, c.field)
+			}
+		})
+	}
+}
+
+func TestUpdatesForgiveOnlyWhatStoodBefore(t *testing.T) {
+	good := rulestest.Objects(t, "testdata/good.yaml")
+	broken := rulestest.Put(t, rulestest.Put(t, good[workload], "spec.schedule.cron", "0 0 30 2 *"), "spec.verification.timeout", "0s")
+	for _, c := range []struct {
+		name     string
+		old, obj map[string]any
+		want     string // in the error; empty where the update passes
+	}{
+		{"nothing changed", broken, broken, ""},
+		{"another field changed", broken, rulestest.Put(t, broken, "spec.suspend", true), ""},
+		{"one of two mended", broken, rulestest.Put(t, broken, "spec.verification.timeout", "1m"), ""},
+		{"both mended", broken, good[workload], ""},
+		{"one broken otherwise", broken, rulestest.Put(t, broken, "spec.verification.timeout", "0m"), "spec.verification.timeout"},
+		{"a third broken", broken, rulestest.Put(t, broken, "spec.serviceAccountName", "x_"), "spec.serviceAccountName"},
+		{"valid becomes invalid", good[workload], broken, "spec.schedule.cron"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			errs := Validate(typed(t, c.obj), typed(t, c.old))
+			if c.want == "" && len(errs) > 0 || c.want != "" && (len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), c.want)) {
+				t.Errorf("errors = %v, want %q", errs, c.want)
+			}
+		})
+	}
+}

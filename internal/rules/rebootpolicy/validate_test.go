@@ -1,0 +1,84 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/fairlead-dev/fairlead/internal/rules/rulestest"
+)
+
+func TestRefusesWhatTheSchemaCannotSee(t *testing.T) {
+	for _, c := range []struct{ path, value, field, want string }{
+		{"serviceAccountName", "Robot_1", "spec.serviceAccountName", "RFC 1123"},
+		{"targets.0.name", "Upper", "spec.targets[0].name", "RFC 1123"},
+		{"targets.1.selector", "{matchLabels: {-a: b}}", "spec.targets[1].selector", "-a"},
+		{"targets.1.selector", "{matchExpressions: [{key: a, operator: In}]}", "spec.targets[1].selector", "values"},
+		{"triggers.0.configChange.sources.0.name", "a_b", "spec.triggers[0].configChange.sources[0].name", "RFC 1123"},
+		{"triggers.0.configChange.sources.0.keys", "[a/b]", "spec.triggers[0].configChange.sources[0].keys[0]", "config key"},
+		{"triggers.1.certificateRenewal.secretName", "a b", "spec.triggers[1].certificateRenewal.secretName", "RFC 1123"},
+		{"triggers.1.certificateRenewal.key", "..", "spec.triggers[1].certificateRenewal.key", "must not be"},
+		{"triggers.2.probe.timeout", "0s", "spec.triggers[2].probe.timeout", "at least 1ms"},
+		{"triggers.2.probe.host", "a b", "spec.triggers[2].probe.host", "RFC 1123"},
+		{"triggers.2.probe.httpGet.httpHeaders", "[{name: Cookie, value: a}]", "spec.triggers[2].probe.httpGet.httpHeaders[0].name", "not sent to payments.example.com"},
+		{"triggers.7.probe.grpc.authority", "a b", "spec.triggers[7].probe.grpc.authority", "must be a host name"},
+		{"triggers.3.schedule.cron", "0 3 * *", "spec.triggers[3].schedule.cron", "five fields"},
+		{"triggers.3.schedule.cron", "0 0 30 2 *", "spec.triggers[3].schedule.cron", "five years"},
+		{"triggers.3.schedule.timeZone", "Europe/Atlantis", "spec.triggers[3].schedule.timeZone", "unknown time zone"},
+		{"triggers.3.schedule.startingDeadline", "0s", "spec.triggers[3].schedule.startingDeadline", "greater than 0"},
+		{"triggers.5.endpointsChange.externalServiceName", "a.b", "spec.triggers[5].endpointsChange.externalServiceName", "dots"},
+		{"strategy.evict.timeout", "0s", "spec.strategy.evict.timeout", "greater than 0"},
+		{"limit.within", "0h", "spec.limit.within", "greater than 0"},
+		{"verification.timeout", "0s", "spec.verification.timeout", "greater than 0"},
+		{"verification.probes.0.host", "a b", "spec.verification.probes[0].host", "RFC 1123"},
+		{"verification.probes.0.timeout", "0s", "spec.verification.probes[0].timeout", "at least 1ms"},
+		{"verification.probes.0.httpGet.httpHeaders", "[{name: Authorization, value: a}]", "spec.verification.probes[0].httpGet.httpHeaders[0].name", "not sent to shop.example.com"},
+		{"verification.probes.1.grpc.authority", "a b", "spec.verification.probes[1].grpc.authority", "must be a host name"},
+		{"windows.0.cron", "0 22 * * 1-8", "spec.windows[0].cron", "Sunday is 0"},
+		{"windows.0.timeZone", "Mars/Olympus", "spec.windows[0].timeZone", "unknown time zone"},
+		{"blackouts.0.cron", "0 0 31 4 *", "spec.blackouts[0].cron", "five years"},
+		{"gates.0.externalServiceHealthy.name", "a.b", "spec.gates[0].externalServiceHealthy.name", "dots"},
+		{"gates.1.workloadAvailable.name", "A", "spec.gates[1].workloadAvailable.name", "RFC 1123"},
+		{"gates.2.noPods.selector", "{matchLabels: {-a: b}}", "spec.gates[2].noPods.selector", "-a"},
+		{"gates.4.chaosSurvived.name", "A", "spec.gates[4].chaosSurvived.name", "RFC 1123"},
+		{"gates.4.chaosSurvived.within", "0s", "spec.gates[4].chaosSurvived.within", "greater than 0"},
+	} {
+		t.Run(c.path+" "+c.value, func(t *testing.T) {
+			obj := typed(t, rulestest.Put(t, rulestest.Untyped(t, full(t)), "spec."+c.path, rulestest.Object(t, "v: "+c.value)["v"]))
+			errs := Validate(obj, nil)
+			if len(errs) != 1 || errs[0].Field != c.field || !strings.Contains(errs[0].Error(), c.want) {
+				t.Errorf("got %v, want one error at %s with %q", errs, c.field, c.want)
+			}
+		})
+	}
+	if errs := Validate(full(t), nil); len(errs) > 0 {
+		t.Errorf("the good object: %v", errs)
+	}
+}
+
+func TestStoredErrorsAreForgivenAndNewOnesAreNot(t *testing.T) {
+	old := full(t)
+	old.Spec.Windows[0].Cron = "0 0 30 2 *"
+	old.Spec.Limit.Within = "0s"
+	if errs := Validate(old, nil); len(errs) != 2 {
+		t.Fatalf("on create: %v, want two errors", errs)
+	}
+	obj := old.DeepCopy()
+	obj.Spec.Triggers[0].Description = ptr.To("not yet corrected")
+	if errs := Validate(obj, old); len(errs) != 0 {
+		t.Errorf("another field edited: %v", errs)
+	}
+	obj.Spec.Windows[0].Cron = "0 0 31 2 *"
+	if errs := Validate(obj, old); len(errs) != 1 || errs[0].Field != "spec.windows[0].cron" {
+		t.Errorf("one error exchanged for another: %v", errs)
+	}
+	obj.Spec.Windows[0].Cron = "0 0 28 2 *"
+	obj.Spec.ServiceAccountName = "x_"
+	if errs := Validate(obj, old); len(errs) != 1 || errs[0].Field != "spec.serviceAccountName" {
+		t.Errorf("an error added: %v", errs)
+	}
+}

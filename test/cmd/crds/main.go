@@ -1,0 +1,107 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command crds makes the CRDs that controller-gen has generated smaller. Of a version that is deprecated it removes the
+// descriptions, which `kubectl explain` has at the stored one. Of a pod template it removes
+//
+//   - descriptions, which `kubectl explain pod` has, and with which the CRD would be three times as large,
+//   - defaults, which the API server would write into list items, where tools that compare them with what was applied
+//     report a drift,
+//   - keys of lists that had a default, since the API server demands a default or a required field. Such a list is
+//     atomic.
+//
+// Usage, in the folder test:
+//
+//	go run ./cmd/crds ../config/crd/bases/*.yaml
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+func main() {
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: crds FILE...")
+		os.Exit(2)
+	}
+	for _, file := range os.Args[1:] {
+		if err := rewrite(file); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
+
+func rewrite(file string) error {
+	content, err := os.ReadFile(file) //nolint:gosec // the CRD that the Makefile names
+	if err != nil {
+		return err
+	}
+	if content, err = reduced(content); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return os.WriteFile(file, content, 0o600) //nolint:gosec // as above
+}
+
+// reduced returns a smaller CRD, in the format of controller-gen.
+func reduced(content []byte) ([]byte, error) {
+	var definition apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(content, &definition); err != nil {
+		return nil, err
+	}
+	for _, version := range definition.Spec.Versions {
+		reduceIn(version.Schema.OpenAPIV3Schema)
+		if version.Deprecated {
+			below(version.Schema.OpenAPIV3Schema, undescribe)
+		}
+	}
+	// The status is the API server's.
+	written, err := yaml.Marshal(struct {
+		apiextensionsv1.CustomResourceDefinition `json:",inline"`
+		Status                                   any `json:"status,omitempty"`
+	}{CustomResourceDefinition: definition})
+	return append([]byte("---\n"), written...), err
+}
+
+// undescribe removes the descriptions of a field and of what is in it.
+func undescribe(field *apiextensionsv1.JSONSchemaProps) {
+	field.Description = ""
+	below(field, undescribe)
+}
+
+// reduceIn rewrites the pod templates in a schema.
+func reduceIn(schema *apiextensionsv1.JSONSchemaProps) {
+	if schema.Properties["spec"].Properties["containers"].Type == "array" {
+		below(schema, reduce)
+		return
+	}
+	below(schema, reduceIn)
+}
+
+// reduce rewrites the schema of a field of a pod template.
+func reduce(field *apiextensionsv1.JSONSchemaProps) {
+	field.Description, field.Default = "", nil
+	if slices.ContainsFunc(field.XListMapKeys, func(key string) bool { return !slices.Contains(field.Items.Schema.Required, key) }) {
+		field.XListMapKeys, field.XListType = nil, new("atomic")
+	}
+	below(field, reduce)
+}
+
+// below calls visit with each schema directly below one.
+func below(schema *apiextensionsv1.JSONSchemaProps, visit func(*apiextensionsv1.JSONSchemaProps)) {
+	for name, child := range schema.Properties {
+		visit(&child)
+		schema.Properties[name] = child
+	}
+	if schema.Items != nil {
+		visit(schema.Items.Schema)
+	}
+	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
+		visit(schema.AdditionalProperties.Schema)
+	}
+}
