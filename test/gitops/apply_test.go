@@ -41,14 +41,15 @@ var minimalSpecs = map[string]map[string][]string{
 		"v1": {
 			"{targets: [{kind: Deployment, name: a}], triggers: [{name: t, type: ConfigChange}]}",
 			`{targets: [{kind: Deployment, name: a}], triggers: [{name: t, type: Schedule, schedule: {cron: "@daily"}}]}`,
-			"{targets: [{kind: Deployment, name: a}], triggers: [{name: t, type: Probe, probe: {httpGet: {port: 80}}}]}",
-			"{targets: [{kind: Deployment, name: a}], triggers: [{name: t, type: Probe, probe: {tcpSocket: {port: 80}}}], strategy: {type: Evict}}",
+			"{targets: [{kind: Deployment, name: a}], cooldown: 10m, triggers: [{name: t, type: Probe, probe: {httpGet: {port: 80}}}]}",
+			"{targets: [{kind: Deployment, name: a}], cooldown: 10m, triggers: [{name: t, type: Probe, probe: {tcpSocket: {port: 80}}}], strategy: {type: Evict}}",
 		},
 		"v1alpha1": {
-			"{target: {kind: Deployment, name: a}}",
-			"{target: {kind: Deployment, name: a}, policies: [{name: p, trigger: {probe: {httpGet: {port: 80}}}}]}",
-			"{target: {kind: Deployment, name: a}, policies: [{name: p, trigger: {probe: {tcpSocket: {port: 80}}}}]}",
-			"{target: {kind: Deployment, name: a}, policies: [{name: p, trigger: {probe: {grpc: {port: 80}}}}]}",
+			"{targets: [{kind: Deployment, name: a}]}",
+			"{targets: [{kind: Deployment, name: a}], policies: [{name: p, type: ConfigChange}]}",
+			"{targets: [{kind: Deployment, name: a}], cooldown: 10m, policies: [{name: p, type: Probe, probe: {httpGet: {port: 80}}}]}",
+			"{targets: [{kind: Deployment, name: a}], cooldown: 10m, policies: [{name: p, type: Probe, probe: {tcpSocket: {port: 80}}}]}",
+			"{targets: [{kind: Deployment, name: a}], cooldown: 10m, policies: [{name: p, type: Probe, probe: {grpc: {port: 80}}}]}",
 		},
 	},
 	"ChaosPod": {

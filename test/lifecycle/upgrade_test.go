@@ -33,7 +33,7 @@ import (
 type upgraded struct {
 	kind     string
 	resource schema.GroupResource
-	// specs by version, in YAML, with a number for %d. Of each the other version cannot say all.
+	// specs by version, in YAML, with a number for %d.
 	specs map[string]string
 	// edits by version: what users change of them.
 	edits map[string]string
@@ -59,11 +59,11 @@ var upgradedKinds = []upgraded{
 	{
 		"RebootPolicy", schema.GroupResource{Group: "autoreboot.fairlead.dev", Resource: "rebootpolicies"},
 		map[string]string{
-			"v1alpha1": `{target: {kind: Deployment, name: "web-%[1]d"}, policies: [{name: wedged, comment: restart when stuck, trigger: {probe: {
-  httpGet: {path: /healthz, port: 8080}, periodSeconds: 30, timeoutSeconds: 5, failureThreshold: 5}}}]}`,
+			"v1alpha1": `{targets: [{kind: Deployment, name: "web-%[1]d"}], cooldown: 10m, policies: [{name: wedged, type: Probe, description: restart when stuck, probe: {
+  httpGet: {path: /healthz, port: 8080}, interval: 30s, timeout: 5s, failureThreshold: 5}}]}`,
 			"v1": `{cooldown: 7m, targets: [{kind: Deployment, name: "web-%[1]d"}, {kind: Deployment, name: api}], triggers: [{name: up, type: Probe, probe: {tcpSocket: {port: 80}}}]}`,
 		},
-		map[string]string{"v1alpha1": `{"target":{"name":"web-%d"}}`, "v1": `{"cooldown":"%dm"}`},
+		map[string]string{"v1alpha1": `{"targets":[{"kind":"Deployment","name":"web-%d"}]}`, "v1": `{"cooldown":"%dm"}`},
 	},
 }
 
