@@ -4,8 +4,6 @@
 package integration
 
 import (
-	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 
@@ -109,32 +107,9 @@ func TestEditsThroughBothVersionsAreKept(t *testing.T) {
 	}
 }
 
-// written is an object without what the operator may write at any time.
-func (s *suite) written(k kind, name string) *unstructured.Unstructured {
-	s.Helper()
-	object := s.view(k, "v1", name)
-	delete(object.Object, "status")
-	object.SetResourceVersion("")
-	object.SetManagedFields(nil)
-	object.SetFinalizers(nil)
-	return object
-}
-
-func TestApplyingTheSameManifestAgainLeavesItUnchanged(t *testing.T) {
+func TestApplyingAManifestAgainWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	for _, p := range pairs {
-		manifest := p.object("v1alpha1", "steady", p.old)
-		s.apply(manifest)
-		s.Expect(s.apply(manifest).out, "unchanged")
-		s.run("patch", p.at("v1"), "steady", "--type=merge", "-p", p.newEdit)
-		before := s.written(p.kind, "steady")
-		s.Expect(s.apply(manifest).out, "unchanged")
-		after := s.written(p.kind, "steady")
-		if framework.Text(before.Object) != framework.Text(after.Object) {
-			t.Errorf("%s: applying what stands there wrote something:\n%s\n%s", p.name, framework.Text(before.Object), framework.Text(after.Object))
-		}
-	}
 	// Where items of a list got defaults, kubectl sends the list again and says "configured"; the
 	// API server finds nothing to write.
 	for _, object := range s.manifests("good.yaml") {
@@ -146,41 +121,6 @@ func TestApplyingTheSameManifestAgainLeavesItUnchanged(t *testing.T) {
 			t.Errorf("%s %s: applying it again wrote something:\n%s\n%s", object.GetKind(), object.GetName(), generation, after)
 		}
 	}
-}
-
-func TestServerSideApplyAtBothVersionsKeepsEachManagersFields(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	for _, p := range pairs {
-		old := p.object("v1alpha1", "shared", p.old)
-		var extra map[string]any
-		s.Must(json.Unmarshal([]byte(p.newEdit), &extra))
-		added := p.object("v1", "shared", framework.Text(extra["spec"]))
-		s.apply(old, "--server-side", "--field-manager=old-team")
-		s.apply(added, "--server-side", "--field-manager=new-team")
-		s.apply(old, "--server-side", "--field-manager=old-team")
-		s.apply(added, "--server-side", "--field-manager=new-team")
-
-		after := s.view(p.kind, "v1", "shared")
-		s.sameField(after, p.newPath, p.newSeen)
-		s.holds(s.view(p.kind, "v1alpha1", "shared"), p.old)
-		managers := s.managers(p.kind, "shared")
-		if !slices.Contains(managers, "old-team v1alpha1") || !slices.Contains(managers, "new-team v1") {
-			t.Errorf("%s: fields are managed by %q", p.name, managers)
-		}
-	}
-}
-
-// managers lists who manages fields of an object, as "<manager> <version>".
-func (s *suite) managers(k kind, name string) []string {
-	s.Helper()
-	object := &unstructured.Unstructured{}
-	s.Must(json.Unmarshal([]byte(s.run("get", k.at("v1"), name, "-o", "json", "--show-managed-fields")), &object.Object))
-	var list []string
-	for _, entry := range object.GetManagedFields() {
-		list = append(list, entry.Manager+" "+entry.APIVersion[strings.LastIndexByte(entry.APIVersion, '/')+1:])
-	}
-	return list
 }
 
 func TestObjectsWithoutSpecAreRefusedByTheSchema(t *testing.T) {

@@ -324,9 +324,9 @@ func mergePatch(from, to map[string]any) map[string]any {
 // The editor is that of the whole process.
 func TestKubectlEditTakesAwayALineAtEitherVersion(t *testing.T) {
 	s := newSuite(t)
-	t.Setenv("KUBE_EDITOR", "sed -i.bak -e /deletionPolicy:/d -e /description:/d -e /2126-/d")
+	t.Setenv("KUBE_EDITOR", "sed -i.bak -e /deletionPolicy:/d -e /suspend:/d -e /2126-/d")
 	for i, o := range shared {
-		part := []string{`{deletionPolicy: Orphan}`, `{triggers: [{name: up, description: why}]}`, `{schedule: {at: "2126-01-01T00:00:00Z"}}`}[i]
+		part := []string{`{deletionPolicy: Orphan}`, `{suspend: true}`, `{schedule: {at: "2126-01-01T00:00:00Z"}}`}[i]
 		want := s.ideal(o.kind, o.base)
 		for _, version := range []string{"v1", "v1alpha1"} {
 			s.run("create", "-f", "-", "--", framework.Text(s.made(o.kind, version, version, joined(o.base, part)).Object))

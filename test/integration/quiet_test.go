@@ -64,6 +64,10 @@ func (s *suite) reconciled(replica *framework.Replica, token string, atLeast int
 	return done
 }
 
+// rich is an ExternalService at v1 with much in it.
+const rich = `{service: {labels: {team: payments}}, ports: [{name: sql, port: 5432, targetPort: 6000, appProtocol: kubernetes.io/postgres}],
+  endpoints: [{name: east, zone: eu-east, addresses: [192.0.2.10, 192.0.2.11]}, {name: west, zone: eu-west, addresses: [192.0.2.12], state: Drained, ports: [{name: sql, port: 6432}]}]}`
+
 // The replicas are restarted here, which other tests would notice.
 func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 	s := newSuite(t)

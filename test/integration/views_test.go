@@ -18,55 +18,6 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// rich is an ExternalService at v1 with much in it.
-const rich = `{service: {labels: {team: payments}}, ports: [{name: sql, port: 5432, targetPort: 6000, appProtocol: kubernetes.io/postgres}],
-  endpoints: [{name: east, zone: eu-east, addresses: [192.0.2.10, 192.0.2.11]}, {name: west, zone: eu-west, addresses: [192.0.2.12], state: Drained, ports: [{name: sql, port: 6432}]}]}`
-
-func TestPatchAndReplaceAtV1alpha1KeepTheRest(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	for verb, write := range map[string]func(name string){
-		"patch": func(name string) {
-			s.run("patch", externalServices.at("v1alpha1"), name, "--type=json", "-p",
-				`[{"op":"add","path":"/metadata/labels","value":{"touched":"yes"}},{"op":"replace","path":"/spec/ports/0/port","value":5433}]`)
-		},
-		"replace": func(name string) {
-			s.Eventually(func() error { // the operator writes the status beside this test
-				old := s.view(externalServices, "v1alpha1", name)
-				old.SetLabels(map[string]string{"touched": "yes"})
-				ports, _, err := unstructured.NestedSlice(old.Object, "spec", "ports")
-				s.Must(err)
-				ports[0].(map[string]any)["port"] = int64(5433)
-				s.Must(unstructured.SetNestedSlice(old.Object, ports, "spec", "ports"))
-				return s.try("replace", "-f", "-", "--", framework.Text(old.Object)).failure
-			})
-		},
-	} {
-		s.apply(externalServices.object("v1", verb, rich))
-		s.run("wait", "--for=condition=Ready", "--timeout="+framework.Patience.String(), "extsvc/"+verb)
-		before := s.externalService(verb)
-		write(verb)
-		s.Eventually(func() error {
-			if after := s.externalService(verb); after.Status.ObservedGeneration != after.Generation || after.Generation == before.Generation {
-				return fmt.Errorf("%s: generation %d observed of %d, was %d", verb, after.Status.ObservedGeneration, after.Generation, before.Generation)
-			}
-			return nil
-		})
-		after := s.externalService(verb)
-		if after.Labels["touched"] != "yes" || after.Spec.Ports[0].Port != 5433 {
-			t.Errorf("%s: the edit is missing: %v %+v", verb, after.Labels, after.Spec.Ports)
-		}
-		wanted := before.Spec.DeepCopy()
-		wanted.Ports[0].Port = 5433
-		if framework.Text(wanted) != framework.Text(after.Spec) {
-			t.Errorf("%s: spec\n got %s\nwant %s", verb, framework.Text(after.Spec), framework.Text(wanted))
-		}
-		if after.Status.ClusterIP != before.Status.ClusterIP || framework.Text(after.Status.ServiceRef) != framework.Text(before.Status.ServiceRef) {
-			t.Errorf("%s: status\n got %s\n was %s", verb, framework.Text(after.Status), framework.Text(before.Status))
-		}
-	}
-}
-
 // A write at v1alpha1 of the object itself, rather than of its status, leaves the status alone: it is
 // the memory of a policy, which no reconciler could make up.
 func TestReplaceAtV1alpha1KeepsTheStatusOfV1(t *testing.T) {
