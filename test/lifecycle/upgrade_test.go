@@ -51,10 +51,10 @@ var upgradedKinds = []upgraded{
 	{
 		"ExternalService", schema.GroupResource{Group: "networking.fairlead.dev", Resource: "externalservices"},
 		map[string]string{
-			"v1alpha1": `{ports: [{name: http, port: 80}, {name: https, port: 443}], endpoints: [{name: east, addresses: [192.0.2.%[1]d]}], resolution: {minTTL: 86400s, maxTTL: 86400s}}`,
+			"v1alpha1": `{ports: [{name: http, port: 80}, {name: https, port: 443}], endpoints: [{name: east, addresses: [192.0.2.%[1]d]}], resolution: {minTTL: 30s, maxTTL: 24h}}`,
 			"v1":       `{suspend: true, deletionPolicy: Orphan, ports: [{name: sql, port: 5432, targetPort: 6000}], endpoints: [{name: east, zone: eu-east, addresses: [192.0.2.%[1]d]}]}`,
 		},
-		map[string]string{"v1alpha1": `{"resolution":{"maxTTL":"%ds"}}`, "v1": `{"endpoints":[{"name":"east","zone":"eu-east","addresses":["192.0.2.%d"]}]}`},
+		map[string]string{"v1alpha1": `{"resolution":{"maxTTL":"%dm"}}`, "v1": `{"endpoints":[{"name":"east","zone":"eu-east","addresses":["192.0.2.%d"]}]}`},
 	},
 	{
 		"RebootPolicy", schema.GroupResource{Group: "autoreboot.fairlead.dev", Resource: "rebootpolicies"},
