@@ -219,6 +219,20 @@ func TestWhatIsNotApprovedOrValidLeavesPoliciesAsTheyAre(t *testing.T) {
 	if !meta.IsStatusConditionTrue(s.object().Status.Conditions, autorebootv1.ConditionStalled) {
 		t.Error("it is not stalled")
 	}
+	// A CRD that calls a field otherwise prunes it, and what is stored reads as if there were none.
+	for name, change := range map[string]func(*autorebootv1.ClusterRebootPolicySpec){
+		"no selector": func(s *autorebootv1.ClusterRebootPolicySpec) { s.NamespaceSelector = nil },
+		"no targets":  func(s *autorebootv1.ClusterRebootPolicySpec) { s.Template.Spec.Targets = nil },
+		"nothing":     func(s *autorebootv1.ClusterRebootPolicySpec) { *s = autorebootv1.ClusterRebootPolicySpec{} },
+	} {
+		s.edit(func(of *autorebootv1.ClusterRebootPolicy) {
+			of.Spec = *spec.DeepCopy()
+			change(&of.Spec)
+			approve(of)
+		})
+		s.expectWrites(name)
+		s.expectReady(metav1.ConditionFalse, common.ReasonInvalidSpec, 2, 0)
+	}
 	s.edit(func(of *autorebootv1.ClusterRebootPolicy) { of.Spec = spec; approve(of) })
 	s.expectWrites("the former template")
 	s.expectReady(metav1.ConditionTrue, autorebootv1.ClusterReasonInStep, 2, 0)

@@ -41,11 +41,35 @@ func TestWhatTheSchemaRefusesPublishesNothingNew(t *testing.T) {
 	}
 }
 
-func TestAPriorityBeyondTheSchemaIsTheLast(t *testing.T) {
-	s := newSuite(t, `{ports: [{name: sql, port: 5432}], healthCheck: {tcpSocket: {}}, endpoints: [{name: a, addresses: [192.0.2.1]}]}`)
+// A CRD that calls a field otherwise prunes it, and what is stored reads as if there were none.
+func TestWhatTheSchemaRefusesTakesNothingAway(t *testing.T) {
+	type spec = networkingv1.ExternalServiceSpec
+	for name, change := range map[string]func(*spec){
+		"no ports":               func(s *spec) { s.Ports = nil },
+		"no endpoints":           func(s *spec) { s.Endpoints = nil },
+		"an endpoint of nothing": func(s *spec) { s.Endpoints[0].Addresses = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSuite(t, `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`)
+			s.reconcileOnce()
+			s.reconcileOnce()
+			s.wantPublished("192.0.2.1+")
+			s.edit(func(es *networkingv1.ExternalService) { change(&es.Spec) })
+			s.reconcileOnce()
+			s.reconcileOnce()
+			s.wantPublished("192.0.2.1+")
+			s.wantCondition(networkingv1.ConditionReady, "False InvalidSpec")
+		})
+	}
+}
+
+func TestAPriorityBeyondTheSchemaIsPublishedNowhere(t *testing.T) {
 	for _, priority := range []int32{-1, 10, 1 << 30} {
+		s := newSuite(t, `{ports: [{name: sql, port: 5432}], healthCheck: {tcpSocket: {}}, endpoints: [{name: a, addresses: [192.0.2.1]}]}`)
 		s.edit(func(es *networkingv1.ExternalService) { es.Spec.Endpoints[0].Priority = &priority })
 		s.reconcileOnce()
+		s.reconcileOnce()
+		s.wantPublished("")
 	}
 }
 

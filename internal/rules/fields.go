@@ -26,6 +26,16 @@ func TooMany(path Path, n int) field.ErrorList {
 // Within returns the first items of a list, MaxItems at most.
 func Within[T any](list []T) []T { return list[:min(len(list), MaxItems)] }
 
+// Some refuses a list that has no items and must have one. The API server does so as well; but where the CRD of the cluster is
+// of another release and calls the list otherwise, a stored object reads as if it had none, and what stands must not be taken
+// away for that.
+func Some(path Path, n int) field.ErrorList {
+	if n > 0 {
+		return nil
+	}
+	return field.ErrorList{field.Required(path.Field(), "at least one item is needed")}
+}
+
 // Known refuses a value on which it depends what is done, and which this release does not know: the CRD in a cluster may be
 // that of a later one. One that is absent is for the schema, or has a default.
 func Known[T ~string](path Path, value *T, known ...T) field.ErrorList {

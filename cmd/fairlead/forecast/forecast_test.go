@@ -315,7 +315,7 @@ func TestManifestsAreComparedWithWhatIsLive(t *testing.T) {
 			[]string{"Deployment shop/api is rolled out at once by its own controller, since its pod template changes.", "No workload restarts."}},
 		"a new policy": {"{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: new}, spec: {targets: [{kind: Deployment, name: api}]}}",
 			[]string{"RebootPolicy shop/new: new; a policy takes what it finds first as its baseline"}},
-		"an invalid policy for the whole cluster": {"{apiVersion: autoreboot.fairlead.dev/v1, kind: ClusterRebootPolicy, metadata: {name: new}, spec: {namespaceSelector: {matchLabels: {-a: b}}}}",
+		"an invalid policy for the whole cluster": {"{apiVersion: autoreboot.fairlead.dev/v1, kind: ClusterRebootPolicy, metadata: {name: new}, spec: {namespaceSelector: {matchLabels: {-a: b}}, template: {spec: {targets: [{kind: Deployment, selector: {}}]}}}}",
 			[]string{"Not known: ClusterRebootPolicy new could not be read: which policies it would have is not known: spec.namespaceSelector: Invalid value", "Whether a workload restarts is not known."}},
 		"a policy that is suspended": {"{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: payments}, spec: {suspend: true, targets: [{kind: Deployment, selector: {}}], triggers: [{name: config, type: ConfigChange}]}}\n---\n{apiVersion: v1, kind: Secret, metadata: {name: db-login}}",
 			[]string{"Held by Suspended: the policy is suspended.", "It starts once nothing holds it."}},

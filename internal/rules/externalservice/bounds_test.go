@@ -4,6 +4,7 @@
 package externalservice
 
 import (
+	"slices"
 	"testing"
 
 	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
@@ -24,9 +25,10 @@ func TestNoObjectCostsMuchOrEndsTheProcess(t *testing.T) {
 }
 
 func TestAListThatIsTooLongIsRefused(t *testing.T) {
+	one := v1.Endpoint{Addresses: []v1.IPAddress{"192.0.2.1"}}
 	for name, spec := range map[string]v1.ExternalServiceSpec{
-		"spec.ports":     {Ports: make([]v1.ServicePort, 101)},
-		"spec.endpoints": {Endpoints: make([]v1.Endpoint, 101)},
+		"spec.ports":     {Ports: make([]v1.ServicePort, 101), Endpoints: []v1.Endpoint{one}},
+		"spec.endpoints": {Ports: make([]v1.ServicePort, 1), Endpoints: slices.Repeat([]v1.Endpoint{one}, 101)},
 	} {
 		obj := &v1.ExternalService{Spec: spec}
 		obj.Name = "a"

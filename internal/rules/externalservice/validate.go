@@ -32,6 +32,7 @@ func Validate(obj, old *v1.ExternalService) field.ErrorList {
 func Publishable(obj *v1.ExternalService) field.ErrorList {
 	spec, path := &obj.Spec, rules.At("spec")
 	errs := append(rules.TooMany(path.Child("ports"), len(spec.Ports)), rules.TooMany(path.Child("endpoints"), len(spec.Endpoints))...)
+	errs = append(append(errs, rules.Some(path.Child("ports"), len(spec.Ports))...), rules.Some(path.Child("endpoints"), len(spec.Endpoints))...)
 	errs = append(errs, because(rules.At("metadata", "name"), obj.Name,
 		"the Service gets this name", validation.IsDNS1035Label(obj.Name))...)
 	if spec.Service != nil {
@@ -85,6 +86,9 @@ func endpoint(path rules.Path, e *v1.Endpoint, ports int) field.ErrorList {
 	errs := rules.Known(path.Child("state"), e.State, v1.EndpointActive, v1.EndpointDrained)
 	errs = append(errs, rules.Reasons(path.Child("zone"), ptr.Deref(e.Zone, ""), validation.IsValidLabelValue)...)
 	if e.DNS == nil {
+		if len(e.Addresses) == 0 { // see rules.Some
+			errs = append(errs, field.Invalid(path.Field(), "", "set exactly one of dns or addresses"))
+		}
 		return errs
 	}
 	errs = append(errs, rules.Known(path.Child("dns", "recordType"), e.DNS.RecordType, v1.RecordAddress, v1.RecordSRV)...)

@@ -48,6 +48,9 @@ func TestAListThatIsTooLongIsRefused(t *testing.T) {
 			Verification: common.Verification{Probes: make([]common.VerificationProbe, n)},
 		}},
 	} {
+		if spec.Targets == nil {
+			spec.Targets = make([]autorebootv1.Target, 1)
+		}
 		if errs := Validate(&autorebootv1.RebootPolicy{Spec: spec}, nil); len(errs) == 0 || errs[0].Field != name {
 			t.Errorf("%s: %v", name, errs)
 		}

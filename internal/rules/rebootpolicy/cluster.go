@@ -30,7 +30,11 @@ func ValidateCluster(obj, old *autorebootv1.ClusterRebootPolicy) field.ErrorList
 }
 
 func clusterViolations(obj *autorebootv1.ClusterRebootPolicy) field.ErrorList {
-	errs := rules.Selector(specPath.Child("namespaceSelector"), obj.Spec.NamespaceSelector)
+	at := specPath.Child("namespaceSelector")
+	errs := rules.Selector(at, obj.Spec.NamespaceSelector)
+	if obj.Spec.NamespaceSelector == nil { // see rules.Some
+		errs = append(errs, field.Required(at.Field(), "an empty one, {}, selects all namespaces"))
+	}
 	for _, err := range violations(FromTemplate(obj)) {
 		err.Field = inTemplate(err.Field)
 		errs = append(errs, err)

@@ -30,7 +30,7 @@ func violations(obj *autorebootv1.RebootPolicy) field.ErrorList {
 	errs = append(errs, onInjectedFault(obj)...)
 	errs = append(errs, subdomain(specPath.Child("serviceAccountName"), spec.ServiceAccountName)...)
 	targets, triggers, gates := specPath.Child("targets"), specPath.Child("triggers"), specPath.Child("gates")
-	errs = append(errs, rules.TooMany(targets, len(spec.Targets))...)
+	errs = append(append(errs, rules.Some(targets, len(spec.Targets))...), rules.TooMany(targets, len(spec.Targets))...)
 	for i := range rules.Within(spec.Targets) {
 		t, at := &spec.Targets[i], targets.Index(i)
 		errs = append(errs, subdomain(at.Child("name"), t.Name)...)
