@@ -89,7 +89,7 @@ func TestARefusedCanarySaysWhyInTheApiServersWords(t *testing.T) {
 func TestTheExampleOfControllerRuntimeWorksAtItsVersion(t *testing.T) {
 	s := newSuite(t)
 	at := time.Now().UTC().Truncate(time.Second)
-	s.Make(fmt.Sprintf(`{apiVersion: chaos.fairlead.dev/v1alpha1, kind: ChaosPod, metadata: {name: c}, spec: {nextStop: %q, schedule: {interval: 15s},
+	s.Make(fmt.Sprintf(`{apiVersion: chaos.fairlead.dev/v1alpha1, kind: ChaosPod, metadata: {name: c}, spec: {nextStop: %q,
 		template: {metadata: {labels: {app: canary}}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: none}]}}}}`, at.Format(time.RFC3339)))
 	first := s.living("c")
 	s.living("c", first.UID)
