@@ -6,7 +6,7 @@
 //
 // Both sides get the same bodies, as an API server writes them, and run the same rules and the same
 // mappings; every case is checked to be answered alike before it is timed. Where the two differ,
-// it is in favor of the stock side: it makes no restore annotation and counts no metrics.
+// it is in favor of the stock side: it counts no metrics.
 //
 // That measures handlers only. TLS, HTTP and the API server's own encoding come on top, the same for
 // both, and are most of what a webhook call costs a user: RunLists shows how much, by a LIST through a

@@ -84,9 +84,7 @@ func WriteTable(w io.Writer, results []Result) error {
 const explanation = `
 Ratios are stock / fairlead: above 1 fairlead is better, below 1 it is worse. Allocations and bytes
 do not depend on the machine: compare those between machines and commits, of time only the ratios.
-The stock side has it easier: it makes no restore annotation, which fairlead does in every
-conversion at 2KB and 4KB and reads in "restored", and it counts no metrics. In "lossless" nothing
-needs an annotation, which fairlead has to find out. Neither side logs.
+The stock side has it easier: it counts no metrics. Neither side logs.
 `
 
 // table writes a row for each result. Columns are ended by tabs.

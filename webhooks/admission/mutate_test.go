@@ -88,7 +88,7 @@ func TestAMutationAppliedOnceLeavesNothingToDo(t *testing.T) {
 
 func TestADefaulterThatTakesAwayIsRefused(t *testing.T) {
 	full := strings.Replace(toyJSON(`{"color":"red","size":1,"wheels":[{"name":"a"},{"name":"b"}]}`), `"name":"car"`,
-		`"name":"car","annotations":{"fairlead.dev/conversion-data":"{}","mine":"1"}`, 1)
+		`"name":"car","annotations":{"fairlead.dev/reserved":"{}","mine":"1"}`, 1)
 	bare := toyJSON(`{}`)
 	tests := map[string]struct {
 		object string
@@ -100,8 +100,8 @@ func TestADefaulterThatTakesAwayIsRefused(t *testing.T) {
 		"list":                   {full, func(o *toy) { o.Spec.Wheels = nil }, "removed /spec/wheels"},
 		"annotations":            {full, func(o *toy) { o.Annotations = nil }, "fairlead.dev/*"},
 		"annotation":             {full, func(o *toy) { delete(o.Annotations, "mine") }, "removed /metadata/annotations/mine"},
-		"our annotation gone":    {full, func(o *toy) { delete(o.Annotations, "fairlead.dev/conversion-data") }, "fairlead.dev/*"},
-		"our annotation changed": {full, func(o *toy) { o.Annotations["fairlead.dev/conversion-data"] = "" }, "fairlead.dev/*"},
+		"our annotation gone":    {full, func(o *toy) { delete(o.Annotations, "fairlead.dev/reserved") }, "fairlead.dev/*"},
+		"our annotation changed": {full, func(o *toy) { o.Annotations["fairlead.dev/reserved"] = "" }, "fairlead.dev/*"},
 		"our annotation new":     {bare, func(o *toy) { o.Annotations = map[string]string{"fairlead.dev/x": ""} }, "fairlead.dev/*"},
 	}
 	for name, test := range tests {

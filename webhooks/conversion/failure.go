@@ -34,21 +34,7 @@ type identity struct {
 
 // identify reads what identifies an object, as far as it can be read.
 func identify(object runtime.RawExtension) (is identity) {
-	if json.Unmarshal(object.Raw, &is) == nil {
-		return is
-	}
-	// One part may be of another type, and the others are known all the same.
-	var parts struct{ Kind, APIVersion, Metadata json.RawMessage }
-	_ = json.Unmarshal(object.Raw, &parts)
-	var metadata struct{ Namespace, Name, UID json.RawMessage }
-	_ = json.Unmarshal(parts.Metadata, &metadata)
-	for text, into := range map[*json.RawMessage]*string{
-		&parts.Kind: &is.Kind, &parts.APIVersion: &is.APIVersion,
-		&metadata.Namespace: &is.Metadata.Namespace, &metadata.Name: &is.Metadata.Name, &metadata.UID: &is.Metadata.UID,
-	} {
-		*into = ""
-		_ = json.Unmarshal(*text, into)
-	}
+	_ = json.Unmarshal(object.Raw, &is) // a part of another type is left out, and the others are read all the same
 	return is
 }
 

@@ -19,7 +19,7 @@ const lightWork = 1 << 20
 type weight struct{ bytes, values int64 }
 
 // signs are what is before or after a value or a name. Those within strings count as well: a string
-// may hold the JSON of a restore annotation.
+// may hold JSON, as that of kubectl's last applied configuration.
 var signs = [][]byte{{','}, {':'}, {'{'}, {'['}}
 
 // add takes a part of the body into account.

@@ -161,7 +161,7 @@ func worst() (all []tried) {
 				value := shapes[shape](size)
 				for _, body := range []string{
 					fmt.Sprintf(`"spec":{"x":%s}`, value), fmt.Sprintf(`"spec":{},"status":{"x":%s}`, value),
-					fmt.Sprintf(`"metadata":{"annotations":{"fairlead.dev/conversion-data":%q}},"spec":{}`, `{"digest":"x","hub":{"spec":{"x":`+value[:len(value)/2]+`}}}`),
+					fmt.Sprintf(`"metadata":{"annotations":{"example.com/x":%q}},"spec":{}`, `{"x":`+value[:len(value)/2]+`}`),
 				} {
 					object := fmt.Appendf(nil, `{"apiVersion":"%s.fairlead.dev/%s","kind":%q,%s}`, group, version, kind, body)
 					all = append(all, tried{kind + " " + version + " of " + shape, conversion.Path, conversionBody(group+".fairlead.dev/"+other, object)})

@@ -77,8 +77,8 @@ func TestUpdatesForgiveOnlyWhatStoodBefore(t *testing.T) {
 	}{
 		{"nothing changed", broken, broken, ""},
 		{"another field changed", broken, rulestest.Put(t, broken, "spec.suspend", true), ""},
-		{"one of two mended", broken, rulestest.Put(t, broken, "spec.verification.timeout", "1m"), ""},
-		{"both mended", broken, good[workload], ""},
+		{"one of two corrected", broken, rulestest.Put(t, broken, "spec.verification.timeout", "1m"), ""},
+		{"both corrected", broken, good[workload], ""},
 		{"one broken otherwise", broken, rulestest.Put(t, broken, "spec.verification.timeout", "0m"), "spec.verification.timeout"},
 		{"a third broken", broken, rulestest.Put(t, broken, "spec.serviceAccountName", "x_"), "spec.serviceAccountName"},
 		{"valid becomes invalid", good[workload], broken, "spec.schedule.cron"},

@@ -145,7 +145,7 @@ func (k *knownHealth) mayBeHealthy(e *v1.Endpoint, old *v1.ExternalService) bool
 	case e.DNS == nil:
 		return slices.ContainsFunc(e.Addresses, func(ip v1.IPAddress) bool { return !isUnhealthy(knownAddress{ip: string(ip)}) })
 	case !isNameOf(old, e):
-		return true // it is not known yet where the name leads
+		return true // the name was not resolved yet
 	}
 	return slices.ContainsFunc(k.addresses[e.Name], func(at knownAddress) bool { return !isUnhealthy(at) })
 }
