@@ -129,7 +129,10 @@ func (s *suite) isUpgradedRolledBackAndRemoved() {
 	requests = s.requests()
 	s.rollback("fairlead-system", 1)
 	s.hasObjects()
-	s.apply(strings.ReplaceAll(formerObjects, "192.0.2.1", "192.0.2.2"))
+	s.eventually(func() error { // a replica that drains spells v1alpha1 as the release does that was rolled back
+		_, err := s.tryKubectl(strings.ReplaceAll(formerObjects, "192.0.2.1", "192.0.2.2"), "apply", "--server-side", "-f", "-")
+		return err
+	})
 	s.published("192.0.2.2")
 	requests.end("rollback by the chart")
 

@@ -136,7 +136,7 @@ func (s *suite) made(k kind, version, name string, spec map[string]any) *unstruc
 	return object
 }
 
-// ideal are the spec that an object has at both versions where nobody ever said anything else.
+// ideal are the spec that an object has at both versions where no other field was ever set.
 func (s *suite) ideal(k kind, specs ...string) map[string]any {
 	s.Helper()
 	views := map[string]any{}
