@@ -23,7 +23,8 @@ func CheckedPort(ports []v1.ServicePort, named *intstr.IntOrString) *v1.ServiceP
 	}
 	for i := range ports {
 		p := &ports[i]
-		if ptr.Deref(p.Protocol, corev1.ProtocolTCP) == corev1.ProtocolTCP && (named == nil || *named == intstr.FromString(p.Name) || *named == intstr.FromInt32(p.Port)) {
+		isNamed := named == nil || *named == intstr.FromString(p.Name) || *named == intstr.FromInt32(p.Port)
+		if isNamed && ptr.Deref(p.Protocol, corev1.ProtocolTCP) == corev1.ProtocolTCP {
 			return p
 		}
 	}

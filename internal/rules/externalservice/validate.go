@@ -32,7 +32,8 @@ func Validate(obj, old *v1.ExternalService) field.ErrorList {
 func Publishable(obj *v1.ExternalService) field.ErrorList {
 	spec, path := &obj.Spec, rules.At("spec")
 	errs := append(rules.TooMany(path.Child("ports"), len(spec.Ports)), rules.TooMany(path.Child("endpoints"), len(spec.Endpoints))...)
-	errs = append(append(errs, rules.Some(path.Child("ports"), len(spec.Ports))...), rules.Some(path.Child("endpoints"), len(spec.Endpoints))...)
+	errs = append(errs, rules.Some(path.Child("ports"), len(spec.Ports))...)
+	errs = append(errs, rules.Some(path.Child("endpoints"), len(spec.Endpoints))...)
 	errs = append(errs, because(rules.At("metadata", "name"), obj.Name,
 		"the Service gets this name", validation.IsDNS1035Label(obj.Name))...)
 	if spec.Service != nil {

@@ -45,7 +45,8 @@ func violations(obj *autorebootv1.RebootPolicy) field.ErrorList {
 		errs = append(errs, gate(gates.Index(i), &spec.Gates[i])...)
 	}
 	if s := spec.Strategy; s != nil {
-		errs = append(errs, rules.Known(specPath.Child("strategy", "type"), &s.Type, autorebootv1.StrategyRolloutRestart, autorebootv1.StrategyEvict)...)
+		at := specPath.Child("strategy", "type")
+		errs = append(errs, rules.Known(at, &s.Type, autorebootv1.StrategyRolloutRestart, autorebootv1.StrategyEvict)...)
 		if s.Evict != nil {
 			errs = append(errs, rules.Positive(specPath.Child("strategy", "evict", "timeout"), s.Evict.Timeout)...)
 		}

@@ -56,14 +56,6 @@ func TestWhatIsStoredIsHeldToTheRulesAndToTheVersionsThatAreServed(t *testing.T)
 	}
 }
 
-func labels(n int) string {
-	var all []string
-	for i := range n {
-		all = append(all, fmt.Sprintf(`"l%d":"v"`, i))
-	}
-	return strings.Join(all, ",")
-}
-
 // poisoned fails one object at v1alpha1, and with it the LIST.
 func poisoned(names ...string) func(*http.Request, string, string) error {
 	return func(_ *http.Request, version, name string) error {
