@@ -4,6 +4,7 @@
 package promquery
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 
 	"github.com/fairlead-dev/fairlead/internal/panics"
 	"github.com/fairlead-dev/fairlead/internal/text"
@@ -34,17 +34,28 @@ const (
 // Why a gate is closed that no error closes.
 const (
 	notConfigured = "no Prometheus server is queried: rebootPolicies.prometheus.url of the operator's configuration names it"
-	notEvaluated  = "its query was not evaluated yet: the operator has at most 50 for the policies of a namespace, and 2000 in all"
+	tooMany       = "its query is not evaluated: the operator evaluates at most 50 for the policies of a namespace, and 2000 in all"
+	notEvaluated  = "its query was not evaluated yet"
+	tooOld        = "its last result is older than 45s: the queries for its namespace take too long"
 	returns       = "its query returns results"
 )
 
 // query is one that the server evaluates. The namespace is empty where the result is the same for all.
 type query struct{ namespace, text string }
 
-// result is the latest of a query.
-type result struct {
-	closed string // why the gate is closed; empty where it is open
-	time   time.Time
+// evaluation is the latest of a query.
+type evaluation struct {
+	closed   string    // why the gate is closed; empty where it is open
+	answered time.Time // zero before the first result
+	due      time.Time // zero for one that is new
+	running  bool
+}
+
+// turn is the share of a namespace. A query that several namespaces have is in the turn of each: none can delay it for another.
+type turn struct {
+	queries []query
+	running int
+	last    time.Time // when one of its queries was started
 }
 
 // Queries evaluates the queries of all policies while it runs. A nil one has no server, and all of its gates are closed. It is safe
@@ -53,11 +64,14 @@ type Queries struct {
 	evaluate     evaluator
 	perNamespace bool
 	notify       func(policy types.NamespacedName)
-	added        chan struct{}
+	changed      chan struct{} // there may be something to start
 
-	mu       sync.Mutex
-	policies map[types.NamespacedName][]query
-	results  map[query]result
+	mu          sync.Mutex
+	policies    map[types.NamespacedName][]query
+	evaluations map[query]*evaluation
+	turns       map[string]*turn // by namespace of the policies
+	stale       bool             // evaluations and turns are to follow the policies
+	running     int
 }
 
 // New returns the Queries of a server; nil for one without a URL. Notify is called with each policy one of whose gates may have opened
@@ -71,8 +85,8 @@ func New(s Server, notify func(policy types.NamespacedName)) *Queries {
 
 func newQueries(evaluate evaluator, perNamespace bool, notify func(policy types.NamespacedName)) *Queries {
 	return &Queries{
-		evaluate: evaluate, perNamespace: perNamespace, notify: notify, added: make(chan struct{}, 1),
-		policies: map[types.NamespacedName][]query{}, results: map[query]result{},
+		evaluate: evaluate, perNamespace: perNamespace, notify: notify, changed: make(chan struct{}, 1),
+		policies: map[types.NamespacedName][]query{}, evaluations: map[query]*evaluation{}, turns: map[string]*turn{},
 	}
 }
 
@@ -88,24 +102,28 @@ func (q *Queries) Set(policy types.NamespacedName, texts []string) {
 	if q == nil {
 		return
 	}
+	all := make([]query, 0, len(texts))
+	for _, text := range texts {
+		all = append(all, q.of(policy, text))
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.policies, policy)
-	if len(texts) == 0 {
+	if slices.Equal(q.policies[policy], all) {
 		return
 	}
-	all := make([]query, 0, len(texts))
-	for _, t := range texts {
-		one := q.of(policy, t)
-		all = append(all, one)
-		if q.results[one].time.IsZero() {
-			select {
-			case q.added <- struct{}{}:
-			default:
-			}
-		}
-	}
 	q.policies[policy] = all
+	if len(all) == 0 {
+		delete(q.policies, policy)
+	}
+	q.stale = true
+	q.wake()
+}
+
+func (q *Queries) wake() {
+	select {
+	case q.changed <- struct{}{}:
+	default:
+	}
 }
 
 // Closed returns why a query that was set for a policy closes its gate; "" if it is open.
@@ -115,76 +133,161 @@ func (q *Queries) Closed(policy types.NamespacedName, text string) string {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	is := q.results[q.of(policy, text)]
-	if time.Since(is.time) > maxAge {
+	wanted := q.of(policy, text)
+	latest := q.evaluations[wanted]
+	switch {
+	case latest == nil && !q.stale && slices.Contains(q.policies[policy], wanted):
+		return tooMany
+	case latest == nil || latest.answered.IsZero():
 		return notEvaluated
+	case time.Since(latest.answered) > maxAge:
+		return tooOld
 	}
-	return is.closed
+	return latest.closed
 }
 
-// Run evaluates until ctx ends, and returns once no query is in flight.
+// Run evaluates until ctx ends, and returns once no query is running.
 func (q *Queries) Run(ctx context.Context) error {
 	if q == nil {
 		<-ctx.Done()
 		return nil
 	}
-	next := time.NewTicker(interval)
-	defer next.Stop()
+	var running sync.WaitGroup
+	defer running.Wait()
 	for {
-		onlyNew := false
+		started, wait := q.start(time.Now())
+		if started != nil {
+			running.Go(func() {
+				defer q.end(started)
+				panics.Go("prometheus query", func() { q.answer(ctx, started) })
+			})
+			continue
+		}
+		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
+			timer.Stop()
 			return nil
-		case <-next.C:
-		case <-q.added:
-			onlyNew = true
+		case <-q.changed:
+		case <-timer.C:
 		}
-		q.evaluateAll(ctx, onlyNew)
+		timer.Stop()
 	}
 }
 
-// evaluateAll evaluates all queries, or only those without a result.
-func (q *Queries) evaluateAll(ctx context.Context, onlyNew bool) {
-	wanted := q.wanted(onlyNew)
-	workqueue.ParallelizeUntil(ctx, workers, len(wanted), func(i int) {
-		panics.Go("prometheus query", func() {
-			if closed := q.closedBy(ctx, wanted[i]); ctx.Err() == nil {
-				q.record(wanted[i], closed)
-			}
-		})
-	})
+// started is a query that is running.
+type started struct {
+	query
+	*evaluation
+	turn *turn
 }
 
-// wanted returns the queries to evaluate, and forgets the results of all others.
-func (q *Queries) wanted(onlyNew bool) (evaluate []query) {
+// start chooses the namespace that has the fewest queries running, among these the one whose last start is the longest ago, and of its
+// queries the one that is due for the longest time. So each namespace is evaluated in time, however slow the queries of others are. If
+// nothing is due or all workers are busy, it returns how long to wait, at most.
+func (q *Queries) start(now time.Time) (*started, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	kept, ofNamespace := map[query]result{}, map[string]map[query]bool{}
-	for _, policy := range slices.SortedFunc(maps.Keys(q.policies), byName) {
-		of := ofNamespace[policy.Namespace]
-		if of == nil {
-			of = map[query]bool{}
-			ofNamespace[policy.Namespace] = of
+	if q.stale {
+		q.share()
+	}
+	if q.running == workers {
+		return nil, interval
+	}
+	wait := interval
+	var best *started
+	for _, of := range q.turns {
+		if best != nil && cmp.Or(cmp.Compare(of.running, best.turn.running), of.last.Compare(best.turn.last)) >= 0 {
+			continue
 		}
-		for _, wanted := range q.policies[policy] {
-			if !of[wanted] && len(of) == maxOfNamespace {
+		var first *evaluation
+		for _, one := range of.queries {
+			e := q.evaluations[one]
+			if e.running || first != nil && !e.due.Before(first.due) {
 				continue
 			}
-			of[wanted] = true
-			if _, has := kept[wanted]; has || len(kept) == maxQueries {
-				continue
-			}
-			kept[wanted] = q.results[wanted]
-			if !onlyNew || kept[wanted].time.IsZero() {
-				evaluate = append(evaluate, wanted)
+			wait = min(wait, max(0, e.due.Sub(now)))
+			if !e.due.After(now) {
+				first, best = e, &started{one, e, of}
 			}
 		}
 	}
-	q.results = kept
-	return evaluate
+	if best == nil {
+		return nil, wait
+	}
+	best.evaluation.running, best.due = true, now.Add(interval)
+	best.turn.last = now
+	best.turn.running++
+	q.running++
+	return best, 0
+}
+
+func (q *Queries) end(of *started) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.running--
+	of.turn.running--
+	of.evaluation.running = false
+	q.wake()
+}
+
+// share chooses the queries that are evaluated, and forgets the results of all others. Where there are more than maxQueries, each
+// namespace has as many as any other.
+func (q *Queries) share() {
+	q.stale = false
+	turns := map[string]*turn{}
+	for _, policy := range slices.SortedFunc(maps.Keys(q.policies), byName) {
+		of := turns[policy.Namespace]
+		if of == nil {
+			of = &turn{}
+			if was := q.turns[policy.Namespace]; was != nil {
+				of = was
+				of.queries = nil
+			}
+			turns[policy.Namespace] = of
+		}
+		for _, one := range q.policies[policy] {
+			if len(of.queries) < maxOfNamespace && !slices.Contains(of.queries, one) {
+				of.queries = append(of.queries, one)
+			}
+		}
+	}
+	kept := map[query]*evaluation{}
+	namespaces := slices.Sorted(maps.Keys(turns))
+	for i := range maxOfNamespace {
+		for _, namespace := range namespaces {
+			if of := turns[namespace]; i < len(of.queries) && (kept[of.queries[i]] != nil || len(kept) < maxQueries) {
+				kept[of.queries[i]] = cmp.Or(q.evaluations[of.queries[i]], &evaluation{})
+			}
+		}
+	}
+	for _, of := range turns {
+		of.queries = slices.DeleteFunc(of.queries, func(one query) bool { return kept[one] == nil })
+	}
+	q.evaluations, q.turns = kept, turns
 }
 
 func byName(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }
+
+// answer evaluates a query, and notifies of a result that opens or closes a gate.
+func (q *Queries) answer(ctx context.Context, of *started) {
+	closed := q.closedBy(ctx, of.query)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.evaluations[of.query] != of.evaluation || ctx.Err() != nil {
+		return
+	}
+	was := *of.evaluation
+	of.closed, of.answered = closed, time.Now()
+	if was.closed == closed && time.Since(was.answered) <= maxAge {
+		return
+	}
+	for policy, all := range q.policies {
+		if slices.Contains(all, of.query) {
+			q.notify(policy)
+		}
+	}
+}
 
 // closedBy evaluates a query, and returns why its gate is closed.
 func (q *Queries) closedBy(ctx context.Context, of query) string {
@@ -196,23 +299,4 @@ func (q *Queries) closedBy(ctx context.Context, of query) string {
 		return returns
 	}
 	return ""
-}
-
-// record stores a result, and notifies of one that opens or closes a gate.
-func (q *Queries) record(of query, closed string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	was, wanted := q.results[of]
-	if !wanted {
-		return
-	}
-	q.results[of] = result{closed, time.Now()}
-	if was.closed == closed && time.Since(was.time) <= maxAge {
-		return
-	}
-	for policy, all := range q.policies {
-		if slices.Contains(all, of) {
-			q.notify(policy)
-		}
-	}
 }

@@ -108,7 +108,7 @@ func TestAnOldResultOpensNothing(t *testing.T) {
 		}
 		s.mu.Unlock()
 		<-time.After(maxAge + interval + time.Second)
-		if got := s.Closed(policy, "ALERTS"); got != notEvaluated {
+		if got := s.Closed(policy, "ALERTS"); got != tooOld {
 			t.Errorf("%q", got)
 		}
 	})
@@ -130,8 +130,8 @@ func TestPoliciesShareAResultUnlessNamespacesDiffer(t *testing.T) {
 			synctest.Wait()
 			evaluated := fmt.Sprint(s.evaluated)
 			<-time.After(3 * interval)
-			if fmt.Sprint(s.evaluated) != evaluated || len(s.results) != 0 {
-				t.Errorf("evaluated without a policy: %v, then %v; %d results", evaluated, s.evaluated, len(s.results))
+			if fmt.Sprint(s.evaluated) != evaluated || len(s.evaluations) != 0 {
+				t.Errorf("evaluated without a policy: %v, then %v; %d results", evaluated, s.evaluated, len(s.evaluations))
 			}
 		})
 	}
@@ -150,14 +150,56 @@ func TestWhatIsEvaluatedIsBounded(t *testing.T) {
 		}
 		<-time.After(2 * interval)
 		synctest.Wait()
-		if len(s.evaluated) != maxQueries || len(s.results) != maxQueries {
-			t.Errorf("%d queries were evaluated, %d have results", len(s.evaluated), len(s.results))
+		if len(s.evaluated) != maxQueries || len(s.evaluations) != maxQueries {
+			t.Errorf("%d queries were evaluated, %d have results", len(s.evaluated), len(s.evaluations))
 		}
 		if open := s.Closed(types.NamespacedName{Namespace: "n00", Name: "0"}, "up > 0.0.0"); open != "" {
 			t.Error(open)
 		}
-		if closed := s.Closed(types.NamespacedName{Namespace: "n00", Name: "3"}, "up > 0.3.15"); closed != notEvaluated {
+		if closed := s.Closed(types.NamespacedName{Namespace: "n00", Name: "3"}, "up > 0.3.15"); closed != tooMany {
 			t.Errorf("the 64th of a namespace: %q", closed)
+		}
+	})
+}
+
+// The server is slow to answer the queries of two namespaces, each of which has as many as it may. One of them also has a query of
+// another namespace, so as to delay it.
+func TestSlowQueriesOfOneNamespaceCloseNoGateOfAnother(t *testing.T) {
+	run(t, false, func(s *suite) {
+		s.mu.Lock()
+		s.respond = func(ctx context.Context, q query) (bool, error) {
+			if strings.HasPrefix(q.text, "slow") {
+				<-time.After(timeout)
+				return false, errors.New("the Prometheus server did not answer within 5s")
+			}
+			<-time.After(100 * time.Millisecond)
+			return false, nil
+		}
+		s.mu.Unlock()
+		for _, slow := range []string{"a", "z"} {
+			for i := range 4 {
+				var all []string
+				for n := range 14 {
+					all = append(all, fmt.Sprintf("slow %s %d %d", slow, i, n))
+				}
+				s.Set(types.NamespacedName{Namespace: slow, Name: fmt.Sprint(i)}, append(all, "fast 0"))
+			}
+		}
+		for i := range 30 {
+			s.Set(types.NamespacedName{Namespace: fmt.Sprintf("team-%d", i), Name: "p"}, []string{fmt.Sprintf("fast %d", i)})
+		}
+		<-time.After(20 * time.Second)
+		for second := range 240 {
+			<-time.After(time.Second)
+			for i := range 30 {
+				closed := s.Closed(types.NamespacedName{Namespace: fmt.Sprintf("team-%d", i), Name: "p"}, fmt.Sprintf("fast %d", i))
+				if closed != "" {
+					t.Fatalf("after %d s, the gate of team-%d is closed: %s", second+20, i, closed)
+				}
+			}
+		}
+		if closed := s.Closed(types.NamespacedName{Namespace: "a", Name: "0"}, "slow a 0 0"); closed == "" {
+			t.Error("a query without an answer opens its gate")
 		}
 	})
 }
