@@ -119,6 +119,7 @@ func (f *statusFlags) run(parent context.Context, arguments []string, to io.Writ
 	}
 	graph := inspect.New(all)
 	graph.SetLeaders(inspect.ReadLeaders(ctx, reader, f.operatorNamespace, clock.RealClock{}))
+	graph.Expect(time.Now())
 	status, err := choose(graph)
 	if err != nil {
 		return err

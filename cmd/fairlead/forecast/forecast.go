@@ -28,11 +28,16 @@ type Forecast struct {
 	Restarts []Restart `json:"restarts"`
 	// Rollouts are the workloads whose pod template the manifests change, so that their own controllers replace their pods at once.
 	Rollouts []inspect.Key `json:"rollouts,omitempty"`
+	// ExpectedEnd is when the last of Restarts is expected to be verified, by how long earlier ones took. It is absent where a policy
+	// has verified none yet, and where one waits for more than time.
+	ExpectedEnd *metav1.Time `json:"expectedEnd,omitempty"`
 	// Notes are sentences about what is not considered.
 	Notes []string `json:"notes,omitempty"`
 	// Unread is what could not be read, so that the rest may be incomplete.
 	Unread []inspect.Unread `json:"unread,omitempty"`
 
+	// endUnknown means that a policy has no ExpectedEnd.
+	endUnknown bool
 	// ordered are the policies that restart workloads or not by the order in which the manifests are applied.
 	ordered []string
 }
@@ -125,7 +130,7 @@ func OfManifests(ctx context.Context, o Options, m *Manifests) (*Forecast, error
 
 // add adds what a policy does.
 func (f *Forecast) add(
-	policy *autorebootv1.RebootPolicy, seen *rebootpolicy.Forecast, index map[inspect.Key]int, restarted map[inspect.Key]bool,
+	policy *autorebootv1.RebootPolicy, seen *rebootpolicy.Forecast, index map[inspect.Key]int, restarted map[inspect.Key]bool, now time.Time,
 ) {
 	for _, name := range seen.Watched {
 		kind, name, _ := strings.Cut(name, "/")
@@ -140,6 +145,7 @@ func (f *Forecast) add(
 	if len(seen.First) > 0 {
 		f.ordered = append(f.ordered, inspect.KeyOf(policy).String())
 	}
+	f.expect(policy, seen.Restarts, now)
 	for i := range seen.Restarts {
 		r := &seen.Restarts[i]
 		out := Restart{
@@ -158,6 +164,31 @@ func (f *Forecast) add(
 		}
 		restarted[out.Key] = true
 		f.Restarts = append(f.Restarts, out)
+	}
+}
+
+// expect takes the restarts of a policy into ExpectedEnd.
+func (f *Forecast) expect(policy *autorebootv1.RebootPolicy, restarts []rebootpolicy.ForeseenRestart, now time.Time) {
+	if len(restarts) == 0 {
+		return
+	}
+	due := make([]inspect.Due, 0, len(restarts))
+	for i := range restarts {
+		r := &restarts[i]
+		f.endUnknown = f.endUnknown || slices.ContainsFunc(r.Holds, func(h restart.Hold) bool {
+			return h.Until.IsZero() && h.Reason != autorebootv1.ReasonConcurrencyLimit && h.Reason != autorebootv1.ReasonLowerWave
+		})
+		due = append(due, inspect.Due{
+			Kind: common.KindOfGroup(r.Target.Group, r.Target.Kind), Name: r.Target.Name, Wave: r.Wave, NotBefore: r.Starts,
+		})
+	}
+	end, is := inspect.ExpectedEnd(policy, due, now)
+	f.endUnknown = f.endUnknown || !is
+	if last := metav1.NewTime(end); f.ExpectedEnd == nil || f.ExpectedEnd.Before(&last) {
+		f.ExpectedEnd = &last
+	}
+	if f.endUnknown {
+		f.ExpectedEnd = nil
 	}
 }
 

@@ -293,7 +293,7 @@ func (w *world) foresee(ctx context.Context) (*Forecast, error) {
 			f.Unread = append(f.Unread, inspect.Unread{Resource: inspect.KeyOf(was).String(), Message: "what it does is not known: " + err.Error()})
 			continue
 		}
-		f.add(will, seen, refers.changed, restarted)
+		f.add(will, seen, refers.changed, restarted, w.options.Now)
 	}
 	for _, p := range w.newPolicies {
 		if refers.mayConcern(p.policy) {

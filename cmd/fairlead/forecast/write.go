@@ -40,7 +40,7 @@ func (f *Forecast) WriteText(to io.Writer, now time.Time) error {
 	for _, key := range f.Rollouts {
 		line("%s is rolled out at once by its own controller, since its pod template changes.", key)
 	}
-	if line("%s", f.summary()); len(f.Notes) > 0 {
+	if line("%s", f.summary(now)); len(f.Notes) > 0 {
 		for _, note := range f.Notes {
 			line("Note: %s", note)
 		}
@@ -92,8 +92,11 @@ func (r *Restart) startText(now time.Time) string {
 }
 
 // summary is the last sentence.
-func (f *Forecast) summary() string {
+func (f *Forecast) summary(now time.Time) string {
 	switch n := len(f.Restarts); {
+	case n > 0 && f.ExpectedEnd != nil:
+		return fmt.Sprintf("%s would restart. The last is expected to end by %s.", events.Plural(n, "workload", "workloads"),
+			inspect.TimeText(f.ExpectedEnd, now))
 	case n > 0:
 		return fmt.Sprintf("%s would restart.", events.Plural(n, "workload", "workloads"))
 	case len(f.ordered) > 0:
@@ -108,7 +111,7 @@ func (f *Forecast) summary() string {
 func (f *Forecast) WriteMarkdown(to io.Writer, now time.Time) error {
 	var text strings.Builder
 	line := func(cells ...string) { fmt.Fprintf(&text, "| %s |\n", strings.Join(cells, " | ")) }
-	fmt.Fprintf(&text, "### Restarts\n\n%s\n", escape(f.summary()))
+	fmt.Fprintf(&text, "### Restarts\n\n%s\n", escape(f.summary(now)))
 	if len(f.Sources) > 0 {
 		text.WriteString("\n")
 	}

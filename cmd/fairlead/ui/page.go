@@ -50,6 +50,7 @@ func (s *Server) current() view {
 		v.snapshot = s.live.Snapshot()
 		v.graph = inspect.New(v.snapshot)
 		v.graph.SetLeaders(s.live.Leaders())
+		v.graph.Expect(time.Now())
 		v.status = v.graph.Status(labels.Everything())
 		v.counts = v.status.Counts()
 		s.kept = v
