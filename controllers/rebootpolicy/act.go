@@ -26,7 +26,6 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/eviction"
-	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
 	"github.com/fairlead-dev/fairlead/internal/text"
@@ -36,7 +35,7 @@ import (
 const (
 	// actRetry is the wait after an action that failed for now.
 	actRetry = time.Second
-	// restartOwner is the field owner of the two annotations or of spec.restartAt, and of nothing else.
+	// restartOwner is the field owner of the annotations of a restart or of spec.restartAt, and of nothing else.
 	restartOwner = "fairlead-restart"
 	// maxRefusal is the length of the API server's words in the status, in bytes.
 	maxRefusal = 512
@@ -126,7 +125,7 @@ func (a *actor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, actio
 	switch {
 	case action.Verb == restart.Annotate:
 		configured := workloadkinds.Find(a.kinds, action.Workload.Kind)
-		result.Outcome, result.Generation, err = annotate(ctx, c, policy.Namespace, action, version, configured)
+		result.Outcome, result.Generation, err = annotate(ctx, c, policy, action, version, configured)
 	case action.Verb == restart.Evict && action.Pod != nil:
 		pod := types.NamespacedName{Namespace: policy.Namespace, Name: action.Pod.Name}
 		evicted := eviction.Evict(ctx, c, pod, action.Pod.UID, eviction.Options{})
@@ -137,20 +136,17 @@ func (a *actor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, actio
 	return result, err
 }
 
-// annotate puts the restart's id on the pod template of the workload that was decided about, or sets spec.restartAt of a
-// Rollout: its UID and its version must be the same. The kind is configured where it is one of the configuration.
+// annotate puts the annotations of a restart on the pod template of the workload that was decided about, or sets spec.restartAt
+// of a Rollout: its UID and its version must be the same. The kind is configured where it is one of the configuration.
 func annotate(
-	ctx context.Context, c client.Client, namespace string, action restart.Action, version string, configured *workloadkinds.Kind,
+	ctx context.Context, c client.Client, policy *autorebootv1.RebootPolicy, action restart.Action, version string, configured *workloadkinds.Kind,
 ) (restart.Outcome, int64, error) {
-	w := action.Workload
+	w, namespace := action.Workload, policy.Namespace
 	if version == "" {
 		return restart.Retry, 0, errors.New("the workload was not read")
 	}
 	resource := schema.GroupResource{Group: w.Kind.Group(), Resource: w.Kind.Resource()}
-	annotations := map[string]string{
-		autorebootv1.RestartIDAnnotation: action.ID,
-		workloads.RestartedAtAnnotation:  action.Started.UTC().Format(time.RFC3339),
-	}
+	annotations := restartAnnotations(policy, &action)
 	template := corev1ac.PodTemplateSpec().WithAnnotations(annotations)
 	var wanted runtime.ApplyConfiguration
 	var generation func() *int64
@@ -181,7 +177,11 @@ func annotate(
 		wanted, generation = d, func() *int64 { return d.Generation }
 	case w.Kind == common.WorkloadRollout:
 		u := applied(workloadkinds.Rollouts.GroupVersionKind, namespace, &action, version)
-		u.Object["spec"] = map[string]any{"restartAt": action.PodCutoff.UTC().Format(time.RFC3339)} // as kubectl argo rollouts restart sets it
+		if rollsOut(policy, w) {
+			u.Object["spec"] = map[string]any{"template": map[string]any{"metadata": map[string]any{"annotations": nested(annotations)}}}
+		} else {
+			u.Object["spec"] = map[string]any{"restartAt": action.PodCutoff.UTC().Format(time.RFC3339)} // as kubectl argo rollouts restart sets it
+		}
 		wanted, generation = client.ApplyConfigurationFromUnstructured(u), func() *int64 { return ptr.To(u.GetGeneration()) }
 	default:
 		return restart.Retry, 0, fmt.Errorf("a %s cannot be restarted", w.Kind)

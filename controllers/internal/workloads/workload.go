@@ -117,8 +117,12 @@ func newWorkload(
 	return w
 }
 
-// RestartedAtAnnotation is that of `kubectl rollout restart`.
-const RestartedAtAnnotation = "kubectl.kubernetes.io/restartedAt"
+const (
+	// RestartedAtAnnotation is that of `kubectl rollout restart`.
+	RestartedAtAnnotation = "kubectl.kubernetes.io/restartedAt"
+	// LastReloadedFromAnnotation is that of Reloader, which says what it restarted the workload for.
+	LastReloadedFromAnnotation = "reloader.stakater.com/last-reloaded-from"
+)
 
 // hashOf returns a hash of a pod template without the annotations of a restart; empty where it cannot be encoded.
 func hashOf(template *corev1.PodTemplateSpec) string {
@@ -126,6 +130,7 @@ func hashOf(template *corev1.PodTemplateSpec) string {
 	same.Annotations = maps.Clone(template.Annotations)
 	delete(same.Annotations, autorebootv1.RestartIDAnnotation)
 	delete(same.Annotations, RestartedAtAnnotation)
+	delete(same.Annotations, LastReloadedFromAnnotation)
 	data, err := same.Marshal()
 	if err != nil {
 		return ""
