@@ -68,7 +68,11 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d restart.Decision
 			result.Reason, result.Message = o.refusal(action, err)
 		case restart.Retry:
 			o.requeueAt(o.now.Add(actRetry))
-		case restart.Done, restart.Blocked, restart.Misconfigured, restart.Gone:
+		case restart.Done:
+			if action.Workload.RunsToEnd { // no event tells that it is over
+				o.requeueAt(o.now.Add(actRetry))
+			}
+		case restart.Blocked, restart.Misconfigured, restart.Gone:
 		}
 		results = append(results, result)
 	}
@@ -82,8 +86,13 @@ func (o *observation) refusal(action restart.Action, err error) (reason, message
 		who = "ServiceAccount " + name
 	}
 	what := fmt.Sprintf("patch %s %s", action.Workload.Kind, action.Workload.Name)
-	if action.Verb == restart.Evict {
+	switch {
+	case action.Verb == restart.Evict:
 		what = fmt.Sprintf("evict the pods of %s %s", action.Workload.Kind, action.Workload.Name)
+	case action.Workload.Kind == common.WorkloadCronJob:
+		what = "create a Job from " + what[len("patch "):]
+	case action.Workload.Kind == common.WorkloadJob:
+		what = "delete and create again " + what[len("patch "):]
 	}
 	reason = autorebootv1.ReasonWriteRefused
 	if apierrors.IsForbidden(err) {
@@ -123,6 +132,8 @@ func (a *actor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, actio
 		return result, fmt.Errorf("client for ServiceAccount %s: %w", policy.Spec.ServiceAccountName, err)
 	}
 	switch {
+	case action.Verb == restart.Annotate && action.Workload.RunsToEnd:
+		result.Outcome, err = begin(ctx, c, policy, &action)
 	case action.Verb == restart.Annotate:
 		configured := workloadkinds.Find(a.kinds, action.Workload.Kind)
 		result.Outcome, result.Generation, err = annotate(ctx, c, policy, action, version, configured)

@@ -21,8 +21,26 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// nodes that the pods are spread over.
-const nodes = 4
+const (
+	// nodes that the pods are spread over.
+	nodes = 4
+	// jobs is the argument that has CronJobs and Jobs be targets, and jobsRole the right to that, as the chart gives it.
+	jobs     = "--set=rebootPolicies.workloads=[{group: batch, kind: CronJob, version: v1}, {group: batch, kind: Job, version: v1}]"
+	jobsRole = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: fairlead-workloads}
+rules:
+- {apiGroups: [batch], resources: [cronjobs], verbs: [get, list, watch]}
+- {apiGroups: [batch], resources: [jobs], verbs: [get, list, watch, create, delete]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: fairlead-workloads}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: fairlead-workloads}
+subjects: [{kind: ServiceAccount, name: fairlead-manager, namespace: ` + framework.Namespace + `}]
+`
+)
 
 // Suites are those of Reloader, in the order in which they run.
 func Suites() []string { return []string{"core", "annotations", "advanced", "argo", "flags"} }
@@ -122,7 +140,10 @@ func (s *stage) open(ctx context.Context) (err error) {
 	if _, err := s.StartArgoRollouts(ctx); err != nil {
 		return err
 	}
-	replica, err := s.StartReplica(ctx, append([]string{"--set=kinds=[RebootPolicy]"}, s.Arguments...)...)
+	if err := s.KubectlIO(ctx, strings.NewReader(jobsRole), io.Discard, s.Output, "apply", "-f", "-"); err != nil {
+		return err
+	}
+	replica, err := s.StartReplica(ctx, append([]string{"--set=kinds=[RebootPolicy]", jobs}, s.Arguments...)...)
 	if err != nil {
 		return err
 	}

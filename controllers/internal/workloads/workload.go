@@ -46,6 +46,8 @@ type Workload struct {
 	// one of these annotations.
 	TemplateHash string
 	RestartID    string
+	// RunsToEnd means that it is a CronJob or a Job: a restart begins what runs to an end, and need not stay available.
+	RunsToEnd bool
 	// Obstacle is why a restart could not work, as a reason of Waiting: Paused, ScaledToZero,
 	// OnDelete, Partitioned or Terminating. It is empty when normal. For the strategy Evict neither
 	// Paused nor OnDelete nor Partitioned is one.
