@@ -101,6 +101,11 @@ test-browser: build control-plane ## Open the pages of fairlead ui in Chromium, 
 	@test -e $(BIN)/axe/package/axe.min.js || { mkdir -p $(BIN)/axe && cd $(BIN)/axe && npm pack --silent $(AXE) && tar -xzf axe-core-*.tgz package/axe.min.js && rm axe-core-*.tgz; }
 	cd test/browser && $(GOTESTSUM) -ldflags=-w -count=1
 
+.PHONY: test-reloader
+test-reloader: build control-plane ## Run the end-to-end suite of stakater/Reloader, its code untouched, against the operator. RELOADER=<checkout>; REPLACE='MODULE=FOLDER' stands for a module that the proxy lacks; SUITE='--suites=core --focus=CronJob' runs a part.
+	@cd test && go build $(GOFLAGS) -o $(BIN)/fairlead-test-reloader ./cmd/reloader
+	@$(BIN)/fairlead-test-reloader --root=$(CURDIR) --checkout="$(RELOADER)" --replace="$(REPLACE)" $(SUITE)
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz test for FUZZTIME each.
 	@grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r dir; do \

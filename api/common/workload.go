@@ -19,6 +19,9 @@ const (
 	WorkloadDaemonSet   WorkloadKind = "DaemonSet"
 	WorkloadReplicaSet  WorkloadKind = "ReplicaSet"
 	WorkloadRollout     WorkloadKind = "Rollout"
+	// WorkloadCronJob and WorkloadJob are of BatchGroup, and run to an end.
+	WorkloadCronJob WorkloadKind = "CronJob." + BatchGroup
+	WorkloadJob     WorkloadKind = "Job." + BatchGroup
 )
 
 const (
@@ -26,6 +29,8 @@ const (
 	AppsGroup = "apps"
 	// RolloutsGroup is the API group of Argo Rollouts.
 	RolloutsGroup = "argoproj.io"
+	// BatchGroup is the API group of CronJobs and Jobs.
+	BatchGroup = "batch"
 )
 
 // KindOfGroup returns the kind of a group, which may be absent, with the group where it needs it.

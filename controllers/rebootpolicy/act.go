@@ -26,7 +26,6 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/eviction"
-	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
 	"github.com/fairlead-dev/fairlead/internal/text"
@@ -36,7 +35,7 @@ import (
 const (
 	// actRetry is the wait after an action that failed for now.
 	actRetry = time.Second
-	// restartOwner is the field owner of the two annotations or of spec.restartAt, and of nothing else.
+	// restartOwner is the field owner of the annotations of a restart or of spec.restartAt, and of nothing else.
 	restartOwner = "fairlead-restart"
 	// maxRefusal is the length of the API server's words in the status, in bytes.
 	maxRefusal = 512
@@ -69,7 +68,11 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d restart.Decision
 			result.Reason, result.Message = o.refusal(action, err)
 		case restart.Retry:
 			o.requeueAt(o.now.Add(actRetry))
-		case restart.Done, restart.Blocked, restart.Misconfigured, restart.Gone:
+		case restart.Done:
+			if action.Workload.RunsToEnd { // no event tells that it is over
+				o.requeueAt(o.now.Add(actRetry))
+			}
+		case restart.Blocked, restart.Misconfigured, restart.Gone:
 		}
 		results = append(results, result)
 	}
@@ -83,8 +86,13 @@ func (o *observation) refusal(action restart.Action, err error) (reason, message
 		who = "ServiceAccount " + name
 	}
 	what := fmt.Sprintf("patch %s %s", action.Workload.Kind, action.Workload.Name)
-	if action.Verb == restart.Evict {
+	switch {
+	case action.Verb == restart.Evict:
 		what = fmt.Sprintf("evict the pods of %s %s", action.Workload.Kind, action.Workload.Name)
+	case action.Workload.Kind == common.WorkloadCronJob:
+		what = "create a Job from " + what[len("patch "):]
+	case action.Workload.Kind == common.WorkloadJob:
+		what = "delete and create again " + what[len("patch "):]
 	}
 	reason = autorebootv1.ReasonWriteRefused
 	if apierrors.IsForbidden(err) {
@@ -124,9 +132,11 @@ func (a *actor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, actio
 		return result, fmt.Errorf("client for ServiceAccount %s: %w", policy.Spec.ServiceAccountName, err)
 	}
 	switch {
+	case action.Verb == restart.Annotate && action.Workload.RunsToEnd:
+		result.Outcome, err = begin(ctx, c, policy, &action)
 	case action.Verb == restart.Annotate:
 		configured := workloadkinds.Find(a.kinds, action.Workload.Kind)
-		result.Outcome, result.Generation, err = annotate(ctx, c, policy.Namespace, action, version, configured)
+		result.Outcome, result.Generation, err = annotate(ctx, c, policy, action, version, configured)
 	case action.Verb == restart.Evict && action.Pod != nil:
 		pod := types.NamespacedName{Namespace: policy.Namespace, Name: action.Pod.Name}
 		evicted := eviction.Evict(ctx, c, pod, action.Pod.UID, eviction.Options{})
@@ -137,20 +147,17 @@ func (a *actor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, actio
 	return result, err
 }
 
-// annotate puts the restart's id on the pod template of the workload that was decided about, or sets spec.restartAt of a
-// Rollout: its UID and its version must be the same. The kind is configured where it is one of the configuration.
+// annotate puts the annotations of a restart on the pod template of the workload that was decided about, or sets spec.restartAt
+// of a Rollout: its UID and its version must be the same. The kind is configured where it is one of the configuration.
 func annotate(
-	ctx context.Context, c client.Client, namespace string, action restart.Action, version string, configured *workloadkinds.Kind,
+	ctx context.Context, c client.Client, policy *autorebootv1.RebootPolicy, action restart.Action, version string, configured *workloadkinds.Kind,
 ) (restart.Outcome, int64, error) {
-	w := action.Workload
+	w, namespace := action.Workload, policy.Namespace
 	if version == "" {
 		return restart.Retry, 0, errors.New("the workload was not read")
 	}
 	resource := schema.GroupResource{Group: w.Kind.Group(), Resource: w.Kind.Resource()}
-	annotations := map[string]string{
-		autorebootv1.RestartIDAnnotation: action.ID,
-		workloads.RestartedAtAnnotation:  action.Started.UTC().Format(time.RFC3339),
-	}
+	annotations := restartAnnotations(policy, &action)
 	template := corev1ac.PodTemplateSpec().WithAnnotations(annotations)
 	var wanted runtime.ApplyConfiguration
 	var generation func() *int64
@@ -181,7 +188,11 @@ func annotate(
 		wanted, generation = d, func() *int64 { return d.Generation }
 	case w.Kind == common.WorkloadRollout:
 		u := applied(workloadkinds.Rollouts.GroupVersionKind, namespace, &action, version)
-		u.Object["spec"] = map[string]any{"restartAt": action.PodCutoff.UTC().Format(time.RFC3339)} // as kubectl argo rollouts restart sets it
+		if rollsOut(policy, w) {
+			u.Object["spec"] = map[string]any{"template": map[string]any{"metadata": map[string]any{"annotations": nested(annotations)}}}
+		} else {
+			u.Object["spec"] = map[string]any{"restartAt": action.PodCutoff.UTC().Format(time.RFC3339)} // as kubectl argo rollouts restart sets it
+		}
 		wanted, generation = client.ApplyConfigurationFromUnstructured(u), func() *int64 { return ptr.To(u.GetGeneration()) }
 	default:
 		return restart.Retry, 0, fmt.Errorf("a %s cannot be restarted", w.Kind)

@@ -209,7 +209,11 @@ func (w withSuspicion) IsSuspect(policy types.NamespacedName) bool {
 // watch enqueues policies when they change, and when something that they have read changes.
 func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 	r.Kinds.Subscribe(func(kind workloadkinds.Kind) handler.TypedEventHandler[client.Object, reconcile.Request] {
-		return enqueueFor(r, workloadMatcher[client.Object](kind.Name()))
+		handle := enqueueFor(r, workloadMatcher[client.Object](kind.Name()))
+		if kind.RunsToEnd() {
+			return r.podVersions.recordRuns(handle)
+		}
+		return handle
 	}, r.enqueueOptional)
 	for _, from := range []source.Source{
 		controller.Kind(c.GetCache(), &autorebootv1.RebootPolicy{},

@@ -288,6 +288,8 @@ type workload struct {
 	restart.Workload
 	// requiredChecked means that Missing is complete.
 	requiredChecked bool
+	// between means that it is a Job that is being created again, which the cache does not have.
+	between bool
 	// podsChecked means that the API server was asked which of Pods exist.
 	podsChecked bool
 	// onChange is what its annotations say about the changes that it is restarted for.

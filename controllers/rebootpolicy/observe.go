@@ -63,6 +63,7 @@ func (r *Reconciler) observe(ctx context.Context, o *observation) error {
 	if err := r.findKinds(o); err != nil {
 		return err
 	}
+	r.followJobs(ctx, o)
 	r.findTargets(ctx, o)
 	r.findUnselected(ctx, o)
 	r.enqueuer.SetInterval(o.key, o.interval())

@@ -48,6 +48,10 @@ func (r *Reconciler) readPods(ctx context.Context, o *observation) {
 	}
 	r.updateOwners(o.key, owners)
 	for _, w := range slices.Clone(o.workloads) {
+		if w.RunsToEnd {
+			w.addRun(o)
+			continue
+		}
 		owned, err := r.podsOf(ctx, append(replicaSets[w.UID], w.UID), client.InNamespace(o.key.Namespace))
 		if err != nil {
 			o.couldNotRead(fmt.Errorf("list pods of %s %s: %w", w.Kind, w.Name, err))
@@ -77,7 +81,7 @@ func (r *Reconciler) podsOf(ctx context.Context, owners []types.UID, in client.I
 func (r *Reconciler) replicaSets(ctx context.Context, o *observation) map[types.UID][]types.UID {
 	all := map[types.UID][]types.UID{}
 	for _, w := range slices.Clone(o.workloads) {
-		if !hasReplicaSets(w.Kind) {
+		if !hasReplicaSets(w.Kind) || w.RunsToEnd {
 			continue
 		}
 		sets, err := workloads.ReplicaSetsOf(ctx, r.Client, w.UID, client.InNamespace(o.key.Namespace),
@@ -277,6 +281,9 @@ func (r *Reconciler) orderByVersion(ctx context.Context, o *observation) {
 			if !ok && !isFirst || known == signal.Fingerprint || signal.Unknown != "" || signal.Version == "" {
 				continue
 			}
+			if w.RunsToEnd {
+				continue // its pods are not those that it runs
+			}
 			err := r.orderPods(ctx, o, w, signal)
 			if err == nil {
 				continue
@@ -300,7 +307,7 @@ func (r *Reconciler) orderByVersion(ctx context.Context, o *observation) {
 func (r *Reconciler) deferNew(ctx context.Context, o *observation) {
 	for _, w := range slices.Clone(o.workloads) {
 		written := func(s restart.Signal) bool { return !s.Recorded.IsZero() && !s.Recorded.Before(w.Created) }
-		if len(w.Pods)+len(w.Kept) > 0 || w.Desired == 0 || o.targetStatus(w).UID != "" ||
+		if len(w.Pods)+len(w.Kept) > 0 || w.Desired == 0 || w.RunsToEnd || o.targetStatus(w).UID != "" ||
 			!restart.IsDatedByCreation(o.policy, w.Created, o.now) || !slices.ContainsFunc(w.Signals, written) {
 			continue
 		}

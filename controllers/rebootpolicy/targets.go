@@ -219,7 +219,7 @@ func (r *Reconciler) unselectedInFlight(ctx context.Context, o *observation, sel
 		if w == nil || selected[w.UID] != nil {
 			continue // gone, or another of its name
 		}
-		w.Unselected = true
+		w.Unselected = !w.between
 		out = append(out, w)
 	}
 	return out
@@ -356,6 +356,9 @@ func (r *Reconciler) getWorkload(
 		return nil, nil
 	}
 	found, err := workloads.Get(ctx, r.Client, types.NamespacedName{Namespace: o.key.Namespace, Name: name}, kind, evicts, r.Kinds.Kinds()...)
+	if found == nil && err == nil && kind == common.WorkloadJob {
+		return r.betweenJobs(ctx, o, name)
+	}
 	if found == nil || err != nil {
 		return nil, err
 	}

@@ -31,6 +31,9 @@ var (
 	MountedSecrets = Kind{GroupVersionKind: secretsstore.GroupVersion.WithKind(secretsstore.Kind)}
 )
 
+// RunsToEnd reports whether the kind is that of CronJobs or Jobs: what a restart of one begins runs to an end.
+func (k Kind) RunsToEnd() bool { return k.Group == common.BatchGroup }
+
 // isMounted reports whether the kind is MountedSecrets.
 func (k Kind) isMounted() bool { return k.GroupVersionKind == MountedSecrets.GroupVersionKind }
 
@@ -76,8 +79,11 @@ func (k Kind) NotServed() string {
 // forbidden is why objects of the kind are not read, where the operator may not.
 func (k Kind) forbidden() string {
 	verbs := "get, list, watch and patch"
-	if k.isMounted() {
+	switch {
+	case k.isMounted():
 		verbs = "list and watch"
+	case k.RunsToEnd():
+		verbs = "get, list and watch"
 	}
 	return fmt.Sprintf("the operator may not list %s: grant its role %s of %s.%s, or %s", k.plural(), verbs, k.resource(), k.Group, k.without())
 }

@@ -77,7 +77,7 @@ func (p *clusterPolicy) require(requirement common.LabelRequirement) {
 // cover covers a workload, and reports whether its annotations ask for something.
 func (p *clusterPolicy) cover(s *subject) bool {
 	spec := &p.object.Spec.Template.Spec
-	own, ofTemplate := annotationsOf(s.Get("metadata")), annotationsOf(s.Get("spec").Get("template").Get("metadata"))
+	own, ofTemplate := annotationsOf(s.Get("metadata")), annotationsOf(s.podTemplate().Get("metadata"))
 	onChange := rules.OnChangeOf(spec.Compatibility, own, ofTemplate)
 	switch {
 	case onChange.OptedOut:
@@ -122,6 +122,15 @@ func (p *clusterPolicy) emit(from ...*subject) {
 		targets := &p.object.Spec.Template.Spec.Targets
 		*targets = append(*targets, autorebootv1.Target{Group: rolloutKind.Group, Selector: &common.LabelSelector{}, OptIn: (*targets)[0].OptIn})
 	}
+	optIn := autorebootv1.OptInAnnotation
+	for _, kind := range batchKinds {
+		if slices.ContainsFunc(p.covered, func(s *subject) bool { return s.GroupKind() == kind }) {
+			targets := &p.object.Spec.Template.Spec.Targets
+			*targets = append(*targets, autorebootv1.Target{
+				Group: kind.Group, Kind: common.WorkloadKind(kind.Kind), Selector: &common.LabelSelector{}, OptIn: &optIn,
+			})
+		}
+	}
 	p.run.emit(p.object, slices.Concat(from, p.covered)...)
 	made := p.run.made[len(p.run.made)-1]
 	made.from, made.covered = nil, coverage(p.covered)
@@ -164,7 +173,7 @@ func translateReloaderToCluster(r *run) {
 	for _, kind := range slices.Sorted(maps.Keys(config.ignored)) {
 		p.trigger.Exclude = append(p.trigger.Exclude, autorebootv1.ExcludedSource{Kind: kind, Selector: &common.LabelSelector{}})
 	}
-	all, _ := r.workloads(config.restarts)
+	all, _ := r.workloads(config.restarts, batchKinds...)
 	read := rules.OnChangeAnnotations()
 	for _, o := range all {
 		s := r.subject(o)
@@ -172,11 +181,17 @@ func translateReloaderToCluster(r *run) {
 			s.say(Left, "its namespace is one that Reloader does not watch")
 			continue
 		}
+		if config.ignores(o) {
+			s.say(Left, "its kind is one that Reloader does not reload")
+			continue
+		}
 		notePaused(s)
 		if !p.cover(s) {
 			continue
 		}
-		noteRollout(s)
+		if slices.Contains(batchKinds, s.GroupKind()) {
+			s.say(Differs, "the operator restarts it once its configuration has kind %s of group %s, version v1, in rebootPolicies.workloads", s.GroupVersionKind.Kind, s.GroupVersionKind.Group)
+		}
 		if hasPattern(s) {
 			s.say(Differs, "a regular expression is compared with what the pod template refers to, and with no other ConfigMap or Secret")
 		}

@@ -16,6 +16,7 @@ import (
 
 var reloaderReads = []Kind{deploymentReads, statefulSetReads, daemonSetReads,
 	{GroupKind: cronJobKind, Version: "v1", Plural: "cronjobs", Optional: true},
+	{GroupKind: jobKind, Version: "v1", Plural: "jobs", Optional: true},
 	{GroupKind: rolloutKind, Version: "v1alpha1", Plural: "rollouts", Optional: true},
 }
 
@@ -47,7 +48,7 @@ var reloaderPerWorkload = &Peer{
 
 // reloaderAnnotations are those of a workload, or of its pod template.
 func reloaderAnnotations(o *object) (found []string) {
-	for _, metadata := range []*manifest.Node{o.Get("metadata"), o.Get("spec").Get("template").Get("metadata")} {
+	for _, metadata := range []*manifest.Node{o.Get("metadata"), o.podTemplate().Get("metadata")} {
 		if annotations := metadata.Get("annotations"); annotations != nil {
 			for i := range annotations.Members {
 				if k := annotations.Members[i].Key; strings.Contains(k, "reloader.stakater.com/") && !slices.Contains(found, k) {
@@ -67,11 +68,18 @@ type reloading struct {
 	ignored            map[autorebootv1.SourceKind]bool
 	namespaces, others []string
 	selectors          []setting
+	// without are resources that are not reloaded, such as jobs.
+	without []string
 }
 
 // restarts reports whether Reloader restarts a workload, if nothing switches that off.
 func (c *reloading) restarts(o *object) bool {
 	return len(reloaderAnnotations(o)) > 0 || c.all && !slices.Contains([]string{"Job", "CronJob"}, o.GroupVersionKind.Kind)
+}
+
+// ignores reports whether Reloader leaves all workloads of the kind of one alone.
+func (c *reloading) ignores(o *object) bool {
+	return slices.ContainsFunc(c.without, func(resource string) bool { return strings.EqualFold(resource, o.GroupVersionKind.Kind+"s") })
 }
 
 // watches reports whether Reloader watches a namespace, as far as its name decides.
@@ -140,8 +148,10 @@ func (c *reloading) set(name string, v setting) {
 		// has its default without the flag
 	case "log-format", "log-level", "enable-ha", "enable-pprof", "pprof-addr", "sync-after-restart":
 		// are about the process
-	case "ignored-workload-types", "reload-strategy":
-		// are about other kinds, and about how a pod template is changed
+	case "ignored-workload-types":
+		c.without = list
+	case "reload-strategy":
+		// is about how a pod template is changed
 	default:
 		switch {
 		case v.env:

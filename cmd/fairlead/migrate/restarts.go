@@ -158,11 +158,11 @@ func (s *subject) workloadName(names map[string]int) string {
 	return name
 }
 
-// workloads returns those of the kinds that Fairlead restarts and that are wanted, and how many there are of each name.
-// Those of other kinds that are wanted are refused.
-func (r *run) workloads(wanted func(o *object) bool) (found []*object, names map[string]int) {
+// workloads returns those of the kinds that Fairlead restarts, and of more of them, that are wanted, and how many there are of each
+// name. Those of other kinds that are wanted are refused.
+func (r *run) workloads(wanted func(o *object) bool, more ...schema.GroupKind) (found []*object, names map[string]int) {
 	names = map[string]int{}
-	for _, kind := range restartedKinds {
+	for _, kind := range slices.Concat(restartedKinds, more) {
 		for _, o := range r.objects[kind] {
 			if wanted(o) {
 				found = append(found, o)
@@ -172,7 +172,7 @@ func (r *run) workloads(wanted func(o *object) bool) (found []*object, names map
 	}
 	for _, kind := range []schema.GroupKind{jobKind, cronJobKind, {Group: "apps.openshift.io", Kind: "DeploymentConfig"}} {
 		for _, o := range r.objects[kind] {
-			if wanted(o) {
+			if wanted(o) && !slices.Contains(more, kind) {
 				r.subject(o).say(Refused, "a RebootPolicy restarts Deployments, StatefulSets, DaemonSets and Argo Rollouts: leave it to the old project")
 			}
 		}

@@ -27,6 +27,10 @@ var (
 	// restartedKinds are those that a RebootPolicy restarts.
 	restartedKinds = []schema.GroupKind{deploymentKind, statefulSetKind, daemonSetKind, rolloutKind}
 
+	// batchKinds are those that a RebootPolicy with the annotations of another project restarts besides, where the operator's
+	// configuration has them.
+	batchKinds = []schema.GroupKind{cronJobKind, jobKind}
+
 	deploymentReads  = Kind{GroupKind: deploymentKind, Version: "v1", Plural: "deployments"}
 	statefulSetReads = Kind{GroupKind: statefulSetKind, Version: "v1", Plural: "statefulsets"}
 	daemonSetReads   = Kind{GroupKind: daemonSetKind, Version: "v1", Plural: "daemonsets"}
@@ -212,6 +216,19 @@ func under(list *manifest.Node, keys ...string) (found []*manifest.Node) {
 		found = append(found, n)
 	}
 	return found
+}
+
+// podTemplate returns the template of the pods that a workload makes; nil where it makes none.
+func (o *object) podTemplate() *manifest.Node {
+	path := podSpec(o.GroupKind())
+	n := o.Node
+	for _, k := range path[:max(len(path)-1, 0)] {
+		n = n.Get(k)
+	}
+	if len(path) < 2 {
+		return nil
+	}
+	return n
 }
 
 // podSpec returns the spec of the pods that an object makes; nil where it makes none.

@@ -97,8 +97,9 @@ type RebootPolicies struct {
 
 	Prometheus Prometheus `json:"prometheus,omitempty"`
 
-	// Kinds of workloads of other projects that may be targets, at most 8. The operator needs the right to get, list, watch and
-	// patch each, which the chart grants. See docs/guides/restarts.md.
+	// Kinds of workloads of other projects that may be targets, and CronJob and Job of group batch, at most 8. The operator needs
+	// the right to get, list, watch and patch each, and those to create and delete Jobs, which the chart grants. See
+	// docs/guides/restarts.md.
 	Workloads []Workload `json:"workloads,omitempty"`
 
 	// Checks of Probe triggers that run at once; one namespace takes at most half of them.
@@ -108,9 +109,10 @@ type RebootPolicies struct {
 	FingerprintSecret string `json:"fingerprintSecret,omitempty" default:"fairlead-fingerprint-key" rule:"label"`
 }
 
-// Workload is a kind of workloads that is restarted by its pod template, and read by the conventions of Deployments.
+// Workload is a kind of workloads that is restarted by its pod template, and read by the conventions of Deployments; or CronJob or
+// Job, of which a restart makes a Job.
 type Workload struct {
-	// API group, such as `apps.kruise.io`. Not `apps`, `batch` or `argoproj.io`, and not that of Pods.
+	// API group, such as `apps.kruise.io`, or `batch`. Not `apps` or `argoproj.io`, and not that of Pods.
 	Group string `json:"group"`
 
 	// Kind, such as `CloneSet`. Its resource must be the kind in lower case with an s. With a dot and the group it has at most 63
@@ -124,13 +126,19 @@ type Workload struct {
 	PodTemplatePath string `json:"podTemplatePath,omitempty" default:"spec.template"`
 }
 
-// Kinds returns the kinds of workloads of other projects.
+// batchTemplates are the paths of the pod templates of the kinds of group batch that can be targets.
+var batchTemplates = map[string]string{"CronJob": "spec.jobTemplate.spec.template", "Job": "spec.template"}
+
+// Kinds returns the kinds of workloads that may be targets besides those of apps and of Argo Rollouts.
 func (r RebootPolicies) Kinds() []workloadkinds.Kind {
 	var all []workloadkinds.Kind
 	for _, w := range r.Workloads {
+		template := cmp.Or(w.PodTemplatePath, "spec.template")
+		if w.Group == common.BatchGroup {
+			template = batchTemplates[w.Kind]
+		}
 		all = append(all, workloadkinds.Kind{
-			GroupVersionKind: schema.GroupVersionKind{Group: w.Group, Version: w.Version, Kind: w.Kind},
-			Template:         strings.Split(cmp.Or(w.PodTemplatePath, "spec.template"), "."),
+			GroupVersionKind: schema.GroupVersionKind{Group: w.Group, Version: w.Version, Kind: w.Kind}, Template: strings.Split(template, "."),
 		})
 	}
 	return all
@@ -155,8 +163,15 @@ func validateWorkloads(path *field.Path, all []Workload) field.ErrorList {
 		at := path.Index(i)
 		kind := common.KindOfGroup(w.Group, common.WorkloadKind(w.Kind))
 		switch w.Group {
-		case "", "batch":
-			errs = append(errs, field.Invalid(at.Child("group"), w.Group, "kinds of the core group and of batch are not restarted: name that of another project, such as apps.kruise.io"))
+		case "":
+			errs = append(errs, field.Invalid(at.Child("group"), w.Group, "kinds of the core group are not restarted: name that of another project, such as apps.kruise.io, or batch"))
+		case common.BatchGroup:
+			if batchTemplates[w.Kind] == "" || w.Version != "v1" {
+				errs = append(errs, field.Invalid(at.Child("kind"), w.Kind, "of group batch CronJob and Job can be targets, at version v1"))
+			}
+			if path := cmp.Or(w.PodTemplatePath, batchTemplates[w.Kind], "spec.template"); path != batchTemplates[w.Kind] && path != "spec.template" {
+				errs = append(errs, field.Invalid(at.Child("podTemplatePath"), path, "that of CronJobs and Jobs is known: leave it out"))
+			}
 		case common.AppsGroup, common.RolloutsGroup:
 			errs = append(errs, field.Invalid(at.Child("group"), w.Group, "targets of this group need no configuration: leave the item out"))
 		default:

@@ -42,11 +42,14 @@ func TestEveryRuleRefusesWithThePathOfTheField(t *testing.T) {
 			c.RebootPolicies.Prometheus = Prometheus{URL: "http://192.0.2.1", BearerTokenFile: "/token"}
 		},
 		"rebootPolicies.workloads: Too many: 9: must have at most 8 items": func(c *Configuration) { c.RebootPolicies.Workloads = make([]Workload, 9) },
-		"rebootPolicies.workloads[0].group: Invalid value: \"\": kinds of the core group and of batch are not restarted": func(c *Configuration) {
+		"rebootPolicies.workloads[0].group: Invalid value: \"\": kinds of the core group are not restarted": func(c *Configuration) {
 			c.RebootPolicies.Workloads = []Workload{{Kind: "Pod", Version: "v1"}}
 		},
-		"rebootPolicies.workloads[0].group: Invalid value: \"batch\": kinds of": func(c *Configuration) {
-			c.RebootPolicies.Workloads = []Workload{{Group: "batch", Kind: "CronJob", Version: "v1"}}
+		"rebootPolicies.workloads[0].kind: Invalid value: \"Workflow\": of group batch CronJob and Job": func(c *Configuration) {
+			c.RebootPolicies.Workloads = []Workload{{Group: "batch", Kind: "Workflow", Version: "v1"}}
+		},
+		"rebootPolicies.workloads[0].podTemplatePath: Invalid value: \"spec.pods\": that of CronJobs": func(c *Configuration) {
+			c.RebootPolicies.Workloads = []Workload{{Group: "batch", Kind: "CronJob", Version: "v1", PodTemplatePath: "spec.pods"}}
 		},
 		"rebootPolicies.workloads[0].group: Invalid value: \"argoproj.io\": targets of this group need no configuration": func(c *Configuration) {
 			c.RebootPolicies.Workloads = []Workload{{Group: "argoproj.io", Kind: "Rollout", Version: "v1alpha1"}}

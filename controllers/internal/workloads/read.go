@@ -72,7 +72,11 @@ func of(kind common.WorkloadKind, object runtime.Object, evicts bool, configured
 	case *argorollouts.Rollout:
 		return Rollout(o, evicts)
 	case *unstructured.Unstructured:
-		return Configured(workloadkinds.Find(configured, kind), o, evicts)
+		known := workloadkinds.Find(configured, kind)
+		if known.RunsToEnd() {
+			return Batch(known, o)
+		}
+		return Configured(known, o, evicts)
 	}
 	return nil
 }

@@ -46,6 +46,8 @@ type Workload struct {
 	// one of these annotations.
 	TemplateHash string
 	RestartID    string
+	// RunsToEnd means that it is a CronJob or a Job: a restart begins what runs to an end, and need not stay available.
+	RunsToEnd bool
 	// Obstacle is why a restart could not work, as a reason of Waiting: Paused, ScaledToZero,
 	// OnDelete, Partitioned or Terminating. It is empty when normal. For the strategy Evict neither
 	// Paused nor OnDelete nor Partitioned is one.
@@ -117,8 +119,12 @@ func newWorkload(
 	return w
 }
 
-// RestartedAtAnnotation is that of `kubectl rollout restart`.
-const RestartedAtAnnotation = "kubectl.kubernetes.io/restartedAt"
+const (
+	// RestartedAtAnnotation is that of `kubectl rollout restart`.
+	RestartedAtAnnotation = "kubectl.kubernetes.io/restartedAt"
+	// LastReloadedFromAnnotation is that of Reloader, which says what it restarted the workload for.
+	LastReloadedFromAnnotation = "reloader.stakater.com/last-reloaded-from"
+)
 
 // hashOf returns a hash of a pod template without the annotations of a restart; empty where it cannot be encoded.
 func hashOf(template *corev1.PodTemplateSpec) string {
@@ -126,6 +132,7 @@ func hashOf(template *corev1.PodTemplateSpec) string {
 	same.Annotations = maps.Clone(template.Annotations)
 	delete(same.Annotations, autorebootv1.RestartIDAnnotation)
 	delete(same.Annotations, RestartedAtAnnotation)
+	delete(same.Annotations, LastReloadedFromAnnotation)
 	data, err := same.Marshal()
 	if err != nil {
 		return ""

@@ -51,6 +51,9 @@ func (r *run) advance() {
 // recovered in time while there was no reconcile.
 func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence, bool) {
 	w := t.workload
+	if w.RunsToEnd && (f.Phase != autorebootv1.PhasePlanned || w.carries(f)) {
+		return nextRunEvent(f), true
+	}
 	if w.isReverted(f) {
 		return r.failure(t, autorebootv1.ReasonTargetReverted), true
 	}
@@ -75,6 +78,19 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 	o := r.failure(t, autorebootv1.ReasonTimedOut)
 	o.message = cmp.Or(w.Stopped(f), w.shortageText(), w.LostText(), w.unreadyText(), w.Restarting, w.keptInPlaceText(f))
 	return o, true
+}
+
+// nextRunEvent returns the next event of the restart of a workload that runs to an end, once what it runs is there: nothing of it
+// has to stay available, and whether it succeeds is its own matter.
+func nextRunEvent(f *autorebootv1.InFlightRestart) occurrence {
+	switch f.Phase {
+	case autorebootv1.PhasePlanned:
+		return occurrence{event: Annotated}
+	case autorebootv1.PhaseSoaking:
+		return occurrence{event: Verified, message: "what it runs was begun"}
+	default:
+		return occurrence{event: PodsReplaced}
+	}
 }
 
 // nextPhaseEvent returns the event that ends a phase before the soak, if any.

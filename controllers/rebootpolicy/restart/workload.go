@@ -18,13 +18,10 @@ func (w *Workload) count(is func(*Pod) bool) (n int32) {
 	return n
 }
 
-// carries reports whether the workload says that it is to be restarted: by the id on its pod template, or a Rollout by its
+// carries reports whether the workload says that it is to be restarted: by the id on its pod template, or a Rollout also by its
 // spec.restartAt, which another user or controller may have set to a later time.
 func (w *Workload) carries(f *autorebootv1.InFlightRestart) bool {
-	if w.Kind == common.WorkloadRollout {
-		return !w.RestartAt.Before(cutoffOf(f))
-	}
-	return w.RestartID == f.ID
+	return w.RestartID == f.ID || w.Kind == common.WorkloadRollout && !w.RestartAt.Before(cutoffOf(f))
 }
 
 // isReverted reports whether the template is the one from before the restart again. Any other without the annotation is a

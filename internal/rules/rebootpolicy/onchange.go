@@ -54,6 +54,9 @@ const (
 	ReloaderMatchAnnotation = "reloader.stakater.com/match"
 	// ReloaderIgnoreAnnotation is on a ConfigMap or Secret that Reloader ignores.
 	ReloaderIgnoreAnnotation = "reloader.stakater.com/ignore"
+	// ReloaderRolloutAnnotation is on a Rollout of Argo Rollouts that Reloader restarts by spec.restartAt where the value is
+	// ReloaderRestartsRollout, and by a new revision otherwise.
+	ReloaderRolloutAnnotation, ReloaderRestartsRollout = "reloader.stakater.com/rollout-strategy", "restart"
 )
 
 const (

@@ -4,6 +4,7 @@
 package rebootpolicy
 
 import (
+	"fmt"
 	"net/netip"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -35,6 +36,7 @@ func violations(obj *autorebootv1.RebootPolicy) field.ErrorList {
 		t, at := &spec.Targets[i], targets.Index(i)
 		errs = append(errs, subdomain(at.Child("name"), t.Name)...)
 		errs = append(errs, rules.Selector(at.Child("selector"), t.Selector)...)
+		errs = append(errs, batch(at, t, spec)...)
 	}
 	errs = append(errs, rules.TooMany(triggers, len(spec.Triggers))...)
 	for i := range rules.Within(spec.Triggers) {
@@ -58,6 +60,26 @@ func violations(obj *autorebootv1.RebootPolicy) field.ErrorList {
 		errs = append(errs, rules.Verification(specPath.Child("verification"), &v.Verification)...)
 	}
 	return append(errs, rules.Calendar(specPath, &spec.Calendar)...)
+}
+
+// batch are the rules of a target of group batch: what a CronJob or Job runs is to end, so that no pod of it is evicted or asked.
+func batch(path rules.Path, t *autorebootv1.Target, spec *autorebootv1.RebootPolicySpec) (errs field.ErrorList) {
+	if t.Group != common.BatchGroup {
+		return nil
+	}
+	if kind := KindsOf(t)[0]; t.Kind != "" && kind != common.WorkloadCronJob && kind != common.WorkloadJob {
+		errs = append(errs, field.NotSupported(path.Child("kind").Field(), t.Kind, []common.WorkloadKind{common.WorkloadCronJob.Name(), common.WorkloadJob.Name()}))
+	}
+	if Evicts(spec) {
+		errs = append(errs, field.Invalid(path.Child("group").Field(), t.Group, "the strategy Evict does not restart CronJobs and Jobs: give them a policy of their own"))
+	}
+	for i := range rules.Within(spec.Triggers) {
+		if kind := spec.Triggers[i].Type; kind == autorebootv1.TriggerProbe || kind == autorebootv1.TriggerPodAge {
+			errs = append(errs, field.Invalid(path.Child("group").Field(), t.Group,
+				fmt.Sprintf("trigger %s of type %s looks at pods that are to stay, which CronJobs and Jobs do not have: give them a policy of their own", spec.Triggers[i].Name, kind)))
+		}
+	}
+	return errs
 }
 
 func trigger(path rules.Path, t *autorebootv1.Trigger) field.ErrorList {

@@ -67,6 +67,13 @@ func (n *collector) restarts(at *field.Path, spec *autorebootv1.RebootPolicySpec
 		}
 		for _, kind := range rules.KindsOf(t) {
 			n.Add(path, remedy, verb, kind.Group(), kind.Resource(), "", name)
+			if spec.ServiceAccountName != "" || kind.Group() != common.BatchGroup {
+				continue
+			}
+			n.Add(path, remedy, "create", common.BatchGroup, common.WorkloadJob.Resource(), "", "")
+			if kind == common.WorkloadJob {
+				n.Add(path, remedy, "delete", common.BatchGroup, kind.Resource(), "", name)
+			}
 		}
 	}
 }

@@ -1,0 +1,69 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command reloader is `make test-reloader`: it runs the end-to-end suite of stakater/Reloader against Fairlead, and prints a
+// table. It exits 0 only if every spec passes. Under the name helm it is the program that the suites install Reloader with.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/fairlead-dev/fairlead/test/reloader"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx)
+	stop()
+	os.Exit(code)
+}
+
+func run(ctx context.Context) int {
+	if filepath.Base(os.Args[0]) == "helm" {
+		return reloader.Helm(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	}
+	o := reloader.Options{Output: os.Stderr}
+	flag.StringVar(&o.Root, "root", ".", "the checkout of Fairlead")
+	flag.StringVar(&o.Checkout, "checkout", "", "a checkout of github.com/stakater/Reloader")
+	suites := flag.String("suites", "", "suites, with commas between; all by default")
+	flag.StringVar(&o.Labels, "labels", "", "filter by labels, as Ginkgo has it; all but csi and openshift by default")
+	flag.StringVar(&o.Focus, "focus", "", "regular expression of the names of specs")
+	flag.IntVar(&o.Processes, "procs", 0, "how many specs run at once; 4 by default")
+	flag.Func("replace", "a folder that stands for a module, as MODULE=FOLDER; may be given again", func(text string) error {
+		o.Replace = append(o.Replace, strings.Fields(text)...)
+		return nil
+	})
+	flag.Func("operator", "a further argument of the operator; may be given again", func(text string) error {
+		o.Arguments = append(o.Arguments, text)
+		return nil
+	})
+	flag.Parse()
+	if o.Checkout == "" {
+		fmt.Fprintln(os.Stderr, "reloader: --checkout is missing: git clone https://github.com/stakater/Reloader, and name that folder")
+		return 2
+	}
+	if *suites != "" {
+		o.Suites = strings.Split(*suites, ",")
+	}
+	results, err := reloader.Run(ctx, o)
+	if written := reloader.Write(os.Stdout, results); err == nil {
+		err = written
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "reloader:", err)
+		return 1
+	}
+	for _, result := range results {
+		if len(result.Failed) > 0 {
+			return 1
+		}
+	}
+	return 0
+}

@@ -1,0 +1,166 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reloader
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// helmVariable names Helm itself, and programVariable the operator's program, for the program helm of the suites.
+	helmVariable, programVariable = "FAIRLEAD_SUITE_HELM", "FAIRLEAD_SUITE_PROGRAM"
+)
+
+// release is one of Helm.
+type release struct {
+	name, namespace string
+	stdout, stderr  io.Writer
+}
+
+// Helm is the program helm of the suites: Helm, and for each installation of Reloader the policy that takes its place. It returns
+// the exit code.
+func Helm(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	r := releaseOf(args)
+	r.stdout, r.stderr = stdout, stderr
+	var err error
+	switch {
+	case len(args) > 0 && args[0] == "upgrade":
+		if err = r.helm(ctx, args...); err == nil {
+			err = r.replace(ctx)
+		}
+	case len(args) > 0 && args[0] == "uninstall":
+		err = errors.Join(r.remove(ctx), r.helm(ctx, args...))
+	default:
+		err = r.helm(ctx, args...)
+	}
+	if err != nil {
+		_, _ = fmt.Fprintln(stderr, "helm:", err)
+		return 1
+	}
+	return 0
+}
+
+// releaseOf returns the release that `helm upgrade --install NAME CHART` and `helm uninstall NAME` name.
+func releaseOf(args []string) *release {
+	var r release
+	for i, arg := range args {
+		switch {
+		case i == 0:
+		case arg == "--namespace" && i+1 < len(args):
+			r.namespace = args[i+1]
+		case r.name == "" && !strings.HasPrefix(arg, "-"):
+			r.name = arg
+		}
+	}
+	return &r
+}
+
+// replace makes the policy for an installation of Reloader, and waits until it is Ready.
+func (r *release) replace(ctx context.Context) error {
+	var installed bytes.Buffer
+	if err := r.output(ctx, nil, &installed, os.Getenv(helmVariable), "get", "manifest", r.name, "--namespace", r.namespace); err != nil {
+		return err
+	}
+	policy, err := r.policy(ctx, installed.String())
+	if err != nil {
+		return err
+	}
+	if err := r.output(ctx, bytes.NewReader(policy), r.stdout, "kubectl", "apply", "-f", "-"); err != nil {
+		return err
+	}
+	return r.output(ctx, nil, r.stdout, "kubectl", "wait", "--for=condition=Ready", "--timeout=60s", "clusterrebootpolicy/"+r.name)
+}
+
+// remove deletes the policy.
+func (r *release) remove(ctx context.Context) error {
+	return r.output(ctx, nil, r.stdout, "kubectl", "delete", "clusterrebootpolicy", r.name, "--ignore-not-found", "--wait", "--timeout=60s")
+}
+
+// policy returns what `fairlead migrate reloader` writes for an installation, under the name of the release. The workloads that the
+// command writes a policy for come later in the suites, and so it is shown one of each kind.
+func (r *release) policy(ctx context.Context, installed string) ([]byte, error) {
+	manifests := installed + "\n---\n" + sampleWorkloads(r.namespace, strings.Contains(installed, "--is-Argo-Rollouts=true"))
+	var written bytes.Buffer
+	if err := r.output(ctx, strings.NewReader(manifests), &written, os.Getenv(programVariable), "migrate", "reloader", "-"); err != nil {
+		return nil, err
+	}
+	var policy unstructured.Unstructured
+	if err := yaml.Unmarshal(written.Bytes(), &policy.Object); err != nil {
+		return nil, fmt.Errorf("what fairlead migrate has written: %w", err)
+	}
+	if policy.GetKind() != "ClusterRebootPolicy" {
+		return nil, fmt.Errorf("fairlead migrate has written no ClusterRebootPolicy, but %q", written.String())
+	}
+	policy.SetName(r.name)
+	if err := r.pace(&policy, installed); err != nil {
+		return nil, err
+	}
+	return yaml.Marshal(policy.Object)
+}
+
+// reloaderPace is that of Reloader.
+const reloaderPace = `{debounce: {quietPeriod: 0s}, cooldown: 0s, limit: {maxRestarts: 100, within: 1h}, concurrency: {maxTargets: 100%},
+  verification: {soak: 0s}}`
+
+// pace sets what Reloader does at once, and the namespace that it watches alone.
+func (r *release) pace(policy *unstructured.Unstructured, installed string) error {
+	var pace map[string]any
+	if err := yaml.Unmarshal([]byte(reloaderPace), &pace); err != nil {
+		return err
+	}
+	for field, value := range pace {
+		if err := unstructured.SetNestedField(policy.Object, value, "spec", "template", "spec", field); err != nil {
+			return err
+		}
+	}
+	if !strings.Contains(installed, "KUBERNETES_NAMESPACE") {
+		return nil
+	}
+	return unstructured.SetNestedField(policy.Object, map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": r.namespace}},
+		"spec", "namespaceSelector")
+}
+
+// sampleWorkloads are one of each kind that Reloader reloads, all of which ask for it.
+func sampleWorkloads(namespace string, rollouts bool) string {
+	const template = `template: {metadata: {labels: {app: sample}}, spec: {containers: [{name: main, image: none}]}}`
+	const apps = `selector: {matchLabels: {app: sample}}, ` + template
+	var all []string
+	add := func(version, kind, spec string) {
+		all = append(all, fmt.Sprintf(`{apiVersion: %s, kind: %s, metadata: {name: sample, namespace: %s,
+  annotations: {reloader.stakater.com/auto: "true"}}, spec: {%s}}`, version, kind, namespace, spec))
+	}
+	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
+		add("apps/v1", kind, apps)
+	}
+	add("batch/v1", "Job", template)
+	add("batch/v1", "CronJob", "schedule: '0 0 1 1 *', jobTemplate: {spec: {"+template+"}}")
+	if rollouts {
+		add("argoproj.io/v1alpha1", "Rollout", apps)
+	}
+	return strings.Join(all, "\n---\n")
+}
+
+// helm runs Helm.
+func (r *release) helm(ctx context.Context, args ...string) error {
+	return r.output(ctx, nil, r.stdout, os.Getenv(helmVariable), args...)
+}
+
+func (r *release) output(ctx context.Context, stdin io.Reader, stdout io.Writer, program string, args ...string) error {
+	command := exec.CommandContext(ctx, program, args...) //nolint:gosec // the harness names it
+	command.Stdin, command.Stdout, command.Stderr = stdin, stdout, r.stderr
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("%s %s: %w", program, strings.Join(args, " "), err)
+	}
+	return nil
+}

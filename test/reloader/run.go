@@ -1,0 +1,208 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reloader
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/test/cluster"
+	"github.com/fairlead-dev/fairlead/test/framework"
+)
+
+const (
+	// nodes that the pods are spread over.
+	nodes = 4
+	// jobs is the argument that has CronJobs and Jobs be targets, and jobsRole the right to that, as the chart gives it.
+	jobs     = "--set=rebootPolicies.workloads=[{group: batch, kind: CronJob, version: v1}, {group: batch, kind: Job, version: v1}]"
+	jobsRole = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: fairlead-workloads}
+rules:
+- {apiGroups: [batch], resources: [cronjobs], verbs: [get, list, watch]}
+- {apiGroups: [batch], resources: [jobs], verbs: [get, list, watch, create, delete]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: fairlead-workloads}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: fairlead-workloads}
+subjects: [{kind: ServiceAccount, name: fairlead-manager, namespace: ` + framework.Namespace + `}]
+`
+)
+
+// Suites are those of Reloader, in the order in which they run.
+func Suites() []string { return []string{"core", "annotations", "advanced", "argo", "flags"} }
+
+// Options of Run.
+type Options struct {
+	// Root is the checkout of Fairlead, and Checkout that of Reloader.
+	Root, Checkout string
+	// Suites to run. The default is all.
+	Suites []string
+	// Labels are the filter by labels of Ginkgo. The default is all but csi and openshift.
+	Labels string
+	// Focus is a regular expression of the names of specs, as Ginkgo has it. The default is all.
+	Focus string
+	// Processes is how many specs of a suite run at once. The default is 4.
+	Processes int
+	// Replace names modules and folders that stand for them, as MODULE=FOLDER: for those that the proxy of modules does not have.
+	Replace []string
+	// Arguments are further ones of the operator.
+	Arguments []string
+	// Limit is how long one suite may take. The default is 45m.
+	Limit time.Duration
+	// Output takes progress, and the output of the suites. The default is none.
+	Output io.Writer
+}
+
+// stage is one run.
+type stage struct {
+	Options
+	*framework.Cluster
+
+	folder string
+	helm   string
+}
+
+// Run runs the suites, and returns what came of each. What is built, and reports and logs, are in bin/reloader below Root.
+func Run(ctx context.Context, o Options) (results []Result, err error) {
+	o.Processes, o.Limit = cmp.Or(o.Processes, 4), cmp.Or(o.Limit, 45*time.Minute)
+	o.Labels = cmp.Or(o.Labels, "!csi && !openshift")
+	if len(o.Suites) == 0 {
+		o.Suites = Suites()
+	}
+	for _, suite := range o.Suites {
+		if !slices.Contains(Suites(), suite) {
+			return nil, fmt.Errorf("suite %q: must be one of %s", suite, strings.Join(Suites(), ", "))
+		}
+	}
+	if o.Output == nil {
+		o.Output = io.Discard
+	}
+	root, err := filepath.Abs(o.Root)
+	if err != nil {
+		return nil, err
+	}
+	checkout, err := filepath.Abs(o.Checkout)
+	if err != nil {
+		return nil, err
+	}
+	o.Root, o.Checkout = root, checkout
+	s := &stage{Options: o, folder: filepath.Join(root, "bin", "reloader")}
+	if err := s.build(ctx); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if s.Cluster != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
+	for _, suite := range o.Suites {
+		result, err := s.run(ctx, suite)
+		if err != nil {
+			return results, err
+		}
+		results = append(results, result)
+	}
+	return results, nil
+}
+
+// open starts what the suites run against.
+func (s *stage) open(ctx context.Context) (err error) {
+	logs := filepath.Join(s.folder, "logs")
+	if err := errors.Join(os.RemoveAll(logs), os.MkdirAll(logs, 0o750)); err != nil {
+		return err
+	}
+	s.Cluster, err = framework.Open(ctx, framework.Options{
+		Root: s.Root, Output: s.Output, Cluster: cluster.Options{Nodes: nodes, LogFolder: logs},
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.DefineRollouts(ctx); err != nil {
+		return err
+	}
+	if _, err := s.StartArgoRollouts(ctx); err != nil {
+		return err
+	}
+	if err := s.KubectlIO(ctx, strings.NewReader(jobsRole), io.Discard, s.Output, "apply", "-f", "-"); err != nil {
+		return err
+	}
+	replica, err := s.StartReplica(ctx, append([]string{"--set=kinds=[RebootPolicy]", jobs}, s.Arguments...)...)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Reachable(ctx), framework.Eventually(ctx, time.Minute, replica.Started), s.link("kubectl", s.KubectlPath()))
+}
+
+// link puts a program on the PATH of the suites.
+func (s *stage) link(name, program string) error {
+	link := filepath.Join(s.folder, "path", name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o750), os.RemoveAll(link)); err != nil {
+		return err
+	}
+	return os.Symlink(program, link)
+}
+
+// run runs one suite. That specs fail is no error.
+func (s *stage) run(ctx context.Context, suite string) (Result, error) {
+	s.printf("%s: %s", suite, s.Labels)
+	report := suite + ".json"
+	if err := os.RemoveAll(filepath.Join(s.folder, report)); err != nil {
+		return Result{}, err
+	}
+	log, err := os.Create(filepath.Join(s.folder, suite+".log"))
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { _ = log.Close() }()
+	args := []string{
+		fmt.Sprintf("--procs=%d", s.Processes), "--label-filter=" + s.Labels, "--timeout=" + s.Limit.String(), "--keep-going", "-v", "--no-color",
+		"--output-dir=" + s.folder, "--json-report=" + report,
+	}
+	if s.Focus != "" {
+		args = append(args, "--focus="+s.Focus)
+	}
+	command := exec.CommandContext(ctx, filepath.Join(s.folder, "ginkgo"), append(args, s.binary(suite))...)
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = time.Minute
+	command.Dir = s.folder
+	command.Stdout, command.Stderr = log, log
+	command.Env = append(os.Environ(),
+		"KUBECONFIG="+s.Kubeconfig(), "PATH="+filepath.Join(s.folder, "path")+string(os.PathListSeparator)+os.Getenv("PATH"),
+		helmVariable+"="+s.helm, programVariable+"="+filepath.Join(s.Root, "bin", "fairlead"),
+		"HELM_CACHE_HOME="+filepath.Join(s.folder, "helm"), "HELM_CONFIG_HOME="+filepath.Join(s.folder, "helm"),
+		"HELM_DATA_HOME="+filepath.Join(s.folder, "helm"), "KUBECACHEDIR="+filepath.Join(s.folder, "kubectl"),
+	)
+	began := time.Now()
+	failure := command.Run()
+	if ctx.Err() != nil {
+		return Result{}, ctx.Err()
+	}
+	result, err := read(filepath.Join(s.folder, report), suite)
+	if err != nil {
+		return Result{}, fmt.Errorf("%s: %w (%w); see %s", suite, err, failure, log.Name())
+	}
+	result.Took = time.Since(began)
+	s.printf("%s: %d passed, %d failed, %d skipped, in %v", suite, result.Passed, len(result.Failed), result.Skipped, result.Took.Round(time.Second))
+	return result, nil
+}
+
+func (s *stage) printf(format string, args ...any) {
+	_, _ = fmt.Fprintf(s.Output, format+"\n", args...) // progress is worth no failure
+}
