@@ -134,6 +134,9 @@ func (s *stage) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if _, err := framework.BuildArgoRollouts(ctx, s.Root); err != nil { // which downloads the module that has the CRDs
+		return err
+	}
 	if err := s.DefineRollouts(ctx); err != nil {
 		return err
 	}

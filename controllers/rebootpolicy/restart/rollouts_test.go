@@ -117,3 +117,19 @@ func TestARestartByAnotherUserHoldsOursUntilItHasComeToAStandstill(t *testing.T)
 		t.Errorf("held for ever: %s", d.PendingMessage)
 	}
 }
+
+// A Rollout that is restarted by a revision carries the id on its pod template, and no spec.restartAt.
+func TestARolloutIsRestartedByARevision(t *testing.T) {
+	b := newRollout(t)
+	b.workload(0).RestartAt, b.workload(0).RestartID = time.Time{}, b.p.Status.InFlight[0].ID
+	b.advance(10 * time.Second)
+	if b.decide(); b.p.Status.Halt != nil || b.p.Status.InFlight[0].Phase != autorebootv1.PhaseRollingOut {
+		t.Fatalf("%+v", b.p.Status)
+	}
+	b.over()
+	b.replacePod(0)
+	b.replacePod(1)
+	if b.decide(); b.p.Status.InFlight[0].Phase != autorebootv1.PhaseSoaking {
+		t.Fatalf("%+v", b.p.Status.InFlight)
+	}
+}

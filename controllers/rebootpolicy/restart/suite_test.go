@@ -107,7 +107,9 @@ func (b *suite) record(d Decision, outcome Outcome) Decision {
 		r := Result{Action: a, Outcome: outcome}
 		if a.Verb == Annotate && outcome == Done {
 			a.Workload.Generation++
-			a.Workload.RestartID = a.ID
+			if a.Workload.Kind != common.WorkloadRollout { // which has its spec.restartAt
+				a.Workload.RestartID = a.ID
+			}
 			r.Generation = a.Workload.Generation
 		}
 		results = append(results, r)
