@@ -69,7 +69,7 @@ func (c *call) handle(ctx context.Context, by stock.Handler) stock.Response {
 }
 
 func callOf(ctx context.Context) *call {
-	c := ctx.Value(callKey{}).(*call)
+	c, _ := ctx.Value(callKey{}).(*call)
 	c.decoded = true
 	return c
 }
@@ -102,17 +102,29 @@ func validate(ctx context.Context, req Request, by stock.Handler) stock.Response
 // its type does, such as a quantity of 0.5 as 500m.
 func (e *engine[T]) Default(ctx context.Context, obj T) error {
 	c := callOf(ctx)
-	obj = obj.DeepCopyObject().(T)
+	obj, _ = obj.DeepCopyObject().(T)
 	obj.SetManagedFields(nil) // they may be half of an object
 	before, err := json.Marshal(obj)
 	if err != nil {
 		return err
 	}
+	if err := e.change(ctx, c.req, obj); err != nil {
+		return err
+	}
+	after, err := json.Marshal(obj)
+	if err == nil {
+		c.patch, err = newPatch(c.req.Object.Raw, before, after)
+	}
+	return err
+}
+
+// change sets in obj what it leaves unset, the annotations that are stamped, and the finalizer.
+func (e *engine[T]) change(ctx context.Context, req Request, obj T) error {
 	if e.mutator.Default != nil {
 		e.mutator.Default(obj)
 	}
 	if e.mutator.Stamp != nil {
-		stamps, err := e.mutator.Stamp(ctx, c.req, obj, e.stored(c.req))
+		stamps, err := e.mutator.Stamp(ctx, req, obj, e.stored(req))
 		if err != nil {
 			return err
 		}
@@ -131,11 +143,7 @@ func (e *engine[T]) Default(ctx context.Context, obj T) error {
 	if name := e.mutator.Finalizer; name != "" && obj.GetDeletionTimestamp() == nil && !slices.Contains(obj.GetFinalizers(), name) {
 		obj.SetFinalizers(append(obj.GetFinalizers(), name))
 	}
-	after, err := json.Marshal(obj)
-	if err == nil {
-		c.patch, err = newPatch(c.req.Object.Raw, before, after)
-	}
-	return err
+	return nil
 }
 
 // ValidateCreate validates an update as well.
@@ -170,4 +178,8 @@ func (e *engine[T]) stored(req Request) (none T) {
 	return old
 }
 
-func newObject[T client.Object]() T { return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T) }
+// newObject returns an empty object of a pointer type.
+func newObject[T client.Object]() T {
+	obj, _ := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	return obj
+}
