@@ -20,22 +20,11 @@ type Case struct {
 	Name string
 	// Object is the size of the object in the request, in bytes; of an update, of the new one.
 	Object int
-	// Target is how many times less CPU time than stock is aimed at; 0 where there is no aim.
-	Target float64
 	// Note says what else was seen of the two answers.
 	Note string
 
 	ours, stock *call
 }
-
-// Targets of CPU time, as ratios.
-const (
-	targetConversion     = 6
-	targetMutateCreate   = 12
-	targetMutateUpdate   = 10
-	targetValidateCreate = 6
-	targetValidateUpdate = 5
-)
 
 // Cases builds every case, and has both sides answer it once. The error says where a handler
 // failed, or where the two did not come to the same.
@@ -69,7 +58,7 @@ func (b *builder) conversions() error {
 			if err != nil {
 				return err
 			}
-			if err := b.convert(class, stored(obj), targetConversion); err != nil {
+			if err := b.convert(class, stored(obj)); err != nil {
 				return err
 			}
 		}
@@ -77,13 +66,13 @@ func (b *builder) conversions() error {
 	return nil
 }
 
-func (b *builder) convert(name string, obj *unstructured.Unstructured, target float64) error {
+func (b *builder) convert(name string, obj *unstructured.Unstructured) error {
 	from, to := v1.GroupVersion, v1alpha1.GroupVersion
 	if obj.GetAPIVersion() != from.String() {
 		from, to = to, from
 	}
 	name = fmt.Sprintf("conversion/%s-%s/%s", from.Version, to.Version, name)
-	return b.add(Case{Name: name, Object: size(obj), Target: target}, converting, conversionReview(encode(obj.Object), to.String()),
+	return b.add(Case{Name: name, Object: size(obj)}, converting, conversionReview(encode(obj.Object), to.String()),
 		func(c *Case) (string, error) { return b.checkConversion(c, obj) })
 }
 
@@ -95,21 +84,21 @@ func (b *builder) mutations() error {
 		return err
 	}
 	obj := admitted(manifest)
-	if err := b.mutate("admission/mutate/create", obj, nil, targetMutateCreate); err != nil {
+	if err := b.mutate("admission/mutate/create", obj, nil); err != nil {
 		return err
 	}
 	old, changed, err := update()
 	if err != nil {
 		return err
 	}
-	if err := b.mutate("admission/mutate/update", changed, old, targetMutateUpdate); err != nil {
+	if err := b.mutate("admission/mutate/update", changed, old); err != nil {
 		return err
 	}
-	return b.mutate("admission/mutate/nothing", old, old, 0)
+	return b.mutate("admission/mutate/nothing", old, old)
 }
 
-func (b *builder) mutate(name string, obj, old *unstructured.Unstructured, target float64) error {
-	return b.add(Case{Name: name, Object: size(obj), Target: target}, mutating, admissionReview(obj, old),
+func (b *builder) mutate(name string, obj, old *unstructured.Unstructured) error {
+	return b.add(Case{Name: name, Object: size(obj)}, mutating, admissionReview(obj, old),
 		func(c *Case) (string, error) { return c.checkMutation(obj) })
 }
 
@@ -123,7 +112,7 @@ func (b *builder) validations() error {
 	if err != nil {
 		return err
 	}
-	if err := b.validate("admission/validate/create", created, nil, targetValidateCreate); err != nil {
+	if err := b.validate("admission/validate/create", created, nil); err != nil {
 		return err
 	}
 	old, changed, err := update()
@@ -133,11 +122,11 @@ func (b *builder) validations() error {
 	if changed, err = defaulted(changed); err != nil {
 		return err
 	}
-	return b.validate("admission/validate/update", changed, old, targetValidateUpdate)
+	return b.validate("admission/validate/update", changed, old)
 }
 
-func (b *builder) validate(name string, obj, old *unstructured.Unstructured, target float64) error {
-	return b.add(Case{Name: name, Object: size(obj), Target: target}, validating, admissionReview(obj, old),
+func (b *builder) validate(name string, obj, old *unstructured.Unstructured) error {
+	return b.add(Case{Name: name, Object: size(obj)}, validating, admissionReview(obj, old),
 		func(c *Case) (string, error) { return b.checkValidation(c, obj, old) })
 }
 

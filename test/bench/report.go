@@ -55,10 +55,10 @@ func WriteTable(w io.Writer, results []Result) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "fairlead beside the stock handlers of controller-runtime %s: %s per object, one processor\n", peerVersion(), clock)
 	fmt.Fprintf(&out, "%s %s/%s. Medians of the rounds; +- is half the distance of the extremes.\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	err := table(&out, results, "object\tfairlead\t+-\tstock\t+-\tratio\tin rounds\ttarget\t", func(r Result) string {
-		return fmt.Sprintf("%.1f KB\t%.1f us\t%.0f%%\t%.1f us\t%.0f%%\t%.2fx\t%.2f..%.2f\t%s\t", float64(r.Object)/1024,
+	err := table(&out, results, "object\tfairlead\t+-\tstock\t+-\tratio\tin rounds\t", func(r Result) string {
+		return fmt.Sprintf("%.1f KB\t%.1f us\t%.0f%%\t%.1f us\t%.0f%%\t%.2fx\t%.2f..%.2f\t", float64(r.Object)/1024,
 			r.CPU.Ours.Median/1e3, r.CPU.Ours.Spread()*50, r.CPU.Stock.Median/1e3, r.CPU.Stock.Spread()*50,
-			r.CPU.Ratio, r.CPU.Rounds.Least, r.CPU.Rounds.Most, r.target())
+			r.CPU.Ratio, r.CPU.Rounds.Least, r.CPU.Rounds.Most)
 	})
 	if err != nil {
 		return err
@@ -99,13 +99,6 @@ func table(w io.Writer, results []Result, head string, row func(Result) string) 
 		return err
 	}
 	return t.Flush()
-}
-
-func (c Case) target() string {
-	if c.Target == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.0fx", c.Target)
 }
 
 // pad makes names a column of their own, to the left.

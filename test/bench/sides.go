@@ -36,17 +36,17 @@ var kind = v1.GroupVersion.WithKind("ExternalService")
 // fairlead is the side that this repository ships, its metrics on.
 func fairlead() side {
 	metrics := prometheus.NewRegistry()
-	options := admission.Options{Kind: kind, Registerer: metrics}
-	return side{
-		convert: conversion.NewHandler(conversion.Options{Kinds: []schema.GroupKind{kind.GroupKind()}, Registerer: metrics}),
-		mutate: admission.Mutating(options, admission.Mutator[v1.ExternalService]{
-			Default: rules.Default,
-		}),
-		validate: admission.Validating(options, admission.Validator[v1.ExternalService]{
+	admits := admission.Handlers(admission.Options{Kind: kind, Registerer: metrics},
+		admission.Mutator[*v1.ExternalService]{Default: rules.Default},
+		admission.Validator[*v1.ExternalService]{
 			Validate: func(_ context.Context, _ admission.Request, obj, old *v1.ExternalService) ([]string, field.ErrorList) {
 				return rules.Warnings(obj, old), rules.Validate(obj, old)
 			},
-		}),
+		})
+	return side{
+		convert:  conversion.NewHandler(conversion.Options{Kinds: []schema.GroupKind{kind.GroupKind()}, Registerer: metrics}),
+		mutate:   admits[admission.MutatePath(kind)],
+		validate: admits[admission.ValidatePath(kind)],
 	}
 }
 

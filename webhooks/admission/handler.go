@@ -4,9 +4,8 @@
 package admission
 
 import (
-	"bytes"
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -15,22 +14,16 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/time/rate"
 	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	stock "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
-// reviewer responds to a review of the right kind, on create and on update.
-type reviewer interface {
-	review(ctx context.Context, req request) response
-}
-
-// firstPatch is room for what most patches are, in bytes.
-const firstPatch = 2 << 10
-
 type handler struct {
 	options  Options
-	reviewer reviewer
+	engine   stock.HandlerFunc // for creates and updates of the right kind
 	metrics  admissionMetrics
 	refusals rate.Sometimes // limits their log lines
 	panics   rate.Sometimes // limits their log lines, which hold stacks
@@ -38,7 +31,7 @@ type handler struct {
 
 var _ http.Handler = (*handler)(nil)
 
-func newHandler(o Options, webhook string, r reviewer) *handler {
+func newHandler(o Options, webhook string, engine stock.HandlerFunc) *handler {
 	if o.MaxBody <= 0 {
 		o.MaxBody = DefaultMaxBody
 	}
@@ -48,7 +41,7 @@ func newHandler(o Options, webhook string, r reviewer) *handler {
 	o.Logger = o.Logger.WithValues("webhook", webhook, "kind", o.Kind.GroupKind().String())
 	return &handler{
 		options:  o,
-		reviewer: r,
+		engine:   engine,
 		metrics:  newMetrics(o, webhook),
 		refusals: rate.Sometimes{First: 10, Interval: time.Second},
 		panics:   rate.Sometimes{First: 10, Interval: time.Second},
@@ -57,121 +50,82 @@ func newHandler(o Options, webhook string, r reviewer) *handler {
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	body, scratch, out, document := review.Buffer(), review.Buffer(), review.Buffer(), jsonindex.NewDocument()
-	defer review.Release(body)
-	defer review.Release(scratch)
-	defer review.Release(out)
-	defer document.Release()
-	req, err := h.read(body, document, r)
+	req, err := h.read(r)
 	if err != nil {
 		h.refuse(w, err, start)
 		return
 	}
 	ctx, cancel := review.WithTimeout(r.Context(), r.URL, timeout)
 	defer cancel()
-	scratch.Grow(firstPatch)
-	req.scratch = scratch
-	resp := h.decide(ctx, req)
-	if err := resp.write(out, req.UID); err != nil {
-		h.refuse(w, review.Refuse(http.StatusInternalServerError, "%s: the answer cannot be written: %v", label(req.Request), err), start)
+	resp, result := h.decide(ctx, req)
+	resp.UID = req.UID
+	body, err := json.Marshal(admissionv1.AdmissionReview{TypeMeta: reviewType, Response: &resp.AdmissionResponse})
+	if err != nil {
+		h.refuse(w, review.Refuse(http.StatusInternalServerError, "%s: the answer cannot be written: %v", label(req), err), start)
 		return
 	}
-	h.metrics.observe(req.Operation, resp.result, time.Since(start))
-	if log := h.options.Logger.V(1); log.Enabled() {
-		log.Info("Admission", "object", label(req.Request), "operation", req.Operation, "result", resp.result,
-			"user", req.User.Username)
-	}
-	if resp.undecided() {
-		retryElsewhere(w, resp.status.Message)
+	h.metrics.observe(req.Operation, result, time.Since(start))
+	h.options.Logger.V(1).Info("Admission", "object", label(req), "operation", req.Operation, "result", result, "user", req.UserInfo.Username)
+	if !resp.Allowed && resp.Result.Code == http.StatusServiceUnavailable {
+		// The API server repeats it on a new connection, which may lead to another replica, up to ten times within the
+		// timeout (k8s.io/client-go, rest/with_retry.go). A review in response would be final.
+		review.Refuse(http.StatusServiceUnavailable, "%s", resp.Result.Message).Respond(w)
 		return
 	}
-	review.Respond(w, http.StatusOK, out.Bytes())
+	review.Respond(w, http.StatusOK, body)
 }
 
-func (h *handler) read(body *bytes.Buffer, document *jsonindex.Document, r *http.Request) (request, error) {
-	if err := review.ReadBody(body, r, h.options.MaxBody); err != nil {
-		return request{}, err
+var reviewType = metav1.TypeMeta{Kind: "AdmissionReview", APIVersion: admissionv1.SchemeGroupVersion.String()}
+
+// read reads a review; the error is a *review.Refusal.
+func (h *handler) read(r *http.Request) (req Request, err error) {
+	body, err := review.ReadBody(r, h.options.MaxBody)
+	if err != nil {
+		return req, err
 	}
-	return parse(document, body.Bytes())
+	got := admissionv1.AdmissionReview{Request: &req.AdmissionRequest}
+	err = review.Decode(body, &got, &got.TypeMeta, reviewType, "the webhook's admissionReviewVersions")
+	if err == nil && (got.Request == nil || req.UID == "") {
+		err = review.Refuse(http.StatusBadRequest, "the %s has no request.uid", reviewType.Kind)
+	}
+	return req, err
 }
 
 // decide responds to a review that could be read. It never panics.
-func (h *handler) decide(ctx context.Context, req request) (resp response) {
+func (h *handler) decide(ctx context.Context, req Request) (resp stock.Response, result string) {
 	defer func() {
 		if p := recover(); p != nil {
 			h.panics.Do(func() {
-				h.options.Logger.Error(fmt.Errorf("panic: %v", p), "A webhook panicked", "object", label(req.Request),
+				h.options.Logger.Error(fmt.Errorf("panic: %v", p), "A webhook panicked", "object", label(req),
 					"operation", req.Operation, "stack", string(debug.Stack()))
 			})
-			resp = failed(resultPanic, http.StatusInternalServerError, "%s: the webhook panicked; the operator's log has the stack", label(req.Request))
+			result = resultPanic
+			resp = failed(apierrors.NewInternalError(fmt.Errorf("%s: the webhook panicked; the operator's log has the stack", label(req))))
 		}
 	}()
-	if req.Kind != h.options.Kind {
-		return failed(resultError, http.StatusBadRequest, "this webhook admits %s, not %s: correct the rules of its configuration", h.options.Kind, req.Kind)
-	}
-	switch req.Operation {
-	case admissionv1.Create, admissionv1.Update:
-	case admissionv1.Delete, admissionv1.Connect:
-		return allowed()
+	switch operation := req.Operation; {
+	case req.Kind != metav1.GroupVersionKind(h.options.Kind):
+		resp = failed(apierrors.NewBadRequest(fmt.Sprintf("this webhook admits %s, not %.300s: correct the rules of its configuration",
+			h.options.Kind, req.Kind)))
+	case operation == admissionv1.Delete, operation == admissionv1.Connect, req.SubResource != "":
+		resp = stock.Allowed("") // a write of the status carries the stored spec, which does not change
+	case operation != admissionv1.Create && operation != admissionv1.Update:
+		resp = failed(apierrors.NewBadRequest(fmt.Sprintf("%s: operation %.50q is not known", label(req), operation)))
+	case ctx.Err() != nil:
+		resp = failed(apierrors.NewTimeoutError(fmt.Sprintf("%s: %v", label(req), context.Cause(ctx)), 0))
 	default:
-		return failed(resultError, http.StatusBadRequest, "%s: operation %.50q is not known", label(req.Request), req.Operation)
+		resp = h.engine(ctx, req)
 	}
-	if req.SubResource != "" {
-		// A write of the status carries the stored spec, which does not change.
-		return allowed()
-	}
-	if ctx.Err() != nil {
-		return failed(resultError, http.StatusGatewayTimeout, "%s: %v", label(req.Request), context.Cause(ctx))
-	}
-	if refusal, ok := h.fits(req); !ok {
-		return refusal
-	}
-	return h.reviewer.review(ctx, req)
+	return resp, resultOf(resp)
 }
-
-// fits checks that there is an object, and that it is what the request calls it.
-func (h *handler) fits(req request) (response, bool) {
-	if !req.object.Exists() {
-		return failed(resultError, http.StatusBadRequest, "%s: the review has no request.object", label(req.Request)), false
-	}
-	if req.object.Kind() != '{' {
-		return failed(resultError, http.StatusBadRequest, "%s: request.object: not a JSON object", label(req.Request)), false
-	}
-	apiVersion, kind := req.object.Field("apiVersion"), req.object.Field("kind")
-	if wantedVersion, wantedKind := h.options.Kind.ToAPIVersionAndKind(); !apiVersion.EqualsText(wantedVersion) ||
-		!kind.EqualsText(wantedKind) {
-		return failed(resultError, http.StatusBadRequest, "%s: request.object is %.100q, %.100q instead of %s",
-			label(req.Request), apiVersion.TextOrEmpty(), kind.TextOrEmpty(), h.options.Kind), false
-	}
-	if values := req.object.Field("spec").Values(); values > maxValues {
-		return failed(resultDenied, http.StatusRequestEntityTooLarge, "%s: its spec has %d values, and at most %d are looked at: make it smaller",
-			label(req.Request), values, maxValues), false
-	}
-	return response{}, true
-}
-
-// maxValues bounds the values of a spec: more would be more than any schema of ours allows, and an error for
-// each of them takes a thousand times its own memory.
-const maxValues = 32 << 10
 
 func (h *handler) refuse(w http.ResponseWriter, err error, start time.Time) {
 	h.metrics.observe("", resultRefused, time.Since(start))
 	h.refusals.Do(func() { h.options.Logger.Info("A request for admission was refused", "reason", err.Error()) })
-	var refusal *review.Refusal
-	if !errors.As(err, &refusal) {
-		refusal = review.Refuse(http.StatusBadRequest, "%v", err)
-	}
-	refusal.Respond(w)
+	review.RespondError(w, err)
 }
 
 // label names the object of a request in a message.
 func label(req Request) string {
-	return req.Kind.Kind + " " + review.Label(req.Namespace, req.Name)
-}
-
-// retryElsewhere has the API server repeat the request on a new connection, which may lead to another
-// replica. It retries a 503 with Retry-After at once, up to ten times within the webhook's timeout
-// (k8s.io/client-go, rest/with_retry.go); a review in response would be final.
-func retryElsewhere(w http.ResponseWriter, message string) {
-	review.Refuse(http.StatusServiceUnavailable, "%s", message).Respond(w)
+	return review.Cut(req.Kind.Kind, 100) + " " + review.Label(req.Namespace, req.Name)
 }

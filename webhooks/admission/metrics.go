@@ -4,10 +4,13 @@
 package admission
 
 import (
+	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
+	stock "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/fairlead-dev/fairlead/internal/metrics"
 )
@@ -21,6 +24,19 @@ const (
 	resultPanic   = "panic"   // in the function
 	resultRefused = "refused" // no review could be read
 )
+
+// resultOf returns the result of a review that could be read and was decided without a panic.
+func resultOf(resp stock.Response) string {
+	switch {
+	case resp.Allowed && resp.Patch != nil:
+		return resultPatched
+	case resp.Allowed:
+		return resultAllowed
+	case slices.Contains([]int32{http.StatusBadRequest, http.StatusInternalServerError, http.StatusGatewayTimeout}, resp.Result.Code):
+		return resultError
+	}
+	return resultDenied
+}
 
 type admissionMetrics struct {
 	webhook, kind string

@@ -5,7 +5,6 @@ package admission
 
 import (
 	"context"
-	"net/http"
 	"strings"
 	"time"
 
@@ -13,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	stock "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
 const (
@@ -24,7 +25,11 @@ const (
 	timeout = 10 * time.Second
 )
 
-// Options of a handler.
+// Request is the request of a review. Its Kind is the version that the objects have here, its RequestKind the one that
+// the user wrote: another one where the API server converted (matchPolicy Equivalent).
+type Request = stock.Request
+
+// Options of the handlers.
 type Options struct {
 	// Kind is the one kind and version that is admitted; reviews of any other are refused.
 	// Required.
@@ -38,41 +43,23 @@ type Options struct {
 	Registerer prometheus.Registerer
 }
 
-// Mutator changes an object before it is validated. Its functions are called in this order, and each may be
-// nil. An error of theirs that is an API status is returned as it is, any other as an internal error.
-type Mutator[T any] struct {
-	// Default sets in obj what the user left unset. It may replace a value, but it never removes anything
-	// nor shortens a list, and it leaves annotations of fairlead.dev alone; the handler refuses the object
-	// otherwise, as that is a defect in the defaulter.
-	Default func(obj *T)
+// Mutator changes an object before it is validated. Its functions are called in this order, and each may be nil.
+type Mutator[T client.Object] struct {
+	// Default sets in obj what the user left unset. What it takes away stays in the object of the user.
+	Default func(obj T)
 	// Stamp returns the annotations of fairlead.dev that this webhook alone decides about, with their values; an
 	// empty value removes the annotation, regardless of who wrote it. It sees obj with its defaults, and old as a
-	// Validator does.
-	Stamp func(ctx context.Context, req Request, obj, old *T) (map[string]string, error)
+	// Validator does. An error refuses the object, as it is where it is an API status.
+	Stamp func(ctx context.Context, req Request, obj, old T) (map[string]string, error)
 	// Finalizer is added to an object that is created, or updated without it, unless it is deleted. Defaults to none.
 	Finalizer string
 }
 
 // Validator decides whether an object is admitted.
-type Validator[T any] struct {
+type Validator[T client.Object] struct {
 	// Validate returns warnings, and errors that refuse the object. Old is nil unless the operation is Update, and also
-	// where the stored object is so broken that it does not decode as a T.
-	Validate func(ctx context.Context, req Request, obj, old *T) (warnings []string, errs field.ErrorList)
-}
-
-// Mutating returns the handler of a mutating webhook.
-func Mutating[T any](o Options, m Mutator[T]) http.Handler {
-	return newHandler(o, "mutating", mutation[T]{Mutator: m, kind: o.Kind, objects: objectsOf[T](), log: o.Logger})
-}
-
-// Validating returns the handler of a validating webhook.
-func Validating[T any](o Options, v Validator[T]) http.Handler {
-	return newHandler(o, "validating", validation[T]{Validator: v, objects: objectsOf[T](), log: o.Logger})
-}
-
-// Handlers returns the handlers of both webhooks of a kind by path.
-func Handlers[T any](o Options, m Mutator[T], v Validator[T]) map[string]http.Handler {
-	return map[string]http.Handler{MutatePath(o.Kind): Mutating(o, m), ValidatePath(o.Kind): Validating(o, v)}
+	// where the stored object is so broken that it does not decode as a T. Defaults to nil: all is admitted.
+	Validate func(ctx context.Context, req Request, obj, old T) (warnings []string, errs field.ErrorList)
 }
 
 // MutatePath is where the mutating handler of a kind is served.

@@ -5,236 +5,79 @@ package admission
 
 import (
 	"bytes"
-	"fmt"
+	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/fairlead-dev/fairlead/webhooks/internal/jsoncodec"
-	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
-// patch writes what became of a typed object as operations (RFC 6902) on the document that the object
-// was read from. The document may hold members that the type does not know and lack ones that it
-// always writes; no operation touches either.
-//
-// The document is the object as it was, so that no other copy is kept.
-type patch struct {
-	path    []byte // of the value at hand, as a JSON pointer
-	written []byte
-	parts   []jsonindex.Value // of the objects that are being compared
+// operation is one of RFC 6902.
+type operation struct {
+	Op    string          `json:"op"`
+	Path  string          `json:"path"`
+	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// newPatch begins a patch that is written into a buffer as far as that has room.
-func newPatch(into *bytes.Buffer) *patch {
-	return &patch{path: make([]byte, 0, 128), written: into.AvailableBuffer(), parts: make([]jsonindex.Value, 0, 64)}
+// reservedPath is where the annotations begin that a webhook may remove: only Stamp writes them.
+const reservedPath = "/metadata/annotations/fairlead.dev~1"
+
+var escape = strings.NewReplacer("~", "~0", "/", "~1")
+
+// newPatch returns the difference between an object before and after a mutation, both as their type writes them, as
+// operations on the object that a user wrote; nil where there is none. That object may have members that the type does not
+// know, and lack ones that it always writes. No operation touches either, nor removes more than reserved annotations.
+func newPatch(written, before, after json.RawMessage) ([]byte, error) {
+	var patch []operation
+	if diff(&patch, "", written, before, after); patch == nil {
+		return nil, nil
+	}
+	return json.Marshal(patch)
 }
 
-// end returns the operations as JSON; nil where there are none.
-func (p *patch) end() []byte {
-	if len(p.written) == 0 {
-		return nil
+func diff(patch *[]operation, path string, written, before, after json.RawMessage) {
+	if bytes.Equal(before, after) {
+		return
 	}
-	return append(p.written, ']')
-}
-
-// diff writes the operations that make the object of a document this one. It fails where that would remove
-// something other than a reserved annotation.
-func (p *patch) diff(s *jsoncodec.Shape, document jsonindex.Value, now reflect.Value) error {
-	for s.Kind == reflect.Pointer && !now.IsNil() {
-		s, now = s.Elem, now.Elem()
-	}
-	switch document.Kind() {
-	case '{':
-		if s.Kind == reflect.Struct {
-			return p.object(s, document, now)
-		}
-	case '[':
-		if s.Kind == reflect.Slice {
-			return p.list(s, document, now)
-		}
-	}
-	switch {
-	case s.Equals(document, now):
-		return nil
-	case s.Kind == reflect.Map && document.Kind() == '{':
-		return p.entries(s, document, now)
-	}
-	return p.operation("replace", s, now)
-}
-
-func (p *patch) object(s *jsoncodec.Shape, document jsonindex.Value, now reflect.Value) error {
-	begin := len(p.parts)
-	p.parts = s.Parts(p.parts, document)
-	for i := range s.Members {
-		m, was := &s.Members[i], p.parts[begin+i]
-		switch {
-		case m.Of(now).IsValid(), was.Exists() && m.Shape.Kind == reflect.Map:
-			if err := p.member(m.Shape, m.Name, was, m.Field(now)); err != nil {
-				return err
-			}
-		case was.Exists() && !m.Equals(was, now):
-			return p.removed(m.Name)
-		}
-	}
-	p.parts = p.parts[:begin]
-	return nil
-}
-
-// member compares a part of an object that is set now.
-func (p *patch) member(s *jsoncodec.Shape, name string, was jsonindex.Value, now reflect.Value) error {
-	if !was.Exists() && s.IsZero(now) {
-		return nil
-	}
-	at := len(p.path)
-	p.enter(name)
-	if err := p.part(s, was, now); err != nil {
-		return err
-	}
-	p.leave(at)
-	return nil
-}
-
-// part compares a member or an item, which may be absent from the document, or null.
-func (p *patch) part(s *jsoncodec.Shape, was jsonindex.Value, now reflect.Value) error {
 	op := "replace"
-	switch {
-	case !was.Exists():
+	if written == nil {
 		op = "add"
-	case was.Kind() != 'n':
-		return p.diff(s, was, now)
-	case s.IsZero(now):
-		return nil
 	}
-	p.begin(op)
-	p.written = append(p.written, `,"value":`...)
-	if err := p.set(s, now); err != nil {
-		return err
-	}
-	p.written = append(p.written, '}')
-	return nil
-}
-
-// entries compares a map, in the order of the keys.
-func (p *patch) entries(s *jsoncodec.Shape, document jsonindex.Value, now reflect.Value) error {
-	was := make(map[string]jsonindex.Value, document.Len())
-	for name, value := range document.Fields() {
-		was[string(name)] = value
-	}
-	is := make(map[string]reflect.Value, now.Len())
-	for entry := now.MapRange(); entry.Next(); {
-		is[entry.Key().String()] = entry.Value()
-	}
-	for _, name := range slices.Sorted(maps.Keys(was)) {
-		if _, stays := is[name]; !stays && was[name].Kind() != 'n' {
-			if err := p.removed(name); err != nil {
-				return err
+	was, wasObject := decoded[map[string]json.RawMessage](before)
+	is, isObject := decoded[map[string]json.RawMessage](after)
+	wasItems, wasList := decoded[[]json.RawMessage](before)
+	items, isList := decoded[[]json.RawMessage](after)
+	switch {
+	case wasObject && (isObject || after == nil):
+		members, has := decoded[map[string]json.RawMessage](written)
+		if !has && isObject { // the type writes an object where the user wrote none
+			*patch = append(*patch, operation{op, path, json.RawMessage("{}")})
+		}
+		for _, name := range slices.Sorted(maps.Keys(is)) {
+			diff(patch, path+"/"+escape.Replace(name), members[name], was[name], is[name])
+		}
+		for _, name := range slices.Sorted(maps.Keys(was)) {
+			if is[name] == nil {
+				diff(patch, path+"/"+escape.Replace(name), members[name], was[name], nil)
 			}
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(is)) {
-		if err := p.member(s.Elem, name, was[name], is[name]); err != nil {
-			return err
+	case wasList && isList:
+		all, _ := decoded[[]json.RawMessage](written)
+		for i := range items {
+			if i < min(len(wasItems), len(all)) {
+				diff(patch, path+"/"+strconv.Itoa(i), all[i], wasItems[i], items[i])
+			} else {
+				*patch = append(*patch, operation{"add", path + "/-", items[i]})
+			}
 		}
-	}
-	return nil
-}
-
-// reservedPath is where the annotations begin that a webhook may remove.
-var reservedPath = []byte("/metadata/annotations/" + strings.ReplaceAll(reservedPrefix, "/", "~1"))
-
-// removed writes the operation that removes a member. It fails for any but a reserved annotation.
-func (p *patch) removed(name string) error {
-	at := len(p.path)
-	p.enter(name)
-	if !bytes.HasPrefix(p.path, reservedPath) {
-		return fmt.Errorf("it removed %s", p.path)
-	}
-	p.begin("remove")
-	p.written = append(p.written, '}')
-	p.leave(at)
-	return nil
-}
-
-func (p *patch) list(s *jsoncodec.Shape, document jsonindex.Value, now reflect.Value) error {
-	if now.Len() < document.Len() {
-		return fmt.Errorf("it shortened %s from %d items to %d", p.path, document.Len(), now.Len())
-	}
-	at, i := len(p.path), 0
-	for was := range document.Elements() {
-		p.path = strconv.AppendInt(append(p.path, '/'), int64(i), 10)
-		if err := p.part(s.Elem, was, now.Index(i)); err != nil {
-			return err
-		}
-		p.leave(at)
-		i++
-	}
-	p.path = append(p.path, "/-"...)
-	for ; i < now.Len(); i++ {
-		if err := p.operation("add", s.Elem, now.Index(i)); err != nil {
-			return err
-		}
-	}
-	p.leave(at)
-	return nil
-}
-
-// operation writes an operation with all of a value.
-func (p *patch) operation(op string, s *jsoncodec.Shape, value reflect.Value) (err error) {
-	p.begin(op)
-	p.written, err = s.Append(append(p.written, `,"value":`...), value)
-	p.written = append(p.written, '}')
-	return err
-}
-
-// begin writes an operation on the value at hand up to its value.
-func (p *patch) begin(op string) {
-	separator := byte(',')
-	if len(p.written) == 0 {
-		separator = '['
-	}
-	p.written = append(append(append(p.written, separator), `{"op":"`...), op...)
-	p.written = jsonindex.Quote(append(p.written, `","path":`...), p.path)
-}
-
-// set writes the part of a value that is set, where the user wrote nothing: a typed object would write zero
-// values that were not set as well.
-func (p *patch) set(s *jsoncodec.Shape, value reflect.Value) (err error) {
-	if s.Kind != reflect.Struct {
-		p.written, err = s.Append(p.written, value)
-		return err
-	}
-	var object jsonindex.Object
-	for i := range s.Members {
-		m := &s.Members[i]
-		part := m.Of(value)
-		if !part.IsValid() || m.Shape.IsZero(part) {
-			continue
-		}
-		p.written = object.Name(p.written, []byte(m.Name))
-		if err := p.set(m.Shape, part); err != nil {
-			return err
-		}
-	}
-	p.written = object.End(p.written)
-	return nil
-}
-
-// enter appends the name of a member to the path, escaped as RFC 6901 requires.
-func (p *patch) enter(name string) {
-	p.path = append(p.path, '/')
-	for i := range len(name) {
-		switch name[i] {
-		case '~':
-			p.path = append(p.path, "~0"...)
-		case '/':
-			p.path = append(p.path, "~1"...)
-		default:
-			p.path = append(p.path, name[i])
-		}
+	case after != nil:
+		*patch = append(*patch, operation{op, path, after})
+	case written != nil && strings.HasPrefix(path, reservedPath):
+		*patch = append(*patch, operation{Op: "remove", Path: path})
 	}
 }
 
-func (p *patch) leave(length int) { p.path = p.path[:length] }
+// decoded reads an object or a list one level deep, and reports whether it is one.
+func decoded[T map[string]json.RawMessage | []json.RawMessage](value json.RawMessage) (parts T, is bool) {
+	return parts, json.Unmarshal(value, &parts) == nil && parts != nil
+}

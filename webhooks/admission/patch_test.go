@@ -48,7 +48,7 @@ func TestWhateverBecomesOfAnObjectIsWhatThePatchMakesOfIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := Mutating(Options{Kind: kind}, Mutator[corev1.Pod]{Default: change})
+		h := newMutating(Options{Kind: kind}, Mutator[*corev1.Pod]{Default: change})
 		got := answerOf(t, post(h, podReview(string(object))))
 		if !got.Allowed || (len(got.Patch) == 0) != (n%2 == 0) {
 			t.Fatalf("seed %d: allowed %t, %+v, patch %s", seed, got.Allowed, got.Result, got.Patch)

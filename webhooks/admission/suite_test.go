@@ -6,6 +6,7 @@ package admission
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -13,11 +14,14 @@ import (
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 var toyKind = schema.GroupVersionKind{Group: "toys.example.com", Version: "v1", Kind: "Toy"}
@@ -29,12 +33,23 @@ type toy struct {
 	Status            toyStatus `json:"status"`
 }
 
+func (t *toy) DeepCopyObject() runtime.Object {
+	raw, err := json.Marshal(t)
+	copied := &toy{}
+	if err := errors.Join(err, json.Unmarshal(raw, copied)); err != nil {
+		panic(err) //nolint:forbidigo // what the generated copies need not do
+	}
+	return copied
+}
+
 type toySpec struct {
 	Size    *int32              `json:"size,omitempty"`
 	Color   string              `json:"color"`
 	Battery *battery            `json:"battery,omitempty"`
 	Wheels  []wheel             `json:"wheels,omitempty"`
 	Max     *intstr.IntOrString `json:"max,omitempty"`
+	Load    *resource.Quantity  `json:"load,omitempty"`
+	Built   *metav1.Time        `json:"built,omitempty"`
 }
 
 type battery struct {
@@ -85,17 +100,25 @@ func checkToy(_ context.Context, req Request, obj, old *toy) (warnings []string,
 		}
 	}
 	if old != nil && old.Spec.Color != obj.Spec.Color {
-		errs = append(errs, field.Forbidden(spec.Child("color"), "is immutable; "+req.User.Username+" cannot change it"))
+		errs = append(errs, field.Forbidden(spec.Child("color"), "is immutable; "+req.UserInfo.Username+" cannot change it"))
 	}
 	return warnings, errs
 }
 
+func newMutating[T client.Object](o Options, m Mutator[T]) http.Handler {
+	return Handlers(o, m, Validator[T]{})[MutatePath(o.Kind)]
+}
+
+func newValidating[T client.Object](o Options, v Validator[T]) http.Handler {
+	return Handlers(o, Mutator[T]{}, v)[ValidatePath(o.Kind)]
+}
+
 func mutating() http.Handler {
-	return Mutating(Options{Kind: toyKind}, Mutator[toy]{Default: defaultToy})
+	return newMutating(Options{Kind: toyKind}, Mutator[*toy]{Default: defaultToy})
 }
 
 func validating() http.Handler {
-	return Validating(Options{Kind: toyKind}, Validator[toy]{Validate: checkToy})
+	return newValidating(Options{Kind: toyKind}, Validator[*toy]{Validate: checkToy})
 }
 
 func toyJSON(spec string) string {

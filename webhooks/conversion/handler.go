@@ -4,7 +4,6 @@
 package conversion
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -97,9 +96,7 @@ func NewHandler(o Options) http.Handler {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body := review.Buffer()
-	defer review.Release(body)
-	req, err := h.read(body, r)
+	req, err := h.read(r)
 	if err != nil {
 		h.refuse(w, err)
 		return
@@ -118,21 +115,18 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	review.Respond(w, http.StatusOK, out)
 }
 
-func (h *handler) read(body *bytes.Buffer, r *http.Request) (*apiextensionsv1.ConversionRequest, error) {
-	if err := review.ReadBody(body, r, h.maxBody); err != nil {
+func (h *handler) read(r *http.Request) (*apiextensionsv1.ConversionRequest, error) {
+	body, err := review.ReadBody(r, h.maxBody)
+	if err != nil {
 		return nil, err
 	}
-	return parse(body.Bytes())
+	return parse(body)
 }
 
 func (h *handler) refuse(w http.ResponseWriter, err error) {
 	h.metrics.refused.Inc()
 	h.often.Do(func() { h.log.Info("A request for conversion was refused", "reason", err.Error()) })
-	var refusal *review.Refusal
-	if !errors.As(err, &refusal) {
-		refusal = review.Refuse(http.StatusBadRequest, "%v", err)
-	}
-	refusal.Respond(w)
+	review.RespondError(w, err)
 }
 
 // convert returns the objects of a review at the desired version. Its error names every object that failed, so that all

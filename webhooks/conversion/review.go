@@ -19,15 +19,10 @@ var reviewType = metav1.TypeMeta{Kind: "ConversionReview", APIVersion: apiextens
 // parse reads a review; the error is a *review.Refusal.
 func parse(body []byte) (*apiextensionsv1.ConversionRequest, error) {
 	var got apiextensionsv1.ConversionReview
-	err := json.Unmarshal(body, &got)
+	err := review.Decode(body, &got, &got.TypeMeta, reviewType, "the CRD's conversionReviewVersions")
 	switch {
 	case err != nil:
-		return nil, review.Refuse(http.StatusBadRequest, "the body is not of kind %s: %v", reviewType.Kind, err)
-	case got.Kind != reviewType.Kind:
-		return nil, review.Refuse(http.StatusBadRequest, "the body is of kind %.100q: %s was expected", got.Kind, reviewType.Kind)
-	case got.APIVersion != reviewType.APIVersion:
-		return nil, review.Refuse(http.StatusBadRequest, "%s of apiVersion %.100q is not understood; put v1 into the CRD's conversionReviewVersions",
-			reviewType.Kind, got.APIVersion)
+		return nil, err
 	case got.Request == nil:
 		return nil, review.Refuse(http.StatusBadRequest, "the %s has no request", reviewType.Kind)
 	case got.Request.UID == "":

@@ -95,13 +95,13 @@ func Phrase(r authorizationv1.ResourceAttributes) string {
 
 // Request returns a request of a user in the namespace shop.
 func Request(user string, kind schema.GroupVersionKind, resource, name string, update bool) admission.Request {
-	req := admission.Request{
-		Kind:     kind,
-		Resource: kind.GroupVersion().WithResource(resource),
+	req := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+		Kind:     metav1.GroupVersionKind(kind),
+		Resource: metav1.GroupVersionResource(kind.GroupVersion().WithResource(resource)),
 		Name:     name, Namespace: "shop", Operation: admissionv1.Create,
-		User: authenticationv1.UserInfo{Username: user, UID: "7", Groups: []string{"staff"},
+		UserInfo: authenticationv1.UserInfo{Username: user, UID: "7", Groups: []string{"staff"},
 			Extra: map[string]authenticationv1.ExtraValue{"scope": {"all"}}},
-	}
+	}}
 	if update {
 		req.Operation = admissionv1.Update
 	}

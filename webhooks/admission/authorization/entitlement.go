@@ -68,7 +68,7 @@ func (e *Entitlement[T, P]) Stamp(ctx context.Context, req admission.Request, ob
 	case len(lacking) > 0: // Validate refuses it, right by right
 		return Stamp(""), nil
 	}
-	return Stamp(approval.Value(req.User.Username, e.Digest(obj))), nil
+	return Stamp(approval.Value(req.UserInfo.Username, e.Digest(obj))), nil
 }
 
 // Validate refuses everything that needs rights that the writer lacks, and an approval that Stamp would not
@@ -85,7 +85,7 @@ func (e *Entitlement[T, P]) Validate(ctx context.Context, req admission.Request,
 		return e.unapproved(annotation, obj), nil
 	}
 	lacking, err := e.lacking(ctx, req, obj)
-	if err == nil && len(lacking) == 0 && given != approval.Value(req.User.Username, e.Digest(obj)) {
+	if err == nil && len(lacking) == 0 && given != approval.Value(req.UserInfo.Username, e.Digest(obj)) {
 		return nil, field.ErrorList{field.Forbidden(annotation,
 			"is not as Fairlead set it: another admission webhook has changed the object, or rights have just changed; try again")}
 	}
@@ -127,7 +127,7 @@ func lacking(ctx context.Context, reviewer Reviewer, req admission.Request, all 
 			first[n.Right] = n
 		}
 	}
-	missing, err := review(ctx, reviewer, req.User, rights)
+	missing, err := review(ctx, reviewer, req.UserInfo, rights)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func RetryLater(req admission.Request, err error) error {
 }
 
 // User returns the name of the writer for a message.
-func User(req admission.Request) string { return fmt.Sprintf("%.256q", req.User.Username) }
+func User(req admission.Request) string { return fmt.Sprintf("%.256q", req.UserInfo.Username) }
 
 // ErrUnsynced is the error of a request that arrives before the ranges of the cluster are known.
 var ErrUnsynced = errors.New("the operator has not read yet which addresses are the cluster's; try again in a few seconds")

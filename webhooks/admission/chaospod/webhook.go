@@ -39,11 +39,11 @@ func New(o Options) map[string]http.Handler {
 	handler := o.Handler
 	handler.Kind = chaosv1.GroupVersion.WithKind("ChaosPod")
 	return admission.Handlers(handler,
-		admission.Mutator[chaosv1.ChaosPod]{
+		admission.Mutator[*chaosv1.ChaosPod]{
 			Default: rules.DefaultMaps,
 			Stamp:   w.authorizer.Stamp,
 		},
-		admission.Validator[chaosv1.ChaosPod]{Validate: w.validate})
+		admission.Validator[*chaosv1.ChaosPod]{Validate: w.validate})
 }
 
 func (w *webhook) validate(ctx context.Context, req admission.Request, obj, old *chaosv1.ChaosPod) ([]string, field.ErrorList) {

@@ -103,7 +103,7 @@ func (a *authorizer) addresses(
 		errs = append(errs, field.Forbidden(annotation, fmt.Sprintf(
 			"user %s may not create %s in namespace %q, so another admission webhook cannot approve in the user's name; have it leave this annotation alone",
 			authorization.User(req), strings.Join(lacking, " and "), req.Namespace)))
-	case len(lacking) == 0 && given != egress.Approval(obj, req.User.Username):
+	case len(lacking) == 0 && given != egress.Approval(obj, req.UserInfo.Username):
 		errs = append(errs, field.Forbidden(annotation,
 			"is not as Fairlead set it: another admission webhook has changed the object, or the cluster has just changed; try again"))
 	}

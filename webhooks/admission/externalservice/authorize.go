@@ -54,7 +54,7 @@ func (a *authorizer) Stamp(ctx context.Context, req admission.Request, obj, old 
 	case len(lacking) > 0: // Validate refuses it, address by address
 		return authorization.Stamp(""), nil
 	}
-	return authorization.Stamp(egress.Approval(obj, req.User.Username)), nil
+	return authorization.Stamp(egress.Approval(obj, req.UserInfo.Username)), nil
 }
 
 // Validate refuses what the writer has no right to, and what no user may have. What an update leaves as it is
@@ -89,7 +89,7 @@ func publishing(namespace string) []authorizationv1.ResourceAttributes {
 func (a *authorizer) lacking(ctx context.Context, req admission.Request) ([]string, error) {
 	var lacking []string
 	for _, right := range publishing(req.Namespace) {
-		allowed, err := a.reviewer.Allowed(ctx, req.User, right)
+		allowed, err := a.reviewer.Allowed(ctx, req.UserInfo, right)
 		if err != nil {
 			return nil, err
 		}
@@ -150,7 +150,7 @@ func (a *authorizer) fault(ctx context.Context, req admission.Request, obj, old 
 func (a *authorizer) require(
 	ctx context.Context, req admission.Request, path *field.Path, right authorizationv1.ResourceAttributes, refusal string,
 ) field.ErrorList {
-	allowed, err := a.reviewer.Allowed(ctx, req.User, right)
+	allowed, err := a.reviewer.Allowed(ctx, req.UserInfo, right)
 	switch {
 	case err != nil:
 		return field.ErrorList{field.InternalError(path, authorization.Unknown(req, err))}

@@ -42,7 +42,7 @@ func New(o Options) map[string]http.Handler {
 	w := &webhook{options: o, authorizer: &authorizer{o.Policy, o.Reviewer, o.Services}}
 	handler := o.Handler
 	handler.Kind = networkingv1.GroupVersion.WithKind("ExternalService")
-	mutator := admission.Mutator[networkingv1.ExternalService]{
+	mutator := admission.Mutator[*networkingv1.ExternalService]{
 		Default: rules.DefaultMaps,
 		Stamp:   w.authorizer.Stamp,
 	}
@@ -50,7 +50,7 @@ func New(o Options) map[string]http.Handler {
 		mutator.Finalizer = rules.UnpublishFinalizer
 	}
 	return admission.Handlers(handler, mutator,
-		admission.Validator[networkingv1.ExternalService]{Validate: w.validate})
+		admission.Validator[*networkingv1.ExternalService]{Validate: w.validate})
 }
 
 func (w *webhook) validate(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) ([]string, field.ErrorList) {

@@ -235,7 +235,7 @@ func TestAPolicyDoesOnlyWhatItsWriterMay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, dryRun := range []bool{false, true} {
 				s, req := newSuite(), request(test.user, test.old != nil)
-				req.DryRun = dryRun
+				req.DryRun = &dryRun
 				got, warnings, errs, err := admissiontest.Admit(t, s.authorizer, req, test.obj, test.old, test.others)
 				if err != nil {
 					t.Fatal(err)
@@ -320,7 +320,7 @@ func TestThePolicyQuestionIsAboutTheWriter(t *testing.T) {
 	if diff := cmp.Diff(want, s.rights.Rights); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(request(ann, false).User, s.rights.Users[0]); diff != "" {
+	if diff := cmp.Diff(request(ann, false).UserInfo, s.rights.Users[0]); diff != "" {
 		t.Errorf("asked about another user (-want +got):\n%s", diff)
 	}
 }

@@ -69,8 +69,8 @@ func NewCluster(o ClusterOptions) map[string]http.Handler {
 		return append(warnings, more...), errs
 	}
 	return admission.Handlers(handler,
-		admission.Mutator[autorebootv1.ClusterRebootPolicy]{
+		admission.Mutator[*autorebootv1.ClusterRebootPolicy]{
 			Default: func(*autorebootv1.ClusterRebootPolicy) {}, Stamp: authorizer.Stamp,
 		},
-		admission.Validator[autorebootv1.ClusterRebootPolicy]{Validate: validate})
+		admission.Validator[*autorebootv1.ClusterRebootPolicy]{Validate: validate})
 }

@@ -44,11 +44,11 @@ func New(o Options) map[string]http.Handler {
 	handler := o.Handler
 	handler.Kind = autorebootv1.GroupVersion.WithKind("RebootPolicy")
 	return admission.Handlers(handler,
-		admission.Mutator[autorebootv1.RebootPolicy]{
+		admission.Mutator[*autorebootv1.RebootPolicy]{
 			Default: rules.DefaultMaps,
 			Stamp:   w.authorizer.Stamp,
 		},
-		admission.Validator[autorebootv1.RebootPolicy]{Validate: w.validate})
+		admission.Validator[*autorebootv1.RebootPolicy]{Validate: w.validate})
 }
 
 func (w *webhook) validate(ctx context.Context, req admission.Request, obj, old *autorebootv1.RebootPolicy) ([]string, field.ErrorList) {

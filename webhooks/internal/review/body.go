@@ -5,73 +5,66 @@ package review
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
-	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-const (
-	// maxPooled is the capacity, in bytes, above which a buffer is left to the garbage collector: one
-	// large review must not pin its size for good.
-	maxPooled = 64 << 10
-	// firstRead is what is made room for before anything has come: most reviews fit into it.
-	firstRead = 8 << 10
-)
+// firstRead is what is made room for before anything has come, in bytes: most reviews fit into it.
+const firstRead = 8 << 10
 
-var buffers sync.Pool
-
-// Buffer returns an empty buffer; give it back with Release when nothing refers to its bytes.
-func Buffer() *bytes.Buffer {
-	if b, ok := buffers.Get().(*bytes.Buffer); ok {
-		return b
-	}
-	return new(bytes.Buffer)
-}
-
-// Release gives a buffer back.
-func Release(b *bytes.Buffer) {
-	if b.Cap() > maxPooled {
-		return
-	}
-	b.Reset()
-	buffers.Put(b)
-}
-
-// ReadBody fills into with the body of a review: a POST of JSON, not empty, at most limit bytes. The
-// error is a *Refusal.
-func ReadBody(into *bytes.Buffer, r *http.Request, limit int64) error {
+// ReadBody returns the body of a review: a POST of JSON, not empty, at most limit bytes. The error is a *Refusal.
+func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 	if r.Method != http.MethodPost {
-		return Refuse(http.StatusMethodNotAllowed, "a review is sent by POST, not by %s", r.Method)
+		return nil, Refuse(http.StatusMethodNotAllowed, "a review is sent by POST, not by %s", r.Method)
 	}
 	if media := r.Header.Get("Content-Type"); !isJSON(media) {
-		return Refuse(http.StatusUnsupportedMediaType, "a review has the content type application/json, not %.100q", media)
+		return nil, Refuse(http.StatusUnsupportedMediaType, "a review has the content type application/json, not %.100q", media)
 	}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return Refuse(http.StatusUnsupportedMediaType, "a review is sent uncompressed, not with content encoding %.100q", coding)
+		return nil, Refuse(http.StatusUnsupportedMediaType, "a review is sent uncompressed, not with content encoding %.100q", coding)
 	}
 	if r.ContentLength > limit {
-		return tooLarge(limit)
+		return nil, tooLarge(limit)
 	}
 	if r.Body == nil {
-		return Refuse(http.StatusBadRequest, "the body is empty: a review was expected")
+		return nil, Refuse(http.StatusBadRequest, "the body is empty: a review was expected")
 	}
-	if err := fill(into, http.MaxBytesReader(nil, r.Body, limit), r.ContentLength, limit); err != nil {
+	var into bytes.Buffer
+	if err := fill(&into, http.MaxBytesReader(nil, r.Body, limit), r.ContentLength, limit); err != nil {
 		var (
 			over    *http.MaxBytesError
 			refusal *Refusal
 		)
 		switch {
 		case errors.As(err, &over):
-			return tooLarge(limit)
+			return nil, tooLarge(limit)
 		case errors.As(err, &refusal):
-			return refusal // the server's own, such as for a body that comes too slowly
+			return nil, refusal // the server's own, such as for a body that comes too slowly
 		}
-		return Refuse(http.StatusBadRequest, "the body broke off after %d bytes: %v", into.Len(), err)
+		return nil, Refuse(http.StatusBadRequest, "the body broke off after %d bytes: %v", into.Len(), err)
 	}
 	if into.Len() == 0 {
-		return Refuse(http.StatusBadRequest, "the body is empty: a review was expected")
+		return nil, Refuse(http.StatusBadRequest, "the body is empty: a review was expected")
+	}
+	return into.Bytes(), nil
+}
+
+// Decode decodes a body into a review, whose type must be this one. Versions is the field of the registration with the
+// versions of the review to send. The error is a *Refusal.
+func Decode(body []byte, review any, is *metav1.TypeMeta, want metav1.TypeMeta, versions string) error {
+	err := json.Unmarshal(body, review)
+	switch {
+	case err != nil:
+		return Refuse(http.StatusBadRequest, "the body is not of kind %s: %.1000v", want.Kind, err)
+	case is.Kind != want.Kind:
+		return Refuse(http.StatusBadRequest, "the body is of kind %.100q: %s was expected", is.Kind, want.Kind)
+	case is.APIVersion != want.APIVersion:
+		return Refuse(http.StatusBadRequest, "%s of apiVersion %.100q is not understood; put v1 into %s", want.Kind, is.APIVersion, versions)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package review
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -51,6 +52,15 @@ func (r *Refusal) Respond(w http.ResponseWriter) {
 		w.Header().Set("Allow", http.MethodPost)
 	}
 	Respond(w, r.Code, body)
+}
+
+// RespondError responds with the Refusal that err is, or with a bad request.
+func RespondError(w http.ResponseWriter, err error) {
+	var refusal *Refusal
+	if !errors.As(err, &refusal) {
+		refusal = Refuse(http.StatusBadRequest, "%v", err)
+	}
+	refusal.Respond(w)
 }
 
 var reasons = map[int]metav1.StatusReason{

@@ -1,0 +1,185 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	stock "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
+)
+
+// Handlers returns the handlers of both webhooks of a kind by path.
+func Handlers[T client.Object](o Options, m Mutator[T], v Validator[T]) map[string]http.Handler {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(o.Kind, newObject[T]())
+	e := &engine[T]{m, v, stock.NewDecoder(scheme), o.Logger}
+	defaulter, validator := stock.WithDefaulter(scheme, e).Handler, stock.WithValidator(scheme, e).Handler
+	return map[string]http.Handler{
+		MutatePath(o.Kind): newHandler(o, "mutating", func(ctx context.Context, req Request) stock.Response {
+			return mutate(ctx, req, defaulter)
+		}),
+		ValidatePath(o.Kind): newHandler(o, "validating", func(ctx context.Context, req Request) stock.Response {
+			return validate(ctx, req, validator)
+		}),
+	}
+}
+
+// engine has a Mutator and a Validator behind the stock interfaces. Objects are decoded by the stock handlers: names are
+// matched exactly, and a member that T does not know is left out, since during an upgrade the CRD may be newer.
+type engine[T client.Object] struct {
+	mutator   Mutator[T]
+	validator Validator[T]
+	decoder   stock.Decoder
+	log       logr.Logger
+}
+
+var (
+	_ stock.Defaulter[client.Object] = (*engine[client.Object])(nil)
+	_ stock.Validator[client.Object] = (*engine[client.Object])(nil)
+)
+
+// call is what a handler and the method that the stock handler calls tell each other.
+type call struct {
+	req     Request
+	decoded bool   // the method was called
+	patch   []byte // RFC 6902; nil where there is nothing to change
+}
+
+type callKey struct{}
+
+// handle has a stock handler decode the object and call its method. The stock handler takes all for creations: of an update
+// it would decode the stored object as well, and refuse the update, which may be a repair, where that fails.
+func (c *call) handle(ctx context.Context, by stock.Handler) stock.Response {
+	req := c.req
+	req.Operation = admissionv1.Create
+	return by.Handle(context.WithValue(ctx, callKey{}, c), req)
+}
+
+func callOf(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{}).(*call)
+	c.decoded = true
+	return c
+}
+
+// mutate lets pass what does not decode. The API server's own validation follows, and names the field that is wrong in the
+// version that was written. Should the schema allow what the type does not, the validating webhook refuses it.
+func mutate(ctx context.Context, req Request, by stock.Handler) stock.Response {
+	c := &call{req: req}
+	if resp := c.handle(ctx, by); c.decoded && !resp.Allowed {
+		return resp
+	}
+	resp := stock.Allowed("")
+	if c.patch != nil {
+		resp.Patch, resp.PatchType = c.patch, ptr.To(admissionv1.PatchTypeJSONPatch)
+	}
+	return resp
+}
+
+// validate refuses what does not decode.
+func validate(ctx context.Context, req Request, by stock.Handler) stock.Response {
+	c := &call{req: req}
+	resp := c.handle(ctx, by)
+	if !c.decoded {
+		return failed(apierrors.NewBadRequest(label(req) + ": " + review.Cut(resp.Result.Message, maxMessage)))
+	}
+	return resp
+}
+
+// Default makes the patch. It leaves obj alone, so that the stock handler makes none: that would write the whole object as
+// its type does, such as a quantity of 0.5 as 500m.
+func (e *engine[T]) Default(ctx context.Context, obj T) error {
+	c := callOf(ctx)
+	obj, _ = obj.DeepCopyObject().(T)
+	obj.SetManagedFields(nil) // they may be half of an object
+	before, err := json.Marshal(obj)
+	if err != nil {
+		return err
+	}
+	if err := e.change(ctx, c.req, obj); err != nil {
+		return err
+	}
+	after, err := json.Marshal(obj)
+	if err == nil {
+		c.patch, err = newPatch(c.req.Object.Raw, before, after)
+	}
+	return err
+}
+
+// change sets in obj what it leaves unset, the annotations that are stamped, and the finalizer.
+func (e *engine[T]) change(ctx context.Context, req Request, obj T) error {
+	if e.mutator.Default != nil {
+		e.mutator.Default(obj)
+	}
+	if e.mutator.Stamp != nil {
+		stamps, err := e.mutator.Stamp(ctx, req, obj, e.stored(req))
+		if err != nil {
+			return err
+		}
+		annotations := obj.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		for name, value := range stamps {
+			if annotations[name] = value; value == "" {
+				delete(annotations, name)
+			}
+		}
+		obj.SetAnnotations(annotations)
+	}
+	// An update may have lost it: a replace by a manifest has no finalizers. None can be added to a deleted object.
+	if name := e.mutator.Finalizer; name != "" && obj.GetDeletionTimestamp() == nil && !slices.Contains(obj.GetFinalizers(), name) {
+		obj.SetFinalizers(append(obj.GetFinalizers(), name))
+	}
+	return nil
+}
+
+// ValidateCreate validates an update as well.
+func (e *engine[T]) ValidateCreate(ctx context.Context, obj T) (stock.Warnings, error) {
+	req := callOf(ctx).req
+	if e.validator.Validate == nil {
+		return nil, nil
+	}
+	warnings, errs := e.validator.Validate(ctx, req, obj, e.stored(req))
+	return asWritten(req, warnings, errs)
+}
+
+// ValidateUpdate is not called.
+func (e *engine[T]) ValidateUpdate(ctx context.Context, _, obj T) (stock.Warnings, error) {
+	return e.ValidateCreate(ctx, obj)
+}
+
+// ValidateDelete is not called.
+func (e *engine[T]) ValidateDelete(context.Context, T) (stock.Warnings, error) { return nil, nil }
+
+// stored returns the stored object of an update. One that fits no T was stored under another schema.
+func (e *engine[T]) stored(req Request) (none T) {
+	if req.Operation != admissionv1.Update {
+		return none
+	}
+	old := newObject[T]()
+	if err := e.decoder.DecodeRaw(req.OldObject, old); err != nil {
+		e.log.Info("The stored object does not fit its type; the update is checked as if it created it",
+			"object", label(req), "reason", review.Cut(err.Error(), maxMessage))
+		return none
+	}
+	return old
+}
+
+// newObject returns an empty object of a pointer type.
+func newObject[T client.Object]() T {
+	obj, _ := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	return obj
+}
